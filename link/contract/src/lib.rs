@@ -1,0 +1,25 @@
+//! What a driver may ask of a link, and a window of the memory it lies in.
+//!
+//! Everything above (windows, host halves of the interfaces) is written once against these traits; `link/shm` and
+//! `link/bar` give them real memory, `link/sim` virtual time, tests an ordering adversary or loom. The crate names no
+//! interface and no device. Implementors decide what a store *costs*; what it *means* is fixed here:
+//!
+//! - a store is plain: it becomes visible at some time, whole in each aligned 8-byte word, in no order relative to
+//!   other stores of the same port unless [`StorePort::fence`] stands between them;
+//! - nothing here reads across the link in order to send (DESIGN decision 3): credits and flags lie in memory local
+//!   to the side that reads them.
+#![no_std]
+#![forbid(unsafe_code)]
+
+mod adversary;
+mod link;
+mod memory;
+mod window;
+
+pub use adversary::{Adversary, Tolerance};
+pub use link::{Doorbell, Link, LinkError, RegisterRead};
+pub use memory::DmaMemory;
+pub use window::{CreditSink, CreditSource, LoadPort, StorePort};
+
+/// One line as its eight words.
+pub type Line = [u64; 8];

@@ -1,0 +1,100 @@
+//! The two ends of a window and the credits that flow back.
+
+use crate::Line;
+
+/// Where a sender's stores go: the lines of a window, a BAR's or a peer's. Write-only by construction.
+pub trait StorePort {
+    /// Lines of the window, a power of two.
+    fn lines(&self) -> u32;
+
+    /// Stores a whole line. Each word is single-copy atomic; the line need not arrive whole or in order.
+    fn store_line(&mut self, line: u32, words: &Line);
+
+    /// Stores one word (`word < 8`) of a line.
+    fn store_word(&mut self, line: u32, word: u32, value: u64);
+
+    /// Stores consecutive whole lines from `bytes` (a multiple of 64, not past the end of the window).
+    ///
+    /// Implementors override it to store straight from the caller's memory.
+    #[inline]
+    fn store_lines(&mut self, first_line: u32, bytes: &[u8]) {
+        for (line, chunk) in (first_line..).zip(bytes.chunks_exact(64)) {
+            let mut words = [0; 8];
+            for (word, bytes) in words.iter_mut().zip(chunk.as_chunks::<8>().0) {
+                *word = u64::from_le_bytes(*bytes);
+            }
+            self.store_line(line, &words);
+        }
+    }
+
+    /// Makes every earlier store of this port visible before any later one. Only fence policies other than `none`
+    /// call it; the principle is that nobody needs to.
+    fn fence(&mut self);
+
+    /// Lets a port that holds stores back on purpose (the ordering adversary) release them; called once a message
+    /// and whenever the sender waits. Real ports do nothing.
+    #[inline]
+    fn progress(&mut self) {}
+}
+
+/// The receiver's side of a window in memory: it loads what has arrived and re-blanks what it frees.
+pub trait LoadPort {
+    /// Lines of the window, a power of two.
+    fn lines(&self) -> u32;
+
+    /// Loads one word; single-copy atomic. Consecutive loads of a word may give different values if the peer is
+    /// hostile: read once, check, use.
+    fn load_word(&mut self, line: u32, word: u32) -> u64;
+
+    /// Loads a line; each word is single-copy atomic, words are loaded in no particular order.
+    fn load_line(&mut self, line: u32) -> Line;
+
+    /// Loads a line and says which words differ from `blank`: bit i for word i.
+    #[inline]
+    fn arrived(&mut self, line: u32, blank: u64) -> (u8, Line) {
+        let words = self.load_line(line);
+        let mut mask = 0;
+        for (i, word) in words.iter().enumerate() {
+            mask |= u8::from(*word != blank) << i;
+        }
+        (mask, words)
+    }
+
+    /// Copies consecutive whole lines, as bytes in memory order, into `bytes` (a multiple of 64).
+    #[inline]
+    fn load_lines(&mut self, first_line: u32, bytes: &mut [u8]) {
+        for (line, chunk) in (first_line..).zip(bytes.chunks_exact_mut(64)) {
+            let words = self.load_line(line);
+            for (word, bytes) in words.iter().zip(chunk.as_chunks_mut::<8>().0) {
+                *bytes = word.to_le_bytes();
+            }
+        }
+    }
+
+    /// Overwrites a whole line with `blank`, ordered after this side's loads of it and before a later
+    /// [`CreditSink::publish`].
+    fn blank_line(&mut self, line: u32, blank: u64);
+
+    /// Hints that a line will be loaded soon.
+    #[inline]
+    fn prefetch(&mut self, _line: u32) {}
+}
+
+/// The sender's end of the credits: a word in memory local to the sender, pushed by the receiver.
+pub trait CreditSource {
+    /// Lines freed since the window was made, as last pushed. Acquire: pairs with [`CreditSink::publish`], so that a
+    /// store made after this call cannot be overtaken by the receiver's re-blanking. The receiver is not trusted: the
+    /// caller checks that the count neither runs backwards nor ahead of what was sent.
+    fn freed_lines(&mut self) -> u64;
+
+    /// Called after a message's last store: wakes the receiver if it said that it sleeps.
+    #[inline]
+    fn message_stored(&mut self) {}
+}
+
+/// The receiver's end of the credits.
+pub trait CreditSink {
+    /// Pushes the absolute count of freed lines. Release: pairs with [`CreditSource::freed_lines`]. Wakes a sender
+    /// that said that it sleeps.
+    fn publish(&mut self, freed_lines: u64);
+}

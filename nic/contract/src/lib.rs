@@ -1,0 +1,161 @@
+//! The device trait: what a link tells a NIC and what the NIC wants next.
+//!
+//! A device is a pure state machine: it does no I/O, reads no clock and touches no memory but its own. A link calls
+//! it when a TLP arrives, a DMA read completes, a frame comes from the wire or time passes, and then asks `next` until
+//! nothing is wanted. The behavioural NIC (`nic/model`) and the Verilated one (`nic/rtl`) stand behind this trait; the
+//! link may be real memory or virtual PCIe time. Frame layout: Ethernet without FCS.
+#![no_std]
+#![forbid(unsafe_code)]
+
+use core::fmt;
+
+/// Time in picoseconds since the device was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SimTime(pub u64);
+
+impl SimTime {
+    /// A time of this many nanoseconds.
+    pub const fn from_ns(ns: u64) -> Self {
+        SimTime(ns.saturating_mul(1000))
+    }
+
+    /// Whole nanoseconds.
+    pub const fn as_ns(self) -> u64 {
+        self.0 / 1000
+    }
+}
+
+impl fmt::Display for SimTime {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}.{:03} ns", self.0 / 1000, self.0 % 1000)
+    }
+}
+
+/// A queue of a port.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct QueueId(pub u16);
+
+/// Names an outstanding DMA read; chosen by the device, echoed by the link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DmaTag(pub u16);
+
+/// Names an outstanding register read; chosen by the link, echoed by the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ReadTag(pub u16);
+
+/// A posted memory write that arrived at the BAR.
+#[derive(Clone, Copy, Debug)]
+pub struct Write<'a> {
+    /// Offset in the BAR of the first byte of `data`.
+    pub offset_bytes: u64,
+    /// The bytes, those not enabled included.
+    pub data: &'a [u8],
+    /// Which bytes are written.
+    pub enables: Enables,
+}
+
+/// Byte enables of a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Enables {
+    /// Every byte.
+    All,
+    /// Bit i for byte i; only for writes of at most 64 bytes.
+    Mask(u64),
+}
+
+impl Enables {
+    /// Whether byte `i` is written.
+    #[inline]
+    pub const fn has(self, i: usize) -> bool {
+        match self {
+            Enables::All => true,
+            Enables::Mask(mask) => i < 64 && mask >> i & 1 == 1,
+        }
+    }
+}
+
+/// Whether the device took what was offered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Accept {
+    /// It is the device's now.
+    Taken,
+    /// Back-pressure: the link keeps it, and everything behind it in the same direction, and offers it again after
+    /// the device has wanted something or time has passed.
+    Refused,
+}
+
+/// Why a DMA read brought no data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DmaError {
+    /// The address is not device-visible memory of this port (an IOMMU fault, an unsupported request).
+    BadAddress,
+}
+
+/// What a device wants done. Data is borrowed from the device until the next call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Want<'a> {
+    /// Read host memory; answered by [`Device::dma_completed`] with the same tag.
+    DmaRead {
+        /// Bus address.
+        address: u64,
+        /// Bytes, at most 4096.
+        bytes: u32,
+        /// Echoed in the answer.
+        tag: DmaTag,
+    },
+    /// Write host memory. Posted; writes of one device become visible in the order in which they were wanted.
+    DmaWrite {
+        /// Bus address.
+        address: u64,
+        /// The bytes.
+        data: &'a [u8],
+    },
+    /// Put a frame on the wire. Only wanted while the wire is ready.
+    Transmit {
+        /// Queue it came from.
+        queue: QueueId,
+        /// The frame, FCS excluded.
+        frame: &'a [u8],
+    },
+    /// Answer a register read.
+    ReadCompletion {
+        /// The read's tag.
+        tag: ReadTag,
+        /// The register's value; all ones for an address that is not there.
+        value: u64,
+    },
+    /// Interrupt the host.
+    Interrupt {
+        /// Vector: the queue it concerns.
+        vector: u16,
+    },
+}
+
+/// A NIC behind its PCIe pins.
+pub trait Device {
+    /// A posted write arrived. A refused write is offered again and blocks those behind it.
+    fn write_arrived(&mut self, write: Write<'_>) -> Accept;
+
+    /// A read of one aligned 64-bit register arrived; answered by [`Want::ReadCompletion`], after every write that
+    /// arrived before it has taken effect (PCIe: a read pushes posted writes).
+    fn read_arrived(&mut self, offset_bytes: u64, tag: ReadTag);
+
+    /// The data of a DMA read; `data` has exactly the bytes asked for.
+    fn dma_completed(&mut self, tag: DmaTag, data: Result<&[u8], DmaError>);
+
+    /// A frame came from the wire. A refused frame is offered again, or dropped, as the wire pleases.
+    fn frame_arrived(&mut self, frame: &[u8]) -> Accept;
+
+    /// Time is now `now`; it never runs backwards.
+    fn time_passed(&mut self, now: SimTime);
+
+    /// Tells whether the wire takes frames; it does at the start.
+    fn wire_ready(&mut self, ready: bool);
+
+    /// What the device wants next; `None` until something else happens. Call it until it says so.
+    fn next(&mut self) -> Option<Want<'_>>;
+
+    /// The earliest time at which the device wants [`Device::time_passed`] to be called, if any.
+    fn wake_at(&self) -> Option<SimTime>;
+}

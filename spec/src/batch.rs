@@ -61,6 +61,12 @@ impl Cursor {
         Cursor { next_bytes: 0, end_bytes: length_bytes }
     }
 
+    /// Whether every record has been given.
+    #[inline]
+    pub const fn is_done(&self) -> bool {
+        self.next_bytes >= self.end_bytes
+    }
+
     /// The next record, `None` at the end. `load_word` gives payload word `i` (bytes `8i..8i+8`).
     #[inline]
     pub fn next(&mut self, load_word: impl FnOnce(u32) -> u64) -> Result<Option<Record>, BatchError> {

@@ -18,6 +18,7 @@ pub mod regs;
 pub mod batch;
 pub mod caps;
 pub mod escape;
+pub mod flow;
 pub mod header;
 pub mod interface;
 

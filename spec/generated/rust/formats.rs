@@ -12,6 +12,10 @@ pub const MAX_FRAME_BYTES: usize = 9216;
 pub const MIN_FRAME_BYTES: usize = 14;
 /// The page before the lines of a window in memory, and the size of a credit page.
 pub const CONTROL_PAGE_BYTES: usize = 4096;
+/// Lines of the register channel of a port over shared memory.
+pub const PORT_REGISTER_LINES: usize = 64;
+/// Register reads that may be under way in a port over shared memory.
+pub const PORT_ANSWERS: usize = 64;
 /// Queues the register map has room for.
 pub const MAX_QUEUES: usize = 1024;
 /// Default 8-byte end-of-packet signature of kPIO+WC.
@@ -22,7 +26,7 @@ pub mod header {
     pub const LENGTH_BYTES_LSB: u32 = 0;
     /// Mask of `length_bytes` before shifting.
     pub const LENGTH_BYTES_MASK: u64 = 0xffffff;
-    /// Lowest bit of `escape_last`: Index in the message of the last escaped word; 0: none (word 0 is the header).
+    /// Lowest bit of `escape_last`: Index in the message of the last escaped word; 0: none (word 0 is the header). Always 0 in an observed window.
     pub const ESCAPE_LAST_LSB: u32 = 24;
     /// Mask of `escape_last` before shifting.
     pub const ESCAPE_LAST_MASK: u64 = 0x3fffff;
@@ -84,6 +88,17 @@ pub mod register_request {
     /// Mask of `tag` before shifting.
     pub const TAG_MASK: u64 = 0xffff;
 }
+/// Half of a register's value in a register access over shared memory: the low half is word 1 of the access's line, the high half word 2. Words 3 to 7 are zero. Bit 63 is clear in every word, so that none is ever a blank.
+pub mod register_half {
+    /// Lowest bit of `value`: The half.
+    pub const VALUE_LSB: u32 = 0;
+    /// Mask of `value` before shifting.
+    pub const VALUE_MASK: u64 = 0xffffffff;
+    /// Lowest bit of `reserved`: Zero.
+    pub const RESERVED_LSB: u32 = 32;
+    /// Mask of `reserved` before shifting.
+    pub const RESERVED_MASK: u64 = 0xffffffff;
+}
 /// What a message is.
 pub mod message_kind {
     /// One frame or user message.
@@ -132,6 +147,15 @@ pub mod capability {
     pub const CONTEXTS: u8 = 7;
     /// u32: longest frame in bytes.
     pub const MAX_FRAME: u8 = 8;
+}
+/// Why a NIC process closed a port: the value of port_host_memory `closed`.
+pub mod port_closed {
+    /// It has not.
+    pub const OPEN: u8 = 0;
+    /// The host wrote something to the register channel that is no register access.
+    pub const PROTOCOL: u8 = 1;
+    /// The NIC process stops.
+    pub const STOPPED: u8 = 2;
 }
 /// A capability: this word, then `bytes` bytes of value, padded to a whole word. Type in bits 15:0, bytes in bits 31:16, the rest zero.
 pub mod capability_header {
@@ -206,4 +230,37 @@ pub mod credit_page {
     pub const FREED_LINES_OFFSET: usize = 0;
     /// Byte offset of `receiver_waiting` (4 bytes): Futex word: 1 while the receiver sleeps for messages.
     pub const RECEIVER_WAITING_OFFSET: usize = 64;
+}
+/// Of a port over shared memory: what the NIC process tells the host, in the host's memory so that the host never reads across the link. Words that are polled are on lines of their own.
+pub mod port_host_memory {
+    /// Bytes of the structure.
+    pub const BYTES: usize = 4096;
+    /// Byte offset of `host_waiting` (4 bytes): Futex word: 1 while the host sleeps for frames, credits or interrupts.
+    pub const HOST_WAITING_OFFSET: usize = 0;
+    /// Byte offset of `nic_waiting` (4 bytes): 1 while the NIC process sleeps: whoever stores next clears it and signals the port's event descriptor.
+    pub const NIC_WAITING_OFFSET: usize = 64;
+    /// Byte offset of `closed` (8 bytes): See port_closed.
+    pub const CLOSED_OFFSET: usize = 128;
+    /// Byte offset of `registers_taken` (8 bytes): Absolute count of register accesses taken from the channel.
+    pub const REGISTERS_TAKEN_OFFSET: usize = 192;
+    /// Byte offset of `interrupts` (8 bytes): Absolute count of interrupts.
+    pub const INTERRUPTS_OFFSET: usize = 256;
+    /// Byte offset of `answers` (8 bytes): First word of port_answers entries of port_register_answer; a read of tag t is answered in entry t modulo port_answers.
+    pub const ANSWERS_OFFSET: usize = 1024;
+}
+/// Answer to a register read. The NIC process writes the stamp last.
+pub mod port_register_answer {
+    /// Bytes of the structure.
+    pub const BYTES: usize = 16;
+    /// Byte offset of `value` (8 bytes): The register's value.
+    pub const VALUE_OFFSET: usize = 0;
+    /// Byte offset of `stamp` (8 bytes): The tag of the read, plus 65536; the host clears it before it asks.
+    pub const STAMP_OFFSET: usize = 8;
+}
+/// Of a port over shared memory: what the host stores into besides transmit windows, in memory of the NIC process. The doorbell blocks of all queues follow, in the layout that the register map gives them.
+pub mod port_device_memory {
+    /// Bytes of the structure.
+    pub const BYTES: usize = 4096;
+    /// Byte offset of `register_channel` (8 bytes): First word of a blank window of port_register_lines lines, one register access a line: register_request, two register_half, zeros.
+    pub const REGISTER_CHANNEL_OFFSET: usize = 0;
 }

@@ -1,0 +1,258 @@
+//! Plays a case through a device, touching nothing but what a host would: registers, the window, the wire.
+//!
+//! After each event the device is asked for its wants until it has none, so what a device does at once and what it
+//! does after a pipeline look the same here.
+
+use std::collections::VecDeque;
+use std::fmt::{self, Write as _};
+
+use beeline_nic_contract::{Accept, Device, DmaError, Enables, ReadTag, SimTime, Want, Write};
+use beeline_spec::caps::Capabilities;
+use beeline_spec::regs::field::{caps_offset, control, credit_coalesce, queue_control, queue_status};
+use beeline_spec::regs::{self, queue};
+
+use crate::case::{Action, Case, Event, QueueStatus, Then};
+use crate::check::counter_offset;
+
+/// Where the device is told to push credits; no memory is there, so a device must not read it.
+const CREDIT_ADDRESS: u64 = 0x1000;
+
+/// A device did something else than the case says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mismatch {
+    /// Name of the case.
+    pub case: String,
+    /// Where: an event with its note, or the end.
+    pub place: String,
+    /// What was expected, and what came.
+    pub what: String,
+}
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "case {}, {}: {}", self.case, self.place, self.what)
+    }
+}
+
+impl std::error::Error for Mismatch {}
+
+/// Plays `case` on a device in its reset state that was made with [`Case::device`]; only queue 0 is used.
+///
+/// # Errors
+/// The first thing that differs.
+pub fn run<D: Device>(case: &Case, device: D) -> Result<(), Mismatch> {
+    let mut player = Player::new(device);
+    let at = |place: String| move |what| Mismatch { case: case.name.clone(), place: place.clone(), what };
+    player.bring_up(case).map_err(at("bringing the queue up".to_owned()))?;
+    for (index, event) in case.events.iter().enumerate() {
+        let place = format!("event {index} ({})", event.note);
+        player.play(case, event).and_then(|()| player.compare(&event.then)).map_err(at(place))?;
+    }
+    player.compare_end(case).map_err(at("the end".to_owned()))
+}
+
+/// A device and what came out of it.
+struct Player<D> {
+    device: D,
+    now: SimTime,
+    aperture: u64,
+    frames: Vec<Vec<u8>>,
+    freed_lines: u64,
+    answer: Option<u64>,
+    /// Refused writes, oldest first; those behind one wait with it.
+    kept: VecDeque<(u64, Vec<u8>, Enables)>,
+    /// What the device wanted that nobody expected.
+    surprise: Option<String>,
+}
+
+impl<D: Device> Player<D> {
+    fn new(device: D) -> Self {
+        Player {
+            device,
+            now: SimTime(0),
+            aperture: 0,
+            frames: Vec::new(),
+            freed_lines: 0,
+            answer: None,
+            kept: VecDeque::new(),
+            surprise: None,
+        }
+    }
+
+    /// Takes everything the device wants, then offers refused writes again, until nothing moves.
+    fn settle(&mut self) {
+        loop {
+            self.take_wants();
+            let Some((offset_bytes, data, enables)) = self.kept.front() else { return };
+            let write = Write { offset_bytes: *offset_bytes, data, enables: *enables };
+            if self.device.write_arrived(write) == Accept::Refused {
+                return;
+            }
+            self.kept.pop_front();
+        }
+    }
+
+    fn take_wants(&mut self) {
+        let mut reads = Vec::new();
+        loop {
+            match self.device.next() {
+                None if reads.is_empty() => return,
+                None => {}
+                Some(Want::Transmit { frame, .. }) => self.frames.push(frame.to_vec()),
+                Some(Want::DmaWrite { address: CREDIT_ADDRESS, data }) => match <[u8; 8]>::try_from(data) {
+                    Ok(word) => self.freed_lines = u64::from_le_bytes(word),
+                    Err(_) => self.surprise = Some(format!("a credit push of {} bytes", data.len())),
+                },
+                Some(Want::ReadCompletion { value, .. }) => self.answer = Some(value),
+                Some(Want::DmaRead { tag, address, .. }) => {
+                    self.surprise = Some(format!("a DMA read of {address:#x}"));
+                    reads.push(tag);
+                }
+                Some(Want::DmaWrite { address, .. }) => {
+                    self.surprise = Some(format!("a DMA write to {address:#x}"))
+                }
+                Some(Want::Interrupt { vector }) => {
+                    self.surprise = Some(format!("interrupt {vector}, which is masked"))
+                }
+            }
+            for tag in reads.drain(..) {
+                self.device.dma_completed(tag, Err(DmaError::BadAddress));
+            }
+        }
+    }
+
+    fn write_register(&mut self, offset: u32, value: u64) {
+        let write = Write { offset_bytes: offset.into(), data: &value.to_le_bytes(), enables: Enables::All };
+        if self.device.write_arrived(write) == Accept::Refused {
+            self.surprise = Some(format!("register write at {offset:#x} was refused"));
+        }
+        self.settle();
+    }
+
+    fn read_register(&mut self, offset: u32) -> Result<u64, String> {
+        self.answer = None;
+        self.device.read_arrived(offset.into(), ReadTag(0));
+        self.settle();
+        self.answer.ok_or_else(|| format!("the read of register {offset:#x} was not answered"))
+    }
+
+    /// As a driver does it: finds the windows by the capability list, sets the queue up, enables it.
+    fn bring_up(&mut self, case: &Case) -> Result<(), String> {
+        let magic = self.read_register(regs::MAGIC)?;
+        if magic != regs::field::magic::VALUE_RESET {
+            return Err(format!("magic is {magic:#018x}"));
+        }
+        let list = self.read_register(regs::CAPS)?;
+        let offset = (list >> caps_offset::OFFSET_LSB & caps_offset::OFFSET_MASK) as u32;
+        let bytes = (list >> caps_offset::BYTES_LSB & caps_offset::BYTES_MASK) as u32;
+        let words =
+            (0..bytes / 8).map(|i| self.read_register(offset + 8 * i)).collect::<Result<Vec<_>, _>>()?;
+        let caps = Capabilities::parse(&words).map_err(|error| error.to_string())?;
+        self.aperture = caps.aperture.ok_or("the capability list names no aperture")?.0;
+        let device = &case.device;
+        for (register, value) in [
+            (queue::BLANK, device.window.blank()),
+            (queue::CREDIT_ADDRESS, CREDIT_ADDRESS),
+            (queue::CREDIT_COALESCE, 1 << credit_coalesce::LINES_LSB),
+            (queue::HOLE_TIMEOUT_NS, device.hole_timeout_ns),
+            (queue::KPIO_EOP, device.kpio_eop),
+        ] {
+            self.write_register(regs::QUEUE + register, value);
+        }
+        self.write_register(regs::CONTROL, 1 << control::ENABLE_LSB);
+        self.enable(case, device.epoch);
+        Ok(())
+    }
+
+    fn enable(&mut self, case: &Case, epoch: u8) {
+        let device = &case.device;
+        let value = 1 << queue_control::ENABLE_LSB
+            | u64::from(device.interface.code()) << queue_control::IFACE_LSB
+            | u64::from(epoch) << queue_control::EPOCH_LSB
+            | 1 << queue_control::WEIGHT_LSB
+            | u64::from(device.backpressure) << queue_control::BACKPRESSURE_LSB;
+        self.write_register(regs::QUEUE + queue::CONTROL, value);
+    }
+
+    fn play(&mut self, case: &Case, event: &Event) -> Result<(), String> {
+        match &event.action {
+            Action::Write(write) => {
+                let enables = write.enables.map_or(Enables::All, Enables::Mask);
+                self.kept.push_back((self.aperture + write.at, write.bytes.clone(), enables));
+                self.settle();
+            }
+            Action::Time(ns) => {
+                self.now = SimTime(self.now.0 + SimTime::from_ns(*ns).0);
+                self.device.time_passed(self.now);
+            }
+            Action::WireReady(ready) => self.device.wire_ready(*ready),
+            Action::Restart { epoch } => {
+                self.write_register(regs::QUEUE + queue::CONTROL, 0);
+                // The read-back pushes writes that are still on their way to the queue in front of it.
+                self.read_register(regs::QUEUE + queue::STATUS)?;
+                self.freed_lines = 0;
+                self.enable(case, *epoch);
+            }
+        }
+        self.settle();
+        Ok(())
+    }
+
+    fn compare(&mut self, then: &Then) -> Result<(), String> {
+        let frames = std::mem::take(&mut self.frames);
+        if frames != then.frames {
+            return Err(format!("frames {}, expected {}", hex(&frames), hex(&then.frames)));
+        }
+        if then.refused == self.kept.is_empty() {
+            let found = if then.refused { "taken" } else { "refused" };
+            return Err(format!("the write was {found}"));
+        }
+        if let Some(expected) = then.next_start {
+            let found = self.read_register(regs::QUEUE + queue::NEXT_START)?;
+            same("next start", found, expected)?;
+        }
+        if let Some(expected) = then.freed_lines {
+            same("freed lines", self.freed_lines, expected)?;
+        }
+        if let Some(expected) = then.status {
+            self.compare_status(expected)?;
+        }
+        self.surprise.take().map_or(Ok(()), |surprise| Err(format!("the device wants {surprise}")))
+    }
+
+    fn compare_status(&mut self, expected: QueueStatus) -> Result<(), String> {
+        let word = self.read_register(regs::QUEUE + queue::STATUS)?;
+        let found = QueueStatus {
+            active: word >> queue_status::ACTIVE_LSB & 1 == 1,
+            quarantined: word >> queue_status::QUARANTINED_LSB & 1 == 1,
+            cause: (word >> queue_status::CAUSE_LSB & queue_status::CAUSE_MASK) as u8,
+        };
+        if found == expected { Ok(()) } else { Err(format!("status {found:?}, expected {expected:?}")) }
+    }
+
+    fn compare_end(&mut self, case: &Case) -> Result<(), String> {
+        self.compare_status(case.expect.status)?;
+        same("freed lines", self.freed_lines, case.expect.freed_lines)?;
+        let mut different = String::new();
+        for (name, expected) in case.counters() {
+            let offset = counter_offset(&name).ok_or_else(|| format!("no counter {name}"))?;
+            let found = self.read_register(regs::COUNTERS + offset)?;
+            if !expected.admits(found) {
+                let _ = write!(different, "{name} is {found}, expected {expected:?}; ");
+            }
+        }
+        if different.is_empty() { Ok(()) } else { Err(different) }
+    }
+}
+
+fn same(what: &str, found: u64, expected: u64) -> Result<(), String> {
+    if found == expected { Ok(()) } else { Err(format!("{what} is {found}, expected {expected}")) }
+}
+
+fn hex(frames: &[Vec<u8>]) -> String {
+    let one = |frame: &Vec<u8>| frame.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    format!("[{}]", frames.iter().map(one).collect::<Vec<_>>().join(", "))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,66 @@
+//! The behavioural NIC on every vector; and vectors that were tampered with, which it must fail.
+
+use beeline_nic_model::{Nic, NicConfig};
+use beeline_vectors::{Action, Case, WindowKind, load, run};
+
+/// A NIC as the case wants it, with one queue.
+fn nic(case: &Case) -> Nic {
+    let device = &case.device;
+    let config = NicConfig {
+        queues: 1,
+        window_lines: device.window_lines,
+        span_lines: device.span_lines,
+        contexts: device.contexts,
+        pool_lines: device.pool_lines,
+        blank: device.window != WindowKind::Observed,
+        max_frame_bytes: device.max_frame_bytes,
+        ..NicConfig::default()
+    };
+    Nic::new(config).unwrap_or_else(|error| panic!("case {}: {error}", case.name))
+}
+
+fn cases() -> Vec<Case> {
+    load().unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn the_behavioural_nic_does_as_every_vector_says() {
+    let mismatches: Vec<String> = cases()
+        .iter()
+        .filter_map(|case| run(case, nic(case)).err())
+        .map(|mismatch| mismatch.to_string())
+        .collect();
+    assert!(mismatches.is_empty(), "\n{}", mismatches.join("\n"));
+}
+
+#[test]
+fn a_write_left_out_is_noticed_in_every_vector() {
+    for mut case in cases() {
+        let first = case.events.iter().position(|event| matches!(event.action, Action::Write(_))).unwrap();
+        case.events.remove(first);
+        assert!(run(&case, nic(&case)).is_err(), "{} passes without its first write", case.name);
+    }
+}
+
+#[test]
+fn a_wrong_byte_a_wrong_credit_and_a_wrong_cause_are_noticed_in_every_vector() {
+    for case in cases() {
+        let fails = |tamper: fn(&mut Case)| {
+            let mut tampered = case.clone();
+            tamper(&mut tampered);
+            tampered == case || run(&tampered, nic(&case)).is_err()
+        };
+        assert!(fails(|case| case.expect.freed_lines += 1), "{}: freed lines", case.name);
+        assert!(fails(|case| case.expect.status.cause ^= 1), "{}: cause", case.name);
+        assert!(
+            fails(|case| case
+                .events
+                .iter_mut()
+                .flat_map(|e| &mut e.then.frames)
+                .take(1)
+                .for_each(|f| f[0] ^= 1)),
+            "{}: first byte of the first frame",
+            case.name
+        );
+    }
+}

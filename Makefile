@@ -1,0 +1,68 @@
+# Thin: cargo builds, `cargo xtask` checks (cargo xtask --help). Needs a Rust toolchain and a C compiler.
+
+PREFIX ?= /usr/local
+DESTDIR ?=
+CARGO ?= cargo
+
+bindir = $(DESTDIR)$(PREFIX)/bin
+mandir = $(DESTDIR)$(PREFIX)/share/man/man1
+bashdir = $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+zshdir = $(DESTDIR)$(PREFIX)/share/zsh/site-functions
+fishdir = $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
+includedir = $(DESTDIR)$(PREFIX)/include/beeline
+licencedir = $(DESTDIR)$(PREFIX)/share/licenses/beeline
+
+# Where `make` leaves the program and what it says about itself, until `make install` copies them.
+built = target/release/beeline
+staged = target/install
+
+.DEFAULT_GOAL := help
+.PHONY: help run test bench long gen build stage install uninstall clean
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
+	@printf '\nLanes of make test, each one command:\n\n'
+	@$(CARGO) xtask --help 2>/dev/null | sed -n '/^Commands:/,/^Options:/p' | sed '1d;$$d'
+
+run: ## measure every interface on this machine: a table, and report.html (under two minutes)
+	@echo "Building the beeline program (release, a minute or two the first time), then measuring. Needs cargo only."
+	$(CARGO) run --release --package beeline-cli -- compare
+
+test: ## every short check, as CI runs it; ends with "N passed, N failed" (installs tools, says which)
+	$(CARGO) xtask ci
+
+bench: ## the targets of bench/, as ratios from one run on two pinned cores
+	$(CARGO) bench --package beeline-bench
+
+long: ## every check with its long settings: hours
+	$(CARGO) xtask long
+
+gen: ## generate spec/generated from spec/nic.rdl and spec/formats.toml (needs Python)
+	$(CARGO) xtask gen
+
+build: ## the program, optimised
+	$(CARGO) build --release --package beeline-cli
+
+stage: build
+	rm -rf $(staged)
+	mkdir -p $(staged)/man $(staged)/completions
+	$(built) generate man --out $(staged)/man
+	for shell in bash zsh fish; do $(built) generate completions $$shell > $(staged)/completions/$$shell || exit 1; done
+
+install: stage ## program, man pages, completions, C headers, licences; PREFIX=/usr/local DESTDIR=
+	install -d $(bindir) $(mandir) $(bashdir) $(zshdir) $(fishdir) $(includedir) $(licencedir)
+	install -m 755 $(built) $(bindir)/beeline
+	install -m 644 $(staged)/man/*.1 $(mandir)
+	install -m 644 $(staged)/completions/bash $(bashdir)/beeline
+	install -m 644 $(staged)/completions/zsh $(zshdir)/_beeline
+	install -m 644 $(staged)/completions/fish $(fishdir)/beeline.fish
+	install -m 644 spec/generated/c/*.h $(includedir)
+	install -m 644 LICENSE-APACHE LICENSE-MIT $(licencedir)
+
+uninstall: ## what install put there
+	rm -f $(bindir)/beeline $(mandir)/beeline.1 $(mandir)/beeline-*.1
+	rm -f $(bashdir)/beeline $(zshdir)/_beeline $(fishdir)/beeline.fish
+	rm -rf $(includedir) $(licencedir)
+
+clean: ## everything that was built
+	$(CARGO) clean

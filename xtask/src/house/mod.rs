@@ -1,0 +1,29 @@
+//! The rules of the house that neither the compiler nor clippy knows. Each rule is a function from files to findings.
+
+mod layers;
+mod offsets;
+mod shape;
+
+use crate::failure::{Outcome, none_found};
+use crate::source::{self, SourceFile};
+
+/// Checks the whole project.
+pub fn run() -> Outcome {
+    let files = source::files(&["rs", "c", "h", "sv", "py", "sh", "toml", "md", "rdl", "json"])?;
+    let mut findings = shape::too_long(&files);
+    findings.extend(shape::vague_names(&files));
+    findings.extend(shape::unfinished(&files));
+    findings.extend(shape::readmes(&files));
+    findings.extend(layers::unsafe_code(&files));
+    findings.extend(layers::interfaces_in_links(&files));
+    findings.extend(layers::dependencies(&files));
+    findings.extend(offsets::typed(&files));
+    none_found("the house rules are broken (STYLE.md, ARCHITECTURE.md)", findings)?;
+    println!("  {} files keep the house rules", files.len());
+    Ok(())
+}
+
+/// Whether nobody wrote the file by hand.
+fn is_generated(file: &SourceFile) -> bool {
+    file.path.starts_with("spec/generated/")
+}

@@ -1,0 +1,66 @@
+//! Lanes that are cargo with the stable toolchain on the whole workspace. They share `target/`.
+
+use super::Effort;
+use crate::failure::Outcome;
+use crate::install;
+use crate::run::{Program, root};
+
+/// Packages with the whole-system tests: those of the library, and those that start the program.
+const SYSTEM_TESTS: [&str; 2] = ["beeline-tests", "beeline-cli"];
+/// The fuzz targets.
+const FUZZ_MANIFEST: &str = "fuzz/Cargo.toml";
+
+/// `cargo fmt --check`; seconds.
+pub fn fmt() -> Outcome {
+    install::component("rustfmt", "fmt", "the format is checked with it")?;
+    Program::cargo().args(["fmt", "--all", "--check"]).run()?;
+    // The fuzz targets are a workspace of their own, because only nightly builds them.
+    if root().join(FUZZ_MANIFEST).is_file() {
+        Program::cargo().args(["fmt", "--all", "--check", "--manifest-path", FUZZ_MANIFEST]).run()?;
+    }
+    Ok(())
+}
+
+/// clippy on everything; a type-check of the workspace, one to two minutes cold.
+pub fn clippy() -> Outcome {
+    install::component("clippy", "clippy", "it is the linter")?;
+    Program::cargo().args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]).run()
+}
+
+/// Unit, property and documentation tests of every crate but the whole-system ones; builds everything once.
+pub fn test(effort: Effort) -> Outcome {
+    let test = SYSTEM_TESTS.iter().fold(Program::cargo().args(["test", "--workspace"]), |test, package| {
+        test.args(["--exclude", package])
+    });
+    long_settings(test, effort).run()
+}
+
+/// Whole-system tests: NIC, sender and receiver in processes of their own.
+pub fn e2e(effort: Effort) -> Outcome {
+    let test = SYSTEM_TESTS
+        .iter()
+        .fold(Program::cargo().arg("test"), |test, package| test.args(["--package", package]));
+    long_settings(test, effort).run()
+}
+
+/// In a long run tests marked `#[ignore]` run too, and property tests draw more cases.
+fn long_settings(test: Program, effort: Effort) -> Program {
+    match effort {
+        Effort::Short => test,
+        Effort::Long => test.env("PROPTEST_CASES", "20000").args(["--", "--include-ignored"]),
+    }
+}
+
+/// rustdoc with every warning denied; private items too in a long run.
+pub fn docs(effort: Effort) -> Outcome {
+    let docs = Program::cargo().env("RUSTDOCFLAGS", "-D warnings").args([
+        "doc",
+        "--workspace",
+        "--lib",
+        "--no-deps",
+    ]);
+    match effort {
+        Effort::Short => docs.run(),
+        Effort::Long => docs.arg("--document-private-items").run(),
+    }
+}

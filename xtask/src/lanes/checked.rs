@@ -1,0 +1,144 @@
+//! Lanes that run the code under a checker: loom, Miri, libFuzzer. Each has a target folder of its own, because its
+//! flags would make the others rebuild.
+
+use super::Effort;
+use crate::failure::{Failure, Outcome};
+use crate::install;
+use crate::run::{Program, root};
+use crate::source::{self, SourceFile};
+
+/// Crates whose unit tests run under Miri: the one with unsafe code, and those that read what strangers write.
+const MIRI: [&str; 3] = ["beeline-spec", "beeline-mmio", "beeline-window"];
+
+/// Loom on every crate that has models: in `tests/loom*.rs`, or in modules called `loom…` of its own code. Optimised,
+/// because loom runs each model thousands of times.
+pub fn loom(effort: Effort) -> Outcome {
+    let models = loom_models(&source::files(&["toml", "rs"])?);
+    if models.is_empty() {
+        return Err(Failure::new("no crate has a loom model: the lock-free parts would go unchecked"));
+    }
+    for (package, selection) in models {
+        let cargo = Program::cargo()
+            .env("RUSTFLAGS", "--cfg loom")
+            .env("CARGO_TARGET_DIR", "target/loom")
+            .env("CARGO_PROFILE_RELEASE_LTO", "off")
+            .env("CARGO_PROFILE_RELEASE_DEBUG", "false")
+            .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
+        let cargo = match effort {
+            // Three preemptions find almost every ordering bug; without a bound loom is exhaustive.
+            Effort::Short => cargo.env("LOOM_MAX_PREEMPTIONS", "3"),
+            Effort::Long => cargo,
+        };
+        let output = cargo.args(["test", "--release", "--package", &package]).args(&selection).output()?;
+        print!("{output}");
+        if passed(&output) == 0 {
+            return Err(Failure::new(format!("{package} ran no loom model with {}", selection.join(" "))));
+        }
+    }
+    Ok(())
+}
+
+/// Where the models are: package, and the arguments of `cargo test` that select them.
+fn loom_models(files: &[SourceFile]) -> Vec<(String, Vec<String>)> {
+    let mut found = Vec::new();
+    for manifest in
+        files.iter().filter(|file| file.path.ends_with("Cargo.toml") && file.text.contains("cfg(loom)"))
+    {
+        let Some(folder) = manifest.path.strip_suffix("Cargo.toml").filter(|folder| !folder.is_empty())
+        else {
+            continue;
+        };
+        let name = manifest.text.lines().find_map(|line| line.strip_prefix("name = "));
+        let package = name.unwrap_or_default().trim_matches('"').to_owned();
+        let own: Vec<&SourceFile> = files.iter().filter(|file| file.path.starts_with(folder)).collect();
+        if own
+            .iter()
+            .any(|file| file.path[folder.len()..].starts_with("src/") && file.text.contains("mod loom"))
+        {
+            found.push((package.clone(), vec!["--lib".to_owned(), "loom".to_owned()]));
+        }
+        for file in own {
+            let test =
+                file.path[folder.len()..].strip_prefix("tests/").and_then(|name| name.strip_suffix(".rs"));
+            if let Some(test) = test.filter(|test| test.starts_with("loom") && !test.contains('/')) {
+                found.push((package.clone(), vec!["--test".to_owned(), test.to_owned()]));
+            }
+        }
+    }
+    found
+}
+
+/// Tests that passed, by what the test harness wrote.
+fn passed(output: &str) -> u32 {
+    let results = output.lines().filter_map(|line| line.strip_prefix("test result: ok. "));
+    results.filter_map(|rest| rest.split(' ').next()?.parse::<u32>().ok()).sum()
+}
+
+/// Miri on the unit tests. Isolation is off, because tests make memfds where Miri can.
+pub fn miri(effort: Effort) -> Outcome {
+    install::nightly(&["miri", "rust-src"], "Miri interprets the tests and finds undefined behaviour")?;
+    let cases = if effort == Effort::Short { "8" } else { "64" };
+    let mut program = Program::cargo()
+        .env("MIRIFLAGS", "-Zmiri-disable-isolation")
+        .env("PROPTEST_CASES", cases)
+        .args(["+nightly", "miri", "test", "--lib"]);
+    for package in MIRI {
+        program = program.args(["--package", package]);
+    }
+    program.run()
+}
+
+/// Every target in `fuzz/` for `seconds`.
+pub fn fuzz(seconds: u32) -> Outcome {
+    let folder = root().join("fuzz");
+    if !folder.join("Cargo.toml").is_file() {
+        return Err(Failure::new("fuzz/Cargo.toml is missing: what strangers write would go unchecked"));
+    }
+    install::nightly(&[], "cargo-fuzz needs unstable compiler flags")?;
+    install::program("c++", &["g++"], "libFuzzer is C++")?;
+    install::cargo_fuzz()?;
+    let listed = Program::cargo().quiet().args(["+nightly", "fuzz", "list"]).output()?;
+    let targets: Vec<&str> = listed.split_whitespace().collect();
+    if targets.is_empty() {
+        return Err(Failure::new(
+            "`cargo fuzz list` names no target: what strangers write would go unchecked",
+        ));
+    }
+    Program::cargo().args(["+nightly", "fuzz", "build"]).run()?;
+    for target in targets {
+        let time = format!("-max_total_time={seconds}");
+        Program::cargo()
+            .args(["+nightly", "fuzz", "run", target, "--", &time, "-timeout=10", "-verbosity=0"])
+            .run()?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn models_are_found_where_they_may_stand() {
+        let files = [
+            SourceFile::new("Cargo.toml", "check-cfg = [\"cfg(loom)\"]"),
+            SourceFile::new("host/a/Cargo.toml", "name = \"a\"\n[target.'cfg(loom)'.dependencies]"),
+            SourceFile::new("host/a/src/sleep.rs", "#[cfg(all(test, loom))]\nmod loom_models;"),
+            SourceFile::new("host/a/tests/loom_ring.rs", ""),
+            SourceFile::new("host/a/tests/other.rs", ""),
+            SourceFile::new("host/b/Cargo.toml", "name = \"b\""),
+            SourceFile::new("host/b/tests/loom.rs", ""),
+        ];
+        let text = |words: [&str; 2]| words.map(str::to_owned).to_vec();
+        let expected =
+            [("a".to_owned(), text(["--lib", "loom"])), ("a".to_owned(), text(["--test", "loom_ring"]))];
+        assert_eq!(loom_models(&files), expected);
+        assert_eq!(loom_models(&files[5..]), []);
+    }
+
+    #[test]
+    fn passed_tests_are_counted() {
+        let output = "test result: ok. 3 passed; 0 failed\n\ntest result: ok. 0 passed; 0 failed\n";
+        assert_eq!((passed(output), passed("running 0 tests")), (3, 0));
+    }
+}

@@ -1,0 +1,130 @@
+//! The lanes: what each runs, and `ci` and `long`, which run them one after the other.
+
+mod cargo;
+mod checked;
+mod foreign;
+mod report;
+
+use clap::Subcommand;
+
+use crate::failure::Outcome;
+use crate::{generate, house, links, tour};
+
+/// Seconds for each fuzz target when `fuzz` stands alone.
+const FUZZ_SECONDS: u32 = 60;
+/// Seconds for each fuzz target in `ci`.
+const FUZZ_SECONDS_SHORT: u32 = 5;
+/// Seconds for each fuzz target in `long`.
+const FUZZ_SECONDS_LONG: u32 = 600;
+
+/// What can be asked for.
+#[derive(Subcommand, Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Command {
+    /// Every short lane in order, timed; ends with `N passed, N failed`
+    Ci,
+    /// Every lane with its long settings: more cases, deeper loom, ten minutes a fuzz target
+    Long,
+    /// Generate spec/generated from spec/nic.rdl and spec/formats.toml (needs Python; `make run` does not)
+    Gen {
+        /// Write nothing; fail when a committed file differs from what would be generated
+        #[arg(long)]
+        check: bool,
+    },
+    /// rustfmt in check mode
+    Fmt,
+    /// File length, names, unsafe code, layering, register offsets, READMEs
+    House,
+    /// The "follow one frame" table of ARCHITECTURE.md names files and symbols that exist
+    Tour,
+    /// Links in every Markdown file, and rustdoc with broken links denied
+    Docs,
+    /// clippy on all targets, warnings denied
+    Clippy,
+    /// Unit, property and documentation tests
+    Test,
+    /// Model checking of the lock-free parts under loom
+    Loom,
+    /// The crates that own memory tricks under Miri
+    Miri,
+    /// Every fuzz target for a while
+    Fuzz {
+        /// Seconds for each target
+        #[arg(long, default_value_t = FUZZ_SECONDS)]
+        seconds: u32,
+    },
+    /// Whole-system tests: NIC, sender and receiver in processes of their own
+    E2e,
+    /// Store kernels of aarch64 under qemu-user
+    Aarch64,
+}
+
+/// How much of a lane to run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effort {
+    /// Inside the 15 minutes of `make test`.
+    Short,
+    /// As long as it takes.
+    Long,
+}
+
+/// A lane of `ci` and `long`.
+struct Lane {
+    name: &'static str,
+    run: fn(Effort) -> Outcome,
+}
+
+/// In the order of `ci`: cheap and telling first; those that share compiled code behind each other.
+const LANES: [Lane; 12] = [
+    Lane { name: "fmt", run: |_| cargo::fmt() },
+    Lane { name: "house", run: |_| house::run() },
+    Lane { name: "tour", run: |_| tour::run() },
+    Lane { name: "gen --check", run: |_| generate::run(true) },
+    Lane { name: "clippy", run: |_| cargo::clippy() },
+    Lane { name: "docs", run: docs },
+    Lane { name: "test", run: cargo::test },
+    Lane { name: "e2e", run: cargo::e2e },
+    Lane { name: "loom", run: checked::loom },
+    Lane { name: "miri", run: checked::miri },
+    Lane { name: "fuzz", run: |effort| checked::fuzz(fuzz_seconds(effort)) },
+    Lane { name: "aarch64", run: |_| foreign::aarch64() },
+];
+
+fn fuzz_seconds(effort: Effort) -> u32 {
+    if effort == Effort::Short { FUZZ_SECONDS_SHORT } else { FUZZ_SECONDS_LONG }
+}
+
+fn docs(effort: Effort) -> Outcome {
+    let links = links::run();
+    cargo::docs(effort)?;
+    links
+}
+
+/// Runs what was asked for.
+pub fn run(command: Command) -> Outcome {
+    match command {
+        Command::Ci => all(Effort::Short),
+        Command::Long => all(Effort::Long),
+        Command::Gen { check } => generate::run(check),
+        Command::Fmt => cargo::fmt(),
+        Command::House => house::run(),
+        Command::Tour => tour::run(),
+        Command::Docs => docs(Effort::Short),
+        Command::Clippy => cargo::clippy(),
+        Command::Test => cargo::test(Effort::Short),
+        Command::Loom => checked::loom(Effort::Short),
+        Command::Miri => checked::miri(Effort::Short),
+        Command::Fuzz { seconds } => checked::fuzz(seconds),
+        Command::E2e => cargo::e2e(Effort::Short),
+        Command::Aarch64 => foreign::aarch64(),
+    }
+}
+
+fn all(effort: Effort) -> Outcome {
+    let mut report = report::Report::default();
+    for lane in &LANES {
+        println!("\n== {}", lane.name);
+        report.time(lane.name, || (lane.run)(effort));
+    }
+    print!("{report}");
+    report.outcome()
+}

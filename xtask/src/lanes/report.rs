@@ -1,0 +1,76 @@
+//! The summary that `ci` and `long` end with.
+
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use crate::failure::{Failure, Outcome};
+
+/// Lanes that were run, in order.
+#[derive(Debug, Default)]
+pub struct Report {
+    rows: Vec<Row>,
+}
+
+#[derive(Debug)]
+struct Row {
+    name: &'static str,
+    took: Duration,
+    failure: Option<Failure>,
+}
+
+impl Report {
+    /// Runs a lane and notes how long it took and how it ended. A failure is told at once, and does not stop the rest.
+    pub fn time(&mut self, name: &'static str, lane: impl FnOnce() -> Outcome) {
+        let start = Instant::now();
+        let failure = lane().err();
+        if let Some(failure) = &failure {
+            eprintln!("error: lane {name}: {failure}");
+        }
+        self.rows.push(Row { name, took: start.elapsed(), failure });
+    }
+
+    fn failed(&self) -> usize {
+        self.rows.iter().filter(|row| row.failure.is_some()).count()
+    }
+
+    /// Fails when a lane did.
+    pub fn outcome(&self) -> Outcome {
+        let names: Vec<_> =
+            self.rows.iter().filter(|row| row.failure.is_some()).map(|row| row.name).collect();
+        match names.as_slice() {
+            [] => Ok(()),
+            names => Err(Failure::new(format!("failed: {}", names.join(", ")))),
+        }
+    }
+}
+
+/// The table, and as its last line `N passed, N failed`.
+impl fmt::Display for Report {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(out, "\n{:<12} {:>8}  result", "lane", "seconds")?;
+        for row in &self.rows {
+            let result = if row.failure.is_some() { "FAILED" } else { "passed" };
+            writeln!(out, "{:<12} {:>8.1}  {result}", row.name, row.took.as_secs_f64())?;
+        }
+        let total: Duration = self.rows.iter().map(|row| row.took).sum();
+        writeln!(out, "{:<12} {:>8.1}\n", "all", total.as_secs_f64())?;
+        writeln!(out, "{} passed, {} failed", self.rows.len() - self.failed(), self.failed())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_line_counts_and_a_failure_fails_the_whole() {
+        let mut report = Report::default();
+        report.time("fmt", || Ok(()));
+        assert!(report.to_string().ends_with("\n1 passed, 0 failed\n"));
+        assert_eq!(report.outcome(), Ok(()));
+        report.time("house", || Err(Failure::new("too long")));
+        report.time("tour", || Ok(()));
+        assert!(report.to_string().ends_with("\n2 passed, 1 failed\n"), "{report}");
+        assert_eq!(report.outcome().unwrap_err().to_string(), "failed: house");
+    }
+}

@@ -12,13 +12,17 @@
 #![forbid(unsafe_code)]
 
 mod adversary;
+mod line;
 mod link;
 mod memory;
+mod sleep;
 mod window;
 
 pub use adversary::{Adversary, Tolerance};
+pub use line::fill_words;
 pub use link::{Doorbell, Link, LinkError, RegisterRead};
 pub use memory::DmaMemory;
+pub use sleep::Sleeper;
 pub use window::{CreditSink, CreditSource, LoadPort, StorePort};
 
 /// One line as its eight words.

@@ -27,6 +27,39 @@ pub trait StorePort {
         }
     }
 
+    /// Stores the first line of a message whole: `header`, at most 56 bytes of `payload`, zeros.
+    ///
+    /// Implementors override it to make the line in a vector register, straight from the caller's memory: eight
+    /// words staged in memory and loaded as a vector cost more than the store itself.
+    #[inline]
+    fn store_head_line(&mut self, line: u32, header: u64, payload: &[u8]) {
+        let mut words = [header, 0, 0, 0, 0, 0, 0, 0];
+        crate::fill_words(&mut words[1..], payload);
+        self.store_line(line, &words);
+    }
+
+    /// As [`StorePort::store_head_line`], unless a whole word of `payload` equals `blank`: then nothing is stored. Says
+    /// whether the line was stored.
+    ///
+    /// Implementors override it to compare the line while they have it in a register. What is compared besides whole
+    /// words of the payload (the header, padding) must not matter: `blank` has bit 63 set, those have it clear.
+    #[inline(always)]
+    fn store_head_line_unless(&mut self, line: u32, header: u64, payload: &[u8], blank: u64) -> bool {
+        let found = payload.as_chunks::<8>().0.iter().any(|word| u64::from_le_bytes(*word) == blank);
+        if !found {
+            self.store_head_line(line, header, payload);
+        }
+        !found
+    }
+
+    /// Stores the last line of a message whole: at most 64 `bytes`, zeros. Overridden for the same reason.
+    #[inline]
+    fn store_padded_line(&mut self, line: u32, bytes: &[u8]) {
+        let mut words = [0; 8];
+        crate::fill_words(&mut words, bytes);
+        self.store_line(line, &words);
+    }
+
     /// Makes every earlier store of this port visible before any later one. Only fence policies other than `none`
     /// call it; the principle is that nobody needs to.
     fn fence(&mut self);

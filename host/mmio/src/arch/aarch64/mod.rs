@@ -1,0 +1,22 @@
+//! aarch64.
+
+mod features;
+mod load;
+mod order;
+mod pieces;
+mod store;
+
+pub(crate) use features::{lacks, way};
+pub(crate) use load::{LoadWay, prefetch, prefetch_to_write};
+pub(crate) use order::{
+    flush_write_combining, order_dma_loads, order_dma_stores, order_stores, ticks, ticks_are_steady,
+    ticks_per_second, unordered_ticks,
+};
+pub(crate) use pieces::{load_16, store_16};
+pub(crate) use store::Way;
+
+/// The kernels as types, for the test that disassembles them.
+#[cfg(test)]
+pub(crate) mod kernels {
+    pub(crate) use super::store::{Cached, St64b, Stnp};
+}

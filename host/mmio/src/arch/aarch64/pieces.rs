@@ -1,0 +1,31 @@
+//! Copies between mapped memory and our own, sixteen bytes at a time: two single-copy atomic words.
+
+use core::arch::asm;
+
+/// # Safety
+/// `from` is 16 mapped bytes, aligned to 16, only accessed by atomics and asm; `out` 16 writable bytes of our own.
+#[inline(always)]
+pub(crate) unsafe fn load_16(from: *const u8, out: *mut u8) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        asm!(
+            "ldr {a:q}, [{from}]", "str {a:q}, [{out}]",
+            from = in(reg) from, out = in(reg) out, a = out(vreg) _,
+            options(nostack, preserves_flags),
+        );
+    }
+}
+
+/// # Safety
+/// `to` is 16 mapped, writable bytes, aligned to 16, only accessed by atomics and asm; `bytes` 16 readable ones.
+#[inline(always)]
+pub(crate) unsafe fn store_16(to: *mut u8, bytes: *const u8) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        asm!(
+            "ldr {a:q}, [{bytes}]", "str {a:q}, [{to}]",
+            to = in(reg) to, bytes = in(reg) bytes, a = out(vreg) _,
+            options(nostack, preserves_flags),
+        );
+    }
+}

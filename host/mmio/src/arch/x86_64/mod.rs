@@ -1,0 +1,24 @@
+//! x86-64.
+
+mod avx512;
+mod features;
+mod load;
+mod order;
+mod pieces;
+mod store;
+
+pub(crate) use features::{lacks, way};
+pub(crate) use load::{LoadWay, prefetch, prefetch_to_write};
+pub(crate) use order::{
+    flush_write_combining, order_dma_loads, order_dma_stores, order_stores, ticks, ticks_are_steady,
+    ticks_per_second, unordered_ticks,
+};
+pub(crate) use pieces::{load_16, store_16};
+pub(crate) use store::Way;
+
+/// The kernels as types, for the test that disassembles them.
+#[cfg(test)]
+pub(crate) mod kernels {
+    pub(crate) use super::avx512::{CachedAvx512, Movdir64bAvx512, NtAvx512};
+    pub(crate) use super::store::{Cached, Movdir64b, Nt8, NtAvx2, NtSse2};
+}

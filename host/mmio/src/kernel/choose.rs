@@ -1,0 +1,139 @@
+//! Which kernel to use: named by the user, or timed here and now.
+//!
+//! Nothing is remembered between calls; whoever opens many windows keeps the [`Choice`].
+
+use core::fmt;
+
+use super::timing::{self, KernelTiming};
+use super::{StoreKernel, Traffic, UnknownKernel};
+
+/// The environment variable that names the kernel for every traffic.
+pub const KERNEL_VARIABLE: &str = "BEELINE_STORE_KERNEL";
+
+/// Why a kernel was chosen.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Reason {
+    /// The caller named it.
+    Named,
+    /// It was the fastest between two cores.
+    FastestBetweenCores,
+    /// It was the fastest without a reader, because there was no second core.
+    FastestAlone,
+}
+
+/// A kernel for a kind of traffic, and what it was chosen from. Prints as a table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Choice {
+    /// What it is for.
+    pub traffic: Traffic,
+    /// The kernel.
+    pub kernel: StoreKernel,
+    /// Why.
+    pub reason: Reason,
+    /// What was timed, fastest first; empty when the kernel was named.
+    pub timings: Vec<KernelTiming>,
+}
+
+/// A kernel that was named and cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotChosen {
+    /// There is no such kernel.
+    #[error(transparent)]
+    Unknown(#[from] UnknownKernel),
+    /// It cannot be run here.
+    #[error("store kernel {kernel} needs {lacks}, which this machine lacks")]
+    Unavailable {
+        /// The kernel.
+        kernel: StoreKernel,
+        /// What it needs.
+        lacks: &'static str,
+    },
+    /// It is for devices only.
+    #[error("store kernel {0} stores to device memory only, not to the memory of a peer")]
+    DeviceOnly(StoreKernel),
+}
+
+impl Choice {
+    /// Takes the kernel that the caller wants, or times them.
+    pub fn make(traffic: Traffic, wanted: Option<StoreKernel>) -> Result<Self, NotChosen> {
+        let Some(kernel) = wanted else { return Ok(Self::timed(traffic)) };
+        if let Some(lacks) = crate::arch::lacks(kernel) {
+            return Err(NotChosen::Unavailable { kernel, lacks });
+        }
+        if !kernel.is_for_memory() {
+            return Err(NotChosen::DeviceOnly(kernel));
+        }
+        Ok(Choice { traffic, kernel, reason: Reason::Named, timings: Vec::new() })
+    }
+
+    /// Times every kernel that this CPU has on memory; a few milliseconds.
+    pub fn timed(traffic: Traffic) -> Self {
+        let kernels: Vec<_> =
+            StoreKernel::available().into_iter().filter(|kernel| kernel.is_for_memory()).collect();
+        let (mut timings, reason) = match timing::between_cores(traffic, &kernels) {
+            Some(timings) => (timings, Reason::FastestBetweenCores),
+            None => (timing::alone(&kernels), Reason::FastestAlone),
+        };
+        timings.sort_by(|a, b| a.ns.total_cmp(&b.ns));
+        // `cached` is always there; without a second core nothing speaks against it.
+        let fastest = timings.first().map_or(StoreKernel::Cached, |timing| timing.kernel);
+        Choice { traffic, kernel: fastest, reason, timings }
+    }
+}
+
+impl fmt::Display for Choice {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (unit, what) = match (self.traffic, &self.reason) {
+            (_, Reason::Named) => return write!(out, "{}: {}, as named", self.traffic, self.kernel),
+            (_, Reason::FastestAlone) => ("ns a line", "stored without a reader, for want of a second core"),
+            (Traffic::Latency, _) => ("ns", "there and back between two cores"),
+            (Traffic::Stream, _) => ("ns a line", "stored, read and blanked on two cores"),
+        };
+        write!(out, "{}: {}, the fastest of those {what}", self.traffic, self.kernel)?;
+        for timing in &self.timings {
+            write!(out, "\n  {:<10} {:>8.1} {unit}", timing.kernel, timing.ns)?;
+        }
+        Ok(())
+    }
+}
+
+/// The kernel that the environment names, if it names one.
+pub(super) fn from_environment() -> Result<Option<StoreKernel>, NotChosen> {
+    match std::env::var(KERNEL_VARIABLE) {
+        Ok(name) if !name.is_empty() => {
+            let kernel = name.parse()?;
+            Choice::make(Traffic::Stream, Some(kernel)).map(|choice| Some(choice.kernel))
+        }
+        _ => Ok(None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_named_kernel_is_taken_or_refused_with_the_reason() {
+        let choice = Choice::make(Traffic::Latency, Some(StoreKernel::Cached)).unwrap();
+        assert_eq!(choice.to_string(), "latency: cached, as named");
+        let foreign = if cfg!(target_arch = "aarch64") { StoreKernel::NtSse2 } else { StoreKernel::Stnp };
+        let error = Choice::make(Traffic::Stream, Some(foreign)).unwrap_err();
+        assert!(error.to_string().contains("instruction set, which this machine lacks"), "{error}");
+    }
+
+    #[test]
+    fn a_timed_choice_is_the_fastest_of_all_that_run_here() {
+        for traffic in [Traffic::Latency, Traffic::Stream] {
+            let choice = Choice::timed(traffic);
+            let timed: Vec<_> = choice.timings.iter().map(|timing| timing.kernel).collect();
+            for kernel in StoreKernel::available() {
+                assert_eq!(timed.contains(&kernel), kernel.is_for_memory(), "{choice}");
+            }
+            assert_eq!(choice.kernel, timed[0]);
+            assert!(choice.timings.iter().all(|timing| timing.ns > 0.0 && timing.ns.is_finite()), "{choice}");
+            assert!(choice.timings.is_sorted_by(|a, b| a.ns <= b.ns), "{choice}");
+            let lines = choice.to_string().lines().count();
+            assert_eq!(lines, 1 + choice.timings.len(), "{choice}");
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! Sealed memory that is passed to another process by descriptor.
+//!
+//! The seals forbid every change of the size, so that no peer can truncate the memory under a process that has it
+//! mapped (DESIGN decision 6). What a peer can still do is write any bytes at any time; the handles of
+//! [`crate::Region`] are made for that.
+
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::ptr::NonNull;
+
+use rustix::fs::{FileType, MemfdFlags, OFlags, SealFlags};
+use rustix::io::Errno;
+use rustix::mm::{Advice, MapFlags, ProtFlags};
+
+use crate::mapping::{Backing, Mapping};
+use crate::{MapError, Region, huge_pages};
+
+/// How memory is backed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MemoryOptions {
+    /// Back it with huge pages that the administrator has reserved; the size is rounded up to whole ones. When off,
+    /// transparent huge pages are asked for where the system grants them, which is never an error.
+    pub huge_pages: bool,
+    /// Lock it into RAM. It is enough when one of the processes that share it does.
+    pub locked: bool,
+}
+
+const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
+
+/// A memfd whose size can no longer change. Close-on-exec; the descriptor is what gives access.
+#[derive(Debug)]
+pub struct SharedMemory {
+    fd: OwnedFd,
+    bytes: usize,
+    options: MemoryOptions,
+}
+
+impl SharedMemory {
+    /// Creates zeroed memory and seals its size. `name` is for people only (`/proc/<pid>/fd`).
+    ///
+    /// Huge pages are taken at once: a later access cannot find that there are none left.
+    pub fn create(name: &str, bytes: usize, options: MemoryOptions) -> Result<Self, MapError> {
+        let failed = |source| MapError::Create { name: name.to_owned(), bytes, source };
+        if bytes == 0 || bytes > isize::MAX as usize / 2 {
+            return Err(MapError::Size { bytes });
+        }
+        let fd = if options.huge_pages {
+            huge_pages::create(name, bytes)?
+        } else {
+            create_memfd(name, MemfdFlags::empty()).map_err(failed)?
+        };
+        let bytes =
+            if options.huge_pages { bytes.next_multiple_of(huge_pages::page_bytes(&fd)?) } else { bytes };
+        rustix::fs::ftruncate(&fd, bytes as u64).map_err(failed)?;
+        rustix::fs::fcntl_add_seals(&fd, SEALS).map_err(failed)?;
+        let memory = SharedMemory { fd, bytes, options };
+        if options.huge_pages {
+            memory.map_pages().map_err(|source| huge_pages::refused(name, bytes, &memory.fd, source))?;
+        }
+        Ok(memory)
+    }
+
+    /// Takes over memory passed by a peer, after checking that it is a memfd of ordinary pages, that its size is
+    /// sealed and exactly `expected_bytes`, and that it may be written.
+    pub fn from_fd(fd: OwnedFd, expected_bytes: usize) -> Result<Self, MapError> {
+        Self::from_fd_with(fd, expected_bytes, MemoryOptions::default())
+    }
+
+    /// As [`SharedMemory::from_fd`]; `options` say whether huge pages are accepted and whether mappings are locked.
+    ///
+    /// Accept huge pages from a trusted peer only: a peer may give pages back (`fallocate`), and where no huge page is
+    /// left to replace one, the next access ends this process. Ordinary pages are replaced by zeroed ones.
+    pub fn from_fd_with(
+        fd: OwnedFd,
+        expected_bytes: usize,
+        options: MemoryOptions,
+    ) -> Result<Self, MapError> {
+        let number = fd.as_raw_fd();
+        let examine = |source| MapError::Examine { object: format!("descriptor {number}"), source };
+        let stat = rustix::fs::fstat(&fd).map_err(examine)?;
+        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+            return Err(MapError::NotMemfd { fd: number, source: Errno::INVAL });
+        }
+        let seals =
+            rustix::fs::fcntl_get_seals(&fd).map_err(|source| MapError::NotMemfd { fd: number, source })?;
+        if !seals.contains(SEALS) {
+            return Err(MapError::Unsealed { fd: number, missing: names(SEALS.difference(seals)) });
+        }
+        if seals.intersects(SealFlags::WRITE | SealFlags::FUTURE_WRITE) {
+            return Err(MapError::ReadOnly { fd: number, why: "it is sealed against writing" });
+        }
+        if rustix::fs::fcntl_getfl(&fd).map_err(examine)? & OFlags::RWMODE != OFlags::RDWR {
+            return Err(MapError::ReadOnly { fd: number, why: "it is not open for both" });
+        }
+        if !options.huge_pages && huge_pages::are_behind(&fd).map_err(examine)? {
+            return Err(MapError::UnaskedHugePages { fd: number });
+        }
+        let found = u64::try_from(stat.st_size).unwrap_or(0);
+        if found != expected_bytes as u64 {
+            return Err(MapError::WrongSize { fd: number, found, expected: expected_bytes });
+        }
+        if expected_bytes == 0 {
+            return Err(MapError::Size { bytes: 0 });
+        }
+        Ok(SharedMemory { fd, bytes: expected_bytes, options })
+    }
+
+    /// The descriptor, to be passed to a peer.
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+
+    /// Bytes of the memory: what was asked for, rounded up to whole huge pages if it is made of them.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Maps it for reading and writing, every page present, so that no access on a hot path takes a page fault.
+    pub fn map(&self) -> Result<Region, MapError> {
+        let mapping = self.map_pages().map_err(|source| MapError::Map {
+            object: format!("the shared memory in descriptor {}", self.fd.as_raw_fd()),
+            bytes: self.bytes,
+            source,
+            remedy: "free memory, or raise the limits on it (`ulimit -v`, the cgroup's memory.max)",
+        })?;
+        if self.options.locked {
+            lock(&mapping)?;
+        }
+        Ok(Region::new(mapping))
+    }
+
+    fn map_pages(&self) -> Result<Mapping, Errno> {
+        let protection = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: a fresh address range chosen by the kernel; nothing of this process is replaced.
+        let start = unsafe {
+            rustix::mm::mmap(std::ptr::null_mut(), self.bytes, protection, MapFlags::SHARED, &self.fd, 0)
+        }?;
+        let start = NonNull::new(start.cast()).expect("mmap without MAP_FIXED never gives address 0");
+        // SAFETY: the range was just mapped for reading and writing, and nobody else knows it.
+        let mapping = unsafe { Mapping::from_mmap(start, self.bytes, Backing::Shared) };
+        populate(&mapping)?;
+        Ok(mapping)
+    }
+}
+
+/// A memfd that can be sealed and, where the kernel knows the flag (Linux 6.3), never executed.
+pub(crate) fn create_memfd(name: &str, flags: MemfdFlags) -> Result<OwnedFd, Errno> {
+    let flags = flags | MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    match rustix::fs::memfd_create(name, flags | MemfdFlags::NOEXEC_SEAL) {
+        Err(Errno::INVAL) => rustix::fs::memfd_create(name, flags),
+        result => result,
+    }
+}
+
+/// Makes every page present and writable.
+fn populate(mapping: &Mapping) -> Result<(), Errno> {
+    let (start, bytes) = (mapping.start().as_ptr(), mapping.bytes());
+    // SAFETY: advice about our own range; it changes no bytes. Huge pages are a wish, so its failure is none.
+    let _ = unsafe { rustix::mm::madvise(start.cast(), bytes, Advice::LinuxHugepage) };
+    // SAFETY: as above: pages are brought in, and no bytes change.
+    match unsafe { rustix::mm::madvise(start.cast(), bytes, Advice::LinuxPopulateWrite) } {
+        // Before Linux 5.14 the pages are touched by hand.
+        Err(Errno::INVAL) => touch(mapping),
+        result => return result,
+    }
+    Ok(())
+}
+
+/// Writes to every page without changing it, whoever else writes.
+fn touch(mapping: &Mapping) {
+    for offset in (0..mapping.bytes() / 8 * 8).step_by(4096) {
+        let word = mapping.start().as_ptr().wrapping_add(offset);
+        // SAFETY: a whole word inside the mapping, aligned because mappings start on pages.
+        let word = unsafe { crate::sync::AtomicU64::from_ptr(word.cast()) };
+        // Relaxed: only the page fault matters.
+        word.fetch_add(0, crate::sync::Ordering::Relaxed);
+    }
+}
+
+fn lock(mapping: &Mapping) -> Result<(), MapError> {
+    let (start, bytes) = (mapping.start().as_ptr(), mapping.bytes());
+    // SAFETY: locking our own range into RAM changes no bytes.
+    unsafe { rustix::mm::mlock(start.cast(), bytes) }.map_err(|source| {
+        let limit = rustix::process::getrlimit(rustix::process::Resource::Memlock).current;
+        MapError::Lock { bytes, limit_bytes: limit.unwrap_or(u64::MAX), source }
+    })
+}
+
+fn names(seals: SealFlags) -> String {
+    let names = [
+        (SealFlags::SHRINK, "F_SEAL_SHRINK"),
+        (SealFlags::GROW, "F_SEAL_GROW"),
+        (SealFlags::SEAL, "F_SEAL_SEAL"),
+    ];
+    let names: Vec<&str> =
+        names.into_iter().filter(|(seal, _)| seals.contains(*seal)).map(|(_, name)| name).collect();
+    names.join(", ")
+}
+
+#[cfg(test)]
+#[path = "memory_tests.rs"]
+mod tests;

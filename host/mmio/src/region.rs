@@ -1,0 +1,212 @@
+//! A mapped region and the handles that are cut out of it.
+//!
+//! Bounds and alignment are checked here, once, when a handle is made; the handles then need at most a mask.
+
+use core::ptr::NonNull;
+use std::sync::Arc;
+
+use crate::arch::words;
+use crate::mapping::{Backing, Mapping};
+use crate::{DmaRegion, Flag, LINE_BYTES, LoadWindow, StoreKernel, StoreWindow, WORD_BYTES, Word, copy};
+
+/// Mapped memory, for reading and writing. Clones share the mapping; it is unmapped when the last clone and the last
+/// handle are gone.
+///
+/// An offset outside the region, or not aligned, is a programmer's error and panics with the numbers.
+#[derive(Clone, Debug)]
+pub struct Region {
+    mapping: Arc<Mapping>,
+}
+
+impl Region {
+    pub(crate) fn new(mapping: Mapping) -> Self {
+        Region { mapping: Arc::new(mapping) }
+    }
+
+    /// Zeroed memory of this process only: for windows between threads, for timing, and for Miri.
+    pub fn private(bytes: usize) -> Self {
+        Region::new(Mapping::on_heap(bytes))
+    }
+
+    /// Bytes of the region.
+    pub fn bytes(&self) -> usize {
+        self.mapping.bytes()
+    }
+
+    /// Whether it is a device's, not memory.
+    pub fn is_device(&self) -> bool {
+        self.mapping.backing() == Backing::Device
+    }
+
+    /// The aligned 64-bit word at this offset.
+    #[track_caller]
+    pub fn word(&self, offset_bytes: usize) -> Word {
+        Word::new(self.span(offset_bytes, WORD_BYTES, WORD_BYTES))
+    }
+
+    /// The aligned 32-bit futex word at this offset.
+    #[track_caller]
+    pub fn flag(&self, offset_bytes: usize) -> Flag {
+        Flag::new(self.span(offset_bytes, 4, 4))
+    }
+
+    /// A window of `lines` lines (a power of two) to store into with `kernel`, which must be one that this CPU has
+    /// and, for [`StoreKernel::St64b`], the region a device's.
+    #[track_caller]
+    pub fn store_window(&self, offset_bytes: usize, lines: u32, kernel: StoreKernel) -> StoreWindow {
+        assert!(
+            kernel != StoreKernel::St64b || self.is_device(),
+            "st64b stores to device memory only, not to pages"
+        );
+        StoreWindow::new(self.lines(offset_bytes, lines), kernel)
+    }
+
+    /// A window of `lines` lines (a power of two) to load from.
+    #[track_caller]
+    pub fn load_window(&self, offset_bytes: usize, lines: u32) -> LoadWindow {
+        LoadWindow::new(self.lines(offset_bytes, lines))
+    }
+
+    /// Memory that a device reads and writes at `bus_address` (a multiple of 64).
+    #[track_caller]
+    pub fn dma_memory(&self, offset_bytes: usize, bytes: usize, bus_address: u64) -> DmaRegion {
+        assert!(bus_address.is_multiple_of(64), "bus address {bus_address:#x} is not a multiple of 64");
+        DmaRegion::new(self.span(offset_bytes, bytes, LINE_BYTES), bus_address)
+    }
+
+    /// Copies bytes into the region at any offset. Aligned words are stored whole, in no defined order.
+    #[track_caller]
+    #[inline]
+    pub fn copy_in(&self, offset_bytes: usize, bytes: &[u8]) {
+        let to = self.at(offset_bytes, bytes.len());
+        // SAFETY: `at` checked that these bytes are mapped.
+        unsafe { copy::copy_in(to, bytes) }
+    }
+
+    /// Copies bytes out of the region from any offset. Aligned words are loaded whole, in no defined order.
+    #[track_caller]
+    #[inline]
+    pub fn copy_out(&self, offset_bytes: usize, bytes: &mut [u8]) {
+        let from = self.at(offset_bytes, bytes.len());
+        // SAFETY: `at` checked that these bytes are mapped.
+        unsafe { copy::copy_out(from, bytes) }
+    }
+
+    /// Stores `word` into every word of a range; offset and size are multiples of 8. In no defined order.
+    #[track_caller]
+    pub fn fill(&self, offset_bytes: usize, bytes: usize, word: u64) {
+        assert!(
+            offset_bytes.is_multiple_of(WORD_BYTES) && bytes.is_multiple_of(WORD_BYTES),
+            "{bytes} bytes at offset {offset_bytes} are not whole words"
+        );
+        let start = self.at(offset_bytes, bytes);
+        for offset in (0..bytes).step_by(WORD_BYTES) {
+            // SAFETY: inside the range that `at` checked, and aligned because mappings start on pages.
+            unsafe { words::store_word(start.wrapping_add(offset), word) }
+        }
+    }
+
+    #[track_caller]
+    fn lines(&self, offset_bytes: usize, lines: u32) -> Span {
+        assert!(lines.is_power_of_two(), "a window of {lines} lines: the number must be a power of two");
+        self.span(offset_bytes, lines as usize * LINE_BYTES, LINE_BYTES)
+    }
+
+    #[track_caller]
+    pub(crate) fn span(&self, offset_bytes: usize, bytes: usize, alignment: usize) -> Span {
+        assert!(
+            offset_bytes.is_multiple_of(alignment),
+            "offset {offset_bytes} is not a multiple of {alignment}"
+        );
+        let start = NonNull::new(self.at(offset_bytes, bytes)).expect("inside a mapping, which is not at 0");
+        Span { start, bytes, _mapping: Arc::clone(&self.mapping) }
+    }
+
+    /// The address of `bytes` bytes at an offset.
+    #[track_caller]
+    #[inline(always)]
+    fn at(&self, offset_bytes: usize, bytes: usize) -> *mut u8 {
+        let whole = self.mapping.bytes();
+        if offset_bytes > whole || bytes > whole - offset_bytes {
+            reaches_outside(bytes, offset_bytes, whole);
+        }
+        self.mapping.start().as_ptr().wrapping_add(offset_bytes)
+    }
+}
+
+/// Panics; outside the hot paths, so that they do not even prepare its arguments.
+#[cold]
+#[inline(never)]
+#[track_caller]
+pub(crate) fn reaches_outside(bytes: usize, offset_bytes: usize, whole: usize) -> ! {
+    panic!("{bytes} bytes at offset {offset_bytes} reach outside a region of {whole} bytes")
+}
+
+/// A range of a mapping, bounds and alignment checked, that keeps the mapping alive.
+#[derive(Clone, Debug)]
+pub(crate) struct Span {
+    start: NonNull<u8>,
+    bytes: usize,
+    _mapping: Arc<Mapping>,
+}
+
+// SAFETY: a span is an address inside a `Mapping`, which is `Send` and `Sync` and which the span keeps alive.
+unsafe impl Send for Span {}
+// SAFETY: as for `Send`.
+unsafe impl Sync for Span {}
+
+impl Span {
+    #[inline(always)]
+    pub(crate) fn start(&self) -> *mut u8 {
+        self.start.as_ptr()
+    }
+
+    #[inline(always)]
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_region_is_zeroed_and_filled_in_words() {
+        let region = Region::private(100);
+        assert_eq!((region.bytes(), region.word(88).load()), (100, 0));
+        region.fill(8, 16, 7);
+        let words: Vec<u64> = (0..4).map(|i| region.word(i * 8).load()).collect();
+        assert_eq!(words, [0, 7, 7, 0]);
+    }
+
+    #[test]
+    #[should_panic(expected = "1 bytes at offset 100 reach outside a region of 100 bytes")]
+    fn a_copy_past_the_end_is_refused() {
+        Region::private(100).copy_in(100, &[1]);
+    }
+
+    #[test]
+    #[should_panic(expected = "reach outside")]
+    fn an_offset_that_overflows_is_refused() {
+        Region::private(100).copy_out(usize::MAX, &mut [0; 2]);
+    }
+
+    #[test]
+    #[should_panic(expected = "offset 32 is not a multiple of 64")]
+    fn a_window_starts_on_a_line() {
+        Region::private(4096).load_window(32, 1);
+    }
+
+    #[test]
+    #[should_panic(expected = "reach outside")]
+    fn a_window_past_the_end_is_refused() {
+        Region::private(4096).load_window(64, 64);
+    }
+
+    #[test]
+    #[should_panic(expected = "st64b stores to device memory only")]
+    fn st64b_is_for_devices() {
+        Region::private(4096).store_window(0, 1, StoreKernel::St64b);
+    }
+}

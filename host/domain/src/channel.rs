@@ -1,0 +1,66 @@
+//! One connected socket, shared by whoever talks over it.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
+
+use crate::socket;
+use crate::wire::{Header, Kind};
+
+/// A connected socket and whether this side has closed it. The descriptor stays open until the last owner drops it,
+/// so that its number cannot be reused while somebody still looks at it.
+#[derive(Debug)]
+pub(crate) struct Channel {
+    socket: OwnedFd,
+    opened_by: u32,
+    closed_here: AtomicBool,
+}
+
+impl Channel {
+    pub(crate) fn new(socket: OwnedFd) -> Self {
+        Channel { socket, opened_by: std::process::id(), closed_here: AtomicBool::new(false) }
+    }
+
+    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    pub(crate) fn send(&self, header: Header, payload: &[u8], fds: &[BorrowedFd<'_>]) -> Result<(), Errno> {
+        socket::send(self.fd(), header, payload, fds)
+    }
+
+    /// Whether this process made it; a forked child only has a copy. One system call.
+    pub(crate) fn is_own(&self) -> bool {
+        self.opened_by == std::process::id()
+    }
+
+    /// Says goodbye and ends the connection; the domain's thread sees the hang-up and does the rest. In a forked child
+    /// it does nothing: the connection is the parent's.
+    pub(crate) fn close(&self) {
+        if !self.is_own() {
+            return;
+        }
+        // Relaxed: who reads it has seen the hang-up that follows here, through the kernel.
+        if self.closed_here.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let bye = Header { kind: Kind::Bye, membarrier: false, serial: 0, started_ticks: 0 };
+        // Best effort: without it the other side finds out a little later that this process lives.
+        let _ = self.send(bye, &[], &[]);
+        socket::shut_down(&self.socket);
+    }
+
+    pub(crate) fn is_closed_here(&self) -> bool {
+        self.closed_here.load(Ordering::Relaxed)
+    }
+
+    /// Whether an end of the connection is closed; what was sent before may still be unread. One system call.
+    pub(crate) fn is_hung_up(&self) -> bool {
+        let mut fds = [PollFd::new(&self.socket, PollFlags::RDHUP)];
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        // Any event here is RDHUP, HUP or ERR.
+        matches!(rustix::event::poll(&mut fds, Some(&now)), Ok(1))
+    }
+}

@@ -1,0 +1,279 @@
+//! The client's end of a connection to an offer.
+
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::path::PathBuf;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+
+use crate::channel::Channel;
+use crate::domain::Shared;
+use crate::error::ConnectError;
+use crate::evidence::{Evidence, EvidenceError};
+use crate::name::Name;
+use crate::protocol::Departure;
+use crate::wire::{Kind, MAX_FDS, MAX_PAYLOAD_BYTES, WireError};
+use crate::{Peer, Reply, socket};
+
+/// How long a call waits for its answer if nothing else is said.
+pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
+/// How often a full backlog is tried again: a unix socket cannot be polled for room in it.
+const BACKLOG_RETRY: Duration = Duration::from_millis(1);
+
+/// A connection to the owner of an offer. Dropping it closes it in order.
+#[derive(Debug)]
+pub struct Connection {
+    shared: Arc<Shared>,
+    channel: Arc<Channel>,
+    mailbox: Arc<Mailbox>,
+    peer: Peer,
+    path: PathBuf,
+    /// Serial of the last request; locked for a whole call, so that one is outstanding at a time.
+    serial: Mutex<u32>,
+}
+
+/// Where the domain's thread leaves the answer for the thread that waits.
+#[derive(Debug, Default)]
+pub(crate) struct Mailbox {
+    state: Mutex<MailState>,
+    arrived: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct MailState {
+    /// Serial of the request that waits, if one does.
+    awaited: Option<u32>,
+    mail: Option<Mail>,
+    gone: Option<Mail>,
+}
+
+/// What the domain's thread has to say.
+#[derive(Debug)]
+pub(crate) enum Mail {
+    /// The answer, and the peer that gave it.
+    Answer(Result<Reply, String>, Peer),
+    /// The peer went.
+    Gone(Departure),
+    /// The peer sent something that is not an answer.
+    Broken(WireError),
+}
+
+impl Mailbox {
+    fn expect(&self, serial: u32) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.awaited = Some(serial);
+        state.mail = None;
+    }
+
+    /// Leaves an answer. One that came too late, for a request that nobody waits for any more, is dropped.
+    pub(crate) fn deliver(&self, serial: u32, answer: Result<Reply, String>, peer: Peer) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.awaited == Some(serial) {
+            state.awaited = None;
+            state.mail = Some(Mail::Answer(answer, peer));
+            self.arrived.notify_all();
+        }
+    }
+
+    /// Says that no answer will ever come.
+    pub(crate) fn close(&self, why: Mail) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.gone.get_or_insert(why);
+        self.arrived.notify_all();
+    }
+
+    /// Waits for the answer; `None` when the deadline passed.
+    fn wait(&self, deadline: Instant) -> Option<Mail> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            if let Some(mail) = state.mail.take() {
+                return Some(mail);
+            }
+            match &state.gone {
+                Some(Mail::Broken(error)) => return Some(Mail::Broken(*error)),
+                Some(Mail::Gone(how)) => return Some(Mail::Gone(*how)),
+                Some(Mail::Answer(..)) | None => {}
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                state.awaited = None;
+                return None;
+            }
+            state = self.arrived.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}
+
+/// What every error of one offer names.
+struct Place {
+    path: PathBuf,
+    pid: u32,
+}
+
+impl Place {
+    fn failed(&self, what: &'static str, source: Errno) -> ConnectError {
+        ConnectError::System { what, path: self.path.clone(), source }
+    }
+
+    fn open(self, mail: Option<Mail>, waited: Duration) -> Result<(Reply, Peer), ConnectError> {
+        let Place { path, pid } = self;
+        match mail {
+            Some(Mail::Answer(Ok(reply), peer)) => Ok((reply, peer)),
+            Some(Mail::Answer(Err(reason), _)) => Err(ConnectError::Refused { path, pid, reason }),
+            Some(Mail::Gone(Departure::Died)) => Err(ConnectError::OwnerDied { path, pid }),
+            Some(Mail::Gone(Departure::Closed)) => Err(ConnectError::Closed { path, pid }),
+            Some(Mail::Broken(source)) => Err(ConnectError::Protocol { path, pid, source }),
+            None => Err(ConnectError::TimedOut { path, pid, waited }),
+        }
+    }
+}
+
+fn check_size(request: &[u8], fds: &[BorrowedFd<'_>]) -> Result<(), ConnectError> {
+    if request.len() > MAX_PAYLOAD_BYTES || fds.len() > MAX_FDS {
+        return Err(ConnectError::TooLarge { bytes: request.len(), fds: fds.len() });
+    }
+    Ok(())
+}
+
+impl Connection {
+    pub(crate) fn open(
+        shared: &Arc<Shared>,
+        name: &str,
+        request: &[u8],
+        fds: &[BorrowedFd<'_>],
+        timeout: Duration,
+    ) -> Result<(Self, Reply), ConnectError> {
+        let name = Name::new(name)?;
+        check_size(request, fds)?;
+        shared.check_thread()?;
+        let deadline = deadline_after(timeout);
+        let mut place = Place { path: shared.folder().path().join(name.socket_file()), pid: 0 };
+        let channel = Arc::new(Channel::new(reach(shared, &name, &place, timeout, deadline)?));
+        let evidence = Evidence::of_peer(channel.fd()).map_err(|error| match error {
+            EvidenceError::Gone { pid } => ConnectError::OwnerDied { path: place.path.clone(), pid },
+            EvidenceError::Invisible => ConnectError::Invisible { path: place.path.clone() },
+            EvidenceError::System(source) => place.failed("watch the owner of", source),
+        })?;
+        place.pid = evidence.pid();
+        let expected = shared.folder().owner_uid();
+        if evidence.uid() != expected {
+            return Err(ConnectError::Impostor { path: place.path, found: evidence.uid(), expected });
+        }
+        let mailbox = Arc::new(Mailbox::default());
+        mailbox.expect(1);
+        // From here on the domain's thread reads the socket; closing it makes that thread forget it.
+        shared
+            .reactor()
+            .join(Arc::clone(&channel), Arc::new(evidence), Arc::clone(&mailbox))
+            .map_err(|source| place.failed("watch the connection to", source))?;
+        let guard = CloseUnlessKept(Some(&channel));
+        let sent = channel.send(shared.header(Kind::Hello, 1), request, fds);
+        // A broken pipe: the owner has gone, and the mailbox will say how.
+        if let Err(source) = sent
+            && source != Errno::PIPE
+        {
+            return Err(place.failed("send to", source));
+        }
+        let path = place.path.clone();
+        let (reply, peer) = place.open(mailbox.wait(deadline), timeout)?;
+        guard.keep();
+        let serial = Mutex::new(1);
+        Ok((Connection { shared: Arc::clone(shared), channel, mailbox, peer, path, serial }, reply))
+    }
+
+    /// Asks the owner for something more; waits at most [`DEFAULT_TIMEOUT`].
+    ///
+    /// # Errors
+    /// As [`Connection::call_within`].
+    pub fn call(&self, request: &[u8], fds: &[BorrowedFd<'_>]) -> Result<Reply, ConnectError> {
+        self.call_within(request, fds, DEFAULT_TIMEOUT)
+    }
+
+    /// Asks the owner for something more; waits at most `timeout`. Calls of several threads follow each other.
+    ///
+    /// # Errors
+    /// The owner refused, died, closed the connection, did not answer in time, or broke the protocol; or this thread
+    /// or process must not call.
+    pub fn call_within(
+        &self,
+        request: &[u8],
+        fds: &[BorrowedFd<'_>],
+        timeout: Duration,
+    ) -> Result<Reply, ConnectError> {
+        check_size(request, fds)?;
+        self.shared.check_thread()?;
+        let place = Place { path: self.path.clone(), pid: self.peer.pid() };
+        let mut serial = self.serial.lock().unwrap_or_else(PoisonError::into_inner);
+        *serial = serial.wrapping_add(1);
+        self.mailbox.expect(*serial);
+        let deadline = deadline_after(timeout);
+        let sent = self.channel.send(self.shared.header(Kind::Call, *serial), request, fds);
+        if let Err(source) = sent
+            && source != Errno::PIPE
+        {
+            return Err(place.failed("send to", source));
+        }
+        place.open(self.mailbox.wait(deadline), timeout).map(|(reply, _)| reply)
+    }
+
+    /// The owner.
+    pub fn peer(&self) -> &Peer {
+        &self.peer
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.channel.close();
+    }
+}
+
+/// A timeout beyond the clock's range is cut to a year.
+fn deadline_after(timeout: Duration) -> Instant {
+    let now = Instant::now();
+    now.checked_add(timeout).unwrap_or(now + Duration::from_secs(365 * 24 * 3600))
+}
+
+/// Connects to the socket, waiting while the owner's backlog is full.
+fn reach(
+    shared: &Shared,
+    name: &Name,
+    place: &Place,
+    timeout: Duration,
+    deadline: Instant,
+) -> Result<OwnedFd, ConnectError> {
+    loop {
+        match socket::connect(shared.folder(), name) {
+            Ok(socket) => return Ok(socket),
+            Err(Errno::NOENT) => return Err(ConnectError::Absent { path: place.path.clone() }),
+            // A socket that nobody listens on: its owner was killed and left no child that holds it.
+            Err(Errno::CONNREFUSED) => {
+                return Err(ConnectError::OwnerDied { path: place.path.clone(), pid: 0 });
+            }
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) if Instant::now() < deadline => std::thread::sleep(BACKLOG_RETRY),
+            Err(Errno::AGAIN) => {
+                return Err(ConnectError::TimedOut { path: place.path.clone(), pid: 0, waited: timeout });
+            }
+            Err(source) => return Err(place.failed("connect to", source)),
+        }
+    }
+}
+
+/// Ends a connection that did not come about.
+struct CloseUnlessKept<'a>(Option<&'a Channel>);
+
+impl CloseUnlessKept<'_> {
+    fn keep(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for CloseUnlessKept<'_> {
+    fn drop(&mut self) {
+        if let Some(channel) = self.0 {
+            channel.close();
+        }
+    }
+}

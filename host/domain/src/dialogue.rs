@@ -1,0 +1,196 @@
+//! What is said over a connection, on the background thread: requests answered, answers delivered, goodbyes heard.
+//!
+//! Every packet is from a process that is not trusted; one that is malformed or out of place ends its connection.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Instant;
+
+use rustix::io::Errno;
+
+use crate::Peer;
+use crate::connection::Mail;
+use crate::links::Role;
+use crate::protocol::Departure;
+use crate::service::{Refusal, Reply};
+use crate::socket::{self, PacketBuffer, Received};
+use crate::table::{Offered, Table};
+use crate::wire::{Header, Kind, MAX_FDS, MAX_PAYLOAD_BYTES, WireError};
+
+/// Unread packets of a dead process that are searched for a goodbye.
+const MAX_LAST_WORDS: usize = 64;
+
+/// What a packet was about: enough to answer it.
+struct Request<'a> {
+    header: Header,
+    payload: &'a [u8],
+    fds: Vec<OwnedFd>,
+}
+
+impl Table {
+    /// Takes one packet from a connection; more wait for the next round, so that nobody else starves.
+    pub(crate) fn read(&mut self, number: u64, buffer: &mut PacketBuffer) {
+        let Some(link) = self.links.get_mut(number) else { return };
+        let channel = Arc::clone(&link.channel);
+        match socket::receive(channel.fd(), buffer) {
+            Received::Packet(header, payload, fds) => self.packet(number, Request { header, payload, fds }),
+            Received::Malformed(error) => self.broken(number, error),
+            Received::Nothing => {}
+            Received::End => self.hung_up(number),
+        }
+    }
+
+    /// The process at the other end has ended. One that said goodbye first did not die on us.
+    pub(crate) fn process_ended(&mut self, number: u64, buffer: &mut PacketBuffer) {
+        let Some(link) = self.links.get_mut(number) else { return };
+        for _ in 0..MAX_LAST_WORDS {
+            match socket::receive(link.channel.fd(), buffer) {
+                Received::Packet(header, ..) if header.kind == Kind::Bye => {
+                    self.end(number, Departure::Closed);
+                    return;
+                }
+                // A request that nobody waits for any more.
+                Received::Packet(..) => {}
+                Received::Malformed(_) | Received::Nothing | Received::End => break,
+            }
+        }
+        self.end(number, Departure::Died);
+    }
+
+    fn hung_up(&mut self, number: u64) {
+        let Some(link) = self.links.get_mut(number) else { return };
+        if link.evidence.has_died() {
+            // Everything it said before was read: there was no goodbye.
+            self.end(number, Departure::Died);
+        } else if link.channel.is_closed_here() || matches!((&link.role, &link.peer), (Role::Served(_), None))
+        {
+            self.end(number, Departure::Closed);
+        } else {
+            self.links.hung_up(number, Instant::now());
+        }
+    }
+
+    fn packet(&mut self, number: u64, request: Request<'_>) {
+        let Some(link) = self.links.get_mut(number) else { return };
+        match (&link.role, request.header.kind) {
+            (_, Kind::Bye) => self.end(number, Departure::Closed),
+            (Role::Served(offer), Kind::Hello) if link.peer.is_none() => {
+                let offer = *offer;
+                self.hello(number, offer, request);
+            }
+            (Role::Served(offer), Kind::Call) if link.peer.is_some() => {
+                let offer = *offer;
+                self.call(number, offer, request);
+            }
+            (Role::Client(_), Kind::Reply | Kind::Refusal) => self.answer(number, request),
+            _ => self.broken(number, request.header.out_of_place()),
+        }
+    }
+
+    /// The first packet of a client.
+    fn hello(&mut self, number: u64, offer: u64, request: Request<'_>) {
+        let Some(link) = self.links.get_mut(number) else { return };
+        let header = request.header;
+        if link.evidence.confirm(header.started_ticks).is_err() {
+            self.end(number, Departure::Died);
+            return;
+        }
+        let peer = Peer::new(Arc::clone(&link.evidence), Arc::clone(&link.channel), header.membarrier);
+        let Some(Offered { service, .. }) = self.offers.get_mut(&offer) else { return };
+        let result = guarded(|| service.connected(&peer, request.payload, request.fds));
+        match result {
+            Ok(reply) => {
+                link.peer = Some(peer);
+                link.deadline = None;
+                self.respond(number, header.serial, Ok(reply));
+            }
+            Err(refusal) => {
+                // The service may have kept a clone; for it, too, this peer is over.
+                peer.depart(Departure::Closed);
+                self.respond(number, header.serial, Err(refusal));
+                self.end(number, Departure::Closed);
+            }
+        }
+    }
+
+    /// A later request of a client.
+    fn call(&mut self, number: u64, offer: u64, request: Request<'_>) {
+        let Some(link) = self.links.get_mut(number) else { return };
+        let (Some(peer), Some(offered)) = (&link.peer, self.offers.get_mut(&offer)) else { return };
+        let result = guarded(|| offered.service.requested(peer, request.payload, request.fds));
+        self.respond(number, request.header.serial, result);
+    }
+
+    fn respond(&mut self, number: u64, serial: u32, result: Result<Reply, Refusal>) {
+        let Some(link) = self.links.get_mut(number) else { return };
+        let result = result.and_then(|reply| {
+            if reply.payload.len() <= MAX_PAYLOAD_BYTES && reply.fds.len() <= MAX_FDS {
+                return Ok(reply);
+            }
+            let (bytes, fds) = (reply.payload.len(), reply.fds.len());
+            Err(Refusal::new(format!(
+                "the service's answer of {bytes} bytes and {fds} descriptors is too large"
+            )))
+        });
+        let sent = match &result {
+            Ok(reply) => {
+                let fds: Vec<_> = reply.fds.iter().map(AsFd::as_fd).collect();
+                link.channel.send(self.identity.header(Kind::Reply, serial), &reply.payload, &fds)
+            }
+            Err(refusal) => {
+                link.channel.send(self.identity.header(Kind::Refusal, serial), refusal.to_wire(), &[])
+            }
+        };
+        match sent {
+            // A broken pipe is followed by a hang-up, which tells how the peer went.
+            Ok(()) | Err(Errno::PIPE | Errno::CONNRESET) => {}
+            Err(error) => {
+                tracing::warn!(%error, "a peer does not take its answer; it is disconnected");
+                self.end(number, Departure::Closed);
+            }
+        }
+    }
+
+    /// The owner's answer to this process.
+    fn answer(&mut self, number: u64, request: Request<'_>) {
+        let Some(link) = self.links.get_mut(number) else { return };
+        let header = request.header;
+        if link.peer.is_none() {
+            if link.evidence.confirm(header.started_ticks).is_err() {
+                self.end(number, Departure::Died);
+                return;
+            }
+            let peer = Peer::new(Arc::clone(&link.evidence), Arc::clone(&link.channel), header.membarrier);
+            link.peer = Some(peer);
+        }
+        let (Role::Client(mailbox), Some(peer)) = (&link.role, &link.peer) else { return };
+        let answer = match header.kind {
+            Kind::Reply => Ok(Reply { payload: request.payload.to_vec(), fds: request.fds }),
+            _ => Err(Refusal::from_wire(request.payload)),
+        };
+        mailbox.deliver(header.serial, answer, peer.clone());
+    }
+
+    /// A packet that is not in order ends its connection.
+    fn broken(&mut self, number: u64, error: WireError) {
+        let Some(link) = self.links.get_mut(number) else { return };
+        tracing::warn!(pid = link.evidence.pid(), %error, "a peer broke the protocol; it is disconnected");
+        match &link.role {
+            Role::Client(mailbox) => mailbox.close(Mail::Broken(error)),
+            Role::Served(_) => {
+                let refusal = Refusal::new(error.to_string());
+                let _ = link.channel.send(self.identity.header(Kind::Refusal, 1), refusal.to_wire(), &[]);
+            }
+        }
+        self.end(number, Departure::Closed);
+    }
+}
+
+/// Calls a service so that its panic does not end the thread that watches everybody.
+pub(crate) fn guarded(call: impl FnOnce() -> Result<Reply, Refusal>) -> Result<Reply, Refusal> {
+    catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|_| {
+        tracing::error!("a service panicked");
+        Err(Refusal::new("the service failed; see the owner's log"))
+    })
+}

@@ -1,0 +1,230 @@
+//! A domain: the processes of one user that meet under one name.
+
+use std::os::fd::BorrowedFd;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use beeline_mmio::membarrier;
+
+use crate::claim::{Claim, ClaimError};
+use crate::connection::DEFAULT_TIMEOUT;
+use crate::error::{ConnectError, DomainError, MisuseError, OfferError};
+use crate::evidence::own_started_ticks;
+use crate::folder::{Folder, FolderError};
+use crate::name::{Name, SOCKET_SUFFIX};
+use crate::reactor::Reactor;
+use crate::table::Identity;
+use crate::wire::{Header, Kind};
+use crate::{Connection, DomainConfig, OfferOptions, Reply, Service, socket};
+
+/// An open domain. Clones are the same one; its thread ends, and its connections close, when the last clone, offer and
+/// connection are gone.
+///
+/// A process that was forked from the one that opened it must open the domain itself: the thread is not there, and
+/// every call fails with [`MisuseError::Forked`]. Dropping the child's copies does the parent no harm.
+#[derive(Clone, Debug)]
+pub struct Domain(Arc<Shared>);
+
+/// What a domain's handles have in common.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    folder: Arc<Folder>,
+    reactor: Reactor,
+    identity: Identity,
+    opened_by: u32,
+}
+
+impl Shared {
+    pub(crate) fn folder(&self) -> &Folder {
+        &self.folder
+    }
+
+    pub(crate) fn reactor(&self) -> &Reactor {
+        &self.reactor
+    }
+
+    pub(crate) fn header(&self, kind: Kind, serial: u32) -> Header {
+        self.identity.header(kind, serial)
+    }
+
+    /// Whether this is the process that opened the domain. One system call.
+    pub(crate) fn is_own(&self) -> bool {
+        std::process::id() == self.opened_by
+    }
+
+    /// Whether this process and thread may wait for the background thread.
+    pub(crate) fn check_thread(&self) -> Result<(), MisuseError> {
+        if !self.is_own() {
+            return Err(MisuseError::Forked { opened_by: self.opened_by, pid: std::process::id() });
+        }
+        if self.reactor.is_this_thread() {
+            return Err(MisuseError::OnDomainThread);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        if !self.is_own() {
+            self.reactor.forget_thread();
+        }
+    }
+}
+
+impl Domain {
+    /// Opens this user's domain, making its folder if it is not there, and registers the process for membarriers.
+    ///
+    /// # Errors
+    /// The name is none; the folder is not this user's alone; the process is out of threads or descriptors.
+    pub fn open(config: &DomainConfig) -> Result<Domain, DomainError> {
+        let name = Name::new(&config.name)?;
+        Self::in_folder(Folder::open_own(&config.root_folder(), &name)?)
+    }
+
+    /// Opens a domain that belongs to another user, to connect to offers whose [`OfferOptions::allowed_uids`] have
+    /// this one. Give [`DomainConfig::root`]: the default is this user's own.
+    ///
+    /// # Errors
+    /// As [`Domain::open`]; the folder is not there, or belongs to somebody else than `owner_uid`.
+    pub fn open_foreign(config: &DomainConfig, owner_uid: u32) -> Result<Domain, DomainError> {
+        let name = Name::new(&config.name)?;
+        Self::in_folder(Folder::open_foreign(&config.root_folder(), &name, owner_uid)?)
+    }
+
+    fn in_folder(folder: Folder) -> Result<Domain, DomainError> {
+        if let Err(error) = membarrier::register() {
+            tracing::info!(%error, "peers and this process fence per message");
+        }
+        let identity = Identity {
+            uid: rustix::process::geteuid().as_raw(),
+            membarrier: membarrier::is_registered(),
+            started_ticks: own_started_ticks(),
+        };
+        let reactor =
+            Reactor::start(identity).map_err(|(what, source)| DomainError::Thread { what, source })?;
+        let opened_by = std::process::id();
+        Ok(Domain(Arc::new(Shared { folder: Arc::new(folder), reactor, identity, opened_by })))
+    }
+
+    /// The domain's folder.
+    pub fn path(&self) -> &Path {
+        self.0.folder.path()
+    }
+
+    /// The names that have a socket, sorted; a dead owner's may be among them.
+    ///
+    /// # Errors
+    /// The folder cannot be listed, as a foreign one cannot.
+    pub fn names(&self) -> Result<Vec<String>, FolderError> {
+        let files = self.0.folder.files()?;
+        let names = files.iter().filter_map(|file| file.strip_suffix(SOCKET_SUFFIX));
+        let mut names: Vec<_> = names.filter(|name| Name::new(name).is_ok()).map(str::to_owned).collect();
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    /// Offers `name` to this user's processes with default [`OfferOptions`].
+    ///
+    /// # Errors
+    /// As [`Domain::offer_with`].
+    pub fn offer(&self, name: &str, service: Box<dyn Service>) -> Result<Offer, OfferError> {
+        self.offer_with(name, service, OfferOptions::default())
+    }
+
+    /// Offers `name`: `service` answers whoever connects, on the domain's thread. A name whose owner died is
+    /// reclaimed, also if children of that owner live.
+    ///
+    /// # Errors
+    /// The name has an owner that is alive; the name is none; the folder is not ours; the process may not.
+    pub fn offer_with(
+        &self,
+        name: &str,
+        service: Box<dyn Service>,
+        options: OfferOptions,
+    ) -> Result<Offer, OfferError> {
+        let shared = &self.0;
+        let name = Name::new(name)?;
+        shared.check_thread()?;
+        let owner = shared.folder.owner_uid();
+        if owner != shared.identity.uid {
+            return Err(MisuseError::NotOwner { owner }.into());
+        }
+        let path = shared.folder.path().join(name.socket_file());
+        let claim = Claim::take(&shared.folder, &name).map_err(|error| match error {
+            ClaimError::Taken(pid) => OfferError::Taken { path: path.clone(), pid },
+            ClaimError::System(what, source) => OfferError::System { what, path: path.clone(), source },
+        })?;
+        let for_others = !options.allowed_uids.is_empty();
+        if for_others {
+            shared.folder.make_searchable()?;
+        }
+        let listener = socket::listen(&shared.folder, &name, for_others)
+            .map_err(|source| OfferError::System { what: "make the socket", path: path.clone(), source })?;
+        let number = shared
+            .reactor
+            .offer(listener, service, options)
+            .map_err(|source| OfferError::System { what: "watch the socket", path, source })?;
+        Ok(Offer { shared: Arc::clone(shared), number, name, _claim: claim })
+    }
+
+    /// Connects to the owner of `name` with a first request; waits at most [`DEFAULT_TIMEOUT`].
+    ///
+    /// # Errors
+    /// As [`Domain::connect_within`].
+    pub fn connect(
+        &self,
+        name: &str,
+        request: &[u8],
+        fds: &[BorrowedFd<'_>],
+    ) -> Result<(Connection, Reply), ConnectError> {
+        self.connect_within(name, request, fds, DEFAULT_TIMEOUT)
+    }
+
+    /// Connects to the owner of `name` with a first request and descriptors for it; gives its answer. Waits at most
+    /// `timeout`; a death of the owner ends the wait at once.
+    ///
+    /// # Errors
+    /// Nobody offers the name; its owner died, refused, is another user, or did not answer in time; the request is too
+    /// large; this thread or process may not connect.
+    pub fn connect_within(
+        &self,
+        name: &str,
+        request: &[u8],
+        fds: &[BorrowedFd<'_>],
+        timeout: Duration,
+    ) -> Result<(Connection, Reply), ConnectError> {
+        Connection::open(&self.0, name, request, fds, timeout)
+    }
+}
+
+/// A name that this process offers. Dropping it withdraws the name, says goodbye to whoever is connected, and drops
+/// the service.
+#[derive(Debug)]
+pub struct Offer {
+    shared: Arc<Shared>,
+    number: u64,
+    name: Name,
+    /// Given up after the thread has let go of the socket.
+    _claim: Claim,
+}
+
+impl Offer {
+    /// The name offered.
+    pub fn name(&self) -> &str {
+        self.name.as_str()
+    }
+
+    pub(crate) fn is_own(&self) -> bool {
+        self.shared.is_own()
+    }
+}
+
+impl Drop for Offer {
+    fn drop(&mut self) {
+        if self.shared.is_own() {
+            self.shared.reactor.withdraw(self.number);
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! What can go wrong with domains, offers and connections, one enum for each kind of call.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use rustix::io::Errno;
+
+use crate::folder::FolderError;
+use crate::name::NameError;
+use crate::wire::{MAX_FDS, MAX_PAYLOAD_BYTES, WireError};
+
+/// A call that this thread or process must not make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MisuseError {
+    /// The domain belongs to the parent.
+    #[error(
+        "the domain was opened by process {opened_by}; process {pid} was forked from it and must open the domain itself"
+    )]
+    Forked {
+        /// The process that opened it.
+        opened_by: u32,
+        /// This process.
+        pid: u32,
+    },
+    /// The call waits for the thread that makes it.
+    #[error(
+        "a service must not offer, connect or call from its callbacks: they run on the thread that would answer"
+    )]
+    OnDomainThread,
+    /// The domain belongs to another user.
+    #[error("the domain belongs to uid {owner}; only its owner may offer a name in it")]
+    NotOwner {
+        /// Who owns it.
+        owner: u32,
+    },
+}
+
+/// Why a domain cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum DomainError {
+    /// Its name is not a name.
+    #[error("not the name of a domain: {0}")]
+    Name(#[from] NameError),
+    /// Its folder cannot be used.
+    #[error(transparent)]
+    Folder(#[from] FolderError),
+    /// The background thread cannot be had.
+    #[error(
+        "cannot {what} for the domain's background thread: {source}; raise the limits shown by `ulimit -a`"
+    )]
+    Thread {
+        /// What was tried.
+        what: &'static str,
+        /// What the kernel said.
+        source: std::io::Error,
+    },
+}
+
+/// Why a name cannot be offered.
+#[derive(Debug, thiserror::Error)]
+pub enum OfferError {
+    /// The name is not a name.
+    #[error("not the name of an offer: {0}")]
+    Name(#[from] NameError),
+    /// Another offer has the name.
+    #[error("{} is offered by process {pid}, which is alive; stop it or choose another name", path.display())]
+    Taken {
+        /// The offer's socket.
+        path: PathBuf,
+        /// Its owner; 0 for one outside this pid namespace.
+        pid: u32,
+    },
+    /// The folder cannot be opened to other users.
+    #[error(transparent)]
+    Folder(#[from] FolderError),
+    /// The kernel refused something.
+    #[error("cannot {what} {}: {source}", path.display())]
+    System {
+        /// What was tried.
+        what: &'static str,
+        /// The offer's socket.
+        path: PathBuf,
+        /// What the kernel said.
+        source: Errno,
+    },
+    /// A call that must not be made.
+    #[error(transparent)]
+    Misuse(#[from] MisuseError),
+}
+
+/// Why an offer cannot be reached, or did not answer as asked.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    /// The name is not a name.
+    #[error("not the name of an offer: {0}")]
+    Name(#[from] NameError),
+    /// Nobody offers the name.
+    #[error("nobody offers {}; start its owner, or check the name and the domain", path.display())]
+    Absent {
+        /// Where its socket would be.
+        path: PathBuf,
+    },
+    /// The owner has died.
+    #[error("the owner of {} (process {pid}) has died; start it again", path.display())]
+    OwnerDied {
+        /// The offer's socket.
+        path: PathBuf,
+        /// The owner that was; 0 where it is not known any more.
+        pid: u32,
+    },
+    /// The owner closed the connection.
+    #[error("the owner of {} (process {pid}) closed the connection", path.display())]
+    Closed {
+        /// The offer's socket.
+        path: PathBuf,
+        /// The owner.
+        pid: u32,
+    },
+    /// The owner refused the request.
+    #[error("the owner of {} (process {pid}) refuses: {reason}", path.display())]
+    Refused {
+        /// The offer's socket.
+        path: PathBuf,
+        /// The owner.
+        pid: u32,
+        /// Its reason, in its words.
+        reason: String,
+    },
+    /// The owner lives but does not answer.
+    #[error("the owner of {} (process {pid}) is alive but did not answer for {} ms; is it stopped?", path.display(), waited.as_millis())]
+    TimedOut {
+        /// The offer's socket.
+        path: PathBuf,
+        /// The owner; 0 where even the connection could not be made.
+        pid: u32,
+        /// How long we waited.
+        waited: Duration,
+    },
+    /// The socket is not the owner's.
+    #[error("{} is served by uid {found}, the domain belongs to uid {expected}; do not use it", path.display())]
+    Impostor {
+        /// The offer's socket.
+        path: PathBuf,
+        /// Who serves it.
+        found: u32,
+        /// Who should.
+        expected: u32,
+    },
+    /// The process at the other end cannot be watched.
+    #[error("the owner of {} is in another pid namespace, which this kernel cannot watch; Linux 6.5 can", path.display())]
+    Invisible {
+        /// The offer's socket.
+        path: PathBuf,
+    },
+    /// The owner sent something that is not an answer.
+    #[error("the owner of {} (process {pid}) broke the protocol: {source}", path.display())]
+    Protocol {
+        /// The offer's socket.
+        path: PathBuf,
+        /// The owner.
+        pid: u32,
+        /// What was wrong.
+        source: WireError,
+    },
+    /// The request is too large.
+    #[error(
+        "a request of {bytes} bytes and {fds} descriptors; at most {MAX_PAYLOAD_BYTES} bytes and {MAX_FDS} descriptors travel"
+    )]
+    TooLarge {
+        /// Bytes of the request.
+        bytes: usize,
+        /// Descriptors of the request.
+        fds: usize,
+    },
+    /// The kernel refused something.
+    #[error("cannot {what} {}: {source}", path.display())]
+    System {
+        /// What was tried.
+        what: &'static str,
+        /// The offer's socket.
+        path: PathBuf,
+        /// What the kernel said.
+        source: Errno,
+    },
+    /// A call that must not be made.
+    #[error(transparent)]
+    Misuse(#[from] MisuseError),
+}

@@ -1,0 +1,186 @@
+//! Which process is at the other end of a socket, and whether it lives: the kernel's word, not the peer's.
+//!
+//! `SO_PEERCRED` names process and user; `SO_PEERPIDFD` (Linux 6.5) gives a descriptor of exactly that process, which
+//! becomes readable when it ends, whoever inherited its sockets. An older kernel gives only the process id, which may
+//! have been given to another process meanwhile; then the peer says when it started, and a pidfd opened by number
+//! counts only if `/proc` shows that start time. A lie there hurts only the liar: it is watched as somebody else.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::OnceLock;
+
+use nix::sys::socket::sockopt::{PeerCredentials, PeerPidfd};
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags};
+
+/// Why there is no evidence about a peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EvidenceError {
+    /// The process at the other end has ended.
+    Gone {
+        /// Its process id.
+        pid: u32,
+    },
+    /// The process cannot be seen from here: another pid namespace, on a kernel without `SO_PEERPIDFD`.
+    Invisible,
+    /// The kernel refused something.
+    System(Errno),
+}
+
+/// A process, pinned by a pidfd.
+#[derive(Debug)]
+pub(crate) struct Evidence {
+    pid: u32,
+    uid: u32,
+    pidfd: OwnedFd,
+    /// Whether the kernel vouches for the pidfd; otherwise [`Evidence::confirm`] has to.
+    exact: bool,
+}
+
+impl Evidence {
+    /// The process that connected (seen by the owner) or listened (seen by a client) at the other end of `socket`.
+    pub(crate) fn of_peer(socket: BorrowedFd<'_>) -> Result<Self, EvidenceError> {
+        let (pid, uid) = credentials(socket)?;
+        if !peer_pidfd_is_supported() {
+            return Self::by_number(pid, uid);
+        }
+        match nix::sys::socket::getsockopt(&socket, PeerPidfd) {
+            Ok(pidfd) => {
+                close_on_exec(&pidfd);
+                let evidence = Evidence { pid, uid, pidfd, exact: true };
+                if evidence.has_died() { Err(EvidenceError::Gone { pid }) } else { Ok(evidence) }
+            }
+            Err(nix::Error::EMFILE | nix::Error::ENFILE) => Err(EvidenceError::System(Errno::MFILE)),
+            // ESRCH, EINVAL or ENODATA, depending on the kernel: the process was reaped.
+            Err(_) => Err(EvidenceError::Gone { pid }),
+        }
+    }
+
+    /// Opens a process by its number; it still has to be confirmed.
+    fn by_number(pid: u32, uid: u32) -> Result<Self, EvidenceError> {
+        let number = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or(EvidenceError::Invisible)?;
+        match rustix::process::pidfd_open(number, PidfdFlags::empty()) {
+            Ok(pidfd) => Ok(Evidence { pid, uid, pidfd, exact: false }),
+            Err(Errno::SRCH | Errno::INVAL) => Err(EvidenceError::Gone { pid }),
+            Err(error) => Err(EvidenceError::System(error)),
+        }
+    }
+
+    /// Checks a peer that says it started at `claimed_ticks`. A pidfd opened by number is of the process that has that
+    /// start time only if the process is still alive after `/proc` was read: its number cannot have been reused.
+    pub(crate) fn confirm(&self, claimed_ticks: u64) -> Result<(), EvidenceError> {
+        if self.exact {
+            return Ok(());
+        }
+        let found = started_ticks(&self.pid.to_string());
+        if found == Some(claimed_ticks) && !self.has_died() {
+            return Ok(());
+        }
+        Err(EvidenceError::Gone { pid: self.pid })
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    pub(crate) fn uid(&self) -> u32 {
+        self.uid
+    }
+
+    pub(crate) fn pidfd(&self) -> BorrowedFd<'_> {
+        self.pidfd.as_fd()
+    }
+
+    /// Whether the process has ended; a stopped one has not. One system call.
+    pub(crate) fn has_died(&self) -> bool {
+        is_readable(self.pidfd.as_fd())
+    }
+}
+
+/// Whether a descriptor is readable now.
+pub(crate) fn is_readable(fd: BorrowedFd<'_>) -> bool {
+    let mut fds = [PollFd::from_borrowed_fd(fd, PollFlags::IN)];
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    matches!(rustix::event::poll(&mut fds, Some(&now)), Ok(1))
+}
+
+/// Process id and user at the other end. Not through rustix, whose process id cannot be the 0 that the kernel gives
+/// for a process outside this pid namespace.
+fn credentials(socket: BorrowedFd<'_>) -> Result<(u32, u32), EvidenceError> {
+    let found = nix::sys::socket::getsockopt(&socket, PeerCredentials)
+        .map_err(|e| EvidenceError::System(Errno::from_raw_os_error(e as i32)))?;
+    Ok((u32::try_from(found.pid()).unwrap_or(0), found.uid()))
+}
+
+/// The kernel sets this flag on every pidfd; it is set again because a descriptor that leaks into another program is
+/// the one thing that this crate must not have.
+fn close_on_exec(fd: &OwnedFd) {
+    let _ = rustix::io::fcntl_setfd(fd, rustix::io::FdFlags::CLOEXEC);
+}
+
+/// Whether this kernel gives the pidfd of a socket's peer.
+pub(crate) fn peer_pidfd_is_supported() -> bool {
+    static SUPPORTED: OnceLock<bool> = OnceLock::new();
+    *SUPPORTED.get_or_init(|| {
+        use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+        let pair = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None);
+        pair.is_ok_and(|(a, _b)| nix::sys::socket::getsockopt(&a, PeerPidfd).is_ok())
+    })
+}
+
+/// Whether this kernel gives pidfds at all.
+pub(crate) fn pidfd_is_supported() -> bool {
+    rustix::process::pidfd_open(rustix::process::getpid(), PidfdFlags::empty()).is_ok()
+}
+
+/// When this process started, in clock ticks since boot; 0 where `/proc` does not say.
+pub(crate) fn own_started_ticks() -> u64 {
+    started_ticks("self").unwrap_or(0)
+}
+
+/// Field 22 of `/proc/<pid>/stat`. The second field, the program's name in parentheses, may hold anything, so counting
+/// starts behind the last parenthesis.
+fn started_ticks(pid: &str) -> Option<u64> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let (_, after_name) = stat.rsplit_once(')')?;
+    after_name.split_ascii_whitespace().nth(19)?.parse().ok()
+}
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests {
+    use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+
+    use super::*;
+
+    fn pair() -> (OwnedFd, OwnedFd) {
+        socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).unwrap()
+    }
+
+    #[test]
+    fn the_other_end_of_a_socket_pair_is_this_process() {
+        let (a, _b) = pair();
+        let evidence = Evidence::of_peer(a.as_fd()).unwrap();
+        assert_eq!(evidence.pid(), std::process::id());
+        assert_eq!(evidence.uid(), rustix::process::geteuid().as_raw());
+        assert!(!evidence.has_died());
+        evidence.confirm(own_started_ticks()).unwrap();
+    }
+
+    #[test]
+    fn a_process_opened_by_number_must_have_the_start_time_it_claims() {
+        let mut child =
+            std::process::Command::new("cat").stdin(std::process::Stdio::piped()).spawn().unwrap();
+        let pid = child.id();
+        let evidence = Evidence::by_number(pid, 0).unwrap();
+        let started = started_ticks(&pid.to_string()).unwrap();
+        evidence.confirm(started).unwrap();
+        assert_eq!(evidence.confirm(started + 1), Err(EvidenceError::Gone { pid }));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(evidence.has_died());
+        assert_eq!(evidence.confirm(started), Err(EvidenceError::Gone { pid }));
+        assert_eq!(Evidence::by_number(pid, 0).unwrap_err(), EvidenceError::Gone { pid });
+        assert_eq!(Evidence::by_number(0, 0).unwrap_err(), EvidenceError::Invisible);
+    }
+}

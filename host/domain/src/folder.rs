@@ -1,0 +1,323 @@
+//! The rendezvous folder: owner-only, checked on the descriptor, and used only through it.
+//!
+//! A path is looked at once, without following a symbolic link in its last component; owner and mode are then read
+//! from the open descriptor, and every later access goes through that descriptor. The root, which holds the domains,
+//! must be the owner's and writable by nobody else; the domain's own folder must be private. So a folder that is swapped, linked
+//! or chowned between check and use cannot lead elsewhere, and sockets, reached as `/proc/self/fd/<n>/<name>.sock`, do
+//! not run into the 108 bytes of a socket address.
+
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, Mode, OFlags};
+use rustix::io::Errno;
+
+use crate::name::Name;
+
+/// Mode of a folder that only its owner may use.
+const PRIVATE: u32 = 0o700;
+/// Write permission of others: who has it could put another folder in a folder's place.
+const OTHERS_WRITE: u32 = 0o022;
+/// Search permission of others.
+const OTHERS_SEARCH: u32 = 0o011;
+/// Mode of a folder whose sockets other users may reach if they know the name; nobody but the owner lists or changes.
+const SEARCHABLE: u32 = PRIVATE | OTHERS_SEARCH;
+
+/// Why a folder cannot be used for rendezvous.
+#[derive(Debug, thiserror::Error)]
+pub enum FolderError {
+    /// It cannot be made or opened.
+    #[error("cannot {action} the folder {}: {source}; {remedy}", path.display())]
+    System {
+        /// What was tried.
+        action: &'static str,
+        /// The folder.
+        path: PathBuf,
+        /// What the kernel said.
+        source: Errno,
+        /// What to do about it.
+        remedy: &'static str,
+    },
+    /// It is a symbolic link, which somebody may point elsewhere.
+    #[error("{} is a symbolic link; remove it or choose another root: a link can be pointed elsewhere", path.display())]
+    Symlink {
+        /// The link.
+        path: PathBuf,
+    },
+    /// It is not a folder.
+    #[error("{} is not a folder; remove it or choose another root", path.display())]
+    NotFolder {
+        /// The path.
+        path: PathBuf,
+    },
+    /// Somebody else owns it.
+    #[error(
+        "the folder {} belongs to uid {found}, expected {expected}; choose another root (XDG_RUNTIME_DIR or an option)",
+        path.display()
+    )]
+    Owner {
+        /// The folder.
+        path: PathBuf,
+        /// Who owns it.
+        found: u32,
+        /// Who should.
+        expected: u32,
+    },
+    /// Others may list or change it.
+    #[error("the folder {} has mode {mode:04o}, others could use it; run: chmod 700 {}", path.display(), path.display())]
+    Permissions {
+        /// The folder.
+        path: PathBuf,
+        /// Its permission bits.
+        mode: u32,
+    },
+}
+
+/// An open and checked folder of one domain.
+#[derive(Debug)]
+pub(crate) struct Folder {
+    root: OwnedFd,
+    fd: OwnedFd,
+    path: PathBuf,
+    owner_uid: u32,
+}
+
+impl Folder {
+    /// Opens the folder of this user's domain, making it and its root if they are not there.
+    pub(crate) fn open_own(root_path: &Path, name: &Name) -> Result<Self, FolderError> {
+        let owner_uid = rustix::process::geteuid().as_raw();
+        make(CWD, root_path, root_path)?;
+        let root = open(CWD, root_path, root_path, OFlags::RDONLY, owner_uid)?;
+        root.check(|mode| mode & OTHERS_WRITE == 0)?;
+        let path = root_path.join(name.as_str());
+        let root = root.fd;
+        make(root.as_fd(), Path::new(name.as_str()), &path)?;
+        let fd = open(root.as_fd(), Path::new(name.as_str()), &path, OFlags::RDONLY, owner_uid)?;
+        fd.check(|mode| mode == PRIVATE || mode == SEARCHABLE)?;
+        Ok(Folder { root, fd: fd.fd, path, owner_uid })
+    }
+
+    /// Opens the folder of a domain that belongs to `owner_uid`, to connect only. It is not made.
+    pub(crate) fn open_foreign(root_path: &Path, name: &Name, owner_uid: u32) -> Result<Self, FolderError> {
+        // Others may search the folder but not read it, which is all that O_PATH needs.
+        let root = open(CWD, root_path, root_path, OFlags::PATH, owner_uid)?;
+        root.check(|mode| mode & OTHERS_WRITE == 0)?;
+        let path = root_path.join(name.as_str());
+        let root = root.fd;
+        let fd = open(root.as_fd(), Path::new(name.as_str()), &path, OFlags::PATH, owner_uid)?;
+        fd.check(|mode| mode == PRIVATE || mode == SEARCHABLE)?;
+        Ok(Folder { root, fd: fd.fd, path, owner_uid })
+    }
+
+    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Who owns the folder, and so every offer in it.
+    pub(crate) fn owner_uid(&self) -> u32 {
+        self.owner_uid
+    }
+
+    /// A path to a file in this folder that leads through the descriptor.
+    pub(crate) fn through_descriptor(&self, file: &str) -> PathBuf {
+        PathBuf::from(format!("/proc/self/fd/{}/{file}", self.fd.as_raw_fd()))
+    }
+
+    /// Lets other users reach sockets in this folder whose own mode lets them connect.
+    pub(crate) fn make_searchable(&self) -> Result<(), FolderError> {
+        for (fd, path) in [(&self.root, self.path.parent().unwrap_or(&self.path)), (&self.fd, &*self.path)] {
+            let widened = rustix::fs::fstat(fd).and_then(|stat| {
+                rustix::fs::fchmod(fd, Mode::from_raw_mode(stat.st_mode & 0o777 | OTHERS_SEARCH))
+            });
+            widened.map_err(|source| FolderError::System {
+                action: "let other users search",
+                path: path.to_owned(),
+                source,
+                remedy: "only its owner may",
+            })?;
+        }
+        Ok(())
+    }
+
+    /// File names in the folder.
+    pub(crate) fn files(&self) -> Result<Vec<String>, FolderError> {
+        let failed = |source| FolderError::System {
+            action: "list",
+            path: self.path.clone(),
+            source,
+            remedy: "only its owner may list it",
+        };
+        let entries = rustix::fs::Dir::read_from(&self.fd).map_err(failed)?;
+        let mut files = Vec::new();
+        for entry in entries {
+            files.extend(entry.map_err(failed)?.file_name().to_str().map(str::to_owned));
+        }
+        Ok(files)
+    }
+}
+
+fn make(parent: BorrowedFd<'_>, relative: &Path, path: &Path) -> Result<(), FolderError> {
+    match rustix::fs::mkdirat(parent, relative, Mode::from_raw_mode(PRIVATE)) {
+        Ok(()) | Err(Errno::EXIST) => Ok(()),
+        Err(source) => Err(FolderError::System {
+            action: "create",
+            path: path.to_owned(),
+            source,
+            remedy: "its parent must exist and let you write; or choose another root",
+        }),
+    }
+}
+
+/// A folder whose owner is the right one.
+struct Opened<'a> {
+    fd: OwnedFd,
+    mode: u32,
+    path: &'a Path,
+}
+
+impl Opened<'_> {
+    fn check(&self, is_good: impl FnOnce(u32) -> bool) -> Result<(), FolderError> {
+        if is_good(self.mode) {
+            return Ok(());
+        }
+        Err(FolderError::Permissions { path: self.path.to_owned(), mode: self.mode })
+    }
+}
+
+fn open<'a>(
+    parent: BorrowedFd<'_>,
+    relative: &Path,
+    path: &'a Path,
+    access: OFlags,
+    owner_uid: u32,
+) -> Result<Opened<'a>, FolderError> {
+    let flags = access | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let fd = rustix::fs::openat(parent, relative, flags, Mode::empty())
+        .map_err(|source| explain_open(parent, relative, path, source))?;
+    let stat = rustix::fs::fstat(&fd).map_err(|source| FolderError::System {
+        action: "examine",
+        path: path.to_owned(),
+        source,
+        remedy: "choose another root",
+    })?;
+    let mode = stat.st_mode & 0o777;
+    if stat.st_uid != owner_uid {
+        return Err(FolderError::Owner { path: path.to_owned(), found: stat.st_uid, expected: owner_uid });
+    }
+    Ok(Opened { fd, mode, path })
+}
+
+/// Says in words why a folder cannot be opened. Only the wording rests on this second look, not the refusal.
+fn explain_open(parent: BorrowedFd<'_>, relative: &Path, path: &Path, source: Errno) -> FolderError {
+    let path = path.to_owned();
+    match rustix::fs::statat(parent, relative, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(stat) if rustix::fs::FileType::from_raw_mode(stat.st_mode).is_symlink() => {
+            FolderError::Symlink { path }
+        }
+        Ok(stat) if !rustix::fs::FileType::from_raw_mode(stat.st_mode).is_dir() => {
+            FolderError::NotFolder { path }
+        }
+        _ => FolderError::System {
+            action: "open",
+            path,
+            source,
+            remedy: "is the domain's owner running, and may you enter its folder?",
+        },
+    }
+}
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    fn name() -> Name {
+        Name::new("d").unwrap()
+    }
+
+    #[test]
+    fn a_folder_is_made_private_and_opened_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().join("root");
+        for _ in 0..2 {
+            let folder = Folder::open_own(&root, &name()).unwrap();
+            for path in [&root, folder.path()] {
+                assert_eq!(std::fs::metadata(path).unwrap().permissions().mode() & 0o7777, PRIVATE);
+            }
+        }
+    }
+
+    #[test]
+    fn a_folder_that_others_can_use_is_refused_with_the_remedy() {
+        for (mode, is_bad_root) in
+            [(0o755, false), (0o710, false), (0o770, true), (0o777, true), (0o722, true)]
+        {
+            let dir = tempfile::tempdir().unwrap();
+            let root = dir.path().join("root");
+            drop(Folder::open_own(&root, &name()).unwrap());
+            for path in [root.join("d"), root.clone()] {
+                std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+                let opened = Folder::open_own(&root, &name());
+                if path == root && !is_bad_root {
+                    assert!(opened.is_ok());
+                    continue;
+                }
+                let error = opened.unwrap_err();
+                assert!(matches!(&error, FolderError::Permissions { mode: m, .. } if *m == mode), "{error}");
+                let text = error.to_string();
+                assert!(text.contains(&format!("chmod 700 {}", path.display())), "{text}");
+                std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o700)).unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn a_symbolic_link_in_the_place_of_a_folder_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let real = dir.path().join("real");
+        drop(Folder::open_own(&real, &name()).unwrap());
+        let link = dir.path().join("link");
+        symlink(&real, &link).unwrap();
+        assert!(
+            matches!(Folder::open_own(&link, &name()), Err(FolderError::Symlink { path }) if path == link)
+        );
+        symlink(real.join("d"), real.join("e")).unwrap();
+        let inner = Folder::open_own(&real, &Name::new("e").unwrap());
+        assert!(matches!(inner, Err(FolderError::Symlink { path }) if path == real.join("e")));
+    }
+
+    #[test]
+    fn a_file_or_a_missing_parent_is_refused_in_words() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        assert!(matches!(Folder::open_own(&file, &name()), Err(FolderError::NotFolder { .. })));
+        let error = Folder::open_own(&dir.path().join("no/root"), &name()).unwrap_err().to_string();
+        assert!(error.contains("no/root") && error.contains("parent must exist"), "{error}");
+    }
+
+    #[test]
+    fn a_folder_of_another_user_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let own = rustix::process::geteuid().as_raw();
+        drop(Folder::open_own(dir.path(), &name()).unwrap());
+        let error = Folder::open_foreign(dir.path(), &name(), own + 1).unwrap_err();
+        assert!(
+            matches!(error, FolderError::Owner { found, expected, .. } if (found, expected) == (own, own + 1))
+        );
+        assert!(Folder::open_foreign(dir.path(), &name(), own).is_ok());
+    }
+
+    #[test]
+    fn a_searchable_folder_stays_usable() {
+        let dir = tempfile::tempdir().unwrap();
+        Folder::open_own(dir.path(), &name()).unwrap().make_searchable().unwrap();
+        assert!(Folder::open_own(dir.path(), &name()).is_ok());
+    }
+}

@@ -1,0 +1,241 @@
+//! A peer: the process at the other end of one connection.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use beeline_mmio::Flag;
+
+use crate::channel::Channel;
+use crate::evidence::Evidence;
+use crate::protocol::{self, Departure, Presence};
+
+/// Names a peer within this process; no two peers ever have the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PeerId(u64);
+
+impl PeerId {
+    fn next() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        // Relaxed: only uniqueness matters.
+        PeerId(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+impl fmt::Display for PeerId {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "peer {}", self.0)
+    }
+}
+
+/// The process at the other end of a connection, as the kernel knows it. Clones are the same peer.
+///
+/// It keeps two descriptors open until the last clone is dropped. A forked child must not rely on its copies: nobody
+/// updates them there.
+#[derive(Clone)]
+pub struct Peer(Arc<State>);
+
+struct State {
+    id: PeerId,
+    presence: Presence,
+    has_membarrier: bool,
+    needs_full_fence: bool,
+    evidence: Arc<Evidence>,
+    channel: Arc<Channel>,
+    sleepers: Mutex<Sleepers>,
+}
+
+/// The flags that are slept on for this peer, each with a number to remove it by.
+#[derive(Default)]
+struct Sleepers {
+    next: u64,
+    flags: Vec<(u64, Flag)>,
+}
+
+impl Peer {
+    pub(crate) fn new(evidence: Arc<Evidence>, channel: Arc<Channel>, has_membarrier: bool) -> Self {
+        Peer(Arc::new(State {
+            id: PeerId::next(),
+            presence: Presence::new(),
+            has_membarrier,
+            needs_full_fence: !(has_membarrier && beeline_mmio::membarrier::is_registered()),
+            evidence,
+            channel,
+            sleepers: Mutex::default(),
+        }))
+    }
+
+    /// Which peer this is.
+    pub fn id(&self) -> PeerId {
+        self.0.id
+    }
+
+    /// Its process id; 0 for a process outside this pid namespace.
+    pub fn pid(&self) -> u32 {
+        self.0.evidence.pid()
+    }
+
+    /// Its effective user id when it connected or listened.
+    pub fn uid(&self) -> u32 {
+        self.0.evidence.uid()
+    }
+
+    /// Whether it is still there: `false` once its process died or it closed its end. One relaxed load.
+    ///
+    /// A stopped process is there. After `false`, call [`Peer::departure`] before you read its last stores.
+    #[inline]
+    pub fn is_alive(&self) -> bool {
+        self.0.presence.is_present()
+    }
+
+    /// How it went, if it did. After `Some`, every store that the peer made before it went is visible here.
+    pub fn departure(&self) -> Option<Departure> {
+        self.0.presence.departure()
+    }
+
+    /// Whether its process takes part in expedited membarriers.
+    pub fn has_membarrier(&self) -> bool {
+        self.0.has_membarrier
+    }
+
+    /// Whether a side that stores must pass a full fence before it looks whether the other sleeps: one of the two
+    /// processes lacks membarrier.
+    pub fn needs_full_fence(&self) -> bool {
+        self.0.needs_full_fence
+    }
+
+    /// Asks the kernel, now, whether the peer can still be there. The domain's thread may not have been told yet.
+    pub(crate) fn is_connected_now(&self) -> bool {
+        self.is_alive() && !self.0.evidence.has_died() && !self.0.channel.is_hung_up()
+    }
+
+    /// Closes the connection in order; the peer's process learns that this one lives on.
+    pub(crate) fn disconnect(&self) {
+        self.0.channel.close();
+    }
+
+    /// Has the domain's thread wake the sleepers of `flag` when the peer goes; the number removes it again.
+    pub(crate) fn watch(&self, flag: &Flag) -> u64 {
+        let mut sleepers = self.0.sleepers.lock().unwrap_or_else(PoisonError::into_inner);
+        let number = sleepers.next;
+        sleepers.next += 1;
+        sleepers.flags.push((number, flag.clone()));
+        if !self.is_alive() {
+            protocol::wake(flag);
+        }
+        number
+    }
+
+    /// Undoes [`Peer::watch`]. In a forked child it does nothing: nobody is woken there, and the lock may have been
+    /// held by a thread that the child does not have.
+    pub(crate) fn unwatch(&self, number: u64) {
+        if !self.0.channel.is_own() {
+            return;
+        }
+        let mut sleepers = self.0.sleepers.lock().unwrap_or_else(PoisonError::into_inner);
+        sleepers.flags.retain(|(n, _)| *n != number);
+    }
+
+    /// Marks the peer as gone and wakes whoever sleeps for it. Only the domain's thread calls it, once.
+    pub(crate) fn depart(&self, how: Departure) {
+        self.0.presence.depart(how);
+        let sleepers = self.0.sleepers.lock().unwrap_or_else(PoisonError::into_inner);
+        for (_, flag) in &sleepers.flags {
+            protocol::wake(flag);
+        }
+    }
+}
+
+impl fmt::Debug for Peer {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Peer")
+            .field("id", &self.0.id.0)
+            .field("pid", &self.pid())
+            .field("uid", &self.uid())
+            .field("departure", &self.departure())
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests {
+    use std::os::fd::{AsFd, OwnedFd};
+    use std::time::Duration;
+
+    use beeline_mmio::{MemoryOptions, SharedMemory};
+    use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+
+    use super::*;
+    use crate::sleeper::MemorySleeper;
+
+    /// More than any test takes; a sleep that is not woken fails by it.
+    const LONG: Duration = Duration::from_secs(100);
+
+    /// A peer, and the other end of its connection: this process too.
+    fn peer_with_socket() -> (Peer, OwnedFd) {
+        let (socket, other) =
+            socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).unwrap();
+        let evidence = Evidence::of_peer(other.as_fd()).unwrap();
+        (Peer::new(Arc::new(evidence), Arc::new(Channel::new(socket)), true), other)
+    }
+
+    fn peer() -> Peer {
+        peer_with_socket().0
+    }
+
+    fn flag() -> Flag {
+        SharedMemory::create("flag", 4096, MemoryOptions::default()).unwrap().map().unwrap().flag(0)
+    }
+
+    #[test]
+    fn a_departure_wakes_every_sleeper_of_the_peer() {
+        let (peer, flags) = (peer(), [flag(), flag()]);
+        let _sleepers = flags.clone().map(|flag| MemorySleeper::new(flag, &peer));
+        std::thread::scope(|scope| {
+            let asleep: Vec<_> = flags
+                .iter()
+                .map(|flag| {
+                    flag.store(protocol::ASLEEP);
+                    scope.spawn(|| protocol::park(flag, LONG))
+                })
+                .collect();
+            peer.depart(Departure::Died);
+            assert!(asleep.into_iter().all(|thread| thread.join().unwrap()));
+        });
+        assert_eq!((peer.is_alive(), peer.departure()), (false, Some(Departure::Died)));
+    }
+
+    #[test]
+    fn who_comes_to_sleep_after_the_departure_is_not_left_asleep() {
+        let (peer, flag) = (peer(), flag());
+        peer.depart(Departure::Closed);
+        flag.store(protocol::ASLEEP);
+        let _sleeper = MemorySleeper::new(flag.clone(), &peer);
+        assert!(protocol::park(&flag, LONG), "the flag was cleared");
+    }
+
+    #[test]
+    fn a_dropped_sleeper_is_forgotten() {
+        let (peer, flag) = (peer(), flag());
+        for _ in 0..10 {
+            drop(MemorySleeper::new(flag.clone(), &peer));
+        }
+        assert!(peer.0.sleepers.lock().unwrap().flags.is_empty());
+        flag.store(protocol::ASLEEP);
+        peer.depart(Departure::Died);
+        assert_eq!(flag.load(), protocol::ASLEEP);
+    }
+
+    #[test]
+    fn peers_are_told_apart() {
+        let ((a, _a_end), (b, b_end)) = (peer_with_socket(), peer_with_socket());
+        assert_ne!(a.id(), b.id());
+        assert_eq!(a.clone().id(), a.id());
+        assert!(a.is_connected_now(), "this process lives");
+        a.disconnect();
+        assert!(!a.is_connected_now() && b.is_connected_now());
+        drop(b_end);
+        assert!(!b.is_connected_now() && b.is_alive(), "nobody has told the peer's owners yet");
+    }
+}

@@ -1,0 +1,139 @@
+//! Sleeping without a fence per message: the lock-free part, generic so that loom runs this very code.
+//!
+//! A receiver that has nothing to read sets a flag, makes its store and everybody's earlier stores visible with a
+//! *heavy* barrier, looks once more, and only then sleeps. A sender stores its message, passes a *light* barrier, and
+//! looks at the flag. Store buffering, the one reordering that every CPU does, could hide both stores from both
+//! loads; a barrier on each side forbids that. The light one is a compiler barrier on the machine: the heavy one,
+//! `MEMBARRIER_CMD_GLOBAL_EXPEDITED`, runs a full barrier on the sender's core for it (DESIGN decision 5). In the loom
+//! model, which has no membarrier, both are SeqCst fences; with either taken out the model finds the lost wake-up.
+//!
+//! What it does not do: trust the flag. The other process can write anything into it, or never look at it. Every
+//! sleep is bounded, and every return means no more than "look again".
+
+use std::time::Duration;
+
+use crate::sync::{AtomicU8, Ordering, fence};
+
+/// Value of the flag while its owner is awake.
+pub(crate) const AWAKE: u32 = 0;
+/// Value of the flag while its owner sleeps, or is about to.
+pub(crate) const ASLEEP: u32 = 1;
+
+/// A word that one side sleeps on. Loads and stores are relaxed; the barriers order them.
+pub(crate) trait Futex {
+    fn load(&self) -> u32;
+    fn store(&self, value: u32);
+    /// Sleeps while the word is `expected`, at most `timeout`; `false` when the bound passed.
+    fn wait(&self, expected: u32, timeout: Duration) -> bool;
+    fn wake(&self);
+}
+
+/// The two barriers that stand between a store and a load on each side.
+pub(crate) trait Barriers {
+    /// Once for every message: between the sender's last store and its load of the flag.
+    fn light(&self);
+    /// Once for every sleep: between the sleeper's store of the flag and its last look.
+    fn heavy(&self);
+}
+
+/// Announces that the owner of `flag` is about to sleep. Then it looks once more, and parks or cancels.
+pub(crate) fn prepare(flag: &impl Futex, barriers: &impl Barriers) {
+    flag.store(ASLEEP);
+    // Pairs with the light barrier of `wake_if_asleep`: either that side's load sees ASLEEP, or the look that follows
+    // here sees that side's stores.
+    barriers.heavy();
+}
+
+/// Sleeps until woken, at most `timeout`; `false` when the bound passed.
+pub(crate) fn park(flag: &impl Futex, timeout: Duration) -> bool {
+    let woken = flag.wait(ASLEEP, timeout);
+    cancel(flag);
+    woken
+}
+
+/// Takes the announcement back, so that senders do not pay for a wake-up that nobody needs.
+pub(crate) fn cancel(flag: &impl Futex) {
+    flag.store(AWAKE);
+}
+
+/// After a store: wakes the owner of `flag` if it sleeps. While it is awake this costs one load of a line that stays
+/// in this core's cache.
+#[inline]
+pub(crate) fn wake_if_asleep(flag: &impl Futex, barriers: &impl Barriers) -> bool {
+    // Pairs with the heavy barrier of `prepare`.
+    barriers.light();
+    if flag.load() == AWAKE {
+        return false;
+    }
+    wake(flag);
+    true
+}
+
+/// Clears the flag first, so that a sleeper between its last look and its sleep does not fall asleep any more.
+#[cold]
+pub(crate) fn wake(flag: &impl Futex) {
+    flag.store(AWAKE);
+    flag.wake();
+}
+
+/// Whether a peer is there: written once by the domain's thread, read by everybody.
+#[derive(Debug)]
+pub(crate) struct Presence(AtomicU8);
+
+const PRESENT: u8 = 0;
+const CLOSED: u8 = 1;
+const DIED: u8 = 2;
+
+/// How a peer went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Departure {
+    /// Its process ended: kernel evidence, never silence.
+    Died,
+    /// It closed its end of the connection and lives on.
+    Closed,
+}
+
+impl Presence {
+    pub(crate) fn new() -> Self {
+        Presence(AtomicU8::new(PRESENT))
+    }
+
+    /// One relaxed load, for hot paths.
+    #[inline(always)]
+    pub(crate) fn is_present(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == PRESENT
+    }
+
+    /// Acquire: pairs with `depart`, so that whoever sees a departure sees what the domain's thread saw before it, the
+    /// last stores of the peer included.
+    pub(crate) fn departure(&self) -> Option<Departure> {
+        match self.0.load(Ordering::Acquire) {
+            PRESENT => None,
+            CLOSED => Some(Departure::Closed),
+            _ => Some(Departure::Died),
+        }
+    }
+
+    /// Marks the peer as gone. The caller then calls [`wake`] on every flag that is slept on for that peer.
+    pub(crate) fn depart(&self, how: Departure) {
+        let value = match how {
+            Departure::Closed => CLOSED,
+            Departure::Died => DIED,
+        };
+        // Release: pairs with `departure`.
+        self.0.store(value, Ordering::Release);
+        // Pairs with the heavy barrier of `prepare`: either the sleeper's last look sees the departure, or the store of
+        // AWAKE that follows here comes after its ASLEEP.
+        fence(Ordering::SeqCst);
+    }
+}
+
+#[cfg(test)]
+#[cfg(loom)]
+#[path = "protocol_loom.rs"]
+mod loom_models;
+
+#[cfg(test)]
+#[cfg(not(loom))]
+#[path = "protocol_litmus.rs"]
+mod litmus;

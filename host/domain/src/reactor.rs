@@ -1,0 +1,250 @@
+//! The domain's background thread: one epoll for every offer, connection and process of the domain.
+//!
+//! It sleeps in the kernel until something happens; an idle domain costs no CPU time. It alone reads sockets, calls
+//! services and declares deaths, so none of that needs a lock. Other threads leave commands in its inbox. Nothing it
+//! does waits for a peer: whoever does not read, write or say hello in time loses its connection.
+
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{JoinHandle, ThreadId};
+use std::time::Instant;
+
+use rustix::buffer::spare_capacity;
+use rustix::event::epoll::{self, EventFlags};
+use rustix::event::{EventfdFlags, Timespec};
+use rustix::io::Errno;
+
+use crate::channel::Channel;
+use crate::connection::Mailbox;
+use crate::evidence::Evidence;
+use crate::links::{Links, Role, Source};
+use crate::service::{OfferOptions, Service};
+use crate::socket::PacketBuffer;
+use crate::table::{Identity, Table};
+use crate::wire::MAX_MESSAGE_BYTES;
+
+/// Events taken at a time.
+const EVENTS: usize = 64;
+
+/// What other threads ask of the background thread. An answer goes back where somebody waits for one.
+enum Command {
+    Offer {
+        number: u64,
+        listener: OwnedFd,
+        service: Box<dyn Service>,
+        options: OfferOptions,
+        done: SyncSender<Result<(), Errno>>,
+    },
+    Withdraw {
+        number: u64,
+        done: SyncSender<Result<(), Errno>>,
+    },
+    Join {
+        channel: Arc<Channel>,
+        evidence: Arc<Evidence>,
+        mailbox: Arc<Mailbox>,
+        done: SyncSender<Result<(), Errno>>,
+    },
+    Stop,
+}
+
+/// Commands, and the eventfd that says that there are some.
+struct Inbox {
+    wake: OwnedFd,
+    state: Mutex<InboxState>,
+}
+
+#[derive(Default)]
+struct InboxState {
+    commands: VecDeque<Command>,
+    next_offer: u64,
+}
+
+/// Other threads' handle on the background thread. Dropping it ends the thread, and with it every connection.
+pub(crate) struct Reactor {
+    inbox: Arc<Inbox>,
+    thread: Option<JoinHandle<()>>,
+    thread_id: ThreadId,
+}
+
+impl Reactor {
+    /// Starts the thread.
+    pub(crate) fn start(identity: Identity) -> Result<Self, (&'static str, io::Error)> {
+        let links = Links::new().map_err(|e| ("create an epoll", e.into()))?;
+        let wake = rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
+            .map_err(|e| ("create an eventfd", e.into()))?;
+        epoll::add(links.epoll(), &wake, Source::Inbox.token(), EventFlags::IN)
+            .map_err(|e| ("watch an eventfd", e.into()))?;
+        let inbox = Arc::new(Inbox { wake, state: Mutex::default() });
+        let body = Loop { inbox: Arc::clone(&inbox), table: Table::new(links, identity) };
+        let thread = std::thread::Builder::new()
+            .name("beeline-domain".into())
+            .spawn(move || body.run())
+            .map_err(|e| ("start a thread", e))?;
+        let thread_id = thread.thread().id();
+        Ok(Reactor { inbox, thread: Some(thread), thread_id })
+    }
+
+    /// Whether the caller is the background thread, which must not wait for itself.
+    pub(crate) fn is_this_thread(&self) -> bool {
+        std::thread::current().id() == self.thread_id
+    }
+
+    /// Starts to serve; gives the offer a number.
+    pub(crate) fn offer(
+        &self,
+        listener: OwnedFd,
+        service: Box<dyn Service>,
+        options: OfferOptions,
+    ) -> Result<u64, Errno> {
+        let number = {
+            let mut state = self.inbox.state.lock().unwrap_or_else(PoisonError::into_inner);
+            state.next_offer += 1;
+            state.next_offer
+        };
+        self.ask(|done| Command::Offer { number, listener, service, options, done })?;
+        Ok(number)
+    }
+
+    /// Stops to serve and drops the service; waits until that is done, except on the thread itself.
+    pub(crate) fn withdraw(&self, number: u64) {
+        let (done, answer) = sync_channel(1);
+        self.post(Command::Withdraw { number, done });
+        if !self.is_this_thread() {
+            wait_for(&answer).unwrap_or_else(|error| tracing::warn!(%error, "withdrawing an offer"));
+        }
+    }
+
+    /// Watches a connection that this process made.
+    pub(crate) fn join(
+        &self,
+        channel: Arc<Channel>,
+        evidence: Arc<Evidence>,
+        mailbox: Arc<Mailbox>,
+    ) -> Result<(), Errno> {
+        self.ask(|done| Command::Join { channel, evidence, mailbox, done })
+    }
+
+    fn ask(&self, command: impl FnOnce(SyncSender<Result<(), Errno>>) -> Command) -> Result<(), Errno> {
+        let (done, answer) = sync_channel(1);
+        self.post(command(done));
+        wait_for(&answer)
+    }
+
+    fn post(&self, command: Command) {
+        self.inbox.state.lock().unwrap_or_else(PoisonError::into_inner).commands.push_back(command);
+        // A full counter is a thread that is already being woken.
+        let _ = rustix::io::write(&self.inbox.wake, &1u64.to_ne_bytes());
+    }
+
+    /// In a forked child: forgets the thread, which exists in the parent only. Not even its handle may be dropped: the
+    /// C library has taken the thread's stack, where its state lay, for other uses.
+    pub(crate) fn forget_thread(&mut self) {
+        std::mem::forget(self.thread.take());
+    }
+}
+
+/// A closed channel is a thread that has ended, which it does only when the domain goes.
+fn wait_for(answer: &Receiver<Result<(), Errno>>) -> Result<(), Errno> {
+    answer.recv().unwrap_or(Err(Errno::CANCELED))
+}
+
+impl std::fmt::Debug for Reactor {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Reactor").field("thread", &self.thread_id).finish_non_exhaustive()
+    }
+}
+
+impl Drop for Reactor {
+    fn drop(&mut self) {
+        let Some(thread) = self.thread.take() else { return };
+        self.post(Command::Stop);
+        // The last handle may be dropped by a service, on the thread itself: then it ends on its own.
+        if !self.is_this_thread() && thread.join().is_err() {
+            tracing::error!("the domain's background thread panicked");
+        }
+    }
+}
+
+/// The thread's own state.
+struct Loop {
+    inbox: Arc<Inbox>,
+    table: Table,
+}
+
+impl Loop {
+    fn run(mut self) {
+        let mut buffer: Box<PacketBuffer> = Box::new([0; MAX_MESSAGE_BYTES + 1]);
+        let mut events = Vec::with_capacity(EVENTS);
+        loop {
+            let timeout = self.table.next_deadline().map(time_until);
+            events.clear();
+            match epoll::wait(self.table.epoll(), spare_capacity(&mut events), timeout.as_ref()) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => {
+                    tracing::error!(%error, "the domain's epoll failed; its peers are no longer watched");
+                    return;
+                }
+            }
+            let sources = || events.iter().map(|event| Source::from_token(event.data));
+            // Deaths first: a name or window that a dead peer held is free for whoever asks in this same round.
+            for source in sources() {
+                if let Source::Process(number) = source {
+                    self.table.process_ended(number, &mut buffer);
+                }
+            }
+            for source in sources() {
+                match source {
+                    Source::Inbox => self.empty_wake(),
+                    Source::Listener(number) => self.table.accept(number),
+                    Source::Socket(number) => self.table.read(number, &mut buffer),
+                    Source::Process(_) => {}
+                }
+            }
+            if !self.obey() {
+                self.table.end_all();
+                return;
+            }
+            self.table.expire(Instant::now());
+        }
+    }
+
+    fn empty_wake(&self) {
+        // The count does not matter; commands are taken until there are none.
+        let _ = rustix::io::read(&self.inbox.wake, &mut [0u8; 8]);
+    }
+
+    /// Carries out what is in the inbox; `false` when the thread is to end.
+    fn obey(&mut self) -> bool {
+        loop {
+            // Taken one by one and without the lock held: a service may drop handles that post commands.
+            let next = self.inbox.state.lock().unwrap_or_else(PoisonError::into_inner).commands.pop_front();
+            // Whoever asked may have given up waiting; then nobody hears the answer.
+            let _ = match next {
+                Some(Command::Offer { number, listener, service, options, done }) => {
+                    done.send(self.table.add_offer(number, listener, service, options))
+                }
+                Some(Command::Withdraw { number, done }) => {
+                    self.table.withdraw(number);
+                    done.send(Ok(()))
+                }
+                Some(Command::Join { channel, evidence, mailbox, done }) => {
+                    done.send(self.table.join(channel, evidence, Role::Client(mailbox)))
+                }
+                Some(Command::Stop) => return false,
+                None => return true,
+            };
+        }
+    }
+}
+
+fn time_until(deadline: Instant) -> Timespec {
+    let left = deadline.saturating_duration_since(Instant::now());
+    Timespec {
+        tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: i64::from(left.subsec_nanos()),
+    }
+}

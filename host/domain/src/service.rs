@@ -1,0 +1,122 @@
+//! What stands behind an offered name: the owner's half of requests and answers.
+
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use crate::Peer;
+
+/// Answers the peers of an offer.
+///
+/// Every call comes from the domain's background thread, one at a time. It must not block, or nobody's death is seen
+/// meanwhile. A panic is caught and refused. What a peer sends is not trusted: check before use.
+pub trait Service: Send {
+    /// A peer connected; `request` and `fds` are what it connected with. A refused peer is disconnected, and nothing
+    /// more is heard of it.
+    ///
+    /// # Errors
+    /// A refusal, whose reason the peer is told.
+    fn connected(&mut self, peer: &Peer, request: &[u8], fds: Vec<OwnedFd>) -> Result<Reply, Refusal>;
+
+    /// A connected peer asks for something.
+    ///
+    /// # Errors
+    /// A refusal, whose reason the peer is told; it stays connected.
+    fn requested(&mut self, peer: &Peer, request: &[u8], fds: Vec<OwnedFd>) -> Result<Reply, Refusal>;
+
+    /// A connected peer died or closed its end; [`Peer::departure`] says which. Called once for each.
+    fn departed(&mut self, peer: &Peer);
+}
+
+/// An answer.
+#[derive(Debug, Default)]
+pub struct Reply {
+    /// At most [`crate::MAX_PAYLOAD_BYTES`].
+    pub payload: Vec<u8>,
+    /// At most [`crate::MAX_FDS`]; closed on this side once they are sent.
+    pub fds: Vec<OwnedFd>,
+}
+
+impl Reply {
+    /// An answer without descriptors.
+    pub fn new(payload: impl Into<Vec<u8>>) -> Self {
+        Reply { payload: payload.into(), fds: Vec::new() }
+    }
+}
+
+/// Longest reason in bytes; what is longer is cut.
+const MAX_REASON_BYTES: usize = 1024;
+
+/// Why a request is refused, in words for the peer's user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    reason: String,
+}
+
+impl Refusal {
+    /// A refusal with this reason.
+    pub fn new(reason: impl Into<String>) -> Self {
+        Refusal { reason: reason.into() }
+    }
+
+    /// The reason.
+    pub fn reason(&self) -> &str {
+        &self.reason
+    }
+
+    pub(crate) fn to_wire(&self) -> &[u8] {
+        let end = self.reason.floor_char_boundary(MAX_REASON_BYTES);
+        &self.reason.as_bytes()[..end]
+    }
+
+    /// The reason a peer sent, fit to be printed: its control characters are escaped.
+    pub(crate) fn from_wire(payload: &[u8]) -> String {
+        let cut = &payload[..payload.len().min(MAX_REASON_BYTES)];
+        let mut reason = String::new();
+        for character in String::from_utf8_lossy(cut).chars() {
+            if character.is_control() {
+                reason.extend(character.escape_default());
+            } else {
+                reason.push(character);
+            }
+        }
+        reason
+    }
+}
+
+/// Who may connect, and how patient an offer is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OfferOptions {
+    /// Users besides the owner whose processes may connect. Only if there is one are the folder and the socket opened
+    /// to others: the socket to all, who are then told apart by the kernel's word.
+    pub allowed_uids: Vec<u32>,
+    /// Connections at the same time, those included that have not said anything yet.
+    pub max_connections: usize,
+    /// How long a connection may take for its first request.
+    pub hello_timeout: Duration,
+}
+
+impl Default for OfferOptions {
+    /// The owner only, 1024 connections, 5 s.
+    fn default() -> Self {
+        OfferOptions {
+            allowed_uids: Vec::new(),
+            max_connections: 1024,
+            hello_timeout: Duration::from_secs(5),
+        }
+    }
+}
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_travels_cut_and_harmless() {
+        let long = Refusal::new("ä".repeat(MAX_REASON_BYTES));
+        assert_eq!(long.to_wire().len(), MAX_REASON_BYTES);
+        assert_eq!(Refusal::from_wire(Refusal::new("taken by pid 7").to_wire()), "taken by pid 7");
+        assert_eq!(Refusal::from_wire(b"\x1b[2J\xff"), "\\u{1b}[2J\u{fffd}");
+        assert!(Refusal::from_wire(&[b'x'; 5000]).len() <= MAX_REASON_BYTES);
+    }
+}

@@ -1,0 +1,267 @@
+//! Offers and their connections on the background thread: how they begin and end. What is said in between is in
+//! `dialogue.rs`.
+
+use std::collections::HashMap;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustix::event::epoll::{self, EventFlags};
+use rustix::io::Errno;
+
+use crate::channel::Channel;
+use crate::connection::Mail;
+use crate::dialogue::guarded;
+use crate::evidence::{Evidence, EvidenceError};
+use crate::links::{Links, Role, Source};
+use crate::protocol::Departure;
+use crate::service::{OfferOptions, Refusal, Reply, Service};
+use crate::socket;
+use crate::wire::{Header, Kind};
+
+/// Connections accepted for one event; more wait for the next round, so that nobody else starves.
+const ACCEPTS: usize = 16;
+/// How long a listener rests when this process has no descriptors left.
+const REST: Duration = Duration::from_millis(100);
+
+/// What this process says of itself in every header.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Identity {
+    pub uid: u32,
+    pub membarrier: bool,
+    pub started_ticks: u64,
+}
+
+impl Identity {
+    pub(crate) fn header(&self, kind: Kind, serial: u32) -> Header {
+        Header { kind, membarrier: self.membarrier, serial, started_ticks: self.started_ticks }
+    }
+}
+
+pub(crate) struct Offered {
+    listener: OwnedFd,
+    pub(crate) service: Box<dyn Service>,
+    options: OfferOptions,
+    /// Set while the listener is not watched.
+    rests_until: Option<Instant>,
+}
+
+/// Everything the background thread looks after.
+pub(crate) struct Table {
+    pub(crate) links: Links,
+    pub(crate) offers: HashMap<u64, Offered>,
+    pub(crate) identity: Identity,
+}
+
+impl Table {
+    pub(crate) fn new(links: Links, identity: Identity) -> Self {
+        Table { links, offers: HashMap::new(), identity }
+    }
+
+    pub(crate) fn epoll(&self) -> BorrowedFd<'_> {
+        self.links.epoll()
+    }
+
+    pub(crate) fn next_deadline(&self) -> Option<Instant> {
+        let rests = self.offers.values().filter_map(|offer| offer.rests_until);
+        rests.chain(self.links.next_deadline()).min()
+    }
+
+    pub(crate) fn add_offer(
+        &mut self,
+        number: u64,
+        listener: OwnedFd,
+        service: Box<dyn Service>,
+        options: OfferOptions,
+    ) -> Result<(), Errno> {
+        epoll::add(self.links.epoll(), &listener, Source::Listener(number).token(), EventFlags::IN)?;
+        self.offers.insert(number, Offered { listener, service, options, rests_until: None });
+        Ok(())
+    }
+
+    pub(crate) fn join(
+        &mut self,
+        channel: Arc<Channel>,
+        evidence: Arc<Evidence>,
+        role: Role,
+    ) -> Result<(), Errno> {
+        self.links.insert(channel, evidence, role, None).map(|_| ())
+    }
+
+    /// Ends an offer: nobody connects any more, who is connected is told goodbye, and the service is dropped.
+    pub(crate) fn withdraw(&mut self, number: u64) {
+        let Some(offer) = self.offers.get(&number) else { return };
+        if offer.rests_until.is_none() {
+            let _ = epoll::delete(self.links.epoll(), &offer.listener);
+        }
+        // A forked child may hold a copy of the listener; so whoever waits in it is sent away by hand.
+        while let Ok(Some(waiting)) = socket::accept(&offer.listener) {
+            socket::shut_down(&waiting);
+        }
+        socket::shut_down(&offer.listener);
+        for (link, _) in self.links.of_offer(number) {
+            self.end(link, Departure::Closed);
+        }
+        self.offers.remove(&number);
+    }
+
+    pub(crate) fn end_all(&mut self) {
+        let offers: Vec<_> = self.offers.keys().copied().collect();
+        offers.into_iter().for_each(|number| self.withdraw(number));
+        self.links.numbers().into_iter().for_each(|number| self.end(number, Departure::Closed));
+    }
+
+    /// Takes new connections of an offer.
+    pub(crate) fn accept(&mut self, number: u64) {
+        for _ in 0..ACCEPTS {
+            let Some(offer) = self.offers.get_mut(&number) else { return };
+            let failed = match socket::accept(&offer.listener) {
+                Ok(None) => return,
+                Ok(Some(comer)) => self.welcome(number, Channel::new(comer)).err(),
+                Err(error) => Some(error),
+            };
+            if let Some(error) = failed {
+                tracing::warn!(%error, "cannot accept a connection; trying again in {} ms", REST.as_millis());
+                self.rest(number);
+                return;
+            }
+        }
+    }
+
+    /// Watches a new connection, unless it may not be here. Fails when this process lacks descriptors or memory.
+    fn welcome(&mut self, number: u64, channel: Channel) -> Result<(), Errno> {
+        let Some(offer) = self.offers.get(&number) else { return Ok(()) };
+        let evidence = match Evidence::of_peer(channel.fd()) {
+            Ok(evidence) => evidence,
+            Err(EvidenceError::Gone { .. }) => return Ok(()),
+            Err(EvidenceError::Invisible) => {
+                self.send_away(
+                    &channel,
+                    "this kernel cannot watch a process of another pid namespace; Linux 6.5 can",
+                );
+                return Ok(());
+            }
+            Err(EvidenceError::System(error)) => return Err(error),
+        };
+        let uid = evidence.uid();
+        if uid != self.identity.uid && !offer.options.allowed_uids.contains(&uid) {
+            self.send_away(&channel, &format!("uid {uid} is not on the offer's list"));
+            return Ok(());
+        }
+        let deadline = Instant::now() + offer.options.hello_timeout;
+        let limit = offer.options.max_connections;
+        let present = self.links.of_offer(number);
+        if present.len() >= limit {
+            // Those that have not said anything make room, the oldest first.
+            match present.iter().find(|(_, has_spoken)| !has_spoken) {
+                Some((silent, _)) => self.end(*silent, Departure::Closed),
+                None => {
+                    self.send_away(&channel, &format!("all of the offer's {limit} connections are in use"));
+                    return Ok(());
+                }
+            }
+        }
+        self.links.insert(Arc::new(channel), Arc::new(evidence), Role::Served(number), Some(deadline))?;
+        Ok(())
+    }
+
+    /// Refuses a connection whose first packet was not read yet; that packet always has serial 1.
+    fn send_away(&self, channel: &Channel, reason: &str) {
+        tracing::warn!(reason, "refused a connection");
+        let refusal = Refusal::new(reason);
+        let _ = channel.send(self.identity.header(Kind::Refusal, 1), refusal.to_wire(), &[]);
+        socket::shut_down(channel.fd());
+    }
+
+    /// Stops to watch a listener for a while: it would be reported as ready all the time.
+    fn rest(&mut self, number: u64) {
+        if let Some(offer) = self.offers.get_mut(&number) {
+            let _ = epoll::delete(self.links.epoll(), &offer.listener);
+            offer.rests_until = Some(Instant::now() + REST);
+        }
+    }
+
+    /// Does what is due at `now`.
+    pub(crate) fn expire(&mut self, now: Instant) {
+        for link in self.links.expired(now) {
+            self.end(link, Departure::Closed);
+        }
+        for (number, offer) in &mut self.offers {
+            if offer.rests_until.is_some_and(|until| until <= now) {
+                let token = Source::Listener(*number).token();
+                let watched = epoll::add(self.links.epoll(), &offer.listener, token, EventFlags::IN);
+                offer.rests_until = watched.is_err().then(|| now + REST);
+            }
+        }
+    }
+
+    /// Ends a connection: tells whoever sleeps for the peer, whoever waits for its answer, and its service.
+    pub(crate) fn end(&mut self, number: u64, how: Departure) {
+        let Some(link) = self.links.remove(number) else { return };
+        if let Some(peer) = &link.peer {
+            peer.depart(how);
+        }
+        match link.role {
+            Role::Client(mailbox) => mailbox.close(Mail::Gone(how)),
+            Role::Served(offer) => {
+                if let (Some(peer), Some(offered)) = (&link.peer, self.offers.get_mut(&offer)) {
+                    // A panic is reported by `guarded`; there is nobody to refuse here.
+                    let _ = guarded(|| {
+                        offered.service.departed(peer);
+                        Ok(Reply::default())
+                    });
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests {
+    use std::os::fd::AsFd;
+
+    use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+
+    use super::*;
+    use crate::Peer;
+
+    struct Silent;
+
+    impl Service for Silent {
+        fn connected(&mut self, _: &Peer, _: &[u8], _: Vec<OwnedFd>) -> Result<Reply, Refusal> {
+            Ok(Reply::default())
+        }
+
+        fn requested(&mut self, _: &Peer, _: &[u8], _: Vec<OwnedFd>) -> Result<Reply, Refusal> {
+            Ok(Reply::default())
+        }
+
+        fn departed(&mut self, _: &Peer) {}
+    }
+
+    #[test]
+    fn an_idle_table_never_wakes_up() {
+        let identity = Identity { uid: 0, membarrier: true, started_ticks: 0 };
+        let mut table = Table::new(Links::new().unwrap(), identity);
+        assert_eq!(table.next_deadline(), None);
+        let (listener, _) =
+            socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).unwrap();
+        table.add_offer(1, listener, Box::new(Silent), OfferOptions::default()).unwrap();
+        assert_eq!(table.next_deadline(), None, "an offer");
+        let (socket, _other) =
+            socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).unwrap();
+        let evidence = Arc::new(Evidence::of_peer(socket.as_fd()).unwrap());
+        let channel = Arc::new(Channel::new(socket));
+        let served = Role::Served(1);
+        let silent = Some(Instant::now());
+        let number = table.links.insert(Arc::clone(&channel), Arc::clone(&evidence), served, silent).unwrap();
+        assert_eq!(table.next_deadline(), silent, "a client that has said nothing");
+        table.links.get_mut(number).unwrap().deadline = None;
+        assert_eq!(table.next_deadline(), None, "a client that has");
+        table.rest(1);
+        assert!(table.next_deadline().is_some(), "a listener that rests");
+        table.withdraw(1);
+        assert_eq!(table.next_deadline(), None);
+    }
+}

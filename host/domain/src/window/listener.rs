@@ -1,0 +1,227 @@
+//! The receiver's half: a name under which senders ask for a window.
+
+use std::collections::VecDeque;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use beeline_mmio::{LoadWindow, MemoryOptions, Region, SharedMemory, StoreKernel};
+use beeline_spec::LINE_BYTES;
+use beeline_spec::escape::blank_from_random;
+use beeline_spec::formats::CONTROL_PAGE_BYTES;
+
+use super::hello::{Answer, Request};
+use super::{WindowError, WindowOptions, check_lines, window_bytes};
+use crate::credits::{MemoryCreditSink, receiver_sleeper};
+use crate::{Domain, MemorySleeper, Offer, OfferOptions, Peer, Refusal, Reply, Service};
+
+/// Windows that may wait to be accepted; senders that connect and go cannot fill more.
+const MAX_WAITING: usize = 16;
+
+/// A receiver's half of one window. When the peer has gone, what it left is still there to be read; then drop it and
+/// accept the next sender's.
+#[derive(Debug)]
+pub struct ReceiverParts {
+    /// The window's lines.
+    pub load: LoadWindow,
+    /// How the sender says it stores, if this version knows that way; nothing but speed rests on it.
+    pub kernel: Option<StoreKernel>,
+    /// Where freed lines are counted. Dropping it disconnects the sender.
+    pub sink: MemoryCreditSink,
+    /// The sender.
+    pub peer: Peer,
+    /// Value of a free word.
+    pub blank: u64,
+    /// Epoch of the messages in this window.
+    pub epoch: u8,
+    /// How the receiver waits for messages.
+    pub sleeper: MemorySleeper,
+}
+
+/// A name under which a window is offered to one sender at a time.
+#[derive(Debug)]
+pub struct WindowListener {
+    offer: Arc<Offer>,
+    queue: Arc<Queue>,
+}
+
+/// Between the domain's thread, which makes windows, and whoever accepts them.
+#[derive(Debug, Default)]
+struct Queue {
+    state: Mutex<QueueState>,
+    arrived: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct QueueState {
+    waiting: VecDeque<ReceiverParts>,
+    is_closed: bool,
+}
+
+impl Queue {
+    fn lock(&self) -> MutexGuard<'_, QueueState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Offers a window under `name`. Each sender gets a fresh one; a second is refused while the first is there.
+///
+/// # Errors
+/// The number of lines cannot be, or the name cannot be offered.
+pub fn offer_window(
+    domain: &Domain,
+    name: &str,
+    options: WindowOptions,
+) -> Result<WindowListener, WindowError> {
+    check_lines(options.lines)?;
+    let queue = Arc::new(Queue::default());
+    let maker = Maker {
+        name: name.to_owned(),
+        lines: options.lines,
+        memory: options.memory,
+        queue: Arc::clone(&queue),
+        sender: None,
+        epoch: 0,
+    };
+    let offer_options = OfferOptions { allowed_uids: options.allowed_uids, ..OfferOptions::default() };
+    let offer = Arc::new(domain.offer_with(name, Box::new(maker), offer_options)?);
+    Ok(WindowListener { offer, queue })
+}
+
+impl WindowListener {
+    /// The window of a sender that has connected, if one waits. The name stays taken until the listener and every
+    /// window accepted from it are dropped.
+    pub fn try_accept(&self) -> Option<ReceiverParts> {
+        self.take(&mut self.queue.lock())
+    }
+
+    /// As [`WindowListener::try_accept`], but waits for a sender for at most `timeout`.
+    pub fn accept(&self, timeout: Duration) -> Option<ReceiverParts> {
+        let deadline = Instant::now().checked_add(timeout);
+        let mut state = self.queue.lock();
+        loop {
+            if let Some(parts) = self.take(&mut state) {
+                return Some(parts);
+            }
+            // A timeout beyond the clock's range is no timeout.
+            let left = deadline.map_or(Duration::MAX, |d| d.saturating_duration_since(Instant::now()));
+            if left.is_zero() {
+                return None;
+            }
+            state = self.queue.arrived.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    fn take(&self, state: &mut QueueState) -> Option<ReceiverParts> {
+        let mut parts = state.waiting.pop_front()?;
+        // Not earlier: a part in the queue belongs to the service, which the offer owns.
+        parts.sink.keep(Arc::clone(&self.offer));
+        Some(parts)
+    }
+}
+
+impl Drop for WindowListener {
+    fn drop(&mut self) {
+        // In a forked child the lock may have been held by a thread that the child does not have.
+        if !self.offer.is_own() {
+            return;
+        }
+        let left = {
+            let mut state = self.queue.lock();
+            state.is_closed = true;
+            std::mem::take(&mut state.waiting)
+        };
+        // Outside the lock: dropping a part disconnects its sender.
+        drop(left);
+    }
+}
+
+/// The service behind the name: makes a window for each sender.
+struct Maker {
+    name: String,
+    lines: u32,
+    memory: MemoryOptions,
+    queue: Arc<Queue>,
+    /// The last sender.
+    sender: Option<Peer>,
+    /// Epoch of the last window.
+    epoch: u8,
+}
+
+impl Service for Maker {
+    fn connected(&mut self, peer: &Peer, request: &[u8], fds: Vec<OwnedFd>) -> Result<Reply, Refusal> {
+        let kernel = Request::decode(request).map_err(Refusal::new)?;
+        let [credit_fd] = <[OwnedFd; 1]>::try_from(fds)
+            .map_err(|fds| Refusal::new(format!("{} descriptors, one credit page is needed", fds.len())))?;
+        if let Some(sender) = self.sender.as_ref().filter(|sender| sender.is_connected_now()) {
+            return Err(Refusal::new(format!("the window is taken by pid {}", sender.pid())));
+        }
+        {
+            let state = self.queue.lock();
+            if state.is_closed {
+                return Err(Refusal::new("the receiver accepts no more senders"));
+            }
+            if state.waiting.len() >= MAX_WAITING {
+                return Err(Refusal::new(format!("{MAX_WAITING} windows already wait to be accepted")));
+            }
+        }
+        let credit_page = SharedMemory::from_fd(credit_fd, CONTROL_PAGE_BYTES)
+            .and_then(|memory| memory.map())
+            .map_err(|error| Refusal::new(format!("the credit page cannot be used: {error}")))?;
+        let (reply, parts) = self.make(peer, &credit_page, kernel).map_err(|error| {
+            tracing::error!(%error, window = self.name, "cannot make a window");
+            Refusal::new(format!("the receiver cannot make a window: {error}"))
+        })?;
+        self.sender = Some(peer.clone());
+        self.queue.lock().waiting.push_back(parts);
+        self.queue.arrived.notify_one();
+        Ok(reply)
+    }
+
+    fn requested(&mut self, _peer: &Peer, _request: &[u8], _fds: Vec<OwnedFd>) -> Result<Reply, Refusal> {
+        Err(Refusal::new("a window answers no further requests"))
+    }
+
+    fn departed(&mut self, peer: &Peer) {
+        if self.sender.as_ref().is_some_and(|sender| sender.id() == peer.id()) {
+            self.sender = None;
+        }
+    }
+}
+
+impl Maker {
+    /// A fresh window, all blank, and the receiver's half of it.
+    fn make(
+        &mut self,
+        peer: &Peer,
+        credit_page: &Region,
+        kernel: Option<StoreKernel>,
+    ) -> Result<(Reply, ReceiverParts), WindowError> {
+        let bytes = window_bytes(self.lines);
+        let memory = SharedMemory::create(&format!("beeline-window-{}", self.name), bytes, self.memory)?;
+        let window = memory.map()?;
+        let random =
+            getrandom::u64().map_err(|e| WindowError::Malformed { what: format!("no random blank: {e}") })?;
+        let blank = blank_from_random(random);
+        window.fill(CONTROL_PAGE_BYTES, self.lines as usize * LINE_BYTES, blank);
+        self.epoch = self.epoch.wrapping_add(1);
+        let answer = Answer { lines: self.lines, bytes: memory.bytes(), blank, epoch: self.epoch };
+        let window_fd = memory.fd().as_fd().try_clone_to_owned().map_err(|e| WindowError::Malformed {
+            what: format!("cannot duplicate the window's descriptor: {e}"),
+        })?;
+        let load = window.load_window(CONTROL_PAGE_BYTES, self.lines);
+        let parts = ReceiverParts {
+            load: match kernel {
+                Some(kernel) => load.for_sender(kernel),
+                None => load,
+            },
+            kernel,
+            sink: MemoryCreditSink::new(credit_page, &window, peer),
+            peer: peer.clone(),
+            blank,
+            epoch: self.epoch,
+            sleeper: receiver_sleeper(credit_page, peer),
+        };
+        Ok((Reply { payload: answer.encode(), fds: vec![window_fd] }, parts))
+    }
+}

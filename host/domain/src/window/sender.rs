@@ -1,0 +1,64 @@
+//! The sender's half: asking for a window by name.
+
+use std::os::fd::OwnedFd;
+
+use beeline_mmio::{MemoryOptions, SharedMemory, StoreWindow};
+use beeline_spec::formats::CONTROL_PAGE_BYTES;
+
+use super::hello::{Answer, Request};
+use super::{SenderOptions, WindowError};
+use crate::credits::{MemoryCredits, sender_sleeper};
+use crate::{Domain, MemorySleeper, Peer};
+
+/// A sender's half of one window. The window is its own as long as `credits` lives.
+#[derive(Debug)]
+pub struct SenderParts {
+    /// The window's lines, write-only.
+    pub store: StoreWindow,
+    /// The lines that the receiver has freed. Dropping it gives the window up.
+    pub credits: MemoryCredits,
+    /// The receiver.
+    pub peer: Peer,
+    /// Value of a free word; a payload word equal to it is escaped.
+    pub blank: u64,
+    /// Epoch that messages carry.
+    pub epoch: u8,
+    /// Whether the writer must use the fence policy `per-message`: this process or the receiver's lacks membarrier.
+    pub needs_fence_per_message: bool,
+    /// How the sender waits for credits.
+    pub sleeper: MemorySleeper,
+}
+
+/// Asks the receiver that offers `name` for a window. It is fresh and nobody else's.
+///
+/// # Errors
+/// Nobody offers the name; the window is taken; the receiver cannot make one; its answer or memory is not in order.
+pub fn connect_window(
+    domain: &Domain,
+    name: &str,
+    options: SenderOptions,
+) -> Result<SenderParts, WindowError> {
+    let credit_memory = SharedMemory::create(
+        &format!("beeline-credits-{name}"),
+        CONTROL_PAGE_BYTES,
+        MemoryOptions::default(),
+    )?;
+    let credit_page = credit_memory.map()?;
+    let (connection, reply) =
+        domain.connect(name, &Request::encode(options.kernel), &[credit_memory.fd()])?;
+    let answer = Answer::decode(&reply.payload)?;
+    let [window_fd] = <[OwnedFd; 1]>::try_from(reply.fds).map_err(|fds| WindowError::Malformed {
+        what: format!("{} descriptors instead of one", fds.len()),
+    })?;
+    let window = SharedMemory::from_fd_with(window_fd, answer.bytes, options.memory)?.map()?;
+    let peer = connection.peer().clone();
+    Ok(SenderParts {
+        store: window.store_window(CONTROL_PAGE_BYTES, answer.lines, options.kernel),
+        credits: MemoryCredits::new(&credit_page, connection),
+        blank: answer.blank,
+        epoch: answer.epoch,
+        needs_fence_per_message: peer.needs_full_fence(),
+        sleeper: sender_sleeper(&window, &peer),
+        peer,
+    })
+}

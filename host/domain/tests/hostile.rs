@@ -1,0 +1,310 @@
+//! Peers that break the protocol on purpose: they lose their connection, and nobody else loses anything.
+//!
+//! The hostile side is written with raw sockets in the test's own process; the honest side is the real thing.
+#![cfg(not(loom))]
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking, its helper functions too")]
+
+mod harness;
+
+use std::io::{IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::{Duration, Instant};
+
+use beeline_domain::{ConnectError, Departure, Domain, Offer, OfferOptions, Peer, Refusal, Reply, Service};
+use harness::{Place, WATCHDOG};
+use rustix::net::{
+    AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix,
+    SocketFlags, SocketType,
+};
+
+/// Counts what gets through to it.
+struct Counting {
+    requests: Arc<AtomicU32>,
+    departures: Sender<Departure>,
+}
+
+impl Service for Counting {
+    fn connected(&mut self, peer: &Peer, request: &[u8], fds: Vec<OwnedFd>) -> Result<Reply, Refusal> {
+        self.requested(peer, request, fds)
+    }
+
+    fn requested(&mut self, _peer: &Peer, request: &[u8], _fds: Vec<OwnedFd>) -> Result<Reply, Refusal> {
+        self.requests.fetch_add(1, Ordering::Relaxed);
+        Ok(Reply::new(request))
+    }
+
+    fn departed(&mut self, peer: &Peer) {
+        let _ = self.departures.send(peer.departure().unwrap());
+    }
+}
+
+struct Offered {
+    _offer: Offer,
+    requests: Arc<AtomicU32>,
+    departures: Receiver<Departure>,
+}
+
+fn offer(domain: &Domain, options: OfferOptions) -> Offered {
+    let requests = Arc::new(AtomicU32::new(0));
+    let (sender, departures) = channel();
+    let service = Box::new(Counting { requests: Arc::clone(&requests), departures: sender });
+    Offered { _offer: domain.offer_with("name", service, options).unwrap(), requests, departures }
+}
+
+fn raw_socket() -> OwnedFd {
+    rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).unwrap()
+}
+
+fn address(place: &Place) -> SocketAddrUnix {
+    SocketAddrUnix::new(place.path().join("test/name.sock")).unwrap()
+}
+
+fn raw_connect(place: &Place) -> OwnedFd {
+    let socket = raw_socket();
+    rustix::net::connect(&socket, &address(place)).unwrap();
+    socket
+}
+
+fn raw_send(socket: &OwnedFd, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> rustix::io::Result<usize> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(250))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    assert!(fds.is_empty() || control.push(SendAncillaryMessage::ScmRights(fds)));
+    let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+    rustix::net::sendmsg(socket, &[IoSlice::new(bytes)], &mut control, flags)
+}
+
+/// A header as an honest peer would send it, with fields to be spoiled.
+fn header(kind: u16, serial: u32, payload_bytes: u32, fd_count: u16) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    bytes.extend(b"BEE\x01");
+    bytes.extend(1u16.to_le_bytes());
+    bytes.extend(kind.to_le_bytes());
+    bytes.extend(0u32.to_le_bytes());
+    bytes.extend(serial.to_le_bytes());
+    bytes.extend(payload_bytes.to_le_bytes());
+    bytes.extend(fd_count.to_le_bytes());
+    bytes.extend([0; 2]);
+    bytes.extend(0u64.to_le_bytes());
+    bytes
+}
+
+const HELLO: u16 = 1;
+const CALL: u16 = 2;
+const REPLY: u16 = 3;
+
+/// Reads until the other side closes, and counts the packets.
+fn packets_until_closed(socket: &OwnedFd) -> usize {
+    let mut buffer = vec![0; 70_000];
+    let mut count = 0;
+    let mut resets = 0;
+    loop {
+        match rustix::net::recv(socket, &mut buffer[..], RecvFlags::empty()) {
+            Ok((_, 0)) => return count,
+            Ok(_) => count += 1,
+            // Reported once, when the other side closed before it read everything.
+            Err(rustix::io::Errno::CONNRESET) if resets < 2 => resets += 1,
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+#[test]
+fn packets_that_are_not_ours_end_the_connection_and_nothing_else() {
+    let place = Place::new();
+    let domain = place.open();
+    let offered = offer(&domain, OfferOptions::default());
+    let (good, _) = domain.connect("name", b"good", &[]).unwrap();
+    let spoil = |at: usize, value: u8| {
+        let mut bytes = header(HELLO, 1, 0, 0);
+        bytes[at] = value;
+        bytes
+    };
+    let bad: Vec<(&str, Vec<u8>)> = vec![
+        ("garbage", b"\xff\x00garbage".to_vec()),
+        ("one byte", vec![0]),
+        ("wrong magic", spoil(0, b'X')),
+        ("wrong version", spoil(4, 9)),
+        ("unknown kind", spoil(6, 77)),
+        ("payload that is not there", spoil(16, 200)),
+        ("descriptors that are not there", spoil(20, 3)),
+        ("a call before hello", header(CALL, 1, 0, 0)),
+        ("a reply of a client", header(REPLY, 1, 0, 0)),
+        ("a packet that is too long", [header(HELLO, 1, 70_000, 0), vec![0; 70_000]].concat()),
+        ("nothing but zeros", vec![0; 65_536]),
+    ];
+    for (what, bytes) in bad {
+        let socket = raw_connect(&place);
+        raw_send(&socket, &bytes, &[]).unwrap();
+        packets_until_closed(&socket);
+        assert_eq!(good.call(what.as_bytes(), &[]).unwrap().payload, what.as_bytes());
+    }
+    // One hello and eleven calls of the good client, nothing of the bad ones.
+    assert_eq!(offered.requests.load(Ordering::Relaxed), 12);
+    assert!(offered.departures.try_iter().next().is_none());
+}
+
+#[test]
+fn a_second_hello_ends_the_connection() {
+    let place = Place::new();
+    let domain = place.open();
+    let offered = offer(&domain, OfferOptions::default());
+    let socket = raw_connect(&place);
+    raw_send(&socket, &header(HELLO, 1, 0, 0), &[]).unwrap();
+    raw_send(&socket, &header(HELLO, 2, 0, 0), &[]).unwrap();
+    assert!(packets_until_closed(&socket) >= 1);
+    assert_eq!(offered.departures.recv_timeout(WATCHDOG), Ok(Departure::Closed));
+    assert_eq!(offered.requests.load(Ordering::Relaxed), 1);
+}
+
+#[test]
+fn descriptors_nobody_asked_for_are_closed() {
+    let place = Place::new();
+    let domain = place.open();
+    let _offered = offer(&domain, OfferOptions::default());
+    let (reader, writer) = std::io::pipe().unwrap();
+    for (count, kind) in [(250, HELLO), (33, HELLO), (32, 99), (1, HELLO)] {
+        let socket = raw_connect(&place);
+        // The header says that there are none.
+        raw_send(&socket, &header(kind, 1, 0, 0), &vec![writer.as_fd(); count]).unwrap();
+        packets_until_closed(&socket);
+    }
+    // As many as are allowed, and the service takes them, but does not keep them.
+    let (_good, _) = domain.connect("name", b"x", &[writer.as_fd(); 32]).unwrap();
+    drop(writer);
+    // The pipe ends only when no copy of its writing end is left anywhere.
+    let mut buffer = [0; 1];
+    assert_eq!(rustix::io::read(&reader, &mut buffer), Ok(0));
+}
+
+#[test]
+fn connections_that_say_nothing_hold_nobody_up() {
+    let place = Place::new();
+    let domain = place.open();
+    let patient = Duration::from_secs(3600);
+    let options = OfferOptions { max_connections: 8, hello_timeout: patient, ..OfferOptions::default() };
+    let _offered = offer(&domain, options);
+    let mut silent = Vec::new();
+    for round in 0..40u32 {
+        silent.extend((0..5).map(|_| raw_connect(&place)));
+        let (good, reply) = domain.connect("name", &round.to_le_bytes(), &[]).unwrap();
+        assert_eq!(reply.payload, round.to_le_bytes());
+        drop(good);
+    }
+    // Those that were there first made room; with clients that have spoken, the offer is full.
+    let good: Vec<_> = (0..8).map(|_| domain.connect("name", b"x", &[]).unwrap()).collect();
+    let full = domain.connect("name", b"x", &[]).unwrap_err();
+    assert!(
+        matches!(&full, ConnectError::Refused { reason, .. } if reason.contains("8 connections")),
+        "{full}"
+    );
+    drop(good);
+}
+
+#[test]
+fn a_connection_that_says_nothing_in_time_is_closed() {
+    let place = Place::new();
+    let domain = place.open();
+    let options = OfferOptions { hello_timeout: Duration::from_millis(20), ..OfferOptions::default() };
+    let offered = offer(&domain, options);
+    let socket = raw_connect(&place);
+    packets_until_closed(&socket);
+    let (_good, _) = domain.connect("name", b"x", &[]).unwrap();
+    assert_eq!(offered.requests.load(Ordering::Relaxed), 1);
+}
+
+#[test]
+fn a_client_that_never_reads_is_disconnected() {
+    let place = Place::new();
+    let domain = place.open();
+    let offered = offer(&domain, OfferOptions::default());
+    let (good, _) = domain.connect("name", b"x", &[]).unwrap();
+    let socket = raw_connect(&place);
+    let body = vec![0; 30_000];
+    let call = |kind| [header(kind, 1, 30_000, 0), body.clone()].concat();
+    raw_send(&socket, &call(HELLO), &[]).unwrap();
+    let started = Instant::now();
+    // While its own queue is full for the moment, the other side takes turns.
+    while matches!(raw_send(&socket, &call(CALL), &[]), Ok(_) | Err(rustix::io::Errno::AGAIN)) {
+        assert!(started.elapsed() < WATCHDOG);
+        assert_eq!(good.call(b"still here", &[]).unwrap().payload, b"still here");
+    }
+    assert_eq!(offered.departures.recv_timeout(WATCHDOG), Ok(Departure::Closed));
+}
+
+#[test]
+fn a_peer_that_closes_without_a_word_and_lives_has_closed() {
+    let place = Place::new();
+    let domain = place.open();
+    let offered = offer(&domain, OfferOptions::default());
+    let socket = raw_connect(&place);
+    raw_send(&socket, &header(HELLO, 1, 0, 0), &[]).unwrap();
+    let mut buffer = [0; 64];
+    assert!(rustix::net::recv(&socket, &mut buffer[..], RecvFlags::empty()).unwrap().1 > 0);
+    drop(socket);
+    assert_eq!(offered.departures.recv_timeout(WATCHDOG), Ok(Departure::Closed));
+}
+
+/// Listens where an owner would, and does with each connection what it is told to.
+fn hostile_owner(place: &Place, mut act: impl FnMut(OwnedFd) + Send + 'static) {
+    let listener = raw_socket();
+    rustix::net::bind(&listener, &address(place)).unwrap();
+    rustix::net::listen(&listener, 8).unwrap();
+    std::thread::spawn(move || {
+        while let Ok(socket) = rustix::net::accept_with(&listener, SocketFlags::CLOEXEC) {
+            let mut hello = [0; 1024];
+            let mut control = rustix::net::RecvAncillaryBuffer::default();
+            let parts = &mut [IoSliceMut::new(&mut hello)];
+            rustix::net::recvmsg(&socket, parts, &mut control, RecvFlags::empty()).unwrap();
+            act(socket);
+        }
+    });
+}
+
+#[test]
+fn a_hostile_owner_gets_an_error_and_nothing_else() {
+    let place = Place::new();
+    let domain = place.open();
+    let answers: Vec<Vec<u8>> = vec![
+        b"garbage".to_vec(),
+        header(REPLY, 1, 5, 0),
+        header(HELLO, 1, 0, 0),
+        [header(REPLY, 1, 70_000, 0), vec![0; 70_000]].concat(),
+    ];
+    let count = answers.len();
+    let mut kept = Vec::new();
+    let mut answers = answers.into_iter();
+    hostile_owner(&place, move |socket| {
+        match answers.next() {
+            Some(answer) => drop(raw_send(&socket, &answer, &[])),
+            // Closed without a word, by a process that lives.
+            None => return,
+        }
+        kept.push(socket);
+    });
+    for _ in 0..count {
+        let error = domain.connect("name", b"", &[]).unwrap_err();
+        assert!(matches!(error, ConnectError::Protocol { .. }), "{error}");
+    }
+    let error = domain.connect("name", b"", &[]).unwrap_err();
+    assert!(matches!(error, ConnectError::Closed { .. }), "{error}");
+}
+
+#[test]
+fn an_owner_that_never_answers_costs_no_more_than_the_timeout() {
+    let place = Place::new();
+    let domain = place.open();
+    let mut kept = Vec::new();
+    hostile_owner(&place, move |socket| {
+        // An answer to a question that nobody asked.
+        let _ = raw_send(&socket, &header(REPLY, 77, 0, 0), &[]);
+        kept.push(socket);
+    });
+    for _ in 0..3 {
+        let error = domain.connect_within("name", b"", &[], Duration::from_millis(20)).unwrap_err();
+        assert!(matches!(error, ConnectError::TimedOut { .. }), "{error}");
+    }
+}

@@ -1,1 +1,42 @@
-//! placeholder
+//! Messages through a window: credits, order recovery, escapes and batches, over any memory.
+//!
+//! A [`Writer`] turns messages into plain stores that nobody orders; a [`Receiver`] recovers the order and hands the
+//! messages out where they lie ([`Message`]). Both are non-blocking state machines over the ports of `link/contract`:
+//! the same code runs on a peer's memory, on a NIC's window, on simulated time and under loom. Waiting is outside them
+//! ([`WaitPolicy`]).
+//!
+//! What is *not* here: memory and store instructions (`host/mmio`), who the peer is and whether it lives
+//! (`host/domain`), what a NIC does with a window (`nic/model`). No `unsafe`, no atomic, no system call, no allocation
+//! after construction.
+//!
+//! Papers: HotOS'25 §3.1 (next start, valid vector), §3.4 (address reuse without fences); the escape replaces the
+//! end-of-packet signature of kPIO+WC §III.A, which loses a packet in 2^64.
+#![forbid(unsafe_code)]
+
+mod arrival;
+mod batch;
+mod config;
+mod credit;
+mod error;
+mod message;
+mod observed;
+mod payload;
+mod receiver;
+mod reservation;
+mod wait;
+mod writer;
+
+pub use arrival::{ArrivalTest, Blank};
+pub use batch::Batch;
+pub use config::{FencePolicy, Position, UnknownPolicy, WindowConfig};
+pub use error::{CreditError, ReceiveError, SendError, Torn, WriteError};
+pub use message::Message;
+pub use observed::{DataBuffer, Observed};
+pub use receiver::{COALESCE_LINES, PREFETCH_LINES, Receiver};
+pub use reservation::Reservation;
+pub use wait::WaitPolicy;
+pub use writer::{Sent, Writer};
+
+#[cfg(test)]
+#[allow(dead_code, missing_docs, reason = "shared with the integration tests, which use the rest of it")]
+mod test_memory;

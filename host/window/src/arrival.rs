@@ -1,0 +1,64 @@
+//! How a receiver knows what has arrived: the one thing that differs between blank and observed windows.
+//!
+//! Everything above it (next start, headers, escapes, batches, freeing) is shared, in `receiver.rs`.
+
+use beeline_link_contract::{Line, LoadPort};
+
+/// Tells which words of a line have arrived, and makes a line free again.
+pub trait ArrivalTest {
+    /// The words of a line and which of them have arrived whole: bit i for word i. Words whose bit is clear mean
+    /// nothing.
+    fn arrived<L: LoadPort>(&mut self, port: &mut L, line: u32) -> (u8, Line);
+
+    /// Words of a line of which at least one byte has arrived. Only asked after a sender's death.
+    fn touched<L: LoadPort>(&mut self, port: &mut L, line: u32) -> u8;
+
+    /// Bytes at the start of a line that have arrived without a gap, 0 to 64.
+    fn prefix_bytes<L: LoadPort>(&mut self, port: &mut L, line: u32) -> u32;
+
+    /// Makes a line free: nothing of it has arrived.
+    fn free<L: LoadPort>(&mut self, port: &mut L, line: u32);
+
+    /// The word that an escaped word stands for; `None` where nothing is escaped.
+    fn blank(&self) -> Option<u64>;
+}
+
+/// The arrival test of a blank window: a word has arrived when it is not blank.
+///
+/// It assumes that each aligned word is stored and loaded whole (8-byte single-copy atomicity), which every CPU we
+/// run on gives. No order between words is assumed.
+#[derive(Clone, Copy, Debug)]
+pub struct Blank {
+    blank: u64,
+}
+
+impl Blank {
+    /// For windows whose free words hold `blank`.
+    pub const fn new(blank: u64) -> Self {
+        Blank { blank }
+    }
+}
+
+impl ArrivalTest for Blank {
+    #[inline(always)]
+    fn arrived<L: LoadPort>(&mut self, port: &mut L, line: u32) -> (u8, Line) {
+        port.arrived(line, self.blank)
+    }
+
+    fn touched<L: LoadPort>(&mut self, port: &mut L, line: u32) -> u8 {
+        port.arrived(line, self.blank).0
+    }
+
+    fn prefix_bytes<L: LoadPort>(&mut self, port: &mut L, line: u32) -> u32 {
+        port.arrived(line, self.blank).0.trailing_ones() * 8
+    }
+
+    #[inline(always)]
+    fn free<L: LoadPort>(&mut self, port: &mut L, line: u32) {
+        port.blank_line(line, self.blank);
+    }
+
+    fn blank(&self) -> Option<u64> {
+        Some(self.blank)
+    }
+}

@@ -1,0 +1,145 @@
+//! The sender's account of free lines.
+//!
+//! Credits are an absolute count of freed lines that the receiver pushes into memory local to the sender (DESIGN
+//! decision 3). The account keeps a copy and looks at the pushed word only when the copy allows no more, so that in a
+//! stream the word's cache line moves once in many messages. The receiver is not trusted: a count that runs backwards
+//! or ahead of what was sent closes the account for good, and no store over an unfreed line can follow.
+
+use beeline_link_contract::CreditSource;
+
+use crate::error::CreditError;
+
+#[derive(Debug)]
+pub(crate) struct Credits<C> {
+    pub(crate) source: C,
+    /// First position not yet sent.
+    next: u64,
+    /// First position that may not be stored into; equal to `next` while the account is held or closed.
+    limit: u64,
+    /// Last believed count of freed lines.
+    freed: u64,
+    window_lines: u64,
+    closed: Option<CreditError>,
+}
+
+impl<C: CreditSource> Credits<C> {
+    pub(crate) fn new(source: C, window_lines: u32) -> Self {
+        let window_lines = u64::from(window_lines);
+        Credits { source, next: 0, limit: window_lines, freed: 0, window_lines, closed: None }
+    }
+
+    /// First position not yet sent.
+    #[inline(always)]
+    pub(crate) fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// Whether `lines` more may be stored, as far as is known without looking.
+    #[inline(always)]
+    pub(crate) fn has(&self, lines: u32) -> bool {
+        self.next + u64::from(lines) <= self.limit
+    }
+
+    /// Lines that may be stored, as far as is known without looking.
+    pub(crate) fn known_free(&self) -> u32 {
+        (self.limit - self.next) as u32
+    }
+
+    /// Looks at the pushed count; then as [`Credits::has`].
+    #[cold]
+    pub(crate) fn refresh(&mut self, lines: u32) -> Result<bool, CreditError> {
+        if let Some(error) = self.closed {
+            return Err(error);
+        }
+        let found = self.source.freed_lines();
+        let error = if found < self.freed {
+            CreditError::Backwards { found, before: self.freed }
+        } else if found > self.next {
+            CreditError::Ahead { found, sent: self.next }
+        } else {
+            self.freed = found;
+            self.limit = found + self.window_lines;
+            return Ok(self.has(lines));
+        };
+        self.closed = Some(error);
+        self.limit = self.next;
+        Err(error)
+    }
+
+    /// Makes [`Credits::has`] say no until [`Credits::refresh`] or [`Credits::spend`]: a reservation is open.
+    pub(crate) fn hold(&mut self) {
+        self.limit = self.next;
+    }
+
+    /// Ends a hold.
+    pub(crate) fn release(&mut self) {
+        if self.closed.is_none() {
+            self.limit = self.freed + self.window_lines;
+        }
+    }
+
+    /// Counts `lines` as sent.
+    #[inline(always)]
+    pub(crate) fn spend(&mut self, lines: u32) {
+        self.next += u64::from(lines);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{cell::Cell, rc::Rc};
+
+    struct Pushed(Rc<Cell<u64>>);
+
+    impl CreditSource for Pushed {
+        fn freed_lines(&mut self) -> u64 {
+            self.0.get()
+        }
+    }
+
+    fn account() -> (Rc<Cell<u64>>, Credits<Pushed>) {
+        let word = Rc::new(Cell::new(0));
+        (Rc::clone(&word), Credits::new(Pushed(word), 8))
+    }
+
+    #[test]
+    fn a_window_is_filled_and_freed() {
+        let (word, mut credits) = account();
+        assert!(credits.has(8) && !credits.has(9));
+        credits.spend(8);
+        assert_eq!(credits.refresh(1), Ok(false));
+        word.set(3);
+        assert!(!credits.has(1), "the pushed word is looked at only on refresh");
+        assert_eq!(credits.refresh(3), Ok(true));
+        assert_eq!(credits.refresh(4), Ok(false));
+        assert_eq!(credits.known_free(), 3);
+    }
+
+    #[test]
+    fn a_count_running_backwards_closes_the_account() {
+        let (word, mut credits) = account();
+        credits.spend(8);
+        word.set(5);
+        assert_eq!(credits.refresh(1), Ok(true));
+        word.set(4);
+        let error = CreditError::Backwards { found: 4, before: 5 };
+        assert_eq!(credits.refresh(1), Err(error));
+        word.set(8);
+        assert!(!credits.has(1));
+        assert_eq!(credits.refresh(1), Err(error), "once closed, closed for good");
+        credits.release();
+        assert!(!credits.has(1));
+    }
+
+    #[test]
+    fn wild_credits_close_the_account() {
+        for wild in [6, 1 << 40, u64::MAX] {
+            let (word, mut credits) = account();
+            credits.spend(5);
+            word.set(wild);
+            assert_eq!(credits.refresh(8), Err(CreditError::Ahead { found: wild, sent: 5 }));
+            assert!(!credits.has(1));
+        }
+    }
+}

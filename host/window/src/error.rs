@@ -1,0 +1,139 @@
+//! Errors of the two ends, each with the numbers that were found. "Full" and "nothing there" are not errors.
+
+use crate::Position;
+use beeline_spec::batch::BatchError;
+use beeline_spec::escape::EscapeError;
+use beeline_spec::header::HeaderError;
+
+/// The receiver pushed a count of freed lines that cannot be; the sender stores nothing more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CreditError {
+    /// The count ran backwards.
+    #[error("the receiver's count of freed lines fell from {before} to {found}; make a new window")]
+    Backwards {
+        /// Count pushed now.
+        found: u64,
+        /// Count known before.
+        before: u64,
+    },
+    /// More lines are said to be free than were sent.
+    #[error("the receiver says it freed {found} lines of {sent} sent; make a new window")]
+    Ahead {
+        /// Count pushed now.
+        found: u64,
+        /// Lines sent so far.
+        sent: u64,
+    },
+}
+
+/// Why a message cannot be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SendError {
+    /// It can never fit this window.
+    #[error("a message of {bytes} bytes; this window takes {max_bytes} at most")]
+    TooLong {
+        /// Payload bytes asked for.
+        bytes: usize,
+        /// Longest payload in bytes.
+        max_bytes: usize,
+    },
+    /// The receiver cannot be believed any more.
+    #[error(transparent)]
+    Credits(#[from] CreditError),
+    /// The receiver died while the sender waited for credits.
+    #[error("the receiver is gone")]
+    ReceiverGone,
+}
+
+/// More bytes were written into a reservation than it has room for. Nothing of this write was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{bytes} bytes into a reservation of {reserved_bytes} that holds {written_bytes} already")]
+pub struct WriteError {
+    /// Bytes of this write.
+    pub bytes: usize,
+    /// Bytes written before.
+    pub written_bytes: usize,
+    /// Bytes reserved.
+    pub reserved_bytes: usize,
+}
+
+/// What a dead sender left behind: the start of a message that will never be complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Torn {
+    /// Where the message starts: the last next start.
+    pub position: Position,
+    /// Words from there on of which at least one byte arrived.
+    pub words_seen: u64,
+    /// Words of header and payload, if the header arrived.
+    pub words_expected: Option<u32>,
+}
+
+impl core::fmt::Display for Torn {
+    fn fmt(&self, out: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(out, "a torn message at {}: {} words arrived", self.position, self.words_seen)?;
+        match self.words_expected {
+            Some(words) => write!(out, " of {words}"),
+            None => out.write_str(", its header did not"),
+        }
+    }
+}
+
+/// Why the receiver delivers nothing more. Every variant is final: later polls give the same error ([`Torn`] once,
+/// then [`ReceiveError::Gone`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ReceiveError {
+    /// The word at the next start is no header.
+    #[error("malformed header at {position}: {error}")]
+    Header {
+        /// Start of the message.
+        position: Position,
+        /// What is wrong with it.
+        error: HeaderError,
+    },
+    /// The chain of escaped words is broken.
+    #[error("malformed escape in the message at {position}: {error}")]
+    Escape {
+        /// Start of the message.
+        position: Position,
+        /// The word that is no link.
+        error: EscapeError,
+    },
+    /// An observed window knows no escapes, but a header names one.
+    #[error("the header at {position} names word {index} as escaped in a window without blanks")]
+    UnexpectedEscape {
+        /// Start of the message.
+        position: Position,
+        /// Word index the header names.
+        index: u32,
+    },
+    /// A record of a batch does not fit it.
+    #[error("malformed batch at {position}: {error}")]
+    Batch {
+        /// Start of the message.
+        position: Position,
+        /// The record.
+        error: BatchError,
+    },
+    /// A write arrived outside the observed window. It was dropped.
+    #[error("a write of {bytes} bytes at offset {offset_bytes} of a window of {window_bytes} bytes")]
+    Outside {
+        /// Offset of its first byte.
+        offset_bytes: u64,
+        /// Its bytes.
+        bytes: usize,
+        /// Bytes of the window.
+        window_bytes: u64,
+    },
+    /// A write arrived over a byte that is not free. It was dropped.
+    #[error("a write over byte {offset_bytes} of the window, which is not free")]
+    Clobber {
+        /// Offset of the byte in the window.
+        offset_bytes: u64,
+    },
+    /// The sender died in the middle of a message.
+    #[error("the sender died and left {0}")]
+    Torn(Torn),
+    /// The sender died; everything it completed has been delivered.
+    #[error("the sender is gone")]
+    Gone,
+}

@@ -1,0 +1,44 @@
+use crate::error::ReceiveError;
+use crate::writer::tests::pair;
+use crate::{Position, Sent};
+
+#[test]
+fn a_message_is_freed_when_its_handle_is_dropped() -> Result<(), ReceiveError> {
+    let (window, mut writer, mut receiver) = pair(8);
+    assert_eq!(writer.try_send(&[1; 100]), Ok(Sent::Sent));
+    let message = receiver.poll()?.expect("a message");
+    assert_eq!((message.len(), message.is_empty()), (100, false));
+    assert_eq!(window.arrived_words(), 16);
+    drop(message);
+    assert_eq!((window.arrived_words(), receiver.next_start()), (0, Position(2)));
+    Ok(())
+}
+
+#[test]
+fn a_forgotten_handle_is_freed_by_the_next_poll() -> Result<(), ReceiveError> {
+    let (window, mut writer, mut receiver) = pair(8);
+    assert_eq!(writer.try_send(b"one"), Ok(Sent::Sent));
+    assert_eq!(writer.try_send(b"second"), Ok(Sent::Sent));
+    core::mem::forget(receiver.poll()?);
+    assert_eq!(receiver.poll()?.expect("the second message").len(), 6);
+    assert_eq!(window.arrived_words(), 0);
+    Ok(())
+}
+
+#[test]
+fn copying_out_takes_what_fits() -> Result<(), ReceiveError> {
+    let (_, mut writer, mut receiver) = pair(8);
+    let payload: Vec<u8> = (0..250).map(|i| i as u8).collect();
+    assert_eq!(writer.try_send(&payload), Ok(Sent::Sent));
+    let mut message = receiver.poll()?.expect("a message");
+    for room in 0..300 {
+        let mut out = vec![0xee; room];
+        let copied = message.copy_out(&mut out);
+        assert_eq!(copied, room.min(250));
+        assert_eq!(out[..copied], payload[..copied]);
+        assert!(out[copied..].iter().all(|byte| *byte == 0xee));
+    }
+    assert_eq!(message.word(31), 0xf9f8, "two bytes and zeros");
+    assert_eq!((message.word(32), message.word(usize::MAX)), (0, 0));
+    Ok(())
+}

@@ -1,0 +1,92 @@
+//! Payload bytes as words and back. (Bytes into lines to be stored: `link/contract`, `line.rs`.)
+
+use beeline_spec::{Line, WORD_BYTES, WORDS_PER_LINE};
+
+/// Payload bytes that share the first line with the header word.
+pub(crate) const HEAD_BYTES: usize = (WORDS_PER_LINE - 1) * WORD_BYTES;
+
+/// Payload word `index` of a message, padded with zeros at and past the end.
+pub(crate) fn word_at(payload: &[u8], index: usize) -> u64 {
+    let rest = payload.get(index * WORD_BYTES..).unwrap_or(&[]);
+    let bytes = &rest[..rest.len().min(WORD_BYTES)];
+    bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte))
+}
+
+/// Whether a whole word of `payload` equals `blank`. A partial last word never does: it is padded with zeros and
+/// every blank has bit 63 set. Folds a line at a time, so that the compiler makes vectors of it.
+#[inline]
+pub(crate) fn has_word(payload: &[u8], blank: u64) -> bool {
+    let (words, _) = payload.as_chunks::<WORD_BYTES>();
+    let (lines, rest) = words.as_chunks::<WORDS_PER_LINE>();
+    let differs = |bytes: &[u8; WORD_BYTES]| u64::from_le_bytes(*bytes) != blank;
+    lines.iter().any(|line| !line.iter().fold(true, |all, bytes| all & differs(bytes)))
+        || !rest.iter().fold(true, |all, bytes| all & differs(bytes))
+}
+
+/// Index of the last whole payload word equal to `blank`.
+pub(crate) fn last_word(payload: &[u8], blank: u64) -> Option<usize> {
+    payload.as_chunks::<WORD_BYTES>().0.iter().rposition(|bytes| u64::from_le_bytes(*bytes) == blank)
+}
+
+/// The bytes of a line in memory order.
+#[inline]
+pub(crate) fn line_bytes(line: &Line) -> [u8; WORDS_PER_LINE * WORD_BYTES] {
+    let mut bytes = [0; WORDS_PER_LINE * WORD_BYTES];
+    for (chunk, word) in bytes.as_chunks_mut::<WORD_BYTES>().0.iter_mut().zip(line) {
+        *chunk = word.to_le_bytes();
+    }
+    bytes
+}
+
+/// Copies the bytes of `words` into `out`, as many as `out` takes (at most all of them).
+#[inline(always)]
+pub(crate) fn copy_words(words: &[u64], out: &mut [u8]) {
+    let (chunks, tail) = out.as_chunks_mut::<WORD_BYTES>();
+    for (chunk, word) in chunks.iter_mut().zip(words) {
+        *chunk = word.to_le_bytes();
+    }
+    if !tail.is_empty() {
+        let last = words[chunks.len()].to_le_bytes();
+        for (to, from) in tail.iter_mut().zip(last) {
+            *to = from;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bytes(count: usize) -> Vec<u8> {
+        (1..=count).map(|i| i as u8).collect()
+    }
+
+    #[test]
+    fn words_are_found_wherever_they_stand() {
+        let blank = u64::MAX;
+        for count in 0..200 {
+            let mut payload = bytes(count);
+            assert!(!has_word(&payload, blank));
+            assert_eq!(last_word(&payload, blank), None);
+            for index in 0..count / 8 {
+                let whole = payload[index * 8..][..8].to_vec();
+                payload[index * 8..][..8].fill(0xff);
+                assert!(has_word(&payload, blank), "word {index} of {count} bytes");
+                assert_eq!(last_word(&payload, blank), Some(index));
+                payload[index * 8..][..8].copy_from_slice(&whole);
+            }
+        }
+    }
+
+    #[test]
+    fn copying_words_takes_what_fits() {
+        let words = [0x0807_0605_0403_0201, 0x100f_0e0d_0c0b_0a09];
+        for count in 0..=16 {
+            let mut out = vec![0; count];
+            copy_words(&words, &mut out);
+            assert_eq!(out, bytes(count));
+        }
+        assert_eq!(word_at(&bytes(11), 1), 0x000b_0a09);
+        assert_eq!(word_at(&bytes(11), 2), 0);
+    }
+}

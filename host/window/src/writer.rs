@@ -1,0 +1,398 @@
+//! The sender's end: messages become plain stores into a window.
+//!
+//! A message whose payload is at hand ([`Writer::try_send`]) is searched for blanks first, so that its header is known
+//! and every line is stored whole, once, in ascending order; one that is built piece by piece is a [`Reservation`].
+//! Nothing is fenced (HotOS'25 §3) unless a fence policy asks for it, nothing is read from the window, and wrapping
+//! needs no fence either: a line is stored again only after a credit shows that all 64 bytes of it had arrived.
+//!
+//! The writer does not wait (see [`crate::WaitPolicy`]), does not know what memory is behind its port, and there is
+//! one of it for a window: whoever hands out the port sees to that. Payload comes from the caller; lines go to
+//! [`StorePort`], into a peer's memory or a NIC's BAR.
+
+use beeline_link_contract::{CreditSource, Line, StorePort};
+use beeline_spec::formats::header;
+use beeline_spec::header::{MAX_PAYLOAD_BYTES, lines_of};
+use beeline_spec::{Header, Kind, LINE_BYTES, WORDS_PER_LINE, escape};
+
+use crate::credit::Credits;
+use crate::error::SendError;
+use crate::payload::{self, HEAD_BYTES};
+use crate::reservation::{Reservation, Stream};
+use crate::{Batch, FencePolicy, Position, WindowConfig};
+
+/// A word that payloads seldom have, with bit 63 set as every blank.
+const UNLIKELY: u64 = 0xd1ce_ba11_5eed_f00d;
+
+/// Whether a message left. Both are success; `Full` means: try again when the receiver has freed lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Sent {
+    /// Every line of the message is stored.
+    Sent,
+    /// Credits are missing; nothing was stored.
+    Full,
+}
+
+/// The sender's end of a window.
+#[derive(Debug)]
+pub struct Writer<P, C> {
+    pub(crate) port: P,
+    pub(crate) credits: Credits<C>,
+    config: WindowConfig,
+    /// What a one-line message is searched for: the blank. In an observed window, where nothing is escaped, any word
+    /// will do; so no message pays for the question of which kind the window is.
+    sought: u64,
+    /// The epoch where it stands in a header.
+    epoch_bits: u64,
+    /// Whether the policy is any but [`FencePolicy::None`].
+    fences: bool,
+    /// Lines of the window less one: a power of two less one.
+    mask: u64,
+    max_payload_bytes: u32,
+    max_reservation_bytes: u32,
+    pub(crate) stream: Stream,
+}
+
+impl<P: StorePort, C: CreditSource> Writer<P, C> {
+    /// The sender's end of a fresh window: every word free, no line ever sent.
+    ///
+    /// # Panics
+    /// If the port's lines are not a power of two, or the blank could be mistaken for a header.
+    pub fn new(port: P, credits: C, config: WindowConfig) -> Self {
+        let lines = port.lines();
+        config.check(lines);
+        let max_payload_bytes = payload_bytes_of(lines);
+        Writer {
+            port,
+            credits: Credits::new(credits, lines),
+            config,
+            sought: if config.blank == 0 { UNLIKELY } else { config.blank },
+            epoch_bits: u64::from(config.epoch) << header::EPOCH_LSB,
+            fences: config.fence_policy != FencePolicy::None,
+            mask: u64::from(lines) - 1,
+            max_payload_bytes,
+            max_reservation_bytes: max_payload_bytes,
+            stream: Stream::default(),
+        }
+    }
+
+    /// For a receiver that holds at most `span_lines` lines out of order: reservations and batches, whose header
+    /// word is stored last, are limited to that many lines. [`Writer::try_send`] is not.
+    #[must_use]
+    pub fn with_reorder_span(mut self, span_lines: u32) -> Self {
+        let lines = span_lines.clamp(1, self.port.lines());
+        self.max_reservation_bytes = payload_bytes_of(lines).min(self.max_payload_bytes);
+        self
+    }
+
+    /// Sends one message, if there is room.
+    ///
+    /// Up to 56 bytes are one line and one line store; nothing is staged in memory. Costs no fence, no read across
+    /// the link and, unless credits seem out, no look at them.
+    ///
+    /// # Errors
+    /// [`SendError::TooLong`] for a message that can never fit; [`SendError::Credits`] when the receiver cannot be
+    /// believed. Nothing was stored then.
+    #[inline]
+    pub fn try_send(&mut self, payload: &[u8]) -> Result<Sent, SendError> {
+        self.send_kind(Kind::Data, payload)
+    }
+
+    /// Sends a batch whose records the caller has packed as `beeline_spec::batch` says, if there is room. Unlike
+    /// [`Writer::batch`] it has its header first and every line whole and in ascending order; records are not checked.
+    ///
+    /// # Errors
+    /// As [`Writer::try_send`].
+    #[inline]
+    pub fn try_send_packed(&mut self, records: &[u8]) -> Result<Sent, SendError> {
+        self.send_kind(Kind::Batch, records)
+    }
+
+    /// Inlined into both callers, so that the kind is a constant in each.
+    #[inline(always)]
+    fn send_kind(&mut self, kind: Kind, payload: &[u8]) -> Result<Sent, SendError> {
+        if payload.len() > HEAD_BYTES {
+            return self.send_lines(kind, payload);
+        }
+        if !self.credits.has(1) && !self.find_room(1)? {
+            return Ok(Sent::Full);
+        }
+        let header = Header::new(kind, payload.len() as u32, 0).encode() | self.epoch_bits;
+        let position = self.credits.next();
+        if !self.port.store_head_line_unless((position & self.mask) as u32, header, payload, self.sought) {
+            self.send_sought(kind, payload);
+        }
+        self.credits.spend(1);
+        // One question for both places where a policy may fence.
+        if self.fences {
+            self.fence_line(position);
+            self.fence_message();
+        }
+        self.port.progress();
+        self.credits.source.message_stored();
+        Ok(Sent::Sent)
+    }
+
+    /// Opens a message of at most `bytes` of payload, to be written piece by piece; `None` when there is no room.
+    ///
+    /// # Errors
+    /// As [`Writer::try_send`].
+    pub fn reserve(&mut self, bytes: usize) -> Result<Option<Reservation<'_, P, C>>, SendError> {
+        let max_bytes = self.max_reservation_bytes as usize;
+        if bytes > max_bytes {
+            return Err(SendError::TooLong { bytes, max_bytes });
+        }
+        let lines = lines_of(bytes as u32);
+        if !self.credits.has(lines) && !self.find_room(lines)? {
+            return Ok(None);
+        }
+        Ok(Some(Reservation::open(self, bytes as u32)))
+    }
+
+    /// Opens a batch of at most `max_bytes` of records and as many lines as there is room for now; `None` when there
+    /// is not one free line.
+    ///
+    /// # Errors
+    /// As [`Writer::try_send`]; `max_bytes` is cut to what a reservation of this window may have.
+    pub fn batch(&mut self, max_bytes: usize) -> Result<Option<Batch<'_, P, C>>, SendError> {
+        let max_bytes = max_bytes.min(self.max_reservation_bytes as usize) as u32;
+        if !self.credits.has(lines_of(max_bytes)) && !self.find_room(lines_of(max_bytes))? && !self.credits.has(1) {
+            return Ok(None);
+        }
+        let room_bytes = payload_bytes_of(self.credits.known_free());
+        Ok(Some(Batch::open(self, max_bytes.min(room_bytes), max_bytes)))
+    }
+
+    /// Lines that can be stored before credits must be looked at again.
+    pub fn free_lines(&self) -> u32 {
+        self.credits.known_free()
+    }
+
+    /// Looks at the credits and says how many lines can be stored: all of them when everything sent was freed. For a
+    /// sender that has nothing to send now; sending looks by itself.
+    ///
+    /// # Errors
+    /// [`SendError::Credits`] when the receiver cannot be believed.
+    pub fn refresh(&mut self) -> Result<u32, SendError> {
+        self.abandon();
+        self.credits.refresh(0)?;
+        Ok(self.credits.known_free())
+    }
+
+    /// Lines of the window.
+    pub fn lines(&self) -> u32 {
+        self.port.lines()
+    }
+
+    /// Longest payload of one message in bytes.
+    pub fn max_payload_bytes(&self) -> usize {
+        self.max_payload_bytes as usize
+    }
+
+    /// Where the next message starts.
+    pub fn position(&self) -> Position {
+        Position(self.credits.next())
+    }
+
+    /// What both ends agreed on.
+    pub fn config(&self) -> WindowConfig {
+        self.config
+    }
+
+    /// The port, to look at what it counts.
+    pub fn port(&self) -> &P {
+        &self.port
+    }
+
+    /// Gives a port that holds stores back on purpose the chance to release some. Real ports do nothing.
+    pub fn progress(&mut self) {
+        self.port.progress();
+    }
+
+    /// Makes everything sent so far visible before anything sent later, whatever the policy. For measuring stores
+    /// alone and for switching to something that relies on order; messages do not need it.
+    pub fn fence(&mut self) {
+        self.port.fence();
+    }
+
+    /// The port and the credits; an open reservation becomes a void message.
+    pub fn into_parts(mut self) -> (P, C) {
+        self.abandon();
+        (self.port, self.credits.source)
+    }
+
+    /// The slow half of finding room: ends a reservation that was forgotten (`mem::forget`) and looks at the credits.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn find_room(&mut self, lines: u32) -> Result<bool, SendError> {
+        self.abandon();
+        if self.credits.has(lines) || self.credits.refresh(lines)? {
+            return Ok(true);
+        }
+        self.port.progress();
+        Ok(false)
+    }
+
+    #[inline(never)]
+    fn send_lines(&mut self, kind: Kind, payload: &[u8]) -> Result<Sent, SendError> {
+        let max_bytes = self.max_payload_bytes as usize;
+        if payload.len() > max_bytes {
+            return Err(SendError::TooLong { bytes: payload.len(), max_bytes });
+        }
+        let lines = lines_of(payload.len() as u32);
+        if !self.credits.has(lines) && !self.find_room(lines)? {
+            return Ok(Sent::Full);
+        }
+        if self.escapes(payload) {
+            self.send_escaped(kind, payload, lines);
+        } else {
+            let header = self.header(kind, payload.len() as u32).encode();
+            let (head, rest) = payload.split_at(HEAD_BYTES);
+            let (whole, tail) = rest.split_at(rest.len() - rest.len() % LINE_BYTES);
+            let start = self.credits.next();
+            self.port.store_head_line((start & self.mask) as u32, header, head);
+            self.fence_after(start);
+            self.store_run(start + 1, whole);
+            if !tail.is_empty() {
+                let last = start + u64::from(lines) - 1;
+                self.port.store_padded_line((last & self.mask) as u32, tail);
+                self.fence_after(last);
+            }
+        }
+        self.finish(lines);
+        Ok(Sent::Sent)
+    }
+
+    /// Stores a one-line message that has a word equal to the one that is sought.
+    #[cold]
+    #[inline(never)]
+    fn send_sought(&mut self, kind: Kind, payload: &[u8]) {
+        if self.config.blank != 0 {
+            self.send_escaped(kind, payload, 1);
+            return;
+        }
+        let header = self.header(kind, payload.len() as u32).encode();
+        self.port.store_head_line((self.credits.next() & self.mask) as u32, header, payload);
+    }
+
+    /// Stores a message some of whose words equal the blank. With a random blank and honest data this happens once
+    /// in 2^64 words, so it is written for shortness.
+    #[cold]
+    #[inline(never)]
+    fn send_escaped(&mut self, kind: Kind, payload: &[u8], lines: u32) {
+        let blank = self.config.blank;
+        let last = payload::last_word(payload, blank).map_or(0, |index| index as u32 + 1);
+        let header = Header { escape_last: last, ..self.header(kind, payload.len() as u32) }.encode();
+        let mut previous = 0;
+        for line in 0..lines {
+            let words: Line = core::array::from_fn(|slot| {
+                let index = line * WORDS_PER_LINE as u32 + slot as u32;
+                let word = match index.checked_sub(1) {
+                    None => header,
+                    Some(payload_index) => payload::word_at(payload, payload_index as usize),
+                };
+                if word == blank { escape::link(core::mem::replace(&mut previous, index)) } else { word }
+            });
+            self.store(self.credits.next() + u64::from(line), &words);
+        }
+    }
+
+    /// Whether some word of these bytes must be escaped.
+    #[inline]
+    pub(crate) fn escapes(&self, payload: &[u8]) -> bool {
+        self.config.blank != 0 && payload::has_word(payload, self.config.blank)
+    }
+
+    /// The header of a message without escapes.
+    #[inline(always)]
+    pub(crate) fn header(&self, kind: Kind, length_bytes: u32) -> Header {
+        Header::new(kind, length_bytes, self.config.epoch)
+    }
+
+    /// Stores a whole line.
+    #[inline(always)]
+    pub(crate) fn store(&mut self, position: u64, words: &Line) {
+        self.port.store_line((position & self.mask) as u32, words);
+        self.fence_after(position);
+    }
+
+    /// Stores one word of a line.
+    pub(crate) fn store_word(&mut self, position: u64, word: u32, value: u64) {
+        self.port.store_word((position & self.mask) as u32, word, value);
+    }
+
+    /// Stores whole lines straight from the caller's bytes, in one run up to the end of the window and one after it.
+    pub(crate) fn store_run(&mut self, position: u64, bytes: &[u8]) {
+        if self.config.fence_policy == FencePolicy::PerLine {
+            for (position, line) in (position..).zip(bytes.chunks_exact(LINE_BYTES)) {
+                self.port.store_lines((position & self.mask) as u32, line);
+                self.fence_after(position);
+            }
+            return;
+        }
+        let to_wrap = (self.mask + 1 - (position & self.mask)) as usize * LINE_BYTES;
+        let (before, after) = bytes.split_at(to_wrap.min(bytes.len()));
+        if !before.is_empty() {
+            self.port.store_lines((position & self.mask) as u32, before);
+            self.fence_after(position + (before.len() / LINE_BYTES) as u64 - 1);
+        }
+        if !after.is_empty() {
+            self.port.store_lines(0, after);
+        }
+    }
+
+    /// Fences after the line at `position` where the policy asks for it. The policy is looked at for every line
+    /// because it is an option of one and the same sender; the branch always goes the same way.
+    #[inline(always)]
+    pub(crate) fn fence_after(&mut self, position: u64) {
+        if self.fences {
+            self.fence_line(position);
+        }
+    }
+
+    #[inline(never)]
+    fn fence_line(&mut self, position: u64) {
+        match self.config.fence_policy {
+            FencePolicy::None | FencePolicy::PerMessage => {}
+            FencePolicy::PerWrap => {
+                if position & self.mask == self.mask {
+                    self.port.fence();
+                }
+            }
+            FencePolicy::PerLine => self.port.fence(),
+        }
+    }
+
+    #[inline(never)]
+    fn fence_message(&mut self) {
+        if self.config.fence_policy == FencePolicy::PerMessage {
+            self.port.fence();
+        }
+    }
+
+    /// After the last store of a message.
+    #[inline(always)]
+    pub(crate) fn finish(&mut self, lines: u32) {
+        self.credits.spend(lines);
+        if self.fences {
+            self.fence_message();
+        }
+        self.port.progress();
+        self.credits.source.message_stored();
+    }
+
+    /// The value of a free word; 0 where nothing is escaped.
+    #[inline]
+    pub(crate) fn blank(&self) -> u64 {
+        self.config.blank
+    }
+}
+
+/// Longest payload that a message of `lines` lines (at least one) carries.
+pub(crate) fn payload_bytes_of(lines: u32) -> u32 {
+    let bytes = u64::from(lines) * LINE_BYTES as u64 - (LINE_BYTES - HEAD_BYTES) as u64;
+    bytes.min(u64::from(MAX_PAYLOAD_BYTES)) as u32
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

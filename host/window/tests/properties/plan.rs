@@ -1,0 +1,226 @@
+//! Plans of what a sender does, and the run that checks what comes out.
+
+use std::collections::VecDeque;
+
+use beeline_link_contract::{CreditSink, CreditSource, LoadPort, StorePort};
+use beeline_window::{ArrivalTest, Receiver, Sent, Writer};
+use proptest::prelude::*;
+
+use crate::BLANK;
+
+/// One step.
+#[derive(Clone, Debug)]
+pub enum Step {
+    /// Send a message of this length.
+    Send(usize),
+    /// Reserve so much, write so much of it in pieces of so many bytes, end it in this way.
+    Reserve { reserved: usize, written: usize, piece: usize, end: End },
+    /// A batch of records of these lengths.
+    Batch(Vec<usize>),
+    /// Let so many pieces arrive.
+    Arrive(usize),
+    /// Poll so often.
+    Poll(usize),
+}
+
+/// How a reservation ends.
+#[derive(Clone, Copy, Debug)]
+pub enum End {
+    Commit,
+    Drop,
+    Forget,
+}
+
+/// Plans for a window of `lines` lines.
+pub fn steps(lines: u32) -> impl Strategy<Value = Vec<Step>> {
+    let max = lines as usize * 64 - 8;
+    let length = prop_oneof![1 => 0..=56usize.min(max), 3 => 24..=(max / 2).max(40), 1 => 24..=max];
+    let end = prop_oneof![3 => Just(End::Commit), 1 => Just(End::Drop), 1 => Just(End::Forget)];
+    let reserve = (0..=max, 0..=100usize, prop_oneof![Just(1), Just(8), 1..200usize], end).prop_map(
+        |(reserved, percent, piece, end)| Step::Reserve { reserved, written: reserved * percent / 100, piece, end },
+    );
+    let step = prop_oneof![
+        6 => length.prop_map(Step::Send),
+        3 => reserve,
+        2 => proptest::collection::vec(0..=(max - 2).min(150), 0..8).prop_map(Step::Batch),
+        6 => (0..200usize).prop_map(Step::Arrive),
+        4 => (0..6usize).prop_map(Step::Poll),
+    ];
+    proptest::collection::vec(step, 1..120)
+}
+
+/// SplitMix64 (Steele, Lea, Flood 2014): one word of state, good enough to choose an order.
+#[derive(Clone, Debug)]
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    pub fn below(&mut self, end: usize) -> usize {
+        (self.next() % end.max(1) as u64) as usize
+    }
+
+    /// Bytes whose words are the blank, its neighbours or zero.
+    pub fn payload(&mut self, bytes: usize) -> Vec<u8> {
+        let words = [BLANK, BLANK + 1, BLANK - 1, 0];
+        let whole = (0..bytes.div_ceil(8)).flat_map(|_| words[self.below(4)].to_le_bytes());
+        whole.take(bytes).collect()
+    }
+}
+
+/// What was sent, and how much of it would be escaped in a blank window.
+#[derive(Debug, Default)]
+pub struct Tally {
+    pub messages: usize,
+    pub escaped: usize,
+    pub laps: u64,
+}
+
+/// A sent message: its bytes, and how many words had been stored when it was complete.
+#[derive(Debug)]
+pub struct Expected {
+    pub payload: Vec<u8>,
+    pub stored_words: u64,
+}
+
+/// A sender that follows a plan.
+pub struct Sender<P, C> {
+    pub writer: Writer<P, C>,
+    pub random: Random,
+    pub expected: VecDeque<Expected>,
+    pub tally: Tally,
+}
+
+impl<P: StorePort, C: CreditSource> Sender<P, C> {
+    pub fn new(writer: Writer<P, C>, seed: u64) -> Self {
+        Sender { writer, random: Random(seed), expected: VecDeque::new(), tally: Tally::default() }
+    }
+
+    fn expect(&mut self, payload: Vec<u8>) {
+        self.tally.messages += 1;
+        let escaped = payload.chunks_exact(8).any(|word| word == BLANK.to_le_bytes());
+        self.tally.escaped += usize::from(escaped);
+        self.expected.push_back(Expected { payload, stored_words: 0 });
+    }
+
+    /// Does what a step says; `stored_words` gives the words stored so far.
+    pub fn act(&mut self, step: &Step, stored_words: impl Fn() -> u64) {
+        let before = self.expected.len();
+        match step {
+            Step::Send(bytes) => {
+                let payload = self.random.payload(*bytes);
+                if self.writer.try_send(&payload).expect("it fits") == Sent::Sent {
+                    self.expect(payload);
+                }
+            }
+            Step::Reserve { reserved, written, piece, end } => self.reserve(*reserved, *written, *piece, *end),
+            Step::Batch(lengths) => self.batch(lengths),
+            Step::Arrive(_) | Step::Poll(_) => {}
+        }
+        for expected in self.expected.iter_mut().skip(before) {
+            expected.stored_words = stored_words();
+        }
+        self.tally.laps = self.writer.position().0 / u64::from(self.writer.lines());
+    }
+
+    fn reserve(&mut self, reserved: usize, written: usize, piece: usize, end: End) {
+        let payload = self.random.payload(written);
+        let Some(mut reservation) = self.writer.reserve(reserved).expect("it fits") else { return };
+        for bytes in payload.chunks(piece) {
+            reservation.write(bytes).expect("it was reserved");
+        }
+        match end {
+            End::Commit => {
+                reservation.commit();
+                self.expect(payload);
+            }
+            End::Drop => drop(reservation),
+            End::Forget => core::mem::forget(reservation),
+        }
+    }
+
+    fn batch(&mut self, lengths: &[usize]) {
+        let records: Vec<_> = lengths.iter().map(|bytes| self.random.payload(*bytes)).collect();
+        let Some(mut batch) = self.writer.batch(usize::MAX).expect("credits are good") else { return };
+        let mut taken = 0;
+        for record in &records {
+            if batch.push(record).expect("it fits a batch") == Sent::Full {
+                break;
+            }
+            taken += 1;
+        }
+        drop(batch);
+        records.into_iter().take(taken).for_each(|record| self.expect(record));
+    }
+}
+
+/// Takes one message and compares it with what is expected, by word and by copy.
+pub fn receive<L: LoadPort, S: CreditSink, A: ArrivalTest>(
+    receiver: &mut Receiver<L, S, A>,
+    expected: &mut VecDeque<Expected>,
+) -> bool {
+    let start = receiver.next_start();
+    let Some(mut message) = receiver.poll().expect("an honest sender") else { return false };
+    let want = expected.pop_front().expect("nothing is received that was not sent").payload;
+    assert_eq!(message.len(), want.len());
+    let mut out = vec![0xee; want.len() + 3];
+    assert_eq!(message.copy_out(&mut out), want.len());
+    assert_eq!(out[..want.len()], want);
+    assert_eq!(out[want.len()..], [0xee; 3]);
+    for (index, bytes) in want.chunks(8).enumerate() {
+        let mut word = [0; 8];
+        word[..bytes.len()].copy_from_slice(bytes);
+        assert_eq!(message.word(index), u64::from_le_bytes(word));
+    }
+    drop(message);
+    assert!(receiver.next_start() >= start);
+    true
+}
+
+/// Runs a plan to its end. `arrive` lets up to so many pieces arrive and says how many wait still.
+pub fn run<P, C, L, S, A>(
+    plan: &[Step],
+    sender: &mut Sender<P, C>,
+    receiver: &mut Receiver<L, S, A>,
+    mut arrive: impl FnMut(&mut Receiver<L, S, A>, &mut Random, usize) -> usize,
+) where
+    P: StorePort,
+    C: CreditSource,
+    L: LoadPort,
+    S: CreditSink,
+    A: ArrivalTest,
+{
+    for step in plan {
+        match step {
+            Step::Arrive(pieces) => {
+                sender.writer.progress();
+                arrive(receiver, &mut sender.random, *pieces);
+            }
+            Step::Poll(times) => {
+                for _ in 0..*times {
+                    receive(receiver, &mut sender.expected);
+                }
+            }
+            _ => sender.act(step, || 0),
+        }
+        assert!(receiver.next_start() <= sender.writer.position());
+        assert!(receiver.frontier() >= receiver.next_start().0 * 64);
+    }
+    // An abandoned reservation that was forgotten is ended by whatever comes next.
+    drop(sender.writer.reserve(0));
+    let mut looks = 0;
+    while receiver.next_start() < sender.writer.position() {
+        sender.writer.progress();
+        arrive(receiver, &mut sender.random, 64);
+        receive(receiver, &mut sender.expected);
+        looks += 1;
+        assert!(looks < 100_000, "{} messages never arrive", sender.expected.len());
+    }
+    assert!(sender.expected.is_empty(), "{} messages are lost", sender.expected.len());
+}

@@ -1,1 +1,30 @@
-//! placeholder
+//! The behavioural NIC: what the hardware does, in Rust, without a clock or a pin.
+//!
+//! [`Nic`] is a [`Device`](beeline_nic_contract::Device): a link calls it when a write, a read, a DMA answer, a frame or
+//! time arrives and asks it what it wants. It runs unchanged behind real memory (`link/shm`), virtual PCIe time
+//! (`link/sim`) and in tests, and the RTL (`nic/rtl`) must agree with it on every vector in `spec/vectors`.
+//!
+//! Read in the order a frame goes: [`Nic`] (`nic.rs`) and `bar.rs`, `mmio/` (ours), `kpio/` and `dma/` (what we compare
+//! with), `egress/`, and `rx/` for the way back. `lifecycle.rs` and `registers.rs` are the control side. Not here:
+//! memory, threads, sockets, the wire, and anything of the host.
+#![forbid(unsafe_code)]
+
+mod bar;
+mod config;
+mod counters;
+mod deadlines;
+mod dma;
+mod dma_port;
+mod egress;
+mod engine;
+mod interrupts;
+mod kpio;
+mod lifecycle;
+mod mmio;
+mod nic;
+mod registers;
+mod rx;
+
+pub use config::{ConfigError, NicConfig};
+pub use counters::{Counters, DISPLACEMENT_BUCKETS, TLP_BYTES_BUCKETS};
+pub use nic::Nic;

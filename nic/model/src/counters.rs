@@ -1,0 +1,117 @@
+//! The counters of the register map, by name.
+
+use beeline_spec::regs::counter as reg;
+
+/// Buckets of the histogram of TLP sizes: up to 8, 16, 24, 32, 40, 48, 56 and from 57 bytes on.
+pub const TLP_BYTES_BUCKETS: usize = reg::TLP_BYTES_HISTOGRAM_COUNT as usize;
+/// Buckets of the histogram of displacements, in lines from the frontier's line: 0 to 14, and 15 or more.
+pub const DISPLACEMENT_BUCKETS: usize = reg::DISPLACEMENT_HISTOGRAM_COUNT as usize;
+
+macro_rules! counters {
+    ($($name:ident $register:ident $doc:literal,)*) => {
+        /// Absolute counts since reset, named as in the register map. Every one wraps at 2^64.
+        #[derive(Clone, Debug, Default, PartialEq, Eq)]
+        pub struct Counters {
+            $(#[doc = $doc] pub $name: u64,)*
+            /// Writes to transmit windows by size.
+            pub tlp_bytes_histogram: [u64; TLP_BYTES_BUCKETS],
+            /// Writes to transmit windows by distance from the frontier's line.
+            pub displacement_histogram: [u64; DISPLACEMENT_BUCKETS],
+        }
+
+        impl Counters {
+            /// The counter at an offset in the counter block; `None` where there is none.
+            pub fn at(&self, offset_bytes: u32) -> Option<u64> {
+                match offset_bytes {
+                    $(reg::$register => return Some(self.$name),)*
+                    _ => {}
+                }
+                let bucket = |histogram: &[u64], base: u32, stride: u32| {
+                    let distance = offset_bytes.checked_sub(base)?;
+                    if distance % stride != 0 {
+                        return None;
+                    }
+                    histogram.get((distance / stride) as usize).copied()
+                };
+                bucket(&self.tlp_bytes_histogram, reg::TLP_BYTES_HISTOGRAM, reg::TLP_BYTES_HISTOGRAM_STRIDE).or_else(
+                    || {
+                        bucket(
+                            &self.displacement_histogram,
+                            reg::DISPLACEMENT_HISTOGRAM,
+                            reg::DISPLACEMENT_HISTOGRAM_STRIDE,
+                        )
+                    },
+                )
+            }
+
+            /// Every counter but the histograms, with its name in the register map.
+            pub fn named(&self) -> impl Iterator<Item = (&'static str, u64)> {
+                [$((stringify!($name), self.$name),)*].into_iter()
+            }
+        }
+    };
+}
+
+counters! {
+    tx_writes TX_WRITES "Writes that arrived at transmit windows.",
+    tx_write_bytes TX_WRITE_BYTES "Enabled bytes of those writes.",
+    tx_messages TX_MESSAGES "Complete messages released by the reorder unit.",
+    tx_frames TX_FRAMES "Frames put on the wire.",
+    tx_frame_bytes TX_FRAME_BYTES "Bytes of those frames.",
+    tx_voids TX_VOIDS "Void messages skipped.",
+    tx_batches TX_BATCHES "Batches taken apart.",
+    tx_escapes TX_ESCAPES "Words put back at release.",
+    reorder_depth_max REORDER_DEPTH_MAX "Most lines that waited out of order in one queue.",
+    reordered_writes REORDERED_WRITES "Writes that arrived beyond the frontier.",
+    split_lines SPLIT_LINES "Lines that took more than one write.",
+    holes HOLES "Times a queue came to have data beyond a missing byte.",
+    hole_timeouts HOLE_TIMEOUTS "Queues quarantined because a hole stood too long.",
+    quarantined_writes QUARANTINED_WRITES "Writes dropped because the queue was not active.",
+    clobbers CLOBBERS "Writes to a byte that had already arrived in the same lap.",
+    overruns OVERRUNS "Writes to lines that were not free.",
+    span_exceeded SPAN_EXCEEDED "Writes beyond the reorder span.",
+    runts RUNTS "Frames too short to send.",
+    bad_lengths BAD_LENGTHS "Lengths that make no sense.",
+    bad_headers BAD_HEADERS "Headers that make no sense.",
+    bad_accesses BAD_ACCESSES "Accesses to what is not there, or that cannot be made there.",
+    no_context NO_CONTEXT "Queues failed for want of a reorder context.",
+    no_pool NO_POOL "Queues failed for want of pool lines for incomplete data.",
+    refused_writes REFUSED_WRITES "Writes refused because complete data waits for the wire.",
+    credit_pushes CREDIT_PUSHES "Credit words pushed.",
+    kpio_lines KPIO_LINES "Lines taken by the kPIO engine.",
+    kpio_frames KPIO_FRAMES "Frames found by its EOP filter.",
+    kpio_malformed KPIO_MALFORMED "kPIO data dropped.",
+    mux_mismatches MUX_MISMATCHES "Frames that the multiplexer does not forward.",
+    doorbells DOORBELLS "Doorbell writes.",
+    descriptor_fetches DESCRIPTOR_FETCHES "Reads of descriptors.",
+    payload_fetches PAYLOAD_FETCHES "Reads of payload.",
+    completions COMPLETIONS "Completions written.",
+    dma_errors DMA_ERRORS "Reads that brought no data.",
+    interrupts INTERRUPTS "Interrupts raised.",
+    rx_frames RX_FRAMES "Frames received into host memory.",
+    rx_frame_bytes RX_FRAME_BYTES "Bytes of those frames.",
+    rx_no_space RX_NO_SPACE "Frames dropped because the host lent no room.",
+    rx_oversize RX_OVERSIZE "Frames dropped because they are too long.",
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_counter_is_read_at_its_own_offset() {
+        let mut counters = Counters { tx_writes: 7, rx_oversize: 9, ..Counters::default() };
+        counters.tlp_bytes_histogram[7] = 3;
+        counters.displacement_histogram[15] = 4;
+        assert_eq!(counters.at(reg::TX_WRITES), Some(7));
+        assert_eq!(counters.at(reg::RX_OVERSIZE), Some(9));
+        assert_eq!(counters.at(reg::TLP_BYTES_HISTOGRAM + 56), Some(3));
+        assert_eq!(counters.at(reg::DISPLACEMENT_HISTOGRAM + 120), Some(4));
+        for nothing in
+            [reg::RX_OVERSIZE + 8, reg::TLP_BYTES_HISTOGRAM + 64, reg::DISPLACEMENT_HISTOGRAM + 128, 4]
+        {
+            assert_eq!(counters.at(nothing), None);
+        }
+        assert_eq!(counters.named().count(), 39);
+    }
+}

@@ -1,0 +1,102 @@
+//! The reads that are under way: which queue asked, and what the answer is for.
+//!
+//! Answers come in any order and perhaps never. A bounded table gives each read a tag; a queue that stops leaves its
+//! reads in the table until they are answered, and its next life has another number, so that a late answer is not
+//! taken for a new one. An answer to a tag that is not outstanding is the link's error and is ignored.
+//!
+//! Used by the transmit engine ([`super::DmaEngine`]) and the receive engine ([`crate::rx`]), a table each.
+
+use beeline_nic_contract::QueueId;
+
+/// Reads that may be under way in one engine: enough for 64-byte frames at 100 Gbps over a microsecond.
+pub(crate) const MAX_READS: u16 = 256;
+
+/// What a read brings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// Descriptors of a ring, the first of them by its absolute index.
+    Descriptors {
+        /// Absolute index of the first.
+        first: u64,
+    },
+    /// Bytes of the frame of a descriptor.
+    Payload {
+        /// Absolute index of the descriptor.
+        index: u64,
+        /// Where in the frame they belong.
+        offset: u32,
+    },
+}
+
+/// A read that is under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Read {
+    /// Whose it is.
+    pub queue: QueueId,
+    /// Which life of that queue asked.
+    pub life: u32,
+    /// What for.
+    pub purpose: Purpose,
+    /// Bytes asked for.
+    pub bytes: u32,
+}
+
+/// The table.
+#[derive(Debug)]
+pub(crate) struct Reads {
+    slots: Box<[Option<Read>]>,
+    free: Vec<u16>,
+}
+
+impl Reads {
+    /// A table with nothing under way.
+    pub(crate) fn new() -> Self {
+        Reads {
+            slots: vec![None; usize::from(MAX_READS)].into_boxed_slice(),
+            free: (0..MAX_READS).rev().collect(),
+        }
+    }
+
+    /// The tag that the next [`Reads::start`] will use; `None` while all are in use.
+    #[inline]
+    pub(crate) fn next_tag(&self) -> Option<u16> {
+        self.free.last().copied()
+    }
+
+    /// Enters a read under the tag that [`Reads::next_tag`] gave.
+    #[inline]
+    pub(crate) fn start(&mut self, read: Read) {
+        if let Some(tag) = self.free.pop() {
+            self.slots[usize::from(tag)] = Some(read);
+        }
+    }
+
+    /// Takes the read of a tag out; `None` when none is outstanding under it.
+    #[inline]
+    pub(crate) fn finish(&mut self, tag: u16) -> Option<Read> {
+        let read = self.slots.get_mut(usize::from(tag))?.take()?;
+        self.free.push(tag);
+        Some(read)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tag_is_answered_once_and_then_free_again() {
+        let mut reads = Reads::new();
+        let read = Read { queue: QueueId(3), life: 1, purpose: Purpose::Descriptors { first: 9 }, bytes: 16 };
+        let tag = reads.next_tag().unwrap();
+        reads.start(read);
+        assert_eq!(reads.finish(tag), Some(read));
+        assert_eq!(reads.finish(tag), None);
+        assert_eq!(reads.finish(u16::MAX), None);
+        for _ in 0..MAX_READS {
+            assert!(reads.next_tag().is_some());
+            reads.start(read);
+        }
+        assert_eq!(reads.next_tag(), None);
+    }
+}

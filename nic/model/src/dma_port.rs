@@ -1,0 +1,171 @@
+//! The queue of DMA accesses that wait for the link.
+//!
+//! Bounded, so that a host that never answers cannot make the device grow: when there is no room, an engine keeps its
+//! state and tries again in `progress`. Order is kept, because writes of one device become visible in the order in
+//! which they were wanted, and a read does not pass an earlier write (PCIe).
+
+use std::collections::VecDeque;
+
+/// Longest read that may be asked for, in bytes.
+pub(crate) const MAX_READ_BYTES: u32 = 4096;
+/// Accesses that may wait.
+const MAX_WAITING: usize = 1024;
+/// Bytes of write data that may wait; at least twice the longest frame.
+const ARENA_BYTES: usize = 64 * 1024;
+
+/// Which engine asked for a read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DmaOwner {
+    /// The transmit engine with descriptors.
+    Transmit,
+    /// The receive engine.
+    Receive,
+}
+
+/// Tags an engine may use are below this.
+pub(crate) const TAGS: u16 = 1 << 13;
+/// Bit of a tag on the link that tells the owners apart.
+const RECEIVE_BIT: u16 = 1 << 15;
+/// Lowest bit of the two that tell apart what was asked before and after a reset.
+const GENERATION_LSB: u32 = 13;
+
+/// One access that waits for the link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DmaWant {
+    /// Read `bytes` at `address`; the answer carries `tag`.
+    Read { address: u64, bytes: u32, tag: u16 },
+    /// Write the bytes of the arena from `start` on.
+    Write { address: u64, start: u32, bytes: u32 },
+}
+
+/// The queue. Write data lies in a ring of bytes, each write in one piece.
+#[derive(Debug)]
+pub(crate) struct DmaPort {
+    wants: VecDeque<DmaWant>,
+    arena: Box<[u8]>,
+    /// First byte in use, when any is.
+    head: usize,
+    /// First byte not in use after the youngest write.
+    tail: usize,
+    /// Writes in the queue or lent to the link.
+    writes: usize,
+    /// A write was lent to the link by `take`; its bytes are let go in the next call.
+    lent: Option<u32>,
+    /// Resets so far, modulo 4.
+    generation: u16,
+}
+
+impl DmaPort {
+    /// An empty queue.
+    pub(crate) fn new() -> Self {
+        DmaPort {
+            wants: VecDeque::with_capacity(MAX_WAITING),
+            arena: vec![0; ARENA_BYTES].into_boxed_slice(),
+            head: 0,
+            tail: 0,
+            writes: 0,
+            lent: None,
+            generation: 0,
+        }
+    }
+
+    /// Whether `accesses` more accesses with `write_bytes` of data between them surely fit. Ask before a sequence of
+    /// writes that must not be torn apart.
+    pub(crate) fn has_room(&self, accesses: usize, write_bytes: usize) -> bool {
+        if self.wants.len() + accesses > MAX_WAITING {
+            return false;
+        }
+        if write_bytes == 0 || self.writes == 0 {
+            return write_bytes <= ARENA_BYTES;
+        }
+        // A write that does not fit before the arena's end skips to its start, so the worst case wastes the end.
+        if self.tail > self.head {
+            write_bytes <= ARENA_BYTES - self.tail || write_bytes < self.head
+        } else {
+            write_bytes < self.head - self.tail
+        }
+    }
+
+    /// Asks for a read of 1 to 4096 bytes. `tag` is the engine's own, below [`TAGS`]. `false`: no room, nothing asked.
+    #[must_use]
+    pub(crate) fn read(&mut self, owner: DmaOwner, address: u64, bytes: u32, tag: u16) -> bool {
+        debug_assert!((1..=MAX_READ_BYTES).contains(&bytes) && tag < TAGS);
+        if self.wants.len() == MAX_WAITING {
+            return false;
+        }
+        let tag = tag | self.generation << GENERATION_LSB;
+        let tag = match owner {
+            DmaOwner::Transmit => tag,
+            DmaOwner::Receive => tag | RECEIVE_BIT,
+        };
+        self.wants.push_back(DmaWant::Read { address, bytes, tag });
+        true
+    }
+
+    /// Asks for a write; the bytes are copied. `false`: no room, nothing was asked.
+    #[must_use]
+    pub(crate) fn write(&mut self, address: u64, data: &[u8]) -> bool {
+        if !self.has_room(1, data.len()) {
+            return false;
+        }
+        if self.writes == 0 {
+            (self.head, self.tail) = (0, 0);
+        }
+        if ARENA_BYTES - self.tail < data.len() {
+            self.tail = 0;
+        }
+        let start = self.tail;
+        self.arena[start..start + data.len()].copy_from_slice(data);
+        self.tail += data.len();
+        self.writes += 1;
+        self.wants.push_back(DmaWant::Write { address, start: start as u32, bytes: data.len() as u32 });
+        true
+    }
+
+    /// Whether anything waits.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.wants.is_empty()
+    }
+
+    /// The bytes of the write that `take` gave last are not needed any more.
+    #[inline]
+    pub(crate) fn take_back(&mut self) {
+        if let Some(end) = self.lent.take() {
+            self.head = end as usize;
+            self.writes -= 1;
+        }
+    }
+
+    /// The oldest access. The data of a write (see [`DmaPort::data`]) lasts until the next `take` or `take_back`.
+    pub(crate) fn take(&mut self) -> Option<DmaWant> {
+        self.take_back();
+        let want = self.wants.pop_front()?;
+        if let DmaWant::Write { start, bytes, .. } = want {
+            self.head = start as usize;
+            self.lent = Some(start + bytes);
+        }
+        Some(want)
+    }
+
+    /// The data of a write that `take` gave.
+    pub(crate) fn data(&self, start: u32, bytes: u32) -> &[u8] {
+        &self.arena[start as usize..(start + bytes) as usize]
+    }
+
+    /// Whose read a tag of the link is, and the engine's own tag; `None` for one asked before the last reset.
+    pub(crate) fn owner(&self, tag: u16) -> Option<(DmaOwner, u16)> {
+        let own = tag & (TAGS - 1);
+        if tag >> GENERATION_LSB & 3 != self.generation {
+            return None;
+        }
+        Some((if tag & RECEIVE_BIT == 0 { DmaOwner::Transmit } else { DmaOwner::Receive }, own))
+    }
+
+    /// Forgets everything that waits; answers to what was asked before will not be known.
+    pub(crate) fn reset(&mut self) {
+        self.wants.clear();
+        (self.head, self.tail, self.writes, self.lent) = (0, 0, 0, None);
+        self.generation = (self.generation + 1) & 3;
+    }
+}

@@ -1,0 +1,9 @@
+//! What goes on the wire next.
+//!
+//! Engines say which queues have a frame ([`Scheduler::frame_ready`]); the device asks for the next queue whenever the
+//! wire takes a frame. Frames themselves stay with their engine until they go out. Seed of the QoS: Larsen & Lee, NAS'15,
+//! §V ("a core can control I/O transactions based on priority").
+
+mod scheduler;
+
+pub(crate) use scheduler::Scheduler;

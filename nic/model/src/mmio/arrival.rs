@@ -1,0 +1,237 @@
+//! What happens to a write, from its bytes to a message that the arbiter can see.
+//!
+//! Two paths with one meaning: a whole line that is the next one of its queue goes straight to the pool; everything
+//! else is cut into pieces and merged in a context first. Failures of the write's own queue end here; they are counted
+//! where they are found. Comes from: [`crate::nic`]. Goes to: [`super::tx_queue`]. HotOS'25 §3.1 and 3.3.
+
+use beeline_nic_contract::{Accept, QueueId};
+use beeline_spec::formats::MIN_FRAME_BYTES;
+use beeline_spec::{Kind, LINE_BYTES};
+
+use crate::counters::{Counters, DISPLACEMENT_BUCKETS, TLP_BYTES_BUCKETS};
+use crate::engine::{Cause, Shared};
+
+use super::bar_ingress::{Piece, Pieces};
+use super::buffer_pool::{Account, BufferPool, PoolLine};
+use super::reorder_unit::{ContextId, Placed, TEST_VECTOR};
+use super::tx_queue::{Place, TxQueue};
+use super::{MmioEngine, message};
+
+impl MmioEngine {
+    /// The fast path: takes a whole line if it is the next one of a queue that takes writes and holds nothing
+    /// incomplete; `false` when the general path has to look at it. Such writes are counted here, all in one.
+    #[inline]
+    pub(crate) fn take_next_line(
+        &mut self,
+        queue: QueueId,
+        line: u32,
+        bytes: &[u8; LINE_BYTES],
+        shared: &mut Shared,
+    ) -> bool {
+        let Some(state) = self.queues.get(usize::from(queue.0)) else { return false };
+        let has_room = state.account == Account::Reserved || self.pool.shared_lines() > 0;
+        if !state.is_next_line(line) || !has_room {
+            return false;
+        }
+        self.next_lines += 1;
+        if let Err(cause) = self.line_arrived(queue, bytes, shared) {
+            self.fail(queue, cause, shared);
+        }
+        true
+    }
+
+    /// Adds what the fast path counted: whole lines without displacement.
+    pub(crate) fn add_next_lines(&self, counters: &mut Counters) {
+        counters.tx_writes += self.next_lines;
+        counters.tx_write_bytes += self.next_lines * LINE_BYTES as u64;
+        counters.tlp_bytes_histogram[TLP_BYTES_BUCKETS - 1] += self.next_lines;
+        counters.displacement_histogram[0] += self.next_lines;
+    }
+
+    /// A whole line arrived at the frontier of a queue. When it completes a message, that is checked and its frames are
+    /// shown to the arbiter.
+    #[inline]
+    fn line_arrived(&mut self, queue: QueueId, bytes: &PoolLine, shared: &mut Shared) -> Result<(), Cause> {
+        let MmioEngine { queues, pool, credits, complete_shared_lines, .. } = self;
+        let state = &mut queues[usize::from(queue.0)];
+        let is_whole = state.append(pool, bytes, &mut shared.counters)?;
+        if state.account == Account::Shared {
+            // The line's place in the window can be written again as soon as the line is in the pool.
+            state.freed = state.frontier;
+            credits.freed(queue, state.freed, shared);
+        }
+        if !is_whole {
+            return Ok(());
+        }
+        if !state.incoming_is_plain() {
+            return self.release_special(queue, shared);
+        }
+        let lines = state.complete_plain();
+        if state.account == Account::Shared {
+            *complete_shared_lines += lines;
+        }
+        shared.counters.tx_messages += 1;
+        shared.frame_ready(queue);
+        Ok(())
+    }
+
+    /// A message is complete that is not plain data, or is too short to be sent.
+    #[inline(never)]
+    fn release_special(&mut self, queue: QueueId, shared: &mut Shared) -> Result<(), Cause> {
+        let state = &mut self.queues[usize::from(queue.0)];
+        check_special(state, &mut self.pool, &mut self.scratch, self.max_frame_bytes, shared)?;
+        let lines = state.complete_message();
+        shared.counters.tx_messages += 1;
+        if state.account == Account::Shared {
+            self.complete_shared_lines += lines;
+        }
+        // A message without frames at the head is let go at once.
+        let given_back = state.settle_head(&mut self.pool);
+        match state.account {
+            Account::Shared => self.complete_shared_lines -= given_back,
+            Account::Reserved => {
+                state.freed += u64::from(given_back);
+                self.credits.freed(queue, state.freed, shared);
+            }
+        }
+        if state.frame().bytes != 0 {
+            shared.frame_ready(queue);
+        }
+        Ok(())
+    }
+
+    /// A write that is not a whole line at the frontier of a queue without a context.
+    pub(super) fn write_in_pieces(&mut self, queue: QueueId, mut pieces: Pieces<'_>, shared: &mut Shared) -> Accept {
+        if self.must_wait(queue, &pieces) {
+            shared.counters.refused_writes += 1;
+            return Accept::Refused;
+        }
+        let mut first = true;
+        while self.queues[usize::from(queue.0)].active {
+            let Some(piece) = pieces.next() else { break };
+            if let Err(cause) = self.piece_arrived(queue, &piece, first, shared) {
+                self.fail(queue, cause, shared);
+            }
+            first = false;
+        }
+        let state = &self.queues[usize::from(queue.0)];
+        if let Some(context) = state.context {
+            let (frontier, timeout_ns) = (state.frontier, state.hole_timeout_ns);
+            let new = self.holes.watch(&self.reorder, context, frontier, timeout_ns, shared.now);
+            shared.counters.holes += u64::from(new);
+        }
+        Accept::Taken
+    }
+
+    /// Whether a write must wait until complete messages have left the pool: it may take more lines than are free, and
+    /// such messages are there.
+    #[inline]
+    fn must_wait(&self, queue: QueueId, pieces: &Pieces<'_>) -> bool {
+        let state = &self.queues[usize::from(queue.0)];
+        if state.account == Account::Reserved || self.complete_shared_lines == 0 {
+            return false;
+        }
+        let held = state.context.map_or(0, |context| self.reorder.lines_held(context));
+        self.pool.shared_lines() < pieces.lines_touched() + held
+    }
+
+    fn piece_arrived(
+        &mut self,
+        queue: QueueId,
+        piece: &Piece,
+        first: bool,
+        shared: &mut Shared,
+    ) -> Result<(), Cause> {
+        let state = &mut self.queues[usize::from(queue.0)];
+        let counters = &mut shared.counters;
+        let ahead = match state.locate(piece.line, self.reorder.span_lines()) {
+            Place::Ahead(ahead) => ahead,
+            Place::NotFree => {
+                counters.overruns += 1;
+                return Err(Cause::Overrun);
+            }
+            Place::BeyondSpan(ahead) => {
+                counters.displacement_histogram[(ahead as usize).min(DISPLACEMENT_BUCKETS - 1)] +=
+                    u64::from(first);
+                counters.span_exceeded += 1;
+                return Err(Cause::SpanExceeded);
+            }
+        };
+        let valid = state.context.map_or(0, |context| self.reorder.valid(context, state.frontier));
+        let missing = !valid & valid.wrapping_add(1);
+        if ahead > 0 || piece.valid & missing == 0 {
+            counters.reordered_writes += u64::from(first);
+            counters.reorder_depth_max = counters.reorder_depth_max.max(u64::from(ahead) + 1);
+        }
+        counters.displacement_histogram[(ahead as usize).min(DISPLACEMENT_BUCKETS - 1)] += u64::from(first);
+
+        if state.context.is_none() && ahead == 0 && piece.valid == TEST_VECTOR {
+            return self.line_arrived(queue, &piece.bytes, shared);
+        }
+        let context = match state.context {
+            Some(context) => context,
+            None => {
+                let context = self.reorder.allocate(queue, state.account).ok_or_else(|| {
+                    counters.no_context += 1;
+                    Cause::NoContext
+                })?;
+                *state.context.insert(context)
+            }
+        };
+        let position = state.frontier + u64::from(ahead);
+        match self.reorder.place(context, position, piece) {
+            Placed::Clobber => {
+                counters.clobbers += 1;
+                return Err(Cause::Clobber);
+            }
+            Placed::Completed => counters.split_lines += 1,
+            Placed::Incomplete | Placed::Whole => {}
+        }
+        if ahead == 0 {
+            while let Some(line) = self.reorder.take(context, self.queues[usize::from(queue.0)].frontier) {
+                let line = *line;
+                self.line_arrived(queue, &line, shared)?;
+            }
+        }
+        if self.reorder.lines_held(context) == 0 {
+            self.release_context(queue);
+        }
+        Ok(())
+    }
+}
+
+/// A message that is not plain data, or is too short to be sent: puts words back, counts, and checks what is inside.
+fn check_special(
+    state: &TxQueue,
+    pool: &mut BufferPool,
+    scratch: &mut Vec<u32>,
+    max_frame_bytes: u32,
+    shared: &mut Shared,
+) -> Result<(), Cause> {
+    let (header, first) = state.incoming();
+    let counters = &mut shared.counters;
+    if header.escape_last != 0 {
+        match message::restore_escapes(pool, first, &header, state.blank, scratch) {
+            Ok(count) => counters.tx_escapes += u64::from(count),
+            Err(_) => {
+                counters.bad_headers += 1;
+                return Err(Cause::BadHeader);
+            }
+        }
+    }
+    match header.kind {
+        Kind::Data => counters.runts += u64::from((header.length_bytes as usize) < MIN_FRAME_BYTES),
+        Kind::Void => counters.tx_voids += 1,
+        Kind::Batch => match message::check_batch(pool, first, &header, max_frame_bytes) {
+            Ok(runts) => {
+                counters.tx_batches += 1;
+                counters.runts += runts;
+            }
+            Err(_) => {
+                counters.bad_lengths += 1;
+                return Err(Cause::BadLength);
+            }
+        },
+    }
+    Ok(())
+}

@@ -1,0 +1,358 @@
+//! One queue of the reorder unit: where its frontier and its next start are, and its lines in the pool.
+//!
+//! Positions are lines since the queue was started and never wrap; a window line is a position modulo the window.
+//! Lines enter the list in order of position when they are whole; the front of the list are complete messages, the rest
+//! the front of the earliest incomplete one. Not here: lines that are not whole ([`super::reorder_unit`]) and the
+//! inside of messages ([`super::message`]). HotOS'25 §3.1 ("Length Address Register", "NextStartAddress").
+//!
+//! The common message, plain data without escapes, is known by one comparison of its header word and is opened without
+//! reading the pool again; everything else takes the checked way through `spec`.
+
+use beeline_spec::formats::{MIN_FRAME_BYTES, header as f};
+use beeline_spec::header::lines_of;
+use beeline_spec::{Header, HeaderError, Kind};
+
+use crate::engine::{Cause, Counters, QueueSettings};
+
+use super::buffer_pool::{Account, BufferPool, NONE};
+use super::message::{BatchWalk, Frame};
+use super::reorder_unit::ContextId;
+
+/// Where a window line lies as seen from the frontier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// So many lines from the frontier's line on, inside the span.
+    Ahead(u32),
+    /// Inside the window but beyond the span: how many lines ahead.
+    BeyondSpan(u32),
+    /// On a line that has arrived and is not free yet.
+    NotFree,
+}
+
+/// A queue's state.
+#[derive(Debug)]
+pub(crate) struct TxQueue {
+    /// The first line that has not wholly arrived.
+    pub frontier: u64,
+    /// Start of the earliest incomplete message; the Length Address Register is 64 times this, because the length is
+    /// in a message's first word.
+    pub next_start: u64,
+    /// Lines whose credit was returned, all of them before the frontier.
+    pub freed: u64,
+    /// Header word of the earliest incomplete message, meaningless while `missing_lines` is 0.
+    incoming: u64,
+    /// Header word of plain data in this epoch, with length 0.
+    plain: u64,
+    /// Lines the earliest incomplete message still lacks; 0: its header has not arrived.
+    missing_lines: u32,
+    /// The line in which it starts.
+    incoming_first: u32,
+    /// The list: its first line, its last one, and how many lines of it are complete messages.
+    first: u32,
+    complete_lines: u32,
+    last: u32,
+    window_lines: u32,
+    max_frame_bytes: u32,
+    /// The frame that goes out next, if any, and the lines of the message it is in.
+    frame: Frame,
+    head_lines: u32,
+    /// That message, when it is a batch.
+    batch: Option<BatchWalk>,
+    /// Its reorder context, while something incomplete is held.
+    pub context: Option<ContextId>,
+    /// Where its lines and contexts are taken from.
+    pub account: Account,
+    /// The queue was started and not stopped since.
+    pub started: bool,
+    /// The queue takes writes.
+    pub active: bool,
+    epoch: u8,
+    /// The blank of the window; 0 for an observed one.
+    pub blank: u64,
+    /// How long a hole may stand, in ns; 0: for ever.
+    pub hole_timeout_ns: u64,
+}
+
+/// The length in a header word.
+#[inline]
+const fn length_of(word: u64) -> u32 {
+    (word >> f::LENGTH_BYTES_LSB & f::LENGTH_BYTES_MASK) as u32
+}
+
+/// A header word without its length.
+#[inline]
+const fn without_length(word: u64) -> u64 {
+    word & !(f::LENGTH_BYTES_MASK << f::LENGTH_BYTES_LSB)
+}
+
+impl TxQueue {
+    /// A queue that was never started.
+    pub(crate) fn new() -> Self {
+        TxQueue {
+            frontier: 0,
+            next_start: 0,
+            freed: 0,
+            incoming: 0,
+            plain: 0,
+            missing_lines: 0,
+            incoming_first: NONE,
+            first: NONE,
+            complete_lines: 0,
+            last: NONE,
+            window_lines: 1,
+            max_frame_bytes: 0,
+            frame: Frame::NONE,
+            head_lines: 0,
+            batch: None,
+            context: None,
+            account: Account::Shared,
+            started: false,
+            active: false,
+            epoch: 0,
+            blank: 0,
+            hole_timeout_ns: 0,
+        }
+    }
+
+    /// Starts with an empty window. A data message may have `max_frame_bytes`.
+    pub(crate) fn start(&mut self, settings: &QueueSettings, max_frame_bytes: u32) {
+        *self = TxQueue {
+            plain: Header::new(Kind::Data, 0, settings.epoch).encode(),
+            window_lines: settings.window_lines,
+            max_frame_bytes,
+            account: if settings.backpressure { Account::Shared } else { Account::Reserved },
+            started: true,
+            active: true,
+            epoch: settings.epoch,
+            blank: settings.blank,
+            hole_timeout_ns: settings.hole_timeout_ns,
+            ..TxQueue::new()
+        };
+    }
+
+    /// Lines of the window.
+    pub(crate) fn window_lines(&self) -> u32 {
+        self.window_lines
+    }
+
+    /// Where a line of the window lies.
+    #[inline]
+    pub(crate) fn locate(&self, line: u32, span_lines: u32) -> Place {
+        let ahead = line.wrapping_sub(self.frontier as u32) & (self.window_lines - 1);
+        // The same line in the lap before is this far behind the frontier; it is free unless it waits in the pool.
+        let behind = self.window_lines - ahead;
+        if u64::from(behind) <= self.frontier - self.freed {
+            Place::NotFree
+        } else if ahead >= span_lines {
+            Place::BeyondSpan(ahead)
+        } else {
+            Place::Ahead(ahead)
+        }
+    }
+
+    /// Takes the whole line at the frontier into the pool; `Ok(true)` when it is the last one of its message. When it
+    /// fails, the cause was counted and the frontier has not moved.
+    #[inline]
+    pub(crate) fn append(
+        &mut self,
+        pool: &mut BufferPool,
+        bytes: &[u8; 64],
+        counters: &mut Counters,
+    ) -> Result<bool, Cause> {
+        let is_first = self.missing_lines == 0;
+        if is_first {
+            let word = u64::from_le_bytes(*bytes.first_chunk().expect("a line is longer than a word"));
+            self.missing_lines = self.open(word, counters)?;
+            self.incoming = word;
+        }
+        let Some(line) = pool.take(self.account, bytes) else {
+            counters.no_pool += 1;
+            return Err(Cause::NoPool);
+        };
+        if is_first && self.complete_lines == 0 {
+            self.first = line;
+        } else {
+            pool.link(self.last, line);
+        }
+        if is_first {
+            self.incoming_first = line;
+        }
+        self.last = line;
+        self.frontier += 1;
+        self.missing_lines -= 1;
+        Ok(self.missing_lines == 0)
+    }
+
+    /// The lines of the message whose header word this is.
+    #[inline]
+    fn open(&self, word: u64, counters: &mut Counters) -> Result<u32, Cause> {
+        let length_bytes = length_of(word);
+        if without_length(word) == self.plain && length_bytes <= self.max_frame_bytes {
+            let lines = lines_of(length_bytes);
+            if lines <= self.window_lines {
+                return Ok(lines);
+            }
+        }
+        self.open_special(word, counters)
+    }
+
+    #[cold]
+    fn open_special(&self, word: u64, counters: &mut Counters) -> Result<u32, Cause> {
+        let header = match Header::decode(word, self.window_lines, self.epoch) {
+            Ok(header) => header,
+            Err(HeaderError::TooLong { .. }) => {
+                counters.bad_lengths += 1;
+                return Err(Cause::BadLength);
+            }
+            Err(_) => {
+                counters.bad_headers += 1;
+                return Err(Cause::BadHeader);
+            }
+        };
+        if header.kind == Kind::Data && header.length_bytes > self.max_frame_bytes {
+            counters.bad_lengths += 1;
+            return Err(Cause::BadLength);
+        }
+        // Only a window with a blank has anything to escape.
+        if header.escape_last != 0 && self.blank == 0 {
+            counters.bad_headers += 1;
+            return Err(Cause::BadHeader);
+        }
+        Ok(header.lines())
+    }
+
+    /// Whether the message whose last line was appended is data without escapes, long enough to be sent.
+    #[inline]
+    pub(crate) fn incoming_is_plain(&self) -> bool {
+        without_length(self.incoming) == self.plain && length_of(self.incoming) as usize >= MIN_FRAME_BYTES
+    }
+
+    /// The header of that message, and the pool line in which it starts.
+    pub(crate) fn incoming(&self) -> (Header, u32) {
+        (self.decode(self.incoming), self.incoming_first)
+    }
+
+    /// Decodes a header that was checked when its line arrived.
+    fn decode(&self, word: u64) -> Header {
+        Header::decode(word, self.window_lines, self.epoch)
+            .expect("the header was checked when its line arrived")
+    }
+
+    /// That message is good: the next start moves behind it. Returns its lines.
+    #[inline]
+    pub(crate) fn complete_message(&mut self) -> u32 {
+        let lines = (self.frontier - self.next_start) as u32;
+        self.next_start = self.frontier;
+        self.complete_lines += lines;
+        lines
+    }
+
+    /// The same for plain data: if nothing is at the head, its frame is, without a look at the pool.
+    #[inline]
+    pub(crate) fn complete_plain(&mut self) -> u32 {
+        let lines = self.complete_message();
+        if self.frame.bytes == 0 {
+            self.head_lines = lines;
+            self.frame = Frame::of_data(self.incoming_first, length_of(self.incoming));
+        }
+        lines
+    }
+
+    /// Whether `line` is the window's line at the frontier, it is free, and nothing incomplete is held.
+    #[inline]
+    pub(crate) fn is_next_line(&self, line: u32) -> bool {
+        self.active
+            && self.context.is_none()
+            && line == self.frontier as u32 & (self.window_lines - 1)
+            && self.frontier - self.freed < u64::from(self.window_lines)
+    }
+
+    /// Opens complete messages until one has a frame; gives the others back. Returns the lines given back.
+    #[inline]
+    pub(crate) fn settle_head(&mut self, pool: &mut BufferPool) -> u32 {
+        let mut given_back = 0;
+        while self.frame.bytes == 0 && self.complete_lines > 0 {
+            let word = pool.word(self.first, 0);
+            if without_length(word) == self.plain && length_of(word) as usize >= MIN_FRAME_BYTES {
+                self.head_lines = lines_of(length_of(word));
+                self.frame = Frame::of_data(self.first, length_of(word));
+            } else {
+                given_back += self.open_head(pool, word);
+            }
+        }
+        given_back
+    }
+
+    /// Opens a message at the head that is not plain data; gives it back at once if nothing in it can be sent.
+    #[inline(never)]
+    fn open_head(&mut self, pool: &mut BufferPool, word: u64) -> u32 {
+        let header = self.decode(word);
+        self.head_lines = header.lines();
+        match header.kind {
+            Kind::Data if header.length_bytes as usize >= MIN_FRAME_BYTES => {
+                self.frame = Frame::of_data(self.first, header.length_bytes);
+            }
+            Kind::Data | Kind::Void => {}
+            Kind::Batch => {
+                let mut walk = BatchWalk::new(self.first, &header);
+                self.frame = walk.next_frame(pool);
+                self.batch = Some(walk);
+            }
+        }
+        if self.frame.bytes == 0 { self.give_back_head(pool) } else { 0 }
+    }
+
+    /// The frame that goes out next; its `bytes` are 0 when there is none.
+    #[inline]
+    pub(crate) fn frame(&self) -> &Frame {
+        &self.frame
+    }
+
+    /// The frame at the head has gone: moves on. Returns the lines given back.
+    #[inline]
+    pub(crate) fn pop(&mut self, pool: &mut BufferPool) -> u32 {
+        if self.frame.bytes == 0 {
+            return 0;
+        }
+        if let Some(walk) = &mut self.batch {
+            self.frame = walk.next_frame(pool);
+            if self.frame.bytes != 0 {
+                return 0;
+            }
+        }
+        let given_back = self.give_back_head(pool);
+        given_back + self.settle_head(pool)
+    }
+
+    #[inline]
+    fn give_back_head(&mut self, pool: &mut BufferPool) -> u32 {
+        for _ in 0..self.head_lines {
+            self.first = pool.give_back(self.account, self.first);
+        }
+        if self.batch.is_some() {
+            self.batch = None;
+        }
+        self.frame.bytes = 0;
+        self.complete_lines -= self.head_lines;
+        self.head_lines
+    }
+
+    /// Gives back the lines of the earliest incomplete message.
+    pub(crate) fn drop_incomplete(&mut self, pool: &mut BufferPool) {
+        let mut line = self.incoming_first;
+        for _ in self.next_start..self.frontier {
+            line = pool.give_back(self.account, line);
+        }
+        self.missing_lines = 0;
+        self.frontier = self.next_start;
+    }
+
+    /// Gives back the lines of complete messages. Returns how many.
+    pub(crate) fn drop_complete(&mut self, pool: &mut BufferPool) -> u32 {
+        for _ in 0..self.complete_lines {
+            self.first = pool.give_back(self.account, self.first);
+        }
+        (self.frame, self.batch) = (Frame::NONE, None);
+        std::mem::take(&mut self.complete_lines)
+    }
+}

@@ -1,0 +1,380 @@
+//! The NIC: decoder, registers, engines and arbiter behind the device trait.
+//!
+//! A call of the link goes to the engine it concerns; what engines want waits in [`Shared`] and at the arbiter until
+//! the link asks for it. The order of wants: answers to register reads, DMA, interrupts (so that a completion is in
+//! memory before its interrupt), frames, and credits that only their time makes due. Not here: what registers do
+//! ([`crate::registers`], `lifecycle.rs`), how frames come to be (the engines), memory, clocks, threads.
+
+use std::collections::VecDeque;
+
+use beeline_nic_contract::{
+    Accept, Device, DmaError, DmaTag, Enables, QueueId, ReadTag, SimTime, Want, Write,
+};
+use beeline_spec::{Interface, LINE_BYTES};
+
+use crate::bar::{Decoder, Target};
+use crate::counters::{Counters, TLP_BYTES_BUCKETS};
+use crate::dma::DmaEngine;
+use crate::dma_port::{DmaOwner, DmaWant};
+use crate::engine::{Engine, FrameSource, ReceiveEngine, Shared, WindowEngine};
+use crate::kpio::{KpioEngine, Mux, Path};
+use crate::lifecycle::{QueueState, Route};
+use crate::mmio::MmioEngine;
+use crate::rx::RxEngine;
+use crate::{ConfigError, NicConfig};
+
+/// The behavioural NIC: one port with its queues.
+///
+/// A pure state machine behind [`Device`]: deterministic, no I/O, no clock, no thread, and all memory taken when it is
+/// made. Whatever a host writes, it neither panics nor puts a frame on the wire that was not completely written.
+#[derive(Debug)]
+pub struct Nic {
+    pub(crate) config: NicConfig,
+    pub(crate) decoder: Decoder,
+    pub(crate) caps: Box<[u64]>,
+    pub(crate) queues: Box<[QueueState]>,
+    pub(crate) shared: Shared,
+    pub(crate) mmio: MmioEngine,
+    pub(crate) kpio: KpioEngine,
+    pub(crate) dma: DmaEngine,
+    pub(crate) rx: RxEngine,
+    pub(crate) mux: Mux,
+    /// CONTROL, MUX_PORTS and MAC as written.
+    pub(crate) control: u64,
+    pub(crate) mux_ports: u64,
+    pub(crate) mac: u64,
+    /// Answers to register reads that the link has not taken.
+    answers: VecDeque<(ReadTag, u64)>,
+    wire_ready: bool,
+    /// Something but a frame or a credit may be wanted, or an engine other than `mmio` may have something to start.
+    pub(crate) attention: bool,
+    /// Whose frame the link was given last: it leaves its engine in the next call of `next`.
+    pub(crate) lent: Option<(QueueId, Interface)>,
+}
+
+impl Nic {
+    /// A NIC in its reset state.
+    ///
+    /// # Errors
+    /// A size of `config` makes no sense.
+    pub fn new(config: NicConfig) -> Result<Self, ConfigError> {
+        config.validate()?;
+        let mut caps = Vec::new();
+        config.capabilities().write(|word| caps.push(word));
+        Ok(Nic {
+            decoder: Decoder::new(&config),
+            caps: caps.into_boxed_slice(),
+            queues: (0..config.queues).map(|_| QueueState::new()).collect(),
+            shared: Shared::new(config.queues),
+            mmio: MmioEngine::new(&config),
+            kpio: KpioEngine::new(&config),
+            dma: DmaEngine::new(&config),
+            rx: RxEngine::new(&config),
+            mux: Mux::default(),
+            control: 0,
+            mux_ports: 0,
+            mac: config.mac_word(),
+            answers: VecDeque::new(),
+            wire_ready: true,
+            attention: false,
+            lent: None,
+            config,
+        })
+    }
+
+    /// Everything back to reset values; time, the wire and reads that the link still owes an answer go on.
+    pub(crate) fn reset(&mut self) {
+        let mut shared = Shared::new(self.config.queues);
+        std::mem::swap(&mut shared.dma, &mut self.shared.dma);
+        shared.dma.reset();
+        shared.now = self.shared.now;
+        self.shared = shared;
+        for queue in &mut self.queues {
+            *queue = QueueState::new();
+        }
+        self.mmio = MmioEngine::new(&self.config);
+        self.kpio = KpioEngine::new(&self.config);
+        self.dma = DmaEngine::new(&self.config);
+        self.rx = RxEngine::new(&self.config);
+        self.mux = Mux::default();
+        (self.control, self.mux_ports, self.mac) = (0, 0, self.config.mac_word());
+        self.lent = None;
+    }
+
+    /// The sizes it was made with.
+    pub fn config(&self) -> &NicConfig {
+        &self.config
+    }
+
+    /// Every counter, now.
+    pub fn counters(&self) -> Counters {
+        let mut counters = self.shared.counters.clone();
+        self.mmio.add_next_lines(&mut counters);
+        counters
+    }
+
+    /// Lines of the buffer pool that hold nothing.
+    pub fn free_pool_lines(&self) -> u32 {
+        self.mmio.free_pool_lines()
+    }
+
+    /// Reorder contexts that no queue holds.
+    pub fn free_contexts(&self) -> u32 {
+        self.mmio.free_contexts()
+    }
+
+    /// A write that the fast path did not take.
+    #[inline(never)]
+    fn other_write(&mut self, write: Write<'_>) -> Accept {
+        self.attention = true;
+        if self.decoder.is_in_aperture(write.offset_bytes) {
+            return self.window_write(write);
+        }
+        // A register is written whole, as one aligned word.
+        let Ok(bytes) = <[u8; 8]>::try_from(write.data) else { return self.bad_access() };
+        let is_whole = match write.enables {
+            Enables::All => true,
+            Enables::Mask(mask) => mask & 0xff == 0xff,
+        };
+        let target = if is_whole { self.decoder.register(write.offset_bytes) } else { Target::Nothing };
+        self.write_register(target, u64::from_le_bytes(bytes));
+        self.settle_failures();
+        Accept::Taken
+    }
+
+    #[inline]
+    fn window_write(&mut self, write: Write<'_>) -> Accept {
+        let Some((queue, offset)) = self.decoder.window(write.offset_bytes, write.data.len()) else {
+            return self.bad_access();
+        };
+        let bytes = match write.enables {
+            Enables::All => write.data.len(),
+            Enables::Mask(mask) if write.data.len() <= 64 => {
+                (mask & (u64::MAX >> (64 - write.data.len().max(1)))).count_ones() as usize
+            }
+            Enables::Mask(_) => return self.bad_access(),
+        };
+        if write.data.is_empty() {
+            return self.bad_access();
+        }
+        let shared = &mut self.shared;
+        let accept = match self.queues[usize::from(queue.0)].route {
+            Route::Mmio => self.mmio.write_arrived(queue, offset, write.data, write.enables, shared),
+            Route::Kpio => self.kpio.write_arrived(queue, offset, write.data, write.enables, shared),
+            Route::Drop => {
+                shared.counters.quarantined_writes += 1;
+                return Accept::Taken;
+            }
+            Route::None => return self.bad_access(),
+        };
+        if accept == Accept::Taken {
+            let counters = &mut self.shared.counters;
+            counters.tx_writes += 1;
+            counters.tx_write_bytes += bytes as u64;
+            counters.tlp_bytes_histogram[(bytes.saturating_sub(1) / 8).min(TLP_BYTES_BUCKETS - 1)] += 1;
+        }
+        self.settle_failures();
+        accept
+    }
+
+    #[cold]
+    pub(crate) fn bad_access(&mut self) -> Accept {
+        self.shared.counters.bad_accesses += 1;
+        Accept::Taken
+    }
+
+    /// Lets the frame at the head of a queue go.
+    #[inline]
+    fn pop(&mut self, queue: QueueId, interface: Interface) {
+        if interface == Interface::Mmio {
+            return self.mmio.pop(queue, &mut self.shared);
+        }
+        // The others may have something to start or to report now.
+        self.attention = true;
+        match interface {
+            Interface::Kpio => self.kpio.pop(queue, &mut self.shared),
+            Interface::Descriptor => self.dma.pop(queue, &mut self.shared),
+            Interface::Mmio => {}
+        }
+    }
+
+    #[inline]
+    fn head(&mut self, queue: QueueId, interface: Interface) -> Option<&[u8]> {
+        match interface {
+            Interface::Mmio => self.mmio.head(queue),
+            Interface::Kpio => self.kpio.head(queue),
+            Interface::Descriptor => self.dma.head(queue),
+        }
+    }
+
+    /// The queue whose frame goes out next. Frames that the multiplexer does not forward are dropped on the way.
+    #[inline]
+    fn choose(&mut self) -> Option<(QueueId, Interface, u32)> {
+        if let Some(queue) = self.shared.ready.only_one()
+            && self.queues[usize::from(queue.0)].transmits == Some(Interface::Mmio)
+        {
+            let bytes = self.mmio.head_bytes(queue);
+            if bytes.is_none() {
+                self.shared.ready.found_nothing();
+            }
+            return bytes.map(|bytes| (queue, Interface::Mmio, bytes));
+        }
+        self.choose_by_turn()
+    }
+
+    fn choose_by_turn(&mut self) -> Option<(QueueId, Interface, u32)> {
+        if self.shared.ready.is_quiet() {
+            return None;
+        }
+        loop {
+            let Nic { shared, mmio, kpio, dma, queues, .. } = self;
+            let (queue, bytes) = shared.ready.next(|queue| match queues[usize::from(queue.0)].transmits {
+                Some(Interface::Mmio) => mmio.head_bytes(queue),
+                Some(Interface::Kpio) => kpio.head_bytes(queue),
+                Some(Interface::Descriptor) => dma.head_bytes(queue),
+                None => None,
+            })?;
+            let interface = queues[usize::from(queue.0)].transmits?;
+            if self.is_forwarded(queue, interface) {
+                return Some((queue, interface, bytes));
+            }
+            self.shared.counters.mux_mismatches += 1;
+            self.attention = true;
+            self.pop(queue, interface);
+        }
+    }
+
+    /// Whether the multiplexer of kPIO+WC lets the frame at the head of a queue out.
+    #[inline]
+    fn is_forwarded(&mut self, queue: QueueId, interface: Interface) -> bool {
+        let path = match interface {
+            Interface::Mmio => return true,
+            Interface::Kpio => Path::Kpio,
+            Interface::Descriptor => Path::Descriptor,
+        };
+        let mux = self.mux;
+        mux == Mux::Both || self.head(queue, interface).is_none_or(|frame| mux.forwards(path, frame))
+    }
+
+    /// Lets engines start what they can; whether anything but a frame is wanted.
+    #[inline(never)]
+    fn has_other_want(&mut self) -> bool {
+        self.shared.dma.take_back();
+        self.kpio.progress(&mut self.shared);
+        self.dma.progress(&mut self.shared);
+        self.rx.progress(&mut self.shared);
+        self.settle_failures();
+        self.attention =
+            !self.answers.is_empty() || !self.shared.dma.is_empty() || !self.shared.interrupts.is_empty();
+        self.attention
+    }
+
+    /// What `has_other_want` found.
+    fn other_want(&mut self) -> Option<Want<'_>> {
+        if let Some((tag, value)) = self.answers.pop_front() {
+            return Some(Want::ReadCompletion { tag, value });
+        }
+        if !self.shared.dma.is_empty() {
+            return self.dma_want();
+        }
+        let vector = self.shared.interrupts.take()?;
+        self.shared.counters.interrupts += 1;
+        Some(Want::Interrupt { vector })
+    }
+
+    fn dma_want(&mut self) -> Option<Want<'_>> {
+        Some(match self.shared.dma.take()? {
+            DmaWant::Read { address, bytes, tag } => Want::DmaRead { address, bytes, tag: DmaTag(tag) },
+            DmaWant::Write { address, start, bytes } => {
+                Want::DmaWrite { address, data: self.shared.dma.data(start, bytes) }
+            }
+        })
+    }
+}
+
+impl Device for Nic {
+    #[inline]
+    fn write_arrived(&mut self, write: Write<'_>) -> Accept {
+        // The fast path asks first: is it a whole line, and the next one of its queue?
+        if let Ok(bytes) = <&[u8; LINE_BYTES]>::try_from(write.data)
+            && write.enables == Enables::All
+            && let Some((queue, line)) = self.decoder.whole_line(write.offset_bytes)
+            && self.mmio.take_next_line(queue, line, bytes, &mut self.shared)
+        {
+            self.settle_failures();
+            return Accept::Taken;
+        }
+        self.other_write(write)
+    }
+
+    fn read_arrived(&mut self, offset_bytes: u64, tag: ReadTag) {
+        let target = self.decoder.register(offset_bytes);
+        let value = self.read_register(target).unwrap_or_else(|| {
+            self.shared.counters.bad_accesses += 1;
+            u64::MAX
+        });
+        self.answers.push_back((tag, value));
+        self.attention = true;
+    }
+
+    fn dma_completed(&mut self, tag: DmaTag, data: Result<&[u8], DmaError>) {
+        match self.shared.dma.owner(tag.0) {
+            Some((DmaOwner::Transmit, tag)) => self.dma.dma_completed(tag, data, &mut self.shared),
+            Some((DmaOwner::Receive, tag)) => self.rx.dma_completed(tag, data, &mut self.shared),
+            None => {}
+        }
+        self.attention = true;
+        self.settle_failures();
+    }
+
+    fn frame_arrived(&mut self, frame: &[u8]) -> Accept {
+        let accept = self.rx.frame_arrived(frame, &mut self.shared);
+        self.attention = true;
+        self.settle_failures();
+        accept
+    }
+
+    fn time_passed(&mut self, now: SimTime) {
+        self.shared.now = self.shared.now.max(now);
+        let (now, shared) = (self.shared.now, &mut self.shared);
+        let engines: [&mut dyn Engine; 4] = [&mut self.mmio, &mut self.kpio, &mut self.dma, &mut self.rx];
+        for engine in engines {
+            if engine.wake_at().is_some_and(|at| at <= now) {
+                engine.time_passed(shared);
+                self.attention = true;
+            }
+        }
+        self.settle_failures();
+    }
+
+    fn wire_ready(&mut self, ready: bool) {
+        self.wire_ready = ready;
+    }
+
+    #[inline]
+    fn next(&mut self) -> Option<Want<'_>> {
+        if let Some((queue, interface)) = self.lent.take() {
+            self.pop(queue, interface);
+        }
+        if (self.attention || !self.shared.dma.is_empty()) && self.has_other_want() {
+            return self.other_want();
+        }
+        if self.wire_ready
+            && let Some((queue, interface, bytes)) = self.choose()
+        {
+            self.lent = Some((queue, interface));
+            self.shared.counters.tx_frames += 1;
+            self.shared.counters.tx_frame_bytes += u64::from(bytes);
+            let frame = self.head(queue, interface).expect("the arbiter chose a queue with a frame");
+            return Some(Want::Transmit { queue, frame });
+        }
+        self.mmio.push_due_credits(&mut self.shared);
+        self.kpio.push_due_credits(&mut self.shared);
+        if self.shared.dma.is_empty() { None } else { self.dma_want() }
+    }
+
+    fn wake_at(&self) -> Option<SimTime> {
+        let times = [self.mmio.wake_at(), self.kpio.wake_at(), self.dma.wake_at(), self.rx.wake_at()];
+        times.into_iter().flatten().min()
+    }
+}

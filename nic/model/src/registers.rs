@@ -1,0 +1,158 @@
+//! The registers a host writes: kept raw, decoded when a queue starts.
+//!
+//! Offsets and fields come from `spec/nic.rdl`. Not here: what a write sets off ([`crate::Nic`]), and registers whose
+//! value the device computes.
+
+use beeline_spec::Interface;
+use beeline_spec::regs::field::{credit_coalesce, moderation, queue_control as c, ring_size, rx_mode};
+use beeline_spec::regs::{doorbell, queue as r};
+
+use crate::engine::QueueSettings;
+
+/// The writable registers of one queue.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct QueueRegisters {
+    /// `control`.
+    pub control: u64,
+    blank: u64,
+    credit_address: u64,
+    credit_coalesce: u64,
+    hole_timeout_ns: u64,
+    tx_ring_address: u64,
+    tx_ring_entries: u64,
+    tx_head_address: u64,
+    tx_moderation: u64,
+    rx_mode: u64,
+    rx_ring_address: u64,
+    rx_ring_entries: u64,
+    rx_completion_address: u64,
+    rx_moderation: u64,
+    kpio_eop: u64,
+    tx_tail: u64,
+    rx_freed: u64,
+}
+
+impl QueueRegisters {
+    /// Reset values.
+    pub(crate) fn new() -> Self {
+        QueueRegisters { control: c::WEIGHT_RESET << c::WEIGHT_LSB, ..QueueRegisters::default() }
+    }
+
+    /// A plain register of the queue's block, other than `control`.
+    pub(crate) fn slot(&mut self, register: u32) -> Option<&mut u64> {
+        Some(match register {
+            r::BLANK => &mut self.blank,
+            r::CREDIT_ADDRESS => &mut self.credit_address,
+            r::CREDIT_COALESCE => &mut self.credit_coalesce,
+            r::HOLE_TIMEOUT_NS => &mut self.hole_timeout_ns,
+            r::TX_RING_ADDRESS => &mut self.tx_ring_address,
+            r::TX_RING_ENTRIES => &mut self.tx_ring_entries,
+            r::TX_HEAD_ADDRESS => &mut self.tx_head_address,
+            r::TX_MODERATION => &mut self.tx_moderation,
+            r::RX_MODE => &mut self.rx_mode,
+            r::RX_RING_ADDRESS => &mut self.rx_ring_address,
+            r::RX_RING_ENTRIES => &mut self.rx_ring_entries,
+            r::RX_COMPLETION_ADDRESS => &mut self.rx_completion_address,
+            r::RX_MODERATION => &mut self.rx_moderation,
+            r::KPIO_EOP => &mut self.kpio_eop,
+            _ => return None,
+        })
+    }
+
+    /// A doorbell of the queue.
+    pub(crate) fn doorbell(&mut self, register: u32) -> Option<&mut u64> {
+        match register {
+            doorbell::TX_TAIL => Some(&mut self.tx_tail),
+            doorbell::RX_FREED => Some(&mut self.rx_freed),
+            _ => None,
+        }
+    }
+
+    /// Whether the host wants the queue to run.
+    pub(crate) fn is_enabled(&self) -> bool {
+        self.control >> c::ENABLE_LSB & c::ENABLE_MASK == 1
+    }
+
+    /// The epoch of the control register.
+    pub(crate) fn epoch(&self) -> u8 {
+        (self.control >> c::EPOCH_LSB & c::EPOCH_MASK) as u8
+    }
+
+    /// Class and weight of the control register.
+    pub(crate) fn priority(&self) -> (u8, u8) {
+        let class = self.control >> c::CLASS_LSB & c::CLASS_MASK;
+        let weight = self.control >> c::WEIGHT_LSB & c::WEIGHT_MASK;
+        (class as u8, weight as u8)
+    }
+
+    /// Whether the interface of the control register is one that this device does not have.
+    pub(crate) fn has_unknown_interface(&self) -> bool {
+        let code = (self.control >> c::IFACE_LSB & c::IFACE_MASK) as u8;
+        code != beeline_spec::formats::interface::NONE && Interface::from_code(code).is_none()
+    }
+
+    /// Everything decoded, for a queue that starts now.
+    pub(crate) fn settings(&self, window_lines: u32) -> QueueSettings {
+        let (lines, time) = (credit_coalesce::LINES_MASK, credit_coalesce::TIME_NS_MASK);
+        let at_least_one = |value: u64| (value as u32).max(1);
+        QueueSettings {
+            interface: Interface::from_code((self.control >> c::IFACE_LSB & c::IFACE_MASK) as u8),
+            epoch: self.epoch(),
+            backpressure: self.control >> c::BACKPRESSURE_LSB & c::BACKPRESSURE_MASK == 1,
+            window_lines,
+            blank: self.blank,
+            credit_address: self.credit_address,
+            credit_lines: at_least_one(self.credit_coalesce >> credit_coalesce::LINES_LSB & lines),
+            credit_time_ns: (self.credit_coalesce >> credit_coalesce::TIME_NS_LSB & time) as u32,
+            hole_timeout_ns: self.hole_timeout_ns,
+            tx_ring_address: self.tx_ring_address,
+            tx_ring_entries: (self.tx_ring_entries >> ring_size::ENTRIES_LSB & ring_size::ENTRIES_MASK)
+                as u32,
+            tx_head_address: self.tx_head_address,
+            tx_moderation_frames: at_least_one(
+                self.tx_moderation >> moderation::FRAMES_LSB & moderation::FRAMES_MASK,
+            ),
+            tx_moderation_ns: (self.tx_moderation >> moderation::TIME_NS_LSB & moderation::TIME_NS_MASK)
+                as u32,
+            rx_mode: (self.rx_mode >> rx_mode::MODE_LSB & rx_mode::MODE_MASK) as u8,
+            rx_ring_address: self.rx_ring_address,
+            rx_ring_entries: (self.rx_ring_entries >> ring_size::ENTRIES_LSB & ring_size::ENTRIES_MASK)
+                as u32,
+            rx_completion_address: self.rx_completion_address,
+            rx_moderation_frames: at_least_one(
+                self.rx_moderation >> moderation::FRAMES_LSB & moderation::FRAMES_MASK,
+            ),
+            rx_moderation_ns: (self.rx_moderation >> moderation::TIME_NS_LSB & moderation::TIME_NS_MASK)
+                as u32,
+            kpio_eop: self.kpio_eop,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_queue_starts_with_what_was_written() {
+        let mut registers = QueueRegisters::new();
+        registers.control = 1 | 3 << 4 | 0xa5 << 8 | 7 << 16 | 9 << 24 | 1 << 32;
+        for (register, value) in [
+            (r::CREDIT_COALESCE, 5 | 6 << 32),
+            (r::TX_MODERATION, 0),
+            (r::RX_MODERATION, 8 | 9 << 32),
+            (r::RX_MODE, 2),
+            (r::BLANK, 1 << 63),
+        ] {
+            *registers.slot(register).unwrap() = value;
+        }
+        let settings = registers.settings(64);
+        assert_eq!(settings.interface, Some(Interface::Descriptor));
+        assert_eq!((settings.epoch, settings.backpressure, settings.window_lines), (0xa5, true, 64));
+        assert_eq!((settings.credit_lines, settings.credit_time_ns), (5, 6));
+        assert_eq!((settings.tx_moderation_frames, settings.rx_moderation_frames), (1, 8));
+        assert_eq!((settings.rx_mode, settings.blank), (2, 1 << 63));
+        assert_eq!((registers.priority(), registers.is_enabled()), ((7, 9), true));
+        assert_eq!(registers.slot(r::STATUS), None);
+    }
+}

@@ -1,0 +1,241 @@
+//! Receive: frames from the wire into host memory, which the host polls without ever reading the device.
+//!
+//! Two ways, chosen for each queue, so that they can be compared: a contiguous ring ([`ring`]) and descriptors
+//! ([`descriptors`]). [`steer`] picks the queue. A frame is copied once, into the DMA port. What happens while the host
+//! lends no room is the port's choice: the wire keeps the frame, or it is dropped and counted. Receive interrupts are
+//! moderated by count and time; they follow the frame's last write.
+//!
+//! From: the wire. To: host memory, through the DMA port. Not here: transmit completions ([`crate::dma`]).
+//! HotOS'25 §4.1; Larsen & Lee, NAS'15, §V.
+
+mod descriptors;
+mod ring;
+mod steer;
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+
+use beeline_nic_contract::{Accept, DmaError, QueueId, SimTime};
+
+use crate::NicConfig;
+use crate::deadlines::Deadlines;
+use crate::dma::{Moderation, Reads};
+use crate::engine::{Cause, Engine, IrqCause, QueueSettings, ReceiveEngine, Shared};
+use descriptors::RxDescriptors;
+use ring::RxRing;
+
+/// What became of a frame that was offered to a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Delivery {
+    /// It is on its way to host memory.
+    Done,
+    /// The host lends no room now.
+    NoSpace,
+    /// The device cannot take it now, but will without the host's doing.
+    Later,
+    /// It is longer than the ring or the buffer.
+    TooLong,
+}
+
+#[derive(Debug)]
+enum Mode {
+    Ring(RxRing),
+    Descriptors(RxDescriptors),
+}
+
+/// A queue that receives.
+#[derive(Debug)]
+struct RxQueue {
+    mode: Mode,
+    interrupts: Moderation,
+}
+
+/// The receive engine.
+#[derive(Debug)]
+pub(crate) struct RxEngine {
+    queues: Box<[Option<Box<RxQueue>>]>,
+    /// The queues that receive, in ascending order.
+    receiving: Vec<QueueId>,
+    longest_frame_bytes: u32,
+    is_lossless: bool,
+    reads: Reads,
+    /// Queues with descriptors that may be able to fetch more, each at most once.
+    work: VecDeque<QueueId>,
+    is_at_work: Box<[bool]>,
+    lives: u32,
+    /// When a queue's interrupt is due for its time alone.
+    deadlines: Deadlines,
+}
+
+impl RxEngine {
+    /// An engine with no queue started.
+    pub(crate) fn new(config: &NicConfig) -> Self {
+        let queues = config.queues as usize;
+        RxEngine {
+            queues: (0..queues).map(|_| None).collect(),
+            receiving: Vec::with_capacity(queues),
+            longest_frame_bytes: config.max_frame_bytes,
+            is_lossless: config.rx_lossless,
+            reads: Reads::new(),
+            work: VecDeque::with_capacity(queues),
+            is_at_work: vec![false; queues].into_boxed_slice(),
+            lives: 0,
+            deadlines: Deadlines::new(queues),
+        }
+    }
+
+    fn queue_mut(&mut self, queue: QueueId) -> Option<&mut RxQueue> {
+        self.queues.get_mut(usize::from(queue.0))?.as_deref_mut()
+    }
+
+    #[inline]
+    fn put_to_work(&mut self, queue: QueueId) {
+        let is_at_work = &mut self.is_at_work[usize::from(queue.0)];
+        if !*is_at_work {
+            *is_at_work = true;
+            self.work.push_back(queue);
+        }
+    }
+
+    /// The queue that a frame goes to, if any receives.
+    #[inline]
+    fn steer(&self, frame: &[u8]) -> Option<QueueId> {
+        match self.receiving.as_slice() {
+            [] => None,
+            [only] => Some(*only),
+            queues => Some(queues[steer::flow_hash(frame) as usize % queues.len()]),
+        }
+    }
+
+    #[inline]
+    fn delivered(&mut self, id: QueueId, bytes: usize, shared: &mut Shared) {
+        shared.counters.rx_frames += 1;
+        shared.counters.rx_frame_bytes += bytes as u64;
+        let Some(queue) = self.queue_mut(id) else { return };
+        queue.interrupts.note(1, shared.now);
+        // A queue may always be the last one to receive something, so it counts as idle.
+        if queue.interrupts.is_due(shared.now, true) {
+            queue.interrupts.clear();
+            shared.interrupts.raise(IrqCause::RxFrame, id);
+        } else if let Some(at) = queue.interrupts.deadline() {
+            self.deadlines.arm(usize::from(id.0), at);
+        }
+    }
+}
+
+impl ReceiveEngine for RxEngine {
+    #[inline]
+    fn frame_arrived(&mut self, frame: &[u8], shared: &mut Shared) -> Accept {
+        if frame.is_empty() {
+            shared.counters.runts += 1;
+            return Accept::Taken;
+        }
+        if frame.len() > self.longest_frame_bytes as usize {
+            shared.counters.rx_oversize += 1;
+            return Accept::Taken;
+        }
+        let Some(id) = self.steer(frame) else {
+            shared.counters.rx_no_space += 1;
+            return Accept::Taken;
+        };
+        let queue = self.queue_mut(id).expect("a receiving queue is started");
+        let delivery = match &mut queue.mode {
+            Mode::Ring(ring) => ring.deliver(frame, shared),
+            Mode::Descriptors(descriptors) => {
+                let delivery = descriptors.deliver(frame, shared);
+                self.put_to_work(id);
+                delivery
+            }
+        };
+        match delivery {
+            Delivery::Done => self.delivered(id, frame.len(), shared),
+            Delivery::TooLong => shared.counters.rx_oversize += 1,
+            Delivery::NoSpace if !self.is_lossless => shared.counters.rx_no_space += 1,
+            Delivery::NoSpace | Delivery::Later => return Accept::Refused,
+        }
+        Accept::Taken
+    }
+
+    /// A value that cannot be is counted as a bad access and otherwise ignored.
+    fn freed(&mut self, queue: QueueId, count: u64, shared: &mut Shared) {
+        let is_sound = match self.queue_mut(queue).map(|queue| &mut queue.mode) {
+            Some(Mode::Ring(ring)) => ring.freed(count),
+            Some(Mode::Descriptors(descriptors)) => {
+                let is_sound = descriptors.lent_again(count);
+                self.put_to_work(queue);
+                is_sound
+            }
+            None => false,
+        };
+        shared.counters.bad_accesses += u64::from(!is_sound);
+    }
+}
+
+impl Engine for RxEngine {
+    /// Mode 0 receives nothing; an unknown mode fails the queue.
+    fn start(&mut self, queue: QueueId, settings: &QueueSettings, shared: &mut Shared) -> Result<(), Cause> {
+        self.lives = self.lives.wrapping_add(1);
+        let mode = match settings.rx_mode {
+            0 => return Ok(()),
+            1 => RxRing::new(settings).map(Mode::Ring),
+            2 => RxDescriptors::new(queue, self.lives, settings).map(Mode::Descriptors),
+            _ => Err(Cause::BadLength),
+        };
+        let mode =
+            mode.inspect_err(|cause| shared.counters.bad_lengths += u64::from(*cause == Cause::BadLength))?;
+        let interrupts = Moderation::new(settings.rx_moderation_frames, settings.rx_moderation_ns);
+        self.queues[usize::from(queue.0)] = Some(Box::new(RxQueue { mode, interrupts }));
+        if let Err(place) = self.receiving.binary_search(&queue) {
+            self.receiving.insert(place, queue);
+        }
+        // A queue with descriptors fetches the first of them before a frame comes.
+        self.put_to_work(queue);
+        Ok(())
+    }
+
+    fn stop(&mut self, queue: QueueId, _shared: &mut Shared) {
+        self.queues[usize::from(queue.0)] = None;
+        self.receiving.retain(|receiving| *receiving != queue);
+        self.deadlines.disarm(usize::from(queue.0));
+    }
+
+    #[inline]
+    fn progress(&mut self, shared: &mut Shared) {
+        for _ in 0..self.work.len() {
+            let Some(id) = self.work.pop_front() else { return };
+            self.is_at_work[usize::from(id.0)] = false;
+            let Some(queue) = self.queues[usize::from(id.0)].as_deref_mut() else { continue };
+            let Mode::Descriptors(descriptors) = &mut queue.mode else { continue };
+            if !descriptors.fetch(&mut self.reads, shared) {
+                self.put_to_work(id);
+            }
+        }
+    }
+
+    fn time_passed(&mut self, shared: &mut Shared) {
+        while let Some(index) = self.deadlines.take_due(shared.now) {
+            if let Some(queue) = self.queues[index].as_deref_mut() {
+                queue.interrupts.clear();
+                shared.interrupts.raise(IrqCause::RxFrame, QueueId(index as u16));
+            }
+        }
+    }
+
+    #[inline]
+    fn wake_at(&self) -> Option<SimTime> {
+        self.deadlines.earliest()
+    }
+
+    #[inline]
+    fn dma_completed(&mut self, tag: u16, data: Result<&[u8], DmaError>, shared: &mut Shared) {
+        let Some(read) = self.reads.finish(tag) else { return };
+        let Some(queue) = self.queue_mut(read.queue) else { return };
+        if let Mode::Descriptors(descriptors) = &mut queue.mode
+            && descriptors.life() == read.life
+        {
+            descriptors.answered(read, data, shared);
+            self.put_to_work(read.queue);
+        }
+    }
+}

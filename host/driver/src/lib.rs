@@ -1,1 +1,51 @@
-//! placeholder
+//! The host half of every interface of a Beeline NIC: bring-up, transmit, receive.
+//!
+//! A [`Port`] brings a device up and opens queues; a transmit queue ([`TxMmio`], [`TxKpio`], [`TxDescriptor`],
+//! [`TxKpioMux`]) takes frames, a receive queue ([`RxRing`], [`RxDescriptor`]) yields them in place. Everything is a
+//! non-blocking state machine over the traits of `link/contract`: it knows no link, reads no clock, never waits, and
+//! allocates nothing per frame, so that the same code runs on shared memory, on a real BAR and in virtual time.
+//!
+//! The device is not trusted. Counts, lengths and headers it writes are read once and checked; what is wrong comes back
+//! as an error with the numbers, never as a panic, a hang or an access outside a ring.
+//!
+//! Not here: waiting (the caller's), messages and credits (`host/window`), stores (`host/mmio`), what the device does
+//! (`nic/model`). From: `host/beeline` and `host/cli`. To: a link. Papers: HotOS'25 §3 and figure 1 (`mmio`,
+//! `descriptor`), kPIO+WC §III (`kpio`, multiplexer).
+#![forbid(unsafe_code)]
+
+mod bring_up;
+mod config;
+mod credits;
+mod error;
+mod half;
+mod mux;
+mod port;
+mod queues;
+mod receive;
+mod rx_descriptor;
+mod rx_ring;
+mod script;
+mod status;
+mod transmit;
+mod tx_descriptor;
+mod tx_kpio;
+mod tx_mmio;
+
+pub use beeline_window::{FencePolicy, Sent};
+pub use config::{
+    Batching, CreditCoalescing, DescriptorConfig, InterruptModeration, KpioConfig, MmioConfig, Mux,
+    PortConfig, PortRange, RxDescriptorConfig, RxRingConfig, TxQueueConfig,
+};
+pub use credits::DmaCredits;
+pub use error::{Must, PortError, RxError, TxError};
+pub use half::{QueueHalf, Stopped};
+pub use mux::TxKpioMux;
+pub use port::{Causes, Pending, Port, PortState, Progress, RegisterValue};
+pub use receive::{Receive, RxFrame};
+pub use rx_descriptor::RxDescriptor;
+pub use rx_ring::RxRing;
+pub use status::{FailureCause, QueueStatus};
+pub use transmit::{Declared, Transmit};
+pub use tx_descriptor::TxDescriptor;
+pub use tx_kpio::TxKpio;
+pub use tx_mmio::TxMmio;

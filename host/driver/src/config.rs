@@ -1,0 +1,238 @@
+//! What a caller chooses when a port and its queues are set up, with defaults that suit a polled port.
+//!
+//! Plain data only: nothing here touches a device. Values that a device can contradict (window size, longest frame)
+//! are not here; they are read from it. Randomness and time come from outside: a blank is made of `random`, which the
+//! caller draws, so that the simulator can run the same code from a seed.
+
+use beeline_window::FencePolicy;
+
+/// How a port is brought up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PortConfig {
+    /// Station address to set; `None` leaves the device's.
+    pub mac: Option<[u8; 6]>,
+    /// Whether to reset the device first, so that queues a former owner left behind are off.
+    pub reset: bool,
+    /// Which transmit path the device forwards (kPIO+WC §III, "MUX").
+    pub mux: Mux,
+    /// How long the device may take to answer a register read or to start or stop, in ns of the caller's clock.
+    pub answer_timeout_ns: u64,
+}
+
+impl Default for PortConfig {
+    fn default() -> Self {
+        PortConfig { mac: None, reset: true, mux: Mux::Both, answer_timeout_ns: 2_000_000_000 }
+    }
+}
+
+/// Which frames the device forwards from its kPIO queues and which from its descriptor queues.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mux {
+    /// Everything from everywhere.
+    #[default]
+    Both,
+    /// Descriptor queues only.
+    DescriptorOnly,
+    /// kPIO queues only: the control bit of kPIO+WC §III.B, first variant.
+    KpioOnly,
+    /// By TCP destination port: these by kPIO, all else by descriptor; kPIO+WC §III.B, second variant.
+    ByPort(PortRange),
+}
+
+/// TCP destination ports, both ends included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PortRange {
+    /// First port of the range.
+    pub first: u16,
+    /// Last port of the range, included.
+    pub last: u16,
+}
+
+impl PortRange {
+    /// Whether `port` lies in the range.
+    #[inline]
+    pub const fn contains(self, port: u16) -> bool {
+        self.first <= port && port <= self.last
+    }
+}
+
+/// What every transmit queue has in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TxQueueConfig {
+    /// Epoch the queue starts with; recovery raises it by one.
+    pub epoch: u8,
+    /// Strict priority class, 0 served first; at most 15.
+    pub class: u8,
+    /// Weight inside the class; 0 reads as 1.
+    pub weight: u8,
+    /// Whether complete messages may wait in the device's pool instead of counting on credits alone.
+    pub backpressure: bool,
+    /// How long the device lets a hole stand before it quarantines the queue, in ns; 0 leaves the device's default.
+    pub hole_timeout_ns: u64,
+}
+
+impl Default for TxQueueConfig {
+    fn default() -> Self {
+        TxQueueConfig { epoch: 1, class: 0, weight: 1, backpressure: false, hole_timeout_ns: 0 }
+    }
+}
+
+/// When the device pushes the credit count into the sender's memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CreditCoalescing {
+    /// At the latest after this many freed lines; 0 takes an eighth of the window.
+    pub lines: u32,
+    /// At the latest after this many ns.
+    pub time_ns: u32,
+}
+
+impl Default for CreditCoalescing {
+    fn default() -> Self {
+        CreditCoalescing { lines: 0, time_ns: 2_000 }
+    }
+}
+
+/// A queue fed by plain stores in any order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MmioConfig {
+    /// What all queues have.
+    pub queue: TxQueueConfig,
+    /// 64 random bits; the blank is made of them where the device's windows are blank, and they are unused elsewhere.
+    pub random: u64,
+    /// Where the sender fences; `none` is the principle, the others are rivals.
+    pub fence_policy: FencePolicy,
+    /// When credits come back.
+    pub credits: CreditCoalescing,
+    /// Which frames of a burst share a message.
+    pub batching: Batching,
+}
+
+/// Which frames of a burst are packed into batch messages.
+///
+/// Consecutive frames of at most `max_frame_bytes` are gathered until the batch would pass `max_lines`; they are sent
+/// as one message if that takes fewer lines than one message each, and one by one if it does not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Batching {
+    /// Longest frame that is packed; longer ones gain less than one line in `max_frame_bytes / 64`. 0 packs nothing.
+    pub max_frame_bytes: usize,
+    /// Lines of the longest batch: what a receiver waits for before the first frame of it moves on. Cut to half the
+    /// window.
+    pub max_lines: u32,
+}
+
+impl Batching {
+    /// Every frame is a message of its own.
+    pub const OFF: Batching = Batching { max_frame_bytes: 0, max_lines: 0 };
+}
+
+impl Default for Batching {
+    fn default() -> Self {
+        Batching { max_frame_bytes: 256, max_lines: 16 }
+    }
+}
+
+/// A queue fed by whole lines in order, frames ended by EOP words (kPIO+WC §III.A).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KpioConfig {
+    /// What all queues have.
+    pub queue: TxQueueConfig,
+    /// 64 random bits; as in [`MmioConfig`].
+    pub random: u64,
+    /// The 8-byte end-of-packet signature.
+    pub eop: u64,
+    /// When credits come back.
+    pub credits: CreditCoalescing,
+}
+
+impl Default for KpioConfig {
+    fn default() -> Self {
+        KpioConfig {
+            queue: TxQueueConfig::default(),
+            random: 0,
+            eop: beeline_spec::formats::KPIO_EOP_DEFAULT,
+            credits: CreditCoalescing::default(),
+        }
+    }
+}
+
+/// A queue of descriptors in host memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DescriptorConfig {
+    /// What all queues have.
+    pub queue: TxQueueConfig,
+    /// Entries of the ring, a power of two.
+    pub entries: u32,
+    /// Bytes of the memory that frames are copied to; a power of two and at least twice the longest frame.
+    pub buffer_bytes: usize,
+    /// The device writes its head back after this many frames; at most half the entries.
+    pub completion_frames: u32,
+    /// And at the latest after this many ns.
+    pub completion_time_ns: u32,
+    /// Whether the last frame of each burst asks for an interrupt when it is done.
+    pub interrupts: bool,
+}
+
+impl Default for DescriptorConfig {
+    fn default() -> Self {
+        DescriptorConfig {
+            queue: TxQueueConfig::default(),
+            entries: 1024,
+            buffer_bytes: 256 * 1024,
+            completion_frames: 32,
+            completion_time_ns: 2_000,
+            interrupts: false,
+        }
+    }
+}
+
+/// When frames raise an interrupt; the default raises one for every frame.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct InterruptModeration {
+    /// After this many frames; 0 reads as 1.
+    pub frames: u32,
+    /// At the latest after this many ns.
+    pub time_ns: u32,
+}
+
+/// A contiguous receive ring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RxRingConfig {
+    /// Lines of the ring, a power of two, enough for the longest frame twice.
+    pub lines: u32,
+    /// Freed lines are told to the device after this many, and whenever the ring is found empty; 0 takes a quarter
+    /// of the ring.
+    pub freed_coalesce: u32,
+    /// When received frames interrupt a host that is armed for it.
+    pub interrupts: InterruptModeration,
+}
+
+impl Default for RxRingConfig {
+    fn default() -> Self {
+        RxRingConfig { lines: 4096, freed_coalesce: 0, interrupts: InterruptModeration::default() }
+    }
+}
+
+/// A ring of receive buffers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RxDescriptorConfig {
+    /// Buffers, a power of two.
+    pub entries: u32,
+    /// Bytes of each buffer, a multiple of 64; frames that are longer are dropped by the device and counted. 0 takes
+    /// the device's longest frame.
+    pub buffer_bytes: usize,
+    /// Freed buffers are told to the device after this many, and whenever none is complete; 0 takes a quarter.
+    pub freed_coalesce: u32,
+    /// When received frames interrupt a host that is armed for it.
+    pub interrupts: InterruptModeration,
+}
+
+impl Default for RxDescriptorConfig {
+    fn default() -> Self {
+        RxDescriptorConfig {
+            entries: 512,
+            buffer_bytes: 0,
+            freed_coalesce: 0,
+            interrupts: InterruptModeration::default(),
+        }
+    }
+}

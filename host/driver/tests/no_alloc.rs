@@ -1,0 +1,133 @@
+//! No allocation for a frame, on any transmit or receive queue, whatever its size; nor when a queue is full or empty.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use beeline_driver::{
+    DescriptorConfig, KpioConfig, MmioConfig, Mux, Port, PortRange, Progress, QueueHalf, Receive,
+    RxDescriptorConfig, RxRingConfig, Sent, Stopped, Transmit, TxKpioMux,
+};
+
+#[path = "support/scripted.rs"]
+mod scripted;
+use scripted::Scripted;
+
+fn open<H: QueueHalf>(port: &mut Port<Scripted>, half: Stopped<H>) -> H {
+    let mut pending = port.open(half);
+    for now in 0..1000 {
+        port.poll(now).unwrap();
+        pending = match port.finish(pending).unwrap() {
+            Progress::Done(half) => return half,
+            Progress::Pending(pending) => pending,
+        };
+    }
+    panic!("an operation does not end");
+}
+
+/// The word by which the device gives room back, at the start of a queue's region.
+type Head = Rc<RefCell<Vec<u64>>>;
+
+/// Sends frames of all kinds of sizes, singly and in bursts, to a queue whose device finishes everything now and then.
+fn exercise(tx: &mut dyn Transmit, finished: &mut dyn FnMut(), frames: &[&[u8]]) {
+    for round in 0..50 {
+        for frame in frames {
+            if tx.try_send(frame).unwrap() == Sent::Full {
+                finished();
+            }
+        }
+        let taken = tx.try_send_burst(frames).unwrap();
+        if taken < frames.len() || round % 7 == 0 {
+            finished();
+        }
+        tx.progress().unwrap();
+    }
+}
+
+/// Allocations inside `work`.
+fn allocations(work: impl FnOnce()) -> u64 {
+    allocation_counter::measure(work).count_total
+}
+
+#[test]
+fn sending_allocates_nothing() {
+    let link = Scripted::sound(64);
+    let mut port = link.ready();
+    let bytes = [0x5a; 1518];
+    let frames: Vec<&[u8]> =
+        [60, 14, 61, 64, 200, 256, 257, 1512, 63, 60, 60, 60].iter().map(|n| &bytes[..*n]).collect();
+    let mmio = port.mmio(0, MmioConfig::default()).unwrap();
+    let mut mmio = open(&mut port, mmio);
+    let head: Head = link.0.borrow().regions[0].clone();
+    let count = allocations(|| {
+        for _ in 0..50 {
+            for frame in &frames {
+                let _ = mmio.try_send(frame).unwrap();
+            }
+            let _ = mmio.try_send_burst(&frames).unwrap();
+            head.borrow_mut()[0] = mmio.writer().position().0;
+            mmio.progress().unwrap();
+        }
+    });
+    assert_eq!(count, 0, "mmio");
+
+    // Neither interface says how far it is, so the device's answer is taken from what it was told.
+    let kpio = port.kpio(1, KpioConfig::default()).unwrap();
+    let mut kpio = open(&mut port, kpio);
+    let head = link.0.borrow().regions[1].clone();
+    let lines: u64 = frames.iter().map(|f| f.len().next_multiple_of(8) as u64 / 64 + 1).sum();
+    let mut stored = 0;
+    let count = allocations(|| {
+        for _ in 0..50 {
+            assert_eq!(kpio.try_send_burst(&frames), Ok(frames.len()));
+            stored += lines;
+            head.borrow_mut()[0] = stored;
+            kpio.progress().unwrap();
+            assert!(kpio.is_idle());
+        }
+    });
+    assert_eq!(count, 0, "kpio");
+
+    let descriptor =
+        port.descriptor(2, DescriptorConfig { entries: 16, completion_frames: 4, ..Default::default() });
+    let mut descriptor = open(&mut port, descriptor.unwrap());
+    let (head, shared) = (link.0.borrow().regions[2].clone(), link.0.clone());
+    let doorbell = beeline_spec::regs::DOORBELL + 2 * beeline_spec::regs::DOORBELL_STRIDE;
+    // The doorbell's own table entry is made by the first ring.
+    let _ = descriptor.try_send(frames[0]).unwrap();
+    let mut finished = || head.borrow_mut()[0] = shared.borrow().rings[&doorbell].0;
+    assert_eq!(allocations(|| exercise(&mut descriptor, &mut finished, &frames)), 0, "descriptor");
+
+    let range = PortRange { first: 1, last: 2 };
+    let mut mux = TxKpioMux::new(kpio, descriptor, Mux::ByPort(range));
+    assert_eq!(allocations(|| exercise(&mut mux, &mut finished, &frames)), 0, "multiplexer");
+}
+
+#[test]
+fn receiving_allocates_nothing() {
+    let link = Scripted::sound(64);
+    let mut port = link.ready();
+    let ring = port.rx_ring(0, RxRingConfig { lines: 64, ..RxRingConfig::default() }).unwrap();
+    let mut ring = open(&mut port, ring);
+    let config = RxDescriptorConfig { entries: 8, buffer_bytes: 1536, ..RxDescriptorConfig::default() };
+    let lent = port.rx_descriptor(1, config).unwrap();
+    let mut lent = open(&mut port, lent);
+    let (ring_memory, lent_memory) = (link.0.borrow().regions[0].clone(), link.0.borrow().regions[1].clone());
+    let mut bytes = [0; 1518];
+    let (mut line, mut total) = (0usize, 0);
+    let mut receive = |indices: std::ops::Range<usize>| {
+        for index in indices {
+            let length = [60usize, 64, 1000, 14][index % 4];
+            ring_memory.borrow_mut()[line % 64 * 8] = length as u64 | 1 << 32;
+            line += (length + 8).div_ceil(64);
+            let lap = 1 - (index as u64 / 8) % 2;
+            lent_memory.borrow_mut()[16 + index % 8] = length as u64 | lap << 32;
+            total += ring.poll().unwrap().unwrap().copy_out(&mut bytes);
+            total += lent.poll().unwrap().unwrap().copy_out(&mut bytes);
+            assert!(ring.poll().unwrap().is_none() && lent.poll().unwrap().is_none());
+        }
+    };
+    // The first rings make the fake doorbells' table entries.
+    receive(0..8);
+    assert_eq!(allocations(|| receive(8..200)), 0);
+    assert_eq!(total, 2 * 50 * (60 + 64 + 1000 + 14));
+}

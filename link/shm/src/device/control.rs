@@ -1,0 +1,332 @@
+//! The slow path of a port: opening it, its windows, doorbells and memory.
+//!
+//! It runs on the thread that accepts connections and must not wait for the loop that runs the device: it makes and
+//! checks memory, and leaves what it made in a channel that the loop empties before it looks at the next register
+//! access of the host. So whatever a host was told is there, is there before the device hears of it. Nothing a host
+//! sends is trusted: numbers are bounds-checked, memory must be a sealed memfd of exactly the size it claims.
+
+use std::collections::BTreeMap;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use beeline_domain::{Peer, Reply, Waker};
+use beeline_mmio::{DmaRegion, LoadWindow, MemoryOptions, Region, SharedMemory, Word};
+use beeline_nic_contract::{Device, ReadTag, Want};
+use beeline_spec::caps::Capabilities;
+use beeline_spec::escape::blank_from_random;
+use beeline_spec::formats::{port_closed, port_device_memory as device_memory, port_host_memory as host};
+use beeline_spec::{LINE_BYTES, regs};
+use rustix::event::{EventfdFlags, eventfd};
+
+use super::DevicePort;
+use super::registers::RegisterServer;
+use super::scanner::ScanConfig;
+use crate::error::ControlError;
+use crate::layout::{self, FIRST_REGION, HOST_BYTES, REGISTER_LINES, region_address};
+use crate::messages::{Answer, Request, VERSION, to_bytes};
+
+/// How a port is served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PortConfig {
+    /// Lines beyond an incomplete one that are looked at, so that disorder reaches the device's reorder unit. At most
+    /// the reorder span less one; 0 hides disorder from the device.
+    pub look_ahead_lines: u32,
+    /// Lines of a window delivered in one turn, at least 1.
+    pub burst_lines: u32,
+    /// How far ahead of the frontier lines are fetched into the cache.
+    pub prefetch_lines: u32,
+    /// Bytes of host memory that a port may register, in total.
+    pub max_memory_bytes: u64,
+    /// Regions that a port may register.
+    pub max_regions: u32,
+    /// How the windows and doorbells are backed.
+    pub memory: MemoryOptions,
+}
+
+impl Default for PortConfig {
+    fn default() -> Self {
+        PortConfig {
+            look_ahead_lines: 16,
+            burst_lines: 32,
+            prefetch_lines: 16,
+            max_memory_bytes: 256 << 20,
+            max_regions: 4096,
+            memory: MemoryOptions::default(),
+        }
+    }
+}
+
+/// Something that was opened or closed, on its way to the loop.
+#[derive(Debug)]
+pub(crate) enum Update {
+    /// A fresh window of a queue.
+    Window { queue: u32, port: LoadWindow, blank: u64 },
+    /// A doorbell to be looked at.
+    Doorbell { offset_bytes: u32, word: Word },
+    /// A region of host memory.
+    Region { number: u32, memory: DmaRegion },
+    /// A region that is gone.
+    Release { number: u32 },
+}
+
+/// What a device says about itself, read once through its registers.
+#[derive(Clone, Debug)]
+pub(crate) struct DeviceLayout {
+    /// Queues of the port.
+    pub(crate) queues: u32,
+    /// Offset in the BAR of the first window.
+    window_base_bytes: u64,
+    /// Bytes from one window to the next.
+    window_stride_bytes: u64,
+    /// Lines of each queue's window.
+    window_lines: Vec<u32>,
+    /// Lines from the frontier's line on that may arrive out of order.
+    span_lines: u32,
+}
+
+impl DeviceLayout {
+    fn read<D: Device>(device: &mut D) -> Result<Self, ControlError> {
+        let wrong = |what: &str| ControlError::Device(what.to_owned());
+        let place = read_register(device, regs::CAPS)?;
+        let (offset, bytes) = (place as u32, (place >> 32) as u32);
+        let words = (offset..offset.saturating_add(bytes.min(4096)))
+            .step_by(8)
+            .map(|offset| read_register(device, offset))
+            .collect::<Result<Vec<u64>, _>>()?;
+        let caps = Capabilities::parse(&words).map_err(|error| wrong(&format!("has a {error}")))?;
+        if caps.blank != Some(true) {
+            return Err(wrong("has observed windows"));
+        }
+        let queues = caps.queues.filter(|queues| (1..=regs::QUEUE_COUNT).contains(queues));
+        let queues = queues.ok_or_else(|| wrong("does not say how many queues it has"))?;
+        let (window_base_bytes, window_stride_bytes) =
+            caps.aperture.ok_or_else(|| wrong("does not say where its windows are"))?;
+        let window_lines = (0..queues)
+            .map(|queue| {
+                let at = regs::QUEUE + queue * regs::QUEUE_STRIDE + regs::queue::WINDOW_LINES;
+                let lines = u32::try_from(read_register(device, at)?).unwrap_or(0);
+                let fits = u64::from(lines) * LINE_BYTES as u64 <= window_stride_bytes;
+                let is_sound = lines >= 2 && lines.is_power_of_two() && fits;
+                is_sound.then_some(lines).ok_or_else(|| wrong(&format!("has a window of {lines} lines")))
+            })
+            .collect::<Result<_, _>>()?;
+        let span_lines = caps.reorder_span_lines.unwrap_or(1).max(1);
+        Ok(DeviceLayout { queues, window_base_bytes, window_stride_bytes, window_lines, span_lines })
+    }
+
+    /// Offset in the BAR of a queue's window.
+    pub(crate) fn window_offset(&self, queue: u32) -> u64 {
+        self.window_base_bytes + u64::from(queue) * self.window_stride_bytes
+    }
+
+    /// The scanner's settings for this device.
+    pub(crate) fn scan_config(&self, config: &PortConfig) -> ScanConfig {
+        ScanConfig {
+            ahead_lines: config.look_ahead_lines.min(self.span_lines - 1),
+            burst_lines: config.burst_lines.max(1),
+            prefetch_lines: config.prefetch_lines,
+        }
+    }
+}
+
+fn read_register<D: Device>(device: &mut D, offset_bytes: u32) -> Result<u64, ControlError> {
+    device.read_arrived(u64::from(offset_bytes), ReadTag(0));
+    // A device that has just been made has nothing else to want.
+    match device.next() {
+        Some(Want::ReadCompletion { value, .. }) => Ok(value),
+        _ => Err(ControlError::Device(format!("does not answer a read of register {offset_bytes:#x}"))),
+    }
+}
+
+/// The words of the host's memory that a NIC process writes, besides the answers to reads.
+#[derive(Debug)]
+pub(crate) struct HostWords {
+    /// 1 while the NIC process sleeps.
+    pub(crate) nic_waiting: beeline_mmio::Flag,
+    /// Futex word: 1 while the host sleeps.
+    pub(crate) host_waiting: beeline_mmio::Flag,
+    /// Why the port was closed.
+    pub(crate) closed: Word,
+    /// Count of interrupts.
+    pub(crate) interrupts: Word,
+}
+
+impl HostWords {
+    pub(crate) fn new(region: &Region) -> Self {
+        HostWords {
+            nic_waiting: region.flag(host::NIC_WAITING_OFFSET),
+            host_waiting: region.flag(host::HOST_WAITING_OFFSET),
+            closed: region.word(host::CLOSED_OFFSET),
+            interrupts: region.word(host::INTERRUPTS_OFFSET),
+        }
+    }
+}
+
+/// What [`DevicePort`] is made of besides the device.
+pub(crate) struct PortParts {
+    pub(crate) layout: DeviceLayout,
+    pub(crate) config: PortConfig,
+    pub(crate) registers: RegisterServer,
+    pub(crate) words: HostWords,
+    pub(crate) waker: Option<Waker>,
+    pub(crate) event: OwnedFd,
+    pub(crate) updates: Receiver<Update>,
+    pub(crate) loop_back: bool,
+}
+
+/// The side of a port that answers its host's requests.
+#[derive(Debug)]
+pub struct PortControl {
+    layout: DeviceLayout,
+    config: PortConfig,
+    updates: Sender<Update>,
+    /// Doorbells and register channel.
+    device_region: Region,
+    closed: Word,
+    regions: BTreeMap<u32, u64>,
+}
+
+impl PortControl {
+    /// Opens a port with `device` behind it, as the first message of a connection asks; gives the halves and the
+    /// answer to send. `peer` is whom to wake when it sleeps; without it the host polls.
+    ///
+    /// # Errors
+    /// The request is not one to open a port, what came with it cannot be trusted, or memory cannot be had.
+    pub fn open<D: Device>(
+        mut device: D,
+        config: &PortConfig,
+        peer: Option<&Peer>,
+        request: &[u8],
+        mut fds: Vec<OwnedFd>,
+    ) -> Result<(PortControl, DevicePort<D>, Reply), ControlError> {
+        let Request::Open { version, loop_back } = parse(request)? else {
+            return Err(ControlError::Order("this first request"));
+        };
+        if version != VERSION {
+            return Err(ControlError::Version { found: version, expected: VERSION });
+        }
+        let host_fd = only_descriptor(&mut fds)?;
+        let host_region = SharedMemory::from_fd(host_fd, HOST_BYTES)?.map()?;
+        let layout = DeviceLayout::read(&mut device)?;
+        let device_memory =
+            SharedMemory::create("beeline-port", layout::device_bytes(layout.queues), config.memory)?;
+        let device_region = device_memory.map()?;
+        let channel_blank = random_blank()?;
+        let registers = {
+            let at = device_memory::REGISTER_CHANNEL_OFFSET;
+            device_region.fill(at, REGISTER_LINES as usize * LINE_BYTES, channel_blank);
+            let channel = device_region.load_window(at, REGISTER_LINES);
+            let taken = host_region.word(host::REGISTERS_TAKEN_OFFSET);
+            RegisterServer::new(channel, channel_blank, taken, layout::answers(&host_region))
+        };
+        let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
+            .map_err(|source| ControlError::Descriptor { what: "make an event", source })?;
+        let words = HostWords::new(&host_region);
+        let waker = peer.map(|peer| Waker::new(words.host_waiting.clone(), peer));
+        let (sender, updates) = channel();
+        let answer = Answer::Opened { queues: layout.queues };
+        let reply =
+            Reply { payload: to_bytes(&answer), fds: vec![copy(&device_memory.fd())?, copy(&event)?] };
+        let control = PortControl {
+            layout: layout.clone(),
+            config: *config,
+            updates: sender,
+            device_region,
+            closed: words.closed.clone(),
+            regions: BTreeMap::new(),
+        };
+        let parts = PortParts { layout, config: *config, registers, words, waker, event, updates, loop_back };
+        Ok((control, DevicePort::new(device, parts), reply))
+    }
+
+    /// Answers a later request of the host.
+    ///
+    /// # Errors
+    /// The request is garbage, asks for what is not there, or for more than a port may have. The port goes on.
+    pub fn request(&mut self, request: &[u8], mut fds: Vec<OwnedFd>) -> Result<Reply, ControlError> {
+        if self.closed.load() != u64::from(port_closed::OPEN) {
+            return Err(ControlError::Closed("the NIC process said so before".into()));
+        }
+        let request = parse(request)?;
+        if !matches!(request, Request::Memory { .. }) && !fds.is_empty() {
+            return Err(ControlError::Descriptors { found: fds.len(), expected: 0 });
+        }
+        match request {
+            Request::Open { .. } => Err(ControlError::Order("another port on the same connection")),
+            Request::Window { queue } => self.window(queue),
+            Request::Doorbell { offset_bytes } => self.doorbell(offset_bytes),
+            Request::Memory { bytes } => self.memory(bytes, only_descriptor(&mut fds)?),
+            Request::Release { region } => self.release(region),
+        }
+    }
+
+    fn window(&mut self, queue: u32) -> Result<Reply, ControlError> {
+        let queues = self.layout.queues;
+        let lines = self.layout.window_lines.get(queue as usize).copied();
+        let lines = lines.ok_or(ControlError::Queue { queue, queues })?;
+        // Always fresh memory: stores of a former sender that are still on their way must not land in this window.
+        let memory = SharedMemory::create("beeline-window", lines as usize * LINE_BYTES, self.config.memory)?;
+        let region = memory.map()?;
+        let blank = random_blank()?;
+        region.fill(0, memory.bytes(), blank);
+        let fd = copy(&memory.fd())?;
+        self.update(Update::Window { queue, port: region.load_window(0, lines), blank })?;
+        Ok(Reply { payload: to_bytes(&Answer::Window { lines }), fds: vec![fd] })
+    }
+
+    fn doorbell(&mut self, offset_bytes: u32) -> Result<Reply, ControlError> {
+        let place = layout::doorbell_place(offset_bytes, self.layout.queues);
+        let place = place.ok_or(ControlError::Doorbell { offset_bytes })?;
+        self.update(Update::Doorbell { offset_bytes, word: self.device_region.word(place) })?;
+        Ok(Reply::new(to_bytes(&Answer::Done)))
+    }
+
+    fn memory(&mut self, bytes: u64, fd: OwnedFd) -> Result<Reply, ControlError> {
+        let used: u64 = self.regions.values().sum();
+        let limit = self.config.max_memory_bytes;
+        let regions = self.regions.len();
+        let is_too_much = bytes > limit - used || regions >= self.config.max_regions as usize;
+        if is_too_much || bytes == 0 || bytes > u64::from(u32::MAX) {
+            return Err(ControlError::TooMuchMemory { asked: bytes, used, limit, regions });
+        }
+        let region = SharedMemory::from_fd(fd, bytes as usize)?.map()?;
+        let number = (FIRST_REGION..).find(|number| !self.regions.contains_key(number));
+        let number = number.expect("fewer regions than numbers are registered");
+        let memory = region.dma_memory(0, bytes as usize, region_address(number));
+        self.update(Update::Region { number, memory })?;
+        self.regions.insert(number, bytes);
+        Ok(Reply::new(to_bytes(&Answer::Region { region: number })))
+    }
+
+    fn release(&mut self, region: u32) -> Result<Reply, ControlError> {
+        self.regions.remove(&region).ok_or(ControlError::Region { region })?;
+        self.update(Update::Release { number: region })?;
+        Ok(Reply::new(to_bytes(&Answer::Done)))
+    }
+
+    fn update(&self, update: Update) -> Result<(), ControlError> {
+        self.updates.send(update).map_err(|_| ControlError::Closed("the NIC no longer serves it".into()))
+    }
+}
+
+fn parse(request: &[u8]) -> Result<Request, ControlError> {
+    serde_json::from_slice(request).map_err(|error| ControlError::Garbage(error.to_string()))
+}
+
+fn only_descriptor(fds: &mut Vec<OwnedFd>) -> Result<OwnedFd, ControlError> {
+    let found = fds.len();
+    match (fds.pop(), found) {
+        (Some(fd), 1) => Ok(fd),
+        _ => Err(ControlError::Descriptors { found, expected: 1 }),
+    }
+}
+
+fn copy(fd: &impl AsFd) -> Result<OwnedFd, ControlError> {
+    rustix::io::fcntl_dupfd_cloexec(fd, 0)
+        .map_err(|source| ControlError::Descriptor { what: "copy a descriptor", source })
+}
+
+fn random_blank() -> Result<u64, ControlError> {
+    let random = getrandom::u64().map_err(|error| ControlError::Random(error.to_string()))?;
+    Ok(blank_from_random(random))
+}

@@ -1,0 +1,14 @@
+//! The NIC process's half: one port of one device over memory that the host maps too.
+
+mod control;
+mod counters;
+mod port;
+mod regions;
+pub(crate) mod registers;
+mod scanner;
+
+pub(crate) use registers::{Access, encode};
+
+pub use control::{PortConfig, PortControl};
+pub use counters::PortCounters;
+pub use port::{DevicePort, Wire, Wired, Work};

@@ -1,0 +1,130 @@
+//! Host memory that the device may read and write, by bus address.
+//!
+//! A bus address is a region's number in its upper half and an offset in its lower. Whatever a host programs into a
+//! ring or a descriptor ends here: an access that does not lie in one registered region is not made.
+
+use core::sync::atomic::{Ordering, fence};
+
+use beeline_link_contract::DmaMemory;
+use beeline_mmio::DmaRegion;
+use beeline_spec::LINE_BYTES;
+
+use crate::layout::REGION_SHIFT;
+
+/// The registered regions of one port.
+#[derive(Debug, Default)]
+pub(crate) struct Regions {
+    slots: Vec<Option<DmaRegion>>,
+}
+
+impl Regions {
+    /// Registers a region under a number.
+    pub(crate) fn insert(&mut self, number: u32, memory: DmaRegion) {
+        let index = number as usize;
+        if self.slots.len() <= index {
+            self.slots.resize_with(index + 1, || None);
+        }
+        self.slots[index] = Some(memory);
+    }
+
+    /// Forgets a region.
+    pub(crate) fn remove(&mut self, number: u32) {
+        if let Some(slot) = self.slots.get_mut(number as usize) {
+            *slot = None;
+        }
+    }
+
+    #[inline(always)]
+    fn find(&mut self, address: u64, bytes: usize) -> Option<(&mut DmaRegion, usize)> {
+        let memory = self.slots.get_mut((address >> REGION_SHIFT) as usize)?.as_mut()?;
+        let offset = (address & ((1 << REGION_SHIFT) - 1)) as usize;
+        // Both are below 2^32, so the sum does not wrap.
+        (offset + bytes <= memory.bytes()).then_some((memory, offset))
+    }
+
+    /// Writes to host memory; `false` if it is not all registered, and then nothing is written.
+    ///
+    /// Writes become visible in the order of the calls: words with release, which pairs with the host's
+    /// `load_acquire` of a ring's header or a credit word; everything else behind a release fence.
+    #[inline]
+    pub(crate) fn write(&mut self, address: u64, data: &[u8]) -> bool {
+        let Some((memory, offset)) = self.find(address, data.len()) else { return false };
+        match <[u8; 8]>::try_from(data) {
+            Ok(word) if offset.is_multiple_of(8) => memory.store_release(offset, u64::from_le_bytes(word)),
+            _ => {
+                // Release: what was written before is visible before this; costs nothing on x86.
+                fence(Ordering::Release);
+                memory.copy_in(offset, data);
+            }
+        }
+        true
+    }
+
+    /// Reads host memory into `data`; `false` if it is not all registered.
+    #[inline]
+    pub(crate) fn read(&mut self, address: u64, data: &mut [u8]) -> bool {
+        let Some((memory, offset)) = self.find(address, data.len()) else { return false };
+        memory.copy_out(offset, data);
+        true
+    }
+
+    /// Fetches the lines of a read that will be made soon.
+    #[inline]
+    pub(crate) fn prefetch(&mut self, address: u64, bytes: usize) {
+        let Some((memory, offset)) = self.find(address, bytes) else { return };
+        for line in (offset & !(LINE_BYTES - 1)..offset + bytes).step_by(LINE_BYTES) {
+            memory.prefetch(line);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use beeline_mmio::{MemoryOptions, SharedMemory};
+
+    use super::*;
+    use crate::layout::region_address;
+
+    fn regions() -> Regions {
+        let mut regions = Regions::default();
+        for number in [1, 3] {
+            let memory =
+                SharedMemory::create("regions", 4096, MemoryOptions::default()).unwrap().map().unwrap();
+            regions.insert(number, memory.dma_memory(0, 4096, region_address(number)));
+        }
+        regions
+    }
+
+    #[test]
+    fn what_is_written_is_read_at_any_alignment() {
+        let mut regions = regions();
+        for (offset, bytes) in [(0, 8), (8, 64), (13, 100), (4096 - 7, 7)] {
+            let data: Vec<u8> = (0..bytes).map(|i| (i + offset) as u8).collect();
+            assert!(regions.write(region_address(3) + offset as u64, &data));
+            let mut back = vec![0; bytes];
+            regions.prefetch(region_address(3) + offset as u64, bytes);
+            assert!(regions.read(region_address(3) + offset as u64, &mut back));
+            assert_eq!(back, data);
+        }
+        let mut other = [9; 64];
+        assert!(regions.read(region_address(1), &mut other));
+        assert_eq!(other, [0; 64], "the other region is untouched");
+    }
+
+    #[test]
+    fn wild_addresses_touch_nothing() {
+        let mut regions = regions();
+        let mut data = [7; 64];
+        let inside = region_address(1);
+        for address in
+            [0, 64, inside + 4096, inside + 4096 - 63, region_address(2), region_address(4), u64::MAX]
+        {
+            assert!(!regions.write(address, &data), "{address:#x}");
+            assert!(!regions.read(address, &mut data), "{address:#x}");
+            regions.prefetch(address, 64);
+        }
+        regions.remove(1);
+        regions.remove(77);
+        assert!(!regions.write(inside, &data));
+    }
+}

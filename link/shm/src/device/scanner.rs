@@ -1,0 +1,276 @@
+//! From words that appear in a blank window to "a write arrived".
+//!
+//! A device behind PCIe sees writes; a core that plays one sees only memory. Where a word stops being blank, it has
+//! arrived. The scanner watches the *frontier* line, delivers it in one write when it is found whole, in pieces with
+//! byte enables when it is not, and blanks it again once all 64 bytes were delivered (DESIGN decision 3: that, before
+//! the device returns credit for it, is what makes reuse safe without a sender's fence).
+//!
+//! While the frontier's line is incomplete it looks ahead, so that stores that overtook others reach the device in
+//! the order in which they arrived, and the device's reorder unit, not this file, recovers it (HotOS'25 §3.1). Every
+//! arrival ahead is counted only if the frontier's line is seen to be incomplete *afterwards*: that is disorder, and
+//! not two looks at different times.
+
+use core::sync::atomic::{Ordering, fence};
+
+use beeline_link_contract::{Line, LoadPort};
+use beeline_nic_contract::{Accept, Device, Enables, Write};
+use beeline_spec::{LINE_BYTES, WORDS_PER_LINE};
+
+use super::PortCounters;
+
+/// Every word of a line.
+const ALL: u8 = u8::MAX;
+
+/// What the scanner is told once.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ScanConfig {
+    /// Lines beyond an incomplete one that are looked at; below the window's lines.
+    pub(crate) ahead_lines: u32,
+    /// Lines delivered before the others get their turn.
+    pub(crate) burst_lines: u32,
+    /// How far ahead of the frontier whole lines are fetched into the cache.
+    pub(crate) prefetch_lines: u32,
+}
+
+/// The scanner of one queue's window.
+#[derive(Debug)]
+pub(crate) struct Scanner<L> {
+    port: L,
+    blank: u64,
+    line_mask: u64,
+    /// Offset of the window in the BAR.
+    base_bytes: u64,
+    config: ScanConfig,
+    /// Position of the first line of which something is still to arrive.
+    frontier: u64,
+    /// Words delivered of the lines from the frontier on; a ring, so a power of two.
+    delivered: Box<[u8]>,
+    /// Lines beyond the frontier of which something was delivered.
+    beyond: u32,
+    /// Distance at which the next idle look ahead is made.
+    next_look: u32,
+}
+
+/// What came of one look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Look {
+    /// Nothing new.
+    Nothing,
+    /// Something was delivered, or the frontier's line is complete now.
+    Progress,
+    /// The device refused a write.
+    Refused,
+}
+
+impl<L: LoadPort> Scanner<L> {
+    /// A scanner of a window at `base_bytes` of the BAR. [`Scanner::start`] it before scanning.
+    pub(crate) fn new(port: L, base_bytes: u64, mut config: ScanConfig) -> Self {
+        let lines = port.lines();
+        config.ahead_lines = config.ahead_lines.min(lines - 1);
+        let ring = (config.ahead_lines as usize + 1).next_power_of_two();
+        Scanner {
+            port,
+            blank: 0,
+            line_mask: u64::from(lines) - 1,
+            base_bytes,
+            config,
+            frontier: 0,
+            delivered: vec![0; ring].into_boxed_slice(),
+            beyond: 0,
+            next_look: 0,
+        }
+    }
+
+    /// Blanks the whole window and begins at its first line. The sender must not be storing.
+    pub(crate) fn start(&mut self, blank: u64) {
+        for line in 0..self.port.lines() {
+            self.port.blank_line(line, blank);
+        }
+        self.blank = blank;
+        self.frontier = 0;
+        self.delivered.fill(0);
+        self.beyond = 0;
+        self.next_look = 0;
+    }
+
+    /// Position of the first line of which something is still to arrive; tells how many lines were taken.
+    pub(crate) fn frontier(&self) -> u64 {
+        self.frontier
+    }
+
+    /// Whether a part of a line, or something beyond an incomplete line, was delivered and the rest never came.
+    pub(crate) fn is_torn(&self) -> bool {
+        self.beyond > 0 || self.delivered[self.slot(self.frontier)] != 0
+    }
+
+    #[inline(always)]
+    fn slot(&self, position: u64) -> usize {
+        position as usize & (self.delivered.len() - 1)
+    }
+
+    #[inline(always)]
+    fn line(&self, position: u64) -> u32 {
+        (position & self.line_mask) as u32
+    }
+
+    /// Delivers what has arrived, at most `burst_lines` lines; whether it was anything.
+    #[inline]
+    pub(crate) fn scan<D: Device>(&mut self, device: &mut D, counters: &mut PortCounters) -> bool {
+        let mut any = false;
+        for _ in 0..self.config.burst_lines {
+            let slot = self.slot(self.frontier);
+            let line = self.line(self.frontier);
+            let before = self.delivered[slot];
+            if before == ALL {
+                // It was delivered, and blanked, while an earlier line was still incomplete.
+                self.advance();
+                any = true;
+                continue;
+            }
+            let (arrived, words) = self.port.arrived(line, self.blank);
+            if arrived == ALL && before == 0 {
+                self.port.prefetch(self.line(self.frontier + u64::from(self.config.prefetch_lines)));
+                let write =
+                    Write { offset_bytes: self.offset(line), data: &bytes_of(&words), enables: Enables::All };
+                if device.write_arrived(write) == Accept::Refused {
+                    counters.refused_writes += 1;
+                    return any;
+                }
+                counters.whole_lines += 1;
+                self.port.blank_line(line, self.blank);
+                self.advance();
+                any = true;
+                continue;
+            }
+            match self.incomplete(arrived, device, counters) {
+                Look::Progress => any = true,
+                Look::Nothing | Look::Refused => return any,
+            }
+        }
+        any
+    }
+
+    #[inline(always)]
+    fn offset(&self, line: u32) -> u64 {
+        self.base_bytes + u64::from(line) * LINE_BYTES as u64
+    }
+
+    #[inline(always)]
+    fn advance(&mut self) {
+        let slot = self.slot(self.frontier);
+        self.delivered[slot] = 0;
+        self.frontier += 1;
+        if self.beyond > 0 && self.delivered[self.slot(self.frontier)] != 0 {
+            self.beyond -= 1;
+        }
+    }
+
+    /// The frontier's line is not complete: delivers what is new of it, or looks ahead.
+    fn incomplete<D: Device>(&mut self, arrived: u8, device: &mut D, counters: &mut PortCounters) -> Look {
+        let position = self.frontier;
+        let before = self.delivered[self.slot(position)];
+        if arrived & !before != 0 {
+            // Most partial lines are stores under way, and one more look finds the rest.
+            let (again, words) = self.port.arrived(self.line(position), self.blank);
+            if again == ALL && before == 0 {
+                return Look::Progress;
+            }
+            return self.deliver(position, again, &words, device, counters);
+        }
+        let ahead = self.config.ahead_lines;
+        if ahead == 0 {
+            return Look::Nothing;
+        }
+        if before == 0 && self.beyond == 0 {
+            // Idle, as far as can be seen: one line a round, so that waiting stays as cheap as looking at two lines.
+            self.next_look = if self.next_look >= ahead { 1 } else { self.next_look + 1 };
+            return self.look_ahead(self.next_look, device, counters);
+        }
+        let mut any = Look::Nothing;
+        for distance in 1..=ahead {
+            match self.look_ahead(distance, device, counters) {
+                Look::Nothing => {}
+                Look::Progress => any = Look::Progress,
+                Look::Refused => return Look::Refused,
+            }
+        }
+        any
+    }
+
+    fn look_ahead<D: Device>(&mut self, distance: u32, device: &mut D, counters: &mut PortCounters) -> Look {
+        let position = self.frontier + u64::from(distance);
+        let slot = self.slot(position);
+        let before = self.delivered[slot];
+        if before == ALL {
+            return Look::Nothing;
+        }
+        let (arrived, words) = self.port.arrived(self.line(position), self.blank);
+        if arrived & !before == 0 {
+            return Look::Nothing;
+        }
+        // Acquire: the next look at the frontier's line is after the one just made. Pairs with the sender's order of
+        // stores, whatever it was; without it two looks in the wrong order would be taken for disorder.
+        fence(Ordering::Acquire);
+        let (front, _) = self.port.arrived(self.line(self.frontier), self.blank);
+        if front | self.delivered[self.slot(self.frontier)] == ALL {
+            return Look::Progress;
+        }
+        let look = self.deliver(position, arrived, &words, device, counters);
+        if look == Look::Progress {
+            counters.ahead_writes += 1;
+            self.beyond += u32::from(before == 0);
+        }
+        look
+    }
+
+    /// Delivers the words of a line that are new, as one write with byte enables.
+    fn deliver<D: Device>(
+        &mut self,
+        position: u64,
+        arrived: u8,
+        words: &Line,
+        device: &mut D,
+        counters: &mut PortCounters,
+    ) -> Look {
+        let (slot, line) = (self.slot(position), self.line(position));
+        let before = self.delivered[slot];
+        let new = arrived & !before;
+        let enables = if new == ALL { Enables::All } else { Enables::Mask(byte_mask(new)) };
+        let write = Write { offset_bytes: self.offset(line), data: &bytes_of(words), enables };
+        if device.write_arrived(write) == Accept::Refused {
+            counters.refused_writes += 1;
+            return Look::Refused;
+        }
+        if new == ALL {
+            counters.whole_lines += 1;
+        } else {
+            counters.partial_writes += 1;
+            counters.split_lines += u64::from(before == 0);
+        }
+        self.delivered[slot] = before | new;
+        if before | new == ALL {
+            self.port.blank_line(line, self.blank);
+        }
+        Look::Progress
+    }
+}
+
+/// A line as the bytes a write carries.
+#[inline(always)]
+fn bytes_of(words: &Line) -> [u8; LINE_BYTES] {
+    let mut bytes = [0; LINE_BYTES];
+    for (word, place) in words.iter().zip(bytes.as_chunks_mut::<8>().0) {
+        *place = word.to_le_bytes();
+    }
+    bytes
+}
+
+/// Byte enables of the words in `words`.
+#[inline]
+fn byte_mask(words: u8) -> u64 {
+    (0..WORDS_PER_LINE).filter(|word| words >> word & 1 == 1).fold(0, |mask, word| mask | 0xff << (8 * word))
+}
+
+#[cfg(test)]
+#[path = "scanner_tests.rs"]
+mod tests;

@@ -1,0 +1,249 @@
+//! A host that writes anything anywhere: the port ends with an error or goes on, and the process that plays the NIC
+//! neither panics nor touches memory it was not given.
+
+use std::os::fd::OwnedFd;
+
+use beeline_domain::Reply;
+use beeline_link_contract::{LoadPort, StorePort};
+use beeline_link_shm::{ControlError, DevicePort, PortConfig, PortControl, Wire, Wired};
+use beeline_mmio::{MemoryOptions, Region, SharedMemory, StoreKernel};
+use beeline_nic_contract::{QueueId, SimTime};
+use beeline_nic_model::{Nic, NicConfig};
+use beeline_spec::formats::{port_device_memory as device_memory, port_host_memory as host};
+use beeline_spec::regs;
+
+const QUEUES: u32 = 4;
+const WINDOW_LINES: u32 = 64;
+
+struct Back;
+
+impl Wire for Back {
+    fn transmit(&mut self, _queue: QueueId, _frame: &[u8]) -> Wired {
+        Wired::Back
+    }
+}
+
+/// A small generator, so that a seed is all that a failure needs to be run again.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    fn below(&mut self, end: u64) -> u64 {
+        self.next() % end
+    }
+
+    /// A value that is often near something that matters.
+    fn value(&mut self) -> u64 {
+        let base =
+            [0, 1, 63, 64, 4096, 1 << 24, 1 << 32, 2 << 32, (1 << 32) + 4096, u64::MAX, 1 << 63, self.next()]
+                [self.below(12) as usize];
+        base.wrapping_add(self.below(3)).wrapping_sub(1)
+    }
+}
+
+fn memory(bytes: usize) -> (SharedMemory, Region) {
+    let memory = SharedMemory::create("hostile", bytes, MemoryOptions::default()).unwrap();
+    let region = memory.map().unwrap();
+    (memory, region)
+}
+
+fn copy(memory: &SharedMemory) -> OwnedFd {
+    memory.fd().try_clone_to_owned().unwrap()
+}
+
+struct Rig {
+    control: PortControl,
+    device: DevicePort<Nic>,
+    host: Region,
+    registers: Region,
+    posted: u32,
+}
+
+fn rig() -> Rig {
+    let nic = NicConfig {
+        queues: QUEUES,
+        window_lines: WINDOW_LINES,
+        span_lines: 16,
+        contexts: 4,
+        pool_lines: 512,
+        blank: true,
+        ..NicConfig::default()
+    };
+    let (host_memory, host) = memory(host::BYTES);
+    let open = br#"{"request":"open","version":1,"loop_back":true}"#;
+    let config = PortConfig { max_memory_bytes: 1 << 20, ..PortConfig::default() };
+    let (control, device, reply) =
+        PortControl::open(Nic::new(nic).unwrap(), &config, None, open, vec![copy(&host_memory)]).unwrap();
+    let registers = region_of(reply, device_memory::BYTES + 4096);
+    Rig { control, device, host, registers, posted: 0 }
+}
+
+fn region_of(mut reply: Reply, bytes: usize) -> Region {
+    SharedMemory::from_fd(reply.fds.remove(0), bytes).unwrap().map().unwrap()
+}
+
+impl Rig {
+    fn window(&mut self, queue: u32) -> Region {
+        let request = format!(r#"{{"request":"window","queue":{queue}}}"#);
+        let reply = self.control.request(request.as_bytes(), Vec::new()).unwrap();
+        region_of(reply, WINDOW_LINES as usize * 64)
+    }
+
+    /// Posts a well-formed register write.
+    fn write(&mut self, offset: u32, value: u64) {
+        let mut channel = self.registers.store_window(0, 64, StoreKernel::Cached);
+        let line = [u64::from(offset) | 1 << 32, value & 0xffff_ffff, value >> 32, 0, 0, 0, 0, 0];
+        channel.store_line(self.posted % 64, &line);
+        self.posted += 1;
+    }
+
+    fn turns(&mut self, count: u64) -> bool {
+        for turn in 0..count {
+            self.device.time_passed(SimTime::from_ns(turn * 1000));
+            if self.device.poll().is_err() {
+                self.device.close(None);
+                return false;
+            }
+            self.device.drive(&mut Back);
+        }
+        true
+    }
+}
+
+/// Registers that a driver sets, with values it never would.
+fn wild_register(random: &mut Random) -> (u32, u64) {
+    let queue = regs::QUEUE + random.below(u64::from(QUEUES) + 1) as u32 * regs::QUEUE_STRIDE;
+    match random.below(8) {
+        0 => (random.next() as u32, random.next()),
+        1 => (regs::CONTROL, random.below(64)),
+        2 | 3 => {
+            let enable = 1 | random.below(9) << 4 | random.below(4) << 8 | random.below(2) << 32;
+            (queue + regs::queue::CONTROL, enable)
+        }
+        4 => (regs::DOORBELL + random.below(5) as u32 * 64 + random.below(2) as u32 * 8, random.value()),
+        _ => (queue + random.below(0x12) as u32 * 8, random.value()),
+    }
+}
+
+#[test]
+fn whatever_a_host_writes_the_nic_goes_on_or_closes_the_port() {
+    let first: u64 = std::env::var("BEELINE_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
+    let rounds = if std::env::var_os("BEELINE_SEED").is_some() { 1 } else { 150 };
+    for seed in first..first + rounds {
+        println!("seed {seed}: run again with BEELINE_SEED={seed}");
+        let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+        let mut rig = rig();
+        let (given, lent) = memory(64 << 10);
+        let request = br#"{"request":"memory","bytes":65536}"#;
+        rig.control.request(request, vec![copy(&given)]).unwrap();
+        let windows: Vec<Region> = (0..QUEUES).map(|queue| rig.window(queue)).collect();
+        for queue in 0..QUEUES {
+            let doorbell = regs::DOORBELL + queue * regs::DOORBELL_STRIDE;
+            let request = format!(r#"{{"request":"doorbell","offset_bytes":{doorbell}}}"#);
+            rig.control.request(request.as_bytes(), Vec::new()).unwrap();
+        }
+        rig.write(regs::CONTROL, 1);
+        for _ in 0..400 {
+            match random.below(16) {
+                0..5 => {
+                    let (offset, value) = wild_register(&mut random);
+                    rig.write(offset, value);
+                }
+                5..12 => {
+                    let window = &windows[random.below(u64::from(QUEUES)) as usize];
+                    let mut store = window.store_window(0, WINDOW_LINES, StoreKernel::Cached);
+                    for _ in 0..random.below(20) {
+                        let header = random.below(200) | 1 << 46 | random.below(4) << 50;
+                        let value = if random.below(2) == 0 { header } else { random.value() };
+                        store.store_word(random.below(64) as u32, random.below(8) as u32, value);
+                    }
+                }
+                12 => lent.word(random.below(8192) as usize * 8).store(random.value()),
+                13 => rig.registers.word(4096 + random.below(32) as usize * 8).store(random.value()),
+                14 => rig.host.word(random.below(512) as usize * 8).store(random.value()),
+                _ => {}
+            }
+            if !rig.turns(1 + random.below(3)) {
+                break;
+            }
+        }
+        rig.turns(50);
+    }
+}
+
+#[test]
+fn garbage_in_the_register_channel_closes_the_port() {
+    for seed in 1..200u64 {
+        let mut random = Random(seed);
+        let mut rig = rig();
+        let mut channel = rig.registers.store_window(0, 64, StoreKernel::Cached);
+        // Bits that no access has; a line of them never looks like one.
+        channel.store_line(0, &core::array::from_fn(|_| random.next() | 1 << 60));
+        assert!(!rig.turns(2), "seed {seed}");
+        assert_ne!(rig.host.word(host::CLOSED_OFFSET).load(), 0);
+        let late = rig.control.request(br#"{"request":"window","queue":0}"#, Vec::new());
+        assert!(matches!(late, Err(ControlError::Closed(_))), "{late:?}");
+    }
+}
+
+#[test]
+fn a_torn_register_access_waits_and_harms_nobody() {
+    let mut rig = rig();
+    let mut channel = rig.registers.store_window(0, 64, StoreKernel::Cached);
+    channel.store_word(0, 0, u64::from(regs::MUX_PORTS) | 1 << 32);
+    assert!(rig.turns(100));
+    let mut load = rig.registers.load_window(0, 64);
+    assert_eq!(load.load_word(0, 0), u64::from(regs::MUX_PORTS) | 1 << 32, "it is still there");
+}
+
+#[test]
+fn requests_are_checked() {
+    let mut rig = rig();
+    let (sealed, _) = memory(4096);
+    let cases: [(&str, Vec<OwnedFd>, &str); 11] = [
+        ("", vec![], "not a request"),
+        ("{}", vec![], "not a request"),
+        (r#"{"request":"open","version":1,"loop_back":false}"#, vec![], "wrong time"),
+        (r#"{"request":"window","queue":4}"#, vec![], "queue 4 of a port that has 4"),
+        (r#"{"request":"window","queue":0}"#, vec![copy(&sealed)], "1 descriptors"),
+        (r#"{"request":"doorbell","offset_bytes":0}"#, vec![], "not the offset of a doorbell"),
+        (r#"{"request":"memory","bytes":4096}"#, vec![], "0 descriptors"),
+        (r#"{"request":"memory","bytes":8192}"#, vec![copy(&sealed)], "8192"),
+        (r#"{"request":"memory","bytes":0}"#, vec![copy(&sealed)], "memory"),
+        (r#"{"request":"memory","bytes":1048577}"#, vec![copy(&sealed)], "1048577 more bytes"),
+        (r#"{"request":"release","region":1}"#, vec![], "region 1 is not registered"),
+    ];
+    for (request, fds, said) in cases {
+        let error = rig.control.request(request.as_bytes(), fds).unwrap_err().to_string();
+        assert!(error.contains(said), "{request}: {error}");
+    }
+    assert!(rig.turns(10));
+}
+
+#[test]
+fn only_sealed_memory_of_the_right_size_opens_a_port() {
+    let open = br#"{"request":"open","version":1,"loop_back":false}"#;
+    let nic = || Nic::new(NicConfig { blank: true, ..NicConfig::default() }).unwrap();
+    let config = PortConfig::default();
+    let attempt = |request: &[u8], fds| {
+        PortControl::open(nic(), &config, None, request, fds).map(|_| ()).unwrap_err().to_string()
+    };
+    let (small, _) = memory(1024);
+    assert!(attempt(open, vec![copy(&small)]).contains("1024"));
+    assert!(attempt(open, vec![]).contains("0 descriptors"));
+    let file: OwnedFd = std::fs::File::open("/dev/null").unwrap().into();
+    assert!(attempt(open, vec![file]).contains("memfd"));
+    let other = br#"{"request":"open","version":2,"loop_back":false}"#;
+    assert!(attempt(other, vec![copy(&small)]).contains("version 2"));
+    assert!(attempt(br#"{"request":"window","queue":0}"#, vec![]).contains("wrong time"));
+    let observed = Nic::new(NicConfig { blank: false, ..NicConfig::default() }).unwrap();
+    let (good, _) = memory(host::BYTES);
+    let error = PortControl::open(observed, &config, None, open, vec![copy(&good)]).map(|_| ()).unwrap_err();
+    assert!(error.to_string().contains("observed windows"), "{error}");
+}

@@ -1,0 +1,175 @@
+//! What a NIC process is started with, and which values make sense.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use beeline_domain::DomainConfig;
+use beeline_link_shm::PortConfig;
+use beeline_nic_model::NicConfig;
+
+use crate::NicProcessError;
+
+/// Most ports of one process: the station addresses of its ports differ in their last two bytes.
+const MAX_PORTS: u32 = 4096;
+/// Most entries of the address table.
+const MAX_ADDRESSES: u32 = 1 << 20;
+
+/// How a NIC process is set up.
+#[derive(Clone, Debug)]
+pub struct NicProcessConfig {
+    /// The domain whose processes can open ports.
+    pub domain: DomainConfig,
+    /// The name under which they find it.
+    pub service: String,
+    /// Ports at most.
+    pub max_ports: u32,
+    /// The device behind each port. Its windows are always blank windows, and the number of the port is added to its
+    /// station address.
+    pub nic: NicConfig,
+    /// How each port's memory is looked at.
+    pub port: PortConfig,
+    /// Whether every port gets its own frames back. Hosts can also ask for it, each for its own port.
+    pub loop_back: bool,
+    /// Whether a frame waits until its receiver has room, and its sender with it (`true`), or is dropped and counted.
+    pub is_lossless: bool,
+    /// What is joined to the switch besides ports.
+    pub uplinks: Vec<UplinkConfig>,
+    /// The table of station addresses.
+    pub addresses: MacTableConfig,
+    /// What to do when nothing arrives.
+    pub idle: IdlePolicy,
+    /// The core to run on; `None` leaves it to the system.
+    pub core: Option<usize>,
+}
+
+impl Default for NicProcessConfig {
+    fn default() -> Self {
+        NicProcessConfig {
+            domain: DomainConfig { root: None, name: "default".into() },
+            service: "nic".into(),
+            max_ports: 64,
+            nic: NicConfig { blank: true, ..NicConfig::default() },
+            port: PortConfig::default(),
+            loop_back: false,
+            is_lossless: true,
+            uplinks: Vec::new(),
+            addresses: MacTableConfig::default(),
+            idle: IdlePolicy::default(),
+            core: None,
+        }
+    }
+}
+
+impl NicProcessConfig {
+    /// Whether a NIC process can be started with this.
+    ///
+    /// # Errors
+    /// The first value that makes no sense, with what it may be.
+    pub fn validate(&self) -> Result<(), NicProcessError> {
+        let within = |what, found: u32, most: u32| match found {
+            1.. if found <= most => Ok(()),
+            _ => Err(NicProcessError::OutOfRange { what, found, least: 1, most }),
+        };
+        within("max_ports", self.max_ports, MAX_PORTS)?;
+        within("addresses.entries", self.addresses.entries, MAX_ADDRESSES)?;
+        within("port.burst_lines", self.port.burst_lines, u32::MAX)?;
+        if self.addresses.ageing < Duration::from_secs(1) {
+            return Err(NicProcessError::Ageing(self.addresses.ageing));
+        }
+        self.nic.validate()?;
+        let taps = self.uplinks.iter().filter(|uplink| matches!(uplink, UplinkConfig::Tap(_))).count();
+        let loops = self.uplinks.iter().filter(|uplink| matches!(uplink, UplinkConfig::Loopback)).count();
+        if loops > 0 && loops + taps > 1 {
+            // A loop-back and anything else that gives frames would hand a flooded frame to each other for ever.
+            return Err(NicProcessError::Loop);
+        }
+        Ok(())
+    }
+}
+
+/// Something joined to the switch besides ports.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum UplinkConfig {
+    /// Gives every frame that reaches it back.
+    Loopback,
+    /// Plays a capture into the switch.
+    PcapIn(PathBuf),
+    /// Captures every frame that enters the switch.
+    PcapOut(PathBuf),
+    /// A TAP interface of this name.
+    Tap(String),
+}
+
+/// The table of station addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MacTableConfig {
+    /// Addresses it holds; rounded up to a power of two.
+    pub entries: u32,
+    /// How long an address that is not heard of is kept.
+    pub ageing: Duration,
+}
+
+impl Default for MacTableConfig {
+    /// What IEEE 802.1Q recommends: 300 s.
+    fn default() -> Self {
+        MacTableConfig { entries: 4096, ageing: Duration::from_secs(300) }
+    }
+}
+
+/// What the loop does when nothing arrives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IdlePolicy {
+    /// Looks again at once: the shortest reaction, and a core of its own.
+    Spin,
+    /// After this many empty rounds gives the core to others between rounds.
+    Yield {
+        /// Rounds before that.
+        spin_rounds: u32,
+    },
+    /// After this many empty rounds yields, after more of them sleeps until a store wakes it (DESIGN decision 5).
+    Sleep {
+        /// Rounds before it yields.
+        spin_rounds: u32,
+        /// Rounds of yielding before it sleeps.
+        yield_rounds: u32,
+        /// Longest sleep.
+        limit: Duration,
+    },
+}
+
+impl Default for IdlePolicy {
+    fn default() -> Self {
+        IdlePolicy::Sleep { spin_rounds: 20_000, yield_rounds: 200, limit: Duration::from_millis(100) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_makes_sense() {
+        NicProcessConfig::default().validate().unwrap();
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused_with_the_number() {
+        let good = NicProcessConfig::default();
+        let refused = |bad: NicProcessConfig, said: &str| {
+            let error = bad.validate().unwrap_err().to_string();
+            assert!(error.contains(said), "{error}");
+        };
+        refused(NicProcessConfig { max_ports: 0, ..good.clone() }, "max_ports = 0");
+        refused(NicProcessConfig { max_ports: 5000, ..good.clone() }, "1 to 4096");
+        let addresses = MacTableConfig { entries: 0, ..MacTableConfig::default() };
+        refused(NicProcessConfig { addresses, ..good.clone() }, "addresses.entries");
+        let addresses = MacTableConfig { ageing: Duration::ZERO, ..MacTableConfig::default() };
+        refused(NicProcessConfig { addresses, ..good.clone() }, "1 s");
+        let nic = NicConfig { queues: 0, ..NicConfig::default() };
+        refused(NicProcessConfig { nic, ..good.clone() }, "queues = 0");
+        let port = PortConfig { burst_lines: 0, ..PortConfig::default() };
+        refused(NicProcessConfig { port, ..good.clone() }, "burst_lines");
+        let uplinks = vec![UplinkConfig::Loopback, UplinkConfig::Tap("bee0".into())];
+        refused(NicProcessConfig { uplinks, ..good }, "loop");
+    }
+}

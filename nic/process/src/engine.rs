@@ -1,0 +1,233 @@
+//! The loop: round the ports, then whatever does not have to be looked at every time.
+//!
+//! A round costs a few loads for each port that is silent. The clock is read every few rounds, up-links that cost no
+//! system call are polled as often, those that do and the service's commands more rarely. When nothing arrives the
+//! loop rests as its policy says; sleep follows DESIGN decision 5: say so in every host's memory, order that before
+//! everything else on all cores, look once more, and only then wait.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering, fence};
+use std::sync::mpsc::{Receiver, SyncSender};
+use std::time::Duration;
+
+use beeline_domain::{Departure, Peer, PeerId};
+use beeline_link_shm::DevicePort;
+use beeline_mmio::membarrier;
+use beeline_nic_model::Nic;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use crate::clock::Clock;
+use crate::endpoints::Endpoints;
+use crate::idle::{Idle, Rest};
+use crate::statistics::{LoopCounters, Raw};
+
+/// Rounds between looks at the clock and at up-links that cost no system call.
+const ROUNDS_PER_CLOCK: u64 = 16;
+/// Rounds between looks at commands and at up-links that cost a system call.
+const ROUNDS_PER_COMMAND: u64 = 512;
+/// Rounds a departed port gets for what its host had stored completely.
+const LAST_ROUNDS: u32 = 4096;
+/// A shorter sleep than this is not worth its system calls.
+const SHORTEST_SLEEP: Duration = Duration::from_micros(50);
+
+/// What the service's thread asks of the loop.
+pub(crate) enum Command {
+    /// A port under this number.
+    Open { number: u32, peer: Peer, link: Box<DevicePort<Nic>> },
+    /// The host of a port is gone.
+    Departed(PeerId),
+    /// Copy every counter.
+    Statistics(SyncSender<Raw>),
+}
+
+/// The loop and everything it owns.
+pub(crate) struct Engine {
+    endpoints: Endpoints,
+    commands: Receiver<Command>,
+    /// Signalled with every command.
+    event: Arc<OwnedFd>,
+    idle: Idle,
+    clock: Clock,
+    counters: LoopCounters,
+}
+
+impl Engine {
+    pub(crate) fn new(
+        endpoints: Endpoints,
+        commands: Receiver<Command>,
+        event: Arc<OwnedFd>,
+        idle: Idle,
+    ) -> Self {
+        Engine { endpoints, commands, event, idle, clock: Clock::start(), counters: LoopCounters::default() }
+    }
+
+    /// Runs until `stop` is set; then closes every port and brings captures to their files.
+    pub(crate) fn run(&mut self, stop: &AtomicBool) -> Raw {
+        // Relaxed: nothing is published with the flag, and it is looked at again and again.
+        while !stop.load(Ordering::Relaxed) {
+            let any = self.round();
+            if any {
+                self.counters.busy += 1;
+                self.idle.busy();
+                continue;
+            }
+            match self.idle.rest() {
+                Rest::Spin => std::hint::spin_loop(),
+                Rest::Yield => {
+                    self.counters.yields += 1;
+                    std::thread::yield_now();
+                }
+                Rest::Sleep(limit) => self.sleep(limit),
+            }
+        }
+        self.serve_commands();
+        let last = self.raw();
+        for number in self.endpoints.live().to_vec() {
+            if let Some(mut port) = self.endpoints.remove(number) {
+                port.link.close(None);
+            }
+        }
+        self.endpoints.flush_uplinks();
+        last
+    }
+
+    /// Goes round once; whether anything was done.
+    #[inline]
+    fn round(&mut self) -> bool {
+        self.counters.rounds += 1;
+        let mut any = false;
+        let mut index = 0;
+        while let Some(number) = self.endpoints.live().get(index).copied() {
+            match self.endpoints.turn(number) {
+                Ok(worked) => any |= worked,
+                Err(error) => {
+                    self.expel(number, error);
+                    continue;
+                }
+            }
+            index += 1;
+        }
+        if self.counters.rounds.is_multiple_of(ROUNDS_PER_CLOCK) {
+            self.endpoints.time_passed(self.clock.now());
+            any |= self.endpoints.poll_uplinks(false);
+            if self.counters.rounds.is_multiple_of(ROUNDS_PER_COMMAND) {
+                any |= self.endpoints.poll_uplinks(true);
+                any |= self.serve_commands();
+            }
+        }
+        any
+    }
+
+    /// Everything that is looked at now and then, at once: before sleeping.
+    fn look_everywhere(&mut self) -> bool {
+        let mut any = self.serve_commands();
+        self.endpoints.apply_updates();
+        self.endpoints.time_passed(self.clock.now());
+        any |= self.endpoints.poll_uplinks(false) | self.endpoints.poll_uplinks(true);
+        any | self.round()
+    }
+
+    fn serve_commands(&mut self) -> bool {
+        let mut any = false;
+        while let Ok(command) = self.commands.try_recv() {
+            any = true;
+            match command {
+                Command::Open { number, peer, link } => {
+                    self.counters.ports_opened += 1;
+                    tracing::info!("port {number} opened by process {}", peer.pid());
+                    self.endpoints.open(number, peer, *link);
+                }
+                Command::Departed(id) => self.depart(id),
+                // Whoever asked may have stopped waiting.
+                Command::Statistics(answer) => drop(answer.try_send(self.raw())),
+            }
+        }
+        any
+    }
+
+    fn raw(&self) -> Raw {
+        Raw {
+            uptime_ms: self.clock.now().as_ns() / 1_000_000,
+            rounds: self.counters,
+            switch: self.endpoints.switch.counters,
+            addresses: self.endpoints.switch.addresses() as u64,
+            ports: self.endpoints.port_statistics(),
+            uplinks: self.endpoints.uplink_statistics(),
+        }
+    }
+
+    /// The host of a port is gone, and all its stores are there: what it had stored completely still goes out.
+    fn depart(&mut self, id: PeerId) {
+        let is_its = |number: &u32| self.endpoints.port(*number).is_some_and(|port| port.peer.id() == id);
+        let Some(number) = self.endpoints.live().iter().copied().find(is_its) else { return };
+        for _ in 0..LAST_ROUNDS {
+            self.endpoints.time_passed(self.clock.now());
+            match self.endpoints.turn(number) {
+                Ok(true) => {}
+                Ok(false) | Err(_) => break,
+            }
+        }
+        let Some(port) = self.endpoints.remove(number) else { return };
+        let torn: Vec<u32> = port.link.torn_queues().collect();
+        self.counters.ports_departed += 1;
+        self.counters.torn_messages += torn.len() as u64;
+        match port.peer.departure() {
+            Some(Departure::Died) => tracing::warn!(
+                "process {} of port {number} died; queues with a torn message: {torn:?}",
+                port.peer.pid()
+            ),
+            _ => tracing::info!("port {number} closed by process {}", port.peer.pid()),
+        }
+    }
+
+    #[cold]
+    fn expel(&mut self, number: u32, error: beeline_link_shm::PortError) {
+        let Some(mut port) = self.endpoints.remove(number) else { return };
+        tracing::warn!("port {number} of process {} closed: {error}", port.peer.pid());
+        self.counters.ports_expelled += 1;
+        port.link.close(Some(error));
+    }
+
+    fn announce(&self, is_asleep: bool) {
+        for number in self.endpoints.live() {
+            if let Some(port) = self.endpoints.port(*number) {
+                port.link.announce_sleep(is_asleep);
+            }
+        }
+    }
+
+    fn sleep(&mut self, limit: Duration) {
+        self.endpoints.flush_uplinks();
+        self.announce(true);
+        // SeqCst: the announcement is before the last look. Pairs with the membarrier for hosts that registered, and
+        // with the fence in `NicWaker::stored` of the others.
+        fence(Ordering::SeqCst);
+        let ordered = membarrier::global_expedited();
+        if !self.look_everywhere() && ordered.is_ok() {
+            let due = self.endpoints.wake_at().map_or(limit, |at| Clock::until(self.clock.now(), at));
+            let limit = limit.min(due);
+            if limit >= SHORTEST_SLEEP {
+                self.counters.sleeps += 1;
+                self.wait(limit);
+            }
+        }
+        self.announce(false);
+        self.idle.slept();
+    }
+
+    /// Waits for a host's store, a command or a frame of an up-link, at most `limit`.
+    fn wait(&self, limit: Duration) {
+        let ports = || self.endpoints.live().iter().filter_map(|number| self.endpoints.port(*number));
+        let mut sources = vec![PollFd::from_borrowed_fd(self.event.as_fd(), PollFlags::IN)];
+        sources.extend(ports().map(|port| PollFd::from_borrowed_fd(port.link.event(), PollFlags::IN)));
+        let descriptors = self.endpoints.uplinks().filter_map(|uplink| uplink.descriptor());
+        sources.extend(descriptors.map(|descriptor| PollFd::from_borrowed_fd(descriptor, PollFlags::IN)));
+        let limit = Timespec { tv_sec: limit.as_secs() as i64, tv_nsec: i64::from(limit.subsec_nanos()) };
+        // However it ends, the loop looks at everything again.
+        let _ = poll(&mut sources, Some(&limit));
+        let mut count = [0; 8];
+        let _ = rustix::io::read(&self.event, &mut count);
+        ports().for_each(|port| port.link.clear_event());
+    }
+}

@@ -1,0 +1,71 @@
+//! Why a NIC process cannot start, go on, or be asked.
+
+use std::io;
+use std::time::Duration;
+
+/// Why a NIC process cannot start or go on.
+#[derive(Debug, thiserror::Error)]
+pub enum NicProcessError {
+    /// A value of the configuration is outside its range.
+    #[error("a NIC process with {what} = {found} cannot be started: choose {least} to {most}")]
+    OutOfRange {
+        /// Field of the configuration.
+        what: &'static str,
+        /// Its value.
+        found: u32,
+        /// Least value it may have.
+        least: u32,
+        /// Greatest value it may have.
+        most: u32,
+    },
+    /// Addresses would be forgotten at once.
+    #[error("addresses cannot age in {0:?}: choose at least 1 s")]
+    Ageing(Duration),
+    /// Two up-links would hand frames to each other for ever.
+    #[error("a loop-back beside another up-link that takes frames is a loop: leave one out")]
+    Loop,
+    /// The device cannot be made.
+    #[error(transparent)]
+    Device(#[from] beeline_nic_model::ConfigError),
+    /// The domain cannot be opened.
+    #[error(transparent)]
+    Domain(#[from] beeline_domain::DomainError),
+    /// The ports cannot be offered.
+    #[error(transparent)]
+    Offer(#[from] beeline_domain::OfferError),
+    /// An up-link cannot be opened.
+    #[error(transparent)]
+    Uplink(#[from] beeline_nic_uplink::UplinkError),
+    /// The core cannot be had.
+    #[error("cannot run on core {core}: {source}; see `taskset -p $$` for the cores this program may use")]
+    Core {
+        /// The core asked for.
+        core: usize,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// A descriptor cannot be had.
+    #[error("cannot make an event: {0}; raise the limit of open files (`ulimit -n`)")]
+    Event(io::Error),
+}
+
+/// Why a NIC process cannot be asked how it is.
+#[derive(Debug, thiserror::Error)]
+pub enum StatisticsError {
+    /// It is not there, or refused.
+    #[error("cannot ask NIC `{service}`: {source}; is `beeline nic` running in this domain?")]
+    Connect {
+        /// The name it would have.
+        service: String,
+        /// What the domain said.
+        source: beeline_domain::ConnectError,
+    },
+    /// Its answer makes no sense.
+    #[error("NIC `{service}` answered what is no statistics ({reason}); is it another version of Beeline?")]
+    Answer {
+        /// Its name.
+        service: String,
+        /// What is wrong with the answer.
+        reason: String,
+    },
+}

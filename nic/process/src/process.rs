@@ -1,0 +1,87 @@
+//! A NIC process: started from a configuration, run until it is told to stop.
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::channel;
+
+use beeline_domain::{Domain, Offer};
+use beeline_mmio::membarrier;
+use beeline_nic_uplink::{Loopback, PcapIn, PcapOut, Tap, Uplink};
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::thread::{CpuSet, sched_setaffinity};
+
+use crate::endpoints::Endpoints;
+use crate::engine::Engine;
+use crate::idle::Idle;
+use crate::service::PortService;
+use crate::{NicProcessConfig, NicProcessError, Statistics, UplinkConfig};
+
+/// A NIC whose ports can be opened. Dropping it withdraws its name.
+pub struct NicProcess {
+    engine: Engine,
+    offer: Offer,
+    core: Option<usize>,
+}
+
+impl NicProcess {
+    /// Opens the up-links and offers the ports. From here on hosts can connect; they are served by
+    /// [`NicProcess::run`].
+    ///
+    /// # Errors
+    /// A value of the configuration makes no sense, an up-link cannot be opened, or the name is taken.
+    pub fn new(config: NicProcessConfig) -> Result<Self, NicProcessError> {
+        config.validate()?;
+        let uplinks = config.uplinks.iter().map(open_uplink).collect::<Result<_, _>>()?;
+        // So that hosts may sleep without our stores being fenced, and be told so when they connect.
+        if let Err(error) = membarrier::register() {
+            tracing::debug!("no membarrier: {error}; sleeping hosts cost a fence");
+        }
+        let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
+        let event: Arc<OwnedFd> = Arc::new(event.map_err(|error| NicProcessError::Event(error.into()))?);
+        let (sender, commands) = channel();
+        let endpoints = Endpoints::new(&config, uplinks);
+        let engine = Engine::new(endpoints, commands, Arc::clone(&event), Idle::new(config.idle));
+        let domain = Domain::open(&config.domain)?;
+        let (service, core) = (config.service.clone(), config.core);
+        let offer = domain.offer(&service, Box::new(PortService::new(config, sender, event)))?;
+        Ok(NicProcess { engine, offer, core })
+    }
+
+    /// The name under which ports can be opened.
+    pub fn service(&self) -> &str {
+        self.offer.name()
+    }
+
+    /// Serves the ports on this thread until `stop` is set, then tells every host that the NIC is gone and brings
+    /// captures to their files. Gives the last counters.
+    ///
+    /// # Errors
+    /// The core of the configuration cannot be had.
+    pub fn run(&mut self, stop: &AtomicBool) -> Result<Statistics, NicProcessError> {
+        if let Some(core) = self.core {
+            pin_to(core)?;
+        }
+        let last = self.engine.run(stop);
+        Ok(last.into_statistics(self.offer.name()))
+    }
+}
+
+fn open_uplink(config: &UplinkConfig) -> Result<Box<dyn Uplink>, NicProcessError> {
+    Ok(match config {
+        UplinkConfig::Loopback => Box::new(Loopback::default()),
+        UplinkConfig::PcapIn(path) => Box::new(PcapIn::open(path)?),
+        UplinkConfig::PcapOut(path) => Box::new(PcapOut::create(path)?),
+        UplinkConfig::Tap(name) => Box::new(Tap::open(name)?),
+    })
+}
+
+fn pin_to(core: usize) -> Result<(), NicProcessError> {
+    if core >= CpuSet::MAX_CPU {
+        let source = std::io::ErrorKind::InvalidInput.into();
+        return Err(NicProcessError::Core { core, source });
+    }
+    let mut cores = CpuSet::new();
+    cores.set(core);
+    sched_setaffinity(None, &cores).map_err(|error| NicProcessError::Core { core, source: error.into() })
+}

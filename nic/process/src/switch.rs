@@ -1,0 +1,250 @@
+//! Where a frame goes: a learning Ethernet switch (IEEE 802.1D, without spanning tree).
+//!
+//! Pure: it sees addresses and answers with a decision; who carries it out is in `endpoints.rs`. An address is learned
+//! from the source of every frame of an endpoint that learns; a frame to an unknown or group address floods; a frame
+//! whose destination is behind the endpoint it came from is filtered, never sent back. A frame of the same two
+//! addresses as the last one from the same endpoint is decided by comparing two words.
+
+use serde::{Deserialize, Serialize};
+
+use crate::MacTableConfig;
+use crate::mac_table::{Endpoint, Learned, MacTable};
+
+/// Bytes of two addresses and a type: what makes an Ethernet frame.
+const HEADER_BYTES: usize = 14;
+/// First byte of the address, lowest bit: a group of stations.
+const GROUP_BIT: u64 = 1;
+
+/// What the switch did. Absolute counts since the process started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SwitchCounters {
+    /// Frames sent to the one endpoint their destination is behind.
+    pub forwarded: u64,
+    /// Frames sent to every other endpoint.
+    pub flooded: u64,
+    /// Frames not sent on, because their destination is behind the endpoint they came from.
+    pub filtered: u64,
+    /// Frames of looped-back ports, given back.
+    pub looped_back: u64,
+    /// Frames too short to have addresses, dropped.
+    pub runts: u64,
+    /// Copies of frames dropped because their receiver had no room.
+    pub dropped_full: u64,
+    /// Times a frame had to wait because its receiver had no room.
+    pub held: u64,
+    /// Addresses learned.
+    pub learned: u64,
+    /// Addresses that moved to another endpoint.
+    pub moved: u64,
+    /// Addresses that gave way to others because the table was full.
+    pub evicted: u64,
+}
+
+/// Where a frame is to go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Decision {
+    /// To this endpoint.
+    To(Endpoint),
+    /// To every endpoint but the one it came from.
+    Flood,
+    /// Nowhere.
+    Drop,
+}
+
+/// The decision on the last frame of an endpoint, good until something is learned or time has passed.
+#[derive(Clone, Copy, Debug)]
+struct Remembered {
+    addresses: [u8; 12],
+    version: u64,
+    decision: Decision,
+}
+
+/// The switch.
+#[derive(Debug)]
+pub(crate) struct Switch {
+    table: MacTable,
+    remembered: Vec<Option<Remembered>>,
+    /// Goes up whenever a decision may have changed.
+    version: u64,
+    now_seconds: u32,
+    pub(crate) counters: SwitchCounters,
+}
+
+impl Switch {
+    pub(crate) fn new(config: &MacTableConfig) -> Self {
+        let ageing = u32::try_from(config.ageing.as_secs()).unwrap_or(u32::MAX);
+        Switch {
+            table: MacTable::new(config.entries, ageing),
+            remembered: Vec::new(),
+            version: 0,
+            now_seconds: 0,
+            counters: SwitchCounters::default(),
+        }
+    }
+
+    /// Tells the time; remembered decisions last at most a second, so that addresses stay fresh and age.
+    pub(crate) fn time_passed(&mut self, now_seconds: u32) {
+        if now_seconds != self.now_seconds {
+            self.now_seconds = now_seconds;
+            self.version += 1;
+        }
+    }
+
+    /// An endpoint is gone: so is what was learned of it.
+    pub(crate) fn forget(&mut self, endpoint: Endpoint) {
+        self.table.forget(endpoint);
+        self.version += 1;
+    }
+
+    /// Addresses that are known.
+    pub(crate) fn addresses(&self) -> usize {
+        self.table.count(self.now_seconds)
+    }
+
+    /// Where a frame from `source` goes; learns from it if `learns`.
+    #[inline]
+    pub(crate) fn decide(&mut self, source: Endpoint, learns: bool, frame: &[u8]) -> Decision {
+        let Some(addresses) = frame.first_chunk::<12>().filter(|_| frame.len() >= HEADER_BYTES) else {
+            self.counters.runts += 1;
+            return Decision::Drop;
+        };
+        let remembered = self.remembered.get(source as usize).copied().flatten();
+        let decision = match remembered {
+            Some(last) if last.addresses == *addresses && last.version == self.version => last.decision,
+            _ => self.decide_slowly(source, learns, addresses),
+        };
+        match decision {
+            Decision::To(_) => self.counters.forwarded += 1,
+            Decision::Flood => self.counters.flooded += 1,
+            Decision::Drop => self.counters.filtered += 1,
+        }
+        decision
+    }
+
+    fn decide_slowly(&mut self, source: Endpoint, learns: bool, addresses: &[u8; 12]) -> Decision {
+        let word = |bytes: &[u8]| bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
+        let (to, from) = (word(&addresses[..6]), word(&addresses[6..]));
+        if learns && from & GROUP_BIT == 0 {
+            let learned = self.table.learn(from, source, self.now_seconds);
+            let count = match learned {
+                Learned::Known => None,
+                Learned::New => Some(&mut self.counters.learned),
+                Learned::Moved => Some(&mut self.counters.moved),
+                Learned::Evicted => Some(&mut self.counters.evicted),
+            };
+            // An address that was only refreshed changes no decision, and two senders that take turns must not make
+            // each other forget theirs.
+            if let Some(count) = count {
+                *count += 1;
+                self.version += 1;
+            }
+        }
+        let decision = if to & GROUP_BIT == 1 {
+            Decision::Flood
+        } else {
+            match self.table.find(to, self.now_seconds) {
+                Some(endpoint) if endpoint == source => Decision::Drop,
+                Some(endpoint) => Decision::To(endpoint),
+                None => Decision::Flood,
+            }
+        };
+        self.remember(source, addresses, decision);
+        decision
+    }
+
+    fn remember(&mut self, source: Endpoint, addresses: &[u8; 12], decision: Decision) {
+        let at = source as usize;
+        if self.remembered.len() <= at {
+            // Once for each endpoint that ever sends.
+            self.remembered.resize(at + 1, None);
+        }
+        self.remembered[at] = Some(Remembered { addresses: *addresses, version: self.version, decision });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn frame(to: u8, from: u8) -> Vec<u8> {
+        let mut frame = vec![0; 60];
+        frame[..6].copy_from_slice(&[2, 0, 0, 0, 0, to]);
+        frame[6..12].copy_from_slice(&[2, 0, 0, 0, 0, from]);
+        frame
+    }
+
+    fn switch() -> Switch {
+        Switch::new(&MacTableConfig { entries: 64, ageing: Duration::from_secs(10) })
+    }
+
+    #[test]
+    fn unknown_floods_known_is_forwarded_own_is_filtered() {
+        let mut switch = switch();
+        assert_eq!(switch.decide(0, true, &frame(2, 1)), Decision::Flood);
+        assert_eq!(switch.decide(1, true, &frame(1, 2)), Decision::To(0));
+        for _ in 0..3 {
+            assert_eq!(switch.decide(0, true, &frame(2, 1)), Decision::To(1));
+        }
+        assert_eq!(switch.decide(0, true, &frame(1, 9)), Decision::Drop);
+        let counters = switch.counters;
+        assert_eq!((counters.flooded, counters.forwarded, counters.filtered, counters.learned), (1, 4, 1, 3));
+    }
+
+    #[test]
+    fn groups_flood_and_are_never_learned() {
+        let mut switch = switch();
+        let mut broadcast = frame(0, 1);
+        broadcast[..6].fill(0xff);
+        assert_eq!(switch.decide(0, true, &broadcast), Decision::Flood);
+        let mut from_group = frame(5, 0);
+        from_group[6] = 3;
+        switch.decide(1, true, &from_group);
+        assert_eq!(switch.addresses(), 1);
+    }
+
+    #[test]
+    fn a_station_that_moves_takes_remembered_decisions_with_it() {
+        let mut switch = switch();
+        switch.decide(1, true, &frame(9, 2));
+        assert_eq!(switch.decide(0, true, &frame(2, 1)), Decision::To(1));
+        assert_eq!(switch.decide(0, true, &frame(2, 1)), Decision::To(1));
+        switch.decide(2, true, &frame(9, 2));
+        assert_eq!(switch.decide(0, true, &frame(2, 1)), Decision::To(2));
+        assert_eq!(switch.counters.moved, 1);
+        switch.forget(2);
+        assert_eq!(switch.decide(0, true, &frame(2, 1)), Decision::Flood);
+    }
+
+    #[test]
+    fn an_address_that_is_not_heard_of_is_forgotten_although_it_is_sent_to() {
+        let mut switch = switch();
+        switch.decide(1, true, &frame(9, 2));
+        for second in 0..10 {
+            switch.time_passed(second);
+            assert_eq!(switch.decide(0, true, &frame(2, 1)), Decision::To(1), "second {second}");
+        }
+        switch.time_passed(10);
+        assert_eq!(switch.decide(0, true, &frame(2, 1)), Decision::Flood);
+        assert_eq!(switch.addresses(), 1, "the sender is heard of all the time");
+    }
+
+    #[test]
+    fn what_does_not_learn_moves_nobody() {
+        let mut switch = switch();
+        switch.decide(0, true, &frame(2, 1));
+        assert_eq!(switch.decide(7, false, &frame(2, 1)), Decision::Flood);
+        assert_eq!((switch.counters.moved, switch.decide(3, true, &frame(1, 4))), (0, Decision::To(0)));
+    }
+
+    #[test]
+    fn a_frame_without_addresses_goes_nowhere() {
+        let mut switch = switch();
+        for bytes in [0, 5, 13] {
+            assert_eq!(switch.decide(0, true, &vec![2; bytes]), Decision::Drop);
+        }
+        assert_eq!((switch.counters.runts, switch.counters.filtered), (3, 0));
+    }
+}

@@ -1,0 +1,326 @@
+//! A NIC process on a thread, hosts on another, a real domain between them.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use beeline_domain::{Domain, DomainConfig};
+use beeline_driver::{
+    MmioConfig, Pending, Port, PortConfig, PortState, Progress, Receive, RxRing, RxRingConfig, Sent,
+    Transmit, TxMmio,
+};
+use beeline_link_contract::{Link, LinkError};
+use beeline_link_shm::{ShmDoorbell, ShmLink, ShmMemory, ShmOptions, ShmWindow};
+use beeline_nic_process::{
+    IdlePolicy, NicProcess, NicProcessConfig, Statistics, StatisticsFeed, UplinkConfig,
+};
+use beeline_nic_uplink::{Accept, PcapIn, PcapOut, Uplink};
+
+/// Only to end a test that hangs.
+const WATCHDOG: Duration = Duration::from_secs(30);
+
+struct Running {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<Statistics>>,
+}
+
+impl Running {
+    fn start(config: NicProcessConfig) -> Self {
+        let mut process = NicProcess::new(config).unwrap();
+        let stop = Arc::new(AtomicBool::new(false));
+        let seen = Arc::clone(&stop);
+        let thread = std::thread::spawn(move || process.run(&seen).unwrap());
+        Running { stop, thread: Some(thread) }
+    }
+
+    fn stop(mut self) -> Statistics {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.take().unwrap().join().unwrap()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+}
+
+fn config(root: &Path) -> NicProcessConfig {
+    let limit = Duration::from_millis(20);
+    NicProcessConfig {
+        domain: DomainConfig { root: Some(root.to_owned()), name: "test".into() },
+        idle: IdlePolicy::Sleep { spin_rounds: 50, yield_rounds: 50, limit },
+        ..NicProcessConfig::default()
+    }
+}
+
+fn domain(root: &Path) -> Domain {
+    Domain::open(&DomainConfig { root: Some(root.to_owned()), name: "test".into() }).unwrap()
+}
+
+struct Station {
+    port: Port<ShmLink>,
+    tx: TxMmio<ShmWindow, ShmMemory>,
+    rx: RxRing<ShmMemory, ShmDoorbell>,
+    start: Instant,
+    address: u8,
+}
+
+fn finish<T>(port: &mut Port<ShmLink>, mut pending: Pending<T>, start: Instant) -> T {
+    loop {
+        port.poll(start.elapsed().as_nanos() as u64).unwrap();
+        match port.finish(pending).unwrap() {
+            Progress::Done(value) => return value,
+            Progress::Pending(more) => pending = more,
+        }
+        std::thread::yield_now();
+    }
+}
+
+impl Station {
+    fn connect(root: &Path, address: u8, loop_back: bool, ring_lines: u32) -> Self {
+        let options = ShmOptions { loop_back, ..ShmOptions::default() };
+        let link = ShmLink::connect(&domain(root), &options).unwrap();
+        let start = Instant::now();
+        let mut port = Port::new(link, PortConfig::default());
+        while port.poll(start.elapsed().as_nanos() as u64).unwrap() != PortState::Ready {
+            std::thread::yield_now();
+        }
+        let rx = port.rx_ring(0, RxRingConfig { lines: ring_lines, ..RxRingConfig::default() }).unwrap();
+        let tx =
+            port.mmio(0, MmioConfig { random: u64::from(address) << 20, ..MmioConfig::default() }).unwrap();
+        let pending = port.open(tx.with(rx).unwrap());
+        let (tx, rx) = finish(&mut port, pending, start);
+        Station { port, tx, rx, start, address }
+    }
+
+    fn frame(&self, to: u8, number: u16, bytes: usize) -> Vec<u8> {
+        let mut frame = vec![number as u8; bytes];
+        frame[..6].copy_from_slice(&[2, 0, 0, 0, 0, to]);
+        if to == 0xff {
+            frame[..6].fill(0xff);
+        }
+        frame[6..12].copy_from_slice(&[2, 0, 0, 0, 0, self.address]);
+        frame[12..16].copy_from_slice(&[0x88, 0xb5, (number >> 8) as u8, number as u8]);
+        frame
+    }
+
+    fn send(&mut self, frame: &[u8]) {
+        while self.tx.try_send(frame).unwrap() != Sent::Sent {
+            self.tx.progress().unwrap();
+            assert!(self.start.elapsed() < WATCHDOG, "the queue stays full");
+            std::thread::yield_now();
+        }
+        self.tx.progress().unwrap();
+    }
+
+    fn try_receive(&mut self) -> Option<Vec<u8>> {
+        let mut got = Vec::new();
+        let mut frame = self.rx.poll().unwrap()?;
+        frame.copy_to(&mut got);
+        Some(got)
+    }
+
+    fn receive(&mut self) -> Vec<u8> {
+        loop {
+            if let Some(frame) = self.try_receive() {
+                return frame;
+            }
+            assert!(self.start.elapsed() < WATCHDOG, "no frame comes");
+            std::thread::yield_now();
+        }
+    }
+
+    /// Waits until everything sent has left, which is also when its copies have reached their receivers.
+    fn drain(&mut self) {
+        while !self.tx.is_idle() {
+            self.tx.progress().unwrap();
+            assert!(self.start.elapsed() < WATCHDOG, "frames stay");
+            std::thread::yield_now();
+        }
+    }
+}
+
+#[test]
+fn a_switch_learns_floods_and_never_sends_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    let nic = Running::start(config(root));
+    let mut stations: Vec<Station> =
+        (1..=3).map(|address| Station::connect(root, address, false, 1024)).collect();
+    // Unknown: everybody but the sender.
+    let hello = stations[0].frame(2, 1, 60);
+    stations[0].send(&hello);
+    assert_eq!((stations[1].receive(), stations[2].receive()), (hello.clone(), hello));
+    // Known: one.
+    let answer = stations[1].frame(1, 2, 1514);
+    stations[1].send(&answer);
+    assert_eq!(stations[0].receive(), answer);
+    let again = stations[0].frame(2, 3, 64);
+    stations[0].send(&again);
+    assert_eq!(stations[1].receive(), again);
+    let all = stations[2].frame(0xff, 4, 9000);
+    stations[2].send(&all);
+    assert_eq!((stations[0].receive(), stations[1].receive()), (all.clone(), all));
+    assert!(stations.iter_mut().all(|station| station.try_receive().is_none()));
+    let (feed, first) = StatisticsFeed::open(&domain(root), "nic").unwrap();
+    assert_eq!((first.ports.len(), first.switch.flooded, first.switch.forwarded), (3, 2, 2));
+    assert!(first.ports.iter().all(|port| port.pid == std::process::id() && port.link.partial_writes == 0));
+    assert_eq!(first.ports[0].device["tx_frames"], 2);
+    // One leaves: it is forgotten, and the others go on.
+    drop(stations.remove(1));
+    let begun = Instant::now();
+    while feed.next().unwrap().ports.len() != 2 {
+        assert!(begun.elapsed() < WATCHDOG, "the port stays");
+    }
+    let lost = stations[0].frame(2, 5, 60);
+    stations[0].send(&lost);
+    assert_eq!(stations[1].receive(), lost, "an unknown station again: the frame floods");
+    let last = nic.stop();
+    assert_eq!((last.rounds.ports_opened, last.rounds.ports_departed, last.rounds.ports_expelled), (3, 1, 0));
+    assert!(stations[0].port.link().is_device_gone());
+    assert_eq!(stations[0].port.link().window(1).unwrap_err(), LinkError::DeviceGone);
+}
+
+#[test]
+fn a_looped_back_port_has_its_frames_for_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    let nic = Running::start(config(folder.path()));
+    let mut looped = Station::connect(folder.path(), 1, true, 1024);
+    let mut other = Station::connect(folder.path(), 2, false, 1024);
+    for number in 0..300u16 {
+        let frame = looped.frame(2, number, 16 + 7 * usize::from(number));
+        looped.send(&frame);
+        assert_eq!(looped.receive(), frame);
+    }
+    let frame = other.frame(0xff, 1, 60);
+    other.send(&frame);
+    other.drain();
+    assert!(looped.try_receive().is_none() && other.try_receive().is_none());
+    assert_eq!(nic.stop().switch.looped_back, 300);
+}
+
+#[test]
+fn a_full_receiver_holds_its_sender_back_and_nothing_is_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let nic = Running::start(config(folder.path()));
+    let mut receiver = Station::connect(folder.path(), 2, false, 512);
+    let mut sender = Station::connect(folder.path(), 1, false, 512);
+    let (mut sent, mut received) = (0u16, 0u16);
+    // The receiver looks only when the sender is stuck: window, pool and ring are all full then.
+    while received < 4000 {
+        let frame = sender.frame(2, sent, 1000);
+        if sent < 4000 && sender.tx.try_send(&frame).unwrap() == Sent::Sent {
+            sent += 1;
+            continue;
+        }
+        sender.tx.progress().unwrap();
+        std::thread::yield_now();
+        while let Some(frame) = receiver.try_receive() {
+            assert_eq!(frame, sender.frame(2, received, 1000), "frame {received}");
+            received += 1;
+        }
+        assert!(sender.start.elapsed() < WATCHDOG, "stuck after {sent} sent and {received} received");
+    }
+    let last = nic.stop();
+    assert!(last.switch.held > 0 && last.switch.dropped_full == 0, "{:?}", last.switch);
+}
+
+#[test]
+fn without_losslessness_a_full_receiver_costs_only_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    let nic = Running::start(NicProcessConfig { is_lossless: false, ..config(folder.path()) });
+    let mut receiver = Station::connect(folder.path(), 2, false, 512);
+    let mut sender = Station::connect(folder.path(), 1, false, 512);
+    for number in 0..2000 {
+        let frame = sender.frame(2, number, 1000);
+        sender.send(&frame);
+    }
+    sender.drain();
+    let mut received = 0;
+    while receiver.try_receive().is_some() {
+        received += 1;
+    }
+    let last = nic.stop();
+    assert!(received > 0 && received < 2000);
+    assert_eq!(last.switch.dropped_full + received, 2000, "every frame arrived or was counted");
+}
+
+#[test]
+fn captures_are_played_in_and_recorded() {
+    let folder = tempfile::tempdir().unwrap();
+    let (play, record) = (folder.path().join("in.pcap"), folder.path().join("out.pcap"));
+    let mut capture = PcapOut::create(&play).unwrap();
+    let frames: Vec<Vec<u8>> =
+        (0..50u8).map(|i| [&[2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 9][..], &[i; 60]].concat()).collect();
+    for frame in &frames {
+        assert_eq!(capture.send(frame).unwrap(), Accept::Taken);
+    }
+    drop(capture);
+    let uplinks = vec![UplinkConfig::PcapIn(play), UplinkConfig::PcapOut(record.clone())];
+    let nic = Running::start(NicProcessConfig { uplinks, ..config(folder.path()) });
+    let mut station = Station::connect(folder.path(), 1, false, 512);
+    for frame in &frames {
+        assert_eq!(&station.receive(), frame, "the capture waited for a receiver");
+    }
+    let answer = station.frame(9, 7, 99);
+    station.send(&answer);
+    station.drain();
+    let last = nic.stop();
+    assert!(last.uplinks[0].is_finished && last.uplinks[0].frames_in == 50);
+    let mut recorded = PcapIn::open(&record).unwrap();
+    let mut got = Vec::new();
+    for expected in frames.iter().chain([&answer]) {
+        assert!(recorded.poll(&mut got).unwrap());
+        assert_eq!(&got, expected);
+    }
+    assert!(!recorded.poll(&mut got).unwrap());
+}
+
+#[test]
+fn a_loop_back_up_link_answers_with_the_same_frames() {
+    let folder = tempfile::tempdir().unwrap();
+    let nic =
+        Running::start(NicProcessConfig { uplinks: vec![UplinkConfig::Loopback], ..config(folder.path()) });
+    let mut station = Station::connect(folder.path(), 1, false, 512);
+    for number in 0..600 {
+        let frame = station.frame(9, number, 700);
+        station.send(&frame);
+        assert_eq!(station.receive(), frame);
+    }
+    assert_eq!(nic.stop().switch.moved, 0);
+}
+
+#[test]
+fn ports_have_an_end_and_their_numbers_are_used_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let nic = Running::start(NicProcessConfig { max_ports: 2, ..config(folder.path()) });
+    let first = Station::connect(folder.path(), 1, false, 512);
+    let _second = Station::connect(folder.path(), 2, false, 512);
+    let refused = ShmLink::connect(&domain(folder.path()), &ShmOptions::default()).unwrap_err().to_string();
+    assert!(refused.contains("all 2 ports are open"), "{refused}");
+    drop(first);
+    let begun = Instant::now();
+    let third = loop {
+        match ShmLink::connect(&domain(folder.path()), &ShmOptions::default()) {
+            Ok(link) => break link,
+            Err(_) => assert!(begun.elapsed() < WATCHDOG, "the number never comes free"),
+        }
+    };
+    assert_eq!(third.queues(), 16);
+    drop(third);
+    nic.stop();
+}
+
+#[test]
+fn a_name_that_is_taken_or_not_there_is_said_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let error = ShmLink::connect(&domain(folder.path()), &ShmOptions::default()).unwrap_err().to_string();
+    assert!(error.contains("beeline nic"), "{error}");
+    assert!(Statistics::fetch(&domain(folder.path()), "nic").is_err());
+    let nic = Running::start(config(folder.path()));
+    assert!(NicProcess::new(config(folder.path())).is_err());
+    nic.stop();
+}

@@ -1,0 +1,107 @@
+//! Why an up-link cannot go on: what, where, and what to do.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Why an up-link failed. Names the file or interface, the place in it, and the remedy.
+#[derive(Debug, thiserror::Error)]
+pub enum UplinkError {
+    /// A capture cannot be opened.
+    #[error("cannot open capture {}: {source}; check the path and that you may read it", path.display())]
+    Open {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Reading failed in the middle.
+    #[error("reading capture {} failed at byte {offset_bytes}: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Offset of the record that could not be read.
+        offset_bytes: u64,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The file is no capture.
+    #[error(
+        "{} is not a capture: it begins with {found:02x?}, neither pcap nor pcapng; \
+         convert it with `editcap -F pcap` or capture with `tcpdump -w`", path.display()
+    )]
+    NotCapture {
+        /// The file.
+        path: PathBuf,
+        /// Its first bytes.
+        found: Vec<u8>,
+    },
+    /// The file ends inside a record.
+    #[error(
+        "{} is cut short: it ends inside the record that begins at byte {offset_bytes}; copy it again, or drop the \
+         last record with `editcap`", path.display()
+    )]
+    Truncated {
+        /// The file.
+        path: PathBuf,
+        /// Where the unfinished record begins.
+        offset_bytes: u64,
+    },
+    /// A record makes no sense.
+    #[error(
+        "{} is damaged: the record that begins at byte {offset_bytes} {reason}; repair it with `pcapfix` or capture \
+         again", path.display()
+    )]
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// Where the record begins.
+        offset_bytes: u64,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The frames are not Ethernet.
+    #[error(
+        "{} holds frames of link type {found} (record at byte {offset_bytes}), a Beeline NIC carries Ethernet (1); \
+         capture on an Ethernet interface", path.display()
+    )]
+    LinkType {
+        /// The file.
+        path: PathBuf,
+        /// Where the record or header begins that says so.
+        offset_bytes: u64,
+        /// The link type found.
+        found: u32,
+    },
+    /// A capture cannot be written.
+    #[error("cannot write capture {}: {source}; check the path, your permission and the space left", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A TAP interface cannot be had.
+    #[error("cannot open TAP interface {name} through /dev/net/tun: {source}; {remedy}")]
+    TapOpen {
+        /// The interface asked for.
+        name: String,
+        /// What the system said.
+        source: io::Error,
+        /// What to do about it.
+        remedy: &'static str,
+    },
+    /// A TAP interface stopped working.
+    #[error("TAP interface {name} failed: {source}; check that it still exists with `ip link show {name}`")]
+    Tap {
+        /// The interface.
+        name: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A frame was sent to an up-link that takes none.
+    #[error("{name} takes no frames; it only gives them")]
+    TakesNone {
+        /// The up-link.
+        name: String,
+    },
+}

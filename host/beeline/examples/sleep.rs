@@ -1,0 +1,30 @@
+//! Waiting with sleep: `cargo run -p beeline --example sleep`.
+//!
+//! A receiver that is idle looks for a while, then sleeps in the kernel and costs nothing. The sender still only
+//! stores: whoever sleeps pays for being woken.
+
+use std::time::{Duration, Instant};
+
+use beeline::{Domain, ReceiverOptions, Result, WaitPolicy};
+
+fn main() -> Result<()> {
+    let domain = Domain::open("example-sleep")?;
+    let wait = WaitPolicy { spins: 1000, yields: 0, sleep: Some(Duration::from_millis(500)) };
+    let mut receiver =
+        domain.receiver_with("bell", ReceiverOptions { wait, ..ReceiverOptions::default() })?;
+    assert!(receiver.recv_timeout(Duration::from_millis(20))?.is_none(), "nobody has rung");
+
+    let caller = std::thread::spawn(move || -> Result<()> {
+        let mut sender = domain.sender("bell")?;
+        (0..10u64).try_for_each(|ring| {
+            std::thread::sleep(Duration::from_millis(20));
+            sender.send(&ring.to_le_bytes())
+        })
+    });
+    let started = Instant::now();
+    for ring in 0..10 {
+        assert_eq!(receiver.recv()?.word(0), ring);
+        println!("ring {ring} after {:>3} ms, asleep in between", started.elapsed().as_millis());
+    }
+    caller.join().expect("the caller does not panic")
+}

@@ -1,0 +1,175 @@
+//! Where programs find each other, and what they can open there.
+
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+use beeline_domain::{DomainConfig, WindowOptions, connect_window, offer_window};
+use beeline_driver::FencePolicy;
+use beeline_link_shm::{ShmLink, ShmOptions};
+use beeline_mmio::{StoreKernel, Traffic};
+use beeline_spec::Interface;
+use beeline_window::WaitPolicy;
+
+use crate::{Error, NicPort, Receiver, Result, Sender};
+
+/// The programs of one user that meet under a name. Clones are the same one; what was opened in it keeps it open.
+#[derive(Clone, Debug)]
+pub struct Domain {
+    inner: beeline_domain::Domain,
+    name: String,
+}
+
+/// The window a receiver offers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReceiverOptions {
+    /// Lines of 64 bytes, a power of two. The longest message must fit, with 8 bytes of header.
+    pub lines: u32,
+    /// How the receiver waits.
+    pub wait: WaitPolicy,
+}
+
+impl Default for ReceiverOptions {
+    /// 1 MiB; looks, then sleeps.
+    fn default() -> Self {
+        ReceiverOptions { lines: 16 * 1024, wait: WaitPolicy::default() }
+    }
+}
+
+/// How a sender stores.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SenderOptions {
+    /// What the store instructions are chosen for.
+    pub traffic: Traffic,
+    /// Where the sender fences; nowhere, unless you want to see what it costs.
+    pub fences: FencePolicy,
+    /// How the sender waits for room.
+    pub wait: WaitPolicy,
+}
+
+impl Default for SenderOptions {
+    /// Lowest latency, no fences; looks, then sleeps.
+    fn default() -> Self {
+        SenderOptions { traffic: Traffic::Latency, fences: FencePolicy::None, wait: WaitPolicy::default() }
+    }
+}
+
+/// How a port of a NIC is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PortOptions {
+    /// How frames are handed to the NIC.
+    pub interface: Interface,
+    /// Whether the NIC gives every frame of this port back to it instead of to the others.
+    pub loop_back: bool,
+    /// How the program waits for frames and for room.
+    pub wait: WaitPolicy,
+}
+
+impl Default for PortOptions {
+    /// `mmio`, joined to the other ports; looks, then sleeps.
+    fn default() -> Self {
+        PortOptions { interface: Interface::Mmio, loop_back: false, wait: WaitPolicy::default() }
+    }
+}
+
+impl Domain {
+    /// Opens this user's domain of that name, making it if it is not there. It lies in `$XDG_RUNTIME_DIR/beeline`, or
+    /// in `/tmp/beeline-<uid>`.
+    ///
+    /// # Errors
+    /// [`Error::Domain`].
+    pub fn open(name: &str) -> Result<Self> {
+        Self::open_with(DomainConfig::named(name))
+    }
+
+    /// As [`Domain::open`], in a folder of your own.
+    ///
+    /// # Errors
+    /// [`Error::Domain`].
+    pub fn open_in(root: impl Into<PathBuf>, name: &str) -> Result<Self> {
+        Self::open_with(DomainConfig { root: Some(root.into()), name: name.to_owned() })
+    }
+
+    fn open_with(config: DomainConfig) -> Result<Self> {
+        match beeline_domain::Domain::open(&config) {
+            Ok(inner) => Ok(Domain { inner, name: config.name }),
+            Err(source) => Err(Error::Domain { name: config.name, source }),
+        }
+    }
+
+    /// Name of the domain.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Offers a window of 1 MiB under `name`. Does not wait for a sender; receiving does.
+    ///
+    /// # Errors
+    /// [`Error::Window`]: somebody offers the name already.
+    pub fn receiver(&self, name: &str) -> Result<Receiver> {
+        self.receiver_with(name, ReceiverOptions::default())
+    }
+
+    /// As [`Domain::receiver`], with options.
+    ///
+    /// # Errors
+    /// [`Error::Window`].
+    pub fn receiver_with(&self, name: &str, options: ReceiverOptions) -> Result<Receiver> {
+        let window = WindowOptions { lines: options.lines, ..WindowOptions::default() };
+        let listener = offer_window(&self.inner, name, window)
+            .map_err(|source| Error::Window { name: name.to_owned(), source })?;
+        Ok(Receiver::new(listener, options.wait))
+    }
+
+    /// Becomes the sender of the window that a receiver offers under `name`.
+    ///
+    /// # Errors
+    /// [`Error::Window`]: nobody offers it, or it has a sender.
+    pub fn sender(&self, name: &str) -> Result<Sender> {
+        self.sender_with(name, SenderOptions::default())
+    }
+
+    /// As [`Domain::sender`], with options.
+    ///
+    /// # Errors
+    /// [`Error::Window`].
+    pub fn sender_with(&self, name: &str, options: SenderOptions) -> Result<Sender> {
+        let inner = beeline_domain::SenderOptions::with_kernel(kernel_for(options.traffic));
+        let parts = connect_window(&self.inner, name, inner)
+            .map_err(|source| Error::Window { name: name.to_owned(), source })?;
+        Ok(Sender::new(parts, options))
+    }
+
+    /// Opens a port of the NIC called `nic`, ready to send and receive.
+    ///
+    /// # Errors
+    /// [`Error::Nic`]: there is no such NIC; [`Error::Port`]: it cannot be used.
+    pub fn port(&self, nic: &str) -> Result<NicPort> {
+        self.port_with(nic, PortOptions::default())
+    }
+
+    /// As [`Domain::port`], with options.
+    ///
+    /// # Errors
+    /// As [`Domain::port`].
+    pub fn port_with(&self, nic: &str, options: PortOptions) -> Result<NicPort> {
+        let shm = ShmOptions {
+            service: nic.to_owned(),
+            kernel: kernel_for(Traffic::Latency),
+            loop_back: options.loop_back,
+            ..ShmOptions::default()
+        };
+        let link = ShmLink::connect(&self.inner, &shm).map_err(|source| Error::Nic { source })?;
+        NicPort::bring_up(link, options)
+    }
+}
+
+/// The store kernel for a kind of traffic. Timed once for each: it takes milliseconds and the machine does not change.
+fn kernel_for(traffic: Traffic) -> StoreKernel {
+    static LATENCY: OnceLock<StoreKernel> = OnceLock::new();
+    static STREAM: OnceLock<StoreKernel> = OnceLock::new();
+    let known = match traffic {
+        Traffic::Latency => &LATENCY,
+        Traffic::Stream => &STREAM,
+    };
+    *known.get_or_init(|| StoreKernel::choose(traffic))
+}

@@ -1,0 +1,123 @@
+//! A NIC port through the public API, against a NIC on another thread of this process.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use beeline::{Domain, Error, Interface, NicPort, PortOptions, WaitPolicy};
+use beeline_domain::DomainConfig;
+use beeline_nic_process::{NicProcess, NicProcessConfig};
+
+/// Longer than any machine needs; only a hang takes it.
+const WATCHDOG: Duration = Duration::from_secs(60);
+
+struct Nic {
+    domain: Domain,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+    _folder: tempfile::TempDir,
+}
+
+impl Nic {
+    fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let domain = Domain::open_in(folder.path(), "test").unwrap();
+        let config = DomainConfig { root: Some(folder.path().to_owned()), name: "test".to_owned() };
+        let mut nic = NicProcess::new(NicProcessConfig { domain: config, ..Default::default() }).unwrap();
+        let stop = Arc::new(AtomicBool::new(false));
+        let told = Arc::clone(&stop);
+        let thread = std::thread::spawn(move || {
+            nic.run(&told).unwrap();
+        });
+        Nic { domain, stop, thread: Some(thread), _folder: folder }
+    }
+
+    fn port(&self, interface: Interface, loop_back: bool) -> NicPort {
+        let wait = WaitPolicy { spins: 100, yields: 10, sleep: Some(Duration::from_millis(100)) };
+        self.domain.port_with("nic", PortOptions { interface, loop_back, wait }).unwrap()
+    }
+
+    fn end(&mut self) {
+        // Relaxed: the NIC looks at nothing else that this thread wrote.
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            thread.join().unwrap();
+        }
+    }
+}
+
+impl Drop for Nic {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// A broadcast frame of `bytes` bytes, a multiple of 8 so that every interface carries it unchanged.
+fn frame(port: &NicPort, number: usize, bytes: usize) -> Vec<u8> {
+    let mut frame: Vec<u8> = (0..bytes).map(|i| (i * 3 + number) as u8).collect();
+    frame[..6].fill(0xff);
+    frame[6..12].copy_from_slice(&port.mac());
+    frame[12..14].copy_from_slice(&[0x88, 0xb5]);
+    frame
+}
+
+fn recv(port: &mut NicPort) -> Vec<u8> {
+    let mut frame = port.recv_timeout(WATCHDOG).unwrap().expect("a frame");
+    let mut bytes = Vec::new();
+    frame.copy_to(&mut bytes);
+    bytes
+}
+
+#[test]
+fn frames_of_many_sizes_come_back_by_every_interface() {
+    let nic = Nic::start();
+    for interface in Interface::ALL {
+        let mut port = nic.port(interface, true);
+        assert!(port.try_recv().unwrap().is_none());
+        assert!(port.recv_timeout(Duration::from_millis(1)).unwrap().is_none());
+        for (number, bytes) in (16..=port.max_frame_bytes()).step_by(520).enumerate() {
+            let sent = frame(&port, number, bytes / 8 * 8);
+            port.send(&sent).unwrap();
+            assert_eq!(recv(&mut port), sent, "{interface}, {bytes} bytes");
+        }
+        let error = port.send(&[0; 3]).unwrap_err();
+        assert!(matches!(error, Error::Transmit(_)) && !error.remedy().is_empty(), "{error}");
+        assert!(port.flush(WATCHDOG).unwrap());
+    }
+}
+
+#[test]
+fn bursts_arrive_whole_and_in_order_at_another_port() {
+    let nic = Nic::start();
+    for interface in Interface::ALL {
+        let mut from = nic.port(interface, false);
+        let mut to = nic.port(interface, false);
+        let frames: Vec<Vec<u8>> = (0..500).map(|n| frame(&from, n, 64 + n % 5 * 8)).collect();
+        let views: Vec<&[u8]> = frames.iter().map(Vec::as_slice).collect();
+        let (mut sent, mut received) = (0, 0);
+        let started = Instant::now();
+        while received < frames.len() {
+            sent += from.send_burst(&views[sent..(sent + 32).min(views.len())]).unwrap();
+            while let Some(mut found) = to.try_recv().unwrap() {
+                let mut bytes = Vec::new();
+                found.copy_to(&mut bytes);
+                assert_eq!(bytes, frames[received], "{interface}, frame {received}");
+                received += 1;
+            }
+            assert!(started.elapsed() < WATCHDOG, "{interface}: {sent} sent, {received} received");
+            std::thread::yield_now();
+        }
+        assert!(from.flush(WATCHDOG).unwrap());
+    }
+}
+
+#[test]
+fn a_program_that_waits_learns_that_the_nic_has_ended() {
+    let mut nic = Nic::start();
+    let mut port = nic.port(Interface::Mmio, true);
+    let waiting = std::thread::spawn(move || port.recv().map(|frame| frame.len()));
+    nic.end();
+    let end = waiting.join().unwrap();
+    assert!(matches!(end, Err(Error::NicGone)), "{end:?}");
+}

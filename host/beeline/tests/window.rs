@@ -1,0 +1,163 @@
+//! Windows through the public API: what a program sees of sending, receiving, batches, and of the other side's end.
+
+use std::io::Write;
+use std::time::Duration;
+
+use beeline::{Domain, Error, FencePolicy, Receiver, ReceiverOptions, Sender, SenderOptions, WaitPolicy};
+
+/// Longer than any machine needs; only a hang takes it.
+const WATCHDOG: Duration = Duration::from_secs(60);
+
+struct Pair {
+    sender: Sender,
+    receiver: Receiver,
+    domain: Domain,
+    _folder: tempfile::TempDir,
+}
+
+fn pair(lines: u32, fences: FencePolicy) -> Pair {
+    let folder = tempfile::tempdir().unwrap();
+    let domain = Domain::open_in(folder.path(), "test").unwrap();
+    let receiver = domain.receiver_with("window", ReceiverOptions { lines, ..Default::default() }).unwrap();
+    let sender = domain.sender_with("window", SenderOptions { fences, ..Default::default() }).unwrap();
+    Pair { sender, receiver, domain, _folder: folder }
+}
+
+fn recv(receiver: &mut Receiver) -> Vec<u8> {
+    receiver.recv_timeout(WATCHDOG).unwrap().expect("a message").to_vec()
+}
+
+#[test]
+fn messages_of_every_size_arrive_while_the_window_wraps() {
+    for fences in FencePolicy::ALL {
+        let Pair { mut sender, mut receiver, domain: _domain, _folder } = pair(64, fences);
+        for bytes in (0..=sender.max_message_bytes()).step_by(13) {
+            let message: Vec<u8> = (0..bytes).map(|i| (i * 7 + bytes) as u8).collect();
+            sender.send(&message).unwrap();
+            assert_eq!(recv(&mut receiver), message, "{bytes} bytes, fences {fences}");
+        }
+        let error = sender.send(&vec![0; sender.max_message_bytes() + 1]).unwrap_err();
+        assert!(error.remedy().contains("more lines"), "{error}");
+    }
+}
+
+#[test]
+fn full_and_empty_are_said_and_not_errors() {
+    let Pair { mut sender, mut receiver, domain: _domain, _folder } = pair(8, FencePolicy::None);
+    assert!(receiver.try_recv().unwrap().is_none());
+    assert!(receiver.recv_timeout(Duration::from_millis(1)).unwrap().is_none());
+    let sent = (0..100).take_while(|_| sender.try_send(b"one line").unwrap()).count();
+    assert_eq!(sent, 8);
+    assert!(!sender.flush(Duration::from_millis(1)).unwrap(), "nothing was received");
+    for _ in 0..sent {
+        assert_eq!(recv(&mut receiver), b"one line");
+    }
+    assert!(receiver.try_recv().unwrap().is_none());
+    assert!(sender.flush(WATCHDOG).unwrap());
+}
+
+#[test]
+fn a_message_is_read_in_place() {
+    let Pair { mut sender, mut receiver, domain: _domain, _folder } = pair(8, FencePolicy::None);
+    sender.send(b"abcdefghij").unwrap();
+    let mut message = receiver.recv_timeout(WATCHDOG).unwrap().unwrap();
+    assert_eq!((message.len(), message.is_empty()), (10, false));
+    assert_eq!(message.word(0), u64::from_le_bytes(*b"abcdefgh"));
+    assert_eq!(message.word(1), u64::from(u16::from_le_bytes(*b"ij")));
+    assert_eq!(message.word(2), 0);
+    let mut front = [0; 4];
+    assert_eq!((message.copy_out(&mut front), &front), (4, b"abcd"));
+}
+
+#[test]
+fn a_message_is_built_in_place_or_given_up() {
+    let Pair { mut sender, mut receiver, domain: _domain, _folder } = pair(64, FencePolicy::None);
+    let mut message = sender.reserve(300).unwrap();
+    message.put_u64(7).unwrap();
+    message.write(b"text ").unwrap();
+    write!(message, "and {}", 42).unwrap();
+    let error = message.write(&[0; 300]).unwrap_err();
+    assert!(matches!(error, Error::Write(_)), "{error}");
+    assert_eq!(message.left_bytes(), 300 - 8 - 11);
+    message.commit();
+    sender.reserve(100).unwrap().write(b"given up").unwrap();
+    sender.send(b"after").unwrap();
+    assert_eq!(recv(&mut receiver), [&7u64.to_le_bytes()[..], b"text and 42"].concat());
+    assert_eq!(recv(&mut receiver), b"after");
+}
+
+#[test]
+fn a_batch_is_received_message_by_message() {
+    let Pair { mut sender, mut receiver, domain: _domain, _folder } = pair(64, FencePolicy::None);
+    let mut batch = sender.batch(64).unwrap();
+    assert!(batch.is_empty());
+    let count = (0..100u8).take_while(|n| batch.push(&[*n; 6]).unwrap()).count();
+    assert_eq!((count, batch.len()), (8, 8));
+    batch.send();
+    for n in 0..8 {
+        assert_eq!(recv(&mut receiver), [n; 6]);
+    }
+    drop(sender.batch(64).unwrap());
+    sender.send(b"an empty batch leaves no trace").unwrap();
+    assert_eq!(recv(&mut receiver).len(), 30);
+}
+
+#[test]
+fn one_sender_after_the_other() {
+    let Pair { mut sender, mut receiver, domain, _folder } = pair(64, FencePolicy::None);
+    let error = domain.sender("window").unwrap_err();
+    assert!(matches!(error, Error::Window { .. }), "a window has one sender: {error}");
+    for round in 0..3u8 {
+        sender.send(&[round]).unwrap();
+        drop(sender);
+        assert_eq!(recv(&mut receiver), [round], "what a sender completed is received after its end");
+        let end = receiver.recv().map(|message| message.len());
+        assert!(matches!(end, Err(Error::SenderGone)), "{end:?}");
+        assert!(!receiver.has_sender());
+        sender = domain.sender("window").unwrap();
+    }
+    drop(receiver);
+    let gone = std::iter::repeat_with(|| sender.send(&[0; 1000])).find_map(Result::err);
+    assert!(matches!(gone, Some(Error::ReceiverGone)), "{gone:?}");
+    assert!(sender.is_receiver_gone());
+    assert!(matches!(domain.sender("window"), Err(Error::Window { .. })));
+}
+
+#[test]
+fn two_threads_and_a_small_window_lose_nothing_however_they_wait() {
+    let sleepy = WaitPolicy { spins: 10, yields: 0, sleep: Some(Duration::from_millis(100)) };
+    let yielding = WaitPolicy { spins: 10, yields: 0, sleep: None };
+    for wait in [sleepy, yielding] {
+        let folder = tempfile::tempdir().unwrap();
+        let domain = Domain::open_in(folder.path(), "test").unwrap();
+        let mut receiver = domain.receiver_with("window", ReceiverOptions { lines: 8, wait }).unwrap();
+        let sending = std::thread::spawn(move || {
+            let mut sender =
+                domain.sender_with("window", SenderOptions { wait, ..Default::default() }).unwrap();
+            for number in 0..5000u64 {
+                sender.send(&number.to_le_bytes()).unwrap();
+            }
+        });
+        for number in 0..5000 {
+            let mut message = receiver.recv_timeout(WATCHDOG).unwrap().expect("a message");
+            assert_eq!(message.word(0), number);
+        }
+        sending.join().unwrap();
+        assert!(matches!(receiver.recv(), Err(Error::SenderGone)));
+    }
+}
+
+#[test]
+fn errors_say_where_and_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let domain = Domain::open_in(folder.path(), "test").unwrap();
+    assert_eq!(domain.name(), "test");
+    let error = domain.sender("nobody").unwrap_err();
+    assert!(error.to_string().contains("nobody") && error.remedy().contains("receiver first"), "{error}");
+    let error = domain.receiver_with("odd", ReceiverOptions { lines: 3, ..Default::default() }).unwrap_err();
+    assert!(error.to_string().contains("power of two"), "{error}");
+    let error = Domain::open("no/such").unwrap_err();
+    assert!(matches!(&error, Error::Domain { name, .. } if name == "no/such"), "{error}");
+    let error = domain.port("nic").unwrap_err();
+    assert!(error.remedy().contains("beeline nic"), "{error}");
+}

@@ -1,1 +1,39 @@
-//! placeholder
+//! Measured comparisons: our paths and their rivals, side by side in one run.
+//!
+//! Every bench is a library function that gives a [`Report`] of [`Figure`]s with their raw samples, and [`Verdict`]s
+//! where there is a target. The `beeline-bench` program lists, runs, prints and writes them; `beeline compare` reuses
+//! the pieces. A figure is only ever compared with another one of the same run, as a ratio: rounds of the two
+//! alternate, so that what else the machine does hits both. Rivals are in `peers`, the floors in [`floor`].
+//!
+//! Not here: virtual time (`link/sim` has platforms of its own), published figures (`bench/published/`).
+//!
+//! A new row is a function `fn(&Settings) -> Result<Report, BenchError>` and one line in `registry.rs`.
+#![forbid(unsafe_code)]
+
+mod duel;
+mod error;
+mod figure;
+pub mod floor;
+mod memory;
+mod output;
+pub mod peers;
+mod registry;
+pub mod round_trip;
+mod settings;
+pub mod store;
+pub mod stream;
+mod traffic;
+mod verdict;
+
+pub use duel::{Duel, Start};
+pub use error::BenchError;
+pub use figure::{Figure, Latencies, Report, Row, Value};
+pub use memory::{LocalCredits, MEMORY, Unreceived, WindowMemory};
+pub use output::{to_table, write_csv};
+pub use registry::{BENCHES, Bench, find};
+pub use settings::{Cores, Settings};
+pub use traffic::{Source, Sum};
+pub use verdict::{Bound, Verdict, paired_ratio};
+
+/// Payload of a one-line message: a line less the header word.
+pub const LINE_PAYLOAD_BYTES: usize = 56;

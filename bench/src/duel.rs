@@ -1,0 +1,122 @@
+//! Two sides on two pinned cores, started together.
+
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::settings::pin;
+use crate::{BenchError, Cores};
+
+/// The start of a duel, given to both sides.
+#[derive(Clone, Copy, Debug)]
+pub struct Start<'d> {
+    barrier: &'d Barrier,
+    failed: &'d AtomicBool,
+}
+
+impl Start<'_> {
+    /// Waits for the other side and gives the time at which both are ready. Each side must call it once.
+    pub fn wait(&self) -> Instant {
+        self.barrier.wait();
+        Instant::now()
+    }
+
+    /// Whether the other side has failed, so that nothing more will come from it. Asked where a side waits.
+    #[inline]
+    pub fn is_over(&self) -> bool {
+        // Relaxed: the flag carries no data; the side that set it is joined before its error is read.
+        self.failed.load(Ordering::Relaxed)
+    }
+
+    fn run<T>(
+        self,
+        core: usize,
+        side: impl FnOnce(Start<'_>) -> Result<T, BenchError>,
+    ) -> Result<T, BenchError> {
+        let guard = FailGuard(self.failed);
+        // A side that cannot be pinned still meets the other one, which would wait for ever otherwise.
+        let pinned = pin(core);
+        let outcome = side(self);
+        if outcome.is_ok() {
+            core::mem::forget(guard);
+        }
+        pinned.and(outcome)
+    }
+}
+
+/// Says on drop that a side has failed, by error or by panic.
+struct FailGuard<'d>(&'d AtomicBool);
+
+impl Drop for FailGuard<'_> {
+    fn drop(&mut self) {
+        // Relaxed: see `Start::is_over`.
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// What the two sides of a duel gave.
+#[derive(Clone, Copy, Debug)]
+pub struct Duel<A, B> {
+    /// The first side, on the first core.
+    pub first: A,
+    /// The second side, on the second core.
+    pub second: B,
+}
+
+impl<A: Send, B: Send> Duel<A, B> {
+    /// Runs both sides, each on its core, and waits for them.
+    ///
+    /// # Errors
+    /// [`BenchError::Pin`]; what a side gives as an error; [`BenchError::Panicked`].
+    pub fn run(
+        cores: Cores,
+        first: impl FnOnce(Start<'_>) -> Result<A, BenchError> + Send,
+        second: impl FnOnce(Start<'_>) -> Result<B, BenchError> + Send,
+    ) -> Result<Self, BenchError> {
+        let (barrier, failed) = (Barrier::new(2), AtomicBool::new(false));
+        let start = Start { barrier: &barrier, failed: &failed };
+        std::thread::scope(|scope| {
+            let second = scope.spawn(move || start.run(cores.second, second));
+            let first = scope.spawn(move || start.run(cores.first, first));
+            let first = first.join().map_err(|_| BenchError::Panicked("first"))?;
+            let second = second.join().map_err(|_| BenchError::Panicked("second"))?;
+            Ok(Duel { first: first?, second: second? })
+        })
+    }
+}
+
+/// Messages a second.
+pub(crate) fn rate(messages: u64, took: Duration) -> f64 {
+    messages as f64 / took.as_secs_f64()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_sides_run_and_an_error_ends_the_other_one() -> Result<(), BenchError> {
+        let Ok(cores) = Cores::pair() else { return Ok(()) };
+        let side = |value: u32| {
+            move |start: Start<'_>| {
+                start.wait();
+                Ok(value)
+            }
+        };
+        let duel = Duel::run(cores, side(1), side(2))?;
+        assert_eq!((duel.first, duel.second), (1, 2));
+        let waiting = |start: Start<'_>| {
+            start.wait();
+            while !start.is_over() {
+                std::thread::yield_now();
+            }
+            Ok(())
+        };
+        let failing = |start: Start<'_>| {
+            start.wait();
+            Err::<(), _>(BenchError::Unknown("x".to_owned()))
+        };
+        assert!(matches!(Duel::run(cores, waiting, failing), Err(BenchError::Unknown(_))));
+        Ok(())
+    }
+}

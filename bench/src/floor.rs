@@ -1,0 +1,124 @@
+//! The floors: what the same memory and cores do with no protocol at all.
+//!
+//! *Bare copy*: two pinned threads copy 64 B with cached stores into the next line of a window-sized ring and poll
+//! its last word; no header, credits, blanking or checks. The floor of every round trip.
+//! *Bare store loop*: one core stores line after line into a window; no header, length or account. The floor of
+//! every sender.
+
+use std::hint::spin_loop;
+use std::time::Instant;
+
+use beeline_link_contract::{LoadPort, StorePort};
+use beeline_mmio::{LoadWindow, StoreKernel, StoreWindow, clock};
+
+use crate::{BenchError, Duel, Settings, Source, WindowMemory};
+
+/// One end of a bare copy: a ring to copy into and one to poll.
+#[derive(Debug)]
+pub struct BareEnd {
+    out: StoreWindow,
+    into: LoadWindow,
+    line: u32,
+}
+
+impl BareEnd {
+    /// Both ends of a pair of rings.
+    pub fn pair(there: &WindowMemory, back: &WindowMemory) -> [BareEnd; 2] {
+        let end = |out: &WindowMemory, into: &WindowMemory| BareEnd {
+            out: out.store_window(StoreKernel::Cached),
+            into: into.load_window(),
+            line: 0,
+        };
+        [end(there, back), end(back, there)]
+    }
+
+    /// Copies 64 B that end in `stamp` into the next line.
+    #[inline]
+    fn copy(&mut self, stamp: u64) {
+        self.out.store_line(self.line, &[stamp; 8]);
+    }
+
+    /// Whether the next line ends in `stamp`.
+    #[inline]
+    fn arrived(&mut self, stamp: u64) -> bool {
+        self.into.load_word(self.line, 7) == stamp
+    }
+}
+
+/// Round trips of the bare copy: nanoseconds of each of `trips`. `step` is 1 for the bare copy and 0 for the bare
+/// line, where both sides use one line again and again.
+///
+/// # Errors
+/// [`BenchError::Map`], [`BenchError::Pin`].
+pub fn bare_trips(settings: &Settings, step: u32) -> Result<Vec<f64>, BenchError> {
+    let rings = [WindowMemory::new(settings.window_lines)?, WindowMemory::new(settings.window_lines)?];
+    let [mut ping, mut pong] = BareEnd::pair(&rings[0], &rings[1]);
+    let calibration = clock::Calibration::measure();
+    let trips = settings.trips();
+    let duel = Duel::run(
+        settings.cores,
+        |start| {
+            let mut ticks = Vec::with_capacity(trips as usize);
+            start.wait();
+            for stamp in 1..=trips {
+                let sent = clock::now_ticks();
+                ping.copy(stamp);
+                while !ping.arrived(stamp) {
+                    spin_loop();
+                }
+                ticks.push(clock::now_ticks() - sent);
+                ping.line = ping.line.wrapping_add(step);
+            }
+            Ok(ticks)
+        },
+        |start| {
+            start.wait();
+            for stamp in 1..=trips {
+                while !pong.arrived(stamp) {
+                    spin_loop();
+                }
+                pong.copy(stamp);
+                pong.line = pong.line.wrapping_add(step);
+            }
+            Ok(())
+        },
+    )?;
+    Ok(duel.first.into_iter().map(|ticks| calibration.to_ns(ticks)).collect())
+}
+
+/// Lines a second of a bare store loop into a window with no receiver: the messages of `source`, whole lines, over
+/// and over. Runs on the calling thread.
+pub fn bare_store_rate(port: &mut StoreWindow, source: &Source, lines: u64) -> f64 {
+    let start = Instant::now();
+    let mask = u64::from(port.lines()) - 1;
+    for number in 0..lines {
+        port.store_lines((number & mask) as u32, source.message(number));
+    }
+    // Everything stored has to leave the core within the time that is counted.
+    port.fence();
+    crate::duel::rate(lines, start.elapsed())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bare_copies_go_round_and_bare_stores_land() -> Result<(), BenchError> {
+        let Ok(settings) = Settings::quick() else { return Ok(()) };
+        let settings = Settings { trip_thousands: 1, window_lines: 64, ..settings };
+        for step in [0, 1] {
+            let trips = bare_trips(&settings, step)?;
+            assert_eq!(trips.len(), 1000);
+            assert!(trips.iter().all(|ns| *ns > 0.0));
+        }
+        let memory = WindowMemory::new(8)?;
+        let source = Source::new();
+        let mut port = memory.store_window(StoreKernel::Cached);
+        assert!(bare_store_rate(&mut port, &source, 11) > 0.0);
+        let mut line = [0; 64];
+        memory.load_window().load_lines(2, &mut line);
+        assert_eq!(&line, source.message(10), "the last line that fell on line 2");
+        Ok(())
+    }
+}

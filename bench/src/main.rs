@@ -1,0 +1,111 @@
+//! `beeline-bench`: lists and runs the benches, prints figures and verdicts, keeps the raw data.
+#![forbid(unsafe_code)]
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use beeline_bench::{BENCHES, Bench, BenchError, Cores, Report, Settings, find, to_table, write_csv};
+use clap::{Args, Parser, Subcommand};
+
+/// Measured comparisons of Beeline and its rivals on this machine.
+#[derive(Debug, Parser)]
+#[command(version, about, after_help = "Examples:\n  beeline-bench list\n  beeline-bench run --csv out/\n  \
+    beeline-bench run window-stream --quick --json -")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Show what there is to run.
+    List,
+    /// Run benches, all of them when none is named.
+    Run(Run),
+}
+
+#[derive(Debug, Args)]
+struct Run {
+    /// Names of benches.
+    names: Vec<String>,
+    /// A short look instead of reportable figures.
+    #[arg(long)]
+    quick: bool,
+    /// Rounds of each path.
+    #[arg(long, value_name = "N")]
+    rounds: Option<u32>,
+    /// The two cores to use.
+    #[arg(long, num_args = 2, value_names = ["FIRST", "SECOND"])]
+    cores: Option<Vec<usize>>,
+    /// Write the report as JSON into a file, `-` for standard output (instead of the table).
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Write summary and raw samples as CSV into a folder.
+    #[arg(long, value_name = "DIR")]
+    csv: Option<PathBuf>,
+}
+
+fn main() -> ExitCode {
+    match Cli::parse().command {
+        Command::List => {
+            for bench in BENCHES {
+                println!("{:20} {}", bench.name, bench.about);
+            }
+            ExitCode::SUCCESS
+        }
+        Command::Run(run) => match run.execute() {
+            Ok(true) => ExitCode::SUCCESS,
+            // A missed target is a result, not a failure of the program; scripts can still tell.
+            Ok(false) => ExitCode::from(2),
+            Err(error) => {
+                eprintln!("beeline-bench: {error}");
+                ExitCode::FAILURE
+            }
+        },
+    }
+}
+
+impl Run {
+    fn settings(&self) -> Result<Settings, BenchError> {
+        let mut settings = if self.quick { Settings::quick()? } else { Settings::full()? };
+        if let Some(&[first, second]) = self.cores.as_deref() {
+            settings.cores = Cores { first, second };
+        }
+        settings.rounds = self.rounds.unwrap_or(settings.rounds).max(1);
+        Ok(settings)
+    }
+
+    /// Runs and writes; whether every target was met.
+    fn execute(&self) -> Result<bool, BenchError> {
+        let settings = self.settings()?;
+        let benches: Vec<&Bench> = match self.names.as_slice() {
+            [] => BENCHES.iter().collect(),
+            names => names.iter().map(|name| find(name)).collect::<Result<_, _>>()?,
+        };
+        let mut report = Report::default();
+        for bench in benches {
+            eprintln!("running {}: {}", bench.name, bench.about);
+            report.append((bench.run)(&settings)?);
+        }
+        if let Some(folder) = &self.csv {
+            for file in write_csv(&report, folder)? {
+                eprintln!("wrote {}", file.display());
+            }
+        }
+        match &self.json {
+            Some(path) => self.write_json(&report, path)?,
+            None => print!("{}", to_table(&report)),
+        }
+        Ok(report.verdicts.iter().all(|verdict| verdict.pass))
+    }
+
+    fn write_json(&self, report: &Report, path: &std::path::Path) -> Result<(), BenchError> {
+        let json = serde_json::to_string_pretty(report).expect("a report has no maps with odd keys");
+        if path.as_os_str() == "-" {
+            println!("{json}");
+            return Ok(());
+        }
+        let failed = |source| BenchError::Write { path: path.to_owned(), source };
+        std::fs::write(path, json).map_err(failed)
+    }
+}

@@ -1,0 +1,138 @@
+//! Windows in sealed memory between two threads, as two processes would share them.
+
+use beeline_link_contract::{CreditSink, CreditSource};
+use beeline_mmio::{LoadWindow, MemoryOptions, Region, SharedMemory, StoreKernel, StoreWindow, Word};
+use beeline_window::{Receiver, WindowConfig, Writer};
+
+use crate::BenchError;
+
+/// What reports call the memory of every window and ring here.
+pub const MEMORY: &str = "memfd, write-back";
+
+/// The blank of every window of a bench. Fixed, so that runs are alike; no payload of a bench has such words.
+const BLANK: u64 = 0xb1a7_c0de_5eed_0b1a;
+
+/// Memory of one window, and of the credits that flow back.
+#[derive(Debug)]
+pub struct WindowMemory {
+    region: Region,
+    credits: Region,
+    lines: u32,
+}
+
+impl WindowMemory {
+    /// A fresh window of `lines` lines, all free.
+    ///
+    /// # Errors
+    /// [`BenchError::Map`].
+    pub fn new(lines: u32) -> Result<Self, BenchError> {
+        let memory = |name, bytes| SharedMemory::create(name, bytes, MemoryOptions::default())?.map();
+        let region = memory("bench-window", lines as usize * beeline_mmio::LINE_BYTES)?;
+        region.fill(0, region.bytes(), BLANK);
+        Ok(WindowMemory { region, credits: memory("bench-credits", 4096)?, lines })
+    }
+
+    /// What both ends agree on.
+    pub fn config(&self) -> WindowConfig {
+        WindowConfig::blank(BLANK, 0)
+    }
+
+    /// A bare port to store through.
+    pub fn store_window(&self, kernel: StoreKernel) -> StoreWindow {
+        self.region.store_window(0, self.lines, kernel)
+    }
+
+    /// A bare port to load through.
+    pub fn load_window(&self) -> LoadWindow {
+        self.region.load_window(0, self.lines)
+    }
+
+    /// The credits that flow back.
+    pub fn credits(&self) -> LocalCredits {
+        LocalCredits(self.credits.word(0))
+    }
+
+    /// The sender's end.
+    pub fn writer(&self, kernel: StoreKernel) -> Writer<StoreWindow, LocalCredits> {
+        Writer::new(self.store_window(kernel), self.credits(), self.config())
+    }
+
+    /// The receiver's end.
+    pub fn receiver(&self) -> Receiver<LoadWindow, LocalCredits> {
+        Receiver::new(self.load_window(), self.credits(), self.config())
+    }
+}
+
+/// A credit word between two threads that never sleep.
+#[derive(Debug)]
+pub struct LocalCredits(Word);
+
+impl CreditSource for LocalCredits {
+    #[inline]
+    fn freed_lines(&mut self) -> u64 {
+        // Acquire: pairs with `publish`.
+        self.0.load_acquire()
+    }
+}
+
+impl CreditSink for LocalCredits {
+    #[inline]
+    fn publish(&mut self, freed_lines: u64) {
+        // Release: pairs with `freed_lines`.
+        self.0.store_release(freed_lines);
+    }
+}
+
+/// Credits of a window that nobody receives from, for stores alone to be measured: whenever the sender is out of them,
+/// half a window is free again. That is never more than it has sent, if its messages take half a window at most.
+#[derive(Debug)]
+pub struct Unreceived {
+    freed_lines: u64,
+    half_window: u64,
+}
+
+impl Unreceived {
+    /// For a window of `lines` lines, at least 2.
+    pub fn new(lines: u32) -> Self {
+        Unreceived { freed_lines: 0, half_window: u64::from(lines / 2) }
+    }
+}
+
+impl CreditSource for Unreceived {
+    fn freed_lines(&mut self) -> u64 {
+        self.freed_lines += self.half_window;
+        self.freed_lines
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use beeline_window::Sent;
+
+    #[test]
+    fn a_message_crosses() -> Result<(), BenchError> {
+        let memory = WindowMemory::new(8)?;
+        let mut writer = memory.writer(StoreKernel::Cached);
+        let mut receiver = memory.receiver();
+        for lap in 0..100u8 {
+            assert_eq!(writer.try_send(&[lap; 60])?, Sent::Sent);
+            let mut out = Vec::new();
+            receiver.poll()?.expect("a message was stored").copy_to(&mut out);
+            assert_eq!(out, [lap; 60]);
+            assert!(receiver.poll()?.is_none());
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn an_unreceived_window_is_never_full() -> Result<(), BenchError> {
+        let memory = WindowMemory::new(4)?;
+        let port = memory.store_window(StoreKernel::Cached);
+        let mut writer = Writer::new(port, Unreceived::new(4), memory.config());
+        for _ in 0..100 {
+            assert_eq!(writer.try_send(&[0; 56])?, Sent::Sent);
+        }
+        Ok(())
+    }
+}

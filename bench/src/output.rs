@@ -1,0 +1,131 @@
+//! Reports as a table and as raw CSV.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use crate::{BenchError, Bound, Figure, Report, Value};
+
+/// The report as lines of at most 100 columns.
+pub fn to_table(report: &Report) -> String {
+    let mut lines = vec![format!("{:18} {:34} {:10} {:>34}", "bench", "path", "kernel", "value")];
+    lines.extend(report.figures.iter().map(figure_line));
+    lines.extend(report.verdicts.iter().map(|verdict| {
+        let (word, bound) = match verdict.bound {
+            Bound::AtLeast(bound) => ("at least", bound),
+            Bound::AtMost(bound) => ("at most", bound),
+        };
+        let outcome = if verdict.pass { "pass" } else { "MISS" };
+        format!("{outcome}  {}: {:.2}, {word} {bound}", verdict.target, verdict.ratio)
+    }));
+    lines.push(String::new());
+    lines.join("\n")
+}
+
+fn figure_line(figure: &Figure) -> String {
+    let value = match figure.value {
+        Value::Rate { best_per_second, median_per_second } => {
+            format!("{:.1} M/s, best {:.1}", median_per_second / 1e6, best_per_second / 1e6)
+        }
+        Value::Latency { p50_ns, p99_ns, p999_ns } => {
+            format!("p50 {p50_ns:.0} p99 {p99_ns:.0} p99.9 {p999_ns:.0} ns")
+        }
+    };
+    format!("{:18} {:34} {:10} {value:>34}", figure.bench, figure.name, figure.kernel)
+}
+
+/// Writes the raw samples, one file for each figure, and `summary.csv`; gives the files.
+///
+/// # Errors
+/// [`BenchError::Write`].
+pub fn write_csv(report: &Report, folder: &Path) -> Result<Vec<PathBuf>, BenchError> {
+    let failed = |path: &Path| {
+        let path = path.to_owned();
+        move |source| BenchError::Write { path, source }
+    };
+    std::fs::create_dir_all(folder).map_err(failed(folder))?;
+    let summary = folder.join("summary.csv");
+    write_summary(report, &summary).map_err(failed(&summary))?;
+    let mut files = vec![summary];
+    for figure in &report.figures {
+        let name = format!("{}_{}_{}.csv", figure.bench, figure.name, figure.kernel);
+        let name: String = name
+            .chars()
+            .map(|c| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' })
+            .collect();
+        let path = folder.join(name);
+        write_samples(figure, &path).map_err(failed(&path))?;
+        files.push(path);
+    }
+    Ok(files)
+}
+
+fn write_summary(report: &Report, path: &Path) -> std::io::Result<()> {
+    let mut out = BufWriter::new(File::create(path)?);
+    writeln!(out, "bench,path,kernel,memory,size_bytes,messages_a_round,quantity,value")?;
+    for figure in &report.figures {
+        let Figure { bench, name, kernel, memory, size_bytes, count, .. } = figure;
+        let quantities = match figure.value {
+            Value::Rate { best_per_second, median_per_second } => {
+                vec![("median_per_second", median_per_second), ("best_per_second", best_per_second)]
+            }
+            Value::Latency { p50_ns, p99_ns, p999_ns } => {
+                vec![("p50_ns", p50_ns), ("p99_ns", p99_ns), ("p99.9_ns", p999_ns)]
+            }
+        };
+        for (quantity, value) in quantities {
+            writeln!(out, "{bench},\"{name}\",{kernel},\"{memory}\",{size_bytes},{count},{quantity},{value}")?;
+        }
+    }
+    out.flush()
+}
+
+fn write_samples(figure: &Figure, path: &Path) -> std::io::Result<()> {
+    let mut out = BufWriter::new(File::create(path)?);
+    let unit = match figure.value {
+        Value::Rate { .. } => "per_second",
+        Value::Latency { .. } => "ns",
+    };
+    writeln!(out, "sample,{unit}")?;
+    for (index, sample) in figure.samples.iter().enumerate() {
+        writeln!(out, "{index},{sample}")?;
+    }
+    out.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Latencies;
+    use crate::figure::Row;
+
+    fn report() -> Report {
+        let row = Row { bench: "b", name: "a path, 1/2", kernel: "-", memory: "m, n", size_bytes: 64, count: 3 };
+        let mut latencies = Latencies::new();
+        latencies.add_round(&[100.0, 200.0, 300.0]);
+        let figures = vec![Figure::rate(row, vec![1e6, 3e6, 2e6]), Figure::latency(row, latencies)];
+        let verdicts = vec![crate::Verdict::judge("b", &figures[0], &figures[0], Bound::AtLeast(1.5))];
+        Report { figures, verdicts }
+    }
+
+    #[test]
+    fn a_table_fits_100_columns_and_tells_a_miss() {
+        let table = to_table(&report());
+        assert!(table.lines().all(|line| line.len() <= 100), "{table}");
+        assert!(table.contains("2.0 M/s, best 3.0") && table.contains("p50 200 p99 300"), "{table}");
+        assert!(table.contains("MISS  a path, 1/2 / a path, 1/2: 1.00, at least 1.5"), "{table}");
+    }
+
+    #[test]
+    fn raw_samples_are_kept() -> Result<(), Box<dyn std::error::Error>> {
+        let folder = tempfile::tempdir()?;
+        let mut report = report();
+        report.figures.truncate(1);
+        let files = write_csv(&report, folder.path())?;
+        assert_eq!(files.len(), 2);
+        let summary = std::fs::read_to_string(&files[0])?;
+        assert!(summary.contains("b,\"a path, 1/2\",-,\"m, n\",64,3,median_per_second,2000000"), "{summary}");
+        assert_eq!(std::fs::read_to_string(&files[1])?, "sample,per_second\n0,1000000\n1,3000000\n2,2000000\n");
+        Ok(())
+    }
+}

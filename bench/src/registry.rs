@@ -1,0 +1,55 @@
+//! What there is to run.
+
+use crate::{BenchError, Report, Settings, round_trip, store, stream};
+
+/// A bench by name.
+#[derive(Clone, Copy, Debug)]
+pub struct Bench {
+    /// The name that is typed.
+    pub name: &'static str,
+    /// What it measures, in a line.
+    pub about: &'static str,
+    /// Runs it.
+    pub run: fn(&Settings) -> Result<Report, BenchError>,
+}
+
+/// Every bench, in the order in which `run` without names takes them.
+pub const BENCHES: &[Bench] = &[
+    Bench {
+        name: "window-store",
+        about: "64 B messages stored into a window with no receiver, by kernel and fence policy",
+        run: store::run,
+    },
+    Bench {
+        name: "window-stream",
+        about: "64 B messages streamed between two cores: window, rtrb in chunks, descriptor ring",
+        run: stream::run,
+    },
+    Bench {
+        name: "window-round-trip",
+        about: "64 B there and back between two cores: window by kernel, bare copy, bare line",
+        run: round_trip::run,
+    },
+];
+
+/// The bench of this name.
+///
+/// # Errors
+/// [`BenchError::Unknown`].
+pub fn find(name: &str) -> Result<&'static Bench, BenchError> {
+    BENCHES.iter().find(|bench| bench.name == name).ok_or_else(|| BenchError::Unknown(name.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_found_once() {
+        for bench in BENCHES {
+            assert_eq!(find(bench.name).map(|found| found.name).ok(), Some(bench.name));
+            assert_eq!(BENCHES.iter().filter(|other| other.name == bench.name).count(), 1);
+        }
+        assert!(matches!(find("nothing"), Err(BenchError::Unknown(_))));
+    }
+}

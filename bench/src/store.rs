@@ -1,0 +1,116 @@
+//! One core stores 64 B messages into a window that nobody reads (HotOS'25 figure 2 on this CPU): unfenced and under
+//! every fence policy, beside the bare store loop of the same kernel.
+
+use std::time::Instant;
+
+use beeline_link_contract::StorePort;
+use beeline_mmio::{StoreKernel, StoreWindow};
+use beeline_window::{FencePolicy, Sent, Writer};
+
+use crate::figure::Row;
+use crate::memory::MEMORY;
+use crate::settings::pin;
+use crate::verdict::fastest;
+use crate::{BenchError, Bound, Figure, Report, Settings, Source, Unreceived, Verdict, WindowMemory, floor};
+use crate::{LINE_PAYLOAD_BYTES, duel};
+
+const BENCH: &str = "window-store";
+
+/// Fences cost so much that fewer messages give a time long enough to measure.
+const FENCED_FRACTION: u64 = 20;
+
+/// Messages a second of one core into a window with no receiver. Runs on the calling thread.
+///
+/// # Errors
+/// [`BenchError::Send`].
+pub fn store_rate<P: StorePort>(
+    writer: &mut Writer<P, Unreceived>,
+    source: &Source,
+    messages: u64,
+) -> Result<f64, BenchError> {
+    let start = Instant::now();
+    for number in 0..messages {
+        while writer.try_send(&source.message(number)[..LINE_PAYLOAD_BYTES])? == Sent::Full {}
+    }
+    // Everything stored has to leave the core within the time that is counted.
+    writer.fence();
+    Ok(duel::rate(messages, start.elapsed()))
+}
+
+/// The rows of one kernel.
+struct Rows {
+    kernel: StoreKernel,
+    bare: Vec<f64>,
+    windows: Vec<(FencePolicy, Writer<StoreWindow, Unreceived>, Vec<f64>)>,
+}
+
+impl Rows {
+    fn new(memory: &WindowMemory, kernel: StoreKernel) -> Self {
+        let window = |policy| {
+            let config = memory.config().with_fences(policy);
+            let port = memory.store_window(kernel);
+            let credits = Unreceived::new(port.lines());
+            (policy, Writer::new(port, credits, config), Vec::new())
+        };
+        Rows { kernel, bare: Vec::new(), windows: FencePolicy::ALL.map(window).into() }
+    }
+
+    fn round(&mut self, memory: &WindowMemory, source: &Source, messages: u64) -> Result<(), BenchError> {
+        self.bare.push(floor::bare_store_rate(&mut memory.store_window(self.kernel), source, messages));
+        for (policy, writer, rates) in &mut self.windows {
+            let fenced = matches!(policy, FencePolicy::PerMessage | FencePolicy::PerLine);
+            let messages = if fenced { messages / FENCED_FRACTION } else { messages };
+            rates.push(store_rate(writer, source, messages)?);
+        }
+        Ok(())
+    }
+
+    fn figures(self, messages: u64) -> (Figure, Vec<Figure>) {
+        let kernel = self.kernel.name();
+        let row = |name: &str, count, rates| {
+            let row = Row { bench: BENCH, name, kernel, memory: MEMORY, size_bytes: 64, count };
+            Figure::rate(row, rates)
+        };
+        let windows = self.windows.into_iter();
+        let windows = windows.map(|(policy, _, rates)| row(&format!("window, fences {policy}"), messages, rates));
+        (row("bare store loop", messages, self.bare), windows.collect())
+    }
+}
+
+/// Runs every available kernel.
+///
+/// # Errors
+/// [`BenchError`].
+pub fn run(settings: &Settings) -> Result<Report, BenchError> {
+    let settings = settings.clone();
+    let thread = std::thread::spawn(move || {
+        pin(settings.cores.first)?;
+        run_here(&settings)
+    });
+    thread.join().map_err(|_| BenchError::Panicked("storing"))?
+}
+
+fn run_here(settings: &Settings) -> Result<Report, BenchError> {
+    let memory = WindowMemory::new(settings.window_lines)?;
+    let source = Source::new();
+    let messages = settings.stream_messages();
+    let kernels = StoreKernel::available().into_iter().filter(|kernel| *kernel != StoreKernel::St64b);
+    let mut all: Vec<Rows> = kernels.map(|kernel| Rows::new(&memory, kernel)).collect();
+    for _ in 0..settings.rounds {
+        for rows in &mut all {
+            rows.round(&memory, &source, messages)?;
+        }
+    }
+    let pairs: Vec<_> = all.into_iter().map(|rows| rows.figures(messages)).collect();
+    let mut report = Report::default();
+    let is_non_temporal = |figure: &&Figure| figure.kernel != StoreKernel::Cached.name();
+    // The target is about the best non-temporal loop of this CPU, and the window that uses the same stores.
+    if let Some(best) = fastest(pairs.iter().map(|(bare, _)| bare).filter(is_non_temporal))
+        && let Some((bare, windows)) = pairs.iter().find(|(bare, _)| bare.kernel == best.kernel)
+    {
+        report.verdicts.push(Verdict::judge(BENCH, &windows[0], bare, Bound::AtLeast(0.9)));
+        report.verdicts.push(Verdict::judge(BENCH, &windows[0], &windows[2], Bound::AtLeast(20.0)));
+    }
+    report.figures = pairs.into_iter().flat_map(|(bare, windows)| std::iter::once(bare).chain(windows)).collect();
+    Ok(report)
+}

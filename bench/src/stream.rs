@@ -1,0 +1,142 @@
+//! A stream of 64 B messages from one core to another: our window with every kernel, beside the rivals of `peers`.
+//!
+//! Every sender takes its messages from the same buffers; every receiver reads each word of the payload once, where
+//! it lies, and adds it up. The sums are compared, so a path that loses or changes a word gives no figure.
+
+use std::hint::spin_loop;
+use std::time::Instant;
+
+use beeline_mmio::StoreKernel;
+use beeline_window::Sent;
+
+use crate::figure::Row;
+use crate::memory::MEMORY;
+use crate::peers::{descriptor, spsc};
+use crate::traffic::{Source, Sum};
+use crate::verdict::fastest;
+use crate::{BenchError, Bound, Duel, Figure, LINE_PAYLOAD_BYTES, Report, Settings, Verdict, WindowMemory, duel};
+
+const BENCH: &str = "window-stream";
+
+/// Words of a one-line message's payload.
+const WORDS: usize = LINE_PAYLOAD_BYTES / 8;
+
+/// Messages a second through a fresh window.
+///
+/// # Errors
+/// [`BenchError`].
+pub fn window_rate(settings: &Settings, kernel: StoreKernel) -> Result<f64, BenchError> {
+    let memory = WindowMemory::new(settings.window_lines)?;
+    let (mut writer, mut receiver) = (memory.writer(kernel), memory.receiver());
+    let (messages, source) = (settings.stream_messages(), Source::new());
+    let duel = Duel::run(
+        settings.cores,
+        |start| {
+            let started = start.wait();
+            for number in 0..messages {
+                while writer.try_send(&source.message(number)[..LINE_PAYLOAD_BYTES])? == Sent::Full {
+                    if start.is_over() {
+                        return Ok(started);
+                    }
+                    spin_loop();
+                }
+            }
+            Ok(started)
+        },
+        |start| {
+            start.wait();
+            let (mut sum, mut received) = (Sum::default(), 0);
+            while received < messages {
+                let Some(mut message) = receiver.poll()? else {
+                    if start.is_over() {
+                        break;
+                    }
+                    spin_loop();
+                    continue;
+                };
+                sum.add((0..WORDS).map(|index| message.word(index)));
+                received += 1;
+            }
+            Ok((sum, Instant::now()))
+        },
+    )?;
+    let (sum, ended) = duel.second;
+    source.check("window stream", sum, messages, WORDS)?;
+    Ok(duel::rate(messages, ended - duel.first))
+}
+
+/// A path: what it is called, and a round of it.
+struct Path<'s> {
+    name: String,
+    kernel: &'static str,
+    round: Box<dyn Fn() -> Result<f64, BenchError> + 's>,
+    rates: Vec<f64>,
+}
+
+fn paths(settings: &Settings) -> Vec<Path<'_>> {
+    let kernels = StoreKernel::available().into_iter().filter(|kernel| *kernel != StoreKernel::St64b);
+    let windows = kernels.map(|kernel| Path {
+        name: "window".to_owned(),
+        kernel: kernel.name(),
+        round: Box::new(move || window_rate(settings, kernel)),
+        rates: Vec::new(),
+    });
+    let chunks = spsc::CHUNKS.into_iter().map(|chunk| Path {
+        name: format!("rtrb in chunks of {chunk}"),
+        kernel: "-",
+        round: Box::new(move || spsc::rate(settings, chunk)),
+        rates: Vec::new(),
+    });
+    let batches = descriptor::BATCHES.into_iter().map(|batch| Path {
+        name: format!("descriptor ring in batches of {batch}"),
+        kernel: StoreKernel::Cached.name(),
+        round: Box::new(move || descriptor::rate(settings, batch)),
+        rates: Vec::new(),
+    });
+    windows.chain(chunks).chain(batches).collect()
+}
+
+/// Runs every kernel and every rival.
+///
+/// # Errors
+/// [`BenchError`].
+pub fn run(settings: &Settings) -> Result<Report, BenchError> {
+    let mut paths = paths(settings);
+    for _ in 0..settings.rounds {
+        for path in &mut paths {
+            path.rates.push((path.round)()?);
+        }
+    }
+    let figures: Vec<Figure> = paths
+        .into_iter()
+        .map(|path| {
+            let count = settings.stream_messages();
+            let (name, kernel) = (path.name.as_str(), path.kernel);
+            Figure::rate(Row { bench: BENCH, name, kernel, memory: MEMORY, size_bytes: 64, count }, path.rates)
+        })
+        .collect();
+    let best = |prefix: &str| fastest(figures.iter().filter(|figure| figure.name.starts_with(prefix)));
+    let mut verdicts = Vec::new();
+    if let (Some(window), Some(rtrb), Some(descriptor)) = (best("window"), best("rtrb"), best("descriptor")) {
+        verdicts.push(Verdict::judge(BENCH, window, rtrb, Bound::AtLeast(1.5)));
+        verdicts.push(Verdict::judge(BENCH, window, descriptor, Bound::AtLeast(1.5)));
+    }
+    Ok(Report { figures, verdicts })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_path_delivers_what_was_sent() -> Result<(), BenchError> {
+        let Ok(settings) = Settings::quick() else { return Ok(()) };
+        // Fewer lines than messages, so that each path goes round its ring.
+        let settings = Settings { rounds: 1, stream_thousands: 3, window_lines: 1024, ..settings };
+        let report = run(&settings)?;
+        assert!(report.figures.len() >= 1 + spsc::CHUNKS.len() + descriptor::BATCHES.len());
+        assert_eq!(report.verdicts.len(), 2);
+        assert!(report.figures.iter().all(|figure| figure.rounds.len() == 1 && figure.rounds[0] > 0.0));
+        Ok(())
+    }
+}

@@ -1,0 +1,257 @@
+//! What is under test: an interface, the disorder of its stores, a way to receive.
+
+use beeline_driver::{
+    Batching, CreditCoalescing, Declared, DescriptorConfig, KpioConfig, MmioConfig, Port, Receive,
+    RxDescriptor, RxDescriptorConfig, RxError, RxFrame, RxRing, RxRingConfig, Sent, Stopped, Transmit,
+    TxDescriptor, TxError, TxKpio, TxMmio, TxQueueConfig,
+};
+use beeline_link_contract::{Adversary, Link, StorePort, Tolerance};
+use beeline_spec::{Interface, Line};
+
+use crate::{Rig, open};
+
+/// What happens to stores on their way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Disorder {
+    /// Nothing beyond what the link does by itself.
+    None,
+    /// As much as the interface declares that it bears, with this seed.
+    Declared(u64),
+    /// This much, with this seed, whatever the interface declares.
+    Beyond(Tolerance, u64),
+}
+
+/// How frames are received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reception {
+    /// A contiguous ring.
+    Ring,
+    /// Receive descriptors.
+    Descriptors,
+}
+
+/// What is under test.
+#[derive(Clone, Copy, Debug)]
+pub struct Setup {
+    /// The interface.
+    pub interface: Interface,
+    /// Disorder of its stores; without meaning for `descriptor`.
+    pub disorder: Disorder,
+    /// How frames are received.
+    pub reception: Reception,
+    /// Entries of the transmit and receive descriptor rings, a power of two.
+    pub entries: u32,
+    /// Lines of the receive ring, a power of two and enough for the longest frame twice.
+    pub ring_lines: u32,
+    /// The 64 bits that the blank of a blank window is made of.
+    pub random: u64,
+}
+
+/// A window, with the adversary before it or not.
+pub(crate) enum Before<P> {
+    Nothing(P),
+    Adversary(Box<Adversary<P>>),
+}
+
+impl<P: StorePort> StorePort for Before<P> {
+    fn lines(&self) -> u32 {
+        match self {
+            Before::Nothing(port) => port.lines(),
+            Before::Adversary(port) => port.lines(),
+        }
+    }
+    fn store_line(&mut self, line: u32, words: &Line) {
+        match self {
+            Before::Nothing(port) => port.store_line(line, words),
+            Before::Adversary(port) => port.store_line(line, words),
+        }
+    }
+    fn store_word(&mut self, line: u32, word: u32, value: u64) {
+        match self {
+            Before::Nothing(port) => port.store_word(line, word, value),
+            Before::Adversary(port) => port.store_word(line, word, value),
+        }
+    }
+    fn fence(&mut self) {
+        match self {
+            Before::Nothing(port) => port.fence(),
+            Before::Adversary(port) => port.fence(),
+        }
+    }
+    fn progress(&mut self) {
+        match self {
+            Before::Nothing(port) => port.progress(),
+            Before::Adversary(port) => port.progress(),
+        }
+    }
+}
+
+impl Setup {
+    /// The whole of what `interface` promises, with small rings so that everything wraps.
+    pub fn new(interface: Interface, disorder: Disorder, reception: Reception) -> Self {
+        Setup { interface, disorder, reception, entries: 16, ring_lines: 512, random: 0x0123_4567_89ab_cdef }
+    }
+
+    fn before<P: StorePort>(&self, window: P, bears: Tolerance) -> Before<P> {
+        match self.disorder {
+            Disorder::None => Before::Nothing(window),
+            Disorder::Declared(seed) => Before::Adversary(Box::new(Adversary::new(window, bears, seed))),
+            Disorder::Beyond(more, seed) => Before::Adversary(Box::new(Adversary::new(window, more, seed))),
+        }
+    }
+
+    const CREDITS: CreditCoalescing = CreditCoalescing { lines: 0, time_ns: 100 };
+
+    /// The `mmio` half of a queue.
+    pub(crate) fn mmio<L: Link>(
+        &self,
+        port: &mut Port<L>,
+        queue: u32,
+        config: TxQueueConfig,
+    ) -> Stopped<TxMmio<Before<L::Window>, L::Memory>> {
+        let batching = Batching::default();
+        let config = MmioConfig {
+            queue: config,
+            random: self.random,
+            batching,
+            credits: Self::CREDITS,
+            ..Default::default()
+        };
+        let half = port.mmio_behind(queue, config, |window, bears| self.before(window, bears));
+        half.expect("the device has mmio queues")
+    }
+
+    /// The `kpio` half of a queue.
+    pub(crate) fn kpio<L: Link>(
+        &self,
+        port: &mut Port<L>,
+        queue: u32,
+        config: TxQueueConfig,
+    ) -> Stopped<TxKpio<Before<L::Window>, L::Memory>> {
+        let config =
+            KpioConfig { queue: config, random: self.random, credits: Self::CREDITS, ..Default::default() };
+        let half = port.kpio_behind(queue, config, |window, bears| self.before(window, bears));
+        half.expect("the device has kpio queues")
+    }
+
+    /// The `descriptor` half of a queue.
+    pub(crate) fn descriptor<L: Link>(
+        &self,
+        port: &mut Port<L>,
+        queue: u32,
+        config: TxQueueConfig,
+    ) -> Stopped<TxDescriptor<L::Memory, L::Doorbell>> {
+        let longest = port.max_frame_bytes().next_multiple_of(64);
+        let config = DescriptorConfig {
+            queue: config,
+            entries: self.entries,
+            buffer_bytes: (4 * longest).next_power_of_two(),
+            completion_frames: 4,
+            completion_time_ns: 100,
+            ..Default::default()
+        };
+        port.descriptor(queue, config).expect("the device has descriptor queues")
+    }
+
+    /// An open transmit queue.
+    pub(crate) fn transmit<R: Rig>(&self, rig: &mut R, queue: u32, config: TxQueueConfig) -> Tx<R::Link> {
+        match self.interface {
+            Interface::Mmio => {
+                let half = self.mmio(rig.port(), queue, config);
+                Tx::Mmio(open(rig, half))
+            }
+            Interface::Kpio => {
+                let half = self.kpio(rig.port(), queue, config);
+                Tx::Kpio(open(rig, half))
+            }
+            Interface::Descriptor => {
+                let half = self.descriptor(rig.port(), queue, config);
+                Tx::Descriptor(open(rig, half))
+            }
+        }
+    }
+
+    /// An open receive queue.
+    pub(crate) fn receive<R: Rig>(&self, rig: &mut R, queue: u32) -> Rx<R::Link> {
+        match self.reception {
+            Reception::Ring => {
+                let config = RxRingConfig { lines: self.ring_lines, ..Default::default() };
+                let half = rig.port().rx_ring(queue, config).expect("the device receives into a ring");
+                Rx::Ring(open(rig, half))
+            }
+            Reception::Descriptors => {
+                let config = RxDescriptorConfig { entries: self.entries, ..Default::default() };
+                let half =
+                    rig.port().rx_descriptor(queue, config).expect("the device has receive descriptors");
+                Rx::Descriptors(open(rig, half))
+            }
+        }
+    }
+}
+
+/// An open transmit queue of any interface.
+pub(crate) enum Tx<L: Link> {
+    Mmio(TxMmio<Before<L::Window>, L::Memory>),
+    Kpio(TxKpio<Before<L::Window>, L::Memory>),
+    Descriptor(TxDescriptor<L::Memory, L::Doorbell>),
+}
+
+impl<L: Link> Tx<L> {
+    fn half(&self) -> &dyn Transmit {
+        match self {
+            Tx::Mmio(half) => half,
+            Tx::Kpio(half) => half,
+            Tx::Descriptor(half) => half,
+        }
+    }
+
+    fn half_mut(&mut self) -> &mut dyn Transmit {
+        match self {
+            Tx::Mmio(half) => half,
+            Tx::Kpio(half) => half,
+            Tx::Descriptor(half) => half,
+        }
+    }
+}
+
+impl<L: Link> Transmit for Tx<L> {
+    fn try_send(&mut self, frame: &[u8]) -> Result<Sent, TxError> {
+        self.half_mut().try_send(frame)
+    }
+    fn try_send_burst(&mut self, frames: &[&[u8]]) -> Result<usize, TxError> {
+        self.half_mut().try_send_burst(frames)
+    }
+    fn progress(&mut self) -> Result<(), TxError> {
+        self.half_mut().progress()
+    }
+    fn max_frame_bytes(&self) -> usize {
+        self.half().max_frame_bytes()
+    }
+    fn is_idle(&self) -> bool {
+        self.half().is_idle()
+    }
+    fn declared(&self) -> Declared {
+        self.half().declared()
+    }
+}
+
+/// An open receive queue of any kind.
+pub(crate) enum Rx<L: Link> {
+    Ring(RxRing<L::Memory, L::Doorbell>),
+    Descriptors(RxDescriptor<L::Memory, L::Doorbell>),
+}
+
+impl<L: Link> Receive for Rx<L> {
+    fn poll(&mut self) -> Result<Option<RxFrame<'_>>, RxError> {
+        match self {
+            Rx::Ring(half) => half.poll(),
+            Rx::Descriptors(half) => half.poll(),
+        }
+    }
+    fn wants_interrupt(&mut self) -> Result<bool, RxError> {
+        match self {
+            Rx::Ring(half) => half.wants_interrupt(),
+            Rx::Descriptors(half) => half.wants_interrupt(),
+        }
+    }
+}

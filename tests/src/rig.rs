@@ -1,0 +1,120 @@
+//! What a conformance body needs of its surroundings: a port, a clock, and the other side getting its turn.
+
+use beeline_driver::{Pending, Port, PortConfig, PortError, PortState, Progress, QueueHalf, Stopped};
+use beeline_link_contract::Link;
+use beeline_nic_model::{Counters, Nic, NicConfig};
+
+use crate::memory_link::MemoryLink;
+
+/// A port of a NIC whose wire is looped back: what it transmits it receives, and a frame that it refuses is offered
+/// again. Bodies open queues 0 to 2; the windows are empty and nobody else uses the port.
+pub trait Rig {
+    /// The link the port is on.
+    type Link: Link;
+
+    /// The port, ready.
+    fn port(&mut self) -> &mut Port<Self::Link>;
+
+    /// Lets the other side work and some time pass, a microsecond or more, and polls the port.
+    ///
+    /// # Errors
+    /// The port has failed.
+    fn step(&mut self) -> Result<(), PortError>;
+
+    /// Resets the device and brings a new port up. Queues opened before are dead.
+    fn restart(&mut self);
+
+    /// Steps without progress after which a body gives up: generous, a watchdog and no measurement.
+    fn patience(&self) -> usize;
+}
+
+/// Steps until an operation is done.
+///
+/// # Errors
+/// Why it failed.
+///
+/// # Panics
+/// If it does not end.
+pub fn finish<R: Rig, T>(rig: &mut R, mut pending: Pending<T>) -> Result<T, PortError> {
+    for _ in 0..rig.patience() {
+        pending = match rig.port().finish(pending)? {
+            Progress::Done(value) => return Ok(value),
+            Progress::Pending(pending) => pending,
+        };
+        rig.step()?;
+    }
+    panic!("an operation of the port does not end");
+}
+
+/// Opens a queue.
+///
+/// # Panics
+/// If the device does not start it.
+pub fn open<R: Rig, H: QueueHalf>(rig: &mut R, half: Stopped<H>) -> H {
+    let pending = rig.port().open(half);
+    finish(rig, pending).expect("a sound device starts a queue")
+}
+
+/// The behavioural NIC behind a [`MemoryLink`].
+pub struct MemoryRig {
+    link: MemoryLink<Nic>,
+    port: Port<MemoryLink<Nic>>,
+    now_ns: u64,
+}
+
+impl MemoryRig {
+    /// A rig around a NIC with these sizes.
+    ///
+    /// # Panics
+    /// If the NIC cannot be made or brought up.
+    pub fn new(config: NicConfig, seed: u64) -> Self {
+        let link = MemoryLink::to_nic(config, seed);
+        let port = Port::new(link.clone(), PortConfig::default());
+        let mut rig = MemoryRig { link, port, now_ns: 0 };
+        rig.bring_up();
+        rig
+    }
+
+    fn bring_up(&mut self) {
+        for _ in 0..self.patience() {
+            if self.port.poll(self.now_ns).expect("a sound device comes up") == PortState::Ready {
+                return;
+            }
+            self.link.pump();
+        }
+        panic!("the port does not become ready");
+    }
+
+    /// The link, to look at the device.
+    pub fn link(&self) -> &MemoryLink<Nic> {
+        &self.link
+    }
+
+    /// The device's counters.
+    pub fn counters(&self) -> Counters {
+        self.link.with_bus(|bus| bus.device.counters())
+    }
+}
+
+impl Rig for MemoryRig {
+    type Link = MemoryLink<Nic>;
+
+    fn port(&mut self) -> &mut Port<MemoryLink<Nic>> {
+        &mut self.port
+    }
+
+    fn step(&mut self) -> Result<(), PortError> {
+        self.now_ns += 1000;
+        self.link.pass(1000);
+        self.port.poll(self.now_ns).map(|_| ())
+    }
+
+    fn restart(&mut self) {
+        self.port = Port::new(self.link.clone(), PortConfig::default());
+        self.bring_up();
+    }
+
+    fn patience(&self) -> usize {
+        100_000
+    }
+}

@@ -1,0 +1,201 @@
+//! Processes of an end-to-end test: the NIC, senders and receivers, each a process of its own.
+//!
+//! A test program starts itself again with a role in its environment; the role runs as the ignored test `role` of the
+//! same file. A role talks in lines on its standard output that begin with `@`, and ends when its standard input does,
+//! so that no process outlives a test, however it ends. Time limits are watchdogs: they only end what hangs.
+#![allow(dead_code, reason = "each test program uses its own part")]
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use beeline_domain::{Domain, DomainConfig};
+use beeline_link_shm::ShmLink;
+use beeline_nic_process::{IdlePolicy, NicProcess, NicProcessConfig};
+
+pub mod frames;
+pub mod station;
+
+/// Ends a test that hangs; nothing is ever waited for this long.
+pub const WATCHDOG: Duration = Duration::from_secs(60);
+
+const ROLE: &str = "BEELINE_E2E_ROLE";
+const ROOT: &str = "BEELINE_E2E_ROOT";
+
+/// The role this process was started in; `None` in the test program itself.
+pub fn own_role() -> Option<String> {
+    std::env::var(ROLE).ok()
+}
+
+/// An argument of this process's role.
+pub fn argument(name: &str) -> Option<String> {
+    std::env::var(format!("BEELINE_E2E_{name}")).ok()
+}
+
+/// The domain of the test, in its role's folder.
+pub fn domain_config() -> DomainConfig {
+    let root = std::env::var_os(ROOT).map(PathBuf::from).expect("a role is given a folder");
+    DomainConfig { root: Some(root), name: "e2e".into() }
+}
+
+/// The domain of the test, as seen by the test program.
+pub fn domain_at(root: &Path) -> Domain {
+    Domain::open(&DomainConfig { root: Some(root.to_owned()), name: "e2e".into() }).unwrap()
+}
+
+/// A line for the test program.
+pub fn say(line: &str) {
+    println!("@{line}");
+}
+
+/// Set when the standard input of this role ends.
+pub fn stop_flag() -> &'static AtomicBool {
+    static STOP: AtomicBool = AtomicBool::new(false);
+    std::thread::spawn(|| {
+        let mut rest = Vec::new();
+        let _ = std::io::stdin().read_to_end(&mut rest);
+        STOP.store(true, Ordering::Relaxed);
+    });
+    &STOP
+}
+
+/// The role of the NIC: ready when it says so, ends with its standard input.
+pub fn run_nic() {
+    let limit = Duration::from_millis(50);
+    let idle = match argument("IDLE").as_deref() {
+        Some("sleep") => IdlePolicy::Sleep { spin_rounds: 0, yield_rounds: 0, limit },
+        Some("spin") => IdlePolicy::Spin,
+        _ => IdlePolicy::Sleep { spin_rounds: 100, yield_rounds: 100, limit },
+    };
+    let config = NicProcessConfig { domain: domain_config(), idle, ..NicProcessConfig::default() };
+    let stop = stop_flag();
+    let mut process = NicProcess::new(config).unwrap();
+    say("ready");
+    let last = process.run(stop).unwrap();
+    say(&format!("torn {}", last.rounds.torn_messages));
+}
+
+/// A process in a role.
+pub struct Role {
+    name: &'static str,
+    child: Child,
+    stdin: Option<ChildStdin>,
+    lines: Receiver<String>,
+}
+
+impl Role {
+    /// Starts this program again in a role.
+    pub fn start(name: &'static str, root: &Path, arguments: &[(&str, &str)]) -> Self {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", "role", "--ignored", "--nocapture", "--test-threads=1"]);
+        command.env(ROLE, name).env(ROOT, root);
+        for (argument, value) in arguments {
+            command.env(format!("BEELINE_E2E_{argument}"), value);
+        }
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let (sender, lines) = channel();
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        std::thread::spawn(move || {
+            for line in stdout.lines().map_while(Result::ok) {
+                // Libtest writes the test's name before the first line.
+                if let Some(at) = line.find('@')
+                    && sender.send(line[at + 1..].to_owned()).is_err()
+                {
+                    return;
+                }
+            }
+        });
+        Role { name, stdin: child.stdin.take(), child, lines }
+    }
+
+    /// A NIC that is ready.
+    pub fn nic(root: &Path) -> Self {
+        Self::nic_with(root, &[])
+    }
+
+    /// A NIC with arguments that is ready.
+    pub fn nic_with(root: &Path, arguments: &[(&str, &str)]) -> Self {
+        let mut nic = Role::start("nic", root, arguments);
+        nic.expect("ready");
+        nic
+    }
+
+    /// Its process.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// The next line that it says.
+    pub fn line(&mut self) -> String {
+        match self.lines.recv_timeout(WATCHDOG) {
+            Ok(line) => line,
+            Err(RecvTimeoutError::Timeout) => panic!("{} says nothing: something hangs", self.name),
+            Err(RecvTimeoutError::Disconnected) => {
+                panic!("{} ended ({:?})", self.name, self.child.wait().map(|status| status.to_string()))
+            }
+        }
+    }
+
+    /// Lines until one begins with `start`; that one, without its beginning.
+    pub fn expect(&mut self, start: &str) -> String {
+        let begun = Instant::now();
+        loop {
+            let line = self.line();
+            if let Some(rest) = line.strip_prefix(start) {
+                return rest.trim().to_owned();
+            }
+            assert!(begun.elapsed() < WATCHDOG, "{} never says {start}", self.name);
+        }
+    }
+
+    /// What it has said already that begins with `start`; `None` when it has said nothing of the kind yet.
+    pub fn try_expect(&mut self, start: &str) -> Option<String> {
+        let mut said = std::iter::from_fn(|| self.lines.try_recv().ok());
+        said.find_map(|line| line.strip_prefix(start).map(|rest| rest.trim().to_owned()))
+    }
+
+    /// `kill -9`, and waits until the process is no more.
+    pub fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Ends it in good order: it must succeed.
+    pub fn end(mut self) {
+        drop(self.stdin.take());
+        let begun = Instant::now();
+        let status = loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                break status;
+            }
+            assert!(begun.elapsed() < WATCHDOG, "{} does not end", self.name);
+            std::thread::yield_now();
+        };
+        assert!(status.success(), "{} failed: {status}", self.name);
+    }
+}
+
+impl Drop for Role {
+    fn drop(&mut self) {
+        // It may have ended already; both are then harmless errors.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A link to the NIC of the test, as soon as there is one; `None` when the role is to stop.
+pub fn connect(options: &beeline_link_shm::ShmOptions, stop: &AtomicBool) -> Option<ShmLink> {
+    let domain = Domain::open(&domain_config()).unwrap();
+    let begun = Instant::now();
+    while !stop.load(Ordering::Relaxed) {
+        if let Ok(link) = ShmLink::connect(&domain, options) {
+            return Some(link);
+        }
+        assert!(begun.elapsed() < WATCHDOG, "no NIC comes");
+        std::thread::yield_now();
+    }
+    None
+}

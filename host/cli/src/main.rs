@@ -1,1 +1,65 @@
-fn main() {}
+//! The `beeline` program: compare, send, nic, ping, stat, doctor.
+//!
+//! It measures, shows and runs what the libraries do; it decides nothing about windows, interfaces or devices.
+#![forbid(unsafe_code)]
+
+mod args;
+mod bar;
+mod compare;
+mod doctor;
+mod failure;
+mod generate;
+mod machine;
+mod measure;
+mod nic;
+mod ping;
+mod private_nic;
+mod progress;
+mod send;
+mod session;
+mod stat;
+mod traffic;
+mod worker;
+
+use std::process::ExitCode;
+
+use args::{Cli, Command};
+use clap::Parser;
+use failure::Failure;
+use tracing_subscriber::EnvFilter;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    tracing(cli.verbose);
+    let outcome = match &cli.command {
+        Command::Compare(args) => compare::run(args),
+        Command::Send(args) => send::run(args),
+        Command::Nic(args) => nic::run(args),
+        Command::Ping(args) => ping::run(args),
+        Command::Stat(args) => stat::run(args),
+        Command::Doctor(args) => doctor::run(args),
+        Command::Generate(args) => generate::run(&args.what),
+        Command::Worker(args) => worker::run(args),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => fail(&failure),
+    }
+}
+
+fn fail(failure: &Failure) -> ExitCode {
+    eprintln!("beeline: {failure}");
+    ExitCode::FAILURE
+}
+
+/// Events go to standard error: warnings always, more with -v, or as BEELINE_LOG says.
+fn tracing(verbose: u8) {
+    let default = match verbose {
+        0 => "warn",
+        1 => "info",
+        2 => "debug",
+        _ => "trace",
+    };
+    let filter = EnvFilter::try_from_env("BEELINE_LOG").unwrap_or_else(|_| EnvFilter::new(default));
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).without_time().init();
+}

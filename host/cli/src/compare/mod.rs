@@ -1,0 +1,256 @@
+//! `beeline compare`: what every interface costs on this machine, measured in one run.
+//!
+//! Raw stores first (no NIC), then each interface through a NIC process that gives frames back: one thread sends and
+//! polls its own receive ring on one core, the NIC has another. Frames are compared byte for byte. Nothing here knows
+//! what a good result is.
+
+mod check;
+mod plots;
+mod report;
+mod results;
+mod stores;
+mod table;
+
+use std::path::Path;
+
+use beeline_mmio::clock::Calibration;
+use beeline_mmio::{StoreKernel, Traffic};
+use beeline_spec::Interface;
+use indicatif::ProgressBar;
+
+pub use results::Machine;
+use results::{LatencyRow, RateRow, Results, Way};
+
+use crate::args::{CompareArgs, Part};
+use crate::failure::Failure;
+use crate::measure::{Latency, MAX_BURST, Rate};
+use crate::ping::{pin, two_cores};
+use crate::private_nic::{Options, PrivateNic};
+use crate::session::{Place, Queue, Session};
+use crate::{machine, progress};
+
+/// Frame sizes in bytes unless others are asked for.
+const SIZES: [u32; 9] = [16, 64, 128, 256, 512, 1024, 1500, 4096, 9000];
+/// Sizes of a quick look.
+const QUICK_SIZES: [u32; 3] = [64, 512, 1500];
+/// Frames handed over at once when rates are measured: what DPDK programs use.
+const BURST: usize = 32;
+/// Frames that may be under way when rates are measured.
+const IN_FLIGHT: u64 = 256;
+/// Frames of a check.
+const CHECK_FRAMES: u64 = 100_000;
+
+/// What is measured, with defaults filled in.
+struct Plan<'a> {
+    args: &'a CompareArgs,
+    sizes: Vec<u32>,
+    samples: u64,
+    host_core: usize,
+    nic_core: usize,
+}
+
+/// Runs `beeline compare`.
+pub fn run(args: &CompareArgs) -> Result<(), Failure> {
+    let [host_core, nic_core] = two_cores(&args.cores)?;
+    pin(host_core)?;
+    let default_sizes = if args.quick { QUICK_SIZES.to_vec() } else { SIZES.to_vec() };
+    let plan = Plan {
+        args,
+        sizes: if args.size.is_empty() { default_sizes } else { args.size.clone() },
+        samples: if args.quick { args.samples.min(5_000) } else { args.samples },
+        host_core,
+        nic_core,
+    };
+    let results = measure(&plan)?;
+    publish(args, &results)
+}
+
+impl Plan<'_> {
+    fn wants(&self, part: Part) -> bool {
+        self.args.only.is_empty() || self.args.only.contains(&part)
+    }
+
+    fn steps(&self) -> u64 {
+        let through_nic = (self.args.interface.len() * self.sizes.len()) as u64;
+        let mut steps = 0;
+        if self.wants(Part::Stores) {
+            steps += stores::steps(self.args.quick);
+        }
+        if self.wants(Part::Latency) {
+            steps += 2 * through_nic;
+        }
+        if self.wants(Part::Rate) {
+            steps += through_nic;
+        }
+        if self.wants(Part::Check) {
+            steps += self.args.interface.len() as u64;
+        }
+        steps
+    }
+}
+
+fn measure(plan: &Plan<'_>) -> Result<Results, Failure> {
+    let args = plan.args;
+    let mut results = Results {
+        machine: machine::look(&args.cores),
+        command: std::env::args().collect::<Vec<_>>().join(" "),
+        version: env!("CARGO_PKG_VERSION"),
+        stores: Vec::new(),
+        latencies: Vec::new(),
+        rates: Vec::new(),
+        checks: Vec::new(),
+    };
+    let bar = progress::bar(plan.steps(), "measurements", args.output.json);
+    if plan.wants(Part::Stores) {
+        results.machine.bare_copy_p50_ns = Some(stores::bare_copy_p50_ns(plan.host_core, plan.nic_core)?);
+        results.stores = stores::run(args.quick, plan.host_core, plan.nic_core, &bar)?;
+    }
+    if plan.wants(Part::Latency) || plan.wants(Part::Rate) {
+        through_the_nic(plan, &bar, &mut results)?;
+    }
+    if plan.wants(Part::Check) {
+        for (seed, interface) in (1..).zip(&args.interface) {
+            bar.set_message(format!("{interface}, three processes"));
+            let frames = if args.quick { CHECK_FRAMES / 20 } else { CHECK_FRAMES };
+            results.checks.push(check::run(*interface, frames, seed)?);
+            bar.inc(1);
+        }
+    }
+    bar.finish_and_clear();
+    Ok(results)
+}
+
+/// Latencies and rates, all through one NIC process.
+fn through_the_nic(plan: &Plan<'_>, bar: &ProgressBar, results: &mut Results) -> Result<(), Failure> {
+    let options = Options {
+        loopback: true,
+        lossless: true,
+        core: Some(plan.nic_core),
+        spin: true,
+        ..Options::default()
+    };
+    let nic = PrivateNic::start(&options)?;
+    let (latency, stream) = (StoreKernel::choose(Traffic::Latency), StoreKernel::choose(Traffic::Stream));
+    let place = Place { domain: nic.domain().to_owned(), nic: nic.name().to_owned(), kernel: latency };
+    let mut session = Session::open(&place)?;
+    let calibration = Calibration::measure();
+    for interface in &plan.args.interface {
+        for size in &plan.sizes {
+            if plan.wants(Part::Latency) {
+                session.set_kernel(latency);
+                for way in [Way::OneWay, Way::RoundTrip] {
+                    bar.set_message(format!("{interface}, {size} B, {}", way.label()));
+                    let row = latency_row(plan, &mut session, *interface, *size, way, latency, calibration)?;
+                    results.latencies.push(row);
+                    bar.inc(1);
+                }
+            }
+            if plan.wants(Part::Rate) {
+                session.set_kernel(stream);
+                bar.set_message(format!("{interface}, {size} B, rate"));
+                results.rates.push(rate_row(plan, &mut session, *interface, *size, stream, calibration)?);
+                bar.inc(1);
+            }
+        }
+    }
+    drop(session);
+    nic.stop()
+}
+
+/// The store kernel that a row names; descriptors store no frame across the link.
+fn kernel_name(interface: Interface, kernel: StoreKernel) -> &'static str {
+    match interface {
+        Interface::Mmio | Interface::Kpio => kernel.name(),
+        Interface::Descriptor => "-",
+    }
+}
+
+fn latency_row(
+    plan: &Plan<'_>,
+    session: &mut Session,
+    interface: Interface,
+    frame_bytes: u32,
+    way: Way,
+    kernel: StoreKernel,
+    calibration: Calibration,
+) -> Result<LatencyRow, Failure> {
+    let passes = if way == Way::OneWay { 1 } else { 2 };
+    let job = Latency {
+        frame_bytes: frame_bytes as usize,
+        passes,
+        samples: plan.samples,
+        warm_up: plan.samples / 10 + 100,
+        calibration,
+    };
+    let times = session.with_queue(Queue { interface, adversary: None }, job)?;
+    Ok(LatencyRow {
+        interface,
+        way,
+        kernel: kernel_name(interface, kernel),
+        frame_bytes,
+        samples: times.len(),
+        p50_ns: times.value_at_quantile(0.5),
+        p99_ns: times.value_at_quantile(0.99),
+        p999_ns: times.value_at_quantile(0.999),
+    })
+}
+
+fn rate_row(
+    plan: &Plan<'_>,
+    session: &mut Session,
+    interface: Interface,
+    frame_bytes: u32,
+    kernel: StoreKernel,
+    calibration: Calibration,
+) -> Result<RateRow, Failure> {
+    const _: () = assert!(BURST <= MAX_BURST);
+    // About as many bytes at every size, so that each row takes about as long.
+    let frames = (400_000_000 / u64::from(frame_bytes.max(128))).max(20_000);
+    let frames = if plan.args.quick { frames / 20 } else { frames };
+    let job = Rate { frame_bytes: frame_bytes as usize, frames, burst: BURST, in_flight: IN_FLIGHT, calibration };
+    let rated = session.with_queue(Queue { interface, adversary: None }, job)?;
+    let frames_per_s = frames as f64 / rated.seconds;
+    Ok(RateRow {
+        interface,
+        kernel: kernel_name(interface, kernel),
+        frame_bytes,
+        burst: BURST as u32,
+        frames,
+        frames_per_s,
+        goodput_gbps: frames_per_s * f64::from(frame_bytes) * 8.0 / 1e9,
+        host_ns_per_frame: rated.host_ns_per_frame,
+    })
+}
+
+fn publish(args: &CompareArgs, results: &Results) -> Result<(), Failure> {
+    if let Some(folder) = &args.output.csv {
+        for (name, text) in results.csv() {
+            write(&folder.join(name), &text)?;
+        }
+    }
+    if !args.no_report {
+        write(&args.report, &report::render(results))?;
+    }
+    if args.output.json {
+        let text = serde_json::to_string_pretty(results);
+        println!("{}", text.map_err(|e| Failure::new("cannot write JSON").because(e))?);
+        return Ok(());
+    }
+    println!("{} ({} CPUs), kernel {}", results.machine.cpu, results.machine.cpus, results.machine.kernel);
+    if let Some(ns) = results.machine.bare_copy_p50_ns {
+        println!("floor: a bare copy between cores {:?} and back takes {ns} ns (p50)", results.machine.cores);
+    }
+    print!("{}", table::render(results));
+    if !args.no_report {
+        println!("\nplots and raw data: {}", args.report.display());
+    }
+    Ok(())
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    let failed = |e| Failure::new(format!("cannot write {}", path.display())).because(e);
+    if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        std::fs::create_dir_all(parent).map_err(failed)?;
+    }
+    std::fs::write(path, text).map_err(failed)
+}

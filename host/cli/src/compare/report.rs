@@ -1,0 +1,209 @@
+//! `report.html`: one file with plots, tables, machine, command and raw data; it loads nothing from outside.
+
+use super::plots::{Chart, Series, draw};
+use super::results::{LatencyRow, Results, Way};
+use super::table;
+
+const STYLE: &str = "
+:root{color-scheme:light}
+body{font:16px/1.5 system-ui,sans-serif;max-width:900px;margin:2rem auto;padding:0 1rem;color:#1c1c1c;background:#fff}
+h1{font-size:1.7rem;margin-bottom:.2rem}h2{font-size:1.2rem;margin-top:2.4rem;border-bottom:1px solid #ddd}
+.lead{color:#444;margin-top:0}figure{margin:1rem 0;overflow-x:auto}figcaption{color:#555;font-size:.9rem}
+table.facts{border-collapse:collapse}table.facts td{padding:.15rem 1rem .15rem 0;vertical-align:top}
+table.facts td:first-child{color:#555}pre{font-size:.72rem;line-height:1.25;overflow-x:auto;background:#f7f7f7;padding:.8rem}
+code{background:#f2f2f2;padding:.1rem .3rem}.key{font-size:1.05rem;background:#eef5fb;padding:.8rem 1rem;border-left:4px solid #0072b2}
+details{margin:.5rem 0}";
+
+/// The report as HTML text.
+pub fn render(results: &Results) -> String {
+    let mut html = String::from("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">");
+    html += "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">";
+    html += &format!("<title>Beeline on {}</title><style>{STYLE}</style></head><body>\n", escape(&results.machine.cpu));
+    html += "<h1>Beeline: plain stores against doorbells</h1>\n";
+    html += "<p class=\"lead\">Every figure on this page was <b>measured</b> on the machine named below, in one run. \
+             Frames went from a program through the NIC process and back, and were compared byte for byte.</p>\n";
+    html += &headline(results);
+    html += &facts(results);
+    html += &stores(results);
+    html += &latencies(results, Way::OneWay);
+    html += &latencies(results, Way::RoundTrip);
+    html += &rates(results);
+    html += &raw(results);
+    html += "</body></html>\n";
+    html
+}
+
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+/// The answer in one sentence: our interface against the descriptor ring, 64 B frames.
+fn headline(results: &Results) -> String {
+    use beeline_spec::Interface::{Descriptor, Mmio};
+    let p50 = |interface| {
+        let rows = results.latencies.iter();
+        rows.filter(|row| (row.interface, row.way, row.frame_bytes) == (interface, Way::OneWay, 64))
+            .map(|row| row.p50_ns)
+            .min()
+    };
+    let rate = |interface| {
+        let rows = results.rates.iter();
+        rows.filter(|row| (row.interface, row.frame_bytes) == (interface, 64))
+            .map(|row| row.frames_per_s)
+            .max_by(f64::total_cmp)
+    };
+    let mut text = String::new();
+    if let (Some(ours), Some(theirs)) = (p50(Mmio), p50(Descriptor)) {
+        text += &format!(
+            "A 64-byte frame is in the receiver's hands after <b>{ours} ns</b> by plain stores (<code>mmio</code>) and \
+             after {theirs} ns by descriptor DMA: {:.2} of the time. ",
+            ours as f64 / theirs as f64
+        );
+    }
+    if let (Some(ours), Some(theirs)) = (rate(Mmio), rate(Descriptor)) {
+        text += &format!(
+            "Streaming, it is <b>{:.1} M frames/s</b> against {:.1} M: {:.2} times.",
+            ours / 1e6,
+            theirs / 1e6,
+            ours / theirs
+        );
+    }
+    if text.is_empty() { text } else { format!("<p class=\"key\">{text}</p>\n") }
+}
+
+fn facts(results: &Results) -> String {
+    let machine = &results.machine;
+    let cores = machine.cores.iter().map(usize::to_string).collect::<Vec<_>>().join(" and ");
+    let bare = machine.bare_copy_p50_ns.map_or("not measured".to_owned(), |ns| format!("{ns} ns round trip, p50"));
+    let rows = [
+        ("CPU", format!("{} ({} online)", machine.cpu, machine.cpus)),
+        ("Kernel", machine.kernel.clone()),
+        ("Hypervisor", machine.hypervisor.clone()),
+        ("Cores used", format!("{cores} (measuring thread, NIC)")),
+        ("Floor: bare copy", bare),
+        ("Command", results.command.clone()),
+        ("Version", results.version.to_owned()),
+    ];
+    let cells: String =
+        rows.iter().map(|(k, v)| format!("<tr><td>{k}</td><td>{}</td></tr>", escape(v))).collect();
+    format!("<h2>Machine and command</h2><table class=\"facts\">{cells}</table>\n")
+}
+
+fn figure(chart: &Chart<'_>, caption: &str) -> String {
+    format!("<figure>{}<figcaption>{caption}</figcaption></figure>\n", draw(chart))
+}
+
+fn stores(results: &Results) -> String {
+    if results.stores.is_empty() {
+        return String::new();
+    }
+    let mut html = String::from("<h2>Raw stores into a window</h2>\n");
+    for receiver in [false, true] {
+        let mut series: Vec<Series> = Vec::new();
+        for row in results.stores.iter().filter(|row| row.receiver == receiver) {
+            let name = format!("{}, {}", row.policy, row.kernel);
+            let point = (f64::from(row.message_bytes), row.goodput_gbps);
+            match series.iter_mut().find(|series| series.name == name) {
+                Some(series) => series.points.push(point),
+                None => series.push(Series { name, points: vec![point] }),
+            }
+        }
+        let chart =
+            Chart { unit: "Gbit/s", size: "message in the window, bytes", logarithmic: true, series };
+        let caption = if receiver {
+            "Another core receives and checks each message. Lines: fence policy, store kernel."
+        } else {
+            "Nobody receives: what the core can store. The experiment of HotOS'25, figure 2, on this CPU's memory; a \
+             fence after every message or line is what the reorder unit saves."
+        };
+        html += &figure(&chart, caption);
+    }
+    html
+}
+
+fn latencies(results: &Results, way: Way) -> String {
+    let rows: Vec<&LatencyRow> = results.latencies.iter().filter(|row| row.way == way).collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    let mut series: Vec<Series> = Vec::new();
+    for row in rows {
+        let name = match row.kernel {
+            "-" => row.interface.to_string(),
+            kernel => format!("{} ({kernel})", row.interface),
+        };
+        let point = (f64::from(row.frame_bytes), row.p50_ns as f64);
+        match series.iter_mut().find(|series| series.name == name) {
+            Some(series) => series.points.push(point),
+            None => series.push(Series { name, points: vec![point] }),
+        }
+    }
+    let chart = Chart { unit: "p50, ns", size: "frame, bytes", logarithmic: true, series };
+    let (title, caption) = match way {
+        Way::OneWay => (
+            "One-way time",
+            "From the call to send to the frame in hand, through the NIC process and back into this thread's receive \
+             ring: one clock. Lower is better.",
+        ),
+        Way::RoundTrip => ("Round trip", "A frame there, and the answer back: two passes through the NIC."),
+    };
+    format!("<h2>{title}</h2>\n{}", figure(&chart, caption))
+}
+
+fn rates(results: &Results) -> String {
+    if results.rates.is_empty() {
+        return String::new();
+    }
+    let mut series: Vec<Series> = Vec::new();
+    for row in &results.rates {
+        let name = match row.kernel {
+            "-" => row.interface.to_string(),
+            kernel => format!("{} ({kernel})", row.interface),
+        };
+        let point = (f64::from(row.frame_bytes), row.frames_per_s / 1e6);
+        match series.iter_mut().find(|series| series.name == name) {
+            Some(series) => series.points.push(point),
+            None => series.push(Series { name, points: vec![point] }),
+        }
+    }
+    let chart = Chart { unit: "M frames/s", size: "frame, bytes", logarithmic: true, series };
+    let caption = "Sent in bursts, received and verified by the same thread; higher is better.";
+    format!("<h2>Rate</h2>\n{}", figure(&chart, caption))
+}
+
+fn raw(results: &Results) -> String {
+    let mut html = String::from("<h2>Tables and raw data</h2>\n");
+    html += &format!("<pre>{}</pre>\n", escape(&table::render(results)));
+    for (name, csv) in results.csv() {
+        html += &format!("<details><summary>{name}</summary><pre>{}</pre></details>\n", escape(&csv));
+    }
+    // `<` cannot end the script element early: it is written as an escape that JSON readers undo.
+    let json = serde_json::to_string(results).unwrap_or_default().replace('<', "\\u003c");
+    html += &format!("<script type=\"application/json\" id=\"results\">{json}</script>\n");
+    html
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::results::sample;
+    use super::*;
+
+    #[test]
+    fn the_report_is_self_contained_and_escapes_what_it_quotes() {
+        let html = render(&sample());
+        assert!(html.contains("<svg"));
+        assert!(html.contains("Test CPU &lt;with &amp; markup&gt;"));
+        for outside in ["src=", "href=", "@import", "url("] {
+            assert!(!html.contains(outside), "the report loads something: {outside}");
+        }
+    }
+
+    #[test]
+    fn the_raw_data_in_the_report_can_be_read_back() {
+        let html = render(&sample());
+        let start = html.find("id=\"results\">").unwrap() + "id=\"results\">".len();
+        let end = start + html[start..].find("</script>").unwrap();
+        let value: serde_json::Value = serde_json::from_str(&html[start..end]).unwrap();
+        assert_eq!(value["latencies"].as_array().unwrap().len(), sample().latencies.len());
+    }
+}

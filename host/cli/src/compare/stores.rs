@@ -1,0 +1,155 @@
+//! Raw stores into a window, with and without a receiver: HotOS'25 figure 2 on this CPU's memory.
+//!
+//! The windows, floors and rivals are those of `bench/`; here they are swept over message sizes and fence policies.
+
+use std::time::Instant;
+
+use beeline_bench::{BenchError, Cores, Duel, Settings, Unreceived, WindowMemory, floor};
+use beeline_mmio::{StoreKernel, Traffic};
+use beeline_spec::{LINE_BYTES, WORD_BYTES};
+use beeline_window::{FencePolicy, Sent, Writer};
+use indicatif::ProgressBar;
+
+use super::results::StoreRow;
+use crate::failure::Failure;
+
+/// Bytes of a message in the window, header included: 64 B to 8 KB, as the paper's figure.
+const SIZES: [u32; 8] = [64, 128, 256, 512, 1024, 2048, 4096, 8192];
+/// Lines of the window: 256 KiB, the paper's range, so that address translation stays in the first-level TLB.
+const WINDOW_LINES: u32 = 4096;
+/// Bytes stored for a figure.
+const BYTES: u64 = 1 << 30;
+
+/// Measurements that [`run`] makes.
+pub fn steps(quick: bool) -> u64 {
+    let kernels = kernels().len();
+    (sizes(quick).len() * FencePolicy::ALL.len() * 2 * kernels) as u64
+}
+
+fn sizes(quick: bool) -> &'static [u32] {
+    if quick { &SIZES[..3] } else { &SIZES }
+}
+
+/// The kernel that streams best here, and the best of the non-temporal ones, whose stores leave as a NIC's would.
+fn kernels() -> Vec<StoreKernel> {
+    let stream = StoreKernel::choose(Traffic::Stream);
+    let widest = StoreKernel::available().into_iter().rfind(|kernel| *kernel != StoreKernel::Cached);
+    let mut kernels = vec![stream];
+    kernels.extend(widest.filter(|kernel| *kernel != stream));
+    kernels
+}
+
+/// Measures every size, policy and kernel.
+pub fn run(quick: bool, first: usize, second: usize, bar: &ProgressBar) -> Result<Vec<StoreRow>, Failure> {
+    let failed = |e| Failure::new("raw stores cannot be measured").because(e);
+    let mut rows = Vec::new();
+    for kernel in kernels() {
+        for receiver in [false, true] {
+            for policy in FencePolicy::ALL {
+                for message_bytes in sizes(quick) {
+                    bar.set_message(format!("stores {kernel}, fences {policy}, {message_bytes} B"));
+                    let messages = messages(policy, *message_bytes, quick);
+                    let payload = vec![0x5a; *message_bytes as usize - WORD_BYTES];
+                    let rate = if receiver {
+                        with_receiver(Cores { first, second }, kernel, policy, &payload, messages)
+                    } else {
+                        without_receiver(kernel, policy, &payload, messages)
+                    };
+                    let messages_per_s = rate.map_err(failed)?;
+                    rows.push(StoreRow {
+                        policy: policy.name(),
+                        receiver,
+                        kernel: kernel.name(),
+                        message_bytes: *message_bytes,
+                        messages_per_s,
+                        goodput_gbps: messages_per_s * f64::from(*message_bytes) * 8.0 / 1e9,
+                    });
+                    bar.inc(1);
+                }
+            }
+        }
+    }
+    Ok(rows)
+}
+
+/// Enough messages for a time long enough to measure; fences cost so much that a fiftieth will do.
+fn messages(policy: FencePolicy, message_bytes: u32, quick: bool) -> u64 {
+    let bytes = match policy {
+        FencePolicy::None | FencePolicy::PerWrap => BYTES,
+        FencePolicy::PerMessage => BYTES / 50 * (u64::from(message_bytes) / 64).min(50),
+        FencePolicy::PerLine => BYTES / 50,
+    };
+    (bytes / u64::from(message_bytes) / if quick { 20 } else { 1 }).max(1000)
+}
+
+fn without_receiver(
+    kernel: StoreKernel,
+    policy: FencePolicy,
+    payload: &[u8],
+    messages: u64,
+) -> Result<f64, BenchError> {
+    let memory = WindowMemory::new(WINDOW_LINES)?;
+    let lines = (payload.len() + WORD_BYTES).div_ceil(LINE_BYTES) as u32;
+    let config = memory.config().with_fences(policy);
+    let mut writer = Writer::new(memory.store_window(kernel), Unreceived::new(lines), config);
+    let start = Instant::now();
+    for _ in 0..messages {
+        while writer.try_send(payload)? == Sent::Full {}
+    }
+    writer.fence();
+    Ok(messages as f64 / start.elapsed().as_secs_f64())
+}
+
+fn with_receiver(
+    cores: Cores,
+    kernel: StoreKernel,
+    policy: FencePolicy,
+    payload: &[u8],
+    messages: u64,
+) -> Result<f64, BenchError> {
+    let memory = WindowMemory::new(WINDOW_LINES)?;
+    let mut writer =
+        Writer::new(memory.store_window(kernel), memory.credits(), memory.config().with_fences(policy));
+    let mut receiver = memory.receiver();
+    let duel = Duel::run(
+        cores,
+        |start| {
+            let began = start.wait();
+            for _ in 0..messages {
+                while writer.try_send(payload)? == Sent::Full && !start.is_over() {
+                    std::hint::spin_loop();
+                }
+            }
+            Ok(began)
+        },
+        |start| {
+            start.wait();
+            let mut found = vec![0; payload.len()];
+            let mut received = 0;
+            while received < messages && !start.is_over() {
+                if let Some(mut message) = receiver.poll()? {
+                    message.copy_out(&mut found);
+                    received += 1;
+                }
+            }
+            Ok((Instant::now(), found))
+        },
+    )?;
+    let (end, found) = duel.second;
+    if found != payload {
+        return Err(BenchError::Panicked("the receiver, whose last message is not what was sent"));
+    }
+    Ok(messages as f64 / end.duration_since(duel.first).as_secs_f64())
+}
+
+/// The floor of every round trip on these cores.
+pub fn bare_copy_p50_ns(first: usize, second: usize) -> Result<u64, Failure> {
+    let failed = |e| Failure::new("the bare copy cannot be measured").because(e);
+    let cores = Cores { first, second };
+    let settings =
+        Settings { cores, rounds: 1, stream_thousands: 0, trip_thousands: 50, window_lines: WINDOW_LINES };
+    let mut trips = floor::bare_trips(&settings, 1).map_err(failed)?;
+    trips.sort_by(f64::total_cmp);
+    Ok(trips[trips.len() / 2] as u64)
+}
+

@@ -1,0 +1,167 @@
+//! Results as tables that fit 100 columns.
+
+use comfy_table::{Cell, CellAlignment, Table, presets};
+
+use super::results::{Results, Way};
+
+/// Columns a table may take.
+pub const WIDTH: u16 = 100;
+
+/// All tables of a run, with headings.
+pub fn render(results: &Results) -> String {
+    let mut text = String::new();
+    if !results.stores.is_empty() {
+        text += "\nRaw stores into a window, Gbit/s (measured; HotOS'25 figure 2 on this CPU)\n";
+        text += &stores(results);
+    }
+    for way in [Way::OneWay, Way::RoundTrip] {
+        if results.latencies.iter().any(|row| row.way == way) {
+            text += &format!("\n{} through the NIC process, ns (measured: p50 / p99 / p99.9)\n", title(way));
+            text += &latencies(results, way);
+        }
+    }
+    if !results.rates.is_empty() {
+        text += "\nFrames through the NIC process and back (measured: M frames/s, Gbit/s, host CPU ns a frame)\n";
+        text += &rates(results);
+    }
+    if !results.checks.is_empty() {
+        text += "\nThree processes (sender, NIC, receiver): correctness only, no times\n";
+        text += &checks(results);
+    }
+    text
+}
+
+fn title(way: Way) -> &'static str {
+    match way {
+        Way::OneWay => "One-way",
+        Way::RoundTrip => "Round trip",
+    }
+}
+
+fn empty(header: Vec<String>) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::UTF8_BORDERS_ONLY).set_width(WIDTH).set_header(header);
+    for (index, column) in table.column_iter_mut().enumerate() {
+        column.set_padding((u16::from(index > 0), 0));
+        if index > 0 {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table
+}
+
+fn finish(table: &Table) -> String {
+    format!("{table}\n")
+}
+
+/// The distinct values of a column, in order of appearance.
+fn distinct<T: PartialEq, I: IntoIterator<Item = T>>(items: I) -> Vec<T> {
+    let mut seen = Vec::new();
+    for item in items {
+        if !seen.contains(&item) {
+            seen.push(item);
+        }
+    }
+    seen
+}
+
+fn stores(results: &Results) -> String {
+    let sizes = distinct(results.stores.iter().map(|row| row.message_bytes));
+    let mut header = vec!["fence policy, kernel".to_owned(), "receiver".to_owned()];
+    header.extend(sizes.iter().map(|size| format!("{size} B")));
+    let mut table = empty(header);
+    for (policy, kernel, receiver) in
+        distinct(results.stores.iter().map(|row| (row.policy, row.kernel, row.receiver)))
+    {
+        let mut cells =
+            vec![Cell::new(format!("{policy}, {kernel}")), Cell::new(if receiver { "yes" } else { "no" })];
+        for size in &sizes {
+            let row = results.stores.iter().find(|row| {
+                (row.policy, row.kernel, row.receiver, row.message_bytes) == (policy, kernel, receiver, *size)
+            });
+            cells.push(Cell::new(row.map_or("n/a".to_owned(), |row| format!("{:.1}", row.goodput_gbps))));
+        }
+        table.add_row(cells);
+    }
+    finish(&table)
+}
+
+fn latencies(results: &Results, way: Way) -> String {
+    let rows: Vec<_> = results.latencies.iter().filter(|row| row.way == way).collect();
+    let mut header = vec!["frame".to_owned()];
+    let columns = distinct(rows.iter().map(|row| (row.interface, row.kernel)));
+    header.extend(columns.iter().map(|(interface, kernel)| match *kernel {
+        "-" => interface.to_string(),
+        kernel => format!("{interface} ({kernel})"),
+    }));
+    let mut table = empty(header);
+    for size in distinct(rows.iter().map(|row| row.frame_bytes)) {
+        let mut cells = vec![Cell::new(format!("{size} B"))];
+        for column in &columns {
+            let row = rows.iter().find(|row| row.frame_bytes == size && (row.interface, row.kernel) == *column);
+            cells.push(Cell::new(row.map_or("n/a".to_owned(), |row| {
+                format!("{} / {} / {}", row.p50_ns, row.p99_ns, row.p999_ns)
+            })));
+        }
+        table.add_row(cells);
+    }
+    finish(&table)
+}
+
+fn rates(results: &Results) -> String {
+    let columns = distinct(results.rates.iter().map(|row| (row.interface, row.kernel)));
+    let mut header = vec!["frame".to_owned()];
+    header.extend(columns.iter().map(|(interface, kernel)| match *kernel {
+        "-" => interface.to_string(),
+        kernel => format!("{interface} ({kernel})"),
+    }));
+    let mut table = empty(header);
+    for size in distinct(results.rates.iter().map(|row| row.frame_bytes)) {
+        let mut cells = vec![Cell::new(format!("{size} B"))];
+        for column in &columns {
+            let row = results
+                .rates
+                .iter()
+                .find(|row| row.frame_bytes == size && (row.interface, row.kernel) == *column);
+            cells.push(Cell::new(row.map_or("n/a".to_owned(), |row| {
+                format!(
+                    "{:.2} / {:.1} / {:.0}",
+                    row.frames_per_s / 1e6,
+                    row.goodput_gbps,
+                    row.host_ns_per_frame
+                )
+            })));
+        }
+        table.add_row(cells);
+    }
+    finish(&table)
+}
+
+fn checks(results: &Results) -> String {
+    let mut table = empty(["interface", "frames", "bytes", "verdict"].map(str::to_owned).to_vec());
+    for row in &results.checks {
+        table.add_row(vec![
+            Cell::new(row.interface),
+            Cell::new(row.frames),
+            Cell::new(row.bytes),
+            Cell::new(&row.verdict),
+        ]);
+    }
+    finish(&table)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::results::sample;
+    use super::*;
+
+    #[test]
+    fn every_table_fits_100_columns() {
+        let text = render(&sample());
+        println!("{text}");
+        for line in text.lines() {
+            assert!(line.chars().count() <= WIDTH as usize, "too wide: {line}");
+        }
+        assert!(text.contains("mmio (cached)"), "{text}");
+    }
+}

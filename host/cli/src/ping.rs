@@ -1,0 +1,256 @@
+//! `beeline ping`: round trips of small payloads, 10 and 100 bytes as in the RAMCloud and HiStar notes.
+//!
+//! Two ports of one NIC, both polled by this thread: the question goes from the first through the switch to the second,
+//! the answer back. One thread, so that there is one clock and the NIC has the other core for itself.
+
+use beeline_driver::Transmit;
+use beeline_mmio::clock::{Calibration, now_ticks};
+use beeline_mmio::{StoreKernel, Traffic, cpu};
+use beeline_spec::Interface;
+use comfy_table::{CellAlignment, Table, presets};
+use serde::Serialize;
+
+use crate::args::PingArgs;
+use crate::failure::Failure;
+use crate::machine;
+use crate::measure::{Times, new_times, receive_one, send_one};
+use crate::private_nic::{Options, PrivateNic};
+use crate::progress;
+use crate::session::{Job, Place, Queue, Rx, Session};
+use crate::traffic::{Frames, HEADER_BYTES};
+
+/// One line of the result.
+#[derive(Serialize)]
+struct Row {
+    interface: &'static str,
+    payload_bytes: u32,
+    count: u64,
+    p50_ns: u64,
+    p99_ns: u64,
+    p999_ns: u64,
+    max_ns: u64,
+    /// Upper bound of each bucket in ns, and how many round trips fell into it.
+    histogram: Vec<(u64, u64)>,
+}
+
+/// Runs `beeline ping`.
+pub fn run(args: &PingArgs) -> Result<(), Failure> {
+    let [host_core, nic_core] = two_cores(&args.cores)?;
+    let private = match &args.nic {
+        Some(_) => None,
+        None => Some(PrivateNic::start(&Options {
+            core: Some(nic_core),
+            spin: true,
+            ..Options::default()
+        })?),
+    };
+    pin(host_core)?;
+    let (domain, nic) = match (&private, &args.nic) {
+        (Some(private), _) => (private.domain().to_owned(), private.name().to_owned()),
+        (None, nic) => (args.domain.clone(), nic.clone().unwrap_or_default()),
+    };
+    let kernel = StoreKernel::choose(Traffic::Latency);
+    let place = Place { domain, nic, kernel };
+    let mut asking = Session::open(&place)?;
+    let mut answering = Session::open(&place)?;
+    let calibration = Calibration::measure();
+    let total = args.size.len() * args.interface.len();
+    let bar = progress::bar(total as u64, "measurements", args.output.json);
+    let mut rows = Vec::with_capacity(total);
+    for interface in &args.interface {
+        for size in &args.size {
+            bar.set_message(format!("{interface}, {size} B"));
+            let queue = Queue { interface: *interface, adversary: None };
+            let frame_bytes = HEADER_BYTES + *size as usize;
+            let series = Series { frame_bytes, count: args.count, calibration };
+            let times = asking.with_queue(queue, Ask { series, queue, answering: &mut answering })?;
+            rows.push(row(*interface, *size, &times));
+            bar.inc(1);
+        }
+    }
+    bar.finish_and_clear();
+    drop((asking, answering));
+    if let Some(private) = private {
+        private.stop()?;
+    }
+    show(args, &rows)
+}
+
+/// What is repeated.
+#[derive(Clone, Copy)]
+struct Series {
+    frame_bytes: usize,
+    count: u64,
+    calibration: Calibration,
+}
+
+/// The side that asks; it opens the side that answers and runs both.
+struct Ask<'a> {
+    series: Series,
+    queue: Queue,
+    answering: &'a mut Session,
+}
+
+impl Job for Ask<'_> {
+    type Output = Times;
+
+    fn run<T: Transmit>(self, session: &mut Session, tx: &mut T, rx: &mut Rx) -> Result<Times, Failure> {
+        let both = Both { series: self.series, asking: session, tx, rx };
+        self.answering.with_queue(self.queue, both)
+    }
+}
+
+/// Both sides open: the loop that is timed.
+struct Both<'a, A> {
+    series: Series,
+    asking: &'a mut Session,
+    tx: &'a mut A,
+    rx: &'a mut Rx,
+}
+
+impl<A: Transmit> Job for Both<'_, A> {
+    type Output = Times;
+
+    fn run<T: Transmit>(self, answering: &mut Session, tx: &mut T, rx: &mut Rx) -> Result<Times, Failure> {
+        let Series { frame_bytes, count, calibration } = self.series;
+        let (here, there) = (self.asking.mac(), answering.mac());
+        let mut question = Frames::new(frame_bytes, there, here).buffer();
+        let mut answer = Frames::new(frame_bytes, here, there).buffer();
+        let padded_bytes = frame_bytes.next_multiple_of(tx.declared().frame_multiple_bytes);
+        let (mut expected, mut found) = (Vec::new(), Vec::with_capacity(padded_bytes));
+        let mut times = new_times();
+        let warm_up = count / 10 + 100;
+        for number in 0..warm_up + count {
+            Frames::number(&mut question, number);
+            Frames::number(&mut answer, number);
+            let start = now_ticks();
+            send_one(self.asking, self.tx, &question)?;
+            receive_one(answering, rx, &mut found)?;
+            send_one(answering, tx, &answer)?;
+            let end = receive_one(self.asking, self.rx, &mut found)?;
+            expected.clone_from(&answer);
+            expected.resize(padded_bytes, 0);
+            if let Some(wrong) = Frames::difference(&expected, &found) {
+                return Err(Failure::new(format!("answer {number}: {wrong}")));
+            }
+            if number >= warm_up {
+                times.saturating_record(calibration.to_ns(end - start) as u64);
+            }
+        }
+        Ok(times)
+    }
+}
+
+/// Pins this thread.
+pub fn pin(core: usize) -> Result<(), Failure> {
+    cpu::pin_current_thread(core).map_err(|e| {
+        let allowed = cpu::allowed_cores().iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
+        Failure::new(format!("cannot run on core {core}"))
+            .because(e)
+            .remedy(format!("choose two of the cores this process may use with --cores: {allowed}"))
+    })
+}
+
+/// The two cores of `--cores`.
+pub fn two_cores(cores: &[usize]) -> Result<[usize; 2], Failure> {
+    <[usize; 2]>::try_from(cores).map_err(|_| {
+        Failure::new(format!("--cores takes two cores, {} were given", cores.len())).remedy("--cores 0,1")
+    })
+}
+
+fn row(interface: Interface, payload_bytes: u32, times: &Times) -> Row {
+    Row {
+        interface: interface.name(),
+        payload_bytes,
+        count: times.len(),
+        p50_ns: times.value_at_quantile(0.5),
+        p99_ns: times.value_at_quantile(0.99),
+        p999_ns: times.value_at_quantile(0.999),
+        max_ns: times.max(),
+        histogram: times
+            .iter_log(32, 1.25)
+            .filter(|bucket| bucket.count_since_last_iteration() > 0)
+            .map(|bucket| (bucket.value_iterated_to(), bucket.count_since_last_iteration()))
+            .collect(),
+    }
+}
+
+fn show(args: &PingArgs, rows: &[Row]) -> Result<(), Failure> {
+    if let Some(folder) = &args.output.csv {
+        write_csv(folder, rows)?;
+    }
+    if args.output.json {
+        let text = serde_json::to_string_pretty(rows);
+        println!("{}", text.map_err(|e| Failure::new("cannot write JSON").because(e))?);
+        return Ok(());
+    }
+    println!("Round trips between two ports of the NIC process (measured on {})", machine::look(&args.cores).cpu);
+    let mut table = Table::new();
+    table.load_style(presets::UTF8_BORDERS_ONLY);
+    table.set_header(["interface", "payload", "count", "p50 ns", "p99 ns", "p99.9 ns", "max ns"]);
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    for row in rows {
+        table.add_row([
+            row.interface.to_owned(),
+            format!("{} B", row.payload_bytes),
+            row.count.to_string(),
+            row.p50_ns.to_string(),
+            row.p99_ns.to_string(),
+            row.p999_ns.to_string(),
+            row.max_ns.to_string(),
+        ]);
+    }
+    println!("{table}");
+    for row in rows {
+        println!("\n{}, {} B payload:", row.interface, row.payload_bytes);
+        print!("{}", bars(&row.histogram));
+    }
+    Ok(())
+}
+
+/// A histogram in text: buckets that hold at least one in a thousand are bars, the rest is one line.
+fn bars(histogram: &[(u64, u64)]) -> String {
+    const WIDTH: u64 = 60;
+    let total: u64 = histogram.iter().map(|bucket| bucket.1).sum();
+    let most = histogram.iter().map(|bucket| bucket.1).max().unwrap_or(1);
+    let mut text = String::new();
+    let mut rare = 0;
+    for (upper_ns, count) in histogram {
+        if count * 1000 < total {
+            rare += count;
+            continue;
+        }
+        let length = (count * WIDTH).div_ceil(most) as usize;
+        text += &format!("  to {upper_ns:>8} ns {:<60} {count}\n", "▇".repeat(length));
+    }
+    if rare > 0 {
+        text += &format!("  elsewhere {rare}\n");
+    }
+    text
+}
+
+fn write_csv(folder: &std::path::Path, rows: &[Row]) -> Result<(), Failure> {
+    let mut text = String::from("kind,interface,payload_bytes,bucket_upper_ns,round_trips\n");
+    for row in rows {
+        for (upper_ns, count) in &row.histogram {
+            text += &format!("measured,{},{},{upper_ns},{count}\n", row.interface, row.payload_bytes);
+        }
+    }
+    let path = folder.join("ping.csv");
+    std::fs::create_dir_all(folder)
+        .and_then(|()| std::fs::write(&path, text))
+        .map_err(|e| Failure::new(format!("cannot write {}", path.display())).because(e))
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn rare_buckets_are_one_line() {
+        let text = super::bars(&[(100, 5000), (125, 2500), (1000, 1)]);
+        assert_eq!(text.lines().count(), 3);
+        assert!(text.ends_with("elsewhere 1\n"));
+        assert!(text.contains(&"▇".repeat(60)));
+    }
+}

@@ -1,0 +1,182 @@
+//! `beeline send`: a capture through a NIC, and the proof that what the wire saw is what was in it.
+//!
+//! This process hands the frames over; a NIC process of its own transmits them to an up-link that writes a capture;
+//! then both captures are read and compared, frame by frame, byte by byte.
+
+use std::path::Path;
+
+use beeline_driver::{Sent, Transmit};
+use beeline_mmio::{StoreKernel, Traffic};
+use beeline_nic_uplink::{PcapIn, Uplink};
+use beeline_spec::formats::{MAX_FRAME_BYTES, MIN_FRAME_BYTES};
+use indicatif::ProgressBar;
+use serde::Serialize;
+
+use crate::args::SendArgs;
+use crate::failure::Failure;
+use crate::private_nic::{Options, PrivateNic};
+use crate::progress;
+use crate::session::{Job, Place, Queue, Rx, Session, Watchdog};
+use crate::traffic::Frames;
+
+/// What `send` found, for `--json`.
+#[derive(Serialize)]
+struct Verdict {
+    interface: &'static str,
+    adversary: Option<u64>,
+    frames: u64,
+    bytes: u64,
+    /// Frames that were padded by the interface (kPIO+WC sends multiples of 8 bytes).
+    padded_frames: u64,
+    verdict: &'static str,
+}
+
+/// Runs `beeline send`.
+pub fn run(args: &SendArgs) -> Result<(), Failure> {
+    if same_file(&args.input, &args.out) {
+        return Err(Failure::new("IN.pcap and --out are the same file").remedy("name another file with --out"));
+    }
+    let total = check_input(&args.input)?;
+    let nic = PrivateNic::start(&Options { pcap_out: Some(&args.out), ..Options::default() })?;
+    let kernel = StoreKernel::choose(Traffic::Stream);
+    let mut session =
+        Session::open(&Place { domain: nic.domain().to_owned(), nic: nic.name().to_owned(), kernel })?;
+    let bar = progress::bar(total, "frames", args.json);
+    let queue = Queue { interface: args.interface, adversary: args.adversary };
+    let multiple = session.with_queue(queue, Replay { input: &args.input, bar: &bar })?;
+    drop(session);
+    nic.stop()?;
+    bar.finish_and_clear();
+    let verdict = compare(args, multiple)?;
+    report(args, &verdict)
+}
+
+fn same_file(a: &Path, b: &Path) -> bool {
+    matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
+}
+
+/// Reads the whole capture once, so that a bad file is refused before a frame of it is sent.
+fn check_input(path: &Path) -> Result<u64, Failure> {
+    let mut capture = open(path)?;
+    let mut frame = Vec::new();
+    let mut number = 0;
+    while capture.poll(&mut frame).map_err(|e| Failure::new("cannot use the capture").because(e))? {
+        number += 1;
+        if !(MIN_FRAME_BYTES..=MAX_FRAME_BYTES).contains(&frame.len()) {
+            let bytes = frame.len();
+            return Err(Failure::new(format!(
+                "{}: frame {number} has {bytes} bytes; a NIC carries {MIN_FRAME_BYTES} to {MAX_FRAME_BYTES}",
+                path.display()
+            ))
+            .remedy("capture with segmentation offload off (ethtool -K DEV tso off gso off gro off)"));
+        }
+    }
+    if number == 0 {
+        return Err(Failure::new(format!("{} holds no frames", path.display())));
+    }
+    Ok(number)
+}
+
+fn open(path: &Path) -> Result<PcapIn, Failure> {
+    PcapIn::open(path).map_err(|e| {
+        Failure::new(format!("cannot read {}", path.display()))
+            .because(e)
+            .remedy("give a classic pcap file with Ethernet frames (tcpdump -w, or editcap -F pcap)")
+    })
+}
+
+/// Hands a capture's frames over and waits until the NIC has transmitted them.
+struct Replay<'a> {
+    input: &'a Path,
+    bar: &'a ProgressBar,
+}
+
+impl Job for Replay<'_> {
+    /// What frames are padded to.
+    type Output = usize;
+
+    fn run<T: Transmit>(self, session: &mut Session, tx: &mut T, _rx: &mut Rx) -> Result<usize, Failure> {
+        let mut capture = open(self.input)?;
+        let mut frame = Vec::new();
+        let mut watchdog = Watchdog::new();
+        let refused = |e| Failure::new("a frame cannot be sent").because(e);
+        while capture.poll(&mut frame).map_err(|e| Failure::new("cannot use the capture").because(e))? {
+            while tx.try_send(&frame).map_err(refused)? == Sent::Full {
+                tx.progress().map_err(refused)?;
+                watchdog.idle(session, "the NIC to take frames")?;
+            }
+            watchdog.pat();
+            self.bar.inc(1);
+        }
+        loop {
+            tx.progress().map_err(refused)?;
+            if tx.is_idle() {
+                return Ok(tx.declared().frame_multiple_bytes);
+            }
+            watchdog.idle(session, "the NIC to transmit the last frames")?;
+        }
+    }
+}
+
+/// Compares what was to be sent with what the wire saw.
+fn compare(args: &SendArgs, multiple: usize) -> Result<Verdict, Failure> {
+    let (mut sent, mut seen) = (open(&args.input)?, open(&args.out)?);
+    let (mut expected, mut found) = (Vec::new(), Vec::new());
+    let (mut frames, mut bytes, mut padded_frames) = (0, 0, 0);
+    let failed = |e| Failure::new("cannot read a capture back").because(e);
+    loop {
+        let is_expected = sent.poll(&mut expected).map_err(failed)?;
+        let is_found = seen.poll(&mut found).map_err(failed)?;
+        match (is_expected, is_found) {
+            (false, false) => break,
+            (true, false) => return Err(wrong(frames, "the wire saw no more frames")),
+            (false, true) => return Err(wrong(frames, "the wire saw a frame that was not sent")),
+            (true, true) => {}
+        }
+        bytes += expected.len() as u64;
+        let padding = expected.len().next_multiple_of(multiple) - expected.len();
+        padded_frames += u64::from(padding > 0);
+        expected.extend(std::iter::repeat_n(0, padding));
+        if let Some(difference) = Frames::difference(&expected, &found) {
+            return Err(wrong(frames, &difference));
+        }
+        frames += 1;
+    }
+    Ok(Verdict {
+        interface: args.interface.name(),
+        adversary: args.adversary,
+        frames,
+        bytes,
+        padded_frames,
+        verdict: "complete, in order, unchanged",
+    })
+}
+
+fn wrong(frames: u64, what: &str) -> Failure {
+    Failure::new(format!("after {frames} frames: {what}"))
+}
+
+fn report(args: &SendArgs, verdict: &Verdict) -> Result<(), Failure> {
+    if args.json {
+        let text = serde_json::to_string_pretty(verdict);
+        println!("{}", text.map_err(|e| Failure::new("cannot write JSON").because(e))?);
+        return Ok(());
+    }
+    let Verdict { frames, bytes, padded_frames, .. } = verdict;
+    println!("{frames} frames, {bytes} bytes by {}: {}", verdict.interface, verdict.verdict);
+    match (args.adversary, args.interface) {
+        (Some(seed), beeline_spec::Interface::Descriptor) => {
+            println!("adversary {seed} had nothing to do: descriptor stores no frame across the link");
+        }
+        (Some(seed), beeline_spec::Interface::Kpio) => {
+            println!("adversary {seed} kept to what kpio bears: whole lines, in order");
+        }
+        (Some(seed), beeline_spec::Interface::Mmio) => println!("adversary {seed} split and permuted the stores"),
+        (None, _) => {}
+    }
+    if *padded_frames > 0 {
+        println!("{padded_frames} frames were padded with zeros to a multiple of 8 bytes, as kPIO+WC does");
+    }
+    println!("what the wire saw: {}", args.out.display());
+    Ok(())
+}

@@ -1,0 +1,129 @@
+//! `beeline stat`: the live counters of a running NIC, as totals and as rates.
+
+use std::io::Write;
+use std::time::Duration;
+
+use beeline_domain::{Domain, DomainConfig};
+use beeline_nic_process::{Statistics, StatisticsFeed};
+use comfy_table::{CellAlignment, Table, presets};
+
+use crate::args::StatArgs;
+use crate::failure::Failure;
+
+/// One counter of one part of the NIC.
+struct Line {
+    part: String,
+    name: String,
+    total: u64,
+}
+
+/// Runs `beeline stat`.
+pub fn run(args: &StatArgs) -> Result<(), Failure> {
+    let config = DomainConfig { root: None, name: args.domain.clone() };
+    let domain = Domain::open(&config)
+        .map_err(|e| Failure::new(format!("cannot open domain {}", args.domain)).because(e))?;
+    let (feed, first) = StatisticsFeed::open(&domain, &args.name).map_err(|e| {
+        Failure::new(format!("cannot ask NIC {} in domain {}", args.name, args.domain)).because(e).remedy(
+            format!("start one: beeline nic --name {} --domain {}", args.name, args.domain),
+        )
+    })?;
+    show(args, &first, None)?;
+    let mut before = first;
+    while !args.once {
+        std::thread::sleep(Duration::from_millis(args.interval_ms));
+        let Ok(now) = feed.next() else {
+            eprintln!("the NIC is gone");
+            return Ok(());
+        };
+        show(args, &now, Some(&before))?;
+        before = now;
+    }
+    Ok(())
+}
+
+fn show(args: &StatArgs, now: &Statistics, before: Option<&Statistics>) -> Result<(), Failure> {
+    let text = if args.json {
+        serde_json::to_string(now).map_err(|e| Failure::new("cannot write JSON").because(e))?
+    } else {
+        table(args, now, before)
+    };
+    // A reader that has seen enough (`| head`) closes the pipe; that is no failure.
+    match writeln!(std::io::stdout(), "{text}") {
+        Ok(()) => Ok(()),
+        Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => std::process::exit(0),
+        Err(e) => Err(Failure::new("cannot write").because(e)),
+    }
+}
+
+/// Every counter of a snapshot, flattened: numbers at any depth of its JSON form, so that none is forgotten here.
+fn lines(snapshot: &Statistics) -> Vec<Line> {
+    let mut lines = Vec::new();
+    let mut part = |part: &str, value: serde_json::Result<serde_json::Value>| {
+        let Ok(serde_json::Value::Object(map)) = value else { return };
+        for (name, value) in map {
+            if let Some(total) = value.as_u64() {
+                lines.push(Line { part: part.to_owned(), name, total });
+            }
+        }
+    };
+    part("loop", serde_json::to_value(snapshot.rounds));
+    part("switch", serde_json::to_value(snapshot.switch));
+    for port in &snapshot.ports {
+        let name = format!("port {} (pid {})", port.port, port.pid);
+        part(&name, serde_json::to_value(port.link));
+        part(&name, serde_json::to_value(&port.device));
+    }
+    for uplink in &snapshot.uplinks {
+        part(&uplink.name, serde_json::to_value(uplink));
+    }
+    lines
+}
+
+fn table(args: &StatArgs, now: &Statistics, before: Option<&Statistics>) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::UTF8_BORDERS_ONLY);
+    table.set_header(["part", "counter", "total", "per second"]);
+    for column in table.column_iter_mut().skip(2) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    let earlier = before.map(lines).unwrap_or_default();
+    let seconds = before.map_or(0.0, |before| now.uptime_ms.saturating_sub(before.uptime_ms) as f64 / 1e3);
+    for line in lines(now).iter().filter(|line| args.all || line.total > 0) {
+        let was = earlier.iter().find(|old| (&old.part, &old.name) == (&line.part, &line.name));
+        let rate = match was {
+            Some(was) if seconds > 0.0 => {
+                format!("{:.0}", line.total.saturating_sub(was.total) as f64 / seconds)
+            }
+            _ => String::new(),
+        };
+        table.add_row([line.part.clone(), line.name.clone(), line.total.to_string(), rate]);
+    }
+    let seconds = now.uptime_ms as f64 / 1e3;
+    format!("NIC {} (pid {}), up {seconds:.1} s, {} ports\n{table}", now.service, now.pid, now.ports.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use beeline_nic_process::PortStatistics;
+
+    #[test]
+    fn a_device_counter_is_shown_with_its_port_and_rate() {
+        let snapshot = |uptime_ms, frames| {
+            let mut port = PortStatistics { port: 3, pid: 42, ..PortStatistics::default() };
+            port.device.insert("tx_frames".to_owned(), frames);
+            Statistics { uptime_ms, ports: vec![port], ..Statistics::default() }
+        };
+        let args = StatArgs {
+            name: "nic".to_owned(),
+            domain: "default".to_owned(),
+            once: true,
+            interval_ms: 1000,
+            all: false,
+            json: false,
+        };
+        let text = table(&args, &snapshot(3000, 700), Some(&snapshot(1000, 100)));
+        let line = text.lines().find(|line| line.contains("tx_frames")).unwrap();
+        assert!(line.contains("port 3 (pid 42)") && line.contains("700") && line.contains("300"), "{line}");
+    }
+}

@@ -1,0 +1,153 @@
+//! The sender and the receiver of a check over three processes: they share a seed and nothing else.
+
+use std::io::{BufRead, Write};
+
+use beeline_driver::{Receive, Transmit};
+use beeline_mmio::{StoreKernel, Traffic};
+
+use crate::args::WorkerArgs;
+use crate::failure::Failure;
+use crate::measure::send_one;
+use crate::session::{Job, Place, Queue, Rx, Session, Watchdog};
+use crate::traffic::{Frames, HEADER_BYTES};
+
+/// Longest frame of a check: a jumbo frame.
+const LONGEST_BYTES: u64 = 9000;
+
+/// Runs `beeline worker`.
+pub fn run(args: &WorkerArgs) -> Result<(), Failure> {
+    let kernel = StoreKernel::choose(Traffic::Stream);
+    let place = Place { domain: args.domain.clone(), nic: args.nic.clone(), kernel };
+    let mut session = Session::open(&place)?;
+    let queue = Queue { interface: args.interface, adversary: None };
+    let multiple = match args.interface {
+        beeline_spec::Interface::Kpio => 8,
+        _ => 1,
+    };
+    match &args.to {
+        Some(text) => {
+            let to = parse_mac(text).ok_or_else(|| Failure::new(format!("{text} is no station address")))?;
+            session.with_queue(queue, Give { args, to })
+        }
+        None => {
+            let bytes = session.with_queue(queue, Gather { args, multiple })?;
+            println!("{bytes}");
+            Ok(())
+        }
+    }
+}
+
+/// Size of frame `number`: mostly small, some of every size, the same for both sides.
+fn size(seed: u64, number: u64) -> usize {
+    // SplitMix64 (Steele et al. 2014): a good hash of a counter, which is all that is needed here.
+    let mut z = seed.wrapping_add(number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^= z >> 31;
+    let longest = if z & 7 == 0 { LONGEST_BYTES } else { 256 };
+    HEADER_BYTES + ((z >> 8) % (longest - HEADER_BYTES as u64 + 1)) as usize
+}
+
+struct Give<'a> {
+    args: &'a WorkerArgs,
+    to: [u8; 6],
+}
+
+impl Job for Give<'_> {
+    type Output = ();
+
+    fn run<T: Transmit>(self, session: &mut Session, tx: &mut T, _rx: &mut Rx) -> Result<(), Failure> {
+        // The source address is not part of what is compared, so the receiver need not know it.
+        let longest = Frames::new(LONGEST_BYTES as usize, self.to, [2, 0, 0, 0, 0, 1]).buffer();
+        let mut frame = longest;
+        for number in 0..self.args.frames {
+            Frames::number(&mut frame, number);
+            send_one(session, tx, &frame[..size(self.args.seed, number)])?;
+        }
+        let mut watchdog = Watchdog::new();
+        loop {
+            tx.progress().map_err(|e| Failure::new("cannot send").because(e))?;
+            if tx.is_idle() {
+                return Ok(());
+            }
+            watchdog.idle(session, "the NIC to transmit the last frames")?;
+        }
+    }
+}
+
+struct Gather<'a> {
+    args: &'a WorkerArgs,
+    multiple: usize,
+}
+
+impl Job for Gather<'_> {
+    type Output = u64;
+
+    fn run<T: Transmit>(self, session: &mut Session, _tx: &mut T, rx: &mut Rx) -> Result<u64, Failure> {
+        let mac = session.mac();
+        println!("{}", format_mac(mac));
+        std::io::stdout().flush().map_err(|e| Failure::new("cannot say the station address").because(e))?;
+        let mut expected = Frames::new(LONGEST_BYTES as usize, mac, [2, 0, 0, 0, 0, 1]).buffer();
+        let (mut found, mut wanted) = (Vec::new(), Vec::new());
+        let (mut number, mut bytes) = (0, 0);
+        let mut watchdog = Watchdog::new();
+        while number < self.args.frames {
+            let Some(mut frame) = rx.poll().map_err(|e| Failure::new("cannot receive").because(e))? else {
+                watchdog.idle(session, &format!("frame {number} of {}", self.args.frames))?;
+                std::thread::yield_now();
+                continue;
+            };
+            frame.copy_to(&mut found);
+            drop(frame);
+            watchdog.pat();
+            Frames::number(&mut expected, number);
+            let length = size(self.args.seed, number);
+            wanted.clear();
+            wanted.extend_from_slice(&expected[..length]);
+            wanted.resize(length.next_multiple_of(self.multiple), 0);
+            if let Some(wrong) = Frames::difference(&wanted, &found) {
+                return Err(Failure::new(format!("frame {number}: {wrong}")));
+            }
+            bytes += length as u64;
+            number += 1;
+        }
+        Ok(bytes)
+    }
+}
+
+/// `02:00:00:00:00:01`.
+pub fn format_mac(mac: [u8; 6]) -> String {
+    mac.map(|byte| format!("{byte:02x}")).join(":")
+}
+
+fn parse_mac(text: &str) -> Option<[u8; 6]> {
+    let bytes: Option<Vec<u8>> = text.split(':').map(|part| u8::from_str_radix(part, 16).ok()).collect();
+    bytes?.try_into().ok()
+}
+
+/// Reads one line a worker printed.
+pub fn read_line(from: &mut impl BufRead) -> Option<String> {
+    let mut line = String::new();
+    from.read_line(&mut line).ok().filter(|count| *count > 0).map(|_| line.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_the_same_on_both_sides_and_cover_small_and_large() {
+        let sizes: Vec<usize> = (0..1000).map(|n| size(7, n)).collect();
+        assert_eq!(sizes, (0..1000).map(|n| size(7, n)).collect::<Vec<_>>());
+        assert!(sizes.iter().all(|s| (HEADER_BYTES..=9000).contains(s)));
+        assert!(sizes.iter().any(|s| *s < 64) && sizes.iter().any(|s| *s > 4000));
+    }
+
+    #[test]
+    fn a_station_address_comes_back() {
+        let mac = [2, 0, 0xab, 0, 0, 1];
+        assert_eq!(parse_mac(&format_mac(mac)), Some(mac));
+        assert_eq!(parse_mac("02:00"), None);
+        assert_eq!(parse_mac("nonsense"), None);
+    }
+}

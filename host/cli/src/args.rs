@@ -8,7 +8,9 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 /// Move messages from program to program, and onto the wire, by plain stores.
 #[derive(Parser, Debug)]
 #[command(name = "beeline", version, propagate_version = true, max_term_width = 100)]
-#[command(after_help = "Start with `beeline doctor` (what this machine can do) and `beeline compare` (what it costs here).")]
+#[command(
+    after_help = "Start with `beeline doctor` (what this machine can do) and `beeline compare` (what it costs here)."
+)]
 pub struct Cli {
     /// What to do
     #[command(subcommand)]
@@ -340,7 +342,10 @@ mod tests {
         for command in Cli::command().get_subcommands() {
             let name = command.get_name();
             let after = command.get_after_help().map(|text| text.to_string()).unwrap_or_default();
-            assert!(["generate", "worker"].contains(&name) || after.contains(&format!("beeline {name}")), "{name} has no examples");
+            assert!(
+                ["generate", "worker"].contains(&name) || after.contains(&format!("beeline {name}")),
+                "{name} has no examples"
+            );
         }
     }
 }

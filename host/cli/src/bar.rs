@@ -14,8 +14,11 @@ pub fn look(asked: Option<&str>, say: &mut dyn FnMut(String, bool, String)) -> R
     let Some(asked) = asked else {
         let count = write_combining_count(Path::new(SYSFS));
         let words = match count {
-            0 => "no PCI resource here has a resourceN_wc file; the `bar` link needs one, `shm` does not".to_owned(),
-            n => format!("{n} PCI resources can be mapped write-combining (root); look at one with --bar BDF/N"),
+            0 => "no PCI resource here has a resourceN_wc file; the `bar` link needs one, `shm` does not"
+                .to_owned(),
+            n => format!(
+                "{n} PCI resources can be mapped write-combining (root); look at one with --bar BDF/N"
+            ),
         };
         say("write-combining BARs".to_owned(), count > 0, words);
         return Ok(());
@@ -36,7 +39,8 @@ pub fn look(asked: Option<&str>, say: &mut dyn FnMut(String, bool, String)) -> R
 
 fn parse(asked: &str) -> Result<(PciAddress, u8), Failure> {
     let wrong = || {
-        Failure::new(format!("{asked} names no BAR")).remedy("--bar 0000:41:00.0/2: PCI function, slash, resource number")
+        Failure::new(format!("{asked} names no BAR"))
+            .remedy("--bar 0000:41:00.0/2: PCI function, slash, resource number")
     };
     let (address, index) = asked.rsplit_once('/').ok_or_else(wrong)?;
     let address = address.parse().map_err(|e| wrong().because(e))?;

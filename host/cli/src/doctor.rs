@@ -87,14 +87,20 @@ fn machine_facts(findings: &mut Vec<Finding>) {
     fact("kernel", machine.kernel);
     fact("hypervisor", machine.hypervisor);
     let (state, words) = match cores.len() {
-        1 => (State::Limited, "1 core: everything works, but two sides that spin share it; use sleeping waits".to_owned()),
+        1 => (
+            State::Limited,
+            "1 core: everything works, but two sides that spin share it; use sleeping waits".to_owned(),
+        ),
         n => (State::Good, format!("{n} cores; a latency measurement wants two for itself")),
     };
     findings.push(Finding { section: "Machine", what: "cores".to_owned(), state, words });
     let (state, words) = if clock::is_steady() {
         (State::Good, "the cycle counter runs at a fixed rate and times everything here")
     } else {
-        (State::Limited, "the cycle counter changes its rate; times come from the kernel's clock and cost more")
+        (
+            State::Limited,
+            "the cycle counter changes its rate; times come from the kernel's clock and cost more",
+        )
     };
     findings.push(Finding { section: "Machine", what: "clock".to_owned(), state, words: words.to_owned() });
 }
@@ -107,14 +113,24 @@ fn kernels(findings: &mut Vec<Finding>) {
             KernelState::Wrong => State::Missing,
             KernelState::DeviceOnly | KernelState::NotRunHere(_) | KernelState::NotBuilt(_) => State::Fact,
         };
-        findings.push(Finding { section: SECTION, what: kernel.to_string(), state, words: found.to_string() });
+        findings.push(Finding {
+            section: SECTION,
+            what: kernel.to_string(),
+            state,
+            words: found.to_string(),
+        });
     }
     for traffic in [Traffic::Latency, Traffic::Stream] {
         let choice = Choice::timed(traffic);
         let times: Vec<String> =
             choice.timings.iter().map(|timing| format!("{} {:.1} ns", timing.kernel, timing.ns)).collect();
         let words = format!("{} (timed just now: {})", choice.kernel, times.join(", "));
-        findings.push(Finding { section: SECTION, what: format!("for {traffic}"), state: State::Fact, words });
+        findings.push(Finding {
+            section: SECTION,
+            what: format!("for {traffic}"),
+            state: State::Fact,
+            words,
+        });
     }
 }
 
@@ -124,7 +140,11 @@ fn memory(findings: &mut Vec<Finding>) {
     };
     let sealed = SharedMemory::create("beeline-doctor", 4096, MemoryOptions::default());
     match sealed.and_then(|memory| memory.map()) {
-        Ok(_) => add("sealed shared memory", State::Good, "windows can be shared; no peer can truncate them".to_owned()),
+        Ok(_) => add(
+            "sealed shared memory",
+            State::Good,
+            "windows can be shared; no peer can truncate them".to_owned(),
+        ),
         Err(e) => add("sealed shared memory", State::Missing, e.to_string()),
     }
     let limit = rustix::process::getrlimit(rustix::process::Resource::Memlock).current;
@@ -167,10 +187,14 @@ fn network(findings: &mut Vec<Finding>) {
         rustix::fs::Mode::empty(),
     );
     let (state, words) = match open {
-        Ok(_) => (State::Good, "/dev/net/tun opens; creating an interface also needs CAP_NET_ADMIN".to_owned()),
+        Ok(_) => {
+            (State::Good, "/dev/net/tun opens; creating an interface also needs CAP_NET_ADMIN".to_owned())
+        }
         Err(e) => (
             State::Limited,
-            format!("/dev/net/tun: {e}; everything but `beeline nic --tap` works; load the tun module or run as root"),
+            format!(
+                "/dev/net/tun: {e}; everything but `beeline nic --tap` works; load the tun module or run as root"
+            ),
         ),
     };
     findings.push(Finding { section: "Network", what: "TAP up-link".to_owned(), state, words });
@@ -182,8 +206,10 @@ mod tests {
 
     #[test]
     fn findings_are_grouped_and_marked() {
-        let finding = |section, state| Finding { section, what: "x".to_owned(), state, words: "y".to_owned() };
-        let text = in_words(&[finding("A", State::Good), finding("A", State::Missing), finding("B", State::Fact)]);
+        let finding =
+            |section, state| Finding { section, what: "x".to_owned(), state, words: "y".to_owned() };
+        let text =
+            in_words(&[finding("A", State::Good), finding("A", State::Missing), finding("B", State::Fact)]);
         assert_eq!(text, "\nA\n  ✓ x: y\n  ✗ x: y\n\nB\n    x: y\n");
     }
 
@@ -196,7 +222,10 @@ mod tests {
         processes(&mut findings);
         network(&mut findings);
         for section in ["Machine", "Store kernels", "Memory", "Processes", "Network"] {
-            assert!(findings.iter().any(|f| f.section == section && !f.words.is_empty()), "{section} is silent");
+            assert!(
+                findings.iter().any(|f| f.section == section && !f.words.is_empty()),
+                "{section} is silent"
+            );
         }
     }
 }

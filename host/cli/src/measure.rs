@@ -140,7 +140,8 @@ impl Job for Rate {
         while received < self.frames {
             let before = (sent, received);
             let begin = now_ticks();
-            let room = (self.frames - sent).min(self.in_flight - (sent - received)).min(self.burst as u64) as usize;
+            let room =
+                (self.frames - sent).min(self.in_flight - (sent - received)).min(self.burst as u64) as usize;
             // A burst is offered whole or not at all, as a program that batches would.
             if room == self.burst || (room > 0 && sent + room as u64 == self.frames) {
                 sent += self.offer(tx, &mut buffers[..room], sent)?;
@@ -177,10 +178,18 @@ impl Rate {
         Ok(taken as u64)
     }
 
-    fn take(&self, rx: &mut Rx, expected: &mut [u8], found: &mut Vec<u8>, first: u64) -> Result<u64, Failure> {
+    fn take(
+        &self,
+        rx: &mut Rx,
+        expected: &mut [u8],
+        found: &mut Vec<u8>,
+        first: u64,
+    ) -> Result<u64, Failure> {
         let mut count = 0;
         while count < self.burst as u64 {
-            let Some(mut frame) = rx.poll().map_err(|e| Failure::new("cannot receive").because(e))? else { break };
+            let Some(mut frame) = rx.poll().map_err(|e| Failure::new("cannot receive").because(e))? else {
+                break;
+            };
             frame.copy_to(found);
             drop(frame);
             Frames::number(&mut expected[..self.frame_bytes], first + count);

@@ -38,11 +38,7 @@ pub fn run(args: &PingArgs) -> Result<(), Failure> {
     let [host_core, nic_core] = two_cores(&args.cores)?;
     let private = match &args.nic {
         Some(_) => None,
-        None => Some(PrivateNic::start(&Options {
-            core: Some(nic_core),
-            spin: true,
-            ..Options::default()
-        })?),
+        None => Some(PrivateNic::start(&Options { core: Some(nic_core), spin: true, ..Options::default() })?),
     };
     pin(host_core)?;
     let (domain, nic) = match (&private, &args.nic) {
@@ -184,7 +180,10 @@ fn show(args: &PingArgs, rows: &[Row]) -> Result<(), Failure> {
         println!("{}", text.map_err(|e| Failure::new("cannot write JSON").because(e))?);
         return Ok(());
     }
-    println!("Round trips between two ports of the NIC process (measured on {})", machine::look(&args.cores).cpu);
+    println!(
+        "Round trips between two ports of the NIC process (measured on {})",
+        machine::look(&args.cores).cpu
+    );
     let mut table = Table::new();
     table.load_style(presets::UTF8_BORDERS_ONLY);
     table.set_header(["interface", "payload", "count", "p50 ns", "p99 ns", "p99.9 ns", "max ns"]);

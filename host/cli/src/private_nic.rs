@@ -51,7 +51,8 @@ impl PrivateNic {
         if let Some(path) = options.pcap_out {
             command.arg("--pcap-out").arg(path);
         }
-        let failed = |e| Failure::new(format!("cannot start a NIC process from {}", program.display())).because(e);
+        let failed =
+            |e| Failure::new(format!("cannot start a NIC process from {}", program.display())).because(e);
         let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -63,7 +64,11 @@ impl PrivateNic {
         let mut nic = PrivateNic { child, stderr, domain };
         let mut line = String::new();
         BufReader::new(stdout).read_line(&mut line).map_err(failed)?;
-        if line.trim() == READY { Ok(nic) } else { Err(nic.last_words("the NIC process ended before it was ready")) }
+        if line.trim() == READY {
+            Ok(nic)
+        } else {
+            Err(nic.last_words("the NIC process ended before it was ready"))
+        }
     }
 
     /// Domain the NIC lives in.
@@ -82,7 +87,11 @@ impl PrivateNic {
         drop(self.child.stdin.take());
         let failed = |e| Failure::new("cannot wait for the NIC process").because(e);
         let status = self.child.wait().map_err(failed)?;
-        if status.success() { Ok(()) } else { Err(self.last_words(&format!("the NIC process failed ({status})"))) }
+        if status.success() {
+            Ok(())
+        } else {
+            Err(self.last_words(&format!("the NIC process failed ({status})")))
+        }
     }
 
     fn last_words(&mut self, what: &str) -> Failure {

@@ -34,7 +34,9 @@ struct Verdict {
 /// Runs `beeline send`.
 pub fn run(args: &SendArgs) -> Result<(), Failure> {
     if same_file(&args.input, &args.out) {
-        return Err(Failure::new("IN.pcap and --out are the same file").remedy("name another file with --out"));
+        return Err(
+            Failure::new("IN.pcap and --out are the same file").remedy("name another file with --out")
+        );
     }
     let total = check_input(&args.input)?;
     let nic = PrivateNic::start(&Options { pcap_out: Some(&args.out), ..Options::default() })?;
@@ -171,7 +173,9 @@ fn report(args: &SendArgs, verdict: &Verdict) -> Result<(), Failure> {
         (Some(seed), beeline_spec::Interface::Kpio) => {
             println!("adversary {seed} kept to what kpio bears: whole lines, in order");
         }
-        (Some(seed), beeline_spec::Interface::Mmio) => println!("adversary {seed} split and permuted the stores"),
+        (Some(seed), beeline_spec::Interface::Mmio) => {
+            println!("adversary {seed} split and permuted the stores")
+        }
         (None, _) => {}
     }
     if *padded_frames > 0 {

@@ -52,7 +52,12 @@ pub trait Job {
     ///
     /// # Errors
     /// What a person is to be told.
-    fn run<T: Transmit>(self, session: &mut Session, tx: &mut T, rx: &mut Rx) -> Result<Self::Output, Failure>;
+    fn run<T: Transmit>(
+        self,
+        session: &mut Session,
+        tx: &mut T,
+        rx: &mut Rx,
+    ) -> Result<Self::Output, Failure>;
 }
 
 /// An open port.
@@ -72,7 +77,8 @@ impl Session {
         let config = DomainConfig { root: None, name: place.domain.clone() };
         let domain = Domain::open(&config)
             .map_err(|e| Failure::new(format!("cannot open domain {}", place.domain)).because(e))?;
-        let options = ShmOptions { service: place.nic.clone(), kernel: place.kernel, ..ShmOptions::default() };
+        let options =
+            ShmOptions { service: place.nic.clone(), kernel: place.kernel, ..ShmOptions::default() };
         let link = ShmLink::connect(&domain, &options).map_err(|e| {
             Failure::new(format!("cannot reach a NIC called {} in domain {}", place.nic, place.domain))
                 .because(e)
@@ -95,11 +101,6 @@ impl Session {
     /// The port's Ethernet address.
     pub fn mac(&self) -> [u8; 6] {
         self.port.mac()
-    }
-
-    /// The longest frame in bytes.
-    pub fn max_frame_bytes(&self) -> usize {
-        self.port.max_frame_bytes()
     }
 
     /// Whether the NIC process is gone.
@@ -189,8 +190,9 @@ impl Session {
                 return Err(Failure::new(format!("the NIC process ended while waiting for {what}")));
             }
             if start.elapsed() > PATIENCE {
-                return Err(Failure::new(format!("waited {} s for {what}", PATIENCE.as_secs()))
-                    .remedy("beeline stat shows whether the NIC still counts; beeline doctor what may be wrong"));
+                return Err(Failure::new(format!("waited {} s for {what}", PATIENCE.as_secs())).remedy(
+                    "beeline stat shows whether the NIC still counts; beeline doctor what may be wrong",
+                ));
             }
             std::thread::yield_now();
         }

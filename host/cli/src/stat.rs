@@ -23,13 +23,16 @@ pub fn run(args: &StatArgs) -> Result<(), Failure> {
     let domain = Domain::open(&config)
         .map_err(|e| Failure::new(format!("cannot open domain {}", args.domain)).because(e))?;
     let (feed, first) = StatisticsFeed::open(&domain, &args.name).map_err(|e| {
-        Failure::new(format!("cannot ask NIC {} in domain {}", args.name, args.domain)).because(e).remedy(
-            format!("start one: beeline nic --name {} --domain {}", args.name, args.domain),
-        )
+        Failure::new(format!("cannot ask NIC {} in domain {}", args.name, args.domain))
+            .because(e)
+            .remedy(format!("start one: beeline nic --name {} --domain {}", args.name, args.domain))
     })?;
     show(args, &first, None)?;
+    if args.once {
+        return Ok(());
+    }
     let mut before = first;
-    while !args.once {
+    loop {
         std::thread::sleep(Duration::from_millis(args.interval_ms));
         let Ok(now) = feed.next() else {
             eprintln!("the NIC is gone");
@@ -38,7 +41,6 @@ pub fn run(args: &StatArgs) -> Result<(), Failure> {
         show(args, &now, Some(&before))?;
         before = now;
     }
-    Ok(())
 }
 
 fn show(args: &StatArgs, now: &Statistics, before: Option<&Statistics>) -> Result<(), Failure> {

@@ -156,7 +156,7 @@ fn check_caps_place(value: u64) -> Result<(u32, u32), PortError> {
     let bytes = (value >> f::BYTES_LSB & f::BYTES_MASK) as u32;
     let first = regs::CAPABILITIES;
     let inside = offset >= first && u64::from(offset) + u64::from(bytes) <= u64::from(first + CAPS_MAX_BYTES);
-    if inside && offset % 8 == 0 && bytes % 8 == 0 && bytes > 0 {
+    if inside && offset.is_multiple_of(8) && bytes.is_multiple_of(8) && bytes > 0 {
         return Ok((offset, bytes));
     }
     Err(PortError::CapsPlace { offset, bytes })

@@ -42,7 +42,15 @@ impl Worker {
         let failed = |e| Failure::new("cannot start a worker process").because(e);
         let program = std::env::current_exe().map_err(failed)?;
         let mut command = Command::new(program);
-        command.args(["worker", "--domain", nic.domain(), "--nic", nic.name(), "--interface", interface.name()]);
+        command.args([
+            "worker",
+            "--domain",
+            nic.domain(),
+            "--nic",
+            nic.name(),
+            "--interface",
+            interface.name(),
+        ]);
         command.args(["--frames", &frames.to_string(), "--seed", &seed.to_string()]);
         if let Some(to) = to {
             command.args(["--to", to]);
@@ -53,12 +61,18 @@ impl Worker {
     }
 
     fn line(&mut self) -> Result<String, Failure> {
-        read_line(&mut self.output).ok_or_else(|| Failure::new("a worker process ended early; see its message above"))
+        read_line(&mut self.output)
+            .ok_or_else(|| Failure::new("a worker process ended early; see its message above"))
     }
 
     fn finish(&mut self, who: &str) -> Result<(), Failure> {
-        let status = self.child.wait().map_err(|e| Failure::new(format!("cannot wait for {who}")).because(e))?;
-        if status.success() { Ok(()) } else { Err(Failure::new(format!("{who} failed; see its message above"))) }
+        let status =
+            self.child.wait().map_err(|e| Failure::new(format!("cannot wait for {who}")).because(e))?;
+        if status.success() {
+            Ok(())
+        } else {
+            Err(Failure::new(format!("{who} failed; see its message above")))
+        }
     }
 }
 

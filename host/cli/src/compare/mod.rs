@@ -207,7 +207,8 @@ fn rate_row(
     // About as many bytes at every size, so that each row takes about as long.
     let frames = (400_000_000 / u64::from(frame_bytes.max(128))).max(20_000);
     let frames = if plan.args.quick { frames / 20 } else { frames };
-    let job = Rate { frame_bytes: frame_bytes as usize, frames, burst: BURST, in_flight: IN_FLIGHT, calibration };
+    let job =
+        Rate { frame_bytes: frame_bytes as usize, frames, burst: BURST, in_flight: IN_FLIGHT, calibration };
     let rated = session.with_queue(Queue { interface, adversary: None }, job)?;
     let frames_per_s = frames as f64 / rated.seconds;
     Ok(RateRow {

@@ -160,7 +160,11 @@ mod tests {
                 series: vec![series("first-line", 1.0), series("second-line", 2.0)],
             };
             let svg = draw(&chart);
-            assert_eq!(svg.matches("<polyline").count() - svg.matches("stroke=\"#787878\"").count(), 2, "{svg}");
+            assert_eq!(
+                svg.matches("<polyline").count() - svg.matches("stroke=\"#787878\"").count(),
+                2,
+                "{svg}"
+            );
             assert!(svg.contains("first-line") && svg.contains("second-line"));
         }
     }

@@ -18,7 +18,10 @@ details{margin:.5rem 0}";
 pub fn render(results: &Results) -> String {
     let mut html = String::from("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">");
     html += "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">";
-    html += &format!("<title>Beeline on {}</title><style>{STYLE}</style></head><body>\n", escape(&results.machine.cpu));
+    html += &format!(
+        "<title>Beeline on {}</title><style>{STYLE}</style></head><body>\n",
+        escape(&results.machine.cpu)
+    );
     html += "<h1>Beeline: plain stores against doorbells</h1>\n";
     html += "<p class=\"lead\">Every figure on this page was <b>measured</b> on the machine named below, in one run. \
              Frames went from a program through the NIC process and back, and were compared byte for byte.</p>\n";
@@ -74,7 +77,8 @@ fn headline(results: &Results) -> String {
 fn facts(results: &Results) -> String {
     let machine = &results.machine;
     let cores = machine.cores.iter().map(usize::to_string).collect::<Vec<_>>().join(" and ");
-    let bare = machine.bare_copy_p50_ns.map_or("not measured".to_owned(), |ns| format!("{ns} ns round trip, p50"));
+    let bare =
+        machine.bare_copy_p50_ns.map_or("not measured".to_owned(), |ns| format!("{ns} ns round trip, p50"));
     let rows = [
         ("CPU", format!("{} ({} online)", machine.cpu, machine.cpus)),
         ("Kernel", machine.kernel.clone()),
@@ -108,8 +112,7 @@ fn stores(results: &Results) -> String {
                 None => series.push(Series { name, points: vec![point] }),
             }
         }
-        let chart =
-            Chart { unit: "Gbit/s", size: "message in the window, bytes", logarithmic: true, series };
+        let chart = Chart { unit: "Gbit/s", size: "message in the window, bytes", logarithmic: true, series };
         let caption = if receiver {
             "Another core receives and checks each message. Lines: fence policy, store kernel."
         } else {

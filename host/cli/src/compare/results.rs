@@ -141,7 +141,8 @@ impl Way {
 impl Results {
     /// The CSV files of a run: file name and text.
     pub fn csv(&self) -> Vec<(&'static str, String)> {
-        let mut stores = String::from("kind,policy,receiver,kernel,message_bytes,messages_per_s,goodput_gbps\n");
+        let mut stores =
+            String::from("kind,policy,receiver,kernel,message_bytes,messages_per_s,goodput_gbps\n");
         for r in &self.stores {
             let StoreRow { policy, receiver, kernel, message_bytes, .. } = r;
             stores += &format!(
@@ -149,7 +150,8 @@ impl Results {
                 r.messages_per_s, r.goodput_gbps
             );
         }
-        let mut latency = String::from("kind,interface,way,kernel,frame_bytes,samples,p50_ns,p99_ns,p999_ns\n");
+        let mut latency =
+            String::from("kind,interface,way,kernel,frame_bytes,samples,p50_ns,p99_ns,p999_ns\n");
         for r in &self.latencies {
             let LatencyRow { interface, kernel, frame_bytes, samples, p50_ns, p99_ns, p999_ns, way } = r;
             let way = way.label();
@@ -232,7 +234,12 @@ pub fn sample() -> Results {
                 host_ns_per_frame: 1234.0,
             });
         }
-        results.checks.push(CheckRow { interface, frames: 1000, bytes: 64_000, verdict: "complete and in order".to_owned() });
+        results.checks.push(CheckRow {
+            interface,
+            frames: 1000,
+            bytes: 64_000,
+            verdict: "complete and in order".to_owned(),
+        });
     }
     results
 }

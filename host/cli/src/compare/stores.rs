@@ -152,4 +152,3 @@ pub fn bare_copy_p50_ns(first: usize, second: usize) -> Result<u64, Failure> {
     trips.sort_by(f64::total_cmp);
     Ok(trips[trips.len() / 2] as u64)
 }
-

@@ -21,7 +21,8 @@ pub fn render(results: &Results) -> String {
         }
     }
     if !results.rates.is_empty() {
-        text += "\nFrames through the NIC process and back (measured: M frames/s, Gbit/s, host CPU ns a frame)\n";
+        text +=
+            "\nFrames through the NIC process and back (measured: M frames/s, Gbit/s, host CPU ns a frame)\n";
         text += &rates(results);
     }
     if !results.checks.is_empty() {
@@ -98,7 +99,8 @@ fn latencies(results: &Results, way: Way) -> String {
     for size in distinct(rows.iter().map(|row| row.frame_bytes)) {
         let mut cells = vec![Cell::new(format!("{size} B"))];
         for column in &columns {
-            let row = rows.iter().find(|row| row.frame_bytes == size && (row.interface, row.kernel) == *column);
+            let row =
+                rows.iter().find(|row| row.frame_bytes == size && (row.interface, row.kernel) == *column);
             cells.push(Cell::new(row.map_or("n/a".to_owned(), |row| {
                 format!("{} / {} / {}", row.p50_ns, row.p99_ns, row.p999_ns)
             })));

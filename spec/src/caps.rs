@@ -38,7 +38,9 @@ impl core::fmt::Display for CapsError {
     fn fmt(&self, out: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
             CapsError::NoEnd => out.write_str("capability list without an end marker"),
-            CapsError::Truncated(kind, at) => write!(out, "capability {kind} at word {at} reaches past the list"),
+            CapsError::Truncated(kind, at) => {
+                write!(out, "capability {kind} at word {at} reaches past the list")
+            }
             CapsError::Size(kind, bytes) => write!(out, "capability {kind} with a value of {bytes} bytes"),
         }
     }

@@ -37,7 +37,11 @@ pub struct EscapeError {
 
 impl core::fmt::Display for EscapeError {
     fn fmt(&self, out: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(out, "word {} of the message is {:#018x}, not a link to an earlier word", self.index, self.word)
+        write!(
+            out,
+            "word {} of the message is {:#018x}, not a link to an earlier word",
+            self.index, self.word
+        )
     }
 }
 
@@ -88,10 +92,14 @@ mod tests {
         let words = [0, 9, link(0), 9, link(2), link(4)];
         let mut seen = [0u32; 3];
         let mut n = 0;
-        let count = walk(5, |i| words[i as usize], |i| {
-            seen[n] = i;
-            n += 1;
-        });
+        let count = walk(
+            5,
+            |i| words[i as usize],
+            |i| {
+                seen[n] = i;
+                n += 1;
+            },
+        );
         assert_eq!((count, seen), (Ok(3), [5, 4, 2]));
     }
 

@@ -100,10 +100,16 @@ mod tests {
     fn the_port_is_found_behind_tags_options_and_extensions() {
         for tags in 0..3 {
             let mut buffer = [0; 256];
-            assert_eq!(tcp_destination_port(tcp(&mut buffer, tags, IPV4, &ipv4(TCP, 0x4000), 11211)), Some(11211));
+            assert_eq!(
+                tcp_destination_port(tcp(&mut buffer, tags, IPV4, &ipv4(TCP, 0x4000), 11211)),
+                Some(11211)
+            );
             for extension in IPV6_OPTIONS {
                 let mut buffer = [0; 256];
-                assert_eq!(tcp_destination_port(tcp(&mut buffer, tags, IPV6, &ipv6(extension), 443)), Some(443));
+                assert_eq!(
+                    tcp_destination_port(tcp(&mut buffer, tags, IPV6, &ipv6(extension), 443)),
+                    Some(443)
+                );
             }
         }
     }
@@ -112,7 +118,11 @@ mod tests {
     fn other_traffic_has_no_port() {
         let mut buffer = [0; 256];
         assert_eq!(tcp_destination_port(tcp(&mut buffer, 0, IPV4, &ipv4(17, 0), 80)), None, "UDP");
-        assert_eq!(tcp_destination_port(tcp(&mut buffer, 0, IPV4, &ipv4(TCP, 1), 80)), None, "a later fragment");
+        assert_eq!(
+            tcp_destination_port(tcp(&mut buffer, 0, IPV4, &ipv4(TCP, 1), 80)),
+            None,
+            "a later fragment"
+        );
         assert_eq!(tcp_destination_port(tcp(&mut buffer, 0, IPV6, &ipv6(44), 80)), None, "an IPv6 fragment");
         assert_eq!(tcp_destination_port(tcp(&mut buffer, 0, 0x0806, &[0; 28], 80)), None, "ARP");
     }

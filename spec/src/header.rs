@@ -162,7 +162,8 @@ mod tests {
     fn a_header_is_never_a_blank_and_comes_back() {
         for kind in [Kind::Data, Kind::Void, Kind::Batch] {
             for length_bytes in [0, 1, 55, 56, 57, 4096] {
-                let header = Header { length_bytes, escape_last: words_of(length_bytes) - 1, kind, epoch: 0xa5 };
+                let header =
+                    Header { length_bytes, escape_last: words_of(length_bytes) - 1, kind, epoch: 0xa5 };
                 let word = header.encode();
                 assert_eq!(word >> 63, 0);
                 assert_eq!(Header::decode(word, 1024, 0xa5), Ok(header));
@@ -184,6 +185,9 @@ mod tests {
         assert!(matches!(Header::decode(good.encode() | 1 << 58, 128, 1), Err(HeaderError::Reserved(_))));
         assert!(matches!(Header::decode(0, 128, 0), Err(HeaderError::Kind(0))));
         let bad = Header { escape_last: 513, ..good };
-        assert!(matches!(Header::decode(bad.encode(), 128, 1), Err(HeaderError::Escape { index: 513, words: 513 })));
+        assert!(matches!(
+            Header::decode(bad.encode(), 128, 1),
+            Err(HeaderError::Escape { index: 513, words: 513 })
+        ));
     }
 }

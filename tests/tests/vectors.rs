@@ -21,8 +21,11 @@ fn nic(case: &Case) -> Nic {
 #[test]
 fn the_model_agrees_with_every_vector() {
     let cases = load().unwrap_or_else(|error| panic!("{error}"));
-    let wrong: Vec<String> =
-        cases.iter().filter_map(|case| run(case, nic(case)).err()).map(|mismatch| mismatch.to_string()).collect();
+    let wrong: Vec<String> = cases
+        .iter()
+        .filter_map(|case| run(case, nic(case)).err())
+        .map(|mismatch| mismatch.to_string())
+        .collect();
     assert!(wrong.is_empty(), "{} of {} cases:\n{}", wrong.len(), cases.len(), wrong.join("\n"));
     for interface in ["kpio", "wrap", "blank"] {
         assert!(cases.iter().any(|case| case.name.starts_with(interface)), "no case about {interface}");

@@ -150,10 +150,7 @@ impl NicPort {
 
     fn recv_until(&mut self, deadline: Option<Instant>) -> Result<Option<Frame<'_>>> {
         // Looking takes nothing, so that the frame can be handed out after the wait.
-        let look = |parts: &mut Parts| {
-            // A sender that waits for an answer may still hold stores back.
-            Ok(!parts.rx.wants_interrupt()?)
-        };
+        let look = |parts: &mut Parts| Ok(!parts.rx.wants_interrupt()?);
         self.waiting.wait(&mut self.parts, deadline, look, Parts::is_gone)?;
         Ok(self.parts.rx.poll()?)
     }

@@ -1,4 +1,5 @@
 //! A NIC port through the public API, against a NIC on another thread of this process.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking, its helper functions too")]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -120,4 +121,25 @@ fn a_program_that_waits_learns_that_the_nic_has_ended() {
     nic.end();
     let end = waiting.join().unwrap();
     assert!(matches!(end, Err(Error::NicGone)), "{end:?}");
+}
+
+#[test]
+fn no_frame_allocates() {
+    let nic = Nic::start();
+    for interface in Interface::ALL {
+        let mut port = nic.port(interface, true);
+        let frames: Vec<Vec<u8>> = (0..8).map(|n| frame(&port, n, 64 + n * 8)).collect();
+        let views: Vec<&[u8]> = frames.iter().map(Vec::as_slice).collect();
+        let mut bytes = [0; 256];
+        let counted = allocation_counter::measure(|| {
+            for _ in 0..50 {
+                port.send(views[0]).unwrap();
+                let sent = 1 + port.send_burst(&views).unwrap();
+                for _ in 0..sent {
+                    port.recv_timeout(WATCHDOG).unwrap().expect("a frame").copy_out(&mut bytes);
+                }
+            }
+        });
+        assert_eq!(counted.count_total, 0, "{interface}");
+    }
 }

@@ -1,4 +1,5 @@
 //! Windows through the public API: what a program sees of sending, receiving, batches, and of the other side's end.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking, its helper functions too")]
 
 use std::io::Write;
 use std::time::Duration;
@@ -160,4 +161,31 @@ fn errors_say_where_and_what_to_do() {
     assert!(matches!(&error, Error::Domain { name, .. } if name == "no/such"), "{error}");
     let error = domain.port("nic").unwrap_err();
     assert!(error.remedy().contains("beeline nic"), "{error}");
+}
+
+#[test]
+fn no_message_allocates() {
+    let Pair { mut sender, mut receiver, domain: _domain, _folder } = pair(64, FencePolicy::None);
+    let message = [7; 200];
+    let mut bytes = [0; 200];
+    // A receiver without a sender waits in the kernel; from here on it has one.
+    sender.send(&message).unwrap();
+    assert_eq!(recv(&mut receiver), message);
+    let counted = allocation_counter::measure(|| {
+        for round in 0..1000 {
+            let length = round % 200;
+            while !sender.try_send(&message[..length]).unwrap() {}
+            let mut batch = sender.batch(64).unwrap();
+            while batch.push(&message[..6]).unwrap() {}
+            drop(batch);
+            let mut reserved = sender.reserve(100).unwrap();
+            reserved.write(&message[..50]).unwrap();
+            reserved.commit();
+            for _ in 0..10 {
+                receiver.recv_timeout(WATCHDOG).unwrap().expect("a message").copy_out(&mut bytes);
+            }
+            assert!(receiver.try_recv().unwrap().is_none());
+        }
+    });
+    assert_eq!(counted.count_total, 0);
 }

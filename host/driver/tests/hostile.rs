@@ -1,5 +1,6 @@
 //! Nothing that a device writes, or leaves unwritten, may panic, hang or lead outside a ring: it gives an error with
 //! numbers, or frames that are wrong in content only.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking, its helper functions too")]
 
 #[path = "support/scripted.rs"]
 mod scripted;

@@ -1,5 +1,6 @@
 //! A port's and a queue's life against the behavioural NIC: bring-up, opening, closing, quarantine and recovery,
 //! interrupts.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking, its helper functions too")]
 
 mod support;
 

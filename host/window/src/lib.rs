@@ -20,6 +20,7 @@ mod credit;
 mod error;
 mod message;
 mod observed;
+mod order;
 mod payload;
 mod receiver;
 mod reservation;

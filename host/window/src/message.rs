@@ -8,28 +8,48 @@ use crate::Receiver;
 use crate::arrival::{ArrivalTest, Blank};
 use crate::payload;
 
-/// Where the bytes of a delivered message lie.
+/// Where the bytes of a delivered message lie: offset of the first byte from the start of the message (header word
+/// included) in the upper half, length in bytes in the lower half, [`PLAIN`] in the highest bit.
+///
+/// One register. Two fields would be stored one by one on the way from the poll to the handle and loaded together,
+/// which waits for both stores to leave the core.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Delivery {
-    /// Offset of the first byte from the start of the message, header word included.
-    first_byte: u32,
-    length_bytes: u32,
-}
+pub(crate) struct Delivery(u64);
+
+/// A plain message of one line: nothing is escaped.
+const PLAIN: u64 = 1 << 63;
 
 impl Delivery {
-    /// A whole message.
+    /// A plain message of one line.
     #[inline(always)]
+    pub(crate) fn plain(length_bytes: u64) -> Self {
+        Delivery(PLAIN | (WORD_BYTES as u64) << 32 | length_bytes)
+    }
+
+    /// A whole message.
     pub(crate) fn message(length_bytes: u32) -> Self {
-        Delivery { first_byte: WORD_BYTES as u32, length_bytes }
+        Delivery((WORD_BYTES as u64) << 32 | u64::from(length_bytes))
     }
 
     /// A record of a batch.
-    #[inline]
     pub(crate) fn record(record: Record) -> Self {
-        Delivery {
-            first_byte: WORD_BYTES as u32 + record.offset_bytes,
-            length_bytes: u32::from(record.length_bytes),
-        }
+        let first_byte = WORD_BYTES as u64 + u64::from(record.offset_bytes);
+        Delivery(first_byte << 32 | u64::from(record.length_bytes))
+    }
+
+    #[inline(always)]
+    fn is_plain(self) -> bool {
+        self.0 & PLAIN != 0
+    }
+
+    #[inline(always)]
+    fn first_byte(self) -> usize {
+        ((self.0 & !PLAIN) >> 32) as usize
+    }
+
+    #[inline(always)]
+    fn length_bytes(self) -> usize {
+        self.0 as u32 as usize
     }
 }
 
@@ -51,52 +71,66 @@ impl<'r, L: LoadPort, S: CreditSink, A: ArrivalTest> Message<'r, L, S, A> {
 
     /// Payload bytes.
     #[inline(always)]
-    #[allow(clippy::len_without_is_empty, reason = "is_empty is below; clippy looks for it in another impl block")]
     pub fn len(&self) -> usize {
-        self.delivery.length_bytes as usize
+        self.delivery.length_bytes()
     }
 
     /// Whether the payload has no bytes.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
-        self.delivery.length_bytes == 0
+        self.len() == 0
     }
 
     /// Payload bytes `8 * index` to `8 * index + 7` as a little-endian word; bytes past the end are zero. One load,
-    /// or two in a record of a batch, whose bytes start between words.
-    #[inline]
+    /// or two in a record of a batch, whose bytes start between words. To read all words, [`Message::for_each_word`]
+    /// is cheaper.
+    #[inline(always)]
     pub fn word(&mut self, index: usize) -> u64 {
-        let left_bytes = self.len().saturating_sub(index.saturating_mul(WORD_BYTES));
-        if left_bytes == 0 {
-            return 0;
+        let delivery = self.delivery;
+        // A whole word of a plain message: its place is known.
+        if delivery.is_plain() && (index + 1) * WORD_BYTES <= delivery.length_bytes() {
+            let line = self.receiver.line(0);
+            return self.receiver.port.load_word(line, index as u32 + 1);
         }
-        let at = self.delivery.first_byte + (index * WORD_BYTES) as u32;
-        let (first, skip) = (at / WORD_BYTES as u32, at % WORD_BYTES as u32);
-        let mut word = self.receiver.message_word(first) >> (8 * skip);
-        if skip != 0 && left_bytes > WORD_BYTES - skip as usize {
-            word |= self.receiver.message_word(first + 1) << (64 - 8 * skip);
+        self.receiver.word_of(delivery, index)
+    }
+
+    /// Gives `each` the payload, word by word as [`Message::word`] would.
+    #[inline(always)]
+    pub fn for_each_word(&mut self, mut each: impl FnMut(u64)) {
+        let delivery = self.delivery;
+        if delivery.is_plain() {
+            let line = self.receiver.line(0);
+            let words = self.receiver.port.load_line(line);
+            let (whole, tail) = (delivery.length_bytes() / WORD_BYTES, delivery.length_bytes() % WORD_BYTES);
+            if whole == WORDS_PER_LINE - 1 {
+                // The full line is the common one: no loop.
+                words[1..].iter().for_each(|word| each(*word));
+                return;
+            }
+            words[1..=whole].iter().for_each(|word| each(*word));
+            if tail != 0 {
+                each(words[1 + whole] & low_bytes(tail));
+            }
+            return;
         }
-        if left_bytes < WORD_BYTES {
-            word &= (1 << (8 * left_bytes)) - 1;
+        for index in 0..delivery.length_bytes().div_ceil(WORD_BYTES) {
+            each(self.receiver.word_of(delivery, index));
         }
-        word
     }
 
     /// Copies the payload into `out`, as much as fits, and gives the number of bytes copied.
-    #[inline]
+    #[inline(always)]
     pub fn copy_out(&mut self, out: &mut [u8]) -> usize {
-        let bytes = self.len().min(out.len());
+        let delivery = self.delivery;
+        let bytes = delivery.length_bytes().min(out.len());
         let out = &mut out[..bytes];
-        // A plain message that ends in its first line: words to words, no detour.
-        if self.delivery.first_byte == WORD_BYTES as u32 && bytes <= payload::HEAD_BYTES {
+        if delivery.is_plain() {
             let line = self.receiver.line(0);
             let words = self.receiver.port.load_line(line);
             payload::copy_words(&words[1..], out);
         } else {
-            self.copy_lines(out);
-        }
-        if self.receiver.has_escapes() {
-            self.unescape(out);
+            self.receiver.copy_of(delivery, out);
         }
         bytes
     }
@@ -107,32 +141,66 @@ impl<'r, L: LoadPort, S: CreditSink, A: ArrivalTest> Message<'r, L, S, A> {
         out.resize(start + self.len(), 0);
         self.copy_out(&mut out[start..]);
     }
+}
+
+impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Drop for Message<'_, L, S, A> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.receiver.release();
+    }
+}
+
+/// The long way to a message's bytes. Not methods of the handle, so that a handle stays in registers.
+impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
+    /// [`Message::word`] for any word of any message.
+    #[inline(never)]
+    fn word_of(&mut self, delivery: Delivery, index: usize) -> u64 {
+        let left_bytes = delivery.length_bytes().saturating_sub(index.saturating_mul(WORD_BYTES));
+        if left_bytes == 0 {
+            return 0;
+        }
+        let at = delivery.first_byte() + index * WORD_BYTES;
+        let (first, skip) = ((at / WORD_BYTES) as u32, at % WORD_BYTES);
+        let mut word = self.message_word(first) >> (8 * skip);
+        if skip != 0 && left_bytes > WORD_BYTES - skip {
+            word |= self.message_word(first + 1) << (64 - 8 * skip);
+        }
+        if left_bytes < WORD_BYTES { word & low_bytes(left_bytes) } else { word }
+    }
+
+    /// [`Message::copy_out`] of any message, as much as `out` takes.
+    #[inline(never)]
+    fn copy_of(&mut self, delivery: Delivery, out: &mut [u8]) {
+        self.copy_lines(delivery, out);
+        if self.has_escapes {
+            self.unescape(delivery, out);
+        }
+    }
 
     /// Copies line by line: the part of the first line, whole lines in at most two runs, the part of the last line.
-    #[inline(never)]
-    fn copy_lines(&mut self, out: &mut [u8]) {
-        let mut ahead = self.delivery.first_byte / LINE_BYTES as u32;
-        let skip = self.delivery.first_byte as usize % LINE_BYTES;
+    fn copy_lines(&mut self, delivery: Delivery, out: &mut [u8]) {
+        let mut ahead = (delivery.first_byte() / LINE_BYTES) as u32;
+        let skip = delivery.first_byte() % LINE_BYTES;
         let (head, rest) = out.split_at_mut(if skip == 0 { 0 } else { out.len().min(LINE_BYTES - skip) });
         if !head.is_empty() {
-            let line = self.receiver.line(ahead);
-            let bytes = payload::line_bytes(&self.receiver.port.load_line(line));
+            let line = self.line(ahead);
+            let bytes = payload::line_bytes(&self.port.load_line(line));
             head.copy_from_slice(&bytes[skip..skip + head.len()]);
             ahead += 1;
         }
         let (mut whole, tail) = rest.split_at_mut(rest.len() - rest.len() % LINE_BYTES);
         while !whole.is_empty() {
-            let line = self.receiver.line(ahead);
-            let to_wrap = (self.receiver.lines() - line) as usize;
+            let line = self.line(ahead);
+            let to_wrap = (self.lines() - line) as usize;
             let lines = to_wrap.min(whole.len() / LINE_BYTES);
             let (run, after) = whole.split_at_mut(lines * LINE_BYTES);
-            self.receiver.port.load_lines(line, run);
+            self.port.load_lines(line, run);
             ahead += lines as u32;
             whole = after;
         }
         if !tail.is_empty() {
-            let line = self.receiver.line(ahead);
-            let words = self.receiver.port.load_line(line);
+            let line = self.line(ahead);
+            let words = self.port.load_line(line);
             payload::copy_words(&words, tail);
         }
     }
@@ -140,14 +208,13 @@ impl<'r, L: LoadPort, S: CreditSink, A: ArrivalTest> Message<'r, L, S, A> {
     /// Puts the blank back where a link stands in its place, in bytes already copied.
     #[cold]
     #[inline(never)]
-    fn unescape(&mut self, out: &mut [u8]) {
-        let blank = self.receiver.test.blank().unwrap_or_default().to_le_bytes();
-        let first_byte = self.delivery.first_byte as usize;
-        let first_word = first_byte / WORD_BYTES;
+    fn unescape(&mut self, delivery: Delivery, out: &mut [u8]) {
+        let blank = self.test.blank().unwrap_or_default().to_le_bytes();
+        let first_byte = delivery.first_byte();
         let end_word = (first_byte + out.len()).div_ceil(WORD_BYTES);
-        for index in first_word..end_word {
-            let line = self.receiver.line((index / WORDS_PER_LINE) as u32);
-            if !self.receiver.is_escaped(line, (index % WORDS_PER_LINE) as u32) {
+        for index in first_byte / WORD_BYTES..end_word {
+            let line = self.line((index / WORDS_PER_LINE) as u32);
+            if !self.is_escaped(line, (index % WORDS_PER_LINE) as u32) {
                 continue;
             }
             for (i, byte) in blank.iter().enumerate() {
@@ -161,11 +228,10 @@ impl<'r, L: LoadPort, S: CreditSink, A: ArrivalTest> Message<'r, L, S, A> {
     }
 }
 
-impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Drop for Message<'_, L, S, A> {
-    #[inline]
-    fn drop(&mut self) {
-        self.receiver.release();
-    }
+/// Keeps the lowest `bytes` bytes of a word, 1 to 7.
+#[inline(always)]
+const fn low_bytes(bytes: usize) -> u64 {
+    (1 << (8 * bytes)) - 1
 }
 
 #[cfg(test)]

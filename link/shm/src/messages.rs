@@ -20,6 +20,8 @@ pub(crate) enum Request {
     Window {
         /// The queue.
         queue: u32,
+        /// Whether its sender stores through its cache; only how lines are fetched depends on it.
+        is_cached: bool,
     },
     /// Have a doorbell looked at.
     Doorbell {
@@ -78,7 +80,7 @@ mod tests {
         {
             assert!(serde_json::from_slice::<Request>(garbage).is_err());
         }
-        let big = br#"{"request":"window","queue":4294967296}"#;
+        let big = br#"{"request":"window","queue":4294967296,"is_cached":true}"#;
         assert!(serde_json::from_slice::<Request>(big).is_err());
     }
 }

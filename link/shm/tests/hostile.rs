@@ -90,7 +90,7 @@ fn region_of(mut reply: Reply, bytes: usize) -> Region {
 
 impl Rig {
     fn window(&mut self, queue: u32) -> Region {
-        let request = format!(r#"{{"request":"window","queue":{queue}}}"#);
+        let request = format!(r#"{{"request":"window","queue":{queue},"is_cached":true}}"#);
         let reply = self.control.request(request.as_bytes(), Vec::new()).unwrap();
         region_of(reply, WINDOW_LINES as usize * 64)
     }
@@ -187,7 +187,7 @@ fn garbage_in_the_register_channel_closes_the_port() {
         channel.store_line(0, &core::array::from_fn(|_| random.next() | 1 << 60));
         assert!(!rig.turns(2), "seed {seed}");
         assert_ne!(rig.host.word(host::CLOSED_OFFSET).load(), 0);
-        let late = rig.control.request(br#"{"request":"window","queue":0}"#, Vec::new());
+        let late = rig.control.request(br#"{"request":"window","queue":0,"is_cached":true}"#, Vec::new());
         assert!(matches!(late, Err(ControlError::Closed(_))), "{late:?}");
     }
 }
@@ -210,8 +210,8 @@ fn requests_are_checked() {
         ("", vec![], "not a request"),
         ("{}", vec![], "not a request"),
         (r#"{"request":"open","version":1,"loop_back":false}"#, vec![], "wrong time"),
-        (r#"{"request":"window","queue":4}"#, vec![], "queue 4 of a port that has 4"),
-        (r#"{"request":"window","queue":0}"#, vec![copy(&sealed)], "1 descriptors"),
+        (r#"{"request":"window","queue":4,"is_cached":true}"#, vec![], "queue 4 of a port that has 4"),
+        (r#"{"request":"window","queue":0,"is_cached":true}"#, vec![copy(&sealed)], "1 descriptors"),
         (r#"{"request":"doorbell","offset_bytes":0}"#, vec![], "not the offset of a doorbell"),
         (r#"{"request":"memory","bytes":4096}"#, vec![], "0 descriptors"),
         (r#"{"request":"memory","bytes":8192}"#, vec![copy(&sealed)], "8192"),
@@ -241,7 +241,7 @@ fn only_sealed_memory_of_the_right_size_opens_a_port() {
     assert!(attempt(open, vec![file]).contains("memfd"));
     let other = br#"{"request":"open","version":2,"loop_back":false}"#;
     assert!(attempt(other, vec![copy(&small)]).contains("version 2"));
-    assert!(attempt(br#"{"request":"window","queue":0}"#, vec![]).contains("wrong time"));
+    assert!(attempt(br#"{"request":"window","queue":0,"is_cached":true}"#, vec![]).contains("wrong time"));
     let observed = Nic::new(NicConfig { blank: false, ..NicConfig::default() }).unwrap();
     let (good, _) = memory(host::BYTES);
     let error = PortControl::open(observed, &config, None, open, vec![copy(&good)]).map(|_| ()).unwrap_err();

@@ -159,3 +159,26 @@ pub trait Device {
     /// The earliest time at which the device wants [`Device::time_passed`] to be called, if any.
     fn wake_at(&self) -> Option<SimTime>;
 }
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+
+    use super::*;
+    use std::string::ToString;
+
+    #[test]
+    fn a_time_is_whole_picoseconds() {
+        assert_eq!(SimTime::from_ns(3).0, 3000);
+        assert_eq!(SimTime(2999).as_ns(), 2);
+        assert_eq!(SimTime::from_ns(u64::MAX), SimTime(u64::MAX), "saturates");
+        assert_eq!(SimTime(1_234_567).to_string(), "1234.567 ns");
+    }
+
+    #[test]
+    fn enables_pick_bytes() {
+        assert!(Enables::All.has(0) && Enables::All.has(4095));
+        let mask = Enables::Mask(1 << 63 | 1);
+        assert_eq!([0, 1, 62, 63, 64].map(|i| mask.has(i)), [true, false, false, true, false]);
+    }
+}

@@ -75,8 +75,9 @@ impl Decoder {
         let distance = offset.wrapping_sub(self.aperture);
         let queue = distance >> self.stride_log2;
         let within = distance & ((1 << self.stride_log2) - 1);
-        let is_line =
-            queue < u64::from(self.queues) && within < self.window_bytes && within % LINE_BYTES as u64 == 0;
+        let is_line = queue < u64::from(self.queues)
+            && within < self.window_bytes
+            && within.is_multiple_of(LINE_BYTES as u64);
         is_line.then_some((QueueId(queue as u16), (within / LINE_BYTES as u64) as u32))
     }
 

@@ -13,9 +13,9 @@ macro_rules! counters {
         #[derive(Clone, Debug, Default, PartialEq, Eq)]
         pub struct Counters {
             $(#[doc = $doc] pub $name: u64,)*
-            /// Writes to transmit windows by size.
+            /// Writes to transmit windows by enabled bytes: up to 8, 16, 24, 32, 40, 48, 56, and from 57 on.
             pub tlp_bytes_histogram: [u64; TLP_BYTES_BUCKETS],
-            /// Writes to transmit windows by distance from the frontier's line.
+            /// Writes to transmit windows by lines from the frontier's line to their first: 0 to 14, and 15 or more.
             pub displacement_histogram: [u64; DISPLACEMENT_BUCKETS],
         }
 
@@ -53,45 +53,45 @@ macro_rules! counters {
 }
 
 counters! {
-    tx_writes TX_WRITES "Writes that arrived at transmit windows.",
+    tx_writes TX_WRITES "Writes taken at the transmit windows of active queues.",
     tx_write_bytes TX_WRITE_BYTES "Enabled bytes of those writes.",
-    tx_messages TX_MESSAGES "Complete messages released by the reorder unit.",
+    tx_messages TX_MESSAGES "Complete messages released by the reorder unit: data, void and batch.",
     tx_frames TX_FRAMES "Frames put on the wire.",
-    tx_frame_bytes TX_FRAME_BYTES "Bytes of those frames.",
+    tx_frame_bytes TX_FRAME_BYTES "Bytes of those frames, FCS excluded.",
     tx_voids TX_VOIDS "Void messages skipped.",
     tx_batches TX_BATCHES "Batches taken apart.",
-    tx_escapes TX_ESCAPES "Words put back at release.",
-    reorder_depth_max REORDER_DEPTH_MAX "Most lines that waited out of order in one queue.",
-    reordered_writes REORDERED_WRITES "Writes that arrived beyond the frontier.",
+    tx_escapes TX_ESCAPES "Words put back at release because they equal the blank.",
+    reorder_depth_max REORDER_DEPTH_MAX "Most lines from the frontier's line to that of an early write, both included; 0 while every write came in order.",
+    reordered_writes REORDERED_WRITES "Writes that did not bring the byte missing at their queue's frontier.",
     split_lines SPLIT_LINES "Lines that took more than one write.",
-    holes HOLES "Times a queue came to have data beyond a missing byte.",
+    holes HOLES "Missing bytes at a frontier that came to have data beyond them, each counted once.",
     hole_timeouts HOLE_TIMEOUTS "Queues quarantined because a hole stood too long.",
-    quarantined_writes QUARANTINED_WRITES "Writes dropped because the queue was not active.",
+    quarantined_writes QUARANTINED_WRITES "Writes dropped because their queue was not active.",
     clobbers CLOBBERS "Writes to a byte that had already arrived in the same lap.",
     overruns OVERRUNS "Writes to lines that were not free.",
     span_exceeded SPAN_EXCEEDED "Writes beyond the reorder span.",
-    runts RUNTS "Frames too short to send.",
+    runts RUNTS "Frames too short to send, dropped.",
     bad_lengths BAD_LENGTHS "Lengths that make no sense.",
     bad_headers BAD_HEADERS "Headers that make no sense.",
     bad_accesses BAD_ACCESSES "Accesses to what is not there, or that cannot be made there.",
     no_context NO_CONTEXT "Queues failed for want of a reorder context.",
     no_pool NO_POOL "Queues failed for want of pool lines for incomplete data.",
-    refused_writes REFUSED_WRITES "Writes refused because complete data waits for the wire.",
+    refused_writes REFUSED_WRITES "Refusals of a write (back-pressure) because complete data waits for the wire; one write may be refused several times.",
     credit_pushes CREDIT_PUSHES "Credit words pushed.",
     kpio_lines KPIO_LINES "Lines taken by the kPIO engine.",
-    kpio_frames KPIO_FRAMES "Frames found by its EOP filter.",
-    kpio_malformed KPIO_MALFORMED "kPIO data dropped.",
+    kpio_frames KPIO_FRAMES "Frames found by the EOP filter.",
+    kpio_malformed KPIO_MALFORMED "Pieces of kPIO data dropped because they form no frame.",
     mux_mismatches MUX_MISMATCHES "Frames that the multiplexer does not forward.",
     doorbells DOORBELLS "Doorbell writes.",
-    descriptor_fetches DESCRIPTOR_FETCHES "Reads of descriptors.",
-    payload_fetches PAYLOAD_FETCHES "Reads of payload.",
+    descriptor_fetches DESCRIPTOR_FETCHES "DMA reads of descriptors.",
+    payload_fetches PAYLOAD_FETCHES "DMA reads of payload.",
     completions COMPLETIONS "Completions written.",
-    dma_errors DMA_ERRORS "Reads that brought no data.",
+    dma_errors DMA_ERRORS "DMA reads that brought no data.",
     interrupts INTERRUPTS "Interrupts raised.",
     rx_frames RX_FRAMES "Frames received into host memory.",
     rx_frame_bytes RX_FRAME_BYTES "Bytes of those frames.",
-    rx_no_space RX_NO_SPACE "Frames dropped because the host lent no room.",
-    rx_oversize RX_OVERSIZE "Frames dropped because they are too long.",
+    rx_no_space RX_NO_SPACE "Received frames dropped because the host lent no room.",
+    rx_oversize RX_OVERSIZE "Received frames dropped because they are too long.",
 }
 
 #[cfg(test)]

@@ -169,3 +169,72 @@ impl DmaPort {
         self.generation = (self.generation + 1) & 3;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn taken(port: &mut DmaPort) -> Option<Vec<u8>> {
+        let DmaWant::Write { start, bytes, .. } = port.take()? else { panic!("only writes were asked") };
+        Some(port.data(start, bytes).to_vec())
+    }
+
+    #[test]
+    fn accesses_keep_their_order_and_their_bytes() {
+        let mut port = DmaPort::new();
+        assert!(port.write(8, &[1, 2, 3]) && port.read(DmaOwner::Receive, 64, 16, 5) && port.write(16, &[4]));
+        assert_eq!(port.take(), Some(DmaWant::Write { address: 8, start: 0, bytes: 3 }));
+        assert_eq!(port.data(0, 3), [1, 2, 3]);
+        let Some(DmaWant::Read { address: 64, bytes: 16, tag }) = port.take() else {
+            panic!("a read comes next")
+        };
+        assert_eq!(port.owner(tag), Some((DmaOwner::Receive, 5)));
+        assert_eq!(taken(&mut port), Some(vec![4]));
+        assert_eq!(port.take(), None);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused_and_nothing_waiting_is_overwritten() {
+        let mut port = DmaPort::new();
+        let mut next = 0u8;
+        let mut expected = 0u8;
+        let sizes = [9000, 1, 64, 5000, 12_000, 31];
+        for round in 0..2000 {
+            let size = sizes[round % sizes.len()];
+            while port.write(0, &vec![next; size]) {
+                next = next.wrapping_add(1);
+            }
+            assert!(!port.has_room(1, size));
+            // Everything that waits comes out as it went in, some of it before more goes in.
+            for _ in 0..=round % 5 {
+                let data = taken(&mut port).expect("several wait");
+                assert!(data.iter().all(|byte| *byte == expected), "write {expected}");
+                expected = expected.wrapping_add(1);
+            }
+        }
+    }
+
+    #[test]
+    fn room_once_promised_is_there() {
+        let mut port = DmaPort::new();
+        for round in 0..3000usize {
+            let sizes = [round % 700 + 1, 8192, round % 64 + 1];
+            while !port.has_room(3, sizes.iter().sum()) {
+                assert!(port.take().is_some(), "an empty port has room");
+            }
+            for size in sizes {
+                assert!(port.write(0, &vec![0; size]), "round {round}");
+            }
+        }
+    }
+
+    #[test]
+    fn answers_from_before_a_reset_are_nobodys() {
+        let mut port = DmaPort::new();
+        assert!(port.read(DmaOwner::Transmit, 0, 1, 7) && port.write(0, &[1]));
+        let Some(DmaWant::Read { tag, .. }) = port.take() else { panic!("a read was asked") };
+        assert_eq!(port.owner(tag), Some((DmaOwner::Transmit, 7)));
+        port.reset();
+        assert_eq!((port.owner(tag), port.take()), (None, None));
+    }
+}

@@ -97,3 +97,24 @@ impl Interrupts {
         Some(vector)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn interrupts_of_a_vector_that_wait_are_one() {
+        let mut interrupts = Interrupts::new(2);
+        interrupts.set_mask(IrqCause::RxFrame.bit());
+        for queue in [1, 0, 1] {
+            interrupts.raise(IrqCause::RxFrame, QueueId(queue));
+        }
+        interrupts.raise(IrqCause::TxCompletion, QueueId(0));
+        assert_eq!((interrupts.take(), interrupts.take(), interrupts.take()), (Some(1), Some(0), None));
+        assert_eq!(interrupts.cause(), IrqCause::RxFrame.bit() | IrqCause::TxCompletion.bit());
+        interrupts.raise(IrqCause::RxFrame, QueueId(1));
+        assert_eq!(interrupts.take(), Some(1));
+        interrupts.clear(u64::MAX);
+        assert_eq!(interrupts.cause(), 0);
+    }
+}

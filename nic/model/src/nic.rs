@@ -126,10 +126,10 @@ impl Nic {
     /// A write that the fast path did not take.
     #[inline(never)]
     fn other_write(&mut self, write: Write<'_>) -> Accept {
-        self.attention = true;
         if self.decoder.is_in_aperture(write.offset_bytes) {
             return self.window_write(write);
         }
+        self.attention = true;
         // A register is written whole, as one aligned word.
         let Ok(bytes) = <[u8; 8]>::try_from(write.data) else { return self.bad_access() };
         let is_whole = match write.enables {
@@ -147,27 +147,38 @@ impl Nic {
         let Some((queue, offset)) = self.decoder.window(write.offset_bytes, write.data.len()) else {
             return self.bad_access();
         };
-        let bytes = match write.enables {
-            Enables::All => write.data.len(),
-            Enables::Mask(mask) if write.data.len() <= 64 => {
-                (mask & (u64::MAX >> (64 - write.data.len().max(1)))).count_ones() as usize
-            }
-            Enables::Mask(_) => return self.bad_access(),
-        };
-        if write.data.is_empty() {
+        let has_mask = matches!(write.enables, Enables::Mask(_));
+        if write.data.is_empty() || has_mask && write.data.len() > 64 {
             return self.bad_access();
         }
         let shared = &mut self.shared;
         let accept = match self.queues[usize::from(queue.0)].route {
             Route::Mmio => self.mmio.write_arrived(queue, offset, write.data, write.enables, shared),
-            Route::Kpio => self.kpio.write_arrived(queue, offset, write.data, write.enables, shared),
+            Route::Kpio => return self.kpio_write(queue, offset, write),
             Route::Drop => {
                 shared.counters.quarantined_writes += 1;
                 return Accept::Taken;
             }
             Route::None => return self.bad_access(),
         };
+        self.arrived(accept, write)
+    }
+
+    #[inline]
+    fn kpio_write(&mut self, queue: QueueId, offset: u64, write: Write<'_>) -> Accept {
+        let accept = self.kpio.write_arrived(queue, offset, write.data, write.enables, &mut self.shared);
+        self.attention |= self.kpio.has_work();
+        self.arrived(accept, write)
+    }
+
+    /// Counts a write that an engine took, and settles what came of it.
+    #[inline]
+    fn arrived(&mut self, accept: Accept, write: Write<'_>) -> Accept {
         if accept == Accept::Taken {
+            let bytes = match write.enables {
+                Enables::All => write.data.len(),
+                Enables::Mask(mask) => (mask & u64::MAX >> (64 - write.data.len())).count_ones() as usize,
+            };
             let counters = &mut self.shared.counters;
             counters.tx_writes += 1;
             counters.tx_write_bytes += bytes as u64;
@@ -186,15 +197,16 @@ impl Nic {
     /// Lets the frame at the head of a queue go.
     #[inline]
     fn pop(&mut self, queue: QueueId, interface: Interface) {
-        if interface == Interface::Mmio {
-            return self.mmio.pop(queue, &mut self.shared);
-        }
-        // The others may have something to start or to report now.
-        self.attention = true;
         match interface {
-            Interface::Kpio => self.kpio.pop(queue, &mut self.shared),
-            Interface::Descriptor => self.dma.pop(queue, &mut self.shared),
-            Interface::Mmio => {}
+            Interface::Mmio => self.mmio.pop(queue, &mut self.shared),
+            Interface::Kpio => {
+                self.kpio.pop(queue, &mut self.shared);
+                self.attention |= self.kpio.has_work();
+            }
+            Interface::Descriptor => {
+                self.dma.pop(queue, &mut self.shared);
+                self.attention = true;
+            }
         }
     }
 
@@ -207,25 +219,36 @@ impl Nic {
         }
     }
 
-    /// The queue whose frame goes out next. Frames that the multiplexer does not forward are dropped on the way.
+    #[inline]
+    fn head_bytes(&self, queue: QueueId, interface: Interface) -> Option<u32> {
+        match interface {
+            Interface::Mmio => self.mmio.head_bytes(queue),
+            Interface::Kpio => self.kpio.head_bytes(queue),
+            Interface::Descriptor => self.dma.head_bytes(queue),
+        }
+    }
+
+    /// The queue whose frame goes out next.
     #[inline]
     fn choose(&mut self) -> Option<(QueueId, Interface, u32)> {
+        // Mostly one queue is busy, and then there is nothing to arbitrate.
         if let Some(queue) = self.shared.ready.only_one()
-            && self.queues[usize::from(queue.0)].transmits == Some(Interface::Mmio)
+            && let Some(interface) = self.queues[usize::from(queue.0)].transmits
         {
-            let bytes = self.mmio.head_bytes(queue);
-            if bytes.is_none() {
-                self.shared.ready.found_nothing();
+            match self.head_bytes(queue, interface) {
+                Some(bytes) if self.is_forwarded(queue, interface) => return Some((queue, interface, bytes)),
+                Some(_) => {}
+                None => {
+                    self.shared.ready.found_nothing();
+                    return None;
+                }
             }
-            return bytes.map(|bytes| (queue, Interface::Mmio, bytes));
         }
         self.choose_by_turn()
     }
 
+    /// The same for any number of queues. Frames that the multiplexer does not forward are dropped on the way.
     fn choose_by_turn(&mut self) -> Option<(QueueId, Interface, u32)> {
-        if self.shared.ready.is_quiet() {
-            return None;
-        }
         loop {
             let Nic { shared, mmio, kpio, dma, queues, .. } = self;
             let (queue, bytes) = shared.ready.next(|queue| match queues[usize::from(queue.0)].transmits {
@@ -239,7 +262,6 @@ impl Nic {
                 return Some((queue, interface, bytes));
             }
             self.shared.counters.mux_mismatches += 1;
-            self.attention = true;
             self.pop(queue, interface);
         }
     }
@@ -295,14 +317,19 @@ impl Nic {
 impl Device for Nic {
     #[inline]
     fn write_arrived(&mut self, write: Write<'_>) -> Accept {
-        // The fast path asks first: is it a whole line, and the next one of its queue?
+        // Whole lines skip the general path: the next line of a reordering queue, and any line of kPIO+WC.
         if let Ok(bytes) = <&[u8; LINE_BYTES]>::try_from(write.data)
             && write.enables == Enables::All
             && let Some((queue, line)) = self.decoder.whole_line(write.offset_bytes)
-            && self.mmio.take_next_line(queue, line, bytes, &mut self.shared)
         {
-            self.settle_failures();
-            return Accept::Taken;
+            match self.queues[usize::from(queue.0)].route {
+                Route::Mmio if self.mmio.take_next_line(queue, line, bytes, &mut self.shared) => {
+                    self.settle_failures();
+                    return Accept::Taken;
+                }
+                Route::Kpio => return self.kpio_write(queue, u64::from(line) * LINE_BYTES as u64, write),
+                Route::Mmio | Route::Drop | Route::None => {}
+            }
         }
         self.other_write(write)
     }

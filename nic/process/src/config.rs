@@ -76,6 +76,11 @@ impl NicProcessConfig {
         if self.addresses.ageing < Duration::from_secs(1) {
             return Err(NicProcessError::Ageing(self.addresses.ageing));
         }
+        if let IdlePolicy::Sleep { limit, .. } = self.idle
+            && !(Duration::from_millis(1)..=Duration::from_secs(1)).contains(&limit)
+        {
+            return Err(NicProcessError::Sleep(limit));
+        }
         self.nic.validate()?;
         let taps = self.uplinks.iter().filter(|uplink| matches!(uplink, UplinkConfig::Tap(_))).count();
         let loops = self.uplinks.iter().filter(|uplink| matches!(uplink, UplinkConfig::Loopback)).count();
@@ -132,7 +137,7 @@ pub enum IdlePolicy {
         spin_rounds: u32,
         /// Rounds of yielding before it sleeps.
         yield_rounds: u32,
-        /// Longest sleep.
+        /// Longest sleep, at most a second: it bounds how late a stop is noticed, and the harm a hostile host can do.
         limit: Duration,
     },
 }
@@ -169,6 +174,8 @@ mod tests {
         refused(NicProcessConfig { nic, ..good.clone() }, "queues = 0");
         let port = PortConfig { burst_lines: 0, ..PortConfig::default() };
         refused(NicProcessConfig { port, ..good.clone() }, "burst_lines");
+        let idle = IdlePolicy::Sleep { spin_rounds: 1, yield_rounds: 1, limit: Duration::from_secs(60) };
+        refused(NicProcessConfig { idle, ..good.clone() }, "1 ms to 1 s");
         let uplinks = vec![UplinkConfig::Loopback, UplinkConfig::Tap("bee0".into())];
         refused(NicProcessConfig { uplinks, ..good }, "loop");
     }

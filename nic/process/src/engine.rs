@@ -209,25 +209,30 @@ impl Engine {
             let limit = limit.min(due);
             if limit >= SHORTEST_SLEEP {
                 self.counters.sleeps += 1;
-                self.wait(limit);
+                let was_woken = self.wait(limit);
+                // Before the clock is looked at, so that what is found is a host's doing and not a timer's.
+                if !was_woken && self.round() {
+                    self.counters.slept_through += 1;
+                }
             }
         }
         self.announce(false);
         self.idle.slept();
     }
 
-    /// Waits for a host's store, a command or a frame of an up-link, at most `limit`.
-    fn wait(&self, limit: Duration) {
+    /// Waits for a host's store, a command or a frame of an up-link, at most `limit`; whether one of them ended it.
+    fn wait(&self, limit: Duration) -> bool {
         let ports = || self.endpoints.live().iter().filter_map(|number| self.endpoints.port(*number));
         let mut sources = vec![PollFd::from_borrowed_fd(self.event.as_fd(), PollFlags::IN)];
         sources.extend(ports().map(|port| PollFd::from_borrowed_fd(port.link.event(), PollFlags::IN)));
         let descriptors = self.endpoints.uplinks().filter_map(|uplink| uplink.descriptor());
         sources.extend(descriptors.map(|descriptor| PollFd::from_borrowed_fd(descriptor, PollFlags::IN)));
         let limit = Timespec { tv_sec: limit.as_secs() as i64, tv_nsec: i64::from(limit.subsec_nanos()) };
-        // However it ends, the loop looks at everything again.
-        let _ = poll(&mut sources, Some(&limit));
+        // However it ends, the loop looks at everything again; a signal counts as being woken.
+        let was_woken = poll(&mut sources, Some(&limit)) != Ok(0);
         let mut count = [0; 8];
         let _ = rustix::io::read(&self.event, &mut count);
         ports().for_each(|port| port.link.clear_event());
+        was_woken
     }
 }

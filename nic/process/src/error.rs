@@ -21,6 +21,9 @@ pub enum NicProcessError {
     /// Addresses would be forgotten at once.
     #[error("addresses cannot age in {0:?}: choose at least 1 s")]
     Ageing(Duration),
+    /// A sleep would be too short or too long.
+    #[error("the loop cannot sleep for {0:?} at a time: choose 1 ms to 1 s")]
+    Sleep(Duration),
     /// Two up-links would hand frames to each other for ever.
     #[error("a loop-back beside another up-link that takes frames is a loop: leave one out")]
     Loop,

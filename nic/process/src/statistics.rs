@@ -54,6 +54,8 @@ pub struct LoopCounters {
     pub yields: u64,
     /// Times it slept.
     pub sleeps: u64,
+    /// Sleeps that ended by their limit and not by the store that had come meanwhile: lost wake-ups.
+    pub slept_through: u64,
     /// Ports opened.
     pub ports_opened: u64,
     /// Ports that ended because their host closed them or died.

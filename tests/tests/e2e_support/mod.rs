@@ -64,11 +64,10 @@ pub fn stop_flag() -> &'static AtomicBool {
 
 /// The role of the NIC: ready when it says so, ends with its standard input.
 pub fn run_nic() {
-    let limit = Duration::from_millis(50);
     let idle = match argument("IDLE").as_deref() {
-        Some("sleep") => IdlePolicy::Sleep { spin_rounds: 0, yield_rounds: 0, limit },
+        Some("sleep") => IdlePolicy::Sleep { spin_rounds: 0, yield_rounds: 0, limit: Duration::from_secs(1) },
         Some("spin") => IdlePolicy::Spin,
-        _ => IdlePolicy::Sleep { spin_rounds: 100, yield_rounds: 100, limit },
+        _ => IdlePolicy::Sleep { spin_rounds: 100, yield_rounds: 100, limit: Duration::from_millis(50) },
     };
     let config = NicProcessConfig { domain: domain_config(), idle, ..NicProcessConfig::default() };
     let stop = stop_flag();
@@ -157,6 +156,11 @@ impl Role {
         said.find_map(|line| line.strip_prefix(start).map(|rest| rest.trim().to_owned()))
     }
 
+    /// Ends its standard input, and so tells it to end.
+    pub fn hang_up(&mut self) {
+        drop(self.stdin.take());
+    }
+
     /// `kill -9`, and waits until the process is no more.
     pub fn kill(mut self) {
         self.child.kill().unwrap();
@@ -165,7 +169,7 @@ impl Role {
 
     /// Ends it in good order: it must succeed.
     pub fn end(mut self) {
-        drop(self.stdin.take());
+        self.hang_up();
         let begun = Instant::now();
         let status = loop {
             if let Some(status) = self.child.try_wait().unwrap() {

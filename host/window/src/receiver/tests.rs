@@ -1,7 +1,7 @@
 use super::*;
 use crate::test_memory::{ObservedCredits, TestWindow};
 use crate::writer::tests::pair;
-use crate::{Sent, Writer};
+use crate::{Sent, Torn, Writer};
 use beeline_spec::HeaderError;
 use beeline_spec::batch::BatchError;
 use beeline_spec::escape::EscapeError;

@@ -10,7 +10,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use beeline_domain::{Peer, Reply, Waker};
-use beeline_mmio::{DmaRegion, LoadWindow, MemoryOptions, Region, SharedMemory, Word};
+use beeline_mmio::{DmaRegion, LoadWindow, MemoryOptions, Region, SharedMemory, StoreKernel, Word};
 use beeline_nic_contract::{Device, ReadTag, Want};
 use beeline_spec::caps::Capabilities;
 use beeline_spec::escape::blank_from_random;
@@ -253,14 +253,14 @@ impl PortControl {
         }
         match request {
             Request::Open { .. } => Err(ControlError::Order("another port on the same connection")),
-            Request::Window { queue } => self.window(queue),
+            Request::Window { queue, is_cached } => self.window(queue, is_cached),
             Request::Doorbell { offset_bytes } => self.doorbell(offset_bytes),
             Request::Memory { bytes } => self.memory(bytes, only_descriptor(&mut fds)?),
             Request::Release { region } => self.release(region),
         }
     }
 
-    fn window(&mut self, queue: u32) -> Result<Reply, ControlError> {
+    fn window(&mut self, queue: u32, is_cached: bool) -> Result<Reply, ControlError> {
         let queues = self.layout.queues;
         let lines = self.layout.window_lines.get(queue as usize).copied();
         let lines = lines.ok_or(ControlError::Queue { queue, queues })?;
@@ -270,7 +270,9 @@ impl PortControl {
         let blank = random_blank()?;
         region.fill(0, memory.bytes(), blank);
         let fd = copy(&memory.fd())?;
-        self.update(Update::Window { queue, port: region.load_window(0, lines), blank })?;
+        let kernel = if is_cached { StoreKernel::Cached } else { StoreKernel::Nt8 };
+        let port = region.load_window(0, lines).for_sender(kernel);
+        self.update(Update::Window { queue, port, blank })?;
         Ok(Reply { payload: to_bytes(&Answer::Window { lines }), fds: vec![fd] })
     }
 

@@ -232,7 +232,8 @@ impl Link for ShmLink {
             return Err(LinkError::WindowTaken(queue));
         }
         let in_use = Arc::clone(in_use);
-        let opened = self.ask(&Request::Window { queue }, &[], LinkError::NoSuchQueue(queue, self.queues));
+        let request = Request::Window { queue, is_cached: self.kernel == StoreKernel::Cached };
+        let opened = self.ask(&request, &[], LinkError::NoSuchQueue(queue, self.queues));
         let mapped = opened.and_then(|(answer, fds)| match (answer, <[OwnedFd; 1]>::try_from(fds)) {
             (Answer::Window { lines }, Ok([fd])) if lines.is_power_of_two() => {
                 let bytes = lines as usize * beeline_spec::LINE_BYTES;

@@ -57,17 +57,17 @@ impl Drop for ShmWindow {
 }
 
 impl StorePort for ShmWindow {
-    #[inline]
+    #[inline(always)]
     fn lines(&self) -> u32 {
         self.store.lines()
     }
 
-    #[inline]
+    #[inline(always)]
     fn store_line(&mut self, line: u32, words: &Line) {
         self.store.store_line(line, words);
     }
 
-    #[inline]
+    #[inline(always)]
     fn store_word(&mut self, line: u32, word: u32, value: u64) {
         self.store.store_word(line, word, value);
     }
@@ -75,6 +75,21 @@ impl StorePort for ShmWindow {
     #[inline]
     fn store_lines(&mut self, first_line: u32, bytes: &[u8]) {
         self.store.store_lines(first_line, bytes);
+    }
+
+    #[inline(always)]
+    fn store_head_line(&mut self, line: u32, header: u64, payload: &[u8]) {
+        self.store.store_head_line(line, header, payload);
+    }
+
+    #[inline(always)]
+    fn store_head_line_unless(&mut self, line: u32, header: u64, payload: &[u8], blank: u64) -> bool {
+        self.store.store_head_line_unless(line, header, payload, blank)
+    }
+
+    #[inline(always)]
+    fn store_padded_line(&mut self, line: u32, bytes: &[u8]) {
+        self.store.store_padded_line(line, bytes);
     }
 
     #[inline]

@@ -233,6 +233,26 @@ fn one_doorbell_fetches_in_bursts_and_ahead_of_the_payload() {
 }
 
 #[test]
+fn frames_that_nobody_takes_wait_and_hold_the_rest_back() {
+    let mut bench = Bench::new(1);
+    bench.start(0, &settings(0, 256));
+    bench.describe_small(256, 0, 256);
+    bench.engine.doorbell(QueueId(0), 256, &mut bench.shared);
+    bench.progress();
+    while !bench.host.waiting.is_empty() {
+        bench.answer(0);
+        bench.progress();
+    }
+    assert_eq!(bench.shared.counters.payload_fetches, 128);
+    let frames = bench.run(0);
+    assert!(
+        frames.iter().enumerate().all(|(i, frame)| *frame == [i as u8; 64]),
+        "the first was not overwritten"
+    );
+    assert_eq!((frames.len(), bench.host.word(HEAD)), (256, 256));
+}
+
+#[test]
 fn completions_and_interrupts_are_moderated_by_count_and_time() {
     let mut bench = Bench::new(1);
     let moderation = QueueSettings { tx_moderation_frames: 4, tx_moderation_ns: 1000, ..settings(0, 64) };
@@ -254,6 +274,17 @@ fn completions_and_interrupts_are_moderated_by_count_and_time() {
     bench.progress();
     assert_eq!((bench.host.word(HEAD), bench.shared.counters.completions), (6, 2), "by time");
     assert_eq!(bench.shared.interrupts.take(), Some(0));
+    assert_eq!(bench.engine.wake_at(), None);
+}
+
+#[test]
+fn without_a_time_completions_are_coalesced_until_the_ring_is_drained() {
+    let mut bench = Bench::new(1);
+    bench.start(0, &QueueSettings { tx_moderation_frames: 4, ..settings(0, 64) });
+    bench.describe_small(64, 0, 7);
+    bench.engine.doorbell(QueueId(0), 7, &mut bench.shared);
+    assert_eq!(bench.run(0).len(), 7);
+    assert_eq!((bench.host.word(HEAD), bench.shared.counters.completions), (7, 2), "at 4, and at the end");
     assert_eq!(bench.engine.wake_at(), None);
 }
 

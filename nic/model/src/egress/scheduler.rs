@@ -78,12 +78,6 @@ impl Scheduler {
         }
     }
 
-    /// Whether the last look found no frame, and none has become ready since.
-    #[inline]
-    pub(crate) fn is_quiet(&self) -> bool {
-        self.is_quiet
-    }
-
     /// The only queue that may have a frame, if there is just one; no turn is charged, since nobody else waits.
     #[inline]
     pub(crate) fn only_one(&self) -> Option<QueueId> {

@@ -308,6 +308,18 @@ fn back_pressure_holds_lines_while_frames_wait_and_only_then() {
 }
 
 #[test]
+fn nothing_is_refused_for_the_sake_of_an_incomplete_packet() {
+    let mut bench = Bench::new(1, &QueueSettings { backpressure: true, window_lines: 4, ..settings() });
+    assert_eq!(bench.write(0, 0, &[0; 192], Enables::All), Accept::Taken);
+    assert_eq!(
+        bench.write(0, 192, &[0; 128], Enables::All),
+        Accept::Taken,
+        "refused, it would wait for ever"
+    );
+    assert_eq!(bench.shared.failed, [(QueueId(0), Cause::Overrun)]);
+}
+
+#[test]
 fn a_line_that_stays_incomplete_behind_others_is_a_hole() {
     let mut bench = Bench::new(1, &settings());
     assert_eq!(bench.write(0, 0, &[0; 32], Enables::All), Accept::Taken);
@@ -321,6 +333,22 @@ fn a_line_that_stays_incomplete_behind_others_is_a_hole() {
     bench.engine.time_passed(&mut bench.shared);
     assert_eq!(bench.shared.failed, [(QueueId(0), Cause::HoleTimeout)]);
     assert_eq!(bench.shared.counters.hole_timeouts, 1);
+}
+
+#[test]
+fn a_stopped_queue_has_no_hole_and_a_write_of_nothing_makes_none() {
+    let mut bench = Bench::new(1, &settings());
+    for line in 0..20 {
+        assert_eq!(bench.write(0, line * 64, &[0; 64], Enables::Mask(0)), Accept::Taken);
+    }
+    assert_eq!(bench.shared.counters.holes, 0);
+    assert_eq!(bench.write(0, 0, &[0; 32], Enables::All), Accept::Taken);
+    assert_eq!(bench.write(0, 64, &[0; 32], Enables::All), Accept::Taken);
+    assert_eq!(bench.shared.counters.holes, 1);
+    bench.engine.stop(QueueId(0), &mut bench.shared);
+    bench.shared.now = SimTime::from_ns(5000);
+    bench.engine.time_passed(&mut bench.shared);
+    assert!(bench.shared.failed.is_empty());
 }
 
 #[test]

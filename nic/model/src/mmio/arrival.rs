@@ -13,7 +13,7 @@ use crate::engine::{Cause, Shared};
 
 use super::bar_ingress::{Piece, Pieces};
 use super::buffer_pool::{Account, BufferPool, PoolLine};
-use super::reorder_unit::{ContextId, Placed, TEST_VECTOR};
+use super::reorder_unit::{Placed, TEST_VECTOR};
 use super::tx_queue::{Place, TxQueue};
 use super::{MmioEngine, message};
 
@@ -101,7 +101,12 @@ impl MmioEngine {
     }
 
     /// A write that is not a whole line at the frontier of a queue without a context.
-    pub(super) fn write_in_pieces(&mut self, queue: QueueId, mut pieces: Pieces<'_>, shared: &mut Shared) -> Accept {
+    pub(super) fn write_in_pieces(
+        &mut self,
+        queue: QueueId,
+        mut pieces: Pieces<'_>,
+        shared: &mut Shared,
+    ) -> Accept {
         if self.must_wait(queue, &pieces) {
             shared.counters.refused_writes += 1;
             return Accept::Refused;
@@ -142,29 +147,8 @@ impl MmioEngine {
         first: bool,
         shared: &mut Shared,
     ) -> Result<(), Cause> {
+        let ahead = self.check_place(queue, piece, first, &mut shared.counters)?;
         let state = &mut self.queues[usize::from(queue.0)];
-        let counters = &mut shared.counters;
-        let ahead = match state.locate(piece.line, self.reorder.span_lines()) {
-            Place::Ahead(ahead) => ahead,
-            Place::NotFree => {
-                counters.overruns += 1;
-                return Err(Cause::Overrun);
-            }
-            Place::BeyondSpan(ahead) => {
-                counters.displacement_histogram[(ahead as usize).min(DISPLACEMENT_BUCKETS - 1)] +=
-                    u64::from(first);
-                counters.span_exceeded += 1;
-                return Err(Cause::SpanExceeded);
-            }
-        };
-        let valid = state.context.map_or(0, |context| self.reorder.valid(context, state.frontier));
-        let missing = !valid & valid.wrapping_add(1);
-        if ahead > 0 || piece.valid & missing == 0 {
-            counters.reordered_writes += u64::from(first);
-            counters.reorder_depth_max = counters.reorder_depth_max.max(u64::from(ahead) + 1);
-        }
-        counters.displacement_histogram[(ahead as usize).min(DISPLACEMENT_BUCKETS - 1)] += u64::from(first);
-
         if state.context.is_none() && ahead == 0 && piece.valid == TEST_VECTOR {
             return self.line_arrived(queue, &piece.bytes, shared);
         }
@@ -172,19 +156,18 @@ impl MmioEngine {
             Some(context) => context,
             None => {
                 let context = self.reorder.allocate(queue, state.account).ok_or_else(|| {
-                    counters.no_context += 1;
+                    shared.counters.no_context += 1;
                     Cause::NoContext
                 })?;
                 *state.context.insert(context)
             }
         };
-        let position = state.frontier + u64::from(ahead);
-        match self.reorder.place(context, position, piece) {
+        match self.reorder.place(context, state.frontier + u64::from(ahead), piece) {
             Placed::Clobber => {
-                counters.clobbers += 1;
+                shared.counters.clobbers += 1;
                 return Err(Cause::Clobber);
             }
-            Placed::Completed => counters.split_lines += 1,
+            Placed::Completed => shared.counters.split_lines += 1,
             Placed::Incomplete | Placed::Whole => {}
         }
         if ahead == 0 {
@@ -197,6 +180,41 @@ impl MmioEngine {
             self.release_context(queue);
         }
         Ok(())
+    }
+
+    /// How many lines beyond the frontier's a piece lies, if it may lie there. Counts disorder, once a write (`first`).
+    fn check_place(
+        &self,
+        queue: QueueId,
+        piece: &Piece,
+        first: bool,
+        counters: &mut Counters,
+    ) -> Result<u32, Cause> {
+        let state = &self.queues[usize::from(queue.0)];
+        let once = u64::from(first);
+        let mut displaced = |ahead: u32| {
+            counters.displacement_histogram[(ahead as usize).min(DISPLACEMENT_BUCKETS - 1)] += once;
+        };
+        let ahead = match state.locate(piece.line, self.reorder.span_lines()) {
+            Place::Ahead(ahead) => ahead,
+            Place::NotFree => {
+                counters.overruns += 1;
+                return Err(Cause::Overrun);
+            }
+            Place::BeyondSpan(ahead) => {
+                displaced(ahead);
+                counters.span_exceeded += 1;
+                return Err(Cause::SpanExceeded);
+            }
+        };
+        displaced(ahead);
+        let valid = state.context.map_or(0, |context| self.reorder.valid(context, state.frontier));
+        let missing = !valid & valid.wrapping_add(1);
+        if ahead > 0 || piece.valid & missing == 0 {
+            counters.reordered_writes += once;
+            counters.reorder_depth_max = counters.reorder_depth_max.max(u64::from(ahead) + 1);
+        }
+        Ok(ahead)
     }
 }
 

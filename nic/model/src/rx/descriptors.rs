@@ -4,7 +4,8 @@
 //! then on the host rings a doorbell with the absolute count of buffers it lent again. The device fetches descriptors
 //! ahead of the frames. A frame's bytes are written to the next buffer, then an entry to the completion ring, whose
 //! lap bit tells the host that it is new. Completion i belongs to descriptor i. A buffer of length 0, or one that
-//! reaches past the address space, comes back with length 0; a frame longer than its buffer is dropped and counted, and the buffer waits for the next.
+//! reaches past the address space, comes back with length 0; a frame longer than its buffer is dropped and counted, and
+//! the buffer waits for the next.
 //!
 //! From: [`super::RxEngine`], a frame from the wire. To: host memory. Larsen & Lee, NAS'15, §V ("receive with and
 //! without descriptor-based DMA").

@@ -13,8 +13,9 @@ includedir = $(DESTDIR)$(PREFIX)/include/beeline
 licencedir = $(DESTDIR)$(PREFIX)/share/licenses/beeline
 
 # Where `make` leaves the program and what it says about itself, until `make install` copies them.
-built = target/release/beeline
-staged = target/install
+target = $(or $(CARGO_TARGET_DIR),target)
+built = $(target)/release/beeline
+staged = $(target)/install
 
 .DEFAULT_GOAL := help
 .PHONY: help run test bench long gen build stage install uninstall clean

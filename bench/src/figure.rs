@@ -115,7 +115,8 @@ impl Latencies {
     pub fn new() -> Self {
         // Up to ten seconds, which no event of a bench takes; what takes longer counts as that.
         let histogram = Histogram::new_with_bounds(1, 10 * 1_000_000_000 * UNITS_PER_NS as u64, 3);
-        let histogram = histogram.expect("the bounds are in order and the digits in the range of the histogram");
+        let histogram =
+            histogram.expect("the bounds are in order and the digits in the range of the histogram");
         Latencies { histogram, samples: Vec::new(), rounds: Vec::new() }
     }
 

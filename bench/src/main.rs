@@ -9,8 +9,12 @@ use clap::{Args, Parser, Subcommand};
 
 /// Measured comparisons of Beeline and its rivals on this machine.
 #[derive(Debug, Parser)]
-#[command(version, about, after_help = "Examples:\n  beeline-bench list\n  beeline-bench run --csv out/\n  \
-    beeline-bench run window-stream --quick --json -")]
+#[command(
+    version,
+    about,
+    after_help = "Examples:\n  beeline-bench list\n  beeline-bench run --csv out/\n  \
+    beeline-bench run window-stream --quick --json -"
+)]
 struct Cli {
     #[command(subcommand)]
     command: Command,

@@ -74,7 +74,10 @@ fn write_summary(report: &Report, path: &Path) -> std::io::Result<()> {
             }
         };
         for (quantity, value) in quantities {
-            writeln!(out, "{bench},\"{name}\",{kernel},\"{memory}\",{size_bytes},{count},{quantity},{value}")?;
+            writeln!(
+                out,
+                "{bench},\"{name}\",{kernel},\"{memory}\",{size_bytes},{count},{quantity},{value}"
+            )?;
         }
     }
     out.flush()
@@ -100,7 +103,8 @@ mod tests {
     use crate::figure::Row;
 
     fn report() -> Report {
-        let row = Row { bench: "b", name: "a path, 1/2", kernel: "-", memory: "m, n", size_bytes: 64, count: 3 };
+        let row =
+            Row { bench: "b", name: "a path, 1/2", kernel: "-", memory: "m, n", size_bytes: 64, count: 3 };
         let mut latencies = Latencies::new();
         latencies.add_round(&[100.0, 200.0, 300.0]);
         let figures = vec![Figure::rate(row, vec![1e6, 3e6, 2e6]), Figure::latency(row, latencies)];
@@ -125,7 +129,10 @@ mod tests {
         assert_eq!(files.len(), 2);
         let summary = std::fs::read_to_string(&files[0])?;
         assert!(summary.contains("b,\"a path, 1/2\",-,\"m, n\",64,3,median_per_second,2000000"), "{summary}");
-        assert_eq!(std::fs::read_to_string(&files[1])?, "sample,per_second\n0,1000000\n1,3000000\n2,2000000\n");
+        assert_eq!(
+            std::fs::read_to_string(&files[1])?,
+            "sample,per_second\n0,1000000\n1,3000000\n2,2000000\n"
+        );
         Ok(())
     }
 }

@@ -67,7 +67,8 @@ impl End {
 /// # Errors
 /// [`BenchError`].
 pub fn window_trips(settings: &Settings, kernel: StoreKernel) -> Result<Vec<f64>, BenchError> {
-    let (there, back) = (WindowMemory::new(settings.window_lines)?, WindowMemory::new(settings.window_lines)?);
+    let (there, back) =
+        (WindowMemory::new(settings.window_lines)?, WindowMemory::new(settings.window_lines)?);
     let mut ping = End { writer: there.writer(kernel), receiver: back.receiver() };
     let mut pong = End { writer: back.writer(kernel), receiver: there.receiver() };
     let calibration = clock::Calibration::measure();
@@ -126,7 +127,8 @@ pub fn run(settings: &Settings) -> Result<Report, BenchError> {
     let windows: Vec<_> =
         windows.into_iter().map(|(kernel, latencies)| figure("window", kernel, latencies)).collect();
     let cached = windows.iter().filter(|figure| figure.kernel == StoreKernel::Cached.name());
-    let verdicts = cached.map(|window| Verdict::judge(BENCH, window, &bare_copy, Bound::AtMost(1.25))).collect();
+    let verdicts =
+        cached.map(|window| Verdict::judge(BENCH, window, &bare_copy, Bound::AtMost(1.25))).collect();
     Ok(Report { figures: [bare_copy, bare_line].into_iter().chain(windows).collect(), verdicts })
 }
 

@@ -72,7 +72,8 @@ impl Rows {
             Figure::rate(row, rates)
         };
         let windows = self.windows.into_iter();
-        let windows = windows.map(|(policy, _, rates)| row(&format!("window, fences {policy}"), messages, rates));
+        let windows =
+            windows.map(|(policy, _, rates)| row(&format!("window, fences {policy}"), messages, rates));
         (row("bare store loop", messages, self.bare), windows.collect())
     }
 }
@@ -111,6 +112,7 @@ fn run_here(settings: &Settings) -> Result<Report, BenchError> {
         report.verdicts.push(Verdict::judge(BENCH, &windows[0], bare, Bound::AtLeast(0.9)));
         report.verdicts.push(Verdict::judge(BENCH, &windows[0], &windows[2], Bound::AtLeast(20.0)));
     }
-    report.figures = pairs.into_iter().flat_map(|(bare, windows)| std::iter::once(bare).chain(windows)).collect();
+    report.figures =
+        pairs.into_iter().flat_map(|(bare, windows)| std::iter::once(bare).chain(windows)).collect();
     Ok(report)
 }

@@ -14,7 +14,9 @@ use crate::memory::MEMORY;
 use crate::peers::{descriptor, spsc};
 use crate::traffic::{Source, Sum};
 use crate::verdict::fastest;
-use crate::{BenchError, Bound, Duel, Figure, LINE_PAYLOAD_BYTES, Report, Settings, Verdict, WindowMemory, duel};
+use crate::{
+    BenchError, Bound, Duel, Figure, LINE_PAYLOAD_BYTES, Report, Settings, Verdict, WindowMemory, duel,
+};
 
 const BENCH: &str = "window-stream";
 
@@ -112,7 +114,10 @@ pub fn run(settings: &Settings) -> Result<Report, BenchError> {
         .map(|path| {
             let count = settings.stream_messages();
             let (name, kernel) = (path.name.as_str(), path.kernel);
-            Figure::rate(Row { bench: BENCH, name, kernel, memory: MEMORY, size_bytes: 64, count }, path.rates)
+            Figure::rate(
+                Row { bench: BENCH, name, kernel, memory: MEMORY, size_bytes: 64, count },
+                path.rates,
+            )
         })
         .collect();
     let best = |prefix: &str| fastest(figures.iter().filter(|figure| figure.name.starts_with(prefix)));

@@ -47,7 +47,8 @@ fn ping() {
         }
         loop {
             let limit = Duration::from_secs(1);
-            let slept = sleeper.sleep(limit, || rx.poll().unwrap().map(|mut frame| frame.copy_to(&mut got)).is_some());
+            let slept = sleeper
+                .sleep(limit, || rx.poll().unwrap().map(|mut frame| frame.copy_to(&mut got)).is_some());
             if slept == beeline_domain::Slept::Ready {
                 break;
             }
@@ -78,7 +79,10 @@ fn no_wake_up_is_lost_between_two_sleepers() {
         assert_eq!(lost, 0, "{kernel}: the host slept while its frame was there");
         let statistics = Statistics::fetch(&domain_at(folder.path()), "nic").unwrap();
         let wakes: u64 = statistics.ports.iter().map(|port| port.link.host_wakes).sum();
-        println!("{kernel}: {ROUNDS} rounds, the NIC slept {} times, hosts were woken {wakes} times", statistics.rounds.sleeps);
+        println!(
+            "{kernel}: {ROUNDS} rounds, the NIC slept {} times, hosts were woken {wakes} times",
+            statistics.rounds.sleeps
+        );
         assert_eq!(statistics.rounds.slept_through, 0, "{kernel}: the NIC slept while stores were there");
         assert!(statistics.rounds.sleeps > 0 && wakes > 0, "both sides slept: {:?}", statistics.rounds);
         pinger.end();

@@ -54,6 +54,10 @@ fn every_store_kernel_of_this_cpu_delivers() {
         let writes: u64 = statistics.ports.iter().map(|port| port.link.window_writes()).sum();
         assert!(writes > 2000, "{kernel}: the frames came as stores");
         assert_eq!(writes, device("tx_writes"), "{kernel}: the reorder unit saw every store");
-        assert_eq!((device("clobbers"), device("bad_headers"), device("quarantined_writes")), (0, 0, 0), "{kernel}");
+        assert_eq!(
+            (device("clobbers"), device("bad_headers"), device("quarantined_writes")),
+            (0, 0, 0),
+            "{kernel}"
+        );
     }
 }

@@ -159,7 +159,11 @@ fn a_message_costs_no_system_call_on_either_side() {
     let between = &calls[first..];
     assert!(between.iter().all(|call| *call == GETPPID), "system calls between messages: {between:?}");
     assert!(nic_calls.is_empty(), "the NIC made system calls while messages passed: {nic_calls:?}");
-    println!("{} messages by three interfaces: 0 system calls; {} seen before them", 3 * MESSAGES, waiting + first);
+    println!(
+        "{} messages by three interfaces: 0 system calls; {} seen before them",
+        3 * MESSAGES,
+        waiting + first
+    );
     assert!(waiting + first > 0, "the calls of a waiting host are seen");
     // The NIC's would have been seen too: it is told to end, and what it does then is.
     nic.hang_up();

@@ -107,6 +107,11 @@ fn try_lock(folder: &Folder, name: &Name) -> Result<Option<OwnedFd>, ClaimError>
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let lock = rustix::fs::openat(folder.fd(), &*file, flags, Mode::RUSR | Mode::WUSR)
         .map_err(|e| ClaimError::System("open the lock file of", e))?;
+    lock_opened(folder, &file, lock)
+}
+
+/// Locks an open lock file, unless it is no longer the one that has the name.
+fn lock_opened(folder: &Folder, file: &str, lock: OwnedFd) -> Result<Option<OwnedFd>, ClaimError> {
     let wanted = record_lock();
     match nix::fcntl::fcntl(&lock, FcntlArg::F_SETLK(&wanted)) {
         Ok(_) => {}
@@ -114,7 +119,7 @@ fn try_lock(folder: &Folder, name: &Name) -> Result<Option<OwnedFd>, ClaimError>
         Err(error) => return Err(ClaimError::System("lock", Errno::from_raw_os_error(error as i32))),
     }
     let ours = rustix::fs::fstat(&lock).map_err(|e| ClaimError::System("examine the lock file of", e))?;
-    match rustix::fs::statat(folder.fd(), &*file, AtFlags::SYMLINK_NOFOLLOW) {
+    match rustix::fs::statat(folder.fd(), file, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(named) if (named.st_dev, named.st_ino) == (ours.st_dev, ours.st_ino) => Ok(Some(lock)),
         Ok(_) | Err(Errno::NOENT) => Ok(None),
         Err(error) => Err(ClaimError::System("examine the lock file of", error)),
@@ -184,6 +189,26 @@ mod tests {
         std::fs::write(&socket, "left behind").unwrap();
         let _claim = Claim::take(&folder, &name).unwrap();
         assert!(!socket.exists());
+    }
+
+    #[test]
+    fn a_lock_on_a_file_that_lost_its_name_owns_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = folder(&dir);
+        let file = Name::new("n").unwrap().lock_file();
+        let path = folder.path().join(&file);
+        let open =
+            || std::fs::File::options().create(true).truncate(false).write(true).open(&path).unwrap().into();
+        // The last owner withdrew between our open and our lock.
+        let gone = open();
+        std::fs::remove_file(&path).unwrap();
+        assert!(lock_opened(&folder, &file, gone).unwrap().is_none());
+        // And the next comer was faster than we.
+        let replaced: OwnedFd = open();
+        std::fs::remove_file(&path).unwrap();
+        let current: OwnedFd = open();
+        assert!(lock_opened(&folder, &file, replaced).unwrap().is_none());
+        assert!(lock_opened(&folder, &file, current).unwrap().is_some());
     }
 
     #[test]

@@ -47,8 +47,8 @@ impl Evidence {
         match nix::sys::socket::getsockopt(&socket, PeerPidfd) {
             Ok(pidfd) => {
                 close_on_exec(&pidfd);
-                let evidence = Evidence { pid, uid, pidfd, exact: true };
-                if evidence.has_died() { Err(EvidenceError::Gone { pid }) } else { Ok(evidence) }
+                // One that has ended is reported by its pidfd at once.
+                Ok(Evidence { pid, uid, pidfd, exact: true })
             }
             Err(nix::Error::EMFILE | nix::Error::ENFILE) => Err(EvidenceError::System(Errno::MFILE)),
             // ESRCH, EINVAL or ENODATA, depending on the kernel: the process was reaped.

@@ -28,6 +28,8 @@ mod domain;
 mod error;
 mod evidence;
 mod folder;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod links;
 mod name;
 mod peer;

@@ -159,7 +159,7 @@ impl fmt::Debug for Peer {
 
 #[cfg(test)]
 #[cfg(not(loom))]
-mod tests {
+pub(crate) mod tests {
     use std::os::fd::{AsFd, OwnedFd};
     use std::time::Duration;
 
@@ -173,7 +173,7 @@ mod tests {
     const LONG: Duration = Duration::from_secs(100);
 
     /// A peer, and the other end of its connection: this process too.
-    fn peer_with_socket() -> (Peer, OwnedFd) {
+    pub(crate) fn peer_with_socket() -> (Peer, OwnedFd) {
         let (socket, other) =
             socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).unwrap();
         let evidence = Evidence::of_peer(other.as_fd()).unwrap();

@@ -220,15 +220,19 @@ impl Table {
 #[cfg(not(loom))]
 mod tests {
     use std::os::fd::AsFd;
+    use std::sync::mpsc::{Receiver, Sender, channel};
 
     use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
     use super::*;
     use crate::Peer;
+    use crate::socket::PacketBuffer;
+    use crate::wire::MAX_MESSAGE_BYTES;
 
-    struct Silent;
+    /// Tells the test how its peers go.
+    struct Watching(Sender<Option<Departure>>);
 
-    impl Service for Silent {
+    impl Service for Watching {
         fn connected(&mut self, _: &Peer, _: &[u8], _: Vec<OwnedFd>) -> Result<Reply, Refusal> {
             Ok(Reply::default())
         }
@@ -237,28 +241,68 @@ mod tests {
             Ok(Reply::default())
         }
 
-        fn departed(&mut self, _: &Peer) {}
+        fn departed(&mut self, peer: &Peer) {
+            self.0.send(peer.departure()).unwrap();
+        }
+    }
+
+    const IDENTITY: Identity = Identity { uid: 0, membarrier: true, started_ticks: 0 };
+
+    fn pair() -> (OwnedFd, OwnedFd) {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).unwrap()
+    }
+
+    fn table() -> (Table, Receiver<Option<Departure>>) {
+        let mut table = Table::new(Links::new().unwrap(), IDENTITY);
+        let (departures, receiver) = channel();
+        table.add_offer(1, pair().0, Box::new(Watching(departures)), OfferOptions::default()).unwrap();
+        (table, receiver)
+    }
+
+    /// A client that has said hello, and its end of the connection.
+    fn client(table: &mut Table) -> (u64, OwnedFd) {
+        let (socket, other) = pair();
+        let evidence = Arc::new(Evidence::of_peer(socket.as_fd()).unwrap());
+        let channel = Arc::new(Channel::new(socket));
+        let number =
+            table.links.insert(Arc::clone(&channel), Arc::clone(&evidence), Role::Served(1), None).unwrap();
+        table.links.get_mut(number).unwrap().peer = Some(Peer::new(evidence, channel, true));
+        (number, other)
+    }
+
+    #[test]
+    fn a_process_that_ends_after_its_goodbye_has_closed() {
+        let mut buffer: Box<PacketBuffer> = Box::new([0; MAX_MESSAGE_BYTES + 1]);
+        for (last_words, departure) in [
+            (&[Kind::Bye][..], Departure::Closed),
+            (&[Kind::Call, Kind::Call, Kind::Bye], Departure::Closed),
+            (&[Kind::Call], Departure::Died),
+            (&[], Departure::Died),
+        ] {
+            let (mut table, departures) = table();
+            let (number, other) = client(&mut table);
+            for kind in last_words {
+                socket::send(other.as_fd(), IDENTITY.header(*kind, 2), &[], &[]).unwrap();
+            }
+            table.process_ended(number, &mut buffer);
+            assert_eq!(departures.try_recv(), Ok(Some(departure)), "{last_words:?}");
+        }
     }
 
     #[test]
     fn an_idle_table_never_wakes_up() {
-        let identity = Identity { uid: 0, membarrier: true, started_ticks: 0 };
-        let mut table = Table::new(Links::new().unwrap(), identity);
+        let mut table = Table::new(Links::new().unwrap(), IDENTITY);
         assert_eq!(table.next_deadline(), None);
-        let (listener, _) =
-            socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).unwrap();
-        table.add_offer(1, listener, Box::new(Silent), OfferOptions::default()).unwrap();
+        let (service, _departures) = channel();
+        table.add_offer(1, pair().0, Box::new(Watching(service)), OfferOptions::default()).unwrap();
         assert_eq!(table.next_deadline(), None, "an offer");
-        let (socket, _other) =
-            socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).unwrap();
-        let evidence = Arc::new(Evidence::of_peer(socket.as_fd()).unwrap());
-        let channel = Arc::new(Channel::new(socket));
-        let served = Role::Served(1);
+        let (number, _other) = client(&mut table);
+        assert_eq!(table.next_deadline(), None, "a client");
         let silent = Some(Instant::now());
-        let number = table.links.insert(Arc::clone(&channel), Arc::clone(&evidence), served, silent).unwrap();
-        assert_eq!(table.next_deadline(), silent, "a client that has said nothing");
+        table.links.get_mut(number).unwrap().deadline = silent;
+        assert_eq!(table.next_deadline(), silent, "a client that has said nothing yet");
         table.links.get_mut(number).unwrap().deadline = None;
-        assert_eq!(table.next_deadline(), None, "a client that has");
         table.rest(1);
         assert!(table.next_deadline().is_some(), "a listener that rests");
         table.withdraw(1);

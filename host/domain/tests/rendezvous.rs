@@ -168,7 +168,7 @@ fn opener(role: &Role) {
 fn stranger(role: &Role) {
     let owner: u32 = role.argument.parse().unwrap();
     let domain = Domain::open_foreign(&role.config, owner).unwrap();
-    for name in ["open", "closed"] {
+    for name in ["open", "closed", "others"] {
         match domain.connect(name, b"pid", &[]) {
             Ok((connection, _)) => say(&format!("{name}: connected to uid {}", connection.peer().uid())),
             Err(ConnectError::System { source, .. }) => {
@@ -417,12 +417,22 @@ fn another_user_needs_to_be_on_the_list() {
     let (open_service, events) = echo();
     let _open = domain.offer_with("open", open_service, options).unwrap();
     let _closed = domain.offer("closed", echo().0).unwrap();
+    // Its socket lets everybody in, so only the kernel's word keeps the stranger out.
+    let options = OfferOptions { allowed_uids: vec![STRANGER - 1], ..OfferOptions::default() };
+    let (others_service, others_events) = echo();
+    let _others = domain.offer_with("others", others_service, options).unwrap();
     let mut command = std::process::Command::new(&program);
     command.args(["--exact", "role", "--nocapture", "--test-threads=1"]).uid(STRANGER).gid(STRANGER);
     let mut stranger = Helper::run(&mut command, "stranger", place.path(), "0");
     stranger.expect("open: connected to uid 0");
     stranger.expect("closed: PermissionDenied");
+    let refused = stranger.hear();
+    assert!(
+        refused.starts_with("others: ") && refused.contains("uid 65534 is not on the offer's list"),
+        "{refused}"
+    );
     stranger.expect("offer: true");
+    assert!(others_events.try_recv().is_err());
     let (peer, _) = events.recv().unwrap();
     assert_eq!(peer.uid(), STRANGER);
 }

@@ -20,8 +20,8 @@ pub trait Transmit {
     /// The number taken; fewer than all means full.
     ///
     /// # Errors
-    /// As [`Transmit::try_send`], for the first frame not taken. Frames before it were handed over, unless the call
-    /// says how many by returning their number first: an error is only reported when no frame was taken.
+    /// As [`Transmit::try_send`], and only when no frame was taken: a bad frame behind good ones ends the burst before
+    /// it, and is reported when it comes first.
     fn try_send_burst(&mut self, frames: &[&[u8]]) -> Result<usize, TxError>;
 
     /// Looks at what the device has finished and lets a port that holds stores release them. To be called while

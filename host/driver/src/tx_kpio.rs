@@ -90,27 +90,20 @@ impl<P: StorePort, M: DmaMemory> TxKpio<P, M> {
         Ok(())
     }
 
-    /// Looks for a word that would be taken for an end of packet, or for a word that has not arrived. First by the
-    /// upper halves alone, which a plain vector compare can do and which decides all but one frame in millions.
+    /// Looks for a word that would be taken for an end of packet, or for a word that has not arrived. `whole` is the
+    /// frame's whole lines, `last` the rest of it.
     #[inline]
-    fn check_marks(&self, frame: &[u8]) -> Result<(), TxError> {
-        // An observed window has no blank; the signature stands in for it, so that there is no branch in the loop.
+    fn check_marks(&self, frame: &[u8], whole: &[u8], last: &LastLine) -> Result<(), TxError> {
+        // An observed window has no blank; the signature stands in for it, so that there is no branch in the loops.
         let blank = if self.blank == 0 { self.eop } else { self.blank };
-        let (eop_half, blank_half) = ((self.eop >> 32) as u32, (blank >> 32) as u32);
-        let is_half = |half: u32| u32::from((half == eop_half) | (half == blank_half));
-        let (halves, _) = frame.as_chunks::<4>();
-        let (runs, rest) = halves.as_chunks::<HALVES>();
-        // Sixteen sums instead of one: so the compiler makes vectors of them.
-        let mut found = [0; HALVES];
-        for run in runs {
-            for (found, half) in found.iter_mut().zip(run) {
-                *found |= is_half(u32::from_le_bytes(*half));
-            }
+        let is_mark = |word: u64| (word == self.eop) | (word == blank);
+        let marks =
+            last.words.iter().enumerate().fold(0, |marks, (i, word)| marks | u32::from(is_mark(*word)) << i);
+        let own = (1 << last.own_words) - 1;
+        if marks & own != 0 || may_hold(whole, self.eop, blank) {
+            return self.find_mark(frame, blank);
         }
-        let in_rest = rest.iter().fold(0, |found, half| found | is_half(u32::from_le_bytes(*half)));
-        let in_last = is_half((last_word(frame) >> 32) as u32);
-        let may_be = found.iter().fold(in_rest | in_last, |all, found| all | found);
-        if may_be == 0 { Ok(()) } else { self.find_mark(frame, blank) }
+        Ok(())
     }
 
     #[cold]
@@ -131,33 +124,21 @@ impl<P: StorePort, M: DmaMemory> TxKpio<P, M> {
 
     /// Stores the lines of a frame. There is room for all of them.
     #[inline]
-    fn store(&mut self, frame: &[u8]) {
-        let whole_bytes = frame.len() & !(LINE_BYTES - 1);
-        let (whole, rest) = frame.split_at(whole_bytes);
-        let line = (self.stored & (self.lines - 1)) as u32;
-        let to_end = (self.lines - u64::from(line)) as usize * LINE_BYTES;
-        if whole.len() <= to_end {
-            self.port.store_lines(line, whole);
-        } else {
-            let (front, back) = whole.split_at(to_end);
+    fn store(&mut self, whole: &[u8], last: &LastLine) {
+        if !whole.is_empty() {
+            let line = (self.stored & (self.lines - 1)) as u32;
+            let to_end = (self.lines - u64::from(line)) as usize * LINE_BYTES;
+            let (front, back) = whole.split_at(whole.len().min(to_end));
             self.port.store_lines(line, front);
-            self.port.store_lines(0, back);
-        }
-        self.stored += (whole_bytes / LINE_BYTES) as u64;
-        // The last line: what is left of the frame, padded to a word, then signatures; all signatures if nothing is.
-        let mut words = [self.eop; WORDS_PER_LINE];
-        let (full, tail) = rest.as_chunks::<WORD_BYTES>();
-        for (word, bytes) in words.iter_mut().zip(full) {
-            *word = u64::from_le_bytes(*bytes);
-        }
-        if !tail.is_empty() {
-            words[full.len()] = last_word(frame);
-            if full.len() == WORDS_PER_LINE - 1 {
-                self.store_next(&words);
-                words = [self.eop; WORDS_PER_LINE];
+            if !back.is_empty() {
+                self.port.store_lines(0, back);
             }
+            self.stored += (whole.len() / LINE_BYTES) as u64;
         }
-        self.store_next(&words);
+        self.store_next(&last.words);
+        if last.own_words == WORDS_PER_LINE {
+            self.store_next(&[self.eop; WORDS_PER_LINE]);
+        }
         self.port.progress();
     }
 
@@ -166,6 +147,44 @@ impl<P: StorePort, M: DmaMemory> TxKpio<P, M> {
         self.port.store_line((self.stored & (self.lines - 1)) as u32, words);
         self.stored += 1;
     }
+}
+
+/// What follows a frame's whole lines: the rest of it, padded to a word, then signatures. A frame without a rest has a
+/// line of signatures; one whose rest fills the line has a line of signatures after it.
+struct LastLine {
+    words: Line,
+    /// Words of the line that are the frame's.
+    own_words: usize,
+}
+
+impl LastLine {
+    #[inline]
+    fn new(frame: &[u8], rest: &[u8], eop: u64) -> Self {
+        let (full, tail) = rest.as_chunks::<WORD_BYTES>();
+        let own_words = full.len() + usize::from(!tail.is_empty());
+        let words = core::array::from_fn(|i| match full.get(i) {
+            Some(bytes) => u64::from_le_bytes(*bytes),
+            None if i < own_words => last_word(frame),
+            None => eop,
+        });
+        LastLine { words, own_words }
+    }
+}
+
+/// Whether whole lines may hold a word equal to one of two: decided by upper halves alone, which a plain vector compare
+/// can do, and which is wrong for one honest frame in millions.
+#[inline]
+fn may_hold(whole: &[u8], eop: u64, blank: u64) -> bool {
+    let (eop_half, blank_half) = ((eop >> 32) as u32, (blank >> 32) as u32);
+    // Sixteen sums instead of one: so the compiler makes vectors of them.
+    let mut found = [0; HALVES];
+    for line in whole.as_chunks::<4>().0.as_chunks::<HALVES>().0 {
+        for (found, half) in found.iter_mut().zip(line) {
+            let half = u32::from_le_bytes(*half);
+            *found |= u32::from((half == eop_half) | (half == blank_half));
+        }
+    }
+    found.iter().fold(0, |all, found| all | found) != 0
 }
 
 /// The last, partial word of a frame of at least a word, padded with zeros; 0 if the frame is whole words. Shifted out
@@ -219,7 +238,9 @@ impl<P: StorePort, M: DmaMemory> Transmit for TxKpio<P, M> {
     #[inline]
     fn try_send(&mut self, frame: &[u8]) -> Result<Sent, TxError> {
         check_length(frame.len(), self.max_frame_bytes)?;
-        self.check_marks(frame)?;
+        let (whole, rest) = frame.split_at(frame.len() - frame.len() % LINE_BYTES);
+        let last = LastLine::new(frame, rest, self.eop);
+        self.check_marks(frame, whole, &last)?;
         let lines = lines_of(frame.len());
         if self.stored + lines - self.freed > self.lines {
             self.refresh()?;
@@ -228,7 +249,7 @@ impl<P: StorePort, M: DmaMemory> Transmit for TxKpio<P, M> {
                 return Ok(Sent::Full);
             }
         }
-        self.store(frame);
+        self.store(whole, &last);
         Ok(Sent::Sent)
     }
 

@@ -198,6 +198,9 @@ impl<P: StorePort, M: DmaMemory> Transmit for TxMmio<P, M> {
     }
 
     fn try_send_burst(&mut self, frames: &[&[u8]]) -> Result<usize, TxError> {
+        if self.max_batch_lines == 0 {
+            return burst_of_singles(frames, |frame| self.try_send(frame));
+        }
         let mut taken = 0;
         while taken < frames.len() {
             match self.send_group(&frames[taken..]) {

@@ -32,14 +32,14 @@ pub struct Calibration {
 
 impl Calibration {
     /// Takes the counter's frequency from the CPU where it tells it, otherwise measures it against the system's
-    /// monotonic clock, which takes about 10 ms.
+    /// monotonic clock, which takes about 2 ms.
     pub fn measure() -> Self {
         if let Some(frequency) = arch::ticks_per_second() {
             return Calibration { ns_per_tick: 1e9 / frequency as f64 };
         }
         let (ticks, instant) = both_clocks();
         let mut now = both_clocks();
-        while now.1 - instant < Duration::from_millis(10) {
+        while now.1 - instant < Duration::from_millis(2) {
             std::hint::spin_loop();
             now = both_clocks();
         }

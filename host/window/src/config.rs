@@ -86,7 +86,10 @@ impl core::str::FromStr for FencePolicy {
     type Err = UnknownPolicy;
 
     fn from_str(name: &str) -> Result<Self, UnknownPolicy> {
-        FencePolicy::ALL.into_iter().find(|policy| policy.name() == name).ok_or_else(|| UnknownPolicy(name.to_owned()))
+        FencePolicy::ALL
+            .into_iter()
+            .find(|policy| policy.name() == name)
+            .ok_or_else(|| UnknownPolicy(name.to_owned()))
     }
 }
 

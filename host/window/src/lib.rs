@@ -21,6 +21,7 @@ mod error;
 mod message;
 mod observed;
 mod order;
+mod pace;
 mod payload;
 mod receiver;
 mod reservation;

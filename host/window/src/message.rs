@@ -100,17 +100,17 @@ impl<'r, L: LoadPort, S: CreditSink, A: ArrivalTest> Message<'r, L, S, A> {
     pub fn for_each_word(&mut self, mut each: impl FnMut(u64)) {
         let delivery = self.delivery;
         if delivery.is_plain() {
-            let line = self.receiver.line(0);
-            let words = self.receiver.port.load_line(line);
             let (whole, tail) = (delivery.length_bytes() / WORD_BYTES, delivery.length_bytes() % WORD_BYTES);
+            let line = self.receiver.line(0);
+            let port = &mut self.receiver.port;
             if whole == WORDS_PER_LINE - 1 {
                 // The full line is the common one: no loop.
-                words[1..].iter().for_each(|word| each(*word));
+                (1..WORDS_PER_LINE as u32).for_each(|slot| each(port.load_word(line, slot)));
                 return;
             }
-            words[1..=whole].iter().for_each(|word| each(*word));
+            (1..=whole as u32).for_each(|slot| each(port.load_word(line, slot)));
             if tail != 0 {
-                each(words[1 + whole] & low_bytes(tail));
+                each(port.load_word(line, whole as u32 + 1) & low_bytes(tail));
             }
             return;
         }
@@ -126,9 +126,11 @@ impl<'r, L: LoadPort, S: CreditSink, A: ArrivalTest> Message<'r, L, S, A> {
         let bytes = delivery.length_bytes().min(out.len());
         let out = &mut out[..bytes];
         if delivery.is_plain() {
+            // Word by word, from the window to `out`: a line on its way through our stack would wait in the store
+            // buffer, since it is stored there in other pieces than it is loaded in.
             let line = self.receiver.line(0);
-            let words = self.receiver.port.load_line(line);
-            payload::copy_words(&words[1..], out);
+            let port = &mut self.receiver.port;
+            payload::copy_words(|index| port.load_word(line, index as u32 + 1), out);
         } else {
             self.receiver.copy_of(delivery, out);
         }
@@ -201,7 +203,7 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
         if !tail.is_empty() {
             let line = self.line(ahead);
             let words = self.port.load_line(line);
-            payload::copy_words(&words, tail);
+            payload::copy_words(|index| words[index], tail);
         }
     }
 

@@ -47,7 +47,8 @@ impl LoadPort for DataBuffer {
     }
 
     fn load_lines(&mut self, first_line: u32, bytes: &mut [u8]) {
-        for (line, chunk) in self.lines[first_line as usize..].iter().zip(bytes.chunks_exact_mut(LINE_BYTES)) {
+        for (line, chunk) in self.lines[first_line as usize..].iter().zip(bytes.chunks_exact_mut(LINE_BYTES))
+        {
             chunk.copy_from_slice(&payload::line_bytes(line));
         }
     }
@@ -121,7 +122,11 @@ impl<S: CreditSink> Receiver<DataBuffer, S, Observed> {
         self.check_alive()?;
         let window_bytes = self.lines() as u64 * LINE_BYTES as u64;
         if offset_bytes.checked_add(bytes.len() as u64).is_none_or(|end| end > window_bytes) {
-            return Err(self.poison(ReceiveError::Outside { offset_bytes, bytes: bytes.len(), window_bytes }));
+            return Err(self.poison(ReceiveError::Outside {
+                offset_bytes,
+                bytes: bytes.len(),
+                window_bytes,
+            }));
         }
         let first = offset_bytes as usize;
         let enabled = |i: usize| enables.is_none_or(|mask| i < u64::BITS as usize && mask >> i & 1 == 1);

@@ -59,6 +59,10 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
             // The handle was forgotten instead of dropped.
             self.release();
         }
+        if self.way == Way::TooClose {
+            self.keep_distance();
+            return self.advance();
+        }
         match &self.phase {
             Phase::Start => self.begin(),
             Phase::Arriving { header, arrived_lines } => {
@@ -147,7 +151,9 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
                 self.free(lines);
                 Ok(None)
             }
-            Err(error) => Err(self.poison(ReceiveError::Batch { position: Position(self.next_start), error })),
+            Err(error) => {
+                Err(self.poison(ReceiveError::Batch { position: Position(self.next_start), error }))
+            }
         }
     }
 
@@ -182,6 +188,7 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
 
     /// Nothing to deliver: what is held back for the sender is pushed.
     fn idle(&mut self) -> Result<Option<Delivery>, ReceiveError> {
+        self.close_messages = 0;
         self.push_credits();
         if self.sender_gone {
             return Err(self.end());

@@ -38,16 +38,19 @@ pub(crate) fn line_bytes(line: &Line) -> [u8; WORDS_PER_LINE * WORD_BYTES] {
     bytes
 }
 
-/// Copies the bytes of `words` into `out`, as many as `out` takes (at most all of them).
+/// Copies the bytes of words into `out`, as many as `out` takes; `word` gives the words, each at most once.
 #[inline(always)]
-pub(crate) fn copy_words(words: &[u64], out: &mut [u8]) {
+pub(crate) fn copy_words(mut word: impl FnMut(usize) -> u64, out: &mut [u8]) {
     let (chunks, tail) = out.as_chunks_mut::<WORD_BYTES>();
-    for (chunk, word) in chunks.iter_mut().zip(words) {
-        *chunk = word.to_le_bytes();
+    let whole = chunks.len();
+    if let Ok(full) = <&mut [[u8; WORD_BYTES]; WORDS_PER_LINE - 1]>::try_from(&mut *chunks) {
+        // What a full first line holds is the common size: no loop.
+        full.iter_mut().enumerate().for_each(|(index, chunk)| *chunk = word(index).to_le_bytes());
+    } else {
+        chunks.iter_mut().enumerate().for_each(|(index, chunk)| *chunk = word(index).to_le_bytes());
     }
     if !tail.is_empty() {
-        let last = words[chunks.len()].to_le_bytes();
-        for (to, from) in tail.iter_mut().zip(last) {
+        for (to, from) in tail.iter_mut().zip(word(whole).to_le_bytes()) {
             *to = from;
         }
     }
@@ -83,7 +86,7 @@ mod tests {
         let words = [0x0807_0605_0403_0201, 0x100f_0e0d_0c0b_0a09];
         for count in 0..=16 {
             let mut out = vec![0; count];
-            copy_words(&words, &mut out);
+            copy_words(|index| words[index], &mut out);
             assert_eq!(out, bytes(count));
         }
         assert_eq!(word_at(&bytes(11), 1), 0x000b_0a09);

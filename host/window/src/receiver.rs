@@ -17,6 +17,7 @@ use crate::arrival::{ArrivalTest, Blank};
 use crate::error::ReceiveError;
 use crate::message::{Delivery, Message};
 use crate::order::Phase;
+use crate::pace::CLOSE_MESSAGES;
 use crate::payload::HEAD_BYTES;
 use crate::{Position, WindowConfig};
 
@@ -34,10 +35,14 @@ pub(crate) enum Way {
     Plain,
     /// What the phase says.
     Long,
+    /// As fresh, but the sender is to get ahead first.
+    TooClose,
 }
 
-/// The receiver's end of a window in memory (`A` = [`Blank`]) or of an observed one ([`crate::Observed`]).
+/// The receiver's end of a window in memory (`A` = [`Blank`]) or of an observed one ([`crate::Observed`]). It has cache
+/// lines of its own, as [`crate::Writer`] has.
 #[derive(Debug)]
+#[repr(align(128))]
 pub struct Receiver<L, S, A = Blank> {
     pub(crate) port: L,
     pub(crate) test: A,
@@ -52,7 +57,12 @@ pub struct Receiver<L, S, A = Blank> {
     pub(crate) next_start: u64,
     published: u64,
     coalesce_lines: u64,
-    prefetch_lines: u64,
+    /// Half as far as the receiver looks ahead; 0: not at all.
+    pub(crate) ahead_lines: u64,
+    /// Lines before this position are known to be under way, so that they can be prefetched.
+    pub(crate) stored_until: u64,
+    /// Messages delivered in a row with the sender less than `2 * ahead_lines` in front.
+    pub(crate) close_messages: u32,
     pub(crate) sender_gone: bool,
     /// What the receiver is in the middle of, on the long way.
     pub(crate) phase: Phase,
@@ -88,18 +98,22 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
             next_start: 0,
             published: 0,
             coalesce_lines: u64::from(COALESCE_LINES.min(lines / 4).max(1)),
-            prefetch_lines: u64::from(PREFETCH_LINES.min(lines / 2)),
+            ahead_lines: 0,
+            stored_until: 0,
+            close_messages: 0,
             sender_gone: false,
             phase: Phase::Start,
             escaped: vec![0; lines as usize].into_boxed_slice(),
             has_escapes: false,
         }
+        .with_prefetch(PREFETCH_LINES)
     }
 
-    /// Hints lines this far ahead of the freed ones; 0 for none. More than half the window is cut to that.
+    /// Prefetches lines this far ahead of the freed ones while the sender is well in front, and lets it get in front
+    /// when it is not (`pace.rs`); 0 for neither. More than an eighth of the window is cut to that.
     #[must_use]
     pub fn with_prefetch(mut self, lines: u32) -> Self {
-        self.prefetch_lines = u64::from(lines.min(self.lines() / 2));
+        self.ahead_lines = u64::from(lines.min(self.lines() / 8));
         self
     }
 
@@ -132,9 +146,13 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
             let length_bytes = words[0].wrapping_sub(self.plain_header);
             if arrived == 0xff && length_bytes <= HEAD_BYTES as u64 {
                 self.way = Way::Plain;
+                if self.next_start + self.ahead_lines >= self.stored_until {
+                    self.look_ahead();
+                }
                 return Ok(Some(Delivery::plain(length_bytes)));
             }
             if arrived & 1 == 0 && self.next_start == self.published && !self.sender_gone {
+                self.close_messages = 0;
                 return Ok(None);
             }
         }
@@ -219,7 +237,7 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
     #[inline(always)]
     pub(crate) fn release(&mut self) {
         if self.way == Way::Plain {
-            self.way = Way::Fresh;
+            self.way = if self.close_messages < CLOSE_MESSAGES { Way::Fresh } else { Way::TooClose };
             self.free_line();
             self.push_when_due();
         } else {
@@ -230,7 +248,10 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
     /// Makes the line at the next start free again and moves the next start past it.
     #[inline(always)]
     pub(crate) fn free_line(&mut self) {
-        self.port.prefetch(((self.next_start + self.prefetch_lines) & self.mask) as u32);
+        let ahead = self.next_start + self.ahead_lines;
+        if ahead < self.stored_until {
+            self.port.prefetch((ahead & self.mask) as u32);
+        }
         let line = self.line(0);
         self.test.free(&mut self.port, line);
         self.next_start += 1;

@@ -201,7 +201,11 @@ impl CreditSource for TestWindow {
 impl CreditSink for TestWindow {
     fn publish(&mut self, freed_lines: u64) {
         let mut state = self.0.borrow_mut();
-        assert!(freed_lines <= state.freed_lines, "credits for {freed_lines} lines, {} are blank", state.freed_lines);
+        assert!(
+            freed_lines <= state.freed_lines,
+            "credits for {freed_lines} lines, {} are blank",
+            state.freed_lines
+        );
         state.published = freed_lines;
         state.publications += 1;
     }

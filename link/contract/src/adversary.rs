@@ -123,7 +123,8 @@ impl<P: StorePort> Adversary<P> {
         let lines_mask = u64::from(self.port.lines()) - 1;
         let position = frontier + (u64::from(line).wrapping_sub(frontier) & lines_mask);
         self.end = self.end.max(position + 1);
-        let known = self.partial[..self.partial_count].iter().position(|partial| partial.position == position);
+        let known =
+            self.partial[..self.partial_count].iter().position(|partial| partial.position == position);
         match known {
             Some(i) => {
                 self.partial[i].stored |= words;
@@ -260,11 +261,13 @@ mod tests {
 
     impl Judge {
         fn arrived(&mut self, line: u32, word: u32, value: u64) {
-            let frontier = self.on_the_way.iter().map(|(position, ..)| *position).min().expect("stores on the way");
+            let frontier =
+                self.on_the_way.iter().map(|(position, ..)| *position).min().expect("stores on the way");
             let found = |entry: &(u64, u32, u64)| {
                 entry.0 % u64::from(self.lines) == u64::from(line) && (entry.1, entry.2) == (word, value)
             };
-            let index = self.on_the_way.iter().position(found).expect("every word arrives once, with its value");
+            let index =
+                self.on_the_way.iter().position(found).expect("every word arrives once, with its value");
             let (position, ..) = self.on_the_way.remove(index).expect("it was just found");
             let span = u64::from(self.tolerance.span_lines);
             let borne = if span == 0 { index == 0 } else { position < frontier + span };
@@ -314,7 +317,8 @@ mod tests {
     fn laps(tolerance: Tolerance, seed: u64) -> Adversary<Judge> {
         let mut port = adversary(32, tolerance, seed);
         for position in 0..1000 {
-            let oldest = |port: &Adversary<Judge>| port.port.on_the_way.iter().map(|(oldest, ..)| *oldest).min();
+            let oldest =
+                |port: &Adversary<Judge>| port.port.on_the_way.iter().map(|(oldest, ..)| *oldest).min();
             while oldest(&port).is_some_and(|oldest| position >= oldest + 32) {
                 port.progress();
             }
@@ -353,7 +357,8 @@ mod tests {
     #[test]
     fn the_same_seed_gives_the_same_disorder() {
         let tolerance = Tolerance { span_lines: 8, split_lines: true };
-        let counts: Vec<u64> = [5, 5, 6].into_iter().map(|seed| laps(tolerance, seed).overtakings()).collect();
+        let counts: Vec<u64> =
+            [5, 5, 6].into_iter().map(|seed| laps(tolerance, seed).overtakings()).collect();
         assert_eq!(counts[0], counts[1]);
         assert_ne!(counts[0], counts[2]);
     }

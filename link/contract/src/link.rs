@@ -20,7 +20,9 @@ pub enum LinkError {
 impl core::fmt::Display for LinkError {
     fn fmt(&self, out: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
-            LinkError::DeviceGone => out.write_str("the NIC is gone: its process ended or the device was removed"),
+            LinkError::DeviceGone => {
+                out.write_str("the NIC is gone: its process ended or the device was removed")
+            }
             LinkError::NoSuchQueue(index, queues) => write!(out, "queue {index} of a port that has {queues}"),
             LinkError::WindowTaken(index) => write!(out, "the window of queue {index} already has a sender"),
             LinkError::NoMemory(bytes) => write!(out, "no {bytes} bytes of device-visible memory"),

@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use beeline_driver::{
-    MmioConfig, Pending, Port, PortConfig as DriverConfig, PortState, Progress, Receive, RxRingConfig, Sent, Transmit,
+    MmioConfig, Pending, Port, PortConfig as DriverConfig, PortState, Progress, Receive, RxRingConfig, Sent,
+    Transmit,
 };
 use beeline_link_contract::{Line, StorePort};
 use beeline_link_shm::{PortConfig, ShmLink, ShmOptions, Wire, Wired};
@@ -91,7 +92,8 @@ impl Device for Watched {
         let accept = self.nic.write_arrived(write);
         if write.offset_bytes >= self.window_offset && accept == Accept::Taken {
             let line = ((write.offset_bytes - self.window_offset) / 64) as usize % WINDOW_LINES as usize;
-            let new = (0..8).filter(|word| write.enables.has(8 * word)).fold(0u8, |mask, word| mask | 1 << word);
+            let new =
+                (0..8).filter(|word| write.enables.has(8 * word)).fold(0u8, |mask, word| mask | 1 << word);
             // Messages have two lines, so the first of a pair is the even one.
             if line % 2 == 1 && self.arrived[line] == 0 {
                 self.pairs += 1;

@@ -15,7 +15,7 @@ const MAX_POOL_LINES: u32 = 1 << 24;
 /// Most lines of all contexts together: 1 GiB.
 const MAX_CONTEXT_LINES: u64 = 1 << 24;
 
-/// The sizes of a NIC. All memory is taken when it is made.
+/// The sizes of a NIC.
 ///
 /// A queue that counts on credits alone (queue control `backpressure` 0) reserves a context and `window_lines` of the
 /// pool while it is enabled, and fails to start when there are not as many; queues with back-pressure share the rest.

@@ -54,11 +54,6 @@ pub(crate) trait Engine {
     /// [`DmaPort`] has room again. One comparison when there is nothing to do.
     fn progress(&mut self, shared: &mut Shared);
 
-    /// Whether `progress` may have something to do; asked after a write arrived or a frame was popped.
-    fn has_work(&self) -> bool {
-        true
-    }
-
     /// `shared.now` has moved on to or past [`Engine::wake_at`].
     fn time_passed(&mut self, shared: &mut Shared);
 

@@ -25,8 +25,9 @@ use crate::{ConfigError, NicConfig};
 
 /// The behavioural NIC: one port with its queues.
 ///
-/// A pure state machine behind [`Device`]: deterministic, no I/O, no clock, no thread, and all memory taken when it is
-/// made. Whatever a host writes, it neither panics nor puts a frame on the wire that was not completely written.
+/// A pure state machine behind [`Device`]: deterministic, no I/O, no clock, no thread. It takes memory when it is made or
+/// reset and when a queue starts, never for a frame. Whatever a host writes, it neither panics nor puts a frame on the
+/// wire that was not completely written.
 #[derive(Debug)]
 pub struct Nic {
     pub(crate) config: NicConfig,
@@ -167,7 +168,6 @@ impl Nic {
     #[inline]
     fn kpio_write(&mut self, queue: QueueId, offset: u64, write: Write<'_>) -> Accept {
         let accept = self.kpio.write_arrived(queue, offset, write.data, write.enables, &mut self.shared);
-        self.attention |= self.kpio.has_work();
         self.arrived(accept, write)
     }
 
@@ -199,10 +199,7 @@ impl Nic {
     fn pop(&mut self, queue: QueueId, interface: Interface) {
         match interface {
             Interface::Mmio => self.mmio.pop(queue, &mut self.shared),
-            Interface::Kpio => {
-                self.kpio.pop(queue, &mut self.shared);
-                self.attention |= self.kpio.has_work();
-            }
+            Interface::Kpio => self.kpio.pop(queue, &mut self.shared),
             Interface::Descriptor => {
                 self.dma.pop(queue, &mut self.shared);
                 self.attention = true;

@@ -64,7 +64,12 @@ pub fn check(frame: &[u8], expected: &mut Vec<u8>, multiple: usize) -> Label {
     write(expected, frame[11], frame[5], label, multiple);
     assert_eq!(frame.len(), expected.len(), "length of {label:?}");
     if let Some(at) = frame.iter().zip(expected.iter()).position(|(found, expected)| found != expected) {
-        panic!("byte {at} of {label:?} ({} bytes) is {:#04x}, not {:#04x}", frame.len(), frame[at], expected[at]);
+        panic!(
+            "byte {at} of {label:?} ({} bytes) is {:#04x}, not {:#04x}",
+            frame.len(),
+            frame[at],
+            expected[at]
+        );
     }
     label
 }

@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use beeline_driver::{
-    DescriptorConfig, KpioConfig, MmioConfig, Pending, Port, PortConfig, PortError, PortState, Progress, QueueHalf,
-    Receive, RxRing, RxRingConfig, Sent, Stopped, Transmit, TxError,
+    DescriptorConfig, KpioConfig, MmioConfig, Pending, Port, PortConfig, PortError, PortState, Progress,
+    QueueHalf, Receive, RxRing, RxRingConfig, Sent, Stopped, Transmit, TxError,
 };
 use beeline_link_shm::{ShmDoorbell, ShmLink, ShmMemory, ShmOptions};
 use beeline_mmio::StoreKernel;
@@ -127,7 +127,8 @@ pub fn send(
 /// The role of a sender: sends until told to stop, through every NIC that comes. Each NIC is a new life.
 pub fn run_sender(stop: &AtomicBool) {
     let interface = super::argument("INTERFACE").unwrap_or_else(|| "mmio".into());
-    let kernel: StoreKernel = super::argument("KERNEL").map_or(StoreKernel::Cached, |name| name.parse().unwrap());
+    let kernel: StoreKernel =
+        super::argument("KERNEL").map_or(StoreKernel::Cached, |name| name.parse().unwrap());
     let count = super::argument("COUNT").map_or(u64::MAX, |count| count.parse().unwrap());
     let options = ShmOptions { kernel, ..ShmOptions::default() };
     let ends = (1, 2);
@@ -193,12 +194,20 @@ pub fn run_receiver(stop: &AtomicBool) {
             drop(received);
             let label = frames::check(&frame, &mut expected, multiple);
             if label.life != life {
-                assert!(may_lose || label.number == 0, "life {} begins with frame {}", label.life, label.number);
+                assert!(
+                    may_lose || label.number == 0,
+                    "life {} begins with frame {}",
+                    label.life,
+                    label.number
+                );
                 (life, next) = (label.life, label.number);
                 say(&format!("heard {life}"));
             }
             // Whoever was killed, what comes is in order; without a kill nothing is missing either.
-            assert!(label.number >= next && (may_lose || label.number == next), "{label:?} where {next} was due");
+            assert!(
+                label.number >= next && (may_lose || label.number == next),
+                "{label:?} where {next} was due"
+            );
             next = label.number + 1;
             if next.is_multiple_of(500) {
                 say(&format!("frames {next}"));

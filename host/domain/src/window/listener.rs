@@ -225,3 +225,38 @@ impl Maker {
         Ok((Reply { payload: answer.encode(), fds: vec![window_fd] }, parts))
     }
 }
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests {
+    use beeline_mmio::MemoryOptions;
+
+    use super::*;
+    use crate::peer::tests::peer_with_socket;
+
+    fn ask(maker: &mut Maker, peer: &Peer) -> Result<Reply, Refusal> {
+        let page = SharedMemory::create("page", CONTROL_PAGE_BYTES, MemoryOptions::default()).unwrap();
+        let fd = page.fd().try_clone_to_owned().unwrap();
+        maker.connected(peer, &Request::encode(StoreKernel::Cached), vec![fd])
+    }
+
+    #[test]
+    fn a_sender_that_has_gone_does_not_hold_the_window_although_nobody_has_said_so_yet() {
+        let mut maker = Maker {
+            name: "test".into(),
+            lines: 64,
+            memory: MemoryOptions::default(),
+            queue: Arc::default(),
+            sender: None,
+            epoch: 255,
+        };
+        let ((first, first_end), (second, _second_end)) = (peer_with_socket(), peer_with_socket());
+        ask(&mut maker, &first).unwrap();
+        assert!(ask(&mut maker, &second).unwrap_err().reason().contains("taken by pid"));
+        drop(first_end);
+        assert!(first.is_alive(), "the domain's thread has not seen the hang-up");
+        ask(&mut maker, &second).unwrap();
+        let epochs: Vec<_> = maker.queue.lock().waiting.iter().map(|parts| parts.epoch).collect();
+        assert_eq!(epochs, [0, 1], "the epoch wraps");
+    }
+}

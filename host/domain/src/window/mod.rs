@@ -20,6 +20,18 @@ use crate::error::{ConnectError, OfferError};
 pub use listener::{ReceiverParts, WindowListener, offer_window};
 pub use sender::{SenderParts, connect_window};
 
+/// Reads a sender's request, for [`crate::fuzzing`].
+#[cfg(fuzzing)]
+pub(crate) fn decode_request(request: &[u8]) -> Result<Option<StoreKernel>, String> {
+    hello::Request::decode(request)
+}
+
+/// Reads lines and bytes of a receiver's answer, for [`crate::fuzzing`].
+#[cfg(fuzzing)]
+pub(crate) fn decode_answer(answer: &[u8]) -> Result<(u32, usize), WindowError> {
+    hello::Answer::decode(answer).map(|answer| (answer.lines, answer.bytes))
+}
+
 /// Most lines of a window: 1 GiB.
 pub const MAX_WINDOW_LINES: u32 = 1 << 24;
 

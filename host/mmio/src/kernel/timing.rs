@@ -33,8 +33,9 @@ const STRETCHES: u32 = if cfg!(miri) { 1 } else { 8 };
 const STREAM_LINES: u32 = if cfg!(miri) { 8 } else { 2 * LINES };
 /// Round trips of a stretch.
 const ROUND_TRIPS: u32 = if cfg!(miri) { 4 } else { 64 };
-/// How long a thread waits for the other before the timing is given up: the other core may belong to somebody else.
-const PATIENCE: Duration = Duration::from_millis(if cfg!(miri) { 60_000 } else { 100 });
+/// How long all of it may take before it is given up: the other core may be somebody else's. Alone on two cores it is
+/// done in some milliseconds.
+const PATIENCE: Duration = Duration::from_millis(if cfg!(miri) { 600_000 } else { 250 });
 /// How far ahead the reader asks for lines.
 const AHEAD: u32 = 16;
 
@@ -43,7 +44,11 @@ pub(super) fn between_cores(traffic: Traffic, kernels: &[StoreKernel]) -> Option
     let other = cpu::another_core()?;
     let region = Region::private(CREDIT_AT + 4096);
     region.fill(0, CREDIT_AT, BLANK);
-    let meeting = Meeting { start: Barrier::new(2), given_up: AtomicBool::new(false) };
+    let meeting = Meeting {
+        start: Barrier::new(2),
+        given_up: AtomicBool::new(false),
+        deadline: Instant::now() + PATIENCE,
+    };
     let best = std::thread::scope(|scope| {
         let answering = scope.spawn(|| {
             let pinned = cpu::pin_current_thread(other).is_ok();
@@ -104,6 +109,7 @@ pub(super) fn alone(kernels: &[StoreKernel]) -> Vec<KernelTiming> {
 struct Meeting {
     start: Barrier,
     given_up: AtomicBool,
+    deadline: Instant,
 }
 
 impl Meeting {
@@ -112,13 +118,12 @@ impl Meeting {
         self.given_up.store(true, Ordering::Relaxed);
     }
 
-    /// Spins until `done`; `None` when that takes too long, or the other thread has given up.
+    /// Spins until `done`; `None` when all of it takes too long, or the other thread has given up.
     #[inline(always)]
     fn until<T>(&self, mut done: impl FnMut() -> Option<T>) -> Option<T> {
         if let Some(value) = done() {
             return Some(value);
         }
-        let start = Instant::now();
         loop {
             for _ in 0..1000 {
                 if let Some(value) = done() {
@@ -130,7 +135,7 @@ impl Meeting {
                 std::thread::yield_now();
             }
             // Relaxed: as in `give_up`.
-            if start.elapsed() > PATIENCE || self.given_up.load(Ordering::Relaxed) {
+            if Instant::now() > self.deadline || self.given_up.load(Ordering::Relaxed) {
                 self.give_up();
                 return None;
             }

@@ -1,12 +1,14 @@
 use super::*;
 use crate::error::CreditError;
 use crate::test_memory::TestWindow;
-use crate::{Receiver, ReceiveError};
+use crate::{ReceiveError, Receiver};
 use beeline_link_contract::LoadPort;
 
 const BLANK: u64 = 1 << 63 | 0x1234_5678;
 
-pub(crate) fn pair(lines: u32) -> (TestWindow, Writer<TestWindow, TestWindow>, Receiver<TestWindow, TestWindow>) {
+pub(crate) fn pair(
+    lines: u32,
+) -> (TestWindow, Writer<TestWindow, TestWindow>, Receiver<TestWindow, TestWindow>) {
     let window = TestWindow::new(lines, BLANK);
     let config = WindowConfig::blank(BLANK, 3);
     let writer = Writer::new(window.clone(), window.clone(), config);

@@ -67,7 +67,8 @@ fn the_adversary_changes_nothing_but_the_order() {
     let totals = Totals::default();
     let overtakings = RefCell::new(0);
     let tolerance = (prop_oneof![Just(0u32), Just(1), Just(4), Just(64)], any::<bool>());
-    let strategy = windows().prop_flat_map(move |lines| (Just(lines), steps(lines), tolerance.clone(), any::<u64>()));
+    let strategy =
+        windows().prop_flat_map(move |lines| (Just(lines), steps(lines), tolerance.clone(), any::<u64>()));
     check(400, strategy, |(lines, plan, (span_lines, split_lines), seed)| {
         let window = TestWindow::new(lines, BLANK);
         let config = WindowConfig::blank(BLANK, 0);

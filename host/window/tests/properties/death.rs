@@ -38,7 +38,10 @@ fn die(lines: u32, plan: &[Step], killed_at: u64, seed: u64) -> bool {
         match receiver.poll() {
             Ok(Some(mut message)) => {
                 let expected = sender.expected.pop_front().expect("nothing is received that was not sent");
-                assert!(expected.stored_words <= killed_at, "a message was delivered whose last words were lost");
+                assert!(
+                    expected.stored_words <= killed_at,
+                    "a message was delivered whose last words were lost"
+                );
                 let mut out = Vec::new();
                 message.copy_to(&mut out);
                 assert_eq!(out, expected.payload);
@@ -79,7 +82,8 @@ fn a_sender_may_die_at_any_store() {
 
 #[test]
 fn every_single_store_of_a_plan_is_a_place_to_die() {
-    let plan = [Step::Send(100), Step::Batch(vec![3, 50, 70]), Step::Poll(1), Step::Send(20), Step::Send(300)];
+    let plan =
+        [Step::Send(100), Step::Batch(vec![3, 50, 70]), Step::Poll(1), Step::Send(20), Step::Send(300)];
     let torn = (0..120).filter(|killed_at| die(16, &plan, *killed_at, 7)).count();
     assert!(torn > 80, "{torn} of 120");
 }

@@ -30,7 +30,8 @@ impl Fabric {
         if random.below(2) == 0 {
             let most = 1 + random.below(200) as u64;
             let there = (start..start + most).take_while(|offset| self.0.contains_key(offset));
-            let bytes: Vec<u8> = there.collect::<Vec<_>>().iter().filter_map(|at| self.0.remove(at)).collect();
+            let bytes: Vec<u8> =
+                there.collect::<Vec<_>>().iter().filter_map(|at| self.0.remove(at)).collect();
             receiver.write_arrived(start, &bytes, None).expect("an honest sender");
             return;
         }

@@ -37,7 +37,12 @@ pub fn steps(lines: u32) -> impl Strategy<Value = Vec<Step>> {
     let length = prop_oneof![1 => 0..=56usize.min(max), 3 => 24..=(max / 2).max(40), 1 => 24..=max];
     let end = prop_oneof![3 => Just(End::Commit), 1 => Just(End::Drop), 1 => Just(End::Forget)];
     let reserve = (0..=max, 0..=100usize, prop_oneof![Just(1), Just(8), 1..200usize], end).prop_map(
-        |(reserved, percent, piece, end)| Step::Reserve { reserved, written: reserved * percent / 100, piece, end },
+        |(reserved, percent, piece, end)| Step::Reserve {
+            reserved,
+            written: reserved * percent / 100,
+            piece,
+            end,
+        },
     );
     let step = prop_oneof![
         6 => length.prop_map(Step::Send),
@@ -119,7 +124,9 @@ impl<P: StorePort, C: CreditSource> Sender<P, C> {
                     self.expect(payload);
                 }
             }
-            Step::Reserve { reserved, written, piece, end } => self.reserve(*reserved, *written, *piece, *end),
+            Step::Reserve { reserved, written, piece, end } => {
+                self.reserve(*reserved, *written, *piece, *end)
+            }
             Step::Batch(lengths) => self.batch(lengths),
             Step::Arrive(_) | Step::Poll(_) => {}
         }

@@ -149,11 +149,8 @@ fn random_run(seed: u64) {
     }
     bench.progress();
     for queue in 0..u64::from(queues) {
-        assert_eq!(
-            bench.host.word(HEAD + queue * 64),
-            goal,
-            "seed {seed}: an idle queue has reported everything"
-        );
+        let head = bench.host.word(HEAD + queue * 64);
+        assert_eq!(head, goal, "seed {seed}: an idle queue has reported everything");
     }
     let counters = &bench.shared.counters;
     assert_eq!((counters.dma_errors, counters.bad_accesses, counters.bad_lengths), (0, 0, 0), "seed {seed}");

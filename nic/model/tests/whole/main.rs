@@ -1,7 +1,9 @@
 //! Tests of the whole device through its contract: registers, windows, wants.
 
 mod lifecycle;
+mod limits;
 mod oracle;
 mod qos;
+mod registers;
 mod reorder;
 mod rig;

@@ -52,6 +52,18 @@ impl Default for QueueSetup {
     }
 }
 
+/// Four queues with windows of 16 lines, and room for all of them on credits.
+pub fn small_config() -> NicConfig {
+    NicConfig {
+        queues: 4,
+        window_lines: 16,
+        span_lines: 8,
+        contexts: 4,
+        pool_lines: 64,
+        ..NicConfig::default()
+    }
+}
+
 /// A queue's status register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Status {

@@ -35,11 +35,9 @@ impl Sender {
             *word = u64::from_le_bytes(padded);
         }
         if self.blank != 0 {
-            for index in 1..words.len() {
-                if words[index] == self.blank {
-                    words[index] = escape::link(header.escape_last);
-                    header.escape_last = index as u32;
-                }
+            for (index, word) in (1..).zip(&mut words[1..]).filter(|(_, word)| **word == self.blank) {
+                *word = escape::link(header.escape_last);
+                header.escape_last = index;
             }
         }
         words[0] = header.encode();

@@ -1,0 +1,128 @@
+//! The behavioural NIC. Strangers control everything that reaches it: a host its registers, windows and memory (the
+//! answers to DMA reads), the wire its frames. It never panics and never wants something for ever; it asks for reads of
+//! at most 4096 bytes, transmits only frames a port may send and only while the wire takes them, and answers every
+//! register read once.
+#![no_main]
+
+use std::collections::VecDeque;
+
+use beeline_fuzz::device::{Event, LINES, MAX_FRAME_BYTES, QUEUES, Setup, config, offset_of};
+use beeline_nic_contract::{Device, DmaError, DmaTag, Enables, ReadTag, SimTime, Want, Write};
+use beeline_nic_model::Nic;
+use libfuzzer_sys::fuzz_target;
+
+/// Far more than all queues together can want at one time.
+const MOST_WANTS: usize = 20_000;
+
+struct Bench {
+    nic: Nic,
+    aperture: u64,
+    stride: u64,
+    now_ns: u64,
+    wire_ready: bool,
+    reads: VecDeque<(u32, DmaTag)>,
+    asked: u64,
+    answered: u64,
+}
+
+impl Bench {
+    /// Takes everything the device wants.
+    fn drain(&mut self) {
+        for _ in 0..MOST_WANTS {
+            match self.nic.next() {
+                None => {
+                    assert_eq!(self.asked, self.answered, "a register read was not answered");
+                    return;
+                }
+                Some(Want::DmaRead { bytes, tag, .. }) => {
+                    assert!((1..=4096).contains(&bytes));
+                    assert!(self.reads.iter().all(|(_, other)| *other != tag), "a tag is used twice");
+                    self.reads.push_back((bytes, tag));
+                }
+                Some(Want::DmaWrite { data, .. }) => assert!(!data.is_empty() && data.len() <= 1 << 14),
+                Some(Want::Transmit { queue, frame }) => {
+                    assert!(self.wire_ready && queue.0 < QUEUES as u16);
+                    assert!((14..=MAX_FRAME_BYTES as usize).contains(&frame.len()));
+                }
+                Some(Want::ReadCompletion { .. }) => self.answered += 1,
+                Some(Want::Interrupt { vector }) => assert!(vector < QUEUES as u16),
+            }
+        }
+        panic!("the device wants something for ever");
+    }
+
+    fn write(&mut self, offset_bytes: u64, data: &[u8], enables: Enables) {
+        // A refused write may be dropped here: this host keeps no rule.
+        let _ = self.nic.write_arrived(Write { offset_bytes, data, enables });
+    }
+
+    fn set(&mut self, offset: u32, value: u64) {
+        self.write(offset.into(), &value.to_le_bytes(), Enables::All);
+    }
+
+    fn window(&self, queue: u8, at: u64) -> u64 {
+        self.aperture + u64::from(queue) % u64::from(QUEUES) * self.stride + at % (u64::from(LINES) * 64)
+    }
+
+    fn happen(&mut self, event: Event<'_>) {
+        match event {
+            Event::SetUp(setup) => Setup::registers(&setup, |offset, value| self.set(offset, value)),
+            Event::Register { place, value } => self.set(offset_of(place), value.value()),
+            Event::Write { offset, data, enables } => {
+                let enables = enables.filter(|_| data.len() <= 64).map_or(Enables::All, Enables::Mask);
+                self.write(offset, data, enables);
+            }
+            Event::Words { queue, line, word, words } => {
+                let data: Vec<u8> = words.iter().flat_map(|word| word.value().to_le_bytes()).collect();
+                let at = self.window(queue, u64::from(line) * 64 + u64::from(word % 8) * 8);
+                self.write(at, &data, Enables::All);
+            }
+            Event::Bytes { queue, at, data, enables } => {
+                let enables = enables.filter(|_| data.len() <= 64).map_or(Enables::All, Enables::Mask);
+                self.write(self.window(queue, at.into()), data, enables);
+            }
+            Event::Read(place) => {
+                self.asked += 1;
+                self.nic.read_arrived(offset_of(place).into(), ReadTag(self.asked as u16));
+            }
+            Event::Answer { which, words } => {
+                let Some(place) = usize::from(which).checked_rem(self.reads.len()) else { return };
+                let Some((bytes, tag)) = self.reads.remove(place) else { return };
+                let memory = words.iter().flat_map(|word| word.value().to_le_bytes()).cycle();
+                let data: Vec<u8> = memory.take(bytes as usize).collect();
+                let data = if words.is_empty() { Err(DmaError::BadAddress) } else { Ok(&data[..]) };
+                self.nic.dma_completed(tag, data);
+            }
+            Event::Frame { bytes, fill } => {
+                drop(self.nic.frame_arrived(&vec![fill; usize::from(bytes) % 2048]))
+            }
+            Event::Time { ns } => {
+                self.now_ns += u64::from(ns);
+                self.nic.time_passed(SimTime::from_ns(self.now_ns));
+            }
+            Event::WireReady(ready) => {
+                self.wire_ready = ready;
+                self.nic.wire_ready(ready);
+            }
+        }
+    }
+}
+
+fuzz_target!(|input: (bool, bool, Vec<(Event<'_>, bool)>)| {
+    let (blank, rx_lossless, events) = input;
+    let config = config(blank, rx_lossless);
+    let (aperture, stride) = (config.aperture_bytes(), config.window_stride_bytes());
+    let nic = Nic::new(config).expect("the sizes are sound");
+    let reads = VecDeque::new();
+    let mut bench =
+        Bench { nic, aperture, stride, now_ns: 0, wire_ready: true, reads, asked: 0, answered: 0 };
+    bench.set(beeline_spec::regs::CONTROL, 1);
+    for (event, drain) in events {
+        bench.happen(event);
+        if drain {
+            bench.drain();
+        }
+        let _ = bench.nic.wake_at();
+    }
+    bench.drain();
+});

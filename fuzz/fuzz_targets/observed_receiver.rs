@@ -1,0 +1,124 @@
+//! The receiver of an observed window. A hostile sender controls every write: where, which bytes, which byte enables. No
+//! panic, no hang; a write outside the window or over a byte that is not free is an error for good, and what is
+//! delivered was written byte for byte.
+#![no_main]
+
+use arbitrary::Arbitrary;
+use beeline_fuzz::Word;
+use beeline_link_contract::CreditSink;
+use beeline_window::{DataBuffer, Observed, ReceiveError, Receiver, WindowConfig};
+use libfuzzer_sys::fuzz_target;
+
+const LINES: u32 = 8;
+const WINDOW_BYTES: usize = LINES as usize * 64;
+
+#[derive(Arbitrary, Debug)]
+enum Step<'a> {
+    /// Words that look like something, the last bytes cut off.
+    Words {
+        at: u16,
+        words: Vec<Word>,
+        cut: u8,
+        enables: Option<u64>,
+    },
+    /// Any bytes at a place inside or near the window.
+    Bytes {
+        at: u16,
+        bytes: &'a [u8],
+        enables: Option<u64>,
+    },
+    /// Any place.
+    Far {
+        at: u64,
+        bytes: &'a [u8],
+    },
+    Poll {
+        times: u8,
+    },
+    Frontier,
+    SenderGone,
+}
+
+/// Credits go nowhere: this sender keeps no rule. They must not run backwards all the same.
+struct Credits(u64);
+
+impl CreditSink for Credits {
+    fn publish(&mut self, freed_lines: u64) {
+        assert!(freed_lines >= self.0);
+        self.0 = freed_lines;
+    }
+}
+
+/// The window, and a plain copy of every byte it took.
+struct Observer {
+    receiver: Receiver<DataBuffer, Credits, Observed>,
+    shadow: [u8; WINDOW_BYTES],
+    failed: Option<ReceiveError>,
+}
+
+impl Observer {
+    fn write(&mut self, at: u64, bytes: &[u8], enables: Option<u64>) {
+        match self.receiver.write_arrived(at, bytes, enables) {
+            Ok(()) => {
+                assert!(self.failed.is_none(), "a write was taken after an error");
+                for (i, byte) in bytes.iter().enumerate() {
+                    if enables.is_none_or(|mask| i < 64 && mask >> i & 1 == 1) {
+                        self.shadow[at as usize + i] = *byte;
+                    }
+                }
+            }
+            Err(error) => self.fail(error),
+        }
+    }
+
+    fn fail(&mut self, error: ReceiveError) {
+        assert!(self.failed.is_none_or(|before| before == error), "an error is final");
+        let stays = if let ReceiveError::Torn(_) = error { ReceiveError::Gone } else { error };
+        self.failed = Some(stays);
+    }
+
+    fn poll(&mut self) {
+        // A batch comes record by record from one start, so only the bytes can be found, not their place.
+        let start = self.receiver.next_start().0 as usize * 64;
+        let mut bytes = Vec::new();
+        let outcome = self.receiver.poll().map(|message| {
+            message.is_some_and(|mut message| {
+                message.copy_to(&mut bytes);
+                let words = (0..bytes.len().div_ceil(8)).flat_map(|index| message.word(index).to_le_bytes());
+                assert!(words.zip(&bytes).all(|(word, byte)| word == *byte));
+                true
+            })
+        });
+        match outcome {
+            Ok(true) => {}
+            Ok(false) => return,
+            Err(error) => return self.fail(error),
+        }
+        assert!(self.failed.is_none(), "a message was delivered after an error");
+        assert!(bytes.len() <= WINDOW_BYTES - 8);
+        let from = start % WINDOW_BYTES;
+        let turned = [&self.shadow[from..], &self.shadow[..from]].concat();
+        assert!(bytes.is_empty() || turned.windows(bytes.len()).any(|window| window == bytes));
+    }
+}
+
+fuzz_target!(|steps: Vec<Step<'_>>| {
+    let receiver = Receiver::observed(LINES, Credits(0), WindowConfig::observed(0));
+    let mut observer = Observer { receiver, shadow: [0; WINDOW_BYTES], failed: None };
+    for step in steps {
+        match step {
+            Step::Words { at, words, cut, enables } => {
+                let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.value().to_le_bytes()).collect();
+                bytes.truncate(bytes.len().saturating_sub(usize::from(cut % 8)));
+                observer.write(u64::from(at) % WINDOW_BYTES as u64 & !7, &bytes, enables);
+            }
+            Step::Bytes { at, bytes, enables } => {
+                observer.write(u64::from(at) % (WINDOW_BYTES as u64 + 70), bytes, enables);
+            }
+            Step::Far { at, bytes } => observer.write(at, bytes, None),
+            Step::Poll { times } => (0..times).for_each(|_| observer.poll()),
+            Step::Frontier => assert!(observer.receiver.frontier() >= observer.receiver.next_start().0 * 64),
+            Step::SenderGone => observer.receiver.sender_gone(),
+        }
+    }
+});

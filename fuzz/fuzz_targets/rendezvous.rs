@@ -1,0 +1,73 @@
+//! The rendezvous. Any process that reaches the socket controls every byte of a packet and how many descriptors come
+//! with it; the other side of a connection controls what it answers about a window. Nothing panics, and what is taken
+//! has the size it claims.
+#![no_main]
+
+use arbitrary::Arbitrary;
+use beeline_domain::{MAX_WINDOW_LINES, fuzzing};
+use libfuzzer_sys::fuzz_target;
+
+#[derive(Arbitrary, Debug)]
+enum Input<'a> {
+    Packet {
+        bytes: &'a [u8],
+        descriptors: u8,
+    },
+    /// A packet whose magic number and version are right, so that the rest is looked at.
+    Headed {
+        kind: u16,
+        said_bytes: u32,
+        said_descriptors: u16,
+        payload: &'a [u8],
+        descriptors: u8,
+    },
+    WindowRequest(&'a [u8]),
+    WindowAnswer(&'a [u8]),
+    Answer {
+        lines: u32,
+        bytes: u64,
+        blank: u64,
+        epoch: u8,
+    },
+    Name(&'a str),
+}
+
+fn packet(bytes: &[u8], descriptors: u8) {
+    if let Some(payload) = fuzzing::packet(bytes, descriptors.into()) {
+        assert!(bytes.ends_with(payload) && payload.len() < bytes.len());
+    }
+}
+
+fn answer(payload: &[u8]) {
+    if let Some((lines, bytes)) = fuzzing::window_answer(payload) {
+        assert!(lines.is_power_of_two() && lines <= MAX_WINDOW_LINES);
+        assert!(bytes >= lines as usize * 64, "the lines lie inside the memory");
+    }
+}
+
+fuzz_target!(|input: Input<'_>| {
+    match input {
+        Input::Packet { bytes, descriptors } => packet(bytes, descriptors),
+        Input::Headed { kind, said_bytes, said_descriptors, payload, descriptors } => {
+            let mut bytes = b"BEE\x01\x01\x00".to_vec();
+            bytes.extend(kind.to_le_bytes());
+            bytes.extend([0; 8]);
+            bytes.extend(said_bytes.to_le_bytes());
+            bytes.extend(said_descriptors.to_le_bytes());
+            bytes.extend([0; 10]);
+            bytes.extend(payload);
+            packet(&bytes, descriptors);
+        }
+        Input::WindowRequest(payload) => drop(fuzzing::window_request(payload)),
+        Input::WindowAnswer(payload) => answer(payload),
+        Input::Answer { lines, bytes, blank, epoch } => {
+            let text = format!(r#"{{"lines":{lines},"bytes":{bytes},"blank":{blank},"epoch":{epoch}}}"#);
+            answer(text.as_bytes());
+        }
+        Input::Name(name) => {
+            let sound = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "._-".contains(c);
+            let is_file_name = !name.starts_with('.') && name.chars().all(sound);
+            assert!(!fuzzing::is_name(name) || is_file_name && !name.is_empty(), "a name can be no path");
+        }
+    }
+});

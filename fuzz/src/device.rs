@@ -1,0 +1,140 @@
+//! What can happen to a device, as the fuzzer writes it: registers set to values that mostly mean something, stores into
+//! windows, answers to reads, frames, time.
+
+use arbitrary::Arbitrary;
+use beeline_nic_model::NicConfig;
+use beeline_spec::regs::field::{queue_control, rx_mode};
+use beeline_spec::regs::{self, doorbell, queue as r};
+
+use crate::{BLANK, Word};
+
+/// Queues of the device.
+pub const QUEUES: u32 = 3;
+/// Lines of each window.
+pub const LINES: u32 = 16;
+/// Its longest frame.
+pub const MAX_FRAME_BYTES: u32 = 900;
+
+/// A small device, in which contexts and pool are scarce.
+pub fn config(blank: bool, rx_lossless: bool) -> NicConfig {
+    NicConfig {
+        queues: QUEUES,
+        window_lines: LINES,
+        span_lines: 8,
+        contexts: 2,
+        pool_lines: 3 * LINES,
+        blank,
+        max_frame_bytes: MAX_FRAME_BYTES,
+        rx_lossless,
+        ..NicConfig::default()
+    }
+}
+
+/// One thing that happens.
+#[derive(Arbitrary, Debug)]
+pub enum Event<'a> {
+    /// A queue is set up, mostly as a driver would.
+    SetUp(Setup),
+    /// A register is written.
+    Register { place: Place, value: Word },
+    /// Any write.
+    Write { offset: u64, data: &'a [u8], enables: Option<u64> },
+    /// Words are stored into a window.
+    Words { queue: u8, line: u8, word: u8, words: Vec<Word> },
+    /// Bytes are stored into a window.
+    Bytes { queue: u8, at: u16, data: &'a [u8], enables: Option<u64> },
+    /// A register is read.
+    Read(Place),
+    /// A DMA read is answered; by no words: with an error.
+    Answer { which: u8, words: Vec<Word> },
+    /// A frame comes from the wire.
+    Frame { bytes: u16, fill: u8 },
+    /// Time passes.
+    Time { ns: u32 },
+    /// The wire takes frames, or stops.
+    WireReady(bool),
+}
+
+/// A register.
+#[derive(Arbitrary, Clone, Copy, Debug)]
+pub enum Place {
+    /// One of the device.
+    Device(u8),
+    /// One of a queue.
+    Queue { queue: u8, register: u8 },
+    /// A doorbell.
+    Doorbell { queue: u8, is_rx: bool },
+    /// Any offset.
+    Any(u32),
+}
+
+/// Where a register is.
+pub fn offset_of(place: Place) -> u32 {
+    // One queue more than there is.
+    let queue = |queue: u8| u32::from(queue) % (QUEUES + 1);
+    match place {
+        Place::Device(index) => u32::from(index) * 8,
+        Place::Queue { queue: index, register } => {
+            let registers = r::ALL.len();
+            let (_, register) = r::ALL[usize::from(register) % registers];
+            regs::QUEUE + queue(index) * regs::QUEUE_STRIDE + register
+        }
+        Place::Doorbell { queue: index, is_rx } => {
+            let register = if is_rx { doorbell::RX_FREED } else { doorbell::TX_TAIL };
+            regs::DOORBELL + queue(index) * regs::DOORBELL_STRIDE + register
+        }
+        Place::Any(offset) => offset,
+    }
+}
+
+/// A queue's registers.
+#[derive(Arbitrary, Clone, Copy, Debug)]
+pub struct Setup {
+    queue: u8,
+    control: u16,
+    epoch: u8,
+    ring_log2: u8,
+    rx: u8,
+    credit_lines: u8,
+    moderation_frames: u8,
+    time_ns: u16,
+}
+
+impl Setup {
+    /// Gives every register of the set-up, the control register last.
+    pub fn registers(&self, mut set: impl FnMut(u32, u64)) {
+        use queue_control as c;
+        let queue = u32::from(self.queue) % QUEUES;
+        let base = regs::QUEUE + queue * regs::QUEUE_STRIDE;
+        let address = u64::from(queue + 1) << 32;
+        let moderation = u64::from(self.moderation_frames) | u64::from(self.time_ns) << 32;
+        let control = u64::from(self.control);
+        for (register, value) in [
+            (r::CONTROL, 0),
+            (r::BLANK, BLANK),
+            (r::CREDIT_ADDRESS, address),
+            (r::CREDIT_COALESCE, u64::from(self.credit_lines) | u64::from(self.time_ns) << 32),
+            (r::HOLE_TIMEOUT_NS, u64::from(self.time_ns)),
+            (r::TX_RING_ADDRESS, address + (1 << 16)),
+            (r::TX_RING_ENTRIES, 1 << (self.ring_log2 % 8)),
+            (r::TX_HEAD_ADDRESS, address + 64),
+            (r::TX_MODERATION, moderation),
+            (r::RX_MODE, u64::from(self.rx % 4) << rx_mode::MODE_LSB),
+            (r::RX_RING_ADDRESS, address + (2 << 16)),
+            (r::RX_RING_ENTRIES, 1 << (self.ring_log2 % 8)),
+            (r::RX_COMPLETION_ADDRESS, address + (3 << 16)),
+            (r::RX_MODERATION, moderation),
+            (
+                r::CONTROL,
+                1 << c::ENABLE_LSB
+                    | (control & 3) << c::IFACE_LSB
+                    | (control >> 2 & 3) << c::CLASS_LSB
+                    | (control >> 4 & 7) << c::WEIGHT_LSB
+                    | (control >> 7 & 1) << c::BACKPRESSURE_LSB
+                    | u64::from(self.epoch % 2) << c::EPOCH_LSB,
+            ),
+        ] {
+            set(base + register, value);
+        }
+    }
+}

@@ -108,9 +108,11 @@ mod tests {
     fn copies_take_every_size_and_alignment_and_leave_neighbours_alone() {
         let region = Region::private(256);
         let source: Vec<u8> = (0..200).map(|i| i as u8 ^ 0x5a).collect();
-        for offset in 0..24 {
-            for skip in 0..3 {
-                for count in (0..70).chain([127, 130]) {
+        // Miri is thousands of times slower: there, strides that meet every case of the code.
+        let stride = if cfg!(miri) { 7 } else { 1 };
+        for offset in (0..24).step_by(stride) {
+            for skip in (0..3).step_by(stride) {
+                for count in (0..70).step_by(stride).chain([127, 130]) {
                     region.fill(0, 256, u64::MAX);
                     region.copy_in(offset, &source[skip..skip + count]);
                     let mut all = [0; 256];

@@ -115,7 +115,8 @@ mod tests {
         let blank = 0x8123_4567_89ab_cdef;
         for way in LoadWay::all() {
             let mut window = LoadWindow::with_way(region.span(0, 256, 64), way);
-            for pattern in 0..=255u8 {
+            // Miri is thousands of times slower: there, some of the patterns.
+            for pattern in (0..=255u8).step_by(if cfg!(miri) { 51 } else { 1 }) {
                 // Words next to the blank, so that a comparison of half a word would be caught.
                 let near = [blank + 1, blank ^ 1 << 63, blank - (1 << 32), 0];
                 let expected: Line = core::array::from_fn(|i| {

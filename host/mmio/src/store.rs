@@ -25,6 +25,10 @@ impl StoreWindow {
             let lacks = crate::arch::lacks(kernel).unwrap_or("another CPU");
             panic!("store kernel {kernel} cannot run here: it needs {lacks}");
         };
+        Self::with_way(span, kernel, way)
+    }
+
+    pub(crate) fn with_way(span: Span, kernel: StoreKernel, way: Way) -> Self {
         let lines = u32::try_from(span.bytes() / LINE_BYTES).expect("made of a u32 number of lines");
         assert!(lines.is_power_of_two() && span.start().addr().is_multiple_of(LINE_BYTES));
         StoreWindow { span, mask: lines - 1, way, kernel }

@@ -150,7 +150,8 @@ mod tests {
         assert_eq!(settings.interface, Some(Interface::Descriptor));
         assert_eq!((settings.epoch, settings.backpressure, settings.window_lines), (0xa5, true, 64));
         assert_eq!((settings.credit_lines, settings.credit_time_ns), (5, 6));
-        assert_eq!((settings.tx_moderation_frames, settings.rx_moderation_frames), (1, 8));
+        assert_eq!((settings.tx_moderation_frames, settings.tx_moderation_ns), (1, 0));
+        assert_eq!((settings.rx_moderation_frames, settings.rx_moderation_ns), (8, 9));
         assert_eq!((settings.rx_mode, settings.blank), (2, 1 << 63));
         assert_eq!((registers.priority(), registers.is_enabled()), ((7, 9), true));
         assert_eq!(registers.slot(r::STATUS), None);

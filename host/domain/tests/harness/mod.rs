@@ -166,12 +166,27 @@ impl Role {
         let name = std::env::var(ROLE).ok()?;
         let root = std::env::var_os(ROOT).unwrap().into();
         let argument = std::env::var(ARGUMENT).unwrap();
+        std::thread::spawn(end_with_the_test);
         Some(Role { name, argument, config: DomainConfig { root: Some(root), name: "test".into() } })
     }
 
     pub fn open(&self) -> Domain {
         Domain::open(&self.config).unwrap()
     }
+}
+
+/// Ends this helper if it does not end by itself after its test has: a helper that hangs must not outlive it.
+fn end_with_the_test() {
+    wait_for_hang_up();
+    std::thread::sleep(Duration::from_secs(10));
+    std::process::exit(2);
+}
+
+/// Returns when the test has ended or let go of this helper. Reads nothing that is meant for somebody else.
+fn wait_for_hang_up() {
+    use rustix::event::{PollFd, PollFlags, poll};
+    // A hang-up is reported without being asked for.
+    let _ = poll(&mut [PollFd::new(&std::io::stdin(), PollFlags::empty())], None);
 }
 
 /// Says something to the test.
@@ -197,9 +212,7 @@ pub fn wait_for_end() {
 /// Forks a child that holds every descriptor this process has, does nothing, and lives as long as the test.
 pub fn fork_a_bystander() {
     if let fork::Fork::Child = fork::fork().unwrap() {
-        use rustix::event::{PollFd, PollFlags, poll};
-        // A hang-up is reported without being asked for, and nothing meant for the parent is read.
-        let _ = poll(&mut [PollFd::new(&std::io::stdin(), PollFlags::empty())], None);
+        wait_for_hang_up();
         let _ = rustix::process::kill_process(rustix::process::getpid(), Signal::KILL);
     }
 }

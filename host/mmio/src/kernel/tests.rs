@@ -16,15 +16,15 @@ fn kernels() -> impl Iterator<Item = StoreKernel> {
 
 /// Lets `store` store with every kernel, and compares all of memory with `expected`.
 fn check(expected: &[u8; BYTES], store: impl Fn(&mut crate::StoreWindow)) {
-    for kernel in kernels() {
+    for way in ways() {
         let region = Region::private(BYTES);
         region.fill(0, BYTES, u64::from_ne_bytes([BEFORE; 8]));
-        let mut window = region.store_window(0, LINES, kernel);
+        let mut window = window(&region, way);
         store(&mut window);
         window.fence();
         let mut found = [0; BYTES];
         region.copy_out(0, &mut found);
-        assert_eq!(found, *expected, "{kernel}");
+        assert_eq!(found, *expected, "{way:?}");
     }
 }
 

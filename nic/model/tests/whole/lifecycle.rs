@@ -221,4 +221,11 @@ fn reset_forgets_everything_but_time_and_owed_answers() {
     rig.refuse_reads();
     rig.settle();
     assert_eq!(rig.status(0).cause, cause::DMA_ERROR);
+    // A doorbell of a queue that does not run says nothing.
+    rig.set(regs::DOORBELL, 2);
+    assert_eq!((rig.reads.len(), rig.nic.counters().bad_accesses), (0, 0));
+    // Time went on: a hole of the new life is as old as it is.
+    rig.enable(2, &QueueSetup { hole_timeout_ns: 100, ..QueueSetup::default() });
+    let _ = rig.write(2, 8, &[0; 8], Enables::All);
+    assert_eq!(rig.nic.wake_at(), Some(SimTime::from_ns(600)));
 }

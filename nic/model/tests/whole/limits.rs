@@ -1,8 +1,10 @@
 //! What happens where something is short: pool, contexts, credits, the wire; and lengths that are too long.
 
-use beeline_nic_contract::{Accept, Device, Enables};
+use beeline_nic_contract::{Accept, Device, Enables, SimTime};
 use beeline_nic_model::NicConfig;
+use beeline_spec::formats::{KPIO_EOP_DEFAULT, interface};
 use beeline_spec::regs::field::queue_status::cause;
+use beeline_spec::regs::queue as r;
 use beeline_spec::{Header, Kind, escape};
 
 use crate::rig::{QueueSetup, Rig, Sender, small_config};
@@ -116,4 +118,32 @@ fn back_pressure_waits_for_complete_frames_only() {
     assert_eq!(rig.write(0, 0, &line.bytes, Enables::All), Accept::Taken);
     assert_eq!(rig.frames_of(0).len(), 17);
     rig.assert_empty();
+}
+
+/// With no time to wait, the lines that a coalescing count holds back are returned as soon as the device is idle.
+#[test]
+fn credits_are_not_kept_back_by_an_idle_device() {
+    let mut rig = Rig::new(small_config());
+    let setup = QueueSetup { credit_lines: 100, ..QueueSetup::default() };
+    rig.enable(0, &setup);
+    rig.set(Rig::queue_register(1, r::KPIO_EOP), KPIO_EOP_DEFAULT);
+    rig.enable(1, &QueueSetup { interface: interface::KPIO, ..setup });
+    let mut sender = Sender::new(1, 0);
+    for _ in 0..3 {
+        for line in sender.frame(&[1; 20]) {
+            let _ = rig.write_only(0, line.position * 64, &line.bytes, Enables::All);
+        }
+    }
+    let mut line = [0x11; 64];
+    line[56..].copy_from_slice(&KPIO_EOP_DEFAULT.to_le_bytes());
+    let _ = rig.write_only(1, 0, &line, Enables::All);
+    rig.settle();
+    assert_eq!((rig.credits[0], rig.credits[1]), (3, 1));
+    assert_eq!(rig.nic.counters().credit_pushes, 2, "a burst shares a push");
+
+    rig.enable(2, &QueueSetup { credit_time_ns: 500, ..setup });
+    rig.write_lines(2, &Sender::new(1, 0).frame(&[1; 20]));
+    assert_eq!((rig.credits[2], rig.nic.wake_at()), (0, Some(SimTime::from_ns(500))));
+    rig.pass_time(500);
+    assert_eq!(rig.credits[2], 1);
 }

@@ -27,6 +27,12 @@ pub(crate) fn way(kernel: StoreKernel) -> Option<Way> {
     }
 }
 
+/// Every kernel that this CPU can run on memory.
+#[cfg(test)]
+pub(crate) fn ways() -> Vec<Way> {
+    vec![Way::Cached, Way::Stnp]
+}
+
 /// Whether user space may issue `st64b`: ID_AA64ISAR1_EL1.LS64, which Linux shows only when it lets user space use it.
 fn has_ls64() -> bool {
     /// Linux emulates reads of the identification registers (`Documentation/arch/arm64/cpu-feature-registers.rst`).

@@ -6,6 +6,8 @@ mod order;
 mod pieces;
 mod store;
 
+#[cfg(test)]
+pub(crate) use features::ways;
 pub(crate) use features::{lacks, way};
 pub(crate) use load::{LoadWay, prefetch, prefetch_to_write};
 pub(crate) use order::{

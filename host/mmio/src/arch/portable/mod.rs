@@ -62,6 +62,12 @@ pub(crate) fn way(kernel: StoreKernel) -> Option<Way> {
     lacks(kernel).is_none().then_some(Way::Cached)
 }
 
+/// The only kernel.
+#[cfg(test)]
+pub(crate) fn ways() -> Vec<Way> {
+    vec![Way::Cached]
+}
+
 /// How a port loads lines: eight word loads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LoadWay {

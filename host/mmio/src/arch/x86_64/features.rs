@@ -34,6 +34,19 @@ pub(crate) fn way(kernel: StoreKernel) -> Option<Way> {
     }
 }
 
+/// Every kernel that this CPU can run, those included that it has better ones for.
+#[cfg(test)]
+pub(crate) fn ways() -> Vec<Way> {
+    let mut ways = vec![Way::Cached, Way::Nt8, Way::NtSse2];
+    ways.extend(is_x86_feature_detected!("avx2").then_some(Way::NtAvx2));
+    ways.extend(has_movdir64b().then_some(Way::Movdir64b));
+    if has_avx512() {
+        ways.extend([Way::CachedAvx512, Way::NtAvx512]);
+        ways.extend(has_movdir64b().then_some(Way::Movdir64bAvx512));
+    }
+    ways
+}
+
 /// Whether the CPU and the kernel of the operating system let 64-byte registers be used (F for the registers, BW for
 /// byte masks, VL for the short forms of registers 16 and up).
 pub(super) fn has_avx512() -> bool {

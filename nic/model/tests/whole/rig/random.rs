@@ -51,9 +51,14 @@ impl Drop for Report {
     }
 }
 
-/// Runs a test for the seeds below `count`, or for the one in `BEELINE_SEED`.
+fn number_from(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok().and_then(|text| text.parse().ok())
+}
+
+/// Runs a test for the seeds below `count` (or `BEELINE_SEEDS`), or for the one in `BEELINE_SEED`.
 pub fn for_seeds(count: u64, test: impl Fn(&mut Random)) {
-    let only = std::env::var("BEELINE_SEED").ok().and_then(|text| text.parse().ok());
+    let only = number_from("BEELINE_SEED");
+    let count = number_from("BEELINE_SEEDS").unwrap_or(count);
     let seeds = only.map_or(0..count, |seed: u64| seed..seed + 1);
     for seed in seeds {
         let _report = Report(seed);

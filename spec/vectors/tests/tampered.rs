@@ -1,4 +1,6 @@
-//! The behavioural NIC on every vector; and vectors that were tampered with, which it must fail.
+//! No vector is idle: a device that does as it says fails it once it was tampered with.
+//!
+//! The device is the behavioural NIC; that it agrees with the vectors as they are is its own test (`nic/model/tests`).
 
 use beeline_nic_model::{Nic, NicConfig};
 use beeline_vectors::{Action, Case, WindowKind, load, run};
@@ -21,16 +23,6 @@ fn nic(case: &Case) -> Nic {
 
 fn cases() -> Vec<Case> {
     load().unwrap_or_else(|error| panic!("{error}"))
-}
-
-#[test]
-fn the_behavioural_nic_does_as_every_vector_says() {
-    let mismatches: Vec<String> = cases()
-        .iter()
-        .filter_map(|case| run(case, nic(case)).err())
-        .map(|mismatch| mismatch.to_string())
-        .collect();
-    assert!(mismatches.is_empty(), "\n{}", mismatches.join("\n"));
 }
 
 #[test]

@@ -102,17 +102,18 @@ const GETPPID: u64 = 110;
 #[cfg(target_arch = "aarch64")]
 const GETPPID: u64 = 173;
 
-/// Attaches to a thread and lets it run on until its next system call; `false` where tracing is forbidden.
-fn attach(thread: Pid) -> bool {
+/// Attaches to a thread and lets it run on until its next system call; `None` where tracing is forbidden.
+fn attach(thread: Pid) -> Option<Traced> {
     match ptrace::seize(thread, ptrace::Options::PTRACE_O_TRACESYSGOOD) {
         Ok(()) => {}
-        Err(nix::errno::Errno::EPERM) => return false,
+        Err(nix::errno::Errno::EPERM) => return None,
         Err(error) => panic!("cannot trace thread {thread}: {error}"),
     }
+    let traced = Traced(thread);
     ptrace::interrupt(thread).unwrap();
     waitpid(thread, Some(WaitPidFlag::__WALL)).unwrap();
     ptrace::syscall(thread, None).unwrap();
-    true
+    Some(traced)
 }
 
 /// The system calls at which a thread has stopped since it was last asked. Each is seen twice, on its way in and out.
@@ -129,6 +130,24 @@ fn stops(thread: Pid) -> Vec<u64> {
     }
 }
 
+/// A traced thread that is let go when this is dropped: its process could not end while it waits for its tracer.
+struct Traced(Pid);
+
+impl Drop for Traced {
+    fn drop(&mut self) {
+        // Any of these fails when the thread has ended by itself.
+        let _ = ptrace::interrupt(self.0);
+        while matches!(
+            waitpid(self.0, Some(WaitPidFlag::__WALL)),
+            Ok(WaitStatus::PtraceSyscall(_) | WaitStatus::Stopped(..) | WaitStatus::PtraceEvent(..))
+        ) {
+            if ptrace::detach(self.0, None).is_ok() {
+                return;
+            }
+        }
+    }
+}
+
 #[test]
 fn a_message_costs_no_system_call_on_either_side() {
     let folder = tempfile::tempdir().unwrap();
@@ -140,10 +159,11 @@ fn a_message_costs_no_system_call_on_either_side() {
     let mut host = Role::start("host", folder.path(), &[("GO", go.to_str().unwrap())]);
     let host_thread = Pid::from_raw(host.expect("thread").parse().unwrap());
     host.expect("warm");
-    if !(attach(host_thread) && attach(nic_thread)) {
+    // Declared after the roles, so that the threads are let go before their processes are ended.
+    let (Some(_host), Some(_nic)) = (attach(host_thread), attach(nic_thread)) else {
         println!("not proved here: tracing child processes is forbidden (kernel.yama.ptrace_scope, seccomp)");
         return;
-    }
+    };
     let waiting = stops(host_thread).len();
     std::fs::remove_file(&go).unwrap();
     let begun = std::time::Instant::now();

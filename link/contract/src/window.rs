@@ -60,6 +60,16 @@ pub trait StorePort {
         self.store_line(line, &words);
     }
 
+    /// How many lines in front of its stores a sender does well to call [`StorePort::prefetch`]; 0: it never should.
+    #[inline]
+    fn prefetch_lines(&self) -> u32 {
+        0
+    }
+
+    /// Hints that a line will be stored soon. Only for lines that are free: the receiver does not look at those.
+    #[inline]
+    fn prefetch(&mut self, _line: u32) {}
+
     /// Makes every earlier store of this port visible before any later one. Only fence policies other than `none`
     /// call it; the principle is that nobody needs to.
     fn fence(&mut self);

@@ -45,7 +45,7 @@ pub fn run(args: &DoctorArgs) -> Result<(), Failure> {
     processes(&mut findings);
     network(&mut findings);
     crate::bar::look(args.bar.as_deref(), &mut |what, good, words| {
-        let state = if good { State::Good } else { State::Missing };
+        let state = if good { State::Good } else { State::Limited };
         findings.push(Finding { section: "Real BARs", what, state, words });
     })?;
     if args.json {

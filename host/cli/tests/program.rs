@@ -1,0 +1,145 @@
+//! The program as people use it: real processes, real files, exit codes and messages.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+/// A folder that everything of one test lives in, rendezvous included.
+struct Place {
+    folder: tempfile::TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        Place { folder: tempfile::tempdir().unwrap() }
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn beeline(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_beeline"));
+        command.args(args).env("XDG_RUNTIME_DIR", self.folder.path()).current_dir(self.folder.path());
+        command
+    }
+
+    fn run(&self, args: &[&str]) -> Output {
+        self.beeline(args).stdin(Stdio::null()).output().unwrap()
+    }
+
+    fn succeed(&self, args: &[&str]) -> String {
+        let output = self.run(args);
+        let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert!(output.status.success(), "beeline {args:?}: {}\n{out}{err}", output.status);
+        out.into_owned()
+    }
+
+    fn fail(&self, args: &[&str]) -> String {
+        let output = self.run(args);
+        assert_eq!(output.status.code(), Some(1), "beeline {args:?} should have failed with 1");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    }
+}
+
+/// A classic pcap file of `sizes.len()` Ethernet frames.
+fn capture(path: &Path, sizes: &[usize]) {
+    let mut file = std::fs::File::create(path).unwrap();
+    let header: [u32; 6] = [0xa1b2_c3d4, 2 | 4 << 16, 0, 0, 65535, 1];
+    header.iter().for_each(|word| file.write_all(&word.to_le_bytes()).unwrap());
+    for (number, size) in sizes.iter().enumerate() {
+        let record = [number as u32, 0, *size as u32, *size as u32];
+        record.iter().for_each(|word| file.write_all(&word.to_le_bytes()).unwrap());
+        let mut frame: Vec<u8> = (0..*size).map(|i| (i * 7 + number) as u8).collect();
+        frame[..12].copy_from_slice(&[2, 0, 0, 0, 0, 9, 2, 0, 0, 0, 0, 8]);
+        file.write_all(&frame).unwrap();
+    }
+}
+
+/// A child that is ended with the test, however the test ends.
+struct Ended(Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_capture_goes_through_every_interface_unchanged() {
+    let place = Place::new();
+    let sizes: Vec<usize> = (0..400).map(|i| [14, 60, 64, 1514, 9000, 200][i % 6] + i % 8).collect();
+    capture(&place.file("in.pcap"), &sizes);
+    for interface in ["mmio", "kpio", "descriptor"] {
+        let args =
+            ["send", "in.pcap", "--out", "out.pcap", "--interface", interface, "--adversary", "11", "--json"];
+        let verdict: serde_json::Value = serde_json::from_str(&place.succeed(&args)).unwrap();
+        assert_eq!(verdict["frames"], 400, "{interface}");
+        assert_eq!(verdict["verdict"], "complete, in order, unchanged");
+    }
+}
+
+#[test]
+fn a_bad_capture_is_refused_by_name_before_anything_is_sent() {
+    let place = Place::new();
+    capture(&place.file("whole.pcap"), &[100, 100, 100]);
+    let whole = std::fs::read(place.file("whole.pcap")).unwrap();
+    std::fs::write(place.file("cut.pcap"), &whole[..whole.len() - 7]).unwrap();
+    std::fs::write(place.file("alien.pcap"), b"this is no capture, it is a sentence").unwrap();
+    capture(&place.file("long.pcap"), &[100, 60_000]);
+    capture(&place.file("empty.pcap"), &[]);
+    for name in ["cut.pcap", "alien.pcap", "long.pcap", "empty.pcap", "missing.pcap"] {
+        let message = place.fail(&["send", name, "--out", "out.pcap"]);
+        assert!(message.contains(name), "{name}: {message}");
+        assert!(!place.file("out.pcap").exists(), "{name} was sent although it is bad");
+    }
+    let message = place.fail(&["send", "whole.pcap", "--out", "whole.pcap"]);
+    assert!(message.contains("same file"), "{message}");
+    assert_eq!(std::fs::read(place.file("whole.pcap")).unwrap(), whole);
+}
+
+#[test]
+fn three_processes_move_frames_in_order_and_complete() {
+    let place = Place::new();
+    let args = ["compare", "--only", "check", "--quick", "--no-report", "--json"];
+    let results: serde_json::Value = serde_json::from_str(&place.succeed(&args)).unwrap();
+    let checks = results["checks"].as_array().unwrap();
+    assert_eq!(checks.len(), 3);
+    for check in checks {
+        assert_eq!(check["verdict"], "complete, in order, unchanged", "{check}");
+    }
+}
+
+#[test]
+fn a_running_nic_answers_stat_and_ends_with_its_standard_input() {
+    let place = Place::new();
+    let mut command = place.beeline(&["nic", "--name", "lab", "--idle", "sleep", "--until-stdin-closes"]);
+    let mut nic = Ended(command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap());
+    let mut line = String::new();
+    BufReader::new(nic.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "ready\n");
+    let snapshot: serde_json::Value =
+        serde_json::from_str(&place.succeed(&["stat", "--name", "lab", "--once", "--json"])).unwrap();
+    assert_eq!(snapshot["service"], "lab");
+    assert_eq!(snapshot["pid"], nic.0.id());
+    assert!(place.succeed(&["stat", "--name", "lab", "--once", "--all"]).contains("rounds"));
+    drop(nic.0.stdin.take());
+    assert!(nic.0.wait().unwrap().success());
+    let message = place.fail(&["stat", "--name", "lab", "--once"]);
+    assert!(message.contains("lab") && message.contains("try: start one"), "{message}");
+}
+
+#[test]
+fn doctor_and_generate_say_what_they_should() {
+    let place = Place::new();
+    let words = place.succeed(&["doctor"]);
+    for section in ["Machine", "Store kernels", "Memory", "Processes", "Network", "Real BARs"] {
+        assert!(words.contains(section), "doctor is silent about {section}:\n{words}");
+    }
+    let message = place.fail(&["doctor", "--bar", "nonsense"]);
+    assert!(message.contains("nonsense") && message.contains("try:"), "{message}");
+    place.succeed(&["generate", "man", "--out", "man"]);
+    assert!(place.file("man/beeline-send.1").is_file());
+    assert!(place.succeed(&["generate", "completions", "bash"]).contains("_beeline"));
+}

@@ -5,96 +5,40 @@
 
 use arbitrary::Arbitrary;
 use beeline_driver::{
-    DescriptorConfig, KpioConfig, MmioConfig, Pending, Port, PortError, Progress, QueueHalf, Receive,
-    RxDescriptorConfig, RxError, RxRingConfig, Stopped, Transmit,
+    DescriptorConfig, KpioConfig, MmioConfig, Receive, RxDescriptorConfig, RxError, RxRingConfig, Transmit,
 };
 use beeline_fuzz::Word;
+use beeline_fuzz::queues::{MAX_FRAME_BYTES, open, poke, receive, recover};
 use beeline_fuzz::scripted::{Scripted, queue_register};
+use beeline_spec::header::lines_of;
 use beeline_spec::regs;
 use libfuzzer_sys::fuzz_target;
 
-const MAX_FRAME_BYTES: usize = 1536;
+/// The fourth and fifth region of memory that the driver asks for, and the word of the latter where completions begin.
+const RING: u8 = 3;
+const BUFFERS: u8 = 4;
+const COMPLETIONS: usize = 16;
 
 #[derive(Arbitrary, Debug)]
 enum Step {
     /// A word of the driver's memory, near the start, where counts and completions are.
-    Poke {
-        region: u8,
-        word: u8,
-        value: Word,
-    },
+    Poke { region: u8, word: u8, value: Word },
     /// A word anywhere in it.
-    PokeFar {
-        region: u8,
-        word: u16,
-        value: Word,
-    },
-    /// The first word of a line: a header of the receive ring.
-    PokeLine {
-        region: u8,
-        line: u8,
-        value: Word,
-    },
-    Register {
-        queue: u8,
-        index: u8,
-        value: Option<u64>,
-    },
-    Send {
-        which: u8,
-        bytes: u16,
-        fill: Word,
-    },
-    Burst {
-        which: u8,
-        bytes: [u16; 5],
-    },
-    Progress {
-        which: u8,
-    },
-    Receive {
-        which: u8,
-        times: u8,
-    },
-    Recover {
-        which: bool,
-    },
-}
-
-fn finish<T>(port: &mut Port<Scripted>, mut pending: Pending<T>) -> Result<T, PortError> {
-    for round in 0..2000 {
-        port.poll(round * 10_000_000)?;
-        pending = match port.finish(pending)? {
-            Progress::Done(value) => return Ok(value),
-            Progress::Pending(pending) => pending,
-        };
-    }
-    panic!("an operation does not end");
-}
-
-fn open<H: QueueHalf>(port: &mut Port<Scripted>, half: Result<Stopped<H>, PortError>) -> H {
-    let pending = port.open(half.expect("a sound device"));
-    finish(port, pending).expect("a sound device")
-}
-
-fn receive(rx: &mut dyn Receive, bytes: &mut [u8]) -> Result<bool, RxError> {
-    let Some(mut frame) = rx.poll()? else { return Ok(false) };
-    let length = frame.copy_out(bytes);
-    assert!(length <= MAX_FRAME_BYTES && length == frame.len());
-    for index in 0..=length.div_ceil(8) {
-        assert_eq!(frame.word(index).is_some(), index * 8 < length);
-    }
-    Ok(true)
-}
-
-/// Writes a word into a region of the driver's memory, if it has one there.
-fn poke(link: &Scripted, region: u8, word: usize, value: Word) {
-    let shared = link.0.borrow();
-    let Some(place) = usize::from(region).checked_rem(shared.regions.len()) else { return };
-    let mut words = shared.regions[place].borrow_mut();
-    if let Some(word) = words.get_mut(word) {
-        *word = value.value();
-    }
+    PokeFar { region: u8, word: u16, value: Word },
+    /// The word that says whether the next frame is there, of one way to receive or the other.
+    Deliver { which: u8, value: Word },
+    /// What a register of a queue reads; `None`: what a sound device says.
+    Register { queue: u8, index: u8, value: Option<u64> },
+    /// A frame is sent.
+    Send { which: u8, bytes: u16, fill: Word },
+    /// Five frames are.
+    Burst { which: u8, bytes: [u16; 5] },
+    /// The queue looks at what was finished.
+    Progress { which: u8 },
+    /// Frames are received.
+    Receive { which: u8, times: u8 },
+    /// The first transmit queue is recovered, or the third.
+    Recover { which: bool },
 }
 
 fuzz_target!(|steps: Vec<Step>| {
@@ -112,6 +56,7 @@ fuzz_target!(|steps: Vec<Step>| {
     let mut receivers: [(Box<dyn Receive>, Option<RxError>); 2] =
         [(Box::new(open(&mut port, ring)), None), (Box::new(open(&mut port, buffers)), None)];
     let mut bytes = [0; MAX_FRAME_BYTES];
+    let mut next = [0, 0];
     for step in steps {
         let tx: Option<&mut dyn Transmit> = match &step {
             Step::Send { which, .. } | Step::Burst { which, .. } | Step::Progress { which } => {
@@ -126,9 +71,11 @@ fuzz_target!(|steps: Vec<Step>| {
         match (step, tx) {
             (Step::Poke { region, word, value }, _) => poke(&link, region, usize::from(word % 32), value),
             (Step::PokeFar { region, word, value }, _) => poke(&link, region, word.into(), value),
-            (Step::PokeLine { region, line, value }, _) => {
-                poke(&link, region, usize::from(line % 64) * 8, value)
+            (Step::Deliver { which, value }, _) if which % 2 == 0 => {
+                poke(&link, RING, next[0] % 64 * 8, value)
             }
+            (Step::Deliver { value, .. }, _) => poke(&link, BUFFERS, COMPLETIONS + next[1] % 8, value),
+
             (Step::Register { queue, index, value }, _) => {
                 let (_, register) = regs::queue::ALL[usize::from(index) % regs::queue::ALL.len()];
                 let offset = queue_register(u32::from(queue % 4), register);
@@ -151,27 +98,19 @@ fuzz_target!(|steps: Vec<Step>| {
                 let (rx, failed) = &mut receivers[usize::from(which % 2)];
                 for _ in 0..times {
                     match receive(rx.as_mut(), &mut bytes) {
-                        Ok(more) => {
-                            assert!(failed.is_none(), "something was received after an error");
-                            if !more {
-                                break;
-                            }
+                        Ok(None) if failed.is_none() => break,
+                        Ok(Some(bytes)) if failed.is_none() => { eprintln!("REACH rx{}", which%2);
+                            next[usize::from(which % 2)] +=
+                                if which % 2 == 0 { lines_of(bytes as u32) as usize } else { 1 };
                         }
+                        Ok(_) => panic!("a poll went well after an error"),
                         Err(error) => assert_eq!(*failed.get_or_insert(error), error, "an error is final"),
                     }
                 }
             }
-            (Step::Recover { which: true }, _) => {
-                mmio = mmio.and_then(|half| {
-                    let pending = port.recover(half);
-                    finish(&mut port, pending).ok()
-                });
-            }
+            (Step::Recover { which: true }, _) => mmio = mmio.and_then(|half| recover(&mut port, half)),
             (Step::Recover { which: false }, _) => {
-                descriptor = descriptor.and_then(|half| {
-                    let pending = port.recover(half);
-                    finish(&mut port, pending).ok()
-                });
+                descriptor = descriptor.and_then(|half| recover(&mut port, half));
             }
             (Step::Send { .. } | Step::Burst { .. } | Step::Progress { .. }, None) => {}
         }

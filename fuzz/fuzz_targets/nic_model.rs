@@ -4,23 +4,22 @@
 //! register read once.
 #![no_main]
 
-use std::collections::VecDeque;
-
 use beeline_fuzz::device::{Event, LINES, MAX_FRAME_BYTES, QUEUES, Setup, config, offset_of};
 use beeline_nic_contract::{Device, DmaError, DmaTag, Enables, ReadTag, SimTime, Want, Write};
 use beeline_nic_model::Nic;
 use libfuzzer_sys::fuzz_target;
 
-/// Far more than all queues together can want at one time.
-const MOST_WANTS: usize = 20_000;
+/// Only writes of at most 64 bytes have byte enables.
+fn mask(data: &[u8], enables: Option<u64>) -> Enables {
+    enables.filter(|_| data.len() <= 64).map_or(Enables::All, Enables::Mask)
+}
 
+/// A NIC and what it was asked.
 struct Bench {
     nic: Nic,
-    aperture: u64,
-    stride: u64,
     now_ns: u64,
     wire_ready: bool,
-    reads: VecDeque<(u32, DmaTag)>,
+    reads: Vec<(u32, DmaTag)>,
     asked: u64,
     answered: u64,
 }
@@ -28,16 +27,14 @@ struct Bench {
 impl Bench {
     /// Takes everything the device wants.
     fn drain(&mut self) {
-        for _ in 0..MOST_WANTS {
+        // Far more than all queues together can want at one time.
+        for _ in 0..20_000 {
             match self.nic.next() {
-                None => {
-                    assert_eq!(self.asked, self.answered, "a register read was not answered");
-                    return;
-                }
+                None => return assert_eq!(self.asked, self.answered, "a register read was not answered"),
                 Some(Want::DmaRead { bytes, tag, .. }) => {
                     assert!((1..=4096).contains(&bytes));
                     assert!(self.reads.iter().all(|(_, other)| *other != tag), "a tag is used twice");
-                    self.reads.push_back((bytes, tag));
+                    self.reads.push((bytes, tag));
                 }
                 Some(Want::DmaWrite { data, .. }) => assert!(!data.is_empty() && data.len() <= 1 << 14),
                 Some(Want::Transmit { queue, frame }) => {
@@ -61,25 +58,24 @@ impl Bench {
     }
 
     fn window(&self, queue: u8, at: u64) -> u64 {
-        self.aperture + u64::from(queue) % u64::from(QUEUES) * self.stride + at % (u64::from(LINES) * 64)
+        let config = self.nic.config();
+        let window =
+            config.aperture_bytes() + u64::from(queue) % u64::from(QUEUES) * config.window_stride_bytes();
+        window + at % (u64::from(LINES) * 64)
     }
 
     fn happen(&mut self, event: Event<'_>) {
         match event {
             Event::SetUp(setup) => Setup::registers(&setup, |offset, value| self.set(offset, value)),
             Event::Register { place, value } => self.set(offset_of(place), value.value()),
-            Event::Write { offset, data, enables } => {
-                let enables = enables.filter(|_| data.len() <= 64).map_or(Enables::All, Enables::Mask);
-                self.write(offset, data, enables);
-            }
+            Event::Write { offset, data, enables } => self.write(offset, data, mask(data, enables)),
             Event::Words { queue, line, word, words } => {
                 let data: Vec<u8> = words.iter().flat_map(|word| word.value().to_le_bytes()).collect();
                 let at = self.window(queue, u64::from(line) * 64 + u64::from(word % 8) * 8);
                 self.write(at, &data, Enables::All);
             }
             Event::Bytes { queue, at, data, enables } => {
-                let enables = enables.filter(|_| data.len() <= 64).map_or(Enables::All, Enables::Mask);
-                self.write(self.window(queue, at.into()), data, enables);
+                self.write(self.window(queue, at.into()), data, mask(data, enables));
             }
             Event::Read(place) => {
                 self.asked += 1;
@@ -87,14 +83,14 @@ impl Bench {
             }
             Event::Answer { which, words } => {
                 let Some(place) = usize::from(which).checked_rem(self.reads.len()) else { return };
-                let Some((bytes, tag)) = self.reads.remove(place) else { return };
+                let (bytes, tag) = self.reads.remove(place);
                 let memory = words.iter().flat_map(|word| word.value().to_le_bytes()).cycle();
                 let data: Vec<u8> = memory.take(bytes as usize).collect();
                 let data = if words.is_empty() { Err(DmaError::BadAddress) } else { Ok(&data[..]) };
                 self.nic.dma_completed(tag, data);
             }
             Event::Frame { bytes, fill } => {
-                drop(self.nic.frame_arrived(&vec![fill; usize::from(bytes) % 2048]))
+                let _ = self.nic.frame_arrived(&vec![fill; usize::from(bytes % 2048)]);
             }
             Event::Time { ns } => {
                 self.now_ns += u64::from(ns);
@@ -110,19 +106,14 @@ impl Bench {
 
 fuzz_target!(|input: (bool, bool, Vec<(Event<'_>, bool)>)| {
     let (blank, rx_lossless, events) = input;
-    let config = config(blank, rx_lossless);
-    let (aperture, stride) = (config.aperture_bytes(), config.window_stride_bytes());
-    let nic = Nic::new(config).expect("the sizes are sound");
-    let reads = VecDeque::new();
-    let mut bench =
-        Bench { nic, aperture, stride, now_ns: 0, wire_ready: true, reads, asked: 0, answered: 0 };
+    let nic = Nic::new(config(blank, rx_lossless)).expect("the sizes are sound");
+    let mut bench = Bench { nic, now_ns: 0, wire_ready: true, reads: Vec::new(), asked: 0, answered: 0 };
     bench.set(beeline_spec::regs::CONTROL, 1);
     for (event, drain) in events {
         bench.happen(event);
         if drain {
             bench.drain();
         }
-        let _ = bench.nic.wake_at();
     }
     bench.drain();
 });

@@ -6,7 +6,7 @@
 use arbitrary::Arbitrary;
 use beeline_fuzz::Word;
 use beeline_link_contract::CreditSink;
-use beeline_window::{DataBuffer, Observed, ReceiveError, Receiver, WindowConfig};
+use beeline_window::{DataBuffer, Message, Observed, ReceiveError, Receiver, WindowConfig};
 use libfuzzer_sys::fuzz_target;
 
 const LINES: u32 = 8;
@@ -72,26 +72,23 @@ impl Observer {
     }
 
     fn fail(&mut self, error: ReceiveError) {
-        assert!(self.failed.is_none_or(|before| before == error), "an error is final");
+        // A torn message is reported once by a poll; from then on the sender is simply gone.
         let stays = if let ReceiveError::Torn(_) = error { ReceiveError::Gone } else { error };
-        self.failed = Some(stays);
+        assert_eq!(*self.failed.get_or_insert(stays), stays, "an error is final");
     }
 
     fn poll(&mut self) {
-        // A batch comes record by record from one start, so only the bytes can be found, not their place.
+        // A batch comes record by record from one start, so the bytes are looked for, not their place.
         let start = self.receiver.next_start().0 as usize * 64;
         let mut bytes = Vec::new();
-        let outcome = self.receiver.poll().map(|message| {
-            message.is_some_and(|mut message| {
-                message.copy_to(&mut bytes);
-                let words = (0..bytes.len().div_ceil(8)).flat_map(|index| message.word(index).to_le_bytes());
-                assert!(words.zip(&bytes).all(|(word, byte)| word == *byte));
-                true
-            })
-        });
-        match outcome {
-            Ok(true) => {}
-            Ok(false) => return,
+        let read = |mut message: Message<'_, _, _, _>| {
+            message.copy_to(&mut bytes);
+            let words = (0..bytes.len().div_ceil(8)).flat_map(|index| message.word(index).to_le_bytes());
+            assert!(words.zip(&bytes).all(|(word, byte)| word == *byte));
+        };
+        match self.receiver.poll().map(|message| message.map(read)) {
+            Ok(Some(())) => {}
+            Ok(None) => return,
             Err(error) => return self.fail(error),
         }
         assert!(self.failed.is_none(), "a message was delivered after an error");
@@ -112,9 +109,7 @@ fuzz_target!(|steps: Vec<Step<'_>>| {
                 bytes.truncate(bytes.len().saturating_sub(usize::from(cut % 8)));
                 observer.write(u64::from(at) % WINDOW_BYTES as u64 & !7, &bytes, enables);
             }
-            Step::Bytes { at, bytes, enables } => {
-                observer.write(u64::from(at) % (WINDOW_BYTES as u64 + 70), bytes, enables);
-            }
+            Step::Bytes { at, bytes, enables } => observer.write(u64::from(at) % 600, bytes, enables),
             Step::Far { at, bytes } => observer.write(at, bytes, None),
             Step::Poll { times } => (0..times).for_each(|_| observer.poll()),
             Step::Frontier => assert!(observer.receiver.frontier() >= observer.receiver.next_start().0 * 64),

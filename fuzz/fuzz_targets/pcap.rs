@@ -9,9 +9,14 @@ use beeline_nic_uplink::{PcapIn, Uplink};
 use libfuzzer_sys::fuzz_target;
 use tempfile::NamedTempFile;
 
+/// A folder in memory where there is one: on a disk a run takes milliseconds.
+const MEMORY: &str = "/dev/shm";
 /// One file for all runs: making one costs more than a run.
-static CAPTURE: LazyLock<Mutex<NamedTempFile>> =
-    LazyLock::new(|| Mutex::new(NamedTempFile::new().expect("a temporary folder is there")));
+static CAPTURE: LazyLock<Mutex<NamedTempFile>> = LazyLock::new(|| {
+    Mutex::new(
+        NamedTempFile::new_in(MEMORY).or_else(|_| NamedTempFile::new()).expect("a temporary folder is there"),
+    )
+});
 
 fuzz_target!(|bytes: &[u8]| {
     let mut file = CAPTURE.lock().expect("a panic ends the fuzzer");

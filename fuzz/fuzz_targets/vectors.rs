@@ -9,8 +9,12 @@ use beeline_vectors::{Case, WindowKind, load_folder, run};
 use libfuzzer_sys::fuzz_target;
 use tempfile::TempDir;
 
+/// A folder in memory where there is one: on a disk a run takes milliseconds.
+const MEMORY: &str = "/dev/shm";
 /// One folder for all runs.
-static FOLDER: LazyLock<TempDir> = LazyLock::new(|| TempDir::new().expect("a temporary folder is there"));
+static FOLDER: LazyLock<TempDir> = LazyLock::new(|| {
+    TempDir::new_in(MEMORY).or_else(|_| TempDir::new()).expect("a temporary folder is there")
+});
 /// Sizes above these are sound but take more memory and time than a run should.
 const MOST_LINES: u32 = 1 << 12;
 const MOST_CONTEXTS: u32 = 16;

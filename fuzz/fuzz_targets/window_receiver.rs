@@ -4,7 +4,8 @@
 #![no_main]
 
 use arbitrary::Arbitrary;
-use beeline_fuzz::{BLANK, CheckedCredits, HostileMemory, Store};
+use beeline_fuzz::window::{CheckedCredits, HostileMemory, Store};
+use beeline_fuzz::{BLANK, Word, message};
 use beeline_window::{ReceiveError, Receiver, WindowConfig};
 use libfuzzer_sys::fuzz_target;
 
@@ -21,14 +22,15 @@ struct Input {
 enum Step {
     /// The sender stores, from the next load on.
     Store(Vec<Store>),
-    Poll {
-        times: u8,
-        read: Read,
-        /// How many bytes there is room for.
-        room: u16,
-    },
+    /// A message is there at once, so many lines after the next start.
+    Message { ahead: u8, header: Word, words: Vec<Word> },
+    /// The receiver polls, and reads with room for so many bytes.
+    Poll { times: u8, read: Read, room: u16 },
+    /// It is asked how far the words have come.
     Frontier,
+    /// It pushes credits.
     PushCredits,
+    /// The kernel says that the sender has died.
     SenderGone,
 }
 
@@ -45,7 +47,7 @@ enum Read {
 fn poll(receiver: &mut Blank, read: Read, room: usize) -> Result<bool, ReceiveError> {
     let most = receiver.lines() as usize * 64 - 8;
     let Some(mut message) = receiver.poll()? else { return Ok(false) };
-    let length = message.len();
+    let length = message.len(); eprintln!("REACH len{}", length/64);
     assert!(length <= most, "{length} bytes in a window that takes {most}");
     if matches!(read, Read::Words | Read::Everything) {
         for index in 0..length.div_ceil(8) + 2 {
@@ -95,6 +97,10 @@ fuzz_target!(|input: Input| {
                         (outcome, Some(before)) => assert_eq!(outcome, Err(before), "an error is final"),
                     }
                 }
+            }
+            Step::Message { ahead, header, words } => {
+                let position = receiver.next_start().0 + u64::from(ahead % 4);
+                memory.store_words(position, &message(header, &words, receiver.lines()));
             }
             Step::Frontier => assert!(receiver.frontier() >= receiver.next_start().0 * 64),
             Step::PushCredits => receiver.push_credits(),

@@ -12,37 +12,22 @@ use beeline_window::{FencePolicy, Receiver, Sent, WindowConfig, Writer};
 use libfuzzer_sys::fuzz_target;
 
 #[derive(Arbitrary, Debug)]
-struct Input {
-    lines_log2: u8,
-    epoch: u8,
-    fences: u8,
-    steps: Vec<Step>,
-}
-
-#[derive(Arbitrary, Debug)]
 enum Step {
+    /// A message.
     Send(Payload),
-    Reserve {
-        more: u8,
-        payload: Payload,
-        piece: u8,
-        end: End,
-    },
+    /// A message in pieces, committed, dropped or forgotten.
+    Reserve { more: u8, payload: Payload, piece: u8, end: u8 },
+    /// A batch.
     Batch(Vec<Payload>),
     /// Stores of these places among those on their way arrive.
     Arrive(Vec<u8>),
+    /// Everything arrives, the latest first.
     ArriveAll,
+    /// The receiver polls.
     Poll(u8),
 }
 
-#[derive(Arbitrary, Debug)]
-enum End {
-    Commit,
-    Drop,
-    Forget,
-}
-
-/// A payload of so many bytes whose words are the blank where a bit of `blanks` is set.
+/// So many bytes, their words the blank where a bit of `blanks` is set.
 #[derive(Arbitrary, Debug)]
 struct Payload {
     bytes: u16,
@@ -76,26 +61,26 @@ fn send(writer: &mut Writer<TestWindow, TestWindow>, step: &Step, expected: &mut
             for piece in payload.chunks(usize::from(*piece).max(1)) {
                 open.write(piece).expect("it was reserved");
             }
-            match end {
-                End::Commit => {
+            match end % 4 {
+                0 => drop(open),
+                1 => std::mem::forget(open),
+                _ => {
                     open.commit();
                     expected.push_back(payload);
                 }
-                End::Drop => drop(open),
-                End::Forget => std::mem::forget(open),
             }
         }
         Step::Batch(records) => {
             let Some(mut open) = writer.batch(usize::MAX).expect("credits are good") else { return };
             for record in records {
                 let record = record.make((max_bytes - 2).min(200));
-                if open.push(&record).expect("it fits a batch") == Sent::Full {
-                    return;
+                match open.push(&record).expect("it fits a batch") {
+                    Sent::Sent => expected.push_back(record),
+                    Sent::Full => return,
                 }
-                expected.push_back(record);
             }
         }
-        Step::Arrive(_) | Step::ArriveAll | Step::Poll(_) => {}
+        _ => {}
     }
 }
 
@@ -107,21 +92,20 @@ fn receive(receiver: &mut Receiver<TestWindow, TestWindow>, expected: &mut Expec
     true
 }
 
-fuzz_target!(|input: Input| {
-    let window = TestWindow::new(1 << (input.lines_log2 % 5), BLANK);
+fuzz_target!(|input: (u8, u8, u8, Vec<Step>)| {
+    let (lines_log2, epoch, fences, steps) = input;
+    let window = TestWindow::new(1 << (lines_log2 % 5), BLANK);
     window.hold();
-    let policy = FencePolicy::ALL[usize::from(input.fences) % FencePolicy::ALL.len()];
-    let config = WindowConfig::blank(BLANK, input.epoch).with_fences(policy);
+    let config = WindowConfig::blank(BLANK, epoch).with_fences(FencePolicy::ALL[usize::from(fences % 4)]);
     let mut writer = Writer::new(window.clone(), window.clone(), config);
     let mut receiver = Receiver::new(window.clone(), window.clone(), config);
     let mut expected = Expected::new();
     let arrive_all = || (0..window.held()).for_each(|_| window.release(window.held() - 1));
-    for step in &input.steps {
+    for step in &steps {
         match step {
-            Step::Arrive(places) => places.iter().for_each(|place| {
-                let held = window.held();
-                window.release(usize::from(*place) * held / 256);
-            }),
+            Step::Arrive(places) => {
+                places.iter().for_each(|place| window.release(usize::from(*place) * window.held() / 256));
+            }
             Step::ArriveAll => arrive_all(),
             Step::Poll(times) => drop((0..*times).find(|_| !receive(&mut receiver, &mut expected))),
             _ => send(&mut writer, step, &mut expected),
@@ -131,6 +115,6 @@ fuzz_target!(|input: Input| {
     writer.refresh().expect("an honest receiver");
     arrive_all();
     while receive(&mut receiver, &mut expected) {}
-    assert!(expected.is_empty(), "{} messages are lost", expected.len());
+    assert!(expected.is_empty(), "messages are lost");
     assert_eq!(receiver.next_start(), writer.position());
 });

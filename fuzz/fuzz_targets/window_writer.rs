@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use arbitrary::Arbitrary;
 use beeline_fuzz::BLANK;
-use beeline_link_contract::{CreditSource, Line, StorePort};
+use beeline_fuzz::window::{CountedWindow, Pushed};
 use beeline_window::{CreditError, FencePolicy, SendError, WindowConfig, Writer};
 use libfuzzer_sys::fuzz_target;
 
@@ -36,11 +36,13 @@ enum Step<'a> {
         room: u16,
         records: Vec<Payload<'a>>,
     },
+    /// The sender looks at the count.
     Refresh,
 }
 
 #[derive(Arbitrary, Debug)]
 enum Payload<'a> {
+    /// These.
     Bytes(&'a [u8]),
     /// So many blanks.
     Blanks(u8),
@@ -57,36 +59,6 @@ impl Payload<'_> {
     }
 }
 
-/// A window that counts words; a store outside it, or of a blank, panics.
-struct Window {
-    lines: u32,
-    observed: bool,
-    words: u64,
-}
-
-impl StorePort for Window {
-    fn lines(&self) -> u32 {
-        self.lines
-    }
-    fn store_line(&mut self, line: u32, words: &Line) {
-        (0..).zip(words).for_each(|(word, value)| self.store_word(line, word, *value));
-    }
-    fn store_word(&mut self, line: u32, word: u32, value: u64) {
-        assert!(line < self.lines && word < 8, "a store outside the window");
-        assert!(self.observed || value != BLANK, "a blank was stored");
-        self.words += 1;
-    }
-    fn fence(&mut self) {}
-}
-
-struct Pushed(Rc<Cell<u64>>);
-
-impl CreditSource for Pushed {
-    fn freed_lines(&mut self) -> u64 {
-        self.0.get()
-    }
-}
-
 /// Notes the error of the credits, which must stay the same.
 fn note<T>(outcome: Result<T, SendError>, failed: &mut Option<CreditError>) {
     if let Err(SendError::Credits(error)) = outcome {
@@ -97,7 +69,7 @@ fn note<T>(outcome: Result<T, SendError>, failed: &mut Option<CreditError>) {
 
 fuzz_target!(|input: Input<'_>| {
     let freed = Rc::new(Cell::new(0));
-    let window = Window { lines: 1 << (input.lines_log2 % 6), observed: input.observed, words: 0 };
+    let window = CountedWindow { lines: 1 << (input.lines_log2 % 6), observed: input.observed, words: 0 };
     let lines = u64::from(window.lines);
     let config = if input.observed { WindowConfig::observed(0) } else { WindowConfig::blank(BLANK, 0) };
     let config = config.with_fences(FencePolicy::ALL[usize::from(input.fences) % FencePolicy::ALL.len()]);

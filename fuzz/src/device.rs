@@ -101,6 +101,13 @@ pub struct Setup {
 }
 
 impl Setup {
+    /// A queue of an interface, as a driver sets it up, which also receives into a ring.
+    pub fn honest(queue: u8, interface: u8) -> Self {
+        let (ring_log2, moderation_frames) = (4, 1);
+        let control = u16::from(interface);
+        Setup { queue, control, epoch: 0, ring_log2, rx: 1, credit_lines: 1, moderation_frames, time_ns: 0 }
+    }
+
     /// Gives every register of the set-up, the control register last.
     pub fn registers(&self, mut set: impl FnMut(u32, u64)) {
         use queue_control as c;

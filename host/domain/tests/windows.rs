@@ -269,9 +269,12 @@ fn the_listener_may_go_before_its_windows() {
     receiver.sink.publish(3);
     assert_eq!(sender_parts.credits.freed_lines(), 3);
     assert!(sender_parts.peer.is_alive());
-    assert!(sender(&domain).is_err(), "nobody would accept it");
+    drop(sender_parts);
+    wait_until(|| !receiver.peer.is_alive());
+    let refused = sender(&domain).unwrap_err().to_string();
+    assert!(refused.contains("accepts no more senders"), "{refused}");
+    assert!(offer_window(&domain, "window", WindowOptions::default()).is_err(), "the name is still taken");
     drop(receiver);
-    wait_until(|| !sender_parts.peer.is_alive());
     let _next = listener(&domain);
 }
 

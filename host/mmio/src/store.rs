@@ -2,7 +2,7 @@
 
 use beeline_link_contract::{Line, StorePort};
 
-use crate::arch::Way;
+use crate::arch::{Way, prefetch_to_write};
 use crate::region::Span;
 use crate::{LINE_BYTES, StoreKernel, fence};
 
@@ -95,6 +95,18 @@ impl StorePort for StoreWindow {
     fn store_padded_line(&mut self, line: u32, bytes: &[u8]) {
         // SAFETY: as for `store_line`.
         unsafe { self.way.padded(self.line(line), bytes) }
+    }
+
+    /// Lines of a cached window lie in the receiver's cache. Stores that come with others in between, as messages do,
+    /// fetch them one after the other (25 ns each in a window of 64 KiB); asked for in time, they come together (7 ns).
+    #[inline]
+    fn prefetch_lines(&self) -> u32 {
+        if self.kernel == StoreKernel::Cached { 8 } else { 0 }
+    }
+
+    #[inline(always)]
+    fn prefetch(&mut self, line: u32) {
+        prefetch_to_write(self.line(line));
     }
 
     #[inline]

@@ -16,6 +16,9 @@ pub(crate) struct Credits<C> {
     next: u64,
     /// First position that may not be stored into; equal to `next` while the account is held or closed.
     limit: u64,
+    /// First position at which the line to be prefetched may not be free any more; 0 where nothing is prefetched.
+    prefetch_limit: u64,
+    prefetch_lines: u64,
     /// Last believed count of freed lines.
     freed: u64,
     window_lines: u64,
@@ -23,9 +26,19 @@ pub(crate) struct Credits<C> {
 }
 
 impl<C: CreditSource> Credits<C> {
-    pub(crate) fn new(source: C, window_lines: u32) -> Self {
-        let window_lines = u64::from(window_lines);
-        Credits { source, next: 0, limit: window_lines, freed: 0, window_lines, closed: None }
+    /// Every line of the window is free. `prefetch_lines`: how far ahead a sender prefetches, 0 if it does not.
+    pub(crate) fn new(source: C, window_lines: u32, prefetch_lines: u32) -> Self {
+        let (window_lines, prefetch_lines) = (u64::from(window_lines), u64::from(prefetch_lines));
+        let (next, freed, closed) = (0, 0, None);
+        let mut credits =
+            Credits { source, next, limit: 0, prefetch_limit: 0, prefetch_lines, freed, window_lines, closed };
+        credits.set_limit(window_lines);
+        credits
+    }
+
+    fn set_limit(&mut self, limit: u64) {
+        self.limit = limit;
+        self.prefetch_limit = if self.prefetch_lines == 0 { 0 } else { limit.saturating_sub(self.prefetch_lines) };
     }
 
     /// First position not yet sent.
@@ -38,6 +51,12 @@ impl<C: CreditSource> Credits<C> {
     #[inline(always)]
     pub(crate) fn has(&self, lines: u32) -> bool {
         self.next + u64::from(lines) <= self.limit
+    }
+
+    /// Whether the line that is to be prefetched now is free, as far as is known without looking.
+    #[inline(always)]
+    pub(crate) fn may_prefetch(&self) -> bool {
+        self.next < self.prefetch_limit
     }
 
     /// Lines that may be stored, as far as is known without looking.
@@ -58,23 +77,23 @@ impl<C: CreditSource> Credits<C> {
             CreditError::Ahead { found, sent: self.next }
         } else {
             self.freed = found;
-            self.limit = found + self.window_lines;
+            self.set_limit(found + self.window_lines);
             return Ok(self.has(lines));
         };
         self.closed = Some(error);
-        self.limit = self.next;
+        self.set_limit(self.next);
         Err(error)
     }
 
     /// Makes [`Credits::has`] say no until [`Credits::refresh`] or [`Credits::spend`]: a reservation is open.
     pub(crate) fn hold(&mut self) {
-        self.limit = self.next;
+        self.set_limit(self.next);
     }
 
     /// Ends a hold.
     pub(crate) fn release(&mut self) {
         if self.closed.is_none() {
-            self.limit = self.freed + self.window_lines;
+            self.set_limit(self.freed + self.window_lines);
         }
     }
 
@@ -100,7 +119,7 @@ mod tests {
 
     fn account() -> (Rc<Cell<u64>>, Credits<Pushed>) {
         let word = Rc::new(Cell::new(0));
-        (Rc::clone(&word), Credits::new(Pushed(word), 8))
+        (Rc::clone(&word), Credits::new(Pushed(word), 8, 2))
     }
 
     #[test]
@@ -114,6 +133,21 @@ mod tests {
         assert_eq!(credits.refresh(3), Ok(true));
         assert_eq!(credits.refresh(4), Ok(false));
         assert_eq!(credits.known_free(), 3);
+    }
+
+    #[test]
+    fn only_lines_known_to_be_free_are_prefetched() {
+        let (word, mut credits) = account();
+        credits.spend(5);
+        assert!(credits.may_prefetch(), "line 7 of 8 is free");
+        credits.spend(1);
+        assert!(!credits.may_prefetch());
+        word.set(2);
+        assert_eq!(credits.refresh(1), Ok(true));
+        assert!(credits.may_prefetch());
+        credits.hold();
+        assert!(!credits.may_prefetch());
+        assert!(!Credits::new(Pushed(word), 8, 0).may_prefetch());
     }
 
     #[test]

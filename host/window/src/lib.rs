@@ -34,7 +34,7 @@ pub use config::{FencePolicy, Position, UnknownPolicy, WindowConfig};
 pub use error::{CreditError, ReceiveError, SendError, Torn, WriteError};
 pub use message::Message;
 pub use observed::{DataBuffer, Observed};
-pub use receiver::{COALESCE_LINES, PREFETCH_LINES, Receiver};
+pub use receiver::{COALESCE_PARTS, PREFETCH_LINES, Receiver};
 pub use reservation::Reservation;
 pub use wait::WaitPolicy;
 pub use writer::{Sent, Writer};

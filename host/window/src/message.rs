@@ -53,7 +53,8 @@ impl Delivery {
     }
 }
 
-/// A received message, not copied yet. Dropping it frees its lines; until then the sender cannot reuse them.
+/// A received message, not copied yet. Dropping it frees its lines; until then the sender cannot reuse them. A handle
+/// that is forgotten frees nothing: the next poll gives the same message again (of a batch, the next record).
 ///
 /// A sender that breaks the rules can change the bytes while the handle lives. That is within what we promise (memory
 /// safety and bounds, not content); who decides something by the bytes of an untrusted sender copies them first.
@@ -100,14 +101,14 @@ impl<'r, L: LoadPort, S: CreditSink, A: ArrivalTest> Message<'r, L, S, A> {
     pub fn for_each_word(&mut self, mut each: impl FnMut(u64)) {
         let delivery = self.delivery;
         if delivery.is_plain() {
-            let (whole, tail) = (delivery.length_bytes() / WORD_BYTES, delivery.length_bytes() % WORD_BYTES);
             let line = self.receiver.line(0);
             let port = &mut self.receiver.port;
-            if whole == WORDS_PER_LINE - 1 {
+            if delivery.length_bytes() == payload::HEAD_BYTES {
                 // The full line is the common one: no loop.
                 (1..WORDS_PER_LINE as u32).for_each(|slot| each(port.load_word(line, slot)));
                 return;
             }
+            let (whole, tail) = (delivery.length_bytes() / WORD_BYTES, delivery.length_bytes() % WORD_BYTES);
             (1..=whole as u32).for_each(|slot| each(port.load_word(line, slot)));
             if tail != 0 {
                 each(port.load_word(line, whole as u32 + 1) & low_bytes(tail));
@@ -148,7 +149,11 @@ impl<'r, L: LoadPort, S: CreditSink, A: ArrivalTest> Message<'r, L, S, A> {
 impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Drop for Message<'_, L, S, A> {
     #[inline(always)]
     fn drop(&mut self) {
-        self.receiver.release();
+        if self.delivery.is_plain() {
+            self.receiver.release_line();
+        } else {
+            self.receiver.release_long();
+        }
     }
 }
 

@@ -13,18 +13,17 @@ use beeline_spec::{Header, Kind, WORDS_PER_LINE, escape};
 use crate::arrival::ArrivalTest;
 use crate::error::{ReceiveError, Torn};
 use crate::message::Delivery;
-use crate::receiver::Way;
 use crate::{Position, Receiver};
 
 /// What a receiver is in the middle of, on its long way.
 #[derive(Clone, Debug)]
 pub(crate) enum Phase {
-    /// Nothing: the way is fresh or plain.
+    /// Nothing: the short way.
     Start,
     /// The header is known and this many lines have arrived.
     Arriving { header: Header, arrived_lines: u32 },
     /// A message is in the caller's hands.
-    Delivered { lines: u32 },
+    Delivered { header: Header },
     /// A batch, of which records are being handed out.
     Batch { lines: u32, cursor: Cursor },
     /// Final.
@@ -33,7 +32,7 @@ pub(crate) enum Phase {
 
 impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
     fn enter(&mut self, phase: Phase) {
-        self.way = if matches!(phase, Phase::Start) { Way::Fresh } else { Way::Long };
+        self.is_long = !matches!(phase, Phase::Start);
         self.phase = phase;
     }
 
@@ -55,28 +54,17 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
     /// The next message, when the short way has not found one.
     #[inline(never)]
     pub(crate) fn resume(&mut self) -> Result<Option<Delivery>, ReceiveError> {
-        if self.way == Way::Plain {
-            // The handle was forgotten instead of dropped.
-            self.release();
-        }
-        if self.way == Way::TooClose {
-            self.keep_distance();
-            return self.advance();
-        }
         match &self.phase {
             Phase::Start => self.begin(),
             Phase::Arriving { header, arrived_lines } => {
                 let (header, arrived_lines) = (*header, *arrived_lines);
                 match self.scan(header, arrived_lines)? {
-                    None if self.way == Way::Fresh => self.begin(),
+                    None if !self.is_long => self.begin(),
                     found => Ok(found),
                 }
             }
-            Phase::Delivered { .. } => {
-                // As above.
-                self.release_long();
-                self.begin()
-            }
+            // The handle was forgotten instead of dropped: the message is given again.
+            Phase::Delivered { header } => Ok(Some(Delivery::message(header.length_bytes))),
             Phase::Batch { .. } => match self.next_record()? {
                 None => self.begin(),
                 found => Ok(found),
@@ -106,7 +94,7 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
                 Err(error) => return Err(self.poison(ReceiveError::Header { position, error })),
             };
             let found = self.scan(header, 0)?;
-            if found.is_some() || self.way != Way::Fresh {
+            if found.is_some() || self.is_long {
                 return Ok(found);
             }
         }
@@ -122,6 +110,7 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
                 self.enter(Phase::Arriving { header, arrived_lines });
                 return self.idle();
             }
+            self.prefetch(self.next_start + u64::from(arrived_lines));
             arrived_lines += 1;
         }
         if header.kind == Kind::Void {
@@ -135,7 +124,7 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
             self.enter(Phase::Batch { lines, cursor: Cursor::new(header.length_bytes) });
             return self.next_record();
         }
-        self.enter(Phase::Delivered { lines });
+        self.enter(Phase::Delivered { header });
         Ok(Some(Delivery::message(header.length_bytes)))
     }
 
@@ -188,7 +177,6 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
 
     /// Nothing to deliver: what is held back for the sender is pushed.
     fn idle(&mut self) -> Result<Option<Delivery>, ReceiveError> {
-        self.close_messages = 0;
         self.push_credits();
         if self.sender_gone {
             return Err(self.end());
@@ -217,7 +205,7 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
     #[inline(never)]
     pub(crate) fn release_long(&mut self) {
         match &self.phase {
-            Phase::Delivered { lines } => self.free(*lines),
+            Phase::Delivered { header } => self.free(header.lines()),
             Phase::Batch { lines, cursor } if cursor.is_done() => self.free(*lines),
             _ => {}
         }

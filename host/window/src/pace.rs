@@ -1,47 +1,58 @@
-//! Keeping a distance from the sender.
+//! Prefetching, without getting in the sender's way.
 //!
-//! Two cores that work on neighbouring lines take them from each other: what the receiver loads or prefetches before
-//! the sender has stored it must be fetched back, and loads made early by speculation are thrown away when the store
-//! comes. A receiver right behind its sender so slows both down to a tenth (74 ns a line instead of 6, measured in a
-//! window of 1024 lines), and is never rid of it, because a slow sender is easy to catch up with.
-//!
-//! So lines are prefetched only as far as the sender is known to be: every `ahead_lines` messages the receiver looks
-//! at one line twice that far in front. If several messages in a row find it blank, the next poll first pauses for a
-//! fraction of a microsecond, in which a sender in full flow stores enough lines for both to be undisturbed for a
-//! while. Traffic of single messages never pauses: a poll that finds nothing starts the count anew.
+//! Two cores that work on neighbouring lines take them from each other: a line that the receiver asks for before the
+//! sender has stored it must be fetched back by the sender, and then again by the receiver. So lines are prefetched
+//! only as far as the sender is known to be: once in a while the receiver looks at one line far in front; if something
+//! of it has arrived, the lines before that one are as good as stored. Traffic of single messages prefetches nothing.
 
 use beeline_link_contract::{CreditSink, LoadPort};
 
 use crate::Receiver;
 use crate::arrival::ArrivalTest;
-use crate::receiver::Way;
 
-/// Messages delivered close behind the sender before the receiver pauses.
-pub(crate) const CLOSE_MESSAGES: u32 = 8;
-/// Length of the pause in `spin_loop` hints; some 40 ns each on x86.
-const PAUSES: u32 = 8;
+/// Lines between two looks while the sender is not far in front.
+const RETRY_LINES: u64 = 8;
+
+/// What a receiver knows about its distance from the sender.
+#[derive(Debug)]
+pub(crate) struct Pace {
+    /// How far ahead lines are prefetched, and half as far as the receiver looks; 0: neither.
+    ahead_lines: u64,
+    /// The position from which on the line `ahead_lines` in front is not known to be stored.
+    known_until: u64,
+    /// The position from which on it is worth looking again.
+    look_at: u64,
+}
+
+impl Pace {
+    /// Prefetches `ahead_lines` ahead, at most an eighth of a window of `lines` lines.
+    pub(crate) fn new(ahead_lines: u32, lines: u32) -> Self {
+        let ahead_lines = u64::from(ahead_lines.min(lines / 8));
+        let look_at = if ahead_lines == 0 { u64::MAX } else { 0 };
+        Pace { ahead_lines, known_until: 0, look_at }
+    }
+}
 
 impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
-    /// Looks whether the sender is well in front, when that is not known any more.
-    #[inline(never)]
-    pub(crate) fn look_ahead(&mut self) {
-        if self.ahead_lines == 0 {
-            return;
-        }
-        if self.look(2 * self.ahead_lines as u32).0 != 0 {
-            self.stored_until = self.next_start + 2 * self.ahead_lines;
-            self.close_messages = 0;
-        } else {
-            self.close_messages += 1;
+    /// The line at `position` has arrived: prefetches the one so far in front of it, if that is known to be stored.
+    #[inline(always)]
+    pub(crate) fn prefetch(&mut self, position: u64) {
+        if position < self.pace.known_until {
+            self.port.prefetch(((position + self.pace.ahead_lines) & self.mask) as u32);
+        } else if position >= self.pace.look_at {
+            self.look_ahead(position);
         }
     }
 
-    /// Lets the sender get in front.
-    pub(crate) fn keep_distance(&mut self) {
-        self.close_messages = 0;
-        self.way = Way::Fresh;
-        for _ in 0..PAUSES {
-            core::hint::spin_loop();
+    /// Looks whether the sender is well in front.
+    #[inline(never)]
+    fn look_ahead(&mut self, position: u64) {
+        let ahead_lines = self.pace.ahead_lines;
+        self.pace.look_at = position + RETRY_LINES;
+        // In a message almost as long as the window this is a line of its own. It is a hint and no more.
+        let line = ((position + 2 * ahead_lines) & self.mask) as u32;
+        if self.test.arrived(&mut self.port, line).0 != 0 {
+            self.pace.known_until = position + ahead_lines;
         }
     }
 }

@@ -17,27 +17,14 @@ use crate::arrival::{ArrivalTest, Blank};
 use crate::error::ReceiveError;
 use crate::message::{Delivery, Message};
 use crate::order::Phase;
-use crate::pace::CLOSE_MESSAGES;
+use crate::pace::Pace;
 use crate::payload::HEAD_BYTES;
 use crate::{Position, WindowConfig};
 
-/// Lines that are hinted to be loaded ahead of the one that was freed, unless told otherwise; found by measurement.
-pub const PREFETCH_LINES: u32 = 16;
-/// Freed lines whose credits are pushed together, unless told otherwise; found by measurement.
-pub const COALESCE_LINES: u32 = 64;
-
-/// Which way a poll and a drop have to take.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
-    /// Nothing is known about the message at the next start.
-    Fresh,
-    /// A plain message of one line is in the caller's hands.
-    Plain,
-    /// What the phase says.
-    Long,
-    /// As fresh, but the sender is to get ahead first.
-    TooClose,
-}
+/// How many lines ahead a receiver prefetches unless told otherwise; found by measurement.
+pub const PREFETCH_LINES: u32 = 32;
+/// Credits are pushed when this fraction of a window is freed, unless told otherwise; found by measurement.
+pub const COALESCE_PARTS: u32 = 8;
 
 /// The receiver's end of a window in memory (`A` = [`Blank`]) or of an observed one ([`crate::Observed`]). It has cache
 /// lines of its own, as [`crate::Writer`] has.
@@ -50,19 +37,17 @@ pub struct Receiver<L, S, A = Blank> {
     /// Lines of the window less one: a power of two less one.
     pub(crate) mask: u64,
     pub(crate) epoch: u8,
-    pub(crate) way: Way,
+    /// Whether a poll has to take the long way (`order.rs`).
+    pub(crate) is_long: bool,
     /// A header of a data message without escapes, length 0: what most headers look like above the length.
     plain_header: u64,
     /// Start of the message that is next, or in the caller's hands. All lines before it are free.
     pub(crate) next_start: u64,
     published: u64,
+    /// The next start from which on credits are pushed.
+    push_at: u64,
     coalesce_lines: u64,
-    /// Half as far as the receiver looks ahead; 0: not at all.
-    pub(crate) ahead_lines: u64,
-    /// Lines before this position are known to be under way, so that they can be prefetched.
-    pub(crate) stored_until: u64,
-    /// Messages delivered in a row with the sender less than `2 * ahead_lines` in front.
-    pub(crate) close_messages: u32,
+    pub(crate) pace: Pace,
     pub(crate) sender_gone: bool,
     /// What the receiver is in the middle of, on the long way.
     pub(crate) phase: Phase,
@@ -93,27 +78,26 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
             sink,
             mask: u64::from(lines) - 1,
             epoch: config.epoch,
-            way: Way::Fresh,
+            is_long: false,
             plain_header: Header::new(Kind::Data, 0, config.epoch).encode(),
             next_start: 0,
             published: 0,
-            coalesce_lines: u64::from(COALESCE_LINES.min(lines / 4).max(1)),
-            ahead_lines: 0,
-            stored_until: 0,
-            close_messages: 0,
+            push_at: 0,
+            coalesce_lines: 0,
+            pace: Pace::new(PREFETCH_LINES, lines),
             sender_gone: false,
             phase: Phase::Start,
             escaped: vec![0; lines as usize].into_boxed_slice(),
             has_escapes: false,
         }
-        .with_prefetch(PREFETCH_LINES)
+        .with_coalescing(lines / COALESCE_PARTS)
     }
 
-    /// Prefetches lines this far ahead of the freed ones while the sender is well in front, and lets it get in front
-    /// when it is not (`pace.rs`); 0 for neither. More than an eighth of the window is cut to that.
+    /// Prefetches lines this far ahead while the sender is well in front (`pace.rs`); 0 for never. More than an eighth
+    /// of the window is cut to that.
     #[must_use]
     pub fn with_prefetch(mut self, lines: u32) -> Self {
-        self.ahead_lines = u64::from(lines.min(self.lines() / 8));
+        self.pace = Pace::new(lines, self.lines());
         self
     }
 
@@ -122,6 +106,7 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
     #[must_use]
     pub fn with_coalescing(mut self, lines: u32) -> Self {
         self.coalesce_lines = u64::from(lines.clamp(1, (self.lines() / 2).max(1)));
+        self.push_at = self.published + self.coalesce_lines;
         self
     }
 
@@ -139,20 +124,16 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
     /// [`Receiver::poll`] up to the handle: what the caller gets must become one.
     #[inline(always)]
     pub(crate) fn advance(&mut self) -> Result<Option<Delivery>, ReceiveError> {
-        if self.way == Way::Fresh {
+        if !self.is_long {
             let (arrived, words) = self.look(0);
             // A whole line whose header is plain and short enough is a message; that is most of them. Length is the
             // lowest field of a header, so one subtraction and one comparison check every other field too.
             let length_bytes = words[0].wrapping_sub(self.plain_header);
             if arrived == 0xff && length_bytes <= HEAD_BYTES as u64 {
-                self.way = Way::Plain;
-                if self.next_start + self.ahead_lines >= self.stored_until {
-                    self.look_ahead();
-                }
+                self.prefetch(self.next_start);
                 return Ok(Some(Delivery::plain(length_bytes)));
             }
             if arrived & 1 == 0 && self.next_start == self.published && !self.sender_gone {
-                self.close_messages = 0;
                 return Ok(None);
             }
         }
@@ -194,6 +175,7 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
     pub fn push_credits(&mut self) {
         if self.published != self.next_start {
             self.published = self.next_start;
+            self.push_at = self.published + self.coalesce_lines;
             self.sink.publish(self.published);
         }
     }
@@ -233,25 +215,16 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
         self.has_escapes && self.escaped[line as usize] >> slot & 1 == 1
     }
 
-    /// The caller is done with what was delivered.
+    /// The caller is done with a plain message of one line.
     #[inline(always)]
-    pub(crate) fn release(&mut self) {
-        if self.way == Way::Plain {
-            self.way = if self.close_messages < CLOSE_MESSAGES { Way::Fresh } else { Way::TooClose };
-            self.free_line();
-            self.push_when_due();
-        } else {
-            self.release_long();
-        }
+    pub(crate) fn release_line(&mut self) {
+        self.free_line();
+        self.push_when_due();
     }
 
     /// Makes the line at the next start free again and moves the next start past it.
     #[inline(always)]
     pub(crate) fn free_line(&mut self) {
-        let ahead = self.next_start + self.ahead_lines;
-        if ahead < self.stored_until {
-            self.port.prefetch((ahead & self.mask) as u32);
-        }
         let line = self.line(0);
         self.test.free(&mut self.port, line);
         self.next_start += 1;
@@ -260,7 +233,7 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
     /// Pushes credits when enough have gathered.
     #[inline(always)]
     pub(crate) fn push_when_due(&mut self) {
-        if self.next_start - self.published >= self.coalesce_lines {
+        if self.next_start >= self.push_at {
             self.push_credits();
         }
     }

@@ -43,6 +43,8 @@ pub struct Writer<P, C> {
     pub(crate) port: P,
     pub(crate) credits: Credits<C>,
     config: WindowConfig,
+    /// How far ahead of its stores the port wants to be told of them, if at all (`credit.rs`).
+    prefetch_lines: u64,
     /// What a one-line message is searched for: the blank. In an observed window, where nothing is escaped, any word
     /// will do; so no message pays for the question of which kind the window is.
     sought: u64,
@@ -66,10 +68,11 @@ impl<P: StorePort, C: CreditSource> Writer<P, C> {
         let lines = port.lines();
         config.check(lines);
         let max_payload_bytes = payload_bytes_of(lines);
+        let prefetch_lines = port.prefetch_lines().min(lines / 2);
         Writer {
-            port,
-            credits: Credits::new(credits, lines),
+            credits: Credits::new(credits, lines, prefetch_lines),
             config,
+            prefetch_lines: u64::from(prefetch_lines),
             sought: if config.blank == 0 { UNLIKELY } else { config.blank },
             epoch_bits: u64::from(config.epoch) << header::EPOCH_LSB,
             fences: config.fence_policy != FencePolicy::None,
@@ -77,6 +80,7 @@ impl<P: StorePort, C: CreditSource> Writer<P, C> {
             max_payload_bytes,
             max_reservation_bytes: max_payload_bytes,
             stream: Stream::default(),
+            port,
         }
     }
 
@@ -127,6 +131,9 @@ impl<P: StorePort, C: CreditSource> Writer<P, C> {
             self.send_sought(kind, payload);
         }
         self.credits.spend(1);
+        if self.credits.may_prefetch() {
+            self.port.prefetch(((position + self.prefetch_lines) & self.mask) as u32);
+        }
         // One question for both places where a policy may fence.
         if self.fences {
             self.fence_line(position);

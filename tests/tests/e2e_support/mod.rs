@@ -190,9 +190,13 @@ impl Drop for Role {
     }
 }
 
-/// A link to the NIC of the test, as soon as there is one; `None` when the role is to stop.
-pub fn connect(options: &beeline_link_shm::ShmOptions, stop: &AtomicBool) -> Option<ShmLink> {
-    let domain = Domain::open(&domain_config()).unwrap();
+/// A link to the NIC of a domain, as soon as there is one; `None` when the role is to stop.
+pub fn connect(
+    config: &DomainConfig,
+    options: &beeline_link_shm::ShmOptions,
+    stop: &AtomicBool,
+) -> Option<ShmLink> {
+    let domain = Domain::open(config).unwrap();
     let begun = Instant::now();
     while !stop.load(Ordering::Relaxed) {
         if let Ok(link) = ShmLink::connect(&domain, options) {

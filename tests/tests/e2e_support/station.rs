@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
+use beeline_domain::DomainConfig;
 use beeline_driver::{
     DescriptorConfig, KpioConfig, MmioConfig, Pending, Port, PortConfig, PortError, PortState, Progress,
     QueueHalf, Receive, RxRing, RxRingConfig, Sent, Stopped, Transmit, TxError,
@@ -11,7 +12,7 @@ use beeline_link_shm::{ShmDoorbell, ShmLink, ShmMemory, ShmOptions};
 use beeline_mmio::StoreKernel;
 
 use super::frames::{self, Label};
-use super::{WATCHDOG, connect, say};
+use super::{WATCHDOG, connect, domain_config, say};
 
 /// The receive half that every station uses.
 pub type Ring = RxRing<ShmMemory, ShmDoorbell>;
@@ -26,7 +27,12 @@ pub struct Station {
 impl Station {
     /// Opens a port as soon as there is a NIC; `None` when the role is to stop or the NIC went away meanwhile.
     pub fn open(options: &ShmOptions, stop: &AtomicBool) -> Option<Self> {
-        let link = connect(options, stop)?;
+        Self::open_in(&domain_config(), options, stop)
+    }
+
+    /// As [`Station::open`], in a domain of its own.
+    pub fn open_in(config: &DomainConfig, options: &ShmOptions, stop: &AtomicBool) -> Option<Self> {
+        let link = connect(config, options, stop)?;
         let mut station = Station { port: Port::new(link, PortConfig::default()), start: Instant::now() };
         while station.poll().ok()? != PortState::Ready {
             std::thread::yield_now();

@@ -1,8 +1,10 @@
 //! Lanes that run the code under a checker: loom, Miri, libFuzzer. Each has a target folder of its own, because its
 //! flags would make the others rebuild.
 
+use std::fs;
+
 use super::Effort;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Context, Failure, Outcome};
 use crate::install;
 use crate::run::{Program, root};
 use crate::source::{self, SourceFile};
@@ -104,11 +106,17 @@ pub fn fuzz(seconds: u32) -> Outcome {
             "`cargo fuzz list` names no target: what strangers write would go unchecked",
         ));
     }
-    Program::cargo().args(["+nightly", "fuzz", "build"]).run()?;
+    // No sanitizer: the code under test forbids unsafe but for mapped memory, which none of them watches (fuzz/README.md).
+    Program::cargo().args(["+nightly", "fuzz", "build", "--sanitizer", "none"]).run()?;
     for target in targets {
         let time = format!("-max_total_time={seconds}");
+        // What a run finds goes to the first folder, which must be there; the others are only read.
+        let (corpus, seeds) = (folder.join("corpus").join(target), folder.join("seeds").join(target));
+        fs::create_dir_all(&corpus).while_doing(format!("make {}", corpus.display()))?;
         Program::cargo()
-            .args(["+nightly", "fuzz", "run", target, "--", &time, "-timeout=10", "-verbosity=0"])
+            .args(["+nightly", "fuzz", "run", "--sanitizer", "none", target])
+            .args([corpus, seeds].iter().filter(|folder| folder.is_dir()))
+            .args(["--", &time, "-timeout=10", "-verbosity=0"])
             .run()?;
     }
     Ok(())

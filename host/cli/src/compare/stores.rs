@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use beeline_bench::{BenchError, Cores, Duel, Settings, Unreceived, WindowMemory, floor};
 use beeline_mmio::{StoreKernel, Traffic};
-use beeline_spec::{LINE_BYTES, WORD_BYTES};
+use beeline_spec::WORD_BYTES;
 use beeline_window::{FencePolicy, Sent, Writer};
 use indicatif::ProgressBar;
 
@@ -89,9 +89,8 @@ fn without_receiver(
     messages: u64,
 ) -> Result<f64, BenchError> {
     let memory = WindowMemory::new(WINDOW_LINES)?;
-    let lines = (payload.len() + WORD_BYTES).div_ceil(LINE_BYTES) as u32;
     let config = memory.config().with_fences(policy);
-    let mut writer = Writer::new(memory.store_window(kernel), Unreceived::new(lines), config);
+    let mut writer = Writer::new(memory.store_window(kernel), Unreceived::new(WINDOW_LINES), config);
     let start = Instant::now();
     for _ in 0..messages {
         while writer.try_send(payload)? == Sent::Full {}
@@ -151,4 +150,22 @@ pub fn bare_copy_p50_ns(first: usize, second: usize) -> Result<u64, Failure> {
     let mut trips = floor::bare_trips(&settings, 1).map_err(failed)?;
     trips.sort_by(f64::total_cmp);
     Ok(trips[trips.len() / 2] as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use beeline_spec::LINE_BYTES;
+
+    #[test]
+    fn every_size_and_policy_gets_round_the_window_many_times() {
+        for policy in FencePolicy::ALL {
+            for message_bytes in SIZES {
+                let payload = vec![0x5a; message_bytes as usize - WORD_BYTES];
+                let messages = 5 * u64::from(WINDOW_LINES) * LINE_BYTES as u64 / u64::from(message_bytes);
+                let rate = without_receiver(StoreKernel::Cached, policy, &payload, messages).unwrap();
+                assert!(rate > 0.0, "{policy}, {message_bytes} B");
+            }
+        }
+    }
 }

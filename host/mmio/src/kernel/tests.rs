@@ -3,19 +3,21 @@
 use beeline_link_contract::StorePort;
 use proptest::prelude::*;
 
-use crate::{LINE_BYTES, Region, StoreKernel};
+use crate::arch::{Way, ways};
+use crate::{LINE_BYTES, Region, StoreKernel, StoreWindow};
 
 const LINES: u32 = 8;
 const BYTES: usize = LINES as usize * LINE_BYTES;
 /// What memory holds before a store: bytes that no test stores.
 const BEFORE: u8 = 0xc3;
 
-fn kernels() -> impl Iterator<Item = StoreKernel> {
-    StoreKernel::available().into_iter().filter(|kernel| kernel.is_for_memory())
+/// All of a region as a window stored one way; ways that this CPU has better ones for are tested too.
+fn window(region: &Region, way: Way) -> StoreWindow {
+    StoreWindow::with_way(region.span(0, BYTES, LINE_BYTES), StoreKernel::Cached, way)
 }
 
-/// Lets `store` store with every kernel, and compares all of memory with `expected`.
-fn check(expected: &[u8; BYTES], store: impl Fn(&mut crate::StoreWindow)) {
+/// Lets `store` store in every way, and compares all of memory with `expected`.
+fn check(expected: &[u8; BYTES], store: impl Fn(&mut StoreWindow)) {
     for way in ways() {
         let region = Region::private(BYTES);
         region.fill(0, BYTES, u64::from_ne_bytes([BEFORE; 8]));
@@ -42,7 +44,7 @@ fn source<const N: usize>(seed: u64) -> [u8; N] {
 }
 
 fn config() -> ProptestConfig {
-    // Miri cannot keep files of failures, and is slow; the seed is printed with a failure.
+    // Miri cannot keep files of failures, and is slow; the failing input is printed.
     let cases = if cfg!(miri) { 4 } else { 256 };
     ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
 }
@@ -133,13 +135,13 @@ fn nothing_past_the_callers_slice_is_read() {
         let from = start.cast::<u8>().wrapping_add(page - length);
         // SAFETY: the last bytes of the first page, which stays mapped to the end of the test.
         let payload = unsafe { std::slice::from_raw_parts(from, length) };
-        for kernel in kernels() {
+        for way in ways() {
             let region = Region::private(BYTES);
-            let mut window = region.store_window(0, LINES, kernel);
+            let mut window = window(&region, way);
             window.store_padded_line(1, payload);
             window.store_head_line(2, u64::MAX, &payload[..length.min(56)]);
             window.fence();
-            assert_eq!((region.word(64).load(), region.word(128).load()), (0, u64::MAX), "{kernel}");
+            assert_eq!((region.word(64).load(), region.word(128).load()), (0, u64::MAX), "{way:?}");
         }
     }
     // SAFETY: the first page, which nobody uses any more.
@@ -148,20 +150,20 @@ fn nothing_past_the_callers_slice_is_read() {
 
 #[test]
 fn more_than_a_line_is_refused() {
-    for kernel in kernels() {
+    for way in ways() {
         let region = Region::private(BYTES);
         for (length, head) in [(65, false), (57, true)] {
             let attempt = std::panic::AssertUnwindSafe(|| {
-                let mut window = region.store_window(0, LINES, kernel);
+                let mut window = window(&region, way);
                 if head {
                     window.store_head_line(0, 1, &[1; 65][..length]);
                 } else {
                     window.store_padded_line(0, &[1; 65][..length]);
                 }
             });
-            assert!(std::panic::catch_unwind(attempt).is_err(), "{kernel} took {length} bytes");
+            assert!(std::panic::catch_unwind(attempt).is_err(), "{way:?} took {length} bytes");
         }
-        assert_eq!(region.word(0).load(), 0, "{kernel} stored something");
+        assert_eq!(region.word(0).load(), 0, "{way:?} stored something");
     }
 }
 
@@ -187,10 +189,10 @@ fn a_kernel_of_another_cpu_is_refused() {
 fn words_of_a_line_are_single_copy_atomic() {
     use beeline_link_contract::LoadPort;
     let rounds: u64 = if cfg!(miri) { 20 } else { 20_000 };
-    for kernel in kernels() {
-        let region = Region::private(64);
+    for way in ways() {
+        let region = Region::private(BYTES);
         std::thread::scope(|scope| {
-            let mut window = region.store_window(0, 1, kernel);
+            let mut window = window(&region, way);
             scope.spawn(move || {
                 for i in 0..rounds {
                     window.store_line(0, &[i << 32 | i; 8]);
@@ -199,7 +201,7 @@ fn words_of_a_line_are_single_copy_atomic() {
             let mut window = region.load_window(0, 1);
             for _ in 0..rounds {
                 for word in window.load_line(0) {
-                    assert_eq!(word >> 32, word & 0xffff_ffff, "{kernel}: torn word {word:#x}");
+                    assert_eq!(word >> 32, word & 0xffff_ffff, "{way:?}: torn word {word:#x}");
                 }
             }
         });

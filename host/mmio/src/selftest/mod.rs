@@ -54,36 +54,38 @@ pub fn mapping(region: &Region, offset_bytes: usize) -> MappingReport {
         "offset {offset_bytes} is not a multiple of {LINE_BYTES}"
     );
     let clock = Calibration::measure();
-    let per_access = |accesses: u32, ticks: u64| clock.to_ns(ticks) / f64::from(accesses);
-    let load_ns = per_access(
-        8 * ROUNDS,
-        best(|| {
-            words.iter().for_each(|word| {
-                core::hint::black_box(word.load());
-            })
-        }),
-    );
-    let store_ns = per_access(8 * ROUNDS, best(|| words.iter().for_each(|word| word.store(1))));
-    let flushed_line_ns = per_access(
-        ROUNDS,
-        best(|| {
-            words.iter().for_each(|word| word.store(2));
-            fence::flush_write_combining();
-        }),
-    );
+    let load_ns = best_ns(&clock, || {
+        words.iter().for_each(|word| {
+            core::hint::black_box(word.load());
+        });
+    }) / 8.0;
+    let store_ns = best_ns(&clock, || words.iter().for_each(|word| word.store(1))) / 8.0;
+    let flushed_line_ns = best_ns(&clock, || {
+        words.iter().for_each(|word| word.store(2));
+        fence::flush_write_combining();
+    });
     MappingReport { memory_type: memory_type(load_ns, store_ns), load_ns, store_ns, flushed_line_ns }
 }
 
+/// A run is at least this many ticks, so that a coarse counter can tell.
+const RUN_TICKS: u64 = if cfg!(miri) { 1 } else { 500 };
+/// Rounds of the shortest run, which a slow device need not be made to exceed.
 const ROUNDS: u32 = if cfg!(miri) { 2 } else { 64 };
 
-/// Ticks of the best of several runs of `ROUNDS` rounds: an interrupted run says nothing about the mapping.
-fn best(mut round: impl FnMut()) -> u64 {
-    let mut run = || {
+/// Nanoseconds of a round in the best of several runs: an interrupted run says nothing about the mapping.
+fn best_ns(clock: &Calibration, mut round: impl FnMut()) -> f64 {
+    let mut run = |rounds: u32| {
         let start = now_ticks();
-        (0..ROUNDS).for_each(|_| round());
+        (0..rounds).for_each(|_| round());
         now_ticks() - start
     };
-    (0..15).map(|_| run()).min().unwrap_or(u64::MAX)
+    let mut rounds = ROUNDS;
+    while run(rounds) < RUN_TICKS && rounds < 1 << 24 {
+        rounds *= 2;
+    }
+    let best = (0..15).map(|_| run(rounds)).min().unwrap_or(u64::MAX);
+    // At least a tick: nothing is free.
+    clock.to_ns(best.max(1)) / f64::from(rounds)
 }
 
 fn memory_type(load_ns: f64, store_ns: f64) -> MemoryType {

@@ -15,12 +15,23 @@ fn a_message_is_freed_when_its_handle_is_dropped() -> Result<(), ReceiveError> {
 }
 
 #[test]
-fn a_forgotten_handle_is_freed_by_the_next_poll() -> Result<(), ReceiveError> {
+fn the_message_of_a_forgotten_handle_is_given_again() -> Result<(), ReceiveError> {
     let (window, mut writer, mut receiver) = pair(8);
-    assert_eq!(writer.try_send(b"one"), Ok(Sent::Sent));
-    assert_eq!(writer.try_send(b"second"), Ok(Sent::Sent));
+    for length in [3, 100] {
+        assert_eq!(writer.try_send(&vec![1; length]), Ok(Sent::Sent));
+        for _ in 0..3 {
+            core::mem::forget(receiver.poll()?);
+        }
+        assert_eq!(receiver.poll()?.expect("the same message").len(), length);
+        assert_eq!(window.arrived_words(), 0);
+        assert!(receiver.poll()?.is_none());
+    }
+    let mut batch = writer.batch(100).expect("credits are good").expect("an empty window");
+    assert_eq!(batch.push(b"one"), Ok(Sent::Sent));
+    assert_eq!(batch.push(b"second"), Ok(Sent::Sent));
+    drop(batch);
     core::mem::forget(receiver.poll()?);
-    assert_eq!(receiver.poll()?.expect("the second message").len(), 6);
+    assert_eq!(receiver.poll()?.expect("the next record").len(), 6);
     assert_eq!(window.arrived_words(), 0);
     Ok(())
 }

@@ -127,6 +127,8 @@ fn expectations_that_cannot_be_are_refused() {
     expect("\"tx_writes\": 1", "\"tlp_bytes_histogram\": 1", "is no counter");
     expect("\"tx_writes\": 1", "\"tx_writes[0]\": 1", "is no counter");
     expect("\"tx_writes\": 1", "\"tx_writes\": 2", "are 2 + 0 of 1 writes");
+    let huge = "\"tx_writes\": 18446744073709551615, \"quarantined_writes\": 1";
+    expect("\"tx_writes\": 1", huge, "are 18446744073709551615 + 1 of 1 writes");
     expect("\"tx_writes\": 1", "\"tx_frames\": 2", "not the 1 frames");
     expect("\">=0\"", "\"0\"", "is not like");
     expect("\"cause\": \"none\"", "\"cause\": \"fate\"", "`fate` is no cause");

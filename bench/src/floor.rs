@@ -2,16 +2,19 @@
 //!
 //! *Bare copy*: two pinned threads copy 64 B with cached stores into the next line of a window-sized ring and poll
 //! its last word; no header, credits, blanking or checks. The floor of every round trip.
+//! *Bare line stream*: one core stores lines, the other looks whether they have arrived, reads them and makes them free
+//! again; lines are all there is, no header, length, handle or error. The floor of every stream in which the receiver
+//! gives lines back by writing them.
 //! *Bare store loop*: one core stores line after line into a window; no header, length or account. The floor of
 //! every sender.
 
 use std::hint::spin_loop;
 use std::time::Instant;
 
-use beeline_link_contract::{LoadPort, StorePort};
+use beeline_link_contract::{CreditSink, CreditSource, LoadPort, StorePort};
 use beeline_mmio::{LoadWindow, StoreKernel, StoreWindow, clock};
 
-use crate::{BenchError, Duel, Settings, Source, WindowMemory};
+use crate::{BenchError, Duel, Settings, Source, Sum, WindowMemory};
 
 /// One end of a bare copy: a ring to copy into and one to poll.
 #[derive(Debug)]
@@ -57,7 +60,7 @@ pub fn bare_trips(settings: &Settings, step: u32) -> Result<Vec<f64>, BenchError
     let trips = settings.trips();
     let duel = Duel::run(
         settings.cores,
-        |start| {
+        move |start| {
             let mut ticks = Vec::with_capacity(trips as usize);
             start.wait();
             for stamp in 1..=trips {
@@ -71,7 +74,7 @@ pub fn bare_trips(settings: &Settings, step: u32) -> Result<Vec<f64>, BenchError
             }
             Ok(ticks)
         },
-        |start| {
+        move |start| {
             start.wait();
             for stamp in 1..=trips {
                 while !pong.arrived(stamp) {
@@ -99,6 +102,62 @@ pub fn bare_store_rate(port: &mut StoreWindow, source: &Source, lines: u64) -> f
     crate::duel::rate(lines, start.elapsed())
 }
 
+/// How far ahead the bare line stream prefetches, at its best here.
+const AHEAD_LINES: u64 = 32;
+
+/// Lines a second of the bare line stream.
+///
+/// # Errors
+/// [`BenchError`].
+pub fn bare_stream_rate(settings: &Settings, kernel: StoreKernel) -> Result<f64, BenchError> {
+    let memory = WindowMemory::new(settings.window_lines)?;
+    let (mut out, mut into) = (memory.store_window(kernel), memory.load_window().for_sender(kernel));
+    let (mut credits, mut freed) = (memory.credits(), memory.credits());
+    let (lines, window) = (settings.stream_messages(), u64::from(settings.window_lines));
+    let (source, blank, mask) = (&Source::new(), memory.config().blank, u64::from(settings.window_lines) - 1);
+    let duel = Duel::run(
+        settings.cores,
+        move |start| {
+            let started = start.wait();
+            let mut limit = window;
+            for line in 0..lines {
+                while line >= limit {
+                    limit = credits.freed_lines() + window;
+                }
+                out.store_lines((line & mask) as u32, source.message(line));
+            }
+            Ok(started)
+        },
+        move |start| {
+            start.wait();
+            let (mut sum, mut known_until) = (Sum::default(), 0);
+            for line in 0..lines {
+                let words = loop {
+                    let (arrived, words) = into.arrived((line & mask) as u32, blank);
+                    if arrived == 0xff {
+                        break words;
+                    }
+                    spin_loop();
+                };
+                if line < known_until {
+                    into.prefetch(((line + AHEAD_LINES) & mask) as u32);
+                } else if into.arrived(((line + 2 * AHEAD_LINES) & mask) as u32, blank).0 != 0 {
+                    known_until = line + AHEAD_LINES;
+                }
+                sum.add(words.iter().fold(0, |all, word| all ^ word));
+                into.blank_line((line & mask) as u32, blank);
+                if (line + 1) % (window / 8) == 0 || line + 1 == lines {
+                    freed.publish(line + 1);
+                }
+            }
+            Ok((sum, Instant::now()))
+        },
+    )?;
+    let (sum, ended) = duel.second;
+    source.check("bare line stream", sum, lines, 8)?;
+    Ok(crate::duel::rate(lines, ended - duel.first))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -112,6 +171,7 @@ mod tests {
             assert_eq!(trips.len(), 1000);
             assert!(trips.iter().all(|ns| *ns > 0.0));
         }
+        assert!(bare_stream_rate(&settings, StoreKernel::Cached)? > 0.0);
         let memory = WindowMemory::new(8)?;
         let source = Source::new();
         let mut port = memory.store_window(StoreKernel::Cached);

@@ -57,9 +57,9 @@ impl WindowMemory {
         Writer::new(self.store_window(kernel), self.credits(), self.config())
     }
 
-    /// The receiver's end.
-    pub fn receiver(&self) -> Receiver<LoadWindow, LocalCredits> {
-        Receiver::new(self.load_window(), self.credits(), self.config())
+    /// The receiver's end, for a sender that stores with `kernel`.
+    pub fn receiver(&self, kernel: StoreKernel) -> Receiver<LoadWindow, LocalCredits> {
+        Receiver::new(self.load_window().for_sender(kernel), self.credits(), self.config())
     }
 }
 
@@ -114,7 +114,7 @@ mod tests {
     fn a_message_crosses() -> Result<(), BenchError> {
         let memory = WindowMemory::new(8)?;
         let mut writer = memory.writer(StoreKernel::Cached);
-        let mut receiver = memory.receiver();
+        let mut receiver = memory.receiver(StoreKernel::Cached);
         for lap in 0..100u8 {
             assert_eq!(writer.try_send(&[lap; 60])?, Sent::Sent);
             let mut out = Vec::new();

@@ -69,13 +69,13 @@ impl End {
 pub fn window_trips(settings: &Settings, kernel: StoreKernel) -> Result<Vec<f64>, BenchError> {
     let (there, back) =
         (WindowMemory::new(settings.window_lines)?, WindowMemory::new(settings.window_lines)?);
-    let mut ping = End { writer: there.writer(kernel), receiver: back.receiver() };
-    let mut pong = End { writer: back.writer(kernel), receiver: there.receiver() };
+    let mut ping = End { writer: there.writer(kernel), receiver: back.receiver(kernel) };
+    let mut pong = End { writer: back.writer(kernel), receiver: there.receiver(kernel) };
     let calibration = clock::Calibration::measure();
     let trips = settings.trips();
     let duel = Duel::run(
         settings.cores,
-        |start| {
+        move |start| {
             let mut ticks = Vec::with_capacity(trips as usize);
             start.wait();
             for stamp in 0..trips {
@@ -91,7 +91,7 @@ pub fn window_trips(settings: &Settings, kernel: StoreKernel) -> Result<Vec<f64>
             }
             Ok(ticks)
         },
-        |start| {
+        move |start| {
             start.wait();
             let mut payload = [0; LINE_PAYLOAD_BYTES];
             for _ in 0..trips {

@@ -105,8 +105,8 @@ fn run_here(settings: &Settings) -> Result<Report, BenchError> {
     let pairs: Vec<_> = all.into_iter().map(|rows| rows.figures(messages)).collect();
     let mut report = Report::default();
     let is_non_temporal = |figure: &&Figure| figure.kernel != StoreKernel::Cached.name();
-    // The target is about the best non-temporal loop of this CPU, and the window that uses the same stores.
-    if let Some(best) = fastest(pairs.iter().map(|(bare, _)| bare).filter(is_non_temporal))
+    // The target is about non-temporal stores: the kernel with which this CPU sends most, against the same bare loop.
+    if let Some(best) = fastest(pairs.iter().map(|(_, windows)| &windows[0]).filter(is_non_temporal))
         && let Some((bare, windows)) = pairs.iter().find(|(bare, _)| bare.kernel == best.kernel)
     {
         report.verdicts.push(Verdict::judge(BENCH, &windows[0], bare, Bound::AtLeast(0.9)));

@@ -15,7 +15,7 @@ use crate::peers::{descriptor, spsc};
 use crate::traffic::{Source, Sum};
 use crate::verdict::fastest;
 use crate::{
-    BenchError, Bound, Duel, Figure, LINE_PAYLOAD_BYTES, Report, Settings, Verdict, WindowMemory, duel,
+    BenchError, Bound, Duel, Figure, LINE_PAYLOAD_BYTES, Report, Settings, Verdict, WindowMemory, duel, floor,
 };
 
 const BENCH: &str = "window-stream";
@@ -29,11 +29,11 @@ const WORDS: usize = LINE_PAYLOAD_BYTES / 8;
 /// [`BenchError`].
 pub fn window_rate(settings: &Settings, kernel: StoreKernel) -> Result<f64, BenchError> {
     let memory = WindowMemory::new(settings.window_lines)?;
-    let (mut writer, mut receiver) = (memory.writer(kernel), memory.receiver());
-    let (messages, source) = (settings.stream_messages(), Source::new());
+    let (mut writer, mut receiver) = (memory.writer(kernel), memory.receiver(kernel));
+    let (messages, source) = (settings.stream_messages(), &Source::new());
     let duel = Duel::run(
         settings.cores,
-        |start| {
+        move |start| {
             let started = start.wait();
             for number in 0..messages {
                 while writer.try_send(&source.message(number)[..LINE_PAYLOAD_BYTES])? == Sent::Full {
@@ -45,7 +45,7 @@ pub fn window_rate(settings: &Settings, kernel: StoreKernel) -> Result<f64, Benc
             }
             Ok(started)
         },
-        |start| {
+        move |start| {
             start.wait();
             let (mut sum, mut received) = (Sum::default(), 0);
             while received < messages {
@@ -56,7 +56,9 @@ pub fn window_rate(settings: &Settings, kernel: StoreKernel) -> Result<f64, Benc
                     spin_loop();
                     continue;
                 };
-                sum.add((0..WORDS).map(|index| message.word(index)));
+                let mut all = 0;
+                message.for_each_word(|word| all ^= word);
+                sum.add(all);
                 received += 1;
             }
             Ok((sum, Instant::now()))
@@ -83,6 +85,12 @@ fn paths(settings: &Settings) -> Vec<Path<'_>> {
         round: Box::new(move || window_rate(settings, kernel)),
         rates: Vec::new(),
     });
+    let floor = Path {
+        name: "bare line stream".to_owned(),
+        kernel: StoreKernel::Cached.name(),
+        round: Box::new(|| floor::bare_stream_rate(settings, StoreKernel::Cached)),
+        rates: Vec::new(),
+    };
     let chunks = spsc::CHUNKS.into_iter().map(|chunk| Path {
         name: format!("rtrb in chunks of {chunk}"),
         kernel: "-",
@@ -95,7 +103,7 @@ fn paths(settings: &Settings) -> Vec<Path<'_>> {
         round: Box::new(move || descriptor::rate(settings, batch)),
         rates: Vec::new(),
     });
-    windows.chain(chunks).chain(batches).collect()
+    windows.chain([floor]).chain(chunks).chain(batches).collect()
 }
 
 /// Runs every kernel and every rival.
@@ -139,7 +147,7 @@ mod tests {
         // Fewer lines than messages, so that each path goes round its ring.
         let settings = Settings { rounds: 1, stream_thousands: 3, window_lines: 1024, ..settings };
         let report = run(&settings)?;
-        assert!(report.figures.len() >= 1 + spsc::CHUNKS.len() + descriptor::BATCHES.len());
+        assert!(report.figures.len() >= 2 + spsc::CHUNKS.len() + descriptor::BATCHES.len());
         assert_eq!(report.verdicts.len(), 2);
         assert!(report.figures.iter().all(|figure| figure.rounds.len() == 1 && figure.rounds[0] > 0.0));
         Ok(())

@@ -26,7 +26,7 @@ enum Step {
     /// A word anywhere in it.
     PokeFar { region: u8, word: u16, value: Word },
     /// The word that says whether the next frame is there, of one way to receive or the other.
-    Deliver { which: u8, value: Word },
+    Deliver { which: u8, length_bytes: u16, flags: u8 },
     /// What a register of a queue reads; `None`: what a sound device says.
     Register { queue: u8, index: u8, value: Option<u64> },
     /// A frame is sent.
@@ -71,11 +71,13 @@ fuzz_target!(|steps: Vec<Step>| {
         match (step, tx) {
             (Step::Poke { region, word, value }, _) => poke(&link, region, usize::from(word % 32), value),
             (Step::PokeFar { region, word, value }, _) => poke(&link, region, word.into(), value),
-            (Step::Deliver { which, value }, _) if which % 2 == 0 => {
-                poke(&link, RING, next[0] % 64 * 8, value)
+            (Step::Deliver { which, length_bytes, flags }, _) => {
+                let value = Word::Mark { length_bytes, flags };
+                match which % 2 {
+                    0 => poke(&link, RING, next[0] % 64 * 8, value),
+                    _ => poke(&link, BUFFERS, COMPLETIONS + next[1] % 8, value),
+                }
             }
-            (Step::Deliver { value, .. }, _) => poke(&link, BUFFERS, COMPLETIONS + next[1] % 8, value),
-
             (Step::Register { queue, index, value }, _) => {
                 let (_, register) = regs::queue::ALL[usize::from(index) % regs::queue::ALL.len()];
                 let offset = queue_register(u32::from(queue % 4), register);
@@ -99,7 +101,7 @@ fuzz_target!(|steps: Vec<Step>| {
                 for _ in 0..times {
                     match receive(rx.as_mut(), &mut bytes) {
                         Ok(None) if failed.is_none() => break,
-                        Ok(Some(bytes)) if failed.is_none() => { eprintln!("REACH rx{}", which%2);
+                        Ok(Some(bytes)) if failed.is_none() => {
                             next[usize::from(which % 2)] +=
                                 if which % 2 == 0 { lines_of(bytes as u32) as usize } else { 1 };
                         }

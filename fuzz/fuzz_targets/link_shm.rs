@@ -78,6 +78,7 @@ fuzz_target!(|steps: Vec<Step<'_>>| {
                 for (line, words) in (start..).zip(message(header, &words, LINES).as_chunks::<8>().0) {
                     window.store_line((line % u64::from(LINES)) as u32, words);
                 }
+                bench.turns(4, 1);
             }
             Step::Doorbell { word, value } => {
                 bench.device.word(device::BYTES + usize::from(word) * 8).store(value.value());

@@ -47,7 +47,7 @@ enum Read {
 fn poll(receiver: &mut Blank, read: Read, room: usize) -> Result<bool, ReceiveError> {
     let most = receiver.lines() as usize * 64 - 8;
     let Some(mut message) = receiver.poll()? else { return Ok(false) };
-    let length = message.len(); eprintln!("REACH len{}", length/64);
+    let length = message.len();
     assert!(length <= most, "{length} bytes in a window that takes {most}");
     if matches!(read, Read::Words | Read::Everything) {
         for index in 0..length.div_ceil(8) + 2 {

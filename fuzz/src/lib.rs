@@ -54,7 +54,8 @@ impl Word {
                 // Four kinds, of which three are known, and lengths that mostly fit the small windows used here.
                 u64::from(kind % 4) << header::KIND_LSB
                     | u64::from(length_bytes % 640) << header::LENGTH_BYTES_LSB
-                    | u64::from(escape_last) << header::ESCAPE_LAST_LSB
+                    // Most messages have no escape.
+                    | u64::from(escape_last.saturating_sub(192)) << header::ESCAPE_LAST_LSB
             }
             Word::WildHeader { kind, length_bytes, escape_last, epoch } => {
                 (u64::from(kind) & header::KIND_MASK) << header::KIND_LSB

@@ -2,6 +2,7 @@
 //! served, nothing hangs and no wrong byte is ever received.
 //!
 //! 20 rounds; `BEELINE_KILL_ROUNDS` asks for more. The seed is printed and taken back from `BEELINE_SEED`.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod e2e_support;
 

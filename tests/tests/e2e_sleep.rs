@@ -2,6 +2,7 @@
 //!
 //! Both sleep a second at most, and a second is never short of a message here: whoever wakes by that limit and then
 //! finds something has lost a wake-up, and counts it.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod e2e_support;
 

@@ -3,6 +3,7 @@
 //! A traced thread stops at every system call it makes. The host's thread makes one call that is easy to know, handles
 //! 100,000 messages in each direction, and makes the same call again: between the two, nothing may stop it. The NIC's
 //! thread may not stop at all meanwhile. That it would be seen is shown by the calls that are seen, before and after.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod e2e_support;
 

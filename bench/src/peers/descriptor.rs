@@ -15,7 +15,7 @@ use crate::traffic::{Source, Sum};
 use crate::{BenchError, Duel, Settings, Start, WindowMemory, duel};
 
 /// Batch sizes that are tried; the best one counts.
-pub const BATCHES: [u64; 3] = [16, 64, 256];
+pub const BATCHES: [u64; 4] = [16, 64, 256, 1024];
 
 /// Four descriptors: what fits a line.
 #[derive(Debug, Default)]
@@ -57,13 +57,14 @@ impl Ring {
 pub fn rate(settings: &Settings, batch: u64) -> Result<f64, BenchError> {
     let buffers = WindowMemory::new(settings.window_lines)?;
     let ring = Ring::new(settings.window_lines);
-    let (messages, source) = (settings.stream_messages(), Source::new());
+    let (messages, source) = (settings.stream_messages(), &Source::new());
+    let ring = &ring;
     let out = buffers.store_window(StoreKernel::Cached);
-    let into = buffers.load_window();
+    let into = buffers.load_window().for_sender(StoreKernel::Cached);
     let duel = Duel::run(
         settings.cores,
-        |start| Ok(produce(&start, &ring, out, &source, messages, batch)),
-        |start| Ok((consume(&start, &ring, into, messages, batch), Instant::now())),
+        move |start| Ok(produce(&start, ring, out, source, messages, batch)),
+        move |start| Ok((consume(&start, ring, into, messages, batch), Instant::now())),
     )?;
     let (sum, ended) = duel.second;
     source.check("descriptor ring", sum, messages, 8)?;
@@ -80,11 +81,10 @@ fn produce(
 ) -> Instant {
     let started = start.wait();
     let entries = u64::from(out.lines());
-    let mut free_until = entries;
-    for number in 0..messages {
-        while number >= free_until {
-            // A batch that is not full must not be waited for.
-            ring.tail.0.store(number, Ordering::Release);
+    let (mut number, mut free_until) = (0, entries);
+    while number < messages {
+        let end = (number + batch).min(messages);
+        while end > free_until {
             // Acquire: pairs with the consumer's release of `head`, so its loads of a buffer come before our stores.
             free_until = ring.head.0.load(Ordering::Acquire) + entries;
             if start.is_over() {
@@ -92,26 +92,27 @@ fn produce(
             }
             spin_loop();
         }
-        let line = number as u32 & (out.lines() - 1);
-        out.store_lines(line, source.message(number));
-        let [address, length] = ring.descriptor(number);
-        // Relaxed: published by `tail`.
-        address.store(u64::from(line), Ordering::Relaxed);
-        length.store(64, Ordering::Relaxed);
-        if (number + 1).is_multiple_of(batch) {
-            // Release: pairs with the consumer's acquire of `tail`.
-            ring.tail.0.store(number + 1, Ordering::Release);
+        // Payloads in one run and descriptors in another: runs of stores go out together.
+        for number in number..end {
+            out.store_lines(number as u32 & (out.lines() - 1), source.message(number));
         }
+        for number in number..end {
+            let [address, length] = ring.descriptor(number);
+            // Relaxed: published by `tail`.
+            address.store(number & (entries - 1), Ordering::Relaxed);
+            length.store(64, Ordering::Relaxed);
+        }
+        // Release: pairs with the consumer's acquire of `tail`.
+        ring.tail.0.store(end, Ordering::Release);
+        number = end;
     }
-    // Release: as above.
-    ring.tail.0.store(messages, Ordering::Release);
     started
 }
 
 fn consume(start: &Start<'_>, ring: &Ring, mut into: LoadWindow, messages: u64, batch: u64) -> Sum {
     start.wait();
     let mut sum = Sum::default();
-    let (mut done, mut available) = (0, 0);
+    let (mut done, mut available, mut completed) = (0, 0, 0);
     while done < messages {
         if done == available {
             // A batch that is not full must not be waited for.
@@ -124,22 +125,34 @@ fn consume(start: &Start<'_>, ring: &Ring, mut into: LoadWindow, messages: u64, 
             spin_loop();
             continue;
         }
-        let ahead = done + u64::from(PREFETCH_LINES);
-        if ahead < available {
-            // Relaxed: a hint, whatever it says.
-            let address = ring.descriptor(ahead)[0].load(Ordering::Relaxed);
-            into.prefetch(address as u32 & (into.lines() - 1));
+        for number in done..available {
+            let ahead = number + u64::from(PREFETCH_LINES);
+            if ahead < available {
+                // Relaxed: a hint, whatever it says.
+                let address = ring.descriptor(ahead)[0].load(Ordering::Relaxed);
+                into.prefetch(address as u32 & (into.lines() - 1));
+            }
+            sum.add(payload(ring, &mut into, number));
+            if number + 1 - completed >= batch {
+                completed = number + 1;
+                // Release: pairs with the producer's acquire of `head`.
+                ring.head.0.store(completed, Ordering::Release);
+            }
         }
-        let [address, length] = ring.descriptor(done);
-        // Relaxed: ordered by the acquire of `tail`.
-        let (line, length) = (address.load(Ordering::Relaxed) as u32, length.load(Ordering::Relaxed));
-        let words = into.load_line(line & (into.lines() - 1));
-        sum.add(words.into_iter().take(length.min(64) as usize / 8));
-        done += 1;
-        if done.is_multiple_of(batch) {
-            // Release: pairs with the producer's acquire of `head`.
-            ring.head.0.store(done, Ordering::Release);
-        }
+        done = available;
     }
     sum
+}
+
+/// Reads the payload behind a descriptor, where it lies; what the descriptor says is bounded, as ours would be.
+#[inline(always)]
+fn payload(ring: &Ring, into: &mut LoadWindow, number: u64) -> u64 {
+    let [address, length] = ring.descriptor(number);
+    // Relaxed: ordered by the acquire of `tail`.
+    let (line, length) = (address.load(Ordering::Relaxed) as u32, length.load(Ordering::Relaxed));
+    let line = line & (into.lines() - 1);
+    if length == 64 {
+        return (0..8).fold(0, |all, word| all ^ into.load_word(line, word));
+    }
+    (0..length.min(64) as u32 / 8).fold(0, |all, word| all ^ into.load_word(line, word))
 }

@@ -23,10 +23,10 @@ struct Slot([u64; 8]);
 /// [`BenchError`].
 pub fn rate(settings: &Settings, chunk: usize) -> Result<f64, BenchError> {
     let (mut producer, mut consumer) = RingBuffer::<Slot>::new(settings.window_lines as usize);
-    let (messages, source) = (settings.stream_messages(), Source::new());
+    let (messages, source) = (settings.stream_messages(), &Source::new());
     let duel = Duel::run(
         settings.cores,
-        |start| {
+        move |start| {
             let started = start.wait();
             let mut number = 0;
             while number < messages {
@@ -43,7 +43,7 @@ pub fn rate(settings: &Settings, chunk: usize) -> Result<f64, BenchError> {
             }
             Ok(started)
         },
-        |start| {
+        move |start| {
             start.wait();
             let (mut sum, mut received) = (Sum::default(), 0);
             while received < messages {
@@ -57,7 +57,7 @@ pub fn rate(settings: &Settings, chunk: usize) -> Result<f64, BenchError> {
                 };
                 let (first, second) = slots.as_slices();
                 for slot in first.iter().chain(second) {
-                    sum.add(slot.0.iter().copied());
+                    sum.add(slot.0.iter().fold(0, |all, word| all ^ word));
                 }
                 slots.commit_all();
                 received += wanted as u64;

@@ -5,7 +5,7 @@
 
 use beeline_link_contract::DmaMemory;
 
-use crate::arch::{prefetch, words};
+use crate::arch::{prefetch, prefetch_to_write, words};
 use crate::region::{Span, reaches_outside};
 use crate::{copy, fence};
 
@@ -95,6 +95,12 @@ impl DmaMemory for DmaRegion {
     #[inline(always)]
     fn prefetch(&mut self, offset_bytes: usize) {
         prefetch(self.span.start().wrapping_add(offset_bytes));
+    }
+
+    /// An offset outside the memory is taken as a hint about nothing.
+    #[inline(always)]
+    fn prefetch_to_write(&mut self, offset_bytes: usize) {
+        prefetch_to_write(self.span.start().wrapping_add(offset_bytes));
     }
 }
 

@@ -72,6 +72,12 @@ impl LoadPort for LoadWindow {
         unsafe { self.way.arrived(self.line(line), blank) }
     }
 
+    #[inline(always)]
+    fn arrived_into(&mut self, line: u32, blank: u64, words: &mut Line) -> u8 {
+        // SAFETY: as for `load_line`.
+        unsafe { self.way.arrived_into(self.line(line), blank, words) }
+    }
+
     /// Panics when `bytes` are not whole lines or reach past the end of the window.
     #[inline]
     fn load_lines(&mut self, first_line: u32, bytes: &mut [u8]) {

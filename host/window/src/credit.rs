@@ -30,15 +30,24 @@ impl<C: CreditSource> Credits<C> {
     pub(crate) fn new(source: C, window_lines: u32, prefetch_lines: u32) -> Self {
         let (window_lines, prefetch_lines) = (u64::from(window_lines), u64::from(prefetch_lines));
         let (next, freed, closed) = (0, 0, None);
-        let mut credits =
-            Credits { source, next, limit: 0, prefetch_limit: 0, prefetch_lines, freed, window_lines, closed };
+        let mut credits = Credits {
+            source,
+            next,
+            limit: 0,
+            prefetch_limit: 0,
+            prefetch_lines,
+            freed,
+            window_lines,
+            closed,
+        };
         credits.set_limit(window_lines);
         credits
     }
 
     fn set_limit(&mut self, limit: u64) {
         self.limit = limit;
-        self.prefetch_limit = if self.prefetch_lines == 0 { 0 } else { limit.saturating_sub(self.prefetch_lines) };
+        self.prefetch_limit =
+            if self.prefetch_lines == 0 { 0 } else { limit.saturating_sub(self.prefetch_lines) };
     }
 
     /// First position not yet sent.

@@ -50,8 +50,7 @@ pub struct Writer<P, C> {
     sought: u64,
     /// The epoch where it stands in a header.
     epoch_bits: u64,
-    /// Whether the policy is any but [`FencePolicy::None`].
-    fences: bool,
+    fence_masks: FenceMasks,
     /// Lines of the window less one: a power of two less one.
     mask: u64,
     max_payload_bytes: u32,
@@ -75,7 +74,7 @@ impl<P: StorePort, C: CreditSource> Writer<P, C> {
             prefetch_lines: u64::from(prefetch_lines),
             sought: if config.blank == 0 { UNLIKELY } else { config.blank },
             epoch_bits: u64::from(config.epoch) << header::EPOCH_LSB,
-            fences: config.fence_policy != FencePolicy::None,
+            fence_masks: FenceMasks::new(config.fence_policy, u64::from(lines) - 1),
             mask: u64::from(lines) - 1,
             max_payload_bytes,
             max_reservation_bytes: max_payload_bytes,
@@ -134,10 +133,8 @@ impl<P: StorePort, C: CreditSource> Writer<P, C> {
         if self.credits.may_prefetch() {
             self.port.prefetch(((position + self.prefetch_lines) & self.mask) as u32);
         }
-        // One question for both places where a policy may fence.
-        if self.fences {
-            self.fence_line(position);
-            self.fence_message();
+        if position & self.fence_masks.one_line == self.fence_masks.one_line {
+            self.port.fence();
         }
         self.port.progress();
         self.credits.source.message_stored();
@@ -355,41 +352,20 @@ impl<P: StorePort, C: CreditSource> Writer<P, C> {
         }
     }
 
-    /// Fences after the line at `position` where the policy asks for it. The policy is looked at for every line
-    /// because it is an option of one and the same sender; the branch always goes the same way.
+    /// After the line at `position` of a message of several lines.
     #[inline(always)]
     pub(crate) fn fence_after(&mut self, position: u64) {
-        if self.fences {
-            self.fence_line(position);
-        }
-    }
-
-    #[inline(never)]
-    fn fence_line(&mut self, position: u64) {
-        match self.config.fence_policy {
-            FencePolicy::None | FencePolicy::PerMessage => {}
-            FencePolicy::PerWrap => {
-                if position & self.mask == self.mask {
-                    self.port.fence();
-                }
-            }
-            FencePolicy::PerLine => self.port.fence(),
-        }
-    }
-
-    #[inline(never)]
-    fn fence_message(&mut self) {
-        if self.config.fence_policy == FencePolicy::PerMessage {
+        if position & self.fence_masks.line == self.fence_masks.line {
             self.port.fence();
         }
     }
 
     /// After the last store of a message.
-    #[inline(always)]
     pub(crate) fn finish(&mut self, lines: u32) {
+        let last = self.credits.next() + u64::from(lines) - 1;
         self.credits.spend(lines);
-        if self.fences {
-            self.fence_message();
+        if last & self.fence_masks.message == self.fence_masks.message {
+            self.port.fence();
         }
         self.port.progress();
         self.credits.source.message_stored();
@@ -399,6 +375,32 @@ impl<P: StorePort, C: CreditSource> Writer<P, C> {
     #[inline]
     pub(crate) fn blank(&self) -> u64 {
         self.config.blank
+    }
+}
+
+/// Where a policy fences, as masks: after a line, or after a message that ends with a line, whose position has every bit
+/// of the mask set. So every policy costs the unfenced sender the same comparison, and no question which one it is.
+#[derive(Clone, Copy, Debug)]
+struct FenceMasks {
+    line: u64,
+    message: u64,
+    one_line: u64,
+}
+
+impl FenceMasks {
+    const ALWAYS: u64 = 0;
+    /// No window lives so long.
+    const NEVER: u64 = u64::MAX;
+
+    fn new(policy: FencePolicy, window: u64) -> Self {
+        let (line, message) = match policy {
+            FencePolicy::None => (Self::NEVER, Self::NEVER),
+            FencePolicy::PerWrap => (window, Self::NEVER),
+            FencePolicy::PerMessage => (Self::NEVER, Self::ALWAYS),
+            FencePolicy::PerLine => (Self::ALWAYS, Self::NEVER),
+        };
+        // One of the two is `NEVER`, which has every bit of the other.
+        FenceMasks { line, message, one_line: line & message }
     }
 }
 

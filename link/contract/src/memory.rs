@@ -33,4 +33,8 @@ pub trait DmaMemory {
     /// Hints that a line will be loaded soon.
     #[inline]
     fn prefetch(&mut self, _offset_bytes: usize) {}
+
+    /// Hints that a line will be stored to soon.
+    #[inline]
+    fn prefetch_to_write(&mut self, _offset_bytes: usize) {}
 }

@@ -103,6 +103,14 @@ pub trait LoadPort {
         (mask, words)
     }
 
+    /// As [`LoadPort::arrived`], with the line put into `words`: cheaper for a caller that hands the line on as it is.
+    #[inline(always)]
+    fn arrived_into(&mut self, line: u32, blank: u64, words: &mut Line) -> u8 {
+        let (mask, found) = self.arrived(line, blank);
+        *words = found;
+        mask
+    }
+
     /// Copies consecutive whole lines, as bytes in memory order, into `bytes` (a multiple of 64).
     #[inline]
     fn load_lines(&mut self, first_line: u32, bytes: &mut [u8]) {

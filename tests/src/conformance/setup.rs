@@ -190,6 +190,7 @@ impl Setup {
 }
 
 /// An open transmit queue of any interface.
+#[expect(clippy::large_enum_variant, reason = "there is one for each queue of a test")]
 pub(crate) enum Tx<L: Link> {
     Mmio(TxMmio<Before<L::Window>, L::Memory>),
     Kpio(TxKpio<Before<L::Window>, L::Memory>),

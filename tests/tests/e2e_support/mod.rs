@@ -3,6 +3,7 @@
 //! A test program starts itself again with a role in its environment; the role runs as the ignored test `role` of the
 //! same file. A role talks in lines on its standard output that begin with `@`, and ends when its standard input does,
 //! so that no process outlives a test, however it ends. Time limits are watchdogs: they only end what hangs.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 #![allow(dead_code, reason = "each test program uses its own part")]
 
 use std::io::{BufRead, BufReader, Read};

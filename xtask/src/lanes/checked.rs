@@ -27,8 +27,8 @@ pub fn loom(effort: Effort) -> Outcome {
             .env("CARGO_PROFILE_RELEASE_DEBUG", "false")
             .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
         let cargo = match effort {
-            // Three preemptions find almost every ordering bug; without a bound loom is exhaustive.
-            Effort::Short => cargo.env("LOOM_MAX_PREEMPTIONS", "3"),
+            // Two preemptions find almost every ordering bug; without a bound loom is exhaustive.
+            Effort::Short => cargo.env("LOOM_MAX_PREEMPTIONS", "2"),
             Effort::Long => cargo,
         };
         let output = cargo.args(["test", "--release", "--package", &package]).args(&selection).output()?;

@@ -109,7 +109,7 @@ fn with_receiver(
     let memory = WindowMemory::new(WINDOW_LINES)?;
     let mut writer =
         Writer::new(memory.store_window(kernel), memory.credits(), memory.config().with_fences(policy));
-    let mut receiver = memory.receiver();
+    let mut receiver = memory.receiver(kernel);
     let duel = Duel::run(
         cores,
         |start| {

@@ -97,15 +97,16 @@ impl fmt::Display for Choice {
     }
 }
 
-/// The kernel that the environment names, if it names one.
+/// The kernel that [`KERNEL_VARIABLE`] names, if it names one.
 pub(super) fn from_environment() -> Result<Option<StoreKernel>, NotChosen> {
-    match std::env::var(KERNEL_VARIABLE) {
-        Ok(name) if !name.is_empty() => {
-            let kernel = name.parse()?;
-            Choice::make(Traffic::Stream, Some(kernel)).map(|choice| Some(choice.kernel))
-        }
-        _ => Ok(None),
-    }
+    named(std::env::var(KERNEL_VARIABLE).ok().as_deref())
+}
+
+/// The kernel of a name that can be used here; an empty name is none.
+fn named(name: Option<&str>) -> Result<Option<StoreKernel>, NotChosen> {
+    let Some(name) = name.filter(|name| !name.is_empty()) else { return Ok(None) };
+    let choice = Choice::make(Traffic::Stream, Some(name.parse()?))?;
+    Ok(Some(choice.kernel))
 }
 
 #[cfg(test)]
@@ -119,6 +120,18 @@ mod tests {
         let foreign = if cfg!(target_arch = "aarch64") { StoreKernel::NtSse2 } else { StoreKernel::Stnp };
         let error = Choice::make(Traffic::Stream, Some(foreign)).unwrap_err();
         assert!(error.to_string().contains("instruction set, which this machine lacks"), "{error}");
+    }
+
+    #[test]
+    fn a_name_from_outside_is_checked() {
+        assert_eq!(named(None), Ok(None));
+        assert_eq!(named(Some("")), Ok(None));
+        assert_eq!(named(Some("Cached")), Ok(Some(StoreKernel::Cached)));
+        assert_eq!(named(Some("fast")), Err(NotChosen::Unknown(UnknownKernel("fast".to_owned()))));
+        assert!(matches!(
+            named(Some("st64b")),
+            Err(NotChosen::Unavailable { .. } | NotChosen::DeviceOnly(_))
+        ));
     }
 
     #[test]

@@ -102,7 +102,9 @@ fn disassemble(symbol: &str) -> Vec<String> {
         let Ok(output) = command.arg(&program).output() else { continue };
         assert!(output.status.success(), "{objdump}: {}", String::from_utf8_lossy(&output.stderr));
         let text = String::from_utf8_lossy(&output.stdout);
-        let body = text.split_once(&format!("<{symbol}>:")).expect("the symbol is in this program").1;
+        // Functions of the same code are merged, and then carry the name of any of them.
+        let body =
+            text.split_once(">:").unwrap_or_else(|| panic!("{symbol} is not in this program: {text}")).1;
         let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
         return body.lines().map(words).filter(|line| !line.is_empty()).collect();
     }

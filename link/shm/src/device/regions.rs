@@ -11,6 +11,9 @@ use beeline_spec::LINE_BYTES;
 
 use crate::layout::REGION_SHIFT;
 
+const WRITE_AHEAD_LINES: usize = 32;
+const WRITE_AHEAD_SKIP: usize = 4;
+
 /// The registered regions of one port.
 #[derive(Debug, Default)]
 pub(crate) struct Regions {
@@ -55,6 +58,12 @@ impl Regions {
                 // Release: what was written before is visible before this; costs nothing on x86.
                 fence(Ordering::Release);
                 memory.copy_in(offset, data);
+                // Devices write rings: the next write is likely to be as long, and to follow this one.
+                let end = (offset + data.len()).next_multiple_of(LINE_BYTES);
+                let lines = (data.len() / LINE_BYTES + 1).min(WRITE_AHEAD_LINES);
+                for line in 0..lines {
+                    memory.prefetch_to_write(end + (WRITE_AHEAD_SKIP + line) * LINE_BYTES);
+                }
             }
         }
         true

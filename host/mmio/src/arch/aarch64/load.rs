@@ -36,6 +36,18 @@ impl LoadWay {
         (words::differing(&words, blank), words)
     }
 
+    /// As [`LoadWay::arrived`], the line to `words`.
+    ///
+    /// # Safety
+    /// As for [`LoadWay::arrived`].
+    #[inline(always)]
+    pub(crate) unsafe fn arrived_into(self, line: *const u8, blank: u64, words: &mut Line) -> u8 {
+        // SAFETY: the caller's promise.
+        let (mask, found) = unsafe { self.arrived(line, blank) };
+        *words = found;
+        mask
+    }
+
     /// The line.
     ///
     /// # Safety

@@ -99,6 +99,36 @@ impl LoadWay {
         (mask as u8, words)
     }
 
+    /// As [`LoadWay::arrived`], the line to `words`: for a caller that hands the line on as it is. Returned by value it
+    /// goes through general registers, which costs more than the rest.
+    ///
+    /// # Safety
+    /// As for [`LoadWay::arrived`].
+    #[inline(always)]
+    pub(crate) unsafe fn arrived_into(self, line: *const u8, blank: u64, words: &mut Line) -> u8 {
+        if self == LoadWay::Avx512 {
+            let mask: u32;
+            // SAFETY: the caller's promise about `line`; `words` is 64 writable bytes; the CPU has AVX-512.
+            unsafe {
+                asm!(
+                    "vmovdqa64 zmm16, [{line}]",
+                    "vpbroadcastq zmm17, {blank}",
+                    "vpcmpneqq k1, zmm16, zmm17",
+                    "vmovdqu64 [{words}], zmm16",
+                    "kmovw {mask:e}, k1",
+                    line = in(reg) line, blank = in(reg) blank, words = in(reg) words.as_mut_ptr(),
+                    mask = lateout(reg) mask, out("xmm16") _, out("xmm17") _, out("k1") _,
+                    options(nostack, preserves_flags),
+                );
+            }
+            return mask as u8;
+        }
+        // SAFETY: the caller's promise.
+        let (mask, found) = unsafe { self.arrived(line, blank) };
+        *words = found;
+        mask
+    }
+
     /// The line.
     ///
     /// # Safety

@@ -1,5 +1,6 @@
 //! A host that writes anything anywhere: the port ends with an error or goes on, and the process that plays the NIC
 //! neither panics nor touches memory it was not given.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::os::fd::OwnedFd;
 

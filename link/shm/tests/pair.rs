@@ -1,6 +1,7 @@
 //! Both halves of a port in one process: the driver's code, real memory, the behavioural NIC, frames looped back.
 //!
 //! One thread plays both sides, so every run is the same; the processes are in `tests/` at the root.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use beeline_driver::{
     DescriptorConfig, KpioConfig, MmioConfig, Pending, Port, PortConfig as DriverConfig, PortState, Progress,

@@ -6,11 +6,11 @@ use beeline_link_contract::{Line, LoadPort};
 
 /// Tells which words of a line have arrived, and makes a line free again.
 pub trait ArrivalTest {
-    /// The words of a line and which of them have arrived whole: bit i for word i. Words whose bit is clear mean
-    /// nothing.
-    fn arrived<L: LoadPort>(&mut self, port: &mut L, line: u32) -> (u8, Line);
+    /// Which words of a line have arrived whole: bit i for word i. The line is put into `words`, where those whose bit
+    /// is clear mean nothing.
+    fn arrived<L: LoadPort>(&mut self, port: &mut L, line: u32, words: &mut Line) -> u8;
 
-    /// Words of a line of which at least one byte has arrived. Only asked after a sender's death.
+    /// Words of a line of which at least one byte has arrived. Not asked for every message.
     fn touched<L: LoadPort>(&mut self, port: &mut L, line: u32) -> u8;
 
     /// Bytes at the start of a line that have arrived without a gap, 0 to 64.
@@ -41,8 +41,8 @@ impl Blank {
 
 impl ArrivalTest for Blank {
     #[inline(always)]
-    fn arrived<L: LoadPort>(&mut self, port: &mut L, line: u32) -> (u8, Line) {
-        port.arrived(line, self.blank)
+    fn arrived<L: LoadPort>(&mut self, port: &mut L, line: u32, words: &mut Line) -> u8 {
+        port.arrived_into(line, self.blank, words)
     }
 
     fn touched<L: LoadPort>(&mut self, port: &mut L, line: u32) -> u8 {

@@ -8,11 +8,11 @@ use crate::Receiver;
 use crate::arrival::{ArrivalTest, Blank};
 use crate::payload;
 
-/// Where the bytes of a delivered message lie: offset of the first byte from the start of the message (header word
-/// included) in the upper half, length in bytes in the lower half, [`PLAIN`] in the highest bit.
+/// Where the bytes of a delivered message lie, in one register: two fields would be stored one by one on the way from
+/// the poll to the handle and loaded together, which waits for both stores to leave the core.
 ///
-/// One register. Two fields would be stored one by one on the way from the poll to the handle and loaded together,
-/// which waits for both stores to leave the core.
+/// Length in bytes in the lower half. Above it, for a plain message of one line ([`PLAIN`] set), the window line;
+/// otherwise the offset of the first byte from the start of the message, header word included.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Delivery(u64);
 
@@ -20,10 +20,10 @@ pub(crate) struct Delivery(u64);
 const PLAIN: u64 = 1 << 63;
 
 impl Delivery {
-    /// A plain message of one line.
+    /// A plain message in this line.
     #[inline(always)]
-    pub(crate) fn plain(length_bytes: u64) -> Self {
-        Delivery(PLAIN | (WORD_BYTES as u64) << 32 | length_bytes)
+    pub(crate) fn plain(line: u32, length_bytes: u64) -> Self {
+        Delivery(PLAIN | u64::from(line) << 32 | length_bytes)
     }
 
     /// A whole message.
@@ -42,9 +42,15 @@ impl Delivery {
         self.0 & PLAIN != 0
     }
 
+    /// The window line of a plain message. A window has at most 2^31 lines.
+    #[inline(always)]
+    fn line(self) -> u32 {
+        ((self.0 & !PLAIN) >> 32) as u32
+    }
+
     #[inline(always)]
     fn first_byte(self) -> usize {
-        ((self.0 & !PLAIN) >> 32) as usize
+        if self.is_plain() { WORD_BYTES } else { (self.0 >> 32) as usize }
     }
 
     #[inline(always)]
@@ -90,8 +96,7 @@ impl<'r, L: LoadPort, S: CreditSink, A: ArrivalTest> Message<'r, L, S, A> {
         let delivery = self.delivery;
         // A whole word of a plain message: its place is known.
         if delivery.is_plain() && (index + 1) * WORD_BYTES <= delivery.length_bytes() {
-            let line = self.receiver.line(0);
-            return self.receiver.port.load_word(line, index as u32 + 1);
+            return self.receiver.port.load_word(delivery.line(), index as u32 + 1);
         }
         self.receiver.word_of(delivery, index)
     }
@@ -101,8 +106,7 @@ impl<'r, L: LoadPort, S: CreditSink, A: ArrivalTest> Message<'r, L, S, A> {
     pub fn for_each_word(&mut self, mut each: impl FnMut(u64)) {
         let delivery = self.delivery;
         if delivery.is_plain() {
-            let line = self.receiver.line(0);
-            let port = &mut self.receiver.port;
+            let (line, port) = (delivery.line(), &mut self.receiver.port);
             if delivery.length_bytes() == payload::HEAD_BYTES {
                 // The full line is the common one: no loop.
                 (1..WORDS_PER_LINE as u32).for_each(|slot| each(port.load_word(line, slot)));
@@ -129,8 +133,7 @@ impl<'r, L: LoadPort, S: CreditSink, A: ArrivalTest> Message<'r, L, S, A> {
         if delivery.is_plain() {
             // Word by word, from the window to `out`: a line on its way through our stack would wait in the store
             // buffer, since it is stored there in other pieces than it is loaded in.
-            let line = self.receiver.line(0);
-            let port = &mut self.receiver.port;
+            let (line, port) = (delivery.line(), &mut self.receiver.port);
             payload::copy_words(|index| port.load_word(line, index as u32 + 1), out);
         } else {
             self.receiver.copy_of(delivery, out);
@@ -150,7 +153,7 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Drop for Message<'_, L, S, A> {
     #[inline(always)]
     fn drop(&mut self) {
         if self.delivery.is_plain() {
-            self.receiver.release_line();
+            self.receiver.release_line(self.delivery.line());
         } else {
             self.receiver.release_long();
         }

@@ -80,8 +80,9 @@ impl Observed {
 }
 
 impl ArrivalTest for Observed {
-    fn arrived<L: LoadPort>(&mut self, port: &mut L, line: u32) -> (u8, Line) {
-        (Self::whole_words(self.valid[line as usize]), port.load_line(line))
+    fn arrived<L: LoadPort>(&mut self, port: &mut L, line: u32, words: &mut Line) -> u8 {
+        *words = port.load_line(line);
+        Self::whole_words(self.valid[line as usize])
     }
 
     fn touched<L: LoadPort>(&mut self, _port: &mut L, line: u32) -> u8 {

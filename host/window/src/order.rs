@@ -84,12 +84,11 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
         // left a window of them at most, so its end is always found.
         let last = self.next_start + self.mask + 1;
         while self.next_start <= last {
-            let (arrived, words) = self.look(0);
-            if arrived & 1 == 0 {
+            if self.look(0) & 1 == 0 {
                 return self.idle();
             }
             let position = Position(self.next_start);
-            let header = match Header::decode(words[0], self.lines(), self.epoch) {
+            let header = match Header::decode(self.head.0[0], self.lines(), self.epoch) {
                 Ok(header) => header,
                 Err(error) => return Err(self.poison(ReceiveError::Header { position, error })),
             };
@@ -106,7 +105,7 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
     fn scan(&mut self, header: Header, mut arrived_lines: u32) -> Result<Option<Delivery>, ReceiveError> {
         let lines = header.lines();
         while arrived_lines < lines {
-            if self.look(arrived_lines).0 != 0xff {
+            if self.look(arrived_lines) != 0xff {
                 self.enter(Phase::Arriving { header, arrived_lines });
                 return self.idle();
             }
@@ -217,7 +216,7 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
             self.forget_escapes(lines);
         }
         for _ in 0..lines {
-            self.free_line();
+            self.free_line(self.line(0));
         }
         self.enter(Phase::Start);
         self.push_when_due();

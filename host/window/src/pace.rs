@@ -51,7 +51,7 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
         self.pace.look_at = position + RETRY_LINES;
         // In a message almost as long as the window this is a line of its own. It is a hint and no more.
         let line = ((position + 2 * ahead_lines) & self.mask) as u32;
-        if self.test.arrived(&mut self.port, line).0 != 0 {
+        if self.test.touched(&mut self.port, line) != 0 {
             self.pace.known_until = position + ahead_lines;
         }
     }

@@ -26,6 +26,11 @@ pub const PREFETCH_LINES: u32 = 32;
 /// Credits are pushed when this fraction of a window is freed, unless told otherwise; found by measurement.
 pub const COALESCE_PARTS: u32 = 8;
 
+/// A line of our own, so aligned that loading and storing it whole splits no cache line.
+#[derive(Debug)]
+#[repr(align(64))]
+pub(crate) struct Head(pub(crate) Line);
+
 /// The receiver's end of a window in memory (`A` = [`Blank`]) or of an observed one ([`crate::Observed`]). It has cache
 /// lines of its own, as [`crate::Writer`] has.
 #[derive(Debug)]
@@ -37,6 +42,8 @@ pub struct Receiver<L, S, A = Blank> {
     /// Lines of the window less one: a power of two less one.
     pub(crate) mask: u64,
     pub(crate) epoch: u8,
+    /// The line that was last looked at.
+    pub(crate) head: Head,
     /// Whether a poll has to take the long way (`order.rs`).
     pub(crate) is_long: bool,
     /// A header of a data message without escapes, length 0: what most headers look like above the length.
@@ -78,6 +85,7 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
             sink,
             mask: u64::from(lines) - 1,
             epoch: config.epoch,
+            head: Head([0; WORDS_PER_LINE]),
             is_long: false,
             plain_header: Header::new(Kind::Data, 0, config.epoch).encode(),
             next_start: 0,
@@ -125,13 +133,14 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
     #[inline(always)]
     pub(crate) fn advance(&mut self) -> Result<Option<Delivery>, ReceiveError> {
         if !self.is_long {
-            let (arrived, words) = self.look(0);
+            let line = self.line(0);
+            let arrived = self.test.arrived(&mut self.port, line, &mut self.head.0);
             // A whole line whose header is plain and short enough is a message; that is most of them. Length is the
             // lowest field of a header, so one subtraction and one comparison check every other field too.
-            let length_bytes = words[0].wrapping_sub(self.plain_header);
+            let length_bytes = self.head.0[0].wrapping_sub(self.plain_header);
             if arrived == 0xff && length_bytes <= HEAD_BYTES as u64 {
                 self.prefetch(self.next_start);
-                return Ok(Some(Delivery::plain(length_bytes)));
+                return Ok(Some(Delivery::plain(line, length_bytes)));
             }
             if arrived & 1 == 0 && self.next_start == self.published && !self.sender_gone {
                 return Ok(None);
@@ -191,11 +200,11 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
         ((self.next_start + u64::from(ahead)) & self.mask) as u32
     }
 
-    /// What has arrived of the line that is `ahead` lines after the next start.
+    /// What has arrived of the line that is `ahead` lines after the next start; its words are then in `head`.
     #[inline(always)]
-    pub(crate) fn look(&mut self, ahead: u32) -> (u8, Line) {
+    pub(crate) fn look(&mut self, ahead: u32) -> u8 {
         let line = self.line(ahead);
-        self.test.arrived(&mut self.port, line)
+        self.test.arrived(&mut self.port, line, &mut self.head.0)
     }
 
     /// Word `index` of the message at the next start, un-escaped.
@@ -217,15 +226,14 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
 
     /// The caller is done with a plain message of one line.
     #[inline(always)]
-    pub(crate) fn release_line(&mut self) {
-        self.free_line();
+    pub(crate) fn release_line(&mut self, line: u32) {
+        self.free_line(line);
         self.push_when_due();
     }
 
-    /// Makes the line at the next start free again and moves the next start past it.
+    /// Makes `line`, the one at the next start, free again and moves the next start past it.
     #[inline(always)]
-    pub(crate) fn free_line(&mut self) {
-        let line = self.line(0);
+    pub(crate) fn free_line(&mut self, line: u32) {
         self.test.free(&mut self.port, line);
         self.next_start += 1;
     }

@@ -144,9 +144,8 @@ impl CreditSink for End {
 struct HeaderOnly(Blank);
 
 impl ArrivalTest for HeaderOnly {
-    fn arrived<L: LoadPort>(&mut self, port: &mut L, line: u32) -> (u8, Line) {
-        let (mask, words) = self.0.arrived(port, line);
-        (if mask & 1 == 1 { 0xff } else { 0 }, words)
+    fn arrived<L: LoadPort>(&mut self, port: &mut L, line: u32, words: &mut Line) -> u8 {
+        if self.0.arrived(port, line, words) & 1 == 1 { 0xff } else { 0 }
     }
     fn touched<L: LoadPort>(&mut self, port: &mut L, line: u32) -> u8 {
         self.0.touched(port, line)

@@ -15,7 +15,7 @@ use crate::engine::Command;
 use crate::statistics::Question;
 
 /// How long the loop may take to copy its counters; it takes microseconds unless it is stopped.
-const STATISTICS_LIMIT: Duration = Duration::from_millis(20);
+const STATISTICS_LIMIT: Duration = Duration::from_secs(2);
 
 /// A port's slow half, and its number.
 struct Opened {

@@ -21,64 +21,53 @@ struct Expected {
     width: usize,
 }
 
+/// For every function: name, kernel, call, type of what it stores, then the text and width of its stores.
 macro_rules! kernel_functions {
-    ($($kernel:ident: $bytes:ident, $bytes_store:literal, $bytes_width:literal, $words:ident, $words_store:literal,
-        $words_width:literal;)*) => {
+    ($($symbol:ident: $kernel:ident $call:ident($source:ty), $store:literal, $width:literal;)*) => {
         $(
             #[unsafe(no_mangle)]
-            unsafe extern "C" fn $bytes(line: *mut u8, bytes: &[u8; 64]) {
+            unsafe extern "C" fn $symbol(line: *mut u8, source: &$source) {
                 // SAFETY: never called; it exists to be disassembled.
-                unsafe { kernels::$kernel::bytes(line, bytes) }
-            }
-
-            #[unsafe(no_mangle)]
-            unsafe extern "C" fn $words(line: *mut u8, words: &Line) {
-                // SAFETY: never called; it exists to be disassembled.
-                unsafe { kernels::$kernel::words(line, words) }
+                unsafe { kernels::$kernel::$call(line, source) }
             }
         )*
 
         fn expected() -> Vec<Expected> {
-            vec![$(
-                Expected {
-                    symbol: stringify!($bytes),
-                    address: $bytes as *const () as usize,
-                    store: $bytes_store,
-                    width: $bytes_width,
-                },
-                Expected {
-                    symbol: stringify!($words),
-                    address: $words as *const () as usize,
-                    store: $words_store,
-                    width: $words_width,
-                },
-            )*]
+            vec![$(Expected {
+                symbol: stringify!($symbol),
+                address: $symbol as *const () as usize,
+                store: $store,
+                width: $width,
+            },)*]
         }
     };
 }
 
+// Calls that compile to the code of another are left out: the two would be merged, and one of the names lost.
 #[cfg(target_arch = "x86_64")]
 kernel_functions! {
-    Cached: beeline_kernel_cached_bytes, "movdqa XMMWORD PTR", 16, beeline_kernel_cached_words, "mov QWORD PTR", 8;
-    CachedAvx512: beeline_kernel_cached_avx512_bytes, "vmovdqa64 ZMMWORD PTR", 64,
-        beeline_kernel_cached_avx512_words, "vmovdqa64 ZMMWORD PTR", 64;
-    Nt8: beeline_kernel_nt8_bytes, "movnti QWORD PTR", 8, beeline_kernel_nt8_words, "movnti QWORD PTR", 8;
-    NtSse2: beeline_kernel_nt_sse2_bytes, "movntdq XMMWORD PTR", 16,
-        beeline_kernel_nt_sse2_words, "movntdq XMMWORD PTR", 16;
-    NtAvx2: beeline_kernel_nt_avx2_bytes, "vmovntdq YMMWORD PTR", 32,
-        beeline_kernel_nt_avx2_words, "vmovntdq YMMWORD PTR", 32;
-    NtAvx512: beeline_kernel_nt_avx512_bytes, "vmovntdq ZMMWORD PTR", 64,
-        beeline_kernel_nt_avx512_words, "vmovntdq ZMMWORD PTR", 64;
-    Movdir64b: beeline_kernel_movdir64b_bytes, "movdir64b", 64, beeline_kernel_movdir64b_words, "movdir64b", 64;
-    Movdir64bAvx512: beeline_kernel_movdir64b_avx512_bytes, "movdir64b", 64,
-        beeline_kernel_movdir64b_avx512_words, "movdir64b", 64;
+    beeline_kernel_cached_bytes: Cached bytes([u8; 64]), "movdqa XMMWORD PTR", 16;
+    beeline_kernel_cached_words: Cached words(Line), "mov QWORD PTR", 8;
+    beeline_kernel_cached_avx512_bytes: CachedAvx512 bytes([u8; 64]), "vmovdqa64 ZMMWORD PTR", 64;
+    beeline_kernel_cached_avx512_words: CachedAvx512 words(Line), "vmovdqa64 ZMMWORD PTR", 64;
+    beeline_kernel_nt8_words: Nt8 words(Line), "movnti QWORD PTR", 8;
+    beeline_kernel_nt_sse2_bytes: NtSse2 bytes([u8; 64]), "movntdq XMMWORD PTR", 16;
+    beeline_kernel_nt_sse2_words: NtSse2 words(Line), "movntdq XMMWORD PTR", 16;
+    beeline_kernel_nt_avx2_bytes: NtAvx2 bytes([u8; 64]), "vmovntdq YMMWORD PTR", 32;
+    beeline_kernel_nt_avx2_words: NtAvx2 words(Line), "vmovntdq YMMWORD PTR", 32;
+    beeline_kernel_nt_avx512_bytes: NtAvx512 bytes([u8; 64]), "vmovntdq ZMMWORD PTR", 64;
+    beeline_kernel_nt_avx512_words: NtAvx512 words(Line), "vmovntdq ZMMWORD PTR", 64;
+    beeline_kernel_movdir64b_bytes: Movdir64b bytes([u8; 64]), "movdir64b", 64;
+    beeline_kernel_movdir64b_avx512_words: Movdir64bAvx512 words(Line), "movdir64b", 64;
 }
 
 #[cfg(target_arch = "aarch64")]
 kernel_functions! {
-    Cached: beeline_kernel_cached_bytes, "stp q", 32, beeline_kernel_cached_words, "stp x", 16;
-    Stnp: beeline_kernel_stnp_bytes, "stnp q", 32, beeline_kernel_stnp_words, "stnp x", 16;
-    St64b: beeline_kernel_st64b_bytes, "st64b x", 64, beeline_kernel_st64b_words, "st64b x", 64;
+    beeline_kernel_cached_bytes: Cached bytes([u8; 64]), "stp q", 32;
+    beeline_kernel_cached_words: Cached words(Line), "stp x", 16;
+    beeline_kernel_stnp_bytes: Stnp bytes([u8; 64]), "stnp q", 32;
+    beeline_kernel_stnp_words: Stnp words(Line), "stnp x", 16;
+    beeline_kernel_st64b_words: St64b words(Line), "st64b x", 64;
 }
 
 /// Instructions that order memory or lock it: none of them may be in a kernel.
@@ -102,9 +91,7 @@ fn disassemble(symbol: &str) -> Vec<String> {
         let Ok(output) = command.arg(&program).output() else { continue };
         assert!(output.status.success(), "{objdump}: {}", String::from_utf8_lossy(&output.stderr));
         let text = String::from_utf8_lossy(&output.stdout);
-        // Functions of the same code are merged, and then carry the name of any of them.
-        let body =
-            text.split_once(">:").unwrap_or_else(|| panic!("{symbol} is not in this program: {text}")).1;
+        let body = text.split_once(&format!("<{symbol}>:")).expect("the symbol is in this program").1;
         let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
         return body.lines().map(words).filter(|line| !line.is_empty()).collect();
     }

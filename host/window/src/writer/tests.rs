@@ -34,7 +34,9 @@ fn a_one_line_message_is_header_payload_and_zeros() {
 fn every_length_comes_back() -> Result<(), ReceiveError> {
     let (_, mut writer, mut receiver) = pair(16);
     let mut out = Vec::new();
-    for bytes in (0..=writer.max_payload_bytes()).chain((0..=200).rev()) {
+    // Miri is thousands of times slower: there, a stride that meets every remainder of words and lines.
+    let stride = if cfg!(miri) { 37 } else { 1 };
+    for bytes in (0..=writer.max_payload_bytes()).chain((0..=200).rev()).step_by(stride) {
         let payload = pattern(bytes);
         assert_eq!(writer.try_send(&payload), Ok(Sent::Sent), "{bytes} bytes");
         let mut message = receiver.poll()?.expect("a sent message");

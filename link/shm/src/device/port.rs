@@ -185,6 +185,7 @@ impl<D: Device> DevicePort<D> {
     #[inline]
     pub fn drive(&mut self, wire: &mut impl Wire) -> Work {
         let mut wants = 0;
+        let mut has_written = false;
         let writes_before = self.counters.dma_writes;
         if self.is_return_pending {
             self.give_back();
@@ -202,9 +203,11 @@ impl<D: Device> DevicePort<D> {
                 Want::DmaWrite { address, data } => {
                     self.counters.dma_writes += 1;
                     self.counters.dma_write_bytes += data.len() as u64;
-                    if !self.regions.write(address, data) {
+                    if !self.regions.write(address, data, has_written) {
                         self.counters.bad_addresses += 1;
                     }
+                    // Words (headers, credits, completions) say nothing about what comes next.
+                    has_written |= data.len() > 8;
                 }
                 Want::Transmit { queue, frame } => match wire.transmit(queue, frame) {
                     Wired::Taken => {}

@@ -11,8 +11,8 @@ use beeline_spec::LINE_BYTES;
 
 use crate::layout::REGION_SHIFT;
 
+/// Most lines that are fetched ahead of a write.
 const WRITE_AHEAD_LINES: usize = 32;
-const WRITE_AHEAD_SKIP: usize = 4;
 
 /// The registered regions of one port.
 #[derive(Debug, Default)]
@@ -49,8 +49,11 @@ impl Regions {
     ///
     /// Writes become visible in the order of the calls: words with release, which pairs with the host's
     /// `load_acquire` of a ring's header or a credit word; everything else behind a release fence.
+    ///
+    /// In a stream of writes the lines of the next are fetched for writing now. A single write does not do so: its host
+    /// polls the next line, and would have to fetch it back.
     #[inline]
-    pub(crate) fn write(&mut self, address: u64, data: &[u8]) -> bool {
+    pub(crate) fn write(&mut self, address: u64, data: &[u8], is_stream: bool) -> bool {
         let Some((memory, offset)) = self.find(address, data.len()) else { return false };
         match <[u8; 8]>::try_from(data) {
             Ok(word) if offset.is_multiple_of(8) => memory.store_release(offset, u64::from_le_bytes(word)),
@@ -58,11 +61,13 @@ impl Regions {
                 // Release: what was written before is visible before this; costs nothing on x86.
                 fence(Ordering::Release);
                 memory.copy_in(offset, data);
-                // Devices write rings: the next write is likely to be as long, and to follow this one.
-                let end = (offset + data.len()).next_multiple_of(LINE_BYTES);
-                let lines = (data.len() / LINE_BYTES + 1).min(WRITE_AHEAD_LINES);
-                for line in 0..lines {
-                    memory.prefetch_to_write(end + (WRITE_AHEAD_SKIP + line) * LINE_BYTES);
+                if is_stream {
+                    // Devices write rings: the next write is likely to be as long, and to follow this one. Only as far
+                    // as that: a line fetched earlier is fetched back by the host that polls ahead.
+                    let end = (offset + data.len()).next_multiple_of(LINE_BYTES);
+                    for line in 0..(data.len() / LINE_BYTES + 1).min(WRITE_AHEAD_LINES) {
+                        memory.prefetch_to_write(end + line * LINE_BYTES);
+                    }
                 }
             }
         }
@@ -109,7 +114,7 @@ mod tests {
         let mut regions = regions();
         for (offset, bytes) in [(0, 8), (8, 64), (13, 100), (4096 - 7, 7)] {
             let data: Vec<u8> = (0..bytes).map(|i| (i + offset) as u8).collect();
-            assert!(regions.write(region_address(3) + offset as u64, &data));
+            assert!(regions.write(region_address(3) + offset as u64, &data, bytes > 8));
             let mut back = vec![0; bytes];
             regions.prefetch(region_address(3) + offset as u64, bytes);
             assert!(regions.read(region_address(3) + offset as u64, &mut back));
@@ -128,12 +133,12 @@ mod tests {
         for address in
             [0, 64, inside + 4096, inside + 4096 - 63, region_address(2), region_address(4), u64::MAX]
         {
-            assert!(!regions.write(address, &data), "{address:#x}");
+            assert!(!regions.write(address, &data, true), "{address:#x}");
             assert!(!regions.read(address, &mut data), "{address:#x}");
             regions.prefetch(address, 64);
         }
         regions.remove(1);
         regions.remove(77);
-        assert!(!regions.write(inside, &data));
+        assert!(!regions.write(inside, &data, false));
     }
 }

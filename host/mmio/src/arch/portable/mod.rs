@@ -8,10 +8,10 @@ use std::time::Instant;
 use beeline_link_contract::Line;
 
 use crate::StoreKernel;
-use crate::arch::{LineStore, ways, words};
+use crate::arch::{LineStore, words};
 use crate::sync::{Ordering, fence};
 
-ways! {
+crate::arch::ways! {
     /// Eight relaxed atomic stores.
     Cached => Cached,
 }

@@ -132,20 +132,17 @@ pub fn bare_stream_rate(settings: &Settings, kernel: StoreKernel) -> Result<f64,
             start.wait();
             let (mut sum, mut known_until) = (Sum::default(), 0);
             for line in 0..lines {
-                let words = loop {
-                    let (arrived, words) = into.arrived((line & mask) as u32, blank);
-                    if arrived == 0xff {
-                        break words;
-                    }
+                let at = (line & mask) as u32;
+                while into.arrived(at, blank).0 != 0xff {
                     spin_loop();
-                };
+                }
                 if line < known_until {
                     into.prefetch(((line + AHEAD_LINES) & mask) as u32);
                 } else if into.arrived(((line + 2 * AHEAD_LINES) & mask) as u32, blank).0 != 0 {
                     known_until = line + AHEAD_LINES;
                 }
-                sum.add(words.iter().fold(0, |all, word| all ^ word));
-                into.blank_line((line & mask) as u32, blank);
+                sum.add((0..8).fold(0, |all, word| all ^ into.load_word(at, word)));
+                into.blank_line(at, blank);
                 if (line + 1) % (window / 8) == 0 || line + 1 == lines {
                     freed.publish(line + 1);
                 }

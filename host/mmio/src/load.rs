@@ -132,6 +132,8 @@ mod tests {
                     region.word(64 + i * 8).store(*word);
                 }
                 assert_eq!(window.arrived(5, blank), (pattern, expected), "{way:?}");
+                let mut line = [0; 8];
+                assert_eq!((window.arrived_into(5, blank, &mut line), line), (pattern, expected), "{way:?}");
                 assert_eq!(window.load_line(1), expected, "{way:?}");
                 let words: Line = core::array::from_fn(|i| window.load_word(1, i as u32));
                 assert_eq!(words, expected);

@@ -244,6 +244,27 @@ fn a_doorbell_that_rings_the_same_value_in_a_new_life_is_heard() {
 }
 
 #[test]
+fn a_device_switched_off_and_on_starts_its_queues_again() {
+    let mut rig = Rig::new(&ShmOptions::default(), &PortConfig::default());
+    rig.device.set_lossless(true);
+    let ring = rig.port.rx_ring(1, RxRingConfig::default()).unwrap();
+    let pending = rig.port.open(ring);
+    let mut rx = rig.finish(pending);
+    let tx = rig.port.mmio(0, MmioConfig { random: 5, ..MmioConfig::default() }).unwrap();
+    let pending = rig.port.open(tx);
+    let mut tx = rig.finish(pending);
+    exchange(&mut rig, &mut tx, &mut rx);
+    assert!(rig.device.lines_taken(0).unwrap() > 0 && rig.device.receives());
+    assert!(rig.port.link().write_register(regs::CONTROL, 0).unwrap());
+    rig.turn();
+    assert!(!rig.device.receives());
+    assert!(rig.port.link().write_register(regs::CONTROL, 1).unwrap());
+    rig.turn();
+    assert_eq!((rig.device.lines_taken(0), rig.device.lines_taken(3)), (Some(0), None));
+    assert!(rig.device.receives() && rig.device.torn_queues().next().is_none());
+}
+
+#[test]
 fn a_closed_port_is_gone_for_its_host() {
     let (mut link, mut device) =
         ShmLink::pair(nic(), &PortConfig::default(), &ShmOptions::default()).unwrap();

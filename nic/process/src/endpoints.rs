@@ -15,19 +15,10 @@ use crate::NicProcessConfig;
 use crate::mac_table::Endpoint;
 use crate::statistics::{RawPort, UplinkStatistics};
 use crate::switch::{Decision, Switch};
+use crate::uplinks::{Hold, UplinkSlot};
 
 /// Frames taken from an up-link in one turn.
 const UPLINK_BURST: u32 = 32;
-
-/// A frame that waits for receivers.
-#[derive(Debug, Default)]
-struct Hold {
-    frame: Vec<u8>,
-    /// Receivers that had no room. They may also vanish from here because they are gone.
-    targets: Vec<Endpoint>,
-    /// Whether the frame is kept, and its sender told to wait.
-    is_waiting: bool,
-}
 
 /// A port of another process.
 pub(crate) struct Port {
@@ -35,15 +26,6 @@ pub(crate) struct Port {
     pub(crate) link: DevicePort<Nic>,
     is_loop_back: bool,
     hold: Hold,
-}
-
-struct UplinkSlot {
-    uplink: Box<dyn Uplink>,
-    traits: Traits,
-    hold: Hold,
-    frames_in: u64,
-    frames_out: u64,
-    failure: Option<String>,
 }
 
 /// Everything the switch joins.
@@ -63,15 +45,7 @@ pub(crate) struct Endpoints {
 
 impl Endpoints {
     pub(crate) fn new(config: &NicProcessConfig, uplinks: Vec<Box<dyn Uplink>>) -> Self {
-        let slot = |uplink: Box<dyn Uplink>| UplinkSlot {
-            traits: uplink.traits(),
-            uplink,
-            hold: Hold::default(),
-            frames_in: 0,
-            frames_out: 0,
-            failure: None,
-        };
-        let uplinks: Vec<UplinkSlot> = uplinks.into_iter().map(slot).collect();
+        let uplinks: Vec<UplinkSlot> = uplinks.into_iter().map(UplinkSlot::new).collect();
         Endpoints {
             ports: (0..config.max_ports).map(|_| None).collect(),
             live: Vec::with_capacity(config.max_ports as usize),
@@ -287,13 +261,7 @@ impl Endpoints {
 
     /// Brings captured frames to their files.
     pub(crate) fn flush_uplinks(&mut self) {
-        for slot in &mut self.uplinks {
-            if slot.failure.is_none()
-                && let Err(error) = slot.uplink.flush()
-            {
-                slot.fail(&error);
-            }
-        }
+        self.uplinks.iter_mut().for_each(UplinkSlot::flush);
     }
 
     /// The up-links that have a descriptor to wait for.
@@ -322,54 +290,7 @@ impl Endpoints {
 
     /// Every up-link's counters.
     pub(crate) fn uplink_statistics(&self) -> Vec<UplinkStatistics> {
-        let statistics = |slot: &UplinkSlot| UplinkStatistics {
-            name: slot.uplink.name().to_owned(),
-            frames_in: slot.frames_in,
-            frames_out: slot.frames_out,
-            is_finished: slot.uplink.is_finished(),
-            failure: slot.failure.clone(),
-        };
-        self.uplinks.iter().map(statistics).collect()
-    }
-}
-
-impl UplinkSlot {
-    /// Sends a frame; `false` when there is no room now. One that failed swallows frames.
-    fn send(&mut self, frame: &[u8]) -> bool {
-        if self.failure.is_some() {
-            return true;
-        }
-        match self.uplink.send(frame) {
-            Ok(Accept::Taken) => {
-                self.frames_out += 1;
-                true
-            }
-            Ok(Accept::Refused) => false,
-            Err(error) => {
-                self.fail(&error);
-                true
-            }
-        }
-    }
-
-    /// Takes the next frame; `false` when there is none.
-    fn receive(&mut self, frame: &mut Vec<u8>) -> bool {
-        match self.uplink.poll(frame) {
-            Ok(is_there) => {
-                self.frames_in += u64::from(is_there);
-                is_there
-            }
-            Err(error) => {
-                self.fail(&error);
-                false
-            }
-        }
-    }
-
-    #[cold]
-    fn fail(&mut self, error: &beeline_nic_uplink::UplinkError) {
-        tracing::error!("up-link {} is off: {error}", self.uplink.name());
-        self.failure = Some(error.to_string());
+        self.uplinks.iter().map(UplinkSlot::statistics).collect()
     }
 }
 

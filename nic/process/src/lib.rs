@@ -20,6 +20,7 @@ mod process;
 mod service;
 mod statistics;
 mod switch;
+mod uplinks;
 
 pub use config::{IdlePolicy, MacTableConfig, NicProcessConfig, UplinkConfig};
 pub use error::{NicProcessError, StatisticsError};

@@ -3,6 +3,7 @@
 mod control;
 mod counters;
 mod port;
+mod queues;
 mod regions;
 pub(crate) mod registers;
 mod scanner;

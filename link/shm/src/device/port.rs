@@ -5,27 +5,21 @@
 //! [`DevicePort::frame_arrived`]. DMA reads are fetched into the cache when they are wanted and carried out when the
 //! device wants nothing more, so that the misses of a burst of descriptors, and then of their payloads, overlap as
 //! they do behind PCIe.
-//!
-//! What a queue is used for stays unknown here. Only three things are looked at on their way to the device's
-//! registers: when a queue starts and stops, because its window must be blank when it starts, and with which blank.
+//! Windows and doorbells are in `queues.rs`, register accesses in `registers.rs`, memory in `regions.rs`.
 
 use core::mem;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::mpsc::Receiver;
 
 use beeline_domain::Waker;
-use beeline_mmio::{LoadWindow, Word};
-use beeline_nic_contract::{
-    Accept, Device, DmaError, DmaTag, Enables, QueueId, ReadTag, SimTime, Want, Write,
-};
+use beeline_nic_contract::{Accept, Device, DmaError, DmaTag, QueueId, ReadTag, SimTime, Want};
 use beeline_spec::formats::port_closed;
-use beeline_spec::regs::{self, field};
 
-use super::control::{DeviceLayout, HostWords, PortConfig, PortParts, Update};
+use super::PortCounters;
+use super::control::{HostWords, PortParts, Update};
+use super::queues::{Queues, write_register};
 use super::regions::Regions;
 use super::registers::{Access, RegisterServer};
-use super::scanner::Scanner;
-use super::{PortCounters, counters};
 use crate::error::PortError;
 
 /// Longest DMA read (`nic/contract`).
@@ -36,6 +30,8 @@ const MAX_READS: usize = 64;
 const ACCESSES_PER_TURN: u32 = 8;
 /// Wants carried out in one turn, so that no port starves the others.
 const WANTS_PER_TURN: u32 = 1024;
+/// Turns between writes up to which they are a stream; a host that answers every frame takes more.
+const STREAM_TURNS: u32 = 3;
 
 /// What became of a frame that was put on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,30 +57,6 @@ pub struct Work {
     pub wants: u32,
 }
 
-/// A transmit window, and whether its queue is on.
-struct Window {
-    scanner: Scanner<LoadWindow>,
-    /// Used when the host leaves the choice to us.
-    own_blank: u64,
-    is_started: bool,
-}
-
-/// What the link keeps of a queue's registers.
-#[derive(Clone, Copy, Debug, Default)]
-struct QueueSettings {
-    is_enabled: bool,
-    /// Blank that the host chose; 0: none.
-    blank: u64,
-    receives: bool,
-}
-
-struct Doorbell {
-    offset_bytes: u32,
-    word: Word,
-    /// Value last delivered.
-    seen: u64,
-}
-
 #[derive(Clone, Copy)]
 struct Read {
     address: u64,
@@ -95,10 +67,7 @@ struct Read {
 /// One port: a device, and the memory through which its host reaches it.
 pub struct DevicePort<D> {
     device: D,
-    windows: Vec<Option<Window>>,
-    /// Queues that are on.
-    active: Vec<u32>,
-    doorbells: Vec<Doorbell>,
+    queues: Queues,
     registers: RegisterServer,
     regions: Regions,
     reads: Vec<Read>,
@@ -112,12 +81,9 @@ pub struct DevicePort<D> {
     is_lossless: bool,
     /// Whether the wire behind [`Wire`] takes frames.
     is_wire_open: bool,
+    /// Turns since the device last wrote more than a word.
+    quiet_turns: u32,
     is_loop_back: bool,
-    is_device_enabled: bool,
-    /// What the host wrote to the queues' registers.
-    settings: Vec<QueueSettings>,
-    layout: DeviceLayout,
-    config: PortConfig,
     updates: Receiver<Update>,
     event: OwnedFd,
 }
@@ -125,28 +91,22 @@ pub struct DevicePort<D> {
 impl<D: Device> DevicePort<D> {
     pub(crate) fn new(device: D, parts: PortParts) -> Self {
         let PortParts { layout, config, registers, words, waker, event, updates, loop_back } = parts;
-        let queues = layout.queues as usize;
         DevicePort {
             device,
-            windows: (0..queues).map(|_| None).collect(),
-            active: Vec::with_capacity(queues),
-            doorbells: Vec::with_capacity(2 * queues),
+            queues: Queues::new(layout, config),
             registers,
             regions: Regions::default(),
             reads: Vec::with_capacity(MAX_READS),
             read_buffer: vec![0; MAX_READ_BYTES].into_boxed_slice(),
-            counters: counters::PortCounters::default(),
+            counters: PortCounters::default(),
             words,
             waker,
             returned: Vec::with_capacity(beeline_spec::formats::MAX_FRAME_BYTES),
             is_return_pending: false,
             is_lossless: false,
             is_wire_open: true,
+            quiet_turns: u32::MAX,
             is_loop_back: loop_back,
-            is_device_enabled: false,
-            settings: vec![QueueSettings::default(); queues],
-            layout,
-            config,
             updates,
             event,
         }
@@ -158,23 +118,7 @@ impl<D: Device> DevicePort<D> {
     /// The host broke the protocol. The port is of no use any more: [`DevicePort::close`] and drop it.
     #[inline]
     pub fn poll(&mut self) -> Result<bool, PortError> {
-        let mut any = false;
-        for queue in &self.active {
-            if let Some(window) = &mut self.windows[*queue as usize]
-                && window.is_started
-            {
-                any |= window.scanner.scan(&mut self.device, &mut self.counters);
-            }
-        }
-        for doorbell in &mut self.doorbells {
-            // Acquire: what the host stored before it rang is seen. Pairs with `ring` in host/doorbell.rs.
-            let value = doorbell.word.load_acquire();
-            if value != doorbell.seen && write_register(&mut self.device, doorbell.offset_bytes, value) {
-                doorbell.seen = value;
-                self.counters.doorbells += 1;
-                any = true;
-            }
-        }
+        let mut any = self.queues.poll(&mut self.device, &mut self.counters);
         if self.registers.has_request() {
             any |= self.serve_registers()?;
         }
@@ -185,7 +129,7 @@ impl<D: Device> DevicePort<D> {
     #[inline]
     pub fn drive(&mut self, wire: &mut impl Wire) -> Work {
         let mut wants = 0;
-        let mut has_written = false;
+        self.quiet_turns = self.quiet_turns.saturating_add(1);
         let writes_before = self.counters.dma_writes;
         if self.is_return_pending {
             self.give_back();
@@ -203,11 +147,14 @@ impl<D: Device> DevicePort<D> {
                 Want::DmaWrite { address, data } => {
                     self.counters.dma_writes += 1;
                     self.counters.dma_write_bytes += data.len() as u64;
-                    if !self.regions.write(address, data, has_written) {
+                    let is_stream = self.quiet_turns <= STREAM_TURNS;
+                    if !self.regions.write(address, data, is_stream) {
                         self.counters.bad_addresses += 1;
                     }
                     // Words (headers, credits, completions) say nothing about what comes next.
-                    has_written |= data.len() > 8;
+                    if data.len() > mem::size_of::<u64>() {
+                        self.quiet_turns = 0;
+                    }
                 }
                 Want::Transmit { queue, frame } => match wire.transmit(queue, frame) {
                     Wired::Taken => {}
@@ -283,7 +230,7 @@ impl<D: Device> DevicePort<D> {
                     self.device.read_arrived(u64::from(offset_bytes), ReadTag(tag));
                 }
                 Some(Access::Write { offset_bytes, value }) => {
-                    self.before_write(offset_bytes, value);
+                    self.queues.before_write(&mut self.device, offset_bytes, value);
                     if !write_register(&mut self.device, offset_bytes, value) {
                         self.counters.refused_writes += 1;
                         break;
@@ -301,89 +248,12 @@ impl<D: Device> DevicePort<D> {
     pub fn apply_updates(&mut self) {
         while let Ok(update) = self.updates.try_recv() {
             match update {
-                Update::Window { queue, port, blank } => {
-                    // It is looked at from the next enabling of the queue on: only then do positions agree.
-                    let base = self.layout.window_offset(queue);
-                    let scanner = Scanner::new(port, base, self.layout.scan_config(&self.config));
-                    self.windows[queue as usize] =
-                        Some(Window { scanner, own_blank: blank, is_started: false });
-                }
-                Update::Doorbell { offset_bytes, word } => {
-                    self.doorbells.retain(|doorbell| doorbell.offset_bytes != offset_bytes);
-                    self.doorbells.push(Doorbell { offset_bytes, word, seen: 0 });
-                }
+                Update::Window { queue, port, blank } => self.queues.add_window(queue, port, blank),
+                Update::Doorbell { offset_bytes, word } => self.queues.add_doorbell(offset_bytes, word),
                 Update::Region { number, memory } => self.regions.insert(number, memory),
                 Update::Release { number } => self.regions.remove(number),
             }
         }
-    }
-
-    /// Looks at a register write before the device gets it.
-    fn before_write(&mut self, offset_bytes: u32, value: u64) {
-        let has = |lsb: u32, mask: u64| value >> lsb & mask != 0;
-        if offset_bytes == regs::CONTROL {
-            if has(field::control::RESET_LSB, field::control::RESET_MASK) {
-                self.is_device_enabled = false;
-                self.settings.fill(QueueSettings::default());
-            } else {
-                self.is_device_enabled = has(field::control::ENABLE_LSB, field::control::ENABLE_MASK);
-            }
-            for queue in 0..self.layout.queues {
-                self.settle(queue);
-            }
-            return;
-        }
-        let Some(inside) = offset_bytes.checked_sub(regs::QUEUE) else { return };
-        let (queue, register) = (inside / regs::QUEUE_STRIDE, inside % regs::QUEUE_STRIDE);
-        let Some(settings) = self.settings.get_mut(queue as usize) else { return };
-        match register {
-            regs::queue::BLANK => settings.blank = value,
-            regs::queue::RX_MODE => {
-                settings.receives = has(field::rx_mode::MODE_LSB, field::rx_mode::MODE_MASK)
-            }
-            regs::queue::CONTROL => {
-                settings.is_enabled =
-                    has(field::queue_control::ENABLE_LSB, field::queue_control::ENABLE_MASK);
-                self.settle(queue);
-            }
-            _ => {}
-        }
-    }
-
-    /// Starts or stops looking at a queue as its registers say.
-    fn settle(&mut self, queue: u32) {
-        let runs = self.is_device_enabled && self.settings[queue as usize].is_enabled;
-        match (runs, self.active.contains(&queue)) {
-            (true, false) => self.start(queue),
-            (false, true) => self.stop(queue),
-            _ => {}
-        }
-    }
-
-    /// The queue is about to be enabled: its window is blank and its doorbells are zero from here on.
-    fn start(&mut self, queue: u32) {
-        let first = regs::DOORBELL + queue * regs::DOORBELL_STRIDE;
-        for doorbell in &mut self.doorbells {
-            if (first..first + regs::DOORBELL_STRIDE).contains(&doorbell.offset_bytes) {
-                doorbell.word.store(0);
-                doorbell.seen = 0;
-            }
-        }
-        self.active.push(queue);
-        let Some(window) = &mut self.windows[queue as usize] else { return };
-        let chosen = self.settings[queue as usize].blank;
-        let blank = if chosen == 0 { window.own_blank } else { chosen };
-        if chosen == 0 {
-            let offset = regs::QUEUE + queue * regs::QUEUE_STRIDE + regs::queue::BLANK;
-            // Devices do not refuse register writes; one that did would fail the queue at its first message.
-            let _ = write_register(&mut self.device, offset, blank);
-        }
-        window.scanner.start(blank);
-        window.is_started = true;
-    }
-
-    fn stop(&mut self, queue: u32) {
-        self.active.retain(|other| *other != queue);
     }
 
     /// A frame came from the wire; what the device says.
@@ -405,7 +275,7 @@ impl<D: Device> DevicePort<D> {
 
     /// Whether a queue is on that takes frames from the wire.
     pub fn receives(&self) -> bool {
-        self.active.iter().any(|queue| self.settings[*queue as usize].receives)
+        self.queues.receives()
     }
 
     /// Whether a frame that goes back to its own port waits for room (`true`) or is dropped and counted.
@@ -435,16 +305,12 @@ impl<D: Device> DevicePort<D> {
 
     /// Lines taken from the window of a queue since it was started; `None` when the queue has no window.
     pub fn lines_taken(&self, queue: u32) -> Option<u64> {
-        Some(self.windows.get(queue as usize)?.as_ref()?.scanner.frontier())
+        self.queues.lines_taken(queue)
     }
 
     /// Queues of which something arrived and the rest is still missing: torn messages, once the host is dead.
     pub fn torn_queues(&self) -> impl Iterator<Item = u32> + '_ {
-        let is_torn = |queue: &u32| {
-            let window = self.windows[*queue as usize].as_ref();
-            window.is_some_and(|window| window.is_started && window.scanner.is_torn())
-        };
-        self.active.iter().copied().filter(is_torn)
+        self.queues.torn()
     }
 
     /// Says whether this process is about to sleep, so that whoever stores next signals [`DevicePort::event`]. After
@@ -472,11 +338,4 @@ impl<D: Device> DevicePort<D> {
         self.words.closed.store_release(u64::from(reason));
         self.wake_host();
     }
-}
-
-/// Delivers a register write; `false` when the device refused it.
-fn write_register<D: Device>(device: &mut D, offset_bytes: u32, value: u64) -> bool {
-    let data = value.to_le_bytes();
-    let write = Write { offset_bytes: u64::from(offset_bytes), data: &data, enables: Enables::All };
-    device.write_arrived(write) == Accept::Taken
 }

@@ -14,10 +14,12 @@ use beeline_driver::{
 };
 use beeline_link_contract::{Link, LinkError};
 use beeline_link_shm::{ShmDoorbell, ShmLink, ShmMemory, ShmOptions, ShmWindow};
+use beeline_mmio::{MemoryOptions, SharedMemory};
 use beeline_nic_process::{
     IdlePolicy, NicProcess, NicProcessConfig, Statistics, StatisticsFeed, UplinkConfig,
 };
 use beeline_nic_uplink::{Accept, PcapIn, PcapOut, Uplink};
+use beeline_spec::formats::{port_device_memory as device_memory, port_host_memory as host};
 
 /// Only to end a test that hangs.
 const WATCHDOG: Duration = Duration::from_secs(30);
@@ -313,6 +315,36 @@ fn ports_have_an_end_and_their_numbers_are_used_again() {
     assert_eq!(third.queues(), 16);
     drop(third);
     nic.stop();
+}
+
+#[test]
+fn a_host_that_breaks_the_protocol_is_expelled_and_the_others_go_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let nic = Running::start(config(folder.path()));
+    let mut sender = Station::connect(folder.path(), 1, false, 512);
+    let mut receiver = Station::connect(folder.path(), 2, false, 512);
+    let domain = domain(folder.path());
+    for lie in 0..20u64 {
+        let memory = SharedMemory::create("hostile", host::BYTES, MemoryOptions::default()).unwrap();
+        let open = br#"{"request":"open","version":1,"loop_back":false}"#;
+        let (connection, mut reply) = domain.connect("nic", open, &[memory.fd()]).unwrap();
+        let bytes = (device_memory::BYTES + 16 * 64).next_multiple_of(4096);
+        let region = SharedMemory::from_fd(reply.fds.remove(0), bytes).unwrap().map().unwrap();
+        region.fill(device_memory::REGISTER_CHANNEL_OFFSET, 4096, 1 << 62 | lie);
+        let closed = memory.map().unwrap().word(host::CLOSED_OFFSET);
+        let begun = Instant::now();
+        while closed.load() == 0 {
+            // Whatever the liar does, frames pass between the others.
+            let frame = sender.frame(2, lie as u16, 100);
+            sender.send(&frame);
+            assert_eq!(receiver.receive(), frame);
+            assert!(begun.elapsed() < WATCHDOG, "the liar stays");
+        }
+        let refused = connection.call(br#"{"request":"window","queue":0,"is_cached":true}"#, &[]);
+        assert!(refused.unwrap_err().to_string().contains("closed"));
+    }
+    let last = nic.stop();
+    assert_eq!((last.rounds.ports_expelled, last.rounds.ports_departed, last.ports.len()), (20, 0, 2));
 }
 
 #[test]

@@ -33,7 +33,7 @@ test: ## every short check, as CI runs it; ends with "N passed, N failed" (insta
 	$(CARGO) xtask ci
 
 bench: ## the targets of bench/, as ratios from one run on two pinned cores
-	$(CARGO) bench --package beeline-bench
+	$(CARGO) run --release --package beeline-bench -- run
 
 long: ## every check with its long settings: hours
 	$(CARGO) xtask long

@@ -103,7 +103,7 @@ pub fn bare_store_rate(port: &mut StoreWindow, source: &Source, lines: u64) -> f
 }
 
 /// How far ahead the bare line stream prefetches, at its best here.
-const AHEAD_LINES: u64 = 32;
+const AHEAD_LINES: u64 = 128;
 
 /// Lines a second of the bare line stream.
 ///
@@ -143,7 +143,7 @@ pub fn bare_stream_rate(settings: &Settings, kernel: StoreKernel) -> Result<f64,
                 }
                 sum.add((0..8).fold(0, |all, word| all ^ into.load_word(at, word)));
                 into.blank_line(at, blank);
-                if (line + 1) % (window / 8) == 0 || line + 1 == lines {
+                if (line + 1) & (window / 8 - 1) == 0 || line + 1 == lines {
                     freed.publish(line + 1);
                 }
             }

@@ -22,7 +22,7 @@ use crate::payload::HEAD_BYTES;
 use crate::{Position, WindowConfig};
 
 /// How many lines ahead a receiver prefetches unless told otherwise; found by measurement.
-pub const PREFETCH_LINES: u32 = 32;
+pub const PREFETCH_LINES: u32 = 128;
 /// Credits are pushed when this fraction of a window is freed, unless told otherwise; found by measurement.
 pub const COALESCE_PARTS: u32 = 8;
 

@@ -1,8 +1,13 @@
 //! `beeline doctor`: what this machine can and cannot do, in words, with what to do about it.
+//!
+//! It measures mappings and kernels only as far as a sentence needs it; figures to compare come from `compare`.
+
+pub mod mapping;
 
 use std::fmt::Write;
 
 use beeline_domain::support;
+use beeline_mmio::selftest::MemoryType;
 use beeline_mmio::{Choice, KernelState, MemoryOptions, SharedMemory, Traffic, clock, cpu, kernel_report};
 use serde::Serialize;
 
@@ -13,7 +18,7 @@ use crate::machine;
 /// How something stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-enum State {
+pub enum State {
     /// As it should be.
     Good,
     /// Works, but costs something; the text says what.
@@ -26,12 +31,34 @@ enum State {
 
 /// One thing that was looked at.
 #[derive(Clone, Debug, Serialize)]
-struct Finding {
-    section: &'static str,
-    what: String,
-    state: State,
-    words: String,
+pub struct Finding {
+    /// The heading it stands under.
+    pub section: &'static str,
+    /// What was looked at.
+    pub what: String,
+    /// How it stands.
+    pub state: State,
+    /// What that means, in words.
+    pub words: String,
+    /// Figures behind the words, for programs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub measured: Option<serde_json::Value>,
 }
+
+impl Finding {
+    /// A finding that words are enough for.
+    pub fn new(
+        section: &'static str,
+        what: impl Into<String>,
+        state: State,
+        words: impl Into<String>,
+    ) -> Self {
+        Finding { section, what: what.into(), state, words: words.into(), measured: None }
+    }
+}
+
+/// Columns that words may take, on a wider screen too.
+const COLUMNS: usize = 100;
 
 /// Bytes that may be locked before a window of the default size with its ring no longer fits.
 const LOCK_BYTES: u64 = 8 << 20;
@@ -44,44 +71,67 @@ pub fn run(args: &DoctorArgs) -> Result<(), Failure> {
     memory(&mut findings);
     processes(&mut findings);
     network(&mut findings);
-    crate::bar::look(args.bar.as_deref(), &mut |what, good, words| {
-        let state = if good { State::Good } else { State::Limited };
-        findings.push(Finding { section: "Real BARs", what, state, words });
-    })?;
+    findings.extend(crate::bar::look(args)?);
     if args.json {
         let text = serde_json::to_string_pretty(&findings);
         println!("{}", text.map_err(|e| Failure::new("cannot write JSON").because(e))?);
     } else {
-        print!("{}", in_words(&findings));
+        print!("{}", in_words(&findings, textwrap::termwidth().min(COLUMNS)));
     }
     Ok(())
 }
 
-fn in_words(findings: &[Finding]) -> String {
+/// Every finding under its heading, wrapped to `columns`, then what follows from all of them.
+fn in_words(findings: &[Finding], columns: usize) -> String {
+    // Names of kernels and files have hyphens that are no place to break.
+    let options = |first| {
+        textwrap::Options::new(columns)
+            .initial_indent(first)
+            .subsequent_indent("      ")
+            .word_splitter(textwrap::WordSplitter::NoHyphenation)
+    };
     let mut text = String::new();
     let mut section = "";
     for finding in findings {
         if finding.section != section {
             section = finding.section;
-            // Writing to a String cannot fail.
+            // Writing to a String cannot fail, here and below.
             let _ = writeln!(text, "\n{section}");
         }
         let mark = match finding.state {
-            State::Good => "✓",
-            State::Limited => "!",
-            State::Missing => "✗",
-            State::Fact => " ",
+            State::Good => "  ✓ ",
+            State::Limited => "  ! ",
+            State::Missing => "  ✗ ",
+            State::Fact => "    ",
         };
-        let _ = writeln!(text, "  {mark} {}: {}", finding.what, finding.words);
+        let line = format!("{}: {}", finding.what, finding.words);
+        let _ = writeln!(text, "{}", textwrap::fill(&line, options(mark)));
     }
+    let _ = writeln!(text, "\n{}", textwrap::fill(&verdict(findings), options("").subsequent_indent("")));
     text
+}
+
+/// What the findings come to.
+fn verdict(findings: &[Finding]) -> String {
+    let count = |state| findings.iter().filter(|finding| finding.state == state).count();
+    let limits = match count(State::Limited) {
+        0 => "without limits".to_owned(),
+        1 => "with 1 limit, marked !".to_owned(),
+        n => format!("with {n} limits, marked !"),
+    };
+    match count(State::Missing) {
+        0 => format!("Beeline works here, {limits}. What it costs here: `beeline compare`."),
+        n => format!(
+            "Beeline does not work here until what is marked ✗ ({n}) is mended; the rest works {limits}."
+        ),
+    }
 }
 
 fn machine_facts(findings: &mut Vec<Finding>) {
     let cores = cpu::allowed_cores();
     let machine = machine::look(&cores);
     let mut fact = |what: &str, words: String| {
-        findings.push(Finding { section: "Machine", what: what.to_owned(), state: State::Fact, words });
+        findings.push(Finding::new("Machine", what, State::Fact, words));
     };
     fact("CPU", machine.cpu);
     fact("kernel", machine.kernel);
@@ -93,7 +143,7 @@ fn machine_facts(findings: &mut Vec<Finding>) {
         ),
         n => (State::Good, format!("{n} cores; a latency measurement wants two for itself")),
     };
-    findings.push(Finding { section: "Machine", what: "cores".to_owned(), state, words });
+    findings.push(Finding::new("Machine", "cores", state, words));
     let (state, words) = if clock::is_steady() {
         (State::Good, "the cycle counter runs at a fixed rate and times everything here")
     } else {
@@ -102,7 +152,7 @@ fn machine_facts(findings: &mut Vec<Finding>) {
             "the cycle counter changes its rate; times come from the kernel's clock and cost more",
         )
     };
-    findings.push(Finding { section: "Machine", what: "clock".to_owned(), state, words: words.to_owned() });
+    findings.push(Finding::new("Machine", "clock", state, words));
 }
 
 fn kernels(findings: &mut Vec<Finding>) {
@@ -113,40 +163,32 @@ fn kernels(findings: &mut Vec<Finding>) {
             KernelState::Wrong => State::Missing,
             KernelState::DeviceOnly | KernelState::NotRunHere(_) | KernelState::NotBuilt(_) => State::Fact,
         };
-        findings.push(Finding {
-            section: SECTION,
-            what: kernel.to_string(),
-            state,
-            words: found.to_string(),
-        });
+        findings.push(Finding::new(SECTION, kernel.to_string(), state, found.to_string()));
     }
     for traffic in [Traffic::Latency, Traffic::Stream] {
         let choice = Choice::timed(traffic);
         let times: Vec<String> =
             choice.timings.iter().map(|timing| format!("{} {:.1} ns", timing.kernel, timing.ns)).collect();
         let words = format!("{} (timed just now: {})", choice.kernel, times.join(", "));
-        findings.push(Finding {
-            section: SECTION,
-            what: format!("for {traffic}"),
-            state: State::Fact,
-            words,
-        });
+        findings.push(Finding::new(SECTION, format!("for {traffic}"), State::Fact, words));
     }
 }
 
 fn memory(findings: &mut Vec<Finding>) {
-    let mut add = |what: &str, state, words: String| {
-        findings.push(Finding { section: "Memory", what: what.to_owned(), state, words });
-    };
-    let sealed = SharedMemory::create("beeline-doctor", 4096, MemoryOptions::default());
-    match sealed.and_then(|memory| memory.map()) {
-        Ok(_) => add(
-            "sealed shared memory",
-            State::Good,
-            "windows can be shared; no peer can truncate them".to_owned(),
-        ),
-        Err(e) => add("sealed shared memory", State::Missing, e.to_string()),
+    const SECTION: &str = "Memory";
+    match SharedMemory::create("beeline-doctor", 4096, MemoryOptions::default())
+        .and_then(|memory| memory.map())
+    {
+        Ok(region) => {
+            let words = "windows can be shared; no peer can truncate them";
+            findings.push(Finding::new(SECTION, "sealed shared memory", State::Good, words));
+            findings.extend(mapping::look(SECTION, "shared memory", &region, 0, MemoryType::Cached));
+        }
+        Err(e) => findings.push(Finding::new(SECTION, "sealed shared memory", State::Missing, e.to_string())),
     }
+    let mut add = |what: &str, state, words: String| {
+        findings.push(Finding::new(SECTION, what, state, words));
+    };
     let limit = rustix::process::getrlimit(rustix::process::Resource::Memlock).current;
     match limit {
         Some(bytes) if bytes <= LOCK_BYTES => add(
@@ -168,15 +210,17 @@ fn memory(findings: &mut Vec<Finding>) {
     }
 }
 
+/// What no domain works without; the rest costs something where it is missing.
+const NEEDED: [&str; 2] = ["pidfd", "paths under /proc/self/fd"];
+
 fn processes(findings: &mut Vec<Finding>) {
     for found in support::findings() {
-        let state = if found.is_there { State::Good } else { State::Limited };
-        findings.push(Finding {
-            section: "Processes",
-            what: found.what.to_owned(),
-            state,
-            words: found.meaning.to_owned(),
-        });
+        let state = match found.is_there {
+            true => State::Good,
+            false if NEEDED.contains(&found.what) => State::Missing,
+            false => State::Limited,
+        };
+        findings.push(Finding::new("Processes", found.what, state, found.meaning));
     }
 }
 
@@ -197,20 +241,51 @@ fn network(findings: &mut Vec<Finding>) {
             ),
         ),
     };
-    findings.push(Finding { section: "Network", what: "TAP up-link".to_owned(), state, words });
+    findings.push(Finding::new("Network", "TAP up-link", state, words));
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn finding(section: &'static str, state: State, words: &str) -> Finding {
+        Finding::new(section, "x", state, words)
+    }
+
     #[test]
-    fn findings_are_grouped_and_marked() {
-        let finding =
-            |section, state| Finding { section, what: "x".to_owned(), state, words: "y".to_owned() };
-        let text =
-            in_words(&[finding("A", State::Good), finding("A", State::Missing), finding("B", State::Fact)]);
-        assert_eq!(text, "\nA\n  ✓ x: y\n  ✗ x: y\n\nB\n    x: y\n");
+    fn findings_are_grouped_marked_and_summed_up() {
+        let text = in_words(
+            &[
+                finding("A", State::Good, "y"),
+                finding("A", State::Limited, "y"),
+                finding("B", State::Fact, "y"),
+            ],
+            COLUMNS,
+        );
+        let all = "\nA\n  ✓ x: y\n  ! x: y\n\nB\n    x: y\n\nBeeline works here, with 1 limit, marked !. What it costs \
+                   here: `beeline compare`.\n";
+        assert_eq!(text, all);
+        let missing = [finding("A", State::Missing, "y")];
+        assert!(
+            in_words(&missing, COLUMNS).contains("does not work here until what is marked ✗ (1) is mended")
+        );
+    }
+
+    #[test]
+    fn long_words_are_wrapped_and_indented() {
+        let words = "nt-avx512 is a name, and ".repeat(12);
+        for columns in [40, 100] {
+            let text = in_words(&[finding("A", State::Good, &words)], columns);
+            assert!(text.lines().all(|line| line.chars().count() <= columns), "{text}");
+            assert!(text.lines().skip(3).any(|line| line.starts_with("      ")), "{text}");
+            assert_eq!(text.matches("nt-avx512").count(), 12, "a name was broken:\n{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_needed_is_among_what_is_looked_at() {
+        let found: Vec<&str> = support::findings().iter().map(|finding| finding.what).collect();
+        assert!(NEEDED.iter().all(|needed| found.contains(needed)), "{found:?}");
     }
 
     #[test]

@@ -139,9 +139,38 @@ fn doctor_and_generate_say_what_they_should() {
     for section in ["Machine", "Store kernels", "Memory", "Processes", "Network", "Real BARs"] {
         assert!(words.contains(section), "doctor is silent about {section}:\n{words}");
     }
+    assert!(words.lines().all(|line| line.chars().count() <= 100), "wider than 100 columns:\n{words}");
+    assert!(words.contains("this mapping is cached"), "doctor did not measure shared memory:\n{words}");
+    assert!(words.trim_end().ends_with("`beeline compare`."), "doctor comes to no conclusion:\n{words}");
     let message = place.fail(&["doctor", "--bar", "nonsense"]);
     assert!(message.contains("nonsense") && message.contains("try:"), "{message}");
     place.succeed(&["generate", "man", "--out", "man"]);
     assert!(place.file("man/beeline-send.1").is_file());
     assert!(place.succeed(&["generate", "completions", "bash"]).contains("_beeline"));
+}
+
+/// A file in the place of a BAR: it is mapped, but nothing is stored to it until its scratch bytes are named.
+#[test]
+fn doctor_measures_a_bar_only_where_it_may() {
+    let place = Place::new();
+    let function = place.file("sys/bus/pci/devices/0000:41:00.0");
+    std::fs::create_dir_all(&function).unwrap();
+    let bar = function.join("resource2_wc");
+    std::fs::write(&bar, [0; 8192]).unwrap();
+    let name = bar.to_str().unwrap();
+    let findings = |args: &[&str]| -> Vec<serde_json::Value> {
+        let args = [&["doctor", "--json", "--bar", name], args].concat();
+        let all: Vec<serde_json::Value> = serde_json::from_str(&place.succeed(&args)).unwrap();
+        all.into_iter().filter(|finding| finding["section"] == "Real BARs").collect()
+    };
+    let mapped = findings(&[]);
+    assert!(mapped.iter().all(|finding| finding["measured"].is_null()), "{mapped:?}");
+    assert_eq!(std::fs::read(&bar).unwrap(), [0; 8192]);
+    let measured = findings(&["--scratch", "4096"]);
+    // A file is cached, so it is not the write-combining mapping that its name promises.
+    let report = measured.iter().find(|finding| !finding["measured"].is_null()).unwrap();
+    assert_eq!(report["measured"]["memory_type"], "cached");
+    assert_eq!(report["state"], "limited", "{report}");
+    let message = place.fail(&["doctor", "--bar", name, "--scratch", "8192"]);
+    assert!(message.contains("a multiple of 64 up to 7168"), "{message}");
 }

@@ -78,6 +78,12 @@ impl LoadPort for LoadWindow {
         unsafe { self.way.arrived_into(self.line(line), blank, words) }
     }
 
+    #[inline(always)]
+    fn arrived_words(&mut self, line: u32, blank: u64) -> u8 {
+        // SAFETY: as for `load_line`.
+        unsafe { self.way.arrived_words(self.line(line), blank) }
+    }
+
     /// Panics when `bytes` are not whole lines or reach past the end of the window.
     #[inline]
     fn load_lines(&mut self, first_line: u32, bytes: &mut [u8]) {
@@ -134,6 +140,7 @@ mod tests {
                 assert_eq!(window.arrived(5, blank), (pattern, expected), "{way:?}");
                 let mut line = [0; 8];
                 assert_eq!((window.arrived_into(5, blank, &mut line), line), (pattern, expected), "{way:?}");
+                assert_eq!(window.arrived_words(5, blank), pattern, "{way:?}");
                 assert_eq!(window.load_line(1), expected, "{way:?}");
                 let words: Line = core::array::from_fn(|i| window.load_word(1, i as u32));
                 assert_eq!(words, expected);

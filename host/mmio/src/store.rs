@@ -2,7 +2,7 @@
 
 use beeline_link_contract::{Line, StorePort};
 
-use crate::arch::{Way, prefetch_to_write};
+use crate::arch::{ScanWay, Way, prefetch_to_write};
 use crate::region::Span;
 use crate::{LINE_BYTES, StoreKernel, fence};
 
@@ -15,6 +15,7 @@ pub struct StoreWindow {
     span: Span,
     mask: u32,
     way: Way,
+    scan: ScanWay,
     kernel: StoreKernel,
 }
 
@@ -31,7 +32,7 @@ impl StoreWindow {
     pub(crate) fn with_way(span: Span, kernel: StoreKernel, way: Way) -> Self {
         let lines = u32::try_from(span.bytes() / LINE_BYTES).expect("made of a u32 number of lines");
         assert!(lines.is_power_of_two() && span.start().addr().is_multiple_of(LINE_BYTES));
-        StoreWindow { span, mask: lines - 1, way, kernel }
+        StoreWindow { span, mask: lines - 1, way, scan: ScanWay::best(), kernel }
     }
 
     /// The kernel that stores its lines.
@@ -95,6 +96,11 @@ impl StorePort for StoreWindow {
     fn store_padded_line(&mut self, line: u32, bytes: &[u8]) {
         // SAFETY: as for `store_line`.
         unsafe { self.way.padded(self.line(line), bytes) }
+    }
+
+    #[inline(always)]
+    fn has_word(&self, payload: &[u8], word: u64) -> bool {
+        self.scan.has_word(payload, word)
     }
 
     /// Lines of a cached window lie in the receiver's cache. Stores that come with others in between, as messages do,

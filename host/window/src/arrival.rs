@@ -10,6 +10,9 @@ pub trait ArrivalTest {
     /// is clear mean nothing.
     fn arrived<L: LoadPort>(&mut self, port: &mut L, line: u32, words: &mut Line) -> u8;
 
+    /// As [`ArrivalTest::arrived`] for a line whose words are not wanted yet.
+    fn arrived_words<L: LoadPort>(&mut self, port: &mut L, line: u32) -> u8;
+
     /// Words of a line of which at least one byte has arrived. Not asked for every message.
     fn touched<L: LoadPort>(&mut self, port: &mut L, line: u32) -> u8;
 
@@ -45,12 +48,17 @@ impl ArrivalTest for Blank {
         port.arrived_into(line, self.blank, words)
     }
 
+    #[inline(always)]
+    fn arrived_words<L: LoadPort>(&mut self, port: &mut L, line: u32) -> u8 {
+        port.arrived_words(line, self.blank)
+    }
+
     fn touched<L: LoadPort>(&mut self, port: &mut L, line: u32) -> u8 {
-        port.arrived(line, self.blank).0
+        port.arrived_words(line, self.blank)
     }
 
     fn prefix_bytes<L: LoadPort>(&mut self, port: &mut L, line: u32) -> u32 {
-        port.arrived(line, self.blank).0.trailing_ones() * 8
+        port.arrived_words(line, self.blank).trailing_ones() * 8
     }
 
     #[inline(always)]

@@ -68,6 +68,12 @@ impl<C: CreditSource> Credits<C> {
         self.next < self.prefetch_limit
     }
 
+    /// The same for the line that comes `ahead` lines after that one.
+    #[inline(always)]
+    pub(crate) fn may_prefetch_after(&self, ahead: u64) -> bool {
+        self.next + ahead < self.prefetch_limit
+    }
+
     /// Lines that may be stored, as far as is known without looking.
     pub(crate) fn known_free(&self) -> u32 {
         (self.limit - self.next) as u32

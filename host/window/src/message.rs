@@ -2,6 +2,7 @@
 
 use beeline_link_contract::{CreditSink, LoadPort};
 use beeline_spec::batch::Record;
+use beeline_spec::header::lines_of;
 use beeline_spec::{LINE_BYTES, WORD_BYTES, WORDS_PER_LINE};
 
 use crate::Receiver;
@@ -11,16 +12,16 @@ use crate::payload;
 /// Where the bytes of a delivered message lie, in one register: two fields would be stored one by one on the way from
 /// the poll to the handle and loaded together, which waits for both stores to leave the core.
 ///
-/// Length in bytes in the lower half. Above it, for a plain message of one line ([`PLAIN`] set), the window line;
+/// Length in bytes in the lower half. Above it, for a plain message ([`PLAIN`] set), the window line in which it starts;
 /// otherwise the offset of the first byte from the start of the message, header word included.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Delivery(u64);
 
-/// A plain message of one line: nothing is escaped.
+/// A message that is one frame of data and has no escapes: it begins after the header word, and its words are as stored.
 const PLAIN: u64 = 1 << 63;
 
 impl Delivery {
-    /// A plain message in this line.
+    /// A plain message that starts in this line.
     #[inline(always)]
     pub(crate) fn plain(line: u32, length_bytes: u64) -> Self {
         Delivery(PLAIN | u64::from(line) << 32 | length_bytes)
@@ -42,7 +43,13 @@ impl Delivery {
         self.0 & PLAIN != 0
     }
 
-    /// The window line of a plain message. A window has at most 2^31 lines.
+    /// Whether it is a plain message of one line, as most are.
+    #[inline(always)]
+    fn is_one_line(self) -> bool {
+        self.is_plain() && self.length_bytes() <= payload::HEAD_BYTES
+    }
+
+    /// The window line in which a plain message starts. A window has at most 2^31 lines.
     #[inline(always)]
     fn line(self) -> u32 {
         ((self.0 & !PLAIN) >> 32) as u32
@@ -95,8 +102,8 @@ impl<'r, L: LoadPort, S: CreditSink, A: ArrivalTest> Message<'r, L, S, A> {
     pub fn word(&mut self, index: usize) -> u64 {
         let delivery = self.delivery;
         // A whole word of a plain message: its place is known.
-        if delivery.is_plain() && (index + 1) * WORD_BYTES <= delivery.length_bytes() {
-            return self.receiver.port.load_word(delivery.line(), index as u32 + 1);
+        if delivery.is_plain() && index < delivery.length_bytes() / WORD_BYTES {
+            return self.receiver.plain_word(delivery, index);
         }
         self.receiver.word_of(delivery, index)
     }
@@ -106,16 +113,16 @@ impl<'r, L: LoadPort, S: CreditSink, A: ArrivalTest> Message<'r, L, S, A> {
     pub fn for_each_word(&mut self, mut each: impl FnMut(u64)) {
         let delivery = self.delivery;
         if delivery.is_plain() {
-            let (line, port) = (delivery.line(), &mut self.receiver.port);
             if delivery.length_bytes() == payload::HEAD_BYTES {
                 // The full line is the common one: no loop.
+                let (line, port) = (delivery.line(), &mut self.receiver.port);
                 (1..WORDS_PER_LINE as u32).for_each(|slot| each(port.load_word(line, slot)));
                 return;
             }
             let (whole, tail) = (delivery.length_bytes() / WORD_BYTES, delivery.length_bytes() % WORD_BYTES);
-            (1..=whole as u32).for_each(|slot| each(port.load_word(line, slot)));
+            (0..whole).for_each(|index| each(self.receiver.plain_word(delivery, index)));
             if tail != 0 {
-                each(port.load_word(line, whole as u32 + 1) & low_bytes(tail));
+                each(self.receiver.plain_word(delivery, whole) & low_bytes(tail));
             }
             return;
         }
@@ -130,7 +137,7 @@ impl<'r, L: LoadPort, S: CreditSink, A: ArrivalTest> Message<'r, L, S, A> {
         let delivery = self.delivery;
         let bytes = delivery.length_bytes().min(out.len());
         let out = &mut out[..bytes];
-        if delivery.is_plain() {
+        if delivery.is_one_line() {
             // Word by word, from the window to `out`: a line on its way through our stack would wait in the store
             // buffer, since it is stored there in other pieces than it is loaded in.
             let (line, port) = (delivery.line(), &mut self.receiver.port);
@@ -152,8 +159,10 @@ impl<'r, L: LoadPort, S: CreditSink, A: ArrivalTest> Message<'r, L, S, A> {
 impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Drop for Message<'_, L, S, A> {
     #[inline(always)]
     fn drop(&mut self) {
-        if self.delivery.is_plain() {
+        if self.delivery.is_one_line() {
             self.receiver.release_line(self.delivery.line());
+        } else if self.delivery.is_plain() {
+            self.receiver.release_lines(lines_of(self.delivery.length_bytes() as u32));
         } else {
             self.receiver.release_long();
         }
@@ -162,6 +171,14 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Drop for Message<'_, L, S, A> {
 
 /// The long way to a message's bytes. Not methods of the handle, so that a handle stays in registers.
 impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
+    /// Word `index` of a plain message's payload, with whatever stands behind its end.
+    #[inline(always)]
+    fn plain_word(&mut self, delivery: Delivery, index: usize) -> u64 {
+        let at = index + 1;
+        let line = (u64::from(delivery.line()) + (at / WORDS_PER_LINE) as u64) & self.mask;
+        self.port.load_word(line as u32, (at % WORDS_PER_LINE) as u32)
+    }
+
     /// [`Message::word`] for any word of any message.
     #[inline(never)]
     fn word_of(&mut self, delivery: Delivery, index: usize) -> u64 {
@@ -194,8 +211,13 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
         let (head, rest) = out.split_at_mut(if skip == 0 { 0 } else { out.len().min(LINE_BYTES - skip) });
         if !head.is_empty() {
             let line = self.line(ahead);
-            let bytes = payload::line_bytes(&self.port.load_line(line));
-            head.copy_from_slice(&bytes[skip..skip + head.len()]);
+            if skip == WORD_BYTES {
+                // After the header word, as in every message that is not a record.
+                payload::copy_words(|index| self.port.load_word(line, index as u32 + 1), head);
+            } else {
+                let bytes = payload::line_bytes(&self.port.load_line(line));
+                head.copy_from_slice(&bytes[skip..skip + head.len()]);
+            }
             ahead += 1;
         }
         let (mut whole, tail) = rest.split_at_mut(rest.len() - rest.len() % LINE_BYTES);
@@ -210,8 +232,7 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
         }
         if !tail.is_empty() {
             let line = self.line(ahead);
-            let words = self.port.load_line(line);
-            payload::copy_words(|index| words[index], tail);
+            payload::copy_words(|index| self.port.load_word(line, index as u32), tail);
         }
     }
 

@@ -85,6 +85,10 @@ impl ArrivalTest for Observed {
         Self::whole_words(self.valid[line as usize])
     }
 
+    fn arrived_words<L: LoadPort>(&mut self, _port: &mut L, line: u32) -> u8 {
+        Self::whole_words(self.valid[line as usize])
+    }
+
     fn touched<L: LoadPort>(&mut self, _port: &mut L, line: u32) -> u8 {
         !Self::whole_words(!self.valid[line as usize])
     }

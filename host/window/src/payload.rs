@@ -1,6 +1,7 @@
 //! Payload bytes as words and back. (Bytes into lines to be stored: `link/contract`, `line.rs`.)
 
-use beeline_spec::{Line, WORD_BYTES, WORDS_PER_LINE};
+use beeline_spec::header::MAX_PAYLOAD_BYTES;
+use beeline_spec::{LINE_BYTES, Line, WORD_BYTES, WORDS_PER_LINE};
 
 /// Payload bytes that share the first line with the header word.
 pub(crate) const HEAD_BYTES: usize = (WORDS_PER_LINE - 1) * WORD_BYTES;
@@ -12,15 +13,10 @@ pub(crate) fn word_at(payload: &[u8], index: usize) -> u64 {
     bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte))
 }
 
-/// Whether a whole word of `payload` equals `blank`. A partial last word never does: it is padded with zeros and
-/// every blank has bit 63 set. Folds a line at a time, so that the compiler makes vectors of it.
-#[inline]
-pub(crate) fn has_word(payload: &[u8], blank: u64) -> bool {
-    let (words, _) = payload.as_chunks::<WORD_BYTES>();
-    let (lines, rest) = words.as_chunks::<WORDS_PER_LINE>();
-    let differs = |bytes: &[u8; WORD_BYTES]| u64::from_le_bytes(*bytes) != blank;
-    lines.iter().any(|line| !line.iter().fold(true, |all, bytes| all & differs(bytes)))
-        || !rest.iter().fold(true, |all, bytes| all & differs(bytes))
+/// Longest payload that a message of `lines` lines (at least one) carries.
+pub(crate) fn payload_bytes_of(lines: u32) -> u32 {
+    let bytes = u64::from(lines) * LINE_BYTES as u64 - (LINE_BYTES - HEAD_BYTES) as u64;
+    bytes.min(u64::from(MAX_PAYLOAD_BYTES)) as u32
 }
 
 /// Index of the last whole payload word equal to `blank`.
@@ -59,6 +55,7 @@ pub(crate) fn copy_words(mut word: impl FnMut(usize) -> u64, out: &mut [u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use beeline_link_contract::has_word;
 
     fn bytes(count: usize) -> Vec<u8> {
         (1..=count).map(|i| i as u8).collect()

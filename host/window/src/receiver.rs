@@ -6,11 +6,12 @@
 //! ([`Message`]) and freed when the handle is dropped: its lines are made free again, and then, by and by, their
 //! credits are pushed.
 //!
-//! This file is the short way: a whole plain message of one line. Everything else (long, void and escaped messages,
-//! batches, what is malformed, the sender's death) is in `order.rs`. Stores come from [`crate::Writer`] in another
+//! This file is the short way: a whole plain message, of one line or of several. Everything else (messages of which
+//! lines are missing, void and escaped ones, batches, what is malformed, the sender's death) is in `order.rs`. Stores come from [`crate::Writer`] in another
 //! process or thread; messages go to the caller. Waiting is in `wait.rs`.
 
 use beeline_link_contract::{CreditSink, Line, LoadPort};
+use beeline_spec::header::lines_of;
 use beeline_spec::{Header, Kind, WORDS_PER_LINE};
 
 use crate::arrival::{ArrivalTest, Blank};
@@ -18,7 +19,7 @@ use crate::error::ReceiveError;
 use crate::message::{Delivery, Message};
 use crate::order::Phase;
 use crate::pace::Pace;
-use crate::payload::HEAD_BYTES;
+use crate::payload::{HEAD_BYTES, payload_bytes_of};
 use crate::{Position, WindowConfig};
 
 /// How many lines ahead a receiver prefetches unless told otherwise; found by measurement.
@@ -48,6 +49,8 @@ pub struct Receiver<L, S, A = Blank> {
     pub(crate) is_long: bool,
     /// A header of a data message without escapes, length 0: what most headers look like above the length.
     plain_header: u64,
+    /// Longest payload that a message of this window can have.
+    max_payload_bytes: u64,
     /// Start of the message that is next, or in the caller's hands. All lines before it are free.
     pub(crate) next_start: u64,
     published: u64,
@@ -88,6 +91,7 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
             head: Head([0; WORDS_PER_LINE]),
             is_long: false,
             plain_header: Header::new(Kind::Data, 0, config.epoch).encode(),
+            max_payload_bytes: u64::from(payload_bytes_of(lines)),
             next_start: 0,
             published: 0,
             push_at: 0,
@@ -138,15 +142,35 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
             // A whole line whose header is plain and short enough is a message; that is most of them. Length is the
             // lowest field of a header, so one subtraction and one comparison check every other field too.
             let length_bytes = self.head.0[0].wrapping_sub(self.plain_header);
-            if arrived == 0xff && length_bytes <= HEAD_BYTES as u64 {
-                self.prefetch(self.next_start);
-                return Ok(Some(Delivery::plain(line, length_bytes)));
+            if arrived == 0xff {
+                if length_bytes <= HEAD_BYTES as u64 {
+                    self.prefetch(self.next_start);
+                    return Ok(Some(Delivery::plain(line, length_bytes)));
+                }
+                if length_bytes <= self.max_payload_bytes && self.has_rest(length_bytes as u32) {
+                    return Ok(Some(Delivery::plain(line, length_bytes)));
+                }
             }
             if arrived & 1 == 0 && self.next_start == self.published && !self.sender_gone {
                 return Ok(None);
             }
         }
         self.resume()
+    }
+
+    /// Whether every line after the first of a plain message has arrived.
+    #[inline]
+    fn has_rest(&mut self, length_bytes: u32) -> bool {
+        let start = self.next_start;
+        self.prefetch(start);
+        for ahead in 1..lines_of(length_bytes) {
+            let line = self.line(ahead);
+            if self.test.arrived_words(&mut self.port, line) != 0xff {
+                return false;
+            }
+            self.prefetch(start + u64::from(ahead));
+        }
+        true
     }
 
     /// Start of the earliest message that is not complete or not yet freed (HotOS'25 §3.1).
@@ -228,6 +252,15 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
     #[inline(always)]
     pub(crate) fn release_line(&mut self, line: u32) {
         self.free_line(line);
+        self.push_when_due();
+    }
+
+    /// The caller is done with a plain message of several lines.
+    #[inline]
+    pub(crate) fn release_lines(&mut self, lines: u32) {
+        for _ in 0..lines {
+            self.free_line(self.line(0));
+        }
         self.push_when_due();
     }
 

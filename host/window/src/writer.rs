@@ -11,12 +11,12 @@
 
 use beeline_link_contract::{CreditSource, Line, StorePort};
 use beeline_spec::formats::header;
-use beeline_spec::header::{MAX_PAYLOAD_BYTES, lines_of};
+use beeline_spec::header::lines_of;
 use beeline_spec::{Header, Kind, LINE_BYTES, WORDS_PER_LINE, escape};
 
 use crate::credit::Credits;
 use crate::error::SendError;
-use crate::payload::{self, HEAD_BYTES};
+use crate::payload::{self, HEAD_BYTES, payload_bytes_of};
 use crate::reservation::{Reservation, Stream};
 use crate::{Batch, FencePolicy, Position, WindowConfig};
 
@@ -127,7 +127,7 @@ impl<P: StorePort, C: CreditSource> Writer<P, C> {
         let header = Header::new(kind, payload.len() as u32, 0).encode() | self.epoch_bits;
         let position = self.credits.next();
         if !self.port.store_head_line_unless((position & self.mask) as u32, header, payload, self.sought) {
-            self.send_sought(kind, payload);
+            self.send_sought(kind, payload, 1);
         }
         self.credits.spend(1);
         if self.credits.may_prefetch() {
@@ -254,36 +254,66 @@ impl<P: StorePort, C: CreditSource> Writer<P, C> {
         if !self.credits.has(lines) && !self.find_room(lines)? {
             return Ok(Sent::Full);
         }
-        if self.escapes(payload) {
-            self.send_escaped(kind, payload, lines);
+        self.prefetch_for(lines);
+        let (head, rest) = payload.split_at(HEAD_BYTES);
+        let start = self.credits.next();
+        let header = self.header(kind, payload.len() as u32).encode();
+        // The lines after the first one are searched before anything is stored, the first one while it is stored.
+        if self.escapes(rest)
+            || !self.port.store_head_line_unless((start & self.mask) as u32, header, head, self.sought)
+        {
+            self.send_sought(kind, payload, lines);
         } else {
-            let header = self.header(kind, payload.len() as u32).encode();
-            let (head, rest) = payload.split_at(HEAD_BYTES);
-            let (whole, tail) = rest.split_at(rest.len() - rest.len() % LINE_BYTES);
-            let start = self.credits.next();
-            self.port.store_head_line((start & self.mask) as u32, header, head);
             self.fence_after(start);
-            self.store_run(start + 1, whole);
-            if !tail.is_empty() {
-                let last = start + u64::from(lines) - 1;
-                self.port.store_padded_line((last & self.mask) as u32, tail);
-                self.fence_after(last);
-            }
+            self.store_rest(start + 1, rest);
         }
         self.finish(lines);
         Ok(Sent::Sent)
     }
 
-    /// Stores a one-line message that has a word equal to the one that is sought.
+    /// Stores a message that has a word equal to the one that is sought.
     #[cold]
     #[inline(never)]
-    fn send_sought(&mut self, kind: Kind, payload: &[u8]) {
+    fn send_sought(&mut self, kind: Kind, payload: &[u8], lines: u32) {
         if self.config.blank != 0 {
-            self.send_escaped(kind, payload, 1);
+            self.send_escaped(kind, payload, lines);
             return;
         }
         let header = self.header(kind, payload.len() as u32).encode();
-        self.port.store_head_line((self.credits.next() & self.mask) as u32, header, payload);
+        let (head, rest) = payload.split_at(payload.len().min(HEAD_BYTES));
+        let start = self.credits.next();
+        self.port.store_head_line((start & self.mask) as u32, header, head);
+        if !rest.is_empty() {
+            self.fence_after(start);
+            self.store_rest(start + 1, rest);
+        }
+    }
+
+    /// Stores what a message has after its first line: whole lines, then the padded one.
+    #[inline]
+    fn store_rest(&mut self, position: u64, rest: &[u8]) {
+        let (whole, tail) = rest.split_at(rest.len() - rest.len() % LINE_BYTES);
+        if !whole.is_empty() {
+            self.store_run(position, whole);
+        }
+        if !tail.is_empty() {
+            let last = position + (whole.len() / LINE_BYTES) as u64;
+            self.port.store_padded_line((last & self.mask) as u32, tail);
+            self.fence_after(last);
+        }
+    }
+
+    /// Prefetches for a message of several lines what its successors of the same size will store into, as
+    /// [`Writer::try_send`] does for one line. The stores of a long message fetch their lines together anyway.
+    #[inline]
+    fn prefetch_for(&mut self, lines: u32) {
+        let position = self.credits.next();
+        for ahead in 0..u64::from(lines).min(self.prefetch_lines) {
+            if !self.credits.may_prefetch_after(ahead) {
+                break;
+            }
+            self.port.prefetch(((position + self.prefetch_lines + ahead) & self.mask) as u32);
+        }
     }
 
     /// Stores a message some of whose words equal the blank. With a random blank and honest data this happens once
@@ -311,7 +341,7 @@ impl<P: StorePort, C: CreditSource> Writer<P, C> {
     /// Whether some word of these bytes must be escaped.
     #[inline]
     pub(crate) fn escapes(&self, payload: &[u8]) -> bool {
-        self.config.blank != 0 && payload::has_word(payload, self.config.blank)
+        self.config.blank != 0 && self.port.has_word(payload, self.config.blank)
     }
 
     /// The header of a message without escapes.
@@ -332,7 +362,7 @@ impl<P: StorePort, C: CreditSource> Writer<P, C> {
         self.port.store_word((position & self.mask) as u32, word, value);
     }
 
-    /// Stores whole lines straight from the caller's bytes, in one run up to the end of the window and one after it.
+    /// Stores whole lines, one at least, straight from the caller's bytes, in one run up to the end of the window and one after it.
     pub(crate) fn store_run(&mut self, position: u64, bytes: &[u8]) {
         if self.config.fence_policy == FencePolicy::PerLine {
             for (position, line) in (position..).zip(bytes.chunks_exact(LINE_BYTES)) {
@@ -341,12 +371,11 @@ impl<P: StorePort, C: CreditSource> Writer<P, C> {
             }
             return;
         }
-        let to_wrap = (self.mask + 1 - (position & self.mask)) as usize * LINE_BYTES;
+        let first = position & self.mask;
+        let to_wrap = (self.mask + 1 - first) as usize * LINE_BYTES;
         let (before, after) = bytes.split_at(to_wrap.min(bytes.len()));
-        if !before.is_empty() {
-            self.port.store_lines((position & self.mask) as u32, before);
-            self.fence_after(position + (before.len() / LINE_BYTES) as u64 - 1);
-        }
+        self.port.store_lines(first as u32, before);
+        self.fence_after(position + (before.len() / LINE_BYTES) as u64 - 1);
         if !after.is_empty() {
             self.port.store_lines(0, after);
         }
@@ -402,12 +431,6 @@ impl FenceMasks {
         // One of the two is `NEVER`, which has every bit of the other.
         FenceMasks { line, message, one_line: line & message }
     }
-}
-
-/// Longest payload that a message of `lines` lines (at least one) carries.
-pub(crate) fn payload_bytes_of(lines: u32) -> u32 {
-    let bytes = u64::from(lines) * LINE_BYTES as u64 - (LINE_BYTES - HEAD_BYTES) as u64;
-    bytes.min(u64::from(MAX_PAYLOAD_BYTES)) as u32
 }
 
 #[cfg(test)]

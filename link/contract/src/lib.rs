@@ -19,7 +19,7 @@ mod sleep;
 mod window;
 
 pub use adversary::{Adversary, Tolerance};
-pub use line::fill_words;
+pub use line::{fill_words, has_word};
 pub use link::{Doorbell, Link, LinkError, RegisterRead};
 pub use memory::DmaMemory;
 pub use sleep::Sleeper;

@@ -24,6 +24,17 @@ pub fn fill_words(words: &mut [u64], bytes: &[u8]) {
     }
 }
 
+/// Whether a whole word of `bytes`, counted from their start, equals `word`. Folds a line at a time, so that the
+/// compiler makes vectors of it.
+#[inline]
+pub fn has_word(bytes: &[u8], word: u64) -> bool {
+    let (words, _) = bytes.as_chunks::<8>();
+    let (lines, rest) = words.as_chunks::<8>();
+    let differs = |bytes: &[u8; 8]| u64::from_le_bytes(*bytes) != word;
+    lines.iter().any(|line| !line.iter().fold(true, |all, bytes| all & differs(bytes)))
+        || !rest.iter().fold(true, |all, bytes| all & differs(bytes))
+}
+
 #[inline(always)]
 fn fill<const WORDS: usize>(words: &mut [u64], bytes: &[u8]) {
     let whole = bytes.as_chunks::<8>().0;

@@ -60,6 +60,13 @@ pub trait StorePort {
         self.store_line(line, &words);
     }
 
+    /// Whether a whole word of `payload` equals `word`: asked before a payload of several lines is stored, whose header
+    /// must say where it is escaped. Overridden where the CPU has wider comparisons than the compiler may use.
+    #[inline]
+    fn has_word(&self, payload: &[u8], word: u64) -> bool {
+        crate::has_word(payload, word)
+    }
+
     /// How many lines in front of its stores a sender does well to call [`StorePort::prefetch`]; 0: it never should.
     #[inline]
     fn prefetch_lines(&self) -> u32 {
@@ -109,6 +116,12 @@ pub trait LoadPort {
         let (mask, found) = self.arrived(line, blank);
         *words = found;
         mask
+    }
+
+    /// As [`LoadPort::arrived`] for a caller that does not want the words yet.
+    #[inline(always)]
+    fn arrived_words(&mut self, line: u32, blank: u64) -> u8 {
+        self.arrived(line, blank).0
     }
 
     /// Copies consecutive whole lines, as bytes in memory order, into `bytes` (a multiple of 64).

@@ -63,6 +63,25 @@ pub(crate) trait LineStore {
     unsafe fn word(word: *mut u8, value: u64);
 }
 
+/// Searching a payload for a word where the compiler's own code is as good as any.
+#[cfg(any(not(target_arch = "x86_64"), miri))]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PortableScan;
+
+#[cfg(any(not(target_arch = "x86_64"), miri))]
+impl PortableScan {
+    /// The only one there is.
+    pub(crate) fn best() -> Self {
+        PortableScan
+    }
+
+    /// Whether a whole word of `bytes`, counted from their start, equals `word`.
+    #[inline(always)]
+    pub(crate) fn has_word(self, bytes: &[u8], word: u64) -> bool {
+        beeline_link_contract::has_word(bytes, word)
+    }
+}
+
 /// Defines `Way`, the store kernels of an instruction set as values: a window holds one and calls through it. The
 /// match is one well predicted branch a line, which costs less than a call through a pointer.
 macro_rules! ways {

@@ -92,6 +92,21 @@ impl StorePort for ShmWindow {
         self.store.store_padded_line(line, bytes);
     }
 
+    #[inline(always)]
+    fn has_word(&self, payload: &[u8], word: u64) -> bool {
+        self.store.has_word(payload, word)
+    }
+
+    #[inline(always)]
+    fn prefetch_lines(&self) -> u32 {
+        self.store.prefetch_lines()
+    }
+
+    #[inline(always)]
+    fn prefetch(&mut self, line: u32) {
+        self.store.prefetch(line);
+    }
+
     #[inline]
     fn fence(&mut self) {
         self.store.fence();

@@ -48,6 +48,16 @@ impl LoadWay {
         mask
     }
 
+    /// As [`LoadWay::arrived`] without the line.
+    ///
+    /// # Safety
+    /// As for [`LoadWay::arrived`].
+    #[inline(always)]
+    pub(crate) unsafe fn arrived_words(self, line: *const u8, blank: u64) -> u8 {
+        // SAFETY: the caller's promise.
+        unsafe { self.arrived(line, blank) }.0
+    }
+
     /// The line.
     ///
     /// # Safety

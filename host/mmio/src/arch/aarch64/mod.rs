@@ -17,6 +17,8 @@ pub(crate) use order::{
 pub(crate) use pieces::{load_16, store_16};
 pub(crate) use store::Way;
 
+pub(crate) use crate::arch::PortableScan as ScanWay;
+
 /// The kernels as types, for the test that disassembles them.
 #[cfg(test)]
 pub(crate) mod kernels {

@@ -11,6 +11,8 @@ use crate::StoreKernel;
 use crate::arch::{LineStore, words};
 use crate::sync::{Ordering, fence};
 
+pub(crate) use crate::arch::PortableScan as ScanWay;
+
 crate::arch::ways! {
     /// Eight relaxed atomic stores.
     Cached => Cached,
@@ -108,6 +110,16 @@ impl LoadWay {
         let (mask, found) = unsafe { self.arrived(line, blank) };
         *words = found;
         mask
+    }
+
+    /// As [`LoadWay::arrived`] without the line.
+    ///
+    /// # Safety
+    /// As for [`LoadWay::arrived`].
+    #[inline(always)]
+    pub(crate) unsafe fn arrived_words(self, line: *const u8, blank: u64) -> u8 {
+        // SAFETY: the caller's promise.
+        unsafe { self.arrived(line, blank) }.0
     }
 
     /// The line.

@@ -129,6 +129,30 @@ impl LoadWay {
         mask
     }
 
+    /// As [`LoadWay::arrived`] without the line.
+    ///
+    /// # Safety
+    /// As for [`LoadWay::arrived`].
+    #[inline(always)]
+    pub(crate) unsafe fn arrived_words(self, line: *const u8, blank: u64) -> u8 {
+        if self != LoadWay::Avx512 {
+            // SAFETY: the caller's promise.
+            return unsafe { self.arrived(line, blank) }.0;
+        }
+        let mask: u32;
+        // SAFETY: the caller's promise about `line`; the CPU has AVX-512.
+        unsafe {
+            asm!(
+                "vpbroadcastq zmm16, {blank}",
+                "vpcmpneqq k1, zmm16, [{line}]",
+                "kmovw {mask:e}, k1",
+                line = in(reg) line, blank = in(reg) blank, mask = lateout(reg) mask, out("xmm16") _, out("k1") _,
+                options(nostack, preserves_flags, readonly),
+            );
+        }
+        mask as u8
+    }
+
     /// The line.
     ///
     /// # Safety

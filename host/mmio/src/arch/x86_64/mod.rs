@@ -5,6 +5,7 @@ mod features;
 mod load;
 mod order;
 mod pieces;
+mod scan;
 mod store;
 
 #[cfg(test)]
@@ -16,6 +17,7 @@ pub(crate) use order::{
     ticks_per_second, unordered_ticks,
 };
 pub(crate) use pieces::{load_16, store_16};
+pub(crate) use scan::ScanWay;
 pub(crate) use store::Way;
 
 /// The kernels as types, for the test that disassembles them.

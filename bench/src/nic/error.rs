@@ -1,0 +1,168 @@
+//! Why a measurement through a NIC gives no figure: what went wrong, because of what, and what a person can do.
+//!
+//! What: the words of the error. Because: its source. What to do: [`NicError::remedy`].
+
+use std::io;
+use std::path::PathBuf;
+
+use beeline_domain::DomainError;
+use beeline_driver::{PortError, RxError, TxError};
+use beeline_link_shm::ConnectError;
+use beeline_nic_process::NicProcessError;
+
+/// A NIC that cannot be had, or a way through it that must not be believed.
+#[derive(Debug, thiserror::Error)]
+pub enum NicError {
+    /// The NIC's domain cannot be opened.
+    #[error("cannot open domain {domain}")]
+    Domain {
+        /// Its name.
+        domain: String,
+        /// What the domain said.
+        source: DomainError,
+    },
+    /// No such NIC, or it is not one of ours.
+    #[error("cannot reach a NIC called {nic} in domain {domain}")]
+    Reach {
+        /// Name of the NIC.
+        nic: String,
+        /// Domain that was looked in.
+        domain: String,
+        /// What the link said.
+        source: ConnectError,
+    },
+    /// Bring-up, or opening or closing a queue, failed.
+    #[error("the port cannot be used")]
+    Port(#[from] PortError),
+    /// No blank can be drawn for a window.
+    #[error("the kernel gives no random numbers")]
+    Random(#[from] getrandom::Error),
+    /// A transmit queue refused a frame, or its device broke the protocol.
+    #[error("cannot send")]
+    Send(#[from] TxError),
+    /// A device broke the protocol of its receive ring.
+    #[error("cannot receive")]
+    Receive(#[from] RxError),
+    /// The NIC process is gone.
+    #[error("the NIC process ended while waiting for {what}")]
+    Gone {
+        /// What was waited for.
+        what: String,
+    },
+    /// Nothing happened for too long.
+    #[error("waited {seconds} s for {what}")]
+    Patience {
+        /// How long.
+        seconds: u64,
+        /// What was waited for.
+        what: String,
+    },
+    /// A frame came back other than it was sent.
+    #[error("frame {number} of {bytes} bytes: {difference}")]
+    Altered {
+        /// Which frame, from 0.
+        number: u64,
+        /// Bytes it was sent with.
+        bytes: usize,
+        /// The first thing that is wrong with it.
+        difference: String,
+    },
+    /// The device put other frames on the wire than were handed over.
+    #[error("the NIC put {counted} frames on the wire where {sent} were handed over")]
+    Miscounted {
+        /// Frames handed over.
+        sent: u64,
+        /// Frames by which the device's own counter grew.
+        counted: u64,
+    },
+    /// This program's own file, which a NIC process is started from, cannot be found.
+    #[error("cannot find this program's own file")]
+    Program(#[source] io::Error),
+    /// A NIC process cannot be started.
+    #[error("cannot start a NIC process from {program}")]
+    Start {
+        /// The program.
+        program: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A NIC process ended otherwise than it was told to.
+    #[error("the NIC process {how}{}{words}", if words.is_empty() { "" } else { ":\n" })]
+    Ended {
+        /// How it ended.
+        how: String,
+        /// What it said last.
+        words: String,
+    },
+    /// A NIC process cannot be waited for.
+    #[error("cannot wait for the NIC process")]
+    Wait(#[source] io::Error),
+    /// This process cannot be a NIC.
+    #[error("cannot be NIC {nic} in domain {domain}")]
+    Serve {
+        /// Its name.
+        nic: String,
+        /// Its domain.
+        domain: String,
+        /// What the NIC process said.
+        source: NicProcessError,
+    },
+    /// This process cannot go on being a NIC.
+    #[error("the NIC stopped")]
+    Stopped(#[source] NicProcessError),
+    /// A NIC's process cannot talk to whoever started it.
+    #[error("cannot {what}")]
+    Talk {
+        /// What was tried.
+        what: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// An up-link of a NIC is off.
+    #[error("up-link {uplink} failed: {reason}")]
+    Uplink {
+        /// What it is.
+        uplink: String,
+        /// Why it is off.
+        reason: String,
+    },
+}
+
+impl NicError {
+    /// What a person can do about it, if anything.
+    pub fn remedy(&self) -> Option<String> {
+        match self {
+            NicError::Reach { nic, domain, .. } => {
+                Some(format!("start one: beeline nic --name {nic} --domain {domain}"))
+            }
+            NicError::Patience { .. } => Some(
+                "beeline stat shows whether the NIC still counts; beeline doctor what may be wrong".to_owned(),
+            ),
+            NicError::Program(_) => Some("run it by its full path".to_owned()),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::error::Error;
+
+    #[test]
+    fn what_because_and_remedy_are_apart() {
+        let error = NicError::Start { program: "/x".into(), source: io::Error::other("no more processes") };
+        assert_eq!(error.to_string(), "cannot start a NIC process from /x");
+        assert_eq!(error.source().map(ToString::to_string).as_deref(), Some("no more processes"));
+        assert_eq!(error.remedy(), None);
+        let waited = NicError::Patience { seconds: 10, what: "a frame".to_owned() };
+        assert!(waited.remedy().is_some_and(|remedy| remedy.contains("beeline doctor")));
+    }
+
+    #[test]
+    fn last_words_stand_on_lines_of_their_own() {
+        let ended = |words: &str| NicError::Ended { how: "failed".to_owned(), words: words.to_owned() };
+        assert_eq!(ended("").to_string(), "the NIC process failed");
+        assert_eq!(ended("why").to_string(), "the NIC process failed:\nwhy");
+    }
+}

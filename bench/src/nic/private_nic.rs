@@ -1,0 +1,103 @@
+//! A NIC process of one's own: started for a measurement, stopped with it.
+
+use std::io::Read;
+use std::path::PathBuf;
+use std::process::{ChildStderr, Stdio};
+
+use beeline_mmio::StoreKernel;
+use clap::Args;
+
+use super::serve::{READY, SERVICE, ServeArgs};
+use super::{NicError, Place};
+use crate::role::{PrivateDomain, Program, Role};
+
+/// The hidden subcommand that runs [`super::serve`], in every program that starts a [`PrivateNic`] of itself.
+const ROLE: &str = "private-nic";
+
+/// Bytes of a failed NIC's last words that are shown.
+const LAST_WORDS_BYTES: u64 = 8192;
+
+/// How a private NIC is to run.
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
+pub struct NicOptions {
+    /// Give frames back to their sender.
+    #[arg(long)]
+    pub loopback: bool,
+    /// Wait for slow receivers instead of dropping.
+    #[arg(long)]
+    pub lossless: bool,
+    /// Poll without pause.
+    #[arg(long)]
+    pub spin: bool,
+    /// Core to run on.
+    #[arg(long)]
+    pub core: Option<usize>,
+    /// Capture what leaves by the up-link.
+    #[arg(long)]
+    pub pcap_out: Option<PathBuf>,
+}
+
+/// A running private NIC. Dropping it ends the process; what it left in its domain is removed.
+#[derive(Debug)]
+pub struct PrivateNic {
+    // Before the domain: the folder goes when the process has ended.
+    role: Role,
+    stderr: Option<ChildStderr>,
+    domain: PrivateDomain,
+}
+
+impl PrivateNic {
+    /// Starts a NIC as a process of `program` in a domain of its own and waits until ports can reach it.
+    ///
+    /// # Errors
+    /// The process cannot be started, or ends before it is ready.
+    pub fn start(program: &Program, options: &NicOptions) -> Result<Self, NicError> {
+        let domain = PrivateDomain::new();
+        let args = ServeArgs { domain: domain.name().to_owned(), options: options.clone() };
+        let mut command = program.command(ROLE);
+        command.args(args.to_args()).stderr(Stdio::piped());
+        let failed = |source| NicError::Start { program: program.path().to_owned(), source };
+        let mut role = Role::start(&mut command).map_err(failed)?;
+        let stderr = role.take_stderr();
+        let mut nic = PrivateNic { role, stderr, domain };
+        if nic.role.line().as_deref() == Some(READY) {
+            Ok(nic)
+        } else {
+            Err(nic.last_words("ended before it was ready".to_owned()))
+        }
+    }
+
+    /// Domain the NIC lives in.
+    pub fn domain(&self) -> &str {
+        self.domain.name()
+    }
+
+    /// Name of the NIC in its domain.
+    pub fn name(&self) -> &'static str {
+        SERVICE
+    }
+
+    /// Where a [`super::Session`] finds it, storing with `kernel`.
+    pub fn place(&self, kernel: StoreKernel) -> Place {
+        Place { domain: self.domain().to_owned(), nic: self.name().to_owned(), kernel }
+    }
+
+    /// Ends the NIC in good order, so that captures are whole, and waits for it.
+    ///
+    /// # Errors
+    /// It failed, with its last words.
+    pub fn stop(mut self) -> Result<(), NicError> {
+        let status = self.role.end().map_err(NicError::Wait)?;
+        if status.success() { Ok(()) } else { Err(self.last_words(format!("failed ({status})"))) }
+    }
+
+    fn last_words(&mut self, how: String) -> NicError {
+        let mut words = String::new();
+        if let Some(stderr) = &mut self.stderr {
+            // What cannot be read is missing from the message, nothing else.
+            let _ = self.role.kill();
+            let _ = stderr.take(LAST_WORDS_BYTES).read_to_string(&mut words);
+        }
+        NicError::Ended { how, words: words.trim().to_owned() }
+    }
+}

@@ -1,0 +1,213 @@
+//! A port of a NIC, opened and ready: what everything that moves frames starts with.
+//!
+//! It waits where the driver does not, gives the core away meanwhile, and gives up when the NIC is gone or nothing has
+//! happened for [`super::PATIENCE`]. To: `host/driver` over `link/shm`.
+
+use std::fmt;
+use std::time::Instant;
+
+use beeline_domain::{Domain, DomainConfig};
+use beeline_driver::{
+    DescriptorConfig, KpioConfig, MmioConfig, Pending, Port, PortConfig, PortState, Progress, RxRing,
+    RxRingConfig, Stopped, Transmit,
+};
+use beeline_link_contract::Adversary;
+use beeline_link_shm::{ShmDoorbell, ShmLink, ShmMemory, ShmOptions};
+use beeline_mmio::StoreKernel;
+use beeline_spec::{Interface, regs};
+
+use super::NicError;
+use super::watchdog::still_makes_sense;
+
+/// The receive half of every session.
+pub type Rx = RxRing<ShmMemory, ShmDoorbell>;
+
+/// A queue of the port that a [`Job`] runs on.
+const QUEUE: u32 = 0;
+
+/// How to reach a NIC and how lines leave the core.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// Domain of the NIC.
+    pub domain: String,
+    /// Name of the NIC.
+    pub nic: String,
+    /// Store kernel of transmit windows.
+    pub kernel: StoreKernel,
+}
+
+/// How a transmit queue is opened.
+#[derive(Clone, Copy, Debug)]
+pub struct Queue {
+    /// The interface.
+    pub interface: Interface,
+    /// Seed of the ordering adversary, if it is to stand before the window.
+    pub adversary: Option<u64>,
+}
+
+/// What is done with an open queue; generic, so that the calls of the hot loop are not through a table.
+pub trait Job {
+    /// What it yields.
+    type Output;
+    /// Why it may fail.
+    type Error: From<NicError>;
+
+    /// Runs with both halves of a queue.
+    ///
+    /// # Errors
+    /// The job's own, or those of the session.
+    fn run<T: Transmit>(
+        self,
+        session: &mut Session,
+        tx: &mut T,
+        rx: &mut Rx,
+    ) -> Result<Self::Output, Self::Error>;
+}
+
+/// An open port.
+pub struct Session {
+    port: Port<ShmLink>,
+    /// The domain must outlive the connection: its thread watches the NIC process.
+    _domain: Domain,
+    started: Instant,
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Session").field("mac", &self.port.mac()).finish_non_exhaustive()
+    }
+}
+
+impl Session {
+    /// Connects to the NIC and brings a port up.
+    ///
+    /// # Errors
+    /// No such NIC, or it is not one of ours.
+    pub fn open(place: &Place) -> Result<Self, NicError> {
+        let Place { domain, nic, kernel } = place.clone();
+        let opened = Domain::open(&DomainConfig::named(&domain));
+        let opened = opened.map_err(|source| NicError::Domain { domain: domain.clone(), source })?;
+        let options = ShmOptions { service: nic.clone(), kernel, ..ShmOptions::default() };
+        let link = ShmLink::connect(&opened, &options);
+        let link = link.map_err(|source| NicError::Reach { nic, domain, source })?;
+        let port = Port::new(link, PortConfig::default());
+        let mut session = Session { port, _domain: opened, started: Instant::now() };
+        session.wait_for("the NIC to come up", |session| {
+            let state = session.port.poll(session.now_ns())?;
+            Ok((state == PortState::Ready).then_some(()))
+        })?;
+        Ok(session)
+    }
+
+    /// Chooses how lines leave the core in queues opened from now on.
+    pub fn set_kernel(&mut self, kernel: StoreKernel) {
+        self.port.link().set_kernel(kernel);
+    }
+
+    /// The port's Ethernet address.
+    pub fn mac(&self) -> [u8; 6] {
+        self.port.mac()
+    }
+
+    /// Whether the NIC process is gone.
+    pub fn is_nic_gone(&mut self) -> bool {
+        use beeline_link_contract::Link;
+        self.port.link().is_device_gone()
+    }
+
+    /// Frames that the port has put on the wire since the NIC started, as the device counts them. Costs a round trip of
+    /// the link; the count wraps at 2^64.
+    ///
+    /// # Errors
+    /// The NIC does not answer.
+    pub fn frames_on_the_wire(&mut self) -> Result<u64, NicError> {
+        let pending = self.port.read_register(regs::COUNTERS + regs::counter::TX_FRAMES);
+        Ok(self.settle("a counter to be read", pending)?.0)
+    }
+
+    /// Opens a queue, runs the job, closes the queue.
+    ///
+    /// # Errors
+    /// The queue cannot be opened, or what the job says.
+    pub fn with_queue<J: Job>(&mut self, queue: Queue, job: J) -> Result<J::Output, J::Error> {
+        let random = getrandom::u64().map_err(NicError::Random)?;
+        let mmio = MmioConfig { random, ..MmioConfig::default() };
+        let kpio = KpioConfig { random, ..KpioConfig::default() };
+        let port = &mut self.port;
+        match (queue.interface, queue.adversary) {
+            (Interface::Mmio, None) => {
+                let tx = port.mmio(QUEUE, mmio).map_err(NicError::Port)?;
+                self.run(tx, job)
+            }
+            (Interface::Mmio, Some(seed)) => {
+                let wrap = |window, tolerance| Adversary::new(window, tolerance, seed);
+                let tx = port.mmio_behind(QUEUE, mmio, wrap).map_err(NicError::Port)?;
+                self.run(tx, job)
+            }
+            (Interface::Kpio, None) => {
+                let tx = port.kpio(QUEUE, kpio).map_err(NicError::Port)?;
+                self.run(tx, job)
+            }
+            (Interface::Kpio, Some(seed)) => {
+                let wrap = |window, tolerance| Adversary::new(window, tolerance, seed);
+                let tx = port.kpio_behind(QUEUE, kpio, wrap).map_err(NicError::Port)?;
+                self.run(tx, job)
+            }
+            (Interface::Descriptor, _) => {
+                let tx = port.descriptor(QUEUE, DescriptorConfig::default()).map_err(NicError::Port)?;
+                self.run(tx, job)
+            }
+        }
+    }
+
+    fn run<T, J>(&mut self, tx: Stopped<T>, job: J) -> Result<J::Output, J::Error>
+    where
+        T: Transmit + beeline_driver::QueueHalf,
+        J: Job,
+    {
+        let rx = self.port.rx_ring(QUEUE, RxRingConfig::default()).map_err(NicError::Port)?;
+        let opening = self.port.open(tx.with(rx).map_err(NicError::Port)?);
+        let (mut tx, mut rx) = self.settle("a queue to open", opening)?;
+        let output = job.run(self, &mut tx, &mut rx)?;
+        let closing = self.port.close((tx, rx));
+        let _stopped = self.settle("a queue to close", closing)?;
+        Ok(output)
+    }
+
+    /// Waits for an operation of the port.
+    fn settle<T>(&mut self, what: &str, pending: Pending<T>) -> Result<T, NicError> {
+        let mut pending = Some(pending);
+        self.wait_for(what, move |session| {
+            let now_ns = session.now_ns();
+            session.port.poll(now_ns)?;
+            let under_way = pending.take().expect("an operation is either under way or was returned");
+            match session.port.finish(under_way)? {
+                Progress::Done(value) => Ok(Some(value)),
+                Progress::Pending(again) => {
+                    pending = Some(again);
+                    Ok(None)
+                }
+            }
+        })
+    }
+
+    /// Polls until there is a value; yields the core between polls, so that a NIC on the same core can answer.
+    fn wait_for<T>(
+        &mut self,
+        what: &str,
+        mut poll: impl FnMut(&mut Self) -> Result<Option<T>, NicError>,
+    ) -> Result<T, NicError> {
+        let start = Instant::now();
+        loop {
+            if let Some(value) = poll(self)? {
+                return Ok(value);
+            }
+            still_makes_sense(self, start, what)?;
+            std::thread::yield_now();
+        }
+    }
+
+    fn now_ns(&self) -> u64 {
+        self.started.elapsed().as_nanos() as u64
+    }
+}

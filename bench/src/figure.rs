@@ -25,6 +25,15 @@ pub enum Value {
         /// 999 in 1000.
         p999_ns: f64,
     },
+    /// Nanoseconds of rare events, too few for more nines. Samples are the single events.
+    Delay {
+        /// Half of the events took at most this.
+        p50_ns: f64,
+        /// 99 in 100.
+        p99_ns: f64,
+        /// All of them.
+        worst_ns: f64,
+    },
 }
 
 /// One measured quantity.
@@ -63,6 +72,20 @@ impl Figure {
     pub fn latency(row: Row<'_>, latencies: Latencies) -> Self {
         let [p50_ns, p99_ns, p999_ns] = latencies.percentiles([0.5, 0.99, 0.999]);
         row.figure(Value::Latency { p50_ns, p99_ns, p999_ns }, latencies.rounds, latencies.samples)
+    }
+
+    /// A delay from its events by round, in nanoseconds.
+    pub fn delay(row: Row<'_>, rounds: Vec<Vec<f64>>) -> Self {
+        let samples = rounds.concat();
+        let mut sorted = samples.clone();
+        sorted.sort_by(f64::total_cmp);
+        // The smallest value that this fraction of the events does not exceed.
+        let at = |fraction: f64| {
+            let rank = (fraction * sorted.len() as f64).ceil() as usize;
+            sorted.get(rank.max(1) - 1).copied().unwrap_or_default()
+        };
+        let value = Value::Delay { p50_ns: at(0.5), p99_ns: at(0.99), worst_ns: at(1.0) };
+        row.figure(value, rounds.iter().map(|round| median(round)).collect(), samples)
     }
 }
 
@@ -190,6 +213,13 @@ mod tests {
         }
         let figure = Figure::latency(ROW, latencies);
         assert_eq!((figure.samples.len(), figure.rounds.len()), (1000, 2));
+    }
+
+    #[test]
+    fn the_worst_of_few_events_is_kept_exactly() {
+        let figure = Figure::delay(ROW, vec![(1..=100).map(f64::from).collect(), vec![5000.0; 1]]);
+        assert_eq!(figure.value, Value::Delay { p50_ns: 51.0, p99_ns: 100.0, worst_ns: 5000.0 });
+        assert_eq!((figure.samples.len(), figure.rounds), (101, vec![51.0, 5000.0]));
     }
 
     #[test]

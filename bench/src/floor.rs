@@ -103,7 +103,7 @@ pub fn bare_store_rate(port: &mut StoreWindow, source: &Source, lines: u64) -> f
 }
 
 /// How far ahead the bare line stream prefetches, at its best here.
-const AHEAD_LINES: u64 = 128;
+const AHEAD_LINES: u64 = 32;
 
 /// Lines a second of the bare line stream.
 ///

@@ -3,7 +3,8 @@
 //! Every bench is a library function that gives a [`Report`] of [`Figure`]s with their raw samples, and [`Verdict`]s
 //! where there is a target. The `beeline-bench` program lists, runs, prints and writes them; `beeline compare` reuses
 //! the pieces. A figure is only ever compared with another one of the same run, as a ratio: rounds of the two
-//! alternate, so that what else the machine does hits both. Rivals are in `peers`, the floors in [`floor`].
+//! alternate, so that what else the machine does hits both. Rivals are in `peers`, the floors in [`floor`], what goes
+//! through a NIC process in [`nic`]: that one, and any other process, is this program in a hidden subcommand ([`Role`]).
 //!
 //! Not here: virtual time (`link/sim` has platforms of its own), published figures (`bench/published/`).
 //!
@@ -15,9 +16,14 @@ mod error;
 mod figure;
 pub mod floor;
 mod memory;
+pub mod nic;
+pub mod nic_one_way;
+pub mod nic_rate;
 mod output;
+pub mod peer_death;
 pub mod peers;
 mod registry;
+mod role;
 pub mod round_trip;
 mod settings;
 pub mod store;
@@ -26,12 +32,13 @@ mod traffic;
 mod verdict;
 
 pub use duel::{Duel, Start};
-pub use error::BenchError;
+pub use error::{BenchError, with_causes};
 pub use figure::{Figure, Latencies, Report, Row, Value};
 pub use memory::{LocalCredits, MEMORY, Unreceived, WindowMemory};
 pub use output::{to_table, write_csv};
 pub use registry::{BENCHES, Bench, find};
-pub use settings::{Cores, Settings};
+pub use role::{PrivateDomain, Program, Role};
+pub use settings::{Cores, Settings, pin};
 pub use traffic::{Source, Sum};
 pub use verdict::{Bound, Verdict, paired_ratio};
 

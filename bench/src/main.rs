@@ -4,7 +4,10 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use beeline_bench::{BENCHES, Bench, BenchError, Cores, Report, Settings, find, to_table, write_csv};
+use beeline_bench::nic::{self, ServeArgs};
+use beeline_bench::peer_death::{self, VictimArgs};
+use beeline_bench::{BENCHES, Bench, BenchError, Cores, Report, Settings};
+use beeline_bench::{find, to_table, with_causes, write_csv};
 use clap::{Args, Parser, Subcommand};
 
 /// Measured comparisons of Beeline and its rivals on this machine.
@@ -26,6 +29,12 @@ enum Command {
     List,
     /// Run benches, all of them when none is named.
     Run(Run),
+    /// Be a NIC of another process.
+    #[command(hide = true)]
+    PrivateNic(ServeArgs),
+    /// Be a process that is killed.
+    #[command(hide = true)]
+    Victim(VictimArgs),
 }
 
 #[derive(Debug, Args)]
@@ -50,22 +59,28 @@ struct Run {
 }
 
 fn main() -> ExitCode {
-    match Cli::parse().command {
+    let outcome = match Cli::parse().command {
         Command::List => {
             for bench in BENCHES {
                 println!("{:20} {}", bench.name, bench.about);
             }
-            ExitCode::SUCCESS
+            Ok(true)
         }
-        Command::Run(run) => match run.execute() {
-            Ok(true) => ExitCode::SUCCESS,
-            // A missed target is a result, not a failure of the program; scripts can still tell.
-            Ok(false) => ExitCode::from(2),
-            Err(error) => {
-                eprintln!("beeline-bench: {error}");
-                ExitCode::FAILURE
+        Command::Run(run) => run.execute(),
+        Command::PrivateNic(args) => nic::serve(&args).map(|()| true).map_err(BenchError::from),
+        Command::Victim(args) => peer_death::be_victim(&args).map(|()| true),
+    };
+    match outcome {
+        Ok(true) => ExitCode::SUCCESS,
+        // A missed target is a result, not a failure of the program; scripts can still tell.
+        Ok(false) => ExitCode::from(2),
+        Err(error) => {
+            eprintln!("beeline-bench: {}", with_causes(&error));
+            if let Some(remedy) = error.remedy() {
+                eprintln!("  try: {remedy}");
             }
-        },
+            ExitCode::FAILURE
+        }
     }
 }
 

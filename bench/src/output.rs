@@ -4,22 +4,26 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use crate::{BenchError, Bound, Figure, Report, Value};
+use crate::{BenchError, Bound, Figure, Report, Value, Verdict};
 
 /// The report as lines of at most 100 columns.
 pub fn to_table(report: &Report) -> String {
     let mut lines = vec![format!("{:18} {:34} {:10} {:>34}", "bench", "path", "kernel", "value")];
     lines.extend(report.figures.iter().map(figure_line));
-    lines.extend(report.verdicts.iter().map(|verdict| {
-        let (word, bound) = match verdict.bound {
-            Bound::AtLeast(bound) => ("at least", bound),
-            Bound::AtMost(bound) => ("at most", bound),
-        };
-        let outcome = if verdict.pass { "pass" } else { "MISS" };
-        format!("{outcome}  {}: {:.2}, {word} {bound}", verdict.target, verdict.ratio)
-    }));
+    lines.extend(report.verdicts.iter().map(verdict_line));
     lines.push(String::new());
     lines.join("\n")
+}
+
+fn verdict_line(verdict: &Verdict) -> String {
+    let Verdict { target, found, bound, pass, .. } = verdict;
+    let outcome = if *pass { "pass" } else { "MISS" };
+    match bound {
+        Bound::AtLeast(least) => format!("{outcome}  {target}: {found:.2}, at least {least}"),
+        Bound::AtMost(most) => format!("{outcome}  {target}: {found:.2}, at most {most}"),
+        Bound::WithinMs(most) => format!("{outcome}  {target}: {found:.2} ms, at most {most} ms"),
+        Bound::Shown => format!("shown {target}: {found:.2}"),
+    }
 }
 
 fn figure_line(figure: &Figure) -> String {
@@ -29,6 +33,10 @@ fn figure_line(figure: &Figure) -> String {
         }
         Value::Latency { p50_ns, p99_ns, p999_ns } => {
             format!("p50 {p50_ns:.0} p99 {p99_ns:.0} p99.9 {p999_ns:.0} ns")
+        }
+        Value::Delay { p50_ns, p99_ns, worst_ns } => {
+            let [p50, p99, worst] = [p50_ns, p99_ns, worst_ns].map(|ns| ns / 1e6);
+            format!("p50 {p50:.2} p99 {p99:.2} worst {worst:.2} ms")
         }
     };
     format!("{:18} {:34} {:10} {value:>34}", figure.bench, figure.name, figure.kernel)
@@ -72,6 +80,9 @@ fn write_summary(report: &Report, path: &Path) -> std::io::Result<()> {
             Value::Latency { p50_ns, p99_ns, p999_ns } => {
                 vec![("p50_ns", p50_ns), ("p99_ns", p99_ns), ("p99.9_ns", p999_ns)]
             }
+            Value::Delay { p50_ns, p99_ns, worst_ns } => {
+                vec![("p50_ns", p50_ns), ("p99_ns", p99_ns), ("worst_ns", worst_ns)]
+            }
         };
         for (quantity, value) in quantities {
             writeln!(
@@ -87,7 +98,7 @@ fn write_samples(figure: &Figure, path: &Path) -> std::io::Result<()> {
     let mut out = BufWriter::new(File::create(path)?);
     let unit = match figure.value {
         Value::Rate { .. } => "per_second",
-        Value::Latency { .. } => "ns",
+        Value::Latency { .. } | Value::Delay { .. } => "ns",
     };
     writeln!(out, "sample,{unit}")?;
     for (index, sample) in figure.samples.iter().enumerate() {
@@ -107,8 +118,13 @@ mod tests {
             Row { bench: "b", name: "a path, 1/2", kernel: "-", memory: "m, n", size_bytes: 64, count: 3 };
         let mut latencies = Latencies::new();
         latencies.add_round(&[100.0, 200.0, 300.0]);
-        let figures = vec![Figure::rate(row, vec![1e6, 3e6, 2e6]), Figure::latency(row, latencies)];
-        let verdicts = vec![crate::Verdict::judge("b", &figures[0], &figures[0], Bound::AtLeast(1.5))];
+        let delay = Figure::delay(row, vec![vec![1.5e6, 2.5e6, 234.5e6]]);
+        let figures = vec![Figure::rate(row, vec![1e6, 3e6, 2e6]), Figure::latency(row, latencies), delay];
+        let verdicts = vec![
+            Verdict::judge("b", &figures[0], &figures[0], Bound::AtLeast(1.5)),
+            Verdict::judge("b", &figures[0], &figures[0], Bound::Shown),
+            Verdict::limit("b", &figures[2], 50.0),
+        ];
         Report { figures, verdicts }
     }
 
@@ -117,7 +133,10 @@ mod tests {
         let table = to_table(&report());
         assert!(table.lines().all(|line| line.len() <= 100), "{table}");
         assert!(table.contains("2.0 M/s, best 3.0") && table.contains("p50 200 p99 300"), "{table}");
+        assert!(table.contains("p50 2.50 p99 234.50 worst 234.50 ms"), "{table}");
         assert!(table.contains("MISS  a path, 1/2 / a path, 1/2: 1.00, at least 1.5"), "{table}");
+        assert!(table.contains("shown a path, 1/2 / a path, 1/2: 1.00\n"), "{table}");
+        assert!(table.contains("MISS  a path, 1/2, worst: 234.50 ms, at most 50 ms"), "{table}");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What there is to run.
 
-use crate::{BenchError, Report, Settings, round_trip, store, stream};
+use crate::{BenchError, Report, Settings, nic_one_way, nic_rate, peer_death, round_trip, store, stream};
 
 /// A bench by name.
 #[derive(Clone, Copy, Debug)]
@@ -29,6 +29,21 @@ pub const BENCHES: &[Bench] = &[
         name: "window-round-trip",
         about: "64 B there and back between two cores: window by kernel, bare copy, bare line",
         run: round_trip::run,
+    },
+    Bench {
+        name: "nic-one-way",
+        about: "64 B frames through the NIC process and back, one at a time: mmio, kpio, descriptor",
+        run: nic_one_way::run,
+    },
+    Bench {
+        name: "nic-rate",
+        about: "64 B frames in bursts onto the NIC's wire, and there and back: mmio, kpio, descriptor",
+        run: nic_rate::run,
+    },
+    Bench {
+        name: "peer-death",
+        about: "from kill -9 of a process to its peer seeing it as dead, also when its forked child lives",
+        run: peer_death::run,
     },
 ];
 

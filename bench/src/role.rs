@@ -150,7 +150,7 @@ mod tests {
         assert!(role.pid() > 0);
         assert!(role.end()?.success());
         assert_eq!(role.line(), None);
-        let mut role = Role::start(Program::at("/bin/echo").command("ready"))?;
+        let mut role = Role::start(&mut Program::at("/bin/echo").command("ready"))?;
         assert_eq!(role.line().as_deref(), Some("ready"));
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use beeline_mmio::cpu;
 
-use crate::BenchError;
+use crate::{BenchError, Program};
 
 /// Two cores: one for each side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,8 +30,22 @@ impl Cores {
 ///
 /// # Errors
 /// [`BenchError::Pin`].
-pub(crate) fn pin(core: usize) -> Result<(), BenchError> {
+pub fn pin(core: usize) -> Result<(), BenchError> {
     cpu::pin_current_thread(core).map_err(|error| BenchError::Pin { core, reason: error.to_string() })
+}
+
+/// Runs something on a thread of its own that is pinned to `core`, so that what this thread starts later is not.
+///
+/// # Errors
+/// [`BenchError::Pin`]; what the work gives as an error; [`BenchError::Panicked`].
+pub(crate) fn on_core<T: Send>(
+    core: usize,
+    work: impl FnOnce() -> Result<T, BenchError> + Send,
+) -> Result<T, BenchError> {
+    std::thread::scope(|scope| {
+        let thread = scope.spawn(move || pin(core).and_then(|()| work()));
+        thread.join().map_err(|_| BenchError::Panicked("measuring"))?
+    })
 }
 
 /// How a bench is run.
@@ -47,22 +61,32 @@ pub struct Settings {
     pub trip_thousands: u32,
     /// Lines of every window and ring, a power of two.
     pub window_lines: u32,
+    /// What NIC processes and victims are started from: it has the hidden subcommands of `beeline-bench`.
+    pub program: Program,
 }
 
 impl Settings {
     /// The settings that reported figures are made with: some seconds a bench.
     ///
     /// # Errors
-    /// As [`Cores::pair`].
+    /// As [`Cores::pair`]; [`BenchError::Role`] when this program's own file cannot be found.
     pub fn full() -> Result<Self, BenchError> {
         let cores = Cores::pair()?;
-        Ok(Settings { cores, rounds: 15, stream_thousands: 4000, trip_thousands: 50, window_lines: 16384 })
+        let program = Program::own()?;
+        Ok(Settings {
+            cores,
+            rounds: 15,
+            stream_thousands: 4000,
+            trip_thousands: 50,
+            window_lines: 16384,
+            program,
+        })
     }
 
     /// A short look, under a second a bench on a quiet machine.
     ///
     /// # Errors
-    /// As [`Cores::pair`].
+    /// As [`Settings::full`].
     pub fn quick() -> Result<Self, BenchError> {
         Ok(Settings { rounds: 5, stream_thousands: 500, trip_thousands: 5, ..Settings::full()? })
     }

@@ -9,7 +9,7 @@ use beeline_window::{FencePolicy, Sent, Writer};
 
 use crate::figure::Row;
 use crate::memory::MEMORY;
-use crate::settings::pin;
+use crate::settings::on_core;
 use crate::verdict::fastest;
 use crate::{BenchError, Bound, Figure, Report, Settings, Source, Unreceived, Verdict, WindowMemory, floor};
 use crate::{LINE_PAYLOAD_BYTES, duel};
@@ -83,12 +83,7 @@ impl Rows {
 /// # Errors
 /// [`BenchError`].
 pub fn run(settings: &Settings) -> Result<Report, BenchError> {
-    let settings = settings.clone();
-    let thread = std::thread::spawn(move || {
-        pin(settings.cores.first)?;
-        run_here(&settings)
-    });
-    thread.join().map_err(|_| BenchError::Panicked("storing"))?
+    on_core(settings.cores.first, || run_here(settings))
 }
 
 fn run_here(settings: &Settings) -> Result<Report, BenchError> {

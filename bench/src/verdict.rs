@@ -1,11 +1,11 @@
-//! Targets: ratios of two figures of one run, and whether they are met.
+//! Targets: ratios of two figures of one run, or a limit to one of them, and whether they are met.
 
 use serde::{Deserialize, Serialize};
 
 use crate::figure::median;
 use crate::{Figure, Value};
 
-/// What a ratio is to be.
+/// What is asked of a ratio, or of the worst of some times.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Bound {
@@ -13,6 +13,20 @@ pub enum Bound {
     AtLeast(f64),
     /// This or less.
     AtMost(f64),
+    /// Milliseconds, this or less: never a ratio.
+    WithinMs(f64),
+    /// Nothing: the ratio is shown.
+    Shown,
+}
+
+impl Bound {
+    fn holds(self, found: f64) -> bool {
+        match self {
+            Bound::AtLeast(least) => found >= least,
+            Bound::AtMost(most) | Bound::WithinMs(most) => found <= most,
+            Bound::Shown => true,
+        }
+    }
 }
 
 /// What became of a target.
@@ -22,8 +36,8 @@ pub struct Verdict {
     pub bench: String,
     /// What is compared with what.
     pub target: String,
-    /// The ratio found.
-    pub ratio: f64,
+    /// The ratio found, or milliseconds where the bound is of that kind.
+    pub found: f64,
     /// What it is to be.
     pub bound: Bound,
     /// Whether it is.
@@ -33,17 +47,24 @@ pub struct Verdict {
 impl Verdict {
     /// Judges `ours` against `rival`: the ratio of [`paired_ratio`].
     pub fn judge(bench: &str, ours: &Figure, rival: &Figure, bound: Bound) -> Self {
-        let ratio = paired_ratio(ours, rival);
-        let pass = match bound {
-            Bound::AtLeast(least) => ratio >= least,
-            Bound::AtMost(most) => ratio <= most,
-        };
-        let label = |figure: &Figure| match figure.kernel.as_str() {
-            "-" => figure.name.clone(),
-            kernel => format!("{} [{kernel}]", figure.name),
-        };
+        let found = paired_ratio(ours, rival);
         let target = format!("{} / {}", label(ours), label(rival));
-        Verdict { bench: bench.to_owned(), target, ratio, bound, pass }
+        Verdict { bench: bench.to_owned(), target, found, bound, pass: bound.holds(found) }
+    }
+
+    /// Judges the longest of the times that `figure` was made of, all of them, in milliseconds.
+    pub fn limit(bench: &str, figure: &Figure, most_ms: f64) -> Self {
+        let found = figure.samples.iter().copied().fold(0.0, f64::max) / 1e6;
+        let bound = Bound::WithinMs(most_ms);
+        let target = format!("{}, worst", label(figure));
+        Verdict { bench: bench.to_owned(), target, found, bound, pass: bound.holds(found) }
+    }
+}
+
+fn label(figure: &Figure) -> String {
+    match figure.kernel.as_str() {
+        "-" => figure.name.clone(),
+        kernel => format!("{} [{kernel}]", figure.name),
     }
 }
 
@@ -58,7 +79,7 @@ pub fn paired_ratio(ours: &Figure, rival: &Figure) -> f64 {
 pub(crate) fn fastest<'f>(figures: impl IntoIterator<Item = &'f Figure>) -> Option<&'f Figure> {
     let rate = |figure: &Figure| match figure.value {
         Value::Rate { median_per_second, .. } => median_per_second,
-        Value::Latency { .. } => 0.0,
+        Value::Latency { .. } | Value::Delay { .. } => 0.0,
     };
     figures.into_iter().max_by(|a, b| rate(a).total_cmp(&rate(b)))
 }
@@ -82,6 +103,21 @@ mod tests {
         assert!(!Verdict::judge("b", &ours, &rival, Bound::AtLeast(2.1)).pass);
         assert!(Verdict::judge("b", &ours, &rival, Bound::AtMost(2.0)).pass);
         assert!(!Verdict::judge("b", &ours, &rival, Bound::AtMost(1.9)).pass);
+    }
+
+    #[test]
+    fn a_limit_is_about_the_worst_time() {
+        let row = Row { bench: "b", name: "death", kernel: "-", memory: "-", size_bytes: 0, count: 3 };
+        let figure = Figure::delay(row, vec![vec![1e6, 49e6], vec![2e6]]);
+        assert!(Verdict::limit("b", &figure, 50.0).pass);
+        assert!(!Verdict::limit("b", &figure, 48.0).pass);
+        assert_eq!(Verdict::limit("b", &figure, 48.0).found, 49.0);
+    }
+
+    #[test]
+    fn a_ratio_that_is_shown_fails_nothing() {
+        let [a, b] = [figure("a", &[1.0]), figure("b", &[1000.0])];
+        assert!(Verdict::judge("b", &a, &b, Bound::Shown).pass);
     }
 
     #[test]

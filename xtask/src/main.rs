@@ -4,14 +4,17 @@
 //! `make install` do not come by. Lanes that need tools say so and install them ([`install`]).
 #![forbid(unsafe_code)]
 
+mod claims;
 mod failure;
 mod generate;
 mod house;
 mod install;
 mod lanes;
 mod links;
+mod pointers;
 mod run;
 mod source;
+mod table;
 mod tour;
 
 use std::process::ExitCode;

@@ -7,11 +7,10 @@
 
 use std::fs;
 
-use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
-
 use crate::failure::{Context, Failure, Outcome, none_found};
 use crate::run::root;
 use crate::source::{code_only, words};
+use crate::table::{Row, tables};
 
 /// The page with the table.
 const PAGE: &str = "ARCHITECTURE.md";
@@ -45,8 +44,9 @@ fn stops(page: &str) -> Outcome<Vec<Stop>> {
     })?;
     let mut stops = Vec::new();
     for row in rows {
-        let [name, file, symbols, what] = <[String; 4]>::try_from(row).map_err(|row| {
-            Failure::new(format!("{PAGE}: a row of the tour has {} cells, not 4: {row:?}", row.len()))
+        let cells: Vec<String> = row.cells.into_iter().map(|cell| cell.text).collect();
+        let [name, file, symbols, what] = <[String; 4]>::try_from(cells).map_err(|cells| {
+            Failure::new(format!("{PAGE}:{}: a row of the tour has {} cells, not 4", row.line, cells.len()))
         })?;
         if what.is_empty() {
             return Err(Failure::new(format!("{PAGE}: stop `{name}` does not say what happens")));
@@ -57,38 +57,10 @@ fn stops(page: &str) -> Outcome<Vec<Stop>> {
     if stops.is_empty() { Err(Failure::new(format!("{PAGE}: the tour has no stop"))) } else { Ok(stops) }
 }
 
-/// Cells of the first table after the heading, its head row left out.
-fn table(page: &str) -> Option<Vec<Vec<String>>> {
-    let (mut in_heading, mut found, mut in_head) = (false, false, false);
-    let mut heading = String::new();
-    let mut rows: Option<Vec<Vec<String>>> = None;
-    for event in Parser::new_ext(page, Options::ENABLE_TABLES) {
-        match event {
-            Event::Start(Tag::Heading { .. }) => (in_heading, heading) = (true, String::new()),
-            Event::End(TagEnd::Heading(_)) => {
-                in_heading = false;
-                found |= heading.to_lowercase().contains(HEADING);
-            }
-            Event::Text(text) if in_heading => heading.push_str(&text),
-            Event::Start(Tag::Table(_)) if found => rows = Some(Vec::new()),
-            Event::End(TagEnd::Table) if rows.is_some() => return rows,
-            Event::Start(Tag::TableHead) => in_head = true,
-            Event::End(TagEnd::TableHead) => in_head = false,
-            // Tables before the heading, and the head row, are not the tour.
-            _ if in_head || rows.is_none() => {}
-            Event::Start(Tag::TableRow) => rows.as_mut()?.push(Vec::new()),
-            Event::Start(Tag::TableCell) => rows.as_mut()?.last_mut()?.push(String::new()),
-            Event::Text(text) | Event::Code(text) => {
-                if let Some(cell) =
-                    rows.as_mut().and_then(|rows| rows.last_mut()).and_then(|row| row.last_mut())
-                {
-                    cell.push_str(&text);
-                }
-            }
-            _ => {}
-        }
-    }
-    None
+/// Rows of the first table under the heading.
+fn table(page: &str) -> Option<Vec<Row>> {
+    let tour = tables(page).into_iter().find(|table| table.heading.to_lowercase().contains(HEADING));
+    tour.map(|table| table.rows)
 }
 
 /// What is wrong with the stops; `read` gives the text of a file.
@@ -112,8 +84,8 @@ fn gone(stops: &[Stop], read: impl Fn(&str) -> Option<String>) -> Vec<String> {
     findings
 }
 
-/// Whether the code defines the last part of a path and mentions the others.
-fn defines(code: &str, symbol: &str) -> bool {
+/// Whether code (without comments and strings) defines the last part of a path and mentions the others.
+pub fn defines(code: &str, symbol: &str) -> bool {
     const KEYWORDS: [&str; 9] =
         ["fn", "struct", "enum", "trait", "const", "static", "type", "mod", "macro_rules"];
     let all: Vec<&str> = words(code).map(|(_, word)| word).collect();

@@ -29,7 +29,7 @@ pub enum NicError {
         /// Domain that was looked in.
         domain: String,
         /// What the link said.
-        source: ConnectError,
+        source: Box<ConnectError>,
     },
     /// Bring-up, or opening or closing a queue, failed.
     #[error("the port cannot be used")]
@@ -62,7 +62,7 @@ pub enum NicError {
     Altered {
         /// Which frame, from 0.
         number: u64,
-        /// Bytes it was sent with.
+        /// Bytes it was to come back with.
         bytes: usize,
         /// The first thing that is wrong with it.
         difference: String,
@@ -105,11 +105,11 @@ pub enum NicError {
         /// Its domain.
         domain: String,
         /// What the NIC process said.
-        source: NicProcessError,
+        source: Box<NicProcessError>,
     },
     /// This process cannot go on being a NIC.
     #[error("the NIC stopped")]
-    Stopped(#[source] NicProcessError),
+    Stopped(#[source] Box<NicProcessError>),
     /// A NIC's process cannot talk to whoever started it.
     #[error("cannot {what}")]
     Talk {
@@ -136,7 +136,8 @@ impl NicError {
                 Some(format!("start one: beeline nic --name {nic} --domain {domain}"))
             }
             NicError::Patience { .. } => Some(
-                "beeline stat shows whether the NIC still counts; beeline doctor what may be wrong".to_owned(),
+                "beeline stat shows whether the NIC still counts; beeline doctor what may be wrong"
+                    .to_owned(),
             ),
             NicError::Program(_) => Some("run it by its full path".to_owned()),
             _ => None,

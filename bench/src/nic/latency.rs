@@ -37,12 +37,7 @@ impl<R: FnMut(f64)> Job for Latency<R> {
     type Output = ();
     type Error = NicError;
 
-    fn run<T: Transmit>(
-        mut self,
-        session: &mut Session,
-        tx: &mut T,
-        rx: &mut Rx,
-    ) -> Result<(), NicError> {
+    fn run<T: Transmit>(mut self, session: &mut Session, tx: &mut T, rx: &mut Rx) -> Result<(), NicError> {
         let mac = session.mac();
         let mut sent = Frames::new(self.frame_bytes, mac, mac).buffer();
         let mut expected = sent.clone();

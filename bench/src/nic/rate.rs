@@ -8,8 +8,16 @@ use beeline_mmio::clock::{Calibration, now_ticks};
 
 use super::{Frames, Job, NicError, Rx, Session, Watchdog, finish, padded_bytes};
 
+/// Frames handed over at once where nothing else is asked for: what DPDK programs use.
+pub const BURST: usize = 32;
+
+/// Frames that may be under way there and back where nothing else is asked for.
+pub const IN_FLIGHT: u64 = 256;
+
 /// Longest burst; the references to a burst's frames lie on the stack.
 pub const MAX_BURST: usize = 64;
+
+const _: () = assert!(BURST <= MAX_BURST);
 
 /// A station address that no port has: a switch without up-links and other ports sends such a frame nowhere.
 const NOBODY: [u8; 6] = [2, 0, 0, 0, 0, 0xfe];

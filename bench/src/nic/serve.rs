@@ -104,7 +104,7 @@ impl ServeArgs {
 /// It cannot be one, or its up-link failed.
 pub fn serve(args: &ServeArgs) -> Result<(), NicError> {
     let domain = args.domain.clone();
-    let failed = |source| NicError::Serve { nic: SERVICE.to_owned(), domain, source };
+    let failed = |source| NicError::Serve { nic: SERVICE.to_owned(), domain, source: Box::new(source) };
     let mut process = NicProcess::new(args.config()).map_err(failed)?;
     let stop = Arc::new(AtomicBool::new(false));
     end_with_stdin(&stop)?;
@@ -118,7 +118,7 @@ pub fn serve(args: &ServeArgs) -> Result<(), NicError> {
 pub fn run_ready(process: &mut NicProcess, stop: &AtomicBool) -> Result<Statistics, NicError> {
     let said = writeln!(std::io::stdout(), "{READY}").and_then(|()| std::io::stdout().flush());
     said.map_err(|source| NicError::Talk { what: "say that the NIC is ready", source })?;
-    process.run(stop).map_err(NicError::Stopped)
+    process.run(stop).map_err(|source| NicError::Stopped(Box::new(source)))
 }
 
 /// Whether every up-link lasted.

@@ -45,6 +45,14 @@ pub struct Queue {
     pub adversary: Option<u64>,
 }
 
+/// The store kernel that a figure names; descriptors store no frame across the link.
+pub fn kernel_name(interface: Interface, kernel: StoreKernel) -> &'static str {
+    match interface {
+        Interface::Mmio | Interface::Kpio => kernel.name(),
+        Interface::Descriptor => "-",
+    }
+}
+
 /// What is done with an open queue; generic, so that the calls of the hot loop are not through a table.
 pub trait Job {
     /// What it yields.
@@ -89,7 +97,7 @@ impl Session {
         let opened = opened.map_err(|source| NicError::Domain { domain: domain.clone(), source })?;
         let options = ShmOptions { service: nic.clone(), kernel, ..ShmOptions::default() };
         let link = ShmLink::connect(&opened, &options);
-        let link = link.map_err(|source| NicError::Reach { nic, domain, source })?;
+        let link = link.map_err(|source| NicError::Reach { nic, domain, source: Box::new(source) })?;
         let port = Port::new(link, PortConfig::default());
         let mut session = Session { port, _domain: opened, started: Instant::now() };
         session.wait_for("the NIC to come up", |session| {

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use beeline_bench::nic::ServeArgs;
 use beeline_spec::Interface;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -40,6 +41,9 @@ pub enum Command {
     /// One side of a check over three processes
     #[command(hide = true)]
     Worker(WorkerArgs),
+    /// The NIC of another command
+    #[command(hide = true)]
+    PrivateNic(ServeArgs),
 }
 
 /// Options of `worker`, which `compare` starts.
@@ -120,8 +124,10 @@ pub enum Part {
     Stores,
     /// One-way and round-trip times through the NIC
     Latency,
-    /// Frames a second through the NIC, and what they cost the CPU
+    /// Frames a second through the NIC and back, and what they cost the CPU
     Rate,
+    /// Frames a second onto the wire, nothing received
+    Transmit,
     /// Correctness with NIC, sender and receiver in three processes
     Check,
 }
@@ -347,7 +353,8 @@ mod tests {
             let name = command.get_name();
             let after = command.get_after_help().map(|text| text.to_string()).unwrap_or_default();
             assert!(
-                ["generate", "worker"].contains(&name) || after.contains(&format!("beeline {name}")),
+                ["generate", "worker", "private-nic"].contains(&name)
+                    || after.contains(&format!("beeline {name}")),
                 "{name} has no examples"
             );
         }

@@ -120,7 +120,7 @@ fn verdict(findings: &[Finding]) -> String {
         n => format!("with {n} limits, marked !"),
     };
     match count(State::Missing) {
-        0 => format!("Beeline works here, {limits}. What it costs here: `beeline compare`."),
+        0 => format!("Beeline works here, {limits}. `beeline compare` shows the costs."),
         n => format!(
             "Beeline does not work here until what is marked ✗ ({n}) is mended; the rest works {limits}."
         ),
@@ -262,8 +262,8 @@ mod tests {
             ],
             COLUMNS,
         );
-        let all = "\nA\n  ✓ x: y\n  ! x: y\n\nB\n    x: y\n\nBeeline works here, with 1 limit, marked !. What it costs \
-                   here: `beeline compare`.\n";
+        let all = "\nA\n  ✓ x: y\n  ! x: y\n\nB\n    x: y\n\nBeeline works here, with 1 limit, marked !. `beeline \
+                   compare` shows the costs.\n";
         assert_eq!(text, all);
         let missing = [finding("A", State::Missing, "y")];
         assert!(

@@ -1,6 +1,10 @@
 //! What a person sees when a command fails: what, why, what to do.
 
+use std::error::Error;
 use std::fmt;
+
+use beeline_bench::nic::NicError;
+use beeline_bench::{BenchError, Program, with_causes};
 
 /// A failed command. Printed on standard error; the program then exits with 1.
 #[derive(Debug)]
@@ -18,18 +22,8 @@ impl Failure {
 
     /// The cause, with its own causes.
     #[must_use]
-    pub fn because(mut self, error: impl std::error::Error) -> Self {
-        let mut text = error.to_string();
-        let mut source = error.source();
-        while let Some(inner) = source {
-            let inner_text = inner.to_string();
-            if !text.contains(&inner_text) {
-                text.push_str(": ");
-                text.push_str(&inner_text);
-            }
-            source = inner.source();
-        }
-        self.because = Some(text);
+    pub fn because(mut self, error: impl Error) -> Self {
+        self.because = Some(with_causes(&error));
         self
     }
 
@@ -54,7 +48,28 @@ impl fmt::Display for Failure {
     }
 }
 
-impl std::error::Error for Failure {}
+impl Error for Failure {}
+
+impl From<BenchError> for Failure {
+    fn from(error: BenchError) -> Self {
+        let because = error.source().map(with_causes);
+        Failure { what: error.to_string(), because, remedy: error.remedy() }
+    }
+}
+
+impl From<NicError> for Failure {
+    fn from(error: NicError) -> Self {
+        BenchError::from(error).into()
+    }
+}
+
+/// This program, to start others of its commands from.
+///
+/// # Errors
+/// The system does not tell where it is.
+pub fn own_program() -> Result<Program, Failure> {
+    Ok(Program::own().map_err(NicError::Program)?)
+}
 
 #[cfg(test)]
 mod tests {
@@ -65,5 +80,20 @@ mod tests {
         let cause = std::io::Error::other("disk full");
         let failure = Failure::new("cannot write out.pcap").because(cause).remedy("free some space");
         assert_eq!(failure.to_string(), "cannot write out.pcap: disk full\n  try: free some space");
+    }
+
+    #[test]
+    fn a_nic_error_keeps_its_cause_and_its_remedy() {
+        let started =
+            NicError::Start { program: "/x".into(), source: std::io::Error::other("no more processes") };
+        assert_eq!(
+            Failure::from(started).to_string(),
+            "cannot start a NIC process from /x: no more processes"
+        );
+        let program = NicError::Program(std::io::Error::other("no /proc"));
+        assert_eq!(
+            Failure::from(program).to_string(),
+            "cannot find this program's own file: no /proc\n  try: run it by its full path"
+        );
     }
 }

@@ -10,15 +10,11 @@ mod doctor;
 mod failure;
 mod generate;
 mod machine;
-mod measure;
 mod nic;
 mod ping;
-mod private_nic;
 mod progress;
 mod send;
-mod session;
 mod stat;
-mod traffic;
 mod worker;
 
 use std::process::ExitCode;
@@ -40,6 +36,7 @@ fn main() -> ExitCode {
         Command::Doctor(args) => doctor::run(args),
         Command::Generate(args) => generate::run(&args.what),
         Command::Worker(args) => worker::run(args),
+        Command::PrivateNic(args) => beeline_bench::nic::serve(args).map_err(Failure::from),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

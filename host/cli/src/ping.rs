@@ -3,21 +3,21 @@
 //! Two ports of one NIC, both polled by this thread: the question goes from the first through the switch to the second,
 //! the answer back. One thread, so that there is one clock and the NIC has the other core for itself.
 
+use beeline_bench::nic::{
+    Frames, HEADER_BYTES, Job, NicError, NicOptions, Place, PrivateNic, Queue, Rx, Session, Times, new_times,
+    padded_bytes, receive_one, send_one,
+};
+use beeline_bench::pin;
 use beeline_driver::Transmit;
 use beeline_mmio::clock::{Calibration, now_ticks};
-use beeline_mmio::{StoreKernel, Traffic, cpu};
+use beeline_mmio::{StoreKernel, Traffic};
 use beeline_spec::Interface;
 use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;
 
 use crate::args::PingArgs;
-use crate::failure::Failure;
-use crate::machine;
-use crate::measure::{Times, new_times, receive_one, send_one};
-use crate::private_nic::{Options, PrivateNic};
-use crate::progress;
-use crate::session::{Job, Place, Queue, Rx, Session};
-use crate::traffic::{Frames, HEADER_BYTES};
+use crate::failure::{Failure, own_program};
+use crate::{machine, progress};
 
 /// One line of the result.
 #[derive(Serialize)]
@@ -38,15 +38,17 @@ pub fn run(args: &PingArgs) -> Result<(), Failure> {
     let [host_core, nic_core] = two_cores(&args.cores)?;
     let private = match &args.nic {
         Some(_) => None,
-        None => Some(PrivateNic::start(&Options { core: Some(nic_core), spin: true, ..Options::default() })?),
+        None => {
+            let options = NicOptions { core: Some(nic_core), spin: true, ..NicOptions::default() };
+            Some(PrivateNic::start(&own_program()?, &options)?)
+        }
     };
     pin(host_core)?;
-    let (domain, nic) = match (&private, &args.nic) {
-        (Some(private), _) => (private.domain().to_owned(), private.name().to_owned()),
-        (None, nic) => (args.domain.clone(), nic.clone().unwrap_or_default()),
-    };
     let kernel = StoreKernel::choose(Traffic::Latency);
-    let place = Place { domain, nic, kernel };
+    let place = match (&private, &args.nic) {
+        (Some(private), _) => private.place(kernel),
+        (None, nic) => Place { domain: args.domain.clone(), nic: nic.clone().unwrap_or_default(), kernel },
+    };
     let mut asking = Session::open(&place)?;
     let mut answering = Session::open(&place)?;
     let calibration = Calibration::measure();
@@ -89,8 +91,9 @@ struct Ask<'a> {
 
 impl Job for Ask<'_> {
     type Output = Times;
+    type Error = NicError;
 
-    fn run<T: Transmit>(self, session: &mut Session, tx: &mut T, rx: &mut Rx) -> Result<Times, Failure> {
+    fn run<T: Transmit>(self, session: &mut Session, tx: &mut T, rx: &mut Rx) -> Result<Times, NicError> {
         let both = Both { series: self.series, asking: session, tx, rx };
         self.answering.with_queue(self.queue, both)
     }
@@ -106,13 +109,14 @@ struct Both<'a, A> {
 
 impl<A: Transmit> Job for Both<'_, A> {
     type Output = Times;
+    type Error = NicError;
 
-    fn run<T: Transmit>(self, answering: &mut Session, tx: &mut T, rx: &mut Rx) -> Result<Times, Failure> {
+    fn run<T: Transmit>(self, answering: &mut Session, tx: &mut T, rx: &mut Rx) -> Result<Times, NicError> {
         let Series { frame_bytes, count, calibration } = self.series;
         let (here, there) = (self.asking.mac(), answering.mac());
         let mut question = Frames::new(frame_bytes, there, here).buffer();
         let mut answer = Frames::new(frame_bytes, here, there).buffer();
-        let padded_bytes = frame_bytes.next_multiple_of(tx.declared().frame_multiple_bytes);
+        let padded_bytes = padded_bytes(frame_bytes, tx);
         let (mut expected, mut found) = (Vec::new(), Vec::with_capacity(padded_bytes));
         let mut times = new_times();
         let warm_up = count / 10 + 100;
@@ -126,25 +130,13 @@ impl<A: Transmit> Job for Both<'_, A> {
             let end = receive_one(self.asking, self.rx, &mut found)?;
             expected.clone_from(&answer);
             expected.resize(padded_bytes, 0);
-            if let Some(wrong) = Frames::difference(&expected, &found) {
-                return Err(Failure::new(format!("answer {number}: {wrong}")));
-            }
+            Frames::check(&expected, &found, number)?;
             if number >= warm_up {
                 times.saturating_record(calibration.to_ns(end - start) as u64);
             }
         }
         Ok(times)
     }
-}
-
-/// Pins this thread.
-pub fn pin(core: usize) -> Result<(), Failure> {
-    cpu::pin_current_thread(core).map_err(|e| {
-        let allowed = cpu::allowed_cores().iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
-        Failure::new(format!("cannot run on core {core}"))
-            .because(e)
-            .remedy(format!("choose two of the cores this process may use with --cores: {allowed}"))
-    })
 }
 
 /// The two cores of `--cores`.

@@ -5,7 +5,8 @@
 
 use std::path::Path;
 
-use beeline_driver::{Sent, Transmit};
+use beeline_bench::nic::{Frames, Job, NicOptions, PrivateNic, Queue, Rx, Session, finish, send_one};
+use beeline_driver::Transmit;
 use beeline_mmio::{StoreKernel, Traffic};
 use beeline_nic_uplink::{PcapIn, Uplink};
 use beeline_spec::formats::{MAX_FRAME_BYTES, MIN_FRAME_BYTES};
@@ -13,11 +14,8 @@ use indicatif::ProgressBar;
 use serde::Serialize;
 
 use crate::args::SendArgs;
-use crate::failure::Failure;
-use crate::private_nic::{Options, PrivateNic};
+use crate::failure::{Failure, own_program};
 use crate::progress;
-use crate::session::{Job, Place, Queue, Rx, Session, Watchdog};
-use crate::traffic::Frames;
 
 /// What `send` found, for `--json`.
 #[derive(Serialize)]
@@ -39,10 +37,9 @@ pub fn run(args: &SendArgs) -> Result<(), Failure> {
         );
     }
     let total = check_input(&args.input)?;
-    let nic = PrivateNic::start(&Options { pcap_out: Some(&args.out), ..Options::default() })?;
-    let kernel = StoreKernel::choose(Traffic::Stream);
-    let mut session =
-        Session::open(&Place { domain: nic.domain().to_owned(), nic: nic.name().to_owned(), kernel })?;
+    let options = NicOptions { pcap_out: Some(args.out.clone()), ..NicOptions::default() };
+    let nic = PrivateNic::start(&own_program()?, &options)?;
+    let mut session = Session::open(&nic.place(StoreKernel::choose(Traffic::Stream)))?;
     let bar = progress::bar(total, "frames", args.json);
     let queue = Queue { interface: args.interface, adversary: args.adversary };
     let multiple = session.with_queue(queue, Replay { input: &args.input, bar: &bar })?;
@@ -96,27 +93,17 @@ struct Replay<'a> {
 impl Job for Replay<'_> {
     /// What frames are padded to.
     type Output = usize;
+    type Error = Failure;
 
     fn run<T: Transmit>(self, session: &mut Session, tx: &mut T, _rx: &mut Rx) -> Result<usize, Failure> {
         let mut capture = open(self.input)?;
         let mut frame = Vec::new();
-        let mut watchdog = Watchdog::new();
-        let refused = |e| Failure::new("a frame cannot be sent").because(e);
         while capture.poll(&mut frame).map_err(|e| Failure::new("cannot use the capture").because(e))? {
-            while tx.try_send(&frame).map_err(refused)? == Sent::Full {
-                tx.progress().map_err(refused)?;
-                watchdog.idle(session, "the NIC to take frames")?;
-            }
-            watchdog.pat();
+            send_one(session, tx, &frame)?;
             self.bar.inc(1);
         }
-        loop {
-            tx.progress().map_err(refused)?;
-            if tx.is_idle() {
-                return Ok(tx.declared().frame_multiple_bytes);
-            }
-            watchdog.idle(session, "the NIC to transmit the last frames")?;
-        }
+        finish(session, tx)?;
+        Ok(tx.declared().frame_multiple_bytes)
     }
 }
 

@@ -1,15 +1,15 @@
 //! The sender and the receiver of a check over three processes: they share a seed and nothing else.
 
-use std::io::{BufRead, Write};
+use std::io::Write;
 
+use beeline_bench::nic::{
+    Frames, HEADER_BYTES, Job, NicError, Place, Queue, Rx, Session, Watchdog, finish, send_one,
+};
 use beeline_driver::{Receive, Transmit};
 use beeline_mmio::{StoreKernel, Traffic};
 
 use crate::args::WorkerArgs;
 use crate::failure::Failure;
-use crate::measure::send_one;
-use crate::session::{Job, Place, Queue, Rx, Session, Watchdog};
-use crate::traffic::{Frames, HEADER_BYTES};
 
 /// Longest frame of a check: a jumbo frame.
 const LONGEST_BYTES: u64 = 9000;
@@ -27,7 +27,7 @@ pub fn run(args: &WorkerArgs) -> Result<(), Failure> {
     match &args.to {
         Some(text) => {
             let to = parse_mac(text).ok_or_else(|| Failure::new(format!("{text} is no station address")))?;
-            session.with_queue(queue, Give { args, to })
+            Ok(session.with_queue(queue, Give { args, to })?)
         }
         None => {
             let bytes = session.with_queue(queue, Gather { args, multiple })?;
@@ -55,8 +55,9 @@ struct Give<'a> {
 
 impl Job for Give<'_> {
     type Output = ();
+    type Error = NicError;
 
-    fn run<T: Transmit>(self, session: &mut Session, tx: &mut T, _rx: &mut Rx) -> Result<(), Failure> {
+    fn run<T: Transmit>(self, session: &mut Session, tx: &mut T, _rx: &mut Rx) -> Result<(), NicError> {
         // The source address is not part of what is compared, so the receiver need not know it.
         let longest = Frames::new(LONGEST_BYTES as usize, self.to, [2, 0, 0, 0, 0, 1]).buffer();
         let mut frame = longest;
@@ -64,14 +65,7 @@ impl Job for Give<'_> {
             Frames::number(&mut frame, number);
             send_one(session, tx, &frame[..size(self.args.seed, number)])?;
         }
-        let mut watchdog = Watchdog::new();
-        loop {
-            tx.progress().map_err(|e| Failure::new("cannot send").because(e))?;
-            if tx.is_idle() {
-                return Ok(());
-            }
-            watchdog.idle(session, "the NIC to transmit the last frames")?;
-        }
+        finish(session, tx)
     }
 }
 
@@ -82,6 +76,7 @@ struct Gather<'a> {
 
 impl Job for Gather<'_> {
     type Output = u64;
+    type Error = Failure;
 
     fn run<T: Transmit>(self, session: &mut Session, _tx: &mut T, rx: &mut Rx) -> Result<u64, Failure> {
         let mac = session.mac();
@@ -92,7 +87,7 @@ impl Job for Gather<'_> {
         let (mut number, mut bytes) = (0, 0);
         let mut watchdog = Watchdog::new();
         while number < self.args.frames {
-            let Some(mut frame) = rx.poll().map_err(|e| Failure::new("cannot receive").because(e))? else {
+            let Some(mut frame) = rx.poll().map_err(NicError::Receive)? else {
                 watchdog.idle(session, &format!("frame {number} of {}", self.args.frames))?;
                 std::thread::yield_now();
                 continue;
@@ -105,9 +100,7 @@ impl Job for Gather<'_> {
             wanted.clear();
             wanted.extend_from_slice(&expected[..length]);
             wanted.resize(length.next_multiple_of(self.multiple), 0);
-            if let Some(wrong) = Frames::difference(&wanted, &found) {
-                return Err(Failure::new(format!("frame {number}: {wrong}")));
-            }
+            Frames::check(&wanted, &found, number)?;
             bytes += length as u64;
             number += 1;
         }
@@ -123,12 +116,6 @@ pub fn format_mac(mac: [u8; 6]) -> String {
 fn parse_mac(text: &str) -> Option<[u8; 6]> {
     let bytes: Option<Vec<u8>> = text.split(':').map(|part| u8::from_str_radix(part, 16).ok()).collect();
     bytes?.try_into().ok()
-}
-
-/// Reads one line a worker printed.
-pub fn read_line(from: &mut impl BufRead) -> Option<String> {
-    let mut line = String::new();
-    from.read_line(&mut line).ok().filter(|count| *count > 0).map(|_| line.trim().to_owned())
 }
 
 #[cfg(test)]

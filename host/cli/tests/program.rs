@@ -141,7 +141,7 @@ fn doctor_and_generate_say_what_they_should() {
     }
     assert!(words.lines().all(|line| line.chars().count() <= 100), "wider than 100 columns:\n{words}");
     assert!(words.contains("this mapping is cached"), "doctor did not measure shared memory:\n{words}");
-    assert!(words.trim_end().ends_with("`beeline compare`."), "doctor comes to no conclusion:\n{words}");
+    assert!(words.lines().last().unwrap().starts_with("Beeline "), "doctor comes to no conclusion:\n{words}");
     let message = place.fail(&["doctor", "--bar", "nonsense"]);
     assert!(message.contains("nonsense") && message.contains("try:"), "{message}");
     place.succeed(&["generate", "man", "--out", "man"]);
@@ -173,4 +173,23 @@ fn doctor_measures_a_bar_only_where_it_may() {
     assert_eq!(report["state"], "limited", "{report}");
     let message = place.fail(&["doctor", "--bar", name, "--scratch", "8192"]);
     assert!(message.contains("a multiple of 64 up to 7168"), "{message}");
+}
+
+#[test]
+fn the_wire_is_measured_in_every_form_of_result() {
+    // The NIC and the measuring thread each want a core.
+    let [host, nic, ..] = *beeline_mmio::cpu::allowed_cores() else { return };
+    let (place, cores) = (Place::new(), format!("{host},{nic}"));
+    let mut args = vec!["compare", "--only", "transmit", "--quick", "--size", "64", "--json", "--csv", "csv"];
+    args.extend(["--cores", &cores]);
+    let results: serde_json::Value = serde_json::from_str(&place.succeed(&args)).unwrap();
+    let rows = results["transmits"].as_array().unwrap();
+    assert_eq!(rows.len(), 3, "{results}");
+    for row in rows {
+        assert!(row["frames_per_s"].as_f64().unwrap() > 0.0 && row["frames"] == 156_250, "{row}");
+    }
+    let csv = std::fs::read_to_string(place.file("csv/transmit.csv")).unwrap();
+    assert_eq!(csv.lines().count(), 4, "{csv}");
+    let report = std::fs::read_to_string(place.file("report.html")).unwrap();
+    assert!(report.contains("Onto the wire") && report.contains("<svg"));
 }

@@ -79,6 +79,12 @@ impl LoadPort for LoadWindow {
     }
 
     #[inline(always)]
+    fn arrived_head(&mut self, line: u32, blank: u64) -> (u8, u64) {
+        // SAFETY: as for `load_line`.
+        unsafe { self.way.arrived_head(self.line(line), blank) }
+    }
+
+    #[inline(always)]
     fn arrived_words(&mut self, line: u32, blank: u64) -> u8 {
         // SAFETY: as for `load_line`.
         unsafe { self.way.arrived_words(self.line(line), blank) }
@@ -140,6 +146,7 @@ mod tests {
                 assert_eq!(window.arrived(5, blank), (pattern, expected), "{way:?}");
                 let mut line = [0; 8];
                 assert_eq!((window.arrived_into(5, blank, &mut line), line), (pattern, expected), "{way:?}");
+                assert_eq!(window.arrived_head(5, blank), (pattern, expected[0]), "{way:?}");
                 assert_eq!(window.arrived_words(5, blank), pattern, "{way:?}");
                 assert_eq!(window.load_line(1), expected, "{way:?}");
                 let words: Line = core::array::from_fn(|i| window.load_word(1, i as u32));

@@ -2,15 +2,14 @@
 //!
 //! Everything above it (next start, headers, escapes, batches, freeing) is shared, in `receiver.rs`.
 
-use beeline_link_contract::{Line, LoadPort};
+use beeline_link_contract::LoadPort;
 
 /// Tells which words of a line have arrived, and makes a line free again.
 pub trait ArrivalTest {
-    /// Which words of a line have arrived whole: bit i for word i. The line is put into `words`, where those whose bit
-    /// is clear mean nothing.
-    fn arrived<L: LoadPort>(&mut self, port: &mut L, line: u32, words: &mut Line) -> u8;
+    /// Which words of a line have arrived whole, bit i for word i, and word 0, which means nothing when its bit is clear.
+    fn arrived_head<L: LoadPort>(&mut self, port: &mut L, line: u32) -> (u8, u64);
 
-    /// As [`ArrivalTest::arrived`] for a line whose words are not wanted yet.
+    /// As [`ArrivalTest::arrived_head`] for a line that has no header.
     fn arrived_words<L: LoadPort>(&mut self, port: &mut L, line: u32) -> u8;
 
     /// Words of a line of which at least one byte has arrived. Not asked for every message.
@@ -44,8 +43,8 @@ impl Blank {
 
 impl ArrivalTest for Blank {
     #[inline(always)]
-    fn arrived<L: LoadPort>(&mut self, port: &mut L, line: u32, words: &mut Line) -> u8 {
-        port.arrived_into(line, self.blank, words)
+    fn arrived_head<L: LoadPort>(&mut self, port: &mut L, line: u32) -> (u8, u64) {
+        port.arrived_head(line, self.blank)
     }
 
     #[inline(always)]

@@ -80,9 +80,8 @@ impl Observed {
 }
 
 impl ArrivalTest for Observed {
-    fn arrived<L: LoadPort>(&mut self, port: &mut L, line: u32, words: &mut Line) -> u8 {
-        *words = port.load_line(line);
-        Self::whole_words(self.valid[line as usize])
+    fn arrived_head<L: LoadPort>(&mut self, port: &mut L, line: u32) -> (u8, u64) {
+        (Self::whole_words(self.valid[line as usize]), port.load_word(line, 0))
     }
 
     fn arrived_words<L: LoadPort>(&mut self, _port: &mut L, line: u32) -> u8 {

@@ -84,11 +84,13 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
         // left a window of them at most, so its end is always found.
         let last = self.next_start + self.mask + 1;
         while self.next_start <= last {
-            if self.look(0) & 1 == 0 {
+            let line = self.line(0);
+            let (arrived, header) = self.test.arrived_head(&mut self.port, line);
+            if arrived & 1 == 0 {
                 return self.idle();
             }
             let position = Position(self.next_start);
-            let header = match Header::decode(self.head.0[0], self.lines(), self.epoch) {
+            let header = match Header::decode(header, self.lines(), self.epoch) {
                 Ok(header) => header,
                 Err(error) => return Err(self.poison(ReceiveError::Header { position, error })),
             };

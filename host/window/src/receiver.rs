@@ -10,7 +10,7 @@
 //! lines are missing, void and escaped ones, batches, what is malformed, the sender's death) is in `order.rs`. Stores come from [`crate::Writer`] in another
 //! process or thread; messages go to the caller. Waiting is in `wait.rs`.
 
-use beeline_link_contract::{CreditSink, Line, LoadPort};
+use beeline_link_contract::{CreditSink, LoadPort};
 use beeline_spec::header::lines_of;
 use beeline_spec::{Header, Kind, WORDS_PER_LINE};
 
@@ -23,14 +23,9 @@ use crate::payload::{HEAD_BYTES, payload_bytes_of};
 use crate::{Position, WindowConfig};
 
 /// How many lines ahead a receiver prefetches unless told otherwise; found by measurement.
-pub const PREFETCH_LINES: u32 = 128;
+pub const PREFETCH_LINES: u32 = 32;
 /// Credits are pushed when this fraction of a window is freed, unless told otherwise; found by measurement.
 pub const COALESCE_PARTS: u32 = 8;
-
-/// A line of our own, so aligned that loading and storing it whole splits no cache line.
-#[derive(Debug)]
-#[repr(align(64))]
-pub(crate) struct Head(pub(crate) Line);
 
 /// The receiver's end of a window in memory (`A` = [`Blank`]) or of an observed one ([`crate::Observed`]). It has cache
 /// lines of its own, as [`crate::Writer`] has.
@@ -43,8 +38,6 @@ pub struct Receiver<L, S, A = Blank> {
     /// Lines of the window less one: a power of two less one.
     pub(crate) mask: u64,
     pub(crate) epoch: u8,
-    /// The line that was last looked at.
-    pub(crate) head: Head,
     /// Whether a poll has to take the long way (`order.rs`).
     pub(crate) is_long: bool,
     /// A header of a data message without escapes, length 0: what most headers look like above the length.
@@ -88,7 +81,6 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
             sink,
             mask: u64::from(lines) - 1,
             epoch: config.epoch,
-            head: Head([0; WORDS_PER_LINE]),
             is_long: false,
             plain_header: Header::new(Kind::Data, 0, config.epoch).encode(),
             max_payload_bytes: u64::from(payload_bytes_of(lines)),
@@ -138,10 +130,10 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
     pub(crate) fn advance(&mut self) -> Result<Option<Delivery>, ReceiveError> {
         if !self.is_long {
             let line = self.line(0);
-            let arrived = self.test.arrived(&mut self.port, line, &mut self.head.0);
+            let (arrived, header) = self.test.arrived_head(&mut self.port, line);
             // A whole line whose header is plain and short enough is a message; that is most of them. Length is the
             // lowest field of a header, so one subtraction and one comparison check every other field too.
-            let length_bytes = self.head.0[0].wrapping_sub(self.plain_header);
+            let length_bytes = header.wrapping_sub(self.plain_header);
             if arrived == 0xff {
                 if length_bytes <= HEAD_BYTES as u64 {
                     self.prefetch(self.next_start);
@@ -164,8 +156,7 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
         let start = self.next_start;
         self.prefetch(start);
         for ahead in 1..lines_of(length_bytes) {
-            let line = self.line(ahead);
-            if self.test.arrived_words(&mut self.port, line) != 0xff {
+            if self.look(ahead) != 0xff {
                 return false;
             }
             self.prefetch(start + u64::from(ahead));
@@ -224,11 +215,11 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
         ((self.next_start + u64::from(ahead)) & self.mask) as u32
     }
 
-    /// What has arrived of the line that is `ahead` lines after the next start; its words are then in `head`.
+    /// What has arrived of the line that is `ahead` lines after the next start.
     #[inline(always)]
     pub(crate) fn look(&mut self, ahead: u32) -> u8 {
         let line = self.line(ahead);
-        self.test.arrived(&mut self.port, line, &mut self.head.0)
+        self.test.arrived_words(&mut self.port, line)
     }
 
     /// Word `index` of the message at the next start, un-escaped.

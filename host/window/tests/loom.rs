@@ -144,8 +144,12 @@ impl CreditSink for End {
 struct HeaderOnly(Blank);
 
 impl ArrivalTest for HeaderOnly {
-    fn arrived<L: LoadPort>(&mut self, port: &mut L, line: u32, words: &mut Line) -> u8 {
-        if self.0.arrived(port, line, words) & 1 == 1 { 0xff } else { 0 }
+    fn arrived_head<L: LoadPort>(&mut self, port: &mut L, line: u32) -> (u8, u64) {
+        let (arrived, header) = self.0.arrived_head(port, line);
+        (if arrived & 1 == 1 { 0xff } else { 0 }, header)
+    }
+    fn arrived_words<L: LoadPort>(&mut self, _port: &mut L, _line: u32) -> u8 {
+        0xff
     }
     fn touched<L: LoadPort>(&mut self, port: &mut L, line: u32) -> u8 {
         self.0.touched(port, line)

@@ -118,6 +118,14 @@ pub trait LoadPort {
         mask
     }
 
+    /// As [`LoadPort::arrived`] for a caller that wants word 0 and no other yet: the mask, and the word as it was when
+    /// the mask was made.
+    #[inline(always)]
+    fn arrived_head(&mut self, line: u32, blank: u64) -> (u8, u64) {
+        let (mask, words) = self.arrived(line, blank);
+        (mask, words[0])
+    }
+
     /// As [`LoadPort::arrived`] for a caller that does not want the words yet.
     #[inline(always)]
     fn arrived_words(&mut self, line: u32, blank: u64) -> u8 {

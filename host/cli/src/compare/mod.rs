@@ -1,8 +1,9 @@
 //! `beeline compare`: what every interface costs on this machine, measured in one run.
 //!
 //! Raw stores first (no NIC), then each interface through a NIC process that gives frames back: one thread sends and
-//! polls its own receive ring on one core, the NIC has another. Frames are compared byte for byte. Nothing here knows
-//! what a good result is.
+//! polls its own receive ring on one core, the NIC has another. Frames are compared byte for byte. Then each interface
+//! through a NIC process that puts frames on the wire and counts them. The loops that are timed are those of `bench/`.
+//! Nothing here knows what a good result is.
 
 mod check;
 mod plots;
@@ -13,6 +14,11 @@ mod table;
 
 use std::path::Path;
 
+use beeline_bench::nic::{
+    BURST, IN_FLIGHT, Latency, NicOptions, PrivateNic, Queue, Rated, Session, ThereAndBack, TransmitRate,
+    kernel_name, new_times,
+};
+use beeline_bench::pin;
 use beeline_mmio::clock::Calibration;
 use beeline_mmio::{StoreKernel, Traffic};
 use beeline_spec::Interface;
@@ -22,21 +28,14 @@ pub use results::Machine;
 use results::{LatencyRow, RateRow, Results, Way};
 
 use crate::args::{CompareArgs, Part};
-use crate::failure::Failure;
-use crate::measure::{Latency, MAX_BURST, Rate};
-use crate::ping::{pin, two_cores};
-use crate::private_nic::{Options, PrivateNic};
-use crate::session::{Place, Queue, Session};
+use crate::failure::{Failure, own_program};
+use crate::ping::two_cores;
 use crate::{machine, progress};
 
 /// Frame sizes in bytes unless others are asked for.
 const SIZES: [u32; 9] = [16, 64, 128, 256, 512, 1024, 1500, 4096, 9000];
 /// Sizes of a quick look.
 const QUICK_SIZES: [u32; 3] = [64, 512, 1500];
-/// Frames handed over at once when rates are measured: what DPDK programs use.
-const BURST: usize = 32;
-/// Frames that may be under way when rates are measured.
-const IN_FLIGHT: u64 = 256;
 /// Frames of a check.
 const CHECK_FRAMES: u64 = 100_000;
 
@@ -79,8 +78,10 @@ impl Plan<'_> {
         if self.wants(Part::Latency) {
             steps += 2 * through_nic;
         }
-        if self.wants(Part::Rate) {
-            steps += through_nic;
+        for part in [Part::Rate, Part::Transmit] {
+            if self.wants(part) {
+                steps += through_nic;
+            }
         }
         if self.wants(Part::Check) {
             steps += self.args.interface.len() as u64;
@@ -98,6 +99,7 @@ fn measure(plan: &Plan<'_>) -> Result<Results, Failure> {
         stores: Vec::new(),
         latencies: Vec::new(),
         rates: Vec::new(),
+        transmits: Vec::new(),
         checks: Vec::new(),
     };
     let bar = progress::bar(plan.steps(), "measurements", args.output.json);
@@ -106,7 +108,10 @@ fn measure(plan: &Plan<'_>) -> Result<Results, Failure> {
         results.stores = stores::run(args.quick, plan.host_core, plan.nic_core, &bar)?;
     }
     if plan.wants(Part::Latency) || plan.wants(Part::Rate) {
-        through_the_nic(plan, &bar, &mut results)?;
+        there_and_back(plan, &bar, &mut results)?;
+    }
+    if plan.wants(Part::Transmit) {
+        results.transmits = onto_the_wire(plan, &bar)?;
     }
     if plan.wants(Part::Check) {
         for (seed, interface) in (1..).zip(&args.interface) {
@@ -120,19 +125,18 @@ fn measure(plan: &Plan<'_>) -> Result<Results, Failure> {
     Ok(results)
 }
 
-/// Latencies and rates, all through one NIC process.
-fn through_the_nic(plan: &Plan<'_>, bar: &ProgressBar, results: &mut Results) -> Result<(), Failure> {
-    let options = Options {
-        loopback: true,
-        lossless: true,
-        core: Some(plan.nic_core),
-        spin: true,
-        ..Options::default()
-    };
-    let nic = PrivateNic::start(&options)?;
+/// A NIC process with a core of its own.
+fn start_nic(plan: &Plan<'_>, loopback: bool) -> Result<PrivateNic, Failure> {
+    let core = Some(plan.nic_core);
+    let options = NicOptions { loopback, lossless: true, spin: true, core, pcap_out: None };
+    Ok(PrivateNic::start(&own_program()?, &options)?)
+}
+
+/// Latencies and rates, all through one NIC process that gives frames back.
+fn there_and_back(plan: &Plan<'_>, bar: &ProgressBar, results: &mut Results) -> Result<(), Failure> {
+    let nic = start_nic(plan, true)?;
     let (latency, stream) = (StoreKernel::choose(Traffic::Latency), StoreKernel::choose(Traffic::Stream));
-    let place = Place { domain: nic.domain().to_owned(), nic: nic.name().to_owned(), kernel: latency };
-    let mut session = Session::open(&place)?;
+    let mut session = Session::open(&nic.place(latency))?;
     let calibration = Calibration::measure();
     for interface in &plan.args.interface {
         for size in &plan.sizes {
@@ -148,21 +152,45 @@ fn through_the_nic(plan: &Plan<'_>, bar: &ProgressBar, results: &mut Results) ->
             if plan.wants(Part::Rate) {
                 session.set_kernel(stream);
                 bar.set_message(format!("{interface}, {size} B, rate"));
-                results.rates.push(rate_row(plan, &mut session, *interface, *size, stream, calibration)?);
+                let (frames, frame_bytes) = (frames_of(plan, *size), *size as usize);
+                let job =
+                    ThereAndBack { frame_bytes, frames, burst: BURST, in_flight: IN_FLIGHT, calibration };
+                let rated = session.with_queue(Queue { interface: *interface, adversary: None }, job)?;
+                results.rates.push(rate_row(*interface, *size, stream, rated));
                 bar.inc(1);
             }
         }
     }
     drop(session);
-    nic.stop()
+    Ok(nic.stop()?)
 }
 
-/// The store kernel that a row names; descriptors store no frame across the link.
-fn kernel_name(interface: Interface, kernel: StoreKernel) -> &'static str {
-    match interface {
-        Interface::Mmio | Interface::Kpio => kernel.name(),
-        Interface::Descriptor => "-",
+/// Transmit rates, all through one NIC process whose wire leads nowhere.
+fn onto_the_wire(plan: &Plan<'_>, bar: &ProgressBar) -> Result<Vec<RateRow>, Failure> {
+    let nic = start_nic(plan, false)?;
+    let kernel = StoreKernel::choose(Traffic::Stream);
+    let mut session = Session::open(&nic.place(kernel))?;
+    let calibration = Calibration::measure();
+    let mut rows = Vec::new();
+    for interface in &plan.args.interface {
+        for size in &plan.sizes {
+            bar.set_message(format!("{interface}, {size} B, transmit rate"));
+            let (frames, frame_bytes) = (frames_of(plan, *size), *size as usize);
+            let job = TransmitRate { frame_bytes, frames, burst: BURST, calibration };
+            let rated = session.with_queue(Queue { interface: *interface, adversary: None }, job)?;
+            rows.push(rate_row(*interface, *size, kernel, rated));
+            bar.inc(1);
+        }
     }
+    drop(session);
+    nic.stop()?;
+    Ok(rows)
+}
+
+/// Frames of a rate: about as many bytes at every size, so that each row takes about as long.
+fn frames_of(plan: &Plan<'_>, frame_bytes: u32) -> u64 {
+    let frames = (400_000_000 / u64::from(frame_bytes.max(128))).max(20_000);
+    if plan.args.quick { frames / 20 } else { frames }
 }
 
 fn latency_row(
@@ -175,14 +203,16 @@ fn latency_row(
     calibration: Calibration,
 ) -> Result<LatencyRow, Failure> {
     let passes = if way == Way::OneWay { 1 } else { 2 };
+    let mut times = new_times();
     let job = Latency {
         frame_bytes: frame_bytes as usize,
         passes,
         samples: plan.samples,
         warm_up: plan.samples / 10 + 100,
         calibration,
+        record: |ns| times.saturating_record(ns as u64),
     };
-    let times = session.with_queue(Queue { interface, adversary: None }, job)?;
+    session.with_queue(Queue { interface, adversary: None }, job)?;
     Ok(LatencyRow {
         interface,
         way,
@@ -195,32 +225,18 @@ fn latency_row(
     })
 }
 
-fn rate_row(
-    plan: &Plan<'_>,
-    session: &mut Session,
-    interface: Interface,
-    frame_bytes: u32,
-    kernel: StoreKernel,
-    calibration: Calibration,
-) -> Result<RateRow, Failure> {
-    const _: () = assert!(BURST <= MAX_BURST);
-    // About as many bytes at every size, so that each row takes about as long.
-    let frames = (400_000_000 / u64::from(frame_bytes.max(128))).max(20_000);
-    let frames = if plan.args.quick { frames / 20 } else { frames };
-    let job =
-        Rate { frame_bytes: frame_bytes as usize, frames, burst: BURST, in_flight: IN_FLIGHT, calibration };
-    let rated = session.with_queue(Queue { interface, adversary: None }, job)?;
-    let frames_per_s = frames as f64 / rated.seconds;
-    Ok(RateRow {
+fn rate_row(interface: Interface, frame_bytes: u32, kernel: StoreKernel, rated: Rated) -> RateRow {
+    let frames_per_s = rated.frames_per_second();
+    RateRow {
         interface,
         kernel: kernel_name(interface, kernel),
         frame_bytes,
         burst: BURST as u32,
-        frames,
+        frames: rated.frames,
         frames_per_s,
         goodput_gbps: frames_per_s * f64::from(frame_bytes) * 8.0 / 1e9,
         host_ns_per_frame: rated.host_ns_per_frame,
-    })
+    }
 }
 
 fn publish(args: &CompareArgs, results: &Results) -> Result<(), Failure> {

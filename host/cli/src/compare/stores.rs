@@ -11,7 +11,7 @@ use beeline_window::{FencePolicy, Sent, Writer};
 use indicatif::ProgressBar;
 
 use super::results::StoreRow;
-use crate::failure::Failure;
+use crate::failure::{Failure, own_program};
 
 /// Bytes of a message in the window, header included: 64 B to 8 KB, as the paper's figure.
 const SIZES: [u32; 8] = [64, 128, 256, 512, 1024, 2048, 4096, 8192];
@@ -145,8 +145,15 @@ fn with_receiver(
 pub fn bare_copy_p50_ns(first: usize, second: usize) -> Result<u64, Failure> {
     let failed = |e| Failure::new("the bare copy cannot be measured").because(e);
     let cores = Cores { first, second };
-    let settings =
-        Settings { cores, rounds: 1, stream_thousands: 0, trip_thousands: 50, window_lines: WINDOW_LINES };
+    let program = own_program()?;
+    let settings = Settings {
+        cores,
+        rounds: 1,
+        stream_thousands: 0,
+        trip_thousands: 50,
+        window_lines: WINDOW_LINES,
+        program,
+    };
     let mut trips = floor::bare_trips(&settings, 1).map_err(failed)?;
     trips.sort_by(f64::total_cmp);
     Ok(trips[trips.len() / 2] as u64)

@@ -2,7 +2,7 @@
 
 use comfy_table::{Cell, CellAlignment, Table, presets};
 
-use super::results::{Results, Way};
+use super::results::{RateRow, Results, Way};
 
 /// Columns a table may take.
 pub const WIDTH: u16 = 100;
@@ -23,7 +23,11 @@ pub fn render(results: &Results) -> String {
     if !results.rates.is_empty() {
         text +=
             "\nFrames through the NIC process and back (measured: M frames/s, Gbit/s, host CPU ns a frame)\n";
-        text += &rates(results);
+        text += &rates(&results.rates);
+    }
+    if !results.transmits.is_empty() {
+        text += "\nFrames put on the wire (measured: M frames/s, Gbit/s, host CPU ns a frame)\n";
+        text += &rates(&results.transmits);
     }
     if !results.checks.is_empty() {
         text += "\nThree processes (sender, NIC, receiver): correctness only, no times\n";
@@ -110,21 +114,19 @@ fn latencies(results: &Results, way: Way) -> String {
     finish(&table)
 }
 
-fn rates(results: &Results) -> String {
-    let columns = distinct(results.rates.iter().map(|row| (row.interface, row.kernel)));
+fn rates(rates: &[RateRow]) -> String {
+    let columns = distinct(rates.iter().map(|row| (row.interface, row.kernel)));
     let mut header = vec!["frame".to_owned()];
     header.extend(columns.iter().map(|(interface, kernel)| match *kernel {
         "-" => interface.to_string(),
         kernel => format!("{interface} ({kernel})"),
     }));
     let mut table = empty(header);
-    for size in distinct(results.rates.iter().map(|row| row.frame_bytes)) {
+    for size in distinct(rates.iter().map(|row| row.frame_bytes)) {
         let mut cells = vec![Cell::new(format!("{size} B"))];
         for column in &columns {
-            let row = results
-                .rates
-                .iter()
-                .find(|row| row.frame_bytes == size && (row.interface, row.kernel) == *column);
+            let row =
+                rates.iter().find(|row| row.frame_bytes == size && (row.interface, row.kernel) == *column);
             cells.push(Cell::new(row.map_or("n/a".to_owned(), |row| {
                 format!(
                     "{:.2} / {:.1} / {:.0}",
@@ -165,5 +167,7 @@ mod tests {
             assert!(line.chars().count() <= WIDTH as usize, "too wide: {line}");
         }
         assert!(text.contains("mmio (cached)"), "{text}");
+        let wire = text.split("Frames put on the wire").nth(1).expect("the table of the wire");
+        assert!(wire.contains("98.77 / 123.4 / 1234") && !wire.contains("12.35 /"), "{wire}");
     }
 }

@@ -2,8 +2,9 @@
 //!
 //! Contiguous data of a queue moves here from the window (HotOS'25 §3.3: "dynamically manages on-NIC memory, similar
 //! to many switches") and leaves when it has been transmitted. The lines of a queue are one linked list, oldest first, whose
-//! length the queue knows; the pool knows nothing of messages. Free lines are used last in, first out, so that a device that keeps up stays
-//! in a few lines of its cache.
+//! length the queue knows; the pool knows nothing of messages. Free lines are used last in, first out, so that a device
+//! that keeps up stays in a few lines of its cache. A list is given back as it is, so the lines of the next message
+//! mostly lie next to each other in memory, and its frames can be sent from where they are.
 //!
 //! A queue that counts on credits alone *reserves* its whole window when it starts, so that a line it was granted can
 //! always be taken; the other queues share what nobody reserved, and may find it empty. Not here: who may ask
@@ -17,8 +18,8 @@ pub(crate) const NONE: u32 = u32::MAX;
 /// A line of the pool.
 pub(crate) type PoolLine = [u8; LINE_BYTES];
 
-#[derive(Clone)]
-#[repr(align(64))]
+#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C, align(64))]
 struct Aligned(PoolLine);
 
 /// Which account a line is taken from and given back to.
@@ -100,14 +101,18 @@ impl BufferPool {
         self.next[last as usize] = line;
     }
 
-    /// Gives back one line; its successor in the list is returned.
+    /// Gives back `lines` lines of a list from `first` on; what comes after them in the list is returned.
     #[inline]
-    pub(crate) fn give_back(&mut self, account: Account, line: u32) -> u32 {
-        let successor = self.next[line as usize];
-        self.next[line as usize] = self.free;
-        self.free = line;
-        self.free_lines += 1;
-        self.shared_lines += u32::from(account == Account::Shared);
+    pub(crate) fn give_back(&mut self, account: Account, first: u32, lines: u32) -> u32 {
+        let Some(hops) = lines.checked_sub(1) else { return first };
+        let last = (0..hops).fold(first, |line, _| self.next[line as usize]);
+        let successor = self.next[last as usize];
+        self.next[last as usize] = self.free;
+        self.free = first;
+        self.free_lines += lines;
+        if account == Account::Shared {
+            self.shared_lines += lines;
+        }
         successor
     }
 
@@ -121,6 +126,22 @@ impl BufferPool {
     #[inline]
     pub(crate) fn line(&self, line: u32) -> &PoolLine {
         &self.lines[line as usize].0
+    }
+
+    /// `bytes` bytes from byte `offset` of a line on, if the lines of the list that they reach into lie one after the other
+    /// in memory.
+    #[inline]
+    pub(crate) fn run(&self, first: u32, offset: usize, bytes: usize) -> Option<&[u8]> {
+        let mut line = first;
+        for _ in 1..(offset + bytes).div_ceil(LINE_BYTES) {
+            let next = self.next[line as usize];
+            if next != line + 1 {
+                return None;
+            }
+            line = next;
+        }
+        let start = first as usize * LINE_BYTES + offset;
+        bytemuck::cast_slice::<Aligned, u8>(&self.lines).get(start..start + bytes)
     }
 
     /// Word `index` of a line in use.
@@ -160,9 +181,38 @@ mod tests {
         let mut at = lines[0];
         for expected in 0..3 {
             assert_eq!(pool.line(at)[63], expected);
-            at = pool.give_back(Account::Shared, at);
+            at = pool.give_back(Account::Shared, at, 1);
         }
         assert_eq!((pool.free_lines(), pool.shared_lines()), (3, 3));
+    }
+
+    #[test]
+    fn a_list_given_back_is_taken_again_in_its_order_and_lies_in_one_run() {
+        let mut pool = BufferPool::new(4);
+        for lap in 0..3 {
+            let take = |pool: &mut BufferPool, i: u8| pool.take(Account::Shared, &[i; LINE_BYTES]).unwrap();
+            let lines: Vec<u32> = (0..3).map(|i| take(&mut pool, lap + i)).collect();
+            assert_eq!(lines, [0, 1, 2], "lap {lap}");
+            pool.link(lines[0], lines[1]);
+            let run = pool.run(0, 60, 8).expect("both lines are linked").to_vec();
+            assert_eq!(run, [lap, lap, lap, lap, lap + 1, lap + 1, lap + 1, lap + 1]);
+            // Linked backwards, it is no run.
+            pool.link(lines[1], lines[0]);
+            assert_eq!(pool.run(1, 60, 8), None);
+            assert_eq!(pool.run(1, 60, 4), Some(&[lap + 1; 4][..]));
+            pool.link(lines[1], lines[2]);
+            assert_eq!(pool.give_back(Account::Shared, lines[0], 0), lines[0]);
+            assert_eq!(pool.give_back(Account::Shared, lines[0], 2), lines[2]);
+            pool.give_back(Account::Shared, lines[2], 1);
+            // The one that was given back last is taken first; the next lap begins in order again.
+            let mut order = [take(&mut pool, 0), take(&mut pool, 0), take(&mut pool, 0)];
+            assert_eq!(order, [2, 0, 1]);
+            order.sort_unstable();
+            for line in order.into_iter().rev() {
+                pool.give_back(Account::Shared, line, 1);
+            }
+            assert_eq!((pool.free_lines(), pool.shared_lines()), (4, 4));
+        }
     }
 
     #[test]
@@ -176,7 +226,7 @@ mod tests {
             .map(|_| pool.take(Account::Reserved, &[1; LINE_BYTES]).expect("it was reserved"))
             .collect();
         for line in own {
-            pool.give_back(Account::Reserved, line);
+            pool.give_back(Account::Reserved, line, 1);
         }
         pool.unreserve(3);
         assert_eq!(pool.shared_lines(), 3);

@@ -117,20 +117,16 @@ impl Frame {
         Frame { line, offset: WORD_BYTES as u32, bytes: length_bytes }
     }
 
-    /// The frame in one piece: in place when it lies in one line, otherwise gathered.
+    /// The frame in one piece: in place when its lines lie one after the other, as they mostly do, otherwise gathered.
     #[inline]
     pub(crate) fn gather<'a>(&self, pool: &'a BufferPool, into: &'a mut [u8]) -> &'a [u8] {
         let (offset, bytes) = (self.offset as usize, self.bytes as usize);
-        if offset + bytes <= LINE_BYTES {
-            return &pool.line(self.line)[offset..offset + bytes];
+        if let Some(run) = pool.run(self.line, offset, bytes) {
+            return run;
         }
         let into = &mut into[..bytes];
         let (head, rest) = into.split_at_mut(LINE_BYTES - offset);
-        match <&mut [u8; LINE_BYTES - WORD_BYTES]>::try_from(&mut *head) {
-            // The usual case, a frame behind its header, is copied with a length the compiler knows.
-            Ok(head) => *head = *pool.line(self.line).last_chunk().expect("a line is longer"),
-            Err(_) => head.copy_from_slice(&pool.line(self.line)[offset..]),
-        }
+        head.copy_from_slice(&pool.line(self.line)[offset..]);
         let mut line = pool.successor(self.line);
         let (whole_lines, rest) = rest.as_chunks_mut::<LINE_BYTES>();
         for whole in whole_lines {

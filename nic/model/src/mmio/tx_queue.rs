@@ -326,9 +326,7 @@ impl TxQueue {
 
     #[inline]
     fn give_back_head(&mut self, pool: &mut BufferPool) -> u32 {
-        for _ in 0..self.head_lines {
-            self.first = pool.give_back(self.account, self.first);
-        }
+        self.first = pool.give_back(self.account, self.first, self.head_lines);
         if self.batch.is_some() {
             self.batch = None;
         }
@@ -339,19 +337,15 @@ impl TxQueue {
 
     /// Gives back the lines of the earliest incomplete message.
     pub(crate) fn drop_incomplete(&mut self, pool: &mut BufferPool) {
-        let mut line = self.incoming_first;
-        for _ in self.next_start..self.frontier {
-            line = pool.give_back(self.account, line);
-        }
+        let lines = (self.frontier - self.next_start) as u32;
+        pool.give_back(self.account, self.incoming_first, lines);
         self.missing_lines = 0;
         self.frontier = self.next_start;
     }
 
     /// Gives back the lines of complete messages. Returns how many.
     pub(crate) fn drop_complete(&mut self, pool: &mut BufferPool) -> u32 {
-        for _ in 0..self.complete_lines {
-            self.first = pool.give_back(self.account, self.first);
-        }
+        self.first = pool.give_back(self.account, self.first, self.complete_lines);
         (self.frame, self.batch) = (Frame::NONE, None);
         std::mem::take(&mut self.complete_lines)
     }

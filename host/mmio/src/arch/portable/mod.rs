@@ -112,6 +112,17 @@ impl LoadWay {
         mask
     }
 
+    /// As [`LoadWay::arrived`] with word 0 only.
+    ///
+    /// # Safety
+    /// As for [`LoadWay::arrived`].
+    #[inline(always)]
+    pub(crate) unsafe fn arrived_head(self, line: *const u8, blank: u64) -> (u8, u64) {
+        // SAFETY: the caller's promise.
+        let (mask, words) = unsafe { self.arrived(line, blank) };
+        (mask, words[0])
+    }
+
     /// As [`LoadWay::arrived`] without the line.
     ///
     /// # Safety

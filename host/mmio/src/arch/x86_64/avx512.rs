@@ -69,7 +69,6 @@ macro_rules! avx512_kernel {
 
             #[inline(always)]
             unsafe fn head_unless(line: *mut u8, header: u64, payload: &[u8], blank: u64) -> bool {
-                let found: u8;
                 // SAFETY: the mask lets no byte past `payload` be loaded; `line` is writable by the caller's promise.
                 unsafe {
                     asm!(
@@ -80,18 +79,16 @@ macro_rules! avx512_kernel {
                         "valignq zmm16, zmm16, zmm17, 7",
                         "vpcmpeqq k1, zmm16, zmm18",
                         "kortestw k1, k1",
-                        "setnz {found}",
-                        "jnz 2f",
+                        "jnz {found}",
                         $store,
-                        "2:",
                         line = in(reg) line, header = in(reg) header, blank = in(reg) blank,
                         payload = in(reg) payload.as_ptr(), mask = in(reg) byte_mask(payload.len(), 56),
-                        found = out(reg_byte) found,
+                        found = label { return false },
                         out("xmm16") _, out("xmm17") _, out("xmm18") _, out("k1") _,
                         options(nostack),
                     );
                 }
-                found == 0
+                true
             }
 
             #[inline(always)]

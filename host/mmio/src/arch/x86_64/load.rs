@@ -129,6 +129,34 @@ impl LoadWay {
         mask
     }
 
+    /// As [`LoadWay::arrived`] with word 0 only, which never leaves the registers.
+    ///
+    /// # Safety
+    /// As for [`LoadWay::arrived`].
+    #[inline(always)]
+    pub(crate) unsafe fn arrived_head(self, line: *const u8, blank: u64) -> (u8, u64) {
+        if self != LoadWay::Avx512 {
+            // SAFETY: the caller's promise.
+            let (mask, words) = unsafe { self.arrived(line, blank) };
+            return (mask, words[0]);
+        }
+        let (mask, head): (u32, u64);
+        // SAFETY: the caller's promise about `line`; the CPU has AVX-512.
+        unsafe {
+            asm!(
+                "vmovdqa64 zmm16, [{line}]",
+                "vpbroadcastq zmm17, {blank}",
+                "vpcmpneqq k1, zmm16, zmm17",
+                "vmovq {head}, xmm16",
+                "kmovw {mask:e}, k1",
+                line = in(reg) line, blank = in(reg) blank, head = lateout(reg) head, mask = lateout(reg) mask,
+                out("xmm16") _, out("xmm17") _, out("k1") _,
+                options(nostack, preserves_flags),
+            );
+        }
+        (mask as u8, head)
+    }
+
     /// As [`LoadWay::arrived`] without the line.
     ///
     /// # Safety
@@ -147,7 +175,7 @@ impl LoadWay {
                 "vpcmpneqq k1, zmm16, [{line}]",
                 "kmovw {mask:e}, k1",
                 line = in(reg) line, blank = in(reg) blank, mask = lateout(reg) mask, out("xmm16") _, out("k1") _,
-                options(nostack, preserves_flags, readonly),
+                options(nostack, preserves_flags),
             );
         }
         mask as u8

@@ -1,0 +1,84 @@
+//! One 64 B frame at a time through the NIC process and back into the same thread's hands: every interface, in turn.
+//!
+//! From the call that sends to the frame in hand, so a frame crosses from the host to the NIC once and back once: the
+//! way of a frame between two hosts whose wire takes no time.
+
+use beeline_mmio::clock::Calibration;
+use beeline_mmio::{StoreKernel, Traffic};
+use beeline_spec::Interface;
+
+use crate::figure::Row;
+use crate::memory::MEMORY;
+use crate::nic::{Latency, NicOptions, PrivateNic, Queue, Session, kernel_name};
+use crate::settings::on_core;
+use crate::{BenchError, Bound, Figure, Latencies, Report, Settings, Verdict};
+
+const BENCH: &str = "nic-one-way";
+
+/// Bytes of a frame.
+const FRAME_BYTES: u32 = 64;
+
+/// Runs every interface.
+///
+/// # Errors
+/// [`BenchError`].
+pub fn run(settings: &Settings) -> Result<Report, BenchError> {
+    on_core(settings.cores.first, || run_here(settings))
+}
+
+fn run_here(settings: &Settings) -> Result<Report, BenchError> {
+    let kernel = StoreKernel::choose(Traffic::Latency);
+    let calibration = Calibration::measure();
+    let mut all = Interface::ALL.map(|interface| (interface, Latencies::new()));
+    for _ in 0..settings.rounds {
+        // A fresh one each round: where its memory happens to lie is part of a figure.
+        let nic = PrivateNic::start(&settings.program, &nic_options(settings, true))?;
+        let mut session = Session::open(&nic.place(kernel))?;
+        for (interface, latencies) in &mut all {
+            let mut times = Vec::with_capacity(settings.trips() as usize);
+            let job = Latency {
+                frame_bytes: FRAME_BYTES as usize,
+                passes: 1,
+                samples: settings.trips(),
+                warm_up: settings.trips() / 10,
+                calibration,
+                record: |ns| times.push(ns),
+            };
+            session.with_queue(Queue { interface: *interface, adversary: None }, job)?;
+            latencies.add_round(&times);
+        }
+        drop(session);
+        nic.stop()?;
+    }
+    let figures = all.map(|(interface, latencies)| {
+        let (name, kernel) = (interface.name(), kernel_name(interface, kernel));
+        let count = settings.trips();
+        let row = Row { bench: BENCH, name, kernel, memory: MEMORY, size_bytes: FRAME_BYTES, count };
+        Figure::latency(row, latencies)
+    });
+    Ok(against_descriptor(BENCH, figures, Bound::AtMost(0.85)))
+}
+
+/// A NIC with a core of its own.
+pub(crate) fn nic_options(settings: &Settings, loopback: bool) -> NicOptions {
+    NicOptions {
+        loopback,
+        lossless: true,
+        spin: true,
+        core: Some(settings.cores.second),
+        ..NicOptions::default()
+    }
+}
+
+/// The figures of all interfaces, in their order, and how `mmio` and `kpio` do against `descriptor`: the first is
+/// bound, the second shown.
+pub(crate) fn against_descriptor(bench: &str, figures: [Figure; 3], bound: Bound) -> Report {
+    let of = |interface: Interface| &figures[interface_index(interface)];
+    let verdict = |interface, bound| Verdict::judge(bench, of(interface), of(Interface::Descriptor), bound);
+    let verdicts = vec![verdict(Interface::Mmio, bound), verdict(Interface::Kpio, Bound::Shown)];
+    Report { figures: figures.into(), verdicts }
+}
+
+fn interface_index(interface: Interface) -> usize {
+    Interface::ALL.iter().position(|other| *other == interface).expect("every interface is among all of them")
+}

@@ -1,0 +1,84 @@
+//! 64 B frames a second through the NIC process, in bursts, by every interface in turn: onto the wire with nothing that
+//! comes back, and there and back with both halves on one thread.
+//!
+//! Onto the wire is the target: it is what an interface can do. There and back, the receive ring and the comparing of
+//! every byte are the same for all interfaces and most of the time, so that ratio is shown and binds nothing.
+
+use beeline_mmio::clock::Calibration;
+use beeline_mmio::{StoreKernel, Traffic};
+use beeline_spec::Interface;
+
+use crate::figure::Row;
+use crate::memory::MEMORY;
+use crate::nic::{
+    BURST, IN_FLIGHT, PrivateNic, Queue, Rated, Session, ThereAndBack, TransmitRate, kernel_name,
+};
+use crate::nic_one_way::{against_descriptor, nic_options};
+use crate::settings::on_core;
+use crate::{BenchError, Bound, Figure, Report, Settings};
+
+const BENCH: &str = "nic-rate";
+
+/// Bytes of a frame.
+const FRAME_BYTES: u32 = 64;
+/// A frame through the NIC takes so much longer than a message through a window that fewer will do.
+const FRACTION: u64 = 10;
+
+/// Frames a second of every interface, by round.
+type Rates = [Vec<f64>; Interface::ALL.len()];
+
+/// Runs every interface both ways.
+///
+/// # Errors
+/// [`BenchError`].
+pub fn run(settings: &Settings) -> Result<Report, BenchError> {
+    on_core(settings.cores.first, || run_here(settings))
+}
+
+fn run_here(settings: &Settings) -> Result<Report, BenchError> {
+    let kernel = StoreKernel::choose(Traffic::Stream);
+    let calibration = Calibration::measure();
+    let frames = settings.stream_messages() / FRACTION;
+    let frame_bytes = FRAME_BYTES as usize;
+    let (mut out, mut there_and_back) = (Rates::default(), Rates::default());
+    for _ in 0..settings.rounds {
+        round(settings, kernel, false, &mut out, |session, queue| {
+            let job = TransmitRate { frame_bytes, frames, burst: BURST, calibration };
+            Ok(session.with_queue(queue, job)?)
+        })?;
+        round(settings, kernel, true, &mut there_and_back, |session, queue| {
+            let job = ThereAndBack { frame_bytes, frames, burst: BURST, in_flight: IN_FLIGHT, calibration };
+            Ok(session.with_queue(queue, job)?)
+        })?;
+    }
+    let mut report = report("onto the wire", kernel, frames, out, Bound::AtLeast(2.0));
+    report.append(self::report("there and back", kernel, frames, there_and_back, Bound::Shown));
+    Ok(report)
+}
+
+/// Every interface once through a fresh NIC: where its memory happens to lie is part of a figure.
+fn round(
+    settings: &Settings,
+    kernel: StoreKernel,
+    loopback: bool,
+    rates: &mut Rates,
+    rate: impl Fn(&mut Session, Queue) -> Result<Rated, BenchError>,
+) -> Result<(), BenchError> {
+    let nic = PrivateNic::start(&settings.program, &nic_options(settings, loopback))?;
+    let mut session = Session::open(&nic.place(kernel))?;
+    for (interface, rates) in Interface::ALL.into_iter().zip(rates) {
+        rates.push(rate(&mut session, Queue { interface, adversary: None })?.frames_per_second());
+    }
+    drop(session);
+    Ok(nic.stop()?)
+}
+
+fn report(way: &str, kernel: StoreKernel, count: u64, rates: Rates, bound: Bound) -> Report {
+    let mut rates = rates.into_iter();
+    let figures = Interface::ALL.map(|interface| {
+        let (name, kernel) = (format!("{interface}, {way}"), kernel_name(interface, kernel));
+        let row = Row { bench: BENCH, name: &name, kernel, memory: MEMORY, size_bytes: FRAME_BYTES, count };
+        Figure::rate(row, rates.next().unwrap_or_default())
+    });
+    against_descriptor(BENCH, figures, bound)
+}

@@ -1,0 +1,161 @@
+//! How soon a peer that was killed is seen as dead: from `kill -9` to the first `false` of
+//! [`beeline_domain::Peer::is_alive`], which its peer asks without pause, as a hot path does between messages.
+//!
+//! The victim is another process, which opened the domain and connected to this one. Every other one has also forked a
+//! child that holds every descriptor it has and lives on; a death is to be seen all the same.
+
+use std::io::Write;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Instant;
+
+use beeline_domain::{Departure, Domain, DomainConfig, Peer, Refusal, Reply, Service};
+use clap::Args;
+use rustix::event::{PollFd, PollFlags, poll};
+
+use crate::figure::Row;
+use crate::nic::PATIENCE;
+use crate::role::{PrivateDomain, Role};
+use crate::{BenchError, Figure, Report, Settings, Verdict, with_causes};
+
+const BENCH: &str = "peer-death";
+
+/// The hidden subcommand that runs [`be_victim`].
+const ROLE: &str = "victim";
+/// What this process offers in its domain.
+const NAME: &str = "mourner";
+/// What a victim says once it is connected.
+const CONNECTED: &str = "connected";
+
+/// Kills a round of each kind of victim. With the rounds of a full run, more than 100 of each.
+const KILLS_A_ROUND: usize = 8;
+/// Milliseconds within which every death is to be seen.
+const LIMIT_MS: f64 = 50.0;
+
+/// What a victim is started with.
+#[derive(Args, Clone, Debug)]
+pub struct VictimArgs {
+    /// Folder of the domain.
+    #[arg(long)]
+    root: PathBuf,
+    /// Name of the domain.
+    #[arg(long)]
+    domain: String,
+    /// Fork a child that lives on.
+    #[arg(long)]
+    forks: bool,
+}
+
+/// Connects, says so, and waits to be killed; ends with its standard input all the same.
+///
+/// # Errors
+/// It cannot connect, fork or talk.
+pub fn be_victim(args: &VictimArgs) -> Result<(), BenchError> {
+    let meet = |error: &dyn std::error::Error| BenchError::Meet(with_causes(error));
+    let config = DomainConfig { root: Some(args.root.clone()), name: args.domain.clone() };
+    let domain = Domain::open(&config).map_err(|e| meet(&e))?;
+    let _connection = domain.connect(NAME, b"", &[]).map_err(|e| meet(&e))?;
+    if args.forks
+        && let fork::Fork::Child = fork::fork()?
+    {
+        wait_for_hang_up();
+        // Nothing of what it holds is its own, so nothing of it may run: not even what an orderly end would.
+        let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
+    }
+    writeln!(std::io::stdout(), "{CONNECTED}")?;
+    std::io::stdout().flush()?;
+    wait_for_hang_up();
+    Ok(())
+}
+
+/// Returns when whoever started this process has closed its standard input, or ended.
+fn wait_for_hang_up() {
+    // A hang-up is reported without being asked for. An error ends the wait too: this process is then of no use.
+    let _ = poll(&mut [PollFd::new(&std::io::stdin(), PollFlags::empty())], None);
+}
+
+/// Hands out the peers that connect.
+struct Mourner(Sender<Peer>);
+
+impl Service for Mourner {
+    fn connected(&mut self, peer: &Peer, _: &[u8], _: Vec<OwnedFd>) -> Result<Reply, Refusal> {
+        self.0.send(peer.clone()).map_err(|_| Refusal::new("nobody mourns any more"))?;
+        Ok(Reply::default())
+    }
+
+    fn requested(&mut self, _: &Peer, _: &[u8], _: Vec<OwnedFd>) -> Result<Reply, Refusal> {
+        Ok(Reply::default())
+    }
+
+    fn departed(&mut self, _: &Peer) {}
+}
+
+/// Runs both kinds of victim in turn.
+///
+/// # Errors
+/// [`BenchError`].
+pub fn run(settings: &Settings) -> Result<Report, BenchError> {
+    let meet = |error: &dyn std::error::Error| BenchError::Meet(with_causes(error));
+    let private = PrivateDomain::new();
+    let domain = Domain::open(private.config()).map_err(|e| meet(&e))?;
+    let (sender, peers) = channel();
+    let offer = domain.offer(NAME, Box::new(Mourner(sender))).map_err(|e| meet(&e))?;
+    let (mut plain, mut forked) = (Vec::new(), Vec::new());
+    for _ in 0..settings.rounds {
+        let mut round = [Vec::new(), Vec::new()];
+        for _ in 0..KILLS_A_ROUND {
+            for (times, forks) in round.iter_mut().zip([false, true]) {
+                times.push(kill_one(settings, &private, &peers, forks)?);
+            }
+        }
+        let [plain_round, forked_round] = round;
+        plain.push(plain_round);
+        forked.push(forked_round);
+    }
+    drop((offer, domain));
+    let figures =
+        [("process killed", plain), ("killed, its forked child lives", forked)].map(|(name, rounds)| {
+            let count = KILLS_A_ROUND as u64;
+            Figure::delay(Row { bench: BENCH, name, kernel: "-", memory: "-", size_bytes: 0, count }, rounds)
+        });
+    let verdicts = figures.iter().map(|figure| Verdict::limit(BENCH, figure, LIMIT_MS)).collect();
+    Ok(Report { figures: figures.into(), verdicts })
+}
+
+/// Starts a victim, kills it, and gives the nanoseconds until it is seen as dead.
+fn kill_one(
+    settings: &Settings,
+    private: &PrivateDomain,
+    peers: &Receiver<Peer>,
+    forks: bool,
+) -> Result<f64, BenchError> {
+    let mut command = settings.program.command(ROLE);
+    command.arg("--root").arg(private.config().root_folder()).args(["--domain", private.name()]);
+    if forks {
+        command.arg("--forks");
+    }
+    let mut victim = Role::start(&mut command)?;
+    let said = victim.line().unwrap_or_default();
+    if said != CONNECTED {
+        return Err(BenchError::Meet(format!("it said {said:?} and not that it is connected")));
+    }
+    let pid = victim.pid();
+    let peer = peers.recv_timeout(PATIENCE).map_err(|error| BenchError::Meet(error.to_string()))?;
+    if peer.pid() != pid || !peer.is_alive() {
+        return Err(BenchError::Missed { pid, seen: format!("{peer:?} before that") });
+    }
+    let killed = Instant::now();
+    victim.kill()?;
+    while peer.is_alive() {
+        if killed.elapsed() > PATIENCE {
+            return Err(BenchError::Missed { pid, seen: format!("it alive for {} s", PATIENCE.as_secs()) });
+        }
+        std::hint::spin_loop();
+    }
+    let took = killed.elapsed();
+    match peer.departure() {
+        Some(Departure::Died) => Ok(took.as_nanos() as f64),
+        other => Err(BenchError::Missed { pid, seen: format!("{other:?}") }),
+    }
+}

@@ -15,8 +15,9 @@ use clap::Args;
 use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::figure::Row;
-use crate::nic::PATIENCE;
-use crate::role::{PrivateDomain, Role};
+use crate::nic::{NicError, PATIENCE};
+use crate::private_domain::PrivateDomain;
+use crate::role::Role;
 use crate::{BenchError, Figure, Report, Settings, Verdict, with_causes};
 
 const BENCH: &str = "peer-death";
@@ -97,7 +98,7 @@ impl Service for Mourner {
 /// [`BenchError`].
 pub fn run(settings: &Settings) -> Result<Report, BenchError> {
     let meet = |error: &dyn std::error::Error| BenchError::Meet(with_causes(error));
-    let private = PrivateDomain::new();
+    let private = PrivateDomain::new().map_err(NicError::Random)?;
     let domain = Domain::open(private.config()).map_err(|e| meet(&e))?;
     let (sender, peers) = channel();
     let offer = domain.offer(NAME, Box::new(Mourner(sender))).map_err(|e| meet(&e))?;

@@ -1,13 +1,9 @@
 //! Other processes of the same program: each is started with a hidden subcommand, talks in lines on its standard
 //! output, and ends when its standard input does, so that none outlives whoever started it.
 
-use std::fs;
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, ChildStdout, Command, ExitStatus, Stdio};
-use std::sync::atomic::{AtomicU64, Ordering};
-
-use beeline_domain::DomainConfig;
 
 /// A program that has the hidden subcommands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -102,47 +98,9 @@ impl Drop for Role {
     }
 }
 
-/// A domain that nobody else has. Dropping it removes what it left in the file system.
-#[derive(Debug)]
-pub struct PrivateDomain(DomainConfig);
-
-impl PrivateDomain {
-    /// Under a fresh name.
-    pub fn new() -> Self {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        // Relaxed: only uniqueness matters.
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        PrivateDomain(DomainConfig::named(format!("private-{}-{number}", std::process::id())))
-    }
-
-    /// Its name.
-    pub fn name(&self) -> &str {
-        &self.0.name
-    }
-
-    /// To open it.
-    pub fn config(&self) -> &DomainConfig {
-        &self.0
-    }
-}
-
-impl Default for PrivateDomain {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl Drop for PrivateDomain {
-    fn drop(&mut self) {
-        // It may never have been made; what cannot be removed does no harm under a name that is not used again.
-        let _ = fs::remove_dir_all(self.0.root_folder().join(&self.0.name));
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use beeline_domain::Domain;
 
     #[test]
     fn a_role_says_lines_and_ends_with_its_input() -> io::Result<()> {
@@ -152,18 +110,6 @@ mod tests {
         assert_eq!(role.line(), None);
         let mut role = Role::start(&mut Program::at("/bin/echo").command("ready"))?;
         assert_eq!(role.line().as_deref(), Some("ready"));
-        Ok(())
-    }
-
-    #[test]
-    fn a_private_domain_leaves_nothing() -> Result<(), Box<dyn std::error::Error>> {
-        let (private, other) = (PrivateDomain::new(), PrivateDomain::new());
-        assert_ne!(private.name(), other.name());
-        let domain = Domain::open(private.config())?;
-        let path = domain.path().to_owned();
-        assert!(path.is_dir());
-        drop((domain, private));
-        assert!(!path.exists());
         Ok(())
     }
 }

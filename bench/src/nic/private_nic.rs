@@ -9,7 +9,8 @@ use clap::Args;
 
 use super::serve::{READY, SERVICE, ServeArgs};
 use super::{NicError, Place};
-use crate::role::{PrivateDomain, Program, Role};
+use crate::private_domain::PrivateDomain;
+use crate::role::{Program, Role};
 
 /// The hidden subcommand that runs [`super::serve`], in every program that starts a [`PrivateNic`] of itself.
 const ROLE: &str = "private-nic";
@@ -52,7 +53,7 @@ impl PrivateNic {
     /// # Errors
     /// The process cannot be started, or ends before it is ready.
     pub fn start(program: &Program, options: &NicOptions) -> Result<Self, NicError> {
-        let domain = PrivateDomain::new();
+        let domain = PrivateDomain::new().map_err(NicError::Random)?;
         let args = ServeArgs { domain: domain.name().to_owned(), options: options.clone() };
         let mut command = program.command(ROLE);
         command.args(args.to_args()).stderr(Stdio::piped());

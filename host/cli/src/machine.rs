@@ -9,12 +9,18 @@ pub fn look(cores: &[usize]) -> Machine {
     let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     Machine {
         cpu: cpu_name(&cpuinfo),
-        cpus: std::thread::available_parallelism().map_or(1, usize::from),
+        cpus: cpus(&cpuinfo),
         kernel: fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned(),
         hypervisor: hypervisor(&cpuinfo),
         cores: cores.to_vec(),
         bare_copy_p50_ns: None,
     }
+}
+
+/// CPUs that are online, whatever this process is pinned to.
+fn cpus(cpuinfo: &str) -> usize {
+    let is_cpu = |line: &&str| line.split_once(':').is_some_and(|(key, _)| key.trim() == "processor");
+    cpuinfo.lines().filter(is_cpu).count().max(1)
 }
 
 /// The model name, with family, model and stepping where the name alone says little (as in guests).
@@ -67,6 +73,7 @@ mod tests {
     fn a_guest_cpu_is_named_with_its_model() {
         assert_eq!(cpu_name(GUEST), "Some CPU (family 6 model 207 stepping 2)");
         assert!(hypervisor(GUEST).starts_with("yes"));
+        assert_eq!((cpus(GUEST), cpus(&GUEST.repeat(3)), cpus("")), (1, 3, 1));
         assert_eq!(hypervisor("flags : fpu sse2\n"), "none seen");
     }
 

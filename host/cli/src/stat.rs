@@ -4,7 +4,7 @@ use std::io::Write;
 use std::time::Duration;
 
 use beeline_domain::{Domain, DomainConfig};
-use beeline_nic_process::{Statistics, StatisticsFeed};
+use beeline_nic_process::{Statistics, StatisticsError, StatisticsFeed};
 use comfy_table::{CellAlignment, Table, presets};
 
 use crate::args::StatArgs;
@@ -34,13 +34,24 @@ pub fn run(args: &StatArgs) -> Result<(), Failure> {
     let mut before = first;
     loop {
         std::thread::sleep(Duration::from_millis(args.interval_ms));
-        let Ok(now) = feed.next() else {
-            eprintln!("the NIC is gone");
-            return Ok(());
+        let now = match feed.next() {
+            Ok(now) => now,
+            Err(error) if is_departure(&error) => {
+                eprintln!("{error}");
+                return Ok(());
+            }
+            // A NIC that is silent is not gone: it may be stopped, or its loop stuck.
+            Err(error) => return Err(Failure::new("the NIC does not answer").because(error)),
         };
         show(args, &now, Some(&before))?;
         before = now;
     }
+}
+
+/// Whether the NIC is known to have ended; watching it then ends too, in good order.
+fn is_departure(error: &StatisticsError) -> bool {
+    use beeline_domain::ConnectError::{Absent, Closed, OwnerDied};
+    matches!(error, StatisticsError::Connect { source: Absent { .. } | OwnerDied { .. } | Closed { .. }, .. })
 }
 
 fn show(args: &StatArgs, now: &Statistics, before: Option<&Statistics>) -> Result<(), Failure> {
@@ -108,6 +119,17 @@ fn table(args: &StatArgs, now: &Statistics, before: Option<&Statistics>) -> Stri
 mod tests {
     use super::*;
     use beeline_nic_process::PortStatistics;
+
+    #[test]
+    fn only_a_nic_that_has_ended_is_gone() {
+        let path = std::path::PathBuf::from("/run/nic.sock");
+        let connect = |source| StatisticsError::Connect { service: "nic".to_owned(), source };
+        use beeline_domain::ConnectError::{Absent, OwnerDied};
+        assert!(is_departure(&connect(OwnerDied { path: path.clone(), pid: 7 })));
+        assert!(is_departure(&connect(Absent { path })));
+        let odd = StatisticsError::Answer { service: "nic".to_owned(), reason: "no JSON".to_owned() };
+        assert!(!is_departure(&odd));
+    }
 
     #[test]
     fn a_device_counter_is_shown_with_its_port_and_rate() {

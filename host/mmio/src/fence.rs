@@ -19,7 +19,8 @@ pub fn flush_write_combining() {
     arch::flush_write_combining();
 }
 
-/// Orders earlier cached stores to DMA memory before a later doorbell (Linux: `dma_wmb`). No instruction on x86-64.
+/// Orders earlier cached loads and stores of DMA memory before a later doorbell, or before a count that gives memory
+/// back (Linux: `dma_wmb` for the stores alone). No instruction on x86-64.
 #[inline(always)]
 pub fn order_dma_stores() {
     arch::order_dma_stores();

@@ -106,6 +106,11 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
     /// complete, and nothing in [`Phase::Start`] when it was skipped.
     fn scan(&mut self, header: Header, mut arrived_lines: u32) -> Result<Option<Delivery>, ReceiveError> {
         let lines = header.lines();
+        // The last line first, for the reason that `has_rest` gives; how far the message has come is not lost by it.
+        if arrived_lines < lines && self.look(lines - 1) != 0xff {
+            self.enter(Phase::Arriving { header, arrived_lines });
+            return self.idle();
+        }
         while arrived_lines < lines {
             if self.look(arrived_lines) != 0xff {
                 self.enter(Phase::Arriving { header, arrived_lines });

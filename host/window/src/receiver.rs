@@ -150,17 +150,22 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
         self.resume()
     }
 
-    /// Whether every line after the first of a plain message has arrived.
+    /// Whether every line after the first of a plain message has arrived. Its last line is looked at first: senders mostly
+    /// store in ascending order, and a line that is looked at before it is stored must be fetched back by the sender.
     #[inline]
     fn has_rest(&mut self, length_bytes: u32) -> bool {
-        let start = self.next_start;
+        let (start, last) = (self.next_start, lines_of(length_bytes) - 1);
+        if self.look(last) != 0xff {
+            return false;
+        }
         self.prefetch(start);
-        for ahead in 1..lines_of(length_bytes) {
+        for ahead in 1..last {
             if self.look(ahead) != 0xff {
                 return false;
             }
             self.prefetch(start + u64::from(ahead));
         }
+        self.prefetch(start + u64::from(last));
         true
     }
 

@@ -303,12 +303,12 @@ impl<P: StorePort, C: CreditSource> Writer<P, C> {
         }
     }
 
-    /// Prefetches for a message of several lines what its successors of the same size will store into, as
-    /// [`Writer::try_send`] does for one line. The stores of a long message fetch their lines together anyway.
+    /// Prefetches as many lines as a message of several has, so far ahead as [`Writer::try_send`] does for one line: its
+    /// own later lines and the first ones of its successor. Without that, stores of long messages take twice as long.
     #[inline]
     fn prefetch_for(&mut self, lines: u32) {
         let position = self.credits.next();
-        for ahead in 0..u64::from(lines).min(self.prefetch_lines) {
+        for ahead in 0..u64::from(lines) {
             if !self.credits.may_prefetch_after(ahead) {
                 break;
             }

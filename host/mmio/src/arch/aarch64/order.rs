@@ -16,10 +16,12 @@ pub(crate) fn flush_write_combining() {
     unsafe { asm!("dsb st", options(nostack, preserves_flags)) }
 }
 
-/// Earlier stores to DMA memory become visible before a later doorbell.
+/// Earlier loads from and stores to DMA memory are made before a later store: a doorbell, or a count that gives memory
+/// back, which must not be seen before the loads that it ends (a store barrier alone would let them pass).
 #[inline(always)]
 pub(crate) fn order_dma_stores() {
-    order_stores();
+    // SAFETY: a barrier has no operands and changes no memory.
+    unsafe { asm!("dmb osh", options(nostack, preserves_flags)) }
 }
 
 /// An earlier load of a device's flag is made before later loads of its data.

@@ -187,7 +187,7 @@ pub(crate) fn flush_write_combining() {
     order_stores();
 }
 
-/// Earlier stores to DMA memory become visible before a later doorbell.
+/// Earlier loads from and stores to DMA memory are made before a later doorbell.
 #[inline(always)]
 pub(crate) fn order_dma_stores() {
     // Sequentially consistent: pairs with the device's reads after it saw the doorbell.

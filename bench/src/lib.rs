@@ -31,14 +31,15 @@ pub mod store;
 pub mod stream;
 mod traffic;
 mod verdict;
+pub mod work;
 
 pub use duel::{Duel, Start};
 pub use error::{BenchError, with_causes};
 pub use figure::{Figure, Latencies, Report, Row, Value};
 pub use memory::{LocalCredits, MEMORY, Unreceived, WindowMemory};
 pub use output::{to_table, write_csv};
-pub use registry::{BENCHES, Bench, find};
 pub use private_domain::PrivateDomain;
+pub use registry::{BENCHES, Bench, find};
 pub use role::{Program, Role};
 pub use settings::{Cores, Settings, pin};
 pub use traffic::{Source, Sum};

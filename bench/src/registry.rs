@@ -1,6 +1,8 @@
 //! What there is to run.
 
-use crate::{BenchError, Report, Settings, nic_one_way, nic_rate, peer_death, round_trip, store, stream};
+use crate::{
+    BenchError, Report, Settings, nic_one_way, nic_rate, peer_death, round_trip, store, stream, work,
+};
 
 /// A bench by name.
 #[derive(Clone, Copy, Debug)]
@@ -24,6 +26,11 @@ pub const BENCHES: &[Bench] = &[
         name: "window-stream",
         about: "64 B messages streamed between two cores: window, rtrb in chunks, descriptor ring",
         run: stream::run,
+    },
+    Bench {
+        name: "window-work",
+        about: "64 B messages sent and then received on one core: what each end costs without transfer",
+        run: work::run,
     },
     Bench {
         name: "window-round-trip",

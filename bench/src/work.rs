@@ -1,0 +1,101 @@
+//! What a 64 B message costs each end alone: one core fills a window and then empties it, so that no line changes
+//! cores. The share of a stream's time that is work and not transfer; where it is most of it, faster transfer is no use.
+
+use std::time::Instant;
+
+use beeline_mmio::StoreKernel;
+use beeline_window::Sent;
+
+use crate::figure::Row;
+use crate::memory::MEMORY;
+use crate::settings::pin;
+use crate::{BenchError, Figure, LINE_PAYLOAD_BYTES, Report, Settings, Source, Sum, WindowMemory, duel};
+
+const BENCH: &str = "window-work";
+
+/// Messages a second of the sender alone and of the receiver alone. Runs on the calling thread.
+///
+/// # Errors
+/// [`BenchError`].
+pub fn rates(memory: &WindowMemory, source: &Source, laps: u64) -> Result<[f64; 2], BenchError> {
+    let kernel = StoreKernel::Cached;
+    let (mut writer, mut receiver) = (memory.writer(kernel), memory.receiver(kernel));
+    let lines = u64::from(writer.lines());
+    let (mut sending, mut receiving) = (std::time::Duration::ZERO, std::time::Duration::ZERO);
+    let (mut sum, mut number) = (Sum::default(), 0);
+    for _ in 0..laps {
+        let start = Instant::now();
+        for _ in 0..lines {
+            // An empty window takes as many messages as it has lines.
+            let sent = writer.try_send(&source.message(number)[..LINE_PAYLOAD_BYTES])?;
+            debug_assert_eq!(sent, Sent::Sent);
+            number += 1;
+        }
+        let sent = Instant::now();
+        while let Some(mut message) = receiver.poll()? {
+            let mut all = 0;
+            message.for_each_word(|word| all ^= word);
+            sum.add(all);
+        }
+        sending += sent - start;
+        receiving += sent.elapsed();
+    }
+    source.check("window, one core", sum, number, LINE_PAYLOAD_BYTES / 8)?;
+    Ok([duel::rate(number, sending), duel::rate(number, receiving)])
+}
+
+/// Runs both ends on the second core, where streams have their receiver.
+///
+/// # Errors
+/// [`BenchError`].
+pub fn run(settings: &Settings) -> Result<Report, BenchError> {
+    let settings = settings.clone();
+    let thread = std::thread::spawn(move || {
+        pin(settings.cores.second)?;
+        run_here(&settings)
+    });
+    thread.join().map_err(|_| BenchError::Panicked("working"))?
+}
+
+fn run_here(settings: &Settings) -> Result<Report, BenchError> {
+    let source = Source::new();
+    let laps = (settings.stream_messages() / u64::from(settings.window_lines)).max(1);
+    let (mut sending, mut receiving) = (Vec::new(), Vec::new());
+    for _ in 0..settings.rounds {
+        // A window of its own each: positions of a writer and a receiver begin together.
+        let memory = WindowMemory::new(settings.window_lines)?;
+        let [sent, received] = rates(&memory, &source, laps)?;
+        sending.push(sent);
+        receiving.push(received);
+    }
+    let row = |name| Row {
+        bench: BENCH,
+        name,
+        kernel: StoreKernel::Cached.name(),
+        memory: MEMORY,
+        size_bytes: 64,
+        count: laps * u64::from(settings.window_lines),
+    };
+    let figures = vec![
+        Figure::rate(row("window, sender alone"), sending),
+        Figure::rate(row("window, receiver alone"), receiving),
+    ];
+    Ok(Report { figures, verdicts: Vec::new() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_ends_are_measured_and_nothing_is_lost() -> Result<(), BenchError> {
+        let (memory, source) = (WindowMemory::new(64)?, Source::new());
+        let rates = rates(&memory, &source, 5)?;
+        assert!(rates.iter().all(|rate| *rate > 0.0), "{rates:?}");
+        let Ok(settings) = Settings::quick() else { return Ok(()) };
+        let report = run(&Settings { rounds: 2, stream_thousands: 1, window_lines: 64, ..settings })?;
+        assert_eq!(report.figures.len(), 2);
+        assert!(report.figures.iter().all(|figure| figure.rounds.len() == 2));
+        Ok(())
+    }
+}

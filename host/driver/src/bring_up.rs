@@ -24,7 +24,7 @@ const MAGIC: u64 = u64::from_le_bytes(*b"BEELINE1");
 const CAPS_MAX_BYTES: u32 = 256 * 8;
 
 /// Where bring-up stands. Each state has its operation under way and knows what to do with the outcome.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum BringUp {
     New,
     Magic(Ticket),
@@ -84,7 +84,8 @@ impl<L: Link> Port<L> {
                 self.mac = value & field::mac::ADDRESS_MASK;
                 BringUp::Ready
             }
-            state @ (BringUp::New | BringUp::Ready | BringUp::Failed(_)) => state,
+            // Not one of them waits for an outcome.
+            BringUp::New | BringUp::Ready | BringUp::Failed(_) => return Ok(()),
         };
         Ok(())
     }

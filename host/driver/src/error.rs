@@ -8,7 +8,7 @@ use beeline_window::SendError;
 use crate::status::QueueStatus;
 
 /// Why a port or one of its queues cannot be brought up, read, recovered or closed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PortError {
     /// The link refused.
     #[error(transparent)]

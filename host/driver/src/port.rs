@@ -114,12 +114,12 @@ impl<L: Link> Port<L> {
     /// What makes the port useless: it is no Beeline NIC, its version or capabilities are wrong, it is gone. The
     /// error stays. What concerns one operation comes from [`Port::finish`].
     pub fn poll(&mut self, now_ns: u64) -> Result<PortState, PortError> {
-        if let BringUp::Failed(error) = self.bring_up {
-            return Err(error);
+        if let BringUp::Failed(error) = &self.bring_up {
+            return Err(error.clone());
         }
         let result = self.step(now_ns);
-        if let Err(error) = result {
-            self.bring_up = BringUp::Failed(error);
+        if let Err(error) = &result {
+            self.bring_up = BringUp::Failed(error.clone());
         }
         result
     }
@@ -127,12 +127,12 @@ impl<L: Link> Port<L> {
     fn step(&mut self, now_ns: u64) -> Result<PortState, PortError> {
         if self.link.is_device_gone() {
             // Operations under way must end too: `finish` reports the same.
-            self.script.fail_all(PortError::Link(LinkError::DeviceGone));
+            self.script.fail_all(&PortError::Link(LinkError::DeviceGone));
             return Err(LinkError::DeviceGone.into());
         }
         loop {
             self.script.poll(&mut self.link, now_ns)?;
-            let before = self.bring_up;
+            let before = self.bring_up.clone();
             self.advance_bring_up()?;
             if self.bring_up == BringUp::Ready {
                 return Ok(PortState::Ready);

@@ -99,16 +99,16 @@ impl Script {
     }
 
     /// Ends every operation with this error.
-    pub(crate) fn fail_all(&mut self, error: PortError) {
+    pub(crate) fn fail_all(&mut self, error: &PortError) {
         self.reading = None;
         self.since_ns = None;
-        self.outcomes.extend(self.operations.drain(..).map(|o| (o.ticket, Err(error))));
+        self.outcomes.extend(self.operations.drain(..).map(|o| (o.ticket, Err(error.clone()))));
     }
 
     /// Takes as many steps as the link lets it, at most each once. A link that fails, fails every operation.
     pub(crate) fn poll(&mut self, link: &mut impl Link, now_ns: u64) -> Result<(), PortError> {
         let result = self.run(link, now_ns);
-        if let Err(error) = result {
+        if let Err(error) = &result {
             self.fail_all(error);
         }
         result

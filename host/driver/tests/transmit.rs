@@ -8,7 +8,9 @@ use beeline_driver::{
     Batching, CreditCoalescing, DescriptorConfig, KpioConfig, MmioConfig, Mux, PortRange, Sent, Transmit,
     TxKpioMux,
 };
+use beeline_link_contract::{Line, StorePort};
 use beeline_spec::Interface;
+use beeline_window::FencePolicy;
 use proptest::prelude::*;
 use support::finish;
 use support::nic::{LINES, counters, frame, hostile_order, nic, open, send_all, send_all_after};
@@ -44,6 +46,50 @@ fn short_frames_of_a_burst_share_lines() {
     let frames: Vec<_> = (0..2).map(|i| frame(i, 56)).collect();
     send_all(&link, &mut tx, &frames, 2);
     assert_eq!(counters(&link).tx_batches, 1);
+}
+
+/// A window that counts its fences.
+struct Fenced<P> {
+    window: P,
+    fences: std::rc::Rc<std::cell::Cell<u64>>,
+}
+
+impl<P: StorePort> StorePort for Fenced<P> {
+    fn lines(&self) -> u32 {
+        self.window.lines()
+    }
+    fn store_line(&mut self, line: u32, words: &Line) {
+        self.window.store_line(line, words);
+    }
+    fn store_word(&mut self, line: u32, word: u32, value: u64) {
+        self.window.store_word(line, word, value);
+    }
+    fn fence(&mut self) {
+        self.fences.set(self.fences.get() + 1);
+        self.window.fence();
+    }
+}
+
+#[test]
+fn an_mmio_queue_fences_where_its_configuration_says() {
+    // 40 messages of 4 lines go round the window of 64 lines twice, and start a third lap.
+    let (messages, lines) = (40, 4);
+    for (fence_policy, expected) in [
+        (FencePolicy::None, 0),
+        (FencePolicy::PerWrap, messages * lines / u64::from(LINES)),
+        (FencePolicy::PerMessage, messages),
+        (FencePolicy::PerLine, messages * lines),
+    ] {
+        let (link, mut port) = nic(true);
+        let fences = std::rc::Rc::new(std::cell::Cell::new(0));
+        let config = MmioConfig { fence_policy, batching: Batching::OFF, ..MmioConfig::default() };
+        let wrap = |window, _| Fenced { window, fences: std::rc::Rc::clone(&fences) };
+        let half = port.mmio_behind(0, config, wrap).unwrap();
+        let mut tx = open(&mut port, half);
+        let frames: Vec<_> = (0..messages as usize).map(|i| frame(i, 4 * 64 - 8)).collect();
+        send_all(&link, &mut tx, &frames, 1);
+        assert_eq!(fences.get(), expected, "{fence_policy}");
+    }
 }
 
 #[test]

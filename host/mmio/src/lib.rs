@@ -29,6 +29,7 @@ pub mod membarrier;
 mod memory;
 mod pci;
 mod region;
+pub mod rights;
 pub mod selftest;
 mod store;
 mod sync;

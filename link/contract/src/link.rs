@@ -1,9 +1,11 @@
 //! Opening a device across a link: windows, registers, doorbells, memory.
 
+use alloc::string::String;
+
 use crate::{DmaMemory, StorePort};
 
 /// Why a link cannot do what was asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LinkError {
     /// The device's process has died or the device was removed.
     DeviceGone,
@@ -15,6 +17,20 @@ pub enum LinkError {
     NoMemory(usize),
     /// The link cannot express the operation (`docs/interfaces.md`).
     NotExpressible,
+    /// The device's process refused. The link goes on.
+    Refused {
+        /// What was asked for.
+        what: &'static str,
+        /// Why, in the words of the device's process.
+        reason: String,
+    },
+    /// The device's process answered what no sound one does; nothing of it was used.
+    Unsound {
+        /// What was asked for.
+        what: &'static str,
+        /// What is wrong with the answer.
+        found: String,
+    },
 }
 
 impl core::fmt::Display for LinkError {
@@ -27,6 +43,13 @@ impl core::fmt::Display for LinkError {
             LinkError::WindowTaken(index) => write!(out, "the window of queue {index} already has a sender"),
             LinkError::NoMemory(bytes) => write!(out, "no {bytes} bytes of device-visible memory"),
             LinkError::NotExpressible => out.write_str("this link cannot do that; see docs/interfaces.md"),
+            LinkError::Refused { what, reason } => write!(out, "the NIC refused {what}: {reason}"),
+            LinkError::Unsound { what, found } => {
+                write!(
+                    out,
+                    "the NIC was asked for {what} and answered {found}; is it another version of Beeline?"
+                )
+            }
         }
     }
 }

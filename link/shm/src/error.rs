@@ -76,7 +76,7 @@ pub enum ControlError {
     },
     /// More memory than the NIC process lends to a port.
     #[error(
-        "{asked} more bytes of device-visible memory: the port has {used} of {limit} in {regions} regions"
+        "{asked} more bytes of memory: the port has {used} of {limit}, its windows and {regions} regions"
     )]
     TooMuchMemory {
         /// Bytes asked for.
@@ -87,6 +87,15 @@ pub enum ControlError {
         limit: u64,
         /// Regions in use.
         regions: usize,
+    },
+    /// The host opens and closes faster than the NIC's loop takes over.
+    #[error(
+        "the NIC's loop has not yet taken over the {updates} things that this port opened or closed last; try again, \
+         and see that the NIC process has a core to run on"
+    )]
+    Behind {
+        /// How many wait.
+        updates: usize,
     },
     /// Memory could not be made, or what was passed cannot be trusted.
     #[error(transparent)]

@@ -17,6 +17,7 @@
 
 mod device;
 mod error;
+mod event;
 mod host;
 mod layout;
 mod messages;

@@ -179,6 +179,55 @@ fn whatever_a_host_writes_the_nic_goes_on_or_closes_the_port() {
 }
 
 #[test]
+fn a_host_has_no_more_memory_than_its_account_however_fast_it_opens() {
+    let mut rig = rig();
+    let window = br#"{"request":"window","queue":0,"is_cached":true}"#;
+    let limit = 256;
+    for round in 0..3 {
+        // A window is 4096 bytes of the account's 1 MiB, and the loop takes nothing over meanwhile.
+        let mut open = 0;
+        for _ in 0..10_000 {
+            match rig.control.request(window, Vec::new()) {
+                Ok(_) => open += 1,
+                Err(error) => assert!(matches!(error, ControlError::TooMuchMemory { .. }), "{error}"),
+            }
+        }
+        // From the second round on the loop has the last one of the round before.
+        assert_eq!(open, if round == 0 { limit } else { limit - 1 });
+        rig.device.apply_updates();
+    }
+    // Regions that come and go count until the loop has let them go.
+    let (mut lent, mut refused) = (0, 0);
+    for _ in 0..1000 {
+        let (sealed, _) = memory(65536);
+        let request = br#"{"request":"memory","bytes":65536}"#;
+        match rig.control.request(request, vec![copy(&sealed)]) {
+            Ok(_) => {
+                lent += 1;
+                rig.control.request(br#"{"request":"release","region":1}"#, Vec::new()).unwrap();
+            }
+            Err(_) => refused += 1,
+        }
+    }
+    assert_eq!((lent, refused), (15, 985));
+    rig.device.apply_updates();
+    let (sealed, _) = memory(65536);
+    rig.control.request(br#"{"request":"memory","bytes":65536}"#, vec![copy(&sealed)]).unwrap();
+}
+
+#[test]
+fn what_a_host_opens_without_memory_has_an_end_too() {
+    let mut rig = rig();
+    let request = format!(r#"{{"request":"doorbell","offset_bytes":{}}}"#, regs::DOORBELL);
+    let opened = (0..10_000).filter(|_| rig.control.request(request.as_bytes(), Vec::new()).is_ok()).count();
+    assert_eq!(opened, 512);
+    let refused = rig.control.request(request.as_bytes(), Vec::new()).unwrap_err();
+    assert!(matches!(refused, ControlError::Behind { updates: 512 }), "{refused}");
+    rig.device.apply_updates();
+    rig.control.request(request.as_bytes(), Vec::new()).unwrap();
+}
+
+#[test]
 fn garbage_in_the_register_channel_closes_the_port() {
     for seed in 1..200u64 {
         let mut random = Random(seed);

@@ -183,7 +183,11 @@ fn one_sender_a_window_and_dropped_memory_is_lent_again() {
     assert!(link.doorbell(regs::MAGIC).is_err());
     for _ in 0..5 {
         let kept = [link.memory(1).unwrap(), link.memory(5000).unwrap(), link.memory(64).unwrap()];
-        assert_eq!(link.memory(64).unwrap_err(), LinkError::NoMemory(4096));
+        let LinkError::Refused { what: "device-visible memory", reason } = link.memory(64).unwrap_err()
+        else {
+            panic!("another error")
+        };
+        assert!(reason.contains("4096 more bytes") && reason.contains("3 regions"), "{reason}");
         let addresses: Vec<u64> = kept.iter().map(|memory| memory.address()).collect();
         assert!(addresses.iter().all(|address| *address != 0 && address % 64 == 0), "{addresses:x?}");
         assert_eq!(kept[1].bytes(), 8192);
@@ -224,6 +228,53 @@ fn reads_under_way_are_bounded_and_answered_by_tag() {
         device.poll().unwrap();
         device.drive(&mut Back);
     }
+}
+
+#[test]
+fn reads_that_found_the_channel_full_use_up_no_entries() {
+    let (mut link, mut device) =
+        ShmLink::pair(nic(), &PortConfig::default(), &ShmOptions::default()).unwrap();
+    let turns = |device: &mut DevicePort<Nic>| {
+        for _ in 0..20 {
+            device.poll().unwrap();
+            device.drive(&mut Back);
+        }
+    };
+    // Every entry is answered and nobody fetches the answer.
+    while link.start_read(regs::MAGIC).unwrap().is_some() {}
+    turns(&mut device);
+    while link.write_register(regs::MUX_PORTS, 5).unwrap() {}
+    for _ in 0..100 {
+        assert!(link.start_read(regs::MAGIC).unwrap().is_none(), "the channel is full");
+    }
+    turns(&mut device);
+    let reads = (0..64).map_while(|_| link.start_read(regs::MAGIC).unwrap()).count();
+    assert_eq!(reads, 64, "entries are lost");
+}
+
+#[test]
+fn memory_whose_release_is_refused_is_released_later() {
+    let config = PortConfig { max_regions: 3, ..PortConfig::default() };
+    let (mut link, mut device) = ShmLink::pair(nic(), &config, &ShmOptions::default()).unwrap();
+    let lent = [link.memory(64).unwrap(), link.memory(64).unwrap(), link.memory(64).unwrap()];
+    // Until the device's side has taken over what was opened, only so much more can be.
+    let doorbell = regs::DOORBELL + regs::doorbell::TX_TAIL;
+    let refused =
+        std::iter::repeat_with(|| link.doorbell(doorbell)).take(10_000).find_map(Result::err).unwrap();
+    assert!(
+        matches!(&refused, LinkError::Refused { what: "a doorbell", reason } if reason.contains("not yet taken over"))
+    );
+    drop(lent);
+    for _ in 0..3 {
+        let LinkError::Refused { what, reason } = link.memory(64).unwrap_err() else {
+            panic!("another error")
+        };
+        assert!(what == "the release of memory" && reason.contains("not yet taken over"), "{what}: {reason}");
+        assert!(!link.is_device_gone());
+    }
+    device.apply_updates();
+    let again = [link.memory(64).unwrap(), link.memory(64).unwrap(), link.memory(64).unwrap()];
+    assert_eq!(again.len(), 3, "all three were released");
 }
 
 #[test]

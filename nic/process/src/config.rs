@@ -32,6 +32,9 @@ pub struct NicProcessConfig {
     pub loop_back: bool,
     /// Whether a frame waits until its receiver has room, and its sender with it (`true`), or is dropped and counted.
     pub is_lossless: bool,
+    /// How long the last frames of a host that is gone wait for receivers without room, at most a minute; what is left
+    /// then is dropped and counted. As long its port, memory and all, stays one of `max_ports`.
+    pub departure_limit: Duration,
     /// What is joined to the switch besides ports.
     pub uplinks: Vec<UplinkConfig>,
     /// The table of station addresses.
@@ -52,6 +55,7 @@ impl Default for NicProcessConfig {
             port: PortConfig::default(),
             loop_back: false,
             is_lossless: true,
+            departure_limit: Duration::from_secs(5),
             uplinks: Vec::new(),
             addresses: MacTableConfig::default(),
             idle: IdlePolicy::default(),
@@ -75,6 +79,9 @@ impl NicProcessConfig {
         within("port.burst_lines", self.port.burst_lines, u32::MAX)?;
         if self.addresses.ageing < Duration::from_secs(1) {
             return Err(NicProcessError::Ageing(self.addresses.ageing));
+        }
+        if self.departure_limit > Duration::from_secs(60) {
+            return Err(NicProcessError::Departure(self.departure_limit));
         }
         if let IdlePolicy::Sleep { limit, .. } = self.idle
             && !(Duration::from_millis(1)..=Duration::from_secs(1)).contains(&limit)
@@ -176,6 +183,8 @@ mod tests {
         refused(NicProcessConfig { port, ..good.clone() }, "burst_lines");
         let idle = IdlePolicy::Sleep { spin_rounds: 1, yield_rounds: 1, limit: Duration::from_secs(60) };
         refused(NicProcessConfig { idle, ..good.clone() }, "1 ms to 1 s");
+        let departure_limit = Duration::from_secs(61);
+        refused(NicProcessConfig { departure_limit, ..good.clone() }, "at most 60 s");
         let uplinks = vec![UplinkConfig::Loopback, UplinkConfig::Tap("bee0".into())];
         refused(NicProcessConfig { uplinks, ..good }, "loop");
     }

@@ -5,7 +5,7 @@
 //! and counted. While a port's frames are carried its own slot is empty, so no frame can reach the port it came from;
 //! looped-back ports get their frames back inside the link and are not part of the switch.
 
-use beeline_domain::Peer;
+use beeline_domain::{Peer, PeerId};
 use beeline_link_shm::{DevicePort, PortError, Wire, Wired};
 use beeline_nic_contract::{Accept, QueueId, SimTime};
 use beeline_nic_model::Nic;
@@ -25,6 +25,8 @@ pub(crate) struct Port {
     pub(crate) peer: Peer,
     pub(crate) link: DevicePort<Nic>,
     is_loop_back: bool,
+    /// Its host is gone: it only sends.
+    is_leaving: bool,
     hold: Hold,
 }
 
@@ -73,20 +75,86 @@ impl Endpoints {
         link.set_lossless(self.is_lossless);
         let is_loop_back = self.loop_back || link.is_loop_back();
         self.ports[number as usize] =
-            Some(Box::new(Port { peer, link, is_loop_back, hold: Hold::default() }));
+            Some(Box::new(Port { peer, link, is_loop_back, is_leaving: false, hold: Hold::default() }));
         self.live.push(number);
     }
 
-    /// Takes a port out, and with it what was learned of it and what waits for it.
+    /// Takes a port out, and with it what was learned of it, what waits for it and what of it waits for others.
     pub(crate) fn remove(&mut self, number: u32) -> Option<Box<Port>> {
-        let port = self.ports.get_mut(number as usize)?.take()?;
+        self.stop_receiving(number);
+        let mut port = self.ports.get_mut(number as usize)?.take()?;
+        self.drop_held(&mut port);
+        Some(port)
+    }
+
+    /// The host of a port is gone. It is not live any more: nothing is learned of it or sent to it; but its slot is
+    /// taken, and turns bring on what its host had stored, until it is removed. `false` if it is another's port.
+    pub(crate) fn begin_leaving(&mut self, number: u32, id: PeerId) -> bool {
+        let port = self.ports.get_mut(number as usize).and_then(Option::as_deref_mut);
+        let Some(port) = port.filter(|port| port.peer.id() == id) else { return false };
+        port.is_leaving = true;
+        self.stop_receiving(number);
+        true
+    }
+
+    fn stop_receiving(&mut self, number: u32) {
         self.live.retain(|other| *other != number);
         self.switch.forget(number);
         let ports = self.ports.iter_mut().flatten().map(|port| &mut port.hold);
         for hold in ports.chain(self.uplinks.iter_mut().map(|slot| &mut slot.hold)) {
+            let before = hold.targets.len();
             hold.targets.retain(|target| *target != number);
+            self.switch.counters.dropped_receiver_left += (before - hold.targets.len()) as u64;
         }
-        Some(port)
+    }
+
+    /// Whether a frame of a port waits for a receiver.
+    pub(crate) fn is_held(&self, number: u32) -> bool {
+        self.port(number).is_some_and(|port| port.hold.is_waiting)
+    }
+
+    /// Tells the device of one port the time.
+    pub(crate) fn port_time_passed(&mut self, number: u32, now: SimTime) {
+        if let Some(port) = self.ports.get_mut(number as usize).and_then(Option::as_deref_mut) {
+            port.link.time_passed(now);
+        }
+    }
+
+    /// Clears the event of a port, which was readable.
+    pub(crate) fn clear_event(&mut self, number: u32) {
+        if let Some(port) = self.ports.get_mut(number as usize).and_then(Option::as_deref_mut) {
+            port.link.clear_event();
+        }
+    }
+
+    /// A turn of a port whose frames have nowhere to go any more: each is counted and dropped; whether it did anything.
+    pub(crate) fn discard_turn(&mut self, number: u32) -> bool {
+        let Some(mut port) = self.ports.get_mut(number as usize).and_then(Option::take) else { return false };
+        self.drop_held(&mut port);
+        let polled = port.link.poll();
+        let any = self.discard(&mut port);
+        self.ports[number as usize] = Some(port);
+        polled.unwrap_or(false) | any
+    }
+
+    /// Drops and counts what the device of a port wants to send; whether it wanted anything.
+    pub(crate) fn discard(&mut self, port: &mut Port) -> bool {
+        let mut nowhere = Nowhere { frames: 0 };
+        let any = port.link.drive(&mut nowhere).wants > 0;
+        if !port.is_loop_back {
+            // Those of a looped-back port were for nobody but its host.
+            self.switch.counters.dropped_sender_left += nowhere.frames;
+        }
+        any
+    }
+
+    /// Drops and counts the frame of a port that waits.
+    fn drop_held(&mut self, port: &mut Port) {
+        if port.hold.is_waiting {
+            self.switch.counters.dropped_sender_left += port.hold.targets.len() as u64;
+            port.hold = Hold::default();
+            port.link.set_wire_ready(true);
+        }
     }
 
     /// One turn of a port: what its host stored goes in, what its device wants is done.
@@ -96,7 +164,7 @@ impl Endpoints {
     #[inline]
     pub(crate) fn turn(&mut self, number: u32) -> Result<bool, PortError> {
         let Some(mut port) = self.ports[number as usize].take() else { return Ok(false) };
-        let Port { link, hold, is_loop_back, .. } = &mut *port;
+        let Port { link, hold, is_loop_back, is_leaving, .. } = &mut *port;
         let mut any = false;
         if hold.is_waiting {
             any |= self.retry(hold);
@@ -105,13 +173,14 @@ impl Endpoints {
             }
         }
         let polled = link.poll();
-        let mut wire = PortWire { endpoints: self, number, hold, is_loop_back: *is_loop_back };
+        let (is_loop_back, learns) = (*is_loop_back, !*is_leaving);
+        let mut wire = PortWire { endpoints: self, number, hold, is_loop_back, learns };
         any |= link.drive(&mut wire).wants > 0;
         self.ports[number as usize] = Some(port);
         Ok(polled? | any)
     }
 
-    /// Tells every device and the switch the time, and takes over what hosts opened.
+    /// Tells every device and the switch the time.
     pub(crate) fn time_passed(&mut self, now: SimTime) {
         self.switch.time_passed((now.as_ns() / 1_000_000_000) as u32);
         for number in &self.live {
@@ -176,7 +245,9 @@ impl Endpoints {
             return self.uplinks.get_mut(index).is_none_or(|slot| slot.send(frame));
         };
         match slot {
-            Some(port) if !port.is_loop_back => port.link.frame_arrived(frame) == Accept::Taken,
+            Some(port) if !port.is_loop_back && !port.is_leaving => {
+                port.link.frame_arrived(frame) == Accept::Taken
+            }
             // It is gone, or not part of the switch.
             _ => true,
         }
@@ -300,6 +371,8 @@ struct PortWire<'a> {
     number: u32,
     hold: &'a mut Hold,
     is_loop_back: bool,
+    /// Whether the switch learns from what it sends.
+    learns: bool,
 }
 
 impl Wire for PortWire<'_> {
@@ -313,7 +386,19 @@ impl Wire for PortWire<'_> {
             endpoints.switch.counters.looped_back += 1;
             return Wired::Back;
         }
-        endpoints.forward(self.number, true, frame, endpoints.is_lossless, self.hold);
+        endpoints.forward(self.number, self.learns, frame, endpoints.is_lossless, self.hold);
         if self.hold.is_waiting { Wired::Full } else { Wired::Taken }
+    }
+}
+
+/// Where frames of a port go that have waited too long: nowhere, and they are counted.
+struct Nowhere {
+    frames: u64,
+}
+
+impl Wire for Nowhere {
+    fn transmit(&mut self, _queue: QueueId, _frame: &[u8]) -> Wired {
+        self.frames += 1;
+        Wired::Taken
     }
 }

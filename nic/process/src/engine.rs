@@ -11,23 +11,24 @@ use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::sync::mpsc::{Receiver, SyncSender};
 use std::time::Duration;
 
-use beeline_domain::{Departure, Peer, PeerId};
+use beeline_domain::{Peer, PeerId};
 use beeline_link_shm::DevicePort;
 use beeline_mmio::membarrier;
 use beeline_nic_model::Nic;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::clock::Clock;
+use crate::departures::Departures;
 use crate::endpoints::Endpoints;
 use crate::idle::{Idle, Rest};
 use crate::statistics::{LoopCounters, Raw};
 
 /// Rounds between looks at the clock and at up-links that cost no system call.
 const ROUNDS_PER_CLOCK: u64 = 16;
-/// Rounds between looks at commands and at up-links that cost a system call.
+/// Rounds between looks at commands, at what hosts opened and closed, and at up-links that cost a system call.
 const ROUNDS_PER_COMMAND: u64 = 512;
-/// Rounds a departed port gets for what its host had stored completely.
-const LAST_ROUNDS: u32 = 4096;
+/// Turns in which frames of an expelled port are counted; a descriptor ring without an end would take for ever.
+const EXPELLED_TURNS: u32 = 64;
 /// A shorter sleep than this is not worth its system calls.
 const SHORTEST_SLEEP: Duration = Duration::from_micros(50);
 
@@ -35,8 +36,8 @@ const SHORTEST_SLEEP: Duration = Duration::from_micros(50);
 pub(crate) enum Command {
     /// A port under this number.
     Open { number: u32, peer: Peer, link: Box<DevicePort<Nic>> },
-    /// The host of a port is gone.
-    Departed(PeerId),
+    /// The host of a port is gone. The port may be too: then only its number is given back.
+    Departed { number: u32, id: PeerId },
     /// Copy every counter.
     Statistics(SyncSender<Raw>),
 }
@@ -50,6 +51,7 @@ pub(crate) struct Engine {
     idle: Idle,
     clock: Clock,
     counters: LoopCounters,
+    departures: Departures,
 }
 
 impl Engine {
@@ -58,8 +60,10 @@ impl Engine {
         commands: Receiver<Command>,
         event: Arc<OwnedFd>,
         idle: Idle,
+        departures: Departures,
     ) -> Self {
-        Engine { endpoints, commands, event, idle, clock: Clock::start(), counters: LoopCounters::default() }
+        let (clock, counters) = (Clock::start(), LoopCounters::default());
+        Engine { endpoints, commands, event, idle, clock, counters, departures }
     }
 
     /// Runs until `stop` is set; then closes every port and brings captures to their files.
@@ -82,13 +86,17 @@ impl Engine {
             }
         }
         self.serve_commands();
-        let last = self.raw();
+        let mut last = self.raw();
+        self.departures.cut_short(&mut self.endpoints, &mut self.counters);
         for number in self.endpoints.live().to_vec() {
             if let Some(mut port) = self.endpoints.remove(number) {
                 port.link.close(None);
             }
         }
         self.endpoints.flush_uplinks();
+        // What still waited is lost with the NIC, and counted.
+        last.switch = self.endpoints.switch.counters;
+        last.rounds = self.counters;
         last
     }
 
@@ -108,22 +116,33 @@ impl Engine {
             }
             index += 1;
         }
+        if !self.departures.is_empty() {
+            any |= self.departures.round(&mut self.endpoints, &mut self.counters);
+        }
         if self.counters.rounds.is_multiple_of(ROUNDS_PER_CLOCK) {
-            self.endpoints.time_passed(self.clock.now());
+            self.time_passed();
             any |= self.endpoints.poll_uplinks(false);
             if self.counters.rounds.is_multiple_of(ROUNDS_PER_COMMAND) {
                 any |= self.endpoints.poll_uplinks(true);
                 any |= self.serve_commands();
+                // A host that accesses no register would otherwise make memory for ever, and nobody would drop it.
+                self.endpoints.apply_updates();
             }
         }
         any
+    }
+
+    fn time_passed(&mut self) {
+        let now = self.clock.now();
+        self.endpoints.time_passed(now);
+        self.departures.time_passed(now, &mut self.endpoints);
     }
 
     /// Everything that is looked at now and then, at once: before sleeping.
     fn look_everywhere(&mut self) -> bool {
         let mut any = self.serve_commands();
         self.endpoints.apply_updates();
-        self.endpoints.time_passed(self.clock.now());
+        self.time_passed();
         any |= self.endpoints.poll_uplinks(false) | self.endpoints.poll_uplinks(true);
         any | self.round()
     }
@@ -138,7 +157,10 @@ impl Engine {
                     tracing::info!("port {number} opened by process {}", peer.pid());
                     self.endpoints.open(number, peer, *link);
                 }
-                Command::Departed(id) => self.depart(id),
+                Command::Departed { number, id } => {
+                    let now = self.clock.now();
+                    self.departures.begin(number, id, now, &mut self.endpoints, &mut self.counters);
+                }
                 // Whoever asked may have stopped waiting.
                 Command::Statistics(answer) => drop(answer.try_send(self.raw())),
             }
@@ -153,31 +175,8 @@ impl Engine {
             switch: self.endpoints.switch.counters,
             addresses: self.endpoints.switch.addresses() as u64,
             ports: self.endpoints.port_statistics(),
+            leaving: self.departures.count(),
             uplinks: self.endpoints.uplink_statistics(),
-        }
-    }
-
-    /// The host of a port is gone, and all its stores are there: what it had stored completely still goes out.
-    fn depart(&mut self, id: PeerId) {
-        let is_its = |number: &u32| self.endpoints.port(*number).is_some_and(|port| port.peer.id() == id);
-        let Some(number) = self.endpoints.live().iter().copied().find(is_its) else { return };
-        for _ in 0..LAST_ROUNDS {
-            self.endpoints.time_passed(self.clock.now());
-            match self.endpoints.turn(number) {
-                Ok(true) => {}
-                Ok(false) | Err(_) => break,
-            }
-        }
-        let Some(port) = self.endpoints.remove(number) else { return };
-        let torn: Vec<u32> = port.link.torn_queues().collect();
-        self.counters.ports_departed += 1;
-        self.counters.torn_messages += torn.len() as u64;
-        match port.peer.departure() {
-            Some(Departure::Died) => tracing::warn!(
-                "process {} of port {number} died; queues with a torn message: {torn:?}",
-                port.peer.pid()
-            ),
-            _ => tracing::info!("port {number} closed by process {}", port.peer.pid()),
         }
     }
 
@@ -187,6 +186,12 @@ impl Engine {
         tracing::warn!("port {number} of process {} closed: {error}", port.peer.pid());
         self.counters.ports_expelled += 1;
         port.link.close(Some(error));
+        // Its number is given back when its host goes. What of its frames was still in its device is lost, and counted.
+        for _ in 0..EXPELLED_TURNS {
+            if !self.endpoints.discard(&mut port) {
+                break;
+            }
+        }
     }
 
     fn announce(&self, is_asleep: bool) {
@@ -205,7 +210,11 @@ impl Engine {
         fence(Ordering::SeqCst);
         let ordered = membarrier::global_expedited();
         if !self.look_everywhere() && ordered.is_ok() {
-            let due = self.endpoints.wake_at().map_or(limit, |at| Clock::until(self.clock.now(), at));
+            let due = [self.endpoints.wake_at(), self.departures.wake_at(&self.endpoints)]
+                .into_iter()
+                .flatten()
+                .min();
+            let due = due.map_or(limit, |at| Clock::until(self.clock.now(), at));
             let limit = limit.min(due);
             if limit >= SHORTEST_SLEEP {
                 self.counters.sleeps += 1;
@@ -221,18 +230,22 @@ impl Engine {
     }
 
     /// Waits for a host's store, a command or a frame of an up-link, at most `limit`; whether one of them ended it.
-    fn wait(&self, limit: Duration) -> bool {
-        let ports = || self.endpoints.live().iter().filter_map(|number| self.endpoints.port(*number));
+    fn wait(&mut self, limit: Duration) -> bool {
+        let event = |number: &u32| Some((*number, self.endpoints.port(*number)?.link.event()?));
+        let (numbers, events): (Vec<u32>, Vec<_>) = self.endpoints.live().iter().filter_map(event).unzip();
         let mut sources = vec![PollFd::from_borrowed_fd(self.event.as_fd(), PollFlags::IN)];
-        sources.extend(ports().map(|port| PollFd::from_borrowed_fd(port.link.event(), PollFlags::IN)));
+        sources.extend(events.into_iter().map(|event| PollFd::from_borrowed_fd(event, PollFlags::IN)));
         let descriptors = self.endpoints.uplinks().filter_map(|uplink| uplink.descriptor());
         sources.extend(descriptors.map(|descriptor| PollFd::from_borrowed_fd(descriptor, PollFlags::IN)));
         let limit = Timespec { tv_sec: limit.as_secs() as i64, tv_nsec: i64::from(limit.subsec_nanos()) };
         // However it ends, the loop looks at everything again; a signal counts as being woken.
         let was_woken = poll(&mut sources, Some(&limit)) != Ok(0);
+        let rang = |(number, source): (u32, &PollFd<'_>)| (!source.revents().is_empty()).then_some(number);
+        let rang: Vec<u32> = numbers.into_iter().zip(&sources[1..]).filter_map(rang).collect();
+        // This event never leaves the process, so it is as non-blocking as it was made.
         let mut count = [0; 8];
         let _ = rustix::io::read(&self.event, &mut count);
-        ports().for_each(|port| port.link.clear_event());
+        rang.into_iter().for_each(|number| self.endpoints.clear_event(number));
         was_woken
     }
 }

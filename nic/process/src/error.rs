@@ -24,6 +24,9 @@ pub enum NicProcessError {
     /// A sleep would be too short or too long.
     #[error("the loop cannot sleep for {0:?} at a time: choose 1 ms to 1 s")]
     Sleep(Duration),
+    /// The ports of hosts that are gone would stay too long.
+    #[error("frames of a host that is gone cannot wait for {0:?}: choose at most 60 s")]
+    Departure(Duration),
     /// Two up-links would hand frames to each other for ever.
     #[error("a loop-back beside another up-link that takes frames is a loop: leave one out")]
     Loop,

@@ -11,6 +11,7 @@
 
 mod clock;
 mod config;
+mod departures;
 mod endpoints;
 mod engine;
 mod error;

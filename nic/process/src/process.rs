@@ -11,6 +11,7 @@ use beeline_nic_uplink::{Loopback, PcapIn, PcapOut, Tap, Uplink};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::thread::{CpuSet, sched_setaffinity};
 
+use crate::departures::Departures;
 use crate::endpoints::Endpoints;
 use crate::engine::Engine;
 use crate::idle::Idle;
@@ -40,11 +41,14 @@ impl NicProcess {
         let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
         let event: Arc<OwnedFd> = Arc::new(event.map_err(|error| NicProcessError::Event(error.into()))?);
         let (sender, commands) = channel();
+        let (leaver, left) = channel();
         let endpoints = Endpoints::new(&config, uplinks);
-        let engine = Engine::new(endpoints, commands, Arc::clone(&event), Idle::new(config.idle));
+        let idle = Idle::new(config.idle);
+        let departures = Departures::new(config.departure_limit, leaver);
+        let engine = Engine::new(endpoints, commands, Arc::clone(&event), idle, departures);
         let domain = Domain::open(&config.domain)?;
         let (service, core) = (config.service.clone(), config.core);
-        let offer = domain.offer(&service, Box::new(PortService::new(config, sender, event)))?;
+        let offer = domain.offer(&service, Box::new(PortService::new(config, sender, left, event)))?;
         Ok(NicProcess { engine, offer, core })
     }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::sync::mpsc::{Sender, sync_channel};
+use std::sync::mpsc::{Receiver, Sender, sync_channel};
 use std::time::Duration;
 
 use beeline_domain::{Peer, PeerId, Refusal, Reply, Service};
@@ -30,19 +30,30 @@ pub(crate) struct PortService {
     event: Arc<OwnedFd>,
     opened: HashMap<PeerId, Opened>,
     free: BTreeSet<u32>,
+    /// Numbers of ports that the loop has let go of.
+    left: Receiver<u32>,
 }
 
 impl PortService {
-    pub(crate) fn new(config: NicProcessConfig, commands: Sender<Command>, event: Arc<OwnedFd>) -> Self {
+    pub(crate) fn new(
+        config: NicProcessConfig,
+        commands: Sender<Command>,
+        left: Receiver<u32>,
+        event: Arc<OwnedFd>,
+    ) -> Self {
         let free = (0..config.max_ports).collect();
-        PortService { config, commands, event, opened: HashMap::new(), free }
+        PortService { config, commands, event, opened: HashMap::new(), free, left }
     }
 
     fn tell(&self, command: Command) -> Result<(), Refusal> {
         self.commands.send(command).map_err(|_| Refusal::new("the NIC process is stopping"))?;
-        // It fails only when the count is full, and then the loop is awake anyway.
-        let _ = rustix::io::write(&self.event, &1u64.to_ne_bytes());
+        self.wake_loop();
         Ok(())
+    }
+
+    fn wake_loop(&self) {
+        // It fails only when the count is full, and then the loop is awake anyway. No other process has this event.
+        let _ = rustix::io::write(&self.event, &1u64.to_ne_bytes());
     }
 
     fn statistics(&self) -> Result<Reply, Refusal> {
@@ -57,6 +68,7 @@ impl PortService {
     }
 
     fn open(&mut self, peer: &Peer, request: &[u8], fds: Vec<OwnedFd>) -> Result<Reply, Refusal> {
+        self.free.extend(self.left.try_iter());
         let most = self.config.max_ports;
         let full = || Refusal::new(format!("all {most} ports are open; start the NIC with more (`--ports`)"));
         let number = self.free.first().copied().ok_or_else(full)?;
@@ -96,15 +108,17 @@ impl Service for PortService {
         }
         let opened =
             self.opened.get_mut(&peer.id()).ok_or_else(|| Refusal::new("no port was opened before"))?;
-        opened.control.request(request, fds).map_err(|error| Refusal::new(error.to_string()))
+        let answer = opened.control.request(request, fds).map_err(|error| Refusal::new(error.to_string()));
+        // What was opened or closed waits for the loop, and only so much may wait.
+        self.wake_loop();
+        answer
     }
 
     fn departed(&mut self, peer: &Peer) {
         let Some(opened) = self.opened.remove(&peer.id()) else { return };
-        // The number is free for the next port: commands are served in order, so this one is gone by then. When the
-        // loop has ended there is nobody to tell.
-        let _ = self.tell(Command::Departed(peer.id()));
-        self.free.insert(opened.number);
+        // The loop gives the number back once the last frames of this host have gone. When it has ended there is nobody
+        // to tell, and no port to come.
+        let _ = self.tell(Command::Departed { number: opened.number, id: peer.id() });
     }
 }
 

@@ -38,6 +38,8 @@ pub struct Statistics {
     pub addresses: u64,
     /// Its ports, by number.
     pub ports: Vec<PortStatistics>,
+    /// Ports besides these whose host is gone and whose last frames wait for their receivers.
+    pub leaving: u64,
     /// Its up-links, as configured.
     pub uplinks: Vec<UplinkStatistics>,
 }
@@ -126,6 +128,7 @@ pub(crate) struct Raw {
     pub(crate) switch: SwitchCounters,
     pub(crate) addresses: u64,
     pub(crate) ports: Vec<RawPort>,
+    pub(crate) leaving: u64,
     pub(crate) uplinks: Vec<UplinkStatistics>,
 }
 
@@ -151,6 +154,7 @@ impl Raw {
             switch: self.switch,
             addresses: self.addresses,
             ports: ports.collect(),
+            leaving: self.leaving,
             uplinks: self.uplinks,
         }
     }

@@ -31,6 +31,10 @@ pub struct SwitchCounters {
     pub runts: u64,
     /// Copies of frames dropped because their receiver had no room.
     pub dropped_full: u64,
+    /// Copies of frames dropped because their receiver left while they waited for it.
+    pub dropped_receiver_left: u64,
+    /// Copies of frames dropped because their sender left and a receiver had no room for too long.
+    pub dropped_sender_left: u64,
     /// Times a frame had to wait because its receiver had no room.
     pub held: u64,
     /// Addresses learned.

@@ -1,150 +1,18 @@
 //! A NIC process on a thread, hosts on another, a real domain between them.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+mod support;
 
-use beeline_domain::{Domain, DomainConfig};
-use beeline_driver::{
-    MmioConfig, Pending, Port, PortConfig, PortState, Progress, Receive, RxRing, RxRingConfig, Sent,
-    Transmit, TxMmio,
-};
+use std::time::Instant;
+
+use beeline_driver::{Sent, Transmit};
 use beeline_link_contract::{Link, LinkError};
-use beeline_link_shm::{ShmDoorbell, ShmLink, ShmMemory, ShmOptions, ShmWindow};
+use beeline_link_shm::{ShmLink, ShmOptions};
 use beeline_mmio::{MemoryOptions, SharedMemory};
-use beeline_nic_process::{
-    IdlePolicy, NicProcess, NicProcessConfig, Statistics, StatisticsFeed, UplinkConfig,
-};
+use beeline_nic_process::{NicProcess, NicProcessConfig, Statistics, StatisticsFeed, UplinkConfig};
 use beeline_nic_uplink::{Accept, PcapIn, PcapOut, Uplink};
 use beeline_spec::formats::{port_device_memory as device_memory, port_host_memory as host};
-
-/// Only to end a test that hangs.
-const WATCHDOG: Duration = Duration::from_secs(30);
-
-struct Running {
-    stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<Statistics>>,
-}
-
-impl Running {
-    fn start(config: NicProcessConfig) -> Self {
-        let mut process = NicProcess::new(config).unwrap();
-        let stop = Arc::new(AtomicBool::new(false));
-        let seen = Arc::clone(&stop);
-        let thread = std::thread::spawn(move || process.run(&seen).unwrap());
-        Running { stop, thread: Some(thread) }
-    }
-
-    fn stop(mut self) -> Statistics {
-        self.stop.store(true, Ordering::Relaxed);
-        self.thread.take().unwrap().join().unwrap()
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-    }
-}
-
-fn config(root: &Path) -> NicProcessConfig {
-    let limit = Duration::from_millis(20);
-    NicProcessConfig {
-        domain: DomainConfig { root: Some(root.to_owned()), name: "test".into() },
-        idle: IdlePolicy::Sleep { spin_rounds: 50, yield_rounds: 50, limit },
-        ..NicProcessConfig::default()
-    }
-}
-
-fn domain(root: &Path) -> Domain {
-    Domain::open(&DomainConfig { root: Some(root.to_owned()), name: "test".into() }).unwrap()
-}
-
-struct Station {
-    port: Port<ShmLink>,
-    tx: TxMmio<ShmWindow, ShmMemory>,
-    rx: RxRing<ShmMemory, ShmDoorbell>,
-    start: Instant,
-    address: u8,
-}
-
-fn finish<T>(port: &mut Port<ShmLink>, mut pending: Pending<T>, start: Instant) -> T {
-    loop {
-        port.poll(start.elapsed().as_nanos() as u64).unwrap();
-        match port.finish(pending).unwrap() {
-            Progress::Done(value) => return value,
-            Progress::Pending(more) => pending = more,
-        }
-        std::thread::yield_now();
-    }
-}
-
-impl Station {
-    fn connect(root: &Path, address: u8, loop_back: bool, ring_lines: u32) -> Self {
-        let options = ShmOptions { loop_back, ..ShmOptions::default() };
-        let link = ShmLink::connect(&domain(root), &options).unwrap();
-        let start = Instant::now();
-        let mut port = Port::new(link, PortConfig::default());
-        while port.poll(start.elapsed().as_nanos() as u64).unwrap() != PortState::Ready {
-            std::thread::yield_now();
-        }
-        let rx = port.rx_ring(0, RxRingConfig { lines: ring_lines, ..RxRingConfig::default() }).unwrap();
-        let tx =
-            port.mmio(0, MmioConfig { random: u64::from(address) << 20, ..MmioConfig::default() }).unwrap();
-        let pending = port.open(tx.with(rx).unwrap());
-        let (tx, rx) = finish(&mut port, pending, start);
-        Station { port, tx, rx, start, address }
-    }
-
-    fn frame(&self, to: u8, number: u16, bytes: usize) -> Vec<u8> {
-        let mut frame = vec![number as u8; bytes];
-        frame[..6].copy_from_slice(&[2, 0, 0, 0, 0, to]);
-        if to == 0xff {
-            frame[..6].fill(0xff);
-        }
-        frame[6..12].copy_from_slice(&[2, 0, 0, 0, 0, self.address]);
-        frame[12..16].copy_from_slice(&[0x88, 0xb5, (number >> 8) as u8, number as u8]);
-        frame
-    }
-
-    fn send(&mut self, frame: &[u8]) {
-        while self.tx.try_send(frame).unwrap() != Sent::Sent {
-            self.tx.progress().unwrap();
-            assert!(self.start.elapsed() < WATCHDOG, "the queue stays full");
-            std::thread::yield_now();
-        }
-        self.tx.progress().unwrap();
-    }
-
-    fn try_receive(&mut self) -> Option<Vec<u8>> {
-        let mut got = Vec::new();
-        let mut frame = self.rx.poll().unwrap()?;
-        frame.copy_to(&mut got);
-        Some(got)
-    }
-
-    fn receive(&mut self) -> Vec<u8> {
-        loop {
-            if let Some(frame) = self.try_receive() {
-                return frame;
-            }
-            assert!(self.start.elapsed() < WATCHDOG, "no frame comes");
-            std::thread::yield_now();
-        }
-    }
-
-    /// Waits until everything sent has left, which is also when its copies have reached their receivers.
-    fn drain(&mut self) {
-        while !self.tx.is_idle() {
-            self.tx.progress().unwrap();
-            assert!(self.start.elapsed() < WATCHDOG, "frames stay");
-            std::thread::yield_now();
-        }
-    }
-}
+use support::{Running, Station, WATCHDOG, config, domain};
 
 #[test]
 fn a_switch_learns_floods_and_never_sends_back() {

@@ -8,7 +8,7 @@ use super::{WindowError, check_lines, window_bytes};
 
 /// Version of these messages.
 const VERSION: u32 = 1;
-/// Largest page that a window may be rounded up to.
+/// Largest huge page that a window may be rounded up to.
 const MAX_PAGE_BYTES: usize = 1 << 30;
 
 /// The sender's request; one descriptor comes with it, its credit page.
@@ -57,14 +57,20 @@ impl Answer {
         serde_json::to_vec(self).expect("a struct of integers has a JSON form")
     }
 
-    /// Reads an answer from a process that is not trusted.
-    pub(super) fn decode(payload: &[u8]) -> Result<Self, WindowError> {
+    /// Reads an answer from a process that is not trusted. Mapping brings every page in, so its bytes are what the window
+    /// needs; only a sender that accepts huge pages, from a receiver that it trusts, takes as many as fill those.
+    pub(super) fn decode(payload: &[u8], has_huge_pages: bool) -> Result<Self, WindowError> {
         let malformed = |what: String| WindowError::Malformed { what };
         let answer: Answer = serde_json::from_slice(payload).map_err(|e| malformed(e.to_string()))?;
         check_lines(answer.lines)?;
         let least = window_bytes(answer.lines);
-        if answer.bytes < least || answer.bytes > least.next_multiple_of(MAX_PAGE_BYTES) {
-            return Err(malformed(format!("{} bytes for a window of {} lines", answer.bytes, answer.lines)));
+        let most = if has_huge_pages { least.next_multiple_of(MAX_PAGE_BYTES) } else { least };
+        if !(least..=most).contains(&answer.bytes) {
+            let Answer { lines, bytes, .. } = answer;
+            return Err(malformed(format!(
+                "{bytes} bytes for a window of {lines} lines, which needs {least}; if they are huge pages and the \
+                 receiver is trusted, allow them in the options"
+            )));
         }
         if !is_blank_value(answer.blank) {
             return Err(malformed(format!("blank {:#018x} has bit 63 clear", answer.blank)));
@@ -86,7 +92,9 @@ mod tests {
             assert_eq!(Request::decode(&Request::encode(kernel)), Ok(Some(kernel)));
         }
         assert_eq!(Request::decode(br#"{"window":1,"stores":"by-pigeon"}"#), Ok(None));
-        assert_eq!(Answer::decode(&GOOD.encode()).unwrap(), GOOD);
+        for has_huge_pages in [false, true] {
+            assert_eq!(Answer::decode(&GOOD.encode(), has_huge_pages).unwrap(), GOOD);
+        }
     }
 
     #[test]
@@ -107,8 +115,20 @@ mod tests {
             Answer { bytes: usize::MAX, ..GOOD },
             Answer { blank: 5, ..GOOD },
         ] {
-            assert!(Answer::decode(&answer.encode()).is_err(), "{answer:?}");
+            for has_huge_pages in [false, true] {
+                assert!(Answer::decode(&answer.encode(), has_huge_pages).is_err(), "{answer:?}");
+            }
         }
-        assert!(Answer::decode(b"{\"lines\":64}").is_err());
+        assert!(Answer::decode(b"{\"lines\":64}", true).is_err());
+    }
+
+    #[test]
+    fn only_who_accepts_huge_pages_lets_a_small_window_have_large_memory() {
+        for bytes in [8193, 12288, 2 << 20, 1 << 30] {
+            let answer = Answer { bytes, ..GOOD }.encode();
+            assert!(matches!(Answer::decode(&answer, false), Err(WindowError::Malformed { .. })), "{bytes}");
+            assert_eq!(Answer::decode(&answer, true).unwrap().bytes, bytes);
+        }
+        assert!(Answer::decode(&Answer { bytes: (1 << 30) + 1, ..GOOD }.encode(), true).is_err());
     }
 }

@@ -29,7 +29,7 @@ pub(crate) fn decode_request(request: &[u8]) -> Result<Option<StoreKernel>, Stri
 /// Reads lines and bytes of a receiver's answer, for [`crate::fuzzing`].
 #[cfg(fuzzing)]
 pub(crate) fn decode_answer(answer: &[u8]) -> Result<(u32, usize), WindowError> {
-    hello::Answer::decode(answer).map(|answer| (answer.lines, answer.bytes))
+    hello::Answer::decode(answer, true).map(|answer| (answer.lines, answer.bytes))
 }
 
 /// Most lines of a window: 1 GiB.

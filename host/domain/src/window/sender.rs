@@ -46,7 +46,7 @@ pub fn connect_window(
     let credit_page = credit_memory.map()?;
     let (connection, reply) =
         domain.connect(name, &Request::encode(options.kernel), &[credit_memory.fd()])?;
-    let answer = Answer::decode(&reply.payload)?;
+    let answer = Answer::decode(&reply.payload, options.memory.huge_pages)?;
     let [window_fd] = <[OwnedFd; 1]>::try_from(reply.fds).map_err(|fds| WindowError::Malformed {
         what: format!("{} descriptors instead of one", fds.len()),
     })?;

@@ -3,11 +3,12 @@
 //! It runs on the thread that accepts connections and must not wait for the loop that runs the device: it makes and
 //! checks memory, and leaves what it made in a channel that the loop empties before it looks at the next register
 //! access of the host. So whatever a host was told is there, is there before the device hears of it. Nothing a host
-//! sends is trusted: numbers are bounds-checked, memory must be a sealed memfd of exactly the size it claims.
+//! sends is trusted: numbers are bounds-checked, memory must be a sealed memfd of exactly the size it claims. Nor can it
+//! outrun the loop: the channel has an end, and memory is counted until the loop has dropped it (`account.rs`).
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 
 use beeline_domain::{Peer, Reply, Waker};
 use beeline_mmio::{DmaRegion, LoadWindow, MemoryOptions, Region, SharedMemory, StoreKernel, Word};
@@ -16,14 +17,18 @@ use beeline_spec::caps::Capabilities;
 use beeline_spec::escape::blank_from_random;
 use beeline_spec::formats::{port_closed, port_device_memory as device_memory, port_host_memory as host};
 use beeline_spec::{LINE_BYTES, regs};
-use rustix::event::{EventfdFlags, eventfd};
 
 use super::DevicePort;
+use super::account::{Account, Charge};
 use super::registers::RegisterServer;
 use super::scanner::ScanConfig;
 use crate::error::ControlError;
+use crate::event::EventReceiver;
 use crate::layout::{self, FIRST_REGION, HOST_BYTES, REGISTER_LINES, region_address};
 use crate::messages::{Answer, Request, VERSION, to_bytes};
+
+/// Things that a host may open or close before the loop has taken over any of them.
+const MAX_UPDATES: usize = 512;
 
 /// How a port is served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +40,8 @@ pub struct PortConfig {
     pub burst_lines: u32,
     /// How far ahead of the frontier lines are fetched into the cache.
     pub prefetch_lines: u32,
-    /// Bytes of host memory that a port may register, in total.
+    /// Bytes that a port may have mapped in this process, in total: its windows, and the memory its host registers. What
+    /// was closed counts until the loop has let go of it.
     pub max_memory_bytes: u64,
     /// Regions that a port may register.
     pub max_regions: u32,
@@ -48,7 +54,7 @@ impl Default for PortConfig {
         PortConfig {
             look_ahead_lines: 16,
             burst_lines: 32,
-            prefetch_lines: 16,
+            prefetch_lines: 8,
             max_memory_bytes: 256 << 20,
             max_regions: 4096,
             memory: MemoryOptions::default(),
@@ -60,11 +66,11 @@ impl Default for PortConfig {
 #[derive(Debug)]
 pub(crate) enum Update {
     /// A fresh window of a queue.
-    Window { queue: u32, port: LoadWindow, blank: u64 },
+    Window { queue: u32, port: LoadWindow, charge: Charge, blank: u64 },
     /// A doorbell to be looked at.
     Doorbell { offset_bytes: u32, word: Word },
     /// A region of host memory.
-    Region { number: u32, memory: DmaRegion },
+    Region { number: u32, memory: DmaRegion, charge: Charge },
     /// A region that is gone.
     Release { number: u32 },
 }
@@ -169,7 +175,7 @@ pub(crate) struct PortParts {
     pub(crate) registers: RegisterServer,
     pub(crate) words: HostWords,
     pub(crate) waker: Option<Waker>,
-    pub(crate) event: OwnedFd,
+    pub(crate) event: EventReceiver,
     pub(crate) updates: Receiver<Update>,
     pub(crate) loop_back: bool,
 }
@@ -179,11 +185,13 @@ pub(crate) struct PortParts {
 pub struct PortControl {
     layout: DeviceLayout,
     config: PortConfig,
-    updates: Sender<Update>,
+    updates: SyncSender<Update>,
+    account: Account,
     /// Doorbells and register channel.
     device_region: Region,
     closed: Word,
-    regions: BTreeMap<u32, u64>,
+    /// Numbers of the regions the host has.
+    regions: BTreeSet<u32>,
 }
 
 impl PortControl {
@@ -219,21 +227,21 @@ impl PortControl {
             let taken = host_region.word(host::REGISTERS_TAKEN_OFFSET);
             RegisterServer::new(channel, channel_blank, taken, layout::answers(&host_region))
         };
-        let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
+        let (event, host_event) = EventReceiver::pair()
             .map_err(|source| ControlError::Descriptor { what: "make an event", source })?;
         let words = HostWords::new(&host_region);
         let waker = peer.map(|peer| Waker::new(words.host_waiting.clone(), peer));
-        let (sender, updates) = channel();
+        let (sender, updates) = sync_channel(MAX_UPDATES);
         let answer = Answer::Opened { queues: layout.queues };
-        let reply =
-            Reply { payload: to_bytes(&answer), fds: vec![copy(&device_memory.fd())?, copy(&event)?] };
+        let reply = Reply { payload: to_bytes(&answer), fds: vec![copy(&device_memory.fd())?, host_event] };
         let control = PortControl {
             layout: layout.clone(),
             config: *config,
             updates: sender,
+            account: Account::new(config.max_memory_bytes),
             device_region,
             closed: words.closed.clone(),
-            regions: BTreeMap::new(),
+            regions: BTreeSet::new(),
         };
         let parts = PortParts { layout, config: *config, registers, words, waker, event, updates, loop_back };
         Ok((control, DevicePort::new(device, parts), reply))
@@ -265,14 +273,16 @@ impl PortControl {
         let lines = self.layout.window_lines.get(queue as usize).copied();
         let lines = lines.ok_or(ControlError::Queue { queue, queues })?;
         // Always fresh memory: stores of a former sender that are still on their way must not land in this window.
-        let memory = SharedMemory::create("beeline-window", lines as usize * LINE_BYTES, self.config.memory)?;
+        let bytes = lines as usize * LINE_BYTES;
+        let charge = self.account.charge(bytes as u64, self.regions.len())?;
+        let memory = SharedMemory::create("beeline-window", bytes, self.config.memory)?;
         let region = memory.map()?;
         let blank = random_blank()?;
         region.fill(0, memory.bytes(), blank);
         let fd = copy(&memory.fd())?;
         let kernel = if is_cached { StoreKernel::Cached } else { StoreKernel::Nt8 };
         let port = region.load_window(0, lines).for_sender(kernel);
-        self.update(Update::Window { queue, port, blank })?;
+        self.update(Update::Window { queue, port, charge, blank })?;
         Ok(Reply { payload: to_bytes(&Answer::Window { lines }), fds: vec![fd] })
     }
 
@@ -284,30 +294,35 @@ impl PortControl {
     }
 
     fn memory(&mut self, bytes: u64, fd: OwnedFd) -> Result<Reply, ControlError> {
-        let used: u64 = self.regions.values().sum();
-        let limit = self.config.max_memory_bytes;
         let regions = self.regions.len();
-        let is_too_much = bytes > limit - used || regions >= self.config.max_regions as usize;
-        if is_too_much || bytes == 0 || bytes > u64::from(u32::MAX) {
+        if regions >= self.config.max_regions as usize || bytes == 0 || bytes > u64::from(u32::MAX) {
+            let (used, limit) = (self.account.used(), self.config.max_memory_bytes);
             return Err(ControlError::TooMuchMemory { asked: bytes, used, limit, regions });
         }
+        let charge = self.account.charge(bytes, regions)?;
         let region = SharedMemory::from_fd(fd, bytes as usize)?.map()?;
-        let number = (FIRST_REGION..).find(|number| !self.regions.contains_key(number));
+        let number = (FIRST_REGION..).find(|number| !self.regions.contains(number));
         let number = number.expect("fewer regions than numbers are registered");
         let memory = region.dma_memory(0, bytes as usize, region_address(number));
-        self.update(Update::Region { number, memory })?;
-        self.regions.insert(number, bytes);
+        self.update(Update::Region { number, memory, charge })?;
+        self.regions.insert(number);
         Ok(Reply::new(to_bytes(&Answer::Region { region: number })))
     }
 
     fn release(&mut self, region: u32) -> Result<Reply, ControlError> {
-        self.regions.remove(&region).ok_or(ControlError::Region { region })?;
+        if !self.regions.contains(&region) {
+            return Err(ControlError::Region { region });
+        }
         self.update(Update::Release { number: region })?;
+        self.regions.remove(&region);
         Ok(Reply::new(to_bytes(&Answer::Done)))
     }
 
     fn update(&self, update: Update) -> Result<(), ControlError> {
-        self.updates.send(update).map_err(|_| ControlError::Closed("the NIC no longer serves it".into()))
+        self.updates.try_send(update).map_err(|error| match error {
+            TrySendError::Full(_) => ControlError::Behind { updates: MAX_UPDATES },
+            TrySendError::Disconnected(_) => ControlError::Closed("the NIC no longer serves it".into()),
+        })
     }
 }
 

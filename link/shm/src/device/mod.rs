@@ -1,5 +1,6 @@
 //! The NIC process's half: one port of one device over memory that the host maps too.
 
+mod account;
 mod control;
 mod counters;
 mod port;

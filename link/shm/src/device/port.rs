@@ -8,7 +8,7 @@
 //! Windows and doorbells are in `queues.rs`, register accesses in `registers.rs`, memory in `regions.rs`.
 
 use core::mem;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::BorrowedFd;
 use std::sync::mpsc::Receiver;
 
 use beeline_domain::Waker;
@@ -21,6 +21,7 @@ use super::queues::{Queues, write_register};
 use super::regions::Regions;
 use super::registers::{Access, RegisterServer};
 use crate::error::PortError;
+use crate::event::EventReceiver;
 
 /// Longest DMA read (`nic/contract`).
 const MAX_READ_BYTES: usize = 4096;
@@ -85,7 +86,7 @@ pub struct DevicePort<D> {
     quiet_turns: u32,
     is_loop_back: bool,
     updates: Receiver<Update>,
-    event: OwnedFd,
+    event: EventReceiver,
 }
 
 impl<D: Device> DevicePort<D> {
@@ -244,13 +245,17 @@ impl<D: Device> DevicePort<D> {
         Ok(any)
     }
 
-    /// Takes over what was opened and closed since the last call.
+    /// Takes over what was opened and closed since the last call. [`DevicePort::poll`] does so before every register
+    /// access; a loop must also do so now and then, because until it does memory of the host stays, and after a few
+    /// hundred requests the host is refused more.
     pub fn apply_updates(&mut self) {
         while let Ok(update) = self.updates.try_recv() {
             match update {
-                Update::Window { queue, port, blank } => self.queues.add_window(queue, port, blank),
+                Update::Window { queue, port, charge, blank } => {
+                    self.queues.add_window(queue, port, charge, blank);
+                }
                 Update::Doorbell { offset_bytes, word } => self.queues.add_doorbell(offset_bytes, word),
-                Update::Region { number, memory } => self.regions.insert(number, memory),
+                Update::Region { number, memory, charge } => self.regions.insert(number, memory, charge),
                 Update::Release { number } => self.regions.remove(number),
             }
         }
@@ -319,16 +324,15 @@ impl<D: Device> DevicePort<D> {
         self.words.nic_waiting.store(u32::from(is_asleep));
     }
 
-    /// Becomes readable when the host stored something after [`DevicePort::announce_sleep`].
-    pub fn event(&self) -> BorrowedFd<'_> {
-        self.event.as_fd()
+    /// Becomes readable when the host stored something after [`DevicePort::announce_sleep`]. `None` once the host has
+    /// ended its side or done with it what no sound host does: then only the bound of the sleep ends it for this port.
+    pub fn event(&self) -> Option<BorrowedFd<'_>> {
+        self.event.descriptor()
     }
 
-    /// Makes the event unreadable again.
-    pub fn clear_event(&self) {
-        let mut count = [0; 8];
-        // It is non-blocking, and that nothing was there is fine.
-        let _ = rustix::io::read(&self.event, &mut count);
+    /// Makes the event unreadable again; to be called when it was readable. It never waits, whatever the host does.
+    pub fn clear_event(&mut self) {
+        self.event.clear();
     }
 
     /// Tells the host that the port is over, and wakes it.

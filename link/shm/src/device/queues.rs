@@ -9,6 +9,7 @@ use beeline_nic_contract::{Accept, Device, Enables, Write};
 use beeline_spec::regs::{self, field};
 
 use super::PortCounters;
+use super::account::Charge;
 use super::control::{DeviceLayout, PortConfig};
 use super::scanner::Scanner;
 
@@ -19,6 +20,8 @@ struct Window {
     /// Used when the host leaves the choice to us.
     own_blank: u64,
     is_started: bool,
+    /// After the scanner, so that it is dropped after the mapping.
+    _charge: Charge,
 }
 
 #[derive(Debug)]
@@ -91,10 +94,11 @@ impl Queues {
 
     /// A fresh window of a queue; every word of it is `blank`. It is looked at from the next enabling of the queue on:
     /// only then do positions agree.
-    pub(crate) fn add_window(&mut self, queue: u32, port: LoadWindow, blank: u64) {
+    pub(crate) fn add_window(&mut self, queue: u32, port: LoadWindow, charge: Charge, blank: u64) {
         let base = self.layout.window_offset(queue);
         let scanner = Scanner::new(port, base, self.layout.scan_config(&self.config));
-        self.windows[queue as usize] = Some(Window { scanner, own_blank: blank, is_started: false });
+        let window = Window { scanner, own_blank: blank, is_started: false, _charge: charge };
+        self.windows[queue as usize] = Some(window);
     }
 
     /// A doorbell to be looked at from now on.

@@ -9,6 +9,7 @@ use beeline_link_contract::DmaMemory;
 use beeline_mmio::DmaRegion;
 use beeline_spec::LINE_BYTES;
 
+use super::account::Charge;
 use crate::layout::REGION_SHIFT;
 
 /// Most lines that are fetched ahead of a write.
@@ -18,22 +19,28 @@ const WRITE_AHEAD_LINES: usize = 32;
 #[derive(Debug, Default)]
 pub(crate) struct Regions {
     slots: Vec<Option<DmaRegion>>,
+    /// What each stands for in the port's account; apart from them, because no access looks at it.
+    charges: Vec<Option<Charge>>,
 }
 
 impl Regions {
     /// Registers a region under a number.
-    pub(crate) fn insert(&mut self, number: u32, memory: DmaRegion) {
+    pub(crate) fn insert(&mut self, number: u32, memory: DmaRegion, charge: Charge) {
         let index = number as usize;
         if self.slots.len() <= index {
             self.slots.resize_with(index + 1, || None);
+            self.charges.resize_with(index + 1, || None);
         }
+        // The mapping first: it is gone before it is counted as gone.
         self.slots[index] = Some(memory);
+        self.charges[index] = Some(charge);
     }
 
     /// Forgets a region.
     pub(crate) fn remove(&mut self, number: u32) {
         if let Some(slot) = self.slots.get_mut(number as usize) {
             *slot = None;
+            self.charges[number as usize] = None;
         }
     }
 
@@ -96,15 +103,17 @@ impl Regions {
 mod tests {
     use beeline_mmio::{MemoryOptions, SharedMemory};
 
+    use super::super::account::Account;
     use super::*;
     use crate::layout::region_address;
 
     fn regions() -> Regions {
-        let mut regions = Regions::default();
+        let (mut regions, account) = (Regions::default(), Account::new(8192));
         for number in [1, 3] {
             let memory =
                 SharedMemory::create("regions", 4096, MemoryOptions::default()).unwrap().map().unwrap();
-            regions.insert(number, memory.dma_memory(0, 4096, region_address(number)));
+            let charge = account.charge(4096, 0).unwrap();
+            regions.insert(number, memory.dma_memory(0, 4096, region_address(number)), charge);
         }
         regions
     }

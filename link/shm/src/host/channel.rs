@@ -60,6 +60,9 @@ impl RegisterChannel {
     pub(crate) fn read(&mut self, offset_bytes: u32) -> Option<u16> {
         let tag = self.free_tag()?;
         let entry = usize::from(tag % ANSWERS);
+        // Nobody waits for it any more, whether the read can be posted now or not: an entry that is waited for without a
+        // stamp to come would never be used again.
+        self.waiting[entry] = None;
         self.answers[entry].stamp.store(0);
         if !self.post(Access::Read { offset_bytes, tag }) {
             return None;

@@ -4,7 +4,7 @@
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex};
 
-use beeline_domain::{Connection, Peer};
+use beeline_domain::{ConnectError, Connection, Peer};
 
 use crate::PortControl;
 use crate::messages::{Answer, Request, to_bytes};
@@ -18,7 +18,7 @@ pub(crate) enum Requests {
     Pair(Arc<Mutex<PortControl>>),
 }
 
-/// Why a request brought nothing, in words; it is told to people, not acted on.
+/// Why a request brought nothing; its words go on to the user, and are not acted on.
 #[derive(Debug)]
 pub(crate) enum Unanswered {
     /// The NIC process is gone.
@@ -37,8 +37,10 @@ impl Requests {
         let request = to_bytes(request);
         let refused = |text: String| Unanswered::Refused(text);
         let reply = match self {
-            Requests::Domain(connection) => connection.call(&request, fds).map_err(|error| {
-                if connection.peer().is_alive() { refused(error.to_string()) } else { Unanswered::Gone }
+            Requests::Domain(connection) => connection.call(&request, fds).map_err(|error| match error {
+                ConnectError::Refused { reason, .. } => refused(reason),
+                other if connection.peer().is_alive() => refused(other.to_string()),
+                _ => Unanswered::Gone,
             })?,
             Requests::Pair(control) => {
                 let copies = fds.iter().map(BorrowedFd::try_clone_to_owned).collect::<Result<Vec<_>, _>>();

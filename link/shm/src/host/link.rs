@@ -2,25 +2,30 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use beeline_domain::{Domain, MemorySleeper, Peer};
 use beeline_link_contract::{Link, LinkError, RegisterRead};
 use beeline_mmio::{Flag, MemoryOptions, Region, SharedMemory, StoreKernel, Word};
 use beeline_nic_contract::Device;
+use beeline_spec::LINE_BYTES;
 use beeline_spec::formats::{port_closed, port_host_memory as host};
+use beeline_spec::header::MAX_PAYLOAD_BYTES;
 
 use super::channel::RegisterChannel;
 use super::connection::{Requests, Unanswered};
 use super::memory::{Dropped, ShmMemory};
 use super::window::{NicWaker, ShmDoorbell, ShmWindow};
 use crate::error::{ConnectError, ControlError};
+use crate::event::EventSender;
 use crate::layout::{self, HOST_BYTES, region_address};
 use crate::messages::{Answer, Request, VERSION, to_bytes};
 use crate::{DevicePort, PortConfig, PortControl};
 
 /// Granularity of device-visible memory.
 const PAGE_BYTES: usize = 4096;
+/// Most lines of a window, 16 MiB: the longest message that a header can name. A NIC that says more is not believed.
+const MAX_WINDOW_LINES: u32 = (MAX_PAYLOAD_BYTES + 1) / LINE_BYTES as u32;
 
 /// How a host opens a port.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -122,6 +127,7 @@ impl ShmLink {
             return Err(wrong(format!("a port of {queues} queues")));
         }
         let [device_fd, event] = fds;
+        let event = EventSender::from_fd(event).map_err(wrong)?;
         let device_region = SharedMemory::from_fd(device_fd, layout::device_bytes(queues))?.map()?;
         let host_region = host_memory.map()?;
         let waker = NicWaker {
@@ -183,23 +189,23 @@ impl ShmLink {
         &self,
         request: &Request,
         fds: &[std::os::fd::BorrowedFd<'_>],
-        refused: LinkError,
+        what: &'static str,
     ) -> Result<(Answer, Vec<OwnedFd>), LinkError> {
         self.requests.call(request, fds).map_err(|error| match error {
             Unanswered::Gone => LinkError::DeviceGone,
-            Unanswered::Refused(reason) => {
-                tracing::warn!("the NIC process refused {request:?}: {reason}");
-                refused
-            }
+            Unanswered::Refused(reason) => LinkError::Refused { what, reason },
         })
     }
 
-    /// Tells the NIC process about regions that were dropped.
+    /// Tells the NIC process about regions that were dropped. One that it does not release is told again next time.
     fn release_dropped(&self) -> Result<(), LinkError> {
-        let numbers =
-            self.dropped.lock().map(|mut dropped| std::mem::take(&mut *dropped)).unwrap_or_default();
-        for region in numbers {
-            self.ask(&Request::Release { region }, &[], LinkError::DeviceGone)?;
+        // Not locked while it waits for the answer: whoever drops memory must not wait for the NIC.
+        let next = || self.dropped.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        while let Some(region) = next() {
+            if let Err(error) = self.ask(&Request::Release { region }, &[], "the release of memory") {
+                self.dropped.lock().unwrap_or_else(PoisonError::into_inner).push(region);
+                return Err(error);
+            }
         }
         Ok(())
     }
@@ -212,11 +218,33 @@ impl ShmLink {
         let memory = SharedMemory::create("beeline-dma", bytes, self.memory).map_err(no_memory)?;
         let mapped = memory.map().map_err(no_memory)?;
         let request = Request::Memory { bytes: bytes as u64 };
-        match self.ask(&request, &[memory.fd().as_fd()], LinkError::NoMemory(bytes))? {
+        match self.ask(&request, &[memory.fd().as_fd()], MEMORY)? {
             (Answer::Region { region }, _) => Ok((mapped, region)),
-            _ => Err(LinkError::NoMemory(bytes)),
+            (other, fds) => Err(unsound(MEMORY, &other, fds.len())),
         }
     }
+}
+
+/// What a window and memory are called in errors.
+const WINDOW: &str = "a window";
+const MEMORY: &str = "device-visible memory";
+
+fn unsound(what: &'static str, answer: &Answer, descriptors: usize) -> LinkError {
+    LinkError::Unsound { what, found: format!("{answer:?} with {descriptors} descriptors") }
+}
+
+/// Maps the window that a NIC process passed, and says how many lines it has. Its word is not trusted: pages are present
+/// once they are mapped, so an answer without bounds would be as much memory as it likes.
+fn map_window(answer: Answer, mut fds: Vec<OwnedFd>) -> Result<(Region, u32), LinkError> {
+    let (lines, fd) = match (&answer, fds.len()) {
+        (Answer::Window { lines }, 1) => (*lines, fds.pop()),
+        _ => return Err(unsound(WINDOW, &answer, fds.len())),
+    };
+    let is_sound = lines.is_power_of_two() && (2..=MAX_WINDOW_LINES).contains(&lines);
+    let Some(fd) = fd.filter(|_| is_sound) else { return Err(unsound(WINDOW, &answer, 1)) };
+    let region = SharedMemory::from_fd(fd, lines as usize * LINE_BYTES).and_then(|memory| memory.map());
+    let region = region.map_err(|error| LinkError::Unsound { what: WINDOW, found: error.to_string() })?;
+    Ok((region, lines))
 }
 
 impl Link for ShmLink {
@@ -233,16 +261,7 @@ impl Link for ShmLink {
         }
         let in_use = Arc::clone(in_use);
         let request = Request::Window { queue, is_cached: self.kernel == StoreKernel::Cached };
-        let opened = self.ask(&request, &[], LinkError::NoSuchQueue(queue, self.queues));
-        let mapped = opened.and_then(|(answer, fds)| match (answer, <[OwnedFd; 1]>::try_from(fds)) {
-            (Answer::Window { lines }, Ok([fd])) if lines.is_power_of_two() => {
-                let bytes = lines as usize * beeline_spec::LINE_BYTES;
-                let region = SharedMemory::from_fd(fd, bytes).and_then(|memory| memory.map());
-                Ok((region.map_err(|_| LinkError::NoMemory(bytes))?, lines))
-            }
-            _ => Err(LinkError::NoSuchQueue(queue, self.queues)),
-        });
-        match mapped {
+        match self.ask(&request, &[], WINDOW).and_then(|(answer, fds)| map_window(answer, fds)) {
             Ok((region, lines)) => {
                 let store = region.store_window(0, lines, self.kernel);
                 Ok(ShmWindow { store, waker: self.waker.clone(), in_use })
@@ -266,7 +285,7 @@ impl Link for ShmLink {
     fn doorbell(&mut self, offset_bytes: u32) -> Result<ShmDoorbell, LinkError> {
         self.check()?;
         let place = layout::doorbell_place(offset_bytes, self.queues).ok_or(LinkError::NotExpressible)?;
-        self.ask(&Request::Doorbell { offset_bytes }, &[], LinkError::NotExpressible)?;
+        self.ask(&Request::Doorbell { offset_bytes }, &[], "a doorbell")?;
         Ok(ShmDoorbell { word: self.device_region.word(place), waker: self.waker.clone() })
     }
 

@@ -1,18 +1,19 @@
 //! Transmit windows and doorbells: the stores of a sender.
 
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering, compiler_fence, fence};
 
 use beeline_link_contract::{Doorbell, Line, StorePort};
 use beeline_mmio::{Flag, StoreWindow, Word};
 
+use crate::event::EventSender;
+
 /// How a store wakes a NIC process that sleeps (DESIGN decision 5: the sleeper pays).
 #[derive(Clone, Debug)]
 pub(crate) struct NicWaker {
     /// In this process's own memory, written by the NIC process before it sleeps.
     pub(crate) waiting: Flag,
-    pub(crate) event: Arc<OwnedFd>,
+    pub(crate) event: Arc<EventSender>,
     /// The NIC process cannot order our stores by membarrier, so we do it by a fence.
     pub(crate) needs_fence: bool,
 }
@@ -36,8 +37,7 @@ impl NicWaker {
     #[cold]
     fn wake(&self) {
         self.waiting.store(0);
-        // It fails only when the count is full, and then the NIC is awake anyway.
-        let _ = rustix::io::write(&self.event, &1u64.to_ne_bytes());
+        self.event.signal();
     }
 }
 

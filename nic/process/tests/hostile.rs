@@ -1,0 +1,141 @@
+//! Hosts that mean harm to the NIC's loop: the others are served, and what the NIC holds stays bounded.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod support;
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+use std::time::Instant;
+
+use beeline_domain::Connection;
+use beeline_mmio::{MemoryOptions, SharedMemory};
+use beeline_nic_process::{IdlePolicy, NicProcessConfig, StatisticsFeed};
+use beeline_spec::formats::port_host_memory as host;
+use rustix::fs::{OFlags, fcntl_setfl};
+use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown};
+use support::{Running, Station, WATCHDOG, config, domain};
+
+/// A port opened by hand.
+struct Hostile {
+    connection: Connection,
+    event: OwnedFd,
+    waiting: beeline_mmio::Flag,
+}
+
+impl Hostile {
+    fn open(root: &Path) -> Self {
+        let memory = SharedMemory::create("hostile", host::BYTES, MemoryOptions::default()).unwrap();
+        let open = br#"{"request":"open","version":1,"loop_back":false}"#;
+        let (connection, mut reply) = domain(root).connect("nic", open, &[memory.fd()]).unwrap();
+        let event = reply.fds.pop().unwrap();
+        Hostile { connection, event, waiting: memory.map().unwrap().flag(host::NIC_WAITING_OFFSET) }
+    }
+
+    /// Waits until the NIC says that it sleeps.
+    fn until_it_sleeps(&self) {
+        let begun = Instant::now();
+        while self.waiting.load() == 0 {
+            assert!(begun.elapsed() < WATCHDOG, "the NIC never sleeps");
+            std::thread::yield_now();
+        }
+    }
+}
+
+/// Frames pass between two stations.
+fn echo(stations: &mut [Station; 2], number: u16) {
+    let frame = stations[0].frame(2, number, 100);
+    stations[0].send(&frame);
+    assert_eq!(stations[1].receive(), frame);
+    let answer = stations[1].frame(1, number, 200);
+    stations[1].send(&answer);
+    assert_eq!(stations[0].receive(), answer);
+}
+
+fn stations(root: &Path) -> [Station; 2] {
+    [1, 2].map(|address| Station::connect(root, address, false, 512))
+}
+
+#[test]
+fn whatever_a_host_does_with_its_event_the_loop_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let nic = Running::start(config(folder.path()));
+    let mut stations = stations(folder.path());
+    let deeds: [(&str, fn(&OwnedFd)); 6] = [
+        ("makes it blocking", |event| fcntl_setfl(event, OFlags::empty()).unwrap()),
+        ("drains it", |event| {
+            while recv(event, &mut [0u8; 64], RecvFlags::DONTWAIT).is_ok_and(|(_, bytes)| bytes > 0) {}
+        }),
+        ("fills it", |event| while send(event, &[1; 4096], SendFlags::DONTWAIT).is_ok() {}),
+        ("stops sending", |event| shutdown(event, Shutdown::Write).unwrap()),
+        ("ends it", |event| shutdown(event, Shutdown::Both).unwrap()),
+        ("passes descriptors", |event| {
+            let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+            let mut control = rustix::net::SendAncillaryBuffer::new(&mut space);
+            let rights = [event.as_fd()];
+            assert!(control.push(rustix::net::SendAncillaryMessage::ScmRights(&rights)));
+            // Refused by kernels that can refuse it.
+            let _ = rustix::net::sendmsg(
+                event,
+                &[std::io::IoSlice::new(b"x")],
+                &mut control,
+                SendFlags::DONTWAIT,
+            );
+        }),
+    ];
+    for (number, (deed, does)) in deeds.iter().enumerate() {
+        println!("a host {deed}");
+        let hostile = Hostile::open(folder.path());
+        does(&hostile.event);
+        for round in 0..3 {
+            hostile.until_it_sleeps();
+            // It wakes, and sleeps again.
+            echo(&mut stations, (number * 3 + round) as u16);
+        }
+        let hostile = (hostile.connection, hostile.waiting);
+        echo(&mut stations, 0);
+        drop(hostile);
+    }
+    let last = nic.stop();
+    assert!(last.rounds.sleeps > 0 && last.rounds.ports_opened == 8, "{:?}", last.rounds);
+}
+
+/// Mappings of this process, the NIC in it, that are windows.
+fn window_mappings() -> usize {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    maps.lines().filter(|line| line.contains("memfd:beeline-window")).count()
+}
+
+#[test]
+fn ten_thousand_requests_for_a_window_leave_the_nic_as_it_was() {
+    for idle in [IdlePolicy::Yield { spin_rounds: 100 }, IdlePolicy::Spin] {
+        let folder = tempfile::tempdir().unwrap();
+        let nic = Running::start(NicProcessConfig { idle, ..config(folder.path()) });
+        let mut stations = stations(folder.path());
+        let hostile = Hostile::open(folder.path());
+        let (mut taken, mut most) = (0, 0);
+        for number in 0..10_000u16 {
+            let request = format!(r#"{{"request":"window","queue":{},"is_cached":true}}"#, number % 16);
+            match hostile.connection.call(request.as_bytes(), &[]) {
+                Ok(_) => taken += 1,
+                Err(error) => assert!(error.to_string().contains("not yet taken over"), "{error}"),
+            }
+            if number % 100 == 0 {
+                most = most.max(window_mappings());
+                echo(&mut stations, number);
+            }
+        }
+        // The channel's 512 and the 16 queues' own; other tests of this process have a few.
+        assert!(most < 600, "{most} windows are mapped at a time, {taken} were opened");
+        assert!(taken > 512, "only {taken} were opened: the loop takes nothing over");
+        let begun = Instant::now();
+        while window_mappings() > 40 {
+            assert!(begun.elapsed() < WATCHDOG, "{} windows stay", window_mappings());
+            std::thread::yield_now();
+        }
+        let (feed, now) = StatisticsFeed::open(&domain(folder.path()), "nic").unwrap();
+        assert_eq!(now.ports.len(), 3);
+        drop((feed, hostile.event));
+        echo(&mut stations, 1);
+        nic.stop();
+    }
+}

@@ -28,6 +28,8 @@ pub(crate) const TAGS: u16 = 1 << 13;
 const RECEIVE_BIT: u16 = 1 << 15;
 /// Lowest bit of the two that tell apart what was asked before and after a reset.
 const GENERATION_LSB: u32 = 13;
+/// Lives of the device, from reset to reset, whose reads can be told apart.
+const GENERATIONS: usize = 4;
 
 /// One access that waits for the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,8 +53,17 @@ pub(crate) struct DmaPort {
     writes: usize,
     /// A write was lent to the link by `take`; its bytes are let go in the next call.
     lent: Option<u32>,
-    /// Resets so far, modulo 4.
+    /// Which life this is. A number is used again when every read of its last use was answered.
     generation: u16,
+    /// All numbers are owed answers, so nothing can be read until one is not.
+    is_waiting: bool,
+    /// Reads that the link took and has not answered, by life.
+    owed: [u32; GENERATIONS],
+}
+
+/// The life in which a read with this tag was asked.
+const fn generation_of(tag: u16) -> usize {
+    (tag >> GENERATION_LSB) as usize % GENERATIONS
 }
 
 impl DmaPort {
@@ -66,6 +77,8 @@ impl DmaPort {
             writes: 0,
             lent: None,
             generation: 0,
+            is_waiting: false,
+            owed: [0; GENERATIONS],
         }
     }
 
@@ -90,7 +103,7 @@ impl DmaPort {
     #[must_use]
     pub(crate) fn read(&mut self, owner: DmaOwner, address: u64, bytes: u32, tag: u16) -> bool {
         debug_assert!((1..=MAX_READ_BYTES).contains(&bytes) && tag < TAGS);
-        if self.wants.len() == MAX_WAITING {
+        if self.wants.len() == MAX_WAITING || self.is_waiting {
             return false;
         }
         let tag = tag | self.generation << GENERATION_LSB;
@@ -141,9 +154,12 @@ impl DmaPort {
     pub(crate) fn take(&mut self) -> Option<DmaWant> {
         self.take_back();
         let want = self.wants.pop_front()?;
-        if let DmaWant::Write { start, bytes, .. } = want {
-            self.head = start as usize;
-            self.lent = Some(start + bytes);
+        match want {
+            DmaWant::Write { start, bytes, .. } => {
+                self.head = start as usize;
+                self.lent = Some(start + bytes);
+            }
+            DmaWant::Read { tag, .. } => self.owed[generation_of(tag)] += 1,
         }
         Some(want)
     }
@@ -153,10 +169,17 @@ impl DmaPort {
         &self.arena[start as usize..(start + bytes) as usize]
     }
 
-    /// Whose read a tag of the link is, and the engine's own tag; `None` for one asked before the last reset.
-    pub(crate) fn owner(&self, tag: u16) -> Option<(DmaOwner, u16)> {
-        let own = tag & (TAGS - 1);
-        if tag >> GENERATION_LSB & 3 != self.generation {
+    /// The link answers the read with this tag: whose it is, and the engine's own tag; `None` for one asked before the
+    /// last reset.
+    pub(crate) fn answered(&mut self, tag: u16) -> Option<(DmaOwner, u16)> {
+        let (own, generation) = (tag & (TAGS - 1), generation_of(tag));
+        let is_current = generation == usize::from(self.generation) && !self.is_waiting;
+        // A link that answers twice makes no count run backwards.
+        self.owed[generation] = self.owed[generation].saturating_sub(1);
+        if self.is_waiting && self.owed[generation] == 0 {
+            (self.generation, self.is_waiting) = (generation as u16, false);
+        }
+        if !is_current {
             return None;
         }
         Some((if tag & RECEIVE_BIT == 0 { DmaOwner::Transmit } else { DmaOwner::Receive }, own))
@@ -166,7 +189,9 @@ impl DmaPort {
     pub(crate) fn reset(&mut self) {
         self.wants.clear();
         (self.head, self.tail, self.writes, self.lent) = (0, 0, 0, None);
-        self.generation = (self.generation + 1) & 3;
+        let free = (0..GENERATIONS).find(|generation| self.owed[*generation] == 0);
+        self.is_waiting = free.is_none();
+        self.generation = free.map_or(self.generation, |generation| generation as u16);
     }
 }
 
@@ -188,7 +213,7 @@ mod tests {
         let Some(DmaWant::Read { address: 64, bytes: 16, tag }) = port.take() else {
             panic!("a read comes next")
         };
-        assert_eq!(port.owner(tag), Some((DmaOwner::Receive, 5)));
+        assert_eq!(port.answered(tag), Some((DmaOwner::Receive, 5)));
         assert_eq!(taken(&mut port), Some(vec![4]));
         assert_eq!(port.take(), None);
     }
@@ -233,8 +258,31 @@ mod tests {
         let mut port = DmaPort::new();
         assert!(port.read(DmaOwner::Transmit, 0, 1, 7) && port.write(0, &[1]));
         let Some(DmaWant::Read { tag, .. }) = port.take() else { panic!("a read was asked") };
-        assert_eq!(port.owner(tag), Some((DmaOwner::Transmit, 7)));
         port.reset();
-        assert_eq!((port.owner(tag), port.take()), (None, None));
+        assert_eq!((port.answered(tag), port.take()), (None, None));
+    }
+
+    #[test]
+    fn a_tag_is_not_used_again_while_the_link_owes_its_answer() {
+        let mut port = DmaPort::new();
+        let ask = |port: &mut DmaPort| port.read(DmaOwner::Receive, 0, 1, 7);
+        let mut owed = Vec::new();
+        for _ in 0..GENERATIONS {
+            assert!(ask(&mut port));
+            let Some(DmaWant::Read { tag, .. }) = port.take() else { panic!("a read was asked") };
+            assert!(!owed.contains(&tag), "{tag:#x} twice");
+            owed.push(tag);
+            port.reset();
+        }
+        // Every life owes an answer: nothing is asked before one has come, and what comes is nobody's.
+        assert!(!ask(&mut port));
+        assert_eq!(port.answered(owed[2]), None);
+        assert!(ask(&mut port));
+        let Some(DmaWant::Read { tag, .. }) = port.take() else { panic!("a read was asked") };
+        assert_eq!(tag, owed[2]);
+        assert_eq!(port.answered(tag), Some((DmaOwner::Receive, 7)));
+        // A life whose reads are all answered is gone on with after a reset.
+        port.reset();
+        assert!(ask(&mut port));
     }
 }

@@ -342,7 +342,7 @@ impl Device for Nic {
     }
 
     fn dma_completed(&mut self, tag: DmaTag, data: Result<&[u8], DmaError>) {
-        match self.shared.dma.owner(tag.0) {
+        match self.shared.dma.answered(tag.0) {
             Some((DmaOwner::Transmit, tag)) => self.dma.dma_completed(tag, data, &mut self.shared),
             Some((DmaOwner::Receive, tag)) => self.rx.dma_completed(tag, data, &mut self.shared),
             None => {}

@@ -65,7 +65,7 @@ impl TestHost {
                         address / 4096 == (address + u64::from(bytes) - 1) / 4096,
                         "{address:#x} + {bytes}"
                     );
-                    let (owner, tag) = shared.dma.owner(tag).unwrap();
+                    let (owner, tag) = shared.dma.answered(tag).unwrap();
                     self.waiting.push(Waiting { owner, tag, address, bytes });
                 }
                 DmaWant::Write { address, start, bytes } => {

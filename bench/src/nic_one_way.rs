@@ -44,7 +44,7 @@ fn run_here(settings: &Settings) -> Result<Report, BenchError> {
                 calibration,
                 record: |ns| times.push(ns),
             };
-            session.with_queue(Queue { interface: *interface, adversary: None }, job)?;
+            session.with_queue(Queue::of(*interface), job)?;
             latencies.add_round(&times);
         }
         drop(session);

@@ -67,7 +67,7 @@ fn round(
     let nic = PrivateNic::start(&settings.program, &nic_options(settings, loopback))?;
     let mut session = Session::open(&nic.place(kernel))?;
     for (interface, rates) in Interface::ALL.into_iter().zip(rates) {
-        rates.push(rate(&mut session, Queue { interface, adversary: None })?.frames_per_second());
+        rates.push(rate(&mut session, Queue::of(interface))?.frames_per_second());
     }
     drop(session);
     Ok(nic.stop()?)

@@ -12,6 +12,8 @@ use beeline_driver::Transmit;
 use beeline_mmio::StoreKernel;
 use beeline_mmio::clock::Calibration;
 use beeline_spec::Interface;
+use beeline_spec::regs::counter;
+use beeline_window::FencePolicy;
 
 fn program() -> Program {
     Program::at(env!("CARGO_BIN_EXE_beeline-bench"))
@@ -23,10 +25,6 @@ fn open(loopback: bool) -> (PrivateNic, Session) {
     let nic = PrivateNic::start(&program(), &options).unwrap();
     let session = Session::open(&nic.place(StoreKernel::Cached)).unwrap();
     (nic, session)
-}
-
-fn queue(interface: Interface) -> Queue {
-    Queue { interface, adversary: None }
 }
 
 /// Few rounds of few frames; `None` where two sides cannot have a core each.
@@ -43,11 +41,38 @@ fn the_wire_sees_exactly_what_was_handed_over() {
     for interface in Interface::ALL {
         // No multiple of a burst, and more than the window and the ring hold.
         let job = TransmitRate { frame_bytes: 64, frames: 10_007, burst: 32, calibration };
-        let rated = session.with_queue(queue(interface), job).unwrap();
+        let rated = session.with_queue(Queue::of(interface), job).unwrap();
         assert_eq!(rated.frames, 10_007);
         assert!(rated.frames_per_second() > 0.0 && rated.host_ns_per_frame > 0.0, "{interface}: {rated:?}");
         counted += 10_007;
         assert_eq!(session.frames_on_the_wire().unwrap(), counted, "{interface}");
+    }
+    drop(session);
+    nic.stop().unwrap();
+}
+
+/// Writes that arrived ahead of a line that was still incomplete.
+fn displaced(session: &mut Session) -> u64 {
+    let buckets = 1..counter::DISPLACEMENT_HISTOGRAM_COUNT;
+    let offsets =
+        buckets.map(|i| counter::DISPLACEMENT_HISTOGRAM + i * counter::DISPLACEMENT_HISTOGRAM_STRIDE);
+    offsets.map(|offset| session.counter(offset).unwrap()).sum()
+}
+
+#[test]
+fn the_fences_of_a_queue_reach_its_window() {
+    let (nic, mut session) = open(false);
+    let calibration = Calibration::measure();
+    // An adversary cannot hold a line back across a fence.
+    for (fences, is_disordered) in
+        [(FencePolicy::PerLine, false), (FencePolicy::None, true), (FencePolicy::PerLine, false)]
+    {
+        let before = displaced(&mut session);
+        let queue = Queue { adversary: Some(7), fences, ..Queue::of(Interface::Mmio) };
+        let job = TransmitRate { frame_bytes: 300, frames: 5_000, burst: 8, calibration };
+        session.with_queue(queue, job).unwrap();
+        let displaced = displaced(&mut session) - before;
+        assert_eq!(displaced > 0, is_disordered, "fences {fences}: {displaced} writes ahead");
     }
     drop(session);
     nic.stop().unwrap();
@@ -105,7 +130,7 @@ impl<T: Transmit> Transmit for Disturbing<'_, T> {
 fn a_frame_too_many_on_the_wire_is_no_rate() {
     let (_nic, mut session) = open(false);
     let rate = TransmitRate { frame_bytes: 64, frames: 100, burst: 32, calibration: Calibration::measure() };
-    let outcome = session.with_queue(queue(Interface::Mmio), Disturbed(rate));
+    let outcome = session.with_queue(Queue::of(Interface::Mmio), Disturbed(rate));
     assert!(matches!(outcome, Err(NicError::Miscounted { sent: 100, counted: 101 })), "{outcome:?}");
 }
 
@@ -117,10 +142,10 @@ fn frames_come_back_through_every_interface() {
         let mut times = Vec::new();
         let record = |ns| times.push(ns);
         let job = Latency { frame_bytes: 61, passes: 2, samples: 50, warm_up: 5, calibration, record };
-        session.with_queue(queue(interface), job).unwrap();
+        session.with_queue(Queue::of(interface), job).unwrap();
         assert_eq!(times.len(), 50, "{interface}");
         let job = ThereAndBack { frame_bytes: 61, frames: 1_003, burst: 32, in_flight: 256, calibration };
-        let rated = session.with_queue(queue(interface), job).unwrap();
+        let rated = session.with_queue(Queue::of(interface), job).unwrap();
         assert_eq!(rated.frames, 1_003, "{interface}");
     }
     drop(session);
@@ -145,7 +170,7 @@ fn a_frame_that_nobody_waits_for_is_no_rate() {
     let (_nic, mut session) = open(true);
     let calibration = Calibration::measure();
     let rate = ThereAndBack { frame_bytes: 64, frames: 100, burst: 32, in_flight: 256, calibration };
-    let outcome = session.with_queue(queue(Interface::Mmio), Strange(rate));
+    let outcome = session.with_queue(Queue::of(Interface::Mmio), Strange(rate));
     assert!(matches!(outcome, Err(NicError::Altered { number: 0, bytes: 64, .. })), "{outcome:?}");
 }
 

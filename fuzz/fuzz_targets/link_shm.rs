@@ -1,98 +1,142 @@
-//! The NIC process's half of a port in shared memory. A hostile host controls the requests it sends and every word of
-//! the register channel, the windows, the doorbells and the memory it lends. The port goes on or closes with an error;
-//! the process neither panics nor hangs nor touches memory it was not given.
+//! The NIC process's half of a port in shared memory, the behavioural NIC behind it. A hostile host controls the
+//! requests it sends and every word of the register channel, the windows, the doorbells and the memory it lends, and
+//! may die at any time. The port goes on or closes with an error; the process neither panics nor is kept busy for
+//! ever. What the device hears was stored, once; what it wants is carried out inside lent memory and nowhere else;
+//! what it puts on the wire was completely written; no other word of shared memory changes.
 #![no_main]
 
 use arbitrary::Arbitrary;
-use beeline_fuzz::device::{LINES, Place, QUEUES, Setup, offset_of};
-use beeline_fuzz::port::{Bench, memory};
-use beeline_fuzz::{Word, message};
-use beeline_link_contract::StorePort;
-use beeline_mmio::StoreKernel;
+use beeline_fuzz::Word;
+use beeline_fuzz::device::{Place, QUEUES, Setup, offset_of};
+use beeline_fuzz::port::{Bench, LENT_BYTES};
+use beeline_fuzz::sender::{Flaw, Sender, Senders};
 use beeline_spec::formats::{PORT_REGISTER_LINES, port_device_memory as device};
+use beeline_spec::regs::{self, queue as r};
 use libfuzzer_sys::fuzz_target;
 
-const CHANNEL_LINES: u32 = PORT_REGISTER_LINES as u32;
-const LENT_BYTES: usize = 256 << 10;
+/// Registers that hold an address.
+const ADDRESSES: [u32; 5] =
+    [r::CREDIT_ADDRESS, r::TX_HEAD_ADDRESS, r::TX_RING_ADDRESS, r::RX_RING_ADDRESS, r::RX_COMPLETION_ADDRESS];
+/// Turns after a step: enough for a small frame to go out and come back.
+const TURNS: u8 = 3;
 
 #[derive(Arbitrary, Debug)]
 enum Step<'a> {
-    /// A queue is set up.
-    SetUp(Setup),
+    /// A frame in the format of the queue's interface, with a flaw perhaps, and the turns it takes.
+    Send { queue: u8, bytes: u16, fill: u8, flaw: Flaw },
+    /// The same, and the NIC process does not look yet.
+    SendUnseen { queue: u8, bytes: u16, fill: u8, flaw: Flaw },
+    /// A queue is set up anew, its rings moved.
+    SetUp { setup: Setup, shift: i16 },
     /// A register is written.
     Register { place: Place, value: Word },
+    /// A register gets an address near a region's end.
+    Address { queue: u8, register: u8, region: u8, before_end: i16 },
+    /// A register is read.
+    Read { place: Place, tag: u16 },
     /// A word of the register channel, whatever stands there.
-    Channel { line: u8, word: u8, value: Word },
+    Channel { word: u16, value: Word },
     /// Words of a window.
-    Window { queue: u8, line: u8, word: u8, words: Vec<Word> },
-    /// A message where the next one of a queue starts, or some lines after.
-    Message { queue: u8, ahead: u8, header: Word, words: Vec<Word> },
+    Window { queue: u8, place: u16, words: Vec<Word> },
     /// A doorbell, or a word behind them.
     Doorbell { word: u8, value: Word },
+    /// Lines or buffers of the receive ring are given back.
+    Freed { queue: u8, count: u16 },
     /// A word of the memory that the host lent with the port.
     HostMemory { word: u16, value: Word },
     /// A word of memory it lent for DMA.
-    Lent { word: u16, value: Word },
-    /// A request.
+    Lent { which: bool, word: u16, value: Word },
+    /// Memory is lent, with a size that may be a lie.
+    Lend { which: bool, more: i8 },
+    /// A region is taken back.
+    Release { number: u8 },
+    /// Any other request.
     Request(&'a [u8]),
     /// A window is opened again.
     Reopen { queue: u8 },
+    /// Any doorbell is to be looked at.
+    AskDoorbell { queue: u8, inside: u8 },
     /// A frame comes from the wire.
-    Frame { bytes: u16 },
+    Frame { bytes: u16, fill: u8 },
+    /// The wire takes so many frames; 255: any number.
+    Wire { room: u8 },
     /// The NIC process runs.
     Turns { count: u8, ns: u16 },
+    /// The host dies.
+    Die,
 }
 
-fuzz_target!(|steps: Vec<Step<'_>>| {
-    let mut bench = Bench::new();
-    let (fd, lent) = memory(LENT_BYTES);
-    let request = format!(r#"{{"request":"memory","bytes":{LENT_BYTES}}}"#);
-    bench.control.request(request.as_bytes(), vec![fd]).expect("an honest loan");
-    (0..QUEUES as u8).for_each(|queue| bench.reopen(queue));
-    bench.post(beeline_spec::regs::CONTROL, 1);
-    // The first queue lies in memory that is lent; the others know none.
-    for queue in 0..QUEUES as u8 {
-        Setup::honest(queue, queue + 1).registers(|offset, value| bench.post(offset, value));
+fn run(bench: &mut Bench, senders: &mut Senders, step: Step<'_>) {
+    let queue_of = |queue: u8| u32::from(queue) % QUEUES;
+    match step {
+        Step::Send { queue, bytes, fill, flaw } => {
+            senders[queue_of(queue) as usize].send(bench, queue_of(queue), bytes % 1024, fill, flaw);
+            bench.turns(TURNS, 10);
+        }
+        Step::SendUnseen { queue, bytes, fill, flaw } => {
+            senders[queue_of(queue) as usize].send(bench, queue_of(queue), bytes % 1024, fill, flaw);
+        }
+        Step::SetUp { setup, shift } => {
+            senders[setup.queue().0 as usize] = Sender::set_up(bench, &setup, shift);
+        }
+        Step::Register { place, value } => bench.write(offset_of(place), value.value()),
+        Step::Address { queue, register, region, before_end } => {
+            let register = ADDRESSES[usize::from(register) % ADDRESSES.len()];
+            let end = LENT_BYTES[usize::from(region % 2)] as u64;
+            let address = (u64::from(region % 4) << 32 | end).wrapping_add_signed(-i64::from(before_end));
+            bench.write(regs::QUEUE + queue_of(queue) * regs::QUEUE_STRIDE + register, address);
+        }
+        Step::Read { place, tag } => bench.post(2 | u64::from(tag) << 8, offset_of(place), 0),
+        Step::Channel { word, value } => {
+            bench.store_device(usize::from(word) % (PORT_REGISTER_LINES * 8), value.value());
+        }
+        Step::Window { queue, place, words } => {
+            for (place, word) in (u64::from(place)..).zip(words) {
+                bench.store(queue_of(queue), place, word.value());
+            }
+        }
+        Step::Doorbell { word, value } => {
+            bench.store_device(device::BYTES / 8 + usize::from(word), value.value())
+        }
+        Step::Freed { queue, count } => bench.ring(queue_of(queue), true, count.into()),
+        Step::HostMemory { word, value } => bench.store_host(word.into(), value.value()),
+        Step::Lent { which, word, value } => {
+            bench.store_lent(which.into(), usize::from(word) * 8, &value.value().to_le_bytes());
+        }
+        Step::Lend { which, more } => {
+            bench
+                .lend(which.into(), (LENT_BYTES[usize::from(which)] as u64).wrapping_add_signed(more.into()));
+        }
+        Step::Release { number } => bench.release(u32::from(number % 6)),
+        Step::Request(request) => bench.request(request),
+        Step::Reopen { queue } => bench.reopen(queue_of(queue)),
+        Step::AskDoorbell { queue, inside } => {
+            bench.doorbell(regs::DOORBELL + u32::from(queue % 4) * regs::DOORBELL_STRIDE + u32::from(inside));
+        }
+        Step::Frame { bytes, fill } => {
+            let _ = bench.port.frame_arrived(&vec![fill; usize::from(bytes % 1024)]);
+        }
+        Step::Wire { room } => bench.set_wire((room < 255).then_some(room)),
+        Step::Turns { count, ns } => bench.turns(count % 32, ns.into()),
+        Step::Die => bench.close(),
     }
-    bench.turns(64, 0);
+}
 
+fuzz_target!(|input: (bool, Vec<Setup>, Vec<Step<'_>>)| {
+    let (rx_lossless, setups, steps) = input;
+    let mut bench = Bench::new(rx_lossless);
+    bench.write(regs::CONTROL, 1);
+    let mut senders = Senders::default();
+    // Every queue that is not set up in a way of its own has an interface of its own.
+    let honest = (0..QUEUES as u8).map(|queue| Setup::honest(queue, queue + 1));
+    for setup in honest.skip(setups.len()).chain(setups.into_iter().take(QUEUES as usize)) {
+        senders[setup.queue().0 as usize] = Sender::set_up(&mut bench, &setup, 0);
+    }
     for step in steps {
-        match step {
-            Step::SetUp(setup) => setup.registers(|offset, value| bench.post(offset, value)),
-            Step::Register { place, value } => bench.post(offset_of(place), value.value()),
-            Step::Channel { line, word, value } => {
-                let mut channel = bench.device.store_window(0, CHANNEL_LINES, StoreKernel::Cached);
-                channel.store_word(u32::from(line) % CHANNEL_LINES, u32::from(word % 8), value.value());
-            }
-            Step::Window { queue, line, word, words } => {
-                let Some(place) = usize::from(queue).checked_rem(bench.windows.len()) else { continue };
-                let mut window = bench.windows[place].store_window(0, LINES, StoreKernel::Cached);
-                for (at, value) in (u32::from(line) * 8 + u32::from(word % 8)..).zip(words) {
-                    window.store_word(at / 8 % LINES, at % 8, value.value());
-                }
-            }
-            Step::Message { queue, ahead, header, words } => {
-                let queue = u32::from(queue) % QUEUES;
-                let start = bench.port.lines_taken(queue).unwrap_or(0) + u64::from(ahead % 4);
-                let mut window = bench.windows[queue as usize].store_window(0, LINES, StoreKernel::Cached);
-                for (line, words) in (start..).zip(message(header, &words, LINES).as_chunks::<8>().0) {
-                    window.store_line((line % u64::from(LINES)) as u32, words);
-                }
-                bench.turns(4, 1);
-            }
-            Step::Doorbell { word, value } => {
-                bench.device.word(device::BYTES + usize::from(word) * 8).store(value.value());
-            }
-            Step::HostMemory { word, value } => {
-                bench.host.word(usize::from(word) % 512 * 8).store(value.value())
-            }
-            Step::Lent { word, value } => lent.word(usize::from(word) % 8192 * 8).store(value.value()),
-            Step::Request(request) => drop(bench.control.request(request, Vec::new())),
-            Step::Reopen { queue } => bench.reopen(queue),
-            Step::Frame { bytes } => {
-                let _ = bench.port.frame_arrived(&vec![7; usize::from(bytes % 2048)]);
-            }
-            Step::Turns { count, ns } => bench.turns(count % 32, ns.into()),
+        run(&mut bench, &mut senders, step);
+        if bench.is_closed() {
+            break;
         }
     }
+    bench.finish();
 });

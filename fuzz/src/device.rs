@@ -108,6 +108,16 @@ impl Setup {
         Setup { queue, control, epoch: 0, ring_log2, rx: 1, credit_lines: 1, moderation_frames, time_ns: 0 }
     }
 
+    /// The queue, its interface (0: none) and its epoch.
+    pub fn queue(&self) -> (u32, u8, u8) {
+        (u32::from(self.queue) % QUEUES, self.control as u8 & 3, self.epoch % 2)
+    }
+
+    /// Whether it receives into buffers.
+    pub fn lends_buffers(&self) -> bool {
+        self.rx % 4 == 2
+    }
+
     /// Gives every register of the set-up, the control register last.
     pub fn registers(&self, mut set: impl FnMut(u32, u64)) {
         use queue_control as c;

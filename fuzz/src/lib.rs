@@ -10,10 +10,13 @@ use beeline_spec::formats::{batch_record, header, link};
 pub mod device;
 pub mod port;
 pub mod queues;
+pub mod sender;
+pub mod stream;
 /// The window that the tests of `host/window` use: it checks both ends.
 #[rustfmt::skip]
 #[path = "../../host/window/src/test_memory.rs"]
 pub mod test_memory;
+pub mod watched;
 pub mod window;
 /// The link without a device that the tests of `host/driver` use.
 #[rustfmt::skip]

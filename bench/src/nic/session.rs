@@ -15,6 +15,7 @@ use beeline_link_contract::Adversary;
 use beeline_link_shm::{ShmDoorbell, ShmLink, ShmMemory, ShmOptions};
 use beeline_mmio::StoreKernel;
 use beeline_spec::{Interface, regs};
+use beeline_window::FencePolicy;
 
 use super::NicError;
 use super::watchdog::still_makes_sense;
@@ -43,6 +44,15 @@ pub struct Queue {
     pub interface: Interface,
     /// Seed of the ordering adversary, if it is to stand before the window.
     pub adversary: Option<u64>,
+    /// Where an `mmio` sender fences; the other interfaces never do.
+    pub fences: FencePolicy,
+}
+
+impl Queue {
+    /// A queue as it is used: no adversary, no fence.
+    pub const fn of(interface: Interface) -> Self {
+        Queue { interface, adversary: None, fences: FencePolicy::None }
+    }
 }
 
 /// The store kernel that a figure names; descriptors store no frame across the link.
@@ -123,13 +133,21 @@ impl Session {
         self.port.link().is_device_gone()
     }
 
-    /// Frames that the port has put on the wire since the NIC started, as the device counts them. Costs a round trip of
-    /// the link; the count wraps at 2^64.
+    /// Frames that the port has put on the wire since the NIC started, as the device counts them.
+    ///
+    /// # Errors
+    /// As [`Session::counter`].
+    pub fn frames_on_the_wire(&mut self) -> Result<u64, NicError> {
+        self.counter(regs::counter::TX_FRAMES)
+    }
+
+    /// A counter of the device, by its offset in the block of counters. Costs a round trip of the link; counts wrap at
+    /// 2^64.
     ///
     /// # Errors
     /// The NIC does not answer.
-    pub fn frames_on_the_wire(&mut self) -> Result<u64, NicError> {
-        let pending = self.port.read_register(regs::COUNTERS + regs::counter::TX_FRAMES);
+    pub fn counter(&mut self, offset_bytes: u32) -> Result<u64, NicError> {
+        let pending = self.port.read_register(regs::COUNTERS + offset_bytes);
         Ok(self.settle("a counter to be read", pending)?.0)
     }
 
@@ -139,7 +157,7 @@ impl Session {
     /// The queue cannot be opened, or what the job says.
     pub fn with_queue<J: Job>(&mut self, queue: Queue, job: J) -> Result<J::Output, J::Error> {
         let random = getrandom::u64().map_err(NicError::Random)?;
-        let mmio = MmioConfig { random, ..MmioConfig::default() };
+        let mmio = MmioConfig { random, fence_policy: queue.fences, ..MmioConfig::default() };
         let kpio = KpioConfig { random, ..KpioConfig::default() };
         let port = &mut self.port;
         match (queue.interface, queue.adversary) {

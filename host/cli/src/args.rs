@@ -3,8 +3,12 @@
 use std::path::PathBuf;
 
 use beeline_bench::nic::ServeArgs;
+use beeline_mmio::{StoreKernel, Traffic};
 use beeline_spec::Interface;
+use beeline_window::FencePolicy;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::choices::{KernelName, interface, policy};
 
 /// Move messages from program to program, and onto the wire, by plain stores.
 #[derive(Parser, Debug)]
@@ -67,6 +71,31 @@ pub struct WorkerArgs {
     /// Station address to send to; without it this side receives and prints its own
     #[arg(long)]
     pub to: Option<String>,
+    #[command(flatten)]
+    pub kernel: KernelArgs,
+}
+
+/// How lines leave the core.
+#[derive(Args, Debug, Clone, Copy, Default)]
+pub struct KernelArgs {
+    /// Instructions that store a line: the store kernel [default: the fastest of those of this CPU, timed now]
+    #[arg(long = "kernel", value_name = "NAME", value_parser = KernelName)]
+    pub named: Option<StoreKernel>,
+}
+
+impl KernelArgs {
+    /// The kernel that was named, or else the best for this traffic; that takes some milliseconds.
+    pub fn choose(self, traffic: Traffic) -> StoreKernel {
+        self.named.unwrap_or_else(|| StoreKernel::choose(traffic))
+    }
+}
+
+/// Where a sender fences.
+#[derive(Args, Debug, Clone, Copy, Default)]
+pub struct FenceArgs {
+    /// Where the sender fences, by mmio only: the price of what its receiver does without
+    #[arg(long = "fences", default_value_t = FencePolicy::None, value_name = "POLICY", value_parser = policy())]
+    pub policy: FencePolicy,
 }
 
 /// Where machine-readable results go.
@@ -87,6 +116,7 @@ Examples:
   beeline compare                         everything, under two minutes, report.html beside you
   beeline compare --quick --no-report     a look, in seconds
   beeline compare --only latency --interface mmio,descriptor --size 64 --samples 200000
+  beeline compare --only stores,rate --kernel cached   how plain stores do, whatever is fastest
   beeline compare --json > results.json")]
 pub struct CompareArgs {
     /// Measure only these parts
@@ -95,12 +125,14 @@ pub struct CompareArgs {
     /// Interfaces to measure
     #[arg(long, value_delimiter = ',', default_values_t = Interface::ALL, value_name = "NAME", value_parser = interface())]
     pub interface: Vec<Interface>,
-    /// Frame sizes in bytes, 16 to 9000 [default: 16,64,128,256,512,1024,1500,4096,9000]
+    /// Frame sizes in bytes, 14 to 9216 [default: 16,64,128,256,512,1024,1500,4096,9000]
     #[arg(long, value_delimiter = ',', value_name = "BYTES", value_parser = clap::value_parser!(u32).range(14..=9216))]
     pub size: Vec<u32>,
     /// Latency samples for each interface and size
     #[arg(long, default_value_t = 50_000, value_name = "N", value_parser = clap::value_parser!(u64).range(100..=100_000_000))]
     pub samples: u64,
+    #[command(flatten)]
+    pub kernel: KernelArgs,
     /// Few samples and sizes: a look, not a measurement
     #[arg(long)]
     pub quick: bool,
@@ -138,6 +170,7 @@ pub enum Part {
 Examples:
   beeline send in.pcap --out out.pcap                    through mmio and a private NIC
   beeline send in.pcap --out out.pcap --interface kpio
+  beeline send in.pcap --out out.pcap --kernel nt8 --fences per-message
   beeline send in.pcap --out out.pcap --adversary 7      stores split and permuted, same bytes out")]
 pub struct SendArgs {
     /// Capture to read (classic pcap, Ethernet)
@@ -155,9 +188,19 @@ pub struct SendArgs {
     /// Split and permute stores with this seed, within what the interface declares it bears
     #[arg(long, value_name = "SEED")]
     pub adversary: Option<u64>,
+    #[command(flatten)]
+    pub kernel: KernelArgs,
+    #[command(flatten)]
+    pub fences: FenceArgs,
     /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
+}
+
+impl std::fmt::Display for DeviceName {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.to_possible_value().map_or(Ok(()), |value| out.write_str(value.get_name()))
+    }
 }
 
 /// Devices that can stand behind a link.
@@ -203,7 +246,7 @@ pub struct NicArgs {
     /// Replay this capture into the switch
     #[arg(long, value_name = "FILE")]
     pub pcap_in: Option<PathBuf>,
-    /// Capture every frame that leaves by the up-link
+    /// Capture every frame that enters the switch
     #[arg(long, value_name = "FILE")]
     pub pcap_out: Option<PathBuf>,
     /// Join a TAP device (needs CAP_NET_ADMIN)
@@ -237,6 +280,7 @@ pub enum Idle {
 Examples:
   beeline ping                            10 and 100 byte payloads, private NIC
   beeline ping --size 10,100,1024 --count 100000 --interface mmio,descriptor
+  beeline ping --kernel nt8 --fences per-line   non-temporal stores, a fence after each
   beeline ping --nic nic                  through the NIC that runs under this name")]
 pub struct PingArgs {
     /// Payload sizes in bytes
@@ -248,6 +292,10 @@ pub struct PingArgs {
     /// Interfaces to use
     #[arg(long, value_delimiter = ',', default_values_t = [Interface::Mmio], value_name = "NAME", value_parser = interface())]
     pub interface: Vec<Interface>,
+    #[command(flatten)]
+    pub kernel: KernelArgs,
+    #[command(flatten)]
+    pub fences: FenceArgs,
     /// Use the NIC running under this name instead of a private one
     #[arg(long, value_name = "NAME")]
     pub nic: Option<String>,
@@ -329,12 +377,6 @@ pub enum Generate {
         /// The shell
         shell: clap_complete::Shell,
     },
-}
-
-fn interface() -> impl clap::builder::TypedValueParser<Value = Interface> {
-    use clap::builder::{PossibleValuesParser, TypedValueParser};
-    PossibleValuesParser::new(Interface::ALL.map(Interface::name))
-        .map(|name| name.parse::<Interface>().expect("the parser lets only known names through"))
 }
 
 #[cfg(test)]

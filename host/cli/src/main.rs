@@ -5,6 +5,7 @@
 
 mod args;
 mod bar;
+mod choices;
 mod compare;
 mod doctor;
 mod failure;

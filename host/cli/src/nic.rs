@@ -43,7 +43,7 @@ fn config(args: &NicArgs) -> NicProcessConfig {
         domain: DomainConfig::named(&args.domain),
         service: args.name.clone(),
         loop_back: args.loopback,
-        is_lossless: args.lossless || args.pcap_out.is_some(),
+        is_lossless: args.lossless,
         uplinks,
         idle: match args.idle {
             Idle::Spin => IdlePolicy::Spin,

@@ -4,18 +4,18 @@
 //! the answer back. One thread, so that there is one clock and the NIC has the other core for itself.
 
 use beeline_bench::nic::{
-    Frames, HEADER_BYTES, Job, NicError, NicOptions, Place, PrivateNic, Queue, Rx, Session, Times, new_times,
-    padded_bytes, receive_one, send_one,
+    Frames, HEADER_BYTES, Job, NicError, NicOptions, Place, PrivateNic, Queue, Rx, Session, Times,
+    kernel_name, new_times, padded_bytes, receive_one, send_one,
 };
 use beeline_bench::pin;
 use beeline_driver::Transmit;
+use beeline_mmio::Traffic;
 use beeline_mmio::clock::{Calibration, now_ticks};
-use beeline_mmio::{StoreKernel, Traffic};
-use beeline_spec::Interface;
 use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;
 
 use crate::args::PingArgs;
+use crate::choices::check_fences;
 use crate::failure::{Failure, own_program};
 use crate::{machine, progress};
 
@@ -23,6 +23,9 @@ use crate::{machine, progress};
 #[derive(Serialize)]
 struct Row {
     interface: &'static str,
+    /// How the lines of a window left the core; `-` where there is none.
+    kernel: &'static str,
+    fences: &'static str,
     payload_bytes: u32,
     count: u64,
     p50_ns: u64,
@@ -36,6 +39,7 @@ struct Row {
 /// Runs `beeline ping`.
 pub fn run(args: &PingArgs) -> Result<(), Failure> {
     let [host_core, nic_core] = two_cores(&args.cores)?;
+    check_fences(args.fences.policy, &args.interface)?;
     let private = match &args.nic {
         Some(_) => None,
         None => {
@@ -44,7 +48,7 @@ pub fn run(args: &PingArgs) -> Result<(), Failure> {
         }
     };
     pin(host_core)?;
-    let kernel = StoreKernel::choose(Traffic::Latency);
+    let kernel = args.kernel.choose(Traffic::Latency);
     let place = match (&private, &args.nic) {
         (Some(private), _) => private.place(kernel),
         (None, nic) => Place { domain: args.domain.clone(), nic: nic.clone().unwrap_or_default(), kernel },
@@ -58,11 +62,11 @@ pub fn run(args: &PingArgs) -> Result<(), Failure> {
     for interface in &args.interface {
         for size in &args.size {
             bar.set_message(format!("{interface}, {size} B"));
-            let queue = Queue { interface: *interface, adversary: None };
+            let queue = Queue { fences: args.fences.policy, ..Queue::of(*interface) };
             let frame_bytes = HEADER_BYTES + *size as usize;
             let series = Series { frame_bytes, count: args.count, calibration };
             let times = asking.with_queue(queue, Ask { series, queue, answering: &mut answering })?;
-            rows.push(row(*interface, *size, &times));
+            rows.push(row(queue, kernel_name(*interface, kernel), *size, &times));
             bar.inc(1);
         }
     }
@@ -146,9 +150,11 @@ pub fn two_cores(cores: &[usize]) -> Result<[usize; 2], Failure> {
     })
 }
 
-fn row(interface: Interface, payload_bytes: u32, times: &Times) -> Row {
+fn row(queue: Queue, kernel: &'static str, payload_bytes: u32, times: &Times) -> Row {
     Row {
-        interface: interface.name(),
+        interface: queue.interface.name(),
+        kernel,
+        fences: queue.fences.name(),
         payload_bytes,
         count: times.len(),
         p50_ns: times.value_at_quantile(0.5),
@@ -178,13 +184,25 @@ fn show(args: &PingArgs, rows: &[Row]) -> Result<(), Failure> {
     );
     let mut table = Table::new();
     table.load_style(presets::UTF8_BORDERS_ONLY);
-    table.set_header(["interface", "payload", "count", "p50 ns", "p99 ns", "p99.9 ns", "max ns"]);
-    for column in table.column_iter_mut().skip(1) {
+    table.set_header([
+        "interface",
+        "kernel",
+        "fences",
+        "payload",
+        "count",
+        "p50 ns",
+        "p99 ns",
+        "p99.9 ns",
+        "max ns",
+    ]);
+    for column in table.column_iter_mut().skip(3) {
         column.set_cell_alignment(CellAlignment::Right);
     }
     for row in rows {
         table.add_row([
             row.interface.to_owned(),
+            row.kernel.to_owned(),
+            row.fences.to_owned(),
             format!("{} B", row.payload_bytes),
             row.count.to_string(),
             row.p50_ns.to_string(),
@@ -223,10 +241,11 @@ fn bars(histogram: &[(u64, u64)]) -> String {
 }
 
 fn write_csv(folder: &std::path::Path, rows: &[Row]) -> Result<(), Failure> {
-    let mut text = String::from("kind,interface,payload_bytes,bucket_upper_ns,round_trips\n");
+    let mut text = String::from("kind,interface,kernel,fences,payload_bytes,bucket_upper_ns,round_trips\n");
     for row in rows {
         for (upper_ns, count) in &row.histogram {
-            text += &format!("measured,{},{},{upper_ns},{count}\n", row.interface, row.payload_bytes);
+            let Row { interface, kernel, fences, payload_bytes, .. } = row;
+            text += &format!("measured,{interface},{kernel},{fences},{payload_bytes},{upper_ns},{count}\n");
         }
     }
     let path = folder.join("ping.csv");

@@ -3,17 +3,21 @@
 //! This process hands the frames over; a NIC process of its own transmits them to an up-link that writes a capture;
 //! then both captures are read and compared, frame by frame, byte by byte.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use beeline_bench::nic::{Frames, Job, NicOptions, PrivateNic, Queue, Rx, Session, finish, send_one};
+use beeline_bench::nic::{
+    Frames, Job, NicOptions, PrivateNic, Queue, Rx, Session, finish, kernel_name, send_one,
+};
 use beeline_driver::Transmit;
-use beeline_mmio::{StoreKernel, Traffic};
+use beeline_mmio::Traffic;
 use beeline_nic_uplink::{PcapIn, Uplink};
 use beeline_spec::formats::{MAX_FRAME_BYTES, MIN_FRAME_BYTES};
 use indicatif::ProgressBar;
 use serde::Serialize;
 
 use crate::args::SendArgs;
+use crate::choices::check_fences;
 use crate::failure::{Failure, own_program};
 use crate::progress;
 
@@ -21,6 +25,11 @@ use crate::progress;
 #[derive(Serialize)]
 struct Verdict {
     interface: &'static str,
+    /// What stood behind the link.
+    device: String,
+    /// How the lines of a window left the core; `-` where there is none.
+    kernel: &'static str,
+    fences: &'static str,
     adversary: Option<u64>,
     frames: u64,
     bytes: u64,
@@ -36,22 +45,34 @@ pub fn run(args: &SendArgs) -> Result<(), Failure> {
             Failure::new("IN.pcap and --out are the same file").remedy("name another file with --out")
         );
     }
+    check_fences(args.fences.policy, &[args.interface])?;
     let total = check_input(&args.input)?;
     let options = NicOptions { pcap_out: Some(args.out.clone()), ..NicOptions::default() };
     let nic = PrivateNic::start(&own_program()?, &options)?;
-    let mut session = Session::open(&nic.place(StoreKernel::choose(Traffic::Stream)))?;
+    let kernel = args.kernel.choose(Traffic::Stream);
+    let mut session = Session::open(&nic.place(kernel))?;
     let bar = progress::bar(total, "frames", args.json);
-    let queue = Queue { interface: args.interface, adversary: args.adversary };
+    let queue = Queue { adversary: args.adversary, fences: args.fences.policy, ..Queue::of(args.interface) };
     let multiple = session.with_queue(queue, Replay { input: &args.input, bar: &bar })?;
     drop(session);
     nic.stop()?;
     bar.finish_and_clear();
-    let verdict = compare(args, multiple)?;
+    let verdict = compare(args, kernel_name(args.interface, kernel), multiple)?;
+    if verdict.frames != total {
+        // Both captures were read to their ends, so the input is another one than at the start.
+        return Err(Failure::new(format!(
+            "{} held {total} frames at the start and holds {} now: it changed while it was sent",
+            args.input.display(),
+            verdict.frames
+        )));
+    }
     report(args, &verdict)
 }
 
+/// Whether both names are one file, by whatever links: writing the one would destroy the other.
 fn same_file(a: &Path, b: &Path) -> bool {
-    matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
+    let identity = |path: &Path| std::fs::metadata(path).map(|data| (data.dev(), data.ino()));
+    matches!((identity(a), identity(b)), (Ok(a), Ok(b)) if a == b)
 }
 
 /// Reads the whole capture once, so that a bad file is refused before a frame of it is sent.
@@ -108,7 +129,7 @@ impl Job for Replay<'_> {
 }
 
 /// Compares what was to be sent with what the wire saw.
-fn compare(args: &SendArgs, multiple: usize) -> Result<Verdict, Failure> {
+fn compare(args: &SendArgs, kernel: &'static str, multiple: usize) -> Result<Verdict, Failure> {
     let (mut sent, mut seen) = (open(&args.input)?, open(&args.out)?);
     let (mut expected, mut found) = (Vec::new(), Vec::new());
     let (mut frames, mut bytes, mut padded_frames) = (0, 0, 0);
@@ -133,6 +154,9 @@ fn compare(args: &SendArgs, multiple: usize) -> Result<Verdict, Failure> {
     }
     Ok(Verdict {
         interface: args.interface.name(),
+        device: args.device.to_string(),
+        kernel,
+        fences: args.fences.policy.name(),
         adversary: args.adversary,
         frames,
         bytes,
@@ -151,8 +175,13 @@ fn report(args: &SendArgs, verdict: &Verdict) -> Result<(), Failure> {
         println!("{}", text.map_err(|e| Failure::new("cannot write JSON").because(e))?);
         return Ok(());
     }
-    let Verdict { frames, bytes, padded_frames, .. } = verdict;
+    let Verdict { frames, bytes, padded_frames, kernel, fences, .. } = verdict;
     println!("{frames} frames, {bytes} bytes by {}: {}", verdict.interface, verdict.verdict);
+    match args.interface {
+        beeline_spec::Interface::Descriptor => {}
+        beeline_spec::Interface::Kpio => println!("lines stored with {kernel}"),
+        beeline_spec::Interface::Mmio => println!("lines stored with {kernel}, fences: {fences}"),
+    }
     match (args.adversary, args.interface) {
         (Some(seed), beeline_spec::Interface::Descriptor) => {
             println!("adversary {seed} had nothing to do: descriptor stores no frame across the link");

@@ -6,7 +6,7 @@ use beeline_bench::nic::{
     Frames, HEADER_BYTES, Job, NicError, Place, Queue, Rx, Session, Watchdog, finish, send_one,
 };
 use beeline_driver::{Receive, Transmit};
-use beeline_mmio::{StoreKernel, Traffic};
+use beeline_mmio::Traffic;
 
 use crate::args::WorkerArgs;
 use crate::failure::Failure;
@@ -16,10 +16,10 @@ const LONGEST_BYTES: u64 = 9000;
 
 /// Runs `beeline worker`.
 pub fn run(args: &WorkerArgs) -> Result<(), Failure> {
-    let kernel = StoreKernel::choose(Traffic::Stream);
+    let kernel = args.kernel.choose(Traffic::Stream);
     let place = Place { domain: args.domain.clone(), nic: args.nic.clone(), kernel };
     let mut session = Session::open(&place)?;
-    let queue = Queue { interface: args.interface, adversary: None };
+    let queue = Queue::of(args.interface);
     let multiple = match args.interface {
         beeline_spec::Interface::Kpio => 8,
         _ => 1,

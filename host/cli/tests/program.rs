@@ -6,6 +6,8 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
+use beeline_mmio::StoreKernel;
+
 /// A folder that everything of one test lives in, rendezvous included.
 struct Place {
     folder: tempfile::TempDir,
@@ -35,6 +37,13 @@ impl Place {
         let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
         assert!(output.status.success(), "beeline {args:?}: {}\n{out}{err}", output.status);
         out.into_owned()
+    }
+
+    /// Standard error of a command line that is not one.
+    fn refuse(&self, args: &[&str]) -> String {
+        let output = self.run(args);
+        assert_eq!(output.status.code(), Some(2), "beeline {args:?} should have been refused");
+        String::from_utf8_lossy(&output.stderr).into_owned()
     }
 
     fn fail(&self, args: &[&str]) -> String {
@@ -82,6 +91,88 @@ fn a_capture_goes_through_every_interface_unchanged() {
     }
 }
 
+/// Kernels that can store to another process's memory here.
+fn kernels() -> Vec<&'static str> {
+    let usable = StoreKernel::available().into_iter().filter(|kernel| kernel.is_for_memory());
+    usable.map(StoreKernel::name).collect()
+}
+
+#[test]
+fn a_kernel_is_taken_by_its_name_or_refused_with_those_there_are() {
+    let place = Place::new();
+    capture(&place.file("in.pcap"), &[14, 64, 1000, 9000]);
+    for kernel in kernels() {
+        for (interface, named) in [("mmio", kernel), ("kpio", kernel), ("descriptor", "-")] {
+            let args = ["send", "in.pcap", "-o", "out.pcap", "--interface", interface, "--kernel", kernel];
+            let text = place.succeed(&[&args[..], &["--json"]].concat());
+            let verdict: serde_json::Value = serde_json::from_str(&text).unwrap();
+            assert_eq!(verdict["kernel"], named, "{verdict}");
+            assert_eq!((&verdict["frames"], &verdict["fences"]), (&4.into(), &"none".into()), "{verdict}");
+        }
+    }
+    std::fs::remove_file(place.file("out.pcap")).unwrap();
+    let foreign = if cfg!(target_arch = "aarch64") { "movdir64b" } else { "stnp" };
+    for (name, why) in [("fastest", "there is no such store kernel"), (foreign, "lacks"), ("st64b", "st64b")]
+    {
+        for command in [&["send", "in.pcap", "-o", "out.pcap"][..], &["ping"], &["compare"]] {
+            let message = place.refuse(&[command, &["--kernel", name]].concat());
+            let listed = format!("this machine has {}", kernels().join(", "));
+            assert!(message.contains(why) && message.contains(&listed), "{message}");
+        }
+    }
+    assert!(!place.file("out.pcap").exists() && !place.file("report.html").exists());
+}
+
+#[test]
+fn fences_are_placed_by_mmio_and_refused_elsewhere_before_anything_is_sent() {
+    let place = Place::new();
+    let sizes: Vec<usize> = (0..300).map(|i| 60 + i * 5).collect();
+    capture(&place.file("in.pcap"), &sizes);
+    let send = ["send", "in.pcap", "-o", "out.pcap"];
+    for policy in ["none", "per-wrap", "per-message", "per-line"] {
+        let args = [&send[..], &["--fences", policy, "--adversary", "5", "--json"]].concat();
+        let verdict: serde_json::Value = serde_json::from_str(&place.succeed(&args)).unwrap();
+        assert_eq!((&verdict["fences"], &verdict["frames"]), (&policy.into(), &300.into()), "{verdict}");
+    }
+    let words = place.succeed(&[&send[..], &["--fences", "per-line", "--kernel", "cached"]].concat());
+    assert!(words.contains("lines stored with cached, fences: per-line"), "{words}");
+    std::fs::remove_file(place.file("out.pcap")).unwrap();
+    for interface in ["kpio", "descriptor"] {
+        for command in [&send[..], &["ping"]] {
+            let fences = ["--fences", "per-line", "--interface", interface];
+            let message = place.fail(&[command, &fences].concat());
+            let expected = format!("--fences per-line means nothing to {interface}");
+            assert!(message.contains(&expected) && message.contains("try: --interface mmio"), "{message}");
+        }
+    }
+    assert!(!place.file("out.pcap").exists(), "frames were sent although their fences are refused");
+    assert!(
+        place.refuse(&["ping", "--fences", "sometimes"]).contains("none, per-wrap, per-message, per-line")
+    );
+}
+
+#[test]
+fn what_is_measured_names_its_kernel_and_its_fences() {
+    let [host, nic, ..] = *beeline_mmio::cpu::allowed_cores() else { return };
+    let (place, cores) = (Place::new(), format!("{host},{nic}"));
+    // Not every kernel is the fastest, so a name that is not followed shows.
+    for kernel in kernels() {
+        let args = ["ping", "--size", "10", "--count", "10", "--kernel", kernel, "--fences", "per-message"];
+        let rows = place.succeed(&[&args[..], &["--cores", &cores, "--json", "--csv", "csv"]].concat());
+        let rows: serde_json::Value = serde_json::from_str(&rows).unwrap();
+        assert_eq!((&rows[0]["kernel"], &rows[0]["fences"]), (&kernel.into(), &"per-message".into()));
+        let csv = std::fs::read_to_string(place.file("csv/ping.csv")).unwrap();
+        assert!(csv.contains(&format!("\nmeasured,mmio,{kernel},per-message,10,")), "{csv}");
+        let args = ["compare", "--only", "transmit,check", "--quick", "--size", "64", "--kernel", kernel];
+        let results = place.succeed(&[&args[..], &["--cores", &cores, "--no-report", "--json"]].concat());
+        let results: serde_json::Value = serde_json::from_str(&results).unwrap();
+        let rows = results["transmits"].as_array().unwrap();
+        let found: Vec<_> = rows.iter().map(|row| row["kernel"].as_str().unwrap()).collect();
+        assert_eq!(found, [kernel, kernel, "-"]);
+        assert_eq!(results["checks"].as_array().unwrap().len(), 3);
+    }
+}
+
 #[test]
 fn a_bad_capture_is_refused_by_name_before_anything_is_sent() {
     let place = Place::new();
@@ -97,6 +188,10 @@ fn a_bad_capture_is_refused_by_name_before_anything_is_sent() {
         assert!(!place.file("out.pcap").exists(), "{name} was sent although it is bad");
     }
     let message = place.fail(&["send", "whole.pcap", "--out", "whole.pcap"]);
+    assert!(message.contains("same file"), "{message}");
+    // Another name of the same file is the same file.
+    std::fs::hard_link(place.file("whole.pcap"), place.file("link.pcap")).unwrap();
+    let message = place.fail(&["send", "whole.pcap", "--out", "link.pcap"]);
     assert!(message.contains("same file"), "{message}");
     assert_eq!(std::fs::read(place.file("whole.pcap")).unwrap(), whole);
 }
@@ -146,7 +241,16 @@ fn doctor_and_generate_say_what_they_should() {
     assert!(message.contains("nonsense") && message.contains("try:"), "{message}");
     place.succeed(&["generate", "man", "--out", "man"]);
     assert!(place.file("man/beeline-send.1").is_file());
-    assert!(place.succeed(&["generate", "completions", "bash"]).contains("_beeline"));
+    let completions = place.succeed(&["generate", "completions", "bash"]);
+    assert!(completions.contains("_beeline") && completions.contains("nt-avx512 movdir64b"), "{completions}");
+    // The pages name what there is anywhere, not what this CPU has.
+    for (page, options) in [("ping", 2), ("send", 2), ("compare", 1)] {
+        let text = std::fs::read_to_string(place.file(&format!("man/beeline-{page}.1"))).unwrap();
+        let text = text.replace('\\', "");
+        let found = ["--kernel", "--fences"].into_iter().filter(|option| text.contains(option)).count();
+        assert!(found == options && text.contains("stnp"), "{page}: {text}");
+        assert!(text.contains(&format!("beeline {page}")), "{page} has no examples");
+    }
 }
 
 /// A file in the place of a BAR: it is mapped, but nothing is stored to it until its scratch bytes are named.

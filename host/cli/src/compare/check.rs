@@ -3,23 +3,38 @@
 
 use beeline_bench::Role;
 use beeline_bench::nic::{NicOptions, PrivateNic};
+use beeline_mmio::StoreKernel;
 use beeline_spec::Interface;
 
 use super::results::CheckRow;
 use crate::failure::{Failure, own_program};
 
-/// Sends `frames` frames of mixed sizes from one process through another to a third.
-pub fn run(interface: Interface, frames: u64, seed: u64) -> Result<CheckRow, Failure> {
+/// What the sender and the receiver are both told.
+#[derive(Clone, Copy, Debug)]
+pub struct Check {
+    /// Interface of the sender.
+    pub interface: Interface,
+    /// Store kernel of the sender; without it, the best.
+    pub kernel: Option<StoreKernel>,
+    /// Frames of mixed sizes.
+    pub frames: u64,
+    /// Seed of sizes and contents.
+    pub seed: u64,
+}
+
+/// Sends frames from one process through another to a third.
+pub fn run(check: Check) -> Result<CheckRow, Failure> {
     let nic = PrivateNic::start(&own_program()?, &NicOptions { lossless: true, ..NicOptions::default() })?;
-    let mut receiver = Worker::start(&nic, interface, frames, seed, None)?;
+    let mut receiver = Worker::start(&nic, check, None)?;
     let mac = receiver.line()?;
-    let mut sender = Worker::start(&nic, interface, frames, seed, Some(&mac))?;
+    let mut sender = Worker::start(&nic, check, Some(&mac))?;
     sender.finish("the sender")?;
     let bytes = receiver.line()?;
     receiver.finish("the receiver")?;
     nic.stop()?;
     let bytes =
         bytes.parse().map_err(|_| Failure::new(format!("the receiver said {bytes:?} instead of a count")))?;
+    let Check { interface, frames, .. } = check;
     Ok(CheckRow { interface, frames, bytes, verdict: "complete, in order, unchanged".to_owned() })
 }
 
@@ -27,16 +42,14 @@ pub fn run(interface: Interface, frames: u64, seed: u64) -> Result<CheckRow, Fai
 struct Worker(Role);
 
 impl Worker {
-    fn start(
-        nic: &PrivateNic,
-        interface: Interface,
-        frames: u64,
-        seed: u64,
-        to: Option<&str>,
-    ) -> Result<Self, Failure> {
+    fn start(nic: &PrivateNic, check: Check, to: Option<&str>) -> Result<Self, Failure> {
+        let Check { interface, kernel, frames, seed } = check;
         let mut command = own_program()?.command("worker");
         command.args(["--domain", nic.domain(), "--nic", nic.name(), "--interface", interface.name()]);
         command.args(["--frames", &frames.to_string(), "--seed", &seed.to_string()]);
+        if let Some(kernel) = kernel {
+            command.args(["--kernel", kernel.name()]);
+        }
         if let Some(to) = to {
             command.args(["--to", to]);
         }

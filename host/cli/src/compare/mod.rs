@@ -18,12 +18,13 @@ use beeline_bench::nic::{
     BURST, IN_FLIGHT, Latency, NicOptions, PrivateNic, Queue, Rated, Session, ThereAndBack, TransmitRate,
     kernel_name, new_times,
 };
-use beeline_bench::pin;
+use beeline_bench::{Cores, pin};
 use beeline_mmio::clock::Calibration;
 use beeline_mmio::{StoreKernel, Traffic};
 use beeline_spec::Interface;
 use indicatif::ProgressBar;
 
+use check::Check;
 pub use results::Machine;
 use results::{LatencyRow, RateRow, Results, Way};
 
@@ -73,7 +74,7 @@ impl Plan<'_> {
         let through_nic = (self.args.interface.len() * self.sizes.len()) as u64;
         let mut steps = 0;
         if self.wants(Part::Stores) {
-            steps += stores::steps(self.args.quick);
+            steps += stores::steps(self.args.quick, self.args.kernel.named);
         }
         if self.wants(Part::Latency) {
             steps += 2 * through_nic;
@@ -105,7 +106,8 @@ fn measure(plan: &Plan<'_>) -> Result<Results, Failure> {
     let bar = progress::bar(plan.steps(), "measurements", args.output.json);
     if plan.wants(Part::Stores) {
         results.machine.bare_copy_p50_ns = Some(stores::bare_copy_p50_ns(plan.host_core, plan.nic_core)?);
-        results.stores = stores::run(args.quick, plan.host_core, plan.nic_core, &bar)?;
+        let cores = Cores { first: plan.host_core, second: plan.nic_core };
+        results.stores = stores::run(args.quick, args.kernel.named, cores, &bar)?;
     }
     if plan.wants(Part::Latency) || plan.wants(Part::Rate) {
         there_and_back(plan, &bar, &mut results)?;
@@ -117,7 +119,8 @@ fn measure(plan: &Plan<'_>) -> Result<Results, Failure> {
         for (seed, interface) in (1..).zip(&args.interface) {
             bar.set_message(format!("{interface}, three processes"));
             let frames = if args.quick { CHECK_FRAMES / 20 } else { CHECK_FRAMES };
-            results.checks.push(check::run(*interface, frames, seed)?);
+            let kernel = args.kernel.named;
+            results.checks.push(check::run(Check { interface: *interface, kernel, frames, seed })?);
             bar.inc(1);
         }
     }
@@ -135,7 +138,8 @@ fn start_nic(plan: &Plan<'_>, loopback: bool) -> Result<PrivateNic, Failure> {
 /// Latencies and rates, all through one NIC process that gives frames back.
 fn there_and_back(plan: &Plan<'_>, bar: &ProgressBar, results: &mut Results) -> Result<(), Failure> {
     let nic = start_nic(plan, true)?;
-    let (latency, stream) = (StoreKernel::choose(Traffic::Latency), StoreKernel::choose(Traffic::Stream));
+    let kernel = plan.args.kernel;
+    let (latency, stream) = (kernel.choose(Traffic::Latency), kernel.choose(Traffic::Stream));
     let mut session = Session::open(&nic.place(latency))?;
     let calibration = Calibration::measure();
     for interface in &plan.args.interface {
@@ -155,7 +159,7 @@ fn there_and_back(plan: &Plan<'_>, bar: &ProgressBar, results: &mut Results) -> 
                 let (frames, frame_bytes) = (frames_of(plan, *size), *size as usize);
                 let job =
                     ThereAndBack { frame_bytes, frames, burst: BURST, in_flight: IN_FLIGHT, calibration };
-                let rated = session.with_queue(Queue { interface: *interface, adversary: None }, job)?;
+                let rated = session.with_queue(Queue::of(*interface), job)?;
                 results.rates.push(rate_row(*interface, *size, stream, rated));
                 bar.inc(1);
             }
@@ -168,7 +172,7 @@ fn there_and_back(plan: &Plan<'_>, bar: &ProgressBar, results: &mut Results) -> 
 /// Transmit rates, all through one NIC process whose wire leads nowhere.
 fn onto_the_wire(plan: &Plan<'_>, bar: &ProgressBar) -> Result<Vec<RateRow>, Failure> {
     let nic = start_nic(plan, false)?;
-    let kernel = StoreKernel::choose(Traffic::Stream);
+    let kernel = plan.args.kernel.choose(Traffic::Stream);
     let mut session = Session::open(&nic.place(kernel))?;
     let calibration = Calibration::measure();
     let mut rows = Vec::new();
@@ -177,7 +181,7 @@ fn onto_the_wire(plan: &Plan<'_>, bar: &ProgressBar) -> Result<Vec<RateRow>, Fai
             bar.set_message(format!("{interface}, {size} B, transmit rate"));
             let (frames, frame_bytes) = (frames_of(plan, *size), *size as usize);
             let job = TransmitRate { frame_bytes, frames, burst: BURST, calibration };
-            let rated = session.with_queue(Queue { interface: *interface, adversary: None }, job)?;
+            let rated = session.with_queue(Queue::of(*interface), job)?;
             rows.push(rate_row(*interface, *size, kernel, rated));
             bar.inc(1);
         }
@@ -212,7 +216,7 @@ fn latency_row(
         calibration,
         record: |ns| times.saturating_record(ns as u64),
     };
-    session.with_queue(Queue { interface, adversary: None }, job)?;
+    session.with_queue(Queue::of(interface), job)?;
     Ok(LatencyRow {
         interface,
         way,

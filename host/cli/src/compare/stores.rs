@@ -21,8 +21,8 @@ const WINDOW_LINES: u32 = 4096;
 const BYTES: u64 = 1 << 30;
 
 /// Measurements that [`run`] makes.
-pub fn steps(quick: bool) -> u64 {
-    let kernels = kernels().len();
+pub fn steps(quick: bool, named: Option<StoreKernel>) -> u64 {
+    let kernels = kernels(named).len();
     (sizes(quick).len() * FencePolicy::ALL.len() * 2 * kernels) as u64
 }
 
@@ -30,20 +30,31 @@ fn sizes(quick: bool) -> &'static [u32] {
     if quick { &SIZES[..3] } else { &SIZES }
 }
 
-/// The kernel that streams best here, and the best of the non-temporal ones, whose stores leave as a NIC's would.
-fn kernels() -> Vec<StoreKernel> {
+/// The kernel that was named; or the one that streams best here, and the best of the non-temporal ones, whose stores
+/// leave as a NIC's would.
+fn kernels(named: Option<StoreKernel>) -> Vec<StoreKernel> {
+    if let Some(kernel) = named {
+        return vec![kernel];
+    }
     let stream = StoreKernel::choose(Traffic::Stream);
-    let widest = StoreKernel::available().into_iter().rfind(|kernel| *kernel != StoreKernel::Cached);
+    let widest = StoreKernel::available()
+        .into_iter()
+        .rfind(|kernel| kernel.is_for_memory() && *kernel != StoreKernel::Cached);
     let mut kernels = vec![stream];
     kernels.extend(widest.filter(|kernel| *kernel != stream));
     kernels
 }
 
 /// Measures every size, policy and kernel.
-pub fn run(quick: bool, first: usize, second: usize, bar: &ProgressBar) -> Result<Vec<StoreRow>, Failure> {
+pub fn run(
+    quick: bool,
+    named: Option<StoreKernel>,
+    cores: Cores,
+    bar: &ProgressBar,
+) -> Result<Vec<StoreRow>, Failure> {
     let failed = |e| Failure::new("raw stores cannot be measured").because(e);
     let mut rows = Vec::new();
-    for kernel in kernels() {
+    for kernel in kernels(named) {
         for receiver in [false, true] {
             for policy in FencePolicy::ALL {
                 for message_bytes in sizes(quick) {
@@ -51,7 +62,7 @@ pub fn run(quick: bool, first: usize, second: usize, bar: &ProgressBar) -> Resul
                     let messages = messages(policy, *message_bytes, quick);
                     let payload = vec![0x5a; *message_bytes as usize - WORD_BYTES];
                     let rate = if receiver {
-                        with_receiver(Cores { first, second }, kernel, policy, &payload, messages)
+                        with_receiver(cores, kernel, policy, &payload, messages)
                     } else {
                         without_receiver(kernel, policy, &payload, messages)
                     };

@@ -55,10 +55,12 @@ impl Queue {
     }
 }
 
-/// The store kernel that a figure names; descriptors store no frame across the link.
+/// The store kernel that a figure names when `kernel` was asked for. kPIO+WC needs its lines in order, so it always has
+/// the kernel that keeps them so; descriptors store no frame across the link.
 pub fn kernel_name(interface: Interface, kernel: StoreKernel) -> &'static str {
     match interface {
-        Interface::Mmio | Interface::Kpio => kernel.name(),
+        Interface::Mmio => kernel.name(),
+        Interface::Kpio => StoreKernel::IN_ORDER.name(),
         Interface::Descriptor => "-",
     }
 }
@@ -85,6 +87,7 @@ pub trait Job {
 /// An open port.
 pub struct Session {
     port: Port<ShmLink>,
+    kernel: StoreKernel,
     /// The domain must outlive the connection: its thread watches the NIC process.
     _domain: Domain,
     started: Instant,
@@ -109,7 +112,7 @@ impl Session {
         let link = ShmLink::connect(&opened, &options);
         let link = link.map_err(|source| NicError::Reach { nic, domain, source: Box::new(source) })?;
         let port = Port::new(link, PortConfig::default());
-        let mut session = Session { port, _domain: opened, started: Instant::now() };
+        let mut session = Session { port, kernel, _domain: opened, started: Instant::now() };
         session.wait_for("the NIC to come up", |session| {
             let state = session.port.poll(session.now_ns())?;
             Ok((state == PortState::Ready).then_some(()))
@@ -117,9 +120,9 @@ impl Session {
         Ok(session)
     }
 
-    /// Chooses how lines leave the core in queues opened from now on.
+    /// Chooses how lines leave the core in queues opened from now on, where the interface bears any order.
     pub fn set_kernel(&mut self, kernel: StoreKernel) {
-        self.port.link().set_kernel(kernel);
+        self.kernel = kernel;
     }
 
     /// The port's Ethernet address.
@@ -160,6 +163,10 @@ impl Session {
         let mmio = MmioConfig { random, fence_policy: queue.fences, ..MmioConfig::default() };
         let kpio = KpioConfig { random, ..KpioConfig::default() };
         let port = &mut self.port;
+        port.link().set_kernel(match queue.interface {
+            Interface::Kpio => StoreKernel::IN_ORDER,
+            Interface::Mmio | Interface::Descriptor => self.kernel,
+        });
         match (queue.interface, queue.adversary) {
             (Interface::Mmio, None) => {
                 let tx = port.mmio(QUEUE, mmio).map_err(NicError::Port)?;

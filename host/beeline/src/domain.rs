@@ -154,7 +154,11 @@ impl Domain {
     pub fn port_with(&self, nic: &str, options: PortOptions) -> Result<NicPort> {
         let shm = ShmOptions {
             service: nic.to_owned(),
-            kernel: kernel_for(Traffic::Latency),
+            kernel: match options.interface {
+                // It needs its lines in order.
+                Interface::Kpio => StoreKernel::IN_ORDER,
+                Interface::Mmio | Interface::Descriptor => kernel_for(Traffic::Latency),
+            },
             loop_back: options.loop_back,
             ..ShmOptions::default()
         };

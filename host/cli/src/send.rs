@@ -179,7 +179,7 @@ fn report(args: &SendArgs, verdict: &Verdict) -> Result<(), Failure> {
     println!("{frames} frames, {bytes} bytes by {}: {}", verdict.interface, verdict.verdict);
     match args.interface {
         beeline_spec::Interface::Descriptor => {}
-        beeline_spec::Interface::Kpio => println!("lines stored with {kernel}"),
+        beeline_spec::Interface::Kpio => println!("lines stored with {kernel}, which keeps them in order"),
         beeline_spec::Interface::Mmio => println!("lines stored with {kernel}, fences: {fences}"),
     }
     match (args.adversary, args.interface) {

@@ -79,6 +79,10 @@ impl StoreKernel {
         !matches!(self, StoreKernel::St64b)
     }
 
+    /// The kernel whose stores become visible in the order of the program, on x86-64; aarch64 has none. For what needs
+    /// its lines in order, as kPIO+WC does: a window of ours needs nothing of the kind.
+    pub const IN_ORDER: StoreKernel = StoreKernel::Cached;
+
     /// The name used in reports and options.
     pub const fn name(self) -> &'static str {
         match self {

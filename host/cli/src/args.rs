@@ -78,7 +78,9 @@ pub struct WorkerArgs {
 /// How lines leave the core.
 #[derive(Args, Debug, Clone, Copy, Default)]
 pub struct KernelArgs {
-    /// Instructions that store a line: the store kernel; kpio, which needs lines in order, has cached stores always [default: the fastest of this CPU, timed now]
+    /// Instructions that store a line [default: the fastest of this CPU, timed now]
+    ///
+    /// The store kernel of transmit windows. kpio needs its lines in order and always has cached stores.
     #[arg(long = "kernel", value_name = "NAME", value_parser = KernelName)]
     pub named: Option<StoreKernel>,
 }

@@ -1,7 +1,7 @@
 //! `kill -9` of the NIC, a sender or a receiver at random points: whoever is left goes on, whoever comes back is
 //! served, nothing hangs and no wrong byte is ever received.
 //!
-//! 20 rounds; `BEELINE_KILL_ROUNDS` asks for more. The seed is printed and taken back from `BEELINE_SEED`.
+//! 200 rounds; `BEELINE_KILL_ROUNDS` asks for another number. The seed is printed and taken back from `BEELINE_SEED`.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod e2e_support;
@@ -59,7 +59,7 @@ fn flows(sender: &mut Role, receiver: &mut Role, life: &mut String) {
 
 #[test]
 fn whoever_is_killed_the_others_go_on() {
-    let rounds = number("BEELINE_KILL_ROUNDS").unwrap_or(20);
+    let rounds = number("BEELINE_KILL_ROUNDS").unwrap_or(200);
     let clock = SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |now| now.as_nanos() as u64);
     let seed = number("BEELINE_SEED").unwrap_or(clock | 1);
     println!("{rounds} rounds with BEELINE_SEED={seed}");

@@ -23,8 +23,8 @@ pub fn run(args: &StatArgs) -> Result<(), Failure> {
     let domain = Domain::open(&config)
         .map_err(|e| Failure::new(format!("cannot open domain {}", args.domain)).because(e))?;
     let (feed, first) = StatisticsFeed::open(&domain, &args.name).map_err(|e| {
-        Failure::new(format!("cannot ask NIC {} in domain {}", args.name, args.domain))
-            .because(e)
+        // What could not be done is in the error; saying it again would hide why.
+        Failure::new(e.to_string())
             .remedy(format!("start one: beeline nic --name {} --domain {}", args.name, args.domain))
     })?;
     show(args, &first, None)?;

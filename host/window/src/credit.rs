@@ -65,7 +65,7 @@ impl<C: CreditSource> Credits<C> {
     /// Whether the line that is to be prefetched now is free, as far as is known without looking.
     #[inline(always)]
     pub(crate) fn may_prefetch(&self) -> bool {
-        self.next < self.prefetch_limit
+        self.may_prefetch_after(0)
     }
 
     /// The same for the line that comes `ahead` lines after that one.

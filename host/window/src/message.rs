@@ -17,7 +17,7 @@ use crate::payload;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Delivery(u64);
 
-/// A message that is one frame of data and has no escapes: it begins after the header word, and its words are as stored.
+/// A data message without escapes: its payload begins after the header word, and its words are as stored.
 const PLAIN: u64 = 1 << 63;
 
 impl Delivery {

@@ -222,11 +222,8 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
         if self.has_escapes {
             self.forget_escapes(lines);
         }
-        for _ in 0..lines {
-            self.free_line(self.line(0));
-        }
         self.enter(Phase::Start);
-        self.push_when_due();
+        self.release_lines(lines);
     }
 
     #[cold]

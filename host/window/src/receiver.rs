@@ -7,8 +7,8 @@
 //! credits are pushed.
 //!
 //! This file is the short way: a whole plain message, of one line or of several. Everything else (messages of which
-//! lines are missing, void and escaped ones, batches, what is malformed, the sender's death) is in `order.rs`. Stores come from [`crate::Writer`] in another
-//! process or thread; messages go to the caller. Waiting is in `wait.rs`.
+//! lines are missing, void and escaped ones, batches, what is malformed, the sender's death) is in `order.rs`. Stores
+//! come from [`crate::Writer`] in another process or thread; messages go to the caller. Waiting is in `wait.rs`.
 
 use beeline_link_contract::{CreditSink, LoadPort};
 use beeline_spec::header::lines_of;
@@ -251,7 +251,7 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
         self.push_when_due();
     }
 
-    /// The caller is done with a plain message of several lines.
+    /// The caller is done with a message of several lines, of which nothing is escaped any more.
     #[inline]
     pub(crate) fn release_lines(&mut self, lines: u32) {
         for _ in 0..lines {

@@ -362,7 +362,8 @@ impl<P: StorePort, C: CreditSource> Writer<P, C> {
         self.port.store_word((position & self.mask) as u32, word, value);
     }
 
-    /// Stores whole lines, one at least, straight from the caller's bytes, in one run up to the end of the window and one after it.
+    /// Stores whole lines, one at least, straight from the caller's bytes, in one run up to the end of the window and one
+    /// after it.
     pub(crate) fn store_run(&mut self, position: u64, bytes: &[u8]) {
         if self.config.fence_policy == FencePolicy::PerLine {
             for (position, line) in (position..).zip(bytes.chunks_exact(LINE_BYTES)) {

@@ -5,7 +5,7 @@ use beeline_spec::{Header, Kind};
 use beeline_window::{DataBuffer, Observed, ReceiveError, Receiver, SendError, Sent, WindowConfig, Writer};
 use proptest::prelude::*;
 
-use crate::plan::Random;
+use crate::plan::{NEAR_BLANK, Random};
 use crate::test_memory::TestWindow;
 use crate::{BLANK, check};
 
@@ -125,7 +125,7 @@ fn any_credits_are_borne_and_no_unfreed_line_is_stored() {
                 1 => random.next() | 1 << 32,
                 _ => 0,
             });
-            match writer.try_send(&random.payload(random.clone().below(300))) {
+            match writer.try_send(&random.payload(NEAR_BLANK, random.clone().below(300))) {
                 Ok(Sent::Sent) => assert!(failed.is_none()),
                 Ok(Sent::Full) => assert!(failed.is_none()),
                 Err(SendError::Credits(error)) => {

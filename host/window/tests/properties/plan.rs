@@ -71,13 +71,17 @@ impl Random {
         (self.next() % end.max(1) as u64) as usize
     }
 
-    /// Bytes whose words are the blank, its neighbours or zero.
-    pub fn payload(&mut self, bytes: usize) -> Vec<u8> {
-        let words = [BLANK, BLANK + 1, BLANK - 1, 0];
+    /// Bytes whose words are of these.
+    pub fn payload(&mut self, words: [u64; 4], bytes: usize) -> Vec<u8> {
         let whole = (0..bytes.div_ceil(8)).flat_map(|_| words[self.below(4)].to_le_bytes());
         whole.take(bytes).collect()
     }
 }
+
+/// Words of payloads most of which are escaped: the blank, its neighbours, zero.
+pub const NEAR_BLANK: [u64; 4] = [BLANK, BLANK + 1, BLANK - 1, 0];
+/// Words of payloads that are never escaped, and so take the receiver's short way.
+pub const PLAIN: [u64; 4] = [BLANK + 2, BLANK + 1, BLANK - 1, 0];
 
 /// What was sent, and how much of it would be escaped in a blank window.
 #[derive(Debug, Default)]
@@ -98,13 +102,16 @@ pub struct Expected {
 pub struct Sender<P, C> {
     pub writer: Writer<P, C>,
     pub random: Random,
+    /// What payloads are made of.
+    pub words: [u64; 4],
     pub expected: VecDeque<Expected>,
     pub tally: Tally,
 }
 
 impl<P: StorePort, C: CreditSource> Sender<P, C> {
     pub fn new(writer: Writer<P, C>, seed: u64) -> Self {
-        Sender { writer, random: Random(seed), expected: VecDeque::new(), tally: Tally::default() }
+        let (random, words) = (Random(seed), NEAR_BLANK);
+        Sender { writer, random, words, expected: VecDeque::new(), tally: Tally::default() }
     }
 
     fn expect(&mut self, payload: Vec<u8>) {
@@ -119,7 +126,7 @@ impl<P: StorePort, C: CreditSource> Sender<P, C> {
         let before = self.expected.len();
         match step {
             Step::Send(bytes) => {
-                let payload = self.random.payload(*bytes);
+                let payload = self.random.payload(self.words, *bytes);
                 if self.writer.try_send(&payload).expect("it fits") == Sent::Sent {
                     self.expect(payload);
                 }
@@ -137,7 +144,7 @@ impl<P: StorePort, C: CreditSource> Sender<P, C> {
     }
 
     fn reserve(&mut self, reserved: usize, written: usize, piece: usize, end: End) {
-        let payload = self.random.payload(written);
+        let payload = self.random.payload(self.words, written);
         let Some(mut reservation) = self.writer.reserve(reserved).expect("it fits") else { return };
         for bytes in payload.chunks(piece) {
             reservation.write(bytes).expect("it was reserved");
@@ -153,7 +160,7 @@ impl<P: StorePort, C: CreditSource> Sender<P, C> {
     }
 
     fn batch(&mut self, lengths: &[usize]) {
-        let records: Vec<_> = lengths.iter().map(|bytes| self.random.payload(*bytes)).collect();
+        let records: Vec<_> = lengths.iter().map(|bytes| self.random.payload(self.words, *bytes)).collect();
         let Some(mut batch) = self.writer.batch(usize::MAX).expect("credits are good") else { return };
         let mut taken = 0;
         for record in &records {

@@ -114,6 +114,18 @@ pub enum ReceiveError {
         /// The record.
         error: BatchError,
     },
+    /// A batch in a window that several threads receive from: it has one owner, they cannot share it.
+    #[error(
+        "a batch at {position} of a window that several threads receive from; send its messages one by one"
+    )]
+    SharedBatch {
+        /// Start of the batch.
+        position: Position,
+    },
+    /// Another receiver of the same window found it malformed, or went in the middle of several messages that belong
+    /// together.
+    #[error("another thread that receives from this window has given it up")]
+    SharedFailed,
     /// A write arrived outside the observed window. It was dropped.
     #[error("a write of {bytes} bytes at offset {offset_bytes} of a window of {window_bytes} bytes")]
     Outside {

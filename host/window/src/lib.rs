@@ -6,8 +6,8 @@
 //! ([`WaitPolicy`]).
 //!
 //! What is *not* here: memory and store instructions (`host/mmio`), who the peer is and whether it lives
-//! (`host/domain`), what a NIC does with a window (`nic/model`). No `unsafe`, no atomic, no system call, no allocation
-//! after construction.
+//! (`host/domain`), what a NIC does with a window (`nic/model`). No `unsafe`, no system call, no allocation after
+//! construction; no atomic but where several threads receive from one window ([`SharedWindow`]).
 //!
 //! Papers: HotOS'25 §3.1 (next start, valid vector), §3.4 (address reuse without fences); the escape replaces the
 //! end-of-packet signature of kPIO+WC §III.A, which loses a packet in 2^64.
@@ -25,6 +25,8 @@ mod pace;
 mod payload;
 mod receiver;
 mod reservation;
+mod shared;
+mod sync;
 mod wait;
 mod writer;
 
@@ -34,8 +36,10 @@ pub use config::{FencePolicy, Position, UnknownPolicy, WindowConfig};
 pub use error::{CreditError, ReceiveError, SendError, Torn, WriteError};
 pub use message::Message;
 pub use observed::{DataBuffer, Observed};
+pub use payload::HEAD_BYTES;
 pub use receiver::{COALESCE_PARTS, PREFETCH_LINES, Receiver};
 pub use reservation::Reservation;
+pub use shared::{Finished, SharedMessage, SharedReceiver, SharedWindow};
 pub use wait::WaitPolicy;
 pub use writer::{Sent, Writer};
 

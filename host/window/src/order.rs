@@ -155,7 +155,7 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
     /// Follows the chain of escapes once and marks the words it goes through.
     #[cold]
     #[inline(never)]
-    fn find_escapes(&mut self, escape_last: u32) -> Result<(), ReceiveError> {
+    pub(crate) fn find_escapes(&mut self, escape_last: u32) -> Result<(), ReceiveError> {
         let position = Position(self.next_start);
         if self.test.blank().is_none() {
             return Err(self.poison(ReceiveError::UnexpectedEscape { position, index: escape_last }));

@@ -4,7 +4,7 @@ use beeline_spec::header::MAX_PAYLOAD_BYTES;
 use beeline_spec::{LINE_BYTES, Line, WORD_BYTES, WORDS_PER_LINE};
 
 /// Payload bytes that share the first line with the header word.
-pub(crate) const HEAD_BYTES: usize = (WORDS_PER_LINE - 1) * WORD_BYTES;
+pub const HEAD_BYTES: usize = (WORDS_PER_LINE - 1) * WORD_BYTES;
 
 /// Payload word `index` of a message, padded with zeros at and past the end.
 pub(crate) fn word_at(payload: &[u8], index: usize) -> u64 {

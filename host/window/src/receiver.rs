@@ -133,7 +133,7 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
             let (arrived, header) = self.test.arrived_head(&mut self.port, line);
             // A whole line whose header is plain and short enough is a message; that is most of them. Length is the
             // lowest field of a header, so one subtraction and one comparison check every other field too.
-            let length_bytes = header.wrapping_sub(self.plain_header);
+            let length_bytes = self.plain_length(header);
             if arrived == 0xff {
                 if length_bytes <= HEAD_BYTES as u64 {
                     self.prefetch(self.next_start);
@@ -212,6 +212,38 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
     /// The port, the credits and the arrival test.
     pub fn into_parts(self) -> (L, S, A) {
         (self.port, self.sink, self.test)
+    }
+
+    /// Where credits go.
+    #[inline(always)]
+    pub(crate) fn sink(&self) -> &S {
+        &self.sink
+    }
+
+    /// Where credits go.
+    #[inline(always)]
+    pub(crate) fn sink_mut(&mut self) -> &mut S {
+        &mut self.sink
+    }
+
+    /// Which words of a line have arrived, and word 0.
+    #[inline(always)]
+    pub(crate) fn head(&mut self, line: u32) -> (u8, u64) {
+        self.test.arrived_head(&mut self.port, line)
+    }
+
+    /// Payload bytes of a message with this header; more than any message has if the header is not a plain one.
+    #[inline(always)]
+    pub(crate) fn plain_length(&self, header: u64) -> u64 {
+        header.wrapping_sub(self.plain_header)
+    }
+
+    /// Takes a message in hand that starts here, wherever the last one was (`shared/`).
+    #[inline(always)]
+    pub(crate) fn start_at(&mut self, position: u64) {
+        self.next_start = position;
+        self.published = position;
+        self.push_at = position + self.coalesce_lines;
     }
 
     /// The window's line that is `ahead` lines after the next start.

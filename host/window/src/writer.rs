@@ -115,11 +115,41 @@ impl<P: StorePort, C: CreditSource> Writer<P, C> {
         self.send_kind(Kind::Batch, records)
     }
 
-    /// Inlined into both callers, so that the kind is a constant in each.
+    /// Sends one message of two parts, if there is room: `head`, then `rest`. For a layer that puts a header of its own
+    /// before a payload and would otherwise have to copy the payload behind it. What [`HEAD_BYTES`] says is then all
+    /// that is copied: the header and the payload's first bytes.
+    ///
+    /// # Errors
+    /// As [`Writer::try_send`].
+    ///
+    /// # Panics
+    /// If `rest` has bytes and `head` is not [`HEAD_BYTES`] long, so that `rest` would not start on a line; or if `head`
+    /// is longer.
+    #[inline]
+    pub fn try_send_parts(&mut self, head: &[u8], rest: &[u8]) -> Result<Sent, SendError> {
+        if rest.is_empty() {
+            assert!(
+                head.len() <= HEAD_BYTES,
+                "a head of {} bytes; a first line takes {HEAD_BYTES}",
+                head.len()
+            );
+            return self.send_kind(Kind::Data, head);
+        }
+        assert!(
+            head.len() == HEAD_BYTES,
+            "{} bytes before the rest; a first line takes {HEAD_BYTES}",
+            head.len()
+        );
+        self.send_lines(Kind::Data, head, rest)
+    }
+
+    /// Inlined into its callers, so that the kind is a constant in each.
     #[inline(always)]
     fn send_kind(&mut self, kind: Kind, payload: &[u8]) -> Result<Sent, SendError> {
-        if payload.len() > HEAD_BYTES {
-            return self.send_lines(kind, payload);
+        if let Some((head, rest)) = payload.split_at_checked(HEAD_BYTES)
+            && !rest.is_empty()
+        {
+            return self.send_lines(kind, head, rest);
         }
         if !self.credits.has(1) && !self.find_room(1)? {
             return Ok(Sent::Full);
@@ -127,7 +157,7 @@ impl<P: StorePort, C: CreditSource> Writer<P, C> {
         let header = Header::new(kind, payload.len() as u32, 0).encode() | self.epoch_bits;
         let position = self.credits.next();
         if !self.port.store_head_line_unless((position & self.mask) as u32, header, payload, self.sought) {
-            self.send_sought(kind, payload, 1);
+            self.send_sought(kind, payload, &[]);
         }
         self.credits.spend(1);
         if self.credits.may_prefetch() {
@@ -244,25 +274,25 @@ impl<P: StorePort, C: CreditSource> Writer<P, C> {
         Ok(false)
     }
 
+    /// A message of several lines: `head` fills the first one.
     #[inline(never)]
-    fn send_lines(&mut self, kind: Kind, payload: &[u8]) -> Result<Sent, SendError> {
-        let max_bytes = self.max_payload_bytes as usize;
-        if payload.len() > max_bytes {
-            return Err(SendError::TooLong { bytes: payload.len(), max_bytes });
+    fn send_lines(&mut self, kind: Kind, head: &[u8], rest: &[u8]) -> Result<Sent, SendError> {
+        let (bytes, max_bytes) = (head.len() + rest.len(), self.max_payload_bytes as usize);
+        if bytes > max_bytes {
+            return Err(SendError::TooLong { bytes, max_bytes });
         }
-        let lines = lines_of(payload.len() as u32);
+        let lines = lines_of(bytes as u32);
         if !self.credits.has(lines) && !self.find_room(lines)? {
             return Ok(Sent::Full);
         }
         self.prefetch_for(lines);
-        let (head, rest) = payload.split_at(HEAD_BYTES);
         let start = self.credits.next();
-        let header = self.header(kind, payload.len() as u32).encode();
+        let header = self.header(kind, bytes as u32).encode();
         // The lines after the first one are searched before anything is stored, the first one while it is stored.
         if self.escapes(rest)
             || !self.port.store_head_line_unless((start & self.mask) as u32, header, head, self.sought)
         {
-            self.send_sought(kind, payload, lines);
+            self.send_sought(kind, head, rest);
         } else {
             self.fence_after(start);
             self.store_rest(start + 1, rest);
@@ -274,13 +304,12 @@ impl<P: StorePort, C: CreditSource> Writer<P, C> {
     /// Stores a message that has a word equal to the one that is sought.
     #[cold]
     #[inline(never)]
-    fn send_sought(&mut self, kind: Kind, payload: &[u8], lines: u32) {
+    fn send_sought(&mut self, kind: Kind, head: &[u8], rest: &[u8]) {
         if self.config.blank != 0 {
-            self.send_escaped(kind, payload, lines);
+            self.send_escaped(kind, head, rest);
             return;
         }
-        let header = self.header(kind, payload.len() as u32).encode();
-        let (head, rest) = payload.split_at(payload.len().min(HEAD_BYTES));
+        let header = self.header(kind, (head.len() + rest.len()) as u32).encode();
         let start = self.credits.next();
         self.port.store_head_line((start & self.mask) as u32, header, head);
         if !rest.is_empty() {
@@ -320,17 +349,23 @@ impl<P: StorePort, C: CreditSource> Writer<P, C> {
     /// in 2^64 words, so it is written for shortness.
     #[cold]
     #[inline(never)]
-    fn send_escaped(&mut self, kind: Kind, payload: &[u8], lines: u32) {
+    fn send_escaped(&mut self, kind: Kind, head: &[u8], rest: &[u8]) {
         let blank = self.config.blank;
-        let last = payload::last_word(payload, blank).map_or(0, |index| index as u32 + 1);
-        let header = Header { escape_last: last, ..self.header(kind, payload.len() as u32) }.encode();
+        let bytes = (head.len() + rest.len()) as u32;
+        let last = match (payload::last_word(rest, blank), payload::last_word(head, blank)) {
+            (Some(index), _) => (index + WORDS_PER_LINE) as u32,
+            (None, Some(index)) => index as u32 + 1,
+            (None, None) => 0,
+        };
+        let header = Header { escape_last: last, ..self.header(kind, bytes) }.encode();
         let mut previous = 0;
-        for line in 0..lines {
+        for line in 0..lines_of(bytes) {
             let words: Line = core::array::from_fn(|slot| {
                 let index = line * WORDS_PER_LINE as u32 + slot as u32;
-                let word = match index.checked_sub(1) {
-                    None => header,
-                    Some(payload_index) => payload::word_at(payload, payload_index as usize),
+                let word = match (line, slot) {
+                    (0, 0) => header,
+                    (0, slot) => payload::word_at(head, slot - 1),
+                    _ => payload::word_at(rest, index as usize - WORDS_PER_LINE),
                 };
                 if word == blank { escape::link(core::mem::replace(&mut previous, index)) } else { word }
             });

@@ -9,7 +9,9 @@
 use std::time::Duration;
 
 use beeline_link_contract::{CreditSink, CreditSource, Line, LoadPort, Sleeper, StorePort};
-use beeline_window::{ArrivalTest, Blank, Receiver, Sent, WaitPolicy, WindowConfig, Writer};
+use beeline_window::{
+    ArrivalTest, Blank, Receiver, Sent, SharedReceiver, SharedWindow, WaitPolicy, WindowConfig, Writer,
+};
 use loom::cell::UnsafeCell;
 use loom::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 use loom::sync::{Arc, Notify};
@@ -27,6 +29,7 @@ struct Memory {
     /// One for each line and lap: written when the line is freed, read when it is stored again. loom fails when the
     /// one does not happen before the other, so it fails when credits do not order re-blanking before reuse.
     freed: [[UnsafeCell<()>; LAPS]; LINES],
+    laps: [std::sync::atomic::AtomicUsize; LINES],
     asleep: AtomicBool,
     wake: Notify,
 }
@@ -37,6 +40,7 @@ impl Memory {
             words: std::array::from_fn(|_| std::array::from_fn(|_| AtomicU64::new(BLANK))),
             freed_lines: AtomicU64::new(0),
             freed: std::array::from_fn(|_| std::array::from_fn(|_| UnsafeCell::new(()))),
+            laps: Default::default(),
             asleep: AtomicBool::new(false),
             wake: Notify::new(),
         })
@@ -103,8 +107,9 @@ impl LoadPort for End {
 
     fn blank_line(&mut self, line: u32, blank: u64) {
         let line = line as usize;
-        self.memory.freed[line][self.laps[line]].with_mut(|_| ());
-        self.laps[line] += 1;
+        // Outside the model: it counts and orders nothing. Receivers take turns at a line.
+        let lap = self.memory.laps[line].fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        self.memory.freed[line][lap].with_mut(|_| ());
         for word in &self.memory.words[line] {
             // Relaxed: ordered before reuse by the credit (`publish`).
             word.store(blank, Ordering::Relaxed);
@@ -166,9 +171,13 @@ impl ArrivalTest for HeaderOnly {
 }
 
 fn model(body: impl Fn() + Send + Sync + 'static) {
-    let mut builder = loom::model::Builder::new();
     // Two preemptions reach every fault that the failing tests below put in; one more for what we did not think of.
-    builder.preemption_bound = Some(3);
+    model_with(3, body);
+}
+
+fn model_with(preemptions: usize, body: impl Fn() + Send + Sync + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(preemptions);
     builder.check(body);
 }
 
@@ -324,4 +333,70 @@ fn a_sleeping_receiver_is_always_woken() {
 #[should_panic(expected = "deadlock")]
 fn without_the_sleepers_fence_a_wake_up_is_lost() {
     sleep_for_one_message(false);
+}
+
+/// A full window, from which two receivers take while the sender tries to send one message more. Everything is tried a
+/// few times and then finished alone, so that no thread spins. Gives what was taken, in no particular order.
+fn share(messages_of_first: fn(u64) -> bool) -> Vec<u64> {
+    let memory = Memory::new();
+    let end = |memory: &Arc<Memory>| End::new(memory, Ordering::Release);
+    let config = WindowConfig::blank(BLANK, 0);
+    let mut writer = Writer::new(end(&memory), end(&memory), config);
+    for number in 0..LINES as u64 {
+        assert_eq!(writer.try_send(&payload(number).to_le_bytes()), Ok(Sent::Sent));
+    }
+    let shared = SharedWindow::new(LINES as u32, end(&memory), config, 2);
+    let work = move |mut receiver: SharedReceiver<End, End>, keep: fn(u64) -> bool| {
+        let mut taken = Vec::new();
+        for _ in 0..2 {
+            if let Some(mut message) = receiver.poll_where(keep).expect("an honest sender") {
+                taken.push(message.word(0));
+            }
+        }
+        (receiver, taken)
+    };
+    let first = shared.receiver(end(&memory));
+    let first = loom::thread::spawn(move || work(first, messages_of_first));
+    let sender = loom::thread::spawn(move || {
+        let sent = writer.try_send(&payload(LINES as u64).to_le_bytes()).expect("an honest receiver");
+        (writer, sent)
+    });
+    let (mut receiver, mut taken) = work(shared.receiver(end(&memory)), |_| false);
+    let (mut first, others) = first.join().expect("the other receiver does not panic");
+    let (mut writer, sent) = sender.join().expect("the sender does not panic");
+    taken.extend(others);
+    let mut drain = |receiver: &mut SharedReceiver<End, End>| {
+        while let Some(mut message) = receiver.poll().expect("an honest sender") {
+            taken.push(message.word(0));
+        }
+    };
+    drain(&mut first);
+    first.give_up();
+    drain(&mut receiver);
+    if sent == Sent::Full {
+        // Every line was freed, and an idle look has pushed what the two left to each other.
+        assert_eq!(writer.try_send(&payload(LINES as u64).to_le_bytes()), Ok(Sent::Sent));
+    }
+    drain(&mut receiver);
+    taken
+}
+
+/// The sender stores into lines that were freed by either receiver, so a credit too early is a causality violation.
+#[test]
+fn two_receivers_take_each_message_once_and_lines_are_reused() {
+    // Three threads: a third preemption would take an hour.
+    model_with(2, || {
+        let mut taken = share(|_| false);
+        taken.sort_unstable();
+        assert_eq!(taken, [payload(0), payload(2), payload(1)], "each message is taken once, whole");
+    });
+}
+
+#[test]
+fn a_receiver_that_keeps_the_window_gets_what_follows() {
+    model_with(2, || {
+        let mut taken = share(|word| word == payload(0));
+        taken.sort_unstable();
+        assert_eq!(taken, [payload(0), payload(2), payload(1)], "each message is taken once, whole");
+    });
 }

@@ -21,6 +21,7 @@ pub mod escape;
 pub mod flow;
 pub mod header;
 pub mod interface;
+pub mod rpc;
 
 pub use header::{Header, HeaderError, Kind};
 pub use interface::Interface;

@@ -23,20 +23,26 @@ use crate::{MemorySleeper, Offer, Peer, Waker};
 pub struct MemoryCredits {
     freed_lines: Word,
     receiver: Waker,
+    peer: Peer,
     /// The window is this sender's as long as the connection stands; it ends with the credits, so with the writer.
-    connection: Arc<Connection>,
+    _connection: Option<Arc<Connection>>,
 }
 
 impl MemoryCredits {
-    pub(crate) fn new(credit_page: &Region, connection: Connection) -> Self {
-        let receiver = Waker::new(credit_page.flag(credit_page::RECEIVER_WAITING_OFFSET), connection.peer());
+    pub(crate) fn new(credit_page: &Region, peer: &Peer) -> Self {
+        let receiver = Waker::new(credit_page.flag(credit_page::RECEIVER_WAITING_OFFSET), peer);
         let freed_lines = credit_page.word(credit_page::FREED_LINES_OFFSET);
-        MemoryCredits { freed_lines, receiver, connection: Arc::new(connection) }
+        MemoryCredits { freed_lines, receiver, peer: peer.clone(), _connection: None }
+    }
+
+    /// With the connection that ends when these credits are dropped.
+    pub(crate) fn holding(self, connection: Connection) -> Self {
+        MemoryCredits { _connection: Some(Arc::new(connection)), ..self }
     }
 
     /// The receiver's process.
     pub fn peer(&self) -> &Peer {
-        self.connection.peer()
+        &self.peer
     }
 }
 
@@ -61,6 +67,8 @@ pub struct MemoryCreditSink {
     peer: Peer,
     /// Keeps the connection's owner, and so the connection, for as long as the window is read.
     offer: Option<Arc<Offer>>,
+    /// Whether the sender is disconnected when this is dropped: without a receiver nobody frees lines any more.
+    disconnects: bool,
 }
 
 impl MemoryCreditSink {
@@ -70,7 +78,14 @@ impl MemoryCreditSink {
             sender: Waker::new(window.flag(window_control::SENDER_WAITING_OFFSET), peer),
             peer: peer.clone(),
             offer: None,
+            disconnects: false,
         }
+    }
+
+    /// As it is, but it disconnects the sender when it is dropped.
+    pub(crate) fn disconnecting(mut self) -> Self {
+        self.disconnects = true;
+        self
     }
 
     pub(crate) fn keep(&mut self, offer: Arc<Offer>) {
@@ -95,7 +110,9 @@ impl CreditSink for MemoryCreditSink {
 impl Drop for MemoryCreditSink {
     /// Without a receiver nobody frees lines any more; the sender learns it from the connection.
     fn drop(&mut self) {
-        self.peer.disconnect();
+        if self.disconnects {
+            self.peer.disconnect();
+        }
     }
 }
 

@@ -54,9 +54,9 @@ pub use name::{MAX_NAME_BYTES, NameError};
 pub use peer::{Peer, PeerId};
 pub use protocol::Departure;
 pub use service::{OfferOptions, Refusal, Reply, Service};
-pub use sleeper::{MAX_SLEEP, MemorySleeper, Slept, Waker};
+pub use sleeper::{MAX_SLEEP, MemorySleeper, Slept, Waker, park_any};
 pub use window::{
-    MAX_WINDOW_LINES, ReceiverParts, SenderOptions, SenderParts, WindowError, WindowListener, WindowOptions,
-    connect_window, offer_window,
+    CreditPage, FreshWindow, MAX_WINDOW_LINES, ReceiverParts, SenderOptions, SenderParts, WindowError,
+    WindowListener, WindowOptions, WindowTerms, connect_window, offer_window,
 };
 pub use wire::{MAX_FDS, MAX_MESSAGE_BYTES, MAX_PAYLOAD_BYTES, WireError};

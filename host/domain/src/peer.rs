@@ -110,7 +110,7 @@ impl Peer {
     }
 
     /// Closes the connection in order; the peer's process learns that this one lives on.
-    pub(crate) fn disconnect(&self) {
+    pub fn disconnect(&self) {
         self.0.channel.close();
     }
 

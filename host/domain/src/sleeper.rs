@@ -5,7 +5,7 @@ use std::sync::atomic::{Ordering, compiler_fence, fence};
 use std::time::Duration;
 
 use beeline_link_contract::Sleeper;
-use beeline_mmio::{Flag, WaitOutcome, membarrier};
+use beeline_mmio::{Flag, MAX_FLAGS, WaitOutcome, membarrier};
 
 use crate::Peer;
 use crate::protocol::{self, Barriers, Futex};
@@ -120,9 +120,30 @@ impl MemorySleeper {
         if slept != Slept::Ready && self.is_peer_gone() { Slept::PeerGone } else { slept }
     }
 
+    /// The word slept on, for [`park_any`].
+    pub fn flag(&self) -> &Flag {
+        &self.flag
+    }
+
     /// The peer that is waited for.
     pub fn peer(&self) -> &Peer {
         &self.peer
+    }
+}
+
+/// The last step of [`Sleeper`] for several at once: sleeps until one of them is woken, at most `limit` and at most
+/// [`MAX_SLEEP`]. Each was prepared before, and is cancelled after. More than 128 are not all slept on, and a kernel may
+/// know no such sleep (before 5.16): then it lasts a millisecond at most.
+pub fn park_any(flags: &[&Flag], limit: Duration) {
+    let limit = limit.min(MAX_SLEEP);
+    let short = limit.min(Duration::from_millis(1));
+    if flags.is_empty() {
+        std::thread::sleep(short);
+        return;
+    }
+    let limit = if flags.len() > MAX_FLAGS { short } else { limit };
+    if Flag::wait_any(flags, protocol::ASLEEP, limit).is_none() {
+        std::thread::sleep(short);
     }
 }
 

@@ -24,6 +24,9 @@ pub enum WaitOutcome {
     Interrupted,
 }
 
+/// Most flags that one sleep can wait for: the kernel's limit.
+pub const MAX_FLAGS: usize = 128;
+
 /// A 32-bit futex word of mapped memory, shared between processes. In the byte order of the machine, because the
 /// kernel compares it. Clones are the same word.
 #[derive(Clone, Debug)]
@@ -76,6 +79,35 @@ impl Flag {
         }
     }
 
+    /// Sleeps while every flag of `flags` is `expected`, at most `timeout`: one system call, `futex_waitv` of Linux 5.16.
+    /// Of more than [`MAX_FLAGS`] flags the first ones are slept on. `None`: the kernel has no such call.
+    pub fn wait_any(flags: &[&Flag], expected: u32, timeout: Duration) -> Option<WaitOutcome> {
+        let mut waiters = [futex::Wait::new(); MAX_FLAGS];
+        for (waiter, flag) in waiters.iter_mut().zip(flags) {
+            waiter.val = u64::from(expected);
+            waiter.uaddr = futex::WaitPtr::new(flag.span.start().cast());
+            waiter.flags = futex::WaitFlags::SIZE_U32;
+        }
+        let waiters = &waiters[..flags.len().min(MAX_FLAGS)];
+        // The call takes a point in time, not a duration.
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+        let mut until = timespec(timeout);
+        until.tv_sec = until.tv_sec.saturating_add(now.tv_sec);
+        until.tv_nsec += now.tv_nsec;
+        if until.tv_nsec >= NANOS_PER_SECOND {
+            until.tv_sec = until.tv_sec.saturating_add(1);
+            until.tv_nsec -= NANOS_PER_SECOND;
+        }
+        let no_flags = futex::WaitvFlags::empty();
+        match futex::waitv(waiters, no_flags, Some(&until), futex::ClockId::Monotonic) {
+            Ok(_) => Some(WaitOutcome::Woken),
+            Err(Errno::TIMEDOUT) => Some(WaitOutcome::TimedOut),
+            Err(Errno::INTR) => Some(WaitOutcome::Interrupted),
+            Err(Errno::AGAIN) => Some(WaitOutcome::Changed),
+            Err(_) => None,
+        }
+    }
+
     /// Wakes at most `count` sleepers, of whatever process; says how many. One system call.
     pub fn wake(&self, count: u32) -> u32 {
         // The kernel takes a signed count.
@@ -85,6 +117,8 @@ impl Flag {
         woken.map_or(0, |woken| u32::try_from(woken).unwrap_or(u32::MAX))
     }
 }
+
+const NANOS_PER_SECOND: i64 = 1_000_000_000;
 
 /// A duration as the kernel takes it.
 fn timespec(duration: Duration) -> rustix::time::Timespec {
@@ -129,6 +163,25 @@ mod tests {
             }
             assert_eq!(sleeper.join().unwrap(), WaitOutcome::Woken);
         });
+    }
+
+    #[test]
+    #[cfg(not(miri))]
+    fn a_sleeper_on_several_flags_is_woken_by_any() {
+        let region = Region::private(128);
+        let flags = [region.flag(0), region.flag(64)];
+        let theirs = region.flag(64);
+        assert_eq!(Flag::wait_any(&[&flags[0], &flags[1]], 0, Duration::ZERO), Some(WaitOutcome::TimedOut));
+        std::thread::scope(|scope| {
+            let sleeper = scope.spawn(move || Flag::wait_any(&[&flags[0], &flags[1]], 0, WATCHDOG));
+            while theirs.wake(1) == 0 {
+                std::thread::yield_now();
+            }
+            assert_eq!(sleeper.join().unwrap(), Some(WaitOutcome::Woken));
+        });
+        theirs.store(1);
+        let flags = [region.flag(0), region.flag(64)];
+        assert_eq!(Flag::wait_any(&[&flags[0], &flags[1]], 0, WATCHDOG), Some(WaitOutcome::Changed));
     }
 
     /// Two mappings of one memory are two addresses, as in two processes: a private futex would not be woken.

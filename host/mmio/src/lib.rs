@@ -2,7 +2,7 @@
 //!
 //! This is the only crate that touches such memory, and the only one with `unsafe` code. It maps it ([`SharedMemory`],
 //! [`PciBar`]), hands out bounds-checked handles into it ([`Word`], [`Flag`], [`StoreWindow`], [`LoadWindow`],
-//! [`DmaRegion`]) and defines how a line leaves the core ([`StoreKernel`], [`fence`]).
+//! [`DmaRegion`], and [`XskRings`] for memory shared with the kernel) and defines how a line leaves the core ([`StoreKernel`], [`fence`]).
 //!
 //! It does not know messages, credits or devices: a line here is 64 bytes that go somewhere. Frames come from
 //! `host/window` and `host/driver` through the traits of `link/contract`, and go on to whatever the mapping is: a
@@ -34,11 +34,13 @@ pub mod selftest;
 mod store;
 mod sync;
 mod word;
+#[cfg(target_os = "linux")]
+mod xsk;
 
 pub use bar::{BarKind, PciBar};
 pub use dma::DmaRegion;
 pub use error::MapError;
-pub use flag::{Flag, WaitOutcome};
+pub use flag::{Flag, MAX_FLAGS, WaitOutcome};
 pub use kernel::{
     Choice, KERNEL_VARIABLE, KernelState, KernelTiming, NotChosen, Reason, StoreKernel, Traffic,
     UnknownKernel, kernel_report,
@@ -49,6 +51,8 @@ pub use pci::{NotPciAddress, PciAddress};
 pub use region::Region;
 pub use store::StoreWindow;
 pub use word::Word;
+#[cfg(target_os = "linux")]
+pub use xsk::{XskError, XskRing, XskRings, XskSizes, XskStep};
 
 /// Bytes of a line: what a write-combining buffer holds and a 64-byte store writes.
 pub const LINE_BYTES: usize = 64;

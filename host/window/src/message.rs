@@ -143,7 +143,23 @@ impl<'r, L: LoadPort, S: CreditSink, A: ArrivalTest> Message<'r, L, S, A> {
             let (line, port) = (delivery.line(), &mut self.receiver.port);
             payload::copy_words(|index| port.load_word(line, index as u32 + 1), out);
         } else {
-            self.receiver.copy_of(delivery, out);
+            self.receiver.copy_of(delivery, 0, out);
+        }
+        bytes
+    }
+
+    /// As [`Message::copy_out`], from payload word `first` on: for a layer whose own header is in the words before.
+    #[inline(always)]
+    pub fn copy_out_from(&mut self, first: usize, out: &mut [u8]) -> usize {
+        let delivery = self.delivery;
+        let left_bytes = delivery.length_bytes().saturating_sub(first.saturating_mul(WORD_BYTES));
+        let bytes = left_bytes.min(out.len());
+        let out = &mut out[..bytes];
+        if delivery.is_one_line() {
+            let (line, port) = (delivery.line(), &mut self.receiver.port);
+            payload::copy_words(|index| port.load_word(line, (first + index) as u32 + 1), out);
+        } else if bytes > 0 {
+            self.receiver.copy_of(delivery, first * WORD_BYTES, out);
         }
         bytes
     }
@@ -195,25 +211,27 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
         if left_bytes < WORD_BYTES { word & low_bytes(left_bytes) } else { word }
     }
 
-    /// [`Message::copy_out`] of any message, as much as `out` takes.
+    /// [`Message::copy_out`] of any message, from byte `skip` of its payload on, as much as `out` takes.
     #[inline(never)]
-    fn copy_of(&mut self, delivery: Delivery, out: &mut [u8]) {
-        self.copy_lines(delivery, out);
+    fn copy_of(&mut self, delivery: Delivery, skip: usize, out: &mut [u8]) {
+        let first_byte = delivery.first_byte() + skip;
+        self.copy_lines(first_byte, out);
         if self.has_escapes {
-            self.unescape(delivery, out);
+            self.unescape(first_byte, out);
         }
     }
 
     /// Copies line by line: the part of the first line, whole lines in at most two runs, the part of the last line.
-    fn copy_lines(&mut self, delivery: Delivery, out: &mut [u8]) {
-        let mut ahead = (delivery.first_byte() / LINE_BYTES) as u32;
-        let skip = delivery.first_byte() % LINE_BYTES;
+    fn copy_lines(&mut self, first_byte: usize, out: &mut [u8]) {
+        let mut ahead = (first_byte / LINE_BYTES) as u32;
+        let skip = first_byte % LINE_BYTES;
         let (head, rest) = out.split_at_mut(if skip == 0 { 0 } else { out.len().min(LINE_BYTES - skip) });
         if !head.is_empty() {
             let line = self.line(ahead);
-            if skip == WORD_BYTES {
-                // After the header word, as in every message that is not a record.
-                payload::copy_words(|index| self.port.load_word(line, index as u32 + 1), head);
+            if skip.is_multiple_of(WORD_BYTES) {
+                // As in every message that is not a record: after the header word, or after words skipped.
+                let first = (skip / WORD_BYTES) as u32;
+                payload::copy_words(|index| self.port.load_word(line, first + index as u32), head);
             } else {
                 let bytes = payload::line_bytes(&self.port.load_line(line));
                 head.copy_from_slice(&bytes[skip..skip + head.len()]);
@@ -239,9 +257,8 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
     /// Puts the blank back where a link stands in its place, in bytes already copied.
     #[cold]
     #[inline(never)]
-    fn unescape(&mut self, delivery: Delivery, out: &mut [u8]) {
+    fn unescape(&mut self, first_byte: usize, out: &mut [u8]) {
         let blank = self.test.blank().unwrap_or_default().to_le_bytes();
-        let first_byte = delivery.first_byte();
         let end_word = (first_byte + out.len()).div_ceil(WORD_BYTES);
         for index in first_byte / WORD_BYTES..end_word {
             let line = self.line((index / WORDS_PER_LINE) as u32);

@@ -169,6 +169,13 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
         true
     }
 
+    /// Whether a poll may find a message, or an error: its header has arrived. For who waits for several receivers; pushes
+    /// no credits.
+    #[inline]
+    pub fn has_begun(&mut self) -> bool {
+        self.is_long || self.look(0) & 1 == 1
+    }
+
     /// Start of the earliest message that is not complete or not yet freed (HotOS'25 §3.1).
     pub fn next_start(&self) -> Position {
         Position(self.next_start)

@@ -335,8 +335,8 @@ fn without_the_sleepers_fence_a_wake_up_is_lost() {
     sleep_for_one_message(false);
 }
 
-/// A full window, from which two receivers take while the sender tries to send one message more. Everything is tried a
-/// few times and then finished alone, so that no thread spins. Gives what was taken, in no particular order.
+/// A full window, from which two receivers take while the sender tries to send one message more. Everything is tried
+/// once and then finished alone, so that no thread spins. Gives what was taken, in no particular order.
 fn share(messages_of_first: fn(u64) -> bool) -> Vec<u64> {
     let memory = Memory::new();
     let end = |memory: &Arc<Memory>| End::new(memory, Ordering::Release);
@@ -347,13 +347,8 @@ fn share(messages_of_first: fn(u64) -> bool) -> Vec<u64> {
     }
     let shared = SharedWindow::new(LINES as u32, end(&memory), config, 2);
     let work = move |mut receiver: SharedReceiver<End, End>, keep: fn(u64) -> bool| {
-        let mut taken = Vec::new();
-        for _ in 0..2 {
-            if let Some(mut message) = receiver.poll_where(keep).expect("an honest sender") {
-                taken.push(message.word(0));
-            }
-        }
-        (receiver, taken)
+        let found = receiver.poll_where(keep).expect("an honest sender").map(|mut message| message.word(0));
+        (receiver, found)
     };
     let first = shared.receiver(end(&memory));
     let first = loom::thread::spawn(move || work(first, messages_of_first));
@@ -361,10 +356,10 @@ fn share(messages_of_first: fn(u64) -> bool) -> Vec<u64> {
         let sent = writer.try_send(&payload(LINES as u64).to_le_bytes()).expect("an honest receiver");
         (writer, sent)
     });
-    let (mut receiver, mut taken) = work(shared.receiver(end(&memory)), |_| false);
+    let (mut receiver, mine) = work(shared.receiver(end(&memory)), |_| false);
     let (mut first, others) = first.join().expect("the other receiver does not panic");
     let (mut writer, sent) = sender.join().expect("the sender does not panic");
-    taken.extend(others);
+    let mut taken: Vec<_> = mine.into_iter().chain(others).collect();
     let mut drain = |receiver: &mut SharedReceiver<End, End>| {
         while let Some(mut message) = receiver.poll().expect("an honest sender") {
             taken.push(message.word(0));

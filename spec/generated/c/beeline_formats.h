@@ -25,8 +25,18 @@
 #define BEELINE_PORT_REGISTER_LINES 64
 /* Register reads that may be under way in a port over shared memory. */
 #define BEELINE_PORT_ANSWERS 64
+/* Threads of an RPC server that share a client's requests. */
+#define BEELINE_RPC_MAX_WORKERS 64
+/* Longest request or response of a call. */
+#define BEELINE_RPC_MAX_PAYLOAD_BYTES 1048576
 /* Queues the register map has room for. */
 #define BEELINE_MAX_QUEUES 1024
+/* EtherType of datagram frames: IEEE 802 local experimental 1. */
+#define BEELINE_DATAGRAM_ETHERTYPE 34997
+/* Version of the datagram protocol; a frame of another version is dropped. */
+#define BEELINE_DATAGRAM_VERSION 1
+/* Most datagrams of one direction under way: the bits of `selective`, and one. */
+#define BEELINE_DATAGRAM_WINDOW 64
 /* Default 8-byte end-of-packet signature of kPIO+WC. */
 #define BEELINE_KPIO_EOP_DEFAULT 0xe0b0e0b05afec0deULL
 
@@ -88,6 +98,64 @@
 #define BEELINE_REGISTER_HALF_RESERVED_LSB 32
 #define BEELINE_REGISTER_HALF_RESERVED_MASK 0xffffffffULL
 
+/* First payload word of every message of a request. A word with the deadline follows if there is one, and in a first part a word with the bytes of all parts. */
+/* Which call of this client: a slot in the low bits, how often it was used above. */
+#define BEELINE_RPC_REQUEST_CALL_LSB 0
+#define BEELINE_RPC_REQUEST_CALL_MASK 0xffffffffULL
+/* What is asked for. */
+#define BEELINE_RPC_REQUEST_METHOD_LSB 32
+#define BEELINE_RPC_REQUEST_METHOD_MASK 0xffffULL
+/* See rpc_part. */
+#define BEELINE_RPC_REQUEST_PART_LSB 48
+#define BEELINE_RPC_REQUEST_PART_MASK 0x3ULL
+/* 1: a deadline follows. Over windows the nanoseconds of CLOCK_MONOTONIC at which it is past; over a wire the nanoseconds that are left. */
+#define BEELINE_RPC_REQUEST_HAS_DEADLINE_LSB 50
+#define BEELINE_RPC_REQUEST_HAS_DEADLINE_MASK 0x1ULL
+/* Zero; a request with another value is malformed. */
+#define BEELINE_RPC_REQUEST_RESERVED_LSB 51
+#define BEELINE_RPC_REQUEST_RESERVED_MASK 0x1fffULL
+
+/* First payload word of every message of a response. In a first part a word with the bytes of all parts follows. */
+/* The request's. */
+#define BEELINE_RPC_RESPONSE_CALL_LSB 0
+#define BEELINE_RPC_RESPONSE_CALL_MASK 0xffffffffULL
+/* The handler's own error code; 0 unless the status is failed. */
+#define BEELINE_RPC_RESPONSE_CODE_LSB 32
+#define BEELINE_RPC_RESPONSE_CODE_MASK 0xffffULL
+/* See rpc_part. */
+#define BEELINE_RPC_RESPONSE_PART_LSB 48
+#define BEELINE_RPC_RESPONSE_PART_MASK 0x3ULL
+/* See rpc_status. */
+#define BEELINE_RPC_RESPONSE_STATUS_LSB 50
+#define BEELINE_RPC_RESPONSE_STATUS_MASK 0xfULL
+/* Zero; a response with another value is malformed. */
+#define BEELINE_RPC_RESPONSE_RESERVED_LSB 54
+#define BEELINE_RPC_RESPONSE_RESERVED_MASK 0x3ffULL
+
+/* Bits of `flags` in a datagram frame. */
+/* Acknowledge soon: the sender can send no more, or asks whether anybody is there. */
+#define BEELINE_DATAGRAM_FLAGS_ANSWER_LSB 0
+#define BEELINE_DATAGRAM_FLAGS_ANSWER_MASK 0x1ULL
+/* Zero; a frame with another value is malformed. */
+#define BEELINE_DATAGRAM_FLAGS_RESERVED_LSB 1
+#define BEELINE_DATAGRAM_FLAGS_RESERVED_MASK 0x7fULL
+
+/* Where a message stands in a request or response that is longer than a message can be. */
+#define BEELINE_RPC_PART_WHOLE 0 /* It is all there is. */
+#define BEELINE_RPC_PART_FIRST 1 /* The first of several, in order and without others between them. */
+#define BEELINE_RPC_PART_MIDDLE 2 /* Neither the first nor the last. */
+#define BEELINE_RPC_PART_LAST 3 /* The last. */
+
+/* How a call ended, as the server says. */
+#define BEELINE_RPC_STATUS_DONE 0 /* The handler ran; the payload is its answer. */
+#define BEELINE_RPC_STATUS_FAILED 1 /* The handler ran and gave an error; code and payload are its. */
+#define BEELINE_RPC_STATUS_UNKNOWN_METHOD 2 /* The server has no such method. Nothing ran. */
+#define BEELINE_RPC_STATUS_DEADLINE_PASSED 3 /* The deadline was past when the request's turn came. Nothing ran. */
+#define BEELINE_RPC_STATUS_CANCELLED 4 /* The client took the call back before its turn came. Nothing ran. */
+#define BEELINE_RPC_STATUS_OVERLOADED 5 /* The server takes no more work now. Nothing ran. */
+#define BEELINE_RPC_STATUS_TOO_LONG 6 /* The request or the answer is longer than the server allows. */
+#define BEELINE_RPC_STATUS_CRASHED 7 /* The handler gave up in the middle; it may have run in part. */
+
 /* What a message is. */
 #define BEELINE_MESSAGE_KIND_DATA 1 /* One frame or user message. */
 #define BEELINE_MESSAGE_KIND_VOID 2 /* An abandoned reservation: skip it. */
@@ -118,6 +186,20 @@
 #define BEELINE_PORT_CLOSED_OPEN 0 /* It has not. */
 #define BEELINE_PORT_CLOSED_PROTOCOL 1 /* The host wrote something to the register channel that is no register access. */
 #define BEELINE_PORT_CLOSED_STOPPED 2 /* The NIC process stops. */
+
+/* What a datagram frame is. */
+#define BEELINE_DATAGRAM_KIND_OPEN 1 /* A client asks for a connection: `from_session` is its session, `to_session` is zero, `number` the most payload bytes it may send in a frame. */
+#define BEELINE_DATAGRAM_KIND_WELCOME 2 /* A server answers `open`, keeping nothing: `from_session` is the session it would take, `number` as in `open`. The connection is there once a frame with both sessions arrives. */
+#define BEELINE_DATAGRAM_KIND_DATA 3 /* One message. */
+#define BEELINE_DATAGRAM_KIND_ACK 4 /* Acknowledgement alone; `number` is the next one that will be sent. */
+#define BEELINE_DATAGRAM_KIND_CLOSE 5 /* The last of the sender's sequence: it sends no more messages. */
+#define BEELINE_DATAGRAM_KIND_RESET 6 /* The connection is not there: sessions and ports of the frame that it answers, exchanged; `number` says why, see datagram_reset. */
+
+/* Why a connection is not there: `number` of a reset. */
+#define BEELINE_DATAGRAM_RESET_UNKNOWN 1 /* These sessions are not known here: this side was started again, or gave the connection up. */
+#define BEELINE_DATAGRAM_RESET_REFUSED 2 /* No connection is wanted, or there is no room for one more. */
+#define BEELINE_DATAGRAM_RESET_FRAME_BYTES 3 /* The other side may send longer frames than this one takes. */
+#define BEELINE_DATAGRAM_RESET_ABORTED 4 /* The program on this side ended the connection without waiting for what is under way. */
 
 /* Values of field `mux` of `control`. Which transmit path the multiplexer of kPIO+WC forwards. */
 #define BEELINE_CONTROL_MUX_BOTH 0 /* Every frame passes. */
@@ -151,6 +233,37 @@
 #define BEELINE_RX_MODE_MODE_OFF 0 /* Frames for the queue are dropped. */
 #define BEELINE_RX_MODE_MODE_RING 1 /* Contiguous ring (rx_ring_header). */
 #define BEELINE_RX_MODE_MODE_DESCRIPTORS 2 /* Receive descriptors and completions. */
+
+/* Head of a datagram frame: an Ethernet header and the protocol's, with every field at its natural alignment in the frame. Octets 0 to 11 are the station addresses of destination and source. The message follows; a frame may be padded to Ethernet's least length. */
+struct beeline_datagram_frame {
+	uint8_t unused_0[12];
+	uint16_t ethertype; /* datagram_ethertype, the one field in network byte order. */
+	uint8_t version; /* datagram_version. */
+	uint8_t kind; /* See datagram_kind. */
+	uint64_t to_session; /* Session of the receiving side: random, and known only to whom it told. */
+	uint64_t from_session; /* Session of the sending side; its low half is the sequence number of its first datagram. */
+	uint32_t number; /* Number of this datagram, modulo 2^32. */
+	uint32_t acknowledged; /* Number of the earliest datagram not yet received, modulo 2^32: all before it are. */
+	uint64_t selective; /* Bit i: datagram acknowledged + 1 + i is received. */
+	uint16_t length_bytes; /* Bytes of the message; 0 in all kinds but data. */
+	uint16_t to_port; /* Which endpoint of the receiving station. */
+	uint16_t from_port; /* Which endpoint of the sending station. */
+	uint8_t room; /* Datagrams from `acknowledged` on that the sender of this frame has room for; at most datagram_window. */
+	uint8_t flags; /* See datagram_flags. */
+};
+#define BEELINE_DATAGRAM_FRAME_ETHERTYPE_OFFSET 12
+#define BEELINE_DATAGRAM_FRAME_VERSION_OFFSET 14
+#define BEELINE_DATAGRAM_FRAME_KIND_OFFSET 15
+#define BEELINE_DATAGRAM_FRAME_TO_SESSION_OFFSET 16
+#define BEELINE_DATAGRAM_FRAME_FROM_SESSION_OFFSET 24
+#define BEELINE_DATAGRAM_FRAME_NUMBER_OFFSET 32
+#define BEELINE_DATAGRAM_FRAME_ACKNOWLEDGED_OFFSET 36
+#define BEELINE_DATAGRAM_FRAME_SELECTIVE_OFFSET 40
+#define BEELINE_DATAGRAM_FRAME_LENGTH_BYTES_OFFSET 48
+#define BEELINE_DATAGRAM_FRAME_TO_PORT_OFFSET 50
+#define BEELINE_DATAGRAM_FRAME_FROM_PORT_OFFSET 52
+#define BEELINE_DATAGRAM_FRAME_ROOM_OFFSET 54
+#define BEELINE_DATAGRAM_FRAME_FLAGS_OFFSET 55
 
 /* A capability: this word, then `bytes` bytes of value, padded to a whole word. Type in bits 15:0, bytes in bits 31:16, the rest zero. */
 struct beeline_capability_header {
@@ -220,6 +333,14 @@ struct beeline_credit_page {
 };
 #define BEELINE_CREDIT_PAGE_FREED_LINES_OFFSET 0
 #define BEELINE_CREDIT_PAGE_RECEIVER_WAITING_OFFSET 64
+
+/* A client's credit page of its request window, and behind the credits what the server's threads ask of it. */
+struct beeline_rpc_client_page {
+	uint8_t unused_0[128];
+	uint64_t replies_wanted; /* First word of rpc_max_workers words: not 0 once that thread of the server has work of this client and no window to answer into. */
+	uint8_t unused_136[3960];
+};
+#define BEELINE_RPC_CLIENT_PAGE_REPLIES_WANTED_OFFSET 128
 
 /* Of a port over shared memory: what the NIC process tells the host, in the host's memory so that the host never reads across the link. Words that are polled are on lines of their own. */
 struct beeline_port_host_memory {

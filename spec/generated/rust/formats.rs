@@ -16,8 +16,18 @@ pub const CONTROL_PAGE_BYTES: usize = 4096;
 pub const PORT_REGISTER_LINES: usize = 64;
 /// Register reads that may be under way in a port over shared memory.
 pub const PORT_ANSWERS: usize = 64;
+/// Threads of an RPC server that share a client's requests.
+pub const RPC_MAX_WORKERS: usize = 64;
+/// Longest request or response of a call.
+pub const RPC_MAX_PAYLOAD_BYTES: usize = 1048576;
 /// Queues the register map has room for.
 pub const MAX_QUEUES: usize = 1024;
+/// EtherType of datagram frames: IEEE 802 local experimental 1.
+pub const DATAGRAM_ETHERTYPE: usize = 34997;
+/// Version of the datagram protocol; a frame of another version is dropped.
+pub const DATAGRAM_VERSION: usize = 1;
+/// Most datagrams of one direction under way: the bits of `selective`, and one.
+pub const DATAGRAM_WINDOW: usize = 64;
 /// Default 8-byte end-of-packet signature of kPIO+WC.
 pub const KPIO_EOP_DEFAULT: u64 = 0xE0B0E0B05AFEC0DE;
 /// First word of every message, in its first line; it may arrive last. Bit 63 is clear, so that it is never a blank.
@@ -99,6 +109,93 @@ pub mod register_half {
     /// Mask of `reserved` before shifting.
     pub const RESERVED_MASK: u64 = 0xffffffff;
 }
+/// First payload word of every message of a request. A word with the deadline follows if there is one, and in a first part a word with the bytes of all parts.
+pub mod rpc_request {
+    /// Lowest bit of `call`: Which call of this client: a slot in the low bits, how often it was used above.
+    pub const CALL_LSB: u32 = 0;
+    /// Mask of `call` before shifting.
+    pub const CALL_MASK: u64 = 0xffffffff;
+    /// Lowest bit of `method`: What is asked for.
+    pub const METHOD_LSB: u32 = 32;
+    /// Mask of `method` before shifting.
+    pub const METHOD_MASK: u64 = 0xffff;
+    /// Lowest bit of `part`: See rpc_part.
+    pub const PART_LSB: u32 = 48;
+    /// Mask of `part` before shifting.
+    pub const PART_MASK: u64 = 0x3;
+    /// Lowest bit of `has_deadline`: 1: a deadline follows. Over windows the nanoseconds of CLOCK_MONOTONIC at which it is past; over a wire the nanoseconds that are left.
+    pub const HAS_DEADLINE_LSB: u32 = 50;
+    /// Mask of `has_deadline` before shifting.
+    pub const HAS_DEADLINE_MASK: u64 = 0x1;
+    /// Lowest bit of `reserved`: Zero; a request with another value is malformed.
+    pub const RESERVED_LSB: u32 = 51;
+    /// Mask of `reserved` before shifting.
+    pub const RESERVED_MASK: u64 = 0x1fff;
+}
+/// First payload word of every message of a response. In a first part a word with the bytes of all parts follows.
+pub mod rpc_response {
+    /// Lowest bit of `call`: The request's.
+    pub const CALL_LSB: u32 = 0;
+    /// Mask of `call` before shifting.
+    pub const CALL_MASK: u64 = 0xffffffff;
+    /// Lowest bit of `code`: The handler's own error code; 0 unless the status is failed.
+    pub const CODE_LSB: u32 = 32;
+    /// Mask of `code` before shifting.
+    pub const CODE_MASK: u64 = 0xffff;
+    /// Lowest bit of `part`: See rpc_part.
+    pub const PART_LSB: u32 = 48;
+    /// Mask of `part` before shifting.
+    pub const PART_MASK: u64 = 0x3;
+    /// Lowest bit of `status`: See rpc_status.
+    pub const STATUS_LSB: u32 = 50;
+    /// Mask of `status` before shifting.
+    pub const STATUS_MASK: u64 = 0xf;
+    /// Lowest bit of `reserved`: Zero; a response with another value is malformed.
+    pub const RESERVED_LSB: u32 = 54;
+    /// Mask of `reserved` before shifting.
+    pub const RESERVED_MASK: u64 = 0x3ff;
+}
+/// Bits of `flags` in a datagram frame.
+pub mod datagram_flags {
+    /// Lowest bit of `answer`: Acknowledge soon: the sender can send no more, or asks whether anybody is there.
+    pub const ANSWER_LSB: u32 = 0;
+    /// Mask of `answer` before shifting.
+    pub const ANSWER_MASK: u64 = 0x1;
+    /// Lowest bit of `reserved`: Zero; a frame with another value is malformed.
+    pub const RESERVED_LSB: u32 = 1;
+    /// Mask of `reserved` before shifting.
+    pub const RESERVED_MASK: u64 = 0x7f;
+}
+/// Where a message stands in a request or response that is longer than a message can be.
+pub mod rpc_part {
+    /// It is all there is.
+    pub const WHOLE: u8 = 0;
+    /// The first of several, in order and without others between them.
+    pub const FIRST: u8 = 1;
+    /// Neither the first nor the last.
+    pub const MIDDLE: u8 = 2;
+    /// The last.
+    pub const LAST: u8 = 3;
+}
+/// How a call ended, as the server says.
+pub mod rpc_status {
+    /// The handler ran; the payload is its answer.
+    pub const DONE: u8 = 0;
+    /// The handler ran and gave an error; code and payload are its.
+    pub const FAILED: u8 = 1;
+    /// The server has no such method. Nothing ran.
+    pub const UNKNOWN_METHOD: u8 = 2;
+    /// The deadline was past when the request's turn came. Nothing ran.
+    pub const DEADLINE_PASSED: u8 = 3;
+    /// The client took the call back before its turn came. Nothing ran.
+    pub const CANCELLED: u8 = 4;
+    /// The server takes no more work now. Nothing ran.
+    pub const OVERLOADED: u8 = 5;
+    /// The request or the answer is longer than the server allows.
+    pub const TOO_LONG: u8 = 6;
+    /// The handler gave up in the middle; it may have run in part.
+    pub const CRASHED: u8 = 7;
+}
 /// What a message is.
 pub mod message_kind {
     /// One frame or user message.
@@ -156,6 +253,63 @@ pub mod port_closed {
     pub const PROTOCOL: u8 = 1;
     /// The NIC process stops.
     pub const STOPPED: u8 = 2;
+}
+/// What a datagram frame is.
+pub mod datagram_kind {
+    /// A client asks for a connection: `from_session` is its session, `to_session` is zero, `number` the most payload bytes it may send in a frame.
+    pub const OPEN: u8 = 1;
+    /// A server answers `open`, keeping nothing: `from_session` is the session it would take, `number` as in `open`. The connection is there once a frame with both sessions arrives.
+    pub const WELCOME: u8 = 2;
+    /// One message.
+    pub const DATA: u8 = 3;
+    /// Acknowledgement alone; `number` is the next one that will be sent.
+    pub const ACK: u8 = 4;
+    /// The last of the sender's sequence: it sends no more messages.
+    pub const CLOSE: u8 = 5;
+    /// The connection is not there: sessions and ports of the frame that it answers, exchanged; `number` says why, see datagram_reset.
+    pub const RESET: u8 = 6;
+}
+/// Why a connection is not there: `number` of a reset.
+pub mod datagram_reset {
+    /// These sessions are not known here: this side was started again, or gave the connection up.
+    pub const UNKNOWN: u8 = 1;
+    /// No connection is wanted, or there is no room for one more.
+    pub const REFUSED: u8 = 2;
+    /// The other side may send longer frames than this one takes.
+    pub const FRAME_BYTES: u8 = 3;
+    /// The program on this side ended the connection without waiting for what is under way.
+    pub const ABORTED: u8 = 4;
+}
+/// Head of a datagram frame: an Ethernet header and the protocol's, with every field at its natural alignment in the frame. Octets 0 to 11 are the station addresses of destination and source. The message follows; a frame may be padded to Ethernet's least length.
+pub mod datagram_frame {
+    /// Bytes of the structure.
+    pub const BYTES: usize = 56;
+    /// Byte offset of `ethertype` (2 bytes): datagram_ethertype, the one field in network byte order.
+    pub const ETHERTYPE_OFFSET: usize = 12;
+    /// Byte offset of `version` (1 bytes): datagram_version.
+    pub const VERSION_OFFSET: usize = 14;
+    /// Byte offset of `kind` (1 bytes): See datagram_kind.
+    pub const KIND_OFFSET: usize = 15;
+    /// Byte offset of `to_session` (8 bytes): Session of the receiving side: random, and known only to whom it told.
+    pub const TO_SESSION_OFFSET: usize = 16;
+    /// Byte offset of `from_session` (8 bytes): Session of the sending side; its low half is the sequence number of its first datagram.
+    pub const FROM_SESSION_OFFSET: usize = 24;
+    /// Byte offset of `number` (4 bytes): Number of this datagram, modulo 2^32.
+    pub const NUMBER_OFFSET: usize = 32;
+    /// Byte offset of `acknowledged` (4 bytes): Number of the earliest datagram not yet received, modulo 2^32: all before it are.
+    pub const ACKNOWLEDGED_OFFSET: usize = 36;
+    /// Byte offset of `selective` (8 bytes): Bit i: datagram acknowledged + 1 + i is received.
+    pub const SELECTIVE_OFFSET: usize = 40;
+    /// Byte offset of `length_bytes` (2 bytes): Bytes of the message; 0 in all kinds but data.
+    pub const LENGTH_BYTES_OFFSET: usize = 48;
+    /// Byte offset of `to_port` (2 bytes): Which endpoint of the receiving station.
+    pub const TO_PORT_OFFSET: usize = 50;
+    /// Byte offset of `from_port` (2 bytes): Which endpoint of the sending station.
+    pub const FROM_PORT_OFFSET: usize = 52;
+    /// Byte offset of `room` (1 bytes): Datagrams from `acknowledged` on that the sender of this frame has room for; at most datagram_window.
+    pub const ROOM_OFFSET: usize = 54;
+    /// Byte offset of `flags` (1 bytes): See datagram_flags.
+    pub const FLAGS_OFFSET: usize = 55;
 }
 /// A capability: this word, then `bytes` bytes of value, padded to a whole word. Type in bits 15:0, bytes in bits 31:16, the rest zero.
 pub mod capability_header {
@@ -230,6 +384,13 @@ pub mod credit_page {
     pub const FREED_LINES_OFFSET: usize = 0;
     /// Byte offset of `receiver_waiting` (4 bytes): Futex word: 1 while the receiver sleeps for messages.
     pub const RECEIVER_WAITING_OFFSET: usize = 64;
+}
+/// A client's credit page of its request window, and behind the credits what the server's threads ask of it.
+pub mod rpc_client_page {
+    /// Bytes of the structure.
+    pub const BYTES: usize = 4096;
+    /// Byte offset of `replies_wanted` (8 bytes): First word of rpc_max_workers words: not 0 once that thread of the server has work of this client and no window to answer into.
+    pub const REPLIES_WANTED_OFFSET: usize = 128;
 }
 /// Of a port over shared memory: what the NIC process tells the host, in the host's memory so that the host never reads across the link. Words that are polled are on lines of their own.
 pub mod port_host_memory {

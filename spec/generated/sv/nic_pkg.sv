@@ -23,8 +23,18 @@ package nic_pkg;
   localparam int unsigned PortRegisterLines = 64;
   // Register reads that may be under way in a port over shared memory.
   localparam int unsigned PortAnswers = 64;
+  // Threads of an RPC server that share a client's requests.
+  localparam int unsigned RpcMaxWorkers = 64;
+  // Longest request or response of a call.
+  localparam int unsigned RpcMaxPayloadBytes = 1048576;
   // Queues the register map has room for.
   localparam int unsigned MaxQueues = 1024;
+  // EtherType of datagram frames: IEEE 802 local experimental 1.
+  localparam int unsigned DatagramEthertype = 34997;
+  // Version of the datagram protocol; a frame of another version is dropped.
+  localparam int unsigned DatagramVersion = 1;
+  // Most datagrams of one direction under way: the bits of `selective`, and one.
+  localparam int unsigned DatagramWindow = 64;
   // Default 8-byte end-of-packet signature of kPIO+WC.
   localparam logic [63:0] KpioEopDefault = 64'he0b0e0b05afec0de;
 
@@ -126,6 +136,38 @@ package nic_pkg;
   localparam logic [63:0] CapsOffsetReset = 64'h1000;
   localparam logic [63:0] QueueControlReset = 64'h1000000;
 
+  // Where a message stands in a request or response that is longer than a message can be.
+  typedef enum logic [7:0] {
+    // It is all there is.
+    RpcPartWhole = 8'h0,
+    // The first of several, in order and without others between them.
+    RpcPartFirst = 8'h1,
+    // Neither the first nor the last.
+    RpcPartMiddle = 8'h2,
+    // The last.
+    RpcPartLast = 8'h3
+  } rpc_part_e;
+
+  // How a call ended, as the server says.
+  typedef enum logic [7:0] {
+    // The handler ran; the payload is its answer.
+    RpcStatusDone = 8'h0,
+    // The handler ran and gave an error; code and payload are its.
+    RpcStatusFailed = 8'h1,
+    // The server has no such method. Nothing ran.
+    RpcStatusUnknownMethod = 8'h2,
+    // The deadline was past when the request's turn came. Nothing ran.
+    RpcStatusDeadlinePassed = 8'h3,
+    // The client took the call back before its turn came. Nothing ran.
+    RpcStatusCancelled = 8'h4,
+    // The server takes no more work now. Nothing ran.
+    RpcStatusOverloaded = 8'h5,
+    // The request or the answer is longer than the server allows.
+    RpcStatusTooLong = 8'h6,
+    // The handler gave up in the middle; it may have run in part.
+    RpcStatusCrashed = 8'h7
+  } rpc_status_e;
+
   // What a message is.
   typedef enum logic [7:0] {
     // One frame or user message.
@@ -187,6 +229,37 @@ package nic_pkg;
     // The NIC process stops.
     PortClosedStopped = 8'h2
   } port_closed_e;
+
+  // What a datagram frame is.
+  typedef enum logic [7:0] {
+    // A client asks for a connection: `from_session` is its session, `to_session` is zero, `number`
+    // the most payload bytes it may send in a frame.
+    DatagramKindOpen = 8'h1,
+    // A server answers `open`, keeping nothing: `from_session` is the session it would take,
+    // `number` as in `open`. The connection is there once a frame with both sessions arrives.
+    DatagramKindWelcome = 8'h2,
+    // One message.
+    DatagramKindData = 8'h3,
+    // Acknowledgement alone; `number` is the next one that will be sent.
+    DatagramKindAck = 8'h4,
+    // The last of the sender's sequence: it sends no more messages.
+    DatagramKindClose = 8'h5,
+    // The connection is not there: sessions and ports of the frame that it answers, exchanged;
+    // `number` says why, see datagram_reset.
+    DatagramKindReset = 8'h6
+  } datagram_kind_e;
+
+  // Why a connection is not there: `number` of a reset.
+  typedef enum logic [7:0] {
+    // These sessions are not known here: this side was started again, or gave the connection up.
+    DatagramResetUnknown = 8'h1,
+    // No connection is wanted, or there is no room for one more.
+    DatagramResetRefused = 8'h2,
+    // The other side may send longer frames than this one takes.
+    DatagramResetFrameBytes = 8'h3,
+    // The program on this side ended the connection without waiting for what is under way.
+    DatagramResetAborted = 8'h4
+  } datagram_reset_e;
 
   // Register `magic`. Reads as the ASCII bytes `BEELINE1`.
   typedef struct packed {
@@ -426,6 +499,67 @@ package nic_pkg;
     logic [31:0] value;
   } register_half_word_t;
 
+  // First payload word of every message of a request. A word with the deadline follows if there
+  // is one, and in a first part a word with the bytes of all parts.
+  typedef struct packed {
+    logic [12:0] reserved;
+    logic        has_deadline;
+    logic [1:0]  part;
+    logic [15:0] method;
+    logic [31:0] call;
+  } rpc_request_word_t;
+
+  // First payload word of every message of a response. In a first part a word with the bytes of
+  // all parts follows.
+  typedef struct packed {
+    logic [9:0]  reserved;
+    logic [3:0]  status;
+    logic [1:0]  part;
+    logic [15:0] code;
+    logic [31:0] call;
+  } rpc_response_word_t;
+
+  // Bits of `flags` in a datagram frame.
+  typedef struct packed {
+    logic [55:0] unused_8;
+    logic [6:0]  reserved;
+    logic        answer;
+  } datagram_flags_word_t;
+
+  // Head of a datagram frame: an Ethernet header and the protocol's, with every field at its
+  // natural alignment in the frame. Octets 0 to 11 are the station addresses of destination and
+  // source. The message follows; a frame may be padded to Ethernet's least length.
+  localparam int unsigned DatagramFrameBytes = 56;
+  localparam int unsigned DatagramFrameEthertypeOffset = 12;
+  localparam int unsigned DatagramFrameVersionOffset = 14;
+  localparam int unsigned DatagramFrameKindOffset = 15;
+  localparam int unsigned DatagramFrameToSessionOffset = 16;
+  localparam int unsigned DatagramFrameFromSessionOffset = 24;
+  localparam int unsigned DatagramFrameNumberOffset = 32;
+  localparam int unsigned DatagramFrameAcknowledgedOffset = 36;
+  localparam int unsigned DatagramFrameSelectiveOffset = 40;
+  localparam int unsigned DatagramFrameLengthBytesOffset = 48;
+  localparam int unsigned DatagramFrameToPortOffset = 50;
+  localparam int unsigned DatagramFrameFromPortOffset = 52;
+  localparam int unsigned DatagramFrameRoomOffset = 54;
+  localparam int unsigned DatagramFrameFlagsOffset = 55;
+  typedef struct packed {
+    logic [7:0]  flags;
+    logic [7:0]  room;
+    logic [15:0] from_port;
+    logic [15:0] to_port;
+    logic [15:0] length_bytes;
+    logic [63:0] selective;
+    logic [31:0] acknowledged;
+    logic [31:0] number;
+    logic [63:0] from_session;
+    logic [63:0] to_session;
+    logic [7:0]  kind;
+    logic [7:0]  version;
+    logic [15:0] ethertype;
+    logic [95:0] unused_0;
+  } datagram_frame_t;
+
   // A capability: this word, then `bytes` bytes of value, padded to a whole word. Type in bits
   // 15:0, bytes in bits 31:16, the rest zero.
   localparam int unsigned CapabilityHeaderBytes = 8;
@@ -502,6 +636,11 @@ package nic_pkg;
   localparam int unsigned CreditPageBytes = 128;
   localparam int unsigned CreditPageFreedLinesOffset = 0;
   localparam int unsigned CreditPageReceiverWaitingOffset = 64;
+
+  // A client's credit page of its request window, and behind the credits what the server's
+  // threads ask of it.
+  localparam int unsigned RpcClientPageBytes = 4096;
+  localparam int unsigned RpcClientPageRepliesWantedOffset = 128;
 
   // Of a port over shared memory: what the NIC process tells the host, in the host's memory so
   // that the host never reads across the link. Words that are polled are on lines of their own.

@@ -1,19 +1,16 @@
 //! The receiver's half: a name under which senders ask for a window.
 
 use std::collections::VecDeque;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use beeline_mmio::{LoadWindow, MemoryOptions, Region, SharedMemory, StoreKernel};
-use beeline_spec::LINE_BYTES;
-use beeline_spec::escape::blank_from_random;
-use beeline_spec::formats::CONTROL_PAGE_BYTES;
+use beeline_mmio::{LoadWindow, MemoryOptions, StoreKernel};
 
-use super::hello::{Answer, Request};
-use super::{WindowError, WindowOptions, check_lines, window_bytes};
-use crate::credits::{MemoryCreditSink, receiver_sleeper};
-use crate::{Domain, MemorySleeper, Offer, OfferOptions, Peer, Refusal, Reply, Service};
+use super::halves::{CreditPage, FreshWindow};
+use super::hello::{Request, encode_answer};
+use super::{WindowError, WindowOptions, check_lines};
+use crate::{Domain, MemoryCreditSink, MemorySleeper, Offer, OfferOptions, Peer, Refusal, Reply, Service};
 
 /// Windows that may wait to be accepted; senders that connect and go cannot fill more.
 const MAX_WAITING: usize = 16;
@@ -165,8 +162,7 @@ impl Service for Maker {
                 return Err(Refusal::new(format!("{MAX_WAITING} windows already wait to be accepted")));
             }
         }
-        let credit_page = SharedMemory::from_fd(credit_fd, CONTROL_PAGE_BYTES)
-            .and_then(|memory| memory.map())
+        let credit_page = CreditPage::from_fd(credit_fd)
             .map_err(|error| Refusal::new(format!("the credit page cannot be used: {error}")))?;
         let (reply, parts) = self.make(peer, &credit_page, kernel).map_err(|error| {
             tracing::error!(%error, window = self.name, "cannot make a window");
@@ -194,49 +190,34 @@ impl Maker {
     fn make(
         &mut self,
         peer: &Peer,
-        credit_page: &Region,
+        page: &CreditPage,
         kernel: Option<StoreKernel>,
     ) -> Result<(Reply, ReceiverParts), WindowError> {
-        let bytes = window_bytes(self.lines);
-        let memory = SharedMemory::create(&format!("beeline-window-{}", self.name), bytes, self.memory)?;
-        let window = memory.map()?;
-        let random =
-            getrandom::u64().map_err(|e| WindowError::Malformed { what: format!("no random blank: {e}") })?;
-        let blank = blank_from_random(random);
-        window.fill(CONTROL_PAGE_BYTES, self.lines as usize * LINE_BYTES, blank);
         self.epoch = self.epoch.wrapping_add(1);
-        let answer = Answer { lines: self.lines, bytes: memory.bytes(), blank, epoch: self.epoch };
-        let window_fd = memory.fd().as_fd().try_clone_to_owned().map_err(|e| WindowError::Malformed {
-            what: format!("cannot duplicate the window's descriptor: {e}"),
-        })?;
-        let load = window.load_window(CONTROL_PAGE_BYTES, self.lines);
+        let window = FreshWindow::create(&self.name, self.lines, self.memory, self.epoch)?;
         let parts = ReceiverParts {
-            load: match kernel {
-                Some(kernel) => load.for_sender(kernel),
-                None => load,
-            },
+            load: window.load(kernel),
             kernel,
-            sink: MemoryCreditSink::new(credit_page, &window, peer),
+            sink: window.sink(page, peer).disconnecting(),
             peer: peer.clone(),
-            blank,
+            blank: window.terms().blank,
             epoch: self.epoch,
-            sleeper: receiver_sleeper(credit_page, peer),
+            sleeper: window.sleeper(page, peer),
         };
-        Ok((Reply { payload: answer.encode(), fds: vec![window_fd] }, parts))
+        Ok((Reply { payload: encode_answer(window.terms()), fds: vec![window.clone_fd()?] }, parts))
     }
 }
 
 #[cfg(test)]
 #[cfg(not(loom))]
 mod tests {
-    use beeline_mmio::MemoryOptions;
+    use std::os::fd::AsFd;
 
     use super::*;
     use crate::peer::tests::peer_with_socket;
 
     fn ask(maker: &mut Maker, peer: &Peer) -> Result<Reply, Refusal> {
-        let page = SharedMemory::create("page", CONTROL_PAGE_BYTES, MemoryOptions::default()).unwrap();
-        let fd = page.fd().try_clone_to_owned().unwrap();
+        let fd = CreditPage::create("page").unwrap().fd().as_fd().try_clone_to_owned().unwrap();
         maker.connected(peer, &Request::encode(StoreKernel::Cached), vec![fd])
     }
 

@@ -7,6 +7,7 @@
 //!
 //! Neither messages nor credits are understood here; see `host/window` for both.
 
+mod halves;
 mod hello;
 mod listener;
 mod sender;
@@ -17,6 +18,7 @@ use beeline_spec::formats::CONTROL_PAGE_BYTES;
 
 use crate::error::{ConnectError, OfferError};
 
+pub use halves::{CreditPage, FreshWindow, WindowTerms};
 pub use listener::{ReceiverParts, WindowListener, offer_window};
 pub use sender::{SenderParts, connect_window};
 
@@ -29,7 +31,9 @@ pub(crate) fn decode_request(request: &[u8]) -> Result<Option<StoreKernel>, Stri
 /// Reads lines and bytes of a receiver's answer, for [`crate::fuzzing`].
 #[cfg(fuzzing)]
 pub(crate) fn decode_answer(answer: &[u8]) -> Result<(u32, usize), WindowError> {
-    hello::Answer::decode(answer, true).map(|answer| (answer.lines, answer.bytes))
+    let terms = hello::decode_answer(answer)?;
+    terms.check(true)?;
+    Ok((terms.lines, terms.bytes))
 }
 
 /// Most lines of a window: 1 GiB.

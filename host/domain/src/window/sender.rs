@@ -2,13 +2,12 @@
 
 use std::os::fd::OwnedFd;
 
-use beeline_mmio::{MemoryOptions, SharedMemory, StoreWindow};
-use beeline_spec::formats::CONTROL_PAGE_BYTES;
+use beeline_mmio::StoreWindow;
 
-use super::hello::{Answer, Request};
+use super::halves::CreditPage;
+use super::hello::{Request, decode_answer};
 use super::{SenderOptions, WindowError};
-use crate::credits::{MemoryCredits, sender_sleeper};
-use crate::{Domain, MemorySleeper, Peer};
+use crate::{Domain, MemoryCredits, MemorySleeper, Peer};
 
 /// A sender's half of one window. The window is its own as long as `credits` lives.
 #[derive(Debug)]
@@ -38,27 +37,14 @@ pub fn connect_window(
     name: &str,
     options: SenderOptions,
 ) -> Result<SenderParts, WindowError> {
-    let credit_memory = SharedMemory::create(
-        &format!("beeline-credits-{name}"),
-        CONTROL_PAGE_BYTES,
-        MemoryOptions::default(),
-    )?;
-    let credit_page = credit_memory.map()?;
-    let (connection, reply) =
-        domain.connect(name, &Request::encode(options.kernel), &[credit_memory.fd()])?;
-    let answer = Answer::decode(&reply.payload, options.memory.huge_pages)?;
+    let page = CreditPage::create(name)?;
+    let (connection, reply) = domain.connect(name, &Request::encode(options.kernel), &[page.fd()])?;
+    let terms = decode_answer(&reply.payload)?;
+    terms.check(options.memory.huge_pages)?;
     let [window_fd] = <[OwnedFd; 1]>::try_from(reply.fds).map_err(|fds| WindowError::Malformed {
         what: format!("{} descriptors instead of one", fds.len()),
     })?;
-    let window = SharedMemory::from_fd_with(window_fd, answer.bytes, options.memory)?.map()?;
     let peer = connection.peer().clone();
-    Ok(SenderParts {
-        store: window.store_window(CONTROL_PAGE_BYTES, answer.lines, options.kernel),
-        credits: MemoryCredits::new(&credit_page, connection),
-        blank: answer.blank,
-        epoch: answer.epoch,
-        needs_fence_per_message: peer.needs_full_fence(),
-        sleeper: sender_sleeper(&window, &peer),
-        peer,
-    })
+    let parts = terms.join(window_fd, &page, &peer, options)?;
+    Ok(SenderParts { credits: parts.credits.holding(connection), ..parts })
 }

@@ -1,0 +1,225 @@
+//! The two halves of a window, made by whoever has a connection: for services that give a peer more than one window.
+//!
+//! [`crate::offer_window`] is one such service and `host/rpc` another. A window belongs to its receiver, who makes it
+//! ([`FreshWindow`]) and passes its descriptor and its terms; the sender maps it ([`WindowTerms::join`]) and passes the
+//! descriptor of its [`CreditPage`]. How they travel is the service's business.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use beeline_mmio::{LoadWindow, MemoryOptions, Region, SharedMemory, StoreKernel};
+use beeline_spec::LINE_BYTES;
+use beeline_spec::escape::{blank_from_random, is_blank_value};
+use beeline_spec::formats::CONTROL_PAGE_BYTES;
+use serde::{Deserialize, Serialize};
+
+use super::{SenderOptions, WindowError, check_lines, window_bytes};
+use crate::credits::{receiver_sleeper, sender_sleeper};
+use crate::{MemoryCreditSink, MemoryCredits, MemorySleeper, Peer, SenderParts};
+
+/// Largest huge page that a window may be rounded up to.
+const MAX_PAGE_BYTES: usize = 1 << 30;
+
+/// What a receiver tells its sender about a window, besides the descriptor. It travels in the rendezvous, never in
+/// shared memory.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WindowTerms {
+    /// Lines of the window.
+    pub lines: u32,
+    /// Bytes of its memory, control page and rounding included.
+    pub bytes: usize,
+    /// Value of a free word.
+    pub blank: u64,
+    /// Epoch of the messages in it.
+    pub epoch: u8,
+}
+
+impl WindowTerms {
+    /// Checks terms of a process that is not trusted. Mapping brings every page in, so the bytes are what the window
+    /// needs; only a sender that accepts huge pages, from a receiver that it trusts, takes as many as fill those.
+    ///
+    /// # Errors
+    /// [`WindowError::Lines`] or [`WindowError::Malformed`].
+    pub fn check(&self, has_huge_pages: bool) -> Result<(), WindowError> {
+        let WindowTerms { lines, bytes, blank, .. } = *self;
+        check_lines(lines)?;
+        let least = window_bytes(lines);
+        let most = if has_huge_pages { least.next_multiple_of(MAX_PAGE_BYTES) } else { least };
+        if !(least..=most).contains(&bytes) {
+            let what = format!(
+                "{bytes} bytes for a window of {lines} lines, which needs {least}; if they are huge pages and the \
+                 receiver is trusted, allow them in the options"
+            );
+            return Err(WindowError::Malformed { what });
+        }
+        if !is_blank_value(blank) {
+            return Err(WindowError::Malformed { what: format!("blank {blank:#018x} has bit 63 clear") });
+        }
+        Ok(())
+    }
+
+    /// The sender's half: maps the window behind `window_fd`. `peer` is the receiver, `page` the credit page whose
+    /// descriptor it got or gets.
+    ///
+    /// # Errors
+    /// The terms make no sense, or the memory is not what they say.
+    pub fn join(
+        &self,
+        window_fd: OwnedFd,
+        page: &CreditPage,
+        peer: &Peer,
+        options: SenderOptions,
+    ) -> Result<SenderParts, WindowError> {
+        self.check(options.memory.huge_pages)?;
+        let window = SharedMemory::from_fd_with(window_fd, self.bytes, options.memory)?.map()?;
+        Ok(SenderParts {
+            store: window.store_window(CONTROL_PAGE_BYTES, self.lines, options.kernel),
+            credits: MemoryCredits::new(&page.region, peer),
+            blank: self.blank,
+            epoch: self.epoch,
+            needs_fence_per_message: peer.needs_full_fence(),
+            sleeper: sender_sleeper(&window, peer),
+            peer: peer.clone(),
+        })
+    }
+}
+
+/// Memory of the sender into which the receiver pushes credits.
+#[derive(Debug)]
+pub struct CreditPage {
+    memory: SharedMemory,
+    region: Region,
+}
+
+impl CreditPage {
+    /// A fresh page for a window of this name.
+    ///
+    /// # Errors
+    /// The system has no memory or no descriptor left.
+    pub fn create(name: &str) -> Result<Self, WindowError> {
+        let name = format!("beeline-credits-{name}");
+        let memory = SharedMemory::create(&name, CONTROL_PAGE_BYTES, MemoryOptions::default())?;
+        let region = memory.map()?;
+        Ok(CreditPage { memory, region })
+    }
+
+    /// The page behind a descriptor of a process that is not trusted.
+    ///
+    /// # Errors
+    /// It is not sealed memory of a page.
+    pub fn from_fd(fd: OwnedFd) -> Result<Self, WindowError> {
+        let memory = SharedMemory::from_fd(fd, CONTROL_PAGE_BYTES)?;
+        let region = memory.map()?;
+        Ok(CreditPage { memory, region })
+    }
+
+    /// The descriptor to pass.
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.memory.fd()
+    }
+
+    /// The page, for what a service keeps behind the credits in it.
+    pub fn region(&self) -> &Region {
+        &self.region
+    }
+}
+
+/// A window that its receiver has made: all blank, nobody's yet.
+#[derive(Debug)]
+pub struct FreshWindow {
+    memory: SharedMemory,
+    region: Region,
+    terms: WindowTerms,
+}
+
+impl FreshWindow {
+    /// A window of `lines` lines with a random blank.
+    ///
+    /// # Errors
+    /// The number of lines cannot be; the system has no memory, no descriptor or no random number left.
+    pub fn create(name: &str, lines: u32, memory: MemoryOptions, epoch: u8) -> Result<Self, WindowError> {
+        check_lines(lines)?;
+        let memory = SharedMemory::create(&format!("beeline-window-{name}"), window_bytes(lines), memory)?;
+        let region = memory.map()?;
+        let random =
+            getrandom::u64().map_err(|e| WindowError::Malformed { what: format!("no random blank: {e}") })?;
+        let blank = blank_from_random(random);
+        region.fill(CONTROL_PAGE_BYTES, lines as usize * LINE_BYTES, blank);
+        let terms = WindowTerms { lines, bytes: memory.bytes(), blank, epoch };
+        Ok(FreshWindow { memory, region, terms })
+    }
+
+    /// What the sender must be told.
+    pub fn terms(&self) -> &WindowTerms {
+        &self.terms
+    }
+
+    /// The descriptor to pass.
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.memory.fd()
+    }
+
+    /// A descriptor of its own to pass.
+    ///
+    /// # Errors
+    /// The process is out of descriptors.
+    pub fn clone_fd(&self) -> Result<OwnedFd, WindowError> {
+        self.memory.fd().as_fd().try_clone_to_owned().map_err(|error| WindowError::Malformed {
+            what: format!("cannot duplicate the window's descriptor: {error}"),
+        })
+    }
+
+    /// The window's lines; `kernel` is how the sender says it stores, if this version knows that way. Threads that
+    /// share a window ask for one each.
+    pub fn load(&self, kernel: Option<StoreKernel>) -> LoadWindow {
+        let load = self.region.load_window(CONTROL_PAGE_BYTES, self.terms.lines);
+        match kernel {
+            Some(kernel) => load.for_sender(kernel),
+            None => load,
+        }
+    }
+
+    /// Where freed lines are counted, in the sender's page. Unlike that of a [`crate::WindowListener`], it may be
+    /// dropped without disconnecting the sender.
+    pub fn sink(&self, page: &CreditPage, peer: &Peer) -> MemoryCreditSink {
+        MemoryCreditSink::new(&page.region, &self.region, peer)
+    }
+
+    /// How the receiver waits for messages; each thread that shares a window has its own.
+    pub fn sleeper(&self, page: &CreditPage, peer: &Peer) -> MemorySleeper {
+        receiver_sleeper(&page.region, peer)
+    }
+}
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests {
+    use super::*;
+
+    const GOOD: WindowTerms = WindowTerms { lines: 64, bytes: 8192, blank: 1 << 63 | 5, epoch: 3 };
+
+    #[test]
+    fn hostile_terms_are_refused() {
+        for has_huge_pages in [false, true] {
+            assert!(GOOD.check(has_huge_pages).is_ok());
+            for terms in [
+                WindowTerms { lines: 63, ..GOOD },
+                WindowTerms { lines: 0, ..GOOD },
+                WindowTerms { bytes: 8191, ..GOOD },
+                WindowTerms { bytes: usize::MAX, ..GOOD },
+                WindowTerms { blank: 5, ..GOOD },
+            ] {
+                assert!(terms.check(has_huge_pages).is_err(), "{terms:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn only_who_accepts_huge_pages_lets_a_small_window_have_large_memory() {
+        for bytes in [8193, 12288, 2 << 20, 1 << 30] {
+            let terms = WindowTerms { bytes, ..GOOD };
+            assert!(matches!(terms.check(false), Err(WindowError::Malformed { .. })), "{bytes}");
+            assert!(terms.check(true).is_ok());
+        }
+        assert!(WindowTerms { bytes: (1 << 30) + 1, ..GOOD }.check(true).is_err());
+    }
+}

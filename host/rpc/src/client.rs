@@ -1,0 +1,465 @@
+//! The client: calls begun, calls ended, over whatever transport.
+//!
+//! [`Client::start`] sends a request and gives its [`CallId`]; [`Client::poll`] gives ends of calls, in the order in which
+//! they come about. Every call that was begun ends exactly once: with an answer, or with a [`CallError`]. Neither waits,
+//! locks, allocates or enters the kernel for a call without parts; [`Client::call`] and [`Client::wait`] wait.
+//!
+//! The note of seed paper "RAMCloud/HiStar": polling, no kernel, a protocol of its own. What a transport is, and how the
+//! server answers, is elsewhere (`shm/`, `wire/`, `service.rs`).
+
+use std::time::Duration;
+
+use beeline_spec::WORD_BYTES;
+use beeline_spec::formats::RPC_MAX_PAYLOAD_BYTES;
+use beeline_spec::rpc::{Part, RequestWord, ResponseWord, Status};
+use beeline_window::{Sent, WaitPolicy};
+
+use crate::assembly::Assembly;
+use crate::calls::{Answered, CallId, Calls};
+use crate::deadline::{Deadline, now_ns};
+use crate::error::{CallError, CallFailure, Loss, StartError};
+use crate::method::Method;
+use crate::outgoing::{Outgoing, send_message};
+use crate::payload::{Body, Payload};
+use crate::transport::Transport;
+
+/// Polls between two times that the client looks after its transport and its deadlines: those cost more than a poll.
+const POLLS_PER_TENDING: u32 = 64;
+
+/// Whether a call was begun. Both are success; `Full` means: poll, and try again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Started {
+    /// The request is sent, or being sent; poll for its end.
+    Call(CallId),
+    /// The server does not take requests as fast as they come, or as many calls are outstanding as may be: nothing was
+    /// sent.
+    Full,
+}
+
+/// The end of a call.
+#[derive(Debug)]
+pub struct Completion<'a, M> {
+    /// Which one.
+    pub id: CallId,
+    /// Its answer, read where it lies, or why there is none.
+    pub result: Result<Body<'a, M>, CallError>,
+}
+
+/// What a message has shown, for the next time that the client tends its affairs.
+#[derive(Debug, Default)]
+struct Found {
+    is_any: bool,
+    loss: Option<Loss>,
+    /// Slot of an abandoned call that was answered.
+    late: Option<usize>,
+}
+
+impl Found {
+    #[cold]
+    fn loss(&mut self, loss: Loss) {
+        self.is_any = true;
+        self.loss = Some(loss);
+    }
+
+    #[cold]
+    fn broke(&mut self, what: String) {
+        self.loss(Loss::Broke { what });
+    }
+
+    #[cold]
+    fn late(&mut self, id: CallId) {
+        self.is_any = true;
+        self.late = Some(id.slot());
+    }
+}
+
+/// A client of one server.
+#[derive(Debug)]
+pub struct Client<T> {
+    transport: T,
+    calls: Calls,
+    /// A request of several messages, of which some wait for room.
+    outgoing: Outgoing,
+    /// Answers of several messages; one place for each stream of them.
+    assemblies: Vec<Assembly>,
+    /// Why there is no server, if there is none.
+    loss: Option<Loss>,
+    /// What was found while a message was in hand, and has to be dealt with before the next one.
+    found: Found,
+    polls: u32,
+    policy: WaitPolicy,
+}
+
+impl<T: Transport> Client<T> {
+    pub(crate) fn new(transport: T, max_outstanding: u32, policy: WaitPolicy) -> Self {
+        Client {
+            transport,
+            calls: Calls::new(max_outstanding),
+            outgoing: Outgoing::default(),
+            assemblies: Vec::new(),
+            loss: None,
+            found: Found::default(),
+            polls: 0,
+            policy,
+        }
+    }
+
+    /// Begins a call, if there is room. A request that does not fit a message is copied and sent as there is room, by
+    /// this and later polls; until it has left, no other call is begun.
+    ///
+    /// # Errors
+    /// [`StartError`]: nothing was sent.
+    #[inline]
+    pub fn start(
+        &mut self,
+        method: Method,
+        request: &[u8],
+        deadline: Option<Deadline>,
+    ) -> Result<Started, StartError> {
+        if self.loss.is_some() || self.outgoing.is_active() {
+            return self.not_now();
+        }
+        let header_bytes = if deadline.is_some() { 2 * WORD_BYTES } else { WORD_BYTES };
+        if header_bytes + request.len() > self.transport.max_message_bytes() {
+            return self.start_long(method, request, deadline);
+        }
+        let Some(id) = self.calls.begin(deadline) else { return Ok(Started::Full) };
+        let word = request_word(id, method, deadline);
+        let send = |head: &[u8], rest: &[u8]| self.transport.try_send(head, rest);
+        let sent = match deadline {
+            None => send_message([word], request, send),
+            Some(deadline) => {
+                let left = self.transport.encode_deadline(deadline);
+                send_message([word, left], request, |head, rest| self.transport.try_send(head, rest))
+            }
+        };
+        match sent {
+            Ok(Sent::Sent) => Ok(Started::Call(id)),
+            Ok(Sent::Full) => {
+                self.calls.undo(id);
+                Ok(Started::Full)
+            }
+            Err(loss) => {
+                self.calls.undo(id);
+                self.found.loss(loss.clone());
+                Err(StartError::NotConnected { loss })
+            }
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn not_now(&self) -> Result<Started, StartError> {
+        match &self.loss {
+            Some(loss) => Err(StartError::NotConnected { loss: loss.clone() }),
+            None => Ok(Started::Full),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn start_long(
+        &mut self,
+        method: Method,
+        request: &[u8],
+        deadline: Option<Deadline>,
+    ) -> Result<Started, StartError> {
+        let (bytes, max_bytes) = (request.len(), RPC_MAX_PAYLOAD_BYTES);
+        if bytes > max_bytes {
+            return Err(StartError::TooLong { bytes, max_bytes });
+        }
+        let Some(id) = self.calls.begin(deadline) else { return Ok(Started::Full) };
+        let word = request_word(id, method, deadline);
+        let left = deadline.map(|deadline| self.transport.encode_deadline(deadline));
+        self.outgoing.begin(word, left).extend_from_slice(request);
+        self.push_outgoing();
+        Ok(Started::Call(id))
+    }
+
+    /// Sends what there is room for of a request of several messages.
+    #[cold]
+    #[inline(never)]
+    fn push_outgoing(&mut self) {
+        let max_bytes = self.transport.max_message_bytes();
+        if let Err(loss) = self.outgoing.progress(max_bytes, |head, rest| self.transport.try_send(head, rest))
+        {
+            self.found.loss(loss);
+        }
+    }
+
+    /// The end of a call, if one has ended. `None` also when a look was taken up by something else: an empty stream of
+    /// several, a late answer, a part.
+    #[inline]
+    pub fn poll(&mut self) -> Option<Completion<'_, T::Message<'_>>> {
+        self.polls = self.polls.wrapping_add(1);
+        if self.polls.is_multiple_of(POLLS_PER_TENDING) || self.found.is_any {
+            self.tend();
+        }
+        if self.outgoing.is_active() {
+            self.push_outgoing();
+        }
+        if let Some((id, error)) = self.calls.next_ended() {
+            return Some(Completion { id, result: Err(error) });
+        }
+        if self.loss.is_some() {
+            return None;
+        }
+        let mut message = match self.transport.poll() {
+            Ok(message) => message?,
+            Err(loss) => {
+                self.found.loss(loss);
+                return None;
+            }
+        };
+        let Ok(head) = ResponseWord::decode(message.word(0)) else {
+            self.found.broke("a message is not a response".to_owned());
+            return None;
+        };
+        if head.part != Part::Whole {
+            return finish_part(&mut self.calls, &mut self.assemblies, &mut self.found, head, message);
+        }
+        match self.calls.answer(head.call) {
+            Answered::Call(id) => {
+                Some(Completion { id, result: outcome(head, Body::of_message(message, 1)) })
+            }
+            Answered::Late(id) => {
+                self.found.late(id);
+                None
+            }
+            Answered::Unknown => {
+                self.found.broke(format!("it answered call {:#x}, which nobody made", head.call));
+                None
+            }
+        }
+    }
+
+    /// Looks after deadlines and the transport; finds out about a loss, and looks for a server after one.
+    #[cold]
+    #[inline(never)]
+    fn tend(&mut self) {
+        if self.calls.has_deadlines() {
+            let transport = &mut self.transport;
+            self.calls.expire(now_ns(), |id| transport.cancel(id.number, id.slot()));
+        }
+        if self.loss.is_some() {
+            if self.transport.reconnect() {
+                self.loss = None;
+            }
+            return;
+        }
+        let Found { loss, late, .. } = core::mem::take(&mut self.found);
+        if let Some(slot) = late {
+            self.transport.uncancel(slot);
+        }
+        let found = loss.or_else(|| self.transport.tend().err());
+        if let Some(loss) = found {
+            let unsent = self.outgoing.is_active().then(|| RequestWord::decode(self.outgoing.word()));
+            self.calls.lose(&loss, unsent.and_then(Result::ok).map(|word| word.call));
+            self.outgoing.forget();
+            self.assemblies.clear();
+            self.loss = Some(loss);
+            // Begins the search, so that what the lost server had is let go of.
+            self.transport.reconnect();
+        }
+    }
+
+    /// Abandons a call: it ends with [`CallError::Cancelled`], and a server that has not begun it does not. `false` when it
+    /// has ended already. Its slot is used again only when the server has answered it.
+    pub fn cancel(&mut self, id: CallId) -> bool {
+        let was_waiting = self.calls.abandon(id, CallError::Cancelled);
+        if was_waiting && self.loss.is_none() {
+            self.transport.cancel(id.number, id.slot());
+        }
+        was_waiting
+    }
+
+    /// Why there is no server now, if there is none.
+    pub fn loss(&self) -> Option<&Loss> {
+        self.loss.as_ref()
+    }
+
+    /// Calls whose end has not been polled.
+    pub fn outstanding(&self) -> usize {
+        self.calls.outstanding()
+    }
+
+    /// Most calls that can be outstanding.
+    pub fn max_outstanding(&self) -> usize {
+        self.calls.slots() as usize
+    }
+
+    /// The way to the server, for what only that transport has.
+    pub fn transport(&self) -> &T {
+        &self.transport
+    }
+
+    /// Waits as the client's policy says until a poll may find something, at most until `deadline`; whether it may.
+    pub fn wait(&mut self, deadline: Option<Deadline>) -> bool {
+        let (mut looks, policy) = (0u32, self.policy);
+        loop {
+            if self.has_news() {
+                return true;
+            }
+            looks = looks.saturating_add(1);
+            if looks.is_multiple_of(POLLS_PER_TENDING) || looks > policy.spins {
+                self.tend();
+                if deadline.is_some_and(Deadline::has_passed) {
+                    return self.has_news();
+                }
+            }
+            if looks <= policy.spins {
+                core::hint::spin_loop();
+                continue;
+            }
+            match policy.sleep {
+                Some(limit) if looks - policy.spins > policy.yields => self.sleep(limit, deadline),
+                _ => std::thread::yield_now(),
+            }
+        }
+    }
+
+    #[inline]
+    fn has_news(&mut self) -> bool {
+        self.calls.has_ended() || self.found.is_any || self.loss.is_none() && self.transport.has_news()
+    }
+
+    fn sleep(&mut self, limit: Duration, deadline: Option<Deadline>) {
+        if self.loss.is_some() || self.outgoing.is_active() {
+            // Nobody wakes us for a server that comes back, nor for room.
+            std::thread::sleep(limit.min(Duration::from_millis(1)));
+            return self.push_outgoing_if_any();
+        }
+        let earliest = self.calls.earliest().into_iter().chain(deadline).min();
+        let limit = earliest.map_or(limit, |deadline| limit.min(deadline.remaining()));
+        self.transport.prepare_sleep();
+        if self.has_news() {
+            self.transport.cancel_sleep();
+        } else {
+            self.transport.park(limit.max(Duration::from_nanos(1)));
+        }
+    }
+
+    fn push_outgoing_if_any(&mut self) {
+        if self.outgoing.is_active() && self.loss.is_none() {
+            self.push_outgoing();
+        }
+    }
+
+    /// Makes one call and waits for its end; the answer is put into `answer`, replacing what was there. No other call may
+    /// be outstanding.
+    ///
+    /// # Errors
+    /// [`CallFailure`].
+    pub fn call(
+        &mut self,
+        method: Method,
+        request: &[u8],
+        answer: &mut Vec<u8>,
+        deadline: Option<Deadline>,
+    ) -> Result<(), CallFailure> {
+        let outstanding = self.outstanding();
+        if outstanding > 0 {
+            return Err(CallFailure::Outstanding { outstanding });
+        }
+        let asked = std::time::Instant::now();
+        let id = loop {
+            match self.start(method, request, deadline)? {
+                Started::Call(id) => break id,
+                Started::Full if deadline.is_some_and(Deadline::has_passed) => {
+                    return Err(CallFailure::NoRoom { waited: asked.elapsed() });
+                }
+                // Late answers free slots, and parts of this client's own requests leave.
+                Started::Full => debug_assert!(self.poll().is_none(), "no other call is outstanding"),
+            }
+        };
+        loop {
+            if let Some(completion) = self.poll()
+                && completion.id == id
+            {
+                let mut body = completion.result?;
+                answer.clear();
+                body.copy_to(answer);
+                return Ok(());
+            }
+            self.wait(None);
+        }
+    }
+}
+
+fn request_word(id: CallId, method: Method, deadline: Option<Deadline>) -> u64 {
+    let has_deadline = deadline.is_some();
+    RequestWord { call: id.number, method: method.0, part: Part::Whole, has_deadline }.encode()
+}
+
+/// A part of an answer; the end of its call when it was the last one. Not a method: the message is the transport's.
+#[cold]
+#[inline(never)]
+fn finish_part<'a, M: Payload>(
+    calls: &mut Calls,
+    assemblies: &'a mut Vec<Assembly>,
+    found: &mut Found,
+    head: ResponseWord,
+    mut message: M,
+) -> Option<Completion<'a, M>> {
+    let mine = assemblies.iter().position(|assembly| assembly.is_open() && assembly.call() == head.call);
+    let free = || assemblies.iter().position(|assembly| !assembly.is_open());
+    let index = match mine.or_else(free) {
+        Some(index) => index,
+        // As many as the server has threads, which each finish one answer before the next.
+        None if assemblies.len() < beeline_spec::formats::RPC_MAX_WORKERS => {
+            assemblies.push(Assembly::default());
+            assemblies.len() - 1
+        }
+        None => {
+            found.broke("more answers come in parts than a server has threads".to_owned());
+            return None;
+        }
+    };
+    if !calls.is_open(head.call) {
+        found.broke(format!("it answered call {:#x}, which nobody made", head.call));
+        return None;
+    }
+    match assemblies[index].take(head.call, head.part, 1, &mut message, RPC_MAX_PAYLOAD_BYTES) {
+        Ok(false) => None,
+        Err(error) => {
+            found.broke(error.to_string());
+            None
+        }
+        Ok(true) => match calls.answer(head.call) {
+            Answered::Call(id) => {
+                Some(Completion { id, result: outcome(head, Body::of_bytes(assemblies[index].bytes())) })
+            }
+            Answered::Late(id) => {
+                found.late(id);
+                None
+            }
+            Answered::Unknown => None,
+        },
+    }
+}
+
+/// What the server says, for the caller.
+#[inline(always)]
+fn outcome<M: Payload>(head: ResponseWord, body: Body<'_, M>) -> Result<Body<'_, M>, CallError> {
+    match head.status {
+        Status::Done => Ok(body),
+        _ => Err(refusal(head, body)),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn refusal<M: Payload>(head: ResponseWord, mut body: Body<'_, M>) -> CallError {
+    match head.status {
+        Status::Done | Status::Failed => {
+            CallError::Failed { code: head.code, detail: body.to_vec().into_boxed_slice() }
+        }
+        Status::UnknownMethod => CallError::UnknownMethod,
+        Status::DeadlinePassed => CallError::DeadlinePassed,
+        Status::Cancelled => CallError::Cancelled,
+        Status::Overloaded => CallError::Overloaded,
+        Status::TooLong => CallError::TooLong,
+        Status::Crashed => CallError::Crashed,
+    }
+}

@@ -1,0 +1,151 @@
+//! How calls end when they do not end well, and why there is no server.
+
+use std::time::Duration;
+
+use beeline_domain::{ConnectError, OfferError, WindowError};
+
+/// How a call ended without an answer. A call is executed at most once, whatever this says; where it says more, the
+/// variant tells.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CallError {
+    /// The handler ran and gave an error of its own.
+    #[error("the handler failed with code {code} and {} bytes of detail", .detail.len())]
+    Failed {
+        /// The handler's code.
+        code: u16,
+        /// What it said besides.
+        detail: Box<[u8]>,
+    },
+    /// The server has no such method. It was not executed.
+    #[error("the server has no such method; is it an older version?")]
+    UnknownMethod,
+    /// The deadline was past when the request's turn came. It was not executed.
+    #[error("the deadline was past when the request's turn came; it was not executed")]
+    DeadlinePassed,
+    /// No answer came before the deadline. It may have been executed, or may be yet.
+    #[error("no answer came before the deadline; the request may have been executed")]
+    TimedOut,
+    /// [`crate::Client::cancel`]. It may have been executed, or may be yet.
+    #[error("the call was cancelled; the request may have been executed")]
+    Cancelled,
+    /// The server takes no more work now. It was not executed: try again later.
+    #[error("the server is overloaded and did not execute the request; try again later")]
+    Overloaded,
+    /// The request or the answer is longer than the server allows.
+    #[error("the request or its answer is longer than the server allows")]
+    TooLong,
+    /// The handler panicked or gave up; it may have been executed in part.
+    #[error("the handler gave up in the middle of the request; see the server's log")]
+    Crashed,
+    /// The server went while the call was outstanding.
+    #[error("{loss} while the call was outstanding; {}", if *.was_sent { "the request may have been executed" } else { "the request was not executed" })]
+    ServerGone {
+        /// How it went.
+        loss: Loss,
+        /// Whether the whole request had been sent; `false`: it was certainly not executed.
+        was_sent: bool,
+    },
+}
+
+/// How a server was lost.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Loss {
+    /// Its process ended.
+    #[error("the server (pid {pid}) died")]
+    Died {
+        /// Its process id.
+        pid: u32,
+    },
+    /// It closed the connection.
+    #[error("the server (pid {pid}) closed the connection")]
+    Closed {
+        /// Its process id.
+        pid: u32,
+    },
+    /// It said something that no server says; this side closed the connection.
+    #[error("the server broke the protocol ({what})")]
+    Broke {
+        /// What it said.
+        what: String,
+    },
+    /// Over a wire: the connection ended.
+    #[error("the connection to the server is down: {why}")]
+    Down {
+        /// Why.
+        why: String,
+    },
+}
+
+/// Why a call was not begun. Nothing was sent.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StartError {
+    /// The request is longer than any may be.
+    #[error("a request of {bytes} bytes; the longest is {max_bytes}")]
+    TooLong {
+        /// Its bytes.
+        bytes: usize,
+        /// The bound.
+        max_bytes: usize,
+    },
+    /// There is no server now; it is looked for again whenever the client is polled.
+    #[error("{loss}; it is looked for whenever the client is polled")]
+    NotConnected {
+        /// How the last one was lost.
+        loss: Loss,
+    },
+}
+
+/// Why there is no client or server.
+#[derive(Debug, thiserror::Error)]
+pub enum RpcError {
+    /// The server cannot be reached, or refuses.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// The name cannot be offered.
+    #[error(transparent)]
+    Offer(#[from] OfferError),
+    /// A window or its memory cannot be had.
+    #[error(transparent)]
+    Window(#[from] WindowError),
+    /// An option is out of bounds.
+    #[error("{option} = {value}; it must be {bounds}")]
+    Option {
+        /// Which.
+        option: &'static str,
+        /// What was given.
+        value: u64,
+        /// What it may be.
+        bounds: &'static str,
+    },
+    /// The other side's first message makes no sense.
+    #[error("the server's answer to the connection is malformed: {what}")]
+    Malformed {
+        /// What is wrong with it.
+        what: String,
+    },
+}
+
+/// Why [`crate::Client::call`] gave no answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CallFailure {
+    /// It was not begun.
+    #[error(transparent)]
+    Start(#[from] StartError),
+    /// It ended without an answer.
+    #[error(transparent)]
+    Call(#[from] CallError),
+    /// There was no room for it before its deadline. Nothing was sent.
+    #[error("no room for the request in {waited:?}: the server does not take requests as fast as they come")]
+    NoRoom {
+        /// How long it was waited for.
+        waited: Duration,
+    },
+    /// Other calls are outstanding, whose answers this one would have to drop.
+    #[error(
+        "{outstanding} calls are outstanding; poll for their answers before a call that waits for its own"
+    )]
+    Outstanding {
+        /// How many.
+        outstanding: usize,
+    },
+}

@@ -1,0 +1,344 @@
+//! What a server's thread calls for each request: a handler that reads the request where it lies and writes the answer
+//! where the client reads it.
+//!
+//! The note of seed paper "RAMCloud/HiStar": eliminate all copies on the server's side, process the request while it is
+//! still in the ring. A [`Request`] is a handle on lines of the request window, freed when the handler returns; a
+//! [`Reply`] stores straight into the client's reply window. A handler runs in the thread that polls, so it should be
+//! short; what it waits for, every client of that thread waits for.
+
+use beeline_domain::{MemoryCreditSink, MemoryCredits};
+use beeline_mmio::{LoadWindow, StoreWindow};
+use beeline_spec::WORD_BYTES;
+use beeline_spec::formats::RPC_MAX_PAYLOAD_BYTES;
+use beeline_spec::rpc::{Part, ResponseWord, Status};
+use beeline_window::{Reservation, SendError, Sent, SharedMessage, WriteError, Writer};
+
+use crate::cancels::Cancels;
+use crate::deadline::Deadline;
+use crate::method::Method;
+use crate::outgoing::{Outgoing, send_message};
+use crate::payload::Body;
+
+/// The window that answers to one client are stored into by one thread.
+pub(crate) type ReplyWindow = Writer<StoreWindow, MemoryCredits>;
+/// A request message in its window.
+pub(crate) type RequestMessage<'a> = SharedMessage<'a, LoadWindow, MemoryCreditSink>;
+
+/// Answers requests. A closure `FnMut(&mut Request, Reply) -> Replied` is one.
+pub trait Service {
+    /// Answers one request. Every way to use up `reply` gives the [`Replied`] that must be returned; a handler that
+    /// panics has its client told so and the server goes on.
+    fn call(&mut self, request: &mut Request<'_>, reply: Reply<'_>) -> Replied;
+}
+
+impl<F: FnMut(&mut Request<'_>, Reply<'_>) -> Replied> Service for F {
+    #[inline]
+    fn call(&mut self, request: &mut Request<'_>, reply: Reply<'_>) -> Replied {
+        self(request, reply)
+    }
+}
+
+/// A client of a server; never the same for two connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ClientId(pub(crate) u64);
+
+/// A request in a handler's hands.
+#[derive(Debug)]
+pub struct Request<'a> {
+    pub(crate) method: Method,
+    pub(crate) client: ClientId,
+    pub(crate) number: u32,
+    pub(crate) deadline: Option<Deadline>,
+    pub(crate) cancels: Option<&'a Cancels>,
+    pub(crate) body: Body<'a, RequestMessage<'a>>,
+}
+
+impl Request<'_> {
+    /// What is asked for.
+    #[inline(always)]
+    pub fn method(&self) -> Method {
+        self.method
+    }
+
+    /// Who asks.
+    pub fn client(&self) -> ClientId {
+        self.client
+    }
+
+    /// When the client stops waiting, if it said so: hand it on to calls made on its behalf.
+    pub fn deadline(&self) -> Option<Deadline> {
+        self.deadline
+    }
+
+    /// Whether the client has abandoned the call meanwhile: one load. Over a wire never.
+    pub fn is_cancelled(&self) -> bool {
+        self.cancels.is_some_and(|cancels| cancels.has(self.number))
+    }
+
+    /// Bytes of the request.
+    #[inline(always)]
+    pub fn len(&self) -> usize {
+        self.body.len()
+    }
+
+    /// Whether it has no bytes.
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.body.is_empty()
+    }
+
+    /// Bytes `8 * index` to `8 * index + 7` as a little-endian word; bytes past the end are zero. Each call loads from
+    /// memory that the client can write: read once, check, use.
+    #[inline(always)]
+    pub fn word(&mut self, index: usize) -> u64 {
+        self.body.word(index)
+    }
+
+    /// Copies the request into `out`, as much as fits; the number of bytes copied.
+    #[inline(always)]
+    pub fn copy_out(&mut self, out: &mut [u8]) -> usize {
+        self.body.copy_out(out)
+    }
+
+    /// As [`Request::copy_out`], from word `first` of the request on.
+    #[inline(always)]
+    pub fn copy_out_from(&mut self, first: usize, out: &mut [u8]) -> usize {
+        self.body.copy_out_from(first, out)
+    }
+
+    /// Appends the request to `out`.
+    pub fn copy_to(&mut self, out: &mut Vec<u8>) {
+        self.body.copy_to(out);
+    }
+}
+
+/// Proof that a request was answered.
+#[derive(Debug)]
+#[must_use]
+pub struct Replied(());
+
+/// Where answers of one thread to one client go.
+#[derive(Debug)]
+pub(crate) struct Answers {
+    /// What could not be sent at once: it waits, and no further request of the client is taken meanwhile.
+    pub(crate) parked: Outgoing,
+    /// Why nothing can be sent any more.
+    pub(crate) trouble: Option<SendError>,
+}
+
+impl Answers {
+    pub(crate) fn new() -> Self {
+        Answers { parked: Outgoing::default(), trouble: None }
+    }
+
+    /// Keeps an answer until there is room for it.
+    #[cold]
+    #[inline(never)]
+    fn park(&mut self, word: u64, bytes: &[u8]) {
+        if bytes.len() <= RPC_MAX_PAYLOAD_BYTES {
+            self.parked.begin(word, None).extend_from_slice(bytes);
+        } else if let Ok(long) = ResponseWord::decode(word) {
+            self.parked.begin(response_word(long.call, Status::TooLong, 0), None);
+        }
+    }
+
+    /// Keeps another answer than the one that was being gathered.
+    #[cold]
+    fn park_anew(&mut self, word: u64) {
+        self.parked.forget();
+        self.parked.begin(word, None);
+    }
+}
+
+/// The answer to one request, not given yet. Dropping it tells the client that the handler gave up.
+#[derive(Debug)]
+pub struct Reply<'a> {
+    number: u32,
+    /// None once the request is answered.
+    way: Option<Way<'a>>,
+}
+
+/// How an answer goes.
+#[derive(Debug)]
+pub(crate) struct Way<'a> {
+    /// None on a wire, where answers are gathered first.
+    pub(crate) window: Option<&'a mut ReplyWindow>,
+    pub(crate) max_message_bytes: usize,
+    pub(crate) answers: &'a mut Answers,
+}
+
+impl<'a> Reply<'a> {
+    #[inline(always)]
+    pub(crate) fn new(number: u32, way: Way<'a>) -> Self {
+        Reply { number, way: Some(way) }
+    }
+
+    /// Answers with these bytes, 1 MiB at most. They are stored into the client's window at once, or copied when there is
+    /// no room.
+    #[inline(always)]
+    pub fn send(mut self, answer: &[u8]) -> Replied {
+        self.answer(Status::Done, 0, answer);
+        Replied(())
+    }
+
+    /// Opens an answer of at most `max_bytes` to be written piece by piece, straight into the client's window.
+    pub fn begin(mut self, max_bytes: usize) -> ReplyWriter<'a> {
+        let way = self.way.take().expect("a reply that exists is not answered");
+        ReplyWriter::open(self.number, way, max_bytes)
+    }
+
+    /// Answers that the request failed, with a code and a detail that mean something to the client.
+    pub fn fail(mut self, code: u16, detail: &[u8]) -> Replied {
+        self.answer(Status::Failed, code, detail);
+        Replied(())
+    }
+
+    /// Answers that there is no such method.
+    pub fn unknown_method(mut self) -> Replied {
+        self.answer(Status::UnknownMethod, 0, &[]);
+        Replied(())
+    }
+
+    /// Answers that the server takes no more work now; say so only before anything was done.
+    pub fn overloaded(mut self) -> Replied {
+        self.answer(Status::Overloaded, 0, &[]);
+        Replied(())
+    }
+
+    /// Answers what is not the handler's to say.
+    pub(crate) fn refuse(mut self, status: Status) {
+        self.answer(status, 0, &[]);
+    }
+
+    #[inline(always)]
+    fn answer(&mut self, status: Status, code: u16, bytes: &[u8]) {
+        let Some(Way { window, max_message_bytes, answers }) = self.way.take() else { return };
+        let word = response_word(self.number, status, code);
+        if let Some(window) = window
+            && WORD_BYTES + bytes.len() <= max_message_bytes
+        {
+            match send_message([word], bytes, |head, rest| window.try_send_parts(head, rest)) {
+                Ok(Sent::Sent) => return,
+                Ok(Sent::Full) => {}
+                Err(error) => return answers.trouble = Some(error),
+            }
+        }
+        answers.park(word, bytes);
+    }
+}
+
+impl Drop for Reply<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if self.way.is_some() {
+            self.answer(Status::Crashed, 0, &[]);
+        }
+    }
+}
+
+#[inline(always)]
+fn response_word(call: u32, status: Status, code: u16) -> u64 {
+    ResponseWord { call, code, part: Part::Whole, status }.encode()
+}
+
+/// An answer that is being written. [`ReplyWriter::commit`] gives it; dropping it tells the client that the handler gave
+/// up.
+#[derive(Debug)]
+pub struct ReplyWriter<'a> {
+    number: u32,
+    place: Place<'a>,
+}
+
+#[derive(Debug)]
+enum Place<'a> {
+    /// Lines of the client's reply window.
+    Window {
+        open: Reservation<'a, StoreWindow, MemoryCredits>,
+        answers: &'a mut Answers,
+    },
+    /// Memory of this process: there is no room in the window, or it is no window.
+    Gathered {
+        answers: &'a mut Answers,
+        max_bytes: usize,
+    },
+    Closed,
+}
+
+impl<'a> ReplyWriter<'a> {
+    fn open(number: u32, way: Way<'a>, max_bytes: usize) -> Self {
+        let Way { window, max_message_bytes, answers } = way;
+        let message_bytes = WORD_BYTES.saturating_add(max_bytes);
+        if let Some(window) = window
+            && message_bytes <= max_message_bytes
+        {
+            match window.reserve(message_bytes) {
+                Ok(Some(mut open)) => {
+                    open.put_u64(response_word(number, Status::Done, 0)).expect("a word was reserved for it");
+                    return ReplyWriter { number, place: Place::Window { open, answers } };
+                }
+                Ok(None) => {}
+                Err(error) => answers.trouble = Some(error),
+            }
+        }
+        answers.parked.begin(response_word(number, Status::Done, 0), None);
+        ReplyWriter { number, place: Place::Gathered { answers, max_bytes } }
+    }
+
+    /// Appends bytes to the answer.
+    ///
+    /// # Errors
+    /// [`WriteError`] when there is less room; none of the bytes was taken.
+    pub fn write(&mut self, bytes: &[u8]) -> Result<(), WriteError> {
+        match &mut self.place {
+            Place::Window { open, .. } => open.write(bytes),
+            Place::Gathered { answers, max_bytes } => {
+                let gathered = answers.parked.bytes();
+                if gathered.len() + bytes.len() > *max_bytes {
+                    let (bytes, written_bytes) = (bytes.len(), gathered.len());
+                    return Err(WriteError { bytes, written_bytes, reserved_bytes: *max_bytes });
+                }
+                gathered.extend_from_slice(bytes);
+                Ok(())
+            }
+            Place::Closed => Ok(()),
+        }
+    }
+
+    /// Appends a word, little-endian.
+    ///
+    /// # Errors
+    /// As [`ReplyWriter::write`].
+    pub fn put_u64(&mut self, word: u64) -> Result<(), WriteError> {
+        self.write(&word.to_le_bytes())
+    }
+
+    /// Answers with what was written.
+    pub fn commit(mut self) -> Replied {
+        match core::mem::replace(&mut self.place, Place::Closed) {
+            Place::Window { open, .. } => open.commit(),
+            Place::Gathered { answers, .. } => {
+                if answers.parked.bytes().len() > RPC_MAX_PAYLOAD_BYTES {
+                    answers.park_anew(response_word(self.number, Status::TooLong, 0));
+                }
+            }
+            Place::Closed => {}
+        }
+        Replied(())
+    }
+}
+
+impl Drop for ReplyWriter<'_> {
+    fn drop(&mut self) {
+        match core::mem::replace(&mut self.place, Place::Closed) {
+            Place::Window { open, answers } => {
+                // The lines become a void message.
+                drop(open);
+                answers.park(response_word(self.number, Status::Crashed, 0), &[]);
+            }
+            Place::Gathered { answers, .. } => {
+                answers.park_anew(response_word(self.number, Status::Crashed, 0));
+            }
+            Place::Closed => {}
+        }
+    }
+}

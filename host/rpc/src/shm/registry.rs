@@ -1,0 +1,210 @@
+//! The clients of a server: made by the domain's thread when they connect, used by the server's threads.
+//!
+//! Nothing here is on the path of a request: a thread looks at one counter and takes the lock only when it has changed.
+
+use std::collections::HashMap;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::{AtomicU64, Ordering, fence};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use beeline_domain::{
+    CreditPage, FreshWindow, MemoryCreditSink, Peer, PeerId, Refusal, Reply, SenderOptions, SenderParts,
+    Service,
+};
+use beeline_mmio::{Flag, MemoryOptions, Region, SharedMemory, StoreKernel};
+use beeline_spec::WORD_BYTES;
+use beeline_spec::formats::rpc_client_page::REPLIES_WANTED_OFFSET;
+use beeline_window::{SharedWindow, WindowConfig};
+
+use super::ServerOptions;
+use super::hello::{Hello, OpenReply, Welcome, decode, encode};
+use crate::cancels::{Cancels, table_bytes};
+use crate::service::ClientId;
+
+/// Most lines of a reply window: 8 MiB, since mapping a client's window brings its pages in.
+const MAX_REPLY_LINES: u32 = 1 << 17;
+
+/// One client, as every thread of the server sees it.
+#[derive(Debug)]
+pub(crate) struct ClientEntry {
+    pub(crate) id: ClientId,
+    pub(crate) peer: Peer,
+    pub(crate) window: FreshWindow,
+    pub(crate) requests: SharedWindow<MemoryCreditSink>,
+    pub(crate) page: CreditPage,
+    pub(crate) kernel: Option<StoreKernel>,
+    pub(crate) cancels: Cancels,
+    /// Reply windows that the client has opened and their thread has not fetched.
+    replies: Mutex<Vec<Option<SenderParts>>>,
+}
+
+impl ClientEntry {
+    /// Takes the reply window that the client has opened for a thread, if it has.
+    pub(crate) fn take_reply(&self, worker: usize) -> Option<SenderParts> {
+        lock(&self.replies)[worker].take()
+    }
+
+    /// Asks the client for a reply window for a thread.
+    pub(crate) fn want_reply(&self, worker: usize) {
+        self.page.region().word(REPLIES_WANTED_OFFSET + worker * WORD_BYTES).store(1);
+    }
+}
+
+/// What a server's threads and the domain's thread share.
+#[derive(Debug)]
+pub(crate) struct Registry {
+    options: ServerOptions,
+    clients: Mutex<HashMap<PeerId, Arc<ClientEntry>>>,
+    /// Goes up whenever a client came, went, or opened a window.
+    changes: AtomicU64,
+    next_id: AtomicU64,
+    /// What each thread sleeps on besides its clients.
+    bells: Region,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Registry {
+    pub(crate) fn new(options: ServerOptions) -> Self {
+        let bells = Region::private(options.workers * WORD_BYTES);
+        Registry {
+            options,
+            clients: Mutex::default(),
+            changes: AtomicU64::new(0),
+            next_id: AtomicU64::new(1),
+            bells,
+        }
+    }
+
+    pub(crate) fn workers(&self) -> usize {
+        self.options.workers
+    }
+
+    /// How often something has changed. Acquire: pairs with `change`.
+    #[inline(always)]
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes.load(Ordering::Acquire)
+    }
+
+    /// The flag that a thread sleeps on, set to 1 before it does.
+    pub(crate) fn bell(&self, worker: usize) -> Flag {
+        self.bells.flag(worker * WORD_BYTES)
+    }
+
+    /// Every client that is there.
+    pub(crate) fn clients(&self) -> Vec<Arc<ClientEntry>> {
+        lock(&self.clients).values().cloned().collect()
+    }
+
+    /// Lets go of a client, whoever noticed first that it is of no use any more.
+    pub(crate) fn remove(&self, peer: &Peer) {
+        let removed = lock(&self.clients).remove(&peer.id());
+        if removed.is_some() {
+            peer.disconnect();
+            self.change();
+        }
+    }
+
+    fn change(&self) {
+        // Release: pairs with `changes`.
+        self.changes.fetch_add(1, Ordering::Release);
+        // Pairs with the fence of a thread between its bell and its last look (`worker.rs`): either it sees the change,
+        // or the bell is seen here.
+        fence(Ordering::SeqCst);
+        for worker in 0..self.options.workers {
+            let bell = self.bell(worker);
+            if bell.load() != 0 {
+                bell.store(0);
+                bell.wake(u32::MAX);
+            }
+        }
+    }
+
+    /// A client's first request.
+    fn welcome(&self, peer: &Peer, request: &[u8], fds: Vec<OwnedFd>) -> Result<Reply, Refusal> {
+        let hello: Hello = decode(request).map_err(Refusal::new)?;
+        hello.check().map_err(Refusal::new)?;
+        let page = CreditPage::from_fd(only(fds, "credit page")?).map_err(refused)?;
+        let lines = self.options.request_lines;
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        let window =
+            FreshWindow::create("requests", lines, self.options.memory, id as u8).map_err(refused)?;
+        let table =
+            SharedMemory::create("beeline-cancels", table_bytes(hello.slots), MemoryOptions::default())
+                .map_err(refused)?;
+        let config = WindowConfig::blank(window.terms().blank, window.terms().epoch);
+        let requests = SharedWindow::new(lines, window.sink(&page, peer), config, self.options.workers);
+        let cancels = Cancels::new(&table.map().map_err(refused)?, hello.slots);
+        let table_fd = table.fd().as_fd().try_clone_to_owned().map_err(refused)?;
+        let welcome = Welcome { window: window.terms().clone(), workers: self.options.workers as u32 };
+        let reply =
+            Reply { payload: encode(&welcome), fds: vec![window.clone_fd().map_err(refused)?, table_fd] };
+        let entry = ClientEntry {
+            id: ClientId(id),
+            peer: peer.clone(),
+            window,
+            requests,
+            page,
+            kernel: hello.kernel(),
+            cancels,
+            replies: Mutex::new((0..self.options.workers).map(|_| None).collect()),
+        };
+        lock(&self.clients).insert(peer.id(), Arc::new(entry));
+        self.change();
+        Ok(reply)
+    }
+
+    /// A client opens a reply window for one thread.
+    fn open_reply(&self, peer: &Peer, request: &[u8], fds: Vec<OwnedFd>) -> Result<Reply, Refusal> {
+        let open: OpenReply = decode(request).map_err(Refusal::new)?;
+        let worker = open.worker as usize;
+        if worker >= self.options.workers {
+            let workers = self.options.workers;
+            return Err(Refusal::new(format!("a reply window for thread {worker} of {workers}")));
+        }
+        if open.window.lines > MAX_REPLY_LINES {
+            let lines = open.window.lines;
+            return Err(Refusal::new(format!("a reply window of {lines} lines; at most {MAX_REPLY_LINES}")));
+        }
+        let entry = lock(&self.clients).get(&peer.id()).cloned();
+        let entry = entry.ok_or_else(|| Refusal::new("the connection is closed"))?;
+        let page = CreditPage::create("replies").map_err(refused)?;
+        let kernel = SenderOptions::with_kernel(self.options.kernel);
+        let window = only(fds, "reply window")?;
+        let parts = open.window.join(window, &page, peer, kernel).map_err(refused)?;
+        // A second window for the same thread replaces the first: the client's loss.
+        lock(&entry.replies)[worker] = Some(parts);
+        self.change();
+        let page_fd = page.fd().try_clone_to_owned().map_err(refused)?;
+        Ok(Reply { payload: Vec::new(), fds: vec![page_fd] })
+    }
+}
+
+fn refused(error: impl std::fmt::Display) -> Refusal {
+    Refusal::new(error.to_string())
+}
+
+fn only(fds: Vec<OwnedFd>, what: &str) -> Result<OwnedFd, Refusal> {
+    let [fd] = <[OwnedFd; 1]>::try_from(fds)
+        .map_err(|fds| Refusal::new(format!("{} descriptors, one {what} is needed", fds.len())))?;
+    Ok(fd)
+}
+
+/// The server's half of the rendezvous.
+pub(crate) struct Rendezvous(pub(crate) Arc<Registry>);
+
+impl Service for Rendezvous {
+    fn connected(&mut self, peer: &Peer, request: &[u8], fds: Vec<OwnedFd>) -> Result<Reply, Refusal> {
+        self.0.welcome(peer, request, fds)
+    }
+
+    fn requested(&mut self, peer: &Peer, request: &[u8], fds: Vec<OwnedFd>) -> Result<Reply, Refusal> {
+        self.0.open_reply(peer, request, fds)
+    }
+
+    fn departed(&mut self, peer: &Peer) {
+        self.0.remove(peer);
+    }
+}

@@ -1,0 +1,208 @@
+//! One client in the hands of one thread of the server.
+
+use std::sync::Arc;
+
+use beeline_domain::{MemoryCreditSink, MemorySleeper, SenderParts};
+use beeline_link_contract::StorePort;
+use beeline_mmio::LoadWindow;
+use beeline_spec::formats::RPC_MAX_PAYLOAD_BYTES;
+use beeline_spec::rpc::{Part, RequestWord};
+use beeline_window::{FencePolicy, SharedReceiver, WindowConfig, Writer};
+
+use super::registry::ClientEntry;
+use crate::assembly::Assembly;
+use crate::deadline::Deadline;
+use crate::dispatch::{Head, RequestError, serve};
+use crate::method::Method;
+use crate::payload::Body;
+use crate::service::{Answers, Reply, ReplyWindow, Request, Service, Way};
+
+/// Longest message in a window of `lines` lines: a quarter of it, so that one side stores parts while the other takes
+/// earlier ones.
+pub(crate) fn max_message_bytes(lines: u32) -> usize {
+    ((lines / 4).max(1) as usize * 64 - 8).min(RPC_MAX_PAYLOAD_BYTES)
+}
+
+/// The sender's end of a window, fenced only where the other process cannot take part in membarriers.
+pub(crate) fn writer(parts: SenderParts) -> (ReplyWindow, MemorySleeper) {
+    let fences = if parts.needs_fence_per_message { FencePolicy::PerMessage } else { FencePolicy::None };
+    let config = WindowConfig::blank(parts.blank, parts.epoch).with_fences(fences);
+    (Writer::new(parts.store, parts.credits, config), parts.sleeper)
+}
+
+/// What a look at a client has come to.
+#[derive(Debug)]
+pub(crate) enum Step {
+    /// A request was answered, or a part of one was taken in.
+    Worked,
+    /// There is nothing to do.
+    Idle,
+    /// The client is of no use any more.
+    Broken(String),
+}
+
+/// One client, for one thread.
+#[derive(Debug)]
+pub(crate) struct Session {
+    pub(crate) entry: Arc<ClientEntry>,
+    worker: usize,
+    requests: SharedReceiver<LoadWindow, MemoryCreditSink>,
+    reply: Option<ReplyWindow>,
+    reply_bytes: usize,
+    answers: Answers,
+    /// A request of several messages: this thread keeps the request window while it takes them in.
+    assembly: Assembly,
+    /// First part's word and deadline.
+    first: Option<Head>,
+    pub(crate) sleeper: MemorySleeper,
+}
+
+impl Session {
+    pub(crate) fn new(entry: Arc<ClientEntry>, worker: usize) -> Self {
+        let sleeper = entry.window.sleeper(&entry.page, &entry.peer);
+        Session {
+            requests: entry.requests.receiver(entry.window.load(entry.kernel)),
+            reply: None,
+            reply_bytes: 0,
+            answers: Answers::new(),
+            assembly: Assembly::default(),
+            first: None,
+            sleeper,
+            worker,
+            entry,
+        }
+    }
+
+    /// Fetches the reply window, if the client has opened it.
+    pub(crate) fn fetch_reply(&mut self) {
+        if let Some(parts) = self.entry.take_reply(self.worker) {
+            self.reply_bytes = max_message_bytes(parts.store.lines());
+            self.reply = Some(writer(parts).0);
+        }
+    }
+
+    /// Whether there may be work, for a thread about to sleep.
+    pub(crate) fn has_work(&mut self) -> bool {
+        self.answers.parked.is_active() || self.requests.keeps() || self.requests.has_work()
+    }
+
+    /// Takes one message of a request, if there is one, and serves what is whole.
+    #[inline(always)]
+    pub(crate) fn step(&mut self, service: &mut impl Service) -> Step {
+        let Some(reply) = &mut self.reply else { return self.step_without_reply() };
+        if self.answers.parked.is_active() {
+            return self.send_parked();
+        }
+        let mut message = match self.requests.poll_where(is_first_part) {
+            Ok(Some(message)) => message,
+            Ok(None) => return Step::Idle,
+            Err(error) => return Step::Broken(error.to_string()),
+        };
+        let head = match Head::read(&mut message) {
+            Ok(head) => head,
+            Err(error) => return Step::Broken(error.to_string()),
+        };
+        if head.word.part != Part::Whole || self.assembly.is_open() {
+            // The handle goes with the part; what follows is behind it.
+            let taken = take_part(&mut self.assembly, &mut self.first, head, message);
+            return self.finish_part(taken, service);
+        }
+        let way =
+            Way { window: Some(reply), max_message_bytes: self.reply_bytes, answers: &mut self.answers };
+        let mut request = Request {
+            method: Method(head.word.method),
+            client: self.entry.id,
+            number: head.word.call,
+            deadline: head.deadline.map(Deadline::of_ns),
+            cancels: Some(&self.entry.cancels),
+            body: Body::of_message(message, head.words),
+        };
+        serve(service, &mut request, Reply::new(head.word.call, way));
+        drop(request);
+        self.trouble()
+    }
+
+    /// A client can be told of a request only by a reply window: without one nothing is taken.
+    #[cold]
+    fn step_without_reply(&mut self) -> Step {
+        self.fetch_reply();
+        if self.reply.is_none() && self.requests.has_work() {
+            self.entry.want_reply(self.worker);
+        }
+        Step::Idle
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn send_parked(&mut self) -> Step {
+        let Some(window) = &mut self.reply else { return Step::Idle };
+        let send = |head: &[u8], rest: &[u8]| window.try_send_parts(head, rest);
+        match self.answers.parked.progress(self.reply_bytes, send) {
+            Ok(true) => Step::Worked,
+            Ok(false) => Step::Idle,
+            Err(error) => Step::Broken(error.to_string()),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn finish_part(&mut self, taken: Result<bool, RequestError>, service: &mut impl Service) -> Step {
+        match taken {
+            Ok(true) => {}
+            Ok(false) => return Step::Worked,
+            Err(error) => return Step::Broken(error.to_string()),
+        }
+        // Before the handler: other threads need not wait for it.
+        self.requests.give_up();
+        let Some(first) = self.first.take() else { return Step::Worked };
+        let way = Way {
+            window: self.reply.as_mut(),
+            max_message_bytes: self.reply_bytes,
+            answers: &mut self.answers,
+        };
+        let mut request = Request {
+            method: Method(first.word.method),
+            client: self.entry.id,
+            number: first.word.call,
+            deadline: first.deadline.map(Deadline::of_ns),
+            cancels: Some(&self.entry.cancels),
+            body: Body::of_bytes(self.assembly.bytes()),
+        };
+        serve(service, &mut request, Reply::new(first.word.call, way));
+        self.trouble()
+    }
+
+    /// Whether answering has found out that the client cannot be believed.
+    #[inline(always)]
+    fn trouble(&self) -> Step {
+        match &self.answers.trouble {
+            None => Step::Worked,
+            Some(error) => Step::Broken(error.to_string()),
+        }
+    }
+}
+
+/// Whether a message begins a request of several, so that the thread that takes it needs the next ones too.
+#[inline(always)]
+fn is_first_part(word: u64) -> bool {
+    RequestWord::decode(word).is_ok_and(|word| word.part == Part::First)
+}
+
+#[cold]
+#[inline(never)]
+fn take_part(
+    assembly: &mut Assembly,
+    first: &mut Option<Head>,
+    head: Head,
+    mut message: crate::service::RequestMessage<'_>,
+) -> Result<bool, RequestError> {
+    if head.word.part == Part::Whole {
+        let (found, expected) = (head.word.call, assembly.call());
+        return Err(RequestError::Between { found, expected });
+    }
+    if head.word.part == Part::First {
+        *first = Some(head);
+    }
+    let (call, part) = (head.word.call, head.word.part);
+    Ok(assembly.take(call, part, head.words, &mut message, RPC_MAX_PAYLOAD_BYTES)?)
+}

@@ -1,0 +1,125 @@
+//! A thread of a server: it polls the clients' requests and answers them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering, fence};
+use std::time::Duration;
+
+use beeline_domain::park_any;
+use beeline_link_contract::Sleeper;
+use beeline_window::WaitPolicy;
+
+use super::registry::Registry;
+use super::session::{Session, Step};
+use crate::service::Service;
+
+/// Requests of one client that are answered before the next one's turn.
+const BURST: u32 = 32;
+
+/// One thread's share of a server. It belongs to one thread at a time; a server whose workers are not all polled serves
+/// with those that are.
+///
+/// Poll it together with whatever else the thread polls, or give the thread to it with [`Worker::run`].
+#[derive(Debug)]
+pub struct Worker {
+    index: usize,
+    registry: Arc<Registry>,
+    seen_changes: u64,
+    sessions: Vec<Session>,
+}
+
+impl Worker {
+    pub(crate) fn new(index: usize, registry: Arc<Registry>) -> Self {
+        Worker { index, registry, seen_changes: 0, sessions: Vec::new() }
+    }
+
+    /// Answers what is there, at most a burst of each client: how many messages of requests it took. Never waits.
+    #[inline]
+    pub fn poll(&mut self, service: &mut impl Service) -> usize {
+        if self.registry.changes() != self.seen_changes {
+            self.refresh();
+        }
+        let mut worked = 0;
+        for session in &mut self.sessions {
+            for _ in 0..BURST {
+                match session.step(service) {
+                    Step::Worked => worked += 1,
+                    Step::Idle => break,
+                    Step::Broken(why) => {
+                        tracing::warn!(client = session.entry.peer.pid(), why, "a client is disconnected");
+                        self.registry.remove(&session.entry.peer);
+                        break;
+                    }
+                }
+            }
+        }
+        worked
+    }
+
+    /// Polls until `stop`, waiting as `policy` says.
+    pub fn run(&mut self, service: &mut impl Service, policy: &WaitPolicy, stop: &AtomicBool) {
+        let mut looks = 0u32;
+        // Relaxed: nothing is read by it but that it is time to stop.
+        while !stop.load(Ordering::Relaxed) {
+            if self.poll(service) > 0 {
+                looks = 0;
+                continue;
+            }
+            looks = looks.saturating_add(1);
+            if looks <= policy.spins {
+                core::hint::spin_loop();
+                continue;
+            }
+            match policy.sleep {
+                Some(limit) if looks - policy.spins > policy.yields => {
+                    self.sleep(limit);
+                    looks = 0;
+                }
+                _ => std::thread::yield_now(),
+            }
+        }
+    }
+
+    /// Sleeps until a client may have sent something, at most `limit`. For a thread that polls nothing else.
+    pub fn sleep(&mut self, limit: Duration) {
+        let bell = self.registry.bell(self.index);
+        bell.store(1);
+        // Pairs with the fence in `Registry::change`.
+        fence(Ordering::SeqCst);
+        for session in &mut self.sessions {
+            session.sleeper.prepare();
+        }
+        let has_work = self.registry.changes() != self.seen_changes
+            || self.sessions.iter_mut().any(|session| session.has_work());
+        if !has_work {
+            let flags = self.sessions.iter().map(|session| session.sleeper.flag());
+            let flags: Vec<_> = std::iter::once(&bell).chain(flags).collect();
+            park_any(&flags, limit);
+        }
+        for session in &mut self.sessions {
+            session.sleeper.cancel();
+        }
+        bell.store(0);
+    }
+
+    /// Clients that are connected, as this thread has seen it.
+    pub fn clients(&self) -> usize {
+        self.sessions.len()
+    }
+
+    /// Drops clients that went, takes up new ones, fetches their reply windows.
+    #[cold]
+    #[inline(never)]
+    fn refresh(&mut self) {
+        self.seen_changes = self.registry.changes();
+        let clients = self.registry.clients();
+        self.sessions.retain(|session| clients.iter().any(|client| client.id == session.entry.id));
+        for client in clients {
+            if !self.sessions.iter().any(|session| session.entry.id == client.id) {
+                self.sessions.push(Session::new(client, self.index));
+            }
+        }
+        for session in &mut self.sessions {
+            session.fetch_reply();
+        }
+    }
+}

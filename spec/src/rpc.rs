@@ -81,27 +81,20 @@ impl core::fmt::Display for RpcWordError {
 
 impl core::error::Error for RpcWordError {}
 
-/// First payload word of a message of a request.
+/// First payload word of a message of a request. It stays one word: what is stored field by field and moved whole would
+/// wait for the stores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RequestWord {
-    /// Which call of its client.
-    pub call: u32,
-    /// What is asked for.
-    pub method: u16,
-    /// Where the message stands in the request.
-    pub part: Part,
-    /// Whether a word with the deadline follows.
-    pub has_deadline: bool,
-}
+pub struct RequestWord(u64);
 
 impl RequestWord {
-    /// The word.
+    /// The word of a whole request.
     #[inline(always)]
-    pub const fn encode(self) -> u64 {
-        (self.call as u64) << rpc_request::CALL_LSB
-            | (self.method as u64) << rpc_request::METHOD_LSB
-            | (self.part as u64) << rpc_request::PART_LSB
-            | (self.has_deadline as u64) << rpc_request::HAS_DEADLINE_LSB
+    pub const fn new(call: u32, method: u16, has_deadline: bool) -> Self {
+        RequestWord(
+            (call as u64) << rpc_request::CALL_LSB
+                | (method as u64) << rpc_request::METHOD_LSB
+                | (has_deadline as u64) << rpc_request::HAS_DEADLINE_LSB,
+        )
     }
 
     /// Reads a word of a client that is not trusted.
@@ -113,36 +106,59 @@ impl RequestWord {
         if word >> rpc_request::RESERVED_LSB != 0 {
             return Err(RpcWordError { word });
         }
-        Ok(RequestWord {
-            call: (word >> rpc_request::CALL_LSB & rpc_request::CALL_MASK) as u32,
-            method: (word >> rpc_request::METHOD_LSB & rpc_request::METHOD_MASK) as u16,
-            part: Part::of(word >> rpc_request::PART_LSB & rpc_request::PART_MASK),
-            has_deadline: word >> rpc_request::HAS_DEADLINE_LSB & 1 == 1,
-        })
+        Ok(RequestWord(word))
+    }
+
+    /// The word as it stands in a message.
+    #[inline(always)]
+    pub const fn encode(self) -> u64 {
+        self.0
+    }
+
+    /// The same for another part.
+    #[inline(always)]
+    pub const fn with_part(self, part: Part) -> Self {
+        RequestWord(with_part(self.0, part))
+    }
+
+    /// Which call of its client.
+    #[inline(always)]
+    pub const fn call(self) -> u32 {
+        (self.0 >> rpc_request::CALL_LSB & rpc_request::CALL_MASK) as u32
+    }
+
+    /// What is asked for.
+    #[inline(always)]
+    pub const fn method(self) -> u16 {
+        (self.0 >> rpc_request::METHOD_LSB & rpc_request::METHOD_MASK) as u16
+    }
+
+    /// Where the message stands in the request.
+    #[inline(always)]
+    pub const fn part(self) -> Part {
+        part_of(self.0)
+    }
+
+    /// Whether the request has a deadline: a word with it follows in the first or only part.
+    #[inline(always)]
+    pub const fn has_deadline(self) -> bool {
+        self.0 >> rpc_request::HAS_DEADLINE_LSB & 1 == 1
     }
 }
 
-/// First payload word of a message of a response.
+/// First payload word of a message of a response. It stays one word, as [`RequestWord`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ResponseWord {
-    /// Which call is answered.
-    pub call: u32,
-    /// The handler's own error code.
-    pub code: u16,
-    /// Where the message stands in the response.
-    pub part: Part,
-    /// How the call ended.
-    pub status: Status,
-}
+pub struct ResponseWord(u64);
 
 impl ResponseWord {
-    /// The word.
+    /// The word of a whole response.
     #[inline(always)]
-    pub const fn encode(self) -> u64 {
-        (self.call as u64) << rpc_response::CALL_LSB
-            | (self.code as u64) << rpc_response::CODE_LSB
-            | (self.part as u64) << rpc_response::PART_LSB
-            | (self.status as u64) << rpc_response::STATUS_LSB
+    pub const fn new(call: u32, status: Status, code: u16) -> Self {
+        ResponseWord(
+            (call as u64) << rpc_response::CALL_LSB
+                | (code as u64) << rpc_response::CODE_LSB
+                | (status as u64) << rpc_response::STATUS_LSB,
+        )
     }
 
     /// Reads a word of a server that is not trusted.
@@ -151,17 +167,74 @@ impl ResponseWord {
     /// Reserved bits are set, or the status is none.
     #[inline(always)]
     pub const fn decode(word: u64) -> Result<Self, RpcWordError> {
-        let status = (word >> rpc_response::STATUS_LSB & rpc_response::STATUS_MASK) as usize;
-        if word >> rpc_response::RESERVED_LSB != 0 || status >= Status::ALL.len() {
+        // The reserved bits are above the status, so one comparison checks both.
+        if word >> rpc_response::STATUS_LSB >= Status::ALL.len() as u64 {
             return Err(RpcWordError { word });
         }
-        Ok(ResponseWord {
-            call: (word >> rpc_response::CALL_LSB & rpc_response::CALL_MASK) as u32,
-            code: (word >> rpc_response::CODE_LSB & rpc_response::CODE_MASK) as u16,
-            part: Part::of(word >> rpc_response::PART_LSB & rpc_response::PART_MASK),
-            status: Status::ALL[status],
-        })
+        Ok(ResponseWord(word))
     }
+
+    /// The word as it stands in a message.
+    #[inline(always)]
+    pub const fn encode(self) -> u64 {
+        self.0
+    }
+
+    /// The same for another part.
+    #[inline(always)]
+    pub const fn with_part(self, part: Part) -> Self {
+        ResponseWord(with_part(self.0, part))
+    }
+
+    /// Which call is answered.
+    #[inline(always)]
+    pub const fn call(self) -> u32 {
+        (self.0 >> rpc_response::CALL_LSB & rpc_response::CALL_MASK) as u32
+    }
+
+    /// The handler's own error code.
+    #[inline(always)]
+    pub const fn code(self) -> u16 {
+        (self.0 >> rpc_response::CODE_LSB & rpc_response::CODE_MASK) as u16
+    }
+
+    /// Where the message stands in the response.
+    #[inline(always)]
+    pub const fn part(self) -> Part {
+        part_of(self.0)
+    }
+
+    /// How the call ended.
+    #[inline(always)]
+    pub const fn status(self) -> Status {
+        Status::ALL[(self.0 >> rpc_response::STATUS_LSB & rpc_response::STATUS_MASK) as usize & 7]
+    }
+
+    /// Whether the call was answered, in one message: no other field than the call is set.
+    #[inline(always)]
+    pub const fn is_plain(self) -> bool {
+        self.0 >> rpc_response::CODE_LSB == 0
+    }
+}
+
+/// Parts stand at the same bits of both words.
+const _: () = assert!(
+    rpc_request::PART_LSB == rpc_response::PART_LSB
+        && rpc_request::PART_MASK == rpc_response::PART_MASK
+        && Status::ALL.len() == 8
+        && rpc_response::RESERVED_LSB == rpc_response::STATUS_LSB + 4
+);
+
+/// Where a message with this first word stands, whatever else is in the word.
+#[inline(always)]
+pub const fn part_of(word: u64) -> Part {
+    Part::of(word >> rpc_request::PART_LSB & rpc_request::PART_MASK)
+}
+
+/// A first word for another part.
+#[inline(always)]
+pub const fn with_part(word: u64, part: Part) -> u64 {
+    word & !(rpc_request::PART_MASK << rpc_request::PART_LSB) | (part as u64) << rpc_request::PART_LSB
 }
 
 #[cfg(test)]
@@ -174,15 +247,21 @@ mod tests {
     fn words_come_back() {
         for part in PARTS {
             for has_deadline in [false, true] {
-                let word = RequestWord { call: 0x8001_0203, method: 0xfffe, part, has_deadline };
+                let word = RequestWord::new(0x8001_0203, 0xfffe, has_deadline).with_part(part);
                 assert_eq!(RequestWord::decode(word.encode()), Ok(word));
+                assert_eq!((word.call(), word.method(), word.part()), (0x8001_0203, 0xfffe, part));
+                assert_eq!(word.has_deadline(), has_deadline);
             }
             for (value, status) in Status::ALL.into_iter().enumerate() {
                 assert_eq!(status as usize, value, "the value is the place in ALL");
-                let word = ResponseWord { call: u32::MAX, code: 0x8000, part, status };
+                let word = ResponseWord::new(u32::MAX, status, 0x8000).with_part(part);
                 assert_eq!(ResponseWord::decode(word.encode()), Ok(word));
+                assert_eq!((word.call(), word.code(), word.part()), (u32::MAX, 0x8000, part));
+                assert_eq!(word.status(), status);
+                assert!(!word.is_plain());
             }
         }
+        assert!(ResponseWord::new(u32::MAX, Status::Done, 0).is_plain());
     }
 
     #[test]
@@ -191,7 +270,9 @@ mod tests {
             let word = 1 << bit;
             assert_eq!(RequestWord::decode(word), Err(RpcWordError { word }));
         }
-        for word in (8..16).map(|status| status << rpc_response::STATUS_LSB).chain((54..64).map(|bit| 1 << bit)) {
+        for word in
+            (8..16).map(|status| status << rpc_response::STATUS_LSB).chain((54..64).map(|bit| 1 << bit))
+        {
             assert_eq!(ResponseWord::decode(word), Err(RpcWordError { word }));
         }
     }

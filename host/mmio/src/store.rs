@@ -93,6 +93,19 @@ impl StorePort for StoreWindow {
     }
 
     #[inline(always)]
+    fn store_prefixed_line_unless(
+        &mut self,
+        line: u32,
+        header: u64,
+        prefix: u64,
+        payload: &[u8],
+        blank: u64,
+    ) -> bool {
+        // SAFETY: as for `store_line`.
+        unsafe { self.way.prefixed_unless(self.line(line), header, prefix, payload, blank) }
+    }
+
+    #[inline(always)]
     fn store_padded_line(&mut self, line: u32, bytes: &[u8]) {
         // SAFETY: as for `store_line`.
         unsafe { self.way.padded(self.line(line), bytes) }

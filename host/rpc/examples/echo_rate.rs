@@ -45,27 +45,40 @@ fn main() {
         println!("{size} B: p50 {} p99 {} p99.9 {}", times[100_000], times[198_000], times[199_800]);
     }
     let request = [7u8; 32];
-    for depth in [16usize, 64, 256, 512, 1000] {
-        let total = 5_000_000u64;
-        let (mut started, mut done) = (0u64, 0u64);
-        let t = Instant::now();
-        let mut sum = 0u64;
-        while done < total {
-            while started - done < depth as u64 && started < total {
-                match client.start(Method(1), &request, None).unwrap() {
-                    Started::Call(_) => started += 1,
-                    Started::Full => break,
+    for backoff_n in [0, 4, 16, 64] {
+        println!("backoff {backoff_n}");
+        for depth in [16usize, 64, 256, 512, 1000] {
+            let total = 5_000_000u64;
+            let (mut started, mut done) = (0u64, 0u64);
+            let t = Instant::now();
+            let mut sum = 0u64;
+            let low = depth as u64 / 2;
+            while done < total {
+                while started - done < depth as u64 && started < total {
+                    match client.start(Method(1), &request, None).unwrap() {
+                        Started::Call(_) => started += 1,
+                        Started::Full => break,
+                    }
                 }
+                let mut backoff = 0;
+                while started - done > low || (started == total && done < total) {
+                    if let Some(c) = client.poll() {
+                        let mut out = [0u8; 32];
+                        c.result.unwrap().copy_out(&mut out);
+                        sum += u64::from(out[3]);
+                        done += 1;
+                    } else {
+                        for _ in 0..backoff_n {
+                            std::hint::spin_loop();
+                        }
+                        backoff += 1;
+                    }
+                }
+                let _ = backoff;
             }
-            while let Some(c) = client.poll() {
-                let mut out = [0u8; 32];
-                c.result.unwrap().copy_out(&mut out);
-                sum += u64::from(out[3]);
-                done += 1;
-            }
+            let s = t.elapsed().as_secs_f64();
+            println!("depth {depth}: {:.1} M/s ({sum})", total as f64 / s / 1e6);
         }
-        let s = t.elapsed().as_secs_f64();
-        println!("depth {depth}: {:.1} M/s ({sum})", total as f64 / s / 1e6);
     }
     stop.store(true, std::sync::atomic::Ordering::Relaxed);
     thread.join().unwrap();

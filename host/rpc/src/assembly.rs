@@ -111,7 +111,7 @@ mod tests {
             deadline in proptest::option::of(any::<u64>()),
             fulls in proptest::collection::vec(any::<bool>(), 64),
         ) {
-            let first = RequestWord { call: 77, method: 3, part: Part::Whole, has_deadline: deadline.is_some() };
+            let first = RequestWord::new(77, 3, deadline.is_some());
             let (mut outgoing, mut assembly) = (Outgoing::default(), Assembly::default());
             outgoing.begin(first.encode(), deadline).extend_from_slice(&bytes);
             let (mut fulls, mut whole) = (fulls.into_iter(), None);
@@ -124,15 +124,17 @@ mod tests {
                     let joined = [head, rest].concat();
                     let mut message = &joined[..];
                     let word = RequestWord::decode(message.word(0)).unwrap();
-                    assert_eq!((word.call, word.method, word.has_deadline), (77, 3, first.has_deadline));
-                    let has_deadline = word.has_deadline && matches!(word.part, Part::Whole | Part::First);
+                    assert_eq!((word.call(), word.method()), (77, 3));
+                    assert_eq!(word.has_deadline(), first.has_deadline());
+                    let has_deadline =
+                        word.has_deadline() && matches!(word.part(), Part::Whole | Part::First);
                     if has_deadline {
                         assert_eq!(Some(message.word(1)), deadline);
                     }
                     let header_words = 1 + usize::from(has_deadline);
-                    if word.part == Part::Whole {
+                    if word.part() == Part::Whole {
                         whole = Some(joined[header_words * 8..].to_vec());
-                    } else if assembly.take(word.call, word.part, header_words, &mut message, MAX)? {
+                    } else if assembly.take(word.call(), word.part(), header_words, &mut message, MAX)? {
                         whole = Some(assembly.bytes().to_vec());
                     }
                     Ok(Sent::Sent)

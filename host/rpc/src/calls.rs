@@ -113,8 +113,20 @@ impl Calls {
         self.free.push(id.slot);
     }
 
-    /// The server has answered the call of this number.
+    /// The server has answered the call of this number, for which the caller waits; `None` if there is no such call.
     #[inline(always)]
+    pub(crate) fn answer_waiting(&mut self, number: u32) -> Option<CallId> {
+        let index = (number & self.mask) as u16;
+        let slot = &mut self.slots[usize::from(index)];
+        if slot.number != number || slot.state != State::Waiting {
+            return None;
+        }
+        slot.state = State::Free;
+        self.free.push(index);
+        Some(CallId { number, slot: index })
+    }
+
+    /// The server has answered the call of this number.
     pub(crate) fn answer(&mut self, number: u32) -> Answered {
         let index = (number & self.mask) as u16;
         let slot = &mut self.slots[usize::from(index)];

@@ -46,10 +46,9 @@ pub struct Completion<'a, M> {
     pub result: Result<Body<'a, M>, CallError>,
 }
 
-/// What a message has shown, for the next time that the client tends its affairs.
+/// What a message has shown while it was in hand, for the next time that the client tends its affairs.
 #[derive(Debug, Default)]
 struct Found {
-    is_any: bool,
     loss: Option<Loss>,
     /// Slot of an abandoned call that was answered.
     late: Option<usize>,
@@ -57,20 +56,8 @@ struct Found {
 
 impl Found {
     #[cold]
-    fn loss(&mut self, loss: Loss) {
-        self.is_any = true;
-        self.loss = Some(loss);
-    }
-
-    #[cold]
     fn broke(&mut self, what: String) {
-        self.loss(Loss::Broke { what });
-    }
-
-    #[cold]
-    fn late(&mut self, id: CallId) {
-        self.is_any = true;
-        self.late = Some(id.slot());
+        self.loss = Some(Loss::Broke { what });
     }
 }
 
@@ -87,7 +74,8 @@ pub struct Client<T> {
     loss: Option<Loss>,
     /// What was found while a message was in hand, and has to be dealt with before the next one.
     found: Found,
-    polls: u32,
+    /// Polls until the client attends to what is not an answer; 1 when there is something.
+    polls_left: u32,
     policy: WaitPolicy,
 }
 
@@ -100,7 +88,7 @@ impl<T: Transport> Client<T> {
             assemblies: Vec::new(),
             loss: None,
             found: Found::default(),
-            polls: 0,
+            polls_left: POLLS_PER_TENDING,
             policy,
         }
     }
@@ -110,7 +98,7 @@ impl<T: Transport> Client<T> {
     ///
     /// # Errors
     /// [`StartError`]: nothing was sent.
-    #[inline]
+    #[inline(always)]
     pub fn start(
         &mut self,
         method: Method,
@@ -126,9 +114,8 @@ impl<T: Transport> Client<T> {
         }
         let Some(id) = self.calls.begin(deadline) else { return Ok(Started::Full) };
         let word = request_word(id, method, deadline);
-        let send = |head: &[u8], rest: &[u8]| self.transport.try_send(head, rest);
         let sent = match deadline {
-            None => send_message([word], request, send),
+            None => self.transport.try_send_prefixed(word, request),
             Some(deadline) => {
                 let left = self.transport.encode_deadline(deadline);
                 send_message([word, left], request, |head, rest| self.transport.try_send(head, rest))
@@ -142,7 +129,8 @@ impl<T: Transport> Client<T> {
             }
             Err(loss) => {
                 self.calls.undo(id);
-                self.found.loss(loss.clone());
+                self.found.loss = Some(loss.clone());
+                self.polls_left = 1;
                 Err(StartError::NotConnected { loss })
             }
         }
@@ -184,54 +172,58 @@ impl<T: Transport> Client<T> {
         let max_bytes = self.transport.max_message_bytes();
         if let Err(loss) = self.outgoing.progress(max_bytes, |head, rest| self.transport.try_send(head, rest))
         {
-            self.found.loss(loss);
+            self.found.loss = Some(loss);
         }
+        self.polls_left = 1;
     }
 
     /// The end of a call, if one has ended. `None` also when a look was taken up by something else: an empty stream of
     /// several, a late answer, a part.
-    #[inline]
+    ///
+    /// Inlined, so that an answer stays in registers on its way to the caller: one that is put together in memory and
+    /// moved costs more than receiving it.
+    #[inline(always)]
     pub fn poll(&mut self) -> Option<Completion<'_, T::Message<'_>>> {
-        self.polls = self.polls.wrapping_add(1);
-        if self.polls.is_multiple_of(POLLS_PER_TENDING) || self.found.is_any {
-            self.tend();
-        }
-        if self.outgoing.is_active() {
-            self.push_outgoing();
-        }
-        if let Some((id, error)) = self.calls.next_ended() {
-            return Some(Completion { id, result: Err(error) });
-        }
-        if self.loss.is_some() {
-            return None;
-        }
-        let mut message = match self.transport.poll() {
-            Ok(message) => message?,
-            Err(loss) => {
-                self.found.loss(loss);
+        self.polls_left = self.polls_left.wrapping_sub(1);
+        if self.polls_left == 0 {
+            if let Some((id, error)) = self.attend() {
+                return Some(Completion { id, result: Err(error) });
+            }
+            if self.loss.is_some() {
                 return None;
             }
-        };
-        let Ok(head) = ResponseWord::decode(message.word(0)) else {
-            self.found.broke("a message is not a response".to_owned());
-            return None;
-        };
-        if head.part != Part::Whole {
-            return finish_part(&mut self.calls, &mut self.assemblies, &mut self.found, head, message);
         }
-        match self.calls.answer(head.call) {
-            Answered::Call(id) => {
-                Some(Completion { id, result: outcome(head, Body::of_message(message, 1)) })
+        match self.transport.poll() {
+            Ok(Some(mut message)) => {
+                let word = message.word(0);
+                if word >> 32 == 0
+                    && let Some(id) = self.calls.answer_waiting(word as u32)
+                {
+                    return Some(Completion { id, result: Ok(Body::of_message(message, 1)) });
+                }
+                let Client { calls, assemblies, found, polls_left, .. } = self;
+                *polls_left = 1;
+                unusual_answer(calls, assemblies, found, word, message)
             }
-            Answered::Late(id) => {
-                self.found.late(id);
+            Ok(None) => None,
+            Err(loss) => {
+                self.polls_left = 1;
+                self.found.loss = Some(loss);
                 None
             }
-            Answered::Unknown => {
-                self.found.broke(format!("it answered call {:#x}, which nobody made", head.call));
-                None
-            }
         }
+    }
+
+    /// What is done once in a while or when something has happened: gives ends that did not come as answers.
+    #[cold]
+    #[inline(never)]
+    fn attend(&mut self) -> Option<(CallId, CallError)> {
+        self.tend();
+        self.push_outgoing_if_any();
+        let ended = self.calls.next_ended();
+        let is_busy = self.calls.has_ended() || self.outgoing.is_active() || self.loss.is_some();
+        self.polls_left = if is_busy || self.found.loss.is_some() { 1 } else { POLLS_PER_TENDING };
+        ended
     }
 
     /// Looks after deadlines and the transport; finds out about a loss, and looks for a server after one.
@@ -248,14 +240,14 @@ impl<T: Transport> Client<T> {
             }
             return;
         }
-        let Found { loss, late, .. } = core::mem::take(&mut self.found);
+        let Found { loss, late } = core::mem::take(&mut self.found);
         if let Some(slot) = late {
             self.transport.uncancel(slot);
         }
         let found = loss.or_else(|| self.transport.tend().err());
         if let Some(loss) = found {
             let unsent = self.outgoing.is_active().then(|| RequestWord::decode(self.outgoing.word()));
-            self.calls.lose(&loss, unsent.and_then(Result::ok).map(|word| word.call));
+            self.calls.lose(&loss, unsent.and_then(Result::ok).map(RequestWord::call));
             self.outgoing.forget();
             self.assemblies.clear();
             self.loss = Some(loss);
@@ -268,6 +260,7 @@ impl<T: Transport> Client<T> {
     /// has ended already. Its slot is used again only when the server has answered it.
     pub fn cancel(&mut self, id: CallId) -> bool {
         let was_waiting = self.calls.abandon(id, CallError::Cancelled);
+        self.polls_left = 1;
         if was_waiting && self.loss.is_none() {
             self.transport.cancel(id.number, id.slot());
         }
@@ -321,7 +314,9 @@ impl<T: Transport> Client<T> {
 
     #[inline]
     fn has_news(&mut self) -> bool {
-        self.calls.has_ended() || self.found.is_any || self.loss.is_none() && self.transport.has_news()
+        self.calls.has_ended()
+            || self.found.loss.is_some()
+            || self.loss.is_none() && self.transport.has_news()
     }
 
     fn sleep(&mut self, limit: Duration, deadline: Option<Deadline>) {
@@ -388,13 +383,41 @@ impl<T: Transport> Client<T> {
 }
 
 fn request_word(id: CallId, method: Method, deadline: Option<Deadline>) -> u64 {
-    let has_deadline = deadline.is_some();
-    RequestWord { call: id.number, method: method.0, part: Part::Whole, has_deadline }.encode()
+    RequestWord::new(id.number, method.0, deadline.is_some()).encode()
 }
 
-/// A part of an answer; the end of its call when it was the last one. Not a method: the message is the transport's.
+/// An answer that is more than a payload in one message: an error, a part, a late one, or none. Not a method: the message
+/// is the transport's.
 #[cold]
 #[inline(never)]
+fn unusual_answer<'a, M: Payload>(
+    calls: &mut Calls,
+    assemblies: &'a mut Vec<Assembly>,
+    found: &mut Found,
+    word: u64,
+    message: M,
+) -> Option<Completion<'a, M>> {
+    let Ok(head) = ResponseWord::decode(word) else {
+        found.broke(format!("{word:#018x} is not the first word of a response"));
+        return None;
+    };
+    if head.part() != Part::Whole {
+        return finish_part(calls, assemblies, found, head, message);
+    }
+    match calls.answer(head.call()) {
+        Answered::Call(id) => Some(Completion { id, result: outcome(head, Body::of_message(message, 1)) }),
+        Answered::Late(id) => {
+            found.late = Some(id.slot());
+            None
+        }
+        Answered::Unknown => {
+            found.broke(format!("it answered call {:#x}, which nobody made", head.call()));
+            None
+        }
+    }
+}
+
+/// A part of an answer; the end of its call when it was the last one.
 fn finish_part<'a, M: Payload>(
     calls: &mut Calls,
     assemblies: &'a mut Vec<Assembly>,
@@ -402,7 +425,7 @@ fn finish_part<'a, M: Payload>(
     head: ResponseWord,
     mut message: M,
 ) -> Option<Completion<'a, M>> {
-    let mine = assemblies.iter().position(|assembly| assembly.is_open() && assembly.call() == head.call);
+    let mine = assemblies.iter().position(|assembly| assembly.is_open() && assembly.call() == head.call());
     let free = || assemblies.iter().position(|assembly| !assembly.is_open());
     let index = match mine.or_else(free) {
         Some(index) => index,
@@ -416,22 +439,22 @@ fn finish_part<'a, M: Payload>(
             return None;
         }
     };
-    if !calls.is_open(head.call) {
-        found.broke(format!("it answered call {:#x}, which nobody made", head.call));
+    if !calls.is_open(head.call()) {
+        found.broke(format!("it answered call {:#x}, which nobody made", head.call()));
         return None;
     }
-    match assemblies[index].take(head.call, head.part, 1, &mut message, RPC_MAX_PAYLOAD_BYTES) {
+    match assemblies[index].take(head.call(), head.part(), 1, &mut message, RPC_MAX_PAYLOAD_BYTES) {
         Ok(false) => None,
         Err(error) => {
             found.broke(error.to_string());
             None
         }
-        Ok(true) => match calls.answer(head.call) {
+        Ok(true) => match calls.answer(head.call()) {
             Answered::Call(id) => {
                 Some(Completion { id, result: outcome(head, Body::of_bytes(assemblies[index].bytes())) })
             }
             Answered::Late(id) => {
-                found.late(id);
+                found.late = Some(id.slot());
                 None
             }
             Answered::Unknown => None,
@@ -442,7 +465,7 @@ fn finish_part<'a, M: Payload>(
 /// What the server says, for the caller.
 #[inline(always)]
 fn outcome<M: Payload>(head: ResponseWord, body: Body<'_, M>) -> Result<Body<'_, M>, CallError> {
-    match head.status {
+    match head.status() {
         Status::Done => Ok(body),
         _ => Err(refusal(head, body)),
     }
@@ -451,9 +474,9 @@ fn outcome<M: Payload>(head: ResponseWord, body: Body<'_, M>) -> Result<Body<'_,
 #[cold]
 #[inline(never)]
 fn refusal<M: Payload>(head: ResponseWord, mut body: Body<'_, M>) -> CallError {
-    match head.status {
+    match head.status() {
         Status::Done | Status::Failed => {
-            CallError::Failed { code: head.code, detail: body.to_vec().into_boxed_slice() }
+            CallError::Failed { code: head.code(), detail: body.to_vec().into_boxed_slice() }
         }
         Status::UnknownMethod => CallError::UnknownMethod,
         Status::DeadlinePassed => CallError::DeadlinePassed,

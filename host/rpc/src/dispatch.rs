@@ -37,7 +37,7 @@ impl Head {
     #[inline(always)]
     pub(crate) fn read(message: &mut impl Payload) -> Result<Self, RequestError> {
         let word = RequestWord::decode(message.word(0))?;
-        let has_deadline = word.has_deadline && matches!(word.part, Part::Whole | Part::First);
+        let has_deadline = word.has_deadline() && matches!(word.part(), Part::Whole | Part::First);
         let words = if has_deadline { 2 } else { 1 };
         if message.len() < words * WORD_BYTES {
             return Err(RequestError::Short { bytes: message.len() });

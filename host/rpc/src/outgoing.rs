@@ -5,15 +5,8 @@
 //! between them, so a receiver needs one place to put them together for each stream.
 
 use beeline_spec::WORD_BYTES;
-use beeline_spec::formats::rpc_request::{PART_LSB, PART_MASK};
-use beeline_spec::rpc::Part;
+use beeline_spec::rpc::{Part, with_part};
 use beeline_window::{HEAD_BYTES, Sent};
-
-/// Parts of both formats stand at the same bits.
-const _: () = {
-    use beeline_spec::formats::rpc_response;
-    assert!(PART_LSB == rpc_response::PART_LSB && PART_MASK == rpc_response::PART_MASK);
-};
 
 /// Sends words and then bytes as one message: what fits behind the words in a first line is copied, the rest is not.
 #[inline(always)]
@@ -103,7 +96,7 @@ impl Outgoing {
         max_bytes: usize,
         send: &mut impl FnMut(&[u8], &[u8]) -> Result<Sent, E>,
     ) -> Result<Sent, E> {
-        let word = |part: Part| self.word | (part as u64) << PART_LSB;
+        let word = |part: Part| with_part(self.word, part);
         let left = &self.bytes[self.sent_bytes..];
         let deadline_words = usize::from(self.deadline.is_some());
         let is_whole = !self.has_begun && (1 + deadline_words) * WORD_BYTES + left.len() <= max_bytes;

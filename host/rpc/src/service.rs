@@ -10,13 +10,13 @@ use beeline_domain::{MemoryCreditSink, MemoryCredits};
 use beeline_mmio::{LoadWindow, StoreWindow};
 use beeline_spec::WORD_BYTES;
 use beeline_spec::formats::RPC_MAX_PAYLOAD_BYTES;
-use beeline_spec::rpc::{Part, ResponseWord, Status};
+use beeline_spec::rpc::{ResponseWord, Status};
 use beeline_window::{Reservation, SendError, Sent, SharedMessage, WriteError, Writer};
 
 use crate::cancels::Cancels;
 use crate::deadline::Deadline;
 use crate::method::Method;
-use crate::outgoing::{Outgoing, send_message};
+use crate::outgoing::Outgoing;
 use crate::payload::Body;
 
 /// The window that answers to one client are stored into by one thread.
@@ -138,7 +138,7 @@ impl Answers {
         if bytes.len() <= RPC_MAX_PAYLOAD_BYTES {
             self.parked.begin(word, None).extend_from_slice(bytes);
         } else if let Ok(long) = ResponseWord::decode(word) {
-            self.parked.begin(response_word(long.call, Status::TooLong, 0), None);
+            self.parked.begin(response_word(long.call(), Status::TooLong, 0), None);
         }
     }
 
@@ -217,7 +217,7 @@ impl<'a> Reply<'a> {
         if let Some(window) = window
             && WORD_BYTES + bytes.len() <= max_message_bytes
         {
-            match send_message([word], bytes, |head, rest| window.try_send_parts(head, rest)) {
+            match window.try_send_prefixed(word, bytes) {
                 Ok(Sent::Sent) => return,
                 Ok(Sent::Full) => {}
                 Err(error) => return answers.trouble = Some(error),
@@ -238,7 +238,7 @@ impl Drop for Reply<'_> {
 
 #[inline(always)]
 fn response_word(call: u32, status: Status, code: u16) -> u64 {
-    ResponseWord { call, code, part: Part::Whole, status }.encode()
+    ResponseWord::new(call, status, code).encode()
 }
 
 /// An answer that is being written. [`ReplyWriter::commit`] gives it; dropping it tells the client that the handler gave

@@ -26,6 +26,12 @@ pub trait Transport {
     /// [`Loss`].
     fn try_send(&mut self, head: &[u8], rest: &[u8]) -> Result<Sent, Loss>;
 
+    /// Sends one message whose first word is `word`, then `bytes`, if there is room.
+    ///
+    /// # Errors
+    /// [`Loss`].
+    fn try_send_prefixed(&mut self, word: u64, bytes: &[u8]) -> Result<Sent, Loss>;
+
     /// The next message, if one is there. Where several streams come together, a look at one of them.
     ///
     /// # Errors

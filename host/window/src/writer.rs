@@ -12,7 +12,7 @@
 use beeline_link_contract::{CreditSource, Line, StorePort};
 use beeline_spec::formats::header;
 use beeline_spec::header::lines_of;
-use beeline_spec::{Header, Kind, LINE_BYTES, WORDS_PER_LINE, escape};
+use beeline_spec::{Header, Kind, LINE_BYTES, WORD_BYTES, WORDS_PER_LINE, escape};
 
 use crate::credit::Credits;
 use crate::error::SendError;
@@ -143,6 +143,41 @@ impl<P: StorePort, C: CreditSource> Writer<P, C> {
         self.send_lines(Kind::Data, head, rest)
     }
 
+    /// Sends one message whose first payload word is `prefix`, then `payload`, if there is room: for a layer whose header
+    /// is one word. Up to 48 bytes go straight from `payload` into the line.
+    ///
+    /// # Errors
+    /// As [`Writer::try_send`].
+    #[inline(always)]
+    pub fn try_send_prefixed(&mut self, prefix: u64, payload: &[u8]) -> Result<Sent, SendError> {
+        if payload.len() > PREFIXED_BYTES {
+            return self.send_prefixed_lines(prefix, payload);
+        }
+        if !self.credits.has(1) && !self.find_room(1)? {
+            return Ok(Sent::Full);
+        }
+        let length_bytes = (WORD_BYTES + payload.len()) as u32;
+        let header = Header::new(Kind::Data, length_bytes, 0).encode() | self.epoch_bits;
+        let line = (self.credits.next() & self.mask) as u32;
+        if !self.port.store_prefixed_line_unless(line, header, prefix, payload, self.sought) {
+            self.send_prefixed_sought(prefix, payload);
+        }
+        self.finish_line();
+        Ok(Sent::Sent)
+    }
+
+    #[inline(never)]
+    fn send_prefixed_lines(&mut self, prefix: u64, payload: &[u8]) -> Result<Sent, SendError> {
+        let (first, rest) = payload.split_at(PREFIXED_BYTES);
+        self.send_lines(Kind::Data, &joined(prefix, first), rest)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn send_prefixed_sought(&mut self, prefix: u64, payload: &[u8]) {
+        self.send_sought(Kind::Data, &joined(prefix, payload)[..WORD_BYTES + payload.len()], &[]);
+    }
+
     /// Inlined into its callers, so that the kind is a constant in each.
     #[inline(always)]
     fn send_kind(&mut self, kind: Kind, payload: &[u8]) -> Result<Sent, SendError> {
@@ -159,6 +194,14 @@ impl<P: StorePort, C: CreditSource> Writer<P, C> {
         if !self.port.store_head_line_unless((position & self.mask) as u32, header, payload, self.sought) {
             self.send_sought(kind, payload, &[]);
         }
+        self.finish_line();
+        Ok(Sent::Sent)
+    }
+
+    /// After the store of a message of one line.
+    #[inline(always)]
+    fn finish_line(&mut self) {
+        let position = self.credits.next();
         self.credits.spend(1);
         if self.credits.may_prefetch() {
             self.port.prefetch(((position + self.prefetch_lines) & self.mask) as u32);
@@ -168,7 +211,6 @@ impl<P: StorePort, C: CreditSource> Writer<P, C> {
         }
         self.port.progress();
         self.credits.source.message_stored();
-        Ok(Sent::Sent)
     }
 
     /// Opens a message of at most `bytes` of payload, to be written piece by piece; `None` when there is no room.
@@ -441,6 +483,17 @@ impl<P: StorePort, C: CreditSource> Writer<P, C> {
     pub(crate) fn blank(&self) -> u64 {
         self.config.blank
     }
+}
+
+/// Payload bytes that share a line with the header word and a prefix.
+const PREFIXED_BYTES: usize = HEAD_BYTES - WORD_BYTES;
+
+/// A prefix and at most [`PREFIXED_BYTES`] bytes as one piece.
+fn joined(prefix: u64, payload: &[u8]) -> [u8; HEAD_BYTES] {
+    let mut head = [0; HEAD_BYTES];
+    head[..WORD_BYTES].copy_from_slice(&prefix.to_le_bytes());
+    head[WORD_BYTES..WORD_BYTES + payload.len()].copy_from_slice(payload);
+    head
 }
 
 /// Where a policy fences, as masks: after a line, or after a message that ends with a line, whose position has every bit

@@ -52,6 +52,26 @@ pub trait StorePort {
         !found
     }
 
+    /// As [`StorePort::store_head_line_unless`] with one more word, `prefix`, between the header and at most 48 bytes of
+    /// `payload`; `prefix` is compared too. Overridden for the same reason.
+    #[inline(always)]
+    fn store_prefixed_line_unless(
+        &mut self,
+        line: u32,
+        header: u64,
+        prefix: u64,
+        payload: &[u8],
+        blank: u64,
+    ) -> bool {
+        let mut words = [header, prefix, 0, 0, 0, 0, 0, 0];
+        crate::fill_words(&mut words[2..], payload);
+        let found = words.contains(&blank);
+        if !found {
+            self.store_line(line, &words);
+        }
+        !found
+    }
+
     /// Stores the last line of a message whole: at most 64 `bytes`, zeros. Overridden for the same reason.
     #[inline]
     fn store_padded_line(&mut self, line: u32, bytes: &[u8]) {

@@ -50,6 +50,19 @@ pub(crate) trait LineStore {
         !found
     }
 
+    /// As [`LineStore::head_unless`] with one more word, `prefix`, before at most 48 bytes.
+    #[inline(always)]
+    unsafe fn prefixed_unless(line: *mut u8, header: u64, prefix: u64, payload: &[u8], blank: u64) -> bool {
+        let mut words = [header, prefix, 0, 0, 0, 0, 0, 0];
+        fill_words(&mut words[2..], payload);
+        let found = words.contains(&blank);
+        if !found {
+            // SAFETY: the caller's promise about `line`.
+            unsafe { Self::words(line, &words) }
+        }
+        !found
+    }
+
     /// Stores at most 64 bytes, padded with zeros.
     #[inline]
     unsafe fn padded(line: *mut u8, bytes: &[u8]) {
@@ -135,6 +148,25 @@ macro_rules! ways {
                 match self {
                     // SAFETY: the caller's promise; a `Way` is only made for a CPU that has it.
                     $(Way::$name => unsafe { <$kernel>::head_unless(line, header, payload, blank) },)*
+                }
+            }
+
+            /// # Safety
+            /// As for [`LineStore`].
+            #[inline(always)]
+            pub(crate) unsafe fn prefixed_unless(
+                self,
+                line: *mut u8,
+                header: u64,
+                prefix: u64,
+                payload: &[u8],
+                blank: u64,
+            ) -> bool {
+                match self {
+                    // SAFETY: the caller's promise; a `Way` is only made for a CPU that has it.
+                    $(Way::$name => unsafe {
+                        <$kernel>::prefixed_unless(line, header, prefix, payload, blank)
+                    },)*
                 }
             }
 

@@ -101,6 +101,15 @@ impl Transport for ShmLink {
     }
 
     #[inline(always)]
+    fn try_send_prefixed(&mut self, word: u64, bytes: &[u8]) -> Result<Sent, Loss> {
+        let Some(session) = &mut self.session else { return Err(absent()) };
+        match session.requests.try_send_prefixed(word, bytes) {
+            Ok(sent) => Ok(sent),
+            Err(error) => Err(Loss::Broke { what: error.to_string() }),
+        }
+    }
+
+    #[inline(always)]
     fn poll(&mut self) -> Result<Option<Self::Message<'_>>, Loss> {
         let Some(session) = &mut self.session else { return Ok(None) };
         // Streams take turns, one look each; the common server has one.

@@ -6,7 +6,7 @@ use beeline_domain::{MemoryCreditSink, MemorySleeper, SenderParts};
 use beeline_link_contract::StorePort;
 use beeline_mmio::LoadWindow;
 use beeline_spec::formats::RPC_MAX_PAYLOAD_BYTES;
-use beeline_spec::rpc::{Part, RequestWord};
+use beeline_spec::rpc::{Part, part_of};
 use beeline_window::{FencePolicy, SharedReceiver, WindowConfig, Writer};
 
 use super::registry::ClientEntry;
@@ -102,7 +102,7 @@ impl Session {
             Ok(head) => head,
             Err(error) => return Step::Broken(error.to_string()),
         };
-        if head.word.part != Part::Whole || self.assembly.is_open() {
+        if head.word.part() != Part::Whole || self.assembly.is_open() {
             // The handle goes with the part; what follows is behind it.
             let taken = take_part(&mut self.assembly, &mut self.first, head, message);
             return self.finish_part(taken, service);
@@ -110,14 +110,14 @@ impl Session {
         let way =
             Way { window: Some(reply), max_message_bytes: self.reply_bytes, answers: &mut self.answers };
         let mut request = Request {
-            method: Method(head.word.method),
+            method: Method(head.word.method()),
             client: self.entry.id,
-            number: head.word.call,
+            number: head.word.call(),
             deadline: head.deadline.map(Deadline::of_ns),
             cancels: Some(&self.entry.cancels),
             body: Body::of_message(message, head.words),
         };
-        serve(service, &mut request, Reply::new(head.word.call, way));
+        serve(service, &mut request, Reply::new(head.word.call(), way));
         drop(request);
         self.trouble()
     }
@@ -161,14 +161,14 @@ impl Session {
             answers: &mut self.answers,
         };
         let mut request = Request {
-            method: Method(first.word.method),
+            method: Method(first.word.method()),
             client: self.entry.id,
-            number: first.word.call,
+            number: first.word.call(),
             deadline: first.deadline.map(Deadline::of_ns),
             cancels: Some(&self.entry.cancels),
             body: Body::of_bytes(self.assembly.bytes()),
         };
-        serve(service, &mut request, Reply::new(first.word.call, way));
+        serve(service, &mut request, Reply::new(first.word.call(), way));
         self.trouble()
     }
 
@@ -185,7 +185,7 @@ impl Session {
 /// Whether a message begins a request of several, so that the thread that takes it needs the next ones too.
 #[inline(always)]
 fn is_first_part(word: u64) -> bool {
-    RequestWord::decode(word).is_ok_and(|word| word.part == Part::First)
+    part_of(word) == Part::First
 }
 
 #[cold]
@@ -196,13 +196,13 @@ fn take_part(
     head: Head,
     mut message: crate::service::RequestMessage<'_>,
 ) -> Result<bool, RequestError> {
-    if head.word.part == Part::Whole {
-        let (found, expected) = (head.word.call, assembly.call());
+    if head.word.part() == Part::Whole {
+        let (found, expected) = (head.word.call(), assembly.call());
         return Err(RequestError::Between { found, expected });
     }
-    if head.word.part == Part::First {
+    if head.word.part() == Part::First {
         *first = Some(head);
     }
-    let (call, part) = (head.word.call, head.word.part);
+    let (call, part) = (head.word.call(), head.word.part());
     Ok(assembly.take(call, part, head.words, &mut message, RPC_MAX_PAYLOAD_BYTES)?)
 }

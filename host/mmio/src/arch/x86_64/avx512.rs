@@ -92,6 +92,39 @@ macro_rules! avx512_kernel {
             }
 
             #[inline(always)]
+            unsafe fn prefixed_unless(
+                line: *mut u8,
+                header: u64,
+                prefix: u64,
+                payload: &[u8],
+                blank: u64,
+            ) -> bool {
+                // SAFETY: the mask lets no byte past `payload` be loaded; `line` is writable by the caller's promise.
+                unsafe {
+                    asm!(
+                        "kmovq k1, {mask}",
+                        "vmovdqu8 zmm16{{k1}}{{z}}, [{payload}]",
+                        "vmovq xmm17, {header}",
+                        "vmovq xmm18, {prefix}",
+                        "vpunpcklqdq xmm17, xmm17, xmm18",
+                        "vshufi64x2 zmm17, zmm17, zmm17, 0",
+                        "vpbroadcastq zmm18, {blank}",
+                        "valignq zmm16, zmm16, zmm17, 6",
+                        "vpcmpeqq k1, zmm16, zmm18",
+                        "kortestw k1, k1",
+                        "jnz {found}",
+                        $store,
+                        line = in(reg) line, header = in(reg) header, prefix = in(reg) prefix,
+                        blank = in(reg) blank, payload = in(reg) payload.as_ptr(),
+                        mask = in(reg) byte_mask(payload.len(), 48), found = label { return false },
+                        out("xmm16") _, out("xmm17") _, out("xmm18") _, out("k1") _,
+                        options(nostack),
+                    );
+                }
+                true
+            }
+
+            #[inline(always)]
             unsafe fn padded(line: *mut u8, bytes: &[u8]) {
                 // SAFETY: the mask lets no byte past `bytes` be loaded; `line` is writable by the caller's promise.
                 unsafe {

@@ -70,7 +70,8 @@ pub(crate) struct Calls {
 impl Calls {
     /// `slots` is a power of two up to [`MAX_OUTSTANDING`].
     pub(crate) fn new(slots: u32) -> Self {
-        debug_assert!(slots.is_power_of_two() && slots <= MAX_OUTSTANDING);
+        let is_possible = slots.is_power_of_two() && slots <= MAX_OUTSTANDING;
+        assert!(is_possible, "{slots} outstanding calls; a power of two up to {MAX_OUTSTANDING} is needed");
         let slot = |index| Slot { number: index, state: State::Free, deadline_ns: Deadline::NEVER };
         Calls {
             slots: (0..slots).map(slot).collect(),

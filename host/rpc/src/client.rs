@@ -80,7 +80,11 @@ pub struct Client<T> {
 }
 
 impl<T: Transport> Client<T> {
-    pub(crate) fn new(transport: T, max_outstanding: u32, policy: WaitPolicy) -> Self {
+    /// A client over a transport of the caller's own; [`crate::shm`] and [`crate::wire`] have theirs.
+    ///
+    /// # Panics
+    /// If `max_outstanding` is not a power of two up to [`crate::MAX_OUTSTANDING`].
+    pub fn over(transport: T, max_outstanding: u32, policy: WaitPolicy) -> Self {
         Client {
             transport,
             calls: Calls::new(max_outstanding),
@@ -285,6 +289,11 @@ impl<T: Transport> Client<T> {
     /// The way to the server, for what only that transport has.
     pub fn transport(&self) -> &T {
         &self.transport
+    }
+
+    /// The way to the server, to be changed.
+    pub fn transport_mut(&mut self) -> &mut T {
+        &mut self.transport
     }
 
     /// Waits as the client's policy says until a poll may find something, at most until `deadline`; whether it may.

@@ -107,6 +107,12 @@ pub enum RpcError {
     /// A window or its memory cannot be had.
     #[error(transparent)]
     Window(#[from] WindowError),
+    /// The datagram endpoint cannot be set up.
+    #[error(transparent)]
+    Endpoint(beeline_datagram::EndpointError),
+    /// The server's station cannot be reached from this endpoint.
+    #[error(transparent)]
+    Station(beeline_datagram::ConnectError),
     /// An option is out of bounds.
     #[error("{option} = {value}; it must be {bounds}")]
     Option {

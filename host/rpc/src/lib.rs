@@ -2,7 +2,7 @@
 //!
 //! A client begins calls and polls for their ends; the threads of a server poll for requests and answer them where they
 //! lie. Nothing on the way of a call locks, allocates, fences or enters the kernel. Between processes of one host calls go
-//! through shared windows ([`shm`]).
+//! through shared windows ([`shm`]); over raw Ethernet through AF_XDP and a light reliable protocol ([`wire`]).
 //!
 //! ```no_run
 //! use beeline_domain::{Domain, DomainConfig};
@@ -44,12 +44,15 @@ mod client;
 mod deadline;
 mod dispatch;
 mod error;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod method;
 mod outgoing;
 mod payload;
 mod service;
 pub mod shm;
 mod transport;
+pub mod wire;
 
 pub use beeline_window::WaitPolicy;
 pub use calls::{CallId, MAX_OUTSTANDING};

@@ -120,11 +120,11 @@ fn a_request_in_parts_stays_with_one_thread_while_others_serve_other_clients() {
     let mut short = client(&domain, ClientOptions::default());
     // Both threads have answered both clients, so nobody waits for a window.
     for client in [&mut long, &mut short] {
-        for worker in 0..2 {
+        for worker in &mut workers {
             let id = start(client, ECHO, b"x");
             let begun = Instant::now();
             loop {
-                workers[worker].poll(&mut handle);
+                worker.poll(&mut handle);
                 if client.poll().is_some_and(|completion| completion.id == id) {
                     break;
                 }
@@ -136,8 +136,8 @@ fn a_request_in_parts_stays_with_one_thread_while_others_serve_other_clients() {
     let id = start(&mut long, ECHO, &asked);
     assert!(workers[0].poll(&mut handle) > 0, "the first thread takes the first part");
     let other = start(&mut short, ECHO, b"meanwhile");
-    let mut only_second = &mut workers[1..];
-    assert_eq!(next_end(&mut short, &mut only_second), (other, Ok(b"meanwhile".to_vec())));
+    let only_second = &mut workers[1..];
+    assert_eq!(next_end(&mut short, only_second), (other, Ok(b"meanwhile".to_vec())));
     assert!(long.poll().is_none());
     assert_eq!(next_end(&mut long, &mut workers), (id, Ok(asked)));
 }

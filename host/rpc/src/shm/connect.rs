@@ -121,7 +121,7 @@ impl Client {
         let policy = options.policy;
         let target = Target { domain: domain.clone(), name: name.to_owned(), options };
         let session = Session::open(&target)?;
-        Ok(crate::Client::new(ShmLink::new(target, session), slots, policy))
+        Ok(crate::Client::over(ShmLink::new(target, session), slots, policy))
     }
 }
 

@@ -1,0 +1,60 @@
+//! The bounds of a store.
+
+use beeline_spec::formats::RPC_MAX_PAYLOAD_BYTES;
+
+use crate::error::OpenError;
+use crate::key::KEY_BYTES;
+
+/// Longest value that any store takes: a SET carries its key too.
+pub const MAX_VALUE_BYTES: usize = RPC_MAX_PAYLOAD_BYTES - KEY_BYTES;
+
+/// Least memory that a store is given: its empty table and some items.
+const MIN_MEMORY_BYTES: u64 = 1 << 16;
+
+/// What a store is like.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KvOptions {
+    /// Memory of items and their table, in bytes; from 64 KiB. A SET that would need more is refused.
+    pub max_memory_bytes: u64,
+    /// Longest value, in bytes; at most [`MAX_VALUE_BYTES`].
+    pub max_value_bytes: usize,
+}
+
+impl Default for KvOptions {
+    /// 1 GiB, values of any length.
+    fn default() -> Self {
+        KvOptions { max_memory_bytes: 1 << 30, max_value_bytes: MAX_VALUE_BYTES }
+    }
+}
+
+impl KvOptions {
+    pub(crate) fn check(&self) -> Result<(), OpenError> {
+        if self.max_memory_bytes < MIN_MEMORY_BYTES {
+            let (option, value) = ("max_memory_bytes", self.max_memory_bytes);
+            return Err(OpenError::Option { option, value, bounds: "at least 65536" });
+        }
+        if self.max_value_bytes > MAX_VALUE_BYTES {
+            let (option, value) = ("max_value_bytes", self.max_value_bytes as u64);
+            return Err(OpenError::Option { option, value, bounds: "at most 1048560" });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_out_of_bounds_are_refused() {
+        assert_eq!(KvOptions::default().check(), Ok(()));
+        assert_eq!(MAX_VALUE_BYTES, 1_048_560, "the message of `check` says so");
+        let small = KvOptions { max_memory_bytes: MIN_MEMORY_BYTES - 1, ..KvOptions::default() };
+        assert_eq!(
+            small.check().unwrap_err().to_string(),
+            "max_memory_bytes = 65535; it must be at least 65536"
+        );
+        let long = KvOptions { max_value_bytes: MAX_VALUE_BYTES + 1, ..KvOptions::default() };
+        assert!(long.check().is_err());
+    }
+}

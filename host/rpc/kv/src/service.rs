@@ -1,0 +1,181 @@
+//! The server's half: a handler for each thread.
+
+use std::sync::Arc;
+
+use beeline_rpc::{Replied, Reply, Request, Service};
+
+use crate::alone::AloneTable;
+use crate::counters::{Counters, KvStats};
+use crate::error::OpenError;
+use crate::hash::KeyHash;
+use crate::key::{KEY_BYTES, Key};
+use crate::options::KvOptions;
+use crate::protocol::{DELETE, FULL, GET, MALFORMED, NOT_FOUND, SET, STATS, VALUE_TOO_LONG, bytes_of};
+use crate::shared::SharedTable;
+
+/// There is no memory for a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Refused {
+    pub(crate) used_bytes: u64,
+    pub(crate) max_bytes: u64,
+    pub(crate) needed_bytes: u64,
+}
+
+/// Items by key, for one thread.
+pub(crate) trait Table {
+    /// Hands the value of a key to `found`, where it lies.
+    fn get<R>(&self, key: Key, found: impl FnOnce(Option<&[u8]>) -> R) -> R;
+
+    /// Stores the value of `bytes` bytes that a SET carries behind its key; if it is refused, the last one stays.
+    fn set(&mut self, key: Key, request: &mut Request<'_>, bytes: usize) -> Result<(), Refused>;
+
+    /// Removes a key; whether it was there.
+    fn delete(&mut self, key: Key) -> bool;
+
+    /// Keys that are there.
+    fn items(&self) -> u64;
+
+    /// Memory in use.
+    fn used_bytes(&self) -> u64;
+}
+
+/// One thread's share of a store: hand it to the worker of that thread.
+#[derive(Debug)]
+pub struct KvService {
+    items: Items,
+    office: Office,
+}
+
+#[derive(Debug)]
+enum Items {
+    Alone(AloneTable),
+    Shared(SharedTable),
+}
+
+/// What is not items.
+#[derive(Debug)]
+struct Office {
+    /// One for each thread.
+    counters: Arc<[Counters]>,
+    /// This one's.
+    index: usize,
+    options: KvOptions,
+}
+
+impl KvService {
+    /// A store with nothing in it, for `workers` threads: one service each. One alone has it without an atomic operation.
+    ///
+    /// # Errors
+    /// An option is out of bounds; the system gives no random number.
+    pub fn open(workers: usize, options: KvOptions) -> Result<Vec<KvService>, OpenError> {
+        options.check()?;
+        let (hash, max_bytes) = (KeyHash::random()?, options.max_memory_bytes);
+        let counters: Arc<[Counters]> = (0..workers).map(|_| Counters::default()).collect();
+        let office = |index| Office { counters: Arc::clone(&counters), index, options: options.clone() };
+        if workers == 1 {
+            let items = Items::Alone(AloneTable::new(hash, max_bytes));
+            return Ok(vec![KvService { items, office: office(0) }]);
+        }
+        let table = SharedTable::new(hash, max_bytes);
+        let service = |index| KvService { items: Items::Shared(table.clone()), office: office(index) };
+        Ok((0..workers).map(service).collect())
+    }
+
+    /// What the store has done and holds: all threads together.
+    pub fn stats(&self) -> KvStats {
+        match &self.items {
+            Items::Alone(table) => self.office.stats(table),
+            Items::Shared(table) => self.office.stats(table),
+        }
+    }
+}
+
+impl Service for KvService {
+    #[inline(always)]
+    fn call(&mut self, request: &mut Request<'_>, reply: Reply<'_>) -> Replied {
+        match &mut self.items {
+            Items::Alone(table) => self.office.serve(table, request, reply),
+            Items::Shared(table) => self.office.serve(table, request, reply),
+        }
+    }
+}
+
+impl Office {
+    #[inline(always)]
+    fn mine(&self) -> &Counters {
+        &self.counters[self.index]
+    }
+
+    #[inline(always)]
+    fn serve(&self, table: &mut impl Table, request: &mut Request<'_>, reply: Reply<'_>) -> Replied {
+        if request.method() == GET && request.len() == KEY_BYTES {
+            let key = key_of(request);
+            return table.get(key, |found| match found {
+                Some(value) => {
+                    self.mine().hits.count();
+                    reply.send(value)
+                }
+                None => {
+                    self.mine().misses.count();
+                    reply.fail(NOT_FOUND, &[])
+                }
+            });
+        }
+        self.serve_other(table, request, reply)
+    }
+
+    #[inline(never)]
+    fn serve_other(&self, table: &mut impl Table, request: &mut Request<'_>, reply: Reply<'_>) -> Replied {
+        match (request.method(), request.len()) {
+            (SET, KEY_BYTES..) => self.set(table, request, reply),
+            (DELETE, KEY_BYTES) => {
+                if !table.delete(key_of(request)) {
+                    return reply.fail(NOT_FOUND, &[]);
+                }
+                self.mine().deletes.count();
+                reply.send(&[])
+            }
+            (STATS, 0) => reply.send(self.stats(table).encode().as_ref()),
+            (GET | SET | DELETE | STATS, _) => reply.fail(MALFORMED, &[]),
+            _ => reply.unknown_method(),
+        }
+    }
+
+    fn set(&self, table: &mut impl Table, request: &mut Request<'_>, reply: Reply<'_>) -> Replied {
+        let (bytes, max_bytes) = (request.len() - KEY_BYTES, self.options.max_value_bytes);
+        if bytes > max_bytes {
+            self.mine().refused.count();
+            return reply.fail(VALUE_TOO_LONG, bytes_of([bytes as u64, max_bytes as u64]).as_ref());
+        }
+        match table.set(key_of(request), request, bytes) {
+            Ok(()) => {
+                self.mine().sets.count();
+                reply.send(&[])
+            }
+            Err(Refused { used_bytes, max_bytes, needed_bytes }) => {
+                self.mine().refused.count();
+                reply.fail(FULL, bytes_of([used_bytes, max_bytes, needed_bytes]).as_ref())
+            }
+        }
+    }
+
+    fn stats(&self, table: &impl Table) -> KvStats {
+        let mut stats = KvStats {
+            items: table.items(),
+            used_bytes: table.used_bytes(),
+            max_memory_bytes: self.options.max_memory_bytes,
+            max_value_bytes: self.options.max_value_bytes as u64,
+            workers: self.counters.len() as u64,
+            ..KvStats::default()
+        };
+        for counters in self.counters.iter() {
+            counters.add_to(&mut stats);
+        }
+        stats
+    }
+}
+
+#[inline(always)]
+fn key_of(request: &mut Request<'_>) -> Key {
+    Key::from_words([request.word(0), request.word(1)])
+}

@@ -39,10 +39,9 @@ impl Transport for Scripted {
         let message = [&word.to_le_bytes()[..], bytes].concat();
         self.try_send(&message, &[])
     }
-    fn poll(&mut self) -> Result<Option<&[u8]>, Loss> {
-        let Some(next) = self.coming.pop_front() else { return Ok(None) };
-        self.current = next;
-        Ok(Some(&self.current))
+    fn poll(&mut self) -> Option<&[u8]> {
+        self.current = self.coming.pop_front()?;
+        Some(&self.current)
     }
     fn encode_deadline(&self, deadline: Deadline) -> u64 {
         deadline.as_ns()

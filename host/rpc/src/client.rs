@@ -197,25 +197,16 @@ impl<T: Transport> Client<T> {
                 return None;
             }
         }
-        match self.transport.poll() {
-            Ok(Some(mut message)) => {
-                let word = message.word(0);
-                if word >> 32 == 0
-                    && let Some(id) = self.calls.answer_waiting(word as u32)
-                {
-                    return Some(Completion { id, result: Ok(Body::of_message(message, 1)) });
-                }
-                let Client { calls, assemblies, found, polls_left, .. } = self;
-                *polls_left = 1;
-                unusual_answer(calls, assemblies, found, word, message)
-            }
-            Ok(None) => None,
-            Err(loss) => {
-                self.polls_left = 1;
-                self.found.loss = Some(loss);
-                None
-            }
+        let mut message = self.transport.poll()?;
+        let word = message.word(0);
+        if word >> 32 == 0
+            && let Some(id) = self.calls.answer_waiting(word as u32)
+        {
+            return Some(Completion { id, result: Ok(Body::of_message(message, 1)) });
         }
+        let Client { calls, assemblies, found, polls_left, .. } = self;
+        *polls_left = 1;
+        unusual_answer(calls, assemblies, found, word, message)
     }
 
     /// What is done once in a while or when something has happened: gives ends that did not come as answers.

@@ -33,10 +33,10 @@ pub(crate) struct Head {
 }
 
 impl Head {
-    /// Reads the header of a message from a client that is not trusted: each word once.
-    #[inline(always)]
-    pub(crate) fn read(message: &mut impl Payload) -> Result<Self, RequestError> {
-        let word = RequestWord::decode(message.word(0))?;
+    /// Reads the header of a message from a client that is not trusted, of which the first word was loaded: each word
+    /// once.
+    pub(crate) fn read(word: u64, message: &mut impl Payload) -> Result<Self, RequestError> {
+        let word = RequestWord::decode(word)?;
         let has_deadline = word.has_deadline() && matches!(word.part(), Part::Whole | Part::First);
         let words = if has_deadline { 2 } else { 1 };
         if message.len() < words * WORD_BYTES {

@@ -81,6 +81,19 @@ impl<'a, M: Payload> Body<'a, M> {
         Body { source: Source::Message(message), first_word }
     }
 
+    /// The message, if it is one.
+    pub(crate) fn message_mut(&mut self) -> Option<&mut M> {
+        match &mut self.source {
+            Source::Message(message) => Some(message),
+            Source::Bytes(_) => None,
+        }
+    }
+
+    /// The payload begins at this word of the message instead.
+    pub(crate) fn skip_to(&mut self, first_word: usize) {
+        self.first_word = first_word;
+    }
+
     /// Bytes put together.
     pub(crate) fn of_bytes(bytes: &'a [u8]) -> Self {
         Body { source: Source::Bytes(bytes), first_word: 0 }

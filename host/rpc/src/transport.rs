@@ -32,11 +32,9 @@ pub trait Transport {
     /// [`Loss`].
     fn try_send_prefixed(&mut self, word: u64, bytes: &[u8]) -> Result<Sent, Loss>;
 
-    /// The next message, if one is there. Where several streams come together, a look at one of them.
-    ///
-    /// # Errors
-    /// [`Loss`].
-    fn poll(&mut self) -> Result<Option<Self::Message<'_>>, Loss>;
+    /// The next message, if one is there. Where several streams come together, a look at one of them. A loss that it finds
+    /// is [`Transport::tend`]'s to tell: a result that may be an error would travel through memory with every message.
+    fn poll(&mut self) -> Option<Self::Message<'_>>;
 
     /// A deadline as the server reads it.
     fn encode_deadline(&self, deadline: Deadline) -> u64;

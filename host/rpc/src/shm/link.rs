@@ -8,7 +8,7 @@ use beeline_link_contract::Sleeper;
 use beeline_mmio::LoadWindow;
 use beeline_spec::WORD_BYTES;
 use beeline_spec::formats::rpc_client_page::REPLIES_WANTED_OFFSET;
-use beeline_window::{Message, Sent};
+use beeline_window::{Message, ReceiveError, Sent};
 
 use super::connect::{Pending, ReplyEnd, Session, Target};
 use crate::deadline::Deadline;
@@ -31,6 +31,14 @@ pub struct ShmLink {
     /// A reply window that is being opened, and for which thread.
     opening: Option<(usize, Pending<ReplyEnd>)>,
     search: Search,
+    /// What a poll has found that no server stores.
+    broken: Option<ReceiveError>,
+}
+
+#[cold]
+#[inline(never)]
+fn broke(broken: &mut Option<ReceiveError>, error: ReceiveError) {
+    *broken = Some(error);
 }
 
 /// Looking for a server again.
@@ -49,7 +57,14 @@ impl Search {
 
 impl ShmLink {
     pub(super) fn new(target: Target, session: Session) -> Self {
-        ShmLink { target, session: Some(session), turn: 0, opening: None, search: Search::new() }
+        ShmLink {
+            target,
+            session: Some(session),
+            turn: 0,
+            opening: None,
+            search: Search::new(),
+            broken: None,
+        }
     }
 
     /// The server's process, while there is one.
@@ -110,12 +125,18 @@ impl Transport for ShmLink {
     }
 
     #[inline(always)]
-    fn poll(&mut self) -> Result<Option<Self::Message<'_>>, Loss> {
-        let Some(session) = &mut self.session else { return Ok(None) };
+    fn poll(&mut self) -> Option<Self::Message<'_>> {
+        let session = self.session.as_mut()?;
         // Streams take turns, one look each; the common server has one.
         self.turn = if self.turn + 1 < session.replies.len() { self.turn + 1 } else { 0 };
-        let Some(end) = &mut session.replies[self.turn] else { return Ok(None) };
-        end.receiver.poll().map_err(|error| Loss::Broke { what: error.to_string() })
+        let end = session.replies[self.turn].as_mut()?;
+        match end.receiver.poll() {
+            Ok(message) => message,
+            Err(error) => {
+                broke(&mut self.broken, error);
+                None
+            }
+        }
     }
 
     fn encode_deadline(&self, deadline: Deadline) -> u64 {
@@ -135,6 +156,9 @@ impl Transport for ShmLink {
     }
 
     fn tend(&mut self) -> Result<(), Loss> {
+        if let Some(error) = self.broken.take() {
+            return Err(Loss::Broke { what: error.to_string() });
+        }
         let Some(session) = &self.session else { return Ok(()) };
         let peer = session.connection.peer();
         // Asked before the windows are looked at for the last time: what it had answered is still polled.
@@ -153,7 +177,7 @@ impl Transport for ShmLink {
 
     fn reconnect(&mut self) -> bool {
         if self.session.take().is_some() {
-            self.opening = None;
+            (self.opening, self.broken) = (None, None);
             self.search = Search::new();
         }
         if let Some(pending) = &self.search.pending {

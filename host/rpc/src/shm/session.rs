@@ -6,6 +6,7 @@ use beeline_domain::{MemoryCreditSink, MemorySleeper, SenderParts};
 use beeline_link_contract::StorePort;
 use beeline_mmio::LoadWindow;
 use beeline_spec::formats::RPC_MAX_PAYLOAD_BYTES;
+use beeline_spec::formats::rpc_request::{METHOD_LSB, PART_LSB};
 use beeline_spec::rpc::{Part, part_of};
 use beeline_window::{FencePolicy, SharedReceiver, WindowConfig, Writer};
 
@@ -98,26 +99,30 @@ impl Session {
             Ok(None) => return Step::Idle,
             Err(error) => return Step::Broken(error.to_string()),
         };
-        let head = match Head::read(&mut message) {
-            Ok(head) => head,
-            Err(error) => return Step::Broken(error.to_string()),
+        let word = message.word(0);
+        let mut request = Request {
+            method: Method((word >> METHOD_LSB) as u16),
+            client: self.entry.id,
+            number: word as u32,
+            deadline: None,
+            cancels: Some(&self.entry.cancels),
+            body: Body::of_message(message, 1),
         };
-        if head.word.part() != Part::Whole || self.assembly.is_open() {
-            // The handle goes with the part; what follows is behind it.
-            let taken = take_part(&mut self.assembly, &mut self.first, head, message);
-            return self.finish_part(taken, service);
+        if word >> PART_LSB != 0 || self.assembly.is_open() {
+            // It has a deadline, is a part, or is malformed.
+            match read_unusual(&mut self.assembly, &mut self.first, word, &mut request) {
+                Ok(true) => {}
+                Ok(false) => {
+                    drop(request);
+                    return self.finish_part(service);
+                }
+                Err(error) => return Step::Broken(error.to_string()),
+            }
         }
         let way =
             Way { window: Some(reply), max_message_bytes: self.reply_bytes, answers: &mut self.answers };
-        let mut request = Request {
-            method: Method(head.word.method()),
-            client: self.entry.id,
-            number: head.word.call(),
-            deadline: head.deadline.map(Deadline::of_ns),
-            cancels: Some(&self.entry.cancels),
-            body: Body::of_message(message, head.words),
-        };
-        serve(service, &mut request, Reply::new(head.word.call(), way));
+        let number = request.number;
+        serve(service, &mut request, Reply::new(number, way));
         drop(request);
         self.trouble()
     }
@@ -146,11 +151,9 @@ impl Session {
 
     #[cold]
     #[inline(never)]
-    fn finish_part(&mut self, taken: Result<bool, RequestError>, service: &mut impl Service) -> Step {
-        match taken {
-            Ok(true) => {}
-            Ok(false) => return Step::Worked,
-            Err(error) => return Step::Broken(error.to_string()),
+    fn finish_part(&mut self, service: &mut impl Service) -> Step {
+        if self.assembly.is_open() {
+            return Step::Worked;
         }
         // Before the handler: other threads need not wait for it.
         self.requests.give_up();
@@ -188,21 +191,29 @@ fn is_first_part(word: u64) -> bool {
     part_of(word) == Part::First
 }
 
+/// Reads what more there is in the header of a request; `false`: it was a part, and is taken in.
 #[cold]
 #[inline(never)]
-fn take_part(
+fn read_unusual(
     assembly: &mut Assembly,
     first: &mut Option<Head>,
-    head: Head,
-    mut message: crate::service::RequestMessage<'_>,
+    word: u64,
+    request: &mut Request<'_>,
 ) -> Result<bool, RequestError> {
-    if head.word.part() == Part::Whole {
-        let (found, expected) = (head.word.call(), assembly.call());
-        return Err(RequestError::Between { found, expected });
+    let Some(message) = request.body.message_mut() else { return Ok(true) };
+    let head = Head::read(word, message)?;
+    let (call, part) = (head.word.call(), head.word.part());
+    if part == Part::Whole {
+        if assembly.is_open() {
+            return Err(RequestError::Between { found: call, expected: assembly.call() });
+        }
+        request.deadline = head.deadline.map(Deadline::of_ns);
+        request.body.skip_to(head.words);
+        return Ok(true);
     }
-    if head.word.part() == Part::First {
+    if part == Part::First {
         *first = Some(head);
     }
-    let (call, part) = (head.word.call(), head.word.part());
-    Ok(assembly.take(call, part, head.words, &mut message, RPC_MAX_PAYLOAD_BYTES)?)
+    assembly.take(call, part, head.words, message, RPC_MAX_PAYLOAD_BYTES)?;
+    Ok(false)
 }

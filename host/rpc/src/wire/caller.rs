@@ -10,7 +10,7 @@ use crate::assembly::Assembly;
 use crate::deadline::Deadline;
 use crate::dispatch::{Head, RequestError, serve};
 use crate::method::Method;
-use crate::payload::Body;
+use crate::payload::{Body, Payload};
 use crate::service::{Answers, ClientId, Reply, Request, Service, Way};
 
 /// What a server remembers of one client.
@@ -32,7 +32,7 @@ impl Caller {
     /// None may be waiting from before.
     pub(crate) fn take(&mut self, message: &[u8], service: &mut impl Service) -> Result<(), RequestError> {
         let mut rest = message;
-        let head = Head::read(&mut rest)?;
+        let head = Head::read(rest.word(0), &mut rest)?;
         let (call, part) = (head.word.call(), head.word.part());
         if part == Part::Whole {
             if self.assembly.is_open() {

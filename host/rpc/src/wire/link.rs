@@ -107,6 +107,15 @@ impl<U: Uplink, C: Clock> WireLink<U, C> {
             Err(error) => Err(failed(error)),
         }
     }
+
+    /// As [`WireLink::look`]; a loss is kept for [`Transport::tend`].
+    #[inline]
+    fn look_and_keep(&mut self) -> bool {
+        self.look().unwrap_or_else(|loss| {
+            self.lost = Some(loss);
+            false
+        })
+    }
 }
 
 #[cold]
@@ -140,14 +149,9 @@ impl<U: Uplink, C: Clock> Transport for WireLink<U, C> {
     }
 
     #[inline]
-    fn poll(&mut self) -> Result<Option<&[u8]>, Loss> {
-        if let Some(loss) = self.lost.take() {
-            return Err(loss);
-        }
-        if core::mem::take(&mut self.has_message) || self.look()? {
-            return Ok(Some(self.endpoint.message()));
-        }
-        Ok(None)
+    fn poll(&mut self) -> Option<&[u8]> {
+        let has_message = core::mem::take(&mut self.has_message) || self.look_and_keep();
+        has_message.then(|| self.endpoint.message())
     }
 
     /// What is left of it: clocks of two hosts have nothing to do with each other.
@@ -160,7 +164,7 @@ impl<U: Uplink, C: Clock> Transport for WireLink<U, C> {
     fn uncancel(&mut self, _slot: usize) {}
 
     fn tend(&mut self) -> Result<(), Loss> {
-        Ok(())
+        self.lost.take().map_or(Ok(()), Err)
     }
 
     fn reconnect(&mut self) -> bool {
@@ -183,14 +187,7 @@ impl<U: Uplink, C: Clock> Transport for WireLink<U, C> {
     fn prepare_sleep(&mut self) {}
 
     fn has_news(&mut self) -> bool {
-        if !self.has_message {
-            match self.look() {
-                Ok(found) => self.has_message = found,
-                Err(loss) => {
-                    self.lost = Some(loss);
-                }
-            }
-        }
+        self.has_message = self.has_message || self.look_and_keep();
         self.has_message || self.lost.is_some()
     }
 

@@ -1,5 +1,5 @@
-//! The tour check: every stop of ARCHITECTURE.md's **follow one frame** table names a file that exists and symbols
-//! that are defined in it.
+//! The tour check: every stop of ARCHITECTURE.md's **follow one …** tables (a frame, a call) names a file that exists and
+//! symbols that are defined in it.
 //!
 //! A stop is a row `| stop | file | symbol | what happens |`; the file is relative to the root, and several symbols are
 //! separated by commas. A symbol is a path (`Writer::try_send`): its last part must be defined in the file, its other
@@ -10,12 +10,14 @@ use std::fs;
 use crate::failure::{Context, Failure, Outcome, none_found};
 use crate::run::root;
 use crate::source::{code_only, words};
-use crate::table::{Row, tables};
+use crate::table::tables;
 
 /// The page with the table.
 const PAGE: &str = "ARCHITECTURE.md";
-/// What the heading above the table says, lower case.
-const HEADING: &str = "follow one frame";
+/// How the headings above the tables begin, lower case.
+const HEADING: &str = "follow one ";
+/// The one that must be there.
+const FRAME: &str = "follow one frame";
 
 /// A row of the table.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,11 +41,13 @@ pub fn run() -> Outcome {
 
 /// The rows of the table.
 fn stops(page: &str) -> Outcome<Vec<Stop>> {
-    let rows = table(page).ok_or_else(|| {
-        Failure::new(format!("{PAGE} has no table under a heading that says \"{HEADING}\""))
-    })?;
+    let tours: Vec<_> =
+        tables(page).into_iter().filter(|table| table.heading.to_lowercase().contains(HEADING)).collect();
+    if !tours.iter().any(|table| table.heading.to_lowercase().contains(FRAME)) {
+        return Err(Failure::new(format!("{PAGE} has no table under a heading that says \"{FRAME}\"")));
+    }
     let mut stops = Vec::new();
-    for row in rows {
+    for row in tours.into_iter().flat_map(|table| table.rows) {
         let cells: Vec<String> = row.cells.into_iter().map(|cell| cell.text).collect();
         let [name, file, symbols, what] = <[String; 4]>::try_from(cells).map_err(|cells| {
             Failure::new(format!("{PAGE}:{}: a row of the tour has {} cells, not 4", row.line, cells.len()))
@@ -55,12 +59,6 @@ fn stops(page: &str) -> Outcome<Vec<Stop>> {
         stops.push(Stop { name, file, symbols });
     }
     if stops.is_empty() { Err(Failure::new(format!("{PAGE}: the tour has no stop"))) } else { Ok(stops) }
-}
-
-/// Rows of the first table under the heading.
-fn table(page: &str) -> Option<Vec<Row>> {
-    let tour = tables(page).into_iter().find(|table| table.heading.to_lowercase().contains(HEADING));
-    tour.map(|table| table.rows)
 }
 
 /// What is wrong with the stops; `read` gives the text of a file.
@@ -125,6 +123,14 @@ mod tests {
         assert_eq!(stops.len(), 2);
         assert_eq!(stops[1].symbols, ["Want::Transmit", "step"]);
         assert_eq!(findings(PAGE), [] as [String; 0]);
+    }
+
+    #[test]
+    fn every_tour_is_checked() {
+        let second = "\n## Follow one call\n\n| stop | file | symbol | what happens |\n|---|---|---|---|\n\
+            | call | `host/c.rs` | `call` | it is called |\n";
+        let found = findings(&format!("{PAGE}{second}"));
+        assert!(found.len() == 1 && found[0].contains("there is no file host/c.rs"), "{found:?}");
     }
 
     #[test]

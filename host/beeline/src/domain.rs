@@ -7,6 +7,7 @@ use beeline_domain::{DomainConfig, WindowOptions, connect_window, offer_window};
 use beeline_driver::FencePolicy;
 use beeline_link_shm::{ShmLink, ShmOptions};
 use beeline_mmio::{StoreKernel, Traffic};
+use beeline_rpc::shm::{Client, ClientOptions, Server, ServerOptions, Worker};
 use beeline_spec::Interface;
 use beeline_window::WaitPolicy;
 
@@ -164,6 +165,42 @@ impl Domain {
         };
         let link = ShmLink::connect(&self.inner, &shm).map_err(|source| Error::Nic { source })?;
         NicPort::bring_up(link, options)
+    }
+
+    /// Offers calls under `name`: the server, to be kept, and one worker, to be polled or given a thread.
+    ///
+    /// # Errors
+    /// [`Error::Calls`]: somebody offers the name already.
+    pub fn server(&self, name: &str) -> Result<(Server, Worker)> {
+        let (server, mut workers) = self.server_with(name, ServerOptions::default())?;
+        let worker = workers.pop().expect("a server has a worker unless asked for more");
+        Ok((server, worker))
+    }
+
+    /// As [`Domain::server`], with options; as many workers as they say share every client's requests.
+    ///
+    /// # Errors
+    /// [`Error::Calls`].
+    pub fn server_with(&self, name: &str, options: ServerOptions) -> Result<(Server, Vec<Worker>)> {
+        Server::offer(&self.inner, name, options)
+            .map_err(|source| Error::Calls { name: name.to_owned(), source })
+    }
+
+    /// Becomes a client of the server that offers calls under `name`.
+    ///
+    /// # Errors
+    /// [`Error::Calls`]: nobody offers it.
+    pub fn client(&self, name: &str) -> Result<Client> {
+        self.client_with(name, ClientOptions::default())
+    }
+
+    /// As [`Domain::client`], with options.
+    ///
+    /// # Errors
+    /// [`Error::Calls`].
+    pub fn client_with(&self, name: &str, options: ClientOptions) -> Result<Client> {
+        Client::connect(&self.inner, name, options)
+            .map_err(|source| Error::Calls { name: name.to_owned(), source })
     }
 }
 

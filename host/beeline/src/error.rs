@@ -26,6 +26,17 @@ pub enum Error {
         /// Why.
         source: beeline_domain::WindowError,
     },
+    /// Calls cannot be offered or made.
+    #[error("cannot open calls `{name}`: {source}")]
+    Calls {
+        /// Name of the server.
+        name: String,
+        /// Why.
+        source: beeline_rpc::RpcError,
+    },
+    /// A call was not made or gave no answer.
+    #[error("the call failed: {0}")]
+    Call(#[from] beeline_rpc::CallFailure),
     /// A NIC cannot be reached.
     #[error("cannot open a port: {source}")]
     Nic {
@@ -84,6 +95,10 @@ impl Error {
             }
             Error::Window { .. } => {
                 "start the receiver first; a window has one sender at a time and a name one receiver"
+            }
+            Error::Calls { .. } => "start the server first; a name has one server",
+            Error::Call(_) => {
+                "see what the server answered; whether the request may be repeated only you know"
             }
             Error::Nic { .. } => {
                 "start a NIC in this domain: `beeline nic`; `beeline doctor` says what is missing"

@@ -21,9 +21,9 @@
 //! offer the core to others, then sleep until they are woken; `WaitPolicy::SPIN` never sleeps. No call allocates,
 //! locks or enters the kernel while there is something to do. One [`Error`] for everything, each with what to do.
 //!
-//! This crate is a facade: types without parameters over `host/domain`, `host/window`, `host/driver` and `link/shm`,
+//! This crate is a facade: types without parameters over `host/domain`, `host/window`, `host/rpc`, `host/driver` and `link/shm`,
 //! for programs that want messages and not choices. A program with a link, a store kernel or a device of its own uses
-//! those crates. Not here: sockets, segments, remote calls.
+//! those crates. Not here: sockets, segments.
 #![forbid(unsafe_code)]
 
 mod domain;
@@ -35,6 +35,8 @@ mod waiting;
 
 pub use beeline_driver::{FencePolicy, RxFrame as Frame};
 pub use beeline_mmio::Traffic;
+/// Calls: what [`Domain::server`] and [`Domain::client`] give, and what handlers are given.
+pub use beeline_rpc as rpc;
 pub use beeline_spec::Interface;
 pub use beeline_window::{Torn, WaitPolicy};
 pub use domain::{Domain, PortOptions, ReceiverOptions, SenderOptions};

@@ -9,6 +9,7 @@ use std::fmt::Write;
 use beeline_domain::support;
 use beeline_mmio::selftest::MemoryType;
 use beeline_mmio::{Choice, KernelState, MemoryOptions, SharedMemory, Traffic, clock, cpu, kernel_report};
+use beeline_nic_uplink::{AfPacket, AfXdp, UplinkError};
 use serde::Serialize;
 
 use crate::args::DoctorArgs;
@@ -242,11 +243,35 @@ fn network(findings: &mut Vec<Finding>) {
         ),
     };
     findings.push(Finding::new("Network", "TAP up-link", state, words));
+    let words = "a raw socket can be made; frames of any interface, a system call each";
+    findings.push(uplink("AF_PACKET up-link", AfPacket::probe(), words));
+    let words =
+        "socket, memory and program can be made; whether a driver does zero-copy is found when it is opened";
+    findings.push(uplink("AF_XDP up-link", AfXdp::probe(), words));
+}
+
+/// An up-link that can be had, or why it cannot.
+fn uplink(what: &str, probed: Result<(), UplinkError>, words: &str) -> Finding {
+    match probed {
+        Ok(()) => Finding::new("Network", what, State::Good, words),
+        Err(error) => {
+            Finding::new("Network", what, State::Limited, format!("{error}; everything else works"))
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_up_link_that_cannot_be_had_is_a_limit_with_its_reason() {
+        let missing = UplinkError::TakesNone { name: "pcap-in x".into() };
+        let found = uplink("AF_XDP up-link", Err(missing), "fine");
+        assert_eq!(found.state, State::Limited);
+        assert!(found.words.contains("takes no frames") && found.words.contains("everything else works"));
+        assert_eq!(uplink("AF_XDP up-link", Ok(()), "fine").words, "fine");
+    }
 
     fn finding(section: &'static str, state: State, words: &str) -> Finding {
         Finding::new(section, "x", state, words)

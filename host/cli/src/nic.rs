@@ -39,6 +39,7 @@ fn config(args: &NicArgs) -> NicProcessConfig {
     uplinks.extend(args.pcap_in.clone().map(UplinkConfig::PcapIn));
     uplinks.extend(args.pcap_out.clone().map(UplinkConfig::PcapOut));
     uplinks.extend(args.tap.clone().map(UplinkConfig::Tap));
+    uplinks.extend(args.uplink.iter().map(|wire| UplinkConfig::Wire(Box::new(wire.clone()))));
     NicProcessConfig {
         domain: DomainConfig::named(&args.domain),
         service: args.name.clone(),
@@ -84,5 +85,26 @@ mod tests {
     fn a_nic_that_is_told_nothing_is_the_one_that_is_measured() {
         let Command::Nic(args) = Cli::parse_from(["beeline", "nic"]).command else { unreachable!() };
         assert_eq!(sizes(&args), Sizes::default());
+        assert_eq!(config(&args).uplinks, []);
+    }
+
+    #[test]
+    fn every_up_link_on_the_command_line_is_one_of_the_nic() {
+        let line = [
+            "beeline",
+            "nic",
+            "--tap",
+            "bee0",
+            "--uplink",
+            "auto:eth0",
+            "--uplink",
+            "af-packet:eth1,type=all",
+        ];
+        let Command::Nic(args) = Cli::parse_from(line).command else { unreachable!() };
+        let wire = |text: &str| UplinkConfig::Wire(Box::new(text.parse().unwrap()));
+        let expected = [UplinkConfig::Tap("bee0".into()), wire("auto:eth0"), wire("af-packet:eth1,type=all")];
+        assert_eq!(config(&args).uplinks, expected);
+        let refused = Cli::try_parse_from(["beeline", "nic", "--uplink", "af-xdp:eth0,queue=x"]).unwrap_err();
+        assert!(refused.to_string().contains("`x` is no value of queue: a number"), "{refused}");
     }
 }

@@ -1,8 +1,9 @@
 //! Memory that a device or a peer can write, and the stores that reach it.
 //!
-//! This is the only crate that touches such memory, and the only one with `unsafe` code. It maps it ([`SharedMemory`],
-//! [`PciBar`]), hands out bounds-checked handles into it ([`Word`], [`Flag`], [`StoreWindow`], [`LoadWindow`],
-//! [`DmaRegion`], and [`XskRings`] for memory shared with the kernel) and defines how a line leaves the core ([`StoreKernel`], [`fence`]).
+//! This is the only crate that touches such memory, and the only one with `unsafe` code besides those that are FFI. It
+//! maps it ([`SharedMemory`], [`PciBar`]), hands out bounds-checked handles into it ([`Word`], [`Flag`],
+//! [`StoreWindow`], [`LoadWindow`], [`DmaRegion`]; [`XskRings`] for what the kernel shares), and defines how a line
+//! leaves the core ([`StoreKernel`], [`fence`]).
 //!
 //! It does not know messages, credits or devices: a line here is 64 bytes that go somewhere. Frames come from
 //! `host/window` and `host/driver` through the traits of `link/contract`, and go on to whatever the mapping is: a

@@ -6,6 +6,7 @@ use std::time::Duration;
 use beeline_domain::DomainConfig;
 use beeline_link_shm::PortConfig;
 use beeline_nic_model::NicConfig;
+use beeline_nic_uplink::WireConfig;
 
 use crate::NicProcessError;
 
@@ -89,9 +90,11 @@ impl NicProcessConfig {
             return Err(NicProcessError::Sleep(limit));
         }
         self.nic.validate()?;
-        let taps = self.uplinks.iter().filter(|uplink| matches!(uplink, UplinkConfig::Tap(_))).count();
+        let is_network =
+            |uplink: &&UplinkConfig| matches!(uplink, UplinkConfig::Tap(_) | UplinkConfig::Wire(_));
+        let networks = self.uplinks.iter().filter(is_network).count();
         let loops = self.uplinks.iter().filter(|uplink| matches!(uplink, UplinkConfig::Loopback)).count();
-        if loops > 0 && loops + taps > 1 {
+        if loops > 0 && loops + networks > 1 {
             // A loop-back and anything else that gives frames would hand a flooded frame to each other for ever.
             return Err(NicProcessError::Loop);
         }
@@ -110,6 +113,8 @@ pub enum UplinkConfig {
     PcapOut(PathBuf),
     /// A TAP interface of this name.
     Tap(String),
+    /// A socket on an interface, past the kernel's network; promiscuous, whatever it says, because of the switch.
+    Wire(Box<WireConfig>),
 }
 
 /// The table of station addresses.
@@ -186,6 +191,9 @@ mod tests {
         let departure_limit = Duration::from_secs(61);
         refused(NicProcessConfig { departure_limit, ..good.clone() }, "at most 60 s");
         let uplinks = vec![UplinkConfig::Loopback, UplinkConfig::Tap("bee0".into())];
+        refused(NicProcessConfig { uplinks, ..good.clone() }, "loop");
+        let wire = "af-xdp:eth0".parse().unwrap();
+        let uplinks = vec![UplinkConfig::Wire(Box::new(wire)), UplinkConfig::Loopback];
         refused(NicProcessConfig { uplinks, ..good }, "loop");
     }
 }

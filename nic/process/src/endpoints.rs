@@ -299,12 +299,12 @@ impl Endpoints {
     }
 
     /// Takes frames from the up-links that cost no system call, or from those that do.
-    pub(crate) fn poll_uplinks(&mut self, with_descriptors: bool) -> bool {
+    pub(crate) fn poll_uplinks(&mut self, by_system_call: bool) -> bool {
         let mut any = false;
         for index in 0..self.uplinks.len() {
             let slot = &self.uplinks[index];
-            let has_descriptor = slot.uplink.descriptor().is_some();
-            if slot.traits.gives && slot.failure.is_none() && has_descriptor == with_descriptors {
+            let is_turn = slot.uplink.looks_by_system_call() == by_system_call;
+            if slot.traits.gives && slot.failure.is_none() && is_turn {
                 any |= self.poll_uplink(index);
             }
         }

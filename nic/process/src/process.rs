@@ -77,6 +77,8 @@ fn open_uplink(config: &UplinkConfig) -> Result<Box<dyn Uplink>, NicProcessError
         UplinkConfig::PcapIn(path) => Box::new(PcapIn::open(path)?),
         UplinkConfig::PcapOut(path) => Box::new(PcapOut::create(path)?),
         UplinkConfig::Tap(name) => Box::new(Tap::open(name)?),
+        // Frames to the stations behind the switch are to other stations than the interface's own.
+        UplinkConfig::Wire(wire) => wire.clone().promiscuous().open()?,
     })
 }
 

@@ -3,6 +3,9 @@
 use std::io;
 use std::path::PathBuf;
 
+#[cfg(target_os = "linux")]
+use beeline_mmio::XskError;
+
 /// Why an up-link failed. Names the file or interface, the place in it, and the remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum UplinkError {
@@ -97,6 +100,102 @@ pub enum UplinkError {
         name: String,
         /// What the system said.
         source: io::Error,
+    },
+    /// There is no such interface.
+    #[error("there is no interface `{name}` in this network namespace: {source}; see `ip link`")]
+    NoInterface {
+        /// The interface asked for.
+        name: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A network namespace cannot be entered.
+    #[error("cannot use network namespace `{name}`: cannot {step}: {source}; {remedy}")]
+    Namespace {
+        /// The namespace asked for.
+        name: String,
+        /// What was to be done.
+        step: &'static str,
+        /// What the system said.
+        source: io::Error,
+        /// What to do about it.
+        remedy: &'static str,
+    },
+    /// A socket cannot be opened.
+    #[error("cannot open an {socket}: cannot {step}: {source}; {remedy}")]
+    SocketOpen {
+        /// The kind of socket, and where: `AF_XDP socket on eth0, queue 0`.
+        socket: String,
+        /// What was to be done.
+        step: &'static str,
+        /// What the system said.
+        source: io::Error,
+        /// What to do about it.
+        remedy: String,
+    },
+    /// A driver does not let its memory be shared.
+    #[error(
+        "n/a: driver {driver} of {interface} offers no zero-copy AF_XDP on queue {queue} ({source}); choose the mode \
+         copy, or auto"
+    )]
+    NoZeroCopy {
+        /// The interface.
+        interface: String,
+        /// Its driver.
+        driver: String,
+        /// The queue.
+        queue: u32,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The memory of an AF_XDP socket cannot be set up.
+    #[cfg(target_os = "linux")]
+    #[error("cannot open an {socket}: {source}; {remedy}")]
+    RingsOpen {
+        /// Where: `AF_XDP socket on eth0, queue 0`.
+        socket: String,
+        /// What went wrong.
+        source: XskError,
+        /// What to do about it.
+        remedy: &'static str,
+    },
+    /// The kernel refused the program that steers frames.
+    #[error(
+        "cannot open an {socket}: the kernel refused the program that steers frames to it: {source}; {remedy}{}",
+        if words.is_empty() { String::new() } else { format!("; it said: {words}") }
+    )]
+    Program {
+        /// Where: `AF_XDP socket on eth0, queue 0`.
+        socket: String,
+        /// What the system said.
+        source: io::Error,
+        /// What the verifier said; empty when it was not asked.
+        words: String,
+        /// What to do about it.
+        remedy: &'static str,
+    },
+    /// A socket stopped working.
+    #[error(
+        "{name} cannot {step}: {source}; check that the interface still exists with `ip link show {interface}`"
+    )]
+    Socket {
+        /// The up-link.
+        name: String,
+        /// The interface.
+        interface: String,
+        /// What was to be done.
+        step: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The rings of an AF_XDP socket hold what cannot be.
+    #[cfg(target_os = "linux")]
+    #[error("{name} failed: {source}")]
+    Rings {
+        /// The up-link.
+        name: String,
+        /// What is wrong.
+        source: XskError,
     },
     /// A frame was sent to an up-link that takes none.
     #[error("{name} takes no frames; it only gives them")]

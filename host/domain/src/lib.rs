@@ -54,7 +54,7 @@ pub use name::{MAX_NAME_BYTES, NameError};
 pub use peer::{Peer, PeerId};
 pub use protocol::Departure;
 pub use service::{OfferOptions, Refusal, Reply, Service};
-pub use sleeper::{MAX_SLEEP, MemorySleeper, Slept, Waker, park_any};
+pub use sleeper::{MAX_SLEEP, MemorySleeper, Slept, Waker, park_any, prepare_all};
 pub use window::{
     CreditPage, FreshWindow, MAX_WINDOW_LINES, ReceiverParts, SenderOptions, SenderParts, WindowError,
     WindowListener, WindowOptions, WindowTerms, connect_window, offer_window,

@@ -125,9 +125,33 @@ impl MemorySleeper {
         &self.flag
     }
 
+    /// Wakes whoever else sleeps on the same word.
+    pub fn wake(&self) {
+        if self.flag.load() != protocol::AWAKE {
+            protocol::wake(&self.flag);
+        }
+    }
+
     /// The peer that is waited for.
     pub fn peer(&self) -> &Peer {
         &self.peer
+    }
+}
+
+/// The first step of [`Sleeper`] for several at once, with one barrier for all.
+pub fn prepare_all<'a>(sleepers: impl IntoIterator<Item = &'a MemorySleeper>) {
+    let (mut is_any, mut full) = (false, false);
+    for sleeper in sleepers {
+        sleeper.flag.store(protocol::ASLEEP);
+        is_any = true;
+        full |= sleeper.barriers.full;
+    }
+    if is_any {
+        // Whoever has membarrier is reached by it; the fence is for peers that have not.
+        MachineBarriers { full: false }.heavy();
+        if full {
+            MachineBarriers { full }.heavy();
+        }
     }
 }
 

@@ -51,7 +51,7 @@ pub use memory::{MemoryOptions, SharedMemory};
 pub use pci::{NotPciAddress, PciAddress};
 pub use region::Region;
 pub use store::StoreWindow;
-pub use word::Word;
+pub use word::{Word, Words};
 #[cfg(target_os = "linux")]
 pub use xsk::{XskError, XskRing, XskRings, XskSizes, XskStep};
 

@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use crate::arch::words;
 use crate::mapping::{Backing, Mapping};
-use crate::{DmaRegion, Flag, LINE_BYTES, LoadWindow, StoreKernel, StoreWindow, WORD_BYTES, Word, copy};
+use crate::{
+    DmaRegion, Flag, LINE_BYTES, LoadWindow, StoreKernel, StoreWindow, WORD_BYTES, Word, Words, copy,
+};
 
 /// Mapped memory, for reading and writing. Clones share the mapping; it is unmapped when the last clone and the last
 /// handle are gone.
@@ -42,6 +44,12 @@ impl Region {
     #[track_caller]
     pub fn word(&self, offset_bytes: usize) -> Word {
         Word::new(self.span(offset_bytes, WORD_BYTES, WORD_BYTES))
+    }
+
+    /// A table of `words` aligned words from this offset on, a power of two of them.
+    #[track_caller]
+    pub fn words(&self, offset_bytes: usize, words: usize) -> Words {
+        Words::new(self.span(offset_bytes, words * WORD_BYTES, WORD_BYTES))
     }
 
     /// The aligned 32-bit futex word at this offset.

@@ -66,9 +66,66 @@ impl Word {
     }
 }
 
+/// A table of words, a power of two of them, as [`Word`] is one. One handle for all: a handle a word costs 24 bytes and a
+/// count.
+#[derive(Clone, Debug)]
+pub struct Words {
+    span: Span,
+    mask: usize,
+}
+
+impl Words {
+    pub(crate) fn new(span: Span) -> Self {
+        let words = span.bytes() / 8;
+        assert!(words.is_power_of_two(), "a table of {words} words: the number must be a power of two");
+        Words { span, mask: words - 1 }
+    }
+
+    /// Words of the table.
+    pub fn count(&self) -> usize {
+        self.mask + 1
+    }
+
+    #[inline(always)]
+    fn atomic(&self, index: usize) -> &AtomicU64 {
+        let place = self.span.start().wrapping_add((index & self.mask) * 8);
+        // SAFETY: the masked index is inside the span, which is aligned (`Region::words` checks it) and mapped as long
+        // as `self`; other processes and this crate only use atomics and asm on it.
+        unsafe { AtomicU64::from_ptr(place.cast()) }
+    }
+
+    /// Loads word `index`, modulo the table; relaxed.
+    #[inline(always)]
+    pub fn load(&self, index: usize) -> u64 {
+        u64::from_le(self.atomic(index).load(Ordering::Relaxed))
+    }
+
+    /// Stores word `index`, modulo the table; relaxed.
+    #[inline(always)]
+    pub fn store(&self, index: usize, value: u64) {
+        self.atomic(index).store(value.to_le(), Ordering::Relaxed);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use crate::Region;
+
+    #[test]
+    fn a_table_is_words_side_by_side_and_wraps() {
+        let region = Region::private(96);
+        let words = region.words(32, 4);
+        words.store(1, 7);
+        words.store(6, 9);
+        assert_eq!((region.word(40).load(), region.word(48).load()), (7, 9));
+        assert_eq!((words.load(5), words.load(2), words.load(0), words.count()), (7, 9, 0, 4));
+    }
+
+    #[test]
+    #[should_panic(expected = "must be a power of two")]
+    fn a_table_is_a_power_of_two() {
+        Region::private(96).words(0, 3);
+    }
 
     #[test]
     fn a_word_is_little_endian_in_memory() {

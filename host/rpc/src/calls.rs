@@ -61,6 +61,8 @@ pub(crate) struct Calls {
     slots: Box<[Slot]>,
     free: Vec<u16>,
     mask: u32,
+    /// Calls whose caller waits.
+    waiting: usize,
     /// Ended here rather than by an answer, and not yet told.
     ended: VecDeque<(CallId, CallError)>,
     /// No outstanding call has an earlier deadline.
@@ -77,6 +79,7 @@ impl Calls {
             slots: (0..slots).map(slot).collect(),
             free: (0..slots as u16).rev().collect(),
             mask: slots - 1,
+            waiting: 0,
             // Every call can end here once before it is told, so a push never allocates.
             ended: VecDeque::with_capacity(slots as usize),
             earliest_ns: Deadline::NEVER,
@@ -89,8 +92,7 @@ impl Calls {
 
     /// Calls the caller has not been told the end of.
     pub(crate) fn outstanding(&self) -> usize {
-        let is_waiting = |slot: &&Slot| slot.state == State::Waiting;
-        self.slots.iter().filter(is_waiting).count() + self.ended.len()
+        self.waiting + self.ended.len()
     }
 
     /// Begins a call, if a slot is free.
@@ -100,6 +102,7 @@ impl Calls {
         let slot = &mut self.slots[usize::from(index)];
         slot.number = slot.number.wrapping_add(self.mask + 1);
         slot.state = State::Waiting;
+        self.waiting += 1;
         slot.deadline_ns = Deadline::NEVER;
         if let Some(deadline) = deadline {
             slot.deadline_ns = deadline.as_ns();
@@ -111,6 +114,7 @@ impl Calls {
     /// Takes back a call of which nothing was sent.
     pub(crate) fn undo(&mut self, id: CallId) {
         self.slots[id.slot()].state = State::Free;
+        self.waiting -= 1;
         self.free.push(id.slot);
     }
 
@@ -123,6 +127,7 @@ impl Calls {
             return None;
         }
         slot.state = State::Free;
+        self.waiting -= 1;
         self.free.push(index);
         Some(CallId { number, slot: index })
     }
@@ -137,6 +142,7 @@ impl Calls {
         let id = CallId { number, slot: index };
         let was_waiting = slot.state == State::Waiting;
         slot.state = State::Free;
+        self.waiting -= usize::from(was_waiting);
         self.free.push(index);
         if was_waiting { Answered::Call(id) } else { Answered::Late(id) }
     }
@@ -154,6 +160,7 @@ impl Calls {
             return false;
         }
         slot.state = State::Abandoned;
+        self.waiting -= 1;
         self.ended.push_back((id, error));
         true
     }
@@ -183,6 +190,7 @@ impl Calls {
                 continue;
             }
             slot.state = State::Abandoned;
+            self.waiting -= 1;
             let id = CallId { number: slot.number, slot: index };
             self.ended.push_back((id, CallError::TimedOut));
             abandoned(id);
@@ -194,6 +202,7 @@ impl Calls {
     /// request had not been sent whole.
     pub(crate) fn lose(&mut self, loss: &Loss, unsent: Option<u32>) {
         self.free.clear();
+        self.waiting = 0;
         self.earliest_ns = Deadline::NEVER;
         for (index, slot) in (0u16..).zip(&mut self.slots) {
             if slot.state == State::Waiting {

@@ -5,7 +5,7 @@
 //! middle: one load of a line that stays in the server's cache until something is cancelled. It is a hint: a store that
 //! comes late cancels nothing, and a wild one cancels only calls of the client that stored it.
 
-use beeline_mmio::{Region, Word};
+use beeline_mmio::{Region, Words};
 use beeline_spec::WORD_BYTES;
 
 /// Bytes of the table, whole pages.
@@ -16,30 +16,30 @@ pub(crate) fn table_bytes(slots: u32) -> usize {
 /// One end of the table.
 #[derive(Clone, Debug)]
 pub(crate) struct Cancels {
-    words: Box<[Word]>,
+    words: Words,
 }
 
 impl Cancels {
     /// `slots` words of `region`, a power of two.
     pub(crate) fn new(region: &Region, slots: u32) -> Self {
-        Cancels { words: (0..slots as usize).map(|slot| region.word(slot * WORD_BYTES)).collect() }
+        Cancels { words: region.words(0, slots as usize) }
     }
 
     /// Whether the call of this number was taken back.
     #[inline(always)]
     pub(crate) fn has(&self, number: u32) -> bool {
-        let slot = number as usize & (self.words.len() - 1);
-        self.words[slot].load() == marked(number)
+        // The slot is the low bits of the number, and the table wraps.
+        self.words.load(number as usize) == marked(number)
     }
 
     /// Takes a call back.
     pub(crate) fn set(&self, number: u32, slot: usize) {
-        self.words[slot].store(marked(number));
+        self.words.store(slot, marked(number));
     }
 
     /// The call was answered; its number may come again when the slot has been used 2^32 / slots times.
     pub(crate) fn clear(&self, slot: usize) {
-        self.words[slot].store(0);
+        self.words.store(slot, 0);
     }
 }
 

@@ -287,11 +287,13 @@ impl<T: Transport> Client<T> {
         &mut self.transport
     }
 
-    /// Waits as the client's policy says until a poll may find something, at most until `deadline`; whether it may.
+    /// Waits as the client's policy says until a poll may find something, or a server was lost or found, at most until
+    /// `deadline`; whether one of them has come. It does not wait for room: who found none has calls to wait for, or
+    /// pauses.
     pub fn wait(&mut self, deadline: Option<Deadline>) -> bool {
-        let (mut looks, policy) = (0u32, self.policy);
+        let (mut looks, policy, was_lost) = (0u32, self.policy, self.loss.is_some());
         loop {
-            if self.has_news() {
+            if self.has_news() || self.loss.is_some() != was_lost {
                 return true;
             }
             looks = looks.saturating_add(1);
@@ -357,16 +359,9 @@ impl<T: Transport> Client<T> {
         if outstanding > 0 {
             return Err(CallFailure::Outstanding { outstanding });
         }
-        let asked = std::time::Instant::now();
-        let id = loop {
-            match self.start(method, request, deadline)? {
-                Started::Call(id) => break id,
-                Started::Full if deadline.is_some_and(Deadline::has_passed) => {
-                    return Err(CallFailure::NoRoom { waited: asked.elapsed() });
-                }
-                // Late answers free slots, and parts of this client's own requests leave.
-                Started::Full => debug_assert!(self.poll().is_none(), "no other call is outstanding"),
-            }
+        let id = match self.start(method, request, deadline)? {
+            Started::Call(id) => id,
+            Started::Full => self.start_when_there_is_room(method, request, deadline)?,
         };
         loop {
             if let Some(completion) = self.poll()
@@ -378,6 +373,37 @@ impl<T: Transport> Client<T> {
                 return Ok(());
             }
             self.wait(None);
+        }
+    }
+
+    /// Polls, for late answers free slots and a connection opens, until there is room.
+    #[cold]
+    fn start_when_there_is_room(
+        &mut self,
+        method: Method,
+        request: &[u8],
+        deadline: Option<Deadline>,
+    ) -> Result<CallId, CallFailure> {
+        let asked = std::time::Instant::now();
+        let mut looks = 0u32;
+        loop {
+            let ended = self.poll().is_some();
+            debug_assert!(!ended, "no other call is outstanding");
+            if let Started::Call(id) = self.start(method, request, deadline)? {
+                return Ok(id);
+            }
+            if deadline.is_some_and(Deadline::has_passed) {
+                return Err(CallFailure::NoRoom { waited: asked.elapsed() });
+            }
+            looks = looks.saturating_add(1);
+            match self.policy.sleep {
+                _ if looks <= self.policy.spins => core::hint::spin_loop(),
+                // Nobody wakes us for room.
+                Some(limit) if looks - self.policy.spins > self.policy.yields => {
+                    std::thread::sleep(limit.min(Duration::from_micros(100)));
+                }
+                _ => std::thread::yield_now(),
+            }
         }
     }
 }

@@ -72,6 +72,11 @@ impl Outgoing {
         self.word
     }
 
+    /// Bytes of the next message, if messages have at most `max_bytes`; never fewer than it will have.
+    pub(crate) fn next_bytes(&self, max_bytes: usize) -> usize {
+        max_bytes.min(self.bytes.len() - self.sent_bytes + 3 * WORD_BYTES)
+    }
+
     /// Forgets what waits.
     pub(crate) fn forget(&mut self) {
         self.is_active = false;

@@ -269,6 +269,31 @@ fn call_waits_for_its_own_end() {
 }
 
 #[test]
+fn call_waits_for_room() {
+    let place = Place::new();
+    let domain = place.domain();
+    let (_server, mut workers) = server(&domain, ServerOptions::default());
+    let policy = beeline_rpc::WaitPolicy { spins: 10, yields: 10, sleep: Some(Duration::from_millis(1)) };
+    let options = ClientOptions { max_outstanding: 1, policy, ..ClientOptions::default() };
+    let mut client = client(&domain, options);
+    let begun = client.start(ECHO, b"late", Some(Deadline::after(Duration::ZERO))).unwrap();
+    let Started::Call(id) = begun else { panic!("room") };
+    assert_eq!(next_end(&mut client, &mut []), (id, Err(CallError::TimedOut)));
+    // The only slot is taken until the server answers the call that was given up.
+    let mut answer = Vec::new();
+    let refused = client.call(ECHO, b"now", &mut answer, Some(Deadline::after(Duration::from_millis(5))));
+    assert!(matches!(refused, Err(CallFailure::NoRoom { .. })), "{refused:?}");
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| workers[0].run(&mut handle, &policy, &stop));
+        client.call(ECHO, b"now", &mut answer, Some(Deadline::after(WATCHDOG))).unwrap();
+        // Relaxed: the thread only has to see it some time.
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+    assert_eq!(answer, b"now");
+}
+
+#[test]
 fn options_out_of_bounds_are_said() {
     let place = Place::new();
     let domain = place.domain();
@@ -280,6 +305,11 @@ fn options_out_of_bounds_are_said() {
         let error = beeline_rpc::shm::Server::offer(&domain, "echo", options).err().unwrap().to_string();
         assert!(error.contains(word), "{error}");
     }
+    let (_server, _workers) =
+        server(&domain, ServerOptions { max_reply_lines: 16, ..ServerOptions::default() });
+    let refused = beeline_rpc::shm::Client::connect(&domain, "echo", ClientOptions::default());
+    let error = refused.err().unwrap().to_string();
+    assert!(error.contains("1024 lines") && error.contains("16 at most"), "{error}");
     let absent = beeline_rpc::shm::Client::connect(&domain, "nobody", ClientOptions::default());
     let error = absent.err().unwrap().to_string();
     assert!(error.contains("nobody"), "{error}");

@@ -11,6 +11,7 @@ use beeline_domain::{
     CreditPage, Domain, FreshWindow, OfferOptions, Peer, Refusal, Reply, SenderOptions, SenderParts, Service,
     WindowTerms,
 };
+use beeline_link_contract::StorePort;
 use beeline_mmio::{MemoryOptions, SharedMemory, StoreKernel};
 use beeline_rpc::shm::{Client, ClientOptions, ServerOptions};
 use beeline_rpc::{CallError, Loss, RpcError};
@@ -116,6 +117,26 @@ fn a_lie_ends_every_call_and_the_client_goes_on_with_the_next_server() {
             }
         }
     }
+}
+
+#[test]
+fn half_an_answer_of_a_server_that_went_ends_the_call() {
+    let place = Place::new();
+    let domain = place.domain();
+    let (hostile, windows) = offer(&domain, None);
+    let mut client = client(&domain, ClientOptions::default());
+    let mut parts = windows.recv_timeout(WATCHDOG).unwrap();
+    let (first, second) = (start(&mut client, ECHO, b"answered"), start(&mut client, ECHO, b"half"));
+    // A whole answer to the first call, and of an answer to the second the first of its four lines.
+    let whole = beeline_spec::Header::new(beeline_spec::Kind::Data, 16, parts.epoch).encode();
+    let half = beeline_spec::Header::new(beeline_spec::Kind::Data, 200, parts.epoch).encode();
+    parts.store.store_head_line(0, whole, &[1024u64.to_le_bytes(), *b"answered"].concat());
+    parts.store.store_head_line(1, half, &[1025u64.to_le_bytes().as_slice(), &[7; 48]].concat());
+    drop(hostile);
+    assert_eq!(next_end(&mut client, &mut []), (first, Ok(b"answered".to_vec())));
+    let (ended, result) = next_end(&mut client, &mut []);
+    assert_eq!(ended, second);
+    assert!(matches!(result, Err(CallError::ServerGone { loss: Loss::Closed { .. }, .. })), "{result:?}");
 }
 
 #[test]

@@ -34,6 +34,9 @@ pub struct ClientOptions {
     pub reply_lines: u32,
     /// How requests are stored.
     pub kernel: StoreKernel,
+    /// How this side maps the request window; huge pages only from a server that it trusts
+    /// ([`beeline_domain::SenderOptions::memory`]).
+    pub memory: MemoryOptions,
     /// How [`crate::Client::wait`] and [`crate::Client::call`] wait.
     pub policy: WaitPolicy,
     /// How long the first connection may take.
@@ -47,6 +50,7 @@ impl Default for ClientOptions {
             max_outstanding: 1024,
             reply_lines: 1024,
             kernel: StoreKernel::Cached,
+            memory: MemoryOptions::default(),
             policy: WaitPolicy::default(),
             timeout: Duration::from_secs(10),
         }
@@ -146,7 +150,7 @@ impl Session {
         let [window_fd, table_fd] = <[OwnedFd; 2]>::try_from(reply.fds)
             .map_err(|fds| malformed(format!("{} descriptors instead of two", fds.len())))?;
         check_lines("lines of the server's window", welcome.window.lines)?;
-        let sender = SenderOptions::with_kernel(options.kernel);
+        let sender = SenderOptions { kernel: options.kernel, memory: options.memory };
         let parts = welcome.window.join(window_fd, &page, connection.peer(), sender)?;
         let table = SharedMemory::from_fd(table_fd, table_bytes(slots)).map_err(WindowError::from)?;
         let cancels = Cancels::new(&table.map().map_err(WindowError::from)?, slots);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use beeline_domain::{Departure, MemoryCreditSink, Peer, park_any};
+use beeline_domain::{Departure, MemoryCreditSink, Peer, park_any, prepare_all};
 use beeline_link_contract::Sleeper;
 use beeline_mmio::LoadWindow;
 use beeline_spec::WORD_BYTES;
@@ -31,14 +31,18 @@ pub struct ShmLink {
     /// A reply window that is being opened, and for which thread.
     opening: Option<(usize, Pending<ReplyEnd>)>,
     search: Search,
-    /// What a poll has found that no server stores.
-    broken: Option<ReceiveError>,
+    /// The stream that a poll has found to end, and how.
+    broken: Option<(usize, ReceiveError)>,
+    /// How the server went, while what it had answered is still polled.
+    departed: Option<Loss>,
+    /// When a reply window is opened again that could not be.
+    retry_opening: Instant,
 }
 
 #[cold]
 #[inline(never)]
-fn broke(broken: &mut Option<ReceiveError>, error: ReceiveError) {
-    *broken = Some(error);
+fn broke(broken: &mut Option<(usize, ReceiveError)>, stream: usize, error: ReceiveError) {
+    *broken = Some((stream, error));
 }
 
 /// Looking for a server again.
@@ -64,6 +68,8 @@ impl ShmLink {
             opening: None,
             search: Search::new(),
             broken: None,
+            departed: None,
+            retry_opening: Instant::now(),
         }
     }
 
@@ -73,16 +79,27 @@ impl ShmLink {
     }
 
     /// Opens reply windows that the server's threads ask for, one at a time.
-    fn open_replies(&mut self) -> Result<(), Loss> {
-        let Some(session) = &mut self.session else { return Ok(()) };
+    fn open_replies(&mut self) {
+        let Some(session) = &mut self.session else { return };
+        if session.replies.len() == 1 {
+            // The only one is open from the beginning.
+            return;
+        }
         if let Some((worker, pending)) = &self.opening {
-            let Some(result) = pending.take() else { return Ok(()) };
+            let Some(result) = pending.take() else { return };
             let worker = *worker;
             self.opening = None;
             match result {
                 Ok(end) => session.replies[worker] = Some(end),
-                Err(error) => return Err(Loss::Broke { what: format!("no reply window: {error}") }),
+                Err(error) => {
+                    // Other threads of the server may answer; this one is asked again.
+                    tracing::warn!(%error, worker, "a reply window cannot be opened");
+                    self.retry_opening = Instant::now() + RETRY.1;
+                }
             }
+        }
+        if self.opening.is_some() || Instant::now() < self.retry_opening {
+            return;
         }
         let wants = |worker: &usize| {
             let word = session.page.region().word(REPLIES_WANTED_OFFSET + worker * WORD_BYTES);
@@ -93,7 +110,22 @@ impl ShmLink {
             let open = move || ReplyEnd::open(&connection, &options, worker as u32, options.timeout);
             self.opening = Pending::start(open).map(|pending| (worker, pending));
         }
-        Ok(())
+    }
+
+    /// Takes note of the server's departure: what it had answered whole is still polled, and each stream then ends.
+    fn take_leave(&mut self) {
+        let Some(session) = &mut self.session else { return };
+        let peer = session.connection.peer();
+        if peer.is_alive() || self.departed.is_some() {
+            return;
+        }
+        let pid = peer.pid();
+        self.departed = match peer.departure() {
+            None => return,
+            Some(Departure::Died) => Some(Loss::Died { pid }),
+            Some(Departure::Closed) => Some(Loss::Closed { pid }),
+        };
+        session.replies.iter_mut().flatten().for_each(|end| end.receiver.sender_gone());
     }
 }
 
@@ -133,7 +165,7 @@ impl Transport for ShmLink {
         match end.receiver.poll() {
             Ok(message) => message,
             Err(error) => {
-                broke(&mut self.broken, error);
+                broke(&mut self.broken, self.turn, error);
                 None
             }
         }
@@ -156,29 +188,32 @@ impl Transport for ShmLink {
     }
 
     fn tend(&mut self) -> Result<(), Loss> {
-        if let Some(error) = self.broken.take() {
-            return Err(Loss::Broke { what: error.to_string() });
+        self.take_leave();
+        match self.broken.take() {
+            Some((stream, ReceiveError::Gone | ReceiveError::Torn(_))) => {
+                if let Some(session) = &mut self.session {
+                    session.replies[stream] = None;
+                }
+            }
+            Some((_, error)) => return Err(Loss::Broke { what: error.to_string() }),
+            None => {}
         }
-        let Some(session) = &self.session else { return Ok(()) };
-        let peer = session.connection.peer();
-        // Asked before the windows are looked at for the last time: what it had answered is still polled.
-        if !peer.is_alive()
-            && let Some(departure) = peer.departure()
-            && !self.has_news()
-        {
-            let pid = self.peer().map_or(0, Peer::pid);
-            return Err(match departure {
-                Departure::Died => Loss::Died { pid },
-                Departure::Closed => Loss::Closed { pid },
-            });
+        if self.departed.is_some() {
+            let has_streams =
+                self.session.as_ref().is_some_and(|session| session.replies.iter().any(Option::is_some));
+            return if has_streams { Ok(()) } else { self.departed.take().map_or(Ok(()), Err) };
         }
-        self.open_replies()
+        self.open_replies();
+        Ok(())
     }
 
     fn reconnect(&mut self) -> bool {
         if self.session.take().is_some() {
-            (self.opening, self.broken) = (None, None);
-            self.search = Search::new();
+            (self.opening, self.broken, self.departed) = (None, None, None);
+            if self.search.next.elapsed() > RETRY.1 * 10 {
+                // It was a good server; one that is lost at once is looked for ever more rarely.
+                self.search = Search::new();
+            }
         }
         if let Some(pending) = &self.search.pending {
             let Some(result) = pending.take() else { return false };
@@ -201,12 +236,14 @@ impl Transport for ShmLink {
     }
 
     fn prepare_sleep(&mut self) {
-        for end in self.session.iter_mut().flat_map(|session| session.replies.iter_mut().flatten()) {
-            end.sleeper.prepare();
-        }
+        let ends = self.session.iter().flat_map(|session| session.replies.iter().flatten());
+        prepare_all(ends.map(|end| &end.sleeper));
     }
 
     fn has_news(&mut self) -> bool {
+        if self.departed.is_some() || self.broken.is_some() {
+            return true;
+        }
         let ends = self.session.iter_mut().flat_map(|session| session.replies.iter_mut().flatten());
         ends.into_iter().any(|end| end.receiver.has_begun())
     }

@@ -8,9 +8,10 @@ use std::sync::atomic::{AtomicU64, Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use beeline_domain::{
-    CreditPage, FreshWindow, MemoryCreditSink, Peer, PeerId, Refusal, Reply, SenderOptions, SenderParts,
-    Service,
+    CreditPage, FreshWindow, MemoryCreditSink, MemorySleeper, Peer, PeerId, Refusal, Reply, SenderOptions,
+    SenderParts, Service,
 };
+use beeline_link_contract::Sleeper;
 use beeline_mmio::{Flag, MemoryOptions, Region, SharedMemory, StoreKernel};
 use beeline_spec::WORD_BYTES;
 use beeline_spec::formats::rpc_client_page::REPLIES_WANTED_OFFSET;
@@ -20,9 +21,6 @@ use super::ServerOptions;
 use super::hello::{Hello, OpenReply, Welcome, decode, encode};
 use crate::cancels::{Cancels, table_bytes};
 use crate::service::ClientId;
-
-/// Most lines of a reply window: 8 MiB, since mapping a client's window brings its pages in.
-const MAX_REPLY_LINES: u32 = 1 << 17;
 
 /// One client, as every thread of the server sees it.
 #[derive(Debug)]
@@ -34,14 +32,46 @@ pub(crate) struct ClientEntry {
     pub(crate) page: CreditPage,
     pub(crate) kernel: Option<StoreKernel>,
     pub(crate) cancels: Cancels,
-    /// Reply windows that the client has opened and their thread has not fetched.
-    replies: Mutex<Vec<Option<SenderParts>>>,
+    /// For each thread.
+    replies: Mutex<Vec<ReplySlot>>,
+    /// Threads that sleep, or are about to, on the word that the client looks at. Locked while the word is stored.
+    asleep: Mutex<u32>,
+}
+
+/// A reply window on its way to its thread. A client opens one for each and no more.
+#[derive(Debug)]
+enum ReplySlot {
+    None,
+    Open(SenderParts),
+    Fetched,
 }
 
 impl ClientEntry {
     /// Takes the reply window that the client has opened for a thread, if it has.
     pub(crate) fn take_reply(&self, worker: usize) -> Option<SenderParts> {
-        lock(&self.replies)[worker].take()
+        let slot = &mut lock(&self.replies)[worker];
+        match std::mem::replace(slot, ReplySlot::Fetched) {
+            ReplySlot::Open(parts) => Some(parts),
+            other => {
+                *slot = other;
+                None
+            }
+        }
+    }
+
+    /// One more thread is about to sleep for this client. [`beeline_domain::prepare_all`] follows, for all of its clients
+    /// together.
+    pub(crate) fn fall_asleep(&self) {
+        *lock(&self.asleep) += 1;
+    }
+
+    /// A thread is awake again. The word stays as it is while others sleep on it: the client must wake them.
+    pub(crate) fn awake(&self, sleeper: &mut MemorySleeper) {
+        let mut asleep = lock(&self.asleep);
+        *asleep -= 1;
+        if *asleep == 0 {
+            sleeper.cancel();
+        }
     }
 
     /// Asks the client for a reply window for a thread.
@@ -149,7 +179,8 @@ impl Registry {
             page,
             kernel: hello.kernel(),
             cancels,
-            replies: Mutex::new((0..self.options.workers).map(|_| None).collect()),
+            replies: Mutex::new((0..self.options.workers).map(|_| ReplySlot::None).collect()),
+            asleep: Mutex::new(0),
         };
         lock(&self.clients).insert(peer.id(), Arc::new(entry));
         self.change();
@@ -164,18 +195,22 @@ impl Registry {
             let workers = self.options.workers;
             return Err(Refusal::new(format!("a reply window for thread {worker} of {workers}")));
         }
-        if open.window.lines > MAX_REPLY_LINES {
-            let lines = open.window.lines;
-            return Err(Refusal::new(format!("a reply window of {lines} lines; at most {MAX_REPLY_LINES}")));
+        let (lines, most) = (open.window.lines, self.options.max_reply_lines);
+        if lines > most {
+            return Err(Refusal::new(format!(
+                "a reply window of {lines} lines; this server takes {most} at most"
+            )));
         }
         let entry = lock(&self.clients).get(&peer.id()).cloned();
         let entry = entry.ok_or_else(|| Refusal::new("the connection is closed"))?;
+        if !matches!(lock(&entry.replies)[worker], ReplySlot::None) {
+            return Err(Refusal::new(format!("thread {worker} has a reply window of this client")));
+        }
         let page = CreditPage::create("replies").map_err(refused)?;
         let kernel = SenderOptions::with_kernel(self.options.kernel);
         let window = only(fds, "reply window")?;
         let parts = open.window.join(window, &page, peer, kernel).map_err(refused)?;
-        // A second window for the same thread replaces the first: the client's loss.
-        lock(&entry.replies)[worker] = Some(parts);
+        lock(&entry.replies)[worker] = ReplySlot::Open(parts);
         self.change();
         let page_fd = page.fd().try_clone_to_owned().map_err(refused)?;
         Ok(Reply { payload: Vec::new(), fds: vec![page_fd] })

@@ -24,12 +24,15 @@ pub struct ServerOptions {
     pub kernel: StoreKernel,
     /// Clients at the same time.
     pub max_clients: usize,
+    /// Lines that a client's reply windows may have, each: their pages are brought in here. Together with the longest
+    /// payload, twice a client and thread, it bounds what a client can make the server hold.
+    pub max_reply_lines: u32,
     /// Users besides the owner who may call.
     pub allowed_uids: Vec<u32>,
 }
 
 impl Default for ServerOptions {
-    /// One thread, 64 KiB a client, cached stores, 1024 clients of this user.
+    /// One thread, 64 KiB a client, cached stores, 1024 clients of this user, reply windows to 1 MiB.
     fn default() -> Self {
         ServerOptions {
             workers: 1,
@@ -37,6 +40,7 @@ impl Default for ServerOptions {
             memory: MemoryOptions::default(),
             kernel: StoreKernel::Cached,
             max_clients: 1024,
+            max_reply_lines: 16 * 1024,
             allowed_uids: Vec::new(),
         }
     }
@@ -69,6 +73,7 @@ impl Server {
         options: ServerOptions,
     ) -> Result<(Server, Vec<Worker>), RpcError> {
         check_lines("request_lines", options.request_lines)?;
+        check_lines("max_reply_lines", options.max_reply_lines)?;
         if !(1..=RPC_MAX_WORKERS).contains(&options.workers) {
             let value = options.workers as u64;
             return Err(RpcError::Option { option: "workers", value, bounds: "from 1 to 64" });

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use beeline_domain::{MemoryCreditSink, MemorySleeper, SenderParts};
-use beeline_link_contract::StorePort;
+use beeline_link_contract::{Sleeper, StorePort};
 use beeline_mmio::LoadWindow;
 use beeline_spec::formats::RPC_MAX_PAYLOAD_BYTES;
 use beeline_spec::formats::rpc_request::{METHOD_LSB, PART_LSB};
+use beeline_spec::header::lines_of;
 use beeline_spec::rpc::{Part, part_of};
 use beeline_window::{FencePolicy, SharedReceiver, WindowConfig, Writer};
 
@@ -49,13 +50,17 @@ pub(crate) struct Session {
     worker: usize,
     requests: SharedReceiver<LoadWindow, MemoryCreditSink>,
     reply: Option<ReplyWindow>,
+    /// Sleeps for room in it.
+    room: Option<MemorySleeper>,
+    /// Whether the client was asked for it.
+    has_asked: bool,
     reply_bytes: usize,
     answers: Answers,
     /// A request of several messages: this thread keeps the request window while it takes them in.
     assembly: Assembly,
     /// First part's word and deadline.
     first: Option<Head>,
-    pub(crate) sleeper: MemorySleeper,
+    sleeper: MemorySleeper,
 }
 
 impl Session {
@@ -64,6 +69,8 @@ impl Session {
         Session {
             requests: entry.requests.receiver(entry.window.load(entry.kernel)),
             reply: None,
+            room: None,
+            has_asked: false,
             reply_bytes: 0,
             answers: Answers::new(),
             assembly: Assembly::default(),
@@ -78,13 +85,37 @@ impl Session {
     pub(crate) fn fetch_reply(&mut self) {
         if let Some(parts) = self.entry.take_reply(self.worker) {
             self.reply_bytes = max_message_bytes(parts.store.lines());
-            self.reply = Some(writer(parts).0);
+            let (reply, room) = writer(parts);
+            (self.reply, self.room) = (Some(reply), Some(room));
         }
     }
 
-    /// Whether there may be work, for a thread about to sleep.
+    /// Whether there is work, for a thread about to sleep. Without a reply window there is none: the bell rings when it
+    /// comes. With an answer waiting there is some when there is room, for which [`Session::sleepers`] has a word.
     pub(crate) fn has_work(&mut self) -> bool {
-        self.answers.parked.is_active() || self.requests.keeps() || self.requests.has_work()
+        let Some(reply) = &mut self.reply else {
+            self.ask_for_reply();
+            return false;
+        };
+        if self.answers.parked.is_active() {
+            let needed = lines_of(self.answers.parked.next_bytes(self.reply_bytes) as u32);
+            return reply.refresh().map_or(true, |free| free >= needed);
+        }
+        self.requests.has_work()
+    }
+
+    /// What to sleep on.
+    pub(crate) fn sleepers(&self) -> impl Iterator<Item = &MemorySleeper> {
+        let room = self.room.as_ref().filter(|_| self.answers.parked.is_active());
+        std::iter::once(&self.sleeper).chain(room)
+    }
+
+    /// The thread is awake again.
+    pub(crate) fn awake(&mut self) {
+        self.entry.awake(&mut self.sleeper);
+        if let Some(room) = &mut self.room {
+            room.cancel();
+        }
     }
 
     /// Takes one message of a request, if there is one, and serves what is whole.
@@ -130,11 +161,16 @@ impl Session {
     /// A client can be told of a request only by a reply window: without one nothing is taken.
     #[cold]
     fn step_without_reply(&mut self) -> Step {
-        self.fetch_reply();
-        if self.reply.is_none() && self.requests.has_work() {
+        self.ask_for_reply();
+        Step::Idle
+    }
+
+    #[cold]
+    fn ask_for_reply(&mut self) {
+        if !self.has_asked && self.requests.has_work() {
+            self.has_asked = true;
             self.entry.want_reply(self.worker);
         }
-        Step::Idle
     }
 
     #[cold]
@@ -157,6 +193,10 @@ impl Session {
         }
         // Before the handler: other threads need not wait for it.
         self.requests.give_up();
+        if self.requests.has_work() {
+            // They may have gone to sleep meanwhile, and the client wakes nobody for what it has sent.
+            self.sleeper.wake();
+        }
         let Some(first) = self.first.take() else { return Step::Worked };
         let way = Way {
             window: self.reply.as_mut(),

@@ -1,11 +1,11 @@
 //! A thread of a server: it polls the clients' requests and answers them.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::time::Duration;
 
-use beeline_domain::park_any;
-use beeline_link_contract::Sleeper;
+use beeline_domain::{park_any, prepare_all};
 use beeline_window::WaitPolicy;
 
 use super::registry::Registry;
@@ -85,19 +85,18 @@ impl Worker {
         bell.store(1);
         // Pairs with the fence in `Registry::change`.
         fence(Ordering::SeqCst);
-        for session in &mut self.sessions {
-            session.sleeper.prepare();
+        for session in &self.sessions {
+            session.entry.fall_asleep();
         }
+        prepare_all(self.sessions.iter().flat_map(Session::sleepers));
         let has_work = self.registry.changes() != self.seen_changes
             || self.sessions.iter_mut().any(|session| session.has_work());
         if !has_work {
-            let flags = self.sessions.iter().map(|session| session.sleeper.flag());
+            let flags = self.sessions.iter().flat_map(Session::sleepers).map(|sleeper| sleeper.flag());
             let flags: Vec<_> = std::iter::once(&bell).chain(flags).collect();
             park_any(&flags, limit);
         }
-        for session in &mut self.sessions {
-            session.sleeper.cancel();
-        }
+        self.sessions.iter_mut().for_each(Session::awake);
         bell.store(0);
     }
 
@@ -112,12 +111,11 @@ impl Worker {
     fn refresh(&mut self) {
         self.seen_changes = self.registry.changes();
         let clients = self.registry.clients();
-        self.sessions.retain(|session| clients.iter().any(|client| client.id == session.entry.id));
-        for client in clients {
-            if !self.sessions.iter().any(|session| session.entry.id == client.id) {
-                self.sessions.push(Session::new(client, self.index));
-            }
-        }
+        let present: HashSet<_> = clients.iter().map(|client| client.id).collect();
+        self.sessions.retain(|session| present.contains(&session.entry.id));
+        let known: HashSet<_> = self.sessions.iter().map(|session| session.entry.id).collect();
+        let new = clients.into_iter().filter(|client| !known.contains(&client.id));
+        self.sessions.extend(new.map(|client| Session::new(client, self.index)));
         for session in &mut self.sessions {
             session.fetch_reply();
         }

@@ -28,6 +28,8 @@ pub struct WireLink<U, C = TickClock> {
     is_open: bool,
     /// A message that a look without a poll has found; it lies in the endpoint until the next poll.
     has_message: bool,
+    /// Whether such a look has seen the connection open: there is room for calls now.
+    has_opened: bool,
     /// A loss that such a look has found.
     lost: Option<Loss>,
 }
@@ -67,7 +69,15 @@ impl<U: Uplink, C: Clock> crate::Client<WireLink<U, C>> {
         }
         let connection = endpoint.connect(remote).map_err(RpcError::Station)?;
         let connection = Some(connection);
-        let link = WireLink { endpoint, remote, connection, is_open: false, has_message: false, lost: None };
+        let link = WireLink {
+            endpoint,
+            remote,
+            connection,
+            is_open: false,
+            has_message: false,
+            has_opened: false,
+            lost: None,
+        };
         Ok(crate::Client::over(link, max_outstanding, policy))
     }
 }
@@ -95,7 +105,9 @@ impl<U: Uplink, C: Clock> WireLink<U, C> {
             Ok(None) => Ok(false),
             Ok(Some(Event::Message { id, .. })) => Ok(Some(id) == self.connection),
             Ok(Some(Event::Opened { id, .. })) => {
-                self.is_open |= Some(id) == self.connection;
+                if Some(id) == self.connection {
+                    (self.is_open, self.has_opened) = (true, true);
+                }
                 Ok(false)
             }
             Ok(Some(Event::Closed { id, why, .. })) if Some(id) == self.connection => {
@@ -150,6 +162,7 @@ impl<U: Uplink, C: Clock> Transport for WireLink<U, C> {
 
     #[inline]
     fn poll(&mut self) -> Option<&[u8]> {
+        self.has_opened = false;
         let has_message = core::mem::take(&mut self.has_message) || self.look_and_keep();
         has_message.then(|| self.endpoint.message())
     }
@@ -188,7 +201,7 @@ impl<U: Uplink, C: Clock> Transport for WireLink<U, C> {
 
     fn has_news(&mut self) -> bool {
         self.has_message = self.has_message || self.look_and_keep();
-        self.has_message || self.lost.is_some()
+        self.has_message || self.has_opened || self.lost.is_some()
     }
 
     fn park(&mut self, limit: Duration) {

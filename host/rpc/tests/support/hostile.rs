@@ -43,6 +43,8 @@ impl Hostile {
         let window = beeline_domain::FreshWindow::create("hostile", 64, Default::default(), 0).unwrap();
         let open = serde_json::json!({ "worker": 0, "window": window.terms() });
         connection.call(open.to_string().as_bytes(), &[window.fd()]).unwrap();
+        let again = connection.call(open.to_string().as_bytes(), &[window.fd()]).unwrap_err().to_string();
+        assert!(again.contains("has a reply window"), "{again}");
         let config = WindowConfig::blank(parts.blank, parts.epoch);
         Hostile { connection, writer: Writer::new(parts.store, parts.credits, config), _reply: window }
     }

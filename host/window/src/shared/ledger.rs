@@ -26,10 +26,10 @@ pub(crate) struct Ledger<S> {
     claim: Apart<AtomicU64>,
     /// Every line before this position is free.
     freed: Apart<AtomicU64>,
-    /// As last pushed to the sender. Written by the thread that has `sink`.
-    published: AtomicU64,
+    /// As last pushed to the sender. Written by the thread that has `sink`; apart, because every poll reads what follows.
+    published: Apart<AtomicU64>,
+    sink: Apart<Mutex<S>>,
     failed: AtomicBool,
-    sink: Mutex<S>,
     /// For a message that started at line `i` of the window and is finished: the position after it. What an earlier lap
     /// left there is not past the message's own start, so nothing is ever cleared.
     done: Box<[AtomicU64]>,
@@ -45,9 +45,9 @@ impl<S: CreditSink> Ledger<S> {
         Ledger {
             claim: Apart(AtomicU64::new(0)),
             freed: Apart(AtomicU64::new(0)),
-            published: AtomicU64::new(0),
+            published: Apart(AtomicU64::new(0)),
+            sink: Apart(Mutex::new(sink)),
             failed: AtomicBool::new(false),
-            sink: Mutex::new(sink),
             done: (0..noted).map(|_| AtomicU64::new(0)).collect(),
             mask: u64::from(lines) - 1,
             coalesce_lines: u64::from(coalesce_lines.clamp(1, (lines / 2).max(1))),
@@ -84,11 +84,18 @@ impl<S: CreditSink> Ledger<S> {
         self.claim.0.compare_exchange(claim, next, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
-    /// Lets the other receivers go on. Only for the one that keeps the window.
+    /// Lets the other receivers go on. Only for the one that keeps the window; one that has failed stays as it is.
     pub(crate) fn give_up(&self) {
-        // Nobody else stores while the window is kept. Release: pairs with `claim`.
+        if self.has_failed() {
+            return;
+        }
+        // Nobody else takes while the window is kept, and a failure only sets a bit that is set. Release: pairs with
+        // `claim`.
         let claim = self.claim();
         self.claim.0.store(claim & !KEPT, Ordering::Release);
+        if self.has_failed() {
+            self.fail();
+        }
     }
 
     /// The message from `start` to `end` is finished: its lines are blank.
@@ -104,7 +111,7 @@ impl<S: CreditSink> Ledger<S> {
             self.move_freed()
         };
         // Relaxed: a hint; `push` looks again under the lock.
-        if freed >= self.published.load(Ordering::Relaxed) + self.coalesce_lines {
+        if freed >= self.published.0.load(Ordering::Relaxed) + self.coalesce_lines {
             self.push();
         }
     }
@@ -136,12 +143,19 @@ impl<S: CreditSink> Ledger<S> {
     #[cold]
     #[inline(never)]
     pub(crate) fn push(&self) {
-        let Ok(mut sink) = self.sink.try_lock() else { return };
-        let freed = self.freed();
-        // Relaxed: only stored under the lock.
-        if freed > self.published.load(Ordering::Relaxed) {
-            self.published.store(freed, Ordering::Relaxed);
-            sink.publish(freed);
+        loop {
+            let Ok(mut sink) = self.sink.0.try_lock() else { return };
+            let freed = self.freed();
+            // Relaxed: only stored under the lock.
+            if freed > self.published.0.load(Ordering::Relaxed) {
+                self.published.0.store(freed, Ordering::Relaxed);
+                sink.publish(freed);
+            }
+            drop(sink);
+            // Somebody who freed more meanwhile may have found the lock taken, and gone on.
+            if self.freed() == freed {
+                return;
+            }
         }
     }
 
@@ -149,7 +163,7 @@ impl<S: CreditSink> Ledger<S> {
     #[inline]
     pub(crate) fn idle(&self) {
         // Relaxed: a hint, as in `finish`.
-        if self.move_freed() != self.published.load(Ordering::Relaxed) {
+        if self.move_freed() != self.published.0.load(Ordering::Relaxed) {
             self.push();
         }
     }

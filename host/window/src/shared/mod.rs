@@ -18,7 +18,7 @@ use crate::error::ReceiveError;
 use crate::message::{Delivery, Message};
 use crate::order::Phase;
 use crate::payload::HEAD_BYTES;
-use crate::sync::Arc;
+use crate::sync::{Arc, Ordering, fence};
 use crate::{COALESCE_PARTS, Position, Receiver, WindowConfig};
 
 use ledger::{KEPT, Ledger};
@@ -136,15 +136,32 @@ impl<L: LoadPort, S: CreditSink> SharedReceiver<L, S> {
         }
     }
 
-    /// Whether a message that nobody has taken has begun to arrive. For a thread that may not take it yet.
+    /// Whether a poll would find a message, or an error. For a thread that is about to sleep, or that may not take a message
+    /// yet: its sender wakes it when the rest of an incomplete one has come.
     pub fn has_work(&mut self) -> bool {
-        let ledger = &self.receiver.sink().ledger;
+        let sink = self.receiver.sink();
+        if sink.start != NOTHING {
+            return true;
+        }
+        let ledger = &sink.ledger;
         let (claim, freed) = (ledger.claim(), ledger.freed());
-        if claim & KEPT != 0 || claim.wrapping_sub(freed) > self.receiver.mask {
+        if claim & KEPT != 0 && !self.keeps {
+            return ledger.has_failed();
+        }
+        let start = claim & !KEPT;
+        if start.wrapping_sub(freed) > self.receiver.mask {
             return false;
         }
-        self.receiver.next_start = claim;
-        self.receiver.look(0) & 1 == 1
+        self.receiver.next_start = start;
+        let line = self.receiver.line(0);
+        let (arrived, word) = self.receiver.head(line);
+        if arrived & 1 == 0 {
+            return false;
+        }
+        match Header::decode(word, self.lines(), self.receiver.epoch) {
+            Ok(header) => self.has_all(header.lines()),
+            Err(_) => true,
+        }
     }
 
     /// Lines of the window.
@@ -160,7 +177,7 @@ impl<L: LoadPort, S: CreditSink> SharedReceiver<L, S> {
         }
         let ledger = &sink.ledger;
         let claim = ledger.claim();
-        if claim & KEPT != 0 && !self.keeps {
+        if claim & KEPT != 0 && (!self.keeps || ledger.has_failed()) {
             ledger.idle();
             return self.nothing();
         }
@@ -264,6 +281,7 @@ impl<L: LoadPort, S: CreditSink> SharedReceiver<L, S> {
         match self.receiver.find_escapes(header.escape_last) {
             Ok(()) => Ok(Some(delivery)),
             Err(error) => {
+                self.receiver.sink_mut().start = NOTHING;
                 self.receiver.sink().ledger.fail();
                 Err(error)
             }
@@ -285,6 +303,8 @@ impl<L: LoadPort, S: CreditSink> SharedReceiver<L, S> {
     #[cold]
     fn malformed(&mut self, claim: u64, error: ReceiveError) -> Result<Option<Delivery>, ReceiveError> {
         let ledger = &self.receiver.sink().ledger;
+        // The look at the claim must come after the loads of the message; pairs with `take` of the thread that moved it.
+        fence(Ordering::Acquire);
         if ledger.claim() != claim {
             return Ok(None);
         }
@@ -303,11 +323,13 @@ impl<L: LoadPort, S: CreditSink> SharedReceiver<L, S> {
     }
 }
 
-/// A thread that goes in the middle of a unit of several messages leaves half of it: the window is of no use any more.
+/// A thread that goes in the middle of a unit of several messages leaves half of it, and one that forgot a handle leaves
+/// lines that nobody frees: the window is of no use any more.
 impl<L: LoadPort, S: CreditSink> Drop for SharedReceiver<L, S> {
     fn drop(&mut self) {
-        if self.keeps {
-            self.receiver.sink().ledger.fail();
+        let sink = self.receiver.sink();
+        if self.keeps || sink.start != NOTHING {
+            sink.ledger.fail();
         }
     }
 }

@@ -125,7 +125,9 @@ fn what_is_malformed_ends_the_window_for_all() {
         assert!(matches!(receivers[1].poll(), Err(ReceiveError::Header { .. })));
     }
     let (_, mut writer, mut receivers) = ends(4, 2);
-    drop(writer.batch(50).unwrap().map(|mut batch| assert_eq!(batch.push(&[1]), Ok(Sent::Sent))));
+    let mut batch = writer.batch(50).unwrap().unwrap();
+    assert_eq!(batch.push(&[1]), Ok(Sent::Sent));
+    batch.flush();
     assert!(matches!(receivers[0].poll(), Err(ReceiveError::SharedBatch { .. })));
 }
 
@@ -134,7 +136,9 @@ fn a_broken_chain_of_escapes_ends_the_window_for_all() {
     let (window, _, mut receivers) = ends(4, 2);
     (0..8).for_each(|word| window.forge(0, word, 1 << 40));
     window.forge(0, 0, Header { escape_last: 3, ..Header::new(Kind::Data, 40, 3) }.encode());
-    assert!(matches!(receivers[0].poll(), Err(ReceiveError::Escape { .. })));
+    for _ in 0..2 {
+        assert!(matches!(receivers[0].poll(), Err(ReceiveError::Escape { .. })));
+    }
     assert_eq!(receivers[1].poll().unwrap_err(), ReceiveError::SharedFailed);
 }
 
@@ -149,6 +153,46 @@ fn a_forgotten_handle_is_given_again() {
     }
     assert_eq!(taken(&mut receivers[0]), None);
     assert_eq!(window.published(), 2);
+}
+
+#[test]
+fn a_look_for_work_leaves_a_forgotten_message_alone() {
+    let (_, mut writer, mut receivers) = ends(4, 1);
+    for byte in 1..=2u8 {
+        assert_eq!(writer.try_send(&[byte; 8]), Ok(Sent::Sent));
+    }
+    std::mem::forget(receivers[0].poll().unwrap());
+    assert!(receivers[0].has_work());
+    assert_eq!(taken(&mut receivers[0]), Some(vec![1; 8]));
+    assert_eq!(taken(&mut receivers[0]), Some(vec![2; 8]));
+}
+
+#[test]
+fn a_message_is_work_when_all_of_it_has_come() {
+    let (window, mut writer, mut receivers) = ends(8, 2);
+    window.hold();
+    assert_eq!(writer.try_send(&[3; 200]), Ok(Sent::Sent));
+    while window.held() > 1 {
+        window.release(0);
+        assert!(!receivers[0].has_work());
+    }
+    window.release(0);
+    assert!(receivers[0].has_work());
+    drop(receivers[0].poll_where(|_| true).unwrap().unwrap());
+    assert!(!receivers[0].has_work() && !receivers[1].has_work());
+    window.forge(4, 0, 7);
+    assert!(receivers[0].has_work(), "what is malformed is found by a poll");
+    assert!(!receivers[1].has_work(), "not by one that gets nothing");
+}
+
+#[test]
+fn a_receiver_that_goes_with_a_forgotten_message_ends_the_window() {
+    let (_, mut writer, mut receivers) = ends(4, 2);
+    assert_eq!(writer.try_send(&[1; 8]), Ok(Sent::Sent));
+    std::mem::forget(receivers[0].poll().unwrap());
+    let mut second = receivers.pop().unwrap();
+    drop(receivers);
+    assert_eq!(second.poll().unwrap_err(), ReceiveError::SharedFailed);
 }
 
 #[test]

@@ -4,11 +4,13 @@ use std::path::PathBuf;
 
 use beeline_bench::nic::ServeArgs;
 use beeline_mmio::{StoreKernel, Traffic};
+use beeline_nic_uplink::WireConfig;
 use beeline_spec::Interface;
 use beeline_window::FencePolicy;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::choices::{KernelName, interface, policy};
+use crate::wire_ping::WireArgs;
 
 /// Move messages from program to program, and onto the wire, by plain stores.
 #[derive(Parser, Debug)]
@@ -219,7 +221,8 @@ Examples:
   beeline nic                             a switch for any number of local programs
   beeline nic --name lab --loopback       every frame returns to its sender
   beeline nic --pcap-out wire.pcap        what crosses the switch, captured
-  sudo beeline nic --tap bee0             joined to the kernel's network")]
+  sudo beeline nic --tap bee0             joined to the kernel's network
+  sudo beeline nic --uplink af-xdp:eth0   joined to a wire, past the kernel")]
 pub struct NicArgs {
     /// Name under which ports reach it
     #[arg(long, default_value = "nic", value_name = "NAME")]
@@ -254,6 +257,13 @@ pub struct NicArgs {
     /// Join a TAP device (needs CAP_NET_ADMIN)
     #[arg(long, value_name = "IFNAME")]
     pub tap: Option<String>,
+    /// Join an interface past the kernel: af-xdp:IFNAME, af-packet:IFNAME or auto:IFNAME, then ,OPTION=VALUE
+    ///
+    /// Options: netns=NAME; type=0x88b5 or type=all (which frames are taken from the interface); for af-xdp also
+    /// queue=N, copy=auto|copy|zero-copy, attach=auto|native|generic, frames=N, busy-poll=MICROSECONDS/FRAMES. Several
+    /// may be given. Needs CAP_NET_RAW, af-xdp also CAP_NET_ADMIN and CAP_BPF; `beeline doctor` looks.
+    #[arg(long, value_name = "UP-LINK")]
+    pub uplink: Vec<WireConfig>,
     /// Core to run on
     #[arg(long, value_name = "CORE")]
     pub core: Option<usize>,
@@ -283,7 +293,11 @@ Examples:
   beeline ping                            10 and 100 byte payloads, private NIC
   beeline ping --size 10,100,1024 --count 100000 --interface mmio,descriptor
   beeline ping --kernel nt8 --fences per-line   non-temporal stores, a fence after each
-  beeline ping --nic nic                  through the NIC that runs under this name")]
+  beeline ping --nic nic                  through the NIC that runs under this name
+Over a wire, past the kernel; the server says its station address:
+  sudo beeline ping --server --uplink af-xdp:veth1,netns=there --core 1
+  sudo beeline ping --client 02:00:00:00:00:02 --uplink af-xdp:veth0 --uplink af-packet:veth0 --core 0
+  sudo beeline ping --client 02:00:00:00:00:02 --uplink auto:eth0 --loss 5   what losses cost")]
 pub struct PingArgs {
     /// Payload sizes in bytes
     #[arg(long, value_delimiter = ',', default_values_t = [10u32, 100], value_name = "BYTES", value_parser = clap::value_parser!(u32).range(1..=9000))]
@@ -309,6 +323,8 @@ pub struct PingArgs {
     pub cores: Vec<usize>,
     #[command(flatten)]
     pub output: OutputArgs,
+    #[command(flatten)]
+    pub wire: WireArgs,
 }
 
 /// Options of `stat`.

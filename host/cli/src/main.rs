@@ -16,6 +16,7 @@ mod ping;
 mod progress;
 mod send;
 mod stat;
+mod wire_ping;
 mod worker;
 
 use std::process::ExitCode;
@@ -32,6 +33,7 @@ fn main() -> ExitCode {
         Command::Compare(args) => compare::run(args),
         Command::Send(args) => send::run(args),
         Command::Nic(args) => nic::run(args),
+        Command::Ping(args) if args.wire.is_wanted() => wire_ping::run(args),
         Command::Ping(args) => ping::run(args),
         Command::Stat(args) => stat::run(args),
         Command::Doctor(args) => doctor::run(args),

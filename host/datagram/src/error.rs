@@ -1,0 +1,125 @@
+//! Errors of an endpoint and ends of connections, each with the numbers that were found.
+
+use std::time::Duration;
+
+use beeline_nic_uplink::UplinkError;
+
+use crate::{Address, ConnectionId};
+
+/// Why an endpoint cannot be made, or cannot go on for now.
+#[derive(Debug, thiserror::Error)]
+pub enum EndpointError {
+    /// The configuration cannot work.
+    #[error("a datagram endpoint cannot be set up like this: {wrong}")]
+    Config {
+        /// What is wrong, and what to give instead.
+        wrong: String,
+    },
+    /// The system gives no random numbers, without which strangers could guess sessions.
+    #[error("the system gives no random numbers: {0}; see that getrandom(2) or /dev/urandom is there")]
+    NoRandom(getrandom::Error),
+    /// The up-link failed. Connections stay as they are; a later poll may succeed.
+    #[error(transparent)]
+    Uplink(#[from] UplinkError),
+}
+
+/// Why a connection cannot be begun.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ConnectError {
+    /// There is one already between the two endpoints.
+    #[error(
+        "a connection with {remote} exists already; use it, close it, or give this endpoint another port"
+    )]
+    Exists {
+        /// The other endpoint.
+        remote: Address,
+        /// The connection.
+        id: ConnectionId,
+    },
+    /// No room for one more.
+    #[error("{most} connections are open, as many as this endpoint may have; close one or configure more")]
+    TooMany {
+        /// Connections allowed.
+        most: u16,
+    },
+    /// Nobody can answer from there.
+    #[error("{remote} is no other station; give the address of the interface of the other side")]
+    NoStation {
+        /// What was asked for.
+        remote: Address,
+    },
+}
+
+/// Why a message cannot be sent. A full window is not an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SendError {
+    /// It does not fit a frame.
+    #[error("a message of {bytes} bytes; a frame carries {max_bytes} at most: send it in parts")]
+    TooLong {
+        /// Bytes asked for.
+        bytes: usize,
+        /// Bytes of the longest message.
+        max_bytes: usize,
+    },
+    /// There is no such connection, or no longer; its end was reported.
+    #[error("{id} is not open; connect again")]
+    NotOpen {
+        /// The connection.
+        id: ConnectionId,
+    },
+    /// The connection is being closed by this side.
+    #[error("{id} is being closed; connect again after its end was reported")]
+    Closing {
+        /// The connection.
+        id: ConnectionId,
+    },
+}
+
+/// How a connection ended. Messages that were sent and not acknowledged may have arrived or not.
+///
+/// Over a wire there is no evidence of death as between processes: silence is all there is. A side that is only slow,
+/// or whose network is cut, looks as dead as one that is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Down {
+    /// This side closed it, and everything it sent arrived.
+    #[error("closed by this side")]
+    Closed,
+    /// The other side closed it, and everything it sent was delivered.
+    #[error("closed by the other side")]
+    ClosedByPeer,
+    /// Nothing was heard for this long.
+    #[error(
+        "the other side was silent for {after:?}; see that it runs, is polled, and is on the same Ethernet"
+    )]
+    Silent {
+        /// How long.
+        after: Duration,
+    },
+    /// The other side speaks, but acknowledged nothing for this long: it is faulty.
+    #[error("the other side acknowledged nothing for {after:?} although it is there; it is faulty")]
+    Stuck {
+        /// How long.
+        after: Duration,
+    },
+    /// The other side was started again, or gave this connection up.
+    #[error(
+        "the other side does not know this connection: it was started again, or gave it up; connect again"
+    )]
+    Restarted,
+    /// The other side takes no connections, or no more.
+    #[error("the other side takes no connection: it does not listen, or has no room")]
+    Refused,
+    /// The two sides are set up for frames of different lengths.
+    #[error(
+        "frames of the other side carry {theirs_bytes} bytes, of this side {ours_bytes}; give both interfaces the same MTU"
+    )]
+    FrameBytes {
+        /// Longest message of this side, in bytes.
+        ours_bytes: usize,
+        /// Longest message of the other side, in bytes; 0 when it did not say.
+        theirs_bytes: usize,
+    },
+    /// The program on the other side ended it without waiting.
+    #[error("ended by the other side at once")]
+    Aborted,
+}

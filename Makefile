@@ -32,7 +32,8 @@ run: ## measure every interface on this machine: a table, and report.html (under
 test: ## every short check, as CI runs it; ends with "N passed, N failed" (installs tools, says which)
 	$(CARGO) xtask ci
 
-bench: ## the targets of bench/, as ratios from one run on two pinned cores
+bench: ## the targets of bench/, as ratios from one run on two pinned cores (brings and builds the rivals first)
+	$(CARGO) xtask rivals --build
 	$(CARGO) run --release --package beeline-bench -- run
 
 long: ## every check with its long settings: hours

@@ -60,6 +60,14 @@ pub enum BenchError {
         /// What the peer saw.
         seen: String,
     },
+    /// A rival that is installed cannot be used; none that is missing gives this.
+    #[error("{rival}: {what}")]
+    Rival {
+        /// Which one.
+        rival: String,
+        /// What it did, or did not.
+        what: String,
+    },
     /// No bench of this name.
     #[error("no bench `{0}`; `beeline-bench list` shows what there is")]
     Unknown(String),

@@ -171,6 +171,17 @@ pub(crate) fn median(values: &[f64]) -> f64 {
     sorted.get(sorted.len() / 2).copied().unwrap_or_default()
 }
 
+/// A figure that cannot be had on this machine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Missing {
+    /// The bench it belongs to.
+    pub bench: String,
+    /// What would have been measured.
+    pub name: String,
+    /// Why it was not, and what to do about it.
+    pub why: String,
+}
+
 /// What a bench gives.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Report {
@@ -178,6 +189,9 @@ pub struct Report {
     pub figures: Vec<Figure>,
     /// What became of the targets.
     pub verdicts: Vec<Verdict>,
+    /// What there is no figure of.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<Missing>,
 }
 
 impl Report {
@@ -185,6 +199,7 @@ impl Report {
     pub fn append(&mut self, mut other: Report) {
         self.figures.append(&mut other.figures);
         self.verdicts.append(&mut other.verdicts);
+        self.missing.append(&mut other.missing);
     }
 }
 
@@ -224,7 +239,11 @@ mod tests {
 
     #[test]
     fn a_report_comes_back_from_json() -> Result<(), serde_json::Error> {
-        let report = Report { figures: vec![Figure::rate(ROW, vec![1.0])], verdicts: Vec::new() };
+        let [bench, name, why] = ["b", "n", "not installed"].map(str::to_owned);
+        let mut report = Report { figures: vec![Figure::rate(ROW, vec![1.0])], ..Report::default() };
+        let missing = Report { missing: vec![Missing { bench, name, why }], ..Report::default() };
+        report.append(missing);
+        assert_eq!((report.figures.len(), report.missing.len()), (1, 1));
         assert_eq!(serde_json::from_str::<Report>(&serde_json::to_string(&report)?)?, report);
         Ok(())
     }

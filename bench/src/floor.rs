@@ -27,24 +27,35 @@ pub struct BareEnd {
 impl BareEnd {
     /// Both ends of a pair of rings.
     pub fn pair(there: &WindowMemory, back: &WindowMemory) -> [BareEnd; 2] {
-        let end = |out: &WindowMemory, into: &WindowMemory| BareEnd {
-            out: out.store_window(StoreKernel::Cached),
-            into: into.load_window(),
-            line: 0,
+        let end = |out: &WindowMemory, into: &WindowMemory| {
+            BareEnd::new(out.store_window(StoreKernel::Cached), into.load_window())
         };
         [end(there, back), end(back, there)]
     }
 
-    /// Copies 64 B that end in `stamp` into the next line.
-    #[inline]
-    fn copy(&mut self, stamp: u64) {
-        self.out.store_line(self.line, &[stamp; 8]);
+    /// The end that copies into `out`, which stores with the cached kernel, and polls `into`.
+    pub(crate) fn new(out: StoreWindow, into: LoadWindow) -> Self {
+        BareEnd { out, into, line: 0 }
     }
 
-    /// Whether the next line ends in `stamp`.
+    /// Copies 64 B that end in `stamp` into each of the next `lines` lines.
     #[inline]
-    fn arrived(&mut self, stamp: u64) -> bool {
-        self.into.load_word(self.line, 7) == stamp
+    pub(crate) fn copy(&mut self, stamp: u64, lines: u32) {
+        for line in 0..lines {
+            self.out.store_line(self.line.wrapping_add(line), &[stamp; 8]);
+        }
+    }
+
+    /// Whether each of the next `lines` lines ends in `stamp`; the last one is looked at first.
+    #[inline]
+    pub(crate) fn arrived(&mut self, stamp: u64, lines: u32) -> bool {
+        (0..lines).rev().all(|line| self.into.load_word(self.line.wrapping_add(line), 7) == stamp)
+    }
+
+    /// Moves on by so many lines.
+    #[inline]
+    pub(crate) fn step(&mut self, lines: u32) {
+        self.line = self.line.wrapping_add(lines);
     }
 }
 
@@ -65,23 +76,23 @@ pub fn bare_trips(settings: &Settings, step: u32) -> Result<Vec<f64>, BenchError
             start.wait();
             for stamp in 1..=trips {
                 let sent = clock::now_ticks();
-                ping.copy(stamp);
-                while !ping.arrived(stamp) {
+                ping.copy(stamp, 1);
+                while !ping.arrived(stamp, 1) {
                     spin_loop();
                 }
                 ticks.push(clock::now_ticks() - sent);
-                ping.line = ping.line.wrapping_add(step);
+                ping.step(step);
             }
             Ok(ticks)
         },
         move |start| {
             start.wait();
             for stamp in 1..=trips {
-                while !pong.arrived(stamp) {
+                while !pong.arrived(stamp, 1) {
                     spin_loop();
                 }
-                pong.copy(stamp);
-                pong.line = pong.line.wrapping_add(step);
+                pong.copy(stamp, 1);
+                pong.step(step);
             }
             Ok(())
         },

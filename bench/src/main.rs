@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use beeline_bench::echo;
 use beeline_bench::nic::{self, ServeArgs};
 use beeline_bench::peer_death::{self, VictimArgs};
 use beeline_bench::{BENCHES, Bench, BenchError, Cores, Report, Settings};
@@ -35,6 +36,12 @@ enum Command {
     /// Be a process that is killed.
     #[command(hide = true)]
     Victim(VictimArgs),
+    /// Be one side of an echo.
+    #[command(hide = true)]
+    Echo {
+        /// Rival, side, core, address.
+        args: Vec<String>,
+    },
 }
 
 #[derive(Debug, Args)]
@@ -69,6 +76,7 @@ fn main() -> ExitCode {
         Command::Run(run) => run.execute(),
         Command::PrivateNic(args) => nic::serve(&args).map(|()| true).map_err(BenchError::from),
         Command::Victim(args) => peer_death::be_victim(&args).map(|()| true),
+        Command::Echo { args } => return play(&args),
     };
     match outcome {
         Ok(true) => ExitCode::SUCCESS,
@@ -79,6 +87,16 @@ fn main() -> ExitCode {
             if let Some(remedy) = error.remedy() {
                 eprintln!("  try: {remedy}");
             }
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn play(args: &[String]) -> ExitCode {
+    match echo::play(args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("beeline-bench echo {}: {}", args.join(" "), with_causes(error.as_ref()));
             ExitCode::FAILURE
         }
     }

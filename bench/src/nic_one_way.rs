@@ -76,7 +76,7 @@ pub(crate) fn against_descriptor(bench: &str, figures: [Figure; 3], bound: Bound
     let of = |interface: Interface| &figures[interface_index(interface)];
     let verdict = |interface, bound| Verdict::judge(bench, of(interface), of(Interface::Descriptor), bound);
     let verdicts = vec![verdict(Interface::Mmio, bound), verdict(Interface::Kpio, Bound::Shown)];
-    Report { figures: figures.into(), verdicts }
+    Report { figures: figures.into(), verdicts, ..Report::default() }
 }
 
 fn interface_index(interface: Interface) -> usize {

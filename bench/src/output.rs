@@ -4,15 +4,21 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use crate::{BenchError, Bound, Figure, Report, Value, Verdict};
+use crate::{BenchError, Bound, Figure, Missing, Report, Value, Verdict};
 
 /// The report as lines of at most 100 columns.
 pub fn to_table(report: &Report) -> String {
     let mut lines = vec![format!("{:18} {:34} {:10} {:>34}", "bench", "path", "kernel", "value")];
     lines.extend(report.figures.iter().map(figure_line));
+    lines.extend(report.missing.iter().map(missing_line));
     lines.extend(report.verdicts.iter().map(verdict_line));
     lines.push(String::new());
     lines.join("\n")
+}
+
+fn missing_line(missing: &Missing) -> String {
+    let Missing { bench, name, why } = missing;
+    format!("{bench:18} {name:34} n/a: {why}")
 }
 
 fn verdict_line(verdict: &Verdict) -> String {
@@ -22,6 +28,7 @@ fn verdict_line(verdict: &Verdict) -> String {
         Bound::AtLeast(least) => format!("{outcome}  {target}: {found:.2}, at least {least}"),
         Bound::AtMost(most) => format!("{outcome}  {target}: {found:.2}, at most {most}"),
         Bound::WithinMs(most) => format!("{outcome}  {target}: {found:.2} ms, at most {most} ms"),
+        Bound::AtLeastMillions(least) => format!("{outcome}  {target}: {found:.1} M/s, at least {least} M/s"),
         Bound::Shown => format!("shown {target}: {found:.2}"),
     }
 }
@@ -29,7 +36,8 @@ fn verdict_line(verdict: &Verdict) -> String {
 fn figure_line(figure: &Figure) -> String {
     let value = match figure.value {
         Value::Rate { best_per_second, median_per_second } => {
-            format!("{:.1} M/s, best {:.1}", median_per_second / 1e6, best_per_second / 1e6)
+            let (scale, unit) = if best_per_second < 1e6 { (1e3, 'K') } else { (1e6, 'M') };
+            format!("{:.1} {unit}/s, best {:.1}", median_per_second / scale, best_per_second / scale)
         }
         Value::Latency { p50_ns, p99_ns, p999_ns } => {
             format!("p50 {p50_ns:.0} p99 {p99_ns:.0} p99.9 {p999_ns:.0} ns")
@@ -91,6 +99,9 @@ fn write_summary(report: &Report, path: &Path) -> std::io::Result<()> {
             )?;
         }
     }
+    for Missing { bench, name, .. } in &report.missing {
+        writeln!(out, "{bench},\"{name}\",-,-,,,n/a,")?;
+    }
     out.flush()
 }
 
@@ -113,9 +124,12 @@ mod tests {
     use crate::Latencies;
     use crate::figure::Row;
 
+    fn row() -> Row<'static> {
+        Row { bench: "b", name: "a path, 1/2", kernel: "-", memory: "m, n", size_bytes: 64, count: 3 }
+    }
+
     fn report() -> Report {
-        let row =
-            Row { bench: "b", name: "a path, 1/2", kernel: "-", memory: "m, n", size_bytes: 64, count: 3 };
+        let row = row();
         let mut latencies = Latencies::new();
         latencies.add_round(&[100.0, 200.0, 300.0]);
         let delay = Figure::delay(row, vec![vec![1.5e6, 2.5e6, 234.5e6]]);
@@ -124,8 +138,10 @@ mod tests {
             Verdict::judge("b", &figures[0], &figures[0], Bound::AtLeast(1.5)),
             Verdict::judge("b", &figures[0], &figures[0], Bound::Shown),
             Verdict::limit("b", &figures[2], 50.0),
+            Verdict::rate("b", &figures[0], 1.5),
         ];
-        Report { figures, verdicts }
+        let [bench, name, why] = ["b", "a rival", "not installed"].map(str::to_owned);
+        Report { figures, verdicts, missing: vec![Missing { bench, name, why }] }
     }
 
     #[test]
@@ -133,9 +149,13 @@ mod tests {
         let table = to_table(&report());
         assert!(table.lines().all(|line| line.len() <= 100), "{table}");
         assert!(table.contains("2.0 M/s, best 3.0") && table.contains("p50 200 p99 300"), "{table}");
+        let slow = Figure::rate(row(), vec![4000.0, 5500.0]);
+        assert!(figure_line(&slow).ends_with("5.5 K/s, best 5.5"), "{}", figure_line(&slow));
         assert!(table.contains("p50 2.50 p99 234.50 worst 234.50 ms"), "{table}");
         assert!(table.contains("MISS  a path, 1/2 / a path, 1/2: 1.00, at least 1.5"), "{table}");
         assert!(table.contains("shown a path, 1/2 / a path, 1/2: 1.00\n"), "{table}");
+        assert!(table.contains("pass  a path, 1/2: 2.0 M/s, at least 1.5 M/s"), "{table}");
+        assert!(table.contains("a rival                            n/a: not installed"), "{table}");
         assert!(table.contains("MISS  a path, 1/2, worst: 234.50 ms, at most 50 ms"), "{table}");
     }
 
@@ -148,6 +168,7 @@ mod tests {
         assert_eq!(files.len(), 2);
         let summary = std::fs::read_to_string(&files[0])?;
         assert!(summary.contains("b,\"a path, 1/2\",-,\"m, n\",64,3,median_per_second,2000000"), "{summary}");
+        assert!(summary.ends_with("b,\"a rival\",-,-,,,n/a,\n"), "{summary}");
         assert_eq!(
             std::fs::read_to_string(&files[1])?,
             "sample,per_second\n0,1000000\n1,3000000\n2,2000000\n"

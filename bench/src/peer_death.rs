@@ -121,7 +121,7 @@ pub fn run(settings: &Settings) -> Result<Report, BenchError> {
             Figure::delay(Row { bench: BENCH, name, kernel: "-", memory: "-", size_bytes: 0, count }, rounds)
         });
     let verdicts = figures.iter().map(|figure| Verdict::limit(BENCH, figure, LIMIT_MS)).collect();
-    Ok(Report { figures: figures.into(), verdicts })
+    Ok(Report { figures: figures.into(), verdicts, ..Report::default() })
 }
 
 /// Starts a victim, kills it, and gives the nanoseconds until it is seen as dead.

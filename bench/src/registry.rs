@@ -1,7 +1,8 @@
 //! What there is to run.
 
 use crate::{
-    BenchError, Report, Settings, nic_one_way, nic_rate, peer_death, round_trip, store, stream, work,
+    BenchError, Report, Settings, key_value, nic_one_way, nic_rate, peer_death, round_trip, rpc_rate,
+    rpc_ring, rpc_round_trip, store, stream, wire_round_trip, work,
 };
 
 /// A bench by name.
@@ -36,6 +37,31 @@ pub const BENCHES: &[Bench] = &[
         name: "window-round-trip",
         about: "64 B there and back between two cores: window by kernel, bare copy, bare line",
         run: round_trip::run,
+    },
+    Bench {
+        name: "rpc-round-trip",
+        about: "10 B and 100 B there and back between two processes: our RPC, bare copy, every rival",
+        run: rpc_round_trip::run,
+    },
+    Bench {
+        name: "rpc-rate",
+        about: "32 B calls and answers a second of one client, 16 to 1024 outstanding",
+        run: rpc_rate::run,
+    },
+    Bench {
+        name: "rpc-ring",
+        about: "32 B calls through rings of 16 to 16,384 lines, one and half a ring outstanding",
+        run: rpc_ring::run,
+    },
+    Bench {
+        name: "key-value",
+        about: "GETs of 16 B keys and 32 B values, 1 to 256 outstanding: beeline kv, memcached, redis",
+        run: key_value::run,
+    },
+    Bench {
+        name: "wire-round-trip",
+        about: "10 B and 100 B over veth between two network namespaces and back: our RPC, kernel UDP",
+        run: wire_round_trip::run,
     },
     Bench {
         name: "nic-one-way",

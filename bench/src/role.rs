@@ -1,9 +1,12 @@
 //! Other processes of the same program: each is started with a hidden subcommand, talks in lines on its standard
 //! output, and ends when its standard input does, so that none outlives whoever started it.
 
-use std::io::{self, BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, ChildStdout, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 /// A program that has the hidden subcommands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,6 +68,38 @@ impl Role {
         self.output.read_line(&mut line).ok().filter(|count| *count > 0).map(|_| line.trim().to_owned())
     }
 
+    /// As [`Role::line`], which may wait for ever: gives an error when it has said nothing for this long.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::TimedOut`]; its output cannot be waited for.
+    pub fn line_within(&mut self, patience: Duration) -> io::Result<Option<String>> {
+        if self.output.buffer().is_empty() {
+            let time = Timespec::try_from(patience).map_err(io::Error::other)?;
+            // An end of its output counts: it is said as `None`.
+            if poll(&mut [PollFd::new(self.output.get_ref(), PollFlags::IN)], Some(&time))? == 0 {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+        }
+        Ok(self.line())
+    }
+
+    /// Gives it a line on its standard input.
+    ///
+    /// # Errors
+    /// It has ended.
+    pub fn tell(&mut self, line: &str) -> io::Result<()> {
+        let input = self.child.stdin.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
+        writeln!(input, "{line}").and_then(|()| input.flush())
+    }
+
+    /// The bytes that it says next, as many as there is room for.
+    ///
+    /// # Errors
+    /// It says fewer.
+    pub fn read_exact(&mut self, bytes: &mut [u8]) -> io::Result<()> {
+        self.output.read_exact(bytes)
+    }
+
     /// Its standard error, if the command piped it.
     pub fn take_stderr(&mut self) -> Option<ChildStderr> {
         self.child.stderr.take()
@@ -110,6 +145,24 @@ mod tests {
         assert_eq!(role.line(), None);
         let mut role = Role::start(&mut Program::at("/bin/echo").command("ready"))?;
         assert_eq!(role.line().as_deref(), Some("ready"));
+        Ok(())
+    }
+
+    #[test]
+    fn a_role_is_told_lines_and_not_waited_for_without_end() -> io::Result<()> {
+        let mut role = Role::start(&mut Command::new("cat"))?;
+        role.tell("first")?;
+        role.tell("12345678")?;
+        let long = Duration::from_secs(60);
+        assert_eq!(role.line_within(long)?.as_deref(), Some("first"));
+        let mut bytes = [0; 9];
+        role.read_exact(&mut bytes)?;
+        assert_eq!(&bytes, b"12345678\n");
+        let silent = role.line_within(Duration::from_millis(1)).map_err(|error| error.kind());
+        assert_eq!(silent, Err(io::ErrorKind::TimedOut));
+        role.end()?;
+        assert_eq!(role.line_within(long)?, None);
+        assert!(role.tell("too late").is_err());
         Ok(())
     }
 }

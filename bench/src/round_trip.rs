@@ -129,7 +129,8 @@ pub fn run(settings: &Settings) -> Result<Report, BenchError> {
     let cached = windows.iter().filter(|figure| figure.kernel == StoreKernel::Cached.name());
     let verdicts =
         cached.map(|window| Verdict::judge(BENCH, window, &bare_copy, Bound::AtMost(1.25))).collect();
-    Ok(Report { figures: [bare_copy, bare_line].into_iter().chain(windows).collect(), verdicts })
+    let figures = [bare_copy, bare_line].into_iter().chain(windows).collect();
+    Ok(Report { figures, verdicts, ..Report::default() })
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! What every bench is told: how long, on which cores.
 
+use std::time::Duration;
+
 use beeline_mmio::cpu;
 
 use crate::{BenchError, Program};
@@ -97,5 +99,10 @@ impl Settings {
 
     pub(crate) fn trips(&self) -> u64 {
         u64::from(self.trip_thousands) * 1000
+    }
+
+    /// How long a round of GETs lasts about: as long as the trips of a round would at a microsecond each.
+    pub(crate) fn round_of_gets(&self) -> Duration {
+        Duration::from_micros(self.trips())
     }
 }

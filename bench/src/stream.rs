@@ -134,7 +134,7 @@ pub fn run(settings: &Settings) -> Result<Report, BenchError> {
         verdicts.push(Verdict::judge(BENCH, window, rtrb, Bound::AtLeast(1.5)));
         verdicts.push(Verdict::judge(BENCH, window, descriptor, Bound::AtLeast(1.5)));
     }
-    Ok(Report { figures, verdicts })
+    Ok(Report { figures, verdicts, ..Report::default() })
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::figure::median;
 use crate::{Figure, Value};
 
-/// What is asked of a ratio, or of the worst of some times.
+/// What is asked of a ratio, of the worst of some times, or of a rate.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Bound {
@@ -15,6 +15,8 @@ pub enum Bound {
     AtMost(f64),
     /// Milliseconds, this or less: never a ratio.
     WithinMs(f64),
+    /// Millions a second, this or more: never a ratio.
+    AtLeastMillions(f64),
     /// Nothing: the ratio is shown.
     Shown,
 }
@@ -22,7 +24,7 @@ pub enum Bound {
 impl Bound {
     fn holds(self, found: f64) -> bool {
         match self {
-            Bound::AtLeast(least) => found >= least,
+            Bound::AtLeast(least) | Bound::AtLeastMillions(least) => found >= least,
             Bound::AtMost(most) | Bound::WithinMs(most) => found <= most,
             Bound::Shown => true,
         }
@@ -36,7 +38,7 @@ pub struct Verdict {
     pub bench: String,
     /// What is compared with what.
     pub target: String,
-    /// The ratio found, or milliseconds where the bound is of that kind.
+    /// The ratio found, or milliseconds or millions a second where the bound is of that kind.
     pub found: f64,
     /// What it is to be.
     pub bound: Bound,
@@ -58,6 +60,13 @@ impl Verdict {
         let bound = Bound::WithinMs(most_ms);
         let target = format!("{}, worst", label(figure));
         Verdict { bench: bench.to_owned(), target, found, bound, pass: bound.holds(found) }
+    }
+
+    /// Judges the middle of the rates that `figure` was made of, in millions a second.
+    pub fn rate(bench: &str, figure: &Figure, least_millions: f64) -> Self {
+        let found = median(&figure.rounds) / 1e6;
+        let bound = Bound::AtLeastMillions(least_millions);
+        Verdict { bench: bench.to_owned(), target: label(figure), found, bound, pass: bound.holds(found) }
     }
 }
 
@@ -112,6 +121,14 @@ mod tests {
         assert!(Verdict::limit("b", &figure, 50.0).pass);
         assert!(!Verdict::limit("b", &figure, 48.0).pass);
         assert_eq!(Verdict::limit("b", &figure, 48.0).found, 49.0);
+    }
+
+    #[test]
+    fn a_rate_is_judged_by_its_middle() {
+        let figure = figure("calls", &[30e6, 1e6, 21e6]);
+        assert!(Verdict::rate("b", &figure, 21.0).pass);
+        assert!(!Verdict::rate("b", &figure, 21.1).pass);
+        assert_eq!(Verdict::rate("b", &figure, 20.0).found, 21.0);
     }
 
     #[test]

@@ -65,9 +65,23 @@ pub fn cargo_fuzz() -> Outcome {
     Program::cargo().args(["install", "cargo-fuzz", "--version", CARGO_FUZZ, "--locked"]).run()
 }
 
+/// Whether there is a program of this name.
+pub fn has_program(program: &str) -> bool {
+    Program::new("sh").args(["-c", "command -v \"$0\" >/dev/null", program]).succeeds()
+}
+
+/// Brings a library to compile against by Debian packages, unless pkg-config knows it already.
+pub fn library(library: &str, packages: &[&str], why: &str) -> Outcome {
+    program("pkg-config", &["pkg-config"], "it tells how to compile against a library")?;
+    if Program::new("pkg-config").args(["--exists", library]).succeeds() {
+        return Ok(());
+    }
+    packages_by_apt(packages, why)
+}
+
 /// Brings `program` by Debian packages, unless it is there already.
 pub fn program(program: &str, packages: &[&str], why: &str) -> Outcome {
-    if Program::new("sh").args(["-c", "command -v \"$0\" >/dev/null", program]).succeeds() {
+    if has_program(program) {
         return Ok(());
     }
     packages_by_apt(packages, why).map_err(|cause| {

@@ -10,6 +10,7 @@ use beeline_window::FencePolicy;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::choices::{KernelName, interface, policy};
+use crate::kv::args::KvArgs;
 use crate::wire_ping::WireArgs;
 
 /// Move messages from program to program, and onto the wire, by plain stores.
@@ -40,6 +41,8 @@ pub enum Command {
     Ping(PingArgs),
     /// Show the live counters of a running NIC
     Stat(StatArgs),
+    /// Serve a key-value store to programs of this machine, or call one
+    Kv(KvArgs),
     /// Say what this machine can and cannot do, in words
     Doctor(DoctorArgs),
     /// Write man pages or shell completions

@@ -1,4 +1,4 @@
-//! The `beeline` program: compare, send, nic, ping, stat, doctor.
+//! The `beeline` program: compare, send, nic, ping, stat, kv, doctor.
 //!
 //! It measures, shows and runs what the libraries do; it decides nothing about windows, interfaces or devices.
 #![forbid(unsafe_code)]
@@ -10,6 +10,7 @@ mod compare;
 mod doctor;
 mod failure;
 mod generate;
+mod kv;
 mod machine;
 mod nic;
 mod ping;
@@ -36,6 +37,7 @@ fn main() -> ExitCode {
         Command::Ping(args) if args.wire.is_wanted() => wire_ping::run(args),
         Command::Ping(args) => ping::run(args),
         Command::Stat(args) => stat::run(args),
+        Command::Kv(args) => return kv::run(args).unwrap_or_else(|failure| fail(&failure)),
         Command::Doctor(args) => doctor::run(args),
         Command::Generate(args) => generate::run(&args.what),
         Command::Worker(args) => worker::run(args),

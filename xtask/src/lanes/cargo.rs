@@ -7,16 +7,16 @@ use crate::run::{Program, root};
 
 /// Packages with the whole-system tests: those of the library, and those that start the program.
 const SYSTEM_TESTS: [&str; 2] = ["beeline-tests", "beeline-cli"];
-/// The fuzz targets.
-const FUZZ_MANIFEST: &str = "fuzz/Cargo.toml";
+/// Workspaces of their own: the fuzz targets, and the rivals that bring crates.
+const OTHER_MANIFESTS: [&str; 2] = ["fuzz/Cargo.toml", "bench/rivals/Cargo.toml"];
 
 /// `cargo fmt --check`; seconds.
 pub fn fmt() -> Outcome {
     install::component("rustfmt", "fmt", "the format is checked with it")?;
     Program::cargo().args(["fmt", "--all", "--check"]).run()?;
-    // The fuzz targets are a workspace of their own. `--all` would follow its path dependencies back to every crate.
-    if root().join(FUZZ_MANIFEST).is_file() {
-        Program::cargo().args(["fmt", "--check", "--manifest-path", FUZZ_MANIFEST]).run()?;
+    // `--all` would follow their path dependencies back to every crate.
+    for manifest in OTHER_MANIFESTS.iter().filter(|manifest| root().join(manifest).is_file()) {
+        Program::cargo().args(["fmt", "--check", "--manifest-path", manifest]).run()?;
     }
     Ok(())
 }

@@ -4,6 +4,7 @@ mod cargo;
 mod checked;
 mod foreign;
 mod report;
+mod rivals;
 
 use clap::Subcommand;
 
@@ -56,6 +57,12 @@ pub enum Command {
     E2e,
     /// Store kernels of aarch64 under qemu-user
     Aarch64,
+    /// clippy on the rivals of bench/ that bring crates of their own
+    Rivals {
+        /// Instead: bring the packages that rivals are made of, and build them for `beeline-bench`
+        #[arg(long)]
+        build: bool,
+    },
 }
 
 /// How much of a lane to run.
@@ -74,7 +81,7 @@ struct Lane {
 }
 
 /// In the order of `ci`: cheap and telling first; those that share compiled code behind each other.
-const LANES: [Lane; 12] = [
+const LANES: [Lane; 13] = [
     Lane { name: "fmt", run: |_| cargo::fmt() },
     Lane { name: "house", run: |_| house::run() },
     Lane { name: "tour", run: |_| tour() },
@@ -87,6 +94,7 @@ const LANES: [Lane; 12] = [
     Lane { name: "miri", run: checked::miri },
     Lane { name: "fuzz", run: |effort| checked::fuzz(fuzz_seconds(effort)) },
     Lane { name: "aarch64", run: |_| foreign::aarch64() },
+    Lane { name: "rivals", run: rivals::check },
 ];
 
 fn fuzz_seconds(effort: Effort) -> u32 {
@@ -124,6 +132,8 @@ pub fn run(command: Command) -> Outcome {
         Command::Fuzz { seconds } => checked::fuzz(seconds),
         Command::E2e => cargo::e2e(Effort::Short),
         Command::Aarch64 => foreign::aarch64(),
+        Command::Rivals { build: false } => rivals::check(Effort::Short),
+        Command::Rivals { build: true } => rivals::build(),
     }
 }
 

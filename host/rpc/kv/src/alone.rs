@@ -23,6 +23,11 @@ const PLACE_BYTES: u64 = size_of::<Item>() as u64 + 1;
 /// Places of the smallest table.
 const MIN_PLACES: u64 = 4;
 
+/// Items that a table of so many places takes: the rule of `hashbrown`, which a test holds against it.
+fn bucket_capacity(places: usize) -> usize {
+    if places < 8 { places.saturating_sub(1) } else { places / 8 * 7 }
+}
+
 /// Items, and the memory that their values have besides.
 #[derive(Debug)]
 pub(crate) struct AloneTable {
@@ -41,13 +46,39 @@ impl AloneTable {
         self.items.num_buckets() as u64 * PLACE_BYTES
     }
 
-    /// Memory that one more item takes in the table: a table that grows is there twice while it does.
+    /// Items that this table takes, if it does not grow. A thirty-second part stays free, so that tidying it always frees
+    /// so many places that it is seldom done.
+    fn max_items(&self) -> usize {
+        let filled = bucket_capacity(self.items.num_buckets());
+        filled - filled / 32
+    }
+
+    /// Memory that one more item takes in the table.
     fn growth_bytes(&self) -> u64 {
         let places = self.items.num_buckets() as u64;
-        let has_place = self.items.len() < self.items.capacity();
-        // Half empty, it is tidied where it lies.
-        let is_tidied = (self.items.len() as u64) < places / 8 * 7 / 2;
-        if has_place || is_tidied { 0 } else { (places * 2).max(MIN_PLACES) * PLACE_BYTES }
+        let grown = if self.items.len() < self.max_items() { places } else { (places * 2).max(MIN_PLACES) };
+        (grown - places) * PLACE_BYTES
+    }
+
+    /// Makes sure that one more item has a place. A table whose places were used up by items that are gone is written
+    /// anew in the same size, one that is really full in twice the size.
+    fn make_place(&mut self) -> Result<(), OutOfMemory> {
+        let hash = &self.hash;
+        if self.items.len() < self.items.capacity() && self.items.len() < self.max_items() {
+            return Ok(());
+        }
+        let wanted = if self.items.len() < self.max_items() {
+            bucket_capacity(self.items.num_buckets())
+        } else {
+            bucket_capacity((self.items.num_buckets() * 2).max(MIN_PLACES as usize))
+        };
+        let mut table = HashTable::new();
+        table.try_reserve(wanted, |item: &Item| hash.of(item.key)).map_err(|_| OutOfMemory)?;
+        for item in self.items.drain() {
+            table.insert_unique(hash.of(item.key), item, |item| hash.of(item.key));
+        }
+        self.items = table;
+        Ok(())
     }
 
     fn room_for(&self, needed_bytes: u64) -> Result<(), Refused> {
@@ -75,9 +106,7 @@ impl Table for AloneTable {
         let mut needed_bytes = Value::heap_bytes(bytes);
         let last = self.items.find_mut(hash, |item| item.key == key);
         let is_new = last.is_none();
-        if let Some(item) = last
-            && item.value.replace(request)
-        {
+        if last.is_some_and(|item| item.value.replace(request)) {
             return Ok(());
         }
         if is_new {
@@ -85,21 +114,17 @@ impl Table for AloneTable {
         }
         self.room_for(needed_bytes)?;
         let value = Value::of_request(request).map_err(|OutOfMemory| self.out_of_memory(needed_bytes))?;
-        let own_hash = &self.hash;
-        if self.items.try_reserve(1, |item| own_hash.of(item.key)).is_err() {
-            return Err(self.out_of_memory(needed_bytes));
+        if is_new {
+            self.make_place().map_err(|OutOfMemory| self.out_of_memory(needed_bytes))?;
         }
-        let same = |item: &Item| item.key == key;
-        let entry = self.items.entry(hash, same, |item| own_hash.of(item.key));
         self.heap_bytes += value.own_heap_bytes();
-        match entry {
-            hashbrown::hash_table::Entry::Occupied(mut last) => {
-                let last = core::mem::replace(&mut last.get_mut().value, value);
-                self.heap_bytes -= last.own_heap_bytes();
-            }
-            hashbrown::hash_table::Entry::Vacant(place) => {
-                place.insert(Item { key, value });
-            }
+        // Not by `entry`, which makes a place before it looks whether one is needed.
+        if let Some(item) = self.items.find_mut(hash, |item| item.key == key) {
+            let last = core::mem::replace(&mut item.value, value);
+            self.heap_bytes -= last.own_heap_bytes();
+        } else {
+            let own_hash = &self.hash;
+            self.items.insert_unique(hash, Item { key, value }, |item| own_hash.of(item.key));
         }
         Ok(())
     }
@@ -119,5 +144,52 @@ impl Table for AloneTable {
 
     fn used_bytes(&self) -> u64 {
         self.table_bytes() + self.heap_bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::Hashing;
+
+    #[test]
+    fn the_table_has_the_places_that_are_counted() {
+        for places in [4, 8, 16, 1 << 10, 1 << 16] {
+            let mut items = HashTable::<Item>::new();
+            items.try_reserve(bucket_capacity(places), |_| 0).unwrap();
+            assert_eq!((items.num_buckets(), items.capacity()), (places, bucket_capacity(places)));
+        }
+    }
+
+    /// Puts an item in, past the request that would carry it.
+    fn put(table: &mut AloneTable, number: u64) -> bool {
+        if table.room_for(table.growth_bytes()).is_err() {
+            return false;
+        }
+        table.make_place().unwrap();
+        let key = Key::from_words([number, 7]);
+        let hash = table.hash.of(key);
+        table.items.insert_unique(hash, Item { key, value: Value::from(&b"v"[..]) }, |_| {
+            unreachable!("there is room")
+        });
+        true
+    }
+
+    #[test]
+    fn items_that_go_leave_their_places_to_others_without_growth() {
+        let max_bytes = 1024 * PLACE_BYTES;
+        let mut table = AloneTable::new(KeyHash::random(Hashing::Quick).unwrap(), max_bytes);
+        let items = (0..).find(|number| !put(&mut table, *number)).unwrap();
+        assert_eq!((items, table.items.num_buckets()), (868, 1024));
+        // Far more than the table has places, at its fullest.
+        for number in items..items + 20_000 {
+            assert!(table.delete(Key::from_words([number - items, 7])));
+            assert!(put(&mut table, number), "no place for item {number}");
+            assert!(!put(&mut table, u64::MAX), "and for no other");
+            assert!(table.used_bytes() <= max_bytes);
+        }
+        assert_eq!(table.items(), items);
+        let is_there = |number| table.get(Key::from_words([number, 7]), |value| value == Some(b"v"));
+        assert!((20_000..20_000 + items).all(is_there));
     }
 }

@@ -7,6 +7,7 @@ use beeline_rpc::{Body, CallError, CallFailure, CallId, Deadline, Started, Trans
 use crate::counters::KvStats;
 use crate::error::KvError;
 use crate::key::Key;
+use crate::options::MAX_VALUE_BYTES;
 use crate::protocol::{DELETE, FULL, GET, NOT_FOUND, SET, STATS, VALUE_TOO_LONG, words};
 
 /// A client of one store. The server may be restarted: it is found again, empty.
@@ -59,7 +60,7 @@ impl KvClient {
     /// # Errors
     /// [`KvError::Full`], [`KvError::ValueTooLong`]: nothing has changed. [`KvError::Call`].
     pub fn set(&mut self, key: Key, value: &[u8], deadline: Option<Deadline>) -> Result<(), KvError> {
-        self.put_together(key, value);
+        self.put_together(key, value)?;
         self.calls.call(SET, &self.request, &mut self.answer, deadline).map_err(refused)
     }
 
@@ -101,7 +102,7 @@ impl KvClient {
     /// # Errors
     /// There is no server now, or the value is longer than any may be; nothing was sent.
     pub fn start_set(&mut self, key: Key, value: &[u8]) -> Result<Started, KvError> {
-        self.put_together(key, value);
+        self.put_together(key, value)?;
         Ok(self.calls.start(SET, &self.request, None)?)
     }
 
@@ -122,13 +123,17 @@ impl KvClient {
         &mut self.calls
     }
 
-    fn put_together(&mut self, key: Key, value: &[u8]) {
+    fn put_together(&mut self, key: Key, value: &[u8]) -> Result<(), KvError> {
+        if value.len() > MAX_VALUE_BYTES {
+            let (bytes, max_bytes) = (value.len() as u64, MAX_VALUE_BYTES as u64);
+            return Err(KvError::ValueTooLong { bytes, max_bytes });
+        }
         self.request.clear();
         self.request.extend_from_slice(key.as_bytes());
         self.request.extend_from_slice(value);
+        Ok(())
     }
 }
-
 
 /// Whether what was asked for was there.
 fn found(result: Result<(), CallFailure>) -> Result<bool, KvError> {

@@ -147,8 +147,8 @@ mod tests {
             prop_assert_eq!(Key::from_words(key.words()), key);
             prop_assert_eq!(Key::from_hex(&format!("{:032X}", u128::from_be_bytes(bytes))), Ok(key));
             let (words, bytes) = (key.words(), key.as_bytes());
-            prop_assert_eq!(words[0].to_le_bytes(), bytes[..8]);
-            prop_assert_eq!(words[1].to_le_bytes(), bytes[8..]);
+            prop_assert_eq!(&words[0].to_le_bytes()[..], &bytes[..8]);
+            prop_assert_eq!(&words[1].to_le_bytes()[..], &bytes[8..]);
         }
     }
 }

@@ -52,5 +52,5 @@ pub use client::{Ended, KvClient};
 pub use counters::KvStats;
 pub use error::{KvError, OpenError};
 pub use key::{KEY_BYTES, Key, KeyError};
-pub use options::{KvOptions, MAX_VALUE_BYTES};
+pub use options::{Hashing, KvOptions, MAX_VALUE_BYTES};
 pub use service::KvService;

@@ -69,7 +69,7 @@ impl KvService {
     /// An option is out of bounds; the system gives no random number.
     pub fn open(workers: usize, options: KvOptions) -> Result<Vec<KvService>, OpenError> {
         options.check()?;
-        let (hash, max_bytes) = (KeyHash::random()?, options.max_memory_bytes);
+        let (hash, max_bytes) = (KeyHash::random(options.hashing)?, options.max_memory_bytes);
         let counters: Arc<[Counters]> = (0..workers).map(|_| Counters::default()).collect();
         let office = |index| Office { counters: Arc::clone(&counters), index, options: options.clone() };
         if workers == 1 {

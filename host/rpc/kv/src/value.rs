@@ -63,6 +63,7 @@ impl Value {
     }
 }
 
+#[cfg(test)]
 impl From<&[u8]> for Value {
     fn from(bytes: &[u8]) -> Self {
         Value(SmallVec::from_slice(bytes))

@@ -1,0 +1,105 @@
+//! Calls a second of one client with many outstanding: 32 bytes there, 32 bytes back, both sides polling, a core each.
+//!
+//! The client begins calls and takes answers in groups of half its depth, so that the server has one group while it has
+//! the other; the server is another process and answers in its polling thread. Every answer counts into a sum that
+//! depends on their order.
+
+use std::hint::spin_loop;
+use std::time::Instant;
+
+use beeline_bench_echo::Job;
+use beeline_rpc::{Started, shm};
+
+use crate::echo::{ECHO, Launch, RPC, RpcClient, ServerHalf, USUAL_LINES};
+use crate::figure::Row;
+use crate::settings::on_core;
+use crate::traffic::{Source, Sum};
+use crate::verdict::fastest;
+use crate::{BenchError, Figure, Report, Settings, Verdict, duel};
+
+const BENCH: &str = "rpc-rate";
+/// Bytes of a request and of its answer.
+pub(crate) const BYTES: usize = 32;
+/// Numbers of calls outstanding.
+const DEPTHS: [u64; 4] = [16, 64, 256, 1024];
+/// Millions a second that the fastest of them is to reach.
+const LEAST_MILLIONS: f64 = 20.0;
+
+/// Runs every depth.
+///
+/// # Errors
+/// [`BenchError`].
+pub fn run(settings: &Settings) -> Result<Report, BenchError> {
+    let launch = Launch::role("beeline RPC", &settings.program, RPC);
+    let mut server = ServerHalf::start(&launch, settings.cores.second)?;
+    // Whole depths of every one.
+    let calls = settings.stream_messages().next_multiple_of(DEPTHS[DEPTHS.len() - 1]);
+    let rounds = on_core(settings.cores.first, || {
+        let mut client = RpcClient::connect(server.address(), USUAL_LINES).map_err(|error| failed(&error))?;
+        let mut rounds = DEPTHS.map(|_| Vec::new());
+        for _ in 0..settings.rounds {
+            for (depth, rates) in DEPTHS.into_iter().zip(&mut rounds) {
+                server.begin(Job { bytes: BYTES, warm_up: 0, trips: calls })?;
+                rates.push(rate(&mut client.0, depth, calls)?);
+                server.finish()?;
+            }
+        }
+        Ok(rounds)
+    })?;
+    server.stop()?;
+    let figure = |(depth, rates)| {
+        let name = format!("beeline RPC, {BYTES} B, {depth} outstanding");
+        let (memory, size_bytes) = (crate::MEMORY, BYTES as u32);
+        let row = Row { bench: BENCH, name: &name, kernel: "-", memory, size_bytes, count: calls };
+        Figure::rate(row, rates)
+    };
+    let figures: Vec<_> = DEPTHS.into_iter().zip(rounds).map(figure).collect();
+    let verdicts = fastest(&figures).map(|best| Verdict::rate(BENCH, best, LEAST_MILLIONS));
+    Ok(Report { verdicts: verdicts.into_iter().collect(), figures, ..Report::default() })
+}
+
+/// Makes the calls, whole depths of them, and gives how many a second. A window has at least as many lines as the depth.
+pub(crate) fn rate(client: &mut shm::Client, depth: u64, calls: u64) -> Result<f64, BenchError> {
+    let group = depth / 2;
+    let (source, mut sum) = (Source::new(), Sum::default());
+    let (mut begun, mut ended) = (0, 0);
+    let started = Instant::now();
+    while ended < calls {
+        while begun < calls && begun - ended + group <= depth {
+            for call in begun..begun + group {
+                begin(client, source.message(call))?;
+            }
+            begun += group;
+        }
+        let enough = ended + group;
+        while ended < enough {
+            let Some(completion) = client.poll() else { continue };
+            let mut answer = completion.result.map_err(|error| failed(&error))?;
+            if answer.len() != BYTES {
+                return Err(failed(&format!("an answer of {} bytes", answer.len())));
+            }
+            sum.add((0..BYTES / 8).fold(0, |all, word| all ^ answer.word(word)));
+            ended += 1;
+        }
+    }
+    let took = started.elapsed();
+    source.check("beeline RPC", sum, calls, BYTES / 8)?;
+    Ok(duel::rate(calls, took))
+}
+
+#[inline(always)]
+fn begin(client: &mut shm::Client, message: &[u8; 64]) -> Result<(), BenchError> {
+    let request = message.first_chunk::<BYTES>().expect("a message is longer");
+    loop {
+        match client.start(ECHO, request, None).map_err(|error| failed(&error))? {
+            Started::Call(_) => return Ok(()),
+            // Answers wait for nothing of this side, so there will be room.
+            Started::Full => spin_loop(),
+        }
+    }
+}
+
+#[cold]
+pub(crate) fn failed(what: &dyn std::fmt::Display) -> BenchError {
+    BenchError::Rival { rival: "beeline RPC".to_owned(), what: what.to_string() }
+}

@@ -1,0 +1,134 @@
+//! Request and response between two processes, both polling where they can, beside every rival this machine has.
+//!
+//! The client holds the clock, on the first core; the server sends each request's bytes back, on the second. Every
+//! pair runs the same loop with the same clock (`beeline-bench-echo`), rounds alternate, and between its rounds a pair
+//! sleeps. The floor is the bare copy between processes, of one line for 10 bytes and of the two lines that 100 bytes take.
+
+use beeline_bench_echo::Job;
+use beeline_mmio::clock::Calibration;
+
+use crate::echo::{BARE_COPY, Launch, Pair, RPC};
+use crate::figure::Row;
+use crate::rivals::{Found, ON_ONE_MACHINE, Rival, Workshop};
+use crate::{BenchError, Bound, Figure, Latencies, MEMORY, Missing, Report, Settings, Verdict};
+
+const BENCH: &str = "rpc-round-trip";
+/// Bytes of a request and of its response.
+pub(crate) const SIZES: [usize; 2] = [10, 100];
+/// Our round trip against the bare copy of as many lines.
+const FLOOR_RATIO: f64 = 1.5;
+/// One in so many trips is added at the start of a round, not to be counted.
+const WARM_UP: u64 = 20;
+
+/// A running pair and what it took so far.
+pub(crate) struct Contender {
+    pair: Pair,
+    memory: &'static str,
+    trips: u64,
+    latencies: [Latencies; SIZES.len()],
+}
+
+impl Contender {
+    /// Starts both sides. A round makes `slowness` times fewer trips than the settings say.
+    pub(crate) fn start(
+        launch: &Launch,
+        memory: &'static str,
+        slowness: u32,
+        settings: &Settings,
+    ) -> Result<Self, BenchError> {
+        let trips = (settings.trips() / u64::from(slowness)).max(1);
+        let latencies = std::array::from_fn(|_| Latencies::new());
+        Ok(Contender { pair: Pair::start(launch, settings.cores)?, memory, trips, latencies })
+    }
+
+    /// One round of the size of this number.
+    pub(crate) fn round(&mut self, size: usize, calibration: &Calibration) -> Result<(), BenchError> {
+        let job = Job { bytes: SIZES[size], warm_up: self.trips.div_ceil(WARM_UP), trips: self.trips };
+        let ticks = self.pair.run(job)?;
+        let events: Vec<f64> = ticks.into_iter().map(|ticks| calibration.to_ns(ticks)).collect();
+        self.latencies[size].add_round(&events);
+        Ok(())
+    }
+
+    /// Ends both sides and gives a figure for each size.
+    pub(crate) fn figures(self, bench: &str) -> Result<[Figure; SIZES.len()], BenchError> {
+        let Contender { pair, memory, trips, latencies } = self;
+        let mut sizes = SIZES.into_iter();
+        let figures = latencies.map(|latencies| {
+            let size = sizes.next().expect("there are as many sizes as latencies");
+            let name = format!("{}, {size} B", pair.name());
+            let row = Row { bench, name: &name, kernel: "-", memory, size_bytes: size as u32, count: trips };
+            Figure::latency(row, latencies)
+        });
+        pair.stop()?;
+        Ok(figures)
+    }
+}
+
+/// Runs the rounds of these contenders, in turns.
+pub(crate) fn alternate(contenders: &mut [Contender], rounds: u32) -> Result<(), BenchError> {
+    let calibration = Calibration::measure();
+    for _ in 0..rounds {
+        for size in 0..SIZES.len() {
+            for contender in &mut *contenders {
+                contender.round(size, &calibration)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Starts what is here of `rivals`, as `adapt` changes it; says of the others why not.
+pub(crate) fn start_rivals(
+    bench: &str,
+    rivals: &[Rival],
+    settings: &Settings,
+    adapt: impl Fn(Launch) -> Launch,
+) -> Result<(Vec<Contender>, Vec<Missing>), BenchError> {
+    let workshop = Workshop::new(&settings.program)?;
+    let (mut contenders, mut missing) = (Vec::new(), Vec::new());
+    for rival in rivals {
+        match workshop.find(rival)? {
+            Found::Here(launch) => {
+                contenders.push(Contender::start(&adapt(launch), rival.memory, rival.slowness, settings)?);
+            }
+            Found::Missing(why) => {
+                missing.push(Missing { bench: bench.to_owned(), name: rival.name.to_owned(), why });
+            }
+        }
+    }
+    Ok((contenders, missing))
+}
+
+/// Runs our calls, the bare copy and every rival that is here.
+///
+/// # Errors
+/// [`BenchError`]; a rival that is not installed is no error.
+pub fn run(settings: &Settings) -> Result<Report, BenchError> {
+    let own = [("beeline RPC", RPC), ("bare copy", BARE_COPY)];
+    let own = own.map(|(name, role)| {
+        Contender::start(&Launch::role(name, &settings.program, role), MEMORY, 1, settings)
+    });
+    let mut contenders: Vec<_> = own.into_iter().collect::<Result<_, _>>()?;
+    let (mut rivals, missing) = start_rivals(BENCH, ON_ONE_MACHINE, settings, |launch| launch)?;
+    contenders.append(&mut rivals);
+    alternate(&mut contenders, settings.rounds)?;
+    let figures: Vec<_> = contenders.into_iter().map(|one| one.figures(BENCH)).collect::<Result<_, _>>()?;
+    let mut verdicts = Vec::new();
+    for size in 0..SIZES.len() {
+        let of_size: Vec<_> = figures.iter().map(|sizes: &[Figure; SIZES.len()]| &sizes[size]).collect();
+        verdicts.extend(judge(&of_size));
+    }
+    // The floor as the glossary has it is one line; what two of them cost is no fault of ours.
+    if let [[_, ours], [one_line, _], ..] = figures.as_slice() {
+        verdicts.push(Verdict::judge(BENCH, ours, one_line, Bound::Shown));
+    }
+    Ok(Report { verdicts, figures: figures.concat(), missing })
+}
+
+/// Judges the first figure against the second, the floor, and against each of the others, which it is to be ahead of.
+fn judge(figures: &[&Figure]) -> Vec<Verdict> {
+    let [ours, floor, rivals @ ..] = figures else { return Vec::new() };
+    let ahead = rivals.iter().map(|rival| Verdict::judge(BENCH, ours, rival, Bound::AtMost(1.0)));
+    [Verdict::judge(BENCH, ours, floor, Bound::AtMost(FLOOR_RATIO))].into_iter().chain(ahead).collect()
+}

@@ -1,0 +1,104 @@
+//! `beeline kv serve`: a thread for each worker until a signal.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::thread::JoinHandle;
+
+use beeline_domain::{Domain, DomainConfig};
+use beeline_kv::{Hashing, KvOptions, KvService, KvStats};
+use beeline_mmio::cpu::{PinError, pin_current_thread};
+use beeline_rpc::WaitPolicy;
+use beeline_rpc::shm::{Server, ServerOptions, Worker};
+use bytesize::ByteSize;
+use signal_hook::consts::{SIGINT, SIGTERM};
+
+use super::args::ServeArgs;
+use crate::args::Idle;
+use crate::failure::Failure;
+
+/// Looks at a window before a thread that yields or sleeps does so.
+const SPINS: u32 = 10_000;
+
+/// Runs `beeline kv serve`.
+pub fn run(args: &ServeArgs) -> Result<(), Failure> {
+    let (name, domain, workers) = (&args.store.name, &args.store.domain, usize::from(args.workers));
+    if !args.core.is_empty() && args.core.len() != workers {
+        let cores = args.core.len();
+        let what = format!("{cores} cores for {workers} threads");
+        return Err(Failure::new(what).remedy("name one core for each thread, or none"));
+    }
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        signal_hook::flag::register(signal, Arc::clone(&stop))
+            .map_err(|e| Failure::new("cannot catch the signals that end a store").because(e))?;
+    }
+    let failed = || Failure::new(format!("cannot serve store {name} in domain {domain}"));
+    let services = KvService::open(workers, options(args)).map_err(|e| failed().because(e))?;
+    let opened = Domain::open(&DomainConfig::named(domain)).map_err(|e| failed().because(e))?;
+    let options = ServerOptions { workers, ..ServerOptions::default() };
+    let (server, workers) = Server::offer(&opened, name, options).map_err(|e| failed().because(e))?;
+    eprintln!(
+        "store {name} in domain {domain}, up to {}; end it with Ctrl-C",
+        args.max_memory.display().iec()
+    );
+    let cores = args.core.iter().copied().map(Some).chain(std::iter::repeat(None));
+    let mut threads = Vec::new();
+    for ((service, worker), core) in services.into_iter().zip(workers).zip(cores) {
+        threads.push(start(service, worker, core, policy(args.idle), Arc::clone(&stop))?);
+    }
+    let mut last = KvStats::default();
+    for thread in threads {
+        last = thread.join().map_err(|_| Failure::new("a thread of the store panicked"))??;
+    }
+    drop(server);
+    let KvStats { items, used_bytes, hits, misses, sets, deletes, .. } = last;
+    let used = ByteSize(used_bytes).display().iec();
+    eprintln!(
+        "stopped with {items} items in {used}; {hits} hits, {misses} misses, {sets} sets, {deletes} deletes"
+    );
+    Ok(())
+}
+
+fn options(args: &ServeArgs) -> KvOptions {
+    KvOptions {
+        max_memory_bytes: args.max_memory.as_u64(),
+        max_value_bytes: args.max_value_bytes as usize,
+        hashing: if args.secret_hash { Hashing::Secret } else { Hashing::Quick },
+    }
+}
+
+fn policy(idle: Idle) -> WaitPolicy {
+    match idle {
+        Idle::Spin => WaitPolicy::SPIN,
+        Idle::Yield => WaitPolicy { spins: SPINS, yields: 0, sleep: None },
+        Idle::Sleep => WaitPolicy::default(),
+    }
+}
+
+/// Starts the thread of one worker; what the store has done when it ends.
+fn start(
+    mut service: KvService,
+    mut worker: Worker,
+    core: Option<usize>,
+    policy: WaitPolicy,
+    stop: Arc<AtomicBool>,
+) -> Result<JoinHandle<Result<KvStats, Failure>>, Failure> {
+    let work = move || {
+        if let Some(core) = core {
+            // The other threads are to end too.
+            pin(core).inspect_err(|_| stop.store(true, std::sync::atomic::Ordering::Relaxed))?;
+        }
+        worker.run(&mut service, &policy, &stop);
+        Ok(service.stats())
+    };
+    let thread = std::thread::Builder::new().name("beeline-kv".to_owned());
+    thread.spawn(work).map_err(|e| Failure::new("cannot start a thread of the store").because(e))
+}
+
+fn pin(core: usize) -> Result<(), Failure> {
+    pin_current_thread(core).map_err(|error: PinError| {
+        Failure::new(format!("cannot run on core {core}"))
+            .because(error)
+            .remedy("name a core of this machine with --core")
+    })
+}

@@ -1,0 +1,23 @@
+//! Calls in nanoseconds for C and C++: what `include/beeline_rpc.h` declares.
+//!
+//! FFI and nothing else: every function checks what it is given, calls `beeline-rpc`, and gives a code. Documentation for
+//! users is in the header, and only there.
+//!
+//! What holds whatever C does, as long as it passes pointers that this library gave and did not close, and memory that is
+//! there:
+//! - no panic crosses the edge (`edge.rs`): it becomes `BEELINE_RPC_INTERNAL`;
+//! - no handle is used by two threads, nor twice by one that is inside already (`gate.rs`): that is a code too;
+//! - an answer lies in the window while C reads it, and is let go before anything else is done with its client
+//!   (`client.rs`); a request and its reply cannot be reached once the handler has returned (`request.rs`).
+#![expect(unsafe_code, reason = "the C interface")]
+#![expect(non_camel_case_types, reason = "types have the names that C knows them by")]
+
+mod client;
+mod domain;
+mod edge;
+mod gate;
+mod options;
+mod request;
+mod server;
+mod status;
+mod worker;

@@ -1,0 +1,291 @@
+//! Programs in C and C++: that they compile as users compile, against the library as it is installed, and that they do
+//! what they should, with each other and with Rust.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::sync::OnceLock;
+
+use beeline_domain::{Domain, DomainConfig};
+use beeline_rpc::shm::{Client, ClientOptions, Server, ServerOptions};
+use beeline_rpc::{CallError, CallFailure, Method, Replied, Reply, Request, WaitPolicy};
+
+const HERE: &str = env!("CARGO_MANIFEST_DIR");
+const STRICT: [&str; 5] = ["-Wall", "-Wextra", "-pedantic", "-Werror", "-O1"];
+
+/// The library, installed into a folder of this test.
+struct Installed {
+    folder: tempfile::TempDir,
+}
+
+fn installed() -> &'static Installed {
+    static INSTALLED: OnceLock<Installed> = OnceLock::new();
+    INSTALLED.get_or_init(|| {
+        let folder = tempfile::tempdir().unwrap();
+        // Beside this test lies what it was built with.
+        let built = std::env::current_exe().unwrap().parent().unwrap().to_owned();
+        make(folder.path(), &["install-built", &format!("built={}", built.display())]);
+        Installed { folder }
+    })
+}
+
+fn make(prefix: &Path, targets: &[&str]) {
+    let prefix = format!("PREFIX={}", prefix.display());
+    succeed(
+        Command::new("make").args(["--no-print-directory", "-C", HERE, &prefix, "DESTDIR="]).args(targets),
+    );
+}
+
+fn succeed(command: &mut Command) -> String {
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{command:?}: {}\n{out}{err}", output.status);
+    out.into_owned()
+}
+
+impl Installed {
+    fn pkg_config(&self, what: &[&str]) -> Vec<String> {
+        let path = self.folder.path().join("lib/pkgconfig");
+        let out =
+            succeed(Command::new("pkg-config").args(what).arg("beeline_rpc").env("PKG_CONFIG_PATH", path));
+        out.split_whitespace().map(str::to_owned).collect()
+    }
+
+    /// Compiles a program and links it as `link` says.
+    fn compile(&self, compiler: &[&str], source: &str, name: &str, link: &[String]) -> PathBuf {
+        let program = self.folder.path().join(name);
+        let source = Path::new(HERE).join(source);
+        let mut command = Command::new(compiler[0]);
+        command.args(&compiler[1..]).args(STRICT).args(self.pkg_config(&["--cflags"])).arg(source);
+        succeed(command.args(["-x", "none", "-o"]).arg(&program).args(link));
+        program
+    }
+
+    fn shared(&self) -> Vec<String> {
+        let mut link = self.pkg_config(&["--libs"]);
+        link.push(format!("-Wl,-rpath,{}", self.folder.path().join("lib").display()));
+        link.push("-lpthread".to_owned());
+        link
+    }
+
+    /// The archive by its own name, and what it needs.
+    fn archive(&self) -> Vec<String> {
+        let library = self.folder.path().join("lib/libbeeline_rpc.a").display().to_string();
+        let needed = self.pkg_config(&["--static", "--libs-only-l"]);
+        std::iter::once(library).chain(needed.into_iter().filter(|name| name != "-lbeeline_rpc")).collect()
+    }
+}
+
+const C11: [&str; 2] = ["cc", "-std=c11"];
+const CPP17: [&str; 4] = ["c++", "-std=c++17", "-x", "c++"];
+
+/// A program that is ended with the test, however the test ends.
+struct Running {
+    child: Child,
+    out: BufReader<ChildStdout>,
+}
+
+impl Running {
+    fn start(program: &Path, args: &[&str]) -> Self {
+        let mut child =
+            Command::new(program).args(args).stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap();
+        let out = BufReader::new(child.stdout.take().unwrap());
+        Running { child, out }
+    }
+
+    fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.out.read_line(&mut line).unwrap();
+        line.trim_end().to_owned()
+    }
+
+    fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn server(program: &Path, root: &str) -> Running {
+    let mut server = Running::start(program, &["sums", root]);
+    assert_eq!(server.line(), "sums is served");
+    server
+}
+
+fn domain(root: &Path) -> Domain {
+    Domain::open(&DomainConfig { root: Some(root.into()), name: "default".into() }).unwrap()
+}
+
+fn run(program: &Path, args: &[&str]) -> Output {
+    Command::new(program).args(args).output().unwrap()
+}
+
+#[test]
+fn the_header_stands_alone_in_c_and_cpp() {
+    let installed = installed();
+    let header = installed.folder.path().join("include/beeline_rpc.h");
+    for compiler in [["cc", "-std=c11", "-x", "c"], ["c++", "-std=c++17", "-x", "c++"]] {
+        let mut command = Command::new(compiler[0]);
+        succeed(command.args(&compiler[1..]).args(STRICT).args(["-fsyntax-only"]).arg(&header));
+    }
+}
+
+#[test]
+fn examples_work_with_each_other_in_every_language_and_linkage() {
+    let installed = installed();
+    let (shared, archive) = (installed.shared(), installed.archive());
+    for (name, compiler, link) in
+        [("c", &C11[..], &shared), ("c-static", &C11[..], &archive), ("cpp", &CPP17[..], &shared)]
+    {
+        let serve = installed.compile(compiler, "examples/server.c", &format!("server-{name}"), link);
+        let call = installed.compile(compiler, "examples/client.c", &format!("client-{name}"), link);
+        let place = tempfile::tempdir().unwrap();
+        let root = place.path().to_str().unwrap();
+        let mut server = server(&serve, root);
+        let out = succeed(Command::new(&call).args(["sums", root, "20000"]));
+        assert_eq!(
+            out.lines().collect::<Vec<_>>(),
+            ["40 + 2 = 42, in 8 bytes", "300000 bytes are as they should be", "20000 calls, sum 200010000"],
+            "{name}"
+        );
+        succeed(Command::new("kill").args(["-TERM", &server.child.id().to_string()]));
+        assert_eq!(server.line(), "20002 requests answered");
+        assert!(server.child.wait().unwrap().success());
+    }
+}
+
+#[test]
+fn a_c_client_calls_a_rust_server() {
+    let installed = installed();
+    let call = installed.compile(&C11, "examples/client.c", "client-of-rust", &installed.shared());
+    let place = tempfile::tempdir().unwrap();
+    let (_server, mut workers) =
+        Server::offer(&domain(place.path()), "sums", ServerOptions::default()).unwrap();
+    std::thread::spawn(move || {
+        let mut serve = |request: &mut Request<'_>, reply: Reply<'_>| -> Replied {
+            match request.method() {
+                Method(1) => {
+                    let sum = (0..request.len() / 8).map(|index| request.word(index)).sum::<u64>();
+                    reply.send(&sum.to_le_bytes())
+                }
+                _ => {
+                    let bytes: Vec<u8> = (0..request.word(0)).map(|place| (place * 31 % 251) as u8).collect();
+                    reply.send(&bytes)
+                }
+            }
+        };
+        workers[0].run(&mut serve, &WaitPolicy::default(), &std::sync::atomic::AtomicBool::new(false));
+    });
+    let out = succeed(Command::new(call).args(["sums", place.path().to_str().unwrap(), "5000"]));
+    assert!(out.ends_with("5000 calls, sum 12502500\n"), "{out}");
+}
+
+#[test]
+fn a_rust_client_calls_a_c_server() {
+    let installed = installed();
+    let serve = installed.compile(&C11, "examples/server.c", "server-of-rust", &installed.shared());
+    let place = tempfile::tempdir().unwrap();
+    let _server = server(&serve, place.path().to_str().unwrap());
+    let mut client = Client::connect(&domain(place.path()), "sums", ClientOptions::default()).unwrap();
+    let mut answer = Vec::new();
+    let words: Vec<u8> = (1..=100u64).flat_map(u64::to_le_bytes).collect();
+    client.call(Method(1), &words, &mut answer, None).unwrap();
+    assert_eq!(answer, 5050u64.to_le_bytes());
+    for bytes in [0u64, 1, 55, 56, 57, 5000, 1 << 20] {
+        client.call(Method(2), &bytes.to_le_bytes(), &mut answer, None).unwrap();
+        assert!(answer.iter().enumerate().all(|(place, byte)| *byte == (place * 31 % 251) as u8));
+        assert_eq!(answer.len() as u64, bytes);
+    }
+    let refused = client.call(Method(2), &u64::MAX.to_le_bytes(), &mut answer, None).unwrap_err();
+    let detail = b"at most 1 MiB"[..].into();
+    assert_eq!(refused, CallFailure::Call(CallError::Failed { code: 1, detail }));
+    let unknown = client.call(Method(9), &[], &mut answer, None).unwrap_err();
+    assert_eq!(unknown, CallFailure::Call(CallError::UnknownMethod));
+}
+
+#[test]
+fn what_a_program_does_wrong_is_a_code_and_a_text() {
+    let installed = installed();
+    for (name, compiler) in [("c", &C11[..]), ("cpp", &CPP17[..])] {
+        let gnu: Vec<&str> = compiler.iter().copied().chain(["-D_POSIX_C_SOURCE=200809L"]).collect();
+        let program =
+            installed.compile(&gnu, "tests/misuse.c", &format!("misuse-{name}"), &installed.shared());
+        let place = tempfile::tempdir().unwrap();
+        let output = run(&program, &[place.path().to_str().unwrap()]);
+        let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert!(output.status.success(), "{name}: {}\n{out}{err}", output.status);
+    }
+}
+
+#[test]
+fn a_server_that_is_killed_ends_every_call_and_is_found_again() {
+    let installed = installed();
+    let shared = installed.shared();
+    let serve = installed.compile(&C11, "examples/server.c", "server-to-kill", &shared);
+    let endure = installed.compile(&C11, "tests/endure.c", "endure", &shared);
+    let place = tempfile::tempdir().unwrap();
+    let root = place.path().to_str().unwrap();
+    let mut running = server(&serve, root);
+    let times = 3;
+    let mut client = Running::start(&endure, &["sums", root, &times.to_string()]);
+    for _ in 0..times {
+        assert_eq!(client.line(), "calling");
+        running.kill();
+        assert_eq!(client.line(), "lost");
+        running = server(&serve, root);
+    }
+    assert_eq!(client.line(), "calling");
+    assert_eq!(client.line(), "every call ended once");
+    assert!(client.child.wait().unwrap().success());
+}
+
+#[test]
+fn a_client_without_a_server_says_so() {
+    let installed = installed();
+    let call = installed.compile(&C11, "examples/client.c", "client-alone", &installed.shared());
+    let place = tempfile::tempdir().unwrap();
+    let output = run(&call, &["nobody", place.path().to_str().unwrap()]);
+    let err = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(err.starts_with("client: beeline_rpc_client_connect: ") && err.contains("nobody"), "{err}");
+}
+
+#[test]
+fn what_is_installed_is_taken_away_again() {
+    let built = std::env::current_exe().unwrap().parent().unwrap().to_owned();
+    let folder = tempfile::tempdir().unwrap();
+    let files = || {
+        let mut files = Vec::new();
+        let mut folders = vec![folder.path().to_owned()];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
+                match entry.file_type().unwrap().is_dir() {
+                    true => folders.push(entry.path()),
+                    false => files.push(entry.file_name().into_string().unwrap()),
+                }
+            }
+        }
+        files.sort();
+        files
+    };
+    make(folder.path(), &["install-built", &format!("built={}", built.display())]);
+    let version = concat!("libbeeline_rpc.so.", env!("CARGO_PKG_VERSION"));
+    let expected = [
+        "beeline_rpc.h",
+        "beeline_rpc.pc",
+        "libbeeline_rpc.a",
+        "libbeeline_rpc.so",
+        "libbeeline_rpc.so.0",
+        version,
+    ];
+    assert_eq!(files(), expected);
+    make(folder.path(), &["uninstall"]);
+    assert_eq!(files(), [""; 0]);
+}

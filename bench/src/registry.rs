@@ -50,7 +50,7 @@ pub const BENCHES: &[Bench] = &[
     },
     Bench {
         name: "rpc-ring",
-        about: "32 B calls through rings of 16 to 16,384 lines, one and half a ring outstanding",
+        about: "32 B calls through rings of 16 to 16,384 lines, one and a ring of them outstanding",
         run: rpc_ring::run,
     },
     Bench {

@@ -1,8 +1,8 @@
 //! What the size of a ring costs: latency and rate of calls through windows of 16 to 16,384 lines.
 //!
 //! A large ring takes long bursts and a small one stays in the caches; seed 002 asks how the one trades against the other.
-//! Both windows of a client have the same size. One call at a time gives the latency; half as many as there are lines,
-//! 1024 at most, give the rate.
+//! Both windows of a client have the same size. One call at a time gives the latency; as many as there are lines, 1024 at
+//! most, give the rate.
 
 use beeline_bench_echo::{EchoClient, Job, round_trips};
 use beeline_mmio::clock::Calibration;
@@ -15,7 +15,7 @@ use crate::{BenchError, Bound, Figure, Latencies, MEMORY, Report, Settings, Verd
 
 const BENCH: &str = "rpc-ring";
 /// Lines of a window.
-const LINES: [u32; 6] = [16, 64, 256, 1024, 4096, 16_384];
+const LINES: [u32; 7] = [16, 64, 256, 512, 1024, 4096, 16_384];
 /// Most calls outstanding.
 const MOST_OUTSTANDING: u32 = 1024;
 
@@ -84,7 +84,7 @@ impl Ring {
     }
 
     fn outstanding(&self) -> u32 {
-        (self.lines / 2).min(MOST_OUTSTANDING)
+        self.lines.min(MOST_OUTSTANDING)
     }
 
     fn figures(self, trips: u64, calls: u64) -> Result<[Figure; 2], BenchError> {

@@ -76,11 +76,11 @@ fn calls_by_the_dozen_all_come_back() {
 fn calls_go_round_through_rings_of_every_size() {
     let Some((settings, _cores)) = settings() else { return };
     let report = rpc_ring::run(&settings).unwrap();
-    let (latencies, rates) = report.figures.split_at(6);
+    let (latencies, rates) = report.figures.split_at(7);
     assert!(latencies.iter().all(|figure| figure.samples.len() == 2_000 && figure.rounds.len() == 2));
     assert!(rates.iter().all(|figure| figure.rounds.len() == 2 && figure.rounds[0] > 0.0));
     assert_eq!(
-        (&*latencies[0].name, &*rates[5].name),
+        (&*latencies[0].name, &*rates[6].name),
         ("32 B, 16 lines", "32 B, 16384 lines, 1024 outstanding")
     );
 }

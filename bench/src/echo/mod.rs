@@ -21,7 +21,8 @@ use crate::kv::Store;
 pub use half::ServerHalf;
 pub use launch::Launch;
 pub use pair::Pair;
-pub(crate) use rpc::{ECHO, RpcClient, USUAL_LINES};
+use rpc::USUAL_LINES;
+pub(crate) use rpc::{ECHO, RpcClient};
 
 /// The hidden subcommand that runs [`play`].
 pub const ROLE: &str = "echo";

@@ -16,7 +16,7 @@ const NAME: &str = "echo";
 /// The one method.
 pub(crate) const ECHO: Method = Method(1);
 /// Lines of a window unless it is about them: what both sides have without being told.
-pub(crate) const USUAL_LINES: u32 = 1024;
+pub(super) const USUAL_LINES: u32 = 1024;
 /// Longest request there is.
 pub(super) const MOST_BYTES: usize = 4096;
 

@@ -14,6 +14,7 @@ use beeline_rpc::{Started, shm};
 use super::{Key, Keys, KvClient, VALUE_BYTES, Value};
 use crate::echo::{KV, Launch, ServerHalf};
 use crate::private_domain::PrivateDomain;
+use crate::rpc_rate::PIPELINE_LINES;
 use crate::{BenchError, Program};
 
 /// What figures are called.
@@ -35,7 +36,8 @@ impl Store {
     pub(crate) fn offer() -> Result<Self, Failure> {
         let private = PrivateDomain::new()?;
         let domain = Domain::open(private.config())?;
-        let (server, mut workers) = shm::Server::offer(&domain, OFFER, shm::ServerOptions::default())?;
+        let options = shm::ServerOptions { request_lines: PIPELINE_LINES, ..shm::ServerOptions::default() };
+        let (server, mut workers) = shm::Server::offer(&domain, OFFER, options)?;
         let worker = workers.pop().ok_or("a server without a worker")?;
         let service =
             KvService::open(1, beeline_kv::KvOptions::default())?.pop().ok_or("a store without a thread")?;
@@ -84,7 +86,8 @@ impl OwnClient {
         server.begin(job(1))?;
         let domain =
             Domain::open(&DomainConfig::named(server.address().to_owned())).map_err(|e| failed(&e))?;
-        let client = beeline_kv::KvClient::connect(&domain, OFFER, shm::ClientOptions::default());
+        let options = shm::ClientOptions { reply_lines: PIPELINE_LINES, ..shm::ClientOptions::default() };
+        let client = beeline_kv::KvClient::connect(&domain, OFFER, options);
         let mut client = client.map_err(|error| failed(&error))?;
         server.finish()?;
         server.begin(job(keys.pairs().count() as u64))?;

@@ -212,3 +212,30 @@ fn command_lines_that_mean_nothing_are_refused() {
     let (code, _, err) = place.run(&["serve", "--max-memory", "1KiB"]);
     assert!(code == Some(1) && err.contains("at least 65536"), "{err}");
 }
+
+#[test]
+fn every_command_has_its_help_and_its_man_page() {
+    let place = Place::new();
+    for args in [
+        &["--help"][..],
+        &["serve", "--help"],
+        &["get", "--help"],
+        &["set", "-h"],
+        &["delete", "-h"],
+        &["stats", "-h"],
+    ] {
+        let (code, out, _) = place.run(args);
+        assert!(code == Some(0) && out.len() > 200, "{args:?}");
+    }
+    let examples = String::from_utf8(place.run(&["--help"]).1).unwrap();
+    assert!(
+        examples.contains("beeline kv set user:1") && examples.contains("3 nothing under the key"),
+        "{examples}"
+    );
+    let folder = place.folder.path().join("man");
+    let mut generate = Command::new(env!("CARGO_BIN_EXE_beeline"));
+    assert!(generate.args(["generate", "man", "--out"]).arg(&folder).status().unwrap().success());
+    for page in ["beeline-kv.1", "beeline-kv-serve.1", "beeline-kv-get.1", "beeline-kv-set.1"] {
+        assert!(folder.join(page).is_file(), "{page}");
+    }
+}

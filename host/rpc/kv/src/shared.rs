@@ -17,8 +17,8 @@ use crate::service::{Refused, Table};
 use crate::value::{ALLOCATION_BYTES, Value};
 
 /// What an item takes besides the heap of its value: key and value in memory of their own, and up to four places of the
-/// table, a pointer and a control byte each, in the moment before the table has grown (`docs/performance.md` of a store
-/// is its statistics: this is a bound, what the allocator gives may be less).
+/// table, a pointer and a control byte each. A bound: items of short values have taken 102 bytes each when they were new
+/// and 122 after all of them had been replaced.
 const ITEM_BYTES: u64 = (16 + size_of::<Value>() + ALLOCATION_BYTES + 4 * 9) as u64;
 
 #[derive(Debug)]

@@ -145,6 +145,21 @@ fn a_full_store_says_so_and_goes_on() {
     }
 }
 
+#[test]
+fn memory_of_a_longer_value_is_given_back_when_it_is_replaced() {
+    for workers in [1, 2] {
+        let store = Store::serve(workers, KvOptions::default());
+        let mut client = store.client();
+        let mut used_after = |bytes: usize| {
+            client.set(key(1), &vec![5; bytes], watchdog()).unwrap();
+            assert_eq!(value_of(&mut client, key(1)), Some(vec![5; bytes]));
+            client.stats(watchdog()).unwrap().used_bytes
+        };
+        let (long, shorter, short) = (used_after(100_000), used_after(50_000), used_after(40));
+        assert!(long - shorter == 50_000 && shorter - short > 50_000, "{long} {shorter} {short}");
+    }
+}
+
 fn store_kept_everything(client: &mut KvClient, items: u64) -> bool {
     (0..items).all(|number| value_of(client, key(number)) == Some(vec![number as u8; 1000]))
 }

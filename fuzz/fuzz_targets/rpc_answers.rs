@@ -70,17 +70,28 @@ impl Transport for Scripted {
 
 #[derive(Arbitrary, Debug)]
 enum Step {
-    Start { bytes: u8, deadline: bool },
+    Start {
+        bytes: u8,
+        deadline: bool,
+    },
     Cancel(u8),
     /// An answer to some call that was asked: its number, these upper bits, these bytes.
-    Answer { which: u8, upper: u32, payload: Vec<u8> },
+    Answer {
+        which: u8,
+        upper: u32,
+        payload: Vec<u8>,
+    },
     Raw(Vec<u8>),
     Poll(u8),
     Room(u8),
     Lose,
 }
 
-fn take_steps(client: &mut Client<Scripted>, steps: Vec<Step>, with: impl Fn(&mut Client<Scripted>, Vec<u8>)) {
+fn take_steps(
+    client: &mut Client<Scripted>,
+    steps: Vec<Step>,
+    with: impl Fn(&mut Client<Scripted>, Vec<u8>),
+) {
     let (mut begun, mut ids): (HashSet<CallId>, Vec<CallId>) = Default::default();
     for step in steps {
         match step {

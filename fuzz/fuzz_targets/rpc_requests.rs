@@ -24,7 +24,8 @@ impl Message {
     fn bytes(&self) -> Vec<u8> {
         let part = [Part::Whole, Part::First, Part::Middle, Part::Last][usize::from(self.part % 4)];
         let has_deadline = self.deadline.is_some();
-        let word = RequestWord::new(self.call.into(), self.method.into(), has_deadline).with_part(part).encode();
+        let word =
+            RequestWord::new(self.call.into(), self.method.into(), has_deadline).with_part(part).encode();
         let mut bytes = self.word.unwrap_or(word).to_le_bytes().to_vec();
         if matches!(part, Part::Whole | Part::First) {
             bytes.extend(self.deadline.into_iter().flat_map(u64::to_le_bytes));

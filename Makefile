@@ -51,7 +51,7 @@ stage: build
 	$(built) generate man --out $(staged)/man
 	for shell in bash zsh fish; do $(built) generate completions $$shell > $(staged)/completions/$$shell || exit 1; done
 
-install: stage ## program, man pages, completions, C headers, licences; PREFIX=/usr/local DESTDIR=
+install: stage ## program, man pages, completions, C library and headers, licences; PREFIX=/usr/local DESTDIR=
 	install -d $(bindir) $(mandir) $(bashdir) $(zshdir) $(fishdir) $(includedir) $(licencedir)
 	install -m 755 $(built) $(bindir)/beeline
 	install -m 644 $(staged)/man/*.1 $(mandir)
@@ -60,11 +60,13 @@ install: stage ## program, man pages, completions, C headers, licences; PREFIX=/
 	install -m 644 $(staged)/completions/fish $(fishdir)/beeline.fish
 	install -m 644 spec/generated/c/*.h $(includedir)
 	install -m 644 LICENSE-APACHE LICENSE-MIT $(licencedir)
+	$(MAKE) -C host/rpc/c install PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)
 
 uninstall: ## what install put there
 	rm -f $(bindir)/beeline $(mandir)/beeline.1 $(mandir)/beeline-*.1
 	rm -f $(bashdir)/beeline $(zshdir)/_beeline $(fishdir)/beeline.fish
 	rm -rf $(includedir) $(licencedir)
+	$(MAKE) -C host/rpc/c uninstall PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)
 
 clean: ## everything that was built
 	$(CARGO) clean

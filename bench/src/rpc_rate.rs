@@ -2,7 +2,7 @@
 //!
 //! The client begins calls and takes answers in groups of half its depth, so that the server has one group while it has
 //! the other; the server is another process and answers in its polling thread. Every answer counts into a sum that
-//! depends on their order. Rings have [`PIPELINE_LINES`], which is the best of `rpc_ring.rs`.
+//! depends on their order. Rings have 512 lines, the best of `rpc_ring.rs`.
 
 use std::hint::spin_loop;
 use std::time::Instant;
@@ -21,7 +21,7 @@ const BENCH: &str = "rpc-rate";
 /// Bytes of a request and of its answer.
 pub(crate) const BYTES: usize = 32;
 /// Lines of both windows of a client with many calls outstanding: 32 KiB, which stay in a core's first cache. Twice as
-/// many halve the rate here.
+/// many cost a third of the rate here.
 pub(crate) const PIPELINE_LINES: u32 = 512;
 /// Numbers of calls outstanding.
 const DEPTHS: [u64; 4] = [16, 64, 256, 512];

@@ -88,13 +88,19 @@ pub(crate) fn start_rivals(
     let workshop = Workshop::new(&settings.program)?;
     let (mut contenders, mut missing) = (Vec::new(), Vec::new());
     for rival in rivals {
-        match workshop.find(rival)? {
+        let started = match workshop.find(rival)? {
+            Found::Missing(why) => Err(why),
             Found::Here(launch) => {
-                contenders.push(Contender::start(&adapt(launch), rival.memory, rival.slowness, settings)?);
+                match Contender::start(&adapt(launch), rival.memory, rival.slowness, settings) {
+                    // It is installed, and this machine does not let it run; the other figures can still be had.
+                    Err(BenchError::Rival { what, .. }) => Err(what),
+                    started => Ok(started?),
+                }
             }
-            Found::Missing(why) => {
-                missing.push(Missing { bench: bench.to_owned(), name: rival.name.to_owned(), why });
-            }
+        };
+        match started {
+            Ok(contender) => contenders.push(contender),
+            Err(why) => missing.push(Missing { bench: bench.to_owned(), name: rival.name.to_owned(), why }),
         }
     }
     Ok((contenders, missing))

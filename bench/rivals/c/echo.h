@@ -21,6 +21,18 @@
 #endif
 #define ECHO_MESSAGE_BYTES 4096
 
+/* Where the words of the echo go: standard output as this program was given it. What a library writes there of its own
+ * accord goes to standard error. */
+static FILE *words;
+
+static void keep_output_for_words(void)
+{
+	int output = dup(STDOUT_FILENO);
+	words = output < 0 ? NULL : fdopen(output, "w");
+	if (!words || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+		die("cannot keep standard output: %s", strerror(errno));
+}
+
 static uint64_t now_ticks(void)
 {
 #if defined(__x86_64__)
@@ -82,21 +94,21 @@ static void ask(struct rival *rival, size_t bytes, uint64_t warm_up, uint64_t tr
 		if (number >= warm_up)
 			ticks[number - warm_up] = taken;
 	}
-	printf("ticks %" PRIu64 "\n", trips);
+	fprintf(words, "ticks %" PRIu64 "\n", trips);
 	for (uint64_t i = 0; i < trips; i++) {
 		unsigned char word[8];
 		for (int byte = 0; byte < 8; byte++)
 			word[byte] = (unsigned char)(ticks[i] >> (8 * byte));
-		fwrite(word, 1, sizeof(word), stdout);
+		fwrite(word, 1, sizeof(word), words);
 	}
-	fflush(stdout);
+	fflush(words);
 	free(ticks);
 }
 
 static void say(const char *word)
 {
-	printf("%s\n", word);
-	fflush(stdout);
+	fprintf(words, "%s\n", word);
+	fflush(words);
 }
 
 int main(int argc, char **argv)
@@ -109,6 +121,7 @@ int main(int argc, char **argv)
 
 	if (!serves && !(argc == 5 && strcmp(argv[2], "client") == 0))
 		die("usage: %s VARIANT server CORE | VARIANT client CORE ADDRESS", argv[0]);
+	keep_output_for_words();
 	pin(argv[3]);
 	if (pthread_create(&watch, NULL, watch_stdin, NULL) != 0)
 		die("cannot start the thread that watches standard input");
@@ -116,8 +129,8 @@ int main(int argc, char **argv)
 		open_server(&rival, argv[1], address);
 	else
 		open_client(&rival, argv[1], argv[4]);
-	printf("ready%s%s\n", serves ? " " : "", address);
-	fflush(stdout);
+	fprintf(words, "ready%s%s\n", serves ? " " : "", address);
+	fflush(words);
 	while (fgets(line, sizeof(line), stdin)) {
 		size_t bytes;
 		uint64_t warm_up, trips;

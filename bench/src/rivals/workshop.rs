@@ -147,7 +147,7 @@ mod tests {
     const MIRROR: &str = r#"
         #include "start.h"
         struct rival { unsigned trips; };
-        static void open_server(struct rival *r, const char *variant, char *address) { (void)r, (void)variant, strcpy(address, "here"); }
+        static void open_server(struct rival *r, const char *variant, char *address) { (void)r, (void)variant, strcpy(address, "here"), puts("chatter"); }
         static void open_client(struct rival *r, const char *variant, const char *address) { (void)r, (void)variant, (void)address; }
         static void begin(struct rival *r, size_t bytes) { (void)r, (void)bytes; }
         static void answer_one(struct rival *r, size_t bytes) { (void)bytes, r->trips++; }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use beeline_domain::{Domain, DomainConfig};
 
 use crate::edge::{Failure, edge, put, text_of};
-use crate::status::OK;
+use crate::status::{OK, REFUSED};
 
 /// An open domain. Any thread may use it.
 pub struct beeline_rpc_domain {
@@ -32,7 +32,8 @@ unsafe extern "C" fn beeline_rpc_domain_open(
             // SAFETY: the caller's.
             Some(PathBuf::from(unsafe { text_of(root, "root") }?))
         };
-        let opened = Domain::open(&DomainConfig { root, name }).map_err(|error| Failure::refused(&error))?;
+        let opened = Domain::open(&DomainConfig { root, name });
+        let opened = opened.map_err(|error| Failure::new(REFUSED, error.to_string()))?;
         let handle = Box::into_raw(Box::new(beeline_rpc_domain { domain: opened }));
         // SAFETY: the caller's.
         unsafe { put(domain, handle, "domain") }?;

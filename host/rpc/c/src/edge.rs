@@ -5,6 +5,8 @@ use core::ffi::{CStr, c_char, c_int};
 use std::ffi::CString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use beeline_rpc::RpcError;
+
 use crate::status;
 
 /// What a function says when it does not do what it was asked for.
@@ -26,9 +28,10 @@ impl Failure {
         Failure::new(status::INVALID, why)
     }
 
-    /// No connection, no name, no domain.
-    pub(crate) fn refused(error: &impl core::fmt::Display) -> Self {
-        Failure::new(status::REFUSED, error.to_string())
+    /// No connection, or no name.
+    pub(crate) fn refused(error: &RpcError) -> Self {
+        let status = if let RpcError::Option { .. } = error { status::INVALID } else { status::REFUSED };
+        Failure::new(status, error.to_string())
     }
 }
 

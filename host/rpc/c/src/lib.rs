@@ -8,15 +8,18 @@
 //! - no panic crosses the edge (`edge.rs`): it becomes `BEELINE_RPC_INTERNAL`;
 //! - no handle is used by two threads, nor twice by one that is inside already (`gate.rs`): that is a code too;
 //! - an answer lies in the window while C reads it, and is let go before anything else is done with its client
-//!   (`client.rs`); a request and its reply cannot be reached once the handler has returned (`request.rs`).
+//!   (`inside.rs`); a request and its reply cannot be reached once the handler has returned (`exchange.rs`).
 #![expect(unsafe_code, reason = "the C interface")]
 #![expect(non_camel_case_types, reason = "types have the names that C knows them by")]
 
 mod client;
 mod domain;
 mod edge;
+mod exchange;
 mod gate;
+mod inside;
 mod options;
+mod reply;
 mod request;
 mod server;
 mod status;

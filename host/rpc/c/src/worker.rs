@@ -11,8 +11,8 @@ use beeline_rpc::shm::Worker;
 use beeline_rpc::{Replied, Reply, Request, WaitPolicy};
 
 use crate::edge::{Failure, Outcome, checked, edge, put_if_wanted};
+use crate::exchange::{Handler, beeline_rpc_request};
 use crate::gate::{Gate, Pass};
-use crate::request::{Handler, beeline_rpc_request};
 use crate::status::OK;
 
 /// Longest sleep that is asked of a worker at once.

@@ -186,7 +186,7 @@ static void nothing_given(beeline_rpc_domain *domain) {
   EXPECT(beeline_rpc_client_connect(domain, "nobody", NULL, &client), BEELINE_RPC_REFUSED);
   EXPECT_SAID("nobody");
   options.max_outstanding = 3;
-  EXPECT(beeline_rpc_client_connect(domain, "misuse", &options, &client), BEELINE_RPC_REFUSED);
+  EXPECT(beeline_rpc_client_connect(domain, "misuse", &options, &client), BEELINE_RPC_INVALID);
   EXPECT_SAID("max_outstanding = 3; it must be a power of two");
   options.max_outstanding = 0;
   options.size = 3;
@@ -209,7 +209,7 @@ static void nothing_given(beeline_rpc_domain *domain) {
   EXPECT(beeline_rpc_server_offer(domain, "other", &server_options, &no_server), BEELINE_RPC_INVALID);
   server_options.allowed_uid_count = 0;
   server_options.workers = 65;
-  EXPECT(beeline_rpc_server_offer(domain, "other", &server_options, &no_server), BEELINE_RPC_REFUSED);
+  EXPECT(beeline_rpc_server_offer(domain, "other", &server_options, &no_server), BEELINE_RPC_INVALID);
   EXPECT_SAID("workers = 65");
   EXPECT(beeline_rpc_server_worker(server, 0, &no_worker), BEELINE_RPC_INVALID);
   EXPECT_SAID("taken already");
@@ -233,6 +233,8 @@ static void answers(beeline_rpc_client *client) {
   EXPECT(beeline_rpc_answer_word(client, 1), 0x73657479);
   EXPECT(beeline_rpc_answer_word(client, 2), 0);
   EXPECT(beeline_rpc_answer_word(client, SIZE_MAX), 0);
+  EXPECT(beeline_rpc_answer_word(client, SIZE_MAX - 1), 0);
+  EXPECT(strstr(beeline_rpc_last_error(), "defect") == NULL, 1);
   EXPECT(beeline_rpc_answer_copy(client, 1, bytes, sizeof bytes), 4);
   EXPECT(beeline_rpc_answer_copy(client, SIZE_MAX / 4, bytes, sizeof bytes), 0);
   EXPECT(beeline_rpc_answer_copy(client, 0, bytes, 3), 3);

@@ -224,6 +224,27 @@ fn what_a_program_does_wrong_is_a_code_and_a_text() {
     }
 }
 
+/// Memory that is freed twice, used afterwards or never freed is found, the library's too: it takes its memory from the
+/// same allocator.
+#[test]
+fn what_a_program_does_wrong_costs_no_memory() {
+    let installed = installed();
+    let sanitize = ["cc", "-std=c11", "-g", "-D_POSIX_C_SOURCE=200809L", "-fsanitize=address,undefined"];
+    let empty = installed.folder.path().join("empty.c");
+    std::fs::write(&empty, "int main(void) { return 0; }\n").unwrap();
+    let probe =
+        Command::new("cc").args(&sanitize[1..]).arg(&empty).arg("-o").arg(empty.with_extension("")).status();
+    if !probe.unwrap().success() {
+        eprintln!("the C compiler has no sanitizers here; not looked for");
+        return;
+    }
+    let program = installed.compile(&sanitize, "tests/misuse.c", "misuse-sanitized", &installed.archive());
+    let place = tempfile::tempdir().unwrap();
+    let output = run(&program, &[place.path().to_str().unwrap()]);
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{}\n{out}{err}", output.status);
+}
+
 #[test]
 fn a_server_that_is_killed_ends_every_call_and_is_found_again() {
     let installed = installed();
@@ -244,6 +265,19 @@ fn a_server_that_is_killed_ends_every_call_and_is_found_again() {
     assert_eq!(client.line(), "calling");
     assert_eq!(client.line(), "every call ended once");
     assert!(client.child.wait().unwrap().success());
+}
+
+#[test]
+fn calls_to_a_server_that_went_and_to_the_next_one_are_not_taken_for_each_other() {
+    let installed = installed();
+    for (name, compiler) in [("c", &C11[..]), ("cpp", &CPP17[..])] {
+        let gnu: Vec<&str> = compiler.iter().copied().chain(["-D_DEFAULT_SOURCE"]).collect();
+        let program =
+            installed.compile(&gnu, "tests/restart.c", &format!("restart-{name}"), &installed.shared());
+        let place = tempfile::tempdir().unwrap();
+        let out = succeed(Command::new(program).arg(place.path()));
+        assert_eq!(out, "800 calls ended once\n");
+    }
 }
 
 #[test]

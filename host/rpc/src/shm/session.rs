@@ -37,6 +37,8 @@ pub(crate) fn writer(parts: SenderParts) -> (ReplyWindow, MemorySleeper) {
 pub(crate) enum Step {
     /// A request was answered, or a part of one was taken in.
     Worked,
+    /// An answer that waited for room has left.
+    Sent,
     /// There is nothing to do.
     Idle,
     /// The client is of no use any more.
@@ -179,7 +181,7 @@ impl Session {
         let Some(window) = &mut self.reply else { return Step::Idle };
         let send = |head: &[u8], rest: &[u8]| window.try_send_parts(head, rest);
         match self.answers.parked.progress(self.reply_bytes, send) {
-            Ok(true) => Step::Worked,
+            Ok(true) => Step::Sent,
             Ok(false) => Step::Idle,
             Err(error) => Step::Broken(error.to_string()),
         }

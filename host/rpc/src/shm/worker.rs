@@ -43,6 +43,7 @@ impl Worker {
             for _ in 0..BURST {
                 match session.step(service) {
                     Step::Worked => worked += 1,
+                    Step::Sent => {}
                     Step::Idle => break,
                     Step::Broken(why) => {
                         tracing::warn!(client = session.entry.peer.pid(), why, "a client is disconnected");

@@ -217,8 +217,12 @@ static void answer_one(struct rival *rival, size_t bytes)
 
 static void close_side(struct rival *rival)
 {
-	if (rival->posted)
+	if (rival->posted) {
 		ucp_request_cancel(rival->worker, rival->posted);
+		while (ucp_request_check_status(rival->posted) == UCS_INPROGRESS)
+			ucp_worker_progress(rival->worker);
+		ucp_request_free(rival->posted);
+	}
 	ucp_worker_destroy(rival->worker);
 	ucp_cleanup(rival->context);
 }

@@ -79,16 +79,21 @@ fn a_full_receiver_holds_its_sender_back_and_nothing_is_lost() {
     let nic = Running::start(config(folder.path()));
     let mut receiver = Station::connect(folder.path(), 2, false, 512);
     let mut sender = Station::connect(folder.path(), 1, false, 512);
-    let (mut sent, mut received) = (0u16, 0u16);
-    // The receiver looks only when the sender is stuck: window, pool and ring are all full then.
+    let (mut sent, mut received, mut stuck) = (0u16, 0u16, 0u32);
+    // The receiver looks only when the sender is stuck, and for the first time when it has been for long: window, pool and
+    // ring are all full then, however seldom the NIC's thread runs.
     while received < 4000 {
         let frame = sender.frame(2, sent, 1000);
         if sent < 4000 && sender.tx.try_send(&frame).unwrap() == Sent::Sent {
-            sent += 1;
+            (sent, stuck) = (sent + 1, 0);
             continue;
         }
         sender.tx.progress().unwrap();
         std::thread::yield_now();
+        stuck += 1;
+        if received == 0 && stuck < 20_000 {
+            continue;
+        }
         while let Some(frame) = receiver.try_receive() {
             assert_eq!(frame, sender.frame(2, received, 1000), "frame {received}");
             received += 1;

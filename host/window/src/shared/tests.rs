@@ -225,10 +225,17 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         12 => (0..64usize).prop_map(Step::Arrive),
         5 => (0..3usize).prop_map(Step::Work),
     ];
-    proptest::collection::vec(step, 1..400)
+    proptest::collection::vec(step, 1..if cfg!(miri) { 40 } else { 400 })
 }
 
 proptest! {
+    // Miri interprets: a few plans are minutes there.
+    #![proptest_config(ProptestConfig {
+        cases: if cfg!(miri) { 2 } else { 256 },
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
     /// Whatever order words arrive in, whoever takes and finishes messages when: each comes out once, whole, in the order
     /// of taking, and every line comes back.
     #[test]

@@ -320,7 +320,7 @@ fn options_out_of_bounds_are_said() {
         server(&domain, ServerOptions { max_reply_lines: 16, ..ServerOptions::default() });
     let refused = beeline_rpc::shm::Client::connect(&domain, "echo", ClientOptions::default());
     let error = refused.err().unwrap().to_string();
-    assert!(error.contains("1024 lines") && error.contains("16 at most"), "{error}");
+    assert!(error.contains("512 lines") && error.contains("16 at most"), "{error}");
     let absent = beeline_rpc::shm::Client::connect(&domain, "nobody", ClientOptions::default());
     let error = absent.err().unwrap().to_string();
     assert!(error.contains("nobody"), "{error}");

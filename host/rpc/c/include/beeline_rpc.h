@@ -164,7 +164,7 @@ typedef struct beeline_rpc_client_options {
   size_t size;
   /** Calls that may be outstanding, a power of two up to 32768; default 1024. */
   uint32_t max_outstanding;
-  /** Lines (64 bytes) of each reply window, a power of two from 16 to 131072; default 1024. */
+  /** Lines (64 bytes) of each reply window, a power of two from 16 to 131072; default 512. */
   uint32_t reply_lines;
   /** How long connecting may take, in nanoseconds; default 10 s. */
   uint64_t connect_timeout_ns;
@@ -306,7 +306,7 @@ typedef struct beeline_rpc_server_options {
   size_t size;
   /** Threads that share every client's requests, 1 to 64; default 1. */
   uint32_t workers;
-  /** Lines (64 bytes) of each client's request window, a power of two from 16 to 131072; default 1024. */
+  /** Lines (64 bytes) of each client's request window, a power of two from 16 to 131072; default 512. */
   uint32_t request_lines;
   /** Clients at the same time; default 1024. */
   uint32_t max_clients;

@@ -44,11 +44,11 @@ pub struct ClientOptions {
 }
 
 impl Default for ClientOptions {
-    /// 1024 calls, 64 KiB windows, cached stores; spins, then sleeps.
+    /// 1024 calls, 32 KiB windows, cached stores; spins, then sleeps.
     fn default() -> Self {
         ClientOptions {
             max_outstanding: 1024,
-            reply_lines: 1024,
+            reply_lines: 512,
             kernel: StoreKernel::Cached,
             memory: MemoryOptions::default(),
             policy: WaitPolicy::default(),

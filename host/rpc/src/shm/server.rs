@@ -32,11 +32,11 @@ pub struct ServerOptions {
 }
 
 impl Default for ServerOptions {
-    /// One thread, 64 KiB a client, cached stores, 1024 clients of this user, reply windows to 1 MiB.
+    /// One thread, 32 KiB a client, cached stores, 1024 clients of this user, reply windows to 1 MiB.
     fn default() -> Self {
         ServerOptions {
             workers: 1,
-            request_lines: 1024,
+            request_lines: 512,
             memory: MemoryOptions::default(),
             kernel: StoreKernel::Cached,
             max_clients: 1024,

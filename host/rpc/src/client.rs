@@ -200,6 +200,7 @@ impl<T: Transport> Client<T> {
         let mut message = self.transport.poll()?;
         let word = message.word(0);
         if word >> 32 == 0
+            && message.len() >= WORD_BYTES
             && let Some(id) = self.calls.answer_waiting(word as u32)
         {
             return Some(Completion { id, result: Ok(Body::of_message(message, 1)) });
@@ -423,6 +424,10 @@ fn unusual_answer<'a, M: Payload>(
     word: u64,
     message: M,
 ) -> Option<Completion<'a, M>> {
+    if message.len() < WORD_BYTES {
+        found.broke(format!("a response of {} bytes", message.len()));
+        return None;
+    }
     let Ok(head) = ResponseWord::decode(word) else {
         found.broke(format!("{word:#018x} is not the first word of a response"));
         return None;

@@ -46,6 +46,7 @@ mod dispatch;
 mod error;
 #[cfg(fuzzing)]
 pub mod fuzzing;
+mod intake;
 mod method;
 mod outgoing;
 mod payload;

@@ -70,7 +70,8 @@ fn lies(call: u32) -> Vec<(Vec<u8>, &'static str)> {
     vec![
         (word(u64::MAX), "not the first word of a response"),
         (word(call | 9 << 50), "not the first word of a response"),
-        (vec![], "which nobody made"),
+        (vec![], "a response of 0 bytes"),
+        ((call as u32).to_le_bytes().to_vec(), "a response of 4 bytes"),
         (word(call + 1), "which nobody made"),
         (word(call + (1 << 20)), "which nobody made"),
         (parts(call | 3 << 48, 0, 0), "without a first one"),

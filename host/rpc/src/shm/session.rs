@@ -5,6 +5,7 @@ use std::sync::Arc;
 use beeline_domain::{MemoryCreditSink, MemorySleeper, SenderParts};
 use beeline_link_contract::{Sleeper, StorePort};
 use beeline_mmio::LoadWindow;
+use beeline_spec::WORD_BYTES;
 use beeline_spec::formats::RPC_MAX_PAYLOAD_BYTES;
 use beeline_spec::formats::rpc_request::{METHOD_LSB, PART_LSB};
 use beeline_spec::header::lines_of;
@@ -12,9 +13,9 @@ use beeline_spec::rpc::{Part, part_of};
 use beeline_window::{FencePolicy, SharedReceiver, WindowConfig, Writer};
 
 use super::registry::ClientEntry;
-use crate::assembly::Assembly;
 use crate::deadline::Deadline;
 use crate::dispatch::{Head, RequestError, serve};
+use crate::intake::{Intake, Taken};
 use crate::method::Method;
 use crate::payload::Body;
 use crate::service::{Answers, Reply, ReplyWindow, Request, Service, Way};
@@ -59,9 +60,7 @@ pub(crate) struct Session {
     reply_bytes: usize,
     answers: Answers,
     /// A request of several messages: this thread keeps the request window while it takes them in.
-    assembly: Assembly,
-    /// First part's word and deadline.
-    first: Option<Head>,
+    intake: Intake,
     sleeper: MemorySleeper,
 }
 
@@ -75,8 +74,7 @@ impl Session {
             has_asked: false,
             reply_bytes: 0,
             answers: Answers::new(),
-            assembly: Assembly::default(),
-            first: None,
+            intake: Intake::default(),
             sleeper,
             worker,
             entry,
@@ -132,7 +130,7 @@ impl Session {
             Ok(None) => return Step::Idle,
             Err(error) => return Step::Broken(error.to_string()),
         };
-        let word = message.word(0);
+        let (word, is_short) = (message.word(0), message.len() < WORD_BYTES);
         let mut request = Request {
             method: Method((word >> METHOD_LSB) as u16),
             client: self.entry.id,
@@ -141,13 +139,14 @@ impl Session {
             cancels: Some(&self.entry.cancels),
             body: Body::of_message(message, 1),
         };
-        if word >> PART_LSB != 0 || self.assembly.is_open() {
+        if word >> PART_LSB != 0 || is_short || self.intake.is_open() {
             // It has a deadline, is a part, or is malformed.
-            match read_unusual(&mut self.assembly, &mut self.first, word, &mut request) {
-                Ok(true) => {}
-                Ok(false) => {
+            match read_unusual(&mut self.intake, word, &mut request) {
+                Ok(Taken::Whole(_)) => {}
+                Ok(Taken::Part) => return Step::Worked,
+                Ok(Taken::Last(first)) => {
                     drop(request);
-                    return self.finish_part(service);
+                    return self.serve_parts(first, service);
                 }
                 Err(error) => return Step::Broken(error.to_string()),
             }
@@ -187,19 +186,16 @@ impl Session {
         }
     }
 
+    /// Serves a request of several messages, of which this thread has taken the last.
     #[cold]
     #[inline(never)]
-    fn finish_part(&mut self, service: &mut impl Service) -> Step {
-        if self.assembly.is_open() {
-            return Step::Worked;
-        }
+    fn serve_parts(&mut self, first: Head, service: &mut impl Service) -> Step {
         // Before the handler: other threads need not wait for it.
         self.requests.give_up();
         if self.requests.has_work() {
             // They may have gone to sleep meanwhile, and the client wakes nobody for what it has sent.
             self.sleeper.wake();
         }
-        let Some(first) = self.first.take() else { return Step::Worked };
         let way = Way {
             window: self.reply.as_mut(),
             max_message_bytes: self.reply_bytes,
@@ -211,7 +207,7 @@ impl Session {
             number: first.word.call(),
             deadline: first.deadline.map(Deadline::of_ns),
             cancels: Some(&self.entry.cancels),
-            body: Body::of_bytes(self.assembly.bytes()),
+            body: Body::of_bytes(self.intake.bytes()),
         };
         serve(service, &mut request, Reply::new(first.word.call(), way));
         self.trouble()
@@ -233,29 +229,15 @@ fn is_first_part(word: u64) -> bool {
     part_of(word) == Part::First
 }
 
-/// Reads what more there is in the header of a request; `false`: it was a part, and is taken in.
+/// Reads what more there is in the header of a request, and takes a part in.
 #[cold]
 #[inline(never)]
-fn read_unusual(
-    assembly: &mut Assembly,
-    first: &mut Option<Head>,
-    word: u64,
-    request: &mut Request<'_>,
-) -> Result<bool, RequestError> {
-    let Some(message) = request.body.message_mut() else { return Ok(true) };
-    let head = Head::read(word, message)?;
-    let (call, part) = (head.word.call(), head.word.part());
-    if part == Part::Whole {
-        if assembly.is_open() {
-            return Err(RequestError::Between { found: call, expected: assembly.call() });
-        }
+fn read_unusual(intake: &mut Intake, word: u64, request: &mut Request<'_>) -> Result<Taken, RequestError> {
+    let message = request.body.message_mut().expect("a request that was just polled is a message");
+    let taken = intake.take(word, message)?;
+    if let Taken::Whole(head) = taken {
         request.deadline = head.deadline.map(Deadline::of_ns);
         request.body.skip_to(head.words);
-        return Ok(true);
     }
-    if part == Part::First {
-        *first = Some(head);
-    }
-    assembly.take(call, part, head.words, message, RPC_MAX_PAYLOAD_BYTES)?;
-    Ok(false)
+    Ok(taken)
 }

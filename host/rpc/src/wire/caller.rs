@@ -3,12 +3,10 @@
 use core::time::Duration;
 
 use beeline_spec::WORD_BYTES;
-use beeline_spec::formats::RPC_MAX_PAYLOAD_BYTES;
-use beeline_spec::rpc::Part;
 
-use crate::assembly::Assembly;
 use crate::deadline::Deadline;
 use crate::dispatch::{Head, RequestError, serve};
+use crate::intake::{Intake, Taken};
 use crate::method::Method;
 use crate::payload::{Body, Payload};
 use crate::service::{Answers, ClientId, Reply, Request, Service, Way};
@@ -17,38 +15,28 @@ use crate::service::{Answers, ClientId, Reply, Request, Service, Way};
 #[derive(Debug)]
 pub(crate) struct Caller {
     id: ClientId,
-    assembly: Assembly,
-    /// Header of the first part, while others are missing.
-    first: Option<Head>,
+    intake: Intake,
     pub(crate) answers: Answers,
 }
 
 impl Caller {
     pub(crate) fn new(id: ClientId) -> Self {
-        Caller { id, assembly: Assembly::default(), first: None, answers: Answers::new() }
+        Caller { id, intake: Intake::default(), answers: Answers::new() }
     }
 
     /// Takes a message of this client, who is not trusted, and serves the request if it is whole: then an answer waits.
     /// None may be waiting from before.
     pub(crate) fn take(&mut self, message: &[u8], service: &mut impl Service) -> Result<(), RequestError> {
         let mut rest = message;
-        let head = Head::read(rest.word(0), &mut rest)?;
-        let (call, part) = (head.word.call(), head.word.part());
-        if part == Part::Whole {
-            if self.assembly.is_open() {
-                return Err(RequestError::Between { found: call, expected: self.assembly.call() });
+        match self.intake.take(rest.word(0), &mut rest)? {
+            Taken::Whole(head) => self.serve(head, &message[head.words * WORD_BYTES..], service),
+            Taken::Part => {}
+            Taken::Last(first) => {
+                // The handler borrows the bytes while the answer is gathered beside them.
+                let intake = core::mem::take(&mut self.intake);
+                self.serve(first, intake.bytes(), service);
+                self.intake = intake;
             }
-            self.serve(head, &message[head.words * WORD_BYTES..], service);
-            return Ok(());
-        }
-        if part == Part::First {
-            self.first = Some(head);
-        }
-        let is_whole = self.assembly.take(call, part, head.words, &mut rest, RPC_MAX_PAYLOAD_BYTES)?;
-        if is_whole && let Some(first) = self.first.take() {
-            let assembly = core::mem::take(&mut self.assembly);
-            self.serve(first, assembly.bytes(), service);
-            self.assembly = assembly;
         }
         Ok(())
     }

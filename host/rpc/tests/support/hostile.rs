@@ -6,7 +6,10 @@ use beeline_mmio::{StoreKernel, StoreWindow};
 use beeline_window::{Sent, WindowConfig, Writer};
 
 /// Messages that are not requests.
-pub const GARBAGE: [&[u8]; 7] = [
+pub const GARBAGE: [&[u8]; 9] = [
+    // Nothing, and less than the first word.
+    &[],
+    &[1, 0, 0],
     // Reserved bits of the first word.
     &[0xff; 8],
     // A deadline is announced and does not follow.

@@ -197,7 +197,7 @@ pub mod queue {
     pub const CREDIT_COALESCE: u32 = 0x0028;
     /// Byte offset of `hole_timeout_ns`: Time in ns for which a missing byte may hold back later ones before the queue is quarantined; 0: for ever.
     pub const HOLE_TIMEOUT_NS: u32 = 0x0030;
-    /// Byte offset of `next_start`: Line at which the earliest incomplete message starts, counted from the enabling of the queue without wrapping at the window's end.
+    /// Byte offset of `next_start`: Line at which the earliest incomplete message starts, counted from the enabling of the queue without wrapping at the window's end. While the wire is busy it may be the start of an earlier message, which waits for the wire.
     pub const NEXT_START: u32 = 0x0038;
     /// Byte offset of `tx_ring_address`: Bus address of the transmit descriptor ring; a multiple of 64.
     pub const TX_RING_ADDRESS: u32 = 0x0040;

@@ -59,6 +59,7 @@ struct Player<D> {
     frames: Vec<Vec<u8>>,
     freed_lines: u64,
     answer: Option<u64>,
+    wire_ready: bool,
     /// Refused writes, oldest first; those behind one wait with it.
     kept: VecDeque<(u64, Vec<u8>, Enables)>,
     /// What the device wanted that nobody expected.
@@ -74,6 +75,7 @@ impl<D: Device> Player<D> {
             frames: Vec::new(),
             freed_lines: 0,
             answer: None,
+            wire_ready: true,
             kept: VecDeque::new(),
             surprise: None,
         }
@@ -185,7 +187,10 @@ impl<D: Device> Player<D> {
                 self.now = SimTime(self.now.0 + SimTime::from_ns(*ns).0);
                 self.device.time_passed(self.now);
             }
-            Action::WireReady(ready) => self.device.wire_ready(*ready),
+            Action::WireReady(ready) => {
+                self.wire_ready = *ready;
+                self.device.wire_ready(*ready);
+            }
             Action::Restart { epoch } => {
                 self.write_register(regs::QUEUE + queue::CONTROL, 0);
                 // The read-back pushes writes that are still on their way to the queue in front of it.
@@ -209,7 +214,10 @@ impl<D: Device> Player<D> {
         }
         if let Some(expected) = then.next_start {
             let found = self.read_register(regs::QUEUE + queue::NEXT_START)?;
-            same("next start", found, expected)?;
+            // A message that waits for the wire may be told as if it were incomplete (nic.rdl, next_start).
+            if self.wire_ready || found > expected {
+                same("next start", found, expected)?;
+            }
         }
         if let Some(expected) = then.freed_lines {
             same("freed lines", self.freed_lines, expected)?;

@@ -18,10 +18,10 @@ built = $(target)/release/beeline
 staged = $(target)/install
 
 .DEFAULT_GOAL := help
-.PHONY: help run test bench long gen build stage install uninstall clean
+.PHONY: help run test bench long gen rtl-tools build stage install uninstall clean
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
 	@printf '\nLanes of make test, each one command:\n\n'
 	@$(CARGO) xtask --help 2>/dev/null | sed -n '/^Commands:/,/^Options:/p' | sed '1d;$$d'
 
@@ -41,6 +41,9 @@ long: ## every check with its long settings: hours
 
 gen: ## generate spec/generated from spec/nic.rdl and spec/formats.toml (needs Python)
 	$(CARGO) xtask gen
+
+rtl-tools: ## simulator, linters, synthesis and proof for the NIC's RTL, into target/rtl (once, about a minute)
+	$(CARGO) xtask rtl-tools
 
 build: ## the program, optimised
 	$(CARGO) build --release --package beeline-cli

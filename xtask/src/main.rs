@@ -12,6 +12,7 @@ mod install;
 mod lanes;
 mod links;
 mod pointers;
+mod rtl;
 mod run;
 mod source;
 mod table;

@@ -14,6 +14,8 @@ mod proof;
 mod registers;
 mod type_names;
 
+pub use proof::SLANG;
+
 use std::fs;
 use std::path::Path;
 

@@ -9,7 +9,7 @@ use crate::install;
 use crate::run::Program;
 
 /// Runs slang's own driver: the wheel ships the library without its program.
-const SLANG: &str = "\
+pub const SLANG: &str = "\
 import sys
 from pyslang.driver import Driver
 driver = Driver()

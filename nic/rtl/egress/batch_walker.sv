@@ -1,0 +1,182 @@
+// Takes a batch apart: finds its records, word by word, and says which bytes of which line make the beats of frames.
+//
+// Records stand at multiples of 8 bytes behind the header: a 16-bit length, so many bytes, zeros to the next multiple.
+// A batch goes through here twice: first it is only looked at (`scan`), so that no frame of a malformed batch leaves;
+// then its frames are made. Records too short for a frame are skipped and counted at the first look.
+//
+// Guarantees
+//   - A scan ends with one verdict: bad if a record claims more than is left, or more than a frame may have.
+//   - Beats lie inside the message: they are those of records that a scan has found good.
+//   - The last line of a message is let go in a cycle of its own, without a beat.
+// Two cycles a record and one a beat or line. Twin: nic/model/src/mmio/message.rs (check_batch, BatchWalk).
+
+`default_nettype none
+
+module batch_walker (
+  input  logic         clk_i,
+  input  logic         rst_ni,
+  input  logic [13:0]  max_frame_bytes_i,
+
+  // A line of a batch stands here; `step` when what is said of it can be done.
+  input  logic         line_valid_i,
+  input  logic         line_first_i,
+  input  logic         line_last_i,
+  input  logic         line_scan_i,
+  input  logic [23:0]  line_bytes_i,
+  input  logic [511:0] line_data_i,
+  input  logic         step_i,
+
+  // The line is done with, in this cycle; a beat is made of it, from byte 2 of a word on; it ends a frame; it is the
+  // end of the message.
+  output logic         advance_o,
+  output logic         beat_valid_o,
+  output logic [2:0]   beat_word_o,
+  output logic [6:0]   beat_bytes_o,
+  output logic         beat_last_o,
+  output logic         ends_message_o,
+
+  // The verdict of a scan.
+  output logic         verdict_valid_o,
+  output logic         verdict_bad_o,
+  output logic         count_runts_o
+);
+
+  typedef enum logic [2:0] {Begin, Head, Check, Walk, Emit, Skip} state_e;
+  state_e      state_q, state_d;
+  // Where in the line, words of the record still to be walked over, bytes of message and frame still to come.
+  logic [4:0]  word_q, word_d;
+  logic [13:0] walk_q, walk_d;
+  logic [23:0] left_q, left_d;
+  logic [15:0] bytes_q, bytes_d;
+  logic        bad_q, bad_d;
+
+  logic [15:0] prefix;
+  logic [23:0] record_bytes;
+  logic [13:0] record_words;
+  logic [4:0]  after_beat;
+  logic [4:0]  words_here;
+  logic        is_bad, is_runt;
+
+  assign prefix       = line_data_i[64 * word_q[2:0] +: 16];
+  // With its length and padding a record takes (bytes + 9) / 8 words.
+  assign record_words = 14'((17'(bytes_q) + 17'd9) >> 3);
+  assign record_bytes = {7'd0, record_words, 3'd0};
+  assign is_bad       = 24'(bytes_q) + 24'd2 > left_q || bytes_q > 16'(max_frame_bytes_i);
+  assign is_runt      = bytes_q < 16'(nic_pkg::MinFrameBytes);
+  assign after_beat   = word_q + 5'((8'(bytes_q[6:0]) + 8'd9) >> 3);
+  assign words_here   = 5'd8 - word_q;
+
+  assign beat_word_o  = word_q[2:0];
+  assign beat_last_o  = bytes_q <= 16'd64;
+  assign beat_bytes_o = beat_last_o ? bytes_q[6:0] : 7'd64;
+  assign verdict_bad_o = bad_q;
+
+  always_comb begin
+    state_d = state_q;
+    word_d  = word_q;
+    walk_d  = walk_q;
+    left_d  = left_q;
+    bytes_d = bytes_q;
+    bad_d   = bad_q;
+    advance_o       = 1'b0;
+    beat_valid_o    = 1'b0;
+    ends_message_o  = 1'b0;
+    verdict_valid_o = 1'b0;
+    count_runts_o   = 1'b0;
+
+    unique case (state_q)
+      Begin: begin
+        word_d = 5'd1;
+        left_d = line_bytes_i;
+        bad_d  = 1'b0;
+        if (line_valid_i && line_first_i) state_d = Head;
+      end
+
+      Head: begin
+        bytes_d = prefix;
+        if (left_q == '0) begin
+          state_d = Skip;
+        end else if (word_q[3]) begin
+          advance_o = 1'b1;
+          word_d    = word_q - 5'd8;
+        end else begin
+          state_d = Check;
+        end
+      end
+
+      Check: begin
+        walk_d = record_words;
+        left_d = (record_bytes >= left_q) ? '0 : left_q - record_bytes;
+        if (is_bad) begin
+          bad_d   = 1'b1;
+          state_d = Skip;
+        end else begin
+          state_d       = (line_scan_i || is_runt) ? Walk : Emit;
+          count_runts_o = line_scan_i && is_runt && step_i;
+        end
+      end
+
+      Walk: begin
+        if (walk_q < 14'(words_here) || line_last_i) begin
+          word_d  = word_q + walk_q[4:0];
+          state_d = Head;
+        end else begin
+          advance_o = 1'b1;
+          walk_d    = walk_q - 14'(words_here);
+          word_d    = '0;
+          if (walk_q == 14'(words_here)) state_d = Head;
+        end
+      end
+
+      Emit: begin
+        beat_valid_o = 1'b1;
+        bytes_d      = bytes_q - 16'd64;
+        if (beat_last_o) begin
+          state_d   = Head;
+          word_d    = after_beat;
+          if (after_beat[4:3] != '0 && !line_last_i) begin
+            advance_o = 1'b1;
+            word_d    = after_beat - 5'd8;
+          end
+        end else begin
+          advance_o = 1'b1;
+        end
+      end
+
+      Skip: begin
+        advance_o = 1'b1;
+        if (line_last_i) begin
+          ends_message_o  = !line_scan_i;
+          verdict_valid_o = line_scan_i;
+          state_d         = Begin;
+        end
+      end
+
+      default: state_d = Begin;
+    endcase
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) state_q <= Begin;
+    else if (line_valid_i && step_i) state_q <= state_d;
+    if (line_valid_i && step_i) begin
+      word_q  <= word_d;
+      walk_q  <= walk_d;
+      left_q  <= left_d;
+      bytes_q <= bytes_d;
+      bad_q   <= bad_d;
+    end
+  end
+
+`ifndef SYNTHESIS
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && line_valid_i) begin
+      a_no_step_over_the_end : assert (!(advance_o && line_last_i && state_q != Skip));
+      a_frames_were_checked  : assert (!(state_q == Check && is_bad && !line_scan_i));
+    end
+  end
+`endif
+
+endmodule
+
+`default_nettype wire

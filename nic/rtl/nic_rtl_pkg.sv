@@ -1,0 +1,47 @@
+// Types that modules of the NIC share and that no host sees. What a host sees is in nic_pkg (generated from spec/).
+
+`default_nettype none
+
+package nic_rtl_pkg;
+
+  // The registers of one queue, decoded, as they were when it was enabled. Twin: QueueSettings in nic/model/src/engine.rs.
+  typedef struct packed {
+    // Transmit interface, a value of nic_pkg's enum interface; 0 for a queue that only receives.
+    logic [3:0]  iface;
+    // Epoch that headers must carry.
+    logic [7:0]  epoch;
+    // Strict priority class, 0 first served, and weight inside it (0 reads as 1).
+    logic [3:0]  priority_class;
+    logic [7:0]  weight;
+    // Complete messages may wait in the pool without credits.
+    logic        backpressure;
+    // Bus address of the credit word; 0: none is pushed.
+    logic [63:0] credit_address;
+    // Freed lines after which credits are pushed (0 reads as 1), and time in ns after which they are.
+    logic [31:0] credit_lines;
+    logic [31:0] credit_time_ns;
+    // How long a hole may stand, in ns; 0: for ever.
+    logic [63:0] hole_timeout_ns;
+    // Transmit descriptor ring: bus address, entries (not checked), and the word that takes the absolute head count.
+    logic [63:0] tx_ring_address;
+    logic [31:0] tx_ring_entries;
+    logic [63:0] tx_head_address;
+    // Frames (0 reads as 1) and time in ns after which a completion is written.
+    logic [31:0] tx_moderation_frames;
+    logic [31:0] tx_moderation_ns;
+    // Receive mode: 0 off, 1 contiguous ring, 2 descriptors.
+    logic [1:0]  rx_mode;
+    // Receive ring (of lines or of descriptors): bus address, entries (not checked), and the completion ring's address.
+    logic [63:0] rx_ring_address;
+    logic [31:0] rx_ring_entries;
+    logic [63:0] rx_completion_address;
+    // Received frames (0 reads as 1) and time in ns after which an interrupt is raised.
+    logic [31:0] rx_moderation_frames;
+    logic [31:0] rx_moderation_ns;
+    // End-of-packet signature of kPIO+WC.
+    logic [63:0] kpio_eop;
+  } queue_settings_t;
+
+endpackage
+
+`default_nettype wire

@@ -1,0 +1,141 @@
+//! Sizes of a Verilated NIC, and why it cannot be had.
+
+use std::fmt;
+
+use beeline_spec::formats;
+use beeline_spec::header::lines_of;
+
+/// Sizes in use: straps of `nic_top`. They may be smaller than what was built, never larger.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RtlConfig {
+    /// Lines of each window, a power of two.
+    pub window_lines: u32,
+    /// Lines of the reorder span, a power of two, at least 2.
+    pub span_lines: u32,
+    /// Reorder contexts shared by the queues.
+    pub contexts: u32,
+    /// Lines of the buffer pool.
+    pub pool_lines: u32,
+    /// Longest frame in bytes, FCS excluded.
+    pub max_frame_bytes: u32,
+    /// Station address.
+    pub mac: [u8; 6],
+}
+
+impl Default for RtlConfig {
+    /// What `nic/model` has by default.
+    fn default() -> Self {
+        RtlConfig {
+            window_lines: 1024,
+            span_lines: 64,
+            contexts: 16,
+            pool_lines: 16 * 1024,
+            max_frame_bytes: formats::MAX_FRAME_BYTES as u32,
+            mac: [0x02, 0xbe, 0xe1, 0x1e, 0, 0],
+        }
+    }
+}
+
+impl RtlConfig {
+    /// Checks the sizes against what was built (`most`, in the order window, span, contexts, pool).
+    ///
+    /// # Errors
+    /// The first size that cannot be.
+    #[cfg_attr(
+        not(any(feature = "rtl", test)),
+        expect(dead_code, reason = "nothing was built to check against")
+    )]
+    pub(crate) fn validate(&self, most: [u32; 4]) -> Result<(), RtlError> {
+        let [window, span, contexts, pool] = most;
+        let within = |what, found: u32, least: u32, most: u32| {
+            if (least..=most).contains(&found) {
+                Ok(())
+            } else {
+                Err(RtlError::OutOfRange { what, found, least, most })
+            }
+        };
+        within("window_lines", self.window_lines, 2, window)?;
+        within("span_lines", self.span_lines, 1, span.min(self.window_lines))?;
+        for (what, found) in [("window_lines", self.window_lines), ("span_lines", self.span_lines)] {
+            if !found.is_power_of_two() {
+                return Err(RtlError::NotPowerOfTwo { what, found });
+            }
+        }
+        within("contexts", self.contexts, 1, contexts)?;
+        let (least, most) = (formats::MIN_FRAME_BYTES as u32, formats::MAX_FRAME_BYTES as u32);
+        within("max_frame_bytes", self.max_frame_bytes, least, most)?;
+        within("pool_lines", self.pool_lines, lines_of(self.max_frame_bytes).min(self.window_lines), pool)
+    }
+}
+
+/// Why there is no Verilated NIC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RtlError {
+    /// This build has none.
+    NotBuilt,
+    /// A size is not one that the NIC that was built can have.
+    OutOfRange {
+        /// Field of [`RtlConfig`].
+        what: &'static str,
+        /// Its value.
+        found: u32,
+        /// Least value it may have.
+        least: u32,
+        /// Greatest value it may have.
+        most: u32,
+    },
+    /// A size that addresses are masked with is not a power of two.
+    NotPowerOfTwo {
+        /// Field of [`RtlConfig`].
+        what: &'static str,
+        /// Its value.
+        found: u32,
+    },
+}
+
+impl fmt::Display for RtlError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RtlError::NotBuilt => write!(
+                out,
+                "this program was built without the NIC's RTL: run `make rtl-tools`, then build it with \
+                 `cargo build --release --package beeline-cli --features rtl`"
+            ),
+            RtlError::OutOfRange { what, found, least, most } => {
+                write!(out, "the NIC's RTL cannot have {what} = {found}: choose {least} to {most}")
+            }
+            RtlError::NotPowerOfTwo { what, found } => {
+                write!(out, "the NIC's RTL cannot have {what} = {found}: choose a power of two")
+            }
+        }
+    }
+}
+
+impl std::error::Error for RtlError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MOST: [u32; 4] = [1024, 64, 16, 16384];
+
+    #[test]
+    fn the_default_fits_what_is_built() {
+        assert_eq!(RtlConfig::default().validate(MOST), Ok(()));
+    }
+
+    #[test]
+    fn sizes_that_were_not_built_are_refused_with_the_numbers() {
+        let error = RtlConfig { span_lines: 128, ..RtlConfig::default() }.validate(MOST).unwrap_err();
+        assert_eq!(error.to_string(), "the NIC's RTL cannot have span_lines = 128: choose 1 to 64");
+        for bad in [
+            RtlConfig { window_lines: 2048, ..RtlConfig::default() },
+            RtlConfig { window_lines: 96, ..RtlConfig::default() },
+            RtlConfig { contexts: 0, ..RtlConfig::default() },
+            RtlConfig { pool_lines: 1 << 20, ..RtlConfig::default() },
+            RtlConfig { max_frame_bytes: 13, ..RtlConfig::default() },
+        ] {
+            assert!(bad.validate(MOST).is_err(), "{bad:?}");
+        }
+    }
+}

@@ -1,0 +1,349 @@
+//! The device: TLPs become lines at the write port, cycle by cycle; what comes out becomes wants.
+//!
+//! The link calls; cycles are made until the RTL has nothing more to say. A TLP is cut into lines here, as a PCIe core's
+//! adapter would (`pcie/cq_adapter.sv`).
+
+use std::collections::VecDeque;
+#[cfg(feature = "waves")]
+use std::path::Path;
+
+use beeline_nic_contract::{
+    Accept, Device, DmaError, DmaTag, Enables, QueueId, ReadTag, SimTime, Want, Write,
+};
+use beeline_nic_rtl_sys::{Inputs, Outputs, PARAMETERS, Simulation, Straps};
+use beeline_spec::LINE_BYTES;
+
+use crate::{RtlConfig, RtlError};
+
+/// Cycles without any sign of life after which nothing more is expected while the wire is busy: more than the longest
+/// silence inside the RTL (clearing, a register read behind the counters, giving a context's lines back).
+const SILENCE_CYCLES: u32 = 700;
+
+/// The same while the wire is ready, and the RTL does not say that it is idle: malformed batches of all queues, looked at
+/// one after the other, are the longest silence.
+const LONG_SILENCE_CYCLES: u32 = 1_000_000;
+
+/// Cycles for which the RTL must say that it is idle: credits are still on their way to their push for some of them.
+const IDLE_CYCLES: u32 = 24;
+
+/// Cycles for which a write may be kept waiting before it is refused. Every wait inside the RTL that is not for the wire
+/// is shorter.
+const PATIENCE_CYCLES: u32 = 400;
+
+/// A line on its way in.
+#[derive(Clone, Copy, Debug)]
+struct Line {
+    address: u32,
+    data: [u64; 8],
+    enables: u64,
+    first: bool,
+    last: bool,
+}
+
+/// Something the RTL wants.
+#[derive(Debug)]
+enum Owned {
+    Write { address: u64, data: [u8; LINE_BYTES], bytes: usize },
+    Frame { queue: QueueId, frame: Vec<u8> },
+    Answer { tag: ReadTag, value: u64 },
+    Interrupt { vector: u16 },
+}
+
+/// The Verilated NIC: one port with its queues.
+#[derive(Debug)]
+pub struct RtlNic {
+    simulation: Simulation,
+    inputs: Inputs,
+    outputs: Outputs,
+    cycles: u64,
+    /// Lines of the write that was taken last and that the RTL has not all taken.
+    lines: VecDeque<Line>,
+    reads: VecDeque<(u32, ReadTag)>,
+    /// Reads that the RTL has and has not answered.
+    reads_inside: u32,
+    frame: Vec<u8>,
+    wants: VecDeque<Owned>,
+    /// What the link was given last.
+    lent: Option<Owned>,
+    wire_ready: bool,
+    /// Nothing will come without a new input: [`Device::next`] need not make cycles.
+    is_quiet: bool,
+    has_failed: bool,
+}
+
+impl RtlNic {
+    /// A NIC after its reset.
+    ///
+    /// # Errors
+    /// A size is larger than what was built, or makes no sense.
+    pub fn new(config: &RtlConfig) -> Result<Self, RtlError> {
+        let built = PARAMETERS;
+        config.validate([built.window_lines, built.span_lines, built.contexts, built.pool_lines])?;
+        let mut mac = [0; 8];
+        mac[..6].copy_from_slice(&config.mac);
+        let straps = Straps {
+            mac: u64::from_le_bytes(mac),
+            window_lines: config.window_lines,
+            span_lines: config.span_lines,
+            contexts: config.contexts,
+            pool_lines: config.pool_lines,
+            max_frame_bytes: config.max_frame_bytes,
+            ..Straps::default()
+        };
+        let mut nic = RtlNic {
+            simulation: Simulation::new(&straps),
+            inputs: Inputs { dmawr_ready: 1, irq_ready: 1, rc_ready: 1, ..Inputs::default() },
+            outputs: Outputs::default(),
+            cycles: 0,
+            lines: VecDeque::new(),
+            reads: VecDeque::new(),
+            reads_inside: 0,
+            frame: Vec::new(),
+            wants: VecDeque::new(),
+            lent: None,
+            wire_ready: true,
+            is_quiet: false,
+            has_failed: false,
+        };
+        nic.reset();
+        Ok(nic)
+    }
+
+    /// Puts the reset pin down for a few cycles, whatever is under way: a device in its reset state.
+    pub fn reset(&mut self) {
+        self.inputs.rst_n = 0;
+        self.lines.clear();
+        self.reads.clear();
+        for _ in 0..4 {
+            self.cycle();
+        }
+        self.frame.clear();
+        self.wants.clear();
+        self.lent = None;
+        self.reads_inside = 0;
+        self.inputs.rst_n = 1;
+        self.is_quiet = false;
+    }
+
+    /// Clock cycles since it was made.
+    pub fn cycles(&self) -> u64 {
+        self.cycles
+    }
+
+    /// Whether an assertion of the RTL has failed (it was printed); what comes after that means nothing.
+    pub fn has_failed(&self) -> bool {
+        self.has_failed
+    }
+
+    /// Writes a wave dump (VCD) from here on; `false` when the file cannot be made.
+    #[cfg(feature = "waves")]
+    pub fn trace(&mut self, path: &Path) -> bool {
+        self.simulation.trace(path)
+    }
+
+    /// Makes one cycle; whether anything happened in it.
+    pub fn cycle(&mut self) -> bool {
+        let offered = self.lines.front().copied();
+        self.inputs.wr_valid = u8::from(offered.is_some());
+        if let Some(line) = offered {
+            self.inputs.wr_address = line.address;
+            self.inputs.wr_be = line.enables;
+            self.inputs.wr_data = line.data;
+            self.inputs.wr_first = u8::from(line.first);
+            self.inputs.wr_last = u8::from(line.last);
+        }
+        // A read comes behind the writes that arrived before it.
+        let read = self.reads.front().copied().filter(|_| offered.is_none());
+        self.inputs.rd_valid = u8::from(read.is_some());
+        if let Some((address, tag)) = read {
+            (self.inputs.rd_address, self.inputs.rd_tag) = (address, tag.0);
+        }
+        self.inputs.frame_ready = u8::from(self.wire_ready);
+        if !self.simulation.cycle(&self.inputs, &mut self.outputs) {
+            self.has_failed = true;
+        }
+        self.cycles += 1;
+        if self.inputs.rst_n == 0 {
+            return true;
+        }
+        self.take_outputs(offered.is_some(), read.is_some())
+    }
+
+    fn take_outputs(&mut self, offered: bool, reading: bool) -> bool {
+        let out = self.outputs;
+        let mut happened = false;
+        if offered && out.wr_ready == 1 {
+            self.lines.pop_front();
+            happened = true;
+        }
+        if reading && out.rd_ready == 1 {
+            self.reads.pop_front();
+            self.reads_inside += 1;
+            happened = true;
+        }
+        if out.rc_valid == 1 {
+            self.reads_inside = self.reads_inside.saturating_sub(1);
+            self.wants.push_back(Owned::Answer { tag: ReadTag(out.rc_tag), value: out.rc_value });
+            happened = true;
+        }
+        if out.dmawr_valid == 1 {
+            let (data, bytes) = (bytes_of(&out.dmawr_data), usize::from(out.dmawr_bytes));
+            self.wants.push_back(Owned::Write { address: out.dmawr_address, data, bytes });
+            happened = true;
+        }
+        if out.irq_valid == 1 {
+            self.wants.push_back(Owned::Interrupt { vector: out.irq_vector });
+            happened = true;
+        }
+        if out.frame_valid == 1 && self.wire_ready {
+            let bytes = usize::from(out.frame_bytes).min(LINE_BYTES);
+            self.frame.extend_from_slice(&bytes_of(&out.frame_data)[..bytes]);
+            if out.frame_last == 1 {
+                let (queue, frame) = (QueueId(out.frame_queue), std::mem::take(&mut self.frame));
+                self.wants.push_back(Owned::Frame { queue, frame });
+            }
+            happened = true;
+        }
+        happened
+    }
+
+    /// The first want that may be given now: frames wait for the wire, others do not.
+    fn take_want(&mut self) -> Option<Owned> {
+        let at =
+            self.wants.iter().position(|want| self.wire_ready || !matches!(want, Owned::Frame { .. }))?;
+        self.wants.remove(at)
+    }
+
+    /// Makes cycles until there is a want that can be given, or none will come.
+    fn run(&mut self) {
+        let (mut silent, mut idle) = (0, 0);
+        let patience = if self.wire_ready { LONG_SILENCE_CYCLES } else { SILENCE_CYCLES };
+        while silent < patience && !self.has_failed {
+            if self.wants.iter().any(|want| self.wire_ready || !matches!(want, Owned::Frame { .. })) {
+                return;
+            }
+            silent = if self.cycle() { 0 } else { silent + 1 };
+            let nothing_inside = self.lines.is_empty() && self.reads.is_empty() && self.reads_inside == 0;
+            idle = if nothing_inside && self.outputs.is_idle == 1 { idle + 1 } else { 0 };
+            if idle > IDLE_CYCLES && self.wants.is_empty() {
+                break;
+            }
+        }
+        self.is_quiet = self.wants.is_empty();
+    }
+}
+
+fn bytes_of(words: &[u64; 8]) -> [u8; LINE_BYTES] {
+    let mut bytes = [0; LINE_BYTES];
+    for (chunk, word) in bytes.as_chunks_mut::<8>().0.iter_mut().zip(words) {
+        *chunk = word.to_le_bytes();
+    }
+    bytes
+}
+
+/// Cuts a write into the lines that it touches, those without an enabled byte included.
+fn lines_of(write: &Write<'_>) -> VecDeque<Line> {
+    let mut lines = VecDeque::new();
+    let (mut at, mut done) = (write.offset_bytes, 0);
+    while done < write.data.len() {
+        let place = (at % LINE_BYTES as u64) as usize;
+        let count = (LINE_BYTES - place).min(write.data.len() - done);
+        let mut bytes = [0; LINE_BYTES];
+        bytes[place..place + count].copy_from_slice(&write.data[done..done + count]);
+        let enables = match write.enables {
+            Enables::All => u64::MAX >> (LINE_BYTES - count) << place,
+            Enables::Mask(mask) => {
+                (mask.checked_shr(done as u32).unwrap_or(0) & u64::MAX >> (LINE_BYTES - count)) << place
+            }
+        };
+        let mut data = [0; 8];
+        for (word, chunk) in data.iter_mut().zip(bytes.as_chunks::<8>().0) {
+            *word = u64::from_le_bytes(*chunk);
+        }
+        lines.push_back(Line {
+            address: (at - place as u64) as u32,
+            data,
+            enables,
+            first: done == 0,
+            last: done + count == write.data.len(),
+        });
+        (at, done) = (at + count as u64, done + count);
+    }
+    lines
+}
+
+impl Device for RtlNic {
+    fn write_arrived(&mut self, write: Write<'_>) -> Accept {
+        self.is_quiet = false;
+        // An earlier write goes first, and nothing of this one is shown before.
+        for _ in 0..PATIENCE_CYCLES {
+            if self.lines.is_empty() {
+                break;
+            }
+            self.cycle();
+        }
+        if !self.lines.is_empty() {
+            return Accept::Refused;
+        }
+        let lines = lines_of(&write);
+        let count = lines.len();
+        self.lines = lines;
+        for _ in 0..PATIENCE_CYCLES {
+            self.cycle();
+            if self.lines.len() < count {
+                return Accept::Taken;
+            }
+        }
+        if count == 0 {
+            return Accept::Taken;
+        }
+        self.lines.clear();
+        Accept::Refused
+    }
+
+    fn read_arrived(&mut self, offset_bytes: u64, tag: ReadTag) {
+        self.is_quiet = false;
+        self.reads.push_back((offset_bytes as u32, tag));
+    }
+
+    fn dma_completed(&mut self, _tag: DmaTag, _data: Result<&[u8], DmaError>) {}
+
+    fn frame_arrived(&mut self, _frame: &[u8]) -> Accept {
+        Accept::Taken
+    }
+
+    fn time_passed(&mut self, now: SimTime) {
+        self.inputs.now_ns = self.inputs.now_ns.max(now.as_ns());
+        self.is_quiet = false;
+        // Every time-out is looked at in turn; this is long enough for each to have had its turn.
+        for _ in 0..2 * (PARAMETERS.queues + PARAMETERS.contexts) {
+            self.cycle();
+        }
+    }
+
+    fn wire_ready(&mut self, ready: bool) {
+        self.is_quiet &= ready == self.wire_ready;
+        self.wire_ready = ready;
+    }
+
+    fn next(&mut self) -> Option<Want<'_>> {
+        if !self.is_quiet {
+            self.run();
+        }
+        self.lent = self.take_want();
+        Some(match self.lent.as_ref()? {
+            Owned::Write { address, data, bytes } => {
+                Want::DmaWrite { address: *address, data: &data[..*bytes] }
+            }
+            Owned::Frame { queue, frame } => Want::Transmit { queue: *queue, frame },
+            Owned::Answer { tag, value } => Want::ReadCompletion { tag: *tag, value: *value },
+            Owned::Interrupt { vector } => Want::Interrupt { vector: *vector },
+        })
+    }
+
+    fn wake_at(&self) -> Option<SimTime> {
+        // The RTL keeps its deadlines to itself; a look every microsecond is what a hole of the shortest useful
+        // time-out needs.
+        Some(SimTime::from_ns(self.inputs.now_ns + 1000))
+    }
+}

@@ -1,0 +1,26 @@
+//! The NIC's RTL behind the device trait: the very modules of `nic/rtl`, Verilated, driven by TLPs.
+//!
+//! Every interface whose host half has landed drives it, and every shared vector and conformance body runs on it, as on
+//! the behavioural NIC (`nic/model`). What it is slow at is simulation: a million cycles a second at the best. Without
+//! the feature `rtl` there is no simulator in the build, and [`RtlNic::new`] says how to get one.
+//!
+//! From: a link's TLPs. To: cycles of `nic_top` (`sys/`). Not here: the RTL itself (`*/*.sv`), virtual time: cycles are
+//! counted ([`RtlNic::cycles`]) but do not make time pass; the link's clock drives the NIC's `now_ns`.
+#![forbid(unsafe_code)]
+
+mod config;
+#[cfg(feature = "rtl")]
+mod device;
+
+pub use config::{RtlConfig, RtlError};
+#[cfg(not(feature = "rtl"))]
+mod absent;
+
+#[cfg(not(feature = "rtl"))]
+pub use absent::RtlNic;
+#[cfg(feature = "rtl")]
+pub use device::RtlNic;
+
+/// Sizes of the NIC that was built, if one was.
+#[cfg(feature = "rtl")]
+pub use beeline_nic_rtl_sys::{PARAMETERS, Parameters};

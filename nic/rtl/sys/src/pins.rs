@@ -1,0 +1,101 @@
+//! The pins of `nic_top` for one clock cycle, as `pins.h` has them.
+
+/// What is driven in a cycle. `wr_*`: a line written to BAR 0; `rd_*`: a register read.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct Inputs {
+    /// Time in nanoseconds.
+    pub now_ns: u64,
+    /// Byte enables of the line.
+    pub wr_be: u64,
+    /// The line, byte 0 in the low byte of word 0.
+    pub wr_data: [u64; 8],
+    /// Offset of the line in the BAR, a multiple of 64.
+    pub wr_address: u32,
+    /// Offset of the register.
+    pub rd_address: u32,
+    /// Echoed in the answer.
+    pub rd_tag: u16,
+    /// 0: reset.
+    pub rst_n: u8,
+    /// A line is offered.
+    pub wr_valid: u8,
+    /// It is the first of its write.
+    pub wr_first: u8,
+    /// It is the last of its write.
+    pub wr_last: u8,
+    /// A read is offered.
+    pub rd_valid: u8,
+    /// Answers are taken.
+    pub rc_ready: u8,
+    /// DMA writes are taken.
+    pub dmawr_ready: u8,
+    /// Interrupts are taken.
+    pub irq_ready: u8,
+    /// The wire takes beats.
+    pub frame_ready: u8,
+    /// Padding.
+    pub unused: [u8; 5],
+}
+
+/// What the NIC says in a cycle; data of a group mean nothing unless its `valid` is 1.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct Outputs {
+    /// Value of the register that was read.
+    pub rc_value: u64,
+    /// Bus address of a DMA write.
+    pub dmawr_address: u64,
+    /// Its bytes.
+    pub dmawr_data: [u64; 8],
+    /// A beat of a frame.
+    pub frame_data: [u64; 8],
+    /// Tag of the read that is answered.
+    pub rc_tag: u16,
+    /// Vector of an interrupt.
+    pub irq_vector: u16,
+    /// Queue that the frame comes from.
+    pub frame_queue: u16,
+    /// The line is taken.
+    pub wr_ready: u8,
+    /// The read is taken.
+    pub rd_ready: u8,
+    /// An answer is there.
+    pub rc_valid: u8,
+    /// A DMA write is there.
+    pub dmawr_valid: u8,
+    /// Bytes of it, 1 to 64.
+    pub dmawr_bytes: u8,
+    /// An interrupt is there.
+    pub irq_valid: u8,
+    /// A beat is there.
+    pub frame_valid: u8,
+    /// Bytes of it, 1 to 64.
+    pub frame_bytes: u8,
+    /// It is the frame's last.
+    pub frame_last: u8,
+    /// Nothing is under way but what waits for the wire or the host.
+    pub is_idle: u8,
+}
+
+/// Sizes in use, constant for the life of a simulation.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct Straps {
+    /// Station address, byte 0 in the low byte.
+    pub mac: u64,
+    /// Lines of a window.
+    pub window_lines: u32,
+    /// Lines of the reorder span.
+    pub span_lines: u32,
+    /// Reorder contexts.
+    pub contexts: u32,
+    /// Lines of the pool.
+    pub pool_lines: u32,
+    /// Longest frame in bytes.
+    pub max_frame_bytes: u32,
+    /// Padding.
+    pub unused: u32,
+}
+
+const _: () = assert!(size_of::<Inputs>() == 104 && size_of::<Outputs>() == 160 && size_of::<Straps>() == 32);

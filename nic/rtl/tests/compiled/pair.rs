@@ -1,0 +1,248 @@
+//! Both devices behind one set of calls, and the comparison.
+
+use std::collections::HashMap;
+
+use beeline_nic_contract::{Accept, Device, Enables, ReadTag, Want, Write};
+use beeline_nic_model::{Nic, NicConfig};
+use beeline_nic_rtl::{RtlConfig, RtlNic};
+use beeline_spec::regs::field::{credit_coalesce, queue_control};
+use beeline_spec::regs::{self, counter, queue};
+
+use crate::traffic::{Shape, Traffic};
+
+/// Where the credits of queue `q` go: this plus 64 `q`.
+const CREDITS: u64 = 0x10_0000;
+
+/// What one device has done since it was last looked at.
+#[derive(Debug, Default)]
+pub struct Seen {
+    pub frames: HashMap<u16, Vec<Vec<u8>>>,
+    /// Freed lines as last pushed.
+    pub freed: HashMap<u16, u64>,
+    answer: Option<u64>,
+}
+
+#[derive(Debug)]
+pub struct Pair {
+    pub model: Nic,
+    pub rtl: RtlNic,
+    pub of_model: Seen,
+    pub of_rtl: Seen,
+    aperture: u64,
+    stride: u64,
+}
+
+fn take_wants(device: &mut impl Device, seen: &mut Seen) {
+    while let Some(want) = device.next() {
+        match want {
+            Want::Transmit { queue, frame } => seen.frames.entry(queue.0).or_default().push(frame.to_vec()),
+            Want::DmaWrite { address, data } => {
+                let queue = ((address - CREDITS) / 64) as u16;
+                let freed = u64::from_le_bytes(data.try_into().expect("a credit is a word"));
+                let before = seen.freed.insert(queue, freed);
+                assert!(
+                    before.is_none_or(|before| before <= freed),
+                    "credits of queue {queue} run backwards"
+                );
+            }
+            Want::ReadCompletion { value, .. } => seen.answer = Some(value),
+            Want::Interrupt { .. } => {}
+            other @ Want::DmaRead { .. } => panic!("{other:?}"),
+        }
+    }
+}
+
+fn write_until_taken(device: &mut impl Device, seen: &mut Seen, write: Write<'_>) {
+    for _ in 0..1000 {
+        if device.write_arrived(write) == Accept::Taken {
+            return;
+        }
+        take_wants(device, seen);
+    }
+    panic!("a write at {:#x} is refused for ever", write.offset_bytes);
+}
+
+fn read(device: &mut impl Device, seen: &mut Seen, offset: u32) -> u64 {
+    device.read_arrived(offset.into(), ReadTag(1));
+    take_wants(device, seen);
+    seen.answer.take().expect("a read is answered")
+}
+
+impl Pair {
+    pub fn new(config: &RtlConfig, queues: u16) -> Self {
+        let of_model = NicConfig {
+            queues: 16,
+            window_lines: config.window_lines,
+            span_lines: config.span_lines,
+            contexts: config.contexts,
+            pool_lines: config.pool_lines,
+            max_frame_bytes: config.max_frame_bytes,
+            mac: config.mac,
+            ..NicConfig::default()
+        };
+        let (aperture, stride) = (of_model.aperture_bytes(), of_model.window_stride_bytes());
+        let mut pair = Pair {
+            model: Nic::new(of_model).unwrap(),
+            rtl: RtlNic::new(config).unwrap(),
+            of_model: Seen::default(),
+            of_rtl: Seen::default(),
+            aperture,
+            stride,
+        };
+        pair.set_up(queues);
+        pair
+    }
+
+    fn set_up(&mut self, queues: u16) {
+        self.write_register(regs::CONTROL, 1);
+        for queue in 0..queues {
+            let base = queue_base(queue);
+            self.write_register(base + queue::CREDIT_ADDRESS, CREDITS + 64 * u64::from(queue));
+            self.write_register(base + queue::CREDIT_COALESCE, 1 << credit_coalesce::LINES_LSB);
+        }
+    }
+
+    /// The RTL by its pin, the model anew.
+    pub fn reset(&mut self, config: &RtlConfig, queues: u16) {
+        self.rtl.reset();
+        let model = Pair::new(config, 0).model;
+        self.model = model;
+        (self.of_model, self.of_rtl) = (Seen::default(), Seen::default());
+        self.set_up(queues);
+    }
+
+    pub fn write_register(&mut self, offset: u32, value: u64) {
+        let data = value.to_le_bytes();
+        let write = Write { offset_bytes: offset.into(), data: &data, enables: Enables::All };
+        write_until_taken(&mut self.model, &mut self.of_model, write);
+        write_until_taken(&mut self.rtl, &mut self.of_rtl, write);
+        self.settle();
+    }
+
+    pub fn read_register(&mut self, offset: u32) -> (u64, u64) {
+        (read(&mut self.model, &mut self.of_model, offset), read(&mut self.rtl, &mut self.of_rtl, offset))
+    }
+
+    pub fn start(&mut self, queue: u16, epoch: u8, class: u8, weight: u8, credits: bool) {
+        let value = 1 << queue_control::ENABLE_LSB
+            | 1 << queue_control::IFACE_LSB
+            | u64::from(epoch) << queue_control::EPOCH_LSB
+            | u64::from(class) << queue_control::CLASS_LSB
+            | u64::from(weight) << queue_control::WEIGHT_LSB
+            | u64::from(!credits) << queue_control::BACKPRESSURE_LSB;
+        self.of_model.freed.insert(queue, 0);
+        self.of_rtl.freed.insert(queue, 0);
+        self.write_register(queue_base(queue) + queue::CONTROL, value);
+    }
+
+    pub fn stop(&mut self, queue: u16) {
+        self.write_register(queue_base(queue) + queue::CONTROL, 0);
+    }
+
+    /// A write to a queue's window arrives at both; a cycle of the RTL goes by for each line.
+    pub fn write(&mut self, queue: u16, offset: u64, data: &[u8], enables: Enables) {
+        let write =
+            Write { offset_bytes: self.aperture + u64::from(queue) * self.stride + offset, data, enables };
+        // The model is never behind: what it wants is taken before it could refuse.
+        write_until_taken(&mut self.model, &mut self.of_model, write);
+        if self.rtl.write_arrived(write) == Accept::Refused {
+            take_wants(&mut self.rtl, &mut self.of_rtl);
+            write_until_taken(&mut self.rtl, &mut self.of_rtl, write);
+        }
+        assert!(!self.rtl.has_failed(), "an assertion of the RTL failed");
+    }
+
+    pub fn wire_ready(&mut self, ready: bool) {
+        self.rtl.wire_ready(ready);
+    }
+
+    pub fn collect(&mut self) {
+        take_wants(&mut self.model, &mut self.of_model);
+    }
+
+    /// Until neither has anything to do.
+    pub fn settle(&mut self) {
+        self.rtl.wire_ready(true);
+        take_wants(&mut self.model, &mut self.of_model);
+        take_wants(&mut self.rtl, &mut self.of_rtl);
+    }
+
+    /// Freed lines of a queue that both have told.
+    pub fn freed(&self, queue: u16) -> u64 {
+        let of = |seen: &Seen| seen.freed.get(&queue).copied().unwrap_or(0);
+        of(&self.of_model).min(of(&self.of_rtl))
+    }
+
+    /// Frames, states, next starts and credits.
+    pub fn compare(&mut self, traffic: &Traffic) {
+        self.settle();
+        let frames = (std::mem::take(&mut self.of_model.frames), std::mem::take(&mut self.of_rtl.frames));
+        for queue in 0..traffic.queues() {
+            let (model, rtl) = (frames.0.get(&queue), frames.1.get(&queue));
+            if model != rtl {
+                let state = self.read_register(queue_base(queue) + queue::STATUS);
+                let next_start = self.read_register(queue_base(queue) + queue::NEXT_START);
+                panic!(
+                    "queue {queue}: {}; status {state:x?}, next start {next_start:?} (model, RTL)",
+                    difference(model, rtl)
+                );
+            }
+            let expected = traffic.expected(queue);
+            let sent = rtl.map_or(0, Vec::len);
+            assert_eq!(sent, expected.len(), "frames of queue {queue}");
+            assert!(
+                sent == 0 || rtl.unwrap() == expected,
+                "queue {queue} sent other frames than were written"
+            );
+            for register in [queue::STATUS, queue::NEXT_START] {
+                let (model, rtl) = self.read_register(queue_base(queue) + register);
+                assert_eq!(rtl, model, "register {register:#x} of queue {queue}");
+            }
+            let (model, rtl) = (self.of_model.freed.get(&queue), self.of_rtl.freed.get(&queue));
+            assert_eq!(rtl, model, "freed lines of queue {queue}");
+        }
+    }
+
+    /// Every counter but those that count pushes and refusals, which are many ways right, and holes: of two pieces in
+    /// neighbouring cycles the RTL may see both at once.
+    pub fn compare_counters(&mut self, shape: &Shape) {
+        let free = [counter::CREDIT_PUSHES, counter::REFUSED_WRITES, counter::HOLES];
+        let offsets = (0..=counter::RX_OVERSIZE)
+            .step_by(8)
+            .chain((0x200..0x240).step_by(8))
+            .chain((0x280..0x300).step_by(8));
+        for offset in offsets.filter(|offset| !free.contains(offset)) {
+            let (model, rtl) = self.read_register(regs::COUNTERS + offset);
+            assert_eq!(rtl, model, "counter {offset:#x} of {shape:?}");
+        }
+    }
+
+    /// No line and no context is lost: after all queues have stopped, as many can be set aside as at the start.
+    pub fn everything_is_free(&mut self, traffic: &Traffic) {
+        for queue in 0..traffic.queues() {
+            self.stop(queue);
+        }
+        for queue in 0..traffic.queues() {
+            self.start(queue, 200, 0, 1, true);
+            let (model, rtl) = self.read_register(queue_base(queue) + queue::STATUS);
+            assert_eq!(rtl, model, "queue {queue} after everything was given back");
+        }
+    }
+}
+
+fn queue_base(queue: u16) -> u32 {
+    regs::QUEUE + u32::from(queue) * regs::QUEUE_STRIDE
+}
+
+fn difference(model: Option<&Vec<Vec<u8>>>, rtl: Option<&Vec<Vec<u8>>>) -> String {
+    let (none, of) = (Vec::new(), |frames: &[Vec<u8>]| frames.iter().map(Vec::len).collect::<Vec<_>>());
+    let (model, rtl) = (model.unwrap_or(&none), rtl.unwrap_or(&none));
+    let at = model.iter().zip(rtl).position(|(a, b)| a != b);
+    format!(
+        "model sent {} frames, RTL {}; first different: {at:?}; lengths {:?} and {:?}",
+        model.len(),
+        rtl.len(),
+        of(model),
+        of(rtl)
+    )
+}

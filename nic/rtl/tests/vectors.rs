@@ -1,0 +1,38 @@
+//! Every shared vector of an observed window of the mmio interface, on the RTL. The model runs the same files.
+#![cfg(feature = "rtl")]
+
+use beeline_nic_rtl::{RtlConfig, RtlNic};
+use beeline_spec::Interface;
+use beeline_vectors::{Case, WindowKind};
+
+fn nic(case: &Case) -> RtlNic {
+    let device = &case.device;
+    let config = RtlConfig {
+        window_lines: device.window_lines,
+        span_lines: device.span_lines,
+        contexts: device.contexts,
+        pool_lines: device.pool_lines,
+        max_frame_bytes: device.max_frame_bytes,
+        ..RtlConfig::default()
+    };
+    RtlNic::new(&config).unwrap_or_else(|error| panic!("case {}: {error}", case.name))
+}
+
+#[test]
+fn the_rtl_agrees_with_every_vector() {
+    let cases = beeline_vectors::load().expect("the cases of the project can be read");
+    let only = std::env::var("BEELINE_CASE").ok();
+    let cases: Vec<&Case> = cases
+        .iter()
+        .filter(|case| {
+            matches!(case.device.window, WindowKind::Observed) && case.device.interface == Interface::Mmio
+        })
+        .filter(|case| only.as_ref().is_none_or(|name| *name == case.name))
+        .collect();
+    let wrong: Vec<String> = cases
+        .iter()
+        .filter_map(|case| beeline_vectors::run(case, nic(case)).err())
+        .map(|mismatch| mismatch.to_string())
+        .collect();
+    assert!(wrong.is_empty(), "{} of {} cases:\n{}", wrong.len(), cases.len(), wrong.join("\n"));
+}

@@ -1,0 +1,201 @@
+//! `rtl-synth`: what the RTL costs and how fast it may be, by the rows of `nic/syn/gates.toml`.
+//!
+//! Three figures, none of them a sign-off: LUT6 depth ([`depth`]), area on UltraScale+ ([`area`]), and the clock of
+//! a placed and routed ECP5 ([`route`]). Yosys maps and nextpnr routes; both are pinned, so a figure that moves was
+//! moved by the RTL.
+
+mod area;
+mod depth;
+mod gates;
+mod harness;
+mod netlist;
+mod route;
+
+use std::time::Instant;
+
+use gates::{Gates, Row};
+
+use super::parameters::{Parameters, label};
+use super::{Tools, answer, head, sources, work_folder, workers};
+use crate::failure::{Outcome, none_found};
+use crate::lanes::Effort;
+
+/// Seconds that routing may take, of a row of CI and of a long one.
+const PATIENCE: [u32; 2] = [300, 7200];
+/// Lines of a tool's message that are shown.
+const SHOWN: usize = 12;
+
+/// What to run, and what to do with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wanted<'a> {
+    /// Rows of the long lane too.
+    pub effort: Effort,
+    /// Records areas in place of comparing them.
+    pub update: bool,
+    /// Shows the longest paths of rows that are good too.
+    pub paths: bool,
+    /// Only rows whose kind and name contain this, `depth fifo`.
+    pub only: Option<&'a str>,
+}
+
+/// Runs the lane.
+pub fn run(wanted: Wanted) -> Outcome {
+    let tools = Tools::install()?;
+    let work = work_folder("rtl-synth")?;
+    let gates = Gates::read()?;
+    let mut findings = Vec::new();
+    let mut passed = 0;
+    for (kind, part) in [("depth", depths as Part), ("area", areas), ("route", routes)] {
+        let ended = part(&tools, &work, &gates, wanted, kind)?;
+        passed += ended.passed;
+        findings.extend(ended.findings);
+    }
+    none_found("the gates of nic/syn are not kept", findings)?;
+    println!("  {passed} passed");
+    Ok(())
+}
+
+type Part = fn(&Tools, &str, &Gates, Wanted, &str) -> Outcome<Ended>;
+
+/// How many rows of a part were good, and what was wrong with the others.
+#[derive(Debug, Default)]
+struct Ended {
+    passed: usize,
+    findings: Vec<String>,
+}
+
+impl Ended {
+    /// What was measured; where nothing could be, that is what is wrong.
+    fn measured<T>(&mut self, name: &str, outcome: Outcome<T>) -> Option<T> {
+        outcome.map_err(|cause| self.findings.push(format!("{name}: {}", head(&answer(&cause), SHOWN)))).ok()
+    }
+    fn note(&mut self, finding: Option<String>) {
+        match finding {
+            Some(finding) => self.findings.push(finding),
+            None => self.passed += 1,
+        }
+    }
+}
+
+impl Wanted<'_> {
+    /// The rows of this run.
+    fn choose<'r, R: Row>(&self, kind: &str, rows: &'r [R]) -> Vec<&'r R> {
+        let is_named = |row: &&R| {
+            let name = format!("{kind} {}", label(row.top(), row.parameters()));
+            self.only.is_none_or(|only| name.contains(only))
+        };
+        rows.iter().filter(|row| self.effort == Effort::Long || !row.is_long()).filter(is_named).collect()
+    }
+}
+
+fn depths(tools: &Tools, work: &str, gates: &Gates, wanted: Wanted, kind: &str) -> Outcome<Ended> {
+    let rows = wanted.choose(kind, &gates.depth);
+    let measured = workers::each(&rows, |row| {
+        let start = Instant::now();
+        (depth::measure(tools, work, &row.top, &row.parameters), start.elapsed())
+    });
+    let mut ended = Ended::default();
+    println!("  {:<44} {:>6} {:>5} {:>8} {:>8}", "LUT6 depth", "levels", "most", "at ports", "seconds");
+    for (row, (depth, took)) in rows.into_iter().zip(measured) {
+        let name = label(&row.top, &row.parameters);
+        let Some(depth) = ended.measured(&name, depth) else { continue };
+        let (levels, ports, seconds) = (depth.inside.levels, depth.at_ports.levels, took.as_secs_f64());
+        println!("  {name:<44} {levels:>6} {:>5} {ports:>8} {seconds:>8.1}", row.levels);
+        if wanted.paths {
+            println!("    inside: {}\n    at ports: {}", depth.inside, depth.at_ports);
+        }
+        ended.note(row.finding(&depth));
+    }
+    Ok(ended)
+}
+
+fn areas(tools: &Tools, work: &str, gates: &Gates, wanted: Wanted, kind: &str) -> Outcome<Ended> {
+    let rows = wanted.choose(kind, &gates.area);
+    let measured = workers::each(&rows, |row| area::measure(tools, work, &row.top, &row.parameters));
+
+    let mut record = area::Record::read()?;
+    let mut ended = Ended::default();
+    println!("  {:<44} {}", "area, UltraScale+", area::Area::head());
+    for (row, now) in rows.into_iter().zip(measured) {
+        let name = label(&row.top, &row.parameters);
+        let Some(now) = ended.measured(&name, now) else { continue };
+        println!("  {name:<44} {now}");
+        if wanted.update {
+            record.set(&name, now);
+            ended.note(None);
+        } else {
+            for drift in record.drift(&name, &now) {
+                println!("    drift: {drift}");
+            }
+            ended.note(record.finding(&name, &now));
+        }
+    }
+    if wanted.update {
+        record.keep_only(&gates.area.iter().map(|row| label(&row.top, &row.parameters)).collect::<Vec<_>>());
+        record.write()?;
+    }
+    Ok(ended)
+}
+
+fn routes(tools: &Tools, work: &str, gates: &Gates, wanted: Wanted, kind: &str) -> Outcome<Ended> {
+    let rows = wanted.choose(kind, &gates.route);
+    let measured = workers::each(&rows, |row| {
+        let start = Instant::now();
+        let patience = PATIENCE[usize::from(row.is_long())];
+        (route::measure(tools, work, &row.top, &row.parameters, patience), start.elapsed())
+    });
+    let mut ended = Ended::default();
+    println!("  {:<44} {:>6} {:>6} {:>8}", "routed clock, ECP5-85 -8", "MHz", "least", "seconds");
+    for (row, (routed, took)) in rows.into_iter().zip(measured) {
+        let name = label(&row.top, &row.parameters);
+        let Some(routed) = ended.measured(&name, routed) else { continue };
+        println!("  {name:<44} {:>6.1} {:>6} {:>8.1}", routed.mhz, row.mhz, took.as_secs_f64());
+        if wanted.paths {
+            println!("    {}", routed.path.join("\n    "));
+        }
+        ended.note(row.finding(&routed));
+    }
+    Ok(ended)
+}
+
+/// Reads the RTL with `top` as the whole of it.
+fn read_script(top: &str, parameters: &Parameters) -> String {
+    let settings: String = parameters.settings().iter().map(|setting| format!(" -G {setting}")).collect();
+    format!("read_slang -j 1 --allow-dup-initial-drivers -f {} --top {top}{settings}", sources::LIST)
+}
+
+/// A name for files of one row.
+fn file_stem(top: &str, parameters: &Parameters) -> String {
+    let name = label(top, parameters);
+    name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_chosen_by_effort_and_name() {
+        let gates = Gates::parse(
+            "[[depth]]\ntop = \"a\"\nlevels = 3\n[[depth]]\ntop = \"b\"\nparameters = { W = 8 }\nlevels = 3\nlong = true\n",
+        )
+        .unwrap();
+        let chosen = |effort, only| {
+            Wanted { effort, update: false, paths: false, only }.choose("depth", &gates.depth).len()
+        };
+        assert_eq!((chosen(Effort::Short, None), chosen(Effort::Long, None)), (1, 2));
+        assert_eq!((chosen(Effort::Long, Some("b W=8")), chosen(Effort::Long, Some("area"))), (1, 0));
+    }
+
+    #[test]
+    fn parameters_reach_the_script() {
+        let parameters = Gates::parse("[[area]]\ntop = \"b\"\nparameters = { W = 8 }\n").unwrap().area[0]
+            .parameters
+            .clone();
+        assert_eq!(
+            read_script("b", &parameters),
+            "read_slang -j 1 --allow-dup-initial-drivers -f nic/rtl/sources.f --top b -G W=8"
+        );
+        assert_eq!(file_stem("b", &parameters), "b_W_8");
+    }
+}

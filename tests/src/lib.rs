@@ -2,13 +2,12 @@
 //!
 //! A body ([`conformance`]) drives the real host halves of `host/driver` against whatever stands behind a [`Rig`]: a
 //! port, and a way to let the other side work. The same bodies hold for the behavioural NIC in this process
-//! ([`memory_link`]), for one in another process, and for others to come; what differs is the rig.
+//! ([`MemoryRig`]), for one in another process, and for others to come; what differs is the rig.
 //!
 //! Not here: tests of one crate (they stand beside its code), timings (`bench/`).
 #![forbid(unsafe_code)]
 
 pub mod conformance;
-pub mod memory_link;
 mod random;
 mod rig;
 

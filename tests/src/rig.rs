@@ -4,7 +4,7 @@ use beeline_driver::{Pending, Port, PortConfig, PortError, PortState, Progress, 
 use beeline_link_contract::Link;
 use beeline_nic_model::{Counters, Nic, NicConfig};
 
-use crate::memory_link::MemoryLink;
+use beeline_link_memory::{Aperture, MemoryLink};
 
 /// A port of a NIC whose wire is looped back: what it transmits it receives, and a frame that it refuses is offered
 /// again. Bodies open queues 0 to 2; the windows are empty and nobody else uses the port.
@@ -68,7 +68,7 @@ impl MemoryRig {
     /// # Panics
     /// If the NIC cannot be made or brought up.
     pub fn new(config: NicConfig, seed: u64) -> Self {
-        let link = MemoryLink::to_nic(config, seed);
+        let link = link_to_nic(config, seed);
         let port = Port::new(link.clone(), PortConfig::default());
         let mut rig = MemoryRig { link, port, now_ns: 0 };
         rig.bring_up();
@@ -117,4 +117,19 @@ impl Rig for MemoryRig {
     fn patience(&self) -> usize {
         100_000
     }
+}
+
+/// A link to a behavioural NIC.
+fn link_to_nic(config: NicConfig, seed: u64) -> MemoryLink<Nic> {
+    let capabilities = config.capabilities();
+    let (offset_bytes, stride_bytes) = capabilities.aperture.expect("a NIC has an aperture");
+    let aperture = Aperture {
+        offset_bytes,
+        stride_bytes,
+        window_lines: config.window_lines,
+        queues: config.queues,
+        is_blank: config.blank,
+    };
+    let nic = Nic::new(config).expect("the sizes of a test's NIC make sense");
+    MemoryLink::new(nic, aperture, seed)
 }

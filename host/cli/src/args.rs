@@ -178,7 +178,8 @@ Examples:
   beeline send in.pcap --out out.pcap                    through mmio and a private NIC
   beeline send in.pcap --out out.pcap --interface kpio
   beeline send in.pcap --out out.pcap --kernel nt8 --fences per-message
-  beeline send in.pcap --out out.pcap --adversary 7      stores split and permuted, same bytes out")]
+  beeline send in.pcap --out out.pcap --adversary 7      stores split and permuted, same bytes out
+  beeline send in.pcap --out out.pcap --device rtl       through the NIC's RTL (built with --features rtl)")]
 pub struct SendArgs {
     /// Capture to read (classic pcap, Ethernet)
     #[arg(value_name = "IN.pcap")]
@@ -213,8 +214,10 @@ impl std::fmt::Display for DeviceName {
 /// Devices that can stand behind a link.
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeviceName {
-    /// The behavioural NIC
+    /// The behavioural NIC, in a process of its own
     Model,
+    /// The NIC's RTL, Verilated, in this process (make rtl-tools, then build with --features rtl)
+    Rtl,
 }
 
 /// Options of `nic`.

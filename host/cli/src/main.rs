@@ -16,6 +16,7 @@ mod nic;
 mod ping;
 mod progress;
 mod send;
+mod send_rtl;
 mod stat;
 mod wire_ping;
 mod worker;

@@ -16,10 +16,11 @@ use beeline_spec::formats::{MAX_FRAME_BYTES, MIN_FRAME_BYTES};
 use indicatif::ProgressBar;
 use serde::Serialize;
 
-use crate::args::SendArgs;
+use crate::args::{DeviceName, SendArgs};
 use crate::choices::check_fences;
 use crate::failure::{Failure, own_program};
 use crate::progress;
+use crate::send_rtl;
 
 /// What `send` found, for `--json`.
 #[derive(Serialize)]
@@ -47,6 +48,9 @@ pub fn run(args: &SendArgs) -> Result<(), Failure> {
     }
     check_fences(args.fences.policy, &[args.interface])?;
     let total = check_input(&args.input)?;
+    if args.device == DeviceName::Rtl {
+        return run_on_rtl(args, total);
+    }
     let options = NicOptions { pcap_out: Some(args.out.clone()), ..NicOptions::default() };
     let nic = PrivateNic::start(&own_program()?, &options)?;
     let kernel = args.kernel.choose(Traffic::Stream);
@@ -58,6 +62,25 @@ pub fn run(args: &SendArgs) -> Result<(), Failure> {
     nic.stop()?;
     bar.finish_and_clear();
     let verdict = compare(args, kernel_name(args.interface, kernel), multiple)?;
+    check_total(args, &verdict, total)?;
+    report(args, &verdict)
+}
+
+/// The same through the NIC's RTL: no process but this one, and every store a write at the RTL's port.
+fn run_on_rtl(args: &SendArgs, total: u64) -> Result<(), Failure> {
+    let bar = progress::bar(total, "frames", args.json);
+    let cycles = send_rtl::send(args, open(&args.input)?, &bar)?;
+    bar.finish_and_clear();
+    let verdict = compare(args, "writes at the port", 1)?;
+    check_total(args, &verdict, total)?;
+    report(args, &verdict)?;
+    if !args.json {
+        println!("{cycles} cycles of the RTL");
+    }
+    Ok(())
+}
+
+fn check_total(args: &SendArgs, verdict: &Verdict, total: u64) -> Result<(), Failure> {
     if verdict.frames != total {
         // Both captures were read to their ends, so the input is another one than at the start.
         return Err(Failure::new(format!(
@@ -66,7 +89,7 @@ pub fn run(args: &SendArgs) -> Result<(), Failure> {
             verdict.frames
         )));
     }
-    report(args, &verdict)
+    Ok(())
 }
 
 /// Whether both names are one file, by whatever links: writing the one would destroy the other.

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use beeline_spec::LINE_BYTES;
 use beeline_spec::formats;
 use beeline_spec::header::lines_of;
 
@@ -37,6 +38,15 @@ impl Default for RtlConfig {
 }
 
 impl RtlConfig {
+    /// Offset in the BAR of the first window, and bytes from one to the next: a window, or a page where it is smaller;
+    /// the first one stands behind 2 MiB of registers.
+    pub fn aperture(&self) -> (u64, u64) {
+        const PAGE_BYTES: u64 = 4096;
+        const REGISTER_BYTES: u64 = 2 << 20;
+        let stride = (u64::from(self.window_lines) * LINE_BYTES as u64).max(PAGE_BYTES);
+        (REGISTER_BYTES.next_multiple_of(stride), stride)
+    }
+
     /// Checks the sizes against what was built (`most`, in the order window, span, contexts, pool).
     ///
     /// # Errors
@@ -116,12 +126,22 @@ impl std::error::Error for RtlError {}
 #[cfg(test)]
 mod tests {
     use super::*;
+    use beeline_nic_model::NicConfig;
 
     const MOST: [u32; 4] = [1024, 64, 16, 16384];
 
     #[test]
     fn the_default_fits_what_is_built() {
         assert_eq!(RtlConfig::default().validate(MOST), Ok(()));
+    }
+
+    #[test]
+    fn windows_lie_where_the_model_has_them() {
+        for window_lines in [8, 64, 1024] {
+            let config = RtlConfig { window_lines, span_lines: 4, ..RtlConfig::default() };
+            let model = NicConfig { window_lines, span_lines: 4, ..NicConfig::default() };
+            assert_eq!(config.aperture(), (model.aperture_bytes(), model.window_stride_bytes()));
+        }
     }
 
     #[test]

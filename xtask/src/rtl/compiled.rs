@@ -28,5 +28,6 @@ pub fn run(effort: Effort) -> Outcome {
         "-D",
         "warnings",
     ])?;
-    cargo(&["test", "--package", "beeline-nic-rtl", "--features", "rtl"])
+    cargo(&["test", "--package", "beeline-nic-rtl", "--features", "rtl"])?;
+    cargo(&["test", "--package", "beeline-cli", "--features", "rtl", "--test", "rtl"])
 }

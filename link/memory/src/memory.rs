@@ -3,20 +3,20 @@
 use beeline_link_contract::DmaMemory;
 use beeline_spec::WORD_BYTES;
 
-use super::MemoryLink;
+use crate::MemoryLink;
 
 /// Regions begin at multiples of this, and never at 0.
 const REGION_ALIGN: u64 = 1 << 20;
 
 /// All regions of a bus.
 #[derive(Debug, Default)]
-pub(super) struct Regions {
+pub(crate) struct Regions {
     regions: Vec<(u64, Vec<u8>)>,
 }
 
 impl Regions {
     /// A new zeroed region: its index and address.
-    pub(super) fn add(&mut self, bytes: usize) -> (usize, u64) {
+    pub(crate) fn add(&mut self, bytes: usize) -> (usize, u64) {
         let end = self.regions.last().map_or(0, |(base, memory)| base + memory.len() as u64);
         let address = (end + 1).next_multiple_of(REGION_ALIGN);
         self.regions.push((address, vec![0; bytes]));
@@ -24,7 +24,7 @@ impl Regions {
     }
 
     /// The bytes at a bus address; `None` unless they lie in one region.
-    pub(super) fn find(&mut self, address: u64, bytes: usize) -> Option<&mut [u8]> {
+    pub(crate) fn find(&mut self, address: u64, bytes: usize) -> Option<&mut [u8]> {
         let after = self.regions.partition_point(|(base, _)| *base <= address);
         let (base, memory) = self.regions.get_mut(after.checked_sub(1)?)?;
         let at = usize::try_from(address - *base).ok()?;
@@ -45,7 +45,7 @@ pub struct MemoryRegion<D> {
 }
 
 impl<D> MemoryRegion<D> {
-    pub(super) fn new(link: MemoryLink<D>, region: usize, address: u64, bytes: usize) -> Self {
+    pub(crate) fn new(link: MemoryLink<D>, region: usize, address: u64, bytes: usize) -> Self {
         MemoryRegion { link, region, address, bytes }
     }
 

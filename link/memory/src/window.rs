@@ -9,15 +9,15 @@ use beeline_link_contract::{Line, StorePort};
 use beeline_nic_contract::{Accept, Device, Enables, Write};
 use beeline_spec::{LINE_BYTES, WORD_BYTES, WORDS_PER_LINE};
 
-use super::MemoryLink;
-use super::bus::Posted;
+use crate::MemoryLink;
+use crate::bus::Posted;
 
 /// Lines past an incomplete frontier line that the scanner looks at.
 const LOOK_AHEAD_LINES: u64 = 4;
 
 /// The cells of a blank window.
 #[derive(Debug)]
-pub(super) struct Cells {
+pub(crate) struct Cells {
     words: Vec<Line>,
     /// For each line, the words that were handed to the device and not yet passed by the frontier.
     delivered: Vec<u8>,
@@ -28,20 +28,20 @@ pub(super) struct Cells {
 }
 
 impl Cells {
-    pub(super) fn new(lines: u32) -> Self {
+    pub(crate) fn new(lines: u32) -> Self {
         let lines = lines as usize;
         Cells { words: vec![[0; WORDS_PER_LINE]; lines], delivered: vec![0; lines], frontier: 0, blank: 0 }
     }
 
     /// The queue starts: every word is free.
-    pub(super) fn start(&mut self, blank: u64) {
+    pub(crate) fn start(&mut self, blank: u64) {
         self.words.fill([blank; WORDS_PER_LINE]);
         self.delivered.fill(0);
         (self.frontier, self.blank) = (0, blank);
     }
 
     /// The queue stops: what is stored from now on goes nowhere.
-    pub(super) fn stop(&mut self) {
+    pub(crate) fn stop(&mut self) {
         self.blank = 0;
     }
 
@@ -54,7 +54,7 @@ impl Cells {
     }
 
     /// Hands over what has arrived; `true` if anything had.
-    pub(super) fn scan(&mut self, base: u64, device: &mut impl Device) -> bool {
+    pub(crate) fn scan(&mut self, base: u64, device: &mut impl Device) -> bool {
         let mut has_progressed = false;
         let mut ahead = 0;
         while self.blank != 0 && ahead <= LOOK_AHEAD_LINES.min(self.words.len() as u64 - 1) {
@@ -114,7 +114,7 @@ pub struct MemoryWindow<D> {
 }
 
 impl<D> MemoryWindow<D> {
-    pub(super) fn new(link: MemoryLink<D>, queue: u32, lines: u32) -> Self {
+    pub(crate) fn new(link: MemoryLink<D>, queue: u32, lines: u32) -> Self {
         MemoryWindow { link, queue, lines }
     }
 }

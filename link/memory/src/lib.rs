@@ -1,4 +1,5 @@
-//! A link in plain memory: the driver on one side, a device on the other, both in this thread, the wire looped back.
+//! A link in plain memory: the driver on one side, a device on the other, both in this thread; the wire is looped back, or
+//! its frames are kept.
 //!
 //! Nothing happens by itself: stores, doorbells and register accesses wait until [`MemoryLink::pump`] hands them to the
 //! device and does what the device wants. So every run is the same for the same seed, which orders the answers to DMA
@@ -9,6 +10,8 @@
 //! From: `host/driver`, through the traits of `link/contract`. To: any [`Device`]. Not here: threads, time that passes
 //! by itself, other processes (`link/shm`).
 
+#![forbid(unsafe_code)]
+
 mod bus;
 mod link;
 mod memory;
@@ -18,7 +21,6 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use beeline_nic_contract::Device;
-use beeline_nic_model::{Nic, NicConfig};
 
 pub use bus::{Aperture, Bus};
 pub use link::MemoryDoorbell;
@@ -61,25 +63,5 @@ impl<D: Device> MemoryLink<D> {
     /// Looks at the device and what is around it, or changes it.
     pub fn with_bus<T>(&self, f: impl FnOnce(&mut Bus<D>) -> T) -> T {
         f(&mut self.bus.borrow_mut())
-    }
-}
-
-impl MemoryLink<Nic> {
-    /// A link to a behavioural NIC.
-    ///
-    /// # Panics
-    /// If the configuration is not one a NIC can have.
-    pub fn to_nic(config: NicConfig, seed: u64) -> Self {
-        let capabilities = config.capabilities();
-        let (offset_bytes, stride_bytes) = capabilities.aperture.expect("a NIC has an aperture");
-        let aperture = Aperture {
-            offset_bytes,
-            stride_bytes,
-            window_lines: config.window_lines,
-            queues: config.queues,
-            is_blank: config.blank,
-        };
-        let nic = Nic::new(config).expect("the sizes of a test's NIC make sense");
-        MemoryLink::new(nic, aperture, seed)
     }
 }

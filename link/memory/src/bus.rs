@@ -10,9 +10,10 @@ use beeline_nic_contract::{
     Accept, Device, DmaError, DmaTag, Enables, QueueId, ReadTag, SimTime, Want, Write,
 };
 
-use super::memory::Regions;
-use super::window::Cells;
-use crate::Random;
+use crate::memory::Regions;
+use crate::window::Cells;
+use rand::rngs::SmallRng;
+use rand::{RngExt, SeedableRng};
 
 /// Frames the wire holds while the device refuses them; then it takes no more.
 const WIRE_FRAMES: usize = 4;
@@ -36,7 +37,7 @@ pub struct Aperture {
 
 /// An access that has been posted and has not arrived.
 #[derive(Debug)]
-pub(super) enum Posted {
+pub(crate) enum Posted {
     /// A whole word or line.
     Write { offset_bytes: u64, data: Vec<u8> },
     /// A register read.
@@ -51,23 +52,25 @@ pub struct Bus<D> {
     pub transmitted: Vec<QueueId>,
     /// The device is gone: links and drivers see that, and nothing arrives any more.
     pub is_gone: bool,
-    pub(super) aperture: Aperture,
-    pub(super) posted: VecDeque<Posted>,
-    pub(super) regions: Regions,
-    pub(super) cells: Vec<Cells>,
+    pub(crate) aperture: Aperture,
+    pub(crate) posted: VecDeque<Posted>,
+    pub(crate) regions: Regions,
+    pub(crate) cells: Vec<Cells>,
     /// What the host last wrote to each queue's blank register.
-    pub(super) blanks: Vec<u64>,
-    pub(super) answers: HashMap<u16, u64>,
-    pub(super) next_read: u16,
-    pub(super) windows_taken: Vec<bool>,
+    pub(crate) blanks: Vec<u64>,
+    pub(crate) answers: HashMap<u16, u64>,
+    pub(crate) next_read: u16,
+    pub(crate) windows_taken: Vec<bool>,
     wire: VecDeque<Vec<u8>>,
     reads: Vec<(DmaTag, u64, u32)>,
     now: SimTime,
-    random: Random,
+    /// Where frames go that are transmitted, if not back to the device.
+    kept: Option<Vec<Vec<u8>>>,
+    random: SmallRng,
 }
 
 impl<D: Device> Bus<D> {
-    pub(super) fn new(device: D, aperture: Aperture, seed: u64) -> Self {
+    pub(crate) fn new(device: D, aperture: Aperture, seed: u64) -> Self {
         Bus {
             device,
             transmitted: Vec::new(),
@@ -82,20 +85,26 @@ impl<D: Device> Bus<D> {
             wire: VecDeque::new(),
             reads: Vec::new(),
             now: SimTime(0),
-            random: Random::new(seed),
+            kept: None,
+            random: SmallRng::seed_from_u64(seed),
             aperture,
         }
     }
 
-    /// See [`super::MemoryLink::pass`].
-    pub(super) fn pass(&mut self, ns: u64) {
+    /// Takes the frames that were transmitted since the last call. From the first one on the wire is not looped back.
+    pub fn take_frames(&mut self) -> Vec<Vec<u8>> {
+        self.kept.replace(Vec::new()).unwrap_or_default()
+    }
+
+    /// See [`crate::MemoryLink::pass`].
+    pub(crate) fn pass(&mut self, ns: u64) {
         self.now = SimTime(self.now.0 + SimTime::from_ns(ns).0);
         self.device.time_passed(self.now);
         self.pump();
     }
 
-    /// See [`super::MemoryLink::pump`].
-    pub(super) fn pump(&mut self) {
+    /// See [`crate::MemoryLink::pump`].
+    pub(crate) fn pump(&mut self) {
         if self.is_gone {
             return;
         }
@@ -151,7 +160,10 @@ impl<D: Device> Bus<D> {
                 }
                 Want::Transmit { queue, frame } => {
                     self.transmitted.push(queue);
-                    self.wire.push_back(frame.to_vec());
+                    match &mut self.kept {
+                        Some(kept) => kept.push(frame.to_vec()),
+                        None => self.wire.push_back(frame.to_vec()),
+                    }
                 }
                 Want::ReadCompletion { tag, value } => {
                     self.answers.insert(tag.0, value);
@@ -180,7 +192,7 @@ impl<D: Device> Bus<D> {
         if self.reads.is_empty() {
             return false;
         }
-        let pick = self.random.below(self.reads.len());
+        let pick = self.random.random_range(0..self.reads.len());
         let (tag, address, bytes) = self.reads.swap_remove(pick);
         let data = self.regions.find(address, bytes as usize);
         self.device.dma_completed(tag, data.map(|data| &*data).ok_or(DmaError::BadAddress));

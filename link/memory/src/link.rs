@@ -8,8 +8,8 @@ use beeline_nic_contract::Device;
 use beeline_spec::regs;
 use beeline_spec::regs::field::queue_control;
 
-use super::bus::{Bus, Posted};
-use super::{MemoryLink, MemoryRegion, MemoryWindow};
+use crate::bus::{Bus, Posted};
+use crate::{MemoryLink, MemoryRegion, MemoryWindow};
 
 /// A doorbell is a posted write like any other.
 pub struct MemoryDoorbell<D> {

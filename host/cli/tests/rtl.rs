@@ -1,0 +1,54 @@
+//! A capture through the NIC's RTL, as a person would send it: the same frames come out, whatever the adversary does.
+//! Without the feature `rtl` the program says how to get it.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use beeline_nic_uplink::{Accept, PcapOut, Uplink};
+
+fn send(folder: &Path, more: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_beeline"));
+    command.arg("send").arg(folder.join("in.pcap")).arg("--out").arg(folder.join("out.pcap"));
+    command.args(["--device", "rtl"]).args(more).output().expect("the program starts")
+}
+
+/// Frames of every length up to the longest that fits an Ethernet, and a few long ones.
+fn write_capture(path: &Path) -> usize {
+    let mut capture = PcapOut::create(path).expect("the folder is there");
+    let lengths: Vec<usize> = (14..1519).step_by(7).chain([4000, 9000, 9216]).collect();
+    for (number, length) in lengths.iter().enumerate() {
+        let frame: Vec<u8> = (0..*length).map(|i| (i * 31 + number) as u8).collect();
+        assert_eq!(capture.send(&frame).expect("the file takes it"), Accept::Taken);
+    }
+    capture.flush().expect("the file takes it");
+    lengths.len()
+}
+
+#[test]
+fn a_capture_goes_through_the_rtl_unchanged_or_the_program_says_how_to_get_it() {
+    let folder = tempfile::tempdir().expect("a folder for the captures");
+    let frames = write_capture(&folder.path().join("in.pcap"));
+    for more in [&[][..], &["--adversary", "1"], &["--adversary", "2", "--json"]] {
+        let output = send(folder.path(), more);
+        let (said, wrong) =
+            (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        if cfg!(feature = "rtl") {
+            assert!(output.status.success(), "{wrong}");
+            assert!(
+                said.contains("complete, in order, unchanged") && said.contains(&frames.to_string()),
+                "{said}"
+            );
+        } else {
+            assert!(!output.status.success() && wrong.contains("make rtl-tools"), "{wrong}");
+        }
+    }
+}
+
+#[test]
+fn an_interface_that_the_rtl_does_not_have_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder for the captures");
+    write_capture(&folder.path().join("in.pcap"));
+    let output = send(folder.path(), &["--interface", "kpio"]);
+    let wrong = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && wrong.contains("--device model"), "{wrong}");
+}

@@ -70,11 +70,9 @@ module fifo #(
     count_d = count_q;
     if (push) write_d = write_q + 1'b1;
     if (pop)  read_d  = read_q + 1'b1;
-    unique case ({push, pop})
-      2'b10:   count_d = count_q + 1'b1;
-      2'b01:   count_d = count_q - 1'b1;
-      default: count_d = count_q;
-    endcase
+    // A sum of products: a choice would be moved in front of the counting, and push and pop may be late.
+    count_d = ({CountW{push && !pop}} & (count_q + 1'b1)) | ({CountW{!push && pop}} & (count_q - 1'b1))
+              | ({CountW{push == pop}} & count_q);
   end
 
   always_ff @(posedge clk_i) begin

@@ -11,7 +11,7 @@
 //   - One announcement, one end of a turn and one turn a cycle.
 //   - A queue announced while nobody waits can have begun its turn before (`early`): then it is not put in a ring.
 // Limits: a queue changes its class when it is next put in a ring.
-// Cost: NumClasses x NumQueues x QueueW bits of RAM, 6 bits a queue. Twin: nic/model/src/egress/scheduler.rs.
+// Cost: (NumClasses + 2) x NumQueues x QueueW bits of LUTRAM, 6 bits a queue. Twin: nic/model/src/egress/scheduler.rs.
 
 `default_nettype none
 
@@ -82,35 +82,38 @@ module scheduler #(
   end
 
   // Two may come to a ring in one cycle: those whose turn ended wait here if need be.
+  // Their class is looked up on the way in, for it does not change while a queue waits.
   logic              back_valid, back_ready;
   logic [QueueW-1:0] back_queue;
+  logic [ClassW-1:0] back_class;
   logic              push;
   logic [QueueW-1:0] push_queue;
   logic              back_push_ready;
 
-  fifo #(.Width(QueueW), .Depth(Places)) u_back (
+  fifo #(.Width(ClassW + QueueW), .Depth(Places)) u_back (
     .clk_i, .rst_ni,
     .push_valid_i (done_valid_i && done_more_i),
     .push_ready_o (back_push_ready),
-    .push_data_i  (done_queue_i),
+    .push_data_i  ({class_of[done_queue_i], done_queue_i}),
     .pop_valid_o  (back_valid),
     .pop_ready_i  (back_ready),
-    .pop_data_o   (back_queue),
+    .pop_data_o   ({back_class, back_queue}),
     .count_o      ()
   );
 
   // Neither may wait for ever: they take turns when both are there.
   logic              new_valid, new_ready, turn_new_q;
   logic [QueueW-1:0] new_queue;
+  logic [ClassW-1:0] new_class;
   logic              new_push_ready;
-  fifo #(.Width(QueueW), .Depth(Places)) u_new (
+  fifo #(.Width(ClassW + QueueW), .Depth(Places)) u_new (
     .clk_i, .rst_ni,
     .push_valid_i (enter_ring),
     .push_ready_o (new_push_ready),
-    .push_data_i  (ready_queue_i),
+    .push_data_i  ({class_of[ready_queue_i], ready_queue_i}),
     .pop_valid_o  (new_valid),
     .pop_ready_i  (new_ready),
-    .pop_data_o   (new_queue),
+    .pop_data_o   ({new_class, new_queue}),
     .count_o      ()
   );
 
@@ -129,7 +132,7 @@ module scheduler #(
   logic [NumClasses-1:0]             ring_ready;
   logic [ClassW-1:0]                 push_class;
 
-  assign push_class = class_of[push_queue];
+  assign push_class = (new_valid && new_ready) ? new_class : back_class;
   assign chosen     = waits & (~waits + 1'b1);
 
   for (genvar i = 0; i < int'(NumClasses); i++) begin : g_ring

@@ -8,12 +8,14 @@
 //   - Pieces leave in the order in which they came, one a cycle; queue, position and context stand beside them.
 //   - A piece leaves with `place` only if its slot holds no other line: its position is less than a ring (two spans)
 //     from a frontier that the queue has reached for certain. Where an earlier piece, still in the pipeline, may have
-//     moved the frontier on, the piece waits for it: at most 5 cycles.
+//     moved the frontier on, the piece waits for it: at most 7 cycles.
+//   - `piece_ready_o` is a register. Whether a piece waits is known late in its cycle; so one more is taken, and stands
+//     aside. A piece that waits is looked at every second cycle, for its queue's tables are read in between.
 //   - Where a piece really lies is judged by `commit`, in order of arrival; this stage is only harmless.
 // Limits
 //   - A write one whole window ahead of a line that is still in the pipeline is taken for a second write of that line.
 //     A sender that waits for credits, or whose window is longer than span and pipeline together, makes none.
-// Latency 1 cycle. Cost: three tables of NumQueues entries. Twin: nic/model/src/mmio/arrival.rs (take_next_line).
+// Latency 1 cycle. Cost: five tables of NumQueues entries. Twin: nic/model/src/mmio/arrival.rs (take_next_line).
 
 `default_nettype none
 
@@ -50,11 +52,14 @@ module arrival #(
   input  logic                hold_i,
   // A piece of `here_queue_o` is in one of the stages from `contexts` to `commit` that may still move its frontier.
   input  logic                in_flight_i,
+  output logic                is_empty_o,
   output logic                here_valid_o,
   output logic [QueueW-1:0]   here_queue_o,
   output logic                here_active_o,
   output logic                here_shared_o,
   output logic                here_in_context_o,
+  // The piece of this stage stood, and its tables are read anew: what is said of it holds for the next cycle.
+  output logic                here_again_o,
 
   // A queue is started: its frontier is 0, and the pool line in front of its first one is `start_tail_i`.
   input  logic                start_valid_i,
@@ -76,14 +81,20 @@ module arrival #(
   input  logic [PosW-1:0]     release_frontier_i,
   input  logic [PtrW-1:0]     release_tail_i,
 
-  // Free contexts. A queue that is allowed one waits for it: it is on its way back, at most 5 cycles.
+  // Free contexts: two are kept here. A queue that is allowed one waits for it: it is on its way back, at most 7
+  // cycles.
   input  logic                context_valid_i,
   input  logic                context_allowed_i,
   output logic                context_take_o,
   input  logic [ContextW-1:0] context_name_i,
+  // A cycle after the piece left: it took this one.
+  output logic                context_taken_o,
+  output logic [ContextW-1:0] context_taken_name_o,
 
-  // Addresses of the tables of `contexts`, for the piece that leaves at this cycle's end.
+  // Addresses of the tables of `contexts`, for the piece that leaves at this cycle's end if it has a context.
   output logic [ContextW-1:0] read_context_o,
+  // The same context sooner: as it was before the piece that is in the next stage took it, if that one did.
+  output logic [ContextW-1:0] mark_context_o,
   output logic [RingW-1:0]    read_slot_o,
 
   // The piece, a cycle later.
@@ -101,7 +112,11 @@ module arrival #(
   output logic                out_tail_given_o,
   output logic [PtrW-1:0]     out_tail_o,
   output logic                out_no_context_o,
-  output logic                out_shared_o
+  output logic                out_shared_o,
+  // What goes along with a piece: the one at the input stands aside; it or that one comes to this stage.
+  output logic                aside_o,
+  output logic                from_aside_o,
+  output logic                load_o
 );
 
   if (NumQueues < 1 || NumQueues > 1024) begin : g_bad_queues
@@ -129,34 +144,60 @@ module arrival #(
   logic [PosW-1:0] committed;
   logic            active, shared;
 
-  logic              valid_q;
-  logic [QueueW-1:0] queue_q;
-  logic [LineW-1:0]  line_q;
-  logic              whole_q;
+  logic              valid_q, stale_q, aside_q;
+  logic [QueueW-1:0] queue_q, aside_queue_q;
+  logic [LineW-1:0]  line_q, aside_line_q;
+  logic              whole_q, aside_whole_q;
 
   logic [QueueW-1:0] read_queue;
-  logic              own_we;
+  logic              own_we, own_at_work;
   logic [QueueW-1:0] own_queue;
-  logic              step, wait_here;
+  logic              step, stands;
 
-  assign piece_ready_o = !wait_here;
-  assign read_queue    = wait_here ? queue_q : piece_queue_i;
+  assign piece_ready_o = !aside_q;
   assign here_valid_o  = valid_q;
   assign here_queue_o  = queue_q;
+  assign here_again_o  = stale_q;
+  assign is_empty_o    = !valid_q && !aside_q;
+  assign aside_o       = !aside_q;
+  assign from_aside_o  = aside_q;
+  assign load_o        = !stands;
+  assign stands        = valid_q && !step;
+  // The tables are read for the piece behind this one; if this one stands, for it once more.
+  assign read_queue    = stale_q ? queue_q : (aside_q ? aside_queue_q : piece_queue_i);
 
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) valid_q <= 1'b0;
-    else if (!wait_here) valid_q <= piece_valid_i;
-    if (!wait_here) begin
-      queue_q <= piece_queue_i;
-      line_q  <= piece_line_i;
-      whole_q <= piece_whole_i;
+    if (!rst_ni) begin
+      valid_q <= 1'b0;
+      stale_q <= 1'b0;
+      aside_q <= 1'b0;
+    end else begin
+      if (!stands) valid_q <= aside_q || piece_valid_i;
+      stale_q <= stands && !stale_q;
+      aside_q <= stands && (aside_q || piece_valid_i);
+    end
+    if (!aside_q) begin
+      aside_queue_q <= piece_queue_i;
+      aside_line_q  <= piece_line_i;
+      aside_whole_q <= piece_whole_i;
+    end
+    if (!stands) begin
+      queue_q <= aside_q ? aside_queue_q : piece_queue_i;
+      line_q  <= aside_q ? aside_line_q : piece_line_i;
+      whole_q <= aside_q ? aside_whole_q : piece_whole_i;
     end
   end
 
   table_ram #(.Width($bits(own_t)), .Depth(NumQueues)) u_own (
     .clk_i, .we_i(own_we), .waddr_i(own_queue), .wdata_i(own_d), .raddr_i(read_queue), .rdata_o(own)
   );
+  // The context's name once more, without what is written in the same cycle.
+  logic [ContextW-1:0] mark_context [NumQueues];
+  always_ff @(posedge clk_i) begin
+    if (own_we) mark_context[own_queue] <= own_d.context_name;
+    mark_context_o <= mark_context[read_queue];
+  end
+
   table_ram #(.Width($bits(returned_t)), .Depth(NumQueues)) u_returned (
     .clk_i, .we_i(release_valid_i || start_valid_i), .waddr_i(start_valid_i ? start_queue_i : release_queue_i),
     .wdata_i(returned_d), .raddr_i(read_queue), .rdata_o(returned)
@@ -183,8 +224,8 @@ module arrival #(
 
   // Where the piece lies, seen from the frontier that is known here.
   logic            is_returned, in_context, next_line, beyond, has_wrapped;
-  logic [PosW-1:0] base, wide_mask, lap_start, pos;
-  logic [LineW-1:0] base_line, ahead;
+  logic [PosW-1:0] base, wide_mask, pos, base_next;
+  logic [LineW-1:0] base_line;
 
   assign is_returned = own.turn != returned.turn;
   assign in_context  = !is_returned && own.in_context;
@@ -192,38 +233,92 @@ module arrival #(
   assign wide_mask   = PosW'(window_mask_i);
   assign base_line   = base[LineW-1:0] & window_mask_i;
   assign next_line   = line_q == base_line;
-  assign has_wrapped = line_q < base_line;
-  assign lap_start   = has_wrapped ? (base | wide_mask) + 1'b1 : base & ~wide_mask;
-  assign pos         = lap_start | PosW'(line_q);
-  assign ahead       = (line_q - base_line) & window_mask_i;
-  assign beyond      = (ahead & ~LineW'(ring_mask_i)) != '0;
+  increment #(.Width(PosW)) u_next (.value_i(base), .add_i(1'b1), .sum_o(base_next));
+  less_than #(.Width(LineW)) u_wrapped (.left_i(line_q), .right_i(base_line), .is_less_o(has_wrapped));
+  // The base's lap, or the next one: a bit of it changes where all below are ones.
+  for (genvar i = 0; i < int'(PosW); i++) begin : g_pos
+    logic turns, line;
+    if (i == 0) begin : g_lowest
+      assign turns = 1'b1;
+    end else begin : g_higher
+      assign turns = &(base[i-1:0] | wide_mask[i-1:0]);
+    end
+    if (i < int'(LineW)) begin : g_line
+      assign line = line_q[i];
+    end else begin : g_lap
+      assign line = 1'b0;
+    end
+    assign pos[i] = wide_mask[i] ? line : base[i] ^ (has_wrapped && turns);
+  end
 
   assign here_active_o     = active;
   assign here_shared_o     = shared;
   assign here_in_context_o = in_context;
 
+  // Whether it lies a ring or more behind the base, without a subtraction. It does not, if it is in the base's ring and
+  // not before it, or in the next ring and before it. `next_ring`, bit by bit: a bit changes where the one below it
+  // goes from one to zero.
+  logic [LineW-1:0] ring_mask, high, is_lowest, falls, in_next;
+  logic             same_ring, next_ring, low_is_less;
+
+  assign ring_mask   = LineW'(ring_mask_i);
+  assign high        = window_mask_i & ~ring_mask;
+  assign is_lowest   = high & ~(high << 1);
+  assign falls       = (base_line & ~line_q) << 1;
+  assign in_next     = ~high | ~(line_q ^ base_line ^ (is_lowest | falls));
+  assign same_ring   = ((line_q ^ base_line) & high) == '0;
+  assign next_ring   = in_next == '1;
+  less_than #(.Width(RingW)) u_low (
+    .left_i(line_q[RingW-1:0] & ring_mask_i), .right_i(base_line[RingW-1:0] & ring_mask_i), .is_less_o(low_is_less)
+  );
+  assign beyond      = high != '0 && !(low_is_less ? next_ring : same_ring);
+
+  // Two free contexts. The piece that left in the cycle before may have taken the first one.
+  logic [1:0]               have_q, have_d;
+  logic [1:0][ContextW-1:0] name_q, name_d;
+  logic                     have_context;
+  logic [ContextW-1:0]      context_name;
+
+  assign context_taken_o      = out_valid_o && out_fresh_o;
+  assign context_taken_name_o = out_context_o;
+  assign context_take_o       = !have_q[1] || context_taken_o;
+  assign have_context         = context_taken_o ? have_q[1] : have_q[0];
+  assign context_name         = context_taken_o ? name_q[1] : name_q[0];
+  always_comb begin
+    have_d = have_q;
+    name_d = name_q;
+    if (context_taken_o) begin
+      have_d = {1'b0, have_q[1]};
+      name_d[0] = name_q[1];
+    end
+    if (context_take_o && context_valid_i) begin
+      have_d = {have_d[0], 1'b1};
+      if (have_d[1]) name_d[1] = context_name_i;
+      else name_d[0] = context_name_i;
+    end
+  end
+
   // What becomes of it.
-  logic fast, place, fresh, needs_context, lacks_context;
+  logic fast, place, fresh, wants_context, lacks_context;
 
   assign fast          = active && whole_q && next_line && !in_context;
-  assign needs_context = active && !fast && !in_context;
-  assign lacks_context = needs_context && !context_allowed_i;
-  assign place         = active && (fast || (!beyond && !lacks_context));
-  assign fresh         = place && !fast && !in_context;
-  assign wait_here     = valid_q && (hold_i || (active && beyond && in_flight_i)
-                                     || (needs_context && context_allowed_i && !context_valid_i));
-  assign step          = valid_q && !wait_here;
+  assign wants_context = active && !in_context && !(whole_q && next_line);
+  assign lacks_context = wants_context && !context_allowed_i;
+  assign place         = active && !beyond && !lacks_context;
+  assign fresh         = place && wants_context;
+  assign own_at_work   = valid_q && !stale_q && !hold_i;
+  assign step          = own_at_work && !(active && beyond && in_flight_i)
+                         && !(wants_context && context_allowed_i && !have_context);
 
-  assign context_take_o = step && fresh;
-  assign read_context_o = in_context ? own.context_name : context_name_i;
+  assign read_context_o = own.context_name;
   assign read_slot_o    = line_q[RingW-1:0] & ring_mask_i;
 
   always_comb begin
-    own_we    = step && (fast || fresh);
+    // A piece that does either waits for nothing else.
+    own_we    = own_at_work && (fast || (wants_context && !beyond && context_allowed_i && have_context));
     own_queue = queue_q;
     own_d     = '{
-      turn: returned.turn, in_context: fresh, context_name: context_name_i,
-      frontier: base + PosW'(1)
+      turn: returned.turn, in_context: !fast, context_name: context_name, frontier: base_next
     };
     if (start_valid_i) begin
       own_we    = 1'b1;
@@ -233,8 +328,14 @@ module arrival #(
   end
 
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) out_valid_o <= 1'b0;
-    else         out_valid_o <= step;
+    if (!rst_ni) begin
+      out_valid_o <= 1'b0;
+      have_q      <= '0;
+    end else begin
+      out_valid_o <= step;
+      have_q      <= have_d;
+    end
+    name_q           <= name_d;
     out_queue_o      <= queue_q;
     out_pos_o        <= pos;
     out_place_o      <= place;
@@ -242,7 +343,7 @@ module arrival #(
     out_dropped_o    <= !active;
     out_fast_o       <= fast;
     out_fresh_o      <= fresh;
-    out_context_o    <= read_context_o;
+    out_context_o    <= in_context ? own.context_name : context_name;
     out_turn_o       <= returned.turn;
     out_base_o       <= base;
     out_tail_given_o <= is_returned;
@@ -265,6 +366,9 @@ module arrival #(
                                 || (piece_valid_i && piece_queue_i == held_queue_q && piece_line_i == held_line_q));
       a_line_exists   : assert (!valid_q || (line_q & ~window_mask_i) == '0);
       a_fast_is_alone : assert (!(fast && fresh));
+      a_own_is_stepped : assert (own_we == (step && (fast || fresh)) || start_valid_i);
+      a_beyond_is_far : assert (!valid_q || stale_q || !active
+                                || beyond == (((line_q - base_line) & high) != '0));
     end
   end
 `endif

@@ -53,15 +53,16 @@ module free_list #(
   // Names that were never given out: fresh_q and up.
   logic [CountW-1:0] fresh_q, fresh_d;
   logic [CountW-1:0] free_q, free_d;
+  // Whether there are any of the two kinds, kept beside the counts so that no comparison is on the way.
+  logic              has_fresh_q, has_fresh_d, has_stored_q, has_stored_d;
 
-  logic       take, has_fresh, read_ring, place_fresh, give_q;
+  logic       take, read_ring, place_fresh, give_q;
   logic       ready_push_ready;
   logic [2:0] ready_count;
 
   assign free_o     = free_q;
   assign take_two_o = ready_count[2:1] != '0;
   assign take       = take_valid_o && take_ready_i;
-  assign has_fresh  = fresh_q != All;
 
   function automatic logic [NameW-1:0] next_place(input logic [NameW-1:0] place);
     return (place == LastName) ? '0 : place + 1'b1;
@@ -69,8 +70,8 @@ module free_list #(
 
   // A name of the ring arrives one cycle after it was asked for. It is asked for only if it will find a place even if
   // none is taken until then; so four places let one be taken in every cycle.
-  assign read_ring   = !has_fresh && stored_q != '0 && !ready_count[2] && !(ready_count == 3'd3 && ring_valid_q);
-  assign place_fresh = has_fresh && ready_push_ready;
+  assign read_ring   = !has_fresh_q && has_stored_q && !ready_count[2] && !(ready_count == 3'd3 && ring_valid_q);
+  assign place_fresh = has_fresh_q && ready_push_ready;
 
   fifo #(.Width(NameW), .Depth(4)) u_ready (
     .clk_i,
@@ -90,6 +91,8 @@ module free_list #(
     write_d      = give_valid_i ? next_place(write_q) : write_q;
     ring_valid_d = read_ring;
     stored_d     = stored_q + CountW'(give_q) - CountW'(read_ring);
+    has_fresh_d  = has_fresh_q && !(place_fresh && fresh_q[NameW-1:0] == LastName);
+    has_stored_d = give_q || (has_stored_q && !(read_ring && stored_q == CountW'(1)));
     free_d       = free_q + CountW'(give_valid_i) - CountW'(take);
   end
 
@@ -98,6 +101,8 @@ module free_list #(
       ring_valid_q <= 1'b0;
       give_q       <= 1'b0;
       fresh_q      <= '0;
+      has_fresh_q  <= 1'b1;
+      has_stored_q <= 1'b0;
       read_q       <= '0;
       write_q      <= '0;
       stored_q     <= '0;
@@ -106,6 +111,8 @@ module free_list #(
       ring_valid_q <= ring_valid_d;
       give_q       <= give_valid_i;
       fresh_q      <= fresh_d;
+      has_fresh_q  <= has_fresh_d;
+      has_stored_q <= has_stored_d;
       read_q       <= read_d;
       write_q      <= write_d;
       stored_q     <= stored_d;
@@ -119,6 +126,8 @@ module free_list #(
   always_ff @(posedge clk_i) begin
     if (rst_ni) begin
       a_not_more_than_all : assert (free_q <= All);
+      a_fresh_is_told     : assert (has_fresh_q == (fresh_q != All));
+      a_stored_is_told    : assert (has_stored_q == (stored_q != '0));
       a_given_was_out     : assert (!(give_valid_i && free_q == All));
       a_no_lost_answer    : assert (!(ring_valid_q && !ready_push_ready));
       a_one_source        : assert (!(ring_valid_q && place_fresh));

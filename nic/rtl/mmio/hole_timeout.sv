@@ -5,7 +5,7 @@
 // front has arrived and whose rest has not is not a hole; its sender may be slow (DESIGN decision 4).
 //
 // Guarantees
-//   - A hole that stands for a queue's time-out is told once, at most NumContexts + 4 cycles late.
+//   - A hole that stands for a queue's time-out is told once, at most NumContexts + 8 cycles late.
 //   - Every missing byte that is at the frontier when a piece has passed the unit, with data beyond it, is counted.
 //     Of pieces that pass in adjacent cycles the later one may already be seen with the earlier.
 // Limits: time-outs of 2^47 ns (39 hours) and more are for ever.
@@ -39,9 +39,9 @@ module hole_timeout #(
   input  logic [QueueW-1:0]   piece_queue_i,
   input  logic [PosW-1:0]     piece_frontier_i,
   input  logic [HeldW-1:0]    piece_held_i,
-  // In the same cycle: whether the frontier's line has any byte. One cycle later: the index of its first missing byte,
-  // and whether it has bytes beyond that.
-  input  logic                piece_begun_i,
+  // One cycle later: whether the frontier's line has any byte, the index of its first missing byte, and whether it has
+  // bytes beyond that.
+  input  logic                line_begun_i,
   input  logic [5:0]          line_missing_i,
   input  logic                line_gap_i,
 
@@ -69,94 +69,148 @@ module hole_timeout #(
   (* ram_style = "distributed" *) logic [47:0]        due [NumContexts];
   (* ram_style = "distributed" *) logic               armed [NumContexts];
 
-  logic [47:0] timeout7;
-  logic [47:0] timeout_in;
+  // ---------------------------------------------------------------------------------------------- stage 7: is there a
+  // hole?
+  logic                valid7_q;
+  logic [ContextW-1:0] context7_q;
+  logic [QueueW-1:0]   queue7_q;
+  logic [PosW-1:0]     frontier7_q;
+  logic [HeldW-1:0]    held7_q;
+  logic [47:0]         timeout7, timeout_in;
+  logic                is_beyond7;
+  hole_t               found7;
+
   assign timeout_in = (start_timeout_ns_i[63:47] != '0) ? '0 : start_timeout_ns_i[47:0];
   table_ram #(.Width(48), .Depth(NumQueues)) u_timeout (
     .clk_i, .we_i(start_valid_i), .waddr_i(start_queue_i), .wdata_i(timeout_in), .raddr_i(piece_queue_i),
     .rdata_o(timeout7)
   );
 
-  // Stage 7: is there a hole, and is it another one than before?
-  logic                valid7_q, begun7_q, beyond7_q;
-  logic [ContextW-1:0] context7_q;
-  logic [QueueW-1:0]   queue7_q;
-  logic [PosW-1:0]     frontier7_q;
-  hole_t               found7, known7;
-  logic                changed7;
-
   always_ff @(posedge clk_i) begin
     valid7_q    <= rst_ni && piece_valid_i;
     context7_q  <= piece_context_i;
     queue7_q    <= piece_queue_i;
     frontier7_q <= piece_frontier_i;
-    begun7_q    <= piece_begun_i;
-    beyond7_q   <= piece_held_i > HeldW'(piece_begun_i);
+    held7_q     <= piece_held_i;
   end
 
+  assign is_beyond7 = line_begun_i ? held7_q > HeldW'(1) : held7_q != '0;
   always_comb begin
     found7 = '0;
-    if (beyond7_q || (begun7_q && line_gap_i)) begin
-      found7 = '{is_hole: 1'b1, frontier: frontier7_q, byte_index: begun7_q ? line_missing_i : '0};
+    if (is_beyond7 || (line_begun_i && line_gap_i)) begin
+      found7 = '{is_hole: 1'b1, frontier: frontier7_q, byte_index: line_begun_i ? line_missing_i : '0};
     end
   end
-  assign known7   = hole[context7_q];
-  assign changed7 = valid7_q && found7 != known7;
 
-  // Stage 8: its time starts.
-  logic                valid8_q, arms8_q;
-  logic [ContextW-1:0] context8_q;
+  // ---------------------------------------------------------------------------------------------- stage 8: another
+  // one? A context that was given back is forgotten in a cycle in which no piece is here. There is one for each: a
+  // piece after which a context is given back is none of this module's, and while control gives contexts back there are
+  // no pieces.
+  logic                valid8_q, forgets8, forget_ready, changed8;
+  logic [ContextW-1:0] context8_q, context8, forget_context;
   logic [QueueW-1:0]   queue8_q;
-  logic [47:0]         due8_q;
+  logic [47:0]         timeout8_q;
+  hole_t               found8_q, known8;
 
-  always_ff @(posedge clk_i) begin
-    valid8_q      <= rst_ni && changed7;
-    arms8_q       <= found7.is_hole && timeout7 != '0;
-    context8_q    <= context7_q;
-    queue8_q      <= queue7_q;
-    due8_q        <= now_ns_i + timeout7;
-    count_holes_o <= rst_ni && changed7 && found7.is_hole;
-  end
-
-  // One context is looked at in every cycle.
-  logic [ContextW-1:0] scan_q;
-  logic                late, told;
-  logic                forget_q, write_hole;
-
-  assign late = armed[scan_q] && now_ns_i >= due[scan_q];
-  assign told = failed_valid_o && failed_ready_i;
-  // A context that is given back is forgotten when no piece needs the port; pieces of it are none until it is taken
-  // anew.
-  logic [ContextW-1:0] forget_context;
-  logic                forget_ready;
   fifo #(.Width(ContextW), .Depth(16)) u_forget (
     .clk_i, .rst_ni, .push_valid_i(forget_valid_i), .push_ready_o(forget_ready), .push_data_i(forget_context_i),
-    .pop_valid_o(forget_q), .pop_ready_i(!changed7 && !valid8_q), .pop_data_o(forget_context), .count_o()
+    .pop_valid_o(forgets8), .pop_ready_i(!valid8_q), .pop_data_o(forget_context), .count_o()
   );
-  assign write_hole = changed7 || (forget_q && !valid8_q);
 
   always_ff @(posedge clk_i) begin
-    if (write_hole) hole[changed7 ? context7_q : forget_context] <= changed7 ? found7 : '0;
-    if (valid8_q) begin
-      armed[context8_q] <= arms8_q;
-      due[context8_q]   <= due8_q;
-      owner[context8_q] <= queue8_q;
-    end else if (forget_q && !changed7) begin
-      armed[forget_context] <= 1'b0;
-    end else if (late && (!failed_valid_o || told)) begin
-      armed[scan_q] <= 1'b0;
+    valid8_q   <= rst_ni && valid7_q;
+    context8_q <= context7_q;
+    queue8_q   <= queue7_q;
+    found8_q   <= found7;
+    timeout8_q <= timeout7;
+  end
+
+  assign context8 = valid8_q ? context8_q : forget_context;
+  assign known8   = hole[context8_q];
+  assign changed8 = valid8_q && found8_q != known8;
+
+  always_ff @(posedge clk_i) begin
+    if (valid8_q || forgets8) hole[context8] <= valid8_q ? found8_q : '0;
+  end
+
+  // ---------------------------------------------------------------------------------------------- stages 9 and 10
+  // Its time starts. The sum is made in limbs of 8 bits, and their carries a cycle later.
+  localparam int unsigned Limbs = 6;
+  logic                   writes9_q, arms9_q, writes10_q, arms10_q;
+  logic [ContextW-1:0]    context9_q, context10_q;
+  logic [QueueW-1:0]      queue9_q, queue10_q;
+  logic [Limbs-1:0][8:0]  sums9_q;
+  logic [Limbs:0]         carries9;
+  logic [47:0]            due9, due10_q;
+
+  always_comb begin
+    carries9 = '0;
+    due9     = '0;
+    for (int i = 0; i < int'(Limbs); i++) begin
+      carries9[i+1] = sums9_q[i][8] || ((&sums9_q[i][7:0]) && carries9[i]);
+      due9[8*i +: 8] = sums9_q[i][7:0] + 8'(carries9[i]);
     end
+  end
+
+  always_ff @(posedge clk_i) begin
+    writes9_q     <= rst_ni && (changed8 || (forgets8 && !valid8_q));
+    arms9_q       <= valid8_q && found8_q.is_hole && timeout8_q != '0;
+    context9_q    <= context8;
+    queue9_q      <= queue8_q;
+    for (int i = 0; i < int'(Limbs); i++) begin
+      sums9_q[i] <= 9'(now_ns_i[8*i +: 8]) + 9'(timeout8_q[8*i +: 8]);
+    end
+    count_holes_o <= rst_ni && changed8 && found8_q.is_hole;
+
+    writes10_q    <= rst_ni && writes9_q;
+    arms10_q      <= arms9_q;
+    context10_q   <= context9_q;
+    queue10_q     <= queue9_q;
+    due10_q       <= due9;
+  end
+
+  // ---------------------------------------------------------------------------------------------- is one too old?
+  // One context is looked at in every cycle, and judged two cycles later, unless it was written meanwhile: then another
+  // time.
+  logic [ContextW-1:0] scan_q, scan1_q, scan2_q;
+  logic                armed1_q, written1_q, late2_q, written2_q, tells2;
+  logic [47:0]         due1_q;
+  logic [QueueW-1:0]   owner1_q, owner2_q;
+  logic                we;
+  logic [ContextW-1:0] written;
+
+  assign tells2  = late2_q && !written2_q && !writes10_q && (!failed_valid_o || failed_ready_i);
+  assign we      = writes10_q || tells2;
+  assign written = writes10_q ? context10_q : scan2_q;
+
+  always_ff @(posedge clk_i) begin
+    if (we) armed[written] <= writes10_q && arms10_q;
+    if (writes10_q) begin
+      due[context10_q]   <= due10_q;
+      owner[context10_q] <= queue10_q;
+    end
+
+    armed1_q   <= armed[scan_q];
+    due1_q     <= due[scan_q];
+    owner1_q   <= owner[scan_q];
+    scan1_q    <= scan_q;
+    written1_q <= we && written == scan_q;
+
+    late2_q    <= rst_ni && armed1_q && now_ns_i >= due1_q;
+    owner2_q   <= owner1_q;
+    scan2_q    <= scan1_q;
+    written2_q <= written1_q || (we && written == scan1_q);
+
     if (!rst_ni) begin
       scan_q                <= '0;
       failed_valid_o        <= 1'b0;
       count_hole_timeouts_o <= 1'b0;
     end else begin
-      scan_q         <= (scan_q == ContextW'(NumContexts - 1)) ? '0 : scan_q + 1'b1;
-      failed_valid_o <= (failed_valid_o && !failed_ready_i)
-                        || (late && !valid8_q && !(forget_q && !changed7));
-      count_hole_timeouts_o <= late && (!failed_valid_o || told) && !valid8_q && !(forget_q && !changed7);
+      scan_q                <= (scan_q == ContextW'(NumContexts - 1)) ? '0 : scan_q + 1'b1;
+      failed_valid_o        <= tells2 || (failed_valid_o && !failed_ready_i);
+      count_hole_timeouts_o <= tells2;
     end
-    if (!failed_valid_o || told) failed_queue_o <= owner[scan_q];
+    if (!failed_valid_o || failed_ready_i) failed_queue_o <= owner2_q;
   end
 
 `ifndef SYNTHESIS

@@ -142,11 +142,12 @@ module mmio #(
 
   logic                shared_take, shared_context, taken, taken_shared, reader_busy;
   logic [RingW:0]      shared_lines;
-  logic [15:0]         shared_free;
+  logic signed [RingW+3:0] shared_near;
+  logic                shared_moving, shared_none;
   logic [QueueW-1:0]   taken_queue;
 
   logic                context_valid, context_take, release_valid, release_shared, context_give;
-  logic [ContextW-1:0] context_name, release_context, context_give_name, look_context;
+  logic [ContextW-1:0] taken_name, context_name, release_context, context_give_name, look_context;
   logic [RingW-1:0]    look_slot;
   logic [RingLines-1:0] look_marks;
   logic                look_clear;
@@ -220,9 +221,10 @@ module mmio #(
     .start_queue_i(begin_queue),
     .start_tail_i(begin_tail), .start_shared_i(begin_shared),
     .active_we_i(active_we), .active_queue_i(active_queue), .active_value_i(active_value),
-    .shared_free_i(shared_free), .shared_take_o(shared_take), .shared_lines_o(shared_lines),
+    .shared_near_i(shared_near), .shared_moving_i(shared_moving), .shared_take_o(shared_take),
+    .shared_lines_o(shared_lines),
     .shared_context_i(shared_context), .context_taken_o(taken), .context_taken_shared_o(taken_shared),
-    .context_taken_queue_o(taken_queue), .reader_busy_i(reader_busy),
+    .context_taken_queue_o(taken_queue), .context_taken_name_o(taken_name), .reader_busy_i(reader_busy),
     .context_valid_i(context_valid), .context_name_i(context_name), .context_take_o(context_take),
     .release_valid_o(release_valid), .release_shared_o(release_shared), .release_context_o(release_context),
     .line_valid_i(line_valid), .line_two_i(line_two), .line_name_i(line_name), .line_take_o(line_take),
@@ -262,7 +264,7 @@ module mmio #(
     .clk_i, .rst_ni, .now_ns_i, .start_valid_i(begin_valid), .start_queue_i(begin_queue),
     .start_timeout_ns_i(begin_timeout_ns),
     .piece_valid_i(watch_valid), .piece_context_i(watch_context), .piece_queue_i(watch_queue),
-    .piece_frontier_i(watch_frontier), .piece_held_i(watch_held), .piece_begun_i(watch_begun),
+    .piece_frontier_i(watch_frontier), .piece_held_i(watch_held), .line_begun_i(watch_begun),
     .line_missing_i(watch_first), .line_gap_i(watch_gap),
     .forget_valid_i(release_valid || context_give),
     .forget_context_i(context_give ? context_give_name : release_context),
@@ -395,14 +397,15 @@ module mmio #(
     .look_slot_o(look_slot), .look_line_i(look_line),
     .look_marks_i(look_marks), .look_clear_o(look_clear), .frontier_we_i(unit_frontier_we),
     .frontier_queue_i(unit_frontier_queue), .frontier_i(unit_frontier),
-    .context_taken_i(taken), .context_taken_name_i(context_name), .context_taken_queue_i(taken_queue),
+    .context_taken_i(taken), .context_taken_name_i(taken_name), .context_taken_queue_i(taken_queue),
     .context_taken_shared_i(taken_shared), .context_released_i(release_valid),
     .context_released_name_i(release_context), .context_released_shared_i(release_shared),
     .context_give_o(context_give), .context_give_name_o(context_give_name), .shared_context_o(shared_context),
     .line_valid_i(line_valid), .line_name_i(line_name), .line_take_o(control_line_take), .line_give_o(control_give),
     .line_give_name_o(control_give_name), .line_give_ready_i(control_give_ready), .shared_take_i(shared_take),
     .shared_lines_i(shared_lines), .dropped_valid_i(left_valid && left_dropped), .dropped_queue_i(left_queue),
-    .gone_valid_i(gone_valid), .gone_queue_i(frame_queue_o), .gone_lines_i(gone_lines), .shared_free_o(shared_free),
+    .gone_valid_i(gone_valid), .gone_queue_i(frame_queue_o), .gone_lines_i(gone_lines), .shared_near_o(shared_near),
+    .shared_moving_o(shared_moving), .shared_none_o(shared_none),
     .has_shared_o(has_shared),
     .set_valid_o(set_valid), .set_queue_o(set_queue), .set_epoch_o(set_epoch), .set_weight_o(set_weight),
     .set_class_o(set_class), .set_closing_o(set_closing), .set_dropping_o(set_dropping),
@@ -458,7 +461,7 @@ module mmio #(
   assign freed_queue_o = left_now ? freed_left_queue : freed_pool_queue;
   assign freed_lines_o = left_now ? left_count : freed_pool_lines;
 
-  assign is_full_o    = has_shared && shared_free == '0 && reader_busy;
+  assign is_full_o    = has_shared && shared_none && reader_busy;
   assign is_settled_o = unit_idle && control_idle;
   assign is_idle_o = is_settled_o && !reader_busy && !freed_pool_valid && !counted_valid
                      && !freed_left_valid;

@@ -39,7 +39,7 @@ module position_counter #(
   logic              valid1_q, start1_q, valid2_q, start2_q, wraps1, wraps2_q;
   logic [QueueW-1:0] queue1_q, queue2_q;
   logic [PosW-1:0]   pos1_q, pos2_q, low1, low_look;
-  logic [HighW-1:0]  high2, high2_d, high_look;
+  logic [HighW-1:0]  high2, high2_next, high2_d, high_look;
 
   always_ff @(posedge clk_i) begin
     valid1_q <= rst_ni && valid_i && !start_valid_i;
@@ -62,7 +62,9 @@ module position_counter #(
   table_ram #(.Width(HighW), .Depth(NumQueues)) u_high (
     .clk_i, .we_i(valid2_q || start2_q), .waddr_i(queue2_q), .wdata_i(high2_d), .raddr_i(queue1_q), .rdata_o(high2)
   );
-  assign high2_d = start2_q ? '0 : high2 + HighW'(wraps2_q);
+  // A carry chain over all of them would be the longest path of its stage.
+  increment #(.Width(HighW)) u_next (.value_i(high2), .add_i(wraps2_q), .sum_o(high2_next));
+  assign high2_d = start2_q ? '0 : high2_next;
 
   assign valid_o = valid2_q;
   assign queue_o = queue2_q;

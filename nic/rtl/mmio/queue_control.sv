@@ -12,7 +12,7 @@
 //     is complete and the line in front of it.
 // Limits: the reorder unit stands for 2 x ring + NumContexts + 12 cycles at most in a stop or after a failure, for 12
 // in a start; not while it waits for the reader.
-// Cost: four tables of NumQueues entries, two of NumContexts. Twin: nic/model/src/mmio/mod.rs (start, stop,
+// Cost: four tables of NumQueues entries. Twin: nic/model/src/mmio/mod.rs (start, stop,
 // quarantine).
 
 `default_nettype none
@@ -26,6 +26,7 @@ module queue_control #(
   localparam int unsigned QueueW = (NumQueues > 1) ? $clog2(NumQueues) : 1,
   localparam int unsigned ContextW = $clog2(NumContexts),
   localparam int unsigned PosW = LineW + 2,
+  localparam int unsigned NearW = RingW + 4,
   localparam int unsigned RingLines = 1 << RingW
 ) (
   input  logic                clk_i,
@@ -114,7 +115,10 @@ module queue_control #(
   input  logic                gone_valid_i,
   input  logic [QueueW-1:0]   gone_queue_i,
   input  logic [LineW:0]      gone_lines_i,
-  output logic [15:0]         shared_free_o,
+  // What can be taken at once (more may be on its way there), and whether there is nothing left.
+  output logic signed [NearW-1:0] shared_near_o,
+  output logic                shared_moving_o,
+  output logic                shared_none_o,
   // Some queue draws on what nobody reserved.
   output logic                has_shared_o,
 
@@ -138,8 +142,8 @@ module queue_control #(
 );
 
   typedef enum logic [3:0] {
-    Sweep, Idle, StartHold, StartLook, StartGo, Quiesce, FindContext, WalkContext, WalkGive, EndContext, Set, Nudge,
-    Await, GiveTail, Settle
+    Sweep, Idle, StartHold, StartLook, StartGo, Quiesce, FindContext, LookContext, WalkContext, WalkGive, EndContext,
+    Set, Nudge, Await, GiveTail, Settle
   } state_e;
   state_e state_q, state_d;
 
@@ -155,7 +159,7 @@ module queue_control #(
   } queue_t;
   queue_t            queue_rd, queue_wr, job_q, job_d;
   logic              queue_we;
-  logic [QueueW-1:0] queue_waddr, queue_raddr;
+  logic [QueueW-1:0] queue_waddr;
 
   logic [QueueW-1:0]   work_q, work_d;
   logic                is_stop_q, is_stop_d;
@@ -169,7 +173,7 @@ module queue_control #(
   logic                take_stop, take_start, take_fault;
 
   table_ram #(.Width($bits(queue_t)), .Depth(NumQueues)) u_queue (
-    .clk_i, .we_i(queue_we), .waddr_i(queue_waddr), .wdata_i(queue_wr), .raddr_i(queue_raddr), .rdata_o(queue_rd)
+    .clk_i, .we_i(queue_we), .waddr_i(queue_waddr), .wdata_i(queue_wr), .raddr_i(work_q), .rdata_o(queue_rd)
   );
 
   // ---------------------------------------------------------------------------------------------- failures
@@ -180,13 +184,14 @@ module queue_control #(
   } fault_t;
   localparam int unsigned FaultPlaces = (NumQueues < 4) ? 8 : 2 * (1 << $clog2(NumQueues));
   localparam int unsigned FaultDepth = (FaultPlaces > 1024) ? 1024 : FaultPlaces;
-  fault_t unit_fault, reader_fault, fault;
+  fault_t unit_fault, reader_fault, fault, unit_failed_q;
+  logic   unit_failed_valid_q;
   logic   unit_fault_valid, unit_fault_ready, reader_fault_valid, reader_fault_ready, fault_valid;
   logic   unit_fault_room, reader_fault_room;
 
   fifo #(.Width($bits(fault_t)), .Depth(FaultDepth)) u_unit_faults (
-    .clk_i, .rst_ni, .push_valid_i(unit_failed_valid_i), .push_ready_o(unit_fault_room),
-    .push_data_i({unit_failed_queue_i, unit_failed_cause_i}), .pop_valid_o(unit_fault_valid),
+    .clk_i, .rst_ni, .push_valid_i(unit_failed_valid_q), .push_ready_o(unit_fault_room),
+    .push_data_i(unit_failed_q), .pop_valid_o(unit_fault_valid),
     .pop_ready_i(unit_fault_ready), .pop_data_o(unit_fault), .count_o()
   );
   fifo #(.Width($bits(fault_t)), .Depth(FaultDepth)) u_reader_faults (
@@ -205,62 +210,38 @@ module queue_control #(
   assign hole_failed_ready_o = take_fault && !unit_fault_valid && !reader_fault_valid;
 
   // ---------------------------------------------------------------------------------------------- contexts and lines
-  (* ram_style = "distributed" *) logic              taken [NumContexts];
-  (* ram_style = "distributed" *) logic              freed [NumContexts];
-  (* ram_style = "distributed" *) logic [QueueW-1:0] owner [NumContexts];
-  logic [ContextW-1:0] context_here;
-  logic                is_owned, context_back;
+  logic [ContextW-1:0] context_here, found_q;
+  logic                is_owned, context_back, reserve, unreserve, was_shared, lacks_context, lacks_pool;
+  logic [15:0]         shared_free;
 
   assign context_here = index_q[ContextW-1:0];
-  assign is_owned     = taken[context_here] != freed[context_here] && owner[context_here] == work_q;
   assign context_back = state_q == EndContext;
+  assign was_shared   = !job_q.reserved;
 
-  always_ff @(posedge clk_i) begin
-    if (state_q == Sweep) begin
-      if (index_q < SweepW'(NumContexts)) taken[context_here] <= freed[context_here];
-    end else if (context_taken_i) begin
-      taken[context_taken_name_i] <= !taken[context_taken_name_i];
-      owner[context_taken_name_i] <= context_taken_queue_i;
-    end
-    if (context_back) freed[context_give_name_o] <= !freed[context_give_name_o];
-    else if (context_released_i) freed[context_released_name_i] <= !freed[context_released_name_i];
-  end
+  context_account #(.NumQueues(NumQueues), .NumContexts(NumContexts)) u_contexts (
+    .clk_i, .rst_ni, .contexts_i,
+    .clear_valid_i(state_q == Sweep && index_q < SweepW'(NumContexts)), .clear_name_i(context_here),
+    .taken_i(context_taken_i), .taken_name_i(context_taken_name_i), .taken_queue_i(context_taken_queue_i),
+    .taken_shared_i(context_taken_shared_i), .released_i(context_released_i),
+    .released_name_i(context_released_name_i), .released_shared_i(context_released_shared_i),
+    .shared_o(shared_context_o), .reserve_i(reserve), .unreserve_i(unreserve), .give_i(context_back),
+    .give_name_i(found_q), .give_shared_i(was_shared), .has_none_o(lacks_context),
+    .look_name_i(context_here), .look_queue_i(work_q), .is_owned_o(is_owned)
+  );
 
-  // A queue that lacked lines has taken them all the same, until the reader drops them; so the count may be negative.
-  logic [15:0]        contexts_free_q, contexts_free_d;
-  logic signed [16:0] lines_free_q, lines_free_d;
-  logic               reserve, unreserve, dropped_shared, dropped_q, gone_shared, gone_q;
-  logic [LineW:0]     gone_lines_q;
-  logic [16:0] window_lines;
-  logic        was_shared;
+  // A queue that lacked lines has taken them all the same, until the reader drops them.
+  pool_account #(.NumQueues(NumQueues), .LineW(LineW), .RingW(RingW)) u_lines (
+    .clk_i, .rst_ni, .pool_lines_i, .window_mask_i, .begin_valid_i(begin_valid_o), .begin_queue_i(begin_queue_o),
+    .begin_shared_i(begin_shared_o), .reserve_i(reserve), .unreserve_i(unreserve),
+    .take_valid_i(shared_take_i), .take_lines_i(shared_lines_i),
+    .dropped_valid_i, .dropped_queue_i, .gone_valid_i, .gone_queue_i, .gone_lines_i,
+    .near_o(shared_near_o), .is_moving_o(shared_moving_o), .free_o(shared_free), .lacks_window_o(lacks_pool)
+  );
 
-  assign window_lines     = 17'(window_mask_i) + 1'b1;
   // Queues that run without a reservation.
   logic [QueueW:0] sharing_q;
-  assign has_shared_o     = sharing_q != '0;
-  assign shared_context_o = contexts_free_q != '0;
-  assign shared_free_o    = lines_free_q[16] ? '0 : lines_free_q[15:0];
-
-  // Lines that left a queue without reservation can be taken by any of them again.
-  table_ram #(.Width(1), .Depth(NumQueues)) u_dropped_shared (
-    .clk_i, .we_i(begin_valid_o), .waddr_i(begin_queue_o), .wdata_i(begin_shared_o), .raddr_i(dropped_queue_i),
-    .rdata_o(dropped_shared)
-  );
-  table_ram #(.Width(1), .Depth(NumQueues)) u_gone_shared (
-    .clk_i, .we_i(begin_valid_o), .waddr_i(begin_queue_o), .wdata_i(begin_shared_o), .raddr_i(gone_queue_i),
-    .rdata_o(gone_shared)
-  );
-
-  assign was_shared = !job_q.reserved;
-  always_comb begin
-    contexts_free_d = contexts_free_q - 16'(reserve) + 16'(unreserve)
-        - 16'(context_taken_i && context_taken_shared_i) + 16'(context_released_i && context_released_shared_i)
-        + 16'(context_back && was_shared);
-    lines_free_d = lines_free_q - (shared_take_i ? 17'(shared_lines_i) : '0) + 17'(dropped_q && dropped_shared)
-        + ((gone_q && gone_shared) ? 17'(gone_lines_q) : '0);
-    if (reserve)   lines_free_d = lines_free_d - window_lines;
-    if (unreserve) lines_free_d = lines_free_d + window_lines;
-  end
+  assign has_shared_o  = sharing_q != '0;
+  assign shared_none_o = shared_free == '0;
 
   // ---------------------------------------------------------------------------------------------- the frontier
   logic [PosW-1:0] frontier;
@@ -271,39 +252,37 @@ module queue_control #(
 
   // ---------------------------------------------------------------------------------------------- one job after the
   // other
-  logic [RingW-1:0] slot_here;
-  logic             lap_here, is_held;
-  logic [PosW-1:0]  lap_bit;
-  logic [ContextW-1:0] found_q;
+  // A context's lines that are held, those of the slots walked over shifted out. The lap in which a slot comes next,
+  // seen from the frontier, is the mark that a held line bears.
+  logic [RingLines-1:0] held_q, next_laps;
+  logic [RingW-1:0]     frontier_slot;
+  logic                 is_last_slot;
+  logic [PosW-1:0]      lap_bit;
 
-  assign lap_bit   = PosW'(ring_mask_i) + 1'b1;
-  assign slot_here = index_q[RingW-1:0];
-  // The lap in which this slot comes next, seen from the frontier: a line that bears its mark is held.
-  assign lap_here  = ((frontier & lap_bit) != '0) ^ (slot_here < (frontier[RingW-1:0] & ring_mask_i));
-  assign is_held   = look_marks_i[slot_here] == lap_here;
+  assign lap_bit       = PosW'(ring_mask_i) + 1'b1;
+  assign frontier_slot = frontier[RingW-1:0] & ring_mask_i;
+  assign next_laps     = {RingLines{(frontier & lap_bit) != '0}} ^ ~({RingLines{1'b1}} << frontier_slot);
+  assign is_last_slot  = index_q[RingW-1:0] == ring_mask_i;
 
   assign look_context_o      = found_q;
-  assign look_slot_o         = slot_here;
+  assign look_slot_o         = index_q[RingW-1:0];
   assign look_clear_o        = context_back;
   assign context_give_o      = context_back;
   assign context_give_name_o = found_q;
-  assign queue_raddr         = work_d;
   assign busy_o              = state_q == Sweep || wants_stop_q || wants_start_q || (state_q != Idle && is_stop_q)
                                || state_q == StartHold || state_q == StartLook || state_q == StartGo;
 
   assign is_idle_o           = state_q == Idle && !wants_stop_q && !wants_start_q && !fault_valid && !failed_valid_o
-                               && !unit_failed_valid_i && !reader_failed_valid_i;
+                               && !unit_failed_valid_i && !unit_failed_valid_q && !reader_failed_valid_i;
 
   logic [3:0] wait_q, wait_d;
-  logic       lacks_context, lacks_pool, can_tell;
+  logic       can_tell, walks;
 
-  assign lacks_context = contexts_free_q == '0;
-  assign lacks_pool    = {1'b0, shared_free_o} < window_lines;
   assign can_tell      = !failed_valid_o || failed_ready_i;
 
   logic              tell;
-  logic [QueueW-1:0] tell_queue;
-  logic [3:0]        tell_cause;
+  logic [3:0]        tell_cause, cause_q;
+  logic [ContextW-1:0] asked_q;
 
   always_comb begin
     state_d    = state_q;
@@ -329,8 +308,8 @@ module queue_control #(
     set_valid_o   = 1'b0;
     nudge_valid_o = 1'b0;
     tell       = 1'b0;
-    tell_queue = work_q;
-    tell_cause = fault.cause;
+    walks      = 1'b0;
+    tell_cause = cause_q;
     count_no_context_o = 1'b0;
     count_no_pool_o    = 1'b0;
     active_we_o    = 1'b0;
@@ -358,9 +337,11 @@ module queue_control #(
           is_stop_d = 1'b1;
           state_d   = Quiesce;
         end else if (fault_valid && can_tell) begin
-          work_d    = fault.queue_index;
-          is_stop_d = 1'b0;
-          state_d   = Quiesce;
+          // Taken at once: another one may stand in front of it later.
+          take_fault = 1'b1;
+          work_d     = fault.queue_index;
+          is_stop_d  = 1'b0;
+          state_d    = Quiesce;
         end else if (wants_start_q) begin
           take_start = 1'b1;
           work_d     = start_queue_q;
@@ -370,8 +351,9 @@ module queue_control #(
 
       // ------------------------------------------------------------ start
       StartHold: begin
-        wait_d = (wait_q == 4'd8) ? wait_q : wait_q + 1'b1;
-        if (wait_q == 4'd8 && unit_empty_i) state_d = StartLook;
+        // The unit empties itself, and some cycles later the accounts are right.
+        wait_d = (wait_q == 4'd8 && !unit_empty_i) ? wait_q : wait_q + 1'b1;
+        if (wait_q == 4'd13) state_d = StartLook;
       end
 
       StartLook: begin
@@ -413,42 +395,43 @@ module queue_control #(
         if (wait_q >= 4'd1) active_we_o = queue_rd.started;
         if (wait_q == 4'd1 && (!queue_rd.started || (!is_stop_q && queue_rd.failed))) begin
           // Nothing is there, or this failure is not the first one that is told.
-          take_fault = !is_stop_q;
-          is_stop_d  = 1'b0;
-          state_d    = Idle;
+          is_stop_d = 1'b0;
+          state_d   = Idle;
         end else if (wait_q == 4'd10 && unit_empty_i) begin
-          if (!is_stop_q) begin
-            take_fault = 1'b1;
-            tell       = 1'b1;
-            tell_queue = work_q;
-          end
+          tell    = !is_stop_q;
           index_d = '0;
           state_d = FindContext;
         end
       end
 
       FindContext: begin
+        // What is said of a context is there a cycle after it was asked.
         index_d = index_q + 1'b1;
-        if (is_owned) begin
-          index_d = '0;
-          state_d = WalkContext;
-        end else if (index_q == SweepW'(NumContexts - 1)) begin
-          state_d = Set;
-        end
+        if (index_q != '0 && is_owned) state_d = LookContext;
+        else if (index_q == SweepW'(NumContexts)) state_d = Set;
+      end
+
+      LookContext: begin
+        index_d = '0;
+        state_d = WalkContext;
       end
 
       WalkContext: begin
         // The line's name is there in the next cycle.
-        if (is_held) state_d = WalkGive;
-        else if (slot_here == ring_mask_i) state_d = EndContext;
-        else index_d = index_q + 1'b1;
+        if (held_q[0]) state_d = WalkGive;
+        else if (is_last_slot) state_d = EndContext;
+        else begin
+          index_d = index_q + 1'b1;
+          walks   = 1'b1;
+        end
       end
 
       WalkGive: begin
         line_give_o = 1'b1;
         if (line_give_ready_i) begin
           index_d = index_q + 1'b1;
-          state_d = (slot_here == ring_mask_i) ? EndContext : WalkContext;
+          walks   = 1'b1;
+          state_d = is_last_slot ? EndContext : WalkContext;
         end
       end
 
@@ -518,11 +501,8 @@ module queue_control #(
       wants_stop_q    <= 1'b0;
       wants_start_q   <= 1'b0;
       failed_valid_o  <= 1'b0;
-      dropped_q       <= 1'b0;
       sharing_q       <= '0;
-      gone_q          <= 1'b0;
-      contexts_free_q <= contexts_i;
-      lines_free_q    <= {1'b0, pool_lines_i};
+      unit_failed_valid_q <= 1'b0;
       wait_q          <= '0;
       work_q          <= '0;
     end else begin
@@ -532,19 +512,20 @@ module queue_control #(
       wants_stop_q    <= (wants_stop_q && !take_stop) || stop_valid_i;
       wants_start_q   <= (wants_start_q && !take_start) || start_valid_i;
       failed_valid_o  <= tell || (failed_valid_o && !failed_ready_i);
-      dropped_q       <= dropped_valid_i;
       sharing_q       <= sharing_q + (QueueW + 1)'(begin_valid_o && begin_shared_o)
                          - (QueueW + 1)'(state_q == GiveTail && line_give_ready_i && was_shared);
-      gone_q          <= gone_valid_i;
-      contexts_free_q <= contexts_free_d;
-      lines_free_q    <= lines_free_d;
+      unit_failed_valid_q <= unit_failed_valid_i;
       wait_q          <= wait_d;
       work_q          <= work_d;
     end
     tail_q       <= tail_d;
     job_q        <= job_d;
-    gone_lines_q <= gone_lines_i;
-    if (state_q == FindContext) found_q <= context_here;
+    asked_q      <= context_here;
+    if (state_q == FindContext) found_q <= asked_q;
+    if (state_q == LookContext) held_q <= ~(look_marks_i ^ next_laps);
+    else if (walks) held_q <= held_q >> 1;
+    if (state_q == Idle) cause_q <= fault.cause;
+    unit_failed_q <= '{queue_index: unit_failed_queue_i, cause: unit_failed_cause_i};
     if (stop_valid_i) stop_queue_q <= stop_queue_i;
     if (start_valid_i) begin
       start_queue_q <= start_queue_i;
@@ -555,26 +536,17 @@ module queue_control #(
       };
     end
     if (tell) begin
-      failed_queue_o <= tell_queue;
+      failed_queue_o <= work_q;
       failed_cause_o <= tell_cause;
     end
   end
 
 `ifndef SYNTHESIS
-  initial begin
-    for (int i = 0; i < int'(NumContexts); i++) begin
-      taken[i] = 1'b0;
-      freed[i] = 1'b0;
-      owner[i] = '0;
-    end
-  end
   always_ff @(posedge clk_i) begin
     if (rst_ni) begin
       a_not_while_busy   : assert (!((start_valid_i || stop_valid_i) && busy_o));
-      a_room_for_faults  : assert (!unit_failed_valid_i || unit_fault_room);
+      a_room_for_faults  : assert (!unit_failed_valid_q || unit_fault_room);
       a_room_for_faults2 : assert (!reader_failed_valid_i || reader_fault_room);
-      a_not_too_free     : assert (shared_free_o <= pool_lines_i && contexts_free_q <= contexts_i);
-      a_back_once        : assert (!(context_back && context_released_i));
     end
   end
 `endif

@@ -24,6 +24,7 @@ module reorder_unit #(
   localparam int unsigned QueueW = (NumQueues > 1) ? $clog2(NumQueues) : 1,
   localparam int unsigned ContextW = $clog2(NumContexts),
   localparam int unsigned PosW = LineW + 2,
+  localparam int unsigned NearW = RingW + 4,
   localparam int unsigned RingLines = 1 << RingW
 ) (
   input  logic                clk_i,
@@ -56,11 +57,14 @@ module reorder_unit #(
   input  logic                active_value_i,
 
   // Accounts: pool lines and contexts that no queue reserved. `reader_busy`: complete messages may be waiting.
-  input  logic [15:0]         shared_free_i,
+  // Lines may be on their way to be counted (`moving`).
+  input  logic signed [NearW-1:0] shared_near_i,
+  input  logic                shared_moving_i,
   output logic                shared_take_o,
   output logic [RingW:0]      shared_lines_o,
   input  logic                shared_context_i,
   output logic                context_taken_o,
+  output logic [ContextW-1:0] context_taken_name_o,
   output logic                context_taken_shared_o,
   output logic [QueueW-1:0]   context_taken_queue_o,
   input  logic                reader_busy_i,
@@ -117,7 +121,7 @@ module reorder_unit #(
   output logic [RingLines-1:0] look_marks_o,
   input  logic                look_clear_i,
 
-  // For `hole_timeout` (stage 6, and 7 for what the frontier's line lacks).
+  // For `hole_timeout` (stage 6, and 7 for what the frontier's line has and lacks).
   output logic                watch_valid_o,
   output logic [ContextW-1:0] watch_context_o,
   output logic [QueueW-1:0]   watch_queue_o,
@@ -142,13 +146,14 @@ module reorder_unit #(
 );
 
   // ---------------------------------------------------------------------------------------------- stages 0 and 1
-  logic [511:0] data1_q, data2_q, data3_q, data4_q;
-  logic [63:0]  be1_q, be2_q, be3_q, be4_q, be5_q, be6_q;
-  logic [1:0]   ends1_q, ends2_q, ends3_q, ends4_q, ends5_q, ends6_q;
+  logic [511:0] aside_data_q, data1_q, data2_q, data3_q, data4_q;
+  logic [63:0]  aside_be_q, be1_q, be2_q, be3_q, be4_q, be5_q, be6_q;
+  logic [1:0]   aside_ends_q, ends1_q, ends2_q, ends3_q, ends4_q, ends5_q, ends6_q;
 
   logic                here_valid, here_active, here_shared, here_in_context, hold, in_flight;
+  logic                here_again, arrival_empty, aside, from_aside, load;
   logic [QueueW-1:0]   here_queue;
-  logic [ContextW-1:0] read_context;
+  logic [ContextW-1:0] read_context, mark_context;
   logic [RingW-1:0]    read_slot;
 
   logic                valid2, place2, beyond2, dropped2, fast2, fresh2, turn2, tail_given2, no_context2, shared2;
@@ -167,28 +172,35 @@ module reorder_unit #(
     .clk_i, .rst_ni, .window_mask_i, .ring_mask_i,
     .piece_valid_i, .piece_ready_o, .piece_queue_i, .piece_line_i, .piece_whole_i,
     .hold_i(hold), .in_flight_i(in_flight), .here_valid_o(here_valid), .here_queue_o(here_queue),
-    .here_active_o(here_active), .here_shared_o(here_shared), .here_in_context_o(here_in_context),
+    .is_empty_o(arrival_empty), .here_active_o(here_active), .here_shared_o(here_shared),
+    .here_in_context_o(here_in_context), .here_again_o(here_again),
     .start_valid_i, .start_queue_i, .start_tail_i, .start_shared_i,
     .active_we_i, .active_queue_i, .active_value_i,
     .commit_we_i(frontier_we_o), .commit_queue_i(frontier_queue_o), .commit_frontier_i(frontier_o),
     .release_valid_i(release_valid_o), .release_queue_i(release_queue), .release_turn_i(release_turn),
     .release_frontier_i(release_frontier), .release_tail_i(release_tail),
     .context_valid_i, .context_allowed_i(!here_shared || shared_context_i), .context_take_o, .context_name_i,
-    .read_context_o(read_context), .read_slot_o(read_slot),
+    .context_taken_o, .context_taken_name_o, .read_context_o(read_context), .mark_context_o(mark_context),
+    .read_slot_o(read_slot),
     .out_valid_o(valid2), .out_queue_o(queue2), .out_pos_o(pos2), .out_place_o(place2), .out_beyond_o(beyond2),
     .out_dropped_o(dropped2), .out_fast_o(fast2), .out_fresh_o(fresh2), .out_context_o(context2), .out_turn_o(turn2),
     .out_base_o(base2), .out_tail_given_o(tail_given2), .out_tail_o(tail2), .out_no_context_o(no_context2),
-    .out_shared_o(shared2)
+    .out_shared_o(shared2),
+    .aside_o(aside), .from_aside_o(from_aside), .load_o(load)
   );
-  assign context_taken_o        = context_take_o;
-  assign context_taken_shared_o = here_shared;
-  assign context_taken_queue_o  = here_queue;
+  assign context_taken_shared_o = shared2;
+  assign context_taken_queue_o  = queue2;
 
   always_ff @(posedge clk_i) begin
-    if (piece_ready_o) begin
-      data1_q <= piece_data_i;
-      be1_q   <= piece_be_i;
-      ends1_q <= {piece_first_i, piece_last_i};
+    if (aside) begin
+      aside_data_q <= piece_data_i;
+      aside_be_q   <= piece_be_i;
+      aside_ends_q <= {piece_first_i, piece_last_i};
+    end
+    if (load) begin
+      data1_q <= from_aside ? aside_data_q : piece_data_i;
+      be1_q   <= from_aside ? aside_be_q : piece_be_i;
+      ends1_q <= from_aside ? aside_ends_q : {piece_first_i, piece_last_i};
     end
     {data2_q, data3_q, data4_q} <= {data1_q, data2_q, data3_q};
     {be2_q, be3_q, be4_q, be5_q, be6_q} <= {be1_q, be2_q, be3_q, be4_q, be5_q};
@@ -196,7 +208,7 @@ module reorder_unit #(
   end
 
   // ---------------------------------------------------------------------------------------------- stages 2 to 4
-  logic              store3_valid, store3_clobber, took4, complete4, clobber4, split4, expected4;
+  logic              store3_valid, store3_clobber, took4, complete4, clobber4, split4, expected5;
   logic [PtrW-1:0]   store3_line, line4;
   logic [PosW-1:0]   target4;
   logic [ContextW-1:0] commit_context;
@@ -206,14 +218,14 @@ module reorder_unit #(
     .NumQueues(NumQueues), .LineW(LineW), .RingW(RingW), .NumContexts(NumContexts), .PtrW(PtrW)
   ) u_contexts (
     .clk_i, .rst_ni, .ring_mask_i,
-    .read_context_i(read_context), .read_slot_i(read_slot), .read_queue_i(here_queue),
+    .read_context_i(read_context), .mark_context_i(mark_context), .read_slot_i(read_slot), .read_queue_i(here_queue),
     .valid_i(valid2), .queue_i(queue2), .pos_i(pos2), .place_i(place2), .fast_i(fast2), .fresh_i(fresh2),
     .context_i(context2), .base_i(base2), .tail_given_i(tail_given2), .tail_i(tail2), .be_i(be2_q), .be3_i(be3_q),
     .line_valid_i, .line_take_o, .line_name_i,
     .successor_we_o, .successor_line_o, .successor_next_o, .own_we_o, .own_line_o, .own_known_o, .own_next_o,
     .store_valid_o(store3_valid), .store_line_o(store3_line), .store_clobber_o(store3_clobber),
     .took_line_o(took4), .line_o(line4), .complete_o(complete4), .clobber_o(clobber4), .split_o(split4),
-    .expected_o(expected4),
+    .expected_o(expected5),
     .target_o(target4),
     .lack_context_i(watch_context_o), .lack_pos_i(watch_frontier_o), .lack_begun_o(watch_begun_o),
     .lack_first_o(watch_first_o), .lack_gap_o(watch_gap_o),
@@ -268,13 +280,13 @@ module reorder_unit #(
   ) u_commit (
     .clk_i, .rst_ni, .span_lines_i, .ring_mask_i,
     .read_queue_i(piece3_q.queue_index), .valid_i(valid4_q), .queue_i(piece4_q.queue_index), .pos_i(piece4_q.pos),
-    .target_i(target4), .complete_i(complete4), .clobber_i(clobber4), .split_i(split4), .expected_i(expected4),
+    .target_i(target4), .complete_i(complete4), .clobber_i(clobber4), .split_i(split4), .expected_i(expected5),
     .place_i(piece4_q.place),
     .beyond_i(piece4_q.beyond), .not_free_i(not_free4_q), .dropped_i(piece4_q.dropped),
     .no_context_i(piece4_q.no_context), .shared_i(piece4_q.shared), .fast_i(piece4_q.fast),
     .fresh_i(piece4_q.fresh), .context_i(piece4_q.context_name), .took_line_i(took4), .line_i(line4),
     .turn_i(piece4_q.turn),
-    .shared_free_i, .shared_take_o, .shared_lines_o,
+    .shared_near_i, .shared_take_o, .shared_lines_o,
     .start_valid_i, .start_queue_i, .active_we_i, .active_queue_i, .active_value_i,
     .frontier_we_o, .frontier_queue_o, .frontier_o,
     .look_context_o(commit_context), .look_slot_o(commit_slot), .look_line_i(look_line_o),
@@ -286,8 +298,8 @@ module reorder_unit #(
     .judged_valid_o, .judged_dropped_o, .judged_free_o, .judged_inside_o, .judged_expected_o, .judged_ahead_o,
     .count_split_lines_o,
     .valid5_o(valid5), .queue5_o(queue5), .valid6_o(valid6), .queue6_o(queue6),
-    .held_context_i(look_clear_i ? look_context_i : read_context), .held_lines_o(held_lines),
-    .held_clear_i(look_clear_i)
+    .held_context_i(read_context), .held_lines_o(held_lines), .held_clear_i(look_clear_i),
+    .held_clear_context_i(look_context_i)
   );
   assign release_shared_o = advanced_shared_o;
   assign early_queue_o    = queue5;
@@ -301,23 +313,30 @@ module reorder_unit #(
   assign coming    = (here_valid && here_queue == queue6) || (valid2 && queue2 == queue6)
                      || (valid3_q && piece3_q.queue_index == queue6) || (valid4_q && piece4_q.queue_index == queue6)
                      || (valid5 && queue5 == queue6);
-  assign is_idle_o  = is_empty_o && !here_valid;
+  assign is_idle_o  = is_empty_o && arrival_empty;
   assign is_empty_o = !(valid2 || valid3_q || valid4_q || valid5 || valid6);
 
   // ---------------------------------------------------------------------------------------------- back-pressure
   // While there is plenty of room no piece waits. Near the end one piece at a time goes through, so that what it needs
-  // is known; it waits only if messages that are complete can make room.
-  localparam logic [15:0] Plenty = 16'(RingLines + 8);
-  logic tight_q, lacks_room, refuses, refused_q;
+  // is known; it waits only if messages that are complete can make room. Such a piece stands at least once, and in the
+  // cycle after it is seen whether there is room for it.
+  localparam logic signed [NearW-1:0] Plenty = NearW'(RingLines + 8);
+  logic tight_q, lacks_room, refuses, refused_q, has_room_q, stood_waits_q, stood_empty_q;
+  logic [RingW:0] stood_needs_q;
 
-  assign lacks_room = shared_free_i <= (here_in_context ? 16'(held_lines) : 16'd0);
-  assign refuses    = here_valid && here_active && here_shared && tight_q && is_empty_o && lacks_room && reader_busy_i;
-  assign hold       = hold_i || !line_two_i
-                      || (here_active && here_shared && tight_q && (!is_empty_o || (lacks_room && reader_busy_i)));
+  assign lacks_room = shared_near_i <= signed'(NearW'(stood_needs_q));
+  assign refuses    = here_again && stood_waits_q && stood_empty_q && lacks_room && reader_busy_i;
+  assign hold       = hold_i || !line_two_i || (here_active && here_shared && tight_q && !has_room_q);
 
   always_ff @(posedge clk_i) begin
-    tight_q   <= shared_free_i < Plenty;
-    refused_q <= rst_ni && refuses;
+    tight_q            <= shared_near_i < Plenty;
+    has_room_q         <= here_again && stood_empty_q && !(lacks_room && (reader_busy_i || shared_moving_i));
+    stood_waits_q      <= here_valid && here_active && here_shared && tight_q;
+    stood_empty_q      <= is_empty_o;
+    stood_needs_q      <= here_in_context ? held_lines : '0;
+    // A refusal is told once a piece.
+    if (!rst_ni || load) refused_q <= 1'b0;
+    else if (refuses) refused_q <= 1'b1;
   end
   assign count_refused_writes_o = refuses && !refused_q;
 

@@ -3,7 +3,7 @@
 // Comes from: the verdict of the reorder unit (stage 6), piece by piece. A write is counted once: whether it came in
 // order by its first piece, how large it is by all of them. Twin: nic/model/src/mmio/arrival.rs (check_place) and
 // nic/model/src/nic.rs (arrived).
-// Latency 3 cycles. Cost: about 100 registers.
+// Latency 5 cycles. Cost: about 180 registers.
 
 `default_nettype none
 
@@ -36,68 +36,77 @@ module write_counters #(
 );
 
   // ------------------------------------------------------------------------------ bytes of the piece
-  logic              valid1_q, first1_q, last1_q, dropped1_q, free1_q, inside1_q, expected1_q;
-  logic [AheadW-1:0] ahead1_q;
+  typedef struct packed {
+    logic              first, last, dropped, free, in_span, expected;
+    logic [AheadW-1:0] ahead;
+  } piece_t;
+  logic              valid1_q, valid2_q, valid3_q;
+  piece_t            piece1_q, piece2_q, piece3_q;
   logic [7:0][3:0]   bytes1_q;
+  logic [1:0][5:0]   bytes2_q;
+  logic [6:0]        bytes3_q;
 
   always_ff @(posedge clk_i) begin
-    valid1_q    <= rst_ni && judged_valid_i;
-    first1_q    <= judged_first_i;
-    last1_q     <= judged_last_i;
-    dropped1_q  <= judged_dropped_i;
-    free1_q     <= judged_free_i;
-    inside1_q   <= judged_inside_i;
-    expected1_q <= judged_expected_i;
-    ahead1_q    <= judged_ahead_i;
+    valid1_q <= rst_ni && judged_valid_i;
+    piece1_q <= '{
+      first: judged_first_i, last: judged_last_i, dropped: judged_dropped_i, free: judged_free_i,
+      in_span: judged_inside_i, expected: judged_expected_i, ahead: judged_ahead_i
+    };
     for (int i = 0; i < 8; i++) bytes1_q[i] <= 4'($countones(judged_be_i[8*i +: 8]));
+
+    valid2_q <= rst_ni && valid1_q;
+    piece2_q <= piece1_q;
+    for (int i = 0; i < 2; i++) begin
+      bytes2_q[i] <= 6'(bytes1_q[4*i]) + 6'(bytes1_q[4*i+1]) + 6'(bytes1_q[4*i+2]) + 6'(bytes1_q[4*i+3]);
+    end
+
+    valid3_q <= rst_ni && valid2_q;
+    piece3_q <= piece2_q;
+    bytes3_q <= 7'(bytes2_q[0]) + 7'(bytes2_q[1]);
   end
 
   // ------------------------------------------------------------------------------ of the write so far
-  logic [6:0]  piece1;
-  logic        taken_q, taken1, valid2_q, last2_q;
+  logic        taken_q, taken3, valid4_q, last4_q, counts3;
   logic [13:0] sum_q, sum_d;
-  logic        is_early1;
-  logic [15:0] depth1;
+  logic        is_early3;
+  logic [15:0] depth3;
 
-  always_comb begin
-    piece1 = '0;
-    for (int i = 0; i < 8; i++) piece1 += 7'(bytes1_q[i]);
-  end
   // A write whose queue fails in its middle was taken; one that found its queue failed was not.
-  assign taken1    = first1_q ? !dropped1_q : taken_q;
-  assign sum_d     = (first1_q ? '0 : sum_q) + 14'(piece1);
-  assign is_early1 = ahead1_q != '0 || !expected1_q;
-  assign depth1    = 16'(ahead1_q) + 1'b1;
+  assign taken3    = piece3_q.first ? !piece3_q.dropped : taken_q;
+  assign sum_d     = (piece3_q.first ? '0 : sum_q) + 14'(bytes3_q);
+  assign is_early3 = piece3_q.ahead != '0 || !piece3_q.expected;
+  assign depth3    = 16'(piece3_q.ahead) + 1'b1;
+  assign counts3   = valid3_q && piece3_q.first && taken3 && piece3_q.free;
 
   always_ff @(posedge clk_i) begin
-    if (valid1_q) begin
-      taken_q <= taken1;
+    if (valid3_q) begin
+      taken_q <= taken3;
       sum_q   <= sum_d;
     end
-    valid2_q <= rst_ni && valid1_q && taken1;
-    last2_q  <= last1_q;
+    valid4_q <= rst_ni && valid3_q && taken3;
+    last4_q  <= piece3_q.last;
 
-    count_tx_write_bytes_o     <= (rst_ni && valid1_q && taken1) ? piece1 : '0;
-    count_tx_writes_o          <= rst_ni && valid1_q && taken1 && last1_q;
-    count_quarantined_writes_o <= rst_ni && valid1_q && first1_q && dropped1_q;
-    count_reordered_writes_o   <= rst_ni && valid1_q && first1_q && taken1 && inside1_q && is_early1;
+    count_tx_write_bytes_o     <= (rst_ni && valid3_q && taken3) ? bytes3_q : '0;
+    count_tx_writes_o          <= rst_ni && valid3_q && taken3 && piece3_q.last;
+    count_quarantined_writes_o <= rst_ni && valid3_q && piece3_q.first && piece3_q.dropped;
+    count_reordered_writes_o   <= rst_ni && valid3_q && piece3_q.first && taken3 && piece3_q.in_span && is_early3;
     count_displacement_histogram_o <= '0;
-    if (rst_ni && valid1_q && first1_q && taken1 && free1_q) begin
-      count_displacement_histogram_o <= (ahead1_q >= AheadW'(15)) ? 16'h8000 : 16'h1 << ahead1_q[3:0];
+    if (rst_ni && counts3) begin
+      count_displacement_histogram_o <= (piece3_q.ahead >= AheadW'(15)) ? 16'h8000
+                                                                        : 16'h1 << piece3_q.ahead[3:0];
     end
     if (!rst_ni) depth_max_o <= '0;
-    else if (valid1_q && taken1 && inside1_q && is_early1 && depth1 > depth_max_o) begin
-      depth_max_o <= depth1;
+    else if (valid3_q && taken3 && piece3_q.in_span && is_early3 && depth3 > depth_max_o) begin
+      depth_max_o <= depth3;
     end
   end
 
-  // ------------------------------------------------------------------------------ by size: 1 to 8, to 16, ... from 57
-  // on
+  // ------------------------------------------------------------------------------ by size, in words
   logic [13:0] less_one;
   assign less_one = sum_q - 1'b1;
   always_ff @(posedge clk_i) begin
     count_tlp_bytes_histogram_o <= '0;
-    if (rst_ni && valid2_q && last2_q) begin
+    if (rst_ni && valid4_q && last4_q) begin
       if (sum_q == '0)                  count_tlp_bytes_histogram_o <= 8'h1;
       else if (less_one >= 14'd56)      count_tlp_bytes_histogram_o <= 8'h80;
       else                              count_tlp_bytes_histogram_o <= 8'h1 << less_one[5:3];

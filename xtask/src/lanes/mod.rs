@@ -89,6 +89,12 @@ pub enum Command {
         #[arg(long)]
         long: bool,
     },
+    /// The benches of nic/tb in cocotb
+    RtlBench {
+        /// Every configuration in place of each folder's first
+        #[arg(long)]
+        long: bool,
+    },
     /// Every proof of nic/formal
     RtlFormal {
         /// The tasks of the long lane too
@@ -113,7 +119,7 @@ struct Lane {
 }
 
 /// In the order of `ci`: cheap and telling first; those that share compiled code behind each other.
-const LANES: [Lane; 17] = [
+const LANES: [Lane; 18] = [
     Lane { name: "fmt", run: |_| cargo::fmt() },
     Lane { name: "house", run: |_| house::run() },
     Lane { name: "tour", run: |_| tour() },
@@ -129,6 +135,7 @@ const LANES: [Lane; 17] = [
     Lane { name: "rivals", run: rivals::check },
     Lane { name: "rtl-lint", run: |_| rtl::lint::run() },
     Lane { name: "rtl-test", run: rtl::compiled::run },
+    Lane { name: "rtl-bench", run: rtl::benches::run },
     Lane { name: "rtl-formal", run: rtl::formal::run },
     Lane {
         name: "rtl-synth",
@@ -184,6 +191,7 @@ pub fn run(command: Command) -> Outcome {
             rtl::synth::run(Wanted { effort: effort(long), update, paths, only: only.as_deref() })
         }
         Command::RtlTest { long } => rtl::compiled::run(effort(long)),
+        Command::RtlBench { long } => rtl::benches::run(effort(long)),
         Command::RtlFormal { long } => rtl::formal::run(effort(long)),
     }
 }

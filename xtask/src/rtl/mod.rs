@@ -3,6 +3,7 @@
 //!
 //! The tools are those of `nic/tools/setup.sh`; nothing of the system's is used, so figures are the same everywhere.
 
+pub mod benches;
 pub mod compiled;
 pub mod formal;
 pub mod lint;

@@ -1,0 +1,84 @@
+//! The benches in cocotb: each folder of `nic/tb` that has a `bench.toml`, its first configuration, or all of them.
+
+use std::fs;
+
+use serde::Deserialize;
+
+use super::{Tools, answer, head, workers};
+use crate::failure::{Context, Outcome, none_found};
+use crate::lanes::Effort;
+use crate::run::root;
+
+/// Where they are.
+const FOLDER: &str = "nic/tb";
+/// Lines of a failing bench that are shown.
+const SHOWN_LINES: usize = 40;
+
+/// What of a `bench.toml` is needed here.
+#[derive(Debug, Deserialize)]
+struct Bench {
+    build: Vec<Build>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Build {
+    name: String,
+}
+
+/// Every folder with the configurations to run, two at a time: four minutes, all of them a quarter of an hour.
+pub fn run(effort: Effort) -> Outcome {
+    let tools = Tools::install()?;
+    let jobs = jobs(effort)?;
+    // cocotb calls the simulator by its name.
+    let path = format!("{}:{}", tools.bin.display(), std::env::var("PATH").unwrap_or_default());
+    let findings = workers::each(&jobs, |(folder, build)| {
+        let work = super::work_folder(&format!("rtl-bench-{folder}-{build}")).ok()?;
+        let bench = tools.program("python").arg("nic/tb/run.py").arg(folder).args([
+            "--build",
+            build,
+            "--build-dir",
+            &work,
+        ]);
+        let said = bench.args(["--log", "ERROR"]).env("PATH", &path).output();
+        match said {
+            Ok(text) => {
+                let line =
+                    text.lines().rev().find(|line| line.contains(" passed, ")).unwrap_or("ran no test");
+                println!("  {folder}/{build}: {line}");
+                (!line.contains(" passed, 0 failed")).then(|| format!("{folder}/{build}: {line}"))
+            }
+            Err(cause) => Some(format!("{folder}/{build}: {}", head(&answer(&cause), SHOWN_LINES))),
+        }
+    });
+    none_found("a bench of nic/tb fails", findings.into_iter().flatten().collect())
+}
+
+fn jobs(effort: Effort) -> Outcome<Vec<(String, String)>> {
+    let folder = root().join(FOLDER);
+    let mut jobs = Vec::new();
+    for entry in fs::read_dir(&folder).while_doing(format!("read {FOLDER}"))? {
+        let path = entry.while_doing(format!("read {FOLDER}"))?.path().join("bench.toml");
+        let (true, Some(name)) = (path.is_file(), path.parent().and_then(|folder| folder.file_name())) else {
+            continue;
+        };
+        let text = fs::read_to_string(&path).while_doing(format!("read {}", path.display()))?;
+        let bench: Bench = toml::from_str(&text).while_doing(format!("understand {}", path.display()))?;
+        let wanted = if effort == Effort::Short { 1 } else { bench.build.len() };
+        let name = name.to_string_lossy().into_owned();
+        jobs.extend(bench.build.into_iter().take(wanted).map(|build| (name.clone(), build.name)));
+    }
+    jobs.sort();
+    Ok(jobs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_bench_has_a_first_configuration() {
+        let (short, long) = (jobs(Effort::Short).unwrap(), jobs(Effort::Long).unwrap());
+        assert!(!short.is_empty() && short.len() < long.len());
+        assert!(short.iter().all(|job| long.contains(job)));
+    }
+}

@@ -19,6 +19,7 @@ nic/rtl/mmio/commit.sv
 nic/rtl/mmio/reorder_unit.sv
 nic/rtl/mmio/hole_timeout.sv
 nic/rtl/mmio/write_counters.sv
+nic/rtl/mmio/header_check.sv
 nic/rtl/mmio/message_reader.sv
 nic/rtl/mmio/pool_account.sv
 nic/rtl/mmio/context_account.sv

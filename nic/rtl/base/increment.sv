@@ -46,6 +46,10 @@ module increment #(
     assign sum_o[i] = value[i] ^ (carry && below);
   end
 
+  // Nothing is above the highest group.
+  logic unused_bits;
+  assign unused_bits = is_full[Groups-1];
+
 endmodule
 
 `default_nettype wire

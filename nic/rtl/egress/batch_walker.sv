@@ -49,6 +49,8 @@ module batch_walker (
   logic [23:0] left_q, left_d;
   logic [15:0] bytes_q, bytes_d;
   logic        bad_q, bad_d;
+  // Nothing of the message is still to come.
+  logic        over_q, over_d;
 
   logic [15:0] prefix;
   logic [23:0] record_bytes;
@@ -78,6 +80,7 @@ module batch_walker (
     left_d  = left_q;
     bytes_d = bytes_q;
     bad_d   = bad_q;
+    over_d  = over_q;
     advance_o       = 1'b0;
     beat_valid_o    = 1'b0;
     ends_message_o  = 1'b0;
@@ -89,12 +92,13 @@ module batch_walker (
         word_d = 5'd1;
         left_d = line_bytes_i;
         bad_d  = 1'b0;
+        over_d = line_bytes_i == '0;
         if (line_valid_i && line_first_i) state_d = Head;
       end
 
       Head: begin
         bytes_d = prefix;
-        if (left_q == '0) begin
+        if (over_q) begin
           state_d = Skip;
         end else if (word_q[3]) begin
           advance_o = 1'b1;
@@ -106,7 +110,8 @@ module batch_walker (
 
       Check: begin
         walk_d = record_words;
-        left_d = (record_bytes >= left_q) ? '0 : left_q - record_bytes;
+        over_d = record_bytes >= left_q;
+        left_d = left_q - record_bytes;
         if (is_bad) begin
           bad_d   = 1'b1;
           state_d = Skip;
@@ -165,6 +170,7 @@ module batch_walker (
       left_q  <= left_d;
       bytes_q <= bytes_d;
       bad_q   <= bad_d;
+      over_q  <= over_d;
     end
   end
 

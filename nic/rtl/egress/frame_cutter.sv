@@ -60,7 +60,8 @@ module frame_cutter #(
   output logic              count_runts_o
 );
 
-  logic [23:0] left, left_q;
+  // Bytes of the frame still to come; a message that makes one has no more than a frame may have.
+  logic [13:0] left, left_q;
   logic        room, take, has_beat, ends, entry_q, ends_message_q;
   logic        walks, advance, walk_beat, walk_last, walk_ends, verdict_valid, verdict_bad;
   logic [2:0]  walk_word;
@@ -70,10 +71,10 @@ module frame_cutter #(
   assign room         = (!entry_q || !frame_valid_o || frame_ready_i) && (!scanned_valid_o || scanned_ready_i);
   assign line_ready_o = room && (!line_batch_i || advance);
   assign take         = line_valid_i && line_ready_o;
-  assign left         = line_first_i ? line_bytes_i : left_q;
+  assign left         = line_first_i ? line_bytes_i[13:0] : left_q;
   // The last line holds what is left, up to 56 bytes, or nothing.
   assign has_beat     = left != '0 && !line_skip_i;
-  assign ends         = left <= 24'd64;
+  assign ends         = left[13:7] == '0 && !(left[6] && left[5:0] != '0);
   assign gone_valid_o = entry_q && ends_message_q && room;
   assign walks        = line_valid_i && line_batch_i;
 
@@ -108,7 +109,7 @@ module frame_cutter #(
       entry_q       <= line_valid_i && (!line_batch_i || walk_beat || walk_ends);
       frame_valid_o <= line_valid_i && (line_batch_i ? walk_beat : has_beat);
     end
-    if (take) left_q <= ends ? '0 : left - 24'd64;
+    if (take) left_q <= ends ? '0 : left - 14'd64;
     if (room) begin
       frame_data_o      <= line_batch_i ? record_beat : {next_data_i[63:0], line_data_i[511:64]};
       frame_bytes_o     <= line_batch_i ? walk_bytes : (ends ? left[6:0] : 7'd64);
@@ -123,7 +124,7 @@ module frame_cutter #(
 `ifndef SYNTHESIS
   always_ff @(posedge clk_i) begin
     if (rst_ni) begin
-      a_last_line_is_enough : assert (!(take && line_last_i && !line_skip_i && !line_batch_i) || left <= 24'd56);
+      a_last_line_is_enough : assert (!(take && line_last_i && !line_skip_i && !line_batch_i) || left <= 14'd56);
       a_no_empty_beat       : assert (!frame_valid_o || (frame_bytes_o >= 7'd1 && frame_bytes_o <= 7'd64));
       a_full_but_the_last   : assert (!frame_valid_o || frame_last_o || frame_bytes_o == 7'd64);
     end

@@ -69,7 +69,7 @@ module context_account #(
 
   // What control gives back or sets aside is counted a cycle later; what is taken or released at once.
   logic [CountW-1:0]       free_q;
-  logic signed [2:0]       change_q;
+  logic [CountW-1:0]       change_q;
   logic                    takes, releases;
 
   assign takes      = taken_i && taken_shared_i;
@@ -82,9 +82,8 @@ module context_account #(
       free_q   <= contexts_i[CountW-1:0];
       change_q <= '0;
     end else begin
-      free_q   <= (free_q - CountW'(takes) + CountW'(change_q)) + CountW'(releases);
-      change_q <= 3'(unreserve_i) + 3'(give_i && give_shared_i)
-                  - 3'(reserve_i);
+      free_q   <= (free_q - CountW'(takes) + change_q) + CountW'(releases);
+      change_q <= CountW'(unreserve_i) + CountW'(give_i && give_shared_i) - CountW'(reserve_i);
     end
   end
 

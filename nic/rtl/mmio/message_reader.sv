@@ -108,6 +108,8 @@ module message_reader #(
   output logic              emptied_valid_o,
   output logic [QueueW-1:0] emptied_queue_o,
   output logic [PtrW-1:0]   emptied_tail_o,
+  // A turn ends in the next cycle: its queue's state is written in this one.
+  output logic              ending_o,
   output logic              busy_o,
 
   output logic              count_tx_messages_o,
@@ -137,18 +139,29 @@ module message_reader #(
   assign go = !line_valid_o || line_ready_i;
 
   // ---------------------------------------------------------------------------------------------- turn
+  // Whether the batch at a queue's next start was looked at, and what was found.
+  logic [1:0]        checked1, checked_wr;
   state_t            state1, state_wr;
   setup_t            setup1, setup_wr;
   logic [PosW-1:0]   frontier1;
   logic              state_we;
   logic [QueueW-1:0] state_wqueue;
-  logic              turn_q, early_q, turn1, fetch_load, turn_stands;
-  logic [QueueW-1:0] queue1_q, read_queue;
+  logic              turn_q, early_q, turn1, fetch_load, turn_stands, aside_q, fresh_q;
+  logic [QueueW-1:0] queue1_q, aside_queue_q, read_queue;
+  typedef struct packed {
+    state_t          state;
+    setup_t          setup;
+    logic [1:0]      checked;
+    logic [PosW-1:0] frontier;
+  } turn_t;
+  turn_t             turn1_now, kept_q;
 
+  // Whether a turn can begin is known late in its cycle. So the next one is taken all the same, and stands aside; the
+  // tables are read for the one that comes next; and what was read for a turn that stands is kept, with what changes.
   assign turn_stands   = turn1 && !fetch_load;
-  assign turn_ready_o  = !turn_stands;
-  assign early_taken_o = !turn_stands && !turn_valid_i;
-  assign read_queue    = turn_stands ? queue1_q : (turn_valid_i ? turn_queue_i : early_queue_i);
+  assign turn_ready_o  = !aside_q;
+  assign early_taken_o = !turn_stands && !aside_q && !turn_valid_i;
+  assign read_queue    = aside_q ? aside_queue_q : (turn_valid_i ? turn_queue_i : early_queue_i);
   // An early turn is known to hold one cycle after it began; later it is a turn like any other.
   assign turn1         = turn_q && (!early_q || early_holds_i);
 
@@ -156,12 +169,20 @@ module message_reader #(
     if (!rst_ni) begin
       turn_q  <= 1'b0;
       early_q <= 1'b0;
+      aside_q <= 1'b0;
     end else begin
-      turn_q  <= turn_stands || turn_valid_i || early_taken_o;
+      turn_q  <= 1'b1;
       early_q <= early_taken_o;
+      aside_q <= turn_stands && (aside_q || turn_valid_i);
     end
+    fresh_q <= !turn_stands;
+    if (!aside_q) aside_queue_q <= turn_queue_i;
     if (!turn_stands) queue1_q <= read_queue;
+    kept_q <= turn1_now;
+    if (frontier_we_i && frontier_queue_i == queue1_q) kept_q.frontier <= frontier_i;
+    if (set_valid_i && set_queue_i == queue1_q) kept_q.setup <= setup_wr;
   end
+  assign turn1_now = fresh_q ? '{state: state1, setup: setup1, checked: checked1, frontier: frontier1} : kept_q;
 
   table_ram #(.Width($bits(state_t)), .Depth(NumQueues)) u_state (
     .clk_i, .we_i(state_we), .waddr_i(state_wqueue), .wdata_i(state_wr), .raddr_i(read_queue), .rdata_o(state1)
@@ -173,8 +194,6 @@ module message_reader #(
     .clk_i, .we_i(frontier_we_i), .waddr_i(frontier_queue_i), .wdata_i(frontier_i), .raddr_i(read_queue),
     .rdata_o(frontier1)
   );
-  // Whether the batch at a queue's next start was looked at, and what was found.
-  logic [1:0]        checked1, checked_wr;
   logic              checked_we;
   logic [QueueW-1:0] checked_queue;
   table_ram #(.Width(2), .Depth(NumQueues)) u_checked (
@@ -191,18 +210,23 @@ module message_reader #(
   setup_t            fetch_setup_q;
   logic [1:0]        fetch_checked_q;
   logic [PosW-1:0]   fetch_pos_q, fetch_frontier_q;
-  logic [PtrW-1:0]   fetch_line, last_line_q;
-  logic              fetch_last, fetch_empty, fetch_step, abort_q;
+  logic [PtrW-1:0]   fetch_line, kept_line_q;
+  logic              fetch_last, fetch_empty, fetch_step, abort_q, is_linked_q, fetch_moved_q;
+  logic [PosW-1:0]   fetch_pairs;
 
   assign moved_here  = frontier_we_i && frontier_queue_i == fetch_queue_q;
   assign fetch_empty = fetch_frontier_q == fetch_pos_q;
-  assign fetch_last  = fetch_empty || (fetch_frontier_q == fetch_pos_q + 1'b1 && !moved_here);
+  // One line is left: the frontier is the position and one, seen without adding. A frontier that moves in this very
+  // cycle does not count: its turn comes later.
+  assign fetch_pairs = fetch_frontier_q ^ fetch_pos_q ^ {fetch_pos_q[PosW-2:0] & ~fetch_frontier_q[PosW-2:0], 1'b1};
+  assign fetch_last  = fetch_empty || fetch_pairs == '0;
   assign fetch_step  = fetch_q && go;
   assign fetch_load  = turn1 && (!fetch_q || abort_q || (go && fetch_last));
-  assign fetch_line  = fetch_first_q ? resolve_next_i : chain_next_i;
+  // The line's name is there in the first cycle, and kept if the line must wait.
+  assign fetch_line  = !is_linked_q ? kept_line_q : (fetch_first_q ? resolve_next_i : chain_next_i);
 
-  assign resolve_line_o = (fetch_q && !fetch_load) ? fetch_state_q.tail : state1.tail;
-  assign chain_line_o   = fetch_step ? fetch_line : last_line_q;
+  assign resolve_line_o = turn1_now.state.tail;
+  assign chain_line_o   = fetch_line;
   assign load_valid_o   = go;
   assign load_line_o    = fetch_line;
 
@@ -213,21 +237,25 @@ module message_reader #(
 
     if (fetch_load) begin
       fetch_first_q    <= 1'b1;
-      fetch_discard_q  <= state1.discard || setup1.dropping;
+      fetch_discard_q  <= turn1_now.state.discard || turn1_now.setup.dropping;
       fetch_queue_q    <= queue1_q;
-      fetch_state_q    <= state1;
-      fetch_setup_q    <= setup1;
-      fetch_checked_q  <= checked1;
-      fetch_pos_q      <= state1.next_start;
-      fetch_frontier_q <= (frontier_we_i && frontier_queue_i == queue1_q) ? frontier_i : frontier1;
+      fetch_state_q    <= turn1_now.state;
+      fetch_setup_q    <= turn1_now.setup;
+      fetch_checked_q  <= turn1_now.checked;
+      fetch_pos_q      <= turn1_now.state.next_start;
+      fetch_frontier_q <= (frontier_we_i && frontier_queue_i == queue1_q) ? frontier_i : turn1_now.frontier;
+      fetch_moved_q    <= 1'b0;
     end else begin
       if (fetch_step) begin
         fetch_first_q <= 1'b0;
         fetch_pos_q   <= fetch_pos_q + 1'b1;
       end
-      if (moved_here) fetch_frontier_q <= frontier_i;
+      // A turn that began without a line stays without: what its first line is was not known then.
+      if (moved_here && !(fetch_first_q && fetch_empty)) fetch_frontier_q <= frontier_i;
+      if (moved_here) fetch_moved_q <= fetch_first_q && fetch_empty;
     end
-    if (fetch_step) last_line_q <= fetch_line;
+    is_linked_q <= fetch_load || fetch_step;
+    kept_line_q <= fetch_line;
   end
 
   // ---------------------------------------------------------------------------------------------- line
@@ -235,11 +263,12 @@ module message_reader #(
   logic [QueueW-1:0] lqueue1_q;
   logic [PtrW-1:0]   lline1_q;
   logic [PosW-1:0]   left1_q;
-  state_t            lstate1_q, lstate_q, lstate_d, lstate;
+  state_t            lstate1_q, lstate_q, lstate_d;
   setup_t            lsetup1_q;
   logic [1:0]        lchecked1_q;
   logic              scan_q, scan_pending_q;
-  logic [LineW:0]    rest_q, rest_d, rest;
+  logic [LineW:0]    rest_q, rest_d;
+  logic              others_wait_q;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -256,77 +285,85 @@ module message_reader #(
       lline1_q   <= fetch_line;
       // Lines from this one on less 1, as the frontier was when the line was asked for.
       left1_q    <= fetch_frontier_q - fetch_pos_q - 1'b1;
-      lstate1_q  <= fetch_state_q;
+      // The state and what is left of a message, as the line before this one leaves them.
+      lstate1_q  <= fetch_first_q ? fetch_state_q : lstate_d;
+      rest_q     <= fetch_first_q ? '0 : rest_d;
       lsetup1_q  <= fetch_setup_q;
       lchecked1_q <= fetch_checked_q;
-      moved1_q   <= moved_here;
+      moved1_q   <= moved_here || fetch_moved_q;
     end else begin
       moved1_q <= moved1_q || (frontier_we_i && frontier_queue_i == lqueue1_q);
     end
   end
 
   // The header, and what it says.
-  logic [23:0]    length;
-  logic [3:0]     kind;
-  logic           is_data, is_batch, is_void, is_header_ok, is_length_ok, is_whole, is_runt, at_header;
-  logic [LineW:0] lines;
-  logic           consider, has_share, accept, consume, bad, waits, ends, finished;
-  logic           is_checked, is_malformed, scans, scan_begins, scan_waits, scan_ends;
+  logic           is_batch, is_void, is_header_ok, is_length_ok, is_whole, is_runt, is_over, is_one, is_good, at_header;
+  logic [LineW:0] less_one;
+  logic           consider, has_share, consume, bad, waits, ends, finished, ends_message;
+  logic           is_checked, is_malformed, looks, scans, scan_begins, scan_waits, scan_ends;
 
-  assign length       = load_header_i[23:0];
-  assign kind         = load_header_i[49:46];
-  assign is_data      = kind == nic_pkg::MessageKindData[3:0];
-  assign is_void      = kind == nic_pkg::MessageKindVoid[3:0];
-  assign is_batch     = kind == nic_pkg::MessageKindBatch[3:0];
-  assign is_header_ok = (is_data || is_void || is_batch) && load_header_i[63:58] == '0
-                        && load_header_i[57:50] == lsetup1_q.epoch && load_header_i[45:24] == '0;
-  // A message of n lines has room for 64 n - 8 bytes of payload.
-  assign is_length_ok = length <= {{(18 - LineW) {1'b0}}, window_mask_i, 6'd56}
-                        && (!is_data || length <= {10'd0, max_frame_bytes_i});
-  assign is_whole     = length <= {{(18 - PosW) {1'b0}}, left1_q, 6'd56};
-  // Of a length that was found to fit a window; so its upper bits are zeros.
-  assign lines        = length[LineW + 6:6] + (LineW + 1)'(1) + (LineW + 1)'(length[5:0] > 6'd56);
-  assign is_runt      = is_data && length < 24'd14;
+  header_check #(.LineW(LineW), .PosW(PosW)) u_header (
+    .window_mask_i, .max_frame_bytes_i, .header_i(load_header_i), .epoch_i(lsetup1_q.epoch), .there_i(left1_q),
+    .is_batch_o(is_batch), .is_void_o(is_void), .is_runt_o(is_runt), .is_header_ok_o(is_header_ok),
+    .is_length_ok_o(is_length_ok), .is_whole_o(is_whole), .is_over_o(is_over), .less_one_o(less_one),
+    .is_one_o(is_one)
+  );
 
-  assign lstate    = first1_q ? lstate1_q : lstate_q;
-  assign rest      = first1_q ? '0 : rest_q;
   assign consider  = line1_q && (first1_q || live_q);
-  assign at_header = rest == '0;
-  // A queue that has used its share up stops in front of its next message, if others wait.
-  assign has_share = !lstate.share[ShareW-1] || !others_wait_i;
+  assign at_header = rest_q == '0;
+  // A queue that has used its share up stops in front of its next message, if others wait (in the cycle before).
+  assign has_share = !lstate1_q.share[ShareW-1] || !others_wait_q;
   // A batch leaves only after it was looked at, which is done when it is the first message of a turn; the look is a
   // turn of its own, without effect, and its end is the verdict.
   assign is_checked   = first1_q && lchecked1_q[0];
   assign is_malformed = is_batch && is_checked && lchecked1_q[1];
-  assign scan_begins  = consider && !empty1_q && !discard1_q && at_header && is_batch && !is_checked && first1_q
-                        && !bad && is_whole && has_share && !scan_pending_q;
+  assign bad          = !is_header_ok || !is_length_ok || is_malformed;
+  assign is_good      = is_header_ok && is_length_ok && is_whole;
+  // A header stands here that may be believed if it is good.
+  assign looks        = consider && !empty1_q && !discard1_q && at_header && has_share && !scan_q;
+  assign scan_begins  = looks && is_batch && !is_checked && first1_q && !scan_pending_q && is_good;
   assign scans        = scan_begins || (consider && scan_q);
   assign scan_waits   = is_batch && !is_checked && !scan_begins;
-  assign scan_ends    = scans && rest_d == '0;
-  assign bad       = !is_header_ok || !is_length_ok || is_malformed;
-  assign accept    = !bad && is_whole && has_share && !(is_batch && !is_checked);
-  assign consume   = consider && !empty1_q && !scans && (discard1_q || !at_header || accept);
+  assign scan_ends    = scans && ends_message;
+  assign consume      = (looks && !(is_batch && !is_checked) && !is_malformed && is_good)
+                        || (consider && !empty1_q && !scan_q && (discard1_q || !at_header));
   assign waits     = consider && !consume && !scans;
   assign ends      = waits || (consume && last1_q);
   assign finished  = empty1_q || (consume && last1_q);
 
+  // What the line changes. As sums of products: what is chosen is known before the choice.
+  logic              starts, goes_on, drops;
+  logic [PosW-1:0]   next_dropped, next_message, next_sum, next_sum_more;
+  logic [ShareW-1:0] share, share_less;
+  logic [10:0]       share_low;
+  logic [ShareW-11:0] share_high, share_high_less;
+
+  assign starts  = scan_begins || (consume && !discard1_q && at_header);
+  assign goes_on = (consider && scan_q) || (consume && !discard1_q && !at_header);
+  assign drops   = consume && discard1_q;
+  assign rest_d  = ({(LineW + 1) {starts}} & less_one) | ({(LineW + 1) {goes_on}} & (rest_q - 1'b1))
+                   | ({(LineW + 1) {!starts && !goes_on}} & rest_q);
+  assign ends_message = starts ? is_one : (goes_on ? rest_q == (LineW + 1)'(1) : at_header);
+
+  assign next_dropped  = lstate1_q.next_start + 1'b1;
+  assign next_sum      = lstate1_q.next_start + PosW'(load_header_i[LineW + 6:6]) + 1'b1;
+  assign next_sum_more = lstate1_q.next_start + PosW'(load_header_i[LineW + 6:6]) + PosW'(2);
+  assign next_message  = ({PosW{!is_over}} & next_sum) | ({PosW{is_over}} & next_sum_more);
+
+  assign share           = lstate1_q.share[ShareW-1] ? '0 : lstate1_q.share;
+  assign share_low       = {1'b0, share[9:0]} - {1'b0, load_header_i[9:0]};
+  assign share_high      = share[ShareW-1:10] - (ShareW - 10)'(load_header_i[16:10]);
+  assign share_high_less = share[ShareW-1:10] + ~(ShareW - 10)'(load_header_i[16:10]);
+  assign share_less      = {({(ShareW - 10) {!share_low[10]}} & share_high)
+                            | ({(ShareW - 10) {share_low[10]}} & share_high_less), share_low[9:0]};
+
   always_comb begin
-    lstate_d = lstate;
-    rest_d   = rest;
-    if (scans) begin
-      rest_d = scan_begins ? lines - 1'b1 : rest - 1'b1;
-    end else if (consume) begin
-      lstate_d.tail = lline1_q;
-      if (discard1_q) begin
-        lstate_d.next_start = lstate.next_start + 1'b1;
-      end else if (at_header) begin
-        lstate_d.next_start = lstate.next_start + PosW'(lines);
-        lstate_d.share      = (lstate.share[ShareW-1] ? '0 : lstate.share) - ShareW'(length[16:0]);
-        rest_d              = lines - 1'b1;
-      end else begin
-        rest_d = rest - 1'b1;
-      end
-    end else if (consider && !empty1_q && has_share && !(scan_waits && !bad && is_whole)) begin
+    lstate_d = lstate1_q;
+    if (consume) lstate_d.tail = lline1_q;
+    lstate_d.next_start = ({PosW{drops}} & next_dropped) | ({PosW{consume && !discard1_q && at_header}} & next_message)
+                          | ({PosW{!consume || (!discard1_q && !at_header)}} & lstate1_q.next_start);
+    if (consume && !discard1_q && at_header) lstate_d.share = share_less;
+    if (waits && !empty1_q && has_share && !(scan_waits && !bad && is_whole)) begin
       lstate_d.told = bad;
       // Of a queue that takes no more writes what is left is no whole message and never will be.
       lstate_d.discard = lsetup1_q.closing;
@@ -337,7 +374,6 @@ module message_reader #(
   logic              done2_q, moved2_q, again2_q, finished2_q, closing2_q, more2, uncheck_q;
   logic [QueueW-1:0] queue2_q;
   logic [7:0]        weight2_q;
-  logic [ShareW-1:0] quantum2;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -357,17 +393,17 @@ module message_reader #(
       uncheck_q           <= 1'b0;
     end else begin
       give_valid_o        <= go && consume;
-      next_start_valid_o  <= go && consume && !discard1_q && rest_d == '0;
+      next_start_valid_o  <= go && consume && !discard1_q && ends_message;
       // The rest of a turn that ended early is still being fetched, unless the next turn has begun; it is not looked
       // at.
       abort_q             <= go && (waits || scan_ends) && !last1_q && !fetch_load;
       count_tx_batches_o  <= go && consume && !discard1_q && at_header && is_batch;
       uncheck_q           <= go && consume && !discard1_q && at_header && is_batch;
-      if (go && scans) scan_q <= rest_d != '0;
+      if (go && scans) scan_q <= !ends_message;
       if (go && scan_begins) scan_pending_q <= 1'b1;
       else if (scanned_valid_i && scanned_ready_o) scan_pending_q <= 1'b0;
       failed_valid_o      <= go && consider && !empty1_q && !discard1_q && at_header && bad && has_share
-          && !lstate.told;
+          && !lstate1_q.told;
       done2_q             <= go && ends;
       count_tx_messages_o <= go && consume && !discard1_q && at_header;
       count_tx_voids_o    <= go && consume && !discard1_q && at_header && is_void;
@@ -378,23 +414,21 @@ module message_reader #(
       end
     end
     if (go) begin
-      if (consider) begin
-        lstate_q <= lstate_d;
-        rest_q   <= rest_d;
-      end
+      lstate_q    <= lstate_d;
       line_scan_o <= scans;
       if ((consume && at_header) || scan_begins) begin
         line_skip_o  <= is_void || is_runt;
         line_batch_o <= is_batch;
-        line_bytes_o <= length;
-        line_lines_o <= lines;
+        line_bytes_o <= load_header_i[23:0];
+        line_lines_o <= less_one + 1'b1;
       end
       line_first_o <= at_header;
-      line_last_o  <= rest_d == '0;
+      line_last_o  <= ends_message;
       line_queue_o <= lqueue1_q;
       line_next_start_o <= lstate_d.next_start;
     end
-    give_line_o    <= lstate.tail;
+    give_line_o    <= lstate1_q.tail;
+    others_wait_q  <= others_wait_i;
     give_queue_o   <= lqueue1_q;
     give_dropped_o <= discard1_q;
     queue2_q       <= lqueue1_q;
@@ -412,28 +446,36 @@ module message_reader #(
   assign failed_queue_o     = queue2_q;
   // The end of a look is the end of its turn, and the queue wants another, in which the batch leaves.
   assign scanned_ready_o    = !done2_q && !uncheck_q;
-  assign done_valid_o       = done2_q || (scanned_valid_i && scanned_ready_o);
-  assign done_queue_o       = done2_q ? queue2_q : scanned_queue_i;
+  assign ending_o           = done2_q || (scanned_valid_i && scanned_ready_o);
   assign more2              = moved2_q || again2_q || (frontier_we_i && frontier_queue_i == queue2_q);
-  assign done_more_o        = !done2_q || more2;
   assign checked_we         = start_valid_i || uncheck_q || (scanned_valid_i && scanned_ready_o);
   assign checked_queue      = start_valid_i ? set_queue_i : (uncheck_q ? queue2_q : scanned_queue_i);
   assign checked_wr         = (start_valid_i || uncheck_q) ? '0 : {scanned_bad_i, 1'b1};
-  assign emptied_valid_o    = done2_q && finished2_q && closing2_q && !more2;
-  assign emptied_queue_o    = queue2_q;
-  assign emptied_tail_o     = lstate_q.tail;
-  assign busy_o             = turn1 || fetch_q || line1_q || done2_q || line_valid_o
+  assign emptied_queue_o    = done_queue_o;
+  // A frontier that moves in the cycle of `ending` still gives another turn; so the end is told a cycle later.
+  always_ff @(posedge clk_i) begin
+    done_valid_o    <= rst_ni && ending_o;
+    emptied_valid_o <= rst_ni && done2_q && finished2_q && closing2_q && !more2;
+    done_queue_o    <= done2_q ? queue2_q : scanned_queue_i;
+    done_more_o     <= !done2_q || more2;
+    emptied_tail_o  <= lstate_q.tail;
+  end
+  assign busy_o             = turn1 || aside_q || fetch_q || line1_q || done2_q || done_valid_o || line_valid_o
                              || scan_pending_q;
 
-  // What is left of a share is lost when a queue has nothing more to send; what it owes stays.
-  assign quantum2 = {2'b0, weight2_q, 11'd0};
+  // What is left of a share is lost when a queue has nothing more to send; what it owes stays. A quantum is a multiple
+  // of 2,048 bytes.
+  logic               owes2, gets2;
+  logic [ShareW-12:0] quanta2;
+  assign owes2   = lstate_q.share[ShareW-1];
+  assign gets2   = !again2_q || owes2;
+  assign quanta2 = (lstate_q.share[ShareW-1:11] & {(ShareW - 11) {owes2 || !gets2}})
+                   + ((ShareW - 11)'(weight2_q) & {(ShareW - 11) {gets2}});
   always_comb begin
     state_we     = done2_q || start_valid_i;
     state_wqueue = start_valid_i ? set_queue_i : queue2_q;
     state_wr     = lstate_q;
-    if (!again2_q || lstate_q.share[ShareW-1]) begin
-      state_wr.share = (lstate_q.share[ShareW-1] ? lstate_q.share : '0) + quantum2;
-    end
+    state_wr.share = {quanta2, lstate_q.share[10:0] & {11{owes2 || !gets2}}};
     if (start_valid_i) state_wr = '{discard: 1'b0, told: 1'b0, next_start: '0, tail: start_tail_i, share: '0};
   end
 
@@ -441,8 +483,12 @@ module message_reader #(
   always_ff @(posedge clk_i) begin
     if (rst_ni) begin
       a_start_alone       : assert (!(start_valid_i && done2_q));
-      a_last_ends_message : assert (!(go && ends && !waits && !discard1_q) || rest_d == '0);
-      a_look_is_whole     : assert (!(go && scans && last1_q) || rest_d == '0);
+      a_last_ends_message : assert (!(go && ends && !waits && !discard1_q) || ends_message);
+      a_look_is_whole     : assert (!(go && scans && last1_q) || ends_message);
+      a_rest_is_told      : assert (!line1_q || ends_message == (rest_d == '0));
+      a_next_is_sum       : assert (!(consume && at_header && !discard1_q)
+                                    || lstate_d.next_start == lstate1_q.next_start + PosW'(less_one) + 1'b1);
+      a_share_is_less     : assert (share_less == share - ShareW'(load_header_i[16:0]));
     end
   end
 `endif

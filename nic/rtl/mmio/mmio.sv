@@ -172,7 +172,7 @@ module mmio #(
 
   logic                ready_valid, early_taken, early_holds, turn_valid, turn_ready, done_valid, done_more;
   logic [QueueW-1:0]   ready_queue, turn_queue, done_queue;
-  logic                others_wait, scheduler_idle, reader_active;
+  logic                others_wait, scheduler_idle, reader_active, reader_ending;
   logic                set_valid, set_closing, set_dropping;
   logic [QueueW-1:0]   set_queue;
   logic [7:0]          set_epoch, set_weight;
@@ -352,8 +352,8 @@ module mmio #(
     .next_start_valid_o(next_start_valid), .next_start_queue_o(next_start_queue), .next_start_o(next_start),
     .failed_valid_o(reader_failed_valid), .failed_queue_o(reader_failed_queue),
     .failed_cause_o(reader_failed_cause), .emptied_valid_o(emptied_valid), .emptied_queue_o(emptied_queue),
-    .emptied_tail_o(emptied_tail), .busy_o(reader_active), .count_tx_messages_o, .count_tx_voids_o,
-    .count_tx_batches_o, .count_runts_o(reader_runts)
+    .emptied_tail_o(emptied_tail), .ending_o(reader_ending), .busy_o(reader_active),
+    .count_tx_messages_o, .count_tx_voids_o, .count_tx_batches_o, .count_runts_o(reader_runts)
   );
   assign reader_busy = reader_active || !scheduler_idle || ready_valid || !cutter_empty || left_valid;
 
@@ -374,7 +374,8 @@ module mmio #(
   assign count_runts_o = 2'(reader_runts) + 2'(batch_runts);
 
   // ---------------------------------------------------------------------------------------------- control
-  assign quiet = unit_empty && !done_valid && !next_start_valid && !ready_valid && !left_valid && !gone_valid;
+  assign quiet = unit_empty && !reader_ending && !done_valid && !next_start_valid && !ready_valid && !left_valid
+                 && !gone_valid;
 
   queue_control #(
     .NumQueues(NumQueues), .LineW(LineW), .RingW(RingW), .NumContexts(NumContexts), .PtrW(PtrW)

@@ -56,6 +56,7 @@ pub struct RtlNic {
     inputs: Inputs,
     outputs: Outputs,
     cycles: u64,
+    beats: u64,
     /// Lines of the write that was taken last and that the RTL has not all taken.
     lines: VecDeque<Line>,
     reads: VecDeque<(u32, ReadTag)>,
@@ -95,6 +96,7 @@ impl RtlNic {
             inputs: Inputs { dmawr_ready: 1, irq_ready: 1, rc_ready: 1, ..Inputs::default() },
             outputs: Outputs::default(),
             cycles: 0,
+            beats: 0,
             lines: VecDeque::new(),
             reads: VecDeque::new(),
             reads_inside: 0,
@@ -128,6 +130,11 @@ impl RtlNic {
     /// Clock cycles since it was made.
     pub fn cycles(&self) -> u64 {
         self.cycles
+    }
+
+    /// Beats that the wire has taken since it was made.
+    pub fn beats(&self) -> u64 {
+        self.beats
     }
 
     /// Whether an assertion of the RTL has failed (it was printed); what comes after that means nothing.
@@ -196,6 +203,7 @@ impl RtlNic {
             happened = true;
         }
         if out.frame_valid == 1 && self.wire_ready {
+            self.beats += 1;
             let bytes = usize::from(out.frame_bytes).min(LINE_BYTES);
             self.frame.extend_from_slice(&bytes_of(&out.frame_data)[..bytes]);
             if out.frame_last == 1 {

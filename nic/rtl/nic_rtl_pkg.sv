@@ -42,6 +42,10 @@ package nic_rtl_pkg;
     logic [63:0] kpio_eop;
   } queue_settings_t;
 
+  // Places in the block of counters, and what each of them grows by in a cycle.
+  localparam int unsigned NumCounters = 96;
+  typedef logic [NumCounters-1:0][7:0] increments_t;
+
 endpackage
 
 `default_nettype wire

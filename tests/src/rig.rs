@@ -2,6 +2,7 @@
 
 use beeline_driver::{Pending, Port, PortConfig, PortError, PortState, Progress, QueueHalf, Stopped};
 use beeline_link_contract::Link;
+use beeline_nic_contract::Device;
 use beeline_nic_model::{Counters, Nic, NicConfig};
 
 use beeline_link_memory::{Aperture, MemoryLink};
@@ -55,20 +56,20 @@ pub fn open<R: Rig, H: QueueHalf>(rig: &mut R, half: Stopped<H>) -> H {
     finish(rig, pending).expect("a sound device starts a queue")
 }
 
-/// The behavioural NIC behind a [`MemoryLink`].
-pub struct MemoryRig {
-    link: MemoryLink<Nic>,
-    port: Port<MemoryLink<Nic>>,
+/// A NIC behind a [`MemoryLink`]: the behavioural one, or any other device.
+pub struct MemoryRig<D: Device = Nic> {
+    link: MemoryLink<D>,
+    port: Port<MemoryLink<D>>,
     now_ns: u64,
 }
 
-impl MemoryRig {
-    /// A rig around a NIC with these sizes.
+impl<D: Device> MemoryRig<D> {
+    /// A rig around a device whose windows lie as `aperture` says.
     ///
     /// # Panics
-    /// If the NIC cannot be made or brought up.
-    pub fn new(config: NicConfig, seed: u64) -> Self {
-        let link = link_to_nic(config, seed);
+    /// If the device cannot be brought up.
+    pub fn around(device: D, aperture: Aperture, seed: u64) -> Self {
+        let link = MemoryLink::new(device, aperture, seed);
         let port = Port::new(link.clone(), PortConfig::default());
         let mut rig = MemoryRig { link, port, now_ns: 0 };
         rig.bring_up();
@@ -86,8 +87,27 @@ impl MemoryRig {
     }
 
     /// The link, to look at the device.
-    pub fn link(&self) -> &MemoryLink<Nic> {
+    pub fn link(&self) -> &MemoryLink<D> {
         &self.link
+    }
+}
+
+impl MemoryRig {
+    /// A rig around a behavioural NIC with these sizes.
+    ///
+    /// # Panics
+    /// If the NIC cannot be made or brought up.
+    pub fn new(config: NicConfig, seed: u64) -> Self {
+        let (offset_bytes, stride_bytes) = config.capabilities().aperture.expect("a NIC has an aperture");
+        let aperture = Aperture {
+            offset_bytes,
+            stride_bytes,
+            window_lines: config.window_lines,
+            queues: config.queues,
+            is_blank: config.blank,
+        };
+        let nic = Nic::new(config).expect("the sizes of a test's NIC make sense");
+        MemoryRig::around(nic, aperture, seed)
     }
 
     /// The device's counters.
@@ -96,10 +116,10 @@ impl MemoryRig {
     }
 }
 
-impl Rig for MemoryRig {
-    type Link = MemoryLink<Nic>;
+impl<D: Device> Rig for MemoryRig<D> {
+    type Link = MemoryLink<D>;
 
-    fn port(&mut self) -> &mut Port<MemoryLink<Nic>> {
+    fn port(&mut self) -> &mut Port<MemoryLink<D>> {
         &mut self.port
     }
 
@@ -117,19 +137,4 @@ impl Rig for MemoryRig {
     fn patience(&self) -> usize {
         100_000
     }
-}
-
-/// A link to a behavioural NIC.
-fn link_to_nic(config: NicConfig, seed: u64) -> MemoryLink<Nic> {
-    let capabilities = config.capabilities();
-    let (offset_bytes, stride_bytes) = capabilities.aperture.expect("a NIC has an aperture");
-    let aperture = Aperture {
-        offset_bytes,
-        stride_bytes,
-        window_lines: config.window_lines,
-        queues: config.queues,
-        is_blank: config.blank,
-    };
-    let nic = Nic::new(config).expect("the sizes of a test's NIC make sense");
-    MemoryLink::new(nic, aperture, seed)
 }

@@ -132,6 +132,12 @@ pub struct CompareArgs {
     /// Interfaces to measure
     #[arg(long, value_delimiter = ',', default_values_t = Interface::ALL, value_name = "NAME", value_parser = interface())]
     pub interface: Vec<Interface>,
+    /// Device to measure: `rtl` counts cycles of the NIC's clock and measures no time
+    #[arg(long, default_value = "model", value_name = "NAME")]
+    pub device: DeviceName,
+    /// With `--device rtl`: clock in MHz at which rates are stated
+    #[arg(long, default_value_t = 250, value_name = "MHZ", value_parser = clap::value_parser!(u32).range(1..=2000))]
+    pub clock_mhz: u32,
     /// Frame sizes in bytes, 14 to 9216 [default: 16,64,128,256,512,1024,1500,4096,9000]
     #[arg(long, value_delimiter = ',', value_name = "BYTES", value_parser = clap::value_parser!(u32).range(14..=9216))]
     pub size: Vec<u32>,

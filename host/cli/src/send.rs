@@ -19,8 +19,7 @@ use serde::Serialize;
 use crate::args::{DeviceName, SendArgs};
 use crate::choices::check_fences;
 use crate::failure::{Failure, own_program};
-use crate::progress;
-use crate::send_rtl;
+use crate::{progress, rtl};
 
 /// What `send` found, for `--json`.
 #[derive(Serialize)]
@@ -69,13 +68,13 @@ pub fn run(args: &SendArgs) -> Result<(), Failure> {
 /// The same through the NIC's RTL: no process but this one, and every store a write at the RTL's port.
 fn run_on_rtl(args: &SendArgs, total: u64) -> Result<(), Failure> {
     let bar = progress::bar(total, "frames", args.json);
-    let cycles = send_rtl::send(args, open(&args.input)?, &bar)?;
+    let replayed = rtl::send(args, open(&args.input)?, &bar)?;
     bar.finish_and_clear();
-    let verdict = compare(args, "writes at the port", 1)?;
+    let verdict = compare(args, "writes at the port", replayed.frame_multiple_bytes)?;
     check_total(args, &verdict, total)?;
     report(args, &verdict)?;
     if !args.json {
-        println!("{cycles} cycles of the RTL");
+        println!("{} cycles of the RTL", replayed.cycles);
     }
     Ok(())
 }

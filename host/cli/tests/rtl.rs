@@ -28,27 +28,39 @@ fn write_capture(path: &Path) -> usize {
 fn a_capture_goes_through_the_rtl_unchanged_or_the_program_says_how_to_get_it() {
     let folder = tempfile::tempdir().expect("a folder for the captures");
     let frames = write_capture(&folder.path().join("in.pcap"));
-    for more in [&[][..], &["--adversary", "1"], &["--adversary", "2", "--json"]] {
-        let output = send(folder.path(), more);
-        let (said, wrong) =
-            (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-        if cfg!(feature = "rtl") {
-            assert!(output.status.success(), "{wrong}");
-            assert!(
-                said.contains("complete, in order, unchanged") && said.contains(&frames.to_string()),
-                "{said}"
-            );
-        } else {
-            assert!(!output.status.success() && wrong.contains("make rtl-tools"), "{wrong}");
+    for interface in ["mmio", "kpio", "descriptor"] {
+        for more in [&[][..], &["--adversary", "1"], &["--adversary", "2", "--json"]] {
+            let output = send(folder.path(), &[&["--interface", interface], more].concat());
+            let (said, wrong) =
+                (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+            if cfg!(feature = "rtl") {
+                assert!(output.status.success(), "{interface} {more:?}: {wrong}");
+                assert!(
+                    said.contains("complete, in order, unchanged") && said.contains(&frames.to_string()),
+                    "{interface} {more:?}: {said}"
+                );
+            } else {
+                assert!(!output.status.success() && wrong.contains("make rtl-tools"), "{wrong}");
+            }
         }
     }
 }
 
+/// Every interface is counted, and no frame takes less than its own beats.
 #[test]
-fn an_interface_that_the_rtl_does_not_have_is_refused() {
-    let folder = tempfile::tempdir().expect("a folder for the captures");
-    write_capture(&folder.path().join("in.pcap"));
-    let output = send(folder.path(), &["--interface", "kpio"]);
-    let wrong = String::from_utf8_lossy(&output.stderr);
-    assert!(!output.status.success() && wrong.contains("--device model"), "{wrong}");
+fn cycles_of_the_rtl_are_counted_by_interface() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_beeline"));
+    command.args(["compare", "--device", "rtl", "--quick", "--size", "64,1500", "--json"]);
+    let output = command.output().expect("the program starts");
+    if !cfg!(feature = "rtl") {
+        assert!(String::from_utf8_lossy(&output.stderr).contains("make rtl-tools"));
+        return;
+    }
+    let rows: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let rows = rows.as_array().expect("rows");
+    assert_eq!(rows.len(), 3 * 2 * 2, "interfaces, sizes, singly and in bursts");
+    for row in rows {
+        let (bytes, cycles) = (row["frame_bytes"].as_f64().unwrap(), row["cycles_per_frame"].as_f64().unwrap());
+        assert!(cycles >= (bytes / 64.0).floor() && cycles < 400.0, "{row}");
+    }
 }

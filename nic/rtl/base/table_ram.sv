@@ -32,6 +32,8 @@ module table_ram #(
     $fatal(1, "table_ram: Width and Depth must be at least 1");
   end
 
+  // What the RAM itself gives when both ports meet is replaced, so it may be anything.
+  (* no_rw_check *)
   logic [Width-1:0] mem [Depth];
   logic [Width-1:0] rdata_q, wdata_q;
   logic             forward_q;

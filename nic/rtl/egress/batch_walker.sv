@@ -51,12 +51,17 @@ module batch_walker (
   logic        bad_q, bad_d;
   // Nothing of the message is still to come.
   logic        over_q, over_d;
+  // What decides whether the line is done with, found a cycle ahead, for all stages before this one wait for it: the
+  // record ends in this line; the frame does in this beat, and the beat reaches into the next line.
+  logic        stays_q, stays_d, last_q, last_d, spills_q, spills_d;
 
   logic [15:0] prefix;
   logic [23:0] record_bytes;
   logic [13:0] record_words;
   logic [4:0]  after_beat;
   logic [4:0]  words_here;
+  logic [7:0]  reach;
+  logic        is_beyond;
   logic        is_bad, is_runt;
 
   assign prefix       = line_data_i[64 * word_q[2:0] +: 16];
@@ -67,9 +72,12 @@ module batch_walker (
   assign is_runt      = bytes_q < 16'(nic_pkg::MinFrameBytes);
   assign after_beat   = word_q + 5'((8'(bytes_q[6:0]) + 8'd9) >> 3);
   assign words_here   = 5'd8 - word_q;
+  // Length, bytes and padding of what is left reach the line's end.
+  assign reach        = 8'(bytes_q[5:0]) + 8'd9 + {2'b00, word_q[2:0], 3'd0};
+  assign is_beyond    = reach[7:6] != '0;
 
   assign beat_word_o  = word_q[2:0];
-  assign beat_last_o  = bytes_q <= 16'd64;
+  assign beat_last_o  = last_q;
   assign beat_bytes_o = beat_last_o ? bytes_q[6:0] : 7'd64;
   assign verdict_bad_o = bad_q;
 
@@ -81,6 +89,9 @@ module batch_walker (
     bytes_d = bytes_q;
     bad_d   = bad_q;
     over_d  = over_q;
+    stays_d  = stays_q;
+    last_d   = last_q;
+    spills_d = spills_q;
     advance_o       = 1'b0;
     beat_valid_o    = 1'b0;
     ends_message_o  = 1'b0;
@@ -112,6 +123,9 @@ module batch_walker (
         walk_d = record_words;
         over_d = record_bytes >= left_q;
         left_d = left_q - record_bytes;
+        stays_d  = bytes_q[15:6] == '0 && !is_beyond;
+        last_d   = bytes_q <= 16'd64;
+        spills_d = bytes_q[5:0] == '0 || is_beyond;
         if (is_bad) begin
           bad_d   = 1'b1;
           state_d = Skip;
@@ -122,13 +136,14 @@ module batch_walker (
       end
 
       Walk: begin
-        if (walk_q < 14'(words_here) || line_last_i) begin
+        if (stays_q || line_last_i) begin
           word_d  = word_q + walk_q[4:0];
           state_d = Head;
         end else begin
           advance_o = 1'b1;
           walk_d    = walk_q - 14'(words_here);
           word_d    = '0;
+          stays_d   = walk_q < 14'(words_here) + 14'd8;
           if (walk_q == 14'(words_here)) state_d = Head;
         end
       end
@@ -136,10 +151,11 @@ module batch_walker (
       Emit: begin
         beat_valid_o = 1'b1;
         bytes_d      = bytes_q - 16'd64;
-        if (beat_last_o) begin
+        last_d       = bytes_q <= 16'd128;
+        if (last_q) begin
           state_d   = Head;
           word_d    = after_beat;
-          if (after_beat[4:3] != '0 && !line_last_i) begin
+          if (spills_q && !line_last_i) begin
             advance_o = 1'b1;
             word_d    = after_beat - 5'd8;
           end
@@ -171,6 +187,9 @@ module batch_walker (
       bytes_q <= bytes_d;
       bad_q   <= bad_d;
       over_q  <= over_d;
+      stays_q  <= stays_d;
+      last_q   <= last_d;
+      spills_q <= spills_d;
     end
   end
 
@@ -178,6 +197,9 @@ module batch_walker (
   always_ff @(posedge clk_i) begin
     if (rst_ni && line_valid_i) begin
       a_no_step_over_the_end : assert (!(advance_o && line_last_i && state_q != Skip));
+      a_stays_is_told        : assert (state_q != Walk || stays_q == (walk_q < 14'(words_here)));
+      a_last_is_told         : assert (state_q != Emit || last_q == (bytes_q <= 16'd64));
+      a_spills_is_told       : assert (state_q != Emit || !last_q || spills_q == (after_beat[4:3] != '0));
       a_frames_were_checked  : assert (!(state_q == Check && is_bad && !line_scan_i));
     end
   end

@@ -2,7 +2,7 @@
 //
 // A queue is in at most one place: in the ring of its class, or having its turn. How much it may send in a turn is its
 // reader's affair, which ends the turn when the queue's share is used up (a deficit round robin; the share is the
-// queue's weight times 2,048 bytes).
+// queue's weight times 2,048 bytes), or when a queue of a class before it waits (`waits_upto_o`).
 //
 // Guarantees
 //   - A queue that was announced, or whose turn ended with `more`, gets a turn; between two of its turns every other
@@ -45,8 +45,9 @@ module scheduler #(
   output logic              turn_valid_o,
   input  logic              turn_ready_i,
   output logic [QueueW-1:0] turn_queue_o,
-  // Some queue of the class in turn, or of one before it, waits.
-  output logic              others_wait_o,
+  output logic [ClassW-1:0] turn_class_o,
+  // Bit c: a queue of class c, or of one before it, waits.
+  output logic [NumClasses-1:0] waits_upto_o,
   output logic              idle_o
 );
 
@@ -150,10 +151,15 @@ module scheduler #(
 
   always_comb begin
     turn_queue_o = '0;
-    for (int i = 0; i < int'(NumClasses); i++) turn_queue_o |= heads[i] & {QueueW{chosen[i]}};
+    turn_class_o = '0;
+    for (int i = 0; i < int'(NumClasses); i++) begin
+      turn_queue_o |= heads[i] & {QueueW{chosen[i]}};
+      turn_class_o |= ClassW'(i) & {ClassW{chosen[i]}};
+    end
   end
+  // The first class that waits, and all behind it.
+  assign waits_upto_o  = ~(chosen - 1'b1) & {NumClasses{turn_valid_o}};
   assign turn_valid_o  = waits != '0;
-  assign others_wait_o = turn_valid_o || push;
   assign idle_o        = !turn_valid_o && !push;
 
 `ifndef SYNTHESIS

@@ -113,9 +113,8 @@ module arrival #(
   output logic [PtrW-1:0]     out_tail_o,
   output logic                out_no_context_o,
   output logic                out_shared_o,
-  // What goes along with a piece: the one at the input stands aside; it or that one comes to this stage.
+  // For what goes along with a piece: none stands aside, so one may come in; the next one comes to this stage.
   output logic                aside_o,
-  output logic                from_aside_o,
   output logic                load_o
 );
 
@@ -160,7 +159,6 @@ module arrival #(
   assign here_again_o  = stale_q;
   assign is_empty_o    = !valid_q && !aside_q;
   assign aside_o       = !aside_q;
-  assign from_aside_o  = aside_q;
   assign load_o        = !stands;
   assign stands        = valid_q && !step;
   // The tables are read for the piece behind this one; if this one stands, for it once more.
@@ -224,6 +222,7 @@ module arrival #(
 
   // Where the piece lies, seen from the frontier that is known here.
   logic            is_returned, in_context, next_line, beyond, has_wrapped;
+  logic [2:0]      nexts, beyonds;
   logic [PosW-1:0] base, wide_mask, pos, base_next;
   logic [LineW-1:0] base_line;
 
@@ -232,7 +231,6 @@ module arrival #(
   assign base        = is_returned ? returned.frontier : (own.in_context ? committed : own.frontier);
   assign wide_mask   = PosW'(window_mask_i);
   assign base_line   = base[LineW-1:0] & window_mask_i;
-  assign next_line   = line_q == base_line;
   increment #(.Width(PosW)) u_next (.value_i(base), .add_i(1'b1), .sum_o(base_next));
   less_than #(.Width(LineW)) u_wrapped (.left_i(line_q), .right_i(base_line), .is_less_o(has_wrapped));
   // The base's lap, or the next one: a bit of it changes where all below are ones.
@@ -257,21 +255,31 @@ module arrival #(
 
   // Whether it lies a ring or more behind the base, without a subtraction. It does not, if it is in the base's ring and
   // not before it, or in the next ring and before it. `next_ring`, bit by bit: a bit changes where the one below it
-  // goes from one to zero.
-  logic [LineW-1:0] ring_mask, high, is_lowest, falls, in_next;
-  logic             same_ring, next_ring, low_is_less;
+  // goes from one to zero. This is asked of all that may be the base, for which of them is it is known late.
+  logic [LineW-1:0]      ring_mask, high, is_lowest;
+  logic [2:0][LineW-1:0] bases;
 
-  assign ring_mask   = LineW'(ring_mask_i);
-  assign high        = window_mask_i & ~ring_mask;
-  assign is_lowest   = high & ~(high << 1);
-  assign falls       = (base_line & ~line_q) << 1;
-  assign in_next     = ~high | ~(line_q ^ base_line ^ (is_lowest | falls));
-  assign same_ring   = ((line_q ^ base_line) & high) == '0;
-  assign next_ring   = in_next == '1;
-  less_than #(.Width(RingW)) u_low (
-    .left_i(line_q[RingW-1:0] & ring_mask_i), .right_i(base_line[RingW-1:0] & ring_mask_i), .is_less_o(low_is_less)
-  );
-  assign beyond      = high != '0 && !(low_is_less ? next_ring : same_ring);
+  assign ring_mask = LineW'(ring_mask_i);
+  assign high      = window_mask_i & ~ring_mask;
+  assign is_lowest = high & ~(high << 1);
+  assign bases[0]  = own.frontier[LineW-1:0] & window_mask_i;
+  assign bases[1]  = committed[LineW-1:0] & window_mask_i;
+  assign bases[2]  = returned.frontier[LineW-1:0] & window_mask_i;
+  for (genvar i = 0; i < 3; i++) begin : g_base
+    logic [LineW-1:0] falls, in_next;
+    logic             same_ring, next_ring, low_is_less;
+    assign falls      = (bases[i] & ~line_q) << 1;
+    assign in_next    = ~high | ~(line_q ^ bases[i] ^ (is_lowest | falls));
+    assign same_ring  = ((line_q ^ bases[i]) & high) == '0;
+    assign next_ring  = in_next == '1;
+    less_than #(.Width(RingW)) u_low (
+      .left_i(line_q[RingW-1:0] & ring_mask_i), .right_i(bases[i][RingW-1:0] & ring_mask_i), .is_less_o(low_is_less)
+    );
+    assign beyonds[i] = high != '0 && !(low_is_less ? next_ring : same_ring);
+    assign nexts[i]   = line_q == bases[i];
+  end
+  assign next_line = is_returned ? nexts[2] : (own.in_context ? nexts[1] : nexts[0]);
+  assign beyond    = is_returned ? beyonds[2] : (own.in_context ? beyonds[1] : beyonds[0]);
 
   // Two free contexts. The piece that left in the cycle before may have taken the first one.
   logic [1:0]               have_q, have_d;

@@ -68,15 +68,23 @@ module buffer_pool #(
     .free_o
   );
 
-  (* ram_style = "block" *)
-  logic [511:0] bytes [Lines];
+  // The first word of a line may be a header, and is looked at in the cycle in which it comes out: it has a memory of
+  // its own, which a small pool has in LUTRAM. No line is stored and loaded in one cycle but one whose load is not
+  // looked at.
+  (* ram_style = (Lines <= 128) ? "distributed" : "auto", no_rw_check *)
+  logic [63:0]   header [Lines];
+  (* ram_style = "block", no_rw_check *)
+  logic [511:64] rest [Lines];
   always_ff @(posedge clk_i) begin
     if (store_valid_i) begin
-      for (int i = 0; i < 64; i++) begin
-        if (store_be_i[i]) bytes[store_line_i][8*i +: 8] <= store_data_i[8*i +: 8];
+      for (int i = 0; i < 8; i++) begin
+        if (store_be_i[i]) header[store_line_i][8*i +: 8] <= store_data_i[8*i +: 8];
+      end
+      for (int i = 8; i < 64; i++) begin
+        if (store_be_i[i]) rest[store_line_i][8*i +: 8] <= store_data_i[8*i +: 8];
       end
     end
-    if (load_valid_i) load_data_o <= bytes[load_line_i];
+    if (load_valid_i) load_data_o <= {rest[load_line_i], header[load_line_i]};
   end
 
   logic [PtrW-1:0] successor_a, successor_b;

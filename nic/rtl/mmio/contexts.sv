@@ -124,7 +124,7 @@ module contexts #(
   (* ram_style = "distributed" *)
   logic [RingLines-1:0] begun [NumContexts];
   logic [RingLines-1:0] row1;
-  logic [RingW-1:0]     slot1_left, slot1_right, slot2, base2_slot;
+  logic [RingW-1:0]     slot1_left, slot1_right, slot2_q, base2_slot;
   logic                 lap2, base2_lap, in_context2, same1;
   // What the marks of stage 1's slots are when the piece in stage 2 has left its own.
   logic                 mark1, mark1_left, mark1_right, mark2_q, mark2_left_q, mark2_right_q;
@@ -145,24 +145,25 @@ module contexts #(
   assign slot1_right = (read_slot_i + 1'b1) & ring_mask_i;
   assign same1       = in_context2 && context_i == read_context_i;
   assign mark1       = mark_after(
-    row1[read_slot_i], read_slot_i, same1, fresh_i, lap2, base2_lap, base2_slot, slot2
+    row1[read_slot_i], read_slot_i, same1, fresh_i, lap2, base2_lap, base2_slot, slot2_q
   );
   assign mark1_left  = mark_after(
-    row1[slot1_left], slot1_left, same1, fresh_i, lap2, base2_lap, base2_slot, slot2
+    row1[slot1_left], slot1_left, same1, fresh_i, lap2, base2_lap, base2_slot, slot2_q
   );
   assign mark1_right = mark_after(
-    row1[slot1_right], slot1_right, same1, fresh_i, lap2, base2_lap, base2_slot, slot2
+    row1[slot1_right], slot1_right, same1, fresh_i, lap2, base2_lap, base2_slot, slot2_q
   );
 
   // ---------------------------------------------------------------------------------------------- stage 2
-  logic             lap2_left, lap2_right;
+  // The slot of a piece is known a stage before its lap.
+  logic             lap2_left, lap2_right, is_lowest2_q, is_highest2_q;
   logic [PosW-1:0]  lap_bit;
 
-  assign lap_bit     = PosW'(ring_mask_i) + 1'b1;
-  assign slot2       = pos_i[RingW-1:0] & ring_mask_i;
+  // The mask and one, seen without adding.
+  assign lap_bit     = PosW'({ring_mask_i, 1'b1}) & ~PosW'(ring_mask_i);
   assign lap2        = (pos_i & lap_bit) != '0;
-  assign lap2_left   = lap2 ^ (slot2 == '0);
-  assign lap2_right  = lap2 ^ (slot2 == ring_mask_i);
+  assign lap2_left   = lap2 ^ is_lowest2_q;
+  assign lap2_right  = lap2 ^ is_highest2_q;
   assign base2_slot  = base_i[RingW-1:0] & ring_mask_i;
   assign base2_lap   = (base_i & lap_bit) != '0;
 
@@ -179,11 +180,14 @@ module contexts #(
 
   assign empty2      = empty_marks(base2_slot, base2_lap);
   assign begun2      = fresh_i ? empty2 : begun[context_i];
-  assign bit2        = RingLines'(1) << slot2;
+  assign bit2        = RingLines'(1) << slot2_q;
   assign begun2_d    = lap2 ? begun2 | bit2 : begun2 & ~bit2;
 
   always_ff @(posedge clk_i) begin
     if (in_context2) begun[context_i] <= begun2_d;
+    slot2_q       <= read_slot_i;
+    is_lowest2_q  <= read_slot_i == '0;
+    is_highest2_q <= read_slot_i == ring_mask_i;
     mark2_q       <= mark1;
     mark2_left_q  <= mark1_left;
     mark2_right_q <= mark1_right;
@@ -205,7 +209,7 @@ module contexts #(
   logic [ContextW+RingW-1:0] write_place, read_place;
 
   assign name_we     = in_context2 && takes2;
-  assign write_place = {context_i, slot2};
+  assign write_place = {context_i, slot2_q};
   assign read_place  = {read_context_i, read_slot_i};
 
   table_ram #(.Width(PtrW), .Depth(NumContexts * RingLines)) u_here (
@@ -258,7 +262,7 @@ module contexts #(
     took3_q    <= takes2;
     whole3_q   <= !here || fast_i;
     context3_q <= context_i;
-    slot3_q    <= slot2;
+    slot3_q    <= slot2_q;
     lap3_q     <= lap2;
     pos3_q     <= pos_i;
     base3_q    <= base_i;
@@ -434,6 +438,7 @@ module contexts #(
   end
   always_ff @(posedge clk_i) begin
     if (rst_ni) begin
+      a_slot_is_its_own   : assert (!valid_i || slot2_q == (pos_i[RingW-1:0] & ring_mask_i));
       a_line_stands_ready : assert (!takes2 || line_valid_i);
       a_fast_is_whole     : assert (!(valid_i && place_i && fast_i) || be_i == '1);
       a_complete_was_not  : assert (!(valid3_q && complete3 && !fast3_q) || done3[slot3_q] != lap3_q || fresh3_q);

@@ -2,8 +2,9 @@
 //
 // A turn is one look at one queue. It reads lines from the queue's next start on, one a cycle; each message's header
 // says how long it is (the Length Address Register of HotOS'25 3.1 is 64 times `next start`), and the message goes out
-// if the frontier lies behind it. A turn ends at a message that is not whole, at the frontier, or when the queue has
-// had its share; nothing of a message that is not whole has any effect.
+// if the frontier lies behind it. A turn ends at a message that is not whole, at the frontier, when the queue has
+// had its share, or in front of a message while a queue of a class before its own waits; nothing of a message that is
+// not whole has any effect.
 //
 // Stages (0 to 2 of the reader; a turn of a queue that waits for nothing starts while `commit` still counts its line)
 //   turn   the queue's state is read
@@ -21,10 +22,12 @@
 
 module message_reader #(
   parameter int unsigned NumQueues = 64,
+  parameter int unsigned NumClasses = 4,
   parameter int unsigned LineW = 6,
   parameter int unsigned PtrW = 11,
   localparam int unsigned QueueW = (NumQueues > 1) ? $clog2(NumQueues) : 1,
-  localparam int unsigned PosW = LineW + 2
+  localparam int unsigned PosW = LineW + 2,
+  localparam int unsigned ClassW = (NumClasses > 1) ? $clog2(NumClasses) : 1
 ) (
   input  logic              clk_i,
   input  logic              rst_ni,
@@ -42,6 +45,7 @@ module message_reader #(
   input  logic              turn_valid_i,
   output logic              turn_ready_o,
   input  logic [QueueW-1:0] turn_queue_i,
+  input  logic [ClassW-1:0] turn_class_i,
   input  logic [QueueW-1:0] early_queue_i,
   // In the next cycle: the early turn holds (the frontier did move and the queue had no turn).
   input  logic              early_holds_i,
@@ -51,13 +55,15 @@ module message_reader #(
   output logic              done_valid_o,
   output logic [QueueW-1:0] done_queue_o,
   output logic              done_more_o,
-  input  logic              others_wait_i,
+  // Bit c: a queue of class c, or of one before it, waits for its turn.
+  input  logic [NumClasses-1:0] waits_upto_i,
 
   // Set-up of a queue; it has no turn meanwhile. `closing`: what is not whole is to be dropped; `dropping`: everything.
   input  logic              set_valid_i,
   input  logic [QueueW-1:0] set_queue_i,
   input  logic [7:0]        set_epoch_i,
   input  logic [7:0]        set_weight_i,
+  input  logic [3:0]        set_class_i,
   input  logic              set_closing_i,
   input  logic              set_dropping_i,
   input  logic              start_valid_i,
@@ -131,6 +137,7 @@ module message_reader #(
   typedef struct packed {
     logic [7:0] epoch;
     logic [7:0] weight;
+    logic [ClassW-1:0] class_;
     logic       closing;
     logic       dropping;
   } setup_t;
@@ -200,7 +207,9 @@ module message_reader #(
     .clk_i, .we_i(checked_we), .waddr_i(checked_queue), .wdata_i(checked_wr), .raddr_i(read_queue), .rdata_o(checked1)
   );
   assign setup_wr = '{
-    epoch: set_epoch_i, weight: set_weight_i, closing: set_closing_i, dropping: set_dropping_i
+    epoch: set_epoch_i, weight: set_weight_i,
+    class_: (32'(set_class_i) < NumClasses) ? ClassW'(set_class_i) : ClassW'(NumClasses - 1),
+    closing: set_closing_i, dropping: set_dropping_i
   };
 
   // ---------------------------------------------------------------------------------------------- fetch
@@ -211,7 +220,7 @@ module message_reader #(
   logic [1:0]        fetch_checked_q;
   logic [PosW-1:0]   fetch_pos_q, fetch_frontier_q;
   logic [PtrW-1:0]   fetch_line, kept_line_q;
-  logic              fetch_last, fetch_empty, fetch_step, abort_q, is_linked_q, fetch_moved_q;
+  logic              fetch_last, fetch_empty, fetch_step, closes, abort_q, is_linked_q, fetch_moved_q;
   logic [PosW-1:0]   fetch_pairs;
 
   assign moved_here  = frontier_we_i && frontier_queue_i == fetch_queue_q;
@@ -222,6 +231,9 @@ module message_reader #(
   assign fetch_last  = fetch_empty || fetch_pairs == '0;
   assign fetch_step  = fetch_q && go;
   assign fetch_load  = turn1 && (!fetch_q || abort_q || (go && fetch_last));
+  // A turn that stands here must not leave with the set-up from before a queue was closed: what asks for a turn behind
+  // that finds one under way, and gives no other. A queue that starts has no turn, and when it does is known late.
+  assign closes      = set_valid_i && set_closing_i;
   // The line's name is there in the first cycle, and kept if the line must wait.
   assign fetch_line  = !is_linked_q ? kept_line_q : (fetch_first_q ? resolve_next_i : chain_next_i);
 
@@ -240,12 +252,13 @@ module message_reader #(
       fetch_discard_q  <= turn1_now.state.discard || turn1_now.setup.dropping;
       fetch_queue_q    <= queue1_q;
       fetch_state_q    <= turn1_now.state;
-      fetch_setup_q    <= turn1_now.setup;
+      fetch_setup_q    <= (closes && set_queue_i == queue1_q) ? setup_wr : turn1_now.setup;
       fetch_checked_q  <= turn1_now.checked;
       fetch_pos_q      <= turn1_now.state.next_start;
       fetch_frontier_q <= (frontier_we_i && frontier_queue_i == queue1_q) ? frontier_i : turn1_now.frontier;
       fetch_moved_q    <= 1'b0;
     end else begin
+      if (closes && set_queue_i == fetch_queue_q) fetch_setup_q <= setup_wr;
       if (fetch_step) begin
         fetch_first_q <= 1'b0;
         fetch_pos_q   <= fetch_pos_q + 1'b1;
@@ -268,7 +281,18 @@ module message_reader #(
   logic [1:0]        lchecked1_q;
   logic              scan_q, scan_pending_q;
   logic [LineW:0]    rest_q, rest_d;
-  logic              others_wait_q;
+  logic              others_wait1_q, first_waits1_q, stands_q;
+  logic [ClassW-1:0] aside_class_q;
+  // Bit c: a queue of class c, or of one before it, waits for a turn, in its ring or here.
+  logic [NumClasses-1:0] waits_q;
+
+  always_ff @(posedge clk_i) begin
+    stands_q <= rst_ni && turn_stands;
+    if (!aside_q) aside_class_q <= turn_class_i;
+    waits_q <= waits_upto_i
+               | ({NumClasses{stands_q}} & ({NumClasses{1'b1}} << kept_q.setup.class_))
+               | ({NumClasses{aside_q}} & ({NumClasses{1'b1}} << aside_class_q));
+  end
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -290,6 +314,8 @@ module message_reader #(
       rest_q     <= fetch_first_q ? '0 : rest_d;
       lsetup1_q  <= fetch_setup_q;
       lchecked1_q <= fetch_checked_q;
+      others_wait1_q <= waits_q[fetch_setup_q.class_];
+      first_waits1_q <= fetch_setup_q.class_ != '0 && waits_q[fetch_setup_q.class_ - 1'b1];
       moved1_q   <= moved_here || fetch_moved_q;
     end else begin
       moved1_q <= moved1_q || (frontier_we_i && frontier_queue_i == lqueue1_q);
@@ -311,8 +337,9 @@ module message_reader #(
 
   assign consider  = line1_q && (first1_q || live_q);
   assign at_header = rest_q == '0;
-  // A queue that has used its share up stops in front of its next message, if others wait (in the cycle before).
-  assign has_share = !lstate1_q.share[ShareW-1] || !others_wait_q;
+  // A queue that has used its share up stops in front of its next message, if others of its class wait (a few cycles
+  // before); one whose class is not the first that waits stops there too, and keeps its share.
+  assign has_share = (!lstate1_q.share[ShareW-1] || !others_wait1_q) && !first_waits1_q;
   // A batch leaves only after it was looked at, which is done when it is the first message of a turn; the look is a
   // turn of its own, without effect, and its end is the verdict.
   assign is_checked   = first1_q && lchecked1_q[0];
@@ -428,14 +455,15 @@ module message_reader #(
       line_next_start_o <= lstate_d.next_start;
     end
     give_line_o    <= lstate1_q.tail;
-    others_wait_q  <= others_wait_i;
     give_queue_o   <= lqueue1_q;
     give_dropped_o <= discard1_q;
     queue2_q       <= lqueue1_q;
     weight2_q      <= (lsetup1_q.weight == '0) ? 8'd1 : lsetup1_q.weight;
     moved2_q       <= moved1_q || (frontier_we_i && frontier_queue_i == lqueue1_q);
-    // It wants another turn whatever comes: it has a message but no share, or has lines to drop.
-    again2_q       <= waits && !empty1_q && (lstate_d.discard || (!bad && is_whole && (!has_share || scan_waits)));
+    // It wants another turn whatever comes: it has lines to drop, a batch to be looked at, or something to do but no
+    // share. A fault is something to do as well: without a share it was not told.
+    again2_q       <= waits && !empty1_q && (lstate_d.discard || (!bad && is_whole && scan_waits)
+                      || (!has_share && (bad || is_whole || lsetup1_q.closing)));
     finished2_q    <= finished;
     closing2_q     <= lsetup1_q.closing || lsetup1_q.dropping;
     failed_cause_o <= is_header_ok ? nic_pkg::QueueStatusCauseBadLength : nic_pkg::QueueStatusCauseBadHeader;

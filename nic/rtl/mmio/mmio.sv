@@ -163,7 +163,7 @@ module mmio #(
   logic                load_valid;
 
   logic                frontier_we, unit_frontier_we, nudge_valid, nudged_q, advanced_valid, advanced_shared;
-  logic [QueueW-1:0]   frontier_queue, unit_frontier_queue, nudge_queue, nudged_queue_q, advanced_queue;
+  logic [QueueW-1:0]   frontier_queue, unit_frontier_queue, nudge_queue, soon_queue, ready_queue_q, advanced_queue;
   logic [QueueW-1:0]   early_queue;
   logic [PosW-1:0]     frontier, unit_frontier, nudge_frontier, advanced_to;
   logic                unit_failed_valid, reader_failed_valid;
@@ -171,8 +171,10 @@ module mmio #(
   logic [3:0]          unit_failed_cause, reader_failed_cause;
 
   logic                ready_valid, early_taken, early_holds, turn_valid, turn_ready, done_valid, done_more;
-  logic [QueueW-1:0]   ready_queue, turn_queue, done_queue;
-  logic                others_wait, scheduler_idle, reader_active, reader_ending;
+  logic [QueueW-1:0]   turn_queue, done_queue;
+  logic                scheduler_idle, reader_active, reader_ending;
+  logic [NumClasses-1:0] waits_upto;
+  logic [(NumClasses > 1 ? $clog2(NumClasses) : 1)-1:0] turn_class;
   logic                set_valid, set_closing, set_dropping;
   logic [QueueW-1:0]   set_queue;
   logic [7:0]          set_epoch, set_weight;
@@ -186,8 +188,10 @@ module mmio #(
   logic                out_valid, out_ready, out_first, out_last, out_batch, out_skip, left_dropped;
   logic [LineW:0]      out_lines, gone_lines;
   logic [PosW-1:0]     out_next_start, gone_next_start;
-  logic                gone_valid, cutter_empty;
-  logic [QueueW-1:0]   out_queue;
+  logic                gone_valid, cutter_empty, cut_valid;
+  logic [LineW:0]      cut_lines;
+  logic [PosW-1:0]     cut_next_start;
+  logic [QueueW-1:0]   out_queue, gone_queue;
   logic [23:0]         out_bytes;
   logic [511:0]        out_data_q;
   logic                out_scan, scanned_valid, scanned_ready, scanned_bad, reader_runts, batch_runts;
@@ -232,7 +236,7 @@ module mmio #(
     .successor_we_o(successor_we), .successor_line_o(successor_line), .successor_next_o(successor_next),
     .own_we_o(own_we), .own_line_o(own_line), .own_known_o(own_known), .own_next_o(own_next),
     .orphan_valid_o(orphan_valid), .orphan_line_o(orphan_line),
-    .freed_valid_i(gone_valid), .freed_queue_i(frame_queue_o), .freed_i(gone_next_start),
+    .freed_valid_i(gone_valid), .freed_queue_i(gone_queue), .freed_i(gone_next_start),
     .early_queue_o(early_queue), .frontier_we_o(unit_frontier_we), .frontier_queue_o(unit_frontier_queue),
     .frontier_o(unit_frontier), .advanced_valid_o(advanced_valid), .advanced_queue_o(advanced_queue),
     .advanced_to_o(advanced_to), .advanced_shared_o(advanced_shared),
@@ -310,33 +314,38 @@ module mmio #(
 
   // ---------------------------------------------------------------------------------------------- messages
   assign frontier_we    = unit_frontier_we || nudge_valid;
-  assign frontier_queue = nudge_valid ? nudge_queue : unit_frontier_queue;
+  // Whether control nudges is known late, but it does so only while the unit is empty.
+  assign frontier_queue = unit_empty ? nudge_queue : unit_frontier_queue;
   assign frontier       = nudge_valid ? nudge_frontier : unit_frontier;
   assign ready_valid    = advanced_valid || nudged_q;
-  assign ready_queue    = nudged_q ? nudged_queue_q : advanced_queue;
+  assign soon_queue     = unit_empty ? nudge_queue : early_queue;
 
+  // The queue of stage 6, or the one that was nudged, without a choice in front of the scheduler's tables.
   always_ff @(posedge clk_i) begin
-    nudged_q       <= rst_ni && nudge_valid;
-    nudged_queue_q <= nudge_queue;
+    nudged_q      <= rst_ni && nudge_valid;
+    ready_queue_q <= soon_queue;
   end
 
   scheduler #(.NumQueues(NumQueues), .NumClasses(NumClasses)) u_scheduler (
     .clk_i, .rst_ni,
     .set_valid_i(begin_valid), .set_queue_i(begin_queue), .set_class_i(set_class),
-    .ready_valid_i(ready_valid), .ready_queue_i(ready_queue), .early_taken_i(early_taken),
+    .ready_valid_i(ready_valid), .ready_queue_i(ready_queue_q), .early_taken_i(early_taken),
     .early_holds_o(early_holds),
     .done_valid_i(done_valid), .done_queue_i(done_queue), .done_more_i(done_more),
     .turn_valid_o(turn_valid), .turn_ready_i(turn_ready), .turn_queue_o(turn_queue),
-    .others_wait_o(others_wait), .idle_o(scheduler_idle)
+    .turn_class_o(turn_class), .waits_upto_o(waits_upto), .idle_o(scheduler_idle)
   );
 
-  message_reader #(.NumQueues(NumQueues), .LineW(LineW), .PtrW(PtrW)) u_reader (
+  message_reader #(.NumQueues(NumQueues), .NumClasses(NumClasses), .LineW(LineW), .PtrW(PtrW)) u_reader (
     .clk_i, .rst_ni, .window_mask_i, .max_frame_bytes_i,
     .frontier_we_i(frontier_we), .frontier_queue_i(frontier_queue), .frontier_i(frontier),
     .turn_valid_i(turn_valid), .turn_ready_o(turn_ready), .turn_queue_i(turn_queue),
-    .early_queue_i(nudge_valid ? nudge_queue : early_queue), .early_holds_i(early_holds), .early_taken_o(early_taken),
-    .done_valid_o(done_valid), .done_queue_o(done_queue), .done_more_o(done_more), .others_wait_i(others_wait),
+    .turn_class_i(turn_class),
+    .early_queue_i(soon_queue), .early_holds_i(early_holds), .early_taken_o(early_taken),
+    .done_valid_o(done_valid), .done_queue_o(done_queue), .done_more_o(done_more),
+    .waits_upto_i(waits_upto),
     .set_valid_i(set_valid), .set_queue_i(set_queue), .set_epoch_i(set_epoch), .set_weight_i(set_weight),
+    .set_class_i(set_class),
     .set_closing_i(set_closing), .set_dropping_i(set_dropping), .start_valid_i(begin_valid),
     .start_tail_i(begin_tail),
     .resolve_line_o(resolve_line), .resolve_next_i(resolve_next), .chain_line_o(chain_line),
@@ -355,7 +364,8 @@ module mmio #(
     .emptied_tail_o(emptied_tail), .ending_o(reader_ending), .busy_o(reader_active),
     .count_tx_messages_o, .count_tx_voids_o, .count_tx_batches_o, .count_runts_o(reader_runts)
   );
-  assign reader_busy = reader_active || !scheduler_idle || ready_valid || !cutter_empty || left_valid;
+  assign reader_busy = reader_active || !scheduler_idle || ready_valid || !cutter_empty || left_valid
+                       || gone_valid;
 
   always_ff @(posedge clk_i) if (load_valid) out_data_q <= load_data;
 
@@ -366,16 +376,24 @@ module mmio #(
     .line_bytes_i(out_bytes), .line_lines_i(out_lines),
     .line_next_start_i(out_next_start), .line_data_i(out_data_q), .next_data_i(load_data),
     .frame_valid_o, .frame_ready_i, .frame_data_o, .frame_bytes_o, .frame_last_o, .frame_queue_o,
-    .gone_valid_o(gone_valid), .gone_lines_o(gone_lines), .gone_next_start_o(gone_next_start),
+    .gone_valid_o(cut_valid), .gone_lines_o(cut_lines), .gone_next_start_o(cut_next_start),
     .is_empty_o(cutter_empty), .scanned_valid_o(scanned_valid), .scanned_ready_i(scanned_ready),
     .scanned_queue_o(scanned_queue), .scanned_bad_o(scanned_bad), .count_runts_o(batch_runts)
   );
 
+  // Whether a beat leaves is known late in its cycle; what the accounts make of it may come a cycle later.
+  always_ff @(posedge clk_i) begin
+    gone_valid      <= rst_ni && cut_valid;
+    gone_queue      <= frame_queue_o;
+    gone_lines      <= cut_lines;
+    gone_next_start <= cut_next_start;
+  end
+
   assign count_runts_o = 2'(reader_runts) + 2'(batch_runts);
 
   // ---------------------------------------------------------------------------------------------- control
-  assign quiet = unit_empty && !reader_ending && !done_valid && !next_start_valid && !ready_valid && !left_valid
-                 && !gone_valid;
+  // Control looks at this only while the unit stands and is empty.
+  assign quiet = !reader_ending && !done_valid && !next_start_valid && !nudged_q && !left_valid && !gone_valid;
 
   queue_control #(
     .NumQueues(NumQueues), .LineW(LineW), .RingW(RingW), .NumContexts(NumContexts), .PtrW(PtrW)
@@ -405,7 +423,7 @@ module mmio #(
     .line_valid_i(line_valid), .line_name_i(line_name), .line_take_o(control_line_take), .line_give_o(control_give),
     .line_give_name_o(control_give_name), .line_give_ready_i(control_give_ready), .shared_take_i(shared_take),
     .shared_lines_i(shared_lines), .dropped_valid_i(left_valid && left_dropped), .dropped_queue_i(left_queue),
-    .gone_valid_i(gone_valid), .gone_queue_i(frame_queue_o), .gone_lines_i(gone_lines), .shared_near_o(shared_near),
+    .gone_valid_i(gone_valid), .gone_queue_i(gone_queue), .gone_lines_i(gone_lines), .shared_near_o(shared_near),
     .shared_moving_o(shared_moving), .shared_none_o(shared_none),
     .has_shared_o(has_shared),
     .set_valid_o(set_valid), .set_queue_o(set_queue), .set_epoch_o(set_epoch), .set_weight_o(set_weight),
@@ -434,7 +452,7 @@ module mmio #(
   );
   position_counter #(.NumQueues(NumQueues), .PosW(PosW), .CountW(32)) u_left (
     .clk_i, .rst_ni, .start_valid_i(begin_valid), .start_queue_i(begin_queue),
-    .valid_i(gone_valid), .queue_i(frame_queue_o), .pos_i(gone_next_start),
+    .valid_i(gone_valid), .queue_i(gone_queue), .pos_i(gone_next_start),
     .valid_o(freed_left_valid), .queue_o(freed_left_queue), .count_o(left_count),
     .look_queue_i('0), .look_count_o()
   );
@@ -445,7 +463,7 @@ module mmio #(
     .look_queue_i, .look_count_o(look_next_start_o)
   );
   logic [QueueW-1:0]   left_lookup_q;
-  always_ff @(posedge clk_i) left_lookup_q <= frame_queue_o;
+  always_ff @(posedge clk_i) left_lookup_q <= gone_queue;
   table_ram #(.Width(1), .Depth(NumQueues)) u_left_shared (
     .clk_i, .we_i(begin_valid), .waddr_i(begin_queue), .wdata_i(begin_shared), .raddr_i(left_lookup_q),
     .rdata_o(freed_left_shared)
@@ -469,7 +487,12 @@ module mmio #(
 
 `ifndef SYNTHESIS
   always_ff @(posedge clk_i) begin
-    if (rst_ni) a_room_for_credits : assert (!counted_valid || freed_pool_room);
+    if (rst_ni) begin
+      a_room_for_credits : assert (!counted_valid || freed_pool_room);
+      a_ready_is_its_own : assert (!advanced_valid || ready_queue_q == advanced_queue);
+      a_one_queue_works  : assert (!begin_valid || begin_queue == nudge_queue);
+      a_unit_is_empty    : assert (!(begin_valid || nudge_valid) || (unit_empty && !ready_valid));
+    end
   end
 `else
   logic unused;

@@ -146,12 +146,15 @@ module reorder_unit #(
 );
 
   // ---------------------------------------------------------------------------------------------- stages 0 and 1
-  logic [511:0] aside_data_q, data1_q, data2_q, data3_q, data4_q;
-  logic [63:0]  aside_be_q, be1_q, be2_q, be3_q, be4_q, be5_q, be6_q;
-  logic [1:0]   aside_ends_q, ends1_q, ends2_q, ends3_q, ends4_q, ends5_q, ends6_q;
+  // What goes along with a piece. That of stage 1 and that which stands aside, or is on its way in, lie in two places
+  // that take turns: whether the piece of stage 1 leaves is known too late to move so many bits.
+  logic [511:0] first_data_q, second_data_q, data2_q, data3_q, data4_q;
+  logic [63:0]  first_be_q, second_be_q, be2_q, be3_q, be4_q, be5_q, be6_q;
+  logic [1:0]   first_ends_q, second_ends_q, ends2_q, ends3_q, ends4_q, ends5_q, ends6_q;
+  logic         is_second_q;
 
   logic                here_valid, here_active, here_shared, here_in_context, hold, in_flight;
-  logic                here_again, arrival_empty, aside, from_aside, load;
+  logic                here_again, arrival_empty, aside, load;
   logic [QueueW-1:0]   here_queue;
   logic [ContextW-1:0] read_context, mark_context;
   logic [RingW-1:0]    read_slot;
@@ -186,25 +189,30 @@ module reorder_unit #(
     .out_dropped_o(dropped2), .out_fast_o(fast2), .out_fresh_o(fresh2), .out_context_o(context2), .out_turn_o(turn2),
     .out_base_o(base2), .out_tail_given_o(tail_given2), .out_tail_o(tail2), .out_no_context_o(no_context2),
     .out_shared_o(shared2),
-    .aside_o(aside), .from_aside_o(from_aside), .load_o(load)
+    .aside_o(aside), .load_o(load)
   );
   assign context_taken_shared_o = shared2;
   assign context_taken_queue_o  = queue2;
 
   always_ff @(posedge clk_i) begin
-    if (aside) begin
-      aside_data_q <= piece_data_i;
-      aside_be_q   <= piece_be_i;
-      aside_ends_q <= {piece_first_i, piece_last_i};
+    if (!rst_ni) is_second_q <= 1'b0;
+    else if (load) is_second_q <= !is_second_q;
+    if (aside && is_second_q) begin
+      first_data_q <= piece_data_i;
+      first_be_q   <= piece_be_i;
+      first_ends_q <= {piece_first_i, piece_last_i};
     end
-    if (load) begin
-      data1_q <= from_aside ? aside_data_q : piece_data_i;
-      be1_q   <= from_aside ? aside_be_q : piece_be_i;
-      ends1_q <= from_aside ? aside_ends_q : {piece_first_i, piece_last_i};
+    if (aside && !is_second_q) begin
+      second_data_q <= piece_data_i;
+      second_be_q   <= piece_be_i;
+      second_ends_q <= {piece_first_i, piece_last_i};
     end
-    {data2_q, data3_q, data4_q} <= {data1_q, data2_q, data3_q};
-    {be2_q, be3_q, be4_q, be5_q, be6_q} <= {be1_q, be2_q, be3_q, be4_q, be5_q};
-    {ends2_q, ends3_q, ends4_q, ends5_q, ends6_q} <= {ends1_q, ends2_q, ends3_q, ends4_q, ends5_q};
+    data2_q <= is_second_q ? second_data_q : first_data_q;
+    be2_q   <= is_second_q ? second_be_q : first_be_q;
+    ends2_q <= is_second_q ? second_ends_q : first_ends_q;
+    {data3_q, data4_q} <= {data2_q, data3_q};
+    {be3_q, be4_q, be5_q, be6_q} <= {be2_q, be3_q, be4_q, be5_q};
+    {ends3_q, ends4_q, ends5_q, ends6_q} <= {ends2_q, ends3_q, ends4_q, ends5_q};
   end
 
   // ---------------------------------------------------------------------------------------------- stages 2 to 4

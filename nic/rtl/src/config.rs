@@ -19,6 +19,8 @@ pub struct RtlConfig {
     pub pool_lines: u32,
     /// Longest frame in bytes, FCS excluded.
     pub max_frame_bytes: u32,
+    /// What becomes of a frame from the wire while the host lends no room for it: refused (`true`), or dropped and counted.
+    pub rx_lossless: bool,
     /// Station address.
     pub mac: [u8; 6],
 }
@@ -32,6 +34,7 @@ impl Default for RtlConfig {
             contexts: 16,
             pool_lines: 16 * 1024,
             max_frame_bytes: formats::MAX_FRAME_BYTES as u32,
+            rx_lossless: true,
             mac: [0x02, 0xbe, 0xe1, 0x1e, 0, 0],
         }
     }

@@ -7,12 +7,11 @@ use std::collections::VecDeque;
 #[cfg(feature = "waves")]
 use std::path::Path;
 
-use beeline_nic_contract::{
-    Accept, Device, DmaError, DmaTag, Enables, QueueId, ReadTag, SimTime, Want, Write,
-};
+use beeline_nic_contract::{Accept, Device, DmaError, DmaTag, QueueId, ReadTag, SimTime, Want, Write};
 use beeline_nic_rtl_sys::{Inputs, Outputs, PARAMETERS, Simulation, Straps};
 use beeline_spec::LINE_BYTES;
 
+use crate::beats::{self, Beat, Line, bytes_of, lines_of};
 use crate::{RtlConfig, RtlError};
 
 /// Cycles without any sign of life after which nothing more is expected while the wire is busy: more than the longest
@@ -23,27 +22,26 @@ const SILENCE_CYCLES: u32 = 700;
 /// one after the other, are the longest silence.
 const LONG_SILENCE_CYCLES: u32 = 1_000_000;
 
-/// Cycles for which the RTL must say that it is idle: credits are still on their way to their push for some of them.
-const IDLE_CYCLES: u32 = 24;
+/// Cycles for which the RTL must say that it is idle: credits are still on their way to their push for some of them, and
+/// frames on their way through the arbiter.
+const IDLE_CYCLES: u32 = 32;
+
+/// The same after something that the engines of descriptors and of receive may work on: they do not say that they are
+/// idle, but show a sign of life more often than this (the hash of a flow takes 76 cycles, a scan over the queues 64).
+const IDLE_CYCLES_DMA: u32 = 200;
+
+/// Bytes of the BAR in which nothing but registers lies.
+const REGISTER_BYTES: u64 = 2 << 20;
 
 /// Cycles for which a write may be kept waiting before it is refused. Every wait inside the RTL that is not for the wire
 /// is shorter.
 const PATIENCE_CYCLES: u32 = 400;
 
-/// A line on its way in.
-#[derive(Clone, Copy, Debug)]
-struct Line {
-    address: u32,
-    data: [u64; 8],
-    enables: u64,
-    first: bool,
-    last: bool,
-}
-
 /// Something the RTL wants.
 #[derive(Debug)]
 enum Owned {
     Write { address: u64, data: [u8; LINE_BYTES], bytes: usize },
+    Read { address: u64, bytes: u32, tag: DmaTag },
     Frame { queue: QueueId, frame: Vec<u8> },
     Answer { tag: ReadTag, value: u64 },
     Interrupt { vector: u16 },
@@ -62,11 +60,22 @@ pub struct RtlNic {
     reads: VecDeque<(u32, ReadTag)>,
     /// Reads that the RTL has and has not answered.
     reads_inside: u32,
+    /// Resets by the pin, modulo 256: the upper byte of the tags of DMA reads.
+    life: u16,
+    /// DMA reads that the link has not answered.
+    answers_owed: u32,
+    /// Answers to DMA reads, and the frame from the wire that was taken last.
+    answers: VecDeque<Beat>,
+    incoming: VecDeque<Beat>,
     frame: Vec<u8>,
     wants: VecDeque<Owned>,
     /// What the link was given last.
     lent: Option<Owned>,
     wire_ready: bool,
+    /// One cycle a question: see [`RtlNic::set_stepped`].
+    is_stepped: bool,
+    /// Idle cycles after which nothing more is expected.
+    idle_cycles: u32,
     /// Nothing will come without a new input: [`Device::next`] need not make cycles.
     is_quiet: bool,
     has_failed: bool,
@@ -89,21 +98,27 @@ impl RtlNic {
             contexts: config.contexts,
             pool_lines: config.pool_lines,
             max_frame_bytes: config.max_frame_bytes,
-            ..Straps::default()
+            rx_lossless: u32::from(config.rx_lossless),
         };
         let mut nic = RtlNic {
             simulation: Simulation::new(&straps),
-            inputs: Inputs { dmawr_ready: 1, irq_ready: 1, rc_ready: 1, ..Inputs::default() },
+            inputs: Inputs { dmawr_ready: 1, rdreq_ready: 1, irq_ready: 1, rc_ready: 1, ..Inputs::default() },
             outputs: Outputs::default(),
             cycles: 0,
             beats: 0,
             lines: VecDeque::new(),
             reads: VecDeque::new(),
             reads_inside: 0,
+            life: 0,
+            answers_owed: 0,
+            answers: VecDeque::new(),
+            incoming: VecDeque::new(),
             frame: Vec::new(),
             wants: VecDeque::new(),
             lent: None,
             wire_ready: true,
+            is_stepped: false,
+            idle_cycles: IDLE_CYCLES,
             is_quiet: false,
             has_failed: false,
         };
@@ -116,6 +131,8 @@ impl RtlNic {
         self.inputs.rst_n = 0;
         self.lines.clear();
         self.reads.clear();
+        self.answers.clear();
+        self.incoming.clear();
         for _ in 0..4 {
             self.cycle();
         }
@@ -123,6 +140,8 @@ impl RtlNic {
         self.wants.clear();
         self.lent = None;
         self.reads_inside = 0;
+        self.answers_owed = 0;
+        self.life = (self.life + 1) & 0xff;
         self.inputs.rst_n = 1;
         self.is_quiet = false;
     }
@@ -135,6 +154,13 @@ impl RtlNic {
     /// Beats that the wire has taken since it was made.
     pub fn beats(&self) -> u64 {
         self.beats
+    }
+
+    /// From here on [`Device::next`] makes one cycle when nothing is wanted yet, and time makes none: for who counts
+    /// cycles. Otherwise as many are made as it takes until nothing more will be wanted.
+    pub fn set_stepped(&mut self, is_stepped: bool) {
+        self.is_stepped = is_stepped;
+        self.is_quiet = false;
     }
 
     /// Whether an assertion of the RTL has failed (it was printed); what comes after that means nothing.
@@ -166,6 +192,8 @@ impl RtlNic {
             (self.inputs.rd_address, self.inputs.rd_tag) = (address, tag.0);
         }
         self.inputs.frame_ready = u8::from(self.wire_ready);
+        self.inputs.frame_pause = u8::from(!self.wire_ready);
+        let arriving = self.offer_beats();
         if !self.simulation.cycle(&self.inputs, &mut self.outputs) {
             self.has_failed = true;
         }
@@ -173,7 +201,46 @@ impl RtlNic {
         if self.inputs.rst_n == 0 {
             return true;
         }
-        self.take_outputs(offered.is_some(), read.is_some())
+        self.take_dma_and_frames(arriving) | self.take_outputs(offered.is_some(), read.is_some())
+    }
+
+    /// Puts the next beats of an answer and of a frame from the wire at the pins; whether there is one of a frame.
+    fn offer_beats(&mut self) -> bool {
+        let answer = self.answers.pop_front();
+        self.inputs.rdcpl_valid = u8::from(answer.is_some());
+        if let Some(beat) = answer {
+            self.inputs.rdcpl_data = beat.data;
+            self.inputs.rdcpl_tag = beat.tag;
+            self.inputs.rdcpl_last = u8::from(beat.last);
+            self.inputs.rdcpl_error = u8::from(beat.error);
+        }
+        let incoming = self.incoming.front();
+        self.inputs.rx_valid = u8::from(incoming.is_some());
+        if let Some(beat) = incoming {
+            self.inputs.rx_data = beat.data;
+            self.inputs.rx_bytes = beat.bytes;
+            self.inputs.rx_last = u8::from(beat.last);
+        }
+        incoming.is_some()
+    }
+
+    fn take_dma_and_frames(&mut self, arriving: bool) -> bool {
+        let out = self.outputs;
+        let mut happened = self.inputs.rdcpl_valid == 1;
+        if arriving && out.rx_ready == 1 {
+            self.incoming.pop_front();
+            happened = true;
+        }
+        if out.rdreq_valid == 1 {
+            self.wants.push_back(Owned::Read {
+                address: out.rdreq_address,
+                bytes: out.rdreq_bytes.into(),
+                tag: DmaTag(u16::from(out.rdreq_tag) | self.life << 8),
+            });
+            self.answers_owed += 1;
+            happened = true;
+        }
+        happened
     }
 
     fn take_outputs(&mut self, offered: bool, reading: bool) -> bool {
@@ -208,76 +275,59 @@ impl RtlNic {
             self.frame.extend_from_slice(&bytes_of(&out.frame_data)[..bytes]);
             if out.frame_last == 1 {
                 let (queue, frame) = (QueueId(out.frame_queue), std::mem::take(&mut self.frame));
-                self.wants.push_back(Owned::Frame { queue, frame });
+                // A MAC spoils the check sequence of an aborted frame, and nobody receives it.
+                if out.frame_abort == 0 {
+                    self.wants.push_back(Owned::Frame { queue, frame });
+                }
             }
             happened = true;
         }
         happened
     }
 
+    /// Gives the frame from the wire that was taken last its time to come in.
+    fn flush_incoming(&mut self) {
+        for _ in 0..PATIENCE_CYCLES {
+            if self.incoming.is_empty() {
+                return;
+            }
+            self.cycle();
+        }
+    }
+
+    fn can_give(&self, want: &Owned) -> bool {
+        self.wire_ready || !matches!(want, Owned::Frame { .. })
+    }
+
     /// The first want that may be given now: frames wait for the wire, others do not.
     fn take_want(&mut self) -> Option<Owned> {
-        let at =
-            self.wants.iter().position(|want| self.wire_ready || !matches!(want, Owned::Frame { .. }))?;
+        let at = self.wants.iter().position(|want| self.can_give(want))?;
         self.wants.remove(at)
+    }
+
+    /// Silent cycles after which nothing more is expected, idle or not: a queue that stops waits for the answers to its
+    /// reads, and frames wait for the wire.
+    fn patience(&self) -> u32 {
+        if self.wire_ready && self.answers_owed == 0 { LONG_SILENCE_CYCLES } else { SILENCE_CYCLES }
     }
 
     /// Makes cycles until there is a want that can be given, or none will come.
     fn run(&mut self) {
         let (mut silent, mut idle) = (0, 0);
-        let patience = if self.wire_ready { LONG_SILENCE_CYCLES } else { SILENCE_CYCLES };
-        while silent < patience && !self.has_failed {
-            if self.wants.iter().any(|want| self.wire_ready || !matches!(want, Owned::Frame { .. })) {
+        while silent < self.patience() && !self.has_failed {
+            if self.wants.iter().any(|want| self.can_give(want)) {
                 return;
             }
             silent = if self.cycle() { 0 } else { silent + 1 };
             let nothing_inside = self.lines.is_empty() && self.reads.is_empty() && self.reads_inside == 0;
-            idle = if nothing_inside && self.outputs.is_idle == 1 { idle + 1 } else { 0 };
-            if idle > IDLE_CYCLES && self.wants.is_empty() {
+            idle = if silent > 0 && nothing_inside && self.outputs.is_idle == 1 { idle + 1 } else { 0 };
+            if idle > self.idle_cycles && self.wants.is_empty() {
+                self.idle_cycles = IDLE_CYCLES;
                 break;
             }
         }
         self.is_quiet = self.wants.is_empty();
     }
-}
-
-fn bytes_of(words: &[u64; 8]) -> [u8; LINE_BYTES] {
-    let mut bytes = [0; LINE_BYTES];
-    for (chunk, word) in bytes.as_chunks_mut::<8>().0.iter_mut().zip(words) {
-        *chunk = word.to_le_bytes();
-    }
-    bytes
-}
-
-/// Cuts a write into the lines that it touches, those without an enabled byte included.
-fn lines_of(write: &Write<'_>) -> VecDeque<Line> {
-    let mut lines = VecDeque::new();
-    let (mut at, mut done) = (write.offset_bytes, 0);
-    while done < write.data.len() {
-        let place = (at % LINE_BYTES as u64) as usize;
-        let count = (LINE_BYTES - place).min(write.data.len() - done);
-        let mut bytes = [0; LINE_BYTES];
-        bytes[place..place + count].copy_from_slice(&write.data[done..done + count]);
-        let enables = match write.enables {
-            Enables::All => u64::MAX >> (LINE_BYTES - count) << place,
-            Enables::Mask(mask) => {
-                (mask.checked_shr(done as u32).unwrap_or(0) & u64::MAX >> (LINE_BYTES - count)) << place
-            }
-        };
-        let mut data = [0; 8];
-        for (word, chunk) in data.iter_mut().zip(bytes.as_chunks::<8>().0) {
-            *word = u64::from_le_bytes(*chunk);
-        }
-        lines.push_back(Line {
-            address: (at - place as u64) as u32,
-            data,
-            enables,
-            first: done == 0,
-            last: done + count == write.data.len(),
-        });
-        (at, done) = (at + count as u64, done + count);
-    }
-    lines
 }
 
 impl Device for RtlNic {
@@ -294,6 +344,10 @@ impl Device for RtlNic {
             return Accept::Refused;
         }
         let lines = lines_of(&write);
+        if write.offset_bytes < REGISTER_BYTES {
+            // It may be a doorbell.
+            self.idle_cycles = IDLE_CYCLES_DMA;
+        }
         let count = lines.len();
         self.lines = lines;
         for _ in 0..PATIENCE_CYCLES {
@@ -314,15 +368,42 @@ impl Device for RtlNic {
         self.reads.push_back((offset_bytes as u32, tag));
     }
 
-    fn dma_completed(&mut self, _tag: DmaTag, _data: Result<&[u8], DmaError>) {}
+    fn dma_completed(&mut self, tag: DmaTag, data: Result<&[u8], DmaError>) {
+        self.is_quiet = false;
+        self.idle_cycles = IDLE_CYCLES_DMA;
+        // What was asked before the reset pin went down is nobody's: the read port has forgotten its tags.
+        if tag.0 >> 8 == self.life && self.answers_owed > 0 {
+            self.answers_owed -= 1;
+            beats::answer(&mut self.answers, data, tag.0 as u8);
+        }
+    }
 
-    fn frame_arrived(&mut self, _frame: &[u8]) -> Accept {
-        Accept::Taken
+    fn frame_arrived(&mut self, frame: &[u8]) -> Accept {
+        self.is_quiet = false;
+        self.idle_cycles = IDLE_CYCLES_DMA;
+        self.flush_incoming();
+        if !self.incoming.is_empty() {
+            return Accept::Refused;
+        }
+        self.incoming = beats::frame(frame);
+        let count = self.incoming.len();
+        for _ in 0..PATIENCE_CYCLES {
+            if self.incoming.len() < count || count == 0 {
+                return Accept::Taken;
+            }
+            self.cycle();
+        }
+        self.incoming.clear();
+        Accept::Refused
     }
 
     fn time_passed(&mut self, now: SimTime) {
         self.inputs.now_ns = self.inputs.now_ns.max(now.as_ns());
         self.is_quiet = false;
+        self.idle_cycles = IDLE_CYCLES_DMA;
+        if self.is_stepped {
+            return;
+        }
         // Every time-out is looked at in turn; this is long enough for each to have had its turn.
         for _ in 0..2 * (PARAMETERS.queues + PARAMETERS.contexts) {
             self.cycle();
@@ -335,13 +416,20 @@ impl Device for RtlNic {
     }
 
     fn next(&mut self) -> Option<Want<'_>> {
-        if !self.is_quiet {
+        if self.is_stepped {
+            if !self.wants.iter().any(|want| self.can_give(want)) {
+                self.cycle();
+            }
+        } else if !self.is_quiet {
             self.run();
         }
         self.lent = self.take_want();
         Some(match self.lent.as_ref()? {
             Owned::Write { address, data, bytes } => {
                 Want::DmaWrite { address: *address, data: &data[..*bytes] }
+            }
+            Owned::Read { address, bytes, tag } => {
+                Want::DmaRead { address: *address, bytes: *bytes, tag: *tag }
             }
             Owned::Frame { queue, frame } => Want::Transmit { queue: *queue, frame },
             Owned::Answer { tag, value } => Want::ReadCompletion { tag: *tag, value: *value },

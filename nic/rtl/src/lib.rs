@@ -8,6 +8,8 @@
 //! counted ([`RtlNic::cycles`]) but do not make time pass; the link's clock drives the NIC's `now_ns`.
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "rtl")]
+mod beats;
 mod config;
 #[cfg(feature = "rtl")]
 mod device;

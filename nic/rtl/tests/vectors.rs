@@ -1,9 +1,12 @@
-//! Every shared vector of an observed window of the mmio interface, on the RTL. The model runs the same files.
+//! Every shared vector of an observed window, on the RTL, of the interfaces that it has. The model runs the same files.
 #![cfg(feature = "rtl")]
 
 use beeline_nic_rtl::{RtlConfig, RtlNic};
 use beeline_spec::Interface;
 use beeline_vectors::{Case, WindowKind};
+
+/// Interfaces of the RTL that the cases are about.
+const IN_RTL: [Interface; 2] = [Interface::Mmio, Interface::Kpio];
 
 fn nic(case: &Case) -> RtlNic {
     let device = &case.device;
@@ -25,7 +28,7 @@ fn the_rtl_agrees_with_every_vector() {
     let cases: Vec<&Case> = cases
         .iter()
         .filter(|case| {
-            matches!(case.device.window, WindowKind::Observed) && case.device.interface == Interface::Mmio
+            matches!(case.device.window, WindowKind::Observed) && IN_RTL.contains(&case.device.interface)
         })
         .filter(|case| only.as_ref().is_none_or(|name| *name == case.name))
         .collect();

@@ -1,16 +1,18 @@
 // The NIC of one port, without its PCIe core and MAC.
 //
 // In front: lines that were written to BAR 0 and reads of its registers, in order, from any PCIe core (an adapter for
-// UltraScale+ is in nic/rtl/pcie). Behind: a stream of whole frames. Beside: DMA writes and interrupts.
+// UltraScale+ is in nic/rtl/pcie). Behind: streams of whole frames to and from the MAC. Beside: DMA and interrupts.
 //
-// Guarantees: those of the parts; see nic/README.md for the path of a frame. Parameters are the sizes that are built,
+// Guarantees: those of the parts; see docs/nic.md for the path of a frame. Parameters are the sizes that are built,
 // straps the sizes that are used; straps are constant after reset and at most the parameters (tied off they cost
-// nothing). Twin: nic/model/src/nic.rs.
+// nothing). A frame whose engine is reset while it leaves is cut short by a last beat with `tx_abort`.
+// Limits: a queue whose receive side fails goes on sending what is complete until the host stops it, and the other way
+// round; its status tells the failure at once. Twin: nic/model/src/nic.rs.
 
 `default_nettype none
 
 module nic_top #(
-  // Queues, 1 to 1024.
+  // Queues, a power of two from 1 to 1024.
   parameter int unsigned NumQueues = 64,
   // Lines of a queue's window: a power of two, at least twice SpanLines.
   parameter int unsigned WindowLines = 64,
@@ -22,6 +24,10 @@ module nic_top #(
   parameter int unsigned PoolLines = 512,
   // Strict priority classes, 1 to 16.
   parameter int unsigned NumClasses = 4,
+  // What is there beside mmio: kPIO+WC, descriptors, receive.
+  parameter bit HasKpio = 1'b1,
+  parameter bit HasDescriptor = 1'b1,
+  parameter bit HasReceive = 1'b1,
   // Bits of an offset in BAR 0: 2 MiB of registers and the windows behind them, each at least a page.
   localparam int unsigned StrideLog2 = ($clog2(WindowLines) + 6 > 12) ? $clog2(WindowLines) + 6 : 12,
   localparam int unsigned AddressW = ($clog2(NumQueues) + StrideLog2 > 21) ? $clog2(NumQueues) + StrideLog2 + 1 : 22,
@@ -59,35 +65,59 @@ module nic_top #(
   output logic [15:0]         rc_tag_o,
   output logic [63:0]         rc_value_o,
 
-  // DMA writes.
+  // DMA writes: at most a line, the bytes from the lowest on.
   output logic                dmawr_valid_o,
   input  logic                dmawr_ready_i,
   output logic [63:0]         dmawr_address_o,
   output logic [511:0]        dmawr_data_o,
   output logic [6:0]          dmawr_bytes_o,
 
+  // DMA reads of at most 4096 bytes that cross no 4 KiB boundary. Answers come in any order of tags, each as beats of 64
+  // bytes from the first byte asked for on, the last one marked; a failed read is answered by one beat with `error`.
+  output logic                rdreq_valid_o,
+  input  logic                rdreq_ready_i,
+  output logic [63:0]         rdreq_address_o,
+  output logic [12:0]         rdreq_bytes_o,
+  output logic [7:0]          rdreq_tag_o,
+  input  logic                rdcpl_valid_i,
+  input  logic [7:0]          rdcpl_tag_i,
+  input  logic [511:0]        rdcpl_data_i,
+  input  logic                rdcpl_last_i,
+  input  logic                rdcpl_error_i,
+
   // Interrupts.
   output logic                irq_valid_o,
   input  logic                irq_ready_i,
   output logic [QueueW-1:0]   irq_vector_o,
 
-  // Frames to the MAC.
+  // Frames to the MAC; `abort` with the last beat: the frame must not arrive whole. While `pause` is high (IEEE 802.3
+  // annex 31B) no frame begins to leave its engine; those in the arbiters, a few lines, still do.
+  input  logic                frame_pause_i,
   output logic                frame_valid_o,
   input  logic                frame_ready_i,
   output logic [511:0]        frame_data_o,
   output logic [6:0]          frame_bytes_o,
   output logic                frame_last_o,
+  output logic                frame_abort_o,
   output logic [QueueW-1:0]   frame_queue_o,
 
-  // Nothing is under way but what waits for the wire or the host.
+  // Frames from the MAC, and whether one is held (1) or dropped (0) while the host lends no room.
+  input  logic                rx_lossless_i,
+  input  logic                rx_valid_i,
+  output logic                rx_ready_o,
+  input  logic [511:0]        rx_data_i,
+  input  logic [6:0]          rx_bytes_i,
+  input  logic                rx_last_i,
+
+  // Registers, windows and the reorder unit have nothing under way but what waits for the wire. (Descriptors and
+  // receive have always something to look at; their pins tell what they do.)
   output logic                is_idle_o
 );
 
-  localparam int unsigned NumCounters = 96;
   localparam int unsigned RingW = $clog2(SpanLines) + 1;
 
-  if (NumQueues < 1 || NumQueues > nic_pkg::MaxQueues) begin : g_bad_queues
-    $fatal(1, "nic_top: NumQueues must be 1 to 1024");
+  if (NumQueues < 1 || NumQueues > nic_pkg::MaxQueues || (NumQueues & (NumQueues - 1)) != 0) begin : g_bad_queues
+    $fatal(1, "nic_top: NumQueues must be a power of two from 1 to 1024");
   end
   if (AddressW > 31) begin : g_bad_bar
     $fatal(1, "nic_top: the windows of all queues must fit a BAR of 2 GiB");
@@ -127,13 +157,13 @@ module nic_top #(
   logic                register_valid, register_ready;
   logic [AddressW-1:0] register_address;
   logic [63:0]         register_value;
-  logic                settled, mmio_settled, mmio_idle, mmio_piece_ready, mmio_full, mmio_full_q;
+  logic                settled, transmit_idle, is_full, is_full_q;
   logic                registers_hold, registers_idle;
 
   bar_ingress #(.NumQueues(NumQueues), .LineW(LineW), .AddressW(AddressW)) u_ingress (
     .clk_i, .rst_ni,
     .aperture_i(aperture), .stride_log2_i(stride_log2), .window_mask_i(window_mask),
-    .hold_i(registers_hold || mmio_full),
+    .hold_i(registers_hold || is_full),
     .wr_valid_i, .wr_ready_o, .wr_address_i, .wr_data_i, .wr_be_i, .wr_first_i, .wr_last_i,
     .route_queue_o(route_queue), .route_i(route),
     .piece_valid_o(piece_valid), .piece_ready_i(piece_ready), .piece_route_o(piece_route),
@@ -144,7 +174,18 @@ module nic_top #(
   );
 
   // ------------------------------------------------------------------------------ registers
+  localparam logic [15:0] Interfaces =
+      16'(1) << nic_pkg::QueueControlIfaceMmio
+      | 16'(HasKpio) << nic_pkg::QueueControlIfaceKpio
+      | 16'(HasDescriptor) << nic_pkg::QueueControlIfaceDescriptor;
+
   logic                start_valid, stop_valid, engines_busy, failed_valid, failed_ready;
+  logic                tx_tail_valid, rx_freed_valid, cause_tx_completion, cause_rx_frame;
+  logic [QueueW-1:0]   doorbell_queue;
+  logic [63:0]         doorbell_value;
+  logic [1:0]          mux;
+  logic [31:0]         mux_ports;
+  logic [2:0]          irq_mask;
   logic [QueueW-1:0]   setup_queue, failed_queue, next_start_queue;
   logic [3:0]          failed_cause;
   nic_rtl_pkg::queue_settings_t settings;
@@ -159,7 +200,7 @@ module nic_top #(
   // A write waits until those before it have been judged, where it may start or stop a queue.
   assign register_ready = registers_ready && settled;
 
-  registers #(.NumQueues(NumQueues), .AddressW(AddressW), .Interfaces(16'h0002)) u_registers (
+  registers #(.NumQueues(NumQueues), .AddressW(AddressW), .Interfaces(Interfaces)) u_registers (
     .clk_i, .rst_ni,
     .window_lines_i(strap_window_lines_i), .span_lines_i(strap_span_lines_i), .pool_lines_i(strap_pool_lines_i),
     .contexts_i(strap_contexts_i), .max_frame_bytes_i(strap_max_frame_bytes_i), .aperture_i(aperture),
@@ -174,142 +215,171 @@ module nic_top #(
     .setup_settings_o(settings), .engines_busy_i(engines_busy), .engines_reset_no(engines_reset_n),
     .failed_valid_i(failed_valid), .failed_ready_o(failed_ready), .failed_queue_i(failed_queue),
     .failed_cause_i(failed_cause),
-    .tx_tail_valid_o(), .rx_freed_valid_o(), .doorbell_queue_o(), .doorbell_value_o(),
+    .tx_tail_valid_o(tx_tail_valid), .rx_freed_valid_o(rx_freed_valid), .doorbell_queue_o(doorbell_queue),
+    .doorbell_value_o(doorbell_value),
     .next_start_queue_o(next_start_queue), .next_start_i(next_start), .counter_o(counter), .count_i(count),
     .counters_busy_i(counters_busy), .reorder_depth_max_i(depth_max),
-    .mux_o(), .mux_ports_o(),
-    .cause_tx_completion_i(1'b0), .cause_rx_frame_i(1'b0), .irq_mask_o(),
+    .mux_o(mux), .mux_ports_o(mux_ports),
+    .cause_tx_completion_i(cause_tx_completion), .cause_rx_frame_i(cause_rx_frame), .irq_mask_o(irq_mask),
     .irq_failed_valid_o(irq_failed_valid), .irq_failed_queue_o(irq_failed_queue),
     .count_bad_accesses_o(bad_access_registers), .count_doorbells_o(doorbell_counted)
   );
 
-  // ------------------------------------------------------------------------------ the mmio engine
-  logic                rst_engines_n, mmio_busy, credits_busy;
-  logic                freed_valid;
-  logic [QueueW-1:0]   freed_queue;
-  logic [31:0]         freed_lines;
-  logic                is_mmio_q, starts_mmio;
+  // ------------------------------------------------------------------------------ the engines
+  localparam int unsigned TxTagW = 8;
+  localparam int unsigned RxTagW = 4;
 
-  always_ff @(posedge clk_i) mmio_full_q <= mmio_full && wr_valid_i;
+  logic                   rst_engines_n, transmit_busy, receive_busy, reads_busy, unused_writes_busy;
+  logic [3:0]             fail_valid, fail_ready;
+  logic [3:0][QueueW-1:0] fail_queue;
+  logic [3:0][3:0]        fail_cause;
+  // DMA writes: credits of mmio, credits of kPIO+WC, transmit completions, receive.
+  logic [3:0]             wr_valid, wr_ready;
+  logic [3:0][63:0]       wr_address;
+  logic [3:0][511:0]      wr_data;
+  logic [3:0][6:0]        wr_bytes;
+  // DMA reads: transmit, receive.
+  logic [1:0]             req_valid, req_ready, cpl_valid;
+  logic [1:0][63:0]       req_address;
+  logic [1:0][12:0]       req_bytes;
+  logic [1:0][TxTagW-1:0] req_tag;
+  logic [TxTagW-1:0]      cpl_tag;
+  logic [511:0]           cpl_data;
+  logic                   cpl_last, cpl_error;
+  logic                   tx_irq_valid, tx_irq_ready, rx_irq_valid, rx_irq_ready;
+  logic [QueueW-1:0]      tx_irq_queue, rx_irq_queue;
+  logic                   egress_valid, egress_ready, egress_last;
+  logic [511:0]           egress_data;
+  logic [6:0]             egress_bytes;
+  logic [QueueW-1:0]      egress_queue;
+  logic [RxTagW-1:0]      rx_tag;
+  nic_rtl_pkg::increments_t [3:0] tx_increments;
+  nic_rtl_pkg::increments_t       rx_increments;
+
   assign rst_engines_n = rst_ni && engines_reset_n;
-  assign starts_mmio   = settings.iface == nic_pkg::QueueControlIfaceMmio;
-  assign piece_ready   = mmio_piece_ready;
-  assign engines_busy  = mmio_busy || credits_busy;
-  assign settled       = mmio_settled;
+  assign engines_busy  = transmit_busy || receive_busy || reads_busy;
+  assign req_tag[1]    = TxTagW'(rx_tag);
 
-  logic       count_tx_writes, count_quarantined_writes, count_reordered_writes, count_split_lines;
-  logic       count_refused_writes, count_tx_messages, count_tx_voids, count_tx_batches, count_no_context;
-  logic       count_no_pool;
-  logic [1:0] count_runts;
-  logic       count_holes, count_hole_timeouts, count_credit_pushes;
-  logic [6:0] count_tx_write_bytes;
-  logic [7:0] count_tlp_bytes;
-  logic [15:0] count_displacement;
-
-  mmio #(
+  transmit #(
     .NumQueues(NumQueues), .WindowLines(WindowLines), .SpanLines(SpanLines), .NumContexts(NumContexts),
-    .PoolLines(PoolLines), .NumClasses(NumClasses)
-  ) u_mmio (
-    .clk_i, .rst_ni(rst_engines_n),
+    .PoolLines(PoolLines), .NumClasses(NumClasses), .HasKpio(HasKpio), .HasDescriptor(HasDescriptor)
+  ) u_transmit (
+    .clk_i, .rst_ni(rst_engines_n), .now_ns_i,
     .window_mask_i(window_mask), .span_lines_i(span_lines), .ring_mask_i(ring_mask),
     .pool_lines_i(strap_pool_lines_i[15:0]), .contexts_i(strap_contexts_i[15:0]),
     .max_frame_bytes_i(strap_max_frame_bytes_i[13:0]),
-    .piece_valid_i(piece_valid && piece_route == nic_pkg::QueueControlIfaceMmio), .piece_ready_o(mmio_piece_ready),
+    .mux_i(nic_pkg::control_mux_e'(mux)), .mux_ports_i(mux_ports),
+    .busy_o(transmit_busy), .start_valid_i(start_valid), .start_queue_i(setup_queue), .start_settings_i(settings),
+    .stop_valid_i(stop_valid), .stop_queue_i(setup_queue),
+    .failed_valid_o(fail_valid[2:0]), .failed_ready_i(fail_ready[2:0]), .failed_queue_o(fail_queue[2:0]),
+    .failed_cause_o(fail_cause[2:0]),
+    .doorbell_valid_i(tx_tail_valid), .doorbell_queue_i(doorbell_queue), .doorbell_tail_i(doorbell_value),
+    .piece_valid_i(piece_valid), .piece_ready_o(piece_ready), .piece_route_i(piece_route),
     .piece_queue_i(piece_queue), .piece_line_i(piece_line), .piece_data_i(piece_data), .piece_be_i(piece_be),
     .piece_whole_i(piece_whole), .piece_first_i(piece_first), .piece_last_i(piece_last),
-    .now_ns_i,
-    .start_valid_i(start_valid && starts_mmio), .start_queue_i(setup_queue), .start_settings_i(settings),
-    .stop_valid_i(stop_valid), .stop_queue_i(setup_queue), .busy_o(mmio_busy),
-    .failed_valid_o(failed_valid), .failed_ready_i(failed_ready), .failed_queue_o(failed_queue),
-    .failed_cause_o(failed_cause),
-    .frame_valid_o, .frame_ready_i, .frame_data_o, .frame_bytes_o, .frame_last_o, .frame_queue_o,
-    .freed_valid_o(freed_valid), .freed_queue_o(freed_queue), .freed_lines_o(freed_lines),
-    .look_queue_i(next_start_queue), .look_next_start_o(next_start),
-    .is_idle_o(mmio_idle), .is_settled_o(mmio_settled), .is_full_o(mmio_full),
-    .count_tx_writes_o(count_tx_writes), .count_tx_write_bytes_o(count_tx_write_bytes),
-    .count_quarantined_writes_o(count_quarantined_writes), .count_reordered_writes_o(count_reordered_writes),
-    .count_tlp_bytes_histogram_o(count_tlp_bytes), .count_displacement_histogram_o(count_displacement),
-    .reorder_depth_max_o(depth_max), .count_split_lines_o(count_split_lines),
-    .count_refused_writes_o(count_refused_writes), .count_tx_messages_o(count_tx_messages),
-    .count_tx_voids_o(count_tx_voids), .count_tx_batches_o(count_tx_batches), .count_runts_o(count_runts),
-    .count_no_context_o(count_no_context),
-    .count_no_pool_o(count_no_pool), .count_holes_o(count_holes), .count_hole_timeouts_o(count_hole_timeouts)
+    .pause_i(frame_pause_i), .frame_valid_o(egress_valid), .frame_ready_i(egress_ready),
+    .frame_data_o(egress_data), .frame_bytes_o(egress_bytes), .frame_last_o(egress_last), .frame_queue_o(egress_queue),
+    .rdreq_valid_o(req_valid[0]), .rdreq_ready_i(req_ready[0]), .rdreq_address_o(req_address[0]),
+    .rdreq_bytes_o(req_bytes[0]), .rdreq_tag_o(req_tag[0]),
+    .rdcpl_valid_i(cpl_valid[0]), .rdcpl_tag_i(cpl_tag), .rdcpl_data_i(cpl_data), .rdcpl_last_i(cpl_last),
+    .rdcpl_error_i(cpl_error),
+    .dmawr_valid_o(wr_valid[2:0]), .dmawr_ready_i(wr_ready[2:0]), .dmawr_address_o(wr_address[2:0]),
+    .dmawr_data_o(wr_data[2:0]), .dmawr_bytes_o(wr_bytes[2:0]),
+    .irq_valid_o(tx_irq_valid), .irq_ready_i(tx_irq_ready), .irq_queue_o(tx_irq_queue),
+    .look_queue_i(next_start_queue), .look_next_start_o(next_start), .reorder_depth_max_o(depth_max),
+    .is_idle_o(transmit_idle), .is_settled_o(settled), .is_full_o(is_full), .increments_o(tx_increments)
   );
 
-  credit_return #(.NumQueues(NumQueues)) u_credits (
-    .clk_i, .rst_ni(rst_engines_n), .now_ns_i, .busy_o(credits_busy),
-    .start_valid_i(start_valid), .start_queue_i(setup_queue), .start_settings_i(settings),
+  receive #(.NumQueues(NumQueues), .HasReceive(HasReceive)) u_receive (
+    .clk_i, .rst_ni(rst_engines_n), .now_ns_i, .lossless_i(rx_lossless_i),
+    .busy_o(receive_busy), .start_valid_i(start_valid), .start_queue_i(setup_queue), .start_settings_i(settings),
     .stop_valid_i(stop_valid), .stop_queue_i(setup_queue),
-    .freed_valid_i(freed_valid), .freed_queue_i(freed_queue), .freed_lines_i(freed_lines),
-    .dmawr_valid_o, .dmawr_ready_i, .dmawr_address_o, .dmawr_data_o, .dmawr_bytes_o,
-    .count_credit_pushes_o(count_credit_pushes)
+    .failed_valid_o(fail_valid[3]), .failed_ready_i(fail_ready[3]), .failed_queue_o(fail_queue[3]),
+    .failed_cause_o(fail_cause[3]),
+    .doorbell_valid_i(rx_freed_valid), .doorbell_queue_i(doorbell_queue), .doorbell_freed_i(doorbell_value),
+    .frame_valid_i(rx_valid_i), .frame_ready_o(rx_ready_o), .frame_data_i(rx_data_i), .frame_bytes_i(rx_bytes_i),
+    .frame_last_i(rx_last_i),
+    .rdreq_valid_o(req_valid[1]), .rdreq_ready_i(req_ready[1]), .rdreq_address_o(req_address[1]),
+    .rdreq_bytes_o(req_bytes[1]), .rdreq_tag_o(rx_tag),
+    .rdcpl_valid_i(cpl_valid[1]), .rdcpl_tag_i(cpl_tag[RxTagW-1:0]), .rdcpl_data_i(cpl_data),
+    .rdcpl_last_i(cpl_last), .rdcpl_error_i(cpl_error),
+    .dmawr_valid_o(wr_valid[3]), .dmawr_ready_i(wr_ready[3]), .dmawr_address_o(wr_address[3]),
+    .dmawr_data_o(wr_data[3]), .dmawr_bytes_o(wr_bytes[3]),
+    .irq_valid_o(rx_irq_valid), .irq_ready_i(rx_irq_ready), .irq_queue_o(rx_irq_queue),
+    .increments_o(rx_increments)
   );
 
-  // ------------------------------------------------------------------------------ interrupts
-  fifo #(.Width(QueueW), .Depth((NumQueues < 2) ? 2 : 1 << $clog2(NumQueues))) u_interrupts (
-    .clk_i, .rst_ni(rst_engines_n), .push_valid_i(irq_failed_valid), .push_ready_o(), .push_data_i(irq_failed_queue),
-    .pop_valid_o(irq_valid_o), .pop_ready_i(irq_ready_i), .pop_data_o(irq_vector_o), .count_o()
+  failures #(.NumQueues(NumQueues), .Engines(4)) u_failures (
+    .clk_i, .rst_ni(rst_engines_n),
+    .in_valid_i(fail_valid), .in_ready_o(fail_ready), .in_queue_i(fail_queue), .in_cause_i(fail_cause),
+    .out_valid_o(failed_valid), .out_ready_i(failed_ready), .out_queue_o(failed_queue), .out_cause_o(failed_cause)
+  );
+
+  // ------------------------------------------------------------------------------ host memory and interrupts
+  read_port #(.Engines(2), .EngineTagW(TxTagW), .Tags(256)) u_reads (
+    .clk_i, .rst_ni, .clear_i(!engines_reset_n), .busy_o(reads_busy),
+    .req_valid_i(req_valid), .req_ready_o(req_ready), .req_address_i(req_address), .req_bytes_i(req_bytes),
+    .req_tag_i(req_tag),
+    .cpl_valid_o(cpl_valid), .cpl_tag_o(cpl_tag), .cpl_data_o(cpl_data), .cpl_last_o(cpl_last),
+    .cpl_error_o(cpl_error),
+    .rdreq_valid_o, .rdreq_ready_i, .rdreq_address_o, .rdreq_bytes_o, .rdreq_tag_o,
+    .rdcpl_valid_i, .rdcpl_tag_i, .rdcpl_data_i, .rdcpl_last_i, .rdcpl_error_i
+  );
+
+  write_port #(.Engines(4)) u_writes (
+    .clk_i, .rst_ni, .busy_o(unused_writes_busy),
+    .wr_valid_i(wr_valid), .wr_ready_o(wr_ready), .wr_address_i(wr_address), .wr_data_i(wr_data),
+    .wr_bytes_i(wr_bytes),
+    .dmawr_valid_o, .dmawr_ready_i, .dmawr_address_o, .dmawr_data_o, .dmawr_bytes_o
+  );
+
+  interrupts #(.NumQueues(NumQueues)) u_interrupts (
+    .clk_i, .rst_ni(rst_engines_n), .mask_i(irq_mask),
+    .failed_valid_i(irq_failed_valid), .failed_queue_i(irq_failed_queue),
+    .tx_valid_i(tx_irq_valid), .tx_ready_o(tx_irq_ready), .tx_queue_i(tx_irq_queue),
+    .rx_valid_i(rx_irq_valid), .rx_ready_o(rx_irq_ready), .rx_queue_i(rx_irq_queue),
+    .cause_tx_completion_o(cause_tx_completion), .cause_rx_frame_o(cause_rx_frame),
+    .dmawr_valid_i(dmawr_valid_o), .dmawr_ready_i,
+    .irq_valid_o, .irq_ready_i, .irq_vector_o
+  );
+
+  // ------------------------------------------------------------------------------ the wire
+  frame_guard #(.QueueW(QueueW)) u_guard (
+    .clk_i, .rst_ni, .cut_i(!engines_reset_n),
+    .in_valid_i(egress_valid), .in_ready_o(egress_ready), .in_data_i(egress_data), .in_bytes_i(egress_bytes),
+    .in_last_i(egress_last), .in_queue_i(egress_queue),
+    .out_valid_o(frame_valid_o), .out_ready_i(frame_ready_i), .out_data_o(frame_data_o), .out_bytes_o(frame_bytes_o),
+    .out_last_o(frame_last_o), .out_abort_o(frame_abort_o), .out_queue_o(frame_queue_o)
   );
 
   // ------------------------------------------------------------------------------ counters
-  logic [NumCounters-1:0][7:0] increments;
-  logic                        frame_done, failed_told;
-  assign frame_done  = frame_valid_o && frame_ready_i;
-  assign failed_told = failed_valid && failed_ready;
+  nic_rtl_pkg::increments_t increments;
 
+  always_ff @(posedge clk_i) is_full_q <= is_full && wr_valid_i;
+
+  // No counter grows by more than a line's bytes by any one engine, so that the sums stay below 256; those of the
+  // interfaces that are left out are constants.
   always_comb begin
-    increments = '0;
-    increments[nic_pkg::CounterTxWritesOffset >> 3]          = 8'(count_tx_writes);
-    increments[nic_pkg::CounterTxWriteBytesOffset >> 3]      = 8'(count_tx_write_bytes);
-    increments[nic_pkg::CounterTxMessagesOffset >> 3]        = 8'(count_tx_messages);
-    increments[nic_pkg::CounterTxFramesOffset >> 3]          = 8'(frame_done && frame_last_o);
-    increments[nic_pkg::CounterTxFrameBytesOffset >> 3]      = frame_done ? 8'(frame_bytes_o) : '0;
-    increments[nic_pkg::CounterTxVoidsOffset >> 3]           = 8'(count_tx_voids);
-    increments[nic_pkg::CounterTxBatchesOffset >> 3]         = 8'(count_tx_batches);
-    increments[nic_pkg::CounterReorderedWritesOffset >> 3]   = 8'(count_reordered_writes);
-    increments[nic_pkg::CounterSplitLinesOffset >> 3]        = 8'(count_split_lines);
-    increments[nic_pkg::CounterHolesOffset >> 3]             = 8'(count_holes);
-    increments[nic_pkg::CounterHoleTimeoutsOffset >> 3]      = 8'(count_hole_timeouts);
-    increments[nic_pkg::CounterQuarantinedWritesOffset >> 3] = 8'(count_quarantined_writes);
-    increments[nic_pkg::CounterRuntsOffset >> 3]             = 8'(count_runts);
-    increments[nic_pkg::CounterBadAccessesOffset >> 3]       = 8'(bad_access_ingress) + 8'(bad_access_registers);
-    increments[nic_pkg::CounterRefusedWritesOffset >> 3]     = 8'(count_refused_writes)
-                                                               + 8'(mmio_full && !mmio_full_q && wr_valid_i);
-    increments[nic_pkg::CounterCreditPushesOffset >> 3]      = 8'(count_credit_pushes);
-    increments[nic_pkg::CounterDoorbellsOffset >> 3]         = 8'(doorbell_counted);
-    increments[nic_pkg::CounterInterruptsOffset >> 3]        = 8'(irq_valid_o && irq_ready_i);
-    // A queue fails once, and each cause has its counter.
-    if (failed_told) begin
-      unique case (failed_cause)
-        nic_pkg::QueueStatusCauseSpanExceeded: increments[nic_pkg::CounterSpanExceededOffset >> 3] = 8'd1;
-        nic_pkg::QueueStatusCauseBadHeader:    increments[nic_pkg::CounterBadHeadersOffset >> 3]   = 8'd1;
-        nic_pkg::QueueStatusCauseClobber:      increments[nic_pkg::CounterClobbersOffset >> 3]     = 8'd1;
-        nic_pkg::QueueStatusCauseOverrun:      increments[nic_pkg::CounterOverrunsOffset >> 3]     = 8'd1;
-        nic_pkg::QueueStatusCauseBadLength:    increments[nic_pkg::CounterBadLengthsOffset >> 3]   = 8'd1;
-        nic_pkg::QueueStatusCauseNoContext:    increments[nic_pkg::CounterNoContextOffset >> 3]    = 8'd1;
-        nic_pkg::QueueStatusCauseNoPool:       increments[nic_pkg::CounterNoPoolOffset >> 3]       = 8'd1;
-        default: ;
-      endcase
+    for (int i = 0; i < int'(nic_rtl_pkg::NumCounters); i++) begin
+      increments[i] = tx_increments[0][i] + tx_increments[1][i] + tx_increments[2][i] + tx_increments[3][i]
+          + rx_increments[i];
     end
-    for (int i = 0; i < 8; i++) begin
-      increments[(nic_pkg::CounterTlpBytesHistogramOffset >> 3) + i] = 8'(count_tlp_bytes[i]);
-    end
-    for (int i = 0; i < 16; i++) begin
-      increments[(nic_pkg::CounterDisplacementHistogramOffset >> 3) + i] = 8'(count_displacement[i]);
-    end
+    increments[nic_pkg::CounterBadAccessesOffset >> 3]   += 8'(bad_access_ingress) + 8'(bad_access_registers);
+    increments[nic_pkg::CounterRefusedWritesOffset >> 3] += 8'(is_full && !is_full_q && wr_valid_i);
+    increments[nic_pkg::CounterDoorbellsOffset >> 3]     += 8'(doorbell_counted);
+    increments[nic_pkg::CounterInterruptsOffset >> 3]    += 8'(irq_valid_o && irq_ready_i);
   end
 
-  counters #(.Counters(NumCounters)) u_counters (
+  counters #(.Counters(nic_rtl_pkg::NumCounters)) u_counters (
     .clk_i, .rst_ni(rst_engines_n), .increments_i(increments), .look_i(counter), .count_o(count),
     .busy_o(counters_busy)
   );
 
-  assign is_idle_o = ingress_idle && registers_idle && !engines_busy && mmio_idle && !dmawr_valid_o && !irq_valid_o
-      && !rc_valid_o;
+  assign is_idle_o = ingress_idle && registers_idle && !engines_busy && transmit_idle && !dmawr_valid_o
+      && !irq_valid_o && !rc_valid_o && !rdreq_valid_o;
 
   logic unused;
-  assign unused = &{1'b0, is_mmio_q, count_no_context, count_no_pool, window_mask_wide[31:LineW]};
-  assign is_mmio_q = 1'b0;
+  assign unused = &{1'b0, unused_writes_busy, window_mask_wide[31:LineW]};
 
 endmodule
 

@@ -99,7 +99,8 @@ module registers #(
 );
 
   localparam int unsigned WordW = QueueW + 5;
-  localparam int unsigned Words = NumQueues * 32;
+  localparam int unsigned Entries = 1 << QueueW;
+  localparam int unsigned Words = Entries * 32;
 
   // A word of a queue's registers: its offset in the block / 8. Doorbells have places behind them.
   localparam logic [4:0] WordControl  = nic_pkg::QueueControlOffset[7:3];
@@ -142,10 +143,10 @@ module registers #(
   table_ram #(.Width(64), .Depth(Words)) u_words (
     .clk_i, .we_i(word_we), .waddr_i(word_waddr), .wdata_i(word_wdata), .raddr_i(word_raddr), .rdata_o(word)
   );
-  table_ram #(.Width($bits(queue_state_t)), .Depth(NumQueues)) u_states (
+  table_ram #(.Width($bits(queue_state_t)), .Depth(Entries)) u_states (
     .clk_i, .we_i(state_we), .waddr_i(state_waddr), .wdata_i(state_wr), .raddr_i(queue_d), .rdata_o(queue_state)
   );
-  table_ram #(.Width(4), .Depth(NumQueues)) u_routes (
+  table_ram #(.Width(4), .Depth(Entries)) u_routes (
     .clk_i, .we_i(state_we), .waddr_i(state_waddr), .wdata_i(state_wr.route), .raddr_i(route_queue_i),
     .rdata_o(route_o)
   );

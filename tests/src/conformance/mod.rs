@@ -25,14 +25,23 @@ use crate::Rig;
 /// # Panics
 /// When the interface breaks a promise.
 pub fn all<R: Rig>(rig: &mut R, setup: &Setup) {
-    let bodies: [fn(&mut R, &Setup); 9] = [
+    all_but_priority(rig, setup);
+    priority::higher_class_first(rig, setup);
+    rig.restart();
+}
+
+/// The same for a device whose engine of the interface keeps one order over all its queues.
+///
+/// # Panics
+/// When the interface breaks a promise.
+pub fn all_but_priority<R: Rig>(rig: &mut R, setup: &Setup) {
+    let bodies: [fn(&mut R, &Setup); 8] = [
         transport::every_length,
         transport::bursts,
         transport::telling_payloads,
         transport::illegal_lengths,
         transport::back_pressure,
         transport::several_queues,
-        priority::higher_class_first,
         life::lives,
         life::reset,
     ];

@@ -25,13 +25,14 @@ use beeline_spec::Interface;
 use indicatif::ProgressBar;
 
 use check::Check;
+pub use table::WIDTH as TABLE_WIDTH;
 pub use results::Machine;
 use results::{LatencyRow, RateRow, Results, Way};
 
-use crate::args::{CompareArgs, Part};
+use crate::args::{CompareArgs, DeviceName, Part};
 use crate::failure::{Failure, own_program};
 use crate::ping::two_cores;
-use crate::{machine, progress};
+use crate::{machine, progress, rtl};
 
 /// Frame sizes in bytes unless others are asked for.
 const SIZES: [u32; 9] = [16, 64, 128, 256, 512, 1024, 1500, 4096, 9000];
@@ -51,6 +52,9 @@ struct Plan<'a> {
 
 /// Runs `beeline compare`.
 pub fn run(args: &CompareArgs) -> Result<(), Failure> {
+    if args.device == DeviceName::Rtl {
+        return rtl::compare(args);
+    }
     let [host_core, nic_core] = two_cores(&args.cores)?;
     pin(host_core)?;
     let default_sizes = if args.quick { QUICK_SIZES.to_vec() } else { SIZES.to_vec() };

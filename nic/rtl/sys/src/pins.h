@@ -6,6 +6,8 @@ struct NicInputs {
   uint64_t now_ns;
   uint64_t wr_be;
   uint64_t wr_data[8];
+  uint64_t rdcpl_data[8];
+  uint64_t rx_data[8];
   uint32_t wr_address;
   uint32_t rd_address;
   uint16_t rd_tag;
@@ -18,7 +20,16 @@ struct NicInputs {
   uint8_t dmawr_ready;
   uint8_t irq_ready;
   uint8_t frame_ready;
-  uint8_t unused[5];
+  uint8_t frame_pause;
+  uint8_t rdreq_ready;
+  uint8_t rdcpl_valid;
+  uint8_t rdcpl_last;
+  uint8_t rdcpl_error;
+  uint8_t rdcpl_tag;
+  uint8_t rx_valid;
+  uint8_t rx_bytes;
+  uint8_t rx_last;
+  uint8_t unused[4];
 };
 
 struct NicOutputs {
@@ -26,9 +37,11 @@ struct NicOutputs {
   uint64_t dmawr_address;
   uint64_t dmawr_data[8];
   uint64_t frame_data[8];
+  uint64_t rdreq_address;
   uint16_t rc_tag;
   uint16_t irq_vector;
   uint16_t frame_queue;
+  uint16_t rdreq_bytes;
   uint8_t wr_ready;
   uint8_t rd_ready;
   uint8_t rc_valid;
@@ -38,7 +51,12 @@ struct NicOutputs {
   uint8_t frame_valid;
   uint8_t frame_bytes;
   uint8_t frame_last;
+  uint8_t frame_abort;
+  uint8_t rdreq_valid;
+  uint8_t rdreq_tag;
+  uint8_t rx_ready;
   uint8_t is_idle;
+  uint8_t unused[2];
 };
 
 struct NicStraps {
@@ -48,5 +66,5 @@ struct NicStraps {
   uint32_t contexts;
   uint32_t pool_lines;
   uint32_t max_frame_bytes;
-  uint32_t unused;
+  uint32_t rx_lossless;
 };

@@ -10,6 +10,10 @@ pub struct Inputs {
     pub wr_be: u64,
     /// The line, byte 0 in the low byte of word 0.
     pub wr_data: [u64; 8],
+    /// A beat of an answer to a DMA read.
+    pub rdcpl_data: [u64; 8],
+    /// A beat of a frame from the wire.
+    pub rx_data: [u64; 8],
     /// Offset of the line in the BAR, a multiple of 64.
     pub wr_address: u32,
     /// Offset of the register.
@@ -34,8 +38,26 @@ pub struct Inputs {
     pub irq_ready: u8,
     /// The wire takes beats.
     pub frame_ready: u8,
+    /// No frame may begin to leave.
+    pub frame_pause: u8,
+    /// DMA reads are taken.
+    pub rdreq_ready: u8,
+    /// A beat of an answer to a DMA read is there.
+    pub rdcpl_valid: u8,
+    /// It is the answer's last.
+    pub rdcpl_last: u8,
+    /// The read failed.
+    pub rdcpl_error: u8,
+    /// Tag of the read that is answered.
+    pub rdcpl_tag: u8,
+    /// A beat of a frame from the wire is there.
+    pub rx_valid: u8,
+    /// Bytes of it, 1 to 64.
+    pub rx_bytes: u8,
+    /// It is the frame's last.
+    pub rx_last: u8,
     /// Padding.
-    pub unused: [u8; 5],
+    pub unused: [u8; 4],
 }
 
 /// What the NIC says in a cycle; data of a group mean nothing unless its `valid` is 1.
@@ -50,12 +72,16 @@ pub struct Outputs {
     pub dmawr_data: [u64; 8],
     /// A beat of a frame.
     pub frame_data: [u64; 8],
+    /// Bus address of a DMA read.
+    pub rdreq_address: u64,
     /// Tag of the read that is answered.
     pub rc_tag: u16,
     /// Vector of an interrupt.
     pub irq_vector: u16,
     /// Queue that the frame comes from.
     pub frame_queue: u16,
+    /// Bytes of a DMA read, 1 to 4096.
+    pub rdreq_bytes: u16,
     /// The line is taken.
     pub wr_ready: u8,
     /// The read is taken.
@@ -74,8 +100,18 @@ pub struct Outputs {
     pub frame_bytes: u8,
     /// It is the frame's last.
     pub frame_last: u8,
-    /// Nothing is under way but what waits for the wire or the host.
+    /// It ends a frame that was cut short.
+    pub frame_abort: u8,
+    /// A DMA read is there.
+    pub rdreq_valid: u8,
+    /// Its tag.
+    pub rdreq_tag: u8,
+    /// The beat from the wire is taken.
+    pub rx_ready: u8,
+    /// Registers, windows and the reorder unit have nothing under way but what waits for the wire.
     pub is_idle: u8,
+    /// Padding.
+    pub unused: [u8; 2],
 }
 
 /// Sizes in use, constant for the life of a simulation.
@@ -94,8 +130,8 @@ pub struct Straps {
     pub pool_lines: u32,
     /// Longest frame in bytes.
     pub max_frame_bytes: u32,
-    /// Padding.
-    pub unused: u32,
+    /// 1: frames from the wire are held while the host lends no room; 0: they are dropped.
+    pub rx_lossless: u32,
 }
 
-const _: () = assert!(size_of::<Inputs>() == 104 && size_of::<Outputs>() == 160 && size_of::<Straps>() == 32);
+const _: () = assert!(size_of::<Inputs>() == 240 && size_of::<Outputs>() == 176 && size_of::<Straps>() == 32);

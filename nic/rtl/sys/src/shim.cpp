@@ -38,6 +38,7 @@ Nic *beeline_rtl_new(const NicStraps *straps) {
   top.strap_pool_lines_i = straps->pool_lines;
   top.strap_max_frame_bytes_i = straps->max_frame_bytes;
   top.strap_mac_i = straps->mac;
+  top.rx_lossless_i = straps->rx_lossless;
   top.clk_i = 0;
   top.rst_ni = 0;
   top.eval();
@@ -73,6 +74,21 @@ int beeline_rtl_cycle(Nic *nic, const NicInputs *in, NicOutputs *out) {
   top.dmawr_ready_i = in->dmawr_ready;
   top.irq_ready_i = in->irq_ready;
   top.frame_ready_i = in->frame_ready;
+  top.frame_pause_i = in->frame_pause;
+  top.rdreq_ready_i = in->rdreq_ready;
+  top.rdcpl_valid_i = in->rdcpl_valid;
+  if (in->rdcpl_valid) {
+    top.rdcpl_tag_i = in->rdcpl_tag;
+    top.rdcpl_last_i = in->rdcpl_last;
+    top.rdcpl_error_i = in->rdcpl_error;
+    memcpy(&top.rdcpl_data_i, in->rdcpl_data, 64);
+  }
+  top.rx_valid_i = in->rx_valid;
+  if (in->rx_valid) {
+    top.rx_bytes_i = in->rx_bytes;
+    top.rx_last_i = in->rx_last;
+    memcpy(&top.rx_data_i, in->rx_data, 64);
+  }
   top.clk_i = 0;
   top.eval();
 #if VM_TRACE
@@ -96,9 +112,17 @@ int beeline_rtl_cycle(Nic *nic, const NicInputs *in, NicOutputs *out) {
   if (top.frame_valid_o) {
     out->frame_bytes = top.frame_bytes_o;
     out->frame_last = top.frame_last_o;
+    out->frame_abort = top.frame_abort_o;
     out->frame_queue = top.frame_queue_o;
     memcpy(out->frame_data, &top.frame_data_o, 64);
   }
+  out->rdreq_valid = top.rdreq_valid_o;
+  if (top.rdreq_valid_o) {
+    out->rdreq_address = top.rdreq_address_o;
+    out->rdreq_bytes = top.rdreq_bytes_o;
+    out->rdreq_tag = top.rdreq_tag_o;
+  }
+  out->rx_ready = top.rx_ready_o;
   out->is_idle = top.is_idle_o;
 
   top.clk_i = 1;

@@ -1,0 +1,186 @@
+//! `beeline compare --device rtl`: what a frame costs the NIC by each interface, in cycles of its clock.
+//!
+//! The host is never late (it hands over as much as the queue takes between two cycles) and its memory answers a read in
+//! the next cycle, one read a cycle. So what is counted is the NIC's own limit, and nothing of the link's: PCIe's
+//! latency and its headers are not in it. Frames are compared byte for byte.
+
+use beeline_driver::{Sent, Transmit};
+use beeline_spec::Interface;
+use beeline_window::FencePolicy;
+use comfy_table::{CellAlignment, Table, presets};
+use indicatif::ProgressBar;
+use serde::Serialize;
+
+use super::{Bench, IN_RTL, Job, PATIENCE, Way};
+use crate::args::CompareArgs;
+use crate::compare::TABLE_WIDTH;
+use crate::failure::Failure;
+use crate::progress;
+
+/// Frame sizes in bytes unless others are asked for.
+const SIZES: [u32; 5] = [64, 128, 512, 1500, 9000];
+const QUICK_SIZES: [u32; 3] = [64, 512, 1500];
+/// Frames of a row.
+const FRAMES: u64 = 4_000;
+const QUICK_FRAMES: u64 = 1_000;
+/// Frames that are handed over at a time.
+const BURSTS: [usize; 2] = [1, 32];
+
+/// What one way to hand frames over costs.
+#[derive(Serialize)]
+struct Row {
+    interface: &'static str,
+    frame_bytes: u32,
+    burst_frames: usize,
+    frames: u64,
+    cycles: u64,
+    cycles_per_frame: f64,
+    clock_mhz: u32,
+    /// At that clock.
+    frames_per_s: f64,
+    gbps: f64,
+}
+
+/// Counts and prints.
+pub fn compare(args: &CompareArgs) -> Result<(), Failure> {
+    let default_sizes = if args.quick { QUICK_SIZES.to_vec() } else { SIZES.to_vec() };
+    let sizes = if args.size.is_empty() { default_sizes } else { args.size.clone() };
+    let frames = if args.quick { QUICK_FRAMES } else { FRAMES };
+    // Without a choice: every interface that the RTL has.
+    let interfaces = if args.interface == Interface::ALL { IN_RTL.to_vec() } else { args.interface.clone() };
+    let steps = interfaces.len() * sizes.len() * BURSTS.len();
+    let bar = progress::bar(steps as u64, "measurements", args.output.json);
+    let mut rows = Vec::new();
+    for interface in interfaces {
+        for frame_bytes in &sizes {
+            for burst_frames in BURSTS {
+                let way = Way { interface, fences: FencePolicy::None, adversary: None };
+                rows.push(row(way, *frame_bytes, burst_frames, frames, args.clock_mhz, &bar)?);
+            }
+        }
+    }
+    bar.finish_and_clear();
+    if args.output.json {
+        let text = serde_json::to_string_pretty(&rows);
+        println!("{}", text.map_err(|error| Failure::new("cannot write JSON").because(error))?);
+    } else {
+        println!("The NIC's RTL, its host never late (simulated: cycles counted, rates at {} MHz)", args.clock_mhz);
+        println!("{}", table(&rows));
+    }
+    Ok(())
+}
+
+fn row(
+    way: Way,
+    frame_bytes: u32,
+    burst_frames: usize,
+    frames: u64,
+    clock_mhz: u32,
+    bar: &ProgressBar,
+) -> Result<Row, Failure> {
+    let mut bench = Bench::new(0)?;
+    let job = Count { frame_bytes: frame_bytes as usize, burst_frames, frames };
+    let cycles = bench.with_queue(way, job)?;
+    bar.inc(1);
+    let cycles_per_frame = cycles as f64 / frames as f64;
+    let frames_per_s = f64::from(clock_mhz) * 1e6 / cycles_per_frame;
+    Ok(Row {
+        interface: way.interface.name(),
+        frame_bytes,
+        burst_frames,
+        frames,
+        cycles,
+        cycles_per_frame,
+        clock_mhz,
+        frames_per_s,
+        gbps: frames_per_s * f64::from(frame_bytes) * 8.0 / 1e9,
+    })
+}
+
+/// Sends frames of one size and counts cycles from the first store to the last beat.
+struct Count {
+    frame_bytes: usize,
+    burst_frames: usize,
+    frames: u64,
+}
+
+impl Count {
+    fn frame(&self, number: u64) -> Vec<u8> {
+        (0..self.frame_bytes as u64).map(|i| (i.wrapping_mul(31) ^ number.wrapping_mul(97)) as u8).collect()
+    }
+
+    /// Hands over what the queue takes; how many frames.
+    fn hand_over<T: Transmit>(&self, tx: &mut T, from: u64) -> Result<u64, Failure> {
+        let failed = |error| Failure::new("the queue does not take a frame").because(error);
+        let mut next = from;
+        while next < self.frames {
+            let taken = if self.burst_frames == 1 {
+                u64::from(tx.try_send(&self.frame(next)).map_err(failed)? == Sent::Sent)
+            } else {
+                let until = self.frames.min(next + self.burst_frames as u64);
+                let frames: Vec<Vec<u8>> = (next..until).map(|number| self.frame(number)).collect();
+                let frames: Vec<&[u8]> = frames.iter().map(Vec::as_slice).collect();
+                tx.try_send_burst(&frames).map_err(failed)? as u64
+            };
+            if taken == 0 {
+                break;
+            }
+            next += taken;
+        }
+        tx.progress().map_err(failed)?;
+        Ok(next - from)
+    }
+}
+
+impl Job for Count {
+    type Output = u64;
+
+    fn run<T: Transmit>(self, bench: &mut Bench, tx: &mut T) -> Result<u64, Failure> {
+        bench.link.with_bus(|bus| bus.device.set_stepped(true));
+        // A cycle at 250 MHz; times decide only about credits and completions that nothing else makes due.
+        bench.step_ns = 4;
+        let multiple = tx.declared().frame_multiple_bytes;
+        let (start, mut sent, mut seen, mut idle) = (bench.cycles(), 0, 0, 0);
+        while seen < self.frames {
+            let handed = self.hand_over(tx, sent)?;
+            sent += handed;
+            bench.step()?;
+            let frames = bench.take_frames();
+            for frame in &frames {
+                let mut expected = self.frame(seen);
+                expected.resize(expected.len().next_multiple_of(multiple), 0);
+                if *frame != expected {
+                    return Err(Failure::new(format!("frame {seen} was altered on its way")));
+                }
+                seen += 1;
+            }
+            idle = if handed == 0 && frames.is_empty() { idle + 1 } else { 0 };
+            if idle > PATIENCE {
+                return Err(Failure::new(format!("after {seen} frames the NIC transmits no more")));
+            }
+        }
+        Ok(bench.cycles() - start)
+    }
+}
+
+fn table(rows: &[Row]) -> Table {
+    let mut table = Table::new();
+    let header = ["interface", "frame bytes", "at a time", "cycles a frame", "M frames/s", "Gbit/s"];
+    table.load_style(presets::UTF8_BORDERS_ONLY).set_width(TABLE_WIDTH).set_header(header);
+    for (index, column) in table.column_iter_mut().enumerate() {
+        if index > 0 {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    for row in rows {
+        table.add_row([
+            row.interface.to_owned(),
+            row.frame_bytes.to_string(),
+            row.burst_frames.to_string(),
+            format!("{:.2}", row.cycles_per_frame),
+            format!("{:.1}", row.frames_per_s / 1e6),
+            format!("{:.1}", row.gbps),
+        ]);
+    }
+    table
+}

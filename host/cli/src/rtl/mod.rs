@@ -1,0 +1,156 @@
+//! The host half of an interface, and behind it the very RTL of the NIC, in this thread (`link/memory`).
+//!
+//! Each store is a write at the RTL's port, in the order in which the adversary lets it through; host memory answers DMA
+//! at once. No time is measured: cycles of the RTL's clock are counted. `send.rs` carries a capture, `compare.rs` counts
+//! what a frame costs by each interface.
+
+mod compare;
+mod send;
+
+use beeline_bench::nic::NicError;
+use beeline_driver::{
+    DescriptorConfig, KpioConfig, MmioConfig, Pending, Port, PortConfig, PortError, PortState, Progress,
+    QueueHalf, Stopped, Transmit,
+};
+use beeline_link_contract::Adversary;
+use beeline_link_memory::{Aperture, MemoryLink};
+use beeline_nic_rtl::{RtlConfig, RtlNic};
+use beeline_spec::Interface;
+use beeline_window::FencePolicy;
+
+pub use compare::compare;
+pub use send::send;
+
+use crate::failure::Failure;
+
+/// Turns without progress after which the device is taken for broken.
+const PATIENCE: u32 = 100_000;
+
+/// The queue that transmits.
+const QUEUE: u32 = 0;
+
+/// Queues of the NIC that is built.
+const QUEUES: u32 = 16;
+
+/// Interfaces that the RTL transmits by.
+const IN_RTL: [Interface; 3] = [Interface::Mmio, Interface::Kpio, Interface::Descriptor];
+
+/// How frames are handed over.
+#[derive(Clone, Copy, Debug)]
+pub struct Way {
+    pub interface: Interface,
+    pub fences: FencePolicy,
+    /// Seed of the ordering adversary, if it is there.
+    pub adversary: Option<u64>,
+}
+
+/// What is done with an open queue.
+trait Job {
+    type Output;
+    fn run<T: Transmit>(self, bench: &mut Bench, tx: &mut T) -> Result<Self::Output, Failure>;
+}
+
+/// A NIC and its port; what it transmits is kept.
+struct Bench {
+    link: MemoryLink<RtlNic>,
+    port: Port<MemoryLink<RtlNic>>,
+    now_ns: u64,
+    /// Nanoseconds that pass in a step.
+    step_ns: u64,
+}
+
+impl Bench {
+    /// A NIC that has come up.
+    fn new(seed: u64) -> Result<Self, Failure> {
+        let config = RtlConfig::default();
+        let nic = RtlNic::new(&config).map_err(|error| Failure::new("no RTL").because(error))?;
+        let (offset_bytes, stride_bytes) = config.aperture();
+        let window_lines = config.window_lines;
+        let aperture =
+            Aperture { offset_bytes, stride_bytes, window_lines, queues: QUEUES, is_blank: false };
+        let link = MemoryLink::new(nic, aperture, seed);
+        link.with_bus(|bus| bus.take_frames());
+        let port = Port::new(link.clone(), PortConfig::default());
+        let mut bench = Bench { link, port, now_ns: 0, step_ns: 1000 };
+        for _ in 0..PATIENCE {
+            if bench.port.poll(bench.now_ns).map_err(NicError::Port)? == PortState::Ready {
+                return Ok(bench);
+            }
+            bench.step()?;
+        }
+        Err(Failure::new("the NIC does not come up"))
+    }
+
+    /// Lets the device work and time pass.
+    fn step(&mut self) -> Result<(), Failure> {
+        self.now_ns += self.step_ns;
+        self.link.pass(self.step_ns);
+        self.port.poll(self.now_ns).map(|_| ()).map_err(|error| NicError::Port(error).into())
+    }
+
+    /// What the wire has seen since it was last asked.
+    fn take_frames(&self) -> Vec<Vec<u8>> {
+        self.link.with_bus(|bus| bus.take_frames())
+    }
+
+    /// Cycles of the RTL's clock so far.
+    fn cycles(&self) -> u64 {
+        self.link.with_bus(|bus| bus.device.cycles())
+    }
+
+    /// Opens a queue of an interface and does a job with it.
+    fn with_queue<J: Job>(&mut self, way: Way, job: J) -> Result<J::Output, Failure> {
+        let random = getrandom::u64().map_err(NicError::Random)?;
+        let mmio = MmioConfig { random, fence_policy: way.fences, ..MmioConfig::default() };
+        let kpio = KpioConfig { random, ..KpioConfig::default() };
+        let seed = way.adversary.unwrap_or(0);
+        let port = &mut self.port;
+        match (way.interface, way.adversary) {
+            (Interface::Mmio, None) => {
+                let tx = port.mmio(QUEUE, mmio).map_err(NicError::Port)?;
+                self.run(tx, job)
+            }
+            (Interface::Mmio, Some(_)) => {
+                let wrap = |window, bears| Adversary::new(window, bears, seed);
+                let tx = port.mmio_behind(QUEUE, mmio, wrap).map_err(NicError::Port)?;
+                self.run(tx, job)
+            }
+            (Interface::Kpio, None) => {
+                let tx = port.kpio(QUEUE, kpio).map_err(NicError::Port)?;
+                self.run(tx, job)
+            }
+            (Interface::Kpio, Some(_)) => {
+                let wrap = |window, bears| Adversary::new(window, bears, seed);
+                let tx = port.kpio_behind(QUEUE, kpio, wrap).map_err(NicError::Port)?;
+                self.run(tx, job)
+            }
+            (Interface::Descriptor, _) => {
+                let tx = port.descriptor(QUEUE, DescriptorConfig::default()).map_err(NicError::Port)?;
+                self.run(tx, job)
+            }
+            (other, _) => Err(Failure::new(format!("the NIC's RTL does not transmit by {other} yet"))
+                .remedy("--interface mmio, kpio or descriptor, or --device model")),
+        }
+    }
+
+    fn run<T: Transmit + QueueHalf, J: Job>(&mut self, queue: Stopped<T>, job: J) -> Result<J::Output, Failure> {
+        let pending = self.port.open(queue);
+        let mut tx = self.finish(pending)?;
+        let output = job.run(self, &mut tx)?;
+        if self.link.with_bus(|bus| bus.device.has_failed()) {
+            return Err(Failure::new("an assertion of the RTL failed; it is printed above"));
+        }
+        Ok(output)
+    }
+
+    fn finish<T>(&mut self, mut pending: Pending<T>) -> Result<T, Failure> {
+        for _ in 0..PATIENCE {
+            pending = match self.port.finish(pending).map_err(|error: PortError| NicError::Port(error))? {
+                Progress::Done(value) => return Ok(value),
+                Progress::Pending(pending) => pending,
+            };
+            self.step()?;
+        }
+        Err(Failure::new("the NIC does not start the queue"))
+    }
+}

@@ -1,0 +1,312 @@
+// Everything that sends: the engines of the interfaces that are there, the multiplexer of kPIO+WC, and the arbiter in
+// front of the wire.
+//
+//   pieces -> mmio_path ---------------------------+
+//   pieces -> kpio_path --+                        +-> frame_arbiter -> frames
+//   host memory -> dma ---+-> frame_arbiter -> mux-+
+//
+// Guarantees
+//   - Frames are whole and leave unchanged, those of a queue in their order.
+//   - A queue belongs to the engine of the interface with which it started; the others never see it.
+//   - An engine that is left out costs nothing: its queues cannot start, and nothing is routed to it.
+// Limits: between engines the arbiter decides by class and weight; inside kPIO+WC and the descriptor engine, and in
+//   the multiplexer, frames keep the order in which they became complete.
+// Cost: see the parts. Twin: nic/model/src/nic.rs (choose, pop).
+
+`default_nettype none
+
+module transmit #(
+  // Those of mmio/mmio.sv.
+  parameter int unsigned NumQueues = 64,
+  parameter int unsigned WindowLines = 64,
+  parameter int unsigned SpanLines = 16,
+  parameter int unsigned NumContexts = 16,
+  parameter int unsigned PoolLines = 512,
+  parameter int unsigned NumClasses = 4,
+  // Whether the engines of kPIO+WC and of descriptors are there.
+  parameter bit HasKpio = 1'b1,
+  parameter bit HasDescriptor = 1'b1,
+  localparam int unsigned QueueW = (NumQueues > 1) ? $clog2(NumQueues) : 1,
+  localparam int unsigned LineW = $clog2(WindowLines),
+  // Bits of a tag of a DMA read.
+  localparam int unsigned TagW = 8
+) (
+  input  logic              clk_i,
+  input  logic              rst_ni,
+  input  logic [47:0]       now_ns_i,
+
+  // Straps, see mmio/mmio.sv.
+  input  logic [LineW-1:0]  window_mask_i,
+  input  logic [$clog2(SpanLines):0] span_lines_i,
+  input  logic [$clog2(SpanLines):0] ring_mask_i,
+  input  logic [15:0]       pool_lines_i,
+  input  logic [15:0]       contexts_i,
+  input  logic [13:0]       max_frame_bytes_i,
+
+  // CONTROL.mux and MUX_PORTS.
+  input  nic_pkg::control_mux_e mux_i,
+  input  logic [31:0]       mux_ports_i,
+
+  output logic              busy_o,
+  input  logic              start_valid_i,
+  input  logic [QueueW-1:0] start_queue_i,
+  input  nic_rtl_pkg::queue_settings_t start_settings_i,
+  input  logic              stop_valid_i,
+  input  logic [QueueW-1:0] stop_queue_i,
+  // Failures: of mmio, kPIO+WC, descriptors.
+  output logic [2:0]        failed_valid_o,
+  input  logic [2:0]        failed_ready_i,
+  output logic [2:0][QueueW-1:0] failed_queue_o,
+  output logic [2:0][3:0]   failed_cause_o,
+
+  input  logic              doorbell_valid_i,
+  input  logic [QueueW-1:0] doorbell_queue_i,
+  input  logic [63:0]       doorbell_tail_i,
+
+  // Pieces of lines, and the interface of their queue.
+  input  logic              piece_valid_i,
+  output logic              piece_ready_o,
+  input  logic [3:0]        piece_route_i,
+  input  logic [QueueW-1:0] piece_queue_i,
+  input  logic [LineW-1:0]  piece_line_i,
+  input  logic [511:0]      piece_data_i,
+  input  logic [63:0]       piece_be_i,
+  input  logic              piece_whole_i,
+  input  logic              piece_first_i,
+  input  logic              piece_last_i,
+
+  // The wire. While it pauses no frame begins to leave its engine; those that have begun go on.
+  input  logic              pause_i,
+  output logic              frame_valid_o,
+  input  logic              frame_ready_i,
+  output logic [511:0]      frame_data_o,
+  output logic [6:0]        frame_bytes_o,
+  output logic              frame_last_o,
+  output logic [QueueW-1:0] frame_queue_o,
+
+  // DMA reads, and their answers.
+  output logic              rdreq_valid_o,
+  input  logic              rdreq_ready_i,
+  output logic [63:0]       rdreq_address_o,
+  output logic [12:0]       rdreq_bytes_o,
+  output logic [TagW-1:0]   rdreq_tag_o,
+  input  logic              rdcpl_valid_i,
+  input  logic [TagW-1:0]   rdcpl_tag_i,
+  input  logic [511:0]      rdcpl_data_i,
+  input  logic              rdcpl_last_i,
+  input  logic              rdcpl_error_i,
+
+  // DMA writes: credits of mmio, credits of kPIO+WC, completions.
+  output logic [2:0]        dmawr_valid_o,
+  input  logic [2:0]        dmawr_ready_i,
+  output logic [2:0][63:0]  dmawr_address_o,
+  output logic [2:0][511:0] dmawr_data_o,
+  output logic [2:0][6:0]   dmawr_bytes_o,
+
+  output logic              irq_valid_o,
+  input  logic              irq_ready_i,
+  output logic [QueueW-1:0] irq_queue_o,
+
+  // What registers tell.
+  input  logic [QueueW-1:0] look_queue_i,
+  output logic [47:0]       look_next_start_o,
+  output logic [15:0]       reorder_depth_max_o,
+
+  // See mmio/mmio.sv and kpio_path.sv.
+  output logic              is_idle_o,
+  output logic              is_settled_o,
+  output logic              is_full_o,
+
+  // Of each engine; the last is the multiplexer's and the wire's.
+  output nic_rtl_pkg::increments_t [3:0] increments_o
+);
+
+  localparam int unsigned Mmio = 0;
+  localparam int unsigned Kpio = 1;
+  localparam int unsigned Dma  = 2;
+
+  // Frames of the engines, and of the multiplexer.
+  logic [2:0]             frame_valid, frame_ready, frame_last, busy;
+  logic [2:0][511:0]      frame_data;
+  logic [2:0][6:0]        frame_bytes;
+  logic [2:0][QueueW-1:0] frame_queue;
+  logic                   muxed_valid, muxed_ready, muxed_last, mux_mismatch;
+  logic [511:0]           muxed_data;
+  logic [6:0]             muxed_bytes;
+  logic [QueueW-1:0]      muxed_queue;
+  // What the arbiters see of the engines' frames.
+  logic [2:0]             offer_valid, offer_ready, gate, open_q, open_d;
+  logic [2:0]             piece_ready;
+  logic                   mmio_settled, kpio_settled, mmio_idle, is_kpio, is_mmio;
+
+  assign is_mmio       = piece_route_i == 4'(nic_pkg::QueueControlIfaceMmio);
+  assign is_kpio       = piece_route_i == 4'(nic_pkg::QueueControlIfaceKpio);
+  assign piece_ready_o = is_kpio ? piece_ready[Kpio] : piece_ready[Mmio];
+  assign piece_ready[Dma] = 1'b0;
+  assign busy_o        = busy != '0;
+  assign is_settled_o  = mmio_settled && kpio_settled;
+  assign is_idle_o     = mmio_idle && kpio_settled;
+
+  mmio_path #(
+    .NumQueues(NumQueues), .WindowLines(WindowLines), .SpanLines(SpanLines), .NumContexts(NumContexts),
+    .PoolLines(PoolLines), .NumClasses(NumClasses)
+  ) u_mmio (
+    .clk_i, .rst_ni, .now_ns_i,
+    .window_mask_i, .span_lines_i, .ring_mask_i, .pool_lines_i, .contexts_i, .max_frame_bytes_i,
+    .busy_o(busy[Mmio]), .start_valid_i, .start_queue_i, .start_settings_i, .stop_valid_i, .stop_queue_i,
+    .failed_valid_o(failed_valid_o[Mmio]), .failed_ready_i(failed_ready_i[Mmio]),
+    .failed_queue_o(failed_queue_o[Mmio]), .failed_cause_o(failed_cause_o[Mmio]),
+    .piece_valid_i(piece_valid_i && is_mmio), .piece_ready_o(piece_ready[Mmio]), .piece_queue_i, .piece_line_i,
+    .piece_data_i, .piece_be_i, .piece_whole_i, .piece_first_i, .piece_last_i,
+    .frame_valid_o(frame_valid[Mmio]), .frame_ready_i(frame_ready[Mmio]), .frame_data_o(frame_data[Mmio]),
+    .frame_bytes_o(frame_bytes[Mmio]), .frame_last_o(frame_last[Mmio]), .frame_queue_o(frame_queue[Mmio]),
+    .dmawr_valid_o(dmawr_valid_o[Mmio]), .dmawr_ready_i(dmawr_ready_i[Mmio]),
+    .dmawr_address_o(dmawr_address_o[Mmio]), .dmawr_data_o(dmawr_data_o[Mmio]),
+    .dmawr_bytes_o(dmawr_bytes_o[Mmio]),
+    .look_queue_i, .look_next_start_o, .reorder_depth_max_o,
+    .is_idle_o(mmio_idle), .is_settled_o(mmio_settled), .is_full_o, .increments_o(increments_o[Mmio])
+  );
+
+  if (HasKpio) begin : g_kpio
+    kpio_path #(.NumQueues(NumQueues), .LineW(LineW)) u_kpio (
+      .clk_i, .rst_ni, .now_ns_i, .window_mask_i,
+      .busy_o(busy[Kpio]), .start_valid_i, .start_queue_i, .start_settings_i, .stop_valid_i, .stop_queue_i,
+      .failed_valid_o(failed_valid_o[Kpio]), .failed_ready_i(failed_ready_i[Kpio]),
+      .failed_queue_o(failed_queue_o[Kpio]), .failed_cause_o(failed_cause_o[Kpio]),
+      .piece_valid_i(piece_valid_i && is_kpio), .piece_ready_o(piece_ready[Kpio]), .piece_queue_i, .piece_line_i,
+      .piece_data_i, .piece_be_i, .piece_whole_i, .piece_first_i, .piece_last_i, .is_settled_o(kpio_settled),
+      .frame_valid_o(frame_valid[Kpio]), .frame_ready_i(frame_ready[Kpio]), .frame_data_o(frame_data[Kpio]),
+      .frame_bytes_o(frame_bytes[Kpio]), .frame_last_o(frame_last[Kpio]), .frame_queue_o(frame_queue[Kpio]),
+      .dmawr_valid_o(dmawr_valid_o[Kpio]), .dmawr_ready_i(dmawr_ready_i[Kpio]),
+      .dmawr_address_o(dmawr_address_o[Kpio]), .dmawr_data_o(dmawr_data_o[Kpio]),
+      .dmawr_bytes_o(dmawr_bytes_o[Kpio]), .increments_o(increments_o[Kpio])
+    );
+  end else begin : g_no_kpio
+    assign {busy[Kpio], failed_valid_o[Kpio], frame_valid[Kpio], dmawr_valid_o[Kpio]} = '0;
+    assign {piece_ready[Kpio], kpio_settled} = '1;
+    assign {failed_queue_o[Kpio], failed_cause_o[Kpio]} = '0;
+    assign {frame_data[Kpio], frame_bytes[Kpio], frame_last[Kpio], frame_queue[Kpio]} = '0;
+    assign {dmawr_address_o[Kpio], dmawr_data_o[Kpio], dmawr_bytes_o[Kpio]} = '0;
+    assign increments_o[Kpio] = '0;
+  end
+
+  if (HasDescriptor) begin : g_dma
+    logic       bad_accesses, descriptor_fetches, payload_fetches, completions, runts;
+    logic [1:0] bad_lengths, dma_errors;
+    nic_rtl_pkg::increments_t dma_increments;
+
+    dma #(.NumQueues(NumQueues), .MaxFrameBytes(nic_pkg::MaxFrameBytes)) u_dma (
+      .clk_i, .rst_ni, .now_ns_i,
+      .busy_o(busy[Dma]), .start_valid_i, .start_queue_i, .start_settings_i, .stop_valid_i, .stop_queue_i,
+      .failed_valid_o(failed_valid_o[Dma]), .failed_ready_i(failed_ready_i[Dma]),
+      .failed_queue_o(failed_queue_o[Dma]), .failed_cause_o(failed_cause_o[Dma]),
+      .doorbell_valid_i, .doorbell_queue_i, .doorbell_tail_i,
+      .rdreq_valid_o, .rdreq_ready_i, .rdreq_address_o, .rdreq_bytes_o, .rdreq_tag_o,
+      .rdcpl_valid_i, .rdcpl_tag_i, .rdcpl_data_i, .rdcpl_last_i, .rdcpl_error_i,
+      .dmawr_valid_o(dmawr_valid_o[Dma]), .dmawr_ready_i(dmawr_ready_i[Dma]),
+      .dmawr_address_o(dmawr_address_o[Dma]), .dmawr_data_o(dmawr_data_o[Dma]),
+      .dmawr_bytes_o(dmawr_bytes_o[Dma]),
+      .irq_valid_o, .irq_ready_i, .irq_queue_o,
+      .frame_valid_o(frame_valid[Dma]), .frame_ready_i(frame_ready[Dma]), .frame_data_o(frame_data[Dma]),
+      .frame_bytes_o(frame_bytes[Dma]), .frame_last_o(frame_last[Dma]), .frame_queue_o(frame_queue[Dma]),
+      .count_bad_accesses_o(bad_accesses), .count_descriptor_fetches_o(descriptor_fetches),
+      .count_payload_fetches_o(payload_fetches), .count_completions_o(completions), .count_runts_o(runts),
+      .count_bad_lengths_o(bad_lengths), .count_dma_errors_o(dma_errors)
+    );
+    always_comb begin
+      dma_increments = '0;
+      dma_increments[nic_pkg::CounterBadAccessesOffset >> 3]       = 8'(bad_accesses);
+      dma_increments[nic_pkg::CounterDescriptorFetchesOffset >> 3] = 8'(descriptor_fetches);
+      dma_increments[nic_pkg::CounterPayloadFetchesOffset >> 3]    = 8'(payload_fetches);
+      dma_increments[nic_pkg::CounterCompletionsOffset >> 3]       = 8'(completions);
+      dma_increments[nic_pkg::CounterRuntsOffset >> 3]             = 8'(runts);
+      dma_increments[nic_pkg::CounterBadLengthsOffset >> 3]        = 8'(bad_lengths);
+      dma_increments[nic_pkg::CounterDmaErrorsOffset >> 3]         = 8'(dma_errors);
+    end
+    assign increments_o[Dma] = dma_increments;
+  end else begin : g_no_dma
+    assign {busy[Dma], failed_valid_o[Dma], frame_valid[Dma], dmawr_valid_o[Dma]} = '0;
+    assign {failed_queue_o[Dma], failed_cause_o[Dma]} = '0;
+    assign {frame_data[Dma], frame_bytes[Dma], frame_last[Dma], frame_queue[Dma]} = '0;
+    assign {dmawr_address_o[Dma], dmawr_data_o[Dma], dmawr_bytes_o[Dma]} = '0;
+    assign {rdreq_valid_o, rdreq_address_o, rdreq_bytes_o, rdreq_tag_o, irq_valid_o, irq_queue_o} = '0;
+    assign increments_o[Dma] = '0;
+    logic unused_dma;
+    assign unused_dma = ^{
+      doorbell_valid_i, doorbell_queue_i, doorbell_tail_i, rdreq_ready_i, rdcpl_valid_i, rdcpl_tag_i, rdcpl_data_i,
+      rdcpl_last_i, rdcpl_error_i, irq_ready_i, failed_ready_i[Dma], dmawr_ready_i[Dma]
+    };
+  end
+
+  // ------------------------------------------------------------------------------ pause
+  // Open: a beat was offered, or the rest of its frame is to come; a pause comes too late for it.
+  assign gate        = {3{pause_i}} & ~open_q;
+  assign offer_valid = frame_valid & ~gate;
+  assign frame_ready = offer_ready & ~gate;
+  assign open_d      = (offer_valid & ~(offer_ready & frame_last)) | (open_q & ~offer_valid);
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) open_q <= '0;
+    else         open_q <= open_d;
+  end
+
+  // ------------------------------------------------------------------------------ the multiplexer of kPIO+WC
+  if (HasKpio || HasDescriptor) begin : g_mux
+    logic              joined_valid, joined_ready, joined_last, joined_stream, unused_kpio, unused_idle;
+    logic [511:0]      joined_data;
+    logic [6:0]        joined_bytes;
+    logic [QueueW-1:0] joined_queue;
+
+    frame_arbiter #(.Streams(2), .NumQueues(NumQueues), .NumClasses(NumClasses)) u_join (
+      .clk_i, .rst_ni, .start_valid_i, .start_queue_i, .start_class_i(start_settings_i.priority_class),
+      .start_weight_i(start_settings_i.weight),
+      .in_valid_i(offer_valid[Dma:Kpio]), .in_ready_o(offer_ready[Dma:Kpio]),
+      .in_data_i(frame_data[Dma:Kpio]), .in_bytes_i(frame_bytes[Dma:Kpio]),
+      .in_last_i(frame_last[Dma:Kpio]), .in_queue_i(frame_queue[Dma:Kpio]),
+      .out_valid_o(joined_valid), .out_ready_i(joined_ready), .out_data_o(joined_data),
+      .out_bytes_o(joined_bytes), .out_last_o(joined_last), .out_queue_o(joined_queue),
+      .out_stream_o(joined_stream), .is_idle_o(unused_idle)
+    );
+
+    mux #(.QueueW(QueueW)) u_mux (
+      .clk_i, .rst_ni, .mux_i, .first_port_i(mux_ports_i[15:0]), .last_port_i(mux_ports_i[31:16]),
+      .in_valid_i(joined_valid), .in_ready_o(joined_ready), .in_data_i(joined_data), .in_bytes_i(joined_bytes),
+      .in_last_i(joined_last), .in_queue_i(joined_queue), .in_kpio_i(!joined_stream),
+      .out_valid_o(muxed_valid), .out_ready_i(muxed_ready), .out_data_o(muxed_data), .out_bytes_o(muxed_bytes),
+      .out_last_o(muxed_last), .out_queue_o(muxed_queue), .out_kpio_o(unused_kpio),
+      .count_mux_mismatches_o(mux_mismatch)
+    );
+  end else begin : g_no_mux
+    assign {muxed_valid, muxed_data, muxed_bytes, muxed_last, muxed_queue, mux_mismatch} = '0;
+    assign offer_ready[Dma:Kpio] = '0;
+    logic unused_mux;
+    assign unused_mux = ^{mux_i, mux_ports_i, offer_valid[Dma:Kpio], muxed_ready};
+  end
+
+  // ------------------------------------------------------------------------------ in front of the wire
+  logic frame_done, unused_stream, unused_idle;
+  nic_rtl_pkg::increments_t wire_increments;
+
+  frame_arbiter #(.Streams(2), .NumQueues(NumQueues), .NumClasses(NumClasses)) u_arbiter (
+    .clk_i, .rst_ni, .start_valid_i, .start_queue_i, .start_class_i(start_settings_i.priority_class),
+    .start_weight_i(start_settings_i.weight),
+    .in_valid_i({muxed_valid, offer_valid[Mmio]}), .in_ready_o({muxed_ready, offer_ready[Mmio]}),
+    .in_data_i({muxed_data, frame_data[Mmio]}), .in_bytes_i({muxed_bytes, frame_bytes[Mmio]}),
+    .in_last_i({muxed_last, frame_last[Mmio]}), .in_queue_i({muxed_queue, frame_queue[Mmio]}),
+    .out_valid_o(frame_valid_o), .out_ready_i(frame_ready_i), .out_data_o(frame_data_o),
+    .out_bytes_o(frame_bytes_o), .out_last_o(frame_last_o), .out_queue_o(frame_queue_o),
+    .out_stream_o(unused_stream), .is_idle_o(unused_idle)
+  );
+  assign frame_done = frame_valid_o && frame_ready_i;
+
+  always_comb begin
+    wire_increments = '0;
+    wire_increments[nic_pkg::CounterTxFramesOffset >> 3]      = 8'(frame_done && frame_last_o);
+    wire_increments[nic_pkg::CounterTxFrameBytesOffset >> 3]  = frame_done ? 8'(frame_bytes_o) : '0;
+    wire_increments[nic_pkg::CounterMuxMismatchesOffset >> 3] = 8'(mux_mismatch);
+  end
+  assign increments_o[3] = wire_increments;
+
+endmodule
+
+`default_nettype wire

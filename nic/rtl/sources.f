@@ -86,3 +86,11 @@ nic/rtl/pcie/cq_lines.sv
 nic/rtl/pcie/cq_reads.sv
 nic/rtl/pcie/cq_adapter.sv
 nic/rtl/pcie/cc_adapter.sv
+nic/rtl/pcie/read_cutter.sv
+nic/rtl/pcie/rq_adapter.sv
+nic/rtl/pcie/rc_adapter.sv
+nic/rtl/pcie/read_answers.sv
+nic/rtl/pcie/write_fence.sv
+nic/rtl/pcie/msi_sender.sv
+nic/rtl/pcie/mac_axis.sv
+nic/rtl/pcie/nic_usplus.sv

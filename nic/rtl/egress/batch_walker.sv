@@ -60,7 +60,6 @@ module batch_walker (
   logic [13:0] record_words;
   logic [4:0]  after_beat;
   logic [4:0]  words_here;
-  logic [7:0]  reach;
   logic        is_beyond;
   logic        is_bad, is_runt;
 
@@ -72,9 +71,8 @@ module batch_walker (
   assign is_runt      = bytes_q < 16'(nic_pkg::MinFrameBytes);
   assign after_beat   = word_q + 5'((8'(bytes_q[6:0]) + 8'd9) >> 3);
   assign words_here   = 5'd8 - word_q;
-  // Length, bytes and padding of what is left reach the line's end.
-  assign reach        = 8'(bytes_q[5:0]) + 8'd9 + {2'b00, word_q[2:0], 3'd0};
-  assign is_beyond    = reach[7:6] != '0;
+  // Bytes and padding of what is left, and 2 bytes of length, reach the line's end.
+  assign is_beyond    = 8'(bytes_q[5:0]) + {2'b00, word_q[2:0], 3'd0} >= 8'd55;
 
   assign beat_word_o  = word_q[2:0];
   assign beat_last_o  = last_q;

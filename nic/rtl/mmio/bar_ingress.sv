@@ -78,7 +78,7 @@ module bar_ingress #(
   assign in_window   = in_aperture && queue_index < IndexW'(NumQueues) && line_index <= IndexW'(window_mask_i);
 
   // ------------------------------------------------------------------------------ a cycle later
-  logic                valid_q, in_window_q, in_aperture_q, first_q, last_q, whole_q;
+  logic                valid_q, in_window_q, in_aperture_q, first_q, last_q, whole_q, has_bytes_q;
   logic [IndexW-1:0]   address_q;
   logic [QueueW-1:0]   queue_q;
   logic [LineW-1:0]    line_q;
@@ -116,13 +116,14 @@ module bar_ingress #(
       first_q       <= wr_first_i;
       last_q        <= wr_last_i;
       whole_q       <= words_full == '1;
+      has_bytes_q   <= words_any != '0;
       word_q        <= words_full;
       is_word_q     <= wr_first_i && wr_last_i && words_any == words_full && words_full != '0
                        && (words_full & (words_full - 1'b1)) == '0;
     end
   end
 
-  assign goes_to_engine   = in_window_q && route_i != '0 && be_q != '0;
+  assign goes_to_engine   = in_window_q && route_i != '0 && has_bytes_q;
   assign goes_to_register = !in_aperture_q && is_word_q;
   assign goes             = goes_to_engine || goes_to_register;
   assign is_bad           = valid_q && !goes;
@@ -163,6 +164,7 @@ module bar_ingress #(
   always_ff @(posedge clk_i) begin
     if (rst_ni) begin
       a_address_is_a_line : assert (!wr_valid_i || wr_address_i[5:0] == '0);
+      a_bytes_are_told    : assert (!valid_q || has_bytes_q == (be_q != '0));
       a_one_way           : assert (!(piece_valid_o && register_valid_o));
     end
   end

@@ -8,7 +8,7 @@
 //   - One line and one message a cycle, in any order inside the reorder span, on one queue or many.
 //   - From the last byte of a message to the first beat of its frame: 10 cycles when nothing else waits
 //     (0 input, 1 arrival, 2-4 contexts, 5 commit, 6 turn, 7 fetch, 8 line, 9 out, 10 beat at the port).
-// Cost: see nic/README.md. Twin: nic/model/src/mmio/mod.rs.
+// Cost: see docs/nic.md. Twin: nic/model/src/mmio/mod.rs.
 
 `default_nettype none
 

@@ -8,6 +8,8 @@ package pcie_pkg;
   // Bits of the sideband words.
   localparam int unsigned CqUserW = 183;
   localparam int unsigned CcUserW = 81;
+  localparam int unsigned RqUserW = 137;
+  localparam int unsigned RcUserW = 161;
 
   // m_axis_cq_tuser. Fields with two values: [0] is of the first TLP that begins (or ends) in the beat, wherever.
   localparam int unsigned CqFirstBeLsb    = 0;
@@ -24,7 +26,20 @@ package pcie_pkg;
   localparam int unsigned CcEopLsb        = 6;
   localparam int unsigned CcEopPtrLsb     = 8;
 
-  // Request types of a completer request descriptor.
+  // s_axis_rq_tuser, of the first TLP that begins or ends in the beat; no TLP of ours begins elsewhere than in lane 0.
+  localparam int unsigned RqFirstBeLsb    = 0;
+  localparam int unsigned RqLastBeLsb     = 8;
+  localparam int unsigned RqSopLsb        = 20;
+  localparam int unsigned RqEopLsb        = 26;
+  localparam int unsigned RqEopPtrLsb     = 28;
+  localparam int unsigned RqSeqLsb        = 61;
+
+  // m_axis_rc_tuser without straddle: bytes of the payload, and where a TLP begins.
+  localparam int unsigned RcByteEnLsb     = 0;
+  localparam int unsigned RcSopLsb        = 64;
+  localparam int unsigned RcDiscontinueLsb = 96;
+
+  // Request types of a descriptor on CQ or RQ.
   typedef enum logic [3:0] {
     ReqMemRead       = 4'h0,
     ReqMemWrite      = 4'h1,
@@ -85,6 +100,70 @@ package pcie_pkg;
     logic        reserved_7;
     logic [6:0]  lower_address;
   } cc_descriptor_t;
+
+  // Requester request descriptor, memory requests.
+  typedef struct packed {
+    logic        force_ecrc;
+    logic [2:0]  attr;
+    logic [2:0]  tc;
+    logic        requester_id_enable;
+    logic [15:0] completer_id;
+    logic [7:0]  tag;
+    logic [15:0] requester_id;
+    logic        poisoned;
+    logic [3:0]  req_type;
+    logic [10:0] dwords;
+    logic [61:0] address;
+    logic [1:0]  address_type;
+  } rq_descriptor_t;
+
+  // Requester completion descriptor as the block gives it on RC. byte_count: bytes of the request from this
+  // completion's first one on; lower_address: of that byte; completed: the last completion of its request.
+  typedef struct packed {
+    logic        reserved_95;
+    logic [2:0]  attr;
+    logic [2:0]  tc;
+    logic        reserved_88;
+    logic [15:0] completer_id;
+    logic [7:0]  tag;
+    logic [15:0] requester_id;
+    logic        reserved_47;
+    logic        poisoned;
+    logic [2:0]  status;
+    logic [10:0] dwords;
+    logic        reserved_31;
+    logic        completed;
+    logic        locked;
+    logic [12:0] byte_count;
+    logic [3:0]  error_code;
+    logic [11:0] lower_address;
+  } rc_descriptor_t;
+
+  // Error codes of that descriptor that are looked at by name.
+  localparam logic [3:0] RcNoError    = 4'h0;
+  localparam logic [3:0] RcInvalidTag = 4'h6;
+
+  // A piece of a read, as long as one request may be: where, whose, and where its lines wait (cut down to the widths of
+  // a buffer by who takes it).
+  typedef struct packed {
+    logic [63:0] address;
+    // 1 to 4096, in 1 to 64 lines of the buffer from `line` on.
+    logic [12:0] bytes;
+    logic [6:0]  lines;
+    logic [11:0] line;
+    // On the link; and of the read, of which this may be the last piece.
+    logic [7:0]  tag;
+    logic [7:0]  read_tag;
+    logic        is_last;
+  } read_piece_t;
+
+  // What came for a piece: lines that are whole, all has come, it is no good.
+  typedef struct packed {
+    logic [7:0]  tag;
+    logic [6:0]  lines;
+    logic        done;
+    logic        failed;
+  } piece_progress_t;
 
   // A request that wants an answer: what the completion needs of it.
   typedef struct packed {

@@ -143,6 +143,10 @@ impl RtlNic {
         self.answers_owed = 0;
         self.life = (self.life + 1) & 0xff;
         self.inputs.rst_n = 1;
+        // The reset has a register at its pin; what is offered before it has passed would be lost.
+        for _ in 0..2 {
+            self.cycle();
+        }
         self.is_quiet = false;
     }
 

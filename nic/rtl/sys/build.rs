@@ -11,6 +11,9 @@ use std::{env, fs};
 const PARAMETERS: [(&str, u32); 5] =
     [("NumQueues", 16), ("WindowLines", 1024), ("SpanLines", 64), ("NumContexts", 16), ("PoolLines", 16384)];
 
+/// What is simulated: nic_top with registers at the pins that seldom change.
+const WRAPPER: &str = "nic/rtl/sys/src/nic_sim.sv";
+
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-env-changed=BEELINE_RTL_TOOLS");
@@ -37,6 +40,7 @@ fn build() -> Result<(), String> {
         println!("cargo::rerun-if-changed={}", root.join(source).display());
     }
     println!("cargo::rerun-if-changed={}", root.join("nic/rtl/sources.f").display());
+    println!("cargo::rerun-if-changed={}", root.join(WRAPPER).display());
     // What an earlier run generated would be compiled too.
     let generated = out.join("verilated");
     if generated.exists() {
@@ -44,13 +48,13 @@ fn build() -> Result<(), String> {
     }
     let mut command = Command::new(&verilator);
     command.current_dir(root).args(["--cc", "-O3", "--x-assign", "fast", "--x-initial", "fast", "--assert"]);
-    command.args(["--no-timing", "-Wno-fatal", "-Wno-lint", "--top-module", "nic_top"]);
+    command.args(["--no-timing", "-Wno-fatal", "-Wno-lint", "--top-module", "nic_sim"]);
     if has_waves() {
         command.arg("--trace-vcd");
     }
-    command.args(["--prefix", "Vnic_top", "--Mdir"]).arg(&generated);
+    command.args(["--prefix", "Vnic_sim", "--Mdir"]).arg(&generated);
     command.args(PARAMETERS.iter().map(|(name, value)| format!("-G{name}={value}")));
-    command.args(&sources);
+    command.args(&sources).arg(WRAPPER);
     let output = command.output().map_err(|error| format!("{}: {error}", verilator.display()))?;
     if !output.status.success() {
         return Err(String::from_utf8_lossy(&output.stderr).into_owned());
@@ -111,7 +115,7 @@ fn compile(verilator: &Path, generated: &Path) -> Result<(), String> {
     build
         .cpp(true)
         .std("c++17")
-        .opt_level(2)
+        .opt_level(3)
         // The generated code is large: what a debugger needs of it would take longer than the rest.
         .debug(false)
         .warnings(false)

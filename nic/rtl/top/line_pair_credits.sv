@@ -8,8 +8,8 @@
 //     told. Nothing overflows, whatever the engines tell.
 //   - Engines take turns when both have something; a queue waits for at most the other queues once.
 //   - A start of a queue drops what waits of it.
-// Limits: after reset nothing waits, whatever the tables hold.
-// Latency: 2 cycles when nothing waits. Cost: NumQueues x (32 + QueueW) bits of LUTRAM, 2 registers a queue.
+// Limits: for NumQueues / 2 cycles after reset `busy_o` holds, and nothing may be told.
+// Latency: 4 cycles when nothing waits. Cost: NumQueues x (36 + QueueW) bits of LUTRAM, about 230 registers.
 // Twin: nic/model/src/mmio/credit_return.rs coalesces in the same way.
 
 `default_nettype none
@@ -36,6 +36,7 @@ module line_pair_credits #(
   output logic [QueueW-1:0]      freed_queue_o,
   output logic [31:0]            freed_lines_o,
 
+  output logic                   busy_o,
   // Nothing waits.
   output logic                   is_empty_o
 );
@@ -46,64 +47,91 @@ module line_pair_credits #(
 
   localparam int unsigned Places = 1 << LocalW;
 
-  logic [1:0]             next_valid, next_told, pop, give_q, told_q;
-  logic [1:0][LocalW-1:0] next_queue, give_queue_q, told_queue_q;
-  logic [1:0][31:0]       next_lines, give_lines_q, told_lines_q;
+  logic [1:0]             waits, has_head_q, gives, told_q, give_q;
+  logic [1:0][LocalW-1:0] told_queue_q, give_queue_q;
+  logic [1:0][31:0]       told_lines_q, give_lines_q;
   logic                   turn_q;
+  // What the marks hold is not known after reset: they are made equal, queue by queue.
+  logic                   sweeps_q;
+  logic [LocalW-1:0]      sweep_q;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      sweeps_q <= 1'b1;
+      sweep_q  <= '0;
+    end else if (sweeps_q) begin
+      sweeps_q <= sweep_q != LocalW'(Each - 1);
+      sweep_q  <= sweep_q + 1'b1;
+    end
+  end
+  assign busy_o = sweeps_q;
 
   // One of them a cycle, in turns where both have something.
-  assign pop[0] = next_valid[0] && (!next_valid[1] || !turn_q);
-  assign pop[1] = next_valid[1] && (!next_valid[0] || turn_q);
+  assign gives[0] = has_head_q[0] && (!has_head_q[1] || !turn_q);
+  assign gives[1] = has_head_q[1] && (!has_head_q[0] || turn_q);
 
   for (genvar e = 0; e < 2; e++) begin : g_engine
-    // A queue stands in the FIFO while `stands` has its bit; what it has to say was not dropped while `says` has it.
-    logic [Each-1:0] stands_q, says_q, told_mask, pop_mask, drop_mask;
-    logic            enter;
+    // A queue is on its way out, in the FIFO or as the head, while its two marks differ: one is turned when it enters,
+    // the other when it leaves. Counts are kept with the life in which they were told, which a start ends.
     (* ram_style = "distributed" *)
-    logic [31:0]     lines [Places];
-    logic            room;
+    logic              entered [Places];
+    (* ram_style = "distributed" *)
+    logic              left [Places];
+    (* ram_style = "distributed" *)
+    logic              life [Places];
+    (* ram_style = "distributed" *)
+    logic [32:0]       lines [Places];
+    logic [LocalW-1:0] next, head_q, leaving;
+    logic              starts, stands, is_leaving, enter, room, takes_next;
 
-    assign told_mask = told_q[e] ? Each'(1) << told_queue_q[e] : '0;
-    assign pop_mask  = pop[e] ? Each'(1) << next_queue[e] : '0;
-    assign drop_mask = (start_valid_i && start_queue_i[0] == 1'(e)) ? Each'(1) << start_queue_i[QueueW-1:1] : '0;
-    // Who is about to leave comes back at the end.
-    assign enter     = (told_mask & (~stands_q | pop_mask)) != '0;
+    assign starts     = start_valid_i && start_queue_i[0] == 1'(e);
+    assign stands     = entered[told_queue_q[e]] != left[told_queue_q[e]];
+    assign is_leaving = gives[e] && head_q == told_queue_q[e];
+    // Who leaves in this cycle leaves without what is told in it, and comes back at the end.
+    assign enter      = told_q[e] && (!stands || is_leaving);
+    assign leaving    = sweeps_q ? sweep_q : head_q;
+    assign takes_next = !has_head_q[e] || gives[e];
 
     always_ff @(posedge clk_i) begin
       told_q[e]       <= rst_ni && told_valid_i[e];
       told_queue_q[e] <= told_queue_i[e];
       told_lines_q[e] <= told_lines_i[e];
-      if (!rst_ni) begin
-        stands_q <= '0;
-        says_q   <= '0;
-      end else begin
-        stands_q <= (stands_q & ~pop_mask) | told_mask;
-        says_q   <= (says_q & ~pop_mask & ~drop_mask) | (told_mask & ~drop_mask);
-      end
-      if (told_q[e]) lines[told_queue_q[e]] <= told_lines_q[e];
+      if (starts) life[start_queue_i[QueueW-1:1]] <= !life[start_queue_i[QueueW-1:1]];
+      if (told_q[e]) lines[told_queue_q[e]] <= {life[told_queue_q[e]], told_lines_q[e]};
+      if (enter) entered[told_queue_q[e]] <= !entered[told_queue_q[e]];
+      if (gives[e] || sweeps_q) left[leaving] <= entered[leaving];
     end
 
     fifo #(.Width(LocalW), .Depth(Places)) u_order (
       .clk_i, .rst_ni,
       .push_valid_i(enter), .push_ready_o(room), .push_data_i(told_queue_q[e]),
-      .pop_valid_o(next_valid[e]), .pop_ready_i(pop[e]), .pop_data_o(next_queue[e]), .count_o()
+      .pop_valid_o(waits[e]), .pop_ready_i(takes_next), .pop_data_o(next), .count_o()
     );
-    assign next_told[e]  = (says_q & pop_mask & ~drop_mask) != '0;
-    assign next_lines[e] = lines[next_queue[e]];
 
     always_ff @(posedge clk_i) begin
-      give_q[e]       <= rst_ni && next_told[e];
-      give_queue_q[e] <= next_queue[e];
-      give_lines_q[e] <= next_lines[e];
+      if (!rst_ni) has_head_q[e] <= 1'b0;
+      else if (takes_next) has_head_q[e] <= waits[e];
+      if (takes_next) head_q <= next;
+      give_q[e]       <= rst_ni && gives[e] && lines[head_q][32] == life[head_q];
+      give_queue_q[e] <= head_q;
+      give_lines_q[e] <= lines[head_q][31:0];
     end
 
 `ifndef SYNTHESIS
-    initial for (int i = 0; i < int'(Places); i++) lines[i] = '0;
+    initial begin
+      for (int i = 0; i < int'(Places); i++) begin
+        entered[i] = 1'b0;
+        left[i]    = 1'b0;
+        life[i]    = 1'b0;
+        lines[i]   = '0;
+      end
+    end
     always_ff @(posedge clk_i) begin
       if (rst_ni) begin
-        a_room     : assert (!enter || room);
-        a_exists   : assert (!told_valid_i[e] || 32'(told_queue_i[e]) < Each);
-        a_stands   : assert ((says_q & ~stands_q) == '0);
+        a_room    : assert (!enter || room);
+        a_settled : assert (!told_q[e] || !sweeps_q);
+        a_exists  : assert (!told_valid_i[e] || 32'(told_queue_i[e]) < Each);
+        a_stands  : assert (!gives[e] || entered[head_q] != left[head_q]);
       end
     end
 `else
@@ -114,13 +142,13 @@ module line_pair_credits #(
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) turn_q <= 1'b0;
-    else if (pop != '0) turn_q <= pop[0];
+    else if (gives != '0) turn_q <= gives[0];
   end
 
   assign freed_valid_o = give_q != '0;
   assign freed_queue_o = {give_q[1] ? give_queue_q[1] : give_queue_q[0], give_q[1]};
   assign freed_lines_o = give_q[1] ? give_lines_q[1] : give_lines_q[0];
-  assign is_empty_o    = next_valid == '0 && told_q == '0 && give_q == '0;
+  assign is_empty_o    = waits == '0 && has_head_q == '0 && told_q == '0 && give_q == '0;
 
 `ifndef SYNTHESIS
   always_ff @(posedge clk_i) if (rst_ni) a_one : assert (give_q != 2'b11);

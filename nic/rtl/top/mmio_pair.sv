@@ -20,7 +20,7 @@
 //   - Starts and stops are given when `is_settled_o` holds: lines of the queue may still wait in front of its engine.
 //   - Classes and weights hold inside each stream, not across them.
 //   - `is_full_o` stops both engines when one is full.
-// Latency: 1 cycle more than mmio/mmio.sv to the frames, 3 more to `freed_*`.
+// Latency: 1 cycle more than mmio/mmio.sv to the frames, 5 more to `freed_*`.
 // Cost: twice an engine of half the queues, pool and contexts, whose logic does not halve, and the other two.
 // Twin: nic/model/src/mmio/mod.rs, which has one pool.
 
@@ -189,11 +189,12 @@ module mmio_pair #(
   end
 
   // ------------------------------------------------------------------------------ both as one
-  logic credits_empty, look_odd_q, failed_held_q, failed_odd_q, failed_odd;
+  logic credits_empty, credits_busy, look_odd_q, failed_held_q, failed_odd_q, failed_odd;
 
   line_pair_credits #(.NumQueues(NumQueues)) u_credits (
     .clk_i, .rst_ni, .start_valid_i, .start_queue_i, .told_valid_i(told_valid), .told_queue_i(told_queue),
-    .told_lines_i(told_lines), .freed_valid_o, .freed_queue_o, .freed_lines_o, .is_empty_o(credits_empty)
+    .told_lines_i(told_lines), .freed_valid_o, .freed_queue_o, .freed_lines_o, .busy_o(credits_busy),
+    .is_empty_o(credits_empty)
   );
 
   // What is told of a failure stands still until it is taken.
@@ -209,7 +210,7 @@ module mmio_pair #(
     failed_odd_q  <= failed_odd;
   end
 
-  assign busy_o            = busy != '0;
+  assign busy_o            = busy != '0 || credits_busy;
   assign look_next_start_o = next_start[look_odd_q];
   assign is_settled_o      = &settled && lines_empty;
   assign is_idle_o         = &idle && lines_empty && credits_empty;

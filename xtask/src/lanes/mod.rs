@@ -101,6 +101,18 @@ pub enum Command {
         #[arg(long)]
         long: bool,
     },
+    /// How fast the RTL simulates: cycles and lines a second on one core
+    RtlSpeed {
+        /// Ten times as long
+        #[arg(long)]
+        long: bool,
+    },
+    /// Every fault of nic/formal/mutants.toml in a copy of the RTL: which proof or bench sees it
+    RtlMutants {
+        /// Only the five of CI
+        #[arg(long)]
+        quick: bool,
+    },
 }
 
 /// How much of a lane to run.
@@ -119,7 +131,7 @@ struct Lane {
 }
 
 /// In the order of `ci`: cheap and telling first; those that share compiled code behind each other.
-const LANES: [Lane; 18] = [
+const LANES: [Lane; 19] = [
     Lane { name: "fmt", run: |_| cargo::fmt() },
     Lane { name: "house", run: |_| house::run() },
     Lane { name: "tour", run: |_| tour() },
@@ -137,6 +149,7 @@ const LANES: [Lane; 18] = [
     Lane { name: "rtl-test", run: rtl::compiled::run },
     Lane { name: "rtl-bench", run: rtl::benches::run },
     Lane { name: "rtl-formal", run: rtl::formal::run },
+    Lane { name: "rtl-mutants", run: rtl::mutants::run },
     Lane {
         name: "rtl-synth",
         run: |effort| rtl::synth::run(Wanted { effort, update: false, paths: false, only: None }),
@@ -193,6 +206,8 @@ pub fn run(command: Command) -> Outcome {
         Command::RtlTest { long } => rtl::compiled::run(effort(long)),
         Command::RtlBench { long } => rtl::benches::run(effort(long)),
         Command::RtlFormal { long } => rtl::formal::run(effort(long)),
+        Command::RtlSpeed { long } => rtl::speed::run(effort(long)),
+        Command::RtlMutants { quick } => rtl::mutants::run(effort(!quick)),
     }
 }
 

@@ -100,11 +100,11 @@ impl Task {
 }
 
 /// sby finds Yosys and the solver by PATH; coreutils' timeout ends it and what it started.
-fn sby(tools: &Tools, seconds: &str) -> crate::run::Program {
+pub(super) fn sby(tools: &Tools, seconds: &str) -> crate::run::Program {
     let path = std::env::var("PATH").unwrap_or_default();
     let program =
         crate::run::Program::new("timeout").quiet().env("PATH", format!("{}:{path}", tools.bin.display()));
-    program.args([seconds, "sby"])
+    program.args([seconds, "nice", "sby"])
 }
 
 fn prove(tools: &Tools, work: &str, task: &Task, effort: Effort) -> Outcome<Ending> {
@@ -128,7 +128,7 @@ fn prove(tools: &Tools, work: &str, task: &Task, effort: Effort) -> Outcome<Endi
 }
 
 /// `PASS`, `FAIL`, `UNKNOWN`, `ERROR` or `TIMEOUT`, by sby's last line; without one it was ended from outside.
-fn result(log: &str) -> &str {
+pub(super) fn result(log: &str) -> &str {
     let last = log.lines().rev().find_map(|line| line.split_once("DONE (")).map(|(_, rest)| rest);
     last.and_then(|rest| rest.split([',', ')']).next()).unwrap_or("ENDED")
 }

@@ -1,4 +1,4 @@
-//! The lanes of the NIC in SystemVerilog: lint, synthesis, proof. Each reads its list under `nic/`, so that a new
+//! The lanes of the NIC in SystemVerilog: lint, synthesis, proof, mutants. Each reads its list under `nic/`, so that a new
 //! module, gate or proof is a row or a file there and no code here.
 //!
 //! The tools are those of `nic/tools/setup.sh`; nothing of the system's is used, so figures are the same everywhere.
@@ -7,8 +7,10 @@ pub mod benches;
 pub mod compiled;
 pub mod formal;
 pub mod lint;
+pub mod mutants;
 mod parameters;
 mod sources;
+pub mod speed;
 pub mod synth;
 mod workers;
 

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <memory>
 
-#include "Vnic_top.h"
+#include "Vnic_sim.h"
 #include "verilated.h"
 #if VM_TRACE
 #include "verilated_vcd_c.h"
@@ -14,7 +14,7 @@
 namespace {
 struct Nic {
   VerilatedContext context;
-  std::unique_ptr<Vnic_top> top;
+  std::unique_ptr<Vnic_sim> top;
 #if VM_TRACE
   std::unique_ptr<VerilatedVcdC> waves;
 #endif
@@ -30,7 +30,7 @@ Nic *beeline_rtl_new(const NicStraps *straps) {
 #if VM_TRACE
   nic->context.traceEverOn(true);
 #endif
-  nic->top = std::make_unique<Vnic_top>(&nic->context, "nic");
+  nic->top = std::make_unique<Vnic_sim>(&nic->context, "nic");
   auto &top = *nic->top;
   top.strap_window_lines_i = straps->window_lines;
   top.strap_span_lines_i = straps->span_lines;

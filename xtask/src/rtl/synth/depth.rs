@@ -13,6 +13,10 @@ use crate::rtl::Tools;
 use crate::rtl::parameters::Parameters;
 use crate::run::root;
 
+/// How abc maps. Yosys' own way saves LUTs before all else (`&dc2`) and leaves paths a level longer than they need be;
+/// here long ones are made short again, as sums of products (`&if -g`) and by balancing (`&b -d`).
+const MAPPING: &str = "+&scorr;&sweep;&dc2;&if,-g;&st;&b,-d;&dch,-f;&if;&mfs";
+
 /// A longest path.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Path {
@@ -44,7 +48,7 @@ pub fn measure(tools: &Tools, work: &str, top: &str, parameters: &Parameters) ->
     let map =
         "synth -flatten -run begin:fine; memory_map t:$mem_v2 r:WR_PORTS>1 %i; opt -full; techmap; opt -fast";
     let script = format!(
-        "{}; {map}; abc9 -lut 6; opt_clean; write_json {netlist}",
+        "{}; {map}; abc9 -lut 6 -script {MAPPING}; opt_clean; write_json {netlist}",
         super::read_script(top, parameters)
     );
     tools.yosys(&script)?;

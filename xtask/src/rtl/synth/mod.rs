@@ -20,8 +20,8 @@ use super::{Tools, answer, head, sources, work_folder, workers};
 use crate::failure::{Outcome, none_found};
 use crate::lanes::Effort;
 
-/// Seconds that routing may take, of a row of CI and of a long one.
-const PATIENCE: [u32; 2] = [300, 7200];
+/// Seconds that routing may take, of a row of CI and of a long one: watchdogs, on a machine that does other things too.
+const PATIENCE: [u32; 2] = [900, 7200];
 /// Lines of a tool's message that are shown.
 const SHOWN: usize = 12;
 

@@ -16,6 +16,10 @@ use crate::run::{Program, root};
 /// What nextpnr is asked to reach; it stops trying when it is there, so it is out of reach.
 const ASKED_MHZ: &str = "400";
 
+/// How abc maps, with the delays of wires that Yosys knows (`{W}` and the like): its own way, and before it one that
+/// makes long paths short, as sums of products.
+const MAPPING: &str = "+&scorr;&sweep;&dc2;&if,-g,{W},{D},{R};&st;&dch,-f,-r;&if,{W},{D},{R},-v;&mfs";
+
 /// A routed module.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Routed {
@@ -73,7 +77,8 @@ pub fn measure(
     let frame_file = format!("{stem}.v");
     fs::write(root().join(&frame_file), frame).while_doing(format!("write {frame_file}"))?;
     tools.yosys(&format!(
-        "read_rtlil {stem}.il; read_verilog {frame_file}; synth_ecp5 -abc9 -top harness -json {stem}.json"
+        "scratchpad -set abc9.script {MAPPING}; read_rtlil {stem}.il; read_verilog {frame_file}; \
+         synth_ecp5 -abc9 -top harness -json {stem}.json"
     ))?;
     let chip = ["--85k", "--package", "CABGA756", "--speed", "8", "--seed", "1"];
     let json = ["--json", &format!("{stem}.json"), "--report", &format!("{stem}.report")];

@@ -1,0 +1,198 @@
+// What is proved of nic/rtl/egress/frame_cutter.sv, for every length of run, by k-induction
+// (nic/formal/frame_cutter.sby):
+//   - beat k of a frame is the upper 56 bytes of the message's line k and the lower 8 of line k + 1, unchanged, and
+//     says that queue; the bytes of its beats add up to what the header said, 64 in every beat but the last;
+//   - a message without a frame gives no beat;
+//   - `gone` comes once a message, in order, with that message's lines and position, when all its beats were taken;
+//   - valid, data, bytes, last and queue stand still until they are taken.
+// Of messages that are no batches: what a batch is taken apart into is only simulated.
+//
+// Assumed: a message's lines come one behind the other, as many as its bytes need; the next line stands beside each;
+// a message that makes a frame is no longer than the strap allows (message_reader_proof.sv), one that makes none has
+// less than 4 MiB, so a window less than 65,536 lines. All widths are those of the hardware but for queue and
+// position, which are passed on unread.
+
+`default_nettype none
+
+module frame_cutter_proof #(
+  parameter int unsigned QueueW = 1,
+  parameter int unsigned LinesW = 3,
+  parameter int unsigned PosW = 4
+) (
+  input logic              clk_i,
+  input logic              rst_ni,
+  input logic              line_valid_i,
+  input logic              line_first_i,
+  input logic              line_last_i,
+  input logic              line_skip_i,
+  input logic              line_batch_i,
+  input logic              line_scan_i,
+  input logic              scanned_ready_i,
+  input logic [13:0]       max_frame_bytes_i,
+  input logic [QueueW-1:0] line_queue_i,
+  input logic [23:0]       line_bytes_i,
+  input logic [LinesW-1:0] line_lines_i,
+  input logic [PosW-1:0]   line_next_start_i,
+  input logic [511:0]      line_data_i,
+  input logic [511:0]      next_data_i,
+  input logic              frame_ready_i
+);
+
+  logic              line_ready, frame_valid, frame_last, gone_valid, is_empty, scanned_valid, scanned_bad;
+  logic [511:0]      frame_data;
+  logic [6:0]        frame_bytes;
+  logic [QueueW-1:0] frame_queue, scanned_queue;
+  logic [LinesW-1:0] gone_lines;
+  logic [PosW-1:0]   gone_next_start;
+
+  frame_cutter #(.QueueW(QueueW), .LinesW(LinesW), .PosW(PosW)) dut (
+    .clk_i, .rst_ni, .max_frame_bytes_i, .line_valid_i, .line_ready_o(line_ready), .line_first_i, .line_last_i,
+    .line_skip_i, .line_batch_i, .line_scan_i, .line_queue_i, .line_bytes_i, .line_lines_i, .line_next_start_i,
+    .line_data_i, .next_data_i, .scanned_valid_o(scanned_valid), .scanned_ready_i, .scanned_queue_o(scanned_queue),
+    .scanned_bad_o(scanned_bad), .count_runts_o(),
+    .frame_valid_o(frame_valid), .frame_ready_i, .frame_data_o(frame_data), .frame_bytes_o(frame_bytes),
+    .frame_last_o(frame_last), .frame_queue_o(frame_queue), .gone_valid_o(gone_valid), .gone_lines_o(gone_lines),
+    .gone_next_start_o(gone_next_start), .is_empty_o(is_empty)
+  );
+
+  logic take, beat;
+  assign take = line_valid_i && line_ready;
+  assign beat = frame_valid && frame_ready_i;
+
+  // The message that comes in: its bytes, whether it makes a frame, its lines that are still to come.
+  logic        started_q = 1'b0;
+  logic        inside_q = 1'b0;
+  logic        skip_q;
+  logic [23:0] bytes_q, bytes, taken_q, taken;
+  logic [18:0] rest_q, rest;
+  assign bytes = line_first_i ? line_bytes_i : bytes_q;
+  assign taken = line_first_i ? '0 : taken_q;
+  assign rest  = line_first_i ? 19'((25'(line_bytes_i) + 25'd71) >> 6) : rest_q;
+
+  // What was taken last, and what has come out of its message before.
+  logic              held_q = 1'b0;
+  logic              held_last_q, held_skip_q;
+  logic [23:0]       held_bytes_q, held_before_q, out_q;
+  logic [511:0]      held_data_q;
+  logic [QueueW-1:0] held_queue_q;
+  logic [LinesW-1:0] held_lines_q;
+  logic [PosW-1:0]   held_next_start_q;
+  logic [23:0]       due, out_d;
+  // Bytes of the beat that the line taken last makes.
+  assign due   = (held_skip_q || held_bytes_q <= held_before_q) ? '0
+               : (held_bytes_q - held_before_q > 24'd64) ? 24'd64 : held_bytes_q - held_before_q;
+  assign out_d = out_q + (beat ? 24'(frame_bytes) : '0);
+
+  always_ff @(posedge clk_i) begin
+    started_q <= 1'b1;
+    if (!started_q) assume (!rst_ni);
+    assume (!line_batch_i && line_bytes_i < 24'h40_0000);
+    if (line_valid_i) begin
+      assume (line_skip_i || line_bytes_i <= 24'(max_frame_bytes_i));
+      assume (line_first_i == !inside_q);
+      assume (line_last_i == (rest == 19'd1));
+      if (!line_first_i) assume (line_skip_i == skip_q && line_bytes_i == bytes_q);
+    end
+    if (!rst_ni) begin
+      inside_q <= 1'b0;
+      held_q   <= 1'b0;
+    end else begin
+      if (take) begin
+        inside_q <= !line_last_i;
+        bytes_q  <= bytes;
+        skip_q   <= line_skip_i;
+        taken_q  <= taken + 24'd64;
+        rest_q   <= rest - 1'b1;
+        out_q    <= line_first_i ? '0 : out_d;
+      end else begin
+        out_q <= out_d;
+      end
+      if (line_ready) begin
+        held_q            <= take;
+        held_last_q       <= line_last_i;
+        held_skip_q       <= line_skip_i;
+        held_bytes_q      <= bytes;
+        held_before_q     <= taken;
+        held_data_q       <= {next_data_i[63:0], line_data_i[511:64]};
+        held_queue_q      <= line_queue_i;
+        held_lines_q      <= line_lines_i;
+        held_next_start_q <= line_next_start_i;
+      end
+    end
+  end
+
+  // The cycle before this one, for what must stand still.
+  logic         waited_q = 1'b0;
+  logic [511:0] waited_data_q;
+  logic [8:0]   waited_side_q;
+  logic         told_q = 1'b0;
+  logic [1:0]   told_side_q;
+  always_ff @(posedge clk_i) begin
+    waited_q      <= rst_ni && frame_valid && !frame_ready_i;
+    waited_data_q <= frame_data;
+    waited_side_q <= {frame_bytes, frame_last, frame_queue};
+    told_q        <= rst_ni && scanned_valid && !scanned_ready_i;
+    told_side_q   <= {scanned_queue, scanned_bad};
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (started_q && rst_ni) begin
+      if (waited_q) begin
+        assert (frame_valid && frame_data == waited_data_q);
+        assert ({frame_bytes, frame_last, frame_queue} == waited_side_q);
+      end
+      if (told_q) assert (scanned_valid && {scanned_queue, scanned_bad} == told_side_q);
+      if (gone_valid) assert (!frame_valid || frame_ready_i);
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (started_q && rst_ni) begin
+      assert (is_empty == !held_q);
+      if (!held_q) assert (!frame_valid && !gone_valid);
+      if (held_q) begin
+        assert (frame_valid == (due != '0));
+        assert (gone_valid == (held_last_q && (!frame_valid || frame_ready_i)));
+        assert (line_ready == (!frame_valid || frame_ready_i));
+        if (frame_valid) begin
+          assert (frame_data == held_data_q && frame_queue == held_queue_q && 24'(frame_bytes) == due);
+          assert (frame_last == (held_before_q + due == held_bytes_q));
+        end
+        // All bytes of the lines before this one have come out; with the last one, all of the message.
+        if (!held_skip_q) assert (out_q == ((held_before_q < held_bytes_q) ? held_before_q : held_bytes_q));
+        if (gone_valid) begin
+          assert (out_d == (held_skip_q ? '0 : held_bytes_q));
+        end
+        assert (gone_lines == held_lines_q && gone_next_start == held_next_start_q);
+      end
+      assert (!scanned_valid);
+      // Invariants that make it inductive.
+      if (held_q) begin
+        assert (dut.entry_q && dut.ends_message_q == held_last_q && held_before_q[5:0] == '0);
+        assert (held_last_q == !inside_q && bytes_q == held_bytes_q && taken_q == held_before_q + 24'd64);
+        assert (skip_q == held_skip_q && held_bytes_q < 24'h40_0000 && held_before_q < held_bytes_q + 24'd8);
+        if (held_last_q) assert (25'(held_before_q) + 25'd64 == ((25'(held_bytes_q) + 25'd71) & ~25'd63));
+        if (held_skip_q) assert (out_q == '0);
+      end else begin
+        if (inside_q && !skip_q) assert (out_q == ((taken_q < bytes_q) ? taken_q : bytes_q));
+        if (inside_q && skip_q) assert (out_q == '0);
+      end
+      if (inside_q) begin
+        assert (taken_q[5:0] == '0 && rest_q >= 19'd1 && bytes_q < 24'h40_0000 && taken_q < bytes_q + 24'd8);
+        assert (25'(taken_q) + {rest_q, 6'd0} == ((25'(bytes_q) + 25'd71) & ~25'd63));
+        if (!skip_q) assert (24'(dut.left_q) == ((taken_q < bytes_q) ? bytes_q - taken_q : '0));
+      end
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (started_q && rst_ni) begin
+      cover (gone_valid && out_d == 24'd180 && waited_q);
+      cover (gone_valid && held_skip_q && held_before_q == 24'd64);
+      cover (gone_valid && !frame_valid && !held_skip_q && held_bytes_q == 24'd64);
+    end
+  end
+
+endmodule
+
+`default_nettype wire

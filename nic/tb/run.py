@@ -21,6 +21,8 @@ ROOT = TB.parent.parent
 SOURCES = ROOT / "nic" / "rtl" / "sources.f"
 # What Verilator is asked for besides the sources: assertions on, and warnings left to the lint lane.
 BUILD_ARGS = ["--assert", "-Wno-fatal", "-Wno-lint", "-Wno-style", "-O3", "-CFLAGS", "-O1", "--output-split", "20000"]
+# Functions that g++ likes, and no signal inside a module made visible: benches look at ports.
+BUILD_ARGS += ["--output-split-cfuncs", "3000", "--no-public-flat-rw", "--public-depth", "1"]
 
 
 @dataclass(frozen=True)

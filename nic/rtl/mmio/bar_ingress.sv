@@ -98,13 +98,17 @@ module bar_ingress #(
     end
   end
 
+  // Behind a register write nothing is taken in the same cycle: it may start the very queue that the next line is for, and
+  // holds what comes from the next cycle on.
+  logic                is_held;
+  assign is_held       = hold_i || (valid_q && goes_to_register);
   assign takes         = !valid_q || step;
-  assign wr_ready_o    = takes && !hold_i;
+  assign wr_ready_o    = takes && !is_held;
   assign route_queue_o = takes ? queue_index[QueueW-1:0] : queue_q;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) valid_q <= 1'b0;
-    else if (takes) valid_q <= wr_valid_i && !hold_i;
+    else if (takes) valid_q <= wr_valid_i && !is_held;
     if (takes) begin
       in_window_q   <= in_window;
       in_aperture_q <= in_aperture;

@@ -76,6 +76,10 @@ module queue_control #(
   output logic                active_value_o,
   output logic                begin_valid_o,
   output logic [QueueW-1:0]   begin_queue_o,
+  // The queue that is to start, and, a cycle later, whether a line of its last life still waits for the wire: it would be
+  // counted in the new one.
+  output logic [QueueW-1:0]   wanted_queue_o,
+  input  logic                wanted_held_i,
   output logic [PtrW-1:0]     begin_tail_o,
   output logic                begin_shared_o,
   output logic [63:0]         begin_timeout_ns_o,
@@ -342,7 +346,7 @@ module queue_control #(
           work_d     = fault.queue_index;
           is_stop_d  = 1'b0;
           state_d    = Quiesce;
-        end else if (wants_start_q) begin
+        end else if (wants_start_q && !wanted_held_i) begin
           take_start = 1'b1;
           work_d     = start_queue_q;
           state_d    = StartHold;
@@ -481,6 +485,7 @@ module queue_control #(
   end
 
   assign begin_queue_o    = work_q;
+  assign wanted_queue_o   = start_queue_q;
   assign begin_tail_o     = tail_q;
   assign begin_shared_o     = !job_q.reserved;
   assign begin_timeout_ns_o = timeout_ns_q;

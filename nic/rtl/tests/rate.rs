@@ -10,8 +10,8 @@ use beeline_spec::{Header, Kind};
 
 const LINES: u64 = 100_000;
 
-/// Cycles of the registers that the simulation has at the pins, in and out.
-const PIN_CYCLES: u64 = 2;
+/// Cycles of the register that the simulation has in front of the wire.
+const PIN_CYCLES: u64 = 1;
 
 /// A NIC with queues that run without credits, so that nothing but the RTL sets the pace.
 fn nic(config: &RtlConfig, queues: u64) -> RtlNic {

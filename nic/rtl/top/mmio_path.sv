@@ -115,10 +115,23 @@ module mmio_path #(
     .count_hole_timeouts_o(hole_timeouts)
   );
 
+  // The engine starts a queue when the last frame of its former life has gone; what that frees is nobody's credit.
+  logic              starting_q, freed_counts;
+  logic [QueueW-1:0] starting_queue_q;
+
+  always_ff @(posedge clk_i) begin
+    // The engine is busy from the cycle after the pulse on.
+    if (!rst_ni)     starting_q <= 1'b0;
+    else if (starts) starting_q <= 1'b1;
+    else             starting_q <= starting_q && mmio_busy;
+    if (starts) starting_queue_q <= start_queue_i;
+  end
+  assign freed_counts = freed_valid && !(starting_q && freed_queue == starting_queue_q);
+
   credit_return #(.NumQueues(NumQueues)) u_credits (
     .clk_i, .rst_ni, .now_ns_i, .busy_o(credits_busy),
     .start_valid_i(starts), .start_queue_i, .start_settings_i, .stop_valid_i, .stop_queue_i,
-    .freed_valid_i(freed_valid), .freed_queue_i(freed_queue), .freed_lines_i(freed_lines),
+    .freed_valid_i(freed_counts), .freed_queue_i(freed_queue), .freed_lines_i(freed_lines),
     .dmawr_valid_o, .dmawr_ready_i, .dmawr_address_o, .dmawr_data_o, .dmawr_bytes_o,
     .count_credit_pushes_o(credit_pushes)
   );

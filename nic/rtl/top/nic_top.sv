@@ -157,7 +157,7 @@ module nic_top #(
   logic                register_valid, register_ready;
   logic [AddressW-1:0] register_address;
   logic [63:0]         register_value;
-  logic                settled, transmit_idle, is_full, is_full_q;
+  logic                settled, transmit_idle, is_full, is_full_q, is_refused_q;
   logic                registers_hold, registers_idle;
 
   bar_ingress #(.NumQueues(NumQueues), .LineW(LineW), .AddressW(AddressW)) u_ingress (
@@ -355,7 +355,11 @@ module nic_top #(
   // ------------------------------------------------------------------------------ counters
   nic_rtl_pkg::increments_t increments;
 
-  always_ff @(posedge clk_i) is_full_q <= is_full && wr_valid_i;
+  // A write that waits for the pool is one refusal, however long it waits.
+  always_ff @(posedge clk_i) begin
+    is_full_q    <= is_full && wr_valid_i;
+    is_refused_q <= rst_engines_n && is_full && !is_full_q && wr_valid_i;
+  end
 
   // No counter grows by more than a line's bytes by any one engine, so that the sums stay below 256; those of the
   // interfaces that are left out are constants.
@@ -365,7 +369,7 @@ module nic_top #(
           + rx_increments[i];
     end
     increments[nic_pkg::CounterBadAccessesOffset >> 3]   += 8'(bad_access_ingress) + 8'(bad_access_registers);
-    increments[nic_pkg::CounterRefusedWritesOffset >> 3] += 8'(is_full && !is_full_q && wr_valid_i);
+    increments[nic_pkg::CounterRefusedWritesOffset >> 3] += 8'(is_refused_q);
     increments[nic_pkg::CounterDoorbellsOffset >> 3]     += 8'(doorbell_counted);
     increments[nic_pkg::CounterInterruptsOffset >> 3]    += 8'(irq_valid_o && irq_ready_i);
   end

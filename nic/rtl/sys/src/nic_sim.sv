@@ -4,9 +4,8 @@
 // changes; the ready of a pin reaches far into the engines, and straps reach everywhere. With the registers a cycle takes
 // half the time.
 //
-// Guarantees: what goes in and out is nic_top's, a cycle later each way (two in all); straps and reset too.
-// Limits: a read register must not be read before the writes that came before it have passed the same registers; the
-//   pins keep that order, because a read is shown only when no write is.
+// Guarantees: what goes in and out is nic_top's, a cycle later each way, but for writes, which have no register; straps
+// and reset have one too.
 
 `default_nettype none
 
@@ -131,29 +130,21 @@ module nic_sim #(
   end
 
   // ------------------------------------------------------------------------------ what goes in
-  localparam int unsigned WriteW = AddressW + 512 + 64 + 2;
   localparam int unsigned ReadW  = AddressW + 16;
   localparam int unsigned BeatW  = 512 + 7 + 1;
-  logic                wr_valid, wr_ready, wr_first, wr_last, rd_valid, rd_ready, rx_valid, rx_ready, rx_last;
-  logic [AddressW-1:0] wr_address, rd_address;
-  logic [511:0]        wr_data, rx_data, cpl_data_q;
-  logic [63:0]         wr_be;
+  logic                rd_valid, rd_ready, rx_valid, rx_ready, rx_last;
+  logic [AddressW-1:0] rd_address;
+  logic [511:0]        rx_data, cpl_data_q;
   logic [15:0]         rd_tag;
   logic [6:0]          rx_bytes;
   logic                cpl_valid_q, cpl_last_q, cpl_error_q;
   logic [7:0]          cpl_tag_q;
 
-  fifo #(.Width(WriteW), .Depth(2)) u_writes (
-    .clk_i, .rst_ni(rst_q), .push_valid_i(wr_valid_i), .push_ready_o(wr_ready_o),
-    .push_data_i({wr_address_i, wr_data_i, wr_be_i, wr_first_i, wr_last_i}),
-    .pop_valid_o(wr_valid), .pop_ready_i(wr_ready), .pop_data_o({wr_address, wr_data, wr_be, wr_first, wr_last}),
-    .count_o()
-  );
-  // It stands behind the writes that came before it.
+  // Writes go in as they are, for a write that the NIC refuses must be seen to be refused; a read stands behind them.
   fifo #(.Width(ReadW), .Depth(2)) u_reads (
     .clk_i, .rst_ni(rst_q), .push_valid_i(rd_valid_i), .push_ready_o(rd_ready_o),
     .push_data_i({rd_address_i, rd_tag_i}),
-    .pop_valid_o(rd_valid), .pop_ready_i(rd_ready && !wr_valid), .pop_data_o({rd_address, rd_tag}), .count_o()
+    .pop_valid_o(rd_valid), .pop_ready_i(rd_ready), .pop_data_o({rd_address, rd_tag}), .count_o()
   );
   fifo #(.Width(BeatW), .Depth(2)) u_received (
     .clk_i, .rst_ni(rst_q), .push_valid_i(rx_valid_i), .push_ready_o(rx_ready_o),
@@ -205,7 +196,7 @@ module nic_sim #(
     .pop_valid_o(frame_valid_o), .pop_ready_i(frame_ready_i),
     .pop_data_o({frame_data_o, frame_bytes_o, frame_last_o, frame_abort_o, frame_queue_o}), .count_o()
   );
-  assign is_idle_o = is_idle && !wr_valid && !rd_valid && !rx_valid && !rc_valid_o && !dmawr_valid_o && !rdreq_valid_o
+  assign is_idle_o = is_idle && !rd_valid && !rx_valid && !rc_valid_o && !dmawr_valid_o && !rdreq_valid_o
       && !irq_valid_o;
 
   nic_top #(
@@ -216,9 +207,8 @@ module nic_sim #(
     .clk_i, .rst_ni(rst_q), .now_ns_i(now_ns_q),
     .strap_window_lines_i(window_lines_q), .strap_span_lines_i(span_lines_q), .strap_contexts_i(contexts_q),
     .strap_pool_lines_i(pool_lines_q), .strap_max_frame_bytes_i(max_frame_bytes_q), .strap_mac_i(mac_q),
-    .wr_valid_i(wr_valid), .wr_ready_o(wr_ready), .wr_address_i(wr_address), .wr_data_i(wr_data), .wr_be_i(wr_be),
-    .wr_first_i(wr_first), .wr_last_i(wr_last),
-    .rd_valid_i(rd_valid && !wr_valid), .rd_ready_o(rd_ready), .rd_address_i(rd_address), .rd_tag_i(rd_tag),
+    .wr_valid_i, .wr_ready_o, .wr_address_i, .wr_data_i, .wr_be_i, .wr_first_i, .wr_last_i,
+    .rd_valid_i(rd_valid), .rd_ready_o(rd_ready), .rd_address_i(rd_address), .rd_tag_i(rd_tag),
     .rc_valid_o(rc_valid), .rc_ready_i(rc_ready), .rc_tag_o(rc_tag), .rc_value_o(rc_value),
     .dmawr_valid_o(dw_valid), .dmawr_ready_i(dw_ready), .dmawr_address_o(dw_address), .dmawr_data_o(dw_data),
     .dmawr_bytes_o(dw_bytes),

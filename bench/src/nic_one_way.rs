@@ -72,7 +72,11 @@ pub(crate) fn nic_options(settings: &Settings, loopback: bool) -> NicOptions {
 
 /// The figures of all interfaces, in their order, and how `mmio` and `kpio` do against `descriptor`: the first is
 /// bound, the second shown.
-pub(crate) fn against_descriptor(bench: &str, figures: [Figure; 3], bound: Bound) -> Report {
+pub(crate) fn against_descriptor(
+    bench: &str,
+    figures: [Figure; Interface::ALL.len()],
+    bound: Bound,
+) -> Report {
     let of = |interface: Interface| &figures[interface_index(interface)];
     let verdict = |interface, bound| Verdict::judge(bench, of(interface), of(Interface::Descriptor), bound);
     let verdicts = vec![verdict(Interface::Mmio, bound), verdict(Interface::Kpio, Bound::Shown)];

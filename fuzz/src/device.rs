@@ -3,7 +3,7 @@
 
 use arbitrary::Arbitrary;
 use beeline_nic_model::NicConfig;
-use beeline_spec::regs::field::{queue_control, rx_mode};
+use beeline_spec::regs::field::{entry, queue_control, rx_mode};
 use beeline_spec::regs::{self, doorbell, queue as r};
 
 use crate::{BLANK, Word};
@@ -110,7 +110,7 @@ impl Setup {
 
     /// The queue, its interface (0: none) and its epoch.
     pub fn queue(&self) -> (u32, u8, u8) {
-        (u32::from(self.queue) % QUEUES, self.control as u8 & 3, self.epoch % 2)
+        (u32::from(self.queue) % QUEUES, self.control as u8 & 7, self.epoch % 2)
     }
 
     /// Whether it receives into buffers.
@@ -141,13 +141,20 @@ impl Setup {
             (r::RX_RING_ENTRIES, 1 << (self.ring_log2 % 8)),
             (r::RX_COMPLETION_ADDRESS, address + (3 << 16)),
             (r::RX_MODERATION, moderation),
+            (r::RX_NOTIFY_ENTRIES, 1 << (self.ring_log2 % 8)),
+            (r::TX_PUSH, u64::from(self.moderation_frames)),
+            (
+                r::ENTRY,
+                u64::from(self.rx >> 2 & 3) << entry::LINES_LOG2_LSB
+                    | u64::from(self.time_ns) << entry::HOLD_NS_LSB,
+            ),
             (
                 r::CONTROL,
                 1 << c::ENABLE_LSB
-                    | (control & 3) << c::IFACE_LSB
-                    | (control >> 2 & 3) << c::CLASS_LSB
-                    | (control >> 4 & 7) << c::WEIGHT_LSB
-                    | (control >> 7 & 1) << c::BACKPRESSURE_LSB
+                    | (control & 7) << c::IFACE_LSB
+                    | (control >> 3 & 3) << c::CLASS_LSB
+                    | (control >> 5 & 7) << c::WEIGHT_LSB
+                    | (control >> 8 & 1) << c::BACKPRESSURE_LSB
                     | u64::from(self.epoch % 2) << c::EPOCH_LSB,
             ),
         ] {

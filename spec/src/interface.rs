@@ -11,11 +11,24 @@ pub enum Interface {
     Kpio,
     /// Doorbell, descriptor DMA, payload DMA.
     Descriptor,
+    /// Entries in a ring, pushed into a window of two halves as well (BlueFlame).
+    Inline,
+    /// Frames back to back in a pipe in host memory, one tail write (Ensō).
+    Enso,
+    /// Small packets whole in a queue entry (NIQ).
+    Niq,
 }
 
 impl Interface {
-    /// Every interface that is built.
-    pub const ALL: [Interface; 3] = [Interface::Mmio, Interface::Kpio, Interface::Descriptor];
+    /// Every interface that is built. What a given device has is in its capability list.
+    pub const ALL: [Interface; 6] = [
+        Interface::Mmio,
+        Interface::Kpio,
+        Interface::Descriptor,
+        Interface::Inline,
+        Interface::Enso,
+        Interface::Niq,
+    ];
 
     /// The value of queue control's `iface` field.
     pub const fn code(self) -> u8 {
@@ -23,6 +36,9 @@ impl Interface {
             Interface::Mmio => f::MMIO,
             Interface::Kpio => f::KPIO,
             Interface::Descriptor => f::DESCRIPTOR,
+            Interface::Inline => f::INLINE,
+            Interface::Enso => f::ENSO,
+            Interface::Niq => f::NIQ,
         }
     }
 
@@ -32,6 +48,9 @@ impl Interface {
             f::MMIO => Some(Interface::Mmio),
             f::KPIO => Some(Interface::Kpio),
             f::DESCRIPTOR => Some(Interface::Descriptor),
+            f::INLINE => Some(Interface::Inline),
+            f::ENSO => Some(Interface::Enso),
+            f::NIQ => Some(Interface::Niq),
             _ => None,
         }
     }
@@ -42,6 +61,9 @@ impl Interface {
             Interface::Mmio => "mmio",
             Interface::Kpio => "kpio",
             Interface::Descriptor => "descriptor",
+            Interface::Inline => "inline",
+            Interface::Enso => "enso",
+            Interface::Niq => "niq",
         }
     }
 }
@@ -59,14 +81,28 @@ impl core::str::FromStr for Interface {
     }
 }
 
-/// The name is none of `mmio`, `kpio`, `descriptor`.
+/// The name is none of those that [`Interface::name`] gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnknownInterface;
 
 impl core::fmt::Display for UnknownInterface {
     fn fmt(&self, out: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        out.write_str("unknown interface; there are mmio, kpio and descriptor")
+        out.write_str("unknown interface; there are mmio, kpio, descriptor, inline, enso and niq")
     }
 }
 
 impl core::error::Error for UnknownInterface {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_interface_has_a_code_and_a_name_of_its_own() {
+        for interface in Interface::ALL {
+            assert_eq!(Interface::from_code(interface.code()), Some(interface));
+            assert_eq!(interface.name().parse(), Ok(interface));
+        }
+        assert_eq!((Interface::from_code(f::NONE), Interface::from_code(f::COHERENT)), (None, None));
+    }
+}

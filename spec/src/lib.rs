@@ -17,10 +17,12 @@ pub mod regs;
 
 pub mod batch;
 pub mod caps;
+pub mod entry;
 pub mod escape;
 pub mod flow;
 pub mod header;
 pub mod interface;
+pub mod pipe;
 pub mod rpc;
 
 pub use header::{Header, HeaderError, Kind};

@@ -22,7 +22,7 @@ fn rig(is_blank: bool, seed: u64) -> MemoryRig {
 
 fn conforms(interface: Interface, disorder: Disorder) {
     for is_blank in [false, true] {
-        for reception in [Reception::Ring, Reception::Descriptors] {
+        for reception in [Reception::Ring, Reception::Descriptors, Reception::Pipe] {
             let mut rig = rig(is_blank, 1);
             conformance::all(&mut rig, &Setup::new(interface, disorder, reception));
         }
@@ -50,6 +50,42 @@ fn kpio_conforms_inside_what_it_declares() {
 #[test]
 fn descriptor_conforms() {
     conforms(Interface::Descriptor, Disorder::None);
+}
+
+#[test]
+fn inline_conforms_inside_what_it_declares() {
+    conforms(Interface::Inline, Disorder::None);
+    for seed in 0..3 {
+        conforms(Interface::Inline, Disorder::Declared(seed));
+    }
+}
+
+#[test]
+fn enso_conforms() {
+    conforms(Interface::Enso, Disorder::None);
+}
+
+#[test]
+fn niq_conforms_inside_what_it_declares() {
+    conforms(Interface::Niq, Disorder::None);
+    for seed in 0..3 {
+        conforms(Interface::Niq, Disorder::Declared(seed));
+    }
+}
+
+/// Pushes are used, not used for the self-test, and fetched for want of anything better; each often.
+#[test]
+fn inline_goes_every_way() {
+    for is_blank in [false, true] {
+        let mut rig = rig(is_blank, 4);
+        let setup = Setup::new(Interface::Inline, Disorder::Declared(12), Reception::Pipe);
+        conformance::transport::every_length(&mut rig, &setup);
+        let counters = rig.counters();
+        assert!(counters.push_taken > 20 && counters.push_tested > 10, "{counters:?}");
+        assert!(counters.descriptor_fetches > 20 && counters.notifications > 20, "{counters:?}");
+        assert_eq!((counters.bad_headers, counters.bad_accesses, counters.dma_errors), (0, 0, 0));
+        assert_eq!(counters.credit_pushes > 0, is_blank, "{counters:?}");
+    }
 }
 
 #[test]

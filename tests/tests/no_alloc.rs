@@ -2,9 +2,10 @@
 
 use beeline_nic_contract::{Accept, Device, DmaError, DmaTag, Enables, SimTime, Want, Write};
 use beeline_nic_model::{Nic, NicConfig};
+use beeline_spec::entry::{EntryHeader, EntryKind, position_of};
 use beeline_spec::formats::KPIO_EOP_DEFAULT;
 use beeline_spec::regs::{self, queue as r};
-use beeline_spec::{Header, Interface, Kind};
+use beeline_spec::{Header, Interface, Kind, pipe};
 
 /// Bus address of the host's memory.
 const BASE: u64 = 0x10_0000;
@@ -76,8 +77,10 @@ impl Host {
             (r::TX_MODERATION, 8 | 100 << 32),
             (r::RX_MODE, rx_mode),
             (r::RX_RING_ADDRESS, RX_RING),
-            (r::RX_RING_ENTRIES, if rx_mode == 1 { 1024 } else { ENTRIES }),
+            (r::RX_RING_ENTRIES, if rx_mode == 2 { ENTRIES } else { 1024 }),
             (r::RX_COMPLETION_ADDRESS, RX_COMPLETIONS),
+            (r::RX_NOTIFY_ENTRIES, ENTRIES),
+            (r::ENTRY, 2),
             (r::RX_MODERATION, 8 | 100 << 32),
             (r::CONTROL, 1 | u64::from(interface.code()) << 4 | 1 << 8),
         ] {
@@ -104,6 +107,26 @@ impl Host {
         assert_eq!(self.nic.write_arrived(write), Accept::Taken);
     }
 
+    fn store(&mut self, at: u64, line: &[u8]) {
+        let write = Write { offset_bytes: self.aperture + at, data: line, enables: Enables::All };
+        assert_eq!(self.nic.write_arrived(write), Accept::Taken);
+    }
+
+    /// The frame as an entry of four lines.
+    fn entry(&self, position: u64) -> [u8; 256] {
+        let header = EntryHeader {
+            length_bytes: FRAME.len() as u16,
+            kind: EntryKind::Whole,
+            wants_irq: false,
+            epoch: 1,
+            position: position_of(position),
+        };
+        let mut entry = [0; 256];
+        entry[..8].copy_from_slice(&header.encode().to_le_bytes());
+        entry[16..16 + FRAME.len()].copy_from_slice(&FRAME);
+        entry
+    }
+
     fn send(&mut self, interface: Interface) {
         let mut lines = [[0u8; 64]; 4];
         let bytes = lines.as_flattened_mut();
@@ -128,6 +151,30 @@ impl Host {
             Interface::Descriptor => {
                 self.tail += 1;
                 self.write(u64::from(regs::DOORBELL + regs::doorbell::TX_TAIL), self.tail);
+            }
+            Interface::Inline => {
+                let (entry, position) = (self.entry(self.tail), self.tail);
+                self.put(TX_RING + position % ENTRIES * 64, &entry);
+                self.tail += 4;
+                // One frame is pushed, the next one fetched.
+                if position % 8 == 0 {
+                    (0..4).for_each(|line| self.store(line * 64, &entry[line as usize * 64..][..64]));
+                } else {
+                    self.write(u64::from(regs::DOORBELL + regs::doorbell::TX_TAIL), self.tail);
+                }
+            }
+            Interface::Enso => {
+                let at = TX_RING + self.tail % ENTRIES * 64;
+                self.put(at, &pipe::header(FRAME.len() as u16).to_le_bytes());
+                self.put(at + 8, &FRAME);
+                self.tail += 4;
+                self.write(u64::from(regs::DOORBELL + regs::doorbell::TX_TAIL), self.tail);
+            }
+            Interface::Niq => {
+                let entry = self.entry(self.tail);
+                let at = self.tail * 256 % (WINDOW_LINES * 64);
+                self.tail += 1;
+                (0..4).for_each(|line| self.store(at + line * 64, &entry[line as usize * 64..][..64]));
             }
         }
     }
@@ -162,7 +209,7 @@ impl Host {
         assert!(self.wire == FRAME, "{interface}: {} bytes were transmitted", self.wire.len());
         assert_eq!(self.nic.frame_arrived(&self.wire), Accept::Taken);
         self.serve();
-        self.received += if self.rx_mode == 1 { (8 + FRAME.len() as u64).div_ceil(64) } else { 1 };
+        self.received += if self.rx_mode == 2 { 1 } else { (8 + FRAME.len() as u64).div_ceil(64) };
         self.write(u64::from(regs::DOORBELL + regs::doorbell::RX_FREED), self.received);
         self.serve();
         self.wire.clear();
@@ -176,7 +223,7 @@ impl Host {
 fn the_nic_allocates_nothing_for_a_frame() {
     const ROUNDS: u64 = 2000;
     for interface in Interface::ALL {
-        for rx_mode in [1, 2] {
+        for rx_mode in [1, 2, 3] {
             let mut host = Host::new(interface, rx_mode);
             host.round(interface);
             let work = || (0..ROUNDS).for_each(|_| host.round(interface));

@@ -8,8 +8,8 @@ use std::time::Instant;
 
 use beeline_domain::{Domain, DomainConfig};
 use beeline_driver::{
-    DescriptorConfig, KpioConfig, MmioConfig, Pending, Port, PortConfig, PortState, Progress, RxRing,
-    RxRingConfig, Stopped, Transmit,
+    DescriptorConfig, EnsoConfig, InlineConfig, KpioConfig, MmioConfig, NiqConfig, Pending, Port, PortConfig,
+    PortState, Progress, RxRing, RxRingConfig, Stopped, Transmit,
 };
 use beeline_link_contract::Adversary;
 use beeline_link_shm::{ShmDoorbell, ShmLink, ShmMemory, ShmOptions};
@@ -60,8 +60,8 @@ impl Queue {
 pub fn kernel_name(interface: Interface, kernel: StoreKernel) -> &'static str {
     match interface {
         Interface::Mmio => kernel.name(),
-        Interface::Kpio => StoreKernel::IN_ORDER.name(),
-        Interface::Descriptor => "-",
+        Interface::Kpio | Interface::Inline | Interface::Niq => StoreKernel::IN_ORDER.name(),
+        Interface::Descriptor | Interface::Enso => "-",
     }
 }
 
@@ -162,10 +162,12 @@ impl Session {
         let random = getrandom::u64().map_err(NicError::Random)?;
         let mmio = MmioConfig { random, fence_policy: queue.fences, ..MmioConfig::default() };
         let kpio = KpioConfig { random, ..KpioConfig::default() };
+        let inline = InlineConfig { random, ..InlineConfig::default() };
+        let niq = NiqConfig { random, ..NiqConfig::default() };
         let port = &mut self.port;
         port.link().set_kernel(match queue.interface {
-            Interface::Kpio => StoreKernel::IN_ORDER,
-            Interface::Mmio | Interface::Descriptor => self.kernel,
+            Interface::Kpio | Interface::Inline | Interface::Niq => StoreKernel::IN_ORDER,
+            Interface::Mmio | Interface::Descriptor | Interface::Enso => self.kernel,
         });
         match (queue.interface, queue.adversary) {
             (Interface::Mmio, None) => {
@@ -188,6 +190,28 @@ impl Session {
             }
             (Interface::Descriptor, _) => {
                 let tx = port.descriptor(QUEUE, DescriptorConfig::default()).map_err(NicError::Port)?;
+                self.run(tx, job)
+            }
+            (Interface::Inline, None) => {
+                let tx = port.inline(QUEUE, inline).map_err(NicError::Port)?;
+                self.run(tx, job)
+            }
+            (Interface::Inline, Some(seed)) => {
+                let wrap = |window, tolerance| Adversary::new(window, tolerance, seed);
+                let tx = port.inline_behind(QUEUE, inline, wrap).map_err(NicError::Port)?;
+                self.run(tx, job)
+            }
+            (Interface::Enso, _) => {
+                let tx = port.enso(QUEUE, EnsoConfig::default()).map_err(NicError::Port)?;
+                self.run(tx, job)
+            }
+            (Interface::Niq, None) => {
+                let tx = port.niq(QUEUE, niq).map_err(NicError::Port)?;
+                self.run(tx, job)
+            }
+            (Interface::Niq, Some(seed)) => {
+                let wrap = |window, tolerance| Adversary::new(window, tolerance, seed);
+                let tx = port.niq_behind(QUEUE, niq, wrap).map_err(NicError::Port)?;
                 self.run(tx, job)
             }
         }

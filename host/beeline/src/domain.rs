@@ -156,9 +156,9 @@ impl Domain {
         let shm = ShmOptions {
             service: nic.to_owned(),
             kernel: match options.interface {
-                // It needs its lines in order.
-                Interface::Kpio => StoreKernel::IN_ORDER,
-                Interface::Mmio | Interface::Descriptor => kernel_for(Traffic::Latency),
+                // They need their lines in order.
+                Interface::Kpio | Interface::Inline | Interface::Niq => StoreKernel::IN_ORDER,
+                Interface::Mmio | Interface::Descriptor | Interface::Enso => kernel_for(Traffic::Latency),
             },
             loop_back: options.loop_back,
             ..ShmOptions::default()

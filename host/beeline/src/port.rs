@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use beeline_driver::{
-    DescriptorConfig, KpioConfig, MmioConfig, Pending, Port, PortConfig, PortState, Progress, QueueHalf,
-    Receive, RxRing, RxRingConfig, Sent, Stopped, Transmit,
+    DescriptorConfig, EnsoConfig, InlineConfig, KpioConfig, MmioConfig, NiqConfig, Pending, Port, PortConfig,
+    PortState, Progress, QueueHalf, Receive, RxRing, RxRingConfig, Sent, Stopped, Transmit,
 };
 use beeline_link_contract::Link;
 use beeline_link_shm::{ShmDoorbell, ShmLink, ShmMemory};
@@ -65,6 +65,18 @@ impl NicPort {
             }
             Interface::Descriptor => {
                 let tx = port.descriptor(QUEUE, DescriptorConfig::default())?;
+                open(&mut port, tx, rx, started)?
+            }
+            Interface::Inline => {
+                let tx = port.inline(QUEUE, InlineConfig { random, ..InlineConfig::default() })?;
+                open(&mut port, tx, rx, started)?
+            }
+            Interface::Enso => {
+                let tx = port.enso(QUEUE, EnsoConfig::default())?;
+                open(&mut port, tx, rx, started)?
+            }
+            Interface::Niq => {
+                let tx = port.niq(QUEUE, NiqConfig { random, ..NiqConfig::default() })?;
                 open(&mut port, tx, rx, started)?
             }
         };

@@ -129,8 +129,8 @@ pub struct CompareArgs {
     /// Measure only these parts
     #[arg(long, value_delimiter = ',', value_name = "PART")]
     pub only: Vec<Part>,
-    /// Interfaces to measure
-    #[arg(long, value_delimiter = ',', default_values_t = Interface::ALL, value_name = "NAME", value_parser = interface())]
+    /// Interfaces to measure; `inline`, `enso` and `niq` only when they are named
+    #[arg(long, value_delimiter = ',', default_values_t = [Interface::Mmio, Interface::Kpio, Interface::Descriptor], value_name = "NAME", value_parser = interface())]
     pub interface: Vec<Interface>,
     /// Device to measure: `rtl` counts cycles of the NIC's clock and measures no time
     #[arg(long, default_value = "model", value_name = "NAME")]

@@ -12,6 +12,7 @@ use beeline_bench::nic::{
 use beeline_driver::Transmit;
 use beeline_mmio::Traffic;
 use beeline_nic_uplink::{PcapIn, Uplink};
+use beeline_spec::Interface;
 use beeline_spec::formats::{MAX_FRAME_BYTES, MIN_FRAME_BYTES};
 use indicatif::ProgressBar;
 use serde::Serialize;
@@ -200,18 +201,20 @@ fn report(args: &SendArgs, verdict: &Verdict) -> Result<(), Failure> {
     let Verdict { frames, bytes, padded_frames, kernel, fences, .. } = verdict;
     println!("{frames} frames, {bytes} bytes by {}: {}", verdict.interface, verdict.verdict);
     match args.interface {
-        beeline_spec::Interface::Descriptor => {}
-        beeline_spec::Interface::Kpio => println!("lines stored with {kernel}, which keeps them in order"),
-        beeline_spec::Interface::Mmio => println!("lines stored with {kernel}, fences: {fences}"),
+        Interface::Descriptor | Interface::Enso => {}
+        Interface::Kpio | Interface::Inline | Interface::Niq => {
+            println!("lines stored with {kernel}, which keeps them in order")
+        }
+        Interface::Mmio => println!("lines stored with {kernel}, fences: {fences}"),
     }
     match (args.adversary, args.interface) {
-        (Some(seed), beeline_spec::Interface::Descriptor) => {
-            println!("adversary {seed} had nothing to do: descriptor stores no frame across the link");
+        (Some(seed), interface @ (Interface::Descriptor | Interface::Enso)) => {
+            println!("adversary {seed} had nothing to do: {interface} stores no frame across the link");
         }
-        (Some(seed), beeline_spec::Interface::Kpio) => {
-            println!("adversary {seed} kept to what kpio bears: whole lines, in order");
+        (Some(seed), interface @ (Interface::Kpio | Interface::Inline | Interface::Niq)) => {
+            println!("adversary {seed} kept to what {interface} bears: whole lines, in order");
         }
-        (Some(seed), beeline_spec::Interface::Mmio) => {
+        (Some(seed), Interface::Mmio) => {
             println!("adversary {seed} split and permuted the stores")
         }
         (None, _) => {}

@@ -60,7 +60,8 @@ fn cycles_of_the_rtl_are_counted_by_interface() {
     let rows = rows.as_array().expect("rows");
     assert_eq!(rows.len(), 3 * 2 * 2, "interfaces, sizes, singly and in bursts");
     for row in rows {
-        let (bytes, cycles) = (row["frame_bytes"].as_f64().unwrap(), row["cycles_per_frame"].as_f64().unwrap());
+        let (bytes, cycles) =
+            (row["frame_bytes"].as_f64().unwrap(), row["cycles_per_frame"].as_f64().unwrap());
         assert!(cycles >= (bytes / 64.0).floor() && cycles < 400.0, "{row}");
     }
 }

@@ -185,6 +185,121 @@ impl Default for DescriptorConfig {
     }
 }
 
+/// A queue of entries that are pushed (HotOS'25 §2.4, BlueFlame).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InlineConfig {
+    /// What all queues have. `hole_timeout_ns` is how long a push may be incomplete before its entry is fetched.
+    pub queue: TxQueueConfig,
+    /// 64 random bits; as in [`MmioConfig`].
+    pub random: u64,
+    /// Lines of the ring of entries, a power of two.
+    pub ring_lines: u32,
+    /// Bytes of the memory that long frames are copied to; a power of two and at least twice the longest frame.
+    pub buffer_bytes: usize,
+    /// The device writes its head back after this many frames; at most half the lines.
+    pub completion_frames: u32,
+    /// And at the latest after this many ns.
+    pub completion_time_ns: u32,
+    /// Of a window in memory: when credits come back.
+    pub credits: CreditCoalescing,
+    /// Every so many pushes one is not used, so that the fall-back is exercised; 0: none.
+    pub self_test: u32,
+}
+
+impl Default for InlineConfig {
+    fn default() -> Self {
+        InlineConfig {
+            queue: TxQueueConfig::default(),
+            random: 0,
+            ring_lines: 1024,
+            buffer_bytes: 256 * 1024,
+            completion_frames: 32,
+            completion_time_ns: 2_000,
+            credits: CreditCoalescing::default(),
+            self_test: 0,
+        }
+    }
+}
+
+/// A transmit pipe (Ensō).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EnsoConfig {
+    /// What all queues have.
+    pub queue: TxQueueConfig,
+    /// Lines of the pipe, a power of two, enough for the longest frame twice.
+    pub lines: u32,
+    /// The device writes its head back after this many frames; at most half the lines.
+    pub completion_frames: u32,
+    /// And at the latest after this many ns.
+    pub completion_time_ns: u32,
+}
+
+impl Default for EnsoConfig {
+    fn default() -> Self {
+        EnsoConfig {
+            queue: TxQueueConfig::default(),
+            lines: 4096,
+            completion_frames: 32,
+            completion_time_ns: 2_000,
+        }
+    }
+}
+
+/// A receive pipe (Ensō).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RxEnsoConfig {
+    /// Lines of the pipe, a power of two, enough for the longest frame twice.
+    pub lines: u32,
+    /// Entries of the notification ring, a power of two.
+    pub notifications: u32,
+    /// Freed lines are told to the device after this many, and whenever a batch is used up; 0 takes a quarter of the
+    /// pipe.
+    pub freed_coalesce: u32,
+    /// When received frames interrupt a host that is armed for it.
+    pub interrupts: InterruptModeration,
+}
+
+impl Default for RxEnsoConfig {
+    fn default() -> Self {
+        RxEnsoConfig {
+            lines: 4096,
+            notifications: 64,
+            freed_coalesce: 0,
+            interrupts: InterruptModeration::default(),
+        }
+    }
+}
+
+/// A queue of entries in the BAR (NIQ).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NiqConfig {
+    /// What all queues have.
+    pub queue: TxQueueConfig,
+    /// 64 random bits; as in [`MmioConfig`].
+    pub random: u64,
+    /// An entry has 2 to this power lines: 0, 1 or 2. Short frames of up to 48, 112 or 240 bytes fit one.
+    pub entry_lines_log2: u32,
+    /// Bytes of the memory that long frames are copied to; a power of two and at least twice the longest frame.
+    pub buffer_bytes: usize,
+    /// The device writes its head back after this many entries; at most half of those that the window holds.
+    pub completion_frames: u32,
+    /// And at the latest after this many ns.
+    pub completion_time_ns: u32,
+}
+
+impl Default for NiqConfig {
+    fn default() -> Self {
+        NiqConfig {
+            queue: TxQueueConfig::default(),
+            random: 0,
+            entry_lines_log2: 1,
+            buffer_bytes: 256 * 1024,
+            completion_frames: 16,
+            completion_time_ns: 2_000,
+        }
+    }
+}
+
 /// When frames raise an interrupt; the default raises one for every frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct InterruptModeration {

@@ -200,7 +200,7 @@ pub enum TxError {
          faulty, close the queue and open it again"
     )]
     WildCount {
-        /// What is counted: `descriptors` or `lines`.
+        /// What is counted: `descriptors`, `lines` or `entries`.
         unit: &'static str,
         /// The count read.
         found: u64,

@@ -1,7 +1,8 @@
 //! The host half of every interface of a Beeline NIC: bring-up, transmit, receive.
 //!
 //! A [`Port`] brings a device up and opens queues; a transmit queue ([`TxMmio`], [`TxKpio`], [`TxDescriptor`],
-//! [`TxKpioMux`]) takes frames, a receive queue ([`RxRing`], [`RxDescriptor`]) yields them in place. Everything is a
+//! [`TxKpioMux`], [`TxInline`], [`TxEnso`], [`TxNiq`]) takes frames, a receive queue ([`RxRing`], [`RxDescriptor`],
+//! [`RxEnso`]) yields them in place. Everything is a
 //! non-blocking state machine over the traits of `link/contract`: it knows no link, reads no clock, never waits, and
 //! allocates nothing per frame, so that the same code runs on shared memory, on a real BAR and in virtual time.
 //!
@@ -10,31 +11,39 @@
 //!
 //! Not here: waiting (the caller's), messages and credits (`host/window`), stores (`host/mmio`), what the device does
 //! (`nic/model`). From: `host/beeline` and `host/cli`. To: a link. Papers: HotOS'25 §3 and figure 1 (`mmio`,
-//! `descriptor`), kPIO+WC §III (`kpio`, multiplexer).
+//! `descriptor`), kPIO+WC §III (`kpio`, multiplexer), HotOS'25 §2.4 (`inline`), OSDI'23 (`enso`), ATC'13 (`niq`).
 #![forbid(unsafe_code)]
 
 mod bring_up;
 mod config;
 mod credits;
+mod entry;
+mod entry_queues;
 mod error;
+mod frame_buffer;
 mod half;
 mod mux;
 mod port;
 mod queues;
 mod receive;
 mod rx_descriptor;
+mod rx_enso;
 mod rx_ring;
 mod script;
 mod status;
 mod transmit;
 mod tx_descriptor;
+mod tx_enso;
+mod tx_inline;
 mod tx_kpio;
 mod tx_mmio;
+mod tx_niq;
 
 pub use beeline_window::{FencePolicy, Sent};
 pub use config::{
-    Batching, CreditCoalescing, DescriptorConfig, InterruptModeration, KpioConfig, MmioConfig, Mux,
-    PortConfig, PortRange, RxDescriptorConfig, RxRingConfig, TxQueueConfig,
+    Batching, CreditCoalescing, DescriptorConfig, EnsoConfig, InlineConfig, InterruptModeration, KpioConfig,
+    MmioConfig, Mux, NiqConfig, PortConfig, PortRange, RxDescriptorConfig, RxEnsoConfig, RxRingConfig,
+    TxQueueConfig,
 };
 pub use credits::DmaCredits;
 pub use error::{Must, PortError, RxError, TxError};
@@ -43,9 +52,13 @@ pub use mux::TxKpioMux;
 pub use port::{Causes, Pending, Port, PortState, Progress, RegisterValue};
 pub use receive::{Receive, RxFrame};
 pub use rx_descriptor::RxDescriptor;
+pub use rx_enso::RxEnso;
 pub use rx_ring::RxRing;
 pub use status::{FailureCause, QueueStatus};
 pub use transmit::{Declared, Transmit};
 pub use tx_descriptor::TxDescriptor;
+pub use tx_enso::TxEnso;
+pub use tx_inline::TxInline;
 pub use tx_kpio::TxKpio;
 pub use tx_mmio::TxMmio;
+pub use tx_niq::TxNiq;

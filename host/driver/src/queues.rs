@@ -31,7 +31,7 @@ use crate::tx_kpio::{self, TxKpio};
 use crate::tx_mmio::TxMmio;
 
 /// Longest ring that is asked of a device.
-const MAX_ENTRIES: u64 = 1 << 16;
+pub(crate) const MAX_ENTRIES: u64 = 1 << 16;
 
 impl<L: Link> Port<L> {
     /// The host half of an `mmio` queue.
@@ -201,7 +201,7 @@ impl<L: Link> Port<L> {
         Pending::of_value(ticket, QueueStatus::from_register(0), |_, value| QueueStatus::from_register(value))
     }
 
-    fn check_queue(&self, queue: u32) -> Result<(), PortError> {
+    pub(crate) fn check_queue(&self, queue: u32) -> Result<(), PortError> {
         if self.state() != PortState::Ready {
             return Err(PortError::NotReady);
         }
@@ -209,7 +209,7 @@ impl<L: Link> Port<L> {
         if queue < queues { Ok(()) } else { Err(PortError::NoSuchQueue { queue, queues }) }
     }
 
-    fn transmit(
+    pub(crate) fn transmit(
         &self,
         queue: u32,
         interface: Interface,
@@ -234,12 +234,12 @@ impl<L: Link> Port<L> {
         Ok((window, DmaCredits::new(self.link.memory(LINE_BYTES)?)))
     }
 
-    fn blank(&self, random: u64) -> u64 {
+    pub(crate) fn blank(&self, random: u64) -> u64 {
         if self.caps.blank == Some(true) { escape::blank_from_random(random) } else { 0 }
     }
 }
 
-fn resolve(credits: CreditCoalescing, window_lines: u32) -> CreditCoalescing {
+pub(crate) fn resolve(credits: CreditCoalescing, window_lines: u32) -> CreditCoalescing {
     let lines = if credits.lines == 0 { window_lines / 8 } else { credits.lines.min(window_lines / 2) };
     CreditCoalescing { lines: lines.max(1), ..credits }
 }
@@ -248,7 +248,7 @@ const fn queue_offset(queue: u32) -> u32 {
     regs::QUEUE + queue * regs::QUEUE_STRIDE
 }
 
-const fn doorbell_offset(queue: u32) -> u32 {
+pub(crate) const fn doorbell_offset(queue: u32) -> u32 {
     regs::DOORBELL + queue * regs::DOORBELL_STRIDE
 }
 

@@ -6,9 +6,9 @@
 mod scripted;
 
 use beeline_driver::{
-    DescriptorConfig, FailureCause, KpioConfig, MmioConfig, Must, Pending, Port, PortConfig, PortError,
-    PortState, Progress, QueueStatus, Receive, RxDescriptorConfig, RxError, RxRingConfig, Sent, Stopped,
-    Transmit, TxError,
+    DescriptorConfig, EnsoConfig, FailureCause, InlineConfig, KpioConfig, MmioConfig, Must, NiqConfig,
+    Pending, Port, PortConfig, PortError, PortState, Progress, QueueStatus, Receive, RxDescriptorConfig,
+    RxEnsoConfig, RxError, RxRingConfig, Sent, Stopped, Transmit, TxError,
 };
 use beeline_link_contract::LinkError;
 use beeline_spec::caps::header;
@@ -222,6 +222,46 @@ fn a_wild_head_or_freed_count_says_what_was_possible() {
 }
 
 #[test]
+fn a_wild_head_of_entries_or_a_pipe_says_what_was_possible() {
+    let link = Scripted::sound(64);
+    let mut port = link.ready();
+    let inline = port.inline(0, InlineConfig::default()).unwrap();
+    let mut inline = open(&mut port, inline);
+    let enso = port.enso(1, EnsoConfig::default()).unwrap();
+    let mut enso = open(&mut port, enso);
+    let niq = port.niq(2, NiqConfig::default()).unwrap();
+    let mut niq = open(&mut port, niq);
+    for tx in [&mut inline as &mut dyn Transmit, &mut enso, &mut niq] {
+        assert_eq!(tx.try_send_burst(&[&[1; 60], &[2; 61]]), Ok(2));
+    }
+    for region in &link.0.borrow().regions {
+        region.borrow_mut()[0] = 9;
+    }
+    let wild = |unit, high| Err(TxError::WildCount { unit, found: 9, low: 0, high });
+    assert_eq!(inline.progress(), wild("lines", 4));
+    assert_eq!(enso.progress(), wild("lines", 4));
+    assert_eq!(niq.progress(), wild("entries", 2));
+}
+
+#[test]
+fn a_wild_credit_of_a_push_window_says_what_was_possible() {
+    let link = Scripted::sound(64);
+    let mut port = link.ready();
+    let half = port.inline(0, InlineConfig { ring_lines: 512, ..InlineConfig::default() }).unwrap();
+    let mut tx = open(&mut port, half);
+    // The window has room for sixteen pushes; then the credit is looked at.
+    for _ in 0..16 {
+        assert_eq!(tx.try_send(&[7; 60]), Ok(Sent::Sent));
+    }
+    assert_eq!(tx.pushes(), 16);
+    assert_eq!(tx.try_send(&[7; 60]), Ok(Sent::Sent), "by the doorbell");
+    assert_eq!(tx.pushes(), 16);
+    link.0.borrow().regions[0].borrow_mut()[8] = 65;
+    let expected = TxError::WildCount { unit: "lines", found: 65, low: 0, high: 64 };
+    assert_eq!(tx.try_send(&[7; 60]), Err(expected));
+}
+
+#[test]
 fn a_frame_that_kpio_cannot_carry_is_refused_where_the_mark_stands() {
     let link = Scripted::sound(64);
     let mut port = link.ready();
@@ -337,6 +377,32 @@ proptest! {
     }
 
     #[test]
+    fn any_notifications_give_frames_in_bounds_or_an_error(
+        notifications in proptest::collection::vec((0usize..4, 0u64..80, 0u64..2, 0u64..40), 1..8),
+        headers in proptest::collection::vec((0usize..64, prop_oneof![1u64..1600, any::<u64>()]), 0..40),
+        rounds in 1usize..4,
+    ) {
+        let link = Scripted::sound(64);
+        let mut port = link.ready();
+        let config = RxEnsoConfig { lines: 64, notifications: 4, ..RxEnsoConfig::default() };
+        let half = port.rx_enso(0, config).unwrap();
+        let mut rx = open(&mut port, half);
+        for _ in 0..rounds {
+            let region = link.0.borrow().regions[0].clone();
+            for (slot, tail, lap, more) in &notifications {
+                // One in forty has bits that must be zero.
+                region.borrow_mut()[*slot] = tail | lap << 48 | u64::from(*more == 0) << 60;
+            }
+            for (line, value) in &headers {
+                region.borrow_mut()[8 + line * 8] = *value;
+            }
+            if let Err(error) = drain(&mut rx, 1518) {
+                prop_assert_eq!(rx.poll().map(|_| ()), Err(error));
+            }
+        }
+    }
+
+    #[test]
     fn any_counts_give_progress_or_an_error(
         counts in proptest::collection::vec(prop_oneof![0u64..100, any::<u64>()], 1..30),
         sizes in proptest::collection::vec(0usize..1600, 1..8),
@@ -349,17 +415,40 @@ proptest! {
         let descriptor = descriptor.unwrap();
         let mut all: [Box<dyn Transmit>; 3] =
             [Box::new(open(&mut port, mmio)), Box::new(open(&mut port, kpio)), Box::new(open(&mut port, descriptor))];
-        let bytes = [0x5au8; 1600];
-        let frames: Vec<&[u8]> = sizes.iter().map(|size| &bytes[..*size]).collect();
-        for count in counts {
-            let regions = link.0.borrow().regions.clone();
-            for (region, tx) in regions.iter().zip(&mut all) {
-                region.borrow_mut()[0] = count;
-                let _ = tx.try_send_burst(&frames);
-                let _ = tx.progress();
-                let _ = tx.try_send(frames[0]);
-                let _ = tx.is_idle();
-            }
+        give_counts(&link, &mut all, &counts, &sizes);
+    }
+
+    #[test]
+    fn any_counts_give_progress_or_an_error_by_entries_and_pipes_too(
+        counts in proptest::collection::vec(prop_oneof![0u64..100, any::<u64>()], 1..30),
+        sizes in proptest::collection::vec(0usize..1600, 1..8),
+    ) {
+        let link = Scripted::sound(64);
+        let mut port = link.ready();
+        let (ring_lines, buffer_bytes, completion_frames) = (16, 4096, 2);
+        let inline = InlineConfig { ring_lines, buffer_bytes, completion_frames, ..InlineConfig::default() };
+        let inline = port.inline(0, inline).unwrap();
+        let enso = port.enso(1, EnsoConfig { lines: 64, completion_frames, ..EnsoConfig::default() }).unwrap();
+        let niq = NiqConfig { buffer_bytes, completion_frames, ..NiqConfig::default() };
+        let niq = port.niq(2, niq).unwrap();
+        let mut all: [Box<dyn Transmit>; 3] =
+            [Box::new(open(&mut port, inline)), Box::new(open(&mut port, enso)), Box::new(open(&mut port, niq))];
+        give_counts(&link, &mut all, &counts, &sizes);
+    }
+}
+
+/// Has every queue send while the word by which its device gives room back holds each of these.
+fn give_counts(link: &Scripted, all: &mut [Box<dyn Transmit>; 3], counts: &[u64], sizes: &[usize]) {
+    let bytes = [0x5au8; 1600];
+    let frames: Vec<&[u8]> = sizes.iter().map(|size| &bytes[..*size]).collect();
+    for count in counts {
+        let regions = link.0.borrow().regions.clone();
+        for (region, tx) in regions.iter().zip(&mut *all) {
+            region.borrow_mut()[0] = *count;
+            let _ = tx.try_send_burst(&frames);
+            let _ = tx.progress();
+            let _ = tx.try_send(frames[0]);
+            let _ = tx.is_idle();
         }
     }
 }

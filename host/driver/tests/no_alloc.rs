@@ -5,9 +5,11 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use beeline_driver::{
-    DescriptorConfig, KpioConfig, MmioConfig, Mux, Port, PortRange, Progress, QueueHalf, Receive,
-    RxDescriptorConfig, RxRingConfig, Sent, Stopped, Transmit, TxKpioMux,
+    DescriptorConfig, EnsoConfig, InlineConfig, KpioConfig, MmioConfig, Mux, NiqConfig, Port, PortRange,
+    Progress, QueueHalf, Receive, RxDescriptorConfig, RxEnsoConfig, RxRingConfig, Sent, Stopped, Transmit,
+    TxKpioMux,
 };
+use beeline_spec::pipe::{self, Notification};
 
 #[path = "support/scripted.rs"]
 mod scripted;
@@ -101,6 +103,70 @@ fn sending_allocates_nothing() {
     let range = PortRange { first: 1, last: 2 };
     let mut mux = TxKpioMux::new(kpio, descriptor, Mux::ByPort(range));
     assert_eq!(allocations(|| exercise(&mut mux, &mut finished, &frames)), 0, "multiplexer");
+}
+
+#[test]
+fn sending_by_entries_and_pipes_allocates_nothing() {
+    let link = Scripted::sound(64);
+    let mut port = link.ready();
+    let bytes = [0x5a; 1518];
+    let frames: Vec<&[u8]> = [60, 14, 240, 241, 496, 497, 1518, 48].iter().map(|n| &bytes[..*n]).collect();
+    let inline = port.inline(0, InlineConfig::default()).unwrap();
+    let mut inline = open(&mut port, inline);
+    let enso = port.enso(1, EnsoConfig::default()).unwrap();
+    let mut enso = open(&mut port, enso);
+    let niq = port.niq(2, NiqConfig::default()).unwrap();
+    let mut niq = open(&mut port, niq);
+    let heads: Vec<Head> = link.0.borrow().regions.clone();
+    let mut round = || {
+        for frame in &frames {
+            assert_eq!(inline.try_send(frame), Ok(Sent::Sent));
+            assert_eq!(enso.try_send(frame), Ok(Sent::Sent));
+            assert_eq!(niq.try_send(frame), Ok(Sent::Sent));
+        }
+        assert_eq!(inline.try_send_burst(&frames), Ok(8));
+        assert_eq!(enso.try_send_burst(&frames), Ok(8));
+        assert_eq!(niq.try_send_burst(&frames), Ok(8));
+        // The device says that it is done, and that the lines of pushes are free.
+        heads[0].borrow_mut()[0] = inline.posted();
+        heads[0].borrow_mut()[8] = 4 * inline.pushes();
+        heads[1].borrow_mut()[0] = enso.posted();
+        heads[2].borrow_mut()[0] = niq.stored();
+        for tx in [&mut inline as &mut dyn Transmit, &mut enso, &mut niq] {
+            tx.progress().unwrap();
+            assert!(tx.is_idle());
+        }
+    };
+    // The doorbells' own table entries are made by the first rings.
+    round();
+    assert_eq!(allocations(|| (0..50).for_each(|_| round())), 0);
+    assert!(inline.pushes() > 50);
+}
+
+#[test]
+fn receiving_from_a_pipe_allocates_nothing() {
+    let link = Scripted::sound(64);
+    let mut port = link.ready();
+    let half = port.rx_enso(0, RxEnsoConfig { lines: 64, notifications: 4, ..Default::default() }).unwrap();
+    let mut rx = open(&mut port, half);
+    let memory = link.0.borrow().regions[0].clone();
+    let (mut bytes, mut tail, mut total) = ([0; 1518], 0u32, 0);
+    let mut receive = |notifications: std::ops::Range<u64>| {
+        for index in notifications {
+            for length in [60u16, 14] {
+                memory.borrow_mut()[8 + tail as usize % 64 * 8] = pipe::header(length);
+                tail += pipe::lines_of(length.into());
+            }
+            let notification = Notification { tail_lines: tail, queue: 0 };
+            memory.borrow_mut()[index as usize % 4] = notification.encode(index, 4);
+            while let Some(mut frame) = rx.poll().unwrap() {
+                total += frame.copy_out(&mut bytes);
+            }
+        }
+    };
+    receive(0..8);
+    assert_eq!(allocations(|| receive(8..200)), 0);
+    assert_eq!(total, 200 * (60 + 14));
 }
 
 #[test]

@@ -204,7 +204,7 @@ proptest! {
     fn frames_leave_in_order_whatever_the_adversary_does(
         seed in any::<u64>(),
         blank in any::<bool>(),
-        interface in prop_oneof![Just(Interface::Mmio), Just(Interface::Kpio), Just(Interface::Descriptor)],
+        interface in proptest::sample::select(&Interface::ALL[..]),
         sizes in proptest::collection::vec(prop_oneof![3 => 14usize..130, 1 => 14usize..1519], 1..120),
         burst in 1usize..40,
         batch_lines in 0u32..20,

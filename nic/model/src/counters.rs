@@ -92,6 +92,15 @@ counters! {
     rx_frame_bytes RX_FRAME_BYTES "Bytes of those frames.",
     rx_no_space RX_NO_SPACE "Received frames dropped because the host lent no room.",
     rx_oversize RX_OVERSIZE "Received frames dropped because they are too long.",
+    push_taken PUSH_TAKEN "Entries taken from a whole push, so that none of their bytes was fetched from the ring.",
+    push_torn PUSH_TORN "Pushes given up because bytes of them were missing when their time was up or the next push came over them.",
+    push_unused PUSH_UNUSED "Pushes not used because their entry was not the next, is longer than a half, or found no room; it is fetched.",
+    push_tested PUSH_TESTED "Whole pushes not used for the sake of the self-test.",
+    notifications NOTIFICATIONS "Notifications of receive pipes written.",
+    entries ENTRIES "Entries of `niq` queues that arrived whole.",
+    entry_reads ENTRY_READS "Reads of entries in the BAR, one for each word.",
+    held_reads HELD_READS "Those of them that were held because the entry was not there yet.",
+    held_read_timeouts HELD_READ_TIMEOUTS "Held reads answered with zero because their time was up.",
 }
 
 #[cfg(test)]
@@ -108,7 +117,7 @@ mod tests {
         assert_eq!(counters.at(reg::TLP_BYTES_HISTOGRAM + 56), Some(3));
         assert_eq!(counters.at(reg::DISPLACEMENT_HISTOGRAM + 120), Some(4));
         for nothing in
-            [reg::RX_OVERSIZE + 8, reg::TLP_BYTES_HISTOGRAM + 64, reg::DISPLACEMENT_HISTOGRAM + 128, 4]
+            [reg::HELD_READ_TIMEOUTS + 8, reg::TLP_BYTES_HISTOGRAM + 64, reg::DISPLACEMENT_HISTOGRAM + 128, 4]
         {
             assert_eq!(counters.at(nothing), None);
         }

@@ -20,12 +20,24 @@ pub(crate) enum DmaOwner {
     Transmit,
     /// The receive engine.
     Receive,
+    /// The engine of entries that are pushed.
+    Inline,
+    /// The engine of transmit pipes.
+    Enso,
+    /// The engine of entries in the BAR.
+    Niq,
+}
+
+impl DmaOwner {
+    /// Every owner, each at the number that stands for it in a tag.
+    const ALL: [DmaOwner; 5] =
+        [DmaOwner::Transmit, DmaOwner::Receive, DmaOwner::Inline, DmaOwner::Enso, DmaOwner::Niq];
 }
 
 /// Tags an engine may use are below this.
-pub(crate) const TAGS: u16 = 1 << 13;
-/// Bit of a tag on the link that tells the owners apart.
-const RECEIVE_BIT: u16 = 1 << 15;
+pub(crate) const TAGS: u16 = 1 << OWNER_LSB;
+/// Lowest bit of the three that tell the owners apart.
+const OWNER_LSB: u32 = 10;
 /// Lowest bit of the two that tell apart what was asked before and after a reset.
 const GENERATION_LSB: u32 = 13;
 /// Lives of the device, from reset to reset, whose reads can be told apart.
@@ -51,6 +63,8 @@ pub(crate) struct DmaPort {
     tail: usize,
     /// Writes in the queue or lent to the link.
     writes: usize,
+    /// Accesses asked for since the device was made.
+    asked: u64,
     /// A write was lent to the link by `take`; its bytes are let go in the next call.
     lent: Option<u32>,
     /// Which life this is. A number is used again when every read of its last use was answered.
@@ -75,6 +89,7 @@ impl DmaPort {
             head: 0,
             tail: 0,
             writes: 0,
+            asked: 0,
             lent: None,
             generation: 0,
             is_waiting: false,
@@ -106,12 +121,9 @@ impl DmaPort {
         if self.wants.len() == MAX_WAITING || self.is_waiting {
             return false;
         }
-        let tag = tag | self.generation << GENERATION_LSB;
-        let tag = match owner {
-            DmaOwner::Transmit => tag,
-            DmaOwner::Receive => tag | RECEIVE_BIT,
-        };
+        let tag = tag | self.generation << GENERATION_LSB | (owner as u16) << OWNER_LSB;
         self.wants.push_back(DmaWant::Read { address, bytes, tag });
+        self.asked += 1;
         true
     }
 
@@ -132,7 +144,20 @@ impl DmaPort {
         self.tail += data.len();
         self.writes += 1;
         self.wants.push_back(DmaWant::Write { address, start: start as u32, bytes: data.len() as u32 });
+        self.asked += 1;
         true
+    }
+
+    /// Accesses asked for so far: what is pushed by a read that is answered after them.
+    #[inline]
+    pub(crate) fn asked(&self) -> u64 {
+        self.asked
+    }
+
+    /// Whether the link has taken the first `asked` accesses.
+    #[inline]
+    pub(crate) fn has_given(&self, asked: u64) -> bool {
+        self.asked - self.wants.len() as u64 >= asked
     }
 
     /// Whether anything waits.
@@ -182,7 +207,8 @@ impl DmaPort {
         if !is_current {
             return None;
         }
-        Some((if tag & RECEIVE_BIT == 0 { DmaOwner::Transmit } else { DmaOwner::Receive }, own))
+        let owner = usize::from(tag >> OWNER_LSB) % (1 << (GENERATION_LSB - OWNER_LSB));
+        Some((*DmaOwner::ALL.get(owner)?, own))
     }
 
     /// Forgets everything that waits; answers to what was asked before will not be known.

@@ -1,4 +1,4 @@
-//! What the engines of the model (`mmio`, `kpio`, `dma`, `rx`) and the device around them tell each other.
+//! What the engines of the model (`mmio`, `kpio`, `dma`, `inline`, `enso`, `niq`, `rx`) and the device around them tell each other.
 //!
 //! The device ([`crate::Nic`]) decodes the BAR, keeps the registers and asks the arbiter what goes on the wire; an
 //! engine knows one way of getting frames in or out. An engine never sees the BAR, another engine or the wire: it
@@ -12,7 +12,9 @@
 //!
 //! A queue has one transmit interface at a time, so of the transmit engines only one holds frames of a queue.
 
-use beeline_nic_contract::{Accept, DmaError, Enables, QueueId, SimTime};
+use std::collections::VecDeque;
+
+use beeline_nic_contract::{Accept, DmaError, Enables, QueueId, ReadTag, SimTime};
 use beeline_spec::Interface;
 use beeline_spec::regs::field::queue_status::cause;
 
@@ -64,7 +66,7 @@ pub(crate) trait Engine {
     fn dma_completed(&mut self, tag: u16, data: Result<&[u8], DmaError>, shared: &mut Shared);
 }
 
-/// A transmit engine whose queues have a window in the aperture (`mmio`, `kpio`).
+/// A transmit engine whose queues have a window in the aperture (`mmio`, `kpio`, `inline`, `niq`).
 pub(crate) trait WindowEngine: Engine + FrameSource {
     /// A write that lies wholly inside the window of a started queue: `offset_bytes` from the window's start. It is
     /// not empty; with [`Enables::Mask`] it has at most 64 bytes. The device counts writes and their sizes (`tx_writes`,
@@ -79,7 +81,7 @@ pub(crate) trait WindowEngine: Engine + FrameSource {
     ) -> Accept;
 }
 
-/// A transmit engine that fetches frames from host memory (`descriptor`).
+/// A transmit engine that fetches frames from host memory (`descriptor`, `inline`, `enso`; `niq` has no doorbell).
 pub(crate) trait FetchEngine: Engine + FrameSource {
     /// The host wrote the absolute transmit tail of a started queue. The device has counted the doorbell.
     fn doorbell(&mut self, queue: QueueId, tail: u64, shared: &mut Shared);
@@ -96,6 +98,13 @@ pub(crate) trait ReceiveEngine: Engine {
     /// The host wrote the absolute count of freed lines or of lent descriptors of a started queue. The device has
     /// counted the doorbell.
     fn freed(&mut self, queue: QueueId, count: u64, shared: &mut Shared);
+
+    /// The host wrote the absolute count of entries that it has done with. The device has counted the doorbell.
+    fn entries_freed(&mut self, queue: QueueId, count: u64, shared: &mut Shared);
+
+    /// A read of one aligned word, `offset_bytes` from the start of a queue's window. `false`: nothing is read there;
+    /// otherwise it is answered, now or later, by [`Shared::answers`].
+    fn read_arrived(&mut self, queue: QueueId, offset_bytes: u64, tag: ReadTag, shared: &mut Shared) -> bool;
 }
 
 /// Why a queue failed: the values of queue status `cause`.
@@ -143,7 +152,7 @@ pub(crate) struct QueueSettings {
     pub credit_time_ns: u32,
     /// How long a hole may stand, in ns; 0: for ever.
     pub hole_timeout_ns: u64,
-    /// Bus address of the transmit descriptor ring.
+    /// Bus address of the transmit ring: of descriptors, entries or a pipe's lines.
     pub tx_ring_address: u64,
     /// Entries of that ring; not checked.
     pub tx_ring_entries: u32,
@@ -167,6 +176,45 @@ pub(crate) struct QueueSettings {
     pub rx_moderation_ns: u32,
     /// End-of-packet signature of kPIO+WC.
     pub kpio_eop: u64,
+    /// Every so many whole pushes one is not used; 0: none.
+    pub tx_self_test: u32,
+    /// Lines of an entry in the BAR, a power of two; not checked.
+    pub entry_lines: u32,
+    /// How long a read of an entry may be held, in ns.
+    pub entry_hold_ns: u32,
+    /// Whether frames that fit an entry are kept in the BAR.
+    pub rx_reads: bool,
+    /// Entries of the notification ring; not checked.
+    pub rx_notify_entries: u32,
+}
+
+/// Answers to reads, oldest first. An answer passes no access to memory that was asked for before it (PCIe: a
+/// completion does not pass posted writes), so what a read says has happened in memory has happened.
+#[derive(Debug, Default)]
+pub(crate) struct Answers {
+    /// Tag, value, and the accesses asked for before it.
+    waiting: VecDeque<(ReadTag, u64, u64)>,
+}
+
+impl Answers {
+    /// Answers a read.
+    #[inline]
+    pub(crate) fn push(&mut self, tag: ReadTag, value: u64, dma: &DmaPort) {
+        self.waiting.push_back((tag, value, dma.asked()));
+    }
+
+    /// Whether none waits.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// The oldest answer, if it may go now.
+    #[inline]
+    pub(crate) fn take(&mut self, dma: &DmaPort) -> Option<(ReadTag, u64)> {
+        let (tag, value, _) = self.waiting.pop_front_if(|(_, _, asked)| dma.has_given(*asked))?;
+        Some((tag, value))
+    }
 }
 
 /// What all engines share: time, counts, and where they leave what they want.
@@ -178,6 +226,8 @@ pub(crate) struct Shared {
     pub counters: Counters,
     /// Host memory accesses that wait for the link.
     pub dma: DmaPort,
+    /// Answers to reads that wait for the link.
+    pub answers: Answers,
     /// Interrupt causes and interrupts that wait for the link.
     pub interrupts: Interrupts,
     /// Queues that have a frame at their head; the arbiter's.
@@ -193,6 +243,7 @@ impl Shared {
             now: SimTime(0),
             counters: Counters::default(),
             dma: DmaPort::new(),
+            answers: Answers::default(),
             interrupts: Interrupts::new(queues),
             ready: Scheduler::new(queues),
             failed: Vec::with_capacity(queues as usize),
@@ -203,6 +254,12 @@ impl Shared {
     #[inline]
     pub(crate) fn frame_ready(&mut self, queue: QueueId) {
         self.ready.frame_ready(queue);
+    }
+
+    /// Answers a read.
+    #[inline]
+    pub(crate) fn answer(&mut self, tag: ReadTag, value: u64) {
+        self.answers.push(tag, value, &self.dma);
     }
 
     /// The queue failed. The device calls [`Engine::quarantine`] before anything else happens and raises the

@@ -4,8 +4,8 @@
 //! time arrives and asks it what it wants. It runs unchanged behind real memory (`link/shm`), virtual PCIe time
 //! (`link/sim`) and in tests, and the RTL (`nic/rtl`) must agree with it on every vector in `spec/vectors`.
 //!
-//! Read in the order a frame goes: [`Nic`] (`nic.rs`) and `bar.rs`, `mmio/` (ours), `kpio/` and `dma/` (what we compare
-//! with), `egress/`, and `rx/` for the way back. `lifecycle.rs` and `registers.rs` are the control side. Not here:
+//! Read in the order a frame goes: [`Nic`] (`nic.rs`) and `bar.rs`, `mmio/` (ours), `kpio/`, `dma/`, `inline/`, `enso/` and
+//! `niq/` (what we compare with), `egress/`, and `rx/` for the way back. `lifecycle.rs` and `registers.rs` are the control side. Not here:
 //! memory, threads, sockets, the wire, and anything of the host.
 #![forbid(unsafe_code)]
 
@@ -17,11 +17,15 @@ mod dma;
 mod dma_port;
 mod egress;
 mod engine;
+mod enso;
+mod inline;
 mod interrupts;
 mod kpio;
 mod lifecycle;
 mod mmio;
 mod nic;
+mod niq;
+mod pieces;
 mod registers;
 mod rx;
 

@@ -27,6 +27,10 @@ pub(crate) enum Route {
     Mmio,
     /// To the queue of kPIO+WC.
     Kpio,
+    /// To the halves of a push window.
+    Inline,
+    /// To the entries of NIQ.
+    Niq,
 }
 
 /// A queue as the device sees it.
@@ -184,11 +188,18 @@ impl Nic {
         *slot = value;
         self.shared.counters.doorbells += 1;
         match register {
-            doorbell::TX_TAIL if state.active && state.transmits == Some(Interface::Descriptor) => {
-                self.dma.doorbell(queue, value, &mut self.shared);
-            }
+            doorbell::TX_TAIL if state.active => match state.transmits {
+                Some(Interface::Descriptor) => self.dma.doorbell(queue, value, &mut self.shared),
+                Some(Interface::Inline) => self.inline.doorbell(queue, value, &mut self.shared),
+                Some(Interface::Enso) => self.enso.doorbell(queue, value, &mut self.shared),
+                // The others have no tail.
+                Some(Interface::Mmio | Interface::Kpio | Interface::Niq) | None => {}
+            },
             doorbell::RX_FREED if state.active && state.receives => {
                 self.rx.freed(queue, value, &mut self.shared)
+            }
+            doorbell::ENTRIES_FREED if state.active && state.receives => {
+                self.rx.entries_freed(queue, value, &mut self.shared)
             }
             // A doorbell of a queue that does not run says nothing: its counts start with the queue.
             _ => {}
@@ -227,11 +238,13 @@ impl Nic {
         state.epoch = settings.epoch;
         state.active = true;
         state.transmits = settings.interface;
-        state.receives = settings.rx_mode != 0;
+        state.receives = settings.rx_mode != 0 || settings.rx_reads;
         state.route = match settings.interface {
             Some(Interface::Mmio) => Route::Mmio,
             Some(Interface::Kpio) => Route::Kpio,
-            Some(Interface::Descriptor) | None => Route::None,
+            Some(Interface::Inline) => Route::Inline,
+            Some(Interface::Niq) => Route::Niq,
+            Some(Interface::Descriptor | Interface::Enso) | None => Route::None,
         };
         let receives = state.receives;
         let shared = &mut self.shared;
@@ -239,6 +252,9 @@ impl Nic {
             Some(Interface::Mmio) => self.mmio.start(queue, &settings, shared),
             Some(Interface::Kpio) => self.kpio.start(queue, &settings, shared),
             Some(Interface::Descriptor) => self.dma.start(queue, &settings, shared),
+            Some(Interface::Inline) => self.inline.start(queue, &settings, shared),
+            Some(Interface::Enso) => self.enso.start(queue, &settings, shared),
+            Some(Interface::Niq) => self.niq.start(queue, &settings, shared),
             None => Ok(()),
         };
         let started =
@@ -262,6 +278,9 @@ impl Nic {
             self.mmio.stop(queue, &mut self.shared);
             self.kpio.stop(queue, &mut self.shared);
             self.dma.stop(queue, &mut self.shared);
+            self.inline.stop(queue, &mut self.shared);
+            self.enso.stop(queue, &mut self.shared);
+            self.niq.stop(queue, &mut self.shared);
         }
         if std::mem::take(&mut self.queues[usize::from(queue.0)].receives) {
             self.rx.stop(queue, &mut self.shared);
@@ -294,6 +313,9 @@ impl Nic {
                 Some(Interface::Mmio) => self.mmio.quarantine(queue, shared),
                 Some(Interface::Kpio) => self.kpio.quarantine(queue, shared),
                 Some(Interface::Descriptor) => self.dma.quarantine(queue, shared),
+                Some(Interface::Inline) => self.inline.quarantine(queue, shared),
+                Some(Interface::Enso) => self.enso.quarantine(queue, shared),
+                Some(Interface::Niq) => self.niq.quarantine(queue, shared),
                 None => {}
             }
             if state.receives {

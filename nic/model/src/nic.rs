@@ -5,21 +5,22 @@
 //! memory before its interrupt), frames, and credits that only their time makes due. Not here: what registers do
 //! ([`crate::registers`], `lifecycle.rs`), how frames come to be (the engines), memory, clocks, threads.
 
-use std::collections::VecDeque;
-
 use beeline_nic_contract::{
     Accept, Device, DmaError, DmaTag, Enables, QueueId, ReadTag, SimTime, Want, Write,
 };
-use beeline_spec::{Interface, LINE_BYTES};
+use beeline_spec::{Interface, LINE_BYTES, WORD_BYTES};
 
 use crate::bar::{Decoder, Target};
 use crate::counters::{Counters, TLP_BYTES_BUCKETS};
 use crate::dma::DmaEngine;
 use crate::dma_port::{DmaOwner, DmaWant};
 use crate::engine::{Engine, FrameSource, ReceiveEngine, Shared, WindowEngine};
+use crate::enso::EnsoEngine;
+use crate::inline::InlineEngine;
 use crate::kpio::{KpioEngine, Mux, Path};
 use crate::lifecycle::{QueueState, Route};
 use crate::mmio::MmioEngine;
+use crate::niq::NiqEngine;
 use crate::rx::RxEngine;
 use crate::{ConfigError, NicConfig};
 
@@ -38,14 +39,15 @@ pub struct Nic {
     pub(crate) mmio: MmioEngine,
     pub(crate) kpio: KpioEngine,
     pub(crate) dma: DmaEngine,
+    pub(crate) inline: InlineEngine,
+    pub(crate) enso: EnsoEngine,
+    pub(crate) niq: NiqEngine,
     pub(crate) rx: RxEngine,
     pub(crate) mux: Mux,
     /// CONTROL, MUX_PORTS and MAC as written.
     pub(crate) control: u64,
     pub(crate) mux_ports: u64,
     pub(crate) mac: u64,
-    /// Answers to register reads that the link has not taken.
-    answers: VecDeque<(ReadTag, u64)>,
     wire_ready: bool,
     /// Something but a frame or a credit may be wanted, or an engine other than `mmio` may have something to start.
     pub(crate) attention: bool,
@@ -70,12 +72,14 @@ impl Nic {
             mmio: MmioEngine::new(&config),
             kpio: KpioEngine::new(&config),
             dma: DmaEngine::new(&config),
+            inline: InlineEngine::new(&config),
+            enso: EnsoEngine::new(&config),
+            niq: NiqEngine::new(&config),
             rx: RxEngine::new(&config),
             mux: Mux::default(),
             control: 0,
             mux_ports: 0,
             mac: config.mac_word(),
-            answers: VecDeque::new(),
             wire_ready: true,
             attention: false,
             lent: None,
@@ -85,8 +89,13 @@ impl Nic {
 
     /// Everything back to reset values; time, the wire and reads that the link still owes an answer go on.
     pub(crate) fn reset(&mut self) {
+        // Reads that are held get their answer.
+        for queue in 0..self.config.queues as u16 {
+            self.rx.stop(QueueId(queue), &mut self.shared);
+        }
         let mut shared = Shared::new(self.config.queues);
         std::mem::swap(&mut shared.dma, &mut self.shared.dma);
+        std::mem::swap(&mut shared.answers, &mut self.shared.answers);
         shared.dma.reset();
         shared.now = self.shared.now;
         self.shared = shared;
@@ -96,6 +105,9 @@ impl Nic {
         self.mmio = MmioEngine::new(&self.config);
         self.kpio = KpioEngine::new(&self.config);
         self.dma = DmaEngine::new(&self.config);
+        self.inline = InlineEngine::new(&self.config);
+        self.enso = EnsoEngine::new(&self.config);
+        self.niq = NiqEngine::new(&self.config);
         self.rx = RxEngine::new(&self.config);
         self.mux = Mux::default();
         (self.control, self.mux_ports, self.mac) = (0, 0, self.config.mac_word());
@@ -156,6 +168,16 @@ impl Nic {
         let accept = match self.queues[usize::from(queue.0)].route {
             Route::Mmio => self.mmio.write_arrived(queue, offset, write.data, write.enables, shared),
             Route::Kpio => return self.kpio_write(queue, offset, write),
+            Route::Inline => {
+                let accept = self.inline.write_arrived(queue, offset, write.data, write.enables, shared);
+                self.attention |= self.inline.has_work();
+                accept
+            }
+            Route::Niq => {
+                let accept = self.niq.write_arrived(queue, offset, write.data, write.enables, shared);
+                self.attention |= self.niq.has_work();
+                accept
+            }
             Route::Drop => {
                 shared.counters.quarantined_writes += 1;
                 return Accept::Taken;
@@ -200,11 +222,13 @@ impl Nic {
         match interface {
             Interface::Mmio => self.mmio.pop(queue, &mut self.shared),
             Interface::Kpio => self.kpio.pop(queue, &mut self.shared),
-            Interface::Descriptor => {
-                self.dma.pop(queue, &mut self.shared);
-                self.attention = true;
-            }
+            Interface::Descriptor => self.dma.pop(queue, &mut self.shared),
+            Interface::Inline => self.inline.pop(queue, &mut self.shared),
+            Interface::Enso => self.enso.pop(queue, &mut self.shared),
+            Interface::Niq => self.niq.pop(queue, &mut self.shared),
         }
+        // Those that fetch have something to report, or room to go on.
+        self.attention |= !matches!(interface, Interface::Mmio | Interface::Kpio);
     }
 
     #[inline]
@@ -213,6 +237,9 @@ impl Nic {
             Interface::Mmio => self.mmio.head(queue),
             Interface::Kpio => self.kpio.head(queue),
             Interface::Descriptor => self.dma.head(queue),
+            Interface::Inline => self.inline.head(queue),
+            Interface::Enso => self.enso.head(queue),
+            Interface::Niq => self.niq.head(queue),
         }
     }
 
@@ -222,6 +249,9 @@ impl Nic {
             Interface::Mmio => self.mmio.head_bytes(queue),
             Interface::Kpio => self.kpio.head_bytes(queue),
             Interface::Descriptor => self.dma.head_bytes(queue),
+            Interface::Inline => self.inline.head_bytes(queue),
+            Interface::Enso => self.enso.head_bytes(queue),
+            Interface::Niq => self.niq.head_bytes(queue),
         }
     }
 
@@ -247,11 +277,14 @@ impl Nic {
     /// The same for any number of queues. Frames that the multiplexer does not forward are dropped on the way.
     fn choose_by_turn(&mut self) -> Option<(QueueId, Interface, u32)> {
         loop {
-            let Nic { shared, mmio, kpio, dma, queues, .. } = self;
+            let Nic { shared, mmio, kpio, dma, inline, enso, niq, queues, .. } = self;
             let (queue, bytes) = shared.ready.next(|queue| match queues[usize::from(queue.0)].transmits {
                 Some(Interface::Mmio) => mmio.head_bytes(queue),
                 Some(Interface::Kpio) => kpio.head_bytes(queue),
                 Some(Interface::Descriptor) => dma.head_bytes(queue),
+                Some(Interface::Inline) => inline.head_bytes(queue),
+                Some(Interface::Enso) => enso.head_bytes(queue),
+                Some(Interface::Niq) => niq.head_bytes(queue),
                 None => None,
             })?;
             let interface = queues[usize::from(queue.0)].transmits?;
@@ -267,7 +300,7 @@ impl Nic {
     #[inline]
     fn is_forwarded(&mut self, queue: QueueId, interface: Interface) -> bool {
         let path = match interface {
-            Interface::Mmio => return true,
+            Interface::Mmio | Interface::Inline | Interface::Enso | Interface::Niq => return true,
             Interface::Kpio => Path::Kpio,
             Interface::Descriptor => Path::Descriptor,
         };
@@ -281,16 +314,20 @@ impl Nic {
         self.shared.dma.take_back();
         self.kpio.progress(&mut self.shared);
         self.dma.progress(&mut self.shared);
+        self.inline.progress(&mut self.shared);
+        self.enso.progress(&mut self.shared);
+        self.niq.progress(&mut self.shared);
         self.rx.progress(&mut self.shared);
         self.settle_failures();
-        self.attention =
-            !self.answers.is_empty() || !self.shared.dma.is_empty() || !self.shared.interrupts.is_empty();
+        self.attention = !self.shared.answers.is_empty()
+            || !self.shared.dma.is_empty()
+            || !self.shared.interrupts.is_empty();
         self.attention
     }
 
     /// What `has_other_want` found.
     fn other_want(&mut self) -> Option<Want<'_>> {
-        if let Some((tag, value)) = self.answers.pop_front() {
+        if let Some((tag, value)) = self.shared.answers.take(&self.shared.dma) {
             return Some(Want::ReadCompletion { tag, value });
         }
         if !self.shared.dma.is_empty() {
@@ -325,26 +362,34 @@ impl Device for Nic {
                     return Accept::Taken;
                 }
                 Route::Kpio => return self.kpio_write(queue, u64::from(line) * LINE_BYTES as u64, write),
-                Route::Mmio | Route::Drop | Route::None => {}
+                Route::Mmio | Route::Inline | Route::Niq | Route::Drop | Route::None => {}
             }
         }
         self.other_write(write)
     }
 
     fn read_arrived(&mut self, offset_bytes: u64, tag: ReadTag) {
+        self.attention = true;
+        if let Some((queue, within)) = self.decoder.window(offset_bytes, WORD_BYTES)
+            && self.rx.read_arrived(queue, within, tag, &mut self.shared)
+        {
+            return;
+        }
         let target = self.decoder.register(offset_bytes);
         let value = self.read_register(target).unwrap_or_else(|| {
             self.shared.counters.bad_accesses += 1;
             u64::MAX
         });
-        self.answers.push_back((tag, value));
-        self.attention = true;
+        self.shared.answer(tag, value);
     }
 
     fn dma_completed(&mut self, tag: DmaTag, data: Result<&[u8], DmaError>) {
         match self.shared.dma.answered(tag.0) {
             Some((DmaOwner::Transmit, tag)) => self.dma.dma_completed(tag, data, &mut self.shared),
             Some((DmaOwner::Receive, tag)) => self.rx.dma_completed(tag, data, &mut self.shared),
+            Some((DmaOwner::Inline, tag)) => self.inline.dma_completed(tag, data, &mut self.shared),
+            Some((DmaOwner::Enso, tag)) => self.enso.dma_completed(tag, data, &mut self.shared),
+            Some((DmaOwner::Niq, tag)) => self.niq.dma_completed(tag, data, &mut self.shared),
             None => {}
         }
         self.attention = true;
@@ -361,7 +406,15 @@ impl Device for Nic {
     fn time_passed(&mut self, now: SimTime) {
         self.shared.now = self.shared.now.max(now);
         let (now, shared) = (self.shared.now, &mut self.shared);
-        let engines: [&mut dyn Engine; 4] = [&mut self.mmio, &mut self.kpio, &mut self.dma, &mut self.rx];
+        let engines: [&mut dyn Engine; 7] = [
+            &mut self.mmio,
+            &mut self.kpio,
+            &mut self.dma,
+            &mut self.inline,
+            &mut self.enso,
+            &mut self.niq,
+            &mut self.rx,
+        ];
         for engine in engines {
             if engine.wake_at().is_some_and(|at| at <= now) {
                 engine.time_passed(shared);
@@ -398,7 +451,15 @@ impl Device for Nic {
     }
 
     fn wake_at(&self) -> Option<SimTime> {
-        let times = [self.mmio.wake_at(), self.kpio.wake_at(), self.dma.wake_at(), self.rx.wake_at()];
+        let times = [
+            self.mmio.wake_at(),
+            self.kpio.wake_at(),
+            self.dma.wake_at(),
+            self.inline.wake_at(),
+            self.enso.wake_at(),
+            self.niq.wake_at(),
+            self.rx.wake_at(),
+        ];
         times.into_iter().flatten().min()
     }
 }

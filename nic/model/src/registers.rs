@@ -4,7 +4,9 @@
 //! value the device computes.
 
 use beeline_spec::Interface;
-use beeline_spec::regs::field::{credit_coalesce, moderation, queue_control as c, ring_size, rx_mode};
+use beeline_spec::regs::field::{
+    credit_coalesce, entry, moderation, queue_control as c, ring_size, rx_mode, tx_push,
+};
 use beeline_spec::regs::{doorbell, queue as r};
 
 use crate::engine::QueueSettings;
@@ -28,8 +30,12 @@ pub(crate) struct QueueRegisters {
     rx_completion_address: u64,
     rx_moderation: u64,
     kpio_eop: u64,
+    tx_push: u64,
+    entry: u64,
+    rx_notify_entries: u64,
     tx_tail: u64,
     rx_freed: u64,
+    entries_freed: u64,
 }
 
 impl QueueRegisters {
@@ -55,6 +61,9 @@ impl QueueRegisters {
             r::RX_COMPLETION_ADDRESS => &mut self.rx_completion_address,
             r::RX_MODERATION => &mut self.rx_moderation,
             r::KPIO_EOP => &mut self.kpio_eop,
+            r::TX_PUSH => &mut self.tx_push,
+            r::ENTRY => &mut self.entry,
+            r::RX_NOTIFY_ENTRIES => &mut self.rx_notify_entries,
             _ => return None,
         })
     }
@@ -64,6 +73,7 @@ impl QueueRegisters {
         match register {
             doorbell::TX_TAIL => Some(&mut self.tx_tail),
             doorbell::RX_FREED => Some(&mut self.rx_freed),
+            doorbell::ENTRIES_FREED => Some(&mut self.entries_freed),
             _ => None,
         }
     }
@@ -125,6 +135,12 @@ impl QueueRegisters {
             rx_moderation_ns: (self.rx_moderation >> moderation::TIME_NS_LSB & moderation::TIME_NS_MASK)
                 as u32,
             kpio_eop: self.kpio_eop,
+            tx_self_test: (self.tx_push >> tx_push::SELF_TEST_LSB & tx_push::SELF_TEST_MASK) as u32,
+            entry_lines: 1 << (self.entry >> entry::LINES_LOG2_LSB & entry::LINES_LOG2_MASK),
+            entry_hold_ns: (self.entry >> entry::HOLD_NS_LSB & entry::HOLD_NS_MASK) as u32,
+            rx_reads: self.rx_mode >> rx_mode::READS_LSB & rx_mode::READS_MASK == 1,
+            rx_notify_entries: (self.rx_notify_entries >> ring_size::ENTRIES_LSB & ring_size::ENTRIES_MASK)
+                as u32,
         }
     }
 }
@@ -143,6 +159,9 @@ mod tests {
             (r::RX_MODERATION, 8 | 9 << 32),
             (r::RX_MODE, 2),
             (r::BLANK, 1 << 63),
+            (r::TX_PUSH, 11),
+            (r::ENTRY, 2 | 900 << 32),
+            (r::RX_NOTIFY_ENTRIES, 16),
         ] {
             *registers.slot(register).unwrap() = value;
         }
@@ -153,6 +172,8 @@ mod tests {
         assert_eq!((settings.tx_moderation_frames, settings.tx_moderation_ns), (1, 0));
         assert_eq!((settings.rx_moderation_frames, settings.rx_moderation_ns), (8, 9));
         assert_eq!((settings.rx_mode, settings.blank), (2, 1 << 63));
+        assert_eq!((settings.tx_self_test, settings.rx_notify_entries, settings.rx_reads), (11, 16, false));
+        assert_eq!((settings.entry_lines, settings.entry_hold_ns), (4, 900));
         assert_eq!((registers.priority(), registers.is_enabled()), ((7, 9), true));
         assert_eq!(registers.slot(r::STATUS), None);
     }

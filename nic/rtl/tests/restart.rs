@@ -47,7 +47,8 @@ fn drain(nic: &mut RtlNic) -> (Vec<u8>, Option<u64>) {
 fn what_its_last_life_left_behind_is_not_counted_in_the_new_one() {
     let config = RtlConfig { span_lines: 16, window_lines: 64, ..RtlConfig::default() };
     let mut nic = RtlNic::new(&config).unwrap();
-    let control = |epoch: u8| 1 | 1 << queue_control::IFACE_LSB | u64::from(epoch) << queue_control::EPOCH_LSB;
+    let control =
+        |epoch: u8| 1 | 1 << queue_control::IFACE_LSB | u64::from(epoch) << queue_control::EPOCH_LSB;
     register(&mut nic, regs::CONTROL, 1);
     register(&mut nic, regs::QUEUE + queue::CREDIT_ADDRESS, CREDITS);
     register(&mut nic, regs::QUEUE + queue::CREDIT_COALESCE, 1);

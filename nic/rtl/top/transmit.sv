@@ -252,7 +252,7 @@ module transmit #(
 
   // ------------------------------------------------------------------------------ the multiplexer of kPIO+WC
   if (HasKpio || HasDescriptor) begin : g_mux
-    logic              joined_valid, joined_ready, joined_last, joined_stream, unused_kpio, unused_idle;
+    logic              joined_valid, joined_ready, joined_last, joined_stream, unused_kpio, unused_join_idle;
     logic [511:0]      joined_data;
     logic [6:0]        joined_bytes;
     logic [QueueW-1:0] joined_queue;
@@ -265,7 +265,7 @@ module transmit #(
       .in_last_i(frame_last[Dma:Kpio]), .in_queue_i(frame_queue[Dma:Kpio]),
       .out_valid_o(joined_valid), .out_ready_i(joined_ready), .out_data_o(joined_data),
       .out_bytes_o(joined_bytes), .out_last_o(joined_last), .out_queue_o(joined_queue),
-      .out_stream_o(joined_stream), .is_idle_o(unused_idle)
+      .out_stream_o(joined_stream), .is_idle_o(unused_join_idle)
     );
 
     mux #(.QueueW(QueueW)) u_mux (

@@ -37,6 +37,16 @@
 #define BEELINE_DATAGRAM_VERSION 1
 /* Most datagrams of one direction under way: the bits of `selective`, and one. */
 #define BEELINE_DATAGRAM_WINDOW 64
+/* Bytes of a half of an inline queue's window: the longest entry that can be pushed. The window is a run of halves; all even ones are one memory, all odd ones another. Where the window is blank, a push fills its half. */
+#define BEELINE_PUSH_HALF_BYTES 256
+/* Bytes of an entry before its payload: entry_header and an address. */
+#define BEELINE_ENTRY_HEAD_BYTES 16
+/* Longest entry of an inline queue's ring, head included; longer frames are named by address. */
+#define BEELINE_RING_ENTRY_MAX_BYTES 512
+/* Longest entry of a niq queue, head included; longer frames are named by address. Entries have one size, are written in order, and each is written whole. */
+#define BEELINE_NIQ_ENTRY_MAX_BYTES 256
+/* Reads of entries that a device holds at a time; a further one is answered at once, as if its time were up. */
+#define BEELINE_HELD_READS_MAX 64
 /* Default 8-byte end-of-packet signature of kPIO+WC. */
 #define BEELINE_KPIO_EOP_DEFAULT 0xe0b0e0b05afec0deULL
 
@@ -97,6 +107,51 @@
 /* Zero. */
 #define BEELINE_REGISTER_HALF_RESERVED_LSB 32
 #define BEELINE_REGISTER_HALF_RESERVED_MASK 0xffffffffULL
+
+/* First word of an entry: of an inline queue's ring and of what is pushed from it, of a niq queue, and of a frame read in the BAR. The second word is an address, or zero. Bit 63 is clear, so that it is never a blank. */
+/* Bytes of the frame; 0 in an entry without one. */
+#define BEELINE_ENTRY_HEADER_LENGTH_BYTES_LSB 0
+#define BEELINE_ENTRY_HEADER_LENGTH_BYTES_MASK 0xffffULL
+/* See entry_kind. */
+#define BEELINE_ENTRY_HEADER_KIND_LSB 16
+#define BEELINE_ENTRY_HEADER_KIND_MASK 0xfULL
+/* 1: interrupt when done. */
+#define BEELINE_ENTRY_HEADER_WANTS_IRQ_LSB 20
+#define BEELINE_ENTRY_HEADER_WANTS_IRQ_MASK 0x1ULL
+/* Zero; an entry with another value is malformed. */
+#define BEELINE_ENTRY_HEADER_RESERVED_LSB 21
+#define BEELINE_ENTRY_HEADER_RESERVED_MASK 0x7ULL
+/* Epoch of the queue the entry was written for. */
+#define BEELINE_ENTRY_HEADER_EPOCH_LSB 24
+#define BEELINE_ENTRY_HEADER_EPOCH_MASK 0xffULL
+/* Where the entry starts, counted from the enabling of the queue, modulo 2^31: in lines of the ring (inline), in entries (niq). */
+#define BEELINE_ENTRY_HEADER_POSITION_LSB 32
+#define BEELINE_ENTRY_HEADER_POSITION_MASK 0x7fffffffULL
+/* Zero. */
+#define BEELINE_ENTRY_HEADER_TAG_LSB 63
+#define BEELINE_ENTRY_HEADER_TAG_MASK 0x1ULL
+
+/* First word of a frame in a pipe, transmit or receive. The frame's bytes follow; frames start on lines, one behind the other, and may wrap at the pipe's end. */
+/* Bytes of the frame. */
+#define BEELINE_PIPE_HEADER_LENGTH_BYTES_LSB 0
+#define BEELINE_PIPE_HEADER_LENGTH_BYTES_MASK 0xffffULL
+/* Zero; a frame with another value is malformed. */
+#define BEELINE_PIPE_HEADER_RESERVED_LSB 16
+#define BEELINE_PIPE_HEADER_RESERVED_MASK 0xffffffffffffULL
+
+/* Entry of the notification ring of a receive pipe, written after the frames that it tells of. */
+/* Lines of the pipe written since the queue was enabled, modulo 2^32. */
+#define BEELINE_RX_NOTIFICATION_TAIL_LINES_LSB 0
+#define BEELINE_RX_NOTIFICATION_TAIL_LINES_MASK 0xffffffffULL
+/* The queue whose pipe it is. */
+#define BEELINE_RX_NOTIFICATION_QUEUE_ID_LSB 32
+#define BEELINE_RX_NOTIFICATION_QUEUE_ID_MASK 0xffffULL
+/* 1 on even laps of the ring (the first is lap 0), 0 on odd ones: says that the entry is new. */
+#define BEELINE_RX_NOTIFICATION_LAP_LSB 48
+#define BEELINE_RX_NOTIFICATION_LAP_MASK 0x1ULL
+/* Zero. */
+#define BEELINE_RX_NOTIFICATION_RESERVED_LSB 49
+#define BEELINE_RX_NOTIFICATION_RESERVED_MASK 0x7fffULL
 
 /* First payload word of every message of a request. A word with the deadline follows if there is one, and in a first part a word with the bytes of all parts. */
 /* Which call of this client: a slot in the low bits, how often it was used above. */
@@ -161,13 +216,18 @@
 #define BEELINE_MESSAGE_KIND_VOID 2 /* An abandoned reservation: skip it. */
 #define BEELINE_MESSAGE_KIND_BATCH 3 /* Several small messages, see batch. */
 
+/* Where the frame of an entry is. */
+#define BEELINE_ENTRY_KIND_WHOLE 1 /* Behind the head of the entry. */
+#define BEELINE_ENTRY_KIND_ADDRESS 2 /* At the address in the second word; in an entry read in the BAR: the next frame of the queue's receive ring, and the address is zero. */
+#define BEELINE_ENTRY_KIND_NOTHING 3 /* There is none: the entry only counts as done in its turn. */
+
 /* Ways to hand frames to a NIC; the value of queue control `iface`. */
 #define BEELINE_INTERFACE_NONE 0 /* Off. */
 #define BEELINE_INTERFACE_MMIO 1 /* Unordered write-combined stores of the whole frame (HotOS'25). */
 #define BEELINE_INTERFACE_KPIO 2 /* Ordered write-combined lines with EOP stuffing (kPIO+WC). */
 #define BEELINE_INTERFACE_DESCRIPTOR 3 /* Doorbell, descriptor DMA, payload DMA. */
-#define BEELINE_INTERFACE_INLINE 4 /* BlueFlame-like push. */
-#define BEELINE_INTERFACE_ENSO 5 /* Contiguous pipe. */
+#define BEELINE_INTERFACE_INLINE 4 /* Entries in a ring, pushed into a window of two halves as well, so that no fetch is needed (BlueFlame). */
+#define BEELINE_INTERFACE_ENSO 5 /* Frames back to back in a pipe in host memory, one tail write (Ensō). */
 #define BEELINE_INTERFACE_NIQ 6 /* Small packets whole in a queue entry. */
 #define BEELINE_INTERFACE_COHERENT 7 /* Ownership-passing lines. */
 
@@ -212,8 +272,8 @@
 #define BEELINE_QUEUE_CONTROL_IFACE_MMIO 1 /* Unordered write-combined stores of the whole frame (HotOS'25). */
 #define BEELINE_QUEUE_CONTROL_IFACE_KPIO 2 /* Ordered write-combined lines with EOP stuffing (kPIO+WC). */
 #define BEELINE_QUEUE_CONTROL_IFACE_DESCRIPTOR 3 /* Doorbell, descriptor DMA, payload DMA. */
-#define BEELINE_QUEUE_CONTROL_IFACE_INLINE 4 /* BlueFlame-like push. */
-#define BEELINE_QUEUE_CONTROL_IFACE_ENSO 5 /* Contiguous pipe. */
+#define BEELINE_QUEUE_CONTROL_IFACE_INLINE 4 /* Entries in a ring, pushed into a window of two halves as well, so that no fetch is needed (BlueFlame). */
+#define BEELINE_QUEUE_CONTROL_IFACE_ENSO 5 /* Frames back to back in a pipe in host memory, one tail write (Ensō). */
 #define BEELINE_QUEUE_CONTROL_IFACE_NIQ 6 /* Small packets whole in a queue entry. */
 #define BEELINE_QUEUE_CONTROL_IFACE_COHERENT 7 /* Ownership-passing lines. */
 
@@ -233,6 +293,7 @@
 #define BEELINE_RX_MODE_MODE_OFF 0 /* Frames for the queue are dropped. */
 #define BEELINE_RX_MODE_MODE_RING 1 /* Contiguous ring (rx_ring_header). */
 #define BEELINE_RX_MODE_MODE_DESCRIPTORS 2 /* Receive descriptors and completions. */
+#define BEELINE_RX_MODE_MODE_PIPE 3 /* Frames back to back in a pipe (pipe_header), told by notifications (rx_notification). */
 
 /* Head of a datagram frame: an Ethernet header and the protocol's, with every field at its natural alignment in the frame. Octets 0 to 11 are the station addresses of destination and source. The message follows; a frame may be padded to Ethernet's least length. */
 struct beeline_datagram_frame {

@@ -343,6 +343,60 @@ extern "C" {
 #define BEELINE_NIC__COUNTERS__RX_OVERSIZE__VALUE_bw 64
 #define BEELINE_NIC__COUNTERS__RX_OVERSIZE__VALUE_reset 0x0
 
+// reg - beeline_nic.counters.push_taken
+#define BEELINE_NIC__COUNTERS__PUSH_TAKEN__VALUE_bm 0xffffffffffffffff
+#define BEELINE_NIC__COUNTERS__PUSH_TAKEN__VALUE_bp 0
+#define BEELINE_NIC__COUNTERS__PUSH_TAKEN__VALUE_bw 64
+#define BEELINE_NIC__COUNTERS__PUSH_TAKEN__VALUE_reset 0x0
+
+// reg - beeline_nic.counters.push_torn
+#define BEELINE_NIC__COUNTERS__PUSH_TORN__VALUE_bm 0xffffffffffffffff
+#define BEELINE_NIC__COUNTERS__PUSH_TORN__VALUE_bp 0
+#define BEELINE_NIC__COUNTERS__PUSH_TORN__VALUE_bw 64
+#define BEELINE_NIC__COUNTERS__PUSH_TORN__VALUE_reset 0x0
+
+// reg - beeline_nic.counters.push_unused
+#define BEELINE_NIC__COUNTERS__PUSH_UNUSED__VALUE_bm 0xffffffffffffffff
+#define BEELINE_NIC__COUNTERS__PUSH_UNUSED__VALUE_bp 0
+#define BEELINE_NIC__COUNTERS__PUSH_UNUSED__VALUE_bw 64
+#define BEELINE_NIC__COUNTERS__PUSH_UNUSED__VALUE_reset 0x0
+
+// reg - beeline_nic.counters.push_tested
+#define BEELINE_NIC__COUNTERS__PUSH_TESTED__VALUE_bm 0xffffffffffffffff
+#define BEELINE_NIC__COUNTERS__PUSH_TESTED__VALUE_bp 0
+#define BEELINE_NIC__COUNTERS__PUSH_TESTED__VALUE_bw 64
+#define BEELINE_NIC__COUNTERS__PUSH_TESTED__VALUE_reset 0x0
+
+// reg - beeline_nic.counters.notifications
+#define BEELINE_NIC__COUNTERS__NOTIFICATIONS__VALUE_bm 0xffffffffffffffff
+#define BEELINE_NIC__COUNTERS__NOTIFICATIONS__VALUE_bp 0
+#define BEELINE_NIC__COUNTERS__NOTIFICATIONS__VALUE_bw 64
+#define BEELINE_NIC__COUNTERS__NOTIFICATIONS__VALUE_reset 0x0
+
+// reg - beeline_nic.counters.entries
+#define BEELINE_NIC__COUNTERS__ENTRIES__VALUE_bm 0xffffffffffffffff
+#define BEELINE_NIC__COUNTERS__ENTRIES__VALUE_bp 0
+#define BEELINE_NIC__COUNTERS__ENTRIES__VALUE_bw 64
+#define BEELINE_NIC__COUNTERS__ENTRIES__VALUE_reset 0x0
+
+// reg - beeline_nic.counters.entry_reads
+#define BEELINE_NIC__COUNTERS__ENTRY_READS__VALUE_bm 0xffffffffffffffff
+#define BEELINE_NIC__COUNTERS__ENTRY_READS__VALUE_bp 0
+#define BEELINE_NIC__COUNTERS__ENTRY_READS__VALUE_bw 64
+#define BEELINE_NIC__COUNTERS__ENTRY_READS__VALUE_reset 0x0
+
+// reg - beeline_nic.counters.held_reads
+#define BEELINE_NIC__COUNTERS__HELD_READS__VALUE_bm 0xffffffffffffffff
+#define BEELINE_NIC__COUNTERS__HELD_READS__VALUE_bp 0
+#define BEELINE_NIC__COUNTERS__HELD_READS__VALUE_bw 64
+#define BEELINE_NIC__COUNTERS__HELD_READS__VALUE_reset 0x0
+
+// reg - beeline_nic.counters.held_read_timeouts
+#define BEELINE_NIC__COUNTERS__HELD_READ_TIMEOUTS__VALUE_bm 0xffffffffffffffff
+#define BEELINE_NIC__COUNTERS__HELD_READ_TIMEOUTS__VALUE_bp 0
+#define BEELINE_NIC__COUNTERS__HELD_READ_TIMEOUTS__VALUE_bw 64
+#define BEELINE_NIC__COUNTERS__HELD_READ_TIMEOUTS__VALUE_reset 0x0
+
 // reg - beeline_nic.counters.tlp_bytes_histogram[]
 #define BEELINE_NIC__COUNTERS__TLP_BYTES_HISTOGRAMX__VALUE_bm 0xffffffffffffffff
 #define BEELINE_NIC__COUNTERS__TLP_BYTES_HISTOGRAMX__VALUE_bp 0
@@ -396,7 +450,16 @@ typedef struct __attribute__ ((__packed__)) {
     uint64_t rx_frame_bytes;
     uint64_t rx_no_space;
     uint64_t rx_oversize;
-    uint8_t RESERVED_138_1ff[0xc8];
+    uint64_t push_taken;
+    uint64_t push_torn;
+    uint64_t push_unused;
+    uint64_t push_tested;
+    uint64_t notifications;
+    uint64_t entries;
+    uint64_t entry_reads;
+    uint64_t held_reads;
+    uint64_t held_read_timeouts;
+    uint8_t RESERVED_180_1ff[0x80];
     uint64_t tlp_bytes_histogram[8];
     uint8_t RESERVED_240_27f[0x40];
     uint64_t displacement_histogram[16];
@@ -519,6 +582,10 @@ typedef struct __attribute__ ((__packed__)) {
 #define BEELINE_NIC__QUEUEX__RX_MODE__MODE_bp 0
 #define BEELINE_NIC__QUEUEX__RX_MODE__MODE_bw 2
 #define BEELINE_NIC__QUEUEX__RX_MODE__MODE_reset 0x0
+#define BEELINE_NIC__QUEUEX__RX_MODE__READS_bm 0x10
+#define BEELINE_NIC__QUEUEX__RX_MODE__READS_bp 4
+#define BEELINE_NIC__QUEUEX__RX_MODE__READS_bw 1
+#define BEELINE_NIC__QUEUEX__RX_MODE__READS_reset 0x0
 
 // reg - beeline_nic.queue[].rx_ring_address
 #define BEELINE_NIC__QUEUEX__RX_RING_ADDRESS__VALUE_bm 0xffffffffffffffff
@@ -554,6 +621,28 @@ typedef struct __attribute__ ((__packed__)) {
 #define BEELINE_NIC__QUEUEX__RX_MODERATION__TIME_NS_bw 32
 #define BEELINE_NIC__QUEUEX__RX_MODERATION__TIME_NS_reset 0x0
 
+// reg - beeline_nic.queue[].tx_push
+#define BEELINE_NIC__QUEUEX__TX_PUSH__SELF_TEST_bm 0xffffffff
+#define BEELINE_NIC__QUEUEX__TX_PUSH__SELF_TEST_bp 0
+#define BEELINE_NIC__QUEUEX__TX_PUSH__SELF_TEST_bw 32
+#define BEELINE_NIC__QUEUEX__TX_PUSH__SELF_TEST_reset 0x0
+
+// reg - beeline_nic.queue[].entry
+#define BEELINE_NIC__QUEUEX__ENTRY__LINES_LOG2_bm 0x3
+#define BEELINE_NIC__QUEUEX__ENTRY__LINES_LOG2_bp 0
+#define BEELINE_NIC__QUEUEX__ENTRY__LINES_LOG2_bw 2
+#define BEELINE_NIC__QUEUEX__ENTRY__LINES_LOG2_reset 0x0
+#define BEELINE_NIC__QUEUEX__ENTRY__HOLD_NS_bm 0xffffffff00000000
+#define BEELINE_NIC__QUEUEX__ENTRY__HOLD_NS_bp 32
+#define BEELINE_NIC__QUEUEX__ENTRY__HOLD_NS_bw 32
+#define BEELINE_NIC__QUEUEX__ENTRY__HOLD_NS_reset 0x0
+
+// reg - beeline_nic.queue[].rx_notify_entries
+#define BEELINE_NIC__QUEUEX__RX_NOTIFY_ENTRIES__ENTRIES_bm 0xffffffff
+#define BEELINE_NIC__QUEUEX__RX_NOTIFY_ENTRIES__ENTRIES_bp 0
+#define BEELINE_NIC__QUEUEX__RX_NOTIFY_ENTRIES__ENTRIES_bw 32
+#define BEELINE_NIC__QUEUEX__RX_NOTIFY_ENTRIES__ENTRIES_reset 0x0
+
 // regfile - beeline_nic.queue[]
 typedef struct __attribute__ ((__packed__)) {
     uint64_t control;
@@ -574,7 +663,10 @@ typedef struct __attribute__ ((__packed__)) {
     uint64_t rx_completion_address;
     uint64_t kpio_eop;
     uint64_t rx_moderation;
-    uint8_t RESERVED_90_ff[0x70];
+    uint64_t tx_push;
+    uint64_t entry;
+    uint64_t rx_notify_entries;
+    uint8_t RESERVED_a8_ff[0x58];
 } beeline_nic__queuex__stride100_t;
 
 // reg - beeline_nic.doorbell[].tx_tail
@@ -589,11 +681,18 @@ typedef struct __attribute__ ((__packed__)) {
 #define BEELINE_NIC__DOORBELLX__RX_FREED__VALUE_bw 64
 #define BEELINE_NIC__DOORBELLX__RX_FREED__VALUE_reset 0x0
 
+// reg - beeline_nic.doorbell[].entries_freed
+#define BEELINE_NIC__DOORBELLX__ENTRIES_FREED__VALUE_bm 0xffffffffffffffff
+#define BEELINE_NIC__DOORBELLX__ENTRIES_FREED__VALUE_bp 0
+#define BEELINE_NIC__DOORBELLX__ENTRIES_FREED__VALUE_bw 64
+#define BEELINE_NIC__DOORBELLX__ENTRIES_FREED__VALUE_reset 0x0
+
 // regfile - beeline_nic.doorbell[]
 typedef struct __attribute__ ((__packed__)) {
     uint64_t tx_tail;
     uint64_t rx_freed;
-    uint8_t RESERVED_10_3f[0x30];
+    uint64_t entries_freed;
+    uint8_t RESERVED_18_3f[0x28];
 } beeline_nic__doorbellx__stride40_t;
 
 // addrmap - beeline_nic

@@ -28,6 +28,16 @@ pub const DATAGRAM_ETHERTYPE: usize = 34997;
 pub const DATAGRAM_VERSION: usize = 1;
 /// Most datagrams of one direction under way: the bits of `selective`, and one.
 pub const DATAGRAM_WINDOW: usize = 64;
+/// Bytes of a half of an inline queue's window: the longest entry that can be pushed. The window is a run of halves; all even ones are one memory, all odd ones another. Where the window is blank, a push fills its half.
+pub const PUSH_HALF_BYTES: usize = 256;
+/// Bytes of an entry before its payload: entry_header and an address.
+pub const ENTRY_HEAD_BYTES: usize = 16;
+/// Longest entry of an inline queue's ring, head included; longer frames are named by address.
+pub const RING_ENTRY_MAX_BYTES: usize = 512;
+/// Longest entry of a niq queue, head included; longer frames are named by address. Entries have one size, are written in order, and each is written whole.
+pub const NIQ_ENTRY_MAX_BYTES: usize = 256;
+/// Reads of entries that a device holds at a time; a further one is answered at once, as if its time were up.
+pub const HELD_READS_MAX: usize = 64;
 /// Default 8-byte end-of-packet signature of kPIO+WC.
 pub const KPIO_EOP_DEFAULT: u64 = 0xE0B0E0B05AFEC0DE;
 /// First word of every message, in its first line; it may arrive last. Bit 63 is clear, so that it is never a blank.
@@ -108,6 +118,67 @@ pub mod register_half {
     pub const RESERVED_LSB: u32 = 32;
     /// Mask of `reserved` before shifting.
     pub const RESERVED_MASK: u64 = 0xffffffff;
+}
+/// First word of an entry: of an inline queue's ring and of what is pushed from it, of a niq queue, and of a frame read in the BAR. The second word is an address, or zero. Bit 63 is clear, so that it is never a blank.
+pub mod entry_header {
+    /// Lowest bit of `length_bytes`: Bytes of the frame; 0 in an entry without one.
+    pub const LENGTH_BYTES_LSB: u32 = 0;
+    /// Mask of `length_bytes` before shifting.
+    pub const LENGTH_BYTES_MASK: u64 = 0xffff;
+    /// Lowest bit of `kind`: See entry_kind.
+    pub const KIND_LSB: u32 = 16;
+    /// Mask of `kind` before shifting.
+    pub const KIND_MASK: u64 = 0xf;
+    /// Lowest bit of `wants_irq`: 1: interrupt when done.
+    pub const WANTS_IRQ_LSB: u32 = 20;
+    /// Mask of `wants_irq` before shifting.
+    pub const WANTS_IRQ_MASK: u64 = 0x1;
+    /// Lowest bit of `reserved`: Zero; an entry with another value is malformed.
+    pub const RESERVED_LSB: u32 = 21;
+    /// Mask of `reserved` before shifting.
+    pub const RESERVED_MASK: u64 = 0x7;
+    /// Lowest bit of `epoch`: Epoch of the queue the entry was written for.
+    pub const EPOCH_LSB: u32 = 24;
+    /// Mask of `epoch` before shifting.
+    pub const EPOCH_MASK: u64 = 0xff;
+    /// Lowest bit of `position`: Where the entry starts, counted from the enabling of the queue, modulo 2^31: in lines of the ring (inline), in entries (niq).
+    pub const POSITION_LSB: u32 = 32;
+    /// Mask of `position` before shifting.
+    pub const POSITION_MASK: u64 = 0x7fffffff;
+    /// Lowest bit of `tag`: Zero.
+    pub const TAG_LSB: u32 = 63;
+    /// Mask of `tag` before shifting.
+    pub const TAG_MASK: u64 = 0x1;
+}
+/// First word of a frame in a pipe, transmit or receive. The frame's bytes follow; frames start on lines, one behind the other, and may wrap at the pipe's end.
+pub mod pipe_header {
+    /// Lowest bit of `length_bytes`: Bytes of the frame.
+    pub const LENGTH_BYTES_LSB: u32 = 0;
+    /// Mask of `length_bytes` before shifting.
+    pub const LENGTH_BYTES_MASK: u64 = 0xffff;
+    /// Lowest bit of `reserved`: Zero; a frame with another value is malformed.
+    pub const RESERVED_LSB: u32 = 16;
+    /// Mask of `reserved` before shifting.
+    pub const RESERVED_MASK: u64 = 0xffffffffffff;
+}
+/// Entry of the notification ring of a receive pipe, written after the frames that it tells of.
+pub mod rx_notification {
+    /// Lowest bit of `tail_lines`: Lines of the pipe written since the queue was enabled, modulo 2^32.
+    pub const TAIL_LINES_LSB: u32 = 0;
+    /// Mask of `tail_lines` before shifting.
+    pub const TAIL_LINES_MASK: u64 = 0xffffffff;
+    /// Lowest bit of `queue_id`: The queue whose pipe it is.
+    pub const QUEUE_ID_LSB: u32 = 32;
+    /// Mask of `queue_id` before shifting.
+    pub const QUEUE_ID_MASK: u64 = 0xffff;
+    /// Lowest bit of `lap`: 1 on even laps of the ring (the first is lap 0), 0 on odd ones: says that the entry is new.
+    pub const LAP_LSB: u32 = 48;
+    /// Mask of `lap` before shifting.
+    pub const LAP_MASK: u64 = 0x1;
+    /// Lowest bit of `reserved`: Zero.
+    pub const RESERVED_LSB: u32 = 49;
+    /// Mask of `reserved` before shifting.
+    pub const RESERVED_MASK: u64 = 0x7fff;
 }
 /// First payload word of every message of a request. A word with the deadline follows if there is one, and in a first part a word with the bytes of all parts.
 pub mod rpc_request {
@@ -205,6 +276,15 @@ pub mod message_kind {
     /// Several small messages, see batch.
     pub const BATCH: u8 = 3;
 }
+/// Where the frame of an entry is.
+pub mod entry_kind {
+    /// Behind the head of the entry.
+    pub const WHOLE: u8 = 1;
+    /// At the address in the second word; in an entry read in the BAR: the next frame of the queue's receive ring, and the address is zero.
+    pub const ADDRESS: u8 = 2;
+    /// There is none: the entry only counts as done in its turn.
+    pub const NOTHING: u8 = 3;
+}
 /// Ways to hand frames to a NIC; the value of queue control `iface`.
 pub mod interface {
     /// Off.
@@ -215,9 +295,9 @@ pub mod interface {
     pub const KPIO: u8 = 2;
     /// Doorbell, descriptor DMA, payload DMA.
     pub const DESCRIPTOR: u8 = 3;
-    /// BlueFlame-like push.
+    /// Entries in a ring, pushed into a window of two halves as well, so that no fetch is needed (BlueFlame).
     pub const INLINE: u8 = 4;
-    /// Contiguous pipe.
+    /// Frames back to back in a pipe in host memory, one tail write (Ensō).
     pub const ENSO: u8 = 5;
     /// Small packets whole in a queue entry.
     pub const NIQ: u8 = 6;

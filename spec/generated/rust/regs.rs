@@ -122,6 +122,24 @@ pub mod counter {
     pub const RX_NO_SPACE: u32 = 0x0128;
     /// Byte offset of `rx_oversize`: Received frames dropped because they are too long.
     pub const RX_OVERSIZE: u32 = 0x0130;
+    /// Byte offset of `push_taken`: Entries taken from a whole push, so that none of their bytes was fetched from the ring.
+    pub const PUSH_TAKEN: u32 = 0x0138;
+    /// Byte offset of `push_torn`: Pushes given up because bytes of them were missing when their time was up or the next push came over them.
+    pub const PUSH_TORN: u32 = 0x0140;
+    /// Byte offset of `push_unused`: Pushes not used because their entry was not the next, is longer than a half, or found no room; it is fetched.
+    pub const PUSH_UNUSED: u32 = 0x0148;
+    /// Byte offset of `push_tested`: Whole pushes not used for the sake of the self-test.
+    pub const PUSH_TESTED: u32 = 0x0150;
+    /// Byte offset of `notifications`: Notifications of receive pipes written.
+    pub const NOTIFICATIONS: u32 = 0x0158;
+    /// Byte offset of `entries`: Entries of `niq` queues that arrived whole.
+    pub const ENTRIES: u32 = 0x0160;
+    /// Byte offset of `entry_reads`: Reads of entries in the BAR, one for each word.
+    pub const ENTRY_READS: u32 = 0x0168;
+    /// Byte offset of `held_reads`: Those of them that were held because the entry was not there yet.
+    pub const HELD_READS: u32 = 0x0170;
+    /// Byte offset of `held_read_timeouts`: Held reads answered with zero because their time was up.
+    pub const HELD_READ_TIMEOUTS: u32 = 0x0178;
     /// Byte offset of `tlp_bytes_histogram`: Writes to transmit windows by enabled bytes: up to 8, 16, 24, 32, 40, 48, 56, and from 57 on.
     pub const TLP_BYTES_HISTOGRAM: u32 = 0x0200;
     /// Number of `tlp_bytes_histogram`.
@@ -175,6 +193,15 @@ pub mod counter {
         ("rx_frame_bytes", RX_FRAME_BYTES),
         ("rx_no_space", RX_NO_SPACE),
         ("rx_oversize", RX_OVERSIZE),
+        ("push_taken", PUSH_TAKEN),
+        ("push_torn", PUSH_TORN),
+        ("push_unused", PUSH_UNUSED),
+        ("push_tested", PUSH_TESTED),
+        ("notifications", NOTIFICATIONS),
+        ("entries", ENTRIES),
+        ("entry_reads", ENTRY_READS),
+        ("held_reads", HELD_READS),
+        ("held_read_timeouts", HELD_READ_TIMEOUTS),
         ("tlp_bytes_histogram", TLP_BYTES_HISTOGRAM),
         ("displacement_histogram", DISPLACEMENT_HISTOGRAM),
     ];
@@ -182,7 +209,7 @@ pub mod counter {
 /// Set-up and state of one queue. Software writes every register before it sets CONTROL.enable. Offsets are relative to the block's base.
 pub mod queue {
     /// Bytes from the first register to the end of the last.
-    pub const BYTES: u32 = 0x90;
+    pub const BYTES: u32 = 0xa8;
     /// Byte offset of `control`: Written last when a queue is set up.
     pub const CONTROL: u32 = 0x0000;
     /// Byte offset of `status`: State of the queue.
@@ -191,19 +218,19 @@ pub mod queue {
     pub const WINDOW_LINES: u32 = 0x0010;
     /// Byte offset of `blank`: What a free word of a blank window holds, bit 63 set; 0 makes the window observed.
     pub const BLANK: u32 = 0x0018;
-    /// Byte offset of `credit_address`: Bus address of the sender's credit_page.freed_lines; 0: none is pushed.
+    /// Byte offset of `credit_address`: Bus address of the sender's credit_page.freed_lines; 0: none is pushed. An `inline` queue pushes them for a blank window only, `enso` and `niq` never.
     pub const CREDIT_ADDRESS: u32 = 0x0020;
     /// Byte offset of `credit_coalesce`: When the credit count is pushed.
     pub const CREDIT_COALESCE: u32 = 0x0028;
-    /// Byte offset of `hole_timeout_ns`: Time in ns for which a missing byte may hold back later ones before the queue is quarantined; 0: for ever.
+    /// Byte offset of `hole_timeout_ns`: Time in ns for which a missing byte may hold back later ones before the queue is quarantined; 0: for ever. In an `inline` queue the push is given up then and its entry fetched.
     pub const HOLE_TIMEOUT_NS: u32 = 0x0030;
     /// Byte offset of `next_start`: Line at which the earliest incomplete message starts, counted from the enabling of the queue without wrapping at the window's end. While the wire is busy it may be the start of an earlier message, which waits for the wire.
     pub const NEXT_START: u32 = 0x0038;
-    /// Byte offset of `tx_ring_address`: Bus address of the transmit descriptor ring; a multiple of 64.
+    /// Byte offset of `tx_ring_address`: Bus address of the transmit descriptor ring, of the ring of entries (`inline`) or of the pipe (`enso`); a multiple of 64.
     pub const TX_RING_ADDRESS: u32 = 0x0040;
-    /// Byte offset of `tx_ring_entries`: Entries (or lines) of a ring.
+    /// Byte offset of `tx_ring_entries`: Descriptors of the ring, or lines of the ring of entries or of the pipe; a power of two.
     pub const TX_RING_ENTRIES: u32 = 0x0048;
-    /// Byte offset of `tx_head_address`: Bus address of the word that takes the absolute count of transmitted descriptors.
+    /// Byte offset of `tx_head_address`: Bus address of the word that takes the absolute count of transmitted descriptors, or of lines (`inline`, `enso`) or entries (`niq`) that are the host's again; 0: none is written.
     pub const TX_HEAD_ADDRESS: u32 = 0x0050;
     /// Byte offset of `tx_moderation`: When completions and interrupts are raised.
     pub const TX_MODERATION: u32 = 0x0058;
@@ -211,14 +238,20 @@ pub mod queue {
     pub const RX_MODE: u32 = 0x0060;
     /// Byte offset of `rx_ring_address`: Bus address of the contiguous ring or of the receive descriptors; a multiple of 64.
     pub const RX_RING_ADDRESS: u32 = 0x0068;
-    /// Byte offset of `rx_ring_entries`: Lines of the contiguous ring, or entries of the descriptor and completion rings.
+    /// Byte offset of `rx_ring_entries`: Lines of the contiguous ring or pipe, or entries of the descriptor and completion rings.
     pub const RX_RING_ENTRIES: u32 = 0x0070;
-    /// Byte offset of `rx_completion_address`: Bus address of the receive completion ring; a multiple of 64.
+    /// Byte offset of `rx_completion_address`: Bus address of the receive completion ring, or of the notification ring of a pipe; a multiple of 64.
     pub const RX_COMPLETION_ADDRESS: u32 = 0x0078;
     /// Byte offset of `kpio_eop`: End-of-packet word that the kPIO filter takes out; the driver writes formats' kpio_eop_default unless told otherwise.
     pub const KPIO_EOP: u32 = 0x0080;
     /// Byte offset of `rx_moderation`: When completions and interrupts are raised.
     pub const RX_MODERATION: u32 = 0x0088;
+    /// Byte offset of `tx_push`: What is done with entries that are pushed into the window of an `inline` queue.
+    pub const TX_PUSH: u32 = 0x0090;
+    /// Byte offset of `entry`: Entries of a `niq` queue, which are written and read in the BAR.
+    pub const ENTRY: u32 = 0x0098;
+    /// Byte offset of `rx_notify_entries`: Entries of the notification ring of a pipe; a power of two.
+    pub const RX_NOTIFY_ENTRIES: u32 = 0x00a0;
     /// Every register of the block: name, byte offset.
     pub const ALL: &[(&str, u32)] = &[
         ("control", CONTROL),
@@ -239,20 +272,26 @@ pub mod queue {
         ("rx_completion_address", RX_COMPLETION_ADDRESS),
         ("kpio_eop", KPIO_EOP),
         ("rx_moderation", RX_MODERATION),
+        ("tx_push", TX_PUSH),
+        ("entry", ENTRY),
+        ("rx_notify_entries", RX_NOTIFY_ENTRIES),
     ];
 }
 /// Registers of one queue that are written for every message or burst. Counts are absolute, so a later write may replace an earlier one. Offsets are relative to the block's base.
 pub mod doorbell {
     /// Bytes from the first register to the end of the last.
-    pub const BYTES: u32 = 0x10;
-    /// Byte offset of `tx_tail`: Absolute count of transmit descriptors that the host has filled.
+    pub const BYTES: u32 = 0x18;
+    /// Byte offset of `tx_tail`: Absolute count of transmit descriptors, or of lines of entries or pipe, that the host has filled.
     pub const TX_TAIL: u32 = 0x0000;
-    /// Byte offset of `rx_freed`: Absolute count of receive-ring lines, or receive descriptors, that the host has given to the device.
+    /// Byte offset of `rx_freed`: Absolute count of receive-ring lines, or receive descriptors, that the host has given to the device. In a pipe it also says that the host has seen the notification that told of them.
     pub const RX_FREED: u32 = 0x0008;
+    /// Byte offset of `entries_freed`: Absolute count of entries read in the BAR that the host has done with.
+    pub const ENTRIES_FREED: u32 = 0x0010;
     /// Every register of the block: name, byte offset.
     pub const ALL: &[(&str, u32)] = &[
         ("tx_tail", TX_TAIL),
         ("rx_freed", RX_FREED),
+        ("entries_freed", ENTRIES_FREED),
     ];
 }
 /// Bit fields of the registers, a module for each register type: `LSB`, `MASK` (unshifted), reset values, named values.
@@ -456,9 +495,9 @@ pub mod field {
             pub const KPIO: u64 = 2;
             /// Doorbell, descriptor DMA, payload DMA.
             pub const DESCRIPTOR: u64 = 3;
-            /// BlueFlame-like push.
+            /// Entries in a ring, pushed into a window of two halves as well, so that no fetch is needed (BlueFlame).
             pub const INLINE: u64 = 4;
-            /// Contiguous pipe.
+            /// Frames back to back in a pipe in host memory, one tail write (Ensō).
             pub const ENSO: u64 = 5;
             /// Small packets whole in a queue entry.
             pub const NIQ: u64 = 6;
@@ -637,12 +676,45 @@ pub mod field {
             pub const RING: u64 = 1;
             /// Receive descriptors and completions.
             pub const DESCRIPTORS: u64 = 2;
+            /// Frames back to back in a pipe (pipe_header), told by notifications (rx_notification).
+            pub const PIPE: u64 = 3;
             /// Every value: name, number.
             pub const ALL: &[(&str, u64)] = &[
                 ("off", OFF),
                 ("ring", RING),
                 ("descriptors", DESCRIPTORS),
+                ("pipe", PIPE),
             ];
         }
+        /// Lowest bit of `reads`: 1 keeps frames that fit an entry in the BAR, where the host reads them at the queue's window; longer ones go where `mode` says.
+        pub const READS_LSB: u32 = 4;
+        /// Mask of `reads` before shifting.
+        pub const READS_MASK: u64 = 0x1;
+        /// `reads` after reset.
+        pub const READS_RESET: u64 = 0x0;
+    }
+    /// Fields of `tx_push`.
+    pub mod tx_push {
+        /// Lowest bit of `self_test`: Every so many whole pushes one is not used, and its entry is fetched from the ring instead, so that the fall-back is exercised; 0: none.
+        pub const SELF_TEST_LSB: u32 = 0;
+        /// Mask of `self_test` before shifting.
+        pub const SELF_TEST_MASK: u64 = 0xffffffff;
+        /// `self_test` after reset.
+        pub const SELF_TEST_RESET: u64 = 0x0;
+    }
+    /// Fields of `entry`.
+    pub mod entry {
+        /// Lowest bit of `lines_log2`: An entry has 2 to this power lines: 64, 128 or 256 bytes.
+        pub const LINES_LOG2_LSB: u32 = 0;
+        /// Mask of `lines_log2` before shifting.
+        pub const LINES_LOG2_MASK: u64 = 0x3;
+        /// `lines_log2` after reset.
+        pub const LINES_LOG2_RESET: u64 = 0x0;
+        /// Lowest bit of `hold_ns`: How long a read of an entry that is not there yet may be held, in ns; 0: not at all. It must be shorter than the host's completion time-out.
+        pub const HOLD_NS_LSB: u32 = 32;
+        /// Mask of `hold_ns` before shifting.
+        pub const HOLD_NS_MASK: u64 = 0xffffffff;
+        /// `hold_ns` after reset.
+        pub const HOLD_NS_RESET: u64 = 0x0;
     }
 }

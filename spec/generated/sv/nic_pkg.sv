@@ -35,6 +35,20 @@ package nic_pkg;
   localparam int unsigned DatagramVersion = 1;
   // Most datagrams of one direction under way: the bits of `selective`, and one.
   localparam int unsigned DatagramWindow = 64;
+  // Bytes of a half of an inline queue's window: the longest entry that can be pushed. The window
+  // is a run of halves; all even ones are one memory, all odd ones another. Where the window is
+  // blank, a push fills its half.
+  localparam int unsigned PushHalfBytes = 256;
+  // Bytes of an entry before its payload: entry_header and an address.
+  localparam int unsigned EntryHeadBytes = 16;
+  // Longest entry of an inline queue's ring, head included; longer frames are named by address.
+  localparam int unsigned RingEntryMaxBytes = 512;
+  // Longest entry of a niq queue, head included; longer frames are named by address. Entries have
+  // one size, are written in order, and each is written whole.
+  localparam int unsigned NiqEntryMaxBytes = 256;
+  // Reads of entries that a device holds at a time; a further one is answered at once, as if its
+  // time were up.
+  localparam int unsigned HeldReadsMax = 64;
   // Default 8-byte end-of-packet signature of kPIO+WC.
   localparam logic [63:0] KpioEopDefault = 64'he0b0e0b05afec0de;
 
@@ -99,6 +113,15 @@ package nic_pkg;
   localparam logic [31:0] CounterRxFrameBytesOffset = 32'h120;
   localparam logic [31:0] CounterRxNoSpaceOffset = 32'h128;
   localparam logic [31:0] CounterRxOversizeOffset = 32'h130;
+  localparam logic [31:0] CounterPushTakenOffset = 32'h138;
+  localparam logic [31:0] CounterPushTornOffset = 32'h140;
+  localparam logic [31:0] CounterPushUnusedOffset = 32'h148;
+  localparam logic [31:0] CounterPushTestedOffset = 32'h150;
+  localparam logic [31:0] CounterNotificationsOffset = 32'h158;
+  localparam logic [31:0] CounterEntriesOffset = 32'h160;
+  localparam logic [31:0] CounterEntryReadsOffset = 32'h168;
+  localparam logic [31:0] CounterHeldReadsOffset = 32'h170;
+  localparam logic [31:0] CounterHeldReadTimeoutsOffset = 32'h178;
   localparam logic [31:0] CounterTlpBytesHistogramOffset = 32'h200;
   localparam int unsigned CounterTlpBytesHistogramCount = 8;
   localparam logic [31:0] CounterTlpBytesHistogramStride = 32'h8;
@@ -125,10 +148,14 @@ package nic_pkg;
   localparam logic [31:0] QueueRxCompletionAddressOffset = 32'h78;
   localparam logic [31:0] QueueKpioEopOffset = 32'h80;
   localparam logic [31:0] QueueRxModerationOffset = 32'h88;
+  localparam logic [31:0] QueueTxPushOffset = 32'h90;
+  localparam logic [31:0] QueueEntryOffset = 32'h98;
+  localparam logic [31:0] QueueRxNotifyEntriesOffset = 32'ha0;
 
   // Byte offsets in `doorbell`.
   localparam logic [31:0] DoorbellTxTailOffset = 32'h0;
   localparam logic [31:0] DoorbellRxFreedOffset = 32'h8;
+  localparam logic [31:0] DoorbellEntriesFreedOffset = 32'h10;
 
   // Values after reset.
   localparam logic [63:0] MagicReset = 64'h31454e494c454542;
@@ -178,6 +205,17 @@ package nic_pkg;
     MessageKindBatch = 8'h3
   } message_kind_e;
 
+  // Where the frame of an entry is.
+  typedef enum logic [7:0] {
+    // Behind the head of the entry.
+    EntryKindWhole = 8'h1,
+    // At the address in the second word; in an entry read in the BAR: the next frame of the queue's
+    // receive ring, and the address is zero.
+    EntryKindAddress = 8'h2,
+    // There is none: the entry only counts as done in its turn.
+    EntryKindNothing = 8'h3
+  } entry_kind_e;
+
   // Ways to hand frames to a NIC; the value of queue control `iface`.
   typedef enum logic [7:0] {
     // Off.
@@ -188,9 +226,10 @@ package nic_pkg;
     InterfaceKpio = 8'h2,
     // Doorbell, descriptor DMA, payload DMA.
     InterfaceDescriptor = 8'h3,
-    // BlueFlame-like push.
+    // Entries in a ring, pushed into a window of two halves as well, so that no fetch is needed
+    // (BlueFlame).
     InterfaceInline = 8'h4,
-    // Contiguous pipe.
+    // Frames back to back in a pipe in host memory, one tail write (Ensō).
     InterfaceEnso = 8'h5,
     // Small packets whole in a queue entry.
     InterfaceNiq = 8'h6,
@@ -356,9 +395,10 @@ package nic_pkg;
     QueueControlIfaceKpio = 4'h2,
     // Doorbell, descriptor DMA, payload DMA.
     QueueControlIfaceDescriptor = 4'h3,
-    // BlueFlame-like push.
+    // Entries in a ring, pushed into a window of two halves as well, so that no fetch is needed
+    // (BlueFlame).
     QueueControlIfaceInline = 4'h4,
-    // Contiguous pipe.
+    // Frames back to back in a pipe in host memory, one tail write (Ensō).
     QueueControlIfaceEnso = 4'h5,
     // Small packets whole in a queue entry.
     QueueControlIfaceNiq = 4'h6,
@@ -431,7 +471,8 @@ package nic_pkg;
     logic [31:0] lines;
   } reg_credit_coalesce_t;
 
-  // Register `ring_size`. Entries (or lines) of a ring.
+  // Register `ring_size`. Descriptors of the ring, or lines of the ring of entries or of the
+  // pipe; a power of two.
   typedef struct packed {
     logic [31:0] unused_32;
     logic [31:0] entries;
@@ -450,14 +491,32 @@ package nic_pkg;
     // Contiguous ring (rx_ring_header).
     RxModeModeRing = 2'h1,
     // Receive descriptors and completions.
-    RxModeModeDescriptors = 2'h2
+    RxModeModeDescriptors = 2'h2,
+    // Frames back to back in a pipe (pipe_header), told by notifications (rx_notification).
+    RxModeModePipe = 2'h3
   } rx_mode_mode_e;
 
   // Register `rx_mode`. How received frames reach the host.
   typedef struct packed {
-    logic [61:0] unused_2;
+    logic [58:0] unused_5;
+    logic        reads;
+    logic [1:0]  unused_2;
     logic [1:0]  mode;
   } reg_rx_mode_t;
+
+  // Register `tx_push`. What is done with entries that are pushed into the window of an `inline`
+  // queue.
+  typedef struct packed {
+    logic [31:0] unused_32;
+    logic [31:0] self_test;
+  } reg_tx_push_t;
+
+  // Register `entry`. Entries of a `niq` queue, which are written and read in the BAR.
+  typedef struct packed {
+    logic [31:0] hold_ns;
+    logic [29:0] unused_2;
+    logic [1:0]  lines_log2;
+  } reg_entry_t;
 
   // First word of every message, in its first line; it may arrive last. Bit 63 is clear, so that
   // it is never a blank.
@@ -498,6 +557,34 @@ package nic_pkg;
     logic [31:0] reserved;
     logic [31:0] value;
   } register_half_word_t;
+
+  // First word of an entry: of an inline queue's ring and of what is pushed from it, of a niq
+  // queue, and of a frame read in the BAR. The second word is an address, or zero. Bit 63 is
+  // clear, so that it is never a blank.
+  typedef struct packed {
+    logic        tag;
+    logic [30:0] position;
+    logic [7:0]  epoch;
+    logic [2:0]  reserved;
+    logic        wants_irq;
+    logic [3:0]  kind;
+    logic [15:0] length_bytes;
+  } entry_header_word_t;
+
+  // First word of a frame in a pipe, transmit or receive. The frame's bytes follow; frames start
+  // on lines, one behind the other, and may wrap at the pipe's end.
+  typedef struct packed {
+    logic [47:0] reserved;
+    logic [15:0] length_bytes;
+  } pipe_header_word_t;
+
+  // Entry of the notification ring of a receive pipe, written after the frames that it tells of.
+  typedef struct packed {
+    logic [14:0] reserved;
+    logic        lap;
+    logic [15:0] queue_id;
+    logic [31:0] tail_lines;
+  } rx_notification_word_t;
 
   // First payload word of every message of a request. A word with the deadline follows if there
   // is one, and in a first part a word with the bytes of all parts.

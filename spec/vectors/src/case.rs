@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use beeline_spec::Interface;
 
+use crate::host::Area;
+
 /// One case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Case {
@@ -46,6 +48,31 @@ pub struct DeviceParameters {
     pub backpressure: bool,
     /// End-of-packet signature of kPIO+WC.
     pub kpio_eop: u64,
+    /// What the queue has beside its window.
+    pub host: HostSide,
+}
+
+/// Rings in the host's memory, and what else the interfaces that use them are told; 0 where nothing is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HostSide {
+    /// Whether there is memory that the device may read and write.
+    pub has_memory: bool,
+    /// Lines of the transmit ring or pipe.
+    pub ring_lines: u32,
+    /// Every so many pushes one is not used.
+    pub self_test: u32,
+    /// Power of two of an entry's lines.
+    pub entry_lines_log2: u32,
+    /// How long a read of an entry may be held, in ns.
+    pub entry_hold_ns: u32,
+    /// Receive mode: a value of `rx_mode`.
+    pub rx_mode: u8,
+    /// Lines of the receive ring or pipe.
+    pub rx_lines: u32,
+    /// Entries of the notification ring.
+    pub notifications: u32,
+    /// Whether short frames are kept in the BAR.
+    pub rx_reads: bool,
 }
 
 /// What the receiver sees of a window.
@@ -87,11 +114,48 @@ pub enum Action {
     Time(u64),
     /// The wire takes frames, or stops taking them.
     WireReady(bool),
+    /// The host stores into its own memory.
+    Memory(Bytes),
+    /// The host rings a doorbell.
+    Doorbell(Doorbell, u64),
+    /// A frame comes from the wire.
+    Frame(Vec<u8>),
+    /// The host reads words at the queue's window.
+    Read {
+        /// Byte offset in the window of the first.
+        at: u64,
+        /// Words.
+        words: u32,
+    },
+    /// The host's memory answers reads, or stops answering them.
+    DmaReady(bool),
     /// The host disables the queue and enables it with another epoch.
     Restart {
         /// The new epoch.
         epoch: u8,
     },
+}
+
+/// Bytes in an area of the host's memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bytes {
+    /// The area.
+    pub area: Area,
+    /// Byte offset in it.
+    pub at: u64,
+    /// The bytes.
+    pub bytes: Vec<u8>,
+}
+
+/// A doorbell of the queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Doorbell {
+    /// How far the host has filled the transmit ring.
+    TxTail,
+    /// How far it has freed the receive ring.
+    RxFreed,
+    /// How many entries it has read.
+    EntriesFreed,
 }
 
 /// A posted write.
@@ -116,8 +180,13 @@ pub struct Then {
     pub freed_lines: Option<u64>,
     /// State of the queue.
     pub status: Option<QueueStatus>,
-    /// Whether the device refused the write (back-pressure); the link keeps it and offers it again.
+    /// Whether the device refused the write (back-pressure); the link keeps it and offers it again. Or the frame, which
+    /// the wire drops then.
     pub refused: bool,
+    /// Answers to reads of the window that come because of this event, in order, and no others.
+    pub answers: Vec<u64>,
+    /// What lies in the host's memory.
+    pub memory: Vec<Bytes>,
 }
 
 /// State of a queue.
@@ -183,6 +252,15 @@ const FAULTS: [&str; 17] = [
     "rx_oversize",
 ];
 
+/// The same for what only one interface has, so that a device without it need not have its counters.
+fn faults_of(interface: Interface) -> &'static [&'static str] {
+    match interface {
+        Interface::Inline => &["push_torn", "push_unused", "push_tested"],
+        Interface::Niq => &["held_read_timeouts"],
+        Interface::Mmio | Interface::Kpio | Interface::Descriptor | Interface::Enso => &[],
+    }
+}
+
 impl Case {
     /// Every frame that leaves, in order.
     pub fn frames(&self) -> impl Iterator<Item = &[u8]> {
@@ -192,8 +270,11 @@ impl Case {
     /// Every counter that must be looked at: those listed, frames and their bytes, and 0 for every fault not listed.
     pub fn counters(&self) -> BTreeMap<String, Count> {
         let bytes = self.frames().map(|frame| frame.len() as u64).sum();
-        let mut counters: BTreeMap<String, Count> =
-            FAULTS.iter().map(|name| ((*name).to_owned(), Count::Exactly(0))).collect();
+        let mut counters: BTreeMap<String, Count> = FAULTS
+            .iter()
+            .chain(faults_of(self.device.interface))
+            .map(|name| ((*name).to_owned(), Count::Exactly(0)))
+            .collect();
         counters.insert("tx_frames".to_owned(), Count::Exactly(self.frames().count() as u64));
         counters.insert("tx_frame_bytes".to_owned(), Count::Exactly(bytes));
         counters.extend(self.expect.counters.clone());
@@ -207,8 +288,8 @@ mod tests {
 
     #[test]
     fn faults_are_counters_of_the_register_map() {
-        for name in FAULTS {
-            assert!(beeline_spec::regs::counter::ALL.iter().any(|(known, _)| *known == name), "{name}");
+        for name in FAULTS.iter().chain(Interface::ALL.iter().flat_map(|i| faults_of(*i))) {
+            assert!(beeline_spec::regs::counter::ALL.iter().any(|(known, _)| known == name), "{name}");
         }
     }
 

@@ -4,7 +4,7 @@ use beeline_spec::formats::{MAX_FRAME_BYTES, MIN_FRAME_BYTES};
 use beeline_spec::regs::counter;
 use beeline_spec::{Interface, LINE_BYTES, WORD_BYTES, escape};
 
-use crate::case::{Action, Case, Count, DeviceParameters, WindowKind, Write};
+use crate::case::{Action, Bytes, Case, Count, DeviceParameters, WindowKind, Write};
 
 /// Most bytes of a write that has byte enables: bits of the mask.
 const MASKED_BYTES: usize = 64;
@@ -22,9 +22,15 @@ pub(crate) fn check(case: &Case) -> Result<(), String> {
         let wrong = |why: String| format!("event {index}: {why}");
         match &event.action {
             Action::Write(write) => self::write(&case.device, write).map_err(wrong)?,
-            _ if event.then.refused => return Err(wrong("only a write can be refused".to_owned())),
+            Action::Frame(_) => {}
+            _ if event.then.refused => {
+                return Err(wrong("only a write or a frame can be refused".to_owned()));
+            }
+            Action::Memory(bytes) => self::memory(bytes).map_err(wrong)?,
+            Action::Read { at, words } => read(&case.device, *at, *words).map_err(wrong)?,
             _ => {}
         }
+        event.then.memory.iter().try_for_each(self::memory).map_err(wrong)?;
         for frame in &event.then.frames {
             let longest = case.device.max_frame_bytes as usize;
             if !(MIN_FRAME_BYTES..=longest).contains(&frame.len()) {
@@ -59,6 +65,27 @@ fn device(device: &DeviceParameters) -> Result<(), String> {
         }
         _ => Ok(()),
     }
+}
+
+fn memory(bytes: &Bytes) -> Result<(), String> {
+    let end = bytes.at.saturating_add(bytes.bytes.len() as u64);
+    if bytes.bytes.is_empty() || end > bytes.area.bytes() {
+        return Err(format!(
+            "{} bytes at {} do not lie in an area of {}",
+            bytes.bytes.len(),
+            bytes.at,
+            bytes.area.bytes()
+        ));
+    }
+    Ok(())
+}
+
+fn read(device: &DeviceParameters, at: u64, words: u32) -> Result<(), String> {
+    let (bytes, window_bytes) = (u64::from(words) * 8, u64::from(device.window_lines) * LINE_BYTES as u64);
+    if words == 0 || at.saturating_add(bytes) > window_bytes {
+        return Err(format!("{words} words at {at} are no read of a window of {window_bytes} bytes"));
+    }
+    Ok(())
 }
 
 fn write(device: &DeviceParameters, write: &Write) -> Result<(), String> {

@@ -6,13 +6,16 @@ use std::path::{Path, PathBuf};
 use beeline_spec::Interface;
 use beeline_spec::formats::KPIO_EOP_DEFAULT;
 use beeline_spec::regs::field::queue_status::cause;
+use beeline_spec::regs::field::rx_mode::mode;
 use serde::Deserialize;
 use thiserror::Error;
 
 use crate::case::{
-    Action, Case, Count, DeviceParameters, Event, Expectation, QueueStatus, Then, WindowKind, Write,
+    Action, Bytes, Case, Count, DeviceParameters, Doorbell, Event, Expectation, HostSide, QueueStatus, Then,
+    WindowKind, Write,
 };
 use crate::check;
+use crate::host::Area;
 use crate::notation::{NotationError, parse_bytes, parse_word};
 
 /// Longest frame of a device that does not say.
@@ -119,6 +122,20 @@ struct RawDevice {
     #[serde(default)]
     backpressure: bool,
     kpio_eop: Option<String>,
+    host: Option<RawHostSide>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+struct RawHostSide {
+    ring_lines: u32,
+    self_test: u32,
+    entry_lines_log2: u32,
+    entry_hold_ns: u32,
+    rx_mode: Option<String>,
+    rx_lines: u32,
+    notifications: u32,
+    rx_reads: bool,
 }
 
 #[derive(Deserialize)]
@@ -137,8 +154,36 @@ struct RawEvent {
     time_ns: Option<u64>,
     wire_ready: Option<bool>,
     restart: Option<RawRestart>,
+    memory: Option<RawBytes>,
+    doorbell: Option<RawDoorbell>,
+    frame: Option<String>,
+    read: Option<RawRead>,
+    dma_ready: Option<bool>,
     #[serde(default)]
     then: RawThen,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawBytes {
+    area: String,
+    at: u64,
+    bytes: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum RawDoorbell {
+    TxTail(u64),
+    RxFreed(u64),
+    EntriesFreed(u64),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawRead {
+    at: u64,
+    words: u32,
 }
 
 #[derive(Deserialize)]
@@ -163,6 +208,8 @@ struct RawThen {
     freed_lines: Option<u64>,
     status: Option<RawStatus>,
     refused: bool,
+    answers: Vec<String>,
+    memory: Vec<RawBytes>,
 }
 
 #[derive(Deserialize)]
@@ -234,7 +281,50 @@ impl RawDevice {
                 Some(eop) => word("kpio_eop", &eop)?,
                 None => KPIO_EOP_DEFAULT,
             },
+            host: self.host.map(RawHostSide::decode).transpose()?.unwrap_or_default(),
         })
+    }
+}
+
+impl RawHostSide {
+    fn decode(self) -> Result<HostSide, String> {
+        let rx_mode = match &self.rx_mode {
+            None => mode::OFF as u8,
+            Some(name) => {
+                let known = mode::ALL.iter().find(|(known, _)| known == name);
+                known.map(|(_, value)| *value as u8).ok_or_else(|| format!("`{name}` is no receive mode"))?
+            }
+        };
+        Ok(HostSide {
+            has_memory: true,
+            ring_lines: self.ring_lines,
+            self_test: self.self_test,
+            entry_lines_log2: self.entry_lines_log2,
+            entry_hold_ns: self.entry_hold_ns,
+            rx_mode,
+            rx_lines: self.rx_lines,
+            notifications: self.notifications,
+            rx_reads: self.rx_reads,
+        })
+    }
+}
+
+impl RawBytes {
+    fn decode(self) -> Result<Bytes, String> {
+        let known = Area::ALL.iter().find(|(name, _)| *name == self.area);
+        let area = known.ok_or_else(|| format!("`{}` is no area of the host's memory", self.area))?.1;
+        let bytes = parse_bytes(&self.bytes).map_err(|error| said("bytes", &error))?;
+        Ok(Bytes { area, at: self.at, bytes })
+    }
+}
+
+impl RawDoorbell {
+    fn decode(self) -> Action {
+        match self {
+            RawDoorbell::TxTail(value) => Action::Doorbell(Doorbell::TxTail, value),
+            RawDoorbell::RxFreed(value) => Action::Doorbell(Doorbell::RxFreed, value),
+            RawDoorbell::EntriesFreed(value) => Action::Doorbell(Doorbell::EntriesFreed, value),
+        }
     }
 }
 
@@ -245,11 +335,23 @@ impl RawEvent {
             self.time_ns.map(Action::Time),
             self.wire_ready.map(Action::WireReady),
             self.restart.map(|restart| Action::Restart { epoch: restart.epoch }),
+            self.memory.map(RawBytes::decode).transpose()?.map(Action::Memory),
+            self.doorbell.map(RawDoorbell::decode),
+            self.frame
+                .map(|frame| parse_bytes(&frame).map_err(|error| said("frame", &error)))
+                .transpose()?
+                .map(Action::Frame),
+            self.read.map(|read| Action::Read { at: read.at, words: read.words }),
+            self.dma_ready.map(Action::DmaReady),
         ];
         let mut actions = actions.into_iter().flatten();
         match (actions.next(), actions.next()) {
             (Some(action), None) => Ok(Event { note: self.note, action, then: self.then.decode()? }),
-            _ => Err("one of write, time_ns, wire_ready and restart is needed, and only one".to_owned()),
+            _ => Err(
+                "one of write, time_ns, wire_ready, restart, memory, doorbell, frame, read and dma_ready is \
+                      needed, and only one"
+                    .to_owned(),
+            ),
         }
     }
 }
@@ -273,6 +375,12 @@ impl RawThen {
             freed_lines: self.freed_lines,
             status: self.status.map(RawStatus::decode).transpose()?,
             refused: self.refused,
+            answers: self
+                .answers
+                .iter()
+                .map(|word| parse_word(word).map_err(|error| said("answer", &error)))
+                .collect::<Result<_, _>>()?,
+            memory: self.memory.into_iter().map(RawBytes::decode).collect::<Result<_, _>>()?,
         })
     }
 }

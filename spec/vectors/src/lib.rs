@@ -6,18 +6,22 @@
 //! messages itself.
 //!
 //! Not here: random tests (an adversary with a seed says less about why) and timing. The cases come from HotOS'25 §3
-//! (reorder unit), kPIO+WC §III.A and figure 3, and the rules of `spec/formats.toml`.
+//! (reorder unit), kPIO+WC §III.A and figure 3, the papers that `inline`, `enso` and `niq` come from, and the rules of
+//! `spec/formats.toml`.
 #![forbid(unsafe_code)]
 
 mod case;
 mod check;
 mod file;
+mod host;
 mod notation;
 mod run;
 
 pub use case::{
-    Action, Case, Count, DeviceParameters, Event, Expectation, QueueStatus, Then, WindowKind, Write,
+    Action, Bytes, Case, Count, DeviceParameters, Doorbell, Event, Expectation, HostSide, QueueStatus, Then,
+    WindowKind, Write,
 };
 pub use file::{LoadError, load, load_folder};
+pub use host::Area;
 pub use notation::{NotationError, parse_bytes, parse_word};
 pub use run::{Mismatch, run};

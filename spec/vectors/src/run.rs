@@ -6,16 +6,22 @@
 use std::collections::VecDeque;
 use std::fmt::{self, Write as _};
 
-use beeline_nic_contract::{Accept, Device, DmaError, Enables, ReadTag, SimTime, Want, Write};
+use beeline_nic_contract::{Accept, Device, Enables, ReadTag, SimTime, Want, Write};
 use beeline_spec::caps::Capabilities;
-use beeline_spec::regs::field::{caps_offset, control, credit_coalesce, queue_control, queue_status};
-use beeline_spec::regs::{self, queue};
+use beeline_spec::regs::field::{
+    caps_offset, control, credit_coalesce, entry, moderation, queue_control, queue_status, rx_mode,
+};
+use beeline_spec::regs::{self, doorbell, queue};
 
-use crate::case::{Action, Case, Event, QueueStatus, Then};
+use crate::case::{Action, Case, Doorbell, Event, HostSide, QueueStatus, Then};
 use crate::check::counter_offset;
+use crate::host::{Area, HostMemory};
 
-/// Where the device is told to push credits; no memory is there, so a device must not read it.
+/// Where the device is told to push credits.
 const CREDIT_ADDRESS: u64 = 0x1000;
+
+/// The tag of register reads; reads of the window have others.
+const REGISTER: ReadTag = ReadTag(0);
 
 /// A device did something else than the case says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,6 +65,12 @@ struct Player<D> {
     frames: Vec<Vec<u8>>,
     freed_lines: u64,
     answer: Option<u64>,
+    /// Answers to reads of the window.
+    answers: Vec<u64>,
+    next_read: u16,
+    /// The frame was refused.
+    is_frame_refused: bool,
+    host: HostMemory,
     wire_ready: bool,
     /// Refused writes, oldest first; those behind one wait with it.
     kept: VecDeque<(u64, Vec<u8>, Enables)>,
@@ -75,6 +87,10 @@ impl<D: Device> Player<D> {
             frames: Vec::new(),
             freed_lines: 0,
             answer: None,
+            answers: Vec::new(),
+            next_read: 1,
+            is_frame_refused: false,
+            host: HostMemory::new(),
             wire_ready: true,
             kept: VecDeque::new(),
             surprise: None,
@@ -95,30 +111,35 @@ impl<D: Device> Player<D> {
     }
 
     fn take_wants(&mut self) {
-        let mut reads = Vec::new();
         loop {
             match self.device.next() {
-                None if reads.is_empty() => return,
-                None => {}
+                None => match self.host.answer() {
+                    None => return,
+                    Some((tag, data)) => {
+                        self.device.dma_completed(tag, data.as_deref().map_err(|error| *error));
+                    }
+                },
                 Some(Want::Transmit { frame, .. }) => self.frames.push(frame.to_vec()),
                 Some(Want::DmaWrite { address: CREDIT_ADDRESS, data }) => match <[u8; 8]>::try_from(data) {
                     Ok(word) => self.freed_lines = u64::from_le_bytes(word),
                     Err(_) => self.surprise = Some(format!("a credit push of {} bytes", data.len())),
                 },
-                Some(Want::ReadCompletion { value, .. }) => self.answer = Some(value),
-                Some(Want::DmaRead { tag, address, .. }) => {
-                    self.surprise = Some(format!("a DMA read of {address:#x}"));
-                    reads.push(tag);
+                Some(Want::ReadCompletion { tag: REGISTER, value }) => self.answer = Some(value),
+                Some(Want::ReadCompletion { value, .. }) => self.answers.push(value),
+                Some(Want::DmaRead { tag, address, bytes }) => {
+                    if !self.host.is_there {
+                        self.surprise = Some(format!("a DMA read of {address:#x}"));
+                    }
+                    self.host.ask(tag, address, bytes);
                 }
-                Some(Want::DmaWrite { address, .. }) => {
-                    self.surprise = Some(format!("a DMA write to {address:#x}"))
+                Some(Want::DmaWrite { address, data }) => {
+                    if !self.host.store(address, data) {
+                        self.surprise = Some(format!("a DMA write to {address:#x}"));
+                    }
                 }
                 Some(Want::Interrupt { vector }) => {
                     self.surprise = Some(format!("interrupt {vector}, which is masked"))
                 }
-            }
-            for tag in reads.drain(..) {
-                self.device.dma_completed(tag, Err(DmaError::BadAddress));
             }
         }
     }
@@ -133,7 +154,7 @@ impl<D: Device> Player<D> {
 
     fn read_register(&mut self, offset: u32) -> Result<u64, String> {
         self.answer = None;
-        self.device.read_arrived(offset.into(), ReadTag(0));
+        self.device.read_arrived(offset.into(), REGISTER);
         self.settle();
         self.answer.ok_or_else(|| format!("the read of register {offset:#x} was not answered"))
     }
@@ -159,6 +180,10 @@ impl<D: Device> Player<D> {
             (queue::HOLE_TIMEOUT_NS, device.hole_timeout_ns),
             (queue::KPIO_EOP, device.kpio_eop),
         ] {
+            self.write_register(regs::QUEUE + register, value);
+        }
+        self.host.is_there = device.host.has_memory;
+        for (register, value) in host_registers(&device.host) {
             self.write_register(regs::QUEUE + register, value);
         }
         self.write_register(regs::CONTROL, 1 << control::ENABLE_LSB);
@@ -191,6 +216,28 @@ impl<D: Device> Player<D> {
                 self.wire_ready = *ready;
                 self.device.wire_ready(*ready);
             }
+            Action::Memory(bytes) => {
+                let stored = self.host.store(bytes.area.address() + bytes.at, &bytes.bytes);
+                debug_assert!(stored, "areas lie in the memory, and bytes in their area");
+            }
+            Action::Doorbell(which, value) => {
+                let register = match which {
+                    Doorbell::TxTail => doorbell::TX_TAIL,
+                    Doorbell::RxFreed => doorbell::RX_FREED,
+                    Doorbell::EntriesFreed => doorbell::ENTRIES_FREED,
+                };
+                self.write_register(regs::DOORBELL + register, *value);
+            }
+            Action::Frame(frame) => {
+                self.is_frame_refused = self.device.frame_arrived(frame) == Accept::Refused;
+            }
+            Action::Read { at, words } => {
+                for word in 0..u64::from(*words) {
+                    self.device.read_arrived(self.aperture + at + 8 * word, ReadTag(self.next_read));
+                    self.next_read = self.next_read.wrapping_add(1).max(1);
+                }
+            }
+            Action::DmaReady(ready) => self.host.is_ready = *ready,
             Action::Restart { epoch } => {
                 self.write_register(regs::QUEUE + queue::CONTROL, 0);
                 // The read-back pushes writes that are still on their way to the queue in front of it.
@@ -208,9 +255,26 @@ impl<D: Device> Player<D> {
         if frames != then.frames {
             return Err(format!("frames {}, expected {}", hex(&frames), hex(&then.frames)));
         }
-        if then.refused == self.kept.is_empty() {
+        let answers = std::mem::take(&mut self.answers);
+        if answers != then.answers {
+            return Err(format!("answers {answers:016x?}, expected {:016x?}", then.answers));
+        }
+        for expected in &then.memory {
+            let found = self.host.load(expected.area.address() + expected.at, expected.bytes.len());
+            if found != Some(&expected.bytes) {
+                let what = format!("{:?} at {}", expected.area, expected.at);
+                let found = found.map(<[u8]>::to_vec).unwrap_or_default();
+                return Err(format!(
+                    "{what} is {}, expected {}",
+                    hex(&[found]),
+                    hex(std::slice::from_ref(&expected.bytes))
+                ));
+            }
+        }
+        let is_frame_refused = std::mem::take(&mut self.is_frame_refused);
+        if then.refused == (self.kept.is_empty() && !is_frame_refused) {
             let found = if then.refused { "taken" } else { "refused" };
-            return Err(format!("the write was {found}"));
+            return Err(format!("it was {found}"));
         }
         if let Some(expected) = then.next_start {
             let found = self.read_register(regs::QUEUE + queue::NEXT_START)?;
@@ -251,6 +315,30 @@ impl<D: Device> Player<D> {
         }
         if different.is_empty() { Ok(()) } else { Err(different) }
     }
+}
+
+/// The registers that name what a queue has in the host's memory, those that are not zero.
+fn host_registers(host: &HostSide) -> impl Iterator<Item = (u32, u64)> {
+    let ring = |lines: u32, area: Area| if lines == 0 { 0 } else { area.address() };
+    let entry = u64::from(host.entry_lines_log2) << entry::LINES_LOG2_LSB
+        | u64::from(host.entry_hold_ns) << entry::HOLD_NS_LSB;
+    let rx_mode =
+        u64::from(host.rx_mode) << rx_mode::MODE_LSB | u64::from(host.rx_reads) << rx_mode::READS_LSB;
+    [
+        (queue::TX_RING_ADDRESS, ring(host.ring_lines, Area::Ring)),
+        (queue::TX_RING_ENTRIES, host.ring_lines.into()),
+        (queue::TX_HEAD_ADDRESS, if host.has_memory { Area::Head.address() } else { 0 }),
+        (queue::TX_MODERATION, u64::from(host.has_memory) << moderation::FRAMES_LSB),
+        (queue::TX_PUSH, host.self_test.into()),
+        (queue::ENTRY, entry),
+        (queue::RX_MODE, rx_mode),
+        (queue::RX_RING_ADDRESS, ring(host.rx_lines, Area::Received)),
+        (queue::RX_RING_ENTRIES, host.rx_lines.into()),
+        (queue::RX_COMPLETION_ADDRESS, ring(host.notifications, Area::Notifications)),
+        (queue::RX_NOTIFY_ENTRIES, host.notifications.into()),
+    ]
+    .into_iter()
+    .filter(|(_, value)| *value != 0)
 }
 
 fn same(what: &str, found: u64, expected: u64) -> Result<(), String> {

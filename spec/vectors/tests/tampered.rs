@@ -28,9 +28,31 @@ fn cases() -> Vec<Case> {
 #[test]
 fn a_write_left_out_is_noticed_in_every_vector() {
     for mut case in cases() {
-        let first = case.events.iter().position(|event| matches!(event.action, Action::Write(_))).unwrap();
+        // What the queue gets by other ways counts as a write.
+        let is_write = |event: &beeline_vectors::Event| {
+            matches!(event.action, Action::Write(_) | Action::Doorbell(..) | Action::Frame(_))
+        };
+        let first = case.events.iter().position(is_write).unwrap();
         case.events.remove(first);
         assert!(run(&case, nic(&case)).is_err(), "{} passes without its first write", case.name);
+    }
+}
+
+#[test]
+fn a_wrong_answer_and_a_wrong_byte_in_memory_are_noticed_in_every_vector() {
+    for case in cases() {
+        for (index, event) in case.events.iter().enumerate() {
+            let mut answer = case.clone();
+            if let Some(first) = answer.events[index].then.answers.first_mut() {
+                *first ^= 1;
+                assert!(run(&answer, nic(&case)).is_err(), "{}: an answer of event {index}", case.name);
+            }
+            for what in 0..event.then.memory.len() {
+                let mut memory = case.clone();
+                memory.events[index].then.memory[what].bytes[0] ^= 1;
+                assert!(run(&memory, nic(&case)).is_err(), "{}: memory after event {index}", case.name);
+            }
+        }
     }
 }
 

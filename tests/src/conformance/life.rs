@@ -29,6 +29,18 @@ pub fn lives<R: Rig>(rig: &mut R, setup: &Setup) {
             let half = setup.descriptor(rig.port(), 0, config);
             live(rig, half, &mut rx, setup.random);
         }
+        Interface::Inline => {
+            let half = setup.inline(rig.port(), 0, config);
+            live(rig, half, &mut rx, setup.random);
+        }
+        Interface::Enso => {
+            let half = setup.enso(rig.port(), 0, config);
+            live(rig, half, &mut rx, setup.random);
+        }
+        Interface::Niq => {
+            let half = setup.niq(rig.port(), 0, config);
+            live(rig, half, &mut rx, setup.random);
+        }
     }
 }
 

@@ -1,9 +1,10 @@
 //! What is under test: an interface, the disorder of its stores, a way to receive.
 
 use beeline_driver::{
-    Batching, CreditCoalescing, Declared, DescriptorConfig, KpioConfig, MmioConfig, Port, Receive,
-    RxDescriptor, RxDescriptorConfig, RxError, RxFrame, RxRing, RxRingConfig, Sent, Stopped, Transmit,
-    TxDescriptor, TxError, TxKpio, TxMmio, TxQueueConfig,
+    Batching, CreditCoalescing, Declared, DescriptorConfig, EnsoConfig, InlineConfig, KpioConfig, MmioConfig,
+    NiqConfig, Port, Receive, RxDescriptor, RxDescriptorConfig, RxEnso, RxEnsoConfig, RxError, RxFrame,
+    RxRing, RxRingConfig, Sent, Stopped, Transmit, TxDescriptor, TxEnso, TxError, TxInline, TxKpio, TxMmio,
+    TxNiq, TxQueueConfig,
 };
 use beeline_link_contract::{Adversary, Link, StorePort, Tolerance};
 use beeline_spec::{Interface, Line};
@@ -28,6 +29,8 @@ pub enum Reception {
     Ring,
     /// Receive descriptors.
     Descriptors,
+    /// A pipe with notifications.
+    Pipe,
 }
 
 /// What is under test.
@@ -35,13 +38,14 @@ pub enum Reception {
 pub struct Setup {
     /// The interface.
     pub interface: Interface,
-    /// Disorder of its stores; without meaning for `descriptor`.
+    /// Disorder of its stores; without meaning for `descriptor` and `enso`.
     pub disorder: Disorder,
     /// How frames are received.
     pub reception: Reception,
     /// Entries of the transmit and receive descriptor rings, a power of two.
     pub entries: u32,
-    /// Lines of the receive ring, a power of two and enough for the longest frame twice.
+    /// Lines of the receive ring, and of rings and pipes of lines, a power of two and enough for the longest frame
+    /// twice.
     pub ring_lines: u32,
     /// The 64 bits that the blank of a blank window is made of.
     pub random: u64,
@@ -153,6 +157,64 @@ impl Setup {
         port.descriptor(queue, config).expect("the device has descriptor queues")
     }
 
+    /// The `inline` half of a queue. Every third push is not used, so that pushes and fetches mix.
+    pub(crate) fn inline<L: Link>(
+        &self,
+        port: &mut Port<L>,
+        queue: u32,
+        config: TxQueueConfig,
+    ) -> Stopped<TxInline<Before<L::Window>, L::Memory, L::Doorbell>> {
+        let longest = port.max_frame_bytes().next_multiple_of(64);
+        let config = InlineConfig {
+            queue: TxQueueConfig { hole_timeout_ns: 1_000, ..config },
+            random: self.random,
+            ring_lines: 4 * self.entries,
+            buffer_bytes: (4 * longest).next_power_of_two(),
+            completion_frames: 4,
+            completion_time_ns: 100,
+            credits: Self::CREDITS,
+            self_test: 3,
+        };
+        let half = port.inline_behind(queue, config, |window, bears| self.before(window, bears));
+        half.expect("the device has inline queues")
+    }
+
+    /// The `enso` half of a queue.
+    pub(crate) fn enso<L: Link>(
+        &self,
+        port: &mut Port<L>,
+        queue: u32,
+        config: TxQueueConfig,
+    ) -> Stopped<TxEnso<L::Memory, L::Doorbell>> {
+        let config = EnsoConfig {
+            queue: config,
+            lines: self.ring_lines,
+            completion_frames: 4,
+            completion_time_ns: 100,
+        };
+        port.enso(queue, config).expect("the device has enso queues")
+    }
+
+    /// The `niq` half of a queue.
+    pub(crate) fn niq<L: Link>(
+        &self,
+        port: &mut Port<L>,
+        queue: u32,
+        config: TxQueueConfig,
+    ) -> Stopped<TxNiq<Before<L::Window>, L::Memory>> {
+        let longest = port.max_frame_bytes().next_multiple_of(64);
+        let config = NiqConfig {
+            queue: config,
+            random: self.random,
+            entry_lines_log2: 1,
+            buffer_bytes: (4 * longest).next_power_of_two(),
+            completion_frames: 4,
+            completion_time_ns: 100,
+        };
+        let half = port.niq_behind(queue, config, |window, bears| self.before(window, bears));
+        half.expect("the device has niq queues")
+    }
+
     /// An open transmit queue.
     pub(crate) fn transmit<R: Rig>(&self, rig: &mut R, queue: u32, config: TxQueueConfig) -> Tx<R::Link> {
         match self.interface {
@@ -167,6 +229,18 @@ impl Setup {
             Interface::Descriptor => {
                 let half = self.descriptor(rig.port(), queue, config);
                 Tx::Descriptor(open(rig, half))
+            }
+            Interface::Inline => {
+                let half = self.inline(rig.port(), queue, config);
+                Tx::Inline(open(rig, half))
+            }
+            Interface::Enso => {
+                let half = self.enso(rig.port(), queue, config);
+                Tx::Enso(open(rig, half))
+            }
+            Interface::Niq => {
+                let half = self.niq(rig.port(), queue, config);
+                Tx::Niq(open(rig, half))
             }
         }
     }
@@ -185,16 +259,23 @@ impl Setup {
                     rig.port().rx_descriptor(queue, config).expect("the device has receive descriptors");
                 Rx::Descriptors(open(rig, half))
             }
+            Reception::Pipe => {
+                let config = RxEnsoConfig { lines: self.ring_lines, notifications: 2, ..Default::default() };
+                let half = rig.port().rx_enso(queue, config).expect("the device receives into a pipe");
+                Rx::Pipe(open(rig, half))
+            }
         }
     }
 }
 
 /// An open transmit queue of any interface.
-#[expect(clippy::large_enum_variant, reason = "there is one for each queue of a test")]
 pub(crate) enum Tx<L: Link> {
     Mmio(TxMmio<Before<L::Window>, L::Memory>),
     Kpio(TxKpio<Before<L::Window>, L::Memory>),
     Descriptor(TxDescriptor<L::Memory, L::Doorbell>),
+    Inline(TxInline<Before<L::Window>, L::Memory, L::Doorbell>),
+    Enso(TxEnso<L::Memory, L::Doorbell>),
+    Niq(TxNiq<Before<L::Window>, L::Memory>),
 }
 
 impl<L: Link> Tx<L> {
@@ -203,6 +284,9 @@ impl<L: Link> Tx<L> {
             Tx::Mmio(half) => half,
             Tx::Kpio(half) => half,
             Tx::Descriptor(half) => half,
+            Tx::Inline(half) => half,
+            Tx::Enso(half) => half,
+            Tx::Niq(half) => half,
         }
     }
 
@@ -211,6 +295,9 @@ impl<L: Link> Tx<L> {
             Tx::Mmio(half) => half,
             Tx::Kpio(half) => half,
             Tx::Descriptor(half) => half,
+            Tx::Inline(half) => half,
+            Tx::Enso(half) => half,
+            Tx::Niq(half) => half,
         }
     }
 }
@@ -240,6 +327,7 @@ impl<L: Link> Transmit for Tx<L> {
 pub(crate) enum Rx<L: Link> {
     Ring(RxRing<L::Memory, L::Doorbell>),
     Descriptors(RxDescriptor<L::Memory, L::Doorbell>),
+    Pipe(RxEnso<L::Memory, L::Doorbell>),
 }
 
 impl<L: Link> Receive for Rx<L> {
@@ -247,12 +335,14 @@ impl<L: Link> Receive for Rx<L> {
         match self {
             Rx::Ring(half) => half.poll(),
             Rx::Descriptors(half) => half.poll(),
+            Rx::Pipe(half) => half.poll(),
         }
     }
     fn wants_interrupt(&mut self) -> Result<bool, RxError> {
         match self {
             Rx::Ring(half) => half.wants_interrupt(),
             Rx::Descriptors(half) => half.wants_interrupt(),
+            Rx::Pipe(half) => half.wants_interrupt(),
         }
     }
 }

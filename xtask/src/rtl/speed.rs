@@ -38,18 +38,33 @@ pub fn run(effort: Effort) -> Outcome {
 
 fn engine(tools: &Tools, count: &str) -> Outcome<Timed> {
     let work = work_folder("rtl-speed")?;
-    let build = tools.program("verilator").quiet().args(["--cc", "--exe", "--build", "-O3", "--no-timing", "-Wno-fatal"]);
+    let build = tools.program("verilator").quiet().args([
+        "--cc",
+        "--exe",
+        "--build",
+        "-O3",
+        "--no-timing",
+        "-Wno-fatal",
+    ]);
     let build = build.args(["-Wno-lint", "--x-assign", "fast", "--x-initial", "fast", "-CFLAGS", "-O3"]);
-    let build = build.args(["--top-module", "reorder_load", "--Mdir", &format!("{work}/engine"), "-f", sources::LIST]);
+    let build = build.args([
+        "--top-module",
+        "reorder_load",
+        "--Mdir",
+        &format!("{work}/engine"),
+        "-f",
+        sources::LIST,
+    ]);
     // The generated Makefile is run in a folder of its own.
     let program = root().join("bench/rtl/reorder_speed.cpp");
     build.arg("bench/rtl/reorder_load.sv").arg(program).run()?;
-    timed(&Program::new(&format!("{work}/engine/Vreorder_load")).quiet().arg(count).output()?)
+    timed(&Program::new(format!("{work}/engine/Vreorder_load")).quiet().arg(count).output()?)
 }
 
 fn port(tools: &Tools, count: &str) -> Outcome<Timed> {
     let program = Program::cargo().quiet().env("BEELINE_RTL_TOOLS", tools.folder());
-    let program = program.args(["run", "--release", "--quiet", "--package", "beeline-nic-rtl", "--features", "rtl"]);
+    let program =
+        program.args(["run", "--release", "--quiet", "--package", "beeline-nic-rtl", "--features", "rtl"]);
     timed(&program.args(["--example", "port_speed", "--", count]).output()?)
 }
 

@@ -25,9 +25,9 @@ use beeline_spec::Interface;
 use indicatif::ProgressBar;
 
 use check::Check;
-pub use table::WIDTH as TABLE_WIDTH;
 pub use results::Machine;
 use results::{LatencyRow, RateRow, Results, Way};
+pub use table::WIDTH as TABLE_WIDTH;
 
 use crate::args::{CompareArgs, DeviceName, Part};
 use crate::failure::{Failure, own_program};

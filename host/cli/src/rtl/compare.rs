@@ -5,13 +5,12 @@
 //! latency and its headers are not in it. Frames are compared byte for byte.
 
 use beeline_driver::{Sent, Transmit};
-use beeline_spec::Interface;
 use beeline_window::FencePolicy;
 use comfy_table::{CellAlignment, Table, presets};
 use indicatif::ProgressBar;
 use serde::Serialize;
 
-use super::{Bench, IN_RTL, Job, PATIENCE, Way};
+use super::{Bench, Job, PATIENCE, Way};
 use crate::args::CompareArgs;
 use crate::compare::TABLE_WIDTH;
 use crate::failure::Failure;
@@ -46,12 +45,10 @@ pub fn compare(args: &CompareArgs) -> Result<(), Failure> {
     let default_sizes = if args.quick { QUICK_SIZES.to_vec() } else { SIZES.to_vec() };
     let sizes = if args.size.is_empty() { default_sizes } else { args.size.clone() };
     let frames = if args.quick { QUICK_FRAMES } else { FRAMES };
-    // Without a choice: every interface that the RTL has.
-    let interfaces = if args.interface == Interface::ALL { IN_RTL.to_vec() } else { args.interface.clone() };
-    let steps = interfaces.len() * sizes.len() * BURSTS.len();
+    let steps = args.interface.len() * sizes.len() * BURSTS.len();
     let bar = progress::bar(steps as u64, "measurements", args.output.json);
     let mut rows = Vec::new();
-    for interface in interfaces {
+    for &interface in &args.interface {
         for frame_bytes in &sizes {
             for burst_frames in BURSTS {
                 let way = Way { interface, fences: FencePolicy::None, adversary: None };
@@ -64,7 +61,10 @@ pub fn compare(args: &CompareArgs) -> Result<(), Failure> {
         let text = serde_json::to_string_pretty(&rows);
         println!("{}", text.map_err(|error| Failure::new("cannot write JSON").because(error))?);
     } else {
-        println!("The NIC's RTL, its host never late (simulated: cycles counted, rates at {} MHz)", args.clock_mhz);
+        println!(
+            "The NIC's RTL, its host never late (simulated: cycles counted, rates at {} MHz)",
+            args.clock_mhz
+        );
         println!("{}", table(&rows));
     }
     Ok(())

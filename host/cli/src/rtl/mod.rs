@@ -32,9 +32,6 @@ const QUEUE: u32 = 0;
 /// Queues of the NIC that is built.
 const QUEUES: u32 = 16;
 
-/// Interfaces that the RTL transmits by.
-const IN_RTL: [Interface; 3] = [Interface::Mmio, Interface::Kpio, Interface::Descriptor];
-
 /// How frames are handed over.
 #[derive(Clone, Copy, Debug)]
 pub struct Way {
@@ -66,8 +63,7 @@ impl Bench {
         let nic = RtlNic::new(&config).map_err(|error| Failure::new("no RTL").because(error))?;
         let (offset_bytes, stride_bytes) = config.aperture();
         let window_lines = config.window_lines;
-        let aperture =
-            Aperture { offset_bytes, stride_bytes, window_lines, queues: QUEUES, is_blank: false };
+        let aperture = Aperture { offset_bytes, stride_bytes, window_lines, queues: QUEUES, is_blank: false };
         let link = MemoryLink::new(nic, aperture, seed);
         link.with_bus(|bus| bus.take_frames());
         let port = Port::new(link.clone(), PortConfig::default());
@@ -133,7 +129,11 @@ impl Bench {
         }
     }
 
-    fn run<T: Transmit + QueueHalf, J: Job>(&mut self, queue: Stopped<T>, job: J) -> Result<J::Output, Failure> {
+    fn run<T: Transmit + QueueHalf, J: Job>(
+        &mut self,
+        queue: Stopped<T>,
+        job: J,
+    ) -> Result<J::Output, Failure> {
         let pending = self.port.open(queue);
         let mut tx = self.finish(pending)?;
         let output = job.run(self, &mut tx)?;

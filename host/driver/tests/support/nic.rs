@@ -2,8 +2,8 @@
 #![allow(dead_code, reason = "each test file uses its own part of this module")]
 
 use beeline_driver::{
-    Batching, DescriptorConfig, KpioConfig, MmioConfig, Port, PortConfig, QueueHalf, Receive, Sent, Stopped,
-    Transmit,
+    Batching, DescriptorConfig, EnsoConfig, InlineConfig, KpioConfig, MmioConfig, NiqConfig, Port,
+    PortConfig, QueueHalf, Receive, Sent, Stopped, Transmit,
 };
 use beeline_link_contract::Adversary;
 use beeline_nic_model::{Nic, NicConfig};
@@ -120,6 +120,31 @@ pub fn hostile_order(
                 ..Default::default()
             };
             let half = port.descriptor(0, config).unwrap();
+            Box::new(open(port, half))
+        }
+        Interface::Inline => {
+            let config = InlineConfig {
+                random: seed,
+                ring_lines: 32,
+                buffer_bytes: 4096,
+                completion_frames: 4,
+                self_test: 5,
+                ..Default::default()
+            };
+            let half =
+                port.inline_behind(0, config, |window, bears| Adversary::new(window, bears, seed)).unwrap();
+            Box::new(open(port, half))
+        }
+        Interface::Enso => {
+            let config = EnsoConfig { lines: 64, completion_frames: 4, ..Default::default() };
+            let half = port.enso(0, config).unwrap();
+            Box::new(open(port, half))
+        }
+        Interface::Niq => {
+            let config =
+                NiqConfig { random: seed, buffer_bytes: 4096, completion_frames: 4, ..Default::default() };
+            let half =
+                port.niq_behind(0, config, |window, bears| Adversary::new(window, bears, seed)).unwrap();
             Box::new(open(port, half))
         }
     }

@@ -4,9 +4,11 @@
 //! reads in the table until they are answered, and its next life has another number, so that a late answer is not
 //! taken for a new one. An answer to a tag that is not outstanding is the link's error and is ignored.
 //!
-//! Used by the transmit engine ([`super::DmaEngine`]) and the receive engine ([`crate::rx`]), a table each.
+//! Used by the transmit engines ([`super::Fetching`]) and the receive engine ([`crate::rx`]), a table each.
 
-use beeline_nic_contract::QueueId;
+use beeline_nic_contract::{DmaError, QueueId};
+
+use crate::engine::{DmaOwner, Shared};
 
 /// Reads that may be under way in one engine: enough for 64-byte frames at 100 Gbps over a microsecond.
 pub(crate) const MAX_READS: u16 = 256;
@@ -19,12 +21,17 @@ pub(crate) enum Purpose {
         /// Absolute index of the first.
         first: u64,
     },
-    /// Bytes of the frame of a descriptor.
+    /// Bytes of a frame.
     Payload {
-        /// Absolute index of the descriptor.
+        /// Absolute index of the frame in its queue.
         index: u64,
         /// Where in the frame they belong.
         offset: u32,
+    },
+    /// Lines of a ring of entries or of a pipe, the first of them by its absolute position.
+    Lines {
+        /// Absolute position of the first.
+        first: u64,
     },
 }
 
@@ -41,6 +48,24 @@ pub(crate) struct Read {
     pub bytes: u32,
 }
 
+impl Read {
+    /// The answer, if it is as long as was asked for; counts it if it brings no data.
+    #[inline]
+    pub(crate) fn checked<'a>(
+        &self,
+        data: Result<&'a [u8], DmaError>,
+        shared: &mut Shared,
+    ) -> Result<&'a [u8], DmaError> {
+        match data {
+            Ok(data) if data.len() == self.bytes as usize => Ok(data),
+            _ => {
+                shared.counters.dma_errors += 1;
+                Err(DmaError::BadAddress)
+            }
+        }
+    }
+}
+
 /// The table.
 #[derive(Debug)]
 pub(crate) struct Reads {
@@ -55,6 +80,19 @@ impl Reads {
             slots: vec![None; usize::from(MAX_READS)].into_boxed_slice(),
             free: (0..MAX_READS).rev().collect(),
         }
+    }
+
+    /// Asks the DMA port for a read of one to 4096 bytes that crosses no boundary, and enters it. `false`: there is no
+    /// tag or no room in the port, and nothing was asked.
+    #[inline]
+    #[must_use]
+    pub(crate) fn ask(&mut self, owner: DmaOwner, address: u64, read: Read, shared: &mut Shared) -> bool {
+        let Some(tag) = self.next_tag() else { return false };
+        let is_asked = shared.dma.read(owner, address, read.bytes, tag);
+        if is_asked {
+            self.start(read);
+        }
+        is_asked
     }
 
     /// The tag that the next [`Reads::start`] will use; `None` while all are in use.

@@ -3,8 +3,11 @@
 use std::collections::VecDeque;
 
 use super::test_host::{BASE, Random, TestHost, descriptor};
+use beeline_nic_contract::{QueueId, SimTime};
+
 use super::*;
-use crate::engine::DmaOwner;
+use crate::NicConfig;
+use crate::engine::{Cause, DmaOwner, Engine, FetchEngine, FrameSource, QueueSettings, Shared};
 
 const HEAD: u64 = BASE;
 const RING: u64 = BASE + 4096;

@@ -1,7 +1,8 @@
 //! Receive: frames from the wire into host memory, which the host polls without ever reading the device.
 //!
-//! Two ways, chosen for each queue, so that they can be compared: a contiguous ring ([`ring`]) and descriptors
-//! ([`descriptors`]). [`steer`] picks the queue. A frame is copied once, into the DMA port. What happens while the host
+//! Several ways, chosen for each queue, so that they can be compared: a contiguous ring ([`ring`]), descriptors
+//! ([`descriptors`]), a pipe with notifications ([`crate::enso`]), and entries that the host reads in the BAR, with one
+//! of the others for longer frames ([`crate::niq`]). [`steer`] picks the queue. A frame is copied once, into the DMA port. What happens while the host
 //! lends no room is the port's choice: the wire keeps the frame, or it is dropped and counted. Receive interrupts are
 //! moderated by count and time; they follow the frame's last write.
 //!
@@ -16,18 +17,20 @@ mod tests;
 
 use std::collections::VecDeque;
 
-use beeline_nic_contract::{Accept, DmaError, QueueId, SimTime};
+use beeline_nic_contract::{Accept, DmaError, QueueId, ReadTag, SimTime};
 
 use crate::NicConfig;
 use crate::deadlines::Deadlines;
 use crate::dma::{Moderation, Reads};
 use crate::engine::{Cause, Engine, IrqCause, QueueSettings, ReceiveEngine, Shared};
+use crate::enso::RxPipe;
+use crate::niq::{Found, HeldReads, RxEntries};
 use descriptors::RxDescriptors;
 use ring::RxRing;
 
 /// What became of a frame that was offered to a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Delivery {
+pub(crate) enum Delivery {
     /// It is on its way to host memory.
     Done,
     /// The host lends no room now.
@@ -40,14 +43,19 @@ enum Delivery {
 
 #[derive(Debug)]
 enum Mode {
+    /// Nothing goes to host memory.
+    Off,
     Ring(RxRing),
     Descriptors(RxDescriptors),
+    Pipe(Box<RxPipe>),
 }
 
 /// A queue that receives.
 #[derive(Debug)]
 struct RxQueue {
     mode: Mode,
+    /// Entries that the host reads in the BAR; what does not fit one goes where `mode` says.
+    entries: Option<RxEntries>,
     interrupts: Moderation,
 }
 
@@ -64,6 +72,7 @@ pub(crate) struct RxEngine {
     work: VecDeque<QueueId>,
     is_at_work: Box<[bool]>,
     lives: u32,
+    held_reads: HeldReads,
     /// When a queue's interrupt is due for its time alone.
     deadlines: Deadlines,
 }
@@ -81,6 +90,7 @@ impl RxEngine {
             work: VecDeque::with_capacity(queues),
             is_at_work: vec![false; queues].into_boxed_slice(),
             lives: 0,
+            held_reads: HeldReads::new(),
             deadlines: Deadlines::new(queues),
         }
     }
@@ -106,6 +116,34 @@ impl RxEngine {
             [only] => Some(*only),
             queues => Some(queues[steer::flow_hash(frame) as usize % queues.len()]),
         }
+    }
+
+    /// Offers a frame to a queue that receives.
+    #[inline]
+    fn deliver(&mut self, id: QueueId, frame: &[u8], shared: &mut Shared) -> Delivery {
+        let started = self.queues.get_mut(usize::from(id.0)).and_then(Option::as_deref_mut);
+        let queue = started.expect("a receiving queue is started");
+        let entries = queue.entries.as_mut();
+        if entries.as_ref().is_some_and(|entries| !entries.has_room()) {
+            return Delivery::NoSpace;
+        }
+        let delivery = match &mut queue.mode {
+            _ if entries.as_ref().is_some_and(|entries| entries.fits(frame)) => Delivery::Done,
+            Mode::Off => Delivery::TooLong,
+            Mode::Ring(ring) => ring.deliver(frame, shared),
+            Mode::Pipe(pipe) => pipe.deliver(frame, shared),
+            Mode::Descriptors(descriptors) => descriptors.deliver(frame, shared),
+        };
+        if let Some(entries) = entries
+            && delivery == Delivery::Done
+        {
+            let index = entries.put(frame);
+            self.held_reads.answer(id, index, |word| entries.word(index, word), shared);
+        }
+        if matches!(queue.mode, Mode::Descriptors(_)) {
+            self.put_to_work(id);
+        }
+        delivery
     }
 
     #[inline]
@@ -139,16 +177,7 @@ impl ReceiveEngine for RxEngine {
             shared.counters.rx_no_space += 1;
             return Accept::Taken;
         };
-        let queue = self.queue_mut(id).expect("a receiving queue is started");
-        let delivery = match &mut queue.mode {
-            Mode::Ring(ring) => ring.deliver(frame, shared),
-            Mode::Descriptors(descriptors) => {
-                let delivery = descriptors.deliver(frame, shared);
-                self.put_to_work(id);
-                delivery
-            }
-        };
-        match delivery {
+        match self.deliver(id, frame, shared) {
             Delivery::Done => self.delivered(id, frame.len(), shared),
             Delivery::TooLong => shared.counters.rx_oversize += 1,
             Delivery::NoSpace if !self.is_lossless => shared.counters.rx_no_space += 1,
@@ -161,14 +190,48 @@ impl ReceiveEngine for RxEngine {
     fn freed(&mut self, queue: QueueId, count: u64, shared: &mut Shared) {
         let is_sound = match self.queue_mut(queue).map(|queue| &mut queue.mode) {
             Some(Mode::Ring(ring)) => ring.freed(count),
+            Some(Mode::Pipe(pipe)) => {
+                let is_sound = pipe.freed(count);
+                self.put_to_work(queue);
+                is_sound
+            }
             Some(Mode::Descriptors(descriptors)) => {
                 let is_sound = descriptors.lent_again(count);
                 self.put_to_work(queue);
                 is_sound
             }
-            None => false,
+            Some(Mode::Off) | None => false,
         };
         shared.counters.bad_accesses += u64::from(!is_sound);
+    }
+
+    /// A value that cannot be is counted as a bad access and otherwise ignored.
+    fn entries_freed(&mut self, queue: QueueId, count: u64, shared: &mut Shared) {
+        let entries = self.queue_mut(queue).and_then(|queue| queue.entries.as_mut());
+        let is_sound = entries.is_some_and(|entries| entries.freed(count));
+        shared.counters.bad_accesses += u64::from(!is_sound);
+    }
+
+    fn read_arrived(&mut self, queue: QueueId, offset_bytes: u64, tag: ReadTag, shared: &mut Shared) -> bool {
+        let started = self.queues.get(usize::from(queue.0)).and_then(Option::as_ref);
+        let Some(entries) = started.and_then(|queue| queue.entries.as_ref()) else { return false };
+        let value = match entries.read(offset_bytes) {
+            Found::Nothing => return false,
+            Found::Word(value) => value,
+            Found::NotYet(entry, word) => {
+                let until = entries.hold_until(shared.now);
+                let held = &mut self.held_reads;
+                if until.is_some_and(|until| held.hold(queue, (entry, word), tag, until)) {
+                    shared.counters.entry_reads += 1;
+                    shared.counters.held_reads += 1;
+                    return true;
+                }
+                0
+            }
+        };
+        shared.counters.entry_reads += 1;
+        shared.answer(tag, value);
+        true
     }
 }
 
@@ -177,15 +240,24 @@ impl Engine for RxEngine {
     fn start(&mut self, queue: QueueId, settings: &QueueSettings, shared: &mut Shared) -> Result<(), Cause> {
         self.lives = self.lives.wrapping_add(1);
         let mode = match settings.rx_mode {
-            0 => return Ok(()),
+            0 if !settings.rx_reads => return Ok(()),
+            0 => Ok(Mode::Off),
             1 => RxRing::new(settings).map(Mode::Ring),
             2 => RxDescriptors::new(queue, self.lives, settings).map(Mode::Descriptors),
+            3 => {
+                RxPipe::new(queue, settings, self.longest_frame_bytes).map(|pipe| Mode::Pipe(Box::new(pipe)))
+            }
             _ => Err(Cause::BadLength),
         };
-        let mode =
-            mode.inspect_err(|cause| shared.counters.bad_lengths += u64::from(*cause == Cause::BadLength))?;
+        let entries = match settings.rx_reads {
+            true => RxEntries::new(settings).map(Some),
+            false => Ok(None),
+        };
+        let (mode, entries) = mode
+            .and_then(|mode| Ok((mode, entries?)))
+            .inspect_err(|cause| shared.counters.bad_lengths += u64::from(*cause == Cause::BadLength))?;
         let interrupts = Moderation::new(settings.rx_moderation_frames, settings.rx_moderation_ns);
-        self.queues[usize::from(queue.0)] = Some(Box::new(RxQueue { mode, interrupts }));
+        self.queues[usize::from(queue.0)] = Some(Box::new(RxQueue { mode, entries, interrupts }));
         if let Err(place) = self.receiving.binary_search(&queue) {
             self.receiving.insert(place, queue);
         }
@@ -194,7 +266,8 @@ impl Engine for RxEngine {
         Ok(())
     }
 
-    fn stop(&mut self, queue: QueueId, _shared: &mut Shared) {
+    fn stop(&mut self, queue: QueueId, shared: &mut Shared) {
+        self.held_reads.stop(queue, shared);
         self.queues[usize::from(queue.0)] = None;
         self.receiving.retain(|receiving| *receiving != queue);
         self.deadlines.disarm(usize::from(queue.0));
@@ -206,14 +279,19 @@ impl Engine for RxEngine {
             let Some(id) = self.work.pop_front() else { return };
             self.is_at_work[usize::from(id.0)] = false;
             let Some(queue) = self.queues[usize::from(id.0)].as_deref_mut() else { continue };
-            let Mode::Descriptors(descriptors) = &mut queue.mode else { continue };
-            if !descriptors.fetch(&mut self.reads, shared) {
+            let had_room = match &mut queue.mode {
+                Mode::Descriptors(descriptors) => descriptors.fetch(&mut self.reads, shared),
+                Mode::Pipe(pipe) => pipe.notify(shared),
+                Mode::Off | Mode::Ring(_) => true,
+            };
+            if !had_room {
                 self.put_to_work(id);
             }
         }
     }
 
     fn time_passed(&mut self, shared: &mut Shared) {
+        self.held_reads.expire(shared);
         while let Some(index) = self.deadlines.take_due(shared.now) {
             if let Some(queue) = self.queues[index].as_deref_mut() {
                 queue.interrupts.clear();
@@ -224,7 +302,10 @@ impl Engine for RxEngine {
 
     #[inline]
     fn wake_at(&self) -> Option<SimTime> {
-        self.deadlines.earliest()
+        match (self.deadlines.earliest(), self.held_reads.earliest()) {
+            (Some(interrupt), Some(read)) => Some(interrupt.min(read)),
+            (interrupt, read) => interrupt.or(read),
+        }
     }
 
     #[inline]

@@ -1,5 +1,6 @@
 //! Tests of the whole device through its contract: registers, windows, wants.
 
+mod hostile;
 mod lifecycle;
 mod limits;
 mod oracle;

@@ -59,7 +59,7 @@ fn bad_accesses_are_counted_and_harmless() {
         (u64::from(Rig::queue_register(0, r::NEXT_START)), 8, Enables::All),
         (u64::from(Rig::queue_register(0, 0xf8)), 8, Enables::All),
         (u64::from(Rig::queue_register(4, r::CONTROL)), 8, Enables::All),
-        (u64::from(regs::DOORBELL) + 0x10, 8, Enables::All),
+        (u64::from(regs::DOORBELL) + 0x18, 8, Enables::All),
         (0x8000, 8, Enables::All),
         (aperture - 8, 8, Enables::All),
         // Windows: nothing written, over the end, enables that cannot be, a queue that never ran, beyond the last.

@@ -81,7 +81,7 @@ fn an_event_that_is_none_is_refused() {
     expect(
         "\"time_ns\": 5",
         "\"time_ns\": 5, \"then\": { \"refused\": true }",
-        "only a write can be refused",
+        "only a write or a frame can be refused",
     );
     expect("10..1d 00*42", "1d..10", "event 0: bytes: `1d..10`");
     expect("\"at\": 0", "\"at\": 193", "64 bytes at 193 are no write to a window of 256 bytes");
@@ -89,6 +89,23 @@ fn an_event_that_is_none_is_refused() {
     expect("\"at\": 0,", "\"at\": 0, \"enables\": \"0000000000000000\",", "do not fit");
     expect("\"at\": 0,", "\"at\": 0, \"enables\": \"7f\",", "enables: `7f` is not a word");
     expect("[\"10..1d\"]", "[\"10..1c\"]", "no frame of 13 bytes leaves this device");
+}
+
+#[test]
+fn memory_reads_and_rings_that_cannot_be_are_refused() {
+    let memory =
+        |area: &str, at: u32| format!(r#""memory": {{ "area": "{area}", "at": {at}, "bytes": "00" }}"#);
+    expect("\"time_ns\": 5", &memory("attic", 0), "`attic` is no area of the host's memory");
+    expect("\"time_ns\": 5", &memory("head", 0x1000), "1 bytes at 4096 do not lie in an area of 4096");
+    expect("\"time_ns\": 5", "\"read\": { \"at\": 256, \"words\": 1 }", "are no read of a window of 256");
+    expect("\"time_ns\": 5", "\"read\": { \"at\": 0, \"words\": 0 }", "0 words at 0 are no read");
+    expect("\"time_ns\": 5", "\"doorbell\": { \"gong\": 1 }", "unknown variant `gong`");
+    expect("\"time_ns\": 5", "\"dma_ready\": true, \"then\": { \"answers\": [\"12\"] }", "answer: `12`");
+    expect(
+        "\"epoch\": 3",
+        "\"epoch\": 3, \"host\": { \"rx_mode\": \"radio\" }",
+        "`radio` is no receive mode",
+    );
 }
 
 #[test]

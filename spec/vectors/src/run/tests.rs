@@ -1,7 +1,7 @@
 //! The player must notice every kind of difference: a scripted device does all that a small case wants, or all but
 //! one thing.
 
-use beeline_nic_contract::DmaTag;
+use beeline_nic_contract::{DmaError, DmaTag};
 
 use super::*;
 use crate::case::{Count, DeviceParameters, Expectation, WindowKind};
@@ -150,6 +150,7 @@ fn case() -> Case {
             hole_timeout_ns: 0,
             backpressure: false,
             kpio_eop: 0,
+            host: HostSide::default(),
         },
         events: vec![Event { note: "a frame".to_owned(), action: Action::Write(write), then }],
         expect: Expectation {
@@ -198,5 +199,5 @@ fn a_refused_write_must_be_expected() {
     let end = run(&case, device(Fault::Refuses)).unwrap_err();
     assert_eq!((end.place.as_str(), end.what.as_str()), ("the end", "freed lines is 0, expected 1"));
     case.events[0].then.frames = vec![vec![7; 14]];
-    assert!(run(&case, device(Fault::Nothing)).unwrap_err().what.contains("the write was taken"));
+    assert!(run(&case, device(Fault::Nothing)).unwrap_err().what.contains("it was taken"));
 }

@@ -1,0 +1,156 @@
+//! Making the halves of the rivals with entries and pipes: `inline`, `enso`, `niq`.
+//!
+//! As `queues.rs`, which opens, recovers and closes them too: a half takes its window, memory and doorbell from the link
+//! and its settings are checked against the device.
+
+use beeline_link_contract::{Link, StorePort, Tolerance};
+use beeline_spec::entry::PUSH_HALF_LINES;
+use beeline_spec::formats::RING_ENTRY_MAX_BYTES;
+use beeline_spec::{Interface, LINE_BYTES, pipe, regs};
+
+use crate::config::{EnsoConfig, InlineConfig, NiqConfig, RxEnsoConfig};
+use crate::error::{Must, PortError};
+use crate::half::Stopped;
+use crate::port::Port;
+use crate::queues::{MAX_ENTRIES, doorbell_offset, resolve};
+use crate::rx_enso::{self, RxEnso};
+use crate::tx_enso::{self, TxEnso};
+use crate::tx_inline::{self, TxInline};
+use crate::tx_niq::{self, TxNiq};
+
+/// Longest pipe that is asked of a device, in lines.
+const MAX_PIPE_LINES: u64 = 1 << 22;
+
+impl<L: Link> Port<L> {
+    /// The host half of an `inline` queue.
+    ///
+    /// # Errors
+    /// As [`Port::mmio`].
+    pub fn inline(
+        &mut self,
+        queue: u32,
+        config: InlineConfig,
+    ) -> Result<Stopped<TxInline<L::Window, L::Memory, L::Doorbell>>, PortError> {
+        self.inline_behind(queue, config, |window, _| window)
+    }
+
+    /// As [`Port::inline`], with `wrap` between the interface and the window.
+    ///
+    /// # Errors
+    /// As [`Port::mmio`].
+    pub fn inline_behind<P: StorePort>(
+        &mut self,
+        queue: u32,
+        config: InlineConfig,
+        wrap: impl FnOnce(L::Window, Tolerance) -> P,
+    ) -> Result<Stopped<TxInline<P, L::Memory, L::Doorbell>>, PortError> {
+        let identity = self.transmit(queue, Interface::Inline, config.queue)?;
+        let least_lines = (RING_ENTRY_MAX_BYTES / LINE_BYTES) as u64;
+        Must::PowerOfTwo(least_lines, MAX_ENTRIES)
+            .check("lines of the ring of entries", u64::from(config.ring_lines))?;
+        self.check_buffer(config.buffer_bytes)?;
+        Must::Between(1, u64::from(config.ring_lines / 2))
+            .check("frames between completions", u64::from(config.completion_frames))?;
+        let window = self.window_of(queue, 2 * PUSH_HALF_LINES)?;
+        let config = InlineConfig { credits: resolve(config.credits, window.lines()), ..config };
+        let memory = self.link.memory(tx_inline::Layout::new(&config).bytes)?;
+        let doorbell = self.link.doorbell(doorbell_offset(queue) + regs::doorbell::TX_TAIL)?;
+        let (blank, max_frame_bytes) = (self.blank(config.random), self.max_frame_bytes());
+        let bears = if blank == 0 { tx_inline::TOLERANCE } else { tx_inline::TOLERANCE_IN_MEMORY };
+        let port = wrap(window, bears);
+        Ok(Stopped(TxInline::new((port, blank), memory, doorbell, identity, config, max_frame_bytes)))
+    }
+
+    /// The host half of an `enso` queue.
+    ///
+    /// # Errors
+    /// As [`Port::mmio`].
+    pub fn enso(
+        &mut self,
+        queue: u32,
+        config: EnsoConfig,
+    ) -> Result<Stopped<TxEnso<L::Memory, L::Doorbell>>, PortError> {
+        let identity = self.transmit(queue, Interface::Enso, config.queue)?;
+        self.check_pipe("lines of the transmit pipe", config.lines)?;
+        Must::Between(1, u64::from(config.lines / 2))
+            .check("frames between completions", u64::from(config.completion_frames))?;
+        let memory = self.link.memory(tx_enso::memory_bytes(config.lines))?;
+        let doorbell = self.link.doorbell(doorbell_offset(queue) + regs::doorbell::TX_TAIL)?;
+        Ok(Stopped(TxEnso::new(memory, doorbell, identity, config, self.max_frame_bytes())))
+    }
+
+    /// The host half of a receive pipe.
+    ///
+    /// # Errors
+    /// As [`Port::rx_ring`].
+    pub fn rx_enso(
+        &mut self,
+        queue: u32,
+        config: RxEnsoConfig,
+    ) -> Result<Stopped<RxEnso<L::Memory, L::Doorbell>>, PortError> {
+        self.check_queue(queue)?;
+        self.check_pipe("lines of the receive pipe", config.lines)?;
+        Must::PowerOfTwo(1, MAX_ENTRIES).check("notifications", u64::from(config.notifications))?;
+        Must::Between(0, u64::from(config.lines) / 2)
+            .check("lines between receive credits", u64::from(config.freed_coalesce))?;
+        let memory = self.link.memory(rx_enso::Layout::new(&config).bytes)?;
+        let freed = self.link.doorbell(doorbell_offset(queue) + regs::doorbell::RX_FREED)?;
+        Ok(Stopped(RxEnso::new(memory, freed, queue, config, self.max_frame_bytes() as u32)))
+    }
+
+    /// The host half of a `niq` queue.
+    ///
+    /// # Errors
+    /// As [`Port::mmio`].
+    pub fn niq(
+        &mut self,
+        queue: u32,
+        config: NiqConfig,
+    ) -> Result<Stopped<TxNiq<L::Window, L::Memory>>, PortError> {
+        self.niq_behind(queue, config, |window, _| window)
+    }
+
+    /// As [`Port::niq`], with `wrap` between the interface and the window.
+    ///
+    /// # Errors
+    /// As [`Port::mmio`].
+    pub fn niq_behind<P: StorePort>(
+        &mut self,
+        queue: u32,
+        config: NiqConfig,
+        wrap: impl FnOnce(L::Window, Tolerance) -> P,
+    ) -> Result<Stopped<TxNiq<P, L::Memory>>, PortError> {
+        let identity = self.transmit(queue, Interface::Niq, config.queue)?;
+        Must::Between(0, 2).check("power of two of an entry's lines", u64::from(config.entry_lines_log2))?;
+        self.check_buffer(config.buffer_bytes)?;
+        let entry_lines = 1 << config.entry_lines_log2;
+        let window = self.window_of(queue, 2 * entry_lines)?;
+        let entries = u64::from(window.lines() / entry_lines);
+        Must::Between(1, entries / 2)
+            .check("frames between completions", u64::from(config.completion_frames))?;
+        let memory = self.link.memory(tx_niq::memory_bytes(config.buffer_bytes))?;
+        let (blank, max_frame_bytes) = (self.blank(config.random), self.max_frame_bytes());
+        let port = wrap(window, tx_niq::tolerance(entry_lines, blank != 0));
+        Ok(Stopped(TxNiq::new((port, blank), memory, identity, config, max_frame_bytes)))
+    }
+
+    /// A window of at least so many lines.
+    fn window_of(&mut self, queue: u32, least_lines: u32) -> Result<L::Window, PortError> {
+        let window = self.link.window(queue)?;
+        let lines = window.lines();
+        if !lines.is_power_of_two() || lines < least_lines {
+            return Err(PortError::WindowSize { queue, register: 0, window: lines });
+        }
+        Ok(window)
+    }
+
+    fn check_buffer(&self, bytes: usize) -> Result<(), PortError> {
+        let longest = self.max_frame_bytes().next_multiple_of(LINE_BYTES) as u64;
+        Must::PowerOfTwo(2 * longest, 1 << 32).check("bytes of the frame buffer", bytes as u64)
+    }
+
+    fn check_pipe(&self, what: &'static str, lines: u32) -> Result<(), PortError> {
+        let longest = u64::from(pipe::lines_of(self.max_frame_bytes() as u32));
+        Must::PowerOfTwo(2 * longest, MAX_PIPE_LINES).check(what, u64::from(lines))
+    }
+}

@@ -12,7 +12,7 @@
 //   - user_clk and ClockNs agree: now_ns counts ClockNs a cycle.
 // Limits: one function; the vector of an interrupt is the queue modulo the messages granted. What cq_adapter and
 //   rc_adapter count is not in the NIC's counters; it comes out as pulses.
-// Latency: line in to nic_top 7 cycles, answers to reads 11, requests 4. Cost beside nic_top: see nic/README.md.
+// Latency: line in to nic_top 7 cycles, answers to reads 11, requests 4. Cost beside nic_top: see docs/nic.md.
 // Twin in nic/model: none.
 
 `default_nettype none

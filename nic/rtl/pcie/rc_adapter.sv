@@ -9,9 +9,9 @@
 //   - The stream never waits (`rc_tready_o` is constant): the block's completion buffer empties at the rate of the
 //     link.
 //   - Bytes of a piece are written only to its lines, by completions that follow each other without a gap: byte counts
-//     are checked, and a completion that does not follow the one before it fails its piece, as do an error status, a
-//     poisoned TLP, an error that the block reports (time-out too), and one that is shorter or longer than was asked.
-//     A failed completion writes nothing.
+//     are checked, and a completion that does not follow the one before it fails its piece, as does one that is
+//     shorter or longer than was asked, and every error that the block reports (bad status, poison, wrong fields,
+//     time-out). A failed completion writes nothing.
 //   - A completion for a tag that is owed nothing changes nothing and is counted.
 //   - `progress_*` tells of a completion in the cycle in which its last bytes are written, or later.
 // Limits
@@ -133,14 +133,15 @@ module rc_adapter #(
 
   assign head = one_q.data[95:0];
   assign unused_head = ^{head.reserved_95, head.attr, head.tc, head.reserved_88, head.completer_id, head.requester_id,
-                         head.reserved_47, head.reserved_31, head.locked, head.lower_address[11:2]};
+                         head.reserved_47, head.poisoned, head.status, head.reserved_31, head.locked,
+                         head.lower_address[11:2]};
 
   always_comb begin
     payload_bytes     = {2'd0, head.dwords, 2'd0} - 15'(head.lower_address[1:0]);
     claim.tag         = head.tag;
     claim.no_such_tag = 9'(head.tag) >= 9'(Tags) || head.error_code == pcie_pkg::RcInvalidTag;
-    claim.failed      = head.error_code != pcie_pkg::RcNoError || head.status != pcie_pkg::StatusSuccess
-                        || head.poisoned || head.dwords == '0;
+    // The block's code tells of bad status, poison, wrong fields and time-outs too.
+    claim.failed      = head.error_code != pcie_pkg::RcNoError;
     claim.completed   = head.completed;
     claim.gap         = head.lower_address[1:0];
     claim.byte_count  = head.byte_count;

@@ -195,7 +195,8 @@ module rq_adapter #(
 
   // Where its answer goes is not told to the host.
   logic unused_piece;
-  assign unused_piece = ^{unused_reads, unused_requests, piece_i.lines, piece_i.line, piece_i.read_tag, piece_i.is_last};
+  assign unused_piece = ^{unused_reads, unused_requests, piece_i.lines, piece_i.line, piece_i.read_tag,
+                          piece_i.is_last};
 
 `ifndef SYNTHESIS
   logic         waiting_q;

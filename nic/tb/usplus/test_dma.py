@@ -1,0 +1,251 @@
+"""The DMA half alone: reads and writes of every shape against a memory, order, errors, credits, interrupts."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+import cocotb
+from cocotb.triggers import RisingEdge
+from cocotbext.pcie.core.tlp import CplStatus, Tlp
+from cocotbext.pcie.core.utils import PcieId
+
+from usplus.dma_ports import MEMORY_BYTES, WRITTEN_AT, Bench
+from usplus.host import COMPLETIONS, LINE_BYTES, PAGE_BYTES, PARAMETERS
+
+# Cycles for a line of reads of 512 bytes, at most: 9 beats bring 8 lines, and the first has a latency.
+RATE_MARGIN = 1.2
+
+
+async def traffic(bench: Bench, reads: int, writes: int, pause: float) -> None:
+    """Random reads and writes, both ports at once."""
+    bench.stall(pause)
+    bench.to_read.extend(bench.any_read() for _ in range(reads))
+    bench.to_write.extend(bench.any_write() for _ in range(writes))
+    await bench.settle()
+    assert bench.answered + bench.failed >= reads
+
+
+@cocotb.test()
+async def reads_and_writes_of_every_shape(dut: Any) -> None:
+    """For each size of read request that a host may allow; completions split and out of order; all streams stall."""
+    bench = Bench(dut)
+    await bench.open()
+    for size in range(6):
+        await bench.device.set_readrq(size)
+        bench.requests.clear()
+        bench.answered = 0
+        await traffic(bench, reads=150, writes=150, pause=bench.random.choice([0.0, 0.2, 0.6]))
+        longest = max(dwords for kind, _, dwords in bench.requests if kind == "read")
+        assert longest * 4 <= 128 << size
+        assert longest * 4 > 64 << size or size == 5
+    assert bench.link.split > 100 and bench.unknown == 0
+
+
+@cocotb.test()
+async def lines_flow_at_the_streams_rate(dut: Any) -> None:
+    """Nothing stalls: a whole line leaves in two beats, and the completion stream is emptied as it comes."""
+    bench = Bench(dut)
+    await bench.open()
+    bench.to_write.extend((WRITTEN_AT + 64 * n, bench.random.randbytes(64)) for n in range(256))
+    await bench.cycles(20)
+    start = bench.taken_writes
+    await bench.cycles(200)
+    # Two beats a line, and the driver of this bench offers one every other cycle at most.
+    assert bench.taken_writes - start >= 95
+    await bench.settle()
+    # As large as completions come: 9 beats for 8 lines.
+    bench.link.split_share, bench.link.release_share = 0.0, 1.0
+    bench.to_read.extend((512 * n, 512) for n in range(64))
+    await bench.settle()
+    first, last = bench.beats[0], bench.beats[-1]
+    dut._log.info("%d lines in %d cycles", len(bench.beats), last - first + 1)
+    assert len(bench.beats) == 512
+    assert (last - first) < 512 * RATE_MARGIN
+
+
+@cocotb.test()
+async def a_read_sees_the_writes_in_front_of_it(dut: Any) -> None:
+    """What was taken at the write port before a read was offered is in what the read brings."""
+    bench = Bench(dut)
+    await bench.open()
+    bench.stall(0.5)
+    for _ in range(200):
+        address, data = bench.any_write()
+        before = bench.taken_writes
+        bench.to_write.append((address, data))
+        while bench.taken_writes == before:
+            await RisingEdge(dut.user_clk)
+        # The mirror holds the write when the read is offered, and nothing else is written until it is answered.
+        bench.to_read.append((address // LINE_BYTES * LINE_BYTES, LINE_BYTES))
+        await bench.settle()
+
+
+@cocotb.test()
+async def errors_end_a_read_and_hold_up_no_other(dut: Any) -> None:
+    """Poisoned and misplaced completions, addresses that nobody has, completions that nobody asked for."""
+    bench = Bench(dut)
+    await bench.open(read_request=2)
+    bench.may_fail = True
+    # So that lines of a piece have left when it fails.
+    bench.link.split_share = 0.9
+    bench.link.poison_share = bench.link.misplace_share = 0.03
+    outside = 0
+    for _ in range(20):
+        bench.to_read.extend(bench.any_read() for _ in range(10))
+        # Beyond the memory: the root complex has no answer.
+        bench.to_read.append((MEMORY_BYTES + PAGE_BYTES * bench.random.randrange(100), 200))
+        outside += 1
+        stray = Tlp.create_completion_data_for_tlp(Tlp(), PcieId(0, 0, 0))
+        stray.requester_id = bench.dev.functions[0].pcie_id
+        stray.tag = bench.random.randrange(PARAMETERS["Tags"], 256)
+        stray.byte_count = LINE_BYTES
+        stray.set_data(bench.random.randbytes(LINE_BYTES))
+        assert stray.fmt_type in COMPLETIONS and stray.status == CplStatus.SC
+        await bench.link.deliver(stray)
+    await bench.settle()
+    assert bench.failed > outside and min(bench.link.poisoned, bench.link.misplaced) > 5
+    assert bench.answered > 100
+    assert bench.unknown == 20
+    # One at a time, so that lines of a read have left when the next of its completions fails it.
+    bench.link.poison_share = 0.15
+    for n in range(40):
+        bench.to_read.append((512 * n, 512))
+        await bench.settle()
+    # All places have come back: as much as ever goes through.
+    bench.link.poison_share = bench.link.misplace_share = 0.0
+    bench.may_fail = False
+    await traffic(bench, reads=100, writes=0, pause=0.0)
+
+
+@cocotb.test()
+async def reads_wait_for_credits_and_writes_do_not(dut: Any) -> None:
+    """While the block has no header credit no read stands in front of writes."""
+    bench = Bench(dut)
+    await bench.open()
+    dut.pcie_tfc_nph_av.value = 0
+    bench.to_read.extend((PAGE_BYTES * n, 64) for n in range(4))
+    await bench.cycles(20)
+    bench.requests.clear()
+    bench.to_write.extend(bench.any_write() for _ in range(100))
+    await bench.cycles(600)
+    assert len(bench.requests) == 100 and all(kind == "write" for kind, *_ in bench.requests)
+    # As many as there are credits, however long the block takes to count them.
+    dut.pcie_tfc_nph_av.value = 2
+    await bench.cycles(3)
+    dut.pcie_tfc_nph_av.value = 0
+    await bench.cycles(200)
+    assert 1 <= sum(kind == "read" for kind, *_ in bench.requests) <= 2
+    dut.pcie_tfc_nph_av.value = 15
+    await bench.settle()
+
+
+@cocotb.test()
+async def interrupts_and_fences_come_behind_writes(dut: Any) -> None:
+    """At the host's handler, and at the fence, what was written before is there."""
+    bench = Bench(dut)
+    await bench.open()
+    bench.stall(0.6)
+    told: deque[tuple[int, int]] = deque()
+
+    def seen(vector: int) -> None:
+        at = WRITTEN_AT + 64 * vector
+        expected, number = told.popleft()
+        assert vector == expected
+        assert int.from_bytes(bench.memory[at : at + 8], "little") >= number, f"vector {vector} came too early"
+
+    bench.watch_interrupts(32, seen)
+    raised = []
+    for n in range(1, 120):
+        vector = bench.random.randrange(64)
+        address = WRITTEN_AT + 64 * (vector % 32)
+        before = bench.taken_writes
+        bench.to_write.append((address, n.to_bytes(8, "little")))
+        while bench.taken_writes == before:
+            await RisingEdge(dut.user_clk)
+        told.append((vector % 32, n))
+        dut.irq_valid.value = 1
+        dut.irq_vector.value = vector
+        await RisingEdge(dut.user_clk)
+        while not int(dut.irq_ready.value):
+            await RisingEdge(dut.user_clk)
+        dut.irq_valid.value = 0
+        raised.append(vector % 32)
+        if bench.random.random() < 0.3:
+            dut.fence_ask.value = 1
+            await RisingEdge(dut.user_clk)
+            while not int(dut.fence_pass.value):
+                await RisingEdge(dut.user_clk)
+            dut.fence_ask.value = 0
+            assert bench.seen_writes >= bench.taken_writes
+            await RisingEdge(dut.user_clk)
+    await bench.settle()
+    await bench.cycles(400)
+    assert bench.interrupts == raised
+
+
+@cocotb.test()
+async def a_fence_waits_for_the_write_at_the_pins(dut: Any) -> None:
+    """A write that is offered and not taken yet counts as one that was made before."""
+    bench = Bench(dut)
+    await bench.open()
+    bench.stall(0.95)
+    for _ in range(20):
+        bench.to_write.extend(bench.any_write() for _ in range(8))
+        while not int(dut.dmawr_valid.value) or int(dut.dmawr_ready.value):
+            await RisingEdge(dut.user_clk)
+        dut.fence_ask.value = 1
+        before = bench.taken_writes + 1
+        await RisingEdge(dut.user_clk)
+        while not int(dut.fence_pass.value):
+            await RisingEdge(dut.user_clk)
+        dut.fence_ask.value = 0
+        assert bench.seen_writes >= before
+        await bench.settle()
+
+
+@cocotb.test()
+async def an_interrupt_that_fails_is_raised_again(dut: Any) -> None:
+    """And one that the host does not want is forgotten, so that the next one finds its way."""
+    bench = Bench(dut)
+    await bench.open()
+    bench.watch_interrupts(32, lambda _: None)
+    # In place of the model's answer: the block says that it could not.
+    issue = bench.dev.functions[0].msi_cap.issue_msi_interrupt
+    failures = 2
+
+    async def fails(number: int, **more: Any) -> None:
+        nonlocal failures
+        if failures:
+            failures -= 1
+            dut.cfg_interrupt_msi_fail.value = 1
+            raise_sent = bench.dev.cfg_interrupt_msi_sent
+            bench.dev.cfg_interrupt_msi_sent = None
+            await RisingEdge(dut.user_clk)
+            dut.cfg_interrupt_msi_fail.value = 0
+            bench.dev.cfg_interrupt_msi_sent = raise_sent
+            return
+        await issue(number, **more)
+
+    bench.dev.functions[0].msi_cap.issue_msi_interrupt = fails
+    for vector in (7, 9):
+        dut.irq_valid.value = 1
+        dut.irq_vector.value = vector
+        await RisingEdge(dut.user_clk)
+        while not int(dut.irq_ready.value):
+            await RisingEdge(dut.user_clk)
+        dut.irq_valid.value = 0
+    await bench.cycles(200)
+    assert failures == 0
+    assert bench.interrupts == [7, 9]
+    await bench.device.msi_set_enable(False)
+    await bench.cycles(20)
+    for _ in range(3):
+        dut.irq_valid.value = 1
+        await RisingEdge(dut.user_clk)
+        while not int(dut.irq_ready.value):
+            await RisingEdge(dut.user_clk)
+        dut.irq_valid.value = 0
+        await bench.cycles(20)
+    assert int(dut.irq_ready.value)
+    assert bench.interrupts == [7, 9]

@@ -37,7 +37,7 @@ fn main() -> Result<(), RtlError> {
     let (cycles, beats, start) = (nic.cycles(), nic.beats(), Instant::now());
     for number in 0..lines {
         // In any order inside blocks of eight.
-        let place = (number / QUEUES ^ 7) % u64::from(config.window_lines);
+        let place = ((number / QUEUES) ^ 7) % u64::from(config.window_lines);
         write_until_taken(&mut nic, aperture + number % QUEUES * stride + place * 64, &line);
     }
     let seconds = start.elapsed().as_secs_f64();

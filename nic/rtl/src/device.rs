@@ -28,7 +28,7 @@ const IDLE_CYCLES: u32 = 32;
 
 /// The same after something that the engines of descriptors and of receive may work on: they do not say that they are
 /// idle, but show a sign of life more often than this (the hash of a flow takes 76 cycles, a scan over the queues 64).
-const IDLE_CYCLES_DMA: u32 = 200;
+const IDLE_CYCLES_DMA: u32 = 112;
 
 /// Bytes of the BAR in which nothing but registers lies.
 const REGISTER_BYTES: u64 = 2 << 20;

@@ -46,7 +46,8 @@ fn engine(tools: &Tools, count: &str) -> Outcome<Timed> {
         "--no-timing",
         "-Wno-fatal",
     ]);
-    let build = build.args(["-Wno-lint", "--x-assign", "fast", "--x-initial", "fast", "-CFLAGS", "-O3"]);
+    let build =
+        build.args(["-Wno-lint", "--x-assign", "fast", "--x-initial", "fast", "-MAKEFLAGS", "OPT_FAST=-O3"]);
     let build = build.args([
         "--top-module",
         "reorder_load",

@@ -1,4 +1,4 @@
-//! A queue that stops and starts again while its last frame still waits for the wire.
+//! What a restart leaves on the wire: of a queue whose last frame still waits for it, and of a device in mid-frame.
 #![cfg(feature = "rtl")]
 #![allow(clippy::unwrap_used, reason = "a test's helpers fail the test")]
 
@@ -74,4 +74,39 @@ fn what_its_last_life_left_behind_is_not_counted_in_the_new_one() {
     message(&mut nic, &config, 1, 8);
     assert_eq!(drain(&mut nic), (vec![8], Some(2)));
     assert!(!nic.has_failed(), "an assertion of the RTL failed");
+}
+
+#[test]
+fn a_frame_that_a_reset_cuts_short_is_aborted_and_spoils_no_other() {
+    let config = RtlConfig { span_lines: 16, window_lines: 64, ..RtlConfig::default() };
+    let mut nic = RtlNic::new(&config).unwrap();
+    let control =
+        |epoch: u8| 1 | 1 << queue_control::IFACE_LSB | u64::from(epoch) << queue_control::EPOCH_LSB;
+    register(&mut nic, regs::CONTROL, 1);
+    register(&mut nic, regs::QUEUE + queue::CONTROL, control(7));
+    while nic.next().is_some() {}
+    // Twenty lines that are one frame; its first beats are on the wire when the device is reset.
+    let mut long = vec![7; 20 * 64];
+    long[..8].copy_from_slice(&Header::new(Kind::Data, 20 * 64 - 8, 7).encode().to_le_bytes());
+    write(&mut nic, config.aperture().0, &long);
+    let before = nic.beats();
+    while nic.beats() < before + 3 {
+        nic.cycle();
+    }
+    nic.wire_ready(false);
+    register(&mut nic, regs::CONTROL, 2);
+    nic.wire_ready(true);
+    assert_eq!(drain(&mut nic).0, [], "the frame was cut short");
+    register(&mut nic, regs::CONTROL, 1);
+    register(&mut nic, regs::QUEUE + queue::CONTROL, control(8));
+    message(&mut nic, &config, 0, 8);
+    let frames: Vec<Vec<u8>> = std::iter::from_fn(|| {
+        Some(match nic.next()? {
+            Want::Transmit { frame, .. } => frame.to_vec(),
+            _ => Vec::new(),
+        })
+    })
+    .filter(|frame| !frame.is_empty())
+    .collect();
+    assert_eq!(frames, [vec![8; 56]]);
 }

@@ -27,7 +27,7 @@ use indicatif::ProgressBar;
 use check::Check;
 pub use results::Machine;
 use results::{LatencyRow, RateRow, Results, Way};
-pub use table::WIDTH as TABLE_WIDTH;
+pub use table::empty as empty_table;
 
 use crate::args::{CompareArgs, DeviceName, Part};
 use crate::failure::{Failure, own_program};

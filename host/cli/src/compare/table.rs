@@ -43,7 +43,8 @@ fn title(way: Way) -> &'static str {
     }
 }
 
-fn empty(header: Vec<String>) -> Table {
+/// A table without rows: names to the left, figures to the right.
+pub fn empty(header: Vec<String>) -> Table {
     let mut table = Table::new();
     table.load_style(presets::UTF8_BORDERS_ONLY).set_width(WIDTH).set_header(header);
     for (index, column) in table.column_iter_mut().enumerate() {

@@ -6,13 +6,13 @@
 
 use beeline_driver::{Sent, Transmit};
 use beeline_window::FencePolicy;
-use comfy_table::{CellAlignment, Table, presets};
+use comfy_table::Table;
 use indicatif::ProgressBar;
 use serde::Serialize;
 
 use super::{Bench, Job, PATIENCE, Way};
 use crate::args::CompareArgs;
-use crate::compare::TABLE_WIDTH;
+use crate::compare::empty_table;
 use crate::failure::Failure;
 use crate::progress;
 
@@ -164,14 +164,8 @@ impl Job for Count {
 }
 
 fn table(rows: &[Row]) -> Table {
-    let mut table = Table::new();
     let header = ["interface", "frame bytes", "at a time", "cycles a frame", "M frames/s", "Gbit/s"];
-    table.load_style(presets::UTF8_BORDERS_ONLY).set_width(TABLE_WIDTH).set_header(header);
-    for (index, column) in table.column_iter_mut().enumerate() {
-        if index > 0 {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
+    let mut table = empty_table(header.map(str::to_owned).to_vec());
     for row in rows {
         table.add_row([
             row.interface.to_owned(),

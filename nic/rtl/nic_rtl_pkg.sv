@@ -29,8 +29,18 @@ package nic_rtl_pkg;
     // Frames (0 reads as 1) and time in ns after which a completion is written.
     logic [31:0] tx_moderation_frames;
     logic [31:0] tx_moderation_ns;
-    // Receive mode: 0 off, 1 contiguous ring, 2 descriptors.
+    // Whether the window is blank: a push fills its half.
+    logic        fills;
+    // Every so many whole pushes one is not used; 0: none.
+    logic [31:0] tx_self_test;
+    // log2 of the lines of an entry, and how long a read of one that is not there may be held (0: not at all).
+    logic [1:0]  entry_lines_log2;
+    logic [31:0] entry_hold_ns;
+    // Receive mode, a value of nic_pkg's enum rx_mode; whether frames are kept in entries that the host reads.
     logic [1:0]  rx_mode;
+    logic        rx_reads;
+    // Entries of the ring of notifications (not checked).
+    logic [31:0] rx_notify_entries;
     // Receive ring (of lines or of descriptors): bus address, entries (not checked), and the completion ring's address.
     logic [63:0] rx_ring_address;
     logic [31:0] rx_ring_entries;

@@ -180,7 +180,7 @@ module nic_top #(
       | 16'(HasDescriptor) << nic_pkg::QueueControlIfaceDescriptor;
 
   logic                start_valid, stop_valid, engines_busy, failed_valid, failed_ready;
-  logic                tx_tail_valid, rx_freed_valid, cause_tx_completion, cause_rx_frame;
+  logic                tx_tail_valid, rx_freed_valid, entries_freed_valid, cause_tx_completion, cause_rx_frame;
   logic [QueueW-1:0]   doorbell_queue;
   logic [63:0]         doorbell_value;
   logic [1:0]          mux;
@@ -215,7 +215,8 @@ module nic_top #(
     .setup_settings_o(settings), .engines_busy_i(engines_busy), .engines_reset_no(engines_reset_n),
     .failed_valid_i(failed_valid), .failed_ready_o(failed_ready), .failed_queue_i(failed_queue),
     .failed_cause_i(failed_cause),
-    .tx_tail_valid_o(tx_tail_valid), .rx_freed_valid_o(rx_freed_valid), .doorbell_queue_o(doorbell_queue),
+    .tx_tail_valid_o(tx_tail_valid), .rx_freed_valid_o(rx_freed_valid),
+    .entries_freed_valid_o(entries_freed_valid), .doorbell_queue_o(doorbell_queue),
     .doorbell_value_o(doorbell_value),
     .next_start_queue_o(next_start_queue), .next_start_i(next_start), .counter_o(counter), .count_i(count),
     .counters_busy_i(counters_busy), .reorder_depth_max_i(depth_max),
@@ -228,21 +229,23 @@ module nic_top #(
   // ------------------------------------------------------------------------------ the engines
   localparam int unsigned TxTagW = 8;
   localparam int unsigned RxTagW = 4;
+  localparam int unsigned Senders = 6;
+  localparam int unsigned Readers = 4;
 
   logic                   rst_engines_n, transmit_busy, receive_busy, reads_busy, unused_writes_busy;
-  logic [3:0]             fail_valid, fail_ready;
-  logic [3:0][QueueW-1:0] fail_queue;
-  logic [3:0][3:0]        fail_cause;
-  // DMA writes: credits of mmio, credits of kPIO+WC, transmit completions, receive.
-  logic [3:0]             wr_valid, wr_ready;
-  logic [3:0][63:0]       wr_address;
-  logic [3:0][511:0]      wr_data;
-  logic [3:0][6:0]        wr_bytes;
-  // DMA reads: transmit, receive.
-  logic [1:0]             req_valid, req_ready, cpl_valid;
-  logic [1:0][63:0]       req_address;
-  logic [1:0][12:0]       req_bytes;
-  logic [1:0][TxTagW-1:0] req_tag;
+  // Failures and DMA writes (credits, completions, received frames) of the transmit engines, and of receive.
+  logic [Senders:0]             fail_valid, fail_ready;
+  logic [Senders:0][QueueW-1:0] fail_queue;
+  logic [Senders:0][3:0]        fail_cause;
+  logic [Senders:0]             wr_valid, wr_ready;
+  logic [Senders:0][63:0]       wr_address;
+  logic [Senders:0][511:0]      wr_data;
+  logic [Senders:0][6:0]        wr_bytes;
+  // DMA reads: of those transmit engines that read host memory, and of receive.
+  logic [Readers:0]             req_valid, req_ready, cpl_valid;
+  logic [Readers:0][63:0]       req_address;
+  logic [Readers:0][12:0]       req_bytes;
+  logic [Readers:0][TxTagW-1:0] req_tag;
   logic [TxTagW-1:0]      cpl_tag;
   logic [511:0]           cpl_data;
   logic                   cpl_last, cpl_error;
@@ -253,12 +256,12 @@ module nic_top #(
   logic [6:0]             egress_bytes;
   logic [QueueW-1:0]      egress_queue;
   logic [RxTagW-1:0]      rx_tag;
-  nic_rtl_pkg::increments_t [3:0] tx_increments;
+  nic_rtl_pkg::increments_t [Senders:0] tx_increments;
   nic_rtl_pkg::increments_t       rx_increments;
 
   assign rst_engines_n = rst_ni && engines_reset_n;
   assign engines_busy  = transmit_busy || receive_busy || reads_busy;
-  assign req_tag[1]    = TxTagW'(rx_tag);
+  assign req_tag[Readers] = TxTagW'(rx_tag);
 
   transmit #(
     .NumQueues(NumQueues), .WindowLines(WindowLines), .SpanLines(SpanLines), .NumContexts(NumContexts),
@@ -271,20 +274,21 @@ module nic_top #(
     .mux_i(nic_pkg::control_mux_e'(mux)), .mux_ports_i(mux_ports),
     .busy_o(transmit_busy), .start_valid_i(start_valid), .start_queue_i(setup_queue), .start_settings_i(settings),
     .stop_valid_i(stop_valid), .stop_queue_i(setup_queue),
-    .failed_valid_o(fail_valid[2:0]), .failed_ready_i(fail_ready[2:0]), .failed_queue_o(fail_queue[2:0]),
-    .failed_cause_o(fail_cause[2:0]),
+    .failed_valid_o(fail_valid[Senders-1:0]), .failed_ready_i(fail_ready[Senders-1:0]),
+    .failed_queue_o(fail_queue[Senders-1:0]), .failed_cause_o(fail_cause[Senders-1:0]),
     .doorbell_valid_i(tx_tail_valid), .doorbell_queue_i(doorbell_queue), .doorbell_tail_i(doorbell_value),
     .piece_valid_i(piece_valid), .piece_ready_o(piece_ready), .piece_route_i(piece_route),
     .piece_queue_i(piece_queue), .piece_line_i(piece_line), .piece_data_i(piece_data), .piece_be_i(piece_be),
     .piece_whole_i(piece_whole), .piece_first_i(piece_first), .piece_last_i(piece_last),
     .pause_i(frame_pause_i), .frame_valid_o(egress_valid), .frame_ready_i(egress_ready),
     .frame_data_o(egress_data), .frame_bytes_o(egress_bytes), .frame_last_o(egress_last), .frame_queue_o(egress_queue),
-    .rdreq_valid_o(req_valid[0]), .rdreq_ready_i(req_ready[0]), .rdreq_address_o(req_address[0]),
-    .rdreq_bytes_o(req_bytes[0]), .rdreq_tag_o(req_tag[0]),
-    .rdcpl_valid_i(cpl_valid[0]), .rdcpl_tag_i(cpl_tag), .rdcpl_data_i(cpl_data), .rdcpl_last_i(cpl_last),
+    .rdreq_valid_o(req_valid[Readers-1:0]), .rdreq_ready_i(req_ready[Readers-1:0]),
+    .rdreq_address_o(req_address[Readers-1:0]), .rdreq_bytes_o(req_bytes[Readers-1:0]),
+    .rdreq_tag_o(req_tag[Readers-1:0]), .rdcpl_valid_i(cpl_valid[Readers-1:0]), .rdcpl_tag_i(cpl_tag), .rdcpl_data_i(cpl_data), .rdcpl_last_i(cpl_last),
     .rdcpl_error_i(cpl_error),
-    .dmawr_valid_o(wr_valid[2:0]), .dmawr_ready_i(wr_ready[2:0]), .dmawr_address_o(wr_address[2:0]),
-    .dmawr_data_o(wr_data[2:0]), .dmawr_bytes_o(wr_bytes[2:0]),
+    .dmawr_valid_o(wr_valid[Senders-1:0]), .dmawr_ready_i(wr_ready[Senders-1:0]),
+    .dmawr_address_o(wr_address[Senders-1:0]), .dmawr_data_o(wr_data[Senders-1:0]),
+    .dmawr_bytes_o(wr_bytes[Senders-1:0]),
     .irq_valid_o(tx_irq_valid), .irq_ready_i(tx_irq_ready), .irq_queue_o(tx_irq_queue),
     .look_queue_i(next_start_queue), .look_next_start_o(next_start), .reorder_depth_max_o(depth_max),
     .is_idle_o(transmit_idle), .is_settled_o(settled), .is_full_o(is_full), .increments_o(tx_increments)
@@ -294,29 +298,29 @@ module nic_top #(
     .clk_i, .rst_ni(rst_engines_n), .now_ns_i, .lossless_i(rx_lossless_i),
     .busy_o(receive_busy), .start_valid_i(start_valid), .start_queue_i(setup_queue), .start_settings_i(settings),
     .stop_valid_i(stop_valid), .stop_queue_i(setup_queue),
-    .failed_valid_o(fail_valid[3]), .failed_ready_i(fail_ready[3]), .failed_queue_o(fail_queue[3]),
-    .failed_cause_o(fail_cause[3]),
+    .failed_valid_o(fail_valid[Senders]), .failed_ready_i(fail_ready[Senders]),
+    .failed_queue_o(fail_queue[Senders]), .failed_cause_o(fail_cause[Senders]),
     .doorbell_valid_i(rx_freed_valid), .doorbell_queue_i(doorbell_queue), .doorbell_freed_i(doorbell_value),
     .frame_valid_i(rx_valid_i), .frame_ready_o(rx_ready_o), .frame_data_i(rx_data_i), .frame_bytes_i(rx_bytes_i),
     .frame_last_i(rx_last_i),
-    .rdreq_valid_o(req_valid[1]), .rdreq_ready_i(req_ready[1]), .rdreq_address_o(req_address[1]),
-    .rdreq_bytes_o(req_bytes[1]), .rdreq_tag_o(rx_tag),
-    .rdcpl_valid_i(cpl_valid[1]), .rdcpl_tag_i(cpl_tag[RxTagW-1:0]), .rdcpl_data_i(cpl_data),
+    .rdreq_valid_o(req_valid[Readers]), .rdreq_ready_i(req_ready[Readers]),
+    .rdreq_address_o(req_address[Readers]), .rdreq_bytes_o(req_bytes[Readers]), .rdreq_tag_o(rx_tag),
+    .rdcpl_valid_i(cpl_valid[Readers]), .rdcpl_tag_i(cpl_tag[RxTagW-1:0]), .rdcpl_data_i(cpl_data),
     .rdcpl_last_i(cpl_last), .rdcpl_error_i(cpl_error),
-    .dmawr_valid_o(wr_valid[3]), .dmawr_ready_i(wr_ready[3]), .dmawr_address_o(wr_address[3]),
-    .dmawr_data_o(wr_data[3]), .dmawr_bytes_o(wr_bytes[3]),
+    .dmawr_valid_o(wr_valid[Senders]), .dmawr_ready_i(wr_ready[Senders]), .dmawr_address_o(wr_address[Senders]),
+    .dmawr_data_o(wr_data[Senders]), .dmawr_bytes_o(wr_bytes[Senders]),
     .irq_valid_o(rx_irq_valid), .irq_ready_i(rx_irq_ready), .irq_queue_o(rx_irq_queue),
     .increments_o(rx_increments)
   );
 
-  failures #(.NumQueues(NumQueues), .Engines(4)) u_failures (
+  failures #(.NumQueues(NumQueues), .Engines(Senders + 1)) u_failures (
     .clk_i, .rst_ni(rst_engines_n),
     .in_valid_i(fail_valid), .in_ready_o(fail_ready), .in_queue_i(fail_queue), .in_cause_i(fail_cause),
     .out_valid_o(failed_valid), .out_ready_i(failed_ready), .out_queue_o(failed_queue), .out_cause_o(failed_cause)
   );
 
   // ------------------------------------------------------------------------------ host memory and interrupts
-  read_port #(.Engines(2), .EngineTagW(TxTagW), .Tags(256)) u_reads (
+  read_port #(.Engines(Readers + 1), .EngineTagW(TxTagW), .Tags(256)) u_reads (
     .clk_i, .rst_ni, .clear_i(!engines_reset_n), .busy_o(reads_busy),
     .req_valid_i(req_valid), .req_ready_o(req_ready), .req_address_i(req_address), .req_bytes_i(req_bytes),
     .req_tag_i(req_tag),
@@ -326,7 +330,7 @@ module nic_top #(
     .rdcpl_valid_i, .rdcpl_tag_i, .rdcpl_data_i, .rdcpl_last_i, .rdcpl_error_i
   );
 
-  write_port #(.Engines(4)) u_writes (
+  write_port #(.Engines(Senders + 1)) u_writes (
     .clk_i, .rst_ni, .busy_o(unused_writes_busy),
     .wr_valid_i(wr_valid), .wr_ready_o(wr_ready), .wr_address_i(wr_address), .wr_data_i(wr_data),
     .wr_bytes_i(wr_bytes),
@@ -365,8 +369,8 @@ module nic_top #(
   // interfaces that are left out are constants.
   always_comb begin
     for (int i = 0; i < int'(nic_rtl_pkg::NumCounters); i++) begin
-      increments[i] = tx_increments[0][i] + tx_increments[1][i] + tx_increments[2][i] + tx_increments[3][i]
-          + rx_increments[i];
+      increments[i] = rx_increments[i];
+      for (int sender = 0; sender <= int'(Senders); sender++) increments[i] += tx_increments[sender][i];
     end
     increments[nic_pkg::CounterBadAccessesOffset >> 3]   += 8'(bad_access_ingress) + 8'(bad_access_registers);
     increments[nic_pkg::CounterRefusedWritesOffset >> 3] += 8'(is_refused_q);
@@ -383,7 +387,7 @@ module nic_top #(
       && !irq_valid_o && !rc_valid_o && !rdreq_valid_o;
 
   logic unused;
-  assign unused = &{1'b0, unused_writes_busy, window_mask_wide[31:LineW]};
+  assign unused = &{1'b0, unused_writes_busy, entries_freed_valid, window_mask_wide[31:LineW]};
 
 endmodule
 

@@ -43,7 +43,17 @@ module queue_settings (
           settings_o.tx_moderation_frames <= word_i[31:0];
           settings_o.tx_moderation_ns     <= word_i[63:32];
         end
-        nic_pkg::QueueRxModeOffset[7:3]:         settings_o.rx_mode <= word_i[1:0];
+        nic_pkg::QueueBlankOffset[7:3]:          settings_o.fills <= word_i != '0;
+        nic_pkg::QueueRxModeOffset[7:3]: begin
+          settings_o.rx_mode  <= word_i[1:0];
+          settings_o.rx_reads <= word_i[4];
+        end
+        nic_pkg::QueueTxPushOffset[7:3]:         settings_o.tx_self_test <= word_i[31:0];
+        nic_pkg::QueueEntryOffset[7:3]: begin
+          settings_o.entry_lines_log2 <= word_i[1:0];
+          settings_o.entry_hold_ns    <= word_i[63:32];
+        end
+        nic_pkg::QueueRxNotifyEntriesOffset[7:3]: settings_o.rx_notify_entries <= word_i[31:0];
         nic_pkg::QueueRxRingAddressOffset[7:3]:  settings_o.rx_ring_address <= word_i;
         nic_pkg::QueueRxRingEntriesOffset[7:3]:  settings_o.rx_ring_entries <= word_i[31:0];
         nic_pkg::QueueRxCompletionAddressOffset[7:3]: settings_o.rx_completion_address <= word_i;

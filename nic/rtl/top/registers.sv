@@ -72,6 +72,7 @@ module registers #(
   // Doorbells of queues that run.
   output logic                tx_tail_valid_o,
   output logic                rx_freed_valid_o,
+  output logic                entries_freed_valid_o,
   output logic [QueueW-1:0]   doorbell_queue_o,
   output logic [63:0]         doorbell_value_o,
 
@@ -102,13 +103,18 @@ module registers #(
   localparam int unsigned Entries = 1 << QueueW;
   localparam int unsigned Words = Entries * 32;
 
-  // A word of a queue's registers: its offset in the block / 8. Doorbells have places behind them.
-  localparam logic [4:0] WordControl  = nic_pkg::QueueControlOffset[7:3];
-  localparam logic [4:0] WordTail     = 5'd18;
-  localparam logic [4:0] WordRxFreed  = 5'd19;
-  // What software may write: everything up to rx_moderation but status, window_lines and next_start.
-  localparam logic [31:0] Writable = 32'h0003_ffff & ~(32'h1 << nic_pkg::QueueStatusOffset[7:3])
+  // A word of a queue's registers: its offset in the block / 8. Doorbells have the last places.
+  localparam logic [4:0] WordControl = nic_pkg::QueueControlOffset[7:3];
+  localparam logic [4:0] WordLast    = nic_pkg::QueueRxNotifyEntriesOffset[7:3];
+  localparam logic [2:0] PlaceDoorbells = 3'd7;
+  // What software may write: everything up to the last register but status, window_lines and next_start.
+  localparam logic [31:0] Writable = ((32'h2 << WordLast) - 1'b1) & ~(32'h1 << nic_pkg::QueueStatusOffset[7:3])
       & ~(32'h1 << nic_pkg::QueueWindowLinesOffset[7:3]) & ~(32'h1 << nic_pkg::QueueNextStartOffset[7:3]);
+
+  // Interfaces whose queues are written to in their window.
+  localparam logic [15:0] HasWindow =
+      16'(1) << nic_pkg::QueueControlIfaceMmio | 16'(1) << nic_pkg::QueueControlIfaceKpio
+      | 16'(1) << nic_pkg::QueueControlIfaceInline | 16'(1) << nic_pkg::QueueControlIfaceNiq;
 
   typedef enum logic [3:0] {
     Clear, Idle, Write, Control, Check, Load, Go, Stop, Wait, Loop, LoopLook, Read, ReadLook, Answer, ResetDevice
@@ -182,7 +188,7 @@ module registers #(
   assign is_counter     = offset >= nic_pkg::CountersOffset && offset < nic_pkg::QueueOffset;
   assign is_queue       = offset >= nic_pkg::QueueOffset && queue_distance < 32'(NumQueues) * nic_pkg::QueueStride;
   assign is_doorbell    = offset >= nic_pkg::DoorbellOffset && bell_distance[31:6] < 26'(NumQueues)
-                          && bell_distance[5:0] < 6'h10;
+                          && bell_distance[5:0] < 6'h18;
 
   // ------------------------------------------------------------------------------ the capability list
   localparam int unsigned ListWords = 18;
@@ -221,7 +227,7 @@ module registers #(
       read_hits  = offset[11:3] < 9'(ListWords);
       read_value = read_hits ? list_word : '1;
     end else if (is_counter) begin
-      read_hits  = counter_distance <= nic_pkg::CounterRxOversizeOffset
+      read_hits  = counter_distance <= nic_pkg::CounterHeldReadTimeoutsOffset
                    || (counter_distance >= nic_pkg::CounterTlpBytesHistogramOffset
                        && counter_distance < TlpBytesEnd)
                    || (counter_distance >= nic_pkg::CounterDisplacementHistogramOffset
@@ -306,6 +312,7 @@ module registers #(
     failed_ready_o   = 1'b0;
     tx_tail_valid_o  = 1'b0;
     rx_freed_valid_o = 1'b0;
+    entries_freed_valid_o = 1'b0;
     irq_failed_valid_o   = 1'b0;
     count_bad_accesses_o = 1'b0;
     count_doorbells_o    = 1'b0;
@@ -392,10 +399,11 @@ module registers #(
         state_d = Idle;
         if (is_doorbell) begin
           word_we           = 1'b1;
-          word_waddr        = {queue_q, (offset[3] == 1'b0) ? WordTail : WordRxFreed};
+          word_waddr        = {queue_q, PlaceDoorbells, offset[4:3]};
           count_doorbells_o = 1'b1;
-          tx_tail_valid_o   = queue_state.active && !offset[3];
-          rx_freed_valid_o  = queue_state.active && offset[3];
+          tx_tail_valid_o       = queue_state.active && offset[4:3] == nic_pkg::DoorbellTxTailOffset[4:3];
+          rx_freed_valid_o      = queue_state.active && offset[4:3] == nic_pkg::DoorbellRxFreedOffset[4:3];
+          entries_freed_valid_o = queue_state.active && offset[4:3] == nic_pkg::DoorbellEntriesFreedOffset[4:3];
         end else if (!Writable[offset[7:3]]) begin
           count_bad_accesses_o = 1'b1;
         end else begin
@@ -426,7 +434,7 @@ module registers #(
         // One word a cycle: the one that was asked for in the cycle before.
         index_d    = index_q + 1'b1;
         word_raddr = {queue_q, index_d};
-        if (index_q == nic_pkg::QueueRxModerationOffset[7:3]) state_d = Go;
+        if (index_q == WordLast) state_d = Go;
       end
 
       Go: begin
@@ -437,8 +445,7 @@ module registers #(
         state_wr.failed = 1'b0;
         state_wr.cause  = '0;
         state_wr.epoch  = settings_q.epoch;
-        state_wr.route  = (settings_q.iface == nic_pkg::QueueControlIfaceMmio
-                           || settings_q.iface == nic_pkg::QueueControlIfaceKpio) ? settings_q.iface : '0;
+        state_wr.route  = HasWindow[settings_q.iface] ? settings_q.iface : '0;
         state_d         = Wait;
       end
 
@@ -473,7 +480,7 @@ module registers #(
 
       Read: begin
         queue_d = is_doorbell ? bell_distance[6 +: QueueW] : queue_distance[8 +: QueueW];
-        index_d = is_doorbell ? (offset[3] ? WordRxFreed : WordTail) : offset[7:3];
+        index_d = is_doorbell ? {PlaceDoorbells, offset[4:3]} : offset[7:3];
         word_raddr = {queue_d, index_d};
         state_d    = ReadLook;
       end

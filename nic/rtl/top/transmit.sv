@@ -29,7 +29,9 @@ module transmit #(
   localparam int unsigned QueueW = (NumQueues > 1) ? $clog2(NumQueues) : 1,
   localparam int unsigned LineW = $clog2(WindowLines),
   // Bits of a tag of a DMA read.
-  localparam int unsigned TagW = 8
+  localparam int unsigned TagW = 8,
+  localparam int unsigned Engines = 6,
+  localparam int unsigned Readers = 4
 ) (
   input  logic              clk_i,
   input  logic              rst_ni,
@@ -53,11 +55,11 @@ module transmit #(
   input  nic_rtl_pkg::queue_settings_t start_settings_i,
   input  logic              stop_valid_i,
   input  logic [QueueW-1:0] stop_queue_i,
-  // Failures: of mmio, kPIO+WC, descriptors.
-  output logic [2:0]        failed_valid_o,
-  input  logic [2:0]        failed_ready_i,
-  output logic [2:0][QueueW-1:0] failed_queue_o,
-  output logic [2:0][3:0]   failed_cause_o,
+  // Failures: of mmio, kPIO+WC, descriptors, inline, Ensō, NIQ.
+  output logic [Engines-1:0] failed_valid_o,
+  input  logic [Engines-1:0] failed_ready_i,
+  output logic [Engines-1:0][QueueW-1:0] failed_queue_o,
+  output logic [Engines-1:0][3:0] failed_cause_o,
 
   input  logic              doorbell_valid_i,
   input  logic [QueueW-1:0] doorbell_queue_i,
@@ -84,24 +86,24 @@ module transmit #(
   output logic              frame_last_o,
   output logic [QueueW-1:0] frame_queue_o,
 
-  // DMA reads, and their answers.
-  output logic              rdreq_valid_o,
-  input  logic              rdreq_ready_i,
-  output logic [63:0]       rdreq_address_o,
-  output logic [12:0]       rdreq_bytes_o,
-  output logic [TagW-1:0]   rdreq_tag_o,
-  input  logic              rdcpl_valid_i,
+  // DMA reads of descriptors, inline, Ensō, NIQ, and their answers.
+  output logic [Readers-1:0] rdreq_valid_o,
+  input  logic [Readers-1:0] rdreq_ready_i,
+  output logic [Readers-1:0][63:0] rdreq_address_o,
+  output logic [Readers-1:0][12:0] rdreq_bytes_o,
+  output logic [Readers-1:0][TagW-1:0] rdreq_tag_o,
+  input  logic [Readers-1:0] rdcpl_valid_i,
   input  logic [TagW-1:0]   rdcpl_tag_i,
   input  logic [511:0]      rdcpl_data_i,
   input  logic              rdcpl_last_i,
   input  logic              rdcpl_error_i,
 
-  // DMA writes: credits of mmio, credits of kPIO+WC, completions.
-  output logic [2:0]        dmawr_valid_o,
-  input  logic [2:0]        dmawr_ready_i,
-  output logic [2:0][63:0]  dmawr_address_o,
-  output logic [2:0][511:0] dmawr_data_o,
-  output logic [2:0][6:0]   dmawr_bytes_o,
+  // DMA writes of the engines: credits and completions.
+  output logic [Engines-1:0] dmawr_valid_o,
+  input  logic [Engines-1:0] dmawr_ready_i,
+  output logic [Engines-1:0][63:0] dmawr_address_o,
+  output logic [Engines-1:0][511:0] dmawr_data_o,
+  output logic [Engines-1:0][6:0] dmawr_bytes_o,
 
   output logic              irq_valid_o,
   input  logic              irq_ready_i,
@@ -118,34 +120,46 @@ module transmit #(
   output logic              is_full_o,
 
   // Of each engine; the last is the multiplexer's and the wire's.
-  output nic_rtl_pkg::increments_t [3:0] increments_o
+  output nic_rtl_pkg::increments_t [Engines:0] increments_o
 );
 
   localparam int unsigned Mmio = 0;
   localparam int unsigned Kpio = 1;
   localparam int unsigned Dma  = 2;
+  localparam int unsigned Inline = 3;
+  localparam int unsigned Niq = 5;
+  // The first engine that reads host memory.
+  localparam int unsigned FirstReader = Dma;
+  localparam int unsigned DmaReader = Dma - FirstReader;
 
   // Frames of the engines, and of the multiplexer.
-  logic [2:0]             frame_valid, frame_ready, frame_last, busy;
-  logic [2:0][511:0]      frame_data;
-  logic [2:0][6:0]        frame_bytes;
-  logic [2:0][QueueW-1:0] frame_queue;
+  logic [Engines-1:0]             frame_valid, frame_ready, frame_last, busy;
+  logic [Engines-1:0][511:0]      frame_data;
+  logic [Engines-1:0][6:0]        frame_bytes;
+  logic [Engines-1:0][QueueW-1:0] frame_queue;
   logic                   muxed_valid, muxed_ready, muxed_last, mux_mismatch;
   logic [511:0]           muxed_data;
   logic [6:0]             muxed_bytes;
   logic [QueueW-1:0]      muxed_queue;
   // What the arbiters see of the engines' frames.
-  logic [2:0]             offer_valid, offer_ready, gate, open_q, open_d;
-  logic [2:0]             piece_ready;
-  logic                   mmio_settled, kpio_settled, mmio_idle, is_kpio, is_mmio;
+  logic [Engines-1:0]             offer_valid, offer_ready, gate, open_q, open_d;
+  // Pieces of each engine's queues; those of no engine are mmio's to count. `settled`: they have had their effect.
+  logic [Engines-1:0]             takes, piece_ready, settled;
+  logic [Engines-1:0]             engine_irq_valid, engine_irq_ready;
+  logic [Engines-1:0][QueueW-1:0] engine_irq_queue;
+  logic                           mmio_idle;
 
-  assign is_mmio       = piece_route_i == 4'(nic_pkg::QueueControlIfaceMmio);
-  assign is_kpio       = piece_route_i == 4'(nic_pkg::QueueControlIfaceKpio);
-  assign piece_ready_o = is_kpio ? piece_ready[Kpio] : piece_ready[Mmio];
-  assign piece_ready[Dma] = 1'b0;
+  always_comb begin
+    takes = '0;
+    unique case (piece_route_i)
+      4'(nic_pkg::QueueControlIfaceKpio):   takes[Kpio]   = 1'b1;
+      default:                              takes[Mmio]   = 1'b1;
+    endcase
+  end
+  assign piece_ready_o = (takes & piece_ready) != '0;
   assign busy_o        = busy != '0;
-  assign is_settled_o  = mmio_settled && kpio_settled;
-  assign is_idle_o     = mmio_idle && kpio_settled;
+  assign is_settled_o  = &settled;
+  assign is_idle_o     = mmio_idle && (&settled);
 
   mmio_path #(
     .NumQueues(NumQueues), .WindowLines(WindowLines), .SpanLines(SpanLines), .NumContexts(NumContexts),
@@ -156,7 +170,7 @@ module transmit #(
     .busy_o(busy[Mmio]), .start_valid_i, .start_queue_i, .start_settings_i, .stop_valid_i, .stop_queue_i,
     .failed_valid_o(failed_valid_o[Mmio]), .failed_ready_i(failed_ready_i[Mmio]),
     .failed_queue_o(failed_queue_o[Mmio]), .failed_cause_o(failed_cause_o[Mmio]),
-    .piece_valid_i(piece_valid_i && is_mmio), .piece_ready_o(piece_ready[Mmio]), .piece_queue_i, .piece_line_i,
+    .piece_valid_i(piece_valid_i && takes[Mmio]), .piece_ready_o(piece_ready[Mmio]), .piece_queue_i, .piece_line_i,
     .piece_data_i, .piece_be_i, .piece_whole_i, .piece_first_i, .piece_last_i,
     .frame_valid_o(frame_valid[Mmio]), .frame_ready_i(frame_ready[Mmio]), .frame_data_o(frame_data[Mmio]),
     .frame_bytes_o(frame_bytes[Mmio]), .frame_last_o(frame_last[Mmio]), .frame_queue_o(frame_queue[Mmio]),
@@ -164,7 +178,7 @@ module transmit #(
     .dmawr_address_o(dmawr_address_o[Mmio]), .dmawr_data_o(dmawr_data_o[Mmio]),
     .dmawr_bytes_o(dmawr_bytes_o[Mmio]),
     .look_queue_i, .look_next_start_o, .reorder_depth_max_o,
-    .is_idle_o(mmio_idle), .is_settled_o(mmio_settled), .is_full_o, .increments_o(increments_o[Mmio])
+    .is_idle_o(mmio_idle), .is_settled_o(settled[Mmio]), .is_full_o, .increments_o(increments_o[Mmio])
   );
 
   if (HasKpio) begin : g_kpio
@@ -173,8 +187,8 @@ module transmit #(
       .busy_o(busy[Kpio]), .start_valid_i, .start_queue_i, .start_settings_i, .stop_valid_i, .stop_queue_i,
       .failed_valid_o(failed_valid_o[Kpio]), .failed_ready_i(failed_ready_i[Kpio]),
       .failed_queue_o(failed_queue_o[Kpio]), .failed_cause_o(failed_cause_o[Kpio]),
-      .piece_valid_i(piece_valid_i && is_kpio), .piece_ready_o(piece_ready[Kpio]), .piece_queue_i, .piece_line_i,
-      .piece_data_i, .piece_be_i, .piece_whole_i, .piece_first_i, .piece_last_i, .is_settled_o(kpio_settled),
+      .piece_valid_i(piece_valid_i && takes[Kpio]), .piece_ready_o(piece_ready[Kpio]), .piece_queue_i, .piece_line_i,
+      .piece_data_i, .piece_be_i, .piece_whole_i, .piece_first_i, .piece_last_i, .is_settled_o(settled[Kpio]),
       .frame_valid_o(frame_valid[Kpio]), .frame_ready_i(frame_ready[Kpio]), .frame_data_o(frame_data[Kpio]),
       .frame_bytes_o(frame_bytes[Kpio]), .frame_last_o(frame_last[Kpio]), .frame_queue_o(frame_queue[Kpio]),
       .dmawr_valid_o(dmawr_valid_o[Kpio]), .dmawr_ready_i(dmawr_ready_i[Kpio]),
@@ -183,7 +197,7 @@ module transmit #(
     );
   end else begin : g_no_kpio
     assign {busy[Kpio], failed_valid_o[Kpio], frame_valid[Kpio], dmawr_valid_o[Kpio]} = '0;
-    assign {piece_ready[Kpio], kpio_settled} = '1;
+    assign {piece_ready[Kpio], settled[Kpio]} = '1;
     assign {failed_queue_o[Kpio], failed_cause_o[Kpio]} = '0;
     assign {frame_data[Kpio], frame_bytes[Kpio], frame_last[Kpio], frame_queue[Kpio]} = '0;
     assign {dmawr_address_o[Kpio], dmawr_data_o[Kpio], dmawr_bytes_o[Kpio]} = '0;
@@ -201,13 +215,15 @@ module transmit #(
       .failed_valid_o(failed_valid_o[Dma]), .failed_ready_i(failed_ready_i[Dma]),
       .failed_queue_o(failed_queue_o[Dma]), .failed_cause_o(failed_cause_o[Dma]),
       .doorbell_valid_i, .doorbell_queue_i, .doorbell_tail_i,
-      .rdreq_valid_o, .rdreq_ready_i, .rdreq_address_o, .rdreq_bytes_o, .rdreq_tag_o,
-      .rdcpl_valid_i, .rdcpl_tag_i, .rdcpl_data_i, .rdcpl_last_i, .rdcpl_error_i,
+      .rdreq_valid_o(rdreq_valid_o[DmaReader]), .rdreq_ready_i(rdreq_ready_i[DmaReader]),
+      .rdreq_address_o(rdreq_address_o[DmaReader]), .rdreq_bytes_o(rdreq_bytes_o[DmaReader]),
+      .rdreq_tag_o(rdreq_tag_o[DmaReader]), .rdcpl_valid_i(rdcpl_valid_i[DmaReader]), .rdcpl_tag_i, .rdcpl_data_i,
+      .rdcpl_last_i, .rdcpl_error_i,
       .dmawr_valid_o(dmawr_valid_o[Dma]), .dmawr_ready_i(dmawr_ready_i[Dma]),
       .dmawr_address_o(dmawr_address_o[Dma]), .dmawr_data_o(dmawr_data_o[Dma]),
       .dmawr_bytes_o(dmawr_bytes_o[Dma]),
-      .irq_valid_o, .irq_ready_i, .irq_queue_o,
-      .frame_valid_o(frame_valid[Dma]), .frame_ready_i(frame_ready[Dma]), .frame_data_o(frame_data[Dma]),
+      .irq_valid_o(engine_irq_valid[Dma]), .irq_ready_i(engine_irq_ready[Dma]),
+      .irq_queue_o(engine_irq_queue[Dma]), .frame_valid_o(frame_valid[Dma]), .frame_ready_i(frame_ready[Dma]), .frame_data_o(frame_data[Dma]),
       .frame_bytes_o(frame_bytes[Dma]), .frame_last_o(frame_last[Dma]), .frame_queue_o(frame_queue[Dma]),
       .count_bad_accesses_o(bad_accesses), .count_descriptor_fetches_o(descriptor_fetches),
       .count_payload_fetches_o(payload_fetches), .count_completions_o(completions), .count_runts_o(runts),
@@ -229,18 +245,53 @@ module transmit #(
     assign {failed_queue_o[Dma], failed_cause_o[Dma]} = '0;
     assign {frame_data[Dma], frame_bytes[Dma], frame_last[Dma], frame_queue[Dma]} = '0;
     assign {dmawr_address_o[Dma], dmawr_data_o[Dma], dmawr_bytes_o[Dma]} = '0;
-    assign {rdreq_valid_o, rdreq_address_o, rdreq_bytes_o, rdreq_tag_o, irq_valid_o, irq_queue_o} = '0;
+    assign {rdreq_valid_o[DmaReader], rdreq_address_o[DmaReader], rdreq_bytes_o[DmaReader]} = '0;
+    assign {rdreq_tag_o[DmaReader], engine_irq_valid[Dma], engine_irq_queue[Dma]} = '0;
     assign increments_o[Dma] = '0;
     logic unused_dma;
     assign unused_dma = ^{
-      doorbell_valid_i, doorbell_queue_i, doorbell_tail_i, rdreq_ready_i, rdcpl_valid_i, rdcpl_tag_i, rdcpl_data_i,
-      rdcpl_last_i, rdcpl_error_i, irq_ready_i, failed_ready_i[Dma], dmawr_ready_i[Dma]
+      doorbell_valid_i, doorbell_queue_i, doorbell_tail_i, rdreq_ready_i[DmaReader], rdcpl_valid_i[DmaReader],
+      rdcpl_tag_i, rdcpl_data_i, rdcpl_last_i, rdcpl_error_i, engine_irq_ready[Dma], failed_ready_i[Dma],
+      dmawr_ready_i[Dma]
+    };
+  end
+  // No windows.
+  assign {piece_ready[Dma], settled[Dma]} = 2'b01;
+
+  // ------------------------------------------------------------------------------ interrupts
+  assign {engine_irq_valid[Kpio], engine_irq_valid[Mmio]} = '0;
+  assign {engine_irq_queue[Kpio], engine_irq_queue[Mmio]} = '0;
+  // The first engine that has one; the next is told a cycle after it, so none waits for long.
+  assign engine_irq_ready = irq_ready_i ? engine_irq_valid & (~engine_irq_valid + 1'b1) : '0;
+  assign irq_valid_o      = engine_irq_valid != '0;
+  always_comb begin
+    irq_queue_o = '0;
+    for (int engine = int'(Engines) - 1; engine >= 0; engine--) begin
+      if (engine_irq_valid[engine]) irq_queue_o = engine_irq_queue[engine];
+    end
+  end
+
+  // ------------------------------------------------------------------------------ inline, Ensō, NIQ
+  for (genvar engine = int'(Inline); engine <= int'(Niq); engine++) begin : g_absent
+    assign {busy[engine], failed_valid_o[engine], frame_valid[engine], dmawr_valid_o[engine]} = '0;
+    assign {failed_queue_o[engine], failed_cause_o[engine]} = '0;
+    assign {frame_data[engine], frame_bytes[engine], frame_last[engine], frame_queue[engine]} = '0;
+    assign {dmawr_address_o[engine], dmawr_data_o[engine], dmawr_bytes_o[engine]} = '0;
+    assign {engine_irq_valid[engine], engine_irq_queue[engine], piece_ready[engine]} = '0;
+    assign settled[engine] = 1'b1;
+    assign increments_o[engine] = '0;
+    assign {rdreq_valid_o[engine-FirstReader], rdreq_address_o[engine-FirstReader]} = '0;
+    assign {rdreq_bytes_o[engine-FirstReader], rdreq_tag_o[engine-FirstReader]} = '0;
+    logic unused_absent;
+    assign unused_absent = ^{
+      failed_ready_i[engine], dmawr_ready_i[engine], engine_irq_ready[engine], takes[engine],
+      rdreq_ready_i[engine-FirstReader], rdcpl_valid_i[engine-FirstReader], frame_ready[engine]
     };
   end
 
   // ------------------------------------------------------------------------------ pause
   // Open: a beat was offered, or the rest of its frame is to come; a pause comes too late for it.
-  assign gate        = {3{pause_i}} & ~open_q;
+  assign gate        = {Engines{pause_i}} & ~open_q;
   assign offer_valid = frame_valid & ~gate;
   assign frame_ready = offer_ready & ~gate;
   assign open_d      = (offer_valid & ~(offer_ready & frame_last)) | (open_q & ~offer_valid);
@@ -284,15 +335,32 @@ module transmit #(
   end
 
   // ------------------------------------------------------------------------------ in front of the wire
-  logic frame_done, unused_stream, unused_idle;
   nic_rtl_pkg::increments_t wire_increments;
 
-  frame_arbiter #(.Streams(2), .NumQueues(NumQueues), .NumClasses(NumClasses)) u_arbiter (
+  // The multiplexer's frames come in where those of descriptors would.
+  localparam int unsigned Muxed = 1;
+  localparam int unsigned Streams = Engines - 1;
+  logic                           frame_done, unused_idle;
+  logic [$clog2(Streams)-1:0]     unused_stream;
+  logic [Streams-1:0]             wire_valid, wire_ready, wire_last;
+  logic [Streams-1:0][511:0]      wire_data;
+  logic [Streams-1:0][6:0]        wire_bytes;
+  logic [Streams-1:0][QueueW-1:0] wire_queue;
+
+  assign wire_valid  = {offer_valid[Niq:Inline], muxed_valid, offer_valid[Mmio]};
+  assign wire_data   = {frame_data[Niq:Inline], muxed_data, frame_data[Mmio]};
+  assign wire_bytes  = {frame_bytes[Niq:Inline], muxed_bytes, frame_bytes[Mmio]};
+  assign wire_last   = {frame_last[Niq:Inline], muxed_last, frame_last[Mmio]};
+  assign wire_queue  = {frame_queue[Niq:Inline], muxed_queue, frame_queue[Mmio]};
+  assign muxed_ready = wire_ready[Muxed];
+  assign offer_ready[Mmio]       = wire_ready[Mmio];
+  assign offer_ready[Niq:Inline] = wire_ready[Streams-1:Muxed+1];
+
+  frame_arbiter #(.Streams(Streams), .NumQueues(NumQueues), .NumClasses(NumClasses)) u_arbiter (
     .clk_i, .rst_ni, .start_valid_i, .start_queue_i, .start_class_i(start_settings_i.priority_class),
     .start_weight_i(start_settings_i.weight),
-    .in_valid_i({muxed_valid, offer_valid[Mmio]}), .in_ready_o({muxed_ready, offer_ready[Mmio]}),
-    .in_data_i({muxed_data, frame_data[Mmio]}), .in_bytes_i({muxed_bytes, frame_bytes[Mmio]}),
-    .in_last_i({muxed_last, frame_last[Mmio]}), .in_queue_i({muxed_queue, frame_queue[Mmio]}),
+    .in_valid_i(wire_valid), .in_ready_o(wire_ready), .in_data_i(wire_data), .in_bytes_i(wire_bytes),
+    .in_last_i(wire_last), .in_queue_i(wire_queue),
     .out_valid_o(frame_valid_o), .out_ready_i(frame_ready_i), .out_data_o(frame_data_o),
     .out_bytes_o(frame_bytes_o), .out_last_o(frame_last_o), .out_queue_o(frame_queue_o),
     .out_stream_o(unused_stream), .is_idle_o(unused_idle)
@@ -305,7 +373,7 @@ module transmit #(
     wire_increments[nic_pkg::CounterTxFrameBytesOffset >> 3]  = frame_done ? 8'(frame_bytes_o) : '0;
     wire_increments[nic_pkg::CounterMuxMismatchesOffset >> 3] = 8'(mux_mismatch);
   end
-  assign increments_o[3] = wire_increments;
+  assign increments_o[Engines] = wire_increments;
 
 endmodule
 

@@ -15,6 +15,8 @@ package nic_rtl_pkg;
     logic [7:0]  weight;
     // Complete messages may wait in the pool without credits.
     logic        backpressure;
+    // Frames leave with checksums filled in.
+    logic        checksums;
     // Bus address of the credit word; 0: none is pushed.
     logic [63:0] credit_address;
     // Freed lines after which credits are pushed (0 reads as 1), and time in ns after which they are.

@@ -21,6 +21,8 @@ pub struct Capabilities {
     pub contexts: Option<u32>,
     /// Longest frame in bytes.
     pub max_frame_bytes: Option<u32>,
+    /// Bit i is set when feature i is there.
+    pub features: Option<u32>,
 }
 
 /// Why a list cannot be read.
@@ -80,6 +82,7 @@ impl Capabilities {
             Ok(kind::POOL_LINES) => &mut self.pool_lines,
             Ok(kind::CONTEXTS) => &mut self.contexts,
             Ok(kind::MAX_FRAME) => &mut self.max_frame_bytes,
+            Ok(kind::FEATURES) => &mut self.features,
             Ok(kind::APERTURE) => {
                 let &[offset, size] = value else { return Err(CapsError::Size(code, bytes)) };
                 self.aperture = Some((offset, size));
@@ -118,6 +121,10 @@ impl Capabilities {
             push(header(kind::APERTURE, 16));
             push(offset);
             push(size);
+        }
+        if let Some(features) = self.features {
+            push(header(kind::FEATURES, 4));
+            push(features as u64);
         }
         push(header(kind::END, 0));
     }

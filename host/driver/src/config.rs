@@ -67,13 +67,22 @@ pub struct TxQueueConfig {
     pub weight: u8,
     /// Whether complete messages may wait in the device's pool instead of counting on credits alone.
     pub backpressure: bool,
+    /// Whether the device fills in the checksums of IPv4, TCP and UDP; it must have the feature.
+    pub checksums: bool,
     /// How long the device lets a hole stand before it quarantines the queue, in ns; 0 leaves the device's default.
     pub hole_timeout_ns: u64,
 }
 
 impl Default for TxQueueConfig {
     fn default() -> Self {
-        TxQueueConfig { epoch: 1, class: 0, weight: 1, backpressure: false, hole_timeout_ns: 0 }
+        TxQueueConfig {
+            epoch: 1,
+            class: 0,
+            weight: 1,
+            backpressure: false,
+            checksums: false,
+            hole_timeout_ns: 0,
+        }
     }
 }
 

@@ -77,6 +77,12 @@ pub enum PortError {
         /// The device's interface bits.
         mask: u32,
     },
+    /// The device cannot do what the queue's configuration asks for.
+    #[error("the device does not {feature}; leave that out of the queue's configuration")]
+    NoFeature {
+        /// What it was to do.
+        feature: &'static str,
+    },
     /// The link's window and the device's register disagree, or the size is no window.
     #[error(
         "queue {queue} has a window of {register} lines by its register and of {window} by the link; link and \

@@ -99,6 +99,7 @@ impl TxIdentity {
             | u64::from(c.class) << f::CLASS_LSB
             | u64::from(c.weight) << f::WEIGHT_LSB
             | u64::from(c.backpressure) << f::BACKPRESSURE_LSB
+            | u64::from(c.checksums) << f::CHECKSUMS_LSB
     }
 
     pub(crate) fn next_epoch(self) -> Self {

@@ -164,6 +164,11 @@ impl<L: Link> Port<L> {
         self.caps.max_frame_bytes.unwrap_or(0) as usize
     }
 
+    /// Whether the device has a feature, a bit of [`beeline_spec::formats::feature`].
+    pub fn has_feature(&self, feature: u8) -> bool {
+        self.caps.features.unwrap_or(0) >> feature & 1 == 1
+    }
+
     /// Whether the device has an interface.
     pub fn has_interface(&self, interface: Interface) -> bool {
         self.caps.interfaces.unwrap_or(0) >> interface.code() & 1 == 1

@@ -8,7 +8,7 @@
 //! sender's own write-combining buffers are emptied by a fence before the read-back.
 
 use beeline_link_contract::{Link, StorePort, Tolerance};
-use beeline_spec::formats::MIN_FRAME_BYTES;
+use beeline_spec::formats::{MIN_FRAME_BYTES, feature};
 use beeline_spec::header::lines_of;
 use beeline_spec::regs::{self, field, queue as r};
 use beeline_spec::{Interface, LINE_BYTES, escape};
@@ -218,6 +218,9 @@ impl<L: Link> Port<L> {
         self.check_queue(queue)?;
         if !self.has_interface(interface) {
             return Err(PortError::NoInterface { interface, mask: self.caps.interfaces.unwrap_or(0) });
+        }
+        if config.checksums && !self.has_feature(feature::CHECKSUMS) {
+            return Err(PortError::NoFeature { feature: "fill in checksums" });
         }
         Must::Between(0, field::queue_control::CLASS_MASK)
             .check("priority class", u64::from(config.class))?;

@@ -8,7 +8,7 @@ mod scripted;
 use beeline_driver::{
     DescriptorConfig, EnsoConfig, FailureCause, InlineConfig, KpioConfig, MmioConfig, Must, NiqConfig,
     Pending, Port, PortConfig, PortError, PortState, Progress, QueueStatus, Receive, RxDescriptorConfig,
-    RxEnsoConfig, RxError, RxRingConfig, Sent, Stopped, Transmit, TxError,
+    RxEnsoConfig, RxError, RxRingConfig, Sent, Stopped, Transmit, TxError, TxQueueConfig,
 };
 use beeline_link_contract::LinkError;
 use beeline_spec::caps::header;
@@ -183,6 +183,12 @@ fn settings_out_of_range_are_refused_before_the_device_hears_of_them() {
     assert_eq!(
         port.mmio(4, MmioConfig::default()).map(drop),
         Err(PortError::NoSuchQueue { queue: 4, queues: 4 })
+    );
+    let queue = TxQueueConfig { checksums: true, ..TxQueueConfig::default() };
+    let error = port.mmio(0, MmioConfig { queue, ..MmioConfig::default() }).map(drop).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the device does not fill in checksums; leave that out of the queue's configuration"
     );
     assert_eq!(link.0.borrow().writes.len(), before);
     assert_eq!(Must::PowerOfTwo(2, 8).to_string(), "a power of two from 2 to 8");

@@ -3,8 +3,9 @@
 use std::fmt;
 
 use beeline_spec::caps::Capabilities;
+use beeline_spec::formats::{self, feature};
 use beeline_spec::header::lines_of;
-use beeline_spec::{Interface, LINE_BYTES, formats, regs};
+use beeline_spec::{Interface, LINE_BYTES, regs};
 
 /// Fewest bytes from one window to the next, so that each can be mapped by itself.
 const PAGE_BYTES: u64 = 4096;
@@ -96,6 +97,7 @@ impl NicConfig {
             pool_lines: Some(self.pool_lines),
             contexts: Some(self.contexts),
             max_frame_bytes: Some(self.max_frame_bytes),
+            features: Some(1 << feature::CHECKSUMS),
         }
     }
 

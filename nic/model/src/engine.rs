@@ -140,6 +140,8 @@ pub(crate) struct QueueSettings {
     pub epoch: u8,
     /// Whether complete messages may wait in the pool without credits.
     pub backpressure: bool,
+    /// Frames leave with checksums filled in.
+    pub checksums: bool,
     /// Lines of the transmit window, a power of two.
     pub window_lines: u32,
     /// The blank of a blank window; 0 for an observed one.

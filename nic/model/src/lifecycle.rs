@@ -40,6 +40,8 @@ pub(crate) struct QueueState {
     pub route: Route,
     /// Which engine holds its frames.
     pub transmits: Option<Interface>,
+    /// Whether its frames leave with checksums filled in.
+    pub fills_in_checksums: bool,
     receives: bool,
     active: bool,
     /// Why it is quarantined.
@@ -55,6 +57,7 @@ impl QueueState {
         QueueState {
             route: Route::None,
             transmits: None,
+            fills_in_checksums: false,
             receives: false,
             active: false,
             failed: None,
@@ -238,6 +241,7 @@ impl Nic {
         state.epoch = settings.epoch;
         state.active = true;
         state.transmits = settings.interface;
+        state.fills_in_checksums = settings.checksums;
         state.receives = settings.rx_mode != 0 || settings.rx_reads;
         state.route = match settings.interface {
             Some(Interface::Mmio) => Route::Mmio,

@@ -14,6 +14,7 @@ use crate::bar::{Decoder, Target};
 use crate::counters::{Counters, TLP_BYTES_BUCKETS};
 use crate::dma::DmaEngine;
 use crate::dma_port::{DmaOwner, DmaWant};
+use crate::egress::fill_in;
 use crate::engine::{Engine, FrameSource, ReceiveEngine, Shared, WindowEngine};
 use crate::enso::EnsoEngine;
 use crate::inline::InlineEngine;
@@ -53,7 +54,12 @@ pub struct Nic {
     pub(crate) attention: bool,
     /// Whose frame the link was given last: it leaves its engine in the next call of `next`.
     pub(crate) lent: Option<(QueueId, Interface)>,
+    /// Where a frame's checksums are filled in: what an engine holds stays as it came.
+    filled: Box<[u8]>,
 }
+
+/// Why a queue has a frame.
+const CHOSEN: &str = "the arbiter chose a queue with a frame";
 
 impl Nic {
     /// A NIC in its reset state.
@@ -83,6 +89,7 @@ impl Nic {
             wire_ready: true,
             attention: false,
             lent: None,
+            filled: vec![0; config.max_frame_bytes as usize].into_boxed_slice(),
             config,
         })
     }
@@ -308,6 +315,17 @@ impl Nic {
         mux == Mux::Both || self.head(queue, interface).is_none_or(|frame| mux.forwards(path, frame))
     }
 
+    /// The frame at the head of a queue, with its checksums.
+    fn with_checksums(&mut self, queue: QueueId, interface: Interface) -> Want<'_> {
+        let mut filled = std::mem::take(&mut self.filled);
+        let frame = self.head(queue, interface).expect(CHOSEN);
+        let bytes = frame.len();
+        filled[..bytes].copy_from_slice(frame);
+        fill_in(&mut filled[..bytes]);
+        self.filled = filled;
+        Want::Transmit { queue, frame: &self.filled[..bytes] }
+    }
+
     /// Lets engines start what they can; whether anything but a frame is wanted.
     #[inline(never)]
     fn has_other_want(&mut self) -> bool {
@@ -442,7 +460,10 @@ impl Device for Nic {
             self.lent = Some((queue, interface));
             self.shared.counters.tx_frames += 1;
             self.shared.counters.tx_frame_bytes += u64::from(bytes);
-            let frame = self.head(queue, interface).expect("the arbiter chose a queue with a frame");
+            if self.queues[usize::from(queue.0)].fills_in_checksums {
+                return Some(self.with_checksums(queue, interface));
+            }
+            let frame = self.head(queue, interface).expect(CHOSEN);
             return Some(Want::Transmit { queue, frame });
         }
         self.mmio.push_due_credits(&mut self.shared);

@@ -109,6 +109,7 @@ impl QueueRegisters {
             interface: Interface::from_code((self.control >> c::IFACE_LSB & c::IFACE_MASK) as u8),
             epoch: self.epoch(),
             backpressure: self.control >> c::BACKPRESSURE_LSB & c::BACKPRESSURE_MASK == 1,
+            checksums: self.control >> c::CHECKSUMS_LSB & c::CHECKSUMS_MASK == 1,
             window_lines,
             blank: self.blank,
             credit_address: self.credit_address,
@@ -152,7 +153,7 @@ mod tests {
     #[test]
     fn a_queue_starts_with_what_was_written() {
         let mut registers = QueueRegisters::new();
-        registers.control = 1 | 3 << 4 | 0xa5 << 8 | 7 << 16 | 9 << 24 | 1 << 32;
+        registers.control = 1 | 3 << 4 | 0xa5 << 8 | 7 << 16 | 9 << 24 | 3 << 32;
         for (register, value) in [
             (r::CREDIT_COALESCE, 5 | 6 << 32),
             (r::TX_MODERATION, 0),
@@ -167,8 +168,8 @@ mod tests {
         }
         let settings = registers.settings(64);
         assert_eq!(settings.interface, Some(Interface::Descriptor));
-        assert_eq!((settings.epoch, settings.backpressure, settings.window_lines), (0xa5, true, 64));
-        assert_eq!((settings.credit_lines, settings.credit_time_ns), (5, 6));
+        assert_eq!((settings.epoch, settings.backpressure, settings.checksums), (0xa5, true, true));
+        assert_eq!((settings.window_lines, settings.credit_lines, settings.credit_time_ns), (64, 5, 6));
         assert_eq!((settings.tx_moderation_frames, settings.tx_moderation_ns), (1, 0));
         assert_eq!((settings.rx_moderation_frames, settings.rx_moderation_ns), (8, 9));
         assert_eq!((settings.rx_mode, settings.blank), (2, 1 << 63));

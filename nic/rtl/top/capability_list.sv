@@ -9,7 +9,9 @@ module capability_list #(
   parameter int unsigned NumQueues = 64,
   parameter int unsigned AddressW = 22,
   // Interfaces that are there: bit i for interface i.
-  parameter logic [15:0] Interfaces = 16'h0002
+  parameter logic [15:0] Interfaces = 16'h0002,
+  // Features that are there: bit i for feature i.
+  parameter logic [15:0] Features = '0
 ) (
   input  logic [31:0]         span_lines_i,
   input  logic [31:0]         pool_lines_i,
@@ -46,6 +48,8 @@ module capability_list #(
       5'd14:   word_o = head(nic_pkg::CapabilityAperture, 16'd16);
       5'd15:   word_o = 64'(aperture_i);
       5'd16:   word_o = 64'd1 << stride_log2_i;
+      5'd17:   word_o = head(nic_pkg::CapabilityFeatures, 16'd4);
+      5'd18:   word_o = {48'd0, Features};
       default: word_o = head(nic_pkg::CapabilityEnd, 16'd0);
     endcase
   end

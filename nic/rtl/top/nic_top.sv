@@ -28,6 +28,8 @@ module nic_top #(
   parameter bit HasKpio = 1'b1,
   parameter bit HasDescriptor = 1'b1,
   parameter bit HasReceive = 1'b1,
+  // Whether checksums can be filled in: a queue that asks waits for each of its frames to be whole.
+  parameter bit HasChecksums = 1'b0,
   // Bits of an offset in BAR 0: 2 MiB of registers and the windows behind them, each at least a page.
   localparam int unsigned StrideLog2 = ($clog2(WindowLines) + 6 > 12) ? $clog2(WindowLines) + 6 : 12,
   localparam int unsigned AddressW = ($clog2(NumQueues) + StrideLog2 > 21) ? $clog2(NumQueues) + StrideLog2 + 1 : 22,
@@ -178,6 +180,7 @@ module nic_top #(
       16'(1) << nic_pkg::QueueControlIfaceMmio
       | 16'(HasKpio) << nic_pkg::QueueControlIfaceKpio
       | 16'(HasDescriptor) << nic_pkg::QueueControlIfaceDescriptor;
+  localparam logic [15:0] Features = 16'(HasChecksums) << nic_pkg::FeatureChecksums;
 
   logic                start_valid, stop_valid, engines_busy, failed_valid, failed_ready;
   logic                tx_tail_valid, rx_freed_valid, entries_freed_valid, cause_tx_completion, cause_rx_frame;
@@ -200,7 +203,7 @@ module nic_top #(
   // A write waits until those before it have been judged, where it may start or stop a queue.
   assign register_ready = registers_ready && settled;
 
-  registers #(.NumQueues(NumQueues), .AddressW(AddressW), .Interfaces(Interfaces)) u_registers (
+  registers #(.NumQueues(NumQueues), .AddressW(AddressW), .Interfaces(Interfaces), .Features(Features)) u_registers (
     .clk_i, .rst_ni,
     .window_lines_i(strap_window_lines_i), .span_lines_i(strap_span_lines_i), .pool_lines_i(strap_pool_lines_i),
     .contexts_i(strap_contexts_i), .max_frame_bytes_i(strap_max_frame_bytes_i), .aperture_i(aperture),
@@ -265,7 +268,8 @@ module nic_top #(
 
   transmit #(
     .NumQueues(NumQueues), .WindowLines(WindowLines), .SpanLines(SpanLines), .NumContexts(NumContexts),
-    .PoolLines(PoolLines), .NumClasses(NumClasses), .HasKpio(HasKpio), .HasDescriptor(HasDescriptor)
+    .PoolLines(PoolLines), .NumClasses(NumClasses), .HasKpio(HasKpio), .HasDescriptor(HasDescriptor),
+    .HasChecksums(HasChecksums)
   ) u_transmit (
     .clk_i, .rst_ni(rst_engines_n), .now_ns_i,
     .window_mask_i(window_mask), .span_lines_i(span_lines), .ring_mask_i(ring_mask),

@@ -14,6 +14,7 @@ module queue_settings (
   input  logic [3:0]  class_i,
   input  logic [7:0]  weight_i,
   input  logic        backpressure_i,
+  input  logic        checksums_i,
   input  logic        load_i,
   input  logic [4:0]  index_i,
   input  logic [63:0] word_i,
@@ -27,6 +28,7 @@ module queue_settings (
       settings_o.priority_class <= class_i;
       settings_o.weight         <= weight_i;
       settings_o.backpressure   <= backpressure_i;
+      settings_o.checksums      <= checksums_i;
     end
     if (load_i) begin
       unique case (index_i)

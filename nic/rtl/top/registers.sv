@@ -19,6 +19,8 @@ module registers #(
   parameter int unsigned AddressW = 22,
   // Interfaces that are there: bit i for interface i.
   parameter logic [15:0] Interfaces = 16'h0002,
+  // Features that are there: bit i for feature i.
+  parameter logic [15:0] Features = '0,
   localparam int unsigned QueueW = (NumQueues > 1) ? $clog2(NumQueues) : 1
 ) (
   input  logic                clk_i,
@@ -191,9 +193,9 @@ module registers #(
                           && bell_distance[5:0] < 6'h18;
 
   // ------------------------------------------------------------------------------ the capability list
-  localparam int unsigned ListWords = 18;
+  localparam int unsigned ListWords = 20;
   logic [63:0] list_word;
-  capability_list #(.NumQueues(NumQueues), .AddressW(AddressW), .Interfaces(Interfaces)) u_list (
+  capability_list #(.NumQueues(NumQueues), .AddressW(AddressW), .Interfaces(Interfaces), .Features(Features)) u_list (
     .span_lines_i, .pool_lines_i, .contexts_i, .max_frame_bytes_i, .aperture_i, .stride_log2_i,
     .index_i(offset[7:3]), .word_o(list_word)
   );
@@ -262,14 +264,14 @@ module registers #(
 
   assign control         = word;
   logic unused_control;
-  assign unused_control  = ^{control.unused_33, control.unused_20, control.unused_1};
+  assign unused_control  = ^{control.unused_34, control.unused_20, control.unused_1};
   assign knows_interface = control.iface == nic_pkg::QueueControlIfaceNone
                            || (Interfaces[control.iface]);
   assign is_stale        = queue_state.failed && control.epoch == queue_state.epoch;
 
   queue_settings u_settings (
     .clk_i, .check_i(state_q == Check), .iface_i(control.iface), .epoch_i(control.epoch), .class_i(control.class_),
-    .weight_i(control.weight), .backpressure_i(control.backpressure), .load_i(state_q == Load), .index_i(index_q),
+    .weight_i(control.weight), .backpressure_i(control.backpressure), .checksums_i(control.checksums), .load_i(state_q == Load), .index_i(index_q),
     .word_i(word),
     .settings_o(settings_q)
   );

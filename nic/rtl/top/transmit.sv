@@ -26,6 +26,8 @@ module transmit #(
   // Whether the engines of kPIO+WC and of descriptors are there.
   parameter bit HasKpio = 1'b1,
   parameter bit HasDescriptor = 1'b1,
+  // Whether checksums can be filled in.
+  parameter bit HasChecksums = 1'b0,
   localparam int unsigned QueueW = (NumQueues > 1) ? $clog2(NumQueues) : 1,
   localparam int unsigned LineW = $clog2(WindowLines),
   // Bits of a tag of a DMA read.
@@ -159,7 +161,6 @@ module transmit #(
   assign piece_ready_o = (takes & piece_ready) != '0;
   assign busy_o        = busy != '0;
   assign is_settled_o  = &settled;
-  assign is_idle_o     = mmio_idle && (&settled);
 
   mmio_path #(
     .NumQueues(NumQueues), .WindowLines(WindowLines), .SpanLines(SpanLines), .NumContexts(NumContexts),
@@ -340,7 +341,10 @@ module transmit #(
   // The multiplexer's frames come in where those of descriptors would.
   localparam int unsigned Muxed = 1;
   localparam int unsigned Streams = Engines - 1;
-  logic                           frame_done, unused_idle;
+  logic                           frame_done, unused_idle, chosen_valid, chosen_ready, chosen_last, checksums_idle;
+  logic [511:0]                   chosen_data;
+  logic [6:0]                     chosen_bytes;
+  logic [QueueW-1:0]              chosen_queue;
   logic [$clog2(Streams)-1:0]     unused_stream;
   logic [Streams-1:0]             wire_valid, wire_ready, wire_last;
   logic [Streams-1:0][511:0]      wire_data;
@@ -361,11 +365,20 @@ module transmit #(
     .start_weight_i(start_settings_i.weight),
     .in_valid_i(wire_valid), .in_ready_o(wire_ready), .in_data_i(wire_data), .in_bytes_i(wire_bytes),
     .in_last_i(wire_last), .in_queue_i(wire_queue),
-    .out_valid_o(frame_valid_o), .out_ready_i(frame_ready_i), .out_data_o(frame_data_o),
-    .out_bytes_o(frame_bytes_o), .out_last_o(frame_last_o), .out_queue_o(frame_queue_o),
+    .out_valid_o(chosen_valid), .out_ready_i(chosen_ready), .out_data_o(chosen_data),
+    .out_bytes_o(chosen_bytes), .out_last_o(chosen_last), .out_queue_o(chosen_queue),
     .out_stream_o(unused_stream), .is_idle_o(unused_idle)
   );
+
+  checksum_path #(.Insert(HasChecksums), .NumQueues(NumQueues)) u_checksums (
+    .clk_i, .rst_ni, .start_valid_i, .start_queue_i, .start_checksums_i(start_settings_i.checksums),
+    .in_valid_i(chosen_valid), .in_ready_o(chosen_ready), .in_data_i(chosen_data), .in_bytes_i(chosen_bytes),
+    .in_last_i(chosen_last), .in_queue_i(chosen_queue),
+    .out_valid_o(frame_valid_o), .out_ready_i(frame_ready_i), .out_data_o(frame_data_o),
+    .out_bytes_o(frame_bytes_o), .out_last_o(frame_last_o), .out_queue_o(frame_queue_o), .is_idle_o(checksums_idle)
+  );
   assign frame_done = frame_valid_o && frame_ready_i;
+  assign is_idle_o  = mmio_idle && (&settled) && checksums_idle;
 
   always_comb begin
     wire_increments = '0;

@@ -241,6 +241,10 @@
 #define BEELINE_CAPABILITY_POOL_LINES 6 /* u32: lines of buffer memory shared by the queues. */
 #define BEELINE_CAPABILITY_CONTEXTS 7 /* u32: reorder contexts shared by the queues. */
 #define BEELINE_CAPABILITY_MAX_FRAME 8 /* u32: longest frame in bytes. */
+#define BEELINE_CAPABILITY_FEATURES 9 /* u32: bit i set when feature i is there. */
+
+/* What a device may do beside its interfaces: a bit of the capability `features`. */
+#define BEELINE_FEATURE_CHECKSUMS 0 /* Checksums of IPv4, TCP and UDP are filled in (queue control `checksums`). */
 
 /* Why a NIC process closed a port: the value of port_host_memory `closed`. */
 #define BEELINE_PORT_CLOSED_OPEN 0 /* It has not. */

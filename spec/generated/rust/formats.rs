@@ -324,6 +324,13 @@ pub mod capability {
     pub const CONTEXTS: u8 = 7;
     /// u32: longest frame in bytes.
     pub const MAX_FRAME: u8 = 8;
+    /// u32: bit i set when feature i is there.
+    pub const FEATURES: u8 = 9;
+}
+/// What a device may do beside its interfaces: a bit of the capability `features`.
+pub mod feature {
+    /// Checksums of IPv4, TCP and UDP are filled in (queue control `checksums`).
+    pub const CHECKSUMS: u8 = 0;
 }
 /// Why a NIC process closed a port: the value of port_host_memory `closed`.
 pub mod port_closed {

@@ -539,6 +539,12 @@ pub mod field {
         pub const BACKPRESSURE_MASK: u64 = 0x1;
         /// `backpressure` after reset.
         pub const BACKPRESSURE_RESET: u64 = 0x0;
+        /// Lowest bit of `checksums`: 1 fills in the checksums of IPv4, TCP and UDP in every frame of the queue on its way to the wire; 0 on a device without the feature.
+        pub const CHECKSUMS_LSB: u32 = 33;
+        /// Mask of `checksums` before shifting.
+        pub const CHECKSUMS_MASK: u64 = 0x1;
+        /// `checksums` after reset.
+        pub const CHECKSUMS_RESET: u64 = 0x0;
     }
     /// Fields of `queue_status`.
     pub mod queue_status {

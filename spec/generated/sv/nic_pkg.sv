@@ -256,8 +256,16 @@ package nic_pkg;
     // u32: reorder contexts shared by the queues.
     CapabilityContexts = 8'h7,
     // u32: longest frame in bytes.
-    CapabilityMaxFrame = 8'h8
+    CapabilityMaxFrame = 8'h8,
+    // u32: bit i set when feature i is there.
+    CapabilityFeatures = 8'h9
   } capability_e;
+
+  // What a device may do beside its interfaces: a bit of the capability `features`.
+  typedef enum logic [7:0] {
+    // Checksums of IPv4, TCP and UDP are filled in (queue control `checksums`).
+    FeatureChecksums = 8'h0
+  } feature_e;
 
   // Why a NIC process closed a port: the value of port_host_memory `closed`.
   typedef enum logic [7:0] {
@@ -408,7 +416,8 @@ package nic_pkg;
 
   // Register `queue_control`. Written last when a queue is set up.
   typedef struct packed {
-    logic [30:0] unused_33;
+    logic [29:0] unused_34;
+    logic        checksums;
     logic        backpressure;
     logic [7:0]  weight;
     logic [3:0]  unused_20;

@@ -46,6 +46,8 @@ pub struct DeviceParameters {
     pub hole_timeout_ns: u64,
     /// Whether complete messages may wait without credits (queue control `backpressure`).
     pub backpressure: bool,
+    /// Whether the device fills in checksums (queue control `checksums`).
+    pub checksums: bool,
     /// End-of-packet signature of kPIO+WC.
     pub kpio_eop: u64,
     /// What the queue has beside its window.

@@ -121,6 +121,8 @@ struct RawDevice {
     hole_timeout_ns: u64,
     #[serde(default)]
     backpressure: bool,
+    #[serde(default)]
+    checksums: bool,
     kpio_eop: Option<String>,
     host: Option<RawHostSide>,
 }
@@ -277,6 +279,7 @@ impl RawDevice {
             epoch: self.epoch,
             hole_timeout_ns: self.hole_timeout_ns,
             backpressure: self.backpressure,
+            checksums: self.checksums,
             kpio_eop: match self.kpio_eop {
                 Some(eop) => word("kpio_eop", &eop)?,
                 None => KPIO_EOP_DEFAULT,

@@ -197,7 +197,8 @@ impl<D: Device> Player<D> {
             | u64::from(device.interface.code()) << queue_control::IFACE_LSB
             | u64::from(epoch) << queue_control::EPOCH_LSB
             | 1 << queue_control::WEIGHT_LSB
-            | u64::from(device.backpressure) << queue_control::BACKPRESSURE_LSB;
+            | u64::from(device.backpressure) << queue_control::BACKPRESSURE_LSB
+            | u64::from(device.checksums) << queue_control::CHECKSUMS_LSB;
         self.write_register(regs::QUEUE + queue::CONTROL, value);
     }
 

@@ -23,6 +23,7 @@ fn is_for_hosts(case: &Case) -> bool {
     let counters = case.counters();
     case.device.interface == beeline_spec::Interface::Mmio
         && case.name != LONGEST_FRAME
+        && !case.device.checksums
         && !case.events.iter().any(|event| matches!(event.action, Action::WireReady(_)))
         && DEVICE_ONLY.iter().all(|name| counters[*name].admits(0))
 }

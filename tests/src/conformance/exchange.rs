@@ -30,6 +30,17 @@ pub(super) fn exchange<R: Rig>(
     frames: &[Vec<u8>],
     burst: usize,
 ) {
+    exchange_into(rig, tx, rx, (frames, frames), burst);
+}
+
+/// The same where the device changes what it sends: the frames, and what must arrive of each.
+pub(super) fn exchange_into<R: Rig>(
+    rig: &mut R,
+    tx: &mut dyn Transmit,
+    rx: &mut dyn Receive,
+    (frames, arriving): (&[Vec<u8>], &[Vec<u8>]),
+    burst: usize,
+) {
     let multiple_bytes = tx.declared().frame_multiple_bytes;
     let views: Vec<&[u8]> = frames.iter().map(Vec::as_slice).collect();
     let (mut sent, mut received, mut idle_steps) = (0, 0, 0);
@@ -51,7 +62,7 @@ pub(super) fn exchange<R: Rig>(
         assert!(idle_steps < rig.patience(), "stuck: {sent} of {} sent, {received} received", frames.len());
         for got in arrived.drain(..) {
             assert!(received < sent, "frame {received} is received and was not sent");
-            let expected = padded(&frames[received], multiple_bytes);
+            let expected = padded(&arriving[received], multiple_bytes);
             assert!(got == expected, "frame {received}: {}", difference(&got, &expected));
             received += 1;
         }

@@ -48,6 +48,7 @@ pub fn sound_capabilities() -> Capabilities {
         pool_lines: Some(4096),
         contexts: Some(4),
         max_frame_bytes: Some(1518),
+        features: None,
     }
 }
 

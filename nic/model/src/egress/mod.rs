@@ -4,6 +4,8 @@
 //! wire takes a frame. Frames themselves stay with their engine until they go out. Seed of the QoS: Larsen & Lee, NAS'15,
 //! §V ("a core can control I/O transactions based on priority").
 
+mod checksums;
 mod scheduler;
 
+pub(crate) use checksums::fill_in;
 pub(crate) use scheduler::Scheduler;

@@ -26,6 +26,7 @@ module nic_sim #(
   parameter bit HasKpio = 1'b1,
   parameter bit HasDescriptor = 1'b1,
   parameter bit HasReceive = 1'b1,
+  parameter bit HasChecksums = 1'b1,
   // Bits of an offset in BAR 0: 2 MiB of registers and the windows behind them, each at least a page.
   localparam int unsigned StrideLog2 = ($clog2(WindowLines) + 6 > 12) ? $clog2(WindowLines) + 6 : 12,
   localparam int unsigned AddressW = ($clog2(NumQueues) + StrideLog2 > 21) ? $clog2(NumQueues) + StrideLog2 + 1 : 22,
@@ -202,7 +203,7 @@ module nic_sim #(
   nic_top #(
     .NumQueues(NumQueues), .WindowLines(WindowLines), .SpanLines(SpanLines), .NumContexts(NumContexts),
     .PoolLines(PoolLines), .NumClasses(NumClasses), .HasKpio(HasKpio), .HasDescriptor(HasDescriptor),
-    .HasReceive(HasReceive)
+    .HasReceive(HasReceive), .HasChecksums(HasChecksums)
   ) u_nic (
     .clk_i, .rst_ni(rst_q), .now_ns_i(now_ns_q),
     .strap_window_lines_i(window_lines_q), .strap_span_lines_i(span_lines_q), .strap_contexts_i(contexts_q),

@@ -149,6 +149,7 @@ fn case() -> Case {
             epoch: 0,
             hole_timeout_ns: 0,
             backpressure: false,
+            checksums: false,
             kpio_eop: 0,
             host: HostSide::default(),
         },

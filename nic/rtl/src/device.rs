@@ -310,9 +310,10 @@ impl RtlNic {
     }
 
     /// Silent cycles after which nothing more is expected, idle or not: a queue that stops waits for the answers to its
-    /// reads, and frames wait for the wire.
+    /// reads, frames wait for the wire, and one from the wire for the room that the host lends.
     fn patience(&self) -> u32 {
-        if self.wire_ready && self.answers_owed == 0 { LONG_SILENCE_CYCLES } else { SILENCE_CYCLES }
+        let waits_for_others = !self.wire_ready || self.answers_owed > 0 || !self.incoming.is_empty();
+        if waits_for_others { SILENCE_CYCLES } else { LONG_SILENCE_CYCLES }
     }
 
     /// Makes cycles until there is a want that can be given, or none will come.

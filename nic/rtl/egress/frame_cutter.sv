@@ -5,11 +5,15 @@
 // beat, in its own cycle, and a message of n lines never takes more than n cycles. Lines that make none go that way,
 // so that a message has left when everything before it has.
 //
+// A batch's line is held here for a cycle more than another, so that it and the next one both come out of registers
+// when a beat of any of its words is made of them. What a line makes goes to a spare place when the wire takes nothing,
+// so whether a line may come in does not hang on the wire's `ready`: all of the reader's stages wait for that.
+//
 // Guarantees: valid never falls without ready, data stand still while they wait; a frame has exactly the bytes that its
 // header says; `gone` is told once a message, when its last beat is taken, in order.
 // Batches are taken apart by `batch_walker`, whose beats come from the same two lines; a batch that is only looked at
-// makes nothing but a verdict.
-// Latency 1 cycle. Cost: 560 registers. Twin: Frame::gather in nic/model/src/mmio/message.rs.
+// makes nothing but a verdict. A line of another message waits until all of a batch's are gone.
+// Latency 1 cycle, 2 for a batch. Cost: 1,700 registers. Twin: Frame::gather in nic/model/src/mmio/message.rs.
 
 `default_nettype none
 
@@ -36,8 +40,8 @@ module frame_cutter #(
   input  logic [LinesW-1:0] line_lines_i,
   input  logic [PosW-1:0]   line_next_start_i,
   input  logic [511:0]      line_data_i,
-  // The line behind this one.
-  input  logic [511:0]      next_data_i,
+  // The first word of the line behind this one.
+  input  logic [63:0]       next_word_i,
 
   output logic              frame_valid_o,
   input  logic              frame_ready_i,
@@ -51,6 +55,9 @@ module frame_cutter #(
   output logic [LinesW-1:0] gone_lines_o,
   output logic [PosW-1:0]   gone_next_start_o,
   output logic              is_empty_o,
+  // Something of this queue is in here.
+  input  logic [QueueW-1:0] look_queue_i,
+  output logic              look_held_o,
 
   // A batch has been looked at.
   output logic              scanned_valid_o,
@@ -60,70 +67,131 @@ module frame_cutter #(
   output logic              count_runts_o
 );
 
+  // What a line makes: a beat, the end of its message, both or nothing but its place in the order.
+  typedef struct packed {
+    logic              beat, last, ends_message;
+    logic [6:0]        bytes;
+    logic [QueueW-1:0] queue_index;
+    logic [LinesW-1:0] lines;
+    logic [PosW-1:0]   next_start;
+    logic [511:0]      data;
+  } entry_t;
+
   // Bytes of the frame still to come; a message that makes one has no more than a frame may have.
   logic [13:0] left, left_q;
-  logic        room, take, has_beat, ends, entry_q, ends_message_q;
-  logic        walks, advance, walk_beat, walk_last, walk_ends, verdict_valid, verdict_bad;
+  logic        take, has_beat, ends;
+
+  // A line of a batch, while its beats are made; the line behind it is the one that wants to come in.
+  typedef struct packed {
+    logic              first, last, scan;
+    logic [QueueW-1:0] queue_index;
+    logic [23:0]       bytes;
+    logic [LinesW-1:0] lines;
+    logic [PosW-1:0]   next_start;
+    logic [511:0]      data;
+  } held_t;
+  held_t       held_q;
+  logic        holds_q, step, advance, walk_beat, walk_last, walk_ends, verdict_valid, verdict_bad;
   logic [2:0]  walk_word;
   logic [6:0]  walk_bytes;
 
-  assign is_empty_o   = !entry_q;
-  assign room         = (!entry_q || !frame_valid_o || frame_ready_i) && (!scanned_valid_o || scanned_ready_i);
-  assign line_ready_o = room && (!line_batch_i || advance);
+  entry_t      made, spare_q, front_q;
+  logic        makes, has_spare_q, has_front_q, moves;
+
+  assign line_ready_o = !has_spare_q && (!holds_q || (step && advance && !held_q.last));
   assign take         = line_valid_i && line_ready_o;
   assign left         = line_first_i ? line_bytes_i[13:0] : left_q;
   // The last line holds what is left, up to 56 bytes, or nothing.
   assign has_beat     = left != '0 && !line_skip_i;
   assign ends         = left[13:7] == '0 && !(left[6] && left[5:0] != '0);
-  assign gone_valid_o = entry_q && ends_message_q && room;
-  assign walks        = line_valid_i && line_batch_i;
+
+  // ---------------------------------------------------------------------------------------------- batches
+  // One verdict waits for its taker; a look at another batch waits for that.
+  assign step = !has_spare_q && !(held_q.scan && scanned_valid_o);
 
   batch_walker u_walker (
     .clk_i, .rst_ni, .max_frame_bytes_i,
-    .line_valid_i(walks), .line_first_i, .line_last_i, .line_scan_i, .line_bytes_i, .line_data_i, .step_i(room),
+    .line_valid_i(holds_q), .line_first_i(held_q.first), .line_last_i(held_q.last), .line_scan_i(held_q.scan),
+    .line_bytes_i(held_q.bytes), .line_data_i(held_q.data), .step_i(step),
     .advance_o(advance), .beat_valid_o(walk_beat), .beat_word_o(walk_word), .beat_bytes_o(walk_bytes),
     .beat_last_o(walk_last), .ends_message_o(walk_ends), .verdict_valid_o(verdict_valid),
     .verdict_bad_o(verdict_bad), .count_runts_o
   );
 
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) holds_q <= 1'b0;
+    else if (take && line_batch_i) holds_q <= 1'b1;
+    else if (step && advance) holds_q <= 1'b0;
+    if (line_ready_o) begin
+      held_q <= '{
+        first: line_first_i, last: line_last_i, scan: line_scan_i, queue_index: line_queue_i, bytes: line_bytes_i,
+        lines: line_lines_i, next_start: line_next_start_i, data: line_data_i
+      };
+    end
+    if (!rst_ni) scanned_valid_o <= 1'b0;
+    else if (holds_q && step && verdict_valid) scanned_valid_o <= 1'b1;
+    else if (scanned_ready_i) scanned_valid_o <= 1'b0;
+    if (!scanned_valid_o) begin
+      scanned_bad_o   <= verdict_bad;
+      scanned_queue_o <= held_q.queue_index;
+    end
+  end
+
   // A beat of a record is 64 bytes of two lines, from byte 2 of any word of the first one on.
   logic [1023:0] both;
   logic [511:0]  record_beat;
-  assign both        = {next_data_i, line_data_i};
+  assign both        = {line_data_i, held_q.data};
   assign record_beat = both[64 * walk_word + 16 +: 512];
 
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni) scanned_valid_o <= 1'b0;
-    else if (room) scanned_valid_o <= walks && verdict_valid;
-    if (room) begin
-      scanned_bad_o   <= verdict_bad;
-      scanned_queue_o <= line_queue_i;
+  // ---------------------------------------------------------------------------------------------- in front of the wire
+  assign makes = holds_q ? step && (walk_beat || walk_ends) : take && !line_batch_i;
+  assign moves = !has_front_q || !front_q.beat || frame_ready_i;
+
+  always_comb begin
+    made = '{
+      beat: has_beat, last: ends, ends_message: line_last_i, bytes: ends ? left[6:0] : 7'd64,
+      queue_index: line_queue_i, lines: line_lines_i, next_start: line_next_start_i,
+      data: {next_word_i, line_data_i[511:64]}
+    };
+    if (holds_q) begin
+      made = '{
+        beat: walk_beat, last: walk_last, ends_message: walk_ends, bytes: walk_bytes,
+        queue_index: held_q.queue_index, lines: held_q.lines, next_start: held_q.next_start, data: record_beat
+      };
     end
   end
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      entry_q       <= 1'b0;
-      frame_valid_o <= 1'b0;
-    end else if (room) begin
-      entry_q       <= line_valid_i && (!line_batch_i || walk_beat || walk_ends);
-      frame_valid_o <= line_valid_i && (line_batch_i ? walk_beat : has_beat);
+      has_front_q <= 1'b0;
+      has_spare_q <= 1'b0;
+    end else begin
+      if (moves) has_front_q <= has_spare_q || makes;
+      has_spare_q <= !moves && (has_spare_q || makes);
     end
-    if (take) left_q <= ends ? '0 : left - 14'd64;
-    if (room) begin
-      frame_data_o      <= line_batch_i ? record_beat : {next_data_i[63:0], line_data_i[511:64]};
-      frame_bytes_o     <= line_batch_i ? walk_bytes : (ends ? left[6:0] : 7'd64);
-      frame_last_o      <= line_batch_i ? walk_last : ends;
-      frame_queue_o     <= line_queue_i;
-      ends_message_q    <= line_batch_i ? walk_ends : line_last_i;
-      gone_lines_o      <= line_lines_i;
-      gone_next_start_o <= line_next_start_i;
-    end
+    if (take && !line_batch_i) left_q <= ends ? '0 : left - 14'd64;
+    if (!has_spare_q) spare_q <= made;
+    if (moves) front_q <= has_spare_q ? spare_q : made;
   end
+
+  assign frame_valid_o     = has_front_q && front_q.beat;
+  assign frame_data_o      = front_q.data;
+  assign frame_bytes_o     = front_q.bytes;
+  assign frame_last_o      = front_q.last;
+  assign frame_queue_o     = front_q.queue_index;
+  assign gone_valid_o      = has_front_q && front_q.ends_message && moves;
+  assign gone_lines_o      = front_q.lines;
+  assign gone_next_start_o = front_q.next_start;
+  assign is_empty_o        = !has_front_q && !holds_q;
+  assign look_held_o       = (has_front_q && front_q.queue_index == look_queue_i)
+                             || (has_spare_q && spare_q.queue_index == look_queue_i)
+                             || (holds_q && held_q.queue_index == look_queue_i);
 
 `ifndef SYNTHESIS
   always_ff @(posedge clk_i) begin
     if (rst_ni) begin
+      a_spare_is_behind     : assert (!has_spare_q || has_front_q);
+      a_batch_goes_on       : assert (!(take && holds_q) || (line_batch_i && !line_first_i));
       a_last_line_is_enough : assert (!(take && line_last_i && !line_skip_i && !line_batch_i) || left <= 14'd56);
       a_no_empty_beat       : assert (!frame_valid_o || (frame_bytes_o >= 7'd1 && frame_bytes_o <= 7'd64));
       a_full_but_the_last   : assert (!frame_valid_o || frame_last_o || frame_bytes_o == 7'd64);

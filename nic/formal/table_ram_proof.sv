@@ -1,6 +1,6 @@
 // What is proved of nic/rtl/base/table_ram.sv, for every length of run, by k-induction (nic/formal/table_ram.sby):
 //   - a read gives, a cycle later, the word that was written last to that entry, the write of the read's own cycle
-//     included; for any entry, whatever is written elsewhere.
+//     included; for any entry, whatever is written elsewhere; with an early comparison and a late one.
 //
 // Assumed: addresses below Depth. All else is free. Depth is 5 and Width 2. Neither matters: one entry, chosen freely,
 // is followed, no other one is looked at, and no bit of a word decides anything; an address enters by comparisons for
@@ -13,6 +13,7 @@ module table_ram_proof #(
   parameter int unsigned Width = 2,
   // Entries.
   parameter int unsigned Depth = 5,
+  parameter bit ComparesLate = 1'b0,
   localparam int unsigned AddressW = $clog2(Depth)
 ) (
   input logic                clk_i,
@@ -25,7 +26,7 @@ module table_ram_proof #(
 );
 
   logic [Width-1:0] rdata;
-  table_ram #(.Width(Width), .Depth(Depth)) dut (
+  table_ram #(.Width(Width), .Depth(Depth), .ComparesLate(ComparesLate)) dut (
     .clk_i, .we_i, .waddr_i, .wdata_i, .raddr_i, .rdata_o(rdata)
   );
 

@@ -300,6 +300,7 @@ module contexts #(
     own_next_o       <= line3_right_q;
   end
 
+  (* ram_style = "distributed" *)
   logic [RingLines-1:0] done [NumContexts];
   logic [RingLines-1:0] done3, done3_d, bit3, after3, missing3_after, missing3_before;
   logic                 complete3, clobber3;

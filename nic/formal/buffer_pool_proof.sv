@@ -1,7 +1,7 @@
 // What is proved of nic/rtl/mmio/buffer_pool.sv, for every length of run, by k-induction
 // (nic/formal/buffer_pool.sby):
-//   - a load gives, a cycle later and until the next load, each byte as the last store before it that enabled the
-//     byte left it: of any byte of any line, whatever is stored elsewhere, and whatever bytes come with it (of a load
+//   - a load gives, a cycle later and until the next load of its kind (first word, or the others), each byte as the last
+//     store before it that enabled the byte left it: of any byte of any line, whatever is stored elsewhere, and whatever bytes come with it (of a load
 //     in the cycle of a store to that line nothing is said: it is not looked at);
 //   - the next line of any line is, a cycle after it is asked for, the one that came with the line itself if that was
 //     known, else the one that was told of it since; for both who ask, the writes of the cycle in which they ask
@@ -24,8 +24,10 @@ module buffer_pool_proof #(
   input logic [PtrW-1:0] store_line_i,
   input logic [63:0]     store_be_i,
   input logic [511:0]    store_data_i,
-  input logic            load_valid_i,
-  input logic [PtrW-1:0] load_line_i,
+  input logic            head_valid_i,
+  input logic [PtrW-1:0] head_line_i,
+  input logic            rest_valid_i,
+  input logic [PtrW-1:0] rest_line_i,
   input logic            successor_we_i,
   input logic [PtrW-1:0] successor_line_i,
   input logic [PtrW-1:0] successor_next_i,
@@ -46,9 +48,11 @@ module buffer_pool_proof #(
   // The list of free lines stays in reset: nothing else here has one.
   buffer_pool #(.Lines(Lines)) dut (
     .clk_i, .rst_ni(1'b0), .take_valid_o(), .take_ready_i(1'b0), .take_line_o(), .take_two_o(), .give_valid_i(1'b0),
-    .give_line_i('0), .free_o(), .store_valid_i, .store_line_i, .store_be_i, .store_data_i, .load_valid_i, .load_line_i,
-    .load_data_o(load_data), .successor_we_i, .successor_line_i, .successor_next_i, .own_we_i, .own_line_i,
-    .own_known_i, .own_next_i, .resolve_line_i, .resolve_next_o(resolve_next), .chain_line_i, .chain_next_o(chain_next)
+    .give_line_i('0), .free_o(), .store_valid_i, .store_line_i, .store_be_i, .store_data_i,
+    .head_valid_i, .head_line_i, .head_data_o(load_data[63:0]),
+    .rest_valid_i, .rest_line_i, .rest_data_o(load_data[511:64]),
+    .successor_we_i, .successor_line_i, .successor_next_i, .own_we_i, .own_line_i, .own_known_i, .own_next_i,
+    .resolve_line_i, .resolve_next_o(resolve_next), .chain_line_i, .chain_next_o(chain_next)
   );
 
   // The followed byte, and the followed line's next one, once they were written; what a load and a question must give.
@@ -61,7 +65,11 @@ module buffer_pool_proof #(
   logic            known_q, known, own_there, next_there, is_resolved_q, is_chained_q;
   logic [PtrW-1:0] own_q, own, next_q, next, expected_q, place_q;
   logic [5:0]      which_q;
-  logic            is_stored;
+  logic            is_stored, load_valid;
+  logic [PtrW-1:0] load_line;
+  // The load that concerns the byte.
+  assign load_valid = (byte_i < 6'd8) ? head_valid_i : rest_valid_i;
+  assign load_line  = (byte_i < 6'd8) ? head_line_i : rest_line_i;
   assign is_stored  = store_valid_i && store_line_i == place_i && store_be_i[byte_i];
   assign own_there  = own_there_q || (own_we_i && own_line_i == place_i);
   assign next_there = next_there_q || (successor_we_i && successor_line_i == place_i);
@@ -79,8 +87,8 @@ module buffer_pool_proof #(
     if (started_q) assume (place_i == place_q && byte_i == which_q);
     stored_q <= stored_q || is_stored;
     if (is_stored) byte_q <= store_data_i[8 * byte_i +: 8];
-    if (load_valid_i) begin
-      is_loaded_q <= load_line_i == place_i && stored_q && !(store_valid_i && store_line_i == place_i);
+    if (load_valid) begin
+      is_loaded_q <= load_line == place_i && stored_q && !(store_valid_i && store_line_i == place_i);
       loaded_q    <= byte_q;
     end
     own_there_q   <= own_there;

@@ -73,7 +73,7 @@ module frame_cutter_proof #(
   assign taken = line_first_i ? '0 : taken_q;
   assign rest  = line_first_i ? 19'((25'(line_bytes_i) + 25'd71) >> 6) : rest_q;
 
-  // What was taken: what stands in front of the wire, and behind that; what has come out of the first one's message.
+  // A line that was taken and whose beat was not; what has come out of the message of the first line before this cycle.
   typedef struct packed {
     logic              last, skip;
     logic [23:0]       bytes, before_line;
@@ -82,18 +82,18 @@ module frame_cutter_proof #(
     logic [LinesW-1:0] lines;
     logic [PosW-1:0]   next_start;
   } line_t;
-  logic        front_valid_q = 1'b0;
-  logic        spare_valid_q = 1'b0;
-  line_t       taken_line, front_q, spare_q, newest;
-  logic [23:0] out_q, out_d, front_due, spare_due;
-  logic        moves;
+  logic        kept_valid_q = 1'b0;
+  line_t       taken_line, front, kept_q;
+  logic [23:0] out_q, out, out_d, due_front, due_kept;
+  logic        front_valid, moves;
   assign taken_line = '{
     last: line_last_i, skip: line_skip_i, bytes: bytes, before_line: taken,
     data: {next_word_i, line_data_i[511:64]}, queue_index: line_queue_i, lines: line_lines_i,
     next_start: line_next_start_i
   };
-  assign newest = spare_valid_q ? spare_q : front_q;
-  assign moves  = !front_valid_q || !frame_valid || frame_ready_i;
+  assign front       = kept_valid_q ? kept_q : taken_line;
+  assign front_valid = kept_valid_q || line_valid_i;
+  assign moves       = !frame_valid || frame_ready_i;
 
   // Bytes of the beat that a line makes.
   function automatic logic [23:0] due(input line_t line);
@@ -109,9 +109,10 @@ module frame_cutter_proof #(
     return line.before_line[5:0] == '0 && line.bytes < 24'h40_0000 && line.before_line < line.bytes + 24'd8
         && (!line.last || 25'(line.before_line) + 25'd64 == whole(line.bytes));
   endfunction
-  assign front_due = due(front_q);
-  assign spare_due = due(spare_q);
-  assign out_d     = out_q + (beat ? 24'(frame_bytes) : '0);
+  assign due_front = due(front);
+  assign due_kept  = due(kept_q);
+  assign out       = (front.before_line == '0) ? '0 : out_q;
+  assign out_d     = out + (beat ? 24'(frame_bytes) : '0);
 
   always_ff @(posedge clk_i) begin
     started_q <= 1'b1;
@@ -124,9 +125,8 @@ module frame_cutter_proof #(
       if (!line_first_i) assume (line_skip_i == skip_q && line_bytes_i == bytes_q);
     end
     if (!rst_ni) begin
-      inside_q      <= 1'b0;
-      front_valid_q <= 1'b0;
-      spare_valid_q <= 1'b0;
+      inside_q     <= 1'b0;
+      kept_valid_q <= 1'b0;
     end else begin
       if (take) begin
         inside_q <= !line_last_i;
@@ -135,14 +135,9 @@ module frame_cutter_proof #(
         taken_q  <= taken + 24'd64;
         rest_q   <= rest - 1'b1;
       end
-      if (moves) begin
-        front_valid_q <= spare_valid_q || take;
-        front_q       <= spare_valid_q ? spare_q : taken_line;
-      end
-      spare_valid_q <= !moves && (spare_valid_q || take);
-      if (take) spare_q <= taken_line;
-      // A message's first line comes to the front.
-      out_q <= (moves && (spare_valid_q ? spare_q.before_line == '0 : take && line_first_i)) ? '0 : out_d;
+      kept_valid_q <= front_valid && !moves;
+      if (!kept_valid_q) kept_q <= taken_line;
+      if (front_valid) out_q <= out_d;
     end
   end
 
@@ -173,53 +168,36 @@ module frame_cutter_proof #(
 
   always_ff @(posedge clk_i) begin
     if (started_q && rst_ni) begin
-      assert (is_empty == !front_valid_q && line_ready == !spare_valid_q);
-      assert (look_held == ((front_valid_q && front_q.queue_index == look_queue_i)
-                            || (spare_valid_q && spare_q.queue_index == look_queue_i)));
-      if (!front_valid_q) assert (!frame_valid && !gone_valid && !spare_valid_q);
-      if (front_valid_q) begin
-        assert (frame_valid == (front_due != '0));
-        assert (gone_valid == (front_q.last && moves));
+      assert (is_empty == !kept_valid_q && line_ready == !kept_valid_q);
+      assert (look_held == (kept_valid_q && kept_q.queue_index == look_queue_i));
+      if (!front_valid) assert (!frame_valid && !gone_valid);
+      if (front_valid) begin
+        assert (frame_valid == (due_front != '0));
+        assert (gone_valid == (front.last && moves));
         if (frame_valid) begin
-          assert (frame_data == front_q.data && frame_queue == front_q.queue_index && 24'(frame_bytes) == front_due);
-          assert (frame_last == (front_q.before_line + front_due == front_q.bytes));
+          assert (frame_data == front.data && frame_queue == front.queue_index && 24'(frame_bytes) == due_front);
+          assert (frame_last == (front.before_line + due_front == front.bytes));
         end
         // All bytes of the lines before this one have come out; with the last one, all of the message.
-        if (!front_q.skip) begin
-          assert (out_q == ((front_q.before_line < front_q.bytes) ? front_q.before_line : front_q.bytes));
-        end
-        if (gone_valid) assert (out_d == (front_q.skip ? '0 : front_q.bytes));
-        assert (gone_lines == front_q.lines && gone_next_start == front_q.next_start);
+        if (!front.skip) assert (out == ((front.before_line < front.bytes) ? front.before_line : front.bytes));
+        if (gone_valid) assert (out_d == (front.skip ? '0 : front.bytes));
+        if (gone_valid) assert (gone_lines == front.lines && gone_next_start == front.next_start);
       end
       assert (!scanned_valid);
       // Invariants that make it inductive.
-      assert (!dut.holds_q && dut.has_front_q == front_valid_q && dut.has_spare_q == spare_valid_q);
-      if (front_valid_q) begin
-        assert (is_line(front_q) && dut.front_q.ends_message == front_q.last);
-        assert (newest.last == !inside_q && bytes_q == newest.bytes && taken_q == newest.before_line + 24'd64);
-        assert (skip_q == newest.skip);
-        if (front_q.skip) assert (out_q == '0);
+      assert (!dut.holds_q && dut.keeps_q == kept_valid_q);
+      if (kept_valid_q) begin
+        assert (is_line(kept_q) && due_kept != '0 && dut.kept_q.beat && dut.kept_q.ends_message == kept_q.last);
+        assert (kept_q.last == !inside_q && bytes_q == kept_q.bytes && taken_q == kept_q.before_line + 24'd64);
+        assert (skip_q == kept_q.skip && !kept_q.skip);
+        assert (dut.kept_q.data == kept_q.data && 24'(dut.kept_q.bytes) == due_kept);
+        assert (dut.kept_q.last == (kept_q.before_line + due_kept == kept_q.bytes));
+        assert (dut.kept_q.queue_index == kept_q.queue_index && dut.kept_q.lines == kept_q.lines);
+        assert (dut.kept_q.next_start == kept_q.next_start);
       end else begin
         if (inside_q && !skip_q) assert (out_q == ((taken_q < bytes_q) ? taken_q : bytes_q));
         if (inside_q && skip_q) assert (out_q == '0);
       end
-      if (spare_valid_q) begin
-        assert (is_line(spare_q));
-        if (front_q.last) begin
-          assert (spare_q.before_line == '0);
-        end else begin
-          assert (spare_q.before_line == front_q.before_line + 24'd64 && spare_q.bytes == front_q.bytes);
-          assert (spare_q.skip == front_q.skip);
-        end
-        assert (dut.spare_q.beat == (spare_due != '0) && dut.spare_q.ends_message == spare_q.last);
-        if (spare_due != '0) begin
-          assert (dut.spare_q.data == spare_q.data && 24'(dut.spare_q.bytes) == spare_due);
-          assert (dut.spare_q.last == (spare_q.before_line + spare_due == spare_q.bytes));
-        end
-        assert (dut.spare_q.queue_index == spare_q.queue_index && dut.spare_q.lines == spare_q.lines);
-        assert (dut.spare_q.next_start == spare_q.next_start);
-      end
-      if (front_valid_q) assert (dut.front_q.queue_index == front_q.queue_index);
       if (inside_q) begin
         assert (taken_q[5:0] == '0 && rest_q >= 19'd1 && bytes_q < 24'h40_0000 && taken_q < bytes_q + 24'd8);
         assert (25'(taken_q) + {rest_q, 6'd0} == ((25'(bytes_q) + 25'd71) & ~25'd63));
@@ -231,9 +209,9 @@ module frame_cutter_proof #(
   always_ff @(posedge clk_i) begin
     if (started_q && rst_ni) begin
       cover (gone_valid && out_d == 24'd180 && waited_q);
-      cover (gone_valid && front_q.skip && front_q.before_line == 24'd64);
-      cover (gone_valid && !frame_valid && !front_q.skip && front_q.bytes == 24'd64);
-      cover (spare_valid_q && front_q.last && frame_valid && spare_q.queue_index != front_q.queue_index);
+      cover (gone_valid && front.skip && front.before_line == 24'd64);
+      cover (gone_valid && !frame_valid && !front.skip && front.bytes == 24'd64);
+      cover (kept_valid_q && kept_q.last && line_valid_i && line_queue_i != kept_q.queue_index);
     end
   end
 

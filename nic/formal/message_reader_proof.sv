@@ -245,10 +245,11 @@ module message_reader_proof #(
   end
 
   // ---------------------------------------------------------------------------------------------- properties
-  logic [PosW-1:0] line_pos_q;
-  logic [PosW-1:0] ahead;
-  assign ahead = frontier_q - line_pos_q;
-  always_ff @(posedge clk_i) if (dut.go) line_pos_q <= dut.fetch_pos_q;
+  logic [PosW-1:0] line_pos_q, load_pos_q;
+  logic [PosW-1:0] ahead, load_ahead;
+  assign ahead      = frontier_q - line_pos_q;
+  assign load_ahead = frontier_q - load_pos_q;
+  always_ff @(posedge clk_i) if (dut.go) {line_pos_q, load_pos_q} <= {load_pos_q, dut.fetch_pos_q};
 
   logic was_used_q = 1'b0;
   always_ff @(posedge clk_i) was_used_q <= uses && !dut.discard1_q;
@@ -283,17 +284,22 @@ module message_reader_proof #(
 
   // ---------------------------------------------------------------------------------------------- invariants
   // Where the followed queue's turn is, and what it knows of its queue there.
-  logic in_aside, in_turn, in_fetch, in_first, in_live, in_done, in_look, in_end, current;
+  logic in_aside, in_turn, in_fetch, in_load, in_first, in_live, in_done, in_look, in_end, current;
   assign in_aside = dut.aside_q && dut.aside_queue_q == place_i;
   assign in_end   = done_valid && done_queue == place_i;
   assign in_turn  = dut.turn1 && dut.queue1_q == place_i;
   assign in_fetch = dut.fetch_q && dut.fetch_first_q && dut.fetch_queue_q == place_i;
+  assign in_load  = dut.load_q && dut.load_first_q && dut.load_queue_q == place_i;
   assign in_first = dut.line1_q && dut.first1_q && dut.lqueue1_q == place_i;
   assign in_live  = dut.live_q && dut.line1_q && !dut.first1_q && dut.lqueue1_q == place_i;
   assign in_done  = dut.done2_q && dut.queue2_q == place_i;
   assign in_look  = dut.scan_pending_q && look_queue_q == place_i && !dut.scan_q;
   // The line that stands in the line stage belongs to a turn that is not over.
   assign current  = in_first || in_live;
+  // So does the one in the load stage, of whatever queue.
+  logic goes_on, coming;
+  assign goes_on = dut.line1_q && (dut.first1_q || dut.live_q) && !dut.last1_q;
+  assign coming  = dut.load_q && (dut.load_first_q || goes_on);
 
   // Bits of the state of a queue, in message_reader: discard, told, next_start, tail, share.
   localparam int unsigned ShareW = 21;
@@ -315,17 +321,27 @@ module message_reader_proof #(
       if (done_valid) assert (turns_q[done_queue]);
       // Of any turn: the lines of one follow each other, and it is fetched until its last line is in the line stage.
       if (dut.live_q) assert (dut.line1_q && !dut.first1_q && !dut.abort_q);
-      if (dut.line1_q && (dut.first1_q || dut.live_q) && !dut.last1_q) begin
-        assert (dut.fetch_q && !dut.fetch_first_q && dut.fetch_queue_q == dut.lqueue1_q);
-        assert (dut.fetch_pos_q == line_pos_q + 1'b1 && !dut.abort_q);
-        assert (dut.fetch_discard_q == dut.discard1_q);
+      if (goes_on) begin
+        assert (dut.load_q && !dut.load_first_q && dut.load_queue_q == dut.lqueue1_q);
+        assert (load_pos_q == line_pos_q + 1'b1 && !dut.abort_q);
+        assert (dut.load_discard_q == dut.discard1_q);
       end
+      if (coming && !dut.load_last_q) begin
+        assert (dut.fetch_q && !dut.fetch_first_q && dut.fetch_queue_q == dut.load_queue_q);
+        assert (dut.fetch_pos_q == load_pos_q + 1'b1 && !dut.abort_q);
+        assert (dut.fetch_discard_q == dut.load_discard_q);
+      end
+      if (dut.load_q) assert (dut.load_empty_q == (dut.load_left_q == '1));
+      if (dut.load_q) assert (dut.load_last_q == (dut.load_empty_q || dut.load_left_q == '0));
       if (dut.line1_q) assert (dut.empty1_q == (dut.left1_q == '1));
       if (dut.line1_q && dut.first1_q) assert (dut.rest_q == '0 && !dut.scan_q);
       if (dut.live_q && dut.discard1_q) assert (dut.rest_q == '0 && !dut.scan_q);
-      if (dut.line1_q && dut.last1_q) assert (dut.empty1_q || dut.left1_q == '0);
+      if (dut.line1_q) assert (dut.last1_q == (dut.empty1_q || dut.left1_q == '0));
       if (dut.scan_q) assert (dut.live_q && dut.scan_pending_q && dut.lqueue1_q == look_queue_q);
-      if (dut.abort_q) assert (!dut.fetch_q || !dut.fetch_first_q);
+      if (dut.abort_q) begin
+        assert (!dut.fetch_q || !dut.fetch_first_q);
+        assert (!(dut.load_q && dut.load_first_q) && !(dut.line1_q && dut.first1_q));
+      end
       assert (look_q == dut.scan_pending_q && early_q == dut.early_q);
       if (line_valid && line_scan) assert (dut.scan_pending_q && !look_done_q && dut.scan_q == !line_last);
       if (look_done_q) assert (dut.scan_pending_q && !dut.scan_q);
@@ -336,8 +352,8 @@ module message_reader_proof #(
     end
     if (started_q && rst_ni) begin
       // Its turn is in one place.
-      assert (3'(in_aside) + 3'(in_turn) + 3'(in_fetch) + 3'(in_first) + 3'(in_live) + 3'(in_done) + 3'(in_look)
-              + 3'(in_end) == 3'(turns_q[place_i] || (early_holds && ready_queue_q == place_i)));
+      assert (3'(in_aside) + 3'(in_turn) + 3'(in_fetch) + 3'(in_load) + 3'(in_first) + 3'(in_live) + 3'(in_done)
+              + 3'(in_look) + 3'(in_end) == 3'(turns_q[place_i] || (early_holds && ready_queue_q == place_i)));
       assert (!(waits_q[place_i] && turns_q[place_i]));
     end
     if (started_q && rst_ni && live) begin
@@ -372,15 +388,31 @@ module message_reader_proof #(
         if (dut.fetch_discard_q || dut.fetch_state_q.discard) assert (is_emptied);
         assert ({dut.fetch_setup_q.closing, dut.fetch_setup_q.dropping} == {closing_q, dropping_q});
       end
+      if (in_load) begin
+        assert (dut.load_state_q.next_start == next_q && load_pos_q == next_q);
+        if (dut.load_state_q.discard) assert (is_emptied);
+        if (dut.load_state_q.told) assert (is_told);
+        assert (dut.load_checked_q[0] == checked_q && (!checked_q || dut.load_checked_q[1] == malformed_q));
+      end
+      if (coming && dut.load_queue_q == place_i) begin
+        assert (dut.load_setup_q.epoch == epoch_q);
+        if (dut.load_discard_q || dut.load_setup_q.closing || dut.load_setup_q.dropping) assert (is_emptied);
+        if (asked_q && {dut.load_setup_q.closing, dut.load_setup_q.dropping} != {closing_q, dropping_q}) begin
+          assert (dut.load_moved_q);
+        end
+        assert (PosW'(dut.load_left_q + 1'b1) <= load_ahead);
+        assert (PosW'(dut.load_left_q + 1'b1) == load_ahead || dut.load_moved_q);
+        if (!dut.load_last_q) begin
+          assert (dut.fetch_frontier_q == frontier_q && dut.fetch_setup_q.epoch == epoch_q);
+          assert ({dut.fetch_setup_q.closing, dut.fetch_setup_q.dropping} == {closing_q, dropping_q});
+        end
+      end
+      if (goes_on && dut.lqueue1_q == place_i) assert (PosW'(dut.load_left_q + 1'b1) >= dut.left1_q);
       if (in_first) begin
         assert (dut.lstate1_q.next_start == next_q && line_pos_q == next_q);
         if (dut.lstate1_q.discard) assert (is_emptied);
         if (dut.lstate1_q.told) assert (is_told);
         assert (dut.lchecked1_q[0] == checked_q && (!checked_q || dut.lchecked1_q[1] == malformed_q));
-      end
-      if (current && !dut.last1_q) begin
-        assert (dut.fetch_frontier_q == frontier_q && dut.fetch_setup_q.epoch == epoch_q);
-        assert ({dut.fetch_setup_q.closing, dut.fetch_setup_q.dropping} == {closing_q, dropping_q});
       end
       if (current) begin
         assert (dut.lsetup1_q.epoch == epoch_q);

@@ -1,19 +1,20 @@
 // From the lines of a message to the beats of a frame: takes the header word off.
 //
 // The frame's bytes begin 8 bytes into the message's first line, so a beat is the upper 56 bytes of one line and the
-// lower 8 of the next. The next line comes out of the pool while this one stands here; so every line makes at most one
-// beat, in its own cycle, and a message of n lines never takes more than n cycles. Lines that make none go that way,
-// so that a message has left when everything before it has.
+// lower 8 of the next, whose first word stands beside it; so every line makes at most one beat, in its own cycle, and a
+// message of n lines never takes more than n cycles. Lines that make none go that way, so that a message has left when
+// everything before it has.
 //
 // A batch's line is held here for a cycle more than another, so that it and the next one both come out of registers
-// when a beat of any of its words is made of them. What a line makes goes to a spare place when the wire takes nothing,
-// so whether a line may come in does not hang on the wire's `ready`: all of the reader's stages wait for that.
+// when a beat of any of its words is made of them. What a line makes stands at the port in the same cycle, and is kept
+// when the wire does not take it; so whether a line may come in does not hang on the wire's `ready`: all stages of the
+// reader wait for that.
 //
 // Guarantees: valid never falls without ready, data stand still while they wait; a frame has exactly the bytes that its
 // header says; `gone` is told once a message, when its last beat is taken, in order.
 // Batches are taken apart by `batch_walker`, whose beats come from the same two lines; a batch that is only looked at
 // makes nothing but a verdict. A line of another message waits until all of a batch's are gone.
-// Latency 1 cycle, 2 for a batch. Cost: 1,700 registers. Twin: Frame::gather in nic/model/src/mmio/message.rs.
+// Latency none, 1 cycle for a batch. Cost: 1,150 registers. Twin: Frame::gather in nic/model/src/mmio/message.rs.
 
 `default_nettype none
 
@@ -55,7 +56,7 @@ module frame_cutter #(
   output logic [LinesW-1:0] gone_lines_o,
   output logic [PosW-1:0]   gone_next_start_o,
   output logic              is_empty_o,
-  // Something of this queue is in here.
+  // Something of this queue is in here, apart from the line in front.
   input  logic [QueueW-1:0] look_queue_i,
   output logic              look_held_o,
 
@@ -95,10 +96,10 @@ module frame_cutter #(
   logic [2:0]  walk_word;
   logic [6:0]  walk_bytes;
 
-  entry_t      made, spare_q, front_q;
-  logic        makes, has_spare_q, has_front_q, moves;
+  entry_t      made, kept_q, front;
+  logic        makes, keeps_q, has_front, moves;
 
-  assign line_ready_o = !has_spare_q && (!holds_q || (step && advance && !held_q.last));
+  assign line_ready_o = !keeps_q && (!holds_q || (step && advance && !held_q.last));
   assign take         = line_valid_i && line_ready_o;
   assign left         = line_first_i ? line_bytes_i[13:0] : left_q;
   // The last line holds what is left, up to 56 bytes, or nothing.
@@ -107,7 +108,7 @@ module frame_cutter #(
 
   // ---------------------------------------------------------------------------------------------- batches
   // One verdict waits for its taker; a look at another batch waits for that.
-  assign step = !has_spare_q && !(held_q.scan && scanned_valid_o);
+  assign step = !keeps_q && !(held_q.scan && scanned_valid_o);
 
   batch_walker u_walker (
     .clk_i, .rst_ni, .max_frame_bytes_i,
@@ -144,8 +145,10 @@ module frame_cutter #(
   assign record_beat = both[64 * walk_word + 16 +: 512];
 
   // ---------------------------------------------------------------------------------------------- in front of the wire
-  assign makes = holds_q ? step && (walk_beat || walk_ends) : take && !line_batch_i;
-  assign moves = !has_front_q || !front_q.beat || frame_ready_i;
+  assign makes     = holds_q ? walk_beat || walk_ends : line_valid_i && !line_batch_i;
+  assign front     = keeps_q ? kept_q : made;
+  assign has_front = keeps_q || makes;
+  assign moves     = !front.beat || frame_ready_i;
 
   always_comb begin
     made = '{
@@ -162,35 +165,28 @@ module frame_cutter #(
   end
 
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) begin
-      has_front_q <= 1'b0;
-      has_spare_q <= 1'b0;
-    end else begin
-      if (moves) has_front_q <= has_spare_q || makes;
-      has_spare_q <= !moves && (has_spare_q || makes);
-    end
+    if (!rst_ni) keeps_q <= 1'b0;
+    else keeps_q <= has_front && !moves;
     if (take && !line_batch_i) left_q <= ends ? '0 : left - 14'd64;
-    if (!has_spare_q) spare_q <= made;
-    if (moves) front_q <= has_spare_q ? spare_q : made;
+    if (!keeps_q) kept_q <= made;
   end
 
-  assign frame_valid_o     = has_front_q && front_q.beat;
-  assign frame_data_o      = front_q.data;
-  assign frame_bytes_o     = front_q.bytes;
-  assign frame_last_o      = front_q.last;
-  assign frame_queue_o     = front_q.queue_index;
-  assign gone_valid_o      = has_front_q && front_q.ends_message && moves;
-  assign gone_lines_o      = front_q.lines;
-  assign gone_next_start_o = front_q.next_start;
-  assign is_empty_o        = !has_front_q && !holds_q;
-  assign look_held_o       = (has_front_q && front_q.queue_index == look_queue_i)
-                             || (has_spare_q && spare_q.queue_index == look_queue_i)
+  assign frame_valid_o     = has_front && front.beat;
+  assign frame_data_o      = front.data;
+  assign frame_bytes_o     = front.bytes;
+  assign frame_last_o      = front.last;
+  assign frame_queue_o     = front.queue_index;
+  assign gone_valid_o      = has_front && front.ends_message && moves;
+  assign gone_lines_o      = front.lines;
+  assign gone_next_start_o = front.next_start;
+  // Apart from the line that stands in front of it.
+  assign is_empty_o        = !keeps_q && !holds_q;
+  assign look_held_o       = (keeps_q && kept_q.queue_index == look_queue_i)
                              || (holds_q && held_q.queue_index == look_queue_i);
 
 `ifndef SYNTHESIS
   always_ff @(posedge clk_i) begin
     if (rst_ni) begin
-      a_spare_is_behind     : assert (!has_spare_q || has_front_q);
       a_batch_goes_on       : assert (!(take && holds_q) || (line_batch_i && !line_first_i));
       a_last_line_is_enough : assert (!(take && line_last_i && !line_skip_i && !line_batch_i) || left <= 14'd56);
       a_no_empty_beat       : assert (!frame_valid_o || (frame_bytes_o >= 7'd1 && frame_bytes_o <= 7'd64));

@@ -11,7 +11,7 @@
 // Guarantees
 //   - Bytes not enabled are unchanged by a store; a load sees every store of the cycles before.
 //   - `resolve_next_o` and `chain_next_o` are the next line of the one named in the cycle before.
-//   - A load's line stands until the next load.
+//   - What a load gave stands until the next load of its kind.
 // Cost: Lines x (512 + 5 x PtrW) bits of RAM. Twin: nic/model/src/mmio/buffer_pool.rs.
 
 `default_nettype none
@@ -39,9 +39,13 @@ module buffer_pool #(
   input  logic [PtrW-1:0]   store_line_i,
   input  logic [63:0]       store_be_i,
   input  logic [511:0]      store_data_i,
-  input  logic              load_valid_i,
-  input  logic [PtrW-1:0]   load_line_i,
-  output logic [511:0]      load_data_o,
+  // The first word of a line, which may be a header, and the others.
+  input  logic              head_valid_i,
+  input  logic [PtrW-1:0]   head_line_i,
+  output logic [63:0]       head_data_o,
+  input  logic              rest_valid_i,
+  input  logic [PtrW-1:0]   rest_line_i,
+  output logic [511:64]     rest_data_o,
 
   // Links.
   input  logic              successor_we_i,
@@ -68,9 +72,9 @@ module buffer_pool #(
     .free_o
   );
 
-  // The first word of a line may be a header, and is looked at in the cycle in which it comes out: it has a memory of
-  // its own, which a small pool has in LUTRAM. No line is stored and loaded in one cycle but one whose load is not
-  // looked at.
+  // The first word of a line lies apart: it is asked for a cycle before the others, whose RAM is large, so that its
+  // address reaches it out of a register of its own. No line is stored and loaded in one cycle but one whose load is
+  // not looked at.
   (* ram_style = (Lines <= 128) ? "distributed" : "auto", no_rw_check *)
   logic [63:0]   header [Lines];
   (* ram_style = "block", no_rw_check *)
@@ -84,7 +88,8 @@ module buffer_pool #(
         if (store_be_i[i]) rest[store_line_i][8*i +: 8] <= store_data_i[8*i +: 8];
       end
     end
-    if (load_valid_i) load_data_o <= {rest[load_line_i], header[load_line_i]};
+    if (head_valid_i) head_data_o <= header[head_line_i];
+    if (rest_valid_i) rest_data_o <= rest[rest_line_i];
   end
 
   logic [PtrW-1:0] successor_a, successor_b;

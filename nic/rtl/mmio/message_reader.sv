@@ -6,9 +6,10 @@
 // had its share, or in front of a message while a queue of a class before its own waits; nothing of a message that is
 // not whole has any effect.
 //
-// Stages (0 to 2 of the reader; a turn of a queue that waits for nothing starts while `commit` still counts its line)
+// Stages ( a turn of a queue that waits for nothing starts while `commit` still counts its line)
 //   turn   the queue's state is read
 //   fetch  line after line is asked of the pool, the first through the link of the line before it
+//   load   the pool's RAM gives the line
 //   line   the line is there: header, length, verdict
 //   out    the line leaves; next start, credits and the share are brought up to date
 // Guarantees
@@ -69,7 +70,7 @@ module message_reader #(
   input  logic              start_valid_i,
   input  logic [PtrW-1:0]   start_tail_i,
 
-  // The pool: links and lines.
+  // The pool: links and lines. The line's first word is there two steps of `load_valid_o` after it was asked for.
   output logic [PtrW-1:0]   resolve_line_o,
   input  logic [PtrW-1:0]   resolve_next_i,
   output logic [PtrW-1:0]   chain_line_o,
@@ -271,6 +272,37 @@ module message_reader #(
     kept_line_q <= fetch_line;
   end
 
+  // ---------------------------------------------------------------------------------------------- load
+  logic              load_q, load_first_q, load_last_q, load_empty_q, load_discard_q, load_moved_q;
+  logic [QueueW-1:0] load_queue_q;
+  logic [PtrW-1:0]   load_line_q;
+  logic [PosW-1:0]   load_left_q;
+  state_t            load_state_q;
+  setup_t            load_setup_q;
+  logic [1:0]        load_checked_q;
+  logic              moved_load;
+
+  assign moved_load = load_moved_q || (frontier_we_i && frontier_queue_i == load_queue_q);
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) load_q <= 1'b0;
+    else if (go) load_q <= fetch_step;
+    load_moved_q <= go ? (moved_here || fetch_moved_q) : moved_load;
+    if (go) begin
+      load_first_q   <= fetch_first_q;
+      load_last_q    <= fetch_last;
+      load_empty_q   <= fetch_empty;
+      load_discard_q <= fetch_discard_q;
+      load_queue_q   <= fetch_queue_q;
+      load_line_q    <= fetch_line;
+      // Lines from this one on less 1, as the frontier was when the line was asked for.
+      load_left_q    <= fetch_frontier_q - fetch_pos_q - 1'b1;
+      load_state_q   <= fetch_state_q;
+      load_setup_q   <= fetch_setup_q;
+      load_checked_q <= fetch_checked_q;
+    end
+  end
+
   // ---------------------------------------------------------------------------------------------- line
   logic              line1_q, first1_q, last1_q, empty1_q, discard1_q, moved1_q, live_q;
   logic [QueueW-1:0] lqueue1_q;
@@ -298,25 +330,24 @@ module message_reader #(
     if (!rst_ni) begin
       line1_q <= 1'b0;
     end else if (go) begin
-      line1_q <= fetch_step;
+      line1_q <= load_q;
     end
     if (go) begin
-      first1_q   <= fetch_first_q;
-      last1_q    <= fetch_last;
-      empty1_q   <= fetch_empty;
-      discard1_q <= fetch_discard_q;
-      lqueue1_q  <= fetch_queue_q;
-      lline1_q   <= fetch_line;
-      // Lines from this one on less 1, as the frontier was when the line was asked for.
-      left1_q    <= fetch_frontier_q - fetch_pos_q - 1'b1;
+      first1_q   <= load_first_q;
+      last1_q    <= load_last_q;
+      empty1_q   <= load_empty_q;
+      discard1_q <= load_discard_q;
+      lqueue1_q  <= load_queue_q;
+      lline1_q   <= load_line_q;
+      left1_q    <= load_left_q;
       // The state and what is left of a message, as the line before this one leaves them.
-      lstate1_q  <= fetch_first_q ? fetch_state_q : lstate_d;
-      rest_q     <= fetch_first_q ? '0 : rest_d;
-      lsetup1_q  <= fetch_setup_q;
-      lchecked1_q <= fetch_checked_q;
-      others_wait1_q <= waits_q[fetch_setup_q.class_];
-      first_waits1_q <= fetch_setup_q.class_ != '0 && waits_q[fetch_setup_q.class_ - 1'b1];
-      moved1_q   <= moved_here || fetch_moved_q;
+      lstate1_q  <= load_first_q ? load_state_q : lstate_d;
+      rest_q     <= load_first_q ? '0 : rest_d;
+      lsetup1_q  <= load_setup_q;
+      lchecked1_q <= load_checked_q;
+      others_wait1_q <= waits_q[load_setup_q.class_];
+      first_waits1_q <= load_setup_q.class_ != '0 && waits_q[load_setup_q.class_ - 1'b1];
+      moved1_q   <= moved_load;
     end else begin
       moved1_q <= moved1_q || (frontier_we_i && frontier_queue_i == lqueue1_q);
     end
@@ -421,9 +452,9 @@ module message_reader #(
     end else begin
       give_valid_o        <= go && consume;
       next_start_valid_o  <= go && consume && !discard1_q && ends_message;
-      // The rest of a turn that ended early is still being fetched, unless the next turn has begun; it is not looked
-      // at.
-      abort_q             <= go && (waits || scan_ends) && !last1_q && !fetch_load;
+      // The rest of a turn that ended early is still being fetched, unless its last line is on its way or the next
+      // turn has begun; it is not looked at.
+      abort_q             <= go && (waits || scan_ends) && !last1_q && !load_last_q && !fetch_load;
       count_tx_batches_o  <= go && consume && !discard1_q && at_header && is_batch;
       uncheck_q           <= go && consume && !discard1_q && at_header && is_batch;
       if (go && scans) scan_q <= !ends_message;
@@ -488,8 +519,8 @@ module message_reader #(
     done_more_o     <= !done2_q || more2;
     emptied_tail_o  <= lstate_q.tail;
   end
-  assign busy_o             = turn1 || aside_q || fetch_q || line1_q || done2_q || done_valid_o || line_valid_o
-                             || scan_pending_q;
+  assign busy_o             = turn1 || aside_q || fetch_q || load_q || line1_q || done2_q || done_valid_o
+                              || line_valid_o || scan_pending_q;
 
   // What is left of a share is lost when a queue has nothing more to send; what it owes stays. A quantum is a multiple
   // of 2,048 bytes.

@@ -7,7 +7,7 @@
 //   - A frame leaves only when its message is whole (store and forward), unchanged, once, in the queue's order.
 //   - One line and one message a cycle, in any order inside the reorder span, on one queue or many.
 //   - From the last byte of a message to the first beat of its frame: 10 cycles when nothing else waits
-//     (0 input, 1 arrival, 2-4 contexts, 5 commit, 6 turn, 7 fetch, 8 line, 9 out, 10 beat at the port); a batch is
+//     (0 input, 1 arrival, 2-4 contexts, 5 commit, 6 turn, 7 fetch, 8 load, 9 line, 10 beat at the port); a batch is
 //     looked at first, and stands one cycle longer in front of the port.
 // Cost: see docs/nic.md. Twin: nic/model/src/mmio/mod.rs.
 
@@ -159,8 +159,10 @@ module mmio #(
   logic                store_valid, successor_we, own_we, own_known, orphan_valid;
   logic [PtrW-1:0]     store_line, successor_line, successor_next, own_line, own_next, orphan_line;
   logic [63:0]         store_be;
-  logic [511:0]        store_data, load_data;
-  logic [PtrW-1:0]     resolve_line, resolve_next, chain_line, chain_next, load_line;
+  logic [511:0]        store_data;
+  logic [63:0]         head_data, head_q;
+  logic [511:64]       rest_data;
+  logic [PtrW-1:0]     resolve_line, resolve_next, chain_line, chain_next, load_line, rest_line_q;
   logic                load_valid;
 
   logic                frontier_we, unit_frontier_we, nudge_valid, nudged_q, advanced_valid, advanced_shared;
@@ -304,7 +306,8 @@ module mmio #(
     .take_valid_o(line_valid), .take_ready_i(line_take || control_line_take), .take_line_o(line_name),
     .take_two_o(line_two), .give_valid_i(give_valid), .give_line_i(give_line), .free_o(),
     .store_valid_i(store_valid), .store_line_i(store_line), .store_be_i(store_be), .store_data_i(store_data),
-    .load_valid_i(load_valid), .load_line_i(load_line), .load_data_o(load_data),
+    .head_valid_i(load_valid), .head_line_i(load_line), .head_data_o(head_data),
+    .rest_valid_i(load_valid), .rest_line_i(rest_line_q), .rest_data_o(rest_data),
     .successor_we_i(successor_we), .successor_line_i(successor_line), .successor_next_i(successor_next),
     // The line in front of a queue's first one is taken by control; it must not know a next one from an earlier life.
     .own_we_i(own_we || begin_valid), .own_line_i(begin_valid ? begin_tail : own_line),
@@ -350,7 +353,7 @@ module mmio #(
     .set_closing_i(set_closing), .set_dropping_i(set_dropping), .start_valid_i(begin_valid),
     .start_tail_i(begin_tail),
     .resolve_line_o(resolve_line), .resolve_next_i(resolve_next), .chain_line_o(chain_line),
-    .chain_next_i(chain_next), .load_valid_o(load_valid), .load_line_o(load_line), .load_header_i(load_data[63:0]),
+    .chain_next_i(chain_next), .load_valid_o(load_valid), .load_line_o(load_line), .load_header_i(head_q),
     .give_valid_o(left_valid), .give_line_o(left_line), .give_queue_o(left_queue),
     .give_dropped_o(left_dropped),
     .line_valid_o(out_valid), .line_ready_i(out_ready), .line_first_o(out_first), .line_last_o(out_last),
@@ -368,14 +371,21 @@ module mmio #(
   assign reader_busy = reader_active || !scheduler_idle || ready_valid || !cutter_empty || left_valid
                        || gone_valid;
 
-  always_ff @(posedge clk_i) if (load_valid) out_data_q <= load_data;
+  // Stages load, line and out of the reader, step by step.
+  always_ff @(posedge clk_i) begin
+    if (load_valid) begin
+      rest_line_q <= load_line;
+      head_q      <= head_data;
+      out_data_q  <= {rest_data, head_q};
+    end
+  end
 
   frame_cutter #(.QueueW(QueueW), .LinesW(LineW + 1), .PosW(PosW)) u_cutter (
     .clk_i, .rst_ni, .max_frame_bytes_i,
     .line_valid_i(out_valid), .line_ready_o(out_ready), .line_first_i(out_first), .line_last_i(out_last),
     .line_skip_i(out_skip), .line_batch_i(out_batch), .line_scan_i(out_scan), .line_queue_i(out_queue),
     .line_bytes_i(out_bytes), .line_lines_i(out_lines),
-    .line_next_start_i(out_next_start), .line_data_i(out_data_q), .next_word_i(load_data[63:0]),
+    .line_next_start_i(out_next_start), .line_data_i(out_data_q), .next_word_i(head_q),
     .frame_valid_o, .frame_ready_i, .frame_data_o, .frame_bytes_o, .frame_last_o, .frame_queue_o,
     .gone_valid_o(cut_valid), .gone_lines_o(cut_lines), .gone_next_start_o(cut_next_start),
     .is_empty_o(cutter_empty), .look_queue_i(wanted_queue), .look_held_o(cutter_holds),

@@ -185,7 +185,7 @@ module frame_cutter_proof #(
       end
       assert (!scanned_valid);
       // Invariants that make it inductive.
-      assert (!dut.holds_q && dut.keeps_q == kept_valid_q);
+      assert (!dut.holds_q && dut.keeps_q == kept_valid_q && dut.room_q == !kept_valid_q);
       if (kept_valid_q) begin
         assert (is_line(kept_q) && due_kept != '0 && dut.kept_q.beat && dut.kept_q.ends_message == kept_q.last);
         assert (kept_q.last == !inside_q && bytes_q == kept_q.bytes && taken_q == kept_q.before_line + 24'd64);

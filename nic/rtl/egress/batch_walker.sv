@@ -25,7 +25,11 @@ module batch_walker (
   input  logic [23:0]  line_bytes_i,
   input  logic [511:0] line_data_i,
   input  logic         step_i,
+  // Whether the line that comes when this one is done with is the message's last.
+  input  logic         next_last_i,
 
+  // A register: the line is done with in this cycle, and not the last, if it is stepped. It may be missing.
+  output logic         goes_on_o,
   // The line is done with, in this cycle; a beat is made of it, from byte 2 of a word on; it ends a frame; it is the
   // end of the message.
   output logic         advance_o,
@@ -45,6 +49,8 @@ module batch_walker (
   state_e      state_q, state_d;
   // Where in the line, words of the record still to be walked over, bytes of message and frame still to come.
   logic [4:0]  word_q, word_d;
+  // The word once more, for all bits that are chosen by it: inverted, or it would be made one register with the other.
+  logic [2:0]  choice_n_q;
   logic [13:0] walk_q, walk_d;
   logic [23:0] left_q, left_d;
   logic [15:0] bytes_q, bytes_d;
@@ -63,7 +69,22 @@ module batch_walker (
   logic        is_beyond;
   logic        is_bad, is_runt;
 
-  assign prefix       = line_data_i[64 * word_q[2:0] +: 16];
+  // Whether the line is done with in the next cycle. Where that is known late it is not told, which costs a cycle;
+  // behind a record that turns out bad lines are let go, whatever is said here.
+  logic        goes_on_d;
+  always_comb begin
+    unique case (state_q)
+      Head:    goes_on_d = over_q;
+      Check:   goes_on_d = (line_scan_i || is_runt) ? !stays_d : !last_d || spills_d;
+      Walk:    goes_on_d = (stays_q || line_last_i) ? !over_q && word_d[3] : !stays_d;
+      Emit:    goes_on_d = last_q ? !over_q && word_d[3] : !last_d || spills_q;
+      Skip:    goes_on_d = !line_last_i;
+      default: goes_on_d = 1'b0;
+    endcase
+    if (advance_o ? next_last_i : line_last_i) goes_on_d = 1'b0;
+  end
+
+  assign prefix       = line_data_i[64 * beat_word_o +: 16];
   // With its length and padding a record takes (bytes + 9) / 8 words.
   assign record_words = 14'((17'(bytes_q) + 17'd9) >> 3);
   assign record_bytes = {7'd0, record_words, 3'd0};
@@ -74,7 +95,7 @@ module batch_walker (
   // Bytes and padding of what is left, and 2 bytes of length, reach the line's end.
   assign is_beyond    = 8'(bytes_q[5:0]) + {2'b00, word_q[2:0], 3'd0} >= 8'd55;
 
-  assign beat_word_o  = word_q[2:0];
+  assign beat_word_o  = ~choice_n_q;
   assign beat_last_o  = last_q;
   assign beat_bytes_o = beat_last_o ? bytes_q[6:0] : 7'd64;
   assign verdict_bad_o = bad_q;
@@ -176,10 +197,16 @@ module batch_walker (
   end
 
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) state_q <= Begin;
-    else if (line_valid_i && step_i) state_q <= state_d;
+    if (!rst_ni) begin
+      state_q   <= Begin;
+      goes_on_o <= 1'b0;
+    end else if (line_valid_i && step_i) begin
+      state_q   <= state_d;
+      goes_on_o <= goes_on_d;
+    end
     if (line_valid_i && step_i) begin
       word_q  <= word_d;
+      choice_n_q <= ~word_d[2:0];
       walk_q  <= walk_d;
       left_q  <= left_d;
       bytes_q <= bytes_d;
@@ -195,6 +222,7 @@ module batch_walker (
   always_ff @(posedge clk_i) begin
     if (rst_ni && line_valid_i) begin
       a_no_step_over_the_end : assert (!(advance_o && line_last_i && state_q != Skip));
+      a_going_on_is_true     : assert (!goes_on_o || (advance_o && !line_last_i));
       a_stays_is_told        : assert (state_q != Walk || stays_q == (walk_q < 14'(words_here)));
       a_last_is_told         : assert (state_q != Emit || last_q == (bytes_q <= 16'd64));
       a_spills_is_told       : assert (state_q != Emit || !last_q || spills_q == (after_beat[4:3] != '0));

@@ -92,14 +92,16 @@ module frame_cutter #(
     logic [511:0]      data;
   } held_t;
   held_t       held_q;
-  logic        holds_q, step, advance, walk_beat, walk_last, walk_ends, verdict_valid, verdict_bad;
+  logic        holds_q, step, goes_on, advance, walk_beat, walk_last, walk_ends, verdict_valid, verdict_bad;
   logic [2:0]  walk_word;
   logic [6:0]  walk_bytes;
 
   entry_t      made, kept_q, front;
   logic        makes, keeps_q, has_front, moves;
+  // Nothing is kept: once more, for the way back, because the other chooses every bit at the port.
+  logic        room_q;
 
-  assign line_ready_o = !keeps_q && (!holds_q || (step && advance && !held_q.last));
+  assign line_ready_o = room_q && (!holds_q || goes_on);
   assign take         = line_valid_i && line_ready_o;
   assign left         = line_first_i ? line_bytes_i[13:0] : left_q;
   // The last line holds what is left, up to 56 bytes, or nothing.
@@ -107,16 +109,16 @@ module frame_cutter #(
   assign ends         = left[13:7] == '0 && !(left[6] && left[5:0] != '0);
 
   // ---------------------------------------------------------------------------------------------- batches
-  // One verdict waits for its taker; a look at another batch waits for that.
-  assign step = !keeps_q && !(held_q.scan && scanned_valid_o);
+  // One verdict waits for its taker, and the next one for that.
+  assign step = room_q && !(verdict_valid && scanned_valid_o);
 
   batch_walker u_walker (
     .clk_i, .rst_ni, .max_frame_bytes_i,
     .line_valid_i(holds_q), .line_first_i(held_q.first), .line_last_i(held_q.last), .line_scan_i(held_q.scan),
-    .line_bytes_i(held_q.bytes), .line_data_i(held_q.data), .step_i(step),
-    .advance_o(advance), .beat_valid_o(walk_beat), .beat_word_o(walk_word), .beat_bytes_o(walk_bytes),
-    .beat_last_o(walk_last), .ends_message_o(walk_ends), .verdict_valid_o(verdict_valid),
-    .verdict_bad_o(verdict_bad), .count_runts_o
+    .line_bytes_i(held_q.bytes), .line_data_i(held_q.data), .step_i(step), .next_last_i(line_last_i),
+    .goes_on_o(goes_on), .advance_o(advance), .beat_valid_o(walk_beat), .beat_word_o(walk_word),
+    .beat_bytes_o(walk_bytes), .beat_last_o(walk_last), .ends_message_o(walk_ends),
+    .verdict_valid_o(verdict_valid), .verdict_bad_o(verdict_bad), .count_runts_o
   );
 
   always_ff @(posedge clk_i) begin
@@ -167,6 +169,8 @@ module frame_cutter #(
   always_ff @(posedge clk_i) begin
     if (!rst_ni) keeps_q <= 1'b0;
     else keeps_q <= has_front && !moves;
+    if (!rst_ni) room_q <= 1'b1;
+    else room_q <= !(has_front && !moves);
     if (take && !line_batch_i) left_q <= ends ? '0 : left - 14'd64;
     if (!keeps_q) kept_q <= made;
   end
@@ -187,6 +191,7 @@ module frame_cutter #(
 `ifndef SYNTHESIS
   always_ff @(posedge clk_i) begin
     if (rst_ni) begin
+      a_room_is_told        : assert (room_q == !keeps_q);
       a_batch_goes_on       : assert (!(take && holds_q) || (line_batch_i && !line_first_i));
       a_last_line_is_enough : assert (!(take && line_last_i && !line_skip_i && !line_batch_i) || left <= 14'd56);
       a_no_empty_beat       : assert (!frame_valid_o || (frame_bytes_o >= 7'd1 && frame_bytes_o <= 7'd64));

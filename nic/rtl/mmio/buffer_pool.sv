@@ -95,19 +95,19 @@ module buffer_pool #(
   logic [PtrW-1:0] successor_a, successor_b;
   logic [PtrW:0]   own_a, own_b;
 
-  table_ram #(.Width(PtrW), .Depth(Lines), .ComparesLate(1'b1)) u_successor_a (
+  table_ram #(.Width(PtrW), .Depth(Lines), .ComparesLate(Lines > 128)) u_successor_a (
     .clk_i, .we_i(successor_we_i), .waddr_i(successor_line_i), .wdata_i(successor_next_i), .raddr_i(resolve_line_i),
     .rdata_o(successor_a)
   );
-  table_ram #(.Width(PtrW), .Depth(Lines), .ComparesLate(1'b1)) u_successor_b (
+  table_ram #(.Width(PtrW), .Depth(Lines), .ComparesLate(Lines > 128)) u_successor_b (
     .clk_i, .we_i(successor_we_i), .waddr_i(successor_line_i), .wdata_i(successor_next_i), .raddr_i(chain_line_i),
     .rdata_o(successor_b)
   );
-  table_ram #(.Width(PtrW + 1), .Depth(Lines), .ComparesLate(1'b1)) u_own_a (
+  table_ram #(.Width(PtrW + 1), .Depth(Lines), .ComparesLate(Lines > 128)) u_own_a (
     .clk_i, .we_i(own_we_i), .waddr_i(own_line_i), .wdata_i({own_known_i, own_next_i}), .raddr_i(resolve_line_i),
     .rdata_o(own_a)
   );
-  table_ram #(.Width(PtrW + 1), .Depth(Lines), .ComparesLate(1'b1)) u_own_b (
+  table_ram #(.Width(PtrW + 1), .Depth(Lines), .ComparesLate(Lines > 128)) u_own_b (
     .clk_i, .we_i(own_we_i), .waddr_i(own_line_i), .wdata_i({own_known_i, own_next_i}), .raddr_i(chain_line_i),
     .rdata_o(own_b)
   );

@@ -474,7 +474,8 @@ module message_reader #(
     if (go) begin
       lstate_q    <= lstate_d;
       line_scan_o <= scans;
-      if ((consume && at_header) || scan_begins) begin
+      // Of a header that is not believed nothing leaves, so it does no harm here.
+      if (at_header) begin
         line_skip_o  <= is_void || is_runt;
         line_batch_o <= is_batch;
         line_bytes_o <= load_header_i[23:0];

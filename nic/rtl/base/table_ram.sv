@@ -4,8 +4,8 @@
 //   - `rdata_o` is, one cycle after `raddr_i`, the entry as it was after every write up to and including the one made
 //     in the cycle in which `raddr_i` stood. So a pipeline that reads in one stage and writes in the next sees its own
 //     last write, without a comparison of its own.
-//   - With `ComparesLate` the addresses are compared a cycle later, beside the RAM's own delay: no path to `raddr_i` goes
-//     on to a comparison. For an address that comes late itself, and a RAM that is slow.
+//   - With `ComparesLate` the addresses are compared a cycle later, beside the RAM's own delay: no path to `raddr_i`
+//     goes on to a comparison. For an address that comes late itself, and a RAM that is slow.
 // Limits
 //   - What an entry holds before it was first written is not defined (0 in simulation).
 //   - The forwarded word costs one LUT level behind the RAM, two or three if the comparison is late.

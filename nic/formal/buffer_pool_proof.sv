@@ -1,8 +1,9 @@
 // What is proved of nic/rtl/mmio/buffer_pool.sv, for every length of run, by k-induction
 // (nic/formal/buffer_pool.sby):
 //   - a load gives, a cycle later and until the next load of its kind (first word, or the others), each byte as the
-//     last store before it that enabled the byte left it: of any byte of any line, whatever is stored elsewhere,
-//     and whatever bytes come with it (of a load in the cycle of a store to that line nothing is said: it is not looked at);
+//     last store before it that enabled the byte left it: of any byte of any line, whatever is stored elsewhere, and
+//     whatever bytes come with it (of a load in the cycle of a store to that line nothing is said: it is not looked
+//     at);
 //   - the next line of any line is, a cycle after it is asked for, the one that came with the line itself if that was
 //     known, else the one that was told of it since; for both who ask, the writes of the cycle in which they ask
 //     included.

@@ -144,6 +144,8 @@ module dma #(
   logic              post_valid, post_ready, taken_valid, taken_ready;
   logic [QueueW-1:0] post_queue, taken_queue, arrived_queue, store_queue;
   logic [63:0]       post_value;
+  logic [1:0]        unused_announce;
+  logic [16:0]       unused_old;
   logic [16:0]       taken_count, arrived_count;
   logic              arrived_valid, arrived_ready, arrived_error, payload_arrived_ready, error_valid;
   logic [AheadW-1:0] store_index;
@@ -169,6 +171,7 @@ module dma #(
     .failed_valid_o, .failed_ready_i, .failed_queue_o, .failed_cause_o,
     .count_bad_lengths_o(control_bad_length),
     .error_valid_i(error_valid), .error_queue_i(arrived_queue),
+    .error_cause_i(4'(nic_pkg::QueueStatusCauseDmaError)),
     .check_ours_i(is_ours_q), .check_cause_i(cause_q),
     .parts_busy_i(door_busy || fetch_busy || payload_busy || completion_busy),
     .hold_o(hold), .idle_i(door_idle && fetch_idle && payload_idle),
@@ -189,6 +192,8 @@ module dma #(
     .other_valid_i(done_valid), .other_queue_i(done_queue), .other_count_i(done_count[16:0]),
     .post_valid_o(post_valid), .post_ready_i(post_ready), .post_queue_o(post_queue),
     .post_value_o(post_value),
+    .announce_valid_i(1'b0), .announce_queue_i('0), .announce_value_i('0),
+    .announce_none_o(unused_announce[0]), .post_announced_o(unused_announce[1]), .post_old_o(unused_old),
     .count_bad_accesses_o
   );
 
@@ -294,7 +299,8 @@ module dma #(
   assign count_dma_errors_o  = payload_errors + 2'(error_valid);
 
   logic unused_bits;
-  assign unused_bits = ^{now_ns_i[47:33], setup_settings, post_value, rdcpl_tag_i, ring_end};
+  assign unused_bits = ^{now_ns_i[47:33], setup_settings, post_value, rdcpl_tag_i, ring_end, unused_announce,
+                         unused_old};
 
 endmodule
 

@@ -46,6 +46,8 @@ nic/rtl/dma/doorbell.sv
 nic/rtl/dma/ring_fetch.sv
 nic/rtl/dma/descriptor_fetch.sv
 nic/rtl/dma/frame_issue.sv
+nic/rtl/dma/read_join.sv
+nic/rtl/dma/write_port.sv
 nic/rtl/dma/payload_fetch.sv
 nic/rtl/dma/frame_buffer.sv
 nic/rtl/dma/completion.sv
@@ -57,8 +59,10 @@ nic/rtl/fetch/line_ring_check.sv
 nic/rtl/fetch/line_fetch.sv
 nic/rtl/fetch/frame_cut.sv
 nic/rtl/fetch/enso_tx.sv
+nic/rtl/fetch/push_halves.sv
+nic/rtl/fetch/push_judge.sv
+nic/rtl/fetch/inline_tx.sv
 nic/rtl/dma/read_port.sv
-nic/rtl/dma/write_port.sv
 nic/rtl/rx/rx_pkg.sv
 nic/rtl/rx/steer_lane.sv
 nic/rtl/rx/steer.sv
@@ -87,6 +91,7 @@ nic/rtl/top/line_pair.sv
 nic/rtl/top/line_pair_credits.sv
 nic/rtl/top/mmio_pair.sv
 nic/rtl/top/kpio_path.sv
+nic/rtl/top/inline_path.sv
 nic/rtl/top/enso_path.sv
 nic/rtl/top/transmit.sv
 nic/rtl/top/receive.sv

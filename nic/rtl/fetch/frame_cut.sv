@@ -241,7 +241,7 @@ module frame_cut #(
   assign put_last_o  = rest_q <= 14'(most);
   assign put_bytes_o = put_last_o ? rest_q[6:0] : most;
   assign put_data_o  = first_q ? store_line_i >> (8 * HeadBytes) : store_line_i;
-  assign put_valid_o = cut_q == CutPut && has_line && !hold_i;
+  assign put_valid_o = cut_q == CutPut && has_line && !broken && !hold_i;
   assign put         = put_valid_o && put_ready_i;
   assign put_end     = put && put_last_o;
   assign tell        = cut_q == CutPut && !told_q && !hold_i && (used_q[TellW-1:0] == '0 || !has_line);
@@ -275,12 +275,15 @@ module frame_cut #(
         used_d  = taken.count;
         left_d  = 5'(TurnFrames);
         again_d = 1'b1;
-        cause_d = 4'(nic_pkg::QueueStatusCauseDmaError);
-        cut_d   = (!settings.active || taken.dead) ? CutIdle : broken ? CutFail : CutHead;
+        cut_d   = (!settings.active || taken.dead) ? CutIdle : CutHead;
       end
       CutHead: begin
+        // Reads behind the one that failed may have been answered, so what seems to be here need not be.
         cut_d = CutJudge;
-        if (!has_line || left_q == '0) begin
+        if (broken) begin
+          cause_d = 4'(nic_pkg::QueueStatusCauseDmaError);
+          cut_d   = CutFail;
+        end else if (!has_line || left_q == '0) begin
           // There may be more of it, or there will be when something arrives.
           again_d = has_line;
           cut_d   = CutEnd;
@@ -314,7 +317,7 @@ module frame_cut #(
           rest_d  = rest_q - 14'(most);
           told_d  = 1'b0;
           if (put_end) cut_d = CutHead;
-        end else if (!has_line && broken && !hold_i) begin
+        end else if (broken && !hold_i) begin
           put_drop_o = 1'b1;
           cause_d    = 4'(nic_pkg::QueueStatusCauseDmaError);
           cut_d      = CutFail;

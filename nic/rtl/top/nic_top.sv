@@ -24,9 +24,11 @@ module nic_top #(
   parameter int unsigned PoolLines = 512,
   // Strict priority classes, 1 to 16.
   parameter int unsigned NumClasses = 4,
-  // What is there beside mmio: kPIO+WC, descriptors, receive.
+  // What is there beside mmio: kPIO+WC, descriptors, pushed entries, pipes, receive.
   parameter bit HasKpio = 1'b1,
   parameter bit HasDescriptor = 1'b1,
+  parameter bit HasInline = 1'b1,
+  parameter bit HasEnso = 1'b1,
   parameter bit HasReceive = 1'b1,
   // Whether checksums can be filled in: a queue that asks waits for each of its frames to be whole.
   parameter bit HasChecksums = 1'b0,
@@ -179,7 +181,9 @@ module nic_top #(
   localparam logic [15:0] Interfaces =
       16'(1) << nic_pkg::QueueControlIfaceMmio
       | 16'(HasKpio) << nic_pkg::QueueControlIfaceKpio
-      | 16'(HasDescriptor) << nic_pkg::QueueControlIfaceDescriptor;
+      | 16'(HasDescriptor) << nic_pkg::QueueControlIfaceDescriptor
+      | 16'(HasInline) << nic_pkg::QueueControlIfaceInline
+      | 16'(HasEnso) << nic_pkg::QueueControlIfaceEnso;
   localparam logic [15:0] Features = 16'(HasChecksums) << nic_pkg::FeatureChecksums;
 
   logic                start_valid, stop_valid, engines_busy, failed_valid, failed_ready;

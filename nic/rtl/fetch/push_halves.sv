@@ -6,8 +6,8 @@
 //
 // Guarantees
 //   - What came of a write is told by one event, at its end in a half: the entry that it tore, and the entry that is
-//     whole, or too long and announced by its lines. Until the event is taken nothing more comes in, and the bytes of a
-//     whole push stand at `line_*`.
+//     whole, or too long and announced by its lines. Until the event is taken nothing more comes in; from then on, while
+//     `kept_*` names the half, nothing comes into it, and its bytes stand at `line_*`.
 //   - A push of which something is missing for longer than the queue's time-out is given up, which is an event too.
 //   - Where the window fills, a push is whole when its half is full, and each half that was full is told by `freed_*`.
 //   - A word that is no header is counted and spends its push. Writes to a queue that is not active go nowhere.
@@ -58,13 +58,17 @@ module push_halves #(
   output logic              event_valid_o,
   input  logic              event_ready_i,
   output logic [QueueW-1:0] event_queue_o,
+  output logic              event_half_o,
   output logic              event_torn_o,
   output logic [63:0]       event_torn_word_o,
   output logic              event_whole_o,
   output logic              event_long_o,
   output logic [63:0]       event_word_o,
 
-  // The push of the event: a line a cycle after its number.
+  // A half whose event is being judged: a line of it a cycle after its number.
+  input  logic              kept_valid_i,
+  input  logic [QueueW-1:0] kept_queue_i,
+  input  logic              kept_half_i,
   input  logic [1:0]        line_index_i,
   output logic [511:0]      line_o,
 
@@ -116,7 +120,7 @@ module push_halves #(
   half_t [1:0]       halves;
   half_t             row, row_q, row_d;
   logic [1:0]        row_write, waits;
-  logic              overlaps, overlaps_q, take;
+  logic              overlaps, overlaps_q, take, is_kept;
   logic [31:0]       freed, freed_q;
   logic [47:0]       elapsed_q;
 
@@ -132,7 +136,8 @@ module push_halves #(
   assign busy_o        = state_q == HalfClear;
   // An event changes nothing here any more.
   assign idle_o        = state_q == HalfIdle || state_q == HalfEvent;
-  assign piece_ready_o = state_q == HalfIdle && !hold_i;
+  assign is_kept       = kept_valid_i && kept_queue_i == piece_queue_i && kept_half_i == piece_line_i[2];
+  assign piece_ready_o = state_q == HalfIdle && !hold_i && !is_kept;
   assign take          = piece_valid_i && piece_ready_o;
   assign is_settled_o  = state_q == HalfIdle || scans_q;
   assign address       = (state_q == HalfIdle) ? (piece_valid_i ? piece_queue_i : scan_q) : queue_q;
@@ -167,7 +172,7 @@ module push_halves #(
 
   assign merge       = state_q == HalfMerge;
   assign write_place = {queue_q, half_q, line_q};
-  assign read_place  = {queue_q, half_q, line_index_i};
+  assign read_place  = {kept_queue_i, kept_half_i, line_index_i};
 
   always_ff @(posedge clk_i) begin
     if (merge) begin
@@ -232,7 +237,7 @@ module push_halves #(
           queue_d = piece_queue_i;
           half_d  = piece_line_i[2];
           scans_d = 1'b0;
-        end else if (!hold_i) begin
+        end else if (!hold_i && !piece_valid_i) begin
           state_d = HalfLook;
           queue_d = scan_q;
           half_d  = 1'b0;
@@ -357,6 +362,7 @@ module push_halves #(
 
   assign event_valid_o     = state_q == HalfEvent;
   assign event_queue_o     = queue_q;
+  assign event_half_o      = half_q;
   assign event_torn_o      = torn_q;
   assign event_torn_word_o = torn_word_q;
   assign event_whole_o     = whole_q;

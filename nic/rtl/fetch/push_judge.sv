@@ -42,11 +42,15 @@ module push_judge #(
   input  logic              event_valid_i,
   output logic              event_ready_o,
   input  logic [QueueW-1:0] event_queue_i,
+  input  logic              event_half_i,
   input  logic              event_torn_i,
   input  logic [63:0]       event_torn_word_i,
   input  logic              event_whole_i,
   input  logic              event_long_i,
   input  logic [63:0]       event_word_i,
+  output logic              kept_valid_o,
+  output logic [QueueW-1:0] kept_queue_o,
+  output logic              kept_half_o,
   output logic [1:0]        line_index_o,
   input  logic [511:0]      line_i,
 
@@ -112,10 +116,14 @@ module push_judge #(
   } settings_t;
   typedef enum logic [3:0] {
     JudgeClear, JudgeIdle, JudgeRead, JudgeLook, JudgeSum, JudgeAnnounce, JudgePass, JudgeTest, JudgeWant, JudgeOffer,
-    JudgeLines, JudgeSkip, JudgeDone
+    JudgeLines, JudgeSkip
   } judge_e;
 
   judge_e            judge_q, judge_d;
+  // The event that is judged.
+  logic              take, half_q, event_whole_q, event_long_q;
+  logic [QueueW-1:0] event_queue_q, look_queue;
+  logic [63:0]       event_torn_word_q, event_word_q;
   logic [QueueW-1:0] clear_q;
   settings_t         settings, settings_q;
   logic [31:0]       taken, taken_q, tests, tests_q, tests_next_q;
@@ -138,7 +146,12 @@ module push_judge #(
   // An announcement that the doorbell has not begun is nothing yet; one that it has keeps the doorbell from idling.
   assign idle_o        = judge_q == JudgeIdle || judge_q == JudgeAnnounce;
   assign is_settled_o  = judge_q == JudgeIdle;
-  assign event_ready_o = judge_q == JudgeDone;
+  assign event_ready_o = judge_q == JudgeIdle && !hold_i;
+  assign take          = event_valid_i && event_ready_o;
+  assign look_queue    = (judge_q == JudgeIdle) ? event_queue_i : event_queue_q;
+  assign kept_valid_o  = judge_q != JudgeIdle && judge_q != JudgeClear;
+  assign kept_queue_o  = look_queue;
+  assign kept_half_o   = (judge_q == JudgeIdle) ? event_half_i : half_q;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) clear_q <= '0;
@@ -147,32 +160,32 @@ module push_judge #(
 
   table_ram #(.Width($bits(settings_t)), .Depth(Entries)) u_settings (
     .clk_i, .we_i(setup_write_i || busy_o), .waddr_i(busy_o ? clear_q : setup_queue_i),
-    .wdata_i(busy_o ? '0 : {setup_active_i, setup_epoch_i, setup_self_test_i}), .raddr_i(event_queue_i),
+    .wdata_i(busy_o ? '0 : {setup_active_i, setup_epoch_i, setup_self_test_i}), .raddr_i(look_queue),
     .rdata_o(settings)
   );
   table_ram #(.Width(32), .Depth(Entries)) u_taken (
     .clk_i, .we_i(taken_write_i), .waddr_i(taken_write_queue_i), .wdata_i(taken_write_count_i),
-    .raddr_i(event_queue_i), .rdata_o(taken)
+    .raddr_i(look_queue), .rdata_o(taken)
   );
   // Pushes since the last one that was left unused for the self-test.
   table_ram #(.Width(32), .Depth(Entries)) u_tests (
-    .clk_i, .we_i(setup_write_i || tests_write), .waddr_i(setup_write_i ? setup_queue_i : event_queue_i),
-    .wdata_i((setup_write_i || due_q) ? '0 : tests_next_q), .raddr_i(event_queue_i), .rdata_o(tests)
+    .clk_i, .we_i(setup_write_i || tests_write), .waddr_i(setup_write_i ? setup_queue_i : event_queue_q),
+    .wdata_i((setup_write_i || due_q) ? '0 : tests_next_q), .raddr_i(look_queue), .rdata_o(tests)
   );
 
   // ---- Where the entry ends. Positions are 31 bits: the half of them that lies behind is the past.
-  assign word = torn_q ? event_torn_word_i : event_word_i;
+  assign word = torn_q ? event_torn_word_q : event_word_q;
 
   frame_head #(.IsPipe(1'b0)) u_head (
     .words_i({line_i[127:64], word}), .epoch_i(settings_q.epoch), .max_frame_bytes_i, .head_o(head)
   );
 
-  assign more     = torn_q && (event_whole_i || event_long_i);
-  assign is_whole = !torn_q && event_whole_i;
+  assign more     = torn_q && (event_whole_q || event_long_q);
+  assign is_whole = !torn_q && event_whole_q;
 
   // ---- The check, and what the doorbell has for others.
   assign announce_valid_o = judge_q == JudgeAnnounce;
-  assign announce_queue_o = event_queue_i;
+  assign announce_queue_o = event_queue_q;
   assign announce_value_o = end_q;
   assign announced        = door_valid_i && door_announced_i;
   assign skip             = skip_valid_o && skip_ready_i;
@@ -202,7 +215,7 @@ module push_judge #(
   assign put_drop_o   = judge_q == JudgeLines && room_ends && !put_end;
 
   assign skip_valid_o = judge_q == JudgeSkip;
-  assign skip_queue_o = event_queue_i;
+  assign skip_queue_o = event_queue_q;
   assign skip_count_o = end_q;
 
   always_comb begin
@@ -221,13 +234,13 @@ module push_judge #(
       JudgeIdle: begin
         torn_d  = event_torn_i;
         index_d = '0;
-        if (event_valid_i && !hold_i) judge_d = JudgeRead;
+        if (take) judge_d = JudgeRead;
       end
       JudgeRead: judge_d = JudgeLook;
-      JudgeLook: judge_d = settings_q.active ? JudgeSum : JudgeDone;
+      JudgeLook: judge_d = settings_q.active ? JudgeSum : JudgeIdle;
       JudgeSum: begin
         // What lies in the past says nothing; it may be whole all the same.
-        judge_d        = ahead_q[30] ? JudgeDone : JudgeAnnounce;
+        judge_d        = ahead_q[30] ? JudgeIdle : JudgeAnnounce;
         count_unused_o = ahead_q[30] && is_whole;
         if (ahead_q[30] && more) begin
           torn_d  = 1'b0;
@@ -240,14 +253,14 @@ module push_judge #(
           judge_d        = (is_whole && is_next_d) ? JudgeTest : JudgePass;
           count_unused_o = is_whole && !is_next_d;
         end else if (announce_none_i) begin
-          judge_d        = more ? JudgeRead : JudgeDone;
+          judge_d        = more ? JudgeRead : JudgeIdle;
           torn_d         = 1'b0;
           count_unused_o = is_whole;
         end
       end
       JudgePass: begin
         if (post_ready_i) begin
-          judge_d = more ? JudgeRead : JudgeDone;
+          judge_d = more ? JudgeRead : JudgeIdle;
           torn_d  = 1'b0;
         end
       end
@@ -285,8 +298,7 @@ module push_judge #(
           judge_d        = JudgePass;
         end
       end
-      JudgeSkip: if (skip) judge_d = JudgeDone;
-      JudgeDone: judge_d = JudgeIdle;
+      JudgeSkip: if (skip) judge_d = JudgeIdle;
       default:   judge_d = JudgeIdle;
     endcase
   end
@@ -295,6 +307,14 @@ module push_judge #(
     if (!rst_ni) judge_q <= JudgeClear;
     else         judge_q <= judge_d;
     torn_q     <= torn_d;
+    if (take) begin
+      half_q            <= event_half_i;
+      event_queue_q     <= event_queue_i;
+      event_torn_word_q <= event_torn_word_i;
+      event_whole_q     <= event_whole_i;
+      event_long_q      <= event_long_i;
+      event_word_q      <= event_word_i;
+    end
     is_next_q  <= is_next_d;
     patience_q <= patience_d;
     index_q    <= index_d;
@@ -329,8 +349,6 @@ module push_judge #(
   always_ff @(posedge clk_i) begin
     if (rst_ni) begin
       assert (!setup_write_i || hold_i && idle_o) else $error("push_judge: set up while at work");
-      assert (judge_q == JudgeIdle || judge_q == JudgeClear || event_valid_i)
-        else $error("push_judge: an event was taken back");
       assert (judge_q != JudgeSkip || door_valid_i && door_announced_i)
         else $error("push_judge: a skip without its announcement");
       assert (!announced || judge_q inside {JudgeAnnounce, JudgePass, JudgeTest, JudgeWant, JudgeOffer, JudgeLines,

@@ -38,7 +38,7 @@ async def rate(dut: SimHandleBase, length: int, pushed: bool) -> float:
 
 @cocotb.test()
 async def the_rate_is_that_of_the_header(dut: SimHandleBase) -> None:
-    for length, pushed, limit in ((48, True, 19), (64, True, 20), (240, True, 24), (64, False, 5), (400, False, 11)):
+    for length, pushed, limit in ((48, True, 17), (64, True, 18), (240, True, 22), (64, False, 8), (400, False, 16)):
         cycles = await rate(dut, length, pushed)
         case = f"{length} bytes, {'pushed' if pushed else 'from the ring'}"
         dut._log.info("%s: %.2f cycles a frame", case, cycles)

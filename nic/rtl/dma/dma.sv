@@ -144,6 +144,8 @@ module dma #(
   logic              post_valid, post_ready, taken_valid, taken_ready;
   logic [QueueW-1:0] post_queue, taken_queue, arrived_queue, store_queue;
   logic [63:0]       post_value;
+  logic [1:0]        unused_announce;
+  logic [16:0]       unused_old;
   logic [16:0]       taken_count, arrived_count;
   logic              arrived_valid, arrived_ready, arrived_error, payload_arrived_ready, error_valid;
   logic [AheadW-1:0] store_index;
@@ -163,12 +165,16 @@ module dma #(
   logic [12:0]       d_bytes, p_bytes;
   logic [DescriptorTagW-1:0] d_tag;
   logic [PayloadTagW-1:0]    p_tag;
+  logic                      d_cpl_valid, p_cpl_valid;
+  logic [DescriptorTagW-1:0] d_cpl_tag;
+  logic [PayloadTagW-1:0]    p_cpl_tag;
 
   engine_control #(.NumQueues(NumQueues)) u_control (
     .clk_i, .rst_ni, .busy_o, .start_valid_i, .start_queue_i, .start_settings_i, .stop_valid_i, .stop_queue_i,
     .failed_valid_o, .failed_ready_i, .failed_queue_o, .failed_cause_o,
     .count_bad_lengths_o(control_bad_length),
     .error_valid_i(error_valid), .error_queue_i(arrived_queue),
+    .error_cause_i(4'(nic_pkg::QueueStatusCauseDmaError)),
     .check_ours_i(is_ours_q), .check_cause_i(cause_q),
     .parts_busy_i(door_busy || fetch_busy || payload_busy || completion_busy),
     .hold_o(hold), .idle_i(door_idle && fetch_idle && payload_idle),
@@ -189,6 +195,8 @@ module dma #(
     .other_valid_i(done_valid), .other_queue_i(done_queue), .other_count_i(done_count[16:0]),
     .post_valid_o(post_valid), .post_ready_i(post_ready), .post_queue_o(post_queue),
     .post_value_o(post_value),
+    .announce_valid_i(1'b0), .announce_queue_i('0), .announce_value_i('0),
+    .announce_none_o(unused_announce[0]), .post_announced_o(unused_announce[1]), .post_old_o(unused_old),
     .count_bad_accesses_o
   );
 
@@ -207,7 +215,7 @@ module dma #(
     .store_queue_i(store_queue), .store_index_i(store_index), .store_descriptor_o(store_descriptor),
     .rdreq_valid_o(d_valid), .rdreq_ready_i(d_ready), .rdreq_address_o(d_address), .rdreq_bytes_o(d_bytes),
     .rdreq_tag_o(d_tag),
-    .rdcpl_valid_i(rdcpl_valid_i && rdcpl_tag_i[TagW-1]), .rdcpl_tag_i(rdcpl_tag_i[DescriptorTagW-1:0]),
+    .rdcpl_valid_i(d_cpl_valid), .rdcpl_tag_i(d_cpl_tag),
     .rdcpl_data_i, .rdcpl_last_i, .rdcpl_error_i,
     .count_descriptor_fetches_o
   );
@@ -230,7 +238,7 @@ module dma #(
     .taken_count_o(taken_count),
     .rdreq_valid_o(p_valid), .rdreq_ready_i(p_ready), .rdreq_address_o(p_address), .rdreq_bytes_o(p_bytes),
     .rdreq_tag_o(p_tag),
-    .rdcpl_valid_i(rdcpl_valid_i && !rdcpl_tag_i[TagW-1]), .rdcpl_tag_i(rdcpl_tag_i[PayloadTagW-1:0]),
+    .rdcpl_valid_i(p_cpl_valid), .rdcpl_tag_i(p_cpl_tag),
     .rdcpl_data_i, .rdcpl_last_i, .rdcpl_error_i,
     .land_valid_o(land_valid), .land_place_o(land_place), .land_bytes_o(land_bytes), .land_data_o(land_data),
     .frame_valid_o(record_valid), .frame_queue_o(record_queue), .frame_count_o(record_count),
@@ -264,37 +272,22 @@ module dma #(
     .irq_valid_o, .irq_ready_i, .irq_queue_o, .count_completions_o
   );
 
-  // ---- One request port. Descriptors go first: they are few, and everything else waits for them.
-  logic            rdreq_valid_q;
-  logic [63:0]     rdreq_address_q;
-  logic [12:0]     rdreq_bytes_q;
-  logic [TagW-1:0] rdreq_tag_q;
-  logic            rdreq_free;
-
-  assign rdreq_free = !rdreq_valid_q || rdreq_ready_i;
-  assign d_ready    = rdreq_free;
-  assign p_ready    = rdreq_free && !d_valid;
-
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni)         rdreq_valid_q <= 1'b0;
-    else if (rdreq_free) rdreq_valid_q <= d_valid || p_valid;
-    if (rdreq_free) begin
-      rdreq_address_q <= d_valid ? d_address : p_address;
-      rdreq_bytes_q   <= d_valid ? d_bytes : p_bytes;
-      rdreq_tag_q     <= d_valid ? {1'b1, (TagW - 1)'(d_tag)} : {1'b0, (TagW - 1)'(p_tag)};
-    end
-  end
-
-  assign rdreq_valid_o   = rdreq_valid_q;
-  assign rdreq_address_o = rdreq_address_q;
-  assign rdreq_bytes_o   = rdreq_bytes_q;
-  assign rdreq_tag_o     = rdreq_tag_q;
+  // ---- One request port.
+  read_join #(.FirstTagW(DescriptorTagW), .SecondTagW(PayloadTagW)) u_reads (
+    .clk_i, .rst_ni,
+    .first_valid_i(d_valid), .first_ready_o(d_ready), .first_address_i(d_address), .first_bytes_i(d_bytes),
+    .first_tag_i(d_tag), .first_cpl_valid_o(d_cpl_valid), .first_cpl_tag_o(d_cpl_tag),
+    .second_valid_i(p_valid), .second_ready_o(p_ready), .second_address_i(p_address), .second_bytes_i(p_bytes),
+    .second_tag_i(p_tag), .second_cpl_valid_o(p_cpl_valid), .second_cpl_tag_o(p_cpl_tag),
+    .rdreq_valid_o, .rdreq_ready_i, .rdreq_address_o, .rdreq_bytes_o, .rdreq_tag_o, .rdcpl_valid_i, .rdcpl_tag_i
+  );
 
   assign count_bad_lengths_o = 2'(control_bad_length) + 2'(payload_bad_length);
   assign count_dma_errors_o  = payload_errors + 2'(error_valid);
 
   logic unused_bits;
-  assign unused_bits = ^{now_ns_i[47:33], setup_settings, post_value, rdcpl_tag_i, ring_end};
+  assign unused_bits = ^{now_ns_i[47:33], setup_settings, post_value, ring_end, unused_announce,
+                         unused_old};
 
 endmodule
 

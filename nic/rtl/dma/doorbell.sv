@@ -9,11 +9,15 @@
 //     (`bias`). So it runs neither backwards nor past the ring. Any other is counted in
 //     `count_bad_accesses_o` and ignored.
 //   - A value of a former life of the queue, or of a queue that is not active, is ignored.
+//   - An announcement (`announce_*`) is a value that came by another way and is checked like a doorbell. It ends with a
+//     post that is marked (`post_announced_o`), or with `announce_none_o` in its place. With BehindIsOld a value behind
+//     the one that passed last says nothing new, and is not counted.
 // Limits
 //   - A value that is replaced before it was looked at is as if it had never been: a bad one then is not
 //     counted.
 //   - `other_*` of a queue reaches the check two cycles later. It may only be late with what the host cannot
 //     know yet.
+//   - An announcement has 32 bits and lies within 2^31 of the value that passed last; it stands until it has ended.
 //   - setup_queue_i stands in the cycle before setup_write_i already; both only while hold_i and idle_o are
 //     high.
 // Latency: 7 cycles. Throughput: a doorbell in 6 cycles, of one queue or of many.
@@ -26,6 +30,8 @@ module doorbell #(
   parameter int unsigned NumQueues = 64,
   // Bits of a difference of counts: entries of the longest ring need one more than their logarithm.
   parameter int unsigned CountW = 17,
+  // Whether a value behind the one that passed last is borne without being counted.
+  parameter bit BehindIsOld = 1'b0,
   localparam int unsigned QueueW = (NumQueues > 1) ? $clog2(NumQueues) : 1
 ) (
   input  logic              clk_i,
@@ -47,10 +53,18 @@ module doorbell #(
   input  logic [QueueW-1:0] other_queue_i,
   input  logic [CountW-1:0] other_count_i,
 
+  input  logic              announce_valid_i,
+  input  logic [QueueW-1:0] announce_queue_i,
+  input  logic [31:0]       announce_value_i,
+  output logic              announce_none_o,
+
+  // What passed, whether it was announced, and what had passed before it.
   output logic              post_valid_o,
   input  logic              post_ready_i,
   output logic [QueueW-1:0] post_queue_o,
   output logic [63:0]       post_value_o,
+  output logic              post_announced_o,
+  output logic [CountW-1:0] post_old_o,
 
   output logic              count_bad_accesses_o
 );
@@ -93,7 +107,9 @@ module doorbell #(
   logic [63:0]       old;
   other_t            other;
 
-  logic              is_mine_q, borrow_q;
+  logic              is_mine_q, borrow_q, announced_q, announced_d, announce, is_behind_q;
+  logic [31:0]       value_low, high_step;
+  logic              high_borrow;
   logic [63:0]       value_q;
   logic [31:0]       old_high_q, step_low_q;
   logic [CountW-1:0] sum_q, old_low_q, room_q;
@@ -102,7 +118,9 @@ module doorbell #(
   logic [QueueW-1:0] clear_q;
 
   assign idle_o     = door_q == DoorIdle;
-  assign take_ready = door_q == DoorIdle && !hold_i;
+  // An announcement goes first: whoever makes it waits for its end, so doorbells have their turns between.
+  assign announce   = announce_valid_i && door_q == DoorIdle && !hold_i;
+  assign take_ready = door_q == DoorIdle && !hold_i && !announce_valid_i;
   assign address    = (door_q == DoorIdle) ? setup_queue_i : queue_q;
 
   work_list #(.NumQueues(NumQueues)) u_list (
@@ -160,13 +178,15 @@ module doorbell #(
   assign passes = !is_far_q && step_low_q[CountW-1:0] <= room_q;
 
   always_comb begin
-    door_d  = door_q;
-    queue_d = queue_q;
+    door_d      = door_q;
+    queue_d     = queue_q;
+    announced_d = announced_q;
     unique case (door_q)
       DoorIdle: begin
-        if (take_valid && take_ready) begin
-          door_d  = DoorRead;
-          queue_d = take_queue;
+        if (announce || take_valid && take_ready) begin
+          door_d      = DoorRead;
+          queue_d     = announce ? announce_queue_i : take_queue;
+          announced_d = announce;
         end
       end
       DoorRead:  door_d = DoorLook;
@@ -178,21 +198,28 @@ module doorbell #(
     endcase
   end
 
+  assign value_low = announced_q ? announce_value_i : mail.value[31:0];
+  assign {high_borrow, high_step} = {1'b0, value_q[63:32]} - {1'b0, old_high_q} - 33'(borrow_q);
+
   always_ff @(posedge clk_i) begin
     if (!rst_ni) door_q <= DoorIdle;
     else         door_q <= door_d;
-    queue_q <= queue_d;
+    queue_q     <= queue_d;
+    announced_q <= announced_d;
     if (door_q == DoorLook) begin
-      is_mine_q <= settings.active && mail.life == settings.life;
-      value_q   <= mail.value;
-      {borrow_q, step_low_q} <= {1'b0, mail.value[31:0]} - {1'b0, old[31:0]};
+      is_mine_q <= settings.active && (announced_q || mail.life == settings.life);
+      value_q   <= {mail.value[63:32], value_low};
+      {borrow_q, step_low_q} <= {1'b0, value_low} - {1'b0, old[31:0]};
       old_high_q <= old[63:32];
       old_low_q  <= old[CountW-1:0];
       sum_q      <= ((other.life == settings.life) ? other.count : '0) + settings.bias;
     end
     if (door_q == DoorStep) begin
-      // The step is short when the high halves differ by the borrow alone, and no bit above CountW is set.
-      is_far_q  <= value_q[63:32] != old_high_q + 32'(borrow_q) || step_low_q[31:CountW] != '0;
+      // The step is short when the high halves differ by the borrow alone, and no bit above CountW is set. An
+      // announcement is near, so its high half follows from its low one.
+      is_far_q    <= high_step != '0 && !announced_q || step_low_q[31:CountW] != '0;
+      is_behind_q <= announced_q ? step_low_q[31] : high_borrow;
+      if (announced_q) value_q[63:32] <= old_high_q + 32'(borrow_q);
       is_same_q <= step_low_q == '0;
       room_q    <= sum_q - old_low_q;
     end
@@ -201,7 +228,11 @@ module doorbell #(
   assign post_valid_o = door_q == DoorPost;
   assign post_queue_o = queue_q;
   assign post_value_o = value_q;
-  assign count_bad_accesses_o = door_q == DoorCheck && !passes;
+  assign post_announced_o = announced_q;
+  assign post_old_o       = old_low_q;
+  assign announce_none_o  = announced_q && (door_q == DoorStep && !is_mine_q ||
+                                            door_q == DoorCheck && !(passes && !is_same_q));
+  assign count_bad_accesses_o = door_q == DoorCheck && !passes && !(BehindIsOld && is_behind_q);
 
 `ifndef SYNTHESIS
   always_ff @(posedge clk_i) begin

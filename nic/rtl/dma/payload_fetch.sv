@@ -1,12 +1,8 @@
 // Payload: takes the descriptors that have arrived, checks them, and asks for the bytes of their frames.
 //
 // Guarantees
-//   - Descriptors of a queue are taken in order. Queues take turns of TurnFrames descriptors.
-//   - Every descriptor taken becomes one frame record in the order of taking, over all queues: the record
-//     leaves when all its reads are answered (see read_ring.sv), so frames stay in order whatever the answers
-//     do.
-//   - A read never crosses a 4 KiB boundary, and reads exactly the bytes of the frame. A frame's lines in the
-//     buffer are reserved before its first read: whatever is answered has its place.
+//   - Descriptors of a queue are taken in order. Queues take turns of TurnFrames descriptors. Every descriptor
+//     taken becomes one frame record in the order of taking, over all queues: see frame_issue.sv.
 //   - A descriptor that makes no sense (length 0, above MaxFrameBytes, below an Ethernet header, or reaching
 //     past the address space) becomes a bad record without a read, and is counted: it is completed in its
 //     turn like any other. A frame of which a read failed becomes a bad record too.
@@ -108,38 +104,15 @@ module payload_fetch #(
 );
 
   localparam int unsigned Entries = 1 << QueueW;
-  localparam int unsigned PageBytes = 4096;
-  localparam int unsigned FramesW = $clog2(Frames);
-  // Room for the frames that may be reserved before the counts know of it, and for one more.
-  localparam int unsigned PlentyLines = 4 * ((MaxFrameBytes + nic_pkg::LineBytes - 1) / nic_pkg::LineBytes);
-  localparam bit HasPlenty = PlentyLines <= BufferLines;
 
-  if (MaxFrameBytes < 64 || MaxFrameBytes > nic_pkg::MaxFrameBytes) begin : g_bad_frame
-    $fatal(1, "payload_fetch: MaxFrameBytes must be 64 to 9216");
-  end
-  if (BufferLines < 256 || BufferLines > 8192 || (BufferLines & (BufferLines - 1)) != 0) begin : g_bad_lines
-    $fatal(1, "payload_fetch: BufferLines must be a power of two from 256 to 8192");
-  end
-  if (Frames < 8 || Frames > 256 || (Frames & (Frames - 1)) != 0) begin : g_bad_frames
-    $fatal(1, "payload_fetch: Frames must be a power of two from 8 to 256");
-  end
   if (TurnFrames < 1 || TurnFrames > 127) begin : g_bad_turn
     $fatal(1, "payload_fetch: TurnFrames must be 1 to 127");
   end
 
-  typedef struct packed {
-    logic              is_last;
-    logic              is_bad;
-    logic              flag;
-    logic [QueueW-1:0] queue_id;
-    logic [31:0]       count;
-    logic [13:0]       bytes;
-    logic [LineW-1:0]  line;
-  } record_t;
   typedef enum logic [2:0] {TurnIdle, TurnRead, TurnLook, TurnRun, TurnEnd} turn_e;
 
   turn_e             turn_q, turn_d;
-  logic              list_busy, ring_busy, take_valid, take_ready, requeue;
+  logic              list_busy, issue_busy, take_valid, take_ready, requeue;
   logic [QueueW-1:0] take_queue, queue_q, clear_q;
   logic              active;
   logic [16:0]       arrived, waiting;
@@ -147,7 +120,7 @@ module payload_fetch #(
   logic [16:0]       left_q, left_d;
   logic [6:0]        run_q, run_d;
 
-  assign busy_o     = list_busy || ring_busy;
+  assign busy_o     = list_busy || issue_busy;
   assign idle_o     = turn_q == TurnIdle;
   assign take_ready = turn_q == TurnIdle && !hold_i;
 
@@ -181,8 +154,7 @@ module payload_fetch #(
     .wdata_i(setup_write_i ? '0 : taken_q), .raddr_i(queue_q), .rdata_o(taken)
   );
 
-  // ---- Stage S: the descriptor that the store gives. Stage C: looks whether it makes sense. Stage D: asks
-  // for it.
+  // ---- Stage S: the descriptor that the store gives. Stage C: looks whether it makes sense. Then it is asked for.
   logic              s_valid_q, s_valid_d, s_move, s_load, kill_s;
   logic [QueueW-1:0] s_queue_q;
   logic [31:0]       s_count_q;
@@ -191,41 +163,19 @@ module payload_fetch #(
   logic              s_held_q;
   logic [127:0]      s_held_descriptor_q, s_descriptor;
 
-  logic              c_valid_q, c_valid_d, c_move;
+  logic              c_valid_q, c_valid_d, c_move, kill_c, issue_ready;
   logic [QueueW-1:0] c_queue_q;
   logic [31:0]       c_count_q;
   nic_pkg::tx_descriptor_t c_descriptor_q;
   logic              c_is_zero, c_is_runt, c_is_long, c_is_outside, c_length_fits, c_bad;
   logic [14:0]       c_sum;
-  logic [12:0]       c_first;
-
-  logic              d_valid_q, d_valid_d, d_started_q, d_started_d, d_bad_q, d_flag_q;
-  logic [QueueW-1:0] d_queue_q;
-  logic [31:0]       d_count_q;
-  logic [63:0]       d_address_q, d_address_d;
-  logic [13:0]       d_bytes_q, d_left_q, d_left_d, d_rest;
-  logic [12:0]       d_size_q, d_size_d;
-  logic [7:0]        d_lines_q;
-  logic [LineW+5:0]  d_place_q, d_place_d;
-  logic              d_last_q, d_last_d, d_has_room, d_fits_q, d_goes_q, plenty_q, ask_valid, ask_ready,
-                     ask, kill_c, kill_d;
-
-  logic [LineW-1:0]  tail_q, tail_d;
-  // The line at which the frame that is being asked for begins.
-  logic [LineW-1:0]  start_line_q;
-  logic [LineW:0]    free_q, free_d;
-  logic [FramesW:0]  frames_q, frames_d;
-  // What was reserved and released a cycle ago, on its way into the counts; how long nothing was reserved.
-  logic              reserved_q, released_q;
-  logic [7:0]        reserved_lines_q, released_lines_q;
-  logic [1:0]        still_q, still_d;
 
   assign waiting       = arrived - taken[16:0];
   assign store_queue_o = queue_q;
   assign store_index_o = taken_q[AheadW-1:0];
   assign s_load        = turn_q == TurnRun && run_q != '0 && !hold_i && (!s_valid_q || s_move);
   assign s_move        = s_valid_q && (!c_valid_q || c_move);
-  assign c_move        = c_valid_q && (!d_valid_q || ask && d_last_q);
+  assign c_move        = c_valid_q && issue_ready;
   assign s_descriptor  = s_held_q ? s_held_descriptor_q : store_descriptor_i;
 
   always_comb begin
@@ -267,56 +217,13 @@ module payload_fetch #(
   assign c_is_outside = c_descriptor_q.address[63:14] == '1 && c_sum[14];
   assign c_length_fits = !c_is_zero && !c_is_runt && !c_is_long;
   assign c_bad        = !c_length_fits || c_is_outside;
-  assign c_first      = 13'(PageBytes) - 13'(c_descriptor_q.address[11:0]);
 
-  // ---- Asking.
-  assign d_rest     = d_left_q - 14'(d_size_q);
-  // The counts are two cycles late. Where there is plenty that does no harm; otherwise a frame waits until it
-  // and they have stood still for as long.
-  assign d_has_room = d_started_q || plenty_q || d_goes_q;
-  assign ask_valid  = d_valid_q && d_has_room;
-  assign ask        = ask_valid && ask_ready;
-  assign kill_s     = kill_i && s_queue_q == kill_queue_i;
-  assign kill_c     = kill_i && c_queue_q == kill_queue_i;
-  assign kill_d     = kill_i && d_queue_q == kill_queue_i && !d_started_q && !ask;
-
-  assign kill_busy_o = d_valid_q && d_started_q && d_queue_q == kill_queue_i;
+  assign kill_s = kill_i && s_queue_q == kill_queue_i;
+  assign kill_c = kill_i && c_queue_q == kill_queue_i;
 
   always_comb begin
     s_valid_d   = s_load || s_valid_q && !s_move && !kill_s;
     c_valid_d   = s_move && !kill_s || c_valid_q && !c_move && !kill_c;
-    d_valid_d   = d_valid_q && !(ask && d_last_q) && !kill_d;
-    d_started_d = d_started_q;
-    d_address_d = d_address_q;
-    d_left_d    = d_left_q;
-    d_size_d    = d_size_q;
-    d_last_d    = d_last_q;
-    d_place_d   = d_place_q;
-    tail_d      = tail_q;
-    free_d      = free_q - (LineW + 1)'(reserved_lines_q) + (LineW + 1)'(released_lines_q);
-    frames_d    = frames_q + (FramesW + 1)'(reserved_q) - (FramesW + 1)'(released_q);
-    still_d     = (still_q == '1) ? still_q : still_q + 2'd1;
-    if (ask) begin
-      d_started_d = !d_last_q;
-      d_address_d = {d_address_q[63:12] + 52'd1, 12'd0};
-      d_left_d    = d_rest;
-      d_size_d    = (d_rest > 14'(PageBytes)) ? 13'(PageBytes) : d_rest[12:0];
-      d_last_d    = d_rest <= 14'(PageBytes);
-      d_place_d   = d_place_q + (LineW + 6)'(d_size_q);
-      if (!d_started_q) still_d = '0;
-      if (!d_started_q && !d_bad_q) tail_d = tail_q + LineW'(d_lines_q);
-    end
-    if (c_move && !kill_c) begin
-      still_d     = '0;
-      d_valid_d   = 1'b1;
-      d_started_d = 1'b0;
-      d_address_d = c_descriptor_q.address;
-      d_left_d    = c_descriptor_q.length_bytes[13:0];
-      d_size_d    = (c_descriptor_q.length_bytes[13:0] > 14'(c_first)) ? c_first
-                                                                     : c_descriptor_q.length_bytes[12:0];
-      d_last_d    = c_bad || c_descriptor_q.length_bytes[13:0] <= 14'(c_first);
-      d_place_d   = {tail_d, 6'd0};
-    end
   end
 
   always_ff @(posedge clk_i) begin
@@ -324,44 +231,15 @@ module payload_fetch #(
       turn_q    <= TurnIdle;
       s_valid_q <= 1'b0;
       c_valid_q <= 1'b0;
-      d_valid_q <= 1'b0;
-      d_started_q <= 1'b0;
-      tail_q    <= '0;
-      free_q    <= (LineW + 1)'(BufferLines);
-      frames_q  <= '0;
-      reserved_q <= 1'b0;
-      released_q <= 1'b0;
-      reserved_lines_q <= '0;
-      released_lines_q <= '0;
-      still_q   <= '0;
-      plenty_q  <= 1'b0;
     end else begin
       turn_q    <= turn_d;
       s_valid_q <= s_valid_d;
       c_valid_q <= c_valid_d;
-      d_valid_q <= d_valid_d;
-      d_started_q <= d_started_d;
-      tail_q    <= tail_d;
-      free_q    <= free_d;
-      frames_q  <= frames_d;
-      reserved_q <= ask && !d_started_q;
-      released_q <= released_valid_i;
-      reserved_lines_q <= (ask && !d_started_q && !d_bad_q) ? d_lines_q : '0;
-      released_lines_q <= released_valid_i ? released_lines_i : '0;
-      still_q   <= still_d;
-      plenty_q  <= free_q >= (LineW + 1)'(PlentyLines) && frames_q < (FramesW + 1)'(Frames - 4) && HasPlenty;
     end
     if (take_ready) queue_q <= take_queue;
     taken_q     <= taken_d;
     left_q      <= left_d;
     run_q       <= run_d;
-    d_address_q <= d_address_d;
-    d_left_q    <= d_left_d;
-    d_size_q    <= d_size_d;
-    d_last_q    <= d_last_d;
-    d_fits_q    <= (d_bad_q || (LineW + 1)'(d_lines_q) <= free_q) && !frames_q[FramesW];
-    d_goes_q    <= d_fits_q && still_q == '1 && still_d == '1;
-    d_place_q   <= d_place_d;
     s_held_q            <= !s_load;
     s_held_descriptor_q <= s_descriptor;
     if (s_load) begin
@@ -373,72 +251,39 @@ module payload_fetch #(
       c_count_q    <= s_count_q;
       c_descriptor_q <= s_descriptor;
     end
-    if (c_move) begin
-      d_queue_q <= c_queue_q;
-      d_count_q <= c_count_q;
-      d_bad_q   <= c_bad;
-      d_flag_q  <= c_descriptor_q.flags[0];
-      d_bytes_q <= c_descriptor_q.length_bytes[13:0];
-      d_lines_q <= 8'((15'(c_descriptor_q.length_bytes[13:0]) + 15'd63) >> 6);
-    end
   end
 
   // ---- The reads, and the frames that come of them.
-  record_t           ask_record, done_record;
-  logic              done_valid, done_error, failed_q, failed_d;
-  logic [PlaceW-1:0] land_place;
-  logic [5:0]        land_beat;
+  logic read_error, unused_put;
 
-  assign ask_record = '{
-    is_last: d_last_q, is_bad: d_bad_q, flag: d_flag_q, queue_id: d_queue_q, count: d_count_q,
-    bytes: d_bad_q ? '0 : d_bytes_q, line: d_started_q ? start_line_q : tail_q
-  };
-  always_ff @(posedge clk_i) if (ask && !d_started_q) start_line_q <= tail_q;
-
-  read_ring #(.Reads(Reads), .MetaW($bits(record_t)), .PlaceW(PlaceW)) u_ring (
-    .clk_i, .rst_ni, .busy_o(ring_busy),
-    .ask_valid_i(ask_valid), .ask_ready_o(ask_ready), .ask_reads_i(!d_bad_q),
-    .ask_address_i(d_address_q), .ask_bytes_i(d_bad_q ? 13'd1 : d_size_q),
-    .ask_meta_i(ask_record), .ask_place_i(d_place_q),
+  frame_issue #(
+    .NumQueues(NumQueues), .Reads(Reads), .MaxFrameBytes(MaxFrameBytes), .BufferLines(BufferLines), .Frames(Frames)
+  ) u_issue (
+    .clk_i, .rst_ni, .busy_o(issue_busy), .drain_i, .drained_o, .kill_i, .kill_queue_i, .kill_busy_o,
+    .in_valid_i(c_valid_q && !kill_c), .in_ready_o(issue_ready), .in_queue_i(c_queue_q), .in_count_i(c_count_q),
+    .in_flag_i(c_descriptor_q.flags[0]), .in_bad_i(c_bad), .in_put_i(1'b0),
+    .in_address_i(c_descriptor_q.address), .in_bytes_i(c_descriptor_q.length_bytes[13:0]),
+    .put_valid_i(1'b0), .put_ready_o(unused_put), .put_data_i('0), .put_bytes_i('0), .put_last_i(1'b0),
+    .put_drop_i(1'b0),
     .rdreq_valid_o, .rdreq_ready_i, .rdreq_address_o, .rdreq_bytes_o, .rdreq_tag_o,
     .rdcpl_valid_i, .rdcpl_tag_i, .rdcpl_data_i, .rdcpl_last_i, .rdcpl_error_i,
-    .land_valid_o, .land_place_o(land_place), .land_beat_o(land_beat), .land_bytes_o, .land_data_o,
-    .done_valid_o(done_valid), .done_ready_i(1'b1), .done_meta_o(done_record), .done_error_o(done_error),
-    .drain_i, .drained_o
+    .land_valid_o, .land_place_o, .land_bytes_o, .land_data_o,
+    .frame_valid_o, .frame_queue_o, .frame_count_o, .frame_flag_o, .frame_bad_o, .frame_bytes_o, .frame_line_o,
+    .released_valid_i, .released_lines_i, .count_fetches_o(count_payload_fetches_o), .count_errors_o(read_error)
   );
 
-  assign land_place_o = land_place + {LineW'(land_beat), 6'd0};
-
-  always_comb begin
-    failed_d = failed_q;
-    if (done_valid) failed_d = !done_record.is_last && (failed_q || done_error);
-  end
-  always_ff @(posedge clk_i) failed_q <= rst_ni && failed_d;
-
-  assign frame_valid_o = done_valid && done_record.is_last;
-  assign frame_queue_o = done_record.queue_id;
-  assign frame_count_o = done_record.count;
-  assign frame_flag_o  = done_record.flag;
-  assign frame_bad_o   = done_record.is_bad || done_error || failed_q;
-  assign frame_bytes_o = done_record.bytes;
-  assign frame_line_o  = done_record.line;
-
-  assign count_payload_fetches_o = ask && !d_bad_q;
   assign count_runts_o           = c_move && !kill_c && c_is_runt;
   assign count_bad_lengths_o     = c_move && !kill_c && (c_is_zero || c_is_long);
   assign count_dma_errors_o      = 2'(c_move && !kill_c && c_is_outside && c_length_fits) +
-                                   2'(done_valid && done_error);
+                                   2'(read_error);
 
-  logic unused_flags;
-  assign unused_flags = ^{c_descriptor_q.flags, c_sum};
+  logic unused_bits;
+  assign unused_bits = ^{c_descriptor_q.flags, c_sum, unused_put};
 
 `ifndef SYNTHESIS
   always_ff @(posedge clk_i) begin
     if (rst_ni) begin
       assert (!setup_write_i || hold_i && idle_o) else $error("payload_fetch: set up while at work");
-      assert (free_q <= (LineW + 1)'(BufferLines) && frames_q <= (FramesW + 1)'(Frames))
-        else $error("payload_fetch: more lines free than there are");
-      assert (!released_q || frames_q != '0) else $error("payload_fetch: a frame released twice");
       assert (turn_q != TurnLook || !active || waiting <= 17'(Ahead))
         else $error("payload_fetch: %0d descriptors wait", waiting);
     end

@@ -164,6 +164,7 @@ module rx #(
     .failed_valid_o, .failed_ready_i, .failed_queue_o, .failed_cause_o,
     .count_bad_lengths_o(control_bad_length),
     .error_valid_i(error_valid), .error_queue_i(error_queue),
+    .error_cause_i(4'(nic_pkg::QueueStatusCauseDmaError)),
     .check_ours_i(is_ours_q), .check_cause_i(cause_q),
     .parts_busy_i(door_busy || buffers_busy || deliver_busy || report_busy),
     .hold_o(hold), .idle_i(door_idle && buffers_idle && deliver_idle),
@@ -222,6 +223,9 @@ module rx #(
   logic [31:0]       command_count, done_count;
   logic              done_valid;
 
+  logic [1:0]        unused_announce;
+  logic [22:0]       unused_old;
+
   doorbell #(.NumQueues(NumQueues), .CountW(23)) u_doorbell (
     .clk_i, .rst_ni, .busy_o(door_busy), .hold_i(hold), .idle_o(door_idle),
     .setup_write_i(setup_write), .setup_queue_i(setup_queue), .setup_active_i(setup_active),
@@ -230,6 +234,8 @@ module rx #(
     .other_valid_i(used_valid), .other_queue_i(used_queue), .other_count_i(used_count),
     .post_valid_o(post_valid), .post_ready_i(post_ready), .post_queue_o(post_queue),
     .post_value_o(post_value),
+    .announce_valid_i(1'b0), .announce_queue_i('0), .announce_value_i('0),
+    .announce_none_o(unused_announce[0]), .post_announced_o(unused_announce[1]), .post_old_o(unused_old),
     .count_bad_accesses_o
   );
 
@@ -309,7 +315,8 @@ module rx #(
   assign count_rx_oversize_o = 2'(store_oversize) + 2'(deliver_oversize);
 
   logic unused_bits;
-  assign unused_bits = ^{now_ns_i[47:33], setup, post_value, ring_end, buffers_end, completion_end};
+  assign unused_bits = ^{now_ns_i[47:33], setup, post_value, ring_end, buffers_end, completion_end, unused_announce,
+                         unused_old};
 
 endmodule
 

@@ -21,7 +21,8 @@ fn conforms(interface: Interface, disorder: Disorder) {
         let mut rig = rig(64, 1518, 1);
         let setup = Setup::new(interface, disorder, reception);
         // Classes decide inside mmio and between engines; frames of kPIO+WC leave in the order in which they became
-        // complete, those of descriptors in the order in which they were fetched (kpio_egress.sv, dma.sv).
+        // complete, those of descriptors in the order in which they were fetched (kpio_egress.sv, dma.sv), those of
+        // entries and pipes in the order in which they were cut (frame_cut.sv).
         if interface == Interface::Mmio {
             conformance::all(&mut rig, &setup);
         } else {
@@ -55,8 +56,21 @@ fn descriptor_conforms() {
 }
 
 #[test]
+fn inline_conforms_inside_what_it_declares() {
+    conforms(Interface::Inline, Disorder::None);
+    conforms(Interface::Inline, Disorder::Declared(5));
+}
+
+#[test]
+fn enso_conforms() {
+    conforms(Interface::Enso, Disorder::None);
+}
+
+#[test]
 fn jumbo_frames_conform() {
-    for interface in [Interface::Mmio, Interface::Kpio, Interface::Descriptor] {
+    let interfaces =
+        [Interface::Mmio, Interface::Kpio, Interface::Descriptor, Interface::Inline, Interface::Enso];
+    for interface in interfaces {
         let mut rig = rig(256, 9216, 2);
         let setup = Setup::new(interface, Disorder::Declared(9), Reception::Ring);
         conformance::transport::bursts(&mut rig, &setup);

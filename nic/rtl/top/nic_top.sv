@@ -24,9 +24,11 @@ module nic_top #(
   parameter int unsigned PoolLines = 512,
   // Strict priority classes, 1 to 16.
   parameter int unsigned NumClasses = 4,
-  // What is there beside mmio: kPIO+WC, descriptors, receive.
+  // What is there beside mmio: kPIO+WC, descriptors, pushed entries, pipes, receive.
   parameter bit HasKpio = 1'b1,
   parameter bit HasDescriptor = 1'b1,
+  parameter bit HasInline = 1'b1,
+  parameter bit HasEnso = 1'b1,
   parameter bit HasReceive = 1'b1,
   // Whether checksums can be filled in: a queue that asks waits for each of its frames to be whole.
   parameter bit HasChecksums = 1'b0,
@@ -179,7 +181,9 @@ module nic_top #(
   localparam logic [15:0] Interfaces =
       16'(1) << nic_pkg::QueueControlIfaceMmio
       | 16'(HasKpio) << nic_pkg::QueueControlIfaceKpio
-      | 16'(HasDescriptor) << nic_pkg::QueueControlIfaceDescriptor;
+      | 16'(HasDescriptor) << nic_pkg::QueueControlIfaceDescriptor
+      | 16'(HasInline) << nic_pkg::QueueControlIfaceInline
+      | 16'(HasEnso) << nic_pkg::QueueControlIfaceEnso;
   localparam logic [15:0] Features = 16'(HasChecksums) << nic_pkg::FeatureChecksums;
 
   logic                start_valid, stop_valid, engines_busy, failed_valid, failed_ready;
@@ -288,8 +292,8 @@ module nic_top #(
     .frame_data_o(egress_data), .frame_bytes_o(egress_bytes), .frame_last_o(egress_last), .frame_queue_o(egress_queue),
     .rdreq_valid_o(req_valid[Readers-1:0]), .rdreq_ready_i(req_ready[Readers-1:0]),
     .rdreq_address_o(req_address[Readers-1:0]), .rdreq_bytes_o(req_bytes[Readers-1:0]),
-    .rdreq_tag_o(req_tag[Readers-1:0]), .rdcpl_valid_i(cpl_valid[Readers-1:0]), .rdcpl_tag_i(cpl_tag), .rdcpl_data_i(cpl_data), .rdcpl_last_i(cpl_last),
-    .rdcpl_error_i(cpl_error),
+    .rdreq_tag_o(req_tag[Readers-1:0]), .rdcpl_valid_i(cpl_valid[Readers-1:0]), .rdcpl_tag_i(cpl_tag),
+    .rdcpl_data_i(cpl_data), .rdcpl_last_i(cpl_last), .rdcpl_error_i(cpl_error),
     .dmawr_valid_o(wr_valid[Senders-1:0]), .dmawr_ready_i(wr_ready[Senders-1:0]),
     .dmawr_address_o(wr_address[Senders-1:0]), .dmawr_data_o(wr_data[Senders-1:0]),
     .dmawr_bytes_o(wr_bytes[Senders-1:0]),

@@ -26,6 +26,9 @@ module transmit #(
   // Whether the engines of kPIO+WC and of descriptors are there.
   parameter bit HasKpio = 1'b1,
   parameter bit HasDescriptor = 1'b1,
+  // Whether those of pushed entries and of pipes are.
+  parameter bit HasInline = 1'b1,
+  parameter bit HasEnso = 1'b1,
   // Whether checksums can be filled in.
   parameter bit HasChecksums = 1'b0,
   localparam int unsigned QueueW = (NumQueues > 1) ? $clog2(NumQueues) : 1,
@@ -129,6 +132,7 @@ module transmit #(
   localparam int unsigned Kpio = 1;
   localparam int unsigned Dma  = 2;
   localparam int unsigned Inline = 3;
+  localparam int unsigned Enso = 4;
   localparam int unsigned Niq = 5;
   // The first engine that reads host memory.
   localparam int unsigned FirstReader = Dma;
@@ -155,6 +159,7 @@ module transmit #(
     takes = '0;
     unique case (piece_route_i)
       4'(nic_pkg::QueueControlIfaceKpio):   takes[Kpio]   = 1'b1;
+      4'(nic_pkg::QueueControlIfaceInline): takes[Inline] = 1'b1;
       default:                              takes[Mmio]   = 1'b1;
     endcase
   end
@@ -224,7 +229,8 @@ module transmit #(
       .dmawr_address_o(dmawr_address_o[Dma]), .dmawr_data_o(dmawr_data_o[Dma]),
       .dmawr_bytes_o(dmawr_bytes_o[Dma]),
       .irq_valid_o(engine_irq_valid[Dma]), .irq_ready_i(engine_irq_ready[Dma]),
-      .irq_queue_o(engine_irq_queue[Dma]), .frame_valid_o(frame_valid[Dma]), .frame_ready_i(frame_ready[Dma]), .frame_data_o(frame_data[Dma]),
+      .irq_queue_o(engine_irq_queue[Dma]),
+      .frame_valid_o(frame_valid[Dma]), .frame_ready_i(frame_ready[Dma]), .frame_data_o(frame_data[Dma]),
       .frame_bytes_o(frame_bytes[Dma]), .frame_last_o(frame_last[Dma]), .frame_queue_o(frame_queue[Dma]),
       .count_bad_accesses_o(bad_accesses), .count_descriptor_fetches_o(descriptor_fetches),
       .count_payload_fetches_o(payload_fetches), .count_completions_o(completions), .count_runts_o(runts),
@@ -273,21 +279,74 @@ module transmit #(
   end
 
   // ------------------------------------------------------------------------------ inline, Ensō, NIQ
-  for (genvar engine = int'(Inline); engine <= int'(Niq); engine++) begin : g_absent
-    assign {busy[engine], failed_valid_o[engine], frame_valid[engine], dmawr_valid_o[engine]} = '0;
-    assign {failed_queue_o[engine], failed_cause_o[engine]} = '0;
-    assign {frame_data[engine], frame_bytes[engine], frame_last[engine], frame_queue[engine]} = '0;
-    assign {dmawr_address_o[engine], dmawr_data_o[engine], dmawr_bytes_o[engine]} = '0;
-    assign {engine_irq_valid[engine], engine_irq_queue[engine], piece_ready[engine]} = '0;
-    assign settled[engine] = 1'b1;
-    assign increments_o[engine] = '0;
-    assign {rdreq_valid_o[engine-FirstReader], rdreq_address_o[engine-FirstReader]} = '0;
-    assign {rdreq_bytes_o[engine-FirstReader], rdreq_tag_o[engine-FirstReader]} = '0;
-    logic unused_absent;
-    assign unused_absent = ^{
-      failed_ready_i[engine], dmawr_ready_i[engine], engine_irq_ready[engine], takes[engine],
-      rdreq_ready_i[engine-FirstReader], rdcpl_valid_i[engine-FirstReader], frame_ready[engine]
-    };
+  for (genvar engine = int'(Inline); engine <= int'(Niq); engine++) begin : g_engine
+    if (!(engine == int'(Inline) && HasInline || engine == int'(Enso) && HasEnso)) begin : g_absent
+      assign {busy[engine], failed_valid_o[engine], frame_valid[engine], dmawr_valid_o[engine]} = '0;
+      assign {failed_queue_o[engine], failed_cause_o[engine]} = '0;
+      assign {frame_data[engine], frame_bytes[engine], frame_last[engine], frame_queue[engine]} = '0;
+      assign {dmawr_address_o[engine], dmawr_data_o[engine], dmawr_bytes_o[engine]} = '0;
+      assign {engine_irq_valid[engine], engine_irq_queue[engine], piece_ready[engine]} = '0;
+      assign settled[engine] = 1'b1;
+      assign increments_o[engine] = '0;
+      assign {rdreq_valid_o[engine-FirstReader], rdreq_address_o[engine-FirstReader]} = '0;
+      assign {rdreq_bytes_o[engine-FirstReader], rdreq_tag_o[engine-FirstReader]} = '0;
+      logic unused_absent;
+      assign unused_absent = ^{
+        failed_ready_i[engine], dmawr_ready_i[engine], engine_irq_ready[engine], takes[engine],
+        rdreq_ready_i[engine-FirstReader], rdcpl_valid_i[engine-FirstReader], frame_ready[engine]
+      };
+    end
+  end
+
+  if (HasInline) begin : g_inline
+    localparam int unsigned Reader = Inline - FirstReader;
+    inline_path #(.NumQueues(NumQueues), .LineW(LineW)) u_inline (
+      .clk_i, .rst_ni, .now_ns_i, .window_mask_i, .max_frame_bytes_i,
+      .busy_o(busy[Inline]), .start_valid_i, .start_queue_i, .start_settings_i, .stop_valid_i, .stop_queue_i,
+      .failed_valid_o(failed_valid_o[Inline]), .failed_ready_i(failed_ready_i[Inline]),
+      .failed_queue_o(failed_queue_o[Inline]), .failed_cause_o(failed_cause_o[Inline]),
+      .doorbell_valid_i, .doorbell_queue_i, .doorbell_tail_i,
+      .piece_valid_i(piece_valid_i && takes[Inline]), .piece_ready_o(piece_ready[Inline]), .piece_queue_i,
+      .piece_line_i, .piece_data_i, .piece_be_i, .piece_first_i, .piece_last_i, .is_settled_o(settled[Inline]),
+      .rdreq_valid_o(rdreq_valid_o[Reader]), .rdreq_ready_i(rdreq_ready_i[Reader]),
+      .rdreq_address_o(rdreq_address_o[Reader]), .rdreq_bytes_o(rdreq_bytes_o[Reader]),
+      .rdreq_tag_o(rdreq_tag_o[Reader]), .rdcpl_valid_i(rdcpl_valid_i[Reader]), .rdcpl_tag_i, .rdcpl_data_i,
+      .rdcpl_last_i, .rdcpl_error_i,
+      .dmawr_valid_o(dmawr_valid_o[Inline]), .dmawr_ready_i(dmawr_ready_i[Inline]),
+      .dmawr_address_o(dmawr_address_o[Inline]), .dmawr_data_o(dmawr_data_o[Inline]),
+      .dmawr_bytes_o(dmawr_bytes_o[Inline]),
+      .irq_valid_o(engine_irq_valid[Inline]), .irq_ready_i(engine_irq_ready[Inline]),
+      .irq_queue_o(engine_irq_queue[Inline]),
+      .frame_valid_o(frame_valid[Inline]), .frame_ready_i(frame_ready[Inline]), .frame_data_o(frame_data[Inline]),
+      .frame_bytes_o(frame_bytes[Inline]), .frame_last_o(frame_last[Inline]), .frame_queue_o(frame_queue[Inline]),
+      .increments_o(increments_o[Inline])
+    );
+  end
+
+  if (HasEnso) begin : g_enso
+    localparam int unsigned Reader = Enso - FirstReader;
+    enso_path #(.NumQueues(NumQueues)) u_enso (
+      .clk_i, .rst_ni, .now_ns_i, .max_frame_bytes_i,
+      .busy_o(busy[Enso]), .start_valid_i, .start_queue_i, .start_settings_i, .stop_valid_i, .stop_queue_i,
+      .failed_valid_o(failed_valid_o[Enso]), .failed_ready_i(failed_ready_i[Enso]),
+      .failed_queue_o(failed_queue_o[Enso]), .failed_cause_o(failed_cause_o[Enso]),
+      .doorbell_valid_i, .doorbell_queue_i, .doorbell_tail_i,
+      .rdreq_valid_o(rdreq_valid_o[Reader]), .rdreq_ready_i(rdreq_ready_i[Reader]),
+      .rdreq_address_o(rdreq_address_o[Reader]), .rdreq_bytes_o(rdreq_bytes_o[Reader]),
+      .rdreq_tag_o(rdreq_tag_o[Reader]), .rdcpl_valid_i(rdcpl_valid_i[Reader]), .rdcpl_tag_i, .rdcpl_data_i,
+      .rdcpl_last_i, .rdcpl_error_i,
+      .dmawr_valid_o(dmawr_valid_o[Enso]), .dmawr_ready_i(dmawr_ready_i[Enso]),
+      .dmawr_address_o(dmawr_address_o[Enso]), .dmawr_data_o(dmawr_data_o[Enso]),
+      .dmawr_bytes_o(dmawr_bytes_o[Enso]),
+      .frame_valid_o(frame_valid[Enso]), .frame_ready_i(frame_ready[Enso]), .frame_data_o(frame_data[Enso]),
+      .frame_bytes_o(frame_bytes[Enso]), .frame_last_o(frame_last[Enso]), .frame_queue_o(frame_queue[Enso]),
+      .increments_o(increments_o[Enso])
+    );
+    // No windows, no interrupts.
+    assign {piece_ready[Enso], settled[Enso]} = 2'b01;
+    assign {engine_irq_valid[Enso], engine_irq_queue[Enso]} = '0;
+    logic unused_enso;
+    assign unused_enso = ^{takes[Enso], engine_irq_ready[Enso]};
   end
 
   // ------------------------------------------------------------------------------ pause

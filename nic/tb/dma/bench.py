@@ -66,6 +66,10 @@ class Queue:
 class Bench:
     """The engine with its host and wire."""
 
+    # What the engine counts, and whether it interrupts.
+    COUNTS: tuple[str, ...] = COUNTERS
+    INTERRUPTS = True
+
     def __init__(self, dut: SimHandleBase, seed: int, habits: Habits | None = None) -> None:
         self.dut = dut
         self.rng = random.Random(seed)
@@ -114,7 +118,8 @@ class Bench:
     async def watch(self) -> None:
         dut = self.dut
         dut.failed_ready_i.value = 1
-        dut.irq_ready_i.value = 1
+        if self.INTERRUPTS:
+            dut.irq_ready_i.value = 1
         while True:
             await RisingEdge(dut.clk_i)
             self.cycle += 1
@@ -122,11 +127,11 @@ class Bench:
             dut.now_ns_i.value = self.now
             if not int(dut.rst_ni.value):
                 continue
-            for name in COUNTERS:
+            for name in self.COUNTS:
                 self.counters[name] += int(getattr(dut, f"count_{name}_o").value)
             if int(dut.failed_valid_o.value):
                 self.failed.append((int(dut.failed_queue_o.value), int(dut.failed_cause_o.value)))
-            if int(dut.irq_valid_o.value):
+            if self.INTERRUPTS and int(dut.irq_valid_o.value):
                 self.interrupts.append(int(dut.irq_queue_o.value))
 
     async def begin(self) -> None:

@@ -6,9 +6,12 @@ interleaved; writes are taken when it pleases the host. Used by the benches dma,
 
 from __future__ import annotations
 
+import os
 import random
+import re
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import cocotb
@@ -206,34 +209,24 @@ def pack(fields: list[tuple[int, int]]) -> int:
     return packed
 
 
-@dataclass
+def _settings_fields() -> list[tuple[str, int]]:
+    """Names and widths of nic_rtl_pkg::queue_settings_t, in their order."""
+    package = (Path(os.environ["BENCH_ROOT"]) / "nic" / "rtl" / "nic_rtl_pkg.sv").read_text()
+    struct = re.search(r"typedef struct packed \{([^}]*)\} queue_settings_t;", package)
+    assert struct, "nic_rtl_pkg has no queue_settings_t"
+    found = re.findall(r"^\s*logic\s+(?:\[(\d+):0\]\s+)?(\w+);", struct[1], re.MULTILINE)
+    return [(name, int(high or 0) + 1) for high, name in found]
+
+
 class QueueSettings:
-    """The fields of nic_rtl_pkg::queue_settings_t in their order; the comment is their width."""
+    """The fields of nic_rtl_pkg::queue_settings_t; those that are not given are zero."""
 
-    iface: int = 0
-    epoch: int = 0
-    priority_class: int = 0
-    weight: int = 0
-    backpressure: int = 0
-    credit_address: int = 0
-    credit_lines: int = 0
-    credit_time_ns: int = 0
-    hole_timeout_ns: int = 0
-    tx_ring_address: int = 0
-    tx_ring_entries: int = 0
-    tx_head_address: int = 0
-    tx_moderation_frames: int = 0
-    tx_moderation_ns: int = 0
-    rx_mode: int = 0
-    rx_ring_address: int = 0
-    rx_ring_entries: int = 0
-    rx_completion_address: int = 0
-    rx_moderation_frames: int = 0
-    rx_moderation_ns: int = 0
-    kpio_eop: int = 0
+    FIELDS = _settings_fields()
 
-    WIDTHS = (4, 8, 4, 8, 1, 64, 32, 32, 64, 64, 32, 64, 32, 32, 2, 64, 32, 64, 32, 32, 64)
+    def __init__(self, **fields: int) -> None:
+        unknown = fields.keys() - {name for name, _ in self.FIELDS}
+        assert not unknown, f"queue_settings_t has no {unknown}"
+        self.fields = fields
 
     def packed(self) -> int:
-        values = [value for name, value in vars(self).items() if name != "WIDTHS"]
-        return pack(list(zip(values, self.WIDTHS, strict=True)))
+        return pack([(self.fields.get(name, 0), width) for name, width in self.FIELDS])

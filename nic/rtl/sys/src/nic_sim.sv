@@ -25,6 +25,8 @@ module nic_sim #(
   // What is there beside mmio: kPIO+WC, descriptors, receive.
   parameter bit HasKpio = 1'b1,
   parameter bit HasDescriptor = 1'b1,
+  parameter bit HasInline = 1'b1,
+  parameter bit HasEnso = 1'b1,
   parameter bit HasReceive = 1'b1,
   parameter bit HasChecksums = 1'b1,
   // Bits of an offset in BAR 0: 2 MiB of registers and the windows behind them, each at least a page.
@@ -203,7 +205,7 @@ module nic_sim #(
   nic_top #(
     .NumQueues(NumQueues), .WindowLines(WindowLines), .SpanLines(SpanLines), .NumContexts(NumContexts),
     .PoolLines(PoolLines), .NumClasses(NumClasses), .HasKpio(HasKpio), .HasDescriptor(HasDescriptor),
-    .HasReceive(HasReceive), .HasChecksums(HasChecksums)
+    .HasInline(HasInline), .HasEnso(HasEnso), .HasReceive(HasReceive), .HasChecksums(HasChecksums)
   ) u_nic (
     .clk_i, .rst_ni(rst_q), .now_ns_i(now_ns_q),
     .strap_window_lines_i(window_lines_q), .strap_span_lines_i(span_lines_q), .strap_contexts_i(contexts_q),

@@ -169,6 +169,7 @@ module dma #(
     .failed_valid_o, .failed_ready_i, .failed_queue_o, .failed_cause_o,
     .count_bad_lengths_o(control_bad_length),
     .error_valid_i(error_valid), .error_queue_i(arrived_queue),
+    .error_cause_i(4'(nic_pkg::QueueStatusCauseDmaError)),
     .check_ours_i(is_ours_q), .check_cause_i(cause_q),
     .parts_busy_i(door_busy || fetch_busy || payload_busy || completion_busy),
     .hold_o(hold), .idle_i(door_idle && fetch_idle && payload_idle),

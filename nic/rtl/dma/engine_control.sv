@@ -14,7 +14,7 @@
 // Limits
 //   - failed_ready_i must not wait for busy_o to fall: a start that fails is done when the failure was taken.
 // Latency: start 20 cycles; stop the answers under way at that time, then Frames and 20 cycles more.
-// Used by dma.sv and rx.sv. Cost: NumQueues x 2 bits of RAM, 800 registers.
+// Used by dma.sv and rx.sv. Cost: NumQueues x 6 bits of RAM, 800 registers.
 // Twin: Engine::{start, stop} in nic/model/src/dma/mod.rs and nic/model/src/rx/mod.rs.
 
 `default_nettype none
@@ -41,9 +41,11 @@ module engine_control #(
   output logic [3:0]        failed_cause_o,
   output logic              count_bad_lengths_o,
 
-  // Descriptors of a queue could not be read.
+  // A queue cannot go on, for example because its descriptors could not be read; the cause it fails with. Of several in
+  // one life any is told.
   input  logic              error_valid_i,
   input  logic [QueueW-1:0] error_queue_i,
+  input  logic [3:0]        error_cause_i,
 
   // What the engine says of setup_settings_o, one cycle later: whether the queue is its own, and the cause
   // for which it does not start (none: it starts).
@@ -71,7 +73,6 @@ module engine_control #(
 
   localparam int unsigned Entries = 1 << QueueW;
   localparam logic [3:0] CauseNone      = nic_pkg::QueueStatusCauseNone;
-  localparam logic [3:0] CauseDmaError  = nic_pkg::QueueStatusCauseDmaError;
   localparam logic [3:0] CauseBadLength = nic_pkg::QueueStatusCauseBadLength;
 
   typedef enum logic [3:0] {
@@ -105,6 +106,12 @@ module engine_control #(
   table_ram #(.Width($bits(state_t)), .Depth(Entries)) u_state (
     .clk_i, .we_i(list_busy || state_write), .waddr_i(list_busy ? clear_q : queue_q),
     .wdata_i(list_busy ? '0 : state_new), .raddr_i(queue_q), .rdata_o(state)
+  );
+
+  logic [3:0] error_cause;
+  table_ram #(.Width(4), .Depth(Entries)) u_causes (
+    .clk_i, .we_i(error_valid_i), .waddr_i(error_queue_i), .wdata_i(error_cause_i), .raddr_i(queue_q),
+    .rdata_o(error_cause)
   );
 
   // Failures come first, so that one of a former life is known before the queue starts again.
@@ -167,7 +174,7 @@ module engine_control #(
           default: begin
             failed_valid_d = 1'b1;
             failed_queue_d = queue_q;
-            failed_cause_d = CauseDmaError;
+            failed_cause_d = error_cause;
             ctl_d = CtlIdle;
           end
         endcase

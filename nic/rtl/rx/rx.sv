@@ -164,6 +164,7 @@ module rx #(
     .failed_valid_o, .failed_ready_i, .failed_queue_o, .failed_cause_o,
     .count_bad_lengths_o(control_bad_length),
     .error_valid_i(error_valid), .error_queue_i(error_queue),
+    .error_cause_i(4'(nic_pkg::QueueStatusCauseDmaError)),
     .check_ours_i(is_ours_q), .check_cause_i(cause_q),
     .parts_busy_i(door_busy || buffers_busy || deliver_busy || report_busy),
     .hold_o(hold), .idle_i(door_idle && buffers_idle && deliver_idle),

@@ -69,6 +69,9 @@ nic/rtl/kpio/tcp_port.sv
 nic/rtl/kpio/mux.sv
 nic/rtl/kpio/kpio_egress.sv
 nic/rtl/kpio/kpio.sv
+nic/rtl/niq/entry_arrival.sv
+nic/rtl/niq/entry_frames.sv
+nic/rtl/niq/niq_tx.sv
 nic/rtl/top/capability_list.sv
 nic/rtl/top/queue_settings.sv
 nic/rtl/top/registers.sv
@@ -79,6 +82,7 @@ nic/rtl/top/line_pair.sv
 nic/rtl/top/line_pair_credits.sv
 nic/rtl/top/mmio_pair.sv
 nic/rtl/top/kpio_path.sv
+nic/rtl/top/niq_path.sv
 nic/rtl/top/transmit.sv
 nic/rtl/top/receive.sv
 nic/rtl/top/nic_top.sv

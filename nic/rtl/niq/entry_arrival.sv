@@ -1,21 +1,21 @@
 // Entries of niq queues as they arrive in the window: bytes in any order, entries one after the other.
 //
 // An entry is 64, 128 or 256 bytes and is written whole, so it is complete when all its bytes are there; no length is
-// needed to know it. One entry of a queue arrives at a time. Its lines lie in memory where the window has them, until the
-// frame has left.
+// needed to know it. One entry of a queue arrives at a time. Its lines lie in memory where the window has them, until
+// the frame has left.
 //
 // Guarantees
 //   - An entry is told (`arrived_*`: how many of the queue have arrived) when its last byte has come and its head is of
 //     this queue, epoch and place. Bytes of an entry change only while it arrives.
 //   - A byte of another entry than the next (span_exceeded), a byte that comes twice (clobber), a head that makes no
 //     sense (bad_header), a whole frame that is longer than its entry (bad_length), a place that is not free without
-//     back-pressure (overrun), or bytes that are missing for too long (hole_timeout) fail the queue, once in a life; what
-//     comes after that is dropped.
-//   - A piece for a place that is not free waits here while its queue has back-pressure (`is_waiting_o`), looked at anew
-//     until there is room or the queue stops; it is counted once as refused.
+//     back-pressure (overrun), or bytes that are missing for too long (hole_timeout) fail the queue, once in a life;
+//     what comes after that is dropped.
+//   - A piece for a place that is not free waits here while its queue has back-pressure (`is_waiting_o`), looked at
+//     anew until there is room or the queue stops; it is counted once as refused.
 // Limits
 //   - A piece that waits holds up the pieces behind it, whatever their queue (the link's order is kept).
-//   - Room is asked for entry by entry: of a write over several entries the first are taken; the model refuses it whole.
+//   - Room is asked for entry by entry: of a write over several entries the first are taken; the model refuses all.
 //   - Set-up only while hold_i and idle_o are high. busy_o after reset, one cycle a queue.
 // Throughput: a piece in 3 cycles, in 5 if it makes its entry whole, and 5 more for the first of several with a
 //   hole time-out. Latency: last piece to arrived_valid_o 4 cycles.

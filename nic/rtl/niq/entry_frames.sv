@@ -1,9 +1,9 @@
 // Entries that have arrived become frames: whole ones are copied to the frame buffer, those by address are fetched.
 //
 // Entries of a queue are taken in order, queues take turns of TurnEntries. Each becomes one record in the order of
-// taking, over all queues, through the ring of reads (dma/read_ring.sv), whether it needs reads or not; so frames stay in
-// order whatever the answers do. A frame's lines in the buffer are reserved before its first byte: whatever is answered
-// has its place.
+// taking, over all queues, through the ring of reads (dma/read_ring.sv), whether it needs reads or not; so frames stay
+// in order whatever the answers do. A frame's lines in the buffer are reserved before its first byte: whatever is
+// answered has its place.
 //
 // Guarantees
 //   - A read never crosses a 4 KiB boundary, and reads exactly the bytes of the frame.
@@ -13,7 +13,8 @@
 // Limits
 //   - Set-up only while hold_i and idle_o are high. An entry that waits for room is put back on a hold.
 //   - Beats of answers land first: a copy waits for a cycle in which none does.
-// Throughput: an entry in 8 cycles and 2 for each line of it beyond the first. Latency: 10 cycles from arrival to record.
+// Throughput: an entry in 8 cycles and 2 for each line of it beyond the first. Latency: 14 cycles from arrival to
+// record.
 // Cost: NumQueues x (2 x 32 + 3) bits of RAM, a read_ring of Reads, 1,100 registers.
 // Twin: TxEntries::place_entries in nic/model/src/niq/tx_entries.rs, nic/model/src/dma/frame_queue.rs.
 

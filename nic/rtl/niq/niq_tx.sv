@@ -1,13 +1,15 @@
 // Transmit by entries in the BAR: small frames whole in a queue's window, longer ones by their address.
 //
-// pieces of lines -> entry_arrival -> entry_frames -> frame_buffer -> the wire, and completion back to the host: the head
-// count in entries. No descriptor and no doorbell; the sender fences after each entry, because they must arrive in order.
+// pieces of lines -> entry_arrival -> entry_frames -> frame_buffer -> the wire, and completion back to the host: the
+// head count in entries. No descriptor and no doorbell; the sender fences after each entry, because they must arrive in
+// order.
 //
 // Guarantees
 //   - A frame is offered when it is whole in the frame buffer; frames of a queue leave in the order of their entries,
-//     queues take turns of 16 entries. An entry that makes no sense as a frame, or whose frame cannot be read, is counted
-//     and done in its turn.
-//   - Whatever is written to the window ends in a whole entry of this life or fails the queue alone; see entry_arrival.sv.
+//     queues take turns of 16 entries. An entry that makes no sense as a frame, or whose frame cannot be read, is
+//     counted and done in its turn.
+//   - Whatever is written to the window ends in a whole entry of this life or fails the queue alone
+//     (entry_arrival.sv).
 //   - A place in the window is free when the head count has passed it.
 //   - After a stop (busy_o low) nothing of the queue reads or writes host memory any more, and no frame of it that had
 //     not begun to leave does. A queue that has failed sends what was placed before it failed.
@@ -15,7 +17,8 @@
 //   - Frames leave in one order over all queues; a stop waits for answers to reads.
 //   - The head word lies at a multiple of 8; an entry has at most 256 bytes and a window holds at least two.
 // Latency: last piece of an entry of 64 bytes to its frame 24 cycles. Throughput: such an entry in 9 cycles.
-// Cost: see the parts; with the defaults 256 KiB of entries, 32 KiB frame buffer. Twin: nic/model/src/niq/tx_entries.rs.
+// Cost: see the parts; with the defaults 256 KiB of entries, 32 KiB frame buffer.
+// Twin: nic/model/src/niq/tx_entries.rs.
 
 `default_nettype none
 

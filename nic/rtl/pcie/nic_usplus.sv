@@ -27,6 +27,7 @@ module nic_usplus #(
   parameter int unsigned NumClasses = 4,
   parameter bit HasKpio = 1'b1,
   parameter bit HasDescriptor = 1'b1,
+  parameter bit HasNiq = 1'b1,
   parameter bit HasReceive = 1'b1,
   parameter bit HasChecksums = 1'b0,
   // Longest frame, and the port's address as the registers show it after reset.
@@ -254,7 +255,7 @@ module nic_usplus #(
   // ------------------------------------------------------------------------------ the NIC
   nic_top #(
     .NumQueues(NumQueues), .WindowLines(WindowLines), .SpanLines(SpanLines), .NumContexts(NumContexts),
-    .PoolLines(PoolLines), .NumClasses(NumClasses), .HasKpio(HasKpio), .HasDescriptor(HasDescriptor),
+    .PoolLines(PoolLines), .NumClasses(NumClasses), .HasKpio(HasKpio), .HasDescriptor(HasDescriptor), .HasNiq(HasNiq),
     .HasReceive(HasReceive), .HasChecksums(HasChecksums)
   ) u_nic (
     .clk_i(clk), .rst_ni(rst_n), .now_ns_i(now_ns_q),

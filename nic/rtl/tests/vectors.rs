@@ -6,7 +6,7 @@ use beeline_spec::Interface;
 use beeline_vectors::{Case, WindowKind};
 
 /// Interfaces of the RTL that the cases are about.
-const IN_RTL: [Interface; 2] = [Interface::Mmio, Interface::Kpio];
+const IN_RTL: [Interface; 3] = [Interface::Mmio, Interface::Kpio, Interface::Niq];
 
 fn nic(case: &Case) -> RtlNic {
     let device = &case.device;
@@ -16,6 +16,8 @@ fn nic(case: &Case) -> RtlNic {
         contexts: device.contexts,
         pool_lines: device.pool_lines,
         max_frame_bytes: device.max_frame_bytes,
+        // A frame without room is dropped: one that is held would still be there when the case goes on.
+        rx_lossless: false,
         ..RtlConfig::default()
     };
     RtlNic::new(&config).unwrap_or_else(|error| panic!("case {}: {error}", case.name))
@@ -30,6 +32,7 @@ fn the_rtl_agrees_with_every_vector() {
         .filter(|case| {
             matches!(case.device.window, WindowKind::Observed) && IN_RTL.contains(&case.device.interface)
         })
+        .filter(|case| !case.device.host.rx_reads)
         .filter(|case| only.as_ref().is_none_or(|name| *name == case.name))
         .collect();
     let wrong: Vec<String> = cases

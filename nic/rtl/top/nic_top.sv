@@ -27,6 +27,7 @@ module nic_top #(
   // What is there beside mmio: kPIO+WC, descriptors, receive.
   parameter bit HasKpio = 1'b1,
   parameter bit HasDescriptor = 1'b1,
+  parameter bit HasNiq = 1'b1,
   parameter bit HasReceive = 1'b1,
   // Whether checksums can be filled in: a queue that asks waits for each of its frames to be whole.
   parameter bit HasChecksums = 1'b0,
@@ -179,7 +180,8 @@ module nic_top #(
   localparam logic [15:0] Interfaces =
       16'(1) << nic_pkg::QueueControlIfaceMmio
       | 16'(HasKpio) << nic_pkg::QueueControlIfaceKpio
-      | 16'(HasDescriptor) << nic_pkg::QueueControlIfaceDescriptor;
+      | 16'(HasDescriptor) << nic_pkg::QueueControlIfaceDescriptor
+      | 16'(HasNiq) << nic_pkg::QueueControlIfaceNiq;
   localparam logic [15:0] Features = 16'(HasChecksums) << nic_pkg::FeatureChecksums;
 
   logic                start_valid, stop_valid, engines_busy, failed_valid, failed_ready;
@@ -268,7 +270,7 @@ module nic_top #(
 
   transmit #(
     .NumQueues(NumQueues), .WindowLines(WindowLines), .SpanLines(SpanLines), .NumContexts(NumContexts),
-    .PoolLines(PoolLines), .NumClasses(NumClasses), .HasKpio(HasKpio), .HasDescriptor(HasDescriptor),
+    .PoolLines(PoolLines), .NumClasses(NumClasses), .HasKpio(HasKpio), .HasDescriptor(HasDescriptor), .HasNiq(HasNiq),
     .HasChecksums(HasChecksums)
   ) u_transmit (
     .clk_i, .rst_ni(rst_engines_n), .now_ns_i,

@@ -115,8 +115,8 @@ module niq_path #(
     .count_displacement_histogram_o(unused_displacement), .depth_max_o(unused_depth)
   );
 
-  function automatic logic [7:0] failed_by(logic valid, logic [3:0] cause, nic_pkg::queue_status_cause_e which);
-    return 8'(valid && cause == 4'(which));
+  function automatic logic [7:0] failed_by(nic_pkg::queue_status_cause_e cause);
+    return 8'(failed && failed_cause == 4'(cause));
   endfunction
 
   always_comb begin
@@ -131,12 +131,12 @@ module niq_path #(
     increments_o[nic_pkg::CounterRuntsOffset >> 3]             = 8'(runts);
     increments_o[nic_pkg::CounterDmaErrorsOffset >> 3]         = 8'(dma_errors);
     increments_o[nic_pkg::CounterBadLengthsOffset >> 3]        =
-        8'(bad_lengths) + failed_by(failed, failed_cause, nic_pkg::QueueStatusCauseBadLength);
-    increments_o[nic_pkg::CounterBadHeadersOffset >> 3]   = failed_by(failed, failed_cause, nic_pkg::QueueStatusCauseBadHeader);
-    increments_o[nic_pkg::CounterHoleTimeoutsOffset >> 3] = failed_by(failed, failed_cause, nic_pkg::QueueStatusCauseHoleTimeout);
-    increments_o[nic_pkg::CounterClobbersOffset >> 3]     = failed_by(failed, failed_cause, nic_pkg::QueueStatusCauseClobber);
-    increments_o[nic_pkg::CounterOverrunsOffset >> 3]     = failed_by(failed, failed_cause, nic_pkg::QueueStatusCauseOverrun);
-    increments_o[nic_pkg::CounterSpanExceededOffset >> 3] = failed_by(failed, failed_cause, nic_pkg::QueueStatusCauseSpanExceeded);
+        8'(bad_lengths) + failed_by(nic_pkg::QueueStatusCauseBadLength);
+    increments_o[nic_pkg::CounterBadHeadersOffset >> 3] = failed_by(nic_pkg::QueueStatusCauseBadHeader);
+    increments_o[nic_pkg::CounterHoleTimeoutsOffset >> 3] = failed_by(nic_pkg::QueueStatusCauseHoleTimeout);
+    increments_o[nic_pkg::CounterClobbersOffset >> 3] = failed_by(nic_pkg::QueueStatusCauseClobber);
+    increments_o[nic_pkg::CounterOverrunsOffset >> 3] = failed_by(nic_pkg::QueueStatusCauseOverrun);
+    increments_o[nic_pkg::CounterSpanExceededOffset >> 3] = failed_by(nic_pkg::QueueStatusCauseSpanExceeded);
     for (int i = 0; i < 8; i++) begin
       increments_o[(nic_pkg::CounterTlpBytesHistogramOffset >> 3) + i] = 8'(tlp_bytes[i]);
     end

@@ -25,6 +25,7 @@ module nic_sim #(
   // What is there beside mmio: kPIO+WC, descriptors, receive.
   parameter bit HasKpio = 1'b1,
   parameter bit HasDescriptor = 1'b1,
+  parameter bit HasNiq = 1'b1,
   parameter bit HasReceive = 1'b1,
   parameter bit HasChecksums = 1'b1,
   // Bits of an offset in BAR 0: 2 MiB of registers and the windows behind them, each at least a page.
@@ -202,7 +203,7 @@ module nic_sim #(
 
   nic_top #(
     .NumQueues(NumQueues), .WindowLines(WindowLines), .SpanLines(SpanLines), .NumContexts(NumContexts),
-    .PoolLines(PoolLines), .NumClasses(NumClasses), .HasKpio(HasKpio), .HasDescriptor(HasDescriptor),
+    .PoolLines(PoolLines), .NumClasses(NumClasses), .HasKpio(HasKpio), .HasDescriptor(HasDescriptor), .HasNiq(HasNiq),
     .HasReceive(HasReceive), .HasChecksums(HasChecksums)
   ) u_nic (
     .clk_i, .rst_ni(rst_q), .now_ns_i(now_ns_q),

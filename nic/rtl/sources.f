@@ -58,7 +58,10 @@ nic/rtl/rx/frame_store.sv
 nic/rtl/rx/line_writer.sv
 nic/rtl/rx/ring_writer.sv
 nic/rtl/rx/descriptors.sv
+nic/rtl/rx/pipe_notes.sv
+nic/rtl/rx/entry_plan.sv
 nic/rtl/rx/deliver.sv
+nic/rtl/niq/entry_reads.sv
 nic/rtl/rx/rx.sv
 nic/rtl/kpio/kpio_pkg.sv
 nic/rtl/kpio/line_merge.sv
@@ -83,6 +86,8 @@ nic/rtl/top/line_pair_credits.sv
 nic/rtl/top/mmio_pair.sv
 nic/rtl/top/kpio_path.sv
 nic/rtl/top/niq_path.sv
+nic/rtl/top/read_route.sv
+nic/rtl/top/answer_port.sv
 nic/rtl/top/transmit.sv
 nic/rtl/top/receive.sv
 nic/rtl/top/nic_top.sv

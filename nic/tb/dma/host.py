@@ -215,6 +215,7 @@ class QueueSettings:
     priority_class: int = 0
     weight: int = 0
     backpressure: int = 0
+    checksums: int = 0
     credit_address: int = 0
     credit_lines: int = 0
     credit_time_ns: int = 0
@@ -224,7 +225,13 @@ class QueueSettings:
     tx_head_address: int = 0
     tx_moderation_frames: int = 0
     tx_moderation_ns: int = 0
+    fills: int = 0
+    tx_self_test: int = 0
+    entry_lines_log2: int = 0
+    entry_hold_ns: int = 0
     rx_mode: int = 0
+    rx_reads: int = 0
+    rx_notify_entries: int = 0
     rx_ring_address: int = 0
     rx_ring_entries: int = 0
     rx_completion_address: int = 0
@@ -232,7 +239,10 @@ class QueueSettings:
     rx_moderation_ns: int = 0
     kpio_eop: int = 0
 
-    WIDTHS = (4, 8, 4, 8, 1, 64, 32, 32, 64, 64, 32, 64, 32, 32, 2, 64, 32, 64, 32, 32, 64)
+    WIDTHS = (
+        *(4, 8, 4, 8, 1, 1, 64, 32, 32, 64, 64, 32, 64, 32, 32),
+        *(1, 32, 2, 32, 2, 1, 32, 64, 32, 64, 32, 32, 64),
+    )
 
     def packed(self) -> int:
         values = [value for name, value in vars(self).items() if name != "WIDTHS"]

@@ -235,6 +235,8 @@ module niq_tx #(
   always_ff @(posedge clk_i) begin
     if (!rst_ni)                                              settle_q <= SettleCycles;
     else if (piece_valid_i && piece_ready_o)                  settle_q <= SettleCycles;
+    // A failure waits until nothing of the engine is at work.
+    else if (error_valid || hold)                             settle_q <= SettleCycles;
     else if ((arrival_idle || is_waiting) && settle_q != '0)  settle_q <= settle_q - 4'd1;
   end
   assign is_settled_o = settle_q == '0;

@@ -155,7 +155,8 @@ module deliver #(
   logic [22:0]       freed, freed_q;
   logic [EntryW:0]   entries_freed, entries_freed_q;
   rx_pkg::command_t  ring_command, note_command, entry_command, command_q, command_d;
-  logic              ring_long, ring_space, is_ring, is_pipe, is_seen, entries_full, fits, begins, has_frame, gone_q, gone_d, takes_q, takes_d,
+  logic              ring_long, ring_space, is_ring, is_pipe, is_seen, entries_full, fits, begins,
+                     has_frame, gone_q, gone_d, takes_q, takes_d,
                      writes_counts;
   logic [7:0]        ring_lines;
   logic              waits_for_index;

@@ -178,7 +178,8 @@ module line_writer #(
   assign x_turned = x_wide[511:0];
   // A word that leads comes with the frame's first bytes, in an entry with a word of zeros behind it. What an entry does
   // not fill is zero.
-  assign x_led  = !x_q.leads ? x_turned : x_q.is_entry ? {x_turned[383:0], 64'd0, x_word_q} : {x_turned[447:0], x_word_q};
+  assign x_led  = !x_q.leads ? x_turned :
+                  x_q.is_entry ? {x_turned[383:0], 64'd0, x_word_q} : {x_turned[447:0], x_word_q};
   assign x_mask = x_q.is_entry ? ~(64'hffff_ffff_ffff_ffff << x_q.bytes) : '1;
 
   always_ff @(posedge clk_i) begin

@@ -63,7 +63,8 @@ module ring_writer (
   assign pipe_header = '{reserved: '0, length_bytes: 16'(bytes_i)};
 
   assign command_o = '{
-    drop: 1'b0, leads: is_pipe_i, entry_lines: '0, is_told: 1'b1, bytes: bytes_i, address: {line_q, 6'(nic_pkg::RxRingHeaderBytes)},
+    drop: 1'b0, leads: is_pipe_i, entry_lines: '0, is_told: 1'b1, bytes: bytes_i,
+    address: {line_q, 6'(nic_pkg::RxRingHeaderBytes)},
     to_wrap: (to_wrap_q > 22'd255) ? 8'd255 : to_wrap_q[7:0], wrap_line: ring_line_i,
     word_address: {line_q, 3'd0}, word: is_pipe_i ? pipe_header : header
   };

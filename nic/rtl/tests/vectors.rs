@@ -32,7 +32,6 @@ fn the_rtl_agrees_with_every_vector() {
         .filter(|case| {
             matches!(case.device.window, WindowKind::Observed) && IN_RTL.contains(&case.device.interface)
         })
-        .filter(|case| !case.device.host.rx_reads)
         .filter(|case| only.as_ref().is_none_or(|name| *name == case.name))
         .collect();
     let wrong: Vec<String> = cases

@@ -252,7 +252,7 @@ module nic_top #(
   );
   assign read_of_window = read_in_window && HasReceive;
   assign window_read    = rd_valid_i && read_known && read_of_window && ingress_idle && registers_idle;
-  assign rd_ready_o     = read_ready != '0;
+  assign rd_ready_o     = read_of_window ? window_read && read_ready[Windows] : read_ready[Registers];
 
   answer_port u_answers (
     .clk_i, .rst_ni, .in_valid_i(answer_valid), .in_ready_o(answer_ready), .in_tag_i(answer_tag),

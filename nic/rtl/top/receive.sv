@@ -155,8 +155,8 @@ module receive #(
       clk_i, rst_ni, link_rst_ni, clear_i, now_ns_i, window_mask_i, entries_freed_valid_i, read_valid_i,
       read_queue_i, read_word_i, read_tag_i, answer_ready_i, lossless_i, start_valid_i, start_queue_i,
       start_settings_i, stop_valid_i, stop_queue_i, failed_ready_i, doorbell_valid_i, doorbell_queue_i,
-      doorbell_freed_i, frame_valid_i, frame_data_i, frame_bytes_i, frame_last_i, rdreq_ready_i, rdcpl_valid_i, rdcpl_tag_i, rdcpl_data_i,
-      rdcpl_last_i, rdcpl_error_i, dmawr_ready_i, irq_ready_i
+      doorbell_freed_i, frame_valid_i, frame_data_i, frame_bytes_i, frame_last_i, rdreq_ready_i, rdcpl_valid_i,
+      rdcpl_tag_i, rdcpl_data_i, rdcpl_last_i, rdcpl_error_i, dmawr_ready_i, irq_ready_i
     };
   end
 

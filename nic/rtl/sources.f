@@ -70,7 +70,10 @@ nic/rtl/rx/frame_store.sv
 nic/rtl/rx/line_writer.sv
 nic/rtl/rx/ring_writer.sv
 nic/rtl/rx/descriptors.sv
+nic/rtl/rx/pipe_notes.sv
+nic/rtl/rx/entry_plan.sv
 nic/rtl/rx/deliver.sv
+nic/rtl/niq/entry_reads.sv
 nic/rtl/rx/rx.sv
 nic/rtl/kpio/kpio_pkg.sv
 nic/rtl/kpio/line_merge.sv
@@ -81,6 +84,9 @@ nic/rtl/kpio/tcp_port.sv
 nic/rtl/kpio/mux.sv
 nic/rtl/kpio/kpio_egress.sv
 nic/rtl/kpio/kpio.sv
+nic/rtl/niq/entry_arrival.sv
+nic/rtl/niq/entry_frames.sv
+nic/rtl/niq/niq_tx.sv
 nic/rtl/top/capability_list.sv
 nic/rtl/top/queue_settings.sv
 nic/rtl/top/registers.sv
@@ -93,6 +99,9 @@ nic/rtl/top/mmio_pair.sv
 nic/rtl/top/kpio_path.sv
 nic/rtl/top/inline_path.sv
 nic/rtl/top/enso_path.sv
+nic/rtl/top/niq_path.sv
+nic/rtl/top/read_route.sv
+nic/rtl/top/answer_port.sv
 nic/rtl/top/transmit.sv
 nic/rtl/top/receive.sv
 nic/rtl/top/nic_top.sv

@@ -29,6 +29,7 @@ module nic_usplus #(
   parameter bit HasDescriptor = 1'b1,
   parameter bit HasInline = 1'b1,
   parameter bit HasEnso = 1'b1,
+  parameter bit HasNiq = 1'b1,
   parameter bit HasReceive = 1'b1,
   parameter bit HasChecksums = 1'b0,
   // Longest frame, and the port's address as the registers show it after reset.
@@ -257,7 +258,7 @@ module nic_usplus #(
   nic_top #(
     .NumQueues(NumQueues), .WindowLines(WindowLines), .SpanLines(SpanLines), .NumContexts(NumContexts),
     .PoolLines(PoolLines), .NumClasses(NumClasses), .HasKpio(HasKpio), .HasDescriptor(HasDescriptor),
-    .HasInline(HasInline), .HasEnso(HasEnso), .HasReceive(HasReceive), .HasChecksums(HasChecksums)
+    .HasInline(HasInline), .HasEnso(HasEnso), .HasNiq(HasNiq), .HasReceive(HasReceive), .HasChecksums(HasChecksums)
   ) u_nic (
     .clk_i(clk), .rst_ni(rst_n), .now_ns_i(now_ns_q),
     .strap_window_lines_i(WindowLines), .strap_span_lines_i(SpanLines), .strap_contexts_i(NumContexts),

@@ -144,8 +144,8 @@ module descriptors #(
   assign completion = '{lap: 32'(past_entries == '0), length_bytes: is_bad_o ? '0 : 32'(bytes_i)};
 
   assign command_o = '{
-    drop: 1'b0, bytes: is_bad_o ? '0 : bytes_i, address: descriptor_q.address, to_wrap: 8'd255, wrap_line: '0,
-    word_address: word_address_q, word: completion
+    drop: 1'b0, leads: 1'b0, entry_lines: '0, is_told: !is_bad_o, bytes: is_bad_o ? '0 : bytes_i,
+    address: descriptor_q.address, to_wrap: 8'd255, wrap_line: '0, word_address: word_address_q, word: completion
   };
 
   logic unused_bits;

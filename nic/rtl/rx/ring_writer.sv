@@ -1,8 +1,9 @@
-// The contiguous receive ring: where a frame goes, and whether there is room for it. No descriptor anywhere.
+// The contiguous receive ring and the pipe: where a frame goes, and whether there is room for it. No descriptor
+// anywhere.
 //
-// A frame starts on a line with a header word (rx_ring_header); its bytes follow it, and it may wrap at the
-// ring's end. The bytes are written first and the header word last: line_writer.sv does what the command
-// says.
+// A frame starts on a line with a header word (rx_ring_header, pipe_header); its bytes follow it, and it may wrap at the
+// ring's end. In a ring the bytes are written first and the header word last; in a pipe the header leads, for
+// nobody looks for it. line_writer.sv does what the command says.
 //
 // Guarantees
 //   - The answer to a look is there 2 cycles after its inputs (registers of the asker) and stays while they
@@ -11,13 +12,14 @@
 //     command_o is good and lines_o are its lines.
 // Limits: counts are lines modulo 2^23; freed <= written <= freed + lines of the ring. A ring has at most
 // 2^22 lines.
-// Cost: 250 registers. Twin: nic/model/src/rx/ring.rs.
+// Cost: 250 registers. Twin: nic/model/src/rx/ring.rs, RxPipe::deliver in nic/model/src/enso/rx_pipe.rs.
 
 `default_nettype none
 
 module ring_writer (
   input  logic              clk_i,
 
+  input  logic              is_pipe_i,
   input  logic [13:0]       bytes_i,
   input  logic [57:0]       ring_line_i,
   // Lines of the ring less one.
@@ -37,6 +39,7 @@ module ring_writer (
   logic [22:0] low_q;
   logic [57:0] line_q;
   nic_pkg::rx_ring_header_t header;
+  nic_pkg::pipe_header_word_t pipe_header;
 
   assign index      = written_i[21:0] & mask_i;
   assign to_wrap    = mask_i - index;
@@ -57,10 +60,13 @@ module ring_writer (
 
   assign header = '{valid: 32'd1, length_bytes: 32'(bytes_i)};
 
+  assign pipe_header = '{reserved: '0, length_bytes: 16'(bytes_i)};
+
   assign command_o = '{
-    drop: 1'b0, bytes: bytes_i, address: {line_q, 6'(nic_pkg::RxRingHeaderBytes)},
+    drop: 1'b0, leads: is_pipe_i, entry_lines: '0, is_told: 1'b1, bytes: bytes_i,
+    address: {line_q, 6'(nic_pkg::RxRingHeaderBytes)},
     to_wrap: (to_wrap_q > 22'd255) ? 8'd255 : to_wrap_q[7:0], wrap_line: ring_line_i,
-    word_address: {line_q, 3'd0}, word: header
+    word_address: {line_q, 3'd0}, word: is_pipe_i ? pipe_header : header
   };
 
 endmodule

@@ -1,8 +1,10 @@
-// Receive: frames from the wire into host memory, which the host polls without ever reading the device.
+// Receive: frames from the wire into host memory, which the host polls without ever reading the device; or into entries
+// on the NIC, which it reads.
 //
-// frame_store -> steer chooses the queue -> deliver looks for room in a contiguous ring (ring_writer) or
-// among lent buffers (descriptors) -> line_writer. A frame's bytes are written first, the word that says so
-// last; receive interrupts are moderated by count and time and follow that word.
+// frame_store -> steer chooses the queue -> deliver looks for room in a contiguous ring or a pipe (ring_writer),
+// among lent buffers (descriptors) or entries (entry_plan) -> line_writer, and entry_reads for the entries. A frame's
+// bytes are written first, the word that says so last; receive interrupts are moderated by count and time and follow
+// that word.
 //
 // Guarantees
 //   - Frames of a queue arrive whole and in order. While the host lends no room a frame is held (lossless_i:
@@ -10,8 +12,8 @@
 //     is full, it is held.
 //   - A descriptor ring that cannot be read fails its queue with cause dma_error; the frame goes to another
 //     queue.
-//   - After a stop (busy_o low) nothing of the queue reads or writes host memory any more. A stop waits for
-//     no frame.
+//   - After a stop (busy_o low) nothing of the queue reads or writes host memory any more, and reads of its entries have
+//     their answers. A stop waits for no frame.
 //   - Any descriptor, doorbell or setting is borne.
 // Limits
 //   - Frames leave the wire in order: one that is held holds those behind it, whatever their queue.
@@ -19,13 +21,15 @@
 // Latency: last beat to first write 15 cycles (contiguous ring, one queue); with more queues the hash adds 76
 // for IPv4.
 // Throughput: a line a cycle; a frame in 10 cycles, in 11 with descriptors or several queues (4 lanes).
-// Cost: see the parts; with the defaults 32 KiB store, 32 KiB descriptors. Twin: nic/model/src/rx/mod.rs.
+// Cost: see the parts; with the defaults 32 KiB store, 32 KiB descriptors, 256 KiB entries. Twin: nic/model/src/rx/mod.rs.
 
 `default_nettype none
 
 module rx #(
   // Queues, a power of two from 1 to 1024.
   parameter int unsigned NumQueues = 64,
+  // log2 of the lines of entries of a queue, those of the longest window.
+  parameter int unsigned EntryW = 6,
   // Longest frame in bytes, 64 to 9216.
   parameter int unsigned MaxFrameBytes = 9216,
   // Lines of the frame store, a power of two that holds two of the longest frames and two lines; frames.
@@ -43,7 +47,12 @@ module rx #(
 ) (
   input  logic              clk_i,
   input  logic              rst_ni,
+  // Of the link, and whether the device is reset; `rst_ni` follows both. Reads that the link asked for are answered.
+  input  logic              link_rst_ni,
+  input  logic              clear_i,
   input  logic [47:0]       now_ns_i,
+  // Strap: lines of a window less 1.
+  input  logic [EntryW-1:0] window_mask_i,
   // What becomes of a frame while the host lends no room: held (1), or dropped and counted (0).
   input  logic              lossless_i,
 
@@ -62,6 +71,20 @@ module rx #(
   input  logic              doorbell_valid_i,
   input  logic [QueueW-1:0] doorbell_queue_i,
   input  logic [63:0]       doorbell_freed_i,
+
+  // The host's count of entries that it is done with; see niq/entry_reads.sv.
+  input  logic              entries_freed_valid_i,
+  input  logic [QueueW-1:0] entries_freed_queue_i,
+  input  logic [63:0]       entries_freed_count_i,
+  input  logic              read_valid_i,
+  output logic              read_ready_o,
+  input  logic [QueueW-1:0] read_queue_i,
+  input  logic [EntryW+2:0] read_word_i,
+  input  logic [15:0]       read_tag_i,
+  output logic              answer_valid_o,
+  input  logic              answer_ready_i,
+  output logic [15:0]       answer_tag_o,
+  output logic [63:0]       answer_value_o,
 
   input  logic              frame_valid_i,
   output logic              frame_ready_o,
@@ -91,7 +114,7 @@ module rx #(
   input  logic              irq_ready_i,
   output logic [QueueW-1:0] irq_queue_o,
 
-  output logic              count_bad_accesses_o,
+  output logic [1:0]        count_bad_accesses_o,
   output logic              count_descriptor_fetches_o,
   output logic              count_completions_o,
   output logic              count_dma_errors_o,
@@ -99,7 +122,11 @@ module rx #(
   output logic              count_rx_frames_o,
   output logic [13:0]       count_rx_frame_bytes_o,
   output logic              count_rx_no_space_o,
-  output logic [1:0]        count_rx_oversize_o
+  output logic [1:0]        count_rx_oversize_o,
+  output logic              count_notifications_o,
+  output logic              count_entry_reads_o,
+  output logic              count_held_reads_o,
+  output logic              count_held_read_timeouts_o
 );
 
   localparam int unsigned LineW = $clog2(StoreLines);
@@ -111,6 +138,7 @@ module rx #(
   localparam logic [1:0] ModeOff         = nic_pkg::RxModeModeOff;
   localparam logic [1:0] ModeRing        = nic_pkg::RxModeModeRing;
   localparam logic [1:0] ModeDescriptors = nic_pkg::RxModeModeDescriptors;
+  localparam logic [1:0] ModePipe        = nic_pkg::RxModeModePipe;
 
   // ---- The life of queues.
   nic_rtl_pkg::queue_settings_t setup;
@@ -127,7 +155,9 @@ module rx #(
   logic [3:0]        cause_q;
   logic [28:0]       ring_end;
   logic [20:0]       buffers_end;
-  logic [19:0]       completion_end;
+  logic [19:0]       completion_end, notes_end;
+  logic              is_notes_size, is_notes_inside, are_entries_bad, setup_reads, reads_busy, reads_idle;
+  logic [3:0]        mode_cause;
 
   // Entries: a power of two, up to 2^22 lines or 2^16 descriptors. Everything lies whole inside the address
   // space.
@@ -144,20 +174,39 @@ module rx #(
   assign is_completion_inside = setup.rx_completion_address[2:0] == '0 &&
                                 !(setup.rx_completion_address[63:19] == '1 && completion_end[19]);
 
-  always_ff @(posedge clk_i) begin
-    is_ours_q <= setup.rx_mode != ModeOff;
+  // Notifications: a power of two of them, up to 2^16.
+  assign is_notes_size   = setup.rx_notify_entries != '0 && setup.rx_notify_entries[31:17] == '0 &&
+                           (setup.rx_notify_entries[16:0] & (setup.rx_notify_entries[16:0] - 17'd1)) == '0;
+  assign notes_end       = 20'(setup.rx_completion_address[18:0]) + {setup.rx_notify_entries[16:0], 3'd0};
+  assign is_notes_inside = setup.rx_completion_address[2:0] == '0 &&
+                           !(setup.rx_completion_address[63:19] == '1 && notes_end[19]);
+  // An entry has at most as many lines as the format allows, and a window at least two entries.
+  assign are_entries_bad = setup.rx_reads && (setup.entry_lines_log2 == 2'd3 ||
+                                              (window_mask_i >> setup.entry_lines_log2) == '0);
+
+  always_comb begin
     unique case (setup.rx_mode)
+      ModeOff: mode_cause = CauseNone;
       ModeRing:
-        cause_q <= !(is_power && is_ring_small) ? CauseBadLength :
-                   (setup.rx_ring_address[5:0] != '0 || !is_ring_inside) ? CauseDmaError : CauseNone;
-      ModeDescriptors:
-        cause_q <= !(is_power && is_buffers_small && is_buffers_inside) ? CauseBadLength :
-                   !is_completion_inside ? CauseDmaError : CauseNone;
-      default: cause_q <= CauseBadLength;
+        mode_cause = !(is_power && is_ring_small) ? CauseBadLength :
+                     (setup.rx_ring_address[5:0] != '0 || !is_ring_inside) ? CauseDmaError : CauseNone;
+      ModePipe:
+        mode_cause = !(is_power && is_ring_small && is_notes_size) ? CauseBadLength :
+                     (setup.rx_ring_address[5:0] != '0 || !is_ring_inside || !is_notes_inside) ? CauseDmaError
+                                                                                              : CauseNone;
+      default:
+        mode_cause = !(is_power && is_buffers_small && is_buffers_inside) ? CauseBadLength :
+                     !is_completion_inside ? CauseDmaError : CauseNone;
     endcase
   end
 
-  assign setup_mode = setup_active ? setup.rx_mode : ModeOff;
+  always_ff @(posedge clk_i) begin
+    is_ours_q <= setup.rx_mode != ModeOff || setup.rx_reads;
+    cause_q   <= (mode_cause == CauseNone && are_entries_bad) ? CauseBadLength : mode_cause;
+  end
+
+  assign setup_mode  = setup_active ? setup.rx_mode : ModeOff;
+  assign setup_reads = setup_active && setup.rx_reads;
 
   engine_control #(.NumQueues(NumQueues)) u_control (
     .clk_i, .rst_ni, .busy_o, .start_valid_i, .start_queue_i, .start_settings_i, .stop_valid_i, .stop_queue_i,
@@ -166,11 +215,11 @@ module rx #(
     .error_valid_i(error_valid), .error_queue_i(error_queue),
     .error_cause_i(4'(nic_pkg::QueueStatusCauseDmaError)),
     .check_ours_i(is_ours_q), .check_cause_i(cause_q),
-    .parts_busy_i(door_busy || buffers_busy || deliver_busy || report_busy),
-    .hold_o(hold), .idle_i(door_idle && buffers_idle && deliver_idle),
+    .parts_busy_i(door_busy || buffers_busy || deliver_busy || report_busy || reads_busy),
+    .hold_o(hold), .idle_i(door_idle && buffers_idle && deliver_idle && reads_idle),
     .setup_write_o(setup_write), .setup_queue_o(setup_queue), .setup_active_o(setup_active),
     .setup_settings_o(setup),
-    .kill_asking_o(writes_drain), .asking_busy_i(!writes_drained),
+    .kill_asking_o(writes_drain), .asking_busy_i(!writes_drained || !reads_idle),
     .drain_o(reads_drain), .drained_i(reads_drained),
     .kill_frames_o(unused_kill), .frames_busy_i(deliver_busy),
     .completion_start_o(report_start), .completion_stop_o(report_stop),
@@ -221,7 +270,13 @@ module rx #(
   logic              no_space, is_late, is_bad, is_long, command_valid, command_ready, deliver_oversize;
   rx_pkg::command_t  buffer_command, command;
   logic [31:0]       command_count, done_count;
-  logic              done_valid;
+  logic              done_valid, door_bad_access;
+  logic              freed_valid, freed_ready, entry_valid, publish_valid, publish_ready;
+  logic [QueueW-1:0] freed_queue;
+  logic [EntryW:0]   freed_count;
+  logic [QueueW+EntryW-1:0] entry_line;
+  logic [511:0]      entry_data;
+  logic [1:0]        reads_bad_accesses;
 
   logic [1:0]        unused_announce;
   logic [22:0]       unused_old;
@@ -236,14 +291,18 @@ module rx #(
     .post_value_o(post_value),
     .announce_valid_i(1'b0), .announce_queue_i('0), .announce_value_i('0),
     .announce_none_o(unused_announce[0]), .post_announced_o(unused_announce[1]), .post_old_o(unused_old),
-    .count_bad_accesses_o
+    .count_bad_accesses_o(door_bad_access)
   );
 
-  deliver #(.NumQueues(NumQueues)) u_deliver (
-    .clk_i, .rst_ni, .busy_o(deliver_busy), .hold_i(hold), .idle_o(deliver_idle), .lossless_i,
+  deliver #(.NumQueues(NumQueues), .EntryW(EntryW)) u_deliver (
+    .clk_i, .rst_ni, .busy_o(deliver_busy), .hold_i(hold), .idle_o(deliver_idle), .lossless_i, .window_mask_i,
     .setup_write_i(setup_write), .setup_queue_i(setup_queue), .setup_mode_i(setup_mode),
     .setup_address_i(setup.rx_ring_address[63:4]), .setup_mask_i(22'(setup.rx_ring_entries[22:0] - 23'd1)),
     .setup_completion_i(setup.rx_completion_address[63:3]),
+    .setup_notes_mask_i(16'(setup.rx_notify_entries[16:0] - 17'd1)), .setup_reads_i(setup_reads),
+    .setup_epoch_i(setup.epoch), .setup_lines_log2_i(setup.entry_lines_log2),
+    .entries_freed_valid_i(freed_valid), .entries_freed_ready_o(freed_ready), .entries_freed_queue_i(freed_queue),
+    .entries_freed_count_i(freed_count),
     .queues_o(queues),
     .frame_valid_i(length_valid), .frame_ready_o(length_ready), .frame_bytes_i(length),
     .frame_hashed_i(hashed),
@@ -261,7 +320,7 @@ module rx #(
     .command_valid_o(command_valid), .command_ready_i(command_ready), .command_o(command),
     .command_queue_o(command_queue), .command_count_o(command_count),
     .count_rx_frames_o, .count_rx_frame_bytes_o, .count_rx_no_space_o, .count_rx_oversize_o(deliver_oversize),
-    .count_bad_lengths_o(deliver_bad_length), .count_completions_o
+    .count_bad_lengths_o(deliver_bad_length), .count_completions_o, .count_notifications_o
   );
 
   descriptors #(.NumQueues(NumQueues), .Ahead(Ahead), .Burst(Burst), .Reads(Reads)) u_descriptors (
@@ -283,16 +342,36 @@ module rx #(
     .count_descriptor_fetches_o
   );
 
-  line_writer #(.NumQueues(NumQueues), .Lines(StoreLines)) u_writer (
+  line_writer #(.NumQueues(NumQueues), .Lines(StoreLines), .EntryW(EntryW)) u_writer (
     .clk_i, .rst_ni,
     .command_valid_i(command_valid), .command_ready_o(command_ready), .command_i(command),
     .command_queue_i(command_queue), .command_count_i(command_count),
     .read_enable_o(read_enable), .read_line_o(read_line), .read_data_i(read_data),
     .free_valid_o(free_valid), .free_lines_o(free_lines),
     .dmawr_valid_o, .dmawr_ready_i, .dmawr_address_o, .dmawr_data_o, .dmawr_bytes_o,
+    .entry_valid_o(entry_valid), .entry_line_o(entry_line), .entry_data_o(entry_data),
+    .publish_valid_o(publish_valid), .publish_ready_i(publish_ready),
     .done_valid_o(done_valid), .done_queue_o(done_queue), .done_count_o(done_count),
     .drain_i(writes_drain), .drained_o(writes_drained)
   );
+
+  entry_reads #(.NumQueues(NumQueues), .EntryW(EntryW)) u_reads (
+    .clk_i, .rst_ni(link_rst_ni), .clear_i, .now_ns_i(now_ns_i[33:0]), .window_mask_i,
+    .busy_o(reads_busy), .hold_i(hold), .idle_o(reads_idle),
+    .setup_write_i(setup_write), .setup_queue_i(setup_queue), .setup_active_i(setup_reads),
+    .setup_lines_log2_i(setup.entry_lines_log2), .setup_hold_ns_i(setup.entry_hold_ns),
+    .entry_valid_i(entry_valid), .entry_line_i(entry_line), .entry_data_i(entry_data),
+    .publish_valid_i(publish_valid), .publish_ready_o(publish_ready), .publish_queue_i(done_queue),
+    .doorbell_valid_i(entries_freed_valid_i), .doorbell_queue_i(entries_freed_queue_i),
+    .doorbell_count_i(entries_freed_count_i),
+    .freed_valid_o(freed_valid), .freed_ready_i(freed_ready), .freed_queue_o(freed_queue),
+    .freed_count_o(freed_count),
+    .read_valid_i, .read_ready_o, .read_queue_i, .read_word_i, .read_tag_i,
+    .answer_valid_o, .answer_ready_i, .answer_tag_o, .answer_value_o,
+    .count_entry_reads_o, .count_held_reads_o, .count_held_read_timeouts_o,
+    .count_bad_accesses_o(reads_bad_accesses)
+  );
+  assign count_bad_accesses_o = reads_bad_accesses + 2'(door_bad_access);
 
   // ---- Interrupts.
   logic [60:0] unused_address;
@@ -315,8 +394,8 @@ module rx #(
   assign count_rx_oversize_o = 2'(store_oversize) + 2'(deliver_oversize);
 
   logic unused_bits;
-  assign unused_bits = ^{now_ns_i[47:33], setup, post_value, ring_end, buffers_end, completion_end, unused_announce,
-                         unused_old};
+  assign unused_bits = ^{now_ns_i[47:34], setup, post_value, ring_end, buffers_end, completion_end, notes_end,
+                         unused_announce, unused_old};
 
 endmodule
 

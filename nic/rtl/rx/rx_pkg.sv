@@ -8,6 +8,13 @@ package rx_pkg;
   typedef struct packed {
     // Nothing is written, the frame is let go.
     logic        drop;
+    // The word goes in front of the frame, in the write that holds its first bytes. `address` is that of the frame's
+    // first byte, 8 behind a line, or 16 in an entry.
+    logic        leads;
+    // Lines of an entry on the NIC, which is written whole, zeros behind the frame; 0: to host memory.
+    logic [2:0]  entry_lines;
+    // It is the last of what is done for a frame.
+    logic        is_told;
     // Bytes of the frame; 0: no frame is taken, only the word is written.
     logic [13:0] bytes;
     logic [63:0] address;

@@ -58,8 +58,10 @@ pub struct RtlNic {
     /// Lines of the write that was taken last and that the RTL has not all taken.
     lines: VecDeque<Line>,
     reads: VecDeque<(u32, ReadTag)>,
-    /// Reads that the RTL has and has not answered.
+    /// Reads of registers that the RTL has and has not answered.
     reads_inside: u32,
+    /// The same of entries, which may be held until a frame comes: no work under way.
+    window_reads: Vec<ReadTag>,
     /// Resets by the pin, modulo 256: the upper byte of the tags of DMA reads.
     life: u16,
     /// DMA reads that the link has not answered.
@@ -109,6 +111,7 @@ impl RtlNic {
             lines: VecDeque::new(),
             reads: VecDeque::new(),
             reads_inside: 0,
+            window_reads: Vec::new(),
             life: 0,
             answers_owed: 0,
             answers: VecDeque::new(),
@@ -140,6 +143,7 @@ impl RtlNic {
         self.wants.clear();
         self.lent = None;
         self.reads_inside = 0;
+        self.window_reads.clear();
         self.answers_owed = 0;
         self.life = (self.life + 1) & 0xff;
         self.inputs.rst_n = 1;
@@ -255,12 +259,20 @@ impl RtlNic {
             happened = true;
         }
         if reading && out.rd_ready == 1 {
-            self.reads.pop_front();
-            self.reads_inside += 1;
+            if let Some((address, tag)) = self.reads.pop_front() {
+                if u64::from(address) < REGISTER_BYTES {
+                    self.reads_inside += 1;
+                } else {
+                    self.window_reads.push(tag);
+                }
+            }
             happened = true;
         }
         if out.rc_valid == 1 {
-            self.reads_inside = self.reads_inside.saturating_sub(1);
+            match self.window_reads.iter().position(|tag| tag.0 == out.rc_tag) {
+                Some(at) => drop(self.window_reads.swap_remove(at)),
+                None => self.reads_inside = self.reads_inside.saturating_sub(1),
+            }
             self.wants.push_back(Owned::Answer { tag: ReadTag(out.rc_tag), value: out.rc_value });
             happened = true;
         }
@@ -370,6 +382,9 @@ impl Device for RtlNic {
 
     fn read_arrived(&mut self, offset_bytes: u64, tag: ReadTag) {
         self.is_quiet = false;
+        if offset_bytes >= REGISTER_BYTES {
+            self.idle_cycles = IDLE_CYCLES_DMA;
+        }
         self.reads.push_back((offset_bytes as u32, tag));
     }
 

@@ -11,6 +11,9 @@ use std::{env, fs};
 const PARAMETERS: [(&str, u32); 5] =
     [("NumQueues", 16), ("WindowLines", 1024), ("SpanLines", 64), ("NumContexts", 16), ("PoolLines", 16384)];
 
+/// Statements of a function that is generated, more or less.
+const STATEMENTS: &str = "1000";
+
 /// What is simulated: nic_top with registers at the pins that seldom change.
 const WRAPPER: &str = "nic/rtl/sys/src/nic_sim.sv";
 
@@ -28,7 +31,9 @@ fn main() {
 }
 
 fn build() -> Result<(), String> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(3).ok_or("the crate has moved")?;
+    // Not as it was when this was compiled: a target folder may be shared by two checkouts.
+    let crate_folder = env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from).ok_or("cargo names no folder")?;
+    let root = crate_folder.ancestors().nth(3).ok_or("the crate has moved")?;
     let tools = env::var_os("BEELINE_RTL_TOOLS").map_or_else(|| root.join("target/rtl"), PathBuf::from);
     let verilator = tools.join("bin/verilator");
     if !verilator.is_file() {
@@ -49,6 +54,8 @@ fn build() -> Result<(), String> {
     let mut command = Command::new(&verilator);
     command.current_dir(root).args(["--cc", "-O3", "--x-assign", "fast", "--x-initial", "fast", "--assert"]);
     command.args(["--no-timing", "-Wno-fatal", "-Wno-lint", "--top-module", "nic_sim"]);
+    // A compiler's time grows faster than a function: one of a megabyte takes it ten minutes.
+    command.args(["--output-split", "20000", "--output-split-cfuncs", STATEMENTS]);
     if has_waves() {
         command.arg("--trace-vcd");
     }

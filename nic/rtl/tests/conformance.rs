@@ -1,4 +1,4 @@
-//! The conformance bodies on the RTL: every interface that it has, both ways to receive, with the ordering adversary
+//! The conformance bodies on the RTL: every interface that it has, all ways to receive, with the ordering adversary
 //! inside what the interface declares. The behavioural NIC runs the same bodies (`tests/tests/memory.rs`).
 #![cfg(feature = "rtl")]
 
@@ -17,12 +17,12 @@ fn rig(window_lines: u32, max_frame_bytes: u32, seed: u64) -> MemoryRig<RtlNic> 
 }
 
 fn conforms(interface: Interface, disorder: Disorder) {
-    for reception in [Reception::Ring, Reception::Descriptors] {
+    for reception in [Reception::Ring, Reception::Descriptors, Reception::Pipe] {
         let mut rig = rig(64, 1518, 1);
         let setup = Setup::new(interface, disorder, reception);
         // Classes decide inside mmio and between engines; frames of kPIO+WC leave in the order in which they became
         // complete, those of descriptors in the order in which they were fetched (kpio_egress.sv, dma.sv), those of
-        // entries and pipes in the order in which they were cut (frame_cut.sv).
+        // entries and pipes in the order in which they were cut (frame_cut.sv, niq_tx.sv).
         if interface == Interface::Mmio {
             conformance::all(&mut rig, &setup);
         } else {
@@ -67,10 +67,14 @@ fn enso_conforms() {
 }
 
 #[test]
+fn niq_conforms_inside_what_it_declares() {
+    conforms(Interface::Niq, Disorder::None);
+    conforms(Interface::Niq, Disorder::Declared(3));
+}
+
+#[test]
 fn jumbo_frames_conform() {
-    let interfaces =
-        [Interface::Mmio, Interface::Kpio, Interface::Descriptor, Interface::Inline, Interface::Enso];
-    for interface in interfaces {
+    for interface in Interface::ALL {
         let mut rig = rig(256, 9216, 2);
         let setup = Setup::new(interface, Disorder::Declared(9), Reception::Ring);
         conformance::transport::bursts(&mut rig, &setup);

@@ -6,7 +6,8 @@ use beeline_spec::Interface;
 use beeline_vectors::{Case, WindowKind};
 
 /// Interfaces of the RTL that the cases are about.
-const IN_RTL: [Interface; 4] = [Interface::Mmio, Interface::Kpio, Interface::Inline, Interface::Enso];
+const IN_RTL: [Interface; 5] =
+    [Interface::Mmio, Interface::Kpio, Interface::Inline, Interface::Enso, Interface::Niq];
 
 fn nic(case: &Case) -> RtlNic {
     let device = &case.device;
@@ -16,6 +17,8 @@ fn nic(case: &Case) -> RtlNic {
         contexts: device.contexts,
         pool_lines: device.pool_lines,
         max_frame_bytes: device.max_frame_bytes,
+        // A frame without room is dropped: one that is held would still be there when the case goes on.
+        rx_lossless: false,
         ..RtlConfig::default()
     };
     RtlNic::new(&config).unwrap_or_else(|error| panic!("case {}: {error}", case.name))

@@ -29,6 +29,7 @@ module nic_top #(
   parameter bit HasDescriptor = 1'b1,
   parameter bit HasInline = 1'b1,
   parameter bit HasEnso = 1'b1,
+  parameter bit HasNiq = 1'b1,
   parameter bit HasReceive = 1'b1,
   // Whether checksums can be filled in: a queue that asks waits for each of its frames to be whole.
   parameter bit HasChecksums = 1'b0,
@@ -59,7 +60,8 @@ module nic_top #(
   input  logic                wr_first_i,
   input  logic                wr_last_i,
 
-  // Reads of aligned 64-bit registers; each pushes the writes that were taken before it.
+  // Reads of aligned 64-bit registers, and of words of entries in the windows; each pushes the writes that were taken
+  // before it. Answers come in any order: a read of an entry that is not there may be held.
   input  logic                rd_valid_i,
   output logic                rd_ready_o,
   input  logic [AddressW-1:0] rd_address_i,
@@ -183,8 +185,19 @@ module nic_top #(
       | 16'(HasKpio) << nic_pkg::QueueControlIfaceKpio
       | 16'(HasDescriptor) << nic_pkg::QueueControlIfaceDescriptor
       | 16'(HasInline) << nic_pkg::QueueControlIfaceInline
-      | 16'(HasEnso) << nic_pkg::QueueControlIfaceEnso;
+      | 16'(HasEnso) << nic_pkg::QueueControlIfaceEnso
+      | 16'(HasNiq) << nic_pkg::QueueControlIfaceNiq;
   localparam logic [15:0] Features = 16'(HasChecksums) << nic_pkg::FeatureChecksums;
+
+  // Reads, and who answers them.
+  localparam int unsigned Registers = 0;
+  localparam int unsigned Windows = 1;
+  logic                read_known, read_in_window, read_of_window, window_read;
+  logic [QueueW-1:0]   read_queue;
+  logic [LineW+2:0]    read_word;
+  logic [1:0]          read_ready, answer_valid, answer_ready;
+  logic [1:0][15:0]    answer_tag;
+  logic [1:0][63:0]    answer_value;
 
   logic                start_valid, stop_valid, engines_busy, failed_valid, failed_ready;
   logic                tx_tail_valid, rx_freed_valid, entries_freed_valid, cause_tx_completion, cause_rx_frame;
@@ -214,8 +227,9 @@ module nic_top #(
     .stride_log2_i(stride_log2), .mac_i(strap_mac_i),
     .wr_valid_i(register_valid && settled), .wr_ready_o(registers_ready), .wr_address_i(register_address),
     .wr_value_i(register_value),
-    .rd_valid_i(rd_valid_i && ingress_idle), .rd_ready_o, .rd_address_i, .rd_tag_i,
-    .rc_valid_o, .rc_ready_i, .rc_tag_o, .rc_value_o,
+    .rd_valid_i(rd_valid_i && ingress_idle && read_known && !read_of_window), .rd_ready_o(read_ready[Registers]),
+    .rd_address_i, .rd_tag_i, .rc_valid_o(answer_valid[Registers]), .rc_ready_i(answer_ready[Registers]),
+    .rc_tag_o(answer_tag[Registers]), .rc_value_o(answer_value[Registers]),
     .settled_i(settled), .hold_o(registers_hold), .is_idle_o(registers_idle),
     .route_queue_i(route_queue), .route_o(route),
     .start_valid_o(start_valid), .stop_valid_o(stop_valid), .setup_queue_o(setup_queue),
@@ -231,6 +245,23 @@ module nic_top #(
     .cause_tx_completion_i(cause_tx_completion), .cause_rx_frame_i(cause_rx_frame), .irq_mask_o(irq_mask),
     .irq_failed_valid_o(irq_failed_valid), .irq_failed_queue_o(irq_failed_queue),
     .count_bad_accesses_o(bad_access_registers), .count_doorbells_o(doorbell_counted)
+  );
+
+  // ------------------------------------------------------------------------------ reads
+  // A read of a window waits until every write before it has had its effect: then the registers are idle.
+  read_route #(.NumQueues(NumQueues), .LineW(LineW), .AddressW(AddressW)) u_read_route (
+    .clk_i, .rst_ni, .aperture_i(aperture), .stride_log2_i(stride_log2), .window_mask_i(window_mask),
+    .rd_valid_i, .rd_ready_i(rd_ready_o), .rd_address_i,
+    .is_known_o(read_known), .is_window_o(read_in_window), .queue_o(read_queue), .word_o(read_word)
+  );
+  assign read_of_window = read_in_window && HasReceive;
+  assign window_read    = rd_valid_i && read_known && read_of_window && ingress_idle && registers_idle;
+  assign rd_ready_o     = read_of_window ? window_read && read_ready[Windows] : read_ready[Registers];
+
+  answer_port u_answers (
+    .clk_i, .rst_ni, .in_valid_i(answer_valid), .in_ready_o(answer_ready), .in_tag_i(answer_tag),
+    .in_value_i(answer_value), .dmawr_valid_i(dmawr_valid_o), .dmawr_ready_i,
+    .rc_valid_o, .rc_ready_i, .rc_tag_o, .rc_value_o
   );
 
   // ------------------------------------------------------------------------------ the engines
@@ -273,6 +304,7 @@ module nic_top #(
   transmit #(
     .NumQueues(NumQueues), .WindowLines(WindowLines), .SpanLines(SpanLines), .NumContexts(NumContexts),
     .PoolLines(PoolLines), .NumClasses(NumClasses), .HasKpio(HasKpio), .HasDescriptor(HasDescriptor),
+    .HasInline(HasInline), .HasEnso(HasEnso), .HasNiq(HasNiq),
     .HasChecksums(HasChecksums)
   ) u_transmit (
     .clk_i, .rst_ni(rst_engines_n), .now_ns_i,
@@ -302,8 +334,13 @@ module nic_top #(
     .is_idle_o(transmit_idle), .is_settled_o(settled), .is_full_o(is_full), .increments_o(tx_increments)
   );
 
-  receive #(.NumQueues(NumQueues), .HasReceive(HasReceive)) u_receive (
-    .clk_i, .rst_ni(rst_engines_n), .now_ns_i, .lossless_i(rx_lossless_i),
+  receive #(.NumQueues(NumQueues), .LineW(LineW), .HasReceive(HasReceive)) u_receive (
+    .clk_i, .rst_ni(rst_engines_n), .link_rst_ni(rst_ni), .clear_i(!engines_reset_n), .now_ns_i,
+    .window_mask_i(window_mask), .lossless_i(rx_lossless_i),
+    .entries_freed_valid_i(entries_freed_valid), .read_valid_i(window_read), .read_ready_o(read_ready[Windows]),
+    .read_queue_i(read_queue), .read_word_i(read_word), .read_tag_i(rd_tag_i),
+    .answer_valid_o(answer_valid[Windows]), .answer_ready_i(answer_ready[Windows]),
+    .answer_tag_o(answer_tag[Windows]), .answer_value_o(answer_value[Windows]),
     .busy_o(receive_busy), .start_valid_i(start_valid), .start_queue_i(setup_queue), .start_settings_i(settings),
     .stop_valid_i(stop_valid), .stop_queue_i(setup_queue),
     .failed_valid_o(fail_valid[Senders]), .failed_ready_i(fail_ready[Senders]),
@@ -395,7 +432,7 @@ module nic_top #(
       && !irq_valid_o && !rc_valid_o && !rdreq_valid_o;
 
   logic unused;
-  assign unused = &{1'b0, unused_writes_busy, entries_freed_valid, window_mask_wide[31:LineW]};
+  assign unused = &{1'b0, unused_writes_busy, window_mask_wide[31:LineW]};
 
 endmodule
 

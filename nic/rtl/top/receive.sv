@@ -8,6 +8,8 @@
 module receive #(
   // Queues, a power of two from 1 to 1024 if the engine is there.
   parameter int unsigned NumQueues = 64,
+  // log2 of the lines of the longest window.
+  parameter int unsigned LineW = 6,
   parameter bit HasReceive = 1'b1,
   localparam int unsigned QueueW = (NumQueues > 1) ? $clog2(NumQueues) : 1,
   // Bits of a tag of a DMA read.
@@ -15,7 +17,11 @@ module receive #(
 ) (
   input  logic              clk_i,
   input  logic              rst_ni,
+  // Of the link, and whether the device is reset, see rx/rx.sv.
+  input  logic              link_rst_ni,
+  input  logic              clear_i,
   input  logic [47:0]       now_ns_i,
+  input  logic [LineW-1:0]  window_mask_i,
   input  logic              lossless_i,
 
   output logic              busy_o,
@@ -32,6 +38,18 @@ module receive #(
   input  logic              doorbell_valid_i,
   input  logic [QueueW-1:0] doorbell_queue_i,
   input  logic [63:0]       doorbell_freed_i,
+  input  logic              entries_freed_valid_i,
+
+  // Reads of words of windows, and their answers.
+  input  logic              read_valid_i,
+  output logic              read_ready_o,
+  input  logic [QueueW-1:0] read_queue_i,
+  input  logic [LineW+2:0]  read_word_i,
+  input  logic [15:0]       read_tag_i,
+  output logic              answer_valid_o,
+  input  logic              answer_ready_i,
+  output logic [15:0]       answer_tag_o,
+  output logic [63:0]       answer_value_o,
 
   input  logic              frame_valid_i,
   output logic              frame_ready_o,
@@ -69,17 +87,21 @@ module receive #(
     localparam int unsigned WaitW = 20;
     localparam logic [7:0] CountedBytes = 8'd128;
 
-    logic             bad_accesses, descriptor_fetches, completions, dma_errors, frames, no_space;
-    logic [1:0]       bad_lengths, oversize;
+    logic             notifications, entry_reads, held_reads, held_timeouts, descriptor_fetches,
+                      completions, dma_errors, frames, no_space;
+    logic [1:0]       bad_accesses, bad_lengths, oversize;
     logic [13:0]      frame_bytes;
     logic [WaitW-1:0] bytes_q;
     logic [7:0]       counted;
 
-    rx #(.NumQueues(NumQueues), .MaxFrameBytes(nic_pkg::MaxFrameBytes)) u_rx (
-      .clk_i, .rst_ni, .now_ns_i, .lossless_i,
+    rx #(.NumQueues(NumQueues), .MaxFrameBytes(nic_pkg::MaxFrameBytes), .EntryW(LineW)) u_rx (
+      .clk_i, .rst_ni, .link_rst_ni, .clear_i, .now_ns_i, .window_mask_i, .lossless_i,
       .busy_o, .start_valid_i, .start_queue_i, .start_settings_i, .stop_valid_i, .stop_queue_i,
       .failed_valid_o, .failed_ready_i, .failed_queue_o, .failed_cause_o,
       .doorbell_valid_i, .doorbell_queue_i, .doorbell_freed_i,
+      .entries_freed_valid_i, .entries_freed_queue_i(doorbell_queue_i), .entries_freed_count_i(doorbell_freed_i),
+      .read_valid_i, .read_ready_o, .read_queue_i, .read_word_i, .read_tag_i,
+      .answer_valid_o, .answer_ready_i, .answer_tag_o, .answer_value_o,
       .frame_valid_i, .frame_ready_o, .frame_data_i, .frame_bytes_i, .frame_last_i,
       .rdreq_valid_o, .rdreq_ready_i, .rdreq_address_o, .rdreq_bytes_o, .rdreq_tag_o,
       .rdcpl_valid_i, .rdcpl_tag_i, .rdcpl_data_i, .rdcpl_last_i, .rdcpl_error_i,
@@ -88,7 +110,8 @@ module receive #(
       .count_bad_accesses_o(bad_accesses), .count_descriptor_fetches_o(descriptor_fetches),
       .count_completions_o(completions), .count_dma_errors_o(dma_errors), .count_bad_lengths_o(bad_lengths),
       .count_rx_frames_o(frames), .count_rx_frame_bytes_o(frame_bytes), .count_rx_no_space_o(no_space),
-      .count_rx_oversize_o(oversize)
+      .count_rx_oversize_o(oversize), .count_notifications_o(notifications), .count_entry_reads_o(entry_reads),
+      .count_held_reads_o(held_reads), .count_held_read_timeouts_o(held_timeouts)
     );
 
     assign counted = (bytes_q > WaitW'(CountedBytes)) ? CountedBytes : bytes_q[7:0];
@@ -109,6 +132,10 @@ module receive #(
       increments_o[nic_pkg::CounterRxFrameBytesOffset >> 3]      = counted;
       increments_o[nic_pkg::CounterRxNoSpaceOffset >> 3]         = 8'(no_space);
       increments_o[nic_pkg::CounterRxOversizeOffset >> 3]        = 8'(oversize);
+      increments_o[nic_pkg::CounterNotificationsOffset >> 3]     = 8'(notifications);
+      increments_o[nic_pkg::CounterEntryReadsOffset >> 3]        = 8'(entry_reads);
+      increments_o[nic_pkg::CounterHeldReadsOffset >> 3]         = 8'(held_reads);
+      increments_o[nic_pkg::CounterHeldReadTimeoutsOffset >> 3]  = 8'(held_timeouts);
     end
 
 `ifndef SYNTHESIS
@@ -121,13 +148,15 @@ module receive #(
     assign {failed_queue_o, failed_cause_o, irq_queue_o, increments_o} = '0;
     assign {rdreq_address_o, rdreq_bytes_o, rdreq_tag_o} = '0;
     assign {dmawr_address_o, dmawr_data_o, dmawr_bytes_o} = '0;
+    assign {read_ready_o, answer_valid_o, answer_tag_o, answer_value_o} = '0;
     assign frame_ready_o = 1'b1;
     logic unused_bits;
     assign unused_bits = ^{
-      clk_i, rst_ni, now_ns_i, lossless_i, start_valid_i, start_queue_i, start_settings_i, stop_valid_i,
-      stop_queue_i, failed_ready_i, doorbell_valid_i, doorbell_queue_i, doorbell_freed_i, frame_valid_i,
-      frame_data_i, frame_bytes_i, frame_last_i, rdreq_ready_i, rdcpl_valid_i, rdcpl_tag_i, rdcpl_data_i,
-      rdcpl_last_i, rdcpl_error_i, dmawr_ready_i, irq_ready_i
+      clk_i, rst_ni, link_rst_ni, clear_i, now_ns_i, window_mask_i, entries_freed_valid_i, read_valid_i,
+      read_queue_i, read_word_i, read_tag_i, answer_ready_i, lossless_i, start_valid_i, start_queue_i,
+      start_settings_i, stop_valid_i, stop_queue_i, failed_ready_i, doorbell_valid_i, doorbell_queue_i,
+      doorbell_freed_i, frame_valid_i, frame_data_i, frame_bytes_i, frame_last_i, rdreq_ready_i, rdcpl_valid_i,
+      rdcpl_tag_i, rdcpl_data_i, rdcpl_last_i, rdcpl_error_i, dmawr_ready_i, irq_ready_i
     };
   end
 

@@ -29,6 +29,8 @@ module transmit #(
   // Whether those of pushed entries and of pipes are.
   parameter bit HasInline = 1'b1,
   parameter bit HasEnso = 1'b1,
+  // Whether that of entries in the BAR is.
+  parameter bit HasNiq = 1'b1,
   // Whether checksums can be filled in.
   parameter bit HasChecksums = 1'b0,
   localparam int unsigned QueueW = (NumQueues > 1) ? $clog2(NumQueues) : 1,
@@ -160,6 +162,7 @@ module transmit #(
     unique case (piece_route_i)
       4'(nic_pkg::QueueControlIfaceKpio):   takes[Kpio]   = 1'b1;
       4'(nic_pkg::QueueControlIfaceInline): takes[Inline] = 1'b1;
+      4'(nic_pkg::QueueControlIfaceNiq):    takes[Niq]    = 1'b1;
       default:                              takes[Mmio]   = 1'b1;
     endcase
   end
@@ -280,7 +283,8 @@ module transmit #(
 
   // ------------------------------------------------------------------------------ inline, Ensō, NIQ
   for (genvar engine = int'(Inline); engine <= int'(Niq); engine++) begin : g_engine
-    if (!(engine == int'(Inline) && HasInline || engine == int'(Enso) && HasEnso)) begin : g_absent
+    if (!(engine == int'(Inline) && HasInline || engine == int'(Enso) && HasEnso || engine == int'(Niq) && HasNiq))
+    begin : g_absent
       assign {busy[engine], failed_valid_o[engine], frame_valid[engine], dmawr_valid_o[engine]} = '0;
       assign {failed_queue_o[engine], failed_cause_o[engine]} = '0;
       assign {frame_data[engine], frame_bytes[engine], frame_last[engine], frame_queue[engine]} = '0;
@@ -347,6 +351,31 @@ module transmit #(
     assign {engine_irq_valid[Enso], engine_irq_queue[Enso]} = '0;
     logic unused_enso;
     assign unused_enso = ^{takes[Enso], engine_irq_ready[Enso]};
+  end
+
+  if (HasNiq) begin : g_niq
+    localparam int unsigned NiqTagW = 5;
+    logic [NiqTagW-1:0] niq_tag;
+    assign rdreq_tag_o[Niq-FirstReader] = TagW'(niq_tag);
+
+    niq_path #(.NumQueues(NumQueues), .LineW(LineW)) u_niq (
+      .clk_i, .rst_ni, .now_ns_i, .window_mask_i, .max_frame_bytes_i,
+      .busy_o(busy[Niq]), .start_valid_i, .start_queue_i, .start_settings_i, .stop_valid_i, .stop_queue_i,
+      .failed_valid_o(failed_valid_o[Niq]), .failed_ready_i(failed_ready_i[Niq]),
+      .failed_queue_o(failed_queue_o[Niq]), .failed_cause_o(failed_cause_o[Niq]),
+      .piece_valid_i(piece_valid_i && takes[Niq]), .piece_ready_o(piece_ready[Niq]), .piece_queue_i, .piece_line_i,
+      .piece_data_i, .piece_be_i, .piece_first_i, .piece_last_i, .is_settled_o(settled[Niq]),
+      .frame_valid_o(frame_valid[Niq]), .frame_ready_i(frame_ready[Niq]), .frame_data_o(frame_data[Niq]),
+      .frame_bytes_o(frame_bytes[Niq]), .frame_last_o(frame_last[Niq]), .frame_queue_o(frame_queue[Niq]),
+      .rdreq_valid_o(rdreq_valid_o[Niq-FirstReader]), .rdreq_ready_i(rdreq_ready_i[Niq-FirstReader]),
+      .rdreq_address_o(rdreq_address_o[Niq-FirstReader]), .rdreq_bytes_o(rdreq_bytes_o[Niq-FirstReader]),
+      .rdreq_tag_o(niq_tag), .rdcpl_valid_i(rdcpl_valid_i[Niq-FirstReader]), .rdcpl_tag_i(rdcpl_tag_i[NiqTagW-1:0]),
+      .rdcpl_data_i, .rdcpl_last_i, .rdcpl_error_i,
+      .dmawr_valid_o(dmawr_valid_o[Niq]), .dmawr_ready_i(dmawr_ready_i[Niq]),
+      .dmawr_address_o(dmawr_address_o[Niq]), .dmawr_data_o(dmawr_data_o[Niq]), .dmawr_bytes_o(dmawr_bytes_o[Niq]),
+      .irq_valid_o(engine_irq_valid[Niq]), .irq_ready_i(engine_irq_ready[Niq]), .irq_queue_o(engine_irq_queue[Niq]),
+      .increments_o(increments_o[Niq])
+    );
   end
 
   // ------------------------------------------------------------------------------ pause

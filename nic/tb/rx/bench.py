@@ -13,10 +13,12 @@ from dma.host import LINE_BYTES, PERIOD_NS, Habits, Memory, QueueSettings, ReadP
 from rx.steer_twin import flow_hash
 
 BASE = 0x5_0000_0000
+# Lines of a queue's window: those of its entries.
+WINDOW_LINES = 16
 QUEUE_BYTES = 1 << 19
 COMPLETIONS_AT, BUFFERS_AT = 65536, 131072
 MAX_FRAME = 9216
-OFF, RING, DESCRIPTORS = 0, 1, 2
+OFF, RING, DESCRIPTORS, PIPE = 0, 1, 2, 3
 CAUSE_DMA_ERROR, CAUSE_BAD_LENGTH = 8, 9
 COUNTERS = (
     "bad_accesses",
@@ -28,18 +30,25 @@ COUNTERS = (
     "rx_frame_bytes",
     "rx_no_space",
     "rx_oversize",
+    "notifications",
+    "entry_reads",
+    "held_reads",
+    "held_read_timeouts",
 )
 
 
 @dataclass
 class Queue:
-    """The host's half of a queue: a contiguous ring, or buffers."""
+    """The host's half of a queue: a contiguous ring, buffers, or a pipe with its notifications."""
 
     memory: Memory
     number: int
     mode: int
     entries: int
     buffer_bytes: int = 2048
+    notes: int = 0
+    told: int = 0
+    tail: int = 0
     next: int = 0
     received: int = 0
     expected: deque[bytes] = field(default_factory=deque)
@@ -51,9 +60,9 @@ class Queue:
     def clear(self) -> None:
         """What the driver does before it enables the queue."""
         self.memory.write(self.at, bytes(BUFFERS_AT))
-        if self.mode == RING:
+        if self.mode in (RING, PIPE):
             self.memory.write(self.at, bytes(self.entries * LINE_BYTES))
-        else:
+        elif self.mode == DESCRIPTORS:
             for entry in range(self.entries):
                 self.lend(entry, self.buffer(entry), self.buffer_bytes)
 
@@ -65,7 +74,40 @@ class Queue:
 
     def poll(self) -> bytes | None:
         """The next frame, if its word says so; frees what it took."""
+        if self.mode == PIPE:
+            return self.poll_pipe()
         return self.poll_ring() if self.mode == RING else self.poll_buffers()
+
+    def look(self) -> None:
+        """Takes the notifications of a pipe that have come."""
+        while True:
+            word = self.memory.word(self.at + COMPLETIONS_AT + self.told % self.notes * 8)
+            lap = 1 - (self.told // self.notes & 1)
+            if word == 0 or word >> 48 & 1 != lap:
+                break
+            assert word >> 49 == 0 and word >> 32 & 0xFFFF == self.number, f"notification {word:#x}"
+            self.tail += (word - self.tail) & 0xFFFF_FFFF
+            self.told += 1
+
+    def poll_pipe(self) -> bytes | None:
+        """A frame of those that were told of."""
+        self.look()
+        if self.next == self.tail:
+            return None
+        frame = self.take_pipe()
+        assert self.next <= self.tail, "a notification in the middle of a frame"
+        return frame
+
+    def take_pipe(self) -> bytes:
+        """The next frame of a pipe, which is there."""
+        at = self.at + self.next % self.entries * LINE_BYTES
+        length = self.memory.word(at)
+        assert 0 < length <= MAX_FRAME, f"pipe header {length:#x}"
+        lines = -(-(8 + length) // LINE_BYTES)
+        places = [self.at + (self.next + i) % self.entries * LINE_BYTES for i in range(lines)]
+        whole = b"".join(self.memory.read(place, LINE_BYTES) for place in places)
+        self.next += lines
+        return whole[8 : 8 + length]
 
     def poll_ring(self) -> bytes | None:
         def at(line: int) -> int:
@@ -117,6 +159,9 @@ class Bench:
         self.interrupts: list[int] = []
         self.now = 0
         self.cycle = 0
+        self.asked: deque[tuple[int, int, int]] = deque()
+        self.answers: deque[tuple[int, int]] = deque()
+        self.answer_ready = 0.8
 
     # ---- The wire, the clock, and what else listens.
     async def wire(self) -> None:
@@ -157,6 +202,9 @@ class Bench:
             dut.now_ns_i.value = self.now
             if not int(dut.rst_ni.value):
                 continue
+            if int(dut.answer_valid_o.value) and int(dut.answer_ready_i.value):
+                self.answers.append((int(dut.answer_tag_o.value), int(dut.answer_value_o.value)))
+            dut.answer_ready_i.value = int(self.rng.random() < self.answer_ready)
             for name in COUNTERS:
                 self.counters[name] += int(getattr(dut, f"count_{name}_o").value)
             if int(dut.failed_valid_o.value):
@@ -164,26 +212,55 @@ class Bench:
             if int(dut.irq_valid_o.value):
                 self.interrupts.append(int(dut.irq_queue_o.value))
 
+    async def ask(self) -> None:
+        """Hands the reads of entries in: queue, word of its window, tag."""
+        dut = self.dut
+        dut.read_valid_i.value = 0
+        while True:
+            await RisingEdge(dut.clk_i)
+            if int(dut.read_valid_i.value) and int(dut.read_ready_o.value):
+                self.asked.popleft()
+            dut.read_valid_i.value = int(bool(self.asked))
+            if self.asked:
+                dut.read_queue_i.value, dut.read_word_i.value, dut.read_tag_i.value = self.asked[0]
+
     async def begin(self) -> None:
         dut = self.dut
         for name in ("start_valid_i", "stop_valid_i", "start_queue_i", "stop_queue_i", "doorbell_valid_i"):
             getattr(dut, name).value = 0
         for name in ("start_settings_i", "doorbell_queue_i", "doorbell_freed_i", "now_ns_i", "frame_data_i"):
             getattr(dut, name).value = 0
+        for name in ("read_queue_i", "read_word_i", "read_tag_i", "entries_freed_valid_i", "clear_i"):
+            getattr(dut, name).value = 0
+        dut.window_mask_i.value = WINDOW_LINES - 1
+        dut.answer_ready_i.value = 0
         dut.frame_bytes_i.value = 1
         dut.frame_last_i.value = 0
         dut.lossless_i.value = int(self.lossless)
         dut.rst_ni.value = 0
+        dut.link_rst_ni.value = 0
         self.reads.idle()
-        run_bench(dut, self.reads.run(), self.writes.run(), self.wire(), self.watch())
+        run_bench(dut, self.reads.run(), self.writes.run(), self.wire(), self.watch(), self.ask())
         await self.reset()
 
     async def reset(self) -> None:
         self.dut.rst_ni.value = 0
+        self.dut.link_rst_ni.value = 0
+        self.asked.clear()
         self.reads.forget()
         await self.cycles(4)
         self.reads.forget()
+        self.dut.link_rst_ni.value = 1
         self.dut.rst_ni.value = 1
+        await self.idle()
+
+    async def reset_device(self) -> None:
+        """The device is reset while the link runs on."""
+        self.dut.rst_ni.value = 0
+        self.dut.clear_i.value = 1
+        await self.cycles(1)
+        self.dut.rst_ni.value = 1
+        self.dut.clear_i.value = 0
         await self.idle()
 
     async def cycles(self, count: int) -> None:
@@ -202,7 +279,7 @@ class Bench:
     async def start(
         self, number: int, mode: int, entries: int, buffer_bytes: int = 2048, **more: int
     ) -> Queue:
-        queue = Queue(self.memory, number, mode, entries, buffer_bytes)
+        queue = Queue(self.memory, number, mode, entries, buffer_bytes, more.get("rx_notify_entries", 0))
         fields = {
             "rx_mode": mode,
             "rx_ring_address": queue.at,
@@ -210,9 +287,7 @@ class Bench:
             "rx_completion_address": queue.at + COMPLETIONS_AT,
             "rx_moderation_frames": 1,
         }
-        if not more:
-            queue.clear()
-        elif not {"rx_ring_address", "rx_ring_entries", "rx_mode"} & more.keys():
+        if not {"rx_ring_address", "rx_ring_entries", "rx_mode"} & more.keys():
             queue.clear()
         self.queues[number] = queue
         self.dut.start_settings_i.value = QueueSettings(**(fields | more)).packed()
@@ -236,6 +311,15 @@ class Bench:
         self.dut.doorbell_valid_i.value = 1
         await RisingEdge(self.dut.clk_i)
         self.dut.doorbell_valid_i.value = 0
+
+    async def free_entries(self, number: int, freed: int) -> None:
+        dut = self.dut
+        dut.entries_freed_queue_i.value = number
+        dut.entries_freed_count_i.value = freed
+        dut.entries_freed_valid_i.value = 1
+        await RisingEdge(dut.clk_i)
+        dut.entries_freed_valid_i.value = 0
+        await self.cycles(2)
 
     def send(self, frame: bytes, numbers: list[int] | None = None) -> None:
         """Puts a frame on the wire and notes whose it will be, of the queues that receive."""

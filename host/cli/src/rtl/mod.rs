@@ -9,8 +9,8 @@ mod send;
 
 use beeline_bench::nic::NicError;
 use beeline_driver::{
-    DescriptorConfig, EnsoConfig, InlineConfig, KpioConfig, MmioConfig, Pending, Port, PortConfig, PortError,
-    PortState, Progress, QueueHalf, Stopped, Transmit,
+    DescriptorConfig, EnsoConfig, InlineConfig, KpioConfig, MmioConfig, NiqConfig, Pending, Port, PortConfig,
+    PortError, PortState, Progress, QueueHalf, Stopped, Transmit,
 };
 use beeline_link_contract::Adversary;
 use beeline_link_memory::{Aperture, MemoryLink};
@@ -100,6 +100,7 @@ impl Bench {
         let mmio = MmioConfig { random, fence_policy: way.fences, ..MmioConfig::default() };
         let kpio = KpioConfig { random, ..KpioConfig::default() };
         let inline = InlineConfig { random, ..InlineConfig::default() };
+        let niq = NiqConfig { random, ..NiqConfig::default() };
         let seed = way.adversary.unwrap_or(0);
         let port = &mut self.port;
         match (way.interface, way.adversary) {
@@ -138,8 +139,15 @@ impl Bench {
                 let tx = port.enso(QUEUE, EnsoConfig::default()).map_err(NicError::Port)?;
                 self.run(tx, job)
             }
-            (other, _) => Err(Failure::new(format!("the NIC's RTL does not transmit by {other} yet"))
-                .remedy("--interface mmio, kpio, descriptor, inline or enso, or --device model")),
+            (Interface::Niq, None) => {
+                let tx = port.niq(QUEUE, niq).map_err(NicError::Port)?;
+                self.run(tx, job)
+            }
+            (Interface::Niq, Some(_)) => {
+                let wrap = |window, bears| Adversary::new(window, bears, seed);
+                let tx = port.niq_behind(QUEUE, niq, wrap).map_err(NicError::Port)?;
+                self.run(tx, job)
+            }
         }
     }
 

@@ -27,6 +27,7 @@ module nic_sim #(
   parameter bit HasDescriptor = 1'b1,
   parameter bit HasInline = 1'b1,
   parameter bit HasEnso = 1'b1,
+  parameter bit HasNiq = 1'b1,
   parameter bit HasReceive = 1'b1,
   parameter bit HasChecksums = 1'b1,
   // Bits of an offset in BAR 0: 2 MiB of registers and the windows behind them, each at least a page.
@@ -205,7 +206,7 @@ module nic_sim #(
   nic_top #(
     .NumQueues(NumQueues), .WindowLines(WindowLines), .SpanLines(SpanLines), .NumContexts(NumContexts),
     .PoolLines(PoolLines), .NumClasses(NumClasses), .HasKpio(HasKpio), .HasDescriptor(HasDescriptor),
-    .HasInline(HasInline), .HasEnso(HasEnso), .HasReceive(HasReceive), .HasChecksums(HasChecksums)
+    .HasInline(HasInline), .HasEnso(HasEnso), .HasNiq(HasNiq), .HasReceive(HasReceive), .HasChecksums(HasChecksums)
   ) u_nic (
     .clk_i, .rst_ni(rst_q), .now_ns_i(now_ns_q),
     .strap_window_lines_i(window_lines_q), .strap_span_lines_i(span_lines_q), .strap_contexts_i(contexts_q),

@@ -156,6 +156,8 @@ module mmio_pair #(
   logic [1:0][15:0]       displacement, depth_max;
   logic [1:0][1:0]        runts;
 
+  // Store and forward.
+  logic [1:0] unused_early, unused_abort, unused_shown;
   for (genvar e = 0; e < 2; e++) begin : g_engine
     mmio #(
       .NumQueues(Each), .WindowLines(WindowLines), .SpanLines(SpanLines), .NumContexts(NumContexts / 2),
@@ -174,6 +176,8 @@ module mmio_pair #(
       .failed_cause_o(failed_cause[e]),
       .frame_valid_o(frame_valid_o[e]), .frame_ready_i(frame_ready_i[e]), .frame_data_o(frame_data_o[e]),
       .frame_bytes_o(frame_bytes_o[e]), .frame_last_o(frame_last_o[e]), .frame_queue_o(frame_queue[e]),
+      .frame_early_o(unused_early[e]), .frame_abort_o(unused_abort[e]), .shown_valid_i(1'b0), .shown_bad_i(1'b0),
+      .shown_broken_i(1'b0), .count_cut_through_frames_o(unused_shown[e]),
       .freed_valid_o(told_valid[e]), .freed_queue_o(told_queue[e]), .freed_lines_o(told_lines[e]),
       .look_queue_i(look_queue_i[QueueW-1:1]), .look_next_start_o(next_start[e]),
       .is_idle_o(idle[e]), .is_settled_o(settled[e]), .is_full_o(full[e]),
@@ -240,7 +244,7 @@ module mmio_pair #(
 
   // An odd line of the pool, or context, is nobody's.
   logic unused;
-  assign unused = &{1'b0, pool_lines_i[0], contexts_i[0]};
+  assign unused = &{1'b0, pool_lines_i[0], contexts_i[0], unused_early, unused_abort, unused_shown};
 
 `ifndef SYNTHESIS
   logic              stalled_q;

@@ -56,6 +56,11 @@ module mmio_path #(
   output logic [6:0]        frame_bytes_o,
   output logic              frame_last_o,
   output logic [QueueW-1:0] frame_queue_o,
+  output logic              frame_early_o,
+  output logic              frame_abort_o,
+  input  logic              shown_valid_i,
+  input  logic              shown_bad_i,
+  input  logic              shown_broken_i,
 
   // Credits.
   output logic              dmawr_valid_o,
@@ -81,6 +86,7 @@ module mmio_path #(
   logic [QueueW-1:0] freed_queue;
   logic [31:0]       freed_lines;
   logic              tx_writes, quarantined, reordered, split_lines, refused, messages, voids, batches,
+                     cut_through_frames,
                      unused_no_context, unused_no_pool, holes, hole_timeouts, credit_pushes, failed;
   logic [1:0]        runts;
   logic [6:0]        tx_write_bytes;
@@ -93,7 +99,7 @@ module mmio_path #(
 
   mmio #(
     .NumQueues(NumQueues), .WindowLines(WindowLines), .SpanLines(SpanLines), .NumContexts(NumContexts),
-    .PoolLines(PoolLines), .NumClasses(NumClasses)
+    .PoolLines(PoolLines), .NumClasses(NumClasses), .CutThrough(1'b1)
   ) u_mmio (
     .clk_i, .rst_ni,
     .window_mask_i, .span_lines_i, .ring_mask_i, .pool_lines_i, .contexts_i, .max_frame_bytes_i,
@@ -102,7 +108,8 @@ module mmio_path #(
     .now_ns_i,
     .start_valid_i(starts), .start_queue_i, .start_settings_i, .stop_valid_i, .stop_queue_i, .busy_o(mmio_busy),
     .failed_valid_o, .failed_ready_i, .failed_queue_o, .failed_cause_o,
-    .frame_valid_o, .frame_ready_i, .frame_data_o, .frame_bytes_o, .frame_last_o, .frame_queue_o,
+    .frame_valid_o, .frame_ready_i, .frame_data_o, .frame_bytes_o, .frame_last_o, .frame_queue_o, .frame_early_o,
+    .frame_abort_o, .shown_valid_i, .shown_bad_i, .shown_broken_i,
     .freed_valid_o(freed_valid), .freed_queue_o(freed_queue), .freed_lines_o(freed_lines),
     .look_queue_i, .look_next_start_o,
     .is_idle_o, .is_settled_o, .is_full_o,
@@ -111,7 +118,7 @@ module mmio_path #(
     .count_tlp_bytes_histogram_o(tlp_bytes), .count_displacement_histogram_o(displacement), .reorder_depth_max_o,
     .count_split_lines_o(split_lines), .count_refused_writes_o(refused), .count_tx_messages_o(messages),
     .count_tx_voids_o(voids), .count_tx_batches_o(batches), .count_runts_o(runts),
-    .count_no_context_o(unused_no_context), .count_no_pool_o(unused_no_pool), .count_holes_o(holes),
+    .count_cut_through_frames_o(cut_through_frames), .count_no_context_o(unused_no_context), .count_no_pool_o(unused_no_pool), .count_holes_o(holes),
     .count_hole_timeouts_o(hole_timeouts)
   );
 
@@ -151,6 +158,7 @@ module mmio_path #(
     increments_o[nic_pkg::CounterRuntsOffset >> 3]             = 8'(runts);
     increments_o[nic_pkg::CounterRefusedWritesOffset >> 3]     = 8'(refused);
     increments_o[nic_pkg::CounterCreditPushesOffset >> 3]      = 8'(credit_pushes);
+    increments_o[nic_pkg::CounterCutThroughFramesOffset >> 3]  = 8'(cut_through_frames);
     // A queue fails once, and each cause has its counter.
     unique case (failed_cause_o)
       nic_pkg::QueueStatusCauseSpanExceeded: increments_o[nic_pkg::CounterSpanExceededOffset >> 3] = 8'(failed);

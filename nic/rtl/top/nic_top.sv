@@ -180,7 +180,9 @@ module nic_top #(
       16'(1) << nic_pkg::QueueControlIfaceMmio
       | 16'(HasKpio) << nic_pkg::QueueControlIfaceKpio
       | 16'(HasDescriptor) << nic_pkg::QueueControlIfaceDescriptor;
-  localparam logic [15:0] Features = 16'(HasChecksums) << nic_pkg::FeatureChecksums;
+  localparam logic [15:0] Features =
+      16'(HasChecksums) << nic_pkg::FeatureChecksums
+      | 16'(1) << nic_pkg::FeatureCutThrough;
 
   logic                start_valid, stop_valid, engines_busy, failed_valid, failed_ready;
   logic                tx_tail_valid, rx_freed_valid, entries_freed_valid, cause_tx_completion, cause_rx_frame;
@@ -254,7 +256,8 @@ module nic_top #(
   logic                   cpl_last, cpl_error;
   logic                   tx_irq_valid, tx_irq_ready, rx_irq_valid, rx_irq_ready;
   logic [QueueW-1:0]      tx_irq_queue, rx_irq_queue;
-  logic                   egress_valid, egress_ready, egress_last;
+  logic                   egress_valid, egress_ready, egress_last, egress_early, egress_abort;
+  logic                   shown_valid, shown_bad, shown_broken, underruns;
   logic [511:0]           egress_data;
   logic [6:0]             egress_bytes;
   logic [QueueW-1:0]      egress_queue;
@@ -286,6 +289,8 @@ module nic_top #(
     .piece_whole_i(piece_whole), .piece_first_i(piece_first), .piece_last_i(piece_last),
     .pause_i(frame_pause_i), .frame_valid_o(egress_valid), .frame_ready_i(egress_ready),
     .frame_data_o(egress_data), .frame_bytes_o(egress_bytes), .frame_last_o(egress_last), .frame_queue_o(egress_queue),
+    .frame_early_o(egress_early), .frame_abort_o(egress_abort), .shown_valid_i(shown_valid), .shown_bad_i(shown_bad),
+    .shown_broken_i(shown_broken),
     .rdreq_valid_o(req_valid[Readers-1:0]), .rdreq_ready_i(req_ready[Readers-1:0]),
     .rdreq_address_o(req_address[Readers-1:0]), .rdreq_bytes_o(req_bytes[Readers-1:0]),
     .rdreq_tag_o(req_tag[Readers-1:0]), .rdcpl_valid_i(cpl_valid[Readers-1:0]), .rdcpl_tag_i(cpl_tag), .rdcpl_data_i(cpl_data), .rdcpl_last_i(cpl_last),
@@ -355,9 +360,10 @@ module nic_top #(
   frame_guard #(.QueueW(QueueW)) u_guard (
     .clk_i, .rst_ni, .cut_i(!engines_reset_n),
     .in_valid_i(egress_valid), .in_ready_o(egress_ready), .in_data_i(egress_data), .in_bytes_i(egress_bytes),
-    .in_last_i(egress_last), .in_queue_i(egress_queue),
+    .in_last_i(egress_last), .in_queue_i(egress_queue), .in_early_i(egress_early), .in_abort_i(egress_abort),
     .out_valid_o(frame_valid_o), .out_ready_i(frame_ready_i), .out_data_o(frame_data_o), .out_bytes_o(frame_bytes_o),
-    .out_last_o(frame_last_o), .out_abort_o(frame_abort_o), .out_queue_o(frame_queue_o)
+    .out_last_o(frame_last_o), .out_abort_o(frame_abort_o), .out_queue_o(frame_queue_o),
+    .shown_valid_o(shown_valid), .shown_bad_o(shown_bad), .shown_broken_o(shown_broken), .count_underruns_o(underruns)
   );
 
   // ------------------------------------------------------------------------------ counters
@@ -369,7 +375,7 @@ module nic_top #(
     is_refused_q <= rst_engines_n && is_full && !is_full_q && wr_valid_i;
   end
 
-  // No counter grows by more than a line's bytes by any one engine, so that the sums stay below 256; those of the
+  // No counter grows by more than a line's bytes by any one engine (and two lines' by frames that began early), so that the sums stay below 256; those of the
   // interfaces that are left out are constants.
   always_comb begin
     for (int i = 0; i < int'(nic_rtl_pkg::NumCounters); i++) begin
@@ -380,6 +386,7 @@ module nic_top #(
     increments[nic_pkg::CounterRefusedWritesOffset >> 3] += 8'(is_refused_q);
     increments[nic_pkg::CounterDoorbellsOffset >> 3]     += 8'(doorbell_counted);
     increments[nic_pkg::CounterInterruptsOffset >> 3]    += 8'(irq_valid_o && irq_ready_i);
+    increments[nic_pkg::CounterCutThroughUnderrunsOffset >> 3] += 8'(underruns);
   end
 
   counters #(.Counters(nic_rtl_pkg::NumCounters)) u_counters (

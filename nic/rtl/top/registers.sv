@@ -107,7 +107,7 @@ module registers #(
 
   // A word of a queue's registers: its offset in the block / 8. Doorbells have the last places.
   localparam logic [4:0] WordControl = nic_pkg::QueueControlOffset[7:3];
-  localparam logic [4:0] WordLast    = nic_pkg::QueueRxNotifyEntriesOffset[7:3];
+  localparam logic [4:0] WordLast    = nic_pkg::QueueCutThroughOffset[7:3];
   localparam logic [2:0] PlaceDoorbells = 3'd7;
   // What software may write: everything up to the last register but status, window_lines and next_start.
   localparam logic [31:0] Writable = ((32'h2 << WordLast) - 1'b1) & ~(32'h1 << nic_pkg::QueueStatusOffset[7:3])
@@ -229,7 +229,7 @@ module registers #(
       read_hits  = offset[11:3] < 9'(ListWords);
       read_value = read_hits ? list_word : '1;
     end else if (is_counter) begin
-      read_hits  = counter_distance <= nic_pkg::CounterHeldReadTimeoutsOffset
+      read_hits  = counter_distance <= nic_pkg::CounterCutThroughUnderrunsOffset
                    || (counter_distance >= nic_pkg::CounterTlpBytesHistogramOffset
                        && counter_distance < TlpBytesEnd)
                    || (counter_distance >= nic_pkg::CounterDisplacementHistogramOffset

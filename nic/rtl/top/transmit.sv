@@ -87,6 +87,13 @@ module transmit #(
   output logic [6:0]        frame_bytes_o,
   output logic              frame_last_o,
   output logic [QueueW-1:0] frame_queue_o,
+  // A frame that began before all of it was there; its last beat, if it never will be. What became of it: see
+  // egress/frame_guard.sv.
+  output logic              frame_early_o,
+  output logic              frame_abort_o,
+  input  logic              shown_valid_i,
+  input  logic              shown_bad_i,
+  input  logic              shown_broken_i,
 
   // DMA reads of descriptors, inline, Ensō, NIQ, and their answers.
   output logic [Readers-1:0] rdreq_valid_o,
@@ -149,7 +156,7 @@ module transmit #(
   logic [Engines-1:0]             takes, piece_ready, settled;
   logic [Engines-1:0]             engine_irq_valid, engine_irq_ready;
   logic [Engines-1:0][QueueW-1:0] engine_irq_queue;
-  logic                           mmio_idle;
+  logic                           mmio_idle, mmio_early, mmio_abort;
 
   always_comb begin
     takes = '0;
@@ -175,6 +182,7 @@ module transmit #(
     .piece_data_i, .piece_be_i, .piece_whole_i, .piece_first_i, .piece_last_i,
     .frame_valid_o(frame_valid[Mmio]), .frame_ready_i(frame_ready[Mmio]), .frame_data_o(frame_data[Mmio]),
     .frame_bytes_o(frame_bytes[Mmio]), .frame_last_o(frame_last[Mmio]), .frame_queue_o(frame_queue[Mmio]),
+    .frame_early_o(mmio_early), .frame_abort_o(mmio_abort), .shown_valid_i, .shown_bad_i, .shown_broken_i,
     .dmawr_valid_o(dmawr_valid_o[Mmio]), .dmawr_ready_i(dmawr_ready_i[Mmio]),
     .dmawr_address_o(dmawr_address_o[Mmio]), .dmawr_data_o(dmawr_data_o[Mmio]),
     .dmawr_bytes_o(dmawr_bytes_o[Mmio]),
@@ -304,7 +312,8 @@ module transmit #(
 
   // ------------------------------------------------------------------------------ the multiplexer of kPIO+WC
   if (HasKpio || HasDescriptor) begin : g_mux
-    logic              joined_valid, joined_ready, joined_last, joined_stream, unused_kpio, unused_join_idle;
+    logic              joined_valid, joined_ready, joined_last, joined_stream, unused_kpio, unused_join_idle,
+                       unused_early, unused_abort;
     logic [511:0]      joined_data;
     logic [6:0]        joined_bytes;
     logic [QueueW-1:0] joined_queue;
@@ -314,9 +323,10 @@ module transmit #(
       .start_weight_i(start_settings_i.weight),
       .in_valid_i(offer_valid[Dma:Kpio]), .in_ready_o(offer_ready[Dma:Kpio]),
       .in_data_i(frame_data[Dma:Kpio]), .in_bytes_i(frame_bytes[Dma:Kpio]),
-      .in_last_i(frame_last[Dma:Kpio]), .in_queue_i(frame_queue[Dma:Kpio]),
+      .in_last_i(frame_last[Dma:Kpio]), .in_queue_i(frame_queue[Dma:Kpio]), .in_early_i('0), .in_abort_i('0),
       .out_valid_o(joined_valid), .out_ready_i(joined_ready), .out_data_o(joined_data),
-      .out_bytes_o(joined_bytes), .out_last_o(joined_last), .out_queue_o(joined_queue),
+      .out_bytes_o(joined_bytes), .out_last_o(joined_last), .out_queue_o(joined_queue), .out_early_o(unused_early),
+      .out_abort_o(unused_abort),
       .out_stream_o(joined_stream), .is_idle_o(unused_join_idle)
     );
 
@@ -342,6 +352,8 @@ module transmit #(
   localparam int unsigned Muxed = 1;
   localparam int unsigned Streams = Engines - 1;
   logic                           frame_done, unused_idle, chosen_valid, chosen_ready, chosen_last, checksums_idle;
+  logic                           chosen_early, chosen_abort, early_frames, early_idle;
+  logic [7:0]                     early_bytes;
   logic [511:0]                   chosen_data;
   logic [6:0]                     chosen_bytes;
   logic [QueueW-1:0]              chosen_queue;
@@ -364,26 +376,36 @@ module transmit #(
     .clk_i, .rst_ni, .start_valid_i, .start_queue_i, .start_class_i(start_settings_i.priority_class),
     .start_weight_i(start_settings_i.weight),
     .in_valid_i(wire_valid), .in_ready_o(wire_ready), .in_data_i(wire_data), .in_bytes_i(wire_bytes),
-    .in_last_i(wire_last), .in_queue_i(wire_queue),
+    .in_last_i(wire_last), .in_queue_i(wire_queue), .in_early_i(Streams'(mmio_early)),
+    .in_abort_i(Streams'(mmio_abort)),
     .out_valid_o(chosen_valid), .out_ready_i(chosen_ready), .out_data_o(chosen_data),
-    .out_bytes_o(chosen_bytes), .out_last_o(chosen_last), .out_queue_o(chosen_queue),
+    .out_bytes_o(chosen_bytes), .out_last_o(chosen_last), .out_queue_o(chosen_queue), .out_early_o(chosen_early),
+    .out_abort_o(chosen_abort),
     .out_stream_o(unused_stream), .is_idle_o(unused_idle)
   );
 
   checksum_path #(.Insert(HasChecksums), .NumQueues(NumQueues)) u_checksums (
     .clk_i, .rst_ni, .start_valid_i, .start_queue_i, .start_checksums_i(start_settings_i.checksums),
     .in_valid_i(chosen_valid), .in_ready_o(chosen_ready), .in_data_i(chosen_data), .in_bytes_i(chosen_bytes),
-    .in_last_i(chosen_last), .in_queue_i(chosen_queue),
+    .in_last_i(chosen_last), .in_queue_i(chosen_queue), .in_early_i(chosen_early), .in_abort_i(chosen_abort),
     .out_valid_o(frame_valid_o), .out_ready_i(frame_ready_i), .out_data_o(frame_data_o),
-    .out_bytes_o(frame_bytes_o), .out_last_o(frame_last_o), .out_queue_o(frame_queue_o), .is_idle_o(checksums_idle)
+    .out_bytes_o(frame_bytes_o), .out_last_o(frame_last_o), .out_queue_o(frame_queue_o), .out_early_o(frame_early_o),
+    .out_abort_o(frame_abort_o), .is_idle_o(checksums_idle)
   );
   assign frame_done = frame_valid_o && frame_ready_i;
-  assign is_idle_o  = mmio_idle && (&settled) && checksums_idle;
+  assign is_idle_o  = mmio_idle && (&settled) && checksums_idle && early_idle;
+
+  early_account u_early (
+    .clk_i, .rst_ni, .beat_valid_i(frame_done && frame_early_o && !frame_abort_o), .beat_bytes_i(frame_bytes_o),
+    .shown_valid_i, .shown_bad_i, .count_frames_o(early_frames), .count_bytes_o(early_bytes), .is_idle_o(early_idle)
+  );
 
   always_comb begin
     wire_increments = '0;
-    wire_increments[nic_pkg::CounterTxFramesOffset >> 3]      = 8'(frame_done && frame_last_o);
-    wire_increments[nic_pkg::CounterTxFrameBytesOffset >> 3]  = frame_done ? 8'(frame_bytes_o) : '0;
+    wire_increments[nic_pkg::CounterTxFramesOffset >> 3]      = 8'(frame_done && frame_last_o && !frame_early_o)
+                                                                + 8'(early_frames);
+    wire_increments[nic_pkg::CounterTxFrameBytesOffset >> 3]  = (frame_done && !frame_early_o ? 8'(frame_bytes_o)
+                                                                                               : '0) + early_bytes;
     wire_increments[nic_pkg::CounterMuxMismatchesOffset >> 3] = 8'(mux_mismatch);
   end
   assign increments_o[Engines] = wire_increments;

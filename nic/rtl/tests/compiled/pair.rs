@@ -46,7 +46,7 @@ fn take_wants(device: &mut impl Device, seen: &mut Seen) {
                 );
             }
             Want::ReadCompletion { value, .. } => seen.answer = Some(value),
-            Want::Interrupt { .. } => {}
+            Want::Aborted { .. } | Want::Interrupt { .. } => {}
             other @ Want::DmaRead { .. } => panic!("{other:?}"),
         }
     }

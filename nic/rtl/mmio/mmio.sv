@@ -29,7 +29,7 @@ module mmio #(
   parameter int unsigned NumClasses = 4,
   // Whether a queue may have its frames begin before their message is whole (`shown`). Then whoever ends frames in front of
   // the wire must tell what became of each.
-  parameter bit CutThrough = 1'b0,
+  parameter bit CutThrough = 1'b1,
   localparam int unsigned QueueW = (NumQueues > 1) ? $clog2(NumQueues) : 1,
   localparam int unsigned LineW = $clog2(WindowLines)
 ) (

@@ -161,7 +161,7 @@ module mmio_pair #(
   for (genvar e = 0; e < 2; e++) begin : g_engine
     mmio #(
       .NumQueues(Each), .WindowLines(WindowLines), .SpanLines(SpanLines), .NumContexts(NumContexts / 2),
-      .PoolLines(PoolLines / 2), .NumClasses(NumClasses)
+      .PoolLines(PoolLines / 2), .NumClasses(NumClasses), .CutThrough(1'b0)
     ) u_mmio (
       .clk_i, .rst_ni, .window_mask_i, .span_lines_i, .ring_mask_i, .pool_lines_i({1'b0, pool_lines_i[15:1]}),
       .contexts_i({1'b0, contexts_i[15:1]}), .max_frame_bytes_i,

@@ -99,7 +99,7 @@ module mmio_path #(
 
   mmio #(
     .NumQueues(NumQueues), .WindowLines(WindowLines), .SpanLines(SpanLines), .NumContexts(NumContexts),
-    .PoolLines(PoolLines), .NumClasses(NumClasses), .CutThrough(1'b1)
+    .PoolLines(PoolLines), .NumClasses(NumClasses)
   ) u_mmio (
     .clk_i, .rst_ni,
     .window_mask_i, .span_lines_i, .ring_mask_i, .pool_lines_i, .contexts_i, .max_frame_bytes_i,

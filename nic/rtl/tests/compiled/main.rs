@@ -33,6 +33,11 @@ fn play(config: &RtlConfig, shape: Shape, share: u64) {
     pair.compare_counters(&shape);
     pair.everything_is_free(&traffic);
     println!("{} lines in {} cycles\n{}", traffic.lines_written(), pair.rtl.cycles(), traffic.coverage());
+    if shape.cut_through_lines > 0 {
+        let (frames, underruns) = pair.cut_through();
+        println!("{frames} frames began early, {underruns} of them ended by an underrun");
+        assert!(frames > underruns && underruns > 0, "both ends were met");
+    }
 }
 
 #[test]
@@ -60,6 +65,15 @@ fn the_narrowest_span_and_window() {
 fn without_credits_on_a_small_pool() {
     let config = RtlConfig { span_lines: 8, window_lines: 256, pool_lines: 400, ..RtlConfig::default() };
     play(&config, Shape { credits: false, longest: 600, breaks: false, ..Shape::DEFAULT }, 100);
+}
+
+#[test]
+fn frames_that_begin_before_their_message_is_whole() {
+    let config = RtlConfig { span_lines: 16, window_lines: 64, ..RtlConfig::default() };
+    let shape = Shape { queues: 3, split: 2, cut_through_lines: 4, ..Shape::DEFAULT };
+    play(&config, shape, 40);
+    play(&config, Shape { queues: 5, cut_through_lines: 12, credits: false, ..shape }, 20);
+    play(&config, Shape { breaks: true, ..shape }, 20);
 }
 
 #[test]

@@ -13,7 +13,8 @@
 //     What is told to be whole was offered whole, and ends without `abort`.
 // Limits: `cut_i` comes in the cycle in which the engines are reset; they offer nothing in the cycle behind it. An early
 //   frame has two beats or more. Beats of other frames may pause, and the wire waits for them.
-// Latency: 1 cycle, one beat a cycle. Cost: 2 x (523 + QueueW) bits. Twin: egress/wire.rs in nic/model.
+// Latency: 1 cycle, one beat a cycle. Cost: 2 x (523 + QueueW) bits. Proof: nic/formal/frame_guard.sby, unbounded. Twin:
+// egress/wire.rs in nic/model.
 
 `default_nettype none
 

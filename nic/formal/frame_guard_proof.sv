@@ -59,7 +59,9 @@ module frame_guard_proof (
     stalled_side_q <= {in_data_i[0], in_bytes_i, in_last_i, in_early_i, in_abort_i};
     cut_q          <= rst_ni && cut_i;
     if (started_q && rst_ni) begin
-      if (stalled_q) assume (in_valid_i && stalled_side_q == {in_data_i[0], in_bytes_i, in_last_i, in_early_i, in_abort_i});
+      if (stalled_q) begin
+        assume (in_valid_i && stalled_side_q == {in_data_i[0], in_bytes_i, in_last_i, in_early_i, in_abort_i});
+      end
       if (cut_q) assume (!in_valid_i);
       if (in_valid_i) begin
         if (coming_q) assume (in_early_i == coming_early_q);

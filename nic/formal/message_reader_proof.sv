@@ -304,7 +304,8 @@ module message_reader_proof #(
   localparam int unsigned SideW = 8 + LineW + 1 + PosW + QueueW + 24;
   logic             waited_q = 1'b0;
   logic [SideW-1:0] side, waited_side_q;
-  assign side = {line_valid, line_first, line_last, line_scan, line_early, line_abort, dut.line_batch_o, dut.line_skip_o, dut.line_lines_o,
+  assign side = {line_valid, line_first, line_last, line_scan, line_early, line_abort, dut.line_batch_o,
+                 dut.line_skip_o, dut.line_lines_o,
                  dut.line_next_start_o, line_queue, dut.line_bytes_o};
   always_ff @(posedge clk_i) begin
     waited_q      <= rst_ni && line_valid && !line_ready_i;

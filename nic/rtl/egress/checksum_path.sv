@@ -81,8 +81,8 @@ module checksum_path #(
 
     checksum_insert #(.NumQueues(NumQueues), .MaxFrameBytes(nic_pkg::MaxFrameBytes)) u_insert (
       .clk_i, .rst_ni,
-      .in_valid_i(in_valid_i && !past && !in_early_i), .in_ready_o(insert_ready), .in_data_i, .in_bytes_i, .in_last_i, .in_queue_i,
-      .in_asks_i(asks_queue),
+      .in_valid_i(in_valid_i && !past && !in_early_i), .in_ready_o(insert_ready), .in_data_i, .in_bytes_i, .in_last_i,
+      .in_queue_i, .in_asks_i(asks_queue),
       .out_valid_o(filled_valid), .out_ready_i(filled_ready), .out_data_o(filled_data), .out_bytes_o(filled_bytes),
       .out_last_o(filled_last), .out_queue_o(filled_queue), .is_idle_o(insert_idle)
     );

@@ -7,12 +7,9 @@
 // not whole has any effect.
 //
 // With cut-through a plain message that is not whole is *shown*, once, if enough of its lines are there: they go out as
-// its frame, but nothing of the queue changes, like the look at a batch. While the next line is not there the reader
-// stands. The show ends with the message's last line, or with an abort mark (the wire had to end the frame, or the queue
-// takes no more writes); what became of it is told by whoever is in front of the wire. Then the queue has another turn:
-// a message that was sent is given back unsent, any other is stored and forwarded. So lines of a frame that began early
-// are given back at its end, and sending it again needs nothing more. The price is paid by such a message alone: its
-// lines are read twice, which costs a reader that has other frames to send a cycle a line; it then finds messages whole.
+// its frame, but nothing of the queue changes, as with the look at a batch; the reader stands while the next line is not
+// there. The show ends with the last line, or with an abort mark; what became of it is told by who is in front of the
+// wire. In its next turn a message that was sent is given back unsent, any other is stored and forwarded (decision 11).
 //
 // Stages (a turn of a queue that waits for nothing starts while `commit` still counts its line)
 //   turn   the queue's state is read
@@ -237,7 +234,7 @@ module message_reader #(
     .clk_i, .we_i(checked_we), .waddr_i(checked_queue), .wdata_i(checked_wr), .raddr_i(read_queue), .rdata_o(checked1)
   );
   assign setup_wr = '{
-    early: CutThrough && set_early_i, early_more: CutThrough ? set_early_more_i : '0, epoch: set_epoch_i, weight: set_weight_i,
+    early: CutThrough && set_early_i, early_more: set_early_more_i, epoch: set_epoch_i, weight: set_weight_i,
     class_: (32'(set_class_i) < NumClasses) ? ClassW'(set_class_i) : ClassW'(NumClasses - 1),
     closing: set_closing_i, dropping: set_dropping_i
   };

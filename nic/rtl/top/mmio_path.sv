@@ -118,7 +118,8 @@ module mmio_path #(
     .count_tlp_bytes_histogram_o(tlp_bytes), .count_displacement_histogram_o(displacement), .reorder_depth_max_o,
     .count_split_lines_o(split_lines), .count_refused_writes_o(refused), .count_tx_messages_o(messages),
     .count_tx_voids_o(voids), .count_tx_batches_o(batches), .count_runts_o(runts),
-    .count_cut_through_frames_o(cut_through_frames), .count_no_context_o(unused_no_context), .count_no_pool_o(unused_no_pool), .count_holes_o(holes),
+    .count_cut_through_frames_o(cut_through_frames), .count_no_context_o(unused_no_context),
+    .count_no_pool_o(unused_no_pool), .count_holes_o(holes),
     .count_hole_timeouts_o(hole_timeouts)
   );
 

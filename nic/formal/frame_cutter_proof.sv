@@ -198,7 +198,7 @@ module frame_cutter_proof #(
       if (kept_valid_q) begin
         assert (is_line(kept_q) && due_kept != '0 && dut.kept_q.beat);
         assert (dut.kept_q.ends_message == (kept_q.last && !kept_q.early));
-        assert (dut.kept_q.early == kept_q.early && dut.kept_q.abort == kept_q.abort);
+        assert (dut.kept_q.early == kept_q.early && dut.kept_q.spoils == kept_q.abort);
         if (kept_q.abort) assert (kept_q.last && kept_q.early);
         assert (kept_q.last == !inside_q && bytes_q == kept_q.bytes && taken_q == kept_q.before_line + 24'd64);
         assert (skip_q == kept_q.skip && !kept_q.skip);

@@ -18,14 +18,14 @@
 // `whole` only if there was no abort mark. Headers, moves, verdicts, back-pressure, shares and the order of turns are
 // free.
 //
-// Proved for 2 queues and windows of 2 and 4 lines, so positions of 4 bits. A queue enters by addresses of tables and
+// Proved for 2 queues and windows of 2, 4 and 8 lines, so positions of 5 bits. A queue enters by addresses of tables and
 // comparisons for equality alone; a position by differences modulo 2^PosW, which is what the limit above is about.
 
 `default_nettype none
 
 module message_reader_proof #(
   localparam int unsigned NumQueues = 2,
-  localparam int unsigned LineW = 2,
+  localparam int unsigned LineW = 3,
   localparam int unsigned PtrW = 2,
   localparam int unsigned QueueW = 1,
   localparam int unsigned PosW = LineW + 2
@@ -142,7 +142,7 @@ module message_reader_proof #(
     end
     ready_queue_q <= frontier_queue_i;
     if (!started_q) assume (!rst_ni);
-    assume (window_mask_i == LineW'(1) || window_mask_i == LineW'(3));
+    assume (window_mask_i == LineW'(1) || window_mask_i == LineW'(3) || window_mask_i == LineW'(7));
     if (started_q) begin
       assume (place_i == place_q && window_mask_i == mask_q && max_frame_bytes_i == longest_q);
       if (turn_valid_i) assume (waits_q[turn_queue_i]);
@@ -150,7 +150,7 @@ module message_reader_proof #(
       if (frontier_we_i && !start_valid_i) assume (live_q[frontier_queue_i]);
       if (start_valid_i) begin
         assume (rst_ni && set_valid_i && !set_closing_i && !set_dropping_i);
-        assume (!set_early_i || set_early_more_i >= LineW'(2));
+        assume (!set_early_i || set_early_more_i >= LineW'(3));
         assume (frontier_we_i && frontier_queue_i == set_queue_i && frontier_i == '0);
         assume (!live_q[set_queue_i] || (!waits_q[set_queue_i] && !turns_q[set_queue_i]));
         assume (!ready_q && !dut.ending_o && !done_valid && !next_start_valid && !dut.uncheck_q);
@@ -347,8 +347,8 @@ module message_reader_proof #(
       if (done_valid && done_queue != place_i) assume (turns_q[done_queue]);
       if (dut.lqueue1_q != place_i && dut.line1_q && (dut.first1_q || dut.live_q) && dut.go) begin
         assume (!(dut.scans && dut.last1_q && !dut.show_q) || dut.rest_d == '0);
-        assume (!(dut.show_q && !dut.scan_ends) || !dut.fetch_empty);
-        assume (!dut.show_begins || (!dut.last1_q && !dut.fetch_last && dut.less_one > (LineW + 1)'(2)));
+        assume (!(dut.show_q && !dut.scan_ends) || !dut.fetch_empty || dut.rest_q <= (LineW + 1)'(2));
+        assume (!dut.show_begins || (!dut.last1_q && !dut.load_last_q && !dut.fetch_last && dut.less_one > (LineW + 1)'(3)));
         assume (!(dut.ends && !dut.waits && !dut.discard1_q) || dut.rest_d == '0);
       end
       if (done_valid) assert (turns_q[done_queue]);
@@ -379,6 +379,7 @@ module message_reader_proof #(
       if (dut.show_q) assert (dut.scan_q && !dut.discard1_q && !dut.empty1_q && dut.rest_q != '0 && look_shows_q);
       if (dut.hold_q) assert (dut.show_q && dut.rest_q > (LineW + 1)'(2));
       if (dut.flush_q) assert (dut.show_q);
+      if (dut.show_q && dut.rest_q > (LineW + 1)'(1)) assert (dut.load_q && !dut.load_empty_q);
       if (dut.scan_q) assert (dut.show_q == look_shows_q);
       if (look_q) assert (dut.shown_queue_q == look_queue_q);
       if (dut.shown_q) assert (look_done_q && look_shows_q && (dut.shown_bad_q || look_whole_q));
@@ -408,7 +409,7 @@ module message_reader_proof #(
       if (checked_q && !is_batch && malformed_q && !dropped_q) assert (is_good && is_whole);
       if (dropped_q) assert (is_emptied);
       assert (setup_kept[19 + LineW] == early_on_q);
-      if (early_on_q) assert (setup_kept[19 +: LineW] >= LineW'(2));
+      if (early_on_q) assert (setup_kept[19 +: LineW] >= LineW'(3));
       if (is_emptied) assert (!early_on_q);
       if (state_kept[StateW-1]) assert (is_emptied);
       if (state_kept[StateW-2]) assert (is_told);
@@ -421,7 +422,7 @@ module message_reader_proof #(
       if (in_turn) begin
         assert (dut.turn1_now.state.next_start == next_q && dut.turn1_now.frontier == frontier_q);
         assert (dut.turn1_now.setup.epoch == epoch_q && dut.turn1_now.setup.early == early_on_q);
-        if (early_on_q) assert (dut.turn1_now.setup.early_more >= LineW'(2));
+        if (early_on_q) assert (dut.turn1_now.setup.early_more >= LineW'(3));
         assert ({dut.turn1_now.setup.closing, dut.turn1_now.setup.dropping} == {closing_q, dropping_q});
         assert ({dut.turn1_now.state.discard, dut.turn1_now.state.told} == state_kept[StateW-1-:2]);
         assert (dut.turn1_now.checked[0] == checked_q && (!checked_q || dut.turn1_now.checked[1] == malformed_q));
@@ -430,7 +431,7 @@ module message_reader_proof #(
         if (dut.fetch_state_q.told) assert (is_told);
         assert (dut.fetch_state_q.next_start == next_q && dut.fetch_pos_q == next_q);
         assert (dut.fetch_setup_q.epoch == epoch_q && dut.fetch_setup_q.early == early_on_q);
-        if (early_on_q) assert (dut.fetch_setup_q.early_more >= LineW'(2));
+        if (early_on_q) assert (dut.fetch_setup_q.early_more >= LineW'(3));
         assert (dut.fetch_frontier_q == frontier_q || (dut.fetch_moved_q && dut.fetch_empty));
         assert (dut.fetch_checked_q[0] == checked_q && (!checked_q || dut.fetch_checked_q[1] == malformed_q));
         if (dut.fetch_discard_q || dut.fetch_state_q.discard) assert (is_emptied);
@@ -444,13 +445,16 @@ module message_reader_proof #(
       end
       if (coming && dut.load_queue_q == place_i) begin
         assert (dut.load_setup_q.epoch == epoch_q);
+        if (dut.load_setup_q.early) assert ((early_on_q || is_emptied) && dut.load_setup_q.early_more >= LineW'(3));
         if (dut.load_discard_q || dut.load_setup_q.closing || dut.load_setup_q.dropping) assert (is_emptied);
         if (asked_q && {dut.load_setup_q.closing, dut.load_setup_q.dropping} != {closing_q, dropping_q}) begin
           assert (dut.load_moved_q);
         end
         assert (PosW'(dut.load_left_q + 1'b1) <= load_ahead);
         assert (PosW'(dut.load_left_q + 1'b1) == load_ahead || dut.load_moved_q);
-        if (!dut.load_last_q) begin
+        if (!dut.load_last_q || dut.show_q) begin
+          assert (dut.fetch_setup_q.early == early_on_q);
+          if (early_on_q) assert (dut.fetch_setup_q.early_more >= LineW'(3));
           assert (dut.fetch_frontier_q == frontier_q && dut.fetch_setup_q.epoch == epoch_q);
           assert ({dut.fetch_setup_q.closing, dut.fetch_setup_q.dropping} == {closing_q, dropping_q});
         end
@@ -464,7 +468,7 @@ module message_reader_proof #(
       end
       if (current) begin
         assert (dut.lsetup1_q.epoch == epoch_q);
-        if (dut.lsetup1_q.early) assert ((early_on_q || is_emptied) && dut.lsetup1_q.early_more >= LineW'(2));
+        if (dut.lsetup1_q.early) assert ((early_on_q || is_emptied) && dut.lsetup1_q.early_more >= LineW'(3));
         if (dut.discard1_q || dut.lsetup1_q.closing || dut.lsetup1_q.dropping) assert (is_emptied);
         // A line that was fetched before the queue was closed knows by its frontier that something happened.
         if (asked_q
@@ -478,7 +482,8 @@ module message_reader_proof #(
         assert (dut.lstate1_q.next_start == next_q);
         if (dut.show_q) begin
           assert (PosW'(line_pos_q - next_q) < there);
-          assert (dut.hold_q || dut.flush_q || dut.rest_q == (LineW + 1)'(1)
+          assert (dut.rest_q == (LineW + 1)'(1) || PosW'(load_pos_q - next_q) < there);
+          assert (dut.hold_q || dut.flush_q || dut.rest_q <= (LineW + 1)'(2)
                   || PosW'(dut.fetch_pos_q - next_q) < there);
         end else begin
           assert (PosW'(dut.rest_q) <= PosW'(dut.left1_q + 1'b1));

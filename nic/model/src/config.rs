@@ -17,8 +17,9 @@ const MAX_POOL_LINES: u32 = 1 << 24;
 const MAX_CONTEXT_LINES: u64 = 1 << 24;
 
 /// Fewest lines of a message that must be there before its frame may begin: two beats, each of which reaches into the
-/// line behind its own. Less would save nothing, and every gap would be an underrun.
-pub(crate) const CUT_THROUGH_LEAST_LINES: u32 = 3;
+/// line behind its own, and the line that the RTL looks ahead for. Less would save little, and every gap would be an
+/// underrun.
+pub(crate) const CUT_THROUGH_LEAST_LINES: u32 = 4;
 
 /// The sizes of a NIC.
 ///

@@ -76,7 +76,7 @@ module frame_cutter #(
 
   // What a line makes: a beat, the end of its message, both or nothing but its place in the order.
   typedef struct packed {
-    logic              beat, last, early, abort, ends_message;
+    logic              beat, last, early, spoils, ends_message;
     logic [6:0]        bytes;
     logic [QueueW-1:0] queue_index;
     logic [LinesW-1:0] lines;
@@ -160,14 +160,14 @@ module frame_cutter #(
 
   always_comb begin
     made = '{
-      beat: has_beat, last: ends || line_abort_i, early: line_early_i, abort: line_abort_i,
+      beat: has_beat, last: ends || line_abort_i, early: line_early_i, spoils: line_abort_i,
       ends_message: line_last_i && !line_early_i, bytes: line_abort_i ? 7'd1 : (ends ? left[6:0] : 7'd64),
       queue_index: line_queue_i, lines: line_lines_i, next_start: line_next_start_i,
       data: {next_word_i, line_data_i[511:64]}
     };
     if (holds_q) begin
       made = '{
-        beat: walk_beat, last: walk_last, early: 1'b0, abort: 1'b0, ends_message: walk_ends, bytes: walk_bytes,
+        beat: walk_beat, last: walk_last, early: 1'b0, spoils: 1'b0, ends_message: walk_ends, bytes: walk_bytes,
         queue_index: held_q.queue_index, lines: held_q.lines, next_start: held_q.next_start, data: record_beat
       };
     end
@@ -188,7 +188,7 @@ module frame_cutter #(
   assign frame_last_o      = front.last;
   assign frame_queue_o     = front.queue_index;
   assign frame_early_o     = front.early;
-  assign frame_abort_o     = front.abort;
+  assign frame_abort_o     = front.spoils;
   assign gone_valid_o      = has_front && front.ends_message && moves;
   assign gone_lines_o      = front.lines;
   assign gone_next_start_o = front.next_start;

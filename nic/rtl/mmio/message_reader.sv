@@ -75,7 +75,7 @@ module message_reader #(
   input  logic [3:0]        set_class_i,
   input  logic              set_closing_i,
   input  logic              set_dropping_i,
-  // A frame may begin before its message is whole, if this line and so many more are there (2 or more).
+  // A frame may begin before its message is whole, if this line and so many more are there (3 or more).
   input  logic              set_early_i,
   input  logic [LineW-1:0]  set_early_more_i,
   input  logic              start_valid_i,
@@ -246,7 +246,7 @@ module message_reader #(
   setup_t            fetch_setup_q;
   logic [1:0]        fetch_checked_q;
   logic [PosW-1:0]   fetch_pos_q, fetch_frontier_q;
-  logic [PtrW-1:0]   fetch_line, kept_line_q, lline1_q;
+  logic [PtrW-1:0]   fetch_line, kept_line_q, load_line_q;
   logic              fetch_last, fetch_empty, fetch_step, closes, abort_q, is_linked_q, fetch_moved_q;
   logic [PosW-1:0]   fetch_pairs;
 
@@ -257,7 +257,7 @@ module message_reader #(
   assign fetch_pairs = fetch_frontier_q ^ fetch_pos_q ^ {fetch_pos_q[PosW-2:0] & ~fetch_frontier_q[PosW-2:0], 1'b1};
   assign fetch_last  = fetch_empty || fetch_pairs == '0;
   assign fetch_step  = fetch_q && go;
-  // A message that is shown begins with three lines or more, so no turn is let in behind its second.
+  // A message that is shown begins with four lines or more, so no turn is let in behind its third.
   assign fetch_load  = turn1 && (!fetch_q || abort_q || (go && fetch_last && !show_q));
   // A turn that stands here must not leave with the set-up from before a queue was closed: what asks for a turn behind
   // that finds one under way, and gives no other. A queue that starts has no turn, and when it does is known late.
@@ -267,7 +267,7 @@ module message_reader #(
 
   assign resolve_line_o = turn1_now.state.tail;
   // The link to a line that is waited for is not known yet.
-  assign chain_line_o   = hold_q ? lline1_q : fetch_line;
+  assign chain_line_o   = hold_q ? load_line_q : fetch_line;
   assign load_valid_o   = go;
   assign load_line_o    = fetch_line;
 
@@ -303,7 +303,6 @@ module message_reader #(
   // ---------------------------------------------------------------------------------------------- load
   logic              load_q, load_first_q, load_last_q, load_empty_q, load_discard_q, load_moved_q;
   logic [QueueW-1:0] load_queue_q;
-  logic [PtrW-1:0]   load_line_q;
   logic [PosW-1:0]   load_left_q;
   state_t            load_state_q;
   setup_t            load_setup_q;
@@ -334,6 +333,7 @@ module message_reader #(
   // ---------------------------------------------------------------------------------------------- line
   logic              line1_q, first1_q, last1_q, empty1_q, discard1_q, moved1_q, live_q;
   logic [QueueW-1:0] lqueue1_q;
+  logic [PtrW-1:0]   lline1_q;
   logic [PosW-1:0]   left1_q;
   state_t            lstate1_q, lstate_q, lstate_d;
   setup_t            lsetup1_q;
@@ -432,7 +432,7 @@ module message_reader #(
     end else begin
       if (go && show_begins) show_q <= 1'b1;
       else if (go && scan_ends) show_q <= 1'b0;
-      hold_q  <= go ? show_q && fetch_last && !flush_q && rest_q > (LineW + 1)'(2)
+      hold_q  <= go ? show_q && fetch_last && !flush_q && rest_q > (LineW + 1)'(3)
                     : hold_q && fetch_empty && !flush_q;
       // Of a queue that takes no more writes nothing more will come.
       flush_q <= show_q && !(go && scan_ends)
@@ -614,7 +614,8 @@ module message_reader #(
       a_look_is_whole     : assert (!(go && scans && last1_q) || ends_message || show_q);
       // Every line that is shown has its successor there, but the last one and the one that ends in an abort.
       a_show_is_there     : assert (!(go && show_q) || (line1_q && live_q && scan_q));
-      a_show_has_next     : assert (!(go && show_q && !scan_ends) || (fetch_q && !fetch_empty));
+      a_show_has_next     : assert (!(go && show_q && !scan_ends)
+                                    || (load_q && fetch_q && (!fetch_empty || rest_q <= (LineW + 1)'(2))));
       a_one_verdict       : assert (!(shown_q && scanned_valid_i) && (!shown_q || scan_pending_q));
       a_rest_is_told      : assert (!line1_q || ends_message == (rest_d == '0));
       a_next_is_sum       : assert (!(consume && at_header && !discard1_q)

@@ -177,7 +177,7 @@ module queue_control #(
   // What of the settings is this engine's.
   queue_t              wanted_q;
   logic [63:0]         timeout_ns_q;
-  // Lines behind a message's first one that must be there before its frame may begin, 2 at least; a window has room for
+  // Lines behind a message's first one that must be there before its frame may begin, 3 at least; a window has room for
   // so many, or it never begins early.
   logic                early_q;
   logic [15:0]         early_more;
@@ -504,7 +504,7 @@ module queue_control #(
   // Of a queue that takes no more writes nothing begins early.
   assign set_early_o      = early_q && begin_valid_o;
   assign set_early_more_o = early_more_q;
-  assign early_more       = (start_cut_through_lines_i < 16'd3) ? 16'd2 : start_cut_through_lines_i - 16'd1;
+  assign early_more       = (start_cut_through_lines_i < 16'd4) ? 16'd3 : start_cut_through_lines_i - 16'd1;
   assign set_closing_o    = state_q == Set;
   assign set_dropping_o   = state_q == Set && is_stop_q;
   assign nudge_queue_o    = work_q;

@@ -734,7 +734,7 @@ pub mod field {
     }
     /// Fields of `cut_through`.
     pub mod cut_through {
-        /// Lowest bit of `lines`: A plain message may begin when so many of its lines are contiguous from its first one on; 1 and 2 read as 3; 0: only complete messages begin (store and forward). Ignored with `checksums`, and by a device without the feature `cut_through`.
+        /// Lowest bit of `lines`: A plain message may begin when so many of its lines are contiguous from its first one on; 1 to 3 read as 4; 0: only complete messages begin (store and forward). Ignored with `checksums`, and by a device without the feature `cut_through`.
         pub const LINES_LSB: u32 = 0;
         /// Mask of `lines` before shifting.
         pub const LINES_MASK: u64 = 0xffff;

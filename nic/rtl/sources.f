@@ -11,6 +11,7 @@ nic/rtl/base/less_than.sv
 nic/rtl/base/counters.sv
 nic/rtl/mmio/bar_line.sv
 nic/rtl/mmio/bar_ingress.sv
+nic/rtl/mmio/pair_ingress.sv
 nic/rtl/mmio/free_list.sv
 nic/rtl/mmio/buffer_pool.sv
 nic/rtl/mmio/position_counter.sv

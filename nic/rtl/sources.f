@@ -72,6 +72,7 @@ nic/rtl/kpio/tcp_port.sv
 nic/rtl/kpio/mux.sv
 nic/rtl/kpio/kpio_egress.sv
 nic/rtl/kpio/kpio.sv
+nic/rtl/top/ingress.sv
 nic/rtl/top/capability_list.sv
 nic/rtl/top/queue_settings.sv
 nic/rtl/top/registers.sv

@@ -50,13 +50,16 @@ module registers #(
   output logic [15:0]         rc_tag_o,
   output logic [63:0]         rc_value_o,
 
-  // Nothing that was written before is still on its way to its effect; `hold`: nothing may be written now.
+  // Nothing that was written before is still on its way to its effect; `hold`: nothing may be written now; `busy`: a
+  // write is having its effect.
   input  logic                settled_i,
   output logic                hold_o,
+  output logic                busy_o,
   output logic                is_idle_o,
 
-  // Where writes to a queue's window go.
-  input  logic [QueueW-1:0]   route_queue_i,
+  // Where writes to a queue's window go from now on.
+  output logic                route_we_o,
+  output logic [QueueW-1:0]   route_queue_o,
   output logic [3:0]          route_o,
 
   // Queues start and stop; the engines answer together. `reset`: the engines too return to their reset state.
@@ -154,10 +157,7 @@ module registers #(
   table_ram #(.Width($bits(queue_state_t)), .Depth(Entries)) u_states (
     .clk_i, .we_i(state_we), .waddr_i(state_waddr), .wdata_i(state_wr), .raddr_i(queue_d), .rdata_o(queue_state)
   );
-  table_ram #(.Width(4), .Depth(Entries)) u_routes (
-    .clk_i, .we_i(state_we), .waddr_i(state_waddr), .wdata_i(state_wr.route), .raddr_i(route_queue_i),
-    .rdata_o(route_o)
-  );
+  assign {route_we_o, route_queue_o, route_o} = {state_we, state_waddr, state_wr.route};
 
   // ------------------------------------------------------------------------------ the device's own
   logic        enable_q, enable_d;
@@ -548,8 +548,8 @@ module registers #(
 
   // A read is not overtaken by later writes until it is taken; while it is looked up they may come.
   assign is_idle_o = state_q == Idle && !failed_valid_i;
-  assign hold_o    = (state_q == Idle) ? rd_valid_i
-                                       : !(state_q == Read || state_q == ReadLook || state_q == Answer);
+  assign busy_o    = !(state_q == Idle || state_q == Read || state_q == ReadLook || state_q == Answer);
+  assign hold_o    = busy_o || (state_q == Idle && rd_valid_i);
 
   assign rc_tag_o   = tag_q;
   assign rc_value_o = read_value;

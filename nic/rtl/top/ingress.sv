@@ -114,7 +114,7 @@ module ingress #(
     // Nothing is taken with a register write, so nothing has to stand behind one.
     logic unused;
     assign unused = busy_i;
-  end else begin : g_two
+  end else if (Lanes == 2) begin : g_two
     pair_ingress #(.NumQueues(NumQueues), .LineW(LineW), .AddressW(AddressW)) u_pair (
       .clk_i, .rst_ni, .aperture_i, .stride_log2_i, .window_mask_i, .hold_i, .busy_i,
       .wr_valid_i, .wr_ready_o, .wr_address_i, .wr_data_i, .wr_be_i, .wr_first_i, .wr_last_i,

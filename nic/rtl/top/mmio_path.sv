@@ -142,7 +142,7 @@ module mmio_path #(
       if (starts) starting_queue_q <= start_queue_i;
     end
     assign freed_counts = freed_valid && !(starting_q && freed_queue == starting_queue_q);
-  end else begin : g_two
+  end else if (Lanes == 2) begin : g_two
     mmio_pair #(
       .NumQueues(NumQueues), .WindowLines(WindowLines), .SpanLines(SpanLines), .NumContexts(NumContexts),
       .PoolLines(PoolLines), .NumClasses(NumClasses)

@@ -242,6 +242,10 @@ module transmit #(
     assign {frame_data[Kpio], frame_bytes[Kpio], frame_last[Kpio], frame_queue[Kpio]} = '0;
     assign {dmawr_address_o[Kpio], dmawr_data_o[Kpio], dmawr_bytes_o[Kpio]} = '0;
     assign increments_o[Kpio] = '0;
+    logic unused_pieces;
+    assign unused_pieces = ^{
+      piece_valid_i, piece_queue_i, piece_line_i, piece_data_i, piece_be_i, piece_whole_i, piece_first_i, piece_last_i
+    };
   end
 
   if (HasDescriptor) begin : g_dma

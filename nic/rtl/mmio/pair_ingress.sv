@@ -155,10 +155,10 @@ module pair_ingress #(
 `ifndef SYNTHESIS
   always_ff @(posedge clk_i) begin
     if (rst_ni) begin
-      for (int i = 0; i < 2; i++) begin
-        a_address_is_a_line : assert (!wr_valid_i[i] || wr_address_i[i][5:0] == '0);
-        a_bytes_are_told    : assert (!valid_q[i] || has_bytes[i] == (pair_be_o[i] != '0));
-      end
+      a_addresses_are_lines : assert ((!wr_valid_i[0] || wr_address_i[0][5:0] == '0)
+                                      && (!wr_valid_i[1] || wr_address_i[1][5:0] == '0));
+      a_bytes_are_told : assert ((!valid_q[0] || has_bytes[0] == (pair_be_o[0] != '0))
+                                 && (!valid_q[1] || has_bytes[1] == (pair_be_o[1] != '0)));
       a_one_way : assert ($countones({pair_valid_o != '0, piece_valid_o, register_valid_o, is_bad}) <= 1);
       // Line 1 leaves with line 0 or behind it.
       a_in_order : assert (!(step[1] && valid_q[0]) || step[0]);

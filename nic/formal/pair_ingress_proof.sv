@@ -7,8 +7,8 @@
 //   - nothing is taken in the cycle in which a register write stands here, and nothing leaves while one has its effect;
 //   - every line leaves, and what is offered stands until it is taken.
 //
-// Assumed: as for bar_ingress, and that `busy_i` begins only in the cycle behind a register write that was taken. A
-// queue's engine may change while `busy_i` is high, and only then.
+// Assumed: as for bar_ingress, and that `busy_i` begins only in the cycle behind a register write that was taken,
+// and nothing may be taken with it. A queue's engine may change while it is high, and only then.
 //
 // Proved for 3 queues, windows of up to 8 lines, pages of 512 bytes or more and a BAR of 8 KiB; why that stands for all
 // is said in bar_ingress_proof.sv.
@@ -58,8 +58,9 @@ module pair_ingress_proof #(
   logic [AddressW-1:0]      register_address;
   logic [3:0][3:0]          routes_q;
 
-  // The table answers with what it held when it was asked.
-  assign route = {routes_q[route_queue_q[1]], routes_q[route_queue_q[0]]};
+  // The table answers with what it held when it was asked; what it holds for the lines that stand here.
+  logic [1:0][3:0]          answer;
+  assign answer = {routes_q[route_queue_q[1]], routes_q[route_queue_q[0]]};
 
   pair_ingress #(.NumQueues(NumQueues), .LineW(LineW), .AddressW(AddressW)) dut (
     .clk_i, .rst_ni, .aperture_i, .stride_log2_i, .window_mask_i, .hold_i, .busy_i, .wr_valid_i, .wr_ready_o(wr_ready),
@@ -101,6 +102,7 @@ module pair_ingress_proof #(
     assign line[i]      = (offset - (queue[i] << stride_log2_i)) >> 6;
     assign in_window[i] = address_q[i] >= aperture_i && queue[i] < AddressW'(NumQueues)
                           && line[i] <= AddressW'(window_mask_i);
+    assign route[i]     = routes_q[queue[i][QueueW-1:0]];
     assign is_piece[i]  = in_window[i] && route[i] != '0 && be_q[i] != '0;
     assign is_mmio[i]   = is_piece[i] && route[i] == Mmio;
     assign is_word[i]   = address_q[i] < aperture_i && first_q[i] && last_q[i] && full[i] == any[i]
@@ -140,6 +142,7 @@ module pair_ingress_proof #(
     for (int i = 0; i < 2; i++) assume (wr_address_i[i][5:0] == '0);
     // Engines of queues change while a register write has its effect, and it begins to have it when it was taken.
     if (started_q && !busy_i) assume (routes_i == routes_q);
+    if (busy_i) assume (hold_i);
     if (started_q && !behind_register_q && !busy_q) assume (!busy_i);
     // A write is a first line, others, a last line.
     if (wr_valid_i[0]) assume (wr_first_i[0] == !inside_q);
@@ -207,7 +210,8 @@ module pair_ingress_proof #(
         assert (dut.is_word[i] == (first_q[i] && last_q[i] && full[i] == any[i] && $onehot(full[i])));
         assert (dut.in_window[i] == in_window[i]);
         if (in_window[i]) assert (AddressW'(pair_queue[i]) == queue[i] && AddressW'(pair_line[i]) == line[i]);
-        if (in_window[i]) assert (route_queue_q[i] == pair_queue[i]);
+        if (in_window[i] && !busy_i) assert (dut.asked_q ? route_queue_q[i] == pair_queue[i] : dut.route_q[i] == route[i]);
+        if (busy_q) assert (dut.asked_q);
       end
     end
   end

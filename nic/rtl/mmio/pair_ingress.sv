@@ -29,7 +29,8 @@ module pair_ingress #(
   input  logic [4:0]          stride_log2_i,
   input  logic [LineW-1:0]    window_mask_i,
 
-  // Nothing is taken, as for bar_ingress. `busy`: a register write is having its effect, so what was taken with it stands.
+  // Nothing is taken, as for bar_ingress. `busy`: a register write is having its effect, so what was taken with it stands;
+  // `hold` is high with it.
   input  logic                hold_i,
   input  logic                busy_i,
 
@@ -42,7 +43,7 @@ module pair_ingress #(
   input  logic [1:0]          wr_first_i,
   input  logic [1:0]          wr_last_i,
 
-  // Which engine has a queue, of both lines. Asked in one cycle, answered in the next.
+  // Which engine has a queue, of both lines. Asked in one cycle, answered in the next; it changes only while `busy_i`.
   output logic [1:0][QueueW-1:0] route_queue_o,
   input  logic [1:0][3:0]     route_i,
 
@@ -79,11 +80,13 @@ module pair_ingress #(
   output logic                count_bad_accesses_o
 );
 
-  logic [1:0]               valid_q, in_window, in_aperture, has_bytes, is_word, to_mmio, to_engine, to_register, step;
+  logic [1:0]               valid_q, in_window, in_aperture, has_bytes, is_word, to_mmio, to_engine, to_register, goes, step;
   logic [1:0][QueueW-1:0]   queue_now;
   logic [1:0][AddressW-1:0] word_address;
   logic [1:0][63:0]         word_value;
-  logic                     takes, is_held, alone, alone_goes, is_bad, had_bad_q, had_bad_d;
+  logic [1:0][3:0]          route, route_q;
+  logic                     asked_q;
+  logic                     takes, is_held, together, alone, alone_goes, is_bad, had_bad_q, had_bad_d;
 
   for (genvar i = 0; i < 2; i++) begin : g_line
     bar_line #(.NumQueues(NumQueues), .LineW(LineW), .AddressW(AddressW)) u_line (
@@ -95,16 +98,24 @@ module pair_ingress #(
       .whole_o(pair_whole_o[i]), .first_o(pair_first_o[i]), .last_o(pair_last_o[i]),
       .is_word_o(is_word[i]), .word_address_o(word_address[i]), .word_value_o(word_value[i])
     );
-    assign to_engine[i]     = in_window[i] && route_i[i] != '0 && has_bytes[i];
-    assign to_mmio[i]       = to_engine[i] && route_i[i] == 4'(nic_pkg::QueueControlIfaceMmio);
+    assign route[i]         = asked_q ? route_i[i] : route_q[i];
+    assign to_engine[i]     = in_window[i] && route[i] != '0 && has_bytes[i];
+    assign to_mmio[i]       = to_engine[i] && route[i] == 4'(nic_pkg::QueueControlIfaceMmio);
     assign to_register[i]   = !in_aperture[i] && is_word[i];
-    assign route_queue_o[i] = takes ? queue_now[i] : pair_queue_o[i];
+    // Asked as a line comes in, whether it is taken or not, for that is known late; and again behind a register write.
+    assign route_queue_o[i] = busy_i ? pair_queue_o[i] : queue_now[i];
+  end
+
+  always_ff @(posedge clk_i) begin
+    asked_q <= takes || busy_i;
+    route_q <= route;
   end
 
   // ------------------------------------------------------------------------------ what is taken
   // As in bar_ingress: behind a register write nothing is taken in the same cycle.
   assign is_held    = hold_i || (valid_q & to_register) != '0;
-  assign takes      = (valid_q & ~step) == '0;
+  // Two leave at once as a pair or not at all.
+  assign takes      = (valid_q == 2'b11) ? together && !busy_i : valid_q == '0 || (goes[alone] && !busy_i);
   assign wr_ready_o = takes && !is_held;
 
   always_ff @(posedge clk_i) begin
@@ -124,13 +135,15 @@ module pair_ingress #(
   assign register_valid_o = alone_goes && to_register[alone];
   assign is_bad           = alone_goes && !to_engine[alone] && !to_register[alone];
 
-  for (genvar i = 0; i < 2; i++) begin : g_step
-    assign step[i] = (pair_valid_o[i] && pair_ready_i)
-                     || (alone == 1'(i) && ((piece_valid_o && piece_ready_i)
-                                            || (register_valid_o && register_ready_i) || is_bad));
+  // Whether a line goes when it is the older one; line 1 also goes with line 0.
+  for (genvar i = 0; i < 2; i++) begin : g_goes
+    assign goes[i] = to_mmio[i] ? pair_ready_i
+                                : to_engine[i] ? piece_ready_i : !to_register[i] || register_ready_i;
   end
+  assign together = to_mmio == 2'b11 && pair_ready_i;
+  assign step     = {valid_q[1] && !busy_i && (valid_q[0] ? together : goes[1]), valid_q[0] && !busy_i && goes[0]};
 
-  assign piece_route_o      = route_i[alone];
+  assign piece_route_o      = route[alone];
   assign piece_queue_o      = pair_queue_o[alone];
   assign piece_line_o       = pair_line_o[alone];
   assign piece_data_o       = pair_data_o[alone];
@@ -159,9 +172,11 @@ module pair_ingress #(
                                       && (!wr_valid_i[1] || wr_address_i[1][5:0] == '0));
       a_bytes_are_told : assert ((!valid_q[0] || has_bytes[0] == (pair_be_o[0] != '0))
                                  && (!valid_q[1] || has_bytes[1] == (pair_be_o[1] != '0)));
+      a_busy_holds : assert (!busy_i || hold_i);
       a_one_way : assert ($countones({pair_valid_o != '0, piece_valid_o, register_valid_o, is_bad}) <= 1);
       // Line 1 leaves with line 0 or behind it.
       a_in_order : assert (!(step[1] && valid_q[0]) || step[0]);
+      a_all_left : assert (takes == ((valid_q & ~step) == '0));
     end
   end
 `endif

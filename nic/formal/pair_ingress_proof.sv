@@ -210,7 +210,9 @@ module pair_ingress_proof #(
         assert (dut.is_word[i] == (first_q[i] && last_q[i] && full[i] == any[i] && $onehot(full[i])));
         assert (dut.in_window[i] == in_window[i]);
         if (in_window[i]) assert (AddressW'(pair_queue[i]) == queue[i] && AddressW'(pair_line[i]) == line[i]);
-        if (in_window[i] && !busy_i) assert (dut.asked_q ? route_queue_q[i] == pair_queue[i] : dut.route_q[i] == route[i]);
+        if (in_window[i] && !busy_i) begin
+          assert (dut.asked_q ? route_queue_q[i] == pair_queue[i] : dut.route_q[i] == route[i]);
+        end
         if (busy_q) assert (dut.asked_q);
       end
     end

@@ -80,7 +80,8 @@ module pair_ingress #(
   output logic                count_bad_accesses_o
 );
 
-  logic [1:0]               valid_q, in_window, in_aperture, has_bytes, is_word, to_mmio, to_engine, to_register, goes, step;
+  logic [1:0]               valid_q, in_window, in_aperture, has_bytes, is_word, to_mmio, to_engine, to_register;
+  logic [1:0]               goes, step;
   logic [1:0][QueueW-1:0]   queue_now;
   logic [1:0][AddressW-1:0] word_address;
   logic [1:0][63:0]         word_value;

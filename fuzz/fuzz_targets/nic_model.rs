@@ -42,6 +42,7 @@ impl Bench {
                     assert!((14..=MAX_FRAME_BYTES as usize).contains(&frame.len()));
                 }
                 Some(Want::ReadCompletion { .. }) => self.answered += 1,
+                Some(Want::Aborted { queue, .. }) => assert!(queue.0 < QUEUES as u16),
                 Some(Want::Interrupt { vector }) => assert!(vector < QUEUES as u16),
             }
         }

@@ -187,6 +187,7 @@ impl Known {
                 self.host[entry + answer::VALUE_OFFSET / 8] = *value;
                 self.host[entry + answer::STAMP_OFFSET / 8] = 1 << 16 | u64::from(tag.0);
             }
+            Want::Aborted { .. } => {}
             Want::Interrupt { vector } => assert!(u32::from(*vector) < QUEUES),
         }
     }

@@ -138,9 +138,9 @@ module bar_ingress_proof #(
       if (held_q) assert (dut.valid_q && inside_q == !last_q && (first_q || !counted_q || dut.had_bad_q));
       assert (dut.had_bad_q == counted_q);
       if (held_q) begin
-        assert (dut.in_aperture_q == (address_q >= aperture_i) && dut.address_q == address_q[AddressW-1:6]);
+        assert (dut.in_aperture_q == (address_q >= aperture_i) && dut.u_line.address_q == address_q[AddressW-1:6]);
         assert (dut.data_q == data_q && dut.be_q == be_q && {dut.first_q, dut.last_q} == {first_q, last_q});
-        assert (dut.word_q == full && dut.whole_q == (be_q == '1));
+        assert (dut.u_line.words_q == full && dut.whole_q == (be_q == '1));
         assert (dut.is_word_q == (first_q && last_q && full == any && $onehot(full)));
         assert (dut.in_window_q == (address_q >= aperture_i && queue < AddressW'(NumQueues)
                                     && line <= AddressW'(window_mask_i)));

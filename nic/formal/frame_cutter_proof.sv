@@ -5,7 +5,9 @@
 //   - a message without a frame gives no beat;
 //   - `gone` comes once a message, in order, with that message's lines and position, when all its beats were taken;
 //   - valid, data, bytes, last and queue stand still until they are taken;
-//   - `look_held` says of each queue whether something of it is inside.
+//   - `look_held` says of each queue whether something of it is inside;
+//   - a frame that began early ends with its last byte, all of them having come out, or at the line that says so, in a
+//     beat with `abort`; nothing is told to be gone of its message.
 // Of messages that are no batches: what a batch is taken apart into is only simulated.
 //
 // Assumed: a message's lines come one behind the other, as many as its bytes need; the next line stands beside each;
@@ -28,6 +30,8 @@ module frame_cutter_proof #(
   input logic              line_skip_i,
   input logic              line_batch_i,
   input logic              line_scan_i,
+  input logic              line_early_i,
+  input logic              line_abort_i,
   input logic              scanned_ready_i,
   input logic [13:0]       max_frame_bytes_i,
   input logic [QueueW-1:0] line_queue_i,
@@ -41,7 +45,7 @@ module frame_cutter_proof #(
 );
 
   logic              line_ready, frame_valid, frame_last, gone_valid, is_empty, look_held, scanned_valid;
-  logic              scanned_bad;
+  logic              scanned_bad, frame_early, frame_abort;
   logic [511:0]      frame_data;
   logic [6:0]        frame_bytes;
   logic [QueueW-1:0] frame_queue, scanned_queue;
@@ -50,7 +54,8 @@ module frame_cutter_proof #(
 
   frame_cutter #(.QueueW(QueueW), .LinesW(LinesW), .PosW(PosW)) dut (
     .clk_i, .rst_ni, .max_frame_bytes_i, .line_valid_i, .line_ready_o(line_ready), .line_first_i, .line_last_i,
-    .line_skip_i, .line_batch_i, .line_scan_i, .line_queue_i, .line_bytes_i, .line_lines_i, .line_next_start_i,
+    .line_skip_i, .line_batch_i, .line_scan_i, .line_early_i, .line_abort_i, .frame_early_o(frame_early),
+    .frame_abort_o(frame_abort), .line_queue_i, .line_bytes_i, .line_lines_i, .line_next_start_i,
     .line_data_i, .next_word_i, .scanned_valid_o(scanned_valid), .scanned_ready_i, .scanned_queue_o(scanned_queue),
     .scanned_bad_o(scanned_bad), .count_runts_o(),
     .frame_valid_o(frame_valid), .frame_ready_i, .frame_data_o(frame_data), .frame_bytes_o(frame_bytes),
@@ -75,7 +80,7 @@ module frame_cutter_proof #(
 
   // A line that was taken and whose beat was not; what has come out of the message of the first line before this cycle.
   typedef struct packed {
-    logic              last, skip;
+    logic              last, skip, early, abort;
     logic [23:0]       bytes, before_line;
     logic [511:0]      data;
     logic [QueueW-1:0] queue_index;
@@ -87,7 +92,7 @@ module frame_cutter_proof #(
   logic [23:0] out_q, out, out_d, due_front, due_kept;
   logic        front_valid, moves;
   assign taken_line = '{
-    last: line_last_i, skip: line_skip_i, bytes: bytes, before_line: taken,
+    last: line_last_i, skip: line_skip_i, early: line_early_i, abort: line_abort_i, bytes: bytes, before_line: taken,
     data: {next_word_i, line_data_i[511:64]}, queue_index: line_queue_i, lines: line_lines_i,
     next_start: line_next_start_i
   };
@@ -98,6 +103,7 @@ module frame_cutter_proof #(
   // Bytes of the beat that a line makes.
   function automatic logic [23:0] due(input line_t line);
     if (line.skip || line.bytes <= line.before_line) return '0;
+    if (line.abort) return 24'd1;
     return (line.bytes - line.before_line > 24'd64) ? 24'd64 : line.bytes - line.before_line;
   endfunction
   // Bytes of all lines of its message.
@@ -107,7 +113,7 @@ module frame_cutter_proof #(
   // What is true of every line that was taken.
   function automatic logic is_line(input line_t line);
     return line.before_line[5:0] == '0 && line.bytes < 24'h40_0000 && line.before_line < line.bytes + 24'd8
-        && (!line.last || 25'(line.before_line) + 25'd64 == whole(line.bytes));
+        && (!line.last || line.abort || 25'(line.before_line) + 25'd64 == whole(line.bytes));
   endfunction
   assign due_front = due(front);
   assign due_kept  = due(kept_q);
@@ -121,7 +127,8 @@ module frame_cutter_proof #(
     if (line_valid_i) begin
       assume (line_skip_i || line_bytes_i <= 24'(max_frame_bytes_i));
       assume (line_first_i == !inside_q);
-      assume (line_last_i == (rest == 19'd1));
+      assume (line_last_i == (rest == 19'd1 || line_abort_i));
+      assume (!line_abort_i || line_early_i);
       if (!line_first_i) assume (line_skip_i == skip_q && line_bytes_i == bytes_q);
     end
     if (!rst_ni) begin
@@ -144,13 +151,13 @@ module frame_cutter_proof #(
   // The cycle before this one, for what must stand still.
   logic         waited_q = 1'b0;
   logic [511:0] waited_data_q;
-  logic [8:0]   waited_side_q;
+  logic [10:0]  waited_side_q;
   logic         told_q = 1'b0;
   logic [1:0]   told_side_q;
   always_ff @(posedge clk_i) begin
     waited_q      <= rst_ni && frame_valid && !frame_ready_i;
     waited_data_q <= frame_data;
-    waited_side_q <= {frame_bytes, frame_last, frame_queue};
+    waited_side_q <= {frame_bytes, frame_last, frame_early, frame_abort, frame_queue};
     told_q        <= rst_ni && scanned_valid && !scanned_ready_i;
     told_side_q   <= {scanned_queue, scanned_bad};
   end
@@ -159,7 +166,7 @@ module frame_cutter_proof #(
     if (started_q && rst_ni) begin
       if (waited_q) begin
         assert (frame_valid && frame_data == waited_data_q);
-        assert ({frame_bytes, frame_last, frame_queue} == waited_side_q);
+        assert ({frame_bytes, frame_last, frame_early, frame_abort, frame_queue} == waited_side_q);
       end
       if (told_q) assert (scanned_valid && {scanned_queue, scanned_bad} == told_side_q);
       if (gone_valid) assert (!frame_valid || frame_ready_i);
@@ -173,10 +180,12 @@ module frame_cutter_proof #(
       if (!front_valid) assert (!frame_valid && !gone_valid);
       if (front_valid) begin
         assert (frame_valid == (due_front != '0));
-        assert (gone_valid == (front.last && moves));
+        assert (gone_valid == (front.last && !front.early && moves));
+        if (frame_valid) assert (frame_early == front.early && frame_abort == front.abort);
         if (frame_valid) begin
           assert (frame_data == front.data && frame_queue == front.queue_index && 24'(frame_bytes) == due_front);
-          assert (frame_last == (front.before_line + due_front == front.bytes));
+          assert (frame_last == (front.abort || front.before_line + due_front == front.bytes));
+          if (frame_last && !frame_abort) assert (out_d - (beat ? 24'(frame_bytes) : '0) + due_front == front.bytes);
         end
         // All bytes of the lines before this one have come out; with the last one, all of the message.
         if (!front.skip) assert (out == ((front.before_line < front.bytes) ? front.before_line : front.bytes));
@@ -187,11 +196,14 @@ module frame_cutter_proof #(
       // Invariants that make it inductive.
       assert (!dut.holds_q && dut.keeps_q == kept_valid_q && dut.room_q == !kept_valid_q);
       if (kept_valid_q) begin
-        assert (is_line(kept_q) && due_kept != '0 && dut.kept_q.beat && dut.kept_q.ends_message == kept_q.last);
+        assert (is_line(kept_q) && due_kept != '0 && dut.kept_q.beat);
+        assert (dut.kept_q.ends_message == (kept_q.last && !kept_q.early));
+        assert (dut.kept_q.early == kept_q.early && dut.kept_q.spoils == kept_q.abort);
+        if (kept_q.abort) assert (kept_q.last && kept_q.early);
         assert (kept_q.last == !inside_q && bytes_q == kept_q.bytes && taken_q == kept_q.before_line + 24'd64);
         assert (skip_q == kept_q.skip && !kept_q.skip);
         assert (dut.kept_q.data == kept_q.data && 24'(dut.kept_q.bytes) == due_kept);
-        assert (dut.kept_q.last == (kept_q.before_line + due_kept == kept_q.bytes));
+        assert (dut.kept_q.last == (kept_q.abort || kept_q.before_line + due_kept == kept_q.bytes));
         assert (dut.kept_q.queue_index == kept_q.queue_index && dut.kept_q.lines == kept_q.lines);
         assert (dut.kept_q.next_start == kept_q.next_start);
       end else begin

@@ -5,22 +5,27 @@
 //     after the other: `next start` moves by whole messages, but for lines that are dropped;
 //   - no wake-up is lost: while a whole good message stands at `next start` (or, of a queue that is to be emptied, any
 //     line), the queue waits for a turn, has one, or is announced in this cycle;
-//   - a line that leaves stands still until it is taken, and all that is said of it.
+//   - a line that leaves stands still until it is taken, and all that is said of it;
+//   - a message is shown before it is whole only if its queue was started so; every line that is shown lies before the
+//     frontier, and but for the message's last one and the one with the abort mark so does the next; the lines follow each
+//     other from the first to the last or to the abort mark; and a message is given back unsent only if it was shown whole
+//     without an abort mark, and is whole. So in store and forward no line leaves before its message is whole.
 //
 // Assumed, of its surroundings: a queue has one turn at a time and is announced a cycle after its frontier moved (what
 // scheduler_proof.sv proves); the frontier moves on, less than 2^PosW lines beyond what was used up; the header of the
 // message at `next start` is the same whenever it is read; a queue is started while nothing of it is under way; the
-// verdict on a batch comes after its look. Headers, moves, verdicts, back-pressure, shares and the order of turns are
+// verdict on a batch comes after its look, that on a message that was shown after the last line of that, and it is
+// `whole` only if there was no abort mark. Headers, moves, verdicts, back-pressure, shares and the order of turns are
 // free.
 //
-// Proved for 2 queues and windows of 2 and 4 lines, so positions of 4 bits. A queue enters by addresses of tables and
+// Proved for 2 queues and windows of 2, 4 and 8 lines, so positions of 5 bits. A queue enters by addresses of tables and
 // comparisons for equality alone; a position by differences modulo 2^PosW, which is what the limit above is about.
 
 `default_nettype none
 
 module message_reader_proof #(
   localparam int unsigned NumQueues = 2,
-  localparam int unsigned LineW = 2,
+  localparam int unsigned LineW = 3,
   localparam int unsigned PtrW = 2,
   localparam int unsigned QueueW = 1,
   localparam int unsigned PosW = LineW + 2
@@ -44,6 +49,11 @@ module message_reader_proof #(
   input logic [7:0]        set_weight_i,
   input logic              set_closing_i,
   input logic              set_dropping_i,
+  input logic              set_early_i,
+  input logic [LineW-1:0]  set_early_more_i,
+  input logic              shown_valid_i,
+  input logic              shown_bad_i,
+  input logic              shown_broken_i,
   input logic              start_valid_i,
   input logic [PtrW-1:0]   start_tail_i,
   input logic [PtrW-1:0]   resolve_next_i,
@@ -59,7 +69,7 @@ module message_reader_proof #(
 );
 
   logic              turn_ready, early_taken, early_holds, done_valid, done_more, line_valid, line_first, line_last;
-  logic              line_scan, scanned_ready, next_start_valid, failed_valid;
+  logic              line_early, line_abort, line_scan, scanned_ready, next_start_valid, failed_valid;
   logic [QueueW-1:0] failed_queue, done_queue, line_queue, next_start_queue;
   logic [PosW-1:0]   next_start;
 
@@ -68,7 +78,8 @@ module message_reader_proof #(
     .turn_valid_i, .turn_ready_o(turn_ready), .turn_queue_i, .early_queue_i, .early_holds_i(early_holds),
     .early_taken_o(early_taken), .done_valid_o(done_valid), .done_queue_o(done_queue), .done_more_o(done_more),
     .turn_class_i, .waits_upto_i, .set_class_i, .set_valid_i, .set_queue_i, .set_epoch_i, .set_weight_i,
-    .set_closing_i, .set_dropping_i,
+    .set_closing_i, .set_dropping_i, .set_early_i, .set_early_more_i, .shown_valid_i, .shown_bad_i, .shown_broken_i,
+    .line_early_o(line_early), .line_abort_o(line_abort), .count_cut_through_frames_o(),
     .start_valid_i, .start_tail_i, .resolve_line_o(), .resolve_next_i, .chain_line_o(), .chain_next_i,
     .load_valid_o(), .load_line_o(), .load_header_i, .give_valid_o(), .give_line_o(), .give_queue_o(),
     .give_dropped_o(), .line_valid_o(line_valid), .line_ready_i, .line_first_o(line_first), .line_last_o(line_last),
@@ -131,7 +142,7 @@ module message_reader_proof #(
     end
     ready_queue_q <= frontier_queue_i;
     if (!started_q) assume (!rst_ni);
-    assume (window_mask_i == LineW'(1) || window_mask_i == LineW'(3));
+    assume (window_mask_i == LineW'(1) || window_mask_i == LineW'(3) || window_mask_i == LineW'(7));
     if (started_q) begin
       assume (place_i == place_q && window_mask_i == mask_q && max_frame_bytes_i == longest_q);
       if (turn_valid_i) assume (waits_q[turn_queue_i]);
@@ -139,6 +150,7 @@ module message_reader_proof #(
       if (frontier_we_i && !start_valid_i) assume (live_q[frontier_queue_i]);
       if (start_valid_i) begin
         assume (rst_ni && set_valid_i && !set_closing_i && !set_dropping_i);
+        assume (!set_early_i || set_early_more_i >= LineW'(3));
         assume (frontier_we_i && frontier_queue_i == set_queue_i && frontier_i == '0);
         assume (!live_q[set_queue_i] || (!waits_q[set_queue_i] && !turns_q[set_queue_i]));
         assume (!ready_q && !dut.ending_o && !done_valid && !next_start_valid && !dut.uncheck_q);
@@ -151,7 +163,9 @@ module message_reader_proof #(
   logic [PosW-1:0] frontier_q, used_q, next_q;
   logic [63:0]     header_q;
   logic [7:0]      epoch_q;
-  logic            live, closing_q, dropping_q, asked_q, checked_q, malformed_q, told_q;
+  logic            live, closing_q, dropping_q, asked_q, checked_q, malformed_q, told_q, early_on_q;
+  // A line of it was dropped: whatever else it holds will be.
+  logic            dropped_q;
   assign live = live_q[place_i];
 
   // What the header says.
@@ -179,7 +193,7 @@ module message_reader_proof #(
                          && malformed_q)));
 
   // The look at a batch: whose, and whether its last line has left.
-  logic              look_q, look_done_q;
+  logic              look_q, look_done_q, look_shows_q, look_whole_q;
   logic [QueueW-1:0] look_queue_q;
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -188,11 +202,16 @@ module message_reader_proof #(
       if (dut.go && dut.scan_begins) begin
         look_q       <= 1'b1;
         look_queue_q <= dut.lqueue1_q;
-      end else if (scanned_valid_i && scanned_ready) begin
+        look_shows_q <= dut.show_begins;
+      end else if (dut.verdict) begin
         look_q <= 1'b0;
       end
-      if (line_valid && line_ready_i && line_scan && line_last) look_done_q <= 1'b1;
-      else if (scanned_valid_i && scanned_ready) look_done_q <= 1'b0;
+      if (line_valid && line_ready_i && line_scan && line_last) begin
+        look_done_q  <= 1'b1;
+        look_whole_q <= !line_abort;
+      end else if (dut.verdict) begin
+        look_done_q <= 1'b0;
+      end
     end
   end
 
@@ -211,15 +230,19 @@ module message_reader_proof #(
       if (dut.line1_q && dut.lqueue1_q == place_i && dut.at_header) assume (load_header_i == header_q);
       // Short of a start, a set-up says that the queue is emptied, once and for all.
       if (set_valid_i && !start_valid_i) begin
-        assume (rst_ni && live_q[set_queue_i] && set_closing_i);
+        assume (rst_ni && live_q[set_queue_i] && set_closing_i && !set_early_i);
         if (set_queue_i == place_i) assume (set_epoch_i == epoch_q && (set_dropping_i || !dropping_q));
       end
-      if (scanned_valid_i) assume (rst_ni && look_done_q && scanned_queue_i == look_queue_q);
+      if (scanned_valid_i) assume (rst_ni && look_done_q && !look_shows_q && scanned_queue_i == look_queue_q);
+      if (shown_valid_i) begin
+        assume (rst_ni && look_done_q && look_shows_q && !dut.shown_q && (shown_bad_i || look_whole_q));
+      end
     end
     if (rst_ni && set_valid_i && set_queue_i == place_i) begin
       epoch_q    <= set_epoch_i;
       closing_q  <= set_closing_i;
       dropping_q <= set_dropping_i;
+      early_on_q <= set_early_i;
       asked_q    <= 1'b0;
     end
     if (rst_ni && frontier_we_i && frontier_queue_i == place_i) begin
@@ -230,16 +253,17 @@ module message_reader_proof #(
       next_q   <= next_q + (drops ? PosW'(1) : PosW'(lines));
       header_q <= next_header_i;
     end
-    if (begins && is_batch) checked_q <= 1'b0;
+    if (drops) dropped_q <= 1'b1;
+    if (begins) checked_q <= 1'b0;
     if (uses) used_q <= used_q + 1'b1;
-    if (rst_ni && scanned_valid_i && scanned_ready && scanned_queue_i == place_i) begin
+    if (rst_ni && dut.verdict && dut.verdict_queue == place_i) begin
       checked_q   <= 1'b1;
-      malformed_q <= scanned_bad_i;
+      malformed_q <= dut.checked_wr[1];
     end
     if (rst_ni && failed_valid && failed_queue == place_i) told_q <= 1'b1;
     if (rst_ni && start_valid_i && set_queue_i == place_i) begin
       told_q <= 1'b0;
-      {used_q, next_q, checked_q} <= '0;
+      {used_q, next_q, checked_q, dropped_q} <= '0;
       header_q <= next_header_i;
     end
   end
@@ -260,6 +284,12 @@ module message_reader_proof #(
       if (begins) assert (is_good && is_whole && used_q == next_q && !(is_batch && (!checked_q || malformed_q)));
       if (uses && !begins && !drops) assert (used_q != next_q);
       if (looks) assert (ahead != '0);
+      if (looks && !is_batch && !dut.flush_q) assert (dut.ends_message ? is_whole : ahead >= PosW'(2));
+      if (looks && !is_batch) assert (dut.line1_q && is_good && (dut.show_begins ? line_pos_q == next_q : dut.show_q));
+      if (rst_ni && dut.go && dut.show_begins && dut.lqueue1_q == place_i) begin
+        assert ((early_on_q || is_emptied) && dut.lsetup1_q.early && !is_batch);
+      end
+      if (begins && !is_batch && dut.is_sent) assert (checked_q && malformed_q);
       if (done_valid && done_queue == place_i) assert (used_q == next_q);
       if (next_start_valid && next_start_queue == place_i) assert (next_start == next_q);
       if (was_used_q) assert (line_valid && line_queue == place_i && line_last == (used_q == next_q));
@@ -271,10 +301,11 @@ module message_reader_proof #(
   end
 
   // A line that is not taken stands still, and all that is said of it.
-  localparam int unsigned SideW = 6 + LineW + 1 + PosW + QueueW + 24;
+  localparam int unsigned SideW = 8 + LineW + 1 + PosW + QueueW + 24;
   logic             waited_q = 1'b0;
   logic [SideW-1:0] side, waited_side_q;
-  assign side = {line_valid, line_first, line_last, line_scan, dut.line_batch_o, dut.line_skip_o, dut.line_lines_o,
+  assign side = {line_valid, line_first, line_last, line_scan, line_early, line_abort, dut.line_batch_o,
+                 dut.line_skip_o, dut.line_lines_o,
                  dut.line_next_start_o, line_queue, dut.line_bytes_o};
   always_ff @(posedge clk_i) begin
     waited_q      <= rst_ni && line_valid && !line_ready_i;
@@ -298,7 +329,7 @@ module message_reader_proof #(
   assign current  = in_first || in_live;
   // So does the one in the load stage, of whatever queue.
   logic goes_on, coming;
-  assign goes_on = dut.line1_q && (dut.first1_q || dut.live_q) && !dut.last1_q;
+  assign goes_on = dut.line1_q && (dut.first1_q || dut.live_q) && (!dut.last1_q || dut.show_q);
   assign coming  = dut.load_q && (dut.load_first_q || goes_on);
 
   // Bits of the state of a queue, in message_reader: discard, told, next_start, tail, share.
@@ -306,7 +337,7 @@ module message_reader_proof #(
   localparam int unsigned StateW = 2 + PosW + PtrW + ShareW;
   localparam int unsigned StartAt = ShareW + PtrW;
   logic [StateW-1:0] state_kept;
-  logic [18:0]       setup_kept;
+  logic [19+LineW:0] setup_kept;
   assign state_kept = dut.u_state.mem[place_i];
   assign setup_kept = dut.u_setup.mem[place_i];
 
@@ -315,7 +346,9 @@ module message_reader_proof #(
       // What follows of any queue is proved of the followed one, and so of each: a stage has only one of them.
       if (done_valid && done_queue != place_i) assume (turns_q[done_queue]);
       if (dut.lqueue1_q != place_i && dut.line1_q && (dut.first1_q || dut.live_q) && dut.go) begin
-        assume (!(dut.scans && dut.last1_q) || dut.rest_d == '0);
+        assume (!(dut.scans && dut.last1_q && !dut.show_q) || dut.rest_d == '0);
+        assume (!(dut.show_q && !dut.scan_ends) || !dut.fetch_empty || dut.rest_q <= (LineW + 1)'(2));
+        assume (!dut.show_begins || (!dut.last1_q && !dut.load_last_q && !dut.fetch_last && dut.less_one > (LineW + 1)'(3)));
         assume (!(dut.ends && !dut.waits && !dut.discard1_q) || dut.rest_d == '0);
       end
       if (done_valid) assert (turns_q[done_queue]);
@@ -326,7 +359,7 @@ module message_reader_proof #(
         assert (load_pos_q == line_pos_q + 1'b1 && !dut.abort_q);
         assert (dut.load_discard_q == dut.discard1_q);
       end
-      if (coming && !dut.load_last_q) begin
+      if (coming && (!dut.load_last_q || dut.show_q)) begin
         assert (dut.fetch_q && !dut.fetch_first_q && dut.fetch_queue_q == dut.load_queue_q);
         assert (dut.fetch_pos_q == load_pos_q + 1'b1 && !dut.abort_q);
         assert (dut.fetch_discard_q == dut.load_discard_q);
@@ -342,6 +375,14 @@ module message_reader_proof #(
         assert (!dut.fetch_q || !dut.fetch_first_q);
         assert (!(dut.load_q && dut.load_first_q) && !(dut.line1_q && dut.first1_q));
       end
+      // A message is shown from its second line on, and waits only for a line that is not there.
+      if (dut.show_q) assert (dut.scan_q && !dut.discard1_q && !dut.empty1_q && dut.rest_q != '0 && look_shows_q);
+      if (dut.hold_q) assert (dut.show_q && dut.rest_q > (LineW + 1)'(2));
+      if (dut.flush_q) assert (dut.show_q);
+      if (dut.show_q && dut.rest_q > (LineW + 1)'(1)) assert (dut.load_q && !dut.load_empty_q);
+      if (dut.scan_q) assert (dut.show_q == look_shows_q);
+      if (look_q) assert (dut.shown_queue_q == look_queue_q);
+      if (dut.shown_q) assert (look_done_q && look_shows_q && (dut.shown_bad_q || look_whole_q));
       assert (look_q == dut.scan_pending_q && early_q == dut.early_q);
       if (line_valid && line_scan) assert (dut.scan_pending_q && !look_done_q && dut.scan_q == !line_last);
       if (look_done_q) assert (dut.scan_pending_q && !dut.scan_q);
@@ -363,7 +404,13 @@ module message_reader_proof #(
       assert (setup_kept[18:11] == epoch_q && setup_kept[1:0] == {closing_q, dropping_q});
       assert (dut.u_checked.mem[place_i][0] == (checked_q || (dut.uncheck_q && dut.queue2_q == place_i)));
       if (dut.uncheck_q && dut.queue2_q == place_i) assert (!checked_q && (in_live || in_done));
-      if (checked_q) assert (is_batch || is_emptied);
+      // A message that was shown is good, and whole if it was sent.
+      if (checked_q && !is_batch && !is_emptied) assert (is_good && early_on_q);
+      if (checked_q && !is_batch && malformed_q && !dropped_q) assert (is_good && is_whole);
+      if (dropped_q) assert (is_emptied);
+      assert (setup_kept[19 + LineW] == early_on_q);
+      if (early_on_q) assert (setup_kept[19 +: LineW] >= LineW'(3));
+      if (is_emptied) assert (!early_on_q);
       if (state_kept[StateW-1]) assert (is_emptied);
       if (state_kept[StateW-2]) assert (is_told);
       if (checked_q) assert (dut.u_checked.mem[place_i][1] == malformed_q);
@@ -374,7 +421,8 @@ module message_reader_proof #(
       // The stages.
       if (in_turn) begin
         assert (dut.turn1_now.state.next_start == next_q && dut.turn1_now.frontier == frontier_q);
-        assert (dut.turn1_now.setup.epoch == epoch_q);
+        assert (dut.turn1_now.setup.epoch == epoch_q && dut.turn1_now.setup.early == early_on_q);
+        if (early_on_q) assert (dut.turn1_now.setup.early_more >= LineW'(3));
         assert ({dut.turn1_now.setup.closing, dut.turn1_now.setup.dropping} == {closing_q, dropping_q});
         assert ({dut.turn1_now.state.discard, dut.turn1_now.state.told} == state_kept[StateW-1-:2]);
         assert (dut.turn1_now.checked[0] == checked_q && (!checked_q || dut.turn1_now.checked[1] == malformed_q));
@@ -382,7 +430,8 @@ module message_reader_proof #(
       if (in_fetch) begin
         if (dut.fetch_state_q.told) assert (is_told);
         assert (dut.fetch_state_q.next_start == next_q && dut.fetch_pos_q == next_q);
-        assert (dut.fetch_setup_q.epoch == epoch_q);
+        assert (dut.fetch_setup_q.epoch == epoch_q && dut.fetch_setup_q.early == early_on_q);
+        if (early_on_q) assert (dut.fetch_setup_q.early_more >= LineW'(3));
         assert (dut.fetch_frontier_q == frontier_q || (dut.fetch_moved_q && dut.fetch_empty));
         assert (dut.fetch_checked_q[0] == checked_q && (!checked_q || dut.fetch_checked_q[1] == malformed_q));
         if (dut.fetch_discard_q || dut.fetch_state_q.discard) assert (is_emptied);
@@ -396,13 +445,16 @@ module message_reader_proof #(
       end
       if (coming && dut.load_queue_q == place_i) begin
         assert (dut.load_setup_q.epoch == epoch_q);
+        if (dut.load_setup_q.early) assert ((early_on_q || is_emptied) && dut.load_setup_q.early_more >= LineW'(3));
         if (dut.load_discard_q || dut.load_setup_q.closing || dut.load_setup_q.dropping) assert (is_emptied);
         if (asked_q && {dut.load_setup_q.closing, dut.load_setup_q.dropping} != {closing_q, dropping_q}) begin
           assert (dut.load_moved_q);
         end
         assert (PosW'(dut.load_left_q + 1'b1) <= load_ahead);
         assert (PosW'(dut.load_left_q + 1'b1) == load_ahead || dut.load_moved_q);
-        if (!dut.load_last_q) begin
+        if (!dut.load_last_q || dut.show_q) begin
+          assert (dut.fetch_setup_q.early == early_on_q);
+          if (early_on_q) assert (dut.fetch_setup_q.early_more >= LineW'(3));
           assert (dut.fetch_frontier_q == frontier_q && dut.fetch_setup_q.epoch == epoch_q);
           assert ({dut.fetch_setup_q.closing, dut.fetch_setup_q.dropping} == {closing_q, dropping_q});
         end
@@ -416,6 +468,7 @@ module message_reader_proof #(
       end
       if (current) begin
         assert (dut.lsetup1_q.epoch == epoch_q);
+        if (dut.lsetup1_q.early) assert ((early_on_q || is_emptied) && dut.lsetup1_q.early_more >= LineW'(3));
         if (dut.discard1_q || dut.lsetup1_q.closing || dut.lsetup1_q.dropping) assert (is_emptied);
         // A line that was fetched before the queue was closed knows by its frontier that something happened.
         if (asked_q
@@ -427,13 +480,20 @@ module message_reader_proof #(
         if (dut.lstate1_q.discard) assert (is_emptied);
         if (dut.lstate1_q.told) assert (is_told);
         assert (dut.lstate1_q.next_start == next_q);
-        assert (PosW'(dut.rest_q) <= PosW'(dut.left1_q + 1'b1));
+        if (dut.show_q) begin
+          assert (PosW'(line_pos_q - next_q) < there);
+          assert (dut.rest_q == (LineW + 1)'(1) || PosW'(load_pos_q - next_q) < there);
+          assert (dut.hold_q || dut.flush_q || dut.rest_q <= (LineW + 1)'(2)
+                  || PosW'(dut.fetch_pos_q - next_q) < there);
+        end else begin
+          assert (PosW'(dut.rest_q) <= PosW'(dut.left1_q + 1'b1));
+        end
         if (dut.scan_q) begin
           assert (dut.rest_q != '0 && PosW'(line_pos_q + PosW'(dut.rest_q)) == PosW'(next_q + PosW'(lines)));
           assert (19'(dut.rest_q) < lines);
         end else begin
           assert (PosW'(dut.rest_q) == PosW'(next_q - used_q) && line_pos_q == used_q);
-          assert (!checked_q || is_emptied);
+          assert (!checked_q || (is_emptied && dut.discard1_q));
         end
       end
       if (in_done) begin
@@ -443,7 +503,13 @@ module message_reader_proof #(
         if (asked_q && is_wanted) assert (dut.moved2_q || dut.again2_q);
       end
       if (in_end && asked_q && is_wanted) assert (done_more);
-      if (in_look || (in_live && dut.scan_q)) assert (!checked_q && is_good && is_batch && is_whole);
+      if (in_look || (in_live && dut.scan_q)) begin
+        assert (!checked_q && is_good && is_batch == !look_shows_q);
+        if (is_batch) assert (is_whole);
+        else assert (early_on_q || is_emptied);
+        // Its last line leaves, or has left.
+        if (in_look && look_shows_q && (look_done_q ? look_whole_q : !line_abort)) assert (is_whole);
+      end
     end
   end
 
@@ -452,6 +518,7 @@ module message_reader_proof #(
       cover (next_start_valid && next_start_queue == place_i && next_start == PosW'(5) && used_q == PosW'(5));
       cover (begins && is_batch && lines == 19'd2);
       cover (drops && closing_q && next_q == PosW'(3));
+      cover (line_valid && line_abort && line_queue == place_i);
     end
   end
 

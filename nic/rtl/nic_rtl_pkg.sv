@@ -50,6 +50,8 @@ package nic_rtl_pkg;
     // Received frames (0 reads as 1) and time in ns after which an interrupt is raised.
     logic [31:0] rx_moderation_frames;
     logic [31:0] rx_moderation_ns;
+    // Lines with which a frame may begin before its message is complete; 0: it never does.
+    logic [15:0] cut_through_lines;
     // End-of-packet signature of kPIO+WC.
     logic [63:0] kpio_eop;
   } queue_settings_t;

@@ -9,7 +9,9 @@ nic/rtl/base/lowest_bit.sv
 nic/rtl/base/increment.sv
 nic/rtl/base/less_than.sv
 nic/rtl/base/counters.sv
+nic/rtl/mmio/bar_line.sv
 nic/rtl/mmio/bar_ingress.sv
+nic/rtl/mmio/pair_ingress.sv
 nic/rtl/mmio/free_list.sv
 nic/rtl/mmio/buffer_pool.sv
 nic/rtl/mmio/position_counter.sv
@@ -37,6 +39,7 @@ nic/rtl/egress/checksum_sum.sv
 nic/rtl/egress/checksum_insert.sv
 nic/rtl/egress/checksum_path.sv
 nic/rtl/egress/frame_guard.sv
+nic/rtl/egress/early_account.sv
 nic/rtl/mmio/mmio.sv
 nic/rtl/dma/work_list.sv
 nic/rtl/dma/moderation.sv
@@ -87,6 +90,7 @@ nic/rtl/kpio/kpio.sv
 nic/rtl/niq/entry_arrival.sv
 nic/rtl/niq/entry_frames.sv
 nic/rtl/niq/niq_tx.sv
+nic/rtl/top/ingress.sv
 nic/rtl/top/capability_list.sv
 nic/rtl/top/queue_settings.sv
 nic/rtl/top/registers.sv

@@ -196,7 +196,7 @@ impl Host {
                     self.wire.extend_from_slice(frame);
                     continue;
                 }
-                Some(Want::ReadCompletion { .. } | Want::Interrupt { .. }) => continue,
+                Some(Want::ReadCompletion { .. } | Want::Interrupt { .. } | Want::Aborted { .. }) => continue,
             };
             let data = self.memory.get(at..at + bytes).ok_or(DmaError::BadAddress);
             self.nic.dma_completed(tag, data);

@@ -202,6 +202,9 @@ pub struct SendArgs {
     /// Split and permute stores with this seed, within what the interface declares it bears
     #[arg(long, value_name = "SEED")]
     pub adversary: Option<u64>,
+    /// Let frames begin when so many lines of their message are there (mmio on --device rtl; 0: when all are)
+    #[arg(long, default_value_t = 0, value_name = "LINES")]
+    pub cut_through_lines: u16,
     #[command(flatten)]
     pub kernel: KernelArgs,
     #[command(flatten)]

@@ -47,6 +47,10 @@ pub fn run(args: &SendArgs) -> Result<(), Failure> {
         );
     }
     check_fences(args.fences.policy, &[args.interface])?;
+    if args.cut_through_lines != 0 && (args.device, args.interface) != (DeviceName::Rtl, Interface::Mmio) {
+        return Err(Failure::new("only mmio through the RTL cuts through")
+            .remedy("--interface mmio --device rtl, or no --cut-through-lines"));
+    }
     let total = check_input(&args.input)?;
     if args.device == DeviceName::Rtl {
         return run_on_rtl(args, total);

@@ -46,6 +46,25 @@ fn a_capture_goes_through_the_rtl_unchanged_or_the_program_says_how_to_get_it() 
     }
 }
 
+/// Frames that begin early come out as others do, those that were aborted and sent again too.
+#[test]
+fn a_capture_that_cuts_through_goes_unchanged() {
+    let folder = tempfile::tempdir().expect("a folder for the captures");
+    write_capture(&folder.path().join("in.pcap"));
+    for more in [&["--cut-through-lines", "8"][..], &["--cut-through-lines", "3", "--adversary", "5"]] {
+        let output = send(folder.path(), more);
+        let (said, wrong) =
+            (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        if cfg!(feature = "rtl") {
+            assert!(said.contains("complete, in order, unchanged"), "{more:?}: {said} {wrong}");
+        } else {
+            assert!(wrong.contains("make rtl-tools"), "{wrong}");
+        }
+    }
+    let output = send(folder.path(), &["--interface", "kpio", "--cut-through-lines", "8"]);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("only mmio through the RTL"));
+}
+
 /// Every interface is counted, and no frame takes less than its own beats.
 #[test]
 fn cycles_of_the_rtl_are_counted_by_interface() {

@@ -114,6 +114,11 @@ pub struct MmioConfig {
     pub credits: CreditCoalescing,
     /// Which frames of a burst share a message.
     pub batching: Batching,
+    /// Lines of a message with which the device may begin its frame before all of it is there (cut-through); 0: only
+    /// whole messages begin. Worth it where the wire is slower than the sender stores: a wire that runs dry costs the
+    /// frame's front, and the message leaves whole later. The device must have the feature, and does not use it for a
+    /// queue with `checksums`.
+    pub cut_through_lines: u16,
 }
 
 /// Which frames of a burst are packed into batch messages.

@@ -58,6 +58,9 @@ impl<L: Link> Port<L> {
         wrap: impl FnOnce(L::Window, Tolerance) -> P,
     ) -> Result<Stopped<TxMmio<P, L::Memory>>, PortError> {
         let identity = self.transmit(queue, Interface::Mmio, config.queue)?;
+        if config.cut_through_lines != 0 && !self.has_feature(feature::CUT_THROUGH) {
+            return Err(PortError::NoFeature { feature: "begin a frame before its message is there" });
+        }
         let (window, credits) = self.window(queue)?;
         let lines = window.lines();
         let span_lines = self.caps.reorder_span_lines.unwrap_or(1).clamp(1, lines);

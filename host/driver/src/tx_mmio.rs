@@ -11,6 +11,7 @@ use beeline_link_contract::{DmaMemory, StorePort, Tolerance};
 use beeline_spec::batch::{PREFIX_BYTES, record_bytes};
 use beeline_spec::formats::MIN_FRAME_BYTES;
 use beeline_spec::header::lines_of;
+use beeline_spec::regs::{field, queue as r};
 use beeline_spec::{Interface, LINE_BYTES, WORD_BYTES};
 use beeline_window::{Sent, WindowConfig, Writer};
 
@@ -172,6 +173,10 @@ impl<P: StorePort, M: DmaMemory> QueueHalf for TxMmio<P, M> {
             self.config.credits,
             hole_timeout_ns,
         );
+        let cut_through_lines = self.config.cut_through_lines;
+        if cut_through_lines != 0 {
+            set(r::CUT_THROUGH, u64::from(cut_through_lines) << field::cut_through::LINES_LSB);
+        }
     }
 
     fn control(&self) -> u64 {

@@ -190,6 +190,9 @@ fn settings_out_of_range_are_refused_before_the_device_hears_of_them() {
         error.to_string(),
         "the device does not fill in checksums; leave that out of the queue's configuration"
     );
+    let error =
+        port.mmio(0, MmioConfig { cut_through_lines: 8, ..MmioConfig::default() }).map(drop).unwrap_err();
+    assert!(error.to_string().starts_with("the device does not begin a frame before its message is there"));
     assert_eq!(link.0.borrow().writes.len(), before);
     assert_eq!(Must::PowerOfTwo(2, 8).to_string(), "a power of two from 2 to 8");
 }

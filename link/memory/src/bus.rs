@@ -168,7 +168,7 @@ impl<D: Device> Bus<D> {
                 Want::ReadCompletion { tag, value } => {
                     self.answers.insert(tag.0, value);
                 }
-                Want::Interrupt { .. } => {}
+                Want::Aborted { .. } | Want::Interrupt { .. } => {}
             }
             self.device.wire_ready(self.wire.len() < WIRE_FRAMES);
         }

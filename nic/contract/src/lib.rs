@@ -118,6 +118,14 @@ pub enum Want<'a> {
         /// The frame, FCS excluded.
         frame: &'a [u8],
     },
+    /// Tell the link that a frame which had begun before its message was complete (cut-through) ended with an abort
+    /// mark: nobody receives it.
+    Aborted {
+        /// Queue it came from.
+        queue: QueueId,
+        /// What had left of it.
+        frame: &'a [u8],
+    },
     /// Answer a register read.
     ReadCompletion {
         /// The read's tag.
@@ -152,6 +160,12 @@ pub trait Device {
 
     /// Tells whether the wire takes frames; it does at the start.
     fn wire_ready(&mut self, ready: bool);
+
+    /// The wire takes so many beats, each 64 bytes of a frame or its end, and is not ready then. A device that has
+    /// frames only as a whole takes it for a wire that is ready.
+    fn wire_takes(&mut self, beats: u32) {
+        self.wire_ready(beats > 0);
+    }
 
     /// What the device wants next; `None` until something else happens. Call it until it says so.
     fn next(&mut self) -> Option<Want<'_>>;

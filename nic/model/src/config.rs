@@ -16,6 +16,11 @@ const MAX_POOL_LINES: u32 = 1 << 24;
 /// Most lines of all contexts together: 1 GiB.
 const MAX_CONTEXT_LINES: u64 = 1 << 24;
 
+/// Fewest lines of a message that must be there before its frame may begin: two beats, each of which reaches into the
+/// line behind its own, and the line that the RTL looks ahead for. Less would save little, and every gap would be an
+/// underrun.
+pub(crate) const CUT_THROUGH_LEAST_LINES: u32 = 4;
+
 /// The sizes of a NIC.
 ///
 /// A queue that counts on credits alone (queue control `backpressure` 0) reserves a context and `window_lines` of the
@@ -97,7 +102,7 @@ impl NicConfig {
             pool_lines: Some(self.pool_lines),
             contexts: Some(self.contexts),
             max_frame_bytes: Some(self.max_frame_bytes),
-            features: Some(1 << feature::CHECKSUMS),
+            features: Some(1 << feature::CHECKSUMS | 1 << feature::CUT_THROUGH),
         }
     }
 

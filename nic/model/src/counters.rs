@@ -101,6 +101,8 @@ counters! {
     entry_reads ENTRY_READS "Reads of entries in the BAR, one for each word.",
     held_reads HELD_READS "Those of them that were held because the entry was not there yet.",
     held_read_timeouts HELD_READ_TIMEOUTS "Held reads answered with zero because their time was up.",
+    cut_through_frames CUT_THROUGH_FRAMES "Frames begun before their message was complete, those ended with an abort mark included.",
+    cut_through_underruns CUT_THROUGH_UNDERRUNS "Those of them ended with an abort mark because the wire had taken what was there before the next line came; each is sent again, whole, when its message is complete.",
 }
 
 #[cfg(test)]
@@ -116,9 +118,12 @@ mod tests {
         assert_eq!(counters.at(reg::RX_OVERSIZE), Some(9));
         assert_eq!(counters.at(reg::TLP_BYTES_HISTOGRAM + 56), Some(3));
         assert_eq!(counters.at(reg::DISPLACEMENT_HISTOGRAM + 120), Some(4));
-        for nothing in
-            [reg::HELD_READ_TIMEOUTS + 8, reg::TLP_BYTES_HISTOGRAM + 64, reg::DISPLACEMENT_HISTOGRAM + 128, 4]
-        {
+        for nothing in [
+            reg::CUT_THROUGH_UNDERRUNS + 8,
+            reg::TLP_BYTES_HISTOGRAM + 64,
+            reg::DISPLACEMENT_HISTOGRAM + 128,
+            4,
+        ] {
             assert_eq!(counters.at(nothing), None);
         }
         let histograms = ["tlp_bytes_histogram", "displacement_histogram"];

@@ -154,6 +154,8 @@ pub(crate) struct QueueSettings {
     pub credit_time_ns: u32,
     /// How long a hole may stand, in ns; 0: for ever.
     pub hole_timeout_ns: u64,
+    /// Lines of a message with which its frame may begin before it is complete; 0: it never does.
+    pub cut_through_lines: u32,
     /// Bus address of the transmit ring: of descriptors, entries or a pipe's lines.
     pub tx_ring_address: u64,
     /// Entries of that ring; not checked.

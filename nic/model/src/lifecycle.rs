@@ -273,6 +273,7 @@ impl Nic {
         if self.lent.is_some_and(|(lent, _)| lent == queue) {
             self.lent = None;
         }
+        self.wire.forget_frame_of(queue);
         let state = &mut self.queues[usize::from(queue.0)];
         state.active = false;
         if state.route != Route::None {

@@ -14,7 +14,7 @@ use crate::bar::{Decoder, Target};
 use crate::counters::{Counters, TLP_BYTES_BUCKETS};
 use crate::dma::DmaEngine;
 use crate::dma_port::{DmaOwner, DmaWant};
-use crate::egress::fill_in;
+use crate::egress::{OnWire, Wire, fill_in};
 use crate::engine::{Engine, FrameSource, ReceiveEngine, Shared, WindowEngine};
 use crate::enso::EnsoEngine;
 use crate::inline::InlineEngine;
@@ -49,7 +49,7 @@ pub struct Nic {
     pub(crate) control: u64,
     pub(crate) mux_ports: u64,
     pub(crate) mac: u64,
-    wire_ready: bool,
+    pub(crate) wire: Wire,
     /// Something but a frame or a credit may be wanted, or an engine other than `mmio` may have something to start.
     pub(crate) attention: bool,
     /// Whose frame the link was given last: it leaves its engine in the next call of `next`.
@@ -86,7 +86,7 @@ impl Nic {
             control: 0,
             mux_ports: 0,
             mac: config.mac_word(),
-            wire_ready: true,
+            wire: Wire::new(config.max_frame_bytes),
             attention: false,
             lent: None,
             filled: vec![0; config.max_frame_bytes as usize].into_boxed_slice(),
@@ -119,6 +119,7 @@ impl Nic {
         self.mux = Mux::default();
         (self.control, self.mux_ports, self.mac) = (0, 0, self.config.mac_word());
         self.lent = None;
+        self.wire.forget_open();
     }
 
     /// The sizes it was made with.
@@ -303,6 +304,59 @@ impl Nic {
         }
     }
 
+    /// Puts on the wire what it takes now. Nearly always that is a whole frame.
+    #[inline]
+    fn put_on_wire(&mut self) -> Option<OnWire> {
+        if self.wire.beats == 0 {
+            return None;
+        }
+        if !self.wire.is_open() {
+            let (queue, interface, bytes) = self.choose()?;
+            let is_early = interface == Interface::Mmio && self.mmio.begins_early(queue);
+            if !is_early && self.wire.beats == Wire::UNBOUNDED {
+                return Some(OnWire::Whole { queue, interface, bytes });
+            }
+            if is_early {
+                self.shared.counters.cut_through_frames += 1;
+                self.mmio.begin(queue);
+            }
+            self.wire.open(queue, interface, is_early);
+        }
+        self.go_on()
+    }
+
+    /// Goes on with the frame that is on the wire, beat by beat. A beat that is taken while nothing is behind it is an
+    /// underrun: the wire cannot wait.
+    #[cold]
+    fn go_on(&mut self) -> Option<OnWire> {
+        let (queue, interface, is_early) = self.wire.whose();
+        let there = match interface {
+            _ if self.wire.is_doomed() => None,
+            Interface::Mmio if is_early => self.mmio.open_frame(queue),
+            Interface::Mmio => self.mmio.head(queue).map(|frame| (frame, true)),
+            Interface::Kpio => self.kpio.head(queue).map(|frame| (frame, true)),
+            Interface::Descriptor => self.dma.head(queue).map(|frame| (frame, true)),
+            Interface::Inline => self.inline.head(queue).map(|frame| (frame, true)),
+            Interface::Enso => self.enso.head(queue).map(|frame| (frame, true)),
+            Interface::Niq => self.niq.head(queue).map(|frame| (frame, true)),
+        };
+        // The queue failed or was stopped, and the message went with it.
+        let Some((there, is_all)) = there else {
+            self.wire.close();
+            return Some(OnWire::Aborted { queue });
+        };
+        if !self.wire.take(there) {
+            return None;
+        }
+        self.wire.close();
+        if is_all {
+            return Some(OnWire::Whole { queue, interface, bytes: there.len() as u32 });
+        }
+        self.shared.counters.cut_through_underruns += 1;
+        self.mmio.abort(queue);
+        Some(OnWire::Aborted { queue })
+    }
+
     /// Whether the multiplexer of kPIO+WC lets the frame at the head of a queue out.
     #[inline]
     fn is_forwarded(&mut self, queue: QueueId, interface: Interface) -> bool {
@@ -443,7 +497,11 @@ impl Device for Nic {
     }
 
     fn wire_ready(&mut self, ready: bool) {
-        self.wire_ready = ready;
+        self.wire.beats = if ready { Wire::UNBOUNDED } else { 0 };
+    }
+
+    fn wire_takes(&mut self, beats: u32) {
+        self.wire.beats = beats.into();
     }
 
     #[inline]
@@ -454,17 +512,21 @@ impl Device for Nic {
         if (self.attention || !self.shared.dma.is_empty()) && self.has_other_want() {
             return self.other_want();
         }
-        if self.wire_ready
-            && let Some((queue, interface, bytes)) = self.choose()
-        {
-            self.lent = Some((queue, interface));
-            self.shared.counters.tx_frames += 1;
-            self.shared.counters.tx_frame_bytes += u64::from(bytes);
-            if self.queues[usize::from(queue.0)].fills_in_checksums {
-                return Some(self.with_checksums(queue, interface));
+        match self.put_on_wire() {
+            Some(OnWire::Whole { queue, interface, bytes }) => {
+                self.lent = Some((queue, interface));
+                self.shared.counters.tx_frames += 1;
+                self.shared.counters.tx_frame_bytes += u64::from(bytes);
+                if self.queues[usize::from(queue.0)].fills_in_checksums {
+                    return Some(self.with_checksums(queue, interface));
+                }
+                let frame = self.head(queue, interface).expect(CHOSEN);
+                return Some(Want::Transmit { queue, frame });
             }
-            let frame = self.head(queue, interface).expect(CHOSEN);
-            return Some(Want::Transmit { queue, frame });
+            Some(OnWire::Aborted { queue }) => {
+                return Some(Want::Aborted { queue, frame: self.wire.taken() });
+            }
+            None => {}
         }
         self.mmio.push_due_credits(&mut self.shared);
         self.kpio.push_due_credits(&mut self.shared);

@@ -5,10 +5,11 @@
 
 use beeline_spec::Interface;
 use beeline_spec::regs::field::{
-    credit_coalesce, entry, moderation, queue_control as c, ring_size, rx_mode, tx_push,
+    credit_coalesce, cut_through, entry, moderation, queue_control as c, ring_size, rx_mode, tx_push,
 };
 use beeline_spec::regs::{doorbell, queue as r};
 
+use crate::config::CUT_THROUGH_LEAST_LINES;
 use crate::engine::QueueSettings;
 
 /// The writable registers of one queue.
@@ -33,6 +34,7 @@ pub(crate) struct QueueRegisters {
     tx_push: u64,
     entry: u64,
     rx_notify_entries: u64,
+    cut_through: u64,
     tx_tail: u64,
     rx_freed: u64,
     entries_freed: u64,
@@ -64,6 +66,7 @@ impl QueueRegisters {
             r::TX_PUSH => &mut self.tx_push,
             r::ENTRY => &mut self.entry,
             r::RX_NOTIFY_ENTRIES => &mut self.rx_notify_entries,
+            r::CUT_THROUGH => &mut self.cut_through,
             _ => return None,
         })
     }
@@ -101,6 +104,21 @@ impl QueueRegisters {
         code != beeline_spec::formats::interface::NONE && Interface::from_code(code).is_none()
     }
 
+    /// Whether frames leave with checksums filled in.
+    fn fills_in_checksums(&self) -> bool {
+        self.control >> c::CHECKSUMS_LSB & c::CHECKSUMS_MASK == 1
+    }
+
+    /// The threshold in force: none, or at least the least one.
+    fn cut_through_lines(&self) -> u32 {
+        match (self.cut_through >> cut_through::LINES_LSB & cut_through::LINES_MASK) as u32 {
+            // A checksum stands in front of what it is of.
+            _ if self.fills_in_checksums() => 0,
+            0 => 0,
+            lines => lines.max(CUT_THROUGH_LEAST_LINES),
+        }
+    }
+
     /// Everything decoded, for a queue that starts now.
     pub(crate) fn settings(&self, window_lines: u32) -> QueueSettings {
         let (lines, time) = (credit_coalesce::LINES_MASK, credit_coalesce::TIME_NS_MASK);
@@ -109,13 +127,14 @@ impl QueueRegisters {
             interface: Interface::from_code((self.control >> c::IFACE_LSB & c::IFACE_MASK) as u8),
             epoch: self.epoch(),
             backpressure: self.control >> c::BACKPRESSURE_LSB & c::BACKPRESSURE_MASK == 1,
-            checksums: self.control >> c::CHECKSUMS_LSB & c::CHECKSUMS_MASK == 1,
+            checksums: self.fills_in_checksums(),
             window_lines,
             blank: self.blank,
             credit_address: self.credit_address,
             credit_lines: at_least_one(self.credit_coalesce >> credit_coalesce::LINES_LSB & lines),
             credit_time_ns: (self.credit_coalesce >> credit_coalesce::TIME_NS_LSB & time) as u32,
             hole_timeout_ns: self.hole_timeout_ns,
+            cut_through_lines: self.cut_through_lines(),
             tx_ring_address: self.tx_ring_address,
             tx_ring_entries: (self.tx_ring_entries >> ring_size::ENTRIES_LSB & ring_size::ENTRIES_MASK)
                 as u32,
@@ -163,6 +182,7 @@ mod tests {
             (r::TX_PUSH, 11),
             (r::ENTRY, 2 | 900 << 32),
             (r::RX_NOTIFY_ENTRIES, 16),
+            (r::CUT_THROUGH, 1),
         ] {
             *registers.slot(register).unwrap() = value;
         }
@@ -175,7 +195,10 @@ mod tests {
         assert_eq!((settings.rx_mode, settings.blank), (2, 1 << 63));
         assert_eq!((settings.tx_self_test, settings.rx_notify_entries, settings.rx_reads), (11, 16, false));
         assert_eq!((settings.entry_lines, settings.entry_hold_ns), (4, 900));
+        assert_eq!(settings.cut_through_lines, 0, "not with checksums");
         assert_eq!((registers.priority(), registers.is_enabled()), ((7, 9), true));
         assert_eq!(registers.slot(r::STATUS), None);
+        registers.control ^= 1 << c::CHECKSUMS_LSB;
+        assert_eq!(registers.settings(64).cut_through_lines, CUT_THROUGH_LEAST_LINES, "1 is too few");
     }
 }

@@ -4,20 +4,22 @@
 // RAM, all of them in Counters cycles.
 //
 // Guarantees: nothing is lost and nothing counted twice. A count read `Counters + 2` cycles after its last increment is
-// exact. Limits: an increment is at most 255 a cycle.
-// Cost: Counters x 64 bits of RAM, Counters x (8 + log2 Counters) registers. Twin: nic/model/src/counters.rs.
+// exact. Limits: an increment is at most 2^IncrementW - 1 a cycle.
+// Cost: Counters x 64 bits of RAM, Counters x (IncrementW + log2 Counters) registers. Twin: nic/model/src/counters.rs.
 
 `default_nettype none
 
 module counters #(
   // Counters, 2 to 256.
   parameter int unsigned Counters = 96,
+  // Bits of what a counter grows by in a cycle, 1 to 16.
+  parameter int unsigned IncrementW = 8,
   localparam int unsigned IndexW = $clog2(Counters)
 ) (
   input  logic                    clk_i,
   input  logic                    rst_ni,
 
-  input  logic [Counters-1:0][7:0] increments_i,
+  input  logic [Counters-1:0][IncrementW-1:0] increments_i,
 
   // A count, a cycle after it is asked for.
   input  logic [IndexW-1:0]       look_i,
@@ -29,8 +31,11 @@ module counters #(
   if (Counters < 2 || Counters > 256) begin : g_bad_count
     $fatal(1, "counters: Counters must be 2 to 256");
   end
+  if (IncrementW < 1 || IncrementW > 16) begin : g_bad_increment
+    $fatal(1, "counters: IncrementW must be 1 to 16 bits");
+  end
 
-  localparam int unsigned SmallW = 8 + IndexW;
+  localparam int unsigned SmallW = IncrementW + IndexW;
 
   (* ram_style = "distributed" *)
   logic [63:0] counts [Counters];
@@ -68,7 +73,7 @@ module counters #(
 `ifndef SYNTHESIS
   initial for (int i = 0; i < int'(Counters); i++) counts[i] = '0;
   always_ff @(posedge clk_i) begin
-    if (rst_ni) a_no_counter_runs_over : assert (small_q[at_q] < SmallW'(255 * Counters));
+    if (rst_ni) a_no_counter_runs_over : assert (small_q[at_q] < SmallW'(((1 << IncrementW) - 1) * Counters));
   end
 `endif
 

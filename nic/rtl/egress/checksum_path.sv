@@ -3,6 +3,8 @@
 // A frame asks if its queue was started with `checksums`. One that does not ask, behind one that does, takes the same way
 // and comes out as it went in, so that all frames keep their order.
 //
+// A frame that began before all of it was there (`early`) does not ask, and waits until nothing is in the inserter.
+//
 // Guarantees
 //   - Frames keep their order; each goes one way as a whole. What asks leaves as checksum_insert gives it, everything
 //     else unchanged.
@@ -34,6 +36,8 @@ module checksum_path #(
   input  logic [6:0]        in_bytes_i,
   input  logic              in_last_i,
   input  logic [QueueW-1:0] in_queue_i,
+  input  logic              in_early_i,
+  input  logic              in_abort_i,
 
   output logic              out_valid_o,
   input  logic              out_ready_i,
@@ -41,6 +45,8 @@ module checksum_path #(
   output logic [6:0]        out_bytes_o,
   output logic              out_last_o,
   output logic [QueueW-1:0] out_queue_o,
+  output logic              out_early_o,
+  output logic              out_abort_o,
 
   // No beat is inside.
   output logic              is_idle_o
@@ -63,7 +69,7 @@ module checksum_path #(
     assign asks_queue = asks[in_queue_i];
 
     // The way is chosen with a frame's first beat.
-    assign past = inside_q ? past_q : insert_idle && !asks_queue;
+    assign past = (inside_q && (past_q || !in_early_i)) ? past_q : insert_idle && !asks_queue;
 
     always_ff @(posedge clk_i) begin
       if (!rst_ni) inside_q <= 1'b0;
@@ -75,8 +81,8 @@ module checksum_path #(
 
     checksum_insert #(.NumQueues(NumQueues), .MaxFrameBytes(nic_pkg::MaxFrameBytes)) u_insert (
       .clk_i, .rst_ni,
-      .in_valid_i(in_valid_i && !past), .in_ready_o(insert_ready), .in_data_i, .in_bytes_i, .in_last_i, .in_queue_i,
-      .in_asks_i(asks_queue),
+      .in_valid_i(in_valid_i && !past && !in_early_i), .in_ready_o(insert_ready), .in_data_i, .in_bytes_i, .in_last_i,
+      .in_queue_i, .in_asks_i(asks_queue),
       .out_valid_o(filled_valid), .out_ready_i(filled_ready), .out_data_o(filled_data), .out_bytes_o(filled_bytes),
       .out_last_o(filled_last), .out_queue_o(filled_queue), .is_idle_o(insert_idle)
     );
@@ -85,16 +91,21 @@ module checksum_path #(
 
     // Nothing is in the inserter while a frame goes past it, and the other way round.
     assign filled_ready = out_ready_i;
-    assign in_ready_o   = past ? out_ready_i : insert_ready;
+    assign in_ready_o   = past ? out_ready_i : insert_ready && !in_early_i;
     assign out_valid_o  = (in_valid_i && past) || filled_valid;
     assign out_data_o   = past ? in_data_i : filled_data;
     assign out_bytes_o  = past ? in_bytes_i : filled_bytes;
     assign out_last_o   = past ? in_last_i : filled_last;
     assign out_queue_o  = past ? in_queue_i : filled_queue;
+    assign out_early_o  = past && in_early_i;
+    assign out_abort_o  = past && in_abort_i;
 
 `ifndef SYNTHESIS
     always_ff @(posedge clk_i) begin
-      if (rst_ni) a_one_way : assert (!(in_valid_i && past && filled_valid));
+      if (rst_ni) begin
+        a_one_way       : assert (!(in_valid_i && past && filled_valid));
+        a_early_is_past : assert (!(in_valid_i && in_early_i && asks_queue && !inside_q));
+      end
     end
 `endif
   end else begin : g_past
@@ -104,6 +115,8 @@ module checksum_path #(
     assign out_bytes_o = in_bytes_i;
     assign out_last_o  = in_last_i;
     assign out_queue_o = in_queue_i;
+    assign out_early_o = in_early_i;
+    assign out_abort_o = in_abort_i;
     assign is_idle_o   = 1'b1;
     logic unused;
     assign unused = ^{clk_i, rst_ni, start_valid_i, start_queue_i, start_checksums_i};

@@ -14,7 +14,8 @@
 //     that waits with at most 16 KiB x weight and a frame; streams that are even take turns frame by frame.
 //   - A beat a cycle with no gap between frames, whatever their streams, as long as frames wait.
 // Limits
-//   - A stream that has offered a frame's first beat should offer the others without pausing: the wire waits for them.
+//   - A stream that has offered a frame's first beat should offer the others without pausing: the wire waits for them, or, of one
+//     that began early, is told to by frame_guard.
 //   - The class is read when the frame's first beat comes in. A frame of a class that is not there is in the last one.
 //   - Reset drops what is inside, without a last beat.
 // Latency: a beat comes in, and is at the port in the 3rd cycle after it if nothing else waits, in the 4th otherwise.
@@ -49,6 +50,9 @@ module frame_arbiter #(
   input  logic [Streams-1:0][6:0]        in_bytes_i,
   input  logic [Streams-1:0]             in_last_i,
   input  logic [Streams-1:0][QueueW-1:0] in_queue_i,
+  // Beats of a frame that began before all of it was there; the last one, if it never will be.
+  input  logic [Streams-1:0]             in_early_i,
+  input  logic [Streams-1:0]             in_abort_i,
 
   // The frame in turn, and which engine's it is.
   output logic                           out_valid_o,
@@ -57,6 +61,8 @@ module frame_arbiter #(
   output logic [6:0]                     out_bytes_o,
   output logic                           out_last_o,
   output logic [QueueW-1:0]              out_queue_o,
+  output logic                           out_early_o,
+  output logic                           out_abort_o,
   output logic [StreamW-1:0]             out_stream_o,
 
   // No beat is inside.
@@ -64,7 +70,7 @@ module frame_arbiter #(
 );
 
   localparam int unsigned ClassW = (NumClasses > 1) ? $clog2(NumClasses) : 1;
-  localparam int unsigned BeatW = 512 + 7 + 1 + QueueW;
+  localparam int unsigned BeatW = 512 + 7 + 1 + 2 + QueueW;
 
   if (Streams < 2 || Streams > 8) begin : g_bad_streams
     $fatal(1, "frame_arbiter: Streams must be 2 to 8");
@@ -115,7 +121,7 @@ module frame_arbiter #(
       .clk_i, .rst_ni,
       .push_valid_i (in_valid_i[i] && key_room[i]),
       .push_ready_o (beat_room[i]),
-      .push_data_i  ({in_last_i[i], in_queue_i[i], in_bytes_i[i], in_data_i[i]}),
+      .push_data_i  ({in_last_i[i], in_early_i[i], in_abort_i[i], in_queue_i[i], in_bytes_i[i], in_data_i[i]}),
       .pop_valid_o  (beat_valid[i]),
       .pop_ready_i  (beat_pop[i]),
       .pop_data_o   (beat[i]),
@@ -192,7 +198,9 @@ module frame_arbiter #(
       class_q  <= class_d;
       weight_q <= weight_d;
     end
-    if (room) {out_stream_o, out_last_o, out_queue_o, out_bytes_o, out_data_o} <= {index_q, chosen};
+    if (room) begin
+      {out_stream_o, out_last_o, out_early_o, out_abort_o, out_queue_o, out_bytes_o, out_data_o} <= {index_q, chosen};
+    end
   end
 
   frame_shares #(.Streams(Streams), .NumClasses(NumClasses)) u_shares (
@@ -211,20 +219,22 @@ module frame_arbiter #(
   logic [Streams-1:0][BeatW-1:0] stream_beat_q;
   always_ff @(posedge clk_i) begin
     stalled_q        <= rst_ni && out_valid_o && !out_ready_i;
-    stalled_beat_q   <= {out_last_o, out_queue_o, out_bytes_o, out_data_o};
+    stalled_beat_q   <= {out_last_o, out_early_o, out_abort_o, out_queue_o, out_bytes_o, out_data_o};
     stream_stalled_q <= rst_ni ? in_valid_i & ~in_ready_o : '0;
     for (int i = 0; i < int'(Streams); i++) begin
-      stream_beat_q[i] <= {in_last_i[i], in_queue_i[i], in_bytes_i[i], in_data_i[i]};
+      stream_beat_q[i] <= {in_last_i[i], in_early_i[i], in_abort_i[i], in_queue_i[i], in_bytes_i[i], in_data_i[i]};
     end
     if (rst_ni) begin
       a_one_serves  : assert ($onehot0(serving_q) && is_serving_q == (serving_q != '0));
       a_stands      : assert (!stalled_q || (out_valid_o
-                              && stalled_beat_q == {out_last_o, out_queue_o, out_bytes_o, out_data_o}));
+                              && stalled_beat_q == {out_last_o, out_early_o, out_abort_o, out_queue_o,
+                                                    out_bytes_o, out_data_o}));
       // A frame that was announced has its first beat in the FIFO, or had.
       a_first_there : assert ((grant & ~beat_valid) == '0);
       for (int i = 0; i < int'(Streams); i++) begin
         a_stream_stands : assert (!stream_stalled_q[i] || (in_valid_i[i] && stream_beat_q[i]
-                          == {in_last_i[i], in_queue_i[i], in_bytes_i[i], in_data_i[i]}));
+                          == {in_last_i[i], in_early_i[i], in_abort_i[i], in_queue_i[i], in_bytes_i[i],
+                              in_data_i[i]}));
         a_whole_beats   : assert (!in_valid_i[i] || in_bytes_i[i] == 7'd64
                                   || (in_last_i[i] && in_bytes_i[i] inside {[7'd1:7'd63]}));
         a_queue_exists  : assert (!in_valid_i[i] || 32'(in_queue_i[i]) < NumQueues);

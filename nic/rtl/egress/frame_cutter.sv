@@ -12,6 +12,8 @@
 //
 // Guarantees: valid never falls without ready, data stand still while they wait; a frame has exactly the bytes that its
 // header says; `gone` is told once a message, when its last beat is taken, in order.
+// A line of a message that is shown before it is whole (`early`) marks its beat; nothing is told of its message when it
+// has left. One with `abort` ends its frame in a beat that says so.
 // Batches are taken apart by `batch_walker`, whose beats come from the same two lines; a batch that is only looked at
 // makes nothing but a verdict. A line of another message waits until all of a batch's are gone.
 // Latency none, 1 cycle for a batch. Cost: 1,150 registers. Twin: Frame::gather in nic/model/src/mmio/message.rs.
@@ -36,6 +38,8 @@ module frame_cutter #(
   input  logic              line_skip_i,
   input  logic              line_batch_i,
   input  logic              line_scan_i,
+  input  logic              line_early_i,
+  input  logic              line_abort_i,
   input  logic [QueueW-1:0] line_queue_i,
   input  logic [23:0]       line_bytes_i,
   input  logic [LinesW-1:0] line_lines_i,
@@ -50,6 +54,8 @@ module frame_cutter #(
   output logic [6:0]        frame_bytes_o,
   output logic              frame_last_o,
   output logic [QueueW-1:0] frame_queue_o,
+  output logic              frame_early_o,
+  output logic              frame_abort_o,
 
   // A message has left: its lines, and the position behind it.
   output logic              gone_valid_o,
@@ -70,7 +76,7 @@ module frame_cutter #(
 
   // What a line makes: a beat, the end of its message, both or nothing but its place in the order.
   typedef struct packed {
-    logic              beat, last, ends_message;
+    logic              beat, last, early, spoils, ends_message;
     logic [6:0]        bytes;
     logic [QueueW-1:0] queue_index;
     logic [LinesW-1:0] lines;
@@ -154,13 +160,14 @@ module frame_cutter #(
 
   always_comb begin
     made = '{
-      beat: has_beat, last: ends, ends_message: line_last_i, bytes: ends ? left[6:0] : 7'd64,
+      beat: has_beat, last: ends || line_abort_i, early: line_early_i, spoils: line_abort_i,
+      ends_message: line_last_i && !line_early_i, bytes: line_abort_i ? 7'd1 : (ends ? left[6:0] : 7'd64),
       queue_index: line_queue_i, lines: line_lines_i, next_start: line_next_start_i,
       data: {next_word_i, line_data_i[511:64]}
     };
     if (holds_q) begin
       made = '{
-        beat: walk_beat, last: walk_last, ends_message: walk_ends, bytes: walk_bytes,
+        beat: walk_beat, last: walk_last, early: 1'b0, spoils: 1'b0, ends_message: walk_ends, bytes: walk_bytes,
         queue_index: held_q.queue_index, lines: held_q.lines, next_start: held_q.next_start, data: record_beat
       };
     end
@@ -180,6 +187,8 @@ module frame_cutter #(
   assign frame_bytes_o     = front.bytes;
   assign frame_last_o      = front.last;
   assign frame_queue_o     = front.queue_index;
+  assign frame_early_o     = front.early;
+  assign frame_abort_o     = front.spoils;
   assign gone_valid_o      = has_front && front.ends_message && moves;
   assign gone_lines_o      = front.lines;
   assign gone_next_start_o = front.next_start;
@@ -193,7 +202,8 @@ module frame_cutter #(
     if (rst_ni) begin
       a_room_is_told        : assert (room_q == !keeps_q);
       a_batch_goes_on       : assert (!(take && holds_q) || (line_batch_i && !line_first_i));
-      a_last_line_is_enough : assert (!(take && line_last_i && !line_skip_i && !line_batch_i) || left <= 14'd56);
+      a_last_line_is_enough : assert (!(take && line_last_i && !line_skip_i && !line_batch_i && !line_abort_i)
+                                      || left <= 14'd56);
       a_no_empty_beat       : assert (!frame_valid_o || (frame_bytes_o >= 7'd1 && frame_bytes_o <= 7'd64));
       a_full_but_the_last   : assert (!frame_valid_o || frame_last_o || frame_bytes_o == 7'd64);
     end

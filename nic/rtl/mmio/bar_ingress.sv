@@ -64,67 +64,32 @@ module bar_ingress #(
   output logic                count_bad_accesses_o
 );
 
-  localparam int unsigned IndexW = AddressW - 6;
+  logic              valid_q, in_window_q, in_aperture_q, first_q, last_q, whole_q, has_bytes_q, is_word_q;
+  logic [QueueW-1:0] queue_now, queue_q;
+  logic [LineW-1:0]  line_q;
+  logic [511:0]      data_q;
+  logic [63:0]       be_q;
+  logic              step, takes, goes_to_engine, goes_to_register, goes, is_bad, had_bad_q;
 
-  // ------------------------------------------------------------------------------ the address, in the cycle of arrival
-  logic [IndexW-1:0] distance, queue_index, line_index, stride_mask;
-  logic              in_aperture, in_window, step, takes;
-
-  assign in_aperture = wr_address_i >= aperture_i;
-  assign distance    = wr_address_i[AddressW-1:6] - aperture_i[AddressW-1:6];
-  assign queue_index = distance >> (stride_log2_i - 5'd6);
-  assign stride_mask = ~({IndexW{1'b1}} << (stride_log2_i - 5'd6));
-  assign line_index      = distance & stride_mask;
-  assign in_window   = in_aperture && queue_index < IndexW'(NumQueues) && line_index <= IndexW'(window_mask_i);
-
-  // ------------------------------------------------------------------------------ a cycle later
-  logic                valid_q, in_window_q, in_aperture_q, first_q, last_q, whole_q, has_bytes_q;
-  logic [IndexW-1:0]   address_q;
-  logic [QueueW-1:0]   queue_q;
-  logic [LineW-1:0]    line_q;
-  logic [511:0]        data_q;
-  logic [63:0]         be_q;
-  // The one word of a register write: its place in the line, and whether it is whole and alone.
-  logic [7:0]          words_full, words_any;
-  logic [7:0]          word_q;
-  logic                is_word_q;
-  logic [2:0]          word_index;
-  logic                goes_to_engine, goes_to_register, goes, is_bad, had_bad_q;
-
-  always_comb begin
-    for (int i = 0; i < 8; i++) begin
-      words_full[i] = &wr_be_i[8*i +: 8];
-      words_any[i]  = |wr_be_i[8*i +: 8];
-    end
-  end
+  bar_line #(.NumQueues(NumQueues), .LineW(LineW), .AddressW(AddressW)) u_line (
+    .clk_i, .aperture_i, .stride_log2_i, .window_mask_i,
+    .load_i(takes), .wr_address_i, .wr_data_i, .wr_be_i, .wr_first_i, .wr_last_i, .queue_now_o(queue_now),
+    .in_window_o(in_window_q), .in_aperture_o(in_aperture_q), .queue_o(queue_q), .line_o(line_q), .data_o(data_q),
+    .be_o(be_q), .has_bytes_o(has_bytes_q), .whole_o(whole_q), .first_o(first_q), .last_o(last_q),
+    .is_word_o(is_word_q), .word_address_o(register_address_o), .word_value_o(register_value_o)
+  );
 
   // Behind a register write nothing is taken in the same cycle: it may start the very queue that the next line is for, and
   // holds what comes from the next cycle on.
-  logic                is_held;
+  logic is_held;
   assign is_held       = hold_i || (valid_q && goes_to_register);
   assign takes         = !valid_q || step;
   assign wr_ready_o    = takes && !is_held;
-  assign route_queue_o = takes ? queue_index[QueueW-1:0] : queue_q;
+  assign route_queue_o = takes ? queue_now : queue_q;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) valid_q <= 1'b0;
     else if (takes) valid_q <= wr_valid_i && !is_held;
-    if (takes) begin
-      in_window_q   <= in_window;
-      in_aperture_q <= in_aperture;
-      address_q     <= wr_address_i[AddressW-1:6];
-      queue_q       <= queue_index[QueueW-1:0];
-      line_q        <= line_index[LineW-1:0];
-      data_q        <= wr_data_i;
-      be_q          <= wr_be_i;
-      first_q       <= wr_first_i;
-      last_q        <= wr_last_i;
-      whole_q       <= words_full == '1;
-      has_bytes_q   <= words_any != '0;
-      word_q        <= words_full;
-      is_word_q     <= wr_first_i && wr_last_i && words_any == words_full && words_full != '0
-                       && (words_full & (words_full - 1'b1)) == '0;
-    end
   end
 
   assign goes_to_engine   = in_window_q && route_i != '0 && has_bytes_q;
@@ -132,11 +97,6 @@ module bar_ingress #(
   assign goes             = goes_to_engine || goes_to_register;
   assign is_bad           = valid_q && !goes;
   assign step             = !goes || (goes_to_engine ? piece_ready_i : register_ready_i);
-
-  always_comb begin
-    word_index = '0;
-    for (int i = 0; i < 8; i++) word_index |= word_q[i] ? 3'(i) : 3'd0;
-  end
 
   assign piece_valid_o = valid_q && goes_to_engine;
   assign piece_route_o = route_i;
@@ -148,10 +108,8 @@ module bar_ingress #(
   assign piece_first_o = first_q;
   assign piece_last_o  = last_q;
 
-  assign register_valid_o   = valid_q && goes_to_register;
-  assign register_address_o = {address_q, word_index, 3'b000};
-  assign register_value_o   = data_q[64 * word_index +: 64];
-  assign is_idle_o          = !valid_q;
+  assign register_valid_o = valid_q && goes_to_register;
+  assign is_idle_o        = !valid_q;
 
   // Several lines of one write that name nothing are one bad access.
   always_ff @(posedge clk_i) begin
@@ -159,10 +117,6 @@ module bar_ingress #(
     else if (valid_q && step) had_bad_q <= !last_q && (is_bad || (had_bad_q && !first_q));
   end
   assign count_bad_accesses_o = is_bad && (first_q || !had_bad_q);
-
-  if (AddressW < 12 || AddressW > 40) begin : g_bad_address
-    $fatal(1, "bar_ingress: AddressW must be 12 to 40 bits");
-  end
 
 `ifndef SYNTHESIS
   always_ff @(posedge clk_i) begin

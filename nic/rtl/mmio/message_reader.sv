@@ -6,14 +6,20 @@
 // had its share, or in front of a message while a queue of a class before its own waits; nothing of a message that is
 // not whole has any effect.
 //
-// Stages ( a turn of a queue that waits for nothing starts while `commit` still counts its line)
+// With cut-through a plain message that is not whole is *shown*, once, if enough of its lines are there: they go out as
+// its frame, but nothing of the queue changes, as with the look at a batch; the reader stands while the next line is not
+// there. The show ends with the last line, or with an abort mark; what became of it is told by who is in front of the
+// wire. In its next turn a message that was sent is given back unsent, any other is stored and forwarded (decision 11).
+//
+// Stages (a turn of a queue that waits for nothing starts while `commit` still counts its line)
 //   turn   the queue's state is read
 //   fetch  line after line is asked of the pool, the first through the link of the line before it
 //   load   the pool's RAM gives the line
 //   line   the line is there: header, length, verdict
 //   out    the line leaves; next start, credits and the share are brought up to date
 // Guarantees
-//   - A message leaves only if all its lines lie before the frontier, each line once, in order, without a gap.
+//   - A message leaves only if all its lines lie before the frontier, each line once, in order, without a gap. A line
+//     that is shown lies before the frontier too, and so does the next one, but for the one with the abort mark.
 //   - Lines are given back to the pool one later than they leave, so that the one before the next message, which is
 //     the only way to that message, stays the queue's until then.
 //   - No wake-up is lost: a frontier that moves during a turn gives the queue another turn.
@@ -26,6 +32,8 @@ module message_reader #(
   parameter int unsigned NumClasses = 4,
   parameter int unsigned LineW = 6,
   parameter int unsigned PtrW = 11,
+  // Whether frames may begin before their message is whole.
+  parameter bit CutThrough = 1'b1,
   localparam int unsigned QueueW = (NumQueues > 1) ? $clog2(NumQueues) : 1,
   localparam int unsigned PosW = LineW + 2,
   localparam int unsigned ClassW = (NumClasses > 1) ? $clog2(NumClasses) : 1
@@ -67,6 +75,9 @@ module message_reader #(
   input  logic [3:0]        set_class_i,
   input  logic              set_closing_i,
   input  logic              set_dropping_i,
+  // A frame may begin before its message is whole, if this line and so many more are there (3 or more).
+  input  logic              set_early_i,
+  input  logic [LineW-1:0]  set_early_more_i,
   input  logic              start_valid_i,
   input  logic [PtrW-1:0]   start_tail_i,
 
@@ -92,6 +103,9 @@ module message_reader #(
   // It belongs to a batch; it is only looked at, and stays where it is.
   output logic              line_batch_o,
   output logic              line_scan_o,
+  // It is shown, of a message that is not whole; it ends its frame, with an abort mark.
+  output logic              line_early_o,
+  output logic              line_abort_o,
   // Lines of the message, the queue's next start behind it, and whether it makes no frame.
   output logic [LineW:0]    line_lines_o,
   output logic [PosW-1:0]   line_next_start_o,
@@ -104,6 +118,11 @@ module message_reader #(
   output logic              scanned_ready_o,
   input  logic [QueueW-1:0] scanned_queue_i,
   input  logic              scanned_bad_i,
+
+  // What was shown has left, whole or (`bad`) not; before that, that it will be bad.
+  input  logic              shown_valid_i,
+  input  logic              shown_bad_i,
+  input  logic              shown_broken_i,
 
   // A message left the queue: its next start. A queue failed here. A queue that was closed or dropped is empty.
   output logic              next_start_valid_o,
@@ -122,7 +141,8 @@ module message_reader #(
   output logic              count_tx_messages_o,
   output logic              count_tx_voids_o,
   output logic              count_tx_batches_o,
-  output logic              count_runts_o
+  output logic              count_runts_o,
+  output logic              count_cut_through_frames_o
 );
 
   localparam int unsigned ShareW = 21;
@@ -136,6 +156,9 @@ module message_reader #(
     logic [ShareW-1:0] share;
   } state_t;
   typedef struct packed {
+    // Whether a message may be shown that is not whole, and how many lines behind its first one must be there.
+    logic             early;
+    logic [LineW-1:0] early_more;
     logic [7:0] epoch;
     logic [7:0] weight;
     logic [ClassW-1:0] class_;
@@ -143,11 +166,14 @@ module message_reader #(
     logic       dropping;
   } setup_t;
 
+  // While a message is shown: the line behind the one in the line stage is not there; what is left of it is not shown.
+  logic show_q, hold_q, flush_q;
   logic go;
-  assign go = !line_valid_o || line_ready_i;
+  assign go = (!line_valid_o || line_ready_i) && !hold_q;
 
   // ---------------------------------------------------------------------------------------------- turn
-  // Whether the batch at a queue's next start was looked at, and what was found.
+  // Whether the batch at a queue's next start was looked at, and what was found; or the message there was shown, and
+  // has been sent.
   logic [1:0]        checked1, checked_wr;
   state_t            state1, state_wr;
   setup_t            setup1, setup_wr;
@@ -208,7 +234,7 @@ module message_reader #(
     .clk_i, .we_i(checked_we), .waddr_i(checked_queue), .wdata_i(checked_wr), .raddr_i(read_queue), .rdata_o(checked1)
   );
   assign setup_wr = '{
-    epoch: set_epoch_i, weight: set_weight_i,
+    early: CutThrough && set_early_i, early_more: set_early_more_i, epoch: set_epoch_i, weight: set_weight_i,
     class_: (32'(set_class_i) < NumClasses) ? ClassW'(set_class_i) : ClassW'(NumClasses - 1),
     closing: set_closing_i, dropping: set_dropping_i
   };
@@ -220,7 +246,7 @@ module message_reader #(
   setup_t            fetch_setup_q;
   logic [1:0]        fetch_checked_q;
   logic [PosW-1:0]   fetch_pos_q, fetch_frontier_q;
-  logic [PtrW-1:0]   fetch_line, kept_line_q;
+  logic [PtrW-1:0]   fetch_line, kept_line_q, load_line_q;
   logic              fetch_last, fetch_empty, fetch_step, closes, abort_q, is_linked_q, fetch_moved_q;
   logic [PosW-1:0]   fetch_pairs;
 
@@ -231,7 +257,8 @@ module message_reader #(
   assign fetch_pairs = fetch_frontier_q ^ fetch_pos_q ^ {fetch_pos_q[PosW-2:0] & ~fetch_frontier_q[PosW-2:0], 1'b1};
   assign fetch_last  = fetch_empty || fetch_pairs == '0;
   assign fetch_step  = fetch_q && go;
-  assign fetch_load  = turn1 && (!fetch_q || abort_q || (go && fetch_last));
+  // A message that is shown begins with four lines or more, so no turn is let in behind its third.
+  assign fetch_load  = turn1 && (!fetch_q || abort_q || (go && fetch_last && !show_q));
   // A turn that stands here must not leave with the set-up from before a queue was closed: what asks for a turn behind
   // that finds one under way, and gives no other. A queue that starts has no turn, and when it does is known late.
   assign closes      = set_valid_i && set_closing_i;
@@ -239,14 +266,15 @@ module message_reader #(
   assign fetch_line  = !is_linked_q ? kept_line_q : (fetch_first_q ? resolve_next_i : chain_next_i);
 
   assign resolve_line_o = turn1_now.state.tail;
-  assign chain_line_o   = fetch_line;
+  // The link to a line that is waited for is not known yet.
+  assign chain_line_o   = hold_q ? load_line_q : fetch_line;
   assign load_valid_o   = go;
   assign load_line_o    = fetch_line;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) fetch_q <= 1'b0;
     else if (fetch_load) fetch_q <= 1'b1;
-    else if (abort_q || (go && fetch_last)) fetch_q <= 1'b0;
+    else if (abort_q || (go && fetch_last && !show_q)) fetch_q <= 1'b0;
 
     if (fetch_load) begin
       fetch_first_q    <= 1'b1;
@@ -268,14 +296,13 @@ module message_reader #(
       if (moved_here && !(fetch_first_q && fetch_empty)) fetch_frontier_q <= frontier_i;
       if (moved_here) fetch_moved_q <= fetch_first_q && fetch_empty;
     end
-    is_linked_q <= fetch_load || fetch_step;
+    is_linked_q <= fetch_load || fetch_step || hold_q;
     kept_line_q <= fetch_line;
   end
 
   // ---------------------------------------------------------------------------------------------- load
   logic              load_q, load_first_q, load_last_q, load_empty_q, load_discard_q, load_moved_q;
   logic [QueueW-1:0] load_queue_q;
-  logic [PtrW-1:0]   load_line_q;
   logic [PosW-1:0]   load_left_q;
   state_t            load_state_q;
   setup_t            load_setup_q;
@@ -357,7 +384,8 @@ module message_reader #(
   logic           is_batch, is_void, is_header_ok, is_length_ok, is_whole, is_runt, is_over, is_one, is_good, at_header;
   logic [LineW:0] less_one;
   logic           consider, has_share, consume, bad, waits, ends, finished, ends_message;
-  logic           is_checked, is_malformed, looks, scans, scan_begins, scan_waits, scan_ends;
+  logic           is_checked, is_malformed, is_sent, looks, scans, scan_begins, scan_waits, scan_ends;
+  logic           may_show, show_begins;
 
   header_check #(.LineW(LineW), .PosW(PosW)) u_header (
     .window_mask_i, .max_frame_bytes_i, .header_i(load_header_i), .epoch_i(lsetup1_q.epoch), .there_i(left1_q),
@@ -372,22 +400,45 @@ module message_reader #(
   // before); one whose class is not the first that waits stops there too, and keeps its share.
   assign has_share = (!lstate1_q.share[ShareW-1] || !others_wait1_q) && !first_waits1_q;
   // A batch leaves only after it was looked at, which is done when it is the first message of a turn; the look is a
-  // turn of its own, without effect, and its end is the verdict.
+  // turn of its own, without effect, and its end is the verdict. To show a message is the same.
   assign is_checked   = first1_q && lchecked1_q[0];
   assign is_malformed = is_batch && is_checked && lchecked1_q[1];
+  assign is_sent      = !is_batch && is_checked && lchecked1_q[1];
   assign bad          = !is_header_ok || !is_length_ok || is_malformed;
   assign is_good      = is_header_ok && is_length_ok && is_whole;
   // A header stands here that may be believed if it is good.
   assign looks        = consider && !empty1_q && !discard1_q && at_header && has_share && !scan_q;
-  assign scan_begins  = looks && is_batch && !is_checked && first1_q && !scan_pending_q && is_good;
+  // A plain message that was not shown, of which enough is there, though not all.
+  assign may_show     = CutThrough && lsetup1_q.early && left1_q >= PosW'(lsetup1_q.early_more) && !is_batch
+                        && !is_void && !is_whole && !is_checked;
+  assign show_begins  = looks && may_show && first1_q && !scan_pending_q && is_header_ok && is_length_ok;
+  assign scan_begins  = show_begins
+                        || (looks && is_batch && !is_checked && first1_q && !scan_pending_q && is_good);
   assign scans        = scan_begins || (consider && scan_q);
   assign scan_waits   = is_batch && !is_checked && !scan_begins;
-  assign scan_ends    = scans && ends_message;
+  assign scan_ends    = scans && (ends_message || flush_q);
   assign consume      = (looks && !(is_batch && !is_checked) && !is_malformed && is_good)
                         || (consider && !empty1_q && !scan_q && (discard1_q || !at_header));
   assign waits     = consider && !consume && !scans;
   assign ends      = waits || (consume && last1_q);
   assign finished  = empty1_q || (consume && last1_q);
+
+  // The line that comes in next is one that is shown, not the last one, and the one behind it is not there.
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      show_q <= 1'b0;
+      hold_q  <= 1'b0;
+      flush_q <= 1'b0;
+    end else begin
+      if (go && show_begins) show_q <= 1'b1;
+      else if (go && scan_ends) show_q <= 1'b0;
+      hold_q  <= go ? show_q && fetch_last && !flush_q && rest_q > (LineW + 1)'(3)
+                    : hold_q && fetch_empty && !flush_q;
+      // Of a queue that takes no more writes nothing more will come.
+      flush_q <= show_q && !(go && scan_ends)
+                 && (flush_q || shown_broken_i || (hold_q && fetch_setup_q.closing));
+    end
+  end
 
   // What the line changes. As sums of products: what is chosen is known before the choice.
   logic              starts, goes_on, drops;
@@ -429,6 +480,9 @@ module message_reader #(
   end
 
   // ---------------------------------------------------------------------------------------------- out
+  // The verdict on what was looked at or shown.
+  logic              verdict, verdict_valid, shown_q, shown_bad_q;
+  logic [QueueW-1:0] verdict_queue, shown_queue_q;
   logic              done2_q, moved2_q, again2_q, finished2_q, closing2_q, more2, uncheck_q;
   logic [QueueW-1:0] queue2_q;
   logic [7:0]        weight2_q;
@@ -446,20 +500,24 @@ module message_reader #(
       count_tx_voids_o    <= 1'b0;
       count_runts_o       <= 1'b0;
       count_tx_batches_o  <= 1'b0;
+      count_cut_through_frames_o <= 1'b0;
       scan_q              <= 1'b0;
       scan_pending_q      <= 1'b0;
       uncheck_q           <= 1'b0;
+      shown_q             <= 1'b0;
     end else begin
       give_valid_o        <= go && consume;
       next_start_valid_o  <= go && consume && !discard1_q && ends_message;
       // The rest of a turn that ended early is still being fetched, unless its last line is on its way or the next
       // turn has begun; it is not looked at.
-      abort_q             <= go && (waits || scan_ends) && !last1_q && !load_last_q && !fetch_load;
+      abort_q             <= go && (waits || scan_ends) && (show_q || (!last1_q && !load_last_q)) && !fetch_load;
+      count_cut_through_frames_o <= go && show_begins;
       count_tx_batches_o  <= go && consume && !discard1_q && at_header && is_batch;
-      uncheck_q           <= go && consume && !discard1_q && at_header && is_batch;
-      if (go && scans) scan_q <= !ends_message;
+      uncheck_q           <= go && consume && !discard1_q && at_header && (is_batch || is_checked);
+      if (go && scans) scan_q <= !scan_ends;
       if (go && scan_begins) scan_pending_q <= 1'b1;
-      else if (scanned_valid_i && scanned_ready_o) scan_pending_q <= 1'b0;
+      else if (verdict) scan_pending_q <= 1'b0;
+      shown_q             <= shown_valid_i || (shown_q && !verdict);
       failed_valid_o      <= go && consider && !empty1_q && !discard1_q && at_header && bad && has_share
           && !lstate1_q.told;
       done2_q             <= go && ends;
@@ -469,20 +527,26 @@ module message_reader #(
       if (go) begin
         line_valid_o <= (consume && !discard1_q) || scans;
         if (consider) live_q <= !ends && !scan_ends;
+      end else if (line_ready_i) begin
+        line_valid_o <= 1'b0;
       end
     end
+    if (shown_valid_i) shown_bad_q <= shown_bad_i;
+    if (go && scan_begins) shown_queue_q <= lqueue1_q;
     if (go) begin
       lstate_q    <= lstate_d;
       line_scan_o <= scans;
       // Of a header that is not believed nothing leaves, so it does no harm here.
       if (at_header) begin
-        line_skip_o  <= is_void || is_runt;
+        line_skip_o  <= is_void || is_runt || is_sent;
         line_batch_o <= is_batch;
         line_bytes_o <= load_header_i[23:0];
         line_lines_o <= less_one + 1'b1;
       end
       line_first_o <= at_header;
-      line_last_o  <= ends_message;
+      line_last_o  <= ends_message || flush_q;
+      line_early_o <= show_begins || show_q;
+      line_abort_o <= flush_q;
       line_queue_o <= lqueue1_q;
       line_next_start_o <= lstate_d.next_start;
     end
@@ -494,7 +558,7 @@ module message_reader #(
     moved2_q       <= moved1_q || (frontier_we_i && frontier_queue_i == lqueue1_q);
     // It wants another turn whatever comes: it has lines to drop, a batch to be looked at, or something to do but no
     // share. A fault is something to do as well: without a share it was not told.
-    again2_q       <= waits && !empty1_q && (lstate_d.discard || (!bad && is_whole && scan_waits)
+    again2_q       <= waits && !empty1_q && (lstate_d.discard || (!bad && ((is_whole && scan_waits) || may_show))
                       || (!has_share && (bad || is_whole || lsetup1_q.closing)));
     finished2_q    <= finished;
     closing2_q     <= lsetup1_q.closing || lsetup1_q.dropping;
@@ -506,17 +570,20 @@ module message_reader #(
   assign failed_queue_o     = queue2_q;
   // The end of a look is the end of its turn, and the queue wants another, in which the batch leaves.
   assign scanned_ready_o    = !done2_q && !uncheck_q;
-  assign ending_o           = done2_q || (scanned_valid_i && scanned_ready_o);
+  assign verdict_valid      = scanned_valid_i || shown_q;
+  assign verdict            = verdict_valid && scanned_ready_o;
+  assign verdict_queue      = shown_q ? shown_queue_q : scanned_queue_i;
+  assign ending_o           = done2_q || verdict;
   assign more2              = moved2_q || again2_q || (frontier_we_i && frontier_queue_i == queue2_q);
-  assign checked_we         = start_valid_i || uncheck_q || (scanned_valid_i && scanned_ready_o);
-  assign checked_queue      = start_valid_i ? set_queue_i : (uncheck_q ? queue2_q : scanned_queue_i);
-  assign checked_wr         = (start_valid_i || uncheck_q) ? '0 : {scanned_bad_i, 1'b1};
+  assign checked_we         = start_valid_i || uncheck_q || verdict;
+  assign checked_queue      = start_valid_i ? set_queue_i : (uncheck_q ? queue2_q : verdict_queue);
+  assign checked_wr         = (start_valid_i || uncheck_q) ? '0 : {shown_q ? !shown_bad_q : scanned_bad_i, 1'b1};
   assign emptied_queue_o    = done_queue_o;
   // A frontier that moves in the cycle of `ending` still gives another turn; so the end is told a cycle later.
   always_ff @(posedge clk_i) begin
     done_valid_o    <= rst_ni && ending_o;
     emptied_valid_o <= rst_ni && done2_q && finished2_q && closing2_q && !more2;
-    done_queue_o    <= done2_q ? queue2_q : scanned_queue_i;
+    done_queue_o    <= done2_q ? queue2_q : verdict_queue;
     done_more_o     <= !done2_q || more2;
     emptied_tail_o  <= lstate_q.tail;
   end
@@ -544,7 +611,12 @@ module message_reader #(
     if (rst_ni) begin
       a_start_alone       : assert (!(start_valid_i && done2_q));
       a_last_ends_message : assert (!(go && ends && !waits && !discard1_q) || ends_message);
-      a_look_is_whole     : assert (!(go && scans && last1_q) || ends_message);
+      a_look_is_whole     : assert (!(go && scans && last1_q) || ends_message || show_q);
+      // Every line that is shown has its successor there, but the last one and the one that ends in an abort.
+      a_show_is_there     : assert (!(go && show_q) || (line1_q && live_q && scan_q));
+      a_show_has_next     : assert (!(go && show_q && !scan_ends)
+                                    || (load_q && fetch_q && (!fetch_empty || rest_q <= (LineW + 1)'(2))));
+      a_one_verdict       : assert (!(shown_q && scanned_valid_i) && (!shown_q || scan_pending_q));
       a_rest_is_told      : assert (!line1_q || ends_message == (rest_d == '0));
       a_next_is_sum       : assert (!(consume && at_header && !discard1_q)
                                     || lstate_d.next_start == lstate1_q.next_start + PosW'(less_one) + 1'b1);

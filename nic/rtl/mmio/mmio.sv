@@ -4,7 +4,8 @@
 // that are whole; the cutter makes frames of them. What goes wrong fails its own queue and nothing else.
 //
 // Guarantees
-//   - A frame leaves only when its message is whole (store and forward), unchanged, once, in the queue's order.
+//   - A frame leaves only when its message is whole (store and forward), unchanged, once, in the queue's order. A queue
+//     with cut-through may have it begin earlier; a frame that ends without `abort` was whole and unchanged.
 //   - One line and one message a cycle, in any order inside the reorder span, on one queue or many.
 //   - From the last byte of a message to the first beat of its frame: 10 cycles when nothing else waits
 //     (0 input, 1 arrival, 2-4 contexts, 5 commit, 6 turn, 7 fetch, 8 load, 9 line, 10 beat at the port); a batch is
@@ -26,6 +27,9 @@ module mmio #(
   parameter int unsigned PoolLines = 512,
   // Strict priority classes, 1 to 16.
   parameter int unsigned NumClasses = 4,
+  // Whether a queue may have its frames begin before their message is whole (`shown`). Then whoever ends frames in front of
+  // the wire must tell what became of each.
+  parameter bit CutThrough = 1'b1,
   localparam int unsigned QueueW = (NumQueues > 1) ? $clog2(NumQueues) : 1,
   localparam int unsigned LineW = $clog2(WindowLines)
 ) (
@@ -66,13 +70,20 @@ module mmio #(
   output logic [QueueW-1:0]   failed_queue_o,
   output logic [3:0]          failed_cause_o,
 
-  // Frames, whole ones.
+  // Frames: whole ones, or (`early`) of messages that are not whole yet, whose beats come when they can; one that will
+  // not be whole ends with `abort`.
   output logic                frame_valid_o,
   input  logic                frame_ready_i,
   output logic [511:0]        frame_data_o,
   output logic [6:0]          frame_bytes_o,
   output logic                frame_last_o,
   output logic [QueueW-1:0]   frame_queue_o,
+  output logic                frame_early_o,
+  output logic                frame_abort_o,
+  // A frame that began early has left, whole or not (`bad`); before that, that it will not (`broken`).
+  input  logic                shown_valid_i,
+  input  logic                shown_bad_i,
+  input  logic                shown_broken_i,
 
   // Credits: lines that may be written again, an absolute count modulo 2^32; and the next start of a queue, a cycle
   // after it is asked for.
@@ -104,6 +115,7 @@ module mmio #(
   output logic                count_tx_batches_o,
   // 0 to 2.
   output logic [1:0]          count_runts_o,
+  output logic                count_cut_through_frames_o,
   output logic                count_no_context_o,
   output logic                count_no_pool_o,
   output logic                count_holes_o,
@@ -189,6 +201,8 @@ module mmio #(
   logic [PosW-1:0]     next_start;
 
   logic                out_valid, out_ready, out_first, out_last, out_batch, out_skip, left_dropped;
+  logic                out_early, out_abort, set_early;
+  logic [LineW-1:0]    set_early_more;
   logic [LineW:0]      out_lines, gone_lines;
   logic [PosW-1:0]     out_next_start, gone_next_start;
   logic                gone_valid, cutter_empty, cutter_holds, cut_valid;
@@ -340,7 +354,9 @@ module mmio #(
     .turn_class_o(turn_class), .waits_upto_o(waits_upto), .idle_o(scheduler_idle)
   );
 
-  message_reader #(.NumQueues(NumQueues), .NumClasses(NumClasses), .LineW(LineW), .PtrW(PtrW)) u_reader (
+  message_reader #(
+    .NumQueues(NumQueues), .NumClasses(NumClasses), .LineW(LineW), .PtrW(PtrW), .CutThrough(CutThrough)
+  ) u_reader (
     .clk_i, .rst_ni, .window_mask_i, .max_frame_bytes_i,
     .frontier_we_i(frontier_we), .frontier_queue_i(frontier_queue), .frontier_i(frontier),
     .turn_valid_i(turn_valid), .turn_ready_o(turn_ready), .turn_queue_i(turn_queue),
@@ -350,23 +366,25 @@ module mmio #(
     .waits_upto_i(waits_upto),
     .set_valid_i(set_valid), .set_queue_i(set_queue), .set_epoch_i(set_epoch), .set_weight_i(set_weight),
     .set_class_i(set_class),
-    .set_closing_i(set_closing), .set_dropping_i(set_dropping), .start_valid_i(begin_valid),
+    .set_closing_i(set_closing), .set_dropping_i(set_dropping), .set_early_i(set_early),
+    .set_early_more_i(set_early_more), .start_valid_i(begin_valid),
     .start_tail_i(begin_tail),
     .resolve_line_o(resolve_line), .resolve_next_i(resolve_next), .chain_line_o(chain_line),
     .chain_next_i(chain_next), .load_valid_o(load_valid), .load_line_o(load_line), .load_header_i(head_q),
     .give_valid_o(left_valid), .give_line_o(left_line), .give_queue_o(left_queue),
     .give_dropped_o(left_dropped),
     .line_valid_o(out_valid), .line_ready_i(out_ready), .line_first_o(out_first), .line_last_o(out_last),
-    .line_batch_o(out_batch), .line_scan_o(out_scan),
+    .line_batch_o(out_batch), .line_scan_o(out_scan), .line_early_o(out_early), .line_abort_o(out_abort),
     .line_lines_o(out_lines), .line_next_start_o(out_next_start), .line_skip_o(out_skip),
     .line_queue_o(out_queue), .line_bytes_o(out_bytes),
     .scanned_valid_i(scanned_valid), .scanned_ready_o(scanned_ready), .scanned_queue_i(scanned_queue),
-    .scanned_bad_i(scanned_bad),
+    .scanned_bad_i(scanned_bad), .shown_valid_i, .shown_bad_i, .shown_broken_i,
     .next_start_valid_o(next_start_valid), .next_start_queue_o(next_start_queue), .next_start_o(next_start),
     .failed_valid_o(reader_failed_valid), .failed_queue_o(reader_failed_queue),
     .failed_cause_o(reader_failed_cause), .emptied_valid_o(emptied_valid), .emptied_queue_o(emptied_queue),
     .emptied_tail_o(emptied_tail), .ending_o(reader_ending), .busy_o(reader_active),
-    .count_tx_messages_o, .count_tx_voids_o, .count_tx_batches_o, .count_runts_o(reader_runts)
+    .count_tx_messages_o, .count_tx_voids_o, .count_tx_batches_o, .count_runts_o(reader_runts),
+    .count_cut_through_frames_o
   );
   assign reader_busy = reader_active || !scheduler_idle || ready_valid || !cutter_empty || left_valid
                        || gone_valid;
@@ -383,11 +401,12 @@ module mmio #(
   frame_cutter #(.QueueW(QueueW), .LinesW(LineW + 1), .PosW(PosW)) u_cutter (
     .clk_i, .rst_ni, .max_frame_bytes_i,
     .line_valid_i(out_valid), .line_ready_o(out_ready), .line_first_i(out_first), .line_last_i(out_last),
-    .line_skip_i(out_skip), .line_batch_i(out_batch), .line_scan_i(out_scan), .line_queue_i(out_queue),
+    .line_skip_i(out_skip), .line_batch_i(out_batch), .line_scan_i(out_scan), .line_early_i(out_early),
+    .line_abort_i(out_abort), .line_queue_i(out_queue),
     .line_bytes_i(out_bytes), .line_lines_i(out_lines),
     .line_next_start_i(out_next_start), .line_data_i(out_data_q), .next_word_i(head_q),
-    .frame_valid_o, .frame_ready_i, .frame_data_o, .frame_bytes_o, .frame_last_o, .frame_queue_o,
-    .gone_valid_o(cut_valid), .gone_lines_o(cut_lines), .gone_next_start_o(cut_next_start),
+    .frame_valid_o, .frame_ready_i, .frame_data_o, .frame_bytes_o, .frame_last_o, .frame_queue_o, .frame_early_o,
+    .frame_abort_o, .gone_valid_o(cut_valid), .gone_lines_o(cut_lines), .gone_next_start_o(cut_next_start),
     .is_empty_o(cutter_empty), .look_queue_i(wanted_queue), .look_held_o(cutter_holds),
     .scanned_valid_o(scanned_valid), .scanned_ready_i(scanned_ready),
     .scanned_queue_o(scanned_queue), .scanned_bad_o(scanned_bad), .count_runts_o(batch_runts)
@@ -420,6 +439,7 @@ module mmio #(
     .start_valid_i, .start_queue_i, .start_credits_i(!start_settings_i.backpressure),
     .start_epoch_i(start_settings_i.epoch), .start_weight_i(start_settings_i.weight),
     .start_class_i(start_settings_i.priority_class), .start_timeout_ns_i(start_settings_i.hole_timeout_ns),
+    .start_cut_through_lines_i(CutThrough ? start_settings_i.cut_through_lines : '0),
     .stop_valid_i, .stop_queue_i, .busy_o, .is_idle_o(control_idle),
     .unit_failed_valid_i(unit_failed_valid), .unit_failed_queue_i(unit_failed_queue),
     .unit_failed_cause_i(unit_failed_cause), .reader_failed_valid_i(reader_failed_valid),
@@ -447,6 +467,7 @@ module mmio #(
     .has_shared_o(has_shared),
     .set_valid_o(set_valid), .set_queue_o(set_queue), .set_epoch_o(set_epoch), .set_weight_o(set_weight),
     .set_class_o(set_class), .set_closing_o(set_closing), .set_dropping_o(set_dropping),
+    .set_early_o(set_early), .set_early_more_o(set_early_more),
     .nudge_valid_o(nudge_valid), .nudge_queue_o(nudge_queue), .nudge_frontier_o(nudge_frontier),
     .emptied_valid_i(emptied_valid), .emptied_queue_i(emptied_queue), .emptied_tail_i(emptied_tail),
     .count_no_context_o, .count_no_pool_o

@@ -47,6 +47,7 @@ module queue_control #(
   input  logic [7:0]          start_weight_i,
   input  logic [3:0]          start_class_i,
   input  logic [63:0]         start_timeout_ns_i,
+  input  logic [15:0]         start_cut_through_lines_i,
   input  logic                stop_valid_i,
   input  logic [QueueW-1:0]   stop_queue_i,
   output logic                busy_o,
@@ -134,6 +135,8 @@ module queue_control #(
   output logic [3:0]          set_class_o,
   output logic                set_closing_o,
   output logic                set_dropping_o,
+  output logic                set_early_o,
+  output logic [LineW-1:0]    set_early_more_o,
   output logic                nudge_valid_o,
   output logic [QueueW-1:0]   nudge_queue_o,
   output logic [PosW-1:0]     nudge_frontier_o,
@@ -174,6 +177,11 @@ module queue_control #(
   // What of the settings is this engine's.
   queue_t              wanted_q;
   logic [63:0]         timeout_ns_q;
+  // Lines behind a message's first one that must be there before its frame may begin, 3 at least; a window has room for
+  // so many, or it never begins early.
+  logic                early_q;
+  logic [15:0]         early_more;
+  logic [LineW-1:0]    early_more_q;
   logic                take_stop, take_start, take_fault;
 
   table_ram #(.Width($bits(queue_t)), .Depth(NumQueues)) u_queue (
@@ -493,6 +501,10 @@ module queue_control #(
   assign set_epoch_o      = job_q.epoch;
   assign set_weight_o     = job_q.weight;
   assign set_class_o      = job_q.priority_class;
+  // Of a queue that takes no more writes nothing begins early.
+  assign set_early_o      = early_q && begin_valid_o;
+  assign set_early_more_o = early_more_q;
+  assign early_more       = (start_cut_through_lines_i < 16'd4) ? 16'd3 : start_cut_through_lines_i - 16'd1;
   assign set_closing_o    = state_q == Set;
   assign set_dropping_o   = state_q == Set && is_stop_q;
   assign nudge_queue_o    = work_q;
@@ -535,6 +547,8 @@ module queue_control #(
     if (start_valid_i) begin
       start_queue_q <= start_queue_i;
       timeout_ns_q  <= start_timeout_ns_i;
+      early_q       <= start_cut_through_lines_i != '0 && early_more <= 16'(window_mask_i);
+      early_more_q  <= early_more[LineW-1:0];
       wanted_q      <= '{
         started: 1'b1, failed: 1'b0, reserved: start_credits_i, epoch: start_epoch_i,
         weight: start_weight_i, priority_class: start_class_i

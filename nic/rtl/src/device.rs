@@ -43,6 +43,7 @@ enum Owned {
     Write { address: u64, data: [u8; LINE_BYTES], bytes: usize },
     Read { address: u64, bytes: u32, tag: DmaTag },
     Frame { queue: QueueId, frame: Vec<u8> },
+    Aborted { queue: QueueId, frame: Vec<u8> },
     Answer { tag: ReadTag, value: u64 },
     Interrupt { vector: u16 },
 }
@@ -74,6 +75,8 @@ pub struct RtlNic {
     /// What the link was given last.
     lent: Option<Owned>,
     wire_ready: bool,
+    /// Beats after which the wire is not ready any more.
+    wire_beats: Option<u32>,
     /// One cycle a question: see [`RtlNic::set_stepped`].
     is_stepped: bool,
     /// Idle cycles after which nothing more is expected.
@@ -120,6 +123,7 @@ impl RtlNic {
             wants: VecDeque::new(),
             lent: None,
             wire_ready: true,
+            wire_beats: None,
             is_stepped: false,
             idle_cycles: IDLE_CYCLES,
             is_quiet: false,
@@ -286,19 +290,31 @@ impl RtlNic {
             happened = true;
         }
         if out.frame_valid == 1 && self.wire_ready {
-            self.beats += 1;
-            let bytes = usize::from(out.frame_bytes).min(LINE_BYTES);
-            self.frame.extend_from_slice(&bytes_of(&out.frame_data)[..bytes]);
-            if out.frame_last == 1 {
-                let (queue, frame) = (QueueId(out.frame_queue), std::mem::take(&mut self.frame));
-                // A MAC spoils the check sequence of an aborted frame, and nobody receives it.
-                if out.frame_abort == 0 {
-                    self.wants.push_back(Owned::Frame { queue, frame });
-                }
-            }
+            self.take_beat();
             happened = true;
         }
         happened
+    }
+
+    /// The wire takes a beat. One with an abort mark is no part of its frame.
+    fn take_beat(&mut self) {
+        let out = self.outputs;
+        self.beats += 1;
+        if out.frame_abort == 0 {
+            let bytes = usize::from(out.frame_bytes).min(LINE_BYTES);
+            self.frame.extend_from_slice(&bytes_of(&out.frame_data)[..bytes]);
+        }
+        if out.frame_last == 1 {
+            let (queue, frame) = (QueueId(out.frame_queue), std::mem::take(&mut self.frame));
+            self.wants.push_back(match out.frame_abort {
+                0 => Owned::Frame { queue, frame },
+                _ => Owned::Aborted { queue, frame },
+            });
+        }
+        if let Some(beats) = &mut self.wire_beats {
+            *beats -= 1;
+            self.wire_ready = *beats > 0;
+        }
     }
 
     /// Gives the frame from the wire that was taken last its time to come in.
@@ -312,7 +328,8 @@ impl RtlNic {
     }
 
     fn can_give(&self, want: &Owned) -> bool {
-        self.wire_ready || !matches!(want, Owned::Frame { .. })
+        // What left while the wire took so many beats has left.
+        self.wire_ready || self.wire_beats.is_some() || !matches!(want, Owned::Frame { .. })
     }
 
     /// The first want that may be given now: frames wait for the wire, others do not.
@@ -433,6 +450,12 @@ impl Device for RtlNic {
     fn wire_ready(&mut self, ready: bool) {
         self.is_quiet &= ready == self.wire_ready;
         self.wire_ready = ready;
+        self.wire_beats = None;
+    }
+
+    fn wire_takes(&mut self, beats: u32) {
+        self.wire_ready(beats > 0);
+        self.wire_beats = Some(beats);
     }
 
     fn next(&mut self) -> Option<Want<'_>> {
@@ -452,6 +475,7 @@ impl Device for RtlNic {
                 Want::DmaRead { address: *address, bytes: *bytes, tag: *tag }
             }
             Owned::Frame { queue, frame } => Want::Transmit { queue: *queue, frame },
+            Owned::Aborted { queue, frame } => Want::Aborted { queue: *queue, frame },
             Owned::Answer { tag, value } => Want::ReadCompletion { tag: *tag, value: *value },
             Owned::Interrupt { vector } => Want::Interrupt { vector: *vector },
         })

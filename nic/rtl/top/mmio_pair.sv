@@ -10,7 +10,8 @@
 // Guarantees
 //   - Those of mmio/mmio.sv for every queue; of the pieces of a pair, piece 0 was written before piece 1.
 //   - Two lines a cycle sustained while each engine has one to take, and two messages of one line.
-//   - `freed_*` tells the newest count of every queue, one queue a cycle; older ones may be left out.
+//   - `freed_*` tells the newest count of every queue, one queue a cycle; older ones may be left out, and so is all of
+//     a life before the last start.
 // Limits
 //   - One queue, or queues of one parity, have the rate of one engine: see line_pair for what is between. A driver
 //     hands out queue numbers so that busy ones have different parity.
@@ -76,13 +77,18 @@ module mmio_pair #(
   output logic [QueueW-1:0]      failed_queue_o,
   output logic [3:0]             failed_cause_o,
 
-  // Frames, whole ones: a stream an engine.
+  // Frames: a stream an engine. What became of early ones is told by each stream's own guard; see mmio/mmio.sv.
   output logic [1:0]             frame_valid_o,
   input  logic [1:0]             frame_ready_i,
   output logic [1:0][511:0]      frame_data_o,
   output logic [1:0][6:0]        frame_bytes_o,
   output logic [1:0]             frame_last_o,
   output logic [1:0][QueueW-1:0] frame_queue_o,
+  output logic [1:0]             frame_early_o,
+  output logic [1:0]             frame_abort_o,
+  input  logic [1:0]             shown_valid_i,
+  input  logic [1:0]             shown_bad_i,
+  input  logic [1:0]             shown_broken_i,
 
   // Credits; and the next start of a queue, a cycle after it is asked for.
   output logic                   freed_valid_o,
@@ -109,6 +115,7 @@ module mmio_pair #(
   output logic [1:0]             count_tx_messages_o,
   output logic [1:0]             count_tx_voids_o,
   output logic [1:0]             count_tx_batches_o,
+  output logic [1:0]             count_cut_through_frames_o,
   output logic [2:0]             count_runts_o,
   output logic [1:0]             count_no_context_o,
   output logic [1:0]             count_no_pool_o,
@@ -144,17 +151,19 @@ module mmio_pair #(
   );
 
   // ------------------------------------------------------------------------------ engines
-  logic [1:0]             busy, failed_valid, failed_ready, told_valid, idle, settled, full;
+  logic [1:0]             starts, busy, failed_valid, failed_ready, told_valid, idle, settled, full;
   logic [1:0][LocalW-1:0] failed_queue, frame_queue, told_queue;
   logic [1:0][3:0]        failed_cause;
   logic [1:0][31:0]       told_lines;
   logic [1:0][47:0]       next_start;
   logic [1:0]             tx_writes, quarantined, reordered, split_lines, refused, messages, voids, batches,
-                          no_context, no_pool, holes, hole_timeouts;
+                          no_context, no_pool, holes, hole_timeouts, cut_through_frames;
   logic [1:0][6:0]        tx_write_bytes;
   logic [1:0][7:0]        tlp_bytes;
   logic [1:0][15:0]       displacement, depth_max;
   logic [1:0][1:0]        runts;
+
+  assign starts = {start_valid_i && start_queue_i[0], start_valid_i && !start_queue_i[0]};
 
   for (genvar e = 0; e < 2; e++) begin : g_engine
     mmio #(
@@ -167,13 +176,16 @@ module mmio_pair #(
       .piece_line_i(piece_line[e]), .piece_data_i(piece_data[e]), .piece_be_i(piece_be[e]),
       .piece_whole_i(piece_whole[e]), .piece_first_i(piece_first[e]), .piece_last_i(piece_last[e]),
       .now_ns_i,
-      .start_valid_i(start_valid_i && start_queue_i[0] == 1'(e)), .start_queue_i(start_queue_i[QueueW-1:1]),
+      .start_valid_i(starts[e]), .start_queue_i(start_queue_i[QueueW-1:1]),
       .start_settings_i, .stop_valid_i(stop_valid_i && stop_queue_i[0] == 1'(e)),
       .stop_queue_i(stop_queue_i[QueueW-1:1]), .busy_o(busy[e]),
       .failed_valid_o(failed_valid[e]), .failed_ready_i(failed_ready[e]), .failed_queue_o(failed_queue[e]),
       .failed_cause_o(failed_cause[e]),
       .frame_valid_o(frame_valid_o[e]), .frame_ready_i(frame_ready_i[e]), .frame_data_o(frame_data_o[e]),
       .frame_bytes_o(frame_bytes_o[e]), .frame_last_o(frame_last_o[e]), .frame_queue_o(frame_queue[e]),
+      .frame_early_o(frame_early_o[e]), .frame_abort_o(frame_abort_o[e]), .shown_valid_i(shown_valid_i[e]),
+      .shown_bad_i(shown_bad_i[e]), .shown_broken_i(shown_broken_i[e]),
+      .count_cut_through_frames_o(cut_through_frames[e]),
       .freed_valid_o(told_valid[e]), .freed_queue_o(told_queue[e]), .freed_lines_o(told_lines[e]),
       .look_queue_i(look_queue_i[QueueW-1:1]), .look_next_start_o(next_start[e]),
       .is_idle_o(idle[e]), .is_settled_o(settled[e]), .is_full_o(full[e]),
@@ -191,8 +203,24 @@ module mmio_pair #(
   // ------------------------------------------------------------------------------ both as one
   logic credits_empty, credits_busy, look_odd_q, failed_held_q, failed_odd_q, failed_odd;
 
+  // An engine starts a queue when the last frame of its former life has gone; what that frees is nobody's credit.
+  logic [1:0]        starting_q, told_of_start, told_counts;
+  logic [LocalW-1:0] starting_queue_q;
+
+  for (genvar e = 0; e < 2; e++) begin : g_told
+    assign told_of_start[e] = (starts[e] && told_queue[e] == start_queue_i[QueueW-1:1])
+                              || (starting_q[e] && told_queue[e] == starting_queue_q);
+    assign told_counts[e]   = told_valid[e] && !told_of_start[e];
+  end
+
+  always_ff @(posedge clk_i) begin
+    // The engine is busy from the cycle after the pulse on.
+    starting_q <= rst_ni ? starts | (starting_q & busy) : '0;
+    if (start_valid_i) starting_queue_q <= start_queue_i[QueueW-1:1];
+  end
+
   line_pair_credits #(.NumQueues(NumQueues)) u_credits (
-    .clk_i, .rst_ni, .start_valid_i, .start_queue_i, .told_valid_i(told_valid), .told_queue_i(told_queue),
+    .clk_i, .rst_ni, .start_valid_i, .start_queue_i, .told_valid_i(told_counts), .told_queue_i(told_queue),
     .told_lines_i(told_lines), .freed_valid_o, .freed_queue_o, .freed_lines_o, .busy_o(credits_busy),
     .is_empty_o(credits_empty)
   );
@@ -226,6 +254,7 @@ module mmio_pair #(
   assign count_tx_messages_o        = 2'(messages[0]) + 2'(messages[1]);
   assign count_tx_voids_o           = 2'(voids[0]) + 2'(voids[1]);
   assign count_tx_batches_o         = 2'(batches[0]) + 2'(batches[1]);
+  assign count_cut_through_frames_o = 2'(cut_through_frames[0]) + 2'(cut_through_frames[1]);
   assign count_runts_o              = 3'(runts[0]) + 3'(runts[1]);
   assign count_no_context_o         = 2'(no_context[0]) + 2'(no_context[1]);
   assign count_no_pool_o            = 2'(no_pool[0]) + 2'(no_pool[1]);

@@ -1,6 +1,7 @@
 // The interface mmio as a transmit path of the port: the engine, its credits, and what is counted of it.
 //
-// Guarantees: those of mmio/mmio.sv. Only queues that start with the interface mmio are its own.
+// Guarantees: those of mmio/mmio.sv, or with two lanes of mmio_pair.sv: two lines a cycle come in, and frames leave in two
+// streams, those of even queues in stream 0. Only queues that start with the interface mmio are its own.
 // Twin: nic/model/src/mmio/mod.rs.
 
 `default_nettype none
@@ -13,6 +14,8 @@ module mmio_path #(
   parameter int unsigned NumContexts = 16,
   parameter int unsigned PoolLines = 512,
   parameter int unsigned NumClasses = 4,
+  // Lines a cycle, 1 or 2.
+  parameter int unsigned Lanes = 1,
   localparam int unsigned QueueW = (NumQueues > 1) ? $clog2(NumQueues) : 1,
   localparam int unsigned LineW = $clog2(WindowLines)
 ) (
@@ -39,23 +42,28 @@ module mmio_path #(
   output logic [QueueW-1:0] failed_queue_o,
   output logic [3:0]        failed_cause_o,
 
-  // Pieces of lines of its queues.
-  input  logic              piece_valid_i,
+  // Pieces of lines of its queues: piece 0 was written before piece 1, and both are taken or none.
+  input  logic [Lanes-1:0]  piece_valid_i,
   output logic              piece_ready_o,
-  input  logic [QueueW-1:0] piece_queue_i,
-  input  logic [LineW-1:0]  piece_line_i,
-  input  logic [511:0]      piece_data_i,
-  input  logic [63:0]       piece_be_i,
-  input  logic              piece_whole_i,
-  input  logic              piece_first_i,
-  input  logic              piece_last_i,
+  input  logic [Lanes-1:0][QueueW-1:0] piece_queue_i,
+  input  logic [Lanes-1:0][LineW-1:0] piece_line_i,
+  input  logic [Lanes-1:0][511:0] piece_data_i,
+  input  logic [Lanes-1:0][63:0] piece_be_i,
+  input  logic [Lanes-1:0]  piece_whole_i,
+  input  logic [Lanes-1:0]  piece_first_i,
+  input  logic [Lanes-1:0]  piece_last_i,
 
-  output logic              frame_valid_o,
-  input  logic              frame_ready_i,
-  output logic [511:0]      frame_data_o,
-  output logic [6:0]        frame_bytes_o,
-  output logic              frame_last_o,
-  output logic [QueueW-1:0] frame_queue_o,
+  output logic [Lanes-1:0]  frame_valid_o,
+  input  logic [Lanes-1:0]  frame_ready_i,
+  output logic [Lanes-1:0][511:0] frame_data_o,
+  output logic [Lanes-1:0][6:0] frame_bytes_o,
+  output logic [Lanes-1:0]  frame_last_o,
+  output logic [Lanes-1:0][QueueW-1:0] frame_queue_o,
+  output logic [Lanes-1:0]  frame_early_o,
+  output logic [Lanes-1:0]  frame_abort_o,
+  input  logic [Lanes-1:0]  shown_valid_i,
+  input  logic [Lanes-1:0]  shown_bad_i,
+  input  logic [Lanes-1:0]  shown_broken_i,
 
   // Credits.
   output logic              dmawr_valid_o,
@@ -77,56 +85,90 @@ module mmio_path #(
   output nic_rtl_pkg::increments_t increments_o
 );
 
-  logic              starts, mmio_busy, credits_busy, freed_valid;
+  if (Lanes < 1 || Lanes > 2) begin : g_bad_lanes
+    $fatal(1, "mmio_path: Lanes must be 1 or 2");
+  end
+
+  logic              starts, mmio_busy, credits_busy, freed_counts, credit_pushes, failed;
   logic [QueueW-1:0] freed_queue;
   logic [31:0]       freed_lines;
-  logic              tx_writes, quarantined, reordered, split_lines, refused, messages, voids, batches,
-                     unused_no_context, unused_no_pool, holes, hole_timeouts, credit_pushes, failed;
-  logic [1:0]        runts;
-  logic [6:0]        tx_write_bytes;
-  logic [7:0]        tlp_bytes;
-  logic [15:0]       displacement;
+  // Up to one in a cycle from each of the engines.
+  logic [Lanes-1:0]  tx_writes, quarantined, reordered, split_lines, refused, messages, voids, batches,
+                     cut_through_frames, unused_no_context, unused_no_pool, holes, hole_timeouts;
+  logic [Lanes:0]    runts;
+  logic [Lanes+5:0]  tx_write_bytes;
+  logic [7:0][Lanes-1:0]  tlp_bytes;
+  logic [15:0][Lanes-1:0] displacement;
 
   assign starts = start_valid_i && start_settings_i.iface == 4'(nic_pkg::QueueControlIfaceMmio);
   assign busy_o = mmio_busy || credits_busy;
   assign failed = failed_valid_o && failed_ready_i;
 
-  mmio #(
-    .NumQueues(NumQueues), .WindowLines(WindowLines), .SpanLines(SpanLines), .NumContexts(NumContexts),
-    .PoolLines(PoolLines), .NumClasses(NumClasses)
-  ) u_mmio (
-    .clk_i, .rst_ni,
-    .window_mask_i, .span_lines_i, .ring_mask_i, .pool_lines_i, .contexts_i, .max_frame_bytes_i,
-    .piece_valid_i, .piece_ready_o, .piece_queue_i, .piece_line_i, .piece_data_i, .piece_be_i,
-    .piece_whole_i, .piece_first_i, .piece_last_i,
-    .now_ns_i,
-    .start_valid_i(starts), .start_queue_i, .start_settings_i, .stop_valid_i, .stop_queue_i, .busy_o(mmio_busy),
-    .failed_valid_o, .failed_ready_i, .failed_queue_o, .failed_cause_o,
-    .frame_valid_o, .frame_ready_i, .frame_data_o, .frame_bytes_o, .frame_last_o, .frame_queue_o,
-    .freed_valid_o(freed_valid), .freed_queue_o(freed_queue), .freed_lines_o(freed_lines),
-    .look_queue_i, .look_next_start_o,
-    .is_idle_o, .is_settled_o, .is_full_o,
-    .count_tx_writes_o(tx_writes), .count_tx_write_bytes_o(tx_write_bytes),
-    .count_quarantined_writes_o(quarantined), .count_reordered_writes_o(reordered),
-    .count_tlp_bytes_histogram_o(tlp_bytes), .count_displacement_histogram_o(displacement), .reorder_depth_max_o,
-    .count_split_lines_o(split_lines), .count_refused_writes_o(refused), .count_tx_messages_o(messages),
-    .count_tx_voids_o(voids), .count_tx_batches_o(batches), .count_runts_o(runts),
-    .count_no_context_o(unused_no_context), .count_no_pool_o(unused_no_pool), .count_holes_o(holes),
-    .count_hole_timeouts_o(hole_timeouts)
-  );
+  if (Lanes == 1) begin : g_one
+    logic              freed_valid, starting_q;
+    logic [QueueW-1:0] starting_queue_q;
 
-  // The engine starts a queue when the last frame of its former life has gone; what that frees is nobody's credit.
-  logic              starting_q, freed_counts;
-  logic [QueueW-1:0] starting_queue_q;
+    mmio #(
+      .NumQueues(NumQueues), .WindowLines(WindowLines), .SpanLines(SpanLines), .NumContexts(NumContexts),
+      .PoolLines(PoolLines), .NumClasses(NumClasses)
+    ) u_mmio (
+      .clk_i, .rst_ni,
+      .window_mask_i, .span_lines_i, .ring_mask_i, .pool_lines_i, .contexts_i, .max_frame_bytes_i,
+      .piece_valid_i, .piece_ready_o, .piece_queue_i, .piece_line_i, .piece_data_i, .piece_be_i,
+      .piece_whole_i, .piece_first_i, .piece_last_i,
+      .now_ns_i,
+      .start_valid_i(starts), .start_queue_i, .start_settings_i, .stop_valid_i, .stop_queue_i, .busy_o(mmio_busy),
+      .failed_valid_o, .failed_ready_i, .failed_queue_o, .failed_cause_o,
+      .frame_valid_o, .frame_ready_i, .frame_data_o, .frame_bytes_o, .frame_last_o, .frame_queue_o, .frame_early_o,
+      .frame_abort_o, .shown_valid_i, .shown_bad_i, .shown_broken_i,
+      .freed_valid_o(freed_valid), .freed_queue_o(freed_queue), .freed_lines_o(freed_lines),
+      .look_queue_i, .look_next_start_o,
+      .is_idle_o, .is_settled_o, .is_full_o,
+      .count_tx_writes_o(tx_writes), .count_tx_write_bytes_o(tx_write_bytes),
+      .count_quarantined_writes_o(quarantined), .count_reordered_writes_o(reordered),
+      .count_tlp_bytes_histogram_o(tlp_bytes), .count_displacement_histogram_o(displacement), .reorder_depth_max_o,
+      .count_split_lines_o(split_lines), .count_refused_writes_o(refused), .count_tx_messages_o(messages),
+      .count_tx_voids_o(voids), .count_tx_batches_o(batches), .count_runts_o(runts),
+      .count_cut_through_frames_o(cut_through_frames), .count_no_context_o(unused_no_context),
+      .count_no_pool_o(unused_no_pool), .count_holes_o(holes), .count_hole_timeouts_o(hole_timeouts)
+    );
 
-  always_ff @(posedge clk_i) begin
-    // The engine is busy from the cycle after the pulse on.
-    if (!rst_ni)     starting_q <= 1'b0;
-    else if (starts) starting_q <= 1'b1;
-    else             starting_q <= starting_q && mmio_busy;
-    if (starts) starting_queue_q <= start_queue_i;
+    // The engine starts a queue when the last frame of its former life has gone; what that frees is nobody's credit.
+    always_ff @(posedge clk_i) begin
+      // The engine is busy from the cycle after the pulse on.
+      if (!rst_ni)     starting_q <= 1'b0;
+      else if (starts) starting_q <= 1'b1;
+      else             starting_q <= starting_q && mmio_busy;
+      if (starts) starting_queue_q <= start_queue_i;
+    end
+    assign freed_counts = freed_valid && !(starting_q && freed_queue == starting_queue_q);
+  end else if (Lanes == 2) begin : g_two
+    mmio_pair #(
+      .NumQueues(NumQueues), .WindowLines(WindowLines), .SpanLines(SpanLines), .NumContexts(NumContexts),
+      .PoolLines(PoolLines), .NumClasses(NumClasses)
+    ) u_pair (
+      .clk_i, .rst_ni,
+      .window_mask_i, .span_lines_i, .ring_mask_i, .pool_lines_i, .contexts_i, .max_frame_bytes_i,
+      .pair_valid_i(piece_valid_i), .pair_ready_o(piece_ready_o), .pair_queue_i(piece_queue_i),
+      .pair_line_i(piece_line_i), .pair_data_i(piece_data_i), .pair_be_i(piece_be_i), .pair_whole_i(piece_whole_i),
+      .pair_first_i(piece_first_i), .pair_last_i(piece_last_i),
+      .now_ns_i,
+      .start_valid_i(starts), .start_queue_i, .start_settings_i, .stop_valid_i, .stop_queue_i, .busy_o(mmio_busy),
+      .failed_valid_o, .failed_ready_i, .failed_queue_o, .failed_cause_o,
+      .frame_valid_o, .frame_ready_i, .frame_data_o, .frame_bytes_o, .frame_last_o, .frame_queue_o, .frame_early_o,
+      .frame_abort_o, .shown_valid_i, .shown_bad_i, .shown_broken_i,
+      .freed_valid_o(freed_counts), .freed_queue_o(freed_queue), .freed_lines_o(freed_lines),
+      .look_queue_i, .look_next_start_o,
+      .is_idle_o, .is_settled_o, .is_full_o,
+      .count_tx_writes_o(tx_writes), .count_tx_write_bytes_o(tx_write_bytes),
+      .count_quarantined_writes_o(quarantined), .count_reordered_writes_o(reordered),
+      .count_tlp_bytes_histogram_o(tlp_bytes), .count_displacement_histogram_o(displacement), .reorder_depth_max_o,
+      .count_split_lines_o(split_lines), .count_refused_writes_o(refused), .count_tx_messages_o(messages),
+      .count_tx_voids_o(voids), .count_tx_batches_o(batches), .count_runts_o(runts),
+      .count_cut_through_frames_o(cut_through_frames), .count_no_context_o(unused_no_context),
+      .count_no_pool_o(unused_no_pool), .count_holes_o(holes), .count_hole_timeouts_o(hole_timeouts)
+    );
   end
-  assign freed_counts = freed_valid && !(starting_q && freed_queue == starting_queue_q);
 
   credit_return #(.NumQueues(NumQueues)) u_credits (
     .clk_i, .rst_ni, .now_ns_i, .busy_o(credits_busy),
@@ -151,6 +193,7 @@ module mmio_path #(
     increments_o[nic_pkg::CounterRuntsOffset >> 3]             = 8'(runts);
     increments_o[nic_pkg::CounterRefusedWritesOffset >> 3]     = 8'(refused);
     increments_o[nic_pkg::CounterCreditPushesOffset >> 3]      = 8'(credit_pushes);
+    increments_o[nic_pkg::CounterCutThroughFramesOffset >> 3]  = 8'(cut_through_frames);
     // A queue fails once, and each cause has its counter.
     unique case (failed_cause_o)
       nic_pkg::QueueStatusCauseSpanExceeded: increments_o[nic_pkg::CounterSpanExceededOffset >> 3] = 8'(failed);

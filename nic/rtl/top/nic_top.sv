@@ -1,7 +1,8 @@
 // The NIC of one port, without its PCIe core and MAC.
 //
-// In front: lines that were written to BAR 0 and reads of its registers, in order, from any PCIe core (an adapter for
-// UltraScale+ is in nic/rtl/pcie). Behind: streams of whole frames to and from the MAC. Beside: DMA and interrupts.
+// In front: lines that were written to BAR 0, one or two a cycle, and reads of its registers, in order, from any PCIe
+// core (an adapter for UltraScale+ is in nic/rtl/pcie). Behind: streams of whole frames to and from the MAC. Beside: DMA
+// and interrupts.
 //
 // Guarantees: those of the parts; see docs/nic.md for the path of a frame. Parameters are the sizes that are built,
 // straps the sizes that are used; straps are constant after reset and at most the parameters (tied off they cost
@@ -33,6 +34,9 @@ module nic_top #(
   parameter bit HasReceive = 1'b1,
   // Whether checksums can be filled in: a queue that asks waits for each of its frames to be whole.
   parameter bit HasChecksums = 1'b0,
+  // Lines a cycle for queues of mmio, 1 or 2, and as many streams to the MAC: with 2 the mmio engine is two, one for even
+  // queues and stream 0, one for odd queues and stream 1, each with half of contexts and pool (see mmio_pair).
+  parameter int unsigned Lanes = 1,
   // Bits of an offset in BAR 0: 2 MiB of registers and the windows behind them, each at least a page.
   localparam int unsigned StrideLog2 = ($clog2(WindowLines) + 6 > 12) ? $clog2(WindowLines) + 6 : 12,
   localparam int unsigned AddressW = ($clog2(NumQueues) + StrideLog2 > 21) ? $clog2(NumQueues) + StrideLog2 + 1 : 22,
@@ -51,14 +55,15 @@ module nic_top #(
   input  logic [31:0]         strap_max_frame_bytes_i,
   input  logic [47:0]         strap_mac_i,
 
-  // Lines written to BAR 0; the address is a multiple of 64.
-  input  logic                wr_valid_i,
+  // Lines written to BAR 0; the address is a multiple of 64. Of two, either or both are valid, both are taken or none,
+  // and line 0 was written before line 1.
+  input  logic [Lanes-1:0]    wr_valid_i,
   output logic                wr_ready_o,
-  input  logic [AddressW-1:0] wr_address_i,
-  input  logic [511:0]        wr_data_i,
-  input  logic [63:0]         wr_be_i,
-  input  logic                wr_first_i,
-  input  logic                wr_last_i,
+  input  logic [Lanes-1:0][AddressW-1:0] wr_address_i,
+  input  logic [Lanes-1:0][511:0] wr_data_i,
+  input  logic [Lanes-1:0][63:0] wr_be_i,
+  input  logic [Lanes-1:0]    wr_first_i,
+  input  logic [Lanes-1:0]    wr_last_i,
 
   // Reads of aligned 64-bit registers, and of words of entries in the windows; each pushes the writes that were taken
   // before it. Answers come in any order: a read of an entry that is not there may be held.
@@ -97,15 +102,16 @@ module nic_top #(
   output logic [QueueW-1:0]   irq_vector_o,
 
   // Frames to the MAC; `abort` with the last beat: the frame must not arrive whole. While `pause` is high (IEEE 802.3
-  // annex 31B) no frame begins to leave its engine; those in the arbiters, a few lines, still do.
-  input  logic                frame_pause_i,
-  output logic                frame_valid_o,
-  input  logic                frame_ready_i,
-  output logic [511:0]        frame_data_o,
-  output logic [6:0]          frame_bytes_o,
-  output logic                frame_last_o,
-  output logic                frame_abort_o,
-  output logic [QueueW-1:0]   frame_queue_o,
+  // annex 31B) no frame begins to leave its engine; those in the arbiters, a few lines, still do. Stream 1 has frames of
+  // odd queues of mmio, stream 0 all others.
+  input  logic [Lanes-1:0]    frame_pause_i,
+  output logic [Lanes-1:0]    frame_valid_o,
+  input  logic [Lanes-1:0]    frame_ready_i,
+  output logic [Lanes-1:0][511:0] frame_data_o,
+  output logic [Lanes-1:0][6:0] frame_bytes_o,
+  output logic [Lanes-1:0]    frame_last_o,
+  output logic [Lanes-1:0]    frame_abort_o,
+  output logic [Lanes-1:0][QueueW-1:0] frame_queue_o,
 
   // Frames from the MAC, and whether one is held (1) or dropped (0) while the host lends no room.
   input  logic                rx_lossless_i,
@@ -124,6 +130,9 @@ module nic_top #(
 
   if (NumQueues < 1 || NumQueues > nic_pkg::MaxQueues || (NumQueues & (NumQueues - 1)) != 0) begin : g_bad_queues
     $fatal(1, "nic_top: NumQueues must be a power of two from 1 to 1024");
+  end
+  if (Lanes < 1 || Lanes > 2) begin : g_bad_lanes
+    $fatal(1, "nic_top: Lanes must be 1 or 2");
   end
   if (AddressW > 31) begin : g_bad_bar
     $fatal(1, "nic_top: the windows of all queues must fit a BAR of 2 GiB");
@@ -152,8 +161,15 @@ module nic_top #(
 
   // ------------------------------------------------------------------------------ ingress
   logic                engines_reset_n, ingress_idle, bad_access_ingress;
+  logic                route_we;
   logic [QueueW-1:0]   route_queue;
   logic [3:0]          route;
+  logic [Lanes-1:0]    mmio_valid, mmio_whole, mmio_first, mmio_last;
+  logic                mmio_ready;
+  logic [Lanes-1:0][QueueW-1:0] mmio_queue;
+  logic [Lanes-1:0][LineW-1:0] mmio_line;
+  logic [Lanes-1:0][511:0] mmio_data;
+  logic [Lanes-1:0][63:0] mmio_be;
   logic                piece_valid, piece_ready, piece_whole, piece_first, piece_last;
   logic [3:0]          piece_route;
   logic [QueueW-1:0]   piece_queue;
@@ -164,14 +180,17 @@ module nic_top #(
   logic [AddressW-1:0] register_address;
   logic [63:0]         register_value;
   logic                settled, transmit_idle, is_full, is_full_q, is_refused_q;
-  logic                registers_hold, registers_idle;
+  logic                registers_hold, registers_busy, registers_idle;
 
-  bar_ingress #(.NumQueues(NumQueues), .LineW(LineW), .AddressW(AddressW)) u_ingress (
+  ingress #(.NumQueues(NumQueues), .LineW(LineW), .AddressW(AddressW), .Lanes(Lanes)) u_ingress (
     .clk_i, .rst_ni,
     .aperture_i(aperture), .stride_log2_i(stride_log2), .window_mask_i(window_mask),
-    .hold_i(registers_hold || is_full),
+    .hold_i(registers_hold || is_full), .busy_i(registers_busy),
     .wr_valid_i, .wr_ready_o, .wr_address_i, .wr_data_i, .wr_be_i, .wr_first_i, .wr_last_i,
-    .route_queue_o(route_queue), .route_i(route),
+    .route_we_i(route_we), .route_queue_i(route_queue), .route_i(route),
+    .mmio_valid_o(mmio_valid), .mmio_ready_i(mmio_ready), .mmio_queue_o(mmio_queue), .mmio_line_o(mmio_line),
+    .mmio_data_o(mmio_data), .mmio_be_o(mmio_be), .mmio_whole_o(mmio_whole), .mmio_first_o(mmio_first),
+    .mmio_last_o(mmio_last),
     .piece_valid_o(piece_valid), .piece_ready_i(piece_ready), .piece_route_o(piece_route),
     .piece_queue_o(piece_queue), .piece_line_o(piece_line), .piece_data_o(piece_data), .piece_be_o(piece_be),
     .piece_whole_o(piece_whole), .piece_first_o(piece_first), .piece_last_o(piece_last),
@@ -187,7 +206,9 @@ module nic_top #(
       | 16'(HasInline) << nic_pkg::QueueControlIfaceInline
       | 16'(HasEnso) << nic_pkg::QueueControlIfaceEnso
       | 16'(HasNiq) << nic_pkg::QueueControlIfaceNiq;
-  localparam logic [15:0] Features = 16'(HasChecksums) << nic_pkg::FeatureChecksums;
+  localparam logic [15:0] Features =
+      16'(HasChecksums) << nic_pkg::FeatureChecksums
+      | 16'(1) << nic_pkg::FeatureCutThrough;
 
   // Reads, and who answers them.
   localparam int unsigned Registers = 0;
@@ -230,8 +251,8 @@ module nic_top #(
     .rd_valid_i(rd_valid_i && ingress_idle && read_known && !read_of_window), .rd_ready_o(read_ready[Registers]),
     .rd_address_i, .rd_tag_i, .rc_valid_o(answer_valid[Registers]), .rc_ready_i(answer_ready[Registers]),
     .rc_tag_o(answer_tag[Registers]), .rc_value_o(answer_value[Registers]),
-    .settled_i(settled), .hold_o(registers_hold), .is_idle_o(registers_idle),
-    .route_queue_i(route_queue), .route_o(route),
+    .settled_i(settled), .hold_o(registers_hold), .busy_o(registers_busy), .is_idle_o(registers_idle),
+    .route_we_o(route_we), .route_queue_o(route_queue), .route_o(route),
     .start_valid_o(start_valid), .stop_valid_o(stop_valid), .setup_queue_o(setup_queue),
     .setup_settings_o(settings), .engines_busy_i(engines_busy), .engines_reset_no(engines_reset_n),
     .failed_valid_i(failed_valid), .failed_ready_o(failed_ready), .failed_queue_i(failed_queue),
@@ -289,12 +310,13 @@ module nic_top #(
   logic                   cpl_last, cpl_error;
   logic                   tx_irq_valid, tx_irq_ready, rx_irq_valid, rx_irq_ready;
   logic [QueueW-1:0]      tx_irq_queue, rx_irq_queue;
-  logic                   egress_valid, egress_ready, egress_last;
-  logic [511:0]           egress_data;
-  logic [6:0]             egress_bytes;
-  logic [QueueW-1:0]      egress_queue;
+  logic [Lanes-1:0]             egress_valid, egress_ready, egress_last, egress_early, egress_abort;
+  logic [Lanes-1:0]             shown_valid, shown_bad, shown_broken, underruns;
+  logic [Lanes-1:0][511:0]      egress_data;
+  logic [Lanes-1:0][6:0]        egress_bytes;
+  logic [Lanes-1:0][QueueW-1:0] egress_queue;
   logic [RxTagW-1:0]      rx_tag;
-  nic_rtl_pkg::increments_t [Senders:0] tx_increments;
+  nic_rtl_pkg::increments_t [Senders+Lanes-1:0] tx_increments;
   nic_rtl_pkg::increments_t       rx_increments;
 
   assign rst_engines_n = rst_ni && engines_reset_n;
@@ -304,8 +326,7 @@ module nic_top #(
   transmit #(
     .NumQueues(NumQueues), .WindowLines(WindowLines), .SpanLines(SpanLines), .NumContexts(NumContexts),
     .PoolLines(PoolLines), .NumClasses(NumClasses), .HasKpio(HasKpio), .HasDescriptor(HasDescriptor),
-    .HasInline(HasInline), .HasEnso(HasEnso), .HasNiq(HasNiq),
-    .HasChecksums(HasChecksums)
+    .HasInline(HasInline), .HasEnso(HasEnso), .HasNiq(HasNiq), .HasChecksums(HasChecksums), .Lanes(Lanes)
   ) u_transmit (
     .clk_i, .rst_ni(rst_engines_n), .now_ns_i,
     .window_mask_i(window_mask), .span_lines_i(span_lines), .ring_mask_i(ring_mask),
@@ -317,11 +338,16 @@ module nic_top #(
     .failed_valid_o(fail_valid[Senders-1:0]), .failed_ready_i(fail_ready[Senders-1:0]),
     .failed_queue_o(fail_queue[Senders-1:0]), .failed_cause_o(fail_cause[Senders-1:0]),
     .doorbell_valid_i(tx_tail_valid), .doorbell_queue_i(doorbell_queue), .doorbell_tail_i(doorbell_value),
+    .mmio_valid_i(mmio_valid), .mmio_ready_o(mmio_ready), .mmio_queue_i(mmio_queue), .mmio_line_i(mmio_line),
+    .mmio_data_i(mmio_data), .mmio_be_i(mmio_be), .mmio_whole_i(mmio_whole), .mmio_first_i(mmio_first),
+    .mmio_last_i(mmio_last),
     .piece_valid_i(piece_valid), .piece_ready_o(piece_ready), .piece_route_i(piece_route),
     .piece_queue_i(piece_queue), .piece_line_i(piece_line), .piece_data_i(piece_data), .piece_be_i(piece_be),
     .piece_whole_i(piece_whole), .piece_first_i(piece_first), .piece_last_i(piece_last),
     .pause_i(frame_pause_i), .frame_valid_o(egress_valid), .frame_ready_i(egress_ready),
     .frame_data_o(egress_data), .frame_bytes_o(egress_bytes), .frame_last_o(egress_last), .frame_queue_o(egress_queue),
+    .frame_early_o(egress_early), .frame_abort_o(egress_abort), .shown_valid_i(shown_valid), .shown_bad_i(shown_bad),
+    .shown_broken_i(shown_broken),
     .rdreq_valid_o(req_valid[Readers-1:0]), .rdreq_ready_i(req_ready[Readers-1:0]),
     .rdreq_address_o(req_address[Readers-1:0]), .rdreq_bytes_o(req_bytes[Readers-1:0]),
     .rdreq_tag_o(req_tag[Readers-1:0]), .rdcpl_valid_i(cpl_valid[Readers-1:0]), .rdcpl_tag_i(cpl_tag),
@@ -393,37 +419,50 @@ module nic_top #(
   );
 
   // ------------------------------------------------------------------------------ the wire
-  frame_guard #(.QueueW(QueueW)) u_guard (
-    .clk_i, .rst_ni, .cut_i(!engines_reset_n),
-    .in_valid_i(egress_valid), .in_ready_o(egress_ready), .in_data_i(egress_data), .in_bytes_i(egress_bytes),
-    .in_last_i(egress_last), .in_queue_i(egress_queue),
-    .out_valid_o(frame_valid_o), .out_ready_i(frame_ready_i), .out_data_o(frame_data_o), .out_bytes_o(frame_bytes_o),
-    .out_last_o(frame_last_o), .out_abort_o(frame_abort_o), .out_queue_o(frame_queue_o)
-  );
+  for (genvar i = 0; i < int'(Lanes); i++) begin : g_wire
+    frame_guard #(.QueueW(QueueW)) u_guard (
+      .clk_i, .rst_ni, .cut_i(!engines_reset_n),
+      .in_valid_i(egress_valid[i]), .in_ready_o(egress_ready[i]), .in_data_i(egress_data[i]),
+      .in_bytes_i(egress_bytes[i]), .in_last_i(egress_last[i]), .in_queue_i(egress_queue[i]),
+      .out_valid_o(frame_valid_o[i]), .out_ready_i(frame_ready_i[i]), .out_data_o(frame_data_o[i]),
+      .out_bytes_o(frame_bytes_o[i]), .out_last_o(frame_last_o[i]), .out_abort_o(frame_abort_o[i]),
+      .out_queue_o(frame_queue_o[i]), .in_early_i(egress_early[i]), .in_abort_i(egress_abort[i]),
+      .shown_valid_o(shown_valid[i]), .shown_bad_o(shown_bad[i]), .shown_broken_o(shown_broken[i]),
+      .count_underruns_o(underruns[i])
+    );
+  end
 
   // ------------------------------------------------------------------------------ counters
-  nic_rtl_pkg::increments_t increments;
+  // Two lanes may bring twice as much at once.
+  localparam int unsigned IncrementW = 7 + Lanes;
+  logic [nic_rtl_pkg::NumCounters-1:0][IncrementW-1:0] increments;
 
   // A write that waits for the pool is one refusal, however long it waits.
   always_ff @(posedge clk_i) begin
-    is_full_q    <= is_full && wr_valid_i;
-    is_refused_q <= rst_engines_n && is_full && !is_full_q && wr_valid_i;
+    is_full_q    <= is_full && wr_valid_i != '0;
+    is_refused_q <= rst_engines_n && is_full && !is_full_q && wr_valid_i != '0;
   end
 
-  // No counter grows by more than a line's bytes by any one engine, so that the sums stay below 256; those of the
-  // interfaces that are left out are constants.
+  // No counter grows by more than a line's bytes by any one engine (and two lines' more by frames that began early), so
+  // that the sums stay below 256, or twice that; those of the interfaces that are left out are constants.
   always_comb begin
     for (int i = 0; i < int'(nic_rtl_pkg::NumCounters); i++) begin
-      increments[i] = rx_increments[i];
-      for (int sender = 0; sender <= int'(Senders); sender++) increments[i] += tx_increments[sender][i];
+      increments[i] = IncrementW'(rx_increments[i]);
+      for (int sender = 0; sender < int'(Senders + Lanes); sender++) begin
+        increments[i] += IncrementW'(tx_increments[sender][i]);
+      end
     end
-    increments[nic_pkg::CounterBadAccessesOffset >> 3]   += 8'(bad_access_ingress) + 8'(bad_access_registers);
-    increments[nic_pkg::CounterRefusedWritesOffset >> 3] += 8'(is_refused_q);
-    increments[nic_pkg::CounterDoorbellsOffset >> 3]     += 8'(doorbell_counted);
-    increments[nic_pkg::CounterInterruptsOffset >> 3]    += 8'(irq_valid_o && irq_ready_i);
+    increments[nic_pkg::CounterBadAccessesOffset >> 3]   += IncrementW'(bad_access_ingress)
+                                                            + IncrementW'(bad_access_registers);
+    increments[nic_pkg::CounterRefusedWritesOffset >> 3] += IncrementW'(is_refused_q);
+    increments[nic_pkg::CounterDoorbellsOffset >> 3]     += IncrementW'(doorbell_counted);
+    increments[nic_pkg::CounterInterruptsOffset >> 3]    += IncrementW'(irq_valid_o && irq_ready_i);
+    for (int i = 0; i < int'(Lanes); i++) begin
+      increments[nic_pkg::CounterCutThroughUnderrunsOffset >> 3] += IncrementW'(underruns[i]);
+    end
   end
 
-  counters #(.Counters(nic_rtl_pkg::NumCounters)) u_counters (
+  counters #(.Counters(nic_rtl_pkg::NumCounters), .IncrementW(IncrementW)) u_counters (
     .clk_i, .rst_ni(rst_engines_n), .increments_i(increments), .look_i(counter), .count_o(count),
     .busy_o(counters_busy)
   );

@@ -56,6 +56,9 @@ module queue_settings (
           settings_o.entry_hold_ns    <= word_i[63:32];
         end
         nic_pkg::QueueRxNotifyEntriesOffset[7:3]: settings_o.rx_notify_entries <= word_i[31:0];
+        // A checksum stands in front of what it is of, so such a frame waits until it is whole.
+        nic_pkg::QueueCutThroughOffset[7:3]:
+          settings_o.cut_through_lines <= word_i[15:0] & {16{!settings_o.checksums}};
         nic_pkg::QueueRxRingAddressOffset[7:3]:  settings_o.rx_ring_address <= word_i;
         nic_pkg::QueueRxRingEntriesOffset[7:3]:  settings_o.rx_ring_entries <= word_i[31:0];
         nic_pkg::QueueRxCompletionAddressOffset[7:3]: settings_o.rx_completion_address <= word_i;

@@ -50,13 +50,16 @@ module registers #(
   output logic [15:0]         rc_tag_o,
   output logic [63:0]         rc_value_o,
 
-  // Nothing that was written before is still on its way to its effect; `hold`: nothing may be written now.
+  // Nothing that was written before is still on its way to its effect; `hold`: nothing may be written now; `busy`: a
+  // write is having its effect.
   input  logic                settled_i,
   output logic                hold_o,
+  output logic                busy_o,
   output logic                is_idle_o,
 
-  // Where writes to a queue's window go.
-  input  logic [QueueW-1:0]   route_queue_i,
+  // Where writes to a queue's window go from now on.
+  output logic                route_we_o,
+  output logic [QueueW-1:0]   route_queue_o,
   output logic [3:0]          route_o,
 
   // Queues start and stop; the engines answer together. `reset`: the engines too return to their reset state.
@@ -107,7 +110,7 @@ module registers #(
 
   // A word of a queue's registers: its offset in the block / 8. Doorbells have the last places.
   localparam logic [4:0] WordControl = nic_pkg::QueueControlOffset[7:3];
-  localparam logic [4:0] WordLast    = nic_pkg::QueueRxNotifyEntriesOffset[7:3];
+  localparam logic [4:0] WordLast    = nic_pkg::QueueCutThroughOffset[7:3];
   localparam logic [2:0] PlaceDoorbells = 3'd7;
   // What software may write: everything up to the last register but status, window_lines and next_start.
   localparam logic [31:0] Writable = ((32'h2 << WordLast) - 1'b1) & ~(32'h1 << nic_pkg::QueueStatusOffset[7:3])
@@ -154,10 +157,7 @@ module registers #(
   table_ram #(.Width($bits(queue_state_t)), .Depth(Entries)) u_states (
     .clk_i, .we_i(state_we), .waddr_i(state_waddr), .wdata_i(state_wr), .raddr_i(queue_d), .rdata_o(queue_state)
   );
-  table_ram #(.Width(4), .Depth(Entries)) u_routes (
-    .clk_i, .we_i(state_we), .waddr_i(state_waddr), .wdata_i(state_wr.route), .raddr_i(route_queue_i),
-    .rdata_o(route_o)
-  );
+  assign {route_we_o, route_queue_o, route_o} = {state_we, state_waddr, state_wr.route};
 
   // ------------------------------------------------------------------------------ the device's own
   logic        enable_q, enable_d;
@@ -229,7 +229,7 @@ module registers #(
       read_hits  = offset[11:3] < 9'(ListWords);
       read_value = read_hits ? list_word : '1;
     end else if (is_counter) begin
-      read_hits  = counter_distance <= nic_pkg::CounterHeldReadTimeoutsOffset
+      read_hits  = counter_distance <= nic_pkg::CounterCutThroughUnderrunsOffset
                    || (counter_distance >= nic_pkg::CounterTlpBytesHistogramOffset
                        && counter_distance < TlpBytesEnd)
                    || (counter_distance >= nic_pkg::CounterDisplacementHistogramOffset
@@ -548,8 +548,8 @@ module registers #(
 
   // A read is not overtaken by later writes until it is taken; while it is looked up they may come.
   assign is_idle_o = state_q == Idle && !failed_valid_i;
-  assign hold_o    = (state_q == Idle) ? rd_valid_i
-                                       : !(state_q == Read || state_q == ReadLook || state_q == Answer);
+  assign busy_o    = !(state_q == Idle || state_q == Read || state_q == ReadLook || state_q == Answer);
+  assign hold_o    = busy_o || (state_q == Idle && rd_valid_i);
 
   assign rc_tag_o   = tag_q;
   assign rc_value_o = read_value;

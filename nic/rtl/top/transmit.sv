@@ -1,9 +1,11 @@
 // Everything that sends: the engines of the interfaces that are there, the multiplexer of kPIO+WC, and the arbiter in
 // front of the wire.
 //
-//   pieces -> mmio_path ---------------------------+
+//   lines -> mmio_path ----------------------------+
 //   pieces -> kpio_path --+                        +-> frame_arbiter -> frames
 //   host memory -> dma ---+-> frame_arbiter -> mux-+
+//
+// With two lanes mmio has a second stream, of its odd queues, which goes to a wire of its own; all else is on the first.
 //
 // Guarantees
 //   - Frames are whole and leave unchanged, those of a queue in their order.
@@ -33,6 +35,8 @@ module transmit #(
   parameter bit HasNiq = 1'b1,
   // Whether checksums can be filled in.
   parameter bit HasChecksums = 1'b0,
+  // Lines a cycle for mmio, and wires: 1 or 2.
+  parameter int unsigned Lanes = 1,
   localparam int unsigned QueueW = (NumQueues > 1) ? $clog2(NumQueues) : 1,
   localparam int unsigned LineW = $clog2(WindowLines),
   // Bits of a tag of a DMA read.
@@ -72,7 +76,18 @@ module transmit #(
   input  logic [QueueW-1:0] doorbell_queue_i,
   input  logic [63:0]       doorbell_tail_i,
 
-  // Pieces of lines, and the interface of their queue.
+  // Pieces of lines for mmio, the older one first, all taken or none.
+  input  logic [Lanes-1:0]  mmio_valid_i,
+  output logic              mmio_ready_o,
+  input  logic [Lanes-1:0][QueueW-1:0] mmio_queue_i,
+  input  logic [Lanes-1:0][LineW-1:0] mmio_line_i,
+  input  logic [Lanes-1:0][511:0] mmio_data_i,
+  input  logic [Lanes-1:0][63:0] mmio_be_i,
+  input  logic [Lanes-1:0]  mmio_whole_i,
+  input  logic [Lanes-1:0]  mmio_first_i,
+  input  logic [Lanes-1:0]  mmio_last_i,
+
+  // Those for any other engine, and the interface of their queue.
   input  logic              piece_valid_i,
   output logic              piece_ready_o,
   input  logic [3:0]        piece_route_i,
@@ -84,14 +99,21 @@ module transmit #(
   input  logic              piece_first_i,
   input  logic              piece_last_i,
 
-  // The wire. While it pauses no frame begins to leave its engine; those that have begun go on.
-  input  logic              pause_i,
-  output logic              frame_valid_o,
-  input  logic              frame_ready_i,
-  output logic [511:0]      frame_data_o,
-  output logic [6:0]        frame_bytes_o,
-  output logic              frame_last_o,
-  output logic [QueueW-1:0] frame_queue_o,
+  // The wires. While one pauses no frame for it begins to leave its engine; those that have begun go on.
+  input  logic [Lanes-1:0]  pause_i,
+  output logic [Lanes-1:0]  frame_valid_o,
+  input  logic [Lanes-1:0]  frame_ready_i,
+  output logic [Lanes-1:0][511:0] frame_data_o,
+  output logic [Lanes-1:0][6:0] frame_bytes_o,
+  output logic [Lanes-1:0]  frame_last_o,
+  output logic [Lanes-1:0][QueueW-1:0] frame_queue_o,
+  // A frame that began before all of it was there; its last beat, if it never will be. What became of it: see
+  // egress/frame_guard.sv.
+  output logic [Lanes-1:0]  frame_early_o,
+  output logic [Lanes-1:0]  frame_abort_o,
+  input  logic [Lanes-1:0]  shown_valid_i,
+  input  logic [Lanes-1:0]  shown_bad_i,
+  input  logic [Lanes-1:0]  shown_broken_i,
 
   // DMA reads of descriptors, inline, Ensō, NIQ, and their answers.
   output logic [Readers-1:0] rdreq_valid_o,
@@ -126,8 +148,8 @@ module transmit #(
   output logic              is_settled_o,
   output logic              is_full_o,
 
-  // Of each engine; the last is the multiplexer's and the wire's.
-  output nic_rtl_pkg::increments_t [Engines:0] increments_o
+  // Of each engine, then the multiplexer's and the wires'.
+  output nic_rtl_pkg::increments_t [Engines+Lanes-1:0] increments_o
 );
 
   localparam int unsigned Mmio = 0;
@@ -139,23 +161,30 @@ module transmit #(
   // The first engine that reads host memory.
   localparam int unsigned FirstReader = Dma;
   localparam int unsigned DmaReader = Dma - FirstReader;
+  // Frames come from the engines, and from the second stream of mmio behind them.
+  localparam int unsigned Offers = Engines + Lanes - 1;
 
   // Frames of the engines, and of the multiplexer.
-  logic [Engines-1:0]             frame_valid, frame_ready, frame_last, busy;
-  logic [Engines-1:0][511:0]      frame_data;
-  logic [Engines-1:0][6:0]        frame_bytes;
-  logic [Engines-1:0][QueueW-1:0] frame_queue;
+  logic [Offers-1:0]              frame_valid, frame_ready, frame_last;
+  logic [Offers-1:0][511:0]       frame_data;
+  logic [Offers-1:0][6:0]         frame_bytes;
+  logic [Offers-1:0][QueueW-1:0]  frame_queue;
+  logic [Lanes-1:0]               mmio_frame_valid, mmio_frame_ready, mmio_frame_last;
+  logic [Lanes-1:0][511:0]        mmio_frame_data;
+  logic [Lanes-1:0][6:0]          mmio_frame_bytes;
+  logic [Lanes-1:0][QueueW-1:0]   mmio_frame_queue;
   logic                   muxed_valid, muxed_ready, muxed_last, mux_mismatch;
   logic [511:0]           muxed_data;
   logic [6:0]             muxed_bytes;
   logic [QueueW-1:0]      muxed_queue;
   // What the arbiters see of the engines' frames.
-  logic [Engines-1:0]             offer_valid, offer_ready, gate, open_q, open_d;
-  // Pieces of each engine's queues; those of no engine are mmio's to count. `settled`: they have had their effect.
-  logic [Engines-1:0]             takes, piece_ready, settled;
+  logic [Offers-1:0]              offer_valid, offer_ready, pauses, gate, open_q, open_d;
+  // Pieces of each engine's queues. `settled`: they have had their effect.
+  logic [Engines-1:0]             busy, takes, piece_ready, settled;
   logic [Engines-1:0]             engine_irq_valid, engine_irq_ready;
   logic [Engines-1:0][QueueW-1:0] engine_irq_queue;
   logic                           mmio_idle;
+  logic [Lanes-1:0]               mmio_early, mmio_abort;
 
   always_comb begin
     takes = '0;
@@ -163,7 +192,7 @@ module transmit #(
       4'(nic_pkg::QueueControlIfaceKpio):   takes[Kpio]   = 1'b1;
       4'(nic_pkg::QueueControlIfaceInline): takes[Inline] = 1'b1;
       4'(nic_pkg::QueueControlIfaceNiq):    takes[Niq]    = 1'b1;
-      default:                              takes[Mmio]   = 1'b1;
+      default: ;
     endcase
   end
   assign piece_ready_o = (takes & piece_ready) != '0;
@@ -172,23 +201,33 @@ module transmit #(
 
   mmio_path #(
     .NumQueues(NumQueues), .WindowLines(WindowLines), .SpanLines(SpanLines), .NumContexts(NumContexts),
-    .PoolLines(PoolLines), .NumClasses(NumClasses)
+    .PoolLines(PoolLines), .NumClasses(NumClasses), .Lanes(Lanes)
   ) u_mmio (
     .clk_i, .rst_ni, .now_ns_i,
     .window_mask_i, .span_lines_i, .ring_mask_i, .pool_lines_i, .contexts_i, .max_frame_bytes_i,
     .busy_o(busy[Mmio]), .start_valid_i, .start_queue_i, .start_settings_i, .stop_valid_i, .stop_queue_i,
     .failed_valid_o(failed_valid_o[Mmio]), .failed_ready_i(failed_ready_i[Mmio]),
     .failed_queue_o(failed_queue_o[Mmio]), .failed_cause_o(failed_cause_o[Mmio]),
-    .piece_valid_i(piece_valid_i && takes[Mmio]), .piece_ready_o(piece_ready[Mmio]), .piece_queue_i, .piece_line_i,
-    .piece_data_i, .piece_be_i, .piece_whole_i, .piece_first_i, .piece_last_i,
-    .frame_valid_o(frame_valid[Mmio]), .frame_ready_i(frame_ready[Mmio]), .frame_data_o(frame_data[Mmio]),
-    .frame_bytes_o(frame_bytes[Mmio]), .frame_last_o(frame_last[Mmio]), .frame_queue_o(frame_queue[Mmio]),
+    .piece_valid_i(mmio_valid_i), .piece_ready_o(mmio_ready_o), .piece_queue_i(mmio_queue_i),
+    .piece_line_i(mmio_line_i), .piece_data_i(mmio_data_i), .piece_be_i(mmio_be_i), .piece_whole_i(mmio_whole_i),
+    .piece_first_i(mmio_first_i), .piece_last_i(mmio_last_i),
+    .frame_valid_o(mmio_frame_valid), .frame_ready_i(mmio_frame_ready), .frame_data_o(mmio_frame_data),
+    .frame_bytes_o(mmio_frame_bytes), .frame_last_o(mmio_frame_last), .frame_queue_o(mmio_frame_queue),
+    .frame_early_o(mmio_early), .frame_abort_o(mmio_abort), .shown_valid_i, .shown_bad_i, .shown_broken_i,
     .dmawr_valid_o(dmawr_valid_o[Mmio]), .dmawr_ready_i(dmawr_ready_i[Mmio]),
     .dmawr_address_o(dmawr_address_o[Mmio]), .dmawr_data_o(dmawr_data_o[Mmio]),
     .dmawr_bytes_o(dmawr_bytes_o[Mmio]),
     .look_queue_i, .look_next_start_o, .reorder_depth_max_o,
     .is_idle_o(mmio_idle), .is_settled_o(settled[Mmio]), .is_full_o, .increments_o(increments_o[Mmio])
   );
+  // Its lines come by a way of their own.
+  assign piece_ready[Mmio]   = 1'b0;
+  assign frame_valid[Mmio]   = mmio_frame_valid[0];
+  assign frame_data[Mmio]    = mmio_frame_data[0];
+  assign frame_bytes[Mmio]   = mmio_frame_bytes[0];
+  assign frame_last[Mmio]    = mmio_frame_last[0];
+  assign frame_queue[Mmio]   = mmio_frame_queue[0];
+  assign mmio_frame_ready[0] = frame_ready[Mmio];
 
   if (HasKpio) begin : g_kpio
     kpio_path #(.NumQueues(NumQueues), .LineW(LineW)) u_kpio (
@@ -211,6 +250,10 @@ module transmit #(
     assign {frame_data[Kpio], frame_bytes[Kpio], frame_last[Kpio], frame_queue[Kpio]} = '0;
     assign {dmawr_address_o[Kpio], dmawr_data_o[Kpio], dmawr_bytes_o[Kpio]} = '0;
     assign increments_o[Kpio] = '0;
+    logic unused_pieces;
+    assign unused_pieces = ^{
+      piece_valid_i, piece_queue_i, piece_line_i, piece_data_i, piece_be_i, piece_whole_i, piece_first_i, piece_last_i
+    };
   end
 
   if (HasDescriptor) begin : g_dma
@@ -380,7 +423,7 @@ module transmit #(
 
   // ------------------------------------------------------------------------------ pause
   // Open: a beat was offered, or the rest of its frame is to come; a pause comes too late for it.
-  assign gate        = {Engines{pause_i}} & ~open_q;
+  assign gate        = pauses & ~open_q;
   assign offer_valid = frame_valid & ~gate;
   assign frame_ready = offer_ready & ~gate;
   assign open_d      = (offer_valid & ~(offer_ready & frame_last)) | (open_q & ~offer_valid);
@@ -392,7 +435,8 @@ module transmit #(
 
   // ------------------------------------------------------------------------------ the multiplexer of kPIO+WC
   if (HasKpio || HasDescriptor) begin : g_mux
-    logic              joined_valid, joined_ready, joined_last, joined_stream, unused_kpio, unused_join_idle;
+    logic              joined_valid, joined_ready, joined_last, joined_stream, unused_kpio, unused_join_idle,
+                       unused_early, unused_abort;
     logic [511:0]      joined_data;
     logic [6:0]        joined_bytes;
     logic [QueueW-1:0] joined_queue;
@@ -402,9 +446,10 @@ module transmit #(
       .start_weight_i(start_settings_i.weight),
       .in_valid_i(offer_valid[Dma:Kpio]), .in_ready_o(offer_ready[Dma:Kpio]),
       .in_data_i(frame_data[Dma:Kpio]), .in_bytes_i(frame_bytes[Dma:Kpio]),
-      .in_last_i(frame_last[Dma:Kpio]), .in_queue_i(frame_queue[Dma:Kpio]),
+      .in_last_i(frame_last[Dma:Kpio]), .in_queue_i(frame_queue[Dma:Kpio]), .in_early_i('0), .in_abort_i('0),
       .out_valid_o(joined_valid), .out_ready_i(joined_ready), .out_data_o(joined_data),
-      .out_bytes_o(joined_bytes), .out_last_o(joined_last), .out_queue_o(joined_queue),
+      .out_bytes_o(joined_bytes), .out_last_o(joined_last), .out_queue_o(joined_queue), .out_early_o(unused_early),
+      .out_abort_o(unused_abort),
       .out_stream_o(joined_stream), .is_idle_o(unused_join_idle)
     );
 
@@ -424,12 +469,13 @@ module transmit #(
   end
 
   // ------------------------------------------------------------------------------ in front of the wire
-  nic_rtl_pkg::increments_t wire_increments;
-
   // The multiplexer's frames come in where those of descriptors would.
   localparam int unsigned Muxed = 1;
   localparam int unsigned Streams = Engines - 1;
-  logic                           frame_done, unused_idle, chosen_valid, chosen_ready, chosen_last, checksums_idle;
+  logic                           unused_idle, chosen_valid, chosen_ready, chosen_last;
+  logic [Lanes-1:0]               frame_done, checksums_idle, early_frames, early_idle;
+  logic [Lanes-1:0][7:0]          early_bytes;
+  logic                           chosen_early, chosen_abort;
   logic [511:0]                   chosen_data;
   logic [6:0]                     chosen_bytes;
   logic [QueueW-1:0]              chosen_queue;
@@ -452,29 +498,68 @@ module transmit #(
     .clk_i, .rst_ni, .start_valid_i, .start_queue_i, .start_class_i(start_settings_i.priority_class),
     .start_weight_i(start_settings_i.weight),
     .in_valid_i(wire_valid), .in_ready_o(wire_ready), .in_data_i(wire_data), .in_bytes_i(wire_bytes),
-    .in_last_i(wire_last), .in_queue_i(wire_queue),
+    .in_last_i(wire_last), .in_queue_i(wire_queue), .in_early_i(Streams'(mmio_early[0])),
+    .in_abort_i(Streams'(mmio_abort[0])),
     .out_valid_o(chosen_valid), .out_ready_i(chosen_ready), .out_data_o(chosen_data),
-    .out_bytes_o(chosen_bytes), .out_last_o(chosen_last), .out_queue_o(chosen_queue),
+    .out_bytes_o(chosen_bytes), .out_last_o(chosen_last), .out_queue_o(chosen_queue), .out_early_o(chosen_early),
+    .out_abort_o(chosen_abort),
     .out_stream_o(unused_stream), .is_idle_o(unused_idle)
   );
 
   checksum_path #(.Insert(HasChecksums), .NumQueues(NumQueues)) u_checksums (
     .clk_i, .rst_ni, .start_valid_i, .start_queue_i, .start_checksums_i(start_settings_i.checksums),
     .in_valid_i(chosen_valid), .in_ready_o(chosen_ready), .in_data_i(chosen_data), .in_bytes_i(chosen_bytes),
-    .in_last_i(chosen_last), .in_queue_i(chosen_queue),
-    .out_valid_o(frame_valid_o), .out_ready_i(frame_ready_i), .out_data_o(frame_data_o),
-    .out_bytes_o(frame_bytes_o), .out_last_o(frame_last_o), .out_queue_o(frame_queue_o), .is_idle_o(checksums_idle)
+    .in_last_i(chosen_last), .in_queue_i(chosen_queue), .in_early_i(chosen_early), .in_abort_i(chosen_abort),
+    .out_valid_o(frame_valid_o[0]), .out_ready_i(frame_ready_i[0]), .out_data_o(frame_data_o[0]),
+    .out_bytes_o(frame_bytes_o[0]), .out_last_o(frame_last_o[0]), .out_queue_o(frame_queue_o[0]),
+    .out_early_o(frame_early_o[0]), .out_abort_o(frame_abort_o[0]), .is_idle_o(checksums_idle[0])
   );
-  assign frame_done = frame_valid_o && frame_ready_i;
-  assign is_idle_o  = mmio_idle && (&settled) && checksums_idle;
+  assign pauses[Engines-1:0] = {Engines{pause_i[0]}};
 
-  always_comb begin
-    wire_increments = '0;
-    wire_increments[nic_pkg::CounterTxFramesOffset >> 3]      = 8'(frame_done && frame_last_o);
-    wire_increments[nic_pkg::CounterTxFrameBytesOffset >> 3]  = frame_done ? 8'(frame_bytes_o) : '0;
-    wire_increments[nic_pkg::CounterMuxMismatchesOffset >> 3] = 8'(mux_mismatch);
+  if (Lanes == 2) begin : g_second_wire
+    localparam int unsigned Odd = Engines;
+
+    assign pauses[Odd]         = pause_i[1];
+    assign frame_valid[Odd]    = mmio_frame_valid[1];
+    assign frame_data[Odd]     = mmio_frame_data[1];
+    assign frame_bytes[Odd]    = mmio_frame_bytes[1];
+    assign frame_last[Odd]     = mmio_frame_last[1];
+    assign frame_queue[Odd]    = mmio_frame_queue[1];
+    assign mmio_frame_ready[1] = frame_ready[Odd];
+
+    checksum_path #(.Insert(HasChecksums), .NumQueues(NumQueues)) u_checksums_odd (
+      .clk_i, .rst_ni, .start_valid_i, .start_queue_i, .start_checksums_i(start_settings_i.checksums),
+      .in_valid_i(offer_valid[Odd]), .in_ready_o(offer_ready[Odd]), .in_data_i(frame_data[Odd]),
+      .in_bytes_i(frame_bytes[Odd]), .in_last_i(frame_last[Odd]), .in_queue_i(frame_queue[Odd]),
+      .in_early_i(mmio_early[1]), .in_abort_i(mmio_abort[1]),
+      .out_valid_o(frame_valid_o[1]), .out_ready_i(frame_ready_i[1]), .out_data_o(frame_data_o[1]),
+      .out_bytes_o(frame_bytes_o[1]), .out_last_o(frame_last_o[1]), .out_queue_o(frame_queue_o[1]),
+      .out_early_o(frame_early_o[1]), .out_abort_o(frame_abort_o[1]), .is_idle_o(checksums_idle[1])
+    );
   end
-  assign increments_o[Engines] = wire_increments;
+
+  assign frame_done = frame_valid_o & frame_ready_i;
+  assign is_idle_o  = mmio_idle && (&settled) && (&checksums_idle) && (&early_idle);
+
+  for (genvar i = 0; i < int'(Lanes); i++) begin : g_count
+    nic_rtl_pkg::increments_t wire_increments;
+
+    early_account u_early (
+      .clk_i, .rst_ni, .beat_valid_i(frame_done[i] && frame_early_o[i] && !frame_abort_o[i]),
+      .beat_bytes_i(frame_bytes_o[i]), .shown_valid_i(shown_valid_i[i]), .shown_bad_i(shown_bad_i[i]),
+      .count_frames_o(early_frames[i]), .count_bytes_o(early_bytes[i]), .is_idle_o(early_idle[i])
+    );
+
+    always_comb begin
+      wire_increments = '0;
+      wire_increments[nic_pkg::CounterTxFramesOffset >> 3] =
+          8'(frame_done[i] && frame_last_o[i] && !frame_early_o[i]) + 8'(early_frames[i]);
+      wire_increments[nic_pkg::CounterTxFrameBytesOffset >> 3] =
+          (frame_done[i] && !frame_early_o[i] ? 8'(frame_bytes_o[i]) : '0) + early_bytes[i];
+      wire_increments[nic_pkg::CounterMuxMismatchesOffset >> 3] = 8'(mux_mismatch && i == 0);
+    end
+    assign increments_o[Engines+i] = wire_increments;
+  end
 
 endmodule
 

@@ -154,7 +154,7 @@ class Bench:
             getattr(dut, name + "_i").value = 0
         for name in ("start_queue", "stop_queue", "start_settings", "pair_queue", "pair_line", "pair_data"):
             getattr(dut, name + "_i").value = 0
-        for name in ("pair_be", "pair_whole", "pair_first", "pair_last"):
+        for name in ("pair_be", "pair_whole", "pair_first", "pair_last", "shown_valid", "shown_bad", "shown_broken"):
             getattr(dut, name + "_i").value = 0
         dut.window_mask_i.value = self.window - 1
         dut.span_lines_i.value = self.span

@@ -245,6 +245,7 @@
 
 /* What a device may do beside its interfaces: a bit of the capability `features`. */
 #define BEELINE_FEATURE_CHECKSUMS 0 /* Checksums of IPv4, TCP and UDP are filled in (queue control `checksums`). */
+#define BEELINE_FEATURE_CUT_THROUGH 1 /* Frames may begin before their message is complete (queue register `cut_through`). */
 
 /* Why a NIC process closed a port: the value of port_host_memory `closed`. */
 #define BEELINE_PORT_CLOSED_OPEN 0 /* It has not. */

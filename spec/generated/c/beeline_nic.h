@@ -397,6 +397,18 @@ extern "C" {
 #define BEELINE_NIC__COUNTERS__HELD_READ_TIMEOUTS__VALUE_bw 64
 #define BEELINE_NIC__COUNTERS__HELD_READ_TIMEOUTS__VALUE_reset 0x0
 
+// reg - beeline_nic.counters.cut_through_frames
+#define BEELINE_NIC__COUNTERS__CUT_THROUGH_FRAMES__VALUE_bm 0xffffffffffffffff
+#define BEELINE_NIC__COUNTERS__CUT_THROUGH_FRAMES__VALUE_bp 0
+#define BEELINE_NIC__COUNTERS__CUT_THROUGH_FRAMES__VALUE_bw 64
+#define BEELINE_NIC__COUNTERS__CUT_THROUGH_FRAMES__VALUE_reset 0x0
+
+// reg - beeline_nic.counters.cut_through_underruns
+#define BEELINE_NIC__COUNTERS__CUT_THROUGH_UNDERRUNS__VALUE_bm 0xffffffffffffffff
+#define BEELINE_NIC__COUNTERS__CUT_THROUGH_UNDERRUNS__VALUE_bp 0
+#define BEELINE_NIC__COUNTERS__CUT_THROUGH_UNDERRUNS__VALUE_bw 64
+#define BEELINE_NIC__COUNTERS__CUT_THROUGH_UNDERRUNS__VALUE_reset 0x0
+
 // reg - beeline_nic.counters.tlp_bytes_histogram[]
 #define BEELINE_NIC__COUNTERS__TLP_BYTES_HISTOGRAMX__VALUE_bm 0xffffffffffffffff
 #define BEELINE_NIC__COUNTERS__TLP_BYTES_HISTOGRAMX__VALUE_bp 0
@@ -459,7 +471,9 @@ typedef struct __attribute__ ((__packed__)) {
     uint64_t entry_reads;
     uint64_t held_reads;
     uint64_t held_read_timeouts;
-    uint8_t RESERVED_180_1ff[0x80];
+    uint64_t cut_through_frames;
+    uint64_t cut_through_underruns;
+    uint8_t RESERVED_190_1ff[0x70];
     uint64_t tlp_bytes_histogram[8];
     uint8_t RESERVED_240_27f[0x40];
     uint64_t displacement_histogram[16];
@@ -647,6 +661,12 @@ typedef struct __attribute__ ((__packed__)) {
 #define BEELINE_NIC__QUEUEX__RX_NOTIFY_ENTRIES__ENTRIES_bw 32
 #define BEELINE_NIC__QUEUEX__RX_NOTIFY_ENTRIES__ENTRIES_reset 0x0
 
+// reg - beeline_nic.queue[].cut_through
+#define BEELINE_NIC__QUEUEX__CUT_THROUGH__LINES_bm 0xffff
+#define BEELINE_NIC__QUEUEX__CUT_THROUGH__LINES_bp 0
+#define BEELINE_NIC__QUEUEX__CUT_THROUGH__LINES_bw 16
+#define BEELINE_NIC__QUEUEX__CUT_THROUGH__LINES_reset 0x0
+
 // regfile - beeline_nic.queue[]
 typedef struct __attribute__ ((__packed__)) {
     uint64_t control;
@@ -670,7 +690,8 @@ typedef struct __attribute__ ((__packed__)) {
     uint64_t tx_push;
     uint64_t entry;
     uint64_t rx_notify_entries;
-    uint8_t RESERVED_a8_ff[0x58];
+    uint64_t cut_through;
+    uint8_t RESERVED_b0_ff[0x50];
 } beeline_nic__queuex__stride100_t;
 
 // reg - beeline_nic.doorbell[].tx_tail

@@ -331,6 +331,8 @@ pub mod capability {
 pub mod feature {
     /// Checksums of IPv4, TCP and UDP are filled in (queue control `checksums`).
     pub const CHECKSUMS: u8 = 0;
+    /// Frames may begin before their message is complete (queue register `cut_through`).
+    pub const CUT_THROUGH: u8 = 1;
 }
 /// Why a NIC process closed a port: the value of port_host_memory `closed`.
 pub mod port_closed {

@@ -140,6 +140,10 @@ pub mod counter {
     pub const HELD_READS: u32 = 0x0170;
     /// Byte offset of `held_read_timeouts`: Held reads answered with zero because their time was up.
     pub const HELD_READ_TIMEOUTS: u32 = 0x0178;
+    /// Byte offset of `cut_through_frames`: Frames begun before their message was complete, those ended with an abort mark included.
+    pub const CUT_THROUGH_FRAMES: u32 = 0x0180;
+    /// Byte offset of `cut_through_underruns`: Those of them ended with an abort mark because the wire had taken what was there before the next line came; each is sent again, whole, when its message is complete.
+    pub const CUT_THROUGH_UNDERRUNS: u32 = 0x0188;
     /// Byte offset of `tlp_bytes_histogram`: Writes to transmit windows by enabled bytes: up to 8, 16, 24, 32, 40, 48, 56, and from 57 on.
     pub const TLP_BYTES_HISTOGRAM: u32 = 0x0200;
     /// Number of `tlp_bytes_histogram`.
@@ -202,6 +206,8 @@ pub mod counter {
         ("entry_reads", ENTRY_READS),
         ("held_reads", HELD_READS),
         ("held_read_timeouts", HELD_READ_TIMEOUTS),
+        ("cut_through_frames", CUT_THROUGH_FRAMES),
+        ("cut_through_underruns", CUT_THROUGH_UNDERRUNS),
         ("tlp_bytes_histogram", TLP_BYTES_HISTOGRAM),
         ("displacement_histogram", DISPLACEMENT_HISTOGRAM),
     ];
@@ -209,7 +215,7 @@ pub mod counter {
 /// Set-up and state of one queue. Software writes every register before it sets CONTROL.enable. Offsets are relative to the block's base.
 pub mod queue {
     /// Bytes from the first register to the end of the last.
-    pub const BYTES: u32 = 0xa8;
+    pub const BYTES: u32 = 0xb0;
     /// Byte offset of `control`: Written last when a queue is set up.
     pub const CONTROL: u32 = 0x0000;
     /// Byte offset of `status`: State of the queue.
@@ -252,6 +258,8 @@ pub mod queue {
     pub const ENTRY: u32 = 0x0098;
     /// Byte offset of `rx_notify_entries`: Entries of the notification ring of a pipe; a power of two.
     pub const RX_NOTIFY_ENTRIES: u32 = 0x00a0;
+    /// Byte offset of `cut_through`: When a frame of an `mmio` queue may begin before its message is complete.
+    pub const CUT_THROUGH: u32 = 0x00a8;
     /// Every register of the block: name, byte offset.
     pub const ALL: &[(&str, u32)] = &[
         ("control", CONTROL),
@@ -275,6 +283,7 @@ pub mod queue {
         ("tx_push", TX_PUSH),
         ("entry", ENTRY),
         ("rx_notify_entries", RX_NOTIFY_ENTRIES),
+        ("cut_through", CUT_THROUGH),
     ];
 }
 /// Registers of one queue that are written for every message or burst. Counts are absolute, so a later write may replace an earlier one. Offsets are relative to the block's base.
@@ -722,5 +731,14 @@ pub mod field {
         pub const HOLD_NS_MASK: u64 = 0xffffffff;
         /// `hold_ns` after reset.
         pub const HOLD_NS_RESET: u64 = 0x0;
+    }
+    /// Fields of `cut_through`.
+    pub mod cut_through {
+        /// Lowest bit of `lines`: A plain message may begin when so many of its lines are contiguous from its first one on; 1 to 3 read as 4; 0: only complete messages begin (store and forward). Ignored with `checksums`, and by a device without the feature `cut_through`.
+        pub const LINES_LSB: u32 = 0;
+        /// Mask of `lines` before shifting.
+        pub const LINES_MASK: u64 = 0xffff;
+        /// `lines` after reset.
+        pub const LINES_RESET: u64 = 0x0;
     }
 }

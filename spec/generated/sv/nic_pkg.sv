@@ -122,6 +122,8 @@ package nic_pkg;
   localparam logic [31:0] CounterEntryReadsOffset = 32'h168;
   localparam logic [31:0] CounterHeldReadsOffset = 32'h170;
   localparam logic [31:0] CounterHeldReadTimeoutsOffset = 32'h178;
+  localparam logic [31:0] CounterCutThroughFramesOffset = 32'h180;
+  localparam logic [31:0] CounterCutThroughUnderrunsOffset = 32'h188;
   localparam logic [31:0] CounterTlpBytesHistogramOffset = 32'h200;
   localparam int unsigned CounterTlpBytesHistogramCount = 8;
   localparam logic [31:0] CounterTlpBytesHistogramStride = 32'h8;
@@ -151,6 +153,7 @@ package nic_pkg;
   localparam logic [31:0] QueueTxPushOffset = 32'h90;
   localparam logic [31:0] QueueEntryOffset = 32'h98;
   localparam logic [31:0] QueueRxNotifyEntriesOffset = 32'ha0;
+  localparam logic [31:0] QueueCutThroughOffset = 32'ha8;
 
   // Byte offsets in `doorbell`.
   localparam logic [31:0] DoorbellTxTailOffset = 32'h0;
@@ -264,7 +267,9 @@ package nic_pkg;
   // What a device may do beside its interfaces: a bit of the capability `features`.
   typedef enum logic [7:0] {
     // Checksums of IPv4, TCP and UDP are filled in (queue control `checksums`).
-    FeatureChecksums = 8'h0
+    FeatureChecksums = 8'h0,
+    // Frames may begin before their message is complete (queue register `cut_through`).
+    FeatureCutThrough = 8'h1
   } feature_e;
 
   // Why a NIC process closed a port: the value of port_host_memory `closed`.
@@ -526,6 +531,13 @@ package nic_pkg;
     logic [29:0] unused_2;
     logic [1:0]  lines_log2;
   } reg_entry_t;
+
+  // Register `cut_through`. When a frame of an `mmio` queue may begin before its message is
+  // complete.
+  typedef struct packed {
+    logic [47:0] unused_16;
+    logic [15:0] lines;
+  } reg_cut_through_t;
 
   // First word of every message, in its first line; it may arrive last. Bit 63 is clear, so that
   // it is never a blank.

@@ -48,6 +48,8 @@ pub struct DeviceParameters {
     pub backpressure: bool,
     /// Whether the device fills in checksums (queue control `checksums`).
     pub checksums: bool,
+    /// Lines with which a frame may begin before its message is complete; 0: it never does.
+    pub cut_through_lines: u16,
     /// End-of-packet signature of kPIO+WC.
     pub kpio_eop: u64,
     /// What the queue has beside its window.
@@ -116,6 +118,9 @@ pub enum Action {
     Time(u64),
     /// The wire takes frames, or stops taking them.
     WireReady(bool),
+    /// The wire takes so many beats of 64 bytes, and is not ready then. A device may have taken more of the frame out of
+    /// its pool meanwhile.
+    WireBeats(u32),
     /// The host stores into its own memory.
     Memory(Bytes),
     /// The host rings a doorbell.
@@ -176,6 +181,8 @@ pub struct Write {
 pub struct Then {
     /// Frames that leave because of this event, in order, and no others.
     pub frames: Vec<Vec<u8>>,
+    /// What may have left of each frame that ended with an abort mark because of this event: what was there of it.
+    pub aborted: Vec<Vec<u8>>,
     /// Next start in lines since the queue was enabled.
     pub next_start: Option<u64>,
     /// Lines freed since the queue was enabled, as last pushed; 0 while nothing was pushed.

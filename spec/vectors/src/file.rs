@@ -123,6 +123,8 @@ struct RawDevice {
     backpressure: bool,
     #[serde(default)]
     checksums: bool,
+    #[serde(default)]
+    cut_through_lines: u16,
     kpio_eop: Option<String>,
     host: Option<RawHostSide>,
 }
@@ -155,6 +157,7 @@ struct RawEvent {
     write: Option<RawWrite>,
     time_ns: Option<u64>,
     wire_ready: Option<bool>,
+    wire_beats: Option<u32>,
     restart: Option<RawRestart>,
     memory: Option<RawBytes>,
     doorbell: Option<RawDoorbell>,
@@ -206,6 +209,7 @@ struct RawRestart {
 #[serde(deny_unknown_fields, default)]
 struct RawThen {
     frames: Vec<String>,
+    aborted: Vec<String>,
     next_start: Option<u64>,
     freed_lines: Option<u64>,
     status: Option<RawStatus>,
@@ -280,6 +284,7 @@ impl RawDevice {
             hole_timeout_ns: self.hole_timeout_ns,
             backpressure: self.backpressure,
             checksums: self.checksums,
+            cut_through_lines: self.cut_through_lines,
             kpio_eop: match self.kpio_eop {
                 Some(eop) => word("kpio_eop", &eop)?,
                 None => KPIO_EOP_DEFAULT,
@@ -337,6 +342,7 @@ impl RawEvent {
             self.write.map(RawWrite::decode).transpose()?.map(Action::Write),
             self.time_ns.map(Action::Time),
             self.wire_ready.map(Action::WireReady),
+            self.wire_beats.map(Action::WireBeats),
             self.restart.map(|restart| Action::Restart { epoch: restart.epoch }),
             self.memory.map(RawBytes::decode).transpose()?.map(Action::Memory),
             self.doorbell.map(RawDoorbell::decode),
@@ -351,8 +357,8 @@ impl RawEvent {
         match (actions.next(), actions.next()) {
             (Some(action), None) => Ok(Event { note: self.note, action, then: self.then.decode()? }),
             _ => Err(
-                "one of write, time_ns, wire_ready, restart, memory, doorbell, frame, read and dma_ready is \
-                      needed, and only one"
+                "one of write, time_ns, wire_ready, wire_beats, restart, memory, doorbell, frame, read and \
+                      dma_ready is needed, and only one"
                     .to_owned(),
             ),
         }
@@ -370,10 +376,13 @@ impl RawWrite {
 
 impl RawThen {
     fn decode(self) -> Result<Then, String> {
-        let frames =
-            self.frames.iter().map(|frame| parse_bytes(frame).map_err(|error| said("frame", &error)));
+        let bytes_of = |frames: &[String]| {
+            let bytes = frames.iter().map(|frame| parse_bytes(frame).map_err(|error| said("frame", &error)));
+            bytes.collect::<Result<Vec<_>, _>>()
+        };
         Ok(Then {
-            frames: frames.collect::<Result<_, _>>()?,
+            frames: bytes_of(&self.frames)?,
+            aborted: bytes_of(&self.aborted)?,
             next_start: self.next_start,
             freed_lines: self.freed_lines,
             status: self.status.map(RawStatus::decode).transpose()?,

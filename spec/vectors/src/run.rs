@@ -9,7 +9,8 @@ use std::fmt::{self, Write as _};
 use beeline_nic_contract::{Accept, Device, Enables, ReadTag, SimTime, Want, Write};
 use beeline_spec::caps::Capabilities;
 use beeline_spec::regs::field::{
-    caps_offset, control, credit_coalesce, entry, moderation, queue_control, queue_status, rx_mode,
+    caps_offset, control, credit_coalesce, cut_through, entry, moderation, queue_control, queue_status,
+    rx_mode,
 };
 use beeline_spec::regs::{self, doorbell, queue};
 
@@ -66,6 +67,8 @@ struct Player<D> {
     now: SimTime,
     aperture: u64,
     frames: Vec<Vec<u8>>,
+    /// What had left of frames that ended with an abort mark.
+    aborted: Vec<Vec<u8>>,
     freed_lines: u64,
     answer: Option<u64>,
     /// Answers to reads of the window.
@@ -90,6 +93,7 @@ impl<D: Device> Player<D> {
             now: SimTime(0),
             aperture: 0,
             frames: Vec::new(),
+            aborted: Vec::new(),
             freed_lines: 0,
             answer: None,
             answers: Vec::new(),
@@ -126,6 +130,7 @@ impl<D: Device> Player<D> {
                     }
                 },
                 Some(Want::Transmit { frame, .. }) => self.frames.push(frame.to_vec()),
+                Some(Want::Aborted { frame, .. }) => self.aborted.push(frame.to_vec()),
                 Some(Want::DmaWrite { address: CREDIT_ADDRESS, data }) => match <[u8; 8]>::try_from(data) {
                     Ok(word) => self.freed_lines = u64::from_le_bytes(word),
                     Err(_) => self.surprise = Some(format!("a credit push of {} bytes", data.len())),
@@ -185,6 +190,7 @@ impl<D: Device> Player<D> {
             (queue::CREDIT_COALESCE, 1 << credit_coalesce::LINES_LSB),
             (queue::HOLE_TIMEOUT_NS, device.hole_timeout_ns),
             (queue::KPIO_EOP, device.kpio_eop),
+            (queue::CUT_THROUGH, u64::from(device.cut_through_lines) << cut_through::LINES_LSB),
         ] {
             self.write_register(regs::QUEUE + register, value);
         }
@@ -222,6 +228,10 @@ impl<D: Device> Player<D> {
             Action::WireReady(ready) => {
                 self.wire_ready = *ready;
                 self.device.wire_ready(*ready);
+            }
+            Action::WireBeats(beats) => {
+                self.wire_ready = false;
+                self.device.wire_takes(*beats);
             }
             Action::Memory(bytes) => {
                 let stored = self.host.store(bytes.area.address() + bytes.at, &bytes.bytes);
@@ -262,6 +272,7 @@ impl<D: Device> Player<D> {
         if frames != then.frames {
             return Err(format!("frames {}, expected {}", hex(&frames), hex(&then.frames)));
         }
+        self.compare_aborted(&then.aborted)?;
         let answers = std::mem::take(&mut self.answers);
         if answers != then.answers {
             return Err(format!("answers {answers:016x?}, expected {:016x?}", then.answers));
@@ -308,6 +319,16 @@ impl<D: Device> Player<D> {
             self.refusals[refusals] = self.read_register(regs::COUNTERS + offset)?;
         }
         Ok(self.refusals != before)
+    }
+
+    /// What has left of a frame before its abort mark is the front of what may have left.
+    fn compare_aborted(&mut self, expected: &[Vec<u8>]) -> Result<(), String> {
+        let aborted = std::mem::take(&mut self.aborted);
+        let is_front = |(found, may): (&Vec<u8>, &Vec<u8>)| !found.is_empty() && may.starts_with(found);
+        if aborted.len() == expected.len() && aborted.iter().zip(expected).all(is_front) {
+            return Ok(());
+        }
+        Err(format!("aborted frames {}, expected fronts of {}", hex(&aborted), hex(expected)))
     }
 
     fn compare_status(&mut self, expected: QueueStatus) -> Result<(), String> {

@@ -120,7 +120,7 @@ fn play(case: &Case, event: &Event, receiver: &mut Option<Either>) {
     let place = format!("case {} ({})", case.name, event.note);
     match &event.action {
         Action::Restart { epoch } => *receiver = Some(Either::new(case, *epoch)),
-        Action::Time(_) | Action::WireReady(_) => {}
+        Action::Time(_) | Action::WireReady(_) | Action::WireBeats(_) => {}
         Action::Memory(_)
         | Action::Doorbell(..)
         | Action::Frame(_)

@@ -51,7 +51,7 @@ pub fn compare(args: &CompareArgs) -> Result<(), Failure> {
     for &interface in &args.interface {
         for frame_bytes in &sizes {
             for burst_frames in BURSTS {
-                let way = Way { interface, fences: FencePolicy::None, adversary: None };
+                let way = Way { interface, fences: FencePolicy::None, adversary: None, cut_through_lines: 0 };
                 rows.push(row(way, *frame_bytes, burst_frames, frames, args.clock_mhz, &bar)?);
             }
         }

@@ -39,6 +39,8 @@ pub struct Way {
     pub fences: FencePolicy,
     /// Seed of the ordering adversary, if it is there.
     pub adversary: Option<u64>,
+    /// Lines with which a frame of `mmio` may begin; 0: when all are there.
+    pub cut_through_lines: u16,
 }
 
 /// What is done with an open queue.
@@ -97,7 +99,9 @@ impl Bench {
     /// Opens a queue of an interface and does a job with it.
     fn with_queue<J: Job>(&mut self, way: Way, job: J) -> Result<J::Output, Failure> {
         let random = getrandom::u64().map_err(NicError::Random)?;
-        let mmio = MmioConfig { random, fence_policy: way.fences, ..MmioConfig::default() };
+        let cut_through_lines = way.cut_through_lines;
+        let mmio =
+            MmioConfig { random, fence_policy: way.fences, cut_through_lines, ..MmioConfig::default() };
         let kpio = KpioConfig { random, ..KpioConfig::default() };
         let inline = InlineConfig { random, ..InlineConfig::default() };
         let niq = NiqConfig { random, ..NiqConfig::default() };

@@ -18,7 +18,12 @@ pub struct Replayed {
 pub fn send(args: &SendArgs, input: PcapIn, bar: &ProgressBar) -> Result<Replayed, Failure> {
     let wire = PcapOut::create(&args.out).map_err(|error| Failure::new("cannot write").because(error))?;
     let mut bench = Bench::new(args.adversary.unwrap_or(0))?;
-    let way = Way { interface: args.interface, fences: args.fences.policy, adversary: args.adversary };
+    let way = Way {
+        interface: args.interface,
+        fences: args.fences.policy,
+        adversary: args.adversary,
+        cut_through_lines: args.cut_through_lines,
+    };
     bench.with_queue(way, Replay { input, wire, bar })
 }
 

@@ -117,6 +117,7 @@ impl<D: Device> Bus<D> {
                 Want::ReadCompletion { tag, value } => {
                     self.answers.insert(tag.0, value);
                 }
+                Want::Aborted { .. } => {}
                 Want::Interrupt { vector } => self.interrupts.push(vector),
             }
         }

@@ -61,6 +61,9 @@ impl MmioEngine {
             credits.freed(queue, state.freed, shared);
         }
         if !is_whole {
+            if state.can_begin() {
+                shared.frame_ready(queue);
+            }
             return Ok(());
         }
         if !state.incoming_is_plain() {

@@ -89,6 +89,29 @@ impl MmioEngine {
         self.credits.push_due(shared);
     }
 
+    /// Whether the frame that the queue has next is one of an incomplete message.
+    #[inline]
+    pub(crate) fn begins_early(&self, queue: QueueId) -> bool {
+        self.queues[usize::from(queue.0)].frame().bytes == 0
+    }
+
+    /// The frame of a queue's incomplete message begins.
+    pub(crate) fn begin(&mut self, queue: QueueId) {
+        self.queues[usize::from(queue.0)].begin();
+    }
+
+    /// It was ended with an abort mark.
+    pub(crate) fn abort(&mut self, queue: QueueId) {
+        self.queues[usize::from(queue.0)].close();
+    }
+
+    /// What is there of it, and whether that is all; `None` when its message is gone.
+    pub(crate) fn open_frame(&mut self, queue: QueueId) -> Option<(&[u8], bool)> {
+        let state = &self.queues[usize::from(queue.0)];
+        let frame = state.open_frame()?;
+        Some((frame.gather(&self.pool, &mut self.gather), state.frame().bytes != 0))
+    }
+
     fn release_context(&mut self, queue: QueueId) {
         let state = &mut self.queues[usize::from(queue.0)];
         if let Some(context) = state.context.take() {
@@ -128,8 +151,11 @@ impl FrameSource for MmioEngine {
 
     #[inline]
     fn head_bytes(&self, queue: QueueId) -> Option<u32> {
-        let bytes = self.queues[usize::from(queue.0)].frame().bytes;
-        (bytes != 0).then_some(bytes)
+        let state = &self.queues[usize::from(queue.0)];
+        match state.frame().bytes {
+            0 => state.can_begin().then(|| state.incoming_bytes()),
+            bytes => Some(bytes),
+        }
     }
 
     #[inline]

@@ -10,7 +10,7 @@
 
 use beeline_spec::formats::{MIN_FRAME_BYTES, header as f};
 use beeline_spec::header::lines_of;
-use beeline_spec::{Header, HeaderError, Kind};
+use beeline_spec::{Header, HeaderError, Kind, LINE_BYTES};
 
 use crate::engine::{Cause, Counters, QueueSettings};
 
@@ -58,6 +58,12 @@ pub(crate) struct TxQueue {
     head_lines: u32,
     /// That message, when it is a batch.
     batch: Option<BatchWalk>,
+    /// Lines with which the frame of an incomplete message may begin; 0: it never does.
+    cut_through_lines: u32,
+    /// Start of the message whose frame began before it was complete: it does so once.
+    begun_at: Option<u64>,
+    /// That frame is on the wire.
+    is_open: bool,
     /// Its reorder context, while something incomplete is held.
     pub context: Option<ContextId>,
     /// Where its lines and contexts are taken from.
@@ -104,6 +110,9 @@ impl TxQueue {
             frame: Frame::NONE,
             head_lines: 0,
             batch: None,
+            cut_through_lines: 0,
+            begun_at: None,
+            is_open: false,
             context: None,
             account: Account::Shared,
             started: false,
@@ -126,6 +135,7 @@ impl TxQueue {
             epoch: settings.epoch,
             blank: settings.blank,
             hole_timeout_ns: settings.hole_timeout_ns,
+            cut_through_lines: settings.cut_through_lines,
             ..TxQueue::new()
         };
     }
@@ -258,6 +268,52 @@ impl TxQueue {
         lines
     }
 
+    /// Whether the frame of the earliest incomplete message may begin: it is plain data, nothing is in front of it, and
+    /// enough of it is there.
+    #[inline]
+    pub(crate) fn can_begin(&self) -> bool {
+        self.cut_through_lines != 0
+            && self.complete_lines == 0
+            && self.missing_lines != 0
+            && self.incoming_lines() >= self.cut_through_lines
+            && self.begun_at != Some(self.next_start)
+            && self.incoming_is_plain()
+    }
+
+    /// Lines of the earliest incomplete message that are there.
+    fn incoming_lines(&self) -> u32 {
+        (self.frontier - self.next_start) as u32
+    }
+
+    /// Bytes of the frame of the earliest incomplete message.
+    pub(crate) fn incoming_bytes(&self) -> u32 {
+        length_of(self.incoming)
+    }
+
+    /// Its frame begins.
+    pub(crate) fn begin(&mut self) {
+        self.begun_at = Some(self.next_start);
+        self.is_open = true;
+    }
+
+    /// The frame that began early is no longer on the wire.
+    pub(crate) fn close(&mut self) {
+        self.is_open = false;
+    }
+
+    /// What is there of a frame that began early: all of it, or the beats whose last bytes, which lie in the next line,
+    /// are there too. `None` when its message is gone.
+    pub(crate) fn open_frame(&self) -> Option<Frame> {
+        if !self.is_open {
+            return None;
+        }
+        if self.frame.bytes != 0 {
+            return Some(self.frame);
+        }
+        let whole_beats = (self.incoming_lines() - 1) * LINE_BYTES as u32;
+        Some(Frame::of_data(self.incoming_first, whole_beats))
+    }
+
     /// Whether `line` is the window's line at the frontier, it is free, and nothing incomplete is held.
     #[inline]
     pub(crate) fn is_next_line(&self, line: u32) -> bool {
@@ -331,14 +387,18 @@ impl TxQueue {
             self.batch = None;
         }
         self.frame.bytes = 0;
+        self.is_open = false;
         self.complete_lines -= self.head_lines;
         self.head_lines
     }
 
     /// Gives back the lines of the earliest incomplete message.
     pub(crate) fn drop_incomplete(&mut self, pool: &mut BufferPool) {
-        let lines = (self.frontier - self.next_start) as u32;
+        let lines = self.incoming_lines();
         pool.give_back(self.account, self.incoming_first, lines);
+        if self.complete_lines == 0 {
+            self.is_open = false;
+        }
         self.missing_lines = 0;
         self.frontier = self.next_start;
     }

@@ -176,6 +176,7 @@ impl Bench {
                 Some(Want::ReadCompletion { tag, .. }) => {
                     assert!(self.asked.remove(&tag.0).is_some(), "read {} was answered twice", tag.0);
                 }
+                Some(Want::Aborted { queue, .. }) => assert!(u64::from(queue.0) < QUEUES),
                 Some(Want::Interrupt { vector }) => assert!(u64::from(vector) < QUEUES),
             }
         }

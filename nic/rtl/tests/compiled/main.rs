@@ -19,8 +19,8 @@ fn number(name: &str, otherwise: u64) -> u64 {
     std::env::var(name).ok().map_or(otherwise, |text| text.parse().expect("a number"))
 }
 
-/// Plays `share` thousandths of the lines of a run.
-fn play(config: &RtlConfig, shape: Shape, share: u64) {
+/// Plays `share` thousandths of the lines of a run. Frames that began early, and those of them that ended by an underrun.
+fn play(config: &RtlConfig, shape: Shape, share: u64) -> (u64, u64) {
     let seed = number("BEELINE_SEED", 20_251_122);
     let lines = number("BEELINE_RTL_LINES", 1_000_000) * share / 1000;
     println!("seed {seed}, {lines} lines, {shape:?}");
@@ -33,6 +33,9 @@ fn play(config: &RtlConfig, shape: Shape, share: u64) {
     pair.compare_counters(&shape);
     pair.everything_is_free(&traffic);
     println!("{} lines in {} cycles\n{}", traffic.lines_written(), pair.rtl.cycles(), traffic.coverage());
+    let (frames, underruns) = pair.cut_through();
+    println!("  {frames} frames began early, {underruns} of them ended by an underrun");
+    (frames, underruns)
 }
 
 #[test]
@@ -60,6 +63,16 @@ fn the_narrowest_span_and_window() {
 fn without_credits_on_a_small_pool() {
     let config = RtlConfig { span_lines: 8, window_lines: 256, pool_lines: 400, ..RtlConfig::default() };
     play(&config, Shape { credits: false, longest: 600, breaks: false, ..Shape::DEFAULT }, 100);
+}
+
+#[test]
+fn frames_that_begin_before_their_message_is_whole() {
+    let config = RtlConfig { span_lines: 16, window_lines: 64, ..RtlConfig::default() };
+    let shape = Shape { queues: 3, split: 2, cut_through_lines: 4, ..Shape::DEFAULT };
+    let (frames, underruns) = play(&config, shape, 40);
+    assert!(frames > underruns && underruns > 0, "both ends were met");
+    play(&config, Shape { queues: 2, cut_through_lines: 8, credits: false, ..shape }, 20);
+    play(&config, Shape { breaks: true, ..shape }, 20);
 }
 
 #[test]

@@ -17,6 +17,8 @@ const CREDITS: u64 = 0x10_0000;
 #[derive(Debug, Default)]
 pub struct Seen {
     pub frames: HashMap<u16, Vec<Vec<u8>>>,
+    /// What had left of frames that ended with an abort mark.
+    pub aborted: HashMap<u16, Vec<Vec<u8>>>,
     /// Freed lines as last pushed.
     pub freed: HashMap<u16, u64>,
     answer: Option<u64>,
@@ -46,6 +48,7 @@ fn take_wants(device: &mut impl Device, seen: &mut Seen) {
                 );
             }
             Want::ReadCompletion { value, .. } => seen.answer = Some(value),
+            Want::Aborted { queue, frame } => seen.aborted.entry(queue.0).or_default().push(frame.to_vec()),
             Want::Interrupt { .. } => {}
             other @ Want::DmaRead { .. } => panic!("{other:?}"),
         }
@@ -135,6 +138,12 @@ impl Pair {
         self.write_register(queue_base(queue) + queue::CONTROL, value);
     }
 
+    pub fn set_cut_through(&mut self, queues: u16, lines: u64) {
+        for queue in 0..queues {
+            self.write_register(queue_base(queue) + queue::CUT_THROUGH, lines);
+        }
+    }
+
     pub fn stop(&mut self, queue: u16) {
         self.write_register(queue_base(queue) + queue::CONTROL, 0);
     }
@@ -201,6 +210,9 @@ impl Pair {
             let (model, rtl) = (self.of_model.freed.get(&queue), self.of_rtl.freed.get(&queue));
             assert_eq!(rtl, model, "freed lines of queue {queue}");
         }
+        if !traffic.breaks() {
+            self.compare_aborted(traffic);
+        }
     }
 
     /// Every counter but those that count pushes and refusals, which are many ways right, and holes: of two pieces in
@@ -214,6 +226,26 @@ impl Pair {
         for offset in offsets.filter(|offset| !free.contains(offset)) {
             let (model, rtl) = self.read_register(regs::COUNTERS + offset);
             assert_eq!(rtl, model, "counter {offset:#x} of {shape:?}");
+        }
+    }
+
+    /// Frames of the RTL that began early, and those of them that were aborted for an underrun.
+    pub fn cut_through(&mut self) -> (u64, u64) {
+        let (_, frames) = self.read_register(regs::COUNTERS + counter::CUT_THROUGH_FRAMES);
+        let (_, underruns) = self.read_register(regs::COUNTERS + counter::CUT_THROUGH_UNDERRUNS);
+        (frames, underruns)
+    }
+
+    /// What left of a frame that was aborted is the front of one that was written.
+    fn compare_aborted(&mut self, traffic: &Traffic) {
+        for aborted in [std::mem::take(&mut self.of_model.aborted), std::mem::take(&mut self.of_rtl.aborted)]
+        {
+            for (queue, fronts) in aborted {
+                for front in fronts {
+                    let is_front = traffic.expected(queue).iter().any(|frame| frame.starts_with(&front));
+                    assert!(is_front, "queue {queue}: {} bytes of no frame before an abort", front.len());
+                }
+            }
         }
     }
 

@@ -42,12 +42,15 @@ pub struct Shape {
     /// Longest payload in bytes.
     pub longest: u64,
     pub credits: bool,
+    /// Lines with which a frame may begin before its message is whole; 0: it never does.
+    pub cut_through_lines: u64,
     /// Writers break rules and die.
     pub breaks: bool,
 }
 
 impl Shape {
-    pub const DEFAULT: Shape = Shape { queues: 16, split: 5, longest: 1600, credits: true, breaks: false };
+    pub const DEFAULT: Shape =
+        Shape { queues: 16, split: 5, longest: 1600, credits: true, cut_through_lines: 0, breaks: false };
 }
 
 /// A line of a message, in pieces that have not been written.
@@ -107,6 +110,10 @@ impl Traffic {
         self.shape.queues
     }
 
+    pub fn breaks(&self) -> bool {
+        self.shape.breaks
+    }
+
     pub fn lines_written(&self) -> u64 {
         self.lines_written
     }
@@ -121,6 +128,7 @@ impl Traffic {
     }
 
     fn start_all(&mut self, pair: &mut Pair) {
+        pair.set_cut_through(self.shape.queues, self.shape.cut_through_lines);
         for queue in 0..self.shape.queues {
             self.start(pair, queue, queue as u8 + 1);
         }

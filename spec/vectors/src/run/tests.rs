@@ -150,6 +150,7 @@ fn case() -> Case {
             hole_timeout_ns: 0,
             backpressure: false,
             checksums: false,
+            cut_through_lines: 0,
             kpio_eop: 0,
             host: HostSide::default(),
         },

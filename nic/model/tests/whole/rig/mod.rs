@@ -231,6 +231,7 @@ impl Rig {
                 }
             }
             Some(Want::ReadCompletion { value, .. }) => self.answer = Some(value),
+            Some(Want::Aborted { .. }) => panic!("no queue of the rig cuts through"),
             Some(Want::Interrupt { vector }) => self.interrupts.push(vector),
             Some(Want::DmaRead { address, bytes, tag }) => self.reads.push((address, bytes, tag)),
         }

@@ -143,3 +143,28 @@ async def one_wire_that_pauses(dut: Any) -> None:
     assert port.frames[1] == before[1], "nothing leaves on the stream that pauses"
     dut.frame_pause_i.value = 0
     await port.drained()
+
+
+@cocotb.test()
+async def cut_through_on_both_wires(dut: Any) -> None:
+    """Senders that are slower than the wires: frames that began early end with an abort, and come again whole."""
+    port = Port(dut)
+    port.may_abort = True
+    await port.open()
+    for queue in range(QUEUES):
+        port.set(queue, "CutThrough", 4 + queue % 7)
+        port.start(queue).shuffles = queue % 4 < 2
+    frames = 0
+    for share in (0.3, 0.9):
+        port.full_share = share
+        for sender in port.senders.values():
+            for _ in range(8):
+                sender.put(port.random.randbytes(port.random.randrange(300, 3000)), port.random)
+                frames += 1
+        await port.drained()
+    assert all(port.aborted), port.aborted
+    assert await port.counter("CutThroughUnderruns") == sum(port.aborted)
+    assert await port.counter("CutThroughFrames") >= sum(port.aborted)
+    assert await port.counter("TxFrames") == await port.counter("TxMessages") == frames
+    assert await port.counter("TxFrameBytes") == sum(port.bytes_left.values())
+    dut._log.info("%d frames, %s cut short on the wires", frames, port.aborted)

@@ -348,7 +348,8 @@ module message_reader_proof #(
       if (dut.lqueue1_q != place_i && dut.line1_q && (dut.first1_q || dut.live_q) && dut.go) begin
         assume (!(dut.scans && dut.last1_q && !dut.show_q) || dut.rest_d == '0);
         assume (!(dut.show_q && !dut.scan_ends) || !dut.fetch_empty || dut.rest_q <= (LineW + 1)'(2));
-        assume (!dut.show_begins || (!dut.last1_q && !dut.load_last_q && !dut.fetch_last && dut.less_one > (LineW + 1)'(3)));
+        assume (!dut.show_begins || (!dut.last1_q && !dut.load_last_q && !dut.fetch_last
+                                     && dut.less_one > (LineW + 1)'(3)));
         assume (!(dut.ends && !dut.waits && !dut.discard1_q) || dut.rest_d == '0);
       end
       if (done_valid) assert (turns_q[done_queue]);
@@ -381,7 +382,7 @@ module message_reader_proof #(
       if (dut.flush_q) assert (dut.show_q);
       if (dut.show_q && dut.rest_q > (LineW + 1)'(1)) assert (dut.load_q && !dut.load_empty_q);
       if (dut.scan_q) assert (dut.show_q == look_shows_q);
-      if (look_q) assert (dut.shown_queue_q == look_queue_q);
+      if (look_q && look_shows_q) assert (dut.shown_queue_q == look_queue_q);
       if (dut.shown_q) assert (look_done_q && look_shows_q && (dut.shown_bad_q || look_whole_q));
       assert (look_q == dut.scan_pending_q && early_q == dut.early_q);
       if (line_valid && line_scan) assert (dut.scan_pending_q && !look_done_q && dut.scan_q == !line_last);

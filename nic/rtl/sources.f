@@ -22,6 +22,8 @@ nic/rtl/mmio/reorder_unit.sv
 nic/rtl/mmio/hole_timeout.sv
 nic/rtl/mmio/write_counters.sv
 nic/rtl/mmio/header_check.sv
+nic/rtl/mmio/message_share.sv
+nic/rtl/mmio/message_show.sv
 nic/rtl/mmio/message_reader.sv
 nic/rtl/mmio/pool_account.sv
 nic/rtl/mmio/context_account.sv

@@ -172,8 +172,7 @@ module message_reader #(
   assign go = (!line_valid_o || line_ready_i) && !hold_q;
 
   // ---------------------------------------------------------------------------------------------- turn
-  // Whether the batch at a queue's next start was looked at, and what was found; or the message there was shown, and
-  // has been sent.
+  // Whether the batch at a queue's next start was looked at, and what was found; or the message shown, and sent.
   logic [1:0]        checked1, checked_wr;
   state_t            state1, state_wr;
   setup_t            setup1, setup_wr;
@@ -257,7 +256,7 @@ module message_reader #(
   assign fetch_pairs = fetch_frontier_q ^ fetch_pos_q ^ {fetch_pos_q[PosW-2:0] & ~fetch_frontier_q[PosW-2:0], 1'b1};
   assign fetch_last  = fetch_empty || fetch_pairs == '0;
   assign fetch_step  = fetch_q && go;
-  // A message that is shown begins with four lines or more, so no turn is let in behind its third.
+  // What is shown begins with four lines or more: no turn is let in behind its third.
   assign fetch_load  = turn1 && (!fetch_q || abort_q || (go && fetch_last && !show_q));
   // A turn that stands here must not leave with the set-up from before a queue was closed: what asks for a turn behind
   // that finds one under way, and gives no other. A queue that starts has no turn, and when it does is known late.
@@ -386,6 +385,9 @@ module message_reader #(
   logic           consider, has_share, consume, bad, waits, ends, finished, ends_message;
   logic           is_checked, is_malformed, is_sent, looks, scans, scan_begins, scan_waits, scan_ends;
   logic           may_show, show_begins;
+  // The verdict on what was looked at or shown.
+  logic              verdict, verdict_valid, shown_q, shown_bad_q;
+  logic [QueueW-1:0] verdict_queue, shown_queue_q;
 
   header_check #(.LineW(LineW), .PosW(PosW)) u_header (
     .window_mask_i, .max_frame_bytes_i, .header_i(load_header_i), .epoch_i(lsetup1_q.epoch), .there_i(left1_q),
@@ -408,7 +410,6 @@ module message_reader #(
   assign is_good      = is_header_ok && is_length_ok && is_whole;
   // A header stands here that may be believed if it is good.
   assign looks        = consider && !empty1_q && !discard1_q && at_header && has_share && !scan_q;
-  // A plain message that was not shown, of which enough is there, though not all.
   assign may_show     = CutThrough && lsetup1_q.early && left1_q >= PosW'(lsetup1_q.early_more) && !is_batch
                         && !is_void && !is_whole && !is_checked;
   assign show_begins  = looks && may_show && first1_q && !scan_pending_q && is_header_ok && is_length_ok;
@@ -423,29 +424,17 @@ module message_reader #(
   assign ends      = waits || (consume && last1_q);
   assign finished  = empty1_q || (consume && last1_q);
 
-  // The line that comes in next is one that is shown, not the last one, and the one behind it is not there.
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni) begin
-      show_q <= 1'b0;
-      hold_q  <= 1'b0;
-      flush_q <= 1'b0;
-    end else begin
-      if (go && show_begins) show_q <= 1'b1;
-      else if (go && scan_ends) show_q <= 1'b0;
-      hold_q  <= go ? show_q && fetch_last && !flush_q && rest_q > (LineW + 1)'(3)
-                    : hold_q && fetch_empty && !flush_q;
-      // Of a queue that takes no more writes nothing more will come.
-      flush_q <= show_q && !(go && scan_ends)
-                 && (flush_q || shown_broken_i || (hold_q && fetch_setup_q.closing));
-    end
-  end
+  message_show #(.QueueW(QueueW), .RestW(LineW + 1)) u_show (
+    .clk_i, .rst_ni, .go_i(go), .begins_i(show_begins), .ends_i(scan_ends), .queue_i(lqueue1_q), .rest_i(rest_q),
+    .fetch_last_i(fetch_last), .fetch_empty_i(fetch_empty), .closing_i(fetch_setup_q.closing), .shows_o(show_q),
+    .hold_o(hold_q), .flush_o(flush_q), .valid_i(shown_valid_i), .bad_i(shown_bad_i), .broken_i(shown_broken_i),
+    .told_valid_o(shown_q), .told_taken_i(verdict), .told_bad_o(shown_bad_q), .told_queue_o(shown_queue_q)
+  );
 
   // What the line changes. As sums of products: what is chosen is known before the choice.
   logic              starts, goes_on, drops;
   logic [PosW-1:0]   next_dropped, next_message, next_sum, next_sum_more;
-  logic [ShareW-1:0] share, share_less;
-  logic [10:0]       share_low;
-  logic [ShareW-11:0] share_high, share_high_less;
+  logic [ShareW-1:0] share_less, share_more;
 
   assign starts  = scan_begins || (consume && !discard1_q && at_header);
   assign goes_on = (consider && scan_q) || (consume && !discard1_q && !at_header);
@@ -458,13 +447,6 @@ module message_reader #(
   assign next_sum      = lstate1_q.next_start + PosW'(load_header_i[LineW + 6:6]) + 1'b1;
   assign next_sum_more = lstate1_q.next_start + PosW'(load_header_i[LineW + 6:6]) + PosW'(2);
   assign next_message  = ({PosW{!is_over}} & next_sum) | ({PosW{is_over}} & next_sum_more);
-
-  assign share           = lstate1_q.share[ShareW-1] ? '0 : lstate1_q.share;
-  assign share_low       = {1'b0, share[9:0]} - {1'b0, load_header_i[9:0]};
-  assign share_high      = share[ShareW-1:10] - (ShareW - 10)'(load_header_i[16:10]);
-  assign share_high_less = share[ShareW-1:10] + ~(ShareW - 10)'(load_header_i[16:10]);
-  assign share_less      = {({(ShareW - 10) {!share_low[10]}} & share_high)
-                            | ({(ShareW - 10) {share_low[10]}} & share_high_less), share_low[9:0]};
 
   always_comb begin
     lstate_d = lstate1_q;
@@ -480,9 +462,6 @@ module message_reader #(
   end
 
   // ---------------------------------------------------------------------------------------------- out
-  // The verdict on what was looked at or shown.
-  logic              verdict, verdict_valid, shown_q, shown_bad_q;
-  logic [QueueW-1:0] verdict_queue, shown_queue_q;
   logic              done2_q, moved2_q, again2_q, finished2_q, closing2_q, more2, uncheck_q;
   logic [QueueW-1:0] queue2_q;
   logic [7:0]        weight2_q;
@@ -504,7 +483,6 @@ module message_reader #(
       scan_q              <= 1'b0;
       scan_pending_q      <= 1'b0;
       uncheck_q           <= 1'b0;
-      shown_q             <= 1'b0;
     end else begin
       give_valid_o        <= go && consume;
       next_start_valid_o  <= go && consume && !discard1_q && ends_message;
@@ -517,7 +495,6 @@ module message_reader #(
       if (go && scans) scan_q <= !scan_ends;
       if (go && scan_begins) scan_pending_q <= 1'b1;
       else if (verdict) scan_pending_q <= 1'b0;
-      shown_q             <= shown_valid_i || (shown_q && !verdict);
       failed_valid_o      <= go && consider && !empty1_q && !discard1_q && at_header && bad && has_share
           && !lstate1_q.told;
       done2_q             <= go && ends;
@@ -531,8 +508,6 @@ module message_reader #(
         line_valid_o <= 1'b0;
       end
     end
-    if (shown_valid_i) shown_bad_q <= shown_bad_i;
-    if (go && scan_begins) shown_queue_q <= lqueue1_q;
     if (go) begin
       lstate_q    <= lstate_d;
       line_scan_o <= scans;
@@ -590,19 +565,15 @@ module message_reader #(
   assign busy_o             = turn1 || aside_q || fetch_q || load_q || line1_q || done2_q || done_valid_o
                               || line_valid_o || scan_pending_q;
 
-  // What is left of a share is lost when a queue has nothing more to send; what it owes stays. A quantum is a multiple
-  // of 2,048 bytes.
-  logic               owes2, gets2;
-  logic [ShareW-12:0] quanta2;
-  assign owes2   = lstate_q.share[ShareW-1];
-  assign gets2   = !again2_q || owes2;
-  assign quanta2 = (lstate_q.share[ShareW-1:11] & {(ShareW - 11) {owes2 || !gets2}})
-                   + ((ShareW - 11)'(weight2_q) & {(ShareW - 11) {gets2}});
+  message_share #(.ShareW(ShareW)) u_share (
+    .share_i(lstate1_q.share), .bytes_i(load_header_i[16:0]), .less_o(share_less),
+    .left_i(lstate_q.share), .weight_i(weight2_q), .again_i(again2_q), .more_o(share_more)
+  );
   always_comb begin
     state_we     = done2_q || start_valid_i;
     state_wqueue = start_valid_i ? set_queue_i : queue2_q;
     state_wr     = lstate_q;
-    state_wr.share = {quanta2, lstate_q.share[10:0] & {11{owes2 || !gets2}}};
+    state_wr.share = share_more;
     if (start_valid_i) state_wr = '{discard: 1'b0, told: 1'b0, next_start: '0, tail: start_tail_i, share: '0};
   end
 
@@ -620,7 +591,6 @@ module message_reader #(
       a_rest_is_told      : assert (!line1_q || ends_message == (rest_d == '0));
       a_next_is_sum       : assert (!(consume && at_header && !discard1_q)
                                     || lstate_d.next_start == lstate1_q.next_start + PosW'(less_one) + 1'b1);
-      a_share_is_less     : assert (share_less == share - ShareW'(load_header_i[16:0]));
     end
   end
 `endif

@@ -20,7 +20,7 @@ const SILENCE_CYCLES: u32 = 700;
 
 /// The same while the wire is ready, and the RTL does not say that it is idle: malformed batches of all queues, looked at
 /// one after the other, are the longest silence.
-const LONG_SILENCE_CYCLES: u32 = 1_000_000;
+const LONG_SILENCE_CYCLES: u32 = 200_000;
 
 /// Cycles for which the RTL must say that it is idle: credits are still on their way to their push for some of them, and
 /// frames on their way through the arbiter.

@@ -16,9 +16,17 @@ fn rig(window_lines: u32, max_frame_bytes: u32, seed: u64) -> MemoryRig<RtlNic> 
     MemoryRig::around(RtlNic::new(&config).expect("sizes below what is built"), aperture, seed)
 }
 
+/// Longest frame of most rigs: every length up to it is sent. Longer ones are those of the jumbo rig.
+const LONGEST_BYTES: u32 = 640;
+
+/// In order with every way to receive; under the adversary, which changes nothing for who receives, with one.
 fn conforms(interface: Interface, disorder: Disorder) {
-    for reception in [Reception::Ring, Reception::Descriptors, Reception::Pipe] {
-        let mut rig = rig(64, 1518, 1);
+    let receptions: &[Reception] = match disorder {
+        Disorder::None => &[Reception::Ring, Reception::Descriptors, Reception::Pipe],
+        Disorder::Declared(_) => &[Reception::Ring],
+    };
+    for &reception in receptions {
+        let mut rig = rig(64, LONGEST_BYTES, 1);
         let setup = Setup::new(interface, disorder, reception);
         // Classes decide inside mmio and between engines; frames of kPIO+WC leave in the order in which they became
         // complete, those of descriptors in the order in which they were fetched (kpio_egress.sv, dma.sv), those of
@@ -39,9 +47,7 @@ fn mmio_conforms_in_order() {
 
 #[test]
 fn mmio_conforms_whatever_the_adversary_does() {
-    for seed in 0..1 {
-        conforms(Interface::Mmio, Disorder::Declared(seed));
-    }
+    conforms(Interface::Mmio, Disorder::Declared(0));
 }
 
 #[test]

@@ -433,8 +433,8 @@ module nic_top #(
   end
 
   // ------------------------------------------------------------------------------ counters
-  // Two lanes may bring twice as much at once.
-  localparam int unsigned IncrementW = 7 + Lanes;
+  // Engines with windows may each count a line's bytes in one cycle; two lanes bring twice as much.
+  localparam int unsigned IncrementW = 8 + Lanes;
   logic [nic_rtl_pkg::NumCounters-1:0][IncrementW-1:0] increments;
 
   // A write that waits for the pool is one refusal, however long it waits.

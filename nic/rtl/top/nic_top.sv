@@ -444,7 +444,7 @@ module nic_top #(
   end
 
   // No counter grows by more than a line's bytes by any one engine (and two lines' more by frames that began early), so
-  // that the sums stay below 256, or twice that; those of the interfaces that are left out are constants.
+  // that the sums fit; those of the interfaces that are left out are constants.
   always_comb begin
     for (int i = 0; i < int'(nic_rtl_pkg::NumCounters); i++) begin
       increments[i] = IncrementW'(rx_increments[i]);

@@ -271,9 +271,8 @@ module registers #(
 
   queue_settings u_settings (
     .clk_i, .check_i(state_q == Check), .iface_i(control.iface), .epoch_i(control.epoch), .class_i(control.class_),
-    .weight_i(control.weight), .backpressure_i(control.backpressure), .checksums_i(control.checksums), .load_i(state_q == Load), .index_i(index_q),
-    .word_i(word),
-    .settings_o(settings_q)
+    .weight_i(control.weight), .backpressure_i(control.backpressure), .checksums_i(control.checksums),
+    .load_i(state_q == Load), .index_i(index_q), .word_i(word), .settings_o(settings_q)
   );
   assign setup_queue_o     = queue_q;
   assign setup_settings_o  = settings_q;

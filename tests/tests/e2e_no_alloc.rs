@@ -15,10 +15,6 @@ use e2e_support::station::{Ring, Station};
 
 const FEW: u64 = 500;
 const MANY: u64 = 50_000;
-/// A port whose departure is served before the stop costs the loop some sixty allocations, one that the stop overtakes
-/// costs none, and which of them happens is up to timing. A loop that allocated for one frame in three hundred would
-/// still be seen.
-const DEPARTURES: u64 = 500;
 
 fn exchange(tx: &mut impl Transmit, rx: &mut Ring, count: u64) {
     let mut frame = [0x5a; 200];
@@ -74,13 +70,19 @@ fn nic(loop_back: bool, count: u64) -> u64 {
     let mut process = NicProcess::new(config).unwrap();
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        scope.spawn(|| {
+        // A port that comes after the others have gone is attached when their departures have been served, which cost
+        // the loop some sixty allocations each; its own comes after the end.
+        let last = scope.spawn(|| {
             assert_eq!(host(&root, loop_back, count), 0, "allocations by the host");
+            let config = DomainConfig { root: Some(root.clone()), name: "e2e".into() };
+            let last = Station::open_in(&config, &ShmOptions::default(), &AtomicBool::new(false)).unwrap();
             stop.store(true, Ordering::Relaxed);
+            last
         });
         let allocated = allocation_counter::measure(|| {
             process.run(&stop).unwrap();
         });
+        drop(last.join().unwrap());
         allocated.count_total
     })
 }
@@ -90,7 +92,8 @@ fn a_message_allocates_nothing_on_either_side() {
     for loop_back in [true, false] {
         let (few, many) = (nic(loop_back, FEW), nic(loop_back, MANY));
         println!("loop back {loop_back}: {few} allocations with {FEW} frames, {many} with {MANY}");
-        assert!(many < few + DEPARTURES, "{few} allocations with {FEW} frames, {many} with {MANY}");
+        // How commands are grouped is up to timing.
+        assert!(many < few + 50, "{few} allocations with {FEW} frames, {many} with {MANY}");
         assert!(few > 0, "the counter counts");
     }
 }

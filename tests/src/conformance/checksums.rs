@@ -31,7 +31,6 @@ fn packets(is_tcp: bool, payload: &[u8]) -> (Vec<u8>, Vec<u8>) {
 }
 
 /// Packets without checksums arrive with them, others as they are; a queue that does not ask gets everything as it is.
-/// A device that cannot do it says so, and the queue is not opened.
 ///
 /// # Panics
 /// When the interface breaks the promise.

@@ -3,8 +3,9 @@
 //! A body takes a [`Rig`] and a [`Setup`] (which interface, what disorder, which way to receive), opens queues with the
 //! real host halves, and panics with the numbers when a promise is broken. The promises: every frame of a legal length
 //! arrives once, in the order of its queue, byte for byte (padded where the interface declares it); an illegal one is
-//! refused and harms nothing; a full queue says so and loses nothing; a higher class goes first; checksums are filled in where that is asked for; a closed queue leaves
-//! nothing behind. What an interface declares it does *not* bear is shown by [`limits`].
+//! refused and harms nothing; a full queue says so and loses nothing; a higher class goes first; checksums are filled in
+//! where that is asked for; a closed queue leaves nothing behind. What an interface declares it does *not* bear is shown
+//! by [`limits`].
 //!
 //! Enter from: `tests/memory.rs`, or the test of another link. Not here: timings, processes that die.
 

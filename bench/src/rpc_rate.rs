@@ -5,7 +5,7 @@
 //! depends on their order. Rings have 512 lines, the best of `rpc_ring.rs`.
 
 use std::hint::spin_loop;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use beeline_bench_echo::Job;
 use beeline_rpc::{Started, shm};
@@ -25,6 +25,10 @@ pub(crate) const BYTES: usize = 32;
 pub(crate) const PIPELINE_LINES: u32 = 512;
 /// Numbers of calls outstanding.
 const DEPTHS: [u64; 4] = [16, 64, 256, 512];
+/// How long no answer may come before the row gives up: longer than a busy machine keeps the server from its core.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Polls without an answer between two looks at the clock.
+const POLLS_PER_LOOK: u32 = 1 << 16;
 /// Millions a second that the fastest of them is to reach.
 const LEAST_MILLIONS: f64 = 20.0;
 
@@ -76,8 +80,16 @@ pub(crate) fn rate(client: &mut shm::Client, depth: u64, calls: u64) -> Result<f
             begun += group;
         }
         let enough = ended + group;
+        let mut idle_polls = 0u32;
+        let mut idle_since = None;
         while ended < enough {
-            let Some(completion) = client.poll() else { continue };
+            let Some(completion) = client.poll() else {
+                idle_polls = idle_polls.wrapping_add(1);
+                if idle_polls.is_multiple_of(POLLS_PER_LOOK) {
+                    still_makes_sense(*idle_since.get_or_insert_with(Instant::now), ended, calls)?;
+                }
+                continue;
+            };
             let mut answer = completion.result.map_err(|error| failed(&error))?;
             if answer.len() != BYTES {
                 return Err(failed(&format!("an answer of {} bytes", answer.len())));
@@ -89,6 +101,15 @@ pub(crate) fn rate(client: &mut shm::Client, depth: u64, calls: u64) -> Result<f
     let took = started.elapsed();
     source.check("beeline RPC", sum, calls, BYTES / 8)?;
     Ok(duel::rate(calls, took))
+}
+
+/// An answer that never comes is an error and no row that never ends.
+#[cold]
+fn still_makes_sense(idle_since: Instant, ended: u64, calls: u64) -> Result<(), BenchError> {
+    if idle_since.elapsed() < PATIENCE {
+        return Ok(());
+    }
+    Err(failed(&format!("no answer for {} s, after {ended} of {calls} calls", PATIENCE.as_secs())))
 }
 
 #[inline(always)]

@@ -22,7 +22,7 @@ pub use half::ServerHalf;
 pub use launch::Launch;
 pub use pair::Pair;
 use rpc::USUAL_LINES;
-pub(crate) use rpc::{ECHO, RpcClient};
+pub(crate) use rpc::{ECHO, RpcClient, answer};
 
 /// The hidden subcommand that runs [`play`].
 pub const ROLE: &str = "echo";

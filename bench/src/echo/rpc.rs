@@ -7,7 +7,7 @@ use std::hint::spin_loop;
 
 use beeline_bench_echo::{EchoClient, EchoServer, Failure};
 use beeline_domain::{Domain, DomainConfig};
-use beeline_rpc::{Client, Method, Replied, Reply, Request, Started, Transport, shm};
+use beeline_rpc::{Client, Method, Replied, Reply, Request, Service, Started, Transport, shm};
 
 use crate::private_domain::PrivateDomain;
 
@@ -57,15 +57,21 @@ impl EchoServer for RpcServer {
             let count = request.copy_out(&mut bytes);
             reply.send(&bytes[..count])
         };
-        let mut left = trips;
-        while left > 0 {
-            let served = self.worker.poll(&mut echo);
-            if served == 0 {
-                spin_loop();
-            }
-            left = left.saturating_sub(served as u64);
-        }
+        answer(&mut self.worker, &mut echo, trips);
         Ok(())
+    }
+}
+
+/// Answers so many requests, polling, and ends when every answer has left.
+pub(crate) fn answer(worker: &mut shm::Worker, service: &mut impl Service, requests: u64) {
+    let mut left = requests;
+    // The last answers may wait for room that the client gives back only after the last request.
+    while left > 0 || worker.has_unsent() {
+        let taken = worker.poll(service);
+        if taken == 0 {
+            spin_loop();
+        }
+        left = left.saturating_sub(taken as u64);
     }
 }
 

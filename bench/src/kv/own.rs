@@ -12,7 +12,7 @@ use beeline_kv::{KvError, KvService};
 use beeline_rpc::{Started, shm};
 
 use super::{Key, Keys, KvClient, VALUE_BYTES, Value};
-use crate::echo::{KV, Launch, ServerHalf};
+use crate::echo::{KV, Launch, ServerHalf, answer};
 use crate::private_domain::PrivateDomain;
 use crate::rpc_rate::PIPELINE_LINES;
 use crate::{BenchError, Program};
@@ -56,14 +56,7 @@ impl EchoServer for Store {
     }
 
     fn serve(&mut self, trips: u64) -> Result<(), Failure> {
-        let mut left = trips;
-        while left > 0 {
-            let served = self.worker.poll(&mut self.service);
-            if served == 0 {
-                spin_loop();
-            }
-            left = left.saturating_sub(served as u64);
-        }
+        answer(&mut self.worker, &mut self.service, trips);
         Ok(())
     }
 }

@@ -118,6 +118,7 @@ fn answers_that_find_no_room_wait_and_nothing_is_lost() {
         taken += workers[0].poll(&mut handle);
     }
     assert!((1..10).contains(&taken), "{taken} taken although answers wait");
+    assert!(workers[0].has_unsent(), "one was taken and its answer waits");
     let begun = Instant::now();
     for id in ids {
         let completion = loop {
@@ -130,6 +131,7 @@ fn answers_that_find_no_room_wait_and_nothing_is_lost() {
         assert_eq!((completion.id, completion.result.unwrap().to_vec()), (id, pattern(300)));
     }
     assert_eq!(taken, 40, "a worker counts requests, not answers that had to wait");
+    assert!(!workers[0].has_unsent());
 }
 
 #[test]

@@ -104,9 +104,14 @@ impl Session {
         self.requests.has_work()
     }
 
+    /// Whether an answer waits for room.
+    pub(crate) fn has_unsent(&self) -> bool {
+        self.answers.parked.is_active()
+    }
+
     /// What to sleep on.
     pub(crate) fn sleepers(&self) -> impl Iterator<Item = &MemorySleeper> {
-        let room = self.room.as_ref().filter(|_| self.answers.parked.is_active());
+        let room = self.room.as_ref().filter(|_| self.has_unsent());
         std::iter::once(&self.sleeper).chain(room)
     }
 

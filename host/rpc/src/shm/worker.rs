@@ -32,7 +32,8 @@ impl Worker {
         Worker { index, registry, seen_changes: 0, sessions: Vec::new() }
     }
 
-    /// Answers what is there, at most a burst of each client: how many messages of requests it took. Never waits.
+    /// Answers what is there, at most a burst of each client: how many messages of requests it took. Never waits: an
+    /// answer that finds no room in the client's window leaves in a later poll ([`Worker::has_unsent`]).
     #[inline]
     pub fn poll(&mut self, service: &mut impl Service) -> usize {
         if self.registry.changes() != self.seen_changes {
@@ -99,6 +100,12 @@ impl Worker {
         }
         self.sessions.iter_mut().for_each(Session::awake);
         bell.store(0);
+    }
+
+    /// Whether a request was taken whose answer waits for room in its client's window. Who polls for a number of
+    /// requests, or is about to stop, goes on polling until there is none: nobody else sends it.
+    pub fn has_unsent(&self) -> bool {
+        self.sessions.iter().any(Session::has_unsent)
     }
 
     /// Clients that are connected, as this thread has seen it.

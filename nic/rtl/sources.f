@@ -9,6 +9,7 @@ nic/rtl/base/lowest_bit.sv
 nic/rtl/base/increment.sv
 nic/rtl/base/less_than.sv
 nic/rtl/base/counters.sv
+nic/rtl/base/engine_clock.sv
 nic/rtl/mmio/bar_line.sv
 nic/rtl/mmio/bar_ingress.sv
 nic/rtl/mmio/pair_ingress.sv

@@ -93,9 +93,18 @@ module receive #(
     logic [13:0]      frame_bytes;
     logic [WaitW-1:0] bytes_q;
     logic [7:0]       counted;
+    logic             engine_clk;
+
+    // A queue that receives, a frame of the wire, a read of what was received.
+    engine_clock u_clock (
+      .clk_i, .rst_ni,
+      .wakes_i((start_valid_i && start_settings_i.rx_mode != 2'(nic_pkg::RxModeModeOff))
+               || frame_valid_i || read_valid_i),
+      .clk_o(engine_clk)
+    );
 
     rx #(.NumQueues(NumQueues), .MaxFrameBytes(nic_pkg::MaxFrameBytes), .EntryW(LineW)) u_rx (
-      .clk_i, .rst_ni, .link_rst_ni, .clear_i, .now_ns_i, .window_mask_i, .lossless_i,
+      .clk_i(engine_clk), .rst_ni, .link_rst_ni, .clear_i, .now_ns_i, .window_mask_i, .lossless_i,
       .busy_o, .start_valid_i, .start_queue_i, .start_settings_i, .stop_valid_i, .stop_queue_i,
       .failed_valid_o, .failed_ready_i, .failed_queue_o, .failed_cause_o,
       .doorbell_valid_i, .doorbell_queue_i, .doorbell_freed_i,

@@ -230,8 +230,14 @@ module transmit #(
   assign mmio_frame_ready[0] = frame_ready[Mmio];
 
   if (HasKpio) begin : g_kpio
+    logic engine_clk;
+    engine_clock u_clock (
+      .clk_i, .rst_ni, .wakes_i(start_valid_i && start_settings_i.iface == 4'(nic_pkg::QueueControlIfaceKpio)),
+      .clk_o(engine_clk)
+    );
+
     kpio_path #(.NumQueues(NumQueues), .LineW(LineW)) u_kpio (
-      .clk_i, .rst_ni, .now_ns_i, .window_mask_i,
+      .clk_i(engine_clk), .rst_ni, .now_ns_i, .window_mask_i,
       .busy_o(busy[Kpio]), .start_valid_i, .start_queue_i, .start_settings_i, .stop_valid_i, .stop_queue_i,
       .failed_valid_o(failed_valid_o[Kpio]), .failed_ready_i(failed_ready_i[Kpio]),
       .failed_queue_o(failed_queue_o[Kpio]), .failed_cause_o(failed_cause_o[Kpio]),
@@ -261,8 +267,14 @@ module transmit #(
     logic [1:0] bad_lengths, dma_errors;
     nic_rtl_pkg::increments_t dma_increments;
 
+    logic engine_clk;
+    engine_clock u_clock (
+      .clk_i, .rst_ni, .wakes_i(start_valid_i && start_settings_i.iface == 4'(nic_pkg::QueueControlIfaceDescriptor)),
+      .clk_o(engine_clk)
+    );
+
     dma #(.NumQueues(NumQueues), .MaxFrameBytes(nic_pkg::MaxFrameBytes)) u_dma (
-      .clk_i, .rst_ni, .now_ns_i,
+      .clk_i(engine_clk), .rst_ni, .now_ns_i,
       .busy_o(busy[Dma]), .start_valid_i, .start_queue_i, .start_settings_i, .stop_valid_i, .stop_queue_i,
       .failed_valid_o(failed_valid_o[Dma]), .failed_ready_i(failed_ready_i[Dma]),
       .failed_queue_o(failed_queue_o[Dma]), .failed_cause_o(failed_cause_o[Dma]),
@@ -347,8 +359,14 @@ module transmit #(
 
   if (HasInline) begin : g_inline
     localparam int unsigned Reader = Inline - FirstReader;
+    logic engine_clk;
+    engine_clock u_clock (
+      .clk_i, .rst_ni, .wakes_i(start_valid_i && start_settings_i.iface == 4'(nic_pkg::QueueControlIfaceInline)),
+      .clk_o(engine_clk)
+    );
+
     inline_path #(.NumQueues(NumQueues), .LineW(LineW)) u_inline (
-      .clk_i, .rst_ni, .now_ns_i, .window_mask_i, .max_frame_bytes_i,
+      .clk_i(engine_clk), .rst_ni, .now_ns_i, .window_mask_i, .max_frame_bytes_i,
       .busy_o(busy[Inline]), .start_valid_i, .start_queue_i, .start_settings_i, .stop_valid_i, .stop_queue_i,
       .failed_valid_o(failed_valid_o[Inline]), .failed_ready_i(failed_ready_i[Inline]),
       .failed_queue_o(failed_queue_o[Inline]), .failed_cause_o(failed_cause_o[Inline]),
@@ -372,8 +390,14 @@ module transmit #(
 
   if (HasEnso) begin : g_enso
     localparam int unsigned Reader = Enso - FirstReader;
+    logic engine_clk;
+    engine_clock u_clock (
+      .clk_i, .rst_ni, .wakes_i(start_valid_i && start_settings_i.iface == 4'(nic_pkg::QueueControlIfaceEnso)),
+      .clk_o(engine_clk)
+    );
+
     enso_path #(.NumQueues(NumQueues)) u_enso (
-      .clk_i, .rst_ni, .now_ns_i, .max_frame_bytes_i,
+      .clk_i(engine_clk), .rst_ni, .now_ns_i, .max_frame_bytes_i,
       .busy_o(busy[Enso]), .start_valid_i, .start_queue_i, .start_settings_i, .stop_valid_i, .stop_queue_i,
       .failed_valid_o(failed_valid_o[Enso]), .failed_ready_i(failed_ready_i[Enso]),
       .failed_queue_o(failed_queue_o[Enso]), .failed_cause_o(failed_cause_o[Enso]),
@@ -401,8 +425,14 @@ module transmit #(
     logic [NiqTagW-1:0] niq_tag;
     assign rdreq_tag_o[Niq-FirstReader] = TagW'(niq_tag);
 
+    logic engine_clk;
+    engine_clock u_clock (
+      .clk_i, .rst_ni, .wakes_i(start_valid_i && start_settings_i.iface == 4'(nic_pkg::QueueControlIfaceNiq)),
+      .clk_o(engine_clk)
+    );
+
     niq_path #(.NumQueues(NumQueues), .LineW(LineW)) u_niq (
-      .clk_i, .rst_ni, .now_ns_i, .window_mask_i, .max_frame_bytes_i,
+      .clk_i(engine_clk), .rst_ni, .now_ns_i, .window_mask_i, .max_frame_bytes_i,
       .busy_o(busy[Niq]), .start_valid_i, .start_queue_i, .start_settings_i, .stop_valid_i, .stop_queue_i,
       .failed_valid_o(failed_valid_o[Niq]), .failed_ready_i(failed_ready_i[Niq]),
       .failed_queue_o(failed_queue_o[Niq]), .failed_cause_o(failed_cause_o[Niq]),

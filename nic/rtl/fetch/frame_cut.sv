@@ -1,7 +1,9 @@
 // Cuts the lines that arrived of a queue's ring into frames, one after the other, and hands each on: with its bytes, by
 // its address, or as one that is skipped.
 //
-// A queue has a turn of TurnFrames frames, or until it has no whole frame. A frame begins when all its lines have
+// A queue has a turn of TurnFrames frames, or of half a store of lines and the frame that goes beyond it, or until it has
+// no whole frame: as lines are fetched while others are used, one who is in its turn could go on where the others, whose
+// stores are full, could not. A frame begins when all its lines have
 // arrived; one longer than half of the store begins when half a store of it has, and the rest is posted, so that nothing
 // but the link's answers can keep it.
 //
@@ -141,6 +143,7 @@ module frame_cut #(
   logic [AheadW:0]   available, available_q;
   logic [7:0]        epoch_q;
   logic [4:0]        left_q, left_d;
+  logic [AheadW-1:0] lines_left_q, lines_left_d;
   logic              has_line, is_here, is_long_here_q, put, put_end;
   fetch_pkg::head_t  head, head_q;
   logic              is_misplaced, is_bad_q;
@@ -258,6 +261,7 @@ module frame_cut #(
     cut_d      = cut_q;
     used_d     = used_q;
     left_d     = left_q;
+    lines_left_d = lines_left_q;
     again_d    = again_q;
     first_d    = first_q;
     rest_d     = rest_q;
@@ -274,6 +278,7 @@ module frame_cut #(
       CutLook: begin
         used_d  = taken.count;
         left_d  = 5'(TurnFrames);
+        lines_left_d = AheadW'(Ahead / 2);
         again_d = 1'b1;
         cut_d   = (!settings.active || taken.dead) ? CutIdle : CutHead;
       end
@@ -283,7 +288,7 @@ module frame_cut #(
         if (broken) begin
           cause_d = 4'(nic_pkg::QueueStatusCauseDmaError);
           cut_d   = CutFail;
-        end else if (!has_line || left_q == '0) begin
+        end else if (!has_line || left_q == '0 || lines_left_q == '0) begin
           // There may be more of it, or there will be when something arrives.
           again_d = has_line;
           cut_d   = CutEnd;
@@ -313,6 +318,7 @@ module frame_cut #(
       CutPut: begin
         if (put) begin
           used_d  = used_q + 32'd1;
+          if (lines_left_q != '0) lines_left_d = lines_left_q - 1'b1;
           first_d = 1'b0;
           rest_d  = rest_q - 14'(most);
           told_d  = 1'b0;
@@ -336,6 +342,7 @@ module frame_cut #(
     if (cut_q == CutIdle) queue_q <= take_queue;
     used_q  <= used_d;
     left_q  <= left_d;
+    lines_left_q <= lines_left_d;
     again_q <= again_d;
     first_q <= first_d;
     rest_q  <= rest_d;

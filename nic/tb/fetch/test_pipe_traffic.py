@@ -116,5 +116,5 @@ async def queues_share_the_engine_fairly(dut: SimHandleBase) -> None:
     while len(bench.frames) < first + 80 * len(queues):
         await bench.cycles(1)
     received = [sum(number == queue.number for number, _ in bench.frames[first:]) for queue in queues]
-    # A turn is a fetch ahead, which is ten frames: one who has just had one is at most that far in front.
-    assert max(received) - min(received) <= 2 * 10, received
+    # A turn is half of what is fetched ahead, which is six frames: one who has just had one is that far in front.
+    assert max(received) - min(received) <= 2 * 6, received

@@ -9,7 +9,8 @@
 //   - While a key enters and leaves in every cycle and two are visible, two stay visible.
 // Limits: nothing is pushed without room, nothing popped without a head.
 // Latency: a key that comes is the head in the next cycle. Cost: 3 x (KeyW + 1) registers.
-// Twin in nic/model: none, the model asks queues when it chooses.
+// Proof: in frame_arbiter's, nic/formal/frame_arbiter.sby. Twin in nic/model: none, the model asks queues when it
+// chooses.
 
 `default_nettype none
 

@@ -12,7 +12,7 @@
 // Limits: a stream whose frame came in this cycle, while others wait, is looked at from the next cycle on. What a
 //   stream has sent counts when frame_shares has counted it.
 // Latency: grants come from registers, a decision a cycle. Cost: about 30 LUT and 2 registers a pair.
-// Twin: nic/model/src/egress/scheduler.rs.
+// Proof: in frame_arbiter's, nic/formal/frame_arbiter.sby. Twin: nic/model/src/egress/scheduler.rs.
 
 `default_nettype none
 
@@ -112,9 +112,17 @@ module frame_order #(
       a_waits     : assert ((grant_o & ~head_valid_i) == '0);
       a_some      : assert (waits_q == '0 || grant_o != '0);
       a_compared  : assert ((waits_q & ~head_valid_i) == '0);
-      for (int i = 0; i < int'(Streams); i++) begin
-        a_class_exists : assert (!head_valid_i[i] || 32'(head_class_i[i]) < NumClasses);
-        for (int j = 0; j < int'(Streams); j++) begin
+    end
+  end
+
+  // By generate: the proof's front end wants each label once in a block.
+  for (genvar i = 0; i < int'(Streams); i++) begin : g_check
+    always_ff @(posedge clk_i) begin
+      if (rst_ni) a_class_exists : assert (!head_valid_i[i] || 32'(head_class_i[i]) < NumClasses);
+    end
+    for (genvar j = 0; j < int'(Streams); j++) begin : g_against
+      always_ff @(posedge clk_i) begin
+        if (rst_ni) begin
           a_opposite : assert (i == j || older_q[i][j] != older_q[j][i]);
           a_strict   : assert (!(grant_o[i] && waits_q[i] && waits_q[j]) || head_class_i[i] <= head_class_i[j]);
         end

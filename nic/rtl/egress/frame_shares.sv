@@ -15,7 +15,7 @@
 //   - What a share held before reset is not defined in hardware: the first one may be shorter.
 // Latency: a beat counts 4 cycles after it was charged. Throughput: one a cycle.
 // Cost: 22 bits of RAM for each class and stream, about 80 registers.
-// Twin: nic/model/src/egress/scheduler.rs (there a deficit round robin).
+// Proof: nic/formal/frame_shares.sby, unbounded. Twin: nic/model/src/egress/scheduler.rs (there a deficit round robin).
 
 `default_nettype none
 

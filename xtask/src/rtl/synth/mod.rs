@@ -11,9 +11,12 @@ mod harness;
 mod netlist;
 mod route;
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use gates::{Gates, Row};
+use area::Area;
+use depth::Depth;
+use gates::{AreaRow, DepthRow, Gates, RouteRow, Row};
+use route::Routed;
 
 use super::parameters::{Parameters, label};
 use super::{Tools, answer, head, sources, work_folder, workers};
@@ -38,24 +41,65 @@ pub struct Wanted<'a> {
     pub only: Option<&'a str>,
 }
 
+/// One row to measure.
+enum Job<'r> {
+    Route(&'r RouteRow),
+    Depth(&'r DepthRow),
+    Area(&'r AreaRow),
+}
+
+/// What came of a row, and how long it took.
+#[derive(Default)]
+struct Measured<'r> {
+    routes: Vec<(&'r RouteRow, Outcome<Routed>, Duration)>,
+    depths: Vec<(&'r DepthRow, Outcome<Depth>, Duration)>,
+    areas: Vec<(&'r AreaRow, Outcome<Area>)>,
+}
+
 /// Runs the lane.
 pub fn run(wanted: Wanted) -> Outcome {
     let tools = Tools::install()?;
     let work = work_folder("rtl-synth")?;
     let gates = Gates::read()?;
-    let mut findings = Vec::new();
-    let mut passed = 0;
-    for (kind, part) in [("depth", depths as Part), ("area", areas), ("route", routes)] {
-        let ended = part(&tools, &work, &gates, wanted, kind)?;
-        passed += ended.passed;
-        findings.extend(ended.findings);
-    }
-    none_found("the gates of nic/syn are not kept", findings)?;
-    println!("  {passed} passed");
+    let measured = measure(&tools, &work, &gates, wanted);
+    let mut ended = Ended::default();
+    depths(&mut ended, measured.depths, wanted);
+    areas(&mut ended, measured.areas, wanted, &gates)?;
+    routes(&mut ended, measured.routes, wanted);
+    none_found("the gates of nic/syn are not kept", ended.findings)?;
+    println!("  {} passed", ended.passed);
     Ok(())
 }
 
-type Part = fn(&Tools, &str, &Gates, Wanted, &str) -> Outcome<Ended>;
+/// Every row, in one list for all workers: routing one takes as long as all others, so it begins first.
+fn measure<'r>(tools: &Tools, work: &str, gates: &'r Gates, wanted: Wanted) -> Measured<'r> {
+    let mut jobs: Vec<Job> = wanted.choose("route", &gates.route).into_iter().rev().map(Job::Route).collect();
+    jobs.extend(wanted.choose("depth", &gates.depth).into_iter().map(Job::Depth));
+    jobs.extend(wanted.choose("area", &gates.area).into_iter().map(Job::Area));
+    let done = workers::each(&jobs, |job| {
+        let (start, mut one) = (Instant::now(), Measured::default());
+        match *job {
+            Job::Route(row) => {
+                let patience = PATIENCE[usize::from(row.is_long())];
+                let routed = route::measure(tools, work, &row.top, &row.parameters, patience);
+                one.routes.push((row, routed, start.elapsed()));
+            }
+            Job::Depth(row) => {
+                let depth = depth::measure(tools, work, &row.top, &row.parameters);
+                one.depths.push((row, depth, start.elapsed()));
+            }
+            Job::Area(row) => one.areas.push((row, area::measure(tools, work, &row.top, &row.parameters))),
+        }
+        one
+    });
+    let mut all = Measured::default();
+    for one in done {
+        all.routes.extend(one.routes);
+        all.depths.extend(one.depths);
+        all.areas.extend(one.areas);
+    }
+    all
+}
 
 /// How many rows of a part were good, and what was wrong with the others.
 #[derive(Debug, Default)]
@@ -88,15 +132,9 @@ impl Wanted<'_> {
     }
 }
 
-fn depths(tools: &Tools, work: &str, gates: &Gates, wanted: Wanted, kind: &str) -> Outcome<Ended> {
-    let rows = wanted.choose(kind, &gates.depth);
-    let measured = workers::each(&rows, |row| {
-        let start = Instant::now();
-        (depth::measure(tools, work, &row.top, &row.parameters), start.elapsed())
-    });
-    let mut ended = Ended::default();
+fn depths(ended: &mut Ended, rows: Vec<(&DepthRow, Outcome<Depth>, Duration)>, wanted: Wanted) {
     println!("  {:<44} {:>6} {:>5} {:>8} {:>8}", "LUT6 depth", "levels", "most", "at ports", "seconds");
-    for (row, (depth, took)) in rows.into_iter().zip(measured) {
+    for (row, depth, took) in rows {
         let name = label(&row.top, &row.parameters);
         let Some(depth) = ended.measured(&name, depth) else { continue };
         let (levels, ports, seconds) = (depth.inside.levels, depth.at_ports.levels, took.as_secs_f64());
@@ -106,17 +144,12 @@ fn depths(tools: &Tools, work: &str, gates: &Gates, wanted: Wanted, kind: &str) 
         }
         ended.note(row.finding(&depth));
     }
-    Ok(ended)
 }
 
-fn areas(tools: &Tools, work: &str, gates: &Gates, wanted: Wanted, kind: &str) -> Outcome<Ended> {
-    let rows = wanted.choose(kind, &gates.area);
-    let measured = workers::each(&rows, |row| area::measure(tools, work, &row.top, &row.parameters));
-
+fn areas(ended: &mut Ended, rows: Vec<(&AreaRow, Outcome<Area>)>, wanted: Wanted, gates: &Gates) -> Outcome {
     let mut record = area::Record::read()?;
-    let mut ended = Ended::default();
-    println!("  {:<44} {}", "area, UltraScale+", area::Area::head());
-    for (row, now) in rows.into_iter().zip(measured) {
+    println!("  {:<44} {}", "area, UltraScale+", Area::head());
+    for (row, now) in rows {
         let name = label(&row.top, &row.parameters);
         let Some(now) = ended.measured(&name, now) else { continue };
         println!("  {name:<44} {now}");
@@ -134,19 +167,13 @@ fn areas(tools: &Tools, work: &str, gates: &Gates, wanted: Wanted, kind: &str) -
         record.keep_only(&gates.area.iter().map(|row| label(&row.top, &row.parameters)).collect::<Vec<_>>());
         record.write()?;
     }
-    Ok(ended)
+    Ok(())
 }
 
-fn routes(tools: &Tools, work: &str, gates: &Gates, wanted: Wanted, kind: &str) -> Outcome<Ended> {
-    let rows = wanted.choose(kind, &gates.route);
-    let measured = workers::each(&rows, |row| {
-        let start = Instant::now();
-        let patience = PATIENCE[usize::from(row.is_long())];
-        (route::measure(tools, work, &row.top, &row.parameters, patience), start.elapsed())
-    });
-    let mut ended = Ended::default();
+fn routes(ended: &mut Ended, rows: Vec<(&RouteRow, Outcome<Routed>, Duration)>, wanted: Wanted) {
     println!("  {:<44} {:>6} {:>6} {:>8}", "routed clock, ECP5-85 -8", "MHz", "least", "seconds");
-    for (row, (routed, took)) in rows.into_iter().zip(measured) {
+    // The last row began first.
+    for (row, routed, took) in rows.into_iter().rev() {
         let name = label(&row.top, &row.parameters);
         let Some(routed) = ended.measured(&name, routed) else { continue };
         println!("  {name:<44} {:>6.1} {:>6} {:>8.1}", routed.mhz, row.mhz, took.as_secs_f64());
@@ -155,7 +182,6 @@ fn routes(tools: &Tools, work: &str, gates: &Gates, wanted: Wanted, kind: &str) 
         }
         ended.note(row.finding(&routed));
     }
-    Ok(ended)
 }
 
 /// Reads the RTL with `top` as the whole of it.

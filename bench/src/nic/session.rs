@@ -8,10 +8,9 @@ use std::time::Instant;
 
 use beeline_domain::{Domain, DomainConfig};
 use beeline_driver::{
-    DescriptorConfig, EnsoConfig, InlineConfig, KpioConfig, MmioConfig, NiqConfig, Pending, Port, PortConfig,
-    PortState, Progress, RxRing, RxRingConfig, Stopped, Transmit,
+    Choice, OnHalf, Pending, Port, PortConfig, PortState, Progress, QueueHalf, RxRing, RxRingConfig, Stopped,
+    Transmit,
 };
-use beeline_link_contract::Adversary;
 use beeline_link_shm::{ShmDoorbell, ShmLink, ShmMemory, ShmOptions};
 use beeline_mmio::StoreKernel;
 use beeline_spec::{Interface, regs};
@@ -99,6 +98,17 @@ impl fmt::Debug for Session {
     }
 }
 
+/// A job, to be run when the half that was chosen has a queue.
+struct Open<J>(J);
+
+impl<J: Job> OnHalf<&mut Session> for Open<J> {
+    type Output = Result<J::Output, J::Error>;
+
+    fn run<T: Transmit + QueueHalf>(self, session: &mut Session, half: Stopped<T>) -> Self::Output {
+        session.run(half, self.0)
+    }
+}
+
 impl Session {
     /// Connects to the NIC and brings a port up.
     ///
@@ -160,66 +170,18 @@ impl Session {
     /// The queue cannot be opened, or what the job says.
     pub fn with_queue<J: Job>(&mut self, queue: Queue, job: J) -> Result<J::Output, J::Error> {
         let random = getrandom::u64().map_err(NicError::Random)?;
-        let mmio = MmioConfig { random, fence_policy: queue.fences, ..MmioConfig::default() };
-        let kpio = KpioConfig { random, ..KpioConfig::default() };
-        let inline = InlineConfig { random, ..InlineConfig::default() };
-        let niq = NiqConfig { random, ..NiqConfig::default() };
-        let port = &mut self.port;
-        port.link().set_kernel(match queue.interface {
+        let mut choice = Choice { adversary: queue.adversary, ..Choice::of(queue.interface, random) };
+        choice.mmio.fence_policy = queue.fences;
+        self.port.link().set_kernel(match queue.interface {
             Interface::Kpio | Interface::Inline | Interface::Niq => StoreKernel::IN_ORDER,
             Interface::Mmio | Interface::Descriptor | Interface::Enso => self.kernel,
         });
-        match (queue.interface, queue.adversary) {
-            (Interface::Mmio, None) => {
-                let tx = port.mmio(QUEUE, mmio).map_err(NicError::Port)?;
-                self.run(tx, job)
-            }
-            (Interface::Mmio, Some(seed)) => {
-                let wrap = |window, tolerance| Adversary::new(window, tolerance, seed);
-                let tx = port.mmio_behind(QUEUE, mmio, wrap).map_err(NicError::Port)?;
-                self.run(tx, job)
-            }
-            (Interface::Kpio, None) => {
-                let tx = port.kpio(QUEUE, kpio).map_err(NicError::Port)?;
-                self.run(tx, job)
-            }
-            (Interface::Kpio, Some(seed)) => {
-                let wrap = |window, tolerance| Adversary::new(window, tolerance, seed);
-                let tx = port.kpio_behind(QUEUE, kpio, wrap).map_err(NicError::Port)?;
-                self.run(tx, job)
-            }
-            (Interface::Descriptor, _) => {
-                let tx = port.descriptor(QUEUE, DescriptorConfig::default()).map_err(NicError::Port)?;
-                self.run(tx, job)
-            }
-            (Interface::Inline, None) => {
-                let tx = port.inline(QUEUE, inline).map_err(NicError::Port)?;
-                self.run(tx, job)
-            }
-            (Interface::Inline, Some(seed)) => {
-                let wrap = |window, tolerance| Adversary::new(window, tolerance, seed);
-                let tx = port.inline_behind(QUEUE, inline, wrap).map_err(NicError::Port)?;
-                self.run(tx, job)
-            }
-            (Interface::Enso, _) => {
-                let tx = port.enso(QUEUE, EnsoConfig::default()).map_err(NicError::Port)?;
-                self.run(tx, job)
-            }
-            (Interface::Niq, None) => {
-                let tx = port.niq(QUEUE, niq).map_err(NicError::Port)?;
-                self.run(tx, job)
-            }
-            (Interface::Niq, Some(seed)) => {
-                let wrap = |window, tolerance| Adversary::new(window, tolerance, seed);
-                let tx = port.niq_behind(QUEUE, niq, wrap).map_err(NicError::Port)?;
-                self.run(tx, job)
-            }
-        }
+        choice.half(self, |session| &mut session.port, QUEUE, Open(job)).map_err(NicError::Port)?
     }
 
     fn run<T, J>(&mut self, tx: Stopped<T>, job: J) -> Result<J::Output, J::Error>
     where
-        T: Transmit + beeline_driver::QueueHalf,
+        T: Transmit + QueueHalf,
         J: Job,
     {
         let rx = self.port.rx_ring(QUEUE, RxRingConfig::default()).map_err(NicError::Port)?;

@@ -15,6 +15,7 @@
 #![forbid(unsafe_code)]
 
 mod bring_up;
+mod choice;
 mod config;
 mod credits;
 mod entry;
@@ -40,6 +41,7 @@ mod tx_mmio;
 mod tx_niq;
 
 pub use beeline_window::{FencePolicy, Sent};
+pub use choice::{Choice, OnHalf};
 pub use config::{
     Batching, CreditCoalescing, DescriptorConfig, EnsoConfig, InlineConfig, InterruptModeration, KpioConfig,
     MmioConfig, Mux, NiqConfig, PortConfig, PortRange, RxDescriptorConfig, RxEnsoConfig, RxRingConfig,

@@ -9,10 +9,8 @@ mod send;
 
 use beeline_bench::nic::NicError;
 use beeline_driver::{
-    DescriptorConfig, EnsoConfig, InlineConfig, KpioConfig, MmioConfig, NiqConfig, Pending, Port, PortConfig,
-    PortError, PortState, Progress, QueueHalf, Stopped, Transmit,
+    Choice, OnHalf, Pending, Port, PortConfig, PortError, PortState, Progress, QueueHalf, Stopped, Transmit,
 };
-use beeline_link_contract::Adversary;
 use beeline_link_memory::{Aperture, MemoryLink};
 use beeline_nic_rtl::{RtlConfig, RtlNic};
 use beeline_spec::Interface;
@@ -47,6 +45,17 @@ pub struct Way {
 trait Job {
     type Output;
     fn run<T: Transmit>(self, bench: &mut Bench, tx: &mut T) -> Result<Self::Output, Failure>;
+}
+
+/// A job, to be run when the half that was chosen has a queue.
+struct Open<J>(J);
+
+impl<J: Job> OnHalf<&mut Bench> for Open<J> {
+    type Output = Result<J::Output, Failure>;
+
+    fn run<T: Transmit + QueueHalf>(self, bench: &mut Bench, half: Stopped<T>) -> Self::Output {
+        bench.run(half, self.0)
+    }
 }
 
 /// A NIC and its port; what it transmits is kept.
@@ -99,60 +108,10 @@ impl Bench {
     /// Opens a queue of an interface and does a job with it.
     fn with_queue<J: Job>(&mut self, way: Way, job: J) -> Result<J::Output, Failure> {
         let random = getrandom::u64().map_err(NicError::Random)?;
-        let cut_through_lines = way.cut_through_lines;
-        let mmio =
-            MmioConfig { random, fence_policy: way.fences, cut_through_lines, ..MmioConfig::default() };
-        let kpio = KpioConfig { random, ..KpioConfig::default() };
-        let inline = InlineConfig { random, ..InlineConfig::default() };
-        let niq = NiqConfig { random, ..NiqConfig::default() };
-        let seed = way.adversary.unwrap_or(0);
-        let port = &mut self.port;
-        match (way.interface, way.adversary) {
-            (Interface::Mmio, None) => {
-                let tx = port.mmio(QUEUE, mmio).map_err(NicError::Port)?;
-                self.run(tx, job)
-            }
-            (Interface::Mmio, Some(_)) => {
-                let wrap = |window, bears| Adversary::new(window, bears, seed);
-                let tx = port.mmio_behind(QUEUE, mmio, wrap).map_err(NicError::Port)?;
-                self.run(tx, job)
-            }
-            (Interface::Kpio, None) => {
-                let tx = port.kpio(QUEUE, kpio).map_err(NicError::Port)?;
-                self.run(tx, job)
-            }
-            (Interface::Kpio, Some(_)) => {
-                let wrap = |window, bears| Adversary::new(window, bears, seed);
-                let tx = port.kpio_behind(QUEUE, kpio, wrap).map_err(NicError::Port)?;
-                self.run(tx, job)
-            }
-            (Interface::Descriptor, _) => {
-                let tx = port.descriptor(QUEUE, DescriptorConfig::default()).map_err(NicError::Port)?;
-                self.run(tx, job)
-            }
-            (Interface::Inline, None) => {
-                let tx = port.inline(QUEUE, inline).map_err(NicError::Port)?;
-                self.run(tx, job)
-            }
-            (Interface::Inline, Some(_)) => {
-                let wrap = |window, bears| Adversary::new(window, bears, seed);
-                let tx = port.inline_behind(QUEUE, inline, wrap).map_err(NicError::Port)?;
-                self.run(tx, job)
-            }
-            (Interface::Enso, _) => {
-                let tx = port.enso(QUEUE, EnsoConfig::default()).map_err(NicError::Port)?;
-                self.run(tx, job)
-            }
-            (Interface::Niq, None) => {
-                let tx = port.niq(QUEUE, niq).map_err(NicError::Port)?;
-                self.run(tx, job)
-            }
-            (Interface::Niq, Some(_)) => {
-                let wrap = |window, bears| Adversary::new(window, bears, seed);
-                let tx = port.niq_behind(QUEUE, niq, wrap).map_err(NicError::Port)?;
-                self.run(tx, job)
-            }
-        }
+        let mut choice = Choice { adversary: way.adversary, ..Choice::of(way.interface, random) };
+        choice.mmio.fence_policy = way.fences;
+        choice.mmio.cut_through_lines = way.cut_through_lines;
+        choice.half(self, |bench| &mut bench.port, QUEUE, Open(job)).map_err(NicError::Port)?
     }
 
     fn run<T: Transmit + QueueHalf, J: Job>(

@@ -6,7 +6,8 @@
 //
 // Guarantees: those of the parts; see docs/nic.md for the path of a frame. Parameters are the sizes that are built,
 // straps the sizes that are used; straps are constant after reset and at most the parameters (tied off they cost
-// nothing). A frame whose engine is reset while it leaves is cut short by a last beat with `tx_abort`.
+// nothing). A frame whose engine is reset while it leaves is cut short by a last beat with `frame_abort_o`. A read waits at
+// most 32 cycles for a gap in the writes, then they wait for it.
 // Limits: a queue whose receive side fails goes on sending what is complete until the host stops it, and the other way
 // round; its status tells the failure at once. Twin: nic/model/src/nic.rs.
 
@@ -181,11 +182,14 @@ module nic_top #(
   logic [63:0]         register_value;
   logic                settled, transmit_idle, is_full, is_full_q, is_refused_q;
   logic                registers_hold, registers_busy, registers_idle;
+  // How long a read has waited for the writes in front of it.
+  localparam int unsigned ReadWaitW = 6;
+  logic [ReadWaitW-1:0] read_waits_q;
 
   ingress #(.NumQueues(NumQueues), .LineW(LineW), .AddressW(AddressW), .Lanes(Lanes)) u_ingress (
     .clk_i, .rst_ni,
     .aperture_i(aperture), .stride_log2_i(stride_log2), .window_mask_i(window_mask),
-    .hold_i(registers_hold || is_full), .busy_i(registers_busy),
+    .hold_i(registers_hold || is_full || read_waits_q[ReadWaitW-1]), .busy_i(registers_busy),
     .wr_valid_i, .wr_ready_o, .wr_address_i, .wr_data_i, .wr_be_i, .wr_first_i, .wr_last_i,
     .route_we_i(route_we), .route_queue_i(route_queue), .route_i(route),
     .mmio_valid_o(mmio_valid), .mmio_ready_i(mmio_ready), .mmio_queue_o(mmio_queue), .mmio_line_o(mmio_line),
@@ -213,7 +217,7 @@ module nic_top #(
   // Reads, and who answers them.
   localparam int unsigned Registers = 0;
   localparam int unsigned Windows = 1;
-  logic                read_known, read_in_window, read_of_window, window_read;
+  logic                read_known, read_in_window, read_of_window, read_is_free, window_read;
   logic [QueueW-1:0]   read_queue;
   logic [LineW+2:0]    read_word;
   logic [1:0]          read_ready, answer_valid, answer_ready;
@@ -248,7 +252,7 @@ module nic_top #(
     .stride_log2_i(stride_log2), .mac_i(strap_mac_i),
     .wr_valid_i(register_valid && settled), .wr_ready_o(registers_ready), .wr_address_i(register_address),
     .wr_value_i(register_value),
-    .rd_valid_i(rd_valid_i && ingress_idle && read_known && !read_of_window), .rd_ready_o(read_ready[Registers]),
+    .rd_valid_i(rd_valid_i && read_is_free && read_known && !read_of_window), .rd_ready_o(read_ready[Registers]),
     .rd_address_i, .rd_tag_i, .rc_valid_o(answer_valid[Registers]), .rc_ready_i(answer_ready[Registers]),
     .rc_tag_o(answer_tag[Registers]), .rc_value_o(answer_value[Registers]),
     .settled_i(settled), .hold_o(registers_hold), .busy_o(registers_busy), .is_idle_o(registers_idle),
@@ -276,8 +280,16 @@ module nic_top #(
     .is_known_o(read_known), .is_window_o(read_in_window), .queue_o(read_queue), .word_o(read_word)
   );
   assign read_of_window = read_in_window && HasReceive;
-  assign window_read    = rd_valid_i && read_known && read_of_window && ingress_idle && registers_idle;
+  assign read_is_free   = ingress_idle && (!read_of_window || registers_idle);
+  assign window_read    = rd_valid_i && read_known && read_of_window && read_is_free;
   assign rd_ready_o     = read_of_window ? window_read && read_ready[Windows] : read_ready[Registers];
+
+  // Writes that come without a gap would keep a read out for ever. After so many cycles they wait until those in front of
+  // it are gone; if it is not taken then, it waits for something else, and they go on.
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni || !rd_valid_i || read_is_free) read_waits_q <= '0;
+    else if (!read_waits_q[ReadWaitW-1])        read_waits_q <= read_waits_q + 1'b1;
+  end
 
   answer_port u_answers (
     .clk_i, .rst_ni, .in_valid_i(answer_valid), .in_ready_o(answer_ready), .in_tag_i(answer_tag),

@@ -8,10 +8,13 @@ import cocotb
 
 from pair.bench import HEADER_BYTES, LINE_BYTES, QUEUES
 from pair.port import LANES, Port
+from usplus.host import constant
 
 ONE_LINE = LINE_BYTES - HEADER_BYTES
 # Cycles after a start that are not looked at.
 BEGIN = 300
+# Longest that a register read may take: the writes' turn, what of them is inside, and the answer.
+READ_CYCLES = 80
 
 
 async def rate(port: Port, queues: list[int], cycles: int = 3000, frame: int = ONE_LINE, shuffles: bool = True) -> float:
@@ -80,3 +83,27 @@ async def messages_of_three_lines(dut: Any) -> None:
 async def queues_of_one_parity(dut: Any) -> None:
     """Have one engine: a line a cycle."""
     assert 0.98 < await rate(Port(dut), [1, 3, 5, 7]) <= 1.0
+
+
+@cocotb.test()
+async def a_read_is_answered_between_writes_without_a_gap(dut: Any) -> None:
+    """A register is read while two lines come in every cycle: writes make way after a while, and not for long."""
+    port = Port(dut)
+    port.choose = by_place
+    await port.open()
+    for queue in (0, 1):
+        sender = port.start(queue, credit_lines=2)
+        sender.shuffles = False
+        while len(sender.lines) < 4000:
+            sender.put(port.random.randbytes(ONE_LINE), port.random)
+    await port.until("the queues are started", lambda: not port.next_lines)
+    await port.cycles(BEGIN)
+    begin = port.cycle
+    for _ in range(10):
+        assert all(port.taken[port.cycle - n] == LANES for n in range(1, 20)), "writes have no gap"
+        asked = port.cycle
+        assert await port.read_now(constant("MagicOffset")) == constant("MagicReset")
+        assert port.cycle - asked < READ_CYCLES, f"{port.cycle - asked} cycles for a read"
+        await port.cycles(100)
+    taken = sum(port.taken[n] for n in range(begin, port.cycle)) / (port.cycle - begin)
+    assert taken > 0.85 * LANES, f"{taken} lines a cycle"

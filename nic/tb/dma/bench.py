@@ -10,6 +10,7 @@ import cocotb
 from cocotb.handle import SimHandleBase
 from cocotb.triggers import RisingEdge
 
+from dma.engine import Engine
 from dma.host import (
     LINE_BYTES,
     PAGE_BYTES,
@@ -63,7 +64,7 @@ class Queue:
         return self.at + BUFFERS_AT + index % (480000 // SLOT_BYTES) * SLOT_BYTES
 
 
-class Bench:
+class Bench(Engine):
     """The engine with its host and wire."""
 
     # What the engine counts, and whether it interrupts.
@@ -88,33 +89,7 @@ class Bench:
         self.cycle = 0
         self.last_frame_cycle = 0
 
-    # ---- The wire, the clock, and what else listens.
-    async def wire(self) -> None:
-        dut, partial, held = self.dut, bytearray(), None
-        dut.frame_ready_i.value = 0
-        while True:
-            await RisingEdge(dut.clk_i)
-            if not int(dut.rst_ni.value):
-                partial.clear()
-                held = None
-            elif int(dut.frame_valid_o.value):
-                queue, length = int(dut.frame_queue_o.value), int(dut.frame_bytes_o.value)
-                beat = int(dut.frame_data_o.value).to_bytes(LINE_BYTES, "little")[:length]
-                now = (queue, beat, int(dut.frame_last_o.value))
-                assert held in (None, now), "a waiting beat changed"
-                held = now
-                if int(dut.frame_ready_i.value):
-                    held = None
-                    assert now[2] or length == LINE_BYTES, "a short beat inside a frame"
-                    partial += beat
-                    if now[2]:
-                        self.frames.append((queue, bytes(partial)))
-                        self.last_frame_cycle = self.cycle
-                        partial.clear()
-            else:
-                assert held is None, "a waiting beat was taken back"
-            dut.frame_ready_i.value = int(self.rng.random() < self.frame_ready)
-
+    # ---- The clock, and what else listens.
     async def watch(self) -> None:
         dut = self.dut
         dut.failed_ready_i.value = 1
@@ -147,26 +122,6 @@ class Bench:
         run_bench(dut, self.reads.run(), self.writes.run(), self.wire(), self.watch())
         await self.reset()
 
-    async def reset(self) -> None:
-        self.dut.rst_ni.value = 0
-        self.reads.forget()
-        await self.cycles(4)
-        self.reads.forget()
-        self.dut.rst_ni.value = 1
-        await self.idle()
-
-    async def cycles(self, count: int) -> None:
-        for _ in range(count):
-            await RisingEdge(self.dut.clk_i)
-
-    async def idle(self) -> None:
-        await self.cycles(2)
-        waited = 0
-        while int(self.dut.busy_o.value):
-            await RisingEdge(self.dut.clk_i)
-            waited += 1
-            assert waited < 20000, "busy for ever"
-
     # ---- What a host does.
     def settings(self, number: int, entries: int, **more: int) -> QueueSettings:
         at = BASE + number * QUEUE_BYTES
@@ -184,20 +139,8 @@ class Bench:
         queue = Queue(number, entries)
         self.queues[number] = queue
         self.memory.put_word(queue.at + 8, 0)
-        self.dut.start_settings_i.value = settings.packed()
-        self.dut.start_queue_i.value = number
-        self.dut.start_valid_i.value = 1
-        await RisingEdge(self.dut.clk_i)
-        self.dut.start_valid_i.value = 0
-        await self.idle()
+        await self.start_with(number, settings.packed())
         return queue
-
-    async def stop(self, number: int) -> None:
-        self.dut.stop_queue_i.value = number
-        self.dut.stop_valid_i.value = 1
-        await RisingEdge(self.dut.clk_i)
-        self.dut.stop_valid_i.value = 0
-        await self.idle()
 
     async def ring(self, number: int, tail: int) -> None:
         self.dut.doorbell_queue_i.value = number

@@ -12,6 +12,7 @@ from pathlib import Path
 import cocotb
 from cocotb.handle import SimHandleBase
 from cocotb.triggers import RisingEdge
+from dma.engine import Engine
 from dma.host import LINE_BYTES, PERIOD_NS, Habits, Memory, ReadPort, WritePort, run_bench
 
 ROOT = Path(os.environ["BENCH_ROOT"])
@@ -103,7 +104,7 @@ class Queue:
         return index % self.entries * self.entry_lines
 
 
-class Bench:
+class Bench(Engine):
     """The engine with its host and wire."""
 
     def __init__(self, dut: SimHandleBase, seed: int, habits: Habits | None = None) -> None:
@@ -126,32 +127,7 @@ class Bench:
         self.cycle = 0
         self.window_lines = LINES
 
-    # ---- The wire, the clock, and what else listens.
-    async def wire(self) -> None:
-        dut, partial, held = self.dut, bytearray(), None
-        dut.frame_ready_i.value = 0
-        while True:
-            await RisingEdge(dut.clk_i)
-            if not int(dut.rst_ni.value):
-                partial.clear()
-                held = None
-            elif int(dut.frame_valid_o.value):
-                queue, length = int(dut.frame_queue_o.value), int(dut.frame_bytes_o.value)
-                beat = int(dut.frame_data_o.value).to_bytes(LINE_BYTES, "little")[:length]
-                now = (queue, beat, int(dut.frame_last_o.value))
-                assert held in (None, now), "a waiting beat changed"
-                held = now
-                if int(dut.frame_ready_i.value):
-                    held = None
-                    assert now[2] or length == LINE_BYTES, "a short beat inside a frame"
-                    partial += beat
-                    if now[2]:
-                        self.frames.append((queue, bytes(partial)))
-                        partial.clear()
-            else:
-                assert held is None, "a waiting beat was taken back"
-            dut.frame_ready_i.value = int(self.rng.random() < self.frame_ready)
-
+    # ---- The clock, and what else listens.
     async def watch(self) -> None:
         dut = self.dut
         dut.failed_ready_i.value = 1
@@ -190,25 +166,8 @@ class Bench:
         await self.reset()
 
     async def reset(self) -> None:
-        self.dut.rst_ni.value = 0
         self.dut.piece_valid_i.value = 0
-        self.reads.forget()
-        await self.cycles(4)
-        self.reads.forget()
-        self.dut.rst_ni.value = 1
-        await self.idle()
-
-    async def cycles(self, count: int) -> None:
-        for _ in range(count):
-            await RisingEdge(self.dut.clk_i)
-
-    async def idle(self) -> None:
-        await self.cycles(2)
-        waited = 0
-        while int(self.dut.busy_o.value):
-            await RisingEdge(self.dut.clk_i)
-            waited += 1
-            assert waited < 20000, "busy for ever"
+        await super().reset()
 
     # ---- What a host does.
     async def start(self, number: int, entry_lines: int = 1, epoch: int = 3, **more: int) -> Queue:
@@ -222,20 +181,8 @@ class Bench:
             "tx_head_address": queue.at + 8,
             "tx_moderation_frames": 1,
         }
-        self.dut.start_settings_i.value = pack_settings(**(fields | more))
-        self.dut.start_queue_i.value = number
-        self.dut.start_valid_i.value = 1
-        await RisingEdge(self.dut.clk_i)
-        self.dut.start_valid_i.value = 0
-        await self.idle()
+        await self.start_with(number, pack_settings(**(fields | more)))
         return queue
-
-    async def stop(self, number: int) -> None:
-        self.dut.stop_queue_i.value = number
-        self.dut.stop_valid_i.value = 1
-        await RisingEdge(self.dut.clk_i)
-        self.dut.stop_valid_i.value = 0
-        await self.idle()
 
     def head(self, queue: Queue) -> int:
         return self.memory.word(queue.at + 8)

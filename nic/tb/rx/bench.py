@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from cocotb.handle import SimHandleBase
 from cocotb.triggers import RisingEdge
+from dma.engine import Engine
 from dma.host import LINE_BYTES, PERIOD_NS, Habits, Memory, QueueSettings, ReadPort, WritePort, run_bench
 
 from rx.steer_twin import flow_hash
@@ -136,8 +137,10 @@ class Queue:
         return self.memory.read(address, length) if length else b""
 
 
-class Bench:
+class Bench(Engine):
     """The engine with its wire and host."""
+
+    RESETS = ("link_rst_ni", "rst_ni")
 
     def __init__(
         self, dut: SimHandleBase, seed: int, habits: Habits | None = None, lossless: bool = True
@@ -244,15 +247,8 @@ class Bench:
         await self.reset()
 
     async def reset(self) -> None:
-        self.dut.rst_ni.value = 0
-        self.dut.link_rst_ni.value = 0
         self.asked.clear()
-        self.reads.forget()
-        await self.cycles(4)
-        self.reads.forget()
-        self.dut.link_rst_ni.value = 1
-        self.dut.rst_ni.value = 1
-        await self.idle()
+        await super().reset()
 
     async def reset_device(self) -> None:
         """The device is reset while the link runs on."""
@@ -262,18 +258,6 @@ class Bench:
         self.dut.rst_ni.value = 1
         self.dut.clear_i.value = 0
         await self.idle()
-
-    async def cycles(self, count: int) -> None:
-        for _ in range(count):
-            await RisingEdge(self.dut.clk_i)
-
-    async def idle(self) -> None:
-        await self.cycles(2)
-        waited = 0
-        while int(self.dut.busy_o.value):
-            await RisingEdge(self.dut.clk_i)
-            waited += 1
-            assert waited < 20000, "busy for ever"
 
     # ---- What a host does.
     async def start(
@@ -290,20 +274,8 @@ class Bench:
         if not {"rx_ring_address", "rx_ring_entries", "rx_mode"} & more.keys():
             queue.clear()
         self.queues[number] = queue
-        self.dut.start_settings_i.value = QueueSettings(**(fields | more)).packed()
-        self.dut.start_queue_i.value = number
-        self.dut.start_valid_i.value = 1
-        await RisingEdge(self.dut.clk_i)
-        self.dut.start_valid_i.value = 0
-        await self.idle()
+        await self.start_with(number, QueueSettings(**(fields | more)).packed())
         return queue
-
-    async def stop(self, number: int) -> None:
-        self.dut.stop_queue_i.value = number
-        self.dut.stop_valid_i.value = 1
-        await RisingEdge(self.dut.clk_i)
-        self.dut.stop_valid_i.value = 0
-        await self.idle()
 
     async def ring(self, number: int, freed: int) -> None:
         self.dut.doorbell_queue_i.value = number

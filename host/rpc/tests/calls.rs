@@ -4,11 +4,12 @@
 mod support;
 
 use std::collections::HashMap;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use beeline_rpc::shm::{ClientOptions, ServerOptions};
 use beeline_rpc::{
-    CallError, CallFailure, Deadline, Loss, Method, Replied, Reply, Request, StartError, Started,
+    CallError, CallFailure, Deadline, Loss, Method, Replied, Reply, Request, StartError, Started, WaitPolicy,
 };
 use support::*;
 
@@ -132,6 +133,36 @@ fn answers_that_find_no_room_wait_and_nothing_is_lost() {
     }
     assert_eq!(taken, 40, "a worker counts requests, not answers that had to wait");
     assert!(!workers[0].has_unsent());
+}
+
+#[test]
+fn a_thread_that_stops_sends_what_it_has_answered() {
+    let place = Place::new();
+    let domain = place.domain();
+    let (server_options, client_options) = small();
+    let (_server, mut workers) = server(&domain, ServerOptions { request_lines: 1024, ..server_options });
+    let mut client = client(&domain, ClientOptions { max_outstanding: 64, ..client_options });
+    for _ in 0..40u64 {
+        let _id = start(&mut client, FILL, &300u64.to_le_bytes());
+    }
+    let mut taken = 0;
+    while !workers[0].has_unsent() {
+        taken += workers[0].poll(&mut handle);
+    }
+    let worker = &mut workers[0];
+    let answered = std::thread::scope(|scope| {
+        let stopped =
+            scope.spawn(move || worker.run(&mut handle, &WaitPolicy::default(), &AtomicBool::new(true)));
+        let (begun, mut answered) = (Instant::now(), 0);
+        while answered < taken {
+            answered += usize::from(client.poll().is_some());
+            assert!(begun.elapsed() < WATCHDOG, "{answered} of {taken} answers");
+        }
+        stopped.join().unwrap();
+        answered
+    });
+    assert_eq!(answered, taken);
+    assert!(!workers[0].has_unsent() && client.poll().is_none(), "it took no more requests");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering, fence};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use beeline_domain::{park_any, prepare_all};
 use beeline_window::WaitPolicy;
@@ -12,6 +12,8 @@ use super::registry::Registry;
 use super::session::{Session, Step};
 use crate::service::Service;
 
+/// How long answers may take to leave when a thread stops.
+const LAST_ANSWERS: Duration = Duration::from_millis(100);
 /// Requests of one client that are answered before the next one's turn.
 const BURST: u32 = 32;
 
@@ -57,7 +59,8 @@ impl Worker {
         worked
     }
 
-    /// Polls until `stop`, waiting as `policy` says.
+    /// Polls until `stop`, waiting as `policy` says. Answers that wait for room then have a little time to leave; who
+    /// gives none loses them, as by a server that died.
     pub fn run(&mut self, service: &mut impl Service, policy: &WaitPolicy, stop: &AtomicBool) {
         let mut looks = 0u32;
         // Relaxed: nothing is read by it but that it is time to stop.
@@ -78,6 +81,22 @@ impl Worker {
                 }
                 _ => std::thread::yield_now(),
             }
+        }
+        self.send_rest(service);
+    }
+
+    /// Takes no more requests, and sends what was answered.
+    #[cold]
+    fn send_rest(&mut self, service: &mut impl Service) {
+        let end = Instant::now() + LAST_ANSWERS;
+        while self.has_unsent() && Instant::now() < end {
+            for session in self.sessions.iter_mut().filter(|session| session.has_unsent()) {
+                // With an answer waiting, that is all that a step is about.
+                if let Step::Broken(_) = session.step(service) {
+                    return;
+                }
+            }
+            std::thread::yield_now();
         }
     }
 

@@ -15,7 +15,8 @@
 //     with zero at once; one of a window without entries with all ones, counted as a bad access.
 //   - An entry is visible (`publish_*`) to reads that come after it. An entry that the host has freed is not, to those
 //     that come after its doorbell.
-//   - A count of freed entries that runs backwards or past what is visible is counted as a bad access and ignored.
+//   - A count of freed entries that runs backwards or past what is visible is counted as a bad access and ignored; one of a
+//     queue without entries is ignored.
 // Limits
 //   - Doorbells come at least 3 cycles apart. Set-up only while hold_i and idle_o are high.
 //   - The answer waits for its taker, and everything else waits for the answer.
@@ -164,7 +165,8 @@ module entry_reads #(
   assign written_next = written + 1'b1;
 
   // ---- Doorbells: the step from the count before is short, and not past what is visible.
-  logic              d1_valid_q, d2_valid_q, d3_valid_q, d3_passes_q, d2_borrow_q, d2_active_q, door_busy;
+  logic              door_is_bad;
+  logic              d1_valid_q, d2_valid_q, d3_valid_q, d3_passes_q, d3_is_ours_q, d2_borrow_q, d2_active_q, door_busy;
   logic [QueueW-1:0] d1_queue_q, d2_queue_q, d3_queue_q;
   logic [63:0]       d1_value_q, d2_value_q;
   logic [31:0]       d2_step_q, d2_high_q;
@@ -193,11 +195,14 @@ module entry_reads #(
     if (d2_valid_q) begin
       d3_queue_q  <= d2_queue_q;
       d3_value_q  <= d2_value_q;
+      d3_is_ours_q <= d2_active_q;
       d3_passes_q <= d2_active_q && d2_value_q[63:32] == d2_high_q + 32'(d2_borrow_q) && d2_step_q[31:CountW] == '0
                      && d2_step_q[CountW-1:0] <= d2_room_q;
     end
   end
 
+  // Of a queue without entries a count says nothing.
+  assign door_is_bad   = d3_valid_q && !d3_passes_q && d3_is_ours_q;
   assign door_busy     = d1_valid_q || d2_valid_q || d3_valid_q;
   assign freed_valid_o = d3_valid_q && d3_passes_q;
   assign freed_queue_o = d3_queue_q;
@@ -300,7 +305,7 @@ module entry_reads #(
     count_entry_reads_o        = 1'b0;
     count_held_reads_o         = 1'b0;
     count_held_read_timeouts_o = 1'b0;
-    count_bad_accesses_o       = 2'(d3_valid_q && !d3_passes_q);
+    count_bad_accesses_o       = 2'(door_is_bad);
     unique case (en_q)
       EnClear: begin
         kill_all_d = 1'b1;
@@ -344,7 +349,7 @@ module entry_reads #(
         count_entry_reads_o = is_active_q;
         ones_d = !is_active_q;
         zero_d = !is_active_q || !is_found;
-        count_bad_accesses_o = 2'(d3_valid_q && !d3_passes_q) + 2'(!is_active_q);
+        count_bad_accesses_o = 2'(door_is_bad) + 2'(!is_active_q);
         if (!is_active_q) begin
           en_d = EnFetch;
         end else if (is_found || hold_q == '0 || !has_room) begin

@@ -186,7 +186,7 @@ impl ReceiveEngine for RxEngine {
         Accept::Taken
     }
 
-    /// A value that cannot be is counted as a bad access and otherwise ignored.
+    /// A value that cannot be is counted as a bad access and otherwise ignored. Without a ring it says nothing.
     fn freed(&mut self, queue: QueueId, count: u64, shared: &mut Shared) {
         let is_sound = match self.queue_mut(queue).map(|queue| &mut queue.mode) {
             Some(Mode::Ring(ring)) => ring.freed(count),
@@ -200,15 +200,15 @@ impl ReceiveEngine for RxEngine {
                 self.put_to_work(queue);
                 is_sound
             }
-            Some(Mode::Off) | None => false,
+            Some(Mode::Off) | None => true,
         };
         shared.counters.bad_accesses += u64::from(!is_sound);
     }
 
-    /// A value that cannot be is counted as a bad access and otherwise ignored.
+    /// A value that cannot be is counted as a bad access and otherwise ignored. Without entries it says nothing.
     fn entries_freed(&mut self, queue: QueueId, count: u64, shared: &mut Shared) {
         let entries = self.queue_mut(queue).and_then(|queue| queue.entries.as_mut());
-        let is_sound = entries.is_some_and(|entries| entries.freed(count));
+        let is_sound = entries.is_none_or(|entries| entries.freed(count));
         shared.counters.bad_accesses += u64::from(!is_sound);
     }
 

@@ -1,12 +1,13 @@
-// The clock of an engine. In hardware it is the clock and nothing else; in simulation it stands still until the engine is
-// wanted for the first time, so that engines that nobody uses cost no time.
+// The clock of an engine. It is the clock and nothing else, but where a simulation defines BEELINE_SLEEP: there it stands
+// still until the engine is wanted for the first time, so that engines that nobody uses cost no time.
 //
 // Guarantees
-//   - In simulation clk_o runs during reset, for Settle cycles behind it, in which the engine clears its tables, and from
-//     the cycle of the first wakes_i on until the next reset. Its edges are those of clk_i.
+//   - With BEELINE_SLEEP clk_o runs during reset, for Settle cycles behind it, in which the engine clears its tables, and
+//     from the cycle of the first wakes_i on until the next reset. Its edges are those of clk_i.
 // Limits
 //   - Who uses it sees to it that in between the engine has nothing to do: an engine without a queue of its own ignores
-//     doorbells, stops and whatever else is told to all of them, and nothing is routed to it.
+//     doorbells, stops and whatever else is told to all of them, and nothing is routed to it. The benches of nic/tb run
+//     every engine awake, as hardware does, those of nic/rtl/tests asleep.
 //   - wakes_i is stable while clk_i is low.
 // Latency: none. Cost: none.
 
@@ -18,17 +19,12 @@ module engine_clock #(
 ) (
   input  logic clk_i,
   input  logic rst_ni,
-  // A queue of the engine is started in this cycle.
+  // In this cycle a queue of the engine is started, or something comes for it or from it.
   input  logic wakes_i,
   output logic clk_o
 );
 
-`ifdef SYNTHESIS
-  assign clk_o = clk_i;
-
-  logic unused;
-  assign unused = &{1'b0, rst_ni, wakes_i, Settle[0]};
-`else
+`ifdef BEELINE_SLEEP
   localparam int unsigned CountW = $clog2(Settle + 1);
 
   logic              is_awake_q, runs;
@@ -50,6 +46,11 @@ module engine_clock #(
   end
 
   assign clk_o = clk_i && runs;
+`else
+  assign clk_o = clk_i;
+
+  logic unused;
+  assign unused = &{1'b0, rst_ni, wakes_i, Settle[0]};
 `endif
 
 endmodule

@@ -1,8 +1,8 @@
 // Cuts the lines that arrived of a queue's ring into frames, one after the other, and hands each on: with its bytes, by
 // its address, or as one that is skipped.
 //
-// A queue has a turn of TurnFrames frames, or of half a store of lines and the frame that goes beyond it, or until it has
-// no whole frame: as lines are fetched while others are used, one who is in its turn could go on where the others, whose
+// A queue has a turn of TurnFrames frames, or of half a store of lines that are put and the frame that goes beyond it, or
+// until it has no whole frame: as lines are fetched while others are used, one who is in its turn could go on where the others, whose
 // stores are full, could not. A frame begins when all its lines have
 // arrived; one longer than half of the store begins when half a store of it has, and the rest is posted, so that nothing
 // but the link's answers can keep it.
@@ -19,7 +19,7 @@
 //   - One frame at a time: while the fetcher's answers for a long frame, or room in the frame buffer, are waited for,
 //     no other begins.
 // Latency: 7 cycles from arrival to the frame. A frame of n lines takes n + 2 cycles, or 2 without its bytes.
-// Cost: NumQueues x 108 bits of RAM, 350 registers.
+// Cost: NumQueues x 108 bits of RAM, 360 registers.
 // Twin: TxPipe::find_frame in nic/model/src/enso/tx_pipe.rs, InlineQueue::take_entry.
 
 `default_nettype none

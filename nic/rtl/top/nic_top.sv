@@ -26,7 +26,7 @@ module nic_top #(
   parameter int unsigned PoolLines = 512,
   // Strict priority classes, 1 to 16.
   parameter int unsigned NumClasses = 4,
-  // What is there beside mmio: kPIO+WC, descriptors, pushed entries, pipes, receive.
+  // What is there beside mmio: kPIO+WC, descriptors, pushed entries, pipes, NIQ, receive.
   parameter bit HasKpio = 1'b1,
   parameter bit HasDescriptor = 1'b1,
   parameter bit HasInline = 1'b1,

@@ -95,11 +95,11 @@ module receive #(
     logic [7:0]       counted;
     logic             engine_clk;
 
-    // A queue that receives, a frame of the wire, a read of what was received.
+    // A queue that receives, a frame of the wire, a read of what was received, an answer that nobody has taken.
     engine_clock u_clock (
       .clk_i, .rst_ni,
-      .wakes_i((start_valid_i && start_settings_i.rx_mode != 2'(nic_pkg::RxModeModeOff))
-               || frame_valid_i || read_valid_i),
+      .wakes_i((start_valid_i && (start_settings_i.rx_mode != 2'(nic_pkg::RxModeModeOff) || start_settings_i.rx_reads))
+               || frame_valid_i || read_valid_i || answer_valid_o),
       .clk_o(engine_clk)
     );
 

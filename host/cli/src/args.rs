@@ -205,6 +205,9 @@ pub struct SendArgs {
     /// Let frames begin when so many lines of their message are there (mmio on --device rtl; 0: when all are)
     #[arg(long, default_value_t = 0, value_name = "LINES")]
     pub cut_through_lines: u16,
+    /// Write a wave dump of the RTL (with --device rtl; built with --features waves)
+    #[arg(long, value_name = "OUT.vcd")]
+    pub waves: Option<PathBuf>,
     #[command(flatten)]
     pub kernel: KernelArgs,
     #[command(flatten)]

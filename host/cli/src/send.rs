@@ -51,6 +51,11 @@ pub fn run(args: &SendArgs) -> Result<(), Failure> {
         return Err(Failure::new("only mmio through the RTL cuts through")
             .remedy("--interface mmio --device rtl, or no --cut-through-lines"));
     }
+    if args.waves.is_some() && args.device != DeviceName::Rtl {
+        return Err(
+            Failure::new("only the RTL has waves").remedy("--device rtl beside --waves, or no --waves")
+        );
+    }
     let total = check_input(&args.input)?;
     if args.device == DeviceName::Rtl {
         return run_on_rtl(args, total);

@@ -28,8 +28,8 @@ fn write_capture(path: &Path) -> usize {
 fn a_capture_goes_through_the_rtl_unchanged_or_the_program_says_how_to_get_it() {
     let folder = tempfile::tempdir().expect("a folder for the captures");
     let frames = write_capture(&folder.path().join("in.pcap"));
-    for interface in ["mmio", "kpio", "descriptor"] {
-        for more in [&[][..], &["--adversary", "1"], &["--adversary", "2", "--json"]] {
+    for interface in ["mmio", "kpio", "descriptor", "inline", "enso", "niq"] {
+        for more in [&[][..], &["--adversary", "1", "--json"]] {
             let output = send(folder.path(), &[&["--interface", interface], more].concat());
             let (said, wrong) =
                 (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
@@ -65,11 +65,30 @@ fn a_capture_that_cuts_through_goes_unchanged() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("only mmio through the RTL"));
 }
 
+/// Waves are written where the program has them, and where it has not, it says how to get them.
+#[test]
+fn waves_are_written_or_the_program_says_how_to_get_them() {
+    let folder = tempfile::tempdir().expect("a folder for the captures");
+    write_capture(&folder.path().join("in.pcap"));
+    let file = folder.path().join("out.vcd");
+    let waves = ["--waves", file.to_str().expect("a temporary folder has a plain name")];
+    let output = send(folder.path(), &waves);
+    let wrong = String::from_utf8_lossy(&output.stderr);
+    if cfg!(feature = "waves") {
+        assert!(output.status.success(), "{wrong}");
+        let dump = std::fs::read(&file).expect("the dump is there");
+        assert!(dump.starts_with(b"$") && dump.len() > 100_000, "{} bytes", dump.len());
+    } else {
+        assert!(!output.status.success() && wrong.contains("cargo build"), "{wrong}");
+    }
+}
+
 /// Every interface is counted, and no frame takes less than its own beats.
 #[test]
 fn cycles_of_the_rtl_are_counted_by_interface() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_beeline"));
     command.args(["compare", "--device", "rtl", "--quick", "--size", "64,1500", "--json"]);
+    command.args(["--interface", "mmio,kpio,descriptor,inline,enso,niq"]);
     let output = command.output().expect("the program starts");
     if !cfg!(feature = "rtl") {
         assert!(String::from_utf8_lossy(&output.stderr).contains("make rtl-tools"));
@@ -77,7 +96,7 @@ fn cycles_of_the_rtl_are_counted_by_interface() {
     }
     let rows: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let rows = rows.as_array().expect("rows");
-    assert_eq!(rows.len(), 3 * 2 * 2, "interfaces, sizes, singly and in bursts");
+    assert_eq!(rows.len(), 6 * 2 * 2, "interfaces, sizes, singly and in bursts");
     for row in rows {
         let (bytes, cycles) =
             (row["frame_bytes"].as_f64().unwrap(), row["cycles_per_frame"].as_f64().unwrap());

@@ -1,6 +1,7 @@
 //! What stands in the device's place in a build without the RTL: a type of which there is no value.
 
 use std::convert::Infallible;
+use std::path::Path;
 
 use beeline_nic_contract::{Accept, Device, DmaError, DmaTag, ReadTag, SimTime, Want, Write};
 
@@ -28,6 +29,14 @@ impl RtlNic {
 
     /// One cycle a question, for who counts cycles.
     pub fn set_stepped(&mut self, _is_stepped: bool) {
+        match self.none {}
+    }
+
+    /// Writes a wave dump from here on.
+    ///
+    /// # Errors
+    /// There is nothing to dump.
+    pub fn trace(&mut self, _path: &Path) -> Result<(), RtlError> {
         match self.none {}
     }
 

@@ -97,6 +97,10 @@ pub enum RtlError {
         /// Greatest value it may have.
         most: u32,
     },
+    /// This build has no wave dumps.
+    NoWaves,
+    /// The file of a wave dump cannot be made.
+    Waves,
     /// A size that addresses are masked with is not a power of two.
     NotPowerOfTwo {
         /// Field of [`RtlConfig`].
@@ -114,6 +118,12 @@ impl fmt::Display for RtlError {
                 "this program was built without the NIC's RTL: run `make rtl-tools`, then build it with \
                  `cargo build --release --package beeline-cli --features rtl`"
             ),
+            RtlError::NoWaves => write!(
+                out,
+                "this program was built without wave dumps: build it with \
+                 `cargo build --release --package beeline-cli --features waves`, which takes several times as long"
+            ),
+            RtlError::Waves => write!(out, "the file of the wave dump cannot be made"),
             RtlError::OutOfRange { what, found, least, most } => {
                 write!(out, "the NIC's RTL cannot have {what} = {found}: choose {least} to {most}")
             }

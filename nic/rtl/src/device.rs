@@ -4,7 +4,6 @@
 //! adapter would (`pcie/cq_adapter.sv`).
 
 use std::collections::VecDeque;
-#[cfg(feature = "waves")]
 use std::path::Path;
 
 use beeline_nic_contract::{Accept, Device, DmaError, DmaTag, QueueId, ReadTag, SimTime, Want, Write};
@@ -180,10 +179,19 @@ impl RtlNic {
         self.has_failed
     }
 
-    /// Writes a wave dump (VCD) from here on; `false` when the file cannot be made.
-    #[cfg(feature = "waves")]
-    pub fn trace(&mut self, path: &Path) -> bool {
-        self.simulation.trace(path)
+    /// Writes a wave dump (VCD) from here on: some 100 KB a cycle at first, less when little moves.
+    ///
+    /// # Errors
+    /// [`RtlError::NoWaves`] in a build without the feature `waves`; [`RtlError::Waves`] when the file cannot be made.
+    pub fn trace(&mut self, path: &Path) -> Result<(), RtlError> {
+        #[cfg(feature = "waves")]
+        let opened = self.simulation.trace(path).then_some(()).ok_or(RtlError::Waves);
+        #[cfg(not(feature = "waves"))]
+        let opened = {
+            let _nowhere = path;
+            Err(RtlError::NoWaves)
+        };
+        opened
     }
 
     /// Makes one cycle; whether anything happened in it.

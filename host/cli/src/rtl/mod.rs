@@ -7,6 +7,8 @@
 mod compare;
 mod send;
 
+use std::path::Path;
+
 use beeline_bench::nic::NicError;
 use beeline_driver::{
     Choice, OnHalf, Pending, Port, PortConfig, PortError, PortState, Progress, QueueHalf, Stopped, Transmit,
@@ -98,6 +100,12 @@ impl Bench {
     /// What the wire has seen since it was last asked.
     fn take_frames(&self) -> Vec<Vec<u8>> {
         self.link.with_bus(|bus| bus.take_frames())
+    }
+
+    /// Writes a wave dump from here on.
+    fn trace(&mut self, path: &Path) -> Result<(), Failure> {
+        let traced = self.link.with_bus(|bus| bus.device.trace(path));
+        traced.map_err(|error| Failure::new(format!("no waves in {}", path.display())).because(error))
     }
 
     /// Cycles of the RTL's clock so far.

@@ -18,6 +18,9 @@ pub struct Replayed {
 pub fn send(args: &SendArgs, input: PcapIn, bar: &ProgressBar) -> Result<Replayed, Failure> {
     let wire = PcapOut::create(&args.out).map_err(|error| Failure::new("cannot write").because(error))?;
     let mut bench = Bench::new(args.adversary.unwrap_or(0))?;
+    if let Some(path) = &args.waves {
+        bench.trace(path)?;
+    }
     let way = Way {
         interface: args.interface,
         fences: args.fences.policy,

@@ -61,6 +61,26 @@ impl Coverage {
     }
 }
 
+/// Lines from which on a run must have met everything that can be met.
+const ENOUGH_LINES: u64 = 100_000;
+
+impl Coverage {
+    /// What a run of so many lines with such a span has not met, of what every long one meets.
+    pub fn missing(&self, lines: u64, span_lines: usize) -> Vec<String> {
+        if lines < ENOUGH_LINES {
+            return Vec::new();
+        }
+        let places = self.ahead[..span_lines.min(64)].iter().enumerate();
+        let mut missing: Vec<String> =
+            places.filter(|(_, count)| **count == 0).map(|(place, _)| format!("place {place}")).collect();
+        let ends = ["a window's first place", "a window's last place"];
+        missing.extend(
+            self.wraps.iter().zip(ends).filter(|(count, _)| **count == 0).map(|(_, end)| end.to_owned()),
+        );
+        missing
+    }
+}
+
 impl fmt::Display for Coverage {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let list = |counts: &[u64]| counts.iter().map(u64::to_string).collect::<Vec<_>>().join(" ");

@@ -33,6 +33,8 @@ fn play(config: &RtlConfig, shape: Shape, share: u64) -> (u64, u64) {
     pair.compare_counters(&shape);
     pair.everything_is_free(&traffic);
     println!("{} lines in {} cycles\n{}", traffic.lines_written(), pair.rtl.cycles(), traffic.coverage());
+    let missing = traffic.coverage().missing(traffic.lines_written(), config.span_lines as usize);
+    assert!(missing.is_empty(), "never met: {}", missing.join(", "));
     let (frames, underruns) = pair.cut_through();
     println!("  {frames} frames began early, {underruns} of them ended by an underrun");
     (frames, underruns)

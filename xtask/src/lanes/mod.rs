@@ -127,31 +127,35 @@ pub enum Effort {
 /// A lane of `ci` and `long`.
 struct Lane {
     name: &'static str,
+    /// Only in `long`.
+    is_long: bool,
     run: fn(Effort) -> Outcome,
 }
 
 /// In the order of `ci`: cheap and telling first; those that share compiled code behind each other.
-const LANES: [Lane; 19] = [
-    Lane { name: "fmt", run: |_| cargo::fmt() },
-    Lane { name: "house", run: |_| house::run() },
-    Lane { name: "tour", run: |_| tour() },
-    Lane { name: "gen --check", run: |_| generate::run(true) },
-    Lane { name: "clippy", run: |_| cargo::clippy() },
-    Lane { name: "docs", run: docs },
-    Lane { name: "test", run: cargo::test },
-    Lane { name: "e2e", run: cargo::e2e },
-    Lane { name: "loom", run: checked::loom },
-    Lane { name: "miri", run: checked::miri },
-    Lane { name: "fuzz", run: |effort| checked::fuzz(fuzz_seconds(effort)) },
-    Lane { name: "aarch64", run: |_| foreign::aarch64() },
-    Lane { name: "rivals", run: rivals::check },
-    Lane { name: "rtl-lint", run: |_| rtl::lint::run() },
-    Lane { name: "rtl-test", run: rtl::compiled::run },
-    Lane { name: "rtl-bench", run: rtl::benches::run },
-    Lane { name: "rtl-formal", run: rtl::formal::run },
-    Lane { name: "rtl-mutants", run: rtl::mutants::run },
+const LANES: [Lane; 20] = [
+    Lane { name: "fmt", is_long: false, run: |_| cargo::fmt() },
+    Lane { name: "house", is_long: false, run: |_| house::run() },
+    Lane { name: "tour", is_long: false, run: |_| tour() },
+    Lane { name: "gen --check", is_long: false, run: |_| generate::run(true) },
+    Lane { name: "clippy", is_long: false, run: |_| cargo::clippy() },
+    Lane { name: "docs", is_long: false, run: docs },
+    Lane { name: "test", is_long: false, run: cargo::test },
+    Lane { name: "e2e", is_long: false, run: cargo::e2e },
+    Lane { name: "loom", is_long: false, run: checked::loom },
+    Lane { name: "miri", is_long: false, run: checked::miri },
+    Lane { name: "fuzz", is_long: false, run: |effort| checked::fuzz(fuzz_seconds(effort)) },
+    Lane { name: "aarch64", is_long: false, run: |_| foreign::aarch64() },
+    Lane { name: "rivals", is_long: false, run: rivals::check },
+    Lane { name: "rtl-lint", is_long: false, run: |_| rtl::lint::run() },
+    Lane { name: "rtl-test", is_long: false, run: rtl::compiled::run },
+    Lane { name: "rtl-bench", is_long: false, run: rtl::benches::run },
+    Lane { name: "rtl-formal", is_long: false, run: rtl::formal::run },
+    Lane { name: "rtl-mutants", is_long: false, run: rtl::mutants::run },
+    Lane { name: "rtl-speed", is_long: true, run: rtl::speed::run },
     Lane {
         name: "rtl-synth",
+        is_long: false,
         run: |effort| rtl::synth::run(Wanted { effort, update: false, paths: false, only: None }),
     },
 ];
@@ -213,7 +217,7 @@ pub fn run(command: Command) -> Outcome {
 
 fn all(effort: Effort) -> Outcome {
     let mut report = report::Report::default();
-    for lane in &LANES {
+    for lane in LANES.iter().filter(|lane| effort == Effort::Long || !lane.is_long) {
         println!("\n== {}", lane.name);
         report.time(lane.name, || (lane.run)(effort));
     }

@@ -1,4 +1,5 @@
-//! The benches in cocotb: each folder of `nic/tb` that has a `bench.toml`, its first configuration, or all of them.
+//! The benches in cocotb: each folder of `nic/tb` that has a `bench.toml`, its first configuration and those that say
+//! `quick = true`, or all of them.
 
 use std::fs;
 
@@ -23,9 +24,12 @@ struct Bench {
 #[derive(Debug, Deserialize)]
 struct Build {
     name: String,
+    /// In CI too, as the folder's first is.
+    #[serde(default)]
+    quick: bool,
 }
 
-/// Every folder with the configurations to run, two at a time: four minutes, all of them a quarter of an hour.
+/// Every folder with the configurations to run, two at a time: five minutes, all of them a quarter of an hour.
 pub fn run(effort: Effort) -> Outcome {
     let tools = Tools::install()?;
     let jobs = jobs(effort)?;
@@ -63,9 +67,10 @@ fn jobs(effort: Effort) -> Outcome<Vec<(String, String)>> {
         };
         let text = fs::read_to_string(&path).while_doing(format!("read {}", path.display()))?;
         let bench: Bench = toml::from_str(&text).while_doing(format!("understand {}", path.display()))?;
-        let wanted = if effort == Effort::Short { 1 } else { bench.build.len() };
         let name = name.to_string_lossy().into_owned();
-        jobs.extend(bench.build.into_iter().take(wanted).map(|build| (name.clone(), build.name)));
+        let builds = bench.build.into_iter().enumerate();
+        let wanted = builds.filter(|(at, build)| effort == Effort::Long || *at == 0 || build.quick);
+        jobs.extend(wanted.map(|(_, build)| (name.clone(), build.name)));
     }
     jobs.sort();
     Ok(jobs)

@@ -179,7 +179,7 @@ impl RtlNic {
         self.has_failed
     }
 
-    /// Writes a wave dump (VCD) from here on: some 100 KB a cycle at first, less when little moves.
+    /// Writes a wave dump (VCD) from here on: every change of every signal, so keep the run short.
     ///
     /// # Errors
     /// [`RtlError::NoWaves`] in a build without the feature `waves`; [`RtlError::Waves`] when the file cannot be made.

@@ -17,7 +17,7 @@
 module free_list #(
   // Names, 2 to 65536.
   parameter int unsigned Count = 1024,
-  localparam int unsigned NameW = $clog2(Count),
+  localparam int unsigned NameW = (Count > 1) ? $clog2(Count) : 1,
   localparam int unsigned CountW = $clog2(Count + 1)
 ) (
   input  logic              clk_i,

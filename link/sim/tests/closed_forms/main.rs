@@ -1,6 +1,7 @@
 //! Where nothing overlaps, the simulation gives what paper and pencil give: times, bytes and bandwidths, computed here from
 //! the numbers of the specification and not by the crate.
 
+mod published;
 mod stage;
 
 use beeline_link_sim::des::Picoseconds;

@@ -6,7 +6,9 @@
 use std::time::{Duration, Instant};
 
 use beeline_link_sim::des::{Calendar, Model, Picoseconds, Stream, run, stream};
-use beeline_link_sim::pcie::{Advertised, Generation, Kind, Lanes, Link, LinkEvent, LinkSettings, Side, Tlp};
+use beeline_link_sim::pcie::{
+    Advertised, Generation, Kind, Lanes, Link, LinkEvent, LinkId, LinkSettings, Side, Tlp,
+};
 use rand::RngExt;
 
 /// Events that each schedule one more, at a random distance: the core alone.
@@ -69,7 +71,7 @@ fn main() {
         let lanes = Lanes::new(16).expect("a width that exists");
         let flight = Picoseconds::from_ns(100);
         let settings = LinkSettings { flight, advertised, ..LinkSettings::new(Generation::Gen4, lanes) };
-        let link = Link::new(settings).expect("settings of a link");
+        let link = Link::new(LinkId(0), settings).expect("settings of a link");
         let mut model = Writes { link, arrived: 0, ahead: 8 };
         let mut calendar = Calendar::new();
         model.top_up(&mut calendar);

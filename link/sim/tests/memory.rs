@@ -2,7 +2,7 @@
 
 use beeline_link_sim::des::{Calendar, Model, Picoseconds, run};
 use beeline_link_sim::pcie::{
-    Advertised, Class, Generation, Kind, Lanes, Link, LinkEvent, LinkSettings, Side, Tlp,
+    Advertised, Class, Generation, Kind, Lanes, Link, LinkEvent, LinkId, LinkSettings, Side, Tlp,
 };
 
 /// Writes down, reads up, and what answers them: all classes, with credits that run out.
@@ -50,7 +50,8 @@ fn a_link_allocates_nothing_once_it_is_under_way() {
         let mut settings = LinkSettings::new(generation, lanes);
         settings.advertised = [[Advertised::finite(8, 40); 3]; 2];
         settings.flight = Picoseconds::from_ns(60);
-        let mut traffic = Traffic { link: Link::new(settings).expect("settings of a link"), arrived: 0 };
+        let mut traffic =
+            Traffic { link: Link::new(LinkId(0), settings).expect("settings of a link"), arrived: 0 };
         let mut calendar = Calendar::new();
         traffic.top_up(&mut calendar);
         run(&mut traffic, &mut calendar, Picoseconds::from_ns(100_000));

@@ -2,100 +2,14 @@
 
 use std::collections::VecDeque;
 
-use thiserror::Error;
-
 use super::dllp::{Acknowledger, CreditReturn, Dllp};
+use super::event::event;
+use super::malformed::check;
 use super::{
-    Amount, Carried, Class, Credits, Kind, LinkSettings, PAGE_BYTES, Serializer, SettingsError, Tlp,
-    TooManyCredits, TransmitQueue,
+    Amount, Arrival, Carried, Class, Credits, LinkEvent, LinkId, LinkSettings, LinkStep, Malformed,
+    Serializer, SettingsError, Side, Tlp, TooManyCredits, TransmitQueue,
 };
 use crate::des::{Calendar, Picoseconds};
-
-/// An end of a link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum Side {
-    /// Towards the root complex.
-    Upstream,
-    /// Towards the device.
-    Downstream,
-}
-
-impl Side {
-    /// The end across.
-    #[inline]
-    pub const fn other(self) -> Side {
-        match self {
-            Side::Upstream => Side::Downstream,
-            Side::Downstream => Side::Upstream,
-        }
-    }
-}
-
-/// What happens on a link. A model's event holds it, hands it to [`Link::happen`], and can be made from it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LinkEvent {
-    /// The wire that leaves this side is free.
-    WireFree(Side),
-    /// The next TLP on its way is at this side.
-    TlpArrives(Side),
-    /// The next DLLP on its way is at this side.
-    DllpArrives(Side),
-    /// It may be time for this side to acknowledge, or to give credits back.
-    Answer(Side),
-}
-
-/// A packet that is there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Arrival {
-    /// Where. Whoever takes the packet there calls [`Link::free`] when it has left the buffer.
-    pub side: Side,
-    /// The packet.
-    pub tlp: Tlp,
-}
-
-/// A packet that this link does not carry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum Malformed {
-    /// It has more payload than the link permits.
-    #[error(
-        "{kind:?} at {address:#x}: {payload_bytes} bytes of payload, at most {most_bytes}; cut it with `requests`"
-    )]
-    Payload {
-        /// Of the packet.
-        kind: Kind,
-        /// Of the packet.
-        address: u64,
-        /// In double words, as bytes.
-        payload_bytes: u32,
-        /// The maximum payload.
-        most_bytes: u32,
-    },
-    /// It asks for more than the link permits.
-    #[error(
-        "a read at {address:#x} asks for {length_bytes} bytes, at most {most_bytes}; cut it with `requests`"
-    )]
-    Read {
-        /// Of the packet.
-        address: u64,
-        /// In double words, as bytes.
-        length_bytes: u32,
-        /// The maximum read request.
-        most_bytes: u32,
-    },
-    /// It crosses a multiple of 4 KiB.
-    #[error(
-        "{kind:?} at {address:#x}: {length_bytes} bytes cross a boundary of 4 KiB; cut it with `requests`"
-    )]
-    Page {
-        /// Of the packet.
-        kind: Kind,
-        /// Of the packet.
-        address: u64,
-        /// Of the packet.
-        length_bytes: u32,
-    },
-}
 
 /// A link. It moves packets when its events happen; a model owns it beside its [`Calendar`].
 ///
@@ -103,6 +17,7 @@ pub enum Malformed {
 /// events for many packets. Nothing is allocated once queues are as long as they get.
 #[derive(Debug)]
 pub struct Link {
+    id: LinkId,
     settings: LinkSettings,
     ends: [End; 2],
 }
@@ -115,19 +30,23 @@ struct End {
     wire: Serializer,
     /// Whether an event will come when the wire is free.
     awaits_wire: bool,
-    tlps_on_their_way: VecDeque<Tlp>,
+    /// What is between the ends, with the time at which it arrives. Only the first has an event, the next one gets its
+    /// event when that has happened: the calendar stays small, however long the way.
+    tlps_on_their_way: VecDeque<(Picoseconds, Tlp)>,
     dllps_on_their_way: VecDeque<Dllp>,
     dllps: VecDeque<Dllp>,
+    /// Packets that left, if somebody wants to know.
+    departed: Option<VecDeque<Tlp>>,
     acknowledger: Acknowledger,
     returns: [CreditReturn; 3],
 }
 
 impl Link {
-    /// An idle link.
+    /// An idle link, whose events carry `id`.
     ///
     /// # Errors
     /// If there is no such link, as [`LinkSettings::check`].
-    pub fn new(settings: LinkSettings) -> Result<Link, SettingsError> {
+    pub fn new(id: LinkId, settings: LinkSettings) -> Result<Link, SettingsError> {
         settings.check()?;
         let end = |side: Side| End {
             queue: TransmitQueue::new(settings.look_ahead),
@@ -137,13 +56,14 @@ impl Link {
             tlps_on_their_way: VecDeque::new(),
             dllps_on_their_way: VecDeque::new(),
             dllps: VecDeque::new(),
+            departed: None,
             acknowledger: Acknowledger::new(settings.acknowledge),
             returns: Class::ALL.map(|class| {
                 CreditReturn::new(settings.update, class, settings.advertised[side as usize][class as usize])
             }),
         };
         let ends = [end(Side::Upstream), end(Side::Downstream)];
-        Ok(Link { settings, ends })
+        Ok(Link { id, settings, ends })
     }
 
     /// Its parameters.
@@ -162,7 +82,7 @@ impl Link {
         tlp: Tlp,
         calendar: &mut Calendar<E>,
     ) -> Result<(), Malformed> {
-        self.check(&tlp)?;
+        check(&tlp, &self.settings)?;
         self.ends[from as usize].queue.push(tlp);
         self.transmit(from, calendar);
         Ok(())
@@ -178,22 +98,18 @@ impl Link {
         event: LinkEvent,
         calendar: &mut Calendar<E>,
     ) -> Option<Arrival> {
-        match event {
-            LinkEvent::WireFree(side) => {
+        debug_assert_eq!(event.link, self.id, "an event of another link");
+        let side = event.side;
+        match event.what {
+            LinkStep::WireFree => {
                 self.ends[side as usize].awaits_wire = false;
                 self.transmit(side, calendar);
-                None
             }
-            LinkEvent::TlpArrives(side) => Some(self.tlp_arrives(side, calendar)),
-            LinkEvent::DllpArrives(side) => {
-                self.dllp_arrives(side, calendar);
-                None
-            }
-            LinkEvent::Answer(side) => {
-                self.answer(side, calendar);
-                None
-            }
+            LinkStep::TlpArrives => return Some(self.tlp_arrives(side, calendar)),
+            LinkStep::DllpArrives => self.dllp_arrives(side, calendar),
+            LinkStep::Answer => self.answer(side, calendar),
         }
+        None
     }
 
     /// A packet that arrived at `side` has left its buffer: its credits go back, when the rule says.
@@ -202,7 +118,7 @@ impl Link {
     pub fn free<E: From<LinkEvent>>(&mut self, side: Side, tlp: &Tlp, calendar: &mut Calendar<E>) {
         let returns = &mut self.ends[side as usize].returns[tlp.kind.class() as usize];
         if let Some(at) = returns.freed(Amount::of(tlp), calendar.now()) {
-            calendar.schedule(at, LinkEvent::Answer(side).into());
+            calendar.schedule(at, event(self.id, side, LinkStep::Answer));
         }
         self.answer(side, calendar);
     }
@@ -217,45 +133,41 @@ impl Link {
         self.ends[side as usize].credits.left(class)
     }
 
+    /// From now on [`Link::next_departed`] tells which packets leave `side`.
+    pub fn watch(&mut self, side: Side) {
+        self.ends[side as usize].departed.get_or_insert_default();
+    }
+
+    /// The next packet that has left the queue of `side` for the wire, each once, if [`Link::watch`] was asked to tell.
+    ///
+    /// Whoever holds something for a packet until it leaves (a buffer, credits of another link) lets go of it then. Ask
+    /// after each call that may send: [`Link::send`], [`Link::happen`] and [`Link::free`].
+    #[inline]
+    pub fn next_departed(&mut self, side: Side) -> Option<Tlp> {
+        self.ends[side as usize].departed.as_mut()?.pop_front()
+    }
+
     /// What the wire that leaves `side` has carried.
     pub fn carried(&self, side: Side) -> &Carried {
         self.ends[side as usize].wire.carried()
-    }
-
-    #[inline]
-    fn check(&self, tlp: &Tlp) -> Result<(), Malformed> {
-        let Tlp { kind, address, length_bytes, .. } = *tlp;
-        let payload_bytes = tlp.payload_bytes();
-        if payload_bytes > self.settings.max_payload_bytes {
-            let most_bytes = self.settings.max_payload_bytes;
-            return Err(Malformed::Payload { kind, address, payload_bytes, most_bytes });
-        }
-        let most_bytes = self.settings.max_read_request_bytes;
-        if kind == Kind::MemoryRead && tlp.length_dw() * 4 > most_bytes {
-            return Err(Malformed::Read { address, length_bytes: tlp.length_dw() * 4, most_bytes });
-        }
-        if address % PAGE_BYTES + u64::from(length_bytes) > PAGE_BYTES {
-            return Err(Malformed::Page { kind, address, length_bytes });
-        }
-        Ok(())
     }
 
     /// Puts on the wire what may go now. What has to wait for the wire comes again by an event.
     #[inline]
     fn transmit<E: From<LinkEvent>>(&mut self, side: Side, calendar: &mut Calendar<E>) {
         let now = calendar.now();
-        let flight = self.settings.flight;
+        let way = Way { link: self.id, from: side, flight: self.settings.flight };
         let end = &mut self.ends[side as usize];
         if end.awaits_wire {
             // Where they have room of their own, answers do not wait.
             if end.wire.has_control_room() {
-                end.send_dllps(side, flight, calendar);
+                end.send_dllps(way, calendar);
             }
             return;
         }
         loop {
             if end.wire.has_control_room() {
-                end.send_dllps(side, flight, calendar);
+                end.send_dllps(way, calendar);
             }
             if end.dllps.is_empty() && end.queue.is_empty() {
                 return;
@@ -263,30 +175,39 @@ impl Link {
             let free_at = end.wire.free_at();
             if free_at > now {
                 end.awaits_wire = true;
-                calendar.schedule(free_at, LinkEvent::WireFree(side).into());
+                calendar.schedule(free_at, event(self.id, side, LinkStep::WireFree));
                 return;
             }
             // Answers first: the specification recommends it, and the other side may be waiting for them.
             if !end.dllps.is_empty() {
-                end.send_dllp(side, flight, calendar);
+                end.send_dllp(way, calendar);
                 continue;
             }
             let Some(tlp) = end.queue.take(&mut end.credits) else { return };
-            let at = end.wire.send_tlp(&tlp, now) + flight;
-            end.tlps_on_their_way.push_back(tlp);
-            calendar.schedule(at.max(now), LinkEvent::TlpArrives(side.other()).into());
+            let at = (end.wire.send_tlp(&tlp, now) + way.flight).max(now);
+            if end.tlps_on_their_way.is_empty() {
+                calendar.schedule(at, event(self.id, side.other(), LinkStep::TlpArrives));
+            }
+            end.tlps_on_their_way.push_back((at, tlp));
+            if let Some(departed) = &mut end.departed {
+                departed.push_back(tlp);
+            }
         }
     }
 
     #[inline]
     fn tlp_arrives<E: From<LinkEvent>>(&mut self, side: Side, calendar: &mut Calendar<E>) -> Arrival {
-        let tlp = self.ends[side.other() as usize].tlps_on_their_way.pop_front();
-        let tlp = tlp.expect("a TLP is on its way for each arrival that the link scheduled");
+        let on_their_way = &mut self.ends[side.other() as usize].tlps_on_their_way;
+        let first = on_their_way.pop_front();
+        let (_, tlp) = first.expect("a TLP is on its way for each arrival that the link scheduled");
+        if let Some((at, _)) = on_their_way.front() {
+            calendar.schedule(*at, event(self.id, side, LinkStep::TlpArrives));
+        }
         let end = &mut self.ends[side as usize];
         // Flits acknowledge each other in bytes of their own.
         if !end.wire.has_control_room() {
             if let Some(at) = end.acknowledger.arrived(calendar.now()) {
-                calendar.schedule(at, LinkEvent::Answer(side).into());
+                calendar.schedule(at, event(self.id, side, LinkStep::Answer));
             }
             if let Some(dllp) = end.acknowledger.take(calendar.now()) {
                 end.dllps.push_back(dllp);
@@ -323,25 +244,29 @@ impl Link {
     }
 }
 
+/// Where packets of an end go.
+#[derive(Clone, Copy)]
+struct Way {
+    link: LinkId,
+    from: Side,
+    flight: Picoseconds,
+}
+
 impl End {
-    fn send_dllps<E: From<LinkEvent>>(
-        &mut self,
-        side: Side,
-        flight: Picoseconds,
-        calendar: &mut Calendar<E>,
-    ) {
+    fn send_dllps<E: From<LinkEvent>>(&mut self, way: Way, calendar: &mut Calendar<E>) {
         while !self.dllps.is_empty() {
-            self.send_dllp(side, flight, calendar);
+            self.send_dllp(way, calendar);
         }
     }
 
-    fn send_dllp<E: From<LinkEvent>>(&mut self, side: Side, flight: Picoseconds, calendar: &mut Calendar<E>) {
+    fn send_dllp<E: From<LinkEvent>>(&mut self, way: Way, calendar: &mut Calendar<E>) {
         let Some(dllp) = self.dllps.pop_front() else { return };
-        let at = self.wire.send_dllp(calendar.now()) + flight;
+        let at = self.wire.send_dllp(calendar.now()) + way.flight;
         // An acknowledgement takes its time on the wire, and nothing waits for it: there is no replay.
         if dllp != Dllp::Acknowledge {
             self.dllps_on_their_way.push_back(dllp);
-            calendar.schedule(at.max(calendar.now()), LinkEvent::DllpArrives(side.other()).into());
+            let arrives = event(way.link, way.from.other(), LinkStep::DllpArrives);
+            calendar.schedule(at.max(calendar.now()), arrives);
         }
     }
 }

@@ -13,7 +13,9 @@
 
 mod credits;
 mod dllp;
+mod event;
 mod link;
+mod malformed;
 mod ordering;
 mod queue;
 mod rate;
@@ -24,7 +26,9 @@ mod tlp;
 
 pub use credits::{Advertised, Amount, Credits, Limit, TooManyCredits};
 pub use dllp::{AckRule, DLLP_BYTES, Dllp, UpdateRule, latency_limit, latency_limit_symbols};
-pub use link::{Arrival, Link, LinkEvent, Malformed, Side};
+pub use event::{Arrival, LinkEvent, LinkId, LinkStep, Side};
+pub use link::Link;
+pub use malformed::Malformed;
 pub use ordering::{MayPass, may_pass};
 pub use queue::TransmitQueue;
 pub use rate::{Encoding, Generation, Lanes, WireTime};

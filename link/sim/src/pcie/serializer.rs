@@ -17,7 +17,7 @@ pub struct Carried {
     pub tlps: [CarriedKind; Kind::COUNT],
     /// Packets of the data link layer.
     pub dllps: u64,
-    /// Their bytes. In flits they have a place of their own, which is there whether they are or not.
+    /// Their bytes; none in flits, where they have a place of their own, which is there whether they are or not.
     pub dllp_bytes: u64,
     /// Ordered sets for clock compensation that delayed something.
     pub ordered_sets: u64,
@@ -124,9 +124,11 @@ impl Serializer {
     /// Sends a packet of the data link layer, as [`Serializer::send_tlp`]. A flit holds one, and no TLP waits for it.
     pub fn send_dllp(&mut self, now: Picoseconds) -> Picoseconds {
         self.carried.dllps += 1;
-        self.carried.dllp_bytes += u64::from(DLLP_BYTES);
         match &mut self.pace {
-            Pace::Packets { .. } => self.send_packet(DLLP_BYTES, now),
+            Pace::Packets { .. } => {
+                self.carried.dllp_bytes += u64::from(DLLP_BYTES);
+                self.send_packet(DLLP_BYTES, now)
+            }
             Pace::Flits { free_control, .. } => {
                 let (flit, offset) = position(self.byte, now);
                 let flit = if offset <= FLIT_TLP_BYTES { flit } else { flit + 1 };
@@ -166,7 +168,8 @@ impl Serializer {
     fn send_in_flits(&mut self, bytes: u32, now: Picoseconds) -> Picoseconds {
         let Pace::Flits { free_slot, .. } = &mut self.pace else { return now };
         let (flit, offset) = position(self.byte, now);
-        // TLPs start at double words; what comes too late for a flit's TLP bytes waits for the next one.
+        // TLPs start at double words. A transmitter adds a packet to the flit that it is sending, since the CRC comes last;
+        // what comes too late for a flit's TLP bytes waits for the next one.
         let soonest = flit * FLIT_TLP_BYTES + offset.next_multiple_of(4).min(FLIT_TLP_BYTES);
         let last = soonest.max(*free_slot) + u64::from(bytes) - 1;
         *free_slot = last + 1;

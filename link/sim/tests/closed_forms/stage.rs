@@ -2,7 +2,7 @@
 
 use beeline_link_sim::des::{Calendar, Model, Picoseconds, run};
 use beeline_link_sim::pcie::{
-    Answers, Cut, Kind, Link, LinkEvent, LinkSettings, Side, Tlp, completions, requests,
+    Answers, Cut, Kind, Link, LinkEvent, LinkId, LinkSettings, Side, Tlp, completions, requests,
 };
 
 /// The model.
@@ -32,7 +32,7 @@ impl From<LinkEvent> for Event {
 impl Stage {
     pub fn new(settings: LinkSettings, answers: Answers) -> Stage {
         Stage {
-            link: Link::new(settings).expect("settings of a link"),
+            link: Link::new(LinkId(0), settings).expect("settings of a link"),
             last_arrival: Picoseconds::ZERO,
             memory: Picoseconds::ZERO,
             answers,

@@ -27,8 +27,8 @@ impl Side {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LinkId(pub u16);
 
-/// Something that happens on a link. A model's event can be made from it; the model hands it to [`Link::happen`] of the link
-/// that it names.
+/// Something that happens on a link. A model's event can be made from it; the model hands it to
+/// [`Link::happen`](super::Link::happen) of the link that it names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkEvent {
     /// On which link.

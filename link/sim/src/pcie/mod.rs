@@ -9,11 +9,12 @@
 //! Not modelled: errors and replays, power states, PADs behind a packet that leaves lanes over, ordered sets among flits.
 //!
 //! From: a model that has cut its transfers into packets. To: a model at the other end, which frees what it has taken.
-//! Not here: root complex, switches, devices.
+//! [`Hop`] puts two links in a row. Not here: root complex, devices.
 
 mod credits;
 mod dllp;
 mod event;
+mod hop;
 mod link;
 mod malformed;
 mod ordering;
@@ -27,6 +28,7 @@ mod tlp;
 pub use credits::{Advertised, Amount, Credits, Limit, TooManyCredits};
 pub use dllp::{AckRule, DLLP_BYTES, Dllp, UpdateRule, latency_limit, latency_limit_symbols};
 pub use event::{Arrival, LinkEvent, LinkId, LinkStep, Side};
+pub use hop::{Hop, HopEvent};
 pub use link::Link;
 pub use malformed::Malformed;
 pub use ordering::{MayPass, may_pass};

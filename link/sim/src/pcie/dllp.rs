@@ -1,6 +1,6 @@
 //! Packets of the data link layer: acknowledgements and credits that go back, against the direction of what they answer.
 //!
-//! Base Specification, sections 3.6.2 (acknowledgements) and 2.6.1.2 (credit updates). Both are put together: one packet
+//! Base Specification, sections 3.6.3 (acknowledgements) and 2.6.1.2 (credit updates). Both are put together: one packet
 //! answers for all that came since the one before. How long that may take is a rule of the receiver; the specification
 //! gives a limit, [`latency_limit`]. Not here: replays, since nothing is ever lost on this wire, so the kind NAK does not occur.
 
@@ -28,8 +28,8 @@ pub enum Dllp {
 ///
 /// Tables "maximum Ack latency limits" of section 3.6.3.1 and "UpdateFC transmission latency guidelines" of section 2.6.1.2,
 /// by their common formula: ((payload + 28) x factor) / lanes + delay, rounded down. The factor says after how many
-/// packets of full length an answer goes. Tables end with generation 5; generation 6 has the same numbers here, and
-/// uses them for credits alone.
+/// packets of full length an answer goes. One table holds for 8 GT/s and all above; widths of 12 stand in revisions up to
+/// 5. Flits acknowledge each other, so that generation 6 uses the limit for credits alone.
 pub fn latency_limit_symbols(generation: Generation, lanes: Lanes, max_payload_bytes: u32) -> u64 {
     /// Header, frame, sequence number, LCRC and digest.
     const OVERHEAD_BYTES: u64 = 28;

@@ -261,6 +261,9 @@ mod tests {
         assert_eq!(wire.send_dllp(Picoseconds(0)), Picoseconds(2000));
         assert_eq!(wire.send_dllp(Picoseconds(0)), Picoseconds(4000), "one in a flit");
         assert_eq!(wire.send_dllp(Picoseconds(7900)), Picoseconds(10_000));
+        // Byte 236, the first behind the TLPs, starts at 1843.75 ps: a DLLP may still be there, and not a byte later.
+        assert_eq!(serializer(Generation::Gen6, 16, false).send_dllp(Picoseconds(1844)), Picoseconds(2000));
+        assert_eq!(serializer(Generation::Gen6, 16, false).send_dllp(Picoseconds(1845)), Picoseconds(4000));
     }
 
     /// 59 lines of 80 bytes are 20 flits.

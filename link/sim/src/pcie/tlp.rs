@@ -164,7 +164,7 @@ impl Tlp {
     /// With 8b/10b these are STP, sequence number (2), LCRC (4) and END; with 128b/130b an STP token with the sequence
     /// number (4) and LCRC (4): eight either way. In a flit there are none, but a request with byte enables other than all,
     /// a completion that does not start at a double word, and every I/O or configuration request have one double word of
-    /// orthogonal header content (Base Specification 6.0, section 2.2.1.2). PADs are not counted: STP may stand in every
+    /// orthogonal header content (Base Specification 6.0, sections 2.2.5.2 and 2.2.9.2). PADs are not counted: STP may stand in every
     /// fourth lane.
     #[inline]
     pub const fn wire_bytes(&self, encoding: Encoding) -> u32 {

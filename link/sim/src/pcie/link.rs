@@ -116,11 +116,16 @@ impl Link {
     ///
     /// A packet must be freed once. Freeing one twice is found when its credits are back at the transmitter.
     pub fn free<E: From<LinkEvent>>(&mut self, side: Side, tlp: &Tlp, calendar: &mut Calendar<E>) {
-        let returns = &mut self.ends[side as usize].returns[tlp.kind.class() as usize];
-        if let Some(at) = returns.freed(Amount::of(tlp), calendar.now()) {
+        let now = calendar.now();
+        let end = &mut self.ends[side as usize];
+        let returns = &mut end.returns[tlp.kind.class() as usize];
+        if let Some(at) = returns.freed(Amount::of(tlp), now) {
             calendar.schedule(at, event(self.id, side, LinkStep::Answer));
         }
-        self.answer(side, calendar);
+        if let Some(update) = returns.take(now) {
+            end.dllps.push_back(update);
+            self.transmit(side, calendar);
+        }
     }
 
     /// Packets of a class that wait at `side` for the wire or for credits.
@@ -158,20 +163,11 @@ impl Link {
         let now = calendar.now();
         let way = Way { link: self.id, from: side, flight: self.settings.flight };
         let end = &mut self.ends[side as usize];
-        if end.awaits_wire {
-            // Where they have room of their own, answers do not wait.
-            if end.wire.has_control_room() {
-                end.send_dllps(way, calendar);
-            }
-            return;
+        // Where they have room of their own, answers do not wait.
+        while end.wire.has_control_room() && !end.dllps.is_empty() {
+            end.send_dllp(way, calendar);
         }
-        loop {
-            if end.wire.has_control_room() {
-                end.send_dllps(way, calendar);
-            }
-            if end.dllps.is_empty() && end.queue.is_empty() {
-                return;
-            }
+        while end.has_something() && !end.awaits_wire {
             let free_at = end.wire.free_at();
             if free_at > now {
                 end.awaits_wire = true;
@@ -253,10 +249,8 @@ struct Way {
 }
 
 impl End {
-    fn send_dllps<E: From<LinkEvent>>(&mut self, way: Way, calendar: &mut Calendar<E>) {
-        while !self.dllps.is_empty() {
-            self.send_dllp(way, calendar);
-        }
+    fn has_something(&self) -> bool {
+        !self.dllps.is_empty() || !self.queue.is_empty()
     }
 
     fn send_dllp<E: From<LinkEvent>>(&mut self, way: Way, calendar: &mut Calendar<E>) {

@@ -72,7 +72,8 @@ fn jobs(effort: Effort) -> Outcome<Vec<(String, String)>> {
         let wanted = builds.filter(|(at, build)| effort == Effort::Long || *at == 0 || build.quick);
         jobs.extend(wanted.map(|(_, build)| (name.clone(), build.name)));
     }
-    jobs.sort();
+    // From the end of the alphabet: the whole ports stand there, and one of them begun last would be waited for alone.
+    jobs.sort_by(|a, b| b.cmp(a));
     Ok(jobs)
 }
 

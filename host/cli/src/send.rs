@@ -56,6 +56,13 @@ pub fn run(args: &SendArgs) -> Result<(), Failure> {
             Failure::new("only the RTL has waves").remedy("--device rtl beside --waves, or no --waves")
         );
     }
+    if let Some(waves) = &args.waves
+        && [&args.input, &args.out].into_iter().any(|capture| same_file(capture, waves) || capture == waves)
+    {
+        return Err(
+            Failure::new("--waves names one of the captures").remedy("name another file with --waves")
+        );
+    }
     let total = check_input(&args.input)?;
     if args.device == DeviceName::Rtl {
         return run_on_rtl(args, total);

@@ -70,6 +70,11 @@ fn a_capture_that_cuts_through_goes_unchanged() {
 fn waves_are_written_or_the_program_says_how_to_get_them() {
     let folder = tempfile::tempdir().expect("a folder for the captures");
     write_capture(&folder.path().join("in.pcap"));
+    for capture in ["in.pcap", "out.pcap"] {
+        let path = folder.path().join(capture);
+        let output = send(folder.path(), &["--waves", path.to_str().expect("a plain name")]);
+        assert!(String::from_utf8_lossy(&output.stderr).contains("one of the captures"), "{capture}");
+    }
     let file = folder.path().join("out.vcd");
     let waves = ["--waves", file.to_str().expect("a temporary folder has a plain name")];
     let output = send(folder.path(), &waves);

@@ -12,6 +12,15 @@ pub enum LabError {
     /// The parameters make no machine.
     #[error("no such machine: {0}")]
     Machine(#[from] MachineError),
+    /// A platform whose link has a width that no link has.
+    #[error("link.lanes = {count} is no width of a link; use 1, 2, 4, 8, 12, 16 or 32")]
+    Lanes {
+        /// Its lanes.
+        count: u32,
+    },
+    /// The file of a platform.
+    #[error(transparent)]
+    Platform(#[from] beeline_platforms::PlatformError),
     /// The sizes make no NIC.
     #[error("no such NIC: {0}")]
     Nic(#[from] ConfigError),

@@ -6,6 +6,7 @@
 //! the machine, and what is printed.
 #![forbid(unsafe_code)]
 
+mod assembly;
 mod bring_up;
 mod error;
 mod laps;
@@ -13,6 +14,7 @@ mod nic;
 mod sender;
 mod traffic;
 
+pub use assembly::{Data, machine};
 pub use bring_up::Station;
 pub use error::LabError;
 pub use laps::{Laps, Summary};

@@ -35,6 +35,7 @@ pub fn settings(shape: &NicShape, cores: u16) -> MachineSettings {
         cores,
         root: RootSettings {
             write_latency: ns(120),
+            write_jitter: ns(0),
             write_interval: ns(2),
             write_places: 64,
             merges: false,
@@ -46,7 +47,7 @@ pub fn settings(shape: &NicShape, cores: u16) -> MachineSettings {
         },
         link: LinkSettings {
             flight: ns(100),
-            ..LinkSettings::new(Generation::Gen4, Lanes::new(16).unwrap())
+            ..LinkSettings::new(Generation::Gen4, Lanes::new(16).expect("a width"))
         },
         further: vec![],
         device: DeviceSettings {

@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use super::write_combining::{Blocked, Outlet, Piece, WriteCombining};
+use super::write_combining::{Blocked, Kept, Outlet, Piece, WriteCombining};
 use super::{CoreSettings, FenceAck};
 use crate::des::{Picoseconds, Stream};
 
@@ -225,7 +225,7 @@ impl Core {
         if !way.has_room() {
             return Err(Waits::Room);
         }
-        way.leave(at, *piece);
+        way.leave(at, *piece, Kept::InOrder);
         self.buffers.port_taken_until(at + self.settings.drain_interval);
         Ok(at + self.settings.uncached_store)
     }

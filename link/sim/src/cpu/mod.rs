@@ -9,4 +9,4 @@ mod write_combining;
 
 pub use self::core::{Core, Load, Operation, WayOut};
 pub use settings::{CoreSettings, CoreSettingsError, FenceAck, Release};
-pub use write_combining::{Blocked, Outlet, Piece, WriteCombining};
+pub use write_combining::{Blocked, Kept, Outlet, Piece, WriteCombining};

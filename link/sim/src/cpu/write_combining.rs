@@ -16,7 +16,16 @@ pub trait Outlet {
     fn has_room(&self) -> bool;
 
     /// A piece leaves at `at`: the bytes of `mask` of a line. Only called with room.
-    fn leave(&mut self, at: Picoseconds, piece: Piece);
+    fn leave(&mut self, at: Picoseconds, piece: Piece, kept: Kept);
+}
+
+/// Whether something may be overtaken on its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kept {
+    /// It does not overtake what left the core before.
+    InOrder,
+    /// It may.
+    InAnyOrder,
 }
 
 /// A line, or a part of one, on its way out of a core.
@@ -265,12 +274,12 @@ impl WriteCombining {
         if is_split {
             let words = self.random.random_range(1..8);
             let front = (1u64 << (words * 8)) - 1;
-            outlet.leave(at, Piece { mask: front, ..piece });
+            outlet.leave(at, Piece { mask: front, ..piece }, Kept::InAnyOrder);
             // The second piece finds the way out as the next line would, if there is room for it.
             last = at + settings.drain_interval;
-            outlet.leave(last, Piece { mask: !front, ..piece });
+            outlet.leave(last, Piece { mask: !front, ..piece }, Kept::InAnyOrder);
         } else {
-            outlet.leave(at, piece);
+            outlet.leave(at, piece, Kept::InAnyOrder);
         }
         self.port_free = last + settings.drain_interval;
         let buffer = &mut self.buffers[index];

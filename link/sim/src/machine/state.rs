@@ -7,7 +7,7 @@ use super::memory::Memory;
 use super::ways::Way;
 use super::{Event, MachineError, MachineSettings};
 use crate::cpu::{Core, FenceAck};
-use crate::des::{Calendar, Picoseconds, stream};
+use crate::des::{Calendar, Picoseconds, Stream, stream};
 use crate::device::{Ports, Transmitted, Wire};
 use crate::pcie::{Header, Hop, Link, LinkId, Side};
 use crate::root::{Inbound, Outbound};
@@ -92,6 +92,9 @@ pub(super) struct Around {
     pub seats: Vec<Seat>,
     pub outbound: Outbound,
     pub inbound: Inbound,
+    /// When everything that left each core is ready to leave.
+    pub last_ready: Vec<Picoseconds>,
+    pub random: Stream,
     pub links: Vec<Link>,
     pub hops: Vec<Hop>,
     pub ports: Ports,
@@ -235,6 +238,8 @@ impl Around {
             seats: (0..settings.cores).map(seat).collect(),
             outbound: Outbound::new(&settings.root),
             inbound: Inbound::default(),
+            last_ready: vec![Picoseconds::ZERO; usize::from(settings.cores)],
+            random: stream(seed, "root complex"),
             links,
             hops,
             ports: Ports::new(&settings.device),
@@ -264,6 +269,9 @@ impl Around {
             lines: &mut self.lines,
             base: self.base,
             latency: self.settings.root.write_latency,
+            jitter: self.settings.root.write_jitter,
+            last_ready: &mut self.last_ready[core],
+            random: &mut self.random,
             core: core as u16,
             acknowledges: matches!(self.fence_ack, FenceAck::RootComplex | FenceAck::Device),
             left: 0,

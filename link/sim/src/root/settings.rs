@@ -8,6 +8,9 @@ use crate::pcie::Answers;
 pub struct RootSettings {
     /// From a piece that leaves a core to the first symbol that may go on the wire.
     pub write_latency: Picoseconds,
+    /// Added to it at random, up to this much for each piece: lines overtake each other on their way. Uncached accesses do
+    /// not overtake what left their core before.
+    pub write_jitter: Picoseconds,
     /// From one packet to the next, of all cores together.
     pub write_interval: Picoseconds,
     /// Pieces and loads of cores that it holds; when there are as many, cores keep theirs.

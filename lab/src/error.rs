@@ -24,6 +24,9 @@ pub enum LabError {
     /// The sizes make no NIC.
     #[error("no such NIC: {0}")]
     Nic(#[from] ConfigError),
+    /// The link does not do what an experiment asks of it.
+    #[error("the link: {0}")]
+    Link(#[from] beeline_link_contract::LinkError),
     /// The port or a queue of it did not come up.
     #[error("the port did not come up: {0}")]
     Port(#[from] PortError),

@@ -8,8 +8,10 @@
 
 mod assembly;
 mod bring_up;
+pub mod devices;
 mod error;
 mod laps;
+pub mod measure;
 mod nic;
 mod sender;
 mod traffic;

@@ -87,10 +87,7 @@ impl<D: Device> Machine<D> {
         self.serve_wants();
     }
 
-    pub(super) fn frame_ends(&mut self) {
-        if let Some(at) = self.around.wire.ended() {
-            self.around.calendar.schedule(at, Event::FrameEnds);
-        }
+    pub(super) fn wire_takes(&mut self) {
         self.device.time_passed(SimTime(self.around.calendar.now().0));
         self.serve_wants();
     }
@@ -99,10 +96,10 @@ impl<D: Device> Machine<D> {
     #[inline]
     pub(super) fn serve_wants(&mut self) {
         loop {
-            self.device.wire_ready(self.around.wire.is_ready());
+            self.device.wire_ready(self.around.wire.is_ready(self.around.calendar.now()));
             while let Some(want) = self.device.next() {
                 self.around.serve(want);
-                self.device.wire_ready(self.around.wire.is_ready());
+                self.device.wire_ready(self.around.wire.is_ready(self.around.calendar.now()));
             }
             if !self.is_stalled {
                 break;
@@ -201,7 +198,7 @@ impl Around {
             Want::DmaWrite { address, data } => self.write(address, data),
             Want::Transmit { queue, frame } => {
                 if let Some(at) = self.wire.transmit(now, queue, frame, device) {
-                    self.calendar.schedule(at, Event::FrameEnds);
+                    self.calendar.schedule(at, Event::WireTakes);
                 }
             }
             Want::Aborted { .. } => self.totals.aborted += 1,

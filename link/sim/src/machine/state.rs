@@ -21,7 +21,7 @@ pub struct CoreId(pub u16);
 pub enum Pause {
     /// It is the turn of the program on this core: run it, and end the turn.
     Turn(CoreId),
-    /// Frames have left by the wire: take all of them.
+    /// Frames were let go to the wire: take all of them. Their times may lie ahead.
     Frame,
 }
 
@@ -187,7 +187,7 @@ impl<D: Device> Machine<D> {
         self.around.wire.keep_frames();
     }
 
-    /// The oldest frame that has left and was not taken yet.
+    /// The oldest frame that was let go to the wire and not taken yet.
     pub fn next_transmitted(&mut self) -> Option<Transmitted> {
         self.around.wire.take()
     }

@@ -169,8 +169,9 @@ fn an_override_is_checked_and_counts_as_assumed() {
 fn a_platform_is_written_as_json_with_its_sources() {
     let platform = Platform::named("epyc-7543-cx6dx").unwrap();
     let json = serde_json::to_value(&platform).unwrap();
-    assert_eq!(json["core"]["clock_ghz"]["value"], 2.8);
-    assert_eq!(json["core"]["clock_ghz"]["source"]["text"], "r0049");
+    assert_eq!(json["device"]["wire_gbps"]["value"], 100.0);
+    assert_eq!(json["device"]["wire_gbps"]["source"]["text"], "r0049");
+    assert_eq!(json["root_complex"]["cache_miss_ns"]["source"], serde_json::Value::Null);
     assert_eq!(json["core"]["wc_release"]["value"], "oldest-random");
 }
 

@@ -144,6 +144,8 @@ fn a_hop_has_the_rest_of_the_first_link() {
     assert_eq!(link.max_payload_bytes.value, platform.link.max_payload_bytes.value);
     let wider = platform.with("hop.0.lanes", "8").unwrap();
     assert_eq!(wider.hops[0].link.lanes.value, 8);
+    let error = platform.with("hop.0.max_payload_bytes", "128").unwrap_err().to_string();
+    assert!(error.contains("a switch cuts no packets; give 512"), "{error}");
     let alone = Platform::named("epyc-7543-cx6dx").unwrap();
     assert!(alone.with("hop.0.lanes", "8").is_err(), "there is no hop");
 }

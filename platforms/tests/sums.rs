@@ -187,3 +187,24 @@ fn a_dma_engine_starts_so_late_that_256_bytes_take_what_is_printed() {
         + core.poll_ns.value.nanoseconds();
     near(one_way, 1750.0, 1.0); // r0127
 }
+
+/// The worked example of `docs/platforms.md`, as it stands there.
+#[test]
+fn the_example_of_the_page_gives_what_it_starts_from() {
+    let page = include_str!("../../docs/platforms.md");
+    let text =
+        page.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).expect("a file in the page");
+    let folder = tempfile::TempDir::new().expect("a folder");
+    let path = folder.path().join("example.toml");
+    std::fs::write(&path, text).expect("a file in it");
+    let machine = Platform::read(&path).unwrap_or_else(|error| panic!("{error}"));
+    near(dma_read_ns(&machine, 64), 632.0, 0.2);
+    near(dma_read_ns(&machine, 8), 625.0, 0.2);
+    near(machine.device.write_start_ns.value.nanoseconds() + request_ns(&machine.link, 64), 90.0, 0.1);
+    near(load_ns(&machine), 900.0, 0.2);
+    let tags = f64::from(machine.device.read_tags.value);
+    let held = dma_read_ns(&machine, 64)
+        - machine.device.read_start_ns.value.nanoseconds()
+        - machine.device.read_finish_ns.value.nanoseconds();
+    near(tags * 512.0 / held, 24.6, 1.0);
+}

@@ -186,6 +186,15 @@ impl Platform {
                 "wider than core.store_bytes; a store that bypasses is no wider than one that combines";
             return Err(contradiction("core.uncached_store_bytes", &core.uncached_store_bytes, problem));
         }
+        for (index, hop) in self.hops.iter().enumerate() {
+            let (own, first) = (&hop.link.max_payload_bytes, self.link.max_payload_bytes.value);
+            if own.value != first {
+                let problem = format!(
+                    "a switch cuts no packets; give {first}, as link.max_payload_bytes, or leave it out"
+                );
+                return Err(contradiction(&format!("hop.{index}.max_payload_bytes"), own, &problem));
+            }
+        }
         let hop_links = self.hops.iter().enumerate().map(|(i, hop)| (format!("hop.{i}"), &hop.link));
         for (section, link) in std::iter::once(("link".to_owned(), &self.link)).chain(hop_links) {
             let least = link.max_payload_bytes.value / 16;

@@ -1,6 +1,6 @@
 //! Why an experiment cannot be made.
 
-use beeline_driver::{PortError, TxError};
+use beeline_driver::{PortError, RxError, TxError};
 use beeline_link_sim::des::Picoseconds;
 use beeline_link_sim::machine::MachineError;
 use beeline_nic_model::ConfigError;
@@ -33,6 +33,9 @@ pub enum LabError {
     /// A frame could not be sent.
     #[error("a frame could not be sent: {0}")]
     Send(#[from] TxError),
+    /// A frame could not be received.
+    #[error("a frame could not be received: {0}")]
+    Receive(#[from] RxError),
     /// Nothing happens any more, and not everything was done.
     #[error("at {at} nothing happens any more, and {done} of {wanted} frames have left")]
     Stuck {

@@ -39,3 +39,9 @@ pub(crate) fn part(path: &str) -> Option<&'static str> {
 fn find(files: &'static [(&str, &str)], name: &str) -> Option<&'static str> {
     files.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
 }
+
+/// Every file, by the path that it has in its folder.
+pub(crate) fn files() -> impl Iterator<Item = (String, &'static str)> {
+    let platforms = PLATFORMS.iter().map(|(name, text)| (format!("{name}.toml"), *text));
+    platforms.chain(PARTS.iter().map(|(name, text)| (format!("parts/{name}.toml"), *text)))
+}

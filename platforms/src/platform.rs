@@ -77,6 +77,11 @@ impl Platform {
         builtin::names().map(Platform::named).collect()
     }
 
+    /// The files of all platforms that are built in, and of their parts: path in the folder, and text.
+    pub fn files() -> impl Iterator<Item = (String, &'static str)> {
+        builtin::files()
+    }
+
     /// Reads a file. What it includes is looked for beside it, then among the built-in parts.
     ///
     /// # Errors

@@ -88,6 +88,11 @@ impl Engine {
         self.left == 0 && self.wanted.is_empty()
     }
 
+    /// When its last transfer began.
+    pub fn begun(&self) -> SimTime {
+        self.begun
+    }
+
     fn begin(&mut self) {
         let at = self.base + self.started * self.stride_bytes % self.range_bytes;
         self.left -= 1;

@@ -7,7 +7,7 @@ use beeline_link_sim::machine::{CoreId, Next, Sim};
 
 use super::{Bench, aperture};
 use crate::devices::{Engine, Job};
-use crate::{LabError, machine};
+use crate::{Data, LabError, machine};
 
 /// Which part of a device transfers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,12 +70,31 @@ impl Bench<'_> {
         self.latency_ns(part, Job::Read, bytes)
     }
 
-    /// ns of one write of the device and a read of the same place behind it.
+    /// ns of one write of the device and a read of the same place behind it. Wherever the data were, they are in the cache of
+    /// the device's own socket then.
     ///
     /// # Errors
     /// The platform makes no machine.
     pub fn dma_write_read_latency_ns(&self, part: DmaEngine, bytes: u64) -> Result<f64, LabError> {
-        self.latency_ns(part, Job::WriteRead, bytes)
+        let near = Bench { data: Data::default(), ..self.clone() };
+        near.latency_ns(part, Job::WriteRead, bytes)
+    }
+
+    /// ns of one transfer by an engine beside a host into memory behind the link: the call, the store that starts it, and
+    /// its writes until they are seen there. A link is the same in both directions, so that the engine may be that of the
+    /// device.
+    ///
+    /// # Errors
+    /// The platform makes no machine.
+    pub fn dma_push_latency_ns(&self, bytes: u64) -> Result<f64, LabError> {
+        let range = RANGE_BYTES.max(bytes as usize);
+        let engine = Engine::new(Job::Write, 0, range as u64, bytes as u32, 1, true);
+        let sim = self.engine(DmaEngine::Bulk, engine, range)?;
+        while sim.advance(Picoseconds::NEVER).is_some() {}
+        let (begun, seen) = sim.with(|machine| (machine.device().begun(), machine.now()));
+        let core = &self.platform.core;
+        let called = core.message_ns.value.nanoseconds() + core.uncached_store_ns.value.nanoseconds();
+        Ok(called + seen.0.saturating_sub(begun.0) as f64 / 1000.0)
     }
 
     /// Gbit/s of transfers that the device wants all at once.

@@ -5,6 +5,7 @@
 
 mod dma;
 mod frames;
+mod loop_back;
 mod stores;
 
 use beeline_link_sim::machine::Aperture;

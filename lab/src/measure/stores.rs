@@ -217,6 +217,12 @@ impl Bench<'_> {
         Ok(span_ns(begun, sim.with(|machine| machine.core_clock(core))))
     }
 
+    /// Gbit/s of stores to write-combined memory of the host, which pass no link: those of the core alone.
+    pub fn memory_store_gbps(&self) -> f64 {
+        let core = &self.platform.core;
+        f64::from(core.store_bytes.value) * 8.0 / core.store_ns.value.nanoseconds()
+    }
+
     /// ns there and back between two programs that poll windows in each other's memory, hosts alike.
     ///
     /// A way is the call, the stores, the link and what is behind it, half a poll until the receiver looks, and the line

@@ -92,6 +92,28 @@ impl<D: Device> Machine<D> {
         self.serve_wants();
     }
 
+    /// The logic is offered the frame that came first; one that it refuses is offered again when it has done something.
+    pub(super) fn frame_comes(&mut self) {
+        let now = self.around.calendar.now();
+        self.device.time_passed(SimTime(now.0));
+        if self.offer_frame() {
+            self.serve_wants();
+        }
+    }
+
+    fn offer_frame(&mut self) -> bool {
+        let Some(frame) = self.around.coming.front() else { return false };
+        self.frame_is_refused = self.device.frame_arrived(frame) == Accept::Refused;
+        if self.frame_is_refused {
+            return false;
+        }
+        let now = self.around.calendar.now();
+        if let Some((_, Some(at))) = self.around.coming.pop() {
+            self.around.calendar.schedule(at.max(now), Event::FrameComes);
+        }
+        true
+    }
+
     /// Asks the logic what it wants until it wants nothing; what it had refused is offered again then.
     #[inline]
     pub(super) fn serve_wants(&mut self) {
@@ -100,6 +122,9 @@ impl<D: Device> Machine<D> {
             while let Some(want) = self.device.next() {
                 self.around.serve(want);
                 self.device.wire_ready(self.around.wire.is_ready(self.around.calendar.now()));
+            }
+            if self.frame_is_refused && self.offer_frame() {
+                continue;
             }
             if !self.is_stalled {
                 break;

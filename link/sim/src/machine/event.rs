@@ -39,6 +39,8 @@ pub enum Event {
     DeviceWakes,
     /// The wire takes the next frame.
     WireTakes,
+    /// A frame comes by the wire.
+    FrameComes,
 }
 
 impl From<LinkEvent> for Event {

@@ -115,6 +115,7 @@ impl<D: Device> Machine<D> {
             Event::DeviceSends => self.around.device_sends(),
             Event::DeviceWakes => self.device_wakes(),
             Event::WireTakes => self.wire_takes(),
+            Event::FrameComes => self.frame_comes(),
         }
     }
 }

@@ -66,7 +66,15 @@ impl Platform {
             let nearest = nearest(name, builtin::names());
             return Err(PlatformError::NoSuchPlatform { name: name.to_owned(), nearest, known });
         };
-        Platform::parse(&format!("{name}.toml"), text, None)
+        Platform::from_text(&format!("{name}.toml"), text)
+    }
+
+    /// Checks a text as if it were the file of this name. It may include built-in parts.
+    ///
+    /// # Errors
+    /// Something in it is wrong: the error says where, what and what to do.
+    pub fn from_text(file: &str, text: &str) -> Result<Platform, PlatformError> {
+        Platform::parse(file, text, None)
     }
 
     /// All platforms that are built in, by name.

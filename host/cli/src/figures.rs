@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use beeline_figures::output::{self, page};
+use beeline_figures::output;
 use beeline_figures::{Options, VirtualTime, run as run_figures};
 use clap::Args;
 
@@ -49,13 +49,13 @@ pub fn run(args: &FiguresArgs) -> Result<(), Failure> {
     if args.json {
         println!("{}", output::json(&outcome).map_err(|error| cannot("JSON", error))?);
     } else {
-        print!("{}", output::table::tables(&outcome, args.all));
+        print!("{}", output::tables(&outcome, args.all));
     }
     if let Some(path) = &args.csv {
         write(path, &output::csv(&outcome).map_err(|error| cannot("the CSV file", error))?)?;
     }
     if let Some(path) = &args.html {
-        write(path, &page::page(&outcome).map_err(|error| cannot("the page", error))?)?;
+        write(path, &output::page(&outcome).map_err(|error| cannot("the page", error))?)?;
     }
     Ok(())
 }

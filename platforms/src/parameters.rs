@@ -224,6 +224,8 @@ section! {
         read_finish_ns: Time, TIME;
         /// From one read request to the next.
         read_interval_ns: Time, TIME, or Time::ZERO;
+        /// What a read takes of the data path besides its bytes.
+        read_transfer_ns: Time, TIME, or Time::ZERO;
         /// Read requests that may be outstanding.
         read_tags: u32, Bounds::Whole(1, 4096);
         /// From the decision to write until the packet may leave.

@@ -28,7 +28,9 @@ pub mod shape;
 pub mod snapshot;
 pub mod sources;
 pub mod unit;
+mod virtual_time;
 
 pub use error::Error;
 pub use laboratory::{Arithmetic, Card, Laboratory, NotModelled, Parameter, Replacement, Setting};
 pub use run::{Options, Outcome, run};
+pub use virtual_time::VirtualTime;

@@ -9,6 +9,7 @@ mod choices;
 mod compare;
 mod doctor;
 mod failure;
+mod figures;
 mod generate;
 mod kv;
 mod machine;
@@ -40,6 +41,7 @@ fn main() -> ExitCode {
         Command::Stat(args) => stat::run(args),
         Command::Kv(args) => return kv::run(args).unwrap_or_else(|failure| fail(&failure)),
         Command::Doctor(args) => doctor::run(args),
+        Command::Figures(args) => figures::run(args),
         Command::Generate(args) => generate::run(&args.what),
         Command::Worker(args) => worker::run(args),
         Command::PrivateNic(args) => beeline_bench::nic::serve(args).map_err(Failure::from),

@@ -18,7 +18,7 @@ pub trait OnHalf<H> {
     type Output;
 
     /// Gets back whoever has the port, and a half whose queue is not started.
-    fn run<T: Transmit + QueueHalf>(self, holder: H, half: Stopped<T>) -> Self::Output;
+    fn run<T: Transmit + QueueHalf + 'static>(self, holder: H, half: Stopped<T>) -> Self::Output;
 }
 
 /// An interface, and how each would be configured.
@@ -67,7 +67,12 @@ impl Choice {
         port: impl FnOnce(&mut H) -> &mut Port<L>,
         queue: u32,
         job: J,
-    ) -> Result<J::Output, PortError> {
+    ) -> Result<J::Output, PortError>
+    where
+        L::Window: 'static,
+        L::Memory: 'static,
+        L::Doorbell: 'static,
+    {
         let ways = port(&mut holder);
         // One arm a type: with the adversary a window is another one.
         macro_rules! behind {

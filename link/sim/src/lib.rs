@@ -9,5 +9,9 @@
 
 #![forbid(unsafe_code)]
 
+pub mod cpu;
 pub mod des;
+pub mod device;
+pub mod machine;
 pub mod pcie;
+pub mod root;

@@ -1,6 +1,7 @@
 //! What can happen on a link, and where.
 
-use super::Tlp;
+use super::{Dllp, Tlp};
+use crate::des::Picoseconds;
 
 /// An end of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -60,6 +61,28 @@ pub struct Arrival {
     pub side: Side,
     /// The packet.
     pub tlp: Tlp,
+}
+
+/// A packet on the wire, as a protocol analyser at the transmitter shows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Passed {
+    /// When its first symbol left.
+    pub at: Picoseconds,
+    /// When its last symbol left.
+    pub ends_at: Picoseconds,
+    /// Which end it left.
+    pub from: Side,
+    /// What it is.
+    pub packet: Packet,
+}
+
+/// A packet of one of the two layers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Packet {
+    /// Of the transaction layer.
+    Tlp(Tlp),
+    /// Of the data link layer.
+    Dllp(Dllp),
 }
 
 /// As the event of a model.

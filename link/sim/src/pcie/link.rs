@@ -6,8 +6,8 @@ use super::dllp::{Acknowledger, CreditReturn, Dllp};
 use super::event::event;
 use super::malformed::check;
 use super::{
-    Amount, Arrival, Carried, Class, Credits, LinkEvent, LinkId, LinkSettings, LinkStep, Malformed,
-    Serializer, SettingsError, Side, Tlp, TooManyCredits, TransmitQueue,
+    Amount, Arrival, Carried, Class, Credits, LinkEvent, LinkId, LinkSettings, LinkStep, Malformed, Packet,
+    Passed, Serializer, SettingsError, Side, Tlp, TooManyCredits, TransmitQueue,
 };
 use crate::des::{Calendar, Picoseconds};
 
@@ -20,6 +20,8 @@ pub struct Link {
     id: LinkId,
     settings: LinkSettings,
     ends: [End; 2],
+    /// What passed, if somebody wants to know.
+    record: Option<Vec<Passed>>,
 }
 
 /// What belongs to one side: what leaves it, and the answers that it owes.
@@ -63,7 +65,7 @@ impl Link {
             }),
         };
         let ends = [end(Side::Upstream), end(Side::Downstream)];
-        Ok(Link { id, settings, ends })
+        Ok(Link { id, settings, ends, record: None })
     }
 
     /// Its parameters.
@@ -152,6 +154,16 @@ impl Link {
         self.ends[side as usize].departed.as_mut()?.pop_front()
     }
 
+    /// From now on everything that is put on the wire is written down: what a protocol analyser would show.
+    pub fn start_record(&mut self) {
+        self.record.get_or_insert_default();
+    }
+
+    /// What was put on the wire since it was last asked, in the order in which it was, if [`Link::start_record`] was called.
+    pub fn take_record(&mut self) -> Vec<Passed> {
+        self.record.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
     /// What the wire that leaves `side` has carried.
     pub fn carried(&self, side: Side) -> &Carried {
         self.ends[side as usize].wire.carried()
@@ -162,10 +174,11 @@ impl Link {
     fn transmit<E: From<LinkEvent>>(&mut self, side: Side, calendar: &mut Calendar<E>) {
         let now = calendar.now();
         let way = Way { link: self.id, from: side, flight: self.settings.flight };
+        let record = &mut self.record;
         let end = &mut self.ends[side as usize];
         // Where they have room of their own, answers do not wait.
         while end.wire.has_control_room() && !end.dllps.is_empty() {
-            end.send_dllp(way, calendar);
+            end.send_dllp(way, record, calendar);
         }
         while end.has_something() && !end.awaits_wire {
             let free_at = end.wire.free_at();
@@ -176,11 +189,15 @@ impl Link {
             }
             // Answers first: the specification recommends it, and the other side may be waiting for them.
             if !end.dllps.is_empty() {
-                end.send_dllp(way, calendar);
+                end.send_dllp(way, record, calendar);
                 continue;
             }
             let Some(tlp) = end.queue.take(&mut end.credits) else { return };
-            let at = (end.wire.send_tlp(&tlp, now) + way.flight).max(now);
+            let ends_at = end.wire.send_tlp(&tlp, now);
+            let at = (ends_at + way.flight).max(now);
+            if let Some(record) = record {
+                record.push(Passed { at: now, ends_at, from: side, packet: Packet::Tlp(tlp) });
+            }
             if end.tlps_on_their_way.is_empty() {
                 calendar.schedule(at, event(self.id, side.other(), LinkStep::TlpArrives));
             }
@@ -253,9 +270,18 @@ impl End {
         !self.dllps.is_empty() || !self.queue.is_empty()
     }
 
-    fn send_dllp<E: From<LinkEvent>>(&mut self, way: Way, calendar: &mut Calendar<E>) {
+    fn send_dllp<E: From<LinkEvent>>(
+        &mut self,
+        way: Way,
+        record: &mut Option<Vec<Passed>>,
+        calendar: &mut Calendar<E>,
+    ) {
         let Some(dllp) = self.dllps.pop_front() else { return };
-        let at = self.wire.send_dllp(calendar.now()) + way.flight;
+        let ends_at = self.wire.send_dllp(calendar.now());
+        let at = ends_at + way.flight;
+        if let Some(record) = record {
+            record.push(Passed { at: calendar.now(), ends_at, from: way.from, packet: Packet::Dllp(dllp) });
+        }
         // An acknowledgement takes its time on the wire, and nothing waits for it: there is no replay.
         if dllp != Dllp::Acknowledge {
             self.dllps_on_their_way.push_back(dllp);

@@ -27,7 +27,7 @@ mod tlp;
 
 pub use credits::{Advertised, Amount, Credits, Limit, TooManyCredits};
 pub use dllp::{AckRule, DLLP_BYTES, Dllp, UpdateRule, latency_limit, latency_limit_symbols};
-pub use event::{Arrival, LinkEvent, LinkId, LinkStep, Side};
+pub use event::{Arrival, LinkEvent, LinkId, LinkStep, Packet, Passed, Side};
 pub use hop::{Hop, HopEvent};
 pub use link::Link;
 pub use malformed::Malformed;

@@ -1,0 +1,45 @@
+//! How many packets a second of real time the whole path does on one core: host half, write-combining buffers, root
+//! complex, link, NIC; unfenced frames of one line by `mmio`.
+//!
+//! `cargo run --release -p beeline-lab --example rate`. Figures are of this machine and of now.
+
+use std::time::Instant;
+
+use beeline_driver::Choice;
+use beeline_lab::{Arrivals, NicShape, Run, Station, Traffic, model_nic};
+use beeline_link_sim::des::Picoseconds;
+use beeline_link_sim::machine::Sim;
+use beeline_link_sim::pcie::Side;
+use beeline_spec::Interface;
+#[path = "../tests/machine/mod.rs"]
+mod machine;
+
+fn main() {
+    for burst in [1, 16] {
+        let shape = NicShape::for_cores(1);
+        let nic = model_nic(&shape).expect("sizes of a NIC");
+        let sim = Sim::new(nic, machine::settings(&shape, 1), 1).expect("a machine");
+        let mut station = Station::new(sim).expect("the port comes up");
+        let run = Run {
+            choice: Choice::of(Interface::Mmio, 7),
+            traffic: Traffic { sizes: vec![56], frames: 2_000_000, arrivals: Arrivals::Always { burst } },
+            message: Picoseconds::ZERO,
+            warm_up: 0,
+            seed: 1,
+        };
+        let start = Instant::now();
+        run.on(&mut station, 1).expect("the frames leave");
+        let seconds = start.elapsed().as_secs_f64();
+        let (packets, events) = station.sim.with(|machine| {
+            let link = &machine.links()[0];
+            let tlps = |side| link.carried(side).tlps.iter().map(|kind| kind.packets).sum::<u64>();
+            (tlps(Side::Upstream) + tlps(Side::Downstream), machine.events())
+        });
+        println!(
+            "burst {burst}: {:.2} M TLP/s, {:.2} M events/s, {:.2} events a packet",
+            packets as f64 / seconds / 1e6,
+            events as f64 / seconds / 1e6,
+            events as f64 / packets as f64
+        );
+    }
+}

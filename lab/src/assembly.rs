@@ -1,0 +1,166 @@
+//! A machine from a platform file.
+
+use beeline_link_sim::cpu::{CoreSettings, FenceAck, Release};
+use beeline_link_sim::des::Picoseconds;
+use beeline_link_sim::device::{DeviceSettings, Rate};
+use beeline_link_sim::machine::{Aperture, Further, MachineSettings};
+use beeline_link_sim::pcie::{
+    AckRule, Advertised, Answers, Class, Generation, Header, Lanes, Limit, LinkSettings, Side,
+};
+use beeline_link_sim::root::RootSettings;
+use beeline_platforms::{self as platforms, FenceWait, Platform, Time, WcRelease};
+
+use crate::LabError;
+
+/// Where the data are that a device reads, and what stands before them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Data {
+    /// In memory, not in a cache.
+    pub is_cold: bool,
+    /// On the other socket.
+    pub is_remote: bool,
+    /// Behind a translation that is not cached.
+    pub is_translated: bool,
+}
+
+fn ps(time: Time) -> Picoseconds {
+    Picoseconds(time.picoseconds())
+}
+
+/// The machine of a platform with so many cores, for a device whose windows lie as `aperture` says.
+///
+/// # Errors
+/// A value that a platform may have and a machine not: a width that no generation has.
+pub fn machine(
+    platform: &Platform,
+    cores: u16,
+    aperture: Aperture,
+    data: Data,
+) -> Result<MachineSettings, LabError> {
+    let further = platform
+        .hops
+        .iter()
+        .map(|hop| Ok(Further { latency: ps(hop.latency_ns.value), link: link(&hop.link)? }));
+    let is_long = platform.link.header_dw.value == 4;
+    Ok(MachineSettings {
+        core: core(&platform.core),
+        cores,
+        root: root(platform, data),
+        link: link(&platform.link)?,
+        further: further.collect::<Result<_, LabError>>()?,
+        device: device(&platform.device),
+        header: if is_long { Header::FourDw } else { Header::ThreeDw },
+        aperture,
+    })
+}
+
+fn core(core: &platforms::Core) -> CoreSettings {
+    CoreSettings {
+        store_bytes: core.store_bytes.value,
+        store: ps(core.store_ns.value),
+        buffers: core.wc_buffers.value as usize,
+        release: match core.wc_release.value {
+            WcRelease::Fifo => Release::Fifo,
+            WcRelease::OldestRandom => Release::OldestRandom,
+            WcRelease::Random => Release::Random,
+        },
+        drain_interval: ps(core.wc_interval_ns.value),
+        busy: ps(core.wc_busy_ns.value),
+        timeout: ps(core.wc_timeout_ns.value),
+        split_per_mille: (core.wc_split_percent.value * 10.0).round() as u32,
+        uncached_store: ps(core.uncached_store_ns.value),
+        // A load of four bytes is a packet of the size of one of eight, and takes as long.
+        uncached_load_bytes: core.uncached_load_bytes.value.max(8),
+        uncached_load: ps(core.uncached_load_ns.value),
+        cached_line: ps(core.cached_line_ns.value),
+        poll: ps(core.poll_ns.value),
+        line_wake: ps(core.line_wake_ns.value),
+        fence: ps(core.fence_ns.value),
+        fence_ack: match core.fence_waits_for.value {
+            FenceWait::None => FenceAck::None,
+            FenceWait::Uncore => FenceAck::Uncore,
+            FenceWait::RootComplex => FenceAck::RootComplex,
+            FenceWait::Device => FenceAck::Device,
+        },
+    }
+}
+
+fn root(platform: &Platform, data: Data) -> RootSettings {
+    let root = &platform.root_complex;
+    let mut read_latency = ps(root.read_latency_ns.value);
+    for (applies, added) in [
+        (data.is_cold, root.cache_miss_ns.value),
+        (data.is_remote, root.numa_ns.value),
+        (data.is_translated, root.iommu_ns.value),
+    ] {
+        if applies {
+            read_latency += ps(added);
+        }
+    }
+    RootSettings {
+        write_latency: ps(root.write_latency_ns.value),
+        write_jitter: ps(root.write_jitter_ns.value),
+        write_interval: ps(root.write_interval_ns.value),
+        write_places: root.write_queue_lines.value as usize,
+        merges: root.write_merge_bytes.value >= 128,
+        read_latency,
+        read_interval: ps(root.read_interval_ns.value),
+        answers: match platform.link.answers.value {
+            platforms::Answers::Longest => Answers::Longest,
+            platforms::Answers::EachBoundary => Answers::EachBoundary,
+        },
+        write_visible: ps(root.write_visible_ns.value),
+        write_ingest: ps(root.write_ingest_ns.value),
+    }
+}
+
+/// A link. What a packet may carry must be the same on all links of a way: a switch does not cut packets.
+fn link(link: &platforms::Link) -> Result<LinkSettings, LabError> {
+    let generation = match link.generation.value {
+        1 => Generation::Gen1,
+        2 => Generation::Gen2,
+        3 => Generation::Gen3,
+        4 => Generation::Gen4,
+        5 => Generation::Gen5,
+        _ => Generation::Gen6,
+    };
+    let count = link.lanes.value;
+    let lanes = u8::try_from(count).ok().and_then(Lanes::new).ok_or(LabError::Lanes { count })?;
+    let limit = |count: u32| if count == 0 { Limit::Infinite } else { Limit::Finite(count) };
+    let given =
+        |headers: u32, data_units: u32| Advertised { headers: limit(headers), data_units: limit(data_units) };
+    let mut settings = LinkSettings {
+        max_payload_bytes: link.max_payload_bytes.value,
+        max_read_request_bytes: link.max_read_request_bytes.value,
+        completion_boundary_bytes: link.completion_boundary_bytes.value,
+        flight: ps(link.flight_ns.value),
+        ..LinkSettings::new(generation, lanes)
+    };
+    if let Some(after) = link.ack_ns.value {
+        settings.acknowledge = AckRule { after: ps(after), packets: u32::MAX };
+    }
+    let of_device = &mut settings.advertised[Side::Downstream as usize];
+    of_device[Class::Posted as usize] = given(link.posted_headers.value, link.posted_data_units.value);
+    of_device[Class::NonPosted as usize] = given(link.nonposted_headers.value, 0);
+    of_device[Class::Completion as usize] =
+        given(link.completion_headers.value, link.completion_data_units.value);
+    Ok(settings)
+}
+
+fn device(device: &platforms::Device) -> DeviceSettings {
+    DeviceSettings {
+        ingress_interval: ps(device.ingress_interval_ns.value),
+        ingress_rate: Rate::from_gbps(device.ingress_gbps.value),
+        ingress_latency: ps(device.ingress_latency_ns.value),
+        read_start: ps(device.read_start_ns.value),
+        read_finish: ps(device.read_finish_ns.value),
+        read_interval: ps(device.read_interval_ns.value),
+        read_tags: device.read_tags.value as u16,
+        write_start: ps(device.write_start_ns.value),
+        write_interval: ps(device.write_interval_ns.value),
+        data_rate: Rate::from_gbps(device.dma_gbps.value),
+        register_read: ps(device.register_read_ns.value),
+        transmit_latency: ps(device.transmit_latency_ns.value),
+        wire_rate: Rate::from_gbps(device.wire_gbps.value),
+    }
+}

@@ -1,0 +1,57 @@
+//! Why an experiment cannot be made.
+
+use beeline_driver::{PortError, RxError, TxError};
+use beeline_link_sim::des::Picoseconds;
+use beeline_link_sim::machine::MachineError;
+use beeline_nic_model::ConfigError;
+use thiserror::Error;
+
+/// What went wrong.
+#[derive(Debug, Error)]
+pub enum LabError {
+    /// The parameters make no machine.
+    #[error("no such machine: {0}")]
+    Machine(#[from] MachineError),
+    /// A platform whose link has a width that no link has.
+    #[error("link.lanes = {count} is no width of a link; use 1, 2, 4, 8, 12, 16 or 32")]
+    Lanes {
+        /// Its lanes.
+        count: u32,
+    },
+    /// The file of a platform.
+    #[error(transparent)]
+    Platform(#[from] beeline_platforms::PlatformError),
+    /// The sizes make no NIC.
+    #[error("no such NIC: {0}")]
+    Nic(#[from] ConfigError),
+    /// The link does not do what an experiment asks of it.
+    #[error("the link: {0}")]
+    Link(#[from] beeline_link_contract::LinkError),
+    /// The port or a queue of it did not come up.
+    #[error("the port did not come up: {0}")]
+    Port(#[from] PortError),
+    /// A frame could not be sent.
+    #[error("a frame could not be sent: {0}")]
+    Send(#[from] TxError),
+    /// A frame could not be received.
+    #[error("a frame could not be received: {0}")]
+    Receive(#[from] RxError),
+    /// Nothing happens any more, and not everything was done.
+    #[error("at {at} nothing happens any more, and {done} of {wanted} frames have left")]
+    Stuck {
+        /// When.
+        at: Picoseconds,
+        /// Frames that left.
+        done: u64,
+        /// Frames that were to leave.
+        wanted: u64,
+    },
+    /// A pcap or another input makes no traffic.
+    #[error("{what}; {advice}")]
+    Traffic {
+        /// What is wrong.
+        what: String,
+        /// What to do.
+        advice: &'static str,
+    },
+}

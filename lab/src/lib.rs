@@ -1,0 +1,25 @@
+//! Experiments in virtual time: a host half, a machine and a NIC put together, traffic sent through them, and what came of
+//! it.
+//!
+//! The host halves are those of `host/driver` and the NIC is that of `nic/model` (or anything else behind the device
+//! trait): nothing of either is written twice. From: platform files and what a user asks for. To: `link/sim`. Not here:
+//! the machine, and what is printed.
+#![forbid(unsafe_code)]
+
+mod assembly;
+mod bring_up;
+pub mod devices;
+mod error;
+mod laps;
+pub mod measure;
+mod nic;
+mod sender;
+mod traffic;
+
+pub use assembly::{Data, machine};
+pub use bring_up::Station;
+pub use error::LabError;
+pub use laps::{Laps, Summary};
+pub use nic::{NicShape, model_nic};
+pub use sender::{Outcome, Run};
+pub use traffic::{Arrivals, Traffic};

@@ -1,0 +1,258 @@
+//! A core: what a program on it does, one operation after the other, each at its cost.
+//!
+//! Operations are carried out as far ahead as they can be known: until one has to wait for something that is not yet
+//! decided (room on the way out, an acknowledgement, an answer). What follows it is queued.
+
+use std::collections::VecDeque;
+
+use super::write_combining::{Blocked, Kept, Outlet, Piece, WriteCombining};
+use super::{CoreSettings, FenceAck};
+use crate::des::{Picoseconds, Stream};
+
+/// Something that a program does which takes time or leaves the core.
+#[derive(Clone, Copy, Debug)]
+pub enum Operation {
+    /// Stores words of a line to write-combining memory.
+    Store(Piece),
+    /// Stores at most 8 bytes to uncached memory; what write-combining buffers hold leaves first.
+    StoreUncached(Piece),
+    /// Loads from uncached memory; what write-combining buffers hold leaves first. The core stands still until the answer
+    /// is there.
+    Load(Load),
+    /// Makes earlier stores visible before later ones.
+    Fence,
+    /// Does something else for so long.
+    Work(Picoseconds),
+}
+
+/// An uncached load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Load {
+    /// Offset in the address space of the device.
+    pub offset_bytes: u64,
+    /// Bytes, at most those of the widest load.
+    pub length_bytes: u32,
+    /// What its owner likes.
+    pub number: u16,
+}
+
+/// The way out of a core.
+pub trait WayOut: Outlet {
+    /// A load leaves at `at`. Only called with room.
+    fn leave_load(&mut self, at: Picoseconds, load: Load);
+
+    /// How many pieces will be acknowledged of those that left since it was last asked.
+    fn take_left(&mut self) -> u32;
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Waits {
+    Nothing,
+    Room,
+    Acknowledgement,
+    Answer,
+}
+
+/// A core and its write-combining buffers.
+#[derive(Debug)]
+pub struct Core {
+    settings: CoreSettings,
+    buffers: WriteCombining,
+    operations: VecDeque<Operation>,
+    waits: Waits,
+    /// Until when everything is done that was asked for, as far as it is known.
+    clock: Picoseconds,
+    /// Pieces that left and are not acknowledged, where fences wait for that.
+    unacknowledged: u32,
+    last_acknowledged: Picoseconds,
+    /// Time in which the core did something, polls that found nothing and waiting excluded.
+    worked: Picoseconds,
+}
+
+impl Core {
+    /// A core that has nothing to do.
+    pub fn new(settings: CoreSettings, random: Stream) -> Self {
+        let buffers = WriteCombining::new(&settings, random);
+        Core {
+            settings,
+            buffers,
+            operations: VecDeque::new(),
+            waits: Waits::Nothing,
+            clock: Picoseconds::ZERO,
+            unacknowledged: 0,
+            last_acknowledged: Picoseconds::ZERO,
+            worked: Picoseconds::ZERO,
+        }
+    }
+
+    /// Its parameters.
+    pub fn settings(&self) -> &CoreSettings {
+        &self.settings
+    }
+
+    /// Until when it is busy with what is known; [`Core::is_ready`] says whether that is all.
+    #[inline]
+    pub fn clock(&self) -> Picoseconds {
+        self.clock
+    }
+
+    /// Whether everything that was asked for is done, or known to be done at [`Core::clock`].
+    #[inline]
+    pub fn is_ready(&self) -> bool {
+        self.waits == Waits::Nothing
+    }
+
+    /// Time in which it did something.
+    pub fn worked(&self) -> Picoseconds {
+        self.worked
+    }
+
+    /// It did nothing until then.
+    pub fn pass_to(&mut self, to: Picoseconds) {
+        self.clock = self.clock.max(to);
+    }
+
+    /// The program does something next.
+    #[inline]
+    pub fn execute(&mut self, operation: Operation, way: &mut impl WayOut) {
+        if self.waits != Waits::Nothing || !self.step(&operation, way) {
+            self.operations.push_back(operation);
+        }
+    }
+
+    /// There is room on the way out at `now`.
+    pub fn room_returned(&mut self, now: Picoseconds, way: &mut impl WayOut) {
+        self.buffers.port_taken_until(now);
+        self.buffers.drain(now, &self.settings, way);
+        self.unacknowledged += way.take_left();
+        if self.waits == Waits::Room {
+            self.resume(now, way);
+        }
+    }
+
+    /// One of its pieces is acknowledged; word of it is there at `at`.
+    pub fn acknowledged(&mut self, at: Picoseconds, way: &mut impl WayOut) {
+        self.unacknowledged -= 1;
+        self.last_acknowledged = self.last_acknowledged.max(at);
+        if self.waits == Waits::Acknowledgement && self.unacknowledged == 0 {
+            self.resume(self.last_acknowledged, way);
+        }
+    }
+
+    /// The answer to its load is there at `now`.
+    pub fn answered(&mut self, now: Picoseconds, way: &mut impl WayOut) {
+        debug_assert_eq!(self.waits, Waits::Answer, "an answer that nothing waits for");
+        self.operations.pop_front();
+        self.resume(now + self.settings.uncached_load, way);
+    }
+
+    /// Lines that wait may leave until `now`; lines that are not full leave if it is time. Returns when to look again.
+    pub fn tend(&mut self, now: Picoseconds, way: &mut impl WayOut) -> Option<Picoseconds> {
+        self.buffers.drain(now, &self.settings, way);
+        let expires = self.buffers.expire(now, &self.settings, way);
+        self.unacknowledged += way.take_left();
+        self.looks_again(way).into_iter().chain(expires).min()
+    }
+
+    /// When lines that wait, or are not full, want to be tended.
+    #[inline]
+    pub fn tend_at(&self, way: &impl WayOut) -> Option<Picoseconds> {
+        self.looks_again(way).into_iter().chain(self.buffers.expires_at(&self.settings)).min()
+    }
+
+    /// An interrupt at `now`: what the buffers hold leaves.
+    pub fn interrupt(&mut self, now: Picoseconds, way: &mut impl WayOut) {
+        self.buffers.flush(now, &self.settings, way);
+        self.unacknowledged += way.take_left();
+    }
+
+    fn looks_again(&self, way: &impl WayOut) -> Option<Picoseconds> {
+        self.buffers.drains_at().filter(|_| way.has_room())
+    }
+
+    fn resume(&mut self, at: Picoseconds, way: &mut impl WayOut) {
+        self.worked += at.since(self.clock);
+        self.clock = self.clock.max(at);
+        self.waits = Waits::Nothing;
+        while let Some(operation) = self.operations.front().copied() {
+            if !self.step(&operation, way) {
+                return;
+            }
+            self.operations.pop_front();
+        }
+    }
+
+    /// Does an operation; `false` if it has to wait, and `waits` says for what.
+    #[inline]
+    fn step(&mut self, operation: &Operation, way: &mut impl WayOut) -> bool {
+        let before = self.clock;
+        let done = match operation {
+            Operation::Store(piece) => match self.buffers.store(self.clock, piece, &self.settings, way) {
+                Ok(done) => Ok(done),
+                Err(Blocked) => Err(Waits::Room),
+            },
+            Operation::StoreUncached(piece) => self.store_uncached(piece, way),
+            Operation::Load(load) => self.load(*load, way),
+            Operation::Fence => self.fence(way),
+            Operation::Work(span) => Ok(self.clock + *span),
+        };
+        self.unacknowledged += way.take_left();
+        match done {
+            Ok(done) => {
+                self.clock = done;
+                self.worked += done - before;
+                true
+            }
+            Err(waits) => {
+                self.waits = waits;
+                false
+            }
+        }
+    }
+
+    /// Empties the buffers; when the way out is free for something that must come behind.
+    fn empty(&mut self, way: &mut impl WayOut) -> Result<Picoseconds, Waits> {
+        self.buffers.flush(self.clock, &self.settings, way);
+        self.buffers.drain(Picoseconds::NEVER, &self.settings, way);
+        if self.buffers.drains_at().is_some() {
+            return Err(Waits::Room);
+        }
+        Ok(self.clock.max(self.buffers.port_free_at()))
+    }
+
+    fn store_uncached(&mut self, piece: &Piece, way: &mut impl WayOut) -> Result<Picoseconds, Waits> {
+        let at = self.empty(way)?;
+        if !way.has_room() {
+            return Err(Waits::Room);
+        }
+        way.leave(at, *piece, Kept::InOrder);
+        self.buffers.port_taken_until(at + self.settings.drain_interval);
+        Ok(at + self.settings.uncached_store)
+    }
+
+    fn load(&mut self, load: Load, way: &mut impl WayOut) -> Result<Picoseconds, Waits> {
+        let at = self.empty(way)?;
+        if !way.has_room() {
+            return Err(Waits::Room);
+        }
+        way.leave_load(at, load);
+        Err(Waits::Answer)
+    }
+
+    fn fence(&mut self, way: &mut impl WayOut) -> Result<Picoseconds, Waits> {
+        self.empty(way)?;
+        let free = self.buffers.all_free_at().unwrap_or(self.clock);
+        let done = match self.settings.fence_ack {
+            FenceAck::None => self.clock.max(self.buffers.port_free_at()),
+            FenceAck::Uncore => self.clock.max(free),
+            FenceAck::RootComplex | FenceAck::Device => {
+                self.unacknowledged += way.take_left();
+                if self.unacknowledged > 0 {
+                    return Err(Waits::Acknowledgement);
+                }
+                self.clock.max(free).max(self.last_acknowledged)
+            }
+        };
+        Ok(done + self.settings.fence)
+    }
+}

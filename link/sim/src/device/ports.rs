@@ -1,0 +1,172 @@
+//! The ports of a device: what came and waits for its logic, what its logic wants and waits for the link.
+
+use std::collections::VecDeque;
+
+use super::DeviceSettings;
+use crate::des::Picoseconds;
+use crate::pcie::Tlp;
+
+/// Things that happen one after the other, each at its time; only the first has an event.
+#[derive(Debug)]
+pub struct Line<T> {
+    waiting: VecDeque<(Picoseconds, T)>,
+}
+
+impl<T> Default for Line<T> {
+    fn default() -> Self {
+        Line { waiting: VecDeque::new() }
+    }
+}
+
+impl<T> Line<T> {
+    /// It happens at `at`, or with the one before it if that is later. Returns when, if an event is to be scheduled.
+    #[inline]
+    pub fn push(&mut self, at: Picoseconds, what: T) -> Option<Picoseconds> {
+        let at = self.waiting.back().map_or(at, |(last, _)| at.max(*last));
+        self.waiting.push_back((at, what));
+        (self.waiting.len() == 1).then_some(at)
+    }
+
+    /// The first one, which happens now.
+    #[inline]
+    pub fn front(&self) -> Option<&T> {
+        self.waiting.front().map(|(_, what)| what)
+    }
+
+    /// Takes the first one; and when the next one happens.
+    #[inline]
+    pub fn pop(&mut self) -> Option<(T, Option<Picoseconds>)> {
+        let (_, what) = self.waiting.pop_front()?;
+        Some((what, self.waiting.front().map(|(at, _)| *at)))
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+}
+
+/// Something that does one thing at a time.
+#[derive(Debug, Default)]
+pub struct Server {
+    free: Picoseconds,
+}
+
+impl Server {
+    /// It begins at `at` or when it is free, and is free again after `span`. Returns when it begins.
+    #[inline]
+    pub fn begin(&mut self, at: Picoseconds, span: Picoseconds) -> Picoseconds {
+        let start = at.max(self.free);
+        self.free = start + span;
+        start
+    }
+
+    /// When it is free.
+    #[inline]
+    pub fn free_at(&self) -> Picoseconds {
+        self.free
+    }
+}
+
+/// Everything of a device that takes time.
+#[derive(Debug)]
+pub struct Ports {
+    /// Writes and loads that came, until the logic has seen them.
+    pub incoming: Line<Tlp>,
+    intake: Server,
+    /// Read requests that wait for a tag or for the engine.
+    pub requests: Line<Tlp>,
+    request_engine: Server,
+    free_tags: Vec<u16>,
+    /// Whether a request waits for a tag.
+    pub awaits_tag: bool,
+    /// Data of reads on their way to the logic, by the number of the read.
+    pub data: Line<u32>,
+    data_path: Server,
+    /// Writes, completions and interrupts.
+    pub outgoing: Line<Tlp>,
+    write_engine: Server,
+}
+
+impl Ports {
+    /// Idle ports.
+    pub fn new(settings: &DeviceSettings) -> Self {
+        Ports {
+            incoming: Line::default(),
+            intake: Server::default(),
+            requests: Line::default(),
+            request_engine: Server::default(),
+            free_tags: (0..settings.read_tags.max(1)).rev().collect(),
+            awaits_tag: false,
+            data: Line::default(),
+            data_path: Server::default(),
+            outgoing: Line::default(),
+            write_engine: Server::default(),
+        }
+    }
+
+    /// A write or a load came.
+    #[inline]
+    pub fn came(&mut self, now: Picoseconds, tlp: Tlp, settings: &DeviceSettings) -> Option<Picoseconds> {
+        let span = if tlp.kind.has_data() {
+            settings.ingress_interval.max(settings.ingress_rate.time(tlp.length_bytes.into()))
+        } else {
+            Picoseconds::ZERO
+        };
+        let start = self.intake.begin(now, span);
+        self.incoming.push(start + settings.ingress_latency, tlp)
+    }
+
+    /// The logic wants a read request to leave.
+    pub fn request(&mut self, now: Picoseconds, tlp: Tlp, settings: &DeviceSettings) -> Option<Picoseconds> {
+        let start = self.request_engine.begin(now, settings.read_interval);
+        let at = self.requests.push(start + settings.read_start, tlp);
+        // With a request that waits for a tag in front, the tag is the event.
+        at.filter(|_| !self.awaits_tag)
+    }
+
+    /// A tag for a request.
+    pub fn take_tag(&mut self) -> Option<u16> {
+        self.free_tags.pop()
+    }
+
+    /// A tag is free again.
+    pub fn free_tag(&mut self, tag: u16) {
+        self.free_tags.push(tag);
+    }
+
+    /// The data of a read are all there.
+    pub fn completed(
+        &mut self,
+        now: Picoseconds,
+        read: u32,
+        bytes: u64,
+        settings: &DeviceSettings,
+    ) -> Option<Picoseconds> {
+        let span = settings.data_rate.time(bytes);
+        let start = self.data_path.begin(now, span);
+        self.data.push(start + span + settings.read_finish, read)
+    }
+
+    /// The logic wants a packet of a write to leave.
+    pub fn write(&mut self, now: Picoseconds, tlp: Tlp, settings: &DeviceSettings) -> Option<Picoseconds> {
+        let start = self.write_engine.begin(now + settings.write_start, settings.write_interval);
+        self.outgoing.push(start, tlp)
+    }
+
+    /// The data of a write pass the data path before its packets leave; returns when they have.
+    pub fn store(&mut self, now: Picoseconds, bytes: u64, settings: &DeviceSettings) -> Picoseconds {
+        let span = settings.data_rate.time(bytes);
+        self.data_path.begin(now, span) + span
+    }
+
+    /// The logic answers a load.
+    pub fn answer(&mut self, now: Picoseconds, tlp: Tlp, settings: &DeviceSettings) -> Option<Picoseconds> {
+        self.outgoing.push(now + settings.register_read, tlp)
+    }
+}

@@ -1,0 +1,116 @@
+//! The bytes of packets that are on their way; a packet names its own by a number.
+
+/// No body.
+const NONE: u32 = u32::MAX;
+
+/// Bytes of writes of the cores: at most a line each, two of them for lines that were merged.
+#[derive(Debug)]
+pub(super) struct Lines {
+    bodies: Vec<LineBody>,
+    free: Vec<u32>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct LineBody {
+    bytes: [u8; 64],
+    length: u8,
+    next: u32,
+}
+
+impl Lines {
+    pub(super) fn new() -> Self {
+        Lines { bodies: Vec::new(), free: Vec::new() }
+    }
+
+    /// Keeps `length` bytes from `first` on of a line of words.
+    #[inline]
+    pub(super) fn add(&mut self, words: &[u64; 8], first: usize, length: usize) -> u32 {
+        let number = self.free.pop().unwrap_or_else(|| {
+            self.bodies.push(LineBody { bytes: [0; 64], length: 0, next: NONE });
+            self.bodies.len() as u32 - 1
+        });
+        let body = &mut self.bodies[number as usize];
+        body.length = length as u8;
+        body.next = NONE;
+        for (chunk, word) in body.bytes.as_chunks_mut::<8>().0.iter_mut().zip(words) {
+            *chunk = word.to_le_bytes();
+        }
+        if first > 0 {
+            body.bytes.copy_within(first..first + length, 0);
+        }
+        number
+    }
+
+    /// `second` follows `first` in one packet.
+    pub(super) fn join(&mut self, first: u32, second: u32) {
+        self.bodies[first as usize].next = second;
+    }
+
+    /// Copies the bytes of a packet out: how many.
+    #[inline]
+    pub(super) fn copy(&self, number: u32, into: &mut [u8; 128]) -> usize {
+        let body = &self.bodies[number as usize];
+        into[..64].copy_from_slice(&body.bytes);
+        let mut length = usize::from(body.length);
+        if let Some(second) = self.bodies.get(body.next as usize) {
+            into[length..length + 64].copy_from_slice(&second.bytes);
+            length += usize::from(second.length);
+        }
+        length
+    }
+
+    /// The packet is gone.
+    #[inline]
+    pub(super) fn remove(&mut self, number: u32) {
+        let next = self.bodies[number as usize].next;
+        self.free.push(number);
+        if next != NONE {
+            self.free.push(next);
+        }
+    }
+}
+
+/// Bytes of any number, of writes of the device and of reads; buffers are used again.
+#[derive(Debug, Default)]
+pub(super) struct Blocks {
+    blocks: Vec<Vec<u8>>,
+    free: Vec<u32>,
+}
+
+impl Blocks {
+    /// An empty block.
+    pub(super) fn add(&mut self) -> u32 {
+        self.free.pop().unwrap_or_else(|| {
+            self.blocks.push(Vec::new());
+            self.blocks.len() as u32 - 1
+        })
+    }
+
+    /// The bytes of a block.
+    pub(super) fn of(&mut self, number: u32) -> &mut Vec<u8> {
+        &mut self.blocks[number as usize]
+    }
+
+    /// Nobody wants them any more.
+    pub(super) fn remove(&mut self, number: u32) {
+        self.blocks[number as usize].clear();
+        self.free.push(number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_lines_are_one_packet() {
+        let mut lines = Lines::new();
+        let (first, second) = (lines.add(&[1; 8], 0, 64), lines.add(&[2; 8], 8, 56));
+        lines.join(first, second);
+        let mut bytes = [0; 128];
+        assert_eq!(lines.copy(first, &mut bytes), 120);
+        assert_eq!((bytes[0], bytes[64], bytes[119]), (1, 2, 0));
+        lines.remove(first);
+        assert_eq!(lines.free.len(), 2);
+    }
+}

@@ -1,0 +1,274 @@
+//! The link as the programs of a core see it: the same traits as every other link.
+
+use beeline_link_contract::{DmaMemory, Doorbell, Line, Link, LinkError, RegisterRead, StorePort};
+use beeline_nic_contract::Device;
+
+use super::state::Around;
+use super::{CoreId, Sim};
+use crate::cpu::{Load, Operation, Piece};
+use crate::des::Picoseconds;
+
+/// Bytes of a word and of a line.
+const WORD_BYTES: usize = 8;
+const LINE_BYTES: usize = 64;
+
+/// A core's way to the device.
+pub struct CoreLink<D> {
+    sim: Sim<D>,
+    core: CoreId,
+}
+
+/// The transmit window of a queue, in write-combining memory.
+pub struct SimWindow<D> {
+    sim: Sim<D>,
+    core: CoreId,
+    queue: u32,
+    lines: u32,
+    offset_bytes: u64,
+}
+
+/// Memory of the host that the device reads and writes.
+pub struct SimMemory<D> {
+    sim: Sim<D>,
+    core: CoreId,
+    region: usize,
+    address: u64,
+    bytes: usize,
+}
+
+/// A register that is stored to uncached.
+pub struct SimDoorbell<D> {
+    sim: Sim<D>,
+    core: CoreId,
+    offset_bytes: u32,
+}
+
+impl<D: Device> CoreLink<D> {
+    pub(super) fn new(sim: Sim<D>, core: CoreId) -> Self {
+        CoreLink { sim, core }
+    }
+
+    /// The machine.
+    pub fn sim(&self) -> &Sim<D> {
+        &self.sim
+    }
+
+    /// The core.
+    pub fn core(&self) -> CoreId {
+        self.core
+    }
+
+    /// Loads `length_bytes` (a multiple of 8, at most 64) at an offset of the device, as one uncached load; its answer is
+    /// there when the core has its next turn.
+    pub fn load(&mut self, offset_bytes: u64, length_bytes: u32) -> RegisterRead {
+        self.sim.around(|around| {
+            let seat = &mut around.seats[usize::from(self.core.0)];
+            let number = seat.next_load;
+            seat.next_load = number.wrapping_add(1);
+            around.execute(self.core, Operation::Load(Load { offset_bytes, length_bytes, number }));
+            RegisterRead(number)
+        })
+    }
+
+    /// Windows, memory and doorbells that are made from now on belong to the programs of another core.
+    ///
+    /// # Panics
+    /// If there is no such core.
+    pub fn turn_to(&mut self, core: CoreId) {
+        *self = self.sim.link(core);
+    }
+}
+
+impl<D> Sim<D> {
+    #[inline]
+    fn around<T>(&self, f: impl FnOnce(&mut Around) -> T) -> T {
+        f(&mut self.machine.borrow_mut().around)
+    }
+
+    #[inline]
+    fn execute(&self, core: CoreId, operation: Operation) {
+        self.around(|around| around.execute(core, operation));
+    }
+}
+
+impl Around {
+    #[inline]
+    fn execute(&mut self, core: CoreId, operation: Operation) {
+        let (seat, mut way) = self.seat(usize::from(core.0));
+        seat.core.execute(operation, &mut way);
+    }
+
+    fn work(&mut self, core: CoreId, span: Picoseconds) {
+        if span > Picoseconds::ZERO {
+            self.execute(core, Operation::Work(span));
+        }
+    }
+}
+
+/// An aligned word in a line of its own device.
+fn word_piece(offset_bytes: u64, value: u64) -> Piece {
+    let word = offset_bytes as usize % LINE_BYTES / WORD_BYTES;
+    let mut words = [0; 8];
+    words[word] = value;
+    Piece { offset_bytes: offset_bytes & !(LINE_BYTES as u64 - 1), mask: 0xff << (word * WORD_BYTES), words }
+}
+
+impl<D: Device> Link for CoreLink<D> {
+    type Window = SimWindow<D>;
+    type Memory = SimMemory<D>;
+    type Doorbell = SimDoorbell<D>;
+
+    fn window(&mut self, queue: u32) -> Result<SimWindow<D>, LinkError> {
+        let aperture = self.sim.around(|around| {
+            let aperture = around.settings.aperture;
+            let taken = around.windows_taken.get_mut(queue as usize);
+            let taken = taken.ok_or(LinkError::NoSuchQueue(queue, aperture.queues))?;
+            if std::mem::replace(taken, true) {
+                return Err(LinkError::WindowTaken(queue));
+            }
+            Ok(aperture)
+        })?;
+        let offset_bytes = aperture.offset_bytes + u64::from(queue) * aperture.stride_bytes;
+        let sim = self.sim.clone();
+        Ok(SimWindow { sim, core: self.core, queue, lines: aperture.window_lines, offset_bytes })
+    }
+
+    fn memory(&mut self, bytes: usize) -> Result<SimMemory<D>, LinkError> {
+        let (region, address) = self.sim.around(|around| around.memory.add(bytes));
+        Ok(SimMemory { sim: self.sim.clone(), core: self.core, region, address, bytes })
+    }
+
+    fn doorbell(&mut self, offset_bytes: u32) -> Result<SimDoorbell<D>, LinkError> {
+        Ok(SimDoorbell { sim: self.sim.clone(), core: self.core, offset_bytes })
+    }
+
+    fn write_register(&mut self, offset_bytes: u32, value: u64) -> Result<bool, LinkError> {
+        self.sim.execute(self.core, Operation::StoreUncached(word_piece(offset_bytes.into(), value)));
+        Ok(true)
+    }
+
+    fn start_read(&mut self, offset_bytes: u32) -> Result<Option<RegisterRead>, LinkError> {
+        Ok(Some(self.load(offset_bytes.into(), WORD_BYTES as u32)))
+    }
+
+    fn poll_read(&mut self, read: RegisterRead) -> Result<Option<u64>, LinkError> {
+        Ok(self.sim.around(|around| {
+            let answer = &mut around.seats[usize::from(self.core.0)].answer;
+            match answer {
+                Some((number, words)) if *number == read.0 => {
+                    let value = words[0];
+                    *answer = None;
+                    Some(value)
+                }
+                _ => None,
+            }
+        }))
+    }
+
+    fn is_device_gone(&self) -> bool {
+        false
+    }
+}
+
+impl<D: Device> StorePort for SimWindow<D> {
+    #[inline]
+    fn lines(&self) -> u32 {
+        self.lines
+    }
+
+    #[inline]
+    fn store_line(&mut self, line: u32, words: &Line) {
+        assert!(line < self.lines, "a store outside the window");
+        let offset_bytes = self.offset_bytes + u64::from(line) * LINE_BYTES as u64;
+        self.sim.execute(self.core, Operation::Store(Piece { offset_bytes, mask: u64::MAX, words: *words }));
+    }
+
+    fn store_word(&mut self, line: u32, word: u32, value: u64) {
+        assert!(line < self.lines && word < 8, "a store outside the window");
+        let offset_bytes = self.offset_bytes + u64::from(line) * LINE_BYTES as u64 + u64::from(word) * 8;
+        self.sim.execute(self.core, Operation::Store(word_piece(offset_bytes, value)));
+    }
+
+    fn fence(&mut self) {
+        self.sim.execute(self.core, Operation::Fence);
+    }
+}
+
+impl<D> Drop for SimWindow<D> {
+    fn drop(&mut self) {
+        self.sim.around(|around| around.windows_taken[self.queue as usize] = false);
+    }
+}
+
+impl<D: Device> Doorbell for SimDoorbell<D> {
+    fn ring(&mut self, value: u64) {
+        self.sim.execute(self.core, Operation::StoreUncached(word_piece(self.offset_bytes.into(), value)));
+    }
+}
+
+impl<D> SimMemory<D> {
+    /// Loads a range, at the cost of the lines that the device wrote since.
+    fn loaded<T>(&self, offset: usize, bytes: usize, f: impl FnOnce(&[u8]) -> T) -> T {
+        self.sim.around(|around| {
+            let foreign = around.memory.load_foreign(self.region, offset, bytes);
+            let span = around.settings.core.line_wake * foreign;
+            around.work(self.core, span);
+            f(&around.memory.bytes(self.region)[offset..offset + bytes])
+        })
+    }
+
+    /// Stores a range, at the cost of its lines.
+    fn stored(&self, offset: usize, bytes: usize, span: Picoseconds, f: impl FnOnce(&mut [u8])) {
+        self.sim.around(|around| {
+            around.work(self.core, span);
+            f(&mut around.memory.bytes(self.region)[offset..offset + bytes]);
+        });
+    }
+}
+
+impl<D: Device> DmaMemory for SimMemory<D> {
+    fn address(&self) -> u64 {
+        self.address
+    }
+
+    fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    fn load(&mut self, offset_bytes: usize) -> u64 {
+        assert!(offset_bytes.is_multiple_of(WORD_BYTES), "a load of a word at byte {offset_bytes}");
+        self.loaded(offset_bytes, WORD_BYTES, |bytes| {
+            u64::from_le_bytes(bytes.try_into().expect("a word has 8 bytes"))
+        })
+    }
+
+    fn load_acquire(&mut self, offset_bytes: usize) -> u64 {
+        self.load(offset_bytes)
+    }
+
+    fn store(&mut self, offset_bytes: usize, value: u64) {
+        assert!(offset_bytes.is_multiple_of(WORD_BYTES), "a store of a word at byte {offset_bytes}");
+        let span = self.sim.around(|around| around.settings.core.store);
+        self.stored(offset_bytes, WORD_BYTES, span, |bytes| bytes.copy_from_slice(&value.to_le_bytes()));
+    }
+
+    fn store_release(&mut self, offset_bytes: usize, value: u64) {
+        self.store(offset_bytes, value);
+    }
+
+    fn copy_in(&mut self, offset_bytes: usize, bytes: &[u8]) {
+        let lines = (offset_bytes % LINE_BYTES + bytes.len()).div_ceil(LINE_BYTES) as u64;
+        let span = self.sim.around(|around| around.settings.core.cached_line * lines);
+        self.stored(offset_bytes, bytes.len(), span, |memory| memory.copy_from_slice(bytes));
+    }
+
+    fn copy_out(&mut self, offset_bytes: usize, bytes: &mut [u8]) {
+        let count = bytes.len();
+        let lines = (offset_bytes % LINE_BYTES + count).div_ceil(LINE_BYTES) as u64;
+        self.sim.around(|around| {
+            let span = around.settings.core.cached_line * lines;
+            around.work(self.core, span);
+        });
+        self.loaded(offset_bytes, count, |memory| bytes.copy_from_slice(memory));
+    }
+}

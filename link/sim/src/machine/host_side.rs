@@ -1,0 +1,205 @@
+//! Events at the host's end: packets of cores that leave, completions, what the device writes and answers.
+
+use super::Event;
+use super::state::Around;
+use crate::cpu::FenceAck;
+use crate::pcie::{Arrival, Class, HopEvent, Kind, LinkEvent, Side, Tlp};
+use crate::root::Outgoing;
+
+/// Where a device writes to interrupt the host.
+pub(super) const INTERRUPT_ADDRESS: u64 = 0xfee0_0000;
+
+impl Around {
+    /// Something happens on a link; whether the logic of the device may want something because of it.
+    #[inline]
+    pub(super) fn link_happens(&mut self, event: LinkEvent) -> bool {
+        let index = usize::from(event.link.0);
+        let arrival = self.links[index].happen(event, &mut self.calendar);
+        let mut concerns_device = false;
+        if let Some(arrival) = arrival {
+            concerns_device = self.arrives(index, arrival);
+        }
+        if !self.hops.is_empty() {
+            self.settle_hops(index);
+        }
+        if index == 0 {
+            self.settle_root();
+        }
+        concerns_device
+    }
+
+    pub(super) fn hop_happens(&mut self, event: HopEvent) {
+        let index = usize::from(event.hop);
+        let (uppers, lowers) = self.links.split_at_mut(index + 1);
+        self.hops[index].happen(event, &mut uppers[index], &mut lowers[0], &mut self.calendar);
+        if index == 0 {
+            self.settle_root();
+        }
+    }
+
+    fn settle_hops(&mut self, link: usize) {
+        let adjacent = link.saturating_sub(1)..(link + 1).min(self.hops.len());
+        for hop in adjacent {
+            let (uppers, lowers) = self.links.split_at_mut(hop + 1);
+            self.hops[hop].settle(&mut uppers[hop], &mut lowers[0], &mut self.calendar);
+        }
+    }
+
+    #[inline]
+    fn arrives(&mut self, index: usize, arrival: Arrival) -> bool {
+        let Arrival { side, tlp } = arrival;
+        match side {
+            Side::Downstream if index + 1 == self.links.len() => return self.arrives_at_device(tlp),
+            Side::Downstream => self.hops[index].enter(Side::Downstream, tlp, &mut self.calendar),
+            Side::Upstream if index == 0 => self.arrives_at_root(tlp),
+            Side::Upstream => self.hops[index - 1].enter(Side::Upstream, tlp, &mut self.calendar),
+        }
+        false
+    }
+
+    fn arrives_at_root(&mut self, tlp: Tlp) {
+        let now = self.calendar.now();
+        if tlp.kind != Kind::MemoryRead {
+            if let Some(at) = self.inbound.arrive(now, tlp, &self.settings.root) {
+                self.calendar.schedule(at, Event::HostSees);
+            }
+            return;
+        }
+        self.links[0].free(Side::Upstream, &tlp, &mut self.calendar);
+        let read = &mut self.reads[tlp.body as usize];
+        let at = (tlp.address - read.address) as usize;
+        let into = &mut self.blocks.of(read.block)[at..at + tlp.length_bytes as usize];
+        if !self.memory.read(tlp.address, into) {
+            read.is_bad = true;
+            self.totals.faults += 1;
+        }
+        let (root, link) = (&self.settings.root, &self.settings.link);
+        if let Some(at) = self.inbound.read(now, &tlp, root, link) {
+            self.calendar.schedule(at, Event::RootAnswers);
+        }
+    }
+
+    pub(super) fn root_sends(&mut self) {
+        self.outbound.woken(self.calendar.now());
+        self.settle_root();
+    }
+
+    /// Packets of cores leave as far as they may, and places of those that have left are free.
+    #[inline]
+    pub(super) fn settle_root(&mut self) {
+        loop {
+            let was_full = !self.outbound.has_room();
+            self.note_departures();
+            if was_full && self.outbound.has_room() {
+                self.room_returned();
+            }
+            if self.links[0].waiting(Side::Upstream, Class::Posted) > 0 || !self.send_one() {
+                return;
+            }
+        }
+    }
+
+    /// Sends the next packet if one is ready.
+    fn send_one(&mut self) -> bool {
+        match self.outbound.take(self.calendar.now(), &self.settings.root) {
+            Outgoing::Packet(tlp, second) => {
+                if let Some(second) = second {
+                    self.lines.join(tlp.body, second);
+                }
+                let sent = self.links[0].send(Side::Upstream, tlp, &mut self.calendar);
+                sent.expect("a line is never longer than the least maximum of a payload");
+                true
+            }
+            Outgoing::Later(_) => {
+                if let Some(at) = self.outbound.to_schedule() {
+                    self.calendar.schedule(at, Event::RootSends);
+                }
+                false
+            }
+            Outgoing::Nothing => false,
+        }
+    }
+
+    #[inline]
+    fn note_departures(&mut self) {
+        while let Some(tlp) = self.links[0].next_departed(Side::Upstream) {
+            if tlp.kind.class() == Class::Completion {
+                continue;
+            }
+            self.outbound.left(&tlp);
+            if self.fence_ack == FenceAck::RootComplex && tlp.kind == Kind::MemoryWrite {
+                let back = self.settings.root.write_latency;
+                self.acknowledge(&tlp, back);
+            }
+        }
+    }
+
+    /// Word that a write has come as far as fences want is back at its core after `back`.
+    pub(super) fn acknowledge(&mut self, tlp: &Tlp, back: crate::des::Picoseconds) {
+        let at = self.calendar.now() + back;
+        // Two lines that were merged were two packets to the core.
+        let packets = if tlp.length_bytes > 64 { 2 } else { 1 };
+        let core = usize::from(tlp.requester);
+        for _ in 0..packets {
+            let (seat, mut way) = self.seat(core);
+            seat.core.acknowledged(at, &mut way);
+        }
+        self.settle_core(core);
+    }
+
+    fn room_returned(&mut self) {
+        let now = self.calendar.now();
+        for core in 0..self.seats.len() {
+            let (seat, mut way) = self.seat(core);
+            seat.core.room_returned(now, &mut way);
+            self.settle_core(core);
+        }
+    }
+
+    pub(super) fn root_answers(&mut self) {
+        let now = self.calendar.now();
+        while let Some((tlp, next)) = self.inbound.next_answer(now) {
+            // An address that is no memory is answered without data, as an unsupported request.
+            let is_bad = self.reads[tlp.body as usize].is_bad;
+            let tlp = if is_bad { Tlp { kind: Kind::Completion, ..tlp } } else { tlp };
+            let sent = self.links[0].send(Side::Upstream, tlp, &mut self.calendar);
+            sent.expect("completions are cut to fit");
+            if let Some(at) = next.filter(|at| *at > now) {
+                self.calendar.schedule(at, Event::RootAnswers);
+            }
+        }
+        self.settle_root();
+    }
+
+    pub(super) fn host_sees(&mut self) {
+        let Some((tlp, next)) = self.inbound.next_seen() else { return };
+        if let Some(at) = next {
+            self.calendar.schedule(at, Event::HostSees);
+        }
+        self.links[0].free(Side::Upstream, &tlp, &mut self.calendar);
+        match tlp.kind {
+            Kind::MemoryWrite if tlp.address == INTERRUPT_ADDRESS => {
+                self.totals.interrupts += 1;
+                self.host_changed();
+            }
+            Kind::MemoryWrite => {
+                if !self.memory.write(tlp.address, self.blocks.of(tlp.body)) {
+                    self.totals.faults += 1;
+                }
+                self.blocks.remove(tlp.body);
+                self.host_changed();
+            }
+            _ => self.load_answered(&tlp),
+        }
+        self.settle_root();
+    }
+
+    fn load_answered(&mut self, tlp: &Tlp) {
+        let now = self.calendar.now();
+        let core = usize::from(tlp.tag);
+        let (seat, mut way) = self.seat(core);
+        seat.answer = Some((tlp.body as u16, seat.load_words));
+        seat.core.answered(now, &mut way);
+        self.settle_core(core);
+    }
+}

@@ -1,0 +1,26 @@
+//! A whole machine in virtual time: cores, root complex, links, a device, memory.
+//!
+//! A program on a core is whoever calls [`Sim::advance`] and is told that it is its turn; it uses the link by
+//! [`CoreLink`], as it would use any other link, and every store and load costs what the machine's parameters say. The
+//! device is anything behind the trait of `nic/contract`. Programs run as far as their own turn goes; what they stored is
+//! on its way when the turn ends.
+//!
+//! A load of memory is done at once, when it is asked for, and a store to memory is visible at once: within a turn memory
+//! does not change under a program. What the device writes is seen by the first turn after it is visible.
+
+mod bodies;
+mod device_side;
+mod event;
+mod host;
+mod host_side;
+mod memory;
+mod run;
+mod settings;
+mod state;
+mod ways;
+
+pub use event::Event;
+pub use host::{CoreLink, SimDoorbell, SimMemory, SimWindow};
+pub use run::Sim;
+pub use settings::{Aperture, Further, MachineError, MachineSettings};
+pub use state::{CoreId, Machine, Next, Pause, Totals};

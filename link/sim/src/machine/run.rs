@@ -1,0 +1,199 @@
+//! Time passes: events happen until a program has its turn.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use beeline_nic_contract::Device;
+
+use super::state::Around;
+use super::{CoreId, CoreLink, Event, Machine, MachineError, MachineSettings, Next, Pause};
+use crate::cpu::Operation;
+use crate::des::Picoseconds;
+
+/// A machine that the programs on its cores share. Clones are the same machine.
+pub struct Sim<D> {
+    pub(super) machine: Rc<RefCell<Machine<D>>>,
+}
+
+impl<D> Clone for Sim<D> {
+    fn clone(&self) -> Self {
+        Sim { machine: Rc::clone(&self.machine) }
+    }
+}
+
+impl<D: Device> Sim<D> {
+    /// A machine at time zero. For one seed, programs that do the same see the same.
+    ///
+    /// # Errors
+    /// There is no such machine.
+    pub fn new(device: D, settings: MachineSettings, seed: u64) -> Result<Self, MachineError> {
+        Ok(Sim { machine: Rc::new(RefCell::new(Machine::new(device, settings, seed)?)) })
+    }
+
+    /// The link of the programs on a core.
+    ///
+    /// # Panics
+    /// If there is no such core.
+    pub fn link(&self, core: CoreId) -> CoreLink<D> {
+        let cores = self.machine.borrow().around.seats.len();
+        assert!(usize::from(core.0) < cores, "core {} of a machine that has {cores}", core.0);
+        CoreLink::new(self.clone(), core)
+    }
+
+    /// Looks at the machine, or changes it.
+    pub fn with<T>(&self, f: impl FnOnce(&mut Machine<D>) -> T) -> T {
+        f(&mut self.machine.borrow_mut())
+    }
+
+    /// Lets everything happen until there is something for the caller to do; `None` when nothing more happens before or at
+    /// `until`, where time stands then.
+    pub fn advance(&self, until: Picoseconds) -> Option<Pause> {
+        self.machine.borrow_mut().advance(until)
+    }
+
+    /// The program of a core has done what it wanted to; also before its first turn.
+    pub fn end_turn(&self, core: CoreId, next: Next) {
+        let around = &mut self.machine.borrow_mut().around;
+        around.seats[usize::from(core.0)].next = next;
+        around.settle_core(usize::from(core.0));
+    }
+
+    /// A core does something for so long, besides its accesses: what software costs.
+    pub fn work(&self, core: CoreId, span: Picoseconds) {
+        let around = &mut self.machine.borrow_mut().around;
+        let (seat, mut way) = around.seat(usize::from(core.0));
+        seat.core.execute(Operation::Work(span), &mut way);
+    }
+
+    /// An interrupt of a core: what its write-combining buffers hold leaves.
+    pub fn interrupt_core(&self, core: CoreId) {
+        let around = &mut self.machine.borrow_mut().around;
+        let now = around.calendar.now();
+        let (seat, mut way) = around.seat(usize::from(core.0));
+        let at = now.max(seat.core.clock());
+        seat.core.interrupt(at, &mut way);
+        around.settle_core(usize::from(core.0));
+    }
+}
+
+impl<D: Device> Machine<D> {
+    fn advance(&mut self, until: Picoseconds) -> Option<Pause> {
+        loop {
+            if self.around.wire.has_left() {
+                return Some(Pause::Frame);
+            }
+            if let Some(core) = self.around.due.take() {
+                return Some(Pause::Turn(core));
+            }
+            let Some(event) = self.around.calendar.next_until(until) else {
+                if until != Picoseconds::NEVER {
+                    self.around.calendar.pass_to(until);
+                }
+                return None;
+            };
+            self.happen(event);
+        }
+    }
+
+    #[inline]
+    fn happen(&mut self, event: Event) {
+        match event {
+            Event::Link(event) => {
+                if self.around.link_happens(event) {
+                    self.serve_wants();
+                }
+            }
+            Event::Hop(event) => self.around.hop_happens(event),
+            Event::Turn { core, number } => self.around.turn_comes(core, number),
+            Event::Tend { core } => self.around.tend(usize::from(core)),
+            Event::RootSends => self.around.root_sends(),
+            Event::RootAnswers => self.around.root_answers(),
+            Event::HostSees => self.around.host_sees(),
+            Event::DeviceSees => self.device_sees(),
+            Event::DeviceReads => self.around.device_reads(),
+            Event::DeviceGets => self.device_gets(),
+            Event::DeviceSends => self.around.device_sends(),
+            Event::DeviceWakes => self.device_wakes(),
+            Event::WireTakes => self.wire_takes(),
+            Event::FrameComes => self.frame_comes(),
+        }
+    }
+}
+
+impl Around {
+    /// What a core has stored is on its way, and its next turn is known if it can be.
+    pub(super) fn settle_core(&mut self, index: usize) {
+        if let Some(at) = self.outbound.to_schedule() {
+            self.calendar.schedule(at.max(self.calendar.now()), Event::RootSends);
+        }
+        let now = self.calendar.now();
+        let (seat, way) = self.seat(index);
+        let tend_at = seat.core.tend_at(&way);
+        if let Some(at) = tend_at.filter(|at| seat.tended_at.is_none_or(|tended| tended > *at)) {
+            seat.tended_at = Some(at.max(now));
+            self.calendar.schedule(at.max(now), Event::Tend { core: index as u16 });
+        }
+        let seat = &mut self.seats[index];
+        if seat.core.is_ready() {
+            let clock = seat.core.clock();
+            let at = match seat.next {
+                Next::Again => clock,
+                Next::At(at) => clock.max(at),
+                Next::Poll => {
+                    // Its polls from here on are counted from when it was done.
+                    seat.polls = true;
+                    return;
+                }
+                Next::Never => return,
+            };
+            seat.next = Next::Never;
+            self.give_turn(index, at);
+        } else if seat.next == Next::Poll {
+            // What it waits for is not a change of memory.
+            seat.next = Next::Again;
+        }
+    }
+
+    /// A program gets its turn at `at`.
+    pub(super) fn give_turn(&mut self, index: usize, at: Picoseconds) {
+        let seat = &mut self.seats[index];
+        seat.polls = false;
+        seat.turn = seat.turn.wrapping_add(1);
+        let event = Event::Turn { core: index as u16, number: seat.turn };
+        self.calendar.schedule(at.max(self.calendar.now()), event);
+    }
+
+    fn turn_comes(&mut self, core: u16, number: u32) {
+        let now = self.calendar.now();
+        let seat = &mut self.seats[usize::from(core)];
+        if seat.turn == number {
+            seat.core.pass_to(now);
+            self.due = Some(CoreId(core));
+        }
+    }
+
+    fn tend(&mut self, index: usize) {
+        let now = self.calendar.now();
+        let (seat, mut way) = self.seat(index);
+        if seat.tended_at == Some(now) {
+            seat.tended_at = None;
+        }
+        seat.core.tend(now, &mut way);
+        self.settle_core(index);
+    }
+
+    /// Something that programs can see has changed: those that poll see it at their next poll.
+    pub(super) fn host_changed(&mut self) {
+        let now = self.calendar.now();
+        for index in 0..self.seats.len() {
+            let seat = &self.seats[index];
+            if !seat.polls {
+                continue;
+            }
+            let (clock, poll) = (seat.core.clock(), seat.core.settings().poll.0);
+            let polls = now.since(clock).0.div_ceil(poll);
+            self.seats[index].next = Next::Never;
+            self.give_turn(index, clock + Picoseconds(polls * poll));
+        }
+    }
+}

@@ -1,0 +1,299 @@
+//! What a machine is made of, and what it has counted.
+
+use beeline_nic_contract::{Device, DmaTag};
+
+use super::bodies::{Blocks, Lines};
+use super::memory::Memory;
+use super::ways::Way;
+use super::{Event, MachineError, MachineSettings};
+use crate::cpu::{Core, FenceAck};
+use crate::des::{Calendar, Picoseconds, Stream, stream};
+use crate::device::{Line, Ports, Transmitted, Wire};
+use crate::pcie::{Header, Hop, Link, LinkId, Side};
+use crate::root::{Inbound, Outbound};
+
+/// A core of a machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CoreId(pub u16);
+
+/// What the caller of [`Sim::advance`](super::Sim::advance) has to do before time goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pause {
+    /// It is the turn of the program on this core: run it, and end the turn.
+    Turn(CoreId),
+    /// Frames were let go to the wire: take all of them. Their times may lie ahead.
+    Frame,
+}
+
+/// When a program wants its next turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// As soon as its core has done what it was asked to do.
+    Again,
+    /// It found nothing to do and polls: when something that it can see has changed.
+    Poll,
+    /// Then, or when its core has done what it was asked to do if that is later.
+    At(Picoseconds),
+    /// It is done.
+    Never,
+}
+
+/// What a machine has counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Bytes of memory that the device has read.
+    pub memory_read_bytes: u64,
+    /// Bytes of memory that the device has written.
+    pub memory_written_bytes: u64,
+    /// Interrupts that it has raised.
+    pub interrupts: u64,
+    /// Accesses of it that were no memory of its port.
+    pub faults: u64,
+    /// Frames that ended with an abort mark.
+    pub aborted: u64,
+    /// Writes that it has taken.
+    pub writes_taken: u64,
+}
+
+/// A core and whose turn it is.
+#[derive(Debug)]
+pub(super) struct Seat {
+    pub core: Core,
+    pub next: Next,
+    pub turn: u32,
+    /// Whether it polls, and waits for a change.
+    pub polls: bool,
+    /// The answer to its last load, its number, and whether it is there.
+    pub answer: Option<(u16, [u64; 8])>,
+    /// Words of the load that the device has not answered.
+    pub missing_words: u32,
+    pub load_words: [u64; 8],
+    pub load_bytes: u32,
+    pub next_load: u16,
+    /// When an event will come to tend its buffers.
+    pub tended_at: Option<Picoseconds>,
+}
+
+/// A read of the device.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Read {
+    pub tag: DmaTag,
+    pub block: u32,
+    pub address: u64,
+    pub bytes: u32,
+    pub missing_bytes: u32,
+    pub is_bad: bool,
+}
+
+/// Everything but the logic of the device.
+pub(super) struct Around {
+    pub settings: MachineSettings,
+    pub calendar: Calendar<Event>,
+    pub seats: Vec<Seat>,
+    pub outbound: Outbound,
+    pub inbound: Inbound,
+    /// When everything that left each core is ready to leave.
+    pub last_ready: Vec<Picoseconds>,
+    pub random: Stream,
+    pub links: Vec<Link>,
+    pub hops: Vec<Hop>,
+    pub ports: Ports,
+    pub wire: Wire,
+    /// Frames that come by the wire; the device may refuse the first for a while.
+    pub coming: Line<Vec<u8>>,
+    pub memory: Memory,
+    pub lines: Lines,
+    pub blocks: Blocks,
+    pub reads: Vec<Read>,
+    pub free_reads: Vec<u32>,
+    /// Bytes that the request of each tag still waits for.
+    pub tag_bytes: Vec<u32>,
+    pub windows_taken: Vec<bool>,
+    /// Where the device lies in the address space of the host.
+    pub base: u64,
+    /// The way back of an acknowledgement.
+    pub way_back: Picoseconds,
+    pub fence_ack: FenceAck,
+    pub totals: Totals,
+    /// The turn that is due.
+    pub due: Option<CoreId>,
+    /// When an event will come to wake the device.
+    pub wakes_at: Picoseconds,
+}
+
+/// A machine; [`Sim`](super::Sim) shares it among the programs on its cores.
+pub struct Machine<D> {
+    pub(super) device: D,
+    pub(super) around: Around,
+    /// The logic refused a write, which waits with everything behind it.
+    pub(super) is_stalled: bool,
+    /// The logic refused a frame, which waits with those behind it.
+    pub(super) frame_is_refused: bool,
+}
+
+impl<D: Device> Machine<D> {
+    pub(super) fn new(device: D, settings: MachineSettings, seed: u64) -> Result<Self, MachineError> {
+        Ok(Machine {
+            device,
+            around: Around::new(settings, seed)?,
+            is_stalled: false,
+            frame_is_refused: false,
+        })
+    }
+
+    /// The logic of the device.
+    pub fn device(&mut self) -> &mut D {
+        &mut self.device
+    }
+
+    /// The time it is.
+    pub fn now(&self) -> Picoseconds {
+        self.around.calendar.now()
+    }
+
+    /// Until when a core is busy with what it was asked to do.
+    pub fn core_clock(&self, core: CoreId) -> Picoseconds {
+        self.around.seats[usize::from(core.0)].core.clock()
+    }
+
+    /// Time in which a core did something, polls that found nothing excluded.
+    pub fn core_worked(&self, core: CoreId) -> Picoseconds {
+        self.around.seats[usize::from(core.0)].core.worked()
+    }
+
+    /// What a poll of a core that finds nothing takes.
+    pub fn poll_time(&self, core: CoreId) -> Picoseconds {
+        self.around.seats[usize::from(core.0)].core.settings().poll
+    }
+
+    /// Links, from the root complex on.
+    pub fn links(&self) -> &[Link] {
+        &self.around.links
+    }
+
+    /// Links, to have them tell what they carry.
+    pub fn links_mut(&mut self) -> &mut [Link] {
+        &mut self.around.links
+    }
+
+    /// Events that have happened.
+    pub fn events(&self) -> u64 {
+        self.around.calendar.happened()
+    }
+
+    /// What was counted.
+    pub fn totals(&self) -> Totals {
+        let memory = &self.around.memory;
+        Totals {
+            memory_read_bytes: memory.read_bytes,
+            memory_written_bytes: memory.written_bytes,
+            ..self.around.totals
+        }
+    }
+
+    /// Frames are kept with their bytes from now on.
+    pub fn keep_frames(&mut self) {
+        self.around.wire.keep_frames();
+    }
+
+    /// The oldest frame that was let go to the wire and not taken yet.
+    pub fn next_transmitted(&mut self) -> Option<Transmitted> {
+        self.around.wire.take()
+    }
+
+    /// A frame comes by the wire: its last bit at `at`, or behind the one before it.
+    pub fn frame_will_come(&mut self, at: Picoseconds, frame: Vec<u8>) {
+        let at = at.max(self.around.calendar.now());
+        if let Some(at) = self.around.coming.push(at, frame) {
+            self.around.calendar.schedule(at, Event::FrameComes);
+        }
+    }
+
+    /// A frame that was looked at; its buffer is used again.
+    pub fn give_back(&mut self, transmitted: Transmitted) {
+        self.around.wire.give_back(transmitted);
+    }
+}
+
+impl Around {
+    fn new(settings: MachineSettings, seed: u64) -> Result<Self, MachineError> {
+        settings.core.check()?;
+        let count = |what, found, least, most| {
+            let fits = (least..=most).contains(&found);
+            if fits { Ok(()) } else { Err(MachineError::Count { what, found, least, most }) }
+        };
+        count("cores", usize::from(settings.cores), 1, 1024)?;
+        count("places in the root complex", settings.root.write_places, 1, 1 << 16)?;
+        count("tags of reads", usize::from(settings.device.read_tags), 1, 1 << 14)?;
+        let mut links = vec![Link::new(LinkId(0), settings.link.clone())?];
+        let mut hops = Vec::new();
+        let mut way_back = settings.root.write_latency + settings.link.flight;
+        for (index, further) in (1u16..).zip(&settings.further) {
+            let mut lower = Link::new(LinkId(index), further.link.clone())?;
+            let upper = links.last_mut().expect("there is a first link");
+            hops.push(Hop::new(index - 1, further.latency, upper, &mut lower));
+            links.push(lower);
+            way_back += further.latency + further.link.flight;
+        }
+        links[0].watch(Side::Upstream);
+        let is_high = settings.header == Header::FourDw;
+        let (base, memory_base) = if is_high { (1 << 40, 1 << 33) } else { (0xc000_0000, 1 << 20) };
+        let seat = |core: u16| Seat {
+            core: Core::new(settings.core.clone(), stream(seed, &format!("core {core}"))),
+            next: Next::Never,
+            turn: 0,
+            polls: false,
+            answer: None,
+            missing_words: 0,
+            load_words: [0; 8],
+            load_bytes: 0,
+            next_load: 0,
+            tended_at: None,
+        };
+        Ok(Around {
+            calendar: Calendar::new(),
+            seats: (0..settings.cores).map(seat).collect(),
+            outbound: Outbound::new(&settings.root),
+            inbound: Inbound::default(),
+            last_ready: vec![Picoseconds::ZERO; usize::from(settings.cores)],
+            random: stream(seed, "root complex"),
+            links,
+            hops,
+            ports: Ports::new(&settings.device),
+            wire: Wire::default(),
+            coming: Line::default(),
+            memory: Memory::new(memory_base),
+            lines: Lines::new(),
+            blocks: Blocks::default(),
+            reads: Vec::new(),
+            free_reads: Vec::new(),
+            tag_bytes: vec![0; usize::from(settings.device.read_tags)],
+            windows_taken: vec![false; settings.aperture.queues as usize],
+            base,
+            way_back,
+            fence_ack: settings.core.fence_ack,
+            totals: Totals::default(),
+            due: None,
+            wakes_at: Picoseconds::NEVER,
+            settings,
+        })
+    }
+
+    /// A core, and its way out.
+    #[inline]
+    pub(super) fn seat(&mut self, core: usize) -> (&mut Seat, Way<'_>) {
+        let way = Way {
+            outbound: &mut self.outbound,
+            lines: &mut self.lines,
+            base: self.base,
+            latency: self.settings.root.write_latency,
+            jitter: self.settings.root.write_jitter,
+            last_ready: &mut self.last_ready[core],
+            random: &mut self.random,
+            core: core as u16,
+            acknowledges: matches!(self.fence_ack, FenceAck::RootComplex | FenceAck::Device),
+            left: 0,
+        };
+        (&mut self.seats[core], way)
+    }
+}

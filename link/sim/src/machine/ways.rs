@@ -1,0 +1,77 @@
+//! The way from a core into the root complex: pieces of lines become packets.
+
+use rand::RngExt;
+
+use super::bodies::Lines;
+use crate::cpu::{Kept, Load, Outlet, Piece, WayOut};
+use crate::des::{Picoseconds, Stream};
+use crate::pcie::{Kind, Tlp, runs};
+use crate::root::Outbound;
+
+/// What a core needs of its machine while it stores.
+pub(super) struct Way<'a> {
+    pub outbound: &'a mut Outbound,
+    pub lines: &'a mut Lines,
+    /// Where the device lies in the address space of the host.
+    pub base: u64,
+    pub latency: Picoseconds,
+    pub jitter: Picoseconds,
+    /// When everything that left this core is ready.
+    pub last_ready: &'a mut Picoseconds,
+    pub random: &'a mut Stream,
+    pub core: u16,
+    /// Whether packets will be acknowledged to the core.
+    pub acknowledges: bool,
+    /// Packets that left since somebody asked.
+    pub left: u32,
+}
+
+impl Outlet for Way<'_> {
+    #[inline]
+    fn has_room(&self) -> bool {
+        self.outbound.has_room()
+    }
+
+    /// One packet for each run of bytes: what is always legal (Base Specification, section 2.2.5).
+    #[inline]
+    fn leave(&mut self, at: Picoseconds, piece: Piece, kept: Kept) {
+        let ready = self.ready(at, kept);
+        for (first, length) in runs(piece.mask) {
+            let body = self.lines.add(&piece.words, first as usize, length as usize);
+            let address = self.base + piece.offset_bytes + u64::from(first);
+            let tlp = Tlp { body, requester: self.core, ..Tlp::new(Kind::MemoryWrite, address, length) };
+            self.outbound.enter(ready, tlp);
+            self.left += 1;
+        }
+    }
+}
+
+impl Way<'_> {
+    /// When something that leaves at `at` may go on the wire.
+    #[inline]
+    fn ready(&mut self, at: Picoseconds, kept: Kept) -> Picoseconds {
+        let mut ready = at + self.latency;
+        if kept == Kept::InOrder {
+            ready = ready.max(*self.last_ready);
+        } else if self.jitter > Picoseconds::ZERO {
+            ready += Picoseconds(self.random.random_range(0..=self.jitter.0));
+        }
+        *self.last_ready = ready.max(*self.last_ready);
+        ready
+    }
+}
+
+impl WayOut for Way<'_> {
+    fn leave_load(&mut self, at: Picoseconds, load: Load) {
+        let address = self.base + load.offset_bytes;
+        let request = Tlp::new(Kind::MemoryRead, address, load.length_bytes);
+        let request = Tlp { requester: self.core, tag: self.core, body: load.number.into(), ..request };
+        let ready = self.ready(at, Kept::InOrder);
+        self.outbound.enter(ready, request);
+    }
+
+    #[inline]
+    fn take_left(&mut self) -> u32 {
+        if self.acknowledges { std::mem::take(&mut self.left) } else { 0 }
+    }
+}

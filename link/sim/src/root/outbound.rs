@@ -1,0 +1,130 @@
+//! From the cores to the wire: latency, a packet at a time, lines that are merged.
+
+use std::collections::VecDeque;
+
+use super::RootSettings;
+use crate::des::Picoseconds;
+use crate::pcie::Tlp;
+
+/// Bytes of a line.
+const LINE_BYTES: u32 = 64;
+
+/// Packets of the cores on their way through the root complex, in the order in which they are ready.
+#[derive(Debug)]
+pub struct Outbound {
+    queue: VecDeque<(Picoseconds, Tlp)>,
+    /// Places that are taken: by packets here, and by those that the link has not taken yet.
+    taken: usize,
+    places: usize,
+    next_at: Picoseconds,
+    /// When an event will come to send, if one will.
+    scheduled: Option<Picoseconds>,
+}
+
+/// What leaves next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outgoing {
+    /// This packet, now; if two lines were merged, the body of the second.
+    Packet(Tlp, Option<u32>),
+    /// None before then.
+    Later(Picoseconds),
+    /// None is there.
+    Nothing,
+}
+
+impl Outbound {
+    /// Empty.
+    pub fn new(settings: &RootSettings) -> Self {
+        Outbound {
+            queue: VecDeque::new(),
+            taken: 0,
+            places: settings.write_places.max(1),
+            next_at: Picoseconds::ZERO,
+            scheduled: None,
+        }
+    }
+
+    /// Whether a core may hand over one more.
+    #[inline]
+    pub fn has_room(&self) -> bool {
+        self.taken < self.places
+    }
+
+    /// A packet left a core and is ready at `ready`. Cores run ahead of each other, so it may be before others.
+    #[inline]
+    pub fn enter(&mut self, ready: Picoseconds, tlp: Tlp) {
+        self.taken += 1;
+        let mut at = self.queue.len();
+        while at > 0 && self.queue[at - 1].0 > ready {
+            at -= 1;
+        }
+        if at == self.queue.len() {
+            self.queue.push_back((ready, tlp))
+        } else {
+            self.queue.insert(at, (ready, tlp))
+        }
+    }
+
+    /// When an event is to be scheduled for the first packet, if none is that comes in time.
+    #[inline]
+    pub fn to_schedule(&mut self) -> Option<Picoseconds> {
+        let at = self.queue.front()?.0.max(self.next_at);
+        if self.scheduled.is_some_and(|scheduled| scheduled <= at) {
+            return None;
+        }
+        self.scheduled = Some(at);
+        Some(at)
+    }
+
+    /// An event that was scheduled for `now` happens.
+    #[inline]
+    pub fn woken(&mut self, now: Picoseconds) {
+        // It may have been scheduled for a time that was over when the core told of the packet.
+        if self.scheduled.is_some_and(|at| at <= now) {
+            self.scheduled = None;
+        }
+    }
+
+    /// The packet that leaves at `now`.
+    #[inline]
+    pub fn take(&mut self, now: Picoseconds, settings: &RootSettings) -> Outgoing {
+        let Some((ready, tlp)) = self.queue.front().copied() else { return Outgoing::Nothing };
+        let at = ready.max(self.next_at);
+        if at > now {
+            return Outgoing::Later(at);
+        }
+        self.queue.pop_front();
+        self.next_at = now + settings.write_interval;
+        let second = if settings.merges { self.take_second(now, &tlp) } else { None };
+        let length_bytes = if second.is_some() { 2 * LINE_BYTES } else { tlp.length_bytes };
+        Outgoing::Packet(Tlp { length_bytes, ..tlp }, second)
+    }
+
+    /// A packet has left for the wire; its places are free.
+    #[inline]
+    pub fn left(&mut self, tlp: &Tlp) {
+        self.taken -= if tlp.kind.has_data() && tlp.length_bytes > LINE_BYTES { 2 } else { 1 };
+    }
+
+    /// Packets that wait here.
+    pub fn len(&self) -> usize {
+        self.queue.len()
+    }
+
+    /// Whether none does.
+    pub fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    fn take_second(&mut self, now: Picoseconds, first: &Tlp) -> Option<u32> {
+        let (ready, second) = self.queue.front()?;
+        let is_line =
+            |tlp: &Tlp| tlp.kind == first.kind && tlp.kind.has_data() && tlp.length_bytes == LINE_BYTES;
+        let joins = first.address.is_multiple_of(2 * u64::from(LINE_BYTES))
+            && second.address == first.address + u64::from(LINE_BYTES);
+        if !(joins && is_line(first) && is_line(second) && *ready <= now) {
+            return None;
+        }
+        self.queue.pop_front().map(|(_, second)| second.body)
+    }
+}

@@ -1,0 +1,158 @@
+//! What can be wrong with a platform file, with the place, the value and what to do.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+use crate::Bounds;
+
+/// A place in a file.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// The file, as it was named; for values given by a caller, what the caller is called.
+    pub file: String,
+    /// Its line, from 1; None where there is none.
+    pub line: Option<u32>,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            Some(line) => write!(f, "{}:{line}", self.file),
+            None => f.write_str(&self.file),
+        }
+    }
+}
+
+/// Why there is no platform.
+#[derive(Debug, Error)]
+pub enum PlatformError {
+    /// No built-in platform has this name.
+    #[error("no platform is called {name:?}{}; there are: {}", nearest_clause(.nearest), known.join(", "))]
+    NoSuchPlatform {
+        /// The name asked for.
+        name: String,
+        /// The one that looks most like it.
+        nearest: Option<String>,
+        /// All names.
+        known: Vec<String>,
+    },
+    /// The file cannot be read.
+    #[error("cannot read {}: {source}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The file is not TOML.
+    #[error("{place}: not TOML: {message}")]
+    NotToml {
+        /// Where.
+        place: Place,
+        /// What the parser says.
+        message: String,
+    },
+    /// Something has the wrong form.
+    #[error("{place}: {key} is {found}; write {wanted}")]
+    Form {
+        /// Where.
+        place: Place,
+        /// What.
+        key: String,
+        /// What it is.
+        found: String,
+        /// What it should be.
+        wanted: &'static str,
+    },
+    /// There is no such key.
+    #[error("{place}: no parameter is called {key:?}{}", nearest_clause(.nearest))]
+    UnknownKey {
+        /// Where.
+        place: Place,
+        /// The key.
+        key: String,
+        /// The one that looks most like it.
+        nearest: Option<String>,
+    },
+    /// A key is missing.
+    #[error("{file}: {key} is missing; give {bounds}, with its source")]
+    Missing {
+        /// The platform's file.
+        file: String,
+        /// The key.
+        key: String,
+        /// What it may be.
+        bounds: String,
+    },
+    /// A value is out of bounds.
+    #[error("{place}: {key} = {value} is out of bounds; give {bounds}")]
+    OutOfBounds {
+        /// Where.
+        place: Place,
+        /// The key.
+        key: String,
+        /// Its value.
+        value: String,
+        /// What it may be.
+        bounds: Bounds,
+    },
+    /// Two values that each keep their bounds do not go together.
+    #[error("{place}: {key} = {value}: {problem}")]
+    Contradiction {
+        /// Where.
+        place: Place,
+        /// The key.
+        key: String,
+        /// Its value.
+        value: String,
+        /// With what it does not go together, and what to do.
+        problem: String,
+    },
+    /// A source says nothing.
+    #[error("{place}: the source of {key} is {problem}")]
+    Source {
+        /// Where.
+        place: Place,
+        /// The key.
+        key: String,
+        /// What is wrong with it.
+        problem: &'static str,
+    },
+    /// A key stands in two files.
+    #[error("{second}: {key} is given at {first} too; leave one of them out")]
+    Twice {
+        /// The key.
+        key: String,
+        /// Where it stands first.
+        first: Place,
+        /// Where it stands again.
+        second: Place,
+    },
+    /// A part cannot be included.
+    #[error("{place}: cannot include {path:?}: {problem}")]
+    Include {
+        /// Where.
+        place: Place,
+        /// The part.
+        path: String,
+        /// Why not.
+        problem: String,
+    },
+}
+
+fn nearest_clause(nearest: &Option<String>) -> String {
+    nearest.as_ref().map_or_else(String::new, |name| format!("; did you mean {name:?}?"))
+}
+
+/// The candidate that looks most like the word, if one looks enough like it to have been meant.
+pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    let likeness = |candidate: &str| strsim::jaro_winkler(word, candidate);
+    candidates
+        .into_iter()
+        .map(|candidate| (likeness(candidate), candidate))
+        .filter(|(likeness, _)| *likeness > 0.7)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, candidate)| candidate.to_owned())
+}

@@ -1,0 +1,149 @@
+//! All that a platform's files say, by key, before it has types: what parts merge into and what overrides change.
+
+use std::collections::BTreeMap;
+
+use crate::error::nearest;
+use crate::section::{Parameter, Section};
+use crate::value::Quantity;
+use crate::{
+    Coherent, Core, Device, Energy, HopHead, Link, Place, PlatformError, RootComplex, Scalar, Source, Value,
+};
+
+/// Sections that stand once in a file, and their parameters.
+pub(crate) const SECTIONS: [(&str, &[Parameter]); 6] = [
+    ("core", Core::PARAMETERS),
+    ("root_complex", RootComplex::PARAMETERS),
+    ("link", Link::PARAMETERS),
+    ("device", Device::PARAMETERS),
+    ("coherent", Coherent::PARAMETERS),
+    ("energy", Energy::PARAMETERS),
+];
+
+/// What a file says of one parameter.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Leaf {
+    pub value: Scalar,
+    pub source: Source,
+    pub place: Place,
+    /// Whether it stands in a part.
+    pub shared: bool,
+}
+
+/// Leaves by `section.name`. Taking one removes it, so that what is left at the end is unknown.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Leaves {
+    by_key: BTreeMap<String, Leaf>,
+    /// The platform's own file, for errors about what is missing.
+    file: String,
+    /// How many hops there are.
+    hops: usize,
+}
+
+impl Leaves {
+    /// None yet, of a platform with so many hops.
+    pub(crate) fn new(file: &str, hops: usize) -> Leaves {
+        Leaves { by_key: BTreeMap::new(), file: file.to_owned(), hops }
+    }
+
+    /// Adds a leaf.
+    ///
+    /// # Errors
+    /// The key is not known, or it stands in another file already.
+    pub(crate) fn add(&mut self, key: String, leaf: Leaf) -> Result<(), PlatformError> {
+        self.check_known(&key, &leaf.place)?;
+        if let Some(first) = self.by_key.get(&key) {
+            return Err(PlatformError::Twice { key, first: first.place.clone(), second: leaf.place });
+        }
+        self.by_key.insert(key, leaf);
+        Ok(())
+    }
+
+    /// Gives a key another value, whether or not it has one.
+    ///
+    /// # Errors
+    /// The key is not known.
+    pub(crate) fn set(&mut self, key: &str, leaf: Leaf) -> Result<(), PlatformError> {
+        self.check_known(key, &leaf.place)?;
+        self.by_key.insert(key.to_owned(), leaf);
+        Ok(())
+    }
+
+    /// How many hops there are.
+    pub(crate) fn hops(&self) -> usize {
+        self.hops
+    }
+
+    /// Whether anything of a section is there.
+    pub(crate) fn has_section(&self, section: &str) -> bool {
+        self.by_key.keys().any(|key| key.strip_prefix(section).is_some_and(|rest| rest.starts_with('.')))
+    }
+
+    /// Gives a hop what it leaves out of a link from `[link]`. Generation and width are the hop's own.
+    pub(crate) fn inherit(&mut self, section: &str) {
+        for parameter in Link::PARAMETERS.iter().filter(|p| !["generation", "lanes"].contains(&p.name)) {
+            let key = format!("{section}.{}", parameter.name);
+            let Some(from) = self.by_key.get(&format!("link.{}", parameter.name)) else { continue };
+            // It is counted where it stands, so here it is nobody's choice.
+            let leaf = Leaf { shared: true, source: inherited(&from.source), ..from.clone() };
+            self.by_key.entry(key).or_insert(leaf);
+        }
+    }
+
+    /// Takes a parameter's value, or its default.
+    ///
+    /// # Errors
+    /// It is missing, or out of bounds.
+    pub(crate) fn take<T: Quantity>(
+        &mut self,
+        section: &str,
+        parameter: &Parameter,
+        default: Option<T>,
+    ) -> Result<Value<T>, PlatformError> {
+        let key = format!("{section}.{}", parameter.name);
+        let Some(leaf) = self.by_key.remove(&key) else {
+            let default = default.ok_or_else(|| PlatformError::Missing {
+                file: self.file.clone(),
+                key,
+                bounds: parameter.bounds.to_string(),
+            })?;
+            return Ok(Value { value: default, source: None, place: None, shared: false });
+        };
+        let value = T::from_scalar(&leaf.value).filter(|_| parameter.bounds.allow(&leaf.value));
+        let Some(value) = value else {
+            return Err(PlatformError::OutOfBounds {
+                place: leaf.place,
+                key,
+                value: leaf.value.to_string(),
+                bounds: parameter.bounds,
+            });
+        };
+        Ok(Value { value, source: Some(leaf.source), place: Some(leaf.place), shared: leaf.shared })
+    }
+
+    fn check_known(&self, key: &str, place: &Place) -> Result<(), PlatformError> {
+        let mut known: Vec<String> = Vec::new();
+        for (section, parameters) in SECTIONS {
+            known.extend(parameters.iter().map(|p| format!("{section}.{}", p.name)));
+        }
+        for hop in 0..self.hops {
+            let parameters = HopHead::PARAMETERS.iter().chain(Link::PARAMETERS);
+            known.extend(parameters.map(|p| format!("hop.{hop}.{}", p.name)));
+        }
+        if known.iter().any(|one| one == key) {
+            return Ok(());
+        }
+        // A word that is right in another section is likelier than a misspelt one in this.
+        let name = key.rsplit('.').next().unwrap_or(key);
+        let elsewhere = known.iter().find(|one| one.ends_with(&format!(".{name}"))).cloned();
+        let nearest = elsewhere.or_else(|| nearest(key, known.iter().map(String::as_str)));
+        Err(PlatformError::UnknownKey { place: place.clone(), key: key.to_owned(), nearest })
+    }
+}
+
+/// A fit of `[link]` is not a second one of each hop.
+fn inherited(source: &Source) -> Source {
+    match source {
+        Source::Fitted(text) => Source::Arithmetic(format!("as [link], fitted: {text}")),
+        other => other.clone(),
+    }
+}

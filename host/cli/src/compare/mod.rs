@@ -6,7 +6,6 @@
 //! Nothing here knows what a good result is.
 
 mod check;
-mod plots;
 mod report;
 mod results;
 mod stores;

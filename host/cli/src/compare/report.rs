@@ -1,6 +1,7 @@
 //! `report.html`: one file with plots, tables, machine, command and raw data; it loads nothing from outside.
 
-use super::plots::{Chart, Series, draw};
+use beeline_figures::chart::{Chart, Series, draw};
+
 use super::results::{LatencyRow, RateRow, Results, Way};
 use super::table;
 
@@ -120,7 +121,7 @@ fn stores(results: &Results) -> String {
             let point = (f64::from(row.message_bytes), row.goodput_gbps);
             match series.iter_mut().find(|series| series.name == name) {
                 Some(series) => series.points.push(point),
-                None => series.push(Series { name, points: vec![point] }),
+                None => series.push(Series::line(name, vec![point])),
             }
         }
         let chart = Chart { unit: "Gbit/s", size: "message in the window, bytes", logarithmic: true, series };
@@ -149,7 +150,7 @@ fn latencies(results: &Results, way: Way) -> String {
         let point = (f64::from(row.frame_bytes), row.p50_ns as f64);
         match series.iter_mut().find(|series| series.name == name) {
             Some(series) => series.points.push(point),
-            None => series.push(Series { name, points: vec![point] }),
+            None => series.push(Series::line(name, vec![point])),
         }
     }
     let chart = Chart { unit: "p50, ns", size: "frame, bytes", logarithmic: true, series };
@@ -177,7 +178,7 @@ fn rates(title: &str, rows: &[RateRow], caption: &str) -> String {
         let point = (f64::from(row.frame_bytes), row.frames_per_s / 1e6);
         match series.iter_mut().find(|series| series.name == name) {
             Some(series) => series.points.push(point),
-            None => series.push(Series { name, points: vec![point] }),
+            None => series.push(Series::line(name, vec![point])),
         }
     }
     let chart = Chart { unit: "M frames/s", size: "frame, bytes", logarithmic: true, series };

@@ -3,17 +3,19 @@
 //! As `queues.rs`, which opens, recovers and closes them too: a half takes its window, memory and doorbell from the link
 //! and its settings are checked against the device.
 
-use beeline_link_contract::{Link, StorePort, Tolerance};
+use beeline_link_contract::{Link, ReadPort, StorePort, Tolerance};
 use beeline_spec::entry::PUSH_HALF_LINES;
 use beeline_spec::formats::RING_ENTRY_MAX_BYTES;
 use beeline_spec::{Interface, LINE_BYTES, pipe, regs};
 
-use crate::config::{EnsoConfig, InlineConfig, NiqConfig, RxEnsoConfig};
+use crate::config::{EnsoConfig, InlineConfig, LongFrameConfig, NiqConfig, RxEnsoConfig, RxNiqConfig};
 use crate::error::{Must, PortError};
 use crate::half::Stopped;
+use crate::long_frames::LongFrames;
 use crate::port::Port;
 use crate::queues::{MAX_ENTRIES, doorbell_offset, resolve};
 use crate::rx_enso::{self, RxEnso};
+use crate::rx_niq::RxNiq;
 use crate::tx_enso::{self, TxEnso};
 use crate::tx_inline::{self, TxInline};
 use crate::tx_niq::{self, TxNiq};
@@ -134,13 +136,37 @@ impl<L: Link> Port<L> {
         Ok(Stopped(TxNiq::new((port, blank), memory, identity, config, max_frame_bytes)))
     }
 
+    /// The host half of receiving by reads of the queue's window.
+    ///
+    /// # Errors
+    /// As [`Port::rx_ring`], and [`beeline_link_contract::LinkError::NotExpressible`] on a link that cannot read windows.
+    pub fn rx_niq(
+        &mut self,
+        queue: u32,
+        config: RxNiqConfig,
+    ) -> Result<Stopped<RxNiq<L::Reads, L::Memory, L::Doorbell>>, PortError> {
+        self.check_queue(queue)?;
+        self.check_interface(Interface::Niq)?;
+        Must::Between(0, 2).check("power of two of an entry's lines", u64::from(config.entry_lines_log2))?;
+        let reads = self.link.window_reads(queue)?;
+        check_window(queue, reads.lines(), 2 << config.entry_lines_log2)?;
+        let entries = u64::from(reads.lines() >> config.entry_lines_log2);
+        Must::Between(0, entries / 2)
+            .check("entries between receive credits", u64::from(config.freed_coalesce))?;
+        let long = match config.long {
+            LongFrameConfig::Dropped => LongFrames::Dropped,
+            LongFrameConfig::Ring(ring) => LongFrames::Ring(self.rx_ring(queue, ring)?.0),
+            LongFrameConfig::Descriptors(lent) => LongFrames::Descriptors(self.rx_descriptor(queue, lent)?.0),
+            LongFrameConfig::Pipe(pipe) => LongFrames::Pipe(self.rx_enso(queue, pipe)?.0),
+        };
+        let freed = self.link.doorbell(doorbell_offset(queue) + regs::doorbell::ENTRIES_FREED)?;
+        Ok(Stopped(RxNiq::new((reads, freed), long, queue, config, self.max_frame_bytes())))
+    }
+
     /// A window of at least so many lines.
     fn window_of(&mut self, queue: u32, least_lines: u32) -> Result<L::Window, PortError> {
         let window = self.link.window(queue)?;
-        let lines = window.lines();
-        if !lines.is_power_of_two() || lines < least_lines {
-            return Err(PortError::WindowSize { queue, register: 0, window: lines });
-        }
+        check_window(queue, window.lines(), least_lines)?;
         Ok(window)
     }
 
@@ -153,4 +179,11 @@ impl<L: Link> Port<L> {
         let longest = u64::from(pipe::lines_of(self.max_frame_bytes() as u32));
         Must::PowerOfTwo(2 * longest, MAX_PIPE_LINES).check(what, u64::from(lines))
     }
+}
+
+fn check_window(queue: u32, lines: u32, least_lines: u32) -> Result<(), PortError> {
+    if !lines.is_power_of_two() || lines < least_lines {
+        return Err(PortError::WindowSize { queue, register: 0, window: lines });
+    }
+    Ok(())
 }

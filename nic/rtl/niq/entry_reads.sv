@@ -11,8 +11,9 @@
 //
 // Guarantees
 //   - Every read that was taken is answered once, whatever is reset but the link itself (`clear_i`: the device is reset;
-//     all that are held are answered with zero). A read beyond the table, or of a queue that holds none, is answered
-//     with zero at once; one of a window without entries with all ones, counted as a bad access.
+//     all that are held are answered with zero). A read of a queue that holds none is answered with zero at once, and so
+//     is one for which, with the words behind it in its line, the table has no room: of a load that were held in part the
+//     other words would say zero where the frame that comes has bytes. One of a window without entries with all ones, counted as a bad access.
 //   - An entry is visible (`publish_*`) to reads that come after it. An entry that the host has freed is not, to those
 //     that come after its doorbell.
 //   - A count of freed entries that runs backwards or past what is visible is counted as a bad access and ignored; one of a
@@ -229,7 +230,8 @@ module entry_reads #(
     .clk_i, .rst_ni, .push_valid_i(push), .push_ready_o(push_ready), .push_data_i(item_q),
     .pop_valid_o(front_valid), .pop_ready_i(pop), .pop_data_o(front), .count_o(held_count)
   );
-  assign has_room = push_ready;
+  // For the word and those behind it in its line, which one load asks for one after the other.
+  assign has_room = push_ready && held_count <= HeldW'(Held - 8) + HeldW'(item_q.word);
 
   // ---- Deadlines: `first` is the earliest of those that went back in this pass.
   logic        first_valid_q, first_valid_d, is_due, is_due_q, is_over, is_earlier;

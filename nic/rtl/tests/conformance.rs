@@ -5,7 +5,7 @@
 use beeline_link_memory::Aperture;
 use beeline_nic_rtl::{PARAMETERS, RtlConfig, RtlNic};
 use beeline_spec::Interface;
-use beeline_tests::conformance::{self, Disorder, Reception, Setup, limits};
+use beeline_tests::conformance::{self, Disorder, LongFrames, Reception, Setup, limits};
 use beeline_tests::{MemoryRig, Rig};
 
 fn rig(window_lines: u32, max_frame_bytes: u32, seed: u64) -> MemoryRig<RtlNic> {
@@ -22,7 +22,12 @@ const LONGEST_BYTES: u32 = 768;
 /// `mmio` in order with every way to receive; who sends otherwise, and the adversary, change nothing for who receives.
 fn conforms(interface: Interface, disorder: Disorder) {
     let receptions: &[Reception] = match (interface, disorder) {
-        (Interface::Mmio, Disorder::None) => &[Reception::Ring, Reception::Descriptors, Reception::Pipe],
+        (Interface::Mmio, Disorder::None) => &[
+            Reception::Ring,
+            Reception::Descriptors,
+            Reception::Pipe,
+            Reception::Reads(LongFrames::Ring),
+        ],
         _ => &[Reception::Ring],
     };
     for &reception in receptions {

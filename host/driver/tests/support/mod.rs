@@ -12,7 +12,7 @@ use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 
 use beeline_driver::{Pending, Port, PortError, PortState, Progress};
-use beeline_link_contract::{DmaMemory, Doorbell, Line, Link, LinkError, RegisterRead, StorePort};
+use beeline_link_contract::{DmaMemory, Doorbell, Line, Link, LinkError, NoReads, RegisterRead, StorePort};
 use beeline_nic_contract::{
     Accept, Device, DmaError, DmaTag, Enables, QueueId, ReadTag, SimTime, Want, Write,
 };
@@ -314,6 +314,7 @@ impl<D: Device> Link for InProcess<D> {
     type Window = BusWindow<D>;
     type Memory = BusMemory<D>;
     type Doorbell = BusDoorbell<D>;
+    type Reads = NoReads;
 
     fn window(&mut self, queue: u32) -> Result<BusWindow<D>, LinkError> {
         let bus = self.clone();

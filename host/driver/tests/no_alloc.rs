@@ -158,7 +158,7 @@ fn receiving_from_a_pipe_allocates_nothing() {
                 memory.borrow_mut()[8 + tail as usize % 64 * 8] = pipe::header(length);
                 tail += pipe::lines_of(length.into());
             }
-            let notification = Notification { tail_lines: tail, queue: 0 };
+            let notification = Notification { tail_lines: tail, queue: 0, epoch: 0 };
             memory.borrow_mut()[index as usize % 4] = notification.encode(index, 4);
             while let Some(mut frame) = rx.poll().unwrap() {
                 total += frame.copy_out(&mut bytes);

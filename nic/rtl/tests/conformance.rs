@@ -22,12 +22,9 @@ const LONGEST_BYTES: u32 = 768;
 /// `mmio` in order with every way to receive; who sends otherwise, and the adversary, change nothing for who receives.
 fn conforms(interface: Interface, disorder: Disorder) {
     let receptions: &[Reception] = match (interface, disorder) {
-        (Interface::Mmio, Disorder::None) => &[
-            Reception::Ring,
-            Reception::Descriptors,
-            Reception::Pipe,
-            Reception::Reads(LongFrames::Ring),
-        ],
+        (Interface::Mmio, Disorder::None) => {
+            &[Reception::Ring, Reception::Descriptors, Reception::Pipe, Reception::Reads(LongFrames::Ring)]
+        }
         _ => &[Reception::Ring],
     };
     for &reception in receptions {

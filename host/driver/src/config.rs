@@ -264,7 +264,7 @@ impl Default for EnsoConfig {
 pub struct RxEnsoConfig {
     /// Lines of the pipe, a power of two, enough for the longest frame twice.
     pub lines: u32,
-    /// Entries of the notification ring, a power of two.
+    /// Entries of the notification ring, a power of two; one at least for each pipe that it tells of.
     pub notifications: u32,
     /// Freed lines are told to the device after this many, and whenever a batch is used up; 0 takes a quarter of the
     /// pipe.
@@ -278,6 +278,30 @@ impl Default for RxEnsoConfig {
         RxEnsoConfig {
             lines: 4096,
             notifications: 64,
+            freed_coalesce: 0,
+            interrupts: InterruptModeration::default(),
+        }
+    }
+}
+
+/// A receive pipe told of in the notification ring of another queue (Ensō).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RxEnsoMemberConfig {
+    /// Epoch the queue starts with, as [`TxQueueConfig::epoch`]: that of the transmit half where there is one.
+    pub epoch: u8,
+    /// Lines of the pipe, a power of two, enough for the longest frame twice.
+    pub lines: u32,
+    /// As in [`RxEnsoConfig`].
+    pub freed_coalesce: u32,
+    /// When received frames interrupt a host that is armed for it.
+    pub interrupts: InterruptModeration,
+}
+
+impl Default for RxEnsoMemberConfig {
+    fn default() -> Self {
+        RxEnsoMemberConfig {
+            epoch: 1,
+            lines: 4096,
             freed_coalesce: 0,
             interrupts: InterruptModeration::default(),
         }

@@ -5,10 +5,13 @@
 
 use beeline_link_contract::{Link, ReadPort, StorePort, Tolerance};
 use beeline_spec::entry::PUSH_HALF_LINES;
-use beeline_spec::formats::RING_ENTRY_MAX_BYTES;
+use beeline_spec::formats::{RING_ENTRY_MAX_BYTES, feature};
 use beeline_spec::{Interface, LINE_BYTES, pipe, regs};
 
-use crate::config::{EnsoConfig, InlineConfig, LongFrameConfig, NiqConfig, RxEnsoConfig, RxNiqConfig};
+use crate::config::{
+    EnsoConfig, InlineConfig, LongFrameConfig, NiqConfig, RxEnsoConfig, RxEnsoMemberConfig, RxNiqConfig,
+};
+use crate::enso_receiver::{EnsoReceiver, RxEnsoMember};
 use crate::error::{Must, PortError};
 use crate::half::Stopped;
 use crate::long_frames::LongFrames;
@@ -97,7 +100,41 @@ impl<L: Link> Port<L> {
             .check("lines between receive credits", u64::from(config.freed_coalesce))?;
         let memory = self.link.memory(rx_enso::Layout::new(&config).bytes)?;
         let freed = self.link.doorbell(doorbell_offset(queue) + regs::doorbell::RX_FREED)?;
-        Ok(Stopped(RxEnso::new(memory, freed, queue, config, self.max_frame_bytes() as u32)))
+        let can_share = self.has_feature(feature::SHARED_NOTIFICATIONS);
+        let max_frame_bytes = self.max_frame_bytes() as u32;
+        Ok(Stopped(RxEnso::new((memory, freed), queue, config, can_share, max_frame_bytes)))
+    }
+
+    /// The host half of a receive pipe that is told of in the ring of queue `owner`, which runs while this one does.
+    ///
+    /// # Errors
+    /// As [`Port::rx_ring`], and where the device has no shared rings.
+    pub fn rx_enso_member(
+        &mut self,
+        queue: u32,
+        owner: u32,
+        config: RxEnsoMemberConfig,
+    ) -> Result<Stopped<RxEnsoMember<L::Memory, L::Doorbell>>, PortError> {
+        self.check_queue(queue)?;
+        self.check_queue(owner)?;
+        if !self.has_feature(feature::SHARED_NOTIFICATIONS) {
+            return Err(PortError::NoFeature { feature: "tell of several pipes in one ring" });
+        }
+        self.check_pipe("lines of the receive pipe", config.lines)?;
+        Must::Between(0, u64::from(config.lines) / 2)
+            .check("lines between receive credits", u64::from(config.freed_coalesce))?;
+        let memory = self.link.memory(config.lines as usize * LINE_BYTES)?;
+        let freed = self.link.doorbell(doorbell_offset(queue) + regs::doorbell::RX_FREED)?;
+        let max_frame_bytes = self.max_frame_bytes() as u32;
+        Ok(Stopped(RxEnsoMember::new((memory, freed), (queue, owner), config, max_frame_bytes)))
+    }
+
+    /// A receiver around an open pipe, whose ring then tells of those that join.
+    pub fn enso_receiver(
+        &self,
+        owner: RxEnso<L::Memory, L::Doorbell>,
+    ) -> EnsoReceiver<L::Memory, L::Doorbell> {
+        EnsoReceiver::new(owner, self.queues())
     }
 
     /// The host half of a `niq` queue.

@@ -35,7 +35,7 @@ impl<M: DmaMemory, D: Doorbell> LongFrames<M, D> {
             LongFrames::Dropped => None,
             LongFrames::Ring(half) => Some(half),
             LongFrames::Descriptors(half) => Some(half),
-            LongFrames::Pipe(half) => Some(half),
+            LongFrames::Pipe(half) => Some(&mut half.pipe),
         }
     }
 

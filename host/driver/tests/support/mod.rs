@@ -79,6 +79,11 @@ impl<D: Device> Bus<D> {
         self.pump();
     }
 
+    /// Each region's address and bytes.
+    pub fn regions(&self) -> &[(u64, Vec<u8>)] {
+        &self.regions
+    }
+
     fn deliver(&mut self) -> bool {
         let mut progressed = false;
         while let Some(front) = self.posted.front() {

@@ -10,6 +10,7 @@ use beeline_link_contract::{
     DmaMemory, Doorbell, Line, Link, LinkError, ReadPort, RegisterRead, StorePort, WindowRead,
 };
 use beeline_spec::caps::Capabilities;
+use beeline_spec::formats::feature;
 use beeline_spec::regs;
 
 /// What the device's hand and the driver share.
@@ -56,7 +57,7 @@ pub fn sound_capabilities() -> Capabilities {
         pool_lines: Some(4096),
         contexts: Some(4),
         max_frame_bytes: Some(1518),
-        features: None,
+        features: Some(1 << feature::SHARED_NOTIFICATIONS),
     }
 }
 

@@ -9,8 +9,8 @@
 //! opened like any half and joins; to be closed it leaves. What a former life left in the ring carries its epoch and is
 //! passed over, so a queue that comes again must have the next epoch, as a half that was closed or recovered has.
 //!
-//! From: the device's DMA writes. To: the caller, in place ([`RxFrame`]). Sadok et al., OSDI'23 (Ensō, §4: one
-//! notification buffer a thread).
+//! From: the device's DMA writes. To: the caller, in place ([`RxFrame`]). Sadok et al., OSDI'23 (Ensō: one
+//! notification buffer for the pipes of a thread).
 
 use beeline_link_contract::{DmaMemory, Doorbell};
 use beeline_spec::pipe::Notification;

@@ -5,7 +5,7 @@
 //! entry for each of its pipes, so none overwrites another. A pipe whose queue stops may leave one behind that nobody
 //! answers for: its entry stays taken until a later one was seen, and where entries run out no further pipe joins.
 //!
-//! From: pipes. To: host memory. Sadok et al., OSDI'23 (one notification buffer a thread).
+//! From: pipes. To: host memory. Sadok et al., OSDI'23 (one notification buffer for the pipes of a thread).
 
 use beeline_spec::WORD_BYTES;
 use beeline_spec::pipe::Notification;

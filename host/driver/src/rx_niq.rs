@@ -61,7 +61,7 @@ pub struct RxNiq<R, M, D> {
     state: State,
     /// The read of the first line of entry `next`, or of the one behind it while the frame of `next` is used.
     first: Option<WindowRead>,
-    /// Reads of the further lines of entry `next`, and how many lines were asked for and have come, the first included.
+    /// Reads of the further lines of entry `next`, by line, and how many of its lines were asked for.
     further: [Option<WindowRead>; ENTRY_LINES],
     asked: u32,
     /// The entry as it was read.

@@ -124,6 +124,8 @@ section! {
         line_wake_ns: Time, TIME;
         /// Software a message: call, checks and header, without what goes to the link.
         message_ns: Time, TIME;
+        /// Software of a call that copies a message into a window and ends with a fence, besides stores and fence.
+        copy_call_ns: Time, TIME, or Time::ZERO;
         /// The core's own part of a store fence.
         fence_ns: Time, TIME;
         /// Whose acknowledgement a store fence waits for.

@@ -24,6 +24,9 @@ pub enum Fences {
 /// A program that stores messages, one after the other, at addresses that go up through its window and begin anew.
 struct Storer {
     window: SimWindow<Sink>,
+    core: CoreId,
+    /// What a call costs that copies and fences.
+    call: Picoseconds,
     bytes: u64,
     fences: Fences,
     next_line: u32,
@@ -33,7 +36,7 @@ struct Storer {
 impl Storer {
     fn new(sim: &Sim<Sink>, core: CoreId, bytes: u64, fences: Fences) -> Result<Self, LabError> {
         let window = sim.link(core).window(core.0.into())?;
-        Ok(Storer { window, bytes, fences, next_line: 0, stored: 0 })
+        Ok(Storer { window, core, call: Picoseconds::ZERO, bytes, fences, next_line: 0, stored: 0 })
     }
 
     fn store(&mut self) {
@@ -83,7 +86,11 @@ impl Bench<'_> {
         let sim = self.sink(cores)?;
         let mut storers = Vec::new();
         for core in (0..cores).map(CoreId) {
-            storers.push(Storer::new(&sim, core, bytes, fences)?);
+            let mut storer = Storer::new(&sim, core, bytes, fences)?;
+            if fences == Fences::PerMessage {
+                storer.call = Picoseconds(self.platform.core.copy_call_ns.value.picoseconds());
+            }
+            storers.push(storer);
             sim.end_turn(core, Next::Again);
         }
         // Enough lines that buffers and queues are as full as they get, and a tenth of them to get there.
@@ -112,6 +119,7 @@ impl Bench<'_> {
             done += 1;
             let is_over = done > messages;
             if !is_over {
+                sim.work(storer.core, storer.call);
                 storer.store();
             }
             sim.end_turn(core, if is_over { Next::Never } else { Next::Again });

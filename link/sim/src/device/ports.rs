@@ -121,7 +121,9 @@ impl Ports {
             Picoseconds::ZERO
         };
         let start = self.intake.begin(now, span);
-        self.incoming.push(start + settings.ingress_latency, tlp)
+        // What a load costs inside is the register's affair; it only does not overtake the writes in front of it.
+        let inside = if tlp.kind.has_data() { settings.ingress_latency } else { Picoseconds::ZERO };
+        self.incoming.push(start + inside, tlp)
     }
 
     /// The logic wants a read request to leave.

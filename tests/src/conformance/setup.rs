@@ -1,10 +1,10 @@
 //! What is under test: an interface, the disorder of its stores, a way to receive.
 
 use beeline_driver::{
-    Batching, CreditCoalescing, Declared, DescriptorConfig, EnsoConfig, InlineConfig, KpioConfig, MmioConfig,
-    NiqConfig, Port, Receive, RxDescriptor, RxDescriptorConfig, RxEnso, RxEnsoConfig, RxError, RxFrame,
-    RxRing, RxRingConfig, Sent, Stopped, Transmit, TxDescriptor, TxEnso, TxError, TxInline, TxKpio, TxMmio,
-    TxNiq, TxQueueConfig,
+    Batching, CoherentConfig, CreditCoalescing, Declared, DescriptorConfig, EnsoConfig, InlineConfig,
+    KpioConfig, MmioConfig, NiqConfig, Port, Receive, RxCoherent, RxCoherentConfig, RxDescriptor,
+    RxDescriptorConfig, RxEnso, RxEnsoConfig, RxError, RxFrame, RxRing, RxRingConfig, Sent, Stopped,
+    Transmit, TxCoherent, TxDescriptor, TxEnso, TxError, TxInline, TxKpio, TxMmio, TxNiq, TxQueueConfig,
 };
 use beeline_link_contract::{Adversary, Link, StorePort, Tolerance};
 use beeline_spec::{Interface, Line};
@@ -31,6 +31,8 @@ pub enum Reception {
     Descriptors,
     /// A pipe with notifications.
     Pipe,
+    /// Coherent lines.
+    Lines,
 }
 
 /// What is under test.
@@ -38,7 +40,7 @@ pub enum Reception {
 pub struct Setup {
     /// The interface.
     pub interface: Interface,
-    /// Disorder of its stores; without meaning for `descriptor` and `enso`.
+    /// Disorder of its stores; without meaning for `descriptor`, `enso` and `coherent`.
     pub disorder: Disorder,
     /// How frames are received.
     pub reception: Reception,
@@ -215,6 +217,23 @@ impl Setup {
         half.expect("the device has niq queues")
     }
 
+    /// The `coherent` half of a queue, with so few entries and buffers that both run out.
+    pub(crate) fn coherent<L: Link>(
+        &self,
+        port: &mut Port<L>,
+        queue: u32,
+        config: TxQueueConfig,
+    ) -> Stopped<TxCoherent<L::Memory>> {
+        let config = CoherentConfig {
+            queue: config,
+            entries: self.entries / 2,
+            entry_lines_log2: 1,
+            short_buffers: self.entries,
+            long_buffers: self.entries / 2,
+        };
+        port.coherent(queue, config).expect("the device has coherent queues")
+    }
+
     /// An open transmit queue.
     pub(crate) fn transmit<R: Rig>(&self, rig: &mut R, queue: u32, config: TxQueueConfig) -> Tx<R::Link> {
         match self.interface {
@@ -242,6 +261,10 @@ impl Setup {
                 let half = self.niq(rig.port(), queue, config);
                 Tx::Niq(open(rig, half))
             }
+            Interface::Coherent => {
+                let half = self.coherent(rig.port(), queue, config);
+                Tx::Coherent(open(rig, half))
+            }
         }
     }
 
@@ -264,6 +287,12 @@ impl Setup {
                 let half = rig.port().rx_enso(queue, config).expect("the device receives into a pipe");
                 Rx::Pipe(open(rig, half))
             }
+            Reception::Lines => {
+                let (entries, buffers) = (self.entries, self.entries / 2);
+                let config = RxCoherentConfig { entries, buffers, ..Default::default() };
+                let half = rig.port().rx_coherent(queue, config).expect("the device receives into lines");
+                Rx::Lines(open(rig, half))
+            }
         }
     }
 }
@@ -276,6 +305,7 @@ pub(crate) enum Tx<L: Link> {
     Inline(TxInline<Before<L::Window>, L::Memory, L::Doorbell>),
     Enso(TxEnso<L::Memory, L::Doorbell>),
     Niq(TxNiq<Before<L::Window>, L::Memory>),
+    Coherent(TxCoherent<L::Memory>),
 }
 
 impl<L: Link> Tx<L> {
@@ -287,6 +317,7 @@ impl<L: Link> Tx<L> {
             Tx::Inline(half) => half,
             Tx::Enso(half) => half,
             Tx::Niq(half) => half,
+            Tx::Coherent(half) => half,
         }
     }
 
@@ -298,6 +329,7 @@ impl<L: Link> Tx<L> {
             Tx::Inline(half) => half,
             Tx::Enso(half) => half,
             Tx::Niq(half) => half,
+            Tx::Coherent(half) => half,
         }
     }
 }
@@ -328,6 +360,7 @@ pub(crate) enum Rx<L: Link> {
     Ring(RxRing<L::Memory, L::Doorbell>),
     Descriptors(RxDescriptor<L::Memory, L::Doorbell>),
     Pipe(RxEnso<L::Memory, L::Doorbell>),
+    Lines(RxCoherent<L::Memory>),
 }
 
 impl<L: Link> Receive for Rx<L> {
@@ -336,6 +369,7 @@ impl<L: Link> Receive for Rx<L> {
             Rx::Ring(half) => half.poll(),
             Rx::Descriptors(half) => half.poll(),
             Rx::Pipe(half) => half.poll(),
+            Rx::Lines(half) => half.poll(),
         }
     }
     fn wants_interrupt(&mut self) -> Result<bool, RxError> {
@@ -343,6 +377,7 @@ impl<L: Link> Receive for Rx<L> {
             Rx::Ring(half) => half.wants_interrupt(),
             Rx::Descriptors(half) => half.wants_interrupt(),
             Rx::Pipe(half) => half.wants_interrupt(),
+            Rx::Lines(half) => half.wants_interrupt(),
         }
     }
 }

@@ -1,11 +1,13 @@
 //! The behavioural NIC. Strangers control everything that reaches it: a host its registers, windows and memory (the
-//! answers to DMA reads), the wire its frames. It never panics and never wants something for ever; it asks for reads of
+//! answers to DMA reads and watches), the wire its frames. It never panics and never wants something for ever; it asks for reads of
 //! at most 4096 bytes, transmits only frames a port may send and only while the wire takes them, and answers every
-//! register read once.
+//! register read once; it watches at most one line of a half of a queue, and takes back only what it watches.
 #![no_main]
 
 use beeline_fuzz::device::{Event, LINES, MAX_FRAME_BYTES, QUEUES, Setup, config, offset_of};
-use beeline_nic_contract::{Device, DmaError, DmaTag, Enables, ReadTag, SimTime, Want, Write};
+use beeline_nic_contract::{
+    Device, DmaError, DmaTag, Enables, ReadTag, SimTime, Want, WatchEnd, WatchTag, Write,
+};
 use beeline_nic_model::Nic;
 use libfuzzer_sys::fuzz_target;
 
@@ -20,6 +22,7 @@ struct Bench {
     now_ns: u64,
     wire_ready: bool,
     reads: Vec<(u32, DmaTag)>,
+    watches: Vec<(u32, WatchTag)>,
     asked: u64,
     answered: u64,
 }
@@ -35,6 +38,14 @@ impl Bench {
                     assert!((1..=4096).contains(&bytes));
                     assert!(self.reads.iter().all(|(_, other)| *other != tag), "a tag is used twice");
                     self.reads.push((bytes, tag));
+                }
+                Some(Want::WatchLine { bytes, tag, .. }) => {
+                    assert!((8..=256).contains(&bytes) && u32::from(tag.0) < 2 * QUEUES);
+                    assert!(self.watches.iter().all(|(_, other)| *other != tag), "a watch is used twice");
+                    self.watches.push((bytes, tag));
+                }
+                Some(Want::ForgetLine { tag }) => {
+                    assert!(self.watches.iter().any(|(_, other)| *other == tag), "nothing to forget");
                 }
                 Some(Want::DmaWrite { data, .. }) => assert!(!data.is_empty() && data.len() <= 1 << 14),
                 Some(Want::Transmit { queue, frame }) => {
@@ -83,9 +94,16 @@ impl Bench {
                 self.nic.read_arrived(offset_of(place).into(), ReadTag(self.asked as u16));
             }
             Event::Answer { which, words } => {
-                let Some(place) = usize::from(which).checked_rem(self.reads.len()) else { return };
-                let (bytes, tag) = self.reads.remove(place);
+                let both = self.reads.len() + self.watches.len();
+                let Some(place) = usize::from(which).checked_rem(both) else { return };
                 let memory = words.iter().flat_map(|word| word.value().to_le_bytes()).cycle();
+                if let Some(watch) = place.checked_sub(self.reads.len()) {
+                    let (bytes, tag) = self.watches.remove(watch);
+                    let line: Vec<u8> = memory.take(bytes as usize).collect();
+                    let line = if words.is_empty() { Err(WatchEnd::BadAddress) } else { Ok(&line[..]) };
+                    return self.nic.line_changed(tag, line);
+                }
+                let (bytes, tag) = self.reads.remove(place);
                 let data: Vec<u8> = memory.take(bytes as usize).collect();
                 let data = if words.is_empty() { Err(DmaError::BadAddress) } else { Ok(&data[..]) };
                 self.nic.dma_completed(tag, data);
@@ -108,7 +126,8 @@ impl Bench {
 fuzz_target!(|input: (bool, bool, Vec<(Event<'_>, bool)>)| {
     let (blank, rx_lossless, events) = input;
     let nic = Nic::new(config(blank, rx_lossless)).expect("the sizes are sound");
-    let mut bench = Bench { nic, now_ns: 0, wire_ready: true, reads: Vec::new(), asked: 0, answered: 0 };
+    let (reads, watches) = (Vec::new(), Vec::new());
+    let mut bench = Bench { nic, now_ns: 0, wire_ready: true, reads, watches, asked: 0, answered: 0 };
     bench.set(beeline_spec::regs::CONTROL, 1);
     for (event, drain) in events {
         bench.happen(event);

@@ -45,7 +45,7 @@ pub enum Event<'a> {
     Bytes { queue: u8, at: u16, data: &'a [u8], enables: Option<u64> },
     /// A register is read.
     Read(Place),
-    /// A DMA read is answered; by no words: with an error.
+    /// A DMA read or a watch is answered; by no words: with an error.
     Answer { which: u8, words: Vec<Word> },
     /// A frame comes from the wire.
     Frame { bytes: u16, fill: u8 },
@@ -115,7 +115,15 @@ impl Setup {
 
     /// Whether it receives into buffers.
     pub fn lends_buffers(&self) -> bool {
-        self.rx % 4 == 2
+        self.rx >> 4 & 1 == 0 && self.rx % 4 == 2
+    }
+
+    /// The receive mode register: a ring, buffers, a pipe, or coherent lines.
+    fn rx_mode(&self) -> u64 {
+        match self.rx >> 4 & 1 {
+            0 => u64::from(self.rx % 4) << rx_mode::MODE_LSB,
+            _ => 1 << rx_mode::LINES_LSB | u64::from(self.rx >> 5 & 3) << rx_mode::LINES_LOG2_LSB,
+        }
     }
 
     /// Gives every register of the set-up, the control register last.
@@ -136,7 +144,7 @@ impl Setup {
             (r::TX_RING_ENTRIES, 1 << (self.ring_log2 % 8)),
             (r::TX_HEAD_ADDRESS, address + 64),
             (r::TX_MODERATION, moderation),
-            (r::RX_MODE, u64::from(self.rx % 4) << rx_mode::MODE_LSB),
+            (r::RX_MODE, self.rx_mode()),
             (r::RX_RING_ADDRESS, address + (2 << 16)),
             (r::RX_RING_ENTRIES, 1 << (self.ring_log2 % 8)),
             (r::RX_COMPLETION_ADDRESS, address + (3 << 16)),

@@ -10,7 +10,9 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use beeline_nic_contract::{Accept, Device, DmaError, DmaTag, ReadTag, SimTime, Want, Write};
+use beeline_nic_contract::{
+    Accept, Device, DmaError, DmaTag, ReadTag, SimTime, Want, WatchEnd, WatchTag, Write,
+};
 use beeline_nic_model::{Nic, NicConfig};
 use beeline_spec::formats::{PORT_ANSWERS, port_host_memory as host, port_register_answer as answer};
 use beeline_spec::regs::field::{control, queue_control};
@@ -58,6 +60,7 @@ pub struct Known {
     /// DMA accesses that the port must have refused.
     pub bad_addresses: u64,
     reads: BTreeMap<u16, (u64, u32)>,
+    watches: BTreeMap<u16, (u64, u64, u32)>,
     /// What was read for the device.
     fetched: Vec<Vec<u8>>,
     asked: u64,
@@ -163,6 +166,11 @@ impl Known {
                 assert!((1..=4096).contains(bytes));
                 assert_eq!(self.reads.insert(tag.0, (*address, *bytes)), None, "a tag is used twice");
             }
+            Want::WatchLine { tag, address, known, bytes } => {
+                let watch = (*address, *known, *bytes);
+                assert_eq!(self.watches.insert(tag.0, watch), None, "a tag is used twice");
+            }
+            Want::ForgetLine { tag } => assert!(self.watches.contains_key(&tag.0), "nothing to forget"),
             Want::DmaWrite { address, data } => match self.find(*address, data.len()) {
                 Some((place, offset)) => self.lent[place][offset..offset + data.len()].copy_from_slice(data),
                 None => self.bad_addresses += 1,
@@ -256,6 +264,28 @@ impl Device for Watched {
             known.fetched.extend(lies_there);
         }
         self.nic.dma_completed(tag, data);
+    }
+
+    fn line_changed(&mut self, tag: WatchTag, data: Result<&[u8], WatchEnd>) {
+        {
+            let mut known = self.known.borrow_mut();
+            let (address, before, bytes) = known.watches.remove(&tag.0).expect("the device watches it");
+            let lies_there = known.find(address, bytes as usize);
+            let lies_there = lies_there.map(|(place, at)| &known.lent[place][at..at + bytes as usize]);
+            match data {
+                Err(WatchEnd::Forgotten) => {}
+                Err(_) => assert_eq!(lies_there, None, "{bytes} bytes at {address:#x}"),
+                Ok(line) => {
+                    assert_eq!(Some(line), lies_there, "{bytes} bytes at {address:#x}");
+                    assert_ne!(line[..8], before.to_le_bytes(), "nothing has changed at {address:#x}");
+                    // A frame that is whole in its entry: as many bytes behind the header as that says.
+                    let whole = 8 + usize::from(u16::from_le_bytes([line[0], line[1]]));
+                    let whole = line.get(8..whole).map(<[u8]>::to_vec);
+                    known.fetched.extend(whole);
+                }
+            }
+        }
+        self.nic.line_changed(tag, data);
     }
 
     fn frame_arrived(&mut self, frame: &[u8]) -> Accept {

@@ -17,6 +17,7 @@ pub mod regs;
 
 pub mod batch;
 pub mod caps;
+pub mod coherent;
 pub mod entry;
 pub mod escape;
 pub mod flow;

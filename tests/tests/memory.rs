@@ -22,7 +22,7 @@ fn rig(is_blank: bool, seed: u64) -> MemoryRig {
 
 fn conforms(interface: Interface, disorder: Disorder) {
     for is_blank in [false, true] {
-        for reception in [Reception::Ring, Reception::Descriptors, Reception::Pipe] {
+        for reception in [Reception::Ring, Reception::Descriptors, Reception::Pipe, Reception::Lines] {
             let mut rig = rig(is_blank, 1);
             conformance::all(&mut rig, &Setup::new(interface, disorder, reception));
         }
@@ -84,6 +84,27 @@ fn receiving_by_reads_conforms_wherever_long_frames_go() {
             );
         }
     }
+}
+
+#[test]
+fn coherent_conforms() {
+    conforms(Interface::Coherent, Disorder::None);
+}
+
+/// Frames are whole in entries, in short buffers of bursts and in long ones, and entries come back by themselves.
+#[test]
+fn coherent_goes_every_way_without_a_doorbell() {
+    let mut rig = rig(false, 4);
+    let setup = Setup::new(Interface::Coherent, Disorder::None, Reception::Lines);
+    conformance::transport::every_length(&mut rig, &setup);
+    let before = rig.counters();
+    assert!(before.payload_fetches > 1000 && before.entries > before.payload_fetches / 2, "{before:?}");
+    rig.restart();
+    conformance::transport::bursts(&mut rig, &setup);
+    let counters = rig.counters();
+    assert!(counters.tx_frames > 2 * counters.entries, "an entry names several frames: {counters:?}");
+    assert_eq!((counters.completions, counters.doorbells), (counters.entries, 0), "{counters:?}");
+    assert_eq!((counters.bad_headers, counters.bad_lengths, counters.dma_errors), (0, 0, 0));
 }
 
 /// Pushes are used, not used for the self-test, and fetched for want of anything better; each often.

@@ -1,9 +1,13 @@
 //! The behavioural NIC allocates nothing for a frame, by any interface and either way of receiving.
 
-use beeline_nic_contract::{Accept, Device, DmaError, DmaTag, Enables, SimTime, Want, Write};
+use beeline_nic_contract::{
+    Accept, Device, DmaError, DmaTag, Enables, HostMemory, SimTime, Want, Watches, Write,
+};
 use beeline_nic_model::{Nic, NicConfig};
+use beeline_spec::coherent::{self, LineHeader, LineKind, given_back};
 use beeline_spec::entry::{EntryHeader, EntryKind, position_of};
 use beeline_spec::formats::KPIO_EOP_DEFAULT;
+use beeline_spec::regs::field::rx_mode;
 use beeline_spec::regs::{self, queue as r};
 use beeline_spec::{Header, Interface, Kind, pipe};
 
@@ -15,13 +19,19 @@ const TX_RING: u64 = BASE + 0x9_0000;
 const BUFFERS: u64 = BASE + 0x10_0000;
 const WINDOW_LINES: u64 = 256;
 const ENTRIES: u64 = 64;
+/// Receive mode register: coherent lines, one an entry, so that the frame goes into a buffer.
+const LINES: u64 = 1 << rx_mode::LINES_LSB;
+/// Lines or entries of the receive ring.
+const RX_ENTRIES: u64 = 1024;
+const RX_BUFFERS: u64 = BASE + 0x14_0000;
 const FRAME: [u8; 200] = [0x5a; 200];
 
 /// A host whose memory answers at once and which frees what it received before the next frame.
 struct Host {
     nic: Nic,
     aperture: u64,
-    memory: Vec<u8>,
+    memory: Memory,
+    watches: Watches,
     /// The last frame transmitted, on its way back.
     wire: Vec<u8>,
     received: u64,
@@ -29,6 +39,22 @@ struct Host {
     lines: u64,
     tail: u64,
     now_ns: u64,
+}
+
+/// Its memory, from [`BASE`] on.
+struct Memory(Vec<u8>);
+
+impl HostMemory for Memory {
+    fn word(&mut self, address: u64) -> Option<u64> {
+        let mut word = [0; 8];
+        self.read(address, &mut word).then(|| u64::from_le_bytes(word))
+    }
+
+    fn read(&mut self, address: u64, data: &mut [u8]) -> bool {
+        let at = (address - BASE) as usize;
+        let found = self.0.get(at..at + data.len());
+        found.map(|bytes| data.copy_from_slice(bytes)).is_some()
+    }
 }
 
 fn queue(register: u32) -> u64 {
@@ -49,7 +75,8 @@ impl Host {
         let mut host = Host {
             nic,
             aperture,
-            memory: vec![0; 0x20_0000],
+            memory: Memory(vec![0; 0x20_0000]),
+            watches: Watches::new(),
             wire: Vec::with_capacity(FRAME.len()),
             received: 0,
             rx_mode,
@@ -58,8 +85,11 @@ impl Host {
             now_ns: 0,
         };
         for i in 0..ENTRIES {
-            host.put(TX_RING + i * 16, &BUFFERS.to_le_bytes());
-            host.put(TX_RING + i * 16 + 8, &(FRAME.len() as u64).to_le_bytes());
+            // A ring of coherent lines begins as zeros.
+            if interface == Interface::Descriptor {
+                host.put(TX_RING + i * 16, &BUFFERS.to_le_bytes());
+                host.put(TX_RING + i * 16 + 8, &(FRAME.len() as u64).to_le_bytes());
+            }
             if rx_mode == 2 {
                 host.put(RX_RING + i * 16, &(BUFFERS + 4096 + i * 2048).to_le_bytes());
                 host.put(RX_RING + i * 16 + 8, &2048u64.to_le_bytes());
@@ -77,8 +107,8 @@ impl Host {
             (r::TX_MODERATION, 8 | 100 << 32),
             (r::RX_MODE, rx_mode),
             (r::RX_RING_ADDRESS, RX_RING),
-            (r::RX_RING_ENTRIES, if rx_mode == 2 { ENTRIES } else { 1024 }),
-            (r::RX_COMPLETION_ADDRESS, RX_COMPLETIONS),
+            (r::RX_RING_ENTRIES, if rx_mode == 2 { ENTRIES } else { RX_ENTRIES }),
+            (r::RX_COMPLETION_ADDRESS, if rx_mode == LINES { RX_BUFFERS } else { RX_COMPLETIONS }),
             (r::RX_NOTIFY_ENTRIES, ENTRIES),
             (r::ENTRY, 2),
             (r::RX_MODERATION, 8 | 100 << 32),
@@ -92,7 +122,7 @@ impl Host {
 
     fn put(&mut self, address: u64, bytes: &[u8]) {
         let at = (address - BASE) as usize;
-        self.memory[at..at + bytes.len()].copy_from_slice(bytes);
+        self.memory.0[at..at + bytes.len()].copy_from_slice(bytes);
     }
 
     fn write(&mut self, offset_bytes: u64, value: u64) {
@@ -176,16 +206,41 @@ impl Host {
                 self.tail += 1;
                 (0..4).for_each(|line| self.store(at + line * 64, &entry[line as usize * 64..][..64]));
             }
+            Interface::Coherent => {
+                let at = TX_RING + self.tail % ENTRIES * 256;
+                let (kind, position) =
+                    (LineKind::Whole(FRAME.len() as u16), coherent::position_of(self.tail));
+                self.tail += 1;
+                self.put(at + 8, &FRAME);
+                self.put(at, &LineHeader { kind, epoch: 1, position }.encode().to_le_bytes());
+            }
         }
+    }
+
+    /// Gives back what was received.
+    fn free(&mut self) {
+        if self.rx_mode == LINES {
+            let at = RX_RING + self.received % RX_ENTRIES * 64;
+            self.received += 1;
+            let header = self.memory.word(at).expect("the ring is memory");
+            return self.put(at, &given_back(header).to_le_bytes());
+        }
+        self.received += if self.rx_mode == 2 { 1 } else { (8 + FRAME.len() as u64).div_ceil(64) };
+        self.write(u64::from(regs::DOORBELL + regs::doorbell::RX_FREED), self.received);
     }
 
     fn serve(&mut self) {
         loop {
             let (tag, at, bytes): (DmaTag, usize, usize) = match self.nic.next() {
-                None => return,
+                None => {
+                    if self.watches.look(&mut self.nic, &mut self.memory) {
+                        continue;
+                    }
+                    return;
+                }
                 Some(Want::DmaWrite { address, data }) => {
                     let at = (address - BASE) as usize;
-                    self.memory[at..at + data.len()].copy_from_slice(data);
+                    self.memory.0[at..at + data.len()].copy_from_slice(data);
                     continue;
                 }
                 Some(Want::DmaRead { address, bytes, tag }) => {
@@ -196,9 +251,13 @@ impl Host {
                     self.wire.extend_from_slice(frame);
                     continue;
                 }
+                Some(watch @ (Want::WatchLine { .. } | Want::ForgetLine { .. })) => {
+                    self.watches.take(&watch);
+                    continue;
+                }
                 Some(Want::ReadCompletion { .. } | Want::Interrupt { .. } | Want::Aborted { .. }) => continue,
             };
-            let data = self.memory.get(at..at + bytes).ok_or(DmaError::BadAddress);
+            let data = self.memory.0.get(at..at + bytes).ok_or(DmaError::BadAddress);
             self.nic.dma_completed(tag, data);
         }
     }
@@ -209,8 +268,7 @@ impl Host {
         assert!(self.wire == FRAME, "{interface}: {} bytes were transmitted", self.wire.len());
         assert_eq!(self.nic.frame_arrived(&self.wire), Accept::Taken);
         self.serve();
-        self.received += if self.rx_mode == 2 { 1 } else { (8 + FRAME.len() as u64).div_ceil(64) };
-        self.write(u64::from(regs::DOORBELL + regs::doorbell::RX_FREED), self.received);
+        self.free();
         self.serve();
         self.wire.clear();
         self.now_ns += 40;
@@ -223,7 +281,7 @@ impl Host {
 fn the_nic_allocates_nothing_for_a_frame() {
     const ROUNDS: u64 = 2000;
     for interface in Interface::ALL {
-        for rx_mode in [1, 2, 3] {
+        for rx_mode in [1, 2, 3, LINES] {
             let mut host = Host::new(interface, rx_mode);
             host.round(interface);
             let work = || (0..ROUNDS).for_each(|_| host.round(interface));

@@ -60,7 +60,7 @@ pub fn kernel_name(interface: Interface, kernel: StoreKernel) -> &'static str {
     match interface {
         Interface::Mmio => kernel.name(),
         Interface::Kpio | Interface::Inline | Interface::Niq => StoreKernel::IN_ORDER.name(),
-        Interface::Descriptor | Interface::Enso => "-",
+        Interface::Descriptor | Interface::Enso | Interface::Coherent => "-",
     }
 }
 
@@ -174,7 +174,7 @@ impl Session {
         choice.mmio.fence_policy = queue.fences;
         self.port.link().set_kernel(match queue.interface {
             Interface::Kpio | Interface::Inline | Interface::Niq => StoreKernel::IN_ORDER,
-            Interface::Mmio | Interface::Descriptor | Interface::Enso => self.kernel,
+            Interface::Mmio | Interface::Descriptor | Interface::Enso | Interface::Coherent => self.kernel,
         });
         choice.half(self, |session| &mut session.port, QUEUE, Open(job)).map_err(NicError::Port)?
     }

@@ -158,7 +158,9 @@ impl Domain {
             kernel: match options.interface {
                 // They need their lines in order.
                 Interface::Kpio | Interface::Inline | Interface::Niq => StoreKernel::IN_ORDER,
-                Interface::Mmio | Interface::Descriptor | Interface::Enso => kernel_for(Traffic::Latency),
+                Interface::Mmio | Interface::Descriptor | Interface::Enso | Interface::Coherent => {
+                    kernel_for(Traffic::Latency)
+                }
             },
             loop_back: options.loop_back,
             ..ShmOptions::default()

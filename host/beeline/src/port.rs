@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use beeline_driver::{
-    DescriptorConfig, EnsoConfig, InlineConfig, KpioConfig, MmioConfig, NiqConfig, Pending, Port, PortConfig,
-    PortState, Progress, QueueHalf, Receive, RxRing, RxRingConfig, Sent, Stopped, Transmit,
+    CoherentConfig, DescriptorConfig, EnsoConfig, InlineConfig, KpioConfig, MmioConfig, NiqConfig, Pending,
+    Port, PortConfig, PortState, Progress, QueueHalf, Receive, RxRing, RxRingConfig, Sent, Stopped, Transmit,
 };
 use beeline_link_contract::Link;
 use beeline_link_shm::{ShmDoorbell, ShmLink, ShmMemory};
@@ -77,6 +77,10 @@ impl NicPort {
             }
             Interface::Niq => {
                 let tx = port.niq(QUEUE, NiqConfig { random, ..NiqConfig::default() })?;
+                open(&mut port, tx, rx, started)?
+            }
+            Interface::Coherent => {
+                let tx = port.coherent(QUEUE, CoherentConfig::default())?;
                 open(&mut port, tx, rx, started)?
             }
         };

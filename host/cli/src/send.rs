@@ -217,14 +217,14 @@ fn report(args: &SendArgs, verdict: &Verdict) -> Result<(), Failure> {
     let Verdict { frames, bytes, padded_frames, kernel, fences, .. } = verdict;
     println!("{frames} frames, {bytes} bytes by {}: {}", verdict.interface, verdict.verdict);
     match args.interface {
-        Interface::Descriptor | Interface::Enso => {}
+        Interface::Descriptor | Interface::Enso | Interface::Coherent => {}
         Interface::Kpio | Interface::Inline | Interface::Niq => {
             println!("lines stored with {kernel}, which keeps them in order")
         }
         Interface::Mmio => println!("lines stored with {kernel}, fences: {fences}"),
     }
     match (args.adversary, args.interface) {
-        (Some(seed), interface @ (Interface::Descriptor | Interface::Enso)) => {
+        (Some(seed), interface @ (Interface::Descriptor | Interface::Enso | Interface::Coherent)) => {
             println!("adversary {seed} had nothing to do: {interface} stores no frame across the link");
         }
         (Some(seed), interface @ (Interface::Kpio | Interface::Inline | Interface::Niq)) => {

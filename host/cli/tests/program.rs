@@ -82,7 +82,7 @@ fn a_capture_goes_through_every_interface_unchanged() {
     let place = Place::new();
     let sizes: Vec<usize> = (0..400).map(|i| [14, 60, 64, 1514, 9000, 200][i % 6] + i % 8).collect();
     capture(&place.file("in.pcap"), &sizes);
-    for interface in ["mmio", "kpio", "descriptor"] {
+    for interface in ["mmio", "kpio", "descriptor", "coherent"] {
         let args =
             ["send", "in.pcap", "--out", "out.pcap", "--interface", interface, "--adversary", "11", "--json"];
         let verdict: serde_json::Value = serde_json::from_str(&place.succeed(&args)).unwrap();

@@ -46,6 +46,18 @@ fn a_capture_goes_through_the_rtl_unchanged_or_the_program_says_how_to_get_it() 
     }
 }
 
+/// The RTL has no cache that an interconnect keeps coherent.
+#[test]
+fn an_interface_that_the_rtl_lacks_is_refused_by_name() {
+    let folder = tempfile::tempdir().expect("a folder for the captures");
+    write_capture(&folder.path().join("in.pcap"));
+    let output = send(folder.path(), &["--interface", "coherent"]);
+    let wrong = String::from_utf8_lossy(&output.stderr);
+    let expected =
+        if cfg!(feature = "rtl") { "the device has no `coherent` interface" } else { "make rtl-tools" };
+    assert!(!output.status.success() && wrong.contains(expected), "{wrong}");
+}
+
 /// Frames that begin early come out as others do, those that were aborted and sent again too.
 #[test]
 fn a_capture_that_cuts_through_goes_unchanged() {

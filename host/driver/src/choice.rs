@@ -6,7 +6,9 @@
 use beeline_link_contract::{Adversary, Link};
 use beeline_spec::Interface;
 
-use crate::config::{DescriptorConfig, EnsoConfig, InlineConfig, KpioConfig, MmioConfig, NiqConfig};
+use crate::config::{
+    CoherentConfig, DescriptorConfig, EnsoConfig, InlineConfig, KpioConfig, MmioConfig, NiqConfig,
+};
 use crate::error::PortError;
 use crate::half::{QueueHalf, Stopped};
 use crate::port::Port;
@@ -40,6 +42,8 @@ pub struct Choice {
     pub enso: EnsoConfig,
     /// For `niq`.
     pub niq: NiqConfig,
+    /// For `coherent`.
+    pub coherent: CoherentConfig,
 }
 
 impl Choice {
@@ -54,6 +58,7 @@ impl Choice {
             inline: InlineConfig { random, ..InlineConfig::default() },
             enso: EnsoConfig::default(),
             niq: NiqConfig { random, ..NiqConfig::default() },
+            coherent: CoherentConfig::default(),
         }
     }
 
@@ -101,6 +106,10 @@ impl Choice {
             }
             Interface::Enso => {
                 let half = ways.enso(queue, self.enso)?;
+                job.run(holder, half)
+            }
+            Interface::Coherent => {
+                let half = ways.coherent(queue, self.coherent)?;
                 job.run(holder, half)
             }
         })

@@ -182,8 +182,7 @@ impl<L: Link> Port<L> {
         queue: u32,
         config: RxNiqConfig,
     ) -> Result<Stopped<RxNiq<L::Reads, L::Memory, L::Doorbell>>, PortError> {
-        self.check_queue(queue)?;
-        self.check_interface(Interface::Niq)?;
+        self.check_interface(queue, Interface::Niq)?;
         Must::Between(0, 2).check("power of two of an entry's lines", u64::from(config.entry_lines_log2))?;
         let reads = self.link.window_reads(queue)?;
         check_window(queue, reads.lines(), 2 << config.entry_lines_log2)?;

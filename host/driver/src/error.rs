@@ -227,6 +227,19 @@ pub enum TxError {
         /// What was handed over.
         high: u64,
     },
+    /// The header of an entry that the device has is neither as it was passed nor given back.
+    #[error(
+        "entry {entry} was passed to the device as {passed:#018x} and is now {found:#018x}, which does not give it \
+         back; the device is faulty, close the queue and open it again"
+    )]
+    BadReturn {
+        /// Absolute count of the entry.
+        entry: u64,
+        /// The word read.
+        found: u64,
+        /// The word stored.
+        passed: u64,
+    },
     /// kPIO+WC has no escapes: a word equal to its signature, or to a blank window's blank, cannot be carried.
     #[error(
         "the frame's word at byte {at_byte} is {word:#018x}, the end-of-packet signature or the blank of the \

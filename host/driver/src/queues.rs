@@ -212,11 +212,12 @@ impl<L: Link> Port<L> {
         if queue < queues { Ok(()) } else { Err(PortError::NoSuchQueue { queue, queues }) }
     }
 
-    pub(crate) fn check_interface(&self, interface: Interface) -> Result<(), PortError> {
-        match self.has_interface(interface) {
-            true => Ok(()),
-            false => Err(PortError::NoInterface { interface, mask: self.caps.interfaces.unwrap_or(0) }),
+    pub(crate) fn check_interface(&self, queue: u32, interface: Interface) -> Result<(), PortError> {
+        self.check_queue(queue)?;
+        if !self.has_interface(interface) {
+            return Err(PortError::NoInterface { interface, mask: self.caps.interfaces.unwrap_or(0) });
         }
+        Ok(())
     }
 
     pub(crate) fn transmit(
@@ -225,8 +226,7 @@ impl<L: Link> Port<L> {
         interface: Interface,
         config: TxQueueConfig,
     ) -> Result<TxIdentity, PortError> {
-        self.check_queue(queue)?;
-        self.check_interface(interface)?;
+        self.check_interface(queue, interface)?;
         if config.checksums && !self.has_feature(feature::CHECKSUMS) {
             return Err(PortError::NoFeature { feature: "fill in checksums" });
         }

@@ -5,10 +5,11 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use beeline_driver::{
-    DescriptorConfig, EnsoConfig, InlineConfig, KpioConfig, LongFrameConfig, MmioConfig, Mux, NiqConfig,
-    Port, PortRange, Progress, QueueHalf, Receive, RxDescriptorConfig, RxEnsoConfig, RxEnsoMemberConfig,
-    RxNiqConfig, RxRingConfig, Sent, Stopped, Transmit, TxKpioMux,
+    CoherentConfig, DescriptorConfig, EnsoConfig, InlineConfig, KpioConfig, LongFrameConfig, MmioConfig, Mux,
+    NiqConfig, Port, PortRange, Progress, QueueHalf, Receive, RxCoherentConfig, RxDescriptorConfig,
+    RxEnsoConfig, RxEnsoMemberConfig, RxNiqConfig, RxRingConfig, Sent, Stopped, Transmit, TxKpioMux,
 };
+use beeline_spec::coherent::{self, LineHeader, LineKind};
 use beeline_spec::entry::{EntryHeader, EntryKind, position_of};
 use beeline_spec::pipe::{self, Notification};
 
@@ -142,6 +143,35 @@ fn sending_by_entries_and_pipes_allocates_nothing() {
     round();
     assert_eq!(allocations(|| (0..50).for_each(|_| round())), 0);
     assert!(inline.pushes() > 50);
+}
+
+#[test]
+fn coherent_lines_allocate_nothing() {
+    let link = Scripted::sound(64);
+    let mut port = link.ready();
+    let (bytes, mut copy) = ([0x5a; 1518], [0; 1518]);
+    let frames: Vec<&[u8]> = [60, 14, 120, 121, 128, 129, 1518, 48].iter().map(|n| &bytes[..*n]).collect();
+    let tx = port.coherent(0, CoherentConfig { entries: 8, ..CoherentConfig::default() }).unwrap();
+    let mut tx = open(&mut port, tx);
+    let rx = port.rx_coherent(1, RxCoherentConfig { entries: 8, ..RxCoherentConfig::default() }).unwrap();
+    let mut rx = open(&mut port, rx);
+    let (sent, received) = (link.0.borrow().regions[0].clone(), link.0.borrow().regions[1].clone());
+    let mut round = |count: u64| {
+        for frame in &frames[..4] {
+            assert_eq!(tx.try_send(frame), Ok(Sent::Sent));
+        }
+        assert_eq!(tx.try_send_burst(&frames), Ok(8));
+        // The device gives back whatever it has.
+        sent.borrow_mut().iter_mut().step_by(16).take(8).for_each(|word| *word = coherent::given_back(*word));
+        tx.progress().unwrap();
+        assert!(tx.is_idle());
+        let kind = LineKind::Whole(14 + count as u16 % 100);
+        let header = LineHeader { kind, epoch: 0, position: coherent::position_of(count) };
+        received.borrow_mut()[count as usize % 8 * 16] = header.encode();
+        assert_eq!(rx.poll().unwrap().unwrap().copy_out(&mut copy), 14 + count as usize % 100);
+        assert!(rx.poll().unwrap().is_none());
+    };
+    assert_eq!(allocations(|| (0..50).for_each(&mut round)), 0);
 }
 
 #[test]

@@ -4,7 +4,7 @@
 
 mod support;
 
-use beeline_driver::{RxDescriptorConfig, RxRingConfig};
+use beeline_driver::{RxCoherentConfig, RxDescriptorConfig, RxRingConfig};
 use proptest::prelude::*;
 use support::nic::{MAX_FRAME, counters, frame, nic, open, receive_all};
 
@@ -30,6 +30,21 @@ fn every_size_arrives_byte_for_byte_in_lent_buffers() {
     let mut rx = open(&mut port, half);
     receive_all(&link, &mut rx, &frames, 20);
     assert_eq!(rx.frames(), frames.len() as u64);
+}
+
+#[test]
+fn every_size_arrives_byte_for_byte_in_coherent_lines() {
+    let frames: Vec<_> = (14..=MAX_FRAME as usize).map(|bytes| frame(bytes, bytes)).collect();
+    for entry_lines_log2 in [0, 1, 2] {
+        let (link, mut port) = nic(true);
+        let config = RxCoherentConfig { entries: 8, buffers: 3, entry_lines_log2, ..Default::default() };
+        let half = port.rx_coherent(1, config).unwrap();
+        let mut rx = open(&mut port, half);
+        receive_all(&link, &mut rx, &frames, 20);
+        assert_eq!(rx.frames(), frames.len() as u64);
+        let counted = counters(&link);
+        assert_eq!((counted.doorbells, counted.bad_headers, counted.rx_no_space), (0, 0, 0));
+    }
 }
 
 proptest! {

@@ -24,6 +24,14 @@ pub trait DmaMemory {
     /// Stores an aligned word; release: a device that sees it sees every earlier store of this region.
     fn store_release(&mut self, offset_bytes: usize, value: u64);
 
+    /// Stores an aligned word that a device may watch the line of (`Want::WatchLine` of `nic/contract`); release, as
+    /// [`DmaMemory::store_release`]. Over a coherent interconnect that is all, because the store itself is the signal;
+    /// where the device is a core that may sleep, it is woken.
+    #[inline]
+    fn store_watched(&mut self, offset_bytes: usize, value: u64) {
+        self.store_release(offset_bytes, value);
+    }
+
     /// Copies bytes into the region with cached stores.
     fn copy_in(&mut self, offset_bytes: usize, bytes: &[u8]);
 

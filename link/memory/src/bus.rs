@@ -7,7 +7,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use beeline_nic_contract::{
-    Accept, Device, DmaError, DmaTag, Enables, QueueId, ReadTag, SimTime, Want, Write,
+    Accept, Device, DmaError, DmaTag, Enables, QueueId, ReadTag, SimTime, Want, Watches, Write,
 };
 
 use crate::memory::Regions;
@@ -66,6 +66,7 @@ pub struct Bus<D> {
     pub(crate) readers_taken: Vec<bool>,
     wire: VecDeque<Vec<u8>>,
     reads: Vec<(DmaTag, u64, u32)>,
+    watches: Watches,
     now: SimTime,
     /// Where frames go that are transmitted, if not back to the device.
     kept: Option<Vec<Vec<u8>>>,
@@ -89,6 +90,7 @@ impl<D: Device> Bus<D> {
             readers_taken: vec![false; aperture.queues as usize],
             wire: VecDeque::new(),
             reads: Vec::new(),
+            watches: Watches::new(),
             now: SimTime(0),
             kept: None,
             random: SmallRng::seed_from_u64(seed),
@@ -116,7 +118,7 @@ impl<D: Device> Bus<D> {
         for _ in 0..MAX_ROUNDS {
             let delivered = self.deliver_posted() | self.scan_windows();
             let served = self.serve_wants();
-            let moved = self.move_wire() | self.answer_read();
+            let moved = self.move_wire() | self.answer_read() | self.look_at_lines();
             if !(delivered || served || moved) {
                 return;
             }
@@ -176,6 +178,9 @@ impl<D: Device> Bus<D> {
                     }
                 }
                 Want::Aborted { .. } | Want::Interrupt { .. } => {}
+                watch @ (Want::WatchLine { .. } | Want::ForgetLine { .. }) => {
+                    self.watches.take(&watch);
+                }
             }
             self.device.wire_ready(self.wire.len() < WIRE_FRAMES);
         }
@@ -192,6 +197,10 @@ impl<D: Device> Bus<D> {
             has_progressed = true;
         }
         has_progressed
+    }
+
+    fn look_at_lines(&mut self) -> bool {
+        self.watches.look(&mut self.device, &mut self.regions)
     }
 
     /// Answers one of the reads that wait.

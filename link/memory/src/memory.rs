@@ -1,6 +1,7 @@
 //! Device-visible memory of the link: regions with holes between, so that an access past a region's end is found.
 
 use beeline_link_contract::DmaMemory;
+use beeline_nic_contract::HostMemory;
 use beeline_spec::WORD_BYTES;
 
 use crate::MemoryLink;
@@ -33,6 +34,18 @@ impl Regions {
 
     fn of(&mut self, region: usize) -> &mut [u8] {
         &mut self.regions[region].1
+    }
+}
+
+impl HostMemory for Regions {
+    fn word(&mut self, address: u64) -> Option<u64> {
+        let bytes = self.find(address, WORD_BYTES)?;
+        Some(u64::from_le_bytes((&*bytes).try_into().expect("a word has 8 bytes")))
+    }
+
+    fn read(&mut self, address: u64, data: &mut [u8]) -> bool {
+        let found = self.find(address, data.len());
+        found.map(|bytes| data.copy_from_slice(bytes)).is_some()
     }
 }
 

@@ -4,8 +4,9 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use beeline_driver::{
-    DescriptorConfig, KpioConfig, MmioConfig, Pending, Port, PortConfig as DriverConfig, PortState, Progress,
-    Receive, RxDescriptorConfig, RxRingConfig, Sent, Transmit,
+    CoherentConfig, DescriptorConfig, FailureCause, KpioConfig, MmioConfig, Pending, Port,
+    PortConfig as DriverConfig, PortState, Progress, Receive, RxCoherentConfig, RxDescriptorConfig,
+    RxRingConfig, Sent, Transmit,
 };
 use beeline_link_contract::{DmaMemory, Doorbell, Link, LinkError, StorePort};
 use beeline_link_shm::{DevicePort, PortConfig, PortError, ShmLink, ShmOptions, Wire, Wired};
@@ -143,6 +144,59 @@ fn receive_descriptors_work_too() {
     let pending = rig.port.open(tx);
     let mut tx = rig.finish(pending);
     exchange(&mut rig, &mut tx, &mut rx);
+}
+
+#[test]
+fn watched_lines_bring_every_frame_back_and_nothing_else_does() {
+    let mut rig = Rig::new(&ShmOptions::default(), &PortConfig::default());
+    rig.device.set_lossless(true);
+    let rx = rig.port.rx_coherent(1, RxCoherentConfig { entries: 8, buffers: 3, ..Default::default() });
+    let pending = rig.port.open(rx.unwrap());
+    let mut rx = rig.finish(pending);
+    assert!(rig.device.receives());
+    let half = rig.port.coherent(0, CoherentConfig { entries: 8, ..CoherentConfig::default() }).unwrap();
+    let pending = rig.port.open(half);
+    let mut tx = rig.finish(pending);
+    exchange(&mut rig, &mut tx, &mut rx);
+    let (link, device) = (*rig.device.counters(), rig.device.device().counters());
+    assert_eq!((link.window_writes(), link.doorbells, link.bad_addresses), (0, 0, 0));
+    assert_eq!((device.tx_frames, device.entries, device.completions), (200, 200, 200));
+    assert_eq!((device.bad_headers, device.dma_errors, device.rx_no_space), (0, 0, 0));
+    // A next life, whose watches are not taken for the last one's.
+    let pending = rig.port.close(tx);
+    let stopped = rig.finish(pending);
+    let pending = rig.port.open(stopped);
+    let mut tx = rig.finish(pending);
+    exchange(&mut rig, &mut tx, &mut rx);
+    assert_eq!(rig.device.device().counters().tx_frames, 400);
+}
+
+#[test]
+fn a_watched_line_that_is_nobody_s_memory_fails_its_queue_alone() {
+    let mut rig = Rig::new(&ShmOptions::default(), &PortConfig::default());
+    let half = rig.port.coherent(1, CoherentConfig::default()).unwrap();
+    let pending = rig.port.open(half);
+    let mut tx = rig.finish(pending);
+    let control = 1 | u64::from(beeline_spec::Interface::Coherent.code()) << 4;
+    for (register, value) in [
+        (regs::queue::TX_RING_ADDRESS, 77 << 32),
+        (regs::queue::TX_RING_ENTRIES, 64),
+        (regs::queue::CONTROL, control),
+    ] {
+        assert_eq!(rig.port.link().write_register(regs::QUEUE + register, value), Ok(true));
+        rig.turn();
+    }
+    rig.turn();
+    for (queue, is_quarantined, cause) in [(0, true, FailureCause::DmaError), (1, false, FailureCause::None)]
+    {
+        let pending = rig.port.queue_status(queue);
+        let status = rig.finish(pending);
+        assert_eq!((status.quarantined, status.cause), (is_quarantined, cause), "queue {queue}");
+    }
+    assert_eq!(tx.try_send(&[7; 60]), Ok(Sent::Sent));
+    rig.turn();
+    rig.turn();
+    assert_eq!((tx.progress(), tx.is_idle()), (Ok(()), true));
 }
 
 #[test]

@@ -7,7 +7,13 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
+extern crate alloc;
+
+mod watch;
+
 use core::fmt;
+
+pub use watch::{HostMemory, Watches};
 
 /// Time in picoseconds since the device was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -42,6 +48,15 @@ pub struct DmaTag(pub u16);
 /// Names an outstanding register read; chosen by the link, echoed by the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ReadTag(pub u16);
+
+/// Names an outstanding watch of a line; chosen by the device, echoed by the link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct WatchTag(pub u16);
+
+/// Tags of watches are below this, so that a link knows how many there are at most.
+pub const MAX_WATCHES: usize = 2048;
+/// Most bytes that a watch asks for.
+pub const MAX_WATCH_BYTES: usize = 256;
 
 /// A posted memory write that arrived at the BAR.
 #[derive(Clone, Copy, Debug)]
@@ -92,6 +107,17 @@ pub enum DmaError {
     BadAddress,
 }
 
+/// Why a watch ended without the line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WatchEnd {
+    /// The address is not device-visible memory of this port.
+    BadAddress,
+    /// The device took the watch back ([`Want::ForgetLine`]).
+    Forgotten,
+    /// The link does not keep a device's copy of host memory coherent: what PCIe answers.
+    NotCoherent,
+}
+
 /// What a device wants done. Data is borrowed from the device until the next call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Want<'a> {
@@ -110,6 +136,33 @@ pub enum Want<'a> {
         address: u64,
         /// The bytes.
         data: &'a [u8],
+    },
+    /// Watch a line of host memory of which the device holds a copy: tell when its first word differs from `known`.
+    ///
+    /// Stands for a device with a coherent cache, which reads a line, keeps it, and reads it again when the interconnect
+    /// invalidates its copy. Answered exactly once, by [`Device::line_changed`], however it ends. Exactly:
+    /// - The link compares the first word with `known`, at once and whenever the host may have stored to it, and answers
+    ///   when they differ. So a change before the watch was wanted is told like one after it, and none that lasts is
+    ///   lost. Stores that follow each other are told as one; a word that is `known` again before the link looks is no
+    ///   change. How soon it is told is the link's affair.
+    /// - The answer has `bytes` bytes from `address` on: the first word as it was compared, and the others as they were
+    ///   at that time or later (acquire: what the host stored before a word that it stored with release is seen).
+    /// - A watch follows every [`Want::DmaWrite`] wanted before it: it sees what they wrote.
+    WatchLine {
+        /// Echoed in the answer; not one of another watch that is outstanding.
+        tag: WatchTag,
+        /// Bus address of the line, a multiple of 64.
+        address: u64,
+        /// The first word as the device knows it, little-endian.
+        known: u64,
+        /// Bytes of the answer, a multiple of 8, at most [`MAX_WATCH_BYTES`].
+        bytes: u32,
+    },
+    /// End a watch: it is answered soon, with [`WatchEnd::Forgotten`] unless something else ended it before. Without
+    /// meaning when none is outstanding under the tag.
+    ForgetLine {
+        /// The watch's tag.
+        tag: WatchTag,
     },
     /// Put a frame on the wire. Only wanted while the wire is ready.
     Transmit {
@@ -151,6 +204,12 @@ pub trait Device {
 
     /// The data of a DMA read; `data` has exactly the bytes asked for.
     fn dma_completed(&mut self, tag: DmaTag, data: Result<&[u8], DmaError>);
+
+    /// The answer to a [`Want::WatchLine`]; `data` has exactly the bytes asked for. A device that watches nothing need
+    /// not have it.
+    fn line_changed(&mut self, tag: WatchTag, data: Result<&[u8], WatchEnd>) {
+        let _ = (tag, data);
+    }
 
     /// A frame came from the wire. A refused frame is offered again, or dropped, as the wire pleases.
     fn frame_arrived(&mut self, frame: &[u8]) -> Accept;

@@ -26,12 +26,20 @@ pub(crate) enum DmaOwner {
     Enso,
     /// The engine of entries in the BAR.
     Niq,
+    /// The engine of coherent lines.
+    Coherent,
 }
 
 impl DmaOwner {
     /// Every owner, each at the number that stands for it in a tag.
-    const ALL: [DmaOwner; 5] =
-        [DmaOwner::Transmit, DmaOwner::Receive, DmaOwner::Inline, DmaOwner::Enso, DmaOwner::Niq];
+    const ALL: [DmaOwner; 6] = [
+        DmaOwner::Transmit,
+        DmaOwner::Receive,
+        DmaOwner::Inline,
+        DmaOwner::Enso,
+        DmaOwner::Niq,
+        DmaOwner::Coherent,
+    ];
 }
 
 /// Tags an engine may use are below this.

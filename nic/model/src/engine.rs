@@ -1,4 +1,4 @@
-//! What the engines of the model (`mmio`, `kpio`, `dma`, `inline`, `enso`, `niq`, `rx`) and the device around them tell each other.
+//! What the engines of the model (`mmio`, `kpio`, `dma`, `inline`, `enso`, `niq`, `coherent`, `rx`) and the device around them tell each other.
 //!
 //! The device ([`crate::Nic`]) decodes the BAR, keeps the registers and asks the arbiter what goes on the wire; an
 //! engine knows one way of getting frames in or out. An engine never sees the BAR, another engine or the wire: it
@@ -23,6 +23,7 @@ use crate::egress::Scheduler;
 pub(crate) use crate::counters::Counters;
 pub(crate) use crate::dma_port::{DmaOwner, DmaPort};
 pub(crate) use crate::interrupts::{Interrupts, IrqCause};
+use crate::watch_port::WatchPort;
 
 /// Complete frames of a transmit engine, oldest first in each queue.
 pub(crate) trait FrameSource {
@@ -81,7 +82,7 @@ pub(crate) trait WindowEngine: Engine + FrameSource {
     ) -> Accept;
 }
 
-/// A transmit engine that fetches frames from host memory (`descriptor`, `inline`, `enso`; `niq` has no doorbell).
+/// A transmit engine that fetches frames from host memory (`descriptor`, `inline`, `enso`; `niq` and `coherent` have no doorbell).
 pub(crate) trait FetchEngine: Engine + FrameSource {
     /// The host wrote the absolute transmit tail of a started queue. The device has counted the doorbell.
     fn doorbell(&mut self, queue: QueueId, tail: u64, shared: &mut Shared);
@@ -184,16 +185,20 @@ pub(crate) struct QueueSettings {
     pub kpio_eop: u64,
     /// Every so many whole pushes one is not used; 0: none.
     pub tx_self_test: u32,
-    /// Lines of an entry in the BAR, a power of two; not checked.
+    /// Lines of an entry in the BAR, or of coherent lines to send, a power of two; not checked.
     pub entry_lines: u32,
     /// How long a read of an entry may be held, in ns.
     pub entry_hold_ns: u32,
     /// Whether frames that fit an entry are kept in the BAR.
     pub rx_reads: bool,
-    /// Entries of the notification ring; not checked.
+    /// Entries of the notification ring, or buffers beside coherent lines; not checked.
     pub rx_notify_entries: u32,
     /// The queue whose notification ring tells of this one's pipe, if it is not its own; not checked.
     pub rx_notify_owner: Option<QueueId>,
+    /// Whether frames go into coherent lines.
+    pub rx_lines: bool,
+    /// Lines of an entry of those, a power of two; not checked.
+    pub rx_entry_lines: u32,
 }
 
 /// Answers to reads, oldest first. An answer passes no access to memory that was asked for before it (PCIe: a
@@ -234,6 +239,8 @@ pub(crate) struct Shared {
     pub counters: Counters,
     /// Host memory accesses that wait for the link.
     pub dma: DmaPort,
+    /// Watches of lines, those that wait for the link and those that are outstanding.
+    pub watches: WatchPort,
     /// Answers to reads that wait for the link.
     pub answers: Answers,
     /// Interrupt causes and interrupts that wait for the link.
@@ -251,6 +258,7 @@ impl Shared {
             now: SimTime(0),
             counters: Counters::default(),
             dma: DmaPort::new(),
+            watches: WatchPort::new(queues),
             answers: Answers::default(),
             interrupts: Interrupts::new(queues),
             ready: Scheduler::new(queues),

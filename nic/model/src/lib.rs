@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 mod bar;
+mod coherent;
 mod config;
 mod counters;
 mod deadlines;
@@ -28,6 +29,7 @@ mod niq;
 mod pieces;
 mod registers;
 mod rx;
+mod watch_port;
 
 pub use config::{ConfigError, NicConfig};
 pub use counters::{Counters, DISPLACEMENT_BUCKETS, TLP_BYTES_BUCKETS};

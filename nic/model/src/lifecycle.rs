@@ -200,7 +200,7 @@ impl Nic {
                 Some(Interface::Inline) => self.inline.doorbell(queue, value, &mut self.shared),
                 Some(Interface::Enso) => self.enso.doorbell(queue, value, &mut self.shared),
                 // The others have no tail.
-                Some(Interface::Mmio | Interface::Kpio | Interface::Niq) | None => {}
+                Some(Interface::Mmio | Interface::Kpio | Interface::Niq | Interface::Coherent) | None => {}
             },
             doorbell::RX_FREED if state.active && state.receives => {
                 self.rx.freed(queue, value, &mut self.shared)
@@ -246,13 +246,13 @@ impl Nic {
         state.active = true;
         state.transmits = settings.interface;
         state.fills_in_checksums = settings.checksums;
-        state.receives = settings.rx_mode != 0 || settings.rx_reads;
+        state.receives = settings.rx_mode != 0 || settings.rx_reads || settings.rx_lines;
         state.route = match settings.interface {
             Some(Interface::Mmio) => Route::Mmio,
             Some(Interface::Kpio) => Route::Kpio,
             Some(Interface::Inline) => Route::Inline,
             Some(Interface::Niq) => Route::Niq,
-            Some(Interface::Descriptor | Interface::Enso) | None => Route::None,
+            Some(Interface::Descriptor | Interface::Enso | Interface::Coherent) | None => Route::None,
         };
         let receives = state.receives;
         let shared = &mut self.shared;
@@ -263,6 +263,7 @@ impl Nic {
             Some(Interface::Inline) => self.inline.start(queue, &settings, shared),
             Some(Interface::Enso) => self.enso.start(queue, &settings, shared),
             Some(Interface::Niq) => self.niq.start(queue, &settings, shared),
+            Some(Interface::Coherent) => self.coherent.start(queue, &settings, shared),
             None => Ok(()),
         };
         let started =
@@ -290,10 +291,12 @@ impl Nic {
             self.inline.stop(queue, &mut self.shared);
             self.enso.stop(queue, &mut self.shared);
             self.niq.stop(queue, &mut self.shared);
+            self.coherent.stop(queue, &mut self.shared);
         }
         if std::mem::take(&mut self.queues[usize::from(queue.0)].receives) {
             self.rx.stop(queue, &mut self.shared);
         }
+        self.shared.watches.forget(queue);
     }
 
     /// Quarantines the queues that engines found failed.
@@ -325,11 +328,13 @@ impl Nic {
                 Some(Interface::Inline) => self.inline.quarantine(queue, shared),
                 Some(Interface::Enso) => self.enso.quarantine(queue, shared),
                 Some(Interface::Niq) => self.niq.quarantine(queue, shared),
+                Some(Interface::Coherent) => self.coherent.quarantine(queue, shared),
                 None => {}
             }
             if state.receives {
                 self.rx.quarantine(queue, shared);
             }
+            shared.watches.forget(queue);
             self.shared.interrupts.raise(IrqCause::QueueFailed, queue);
         }
     }

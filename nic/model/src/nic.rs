@@ -1,16 +1,17 @@
 //! The NIC: decoder, registers, engines and arbiter behind the device trait.
 //!
 //! A call of the link goes to the engine it concerns; what engines want waits in [`Shared`] and at the arbiter until
-//! the link asks for it. The order of wants: answers to register reads, DMA, interrupts (so that a completion is in
+//! the link asks for it. The order of wants: answers to register reads, DMA, watches, interrupts (so that a completion is in
 //! memory before its interrupt), frames, and credits that only their time makes due. Not here: what registers do
 //! ([`crate::registers`], `lifecycle.rs`), how frames come to be (the engines), memory, clocks, threads.
 
 use beeline_nic_contract::{
-    Accept, Device, DmaError, DmaTag, Enables, QueueId, ReadTag, SimTime, Want, Write,
+    Accept, Device, DmaError, DmaTag, Enables, QueueId, ReadTag, SimTime, Want, WatchEnd, WatchTag, Write,
 };
 use beeline_spec::{Interface, LINE_BYTES, WORD_BYTES};
 
 use crate::bar::{Decoder, Target};
+use crate::coherent::CoherentEngine;
 use crate::counters::{Counters, TLP_BYTES_BUCKETS};
 use crate::dma::DmaEngine;
 use crate::dma_port::{DmaOwner, DmaWant};
@@ -23,6 +24,7 @@ use crate::lifecycle::{QueueState, Route};
 use crate::mmio::MmioEngine;
 use crate::niq::NiqEngine;
 use crate::rx::RxEngine;
+use crate::watch_port::{Direction, Watch, WatchWant};
 use crate::{ConfigError, NicConfig};
 
 /// The behavioural NIC: one port with its queues.
@@ -43,6 +45,7 @@ pub struct Nic {
     pub(crate) inline: InlineEngine,
     pub(crate) enso: EnsoEngine,
     pub(crate) niq: NiqEngine,
+    pub(crate) coherent: CoherentEngine,
     pub(crate) rx: RxEngine,
     pub(crate) mux: Mux,
     /// CONTROL, MUX_PORTS and MAC as written.
@@ -81,6 +84,7 @@ impl Nic {
             inline: InlineEngine::new(&config),
             enso: EnsoEngine::new(&config),
             niq: NiqEngine::new(&config),
+            coherent: CoherentEngine::new(&config),
             rx: RxEngine::new(&config),
             mux: Mux::default(),
             control: 0,
@@ -102,8 +106,10 @@ impl Nic {
         }
         let mut shared = Shared::new(self.config.queues);
         std::mem::swap(&mut shared.dma, &mut self.shared.dma);
+        std::mem::swap(&mut shared.watches, &mut self.shared.watches);
         std::mem::swap(&mut shared.answers, &mut self.shared.answers);
         shared.dma.reset();
+        shared.watches.reset();
         shared.now = self.shared.now;
         self.shared = shared;
         for queue in &mut self.queues {
@@ -115,6 +121,7 @@ impl Nic {
         self.inline = InlineEngine::new(&self.config);
         self.enso = EnsoEngine::new(&self.config);
         self.niq = NiqEngine::new(&self.config);
+        self.coherent = CoherentEngine::new(&self.config);
         self.rx = RxEngine::new(&self.config);
         self.mux = Mux::default();
         (self.control, self.mux_ports, self.mac) = (0, 0, self.config.mac_word());
@@ -234,6 +241,7 @@ impl Nic {
             Interface::Inline => self.inline.pop(queue, &mut self.shared),
             Interface::Enso => self.enso.pop(queue, &mut self.shared),
             Interface::Niq => self.niq.pop(queue, &mut self.shared),
+            Interface::Coherent => self.coherent.pop(queue, &mut self.shared),
         }
         // Those that fetch have something to report, or room to go on.
         self.attention |= !matches!(interface, Interface::Mmio | Interface::Kpio);
@@ -248,6 +256,7 @@ impl Nic {
             Interface::Inline => self.inline.head(queue),
             Interface::Enso => self.enso.head(queue),
             Interface::Niq => self.niq.head(queue),
+            Interface::Coherent => self.coherent.head(queue),
         }
     }
 
@@ -260,6 +269,7 @@ impl Nic {
             Interface::Inline => self.inline.head_bytes(queue),
             Interface::Enso => self.enso.head_bytes(queue),
             Interface::Niq => self.niq.head_bytes(queue),
+            Interface::Coherent => self.coherent.head_bytes(queue),
         }
     }
 
@@ -285,7 +295,7 @@ impl Nic {
     /// The same for any number of queues. Frames that the multiplexer does not forward are dropped on the way.
     fn choose_by_turn(&mut self) -> Option<(QueueId, Interface, u32)> {
         loop {
-            let Nic { shared, mmio, kpio, dma, inline, enso, niq, queues, .. } = self;
+            let Nic { shared, mmio, kpio, dma, inline, enso, niq, coherent, queues, .. } = self;
             let (queue, bytes) = shared.ready.next(|queue| match queues[usize::from(queue.0)].transmits {
                 Some(Interface::Mmio) => mmio.head_bytes(queue),
                 Some(Interface::Kpio) => kpio.head_bytes(queue),
@@ -293,6 +303,7 @@ impl Nic {
                 Some(Interface::Inline) => inline.head_bytes(queue),
                 Some(Interface::Enso) => enso.head_bytes(queue),
                 Some(Interface::Niq) => niq.head_bytes(queue),
+                Some(Interface::Coherent) => coherent.head_bytes(queue),
                 None => None,
             })?;
             let interface = queues[usize::from(queue.0)].transmits?;
@@ -339,6 +350,7 @@ impl Nic {
             Interface::Inline => self.inline.head(queue).map(|frame| (frame, true)),
             Interface::Enso => self.enso.head(queue).map(|frame| (frame, true)),
             Interface::Niq => self.niq.head(queue).map(|frame| (frame, true)),
+            Interface::Coherent => self.coherent.head(queue).map(|frame| (frame, true)),
         };
         // The queue failed or was stopped, and the message went with it.
         let Some((there, is_all)) = there else {
@@ -361,9 +373,11 @@ impl Nic {
     #[inline]
     fn is_forwarded(&mut self, queue: QueueId, interface: Interface) -> bool {
         let path = match interface {
-            Interface::Mmio | Interface::Inline | Interface::Enso | Interface::Niq => return true,
             Interface::Kpio => Path::Kpio,
             Interface::Descriptor => Path::Descriptor,
+            Interface::Mmio | Interface::Inline | Interface::Enso | Interface::Niq | Interface::Coherent => {
+                return true;
+            }
         };
         let mux = self.mux;
         mux == Mux::Both || self.head(queue, interface).is_none_or(|frame| mux.forwards(path, frame))
@@ -389,10 +403,12 @@ impl Nic {
         self.inline.progress(&mut self.shared);
         self.enso.progress(&mut self.shared);
         self.niq.progress(&mut self.shared);
+        self.coherent.progress(&mut self.shared);
         self.rx.progress(&mut self.shared);
         self.settle_failures();
         self.attention = !self.shared.answers.is_empty()
             || !self.shared.dma.is_empty()
+            || self.shared.watches.has_want()
             || !self.shared.interrupts.is_empty();
         self.attention
     }
@@ -404,6 +420,15 @@ impl Nic {
         }
         if !self.shared.dma.is_empty() {
             return self.dma_want();
+        }
+        // After the writes: a watch sees what was wanted before it.
+        if let Some(want) = self.shared.watches.take() {
+            return Some(match want {
+                WatchWant::Watch(tag, Watch { address, known, bytes }) => {
+                    Want::WatchLine { tag, address, known, bytes }
+                }
+                WatchWant::Forget(tag) => Want::ForgetLine { tag },
+            });
         }
         let vector = self.shared.interrupts.take()?;
         self.shared.counters.interrupts += 1;
@@ -462,6 +487,19 @@ impl Device for Nic {
             Some((DmaOwner::Inline, tag)) => self.inline.dma_completed(tag, data, &mut self.shared),
             Some((DmaOwner::Enso, tag)) => self.enso.dma_completed(tag, data, &mut self.shared),
             Some((DmaOwner::Niq, tag)) => self.niq.dma_completed(tag, data, &mut self.shared),
+            Some((DmaOwner::Coherent, tag)) => self.coherent.dma_completed(tag, data, &mut self.shared),
+            None => {}
+        }
+        self.attention = true;
+        self.settle_failures();
+    }
+
+    fn line_changed(&mut self, tag: WatchTag, data: Result<&[u8], WatchEnd>) {
+        match self.shared.watches.answered(tag) {
+            Some((queue, Direction::Transmit)) => {
+                self.coherent.line_changed(queue, data, &mut self.shared);
+            }
+            Some((queue, Direction::Receive)) => self.rx.line_changed(queue, data, &mut self.shared),
             None => {}
         }
         self.attention = true;
@@ -478,13 +516,14 @@ impl Device for Nic {
     fn time_passed(&mut self, now: SimTime) {
         self.shared.now = self.shared.now.max(now);
         let (now, shared) = (self.shared.now, &mut self.shared);
-        let engines: [&mut dyn Engine; 7] = [
+        let engines: [&mut dyn Engine; 8] = [
             &mut self.mmio,
             &mut self.kpio,
             &mut self.dma,
             &mut self.inline,
             &mut self.enso,
             &mut self.niq,
+            &mut self.coherent,
             &mut self.rx,
         ];
         for engine in engines {
@@ -541,6 +580,7 @@ impl Device for Nic {
             self.inline.wake_at(),
             self.enso.wake_at(),
             self.niq.wake_at(),
+            self.coherent.wake_at(),
             self.rx.wake_at(),
         ];
         times.into_iter().flatten().min()

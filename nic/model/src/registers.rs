@@ -169,6 +169,8 @@ impl QueueRegisters {
             entry_lines: 1 << (self.entry >> entry::LINES_LOG2_LSB & entry::LINES_LOG2_MASK),
             entry_hold_ns: (self.entry >> entry::HOLD_NS_LSB & entry::HOLD_NS_MASK) as u32,
             rx_reads: self.rx_mode >> rx_mode::READS_LSB & rx_mode::READS_MASK == 1,
+            rx_lines: self.rx_mode >> rx_mode::LINES_LSB & rx_mode::LINES_MASK == 1,
+            rx_entry_lines: 1 << (self.rx_mode >> rx_mode::LINES_LOG2_LSB & rx_mode::LINES_LOG2_MASK),
             rx_notify_entries: (self.rx_notify_entries >> ring_size::ENTRIES_LSB & ring_size::ENTRIES_MASK)
                 as u32,
             rx_notify_owner: self.notify_owner(),
@@ -188,7 +190,7 @@ mod tests {
             (r::CREDIT_COALESCE, 5 | 6 << 32),
             (r::TX_MODERATION, 0),
             (r::RX_MODERATION, 8 | 9 << 32),
-            (r::RX_MODE, 2),
+            (r::RX_MODE, 2 | 1 << 5 | 2 << 8),
             (r::BLANK, 1 << 63),
             (r::TX_PUSH, 11),
             (r::ENTRY, 2 | 900 << 32),
@@ -206,6 +208,7 @@ mod tests {
         assert_eq!((settings.rx_moderation_frames, settings.rx_moderation_ns), (8, 9));
         assert_eq!((settings.rx_mode, settings.blank), (2, 1 << 63));
         assert_eq!((settings.tx_self_test, settings.rx_notify_entries, settings.rx_reads), (11, 16, false));
+        assert_eq!((settings.rx_lines, settings.rx_entry_lines), (true, 4));
         assert_eq!((settings.entry_lines, settings.entry_hold_ns), (4, 900));
         assert_eq!(settings.rx_notify_owner, Some(QueueId(7)));
         assert_eq!(settings.cut_through_lines, 0, "not with checksums");

@@ -82,7 +82,8 @@ fn niq_conforms_inside_what_it_declares() {
 
 #[test]
 fn jumbo_frames_conform() {
-    for interface in Interface::ALL {
+    // The RTL has no cache that an interconnect keeps coherent.
+    for interface in Interface::ALL.into_iter().filter(|interface| *interface != Interface::Coherent) {
         let mut rig = rig(256, 9216, 2);
         let setup = Setup::new(interface, Disorder::Declared(9), Reception::Ring);
         conformance::transport::bursts(&mut rig, &setup);

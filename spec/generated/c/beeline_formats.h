@@ -45,6 +45,8 @@
 #define BEELINE_RING_ENTRY_MAX_BYTES 512
 /* Longest entry of a niq queue, head included; longer frames are named by address. Entries have one size, are written in order, and each is written whole. */
 #define BEELINE_NIQ_ENTRY_MAX_BYTES 256
+/* Longest entry of coherent lines, header included. Entries of a ring have one size, a power of two lines; what does not fit one lies in buffers that it names. */
+#define BEELINE_LINE_ENTRY_MAX_BYTES 256
 /* Reads of entries that a device holds at a time; a further one is answered at once, as if its time were up, and so is one that leaves no room for the words behind it in its line. */
 #define BEELINE_HELD_READS_MAX 64
 /* Default 8-byte end-of-packet signature of kPIO+WC. */
@@ -130,6 +132,37 @@
 /* Zero. */
 #define BEELINE_ENTRY_HEADER_TAG_LSB 63
 #define BEELINE_ENTRY_HEADER_TAG_MASK 0x1ULL
+
+/* First word of an entry of coherent lines, to send and to receive. Its producer stores it last, after everything that the entry has or names; its consumer gives the entry back by storing the same word with `owner` clear. Before the first lap the word is zero. */
+/* Bytes of the frame in a whole entry; else 0. */
+#define BEELINE_LINE_HEADER_LENGTH_BYTES_LSB 0
+#define BEELINE_LINE_HEADER_LENGTH_BYTES_MASK 0xffffULL
+/* Words of kind line_buffer that follow in an entry of buffers, at least 1; else 0. */
+#define BEELINE_LINE_HEADER_BUFFERS_LSB 16
+#define BEELINE_LINE_HEADER_BUFFERS_MASK 0x1fULL
+/* See line_kind. */
+#define BEELINE_LINE_HEADER_KIND_LSB 21
+#define BEELINE_LINE_HEADER_KIND_MASK 0x3ULL
+/* 1: the entry is its consumer's; 0: it is its producer's (again). */
+#define BEELINE_LINE_HEADER_OWNER_LSB 23
+#define BEELINE_LINE_HEADER_OWNER_MASK 0x1ULL
+/* Zero; an entry with another value is malformed. */
+#define BEELINE_LINE_HEADER_RESERVED_LSB 24
+#define BEELINE_LINE_HEADER_RESERVED_MASK 0xffULL
+/* Epoch of the queue the entry was written for; 0 in an entry that is received. */
+#define BEELINE_LINE_HEADER_EPOCH_LSB 32
+#define BEELINE_LINE_HEADER_EPOCH_MASK 0xffULL
+/* Which entry it is, counted from the enabling of the queue, modulo 2^24. */
+#define BEELINE_LINE_HEADER_POSITION_LSB 40
+#define BEELINE_LINE_HEADER_POSITION_MASK 0xffffffULL
+
+/* A frame that lies outside its entry of coherent lines. */
+/* Bytes of the frame. */
+#define BEELINE_LINE_BUFFER_LENGTH_BYTES_LSB 0
+#define BEELINE_LINE_BUFFER_LENGTH_BYTES_MASK 0xffffULL
+/* Bus address of its first byte, divided by 64. */
+#define BEELINE_LINE_BUFFER_ADDRESS_LINES_LSB 16
+#define BEELINE_LINE_BUFFER_ADDRESS_LINES_MASK 0xffffffffffffULL
 
 /* First word of a frame in a pipe, transmit or receive. The frame's bytes follow; frames start on lines, one behind the other, and may wrap at the pipe's end. */
 /* Bytes of the frame. */
@@ -224,6 +257,10 @@
 #define BEELINE_ENTRY_KIND_ADDRESS 2 /* At the address in the second word; in an entry read in the BAR: the next frame of the queue's receive ring, and the address is zero. */
 #define BEELINE_ENTRY_KIND_NOTHING 3 /* There is none: the entry only counts as done in its turn. */
 
+/* Where the frames of an entry of coherent lines are. */
+#define BEELINE_LINE_KIND_WHOLE 1 /* One frame, behind the header. */
+#define BEELINE_LINE_KIND_BUFFERS 2 /* In the buffers that the words behind the header name, one a frame. */
+
 /* Ways to hand frames to a NIC; the value of queue control `iface`. */
 #define BEELINE_INTERFACE_NONE 0 /* Off. */
 #define BEELINE_INTERFACE_MMIO 1 /* Unordered write-combined stores of the whole frame (HotOS'25). */
@@ -232,7 +269,7 @@
 #define BEELINE_INTERFACE_INLINE 4 /* Entries in a ring, pushed into a window of two halves as well, so that no fetch is needed (BlueFlame). */
 #define BEELINE_INTERFACE_ENSO 5 /* Frames back to back in a pipe in host memory, one tail write (Ensō). */
 #define BEELINE_INTERFACE_NIQ 6 /* Small packets whole in a queue entry. */
-#define BEELINE_INTERFACE_COHERENT 7 /* Ownership-passing lines. */
+#define BEELINE_INTERFACE_COHERENT 7 /* Lines of host memory whose ownership passes with them, over a coherent interconnect (CC-NIC). */
 
 /* Type byte of a capability TLV. Software skips types it does not know. */
 #define BEELINE_CAPABILITY_END 0 /* End of the list. */
@@ -284,7 +321,7 @@
 #define BEELINE_QUEUE_CONTROL_IFACE_INLINE 4 /* Entries in a ring, pushed into a window of two halves as well, so that no fetch is needed (BlueFlame). */
 #define BEELINE_QUEUE_CONTROL_IFACE_ENSO 5 /* Frames back to back in a pipe in host memory, one tail write (Ensō). */
 #define BEELINE_QUEUE_CONTROL_IFACE_NIQ 6 /* Small packets whole in a queue entry. */
-#define BEELINE_QUEUE_CONTROL_IFACE_COHERENT 7 /* Ownership-passing lines. */
+#define BEELINE_QUEUE_CONTROL_IFACE_COHERENT 7 /* Lines of host memory whose ownership passes with them, over a coherent interconnect (CC-NIC). */
 
 /* Values of field `cause` of `queue_status`. Why the queue failed. */
 #define BEELINE_QUEUE_STATUS_CAUSE_NONE 0 /* The queue has not failed. */

@@ -604,6 +604,14 @@ typedef struct __attribute__ ((__packed__)) {
 #define BEELINE_NIC__QUEUEX__RX_MODE__READS_bp 4
 #define BEELINE_NIC__QUEUEX__RX_MODE__READS_bw 1
 #define BEELINE_NIC__QUEUEX__RX_MODE__READS_reset 0x0
+#define BEELINE_NIC__QUEUEX__RX_MODE__LINES_bm 0x20
+#define BEELINE_NIC__QUEUEX__RX_MODE__LINES_bp 5
+#define BEELINE_NIC__QUEUEX__RX_MODE__LINES_bw 1
+#define BEELINE_NIC__QUEUEX__RX_MODE__LINES_reset 0x0
+#define BEELINE_NIC__QUEUEX__RX_MODE__LINES_LOG2_bm 0x300
+#define BEELINE_NIC__QUEUEX__RX_MODE__LINES_LOG2_bp 8
+#define BEELINE_NIC__QUEUEX__RX_MODE__LINES_LOG2_bw 2
+#define BEELINE_NIC__QUEUEX__RX_MODE__LINES_LOG2_reset 0x0
 
 // reg - beeline_nic.queue[].rx_ring_address
 #define BEELINE_NIC__QUEUEX__RX_RING_ADDRESS__VALUE_bm 0xffffffffffffffff

@@ -36,6 +36,8 @@ pub const ENTRY_HEAD_BYTES: usize = 16;
 pub const RING_ENTRY_MAX_BYTES: usize = 512;
 /// Longest entry of a niq queue, head included; longer frames are named by address. Entries have one size, are written in order, and each is written whole.
 pub const NIQ_ENTRY_MAX_BYTES: usize = 256;
+/// Longest entry of coherent lines, header included. Entries of a ring have one size, a power of two lines; what does not fit one lies in buffers that it names.
+pub const LINE_ENTRY_MAX_BYTES: usize = 256;
 /// Reads of entries that a device holds at a time; a further one is answered at once, as if its time were up, and so is one that leaves no room for the words behind it in its line.
 pub const HELD_READS_MAX: usize = 64;
 /// Default 8-byte end-of-packet signature of kPIO+WC.
@@ -149,6 +151,48 @@ pub mod entry_header {
     pub const TAG_LSB: u32 = 63;
     /// Mask of `tag` before shifting.
     pub const TAG_MASK: u64 = 0x1;
+}
+/// First word of an entry of coherent lines, to send and to receive. Its producer stores it last, after everything that the entry has or names; its consumer gives the entry back by storing the same word with `owner` clear. Before the first lap the word is zero.
+pub mod line_header {
+    /// Lowest bit of `length_bytes`: Bytes of the frame in a whole entry; else 0.
+    pub const LENGTH_BYTES_LSB: u32 = 0;
+    /// Mask of `length_bytes` before shifting.
+    pub const LENGTH_BYTES_MASK: u64 = 0xffff;
+    /// Lowest bit of `buffers`: Words of kind line_buffer that follow in an entry of buffers, at least 1; else 0.
+    pub const BUFFERS_LSB: u32 = 16;
+    /// Mask of `buffers` before shifting.
+    pub const BUFFERS_MASK: u64 = 0x1f;
+    /// Lowest bit of `kind`: See line_kind.
+    pub const KIND_LSB: u32 = 21;
+    /// Mask of `kind` before shifting.
+    pub const KIND_MASK: u64 = 0x3;
+    /// Lowest bit of `owner`: 1: the entry is its consumer's; 0: it is its producer's (again).
+    pub const OWNER_LSB: u32 = 23;
+    /// Mask of `owner` before shifting.
+    pub const OWNER_MASK: u64 = 0x1;
+    /// Lowest bit of `reserved`: Zero; an entry with another value is malformed.
+    pub const RESERVED_LSB: u32 = 24;
+    /// Mask of `reserved` before shifting.
+    pub const RESERVED_MASK: u64 = 0xff;
+    /// Lowest bit of `epoch`: Epoch of the queue the entry was written for; 0 in an entry that is received.
+    pub const EPOCH_LSB: u32 = 32;
+    /// Mask of `epoch` before shifting.
+    pub const EPOCH_MASK: u64 = 0xff;
+    /// Lowest bit of `position`: Which entry it is, counted from the enabling of the queue, modulo 2^24.
+    pub const POSITION_LSB: u32 = 40;
+    /// Mask of `position` before shifting.
+    pub const POSITION_MASK: u64 = 0xffffff;
+}
+/// A frame that lies outside its entry of coherent lines.
+pub mod line_buffer {
+    /// Lowest bit of `length_bytes`: Bytes of the frame.
+    pub const LENGTH_BYTES_LSB: u32 = 0;
+    /// Mask of `length_bytes` before shifting.
+    pub const LENGTH_BYTES_MASK: u64 = 0xffff;
+    /// Lowest bit of `address_lines`: Bus address of its first byte, divided by 64.
+    pub const ADDRESS_LINES_LSB: u32 = 16;
+    /// Mask of `address_lines` before shifting.
+    pub const ADDRESS_LINES_MASK: u64 = 0xffffffffffff;
 }
 /// First word of a frame in a pipe, transmit or receive. The frame's bytes follow; frames start on lines, one behind the other, and may wrap at the pipe's end.
 pub mod pipe_header {
@@ -289,6 +333,13 @@ pub mod entry_kind {
     /// There is none: the entry only counts as done in its turn.
     pub const NOTHING: u8 = 3;
 }
+/// Where the frames of an entry of coherent lines are.
+pub mod line_kind {
+    /// One frame, behind the header.
+    pub const WHOLE: u8 = 1;
+    /// In the buffers that the words behind the header name, one a frame.
+    pub const BUFFERS: u8 = 2;
+}
 /// Ways to hand frames to a NIC; the value of queue control `iface`.
 pub mod interface {
     /// Off.
@@ -305,7 +356,7 @@ pub mod interface {
     pub const ENSO: u8 = 5;
     /// Small packets whole in a queue entry.
     pub const NIQ: u8 = 6;
-    /// Ownership-passing lines.
+    /// Lines of host memory whose ownership passes with them, over a coherent interconnect (CC-NIC).
     pub const COHERENT: u8 = 7;
 }
 /// Type byte of a capability TLV. Software skips types it does not know.

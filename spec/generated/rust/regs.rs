@@ -108,7 +108,7 @@ pub mod counter {
     pub const DESCRIPTOR_FETCHES: u32 = 0x00f0;
     /// Byte offset of `payload_fetches`: DMA reads of payload.
     pub const PAYLOAD_FETCHES: u32 = 0x00f8;
-    /// Byte offset of `completions`: Completions written.
+    /// Byte offset of `completions`: Completions written, and entries of `coherent` queues given back.
     pub const COMPLETIONS: u32 = 0x0100;
     /// Byte offset of `dma_errors`: DMA reads that brought no data.
     pub const DMA_ERRORS: u32 = 0x0108;
@@ -132,7 +132,7 @@ pub mod counter {
     pub const PUSH_TESTED: u32 = 0x0150;
     /// Byte offset of `notifications`: Notifications of receive pipes written.
     pub const NOTIFICATIONS: u32 = 0x0158;
-    /// Byte offset of `entries`: Entries of `niq` queues that arrived whole.
+    /// Byte offset of `entries`: Entries of `niq` and `coherent` queues that arrived whole.
     pub const ENTRIES: u32 = 0x0160;
     /// Byte offset of `entry_reads`: Reads of entries in the BAR, one for each word.
     pub const ENTRY_READS: u32 = 0x0168;
@@ -224,7 +224,7 @@ pub mod queue {
     pub const WINDOW_LINES: u32 = 0x0010;
     /// Byte offset of `blank`: What a free word of a blank window holds, bit 63 set; 0 makes the window observed.
     pub const BLANK: u32 = 0x0018;
-    /// Byte offset of `credit_address`: Bus address of the sender's credit_page.freed_lines; 0: none is pushed. An `inline` queue pushes them for a blank window only, `enso` and `niq` never.
+    /// Byte offset of `credit_address`: Bus address of the sender's credit_page.freed_lines; 0: none is pushed. An `inline` queue pushes them for a blank window only, `enso`, `niq` and `coherent` never.
     pub const CREDIT_ADDRESS: u32 = 0x0020;
     /// Byte offset of `credit_coalesce`: When the credit count is pushed.
     pub const CREDIT_COALESCE: u32 = 0x0028;
@@ -232,21 +232,21 @@ pub mod queue {
     pub const HOLE_TIMEOUT_NS: u32 = 0x0030;
     /// Byte offset of `next_start`: Line at which the earliest incomplete message starts, counted from the enabling of the queue without wrapping at the window's end. While the wire is busy it may be the start of an earlier message, which waits for the wire.
     pub const NEXT_START: u32 = 0x0038;
-    /// Byte offset of `tx_ring_address`: Bus address of the transmit descriptor ring, of the ring of entries (`inline`) or of the pipe (`enso`); a multiple of 64.
+    /// Byte offset of `tx_ring_address`: Bus address of the transmit descriptor ring, of the ring of entries (`inline`, `coherent`) or of the pipe (`enso`); a multiple of 64.
     pub const TX_RING_ADDRESS: u32 = 0x0040;
-    /// Byte offset of `tx_ring_entries`: Descriptors of the ring, or lines of the ring of entries or of the pipe; a power of two.
+    /// Byte offset of `tx_ring_entries`: Descriptors of the ring, lines of the ring of entries (`inline`) or of the pipe, or entries (`coherent`); a power of two.
     pub const TX_RING_ENTRIES: u32 = 0x0048;
-    /// Byte offset of `tx_head_address`: Bus address of the word that takes the absolute count of transmitted descriptors, or of lines (`inline`, `enso`) or entries (`niq`) that are the host's again; 0: none is written.
+    /// Byte offset of `tx_head_address`: Bus address of the word that takes the absolute count of transmitted descriptors, or of lines (`inline`, `enso`) or entries (`niq`) that are the host's again; 0: none is written. A `coherent` queue writes none: each entry says so itself.
     pub const TX_HEAD_ADDRESS: u32 = 0x0050;
     /// Byte offset of `tx_moderation`: When completions and interrupts are raised.
     pub const TX_MODERATION: u32 = 0x0058;
     /// Byte offset of `rx_mode`: How received frames reach the host.
     pub const RX_MODE: u32 = 0x0060;
-    /// Byte offset of `rx_ring_address`: Bus address of the contiguous ring or of the receive descriptors; a multiple of 64.
+    /// Byte offset of `rx_ring_address`: Bus address of the contiguous ring, of the receive descriptors or of the entries of coherent lines; a multiple of 64.
     pub const RX_RING_ADDRESS: u32 = 0x0068;
-    /// Byte offset of `rx_ring_entries`: Lines of the contiguous ring or pipe, or entries of the descriptor and completion rings.
+    /// Byte offset of `rx_ring_entries`: Lines of the contiguous ring or pipe, entries of the descriptor and completion rings, or entries of coherent lines.
     pub const RX_RING_ENTRIES: u32 = 0x0070;
-    /// Byte offset of `rx_completion_address`: Bus address of the receive completion ring, or of the notification ring of a pipe; a multiple of 64.
+    /// Byte offset of `rx_completion_address`: Bus address of the receive completion ring, of the notification ring of a pipe, or of the buffers for frames that do not fit an entry of coherent lines: one behind the other, each the port's longest frame, rounded up to lines; a multiple of 64.
     pub const RX_COMPLETION_ADDRESS: u32 = 0x0078;
     /// Byte offset of `kpio_eop`: End-of-packet word that the kPIO filter takes out; the driver writes formats' kpio_eop_default unless told otherwise.
     pub const KPIO_EOP: u32 = 0x0080;
@@ -254,9 +254,9 @@ pub mod queue {
     pub const RX_MODERATION: u32 = 0x0088;
     /// Byte offset of `tx_push`: What is done with entries that are pushed into the window of an `inline` queue.
     pub const TX_PUSH: u32 = 0x0090;
-    /// Byte offset of `entry`: Entries of a `niq` queue, which are written and read in the BAR.
+    /// Byte offset of `entry`: Entries of a `niq` queue, which are written and read in the BAR, or of a `coherent` queue to send.
     pub const ENTRY: u32 = 0x0098;
-    /// Byte offset of `rx_notify_entries`: Entries of the notification ring of a pipe; a power of two.
+    /// Byte offset of `rx_notify_entries`: Entries of the notification ring of a pipe, a power of two; or how many buffers there are beside coherent lines.
     pub const RX_NOTIFY_ENTRIES: u32 = 0x00a0;
     /// Byte offset of `cut_through`: When a frame of an `mmio` queue may begin before its message is complete.
     pub const CUT_THROUGH: u32 = 0x00a8;
@@ -513,7 +513,7 @@ pub mod field {
             pub const ENSO: u64 = 5;
             /// Small packets whole in a queue entry.
             pub const NIQ: u64 = 6;
-            /// Ownership-passing lines.
+            /// Lines of host memory whose ownership passes with them, over a coherent interconnect (CC-NIC).
             pub const COHERENT: u64 = 7;
             /// Every value: name, number.
             pub const ALL: &[(&str, u64)] = &[
@@ -713,6 +713,18 @@ pub mod field {
         pub const READS_MASK: u64 = 0x1;
         /// `reads` after reset.
         pub const READS_RESET: u64 = 0x0;
+        /// Lowest bit of `lines`: 1 puts frames into entries of coherent lines in host memory (line_header); `mode` must be 0 then. A device without the interface `coherent` ignores it.
+        pub const LINES_LSB: u32 = 5;
+        /// Mask of `lines` before shifting.
+        pub const LINES_MASK: u64 = 0x1;
+        /// `lines` after reset.
+        pub const LINES_RESET: u64 = 0x0;
+        /// Lowest bit of `lines_log2`: With `lines`, an entry has 2 to this power lines: 64, 128 or 256 bytes.
+        pub const LINES_LOG2_LSB: u32 = 8;
+        /// Mask of `lines_log2` before shifting.
+        pub const LINES_LOG2_MASK: u64 = 0x3;
+        /// `lines_log2` after reset.
+        pub const LINES_LOG2_RESET: u64 = 0x0;
     }
     /// Fields of `tx_push`.
     pub mod tx_push {

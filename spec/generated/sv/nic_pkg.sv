@@ -46,6 +46,9 @@ package nic_pkg;
   // Longest entry of a niq queue, head included; longer frames are named by address. Entries have
   // one size, are written in order, and each is written whole.
   localparam int unsigned NiqEntryMaxBytes = 256;
+  // Longest entry of coherent lines, header included. Entries of a ring have one size, a power of
+  // two lines; what does not fit one lies in buffers that it names.
+  localparam int unsigned LineEntryMaxBytes = 256;
   // Reads of entries that a device holds at a time; a further one is answered at once, as if its
   // time were up, and so is one that leaves no room for the words behind it in its line.
   localparam int unsigned HeldReadsMax = 64;
@@ -220,6 +223,14 @@ package nic_pkg;
     EntryKindNothing = 8'h3
   } entry_kind_e;
 
+  // Where the frames of an entry of coherent lines are.
+  typedef enum logic [7:0] {
+    // One frame, behind the header.
+    LineKindWhole = 8'h1,
+    // In the buffers that the words behind the header name, one a frame.
+    LineKindBuffers = 8'h2
+  } line_kind_e;
+
   // Ways to hand frames to a NIC; the value of queue control `iface`.
   typedef enum logic [7:0] {
     // Off.
@@ -237,7 +248,7 @@ package nic_pkg;
     InterfaceEnso = 8'h5,
     // Small packets whole in a queue entry.
     InterfaceNiq = 8'h6,
-    // Ownership-passing lines.
+    // Lines of host memory whose ownership passes with them, over a coherent interconnect (CC-NIC).
     InterfaceCoherent = 8'h7
   } interface_e;
 
@@ -419,7 +430,7 @@ package nic_pkg;
     QueueControlIfaceEnso = 4'h5,
     // Small packets whole in a queue entry.
     QueueControlIfaceNiq = 4'h6,
-    // Ownership-passing lines.
+    // Lines of host memory whose ownership passes with them, over a coherent interconnect (CC-NIC).
     QueueControlIfaceCoherent = 4'h7
   } queue_control_iface_e;
 
@@ -492,8 +503,8 @@ package nic_pkg;
     logic [31:0] lines;
   } reg_credit_coalesce_t;
 
-  // Register `ring_size`. Descriptors of the ring, or lines of the ring of entries or of the
-  // pipe; a power of two.
+  // Register `ring_size`. Descriptors of the ring, lines of the ring of entries (`inline`) or of
+  // the pipe, or entries (`coherent`); a power of two.
   typedef struct packed {
     logic [31:0] unused_32;
     logic [31:0] entries;
@@ -519,7 +530,10 @@ package nic_pkg;
 
   // Register `rx_mode`. How received frames reach the host.
   typedef struct packed {
-    logic [58:0] unused_5;
+    logic [53:0] unused_10;
+    logic [1:0]  lines_log2;
+    logic [1:0]  unused_6;
+    logic        lines;
     logic        reads;
     logic [1:0]  unused_2;
     logic [1:0]  mode;
@@ -532,7 +546,8 @@ package nic_pkg;
     logic [31:0] self_test;
   } reg_tx_push_t;
 
-  // Register `entry`. Entries of a `niq` queue, which are written and read in the BAR.
+  // Register `entry`. Entries of a `niq` queue, which are written and read in the BAR, or of a
+  // `coherent` queue to send.
   typedef struct packed {
     logic [31:0] hold_ns;
     logic [29:0] unused_2;
@@ -606,6 +621,25 @@ package nic_pkg;
     logic [3:0]  kind;
     logic [15:0] length_bytes;
   } entry_header_word_t;
+
+  // First word of an entry of coherent lines, to send and to receive. Its producer stores it
+  // last, after everything that the entry has or names; its consumer gives the entry back by
+  // storing the same word with `owner` clear. Before the first lap the word is zero.
+  typedef struct packed {
+    logic [23:0] position;
+    logic [7:0]  epoch;
+    logic [7:0]  reserved;
+    logic        owner;
+    logic [1:0]  kind;
+    logic [4:0]  buffers;
+    logic [15:0] length_bytes;
+  } line_header_word_t;
+
+  // A frame that lies outside its entry of coherent lines.
+  typedef struct packed {
+    logic [47:0] address_lines;
+    logic [15:0] length_bytes;
+  } line_buffer_word_t;
 
   // First word of a frame in a pipe, transmit or receive. The frame's bytes follow; frames start
   // on lines, one behind the other, and may wrap at the pipe's end.

@@ -77,6 +77,10 @@ pub struct HostSide {
     pub notifications: u32,
     /// Whether short frames are kept in the BAR.
     pub rx_reads: bool,
+    /// Of coherent lines that are received, the power of two of an entry's lines.
+    pub rx_entry_lines_log2: Option<u32>,
+    /// Buffers beside them, at the start of their area.
+    pub rx_buffers: u32,
 }
 
 /// What the receiver sees of a window.
@@ -266,7 +270,9 @@ fn faults_of(interface: Interface) -> &'static [&'static str] {
     match interface {
         Interface::Inline => &["push_torn", "push_unused", "push_tested"],
         Interface::Niq => &["held_read_timeouts"],
-        Interface::Mmio | Interface::Kpio | Interface::Descriptor | Interface::Enso => &[],
+        Interface::Mmio | Interface::Kpio | Interface::Descriptor | Interface::Enso | Interface::Coherent => {
+            &[]
+        }
     }
 }
 

@@ -140,6 +140,8 @@ struct RawHostSide {
     rx_lines: u32,
     notifications: u32,
     rx_reads: bool,
+    rx_entry_lines_log2: Option<u32>,
+    rx_buffers: u32,
 }
 
 #[derive(Deserialize)]
@@ -313,6 +315,8 @@ impl RawHostSide {
             rx_lines: self.rx_lines,
             notifications: self.notifications,
             rx_reads: self.rx_reads,
+            rx_entry_lines_log2: self.rx_entry_lines_log2,
+            rx_buffers: self.rx_buffers,
         })
     }
 }

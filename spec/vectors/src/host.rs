@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use beeline_nic_contract::{DmaError, DmaTag};
+use beeline_nic_contract::{self as contract, DmaError, DmaTag};
 
 /// Bytes of the memory; addresses from here on are nobody's.
 const MEMORY_BYTES: usize = 1 << 20;
@@ -106,6 +106,17 @@ impl HostMemory {
         }
         let (tag, address, bytes) = self.asked.pop_front()?;
         Some((tag, self.load(address, bytes as usize).map(<[u8]>::to_vec).ok_or(DmaError::BadAddress)))
+    }
+}
+
+impl contract::HostMemory for HostMemory {
+    fn word(&mut self, address: u64) -> Option<u64> {
+        let bytes = self.load(address, 8)?;
+        Some(u64::from_le_bytes(bytes.try_into().expect("a word has 8 bytes")))
+    }
+
+    fn read(&mut self, address: u64, data: &mut [u8]) -> bool {
+        self.load(address, data.len()).map(|bytes| data.copy_from_slice(bytes)).is_some()
     }
 }
 

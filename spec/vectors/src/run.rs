@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::fmt::{self, Write as _};
 
-use beeline_nic_contract::{Accept, Device, Enables, ReadTag, SimTime, Want, Write};
+use beeline_nic_contract::{Accept, Device, Enables, ReadTag, SimTime, Want, Watches, Write};
 use beeline_spec::caps::Capabilities;
 use beeline_spec::regs::field::{
     caps_offset, control, credit_coalesce, cut_through, entry, moderation, queue_control, queue_status,
@@ -79,6 +79,7 @@ struct Player<D> {
     /// Writes and frames that the device had counted as refused, and those frames, when it was last asked.
     refusals: [u64; 2],
     host: HostMemory,
+    watches: Watches,
     wire_ready: bool,
     /// Refused writes, oldest first; those behind one wait with it.
     kept: VecDeque<(u64, Vec<u8>, Enables)>,
@@ -101,6 +102,7 @@ impl<D: Device> Player<D> {
             is_frame_refused: false,
             refusals: [0; 2],
             host: HostMemory::new(),
+            watches: Watches::new(),
             wire_ready: true,
             kept: VecDeque::new(),
             surprise: None,
@@ -124,6 +126,7 @@ impl<D: Device> Player<D> {
         loop {
             match self.device.next() {
                 None => match self.host.answer() {
+                    None if self.watches.look(&mut self.device, &mut self.host) => {}
                     None => return,
                     Some((tag, data)) => {
                         self.device.dma_completed(tag, data.as_deref().map_err(|error| *error));
@@ -147,6 +150,9 @@ impl<D: Device> Player<D> {
                     if !self.host.store(address, data) {
                         self.surprise = Some(format!("a DMA write to {address:#x}"));
                     }
+                }
+                Some(watch @ (Want::WatchLine { .. } | Want::ForgetLine { .. })) => {
+                    self.watches.take(&watch);
                 }
                 Some(Want::Interrupt { vector }) => {
                     self.surprise = Some(format!("interrupt {vector}, which is masked"))
@@ -363,8 +369,15 @@ fn host_registers(host: &HostSide) -> impl Iterator<Item = (u32, u64)> {
     let ring = |lines: u32, area: Area| if lines == 0 { 0 } else { area.address() };
     let entry = u64::from(host.entry_lines_log2) << entry::LINES_LOG2_LSB
         | u64::from(host.entry_hold_ns) << entry::HOLD_NS_LSB;
-    let rx_mode =
-        u64::from(host.rx_mode) << rx_mode::MODE_LSB | u64::from(host.rx_reads) << rx_mode::READS_LSB;
+    let rx_mode = u64::from(host.rx_mode) << rx_mode::MODE_LSB
+        | u64::from(host.rx_reads) << rx_mode::READS_LSB
+        | u64::from(host.rx_entry_lines_log2.is_some()) << rx_mode::LINES_LSB
+        | u64::from(host.rx_entry_lines_log2.unwrap_or(0)) << rx_mode::LINES_LOG2_LSB;
+    // What does not fit an entry of lines lies among the buffers.
+    let completions = match host.rx_buffers {
+        0 => ring(host.notifications, Area::Notifications),
+        _ => Area::Buffers.address(),
+    };
     [
         (queue::TX_RING_ADDRESS, ring(host.ring_lines, Area::Ring)),
         (queue::TX_RING_ENTRIES, host.ring_lines.into()),
@@ -375,8 +388,8 @@ fn host_registers(host: &HostSide) -> impl Iterator<Item = (u32, u64)> {
         (queue::RX_MODE, rx_mode),
         (queue::RX_RING_ADDRESS, ring(host.rx_lines, Area::Received)),
         (queue::RX_RING_ENTRIES, host.rx_lines.into()),
-        (queue::RX_COMPLETION_ADDRESS, ring(host.notifications, Area::Notifications)),
-        (queue::RX_NOTIFY_ENTRIES, host.notifications.into()),
+        (queue::RX_COMPLETION_ADDRESS, completions),
+        (queue::RX_NOTIFY_ENTRIES, host.notifications.max(host.rx_buffers).into()),
     ]
     .into_iter()
     .filter(|(_, value)| *value != 0)

@@ -32,7 +32,10 @@ fn a_write_left_out_is_noticed_in_every_vector() {
         let is_write = |event: &beeline_vectors::Event| {
             matches!(event.action, Action::Write(_) | Action::Doorbell(..) | Action::Frame(_))
         };
-        let first = case.events.iter().position(is_write).unwrap();
+        // A queue of coherent lines gets nothing but what the host stores into its own memory.
+        let is_store = |event: &beeline_vectors::Event| matches!(event.action, Action::Memory(_));
+        let events = &case.events;
+        let first = events.iter().position(is_write).or_else(|| events.iter().position(is_store)).unwrap();
         case.events.remove(first);
         assert!(run(&case, nic(&case)).is_err(), "{} passes without its first write", case.name);
     }

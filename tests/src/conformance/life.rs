@@ -41,6 +41,10 @@ pub fn lives<R: Rig>(rig: &mut R, setup: &Setup) {
             let half = setup.niq(rig.port(), 0, config);
             live(rig, half, &mut rx, setup.random);
         }
+        Interface::Coherent => {
+            let half = setup.coherent(rig.port(), 0, config);
+            live(rig, half, &mut rx, setup.random);
+        }
     }
 }
 

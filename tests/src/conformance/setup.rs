@@ -1,10 +1,11 @@
 //! What is under test: an interface, the disorder of its stores, a way to receive.
 
 use beeline_driver::{
-    Batching, CreditCoalescing, Declared, DescriptorConfig, EnsoConfig, InlineConfig, KpioConfig,
-    LongFrameConfig, MmioConfig, NiqConfig, Port, Receive, RxDescriptor, RxDescriptorConfig, RxEnso,
-    RxEnsoConfig, RxError, RxFrame, RxNiq, RxNiqConfig, RxRing, RxRingConfig, Sent, Stopped, Transmit,
-    TxDescriptor, TxEnso, TxError, TxInline, TxKpio, TxMmio, TxNiq, TxQueueConfig,
+    Batching, CoherentConfig, CreditCoalescing, Declared, DescriptorConfig, EnsoConfig, InlineConfig,
+    KpioConfig, LongFrameConfig, MmioConfig, NiqConfig, Port, Receive, RxCoherent, RxCoherentConfig,
+    RxDescriptor, RxDescriptorConfig, RxEnso, RxEnsoConfig, RxError, RxFrame, RxNiq, RxNiqConfig, RxRing,
+    RxRingConfig, Sent, Stopped, Transmit, TxCoherent, TxDescriptor, TxEnso, TxError, TxInline, TxKpio,
+    TxMmio, TxNiq, TxQueueConfig,
 };
 use beeline_link_contract::{Adversary, Link, StorePort, Tolerance};
 use beeline_spec::{Interface, Line};
@@ -31,6 +32,8 @@ pub enum Reception {
     Descriptors,
     /// A pipe with notifications.
     Pipe,
+    /// Coherent lines.
+    Lines,
     /// Entries read in the BAR, which are held for a while; frames that do not fit one go into memory.
     Reads(LongFrames),
 }
@@ -51,7 +54,7 @@ pub enum LongFrames {
 pub struct Setup {
     /// The interface.
     pub interface: Interface,
-    /// Disorder of its stores; without meaning for `descriptor` and `enso`.
+    /// Disorder of its stores; without meaning for `descriptor`, `enso` and `coherent`.
     pub disorder: Disorder,
     /// How frames are received.
     pub reception: Reception,
@@ -228,6 +231,23 @@ impl Setup {
         half.expect("the device has niq queues")
     }
 
+    /// The `coherent` half of a queue, with so few entries and buffers that both run out.
+    pub(crate) fn coherent<L: Link>(
+        &self,
+        port: &mut Port<L>,
+        queue: u32,
+        config: TxQueueConfig,
+    ) -> Stopped<TxCoherent<L::Memory>> {
+        let config = CoherentConfig {
+            queue: config,
+            entries: self.entries / 2,
+            entry_lines_log2: 1,
+            short_buffers: self.entries,
+            long_buffers: self.entries / 2,
+        };
+        port.coherent(queue, config).expect("the device has coherent queues")
+    }
+
     /// An open transmit queue.
     pub(crate) fn transmit<R: Rig>(&self, rig: &mut R, queue: u32, config: TxQueueConfig) -> Tx<R::Link> {
         match self.interface {
@@ -254,6 +274,10 @@ impl Setup {
             Interface::Niq => {
                 let half = self.niq(rig.port(), queue, config);
                 Tx::Niq(open(rig, half))
+            }
+            Interface::Coherent => {
+                let half = self.coherent(rig.port(), queue, config);
+                Tx::Coherent(open(rig, half))
             }
         }
     }
@@ -288,6 +312,12 @@ impl Setup {
                     rig.port().rx_niq(queue, config).expect("the device and the link have reads of entries");
                 Rx::Reads(Box::new(open(rig, half)))
             }
+            Reception::Lines => {
+                let (entries, buffers) = (self.entries, self.entries / 2);
+                let config = RxCoherentConfig { entries, buffers, ..Default::default() };
+                let half = rig.port().rx_coherent(queue, config).expect("the device receives into lines");
+                Rx::Lines(open(rig, half))
+            }
         }
     }
 }
@@ -300,6 +330,7 @@ pub(crate) enum Tx<L: Link> {
     Inline(TxInline<Before<L::Window>, L::Memory, L::Doorbell>),
     Enso(TxEnso<L::Memory, L::Doorbell>),
     Niq(TxNiq<Before<L::Window>, L::Memory>),
+    Coherent(TxCoherent<L::Memory>),
 }
 
 impl<L: Link> Tx<L> {
@@ -311,6 +342,7 @@ impl<L: Link> Tx<L> {
             Tx::Inline(half) => half,
             Tx::Enso(half) => half,
             Tx::Niq(half) => half,
+            Tx::Coherent(half) => half,
         }
     }
 
@@ -322,6 +354,7 @@ impl<L: Link> Tx<L> {
             Tx::Inline(half) => half,
             Tx::Enso(half) => half,
             Tx::Niq(half) => half,
+            Tx::Coherent(half) => half,
         }
     }
 }
@@ -353,6 +386,7 @@ pub(crate) enum Rx<L: Link> {
     Descriptors(RxDescriptor<L::Memory, L::Doorbell>),
     Pipe(RxEnso<L::Memory, L::Doorbell>),
     Reads(Box<RxNiq<L::Reads, L::Memory, L::Doorbell>>),
+    Lines(RxCoherent<L::Memory>),
 }
 
 impl<L: Link> Receive for Rx<L> {
@@ -362,6 +396,7 @@ impl<L: Link> Receive for Rx<L> {
             Rx::Descriptors(half) => half.poll(),
             Rx::Pipe(half) => half.poll(),
             Rx::Reads(half) => half.poll(),
+            Rx::Lines(half) => half.poll(),
         }
     }
     fn wants_interrupt(&mut self) -> Result<bool, RxError> {
@@ -370,6 +405,7 @@ impl<L: Link> Receive for Rx<L> {
             Rx::Descriptors(half) => half.wants_interrupt(),
             Rx::Pipe(half) => half.wants_interrupt(),
             Rx::Reads(half) => half.wants_interrupt(),
+            Rx::Lines(half) => half.wants_interrupt(),
         }
     }
 }

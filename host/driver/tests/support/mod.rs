@@ -14,7 +14,7 @@ use std::rc::Rc;
 use beeline_driver::{Pending, Port, PortError, PortState, Progress};
 use beeline_link_contract::{DmaMemory, Doorbell, Line, Link, LinkError, NoReads, RegisterRead, StorePort};
 use beeline_nic_contract::{
-    Accept, Device, DmaError, DmaTag, Enables, QueueId, ReadTag, SimTime, Want, Write,
+    Accept, Device, DmaError, DmaTag, Enables, HostMemory, QueueId, ReadTag, SimTime, Want, Watches, Write,
 };
 use beeline_spec::LINE_BYTES;
 
@@ -42,6 +42,7 @@ pub struct Bus<D> {
     pub queues: u32,
     posted: VecDeque<Posted>,
     regions: Vec<(u64, Vec<u8>)>,
+    watches: Watches,
     answers: HashMap<u16, u64>,
     next_read: u16,
     now_ns: u64,
@@ -123,6 +124,9 @@ impl<D: Device> Bus<D> {
                     self.answers.insert(tag.0, value);
                 }
                 Want::Aborted { .. } => {}
+                watch @ (Want::WatchLine { .. } | Want::ForgetLine { .. }) => {
+                    self.watches.take(&watch);
+                }
                 Want::Interrupt { vector } => self.interrupts.push(vector),
             }
         }
@@ -131,7 +135,7 @@ impl<D: Device> Bus<D> {
             let (tag, data) = reads.swap_remove(pick);
             self.device.dma_completed(tag, data.as_deref().map_err(|error| *error));
         }
-        progressed
+        progressed | self.watches.look(&mut self.device, &mut Watched(&mut self.regions))
     }
 
     fn receive(&mut self) -> bool {
@@ -168,6 +172,22 @@ impl<D: Device> Bus<D> {
     }
 }
 
+/// Memory as the device's watches see it.
+struct Watched<'a>(&'a mut [(u64, Vec<u8>)]);
+
+impl HostMemory for Watched<'_> {
+    fn word(&mut self, address: u64) -> Option<u64> {
+        let mut word = [0; 8];
+        self.read(address, &mut word).then(|| u64::from_le_bytes(word))
+    }
+
+    fn read(&mut self, address: u64, data: &mut [u8]) -> bool {
+        let Some((region, at)) = find(self.0, address, data.len()) else { return false };
+        data.copy_from_slice(&self.0[region].1[at..at + data.len()]);
+        true
+    }
+}
+
 fn find(regions: &[(u64, Vec<u8>)], address: u64, bytes: usize) -> Option<(usize, usize)> {
     regions.iter().enumerate().find_map(|(i, (base, memory))| {
         let at = address.checked_sub(*base)? as usize;
@@ -192,6 +212,7 @@ impl<D: Device> InProcess<D> {
             queues,
             posted: VecDeque::new(),
             regions: Vec::new(),
+            watches: Watches::new(),
             answers: HashMap::new(),
             next_read: 0,
             now_ns: 0,

@@ -2,8 +2,8 @@
 #![allow(dead_code, reason = "each test file uses its own part of this module")]
 
 use beeline_driver::{
-    Batching, DescriptorConfig, EnsoConfig, InlineConfig, KpioConfig, MmioConfig, NiqConfig, Port,
-    PortConfig, QueueHalf, Receive, Sent, Stopped, Transmit,
+    Batching, CoherentConfig, DescriptorConfig, EnsoConfig, InlineConfig, KpioConfig, MmioConfig, NiqConfig,
+    Port, PortConfig, QueueHalf, Receive, Sent, Stopped, Transmit,
 };
 use beeline_link_contract::Adversary;
 use beeline_nic_model::{Nic, NicConfig};
@@ -145,6 +145,12 @@ pub fn hostile_order(
                 NiqConfig { random: seed, buffer_bytes: 4096, completion_frames: 4, ..Default::default() };
             let half =
                 port.niq_behind(0, config, |window, bears| Adversary::new(window, bears, seed)).unwrap();
+            Box::new(open(port, half))
+        }
+        Interface::Coherent => {
+            let config =
+                CoherentConfig { entries: 4, short_buffers: 8, long_buffers: 3, ..Default::default() };
+            let half = port.coherent(0, config).unwrap();
             Box::new(open(port, half))
         }
     }

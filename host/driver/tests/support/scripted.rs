@@ -53,7 +53,7 @@ pub fn sound_capabilities() -> Capabilities {
         aperture: Some((1 << 22, 1 << 16)),
         queues: Some(4),
         blank: Some(true),
-        interfaces: Some(0b111_1110),
+        interfaces: Some(0b1111_1110),
         pool_lines: Some(4096),
         contexts: Some(4),
         max_frame_bytes: Some(1518),

@@ -12,7 +12,7 @@ use std::os::fd::BorrowedFd;
 use std::sync::mpsc::Receiver;
 
 use beeline_domain::Waker;
-use beeline_nic_contract::{Accept, Device, DmaError, DmaTag, QueueId, ReadTag, SimTime, Want};
+use beeline_nic_contract::{Accept, Device, DmaError, DmaTag, QueueId, ReadTag, SimTime, Want, Watches};
 use beeline_spec::formats::port_closed;
 
 use super::PortCounters;
@@ -73,6 +73,7 @@ pub struct DevicePort<D> {
     regions: Regions,
     reads: Vec<Read>,
     read_buffer: Box<[u8]>,
+    watches: Watches,
     counters: PortCounters,
     words: HostWords,
     waker: Option<Waker>,
@@ -99,6 +100,7 @@ impl<D: Device> DevicePort<D> {
             regions: Regions::default(),
             reads: Vec::with_capacity(MAX_READS),
             read_buffer: vec![0; MAX_READ_BYTES].into_boxed_slice(),
+            watches: Watches::new(),
             counters: PortCounters::default(),
             words,
             waker,
@@ -120,6 +122,8 @@ impl<D: Device> DevicePort<D> {
     #[inline]
     pub fn poll(&mut self) -> Result<bool, PortError> {
         let mut any = self.queues.poll(&mut self.device, &mut self.counters);
+        // Real coherence: the device's copy of a watched line is this core's, and the CPU's interconnect invalidates it.
+        any |= self.watches.look(&mut self.device, &mut self.regions);
         if self.registers.has_request() {
             any |= self.serve_registers()?;
         }
@@ -176,6 +180,9 @@ impl<D: Device> DevicePort<D> {
                     }
                 }
                 Want::ReadCompletion { tag, value } => self.registers.answer(tag.0, value),
+                watch @ (Want::WatchLine { .. } | Want::ForgetLine { .. }) => {
+                    self.watches.take(&watch);
+                }
                 Want::Interrupt { .. } => {
                     self.counters.interrupts += 1;
                     self.words.interrupts.store_release(self.counters.interrupts);

@@ -129,6 +129,7 @@ impl Queues {
             regs::queue::BLANK => settings.blank = value,
             regs::queue::RX_MODE => {
                 settings.receives = has(field::rx_mode::MODE_LSB, field::rx_mode::MODE_MASK)
+                    || has(field::rx_mode::LINES_LSB, field::rx_mode::LINES_MASK)
             }
             regs::queue::CONTROL => {
                 settings.is_enabled =

@@ -7,7 +7,8 @@ use core::sync::atomic::{Ordering, fence};
 
 use beeline_link_contract::DmaMemory;
 use beeline_mmio::DmaRegion;
-use beeline_spec::LINE_BYTES;
+use beeline_nic_contract::HostMemory;
+use beeline_spec::{LINE_BYTES, WORD_BYTES};
 
 use super::account::Charge;
 use crate::layout::REGION_SHIFT;
@@ -89,6 +90,14 @@ impl Regions {
         true
     }
 
+    /// The word at a bus address; `None` if it is not all registered, or not aligned. Acquire, pairs with the host's store
+    /// of a word that is watched.
+    #[inline]
+    pub(crate) fn word(&mut self, address: u64) -> Option<u64> {
+        let (memory, offset) = self.find(address, WORD_BYTES).filter(|_| address.is_multiple_of(8))?;
+        Some(memory.load_acquire(offset))
+    }
+
     /// Fetches the lines of a read that will be made soon.
     #[inline]
     pub(crate) fn prefetch(&mut self, address: u64, bytes: usize) {
@@ -96,6 +105,18 @@ impl Regions {
         for line in (offset & !(LINE_BYTES - 1)..offset + bytes).step_by(LINE_BYTES) {
             memory.prefetch(line);
         }
+    }
+}
+
+impl HostMemory for Regions {
+    #[inline]
+    fn word(&mut self, address: u64) -> Option<u64> {
+        Regions::word(self, address)
+    }
+
+    #[inline]
+    fn read(&mut self, address: u64, data: &mut [u8]) -> bool {
+        Regions::read(self, address, data)
     }
 }
 

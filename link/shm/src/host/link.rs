@@ -281,7 +281,8 @@ impl Link for ShmLink {
         let bytes = bytes.max(1).checked_next_multiple_of(PAGE_BYTES).ok_or(LinkError::NoMemory(bytes))?;
         let (region, number) = self.new_region(bytes)?;
         let region = region.dma_memory(0, bytes, region_address(number));
-        Ok(ShmMemory { region, number, dropped: Arc::clone(&self.dropped) })
+        let (dropped, waker) = (Arc::clone(&self.dropped), self.waker.clone());
+        Ok(ShmMemory { region, number, dropped, waker })
     }
 
     fn doorbell(&mut self, offset_bytes: u32) -> Result<ShmDoorbell, LinkError> {

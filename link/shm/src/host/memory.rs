@@ -5,6 +5,8 @@ use std::sync::{Arc, Mutex};
 use beeline_link_contract::DmaMemory;
 use beeline_mmio::DmaRegion;
 
+use super::window::NicWaker;
+
 /// Regions whose owner is gone, to be taken from the device at the next opportunity.
 pub(crate) type Dropped = Arc<Mutex<Vec<u32>>>;
 
@@ -17,6 +19,7 @@ pub struct ShmMemory {
     pub(crate) region: DmaRegion,
     pub(crate) number: u32,
     pub(crate) dropped: Dropped,
+    pub(crate) waker: NicWaker,
 }
 
 impl Drop for ShmMemory {
@@ -56,6 +59,13 @@ impl DmaMemory for ShmMemory {
     #[inline]
     fn store_release(&mut self, offset_bytes: usize, value: u64) {
         self.region.store_release(offset_bytes, value);
+    }
+
+    /// The NIC's core looks at watched lines as long as it is awake.
+    #[inline]
+    fn store_watched(&mut self, offset_bytes: usize, value: u64) {
+        self.region.store_release(offset_bytes, value);
+        self.waker.stored();
     }
 
     #[inline]

@@ -228,6 +228,9 @@ impl Around {
                 }
             }
             Want::Aborted { .. } => self.totals.aborted += 1,
+            watch @ (Want::WatchLine { .. } | Want::ForgetLine { .. }) => {
+                self.watches.take(&watch);
+            }
             Want::ReadCompletion { tag, value } => self.answer_word(tag, value),
             Want::Interrupt { .. } => {
                 let tlp = Tlp { requester: DEVICE_ID, ..Tlp::new(Kind::MemoryWrite, INTERRUPT_ADDRESS, 4) };

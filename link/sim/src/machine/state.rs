@@ -1,6 +1,6 @@
 //! What a machine is made of, and what it has counted.
 
-use beeline_nic_contract::{Device, DmaTag};
+use beeline_nic_contract::{Device, DmaTag, Watches};
 
 use super::bodies::{Blocks, Lines};
 use super::memory::Memory;
@@ -112,6 +112,8 @@ pub(super) struct Around {
     pub free_reads: Vec<u32>,
     /// Bytes that the request of each tag still waits for.
     pub tag_bytes: Vec<u32>,
+    /// Lines that the device has a copy of.
+    pub watches: Watches,
     pub windows_taken: Vec<bool>,
     pub readers_taken: Vec<bool>,
     /// Where the device lies in the address space of the host.
@@ -299,6 +301,7 @@ impl Around {
             reads: Vec::new(),
             free_reads: Vec::new(),
             tag_bytes: vec![0; usize::from(settings.device.read_tags)],
+            watches: Watches::new(),
             windows_taken: vec![false; settings.aperture.queues as usize],
             readers_taken: vec![false; settings.aperture.queues as usize],
             base,

@@ -8,7 +8,7 @@
 
 use std::collections::VecDeque;
 
-use beeline_nic_contract::{Accept, DmaError, Enables, QueueId, SimTime};
+use beeline_nic_contract::{Accept, DmaError, Enables, QueueId, SimTime, WatchEnd};
 
 use super::reads::{Read, Reads};
 use crate::NicConfig;
@@ -75,6 +75,12 @@ pub(crate) trait PushQueue: FetchQueue {
         enables: Enables,
         shared: &mut Shared,
     ) -> (Accept, bool);
+}
+
+/// A queue that watches a line of host memory for its next entry.
+pub(crate) trait WatchQueue: FetchQueue {
+    /// The answer to the queue's watch. Gives whether the queue wants a turn.
+    fn line_changed(&mut self, data: Result<&[u8], WatchEnd>, shared: &mut Shared) -> bool;
 }
 
 /// The engine.
@@ -145,6 +151,8 @@ impl<Q: FetchQueue> Engine for Fetching<Q> {
         let started = Q::start(queue, self.lives, settings, self.longest_frame_bytes)
             .inspect_err(|cause| shared.counters.bad_lengths += u64::from(*cause == Cause::BadLength))?;
         self.queues[usize::from(queue.0)] = Some(Box::new(started));
+        // One that is not told when it has something to do begins to look for it.
+        self.put_to_work(queue);
         Ok(())
     }
 
@@ -220,6 +228,20 @@ impl<Q: PushQueue> WindowEngine for Fetching<Q> {
             self.put_to_work(queue);
         }
         accept
+    }
+}
+
+impl<Q: WatchQueue> Fetching<Q> {
+    /// The answer to the watch of a queue that is started.
+    pub(crate) fn line_changed(
+        &mut self,
+        queue: QueueId,
+        data: Result<&[u8], WatchEnd>,
+        shared: &mut Shared,
+    ) {
+        if self.queue_mut(queue).is_some_and(|started| started.line_changed(data, shared)) {
+            self.put_to_work(queue);
+        }
     }
 }
 

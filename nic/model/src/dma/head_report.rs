@@ -26,6 +26,12 @@ impl HeadReport {
         HeadReport::at(id, settings.tx_head_address, completions, false)
     }
 
+    /// Nothing is ever reported: the queue tells what is done by itself.
+    pub(crate) fn none(id: QueueId) -> Self {
+        let completions = Moderation::new(0, 0);
+        HeadReport { id, address: 0, completions, wants_interrupt: false, is_credit: false }
+    }
+
     /// The same for the credits of a window.
     pub(crate) fn credits(id: QueueId, settings: &QueueSettings) -> Result<Self, Cause> {
         let pushes = Moderation::new(settings.credit_lines, settings.credit_time_ns);

@@ -29,7 +29,7 @@ mod tests;
 mod tx_queue;
 
 pub(crate) use descriptor_ring::{DESCRIPTOR_BYTES, DescriptorRing};
-pub(crate) use fetching::{FetchQueue, Fetching, PushQueue, Turn};
+pub(crate) use fetching::{FetchQueue, Fetching, PushQueue, Turn, WatchQueue};
 pub(crate) use frame_queue::{Described, FrameQueue};
 pub(crate) use frame_ring::FrameRing;
 pub(crate) use head_report::HeadReport;

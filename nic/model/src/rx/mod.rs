@@ -1,7 +1,7 @@
 //! Receive: frames from the wire into host memory, which the host polls without ever reading the device.
 //!
 //! Several ways, chosen for each queue, so that they can be compared: a contiguous ring ([`ring`]), descriptors
-//! ([`descriptors`]), a pipe with notifications ([`crate::enso`]), and entries that the host reads in the BAR, with one
+//! ([`descriptors`]), a pipe with notifications ([`crate::enso`]), coherent lines ([`crate::coherent`]), and entries that the host reads in the BAR, with one
 //! of the others for longer frames ([`crate::niq`]). [`steer`] picks the queue. A frame is copied once, into the DMA port. What happens while the host
 //! lends no room is the port's choice: the wire keeps the frame, or it is dropped and counted. Receive interrupts are
 //! moderated by count and time; they follow the frame's last write.
@@ -17,9 +17,10 @@ mod tests;
 
 use std::collections::VecDeque;
 
-use beeline_nic_contract::{Accept, DmaError, QueueId, ReadTag, SimTime};
+use beeline_nic_contract::{Accept, DmaError, QueueId, ReadTag, SimTime, WatchEnd};
 
 use crate::NicConfig;
+use crate::coherent::RxLines;
 use crate::deadlines::Deadlines;
 use crate::dma::{Moderation, Reads};
 use crate::engine::{Cause, Engine, IrqCause, QueueSettings, ReceiveEngine, Shared};
@@ -48,6 +49,7 @@ enum Mode {
     Ring(RxRing),
     Descriptors(RxDescriptors),
     Pipe(Box<RxPipe>),
+    Lines(Box<RxLines>),
 }
 
 /// A queue that receives.
@@ -141,6 +143,7 @@ impl RxEngine {
                 let ring = self.rings.of(pipe.owner().0).expect(RING);
                 pipe.deliver(frame, ring, shared)
             }
+            Mode::Lines(lines) => lines.deliver(frame, shared),
             Mode::Descriptors(descriptors) => descriptors.deliver(frame, shared),
         };
         if let Some(entries) = entries
@@ -180,6 +183,25 @@ impl RxEngine {
             shared.interrupts.raise(IrqCause::RxFrame, id);
         } else if let Some(at) = queue.interrupts.deadline() {
             self.deadlines.arm(usize::from(id.0), at);
+        }
+    }
+}
+
+impl RxEngine {
+    /// The answer to the watch of a queue's oldest entry of lines. One that was not given back properly fails the queue.
+    pub(crate) fn line_changed(&mut self, id: QueueId, data: Result<&[u8], WatchEnd>, shared: &mut Shared) {
+        let Some(Mode::Lines(lines)) = self.queue_mut(id).map(|queue| &mut queue.mode) else { return };
+        match lines.line_changed(data) {
+            Ok(()) => self.put_to_work(id),
+            Err(cause) => {
+                let counters = &mut shared.counters;
+                *(if cause == Cause::DmaError {
+                    &mut counters.dma_errors
+                } else {
+                    &mut counters.bad_headers
+                }) += 1;
+                shared.fail(id, cause);
+            }
         }
     }
 }
@@ -224,7 +246,8 @@ impl ReceiveEngine for RxEngine {
                 self.put_to_work(queue);
                 is_sound
             }
-            Some(Mode::Off) | None => true,
+            // Entries of lines come back by themselves.
+            Some(Mode::Off | Mode::Lines(_)) | None => true,
         };
         shared.counters.bad_accesses += u64::from(!is_sound);
     }
@@ -264,6 +287,9 @@ impl Engine for RxEngine {
     fn start(&mut self, queue: QueueId, settings: &QueueSettings, shared: &mut Shared) -> Result<(), Cause> {
         self.lives = self.lives.wrapping_add(1);
         let mode = match settings.rx_mode {
+            0 if settings.rx_lines => RxLines::new(queue, settings, self.longest_frame_bytes)
+                .map(|lines| Mode::Lines(Box::new(lines))),
+            _ if settings.rx_lines => Err(Cause::BadLength),
             0 if !settings.rx_reads => return Ok(()),
             0 => Ok(Mode::Off),
             1 => RxRing::new(settings).map(Mode::Ring),
@@ -323,6 +349,10 @@ impl Engine for RxEngine {
             let had_room = match &mut queue.mode {
                 Mode::Descriptors(descriptors) => descriptors.fetch(&mut self.reads, shared),
                 Mode::Pipe(pipe) => pipe.notify(self.rings.of(pipe.owner().0).expect(RING), shared),
+                Mode::Lines(lines) => {
+                    lines.watch(shared);
+                    true
+                }
                 Mode::Off | Mode::Ring(_) => true,
             };
             if !had_room {

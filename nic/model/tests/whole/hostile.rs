@@ -2,10 +2,13 @@
 //! panics, answers every read exactly once, asks for nothing that a link could not do, and works again after a reset.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use beeline_nic_contract::{Device, DmaError, DmaTag, Enables, ReadTag, SimTime, Want, Write};
+use beeline_nic_contract::{
+    Device, DmaError, DmaTag, Enables, ReadTag, SimTime, Want, WatchEnd, WatchTag, Write,
+};
 use beeline_nic_model::{Nic, NicConfig};
+use beeline_spec::coherent::{LineHeader, LineKind};
 use beeline_spec::entry::{EntryHeader, EntryKind};
 use beeline_spec::formats::interface;
 use beeline_spec::regs::{self, doorbell, queue as r};
@@ -24,6 +27,9 @@ struct Bench {
     asked: BTreeMap<u16, u64>,
     next_read: u16,
     dma: Vec<(DmaTag, u32)>,
+    /// Watches that are outstanding, with the bytes wanted, and those of them that were taken back.
+    watches: BTreeMap<u16, u32>,
+    forgotten: BTreeSet<u16>,
 }
 
 impl Bench {
@@ -56,7 +62,7 @@ impl Bench {
             (r::TX_RING_ADDRESS, 64 * self.random.below(1 << 20)),
             (r::TX_RING_ENTRIES, 1 << self.random.below(9)),
             (r::TX_HEAD_ADDRESS, 8 * self.random.below(100)),
-            (r::RX_MODE, self.random.below(4) | self.random.below(2) << 4),
+            (r::RX_MODE, self.rx_mode()),
             (r::RX_RING_ADDRESS, 64 * self.random.below(1 << 20)),
             (r::RX_RING_ENTRIES, 1 << self.random.below(9)),
             (r::RX_COMPLETION_ADDRESS, 64 * self.random.below(1 << 20)),
@@ -68,10 +74,18 @@ impl Bench {
         ] {
             self.register(block + register, value);
         }
-        let iface = self.random.within(1, 6);
+        let iface = self.random.within(1, 7);
         let epoch = self.random.pick(&[1, 1, 1, 2]);
         let control = 1 | iface << 4 | epoch << 8 | self.random.below(2) << 32;
         self.register(block + r::CONTROL, control);
+    }
+
+    /// A receive mode, some that make no sense among them.
+    fn rx_mode(&mut self) -> u64 {
+        if self.random.once_in(3) {
+            return 1 << 5 | self.random.below(4) << 8 | u64::from(self.random.once_in(10));
+        }
+        self.random.below(4) | self.random.below(2) << 4
     }
 
     fn step(&mut self) {
@@ -120,6 +134,39 @@ impl Bench {
             let fails = self.random.once_in(50);
             self.nic.dma_completed(tag, if fails { Err(DmaError::BadAddress) } else { Ok(&data) });
         }
+        self.answer_watch();
+    }
+
+    /// Answers one of the watches, also one that was taken back, with whatever comes.
+    fn answer_watch(&mut self) {
+        let count = self.watches.len() as u64;
+        if count == 0 || !self.random.once_in(3) {
+            return;
+        }
+        let tag =
+            *self.watches.keys().nth(self.random.below(count) as usize).expect("one of those there are");
+        let bytes = self.watches.remove(&tag).expect("it is outstanding");
+        self.forgotten.remove(&tag);
+        let wrong = 8 * u64::from(self.random.once_in(50));
+        let mut line = self.random.bytes((u64::from(bytes) - wrong) as usize);
+        let header = LineHeader {
+            kind: match self.random.below(2) {
+                0 => LineKind::Whole(self.random.below(130) as u16),
+                _ => LineKind::Buffers(1 + self.random.below(9) as u8),
+            },
+            epoch: self.random.pick(&[1, 1, 1, 2]),
+            position: self.random.pick(&[0, 0, 0, 1, 2]),
+        };
+        if !self.random.once_in(8) && !line.is_empty() {
+            line[..8].copy_from_slice(&header.encode().to_le_bytes());
+        }
+        // Frames of a likely length at addresses of which some lead nowhere.
+        for word in line.as_chunks_mut::<8>().0.iter_mut().skip(1) {
+            *word = (self.random.below(300) | self.random.below(1 << 20) << 16).to_le_bytes();
+        }
+        let fails = self.random.once_in(50);
+        let data = if fails { Err(WatchEnd::BadAddress) } else { Ok(&line[..]) };
+        self.nic.line_changed(WatchTag(tag), data);
     }
 
     fn window_offset(&mut self, bytes: u64) -> u64 {
@@ -174,6 +221,13 @@ impl Bench {
                     self.dma.push((tag, bytes));
                 }
                 Some(Want::DmaWrite { data, .. }) => assert!(!data.is_empty()),
+                Some(Want::WatchLine { tag, bytes, .. }) => {
+                    assert!(usize::from(tag.0) < 2 * QUEUES as usize && (8..=256).contains(&bytes));
+                    assert_eq!(self.watches.insert(tag.0, bytes), None, "a tag is used twice");
+                }
+                Some(Want::ForgetLine { tag }) => {
+                    assert!(self.watches.contains_key(&tag.0) && self.forgotten.insert(tag.0));
+                }
                 Some(Want::ReadCompletion { tag, .. }) => {
                     assert!(self.asked.remove(&tag.0).is_some(), "read {} was answered twice", tag.0);
                 }
@@ -198,6 +252,8 @@ fn whatever_a_host_writes_the_device_stays_sound() {
             asked: BTreeMap::new(),
             next_read: 0,
             dma: Vec::new(),
+            watches: BTreeMap::new(),
+            forgotten: BTreeSet::new(),
         };
         bench.register(regs::CONTROL, 1);
         for _ in 0..STEPS {
@@ -211,6 +267,7 @@ fn whatever_a_host_writes_the_device_stays_sound() {
         bench.nic.wire_ready(true);
         bench.take_wants();
         assert!(bench.asked.is_empty(), "{} reads were never answered", bench.asked.len());
+        assert!(bench.watches.keys().eq(&bench.forgotten), "a watch outlives the queue that wanted it");
     });
     // Every way in was gone, so that the run means something.
     let total = total.into_inner();
@@ -221,7 +278,7 @@ fn whatever_a_host_writes_the_device_stays_sound() {
 
 #[test]
 fn a_device_that_was_abused_works_after_a_reset() {
-    for iface in [interface::INLINE, interface::ENSO, interface::NIQ] {
+    for iface in [interface::INLINE, interface::ENSO, interface::NIQ, interface::COHERENT] {
         let mut rig = Rig::new(small_config());
         rig.set(Rig::queue_register(0, r::TX_RING_ADDRESS), 64);
         rig.set(Rig::queue_register(0, r::TX_RING_ENTRIES), 16);

@@ -50,7 +50,9 @@ fn take_wants(device: &mut impl Device, seen: &mut Seen) {
             Want::ReadCompletion { value, .. } => seen.answer = Some(value),
             Want::Aborted { queue, frame } => seen.aborted.entry(queue.0).or_default().push(frame.to_vec()),
             Want::Interrupt { .. } => {}
-            other @ Want::DmaRead { .. } => panic!("{other:?}"),
+            other @ (Want::DmaRead { .. } | Want::WatchLine { .. } | Want::ForgetLine { .. }) => {
+                panic!("{other:?}")
+            }
         }
     }
 }

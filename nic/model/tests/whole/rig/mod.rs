@@ -8,7 +8,9 @@ mod oracle;
 mod random;
 mod sender;
 
-use beeline_nic_contract::{Accept, Device, DmaError, Enables, QueueId, ReadTag, SimTime, Want, Write};
+use beeline_nic_contract::{
+    Accept, Device, DmaError, Enables, QueueId, ReadTag, SimTime, Want, WatchTag, Write,
+};
 use beeline_nic_model::{Nic, NicConfig};
 use beeline_spec::formats::interface;
 use beeline_spec::regs::field::{credit_coalesce, queue_control, queue_status};
@@ -86,6 +88,9 @@ pub struct Rig {
     pub interrupts: Vec<u16>,
     /// Reads of host memory that were asked for: address, bytes, tag.
     pub reads: Vec<(u64, u32, beeline_nic_contract::DmaTag)>,
+    /// Lines that were to be watched: tag, address, the first word as known; and those to be forgotten.
+    pub watches: Vec<(WatchTag, u64, u64)>,
+    pub forgotten: Vec<WatchTag>,
     /// Writes to host memory other than credits.
     pub writes: Vec<(u64, Vec<u8>)>,
     answer: Option<u64>,
@@ -105,6 +110,8 @@ impl Rig {
             credits: vec![0; queues],
             interrupts: Vec::new(),
             reads: Vec::new(),
+            watches: Vec::new(),
+            forgotten: Vec::new(),
             writes: Vec::new(),
             answer: None,
         };
@@ -233,6 +240,8 @@ impl Rig {
             Some(Want::ReadCompletion { value, .. }) => self.answer = Some(value),
             Some(Want::Aborted { .. }) => panic!("no queue of the rig cuts through"),
             Some(Want::Interrupt { vector }) => self.interrupts.push(vector),
+            Some(Want::WatchLine { tag, address, known, .. }) => self.watches.push((tag, address, known)),
+            Some(Want::ForgetLine { tag }) => self.forgotten.push(tag),
             Some(Want::DmaRead { address, bytes, tag }) => self.reads.push((address, bytes, tag)),
         }
         true

@@ -65,7 +65,8 @@ pub struct Core {
     /// Pieces that left and are not acknowledged, where fences wait for that.
     unacknowledged: u32,
     last_acknowledged: Picoseconds,
-    /// Time in which the core did something, polls that found nothing and waiting excluded.
+    /// Time in which the core did something or stood still because of it; polls that found nothing and waiting for a turn
+    /// are not in it.
     worked: Picoseconds,
 }
 
@@ -102,7 +103,7 @@ impl Core {
         self.waits == Waits::Nothing
     }
 
-    /// Time in which it did something.
+    /// Time in which it did something, standing still until that could be done included.
     pub fn worked(&self) -> Picoseconds {
         self.worked
     }

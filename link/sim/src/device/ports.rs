@@ -140,6 +140,16 @@ impl Ports {
         self.free_tags.push(tag);
     }
 
+    /// Tags that are free.
+    pub fn tags_left(&self) -> usize {
+        self.free_tags.len()
+    }
+
+    /// Packets that wait here, for the logic or for the link.
+    pub fn waiting(&self) -> usize {
+        self.incoming.len() + self.requests.len() + self.data.len() + self.outgoing.len()
+    }
+
     /// The data of a read are all there.
     pub fn completed(
         &mut self,

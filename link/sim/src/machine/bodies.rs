@@ -1,5 +1,7 @@
 //! The bytes of packets that are on their way; a packet names its own by a number.
 
+use std::ops::Range;
+
 /// No body.
 const NONE: u32 = u32::MAX;
 
@@ -59,6 +61,11 @@ impl Lines {
         length
     }
 
+    /// How many lines are on their way.
+    pub(super) fn held(&self) -> usize {
+        self.bodies.len() - self.free.len()
+    }
+
     /// The packet is gone.
     #[inline]
     pub(super) fn remove(&mut self, number: u32) {
@@ -86,9 +93,28 @@ impl Blocks {
         })
     }
 
+    /// How many blocks somebody wants.
+    pub(super) fn held(&self) -> usize {
+        self.blocks.len() - self.free.len()
+    }
+
     /// The bytes of a block.
     pub(super) fn of(&mut self, number: u32) -> &mut Vec<u8> {
         &mut self.blocks[number as usize]
+    }
+
+    /// Copies bytes of a block into another where their addresses are the same, inside `range` of the other. Each is
+    /// named by its number and the address of its first byte.
+    pub(super) fn overlay(&mut self, from: (u32, u64), into: (u32, u64), range: Range<usize>) {
+        let Ok([data, other]) = self.blocks.get_disjoint_mut([from.0 as usize, into.0 as usize]) else {
+            return;
+        };
+        let start = from.1.max(into.1 + range.start as u64);
+        let end = (from.1 + data.len() as u64).min(into.1 + range.end as u64);
+        if start < end {
+            let place = |address: u64| (start - address) as usize..(end - address) as usize;
+            other[place(into.1)].copy_from_slice(&data[place(from.1)]);
+        }
     }
 
     /// Nobody wants them any more.
@@ -112,5 +138,21 @@ mod tests {
         assert_eq!((bytes[0], bytes[64], bytes[119]), (1, 2, 0));
         lines.remove(first);
         assert_eq!(lines.free.len(), 2);
+    }
+
+    #[test]
+    fn a_block_lies_over_another_where_both_have_bytes() {
+        let mut blocks = Blocks::default();
+        let [write, read] = [7, 0].map(|byte| {
+            let number = blocks.add();
+            blocks.of(number).resize(8, byte);
+            number
+        });
+        blocks.overlay((write, 1000), (read, 1004), 1..3);
+        assert_eq!(blocks.of(read)[..], [0, 7, 7, 0, 0, 0, 0, 0]);
+        blocks.overlay((write, 1000), (read, 996), 0..8);
+        assert_eq!(blocks.of(read)[..], [0, 7, 7, 0, 7, 7, 7, 7]);
+        blocks.overlay((write, 1000), (read, 1008), 0..8);
+        assert_eq!(blocks.of(read)[..], [0, 7, 7, 0, 7, 7, 7, 7]);
     }
 }

@@ -2,7 +2,7 @@
 
 use beeline_nic_contract::{Accept, Device, DmaError, DmaTag, Enables, ReadTag, SimTime, Want, Write};
 
-use super::host_side::INTERRUPT_ADDRESS;
+use super::host_side::{INTERRUPT_ADDRESS, NO_BLOCK};
 use super::state::{Around, Read};
 use super::{Event, Machine};
 use crate::cpu::FenceAck;
@@ -23,17 +23,14 @@ impl<D: Device> Machine<D> {
         let now = self.around.calendar.now();
         self.device.time_passed(SimTime(now.0));
         if let Some(tlp) = self.around.ports.incoming.front().copied() {
-            if !self.deliver(&tlp) {
+            if self.deliver(&tlp) {
+                self.around.seen(&tlp);
+            } else {
                 self.is_stalled = true;
-                return;
             }
-            let next = self.around.ports.incoming.pop().and_then(|(_, next)| next);
-            if let Some(at) = next {
-                self.around.calendar.schedule(at.max(now), Event::DeviceSees);
-            }
-            self.around.free_at_device(&tlp);
         }
-        self.serve_wants();
+        // What it refused just now is not offered again before it wanted something.
+        self.serve(false);
     }
 
     /// Whether the logic took it.
@@ -53,6 +50,7 @@ impl<D: Device> Machine<D> {
         }
         let words = tlp.length_bytes.div_ceil(8);
         let seat = &mut self.around.seats[usize::from(tlp.tag)];
+        seat.load = tlp.body as u16;
         seat.missing_words = words;
         seat.load_bytes = tlp.length_bytes;
         for word in 0..words {
@@ -75,7 +73,7 @@ impl<D: Device> Machine<D> {
         self.device.dma_completed(tag, if is_bad { Err(DmaError::BadAddress) } else { Ok(data) });
         around.blocks.remove(block);
         around.free_reads.push(number);
-        self.serve_wants();
+        self.serve(true);
     }
 
     pub(super) fn device_wakes(&mut self) {
@@ -84,7 +82,7 @@ impl<D: Device> Machine<D> {
             self.around.wakes_at = Picoseconds::NEVER;
         }
         self.device.time_passed(SimTime(now.0));
-        self.serve_wants();
+        self.serve(true);
     }
 
     pub(super) fn frame_ends(&mut self) {
@@ -92,19 +90,22 @@ impl<D: Device> Machine<D> {
             self.around.calendar.schedule(at, Event::FrameEnds);
         }
         self.device.time_passed(SimTime(self.around.calendar.now().0));
-        self.serve_wants();
+        self.serve(true);
     }
 
-    /// Asks the logic what it wants until it wants nothing; what it had refused is offered again then.
+    /// Asks the logic what it wants until it wants nothing. What it had refused is offered again if it wanted something, or
+    /// if time has passed.
     #[inline]
-    pub(super) fn serve_wants(&mut self) {
+    fn serve(&mut self, time_passed: bool) {
+        let mut may_offer = time_passed;
         loop {
             self.device.wire_ready(self.around.wire.is_ready());
             while let Some(want) = self.device.next() {
+                may_offer = true;
                 self.around.serve(want);
                 self.device.wire_ready(self.around.wire.is_ready());
             }
-            if !self.is_stalled {
+            if !(self.is_stalled && may_offer) {
                 break;
             }
             let Some(tlp) = self.around.ports.incoming.front().copied() else { break };
@@ -112,12 +113,7 @@ impl<D: Device> Machine<D> {
                 break;
             }
             self.is_stalled = false;
-            let now = self.around.calendar.now();
-            let next = self.around.ports.incoming.pop().and_then(|(_, next)| next);
-            if let Some(at) = next {
-                self.around.calendar.schedule(at.max(now), Event::DeviceSees);
-            }
-            self.around.free_at_device(&tlp);
+            self.around.seen(&tlp);
         }
         if let Some(SimTime(at)) = self.device.wake_at() {
             let around = &mut self.around;
@@ -131,6 +127,16 @@ impl<D: Device> Machine<D> {
 }
 
 impl Around {
+    /// The logic has seen the packet that came first; the next one waits for its own time.
+    #[inline]
+    fn seen(&mut self, tlp: &Tlp) {
+        let next = self.ports.incoming.pop().and_then(|(_, next)| next);
+        if let Some(at) = next {
+            self.calendar.schedule(at.max(self.calendar.now()), Event::DeviceSees);
+        }
+        self.free_at_device(tlp);
+    }
+
     /// The room of a packet at the device is free.
     pub(super) fn free_at_device(&mut self, tlp: &Tlp) {
         let last = self.links.last_mut().expect("there is a first link");
@@ -150,8 +156,8 @@ impl Around {
         }
     }
 
-    /// A packet came to the device; whether its logic may want something because of it.
-    pub(super) fn arrives_at_device(&mut self, tlp: Tlp) -> bool {
+    /// A packet came to the device.
+    pub(super) fn arrives_at_device(&mut self, tlp: Tlp) {
         let now = self.calendar.now();
         match tlp.kind {
             Kind::CompletionWithData | Kind::Completion => {
@@ -167,7 +173,6 @@ impl Around {
                 }
             }
         }
-        false
     }
 
     fn completion_came(&mut self, tlp: &Tlp) {
@@ -207,7 +212,8 @@ impl Around {
             Want::Aborted { .. } => self.totals.aborted += 1,
             Want::ReadCompletion { tag, value } => self.answer_word(tag, value),
             Want::Interrupt { .. } => {
-                let tlp = Tlp { requester: DEVICE_ID, ..Tlp::new(Kind::MemoryWrite, INTERRUPT_ADDRESS, 4) };
+                let tlp = Tlp::new(Kind::MemoryWrite, INTERRUPT_ADDRESS, 4);
+                let tlp = Tlp { requester: DEVICE_ID, body: NO_BLOCK, ..tlp };
                 if let Some(at) = self.ports.write(now, tlp, device) {
                     self.calendar.schedule(at, Event::DeviceSends);
                 }
@@ -267,7 +273,7 @@ impl Around {
             return;
         }
         let completion = Tlp::new(Kind::CompletionWithData, 0, seat.load_bytes);
-        let body = u32::from(seat.next_load.wrapping_sub(1));
+        let body = u32::from(seat.load);
         let completion = Tlp { requester: core, completer: DEVICE_ID, tag: core, body, ..completion };
         if let Some(at) = self.ports.answer(now, completion, &self.settings.device) {
             self.calendar.schedule(at, Event::DeviceSends);

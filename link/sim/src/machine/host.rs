@@ -148,15 +148,9 @@ impl<D: Device> Link for CoreLink<D> {
 
     fn poll_read(&mut self, read: RegisterRead) -> Result<Option<u64>, LinkError> {
         Ok(self.sim.around(|around| {
-            let answer = &mut around.seats[usize::from(self.core.0)].answer;
-            match answer {
-                Some((number, words)) if *number == read.0 => {
-                    let value = words[0];
-                    *answer = None;
-                    Some(value)
-                }
-                _ => None,
-            }
+            let answers = &mut around.seats[usize::from(self.core.0)].answers;
+            let found = answers.iter().position(|(number, _)| *number == read.0)?;
+            Some(answers.swap_remove(found).1[0])
         }))
     }
 

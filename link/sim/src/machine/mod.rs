@@ -23,4 +23,4 @@ pub use event::Event;
 pub use host::{CoreLink, SimDoorbell, SimMemory, SimWindow};
 pub use run::Sim;
 pub use settings::{Aperture, Further, MachineError, MachineSettings};
-pub use state::{CoreId, Machine, Next, Pause, Totals};
+pub use state::{CoreId, Machine, Next, OnItsWay, Pause, Totals};

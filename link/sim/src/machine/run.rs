@@ -98,11 +98,7 @@ impl<D: Device> Machine<D> {
     #[inline]
     fn happen(&mut self, event: Event) {
         match event {
-            Event::Link(event) => {
-                if self.around.link_happens(event) {
-                    self.serve_wants();
-                }
-            }
+            Event::Link(event) => self.around.link_happens(event),
             Event::Hop(event) => self.around.hop_happens(event),
             Event::Turn { core, number } => self.around.turn_comes(core, number),
             Event::Tend { core } => self.around.tend(usize::from(core)),
@@ -122,10 +118,10 @@ impl<D: Device> Machine<D> {
 impl Around {
     /// What a core has stored is on its way, and its next turn is known if it can be.
     pub(super) fn settle_core(&mut self, index: usize) {
-        if let Some(at) = self.outbound.to_schedule() {
-            self.calendar.schedule(at.max(self.calendar.now()), Event::RootSends);
-        }
         let now = self.calendar.now();
+        if let Some(at) = self.outbound.to_schedule(now) {
+            self.calendar.schedule(at, Event::RootSends);
+        }
         let (seat, way) = self.seat(index);
         let tend_at = seat.core.tend_at(&way);
         if let Some(at) = tend_at.filter(|at| seat.tended_at.is_none_or(|tended| tended > *at)) {

@@ -55,6 +55,23 @@ pub struct Totals {
     pub writes_taken: u64,
 }
 
+/// What has not come to its end. When nothing happens any more, nothing is left of any of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OnItsWay {
+    /// Places in the root complex that are taken.
+    pub places: usize,
+    /// Lines of cores that the device has not taken.
+    pub lines: usize,
+    /// Reads of the device that it has no data of.
+    pub reads: usize,
+    /// Tags of its read requests that are taken.
+    pub tags: usize,
+    /// Bodies of its reads and writes.
+    pub blocks: usize,
+    /// Packets that wait at its ports.
+    pub at_ports: usize,
+}
+
 /// A core and whose turn it is.
 #[derive(Debug)]
 pub(super) struct Seat {
@@ -63,8 +80,10 @@ pub(super) struct Seat {
     pub turn: u32,
     /// Whether it polls, and waits for a change.
     pub polls: bool,
-    /// The answer to its last load, its number, and whether it is there.
-    pub answer: Option<(u16, [u64; 8])>,
+    /// Answers to its loads that nobody has asked for yet, by the number of the load.
+    pub answers: Vec<(u16, [u64; 8])>,
+    /// Number of the load that the device is answering.
+    pub load: u16,
     /// Words of the load that the device has not answered.
     pub missing_words: u32,
     pub load_words: [u64; 8],
@@ -110,6 +129,8 @@ pub(super) struct Around {
     pub way_back: Picoseconds,
     pub fence_ack: FenceAck,
     pub totals: Totals,
+    /// The core that gets the next place that is free in the root complex.
+    pub served_next: usize,
     /// The turn that is due.
     pub due: Option<CoreId>,
     /// When an event will come to wake the device.
@@ -169,6 +190,19 @@ impl<D: Device> Machine<D> {
         self.around.calendar.happened()
     }
 
+    /// What has not come to its end yet.
+    pub fn on_its_way(&self) -> OnItsWay {
+        let around = &self.around;
+        OnItsWay {
+            places: around.outbound.taken(),
+            lines: around.lines.held(),
+            reads: around.reads.len() - around.free_reads.len(),
+            tags: usize::from(around.settings.device.read_tags) - around.ports.tags_left(),
+            blocks: around.blocks.held(),
+            at_ports: around.ports.waiting(),
+        }
+    }
+
     /// What was counted.
     pub fn totals(&self) -> Totals {
         let memory = &self.around.memory;
@@ -223,7 +257,8 @@ impl Around {
             next: Next::Never,
             turn: 0,
             polls: false,
-            answer: None,
+            answers: Vec::new(),
+            load: 0,
             missing_words: 0,
             load_words: [0; 8],
             load_bytes: 0,
@@ -250,6 +285,7 @@ impl Around {
             way_back,
             fence_ack: settings.core.fence_ack,
             totals: Totals::default(),
+            served_next: 0,
             due: None,
             wakes_at: Picoseconds::NEVER,
             settings,

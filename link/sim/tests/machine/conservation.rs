@@ -23,7 +23,7 @@ const MEMORY_BYTES: usize = 32 << 10;
 const HALF: usize = MEMORY_BYTES / 2;
 
 #[derive(Clone, Copy, Debug)]
-enum Step {
+pub enum Step {
     Line,
     Words(u8),
     Doorbell,
@@ -251,15 +251,15 @@ impl Program {
 
 /// What a run was: everything that the device saw, and when.
 #[derive(Debug, PartialEq, Eq)]
-struct Trace {
-    taken: Vec<crate::probe::Taken>,
-    completed: Vec<crate::probe::Completed>,
-    frames: u64,
-    events: u64,
-    end: Picoseconds,
+pub struct Trace {
+    pub taken: Vec<crate::probe::Taken>,
+    pub completed: Vec<crate::probe::Completed>,
+    pub frames: u64,
+    pub events: u64,
+    pub end: Picoseconds,
 }
 
-fn play(
+pub fn play(
     machine: MachineSettings,
     steps: &[Vec<Step>],
     reactions: &[Reaction],

@@ -5,6 +5,7 @@ mod conservation;
 mod cores;
 mod probe;
 mod reads;
+mod snapshot;
 mod steady;
 
 use beeline_link_sim::cpu::{CoreSettings, FenceAck, Release};

@@ -9,6 +9,7 @@ use super::state::Around;
 use super::{CoreId, CoreLink, Event, Machine, MachineError, MachineSettings, Next, Pause};
 use crate::cpu::Operation;
 use crate::des::Picoseconds;
+use crate::pcie::{Class, Side};
 
 /// A machine that the programs on its cores share. Clones are the same machine.
 pub struct Sim<D> {
@@ -119,7 +120,10 @@ impl Around {
     /// What a core has stored is on its way, and its next turn is known if it can be.
     pub(super) fn settle_core(&mut self, index: usize) {
         let now = self.calendar.now();
-        if let Some(at) = self.outbound.to_schedule(now) {
+        // With a packet that waits for the link, its leaving is the event.
+        if self.links[0].waiting(Side::Upstream, Class::Posted) == 0
+            && let Some(at) = self.outbound.to_schedule(now)
+        {
             self.calendar.schedule(at, Event::RootSends);
         }
         let (seat, way) = self.seat(index);

@@ -93,6 +93,9 @@ impl WriteCombining {
             self.expire(at, settings, outlet);
         }
         self.drain(at, settings, outlet);
+        if let Some(done) = self.pass(at, stored, settings, outlet) {
+            return Ok(done);
+        }
         let (index, start) = match self.find_open(stored.offset_bytes) {
             Some(index) => (index, at),
             None => self.open_buffer(at, stored.offset_bytes, settings, outlet)?,
@@ -110,6 +113,32 @@ impl WriteCombining {
             self.drain_in_order(settings, outlet);
         }
         Ok(done)
+    }
+
+    /// As [`WriteCombining::store`] of a whole line that leaves at once: what most stores are. It is not put into its buffer
+    /// to be taken out again.
+    #[inline]
+    fn pass(
+        &mut self,
+        at: Picoseconds,
+        stored: &Piece,
+        settings: &CoreSettings,
+        outlet: &mut impl Outlet,
+    ) -> Option<Picoseconds> {
+        let is_alone = self.open | self.waiting == 0;
+        let leaves = settings.release == Release::Fifo && settings.split_per_mille == 0;
+        if !(is_alone && leaves && stored.mask == u64::MAX && outlet.has_room()) {
+            return None;
+        }
+        let first = self.free.pop_front()?;
+        self.free.push_back(first);
+        let buffer = &mut self.buffers[usize::from(first)];
+        let done = at.max(buffer.since) + settings.store_time(8);
+        let leaves_at = done.max(self.port_free);
+        outlet.leave(leaves_at, *stored);
+        self.port_free = leaves_at + settings.drain_interval;
+        buffer.since = leaves_at + settings.busy;
+        Some(done)
     }
 
     /// Every line that is being filled is to leave, at `at` or when the way out is free.

@@ -48,17 +48,16 @@ impl Lines {
         self.bodies[first as usize].next = second;
     }
 
-    /// Copies the bytes of a packet out: how many.
+    /// The bytes of a packet; those of two lines are put together in `joined`.
     #[inline]
-    pub(super) fn copy(&self, number: u32, into: &mut [u8; 128]) -> usize {
+    pub(super) fn of<'a>(&'a self, number: u32, joined: &'a mut Vec<u8>) -> &'a [u8] {
         let body = &self.bodies[number as usize];
-        into[..64].copy_from_slice(&body.bytes);
-        let mut length = usize::from(body.length);
-        if let Some(second) = self.bodies.get(body.next as usize) {
-            into[length..length + 64].copy_from_slice(&second.bytes);
-            length += usize::from(second.length);
-        }
-        length
+        let first = &body.bytes[..usize::from(body.length)];
+        let Some(second) = self.bodies.get(body.next as usize) else { return first };
+        joined.clear();
+        joined.extend_from_slice(first);
+        joined.extend_from_slice(&second.bytes[..usize::from(second.length)]);
+        joined
     }
 
     /// How many lines are on their way.
@@ -133,9 +132,10 @@ mod tests {
         let mut lines = Lines::new();
         let (first, second) = (lines.add(&[1; 8], 0, 64), lines.add(&[2; 8], 8, 56));
         lines.join(first, second);
-        let mut bytes = [0; 128];
-        assert_eq!(lines.copy(first, &mut bytes), 120);
-        assert_eq!((bytes[0], bytes[64], bytes[119]), (1, 2, 0));
+        let mut joined = Vec::new();
+        let bytes = lines.of(first, &mut joined);
+        assert_eq!((bytes.len(), bytes[0], bytes[64], bytes[119]), (120, 1, 2, 0));
+        assert_eq!(lines.of(second, &mut joined).len(), 56);
         lines.remove(first);
         assert_eq!(lines.free.len(), 2);
     }

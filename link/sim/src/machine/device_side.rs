@@ -38,9 +38,8 @@ impl<D: Device> Machine<D> {
     fn deliver(&mut self, tlp: &Tlp) -> bool {
         let offset_bytes = tlp.address - self.around.base;
         if tlp.kind == Kind::MemoryWrite {
-            let mut bytes = [0; 128];
-            let length = self.around.lines.copy(tlp.body, &mut bytes);
-            let write = Write { offset_bytes, data: &bytes[..length], enables: Enables::All };
+            let data = self.around.lines.of(tlp.body, &mut self.joined);
+            let write = Write { offset_bytes, data, enables: Enables::All };
             if self.device.write_arrived(write) == Accept::Refused {
                 return false;
             }

@@ -143,11 +143,13 @@ pub struct Machine<D> {
     pub(super) around: Around,
     /// The logic refused a write, which waits with everything behind it.
     pub(super) is_stalled: bool,
+    /// Bytes of a packet of two lines, while the logic looks at them.
+    pub(super) joined: Vec<u8>,
 }
 
 impl<D: Device> Machine<D> {
     pub(super) fn new(device: D, settings: MachineSettings, seed: u64) -> Result<Self, MachineError> {
-        Ok(Machine { device, around: Around::new(settings, seed)?, is_stalled: false })
+        Ok(Machine { device, around: Around::new(settings, seed)?, is_stalled: false, joined: Vec::new() })
     }
 
     /// The logic of the device.

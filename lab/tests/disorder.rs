@@ -56,9 +56,11 @@ fn send(choice: Choice, change: impl FnOnce(&mut CoreSettings), seed: u64) -> Ar
     shape.config.span_lines = 256;
     let mut machine = settings(&shape, 1);
     change(&mut machine.core);
-    let sim = Sim::new(model_nic(&shape).unwrap(), machine, seed).unwrap();
-    let mut station = Station::new(sim.clone()).unwrap();
-    let mut half = choice.half(&mut station, |station| &mut station.port, 0, Boxed).unwrap().unwrap();
+    let nic = model_nic(&shape).expect("sizes of a NIC");
+    let sim = Sim::new(nic, machine, seed).expect("a machine");
+    let mut station = Station::new(sim.clone()).expect("the port comes up");
+    let half = choice.half(&mut station, |station| &mut station.port, 0, Boxed);
+    let mut half = half.expect("the queue exists").expect("the queue opens");
     sim.with(|machine| machine.keep_frames());
     let core = CoreId(0);
     sim.end_turn(core, Next::Again);

@@ -20,8 +20,9 @@ fn line(interface: Interface, arrivals: Arrivals, cores: u16) -> String {
         machine.core.release = Release::OldestRandom;
         machine.core.split_per_mille = 100;
     }
-    let sim = Sim::new(model_nic(&shape).unwrap(), machine, 1).unwrap();
-    let mut station = Station::new(sim).unwrap();
+    let nic = model_nic(&shape).expect("sizes of a NIC");
+    let sim = Sim::new(nic, machine, 1).expect("a machine");
+    let mut station = Station::new(sim).expect("the port comes up");
     let run = Run {
         choice: Choice::of(interface, 7),
         traffic: Traffic { sizes: vec![60, 300, 1514], frames: 500, arrivals },
@@ -29,7 +30,7 @@ fn line(interface: Interface, arrivals: Arrivals, cores: u16) -> String {
         warm_up: 50,
         seed: 1,
     };
-    let outcome = run.on(&mut station, cores).unwrap();
+    let outcome = run.on(&mut station, cores).expect("the frames leave");
     let summary = outcome.to_wire.summary();
     station.sim.with(|machine| {
         let carried = |side| {

@@ -46,7 +46,7 @@ pub fn settings(shape: &NicShape, cores: u16) -> MachineSettings {
         },
         link: LinkSettings {
             flight: ns(100),
-            ..LinkSettings::new(Generation::Gen4, Lanes::new(16).unwrap())
+            ..LinkSettings::new(Generation::Gen4, Lanes::new(16).expect("a width that exists"))
         },
         further: vec![],
         device: DeviceSettings {

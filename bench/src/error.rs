@@ -68,6 +68,9 @@ pub enum BenchError {
         /// What it did, or did not.
         what: String,
     },
+    /// A simulated machine cannot be, or did not send its frames.
+    #[error("the simulated machine: {0}")]
+    Simulation(String),
     /// No bench of this name.
     #[error("no bench `{0}`; `beeline-bench list` shows what there is")]
     Unknown(String),

@@ -7,7 +7,7 @@
 //! their own in [`rivals`], the floors in [`floor`], what goes through a NIC process in [`nic`]: that one, and any other
 //! process of ours, is this program in a hidden subcommand ([`Role`]).
 //!
-//! Not here: virtual time (`link/sim` has platforms of its own), published figures (`bench/published/`).
+//! Not here: figures of virtual time, but for how fast it is ([`simulation`]), and published figures (`bench/published/`).
 //!
 //! A new row is a function `fn(&Settings) -> Result<Report, BenchError>` and one line in `registry.rs`.
 #![forbid(unsafe_code)]
@@ -35,6 +35,7 @@ pub mod rpc_rate;
 pub mod rpc_ring;
 pub mod rpc_round_trip;
 mod settings;
+pub mod simulation;
 pub mod store;
 pub mod stream;
 mod traffic;

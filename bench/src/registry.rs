@@ -2,7 +2,7 @@
 
 use crate::{
     BenchError, Report, Settings, key_value, nic_one_way, nic_rate, peer_death, round_trip, rpc_rate,
-    rpc_ring, rpc_round_trip, store, stream, wire_round_trip, work,
+    rpc_ring, rpc_round_trip, simulation, store, stream, wire_round_trip, work,
 };
 
 /// A bench by name.
@@ -77,6 +77,11 @@ pub const BENCHES: &[Bench] = &[
         name: "peer-death",
         about: "from kill -9 of a process to its peer seeing it as dead, also when its forked child lives",
         run: peer_death::run,
+    },
+    Bench {
+        name: "simulation",
+        about: "packets and events a second that virtual time does in real time, on one core and on two",
+        run: simulation::run,
     },
 ];
 

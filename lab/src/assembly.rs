@@ -3,7 +3,7 @@
 use beeline_link_sim::cpu::{CoreSettings, FenceAck, Release};
 use beeline_link_sim::des::Picoseconds;
 use beeline_link_sim::device::{DeviceSettings, Rate};
-use beeline_link_sim::machine::{Aperture, Further, MachineSettings};
+use beeline_link_sim::machine::{Aperture, Further, Interconnect, MachineSettings};
 use beeline_link_sim::pcie::{
     AckRule, Advertised, Answers, Class, Generation, Header, Lanes, Limit, LinkSettings, Side, UpdateRule,
     latency_limit,
@@ -50,6 +50,10 @@ pub fn machine(
         link: link(&platform.link)?,
         further: further.collect::<Result<_, LabError>>()?,
         device: device(&platform.device),
+        interconnect: platform.coherent.as_ref().map(|between| Interconnect {
+            line: ps(between.line_ns.value),
+            interval: ps(between.interval_ns.value),
+        }),
         header: if is_long { Header::FourDw } else { Header::ThreeDw },
         aperture,
     })

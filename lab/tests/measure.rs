@@ -1,56 +1,66 @@
 //! Quantities of a platform, against what paper and pencil give from its file.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use beeline_lab::measure::{Bench, Direction, DmaEngine, Fences, Stamp};
 use beeline_platforms::Platform;
 use beeline_spec::Interface;
 
+fn close(ours: f64, expected: f64, relative: f64, what: &str) {
+    assert!((ours / expected - 1.0).abs() <= relative, "{what}: {ours} and not {expected}");
+}
+
 #[test]
-fn print() {
+fn stores_cost_what_their_parts_cost() {
     let platform = Platform::named("epyc-7543-cx6dx").unwrap();
     let bench = Bench::new(&platform, 1);
-    println!("line interval {:.2}", bench.line_interval_ns().unwrap());
-    for bytes in [64, 128, 1024] {
-        for fences in [Fences::None, Fences::PerMessage, Fences::PerLine] {
-            println!("store {bytes} {fences:?} {:.2} ns", bench.store_time_ns(bytes, fences).unwrap());
-        }
-    }
-    println!("rate {:.2}", bench.store_rate_gbps(64, Fences::None, 1).unwrap());
-    println!("rate 4 cores {:.2}", bench.store_rate_gbps(64, Fences::None, 4).unwrap());
-    println!(
-        "write latency {:.2} {:.2}",
-        bench.write_latency_ns(64).unwrap(),
-        bench.write_latency_ns(8).unwrap()
-    );
-    println!("write read {:.2}", bench.write_then_read_ns().unwrap());
-    println!("read {:.2} {:.2}", bench.read_round_trip_ns(8).unwrap(), bench.read_round_trip_ns(64).unwrap());
-    for bytes in [8, 64, 512, 2048] {
-        println!(
-            "dma {bytes}: {:.1} {:.1} {:.1} cmd {:.1} bw {:.1} {:.1} {:.1}",
-            bytes as f64,
-            bench.dma_read_latency_ns(DmaEngine::Bulk, bytes).unwrap(),
-            bench.dma_write_read_latency_ns(DmaEngine::Bulk, bytes).unwrap(),
-            bench.dma_read_latency_ns(DmaEngine::Command, bytes).unwrap(),
-            bench.dma_rate_gbps(Direction::Read, bytes).unwrap(),
-            bench.dma_rate_gbps(Direction::Write, bytes).unwrap(),
-            bench.dma_rate_gbps(Direction::ReadWrite, bytes).unwrap(),
-        );
-    }
-    for interface in Interface::ALL {
-        println!(
-            "{interface:?} latency {:.1} done {:.1} rate {:.2} / {:.2}",
-            bench.transmit_latency_ns(interface, 64).unwrap(),
-            bench.transmit_done_ns(interface, 100, 10).unwrap(),
-            bench.frame_rate_gbps(interface, 64, 1).unwrap(),
-            bench.frame_rate_gbps(interface, 1500, 1).unwrap()
-        );
-    }
-    println!(
-        "share {:.1} {:.1}",
-        bench.descriptor_share_percent(64).unwrap(),
-        bench.descriptor_share_percent(1500).unwrap()
-    );
-    println!(
-        "stamp {:.1}",
-        bench.trace_stamp_ns(Interface::Descriptor, 64, Stamp::CompletionAcknowledged(0)).unwrap()
-    );
+    let (core, root) = (&platform.core, &platform.root_complex);
+    let fill = core.store_ns.value.nanoseconds() * f64::from(64 / core.store_bytes.value);
+    let interval = (fill + core.wc_busy_ns.value.nanoseconds()) / f64::from(core.wc_buffers.value);
+    close(bench.line_interval_ns().unwrap(), interval, 0.01, "interval of lines");
+    close(bench.store_rate_gbps(64, Fences::None, 1).unwrap(), 512.0 / interval, 0.01, "rate of lines");
+    let on_the_wire = 88.0 / (16.0 * 1.969_23);
+    let way = fill
+        + root.write_latency_ns.value.nanoseconds()
+        + on_the_wire
+        + platform.link.flight_ns.value.nanoseconds();
+    let seen = way + platform.device.ingress_latency_ns.value.nanoseconds();
+    close(bench.write_latency_ns(64).unwrap(), seen, 0.005, "a line to the device");
+    // The acknowledgement of the device comes back the way that the line went, but for the wire.
+    let fenced = 2.0 * way - fill - on_the_wire + core.fence_ns.value.nanoseconds();
+    close(bench.store_time_ns(64, Fences::PerMessage).unwrap(), fenced, 0.01, "a line and a fence");
+    let lines = bench.store_time_ns(1024, Fences::PerLine).unwrap();
+    close(lines, 16.0 * bench.store_time_ns(64, Fences::PerMessage).unwrap(), 0.05, "a fence a line");
+}
+
+#[test]
+fn transfers_of_a_device_cost_what_their_parts_cost() {
+    let platform = Platform::named("snb-nfp6000").unwrap();
+    let bench = Bench::new(&platform, 1);
+    // r0203 and r0210, from which its file was solved.
+    close(bench.dma_read_latency_ns(DmaEngine::Bulk, 64).unwrap(), 560.0, 0.01, "a read");
+    close(bench.dma_write_read_latency_ns(DmaEngine::Bulk, 64).unwrap(), 786.7, 0.01, "a write and a read");
+    let read = bench.dma_rate_gbps(Direction::Read, 2048).unwrap();
+    let both = bench.dma_rate_gbps(Direction::ReadWrite, 2048).unwrap();
+    assert!(both <= 1.001 * read && both > 0.5 * read, "{both} of one direction, and {read}");
+}
+
+#[test]
+fn interfaces_take_as_many_crossings_as_they_do() {
+    let platform = Platform::named("epyc-7543-cx6dx").unwrap();
+    let bench = Bench::new(&platform, 1);
+    let latency = |interface| bench.transmit_latency_ns(interface, 64).unwrap();
+    // One crossing; a doorbell and one read; a doorbell and two reads one after the other.
+    let (mmio, enso, descriptor) =
+        (latency(Interface::Mmio), latency(Interface::Enso), latency(Interface::Descriptor));
+    assert!(mmio < enso && enso < descriptor, "{mmio} {enso} {descriptor}");
+    close(descriptor - enso, enso - mmio, 0.35, "a read of the device");
+    let share = |bytes| bench.descriptor_share_percent(bytes).unwrap();
+    assert!(share(64) > share(1500) && share(1500) < 5.0);
+    let acknowledged =
+        bench.trace_stamp_ns(Interface::Descriptor, 64, Stamp::CompletionAcknowledged(0)).unwrap();
+    let sent = bench.trace_stamp_ns(Interface::Descriptor, 64, Stamp::CompletionSent(0)).unwrap();
+    assert!(acknowledged > sent + platform.link.flight_ns.value.nanoseconds());
+    let round = bench.ping_pong_ns(Interface::Mmio, 64).unwrap();
+    assert!(round > 2.0 * mmio && round < 20.0 * mmio, "{round}");
 }

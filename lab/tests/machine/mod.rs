@@ -4,9 +4,10 @@ use beeline_lab::NicShape;
 use beeline_link_sim::cpu::{CoreSettings, FenceAck, Release};
 use beeline_link_sim::des::Picoseconds;
 use beeline_link_sim::device::{DeviceSettings, Rate};
-use beeline_link_sim::machine::MachineSettings;
+use beeline_link_sim::machine::{Interconnect, MachineSettings};
 use beeline_link_sim::pcie::{Answers, Generation, Header, Lanes, LinkSettings};
 use beeline_link_sim::root::RootSettings;
+use beeline_spec::Interface;
 
 pub const fn ns(ns: u64) -> Picoseconds {
     Picoseconds::from_ns(ns)
@@ -47,7 +48,7 @@ pub fn settings(shape: &NicShape, cores: u16) -> MachineSettings {
         },
         link: LinkSettings {
             flight: ns(100),
-            ..LinkSettings::new(Generation::Gen4, Lanes::new(16).expect("a width"))
+            ..LinkSettings::new(Generation::Gen4, Lanes::new(16).expect("a width that exists"))
         },
         further: vec![],
         device: DeviceSettings {
@@ -66,7 +67,16 @@ pub fn settings(shape: &NicShape, cores: u16) -> MachineSettings {
             transmit_latency: ns(0),
             wire_rate: Rate::from_gbps(400.0),
         },
+        interconnect: None,
         header: Header::FourDw,
         aperture: shape.aperture(),
     }
+}
+
+/// The same machine, as an interface needs it: with lines that change owner for the one that is made of them.
+#[allow(dead_code, reason = "each test file uses its own part of this module")]
+pub fn settings_for(interface: Interface, shape: &NicShape, cores: u16) -> MachineSettings {
+    let interconnect = Interconnect { line: ns(90), interval: ns(3) };
+    let interconnect = (interface == Interface::Coherent).then_some(interconnect);
+    MachineSettings { interconnect, ..settings(shape, cores) }
 }

@@ -516,22 +516,15 @@ impl Device for Nic {
     fn time_passed(&mut self, now: SimTime) {
         self.shared.now = self.shared.now.max(now);
         let (now, shared) = (self.shared.now, &mut self.shared);
-        let engines: [&mut dyn Engine; 8] = [
-            &mut self.mmio,
-            &mut self.kpio,
-            &mut self.dma,
-            &mut self.inline,
-            &mut self.enso,
-            &mut self.niq,
-            &mut self.coherent,
-            &mut self.rx,
-        ];
-        for engine in engines {
-            if engine.wake_at().is_some_and(|at| at <= now) {
-                engine.time_passed(shared);
-                self.attention = true;
-            }
-        }
+        let mut woken = wake(&mut self.mmio, now, shared);
+        woken |= wake(&mut self.kpio, now, shared);
+        woken |= wake(&mut self.dma, now, shared);
+        woken |= wake(&mut self.inline, now, shared);
+        woken |= wake(&mut self.enso, now, shared);
+        woken |= wake(&mut self.niq, now, shared);
+        woken |= wake(&mut self.coherent, now, shared);
+        woken |= wake(&mut self.rx, now, shared);
+        self.attention |= woken;
         self.settle_failures();
     }
 
@@ -573,16 +566,27 @@ impl Device for Nic {
     }
 
     fn wake_at(&self) -> Option<SimTime> {
-        let times = [
-            self.mmio.wake_at(),
-            self.kpio.wake_at(),
-            self.dma.wake_at(),
-            self.inline.wake_at(),
-            self.enso.wake_at(),
-            self.niq.wake_at(),
-            self.coherent.wake_at(),
-            self.rx.wake_at(),
-        ];
-        times.into_iter().flatten().min()
+        // Asked after every write: a register is compared with eight times, not an array of options made and looked at.
+        let mut earliest = SimTime(u64::MAX);
+        let mut note = |at: Option<SimTime>| earliest = earliest.min(at.unwrap_or(SimTime(u64::MAX)));
+        note(self.mmio.wake_at());
+        note(self.kpio.wake_at());
+        note(self.dma.wake_at());
+        note(self.inline.wake_at());
+        note(self.enso.wake_at());
+        note(self.niq.wake_at());
+        note(self.coherent.wake_at());
+        note(self.rx.wake_at());
+        (earliest != SimTime(u64::MAX)).then_some(earliest)
     }
+}
+
+/// Tells an engine the time if it asked for that; whether it did.
+#[inline]
+fn wake(engine: &mut impl Engine, now: SimTime, shared: &mut Shared) -> bool {
+    let is_due = engine.wake_at().is_some_and(|at| at <= now);
+    if is_due {
+        engine.time_passed(shared);
+    }
+    is_due
 }

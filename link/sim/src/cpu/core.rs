@@ -41,6 +41,9 @@ pub trait WayOut: Outlet {
     /// A load leaves at `at`. Only called with room.
     fn leave_load(&mut self, at: Picoseconds, load: Load);
 
+    /// Nothing that leaves from now on overtakes what has left.
+    fn fenced(&mut self);
+
     /// How many pieces will be acknowledged of those that left since it was last asked.
     fn take_left(&mut self) -> u32;
 }
@@ -65,7 +68,8 @@ pub struct Core {
     /// Pieces that left and are not acknowledged, where fences wait for that.
     unacknowledged: u32,
     last_acknowledged: Picoseconds,
-    /// Time in which the core did something, polls that found nothing and waiting excluded.
+    /// Time in which the core did something or stood still because of it; polls that found nothing and waiting for a turn
+    /// are not in it.
     worked: Picoseconds,
 }
 
@@ -102,7 +106,7 @@ impl Core {
         self.waits == Waits::Nothing
     }
 
-    /// Time in which it did something.
+    /// Time in which it did something, standing still until that could be done included.
     pub fn worked(&self) -> Picoseconds {
         self.worked
     }
@@ -253,6 +257,7 @@ impl Core {
                 self.clock.max(free).max(self.last_acknowledged)
             }
         };
+        way.fenced();
         Ok(done + self.settings.fence)
     }
 }

@@ -4,6 +4,8 @@
 //! an interrupt, an uncached access or a fence. What has left may go on in another order than it was filled, by the rule
 //! of [`Release`]: this is the disorder that a receiver has to bear (HotOS'25, section 2.5).
 
+use std::collections::VecDeque;
+
 use beeline_link_contract::Line;
 use rand::RngExt;
 
@@ -15,7 +17,7 @@ pub trait Outlet {
     /// Whether there is room for one more piece.
     fn has_room(&self) -> bool;
 
-    /// A piece leaves at `at`: the bytes of `mask` of a line. Only called with room.
+    /// A piece leaves at `at`: the bytes of `mask` of a line, without a hole. Only called with room.
     fn leave(&mut self, at: Picoseconds, piece: Piece, kept: Kept);
 }
 
@@ -39,32 +41,26 @@ pub struct Piece {
     pub words: Line,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    /// Free from `since` on.
-    Free,
-    /// Being filled; last stored to at `since`.
-    Open,
-    /// Waits to leave, since `since`.
-    Waiting,
-}
-
 #[derive(Clone, Copy, Debug)]
 struct Buffer {
-    state: State,
+    /// Of one that is free: from when on. Of one that is being filled: when it was last stored to. Of one that waits to
+    /// leave: since when.
     since: Picoseconds,
     /// Which one was opened first.
     number: u64,
     piece: Piece,
 }
 
-/// The buffers of one core. Costs a look at each of them per line, and no allocation.
+/// The buffers of one core. A line costs a look at those that are being filled and those that wait, and no allocation.
 #[derive(Debug)]
 pub struct WriteCombining {
     buffers: Vec<Buffer>,
+    /// Those that are free; the first is free first, since lines leave one after the other and all buffers are as busy.
+    free: VecDeque<u8>,
+    /// A bit for each that is being filled, and for each that waits.
+    open: u64,
+    waiting: u64,
     opened: u64,
-    waiting: usize,
-    open: usize,
     /// When the way out is free.
     port_free: Picoseconds,
     random: Stream,
@@ -78,12 +74,13 @@ impl WriteCombining {
     /// Empty buffers.
     pub fn new(settings: &CoreSettings, random: Stream) -> Self {
         let piece = Piece { offset_bytes: 0, mask: 0, words: [0; 8] };
-        let free = Buffer { state: State::Free, since: Picoseconds::ZERO, number: 0, piece };
+        let empty = Buffer { since: Picoseconds::ZERO, number: 0, piece };
         WriteCombining {
-            buffers: vec![free; settings.buffers],
-            opened: 0,
-            waiting: 0,
+            buffers: vec![empty; settings.buffers],
+            free: (0..settings.buffers as u8).collect(),
             open: 0,
+            waiting: 0,
+            opened: 0,
             port_free: Picoseconds::ZERO,
             random,
         }
@@ -101,9 +98,14 @@ impl WriteCombining {
         settings: &CoreSettings,
         outlet: &mut impl Outlet,
     ) -> Result<Picoseconds, Blocked> {
+        if self.open != 0 {
+            self.expire(at, settings, outlet);
+        }
         self.drain(at, settings, outlet);
-        let found = if self.open == 0 { None } else { self.find_open(stored.offset_bytes) };
-        let (index, start) = match found {
+        if let Some(done) = self.pass(at, stored, settings, outlet) {
+            return Ok(done);
+        }
+        let (index, start) = match self.find_open(stored.offset_bytes) {
             Some(index) => (index, at),
             None => self.open_buffer(at, stored.offset_bytes, settings, outlet)?,
         };
@@ -122,59 +124,83 @@ impl WriteCombining {
         Ok(done)
     }
 
+    /// As [`WriteCombining::store`] of a whole line that leaves at once: what most stores are. It is not put into its buffer
+    /// to be taken out again.
+    #[inline]
+    fn pass(
+        &mut self,
+        at: Picoseconds,
+        stored: &Piece,
+        settings: &CoreSettings,
+        outlet: &mut impl Outlet,
+    ) -> Option<Picoseconds> {
+        let is_alone = self.open | self.waiting == 0;
+        let leaves = settings.release == Release::Fifo && settings.split_per_mille == 0;
+        if !(is_alone && leaves && stored.mask == u64::MAX && outlet.has_room()) {
+            return None;
+        }
+        let first = self.free.pop_front()?;
+        self.free.push_back(first);
+        let buffer = &mut self.buffers[usize::from(first)];
+        let done = at.max(buffer.since) + settings.store_time(8);
+        let leaves_at = done.max(self.port_free);
+        outlet.leave(leaves_at, *stored, Kept::InAnyOrder);
+        self.port_free = leaves_at + settings.drain_interval;
+        buffer.since = leaves_at + settings.busy;
+        Some(done)
+    }
+
     /// Every line that is being filled is to leave, at `at` or when the way out is free.
     pub fn flush(&mut self, at: Picoseconds, settings: &CoreSettings, outlet: &mut impl Outlet) {
-        while let Some(index) = self.oldest(State::Open) {
+        while let Some(index) = self.oldest_open() {
             self.evict(index, at.max(self.buffers[index].since));
         }
         self.drain_in_order(settings, outlet);
     }
 
-    /// Lines that were not stored to for the time-out are to leave. Returns when to look again.
+    /// Lines that were not stored to for the time-out are to leave, each when its own is over. Returns when to look again.
     pub fn expire(
         &mut self,
         now: Picoseconds,
         settings: &CoreSettings,
         outlet: &mut impl Outlet,
     ) -> Option<Picoseconds> {
-        if settings.timeout == Picoseconds::ZERO {
-            return None;
-        }
-        while let Some(index) = self.oldest(State::Open)
-            && self.buffers[index].since + settings.timeout <= now
-        {
-            self.evict(index, now);
+        while let Some((at, index)) = self.first_to_expire(settings).filter(|(at, _)| *at <= now) {
+            self.evict(index, at);
         }
         self.drain_in_order(settings, outlet);
         self.expires_at(settings)
     }
 
     /// When the next line leaves by its time-out, if one is being filled.
+    #[inline]
     pub fn expires_at(&self, settings: &CoreSettings) -> Option<Picoseconds> {
-        if settings.timeout == Picoseconds::ZERO || self.open == 0 {
-            return None;
-        }
-        let open = self.buffers.iter().filter(|buffer| buffer.state == State::Open);
-        open.map(|buffer| buffer.since + settings.timeout).min()
+        self.first_to_expire(settings).map(|(at, _)| at)
     }
 
     /// Lets lines leave that may until `until`.
     #[inline]
     pub fn drain(&mut self, until: Picoseconds, settings: &CoreSettings, outlet: &mut impl Outlet) {
-        while self.waiting > 0 && outlet.has_room() && self.next_departure() <= until {
+        while self.waiting != 0 && outlet.has_room() && self.next_departure() <= until {
             self.depart(settings, outlet);
         }
     }
 
     /// When the next line that waits could leave, if one does.
+    #[inline]
     pub fn drains_at(&self) -> Option<Picoseconds> {
-        (self.waiting > 0).then(|| self.next_departure())
+        (self.waiting != 0).then(|| self.next_departure())
     }
 
     /// When the last buffer is free. Only of buffers none of which is being filled or waits.
     pub fn all_free_at(&self) -> Option<Picoseconds> {
-        let is_empty = self.open == 0 && self.waiting == 0;
-        is_empty.then(|| self.buffers.iter().map(|buffer| buffer.since).max().unwrap_or_default())
+        let last = self.free.back().filter(|_| self.open | self.waiting == 0)?;
+        Some(self.buffers[usize::from(*last)].since)
+    }
+
+    /// Lines that are in buffers: those that are being filled, and those that wait.
+    pub fn held(&self) -> usize {
+        (self.open | self.waiting).count_ones() as usize
     }
 
     /// When the way out is free.
@@ -195,20 +221,22 @@ impl WriteCombining {
         }
     }
 
+    #[inline]
     fn find_open(&self, offset_bytes: u64) -> Option<usize> {
-        self.buffers
-            .iter()
-            .position(|buffer| buffer.state == State::Open && buffer.piece.offset_bytes == offset_bytes)
+        ones(self.open).find(|index| self.buffers[*index].piece.offset_bytes == offset_bytes)
     }
 
-    fn oldest(&self, state: State) -> Option<usize> {
-        let (index, _) = self
-            .buffers
-            .iter()
-            .enumerate()
-            .filter(|(_, buffer)| buffer.state == state)
-            .min_by_key(|(_, buffer)| buffer.number)?;
-        Some(index)
+    fn oldest_open(&self) -> Option<usize> {
+        ones(self.open).min_by_key(|index| self.buffers[*index].number)
+    }
+
+    #[inline]
+    fn first_to_expire(&self, settings: &CoreSettings) -> Option<(Picoseconds, usize)> {
+        if settings.timeout == Picoseconds::ZERO || self.open == 0 {
+            return None;
+        }
+        let first = ones(self.open).min_by_key(|index| self.buffers[*index].since)?;
+        Some((self.buffers[first].since + settings.timeout, first))
     }
 
     /// A buffer for a new line, and when it can be stored to.
@@ -220,89 +248,111 @@ impl WriteCombining {
         settings: &CoreSettings,
         outlet: &mut impl Outlet,
     ) -> Result<(usize, Picoseconds), Blocked> {
-        if self.open + self.waiting == self.buffers.len() {
-            if self.waiting == 0
-                && let Some(index) = self.oldest(State::Open)
-            {
-                self.evict(index, at);
+        if self.free.is_empty()
+            && self.waiting == 0
+            && let Some(index) = self.oldest_open()
+        {
+            self.evict(index, at);
+        }
+        let first = loop {
+            if let Some(first) = self.free.pop_front() {
+                break usize::from(first);
             }
             if !outlet.has_room() {
                 return Err(Blocked);
             }
+            // One that leaves in pieces takes more than one departure to be free.
             self.depart(settings, outlet);
-        }
-        let mut best: Option<(usize, Picoseconds)> = None;
-        for (index, buffer) in self.buffers.iter().enumerate() {
-            if buffer.state == State::Free && best.is_none_or(|(_, since)| buffer.since < since) {
-                best = Some((index, buffer.since));
-            }
-        }
-        let (index, since) = best.ok_or(Blocked)?;
-        let buffer = &mut self.buffers[index];
-        buffer.state = State::Open;
+        };
+        let buffer = &mut self.buffers[first];
         buffer.number = self.opened;
         buffer.piece.offset_bytes = offset_bytes;
         buffer.piece.mask = 0;
         self.opened += 1;
-        self.open += 1;
-        Ok((index, at.max(since)))
+        self.open |= 1 << first;
+        Ok((first, at.max(buffer.since)))
     }
 
+    #[inline]
     fn evict(&mut self, index: usize, at: Picoseconds) {
-        let buffer = &mut self.buffers[index];
-        buffer.state = State::Waiting;
-        buffer.since = at;
-        self.open -= 1;
-        self.waiting += 1;
+        self.buffers[index].since = at;
+        self.open &= !(1 << index);
+        self.waiting |= 1 << index;
     }
 
     #[inline]
     fn next_departure(&self) -> Picoseconds {
-        let waiting = self.buffers.iter().filter(|buffer| buffer.state == State::Waiting);
-        waiting.map(|buffer| buffer.since).min().unwrap_or(Picoseconds::NEVER).max(self.port_free)
+        let since = ones(self.waiting).map(|index| self.buffers[index].since).min();
+        since.unwrap_or(Picoseconds::NEVER).max(self.port_free)
     }
 
-    /// One of the lines that wait leaves.
+    /// One of the lines that wait leaves: whole, or as much of it as can be one packet. What is left of it waits on, and
+    /// finds the way out as another line would.
+    #[inline]
     fn depart(&mut self, settings: &CoreSettings, outlet: &mut impl Outlet) {
         let at = self.next_departure();
         let Some(index) = self.choose(at, settings.release) else { return };
-        let piece = self.buffers[index].piece;
-        let is_split = settings.split_per_mille > 0
-            && piece.mask == u64::MAX
-            && self.random.random_range(0..1000) < settings.split_per_mille;
-        let mut last = at;
-        if is_split {
-            let words = self.random.random_range(1..8);
-            let front = (1u64 << (words * 8)) - 1;
-            outlet.leave(at, Piece { mask: front, ..piece }, Kept::InAnyOrder);
-            // The second piece finds the way out as the next line would, if there is room for it.
-            last = at + settings.drain_interval;
-            outlet.leave(last, Piece { mask: !front, ..piece }, Kept::InAnyOrder);
-        } else {
-            outlet.leave(at, piece, Kept::InAnyOrder);
-        }
-        self.port_free = last + settings.drain_interval;
+        let mask = self.first_part(self.buffers[index].piece.mask, settings);
         let buffer = &mut self.buffers[index];
-        buffer.state = State::Free;
-        buffer.since = last + settings.busy;
-        self.waiting -= 1;
+        outlet.leave(at, Piece { mask, ..buffer.piece }, Kept::InAnyOrder);
+        self.port_free = at + settings.drain_interval;
+        buffer.piece.mask &= !mask;
+        if buffer.piece.mask == 0 {
+            buffer.since = at + settings.busy;
+            self.waiting &= !(1 << index);
+            self.free.push_back(index as u8);
+        }
     }
 
+    /// The first run of bytes without a hole, or less of it if the line is one of those that leave in two pieces.
+    #[inline]
+    fn first_part(&mut self, mask: u64, settings: &CoreSettings) -> u64 {
+        if mask == u64::MAX {
+            let is_split =
+                settings.split_per_mille > 0 && self.random.random_range(0..1000) < settings.split_per_mille;
+            let words = if is_split { self.random.random_range(1..8) } else { 8 };
+            return u64::MAX >> (64 - words * 8);
+        }
+        let first = mask.trailing_zeros();
+        let beyond = first + (mask >> first).trailing_ones();
+        mask & u64::MAX.checked_shl(beyond).map_or(u64::MAX, |rest| !rest)
+    }
+
+    /// Which of those that wait leaves at `at`.
+    #[inline]
     fn choose(&mut self, at: Picoseconds, release: Release) -> Option<usize> {
+        let is_alone = self.waiting.is_power_of_two();
         let takes_any = match release {
             Release::Fifo => false,
-            Release::OldestRandom => self.waiting > 1 && self.random.random_bool(0.5),
-            Release::Random => self.waiting > 1,
+            Release::OldestRandom => !is_alone && self.random.random_bool(0.5),
+            Release::Random => !is_alone,
         };
         if !takes_any {
-            return self.oldest(State::Waiting);
+            return ones(self.waiting).min_by_key(|index| {
+                let Buffer { since, number, .. } = self.buffers[*index];
+                (since, number)
+            });
         }
-        let waits = |buffer: &Buffer| buffer.state == State::Waiting && buffer.since <= at;
-        let count = self.buffers.iter().filter(|buffer| waits(buffer)).count();
+        // A line that begins to wait later has not been stored yet: programs run ahead of their time.
+        let waits = |index: &usize| self.buffers[*index].since <= at;
+        let count = ones(self.waiting).filter(waits).count();
         let nth = self.random.random_range(0..count.max(1));
-        let mut waiting = self.buffers.iter().enumerate().filter(|(_, buffer)| waits(buffer));
-        waiting.nth(nth).map(|(index, _)| index)
+        let chosen = ones(self.waiting).filter(waits).nth(nth)?;
+        // What was stored to a line twice arrives in that order on every machine.
+        let line = self.buffers[chosen].piece.offset_bytes;
+        let same = ones(self.waiting).filter(|index| self.buffers[*index].piece.offset_bytes == line);
+        same.min_by_key(|index| self.buffers[*index].number)
     }
+}
+
+/// The places of the bits that are set, lowest first.
+#[inline]
+fn ones(mut bits: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let place = (bits != 0).then(|| bits.trailing_zeros() as usize);
+        bits &= bits.wrapping_sub(1);
+        place
+    })
 }
 
 fn merge(into: &mut Piece, stored: &Piece) {

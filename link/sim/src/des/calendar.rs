@@ -5,13 +5,19 @@ use std::collections::BinaryHeap;
 
 use super::Picoseconds;
 
+/// Events that are kept sorted, at most.
+const MOST_NEAR: usize = 32;
+
 /// Events that are scheduled, and the time it is.
 ///
-/// Events leave by time; those of one time in the order in which they were scheduled. Scheduling and taking cost
+/// Events leave by time; those of one time in the order in which they were scheduled. The next few are kept sorted, where
+/// one that is scheduled moves past those before it: most models have no more than these. Others wait in a heap, at
 /// O(log n) comparisons of two words, with n the events that are scheduled and have not happened; memory grows to the
 /// largest n and stays. An event cannot be taken back: who does not want it any more keeps a generation number in it, and
 /// ignores it when it happens.
 pub struct Calendar<E> {
+    /// The next events, the first of them last. All happen before those of the heap; there is one, unless there is none.
+    near: Vec<Entry<E>>,
     heap: BinaryHeap<Entry<E>>,
     now: Picoseconds,
     /// Scheduled so far; the number of the next entry.
@@ -28,7 +34,13 @@ impl<E> Default for Calendar<E> {
 impl<E> Calendar<E> {
     /// An empty calendar, at time zero.
     pub fn new() -> Self {
-        Calendar { heap: BinaryHeap::with_capacity(64), now: Picoseconds::ZERO, scheduled: 0, happened: 0 }
+        Calendar {
+            near: Vec::with_capacity(MOST_NEAR),
+            heap: BinaryHeap::with_capacity(64),
+            now: Picoseconds::ZERO,
+            scheduled: 0,
+            happened: 0,
+        }
     }
 
     /// The time it is.
@@ -44,8 +56,18 @@ impl<E> Calendar<E> {
     #[inline]
     pub fn schedule(&mut self, at: Picoseconds, event: E) {
         assert!(at >= self.now, "an event at {at} was scheduled at {}; schedule it now or later", self.now);
-        self.heap.push(Entry { at, number: self.scheduled, event });
+        let entry = Entry { at, number: self.scheduled, event };
         self.scheduled += 1;
+        if self.near.len() == MOST_NEAR {
+            self.make_room();
+        }
+        // One that is scheduled now is behind all others of its time: the first of those that are not later is next.
+        let place = self.near.iter().position(|other| other.at <= at).unwrap_or(self.near.len());
+        if place == 0 && !self.heap.is_empty() {
+            self.heap.push(entry);
+        } else {
+            self.near.insert(place, entry);
+        }
     }
 
     /// `event` happens `span` from now.
@@ -57,7 +79,10 @@ impl<E> Calendar<E> {
     /// The next event, which happens now: time moves to it. `None` if nothing is scheduled.
     #[inline]
     pub fn next_event(&mut self) -> Option<E> {
-        let Entry { at, event, .. } = self.heap.pop()?;
+        let Entry { at, event, .. } = self.near.pop()?;
+        if self.near.is_empty() && !self.heap.is_empty() {
+            self.fetch();
+        }
         self.now = at;
         self.happened += 1;
         Some(event)
@@ -75,7 +100,7 @@ impl<E> Calendar<E> {
     /// When the next event happens, if any is scheduled.
     #[inline]
     pub fn next_at(&self) -> Option<Picoseconds> {
-        self.heap.peek().map(|entry| entry.at)
+        self.near.last().map(|entry| entry.at)
     }
 
     /// Moves time on to `to`, where nothing happens on the way. Earlier times are ignored.
@@ -98,13 +123,26 @@ impl<E> Calendar<E> {
     /// Events that are scheduled and have not happened.
     #[inline]
     pub fn len(&self) -> usize {
-        self.heap.len()
+        self.near.len() + self.heap.len()
     }
 
     /// Whether nothing is scheduled.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.heap.is_empty()
+        self.near.is_empty()
+    }
+
+    /// The latest half of those that are near go to the heap.
+    #[cold]
+    fn make_room(&mut self) {
+        self.heap.extend(self.near.drain(..MOST_NEAR / 2));
+    }
+
+    /// The first few of the heap come near.
+    #[cold]
+    fn fetch(&mut self) {
+        self.near.extend(std::iter::from_fn(|| self.heap.pop()).take(MOST_NEAR / 2));
+        self.near.reverse();
     }
 }
 

@@ -40,6 +40,12 @@ impl<T> Line<T> {
         Some((what, self.waiting.front().map(|(at, _)| *at)))
     }
 
+    /// Whether the first one happens by `now`.
+    #[inline]
+    pub fn is_due(&self, now: Picoseconds) -> bool {
+        self.waiting.front().is_some_and(|(at, _)| *at <= now)
+    }
+
     /// How many there are.
     pub fn len(&self) -> usize {
         self.waiting.len()
@@ -142,6 +148,16 @@ impl Ports {
     /// A tag is free again.
     pub fn free_tag(&mut self, tag: u16) {
         self.free_tags.push(tag);
+    }
+
+    /// Tags that are free.
+    pub fn tags_left(&self) -> usize {
+        self.free_tags.len()
+    }
+
+    /// Packets that wait here, for the logic or for the link.
+    pub fn waiting(&self) -> usize {
+        self.incoming.len() + self.requests.len() + self.data.len() + self.outgoing.len()
     }
 
     /// The data of a read are all there.

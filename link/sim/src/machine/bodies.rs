@@ -1,5 +1,7 @@
 //! The bytes of packets that are on their way; a packet names its own by a number.
 
+use std::ops::Range;
+
 /// No body.
 const NONE: u32 = u32::MAX;
 
@@ -46,17 +48,21 @@ impl Lines {
         self.bodies[first as usize].next = second;
     }
 
-    /// Copies the bytes of a packet out: how many.
+    /// The bytes of a packet; those of two lines are put together in `joined`.
     #[inline]
-    pub(super) fn copy(&self, number: u32, into: &mut [u8; 128]) -> usize {
+    pub(super) fn of<'a>(&'a self, number: u32, joined: &'a mut Vec<u8>) -> &'a [u8] {
         let body = &self.bodies[number as usize];
-        into[..64].copy_from_slice(&body.bytes);
-        let mut length = usize::from(body.length);
-        if let Some(second) = self.bodies.get(body.next as usize) {
-            into[length..length + 64].copy_from_slice(&second.bytes);
-            length += usize::from(second.length);
-        }
-        length
+        let first = &body.bytes[..usize::from(body.length)];
+        let Some(second) = self.bodies.get(body.next as usize) else { return first };
+        joined.clear();
+        joined.extend_from_slice(first);
+        joined.extend_from_slice(&second.bytes[..usize::from(second.length)]);
+        joined
+    }
+
+    /// How many lines are on their way.
+    pub(super) fn held(&self) -> usize {
+        self.bodies.len() - self.free.len()
     }
 
     /// The packet is gone.
@@ -86,9 +92,28 @@ impl Blocks {
         })
     }
 
+    /// How many blocks somebody wants.
+    pub(super) fn held(&self) -> usize {
+        self.blocks.len() - self.free.len()
+    }
+
     /// The bytes of a block.
     pub(super) fn of(&mut self, number: u32) -> &mut Vec<u8> {
         &mut self.blocks[number as usize]
+    }
+
+    /// Copies bytes of a block into another where their addresses are the same, inside `range` of the other. Each is
+    /// named by its number and the address of its first byte.
+    pub(super) fn overlay(&mut self, from: (u32, u64), into: (u32, u64), range: Range<usize>) {
+        let Ok([data, other]) = self.blocks.get_disjoint_mut([from.0 as usize, into.0 as usize]) else {
+            return;
+        };
+        let start = from.1.max(into.1 + range.start as u64);
+        let end = (from.1 + data.len() as u64).min(into.1 + range.end as u64);
+        if start < end {
+            let place = |address: u64| (start - address) as usize..(end - address) as usize;
+            other[place(into.1)].copy_from_slice(&data[place(from.1)]);
+        }
     }
 
     /// Nobody wants them any more.
@@ -107,10 +132,27 @@ mod tests {
         let mut lines = Lines::new();
         let (first, second) = (lines.add(&[1; 8], 0, 64), lines.add(&[2; 8], 8, 56));
         lines.join(first, second);
-        let mut bytes = [0; 128];
-        assert_eq!(lines.copy(first, &mut bytes), 120);
-        assert_eq!((bytes[0], bytes[64], bytes[119]), (1, 2, 0));
+        let mut joined = Vec::new();
+        let bytes = lines.of(first, &mut joined);
+        assert_eq!((bytes.len(), bytes[0], bytes[64], bytes[119]), (120, 1, 2, 0));
+        assert_eq!(lines.of(second, &mut joined).len(), 56);
         lines.remove(first);
         assert_eq!(lines.free.len(), 2);
+    }
+
+    #[test]
+    fn a_block_lies_over_another_where_both_have_bytes() {
+        let mut blocks = Blocks::default();
+        let [write, read] = [7, 0].map(|byte| {
+            let number = blocks.add();
+            blocks.of(number).resize(8, byte);
+            number
+        });
+        blocks.overlay((write, 1000), (read, 1004), 1..3);
+        assert_eq!(blocks.of(read)[..], [0, 7, 7, 0, 0, 0, 0, 0]);
+        blocks.overlay((write, 1000), (read, 996), 0..8);
+        assert_eq!(blocks.of(read)[..], [0, 7, 7, 0, 7, 7, 7, 7]);
+        blocks.overlay((write, 1000), (read, 1008), 0..8);
+        assert_eq!(blocks.of(read)[..], [0, 7, 7, 0, 7, 7, 7, 7]);
     }
 }

@@ -2,7 +2,7 @@
 
 use beeline_nic_contract::{Accept, Device, DmaError, DmaTag, Enables, ReadTag, SimTime, Want, Write};
 
-use super::host_side::INTERRUPT_ADDRESS;
+use super::host_side::{INTERRUPT_ADDRESS, NO_BLOCK};
 use super::state::{Around, Read};
 use super::{Event, Machine};
 use crate::cpu::FenceAck;
@@ -23,17 +23,14 @@ impl<D: Device> Machine<D> {
         let now = self.around.calendar.now();
         self.device.time_passed(SimTime(now.0));
         if let Some(tlp) = self.around.ports.incoming.front().copied() {
-            if !self.deliver(&tlp) {
+            if self.deliver(&tlp) {
+                self.around.seen(&tlp);
+            } else {
                 self.is_stalled = true;
-                return;
             }
-            let next = self.around.ports.incoming.pop().and_then(|(_, next)| next);
-            if let Some(at) = next {
-                self.around.calendar.schedule(at.max(now), Event::DeviceSees);
-            }
-            self.around.free_at_device(&tlp);
         }
-        self.serve_wants();
+        // What it refused just now is not offered again before it wanted something.
+        self.serve(false);
     }
 
     /// Whether the logic took it.
@@ -41,9 +38,8 @@ impl<D: Device> Machine<D> {
     fn deliver(&mut self, tlp: &Tlp) -> bool {
         let offset_bytes = tlp.address - self.around.base;
         if tlp.kind == Kind::MemoryWrite {
-            let mut bytes = [0; 128];
-            let length = self.around.lines.copy(tlp.body, &mut bytes);
-            let write = Write { offset_bytes, data: &bytes[..length], enables: Enables::All };
+            let data = self.around.lines.of(tlp.body, &mut self.joined);
+            let write = Write { offset_bytes, data, enables: Enables::All };
             if self.device.write_arrived(write) == Accept::Refused {
                 return false;
             }
@@ -76,7 +72,7 @@ impl<D: Device> Machine<D> {
         self.device.dma_completed(tag, if is_bad { Err(DmaError::BadAddress) } else { Ok(data) });
         around.blocks.remove(block);
         around.free_reads.push(number);
-        self.serve_wants();
+        self.serve(true);
     }
 
     pub(super) fn device_wakes(&mut self) {
@@ -85,12 +81,12 @@ impl<D: Device> Machine<D> {
             self.around.wakes_at = Picoseconds::NEVER;
         }
         self.device.time_passed(SimTime(now.0));
-        self.serve_wants();
+        self.serve(true);
     }
 
     pub(super) fn wire_takes(&mut self) {
         self.device.time_passed(SimTime(self.around.calendar.now().0));
-        self.serve_wants();
+        self.serve(true);
     }
 
     /// The logic is offered the frame that came first; one that it refuses is offered again when it has done something.
@@ -98,7 +94,7 @@ impl<D: Device> Machine<D> {
         let now = self.around.calendar.now();
         self.device.time_passed(SimTime(now.0));
         if self.offer_frame() {
-            self.serve_wants();
+            self.serve(false);
         }
     }
 
@@ -115,19 +111,22 @@ impl<D: Device> Machine<D> {
         true
     }
 
-    /// Asks the logic what it wants until it wants nothing; what it had refused is offered again then.
+    /// Asks the logic what it wants until it wants nothing. What it had refused is offered again if it wanted something, or
+    /// if time has passed.
     #[inline]
-    pub(super) fn serve_wants(&mut self) {
+    pub(super) fn serve(&mut self, time_passed: bool) {
+        let mut may_offer = time_passed;
         loop {
             self.device.wire_ready(self.around.wire.is_ready(self.around.calendar.now()));
             while let Some(want) = self.device.next() {
+                may_offer = true;
                 self.around.serve(want);
                 self.device.wire_ready(self.around.wire.is_ready(self.around.calendar.now()));
             }
             if self.frame_is_refused && self.offer_frame() {
                 continue;
             }
-            if !self.is_stalled {
+            if !(self.is_stalled && may_offer) {
                 break;
             }
             let Some(tlp) = self.around.ports.incoming.front().copied() else { break };
@@ -135,12 +134,7 @@ impl<D: Device> Machine<D> {
                 break;
             }
             self.is_stalled = false;
-            let now = self.around.calendar.now();
-            let next = self.around.ports.incoming.pop().and_then(|(_, next)| next);
-            if let Some(at) = next {
-                self.around.calendar.schedule(at.max(now), Event::DeviceSees);
-            }
-            self.around.free_at_device(&tlp);
+            self.around.seen(&tlp);
         }
         if let Some(SimTime(at)) = self.device.wake_at() {
             let around = &mut self.around;
@@ -154,6 +148,16 @@ impl<D: Device> Machine<D> {
 }
 
 impl Around {
+    /// The logic has seen the packet that came first; the next one waits for its own time.
+    #[inline]
+    fn seen(&mut self, tlp: &Tlp) {
+        let next = self.ports.incoming.pop().and_then(|(_, next)| next);
+        if let Some(at) = next {
+            self.calendar.schedule(at.max(self.calendar.now()), Event::DeviceSees);
+        }
+        self.free_at_device(tlp);
+    }
+
     /// The room of a packet at the device is free.
     pub(super) fn free_at_device(&mut self, tlp: &Tlp) {
         let last = self.links.last_mut().expect("there is a first link");
@@ -173,8 +177,8 @@ impl Around {
         }
     }
 
-    /// A packet came to the device; whether its logic may want something because of it.
-    pub(super) fn arrives_at_device(&mut self, tlp: Tlp) -> bool {
+    /// A packet came to the device.
+    pub(super) fn arrives_at_device(&mut self, tlp: Tlp) {
         let now = self.calendar.now();
         match tlp.kind {
             Kind::CompletionWithData | Kind::Completion => {
@@ -190,7 +194,6 @@ impl Around {
                 }
             }
         }
-        false
     }
 
     fn completion_came(&mut self, tlp: &Tlp) {
@@ -229,11 +232,12 @@ impl Around {
             }
             Want::Aborted { .. } => self.totals.aborted += 1,
             watch @ (Want::WatchLine { .. } | Want::ForgetLine { .. }) => {
-                self.watches.take(&watch);
+                self.watch(&watch);
             }
             Want::ReadCompletion { tag, value } => self.answer_word(tag, value),
             Want::Interrupt { .. } => {
-                let tlp = Tlp { requester: DEVICE_ID, ..Tlp::new(Kind::MemoryWrite, INTERRUPT_ADDRESS, 4) };
+                let tlp = Tlp::new(Kind::MemoryWrite, INTERRUPT_ADDRESS, 4);
+                let tlp = Tlp { requester: DEVICE_ID, body: NO_BLOCK, ..tlp };
                 if let Some(at) = self.ports.write(now, tlp, device) {
                     self.calendar.schedule(at, Event::DeviceSends);
                 }
@@ -256,6 +260,16 @@ impl Around {
                 self.reads.len() as u32 - 1
             }
         };
+        if let Some(interconnect) = self.settings.interconnect {
+            let is_bad = !self.memory.read(address, self.blocks.of(block));
+            self.reads[number as usize].is_bad = is_bad;
+            self.totals.faults += u64::from(is_bad);
+            let at = self.moved_at(address, bytes.into(), interconnect);
+            if let Some(at) = self.ports.data.push(at, number) {
+                self.calendar.schedule(at, Event::DeviceGets);
+            }
+            return;
+        }
         let most_bytes = self.last_link().settings().max_read_request_bytes;
         for piece in requests(address, bytes.into(), most_bytes, Cut::WhenFull) {
             let request = Tlp::new(Kind::MemoryRead, piece.address, piece.length_bytes);
@@ -267,6 +281,9 @@ impl Around {
     }
 
     fn write(&mut self, address: u64, data: &[u8]) {
+        if let Some(interconnect) = self.settings.interconnect {
+            return self.store_lines(address, data, interconnect);
+        }
         let now = self.calendar.now();
         let stored = self.ports.store(now, data.len() as u64, &self.settings.device);
         let most_bytes = self.last_link().settings().max_payload_bytes;

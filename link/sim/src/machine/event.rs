@@ -35,6 +35,10 @@ pub enum Event {
     DeviceGets,
     /// A packet of the device may leave.
     DeviceSends,
+    /// The device looks at lines that it watches.
+    DeviceLooks,
+    /// The host can load what the device stored to a line.
+    HostGets,
     /// The logic of the device wants to be told the time.
     DeviceWakes,
     /// The wire takes the next frame.

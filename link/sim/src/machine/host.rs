@@ -170,9 +170,8 @@ impl<D: Device> Link for CoreLink<D> {
     fn poll_read(&mut self, read: RegisterRead) -> Result<Option<u64>, LinkError> {
         Ok(self.sim.around(|around| {
             let answers = &mut around.seats[usize::from(self.core.0)].answers;
-            let at = answers.iter().position(|(number, _)| *number == read.0)?;
-            let (_, words) = answers.swap_remove(at);
-            Some(words[0])
+            let found = answers.iter().position(|(number, _)| *number == read.0)?;
+            Some(answers.swap_remove(found).1[0])
         }))
     }
 
@@ -222,7 +221,9 @@ impl<D> SimMemory<D> {
     fn loaded<T>(&self, offset: usize, bytes: usize, f: impl FnOnce(&[u8]) -> T) -> T {
         self.sim.around(|around| {
             let foreign = around.memory.load_foreign(self.region, offset, bytes);
-            let span = around.settings.core.line_wake * foreign;
+            let line =
+                around.settings.interconnect.map_or(around.settings.core.line_wake, |between| between.line);
+            let span = line * foreign;
             around.work(self.core, span);
             f(&around.memory.bytes(self.region)[offset..offset + bytes])
         })
@@ -233,6 +234,7 @@ impl<D> SimMemory<D> {
         self.sim.around(|around| {
             around.work(self.core, span);
             f(&mut around.memory.bytes(self.region)[offset..offset + bytes]);
+            around.host_stored(self.core, self.region, offset, bytes);
         });
     }
 }

@@ -8,16 +8,17 @@ use crate::root::Outgoing;
 
 /// Where a device writes to interrupt the host.
 pub(super) const INTERRUPT_ADDRESS: u64 = 0xfee0_0000;
+/// The body of an interrupt, which has none.
+pub(super) const NO_BLOCK: u32 = u32::MAX;
 
 impl Around {
-    /// Something happens on a link; whether the logic of the device may want something because of it.
+    /// Something happens on a link.
     #[inline]
-    pub(super) fn link_happens(&mut self, event: LinkEvent) -> bool {
+    pub(super) fn link_happens(&mut self, event: LinkEvent) {
         let index = usize::from(event.link.0);
         let arrival = self.links[index].happen(event, &mut self.calendar);
-        let mut concerns_device = false;
         if let Some(arrival) = arrival {
-            concerns_device = self.arrives(index, arrival);
+            self.arrives(index, arrival);
         }
         if !self.hops.is_empty() {
             self.settle_hops(index);
@@ -25,7 +26,6 @@ impl Around {
         if index == 0 {
             self.settle_root();
         }
-        concerns_device
     }
 
     pub(super) fn hop_happens(&mut self, event: HopEvent) {
@@ -46,15 +46,14 @@ impl Around {
     }
 
     #[inline]
-    fn arrives(&mut self, index: usize, arrival: Arrival) -> bool {
+    fn arrives(&mut self, index: usize, arrival: Arrival) {
         let Arrival { side, tlp } = arrival;
         match side {
-            Side::Downstream if index + 1 == self.links.len() => return self.arrives_at_device(tlp),
+            Side::Downstream if index + 1 == self.links.len() => self.arrives_at_device(tlp),
             Side::Downstream => self.hops[index].enter(Side::Downstream, tlp, &mut self.calendar),
             Side::Upstream if index == 0 => self.arrives_at_root(tlp),
             Side::Upstream => self.hops[index - 1].enter(Side::Upstream, tlp, &mut self.calendar),
         }
-        false
     }
 
     fn arrives_at_root(&mut self, tlp: Tlp) {
@@ -69,7 +68,13 @@ impl Around {
         let read = &mut self.reads[tlp.body as usize];
         let at = (tlp.address - read.address) as usize;
         let into = &mut self.blocks.of(read.block)[at..at + tlp.length_bytes as usize];
-        if !self.memory.read(tlp.address, into) {
+        if self.memory.read(tlp.address, into) {
+            // Writes in front of it that programs do not see yet: a read passes none of them.
+            for write in self.inbound.writes().filter(|write| write.body != NO_BLOCK) {
+                let range = at..at + tlp.length_bytes as usize;
+                self.blocks.overlay((write.body, write.address), (read.block, read.address), range);
+            }
+        } else {
             read.is_bad = true;
             self.totals.faults += 1;
         }
@@ -111,7 +116,7 @@ impl Around {
                 true
             }
             Outgoing::Later(_) => {
-                if let Some(at) = self.outbound.to_schedule() {
+                if let Some(at) = self.outbound.to_schedule(self.calendar.now()) {
                     self.calendar.schedule(at, Event::RootSends);
                 }
                 false
@@ -147,9 +152,14 @@ impl Around {
         self.settle_core(core);
     }
 
+    /// Cores take turns at being first: with few places the same ones would have them all otherwise.
     fn room_returned(&mut self) {
         let now = self.calendar.now();
-        for core in 0..self.seats.len() {
+        let cores = self.seats.len();
+        let first = self.served_next;
+        self.served_next = (first + 1) % cores;
+        for nth in 0..cores {
+            let core = (first + nth) % cores;
             let (seat, mut way) = self.seat(core);
             seat.core.room_returned(now, &mut way);
             self.settle_core(core);
@@ -178,7 +188,7 @@ impl Around {
         }
         self.links[0].free(Side::Upstream, &tlp, &mut self.calendar);
         match tlp.kind {
-            Kind::MemoryWrite if tlp.address == INTERRUPT_ADDRESS => {
+            Kind::MemoryWrite if tlp.body == NO_BLOCK => {
                 self.totals.interrupts += 1;
                 self.host_changed();
             }

@@ -10,6 +10,8 @@ const REGION_ALIGN: u64 = 1 << 20;
 pub(super) struct Memory {
     base: u64,
     regions: Vec<Region>,
+    /// Whether the device sees what the host stores only when it is told so.
+    has_views: bool,
     /// Bytes that the device has read and written.
     pub read_bytes: u64,
     pub written_bytes: u64,
@@ -19,14 +21,16 @@ pub(super) struct Memory {
 struct Region {
     address: u64,
     bytes: Vec<u8>,
+    /// What the device sees, if that is something else.
+    seen: Vec<u8>,
     /// A bit for each line that the device wrote and no core has loaded since.
     foreign: Vec<u64>,
 }
 
 impl Memory {
     /// No memory; the first region begins at `base`.
-    pub(super) fn new(base: u64) -> Self {
-        Memory { base, regions: Vec::new(), read_bytes: 0, written_bytes: 0 }
+    pub(super) fn new(base: u64, has_views: bool) -> Self {
+        Memory { base, regions: Vec::new(), has_views, read_bytes: 0, written_bytes: 0 }
     }
 
     /// A new zeroed region: its index and address.
@@ -34,15 +38,24 @@ impl Memory {
         let end = self.regions.last().map_or(self.base, |last| last.address + last.bytes.len() as u64);
         let address = (end + 1).next_multiple_of(REGION_ALIGN);
         let lines = bytes.div_ceil(LINE_BYTES);
-        self.regions.push(Region { address, bytes: vec![0; bytes], foreign: vec![0; lines.div_ceil(64)] });
+        let seen = if self.has_views { vec![0; bytes] } else { Vec::new() };
+        let foreign = vec![0; lines.div_ceil(64)];
+        self.regions.push(Region { address, bytes: vec![0; bytes], seen, foreign });
         (self.regions.len() - 1, address)
     }
 
     /// The device reads; `false`, and nothing, if that is not memory of it.
     pub(super) fn read(&mut self, address: u64, into: &mut [u8]) -> bool {
         let Some((region, at)) = self.find(address, into.len()) else { return false };
-        into.copy_from_slice(&self.regions[region].bytes[at..at + into.len()]);
+        into.copy_from_slice(&self.seen(region)[at..at + into.len()]);
         self.read_bytes += into.len() as u64;
+        true
+    }
+
+    /// As [`Memory::read`], without counting: the device looks at what is in its own cache.
+    pub(super) fn peek(&self, address: u64, into: &mut [u8]) -> bool {
+        let Some((region, at)) = self.find(address, into.len()) else { return false };
+        into.copy_from_slice(&self.seen(region)[at..at + into.len()]);
         true
     }
 
@@ -51,6 +64,9 @@ impl Memory {
         let Some((region, at)) = self.find(address, from.len()) else { return false };
         let region = &mut self.regions[region];
         region.bytes[at..at + from.len()].copy_from_slice(from);
+        if let Some(seen) = region.seen.get_mut(at..at + from.len()) {
+            seen.copy_from_slice(from);
+        }
         for line in at / LINE_BYTES..(at + from.len()).div_ceil(LINE_BYTES) {
             region.foreign[line / 64] |= 1 << (line % 64);
         }
@@ -75,6 +91,18 @@ impl Memory {
         count
     }
 
+    /// The device sees from now on what the host stored there.
+    pub(super) fn show(&mut self, region: usize, offset: usize, from: &[u8]) {
+        if let Some(seen) = self.regions[region].seen.get_mut(offset..offset + from.len()) {
+            seen.copy_from_slice(from);
+        }
+    }
+
+    fn seen(&self, region: usize) -> &[u8] {
+        let region = &self.regions[region];
+        if self.has_views { &region.seen } else { &region.bytes }
+    }
+
     fn find(&self, address: u64, bytes: usize) -> Option<(usize, usize)> {
         let after = self.regions.partition_point(|region| region.address <= address);
         let index = after.checked_sub(1)?;
@@ -90,7 +118,7 @@ mod tests {
 
     #[test]
     fn an_access_outside_a_region_is_refused() {
-        let mut memory = Memory::new(1 << 33);
+        let mut memory = Memory::new(1 << 33, false);
         let (_, first) = memory.add(100);
         let (second, address) = memory.add(64);
         assert!(address > first + 100 && first >= 1 << 33);
@@ -102,7 +130,7 @@ mod tests {
 
     #[test]
     fn a_line_that_the_device_wrote_is_foreign_once() {
-        let mut memory = Memory::new(0);
+        let mut memory = Memory::new(0, false);
         let (region, address) = memory.add(256);
         assert!(memory.write(address + 60, &[1; 8]));
         assert_eq!(memory.load_foreign(region, 0, 256), 2);

@@ -17,6 +17,7 @@ mod memory;
 mod reads;
 mod run;
 mod settings;
+mod shared_lines;
 mod state;
 mod ways;
 
@@ -25,4 +26,5 @@ pub use host::{CoreLink, SimDoorbell, SimMemory, SimWindow};
 pub use reads::SimReads;
 pub use run::Sim;
 pub use settings::{Aperture, Further, MachineError, MachineSettings};
-pub use state::{CoreId, Machine, Next, Pause, Totals};
+pub use shared_lines::Interconnect;
+pub use state::{CoreId, Machine, Next, OnItsWay, Pause, Totals};

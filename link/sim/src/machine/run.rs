@@ -9,6 +9,7 @@ use super::state::Around;
 use super::{CoreId, CoreLink, Event, Machine, MachineError, MachineSettings, Next, Pause};
 use crate::cpu::Operation;
 use crate::des::Picoseconds;
+use crate::pcie::{Class, Side};
 
 /// A machine that the programs on its cores share. Clones are the same machine.
 pub struct Sim<D> {
@@ -98,11 +99,7 @@ impl<D: Device> Machine<D> {
     #[inline]
     fn happen(&mut self, event: Event) {
         match event {
-            Event::Link(event) => {
-                if self.around.link_happens(event) {
-                    self.serve_wants();
-                }
-            }
+            Event::Link(event) => self.around.link_happens(event),
             Event::Hop(event) => self.around.hop_happens(event),
             Event::Turn { core, number } => self.around.turn_comes(core, number),
             Event::Tend { core } => self.around.tend(usize::from(core)),
@@ -113,6 +110,8 @@ impl<D: Device> Machine<D> {
             Event::DeviceReads => self.around.device_reads(),
             Event::DeviceGets => self.device_gets(),
             Event::DeviceSends => self.around.device_sends(),
+            Event::DeviceLooks => self.device_looks(),
+            Event::HostGets => self.around.host_gets(),
             Event::DeviceWakes => self.device_wakes(),
             Event::WireTakes => self.wire_takes(),
             Event::FrameComes => self.frame_comes(),
@@ -123,10 +122,13 @@ impl<D: Device> Machine<D> {
 impl Around {
     /// What a core has stored is on its way, and its next turn is known if it can be.
     pub(super) fn settle_core(&mut self, index: usize) {
-        if let Some(at) = self.outbound.to_schedule() {
-            self.calendar.schedule(at.max(self.calendar.now()), Event::RootSends);
-        }
         let now = self.calendar.now();
+        // With a packet that waits for the link, its leaving is the event.
+        if self.links[0].waiting(Side::Upstream, Class::Posted) == 0
+            && let Some(at) = self.outbound.to_schedule(now)
+        {
+            self.calendar.schedule(at, Event::RootSends);
+        }
         let (seat, way) = self.seat(index);
         let tend_at = seat.core.tend_at(&way);
         if let Some(at) = tend_at.filter(|at| seat.tended_at.is_none_or(|tended| tended > *at)) {

@@ -2,6 +2,7 @@
 
 use thiserror::Error;
 
+use super::Interconnect;
 use crate::cpu::{CoreSettings, CoreSettingsError};
 use crate::des::Picoseconds;
 use crate::device::DeviceSettings;
@@ -45,6 +46,8 @@ pub struct MachineSettings {
     pub further: Vec<Further>,
     /// The device.
     pub device: DeviceSettings,
+    /// What moves lines between a core and a device with a cache; then its reads and writes of memory take no link.
+    pub interconnect: Option<Interconnect>,
     /// Headers of requests: of addresses below 4 GiB or above.
     pub header: Header,
     /// Where windows lie.

@@ -8,7 +8,7 @@ use super::ways::Way;
 use super::{Event, MachineError, MachineSettings};
 use crate::cpu::{Core, FenceAck};
 use crate::des::{Calendar, Picoseconds, Stream, stream};
-use crate::device::{Line, Ports, Transmitted, Wire};
+use crate::device::{Line, Ports, Server, Transmitted, Wire};
 use crate::pcie::{Header, Hop, Link, LinkId, Side};
 use crate::root::{Inbound, Outbound};
 
@@ -55,6 +55,23 @@ pub struct Totals {
     pub writes_taken: u64,
 }
 
+/// What has not come to its end. When nothing happens any more, nothing is left of any of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OnItsWay {
+    /// Places in the root complex that are taken.
+    pub places: usize,
+    /// Lines of cores that the device has not taken.
+    pub lines: usize,
+    /// Reads of the device that it has no data of.
+    pub reads: usize,
+    /// Tags of its read requests that are taken.
+    pub tags: usize,
+    /// Bodies of its reads and writes.
+    pub blocks: usize,
+    /// Packets that wait at its ports.
+    pub at_ports: usize,
+}
+
 /// A core and whose turn it is.
 #[derive(Debug)]
 pub(super) struct Seat {
@@ -98,6 +115,8 @@ pub(super) struct Around {
     pub inbound: Inbound,
     /// When everything that left each core is ready to leave.
     pub last_ready: Vec<Picoseconds>,
+    /// Before when nothing more of each core is ready.
+    pub floors: Vec<Picoseconds>,
     pub random: Stream,
     pub links: Vec<Link>,
     pub hops: Vec<Hop>,
@@ -114,6 +133,12 @@ pub(super) struct Around {
     pub tag_bytes: Vec<u32>,
     /// Lines that the device has a copy of.
     pub watches: Watches,
+    /// What programs have stored, as region, offset and bytes, until the device can see it.
+    pub host_stores: Line<(usize, usize, u32)>,
+    /// Transfers of lines.
+    pub transfers: Server,
+    /// Lines that the device has stored to, until the host can load them.
+    pub stored_lines: Line<(u64, u32)>,
     pub windows_taken: Vec<bool>,
     pub readers_taken: Vec<bool>,
     /// Where the device lies in the address space of the host.
@@ -122,6 +147,8 @@ pub(super) struct Around {
     pub way_back: Picoseconds,
     pub fence_ack: FenceAck,
     pub totals: Totals,
+    /// The core that gets the next place that is free in the root complex.
+    pub served_next: usize,
     /// The turn that is due.
     pub due: Option<CoreId>,
     /// When an event will come to wake the device.
@@ -136,6 +163,8 @@ pub struct Machine<D> {
     pub(super) is_stalled: bool,
     /// The logic refused a frame, which waits with those behind it.
     pub(super) frame_is_refused: bool,
+    /// Bytes of a packet of two lines, while the logic looks at them.
+    pub(super) joined: Vec<u8>,
 }
 
 impl<D: Device> Machine<D> {
@@ -145,6 +174,7 @@ impl<D: Device> Machine<D> {
             around: Around::new(settings, seed)?,
             is_stalled: false,
             frame_is_refused: false,
+            joined: Vec::new(),
         })
     }
 
@@ -186,6 +216,19 @@ impl<D: Device> Machine<D> {
     /// Events that have happened.
     pub fn events(&self) -> u64 {
         self.around.calendar.happened()
+    }
+
+    /// What has not come to its end yet.
+    pub fn on_its_way(&self) -> OnItsWay {
+        let around = &self.around;
+        OnItsWay {
+            places: around.outbound.taken(),
+            lines: around.lines.held(),
+            reads: around.reads.len() - around.free_reads.len(),
+            tags: usize::from(around.settings.device.read_tags) - around.ports.tags_left(),
+            blocks: around.blocks.held(),
+            at_ports: around.ports.waiting(),
+        }
     }
 
     /// What was counted.
@@ -289,25 +332,30 @@ impl Around {
             outbound: Outbound::new(&settings.root),
             inbound: Inbound::default(),
             last_ready: vec![Picoseconds::ZERO; usize::from(settings.cores)],
+            floors: vec![Picoseconds::ZERO; usize::from(settings.cores)],
             random: stream(seed, "root complex"),
             links,
             hops,
             ports: Ports::new(&settings.device),
             wire: Wire::default(),
             coming: Line::default(),
-            memory: Memory::new(memory_base),
+            memory: Memory::new(memory_base, settings.interconnect.is_some()),
             lines: Lines::new(),
             blocks: Blocks::default(),
             reads: Vec::new(),
             free_reads: Vec::new(),
             tag_bytes: vec![0; usize::from(settings.device.read_tags)],
             watches: Watches::new(),
+            host_stores: Line::default(),
+            transfers: Server::default(),
+            stored_lines: Line::default(),
             windows_taken: vec![false; settings.aperture.queues as usize],
             readers_taken: vec![false; settings.aperture.queues as usize],
             base,
             way_back,
             fence_ack: settings.core.fence_ack,
             totals: Totals::default(),
+            served_next: 0,
             due: None,
             wakes_at: Picoseconds::NEVER,
             settings,
@@ -324,6 +372,7 @@ impl Around {
             latency: self.settings.root.write_latency,
             jitter: self.settings.root.write_jitter,
             last_ready: &mut self.last_ready[core],
+            floor: &mut self.floors[core],
             random: &mut self.random,
             core: core as u16,
             acknowledges: matches!(self.fence_ack, FenceAck::RootComplex | FenceAck::Device),

@@ -5,7 +5,7 @@ use rand::RngExt;
 use super::bodies::Lines;
 use crate::cpu::{Kept, Load, Outlet, Piece, WayOut};
 use crate::des::{Picoseconds, Stream};
-use crate::pcie::{Kind, Tlp, runs};
+use crate::pcie::{Kind, Tlp};
 use crate::root::Outbound;
 
 /// What a core needs of its machine while it stores.
@@ -18,6 +18,8 @@ pub(super) struct Way<'a> {
     pub jitter: Picoseconds,
     /// When everything that left this core is ready.
     pub last_ready: &'a mut Picoseconds,
+    /// Nothing that leaves this core from now on is ready before.
+    pub floor: &'a mut Picoseconds,
     pub random: &'a mut Stream,
     pub core: u16,
     /// Whether packets will be acknowledged to the core.
@@ -32,17 +34,17 @@ impl Outlet for Way<'_> {
         self.outbound.has_room()
     }
 
-    /// One packet for each run of bytes: what is always legal (Base Specification, section 2.2.5).
+    /// One packet: a run of bytes without a hole is always a legal one (Base Specification, section 2.2.5).
     #[inline]
     fn leave(&mut self, at: Picoseconds, piece: Piece, kept: Kept) {
+        let (first, length) = (piece.mask.trailing_zeros(), piece.mask.count_ones());
+        debug_assert_eq!(piece.mask >> first, u64::MAX >> (64 - length), "a piece with a hole");
+        let body = self.lines.add(&piece.words, first as usize, length as usize);
+        let address = self.base + piece.offset_bytes + u64::from(first);
+        let tlp = Tlp { body, requester: self.core, ..Tlp::new(Kind::MemoryWrite, address, length) };
         let ready = self.ready(at, kept);
-        for (first, length) in runs(piece.mask) {
-            let body = self.lines.add(&piece.words, first as usize, length as usize);
-            let address = self.base + piece.offset_bytes + u64::from(first);
-            let tlp = Tlp { body, requester: self.core, ..Tlp::new(Kind::MemoryWrite, address, length) };
-            self.outbound.enter(ready, tlp);
-            self.left += 1;
-        }
+        self.outbound.enter(ready, tlp);
+        self.left += 1;
     }
 }
 
@@ -56,7 +58,11 @@ impl Way<'_> {
         } else if self.jitter > Picoseconds::ZERO {
             ready += Picoseconds(self.random.random_range(0..=self.jitter.0));
         }
+        ready = ready.max(*self.floor);
         *self.last_ready = ready.max(*self.last_ready);
+        if kept == Kept::InOrder {
+            *self.floor = ready;
+        }
         ready
     }
 }
@@ -68,6 +74,10 @@ impl WayOut for Way<'_> {
         let request = Tlp { requester: self.core, tag: self.core, body: load.number.into(), ..request };
         let ready = self.ready(at, Kept::InOrder);
         self.outbound.enter(ready, request);
+    }
+
+    fn fenced(&mut self) {
+        *self.floor = *self.last_ready;
     }
 
     #[inline]

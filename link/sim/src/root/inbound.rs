@@ -84,6 +84,11 @@ impl Inbound {
         was_empty.then_some(seen)
     }
 
+    /// Writes that are here and not seen yet, oldest first.
+    pub fn writes(&self) -> impl Iterator<Item = &Tlp> {
+        self.arrivals.iter().map(|(_, tlp)| tlp).filter(|tlp| tlp.kind == Kind::MemoryWrite)
+    }
+
     /// What is seen now, and when the next one is.
     pub fn next_seen(&mut self) -> Option<(Tlp, Option<Picoseconds>)> {
         let (_, tlp) = self.arrivals.pop_front()?;

@@ -65,10 +65,10 @@ impl Outbound {
         }
     }
 
-    /// When an event is to be scheduled for the first packet, if none is that comes in time.
+    /// When an event is to be scheduled for the first packet, if none is that comes in time. It is `now` at the earliest.
     #[inline]
-    pub fn to_schedule(&mut self) -> Option<Picoseconds> {
-        let at = self.queue.front()?.0.max(self.next_at);
+    pub fn to_schedule(&mut self, now: Picoseconds) -> Option<Picoseconds> {
+        let at = self.queue.front()?.0.max(self.next_at).max(now);
         if self.scheduled.is_some_and(|scheduled| scheduled <= at) {
             return None;
         }
@@ -106,6 +106,11 @@ impl Outbound {
         self.taken -= if tlp.kind.has_data() && tlp.length_bytes > LINE_BYTES { 2 } else { 1 };
     }
 
+    /// Places that are taken: by packets that wait here, and by those that the link has not taken yet.
+    pub fn taken(&self) -> usize {
+        self.taken
+    }
+
     /// Packets that wait here.
     pub fn len(&self) -> usize {
         self.queue.len()
@@ -118,8 +123,11 @@ impl Outbound {
 
     fn take_second(&mut self, now: Picoseconds, first: &Tlp) -> Option<u32> {
         let (ready, second) = self.queue.front()?;
-        let is_line =
-            |tlp: &Tlp| tlp.kind == first.kind && tlp.kind.has_data() && tlp.length_bytes == LINE_BYTES;
+        // Of one core, to which both are acknowledged.
+        let is_line = |tlp: &Tlp| {
+            let is_alike = tlp.kind == first.kind && tlp.requester == first.requester;
+            is_alike && tlp.kind.has_data() && tlp.length_bytes == LINE_BYTES
+        };
         let joins = first.address.is_multiple_of(2 * u64::from(LINE_BYTES))
             && second.address == first.address + u64::from(LINE_BYTES);
         if !(joins && is_line(first) && is_line(second) && *ready <= now) {

@@ -1,0 +1,104 @@
+//! The ports of a device by themselves.
+
+use beeline_link_sim::des::Picoseconds;
+use beeline_link_sim::device::{DeviceSettings, Ports, Rate};
+use beeline_link_sim::pcie::{Kind, Tlp};
+
+fn settings() -> DeviceSettings {
+    DeviceSettings {
+        ingress_interval: Picoseconds(10),
+        ingress_rate: Rate::from_gbps(8.0),
+        ingress_latency: Picoseconds(700),
+        read_start: Picoseconds(300),
+        read_finish: Picoseconds(200),
+        read_tags: 2,
+        read_interval: Picoseconds(40),
+        write_start: Picoseconds(100),
+        write_interval: Picoseconds(25),
+        data_rate: Rate::from_gbps(16.0),
+        read_transfer: Picoseconds(0),
+        register_read: Picoseconds(500),
+        transmit_latency: Picoseconds(0),
+        wire_rate: Rate::UNLIMITED,
+    }
+}
+
+fn write(length: u32) -> Tlp {
+    Tlp::new(Kind::MemoryWrite, 0, length)
+}
+
+const READ: Tlp = Tlp::new(Kind::MemoryRead, 0, 8);
+
+#[test]
+fn writes_are_taken_at_the_slower_of_interval_and_rate() {
+    for (rate, interval, each) in [(8.0, 10, 64_000), (8.0, 90_000, 90_000), (0.0, 10, 10)] {
+        let settings = DeviceSettings {
+            ingress_rate: Rate::from_gbps(rate),
+            ingress_interval: Picoseconds(interval),
+            ..settings()
+        };
+        let mut ports = Ports::new(&settings);
+        assert_eq!(ports.came(Picoseconds(1000), write(64), &settings), Some(Picoseconds(1700)));
+        assert_eq!(ports.came(Picoseconds(1000), write(64), &settings), None, "an event is coming");
+        // A load takes no time of its own, and passes no write in front of it.
+        let loaded = (1000 + 2 * each).max(1700 + each);
+        assert_eq!(ports.came(Picoseconds(1001), READ, &settings), None);
+        assert_eq!(ports.incoming.pop(), Some((write(64), Some(Picoseconds(1700 + each)))));
+        assert_eq!(ports.incoming.pop(), Some((write(64), Some(Picoseconds(loaded)))));
+        assert_eq!(ports.incoming.pop(), Some((READ, None)));
+    }
+}
+
+#[test]
+fn requests_start_an_interval_apart_and_take_tags() {
+    let settings = settings();
+    let mut ports = Ports::new(&settings);
+    assert_eq!(ports.request(Picoseconds(1000), READ, &settings), Some(Picoseconds(1300)));
+    assert_eq!(ports.request(Picoseconds(1000), READ, &settings), None);
+    assert_eq!(ports.requests.pop(), Some((READ, Some(Picoseconds(1340)))));
+    assert_eq!(ports.tags_left(), 2);
+    let (first, second) = (ports.take_tag(), ports.take_tag());
+    assert!(first.is_some() && second.is_some() && first != second);
+    assert_eq!((ports.take_tag(), ports.tags_left()), (None, 0));
+    // The first request waits for a tag: one that is free is its event, not a time.
+    ports.requests.pop();
+    ports.awaits_tag = true;
+    assert_eq!(ports.request(Picoseconds(5000), READ, &settings), None);
+    ports.free_tag(first.expect("a tag"));
+    assert_eq!(ports.take_tag(), first);
+}
+
+#[test]
+fn data_pass_the_path_one_transfer_after_the_other() {
+    let settings = settings();
+    let mut ports = Ports::new(&settings);
+    // 512 bytes at 16 Gbit/s are 256 ns.
+    let path_ps = 256_000;
+    let first = ports.completed(Picoseconds(1000), 1, 512, &settings);
+    assert_eq!(first, Some(Picoseconds(1000 + path_ps + 200)));
+    assert_eq!(ports.completed(Picoseconds(2000), 2, 512, &settings), None);
+    assert_eq!(ports.data.pop(), Some((1, Some(Picoseconds(1000 + 2 * path_ps + 200)))));
+    // What is written has a path of its own.
+    assert_eq!(ports.store(Picoseconds(3000), 512, &settings), Picoseconds(3000 + path_ps));
+    assert_eq!(ports.store(Picoseconds(3000), 512, &settings), Picoseconds(3000 + 2 * path_ps));
+}
+
+#[test]
+fn what_leaves_keeps_its_order() {
+    let settings = settings();
+    let mut ports = Ports::new(&settings);
+    let answer = Tlp::new(Kind::CompletionWithData, 0, 8);
+    assert_eq!(ports.write(Picoseconds(1000), write(64), &settings), Some(Picoseconds(1100)));
+    assert_eq!(ports.write(Picoseconds(1000), write(32), &settings), None);
+    assert_eq!(ports.answer(Picoseconds(1000), answer, &settings), None);
+    assert_eq!(ports.write(Picoseconds(1001), write(16), &settings), None);
+    assert_eq!(ports.outgoing.pop(), Some((write(64), Some(Picoseconds(1125)))));
+    assert_eq!(ports.outgoing.pop(), Some((write(32), Some(Picoseconds(1500)))));
+    assert_eq!(
+        ports.outgoing.pop(),
+        Some((answer, Some(Picoseconds(1500)))),
+        "the write is behind the answer"
+    );
+    assert_eq!(ports.outgoing.pop(), Some((write(16), None)));
+    assert_eq!(ports.waiting(), 0);
+}

@@ -40,6 +40,16 @@ pub enum LabError {
         /// Frames that were to leave.
         wanted: u64,
     },
+    /// What left by the wire was not what was sent: disorder that the interface does not bear.
+    #[error(
+        "{changed} of {frames} frames left changed or in another order: it does not bear the disorder of this machine"
+    )]
+    Changed {
+        /// Frames that were not what was sent.
+        changed: u64,
+        /// Frames that left.
+        frames: u64,
+    },
     /// A pcap or another input makes no traffic.
     #[error("{what}; {advice}")]
     Traffic {

@@ -17,7 +17,7 @@ fn every_interface_sends() {
             let mut station = Station::new(sim).unwrap();
             let run = Run {
                 choice: Choice::of(interface, 7),
-                traffic: Traffic { sizes: vec![60], frames, arrivals },
+                traffic: Traffic { sizes: vec![60], frames, arrivals: arrivals.clone() },
                 message: ns(5),
                 warm_up: frames / 10,
                 seed: 1,

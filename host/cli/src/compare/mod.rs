@@ -6,7 +6,6 @@
 //! Nothing here knows what a good result is.
 
 mod check;
-mod plots;
 mod report;
 mod results;
 mod stores;
@@ -27,7 +26,7 @@ use indicatif::ProgressBar;
 use check::Check;
 pub use results::Machine;
 use results::{LatencyRow, RateRow, Results, Way};
-pub use table::empty as empty_table;
+pub use table::{distinct, empty as empty_table};
 
 use crate::args::{CompareArgs, DeviceName, Part};
 use crate::failure::{Failure, own_program};

@@ -1,6 +1,6 @@
 //! Why an experiment cannot be made.
 
-use beeline_driver::{PortError, TxError};
+use beeline_driver::{PortError, RxError, TxError};
 use beeline_link_sim::des::Picoseconds;
 use beeline_link_sim::machine::MachineError;
 use beeline_nic_model::ConfigError;
@@ -24,12 +24,18 @@ pub enum LabError {
     /// The sizes make no NIC.
     #[error("no such NIC: {0}")]
     Nic(#[from] ConfigError),
+    /// The link does not do what an experiment asks of it.
+    #[error("the link: {0}")]
+    Link(#[from] beeline_link_contract::LinkError),
     /// The port or a queue of it did not come up.
     #[error("the port did not come up: {0}")]
     Port(#[from] PortError),
     /// A frame could not be sent.
     #[error("a frame could not be sent: {0}")]
     Send(#[from] TxError),
+    /// A frame could not be received.
+    #[error("a frame could not be received: {0}")]
+    Receive(#[from] RxError),
     /// Nothing happens any more, and not everything was done.
     #[error("at {at} nothing happens any more, and {done} of {wanted} frames have left")]
     Stuck {

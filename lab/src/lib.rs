@@ -9,10 +9,12 @@
 mod assembly;
 mod bring_up;
 mod cost;
+pub mod devices;
 mod error;
 mod experiment;
 mod frames;
 mod laps;
+pub mod measure;
 mod nic;
 mod sender;
 mod spans;

@@ -92,7 +92,7 @@ impl Outcome {
 }
 
 /// Opens a queue and puts its half into a box: one type for every interface.
-struct Boxed;
+pub(crate) struct Boxed;
 
 impl<'a, D: Device> OnHalf<&'a mut Station<D>> for Boxed {
     type Output = Result<Box<dyn Transmit>, LabError>;

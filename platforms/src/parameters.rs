@@ -41,6 +41,18 @@ words! {
 }
 
 words! {
+    /// Where the data are that a device reads.
+    pub enum DataIn {
+        /// In the last-level cache.
+        Cache = "cache",
+        /// In DRAM: cache_miss_ns is added.
+        Dram = "dram",
+        /// On the other socket: numa_ns is added. What the device has just written is nearer, in its own socket's cache.
+        OtherSocket = "other-socket",
+    }
+}
+
+words! {
     /// How a read is cut into completions.
     pub enum Answers {
         /// As few as payload size and boundary allow.
@@ -140,12 +152,14 @@ section! {
         write_visible_ns: Time, TIME;
         /// From one 64 B of DMA writes to the next.
         write_ingest_ns: Time, TIME;
-        /// Added to read_latency_ns where the data are in DRAM.
+        /// Added to read_latency_ns where the data are in DRAM: see data_in.
         cache_miss_ns: Time, TIME, or Time::ZERO;
-        /// Added to read_latency_ns where the data are on the other socket.
+        /// Added to read_latency_ns where the data are on the other socket: see data_in.
         numa_ns: Time, TIME, or Time::ZERO;
         /// Added to read_latency_ns where the address translation misses.
         iommu_ns: Time, TIME, or Time::ZERO;
+        /// Where the data are that a device reads, unless a run says otherwise.
+        data_in: DataIn, Bounds::Words(DataIn::WORDS), or DataIn::Cache;
         /// Bandwidth of memory; 0 for no limit.
         memory_gbps: f64, RATE, or 0.0;
     }

@@ -66,7 +66,15 @@ impl Platform {
             let nearest = nearest(name, builtin::names());
             return Err(PlatformError::NoSuchPlatform { name: name.to_owned(), nearest, known });
         };
-        Platform::parse(&format!("{name}.toml"), text, None)
+        Platform::from_text(&format!("{name}.toml"), text)
+    }
+
+    /// Checks a text as if it were the file of this name. It may include built-in parts.
+    ///
+    /// # Errors
+    /// Something in it is wrong: the error says where, what and what to do.
+    pub fn from_text(file: &str, text: &str) -> Result<Platform, PlatformError> {
+        Platform::parse(file, text, None)
     }
 
     /// All platforms that are built in, by name.
@@ -75,6 +83,11 @@ impl Platform {
     /// None, unless a built-in file is wrong, which a test forbids.
     pub fn all() -> Result<Vec<Platform>, PlatformError> {
         builtin::names().map(Platform::named).collect()
+    }
+
+    /// The files of all platforms that are built in, and of their parts: path in the folder, and text.
+    pub fn files() -> impl Iterator<Item = (String, &'static str)> {
+        builtin::files()
     }
 
     /// Reads a file. What it includes is looked for beside it, then among the built-in parts.
@@ -185,6 +198,15 @@ impl Platform {
             let problem =
                 "wider than core.store_bytes; a store that bypasses is no wider than one that combines";
             return Err(contradiction("core.uncached_store_bytes", &core.uncached_store_bytes, problem));
+        }
+        for (index, hop) in self.hops.iter().enumerate() {
+            let (own, first) = (&hop.link.max_payload_bytes, self.link.max_payload_bytes.value);
+            if own.value != first {
+                let problem = format!(
+                    "a switch cuts no packets; give {first}, as link.max_payload_bytes, or leave it out"
+                );
+                return Err(contradiction(&format!("hop.{index}.max_payload_bytes"), own, &problem));
+            }
         }
         let hop_links = self.hops.iter().enumerate().map(|(i, hop)| (format!("hop.{i}"), &hop.link));
         for (section, link) in std::iter::once(("link".to_owned(), &self.link)).chain(hop_links) {

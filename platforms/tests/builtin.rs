@@ -1,8 +1,8 @@
-//! The files that the crate carries: all of them, and each readable.
+//! The files that the crate carries: all of them, each readable, each part shared.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use beeline_platforms::{Platform, Source};
@@ -31,4 +31,30 @@ fn every_file_is_built_in_and_reads() {
 
 fn values(platform: &Platform) -> Vec<(String, String, Option<Source>)> {
     platform.rows().into_iter().map(|row| (row.key, row.value, row.source)).collect()
+}
+
+/// An assumption in a part does not count as chosen for one machine. That is only honest if several include the part.
+#[test]
+fn every_part_is_shared() {
+    let mut users: BTreeMap<String, BTreeSet<String>> =
+        stems("parts").into_iter().map(|part| (part, BTreeSet::new())).collect();
+    for platform in Platform::all().unwrap() {
+        let places = platform.rows().into_iter().filter(|row| row.shared).filter_map(|row| row.place);
+        for part in places.map(|place| place.file).filter(|file| file.starts_with("parts/")) {
+            let stem = Path::new(&part).file_stem().unwrap().to_string_lossy().into_owned();
+            users.get_mut(&stem).unwrap().insert(platform.name.clone());
+        }
+    }
+    for (part, users) in users {
+        assert!(users.len() > 1, "parts/{part}.toml is included by {users:?} alone");
+    }
+}
+
+/// A handful a machine, as the comparison with published figures promises.
+#[test]
+fn knobs_are_few() {
+    for platform in Platform::all().unwrap() {
+        let knobs: Vec<String> = platform.knobs().into_iter().map(|row| row.key).collect();
+        assert!(knobs.len() <= 12, "{}: {} knobs: {knobs:?}", platform.name, knobs.len());
+    }
 }

@@ -144,6 +144,8 @@ fn a_hop_has_the_rest_of_the_first_link() {
     assert_eq!(link.max_payload_bytes.value, platform.link.max_payload_bytes.value);
     let wider = platform.with("hop.0.lanes", "8").unwrap();
     assert_eq!(wider.hops[0].link.lanes.value, 8);
+    let error = platform.with("hop.0.max_payload_bytes", "128").unwrap_err().to_string();
+    assert!(error.contains("a switch cuts no packets; give 512"), "{error}");
     let alone = Platform::named("epyc-7543-cx6dx").unwrap();
     assert!(alone.with("hop.0.lanes", "8").is_err(), "there is no hop");
 }
@@ -169,8 +171,9 @@ fn an_override_is_checked_and_counts_as_assumed() {
 fn a_platform_is_written_as_json_with_its_sources() {
     let platform = Platform::named("epyc-7543-cx6dx").unwrap();
     let json = serde_json::to_value(&platform).unwrap();
-    assert_eq!(json["core"]["clock_ghz"]["value"], 2.8);
-    assert_eq!(json["core"]["clock_ghz"]["source"]["text"], "r0049");
+    assert_eq!(json["device"]["wire_gbps"]["value"], 100.0);
+    assert_eq!(json["device"]["wire_gbps"]["source"]["text"], "r0049");
+    assert_eq!(json["root_complex"]["cache_miss_ns"]["source"], serde_json::Value::Null);
     assert_eq!(json["core"]["wc_release"]["value"], "oldest-random");
 }
 

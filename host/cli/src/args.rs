@@ -10,6 +10,7 @@ use beeline_window::FencePolicy;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::choices::{KernelName, interface, policy};
+use crate::figures::FiguresArgs;
 use crate::kv::args::KvArgs;
 use crate::platforms::PlatformsArgs;
 use crate::sim::args::SimArgs;
@@ -54,6 +55,8 @@ pub enum Command {
     Platforms(PlatformsArgs),
     /// Say what this machine can and cannot do, in words
     Doctor(DoctorArgs),
+    /// Set the published figures beside ours, from machines in virtual time
+    Figures(FiguresArgs),
     /// Write man pages or shell completions
     Generate(GenerateArgs),
     /// One side of a check over three processes

@@ -9,6 +9,7 @@ mod choices;
 mod compare;
 mod doctor;
 mod failure;
+mod figures;
 mod generate;
 mod kv;
 mod machine;
@@ -47,6 +48,7 @@ fn main() -> ExitCode {
         Command::Trace(args) => trace::run(args),
         Command::Platforms(args) => platforms::run(args),
         Command::Doctor(args) => doctor::run(args),
+        Command::Figures(args) => figures::run(args),
         Command::Generate(args) => generate::run(&args.what),
         Command::Worker(args) => worker::run(args),
         Command::PrivateNic(args) => beeline_bench::nic::serve(args).map_err(Failure::from),

@@ -4,15 +4,12 @@ use std::collections::VecDeque;
 
 use beeline_nic_contract::QueueId;
 
-use super::{DeviceSettings, Rate, ports::Server};
+use super::{DeviceSettings, ports::Server};
 use crate::des::Picoseconds;
 
 /// Preamble, start delimiter, check sequence and gap of an Ethernet frame, in bytes.
 const FRAME_OVERHEAD_BYTES: u64 = 8 + 4 + 12;
-/// Frames that the wire takes ahead of time: one leaves while the next is made.
-const FRAMES_AHEAD: usize = 2;
-
-/// A frame that left.
+/// A frame that the logic has let go: it is on its way to the wire, and when it will be there is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transmitted {
     /// Its queue.
@@ -30,13 +27,16 @@ pub struct Transmitted {
 }
 
 /// The wire.
+///
+/// It takes a frame while the one before is on its way, so that no gap need be between them, and not more: what waits,
+/// waits where the device chooses among its queues.
 #[derive(Debug, Default)]
 pub struct Wire {
     server: Server,
-    /// Frames that have not left; an event comes for the first.
-    leaving: VecDeque<Transmitted>,
-    /// Frames that have left, oldest first.
-    left: VecDeque<Transmitted>,
+    /// When it takes the next frame.
+    ready_at: Picoseconds,
+    /// Frames that nobody has looked at, oldest first.
+    let_go: VecDeque<Transmitted>,
     /// Buffers of frames to use again.
     spare: Vec<Vec<u8>>,
     keeps_frames: bool,
@@ -48,13 +48,13 @@ impl Wire {
         self.keeps_frames = true;
     }
 
-    /// Whether one more frame can be taken.
+    /// Whether it takes a frame.
     #[inline]
-    pub fn is_ready(&self) -> bool {
-        self.leaving.len() < FRAMES_AHEAD
+    pub fn is_ready(&self, now: Picoseconds) -> bool {
+        now >= self.ready_at
     }
 
-    /// A frame leaves. Returns when its last bit has, if an event is to be scheduled for it.
+    /// A frame is let go. Returns when the wire takes the next one, if that is not now.
     pub fn transmit(
         &mut self,
         now: Picoseconds,
@@ -69,34 +69,34 @@ impl Wire {
             kept = self.spare.pop().unwrap_or_default();
             kept.extend_from_slice(frame);
         }
-        let ends_at = starts_at + span;
         let length_bytes = frame.len() as u32;
-        let transmitted =
-            Transmitted { queue, length_bytes, decided_at: now, starts_at, ends_at, frame: kept };
-        if settings.wire_rate == Rate::UNLIMITED {
-            self.left.push_back(transmitted);
+        let ends_at = starts_at + span;
+        self.let_go.push_back(Transmitted {
+            queue,
+            length_bytes,
+            decided_at: now,
+            starts_at,
+            ends_at,
+            frame: kept,
+        });
+        if settings.wire_rate.is_unlimited() {
             return None;
         }
-        self.leaving.push_back(transmitted);
-        (self.leaving.len() == 1).then_some(ends_at)
+        // The next frame may be decided while this one leaves: its latency is over when this one has left.
+        self.ready_at = starts_at.since(settings.transmit_latency);
+        (self.ready_at > now).then_some(self.ready_at)
     }
 
-    /// The first frame has left; when the next one has.
-    pub fn ended(&mut self) -> Option<Picoseconds> {
-        self.left.extend(self.leaving.pop_front());
-        self.leaving.front().map(|frame| frame.ends_at)
-    }
-
-    /// Whether frames have left that were not taken.
+    /// Whether frames were let go that nobody has looked at.
     #[inline]
     pub fn has_left(&self) -> bool {
-        !self.left.is_empty()
+        !self.let_go.is_empty()
     }
 
-    /// The oldest frame that has left and was not taken yet.
+    /// The oldest frame that nobody has looked at.
     #[inline]
     pub fn take(&mut self) -> Option<Transmitted> {
-        self.left.pop_front()
+        self.let_go.pop_front()
     }
 
     /// The buffer of a frame that is done with, to use again.

@@ -87,22 +87,44 @@ impl<D: Device> Machine<D> {
         self.serve_wants();
     }
 
-    pub(super) fn frame_ends(&mut self) {
-        if let Some(at) = self.around.wire.ended() {
-            self.around.calendar.schedule(at, Event::FrameEnds);
-        }
+    pub(super) fn wire_takes(&mut self) {
         self.device.time_passed(SimTime(self.around.calendar.now().0));
         self.serve_wants();
+    }
+
+    /// The logic is offered the frame that came first; one that it refuses is offered again when it has done something.
+    pub(super) fn frame_comes(&mut self) {
+        let now = self.around.calendar.now();
+        self.device.time_passed(SimTime(now.0));
+        if self.offer_frame() {
+            self.serve_wants();
+        }
+    }
+
+    fn offer_frame(&mut self) -> bool {
+        let Some(frame) = self.around.coming.front() else { return false };
+        self.frame_is_refused = self.device.frame_arrived(frame) == Accept::Refused;
+        if self.frame_is_refused {
+            return false;
+        }
+        let now = self.around.calendar.now();
+        if let Some((_, Some(at))) = self.around.coming.pop() {
+            self.around.calendar.schedule(at.max(now), Event::FrameComes);
+        }
+        true
     }
 
     /// Asks the logic what it wants until it wants nothing; what it had refused is offered again then.
     #[inline]
     pub(super) fn serve_wants(&mut self) {
         loop {
-            self.device.wire_ready(self.around.wire.is_ready());
+            self.device.wire_ready(self.around.wire.is_ready(self.around.calendar.now()));
             while let Some(want) = self.device.next() {
                 self.around.serve(want);
-                self.device.wire_ready(self.around.wire.is_ready());
+                self.device.wire_ready(self.around.wire.is_ready(self.around.calendar.now()));
+            }
+            if self.frame_is_refused && self.offer_frame() {
+                continue;
             }
             if !self.is_stalled {
                 break;
@@ -201,7 +223,7 @@ impl Around {
             Want::DmaWrite { address, data } => self.write(address, data),
             Want::Transmit { queue, frame } => {
                 if let Some(at) = self.wire.transmit(now, queue, frame, device) {
-                    self.calendar.schedule(at, Event::FrameEnds);
+                    self.calendar.schedule(at, Event::WireTakes);
                 }
             }
             Want::Aborted { .. } => self.totals.aborted += 1,

@@ -37,8 +37,10 @@ pub enum Event {
     DeviceSends,
     /// The logic of the device wants to be told the time.
     DeviceWakes,
-    /// The last bit of a frame is on the wire.
-    FrameEnds,
+    /// The wire takes the next frame.
+    WireTakes,
+    /// A frame comes by the wire.
+    FrameComes,
 }
 
 impl From<LinkEvent> for Event {

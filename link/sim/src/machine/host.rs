@@ -58,6 +58,18 @@ impl<D: Device> CoreLink<D> {
         self.core
     }
 
+    /// Loads `length_bytes` (a multiple of 8, at most 64) at an offset of the device, as one uncached load; its answer is
+    /// there when the core has its next turn.
+    pub fn load(&mut self, offset_bytes: u64, length_bytes: u32) -> RegisterRead {
+        self.sim.around(|around| {
+            let seat = &mut around.seats[usize::from(self.core.0)];
+            let number = seat.next_load;
+            seat.next_load = number.wrapping_add(1);
+            around.execute(self.core, Operation::Load(Load { offset_bytes, length_bytes, number }));
+            RegisterRead(number)
+        })
+    }
+
     /// Windows, memory and doorbells that are made from now on belong to the programs of another core.
     ///
     /// # Panics
@@ -136,14 +148,7 @@ impl<D: Device> Link for CoreLink<D> {
     }
 
     fn start_read(&mut self, offset_bytes: u32) -> Result<Option<RegisterRead>, LinkError> {
-        Ok(Some(self.sim.around(|around| {
-            let seat = &mut around.seats[usize::from(self.core.0)];
-            let number = seat.next_load;
-            seat.next_load = number.wrapping_add(1);
-            let load = Load { offset_bytes: offset_bytes.into(), length_bytes: WORD_BYTES as u32, number };
-            around.execute(self.core, Operation::Load(load));
-            RegisterRead(number)
-        })))
+        Ok(Some(self.load(offset_bytes.into(), WORD_BYTES as u32)))
     }
 
     fn poll_read(&mut self, read: RegisterRead) -> Result<Option<u64>, LinkError> {

@@ -114,7 +114,8 @@ impl<D: Device> Machine<D> {
             Event::DeviceGets => self.device_gets(),
             Event::DeviceSends => self.around.device_sends(),
             Event::DeviceWakes => self.device_wakes(),
-            Event::FrameEnds => self.frame_ends(),
+            Event::WireTakes => self.wire_takes(),
+            Event::FrameComes => self.frame_comes(),
         }
     }
 }

@@ -8,7 +8,7 @@ use super::ways::Way;
 use super::{Event, MachineError, MachineSettings};
 use crate::cpu::{Core, FenceAck};
 use crate::des::{Calendar, Picoseconds, Stream, stream};
-use crate::device::{Ports, Transmitted, Wire};
+use crate::device::{Line, Ports, Transmitted, Wire};
 use crate::pcie::{Header, Hop, Link, LinkId, Side};
 use crate::root::{Inbound, Outbound};
 
@@ -21,7 +21,7 @@ pub struct CoreId(pub u16);
 pub enum Pause {
     /// It is the turn of the program on this core: run it, and end the turn.
     Turn(CoreId),
-    /// Frames have left by the wire: take all of them.
+    /// Frames were let go to the wire: take all of them. Their times may lie ahead.
     Frame,
 }
 
@@ -99,6 +99,8 @@ pub(super) struct Around {
     pub hops: Vec<Hop>,
     pub ports: Ports,
     pub wire: Wire,
+    /// Frames that come by the wire; the device may refuse the first for a while.
+    pub coming: Line<Vec<u8>>,
     pub memory: Memory,
     pub lines: Lines,
     pub blocks: Blocks,
@@ -125,11 +127,18 @@ pub struct Machine<D> {
     pub(super) around: Around,
     /// The logic refused a write, which waits with everything behind it.
     pub(super) is_stalled: bool,
+    /// The logic refused a frame, which waits with those behind it.
+    pub(super) frame_is_refused: bool,
 }
 
 impl<D: Device> Machine<D> {
     pub(super) fn new(device: D, settings: MachineSettings, seed: u64) -> Result<Self, MachineError> {
-        Ok(Machine { device, around: Around::new(settings, seed)?, is_stalled: false })
+        Ok(Machine {
+            device,
+            around: Around::new(settings, seed)?,
+            is_stalled: false,
+            frame_is_refused: false,
+        })
     }
 
     /// The logic of the device.
@@ -187,9 +196,17 @@ impl<D: Device> Machine<D> {
         self.around.wire.keep_frames();
     }
 
-    /// The oldest frame that has left and was not taken yet.
+    /// The oldest frame that was let go to the wire and not taken yet.
     pub fn next_transmitted(&mut self) -> Option<Transmitted> {
         self.around.wire.take()
+    }
+
+    /// A frame comes by the wire: its last bit at `at`, or behind the one before it.
+    pub fn frame_will_come(&mut self, at: Picoseconds, frame: Vec<u8>) {
+        let at = at.max(self.around.calendar.now());
+        if let Some(at) = self.around.coming.push(at, frame) {
+            self.around.calendar.schedule(at, Event::FrameComes);
+        }
     }
 
     /// A frame that was looked at; its buffer is used again.
@@ -244,6 +261,7 @@ impl Around {
             hops,
             ports: Ports::new(&settings.device),
             wire: Wire::default(),
+            coming: Line::default(),
             memory: Memory::new(memory_base),
             lines: Lines::new(),
             blocks: Blocks::default(),

@@ -18,6 +18,8 @@ pub struct Inbound {
     /// Writes, interrupts and answers to loads, with the time at which they are seen, in the order in which they came.
     arrivals: VecDeque<(Picoseconds, Tlp)>,
     writes_free: Picoseconds,
+    /// When the last write is seen.
+    writes_seen: Picoseconds,
 }
 
 impl Inbound {
@@ -31,7 +33,8 @@ impl Inbound {
         link: &LinkSettings,
     ) -> Option<Picoseconds> {
         let was_empty = self.answers.is_empty();
-        let start = now.max(self.reads_free);
+        // A read pushes the writes in front of it (Base Specification, table of ordering rules): it sees what they wrote.
+        let start = now.max(self.reads_free).max(self.writes_seen);
         let length = u64::from(request.length_bytes.max(1));
         let boundary = link.completion_boundary_bytes;
         let mut lines = 0;
@@ -72,6 +75,7 @@ impl Inbound {
             let lines = lines_of(tlp.address, u64::from(tlp.length_bytes));
             self.writes_free = start + settings.write_ingest * lines;
             seen = start + settings.write_visible;
+            self.writes_seen = self.writes_seen.max(seen);
         }
         if let Some((last, _)) = self.arrivals.back() {
             seen = seen.max(*last);

@@ -79,7 +79,8 @@ impl Outbound {
     /// An event that was scheduled for `now` happens.
     #[inline]
     pub fn woken(&mut self, now: Picoseconds) {
-        if self.scheduled == Some(now) {
+        // It may have been scheduled for a time that was over when the core told of the packet.
+        if self.scheduled.is_some_and(|at| at <= now) {
             self.scheduled = None;
         }
     }

@@ -1,0 +1,134 @@
+//! The figures of the papers as curves of ours with what was published over them. Never a point that nobody printed: where a
+//! picture is lost there are only curves.
+
+mod figures;
+
+use serde::Serialize;
+
+use crate::chart::{Chart, Series};
+use crate::laboratory::Laboratory;
+use crate::published::{Row, RowId};
+use crate::quantity::Quantity;
+
+pub use figures::FIGURES;
+
+/// One line of a figure: what is measured at each size, and rows whose values are printed.
+pub struct Curve {
+    /// Name in the figure.
+    pub name: &'static str,
+    /// Platform.
+    pub machine: &'static str,
+    /// The quantity at a size.
+    pub quantity: fn(u64) -> Quantity,
+    /// Published rows, each at its own size, or at the one given here.
+    pub published: &'static [(&'static str, Option<u64>)],
+}
+
+/// A figure.
+pub struct Figure {
+    /// Which figure of which source.
+    pub title: &'static str,
+    /// What is seen, and what is lost.
+    pub caption: &'static str,
+    /// Vertical axis, with its unit.
+    pub unit: &'static str,
+    /// How many of the quantity's base unit one of it is.
+    pub unit_size: f64,
+    /// Horizontal axis.
+    pub axis: &'static str,
+    /// Whether the vertical axis is logarithmic.
+    pub is_logarithmic: bool,
+    /// Sizes that are run.
+    pub sizes: fn() -> Vec<u64>,
+    /// Its lines.
+    pub curves: &'static [Curve],
+}
+
+/// A figure with its points.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Drawn {
+    /// Which figure of which source.
+    pub title: String,
+    /// What is seen, what is lost, and what could not be measured.
+    pub caption: String,
+    /// Vertical axis, with its unit.
+    pub unit: String,
+    /// Horizontal axis.
+    pub axis: String,
+    /// Whether the vertical axis is logarithmic.
+    pub is_logarithmic: bool,
+    /// Its lines.
+    pub lines: Vec<Line>,
+}
+
+/// A line with its points: size, value in the axis's unit.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Line {
+    /// Name in the figure.
+    pub name: String,
+    /// Platform it was run on.
+    pub machine: String,
+    /// Ours.
+    pub simulated: Vec<(f64, f64)>,
+    /// Published.
+    pub published: Vec<(f64, f64)>,
+}
+
+impl Drawn {
+    /// The chart of it.
+    pub fn chart(&self) -> Chart<'_> {
+        let series = |line: &Line| Series {
+            name: line.name.clone(),
+            points: line.simulated.clone(),
+            marks: line.published.clone(),
+        };
+        Chart {
+            unit: &self.unit,
+            size: &self.axis,
+            logarithmic: self.is_logarithmic,
+            series: self.lines.iter().map(series).collect(),
+        }
+    }
+}
+
+/// Measures all figures.
+pub fn draw(laboratory: &mut dyn Laboratory, rows: &[Row]) -> Vec<Drawn> {
+    FIGURES.iter().map(|figure| draw_one(laboratory, rows, figure)).collect()
+}
+
+fn draw_one(laboratory: &mut dyn Laboratory, rows: &[Row], figure: &Figure) -> Drawn {
+    let mut caption = figure.caption.to_owned();
+    let mut lines = Vec::new();
+    for curve in figure.curves {
+        let mut simulated = Vec::new();
+        let mut missing = None;
+        for bytes in (figure.sizes)() {
+            match laboratory.measure(curve.machine, &(curve.quantity)(bytes)) {
+                Ok(value) => simulated.push((bytes as f64, value / figure.unit_size)),
+                Err(error) => missing = Some(error.why),
+            }
+        }
+        if let Some(why) = missing {
+            caption += &format!(" Not run for every point of {}: {why}.", curve.name);
+        }
+        let published = curve.published.iter().filter_map(|(id, bytes)| {
+            let row = rows.iter().find(|row| row.id == RowId::from(*id))?;
+            let bytes = bytes.or_else(|| row.message_bytes())? as f64;
+            Some((bytes, row.value()? * row.unit()?.size / figure.unit_size))
+        });
+        lines.push(Line {
+            name: curve.name.to_owned(),
+            machine: curve.machine.to_owned(),
+            simulated,
+            published: published.collect(),
+        });
+    }
+    Drawn {
+        title: figure.title.to_owned(),
+        caption,
+        unit: figure.unit.to_owned(),
+        axis: figure.axis.to_owned(),
+        is_logarithmic: figure.is_logarithmic,
+        lines,
+    }
+}

@@ -1,0 +1,391 @@
+//! Which figures there are.
+
+use super::{Curve, Figure};
+use crate::quantity::{Direction, Engine, Fence, Interface, Quantity as Q, Stamp, Target};
+use crate::shape::powers_of_two;
+
+const GBPS: f64 = 1.0;
+const GB_PER_S: f64 = 8.0;
+const NS: f64 = 1.0;
+const US: f64 = 1000.0;
+
+/// Every eighth byte of a few lines: a staircase shows.
+fn fine() -> Vec<u64> {
+    (16..=640).step_by(8).collect()
+}
+
+fn frames() -> Vec<u64> {
+    let mut sizes: Vec<u64> = (56..=512).step_by(8).collect();
+    sizes.extend((576..=1496).step_by(64));
+    sizes
+}
+
+/// Packets of a trace, numbered.
+fn packets() -> Vec<u64> {
+    vec![1, 2, 3, 4]
+}
+
+fn kpio_stamp(packet: u64) -> Q {
+    Q::TraceStamp(match packet {
+        1 => Stamp::FirstLineAck,
+        2 => Stamp::SecondLineAck,
+        3 => Stamp::FirstLoopBackWrite,
+        _ => Stamp::SecondLoopBackWrite,
+    })
+}
+
+fn dma_stamps() -> Vec<u64> {
+    vec![1, 2, 3]
+}
+
+fn dma_stamp(packet: u64) -> Q {
+    Q::TraceStamp(match packet {
+        1 => Stamp::DoorbellAck,
+        2 => Stamp::DescriptorAck,
+        _ => Stamp::PayloadAck,
+    })
+}
+
+/// Stores into a window, unfenced.
+fn stores(bytes: u64) -> Q {
+    Q::StoreRate { bytes, fence: Fence::None, target: Target::Window }
+}
+
+fn store_time(bytes: u64) -> Q {
+    Q::StoreTime { bytes, fence: Fence::None }
+}
+
+const KPIO: &str = "i5-2400s-virtex5";
+const KPIO_RIVAL: &str = "i5-2400s-82575eb";
+const EPYC: &str = "epyc-7543-cx6dx";
+const NFP: &str = "snb-nfp6000";
+
+/// A curve without published points.
+const fn bare(name: &'static str, machine: &'static str, quantity: fn(u64) -> Q) -> Curve {
+    Curve { name, machine, quantity, published: &[] }
+}
+
+/// All figures, in the order of the page.
+pub const FIGURES: &[Figure] = &[
+    Figure {
+        title: "kPIO+WC, figure 5: the trace of a ping looped back",
+        caption: "When an analyzer sees packets 1 to 4: the acknowledgements of both lines, and both looped-back writes. \
+                  Three of the four are inputs.",
+        unit: "ns after the first line",
+        unit_size: NS,
+        axis: "packet",
+        is_logarithmic: false,
+        sizes: packets,
+        curves: &[Curve {
+            name: "kPIO+WC",
+            machine: KPIO,
+            quantity: kpio_stamp,
+            published: &[("r0017", Some(1)), ("r0018", Some(2)), ("r0019", Some(3)), ("r0020", Some(4))],
+        }],
+    },
+    Figure {
+        title: "kPIO+WC, figure 6: the trace of a ping by descriptor DMA",
+        caption: "Acknowledgements of the doorbell, of the descriptor, of the payload. Two of the three are inputs.",
+        unit: "ns after the doorbell",
+        unit_size: NS,
+        axis: "packet",
+        is_logarithmic: false,
+        sizes: dma_stamps,
+        curves: &[Curve {
+            name: "descriptor",
+            machine: KPIO_RIVAL,
+            quantity: dma_stamp,
+            published: &[("r0026", Some(1)), ("r0027", Some(2)), ("r0028", Some(3))],
+        }],
+    },
+    Figure {
+        title: "kPIO+WC, figure 7 and table 1: transmit latency by size",
+        caption: "The points of the picture are lost. The squares are the three numbers of the text: one line, and the ping \
+                  by either way (a frame of 104 or 100 bytes).",
+        unit: "ns",
+        unit_size: NS,
+        axis: "frame, bytes",
+        is_logarithmic: false,
+        sizes: fine,
+        curves: &[
+            Curve {
+                name: "kPIO+WC",
+                machine: KPIO,
+                quantity: |bytes| Q::TransmitLatency { interface: Interface::Kpio, bytes },
+                published: &[("r0029", Some(104)), ("r0033", Some(56))],
+            },
+            Curve {
+                name: "descriptor",
+                machine: KPIO_RIVAL,
+                quantity: |bytes| Q::TransmitLatency { interface: Interface::Descriptor, bytes },
+                published: &[("r0030", Some(100))],
+            },
+        ],
+    },
+    Figure {
+        title: "kPIO+WC, figure 8: throughput by size",
+        caption: "The points of the picture are lost.",
+        unit: "Gbit/s",
+        unit_size: GBPS,
+        axis: "frame, bytes",
+        is_logarithmic: false,
+        sizes: frames,
+        curves: &[
+            bare("kPIO+WC", KPIO, |bytes| Q::FrameRate { interface: Interface::Kpio, bytes, cores: 1 }),
+            bare("descriptor", KPIO_RIVAL, |bytes| Q::FrameRate {
+                interface: Interface::Descriptor,
+                bytes,
+                cores: 1,
+            }),
+        ],
+    },
+    Figure {
+        title: "HotOS'25, figure 2: stores of one core",
+        caption: "The points of the picture are lost. 120 and 200 Gbit/s are inputs.",
+        unit: "Gbit/s",
+        unit_size: GBPS,
+        axis: "message, bytes",
+        is_logarithmic: true,
+        sizes: || powers_of_two(64, 8192),
+        curves: &[
+            Curve { name: "to the NIC", machine: EPYC, quantity: stores, published: &[("r0049", None)] },
+            Curve {
+                name: "to the NIC, fenced",
+                machine: EPYC,
+                quantity: |bytes| Q::StoreRate { bytes, fence: Fence::PerMessage, target: Target::Window },
+                published: &[("r0055", None)],
+            },
+            Curve {
+                name: "to memory",
+                machine: EPYC,
+                quantity: |bytes| Q::StoreRate { bytes, fence: Fence::None, target: Target::Memory },
+                published: &[("r0051", Some(8192))],
+            },
+        ],
+    },
+    Figure {
+        title: "HotOS'25, figure 3: round trip with and without DMA",
+        caption: "The points of the picture are lost; the text has the difference for small messages, 800 ns.",
+        unit: "us",
+        unit_size: US,
+        axis: "message, bytes",
+        is_logarithmic: false,
+        sizes: || powers_of_two(8, 4096),
+        curves: &[
+            bare("descriptor", EPYC, |bytes| Q::PingPong { interface: Interface::Descriptor, bytes }),
+            bare("inline", EPYC, |bytes| Q::PingPong { interface: Interface::Inline, bytes }),
+            bare("mmio (ours)", EPYC, |bytes| Q::PingPong { interface: Interface::Mmio, bytes }),
+        ],
+    },
+    Figure {
+        title: "HotOS'25, figure 4: pipelined writes by DMA",
+        caption: "The points of the picture are lost but for 64 bytes.",
+        unit: "Gbit/s",
+        unit_size: GBPS,
+        axis: "message, bytes",
+        is_logarithmic: true,
+        sizes: || powers_of_two(64, 1 << 20),
+        curves: &[
+            Curve {
+                name: "1 core",
+                machine: EPYC,
+                quantity: |bytes| Q::FrameRate { interface: Interface::Descriptor, bytes, cores: 1 },
+                published: &[("r0066", None)],
+            },
+            Curve {
+                name: "64 cores",
+                machine: EPYC,
+                quantity: |bytes| Q::FrameRate { interface: Interface::Descriptor, bytes, cores: 64 },
+                published: &[("r0067", None)],
+            },
+        ],
+    },
+    Figure {
+        title: "pcie-bench: latency of DMA by size",
+        caption: "Medians, Sandy Bridge server. 8 and 64 bytes are inputs.",
+        unit: "ns",
+        unit_size: NS,
+        axis: "transfer, bytes",
+        is_logarithmic: false,
+        sizes: || powers_of_two(8, 2048),
+        curves: &[
+            Curve {
+                name: "read",
+                machine: NFP,
+                quantity: |bytes| Q::DmaReadLatency { engine: Engine::Bulk, bytes },
+                published: &[
+                    ("r0202", None),
+                    ("r0203", None),
+                    ("r0204", None),
+                    ("r0205", None),
+                    ("r0206", None),
+                    ("r0207", None),
+                    ("r0208", None),
+                ],
+            },
+            Curve {
+                name: "write, then read",
+                machine: NFP,
+                quantity: |bytes| Q::DmaWriteReadLatency { engine: Engine::Bulk, bytes },
+                published: &[
+                    ("r0209", None),
+                    ("r0210", None),
+                    ("r0211", None),
+                    ("r0212", None),
+                    ("r0213", None),
+                    ("r0214", None),
+                    ("r0215", None),
+                ],
+            },
+        ],
+    },
+    Figure {
+        title: "pcie-bench: bandwidth of DMA by size",
+        caption: "Sandy Bridge server.",
+        unit: "Gbit/s",
+        unit_size: GBPS,
+        axis: "transfer, bytes",
+        is_logarithmic: false,
+        sizes: || powers_of_two(64, 2048),
+        curves: &[
+            Curve {
+                name: "read",
+                machine: NFP,
+                quantity: |bytes| Q::DmaRate { direction: Direction::Read, bytes },
+                published: &[
+                    ("r0216", None),
+                    ("r0217", None),
+                    ("r0218", None),
+                    ("r0219", None),
+                    ("r0220", None),
+                    ("r0221", None),
+                ],
+            },
+            Curve {
+                name: "read and write",
+                machine: NFP,
+                quantity: |bytes| Q::DmaRate { direction: Direction::ReadWrite, bytes },
+                published: &[
+                    ("r0222", None),
+                    ("r0223", None),
+                    ("r0224", None),
+                    ("r0225", None),
+                    ("r0226", None),
+                    ("r0227", None),
+                ],
+            },
+            Curve {
+                name: "write",
+                machine: NFP,
+                quantity: |bytes| Q::DmaRate { direction: Direction::Write, bytes },
+                published: &[
+                    ("r0228", None),
+                    ("r0229", None),
+                    ("r0230", None),
+                    ("r0231", None),
+                    ("r0232", None),
+                    ("r0233", None),
+                ],
+            },
+        ],
+    },
+    Figure {
+        title: "gdrcopy: time of a fenced copy into a window by size",
+        caption: "copylat, a Xeon and a V100, Gen3 x16.",
+        unit: "us",
+        unit_size: US,
+        axis: "copy, bytes",
+        is_logarithmic: true,
+        sizes: || powers_of_two(1, 65536),
+        curves: &[Curve {
+            name: "fenced copy",
+            machine: "xeon-v100",
+            quantity: |bytes| Q::StoreTime { bytes, fence: Fence::PerMessage },
+            published: &[
+                ("r0623", None),
+                ("r0624", None),
+                ("r0625", None),
+                ("r0626", None),
+                ("r0627", None),
+                ("r0628", None),
+                ("r0629", None),
+                ("r0630", None),
+                ("r0631", None),
+                ("r0632", None),
+                ("r0633", None),
+            ],
+        }],
+    },
+    Figure {
+        title: "Dolphin, figures 2 to 6: throughput by size",
+        caption: "The points of the pictures are lost; the squares are the peaks of the text, at 65536 bytes where it gives \
+                  no size. They are from the Linux, VxWorks, Gen3 x8 and DMA runs.",
+        unit: "GB/s",
+        unit_size: GB_PER_S,
+        axis: "segment, bytes",
+        is_logarithmic: false,
+        sizes: || powers_of_two(8, 65536),
+        curves: &[
+            Curve {
+                name: "Gen2 x4, Linux",
+                machine: "vpx3-1259-gen2x4-linux",
+                quantity: stores,
+                published: &[("r0110", None)],
+            },
+            Curve {
+                name: "Gen2 x4",
+                machine: "vpx3-1259-gen2x4-vxworks",
+                quantity: stores,
+                published: &[("r0118", Some(65536))],
+            },
+            bare("Gen2 x8", "vpx3-1259-gen2x8", stores),
+            bare("Gen3 x4", "vpx3-1259-gen3x4", stores),
+            Curve {
+                name: "Gen3 x8",
+                machine: "vpx3-1259-gen3x8",
+                quantity: stores,
+                published: &[("r0121", Some(65536))],
+            },
+            bare("Gen3 x4, Xeon D", "champ-xd1-gen3x4", stores),
+            Curve {
+                name: "Gen2 x4, DMA",
+                machine: "vpx3-133-gen2x4",
+                quantity: |bytes| Q::DmaPushRate { bytes },
+                published: &[("r0126", Some(65536))],
+            },
+        ],
+    },
+    Figure {
+        title: "Dolphin, figures 2 to 6: time of a transfer by size",
+        caption: "The points of the pictures are lost. What the text calls latency of stores is the time that the sender \
+                  streams; by DMA it is the time to arrive.",
+        unit: "us",
+        unit_size: US,
+        axis: "segment, bytes",
+        is_logarithmic: true,
+        sizes: || powers_of_two(8, 4096),
+        curves: &[
+            Curve {
+                name: "Gen2 x4, Linux",
+                machine: "vpx3-1259-gen2x4-linux",
+                quantity: store_time,
+                published: &[("r0114", None)],
+            },
+            Curve {
+                name: "Gen2 x4",
+                machine: "vpx3-1259-gen2x4-vxworks",
+                quantity: store_time,
+                published: &[("r0120", None)],
+            },
+            bare("Gen2 x8", "vpx3-1259-gen2x8", store_time),
+            bare("Gen3 x4", "vpx3-1259-gen3x4", store_time),
+            bare("Gen3 x8", "vpx3-1259-gen3x8", store_time),
+            Curve {
+                name: "Gen2 x4, DMA",
+                machine: "vpx3-133-gen2x4",
+                quantity: |bytes| Q::DmaPushLatency { bytes },
+                published: &[("r0127", None)],
+            },
+        ],
+    },
+];

@@ -1,0 +1,249 @@
+//! What the rows ask a machine for: a typed list, each with what exactly is timed. A [`crate::Laboratory`] measures them.
+//!
+//! "Window" is memory of the device (or of a peer) mapped write-combining; a "frame" leaves on the wire, a "message" is only
+//! stored. Times are means of a run long enough that its start does not show, unless "one" is said.
+
+use serde::{Deserialize, Serialize};
+
+use crate::unit::Base;
+
+/// One way to hand frames to a device: the names of `beeline-spec`, and the coherent one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Interface {
+    /// Unordered write-combined stores of the whole frame (HotOS'25).
+    Mmio,
+    /// Ordered write-combined lines with EOP stuffing (kPIO+WC).
+    Kpio,
+    /// Doorbell, descriptor DMA, payload DMA.
+    Descriptor,
+    /// Entries pushed by store as well as written to memory (BlueFlame).
+    Inline,
+    /// A pipe in host memory and one tail write (Ensō).
+    Enso,
+    /// Small packets whole in a queue entry, held reads (NIQ).
+    Niq,
+    /// Cache lines that change owner (CC-NIC, ECI).
+    Coherent,
+}
+
+/// When the storing core fences.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fence {
+    /// Never.
+    None,
+    /// After each message.
+    PerMessage,
+    /// After each 64-byte line.
+    PerLine,
+}
+
+/// Where stores go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Target {
+    /// The device's window, across the link.
+    Window,
+    /// Write-combined memory of the host.
+    Memory,
+}
+
+/// Which part of a device reads or writes host memory. The NFP6000 has one for short commands and one for bulk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Engine {
+    /// Direct commands of a few words.
+    Command,
+    /// The DMA engine.
+    Bulk,
+}
+
+/// Which way DMA goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Direction {
+    /// From host memory.
+    Read,
+    /// To host memory.
+    Write,
+    /// Both, in turn; bytes of one direction count.
+    ReadWrite,
+}
+
+/// A packet that an analyzer between host and device saw, its time counted from the first packet towards the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Stamp {
+    /// The device acknowledges the first line of a frame.
+    FirstLineAck,
+    /// It acknowledges the second.
+    SecondLineAck,
+    /// It writes the looped-back first line to host memory.
+    FirstLoopBackWrite,
+    /// It writes the second.
+    SecondLoopBackWrite,
+    /// It acknowledges the doorbell.
+    DoorbellAck,
+    /// It acknowledges the completion that brings the descriptor.
+    DescriptorAck,
+    /// It acknowledges the last completion that brings payload.
+    PayloadAck,
+}
+
+/// A quantity that a machine has.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Quantity {
+    /// ns from one full line to the next at the device, one core storing without end.
+    LineInterval,
+    /// ns a message: one core stores messages into the window back to back; a fence per message ends each.
+    StoreTime {
+        /// Bytes of a message.
+        bytes: u64,
+        /// When the core fences.
+        fence: Fence,
+    },
+    /// Gbit/s of payload that cores store, all together.
+    StoreRate {
+        /// Bytes of a message.
+        bytes: u64,
+        /// When the core fences.
+        fence: Fence,
+        /// Where stores go.
+        target: Target,
+    },
+    /// ns from the first store of one message until its last byte is where the other side may load or use it.
+    WriteLatency {
+        /// Bytes of the message.
+        bytes: u64,
+    },
+    /// ns of one store, a full fence, and a load of the same word across the link.
+    WriteThenRead {
+        /// Bytes of the word.
+        bytes: u64,
+    },
+    /// ns of an uncached load across the link.
+    ReadRoundTrip {
+        /// Bytes of the load.
+        bytes: u64,
+    },
+    /// ns from the first store of one frame (or of its doorbell) until the device has the whole frame.
+    TransmitLatency {
+        /// How the frame is handed over.
+        interface: Interface,
+        /// Bytes of the frame.
+        bytes: u64,
+    },
+    /// ns a frame from the doorbell until the device reports that so many frames, posted in a row, were fetched.
+    TransmitDone {
+        /// How they are handed over.
+        interface: Interface,
+        /// Bytes of each.
+        bytes: u64,
+        /// How many.
+        frames: u32,
+    },
+    /// Gbit/s of frame bytes that leave, without end.
+    FrameRate {
+        /// How frames are handed over.
+        interface: Interface,
+        /// Bytes of a frame.
+        bytes: u64,
+        /// Cores that send, a queue each.
+        cores: u32,
+    },
+    /// ns between two programs and back, receive path and wire included.
+    PingPong {
+        /// How each hands frames over.
+        interface: Interface,
+        /// Bytes of the frame.
+        bytes: u64,
+    },
+    /// % of the bytes on the link, both directions, that are doorbells, descriptors and their headers.
+    DescriptorShare {
+        /// Bytes of a frame.
+        bytes: u64,
+    },
+    /// ns when a packet passes an analyzer, from the first one.
+    TraceStamp(Stamp),
+    /// ns of one DMA read, decided until the data are there.
+    DmaReadLatency {
+        /// Which part of the device reads.
+        engine: Engine,
+        /// Bytes read.
+        bytes: u64,
+    },
+    /// ns of one DMA write and a read of the same place behind it.
+    DmaWriteReadLatency {
+        /// Which part of the device does it.
+        engine: Engine,
+        /// Bytes written, then read.
+        bytes: u64,
+    },
+    /// Gbit/s of DMA.
+    DmaRate {
+        /// Which way.
+        direction: Direction,
+        /// Bytes of a transfer.
+        bytes: u64,
+    },
+    /// ns of one transfer by a DMA engine beside the host, from the call until the peer has it.
+    DmaPushLatency {
+        /// Bytes of the transfer.
+        bytes: u64,
+    },
+    /// Gbit/s of such transfers, queued.
+    DmaPushRate {
+        /// Bytes of a transfer.
+        bytes: u64,
+    },
+    /// ns from one store into a multicast window until all of so many nodes have acknowledged it.
+    Multicast {
+        /// Nodes, the sender included.
+        nodes: u32,
+    },
+    /// ns there and back between two programs that poll windows in each other's memory.
+    WindowPingPong {
+        /// Bytes of a message.
+        bytes: u64,
+    },
+}
+
+impl Quantity {
+    /// What the laboratory's number is in.
+    pub fn base(&self) -> Base {
+        use Quantity as Q;
+        match self {
+            Q::StoreRate { .. } | Q::FrameRate { .. } | Q::DmaRate { .. } | Q::DmaPushRate { .. } => {
+                Base::Gbps
+            }
+            Q::DescriptorShare { .. } => Base::Percent,
+            _ => Base::Ns,
+        }
+    }
+
+    /// Bytes of the message, frame or transfer, where it has a size.
+    pub fn bytes(&self) -> Option<u64> {
+        use Quantity as Q;
+        match self {
+            Q::StoreTime { bytes, .. }
+            | Q::StoreRate { bytes, .. }
+            | Q::WriteLatency { bytes }
+            | Q::WriteThenRead { bytes }
+            | Q::ReadRoundTrip { bytes }
+            | Q::TransmitLatency { bytes, .. }
+            | Q::TransmitDone { bytes, .. }
+            | Q::FrameRate { bytes, .. }
+            | Q::PingPong { bytes, .. }
+            | Q::DescriptorShare { bytes }
+            | Q::DmaReadLatency { bytes, .. }
+            | Q::DmaWriteReadLatency { bytes, .. }
+            | Q::DmaRate { bytes, .. }
+            | Q::DmaPushLatency { bytes }
+            | Q::DmaPushRate { bytes }
+            | Q::WindowPingPong { bytes } => Some(*bytes),
+            Q::LineInterval | Q::TraceStamp(_) | Q::Multicast { .. } => None,
+        }
+    }
+}

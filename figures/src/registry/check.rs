@@ -1,0 +1,198 @@
+//! Whether the entries describe the rows: each once, each class with what it needs.
+
+use super::{Class, Entry, MEASURED, Registry};
+use crate::formula::{Formula, Variable};
+use crate::published::{Role, Row, RowId, Status};
+use crate::unit::Unit;
+
+/// What is wrong, one sentence each.
+pub fn check(registry: &Registry, rows: &[Row]) -> Vec<String> {
+    let mut findings: Vec<String> =
+        registry.twice.iter().map(|row| format!("{row} is named more than once")).collect();
+    for row in rows {
+        match registry.entries.get(&row.id) {
+            None => findings.push(format!("{} ({}) has no entry", row.id, row.quantity)),
+            Some(entry) => check_entry(registry, row, entry, rows, &mut findings),
+        }
+    }
+    let is_row = |id: &&RowId| rows.iter().all(|row| row.id != **id);
+    findings.extend(registry.entries.keys().filter(is_row).map(|id| format!("{id} is no row of the file")));
+    findings
+}
+
+fn check_entry(registry: &Registry, row: &Row, entry: &Entry, rows: &[Row], findings: &mut Vec<String>) {
+    let mut demand = |is_met: bool, what: &str| {
+        if !is_met {
+            findings.push(format!("{} is {} and {what}", row.id, entry.class.word()));
+        }
+    };
+    let has_figure = !entry.measures().is_empty() || entry.formula.is_some();
+    let is_outcome = row.role == Role::Outcome && row.status == Status::Read;
+    match entry.class {
+        Class::Scored | Class::Fitted => {
+            demand(is_outcome, "not an outcome that stands in its source");
+            demand(row.value().is_some() && row.unit().is_some(), "not one number in a unit we measure");
+            demand(!entry.measures().is_empty(), "nothing is measured for it");
+        }
+        Class::Contained => {
+            demand(is_outcome, "not an outcome that stands in its source");
+            demand(bounds(row, entry).is_some(), "neither a range nor a limit");
+            demand(!entry.measures().is_empty(), "nothing is measured for it");
+        }
+        Class::Computed => {
+            demand(row.value().is_some(), "not one number");
+            demand(entry.formula.is_some() && entry.measures().is_empty(), "not by a formula alone");
+        }
+        Class::SameAs => {
+            let is_own = |id| {
+                let of = registry.entries.get(id);
+                of.is_some_and(|of| !matches!(of.class, Class::SameAs | Class::Lost))
+            };
+            demand(
+                !entry.same_as.is_empty() && entry.same_as.iter().all(is_own),
+                "what it depends on is not named, or depends on another row itself",
+            );
+        }
+        Class::Shape => demand(entry.shape.is_some(), "says no shape"),
+        Class::Lost | Class::NotModelled => demand(entry.why.is_some() && !has_figure, "does not say why"),
+        Class::Input => demand(row.role == Role::Input, "not an input"),
+        Class::Said => demand(!is_outcome && row.role != Role::Input, "an outcome or an input of its source"),
+    }
+    demand(entry.class == Class::SameAs || entry.same_as.is_empty(), "depends on a row");
+    demand(entry.class == Class::Shape || entry.shape.is_none(), "has a shape");
+    if entry.formula.is_none() {
+        demand(entry.measure.is_empty(), "measures several things without a formula");
+        for (_, machine, quantity) in entry.measures() {
+            demand(machine.is_some(), "nothing says on which platform");
+            let is_same = row.unit().is_some_and(|unit| unit.base == quantity.base());
+            demand(is_same, "measured in another unit than it is printed in");
+        }
+    }
+    for (_, _, quantity) in entry.measures() {
+        let are_equal = match (quantity.bytes(), row.message_bytes()) {
+            (Some(ours), Some(printed)) => ours == printed,
+            (Some(_), None) => row.message_size.is_empty() || row.message_size.starts_with('>'),
+            (None, _) => true,
+        };
+        demand(are_equal || entry.size.is_some(), "run with another size; `size` does not say why");
+    }
+    if let Some(text) = &entry.formula {
+        check_formula(row, entry, text, rows, findings);
+    }
+}
+
+fn check_formula(row: &Row, entry: &Entry, text: &str, rows: &[Row], findings: &mut Vec<String>) {
+    let formula = match Formula::read(text) {
+        Ok(formula) => formula,
+        Err(error) => return findings.push(format!("{}: {error}", row.id)),
+    };
+    for variable in formula.variables() {
+        let problem = match &variable {
+            Variable::Published(id) => match rows.iter().find(|other| other.id == *id) {
+                _ if *id == row.id => Some("uses its own row"),
+                Some(other) if other.value().is_some() => None,
+                _ => Some("uses a row that has no value"),
+            },
+            Variable::Ours(_) if entry.class == Class::Computed => Some("uses more than published rows"),
+            Variable::Ours(id) if *id == row.id => Some("uses its own row"),
+            Variable::Ours(id) if rows.iter().all(|other| other.id != *id) => Some("uses a row that is none"),
+            Variable::Ours(_) => None,
+            Variable::Measured(name) if name == MEASURED && entry.quantity.is_some() => None,
+            Variable::Measured(name) if entry.measure.contains_key(name) => None,
+            Variable::Measured(_) => Some("uses a name that nothing has"),
+        };
+        findings.extend(problem.map(|problem| format!("{}: the formula `{text}` {problem}", row.id)));
+    }
+}
+
+/// Least and greatest that a contained row allows, in the printed unit.
+pub fn bounds(row: &Row, entry: &Entry) -> Option<(f64, f64)> {
+    use crate::unit::Side;
+    if let Some([least, most]) = entry.range {
+        return Some((least, most));
+    }
+    let (lo, hi) = (row.value_lo?, row.value_hi?);
+    match Unit::side(&row.printed_unit, &row.printed) {
+        Some(Side::AtMost) => Some((f64::NEG_INFINITY, hi)),
+        Some(Side::AtLeast) => Some((lo, f64::INFINITY)),
+        None if lo < hi => Some((lo, hi)),
+        None => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::published;
+
+    const HEADER: &str = "id,source,figure_section,platform,interface,quantity,message_size_B,value,value_lo,\
+                          value_hi,unit,role,status,notes\n";
+
+    /// Findings of entries for two rows: an outcome of 64 B in ns, r0001, and a claim, r0002.
+    fn findings(entries: &str) -> Vec<String> {
+        let rows = published::read(&format!(
+            "{HEADER}r0001,s,f,p,i,q,64,100,100,100,ns,outcome,read,\nr0002,s,f,p,i,q,,5,5,5,x,claim,read,\n"
+        ));
+        check(&Registry::read(&[("test", entries)]).unwrap(), &rows.unwrap())
+    }
+
+    #[test]
+    fn a_row_without_entry_and_an_entry_without_row_are_found() {
+        let found = findings("input = ['r0009']\nsaid = ['r0002']");
+        assert_eq!(found, ["r0001 (q) has no entry", "r0009 is no row of the file"]);
+    }
+
+    #[test]
+    fn a_row_named_twice_is_found() {
+        let scored = "[machines.m]\nr0001 = { class = 'scored', quantity = 'line-interval' }";
+        assert_eq!(findings(&format!("said = ['r0002']\n{scored}")), [""; 0]);
+        assert_eq!(
+            findings(&format!("said = ['r0002', 'r0001']\n{scored}")),
+            ["r0001 is named more than once"]
+        );
+    }
+
+    #[test]
+    fn only_outcomes_are_scored_and_they_are_not_waved_through() {
+        let claim = "[machines.m]\nr0001 = { class = 'scored', quantity = 'line-interval' }\n\
+                     r0002 = { class = 'scored', quantity = 'line-interval' }";
+        assert!(findings(claim).iter().any(|text| text.starts_with("r0002 is scored and not an outcome")));
+        assert_eq!(
+            findings("said = ['r0001', 'r0002']"),
+            ["r0001 is said and an outcome or an input of its source"]
+        );
+    }
+
+    #[test]
+    fn sizes_and_units_agree_or_are_explained() {
+        let with = |quantity: &str, more: &str| {
+            findings(&format!(
+                "said = ['r0002']\n[machines.m]\nr0001 = {{ class = 'scored', quantity = {quantity}{more} }}"
+            ))
+        };
+        assert_eq!(with("{ write-latency = { bytes = 64 } }", ""), [""; 0]);
+        assert_eq!(with("{ write-latency = { bytes = 8 } }", "").len(), 1);
+        assert_eq!(with("{ write-latency = { bytes = 8 } }", ", size = 'a word'"), [""; 0]);
+        assert_eq!(with("{ dma-push-rate = { bytes = 64 } }", "").len(), 1, "Gbit/s are no ns");
+    }
+
+    #[test]
+    fn a_formula_uses_what_there_is() {
+        let with = |formula: &str| {
+            findings(&format!(
+                "said = ['r0002']\n[machines.m]\n\
+                 r0001 = {{ class = 'scored', quantity = 'line-interval', formula = '{formula}' }}"
+            ))
+        };
+        assert_eq!(with("measured * r0002"), [""; 0]);
+        for (formula, expected) in [
+            ("measured + r0001", "uses its own row"),
+            ("measured + r0007", "uses a row that has no value"),
+            ("measured + other", "uses a name that nothing has"),
+            ("measured +", "formula `measured +`"),
+        ] {
+            let found = with(formula);
+            assert!(found.len() == 1 && found[0].contains(expected), "{formula}: {found:?}");
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! One run: everything that is asked of a laboratory, in one value.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+
+use crate::curves::{self, Drawn};
+use crate::error::Error;
+use crate::evaluate::{self, RowResult};
+use crate::fences::{self, FenceRow};
+use crate::freeze::{Frozen, PlatformFile, State};
+use crate::laboratory::{Card, Laboratory};
+use crate::left_out::{self, LeftOut};
+use crate::published::{self, RowId};
+use crate::registry::{Lost, Registry};
+use crate::score::{self, Score};
+
+/// What a run shall do.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// The platform files as they are now, to compare with those of the freeze.
+    pub files: Vec<PlatformFile>,
+    /// Whether each platform is left out once; its rows are run twice then.
+    pub leave_out: bool,
+    /// Whether the figures of the papers are drawn; most of a run's time goes there.
+    pub draw: bool,
+}
+
+/// All that a run found.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Outcome {
+    /// Every row of the file.
+    pub rows: Vec<RowResult>,
+    /// What did not survive and has no row.
+    pub lost: Vec<Lost>,
+    /// The score.
+    pub score: Score,
+    /// Each platform left out, where that was asked for.
+    pub left_out: Vec<LeftOut>,
+    /// What a fence may wait for.
+    pub fences: Vec<FenceRow>,
+    /// The figures of the papers, where that was asked for.
+    pub figures: Vec<Drawn>,
+    /// Rows that constants were solved from.
+    pub fit_set: BTreeSet<RowId>,
+    /// Whether the platform files are those of the freeze.
+    pub state: State,
+    /// Contradictions between rows and platform files; a score with one is worth nothing.
+    pub conflicts: Vec<String>,
+}
+
+/// Runs every row. Errors are of the files of this crate alone: what a laboratory cannot do is part of the outcome.
+pub fn run(options: &Options, laboratory: &mut dyn Laboratory) -> Result<Outcome, Error> {
+    let published = published::rows()?;
+    let registry = Registry::of(&published)?;
+    let rows = evaluate::all(laboratory, &registry, &published);
+    let cards = laboratory.platforms();
+    let fit_set: BTreeSet<RowId> = cards.iter().flat_map(Card::fit_set).cloned().collect();
+    Ok(Outcome {
+        lost: registry.lost.clone(),
+        score: Score::of(&rows, &cards),
+        left_out: if options.leave_out {
+            left_out::all(laboratory, &registry, &published)
+        } else {
+            Vec::new()
+        },
+        fences: fences::table(laboratory, &published),
+        figures: if options.draw { curves::draw(laboratory, &published) } else { Vec::new() },
+        state: Frozen::committed()?.state(&options.files, &fit_set),
+        conflicts: score::conflicts(&rows, &cards),
+        fit_set,
+        rows,
+    })
+}

@@ -1,0 +1,130 @@
+//! All figures as text tables, one file a source, committed: what a change moves is seen in its diff.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
+use crate::evaluate::{Ours, RowResult};
+use crate::published::RowId;
+
+/// A row of a snapshot. `ours` has six digits: less than a picosecond in a microsecond is no move.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Line {
+    id: RowId,
+    class: String,
+    fitted: bool,
+    published: String,
+    unit: String,
+    ours: String,
+    error_percent: String,
+}
+
+/// A figure that is not what it was.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Moved {
+    /// The row.
+    pub id: RowId,
+    /// What the snapshot says.
+    pub before: String,
+    /// What this run says.
+    pub after: String,
+}
+
+/// The files of a run, by name: `seed000.csv` to `seed004.csv`, `others.csv`.
+pub fn files(rows: &[RowResult]) -> Result<BTreeMap<String, String>, Error> {
+    let mut groups: BTreeMap<String, Vec<&RowResult>> = BTreeMap::new();
+    for row in rows {
+        let name = row.seed.map_or("others.csv".to_owned(), |seed| format!("seed{seed:03}.csv"));
+        groups.entry(name).or_default().push(row);
+    }
+    groups.into_iter().map(|(name, rows)| Ok((name, text(rows)?))).collect()
+}
+
+/// Rows as a snapshot.
+pub fn text<'a>(rows: impl IntoIterator<Item = &'a RowResult>) -> Result<String, Error> {
+    let fail = |error: String| Error::Output(error);
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    for row in rows {
+        writer.serialize(line(row)).map_err(|error| fail(error.to_string()))?;
+    }
+    let bytes = writer.into_inner().map_err(|error| fail(error.to_string()))?;
+    String::from_utf8(bytes).map_err(|error| fail(error.to_string()))
+}
+
+fn line(row: &RowResult) -> Line {
+    let ours = match &row.ours {
+        Ours::Figure(value) => six_digits(*value),
+        Ours::Shape(finding) if finding.holds => "holds".to_owned(),
+        Ours::Shape(_) => "does not hold".to_owned(),
+        Ours::None(_) => String::new(),
+    };
+    Line {
+        id: row.id.clone(),
+        class: row.class.word().to_owned(),
+        fitted: row.was_fitted,
+        published: row.printed.clone(),
+        unit: row.unit.clone(),
+        ours,
+        error_percent: row.error_percent.map_or(String::new(), |error| format!("{error:+.2}")),
+    }
+}
+
+/// A number with six digits that count.
+pub fn six_digits(value: f64) -> String {
+    let text = format!("{value:.5e}");
+    text.parse::<f64>().map_or(text, |rounded| rounded.to_string())
+}
+
+/// Which rows two snapshots disagree about, in their class, fit or figure. A row that only one of them has moved too.
+pub fn moved(before: &str, after: &str) -> Result<Vec<Moved>, Error> {
+    let (before, after) = (read(before)?, read(after)?);
+    let mut ids: Vec<&RowId> = before.keys().chain(after.keys()).collect();
+    ids.sort();
+    ids.dedup();
+    let say = |line: Option<&Line>| line.map_or("no such row".to_owned(), say);
+    let moves = ids.into_iter().filter(|id| before.get(*id) != after.get(*id)).map(|id| Moved {
+        id: id.clone(),
+        before: say(before.get(id)),
+        after: say(after.get(id)),
+    });
+    Ok(moves.collect())
+}
+
+fn say(line: &Line) -> String {
+    let ours = if line.ours.is_empty() { "no figure" } else { &line.ours };
+    format!("{ours} ({}{})", line.class, if line.fitted { ", used to fit" } else { "" })
+}
+
+fn read(text: &str) -> Result<BTreeMap<RowId, Line>, Error> {
+    let mut reader = csv::Reader::from_reader(text.as_bytes());
+    let lines: Result<Vec<Line>, _> = reader.deserialize().collect();
+    let lines = lines.map_err(|error| Error::Csv(error.to_string()))?;
+    Ok(lines.into_iter().map(|line| (line.id.clone(), line)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEADER: &str = "id,class,fitted,published,unit,ours,error_percent\n";
+
+    #[test]
+    fn a_move_names_both_figures() {
+        let before = format!("{HEADER}r0001,scored,false,5,ns,4.9,-2.00\nr0002,scored,false,5,ns,5,+0.00\n");
+        let after = format!("{HEADER}r0001,scored,false,5,ns,5.1,+2.00\nr0002,scored,false,5,ns,5,+0.00\n");
+        let found = moved(&before, &after).unwrap();
+        assert_eq!(found.len(), 1);
+        assert_eq!((found[0].before.as_str(), found[0].after.as_str()), ("4.9 (scored)", "5.1 (scored)"));
+        assert_eq!(moved(&after, HEADER).unwrap()[0].after, "no such row");
+        assert_eq!(moved(&after, &after).unwrap(), []);
+    }
+
+    #[test]
+    fn six_digits_count() {
+        assert_eq!(
+            [1234567.0, 0.012345678, 1.0, 108.0].map(six_digits),
+            ["1234570", "0.0123457", "1", "108"]
+        );
+    }
+}

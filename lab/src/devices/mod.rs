@@ -1,0 +1,10 @@
+//! Devices that measure: they do what an experiment wants, and nothing that a NIC does.
+//!
+//! From: `link/sim`, by the trait of `nic/contract`. To: experiments, which look at what they saw. Not here: how long
+//! anything takes.
+
+mod engine;
+mod sink;
+
+pub use engine::{Engine, Job};
+pub use sink::{Seen, Sink};

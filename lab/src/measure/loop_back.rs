@@ -1,0 +1,143 @@
+//! Frames that come back: a wire whose end is the NIC that it leaves, or a NIC like it.
+
+use beeline_driver::{Choice, OnHalf, QueueHalf, Receive, RxRing, RxRingConfig, Stopped, Transmit};
+use beeline_link_sim::des::Picoseconds;
+use beeline_link_sim::machine::{CoreId, CoreLink, Next, Pause, SimDoorbell, SimMemory};
+use beeline_link_sim::pcie::{Kind, Packet, Side};
+use beeline_nic_model::Nic;
+use beeline_spec::Interface;
+use beeline_window::Sent;
+
+use super::Bench;
+use crate::{LabError, Station};
+
+/// Frames that go round.
+const ROUNDS: u64 = 8;
+/// A pause before each, so that nothing of the one before is under way.
+const PAUSE: Picoseconds = Picoseconds::from_ns(20_000);
+
+/// A queue whose frames go out and come in.
+pub(crate) struct Pair {
+    pub tx: Box<dyn Transmit>,
+    pub rx: RxRing<SimMemory<Nic>, SimDoorbell<Nic>>,
+}
+
+/// Opens both halves of a queue.
+struct OpenPair(Stopped<RxRing<SimMemory<Nic>, SimDoorbell<Nic>>>);
+
+impl<'a> OnHalf<&'a mut Station<Nic>> for OpenPair {
+    type Output = Result<Pair, LabError>;
+
+    fn run<T: Transmit + QueueHalf + 'static>(
+        self,
+        station: &'a mut Station<Nic>,
+        half: Stopped<T>,
+    ) -> Self::Output {
+        let pending = station.port.open(half.with(self.0)?);
+        let (tx, rx) = station.finish(pending)?;
+        Ok(Pair { tx: Box::new(tx), rx })
+    }
+}
+
+impl Bench<'_> {
+    fn pair(&self, station: &mut Station<Nic>, interface: Interface) -> Result<Pair, LabError> {
+        let port: &mut beeline_driver::Port<CoreLink<Nic>> = &mut station.port;
+        let rx = port.rx_ring(0, RxRingConfig::default())?;
+        let choice = Choice::of(interface, self.seed);
+        choice.half(station, |station| &mut station.port, 0, OpenPair(rx))?
+    }
+
+    /// ns there and back between two programs on hosts alike, a wire between their NICs: software, transmit path, wire,
+    /// receive path and polls, twice.
+    ///
+    /// # Errors
+    /// The platform makes no machine, or a frame does not come back.
+    pub fn ping_pong_ns(&self, interface: Interface, bytes: u64) -> Result<f64, LabError> {
+        let mut station = self.station(1)?;
+        let pair = self.pair(&mut station, interface)?;
+        // One way is from the call that sends to the poll that finds; two hosts alike have two such ways.
+        let total: u64 = self.loop_back(&mut station, pair, bytes)?.iter().map(|lap| lap.0).sum();
+        Ok(2.0 * total as f64 / 1000.0 / ROUNDS as f64)
+    }
+
+    /// ns at which an analyser sees the NIC write the n-th packet of a frame that came back, from 0, counted from the first
+    /// line of the frame on its way out: the loop of NAS'15, section IV-A, by kPIO+WC and 104 bytes.
+    ///
+    /// # Errors
+    /// The platform makes no machine, or the packet does not come.
+    pub fn loop_back_stamp_ns(&self, nth: usize) -> Result<f64, LabError> {
+        let mut station = self.station(1)?;
+        let pair = self.pair(&mut station, Interface::Kpio)?;
+        let sim = station.sim.clone();
+        sim.with(|machine| machine.links_mut().iter_mut().for_each(|link| link.start_record()));
+        self.loop_back(&mut station, pair, 104)?;
+        let record = sim.with(|machine| {
+            machine.links_mut().last_mut().map(|link| link.take_record()).unwrap_or_default()
+        });
+        // Of the last round: what comes after the last pause.
+        let writes = |side| {
+            record.iter().filter(move |passed| {
+                passed.from == side && matches!(passed.packet, Packet::Tlp(tlp) if tlp.kind == Kind::MemoryWrite && tlp.length_bytes >= 32)
+            })
+        };
+        let lines: Vec<_> = writes(Side::Upstream).map(|passed| passed.at).collect();
+        let first = lines.len().checked_sub(2).map(|at| lines[at]);
+        let stuck = LabError::Stuck { at: Picoseconds::ZERO, done: 0, wanted: 1 };
+        let Some(begun) = first else { return Err(stuck) };
+        let written = writes(Side::Downstream).map(|passed| passed.at).filter(|at| *at >= begun).nth(nth);
+        written.map(|at| at.since(begun).0 as f64 / 1000.0).ok_or(stuck)
+    }
+
+    fn loop_back(
+        &self,
+        station: &mut Station<Nic>,
+        mut pair: Pair,
+        bytes: u64,
+    ) -> Result<Vec<Picoseconds>, LabError> {
+        let (sim, core) = (station.sim.clone(), CoreId(0));
+        sim.with(|machine| machine.keep_frames());
+        let frame = vec![0x5a; bytes as usize];
+        let message = Picoseconds(self.platform.core.message_ns.value.picoseconds());
+        let (mut laps, mut called) = (Vec::new(), None);
+        sim.end_turn(core, Next::At(sim.with(|machine| machine.now()) + PAUSE));
+        while (laps.len() as u64) < ROUNDS {
+            match sim.advance(Picoseconds::NEVER) {
+                Some(Pause::Turn(_)) => {}
+                Some(Pause::Frame) => {
+                    while let Some(gone) = sim.with(|machine| machine.next_transmitted()) {
+                        sim.with(|machine| machine.frame_will_come(gone.ends_at, gone.frame));
+                    }
+                    continue;
+                }
+                None => {
+                    let at = sim.with(|machine| machine.now());
+                    return Err(LabError::Stuck { at, done: laps.len() as u64, wanted: ROUNDS });
+                }
+            }
+            let now = sim.with(|machine| machine.core_clock(core));
+            let next = match called {
+                None => {
+                    sim.work(core, message);
+                    if pair.tx.try_send(&frame)? == Sent::Sent {
+                        called = Some(now);
+                    }
+                    Next::Poll
+                }
+                Some(begun) => {
+                    let came = pair.rx.poll().map_err(LabError::Receive)?.is_some();
+                    pair.tx.progress()?;
+                    if came {
+                        let clock = sim.with(|machine| machine.core_clock(core));
+                        laps.push(clock.since(begun));
+                        called = None;
+                        Next::At(clock + PAUSE)
+                    } else {
+                        Next::Poll
+                    }
+                }
+            };
+            sim.end_turn(core, next);
+        }
+        Ok(laps)
+    }
+}

@@ -33,6 +33,8 @@ fn measure(platform: &Platform, interface: Interface, arrivals: Arrivals) -> Res
 
 /// In the order in which lines were filled, without what else shakes them.
 const IN_ORDER: [(&str, &str); 1] = [("core.wc_release", "fifo")];
+/// In any order: lines leave one by one, so that several wait at a time.
+const RANDOM: [(&str, &str); 2] = [("core.wc_release", "random"), ("core.wc_interval_ns", "5")];
 
 #[test]
 fn every_interface_pays_for_its_frames() {
@@ -68,7 +70,7 @@ fn disorder_is_seen_where_there_is_some_and_only_there() {
     let ordered = spans(&IN_ORDER);
     assert!(ordered.writes() >= 2000, "{}", ordered.writes());
     assert_eq!(ordered.most(), 1);
-    let random = spans(&[("core.wc_release", "random")]);
+    let random = spans(&RANDOM);
     assert!(random.beyond(1) > 0 && random.most() <= 64, "{}", random.most());
     let shaken = spans(&[("core.wc_release", "fifo"), ("root_complex.write_jitter_ns", "40")]);
     assert!(shaken.beyond(1) > 0);
@@ -78,8 +80,8 @@ fn disorder_is_seen_where_there_is_some_and_only_there() {
 
 #[test]
 fn an_interface_that_needs_order_says_so_where_there_is_none() {
-    let platform = platform(&[("core.wc_release", "random")]);
-    let error = measure(&platform, Interface::Kpio, Arrivals::Always { burst: 1 }).unwrap_err();
+    let platform = platform(&RANDOM);
+    let error = measure(&platform, Interface::Kpio, Arrivals::Always { burst: 1 }).err().unwrap();
     println!("{error}");
     assert!(
         matches!(error, LabError::Changed { .. } | LabError::Stuck { .. } | LabError::Send(_)),

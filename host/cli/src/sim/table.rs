@@ -51,10 +51,11 @@ pub fn render(rows: &[Row]) -> String {
         }
     }
     text + "\n\
-        p50, p99, p99.9: from the call (open loop: from the arrival) to the first bit on the wire. CPU ns: time of cores\n\
-        a frame. P(>k): share of writes that need a reorder span of more than k lines. B a frame: bytes on the link at the\n\
-        root complex, headers included, > to the NIC, < to the host; eff: the frames' share. mem: bytes of memory that the\n\
-        NIC reads and writes a byte of frames. nJ: energy a frame.\n"
+        p50, p99, p99.9: ns from the call (open loop: from the arrival) to the first bit on the wire.\n\
+        CPU ns: time of cores a frame. P(>k): share of writes that need a span of more than k lines.\n\
+        B a frame: bytes on the link at the root complex, > to the NIC, < to the host, headers included.\n\
+        eff: the frames' share of them. mem: bytes of memory that the NIC reads and writes a byte of\n\
+        frames. nJ: energy a frame, where the platform says what its parts use.\n"
 }
 
 fn size(row: &Row) -> String {

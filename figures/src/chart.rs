@@ -106,9 +106,18 @@ where
         .y_desc(chart.unit)
         .x_labels(12)
         .x_label_formatter(&size_label)
-        .y_label_formatter(&|y| if *y >= 10.0 { format!("{y:.0}") } else { format!("{y:.1}") })
+        .y_label_formatter(&value_label)
         .draw()?;
     Ok(())
+}
+
+/// A value with the digits that it needs.
+fn value_label(value: &f64) -> String {
+    match *value {
+        value if value >= 10.0 || value == 0.0 => format!("{value:.0}"),
+        value if value >= 0.1 => format!("{value:.1}"),
+        value => format!("{value:.3}"),
+    }
 }
 
 /// A size, where there is room for it: below ten, and where it begins with 1, 2 or 5.

@@ -252,6 +252,7 @@ fn result(row: &Row, entry: &Entry, ours: Ours, was_fitted: bool) -> RowResult {
         notes.push(format!("not independent of {}", ids.join(", ")));
     }
     notes.extend(entry.disagrees.clone());
+    notes.extend(entry.remark.clone());
     RowResult {
         id: row.id.clone(),
         source: row.source.clone(),

@@ -15,7 +15,7 @@ use crate::published::RowId;
 pub const FILE: &str = include_str!("../frozen.toml");
 
 const HEADER: &str = "# The platform files and the fit set at the freeze, and each edit since with the rows it moved.\n\
-                      # Written by `beeline figures --freeze WHY`; figures/README.md says when.\n\n";
+                      # Written by `Frozen::edited` (figures/src/freeze.rs); figures/README.md says when.\n\n";
 
 /// A platform file: its name, relative to the folder of platforms, and its text.
 #[derive(Clone, Debug, PartialEq, Eq)]

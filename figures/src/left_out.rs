@@ -13,7 +13,7 @@ use crate::evaluate::{Bench, figure};
 use crate::laboratory::{Card, Laboratory, Replacement};
 use crate::published::{Row, RowId};
 use crate::registry::{Class, Registry};
-use crate::score::median;
+use crate::score::{NEAR_PERCENT, median};
 
 /// A platform left out.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -30,6 +30,30 @@ pub struct LeftOut {
     pub errors_percent: BTreeMap<RowId, Option<f64>>,
     /// Median of their absolute values.
     pub median_percent: Option<f64>,
+}
+
+/// The errors of all platforms that were left out. A row that compares two platforms is in it once for each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Summary {
+    /// Errors that there are.
+    pub rows: usize,
+    /// Median of their absolute values, percent.
+    pub median_percent: Option<f64>,
+    /// Share that is at most [`NEAR_PERCENT`], percent.
+    pub near_percent: Option<f64>,
+}
+
+/// Sums up what leaving out gave.
+pub fn summary(left_out: &[LeftOut]) -> Summary {
+    let errors = left_out.iter().flat_map(|left| left.errors_percent.values().flatten());
+    let mut sorted: Vec<f64> = errors.map(|error| error.abs()).collect();
+    sorted.sort_by(f64::total_cmp);
+    let near = sorted.iter().filter(|error| **error <= NEAR_PERCENT).count();
+    Summary {
+        rows: sorted.len(),
+        median_percent: median(&sorted),
+        near_percent: (!sorted.is_empty()).then(|| 100.0 * near as f64 / sorted.len() as f64),
+    }
 }
 
 /// Leaves out each platform that has scored rows.

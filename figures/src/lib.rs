@@ -21,6 +21,7 @@ pub mod output;
 pub mod published;
 pub mod quantity;
 pub mod registry;
+mod remember;
 mod run;
 pub mod score;
 pub mod shape;

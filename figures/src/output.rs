@@ -50,7 +50,7 @@ pub fn csv(outcome: &Outcome) -> Result<String, Error> {
             row.ours.figure().map(six_digits).unwrap_or_default(),
             row.error_percent.map(|error| format!("{error:.2}")).unwrap_or_default(),
             verdict(row).to_owned(),
-            remarks(row).join(" "),
+            remarks(row).join("; "),
         ];
         writer.write_record(fields).map_err(|error| fail(error.to_string()))?;
     }

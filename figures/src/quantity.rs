@@ -89,6 +89,8 @@ pub enum Stamp {
     DescriptorAck,
     /// It acknowledges the last completion that brings payload.
     PayloadAck,
+    /// The last symbol of the completion that brings payload leaves the host: the message is out of the system.
+    PayloadSent,
 }
 
 /// A quantity that a machine has.

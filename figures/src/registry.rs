@@ -113,6 +113,8 @@ pub struct Entry {
     pub size: Option<String>,
     /// What in the source disagrees with what.
     pub disagrees: Option<String>,
+    /// What else a reader should know.
+    pub remark: Option<String>,
 }
 
 impl Entry {
@@ -131,6 +133,7 @@ impl Entry {
             why,
             size: None,
             disagrees: None,
+            remark: None,
         }
     }
 

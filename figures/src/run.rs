@@ -13,6 +13,7 @@ use crate::laboratory::{Card, Laboratory};
 use crate::left_out::{self, LeftOut};
 use crate::published::{self, RowId};
 use crate::registry::{Lost, Registry};
+use crate::remember::Remember;
 use crate::score::{self, Score};
 
 /// What a run shall do.
@@ -37,6 +38,8 @@ pub struct Outcome {
     pub score: Score,
     /// Each platform left out, where that was asked for.
     pub left_out: Vec<LeftOut>,
+    /// The errors of all of them.
+    pub left_out_error: left_out::Summary,
     /// What a fence may wait for.
     pub fences: Vec<FenceRow>,
     /// The figures of the papers, where that was asked for.
@@ -51,19 +54,19 @@ pub struct Outcome {
 
 /// Runs every row. Errors are of the files of this crate alone: what a laboratory cannot do is part of the outcome.
 pub fn run(options: &Options, laboratory: &mut dyn Laboratory) -> Result<Outcome, Error> {
+    let laboratory = &mut Remember::new(laboratory);
     let published = published::rows()?;
     let registry = Registry::of(&published)?;
     let rows = evaluate::all(laboratory, &registry, &published);
     let cards = laboratory.platforms();
     let fit_set: BTreeSet<RowId> = cards.iter().flat_map(Card::fit_set).cloned().collect();
+    let left_out =
+        if options.leave_out { left_out::all(laboratory, &registry, &published) } else { Vec::new() };
     Ok(Outcome {
         lost: registry.lost.clone(),
         score: Score::of(&rows, &cards),
-        left_out: if options.leave_out {
-            left_out::all(laboratory, &registry, &published)
-        } else {
-            Vec::new()
-        },
+        left_out_error: left_out::summary(&left_out),
+        left_out,
         fences: fences::table(laboratory, &published),
         figures: if options.draw { curves::draw(laboratory, &published) } else { Vec::new() },
         state: Frozen::committed()?.state(&options.files, &fit_set),

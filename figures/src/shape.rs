@@ -59,14 +59,14 @@ pub enum Shape {
         /// The other platform.
         machine: String,
     },
-    /// Rate and time of unfenced stores are equal on some platforms below a size.
+    /// Rate and time of copies are equal on some platforms below a size.
     EqualBelow {
         /// The size.
         bytes: u64,
         /// The platforms.
         machines: Vec<String>,
     },
-    /// The rate of unfenced stores is equal on some platforms at every size.
+    /// The rate of copies is equal on some platforms at every size.
     Alike {
         /// The platforms.
         machines: Vec<String>,
@@ -116,7 +116,8 @@ impl Shape {
                 converges(laboratory, (machine, *interface), (rival_machine, *rival))
             }
             Shape::FlatAbove { gbps, from_bytes, to_bytes } => {
-                let rates = store_rates(laboratory, own?, &powers_of_two(*from_bytes, *to_bytes))?;
+                let rates =
+                    store_rates(laboratory, own?, &powers_of_two(*from_bytes, *to_bytes), Fence::None)?;
                 let (least, most) = extremes(&rates);
                 let holds = least > *gbps && spread(least, most) <= SIMILAR;
                 Ok(Finding {
@@ -125,7 +126,7 @@ impl Shape {
                 })
             }
             Shape::FlatFrom { bytes } => {
-                let rates = store_rates(laboratory, own?, &powers_of_two(*bytes, LARGE_BYTES))?;
+                let rates = store_rates(laboratory, own?, &powers_of_two(*bytes, LARGE_BYTES), COPY)?;
                 let (least, most) = extremes(&rates);
                 let holds = spread(least, most) <= EQUAL;
                 Ok(Finding { holds, evidence: format!("{least:.2} to {most:.2} Gbit/s from {bytes} B on") })
@@ -149,16 +150,20 @@ pub fn powers_of_two(from: u64, to: u64) -> Vec<u64> {
         .collect()
 }
 
-fn store_rate(bytes: u64) -> Quantity {
-    Quantity::StoreRate { bytes, fence: Fence::None, target: Target::Window }
+/// Copies of the SISCI API end with a flush of the write-combining buffers.
+const COPY: Fence = Fence::PerMessage;
+
+fn store_rate(bytes: u64, fence: Fence) -> Quantity {
+    Quantity::StoreRate { bytes, fence, target: Target::Window }
 }
 
 fn store_rates(
     laboratory: &mut dyn Laboratory,
     machine: &str,
     sizes: &[u64],
+    fence: Fence,
 ) -> Result<Vec<f64>, NotModelled> {
-    sizes.iter().map(|bytes| laboratory.measure(machine, &store_rate(*bytes))).collect()
+    sizes.iter().map(|bytes| laboratory.measure(machine, &store_rate(*bytes, fence))).collect()
 }
 
 fn extremes(values: &[f64]) -> (f64, f64) {
@@ -234,7 +239,8 @@ fn saturates(
 
 fn scaled_like(laboratory: &mut dyn Laboratory, own: &str, other: &str) -> Tested {
     let sizes = powers_of_two(64, LARGE_BYTES);
-    let (ours, theirs) = (store_rates(laboratory, own, &sizes)?, store_rates(laboratory, other, &sizes)?);
+    let ours = store_rates(laboratory, own, &sizes, COPY)?;
+    let theirs = store_rates(laboratory, other, &sizes, COPY)?;
     let (our_peak, their_peak) = (extremes(&ours).1, extremes(&theirs).1);
     let apart =
         ours.iter().zip(&theirs).map(|(a, b)| (a / our_peak - b / their_peak).abs()).fold(0.0, f64::max);
@@ -248,9 +254,9 @@ fn scaled_like(laboratory: &mut dyn Laboratory, own: &str, other: &str) -> Teste
 fn equal(laboratory: &mut dyn Laboratory, machines: &[String], sizes: &[u64], times_too: bool) -> Tested {
     let mut worst = (0.0, 0);
     for bytes in sizes {
-        let mut quantities = vec![store_rate(*bytes)];
+        let mut quantities = vec![store_rate(*bytes, COPY)];
         if times_too {
-            quantities.push(Quantity::StoreTime { bytes: *bytes, fence: Fence::None });
+            quantities.push(Quantity::StoreTime { bytes: *bytes, fence: COPY });
         }
         for quantity in quantities {
             let values: Vec<f64> = machines

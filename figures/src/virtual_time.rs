@@ -159,6 +159,7 @@ fn traced(bench: &Bench<'_>, stamp: Stamp) -> Result<f64, LabError> {
         Stamp::DescriptorAck => {
             bench.trace_stamp_ns(Spoken::Descriptor, 100, Measured::CompletionAcknowledged(0))
         }
+        Stamp::PayloadSent => bench.trace_stamp_ns(Spoken::Descriptor, 100, Measured::CompletionSent(1)),
         Stamp::PayloadAck => {
             bench.trace_stamp_ns(Spoken::Descriptor, 100, Measured::CompletionAcknowledged(1))
         }

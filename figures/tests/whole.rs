@@ -4,8 +4,9 @@ mod made_up;
 
 use beeline_figures::evaluate::Ours;
 use beeline_figures::output;
+use beeline_figures::quantity::Quantity;
 use beeline_figures::registry::Class;
-use beeline_figures::{Options, Outcome, run};
+use beeline_figures::{Card, Laboratory, NotModelled, Options, Outcome, Replacement, run};
 use made_up::MadeUp;
 
 fn outcome() -> Outcome {
@@ -67,11 +68,35 @@ fn a_platform_is_left_out_with_the_knobs_of_its_kin() {
 
 #[test]
 fn a_scored_row_that_a_platform_was_solved_from_is_a_conflict() {
-    let mut laboratory = MadeUp { fitted_to: vec!["r0029"], ..MadeUp::default() };
+    let mut laboratory = MadeUp { fitted_to: vec!["r0029"] };
     let outcome = run(&Options::default(), &mut laboratory).unwrap();
     let expected = "r0029 is scored, but a constant was solved from it";
     assert!(outcome.conflicts.iter().any(|conflict| conflict == expected), "{:?}", outcome.conflicts);
     assert!(outcome.rows.iter().find(|row| row.id == "r0029".into()).unwrap().was_fitted);
+}
+
+#[test]
+fn a_laboratory_is_asked_each_thing_once() {
+    struct Strict(MadeUp, Vec<(String, Quantity)>);
+    impl Laboratory for Strict {
+        fn platforms(&self) -> Vec<Card> {
+            self.0.platforms()
+        }
+        fn measure_with(
+            &mut self,
+            platform: &str,
+            replacements: &[Replacement],
+            quantity: &Quantity,
+        ) -> Result<f64, NotModelled> {
+            let question = (platform.to_owned(), quantity.clone());
+            assert!(!replacements.is_empty() || !self.1.contains(&question), "twice: {question:?}");
+            self.1.push(question);
+            self.0.measure_with(platform, replacements, quantity)
+        }
+    }
+    let mut laboratory = Strict(MadeUp::default(), Vec::new());
+    run(&Options { draw: true, ..Options::default() }, &mut laboratory).unwrap();
+    assert!(laboratory.1.len() > 300, "{}", laboratory.1.len());
 }
 
 #[test]

@@ -142,6 +142,7 @@ impl Setup {
             (r::RX_COMPLETION_ADDRESS, address + (3 << 16)),
             (r::RX_MODERATION, moderation),
             (r::RX_NOTIFY_ENTRIES, 1 << (self.ring_log2 % 8)),
+            (r::RX_NOTIFY_SHARE, u64::from(self.rx >> 4 & 1) | u64::from(self.rx >> 5) << 16),
             (r::TX_PUSH, u64::from(self.moderation_frames)),
             (
                 r::ENTRY,

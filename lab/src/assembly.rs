@@ -5,7 +5,8 @@ use beeline_link_sim::des::Picoseconds;
 use beeline_link_sim::device::{DeviceSettings, Rate};
 use beeline_link_sim::machine::{Aperture, Further, MachineSettings};
 use beeline_link_sim::pcie::{
-    AckRule, Advertised, Answers, Class, Generation, Header, Lanes, Limit, LinkSettings, Side,
+    AckRule, Advertised, Answers, Class, Generation, Header, Lanes, Limit, LinkSettings, Side, UpdateRule,
+    latency_limit,
 };
 use beeline_link_sim::root::RootSettings;
 use beeline_platforms::{self as platforms, FenceWait, Platform, Time, WcRelease};
@@ -43,7 +44,7 @@ pub fn machine(
         .map(|hop| Ok(Further { latency: ps(hop.latency_ns.value), link: link(&hop.link)? }));
     let is_long = platform.link.header_dw.value == 4;
     Ok(MachineSettings {
-        core: core(&platform.core),
+        core: core(&platform.core, ps(platform.root_complex.write_latency_ns.value)),
         cores,
         root: root(platform, data),
         link: link(&platform.link)?,
@@ -54,7 +55,8 @@ pub fn machine(
     })
 }
 
-fn core(core: &platforms::Core) -> CoreSettings {
+/// A core. Of what a load costs the host, the way out is the root complex's, and the rest is the core's.
+fn core(core: &platforms::Core, way_out: Picoseconds) -> CoreSettings {
     CoreSettings {
         store_bytes: core.store_bytes.value,
         store: ps(core.store_ns.value),
@@ -71,7 +73,7 @@ fn core(core: &platforms::Core) -> CoreSettings {
         uncached_store: ps(core.uncached_store_ns.value),
         // A load of four bytes is a packet of the size of one of eight, and takes as long.
         uncached_load_bytes: core.uncached_load_bytes.value.max(8),
-        uncached_load: ps(core.uncached_load_ns.value),
+        uncached_load: ps(core.uncached_load_ns.value).since(way_out),
         cached_line: ps(core.cached_line_ns.value),
         poll: ps(core.poll_ns.value),
         line_wake: ps(core.line_wake_ns.value),
@@ -129,12 +131,17 @@ fn link(link: &platforms::Link) -> Result<LinkSettings, LabError> {
     let limit = |count: u32| if count == 0 { Limit::Infinite } else { Limit::Finite(count) };
     let given =
         |headers: u32, data_units: u32| Advertised { headers: limit(headers), data_units: limit(data_units) };
+    // The limits of the specification depend on the size of packets.
+    let limit_time = latency_limit(generation, lanes, link.max_payload_bytes.value);
+    let defaults = LinkSettings::new(generation, lanes);
     let mut settings = LinkSettings {
         max_payload_bytes: link.max_payload_bytes.value,
         max_read_request_bytes: link.max_read_request_bytes.value,
         completion_boundary_bytes: link.completion_boundary_bytes.value,
         flight: ps(link.flight_ns.value),
-        ..LinkSettings::new(generation, lanes)
+        acknowledge: AckRule { after: limit_time, packets: u32::MAX },
+        update: UpdateRule { after: limit_time, ..defaults.update },
+        ..defaults
     };
     if let Some(after) = link.ack_ns.value {
         settings.acknowledge = AckRule { after: ps(after), packets: u32::MAX };
@@ -159,6 +166,7 @@ fn device(device: &platforms::Device) -> DeviceSettings {
         write_start: ps(device.write_start_ns.value),
         write_interval: ps(device.write_interval_ns.value),
         data_rate: Rate::from_gbps(device.dma_gbps.value),
+        read_transfer: ps(device.read_transfer_ns.value),
         register_read: ps(device.register_read_ns.value),
         transmit_latency: ps(device.transmit_latency_ns.value),
         wire_rate: Rate::from_gbps(device.wire_gbps.value),

@@ -124,6 +124,8 @@ section! {
         line_wake_ns: Time, TIME;
         /// Software a message: call, checks and header, without what goes to the link.
         message_ns: Time, TIME;
+        /// Software of a call that copies a message into a window and ends with a fence, besides stores and fence.
+        copy_call_ns: Time, TIME, or Time::ZERO;
         /// The core's own part of a store fence.
         fence_ns: Time, TIME;
         /// Whose acknowledgement a store fence waits for.
@@ -224,6 +226,8 @@ section! {
         read_finish_ns: Time, TIME;
         /// From one read request to the next.
         read_interval_ns: Time, TIME, or Time::ZERO;
+        /// What a read takes of the data path besides its bytes.
+        read_transfer_ns: Time, TIME, or Time::ZERO;
         /// Read requests that may be outstanding.
         read_tags: u32, Bounds::Whole(1, 4096);
         /// From the decision to write until the packet may leave.

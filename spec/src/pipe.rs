@@ -36,6 +36,8 @@ pub struct Notification {
     pub tail_lines: u32,
     /// The queue whose pipe it is.
     pub queue: u16,
+    /// Epoch of the queue, where its pipe shares the ring of another; 0 otherwise.
+    pub epoch: u8,
 }
 
 /// What notification number `index` (from 0 on) of a ring of `entries` has as its lap bit.
@@ -51,16 +53,19 @@ impl Notification {
         (self.tail_lines as u64) << n::TAIL_LINES_LSB
             | (self.queue as u64) << n::QUEUE_ID_LSB
             | lap(index, entries) << n::LAP_LSB
+            | (self.epoch as u64) << n::EPOCH_LSB
     }
 
     /// Reads the word where notification number `index` of a ring of `entries` goes; `None` while it is not there.
     #[inline]
     pub const fn decode(word: u64, index: u64, entries: u32) -> Option<Self> {
-        if word >> n::LAP_LSB != lap(index, entries) {
+        let is_new = word >> n::LAP_LSB & n::LAP_MASK == lap(index, entries);
+        if !is_new || word >> n::RESERVED_LSB != 0 {
             return None;
         }
         let tail_lines = (word >> n::TAIL_LINES_LSB & n::TAIL_LINES_MASK) as u32;
-        Some(Notification { tail_lines, queue: (word >> n::QUEUE_ID_LSB & n::QUEUE_ID_MASK) as u16 })
+        let queue = (word >> n::QUEUE_ID_LSB & n::QUEUE_ID_MASK) as u16;
+        Some(Notification { tail_lines, queue, epoch: (word >> n::EPOCH_LSB & n::EPOCH_MASK) as u8 })
     }
 }
 
@@ -84,13 +89,13 @@ mod tests {
     #[test]
     fn a_notification_is_new_once_in_each_lap() {
         let zeroed = 0;
-        let notification = Notification { tail_lines: u32::MAX, queue: 7 };
+        let notification = Notification { tail_lines: u32::MAX, queue: 7, epoch: 0xa5 };
         for index in 0..8 {
             assert_eq!(Notification::decode(zeroed, index, 4).is_some(), index >= 4, "{index}");
             let word = notification.encode(index, 4);
             assert_eq!(Notification::decode(word, index, 4), Some(notification));
             assert_eq!(Notification::decode(word, index + 4, 4), None, "what the last lap left is old");
         }
-        assert_eq!(Notification::decode(notification.encode(0, 4) | 1 << 49, 0, 4), None);
+        assert_eq!(Notification::decode(notification.encode(0, 4) | 1 << 57, 0, 4), None);
     }
 }

@@ -3,7 +3,7 @@
 
 use beeline_nic_model::NicConfig;
 use beeline_spec::Interface;
-use beeline_tests::conformance::{self, Disorder, Reception, Setup, limits};
+use beeline_tests::conformance::{self, Disorder, LongFrames, Reception, Setup, limits};
 use beeline_tests::{MemoryRig, Rig};
 
 fn rig(is_blank: bool, seed: u64) -> MemoryRig {
@@ -70,6 +70,19 @@ fn niq_conforms_inside_what_it_declares() {
     conforms(Interface::Niq, Disorder::None);
     for seed in 0..3 {
         conforms(Interface::Niq, Disorder::Declared(seed));
+    }
+}
+
+#[test]
+fn receiving_by_reads_conforms_wherever_long_frames_go() {
+    for (seed, long) in (0..).zip([LongFrames::Ring, LongFrames::Descriptors, LongFrames::Pipe]) {
+        for interface in [Interface::Niq, Interface::Mmio] {
+            let mut rig = rig(seed == 1, seed);
+            conformance::all(
+                &mut rig,
+                &Setup::new(interface, Disorder::Declared(seed), Reception::Reads(long)),
+            );
+        }
     }
 }
 

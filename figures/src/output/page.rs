@@ -1,6 +1,8 @@
 //! One HTML page: plots of our curves under published points, tables, raw data. It loads nothing from outside.
 
-use super::table::{state, tables};
+use std::ops::Range;
+
+use super::table::{left_out_words, state, tables};
 use super::{csv, json, ours, percent, remarks, short, verdict};
 use crate::chart;
 use crate::error::Error;
@@ -11,13 +13,13 @@ use crate::score::{MEDIAN_TARGET_PERCENT, NEAR_PERCENT, NEAR_TARGET_PERCENT};
 
 const STYLE: &str = "
 :root{color-scheme:light}
-body{font:16px/1.5 system-ui,sans-serif;max-width:900px;margin:2rem auto;padding:0 1rem;color:#1c1c1c;background:#fff}
+body{font:16px/1.5 system-ui,sans-serif;max-width:980px;margin:2rem auto;padding:0 1rem;color:#1c1c1c;background:#fff}
 h1{font-size:1.7rem;margin-bottom:.2rem}h2{font-size:1.2rem;margin-top:2.4rem;border-bottom:1px solid #ddd}
 h3{font-size:1rem;margin:1.6rem 0 0}
 .lead{color:#444;margin-top:0}figure{margin:.4rem 0 1rem;overflow-x:auto}figcaption{color:#555;font-size:.9rem}
 .scroll{overflow-x:auto}table{border-collapse:collapse;font-size:.82rem;width:100%}
 th,td{padding:.15rem .5rem .15rem 0;vertical-align:top;text-align:left;border-bottom:1px solid #eee}
-td.n,th.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}td.r{color:#555;font-size:.75rem}
+td.n,th.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
 tr.scored{background:#eef5fb}tr.far{background:#fbeeea}
 pre{font-size:.72rem;line-height:1.25;overflow-x:auto;background:#f7f7f7;padding:.8rem}
 .key{font-size:1.05rem;background:#eef5fb;padding:.8rem 1rem;border-left:4px solid #0072b2}
@@ -68,9 +70,13 @@ fn headline(outcome: &Outcome) -> String {
     )
 }
 
-/// A table: header cells (right-aligned from `figures` on) and rows of cells.
-fn table(header: &[&str], figures: usize, rows: impl Iterator<Item = (String, Vec<String>)>) -> String {
-    let class = |index: usize| if index >= figures { " class=\"n\"" } else { "" };
+/// A table: header cells (those in `figures` right-aligned) and rows of cells.
+fn table(
+    header: &[&str],
+    figures: Range<usize>,
+    rows: impl Iterator<Item = (String, Vec<String>)>,
+) -> String {
+    let class = |index: usize| if figures.contains(&index) { " class=\"n\"" } else { "" };
     let mut html = String::from("<div class=\"scroll\"><table><tr>");
     for (index, name) in header.iter().enumerate() {
         html += &format!("<th{}>{name}</th>", class(index));
@@ -96,7 +102,7 @@ fn fences(outcome: &Outcome) -> String {
     format!(
         "<h2>What a fence waits for</h2>\n<p>ns for each 64-byte message with a fence behind it, if the fence waits for \
          nothing but empty buffers, or also for an acknowledgement of the uncore, of the root complex, of the device.</p>\n{}",
-        table(&header, 2, rows)
+        table(&header, 2..header.len(), rows)
     )
 }
 
@@ -124,7 +130,7 @@ fn scores(outcome: &Outcome) -> String {
         .map(|(seed, tally)| cells(format!("source {seed:03}"), String::new(), String::new(), tally));
     let all = cells("all".to_owned(), String::new(), outcome.fit_set.len().to_string(), &outcome.score.all);
     let header = ["platform", "knobs", "fitted rows", "scored", "missing", "median", "worst", "within 15 %"];
-    let body = table(&header, 1, platforms.chain(seeds).chain(std::iter::once(all)));
+    let body = table(&header, 1..header.len(), platforms.chain(seeds).chain(std::iter::once(all)));
     let hold = |name: &str, holds: crate::score::Holds| {
         format!("{name}: {} hold, {} do not, {} not run. ", holds.holding, holds.failing, holds.untested)
     };
@@ -154,8 +160,9 @@ fn left_out(outcome: &Outcome) -> String {
     });
     format!(
         "<h2>Leaving a platform out</h2>\n<p>Each platform with the knobs of its nearest kin: same kind, most shared parts, \
-         nearest generation. What could not be replaced is named.</p>\n{}",
-        table(&["platform", "knobs of", "kept", "replaced", "rows", "median error"], 3, rows)
+         nearest generation. What could not be replaced is named. All: {}.</p>\n{}",
+        left_out_words(outcome),
+        table(&["platform", "knobs of", "kept", "replaced", "rows", "median error"], 3..6, rows)
     )
 }
 
@@ -177,8 +184,8 @@ fn rows(outcome: &Outcome) -> String {
         let open = if is_seed { " open" } else { "" };
         html += &format!("<details{open}><summary>{} ({} rows)</summary>\n", escape(source), own.len());
         let header =
-            ["row", "quantity", "class", "used to fit", "remarks", "published", "ours", "error", "inside"];
-        html += &table(&header, 5, own.iter().map(|row| row_cells(row)));
+            ["row", "quantity", "class", "used to fit", "published", "ours", "error", "inside", "remarks"];
+        html += &table(&header, 5..7, own.iter().map(|row| row_cells(row)));
         let seed = own.first().and_then(|row| row.seed);
         for lost in outcome.lost.iter().filter(|lost| Some(lost.seed) == seed) {
             html += &format!("<p>Lost in the text: {} ({})</p>\n", escape(&lost.what), escape(&lost.place));
@@ -201,11 +208,11 @@ fn row_cells(row: &RowResult) -> (String, Vec<String>) {
         row.what.clone(),
         row.class.word().to_owned(),
         if row.was_fitted { "yes".to_owned() } else { String::new() },
-        remarks(row).join(" "),
         format!("{} {}", row.printed, row.unit),
         ours(row),
         row.error_percent.map_or(String::new(), |error| format!("{error:+.1} %")),
         verdict(row).to_owned(),
+        remarks(row).join("; "),
     ];
     (class.to_owned(), cells)
 }

@@ -165,7 +165,22 @@ fn left_out(outcome: &Outcome) -> String {
             Cell::new(percent(fitted.and_then(|score| score.tally.median_percent))),
         ]);
     }
-    format!("\nEach platform with the knobs of its nearest kin: median error so, and as fitted\n{table}\n")
+    format!(
+        "\nEach platform with the knobs of its nearest kin: median error so, and as fitted\n{table}\n\
+         all: {}\n",
+        left_out_words(outcome)
+    )
+}
+
+/// The errors of all platforms left out, in a clause.
+pub fn left_out_words(outcome: &Outcome) -> String {
+    let error = outcome.left_out_error;
+    format!(
+        "median error {} over {} rows, {} within {NEAR_PERCENT} %",
+        percent(error.median_percent),
+        error.rows,
+        percent(error.near_percent)
+    )
 }
 
 fn score(outcome: &Outcome) -> String {

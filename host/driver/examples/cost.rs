@@ -12,7 +12,7 @@ use beeline_driver::{
     Batching, DescriptorConfig, KpioConfig, MmioConfig, Port, PortConfig, PortState, Progress, QueueHalf,
     Sent, Stopped, Transmit,
 };
-use beeline_link_contract::{Doorbell, Link, LinkError, RegisterRead};
+use beeline_link_contract::{Doorbell, Link, LinkError, NoReads, RegisterRead};
 use beeline_mmio::{DmaRegion, Region, StoreKernel, StoreWindow, Word};
 use beeline_spec::caps::Capabilities;
 use beeline_spec::regs;
@@ -40,6 +40,7 @@ impl Link for Null {
     type Window = StoreWindow;
     type Memory = DmaRegion;
     type Doorbell = Bell;
+    type Reads = NoReads;
     fn window(&mut self, _: u32) -> Result<StoreWindow, LinkError> {
         Ok(Region::private(WINDOW_LINES as usize * 64).store_window(0, WINDOW_LINES, self.kernel))
     }

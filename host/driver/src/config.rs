@@ -264,7 +264,7 @@ impl Default for EnsoConfig {
 pub struct RxEnsoConfig {
     /// Lines of the pipe, a power of two, enough for the longest frame twice.
     pub lines: u32,
-    /// Entries of the notification ring, a power of two.
+    /// Entries of the notification ring, a power of two; one at least for each pipe that it tells of.
     pub notifications: u32,
     /// Freed lines are told to the device after this many, and whenever a batch is used up; 0 takes a quarter of the
     /// pipe.
@@ -278,6 +278,30 @@ impl Default for RxEnsoConfig {
         RxEnsoConfig {
             lines: 4096,
             notifications: 64,
+            freed_coalesce: 0,
+            interrupts: InterruptModeration::default(),
+        }
+    }
+}
+
+/// A receive pipe told of in the notification ring of another queue (Ensō).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RxEnsoMemberConfig {
+    /// Epoch the queue starts with, as [`TxQueueConfig::epoch`]: that of the transmit half where there is one.
+    pub epoch: u8,
+    /// Lines of the pipe, a power of two, enough for the longest frame twice.
+    pub lines: u32,
+    /// As in [`RxEnsoConfig`].
+    pub freed_coalesce: u32,
+    /// When received frames interrupt a host that is armed for it.
+    pub interrupts: InterruptModeration,
+}
+
+impl Default for RxEnsoMemberConfig {
+    fn default() -> Self {
+        RxEnsoMemberConfig {
+            epoch: 1,
+            lines: 4096,
             freed_coalesce: 0,
             interrupts: InterruptModeration::default(),
         }
@@ -311,6 +335,57 @@ impl Default for NiqConfig {
             completion_frames: 16,
             completion_time_ns: 2_000,
         }
+    }
+}
+
+/// Receiving by reads of entries in the BAR (NIQ).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RxNiqConfig {
+    /// Epoch the queue starts with, as [`TxQueueConfig::epoch`]: that of the transmit half where there is one.
+    pub epoch: u8,
+    /// An entry has 2 to this power lines: 0, 1 or 2. A transmit half of the queue must have the same.
+    pub entry_lines_log2: u32,
+    /// How long the device may hold a read of an entry that is not there, in ns; 0: not at all. Shorter than the host's
+    /// PCIe completion time-out, which is 50 us or more.
+    pub hold_ns: u32,
+    /// Freed entries are told to the device after this many, and whenever a read was held in vain; 0 takes a quarter of
+    /// those that the window holds, and half of them is the most.
+    pub freed_coalesce: u32,
+    /// Where frames go that do not fit an entry. `interrupts` in it says nothing.
+    pub long: LongFrameConfig,
+    /// When received frames interrupt a host that is armed for it.
+    pub interrupts: InterruptModeration,
+}
+
+impl Default for RxNiqConfig {
+    fn default() -> Self {
+        RxNiqConfig {
+            epoch: 1,
+            entry_lines_log2: 1,
+            hold_ns: 10_000,
+            freed_coalesce: 0,
+            long: LongFrameConfig::default(),
+            interrupts: InterruptModeration::default(),
+        }
+    }
+}
+
+/// Where frames go that do not fit an entry in the BAR.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LongFrameConfig {
+    /// Nowhere: the device drops and counts them.
+    Dropped,
+    /// A contiguous ring.
+    Ring(RxRingConfig),
+    /// Lent buffers.
+    Descriptors(RxDescriptorConfig),
+    /// A pipe.
+    Pipe(RxEnsoConfig),
+}
+
+impl Default for LongFrameConfig {
+    fn default() -> Self {
+        LongFrameConfig::Ring(RxRingConfig::default())
     }
 }
 

@@ -3,17 +3,22 @@
 //! As `queues.rs`, which opens, recovers and closes them too: a half takes its window, memory and doorbell from the link
 //! and its settings are checked against the device.
 
-use beeline_link_contract::{Link, StorePort, Tolerance};
+use beeline_link_contract::{Link, ReadPort, StorePort, Tolerance};
 use beeline_spec::entry::PUSH_HALF_LINES;
-use beeline_spec::formats::RING_ENTRY_MAX_BYTES;
+use beeline_spec::formats::{RING_ENTRY_MAX_BYTES, feature};
 use beeline_spec::{Interface, LINE_BYTES, pipe, regs};
 
-use crate::config::{EnsoConfig, InlineConfig, NiqConfig, RxEnsoConfig};
+use crate::config::{
+    EnsoConfig, InlineConfig, LongFrameConfig, NiqConfig, RxEnsoConfig, RxEnsoMemberConfig, RxNiqConfig,
+};
+use crate::enso_receiver::{EnsoReceiver, RxEnsoMember};
 use crate::error::{Must, PortError};
 use crate::half::Stopped;
+use crate::long_frames::LongFrames;
 use crate::port::Port;
 use crate::queues::{MAX_ENTRIES, doorbell_offset, resolve};
 use crate::rx_enso::{self, RxEnso};
+use crate::rx_niq::RxNiq;
 use crate::tx_enso::{self, TxEnso};
 use crate::tx_inline::{self, TxInline};
 use crate::tx_niq::{self, TxNiq};
@@ -95,7 +100,41 @@ impl<L: Link> Port<L> {
             .check("lines between receive credits", u64::from(config.freed_coalesce))?;
         let memory = self.link.memory(rx_enso::Layout::new(&config).bytes)?;
         let freed = self.link.doorbell(doorbell_offset(queue) + regs::doorbell::RX_FREED)?;
-        Ok(Stopped(RxEnso::new(memory, freed, queue, config, self.max_frame_bytes() as u32)))
+        let can_share = self.has_feature(feature::SHARED_NOTIFICATIONS);
+        let max_frame_bytes = self.max_frame_bytes() as u32;
+        Ok(Stopped(RxEnso::new((memory, freed), queue, config, can_share, max_frame_bytes)))
+    }
+
+    /// The host half of a receive pipe that is told of in the ring of queue `owner`, which runs while this one does.
+    ///
+    /// # Errors
+    /// As [`Port::rx_ring`], and where the device has no shared rings.
+    pub fn rx_enso_member(
+        &mut self,
+        queue: u32,
+        owner: u32,
+        config: RxEnsoMemberConfig,
+    ) -> Result<Stopped<RxEnsoMember<L::Memory, L::Doorbell>>, PortError> {
+        self.check_queue(queue)?;
+        self.check_queue(owner)?;
+        if !self.has_feature(feature::SHARED_NOTIFICATIONS) {
+            return Err(PortError::NoFeature { feature: "tell of several pipes in one ring" });
+        }
+        self.check_pipe("lines of the receive pipe", config.lines)?;
+        Must::Between(0, u64::from(config.lines) / 2)
+            .check("lines between receive credits", u64::from(config.freed_coalesce))?;
+        let memory = self.link.memory(config.lines as usize * LINE_BYTES)?;
+        let freed = self.link.doorbell(doorbell_offset(queue) + regs::doorbell::RX_FREED)?;
+        let max_frame_bytes = self.max_frame_bytes() as u32;
+        Ok(Stopped(RxEnsoMember::new((memory, freed), (queue, owner), config, max_frame_bytes)))
+    }
+
+    /// A receiver around an open pipe, whose ring then tells of those that join.
+    pub fn enso_receiver(
+        &self,
+        owner: RxEnso<L::Memory, L::Doorbell>,
+    ) -> EnsoReceiver<L::Memory, L::Doorbell> {
+        EnsoReceiver::new(owner, self.queues())
     }
 
     /// The host half of a `niq` queue.
@@ -134,13 +173,37 @@ impl<L: Link> Port<L> {
         Ok(Stopped(TxNiq::new((port, blank), memory, identity, config, max_frame_bytes)))
     }
 
+    /// The host half of receiving by reads of the queue's window.
+    ///
+    /// # Errors
+    /// As [`Port::rx_ring`], and [`beeline_link_contract::LinkError::NotExpressible`] on a link that cannot read windows.
+    pub fn rx_niq(
+        &mut self,
+        queue: u32,
+        config: RxNiqConfig,
+    ) -> Result<Stopped<RxNiq<L::Reads, L::Memory, L::Doorbell>>, PortError> {
+        self.check_queue(queue)?;
+        self.check_interface(Interface::Niq)?;
+        Must::Between(0, 2).check("power of two of an entry's lines", u64::from(config.entry_lines_log2))?;
+        let reads = self.link.window_reads(queue)?;
+        check_window(queue, reads.lines(), 2 << config.entry_lines_log2)?;
+        let entries = u64::from(reads.lines() >> config.entry_lines_log2);
+        Must::Between(0, entries / 2)
+            .check("entries between receive credits", u64::from(config.freed_coalesce))?;
+        let long = match config.long {
+            LongFrameConfig::Dropped => LongFrames::Dropped,
+            LongFrameConfig::Ring(ring) => LongFrames::Ring(self.rx_ring(queue, ring)?.0),
+            LongFrameConfig::Descriptors(lent) => LongFrames::Descriptors(self.rx_descriptor(queue, lent)?.0),
+            LongFrameConfig::Pipe(pipe) => LongFrames::Pipe(self.rx_enso(queue, pipe)?.0),
+        };
+        let freed = self.link.doorbell(doorbell_offset(queue) + regs::doorbell::ENTRIES_FREED)?;
+        Ok(Stopped(RxNiq::new((reads, freed), long, queue, config, self.max_frame_bytes())))
+    }
+
     /// A window of at least so many lines.
     fn window_of(&mut self, queue: u32, least_lines: u32) -> Result<L::Window, PortError> {
         let window = self.link.window(queue)?;
-        let lines = window.lines();
-        if !lines.is_power_of_two() || lines < least_lines {
-            return Err(PortError::WindowSize { queue, register: 0, window: lines });
-        }
+        check_window(queue, window.lines(), least_lines)?;
         Ok(window)
     }
 
@@ -153,4 +216,11 @@ impl<L: Link> Port<L> {
         let longest = u64::from(pipe::lines_of(self.max_frame_bytes() as u32));
         Must::PowerOfTwo(2 * longest, MAX_PIPE_LINES).check(what, u64::from(lines))
     }
+}
+
+fn check_window(queue: u32, lines: u32, least_lines: u32) -> Result<(), PortError> {
+    if !lines.is_power_of_two() || lines < least_lines {
+        return Err(PortError::WindowSize { queue, register: 0, window: lines });
+    }
+    Ok(())
 }

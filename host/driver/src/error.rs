@@ -96,6 +96,18 @@ pub enum PortError {
         /// Lines by the link.
         window: u32,
     },
+    /// Two halves of a queue that do not fit each other.
+    #[error("the halves of queue {queue} have {what} {first} and {second}; configure both with the same")]
+    HalvesDiffer {
+        /// Queue.
+        queue: u32,
+        /// In what they differ.
+        what: &'static str,
+        /// Of the first half.
+        first: u64,
+        /// Of the second half.
+        second: u64,
+    },
     /// Two halves that do not belong to one queue.
     #[error("halves of queues {first} and {second} cannot be opened together; open each by itself")]
     DifferentQueues {
@@ -243,6 +255,29 @@ pub enum RxError {
         frame: u64,
         /// The word as read.
         word: u64,
+    },
+    /// The head of an entry that was read is none: of another place, epoch or kind.
+    #[error(
+        "entry {entry} reads {word:#018x}, which is not its head; the device is faulty, or gone where it is all ones"
+    )]
+    BadEntry {
+        /// Absolute count of the entry.
+        entry: u64,
+        /// The word as read.
+        word: u64,
+    },
+    /// The frame in memory is not the one that its entry tells of.
+    #[error(
+        "entry {entry} tells of a frame of {entry_bytes} bytes in memory, where the next one has {found_bytes}; the \
+         device is faulty, close the queue and open it again"
+    )]
+    OtherLength {
+        /// Absolute count of the entry.
+        entry: u64,
+        /// Bytes by the entry.
+        entry_bytes: u32,
+        /// Bytes of the frame in memory.
+        found_bytes: u32,
     },
     /// A completion with bits that must be zero.
     #[error(

@@ -26,6 +26,18 @@ pub trait QueueHalf: Sized {
     /// The fields this half needs in the queue's control register, `enable` aside.
     fn control(&self) -> u64;
 
+    /// The epoch that what the device reads or writes for this half carries; `None`: nothing of it does.
+    fn epoch(&self) -> Option<u8> {
+        let control = self.control();
+        let transmits = control >> f::IFACE_LSB & f::IFACE_MASK != 0;
+        transmits.then_some((control >> f::EPOCH_LSB & f::EPOCH_MASK) as u8)
+    }
+
+    /// The register of entries in the BAR, of a half that has them. Halves of one queue share it.
+    fn entry_register(&self) -> Option<u64> {
+        None
+    }
+
     /// The same half with every store of it made visible, so that none comes after the device's read-back.
     #[must_use]
     fn flushed(self) -> Self {
@@ -52,6 +64,15 @@ impl<A: QueueHalf, B: QueueHalf> QueueHalf for (A, B) {
     fn control(&self) -> u64 {
         self.0.control() | self.1.control()
     }
+    fn epoch(&self) -> Option<u8> {
+        self.0.epoch().or(self.1.epoch())
+    }
+    fn entry_register(&self) -> Option<u64> {
+        match (self.0.entry_register(), self.1.entry_register()) {
+            (Some(first), Some(second)) => Some(first | second),
+            (first, second) => first.or(second),
+        }
+    }
     fn flushed(self) -> Self {
         (self.0.flushed(), self.1.flushed())
     }
@@ -74,12 +95,31 @@ impl<H: QueueHalf> Stopped<H> {
     /// This and the other direction of the same queue, to be opened together.
     ///
     /// # Errors
-    /// They belong to different queues, which are opened one by one.
+    /// They belong to different queues, which are opened one by one, or differ in what a queue has once.
     pub fn with<R: QueueHalf>(self, other: Stopped<R>) -> Result<Stopped<(H, R)>, PortError> {
         if self.queue() != other.queue() {
             return Err(PortError::DifferentQueues { first: self.queue(), second: other.queue() });
         }
+        let lines_log2 =
+            |register: u64| register >> field::entry::LINES_LOG2_LSB & field::entry::LINES_LOG2_MASK;
+        let (entry, other_entry) = (self.0.entry_register(), other.0.entry_register());
+        self.check_same("epoch", self.0.epoch().map(u64::from), other.0.epoch().map(u64::from))?;
+        self.check_same("lines of an entry (log2)", entry.map(lines_log2), other_entry.map(lines_log2))?;
         Ok(Stopped((self.0, other.0)))
+    }
+
+    fn check_same(
+        &self,
+        what: &'static str,
+        first: Option<u64>,
+        second: Option<u64>,
+    ) -> Result<(), PortError> {
+        match (first, second) {
+            (Some(first), Some(second)) if first != second => {
+                Err(PortError::HalvesDiffer { queue: self.queue(), what, first, second })
+            }
+            _ => Ok(()),
+        }
     }
 }
 

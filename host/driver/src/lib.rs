@@ -2,7 +2,7 @@
 //!
 //! A [`Port`] brings a device up and opens queues; a transmit queue ([`TxMmio`], [`TxKpio`], [`TxDescriptor`],
 //! [`TxKpioMux`], [`TxInline`], [`TxEnso`], [`TxNiq`]) takes frames, a receive queue ([`RxRing`], [`RxDescriptor`],
-//! [`RxEnso`]) yields them in place. Everything is a
+//! [`RxEnso`] alone or with others in [`EnsoReceiver`], [`RxNiq`]) yields them in place. Everything is a
 //! non-blocking state machine over the traits of `link/contract`: it knows no link, reads no clock, never waits, and
 //! allocates nothing per frame, so that the same code runs on shared memory, on a real BAR and in virtual time.
 //!
@@ -18,17 +18,21 @@ mod bring_up;
 mod choice;
 mod config;
 mod credits;
+mod enso_receiver;
 mod entry;
 mod entry_queues;
 mod error;
 mod frame_buffer;
 mod half;
+mod long_frames;
 mod mux;
 mod port;
 mod queues;
 mod receive;
 mod rx_descriptor;
 mod rx_enso;
+mod rx_niq;
+mod rx_pipe;
 mod rx_ring;
 mod script;
 mod status;
@@ -44,10 +48,11 @@ pub use beeline_window::{FencePolicy, Sent};
 pub use choice::{Choice, OnHalf};
 pub use config::{
     Batching, CreditCoalescing, DescriptorConfig, EnsoConfig, InlineConfig, InterruptModeration, KpioConfig,
-    MmioConfig, Mux, NiqConfig, PortConfig, PortRange, RxDescriptorConfig, RxEnsoConfig, RxRingConfig,
-    TxQueueConfig,
+    LongFrameConfig, MmioConfig, Mux, NiqConfig, PortConfig, PortRange, RxDescriptorConfig, RxEnsoConfig,
+    RxEnsoMemberConfig, RxNiqConfig, RxRingConfig, TxQueueConfig,
 };
 pub use credits::DmaCredits;
+pub use enso_receiver::{EnsoReceiver, JoinError, RxEnsoMember};
 pub use error::{Must, PortError, RxError, TxError};
 pub use half::{QueueHalf, Stopped};
 pub use mux::TxKpioMux;
@@ -55,6 +60,7 @@ pub use port::{Causes, Pending, Port, PortState, Progress, RegisterValue};
 pub use receive::{Receive, RxFrame};
 pub use rx_descriptor::RxDescriptor;
 pub use rx_enso::RxEnso;
+pub use rx_niq::RxNiq;
 pub use rx_ring::RxRing;
 pub use status::{FailureCause, QueueStatus};
 pub use transmit::{Declared, Transmit};

@@ -212,6 +212,13 @@ impl<L: Link> Port<L> {
         if queue < queues { Ok(()) } else { Err(PortError::NoSuchQueue { queue, queues }) }
     }
 
+    pub(crate) fn check_interface(&self, interface: Interface) -> Result<(), PortError> {
+        match self.has_interface(interface) {
+            true => Ok(()),
+            false => Err(PortError::NoInterface { interface, mask: self.caps.interfaces.unwrap_or(0) }),
+        }
+    }
+
     pub(crate) fn transmit(
         &self,
         queue: u32,
@@ -219,9 +226,7 @@ impl<L: Link> Port<L> {
         config: TxQueueConfig,
     ) -> Result<TxIdentity, PortError> {
         self.check_queue(queue)?;
-        if !self.has_interface(interface) {
-            return Err(PortError::NoInterface { interface, mask: self.caps.interfaces.unwrap_or(0) });
-        }
+        self.check_interface(interface)?;
         if config.checksums && !self.has_feature(feature::CHECKSUMS) {
             return Err(PortError::NoFeature { feature: "fill in checksums" });
         }
@@ -269,6 +274,9 @@ fn push_open(script: &mut Script, half: &impl QueueHalf) -> Ticket {
     // A half that does not receive must not inherit a ring from the queue's former life.
     steps.push(write(base + r::RX_MODE, 0));
     half.registers(&mut |offset, value| steps.push(write(base + offset, value)));
+    if let Some(entry) = half.entry_register() {
+        steps.push(write(base + r::ENTRY, entry));
+    }
     let control = half.control();
     steps.push(write(base + r::CONTROL, control | c::ENABLE_MASK << c::ENABLE_LSB));
     let epoch = control >> c::EPOCH_LSB & c::EPOCH_MASK;

@@ -11,7 +11,8 @@ use crate::error::RxError;
 /// A receive queue.
 pub trait Receive {
     /// The next frame if there is one. Never blocks, allocates or reads the device; costs one load of a word that
-    /// stays in this core's cache until the device writes it. Finding nothing tells the device what was freed.
+    /// stays in this core's cache until the device writes it. Finding nothing tells the device what was freed. The
+    /// exception is [`crate::RxNiq`], whose way it is to read the device: it starts a read, or looks for its answer.
     ///
     /// # Errors
     /// The device wrote what it must not. The queue is unusable from then on and repeats the error.

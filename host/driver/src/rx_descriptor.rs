@@ -139,7 +139,7 @@ impl<M: DmaMemory, D: Doorbell> RxDescriptor<M, D> {
 
     /// Where the next frame lies, if it is complete; tells the device what was freed if it is not.
     #[inline]
-    fn look(&mut self) -> Result<Option<Place>, RxError> {
+    pub(crate) fn look(&mut self) -> Result<Option<Place>, RxError> {
         if let Some(error) = self.broken {
             return Err(error);
         }

@@ -111,7 +111,7 @@ impl<M: DmaMemory, D: Doorbell> RxRing<M, D> {
 
     /// Where the next frame lies, if it is there; tells the device what was freed if it is not.
     #[inline]
-    fn look(&mut self) -> Result<Option<Place>, RxError> {
+    pub(crate) fn look(&mut self) -> Result<Option<Place>, RxError> {
         if let Some(error) = self.broken {
             return Err(error);
         }

@@ -38,6 +38,9 @@ pub enum FailureCause {
     DmaError,
     /// A length that no frame has.
     BadLength,
+    /// The notification ring that the queue names is not there, or has no entry for its pipe: its owner does not run, or
+    /// has stopped.
+    NoRing,
     /// A cause that this driver does not know: its number.
     Unknown(u8),
 }
@@ -56,6 +59,7 @@ impl QueueStatus {
             7 => FailureCause::NoPool,
             8 => FailureCause::DmaError,
             9 => FailureCause::BadLength,
+            10 => FailureCause::NoRing,
             other => FailureCause::Unknown(other),
         };
         QueueStatus {
@@ -92,6 +96,7 @@ impl core::fmt::Display for FailureCause {
             FailureCause::NoPool => "no free pool space",
             FailureCause::DmaError => "a DMA error",
             FailureCause::BadLength => "a bad length",
+            FailureCause::NoRing => "a notification ring that is not there or is full",
             FailureCause::Unknown(number) => return write!(out, "unknown cause {number}"),
         })
     }

@@ -162,11 +162,14 @@ impl<P: StorePort, M: DmaMemory> QueueHalf for TxNiq<P, M> {
         set(r::TX_HEAD_ADDRESS, self.memory.address() + HEAD_AT as u64);
         let (frames, time_ns) = (self.config.completion_frames, self.config.completion_time_ns);
         set(r::TX_MODERATION, moderation(InterruptModeration { frames, time_ns }));
-        set(r::ENTRY, u64::from(self.config.entry_lines_log2) << f::LINES_LOG2_LSB);
     }
 
     fn control(&self) -> u64 {
         self.identity.control()
+    }
+
+    fn entry_register(&self) -> Option<u64> {
+        Some(u64::from(self.config.entry_lines_log2) << f::LINES_LOG2_LSB)
     }
 
     fn flushed(mut self) -> Self {

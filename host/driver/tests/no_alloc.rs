@@ -5,10 +5,11 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use beeline_driver::{
-    DescriptorConfig, EnsoConfig, InlineConfig, KpioConfig, MmioConfig, Mux, NiqConfig, Port, PortRange,
-    Progress, QueueHalf, Receive, RxDescriptorConfig, RxEnsoConfig, RxRingConfig, Sent, Stopped, Transmit,
-    TxKpioMux,
+    DescriptorConfig, EnsoConfig, InlineConfig, KpioConfig, LongFrameConfig, MmioConfig, Mux, NiqConfig,
+    Port, PortRange, Progress, QueueHalf, Receive, RxDescriptorConfig, RxEnsoConfig, RxEnsoMemberConfig,
+    RxNiqConfig, RxRingConfig, Sent, Stopped, Transmit, TxKpioMux,
 };
+use beeline_spec::entry::{EntryHeader, EntryKind, position_of};
 use beeline_spec::pipe::{self, Notification};
 
 #[path = "support/scripted.rs"]
@@ -157,7 +158,7 @@ fn receiving_from_a_pipe_allocates_nothing() {
                 memory.borrow_mut()[8 + tail as usize % 64 * 8] = pipe::header(length);
                 tail += pipe::lines_of(length.into());
             }
-            let notification = Notification { tail_lines: tail, queue: 0 };
+            let notification = Notification { tail_lines: tail, queue: 0, epoch: 0 };
             memory.borrow_mut()[index as usize % 4] = notification.encode(index, 4);
             while let Some(mut frame) = rx.poll().unwrap() {
                 total += frame.copy_out(&mut bytes);
@@ -167,6 +168,78 @@ fn receiving_from_a_pipe_allocates_nothing() {
     receive(0..8);
     assert_eq!(allocations(|| receive(8..200)), 0);
     assert_eq!(total, 200 * (60 + 14));
+}
+
+#[test]
+fn receiving_from_many_pipes_allocates_nothing() {
+    let link = Scripted::sound(64);
+    let mut port = link.ready();
+    let half = port.rx_enso(0, RxEnsoConfig { lines: 64, notifications: 4, ..Default::default() }).unwrap();
+    let owner = open(&mut port, half);
+    let mut rx = port.enso_receiver(owner);
+    for queue in [1, 2] {
+        let config = RxEnsoMemberConfig { lines: 64, ..RxEnsoMemberConfig::default() };
+        let half = port.rx_enso_member(queue, 0, config).unwrap();
+        rx.join(open(&mut port, half)).unwrap();
+    }
+    let regions = link.0.borrow().regions.clone();
+    let (mut bytes, mut tails, mut total) = ([0; 1518], [0u32; 3], 0);
+    let mut receive = |notifications: std::ops::Range<u64>| {
+        for index in notifications {
+            let queue = index as usize % 3;
+            let (at, tail) = (if queue == 0 { 8 } else { 0 }, &mut tails[queue]);
+            regions[queue].borrow_mut()[at + *tail as usize % 64 * 8] = pipe::header(60);
+            *tail += pipe::lines_of(60);
+            let notification =
+                Notification { tail_lines: *tail, queue: queue as u16, epoch: u8::from(queue != 0) };
+            regions[0].borrow_mut()[index as usize % 4] = notification.encode(index, 4);
+            while let Some((from, mut frame)) = rx.poll_pipes().unwrap() {
+                assert_eq!(from as usize, queue);
+                total += frame.copy_out(&mut bytes);
+            }
+        }
+    };
+    receive(0..12);
+    assert_eq!(allocations(|| receive(12..300)), 0);
+    assert_eq!(total, 300 * 60);
+}
+
+#[test]
+fn receiving_by_reads_allocates_nothing() {
+    let link = Scripted::sound(64);
+    let mut port = link.ready();
+    let long = LongFrameConfig::Ring(RxRingConfig { lines: 64, ..RxRingConfig::default() });
+    let half = port.rx_niq(0, RxNiqConfig { long, ..RxNiqConfig::default() }).unwrap();
+    let mut rx = open(&mut port, half);
+    let (ring, window) = (link.0.borrow().regions[0].clone(), link.0.borrow().readable[&0].clone());
+    let (mut bytes, mut line, mut total) = ([0; 1518], 0usize, 0);
+    let mut receive = |indices: std::ops::Range<u64>| {
+        for index in indices {
+            let (kind, length_bytes) =
+                [(EntryKind::Whole, 40), (EntryKind::Address, 500), (EntryKind::Whole, 112)]
+                    [index as usize % 3];
+            let position = position_of(index);
+            let head = EntryHeader { length_bytes, kind, wants_irq: false, epoch: 1, position };
+            window.borrow_mut()[index as usize % 32 * 16] = head.encode();
+            if kind == EntryKind::Address {
+                ring.borrow_mut()[line % 64 * 8] = u64::from(length_bytes) | 1 << 32;
+                line += 8;
+            }
+            // The read that was under way finds the entry, or is given up and asked again.
+            let mut frame = loop {
+                if let Some(frame) = rx.poll().unwrap() {
+                    break frame;
+                }
+            };
+            total += frame.copy_out(&mut bytes);
+            drop(frame);
+            window.borrow_mut()[index as usize % 32 * 16] = 0;
+            assert!(rx.poll().unwrap().is_none());
+        }
+    };
+    receive(0..6);
+    assert_eq!(allocations(|| receive(6..300)), 0);
+    assert_eq!(total, 100 * (40 + 500 + 112));
 }
 
 #[test]

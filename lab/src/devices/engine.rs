@@ -35,6 +35,9 @@ pub struct Engine {
     data: Vec<u8>,
     /// What is wanted now.
     wanted: VecDeque<Step>,
+    /// From a write to the read that follows it, and the read that waits for that.
+    read_after: SimTime,
+    follows: Option<(SimTime, u64)>,
     begun: SimTime,
     /// How long each transfer took, one by one.
     pub laps: Vec<SimTime>,
@@ -72,6 +75,8 @@ impl Engine {
             now: SimTime(0),
             data: vec![0x5a; bytes as usize],
             wanted: VecDeque::new(),
+            read_after: SimTime(0),
+            follows: None,
             begun: SimTime(0),
             laps: Vec::new(),
             reads_done: 0,
@@ -81,6 +86,11 @@ impl Engine {
     /// Where its memory is, once that is known.
     pub fn set_base(&mut self, base: u64) {
         self.base = base;
+    }
+
+    /// A read behind a write begins when the write has left the engine, so long after the write began.
+    pub fn set_read_after(&mut self, span: SimTime) {
+        self.read_after = span;
     }
 
     /// Whether everything has been wanted.
@@ -101,7 +111,10 @@ impl Engine {
         match self.job {
             Job::Read => self.wanted.push_back(Step::Read(at)),
             Job::Write => self.wanted.push_back(Step::Write(at)),
-            Job::WriteRead => self.wanted.extend([Step::Write(at), Step::Read(at)]),
+            Job::WriteRead => {
+                self.wanted.push_back(Step::Write(at));
+                self.follows = Some((SimTime(self.now.0 + self.read_after.0), at));
+            }
             Job::ReadAndWrite if self.started % 2 == 0 => self.wanted.push_back(Step::Read(at)),
             Job::ReadAndWrite => self.wanted.push_back(Step::Write(at)),
         }
@@ -130,6 +143,9 @@ impl Device for Engine {
 
     fn time_passed(&mut self, now: SimTime) {
         self.now = now;
+        if let Some((_, address)) = self.follows.take_if(|(at, _)| *at <= now) {
+            self.wanted.push_back(Step::Read(address));
+        }
         if now < self.starts_at {
             return;
         }
@@ -152,6 +168,9 @@ impl Device for Engine {
     }
 
     fn wake_at(&self) -> Option<SimTime> {
+        if let Some((at, _)) = self.follows {
+            return Some(at);
+        }
         let waits = self.left > 0 && self.wanted.is_empty() && self.now < self.starts_at;
         waits.then_some(self.starts_at)
     }

@@ -4,6 +4,7 @@ use beeline_link_contract::{DmaMemory, Link};
 use beeline_link_sim::des::Picoseconds;
 use beeline_link_sim::device::Rate;
 use beeline_link_sim::machine::{CoreId, Next, Sim};
+use beeline_nic_contract::SimTime;
 
 use super::{Bench, aperture};
 use crate::devices::{Engine, Job};
@@ -35,7 +36,13 @@ const RANGE_BYTES: usize = 64 << 10;
 const LAPS: u64 = 16;
 
 impl Bench<'_> {
-    fn engine(&self, part: DmaEngine, engine: Engine, range: usize) -> Result<Sim<Engine>, LabError> {
+    fn engine(
+        &self,
+        part: DmaEngine,
+        engine: Engine,
+        range: usize,
+        bytes: u64,
+    ) -> Result<Sim<Engine>, LabError> {
         let mut settings = machine(self.platform, 1, aperture(1), self.data)?;
         if part == DmaEngine::Command {
             let device = &mut settings.device;
@@ -44,7 +51,9 @@ impl Bench<'_> {
             device.write_start = Picoseconds::ZERO;
             device.data_rate = Rate::UNLIMITED;
         }
+        let sent = settings.device.write_start + settings.device.data_rate.time(bytes);
         let sim = Sim::new(engine, settings, self.seed)?;
+        sim.with(|machine| machine.device().set_read_after(SimTime(sent.0)));
         let address = sim.link(CoreId(0)).memory(range)?.address();
         sim.with(|machine| machine.device().set_base(address));
         // A register write that means nothing: the device looks at the clock when it comes.
@@ -55,7 +64,8 @@ impl Bench<'_> {
 
     fn latency_ns(&self, part: DmaEngine, job: Job, bytes: u64) -> Result<f64, LabError> {
         let range = RANGE_BYTES.max(bytes as usize);
-        let sim = self.engine(part, Engine::new(job, 0, range as u64, bytes as u32, LAPS, true), range)?;
+        let sim =
+            self.engine(part, Engine::new(job, 0, range as u64, bytes as u32, LAPS, true), range, bytes)?;
         while sim.advance(Picoseconds::NEVER).is_some() {}
         let laps = sim.with(|machine| std::mem::take(&mut machine.device().laps));
         let total: u64 = laps.iter().map(|lap| lap.0).sum();
@@ -89,7 +99,7 @@ impl Bench<'_> {
     pub fn dma_push_latency_ns(&self, bytes: u64) -> Result<f64, LabError> {
         let range = RANGE_BYTES.max(bytes as usize);
         let engine = Engine::new(Job::Write, 0, range as u64, bytes as u32, 1, true);
-        let sim = self.engine(DmaEngine::Bulk, engine, range)?;
+        let sim = self.engine(DmaEngine::Bulk, engine, range, bytes)?;
         while sim.advance(Picoseconds::NEVER).is_some() {}
         let (begun, seen) = sim.with(|machine| (machine.device().begun(), machine.now()));
         let core = &self.platform.core;
@@ -110,13 +120,17 @@ impl Bench<'_> {
         let range = RANGE_BYTES.max(bytes as usize);
         let transfers = (4_000_000 / bytes.max(1)).clamp(1000, 20_000);
         let engine = Engine::new(job, 0, range as u64, bytes as u32, transfers, false);
-        let sim = self.engine(DmaEngine::Bulk, engine, range)?;
+        let sim = self.engine(DmaEngine::Bulk, engine, range, bytes)?;
         let moved = |sim: &Sim<Engine>| {
             sim.with(|machine| {
                 let totals = machine.totals();
                 match direction {
                     Direction::Write => totals.memory_written_bytes,
-                    Direction::Read | Direction::ReadWrite => machine.device().reads_done * bytes,
+                    Direction::Read => machine.device().reads_done * bytes,
+                    // In turn: the slower of the two sets the pace.
+                    Direction::ReadWrite => {
+                        totals.memory_written_bytes.min(machine.device().reads_done * bytes)
+                    }
                 }
             })
         };

@@ -23,6 +23,8 @@ pub enum Stamp {
     Acknowledgement(usize),
     /// The n-th completion that reaches the device is acknowledged, from 0.
     CompletionAcknowledged(usize),
+    /// The last symbol of the n-th completion that leaves the host, from 0.
+    CompletionSent(usize),
 }
 
 /// Between frames that are sent one by one: long enough that nothing of the one before is under way.
@@ -218,19 +220,22 @@ impl Bench<'_> {
                 && passed.at >= begun
                 && passed.packet == Packet::Dllp(Dllp::Acknowledge)
         };
-        let mut acknowledged = record.iter().filter(acknowledges);
+        let mut acknowledged = record.iter().filter(acknowledges).map(|passed| passed.at);
+        let sent = |nth| {
+            let completions = record.iter().filter(|passed| {
+                passed.from == Side::Upstream
+                    && matches!(passed.packet, Packet::Tlp(tlp) if tlp.kind == Kind::CompletionWithData)
+            });
+            completions.map(|passed| passed.ends_at).nth(nth)
+        };
         let found = match stamp {
             Stamp::Acknowledgement(nth) => acknowledged.nth(nth),
             Stamp::CompletionAcknowledged(nth) => {
-                let completion = record.iter().filter(|passed| {
-                    passed.from == Side::Upstream
-                        && matches!(passed.packet, Packet::Tlp(tlp) if tlp.kind == Kind::CompletionWithData)
-                });
-                let came = completion.map(|passed| passed.ends_at).nth(nth);
-                came.and_then(|came| acknowledged.find(|passed| passed.at >= came))
+                sent(nth).and_then(|came| acknowledged.find(|acknowledged| *acknowledged >= came))
             }
+            Stamp::CompletionSent(nth) => sent(nth),
         };
-        found.map(|passed| passed.at.since(begun).0 as f64 / 1000.0).ok_or(stuck)
+        found.map(|at| at.since(begun).0 as f64 / 1000.0).ok_or(stuck)
     }
 
     /// What passes on the last link from the call that sends one frame until nothing moves any more.

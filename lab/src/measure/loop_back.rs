@@ -3,7 +3,7 @@
 use beeline_driver::{Choice, OnHalf, QueueHalf, Receive, RxRing, RxRingConfig, Stopped, Transmit};
 use beeline_link_sim::des::Picoseconds;
 use beeline_link_sim::machine::{CoreId, CoreLink, Next, Pause, SimDoorbell, SimMemory};
-use beeline_link_sim::pcie::{Kind, Packet, Side};
+use beeline_link_sim::pcie::{Kind, Packet, Side, Tlp};
 use beeline_nic_model::Nic;
 use beeline_spec::Interface;
 use beeline_window::Sent;
@@ -74,18 +74,24 @@ impl Bench<'_> {
         let record = sim.with(|machine| {
             machine.links_mut().last_mut().map(|link| link.take_record()).unwrap_or_default()
         });
-        // Of the last round: what comes after the last pause.
         let writes = |side| {
-            record.iter().filter(move |passed| {
-                passed.from == side && matches!(passed.packet, Packet::Tlp(tlp) if tlp.kind == Kind::MemoryWrite && tlp.length_bytes >= 32)
+            record.iter().filter_map(move |passed| match passed.packet {
+                Packet::Tlp(tlp) if passed.from == side && tlp.kind == Kind::MemoryWrite => {
+                    Some((passed.at, tlp))
+                }
+                _ => None,
             })
         };
-        let lines: Vec<_> = writes(Side::Upstream).map(|passed| passed.at).collect();
-        let first = lines.len().checked_sub(2).map(|at| lines[at]);
+        // Of the last round: its two lines out, and what is written beside the frame that came back (the frame, then the
+        // word that tells of it), not the counts of the transmit path.
+        let lines: Vec<_> = writes(Side::Upstream).filter(|(_, tlp)| tlp.length_bytes == 64).collect();
         let stuck = LabError::Stuck { at: Picoseconds::ZERO, done: 0, wanted: 1 };
-        let Some(begun) = first else { return Err(stuck) };
-        let written = writes(Side::Downstream).map(|passed| passed.at).filter(|at| *at >= begun).nth(nth);
-        written.map(|at| at.since(begun).0 as f64 / 1000.0).ok_or(stuck)
+        let Some((begun, _)) = lines.len().checked_sub(2).map(|at| lines[at]) else { return Err(stuck) };
+        let frame = writes(Side::Downstream).find(|(at, tlp)| *at >= begun && tlp.length_bytes > 32);
+        let Some((_, frame)) = frame else { return Err(stuck) };
+        let is_near = |tlp: &Tlp| tlp.address.abs_diff(frame.address) < 256;
+        let mut written = writes(Side::Downstream).filter(|(at, tlp)| *at >= begun && is_near(tlp));
+        written.nth(nth).map(|(at, _)| at.since(begun).0 as f64 / 1000.0).ok_or(stuck)
     }
 
     fn loop_back(

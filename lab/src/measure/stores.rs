@@ -4,6 +4,8 @@ use beeline_link_contract::{Link, StorePort};
 use beeline_link_sim::des::Picoseconds;
 use beeline_link_sim::machine::{CoreId, CoreLink, Next, Pause, Sim, SimWindow};
 
+use beeline_platforms::Kind;
+
 use super::{Bench, WINDOW_LINES, aperture};
 use crate::devices::{Seen, Sink};
 use crate::{LabError, machine};
@@ -13,7 +15,7 @@ use crate::{LabError, machine};
 pub enum Fences {
     /// Never.
     None,
-    /// After each message. A message is a call of a library then, and costs what the platform says of one.
+    /// After each message.
     PerMessage,
     /// After each line.
     PerLine,
@@ -23,31 +25,21 @@ pub enum Fences {
 struct Storer {
     window: SimWindow<Sink>,
     core: CoreId,
+    /// What a call costs that copies and fences.
+    call: Picoseconds,
     bytes: u64,
     fences: Fences,
-    message: Picoseconds,
     next_line: u32,
     stored: u64,
 }
 
 impl Storer {
-    fn new(
-        sim: &Sim<Sink>,
-        core: CoreId,
-        bytes: u64,
-        fences: Fences,
-        bench: &Bench<'_>,
-    ) -> Result<Self, LabError> {
+    fn new(sim: &Sim<Sink>, core: CoreId, bytes: u64, fences: Fences) -> Result<Self, LabError> {
         let window = sim.link(core).window(core.0.into())?;
-        let message = match fences {
-            Fences::PerMessage => Picoseconds(bench.platform.core.message_ns.value.picoseconds()),
-            Fences::None | Fences::PerLine => Picoseconds::ZERO,
-        };
-        Ok(Storer { window, core, bytes, fences, message, next_line: 0, stored: 0 })
+        Ok(Storer { window, core, call: Picoseconds::ZERO, bytes, fences, next_line: 0, stored: 0 })
     }
 
-    fn store(&mut self, sim: &Sim<Sink>) {
-        sim.work(self.core, self.message);
+    fn store(&mut self) {
         let whole = self.bytes / 64;
         for _ in 0..whole {
             self.window.store_line(self.next_line, &[0x5a5a_5a5a_5a5a_5a5a; 8]);
@@ -94,7 +86,11 @@ impl Bench<'_> {
         let sim = self.sink(cores)?;
         let mut storers = Vec::new();
         for core in (0..cores).map(CoreId) {
-            storers.push(Storer::new(&sim, core, bytes, fences, self)?);
+            let mut storer = Storer::new(&sim, core, bytes, fences)?;
+            if fences == Fences::PerMessage {
+                storer.call = Picoseconds(self.platform.core.copy_call_ns.value.picoseconds());
+            }
+            storers.push(storer);
             sim.end_turn(core, Next::Again);
         }
         // Enough lines that buffers and queues are as full as they get, and a tenth of them to get there.
@@ -123,7 +119,8 @@ impl Bench<'_> {
             done += 1;
             let is_over = done > messages;
             if !is_over {
-                storer.store(&sim);
+                sim.work(storer.core, storer.call);
+                storer.store();
             }
             sim.end_turn(core, if is_over { Next::Never } else { Next::Again });
             note_seen(&sim, warm_up_bytes, &mut seen_bytes, &mut out);
@@ -159,7 +156,8 @@ impl Bench<'_> {
         Ok(out.device.2 as f64 * 8.0 / span_ns(out.device.0, out.device.1))
     }
 
-    /// ns from the first store of one message until the device has seen its last byte.
+    /// ns from the first store of one message until its last byte is where the other side may use it: seen by the logic of a
+    /// device, visible in the memory of a host.
     ///
     /// # Errors
     /// The platform makes no machine.
@@ -167,27 +165,33 @@ impl Bench<'_> {
         let sim = self.sink(1)?;
         // The last line leaves because it is full, or because a fence follows it.
         let fences = if bytes.is_multiple_of(64) { Fences::None } else { Fences::PerMessage };
-        let mut storer = Storer::new(&sim, CoreId(0), bytes, fences, self)?;
-        storer.message = Picoseconds::ZERO;
+        let mut storer = Storer::new(&sim, CoreId(0), bytes, fences)?;
         let begun = first_turn(&sim);
-        storer.store(&sim);
+        storer.store();
         sim.end_turn(CoreId(0), Next::Never);
         while sim.advance(Picoseconds::NEVER).is_some() {}
         let mut last = begun;
         while let Some(Seen { at, .. }) = sim.with(|machine| machine.device().take()) {
             last = Picoseconds(at.0);
         }
-        Ok(span_ns(begun, last))
+        // Hosts are alike, so that the root complex at the far end is as the one here.
+        let visible = match self.platform.kind {
+            Kind::Ntb | Kind::Dma => self.platform.root_complex.write_visible_ns.value.nanoseconds(),
+            Kind::Nic | Kind::Memory => 0.0,
+        };
+        Ok(span_ns(begun, last) + visible)
     }
 
-    /// ns of one store, a fence, and a load of the same word across the link.
+    /// ns of one store, a fence, and a load of the same word across the link. The load pushes the store, and its answer is
+    /// the acknowledgement: the fence costs what it costs by itself.
     ///
     /// # Errors
     /// The platform makes no machine.
     pub fn write_then_read_ns(&self) -> Result<f64, LabError> {
         self.loads_ns(8, |storer, sim| {
-            storer.message = Picoseconds::ZERO;
-            storer.store(sim);
+            storer.fences = Fences::None;
+            storer.store();
+            sim.work(CoreId(0), Picoseconds(self.platform.core.fence_ns.value.picoseconds()));
         })
     }
 
@@ -202,7 +206,7 @@ impl Bench<'_> {
     fn loads_ns(&self, bytes: u64, before: impl FnOnce(&mut Storer, &Sim<Sink>)) -> Result<f64, LabError> {
         let sim = self.sink(1)?;
         let core = CoreId(0);
-        let mut storer = Storer::new(&sim, core, 8, Fences::PerMessage, self)?;
+        let mut storer = Storer::new(&sim, core, 8, Fences::PerMessage)?;
         let begun = first_turn(&sim);
         before(&mut storer, &sim);
         let mut link: CoreLink<Sink> = sim.link(core);
@@ -225,14 +229,14 @@ impl Bench<'_> {
 
     /// ns there and back between two programs that poll windows in each other's memory, hosts alike.
     ///
-    /// A way is the call, the stores, the link and what is behind it, half a poll until the receiver looks, and the line
-    /// that it loads then.
+    /// A way is the call, the stores, the link and what is behind it, the line that the receiver loads, and the poll that
+    /// finds it.
     ///
     /// # Errors
     /// The platform makes no machine.
     pub fn window_ping_pong_ns(&self, bytes: u64) -> Result<f64, LabError> {
         let core = &self.platform.core;
-        let received = core.line_wake_ns.value.nanoseconds() + core.poll_ns.value.nanoseconds() / 2.0;
+        let received = core.line_wake_ns.value.nanoseconds() + core.poll_ns.value.nanoseconds();
         let way = core.message_ns.value.nanoseconds() + self.write_latency_ns(bytes)? + received;
         Ok(2.0 * way)
     }

@@ -7,7 +7,7 @@
 //! - a store is plain: it becomes visible at some time, whole in each aligned 8-byte word, in no order relative to
 //!   other stores of the same port unless [`StorePort::fence`] stands between them;
 //! - nothing here reads across the link in order to send (DESIGN decision 3): credits and flags lie in memory local
-//!   to the side that reads them.
+//!   to the side that reads them. [`ReadPort`] is for those that receive by reads.
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -17,6 +17,7 @@ mod adversary;
 mod line;
 mod link;
 mod memory;
+mod reads;
 mod sleep;
 mod window;
 
@@ -24,6 +25,7 @@ pub use adversary::{Adversary, Tolerance};
 pub use line::{fill_words, has_word};
 pub use link::{Doorbell, Link, LinkError, RegisterRead};
 pub use memory::DmaMemory;
+pub use reads::{NoReads, ReadPort, WindowRead};
 pub use sleep::Sleeper;
 pub use window::{CreditSink, CreditSource, LoadPort, StorePort};
 

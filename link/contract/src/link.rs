@@ -2,7 +2,7 @@
 
 use alloc::string::String;
 
-use crate::{DmaMemory, StorePort};
+use crate::{DmaMemory, ReadPort, StorePort};
 
 /// Why a link cannot do what was asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,6 +13,8 @@ pub enum LinkError {
     NoSuchQueue(u32, u32),
     /// The queue's window is in use by another sender.
     WindowTaken(u32),
+    /// The queue's window is being read by somebody else.
+    ReadsTaken(u32),
     /// This many bytes of device-visible memory cannot be had.
     NoMemory(usize),
     /// The link cannot express the operation (`docs/interfaces.md`).
@@ -41,6 +43,7 @@ impl core::fmt::Display for LinkError {
             }
             LinkError::NoSuchQueue(index, queues) => write!(out, "queue {index} of a port that has {queues}"),
             LinkError::WindowTaken(index) => write!(out, "the window of queue {index} already has a sender"),
+            LinkError::ReadsTaken(index) => write!(out, "the window of queue {index} already has a reader"),
             LinkError::NoMemory(bytes) => write!(out, "no {bytes} bytes of device-visible memory"),
             LinkError::NotExpressible => out.write_str("this link cannot do that; see docs/interfaces.md"),
             LinkError::Refused { what, reason } => write!(out, "the NIC refused {what}: {reason}"),
@@ -75,9 +78,19 @@ pub trait Link {
     type Memory: DmaMemory;
     /// A doorbell register.
     type Doorbell: Doorbell;
+    /// Loads from a queue's window; [`crate::NoReads`] where the link cannot express them.
+    type Reads: ReadPort;
 
     /// The transmit window of a queue; at most one at a time may exist for each queue.
     fn window(&mut self, queue: u32) -> Result<Self::Window, LinkError>;
+
+    /// Reads of the window of a queue; at most one at a time may exist for each queue.
+    ///
+    /// # Errors
+    /// [`LinkError::NotExpressible`], unless the link can: a load of memory returns at once and is no read of a device.
+    fn window_reads(&mut self, _queue: u32) -> Result<Self::Reads, LinkError> {
+        Err(LinkError::NotExpressible)
+    }
 
     /// A new region of at least `bytes` of device-visible memory, zeroed.
     fn memory(&mut self, bytes: usize) -> Result<Self::Memory, LinkError>;

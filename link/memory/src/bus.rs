@@ -11,6 +11,7 @@ use beeline_nic_contract::{
 };
 
 use crate::memory::Regions;
+use crate::reads::Forgotten;
 use crate::window::Cells;
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
@@ -40,7 +41,7 @@ pub struct Aperture {
 pub(crate) enum Posted {
     /// A whole word or line.
     Write { offset_bytes: u64, data: Vec<u8> },
-    /// A register read.
+    /// A read of a word.
     Read { offset_bytes: u64, tag: u16 },
 }
 
@@ -60,7 +61,9 @@ pub struct Bus<D> {
     pub(crate) blanks: Vec<u64>,
     pub(crate) answers: HashMap<u16, u64>,
     pub(crate) next_read: u16,
+    pub(crate) forgotten: Forgotten,
     pub(crate) windows_taken: Vec<bool>,
+    pub(crate) readers_taken: Vec<bool>,
     wire: VecDeque<Vec<u8>>,
     reads: Vec<(DmaTag, u64, u32)>,
     now: SimTime,
@@ -81,7 +84,9 @@ impl<D: Device> Bus<D> {
             blanks: vec![0; aperture.queues as usize],
             answers: HashMap::new(),
             next_read: 0,
+            forgotten: Forgotten::default(),
             windows_taken: vec![false; aperture.queues as usize],
+            readers_taken: vec![false; aperture.queues as usize],
             wire: VecDeque::new(),
             reads: Vec::new(),
             now: SimTime(0),
@@ -166,7 +171,9 @@ impl<D: Device> Bus<D> {
                     }
                 }
                 Want::ReadCompletion { tag, value } => {
-                    self.answers.insert(tag.0, value);
+                    if !self.forgotten.take(tag.0) {
+                        self.answers.insert(tag.0, value);
+                    }
                 }
                 Want::Aborted { .. } | Want::Interrupt { .. } => {}
             }

@@ -15,6 +15,7 @@
 mod bus;
 mod link;
 mod memory;
+mod reads;
 mod window;
 
 use std::cell::RefCell;
@@ -25,6 +26,7 @@ use beeline_nic_contract::Device;
 pub use bus::{Aperture, Bus};
 pub use link::MemoryDoorbell;
 pub use memory::MemoryRegion;
+pub use reads::MemoryReads;
 pub use window::MemoryWindow;
 
 /// The host's end; clones share the device.

@@ -9,7 +9,7 @@ use beeline_spec::regs;
 use beeline_spec::regs::field::queue_control;
 
 use crate::bus::{Bus, Posted};
-use crate::{MemoryLink, MemoryRegion, MemoryWindow};
+use crate::{MemoryLink, MemoryReads, MemoryRegion, MemoryWindow};
 
 /// A doorbell is a posted write like any other.
 pub struct MemoryDoorbell<D> {
@@ -61,6 +61,7 @@ impl<D: Device> Link for MemoryLink<D> {
     type Window = MemoryWindow<D>;
     type Memory = MemoryRegion<D>;
     type Doorbell = MemoryDoorbell<D>;
+    type Reads = MemoryReads<D>;
 
     fn window(&mut self, queue: u32) -> Result<MemoryWindow<D>, LinkError> {
         let link = self.clone();
@@ -72,6 +73,19 @@ impl<D: Device> Link for MemoryLink<D> {
                 return Err(LinkError::WindowTaken(queue));
             }
             Ok(MemoryWindow::new(link, queue, bus.aperture.window_lines))
+        })
+    }
+
+    fn window_reads(&mut self, queue: u32) -> Result<MemoryReads<D>, LinkError> {
+        let link = self.clone();
+        self.with_bus(|bus| {
+            let queues = bus.aperture.queues;
+            let taken =
+                bus.readers_taken.get_mut(queue as usize).ok_or(LinkError::NoSuchQueue(queue, queues))?;
+            match std::mem::replace(taken, true) {
+                true => Err(LinkError::ReadsTaken(queue)),
+                false => Ok(MemoryReads::new(link, queue)),
+            }
         })
     }
 
@@ -93,12 +107,7 @@ impl<D: Device> Link for MemoryLink<D> {
     }
 
     fn start_read(&mut self, offset_bytes: u32) -> Result<Option<RegisterRead>, LinkError> {
-        Ok(self.with_bus(|bus| {
-            let tag = bus.next_read;
-            bus.next_read = tag.wrapping_add(1);
-            bus.posted.push_back(Posted::Read { offset_bytes: u64::from(offset_bytes), tag });
-            Some(RegisterRead(tag))
-        }))
+        Ok(Some(RegisterRead(self.with_bus(|bus| bus.post_read(offset_bytes.into())))))
     }
 
     fn poll_read(&mut self, read: RegisterRead) -> Result<Option<u64>, LinkError> {

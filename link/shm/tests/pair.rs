@@ -177,6 +177,7 @@ fn one_sender_a_window_and_dropped_memory_is_lent_again() {
     assert_eq!(first.lines(), 1024);
     assert_eq!(link.window(2).unwrap_err(), LinkError::WindowTaken(2));
     assert_eq!(link.window(4).unwrap_err(), LinkError::NoSuchQueue(4, 4));
+    assert_eq!(link.window_reads(2).unwrap_err(), LinkError::NotExpressible);
     drop(first);
     let _again = link.window(2).unwrap();
     assert!(link.doorbell(regs::DOORBELL + 4 * regs::DOORBELL_STRIDE).is_err());

@@ -102,7 +102,9 @@ impl NicConfig {
             pool_lines: Some(self.pool_lines),
             contexts: Some(self.contexts),
             max_frame_bytes: Some(self.max_frame_bytes),
-            features: Some(1 << feature::CHECKSUMS | 1 << feature::CUT_THROUGH),
+            features: Some(
+                1 << feature::CHECKSUMS | 1 << feature::CUT_THROUGH | 1 << feature::SHARED_NOTIFICATIONS,
+            ),
         }
     }
 

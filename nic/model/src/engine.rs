@@ -129,6 +129,8 @@ pub(crate) enum Cause {
     DmaError = cause::DMA_ERROR as u8,
     /// A length makes no sense: of a batch record, a descriptor or a ring.
     BadLength = cause::BAD_LENGTH as u8,
+    /// The notification ring that the queue names is not there, or has no entry for its pipe.
+    NoRing = cause::NO_RING as u8,
 }
 
 /// The registers of one queue, decoded, as they were when it was enabled.
@@ -190,6 +192,8 @@ pub(crate) struct QueueSettings {
     pub rx_reads: bool,
     /// Entries of the notification ring; not checked.
     pub rx_notify_entries: u32,
+    /// The queue whose notification ring tells of this one's pipe, if it is not its own; not checked.
+    pub rx_notify_owner: Option<QueueId>,
 }
 
 /// Answers to reads, oldest first. An answer passes no access to memory that was asked for before it (PCIe: a

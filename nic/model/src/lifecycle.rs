@@ -176,11 +176,15 @@ impl Nic {
         if was_enabled == self.is_enabled() {
             return;
         }
-        for queue in self.all_queues() {
-            if was_enabled {
-                self.stop_queue(queue);
-            } else {
-                self.start_queue(queue);
+        // Who shares a notification ring starts after its owner and stops before it.
+        for sharing in [was_enabled, !was_enabled] {
+            for queue in self.all_queues() {
+                let registers = &self.queues[usize::from(queue.0)].registers;
+                match registers.notify_owner().is_some() == sharing {
+                    true if was_enabled => self.stop_queue(queue),
+                    true => self.start_queue(queue),
+                    false => {}
+                }
             }
         }
     }

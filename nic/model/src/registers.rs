@@ -3,9 +3,11 @@
 //! Offsets and fields come from `spec/nic.rdl`. Not here: what a write sets off ([`crate::Nic`]), and registers whose
 //! value the device computes.
 
+use beeline_nic_contract::QueueId;
 use beeline_spec::Interface;
 use beeline_spec::regs::field::{
-    credit_coalesce, cut_through, entry, moderation, queue_control as c, ring_size, rx_mode, tx_push,
+    credit_coalesce, cut_through, entry, moderation, notify_share as share, queue_control as c, ring_size,
+    rx_mode, tx_push,
 };
 use beeline_spec::regs::{doorbell, queue as r};
 
@@ -34,6 +36,7 @@ pub(crate) struct QueueRegisters {
     tx_push: u64,
     entry: u64,
     rx_notify_entries: u64,
+    rx_notify_share: u64,
     cut_through: u64,
     tx_tail: u64,
     rx_freed: u64,
@@ -66,6 +69,7 @@ impl QueueRegisters {
             r::TX_PUSH => &mut self.tx_push,
             r::ENTRY => &mut self.entry,
             r::RX_NOTIFY_ENTRIES => &mut self.rx_notify_entries,
+            r::RX_NOTIFY_SHARE => &mut self.rx_notify_share,
             r::CUT_THROUGH => &mut self.cut_through,
             _ => return None,
         })
@@ -102,6 +106,12 @@ impl QueueRegisters {
     pub(crate) fn has_unknown_interface(&self) -> bool {
         let code = (self.control >> c::IFACE_LSB & c::IFACE_MASK) as u8;
         code != beeline_spec::formats::interface::NONE && Interface::from_code(code).is_none()
+    }
+
+    /// The queue whose notification ring is used, if it is another's.
+    pub(crate) fn notify_owner(&self) -> Option<QueueId> {
+        let is_shared = self.rx_notify_share >> share::SHARED_LSB & share::SHARED_MASK == 1;
+        is_shared.then_some(QueueId((self.rx_notify_share >> share::OWNER_LSB & share::OWNER_MASK) as u16))
     }
 
     /// Whether frames leave with checksums filled in.
@@ -161,6 +171,7 @@ impl QueueRegisters {
             rx_reads: self.rx_mode >> rx_mode::READS_LSB & rx_mode::READS_MASK == 1,
             rx_notify_entries: (self.rx_notify_entries >> ring_size::ENTRIES_LSB & ring_size::ENTRIES_MASK)
                 as u32,
+            rx_notify_owner: self.notify_owner(),
         }
     }
 }
@@ -182,6 +193,7 @@ mod tests {
             (r::TX_PUSH, 11),
             (r::ENTRY, 2 | 900 << 32),
             (r::RX_NOTIFY_ENTRIES, 16),
+            (r::RX_NOTIFY_SHARE, 1 | 7 << 16),
             (r::CUT_THROUGH, 1),
         ] {
             *registers.slot(register).unwrap() = value;
@@ -195,6 +207,7 @@ mod tests {
         assert_eq!((settings.rx_mode, settings.blank), (2, 1 << 63));
         assert_eq!((settings.tx_self_test, settings.rx_notify_entries, settings.rx_reads), (11, 16, false));
         assert_eq!((settings.entry_lines, settings.entry_hold_ns), (4, 900));
+        assert_eq!(settings.rx_notify_owner, Some(QueueId(7)));
         assert_eq!(settings.cut_through_lines, 0, "not with checksums");
         assert_eq!((registers.priority(), registers.is_enabled()), ((7, 9), true));
         assert_eq!(registers.slot(r::STATUS), None);

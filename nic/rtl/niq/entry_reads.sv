@@ -11,8 +11,9 @@
 //
 // Guarantees
 //   - Every read that was taken is answered once, whatever is reset but the link itself (`clear_i`: the device is reset;
-//     all that are held are answered with zero). A read beyond the table, or of a queue that holds none, is answered
-//     with zero at once; one of a window without entries with all ones, counted as a bad access.
+//     all that are held are answered with zero). A read of a queue that holds none is answered with zero at once, and so
+//     is one for which, with the words behind it in its line, the table has no room: of a load that were held in part the
+//     other words would say zero where the frame that comes has bytes. One of a window without entries with all ones, counted as a bad access.
 //   - An entry is visible (`publish_*`) to reads that come after it. An entry that the host has freed is not, to those
 //     that come after its doorbell.
 //   - A count of freed entries that runs backwards or past what is visible is counted as a bad access and ignored; one of a
@@ -223,13 +224,12 @@ module entry_reads #(
   held_t             front;
   logic              push, pop, front_valid, push_ready;
   logic [HeldW-1:0]  held_count, left_q, left_d;
-  logic              has_room;
+  logic              has_room_q;
 
   fifo #(.Width($bits(held_t)), .Depth(Held)) u_held (
     .clk_i, .rst_ni, .push_valid_i(push), .push_ready_o(push_ready), .push_data_i(item_q),
     .pop_valid_o(front_valid), .pop_ready_i(pop), .pop_data_o(front), .count_o(held_count)
   );
-  assign has_room = push_ready;
 
   // ---- Deadlines: `first` is the earliest of those that went back in this pass.
   logic        first_valid_q, first_valid_d, is_due, is_due_q, is_over, is_earlier;
@@ -352,7 +352,7 @@ module entry_reads #(
         count_bad_accesses_o = 2'(door_is_bad) + 2'(!is_active_q);
         if (!is_active_q) begin
           en_d = EnFetch;
-        end else if (is_found || hold_q == '0 || !has_room) begin
+        end else if (is_found || hold_q == '0 || !has_room_q) begin
           en_d = EnFetch;
         end else begin
           count_held_reads_o = 1'b1;
@@ -450,6 +450,8 @@ module entry_reads #(
       distance_q  <= CountW'((line_index - freed[EntryW-1:0]) & entry_mask);
       sum_low_q   <= {1'b0, now_q[16:0]} + {1'b0, settings.hold_ns[16:0]};
       now_high_q  <= now_q[33:17];
+      // For the word and those behind it in its line, which one load asks for one after the other.
+      has_room_q  <= held_count <= HeldW'(Held - 8) + HeldW'(item_q.word);
     end
     if (en_q == EnPublished) begin
       show_queue_q <= queue_q;
@@ -464,7 +466,7 @@ module entry_reads #(
   assign answer_value_o = value_q;
 
   logic unused_bits;
-  assign unused_bits = front_valid;
+  assign unused_bits = ^{front_valid, push_ready};
 
 `ifndef SYNTHESIS
   always_ff @(posedge clk_i) begin

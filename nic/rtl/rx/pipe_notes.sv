@@ -49,7 +49,8 @@ module pipe_notes #(
     word_address_q <= {ring_word_i[60:16] + 45'(low_q[16]), low_q[15:0]};
   end
 
-  assign word = '{reserved: '0, lap: is_even_q, queue_id: 16'(queue_i), tail_lines: written_i};
+  // Every pipe has a ring of its own: `rx_notify_share` is not there.
+  assign word = '{reserved: '0, epoch: '0, lap: is_even_q, queue_id: 16'(queue_i), tail_lines: written_i};
 
   assign command_o = '{
     drop: 1'b0, leads: 1'b0, entry_lines: '0, is_told: 1'b0, bytes: '0, address: '0, to_wrap: 8'd255,

@@ -5,7 +5,7 @@
 use beeline_link_memory::Aperture;
 use beeline_nic_rtl::{PARAMETERS, RtlConfig, RtlNic};
 use beeline_spec::Interface;
-use beeline_tests::conformance::{self, Disorder, Reception, Setup, limits};
+use beeline_tests::conformance::{self, Disorder, LongFrames, Reception, Setup, limits};
 use beeline_tests::{MemoryRig, Rig};
 
 fn rig(window_lines: u32, max_frame_bytes: u32, seed: u64) -> MemoryRig<RtlNic> {
@@ -19,10 +19,12 @@ fn rig(window_lines: u32, max_frame_bytes: u32, seed: u64) -> MemoryRig<RtlNic> 
 /// Longest frame of most rigs: every length up to it is sent. Longer ones are those of the jumbo rig.
 const LONGEST_BYTES: u32 = 768;
 
-/// `mmio` in order with every way to receive; who sends otherwise, and the adversary, change nothing for who receives.
+/// `mmio` in order with every way to receive in memory, `niq` by reads; who sends otherwise, and the adversary, change
+/// nothing for who receives.
 fn conforms(interface: Interface, disorder: Disorder) {
     let receptions: &[Reception] = match (interface, disorder) {
         (Interface::Mmio, Disorder::None) => &[Reception::Ring, Reception::Descriptors, Reception::Pipe],
+        (Interface::Niq, Disorder::None) => &[Reception::Reads(LongFrames::Ring)],
         _ => &[Reception::Ring],
     };
     for &reception in receptions {

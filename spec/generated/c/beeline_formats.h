@@ -45,7 +45,7 @@
 #define BEELINE_RING_ENTRY_MAX_BYTES 512
 /* Longest entry of a niq queue, head included; longer frames are named by address. Entries have one size, are written in order, and each is written whole. */
 #define BEELINE_NIQ_ENTRY_MAX_BYTES 256
-/* Reads of entries that a device holds at a time; a further one is answered at once, as if its time were up. */
+/* Reads of entries that a device holds at a time; a further one is answered at once, as if its time were up, and so is one that leaves no room for the words behind it in its line. */
 #define BEELINE_HELD_READS_MAX 64
 /* Default 8-byte end-of-packet signature of kPIO+WC. */
 #define BEELINE_KPIO_EOP_DEFAULT 0xe0b0e0b05afec0deULL
@@ -149,9 +149,12 @@
 /* 1 on even laps of the ring (the first is lap 0), 0 on odd ones: says that the entry is new. */
 #define BEELINE_RX_NOTIFICATION_LAP_LSB 48
 #define BEELINE_RX_NOTIFICATION_LAP_MASK 0x1ULL
+/* Epoch of the queue, where its pipe shares the ring of another; zero otherwise. What an earlier life of the queue left in the ring is told by it. */
+#define BEELINE_RX_NOTIFICATION_EPOCH_LSB 49
+#define BEELINE_RX_NOTIFICATION_EPOCH_MASK 0xffULL
 /* Zero. */
-#define BEELINE_RX_NOTIFICATION_RESERVED_LSB 49
-#define BEELINE_RX_NOTIFICATION_RESERVED_MASK 0x7fffULL
+#define BEELINE_RX_NOTIFICATION_RESERVED_LSB 57
+#define BEELINE_RX_NOTIFICATION_RESERVED_MASK 0x7fULL
 
 /* First payload word of every message of a request. A word with the deadline follows if there is one, and in a first part a word with the bytes of all parts. */
 /* Which call of this client: a slot in the low bits, how often it was used above. */
@@ -246,6 +249,7 @@
 /* What a device may do beside its interfaces: a bit of the capability `features`. */
 #define BEELINE_FEATURE_CHECKSUMS 0 /* Checksums of IPv4, TCP and UDP are filled in (queue control `checksums`). */
 #define BEELINE_FEATURE_CUT_THROUGH 1 /* Frames may begin before their message is complete (queue register `cut_through`). */
+#define BEELINE_FEATURE_SHARED_NOTIFICATIONS 2 /* Pipes of several queues may be told of in one notification ring (queue register `rx_notify_share`). */
 
 /* Why a NIC process closed a port: the value of port_host_memory `closed`. */
 #define BEELINE_PORT_CLOSED_OPEN 0 /* It has not. */
@@ -293,6 +297,7 @@
 #define BEELINE_QUEUE_STATUS_CAUSE_NO_POOL 7 /* No pool line was left for incomplete data. */
 #define BEELINE_QUEUE_STATUS_CAUSE_DMA_ERROR 8 /* A DMA access of the queue failed. */
 #define BEELINE_QUEUE_STATUS_CAUSE_BAD_LENGTH 9 /* A length makes no sense: of a message, a batch record, a descriptor or a ring. */
+#define BEELINE_QUEUE_STATUS_CAUSE_NO_RING 10 /* The notification ring that the queue shares is not there: its owner does not run, has stopped or failed, has no pipe or shares itself, or the ring has an entry for no further pipe. */
 
 /* Values of field `mode` of `rx_mode`. How received frames reach the host. */
 #define BEELINE_RX_MODE_MODE_OFF 0 /* Frames for the queue are dropped. */

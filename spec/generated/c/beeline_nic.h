@@ -667,6 +667,16 @@ typedef struct __attribute__ ((__packed__)) {
 #define BEELINE_NIC__QUEUEX__CUT_THROUGH__LINES_bw 16
 #define BEELINE_NIC__QUEUEX__CUT_THROUGH__LINES_reset 0x0
 
+// reg - beeline_nic.queue[].rx_notify_share
+#define BEELINE_NIC__QUEUEX__RX_NOTIFY_SHARE__SHARED_bm 0x1
+#define BEELINE_NIC__QUEUEX__RX_NOTIFY_SHARE__SHARED_bp 0
+#define BEELINE_NIC__QUEUEX__RX_NOTIFY_SHARE__SHARED_bw 1
+#define BEELINE_NIC__QUEUEX__RX_NOTIFY_SHARE__SHARED_reset 0x0
+#define BEELINE_NIC__QUEUEX__RX_NOTIFY_SHARE__OWNER_bm 0xffff0000
+#define BEELINE_NIC__QUEUEX__RX_NOTIFY_SHARE__OWNER_bp 16
+#define BEELINE_NIC__QUEUEX__RX_NOTIFY_SHARE__OWNER_bw 16
+#define BEELINE_NIC__QUEUEX__RX_NOTIFY_SHARE__OWNER_reset 0x0
+
 // regfile - beeline_nic.queue[]
 typedef struct __attribute__ ((__packed__)) {
     uint64_t control;
@@ -691,7 +701,9 @@ typedef struct __attribute__ ((__packed__)) {
     uint64_t entry;
     uint64_t rx_notify_entries;
     uint64_t cut_through;
-    uint8_t RESERVED_b0_ff[0x50];
+    uint8_t RESERVED_b0_b7[0x8];
+    uint64_t rx_notify_share;
+    uint8_t RESERVED_c0_ff[0x40];
 } beeline_nic__queuex__stride100_t;
 
 // reg - beeline_nic.doorbell[].tx_tail

@@ -36,7 +36,7 @@ pub const ENTRY_HEAD_BYTES: usize = 16;
 pub const RING_ENTRY_MAX_BYTES: usize = 512;
 /// Longest entry of a niq queue, head included; longer frames are named by address. Entries have one size, are written in order, and each is written whole.
 pub const NIQ_ENTRY_MAX_BYTES: usize = 256;
-/// Reads of entries that a device holds at a time; a further one is answered at once, as if its time were up.
+/// Reads of entries that a device holds at a time; a further one is answered at once, as if its time were up, and so is one that leaves no room for the words behind it in its line.
 pub const HELD_READS_MAX: usize = 64;
 /// Default 8-byte end-of-packet signature of kPIO+WC.
 pub const KPIO_EOP_DEFAULT: u64 = 0xE0B0E0B05AFEC0DE;
@@ -175,10 +175,14 @@ pub mod rx_notification {
     pub const LAP_LSB: u32 = 48;
     /// Mask of `lap` before shifting.
     pub const LAP_MASK: u64 = 0x1;
+    /// Lowest bit of `epoch`: Epoch of the queue, where its pipe shares the ring of another; zero otherwise. What an earlier life of the queue left in the ring is told by it.
+    pub const EPOCH_LSB: u32 = 49;
+    /// Mask of `epoch` before shifting.
+    pub const EPOCH_MASK: u64 = 0xff;
     /// Lowest bit of `reserved`: Zero.
-    pub const RESERVED_LSB: u32 = 49;
+    pub const RESERVED_LSB: u32 = 57;
     /// Mask of `reserved` before shifting.
-    pub const RESERVED_MASK: u64 = 0x7fff;
+    pub const RESERVED_MASK: u64 = 0x7f;
 }
 /// First payload word of every message of a request. A word with the deadline follows if there is one, and in a first part a word with the bytes of all parts.
 pub mod rpc_request {
@@ -333,6 +337,8 @@ pub mod feature {
     pub const CHECKSUMS: u8 = 0;
     /// Frames may begin before their message is complete (queue register `cut_through`).
     pub const CUT_THROUGH: u8 = 1;
+    /// Pipes of several queues may be told of in one notification ring (queue register `rx_notify_share`).
+    pub const SHARED_NOTIFICATIONS: u8 = 2;
 }
 /// Why a NIC process closed a port: the value of port_host_memory `closed`.
 pub mod port_closed {

@@ -215,7 +215,7 @@ pub mod counter {
 /// Set-up and state of one queue. Software writes every register before it sets CONTROL.enable. Offsets are relative to the block's base.
 pub mod queue {
     /// Bytes from the first register to the end of the last.
-    pub const BYTES: u32 = 0xb0;
+    pub const BYTES: u32 = 0xc0;
     /// Byte offset of `control`: Written last when a queue is set up.
     pub const CONTROL: u32 = 0x0000;
     /// Byte offset of `status`: State of the queue.
@@ -260,6 +260,8 @@ pub mod queue {
     pub const RX_NOTIFY_ENTRIES: u32 = 0x00a0;
     /// Byte offset of `cut_through`: When a frame of an `mmio` queue may begin before its message is complete.
     pub const CUT_THROUGH: u32 = 0x00a8;
+    /// Byte offset of `rx_notify_share`: Which notification ring tells of the queue's pipe.
+    pub const RX_NOTIFY_SHARE: u32 = 0x00b8;
     /// Every register of the block: name, byte offset.
     pub const ALL: &[(&str, u32)] = &[
         ("control", CONTROL),
@@ -284,6 +286,7 @@ pub mod queue {
         ("entry", ENTRY),
         ("rx_notify_entries", RX_NOTIFY_ENTRIES),
         ("cut_through", CUT_THROUGH),
+        ("rx_notify_share", RX_NOTIFY_SHARE),
     ];
 }
 /// Registers of one queue that are written for every message or burst. Counts are absolute, so a later write may replace an earlier one. Offsets are relative to the block's base.
@@ -597,6 +600,8 @@ pub mod field {
             pub const DMA_ERROR: u64 = 8;
             /// A length makes no sense: of a message, a batch record, a descriptor or a ring.
             pub const BAD_LENGTH: u64 = 9;
+            /// The notification ring that the queue shares is not there: its owner does not run, has stopped or failed, has no pipe or shares itself, or the ring has an entry for no further pipe.
+            pub const NO_RING: u64 = 10;
             /// Every value: name, number.
             pub const ALL: &[(&str, u64)] = &[
                 ("none", NONE),
@@ -609,6 +614,7 @@ pub mod field {
                 ("no_pool", NO_POOL),
                 ("dma_error", DMA_ERROR),
                 ("bad_length", BAD_LENGTH),
+                ("no_ring", NO_RING),
             ];
         }
         /// Lowest bit of `epoch`: Epoch in force.
@@ -740,5 +746,20 @@ pub mod field {
         pub const LINES_MASK: u64 = 0xffff;
         /// `lines` after reset.
         pub const LINES_RESET: u64 = 0x0;
+    }
+    /// Fields of `notify_share`.
+    pub mod notify_share {
+        /// Lowest bit of `shared`: 1: that of the queue `owner`, and this queue's own `rx_completion_address` and `rx_notify_entries` say nothing. 1 on a device without the feature `shared_notifications` says nothing.
+        pub const SHARED_LSB: u32 = 0;
+        /// Mask of `shared` before shifting.
+        pub const SHARED_MASK: u64 = 0x1;
+        /// `shared` after reset.
+        pub const SHARED_RESET: u64 = 0x0;
+        /// Lowest bit of `owner`: Queue whose pipe has the ring. It runs before this one is enabled and until it is disabled; when it stops or fails, this queue fails. A ring has an entry for each pipe that it tells of.
+        pub const OWNER_LSB: u32 = 16;
+        /// Mask of `owner` before shifting.
+        pub const OWNER_MASK: u64 = 0xffff;
+        /// `owner` after reset.
+        pub const OWNER_RESET: u64 = 0x0;
     }
 }

@@ -47,7 +47,7 @@ package nic_pkg;
   // one size, are written in order, and each is written whole.
   localparam int unsigned NiqEntryMaxBytes = 256;
   // Reads of entries that a device holds at a time; a further one is answered at once, as if its
-  // time were up.
+  // time were up, and so is one that leaves no room for the words behind it in its line.
   localparam int unsigned HeldReadsMax = 64;
   // Default 8-byte end-of-packet signature of kPIO+WC.
   localparam logic [63:0] KpioEopDefault = 64'he0b0e0b05afec0de;
@@ -154,6 +154,7 @@ package nic_pkg;
   localparam logic [31:0] QueueEntryOffset = 32'h98;
   localparam logic [31:0] QueueRxNotifyEntriesOffset = 32'ha0;
   localparam logic [31:0] QueueCutThroughOffset = 32'ha8;
+  localparam logic [31:0] QueueRxNotifyShareOffset = 32'hb8;
 
   // Byte offsets in `doorbell`.
   localparam logic [31:0] DoorbellTxTailOffset = 32'h0;
@@ -269,7 +270,10 @@ package nic_pkg;
     // Checksums of IPv4, TCP and UDP are filled in (queue control `checksums`).
     FeatureChecksums = 8'h0,
     // Frames may begin before their message is complete (queue register `cut_through`).
-    FeatureCutThrough = 8'h1
+    FeatureCutThrough = 8'h1,
+    // Pipes of several queues may be told of in one notification ring (queue register
+    // `rx_notify_share`).
+    FeatureSharedNotifications = 8'h2
   } feature_e;
 
   // Why a NIC process closed a port: the value of port_host_memory `closed`.
@@ -454,7 +458,10 @@ package nic_pkg;
     // A DMA access of the queue failed.
     QueueStatusCauseDmaError = 4'h8,
     // A length makes no sense: of a message, a batch record, a descriptor or a ring.
-    QueueStatusCauseBadLength = 4'h9
+    QueueStatusCauseBadLength = 4'h9,
+    // The notification ring that the queue shares is not there: its owner does not run, has stopped
+    // or failed, has no pipe or shares itself, or the ring has an entry for no further pipe.
+    QueueStatusCauseNoRing = 4'ha
   } queue_status_cause_e;
 
   // Register `queue_status`. State of the queue.
@@ -539,6 +546,14 @@ package nic_pkg;
     logic [15:0] lines;
   } reg_cut_through_t;
 
+  // Register `notify_share`. Which notification ring tells of the queue's pipe.
+  typedef struct packed {
+    logic [31:0] unused_32;
+    logic [15:0] owner;
+    logic [14:0] unused_1;
+    logic        shared;
+  } reg_notify_share_t;
+
   // First word of every message, in its first line; it may arrive last. Bit 63 is clear, so that
   // it is never a blank.
   typedef struct packed {
@@ -601,7 +616,8 @@ package nic_pkg;
 
   // Entry of the notification ring of a receive pipe, written after the frames that it tells of.
   typedef struct packed {
-    logic [14:0] reserved;
+    logic [6:0]  reserved;
+    logic [7:0]  epoch;
     logic        lap;
     logic [15:0] queue_id;
     logic [31:0] tail_lines;

@@ -18,7 +18,7 @@ pub mod priority;
 mod setup;
 pub mod transport;
 
-pub use setup::{Disorder, Reception, Setup};
+pub use setup::{Disorder, LongFrames, Reception, Setup};
 
 use crate::Rig;
 

@@ -1,10 +1,10 @@
 //! What is under test: an interface, the disorder of its stores, a way to receive.
 
 use beeline_driver::{
-    Batching, CreditCoalescing, Declared, DescriptorConfig, EnsoConfig, InlineConfig, KpioConfig, MmioConfig,
-    NiqConfig, Port, Receive, RxDescriptor, RxDescriptorConfig, RxEnso, RxEnsoConfig, RxError, RxFrame,
-    RxRing, RxRingConfig, Sent, Stopped, Transmit, TxDescriptor, TxEnso, TxError, TxInline, TxKpio, TxMmio,
-    TxNiq, TxQueueConfig,
+    Batching, CreditCoalescing, Declared, DescriptorConfig, EnsoConfig, InlineConfig, KpioConfig,
+    LongFrameConfig, MmioConfig, NiqConfig, Port, Receive, RxDescriptor, RxDescriptorConfig, RxEnso,
+    RxEnsoConfig, RxError, RxFrame, RxNiq, RxNiqConfig, RxRing, RxRingConfig, Sent, Stopped, Transmit,
+    TxDescriptor, TxEnso, TxError, TxInline, TxKpio, TxMmio, TxNiq, TxQueueConfig,
 };
 use beeline_link_contract::{Adversary, Link, StorePort, Tolerance};
 use beeline_spec::{Interface, Line};
@@ -30,6 +30,19 @@ pub enum Reception {
     /// Receive descriptors.
     Descriptors,
     /// A pipe with notifications.
+    Pipe,
+    /// Entries read in the BAR, which are held for a while; frames that do not fit one go into memory.
+    Reads(LongFrames),
+}
+
+/// Where frames go that do not fit an entry in the BAR.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LongFrames {
+    /// Into a contiguous ring.
+    Ring,
+    /// Into lent buffers.
+    Descriptors,
+    /// Into a pipe.
     Pipe,
 }
 
@@ -247,22 +260,33 @@ impl Setup {
 
     /// An open receive queue.
     pub(crate) fn receive<R: Rig>(&self, rig: &mut R, queue: u32) -> Rx<R::Link> {
+        let ring = RxRingConfig { lines: self.ring_lines, ..Default::default() };
+        let lent = RxDescriptorConfig { entries: self.entries, ..Default::default() };
+        let pipe = RxEnsoConfig { lines: self.ring_lines, notifications: 2, ..Default::default() };
         match self.reception {
             Reception::Ring => {
-                let config = RxRingConfig { lines: self.ring_lines, ..Default::default() };
-                let half = rig.port().rx_ring(queue, config).expect("the device receives into a ring");
+                let half = rig.port().rx_ring(queue, ring).expect("the device receives into a ring");
                 Rx::Ring(open(rig, half))
             }
             Reception::Descriptors => {
-                let config = RxDescriptorConfig { entries: self.entries, ..Default::default() };
-                let half =
-                    rig.port().rx_descriptor(queue, config).expect("the device has receive descriptors");
+                let half = rig.port().rx_descriptor(queue, lent).expect("the device has receive descriptors");
                 Rx::Descriptors(open(rig, half))
             }
             Reception::Pipe => {
-                let config = RxEnsoConfig { lines: self.ring_lines, notifications: 2, ..Default::default() };
-                let half = rig.port().rx_enso(queue, config).expect("the device receives into a pipe");
+                let half = rig.port().rx_enso(queue, pipe).expect("the device receives into a pipe");
                 Rx::Pipe(open(rig, half))
+            }
+            Reception::Reads(long) => {
+                let long = match long {
+                    LongFrames::Ring => LongFrameConfig::Ring(ring),
+                    LongFrames::Descriptors => LongFrameConfig::Descriptors(lent),
+                    LongFrames::Pipe => LongFrameConfig::Pipe(pipe),
+                };
+                // Shorter than two steps, so that reads are given up now and then.
+                let config = RxNiqConfig { hold_ns: 1_500, long, ..Default::default() };
+                let half =
+                    rig.port().rx_niq(queue, config).expect("the device and the link have reads of entries");
+                Rx::Reads(Box::new(open(rig, half)))
             }
         }
     }
@@ -328,6 +352,7 @@ pub(crate) enum Rx<L: Link> {
     Ring(RxRing<L::Memory, L::Doorbell>),
     Descriptors(RxDescriptor<L::Memory, L::Doorbell>),
     Pipe(RxEnso<L::Memory, L::Doorbell>),
+    Reads(Box<RxNiq<L::Reads, L::Memory, L::Doorbell>>),
 }
 
 impl<L: Link> Receive for Rx<L> {
@@ -336,6 +361,7 @@ impl<L: Link> Receive for Rx<L> {
             Rx::Ring(half) => half.poll(),
             Rx::Descriptors(half) => half.poll(),
             Rx::Pipe(half) => half.poll(),
+            Rx::Reads(half) => half.poll(),
         }
     }
     fn wants_interrupt(&mut self) -> Result<bool, RxError> {
@@ -343,6 +369,7 @@ impl<L: Link> Receive for Rx<L> {
             Rx::Ring(half) => half.wants_interrupt(),
             Rx::Descriptors(half) => half.wants_interrupt(),
             Rx::Pipe(half) => half.wants_interrupt(),
+            Rx::Reads(half) => half.wants_interrupt(),
         }
     }
 }

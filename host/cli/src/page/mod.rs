@@ -1,11 +1,8 @@
 //! Parts of a page that loads nothing from outside: style, facts, charts, raw data.
 
-mod plots;
-
+use beeline_figures::chart::draw;
+pub use beeline_figures::chart::{Chart, Series};
 use serde::Serialize;
-
-use plots::draw;
-pub use plots::{Chart, Series};
 
 const STYLE: &str = "
 :root{color-scheme:light}
@@ -51,7 +48,7 @@ pub fn figure(chart: &Chart<'_>, caption: &str) -> String {
 pub fn add(series: &mut Vec<Series>, name: String, point: (f64, f64)) {
     match series.iter_mut().find(|series| series.name == name) {
         Some(series) => series.points.push(point),
-        None => series.push(Series { name, points: vec![point] }),
+        None => series.push(Series::line(name, vec![point])),
     }
 }
 

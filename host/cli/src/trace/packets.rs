@@ -66,7 +66,9 @@ fn line(trace: &Trace, numbered: &Numbered) -> Line {
             }
         }
         Packet::Dllp(Dllp::Acknowledge) => {
-            let note = numbered.acknowledges.map_or(String::new(), |number| format!("of packet {number}"));
+            let note = numbered
+                .acknowledges
+                .map_or("of one before T0".to_owned(), |number| format!("of packet {number}"));
             Line { r#type: "ACK".to_owned(), note, ..empty }
         }
         Packet::Dllp(Dllp::UpdateCredits { class, given }) => {

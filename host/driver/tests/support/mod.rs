@@ -12,7 +12,7 @@ use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 
 use beeline_driver::{Pending, Port, PortError, PortState, Progress};
-use beeline_link_contract::{DmaMemory, Doorbell, Line, Link, LinkError, RegisterRead, StorePort};
+use beeline_link_contract::{DmaMemory, Doorbell, Line, Link, LinkError, NoReads, RegisterRead, StorePort};
 use beeline_nic_contract::{
     Accept, Device, DmaError, DmaTag, Enables, QueueId, ReadTag, SimTime, Want, Write,
 };
@@ -77,6 +77,11 @@ impl<D: Device> Bus<D> {
         self.now_ns += ns;
         self.device.time_passed(SimTime::from_ns(self.now_ns));
         self.pump();
+    }
+
+    /// Each region's address and bytes.
+    pub fn regions(&self) -> &[(u64, Vec<u8>)] {
+        &self.regions
     }
 
     fn deliver(&mut self) -> bool {
@@ -314,6 +319,7 @@ impl<D: Device> Link for InProcess<D> {
     type Window = BusWindow<D>;
     type Memory = BusMemory<D>;
     type Doorbell = BusDoorbell<D>;
+    type Reads = NoReads;
 
     fn window(&mut self, queue: u32) -> Result<BusWindow<D>, LinkError> {
         let bus = self.clone();

@@ -6,8 +6,11 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use beeline_driver::{Port, PortConfig, PortState};
-use beeline_link_contract::{DmaMemory, Doorbell, Line, Link, LinkError, RegisterRead, StorePort};
+use beeline_link_contract::{
+    DmaMemory, Doorbell, Line, Link, LinkError, ReadPort, RegisterRead, StorePort, WindowRead,
+};
 use beeline_spec::caps::Capabilities;
+use beeline_spec::formats::feature;
 use beeline_spec::regs;
 
 /// What the device's hand and the driver share.
@@ -31,6 +34,12 @@ pub struct Shared {
     /// Words of the windows as stored.
     pub windows: HashMap<u32, Rc<RefCell<Vec<u64>>>>,
     pub window_lines: u32,
+    /// What reads of the windows find.
+    pub readable: HashMap<u32, Rc<RefCell<Vec<u64>>>>,
+    /// Reads of windows are not answered for now.
+    pub holds: bool,
+    /// Reads of windows so far.
+    pub window_reads: u32,
     pub fences: u32,
 }
 
@@ -48,7 +57,7 @@ pub fn sound_capabilities() -> Capabilities {
         pool_lines: Some(4096),
         contexts: Some(4),
         max_frame_bytes: Some(1518),
-        features: None,
+        features: Some(1 << feature::SHARED_NOTIFICATIONS),
     }
 }
 
@@ -109,6 +118,7 @@ impl Link for Scripted {
     type Window = Window;
     type Memory = Memory;
     type Doorbell = Bell;
+    type Reads = Reads;
 
     fn window(&mut self, queue: u32) -> Result<Window, LinkError> {
         let mut shared = self.0.borrow_mut();
@@ -116,6 +126,18 @@ impl Link for Scripted {
         let words = Rc::new(RefCell::new(vec![0; lines as usize * 8]));
         shared.windows.insert(queue, Rc::clone(&words));
         Ok(Window { words, lines, shared: Rc::clone(&self.0) })
+    }
+
+    fn window_reads(&mut self, queue: u32) -> Result<Reads, LinkError> {
+        let mut shared = self.0.borrow_mut();
+        let lines = shared.window_lines;
+        let words = Rc::clone(
+            shared
+                .readable
+                .entry(queue)
+                .or_insert_with(|| Rc::new(RefCell::new(vec![0; lines as usize * 8]))),
+        );
+        Ok(Reads { words, lines, outstanding: [None; 4], shared: Rc::clone(&self.0) })
     }
 
     fn memory(&mut self, bytes: usize) -> Result<Memory, LinkError> {
@@ -185,6 +207,40 @@ impl StorePort for Window {
     }
     fn fence(&mut self) {
         self.shared.borrow_mut().fences += 1;
+    }
+}
+
+/// Reads find what the test put there by the time they are looked at.
+#[derive(Debug)]
+pub struct Reads {
+    words: Rc<RefCell<Vec<u64>>>,
+    lines: u32,
+    /// First word and count.
+    outstanding: [Option<(u32, u32)>; 4],
+    shared: Rc<RefCell<Shared>>,
+}
+
+impl ReadPort for Reads {
+    fn lines(&self) -> u32 {
+        self.lines
+    }
+    fn start_read(&mut self, line: u32, first_word: u32, words: u32) -> Option<WindowRead> {
+        assert!(line < self.lines && words >= 1 && first_word + words <= 8, "a read of {words} in {line}");
+        let index = self.outstanding.iter().position(Option::is_none)?;
+        self.outstanding[index] = Some((line * 8 + first_word, words));
+        self.shared.borrow_mut().window_reads += 1;
+        Some(WindowRead(index as u16))
+    }
+    fn poll_read(&mut self, read: WindowRead, into: &mut Line) -> bool {
+        if self.shared.borrow().holds {
+            return false;
+        }
+        let (first, words) = self.outstanding[usize::from(read.0)].take().expect("the read is outstanding");
+        into[..words as usize].copy_from_slice(&self.words.borrow()[first as usize..][..words as usize]);
+        true
+    }
+    fn abandon(&mut self) {
+        self.outstanding = [None; 4];
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use beeline_domain::{Domain, MemorySleeper, Peer};
-use beeline_link_contract::{Link, LinkError, RegisterRead};
+use beeline_link_contract::{Link, LinkError, NoReads, RegisterRead};
 use beeline_mmio::{Flag, MemoryOptions, Region, SharedMemory, StoreKernel, Word};
 use beeline_nic_contract::Device;
 use beeline_spec::LINE_BYTES;
@@ -251,6 +251,8 @@ impl Link for ShmLink {
     type Window = ShmWindow;
     type Memory = ShmMemory;
     type Doorbell = ShmDoorbell;
+    /// A load of memory cannot be held by a device.
+    type Reads = NoReads;
 
     fn window(&mut self, queue: u32) -> Result<ShmWindow, LinkError> {
         self.check()?;

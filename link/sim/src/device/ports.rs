@@ -87,7 +87,8 @@ pub struct Ports {
     pub awaits_tag: bool,
     /// Data of reads on their way to the logic, by the number of the read.
     pub data: Line<u32>,
-    data_path: Server,
+    path_in: Server,
+    path_out: Server,
     /// Writes, completions and interrupts.
     pub outgoing: Line<Tlp>,
     write_engine: Server,
@@ -104,7 +105,8 @@ impl Ports {
             free_tags: (0..settings.read_tags.max(1)).rev().collect(),
             awaits_tag: false,
             data: Line::default(),
-            data_path: Server::default(),
+            path_in: Server::default(),
+            path_out: Server::default(),
             outgoing: Line::default(),
             write_engine: Server::default(),
         }
@@ -119,7 +121,9 @@ impl Ports {
             Picoseconds::ZERO
         };
         let start = self.intake.begin(now, span);
-        self.incoming.push(start + settings.ingress_latency, tlp)
+        // What a load costs inside is the register's affair; it only does not overtake the writes in front of it.
+        let inside = if tlp.kind.has_data() { settings.ingress_latency } else { Picoseconds::ZERO };
+        self.incoming.push(start + inside, tlp)
     }
 
     /// The logic wants a read request to leave.
@@ -148,8 +152,8 @@ impl Ports {
         bytes: u64,
         settings: &DeviceSettings,
     ) -> Option<Picoseconds> {
-        let span = settings.data_rate.time(bytes);
-        let start = self.data_path.begin(now, span);
+        let span = settings.data_rate.time(bytes) + settings.read_transfer;
+        let start = self.path_in.begin(now, span);
         self.data.push(start + span + settings.read_finish, read)
     }
 
@@ -162,7 +166,7 @@ impl Ports {
     /// The data of a write pass the data path before its packets leave; returns when they have.
     pub fn store(&mut self, now: Picoseconds, bytes: u64, settings: &DeviceSettings) -> Picoseconds {
         let span = settings.data_rate.time(bytes);
-        self.data_path.begin(now, span) + span
+        self.path_out.begin(now, span) + span
     }
 
     /// The logic answers a load.

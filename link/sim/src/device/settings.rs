@@ -52,8 +52,10 @@ pub struct DeviceSettings {
     pub write_start: Picoseconds,
     /// From one write packet to the next.
     pub write_interval: Picoseconds,
-    /// The data path inside, between the link and the logic, where a transfer is stored before it goes on.
+    /// The data paths inside, one to the logic and one from it, where a transfer is stored before it goes on.
     pub data_rate: Rate,
+    /// What each read takes of the path to the logic besides its bytes.
+    pub read_transfer: Picoseconds,
     /// From a load that its logic has seen to the completion that may leave.
     pub register_read: Picoseconds,
     /// From a frame that its logic transmits to the first bit on the wire.

@@ -55,6 +55,7 @@ impl<D: Device> Machine<D> {
         let seat = &mut self.around.seats[usize::from(tlp.tag)];
         seat.missing_words = words;
         seat.load_bytes = tlp.length_bytes;
+        seat.load_number = tlp.body as u16;
         for word in 0..words {
             let tag = ReadTag(tlp.tag * LOAD_WORDS + word as u16);
             self.device.read_arrived(offset_bytes + u64::from(word) * 8, tag);
@@ -289,7 +290,7 @@ impl Around {
             return;
         }
         let completion = Tlp::new(Kind::CompletionWithData, 0, seat.load_bytes);
-        let body = u32::from(seat.next_load.wrapping_sub(1));
+        let body = u32::from(seat.load_number);
         let completion = Tlp { requester: core, completer: DEVICE_ID, tag: core, body, ..completion };
         if let Some(at) = self.ports.answer(now, completion, &self.settings.device) {
             self.calendar.schedule(at, Event::DeviceSends);

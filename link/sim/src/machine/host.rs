@@ -4,7 +4,7 @@ use beeline_link_contract::{DmaMemory, Doorbell, Line, Link, LinkError, Register
 use beeline_nic_contract::Device;
 
 use super::state::Around;
-use super::{CoreId, Sim};
+use super::{CoreId, Sim, SimReads};
 use crate::cpu::{Load, Operation, Piece};
 use crate::des::Picoseconds;
 
@@ -81,7 +81,7 @@ impl<D: Device> CoreLink<D> {
 
 impl<D> Sim<D> {
     #[inline]
-    fn around<T>(&self, f: impl FnOnce(&mut Around) -> T) -> T {
+    pub(super) fn around<T>(&self, f: impl FnOnce(&mut Around) -> T) -> T {
         f(&mut self.machine.borrow_mut().around)
     }
 
@@ -93,7 +93,7 @@ impl<D> Sim<D> {
 
 impl Around {
     #[inline]
-    fn execute(&mut self, core: CoreId, operation: Operation) {
+    pub(super) fn execute(&mut self, core: CoreId, operation: Operation) {
         let (seat, mut way) = self.seat(usize::from(core.0));
         seat.core.execute(operation, &mut way);
     }
@@ -117,6 +117,22 @@ impl<D: Device> Link for CoreLink<D> {
     type Window = SimWindow<D>;
     type Memory = SimMemory<D>;
     type Doorbell = SimDoorbell<D>;
+    type Reads = SimReads<D>;
+
+    fn window_reads(&mut self, queue: u32) -> Result<SimReads<D>, LinkError> {
+        let aperture = self.sim.around(|around| {
+            let aperture = around.settings.aperture;
+            let taken = around.readers_taken.get_mut(queue as usize);
+            let taken = taken.ok_or(LinkError::NoSuchQueue(queue, aperture.queues))?;
+            if std::mem::replace(taken, true) {
+                return Err(LinkError::ReadsTaken(queue));
+            }
+            Ok(aperture)
+        })?;
+        let offset_bytes = aperture.offset_bytes + u64::from(queue) * aperture.stride_bytes;
+        let (sim, core, lines) = (self.sim.clone(), self.core, aperture.window_lines);
+        Ok(SimReads { sim, core, queue, lines, offset_bytes, reads: [None; 2] })
+    }
 
     fn window(&mut self, queue: u32) -> Result<SimWindow<D>, LinkError> {
         let aperture = self.sim.around(|around| {
@@ -153,15 +169,10 @@ impl<D: Device> Link for CoreLink<D> {
 
     fn poll_read(&mut self, read: RegisterRead) -> Result<Option<u64>, LinkError> {
         Ok(self.sim.around(|around| {
-            let answer = &mut around.seats[usize::from(self.core.0)].answer;
-            match answer {
-                Some((number, words)) if *number == read.0 => {
-                    let value = words[0];
-                    *answer = None;
-                    Some(value)
-                }
-                _ => None,
-            }
+            let answers = &mut around.seats[usize::from(self.core.0)].answers;
+            let at = answers.iter().position(|(number, _)| *number == read.0)?;
+            let (_, words) = answers.swap_remove(at);
+            Some(words[0])
         }))
     }
 

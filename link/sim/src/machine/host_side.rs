@@ -198,7 +198,7 @@ impl Around {
         let now = self.calendar.now();
         let core = usize::from(tlp.tag);
         let (seat, mut way) = self.seat(core);
-        seat.answer = Some((tlp.body as u16, seat.load_words));
+        seat.keep_answer(tlp.body as u16);
         seat.core.answered(now, &mut way);
         self.settle_core(core);
     }

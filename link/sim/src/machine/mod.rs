@@ -14,6 +14,7 @@ mod event;
 mod host;
 mod host_side;
 mod memory;
+mod reads;
 mod run;
 mod settings;
 mod state;
@@ -21,6 +22,7 @@ mod ways;
 
 pub use event::Event;
 pub use host::{CoreLink, SimDoorbell, SimMemory, SimWindow};
+pub use reads::SimReads;
 pub use run::Sim;
 pub use settings::{Aperture, Further, MachineError, MachineSettings};
 pub use state::{CoreId, Machine, Next, Pause, Totals};

@@ -63,8 +63,12 @@ pub(super) struct Seat {
     pub turn: u32,
     /// Whether it polls, and waits for a change.
     pub polls: bool,
-    /// The answer to its last load, its number, and whether it is there.
-    pub answer: Option<(u16, [u64; 8])>,
+    /// Answers to loads that nobody has taken, by the number of the load.
+    pub answers: Vec<(u16, [u64; 8])>,
+    /// Loads whose answers nobody wants any more.
+    pub abandoned: Vec<u16>,
+    /// The load under way.
+    pub load_number: u16,
     /// Words of the load that the device has not answered.
     pub missing_words: u32,
     pub load_words: [u64; 8],
@@ -109,6 +113,7 @@ pub(super) struct Around {
     /// Bytes that the request of each tag still waits for.
     pub tag_bytes: Vec<u32>,
     pub windows_taken: Vec<bool>,
+    pub readers_taken: Vec<bool>,
     /// Where the device lies in the address space of the host.
     pub base: u64,
     /// The way back of an acknowledgement.
@@ -215,6 +220,30 @@ impl<D: Device> Machine<D> {
     }
 }
 
+impl Seat {
+    /// The answer to its load is there.
+    pub(super) fn keep_answer(&mut self, number: u16) {
+        match self.abandoned.iter().position(|abandoned| *abandoned == number) {
+            Some(at) => {
+                self.abandoned.swap_remove(at);
+            }
+            None => self.answers.push((number, self.load_words)),
+        }
+    }
+
+    /// Nobody wants the answers to these loads any more.
+    pub(super) fn abandon(&mut self, numbers: &[u16]) {
+        for number in numbers {
+            match self.answers.iter().position(|(answered, _)| answered == number) {
+                Some(at) => {
+                    self.answers.swap_remove(at);
+                }
+                None => self.abandoned.push(*number),
+            }
+        }
+    }
+}
+
 impl Around {
     fn new(settings: MachineSettings, seed: u64) -> Result<Self, MachineError> {
         settings.core.check()?;
@@ -243,7 +272,9 @@ impl Around {
             next: Next::Never,
             turn: 0,
             polls: false,
-            answer: None,
+            answers: Vec::new(),
+            abandoned: Vec::new(),
+            load_number: 0,
             missing_words: 0,
             load_words: [0; 8],
             load_bytes: 0,
@@ -269,6 +300,7 @@ impl Around {
             free_reads: Vec::new(),
             tag_bytes: vec![0; usize::from(settings.device.read_tags)],
             windows_taken: vec![false; settings.aperture.queues as usize],
+            readers_taken: vec![false; settings.aperture.queues as usize],
             base,
             way_back,
             fence_ack: settings.core.fence_ack,

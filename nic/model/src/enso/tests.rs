@@ -211,7 +211,7 @@ impl Reader {
         let Some(found) = Notification::decode(host.word(at), self.looked_at, self.entries) else {
             return false;
         };
-        assert_eq!(found.queue, 0);
+        assert_eq!((found.queue, found.epoch), (0, 0));
         // Lines since the last one, modulo 2^32: few.
         self.tail += u64::from(found.tail_lines.wrapping_sub(self.tail as u32));
         self.looked_at += 1;
@@ -295,5 +295,5 @@ fn a_notification_that_finds_no_room_is_written_later() {
     engine.progress(&mut shared);
     host.take_wants(&mut shared);
     let second = Notification::decode(host.word(NOTIFICATIONS + 8), 1, 4);
-    assert_eq!(second, Some(Notification { tail_lines: 2, queue: 0 }));
+    assert_eq!(second, Some(Notification { tail_lines: 2, queue: 0, epoch: 0 }));
 }

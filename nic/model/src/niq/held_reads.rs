@@ -3,11 +3,13 @@
 //! A device-wide table of bounded size. A processor gives up on a read that is never answered, so every read has a
 //! deadline, and every way out of the table is an answer: the entry's word when its frame has come, zero when its time
 //! is up or its queue stops. Reads of one entry are answered in the order in which they were asked, so a link may join
-//! those of one wide load. There is no ordering against other completions, which PCIe does not promise either.
+//! those of one wide load. A word is held only where the table has room for the rest of its line too: of a load that were
+//! held in part, the other words would say zero where the frame that comes has bytes. There is no ordering against other completions, which PCIe does not promise either.
 //!
 //! From: [`crate::rx`]. To: the answers that wait for the link. Flajslik & Rosenblum, ATC'13 (polling).
 
 use beeline_nic_contract::{QueueId, ReadTag, SimTime};
+use beeline_spec::WORDS_PER_LINE;
 use beeline_spec::formats::HELD_READS_MAX;
 
 use crate::engine::Shared;
@@ -35,7 +37,8 @@ impl HeldReads {
         HeldReads { reads: Vec::with_capacity(HELD_READS_MAX) }
     }
 
-    /// Holds a read of a word of an entry until then. `false`: the table is full.
+    /// Holds a read of a word of an entry until then. `false`: the table has no room for it and the words behind it in
+    /// its line.
     #[must_use]
     pub(crate) fn hold(
         &mut self,
@@ -44,7 +47,8 @@ impl HeldReads {
         tag: ReadTag,
         until: SimTime,
     ) -> bool {
-        let has_room = self.reads.len() < HELD_READS_MAX;
+        let rest_of_line = WORDS_PER_LINE - word as usize % WORDS_PER_LINE;
+        let has_room = self.reads.len() + rest_of_line <= HELD_READS_MAX;
         if has_room {
             self.reads.push(Held { queue, entry, word, tag, until });
         }
@@ -128,8 +132,18 @@ mod tests {
     fn the_table_is_bounded() {
         let mut held = HeldReads::new();
         for tag in 0..HELD_READS_MAX as u16 {
-            assert!(held.hold(QueueId(0), (0, 0), ReadTag(tag), SimTime(1)));
+            assert!(held.hold(QueueId(0), (0, tag.into()), ReadTag(tag), SimTime(1)));
         }
-        assert!(!held.hold(QueueId(0), (0, 0), ReadTag(0), SimTime(1)));
+        assert!(!held.hold(QueueId(0), (0, 7), ReadTag(0), SimTime(1)));
+    }
+
+    #[test]
+    fn a_word_is_held_where_the_rest_of_its_line_has_room() {
+        let mut held = HeldReads::new();
+        for tag in 0..57 {
+            assert!(held.hold(QueueId(0), (0, 7), ReadTag(tag), SimTime(1)));
+        }
+        assert!(!held.hold(QueueId(1), (0, 8), ReadTag(57), SimTime(1)), "room for seven words");
+        assert!(held.hold(QueueId(1), (0, 9), ReadTag(58), SimTime(1)));
     }
 }

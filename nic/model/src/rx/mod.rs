@@ -23,7 +23,7 @@ use crate::NicConfig;
 use crate::deadlines::Deadlines;
 use crate::dma::{Moderation, Reads};
 use crate::engine::{Cause, Engine, IrqCause, QueueSettings, ReceiveEngine, Shared};
-use crate::enso::RxPipe;
+use crate::enso::{NotifyRings, RxPipe};
 use crate::niq::{Found, HeldReads, RxEntries};
 use descriptors::RxDescriptors;
 use ring::RxRing;
@@ -59,6 +59,9 @@ struct RxQueue {
     interrupts: Moderation,
 }
 
+/// A pipe whose ring goes is stopped with it.
+const RING: &str = "a started pipe has a ring";
+
 /// The receive engine.
 #[derive(Debug)]
 pub(crate) struct RxEngine {
@@ -73,6 +76,8 @@ pub(crate) struct RxEngine {
     is_at_work: Box<[bool]>,
     lives: u32,
     held_reads: HeldReads,
+    /// Where pipes are told of.
+    rings: NotifyRings,
     /// When a queue's interrupt is due for its time alone.
     deadlines: Deadlines,
 }
@@ -91,6 +96,7 @@ impl RxEngine {
             is_at_work: vec![false; queues].into_boxed_slice(),
             lives: 0,
             held_reads: HeldReads::new(),
+            rings: NotifyRings::new(queues),
             deadlines: Deadlines::new(queues),
         }
     }
@@ -131,7 +137,10 @@ impl RxEngine {
             _ if entries.as_ref().is_some_and(|entries| entries.fits(frame)) => Delivery::Done,
             Mode::Off => Delivery::TooLong,
             Mode::Ring(ring) => ring.deliver(frame, shared),
-            Mode::Pipe(pipe) => pipe.deliver(frame, shared),
+            Mode::Pipe(pipe) => {
+                let ring = self.rings.of(pipe.owner().0).expect(RING);
+                pipe.deliver(frame, ring, shared)
+            }
             Mode::Descriptors(descriptors) => descriptors.deliver(frame, shared),
         };
         if let Some(entries) = entries
@@ -144,6 +153,19 @@ impl RxEngine {
             self.put_to_work(id);
         }
         delivery
+    }
+
+    /// The ring of `owner` is gone, and so is all that would be told in it.
+    fn fail_sharers(&mut self, owner: QueueId, shared: &mut Shared) {
+        for id in 0..self.queues.len() as u16 {
+            let is_sharer =
+                |queue: &RxQueue| matches!(&queue.mode, Mode::Pipe(pipe) if pipe.owner() == owner);
+            if self.queues[usize::from(id)].as_deref().is_some_and(is_sharer) {
+                shared.counters.bad_accesses += 1;
+                shared.fail(QueueId(id), Cause::NoRing);
+                self.stop(QueueId(id), shared);
+            }
+        }
     }
 
     #[inline]
@@ -188,10 +210,12 @@ impl ReceiveEngine for RxEngine {
 
     /// A value that cannot be is counted as a bad access and otherwise ignored. Without a ring it says nothing.
     fn freed(&mut self, queue: QueueId, count: u64, shared: &mut Shared) {
-        let is_sound = match self.queue_mut(queue).map(|queue| &mut queue.mode) {
+        let started = self.queues.get_mut(usize::from(queue.0)).and_then(Option::as_deref_mut);
+        let is_sound = match started.map(|queue| &mut queue.mode) {
             Some(Mode::Ring(ring)) => ring.freed(count),
             Some(Mode::Pipe(pipe)) => {
-                let is_sound = pipe.freed(count);
+                let ring = self.rings.of(pipe.owner().0).expect(RING);
+                let is_sound = pipe.freed(count, ring);
                 self.put_to_work(queue);
                 is_sound
             }
@@ -255,6 +279,11 @@ impl Engine for RxEngine {
         };
         let (mode, entries) = mode
             .and_then(|mode| Ok((mode, entries?)))
+            .and_then(|both| {
+                let is_pipe = matches!(both.0, Mode::Pipe(_));
+                is_pipe.then(|| self.rings.start(queue.0.into(), settings, shared)).transpose()?;
+                Ok(both)
+            })
             .inspect_err(|cause| shared.counters.bad_lengths += u64::from(*cause == Cause::BadLength))?;
         let interrupts = Moderation::new(settings.rx_moderation_frames, settings.rx_moderation_ns);
         self.queues[usize::from(queue.0)] = Some(Box::new(RxQueue { mode, entries, interrupts }));
@@ -268,9 +297,21 @@ impl Engine for RxEngine {
 
     fn stop(&mut self, queue: QueueId, shared: &mut Shared) {
         self.held_reads.stop(queue, shared);
-        self.queues[usize::from(queue.0)] = None;
         self.receiving.retain(|receiving| *receiving != queue);
         self.deadlines.disarm(usize::from(queue.0));
+        let stopped = self.queues[usize::from(queue.0)].take();
+        match stopped.map(|stopped| stopped.mode) {
+            Some(Mode::Pipe(pipe)) if pipe.owner() == queue => {
+                self.rings.stop(queue.0);
+                self.fail_sharers(queue, shared);
+            }
+            Some(Mode::Pipe(pipe)) => {
+                if let Some(ring) = self.rings.of(pipe.owner().0) {
+                    pipe.leave(ring);
+                }
+            }
+            _ => {}
+        }
     }
 
     #[inline]
@@ -281,7 +322,7 @@ impl Engine for RxEngine {
             let Some(queue) = self.queues[usize::from(id.0)].as_deref_mut() else { continue };
             let had_room = match &mut queue.mode {
                 Mode::Descriptors(descriptors) => descriptors.fetch(&mut self.reads, shared),
-                Mode::Pipe(pipe) => pipe.notify(shared),
+                Mode::Pipe(pipe) => pipe.notify(self.rings.of(pipe.owner().0).expect(RING), shared),
                 Mode::Off | Mode::Ring(_) => true,
             };
             if !had_room {

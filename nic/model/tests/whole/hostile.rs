@@ -61,6 +61,7 @@ impl Bench {
             (r::RX_RING_ENTRIES, 1 << self.random.below(9)),
             (r::RX_COMPLETION_ADDRESS, 64 * self.random.below(1 << 20)),
             (r::RX_NOTIFY_ENTRIES, 1 << self.random.below(5)),
+            (r::RX_NOTIFY_SHARE, self.random.below(2) | self.random.below(QUEUES + 1) << 16),
             (r::ENTRY, self.random.below(3) | self.random.below(500) << 32),
             (r::TX_PUSH, self.random.below(3)),
             (r::HOLE_TIMEOUT_NS, self.random.below(2) * 300),

@@ -27,6 +27,37 @@ fn a_queue_runs_only_while_device_and_queue_are_enabled() {
     rig.assert_empty();
 }
 
+/// Whatever their numbers: who shares a notification ring starts after its owner and stops before it.
+#[test]
+fn a_device_that_is_switched_keeps_those_who_share_a_ring() {
+    const RUNNING: u64 = 1;
+    let mut rig = Rig::new(small_config());
+    rig.set(regs::CONTROL, 0);
+    for (queue, share) in [(0, 1 | 1 << 16), (1, 0), (2, 1 | 1 << 16)] {
+        for (register, value) in [
+            (r::RX_MODE, 3),
+            (r::RX_RING_ADDRESS, 0x1000 * u64::from(queue + 1)),
+            (r::RX_RING_ENTRIES, 32),
+            (r::RX_NOTIFY_ENTRIES, 4),
+            (r::RX_NOTIFY_SHARE, share),
+            (r::CONTROL, 1),
+        ] {
+            rig.set(Rig::queue_register(queue, register), value);
+        }
+    }
+    for _ in 0..3 {
+        rig.set(regs::CONTROL, 1);
+        for queue in 0..3 {
+            assert_eq!(rig.get(Rig::queue_register(queue, r::STATUS)), RUNNING, "queue {queue}");
+        }
+        rig.set(regs::CONTROL, 0);
+    }
+    rig.set(regs::CONTROL, 1);
+    rig.set(Rig::queue_register(1, r::CONTROL), 0);
+    assert_eq!([0, 1, 2].map(|queue| rig.status(queue).cause), [cause::NO_RING, cause::NONE, cause::NO_RING]);
+    assert_eq!(rig.nic.counters().bad_accesses, 2);
+}
+
 #[test]
 fn a_stopped_queue_drops_what_it_holds() {
     let mut rig = Rig::new(small_config());

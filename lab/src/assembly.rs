@@ -10,6 +10,7 @@ use beeline_link_sim::pcie::{
 };
 use beeline_link_sim::root::RootSettings;
 use beeline_platforms::{self as platforms, FenceWait, Platform, Time, WcRelease};
+use beeline_spec::Interface;
 
 use crate::LabError;
 
@@ -22,6 +23,27 @@ pub struct Data {
     pub is_remote: bool,
     /// Behind a translation that is not cached.
     pub is_translated: bool,
+}
+
+/// As [`machine`], as an interface needs it: `coherent` is made of lines that change owner, and every other one of packets.
+///
+/// # Errors
+/// As [`machine`]; the platform has nothing that moves lines.
+pub fn machine_for(
+    interface: Interface,
+    platform: &Platform,
+    cores: u16,
+    aperture: Aperture,
+    data: Data,
+) -> Result<MachineSettings, LabError> {
+    let mut settings = machine(platform, cores, aperture, data)?;
+    if interface == Interface::Coherent {
+        let between = platform.coherent.as_ref();
+        let between = between.ok_or_else(|| LabError::NotCoherent { platform: platform.name.clone() })?;
+        let (line, interval) = (ps(between.line_ns.value), ps(between.interval_ns.value));
+        settings.interconnect = Some(Interconnect { line, interval });
+    }
+    Ok(settings)
 }
 
 fn ps(time: Time) -> Picoseconds {
@@ -50,10 +72,7 @@ pub fn machine(
         link: link(&platform.link)?,
         further: further.collect::<Result<_, LabError>>()?,
         device: device(&platform.device),
-        interconnect: platform.coherent.as_ref().map(|between| Interconnect {
-            line: ps(between.line_ns.value),
-            interval: ps(between.interval_ns.value),
-        }),
+        interconnect: None,
         header: if is_long { Header::FourDw } else { Header::ThreeDw },
         aperture,
     })

@@ -18,6 +18,12 @@ pub enum LabError {
         /// Its lanes.
         count: u32,
     },
+    /// An interface that is made of lines which change owner, on a platform that moves none.
+    #[error("{platform} has no [coherent] section: nothing moves lines between its cores and its device")]
+    NotCoherent {
+        /// The platform.
+        platform: String,
+    },
     /// The file of a platform.
     #[error(transparent)]
     Platform(#[from] beeline_platforms::PlatformError),
@@ -45,6 +51,16 @@ pub enum LabError {
         done: u64,
         /// Frames that were to leave.
         wanted: u64,
+    },
+    /// What left by the wire was not what was sent: disorder that the interface does not bear.
+    #[error(
+        "{changed} of {frames} frames left changed or in another order: it does not bear the disorder of this machine"
+    )]
+    Changed {
+        /// Frames that were not what was sent.
+        changed: u64,
+        /// Frames that left.
+        frames: u64,
     },
     /// A pcap or another input makes no traffic.
     #[error("{what}; {advice}")]

@@ -8,18 +8,30 @@
 
 mod assembly;
 mod bring_up;
+mod cost;
 pub mod devices;
 mod error;
+mod experiment;
+mod frames;
 mod laps;
 pub mod measure;
 mod nic;
 mod sender;
+mod spans;
+mod trace;
 mod traffic;
+mod watched;
 
-pub use assembly::{Data, machine};
+pub use assembly::{Data, machine, machine_for};
 pub use bring_up::Station;
+pub use cost::Cost;
 pub use error::LabError;
+pub use experiment::{Experiment, Measured};
+pub use frames::Frames;
 pub use laps::{Laps, Summary};
 pub use nic::{NicShape, model_nic};
-pub use sender::{Outcome, Run};
+pub use sender::{FrameTimes, Outcome, Run};
+pub use spans::Spans;
+pub use trace::{Numbered, Trace};
 pub use traffic::{Arrivals, Traffic};
+pub use watched::{Act, Noted, Watched};

@@ -5,12 +5,16 @@ use std::rc::Rc;
 
 use beeline_driver::{Choice, OnHalf, QueueHalf, Stopped, Transmit};
 use beeline_link_sim::des::Picoseconds;
+use beeline_link_sim::device::Transmitted;
 use beeline_link_sim::machine::{CoreId, Next, Pause, Sim};
 use beeline_nic_contract::{Device, QueueId};
 use beeline_window::Sent;
 
 use crate::traffic::Clock;
-use crate::{Arrivals, LabError, Laps, Station, Traffic};
+use crate::{Arrivals, Cost, Frames, LabError, Laps, Station, Traffic};
+
+/// Frames of which the times are kept one by one.
+const KEPT_TIMES: usize = 256;
 
 /// A run: which interface, which traffic, what software costs.
 #[derive(Clone, Debug)]
@@ -38,6 +42,35 @@ pub struct Outcome {
     pub bytes: u64,
     /// From the first counted frame on the wire to the last.
     pub elapsed: Picoseconds,
+    /// Frames that left from the first call on, those of the warm-up included: what `cost` is the cost of.
+    pub all_frames: u64,
+    /// Their bytes.
+    pub all_bytes: u64,
+    /// What was spent from the first call until the last frame had left.
+    pub cost: Cost,
+    /// Frames that were not what was sent; only looked for in a machine that keeps frames.
+    pub changed_frames: u64,
+    /// When each of the first counted frames was where.
+    pub times: Vec<FrameTimes>,
+}
+
+/// When a frame was where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FrameTimes {
+    /// The core that sent it.
+    pub core: CoreId,
+    /// Its bytes.
+    pub bytes: u32,
+    /// When it was there to be sent.
+    pub begun_at: Picoseconds,
+    /// When the call that sent it had returned.
+    pub returned_at: Picoseconds,
+    /// When the logic of the device let it go.
+    pub decided_at: Picoseconds,
+    /// When its first bit left.
+    pub starts_at: Picoseconds,
+    /// When its last bit had left.
+    pub ends_at: Picoseconds,
 }
 
 impl Outcome {
@@ -80,12 +113,23 @@ struct Sender {
     core: CoreId,
     run: Rc<Run>,
     clock: Clock,
-    frame: Vec<u8>,
+    frames: Rc<Frames>,
     sent: u64,
-    /// When each frame was there to be sent that has not left.
-    begun: VecDeque<Picoseconds>,
+    /// How many have left.
+    left: u64,
+    /// Frames that have not left.
+    begun: VecDeque<Begun>,
     /// When the next one is there, of an open loop.
     due: Option<Picoseconds>,
+}
+
+/// A frame that was sent and has not left.
+#[derive(Clone, Copy, Debug)]
+struct Begun {
+    /// When it was there to be sent.
+    at: Picoseconds,
+    /// When the call returned, once that is known.
+    returned_at: Option<Picoseconds>,
 }
 
 impl Run {
@@ -95,13 +139,14 @@ impl Run {
     /// A queue does not open, a frame cannot be sent, or nothing moves any more.
     pub fn on<D: Device + 'static>(&self, station: &mut Station<D>, cores: u16) -> Result<Outcome, LabError> {
         let run = Rc::new(self.clone());
+        let frames = Rc::new(Frames::new(&self.traffic.sizes));
         let mut senders = Vec::new();
         for core in 0..cores {
             let queue = u32::from(core);
             station.port.link().turn_to(CoreId(core));
             let half = self.choice.half(&mut *station, |station| &mut station.port, queue, Boxed)??;
             station.port.link().turn_to(CoreId(0));
-            senders.push(Sender::new(half, CoreId(core), &run));
+            senders.push(Sender::new(half, CoreId(core), &run, &frames));
         }
         let start = station.sim.with(|machine| machine.now());
         for sender in &mut senders {
@@ -109,7 +154,9 @@ impl Run {
             station.sim.end_turn(sender.core, Next::Again);
         }
         let mut outcome = Outcome::default();
+        let before = station.sim.with(|machine| Cost::of(machine, cores));
         self.serve(&station.sim, &mut senders, &mut outcome)?;
+        outcome.cost = station.sim.with(|machine| Cost::of(machine, cores)).since(&before);
         Ok(outcome)
     }
 
@@ -153,13 +200,23 @@ impl Counter {
         while let Some(frame) = sim.with(|machine| machine.next_transmitted()) {
             let QueueId(queue) = frame.queue;
             let sender = &mut senders[usize::from(queue)];
-            let begun = sender.begun.pop_front().unwrap_or_default();
+            let now = frame.starts_at;
+            let begun = sender.begun.pop_front().unwrap_or(Begun { at: now, returned_at: None });
             if self.is_one_by_one {
                 sim.end_turn(sender.core, Next::At(frame.starts_at));
             }
+            if !frame.frame.is_empty() && !sender.frames.is(sender.left, &frame.frame) {
+                outcome.changed_frames += 1;
+            }
+            sender.left += 1;
+            outcome.all_frames += 1;
+            outcome.all_bytes += u64::from(frame.length_bytes);
             self.left += 1;
             if self.left > self.warm_up {
-                outcome.to_wire.add(frame.starts_at - begun);
+                outcome.to_wire.add(frame.starts_at - begun.at);
+                if outcome.times.len() < KEPT_TIMES {
+                    outcome.times.push(begun.times(sender.core, &frame));
+                }
                 match self.first {
                     // The frame at which counting begins is where time begins, and is not in the bytes.
                     None => self.first = Some(frame.starts_at),
@@ -175,18 +232,30 @@ impl Counter {
     }
 }
 
+impl Begun {
+    fn times(&self, core: CoreId, frame: &Transmitted) -> FrameTimes {
+        FrameTimes {
+            core,
+            bytes: frame.length_bytes,
+            begun_at: self.at,
+            returned_at: self.returned_at.unwrap_or(frame.starts_at),
+            decided_at: frame.decided_at,
+            starts_at: frame.starts_at,
+            ends_at: frame.ends_at,
+        }
+    }
+}
+
 impl Sender {
-    fn new(half: Box<dyn Transmit>, core: CoreId, run: &Rc<Run>) -> Sender {
-        let longest = run.traffic.sizes.iter().copied().max().unwrap_or(0);
-        // A pattern without zeros, so that a frame in the wrong place is seen where frames are kept.
-        let frame = (0..longest).map(|i| (i % 251 + 1) as u8).collect();
+    fn new(half: Box<dyn Transmit>, core: CoreId, run: &Rc<Run>, frames: &Rc<Frames>) -> Sender {
         Sender {
             half,
             core,
             run: Rc::clone(run),
-            clock: Clock::new(run.traffic.arrivals, run.seed, core.0),
-            frame,
+            clock: Clock::new(run.traffic.arrivals.clone(), run.seed, core.0),
+            frames: Rc::clone(frames),
             sent: 0,
+            left: 0,
             begun: VecDeque::new(),
             due: None,
         }
@@ -196,39 +265,40 @@ impl Sender {
         self.clock.start(start);
     }
 
-    fn size(&self, index: u64) -> usize {
-        let sizes = &self.run.traffic.sizes;
-        sizes[(index % sizes.len() as u64) as usize]
-    }
-
     /// The program's turn.
     fn turn<D: Device>(&mut self, sim: &Sim<D>) -> Result<Next, LabError> {
+        let now = sim.with(|machine| machine.core_clock(self.core));
+        for begun in self.begun.iter_mut().rev() {
+            if begun.returned_at.is_some() {
+                break;
+            }
+            begun.returned_at = Some(now);
+        }
         if self.sent == self.run.traffic.frames {
-            self.half.progress()?;
-            return Ok(Next::Poll);
+            return self.wait(sim, Next::Poll);
         }
         match self.run.traffic.arrivals {
             // It gets its next turn when the frame has left.
-            Arrivals::OneByOne if !self.begun.is_empty() => Ok(Next::Never),
+            Arrivals::OneByOne if !self.begun.is_empty() => self.wait(sim, Next::Never),
             Arrivals::OneByOne => {
                 self.half.progress()?;
                 self.send_one(sim, None)
             }
             Arrivals::Always { burst: 0 | 1 } => self.send_one(sim, None),
             Arrivals::Always { burst } => self.send_burst(sim, burst),
-            Arrivals::Poisson { .. } | Arrivals::Bursts { .. } => {
+            Arrivals::Poisson { .. } | Arrivals::Bursts { .. } | Arrivals::Recorded { .. } => {
                 let due = match self.due {
                     Some(due) => due,
                     None => self.clock.next(),
                 };
-                let now = sim.with(|machine| machine.core_clock(self.core));
                 if due > now {
                     self.due = Some(due);
-                    return Ok(Next::At(due));
+                    return self.wait(sim, Next::At(due));
                 }
                 self.due = None;
+                let before = self.sent;
                 let next = self.send_one(sim, Some(due))?;
-                if next == Next::Poll {
+                if self.sent == before {
                     self.due = Some(due);
                 }
                 Ok(next)
@@ -236,15 +306,26 @@ impl Sender {
         }
     }
 
+    /// Until `next`. An adversary that holds stores back lets go of them by and by, as long as it is asked.
+    fn wait<D: Device>(&mut self, sim: &Sim<D>, next: Next) -> Result<Next, LabError> {
+        if self.run.choice.adversary.is_none() {
+            if next == Next::Poll {
+                self.half.progress()?;
+            }
+            return Ok(next);
+        }
+        self.half.progress()?;
+        sim.work(self.core, sim.with(|machine| machine.poll_time(self.core)));
+        Ok(Next::Again)
+    }
+
     fn send_one<D: Device>(&mut self, sim: &Sim<D>, due: Option<Picoseconds>) -> Result<Next, LabError> {
         let begun = due.unwrap_or_else(|| sim.with(|machine| machine.core_clock(self.core)));
         sim.work(self.core, self.run.message);
-        let bytes = self.size(self.sent);
-        if self.half.try_send(&self.frame[..bytes])? == Sent::Full {
-            self.half.progress()?;
-            return Ok(Next::Poll);
+        if self.half.try_send(self.frames.frame(self.sent))? == Sent::Full {
+            return self.wait(sim, Next::Poll);
         }
-        self.begun.push_back(begun);
+        self.begun.push_back(Begun { at: begun, returned_at: None });
         self.sent += 1;
         Ok(Next::Again)
     }
@@ -252,16 +333,13 @@ impl Sender {
     fn send_burst<D: Device>(&mut self, sim: &Sim<D>, burst: usize) -> Result<Next, LabError> {
         let begun = sim.with(|machine| machine.core_clock(self.core));
         let left = (self.run.traffic.frames - self.sent).min(burst as u64);
-        let (sizes, sent) = (&self.run.traffic.sizes, self.sent);
-        let size = |index: u64| sizes[((sent + index) % sizes.len() as u64) as usize];
-        let frames: Vec<&[u8]> = (0..left).map(|index| &self.frame[..size(index)]).collect();
+        let frames: Vec<&[u8]> = (0..left).map(|index| self.frames.frame(self.sent + index)).collect();
         let taken = self.half.try_send_burst(&frames)?;
         sim.work(self.core, self.run.message * taken as u64);
         if taken == 0 {
-            self.half.progress()?;
-            return Ok(Next::Poll);
+            return self.wait(sim, Next::Poll);
         }
-        self.begun.extend(std::iter::repeat_n(begun, taken));
+        self.begun.extend(std::iter::repeat_n(Begun { at: begun, returned_at: None }, taken));
         self.sent += taken as u64;
         Ok(Next::Again)
     }

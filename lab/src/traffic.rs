@@ -1,10 +1,12 @@
 //! Which frames are sent, and when.
 
+use std::sync::Arc;
+
 use beeline_link_sim::des::{Picoseconds, Stream, stream};
 use rand::RngExt;
 
 /// When frames come to a sender.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Arrivals {
     /// The next frame when the one before has left by the wire: its latency alone.
     OneByOne,
@@ -24,6 +26,11 @@ pub enum Arrivals {
         per_second: f64,
         /// Frames a burst.
         burst: u32,
+    },
+    /// After these gaps, taken in turn, on each core: as something recorded came.
+    Recorded {
+        /// From each frame to the next, the first from the start.
+        gaps: Arc<[Picoseconds]>,
     },
 }
 
@@ -46,12 +53,14 @@ pub(crate) struct Clock {
     next: Picoseconds,
     /// Frames of a burst that are still to come.
     left: u32,
+    /// Frames that came after recorded gaps.
+    came: usize,
 }
 
 impl Clock {
     pub(crate) fn new(arrivals: Arrivals, seed: u64, core: u16) -> Clock {
         let random = stream(seed, &format!("arrivals {core}"));
-        Clock { arrivals, random, next: Picoseconds::ZERO, left: 0 }
+        Clock { arrivals, random, next: Picoseconds::ZERO, left: 0, came: 0 }
     }
 
     /// Nothing comes before `start`.
@@ -61,9 +70,16 @@ impl Clock {
 
     /// When the next frame comes, the one before having come at the time that was said last. Only of an open loop.
     pub(crate) fn next(&mut self) -> Picoseconds {
-        let (per_second, burst) = match self.arrivals {
-            Arrivals::Poisson { per_second } => (per_second, 1),
-            Arrivals::Bursts { per_second, burst } => (per_second / f64::from(burst.max(1)), burst.max(1)),
+        let (per_second, burst) = match &self.arrivals {
+            Arrivals::Poisson { per_second } => (*per_second, 1),
+            Arrivals::Bursts { per_second, burst } => {
+                (per_second / f64::from(*burst.max(&1)), *burst.max(&1))
+            }
+            Arrivals::Recorded { gaps } => {
+                self.next += gaps.get(self.came % gaps.len().max(1)).copied().unwrap_or_default();
+                self.came += 1;
+                return self.next;
+            }
             Arrivals::OneByOne | Arrivals::Always { .. } => return self.next,
         };
         if self.left > 0 {

@@ -25,7 +25,7 @@ fn line(interface: Interface, arrivals: Arrivals, cores: u16) -> String {
     let mut station = Station::new(sim).expect("the port comes up");
     let run = Run {
         choice: Choice::of(interface, 7),
-        traffic: Traffic { sizes: vec![60, 300, 1514], frames: 500, arrivals },
+        traffic: Traffic { sizes: vec![60, 300, 1514], frames: 500, arrivals: arrivals.clone() },
         message: ns(5),
         warm_up: 50,
         seed: 1,

@@ -12,6 +12,9 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::choices::{KernelName, interface, policy};
 use crate::figures::FiguresArgs;
 use crate::kv::args::KvArgs;
+use crate::platforms::PlatformsArgs;
+use crate::sim::args::SimArgs;
+use crate::trace::args::TraceArgs;
 use crate::wire_ping::WireArgs;
 
 /// Move messages from program to program, and onto the wire, by plain stores.
@@ -44,6 +47,12 @@ pub enum Command {
     Stat(StatArgs),
     /// Serve a key-value store to programs of this machine, or call one
     Kv(KvArgs),
+    /// Send frames in virtual time: latency, rate, link bytes, disorder and cost on the machines of platform files
+    Sim(SimArgs),
+    /// Show the packets on the link while a frame is sent in virtual time, as a protocol analyser does
+    Trace(TraceArgs),
+    /// List, describe or check platform files: the machines of virtual time
+    Platforms(PlatformsArgs),
     /// Say what this machine can and cannot do, in words
     Doctor(DoctorArgs),
     /// Set the published figures beside ours, from machines in virtual time

@@ -1,4 +1,4 @@
-//! The `beeline` program: compare, send, nic, ping, stat, kv, doctor.
+//! The `beeline` program: compare, send, nic, ping, stat, kv, sim, trace, platforms, doctor.
 //!
 //! It measures, shows and runs what the libraries do; it decides nothing about windows, interfaces or devices.
 #![forbid(unsafe_code)]
@@ -14,11 +14,15 @@ mod generate;
 mod kv;
 mod machine;
 mod nic;
+mod page;
 mod ping;
+mod platforms;
 mod progress;
 mod rtl;
 mod send;
+mod sim;
 mod stat;
+mod trace;
 mod wire_ping;
 mod worker;
 
@@ -40,6 +44,9 @@ fn main() -> ExitCode {
         Command::Ping(args) => ping::run(args),
         Command::Stat(args) => stat::run(args),
         Command::Kv(args) => return kv::run(args).unwrap_or_else(|failure| fail(&failure)),
+        Command::Sim(args) => sim::run(args),
+        Command::Trace(args) => trace::run(args),
+        Command::Platforms(args) => platforms::run(args),
         Command::Doctor(args) => doctor::run(args),
         Command::Figures(args) => figures::run(args),
         Command::Generate(args) => generate::run(&args.what),

@@ -115,7 +115,7 @@ fn same_file(a: &Path, b: &Path) -> bool {
 }
 
 /// Reads the whole capture once, so that a bad file is refused before a frame of it is sent.
-fn check_input(path: &Path) -> Result<u64, Failure> {
+pub fn check_input(path: &Path) -> Result<u64, Failure> {
     let mut capture = open(path)?;
     let mut frame = Vec::new();
     let mut number = 0;
@@ -136,7 +136,7 @@ fn check_input(path: &Path) -> Result<u64, Failure> {
     Ok(number)
 }
 
-fn open(path: &Path) -> Result<PcapIn, Failure> {
+pub fn open(path: &Path) -> Result<PcapIn, Failure> {
     PcapIn::open(path).map_err(|e| {
         Failure::new(format!("cannot read {}", path.display()))
             .because(e)

@@ -11,7 +11,7 @@ use beeline_window::Sent;
 
 use super::Bench;
 use crate::sender::Boxed;
-use crate::{Arrivals, LabError, NicShape, Run, Station, Traffic, machine, model_nic};
+use crate::{Arrivals, LabError, NicShape, Run, Station, Traffic, machine_for, model_nic};
 
 /// A transmit queue of some interface.
 pub type FrameHalf = Box<dyn Transmit>;
@@ -46,9 +46,9 @@ impl Bench<'_> {
     ///
     /// # Errors
     /// The platform makes no machine, or the port does not come up.
-    pub fn station(&self, cores: u16) -> Result<Station<Nic>, LabError> {
+    pub fn station(&self, interface: Interface, cores: u16) -> Result<Station<Nic>, LabError> {
         let shape = NicShape::for_cores(cores);
-        let settings = machine(self.platform, cores, shape.aperture(), self.data)?;
+        let settings = machine_for(interface, self.platform, cores, shape.aperture(), self.data)?;
         Station::new(Sim::new(model_nic(&shape)?, settings, self.seed)?)
     }
 
@@ -62,7 +62,7 @@ impl Bench<'_> {
     /// # Errors
     /// The platform makes no machine.
     pub fn transmit_latency_ns(&self, interface: Interface, bytes: u64) -> Result<f64, LabError> {
-        let mut station = self.station(1)?;
+        let mut station = self.station(interface, 1)?;
         let mut half = self.half(&mut station, interface)?;
         // The doorbell is the last thing that the program does, and what it costs the core comes behind the store itself.
         let doorbell = Picoseconds(self.platform.core.uncached_store_ns.value.picoseconds());
@@ -105,7 +105,7 @@ impl Bench<'_> {
     /// # Errors
     /// The platform makes no machine.
     pub fn transmit_done_ns(&self, interface: Interface, bytes: u64, frames: u32) -> Result<f64, LabError> {
-        let mut station = self.station(1)?;
+        let mut station = self.station(interface, 1)?;
         let mut half = self.half(&mut station, interface)?;
         let (sim, core) = (station.sim.clone(), CoreId(0));
         let frame = vec![0x5a; bytes as usize];
@@ -138,7 +138,7 @@ impl Bench<'_> {
     }
 
     fn stream(&self, interface: Interface, bytes: u64, cores: u16) -> Result<(f64, Station<Nic>), LabError> {
-        let mut station = self.station(cores)?;
+        let mut station = self.station(interface, cores)?;
         let frames = (2_000_000 / bytes).clamp(200, 4000);
         let run = Run {
             choice: Choice::of(interface, self.seed),
@@ -161,7 +161,7 @@ impl Bench<'_> {
     /// # Errors
     /// The platform makes no machine.
     pub fn descriptor_share_percent(&self, bytes: u64) -> Result<f64, LabError> {
-        let mut station = self.station(1)?;
+        let mut station = self.station(Interface::Descriptor, 1)?;
         station.sim.with(|machine| machine.links_mut()[0].start_record());
         let frames = 512;
         let run = Run {
@@ -243,7 +243,7 @@ impl Bench<'_> {
     /// # Errors
     /// The platform makes no machine.
     pub fn trace(&self, interface: Interface, bytes: u64) -> Result<Vec<Passed>, LabError> {
-        let mut station = self.station(1)?;
+        let mut station = self.station(interface, 1)?;
         let mut half = self.half(&mut station, interface)?;
         let sim = station.sim.clone();
         sim.with(|machine| machine.links_mut().last_mut().map(|link| link.start_record()));

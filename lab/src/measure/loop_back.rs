@@ -53,7 +53,7 @@ impl Bench<'_> {
     /// # Errors
     /// The platform makes no machine, or a frame does not come back.
     pub fn ping_pong_ns(&self, interface: Interface, bytes: u64) -> Result<f64, LabError> {
-        let mut station = self.station(1)?;
+        let mut station = self.station(interface, 1)?;
         let pair = self.pair(&mut station, interface)?;
         // One way is from the call that sends to the poll that finds; two hosts alike have two such ways.
         let total: u64 = self.loop_back(&mut station, pair, bytes)?.iter().map(|lap| lap.0).sum();
@@ -66,7 +66,7 @@ impl Bench<'_> {
     /// # Errors
     /// The platform makes no machine, or the packet does not come.
     pub fn loop_back_stamp_ns(&self, nth: usize) -> Result<f64, LabError> {
-        let mut station = self.station(1)?;
+        let mut station = self.station(Interface::Kpio, 1)?;
         let pair = self.pair(&mut station, Interface::Kpio)?;
         let sim = station.sim.clone();
         sim.with(|machine| machine.links_mut().iter_mut().for_each(|link| link.start_record()));

@@ -16,6 +16,7 @@ pub struct PcapIn {
     is_finished: bool,
     frames: u64,
     cut_frames: u64,
+    captured_at_ns: Option<u64>,
 }
 
 impl PcapIn {
@@ -28,12 +29,17 @@ impl PcapIn {
         }
         let records = Records::new(path, BufReader::new(file))?;
         let name = format!("pcap-in {}", path.display());
-        Ok(PcapIn { name, records, is_finished: false, frames: 0, cut_frames: 0 })
+        Ok(PcapIn { name, records, is_finished: false, frames: 0, cut_frames: 0, captured_at_ns: None })
     }
 
     /// Frames given so far.
     pub fn frames(&self) -> u64 {
         self.frames
+    }
+
+    /// When the last frame that was given had been captured, in nanoseconds since the epoch, where the capture says it.
+    pub fn captured_at_ns(&self) -> Option<u64> {
+        self.captured_at_ns
     }
 
     /// Frames given so far of which the capture holds only the beginning.
@@ -66,6 +72,7 @@ impl Uplink for PcapIn {
             return Ok(false);
         };
         self.frames += 1;
+        self.captured_at_ns = record.captured_at_ns;
         if (frame.len() as u64) < u64::from(record.original_bytes) {
             if self.cut_frames == 0 {
                 tracing::warn!(

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 use pcap_file::pcap::{PcapHeader, PcapPacket, PcapWriter};
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
-use pcap_file::pcapng::blocks::interface_description::InterfaceDescriptionBlock;
+use pcap_file::pcapng::blocks::interface_description::{
+    InterfaceDescriptionBlock, InterfaceDescriptionOption,
+};
 use pcap_file::{DataLink, Endianness, TsResolution};
 use proptest::prelude::*;
 
@@ -172,5 +174,49 @@ proptest! {
         file.truncate(28);
         file.extend_from_slice(&tail);
         let _ = read(&file);
+    }
+}
+
+/// When the frames of a capture were captured, in nanoseconds.
+fn times(bytes: &[u8]) -> Vec<Option<u64>> {
+    let mut records = Records::new(&PathBuf::from("trace.pcap"), Cursor::new(bytes)).unwrap();
+    let (mut all, mut data) = (Vec::new(), Vec::new());
+    while let Some(record) = records.next(&mut data).unwrap() {
+        all.push(record.captured_at_ns);
+    }
+    all
+}
+
+#[test]
+fn times_are_in_the_unit_that_the_capture_names() {
+    for endianness in [Endianness::Little, Endianness::Big] {
+        for resolution in [TsResolution::MicroSecond, TsResolution::NanoSecond] {
+            let found = times(&classic(endianness, resolution, DataLink::ETHERNET));
+            assert_eq!(found, vec![Some(1_500_000_001_000); frames().len()]);
+        }
+        // A thousand million ticks: of microseconds where nothing is said, else as the option says.
+        let ticks = 1_000_000_000;
+        let cases = [
+            (None, 1000 * ticks),
+            (Some(9), ticks),
+            (Some(3), 1_000_000 * ticks),
+            (Some(0x80 | 30), 931_322_574),
+        ];
+        for (option, ns) in cases {
+            let mut writer = PcapNgWriter::with_endianness(Vec::new(), endianness).unwrap();
+            let mut interface = InterfaceDescriptionBlock::new(DataLink::ETHERNET, 0);
+            interface.options.push(InterfaceDescriptionOption::IfName("a name that is padded".into()));
+            interface.options.extend(option.map(InterfaceDescriptionOption::IfTsResol));
+            writer.write_pcapng_block(interface).unwrap();
+            let block = EnhancedPacketBlock {
+                interface_id: 0,
+                timestamp: std::time::Duration::from_nanos(ticks),
+                original_len: 14,
+                data: vec![1; 14].into(),
+                options: Vec::new(),
+            };
+            writer.write_pcapng_block(block).unwrap();
+            assert_eq!(times(&writer.into_inner()), [Some(ns)], "{option:?}");
+        }
     }
 }

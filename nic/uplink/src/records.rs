@@ -1,13 +1,13 @@
 //! The records of a capture file: classic pcap (microseconds and nanoseconds, both byte orders) and pcapng.
 //!
 //! Every length is checked before it is used, so any bytes at all give records or one error with the offset of the
-//! record it is about. Timestamps are not looked at: frames are replayed as fast as they are taken.
+//! record it is about. Timestamps are handed on; frames are replayed as fast as they are taken.
 
 use std::io::{self, BufRead, Read};
 use std::path::{Path, PathBuf};
 
-use pcap_file::PcapError;
 use pcap_file::pcap::PcapReader;
+use pcap_file::{PcapError, TsResolution};
 
 use crate::UplinkError;
 
@@ -36,6 +36,8 @@ pub(crate) struct Record {
     pub(crate) offset_bytes: u64,
     /// Bytes the frame had on the wire; more than were captured if the capture cut it.
     pub(crate) original_bytes: u32,
+    /// When it was captured, in nanoseconds since the epoch, where the capture says it.
+    pub(crate) captured_at_ns: Option<u64>,
 }
 
 /// Reads a capture record by record.
@@ -54,6 +56,8 @@ enum Format<R: BufRead> {
 struct Interface {
     link_type: u32,
     snap_bytes: u32,
+    /// Of its timestamps.
+    ticks_per_s: u64,
 }
 
 impl<R: BufRead> Records<R> {
@@ -126,6 +130,10 @@ fn next_pcap<R: BufRead>(
 ) -> Result<Option<Record>, UplinkError> {
     let at = *offset_bytes;
     // The checked reader refuses frames longer than the snapshot length, which every capture with `tcpdump -s` has.
+    let ns_per_fraction = match reader.header().ts_resolution {
+        TsResolution::MicroSecond => 1000,
+        TsResolution::NanoSecond => 1,
+    };
     let raw = match reader.next_raw_packet() {
         None => return Ok(None),
         Some(raw) => raw.map_err(|error| pcap_error(path, at, error))?,
@@ -134,7 +142,9 @@ fn next_pcap<R: BufRead>(
     data.clear();
     data.extend_from_slice(&raw.data);
     *offset_bytes += PCAP_RECORD_HEADER_BYTES + u64::from(raw.incl_len);
-    Ok(Some(Record { offset_bytes: at, original_bytes: raw.orig_len }))
+    let captured_at_ns =
+        Some(u64::from(raw.ts_sec) * 1_000_000_000 + u64::from(raw.ts_frac) * ns_per_fraction);
+    Ok(Some(Record { offset_bytes: at, original_bytes: raw.orig_len, captured_at_ns }))
 }
 
 fn malformed(path: &Path, offset_bytes: u64, reason: String) -> UplinkError {
@@ -240,23 +250,26 @@ impl Block<'_> {
         match kind {
             SECTION_HEADER => interfaces.clear(),
             INTERFACE_DESCRIPTION => {
-                interfaces.push(Interface { link_type: self.number(0..2)?, snap_bytes: self.number(4..8)? });
+                let (link_type, snap_bytes) = (self.number(0..2)?, self.number(4..8)?);
+                interfaces.push(Interface { link_type, snap_bytes, ticks_per_s: self.ticks_per_s() });
             }
             ENHANCED_PACKET => {
                 let (captured, original) = (self.number(12..16)?, self.number(16..20)?);
-                self.interface(interfaces, self.number(0..4)?)?;
-                return self.frame(20, captured, original, data).map(Some);
+                let interface = self.interface(interfaces, self.number(0..4)?)?;
+                let at = self.captured_at_ns(interface)?;
+                return self.frame(20, captured, original, at, data).map(Some);
             }
             OBSOLETE_PACKET => {
                 let (captured, original) = (self.number(12..16)?, self.number(16..20)?);
-                self.interface(interfaces, self.number(0..2)?)?;
-                return self.frame(20, captured, original, data).map(Some);
+                let interface = self.interface(interfaces, self.number(0..2)?)?;
+                let at = self.captured_at_ns(interface)?;
+                return self.frame(20, captured, original, at, data).map(Some);
             }
             SIMPLE_PACKET => {
                 let original = self.number(0..4)?;
                 let interface = self.interface(interfaces, 0)?;
                 let limit = if interface.snap_bytes == 0 { u32::MAX } else { interface.snap_bytes };
-                return self.frame(4, original.min(limit), original, data).map(Some);
+                return self.frame(4, original.min(limit), original, None, data).map(Some);
             }
             _ => {}
         }
@@ -275,11 +288,38 @@ impl Block<'_> {
         Ok(interface)
     }
 
+    /// Ticks a second of the timestamps of the interface that this block describes: its option 9, or microseconds.
+    fn ticks_per_s(&self) -> u64 {
+        const OPTIONS_AT: usize = 8;
+        const RESOLUTION: u32 = 9;
+        let mut rest = self.body.get(OPTIONS_AT..).unwrap_or_default();
+        while let (Some(code), Some(length)) = (rest.get(..2), rest.get(2..4)) {
+            let code = number_of(code, self.big_endian);
+            let length = number_of(length, self.big_endian) as usize;
+            if let (RESOLUTION, Some(value)) = (code, rest.get(4)) {
+                let power = u32::from(value & 0x7f);
+                let ticks =
+                    if value & 0x80 == 0 { 10u64.checked_pow(power) } else { 1u64.checked_shl(power) };
+                return ticks.unwrap_or(u64::MAX);
+            }
+            rest = rest.get(4 + length.next_multiple_of(4)..).unwrap_or_default();
+        }
+        1_000_000
+    }
+
+    /// The timestamp of a packet block in nanoseconds.
+    fn captured_at_ns(&self, interface: Interface) -> Result<Option<u64>, UplinkError> {
+        let ticks = u64::from(self.number(4..8)?) << 32 | u64::from(self.number(8..12)?);
+        let ns = u128::from(ticks) * 1_000_000_000 / u128::from(interface.ticks_per_s);
+        Ok(u64::try_from(ns).ok())
+    }
+
     fn frame(
         &self,
         at: usize,
         captured: u32,
         original: u32,
+        captured_at_ns: Option<u64>,
         data: &mut Vec<u8>,
     ) -> Result<Record, UplinkError> {
         check_lengths(self.path, self.offset_bytes, captured, original)?;
@@ -289,6 +329,6 @@ impl Block<'_> {
         })?;
         data.clear();
         data.extend_from_slice(bytes);
-        Ok(Record { offset_bytes: self.offset_bytes, original_bytes: original })
+        Ok(Record { offset_bytes: self.offset_bytes, original_bytes: original, captured_at_ns })
     }
 }

@@ -26,7 +26,7 @@ use indicatif::ProgressBar;
 use check::Check;
 pub use results::Machine;
 use results::{LatencyRow, RateRow, Results, Way};
-pub use table::empty as empty_table;
+pub use table::{distinct, empty as empty_table};
 
 use crate::args::{CompareArgs, DeviceName, Part};
 use crate::failure::{Failure, own_program};

@@ -1,34 +1,18 @@
 //! `report.html`: one file with plots, tables, machine, command and raw data; it loads nothing from outside.
 
-use beeline_figures::chart::{Chart, Series, draw};
-
 use super::results::{LatencyRow, RateRow, Results, Way};
 use super::table;
-
-const STYLE: &str = "
-:root{color-scheme:light}
-body{font:16px/1.5 system-ui,sans-serif;max-width:900px;margin:2rem auto;padding:0 1rem;color:#1c1c1c;background:#fff}
-h1{font-size:1.7rem;margin-bottom:.2rem}h2{font-size:1.2rem;margin-top:2.4rem;border-bottom:1px solid #ddd}
-.lead{color:#444;margin-top:0}figure{margin:1rem 0;overflow-x:auto}figcaption{color:#555;font-size:.9rem}
-table.facts{border-collapse:collapse}table.facts td{padding:.15rem 1rem .15rem 0;vertical-align:top}
-table.facts td:first-child{color:#555}pre{font-size:.72rem;line-height:1.25;overflow-x:auto;background:#f7f7f7;padding:.8rem}
-code{background:#f2f2f2;padding:.1rem .3rem}.key{font-size:1.05rem;background:#eef5fb;padding:.8rem 1rem;border-left:4px solid #0072b2}
-details{margin:.5rem 0}";
+use crate::page::{self, Chart, Series, escape, facts, figure};
 
 /// The report as HTML text.
 pub fn render(results: &Results) -> String {
-    let mut html = String::from("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">");
-    html += "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">";
-    html += &format!(
-        "<title>Beeline on {}</title><style>{STYLE}</style></head><body>\n",
-        escape(&results.machine.cpu)
-    );
+    let mut html = page::head(&format!("Beeline on {}", results.machine.cpu));
     html += "<h1>Beeline: plain stores against doorbells</h1>\n";
     html += "<p class=\"lead\">Every figure on this page was <b>measured</b> on the machine named below, in one run. \
              Frames went from a program through the NIC process; those that came back were compared byte for byte, \
              those that did not were counted by the NIC.</p>\n";
     html += &headline(results);
-    html += &facts(results);
+    html += &machine(results);
     html += &stores(results);
     html += &latencies(results, Way::OneWay);
     html += &latencies(results, Way::RoundTrip);
@@ -44,12 +28,8 @@ pub fn render(results: &Results) -> String {
         "Sent in bursts, received and verified by the same thread; higher is better.",
     );
     html += &raw(results);
-    html += "</body></html>\n";
+    html += page::END;
     html
-}
-
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 /// The answer in one sentence: our interface against the descriptor ring, 64 B frames.
@@ -86,7 +66,7 @@ fn headline(results: &Results) -> String {
     if text.is_empty() { text } else { format!("<p class=\"key\">{text}</p>\n") }
 }
 
-fn facts(results: &Results) -> String {
+fn machine(results: &Results) -> String {
     let machine = &results.machine;
     let cores = machine.cores.iter().map(usize::to_string).collect::<Vec<_>>().join(" and ");
     let bare =
@@ -100,13 +80,7 @@ fn facts(results: &Results) -> String {
         ("Command", results.command.clone()),
         ("Version", results.version.to_owned()),
     ];
-    let cells: String =
-        rows.iter().map(|(k, v)| format!("<tr><td>{k}</td><td>{}</td></tr>", escape(v))).collect();
-    format!("<h2>Machine and command</h2><table class=\"facts\">{cells}</table>\n")
-}
-
-fn figure(chart: &Chart<'_>, caption: &str) -> String {
-    format!("<figure>{}<figcaption>{caption}</figcaption></figure>\n", draw(chart))
+    facts("Machine and command", &rows)
 }
 
 fn stores(results: &Results) -> String {
@@ -119,10 +93,7 @@ fn stores(results: &Results) -> String {
         for row in results.stores.iter().filter(|row| row.receiver == receiver) {
             let name = format!("{}, {}", row.policy, row.kernel);
             let point = (f64::from(row.message_bytes), row.goodput_gbps);
-            match series.iter_mut().find(|series| series.name == name) {
-                Some(series) => series.points.push(point),
-                None => series.push(Series::line(name, vec![point])),
-            }
+            page::add(&mut series, name, point);
         }
         let chart = Chart { unit: "Gbit/s", size: "message in the window, bytes", logarithmic: true, series };
         let caption = if receiver {
@@ -148,10 +119,7 @@ fn latencies(results: &Results, way: Way) -> String {
             kernel => format!("{} ({kernel})", row.interface),
         };
         let point = (f64::from(row.frame_bytes), row.p50_ns as f64);
-        match series.iter_mut().find(|series| series.name == name) {
-            Some(series) => series.points.push(point),
-            None => series.push(Series::line(name, vec![point])),
-        }
+        page::add(&mut series, name, point);
     }
     let chart = Chart { unit: "p50, ns", size: "frame, bytes", logarithmic: true, series };
     let (title, caption) = match way {
@@ -176,10 +144,7 @@ fn rates(title: &str, rows: &[RateRow], caption: &str) -> String {
             kernel => format!("{} ({kernel})", row.interface),
         };
         let point = (f64::from(row.frame_bytes), row.frames_per_s / 1e6);
-        match series.iter_mut().find(|series| series.name == name) {
-            Some(series) => series.points.push(point),
-            None => series.push(Series::line(name, vec![point])),
-        }
+        page::add(&mut series, name, point);
     }
     let chart = Chart { unit: "M frames/s", size: "frame, bytes", logarithmic: true, series };
     format!("<h2>{title}</h2>\n{}", figure(&chart, caption))
@@ -189,11 +154,9 @@ fn raw(results: &Results) -> String {
     let mut html = String::from("<h2>Tables and raw data</h2>\n");
     html += &format!("<pre>{}</pre>\n", escape(&table::render(results)));
     for (name, csv) in results.csv() {
-        html += &format!("<details><summary>{name}</summary><pre>{}</pre></details>\n", escape(&csv));
+        html += &page::folded(name, &csv);
     }
-    // `<` cannot end the script element early: it is written as an escape that JSON readers undo.
-    let json = serde_json::to_string(results).unwrap_or_default().replace('<', "\\u003c");
-    html += &format!("<script type=\"application/json\" id=\"results\">{json}</script>\n");
+    html += &page::data(results);
     html
 }
 

@@ -61,7 +61,7 @@ fn finish(table: &Table) -> String {
 }
 
 /// The distinct values of a column, in order of appearance.
-fn distinct<T: PartialEq, I: IntoIterator<Item = T>>(items: I) -> Vec<T> {
+pub fn distinct<T: PartialEq, I: IntoIterator<Item = T>>(items: I) -> Vec<T> {
     let mut seen = Vec::new();
     for item in items {
         if !seen.contains(&item) {

@@ -1,0 +1,278 @@
+//! Which points a sweep has, in which order, and what each is called.
+
+use std::hash::Hasher;
+
+use beeline_lab::{Arrivals, Experiment, Measured, Traffic};
+use beeline_platforms::Platform;
+use beeline_spec::Interface;
+use beeline_window::FencePolicy;
+use siphasher::sip::SipHasher13;
+
+use super::args::{Change, Chosen, SimArgs, When};
+use super::capture::Capture;
+use super::row::{Figures, Row};
+use crate::failure::Failure;
+use crate::platforms::{find, refused};
+
+/// A sweep: every combination of what was asked for.
+pub struct Plan {
+    machines: Vec<Machine>,
+    capture: Option<Capture>,
+    adversary: Option<u64>,
+    frames: u64,
+    seed: u64,
+    points: Vec<Point>,
+    keys: Vec<String>,
+    /// Tells sweeps apart.
+    name: String,
+}
+
+/// A platform and what was changed of it.
+struct Machine {
+    platform: Platform,
+    set: String,
+    /// Tells machines apart that have the same name: over all parameters.
+    digest: u64,
+}
+
+/// What is different from point to point.
+#[derive(Clone, Copy)]
+struct Point {
+    machine: usize,
+    interface: Interface,
+    fences: Option<FencePolicy>,
+    cores: u16,
+    arrivals: When,
+    /// None: as the capture has them.
+    frame_bytes: Option<u32>,
+}
+
+impl Plan {
+    /// Every point that the options ask for.
+    ///
+    /// # Errors
+    /// A platform or a capture cannot be used, or the options contradict each other.
+    pub fn new(args: &SimArgs) -> Result<Plan, Failure> {
+        let capture = args.pcap.as_deref().map(Capture::read).transpose()?;
+        let arrivals = arrivals(args, capture.as_ref())?;
+        let mut plan = Plan {
+            machines: machines(&args.platform, &args.set)?,
+            capture,
+            adversary: args.adversary,
+            frames: args.frames,
+            seed: args.seed,
+            points: Vec::new(),
+            keys: Vec::new(),
+            name: String::new(),
+        };
+        let sizes: Vec<Option<u32>> = match plan.capture {
+            Some(_) => vec![None],
+            None => args.sizes.iter().flat_map(|sizes| &sizes.0).copied().map(Some).collect(),
+        };
+        for machine in 0..plan.machines.len() {
+            for arrivals in &arrivals {
+                for cores in &args.cores {
+                    for (interface, fences) in ways(args) {
+                        for frame_bytes in &sizes {
+                            let (cores, arrivals, frame_bytes) = (*cores, *arrivals, *frame_bytes);
+                            let point = Point { machine, interface, fences, cores, arrivals, frame_bytes };
+                            let key = plan.key(&point);
+                            // The same point, asked for twice.
+                            if !plan.keys.contains(&key) {
+                                plan.points.push(point);
+                                plan.keys.push(key);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        let mut hasher = SipHasher13::new();
+        plan.keys.iter().for_each(|key| hasher.write(key.as_bytes()));
+        plan.name = format!("{:016x}", hasher.finish());
+        Ok(plan)
+    }
+
+    /// How many points there are.
+    pub fn len(&self) -> u64 {
+        self.points.len() as u64
+    }
+
+    /// The place of the point with this key.
+    pub fn find(&self, key: &str) -> Option<u64> {
+        self.keys.iter().position(|known| known == key).map(|index| index as u64)
+    }
+
+    /// A row of an earlier sweep as one of this, if it has the point.
+    pub fn adopt(&self, row: Row) -> Option<Row> {
+        let index = self.find(&row.key)?;
+        Some(Row { sweep: self.name.clone(), index, points: self.len(), ..row })
+    }
+
+    /// What a point is called on a progress bar.
+    pub fn label(&self, index: u64) -> String {
+        let point = &self.points[index as usize];
+        let size = point.frame_bytes.map_or("pcap".to_owned(), |bytes| format!("{bytes} B"));
+        format!("{}, {size}", point.interface)
+    }
+
+    /// Runs a point.
+    pub fn run(&self, index: u64) -> Row {
+        let point = &self.points[index as usize];
+        let experiment = self.experiment(point);
+        let outcome = experiment.measure();
+        self.row(index, &experiment, outcome)
+    }
+
+    fn experiment(&self, point: &Point) -> Experiment<'_> {
+        let gaps = self.capture.as_ref().and_then(|capture| capture.gaps.clone());
+        let arrivals = match point.arrivals {
+            When::OneByOne => Arrivals::OneByOne,
+            When::Always(burst) => Arrivals::Always { burst },
+            When::Poisson(per_second) => Arrivals::Poisson { per_second },
+            When::Bursts(per_second, burst) => Arrivals::Bursts { per_second, burst },
+            When::Recorded => Arrivals::Recorded { gaps: gaps.unwrap_or_else(|| [].into()) },
+        };
+        let sizes = match (point.frame_bytes, &self.capture) {
+            (None, Some(capture)) => capture.sizes.clone(),
+            (bytes, _) => bytes.into_iter().map(|bytes| bytes as usize).collect(),
+        };
+        let warm_up = self.frames / 10;
+        Experiment {
+            platform: &self.machines[point.machine].platform,
+            interface: point.interface,
+            fences: point.fences.unwrap_or(FencePolicy::None),
+            adversary: self.adversary,
+            cores: point.cores,
+            traffic: Traffic { sizes, frames: self.frames + warm_up, arrivals },
+            warm_up,
+            seed: self.seed,
+        }
+    }
+
+    fn row(
+        &self,
+        index: u64,
+        experiment: &Experiment<'_>,
+        outcome: Result<Measured, beeline_lab::LabError>,
+    ) -> Row {
+        let point = &self.points[index as usize];
+        let machine = &self.machines[point.machine];
+        let (figures, why_not) = match outcome {
+            Ok(measured) => (Some(Figures::of(experiment, &measured)), None),
+            Err(error) => (None, Some(error.to_string())),
+        };
+        Row {
+            sweep: self.name.clone(),
+            index,
+            points: self.len(),
+            key: self.keys[index as usize].clone(),
+            platform: machine.platform.name.clone(),
+            set: machine.set.clone(),
+            interface: point.interface.name().to_owned(),
+            fences: fences(point).to_owned(),
+            adversary: self.adversary,
+            cores: point.cores,
+            arrivals: point.arrivals.to_string(),
+            frame_bytes: match (point.frame_bytes, &self.capture) {
+                (None, Some(capture)) => capture.mean_bytes(),
+                (bytes, _) => f64::from(bytes.unwrap_or(0)),
+            },
+            capture: self.capture.as_ref().map(|capture| capture.name.clone()),
+            frames: self.frames,
+            seed: self.seed,
+            figures,
+            why_not,
+        }
+    }
+
+    /// Everything that a result depends on.
+    fn key(&self, point: &Point) -> String {
+        let machine = &self.machines[point.machine];
+        let adversary = self.adversary.map_or("none".to_owned(), |seed| seed.to_string());
+        let frame = match (point.frame_bytes, &self.capture) {
+            (None, Some(capture)) => format!("pcap:{:016x}", capture.digest),
+            (bytes, _) => bytes.unwrap_or(0).to_string(),
+        };
+        format!(
+            "version={} platform={}:{:016x} interface={} fences={} adversary={adversary} cores={} arrivals={} \
+             frame={frame} frames={} seed={}",
+            env!("CARGO_PKG_VERSION"),
+            machine.platform.name,
+            machine.digest,
+            point.interface,
+            fences(point),
+            point.cores,
+            point.arrivals,
+            self.frames,
+            self.seed
+        )
+    }
+}
+
+fn fences(point: &Point) -> &'static str {
+    point.fences.map_or("-", FencePolicy::name)
+}
+
+/// Interfaces, and the fence policies of that which has some.
+fn ways(args: &SimArgs) -> Vec<(Interface, Option<FencePolicy>)> {
+    let interfaces = args.interface.iter().flat_map(|chosen| match chosen {
+        Chosen::One(interface) => vec![*interface],
+        Chosen::All => Interface::ALL.to_vec(),
+    });
+    let ways = interfaces.flat_map(|interface| match interface {
+        Interface::Mmio => args.fences.iter().map(|policy| (interface, Some(*policy))).collect(),
+        _ => vec![(interface, None)],
+    });
+    ways.collect()
+}
+
+fn arrivals(args: &SimArgs, capture: Option<&Capture>) -> Result<Vec<When>, Failure> {
+    let wanted = match (args.arrivals.as_slice(), capture) {
+        ([], None) => vec![When::OneByOne, When::Always(1)],
+        ([], Some(_)) => vec![When::Recorded],
+        (given, _) => given.to_vec(),
+    };
+    if wanted.contains(&When::Recorded) {
+        let Some(capture) = capture else {
+            return Err(Failure::new("--arrivals recorded needs a capture").remedy("--pcap FILE beside it"));
+        };
+        if capture.gaps.is_none() {
+            return Err(Failure::new(format!("{} does not say when its frames came", capture.name)).remedy(
+                "--arrivals always, one-by-one or poisson:RATE with --pcap: then only its sizes count",
+            ));
+        }
+    }
+    Ok(wanted)
+}
+
+/// Every platform with every combination of changes.
+fn machines(names: &[String], changes: &[Change]) -> Result<Vec<Machine>, Failure> {
+    let mut machines = Vec::new();
+    for name in names {
+        machines.push((find(name)?, String::new()));
+    }
+    for change in changes {
+        let mut changed = Vec::new();
+        for (platform, set) in &machines {
+            for value in &change.values {
+                let platform = platform.with(&change.key, value).map_err(refused)?;
+                let space = if set.is_empty() { "" } else { " " };
+                changed.push((platform, format!("{set}{space}{}={value}", change.key)));
+            }
+        }
+        machines = changed;
+    }
+    let digest = |platform: &Platform| {
+        let mut hasher = SipHasher13::new();
+        for row in platform.rows() {
+            hasher.write(row.key.as_bytes());
+            hasher.write(b"=");
+            hasher.write(row.value.as_bytes());
+            hasher.write(b"\n");
+        }
+        hasher.finish()
+    };
+    let machine = |(platform, set): (Platform, String)| Machine { digest: digest(&platform), platform, set };
+    Ok(machines.into_iter().map(machine).collect())
+}

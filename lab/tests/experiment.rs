@@ -1,0 +1,151 @@
+//! Experiments on a platform that is built in: what is measured holds together.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use beeline_lab::{Arrivals, Experiment, LabError, Measured, Traffic};
+use beeline_link_sim::des::Picoseconds;
+use beeline_link_sim::pcie::Kind;
+use beeline_platforms::Platform;
+use beeline_spec::Interface;
+use beeline_window::FencePolicy;
+
+fn platform(changes: &[(&str, &str)]) -> Platform {
+    let named = Platform::named("epyc-7543-cx6dx").unwrap();
+    changes.iter().fold(named, |platform, (key, value)| platform.with(key, value).unwrap())
+}
+
+fn experiment(platform: &Platform, interface: Interface, arrivals: Arrivals) -> Experiment<'_> {
+    let traffic = Traffic { sizes: vec![60, 200], frames: 2000, arrivals };
+    Experiment {
+        platform,
+        interface,
+        fences: FencePolicy::None,
+        adversary: None,
+        cores: 1,
+        traffic,
+        warm_up: 100,
+        seed: 1,
+    }
+}
+
+fn measure(platform: &Platform, interface: Interface, arrivals: Arrivals) -> Result<Measured, LabError> {
+    experiment(platform, interface, arrivals).measure()
+}
+
+/// In the order in which lines were filled, without what else shakes them.
+const IN_ORDER: [(&str, &str); 1] = [("core.wc_release", "fifo")];
+/// In any order: lines leave one by one, so that several wait at a time.
+const RANDOM: [(&str, &str); 2] = [("core.wc_release", "random"), ("core.wc_interval_ns", "5")];
+
+#[test]
+fn every_interface_pays_for_its_frames() {
+    let platform = platform(&IN_ORDER);
+    for interface in Interface::ALL.into_iter().filter(|interface| *interface != Interface::Coherent) {
+        for arrivals in [Arrivals::OneByOne, Arrivals::Always { burst: 1 }, Arrivals::Always { burst: 16 }] {
+            let outcome = measure(&platform, interface, arrivals.clone()).unwrap().outcome;
+            assert_eq!((outcome.all_frames, outcome.to_wire.summary().count), (2000, 1900));
+            let cost = outcome.cost;
+            let frame_bytes = outcome.all_bytes;
+            assert!(frame_bytes >= 1000 * 260, "{interface}: {frame_bytes}");
+            assert!(cost.link_bytes() > frame_bytes, "{interface} carries more than frames: {cost:?}");
+            assert!(cost.worked.0 > 0, "{interface}");
+            let answers = cost.to_device.tlps[Kind::CompletionWithData as usize].useful_bytes;
+            match interface {
+                Interface::Mmio | Interface::Kpio => assert_eq!(answers, 0, "{interface} reads nothing"),
+                Interface::Descriptor | Interface::Enso => {
+                    assert!(answers >= frame_bytes, "{interface} fetches every frame: {answers}");
+                }
+                // Short frames are pushed, and longer ones may be.
+                Interface::Inline | Interface::Niq | Interface::Coherent => {}
+            }
+        }
+    }
+}
+
+/// Lines that change owner take no packets but those that bring the port up; a platform without them says so.
+#[test]
+fn coherent_is_measured_where_lines_move_and_nowhere_else() {
+    let always = || Arrivals::Always { burst: 16 };
+    let error = measure(&platform(&[]), Interface::Coherent, always()).err().unwrap().to_string();
+    assert!(error.contains("[coherent]"), "{error}");
+    let machine = Platform::named("ccnic-icelake").unwrap();
+    let outcome = measure(&machine, Interface::Coherent, always()).unwrap().outcome;
+    let cost = outcome.cost;
+    assert!(cost.memory_bytes > outcome.all_bytes && cost.link_bytes() < outcome.all_bytes / 10, "{cost:?}");
+}
+
+#[test]
+fn disorder_is_seen_where_there_is_some_and_only_there() {
+    let always = Arrivals::Always { burst: 1 };
+    let spans = |changes: &[(&str, &str)]| {
+        measure(&platform(changes), Interface::Mmio, always.clone()).unwrap().spans.unwrap()
+    };
+    let ordered = spans(&IN_ORDER);
+    assert!(ordered.writes() >= 2000, "{}", ordered.writes());
+    assert_eq!(ordered.most(), 1);
+    let random = spans(&RANDOM);
+    assert!(random.beyond(1) > 0 && random.most() <= 64, "{}", random.most());
+    let shaken = spans(&[("core.wc_release", "fifo"), ("root_complex.write_jitter_ns", "40")]);
+    assert!(shaken.beyond(1) > 0);
+    let descriptor = measure(&platform(&[]), Interface::Descriptor, always).unwrap();
+    assert!(descriptor.spans.is_none(), "it has no window");
+}
+
+#[test]
+fn an_interface_that_needs_order_says_so_where_there_is_none() {
+    let platform = platform(&RANDOM);
+    let error = measure(&platform, Interface::Kpio, Arrivals::Always { burst: 1 }).err().unwrap();
+
+    assert!(
+        matches!(error, LabError::Changed { .. } | LabError::Stuck { .. } | LabError::Send(_)),
+        "{error}"
+    );
+    measure(&platform, Interface::Mmio, Arrivals::Always { burst: 1 }).unwrap();
+}
+
+#[test]
+fn the_adversary_changes_no_frame() {
+    let platform = platform(&IN_ORDER);
+    for interface in Interface::ALL {
+        for seed in 1..4 {
+            let mut experiment = experiment(&platform, interface, Arrivals::OneByOne);
+            experiment.adversary = Some(seed);
+            let measured = experiment.measure().unwrap();
+            let spans = measured.spans.filter(|_| interface == Interface::Mmio);
+            if let Some(spans) = spans {
+                assert!(spans.beyond(1) > 0, "seed {seed} did nothing");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_same_seed_is_the_same_run() {
+    let platform = platform(&[]);
+    let arrivals = Arrivals::Poisson { per_second: 2e6 };
+    let run = || measure(&platform, Interface::Mmio, arrivals.clone()).unwrap();
+    let (one, other) = (run(), run());
+    assert_eq!(one.outcome.cost, other.outcome.cost);
+    assert_eq!(one.outcome.times, other.outcome.times);
+    assert_eq!(one.outcome.to_wire.summary(), other.outcome.to_wire.summary());
+    for times in &one.outcome.times {
+        assert!(times.begun_at < times.returned_at && times.decided_at < times.starts_at);
+        assert!(times.begun_at < times.decided_at && times.starts_at < times.ends_at);
+    }
+}
+
+#[test]
+fn frames_come_after_the_gaps_that_were_recorded() {
+    let platform = platform(&IN_ORDER);
+    let gaps = [Picoseconds::from_ns(5000), Picoseconds::from_ns(9000)].into();
+    let times = measure(&platform, Interface::Mmio, Arrivals::Recorded { gaps }).unwrap().outcome.times;
+    for pair in times.windows(3) {
+        assert_eq!(pair[2].begun_at - pair[0].begun_at, Picoseconds::from_ns(14_000));
+    }
+}
+
+#[test]
+fn energy_is_told_where_the_platform_tells_it() {
+    let plain = platform(&[]);
+    let outcome = measure(&plain, Interface::Mmio, Arrivals::OneByOne).unwrap().outcome;
+    assert_eq!(experiment(&plain, Interface::Mmio, Arrivals::OneByOne).energy_nj(&outcome), None);
+}

@@ -1,26 +1,78 @@
-//! The committed snapshot of what needs no machine, and which rows a change moved.
+//! The committed snapshots of all figures, the freeze, and which rows a change moved.
 //!
-//! `BEELINE_FIGURES_SNAPSHOT=write cargo test -p beeline-figures` takes it anew.
+//! `BEELINE_FIGURES_SNAPSHOT=write cargo test -p beeline-figures --test snapshot` takes the snapshots anew;
+//! `BEELINE_FIGURES_FREEZE="why" cargo test -p beeline-figures --test snapshot` adds a stand to `frozen.toml` with the rows that
+//! moved since the committed snapshot, so it is run before the snapshot is taken anew.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 use beeline_figures::evaluate::RowResult;
+use beeline_figures::freeze::{Frozen, State};
+use beeline_figures::published::RowId;
 use beeline_figures::registry::Class;
-use beeline_figures::{Arithmetic, Options, run, snapshot};
+use beeline_figures::snapshot::Moved;
+use beeline_figures::{Arithmetic, Options, VirtualTime, run, snapshot};
+
+fn here(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
+}
+
+/// What moved against the files of a folder.
+fn moved(folder: &str, rows: &[RowResult]) -> Vec<Moved> {
+    let files = snapshot::files(rows).unwrap();
+    let moved = files.into_iter().flat_map(|(name, text)| {
+        let committed = std::fs::read_to_string(here(folder).join(name)).unwrap_or_default();
+        snapshot::moved(&committed, &text).unwrap()
+    });
+    moved.collect()
+}
+
+/// Compares with the files of a folder, or writes them if that was asked for.
+fn compare(folder: &str, rows: &[RowResult]) {
+    if std::env::var_os("BEELINE_FIGURES_SNAPSHOT").is_some() {
+        std::fs::create_dir_all(here(folder)).unwrap();
+        for (name, text) in snapshot::files(rows).unwrap() {
+            std::fs::write(here(folder).join(name), text).unwrap();
+        }
+    }
+    let moved = moved(folder, rows);
+    assert!(moved.is_empty(), "{folder} moved:\n{moved:#?}");
+}
+
+fn machines() -> Vec<RowResult> {
+    let mut laboratory = VirtualTime::new(1).unwrap();
+    let outcome = run(&Options::default(), &mut laboratory).unwrap();
+    outcome.rows.into_iter().filter(|row| row.class != Class::Computed).collect()
+}
 
 #[test]
 fn rows_without_a_machine_are_as_committed() {
     let outcome = run(&Options::default(), &mut Arithmetic).unwrap();
     let rows: Vec<RowResult> = outcome.rows.into_iter().filter(|row| row.class == Class::Computed).collect();
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("snapshot/arithmetic");
-    for (name, text) in snapshot::files(&rows).unwrap() {
-        let path = folder.join(name);
-        if std::env::var_os("BEELINE_FIGURES_SNAPSHOT").is_some() {
-            std::fs::create_dir_all(&folder).unwrap();
-            std::fs::write(&path, &text).unwrap();
-        }
-        let committed = std::fs::read_to_string(&path).unwrap();
-        let moved = snapshot::moved(&committed, &text).unwrap();
-        assert!(moved.is_empty(), "{} moved:\n{moved:#?}", path.display());
+    compare("snapshot/arithmetic", &rows);
+}
+
+/// For one seed: a number that changes is seen in review.
+#[test]
+fn rows_of_machines_are_as_committed() {
+    compare("snapshot/machines", &machines());
+}
+
+/// Platform files and fit set are those of the freeze, or each edit since stands there with the rows that it moved.
+#[test]
+fn platform_files_are_those_of_the_last_stand() {
+    let mut laboratory = VirtualTime::new(1).unwrap();
+    let files = VirtualTime::files();
+    let options = Options { files: files.clone(), ..Options::default() };
+    let outcome = run(&options, &mut laboratory).unwrap();
+    if let Ok(why) = std::env::var("BEELINE_FIGURES_FREEZE") {
+        let ids: BTreeSet<RowId> =
+            moved("snapshot/machines", &machines()).into_iter().map(|moved| moved.id).collect();
+        let text = Frozen::committed().unwrap().edited(&why, &files, &outcome.fit_set, ids).unwrap();
+        std::fs::write(here("frozen.toml"), text).unwrap();
+        return;
     }
+    assert!(matches!(outcome.state, State::Frozen { .. }), "{:#?}", outcome.state);
 }

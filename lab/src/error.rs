@@ -42,8 +42,8 @@ pub enum LabError {
     /// A frame could not be received.
     #[error("a frame could not be received: {0}")]
     Receive(#[from] RxError),
-    /// Nothing happens any more, and not everything was done.
-    #[error("at {at} nothing happens any more, and {done} of {wanted} frames have left")]
+    /// Nothing happens any more, or no frame leaves, and not everything was done.
+    #[error("at {at} no frame leaves any more, and {done} of {wanted} frames have left")]
     Stuck {
         /// When.
         at: Picoseconds,

@@ -15,6 +15,8 @@ use crate::{Arrivals, Cost, Frames, LabError, Laps, Station, Traffic};
 
 /// Frames of which the times are kept one by one.
 const KEPT_TIMES: usize = 256;
+/// A frame that was sent so long ago, with none that left since, is lost: longer than devices wait for what is missing.
+const PATIENCE: Picoseconds = Picoseconds::from_ns(2_000_000);
 
 /// A run: which interface, which traffic, what software costs.
 #[derive(Clone, Debug)]
@@ -169,12 +171,18 @@ impl Run {
         let wanted = self.traffic.frames * senders.len() as u64;
         let is_one_by_one = self.traffic.arrivals == Arrivals::OneByOne;
         let warm_up = self.warm_up * senders.len() as u64;
-        let mut counter = Counter { is_one_by_one, warm_up, left: 0, first: None };
+        let mut counter = Counter { is_one_by_one, warm_up, left: 0, first: None, last: Picoseconds::ZERO };
         while counter.left < wanted {
             match sim.advance(Picoseconds::NEVER) {
                 Some(Pause::Frame) => counter.take(sim, senders, outcome),
                 Some(Pause::Turn(core)) => {
-                    let next = senders[usize::from(core.0)].turn(sim)?;
+                    let sender = &mut senders[usize::from(core.0)];
+                    let at = sim.with(|machine| machine.now());
+                    let last = sender.begun.back().map(|begun| begun.at.max(counter.last));
+                    if last.is_some_and(|last| at > last + PATIENCE) {
+                        return Err(LabError::Stuck { at, done: counter.left, wanted });
+                    }
+                    let next = sender.turn(sim)?;
                     sim.end_turn(core, next);
                 }
                 None => {
@@ -193,6 +201,8 @@ struct Counter {
     warm_up: u64,
     left: u64,
     first: Option<Picoseconds>,
+    /// When the last one left.
+    last: Picoseconds,
 }
 
 impl Counter {
@@ -201,6 +211,7 @@ impl Counter {
             let QueueId(queue) = frame.queue;
             let sender = &mut senders[usize::from(queue)];
             let now = frame.starts_at;
+            self.last = now;
             let begun = sender.begun.pop_front().unwrap_or(Begun { at: now, returned_at: None });
             if self.is_one_by_one {
                 sim.end_turn(sender.core, Next::At(frame.starts_at));
@@ -315,6 +326,8 @@ impl Sender {
             return Ok(next);
         }
         self.half.progress()?;
+        // Pieces of lines would stay in buffers that only full lines leave by themselves; something always interrupts a core.
+        sim.interrupt_core(self.core);
         sim.work(self.core, sim.with(|machine| machine.poll_time(self.core)));
         Ok(Next::Again)
     }

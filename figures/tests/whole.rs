@@ -22,7 +22,9 @@ fn figures_are_in_the_printed_unit_and_formulas_follow_what_they_use() {
         row.ours.figure().unwrap_or_else(|| panic!("{id}: {:?}", row.ours))
     };
     assert_eq!(figure("r0033"), 88.0, "ns");
-    assert!((figure("r0114") - 16.0 * 0.044).abs() < 1e-9, "us: 16 lines of 44 ns");
+    // A copy of 1024 bytes is 16 lines of 44 ns, and a fence.
+    let fence_us = figure("r0114") - 16.0 * 0.044;
+    assert!((0.03..0.1).contains(&fence_us), "us: {fence_us}");
     assert!((figure("r0121") - figure("r0122") * 7.88 / 100.0).abs() < 1e-9, "GB/s, and their share in %");
     assert!((figure("r0031") - (figure("r0030") - figure("r0029"))).abs() < 1e-9);
     assert!((figure("r0096") - (10.0 * figure("r0094") - 2.0 * figure("r0093")) / 8.0).abs() < 1e-9);
@@ -44,13 +46,14 @@ fn what_a_laboratory_lacks_is_missing_and_not_left_aside() {
 fn ranges_limits_and_shapes_are_counted_apart() {
     let outcome = outcome();
     let inside = |id: &str| outcome.rows.iter().find(|row| row.id == id.into()).unwrap().is_inside;
-    // 60 of 154 bytes are 39 %, below "up to 43"; a write takes 444 ns, below 0.54 us.
-    assert_eq!((inside("r0037"), inside("r0102")), (Some(true), Some(false)));
+    // 60 of 154 bytes are 39 %, below "up to 43"; half a made-up ping-pong is between 0.54 and 0.7 us.
+    assert_eq!((inside("r0037"), inside("r0102")), (Some(true), Some(true)));
     let holds = |id: &str| match &outcome.rows.iter().find(|row| row.id == id.into()).unwrap().ours {
         Ours::Shape(finding) => finding.holds,
         other => panic!("{id}: {other:?}"),
     };
-    assert!(holds("r0035") && holds("r0112") && holds("r0125"), "staircase, flat, alike");
+    assert!(holds("r0035") && holds("r0125"), "staircase, alike");
+    assert!(!holds("r0112"), "a made-up fence is paid at every size");
     assert!(!holds("r0124"), "made-up platforms are bound by their links at every size");
 }
 

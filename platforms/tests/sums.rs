@@ -38,6 +38,7 @@ fn dma_read_ns(machine: &Platform, bytes: u32) -> f64 {
         + far
         + device.read_finish_ns.value.nanoseconds()
         + inside_ns(machine, bytes)
+        + machine.device.read_transfer_ns.value.nanoseconds()
 }
 
 /// The device's own data path, store and forward.

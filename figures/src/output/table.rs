@@ -55,10 +55,15 @@ pub fn state(state: &State) -> String {
             format!("Frozen; {edits} edits since, each with the rows it moved (frozen.toml).")
         }
         State::Changed(changes) => {
-            format!("CHANGED since the freeze and not recorded: {}.", changes.join("; "))
+            let (first, more) = changes.split_at(changes.len().min(FIRST_CHANGES));
+            let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
+            format!("CHANGED since the freeze, not recorded: {}{more}.", first.join("; "))
         }
     }
 }
+
+/// Changes that are named; the others are counted.
+const FIRST_CHANGES: usize = 1;
 
 /// An empty table: words to the left, figures (from column `figures` on) to the right.
 fn empty(header: &[&str], figures: usize) -> Table {

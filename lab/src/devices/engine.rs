@@ -115,7 +115,7 @@ impl Engine {
                 self.wanted.push_back(Step::Write(at));
                 self.follows = Some((SimTime(self.now.0 + self.read_after.0), at));
             }
-            Job::ReadAndWrite if self.started % 2 == 0 => self.wanted.push_back(Step::Read(at)),
+            Job::ReadAndWrite if self.started.is_multiple_of(2) => self.wanted.push_back(Step::Read(at)),
             Job::ReadAndWrite => self.wanted.push_back(Step::Write(at)),
         }
     }

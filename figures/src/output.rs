@@ -1,5 +1,6 @@
 //! An outcome as something to read: tables for a terminal, JSON, CSV, a page with plots.
 
+mod markdown;
 mod page;
 mod table;
 
@@ -8,6 +9,7 @@ use crate::evaluate::{Ours, RowResult};
 use crate::run::Outcome;
 use crate::snapshot::six_digits;
 
+pub use markdown::markdown;
 pub use page::page;
 pub use table::{WIDTH, tables};
 

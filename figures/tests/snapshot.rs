@@ -13,7 +13,7 @@ use beeline_figures::freeze::{Frozen, State};
 use beeline_figures::published::RowId;
 use beeline_figures::registry::Class;
 use beeline_figures::snapshot::Moved;
-use beeline_figures::{Arithmetic, Options, VirtualTime, run, snapshot};
+use beeline_figures::{Arithmetic, Options, VirtualTime, output, run, snapshot};
 
 fn here(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
@@ -58,6 +58,21 @@ fn rows_without_a_machine_are_as_committed() {
 #[test]
 fn rows_of_machines_are_as_committed() {
     compare("snapshot/machines", &machines());
+}
+
+/// The page of the documentation is that of the last run.
+#[test]
+fn the_page_of_the_documentation_is_as_committed() {
+    let mut laboratory = VirtualTime::new(1).unwrap();
+    let options = Options { files: VirtualTime::files(), ..Options::default() };
+    let text = output::markdown(&run(&options, &mut laboratory).unwrap());
+    let path = here("../docs/figures.md");
+    if std::env::var_os("BEELINE_FIGURES_SNAPSHOT").is_some() {
+        std::fs::write(&path, &text).unwrap();
+    }
+    let committed = std::fs::read_to_string(&path).unwrap();
+    let differs = committed.lines().zip(text.lines()).find(|(committed, now)| committed != now);
+    assert!(committed == text, "docs/figures.md is not what a run gives, first here: {differs:#?}");
 }
 
 /// Platform files and fit set are those of the freeze, or each edit since stands there with the rows that it moved.

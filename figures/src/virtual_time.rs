@@ -159,9 +159,9 @@ fn traced(bench: &Bench<'_>, stamp: Stamp) -> Result<f64, LabError> {
         Stamp::DescriptorAck => {
             bench.trace_stamp_ns(Spoken::Descriptor, 100, Measured::CompletionAcknowledged(0))
         }
-        Stamp::PayloadSent => bench.trace_stamp_ns(Spoken::Descriptor, 100, Measured::CompletionSent(1)),
+        Stamp::PayloadSent => bench.trace_stamp_ns(Spoken::Descriptor, 100, Measured::LastCompletionSent),
         Stamp::PayloadAck => {
-            bench.trace_stamp_ns(Spoken::Descriptor, 100, Measured::CompletionAcknowledged(1))
+            bench.trace_stamp_ns(Spoken::Descriptor, 100, Measured::LastCompletionAcknowledged)
         }
     }
 }

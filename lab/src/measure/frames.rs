@@ -23,8 +23,12 @@ pub enum Stamp {
     Acknowledgement(usize),
     /// The n-th completion that reaches the device is acknowledged, from 0.
     CompletionAcknowledged(usize),
+    /// The last completion of all that reach the device is acknowledged.
+    LastCompletionAcknowledged,
     /// The last symbol of the n-th completion that leaves the host, from 0.
     CompletionSent(usize),
+    /// The last symbol of the last completion of all.
+    LastCompletionSent,
 }
 
 /// Between frames that are sent one by one: long enough that nothing of the one before is under way.
@@ -221,19 +225,23 @@ impl Bench<'_> {
                 && passed.packet == Packet::Dllp(Dllp::Acknowledge)
         };
         let mut acknowledged = record.iter().filter(acknowledges).map(|passed| passed.at);
-        let sent = |nth| {
-            let completions = record.iter().filter(|passed| {
-                passed.from == Side::Upstream
-                    && matches!(passed.packet, Packet::Tlp(tlp) if tlp.kind == Kind::CompletionWithData)
-            });
-            completions.map(|passed| passed.ends_at).nth(nth)
-        };
+        let is_answer = |packet| matches!(packet, Packet::Tlp(tlp) if tlp.kind == Kind::CompletionWithData);
+        let sent: Vec<_> = record
+            .iter()
+            .filter(|passed| passed.from == Side::Upstream && is_answer(passed.packet))
+            .map(|passed| passed.ends_at)
+            .collect();
+        // What acknowledges a packet leaves when it is there.
+        let hops = &self.platform.hops;
+        let last = hops.last().map_or(&self.platform.link, |hop| &hop.link);
+        let flight = Picoseconds(last.flight_ns.value.picoseconds());
+        let mut after = |sent: Picoseconds| acknowledged.find(|acknowledged| *acknowledged >= sent + flight);
         let found = match stamp {
             Stamp::Acknowledgement(nth) => acknowledged.nth(nth),
-            Stamp::CompletionAcknowledged(nth) => {
-                sent(nth).and_then(|came| acknowledged.find(|acknowledged| *acknowledged >= came))
-            }
-            Stamp::CompletionSent(nth) => sent(nth),
+            Stamp::CompletionAcknowledged(nth) => sent.get(nth).and_then(|came| after(*came)),
+            Stamp::LastCompletionAcknowledged => sent.last().and_then(|came| after(*came)),
+            Stamp::CompletionSent(nth) => sent.get(nth).copied(),
+            Stamp::LastCompletionSent => sent.last().copied(),
         };
         found.map(|at| at.since(begun).0 as f64 / 1000.0).ok_or(stuck)
     }

@@ -18,7 +18,7 @@ built = $(target)/release/beeline
 staged = $(target)/install
 
 .DEFAULT_GOAL := help
-.PHONY: help run test bench long gen rtl-tools build stage install uninstall clean
+.PHONY: help run figures test bench long gen rtl-tools build stage install uninstall clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -28,6 +28,9 @@ help: ## this list
 run: ## measure every interface on this machine: a table, and report.html (under two minutes)
 	@echo "Building the beeline program (release, a minute or two the first time), then measuring. Needs cargo only."
 	$(CARGO) run --release --package beeline-cli -- compare
+
+figures: ## the published figures beside simulated ones: tables, and figures.html
+	$(CARGO) run --release --package beeline-cli -- figures --html figures.html
 
 test: ## every short check, as CI runs it; ends with "N passed, N failed" (installs tools, says which)
 	$(CARGO) xtask ci

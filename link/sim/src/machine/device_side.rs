@@ -93,9 +93,9 @@ impl<D: Device> Machine<D> {
     pub(super) fn frame_comes(&mut self) {
         let now = self.around.calendar.now();
         self.device.time_passed(SimTime(now.0));
-        if self.offer_frame() {
-            self.serve(false);
-        }
+        self.offer_frame();
+        // Also if it refused: it may want something because of it, or want to be woken.
+        self.serve(false);
     }
 
     fn offer_frame(&mut self) -> bool {
@@ -123,7 +123,7 @@ impl<D: Device> Machine<D> {
                 self.around.serve(want);
                 self.device.wire_ready(self.around.wire.is_ready(self.around.calendar.now()));
             }
-            if self.frame_is_refused && self.offer_frame() {
+            if self.frame_is_refused && may_offer && self.offer_frame() {
                 continue;
             }
             if !(self.is_stalled && may_offer) {

@@ -3,6 +3,7 @@
 mod closed_forms;
 mod conservation;
 mod cores;
+mod frames;
 mod probe;
 mod reads;
 mod snapshot;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::unit::Base;
 
-/// One way to hand frames to a device: the names of `beeline-spec`, and the coherent one.
+/// One way to hand frames to a device, by the names of `beeline-spec`, as the files of rows write them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Interface {

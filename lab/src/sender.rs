@@ -94,7 +94,7 @@ impl Outcome {
 }
 
 /// Opens a queue and puts its half into a box: one type for every interface.
-pub(crate) struct Boxed;
+struct Boxed;
 
 impl<'a, D: Device> OnHalf<&'a mut Station<D>> for Boxed {
     type Output = Result<Box<dyn Transmit>, LabError>;
@@ -106,6 +106,16 @@ impl<'a, D: Device> OnHalf<&'a mut Station<D>> for Boxed {
     ) -> Self::Output {
         let pending = station.port.open(half);
         Ok(Box::new(station.finish(pending)?))
+    }
+}
+
+impl<D: Device + 'static> Station<D> {
+    /// The half of a queue by the interface that was chosen, open, in a box.
+    ///
+    /// # Errors
+    /// The queue does not open.
+    pub fn open(&mut self, choice: &Choice, queue: u32) -> Result<Box<dyn Transmit>, LabError> {
+        choice.half(self, |station| &mut station.port, queue, Boxed)?
     }
 }
 
@@ -146,7 +156,7 @@ impl Run {
         for core in 0..cores {
             let queue = u32::from(core);
             station.port.link().turn_to(CoreId(core));
-            let half = self.choice.half(&mut *station, |station| &mut station.port, queue, Boxed)??;
+            let half = station.open(&self.choice, queue)?;
             station.port.link().turn_to(CoreId(0));
             senders.push(Sender::new(half, CoreId(core), &run, &frames));
         }

@@ -3,31 +3,14 @@
 
 mod machine;
 
-use beeline_driver::{Choice, OnHalf, QueueHalf, Stopped, Transmit};
-use beeline_lab::{LabError, NicShape, Station, model_nic};
+use beeline_driver::Choice;
+use beeline_lab::{NicShape, Station, model_nic};
 use beeline_link_sim::cpu::{CoreSettings, Release};
 use beeline_link_sim::des::Picoseconds;
 use beeline_link_sim::machine::{CoreId, Next, Pause, Sim};
-use beeline_nic_model::Nic;
 use beeline_spec::Interface;
 use beeline_window::Sent;
 use machine::{ns, settings_for};
-
-/// Opens a queue and puts its half into a box: one type for every interface.
-struct Boxed;
-
-impl<'a> OnHalf<&'a mut Station<Nic>> for Boxed {
-    type Output = Result<Box<dyn Transmit>, LabError>;
-
-    fn run<T: Transmit + QueueHalf + 'static>(
-        self,
-        station: &'a mut Station<Nic>,
-        half: Stopped<T>,
-    ) -> Self::Output {
-        let pending = station.port.open(half);
-        Ok(Box::new(station.finish(pending)?))
-    }
-}
 
 const FRAMES: u64 = 400;
 /// Longer than any frame takes.
@@ -59,8 +42,7 @@ fn send(choice: Choice, change: impl FnOnce(&mut CoreSettings), seed: u64) -> Ar
     let nic = model_nic(&shape).expect("sizes of a NIC");
     let sim = Sim::new(nic, machine, seed).expect("a machine");
     let mut station = Station::new(sim.clone()).expect("the port comes up");
-    let half = choice.half(&mut station, |station| &mut station.port, 0, Boxed);
-    let mut half = half.expect("the queue exists").expect("the queue opens");
+    let mut half = station.open(&choice, 0).expect("the queue opens");
     sim.with(|machine| machine.keep_frames());
     let core = CoreId(0);
     sim.end_turn(core, Next::Again);

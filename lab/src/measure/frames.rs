@@ -10,7 +10,6 @@ use beeline_spec::Interface;
 use beeline_window::Sent;
 
 use super::Bench;
-use crate::sender::Boxed;
 use crate::{Arrivals, LabError, NicShape, Run, Station, Traffic, machine_for, model_nic};
 
 /// A transmit queue of some interface.
@@ -57,8 +56,7 @@ impl Bench<'_> {
     }
 
     fn half(&self, station: &mut Station<Nic>, interface: Interface) -> Result<FrameHalf, LabError> {
-        let choice = Choice::of(interface, self.seed);
-        choice.half(station, |station| &mut station.port, 0, Boxed)?
+        station.open(&Choice::of(interface, self.seed), 0)
     }
 
     /// ns from the first store of one frame, or from its doorbell, until the NIC has the whole frame and lets it go.

@@ -4,7 +4,7 @@ use beeline_link_contract::{DmaMemory, Doorbell, Line, Link, LinkError, Register
 use beeline_nic_contract::Device;
 
 use super::state::Around;
-use super::{CoreId, Sim, SimReads};
+use super::{Aperture, CoreId, Sim, SimReads};
 use crate::cpu::{Load, Operation, Piece};
 use crate::des::Picoseconds;
 
@@ -105,6 +105,20 @@ impl Around {
     }
 }
 
+/// Takes the window of a queue, which only one at a time may have: its offset and its lines.
+fn take_window(
+    aperture: &Aperture,
+    taken: &mut [bool],
+    queue: u32,
+    is_taken: fn(u32) -> LinkError,
+) -> Result<(u64, u32), LinkError> {
+    let taken = taken.get_mut(queue as usize).ok_or(LinkError::NoSuchQueue(queue, aperture.queues))?;
+    if std::mem::replace(taken, true) {
+        return Err(is_taken(queue));
+    }
+    Ok((aperture.offset_bytes + u64::from(queue) * aperture.stride_bytes, aperture.window_lines))
+}
+
 /// An aligned word in a line of its own device.
 fn word_piece(offset_bytes: u64, value: u64) -> Piece {
     let word = offset_bytes as usize % LINE_BYTES / WORD_BYTES;
@@ -120,33 +134,18 @@ impl<D: Device> Link for CoreLink<D> {
     type Reads = SimReads<D>;
 
     fn window_reads(&mut self, queue: u32) -> Result<SimReads<D>, LinkError> {
-        let aperture = self.sim.around(|around| {
-            let aperture = around.settings.aperture;
-            let taken = around.readers_taken.get_mut(queue as usize);
-            let taken = taken.ok_or(LinkError::NoSuchQueue(queue, aperture.queues))?;
-            if std::mem::replace(taken, true) {
-                return Err(LinkError::ReadsTaken(queue));
-            }
-            Ok(aperture)
+        let (offset_bytes, lines) = self.sim.around(|around| {
+            take_window(&around.settings.aperture, &mut around.readers_taken, queue, LinkError::ReadsTaken)
         })?;
-        let offset_bytes = aperture.offset_bytes + u64::from(queue) * aperture.stride_bytes;
-        let (sim, core, lines) = (self.sim.clone(), self.core, aperture.window_lines);
+        let (sim, core) = (self.sim.clone(), self.core);
         Ok(SimReads { sim, core, queue, lines, offset_bytes, reads: [None; 2] })
     }
 
     fn window(&mut self, queue: u32) -> Result<SimWindow<D>, LinkError> {
-        let aperture = self.sim.around(|around| {
-            let aperture = around.settings.aperture;
-            let taken = around.windows_taken.get_mut(queue as usize);
-            let taken = taken.ok_or(LinkError::NoSuchQueue(queue, aperture.queues))?;
-            if std::mem::replace(taken, true) {
-                return Err(LinkError::WindowTaken(queue));
-            }
-            Ok(aperture)
+        let (offset_bytes, lines) = self.sim.around(|around| {
+            take_window(&around.settings.aperture, &mut around.windows_taken, queue, LinkError::WindowTaken)
         })?;
-        let offset_bytes = aperture.offset_bytes + u64::from(queue) * aperture.stride_bytes;
-        let sim = self.sim.clone();
-        Ok(SimWindow { sim, core: self.core, queue, lines: aperture.window_lines, offset_bytes })
+        Ok(SimWindow { sim: self.sim.clone(), core: self.core, queue, lines, offset_bytes })
     }
 
     fn memory(&mut self, bytes: usize) -> Result<SimMemory<D>, LinkError> {

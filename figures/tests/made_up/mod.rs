@@ -130,7 +130,7 @@ fn closed_form(quantity: &Quantity, raw_gbps: f64, fence_ns: f64) -> Result<f64,
         Quantity::WriteThenRead { .. } | Quantity::ReadRoundTrip { .. } => 640.0,
         Quantity::TransmitLatency { interface, bytes } => transmit(*interface, *bytes),
         Quantity::TransmitDone { bytes, frames, .. } => 4000.0 / f64::from(*frames) + 50.0 * *bytes as f64,
-        Quantity::FrameRate { interface: Interface::Descriptor, bytes, cores } => {
+        Quantity::FrameRate { interface: Interface::Descriptor, bytes, cores, .. } => {
             (*bytes as f64 * 8.0 * f64::from(*cores) / 400.0)
                 .min(raw_gbps * *bytes as f64 / (*bytes as f64 + 60.0))
         }

@@ -130,31 +130,27 @@ impl Bench<'_> {
         }
     }
 
-    /// Gbit/s of frames that leave, without end, in bursts of 16.
+    /// Gbit/s of frames that leave, without end, so many a call.
     ///
     /// # Errors
     /// The platform makes no machine.
-    pub fn frame_rate_gbps(&self, interface: Interface, bytes: u64, cores: u16) -> Result<f64, LabError> {
-        let (outcome, _) = self.stream(interface, bytes, cores)?;
-        Ok(outcome)
-    }
-
-    fn stream(&self, interface: Interface, bytes: u64, cores: u16) -> Result<(f64, Station<Nic>), LabError> {
+    pub fn frame_rate_gbps(
+        &self,
+        interface: Interface,
+        bytes: u64,
+        cores: u16,
+        burst: usize,
+    ) -> Result<f64, LabError> {
         let mut station = self.station(interface, cores)?;
         let frames = (2_000_000 / bytes).clamp(200, 4000);
         let run = Run {
             choice: Choice::of(interface, self.seed),
-            traffic: Traffic {
-                sizes: vec![bytes as usize],
-                frames,
-                arrivals: Arrivals::Always { burst: 16 },
-            },
+            traffic: Traffic { sizes: vec![bytes as usize], frames, arrivals: Arrivals::Always { burst } },
             message: Picoseconds(self.platform.core.message_ns.value.picoseconds()),
             warm_up: frames / 5,
             seed: self.seed,
         };
-        let outcome = run.on(&mut station, cores)?;
-        Ok((outcome.goodput_gbps(), station))
+        Ok(run.on(&mut station, cores)?.goodput_gbps())
     }
 
     /// % of the bytes on the link, both directions, that are doorbells, descriptors and completions, and their headers,

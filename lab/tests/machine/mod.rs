@@ -62,6 +62,7 @@ pub fn settings(shape: &NicShape, cores: u16) -> MachineSettings {
             write_start: ns(20),
             write_interval: ns(2),
             data_rate: Rate::UNLIMITED,
+            shared_rate: Rate::UNLIMITED,
             read_transfer: ns(0),
             register_read: ns(50),
             transmit_latency: ns(0),

@@ -83,6 +83,7 @@ fn settings(cores: u16) -> MachineSettings {
             write_start: ns(35),
             write_interval: ns(7),
             data_rate: Rate::UNLIMITED,
+            shared_rate: Rate::UNLIMITED,
             read_transfer: ns(0),
             register_read: ns(55),
             transmit_latency: ns(15),

@@ -5,7 +5,7 @@ use beeline_figures::quantity::{Direction, Fence, Interface, Quantity, Stamp, Ta
 use beeline_figures::{Card, Laboratory, NotModelled, Parameter, Replacement, Setting};
 
 /// Name, kind, parts, generation, lanes.
-const PLATFORMS: [(&str, &str, &str, u8, u8); 27] = [
+const PLATFORMS: [(&str, &str, &str, u8, u8); 28] = [
     ("i5-2400s-virtex5", "nic", "client", 1, 4),
     ("i5-2400s-82575eb", "nic", "client", 1, 4),
     ("host-82599", "nic", "server", 2, 8),
@@ -31,6 +31,7 @@ const PLATFORMS: [(&str, &str, &str, u8, u8); 27] = [
     ("bdw-nfp6000-local", "nic", "server", 3, 8),
     ("dolphin-ntb", "ntb", "server", 3, 8),
     ("ccnic-icelake", "nic", "server", 4, 16),
+    ("icelake-connectx", "nic", "server", 4, 16),
     ("enzian-eci", "nic", "arm", 3, 16),
     ("thunderx2-cx5", "nic", "arm", 3, 16),
 ];

@@ -4,7 +4,7 @@ use beeline_driver::{Choice, Transmit};
 use beeline_link_sim::des::Picoseconds;
 use beeline_link_sim::device::Transmitted;
 use beeline_link_sim::machine::{CoreId, Next, Pause, Sim};
-use beeline_link_sim::pcie::{Answers, Cut, Dllp, Kind, Packet, Passed, Side, completions, requests};
+use beeline_link_sim::pcie::{Cut, Dllp, Kind, Packet, Passed, Side, completions, requests};
 use beeline_nic_model::Nic;
 use beeline_spec::Interface;
 use beeline_window::Sent;
@@ -188,12 +188,14 @@ impl Bench<'_> {
         let bytes_of = |kind, address, length| {
             u64::from(beeline_link_sim::pcie::Tlp::new(kind, address, length).wire_bytes(encoding))
         };
+        let aperture = NicShape::for_cores(1).aperture();
+        let answers = machine_for(Interface::Descriptor, self.platform, 1, aperture, self.data)?.root.answers;
         let base = 1 << 33;
         for piece in requests(base, bytes, link.max_read_request_bytes, Cut::WhenFull) {
             payload += bytes_of(Kind::MemoryRead, piece.address, piece.length_bytes);
             let (boundary, most) = (link.completion_boundary_bytes, link.max_payload_bytes);
             let length = piece.length_bytes.into();
-            for answer in completions(piece.address, length, boundary, most, Answers::Longest) {
+            for answer in completions(piece.address, length, boundary, most, answers) {
                 payload += bytes_of(Kind::CompletionWithData, answer.address, answer.length_bytes);
             }
         }

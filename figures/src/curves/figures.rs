@@ -189,9 +189,10 @@ pub const FIGURES: &[Figure] = &[
         ],
     },
     Figure {
-        title: "HotOS'25, figure 4: pipelined writes by DMA",
+        title: "HotOS'25, figure 4: pipelined writes, one request a call",
         caption: "The points of the picture are lost but for 64 bytes. Larger messages are many frames there; a NIC of ours \
-                  has no messages above a frame.",
+                  has no messages above a frame. One request a call, pushed with a fence; at 256 bytes an entry that holds \
+                  its frame is too long to be pushed, and its doorbell needs none.",
         unit: "Gbit/s",
         unit_size: GBPS,
         axis: "message, bytes",

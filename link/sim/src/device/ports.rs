@@ -191,7 +191,8 @@ impl Ports {
         self.passed(start, settings.shared_rate.time(bytes), settings).max(start + span)
     }
 
-    /// When a transfer that takes so long of what both paths share has passed it.
+    /// When a transfer that takes so long of what both paths share has passed it. Transfers pass in the order in which they are
+    /// wanted, so that a device that wants many at once holds the other direction back by all of them.
     #[inline]
     fn passed(&mut self, start: Picoseconds, span: Picoseconds, settings: &DeviceSettings) -> Picoseconds {
         if settings.shared_rate.is_unlimited() { start } else { self.shared.begin(start, span) + span }

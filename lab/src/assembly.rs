@@ -193,6 +193,7 @@ fn device(device: &platforms::Device) -> DeviceSettings {
         read_transfer: ps(device.read_transfer_ns.value),
         register_read: ps(device.register_read_ns.value),
         transmit_latency: ps(device.transmit_latency_ns.value),
+        receive_latency: ps(device.receive_latency_ns.value),
         wire_rate: Rate::from_gbps(device.wire_gbps.value),
     }
 }

@@ -242,6 +242,8 @@ section! {
         register_read_ns: Time, TIME;
         /// From a frame whole and decided until its first bit is on the wire.
         transmit_latency_ns: Time, TIME;
+        /// From the last bit of a frame on its wire until its logic has the frame; 0 where that is counted elsewhere.
+        receive_latency_ns: Time, TIME, or Time::ZERO;
         /// Rate of its wire; 0 for none.
         wire_gbps: f64, RATE;
     }

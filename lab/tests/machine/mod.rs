@@ -66,6 +66,7 @@ pub fn settings(shape: &NicShape, cores: u16) -> MachineSettings {
             read_transfer: ns(0),
             register_read: ns(50),
             transmit_latency: ns(0),
+            receive_latency: ns(0),
             wire_rate: Rate::from_gbps(400.0),
         },
         interconnect: None,

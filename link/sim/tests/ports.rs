@@ -20,6 +20,7 @@ fn settings() -> DeviceSettings {
         read_transfer: Picoseconds(0),
         register_read: Picoseconds(500),
         transmit_latency: Picoseconds(0),
+        receive_latency: Picoseconds(0),
         wire_rate: Rate::UNLIMITED,
     }
 }

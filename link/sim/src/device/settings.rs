@@ -62,6 +62,8 @@ pub struct DeviceSettings {
     pub register_read: Picoseconds,
     /// From a frame that its logic transmits to the first bit on the wire.
     pub transmit_latency: Picoseconds,
+    /// From the last bit of a frame on the wire to its logic, which is offered the frame.
+    pub receive_latency: Picoseconds,
     /// The wire; unlimited: there is none, and frames are gone at once.
     pub wire_rate: Rate,
 }

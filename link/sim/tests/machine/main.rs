@@ -87,6 +87,7 @@ fn settings(cores: u16) -> MachineSettings {
             read_transfer: ns(0),
             register_read: ns(55),
             transmit_latency: ns(15),
+            receive_latency: ns(11),
             wire_rate: Rate::from_gbps(100.0),
         },
         interconnect: None,

@@ -105,9 +105,11 @@ impl Around {
         if lines == 0 || rate.is_unlimited() {
             return span;
         }
-        self.bandwidth.take(self.calendar.now(), lines, rate);
-        let clock = self.seats[usize::from(core.0)].core.clock();
-        span.max(self.bandwidth.moved_at().since(clock))
+        let now = self.calendar.now();
+        self.bandwidth.take(now, lines, rate);
+        // The clock of a core that had nothing to do is behind the time it is.
+        let begins = self.seats[usize::from(core.0)].core.clock().max(now);
+        span.max(self.bandwidth.moved_at().since(begins))
     }
 
     fn work(&mut self, core: CoreId, span: Picoseconds) {

@@ -7,7 +7,7 @@ use super::state::{Around, Read};
 use super::{Event, Machine};
 use crate::cpu::FenceAck;
 use crate::des::Picoseconds;
-use crate::pcie::{Cut, Kind, Link, Side, Tlp, requests};
+use crate::pcie::{Cut, Kind, Link, Piece, Side, Tlp, requests};
 
 /// The device as a requester: bus 1, function 0.
 const DEVICE_ID: u16 = 0x0100;
@@ -200,7 +200,10 @@ impl Around {
         let now = self.calendar.now();
         let of_tag = &mut self.tag_bytes[usize::from(tlp.tag)];
         let read = &mut self.reads[tlp.body as usize];
-        let bytes = tlp.length_bytes;
+        // One without data ends its request, whatever of it had been answered.
+        let is_refused = tlp.kind == Kind::Completion;
+        let bytes = if is_refused { *of_tag } else { tlp.length_bytes };
+        read.is_bad |= is_refused;
         *of_tag -= bytes;
         read.missing_bytes -= bytes;
         if *of_tag == 0 {
@@ -249,7 +252,8 @@ impl Around {
         let now = self.calendar.now();
         let block = self.blocks.add();
         self.blocks.of(block).resize(bytes as usize, 0);
-        let read = Read { tag, block, address, bytes, missing_bytes: bytes, is_bad: false };
+        // A read of nothing is answered as one of a byte (Base Specification, section 2.2.5: a zero-length read).
+        let read = Read { tag, block, address, bytes, missing_bytes: bytes.max(1), is_bad: false };
         let number = match self.free_reads.pop() {
             Some(number) => {
                 self.reads[number as usize] = read;
@@ -271,7 +275,8 @@ impl Around {
             return;
         }
         let most_bytes = self.last_link().settings().max_read_request_bytes;
-        for piece in requests(address, bytes.into(), most_bytes, Cut::WhenFull) {
+        let of_nothing = (bytes == 0).then_some(Piece { address, length_bytes: 0 });
+        for piece in requests(address, bytes.into(), most_bytes, Cut::WhenFull).chain(of_nothing) {
             let request = Tlp::new(Kind::MemoryRead, piece.address, piece.length_bytes);
             let request = Tlp { requester: DEVICE_ID, body: number, ..request };
             if let Some(at) = self.ports.request(now, request, &self.settings.device) {
@@ -313,7 +318,7 @@ impl Around {
         let body = u32::from(seat.load_number);
         let completion = Tlp { requester: core, completer: DEVICE_ID, tag: core, body, ..completion };
         if let Some(at) = self.ports.answer(now, completion, &self.settings.device) {
-            self.calendar.schedule(at, Event::DeviceSends);
+            self.calendar.schedule(at, Event::DeviceAnswers);
         }
     }
 
@@ -324,7 +329,7 @@ impl Around {
             self.ports.awaits_tag = true;
             return;
         };
-        self.tag_bytes[usize::from(tag)] = request.length_bytes;
+        self.tag_bytes[usize::from(tag)] = request.length_bytes.max(1);
         let next = self.ports.requests.pop().and_then(|(_, next)| next);
         if let Some(at) = next {
             self.calendar.schedule(at.max(self.calendar.now()), Event::DeviceReads);
@@ -336,6 +341,19 @@ impl Around {
         let Some((tlp, next)) = self.ports.outgoing.pop() else { return };
         if let Some(at) = next {
             self.calendar.schedule(at, Event::DeviceSends);
+        }
+        self.send_from_device(tlp);
+    }
+    /// The answer to a load leaves, unless a write in front of it leaves at the same time: then that goes first.
+    pub(super) fn device_answers(&mut self) {
+        let now = self.calendar.now();
+        if self.ports.outgoing.is_due(now) {
+            self.calendar.schedule(now, Event::DeviceAnswers);
+            return;
+        }
+        let Some((tlp, next)) = self.ports.answers.pop() else { return };
+        if let Some(at) = next {
+            self.calendar.schedule(at, Event::DeviceAnswers);
         }
         self.send_from_device(tlp);
     }

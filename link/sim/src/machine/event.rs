@@ -35,6 +35,8 @@ pub enum Event {
     DeviceGets,
     /// A packet of the device may leave.
     DeviceSends,
+    /// The answer of the device to a load may leave.
+    DeviceAnswers,
     /// The device looks at lines that it watches.
     DeviceLooks,
     /// The host can load what the device stored to a line.

@@ -10,7 +10,7 @@ use crate::cpu::{Core, FenceAck};
 use crate::des::{Calendar, Picoseconds, Stream, stream};
 use crate::device::{Line, Ports, Server, Transmitted, Wire};
 use crate::pcie::{Header, Hop, Link, LinkId, Side};
-use crate::root::{Inbound, Outbound};
+use crate::root::{Bandwidth, Inbound, Outbound};
 
 /// A core of a machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -103,6 +103,7 @@ pub(super) struct Read {
     pub address: u64,
     pub bytes: u32,
     pub missing_bytes: u32,
+    /// An answer said that it is no memory.
     pub is_bad: bool,
 }
 
@@ -113,6 +114,8 @@ pub(super) struct Around {
     pub seats: Vec<Seat>,
     pub outbound: Outbound,
     pub inbound: Inbound,
+    /// What all who use memory share of it.
+    pub bandwidth: Bandwidth,
     /// When everything that left each core is ready to leave.
     pub last_ready: Vec<Picoseconds>,
     /// Before when nothing more of each core is ready.
@@ -313,7 +316,11 @@ impl Around {
         let is_high = settings.header == Header::FourDw;
         let (base, memory_base) = if is_high { (1 << 40, 1 << 33) } else { (0xc000_0000, 1 << 20) };
         let seat = |core: u16| Seat {
-            core: Core::new(settings.core.clone(), stream(seed, &format!("core {core}"))),
+            core: Core::new(
+                settings.core.clone(),
+                stream(seed, &format!("core {core}")),
+                stream(seed, &format!("interrupts of core {core}")),
+            ),
             next: Next::Never,
             turn: 0,
             polls: false,
@@ -331,6 +338,7 @@ impl Around {
             seats: (0..settings.cores).map(seat).collect(),
             outbound: Outbound::new(&settings.root),
             inbound: Inbound::default(),
+            bandwidth: Bandwidth::default(),
             last_ready: vec![Picoseconds::ZERO; usize::from(settings.cores)],
             floors: vec![Picoseconds::ZERO; usize::from(settings.cores)],
             random: stream(seed, "root complex"),

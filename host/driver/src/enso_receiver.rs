@@ -14,12 +14,12 @@
 
 use beeline_link_contract::{DmaMemory, Doorbell};
 use beeline_spec::pipe::Notification;
-use beeline_spec::regs::field::{notify_share as f, queue_control as c, rx_mode::mode};
+use beeline_spec::regs::field::{notify_share as f, rx_mode::mode};
 use beeline_spec::regs::queue as r;
 
 use crate::config::RxEnsoMemberConfig;
 use crate::error::RxError;
-use crate::half::{QueueHalf, moderation};
+use crate::half::{Epoch, QueueHalf, moderation};
 use crate::receive::{Place, Receive, RxFrame};
 use crate::rx_enso::RxEnso;
 use crate::rx_pipe::RxPipe;
@@ -68,11 +68,11 @@ impl<M: DmaMemory, D: Doorbell> QueueHalf for RxEnsoMember<M, D> {
     }
 
     fn control(&self) -> u64 {
-        u64::from(self.config.epoch) << c::EPOCH_LSB
+        0
     }
 
-    fn epoch(&self) -> Option<u8> {
-        Some(self.config.epoch)
+    fn epoch(&self) -> Epoch {
+        Epoch::Carried(self.config.epoch)
     }
 
     fn restarted(self) -> Self {

@@ -145,8 +145,8 @@ impl<M: DmaMemory, D: Doorbell> EnsoReceiver<M, D> {
         match untaken {
             Some(told) if !member.pipe.fill_to(told.tail_lines) => {
                 let error = RxError::BadCompletion { frame: 0, word: told.tail_lines.into() };
-                self.broken = Some(error);
-                Err(JoinError::Device(error))
+                // The first error stays: what came after it says less.
+                Err(JoinError::Device(*self.broken.get_or_insert(error)))
             }
             _ => Ok(()),
         }

@@ -91,7 +91,8 @@ fn run(host: &mut Host, step: Step) {
     }
 }
 
-fuzz_target!(|steps: Vec<Step>| {
-    let mut host = Host::default();
+fuzz_target!(|input: (bool, Vec<Step>)| {
+    let (is_blank, steps) = input;
+    let mut host = Host::new(is_blank);
     steps.into_iter().for_each(|step| run(&mut host, step));
 });

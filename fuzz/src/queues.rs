@@ -8,21 +8,23 @@ use beeline_driver::{
     NiqConfig, Port, QueueHalf, RxCoherentConfig, RxDescriptorConfig, RxEnsoConfig, RxNiqConfig,
     RxRingConfig, Sent, Transmit, TxCoherent, TxDescriptor, TxEnso, TxInline, TxKpio, TxMmio, TxNiq,
 };
+use beeline_spec::caps::Capabilities;
 use beeline_spec::coherent::given_back;
+use beeline_spec::escape::blank_from_random;
 use beeline_spec::header::lines_of;
 
-use crate::Word;
 use crate::fillers::{
     BUFFERS, BufferFiller, EntryFiller, LINE_BUFFERS, LINE_ENTRIES as RX_LINE_ENTRIES, LINES, LineFiller,
     NOTIFICATIONS, PipeFiller, RingFiller,
 };
 use crate::opened::{Opened, Words};
 use crate::received::{Lies, Received, Way};
-use crate::scripted::{Bell, Memory, Scripted, Window};
+use crate::scripted::{Bell, Memory, Scripted, Window, sound_capabilities};
 use crate::sent::{
     ENTRIES, ENTRY_LINES, LINE_ENTRIES, RING_LINES, check_coherent, check_descriptor, check_inline,
     check_lines, check_message, check_niq, check_pipe, window,
 };
+use crate::{BLANK, Word};
 
 /// Transmit queues, one for each interface.
 pub const TRANSMIT: u8 = 7;
@@ -34,6 +36,8 @@ pub struct Host {
     /// What driver and device share.
     pub link: Scripted,
     port: Port<Scripted>,
+    /// The blank of its windows, if they are blank.
+    blank: Option<u64>,
     mmio: Option<Opened<TxMmio<Window, Memory>>>,
     kpio: Option<Opened<TxKpio<Window, Memory>>>,
     descriptor: Option<Opened<TxDescriptor<Memory, Bell>>>,
@@ -44,13 +48,16 @@ pub struct Host {
     receivers: [Option<Box<dyn Way>>; RECEIVE as usize],
 }
 
-impl Default for Host {
-    fn default() -> Self {
-        let link = Scripted::sound(LINES);
+impl Host {
+    /// Nothing open, on a device whose windows are blank or observed.
+    pub fn new(is_blank: bool) -> Self {
+        let capabilities = Capabilities { blank: Some(is_blank), ..sound_capabilities() };
+        let link = Scripted::with(LINES, &capabilities);
         let port = link.ready();
         Host {
             link,
             port,
+            blank: is_blank.then(|| blank_from_random(BLANK)),
             mmio: None,
             kpio: None,
             descriptor: None,
@@ -76,8 +83,8 @@ macro_rules! opened {
 }
 
 impl Host {
-    opened!(mmio: TxMmio<Window, Memory>, 0, MmioConfig::default());
-    opened!(kpio: TxKpio<Window, Memory>, 1, KpioConfig::default());
+    opened!(mmio: TxMmio<Window, Memory>, 0, MmioConfig { random: BLANK, ..Default::default() });
+    opened!(kpio: TxKpio<Window, Memory>, 1, KpioConfig { random: BLANK, ..Default::default() });
     opened!(descriptor: TxDescriptor<Memory, Bell>, 2, DescriptorConfig {
         entries: ENTRIES as u32,
         buffer_bytes: 4096,
@@ -85,6 +92,7 @@ impl Host {
         ..Default::default()
     });
     opened!(inline: TxInline<Window, Memory, Bell>, 3, InlineConfig {
+        random: BLANK,
         ring_lines: RING_LINES as u32,
         buffer_bytes: 4096,
         completion_frames: 2,
@@ -96,6 +104,7 @@ impl Host {
         ..Default::default()
     });
     opened!(niq: TxNiq<Window, Memory>, 2, NiqConfig {
+        random: BLANK,
         entry_lines_log2: ENTRY_LINES.ilog2(),
         buffer_bytes: 4096,
         ..Default::default()
@@ -131,7 +140,7 @@ impl Host {
         fn sent<H: Transmit>(half: &mut H, frame: &[u8]) -> Option<()> {
             (half.try_send(frame) == Ok(Sent::Sent)).then_some(())
         }
-        let link = self.link.clone();
+        let (link, blank) = (self.link.clone(), self.blank);
         match which {
             0 => {
                 let opened = self.mmio()?;
@@ -139,7 +148,7 @@ impl Host {
                 sent(&mut opened.half, frame)?;
                 let end = opened.half.writer().position().0;
                 assert_eq!(end, start + u64::from(lines_of(frame.len() as u32)));
-                check_message(&window(&link, 0), start, frame);
+                check_message(&window(&link, 0), blank, start, frame);
             }
             1 => {
                 let opened = self.kpio()?;
@@ -156,7 +165,7 @@ impl Host {
                 let opened = self.inline()?;
                 let before = (opened.half.posted(), opened.half.pushes());
                 sent(&mut opened.half, frame)?;
-                check_inline(opened, &link, before, frame);
+                check_inline(opened, (&link, blank), before, frame);
             }
             4 => {
                 let opened = self.enso()?;
@@ -168,7 +177,7 @@ impl Host {
                 let opened = self.niq()?;
                 let before = opened.half.stored();
                 sent(&mut opened.half, frame)?;
-                check_niq(opened, &link, before, frame);
+                check_niq(opened, (&link, blank), before, frame);
             }
             _ => {
                 let opened = self.coherent()?;

@@ -3,7 +3,6 @@
 use beeline_driver::{TxCoherent, TxDescriptor, TxEnso, TxInline, TxNiq};
 use beeline_spec::coherent::{LineBuffer, LineHeader, LineKind};
 use beeline_spec::entry::{EntryHeader, EntryKind, PUSH_HALF_LINES, position_of};
-use beeline_spec::escape::blank_from_random;
 use beeline_spec::formats::{KPIO_EOP_DEFAULT, header};
 use beeline_spec::header::lines_of;
 use beeline_spec::{pipe, regs};
@@ -26,13 +25,13 @@ pub fn window(link: &Scripted, queue: u32) -> Vec<u64> {
 }
 
 /// A message of this frame starts at a line: its length, then its words; a word equal to the blank is escaped.
-pub fn check_message(window: &[u64], start: u64, frame: &[u8]) {
+pub fn check_message(window: &[u64], blank: Option<u64>, start: u64, frame: &[u8]) {
     let at = |index: usize| window[(start as usize * 8 + index) % window.len()];
-    let (blank, words) = (blank_from_random(0), padded_words(frame));
+    let words = padded_words(frame);
     assert_eq!(at(0) >> header::LENGTH_BYTES_LSB & header::LENGTH_BYTES_MASK, frame.len() as u64);
     for (index, word) in (1..).zip(&words) {
         assert!(
-            at(index) != blank && (*word == blank || at(index) == *word),
+            Some(at(index)) != blank && (Some(*word) == blank || at(index) == *word),
             "word {index}: {:#x}",
             at(index)
         );
@@ -101,7 +100,7 @@ fn check_entry(
 /// posted and pushes made before.
 pub fn check_inline(
     opened: &Opened<TxInline<Window, Memory, Bell>>,
-    link: &Scripted,
+    (link, blank): (&Scripted, Option<u64>),
     before: (u64, u64),
     frame: &[u8],
 ) {
@@ -118,18 +117,25 @@ pub fn check_inline(
     }
     let window = window(link, opened.queue);
     let half_words = PUSH_HALF_LINES as usize * 8;
-    let first = before.1 as usize * half_words % window.len();
+    // A blank window is used to its end, and a push fills its half; of an observed one two halves take turns.
+    let used_words = if blank.is_some() { window.len() } else { 2 * half_words };
+    let first = before.1 as usize * half_words % used_words;
     let pushed = &window[first..first + half_words];
-    assert!(pushed.iter().all(|word| *word != blank_from_random(0)), "a word that has not arrived");
+    assert!(pushed.iter().all(|word| Some(*word) != blank), "a word that has not arrived");
     assert!((0..head.lines() as usize * 8).all(|index| pushed[index] == at(index)), "pushed and kept differ");
 }
 
 /// The entry lies at the next place of the window, every word of it stored.
-pub fn check_niq(opened: &Opened<TxNiq<Window, Memory>>, link: &Scripted, stored_before: u64, frame: &[u8]) {
+pub fn check_niq(
+    opened: &Opened<TxNiq<Window, Memory>>,
+    (link, blank): (&Scripted, Option<u64>),
+    stored_before: u64,
+    frame: &[u8],
+) {
     let (window, words) = (window(link, opened.queue), opened.words());
     let first = stored_before as usize * ENTRY_LINES * 8 % window.len();
     let entry = &window[first..first + ENTRY_LINES * 8];
-    assert!(entry.iter().all(|word| *word != blank_from_random(0)), "a word that has not arrived");
+    assert!(entry.iter().all(|word| Some(*word) != blank), "a word that has not arrived");
     let memory = words.borrow();
     check_entry(|index| entry[index], (opened.epoch(), stored_before), (&memory, opened.address, 64), frame);
     assert_eq!(opened.half.stored(), stored_before + 1);

@@ -6,11 +6,13 @@
 use beeline_driver::{
     CoherentConfig, DescriptorConfig, EnsoConfig, InlineConfig, KpioConfig, LongFrameConfig, MmioConfig,
     NiqConfig, Port, QueueHalf, RxCoherentConfig, RxDescriptorConfig, RxEnsoConfig, RxNiqConfig,
-    RxRingConfig, Sent, Transmit, TxCoherent, TxDescriptor, TxEnso, TxInline, TxKpio, TxMmio, TxNiq,
+    RxRingConfig, Sent, Transmit, TxCoherent, TxDescriptor, TxEnso, TxError, TxInline, TxKpio, TxMmio, TxNiq,
 };
+use beeline_spec::Interface;
 use beeline_spec::caps::Capabilities;
 use beeline_spec::coherent::given_back;
 use beeline_spec::escape::blank_from_random;
+use beeline_spec::formats::MIN_FRAME_BYTES;
 use beeline_spec::header::lines_of;
 
 use crate::fillers::{
@@ -138,7 +140,13 @@ impl Host {
     /// `None`: the queue is not there, or takes nothing now.
     fn try_send(&mut self, which: u8, frame: &[u8]) -> Option<()> {
         fn sent<H: Transmit>(half: &mut H, frame: &[u8]) -> Option<()> {
-            (half.try_send(frame) == Ok(Sent::Sent)).then_some(())
+            let sent = half.try_send(frame);
+            // Only kPIO+WC has frames that it cannot carry, and only a length is the caller's fault.
+            let is_carried = half.declared().interface != Interface::Kpio;
+            assert!(!is_carried || !matches!(sent, Err(TxError::HoldsMark { .. })), "{sent:?}");
+            let fits = (MIN_FRAME_BYTES..=half.max_frame_bytes()).contains(&frame.len());
+            assert_eq!(matches!(sent, Err(TxError::Length { .. })), !fits, "{sent:?}");
+            (sent == Ok(Sent::Sent)).then_some(())
         }
         let (link, blank) = (self.link.clone(), self.blank);
         match which {

@@ -1,7 +1,7 @@
 //! Experiments on a platform that is built in: what is measured holds together.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-use beeline_lab::{Arrivals, Experiment, LabError, Measured, Traffic};
+use beeline_lab::{Arrivals, Experiment, LabError, Measured, NicKind, Traffic};
 use beeline_link_sim::des::Picoseconds;
 use beeline_link_sim::pcie::Kind;
 use beeline_platforms::Platform;
@@ -16,6 +16,7 @@ fn platform(changes: &[(&str, &str)]) -> Platform {
 fn experiment(platform: &Platform, interface: Interface, arrivals: Arrivals) -> Experiment<'_> {
     let traffic = Traffic { sizes: vec![60, 200], frames: 2000, arrivals };
     Experiment {
+        nic: NicKind::Model,
         platform,
         interface,
         fences: FencePolicy::None,

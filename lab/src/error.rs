@@ -42,6 +42,9 @@ pub enum LabError {
     /// The sizes make no NIC.
     #[error("no such NIC: {0}")]
     Nic(#[from] ConfigError),
+    /// The RTL is not in this build, cannot have these sizes, or failed.
+    #[error(transparent)]
+    Rtl(#[from] beeline_nic_rtl::RtlError),
     /// The link does not do what an experiment asks of it.
     #[error("the link: {0}")]
     Link(#[from] beeline_link_contract::LinkError),

@@ -2,14 +2,17 @@
 
 use beeline_driver::Choice;
 use beeline_link_sim::des::Picoseconds;
-use beeline_link_sim::machine::Sim;
+use beeline_link_sim::machine::{Aperture, Sim};
+use beeline_nic_contract::Device;
 use beeline_nic_model::Nic;
+use beeline_nic_rtl::{ClockPeriod, ClockedNic, RtlError};
 use beeline_platforms::Platform;
 use beeline_spec::Interface;
 use beeline_window::FencePolicy;
 
 use crate::{
-    Data, LabError, NicShape, Outcome, Run, Spans, Station, Traffic, Watched, machine_for, model_nic,
+    Data, LabError, NicKind, NicShape, Outcome, Run, Spans, Station, Traffic, Watched, machine_for,
+    model_nic, rtl_nic,
 };
 
 /// What a window is blanked with where one is; the bytes of frames never look like it.
@@ -20,6 +23,8 @@ const BLANK: u64 = 0x9e37_79b9_7f4a_7c15;
 pub struct Experiment<'a> {
     /// The machine.
     pub platform: &'a Platform,
+    /// Its NIC.
+    pub nic: NicKind,
     /// How frames are handed over.
     pub interface: Interface,
     /// Where `mmio` fences.
@@ -48,15 +53,27 @@ pub struct Measured {
 }
 
 impl Experiment<'_> {
-    /// A machine with a port that is ready.
+    /// A machine with the behavioural NIC and a port that is ready, whatever [`Experiment::nic`] says.
     ///
     /// # Errors
     /// The platform makes no machine, or the port does not come up.
-    pub fn station(&self) -> Result<Station<Watched<Nic>>, LabError> {
+    pub fn model_station(&self) -> Result<Station<Watched<Nic>>, LabError> {
         let shape = NicShape::for_cores(self.cores);
-        let settings = machine_for(self.interface, self.platform, self.cores, shape.aperture(), self.data)?;
-        let nic = Watched::new(model_nic(&shape)?, shape.aperture());
-        let sim = Sim::new(nic, settings, self.seed)?;
+        self.station(model_nic(&shape)?, shape.aperture())
+    }
+
+    /// The same with the RTL.
+    ///
+    /// # Errors
+    /// As [`Experiment::model_station`]; this build has no RTL.
+    pub fn rtl_station(&self, clock: ClockPeriod) -> Result<Station<Watched<ClockedNic>>, LabError> {
+        let (nic, aperture) = rtl_nic(clock, self.cores)?;
+        self.station(nic, aperture)
+    }
+
+    fn station<D: Device>(&self, nic: D, aperture: Aperture) -> Result<Station<Watched<D>>, LabError> {
+        let settings = machine_for(self.interface, self.platform, self.cores, aperture, self.data)?;
+        let sim = Sim::new(Watched::new(nic, aperture), settings, self.seed)?;
         sim.with(|machine| machine.keep_frames());
         Station::new(sim)
     }
@@ -78,11 +95,29 @@ impl Experiment<'_> {
     /// Sends the frames and compares each with what leaves.
     ///
     /// # Errors
-    /// As [`Experiment::station`]; a frame cannot be sent; frames were lost or changed on the way, as interfaces lose them
-    /// that need lines in order on a machine that does not keep it.
+    /// As [`Experiment::model_station`] and [`Experiment::rtl_station`]; a frame cannot be sent; frames were lost or changed
+    /// on the way, as interfaces lose them that need lines in order on a machine that does not keep it.
     pub fn measure(&self) -> Result<Measured, LabError> {
-        let mut station = self.station()?;
-        let outcome = self.run().on(&mut station, self.cores)?;
+        match self.nic {
+            NicKind::Model => self.measure_on(&mut self.model_station()?),
+            NicKind::Rtl { clock } => {
+                let mut station = self.rtl_station(clock)?;
+                let measured = self.measure_on(&mut station);
+                check(&station)?;
+                measured
+            }
+        }
+    }
+
+    /// As [`Experiment::measure`], on a machine that is there.
+    ///
+    /// # Errors
+    /// The same, but for those of making the machine.
+    pub fn measure_on<D: Device + 'static>(
+        &self,
+        station: &mut Station<Watched<D>>,
+    ) -> Result<Measured, LabError> {
+        let outcome = self.run().on(station, self.cores)?;
         if outcome.changed_frames > 0 {
             let (changed, frames) = (outcome.changed_frames, outcome.all_frames);
             return Err(LabError::Changed { changed, frames });
@@ -106,4 +141,10 @@ impl Experiment<'_> {
                 + bits_nj(cost.memory_bytes, energy.memory_pj_per_bit.value),
         )
     }
+}
+
+/// Whether the RTL that was used may be believed: a failed assertion explains whatever else went wrong.
+pub(crate) fn check(station: &Station<Watched<ClockedNic>>) -> Result<(), LabError> {
+    let has_failed = station.sim.with(|machine| machine.device().device().has_failed());
+    if has_failed { Err(RtlError::Assertion.into()) } else { Ok(()) }
 }

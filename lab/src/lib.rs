@@ -1,8 +1,8 @@
 //! Experiments in virtual time: a host half, a machine and a NIC put together, traffic sent through them, and what came of
 //! it.
 //!
-//! The host halves are those of `host/driver` and the NIC is that of `nic/model` (or anything else behind the device
-//! trait): nothing of either is written twice. From: platform files and what a user asks for. To: `link/sim`. Not here:
+//! The host halves are those of `host/driver` and the NIC is that of `nic/model`, or the RTL of `nic/rtl` on its clock (or
+//! anything else behind the device trait): nothing of either is written twice. From: platform files and what a user asks for. To: `link/sim`. Not here:
 //! the machine, and what is printed.
 #![forbid(unsafe_code)]
 
@@ -29,7 +29,7 @@ pub use error::LabError;
 pub use experiment::{Experiment, Measured};
 pub use frames::Frames;
 pub use laps::{Laps, Summary};
-pub use nic::{NicShape, model_nic};
+pub use nic::{NicKind, NicShape, model_nic, rtl_nic};
 pub use sender::{FrameTimes, Outcome, Run};
 pub use spans::Spans;
 pub use trace::{Numbered, Trace};

@@ -3,8 +3,10 @@
 use beeline_link_sim::des::Picoseconds;
 use beeline_link_sim::machine::Pause;
 use beeline_link_sim::pcie::{Dllp, Kind, Packet, Passed, Side};
+use beeline_nic_contract::Device;
 
-use crate::{Experiment, FrameTimes, LabError, Noted};
+use crate::experiment::check;
+use crate::{Experiment, FrameTimes, LabError, NicKind, Noted, Station, Watched};
 
 /// A packet with its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +41,23 @@ impl Experiment<'_> {
     /// # Errors
     /// As [`Experiment::measure`]; or there is no such link.
     pub fn trace(&self, link: usize, tail: Picoseconds) -> Result<Trace, LabError> {
-        let mut station = self.station()?;
+        match self.nic {
+            NicKind::Model => self.trace_on(&mut self.model_station()?, link, tail),
+            NicKind::Rtl { clock } => {
+                let mut station = self.rtl_station(clock)?;
+                let trace = self.trace_on(&mut station, link, tail);
+                check(&station)?;
+                trace
+            }
+        }
+    }
+
+    fn trace_on<D: Device + 'static>(
+        &self,
+        station: &mut Station<Watched<D>>,
+        link: usize,
+        tail: Picoseconds,
+    ) -> Result<Trace, LabError> {
         let (links, flight) = station.sim.with(|machine| {
             let links = machine.links_mut();
             if let Some(link) = links.get_mut(link) {
@@ -52,7 +70,7 @@ impl Experiment<'_> {
             advice: "count from 0, the link at the root complex",
         })?;
         station.sim.with(|machine| machine.device().start_notes());
-        let outcome = self.run().on(&mut station, self.cores)?;
+        let outcome = self.run().on(station, self.cores)?;
         let last = outcome.times.iter().map(|times| times.ends_at).max().unwrap_or_default();
         let until = station.sim.with(|machine| machine.now()).max(last) + tail;
         // Programs are done: only what is under way still happens.

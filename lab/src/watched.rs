@@ -82,6 +82,11 @@ impl<D> Watched<D> {
         Watched { device, spans: Spans::new(aperture), now: Picoseconds::ZERO, notes: None }
     }
 
+    /// The device that is watched.
+    pub fn device(&self) -> &D {
+        &self.device
+    }
+
     /// The disorder of its windows.
     pub fn spans(&self) -> &Spans {
         &self.spans

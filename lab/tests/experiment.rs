@@ -1,7 +1,7 @@
 //! Experiments on a platform that is built in: what is measured holds together.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-use beeline_lab::{Arrivals, Experiment, LabError, Measured, Traffic};
+use beeline_lab::{Arrivals, Experiment, LabError, Measured, NicKind, Traffic};
 use beeline_link_sim::des::Picoseconds;
 use beeline_link_sim::pcie::Kind;
 use beeline_platforms::Platform;
@@ -17,6 +17,7 @@ fn experiment(platform: &Platform, interface: Interface, arrivals: Arrivals) -> 
     let traffic = Traffic { sizes: vec![60, 200], frames: 2000, arrivals };
     Experiment {
         data: beeline_lab::Data::default(),
+        nic: NicKind::Model,
         platform,
         interface,
         fences: FencePolicy::None,

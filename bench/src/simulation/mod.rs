@@ -1,9 +1,10 @@
 //! How fast virtual time is, in real time: packets a second of the whole path (host half, write-combining buffers, root
 //! complex, link, NIC) with unfenced frames of one line by `mmio`, of the link alone, and events a second of the calendar
-//! alone; then two runs at once on two cores, as sweeps are made.
+//! alone; then two runs at once on two cores, as sweeps are made; and cocotbext-pcie, for context.
 //!
 //! Nothing here is a figure of a NIC. What a packet costs on the machine that is simulated is `lab`'s affair.
 
+mod cocotb;
 mod machine;
 
 use std::time::Instant;
@@ -17,7 +18,8 @@ use beeline_spec::Interface;
 
 use crate::figure::Row;
 use crate::settings::on_core;
-use crate::{BenchError, Bound, Figure, Report, Settings, Verdict, duel};
+use crate::{BenchError, Bound, Figure, Missing, Report, Settings, Verdict, duel};
+use cocotb::Cocotb;
 
 const BENCH: &str = "simulation";
 
@@ -25,6 +27,9 @@ const BENCH: &str = "simulation";
 const LEAST_MILLIONS: f64 = 5.0;
 /// A sweep over two cores is to take so much less time than over one.
 const LEAST_OF_TWO: f64 = 1.8;
+
+/// What stands beside ours for context.
+const CONTEXT: &str = "packets, cocotbext-pcie";
 
 /// Runs all of them.
 ///
@@ -43,13 +48,32 @@ pub fn run(settings: &Settings) -> Result<Report, BenchError> {
     let row = |name| Row { bench: BENCH, name, kernel: "-", memory: "private", size_bytes: 64, count };
     let whole = Figure::rate(row("packets, whole path"), whole);
     let two = Figure::rate(row("packets, whole path, two runs on two cores"), two);
-    let verdicts = vec![
+    let mut verdicts = vec![
         Verdict::rate(BENCH, &whole, LEAST_MILLIONS),
         Verdict::judge(BENCH, &two, &whole, Bound::AtLeast(LEAST_OF_TWO)),
     ];
     let alone = [Figure::rate(row("packets, link alone"), link), Figure::rate(row("events alone"), events)];
-    let figures = [whole, two].into_iter().chain(alone).collect();
-    Ok(Report { figures, verdicts, ..Report::default() })
+    let mut missing = Vec::new();
+    let context = match Cocotb::find() {
+        Ok(cocotb) => {
+            let figure = context(&cocotb, settings, row(CONTEXT))?;
+            verdicts.push(Verdict::judge(BENCH, &whole, &figure, Bound::Shown));
+            Some(figure)
+        }
+        Err(why) => {
+            missing.push(Missing { bench: BENCH.to_owned(), name: CONTEXT.to_owned(), why });
+            None
+        }
+    };
+    let figures = [whole, two].into_iter().chain(alone).chain(context).collect();
+    Ok(Report { figures, verdicts, missing })
+}
+
+/// What cocotbext-pcie does beside us, on the same core (a process has the cores of who starts it) and in as many rounds.
+fn context(cocotb: &Cocotb, settings: &Settings, row: Row<'_>) -> Result<Figure, BenchError> {
+    let rate = |_| on_core(settings.cores.first, || cocotb.rate(cocotb::WRITES));
+    let rates = (0..settings.rounds).map(rate).collect::<Result<_, _>>()?;
+    Ok(Figure::rate(Row { count: cocotb::WRITES, ..row }, rates))
 }
 
 /// Packets a second of a run on each of these cores, together.
@@ -166,7 +190,9 @@ mod tests {
     fn every_part_is_measured() -> Result<(), BenchError> {
         let Ok(settings) = Settings::quick() else { return Ok(()) };
         let report = run(&Settings { rounds: 2, stream_thousands: 5, ..settings })?;
-        assert_eq!((report.figures.len(), report.verdicts.len()), (4, 2));
+        // The fifth is of cocotbext-pcie: there, or said to be missing.
+        assert_eq!(report.figures.len() + report.missing.len(), 5);
+        assert_eq!(report.verdicts.len() + report.missing.len(), 3);
         assert!(report.figures.iter().all(|figure| figure.rounds.iter().all(|rate| *rate > 0.0)));
         Ok(())
     }

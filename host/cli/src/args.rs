@@ -3,13 +3,16 @@
 use std::path::PathBuf;
 
 use beeline_bench::nic::ServeArgs;
+use beeline_lab::{NicKind, rtl_nic};
 use beeline_mmio::{StoreKernel, Traffic};
+use beeline_nic_rtl::ClockPeriod;
 use beeline_nic_uplink::WireConfig;
 use beeline_spec::Interface;
 use beeline_window::FencePolicy;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::choices::{KernelName, interface, policy};
+use crate::failure::Failure;
 use crate::figures::FiguresArgs;
 use crate::kv::args::KvArgs;
 use crate::platforms::PlatformsArgs;
@@ -238,10 +241,40 @@ impl std::fmt::Display for DeviceName {
 /// Devices that can stand behind a link.
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeviceName {
-    /// The behavioural NIC, in a process of its own
+    /// The behavioural NIC (by `send` and `compare` in a process of its own)
     Model,
     /// The NIC's RTL, Verilated, in this process (make rtl-tools, then build with --features rtl)
     Rtl,
+}
+
+/// The device of a machine in virtual time.
+#[derive(Args, Debug, Clone, Copy)]
+pub struct SimDeviceArgs {
+    /// Device behind the link: `rtl` takes the cycles of its clock beside what the platform's device takes
+    #[arg(long, default_value = "model", value_name = "NAME")]
+    pub device: DeviceName,
+    /// With `--device rtl`: its clock in MHz
+    #[arg(long, default_value_t = 250, value_name = "MHZ", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub clock_mhz: u32,
+}
+
+impl SimDeviceArgs {
+    /// The NIC of an experiment.
+    ///
+    /// # Errors
+    /// This program was built without the RTL.
+    pub fn nic(self) -> Result<NicKind, Failure> {
+        let failed = |error| Failure::new("no RTL").because(error);
+        match self.device {
+            DeviceName::Model => Ok(NicKind::Model),
+            DeviceName::Rtl => {
+                let clock = ClockPeriod::from_mhz(self.clock_mhz).map_err(failed)?;
+                // Found out here and once, instead of at each point of a sweep.
+                rtl_nic(clock, 1).map_err(failed)?;
+                Ok(NicKind::Rtl { clock })
+            }
+        }
+    }
 }
 
 /// Options of `nic`.

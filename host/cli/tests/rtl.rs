@@ -120,3 +120,22 @@ fn cycles_of_the_rtl_are_counted_by_interface() {
         assert!(cycles >= (bytes / 64.0).floor() && cycles < 400.0, "{row}");
     }
 }
+
+/// The same device in virtual time: a few frames by `sim`, and one packet by packet by `trace`.
+#[test]
+fn virtual_time_has_the_rtl_or_the_program_says_how_to_get_it() {
+    for (command, words) in [
+        ("sim --device rtl --interface mmio --sizes 256 --frames 20 --arrivals one-by-one", "rtl at 250 MHz"),
+        ("trace --device rtl --clock-mhz 500 --size 104", "with the RTL at 500 MHz"),
+    ] {
+        let mut beeline = Command::new(env!("CARGO_BIN_EXE_beeline"));
+        let output = beeline.args(command.split(' ')).output().expect("the program starts");
+        let (said, wrong) =
+            (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        if cfg!(feature = "rtl") {
+            assert!(output.status.success() && said.contains(words), "{command}: {said} {wrong}");
+        } else {
+            assert!(!output.status.success() && wrong.contains("make rtl-tools"), "{command}: {wrong}");
+        }
+    }
+}

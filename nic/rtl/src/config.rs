@@ -2,9 +2,49 @@
 
 use std::fmt;
 
+use beeline_nic_contract::SimTime;
 use beeline_spec::LINE_BYTES;
 use beeline_spec::formats;
 use beeline_spec::header::lines_of;
+
+/// Queues of the NIC that is built; not a strap.
+pub const QUEUES: u32 = 16;
+
+/// Period of the RTL's clock in a virtual-time machine, in picoseconds; never 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClockPeriod(SimTime);
+
+impl ClockPeriod {
+    /// 4 ns, 250 MHz: the user clock of AMD's PCIe block that `pcie/nic_usplus.sv` runs at (`ClockNs`).
+    pub const USPLUS: ClockPeriod = ClockPeriod(SimTime::from_ns(4));
+
+    /// A clock of so many MHz, to the picosecond.
+    ///
+    /// # Errors
+    /// [`RtlError::OutOfRange`] below 1 and above 10000.
+    pub fn from_mhz(mhz: u32) -> Result<ClockPeriod, RtlError> {
+        let (least, most) = (1, 10_000);
+        if !(least..=most).contains(&mhz) {
+            return Err(RtlError::OutOfRange { what: "clock_mhz", found: mhz, least, most });
+        }
+        Ok(ClockPeriod(SimTime(1_000_000 / u64::from(mhz))))
+    }
+
+    /// From one edge to the next.
+    pub fn time(self) -> SimTime {
+        self.0
+    }
+
+    /// When an edge is, counted from the device's making.
+    pub fn edge(self, number: u64) -> SimTime {
+        SimTime(number.saturating_mul(self.0.0))
+    }
+
+    /// The number of the last edge at or before a time.
+    pub fn edges_until(self, now: SimTime) -> u64 {
+        now.0 / self.0.0
+    }
+}
 
 /// Sizes in use: straps of `nic_top`. They may be smaller than what was built, never larger.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,6 +137,8 @@ pub enum RtlError {
         /// Greatest value it may have.
         most: u32,
     },
+    /// An assertion of the RTL failed while it ran; it was printed.
+    Assertion,
     /// This build has no wave dumps.
     NoWaves,
     /// The file of a wave dump cannot be made.
@@ -118,6 +160,12 @@ impl fmt::Display for RtlError {
                 "this program was built without the NIC's RTL: run `make rtl-tools`, then build it with \
                  `cargo build --release --package beeline-cli --features rtl`"
             ),
+            RtlError::Assertion => {
+                write!(
+                    out,
+                    "an assertion of the RTL failed; it is printed above, and what came after means nothing"
+                )
+            }
             RtlError::NoWaves => write!(
                 out,
                 "this program was built without wave dumps: build it with \
@@ -155,6 +203,20 @@ mod tests {
             let model = NicConfig { window_lines, span_lines: 4, ..NicConfig::default() };
             assert_eq!(config.aperture(), (model.aperture_bytes(), model.window_stride_bytes()));
         }
+    }
+
+    #[test]
+    fn edges_are_where_the_clock_has_them() {
+        let clock = ClockPeriod::from_mhz(250).unwrap();
+        assert_eq!(clock, ClockPeriod::USPLUS);
+        for number in [0, 1, 7, 1 << 40] {
+            let at = clock.edge(number);
+            assert_eq!(clock.edges_until(at), number);
+            assert_eq!(clock.edges_until(SimTime(at.0 + clock.time().0 - 1)), number);
+        }
+        let error = ClockPeriod::from_mhz(0).unwrap_err();
+        assert_eq!(error.to_string(), "the NIC's RTL cannot have clock_mhz = 0: choose 1 to 10000");
+        assert!(ClockPeriod::from_mhz(10_001).is_err());
     }
 
     #[test]

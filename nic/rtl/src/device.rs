@@ -346,6 +346,57 @@ impl RtlNic {
         self.wants.remove(at)
     }
 
+    /// Takes a write to be shown to the RTL from the next cycle on, unless one before it has not gone in: what a clocked
+    /// port has room for, with no cycle made here.
+    pub(crate) fn offer_write(&mut self, write: &Write<'_>) -> Accept {
+        if !self.lines.is_empty() {
+            return Accept::Refused;
+        }
+        self.lines = lines_of(write);
+        Accept::Taken
+    }
+
+    /// The same of a frame from the wire.
+    pub(crate) fn offer_frame(&mut self, frame: &[u8]) -> Accept {
+        if !self.incoming.is_empty() {
+            return Accept::Refused;
+        }
+        self.incoming = beats::frame(frame);
+        Accept::Taken
+    }
+
+    /// Sets the pins of time for the cycles to come.
+    pub(crate) fn set_now_ns(&mut self, now_ns: u64) {
+        self.inputs.now_ns = now_ns;
+    }
+
+    /// Whether reads were asked of it that it has not answered: a held one ends by a time-out, without any input.
+    pub(crate) fn owes_answers(&self) -> bool {
+        !(self.reads.is_empty() && self.window_reads.is_empty()) || self.reads_inside > 0
+    }
+
+    /// Whether the wire takes what the RTL sends.
+    pub(crate) fn is_wire_ready(&self) -> bool {
+        self.wire_ready
+    }
+
+    /// The next want that came out of the cycles that were made, without making another.
+    pub(crate) fn lend(&mut self) -> Option<Want<'_>> {
+        self.lent = self.take_want();
+        Some(match self.lent.as_ref()? {
+            Owned::Write { address, data, bytes } => {
+                Want::DmaWrite { address: *address, data: &data[..*bytes] }
+            }
+            Owned::Read { address, bytes, tag } => {
+                Want::DmaRead { address: *address, bytes: *bytes, tag: *tag }
+            }
+            Owned::Frame { queue, frame } => Want::Transmit { queue: *queue, frame },
+            Owned::Aborted { queue, frame } => Want::Aborted { queue: *queue, frame },
+            Owned::Answer { tag, value } => Want::ReadCompletion { tag: *tag, value: *value },
+            Owned::Interrupt { vector } => Want::Interrupt { vector: *vector },
+        })
+    }
+
     /// Silent cycles after which nothing more is expected, idle or not: a queue that stops waits for the answers to its
     /// reads, frames wait for the wire, and one from the wire for the room that the host lends.
     fn patience(&self) -> u32 {
@@ -474,19 +525,7 @@ impl Device for RtlNic {
         } else if !self.is_quiet {
             self.run();
         }
-        self.lent = self.take_want();
-        Some(match self.lent.as_ref()? {
-            Owned::Write { address, data, bytes } => {
-                Want::DmaWrite { address: *address, data: &data[..*bytes] }
-            }
-            Owned::Read { address, bytes, tag } => {
-                Want::DmaRead { address: *address, bytes: *bytes, tag: *tag }
-            }
-            Owned::Frame { queue, frame } => Want::Transmit { queue: *queue, frame },
-            Owned::Aborted { queue, frame } => Want::Aborted { queue: *queue, frame },
-            Owned::Answer { tag, value } => Want::ReadCompletion { tag: *tag, value: *value },
-            Owned::Interrupt { vector } => Want::Interrupt { vector: *vector },
-        })
+        self.lend()
     }
 
     fn wake_at(&self) -> Option<SimTime> {

@@ -8,7 +8,7 @@ use crate::run::Program;
 /// Lines that the adversary writes in a long run; a short one has the tests' own 10^6.
 const LONG_LINES: &str = "100000000";
 
-/// clippy and the tests of `nic/rtl` with its RTL compiled in: four minutes, of which one is the compiler's.
+/// clippy and the tests of `nic/rtl` with its RTL compiled in, and those of `lab` in virtual time: five minutes, of which one is the compiler's.
 pub fn run(effort: Effort) -> Outcome {
     let tools = Tools::install()?;
     let cargo = |arguments: &[&str]| {
@@ -30,5 +30,7 @@ pub fn run(effort: Effort) -> Outcome {
     ])?;
     // What a run has met (places in the span, wraps, shapes of pieces) is to be seen.
     cargo(&["test", "--package", "beeline-nic-rtl", "--features", "rtl", "--", "--nocapture"])?;
+    // The same device in virtual time, beside the behavioural one: what it prints is how much later frames are.
+    cargo(&["test", "--package", "beeline-lab", "--features", "rtl", "--test", "rtl", "--", "--nocapture"])?;
     cargo(&["test", "--package", "beeline-cli", "--features", "rtl", "--test", "rtl"])
 }

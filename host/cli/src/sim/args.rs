@@ -8,6 +8,7 @@ use beeline_window::FencePolicy;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
+use crate::args::SimDeviceArgs;
 use crate::choices::policy;
 
 /// The machine whose figures started this design (HotOS'25).
@@ -22,6 +23,7 @@ Examples:
   beeline sim --set core.wc_buffers=4,8,12 --interface mmio --arrivals always --sizes 64
   beeline sim --arrivals poisson:2M,bursts:2M:16 --cores 1,4 --fences none,per-message
   beeline sim --pcap in.pcap --interface mmio   sizes and gaps of a capture
+  beeline sim --device rtl --interface mmio --frames 500   the NIC's RTL, cycle by cycle
   beeline sim --resume sweep.jsonl --csv sweep.csv   goes on where it was interrupted
   beeline sim --shard 1/4 --resume one.jsonl    a quarter of the points, for a batch engine
   beeline sim --merge one.jsonl two.jsonl three.jsonl four.jsonl --csv sweep.csv
@@ -42,6 +44,8 @@ pub struct SimArgs {
     /// Take the sizes of frames, and the gaps between them, from a capture
     #[arg(long, value_name = "FILE", conflicts_with = "sizes")]
     pub pcap: Option<PathBuf>,
+    #[command(flatten)]
+    pub device: SimDeviceArgs,
     /// When frames come to each core: one-by-one, always[:BURST], poisson:RATE, bursts:RATE:BURST, or recorded (with --pcap)
     ///
     /// one-by-one: the next frame when the one before has left (latency alone). always: the core is never without a frame,
@@ -90,7 +94,7 @@ pub struct SimArgs {
     /// Put the results of shards together instead: files of --resume or --json
     #[arg(long, num_args = 1.., value_name = "FILE", conflicts_with_all = [
         "platform", "set", "interface", "sizes", "pcap", "arrivals", "cores", "fences", "adversary", "data", "frames", "seed",
-        "jobs", "shard", "resume",
+        "device", "clock_mhz", "jobs", "shard", "resume",
     ])]
     pub merge: Vec<PathBuf>,
     /// Write the results as CSV

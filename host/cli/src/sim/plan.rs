@@ -2,7 +2,7 @@
 
 use std::hash::Hasher;
 
-use beeline_lab::{Arrivals, Data, Experiment, Measured, Traffic};
+use beeline_lab::{Arrivals, Data, Experiment, Measured, NicKind, Traffic};
 use beeline_platforms::Platform;
 use beeline_spec::Interface;
 use beeline_window::FencePolicy;
@@ -11,6 +11,7 @@ use siphasher::sip::SipHasher13;
 use super::args::{Change, Chosen, Placed, SimArgs, When};
 use super::capture::Capture;
 use super::row::{Figures, Row};
+use crate::args::DeviceName;
 use crate::failure::Failure;
 use crate::platforms::{find, refused};
 
@@ -18,6 +19,8 @@ use crate::platforms::{find, refused};
 pub struct Plan {
     machines: Vec<Machine>,
     capture: Option<Capture>,
+    nic: NicKind,
+    device: String,
     adversary: Option<u64>,
     data: Data,
     frames: u64,
@@ -59,6 +62,11 @@ impl Plan {
         let mut plan = Plan {
             machines: machines(&args.platform, &args.set)?,
             capture,
+            nic: args.device.nic()?,
+            device: match args.device.device {
+                DeviceName::Model => "model".to_owned(),
+                DeviceName::Rtl => format!("rtl at {} MHz", args.device.clock_mhz),
+            },
             adversary: args.adversary,
             data: placed(args)?,
             frames: args.frames,
@@ -142,6 +150,7 @@ impl Plan {
         let warm_up = self.frames / 10;
         Experiment {
             platform: &self.machines[point.machine].platform,
+            nic: self.nic,
             interface: point.interface,
             fences: point.fences.unwrap_or(FencePolicy::None),
             data: self.data,
@@ -172,6 +181,7 @@ impl Plan {
             key: self.keys[index as usize].clone(),
             platform: machine.platform.name.clone(),
             set: machine.set.clone(),
+            device: self.device.clone(),
             interface: point.interface.name().to_owned(),
             fences: fences(point).to_owned(),
             adversary: self.adversary,
@@ -201,11 +211,12 @@ impl Plan {
         let places = [(is_cold, ",cold"), (is_remote, ",remote"), (is_translated, ",translated")];
         let data: String = places.iter().filter(|(applies, _)| *applies).map(|(_, word)| *word).collect();
         format!(
-            "version={} platform={}:{:016x} interface={} fences={} adversary={adversary} cores={} arrivals={} \
+            "version={} platform={}:{:016x} device={} interface={} fences={} adversary={adversary} cores={} arrivals={} \
              frame={frame} frames={} seed={}{}{data}",
             env!("CARGO_PKG_VERSION"),
             machine.platform.name,
             machine.digest,
+            self.device,
             point.interface,
             fences(point),
             point.cores,

@@ -22,6 +22,8 @@ pub struct Row {
     pub platform: String,
     /// What was changed of it.
     pub set: String,
+    /// The device: `model`, or `rtl` and its clock.
+    pub device: String,
     /// The interface.
     pub interface: String,
     /// Where it fenced; `-` where there is no place for a fence.

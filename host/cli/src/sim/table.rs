@@ -8,18 +8,21 @@ use super::row::{Figures, Row, SPANS};
 use crate::compare::{distinct, empty_table};
 
 /// What a table has in its heading instead of in its rows.
-pub type Group<'a> = (&'a str, &'a str, &'a str, u16, Option<u64>);
+pub type Group<'a> = (&'a str, &'a str, &'a str, &'a str, u16, Option<u64>);
 
 /// The group that a row is of.
 pub fn group(row: &Row) -> Group<'_> {
-    (&row.platform, &row.set, &row.arrivals, row.cores, row.adversary)
+    (&row.platform, &row.set, &row.device, &row.arrivals, row.cores, row.adversary)
 }
 
 /// A group in words.
-pub fn heading((platform, set, arrivals, cores, adversary): Group<'_>) -> String {
+pub fn heading((platform, set, device, arrivals, cores, adversary): Group<'_>) -> String {
     let mut text = platform.to_owned();
     if !set.is_empty() {
         let _ = write!(text, " with {set}");
+    }
+    if device != "model" {
+        let _ = write!(text, ", {device}");
     }
     let _ = write!(text, ", {arrivals}, {cores} core{}", if cores == 1 { "" } else { "s" });
     if let Some(seed) = adversary {
@@ -161,7 +164,7 @@ fn share(value: f64) -> String {
 
 /// The columns of the CSV, in order.
 fn columns() -> Vec<String> {
-    let named = "label,platform,set,interface,fences,adversary,cores,arrivals,frame_bytes,capture,frames_per_core,seed,\
+    let named = "label,platform,set,device,interface,fences,adversary,cores,arrivals,frame_bytes,capture,frames_per_core,seed,\
          samples,p50_ns,p99_ns,p999_ns,most_ns,gbps,frames_m_per_s,core_ns_per_frame,core_ns_per_byte,\
          to_device_write_bytes_per_frame,to_device_read_bytes_per_frame,to_device_answer_bytes_per_frame,\
          to_device_control_bytes_per_frame,to_host_write_bytes_per_frame,to_host_read_bytes_per_frame,\
@@ -180,6 +183,7 @@ pub fn csv(rows: &[Row]) -> String {
             "simulated".to_owned(),
             quoted(&row.platform),
             quoted(&row.set),
+            row.device.clone(),
             row.interface.clone(),
             row.fences.clone(),
             optional(row.adversary.map(|seed| seed.to_string())),

@@ -6,7 +6,7 @@ use beeline_spec::Interface;
 use beeline_spec::formats::{MAX_FRAME_BYTES, MIN_FRAME_BYTES};
 use clap::Args;
 
-use crate::args::FenceArgs;
+use crate::args::{FenceArgs, SimDeviceArgs};
 use crate::choices::interface;
 use crate::sim::args::{Change, PLATFORM};
 
@@ -17,6 +17,7 @@ Examples:
   beeline trace                               a frame of 104 bytes by mmio, packet by packet
   beeline trace --interface descriptor        the round trips that mmio does not make
   beeline trace --interface kpio --size 1500 --frames 2 --back-to-back
+  beeline trace --device rtl                  the same by the NIC's RTL, cycle by cycle
   beeline trace --fences per-line --perfetto trace.json    open it in ui.perfetto.dev
 Every time is simulated: it is of the platform that is named, not of this machine.")]
 pub struct TraceArgs {
@@ -29,6 +30,8 @@ pub struct TraceArgs {
     /// Interface to send by
     #[arg(long, default_value_t = Interface::Mmio, value_name = "NAME", value_parser = interface())]
     pub interface: Interface,
+    #[command(flatten)]
+    pub device: SimDeviceArgs,
     /// Frame size in bytes, FCS excluded; the default is that of kPIO+WC's trace
     #[arg(long, default_value_t = 104, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(MIN_FRAME_BYTES as i64..=MAX_FRAME_BYTES as i64))]
     pub size: u32,

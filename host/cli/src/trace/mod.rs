@@ -12,6 +12,7 @@ use beeline_lab::{Arrivals, Experiment, Trace, Traffic};
 use beeline_link_sim::des::Picoseconds;
 use beeline_platforms::Platform;
 
+use crate::args::DeviceName;
 use crate::choices::check_fences;
 use crate::failure::Failure;
 use crate::platforms::{find, refused};
@@ -24,6 +25,7 @@ pub fn run(args: &TraceArgs) -> Result<(), Failure> {
     let experiment = Experiment {
         data: beeline_lab::Data::default(),
         platform: &platform,
+        nic: args.device.nic()?,
         interface: args.interface,
         fences: args.fences.policy,
         adversary: None,
@@ -63,7 +65,11 @@ fn publish(args: &TraceArgs, platform: &Platform, trace: &Trace) -> Result<(), F
     };
     let failed = |error: serde_json::Error| Failure::new("cannot write JSON").because(error);
     let lines = packets::lines(trace);
-    let title = format!("{} B by {} on {}", args.size, args.interface, platform.name);
+    let device = match args.device.device {
+        DeviceName::Model => String::new(),
+        DeviceName::Rtl => format!(" with the RTL at {} MHz", args.device.clock_mhz),
+    };
+    let title = format!("{} B by {} on {}{device}", args.size, args.interface, platform.name);
     let is_stdout = args.json.as_deref() == Some(Path::new("-"));
     if !is_stdout {
         println!("{title}, link {} (simulated)", args.link);

@@ -67,6 +67,24 @@ pub enum LabError {
         /// Frames that were to leave.
         wanted: u64,
     },
+    /// As [`LabError::Stuck`], because the NIC has failed the queue: lines came further ahead of a missing one than it holds.
+    #[error(
+        "at {at} a write came {lines} lines ahead of a piece that was missing, the NIC holds {span_lines}, and the queue failed \
+         with {done} of {wanted} frames: part of a line stays in its write-combining buffer until something evicts it; bound \
+         that by --fences per-message, or by core.wc_timeout_ns"
+    )]
+    BeyondSpan {
+        /// When.
+        at: Picoseconds,
+        /// Lines that the writes needed.
+        lines: usize,
+        /// Lines that the NIC holds.
+        span_lines: u32,
+        /// Frames that left.
+        done: u64,
+        /// Frames that were to leave.
+        wanted: u64,
+    },
     /// What left by the wire was not what was sent: disorder that the interface does not bear.
     #[error(
         "{changed} of {frames} frames left changed or in another order: it does not bear the disorder of this machine"

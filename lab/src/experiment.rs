@@ -117,13 +117,14 @@ impl Experiment<'_> {
         &self,
         station: &mut Station<Watched<D>>,
     ) -> Result<Measured, LabError> {
-        let outcome = self.run().on(station, self.cores)?;
+        let run = self.run().on(station, self.cores);
+        let fills_lines = matches!(self.interface, Interface::Mmio | Interface::Kpio);
+        let spans = station.sim.with(|machine| machine.device().spans().clone());
+        let outcome = run.map_err(|error| if fills_lines { beyond_span(error, &spans) } else { error })?;
         if outcome.changed_frames > 0 {
             let (changed, frames) = (outcome.changed_frames, outcome.all_frames);
             return Err(LabError::Changed { changed, frames });
         }
-        let fills_lines = matches!(self.interface, Interface::Mmio | Interface::Kpio);
-        let spans = station.sim.with(|machine| machine.device().spans().clone());
         Ok(Measured { outcome, spans: fills_lines.then_some(spans) })
     }
 
@@ -147,4 +148,15 @@ impl Experiment<'_> {
 pub(crate) fn check(station: &Station<Watched<ClockedNic>>) -> Result<(), LabError> {
     let has_failed = station.sim.with(|machine| machine.device().device().has_failed());
     if has_failed { Err(RtlError::Assertion.into()) } else { Ok(()) }
+}
+
+/// Why no frame leaves any more, where the disorder of the writes explains it.
+fn beyond_span(error: LabError, spans: &Spans) -> LabError {
+    let (lines, span_lines) = (spans.most(), NicShape::SPAN_LINES);
+    match error {
+        LabError::Stuck { at, done, wanted } if lines > span_lines as usize => {
+            LabError::BeyondSpan { at, lines, span_lines, done, wanted }
+        }
+        error => error,
+    }
 }

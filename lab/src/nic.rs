@@ -25,6 +25,9 @@ pub struct NicShape {
 }
 
 impl NicShape {
+    /// Lines ahead of the first that is missing that it holds.
+    pub const SPAN_LINES: u32 = 64;
+
     /// A NIC with as many queues as there are cores, and windows of 256 KiB (HotOS'25, section 2.1).
     pub fn for_cores(cores: u16) -> NicShape {
         let queues = u32::from(cores).max(1);
@@ -32,7 +35,7 @@ impl NicShape {
         let config = NicConfig {
             queues,
             window_lines,
-            span_lines: 64,
+            span_lines: NicShape::SPAN_LINES,
             contexts: queues,
             pool_lines: (2 * queues * window_lines).min(1 << 24),
             ..NicConfig::default()

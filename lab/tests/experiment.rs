@@ -1,7 +1,7 @@
 //! Experiments on a platform that is built in: what is measured holds together.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-use beeline_lab::{Arrivals, Experiment, LabError, Measured, NicKind, Traffic};
+use beeline_lab::{Arrivals, Cost, Experiment, LabError, Measured, NicKind, Traffic};
 use beeline_link_sim::des::Picoseconds;
 use beeline_link_sim::pcie::Kind;
 use beeline_platforms::Platform;
@@ -118,6 +118,47 @@ fn the_adversary_changes_no_frame_and_loses_none() {
             assert!(spans.is_none_or(|spans| spans.beyond(1) > 0), "the adversary did nothing");
         }
     }
+}
+
+/// Interrupts that come while lines are being filled, and what is left of those lines leaving before long.
+const INTERRUPTED: [(&str, &str); 3] =
+    [("core.interrupt_interval_ns", "300"), ("core.interrupt_ns", "50"), ("core.wc_timeout_ns", "100")];
+
+/// An interrupt empties the buffers of its core in the middle of a line, which goes in pieces.
+#[test]
+fn interrupts_of_the_core_split_lines_and_lose_no_frame() {
+    let always = || Arrivals::Always { burst: 16 };
+    for order in [&IN_ORDER[..], &RANDOM[..]] {
+        let cost = |changes: &[(&str, &str)]| {
+            let platform = platform(&[order, changes].concat());
+            measure(&platform, Interface::Mmio, always()).unwrap().outcome.cost
+        };
+        let (quiet, interrupted) = (cost(&[]), cost(&INTERRUPTED));
+        let packets = |cost: &Cost| cost.to_device.tlps[Kind::MemoryWrite as usize].packets;
+        assert!(packets(&interrupted) > packets(&quiet), "{interrupted:?}, without interrupts {quiet:?}");
+        assert!(interrupted.worked > quiet.worked);
+    }
+    let interrupted = platform(&[&IN_ORDER[..], &INTERRUPTED].concat());
+    for interface in Interface::ALL.into_iter().filter(|interface| *interface != Interface::Coherent) {
+        // What is left of a line comes behind lines that were filled later, and `kpio` needs them in order.
+        if interface != Interface::Kpio {
+            let outcome = measure(&interrupted, interface, always()).unwrap().outcome;
+            assert_eq!(outcome.all_frames, 2000, "{interface}");
+        }
+    }
+}
+
+/// Nothing evicts what is left of such a line where buffers stay free: others pass it, more than the NIC holds, and the queue
+/// fails. A fence a message, or a time-out of the buffers, keeps it within bounds.
+#[test]
+fn a_line_that_stays_behind_fails_the_queue_and_is_named() {
+    let interrupted = platform(&[&IN_ORDER[..], &INTERRUPTED[..2]].concat());
+    let mut experiment = experiment(&interrupted, Interface::Mmio, Arrivals::Always { burst: 1 });
+    let error = experiment.measure().err().unwrap();
+    assert!(matches!(error, LabError::BeyondSpan { lines: 65.., span_lines: 64, .. }), "{error}");
+    assert!(error.to_string().contains("--fences per-message"), "{error}");
+    experiment.fences = FencePolicy::PerMessage;
+    assert_eq!(experiment.measure().unwrap().outcome.all_frames, 2000);
 }
 
 #[test]

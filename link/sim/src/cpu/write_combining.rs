@@ -254,8 +254,11 @@ impl WriteCombining {
         settings: &CoreSettings,
         outlet: &mut impl Outlet,
     ) -> Result<(usize, Picoseconds), Blocked> {
-        if self.free.is_empty()
-            && self.waiting == 0
+        // With every buffer taken, those of lines on their way out included, the oldest line that is not full makes room. As
+        // long as a buffer is free it stays, however many full lines pass it: what an interrupt left of a line does so.
+        let is_idle = |first: &u8| self.buffers[usize::from(*first)].since <= at;
+        if self.waiting == 0
+            && !self.free.front().is_some_and(is_idle)
             && let Some(index) = self.oldest_open()
         {
             self.evict(index, at);

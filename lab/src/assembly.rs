@@ -71,6 +71,7 @@ pub fn machine(
         root: root(platform, data),
         link: link(&platform.link)?,
         further: further.collect::<Result<_, LabError>>()?,
+        switch: None,
         device: device(&platform.device),
         interconnect: None,
         header: if is_long { Header::FourDw } else { Header::ThreeDw },

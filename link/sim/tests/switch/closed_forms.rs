@@ -13,7 +13,7 @@ const MEMORY_AT: u64 = 1 << 33;
 
 fn star(devices: u16, groups: &[beeline_link_sim::pcie::Group]) -> Star {
     let links = vec![settings(Generation::Gen1, 4, 8); usize::from(devices) + 1];
-    Star::new(Picoseconds::from_ns(LATENCY_NS), &links, groups).unwrap()
+    Star::new(Picoseconds::from_ns(LATENCY_NS), &links, groups).expect("a switch that can be")
 }
 
 fn line(address: u64) -> Tlp {

@@ -61,7 +61,7 @@ fn peers_write_and_read_each_other() {
     let sim = machine(switched(3, vec![]));
     let base = sim.with(|machine| machine.device_address(DeviceId(1)));
     sim.with(|machine| {
-        machine.devices()[0].reactions.push_back(Reaction::Write { address: base + 128, data: vec![9; 64] });
+        machine.devices()[0].reactions.push_back(Reaction::Write { address: base + 128, data: vec![250; 64] });
         machine.devices()[2].reactions.push_back(Reaction::Read { address: base + 8 * 5 + 3, bytes: 200 });
         machine.devices()[1].words = (0..256).collect();
     });
@@ -74,7 +74,7 @@ fn peers_write_and_read_each_other() {
         let devices = machine.devices();
         // From the doorbell that the first saw: its engine, two wires and ways, the switch, and the second's intake.
         let way = 35 + 2 * (LINE_NS + FLIGHT_NS) + SWITCH_NS + 30;
-        assert_eq!(devices[1].taken[0].data, [9; 64]);
+        assert_eq!(devices[1].taken[0].data, [250; 64]);
         assert_eq!(devices[1].taken[0].offset_bytes, 128);
         assert_eq!(devices[1].taken[0].at_ps - devices[0].taken[0].at_ps, way * 1000);
         let expected: Vec<u8> = (5u64..).flat_map(|word| word.to_le_bytes()).skip(3).take(200).collect();

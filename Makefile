@@ -30,7 +30,7 @@ run: ## measure every interface on this machine: a table, and report.html (under
 	$(CARGO) run --release --package beeline-cli -- compare
 
 figures: ## the published figures beside simulated ones: tables, and figures.html
-	$(CARGO) run --release --package beeline-cli -- figures --html figures.html
+	$(CARGO) run --profile quick --package beeline-cli -- figures --html figures.html
 
 test: ## every short check, as CI runs it; ends with "N passed, N failed" (installs tools, says which)
 	$(CARGO) xtask ci

@@ -1,5 +1,6 @@
 //! An outcome as something to read: tables for a terminal, JSON, CSV, a page with plots.
 
+mod beside;
 mod markdown;
 mod page;
 mod table;
@@ -9,6 +10,7 @@ use crate::evaluate::{Ours, RowResult};
 use crate::run::Outcome;
 use crate::snapshot::six_digits;
 
+pub use beside::{renewed, unsaid};
 pub use markdown::markdown;
 pub use page::page;
 pub use table::{WIDTH, tables};
@@ -70,6 +72,16 @@ fn verdict(row: &RowResult) -> &'static str {
         (Ours::Shape(finding), _) => yes(finding.holds),
         (_, Some(is_inside)) => yes(is_inside),
         (_, None) => "",
+    }
+}
+
+/// The error of a row in a few words, or whether it holds.
+fn error_words(row: &RowResult) -> String {
+    match (row.error_percent, verdict(row)) {
+        (Some(error), _) => format!("{error:+.1} %"),
+        (None, "yes") => "holds".to_owned(),
+        (None, "no") => "does not hold".to_owned(),
+        (None, _) => "-".to_owned(),
     }
 }
 

@@ -93,6 +93,13 @@ pub enum Stamp {
     PayloadSent,
 }
 
+/// What a call hands over where a row says nothing of it: a burst as drivers of receive and transmit rings have it.
+pub const FRAMES_A_CALL: u32 = 16;
+
+fn frames_a_call() -> u32 {
+    FRAMES_A_CALL
+}
+
 /// A quantity that a machine has.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
@@ -154,6 +161,9 @@ pub enum Quantity {
         bytes: u64,
         /// Cores that send, a queue each.
         cores: u32,
+        /// Frames a call: a burst has one doorbell.
+        #[serde(default = "frames_a_call")]
+        burst: u32,
     },
     /// ns between two programs and back, receive path and wire included.
     PingPong {

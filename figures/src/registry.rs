@@ -70,6 +70,11 @@ impl Class {
             Class::NotModelled => "not-modelled",
         }
     }
+
+    /// Whether an outcome is set beside what a run gives, by its own numbers or words.
+    pub fn is_compared(self) -> bool {
+        matches!(self, Class::Fitted | Class::Scored | Class::Contained | Class::Shape)
+    }
 }
 
 /// Something to measure.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::laboratory::{Laboratory, NotModelled};
-use crate::quantity::{Fence, Interface, Quantity, Target};
+use crate::quantity::{FRAMES_A_CALL, Fence, Interface, Quantity, Target};
 
 /// What words say of a curve. Without a machine of its own a shape is about the platform its entry stands under.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -206,7 +206,8 @@ fn staircase(
 
 fn converges(laboratory: &mut dyn Laboratory, ours: (&str, Interface), rival: (&str, Interface)) -> Tested {
     let mut rate = |(machine, interface): (&str, Interface), bytes| {
-        laboratory.measure(machine, &Quantity::FrameRate { interface, bytes, cores: 1 })
+        let quantity = Quantity::FrameRate { interface, bytes, cores: 1, burst: FRAMES_A_CALL };
+        laboratory.measure(machine, &quantity)
     };
     let small = rate(ours, 64)? / rate(rival, 64)?;
     let large = rate(ours, 1496)? / rate(rival, 1496)?;
@@ -229,7 +230,8 @@ fn saturates(
     gbps: f64,
     bytes: u64,
 ) -> Tested {
-    let mut rate = |bytes| laboratory.measure(machine, &Quantity::FrameRate { interface, bytes, cores: 1 });
+    let quantity = |bytes| Quantity::FrameRate { interface, bytes, cores: 1, burst: FRAMES_A_CALL };
+    let mut rate = |bytes| laboratory.measure(machine, &quantity(bytes));
     let (there, half) = (rate(bytes)?, rate(bytes / 2)?);
     let enough = (1.0 - EQUAL) * gbps;
     let evidence =

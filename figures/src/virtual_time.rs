@@ -100,8 +100,8 @@ fn measure(platform: &Platform, quantity: &Quantity, seed: u64) -> Result<f64, N
         Quantity::TransmitDone { interface, bytes, frames } if is_nic => {
             bench.transmit_done_ns(spoken(interface), bytes, frames)
         }
-        Quantity::FrameRate { interface, bytes, cores } if is_nic => {
-            bench.frame_rate_gbps(spoken(interface), bytes, cores as u16)
+        Quantity::FrameRate { interface, bytes, cores, burst } if is_nic => {
+            bench.frame_rate_gbps(spoken(interface), bytes, cores as u16, burst as usize)
         }
         Quantity::DescriptorShare { bytes } if is_nic => bench.descriptor_share_percent(bytes.min(9000)),
         Quantity::PingPong { interface, bytes } if is_nic => bench.ping_pong_ns(spoken(interface), bytes),

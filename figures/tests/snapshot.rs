@@ -75,6 +75,24 @@ fn the_page_of_the_documentation_is_as_committed() {
     assert!(committed == text, "docs/figures.md is not what a run gives, first here: {differs:#?}");
 }
 
+/// `docs/papers.md` says of every row of the five sources that a machine has a figure for, what it is and how far off.
+#[test]
+fn the_map_of_the_papers_has_every_error() {
+    let mut laboratory = VirtualTime::new(1).unwrap();
+    let outcome = run(&Options::default(), &mut laboratory).unwrap();
+    let path = here("../docs/papers.md");
+    let mut text = std::fs::read_to_string(&path).unwrap();
+    let renewed = output::renewed(&text, &outcome);
+    if std::env::var_os("BEELINE_FIGURES_SNAPSHOT").is_some() {
+        std::fs::write(&path, &renewed).unwrap();
+        text.clone_from(&renewed);
+    }
+    let differs = text.lines().zip(renewed.lines()).find(|(committed, now)| committed != now);
+    assert!(text == renewed, "docs/papers.md is not what a run gives, first here: {differs:#?}");
+    let unsaid: Vec<String> = output::unsaid(&text, &outcome).iter().map(|row| row.id.to_string()).collect();
+    assert!(unsaid.is_empty(), "docs/papers.md has no \"rNNNN: ours (error)\" of {unsaid:?}");
+}
+
 /// Platform files and fit set are those of the freeze, or each edit since stands there with the rows that it moved.
 #[test]
 fn platform_files_are_those_of_the_last_stand() {

@@ -190,9 +190,11 @@ fn device(device: &platforms::Device) -> DeviceSettings {
         write_start: ps(device.write_start_ns.value),
         write_interval: ps(device.write_interval_ns.value),
         data_rate: Rate::from_gbps(device.dma_gbps.value),
+        shared_rate: Rate::from_gbps(device.dma_both_gbps.value),
         read_transfer: ps(device.read_transfer_ns.value),
         register_read: ps(device.register_read_ns.value),
         transmit_latency: ps(device.transmit_latency_ns.value),
+        receive_latency: ps(device.receive_latency_ns.value),
         wire_rate: Rate::from_gbps(device.wire_gbps.value),
     }
 }

@@ -11,10 +11,10 @@ macro_rules! embedded {
 }
 
 /// Platforms, in alphabetical order; `tests/builtin.rs` compares with the folder.
-const PLATFORMS: &[(&str, &str)] = embedded!("": "bdw-nfp6000-local", "bdw-nfp6000-local-iommu", "bdw-nfp6000-remote", "ccnic-icelake", "champ-xd1-gen3x4", "connect-ib-xeon", "dolphin-ntb", "enso-stratix10", "enzian-eci", "enzian-pcie", "epyc-7543-cx6dx", "gen5-forecast", "gen6-forecast", "host-82599", "hsw-1226v3-nfp6000", "hsw-2620v3-nfp6000", "hsw-2620v3-nfp6000-iommu", "hsw-2637v3-nfp6000", "i5-2400s-82575eb", "i5-2400s-virtex5", "i82573e", "ib-nfp6000-local", "ib-nfp6000-remote", "niq-netfpga", "niq-x520", "snb-nfp6000", "snb-nfp6000-iommu", "thunderx2-cx5", "vpx3-1259-gen2x4-linux", "vpx3-1259-gen2x4-vxworks", "vpx3-1259-gen2x8", "vpx3-1259-gen3x4", "vpx3-1259-gen3x8", "vpx3-133-gen2x4", "xeon-v100");
+const PLATFORMS: &[(&str, &str)] = embedded!("": "bdw-nfp6000-local", "bdw-nfp6000-local-iommu", "bdw-nfp6000-remote", "ccnic-icelake", "champ-xd1-gen3x4", "connect-ib-xeon", "dolphin-ntb", "enso-stratix10", "enzian-eci", "enzian-pcie", "epyc-7543-cx6dx", "gen5-forecast", "gen6-forecast", "host-82599", "hsw-1226v3-nfp6000", "hsw-2620v3-nfp6000", "hsw-2620v3-nfp6000-iommu", "hsw-2637v3-nfp6000", "i5-2400s-82575eb", "i5-2400s-virtex5", "i82573e", "ib-nfp6000-local", "ib-nfp6000-remote", "icelake-connectx", "niq-netfpga", "niq-x520", "snb-nfp6000", "snb-nfp6000-iommu", "thunderx2-cx5", "vpx3-1259-gen2x4-linux", "vpx3-1259-gen2x4-vxworks", "vpx3-1259-gen2x8", "vpx3-1259-gen3x4", "vpx3-1259-gen3x8", "vpx3-133-gen2x4", "xeon-v100");
 
 /// Parts that platforms share.
-const PARTS: &[(&str, &str)] = embedded!("parts/": "amd-server", "cavium-server", "connectx", "energy", "enzian", "flight-gen1", "flight-gen2", "flight-gen3", "flight-gen4", "i5-2400s", "intel-client", "intel-core", "intel-nic-10g", "intel-nic-1g", "intel-server", "iommu", "linux", "memory", "nfp6000", "niq-host", "no-dma", "pcie-bench-host", "virtex5", "vpx3-1259", "vxworks", "whole-lines");
+const PARTS: &[(&str, &str)] = embedded!("parts/": "amd-server", "cavium-server", "connectx", "energy", "enzian", "flight-gen1", "flight-gen2", "flight-gen3", "flight-gen4", "i5-2400s", "icelake-server", "intel-client", "intel-core", "intel-nic-10g", "intel-nic-1g", "intel-server", "iommu", "linux", "memory", "nfp6000", "niq-host", "no-dma", "pcie-bench-host", "virtex5", "vpx3-1259", "vxworks", "whole-lines");
 
 /// The names of all platforms.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {

@@ -236,10 +236,14 @@ section! {
         write_interval_ns: Time, TIME;
         /// Data path between PCIe and its memory, store and forward a transfer; 0 for none.
         dma_gbps: f64, RATE;
+        /// What both directions of that path share inside, added up; 0 where they do not meet.
+        dma_both_gbps: f64, RATE, or 0.0;
         /// From a read request there until the completion may leave.
         register_read_ns: Time, TIME;
         /// From a frame whole and decided until its first bit is on the wire.
         transmit_latency_ns: Time, TIME;
+        /// From the last bit of a frame on its wire until its logic has the frame; 0 where that is counted elsewhere.
+        receive_latency_ns: Time, TIME, or Time::ZERO;
         /// Rate of its wire; 0 for none.
         wire_gbps: f64, RATE;
     }

@@ -6,7 +6,7 @@ use crate::evaluate::RowResult;
 use crate::registry::Class;
 use crate::run::Outcome;
 
-use super::{ours, percent, remarks, verdict, yes};
+use super::{error_words, ours, percent, remarks, yes};
 
 /// `docs/figures.md` of an outcome. Inputs that are no quantity of a machine, and what was only said, are left to the CSV.
 pub fn markdown(outcome: &Outcome) -> String {
@@ -64,12 +64,6 @@ fn is_shown(row: &RowResult) -> bool {
 }
 
 fn line(row: &RowResult) -> String {
-    let error = match (row.error_percent, verdict(row)) {
-        (Some(error), _) => format!("{error:+.1} %"),
-        (None, "yes") => "holds".to_owned(),
-        (None, "no") => "does not hold".to_owned(),
-        (None, _) => "-".to_owned(),
-    };
     let cells = [
         row.id.to_string(),
         row.what.clone(),
@@ -78,7 +72,7 @@ fn line(row: &RowResult) -> String {
         yes(row.was_fitted).to_owned(),
         format!("{} {}", row.printed, row.unit),
         ours(row),
-        error,
+        error_words(row),
         remarks(row).join("; "),
     ];
     format!("| {} |", cells.map(|cell| cell.replace('|', "\\|").replace('\n', " ")).join(" | "))

@@ -5,7 +5,7 @@ use beeline_figures::quantity::{Direction, Fence, Interface, Quantity, Stamp, Ta
 use beeline_figures::{Card, Laboratory, NotModelled, Parameter, Replacement, Setting};
 
 /// Name, kind, parts, generation, lanes.
-const PLATFORMS: [(&str, &str, &str, u8, u8); 27] = [
+const PLATFORMS: [(&str, &str, &str, u8, u8); 28] = [
     ("i5-2400s-virtex5", "nic", "client", 1, 4),
     ("i5-2400s-82575eb", "nic", "client", 1, 4),
     ("host-82599", "nic", "server", 2, 8),
@@ -31,6 +31,7 @@ const PLATFORMS: [(&str, &str, &str, u8, u8); 27] = [
     ("bdw-nfp6000-local", "nic", "server", 3, 8),
     ("dolphin-ntb", "ntb", "server", 3, 8),
     ("ccnic-icelake", "nic", "server", 4, 16),
+    ("icelake-connectx", "nic", "server", 4, 16),
     ("enzian-eci", "nic", "arm", 3, 16),
     ("thunderx2-cx5", "nic", "arm", 3, 16),
 ];
@@ -130,7 +131,7 @@ fn closed_form(quantity: &Quantity, raw_gbps: f64, fence_ns: f64) -> Result<f64,
         Quantity::WriteThenRead { .. } | Quantity::ReadRoundTrip { .. } => 640.0,
         Quantity::TransmitLatency { interface, bytes } => transmit(*interface, *bytes),
         Quantity::TransmitDone { bytes, frames, .. } => 4000.0 / f64::from(*frames) + 50.0 * *bytes as f64,
-        Quantity::FrameRate { interface: Interface::Descriptor, bytes, cores } => {
+        Quantity::FrameRate { interface: Interface::Descriptor, bytes, cores, .. } => {
             (*bytes as f64 * 8.0 * f64::from(*cores) / 400.0)
                 .min(raw_gbps * *bytes as f64 / (*bytes as f64 + 60.0))
         }

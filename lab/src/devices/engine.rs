@@ -18,6 +18,10 @@ pub enum Job {
     ReadAndWrite,
 }
 
+/// Reads and writes in turn that may be under way together, as one queue of commands keeps them: enough to cover the way there
+/// and back of small ones, and neither direction runs away from the other.
+const UNDER_WAY: u64 = 128;
+
 /// The engine. It works through a range of memory, a transfer at each `stride_bytes`.
 #[derive(Debug)]
 pub struct Engine {
@@ -26,7 +30,7 @@ pub struct Engine {
     bytes: u32,
     stride_bytes: u64,
     range_bytes: u64,
-    /// Whether the next transfer begins when the one before is done, or all are wanted at once.
+    /// Whether the next transfer begins when the one before is done, or as many as may are wanted at once.
     is_one_by_one: bool,
     left: u64,
     started: u64,
@@ -103,6 +107,11 @@ impl Engine {
         self.begun
     }
 
+    /// Transfers of one direction all begin at once, and the device holds them back; those in turn keep each other's pace.
+    fn may_begin(&self) -> bool {
+        self.job != Job::ReadAndWrite || self.started < 2 * self.reads_done + UNDER_WAY
+    }
+
     fn begin(&mut self) {
         let at = self.base + self.started * self.stride_bytes % self.range_bytes;
         self.left -= 1;
@@ -150,7 +159,7 @@ impl Device for Engine {
             return;
         }
         if !self.is_one_by_one {
-            while self.left > 0 {
+            while self.left > 0 && self.may_begin() {
                 self.begin();
             }
         } else if self.left > 0 && self.laps.len() as u64 == self.started {

@@ -48,8 +48,10 @@ impl Bench<'_> {
             let device = &mut settings.device;
             device.read_start = Picoseconds::ZERO;
             device.read_finish = Picoseconds::ZERO;
+            device.read_transfer = Picoseconds::ZERO;
             device.write_start = Picoseconds::ZERO;
             device.data_rate = Rate::UNLIMITED;
+            device.shared_rate = Rate::UNLIMITED;
         }
         let sent = settings.device.write_start + settings.device.data_rate.time(bytes);
         let sim = Sim::new(engine, settings, self.seed)?;

@@ -4,7 +4,7 @@ use beeline_driver::{Choice, Transmit};
 use beeline_link_sim::des::Picoseconds;
 use beeline_link_sim::device::Transmitted;
 use beeline_link_sim::machine::{CoreId, Next, Pause, Sim};
-use beeline_link_sim::pcie::{Answers, Cut, Dllp, Kind, Packet, Passed, Side, completions, requests};
+use beeline_link_sim::pcie::{Cut, Dllp, Kind, Packet, Passed, Side, completions, requests};
 use beeline_nic_model::Nic;
 use beeline_spec::Interface;
 use beeline_window::Sent;
@@ -130,31 +130,27 @@ impl Bench<'_> {
         }
     }
 
-    /// Gbit/s of frames that leave, without end, in bursts of 16.
+    /// Gbit/s of frames that leave, without end, so many a call.
     ///
     /// # Errors
     /// The platform makes no machine.
-    pub fn frame_rate_gbps(&self, interface: Interface, bytes: u64, cores: u16) -> Result<f64, LabError> {
-        let (outcome, _) = self.stream(interface, bytes, cores)?;
-        Ok(outcome)
-    }
-
-    fn stream(&self, interface: Interface, bytes: u64, cores: u16) -> Result<(f64, Station<Nic>), LabError> {
+    pub fn frame_rate_gbps(
+        &self,
+        interface: Interface,
+        bytes: u64,
+        cores: u16,
+        burst: usize,
+    ) -> Result<f64, LabError> {
         let mut station = self.station(interface, cores)?;
         let frames = (2_000_000 / bytes).clamp(200, 4000);
         let run = Run {
             choice: Choice::of(interface, self.seed),
-            traffic: Traffic {
-                sizes: vec![bytes as usize],
-                frames,
-                arrivals: Arrivals::Always { burst: 16 },
-            },
+            traffic: Traffic { sizes: vec![bytes as usize], frames, arrivals: Arrivals::Always { burst } },
             message: Picoseconds(self.platform.core.message_ns.value.picoseconds()),
             warm_up: frames / 5,
             seed: self.seed,
         };
-        let outcome = run.on(&mut station, cores)?;
-        Ok((outcome.goodput_gbps(), station))
+        Ok(run.on(&mut station, cores)?.goodput_gbps())
     }
 
     /// % of the bytes on the link, both directions, that are doorbells, descriptors and completions, and their headers,
@@ -192,12 +188,14 @@ impl Bench<'_> {
         let bytes_of = |kind, address, length| {
             u64::from(beeline_link_sim::pcie::Tlp::new(kind, address, length).wire_bytes(encoding))
         };
+        let aperture = NicShape::for_cores(1).aperture();
+        let answers = machine_for(Interface::Descriptor, self.platform, 1, aperture, self.data)?.root.answers;
         let base = 1 << 33;
         for piece in requests(base, bytes, link.max_read_request_bytes, Cut::WhenFull) {
             payload += bytes_of(Kind::MemoryRead, piece.address, piece.length_bytes);
             let (boundary, most) = (link.completion_boundary_bytes, link.max_payload_bytes);
             let length = piece.length_bytes.into();
-            for answer in completions(piece.address, length, boundary, most, Answers::Longest) {
+            for answer in completions(piece.address, length, boundary, most, answers) {
                 payload += bytes_of(Kind::CompletionWithData, answer.address, answer.length_bytes);
             }
         }

@@ -16,9 +16,11 @@ fn settings() -> DeviceSettings {
         write_start: Picoseconds(100),
         write_interval: Picoseconds(25),
         data_rate: Rate::from_gbps(16.0),
+        shared_rate: Rate::UNLIMITED,
         read_transfer: Picoseconds(0),
         register_read: Picoseconds(500),
         transmit_latency: Picoseconds(0),
+        receive_latency: Picoseconds(0),
         wire_rate: Rate::UNLIMITED,
     }
 }
@@ -81,6 +83,24 @@ fn data_pass_the_path_one_transfer_after_the_other() {
     // What is written has a path of its own.
     assert_eq!(ports.store(Picoseconds(3000), 512, &settings), Picoseconds(3000 + path_ps));
     assert_eq!(ports.store(Picoseconds(3000), 512, &settings), Picoseconds(3000 + 2 * path_ps));
+}
+
+#[test]
+fn both_paths_wait_for_what_they_share() {
+    // Each path alone does 16 Gbit/s, both together 20: 512 bytes are 256 ns on one and 204.8 ns of what is shared.
+    let settings = DeviceSettings { shared_rate: Rate::from_gbps(20.0), ..settings() };
+    let mut ports = Ports::new(&settings);
+    let (path_ps, shared_ps) = (256_000, 204_800);
+    assert_eq!(ports.store(Picoseconds(1000), 512, &settings), Picoseconds(1000 + path_ps));
+    let read = ports.completed(Picoseconds(1000), 1, 512, &settings);
+    assert_eq!(read, Some(Picoseconds(1000 + 2 * shared_ps + 200)), "behind the write");
+    assert_eq!(ports.store(Picoseconds(1000), 512, &settings), Picoseconds(1000 + 3 * shared_ps));
+    // One direction alone is as fast as its own path.
+    let mut ports = Ports::new(&settings);
+    for transfers in 1..=10 {
+        let left = ports.store(Picoseconds::ZERO, 512, &settings);
+        assert_eq!(left, Picoseconds(transfers * path_ps));
+    }
 }
 
 #[test]

@@ -95,6 +95,8 @@ pub struct Ports {
     pub data: Line<u32>,
     path_in: Server,
     path_out: Server,
+    /// What both paths pass through.
+    shared: Server,
     /// Writes, completions and interrupts.
     pub outgoing: Line<Tlp>,
     write_engine: Server,
@@ -113,6 +115,7 @@ impl Ports {
             data: Line::default(),
             path_in: Server::default(),
             path_out: Server::default(),
+            shared: Server::default(),
             outgoing: Line::default(),
             write_engine: Server::default(),
         }
@@ -170,7 +173,9 @@ impl Ports {
     ) -> Option<Picoseconds> {
         let span = settings.data_rate.time(bytes) + settings.read_transfer;
         let start = self.path_in.begin(now, span);
-        self.data.push(start + span + settings.read_finish, read)
+        let shared = settings.shared_rate.time(bytes) + settings.read_transfer;
+        let passed = self.passed(start, shared, settings).max(start + span);
+        self.data.push(passed + settings.read_finish, read)
     }
 
     /// The logic wants a packet of a write to leave.
@@ -182,7 +187,15 @@ impl Ports {
     /// The data of a write pass the data path before its packets leave; returns when they have.
     pub fn store(&mut self, now: Picoseconds, bytes: u64, settings: &DeviceSettings) -> Picoseconds {
         let span = settings.data_rate.time(bytes);
-        self.path_out.begin(now, span) + span
+        let start = self.path_out.begin(now, span);
+        self.passed(start, settings.shared_rate.time(bytes), settings).max(start + span)
+    }
+
+    /// When a transfer that takes so long of what both paths share has passed it. Transfers pass in the order in which they are
+    /// wanted, so that a device that wants many at once holds the other direction back by all of them.
+    #[inline]
+    fn passed(&mut self, start: Picoseconds, span: Picoseconds, settings: &DeviceSettings) -> Picoseconds {
+        if settings.shared_rate.is_unlimited() { start } else { self.shared.begin(start, span) + span }
     }
 
     /// The logic answers a load.

@@ -54,12 +54,16 @@ pub struct DeviceSettings {
     pub write_interval: Picoseconds,
     /// The data paths inside, one to the logic and one from it, where a transfer is stored before it goes on.
     pub data_rate: Rate,
+    /// What both of them share, as memory with one port: bytes of both directions added up.
+    pub shared_rate: Rate,
     /// What each read takes of the path to the logic besides its bytes.
     pub read_transfer: Picoseconds,
     /// From a load that its logic has seen to the completion that may leave.
     pub register_read: Picoseconds,
     /// From a frame that its logic transmits to the first bit on the wire.
     pub transmit_latency: Picoseconds,
+    /// From the last bit of a frame on the wire to its logic, which is offered the frame.
+    pub receive_latency: Picoseconds,
     /// The wire; unlimited: there is none, and frames are gone at once.
     pub wire_rate: Rate,
 }

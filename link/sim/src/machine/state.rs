@@ -299,7 +299,7 @@ impl<D: Device> Machine<D> {
 
     /// A frame comes by the wire: its last bit at `at`, or behind the one before it. Of several devices, to the first.
     pub fn frame_will_come(&mut self, at: Picoseconds, frame: Vec<u8>) {
-        let at = at.max(self.around.calendar.now());
+        let at = at.max(self.around.calendar.now()) + self.around.settings.device.receive_latency;
         if let Some(at) = self.around.ends[0].coming.push(at, frame) {
             self.around.calendar.schedule(at, Event::FrameComes(DeviceId(0)));
         }

@@ -132,6 +132,7 @@ fn any_device() -> impl Strategy<Value = DeviceSettings> {
             ingress_latency: Picoseconds(latency),
             ingress_rate: Rate::from_gbps(gbps),
             data_rate: Rate::from_gbps(gbps * 3.0),
+            shared_rate: Rate::from_gbps(gbps * 2.0),
             ..settings(1).device
         },
     )

@@ -49,6 +49,7 @@ fn a_refused_frame_waits_with_those_behind_it_and_comes_when_the_device_wakes() 
     });
     assert!(sim.advance(Picoseconds::NEVER).is_none());
     let taken = sim.with(|machine| std::mem::take(&mut machine.device().taken));
-    let at = SimTime(10_000 + 1_000_000);
+    // When it has come from the wire to the logic, and what the logic takes.
+    let at = SimTime(10_000 + settings(1).device.receive_latency.0 + 1_000_000);
     assert_eq!(taken, [(at, vec![1; 64]), (at, vec![2; 64])]);
 }

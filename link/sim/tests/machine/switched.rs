@@ -61,7 +61,9 @@ fn peers_write_and_read_each_other() {
     let sim = machine(switched(3, vec![]));
     let base = sim.with(|machine| machine.device_address(DeviceId(1)));
     sim.with(|machine| {
-        machine.devices()[0].reactions.push_back(Reaction::Write { address: base + 128, data: vec![250; 64] });
+        machine.devices()[0]
+            .reactions
+            .push_back(Reaction::Write { address: base + 128, data: vec![250; 64] });
         machine.devices()[2].reactions.push_back(Reaction::Read { address: base + 8 * 5 + 3, bytes: 200 });
         machine.devices()[1].words = (0..256).collect();
     });

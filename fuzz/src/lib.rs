@@ -8,9 +8,13 @@ use arbitrary::Arbitrary;
 use beeline_spec::formats::{batch_record, header, link};
 
 pub mod device;
+pub mod fillers;
+pub mod opened;
 pub mod port;
 pub mod queues;
+pub mod received;
 pub mod sender;
+pub mod sent;
 pub mod stream;
 /// The window that the tests of `host/window` use: it checks both ends.
 #[rustfmt::skip]

@@ -1,389 +1,351 @@
 //! Queues of a driver whose device is the fuzzer, opened when the input first uses them.
 //!
 //! The device's memory is plain words that the fuzzer writes. What the driver did is looked up where a device would
-//! look: in the window, in the descriptor ring, at the doorbell.
-
-use std::cell::RefCell;
-use std::collections::VecDeque;
-use std::rc::Rc;
+//! look (`sent.rs`); what the device does for queues that receive is in `fillers.rs`.
 
 use beeline_driver::{
-    DescriptorConfig, KpioConfig, MmioConfig, Pending, Port, PortError, Progress, QueueHalf, Receive,
-    RxDescriptor, RxDescriptorConfig, RxError, RxRing, RxRingConfig, Sent, Stopped, Transmit, TxDescriptor,
-    TxError, TxKpio, TxMmio,
+    CoherentConfig, DescriptorConfig, EnsoConfig, InlineConfig, KpioConfig, LongFrameConfig, MmioConfig,
+    NiqConfig, Port, QueueHalf, RxCoherentConfig, RxDescriptorConfig, RxEnsoConfig, RxNiqConfig,
+    RxRingConfig, Sent, Transmit, TxCoherent, TxDescriptor, TxEnso, TxError, TxInline, TxKpio, TxMmio, TxNiq,
 };
+use beeline_spec::Interface;
+use beeline_spec::caps::Capabilities;
+use beeline_spec::coherent::given_back;
 use beeline_spec::escape::blank_from_random;
-use beeline_spec::formats::{KPIO_EOP_DEFAULT, header};
+use beeline_spec::formats::MIN_FRAME_BYTES;
 use beeline_spec::header::lines_of;
-use beeline_spec::regs;
 
-use crate::Word;
-use crate::scripted::{Bell, Memory, Scripted, Window};
+use crate::fillers::{
+    BUFFERS, BufferFiller, EntryFiller, LINE_BUFFERS, LINE_ENTRIES as RX_LINE_ENTRIES, LINES, LineFiller,
+    NOTIFICATIONS, PipeFiller, RingFiller,
+};
+use crate::opened::{Opened, Words};
+use crate::received::{Lies, Received, Way};
+use crate::scripted::{Bell, Memory, Scripted, Window, sound_capabilities};
+use crate::sent::{
+    ENTRIES, ENTRY_LINES, LINE_ENTRIES, RING_LINES, check_coherent, check_descriptor, check_inline,
+    check_lines, check_message, check_niq, check_pipe, window,
+};
+use crate::{BLANK, Word};
 
-/// Longest frame a receive buffer of these queues holds.
-pub const MAX_FRAME_BYTES: usize = 1536;
-/// Lines of each window and of the receive ring.
-pub const LINES: u32 = 64;
-/// Entries of the descriptor rings.
-pub const ENTRIES: u64 = 8;
-
-/// Words of a region of the driver's memory.
-type Words = Rc<RefCell<Vec<u64>>>;
-
-/// Polls until an operation ends, with ten milliseconds between polls.
-///
-/// # Errors
-/// As the operation.
-pub fn finish<T>(port: &mut Port<Scripted>, mut pending: Pending<T>) -> Result<T, PortError> {
-    for round in 0..2000 {
-        port.poll(round * 10_000_000)?;
-        pending = match port.finish(pending)? {
-            Progress::Done(value) => return Ok(value),
-            Progress::Pending(pending) => pending,
-        };
-    }
-    panic!("an operation does not end");
-}
-
-/// An open queue, its number and its memory.
-pub struct Opened<H> {
-    /// The driver's half; gone when the device did not let it recover.
-    pub half: H,
-    queue: u32,
-    words: Words,
-    /// Bus address of the first word.
-    address: u64,
-}
-
-impl<H: QueueHalf> Opened<H> {
-    /// Opens a queue; `None` when the device does not let it.
-    fn new(
-        port: &mut Port<Scripted>,
-        link: &Scripted,
-        queue: u32,
-        make: impl FnOnce(&mut Port<Scripted>) -> Result<Stopped<H>, PortError>,
-    ) -> Option<Self> {
-        let before = link.0.borrow().regions.len();
-        let stopped = make(port).ok()?;
-        let pending = port.open(stopped);
-        let half = finish(port, pending).ok()?;
-        // Every queue has one region, and the link counts them from 1.
-        let words = Rc::clone(&link.0.borrow().regions[before]);
-        Some(Opened { half, queue, words, address: (before as u64 + 1) << 32 })
-    }
-
-    /// Recovers the queue; `None` when the device does not let it.
-    fn recovered(self, port: &mut Port<Scripted>) -> Option<Self> {
-        let pending = port.recover(self.half);
-        let half = finish(port, pending).ok()?;
-        Some(Opened { half, ..self })
-    }
-
-    fn word(&self, at: usize) -> u64 {
-        self.words.borrow()[at]
-    }
-}
-
-/// What the device did to receive queues.
-#[derive(Debug, Default)]
-pub struct Delivered {
-    /// Lines, or buffers, that it filled.
-    pub filled: u64,
-    /// Those that the host took.
-    taken: u64,
-    /// Frames that the host has not taken yet, unless the device lied.
-    frames: VecDeque<Vec<u8>>,
-    /// Whether anything but whole frames was written.
-    pub is_lie: bool,
-    failed: Option<RxError>,
-}
+/// Transmit queues, one for each interface.
+pub const TRANSMIT: u8 = 7;
+/// Receive queues, one for each way.
+pub const RECEIVE: u8 = 5;
 
 /// A port, and its queues as far as they are open.
 pub struct Host {
     /// What driver and device share.
     pub link: Scripted,
     port: Port<Scripted>,
+    /// The blank of its windows, if they are blank.
+    blank: Option<u64>,
     mmio: Option<Opened<TxMmio<Window, Memory>>>,
     kpio: Option<Opened<TxKpio<Window, Memory>>>,
     descriptor: Option<Opened<TxDescriptor<Memory, Bell>>>,
-    ring: Option<Opened<RxRing<Memory, Bell>>>,
-    buffers: Option<Opened<RxDescriptor<Memory, Bell>>>,
-    /// What came by the ring, and by buffers.
-    pub delivered: [Delivered; 2],
-}
-
-impl Default for Host {
-    fn default() -> Self {
-        let link = Scripted::sound(LINES);
-        let port = link.ready();
-        let delivered = [Delivered::default(), Delivered::default()];
-        Host { link, port, mmio: None, kpio: None, descriptor: None, ring: None, buffers: None, delivered }
-    }
+    inline: Option<Opened<TxInline<Window, Memory, Bell>>>,
+    enso: Option<Opened<TxEnso<Memory, Bell>>>,
+    niq: Option<Opened<TxNiq<Window, Memory>>>,
+    coherent: Option<Opened<TxCoherent<Memory>>>,
+    receivers: [Option<Box<dyn Way>>; RECEIVE as usize],
 }
 
 impl Host {
-    fn mmio(&mut self) -> Option<&mut Opened<TxMmio<Window, Memory>>> {
-        if self.mmio.is_none() {
-            self.mmio =
-                Opened::new(&mut self.port, &self.link, 0, |port| port.mmio(0, MmioConfig::default()));
+    /// Nothing open, on a device whose windows are blank or observed.
+    pub fn new(is_blank: bool) -> Self {
+        let capabilities = Capabilities { blank: Some(is_blank), ..sound_capabilities() };
+        let link = Scripted::with(LINES, &capabilities);
+        let port = link.ready();
+        Host {
+            link,
+            port,
+            blank: is_blank.then(|| blank_from_random(BLANK)),
+            mmio: None,
+            kpio: None,
+            descriptor: None,
+            inline: None,
+            enso: None,
+            niq: None,
+            coherent: None,
+            receivers: Default::default(),
         }
-        self.mmio.as_mut()
     }
+}
 
-    fn kpio(&mut self) -> Option<&mut Opened<TxKpio<Window, Memory>>> {
-        if self.kpio.is_none() {
-            self.kpio =
-                Opened::new(&mut self.port, &self.link, 1, |port| port.kpio(1, KpioConfig::default()));
+/// An accessor that opens the queue when it is first asked for. Queues with a doorbell have numbers of their own.
+macro_rules! opened {
+    ($name:ident: $half:ty, $queue:literal, $config:expr) => {
+        fn $name(&mut self) -> Option<&mut Opened<$half>> {
+            if self.$name.is_none() {
+                self.$name = Opened::new(&mut self.port, &self.link, |port| port.$name($queue, $config));
+            }
+            self.$name.as_mut()
         }
-        self.kpio.as_mut()
-    }
+    };
+}
 
-    fn descriptor(&mut self) -> Option<&mut Opened<TxDescriptor<Memory, Bell>>> {
-        if self.descriptor.is_none() {
-            let config = DescriptorConfig {
-                entries: ENTRIES as u32,
-                buffer_bytes: 4096,
-                completion_frames: 2,
-                ..Default::default()
-            };
-            self.descriptor = Opened::new(&mut self.port, &self.link, 2, |port| port.descriptor(2, config));
-        }
-        self.descriptor.as_mut()
-    }
-
-    fn ring(&mut self) -> Option<&mut Opened<RxRing<Memory, Bell>>> {
-        if self.ring.is_none() {
-            let config = RxRingConfig { lines: LINES, ..RxRingConfig::default() };
-            self.ring = Opened::new(&mut self.port, &self.link, 0, |port| port.rx_ring(0, config));
-        }
-        self.ring.as_mut()
-    }
-
-    fn buffers(&mut self) -> Option<&mut Opened<RxDescriptor<Memory, Bell>>> {
-        if self.buffers.is_none() {
-            let config = RxDescriptorConfig { entries: ENTRIES as u32, ..RxDescriptorConfig::default() };
-            self.buffers = Opened::new(&mut self.port, &self.link, 3, |port| port.rx_descriptor(3, config));
-        }
-        self.buffers.as_mut()
-    }
+impl Host {
+    opened!(mmio: TxMmio<Window, Memory>, 0, MmioConfig { random: BLANK, ..Default::default() });
+    opened!(kpio: TxKpio<Window, Memory>, 1, KpioConfig { random: BLANK, ..Default::default() });
+    opened!(descriptor: TxDescriptor<Memory, Bell>, 2, DescriptorConfig {
+        entries: ENTRIES as u32,
+        buffer_bytes: 4096,
+        completion_frames: 2,
+        ..Default::default()
+    });
+    opened!(inline: TxInline<Window, Memory, Bell>, 3, InlineConfig {
+        random: BLANK,
+        ring_lines: RING_LINES as u32,
+        buffer_bytes: 4096,
+        completion_frames: 2,
+        ..Default::default()
+    });
+    opened!(enso: TxEnso<Memory, Bell>, 0, EnsoConfig {
+        lines: RING_LINES as u32,
+        completion_frames: 2,
+        ..Default::default()
+    });
+    opened!(niq: TxNiq<Window, Memory>, 2, NiqConfig {
+        random: BLANK,
+        entry_lines_log2: ENTRY_LINES.ilog2(),
+        buffer_bytes: 4096,
+        ..Default::default()
+    });
+    opened!(coherent: TxCoherent<Memory>, 1, CoherentConfig {
+        entries: LINE_ENTRIES as u32,
+        entry_lines_log2: ENTRY_LINES.ilog2(),
+        short_buffers: 4,
+        long_buffers: 2,
+        ..Default::default()
+    });
 
     /// A transmit queue, if it can be opened.
     pub fn transmit(&mut self, which: u8) -> Option<&mut dyn Transmit> {
-        match which % 3 {
+        match which % TRANSMIT {
             0 => self.mmio().map(|opened| &mut opened.half as _),
             1 => self.kpio().map(|opened| &mut opened.half as _),
-            _ => self.descriptor().map(|opened| &mut opened.half as _),
+            2 => self.descriptor().map(|opened| &mut opened.half as _),
+            3 => self.inline().map(|opened| &mut opened.half as _),
+            4 => self.enso().map(|opened| &mut opened.half as _),
+            5 => self.niq().map(|opened| &mut opened.half as _),
+            _ => self.coherent().map(|opened| &mut opened.half as _),
         }
     }
 
     /// Sends a frame, and looks for it where the device would.
     pub fn send(&mut self, which: u8, frame: &[u8]) {
-        let link = self.link.clone();
-        match which % 3 {
+        self.try_send(which % TRANSMIT, frame);
+    }
+
+    /// `None`: the queue is not there, or takes nothing now.
+    fn try_send(&mut self, which: u8, frame: &[u8]) -> Option<()> {
+        fn sent<H: Transmit>(half: &mut H, frame: &[u8]) -> Option<()> {
+            let sent = half.try_send(frame);
+            // Only kPIO+WC has frames that it cannot carry, and only a length is the caller's fault.
+            let is_carried = half.declared().interface != Interface::Kpio;
+            assert!(!is_carried || !matches!(sent, Err(TxError::HoldsMark { .. })), "{sent:?}");
+            let fits = (MIN_FRAME_BYTES..=half.max_frame_bytes()).contains(&frame.len());
+            assert_eq!(matches!(sent, Err(TxError::Length { .. })), !fits, "{sent:?}");
+            (sent == Ok(Sent::Sent)).then_some(())
+        }
+        let (link, blank) = (self.link.clone(), self.blank);
+        match which {
             0 => {
-                let Some(opened) = self.mmio() else { return };
+                let opened = self.mmio()?;
                 let start = opened.half.writer().position().0;
-                if opened.half.try_send(frame) == Ok(Sent::Sent) {
-                    assert_eq!(
-                        opened.half.writer().position().0,
-                        start + u64::from(lines_of(frame.len() as u32))
-                    );
-                    check_message(&window(&link, 0), start, frame);
-                }
+                sent(&mut opened.half, frame)?;
+                let end = opened.half.writer().position().0;
+                assert_eq!(end, start + u64::from(lines_of(frame.len() as u32)));
+                check_message(&window(&link, 0), blank, start, frame);
             }
             1 => {
-                let Some(opened) = self.kpio() else { return };
+                let opened = self.kpio()?;
                 let start = opened.half.stored_lines();
-                if opened.half.try_send(frame) == Ok(Sent::Sent) {
-                    check_lines(&window(&link, 1), start, opened.half.stored_lines(), frame);
-                }
+                sent(&mut opened.half, frame)?;
+                check_lines(&window(&link, 1), start, opened.half.stored_lines(), frame);
+            }
+            2 => {
+                let opened = self.descriptor()?;
+                sent(&mut opened.half, frame)?;
+                check_descriptor(opened, &link, frame);
+            }
+            3 => {
+                let opened = self.inline()?;
+                let before = (opened.half.posted(), opened.half.pushes());
+                sent(&mut opened.half, frame)?;
+                check_inline(opened, (&link, blank), before, frame);
+            }
+            4 => {
+                let opened = self.enso()?;
+                let before = opened.half.posted();
+                sent(&mut opened.half, frame)?;
+                check_pipe(opened, &link, before, frame);
+            }
+            5 => {
+                let opened = self.niq()?;
+                let before = opened.half.stored();
+                sent(&mut opened.half, frame)?;
+                check_niq(opened, (&link, blank), before, frame);
             }
             _ => {
-                let Some(opened) = self.descriptor() else { return };
-                if opened.half.try_send(frame) == Ok(Sent::Sent) {
-                    check_descriptor(opened, &link, frame);
-                }
+                let opened = self.coherent()?;
+                sent(&mut opened.half, frame)?;
+                check_coherent(opened, frame);
             }
         }
+        Some(())
+    }
+
+    /// What a queue with a count has handed over, and the word at the start of its memory in which the device counts.
+    fn counted(&mut self, which: u8) -> Option<(u64, Words)> {
+        Some(match which % TRANSMIT {
+            0 => self.mmio().map(|opened| (opened.half.writer().position().0, opened.words()))?,
+            1 => self.kpio().map(|opened| (opened.half.stored_lines(), opened.words()))?,
+            2 => self.descriptor().map(|opened| (opened.half.posted(), opened.words()))?,
+            3 => self.inline().map(|opened| (opened.half.posted(), opened.words()))?,
+            4 => self.enso().map(|opened| (opened.half.posted(), opened.words()))?,
+            5 => self.niq().map(|opened| (opened.half.stored(), opened.words()))?,
+            _ => return None,
+        })
     }
 
     /// The device says that it has finished so many more than were handed over (less, if negative), and the driver
     /// looks.
     pub fn finished(&mut self, which: u8, more: i8) {
-        let (handed_over, words) = match which % 3 {
-            0 => match self.mmio() {
-                Some(opened) => (opened.half.writer().position().0, Rc::clone(&opened.words)),
-                None => return,
-            },
-            1 => match self.kpio() {
-                Some(opened) => (opened.half.stored_lines(), Rc::clone(&opened.words)),
-                None => return,
-            },
-            _ => match self.descriptor() {
-                Some(opened) => (opened.half.posted(), Rc::clone(&opened.words)),
-                None => return,
-            },
-        };
+        let Some((handed_over, words)) = self.counted(which) else { return self.given_back(which, more) };
         let finished = handed_over.wrapping_add_signed(more.into());
         words.borrow_mut()[0] = finished;
         let Some(tx) = self.transmit(which) else { return };
-        let outcome: Result<(), TxError> = tx.progress();
+        let outcome = tx.progress();
         assert!(outcome.is_err() || finished <= handed_over, "{finished} of {handed_over} were finished");
         if outcome.is_ok() && more == 0 {
             assert!(tx.is_idle(), "all {handed_over} are finished");
         }
     }
 
-    /// Writes a frame where the next one belongs, and then the word that says so, changed by `lie`.
-    pub fn deliver(&mut self, which: u8, frame: &[u8], lie: impl FnOnce(u64) -> u64) {
-        let which = usize::from(which % 2);
-        let state = &self.delivered[which];
-        let (filled, used) = (state.filled, state.filled - state.taken);
-        let lines = (8 + frame.len()).div_ceil(64) as u64;
-        let (mark_at, bytes_at, valid, units) = if which == 0 {
-            let at = (filled % u64::from(LINES)) as usize * 8;
-            (at, at + 1, 1, lines)
-        } else {
-            // Eight descriptors of two words, eight completions of one, then the buffers.
-            let slot = (filled % ENTRIES) as usize;
-            (16 + slot, 24 + slot * MAX_FRAME_BYTES / 8, 1 - (filled / ENTRIES & 1), 1)
-        };
-        let room = if which == 0 { u64::from(LINES) } else { ENTRIES };
-        let words = match which {
-            0 => self.ring().map(|opened| Rc::clone(&opened.words)),
-            _ => self.buffers().map(|opened| Rc::clone(&opened.words)),
-        };
-        let Some(words) = words.filter(|_| used + units <= room) else { return };
-        let mut words = words.borrow_mut();
-        let wrap = if which == 0 { words.len() } else { usize::MAX };
-        for (at, bytes) in (bytes_at..).zip(frame.chunks(8)) {
-            let mut word = [0; 8];
-            word[..bytes.len()].copy_from_slice(bytes);
-            words[at % wrap] = u64::from_le_bytes(word);
+    /// The same for coherent lines, which come back one by one: so many of the last four are kept.
+    fn given_back(&mut self, which: u8, kept: i8) {
+        if which % TRANSMIT != TRANSMIT - 1 {
+            return;
         }
-        let mark = frame.len() as u64 | valid << 32;
-        let told = lie(mark);
-        words[mark_at] = told;
-        let state = &mut self.delivered[which];
-        state.is_lie |= told != mark;
-        state.filled += units;
-        state.frames.push_back(frame.to_vec());
+        let Some(opened) = self.coherent() else { return };
+        let (passed, words) = (opened.half.passed(), opened.words());
+        let kept = u64::from(kept.unsigned_abs()).min(LINE_ENTRIES);
+        for count in passed.saturating_sub(LINE_ENTRIES)..passed.saturating_sub(kept) {
+            let header = &mut words.borrow_mut()[(count % LINE_ENTRIES) as usize * ENTRY_LINES * 8];
+            *header = given_back(*header);
+        }
+        if opened.half.progress().is_ok() && kept == 0 {
+            assert!(opened.half.is_idle(), "all {passed} came back");
+        }
     }
 
-    /// Polls a receive queue; whether a frame came. A device that did not lie is believed to the byte.
-    pub fn receive(&mut self, which: u8) -> bool {
-        let which = usize::from(which % 2);
-        let rx: Option<(&mut dyn Receive, u32)> = match which {
-            0 => self.ring().map(|opened| (&mut opened.half as _, opened.queue)),
-            _ => self.buffers().map(|opened| (&mut opened.half as _, opened.queue)),
-        };
-        let Some((rx, queue)) = rx else { return false };
-        let mut bytes = [0; MAX_FRAME_BYTES];
-        let found = receive(rx, &mut bytes);
-        let state = &mut self.delivered[which];
-        match (found, state.failed) {
-            (Err(error), failed) => {
-                assert_eq!(failed.unwrap_or(error), error, "an error is final");
-                assert!(state.is_lie, "an error without a lie: {error}");
-                state.failed = Some(error);
-                return false;
-            }
-            (Ok(_), Some(_)) => panic!("a poll went well after an error"),
-            (Ok(None), None) => assert!(state.is_lie || state.frames.is_empty(), "a frame is not found"),
-            (Ok(Some(length)), None) => {
-                let expected = state.frames.pop_front();
-                assert!(
-                    state.is_lie || expected.is_some_and(|frame| frame == bytes[..length]),
-                    "another frame"
-                );
-                state.taken += if which == 0 { (8 + length).div_ceil(64) as u64 } else { 1 };
-            }
+    /// A receive queue, if it can be opened.
+    pub fn receiver(&mut self, which: u8) -> Option<&mut Box<dyn Way>> {
+        let place = usize::from(which % RECEIVE);
+        if self.receivers[place].is_none() {
+            self.receivers[place] = self.open_receiver(which % RECEIVE);
         }
-        // A lie about a length frees other lines than were filled.
-        state.filled = state.filled.max(state.taken);
-        let offset = regs::DOORBELL + queue * regs::DOORBELL_STRIDE + regs::doorbell::RX_FREED;
-        let told = self.link.0.borrow().rings.get(&offset).map_or(0, |ring| ring.0);
-        assert!(told <= state.taken, "the device is told that {told} of {} are free", state.taken);
-        found.is_ok_and(|length| length.is_some())
+        self.receivers[place].as_mut()
+    }
+
+    fn open_receiver(&mut self, which: u8) -> Option<Box<dyn Way>> {
+        let (port, link) = (&mut self.port, &self.link);
+        Some(match which {
+            0 => {
+                let config = RxRingConfig { lines: LINES, ..Default::default() };
+                let opened = Opened::new(port, link, |port| port.rx_ring(0, config))?;
+                let filler = RingFiller::new(0, opened.words());
+                Box::new(Received::new(opened, filler))
+            }
+            1 => {
+                let config = RxDescriptorConfig { entries: BUFFERS, ..Default::default() };
+                let opened = Opened::new(port, link, |port| port.rx_descriptor(3, config))?;
+                let filler = BufferFiller::new(3, opened.words());
+                Box::new(Received::new(opened, filler))
+            }
+            2 => {
+                let config =
+                    RxEnsoConfig { lines: LINES, notifications: NOTIFICATIONS, ..Default::default() };
+                let opened = Opened::new(port, link, |port| port.rx_enso(1, config))?;
+                let filler = PipeFiller::new(1, opened.words());
+                Box::new(Received::new(opened, filler))
+            }
+            3 => {
+                let long = LongFrameConfig::Ring(RxRingConfig { lines: LINES, ..Default::default() });
+                let config = RxNiqConfig { long, ..RxNiqConfig::default() };
+                let opened = Opened::new(port, link, |port| port.rx_niq(2, config))?;
+                let window = link.0.borrow().readable[&2].clone();
+                window.borrow_mut().fill(0);
+                let ring = RingFiller::new(2, opened.words());
+                let life = (2, opened.epoch());
+                let filler = EntryFiller::new(life, window, config.entry_lines_log2, Some(Box::new(ring)));
+                Box::new(Received::new(opened, filler))
+            }
+            _ => {
+                let config = RxCoherentConfig {
+                    entries: RX_LINE_ENTRIES,
+                    buffers: LINE_BUFFERS,
+                    ..RxCoherentConfig::default()
+                };
+                let opened = Opened::new(port, link, |port| port.rx_coherent(1, config))?;
+                let filler = LineFiller::new(opened.words(), opened.address, config.entry_lines_log2);
+                Box::new(Received::new(opened, filler))
+            }
+        })
+    }
+
+    /// The device delivers a frame.
+    pub fn deliver(&mut self, which: u8, frame: &[u8], lies: Lies) {
+        let link = self.link.clone();
+        let Some(receiver) = self.receiver(which) else { return };
+        receiver.deliver(&link, frame, lies);
+    }
+
+    /// Polls a receive queue; whether a frame came.
+    pub fn receive(&mut self, which: u8) -> bool {
+        let link = self.link.clone();
+        self.receiver(which).is_some_and(|receiver| receiver.poll(&link))
+    }
+
+    /// Asks a receive queue whether the host may sleep.
+    pub fn look(&mut self, which: u8) {
+        let link = self.link.clone();
+        let Some(receiver) = self.receiver(which) else { return };
+        receiver.look(&link);
     }
 
     /// Recovers a queue that is open.
     pub fn recover(&mut self, which: u8) {
+        fn recover<H: QueueHalf>(port: &mut Port<Scripted>, queue: &mut Option<Opened<H>>) {
+            *queue = queue.take().and_then(|opened| opened.recovered(port));
+        }
         let port = &mut self.port;
-        match which % 3 {
-            0 => self.mmio = self.mmio.take().and_then(|opened| opened.recovered(port)),
-            1 => self.kpio = self.kpio.take().and_then(|opened| opened.recovered(port)),
-            _ => self.descriptor = self.descriptor.take().and_then(|opened| opened.recovered(port)),
+        match which % (TRANSMIT + RECEIVE) {
+            0 => recover(port, &mut self.mmio),
+            1 => recover(port, &mut self.kpio),
+            2 => recover(port, &mut self.descriptor),
+            3 => recover(port, &mut self.inline),
+            4 => recover(port, &mut self.enso),
+            5 => recover(port, &mut self.niq),
+            6 => recover(port, &mut self.coherent),
+            way => {
+                let receiver = &mut self.receivers[usize::from(way - TRANSMIT)];
+                if !receiver.as_mut().is_some_and(|receiver| receiver.recover(port)) {
+                    *receiver = None;
+                }
+            }
         }
     }
 
-    /// Writes a word into a region of the driver's memory, if it has one there.
+    /// Writes a word into a region of the driver's memory, or where its reads look, if it has one there.
     pub fn poke(&mut self, region: u8, word: usize, value: Word) {
         let shared = self.link.0.borrow();
-        let Some(place) = usize::from(region).checked_rem(shared.regions.len()) else { return };
-        if let Some(word) = shared.regions[place].borrow_mut().get_mut(word) {
+        let places = shared.regions.iter().chain(shared.readable.values());
+        let Some(place) = usize::from(region).checked_rem(places.clone().count()) else { return };
+        if let Some(word) = places.clone().nth(place).expect("one of them").borrow_mut().get_mut(word) {
             *word = value.value();
         }
-        self.delivered.iter_mut().for_each(|delivered| delivered.is_lie = true);
+        self.receivers.iter_mut().flatten().for_each(|receiver| receiver.lied());
     }
-}
-
-/// Receives a frame and reads all of it; its length, if there was one.
-fn receive(rx: &mut dyn Receive, bytes: &mut [u8]) -> Result<Option<usize>, RxError> {
-    let Some(mut frame) = rx.poll()? else { return Ok(None) };
-    let length = frame.copy_out(bytes);
-    assert!(length <= MAX_FRAME_BYTES && length == frame.len());
-    for index in 0..=length.div_ceil(8) {
-        assert_eq!(frame.word(index).is_some(), index * 8 < length);
-    }
-    Ok(Some(length))
-}
-
-fn window(link: &Scripted, queue: u32) -> Vec<u64> {
-    link.0.borrow().windows[&queue].borrow().clone()
-}
-
-fn padded_words(frame: &[u8]) -> Vec<u64> {
-    let word = |bytes: &[u8]| bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
-    frame.chunks(8).map(word).collect()
-}
-
-/// A message of this frame starts at a line: its length, then its words; a word equal to the blank is escaped.
-fn check_message(window: &[u64], start: u64, frame: &[u8]) {
-    let at = |index: usize| window[(start as usize * 8 + index) % window.len()];
-    let (blank, words) = (blank_from_random(0), padded_words(frame));
-    assert_eq!(at(0) >> header::LENGTH_BYTES_LSB & header::LENGTH_BYTES_MASK, frame.len() as u64);
-    for (index, word) in (1..).zip(&words) {
-        assert!(
-            at(index) != blank && (*word == blank || at(index) == *word),
-            "word {index}: {:#x}",
-            at(index)
-        );
-    }
-    (words.len() + 1..lines_of(frame.len() as u32) as usize * 8).for_each(|index| assert_eq!(at(index), 0));
-}
-
-/// The lines are the frame's words and then signatures, one at least.
-fn check_lines(window: &[u64], start: u64, end: u64, frame: &[u8]) {
-    let words = padded_words(frame);
-    let stored = (end - start) as usize * 8;
-    assert!(words.len() < stored && stored <= words.len() + 8);
-    for index in 0..stored {
-        let expected = words.get(index).copied().unwrap_or(KPIO_EOP_DEFAULT);
-        assert_eq!(window[(start as usize * 8 + index) % window.len()], expected, "word {index}");
-    }
-}
-
-/// The newest descriptor names memory of the queue, outside the ring, in which the frame lies; its doorbell rang.
-fn check_descriptor(opened: &Opened<TxDescriptor<Memory, Bell>>, link: &Scripted, frame: &[u8]) {
-    let slot = ((opened.half.posted() - 1) % ENTRIES) as usize;
-    let (address, length) = (opened.word(8 + slot * 2), opened.word(9 + slot * 2) as u32 as usize);
-    let (first, end) = ((64 + ENTRIES * 16) as usize, opened.words.borrow().len() * 8);
-    let offset = address.wrapping_sub(opened.address) as usize;
-    assert!(length == frame.len() && offset >= first && offset.is_multiple_of(8) && offset + length <= end);
-    let found = (0..frame.len().div_ceil(8)).map(|word| opened.word(offset / 8 + word));
-    let bytes: Vec<u8> = found.flat_map(u64::to_le_bytes).collect();
-    assert_eq!(&bytes[..length], frame);
-    let doorbell = regs::DOORBELL + opened.queue * regs::DOORBELL_STRIDE + regs::doorbell::TX_TAIL;
-    assert_eq!(link.0.borrow().rings[&doorbell].0, opened.half.posted());
 }

@@ -25,6 +25,27 @@ pub struct Data {
     pub is_translated: bool,
 }
 
+impl Data {
+    /// Refuses what a platform does not say the time of: it would be silently none.
+    fn check(self, platform: &Platform) -> Result<(), LabError> {
+        let root = &platform.root_complex;
+        for (applies, data, key, value) in [
+            (self.is_cold, "cold", "cache_miss_ns", &root.cache_miss_ns),
+            (self.is_remote, "remote", "numa_ns", &root.numa_ns),
+            (self.is_translated, "translated", "iommu_ns", &root.iommu_ns),
+        ] {
+            if applies && value.source.is_none() {
+                return Err(LabError::NotSaid { platform: platform.name.clone(), data, key });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Posted packets that a root complex holds whose memory has a limit, and their data in units of 16 bytes, beside the longest
+/// packet: assumed. What waits for memory waits there, and then in the device.
+const WAITING_FOR_MEMORY: Advertised = Advertised::finite(64, 1024);
+
 /// As [`machine`], as an interface needs it: `coherent` is made of lines that change owner, and every other one of packets.
 ///
 /// # Errors
@@ -53,13 +74,19 @@ fn ps(time: Time) -> Picoseconds {
 /// The machine of a platform with so many cores, for a device whose windows lie as `aperture` says.
 ///
 /// # Errors
-/// A value that a platform may have and a machine not: a width that no generation has.
+/// A value that a platform may have and a machine not: a width that no generation has. The platform does not say what it
+/// takes to read data that lie as `data` says.
 pub fn machine(
     platform: &Platform,
     cores: u16,
     aperture: Aperture,
     data: Data,
 ) -> Result<MachineSettings, LabError> {
+    data.check(platform)?;
+    let mut first = link(&platform.link)?;
+    if platform.root_complex.memory_gbps.value > 0.0 {
+        first.advertised[Side::Upstream as usize][Class::Posted as usize] = WAITING_FOR_MEMORY;
+    }
     let further = platform
         .hops
         .iter()
@@ -69,7 +96,7 @@ pub fn machine(
         core: core(&platform.core, ps(platform.root_complex.write_latency_ns.value)),
         cores,
         root: root(platform, data),
-        link: link(&platform.link)?,
+        link: first,
         further: further.collect::<Result<_, LabError>>()?,
         switch: None,
         device: device(&platform.device),
@@ -108,6 +135,8 @@ fn core(core: &platforms::Core, way_out: Picoseconds) -> CoreSettings {
             FenceWait::RootComplex => FenceAck::RootComplex,
             FenceWait::Device => FenceAck::Device,
         },
+        interrupt_interval: ps(core.interrupt_interval_ns.value),
+        interrupt: ps(core.interrupt_ns.value),
     }
 }
 
@@ -137,6 +166,7 @@ fn root(platform: &Platform, data: Data) -> RootSettings {
         },
         write_visible: ps(root.write_visible_ns.value),
         write_ingest: ps(root.write_ingest_ns.value),
+        memory_rate: Rate::from_gbps(root.memory_gbps.value),
     }
 }
 

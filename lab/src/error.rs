@@ -24,6 +24,18 @@ pub enum LabError {
         /// The platform.
         platform: String,
     },
+    /// Data that lie where a platform does not say how long a read of them takes.
+    #[error(
+        "{platform} does not say what reads of {data} data take longer; give root_complex.{key}, in its file or by --set"
+    )]
+    NotSaid {
+        /// The platform.
+        platform: String,
+        /// Where the data are.
+        data: &'static str,
+        /// The parameter.
+        key: &'static str,
+    },
     /// The file of a platform.
     #[error(transparent)]
     Platform(#[from] beeline_platforms::PlatformError),

@@ -24,6 +24,8 @@ pub struct Experiment<'a> {
     pub interface: Interface,
     /// Where `mmio` fences.
     pub fences: FencePolicy,
+    /// Where the data lie that the device reads.
+    pub data: Data,
     /// Seed of the ordering adversary, if one stands before the window.
     pub adversary: Option<u64>,
     /// Cores that send, each by a queue of its own.
@@ -52,8 +54,7 @@ impl Experiment<'_> {
     /// The platform makes no machine, or the port does not come up.
     pub fn station(&self) -> Result<Station<Watched<Nic>>, LabError> {
         let shape = NicShape::for_cores(self.cores);
-        let settings =
-            machine_for(self.interface, self.platform, self.cores, shape.aperture(), Data::default())?;
+        let settings = machine_for(self.interface, self.platform, self.cores, shape.aperture(), self.data)?;
         let nic = Watched::new(model_nic(&shape)?, shape.aperture());
         let sim = Sim::new(nic, settings, self.seed)?;
         sim.with(|machine| machine.keep_frames());

@@ -16,6 +16,7 @@ fn platform(changes: &[(&str, &str)]) -> Platform {
 fn experiment(platform: &Platform, interface: Interface, arrivals: Arrivals) -> Experiment<'_> {
     let traffic = Traffic { sizes: vec![60, 200], frames: 2000, arrivals };
     Experiment {
+        data: beeline_lab::Data::default(),
         platform,
         interface,
         fences: FencePolicy::None,

@@ -7,6 +7,8 @@ use crate::{Bounds, Time};
 const TIME: Bounds = Bounds::Between(0.0, 1_000_000.0);
 /// Bounds of a time that divides, so that a rate comes out.
 const INTERVAL: Bounds = Bounds::Between(0.001, 1_000_000.0);
+/// Bounds of a time between interrupts: up to a second.
+const INTERRUPTS: Bounds = Bounds::Between(0.0, 1_000_000_000.0);
 /// Bounds of a rate where 0 stands for no limit.
 const RATE: Bounds = Bounds::Between(0.0, 100_000.0);
 /// Sizes of packets.
@@ -130,6 +132,10 @@ section! {
         fence_ns: Time, TIME;
         /// Whose acknowledgement a store fence waits for.
         fence_waits_for: FenceWait, Bounds::Words(FenceWait::WORDS);
+        /// From one interrupt of a core to the next, in the mean, at random; 0 for none.
+        interrupt_interval_ns: Time, INTERRUPTS, or Time::ZERO;
+        /// How long a core stands still for an interrupt; what its WC buffers hold leaves.
+        interrupt_ns: Time, TIME, or Time::ZERO;
     }
 }
 
@@ -162,7 +168,7 @@ section! {
         iommu_ns: Time, TIME, or Time::ZERO;
         /// Where the data are that a device reads, unless a run says otherwise.
         data_in: DataIn, Bounds::Words(DataIn::WORDS), or DataIn::Cache;
-        /// Bandwidth of memory; 0 for no limit.
+        /// Whole lines that devices read and write and that cores fill, all together; 0 for no limit.
         memory_gbps: f64, RATE, or 0.0;
     }
 }

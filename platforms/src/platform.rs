@@ -206,6 +206,11 @@ impl Platform {
                 "wider than core.store_bytes; a store that bypasses is no wider than one that combines";
             return Err(contradiction("core.uncached_store_bytes", &core.uncached_store_bytes, problem));
         }
+        let (interval, handler) = (core.interrupt_interval_ns.value, core.interrupt_ns.value);
+        if interval > Time::ZERO && handler >= interval {
+            let problem = "not less than core.interrupt_interval_ns; the core would do nothing else";
+            return Err(contradiction("core.interrupt_ns", &core.interrupt_ns, problem));
+        }
         for (index, hop) in self.hops.iter().enumerate() {
             let (own, first) = (&hop.link.max_payload_bytes, self.link.max_payload_bytes.value);
             if own.value != first {

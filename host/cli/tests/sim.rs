@@ -156,6 +156,28 @@ fn what_cannot_be_is_na_with_the_reason() {
 }
 
 #[test]
+fn reads_of_data_that_lie_far_take_longer() {
+    let place = Place::new();
+    let sweep = "sim --interface descriptor --sizes 64 --frames 50 --arrivals one-by-one --json -";
+    let set =
+        "--set root_complex.cache_miss_ns=70 --set root_complex.numa_ns=100 --set root_complex.iommu_ns=330";
+    let p50_ps = |data: &str| {
+        let found = place.json(&format!("{sweep} {set} {data}"));
+        found["rows"][0]["figures"]["p50_ps"].as_u64().unwrap()
+    };
+    let warm = p50_ps("");
+    assert_eq!(p50_ps("--data warm"), warm);
+    // A descriptor, and the frame that it names: two reads one after the other.
+    assert_eq!(p50_ps("--data cold"), warm + 2 * 70_000);
+    assert_eq!(p50_ps("--data remote --data translated"), warm + 2 * 430_000);
+    assert_eq!(p50_ps("--data cold,remote,translated"), warm + 2 * 500_000);
+    let error = place.fail(1, &format!("{sweep} --data translated"));
+    assert!(error.contains("epyc-7543-cx6dx does not say") && error.contains("iommu_ns"), "{error}");
+    let error = place.fail(1, &format!("{sweep} {set} --data warm,cold"));
+    assert!(error.contains("one of them"), "{error}");
+}
+
+#[test]
 fn mistakes_are_named_with_what_to_do() {
     let place = Place::new();
     for (code, args, words) in [

@@ -262,6 +262,9 @@ impl Default for EnsoConfig {
 /// A receive pipe (Ensō).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RxEnsoConfig {
+    /// Epoch the queue starts with where it has no transmit half, whose epoch is otherwise the queue's; recovery raises it
+    /// by one. Behind [`RxNiqConfig`] it says nothing.
+    pub epoch: u8,
     /// Lines of the pipe, a power of two, enough for the longest frame twice.
     pub lines: u32,
     /// Entries of the notification ring, a power of two; one at least for each pipe that it tells of.
@@ -276,6 +279,7 @@ pub struct RxEnsoConfig {
 impl Default for RxEnsoConfig {
     fn default() -> Self {
         RxEnsoConfig {
+            epoch: 1,
             lines: 4096,
             notifications: 64,
             freed_coalesce: 0,
@@ -420,6 +424,9 @@ impl Default for CoherentConfig {
 /// A ring of coherent lines that the device fills (CC-NIC).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RxCoherentConfig {
+    /// Epoch the queue starts with where it has no transmit half, whose epoch is otherwise the queue's; recovery raises it
+    /// by one.
+    pub epoch: u8,
     /// Entries of the ring, a power of two; one a frame.
     pub entries: u32,
     /// An entry has 2 to this power lines: 0, 1 or 2. A frame of up to 56, 120 or 248 bytes fits one.
@@ -433,6 +440,7 @@ pub struct RxCoherentConfig {
 impl Default for RxCoherentConfig {
     fn default() -> Self {
         RxCoherentConfig {
+            epoch: 1,
             entries: 256,
             entry_lines_log2: 1,
             buffers: 128,
@@ -453,6 +461,9 @@ pub struct InterruptModeration {
 /// A contiguous receive ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RxRingConfig {
+    /// Epoch the queue starts with where it has no transmit half, whose epoch is otherwise the queue's; recovery raises it
+    /// by one. Behind [`RxNiqConfig`] it says nothing.
+    pub epoch: u8,
     /// Lines of the ring, a power of two, enough for the longest frame twice.
     pub lines: u32,
     /// Freed lines are told to the device after this many, and whenever the ring is found empty; 0 takes a quarter
@@ -464,13 +475,16 @@ pub struct RxRingConfig {
 
 impl Default for RxRingConfig {
     fn default() -> Self {
-        RxRingConfig { lines: 4096, freed_coalesce: 0, interrupts: InterruptModeration::default() }
+        RxRingConfig { epoch: 1, lines: 4096, freed_coalesce: 0, interrupts: InterruptModeration::default() }
     }
 }
 
 /// A ring of receive buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RxDescriptorConfig {
+    /// Epoch the queue starts with where it has no transmit half, whose epoch is otherwise the queue's; recovery raises it
+    /// by one. Behind [`RxNiqConfig`] it says nothing.
+    pub epoch: u8,
     /// Buffers, a power of two.
     pub entries: u32,
     /// Bytes of each buffer, a multiple of 64; frames that are longer are dropped by the device and counted. 0 takes
@@ -485,6 +499,7 @@ pub struct RxDescriptorConfig {
 impl Default for RxDescriptorConfig {
     fn default() -> Self {
         RxDescriptorConfig {
+            epoch: 1,
             entries: 512,
             buffer_bytes: 0,
             freed_coalesce: 0,

@@ -14,12 +14,12 @@
 
 use beeline_link_contract::{DmaMemory, Doorbell};
 use beeline_spec::pipe::Notification;
-use beeline_spec::regs::field::{notify_share as f, queue_control as c, rx_mode::mode};
+use beeline_spec::regs::field::{notify_share as f, rx_mode::mode};
 use beeline_spec::regs::queue as r;
 
 use crate::config::RxEnsoMemberConfig;
 use crate::error::RxError;
-use crate::half::{QueueHalf, moderation};
+use crate::half::{Epoch, QueueHalf, moderation};
 use crate::receive::{Place, Receive, RxFrame};
 use crate::rx_enso::RxEnso;
 use crate::rx_pipe::RxPipe;
@@ -68,11 +68,11 @@ impl<M: DmaMemory, D: Doorbell> QueueHalf for RxEnsoMember<M, D> {
     }
 
     fn control(&self) -> u64 {
-        u64::from(self.config.epoch) << c::EPOCH_LSB
+        0
     }
 
-    fn epoch(&self) -> Option<u8> {
-        Some(self.config.epoch)
+    fn epoch(&self) -> Epoch {
+        Epoch::Carried(self.config.epoch)
     }
 
     fn restarted(self) -> Self {
@@ -145,8 +145,8 @@ impl<M: DmaMemory, D: Doorbell> EnsoReceiver<M, D> {
         match untaken {
             Some(told) if !member.pipe.fill_to(told.tail_lines) => {
                 let error = RxError::BadCompletion { frame: 0, word: told.tail_lines.into() };
-                self.broken = Some(error);
-                Err(JoinError::Device(error))
+                // The first error stays: what came after it says less.
+                Err(JoinError::Device(*self.broken.get_or_insert(error)))
             }
             _ => Ok(()),
         }

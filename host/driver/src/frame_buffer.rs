@@ -63,6 +63,8 @@ impl FrameBuffer {
     /// Everything free.
     pub(crate) fn restart(&mut self) {
         (self.filled, self.freed) = (0, 0);
+        // Where entries of the last life ended says nothing of this one.
+        self.ends.fill(0);
     }
 }
 
@@ -98,5 +100,23 @@ mod tests {
             }
         }
         assert!(head > 300, "{head}");
+    }
+
+    /// A head inside an entry looks at a place where no entry of this life ended.
+    #[test]
+    fn a_count_inside_an_entry_frees_nothing_of_it_in_any_life() {
+        let mut buffer = FrameBuffer::new(0, 1024, 8);
+        for ends in [[1, 2, 3], [2, 4, 6], [3, 5, 7]] {
+            for (number, end) in ends.into_iter().enumerate() {
+                assert_eq!(buffer.take(256), Some(number * 256));
+                buffer.entry_ends(end);
+            }
+            buffer.done(ends[0] - 1);
+            assert!(buffer.take(256).is_some() && buffer.take(1).is_none(), "three are in use: {ends:?}");
+            buffer.entry_ends(8);
+            buffer.done(8);
+            assert_eq!(buffer.take(1024), Some(0));
+            buffer.restart();
+        }
     }
 }

@@ -2,13 +2,48 @@
 //!
 //! A half knows its rings, window and credit word; the port knows how to write registers without blocking. So a half
 //! lists the registers of its queue and the port turns the list into a script. A queue has one enable bit for both
-//! directions, so a transmit and a receive half of one queue are opened together, as a pair.
+//! directions, so a transmit and a receive half of one queue are opened together, as a pair; and one epoch, which every
+//! half states, so that a queue in one direction alone can leave a quarantine as well as a pair can.
 
 use beeline_spec::regs::field::{self, credit_coalesce, queue_control as f};
 use beeline_spec::{Interface, regs::queue as r};
 
 use crate::config::{CreditCoalescing, InterruptModeration, TxQueueConfig};
 use crate::error::PortError;
+
+/// The epoch that a half states for its queue. A quarantine is lifted by another one than it began with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Epoch {
+    /// What the device reads or writes for this half carries it, so the other half of the queue must not have another.
+    Carried(u8),
+    /// Nothing carries it: it only tells lives of the queue apart, and gives way to one that is carried.
+    Counted(u8),
+}
+
+impl Epoch {
+    /// The number.
+    pub const fn number(self) -> u8 {
+        match self {
+            Epoch::Carried(epoch) | Epoch::Counted(epoch) => epoch,
+        }
+    }
+
+    /// The number, if something carries it.
+    pub const fn carried(self) -> Option<u8> {
+        match self {
+            Epoch::Carried(epoch) => Some(epoch),
+            Epoch::Counted(_) => None,
+        }
+    }
+
+    /// Of the next life.
+    pub(crate) const fn next(self) -> Self {
+        match self {
+            Epoch::Carried(epoch) => Epoch::Carried(epoch.wrapping_add(1)),
+            Epoch::Counted(epoch) => Epoch::Counted(epoch.wrapping_add(1)),
+        }
+    }
+}
 
 /// The host half of a queue, transmit or receive, or the pair of both.
 pub trait QueueHalf: Sized {
@@ -23,15 +58,11 @@ pub trait QueueHalf: Sized {
     /// Calls `set` with each register that must stand before the queue is enabled: offset in the queue's block, value.
     fn registers(&self, set: &mut dyn FnMut(u32, u64));
 
-    /// The fields this half needs in the queue's control register, `enable` aside.
+    /// The fields this half needs in the queue's control register, `enable` and the epoch aside.
     fn control(&self) -> u64;
 
-    /// The epoch that what the device reads or writes for this half carries; `None`: nothing of it does.
-    fn epoch(&self) -> Option<u8> {
-        let control = self.control();
-        let transmits = control >> f::IFACE_LSB & f::IFACE_MASK != 0;
-        transmits.then_some((control >> f::EPOCH_LSB & f::EPOCH_MASK) as u8)
-    }
+    /// The epoch that it states; the next life's is one more.
+    fn epoch(&self) -> Epoch;
 
     /// The register of entries in the BAR, of a half that has them. Halves of one queue share it.
     fn entry_register(&self) -> Option<u64> {
@@ -64,8 +95,11 @@ impl<A: QueueHalf, B: QueueHalf> QueueHalf for (A, B) {
     fn control(&self) -> u64 {
         self.0.control() | self.1.control()
     }
-    fn epoch(&self) -> Option<u8> {
-        self.0.epoch().or(self.1.epoch())
+    fn epoch(&self) -> Epoch {
+        match (self.0.epoch(), self.1.epoch()) {
+            (Epoch::Counted(_), other @ Epoch::Carried(_)) => other,
+            (first, _) => first,
+        }
     }
     fn entry_register(&self) -> Option<u64> {
         match (self.0.entry_register(), self.1.entry_register()) {
@@ -103,7 +137,8 @@ impl<H: QueueHalf> Stopped<H> {
         let lines_log2 =
             |register: u64| register >> field::entry::LINES_LOG2_LSB & field::entry::LINES_LOG2_MASK;
         let (entry, other_entry) = (self.0.entry_register(), other.0.entry_register());
-        self.check_same("epoch", self.0.epoch().map(u64::from), other.0.epoch().map(u64::from))?;
+        let carried = |epoch: Epoch| epoch.carried().map(u64::from);
+        self.check_same("epoch", carried(self.0.epoch()), carried(other.0.epoch()))?;
         self.check_same("lines of an entry (log2)", entry.map(lines_log2), other_entry.map(lines_log2))?;
         Ok(Stopped((self.0, other.0)))
     }
@@ -135,11 +170,15 @@ impl TxIdentity {
     pub(crate) fn control(&self) -> u64 {
         let c = &self.config;
         u64::from(self.interface.code()) << f::IFACE_LSB
-            | u64::from(c.epoch) << f::EPOCH_LSB
             | u64::from(c.class) << f::CLASS_LSB
             | u64::from(c.weight) << f::WEIGHT_LSB
             | u64::from(c.backpressure) << f::BACKPRESSURE_LSB
             | u64::from(c.checksums) << f::CHECKSUMS_LSB
+    }
+
+    /// Headers, entries and messages carry it; of rings and pipes nothing does, but all transmit halves say the same.
+    pub(crate) fn epoch(&self) -> Epoch {
+        Epoch::Carried(self.config.epoch)
     }
 
     pub(crate) fn next_epoch(self) -> Self {

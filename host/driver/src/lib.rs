@@ -60,7 +60,7 @@ pub use config::{
 pub use credits::DmaCredits;
 pub use enso_receiver::{EnsoReceiver, JoinError, RxEnsoMember};
 pub use error::{Must, PortError, RxError, TxError};
-pub use half::{QueueHalf, Stopped};
+pub use half::{Epoch, QueueHalf, Stopped};
 pub use mux::TxKpioMux;
 pub use port::{Causes, Pending, Port, PortState, Progress, RegisterValue};
 pub use receive::{Receive, RxFrame};

@@ -277,9 +277,9 @@ fn push_open(script: &mut Script, half: &impl QueueHalf) -> Ticket {
     if let Some(entry) = half.entry_register() {
         steps.push(write(base + r::ENTRY, entry));
     }
-    let control = half.control();
-    steps.push(write(base + r::CONTROL, control | c::ENABLE_MASK << c::ENABLE_LSB));
-    let epoch = control >> c::EPOCH_LSB & c::EPOCH_MASK;
+    let epoch = u64::from(half.epoch().number());
+    let control = half.control() | epoch << c::EPOCH_LSB | c::ENABLE_MASK << c::ENABLE_LSB;
+    steps.push(write(base + r::CONTROL, control));
     steps.push(Step::Until {
         offset: base + r::STATUS,
         mask: s::ACTIVE_MASK << s::ACTIVE_LSB | s::EPOCH_MASK << s::EPOCH_LSB,

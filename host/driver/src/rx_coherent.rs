@@ -14,7 +14,7 @@ use beeline_spec::{LINE_BYTES, WORD_BYTES};
 
 use crate::config::RxCoherentConfig;
 use crate::error::RxError;
-use crate::half::{QueueHalf, moderation};
+use crate::half::{Epoch, QueueHalf, moderation};
 use crate::receive::{FrameOwner, Place, Receive, RxFrame};
 
 /// Where the parts of the memory lie, in bytes: the ring of entries, then the buffers.
@@ -41,6 +41,7 @@ impl Layout {
 pub struct RxCoherent<M> {
     memory: M,
     queue: u32,
+    epoch: Epoch,
     config: RxCoherentConfig,
     layout: Layout,
     entries: u64,
@@ -64,6 +65,7 @@ impl<M: DmaMemory> RxCoherent<M> {
         RxCoherent {
             memory,
             queue,
+            epoch: Epoch::Counted(config.epoch),
             config,
             layout,
             entries,
@@ -162,12 +164,16 @@ impl<M: DmaMemory> QueueHalf for RxCoherent<M> {
         0
     }
 
+    fn epoch(&self) -> Epoch {
+        self.epoch
+    }
+
     fn restarted(mut self) -> Self {
         // What the last life's laps left must not look new.
         for entry in 0..self.entries as usize {
             self.memory.store(entry * self.layout.entry_bytes, 0);
         }
-        RxCoherent { next: 0, broken: None, ..self }
+        RxCoherent { epoch: self.epoch.next(), next: 0, broken: None, ..self }
     }
 }
 

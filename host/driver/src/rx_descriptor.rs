@@ -14,7 +14,7 @@ use beeline_spec::{LINE_BYTES, WORD_BYTES};
 
 use crate::config::{InterruptModeration, RxDescriptorConfig};
 use crate::error::RxError;
-use crate::half::{QueueHalf, moderation};
+use crate::half::{Epoch, QueueHalf, moderation};
 use crate::receive::{FrameOwner, Place, Receive, RxFrame};
 
 /// How many buffers ahead of the next completion are fetched; as in `rx_ring.rs`.
@@ -50,6 +50,7 @@ pub struct RxDescriptor<M, D> {
     memory: M,
     freed: D,
     queue: u32,
+    epoch: Epoch,
     interrupts: InterruptModeration,
     layout: Layout,
     coalesce: u64,
@@ -85,6 +86,7 @@ impl<M: DmaMemory, D: Doorbell> RxDescriptor<M, D> {
             memory,
             freed,
             queue,
+            epoch: Epoch::Counted(config.epoch),
             interrupts: config.interrupts,
             layout,
             coalesce: u64::from(coalesce),
@@ -178,11 +180,15 @@ impl<M: DmaMemory, D: Doorbell> QueueHalf for RxDescriptor<M, D> {
         0
     }
 
+    fn epoch(&self) -> Epoch {
+        self.epoch
+    }
+
     fn restarted(mut self) -> Self {
         for entry in 0..self.layout.entries as usize {
             self.memory.store(self.layout.completions_at + entry * rx_completion::BYTES, 0);
         }
-        RxDescriptor { next: 0, told: 0, broken: None, ..self }
+        RxDescriptor { epoch: self.epoch.next(), next: 0, told: 0, broken: None, ..self }
     }
 }
 

@@ -14,7 +14,7 @@ use beeline_spec::{LINE_BYTES, WORD_BYTES};
 
 use crate::config::RxEnsoConfig;
 use crate::error::RxError;
-use crate::half::{QueueHalf, moderation};
+use crate::half::{Epoch, QueueHalf, moderation};
 use crate::receive::{Place, Receive, RxFrame};
 use crate::rx_pipe::{NotifyRing, RxPipe};
 
@@ -38,6 +38,7 @@ pub struct RxEnso<M, D> {
     pub(crate) pipe: RxPipe<M, D>,
     pub(crate) ring: NotifyRing,
     queue: u32,
+    epoch: Epoch,
     config: RxEnsoConfig,
     /// Whether the device has the register by which a queue names another's ring.
     can_share: bool,
@@ -60,7 +61,8 @@ impl<M: DmaMemory, D: Doorbell> RxEnso<M, D> {
         let at = Layout::new(&config).pipe_at;
         let pipe = RxPipe::new(memory_and_freed, at, (config.lines, config.freed_coalesce), max_frame_bytes);
         let ring = NotifyRing::new(config.notifications);
-        RxEnso { pipe, ring, queue, config, can_share, broken: None }
+        let epoch = Epoch::Counted(config.epoch);
+        RxEnso { pipe, ring, queue, epoch, config, can_share, broken: None }
     }
 
     /// Frames received so far.
@@ -117,9 +119,14 @@ impl<M: DmaMemory, D: Doorbell> QueueHalf for RxEnso<M, D> {
         0
     }
 
+    fn epoch(&self) -> Epoch {
+        self.epoch
+    }
+
     fn restarted(mut self) -> Self {
         let ring = self.ring.restarted(&mut self.pipe.memory);
-        RxEnso { pipe: self.pipe.restarted(), ring, broken: None, ..self }
+        let epoch = self.epoch.next();
+        RxEnso { pipe: self.pipe.restarted(), ring, epoch, broken: None, ..self }
     }
 }
 

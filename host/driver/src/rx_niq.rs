@@ -15,13 +15,13 @@
 use beeline_link_contract::{DmaMemory, Doorbell, Line, ReadPort, WindowRead};
 use beeline_spec::entry::{EntryHeader, EntryKind, NIQ_MAX_LINES, lines_of, position_of};
 use beeline_spec::formats::ENTRY_HEAD_BYTES;
-use beeline_spec::regs::field::{entry as f, queue_control as c, rx_mode};
+use beeline_spec::regs::field::{entry as f, rx_mode};
 use beeline_spec::regs::queue as r;
 use beeline_spec::{LINE_BYTES, WORD_BYTES, WORDS_PER_LINE};
 
 use crate::config::RxNiqConfig;
 use crate::error::RxError;
-use crate::half::{QueueHalf, moderation};
+use crate::half::{Epoch, QueueHalf, moderation};
 use crate::long_frames::LongFrames;
 use crate::receive::{FrameOwner, Place, Receive, RxFrame};
 
@@ -259,11 +259,11 @@ impl<R: ReadPort, M: DmaMemory, D: Doorbell> QueueHalf for RxNiq<R, M, D> {
     }
 
     fn control(&self) -> u64 {
-        u64::from(self.config.epoch) << c::EPOCH_LSB
+        0
     }
 
-    fn epoch(&self) -> Option<u8> {
-        Some(self.config.epoch)
+    fn epoch(&self) -> Epoch {
+        Epoch::Carried(self.config.epoch)
     }
 
     fn entry_register(&self) -> Option<u64> {

@@ -15,7 +15,7 @@ use beeline_spec::{LINE_BYTES, WORD_BYTES};
 
 use crate::config::{InterruptModeration, RxRingConfig};
 use crate::error::RxError;
-use crate::half::{QueueHalf, moderation};
+use crate::half::{Epoch, QueueHalf, moderation};
 use crate::receive::{FrameOwner, Place, Receive, RxFrame};
 
 /// How many lines ahead of the next start are fetched while a frame is handed out: the latency of a line that another
@@ -31,6 +31,7 @@ pub struct RxRing<M, D> {
     memory: M,
     freed: D,
     queue: u32,
+    epoch: Epoch,
     interrupts: InterruptModeration,
     lines: u64,
     max_frame_bytes: u32,
@@ -60,6 +61,7 @@ impl<M: DmaMemory, D: Doorbell> RxRing<M, D> {
             memory,
             freed,
             queue,
+            epoch: Epoch::Counted(config.epoch),
             interrupts: config.interrupts,
             lines: u64::from(lines),
             max_frame_bytes,
@@ -145,12 +147,16 @@ impl<M: DmaMemory, D: Doorbell> QueueHalf for RxRing<M, D> {
         0
     }
 
+    fn epoch(&self) -> Epoch {
+        self.epoch
+    }
+
     fn restarted(mut self) -> Self {
         for line in 0..self.lines {
             let at = self.line_offset(line);
             self.memory.store(at, 0);
         }
-        RxRing { next_start: 0, told: 0, broken: None, ..self }
+        RxRing { epoch: self.epoch.next(), next_start: 0, told: 0, broken: None, ..self }
     }
 }
 

@@ -23,7 +23,7 @@ use beeline_window::Sent;
 use crate::buffer_pool::{self, Buffer, BufferPool};
 use crate::config::CoherentConfig;
 use crate::error::TxError;
-use crate::half::{QueueHalf, TxIdentity};
+use crate::half::{Epoch, QueueHalf, TxIdentity};
 use crate::transmit::{Declared, Transmit, check_length};
 
 /// Where the parts of the memory lie, in bytes: the ring of entries, then the buffers.
@@ -234,6 +234,10 @@ impl<M: DmaMemory> QueueHalf for TxCoherent<M> {
 
     fn control(&self) -> u64 {
         self.identity.control()
+    }
+
+    fn epoch(&self) -> Epoch {
+        self.identity.epoch()
     }
 
     fn restarted(mut self) -> Self {

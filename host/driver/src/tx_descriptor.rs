@@ -15,7 +15,7 @@ use beeline_window::Sent;
 
 use crate::config::{DescriptorConfig, InterruptModeration};
 use crate::error::TxError;
-use crate::half::{QueueHalf, TxIdentity, moderation};
+use crate::half::{Epoch, QueueHalf, TxIdentity, moderation};
 use crate::transmit::{Declared, Transmit, check_length};
 
 /// Where the parts of the memory lie, in bytes: the head word on a line of its own, the ring, the buffer.
@@ -181,6 +181,10 @@ impl<M: DmaMemory, D: Doorbell> QueueHalf for TxDescriptor<M, D> {
 
     fn control(&self) -> u64 {
         self.identity.control()
+    }
+
+    fn epoch(&self) -> Epoch {
+        self.identity.epoch()
     }
 
     fn restarted(mut self) -> Self {

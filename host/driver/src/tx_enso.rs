@@ -13,7 +13,7 @@ use beeline_window::Sent;
 
 use crate::config::{EnsoConfig, InterruptModeration};
 use crate::error::TxError;
-use crate::half::{QueueHalf, TxIdentity, moderation};
+use crate::half::{Epoch, QueueHalf, TxIdentity, moderation};
 use crate::transmit::{Declared, Transmit, check_length};
 
 /// The head word has a line of its own, before the pipe.
@@ -115,6 +115,10 @@ impl<M: DmaMemory, D: Doorbell> QueueHalf for TxEnso<M, D> {
 
     fn control(&self) -> u64 {
         self.identity.control()
+    }
+
+    fn epoch(&self) -> Epoch {
+        self.identity.epoch()
     }
 
     fn restarted(mut self) -> Self {

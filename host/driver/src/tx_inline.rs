@@ -22,7 +22,7 @@ use crate::config::{InlineConfig, InterruptModeration};
 use crate::entry::Entry;
 use crate::error::TxError;
 use crate::frame_buffer::FrameBuffer;
-use crate::half::{QueueHalf, TxIdentity, moderation, window_registers};
+use crate::half::{Epoch, QueueHalf, TxIdentity, moderation, window_registers};
 use crate::transmit::{Declared, Transmit, check_length};
 
 /// What the device bears of disorder on an observed window: a fence ends every push, so it stays inside one half.
@@ -238,6 +238,10 @@ impl<P: StorePort, M: DmaMemory, D: Doorbell> QueueHalf for TxInline<P, M, D> {
 
     fn control(&self) -> u64 {
         self.identity.control()
+    }
+
+    fn epoch(&self) -> Epoch {
+        self.identity.epoch()
     }
 
     fn flushed(mut self) -> Self {

@@ -20,7 +20,7 @@ use beeline_window::Sent;
 use crate::config::KpioConfig;
 use crate::credits::DmaCredits;
 use crate::error::TxError;
-use crate::half::{QueueHalf, TxIdentity, window_registers};
+use crate::half::{Epoch, QueueHalf, TxIdentity, window_registers};
 use crate::transmit::{Declared, Transmit, burst_of_singles, check_length};
 
 /// A kPIO+WC transmit queue: window `P`, credits in memory `M`.
@@ -221,6 +221,10 @@ impl<P: StorePort, M: DmaMemory> QueueHalf for TxKpio<P, M> {
 
     fn control(&self) -> u64 {
         self.identity.control()
+    }
+
+    fn epoch(&self) -> Epoch {
+        self.identity.epoch()
     }
 
     fn flushed(mut self) -> Self {

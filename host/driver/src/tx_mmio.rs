@@ -18,7 +18,7 @@ use beeline_window::{Sent, WindowConfig, Writer};
 use crate::config::MmioConfig;
 use crate::credits::DmaCredits;
 use crate::error::TxError;
-use crate::half::{QueueHalf, TxIdentity, window_registers};
+use crate::half::{Epoch, QueueHalf, TxIdentity, window_registers};
 use crate::transmit::{Declared, Transmit, burst_of_singles, check_length};
 
 /// A transmit queue fed by plain stores: window `P`, credits in memory `M`.
@@ -181,6 +181,10 @@ impl<P: StorePort, M: DmaMemory> QueueHalf for TxMmio<P, M> {
 
     fn control(&self) -> u64 {
         self.identity.control()
+    }
+
+    fn epoch(&self) -> Epoch {
+        self.identity.epoch()
     }
 
     fn flushed(self) -> Self {

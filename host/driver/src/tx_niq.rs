@@ -18,7 +18,7 @@ use crate::config::{CreditCoalescing, InterruptModeration, NiqConfig};
 use crate::entry::Entry;
 use crate::error::TxError;
 use crate::frame_buffer::FrameBuffer;
-use crate::half::{QueueHalf, TxIdentity, moderation, window_registers};
+use crate::half::{Epoch, QueueHalf, TxIdentity, moderation, window_registers};
 use crate::transmit::{Declared, Transmit, burst_of_singles, check_length};
 
 /// The head word has a line of its own, before the buffer.
@@ -166,6 +166,10 @@ impl<P: StorePort, M: DmaMemory> QueueHalf for TxNiq<P, M> {
 
     fn control(&self) -> u64 {
         self.identity.control()
+    }
+
+    fn epoch(&self) -> Epoch {
+        self.identity.epoch()
     }
 
     fn entry_register(&self) -> Option<u64> {

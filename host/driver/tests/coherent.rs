@@ -73,6 +73,7 @@ const SMALL: CoherentConfig = CoherentConfig {
 };
 
 const RX_SMALL: RxCoherentConfig = RxCoherentConfig {
+    epoch: 1,
     entries: 4,
     entry_lines_log2: 0,
     buffers: 2,

@@ -151,7 +151,7 @@ fn a_queue_that_never_starts_or_stops_gives_an_error() {
         finish(&mut port, pending).unwrap_err(),
         PortError::NoAnswer { what: "start the queue", .. }
     ));
-    link.0.borrow_mut().registers.insert(status, 1);
+    link.0.borrow_mut().registers.insert(status, 1 | 1 << 8);
     let half = port.rx_ring(1, RxRingConfig::default()).unwrap();
     let half = open(&mut port, half);
     let pending = port.close(half);

@@ -1,15 +1,18 @@
 //! Recovery over real shared memory: a store is lost, the NIC quarantines the queue, and after recovery the window is
-//! blank again, the epoch new, and every frame arrives. Both halves on one thread, so every run is the same.
+//! blank again, the epoch new, and every frame arrives; and so is a queue that only receives. Both halves on one thread,
+//! so every run is the same.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking, its helper functions too")]
 
 use beeline_driver::{
-    FailureCause, MmioConfig, Pending, Port, PortConfig, PortState, Progress, QueueHalf, Sent, Transmit,
-    TxQueueConfig,
+    FailureCause, MmioConfig, Pending, Port, PortConfig, PortState, Progress, QueueHalf, Receive,
+    RxEnsoConfig, Sent, Transmit, TxQueueConfig,
 };
-use beeline_link_contract::{Line, StorePort};
+use beeline_link_contract::{Line, Link, StorePort};
 use beeline_link_shm::{DevicePort, PortConfig as DeviceConfig, ShmLink, ShmOptions, Wire, Wired};
-use beeline_nic_contract::{QueueId, SimTime};
+use beeline_nic_contract::{Accept, QueueId, SimTime};
 use beeline_nic_model::{Nic, NicConfig};
+use beeline_spec::regs::field::queue_control as c;
+use beeline_spec::regs::{self, queue as r};
 
 /// Keeps what reaches the wire.
 #[derive(Default)]
@@ -57,6 +60,20 @@ struct Rig {
 }
 
 impl Rig {
+    fn new() -> Self {
+        let config =
+            NicConfig { blank: true, queues: 2, window_lines: 64, span_lines: 32, ..NicConfig::default() };
+        let (link, device) =
+            ShmLink::pair(Nic::new(config).unwrap(), &DeviceConfig::default(), &ShmOptions::default())
+                .unwrap();
+        let port = Port::new(link, PortConfig::default());
+        let mut rig = Rig { port, device, wire: Wires::default(), now_ns: 0 };
+        while rig.port.poll(rig.now_ns).unwrap() != PortState::Ready {
+            rig.turn();
+        }
+        rig
+    }
+
     fn turn(&mut self) {
         self.now_ns += 100;
         self.device.time_passed(SimTime::from_ns(self.now_ns));
@@ -101,15 +118,7 @@ impl Rig {
 
 #[test]
 fn a_queue_that_lost_a_store_is_recovered_over_shared_memory() {
-    let config =
-        NicConfig { blank: true, queues: 2, window_lines: 64, span_lines: 32, ..NicConfig::default() };
-    let (link, device) =
-        ShmLink::pair(Nic::new(config).unwrap(), &DeviceConfig::default(), &ShmOptions::default()).unwrap();
-    let mut rig =
-        Rig { port: Port::new(link, PortConfig::default()), device, wire: Wires::default(), now_ns: 0 };
-    while rig.port.poll(rig.now_ns).unwrap() != PortState::Ready {
-        rig.turn();
-    }
+    let mut rig = Rig::new();
     let queue = TxQueueConfig { hole_timeout_ns: 1_000, ..TxQueueConfig::default() };
     let config = MmioConfig { random: 77, queue, ..MmioConfig::default() };
     let half = rig.port.mmio_behind(1, config, |inner, _| Lossy { inner, stores_left: 5 }).unwrap();
@@ -135,4 +144,36 @@ fn a_queue_that_lost_a_store_is_recovered_over_shared_memory() {
         rig.send(&mut tx, usize::from(life));
     }
     assert_eq!(rig.device.device().counters().bad_headers, 0);
+}
+
+#[test]
+fn a_queue_that_only_receives_is_recovered_over_shared_memory() {
+    let mut rig = Rig::new();
+    let half = rig.port.rx_enso(1, RxEnsoConfig::default()).unwrap();
+    let pending = rig.port.open(half);
+    let mut rx = rig.finish(pending);
+    let mut bytes = Vec::new();
+    for life in 1..5u8 {
+        for number in 0..3 {
+            assert_eq!(rig.device.frame_arrived(&[life ^ number; 600]), Accept::Taken);
+        }
+        rig.turn();
+        // The others stay where they are, and are of the former life from here on.
+        rx.poll().unwrap().expect("a frame came").copy_to(&mut bytes);
+        assert_eq!(bytes, [life; 600]);
+        // The device finds three lines when the queue starts again, which are no pipe.
+        let on = 1 << c::ENABLE_LSB | u64::from(life) << c::EPOCH_LSB;
+        for (register, value) in [(r::CONTROL, 0), (r::RX_RING_ENTRIES, 3), (r::CONTROL, on)] {
+            let offset = regs::QUEUE + regs::QUEUE_STRIDE + register;
+            while !rig.port.link().write_register(offset, value).unwrap() {
+                rig.turn();
+            }
+        }
+        let pending = rig.port.queue_status(1);
+        let status = rig.finish(pending);
+        assert_eq!((status.quarantined, status.epoch), (true, life), "{status}");
+        let pending = rig.port.recover(rx);
+        rx = rig.finish(pending);
+        assert!(rx.poll().unwrap().is_none(), "a frame of life {life}");
+    }
 }

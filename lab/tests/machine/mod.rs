@@ -32,6 +32,8 @@ pub fn settings(shape: &NicShape, cores: u16) -> MachineSettings {
             line_wake: ns(60),
             fence: ns(20),
             fence_ack: FenceAck::Uncore,
+            interrupt_interval: Picoseconds::ZERO,
+            interrupt: Picoseconds::ZERO,
         },
         cores,
         root: RootSettings {
@@ -45,6 +47,7 @@ pub fn settings(shape: &NicShape, cores: u16) -> MachineSettings {
             answers: Answers::Longest,
             write_visible: ns(100),
             write_ingest: ns(2),
+            memory_rate: Rate::UNLIMITED,
         },
         link: LinkSettings {
             flight: ns(100),

@@ -1,8 +1,9 @@
 //! A root complex by itself: packets on their way out, reads and writes on their way in.
 
 use beeline_link_sim::des::Picoseconds;
+use beeline_link_sim::device::Rate;
 use beeline_link_sim::pcie::{Answers, Generation, Kind, Lanes, LinkSettings, Tlp};
-use beeline_link_sim::root::{Inbound, Outbound, Outgoing, RootSettings};
+use beeline_link_sim::root::{Bandwidth, Inbound, Outbound, Outgoing, RootSettings};
 
 fn settings() -> RootSettings {
     RootSettings {
@@ -16,6 +17,7 @@ fn settings() -> RootSettings {
         answers: Answers::EachBoundary,
         write_visible: Picoseconds(700),
         write_ingest: Picoseconds(50),
+        memory_rate: Rate::UNLIMITED,
     }
 }
 
@@ -129,10 +131,14 @@ fn answers(inbound: &mut Inbound) -> Vec<(u64, u64, u32)> {
 fn reads_are_answered_in_pieces_an_interval_a_line() {
     let request = Tlp { tag: 5, body: 6, ..Tlp::new(Kind::MemoryRead, 32, 160) };
     let mut inbound = Inbound::default();
-    let first = inbound.read(Picoseconds(10), &request, &settings(), &link(64));
+    let first = inbound.read(Picoseconds(10), &request, &settings(), &link(64), &mut Bandwidth::default());
     assert_eq!(first, Some(Picoseconds(1010)));
     // The second one finds the first being read: three lines of 40.
-    assert_eq!(inbound.read(Picoseconds(20), &request, &settings(), &link(64)), None, "an event is coming");
+    assert_eq!(
+        inbound.read(Picoseconds(20), &request, &settings(), &link(64), &mut Bandwidth::default()),
+        None,
+        "an event is coming"
+    );
     let pieces = [(0, 32, 32), (40, 64, 64), (80, 128, 64)];
     let expected =
         [1010, 1130].map(|start| pieces.map(|(after, address, bytes)| (start + after, address, bytes)));
@@ -140,7 +146,13 @@ fn reads_are_answered_in_pieces_an_interval_a_line() {
     // One packet is there when its last line is.
     let settings = RootSettings { answers: Answers::Longest, ..settings() };
     let mut inbound = Inbound::default();
-    inbound.read(Picoseconds(0), &Tlp { address: 0, length_bytes: 512, ..request }, &settings, &link(64));
+    inbound.read(
+        Picoseconds(0),
+        &Tlp { address: 0, length_bytes: 512, ..request },
+        &settings,
+        &link(64),
+        &mut Bandwidth::default(),
+    );
     assert_eq!(answers(&mut inbound), [(1000 + 3 * 40, 0, 256), (1000 + 7 * 40, 256, 256)]);
 }
 
@@ -151,15 +163,15 @@ fn writes_are_seen_in_order_and_answers_behind_them() {
     let write = |length| Tlp::new(Kind::MemoryWrite, 0, length);
     let answer = Tlp::new(Kind::CompletionWithData, 0, 8);
     assert_eq!(
-        inbound.arrive(Picoseconds(0), answer, &settings),
+        inbound.arrive(Picoseconds(0), answer, &settings, None),
         Some(Picoseconds(0)),
         "nothing in front of it"
     );
     assert_eq!(inbound.next_seen(), Some((answer, None)));
     // Four lines take 200 to be taken in; the write behind them begins then.
-    assert_eq!(inbound.arrive(Picoseconds(100), write(256), &settings), Some(Picoseconds(800)));
-    assert_eq!(inbound.arrive(Picoseconds(110), write(8), &settings), None);
-    assert_eq!(inbound.arrive(Picoseconds(120), answer, &settings), None);
+    assert_eq!(inbound.arrive(Picoseconds(100), write(256), &settings, None), Some(Picoseconds(800)));
+    assert_eq!(inbound.arrive(Picoseconds(110), write(8), &settings, None), None);
+    assert_eq!(inbound.arrive(Picoseconds(120), answer, &settings, None), None);
     assert_eq!(inbound.writes().count(), 2);
     assert_eq!(inbound.next_seen(), Some((write(256), Some(Picoseconds(1000)))));
     assert_eq!(

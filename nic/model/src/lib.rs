@@ -26,6 +26,7 @@ mod lifecycle;
 mod mmio;
 mod nic;
 mod niq;
+mod outgoing;
 mod pieces;
 mod registers;
 mod rx;

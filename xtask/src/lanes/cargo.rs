@@ -29,9 +29,9 @@ pub fn clippy() -> Outcome {
 
 /// Unit, property and documentation tests of every crate but the whole-system ones; builds everything once.
 pub fn test(effort: Effort) -> Outcome {
-    let test = SYSTEM_TESTS.iter().fold(Program::cargo().args(["test", "--workspace"]), |test, package| {
-        test.args(["--exclude", package])
-    });
+    // A test that fails hides none of another binary.
+    let all = Program::cargo().args(["test", "--workspace", "--no-fail-fast"]);
+    let test = SYSTEM_TESTS.iter().fold(all, |test, package| test.args(["--exclude", package]));
     long_settings(test, effort).run()
 }
 

@@ -55,6 +55,20 @@ pub struct SimArgs {
     /// Where `mmio` fences; the others have no place for a fence and are not repeated
     #[arg(long, value_delimiter = ',', default_values_t = [FencePolicy::None], value_name = "POLICY", value_parser = policy())]
     pub fences: Vec<FencePolicy>,
+    /// Where the data lie that a device reads: several hold together
+    ///
+    /// warm: in the last-level cache of its socket. cold: in memory (root_complex.cache_miss_ns more). remote: on the other
+    /// socket (numa_ns more). translated: behind a translation that is not cached (iommu_ns more). A platform that does not
+    /// give the parameter has n/a; --set gives it.
+    #[arg(
+        long,
+        value_delimiter = ',',
+        default_value = "warm",
+        value_name = "WHERE",
+        value_enum,
+        hide_possible_values = true
+    )]
+    pub data: Vec<Placed>,
     /// Split and permute stores with this seed, within what each interface declares it bears
     #[arg(long, value_name = "SEED")]
     pub adversary: Option<u64>,
@@ -75,7 +89,7 @@ pub struct SimArgs {
     pub resume: Option<PathBuf>,
     /// Put the results of shards together instead: files of --resume or --json
     #[arg(long, num_args = 1.., value_name = "FILE", conflicts_with_all = [
-        "platform", "set", "interface", "sizes", "pcap", "arrivals", "cores", "fences", "adversary", "frames", "seed",
+        "platform", "set", "interface", "sizes", "pcap", "arrivals", "cores", "fences", "adversary", "data", "frames", "seed",
         "jobs", "shard", "resume",
     ])]
     pub merge: Vec<PathBuf>,
@@ -88,6 +102,19 @@ pub struct SimArgs {
     /// Write a page with plots, tables and raw data
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
+}
+
+/// Where data lie that a device reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Placed {
+    /// In the last-level cache.
+    Warm,
+    /// In memory.
+    Cold,
+    /// On the other socket.
+    Remote,
+    /// Behind a translation that is not cached.
+    Translated,
 }
 
 /// One interface, or all.

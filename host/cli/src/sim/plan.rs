@@ -2,13 +2,13 @@
 
 use std::hash::Hasher;
 
-use beeline_lab::{Arrivals, Experiment, Measured, Traffic};
+use beeline_lab::{Arrivals, Data, Experiment, Measured, Traffic};
 use beeline_platforms::Platform;
 use beeline_spec::Interface;
 use beeline_window::FencePolicy;
 use siphasher::sip::SipHasher13;
 
-use super::args::{Change, Chosen, SimArgs, When};
+use super::args::{Change, Chosen, Placed, SimArgs, When};
 use super::capture::Capture;
 use super::row::{Figures, Row};
 use crate::failure::Failure;
@@ -19,6 +19,7 @@ pub struct Plan {
     machines: Vec<Machine>,
     capture: Option<Capture>,
     adversary: Option<u64>,
+    data: Data,
     frames: u64,
     seed: u64,
     points: Vec<Point>,
@@ -59,6 +60,7 @@ impl Plan {
             machines: machines(&args.platform, &args.set)?,
             capture,
             adversary: args.adversary,
+            data: placed(args)?,
             frames: args.frames,
             seed: args.seed,
             points: Vec::new(),
@@ -142,6 +144,7 @@ impl Plan {
             platform: &self.machines[point.machine].platform,
             interface: point.interface,
             fences: point.fences.unwrap_or(FencePolicy::None),
+            data: self.data,
             adversary: self.adversary,
             cores: point.cores,
             traffic: Traffic { sizes, frames: self.frames + warm_up, arrivals },
@@ -194,9 +197,12 @@ impl Plan {
             (None, Some(capture)) => format!("pcap:{:016x}", capture.digest),
             (bytes, _) => bytes.unwrap_or(0).to_string(),
         };
+        let Data { is_cold, is_remote, is_translated } = self.data;
+        let places = [(is_cold, ",cold"), (is_remote, ",remote"), (is_translated, ",translated")];
+        let data: String = places.iter().filter(|(applies, _)| *applies).map(|(_, word)| *word).collect();
         format!(
             "version={} platform={}:{:016x} interface={} fences={} adversary={adversary} cores={} arrivals={} \
-             frame={frame} frames={} seed={}",
+             frame={frame} frames={} seed={}{}{data}",
             env!("CARGO_PKG_VERSION"),
             machine.platform.name,
             machine.digest,
@@ -205,7 +211,9 @@ impl Plan {
             point.cores,
             point.arrivals,
             self.frames,
-            self.seed
+            self.seed,
+            // Keys of data that are where a read is fastest are those of before there was a choice.
+            if data.is_empty() { "" } else { " data=warm" },
         )
     }
 }
@@ -225,6 +233,20 @@ fn ways(args: &SimArgs) -> Vec<(Interface, Option<FencePolicy>)> {
         _ => vec![(interface, None)],
     });
     ways.collect()
+}
+
+/// Where the data of a sweep lie.
+fn placed(args: &SimArgs) -> Result<Data, Failure> {
+    let has = |place| args.data.contains(&place);
+    if has(Placed::Warm) && has(Placed::Cold) {
+        return Err(Failure::new("--data warm,cold: data are in a cache or they are not")
+            .remedy("one of them; two runs for both"));
+    }
+    Ok(Data {
+        is_cold: has(Placed::Cold),
+        is_remote: has(Placed::Remote),
+        is_translated: has(Placed::Translated),
+    })
 }
 
 fn arrivals(args: &SimArgs, capture: Option<&Capture>) -> Result<Vec<When>, Failure> {

@@ -22,6 +22,7 @@ pub fn run(args: &TraceArgs) -> Result<(), Failure> {
     let platform = platform(args)?;
     let arrivals = if args.back_to_back { Arrivals::Always { burst: 1 } } else { Arrivals::OneByOne };
     let experiment = Experiment {
+        data: beeline_lab::Data::default(),
         platform: &platform,
         interface: args.interface,
         fences: args.fences.policy,

@@ -56,6 +56,8 @@ pub struct Bus<D> {
     random: u64,
     windows_taken: Vec<u32>,
     pub gone: bool,
+    /// The device's reads of memory fail.
+    pub fails_reads: bool,
     /// Stores to be lost on the way: counts down on each store, then drops one.
     pub lose_store_after: Option<u32>,
 }
@@ -85,6 +87,11 @@ impl<D: Device> Bus<D> {
         &self.regions
     }
 
+    /// Stores a word into a region behind the driver's back.
+    pub fn spoil(&mut self, region: usize, at: usize, word: u64) {
+        self.regions[region].1[at..at + 8].copy_from_slice(&word.to_le_bytes());
+    }
+
     fn deliver(&mut self) -> bool {
         let mut progressed = false;
         while let Some(front) = self.posted.front() {
@@ -112,6 +119,7 @@ impl<D: Device> Bus<D> {
                 Want::DmaRead { address, bytes, tag } => {
                     let data = find(&self.regions, address, bytes as usize)
                         .map(|(region, at)| self.regions[region].1[at..at + bytes as usize].to_vec());
+                    let data = data.filter(|_| !self.fails_reads);
                     reads.push((tag, data.ok_or(DmaError::BadAddress)));
                 }
                 Want::DmaWrite { address, data } => {
@@ -222,6 +230,7 @@ impl<D: Device> InProcess<D> {
             random: seed | 1,
             windows_taken: Vec::new(),
             gone: false,
+            fails_reads: false,
             lose_store_after: None,
         })))
     }

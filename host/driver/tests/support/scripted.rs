@@ -64,12 +64,17 @@ pub fn sound_capabilities() -> Capabilities {
 impl Scripted {
     /// A device that is brought up without complaint and whose queues start and stop at once.
     pub fn sound(window_lines: u32) -> Self {
+        Scripted::with(window_lines, &sound_capabilities())
+    }
+
+    /// The same with other capabilities.
+    pub fn with(window_lines: u32, capabilities: &Capabilities) -> Self {
         let link = Scripted::default();
         {
             let mut shared = link.0.borrow_mut();
             shared.window_lines = window_lines;
             let mut words = Vec::new();
-            sound_capabilities().write(|word| words.push(word));
+            capabilities.write(|word| words.push(word));
             let place = u64::from(regs::CAPABILITIES) | (words.len() as u64 * 8) << 32;
             let set = &mut shared.registers;
             set.insert(regs::MAGIC, u64::from_le_bytes(*b"BEELINE1"));

@@ -5,9 +5,13 @@
 
 use std::collections::VecDeque;
 
+use super::interrupts::Interrupts;
 use super::write_combining::{Blocked, Kept, Outlet, Piece, WriteCombining};
 use super::{CoreSettings, FenceAck};
 use crate::des::{Picoseconds, Stream};
+
+/// Interrupts of an idle core that are looked at, in the mean: handlers that follow each other without end are fewer.
+const IDLE_INTERRUPTS: u64 = 64;
 
 /// Something that a program does which takes time or leaves the core.
 #[derive(Clone, Copy, Debug)]
@@ -71,11 +75,15 @@ pub struct Core {
     /// Time in which the core did something or stood still because of it; polls that found nothing and waiting for a turn
     /// are not in it.
     worked: Picoseconds,
+    interrupts: Interrupts,
+    /// Handlers of interrupts that came while it waited; they run before it goes on.
+    owed: Picoseconds,
 }
 
 impl Core {
-    /// A core that has nothing to do.
-    pub fn new(settings: CoreSettings, random: Stream) -> Self {
+    /// A core that has nothing to do. What its buffers do at random comes from one stream, its interrupts from another.
+    pub fn new(settings: CoreSettings, random: Stream, interrupts: Stream) -> Self {
+        let interrupts = Interrupts::new(settings.interrupt_interval, interrupts);
         let buffers = WriteCombining::new(&settings, random);
         Core {
             settings,
@@ -86,6 +94,8 @@ impl Core {
             unacknowledged: 0,
             last_acknowledged: Picoseconds::ZERO,
             worked: Picoseconds::ZERO,
+            interrupts,
+            owed: Picoseconds::ZERO,
         }
     }
 
@@ -111,15 +121,28 @@ impl Core {
         self.worked
     }
 
-    /// It did nothing until then.
-    pub fn pass_to(&mut self, to: Picoseconds) {
+    /// It did nothing until then but handle interrupts, which may take it beyond.
+    #[inline]
+    pub fn pass_to(&mut self, to: Picoseconds, way: &mut impl WayOut) {
+        if self.interrupts.next() <= to {
+            // Of those that came while it did nothing only the last can still be under way.
+            if !self.buffers.is_filling() {
+                self.interrupts.forget_until(to.since(self.settings.interrupt_interval * IDLE_INTERRUPTS));
+            }
+            self.interrupted_until(to, way);
+        }
         self.clock = self.clock.max(to);
+    }
+
+    /// Interrupts at random that have come so far, as far as its clock goes.
+    pub fn interrupts(&self) -> u64 {
+        self.interrupts.served()
     }
 
     /// The program does something next.
     #[inline]
-    pub fn execute(&mut self, operation: Operation, way: &mut impl WayOut) {
-        if self.waits != Waits::Nothing || !self.step(&operation, way) {
+    pub fn execute(&mut self, mut operation: Operation, way: &mut impl WayOut) {
+        if self.waits != Waits::Nothing || !self.step(&mut operation, way) {
             self.operations.push_back(operation);
         }
     }
@@ -153,21 +176,58 @@ impl Core {
     /// Lines that wait may leave until `now`; lines that are not full leave if it is time. Returns when to look again.
     pub fn tend(&mut self, now: Picoseconds, way: &mut impl WayOut) -> Option<Picoseconds> {
         self.buffers.drain(now, &self.settings, way);
-        let expires = self.buffers.expire(now, &self.settings, way);
+        self.buffers.expire(now, &self.settings, way);
+        if self.is_interrupted().is_some_and(|at| at <= now) {
+            self.interrupted_until(now, way);
+        }
         self.unacknowledged += way.take_left();
-        self.looks_again(way).into_iter().chain(expires).min()
+        self.tend_at(way)
     }
 
     /// When lines that wait, or are not full, want to be tended.
     #[inline]
     pub fn tend_at(&self, way: &impl WayOut) -> Option<Picoseconds> {
-        self.looks_again(way).into_iter().chain(self.buffers.expires_at(&self.settings)).min()
+        let expires = self.buffers.expires_at(&self.settings);
+        self.looks_again(way).into_iter().chain(expires).chain(self.is_interrupted()).min()
     }
 
-    /// An interrupt at `now`: what the buffers hold leaves.
+    /// An interrupt at `now`, which is not before the core's clock unless it waits: what the buffers hold leaves, and the
+    /// handler runs, or will when what the core waits for has come.
     pub fn interrupt(&mut self, now: Picoseconds, way: &mut impl WayOut) {
         self.buffers.flush(now, &self.settings, way);
         self.unacknowledged += way.take_left();
+        let handler = self.settings.interrupt;
+        if self.waits != Waits::Nothing {
+            self.owed += handler;
+        } else if handler > Picoseconds::ZERO {
+            self.clock = self.clock.max(now) + handler;
+        }
+    }
+
+    /// When an interrupt comes that a core with nothing to do must be told of: it holds a line that leaves then. One that
+    /// waits handles interrupts when it goes on.
+    #[inline]
+    fn is_interrupted(&self) -> Option<Picoseconds> {
+        (self.buffers.is_filling() && self.is_ready() && self.interrupts.next() < Picoseconds::NEVER)
+            .then(|| self.interrupts.next())
+    }
+
+    /// The interrupts that came by `until`, of a core that waits for nothing.
+    #[cold]
+    fn interrupted_until(&mut self, until: Picoseconds, way: &mut impl WayOut) {
+        while self.interrupts.next() <= until {
+            let at = self.interrupts.next().max(self.clock);
+            self.interrupts.take();
+            self.interrupt(at, way);
+        }
+    }
+
+    /// The interrupts that came while the core did what it did last; more may come while it handles them.
+    #[cold]
+    fn interrupted(&mut self, way: &mut impl WayOut) {
+        while self.interrupts.next() <= self.clock {
+            self.interrupted_until(self.clock, way);
+        }
     }
 
     fn looks_again(&self, way: &impl WayOut) -> Option<Picoseconds> {
@@ -175,26 +235,30 @@ impl Core {
     }
 
     fn resume(&mut self, at: Picoseconds, way: &mut impl WayOut) {
-        self.worked += at.since(self.clock);
-        self.clock = self.clock.max(at);
+        let before = self.clock;
+        self.clock = before.max(at) + std::mem::take(&mut self.owed);
         self.waits = Waits::Nothing;
-        while let Some(operation) = self.operations.front().copied() {
-            if !self.step(&operation, way) {
+        if self.interrupts.next() <= self.clock {
+            self.interrupted(way);
+        }
+        self.worked += self.clock - before;
+        while let Some(mut operation) = self.operations.front().copied() {
+            if !self.step(&mut operation, way) {
+                if let Some(front) = self.operations.front_mut() {
+                    *front = operation;
+                }
                 return;
             }
             self.operations.pop_front();
         }
     }
 
-    /// Does an operation; `false` if it has to wait, and `waits` says for what.
+    /// Does an operation; `false` if it has to wait, and `waits` says for what: `operation` is then what is left to do.
     #[inline]
-    fn step(&mut self, operation: &Operation, way: &mut impl WayOut) -> bool {
+    fn step(&mut self, operation: &mut Operation, way: &mut impl WayOut) -> bool {
         let before = self.clock;
         let done = match operation {
-            Operation::Store(piece) => match self.buffers.store(self.clock, piece, &self.settings, way) {
-                Ok(done) => Ok(done),
-                Err(Blocked) => Err(Waits::Room),
-            },
+            Operation::Store(piece) => self.store(piece, way),
             Operation::StoreUncached(piece) => self.store_uncached(piece, way),
             Operation::Load(load) => self.load(*load, way),
             Operation::Fence => self.fence(way),
@@ -204,14 +268,50 @@ impl Core {
         match done {
             Ok(done) => {
                 self.clock = done;
-                self.worked += done - before;
+                if self.interrupts.next() <= done {
+                    self.interrupted(way);
+                }
+                self.worked += self.clock - before;
                 true
             }
             Err(waits) => {
+                self.worked += self.clock - before;
                 self.waits = waits;
                 false
             }
         }
+    }
+
+    #[inline]
+    fn store(&mut self, piece: &mut Piece, way: &mut impl WayOut) -> Result<Picoseconds, Waits> {
+        if self.interrupts.next() < Picoseconds::NEVER {
+            self.store_until_interrupt(piece, way)?;
+        }
+        match self.buffers.store(self.clock, piece, &self.settings, way) {
+            Ok(done) => Ok(done),
+            Err(Blocked) => Err(Waits::Room),
+        }
+    }
+
+    /// Stores the words that come before interrupts which come before the last; the rest stays in `piece`.
+    #[cold]
+    fn store_until_interrupt(&mut self, piece: &mut Piece, way: &mut impl WayOut) -> Result<(), Waits> {
+        while self.interrupts.next() < self.clock + self.settings.store_time(piece.mask.count_ones() / 8) {
+            let stores = self.interrupts.next().since(self.clock).0 / self.settings.store.0;
+            let words = stores as usize * self.settings.store_bytes as usize / 8;
+            let mut first = Piece { mask: 0, ..*piece };
+            let stored = (0..8).map(|word| 0xff << (word * 8)).filter(|word| piece.mask & word != 0);
+            stored.take(words).for_each(|word| first.mask |= word);
+            if first.mask != 0 {
+                self.clock = match self.buffers.store(self.clock, &first, &self.settings, way) {
+                    Ok(done) => done,
+                    Err(Blocked) => return Err(Waits::Room),
+                };
+                piece.mask &= !first.mask;
+            }
+            self.interrupted_until(self.interrupts.next(), way);
+        }
+        Ok(())
     }
 
     /// Empties the buffers; when the way out is free for something that must come behind.

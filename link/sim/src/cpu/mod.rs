@@ -4,6 +4,7 @@
 //! that is cached, whose lines cost time and go nowhere.
 
 mod core;
+mod interrupts;
 mod settings;
 mod write_combining;
 

@@ -69,6 +69,10 @@ pub struct CoreSettings {
     pub fence: Picoseconds,
     /// Whom it waits for.
     pub fence_ack: FenceAck,
+    /// From one interrupt of the core to the next in the mean, at random; zero: none comes.
+    pub interrupt_interval: Picoseconds,
+    /// How long the core stands still for one.
+    pub interrupt: Picoseconds,
 }
 
 /// A core that does not exist.
@@ -100,6 +104,11 @@ impl CoreSettings {
         if self.split_per_mille > 1000 {
             let found = self.split_per_mille.into();
             return Err(CoreSettingsError { name: "split_per_mille", found, wanted: "0 to 1000" });
+        }
+        if self.interrupt_interval > Picoseconds::ZERO && self.interrupt >= self.interrupt_interval {
+            let (name, found) = ("interrupt", self.interrupt.0);
+            let wanted = "less than interrupt_interval: the core would do nothing else";
+            return Err(CoreSettingsError { name, found, wanted });
         }
         if self.store == Picoseconds::ZERO || self.poll == Picoseconds::ZERO {
             let name = if self.store == Picoseconds::ZERO { "store" } else { "poll" };

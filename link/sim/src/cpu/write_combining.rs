@@ -198,6 +198,12 @@ impl WriteCombining {
         Some(self.buffers[usize::from(*last)].since)
     }
 
+    /// Whether a line is being filled.
+    #[inline]
+    pub fn is_filling(&self) -> bool {
+        self.open != 0
+    }
+
     /// Lines that are in buffers: those that are being filled, and those that wait.
     pub fn held(&self) -> usize {
         (self.open | self.waiting).count_ones() as usize

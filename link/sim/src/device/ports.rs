@@ -46,6 +46,11 @@ impl<T> Line<T> {
         self.waiting.front().is_some_and(|(at, _)| *at <= now)
     }
 
+    /// When the last one happens.
+    pub fn last_at(&self) -> Option<Picoseconds> {
+        self.waiting.back().map(|(at, _)| *at)
+    }
+
     /// How many there are.
     pub fn len(&self) -> usize {
         self.waiting.len()
@@ -97,8 +102,11 @@ pub struct Ports {
     path_out: Server,
     /// What both paths pass through.
     shared: Server,
-    /// Writes, completions and interrupts.
+    /// Writes and interrupts.
     pub outgoing: Line<Tlp>,
+    /// Answers to loads. A write may pass them, and does while its register is read; they pass no write in front of them
+    /// (Base Specification, table of ordering rules: a completion without relaxed ordering).
+    pub answers: Line<Tlp>,
     write_engine: Server,
 }
 
@@ -117,6 +125,7 @@ impl Ports {
             path_out: Server::default(),
             shared: Server::default(),
             outgoing: Line::default(),
+            answers: Line::default(),
             write_engine: Server::default(),
         }
     }
@@ -160,7 +169,7 @@ impl Ports {
 
     /// Packets that wait here, for the logic or for the link.
     pub fn waiting(&self) -> usize {
-        self.incoming.len() + self.requests.len() + self.data.len() + self.outgoing.len()
+        self.incoming.len() + self.requests.len() + self.data.len() + self.outgoing.len() + self.answers.len()
     }
 
     /// The data of a read are all there.
@@ -198,8 +207,9 @@ impl Ports {
         if settings.shared_rate.is_unlimited() { start } else { self.shared.begin(start, span) + span }
     }
 
-    /// The logic answers a load.
+    /// The logic answers a load: when its register has been read, and behind the writes that the logic wanted before.
     pub fn answer(&mut self, now: Picoseconds, tlp: Tlp, settings: &DeviceSettings) -> Option<Picoseconds> {
-        self.outgoing.push(now + settings.register_read, tlp)
+        let written = self.outgoing.last_at().unwrap_or(now);
+        self.answers.push(written.max(now + settings.register_read), tlp)
     }
 }

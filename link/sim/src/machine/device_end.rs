@@ -15,6 +15,7 @@ pub(super) struct Read {
     pub address: u64,
     pub bytes: u32,
     pub missing_bytes: u32,
+    /// An answer said that it is no memory.
     pub is_bad: bool,
 }
 

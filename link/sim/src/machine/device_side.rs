@@ -8,7 +8,7 @@ use super::state::Around;
 use super::{DeviceId, Event, Machine};
 use crate::cpu::FenceAck;
 use crate::des::Picoseconds;
-use crate::pcie::{Cut, Kind, Side, Tlp, requests};
+use crate::pcie::{Cut, Kind, Piece, Side, Tlp, requests};
 
 /// Words of the widest load.
 const LOAD_WORDS: u16 = 8;
@@ -228,7 +228,10 @@ impl Around {
         let end = &mut self.ends[usize::from(device.0)];
         let of_tag = &mut end.tag_bytes[usize::from(tlp.tag)];
         let read = &mut end.reads[tlp.body as usize];
-        let bytes = tlp.length_bytes;
+        // One without data ends its request, whatever of it had been answered.
+        let is_refused = tlp.kind == Kind::Completion;
+        let bytes = if is_refused { *of_tag } else { tlp.length_bytes };
+        read.is_bad |= is_refused;
         *of_tag -= bytes;
         read.missing_bytes -= bytes;
         if *of_tag == 0 {
@@ -281,7 +284,8 @@ impl Around {
         let now = self.calendar.now();
         let block = self.blocks.add();
         self.blocks.of(block).resize(bytes as usize, 0);
-        let read = Read { tag, block, address, bytes, missing_bytes: bytes, is_bad: false };
+        // A read of nothing is answered as one of a byte (Base Specification, section 2.2.5: a zero-length read).
+        let read = Read { tag, block, address, bytes, missing_bytes: bytes.max(1), is_bad: false };
         let end = &mut self.ends[usize::from(device.0)];
         let number = end.add_read(read);
         if let Some(interconnect) = self.settings.interconnect {
@@ -296,7 +300,8 @@ impl Around {
             return;
         }
         let most_bytes = self.links[end.link].settings().max_read_request_bytes;
-        for piece in requests(address, bytes.into(), most_bytes, Cut::WhenFull) {
+        let of_nothing = (bytes == 0).then_some(Piece { address, length_bytes: 0 });
+        for piece in requests(address, bytes.into(), most_bytes, Cut::WhenFull).chain(of_nothing) {
             let request = Tlp::new(Kind::MemoryRead, piece.address, piece.length_bytes);
             let request = Tlp { requester: end.requester, body: number, ..request };
             if let Some(at) = end.ports.request(now, request, &self.settings.device) {
@@ -340,7 +345,7 @@ impl Around {
         let body = u32::from(seat.load_number);
         let completion = Tlp { requester: core, completer: end.requester, tag: core, body, ..completion };
         if let Some(at) = end.ports.answer(now, completion, &self.settings.device) {
-            self.calendar.schedule(at, Event::DeviceSends(device));
+            self.calendar.schedule(at, Event::DeviceAnswers(device));
         }
     }
 
@@ -352,7 +357,7 @@ impl Around {
             end.ports.awaits_tag = true;
             return;
         };
-        end.tag_bytes[usize::from(tag)] = request.length_bytes;
+        end.tag_bytes[usize::from(tag)] = request.length_bytes.max(1);
         let next = end.ports.requests.pop().and_then(|(_, next)| next);
         if let Some(at) = next {
             self.calendar.schedule(at.max(self.calendar.now()), Event::DeviceReads(device));
@@ -365,6 +370,21 @@ impl Around {
         let Some((tlp, next)) = end.ports.outgoing.pop() else { return };
         if let Some(at) = next {
             self.calendar.schedule(at, Event::DeviceSends(device));
+        }
+        self.send_from_device(device, tlp);
+    }
+
+    /// The answer to a load leaves, unless a write in front of it leaves at the same time: then that goes first.
+    pub(super) fn device_answers(&mut self, device: DeviceId) {
+        let now = self.calendar.now();
+        let end = &mut self.ends[usize::from(device.0)];
+        if end.ports.outgoing.is_due(now) {
+            self.calendar.schedule(now, Event::DeviceAnswers(device));
+            return;
+        }
+        let Some((tlp, next)) = end.ports.answers.pop() else { return };
+        if let Some(at) = next {
+            self.calendar.schedule(at, Event::DeviceAnswers(device));
         }
         self.send_from_device(device, tlp);
     }

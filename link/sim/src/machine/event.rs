@@ -38,6 +38,8 @@ pub enum Event {
     DeviceGets(DeviceId),
     /// A packet of the device may leave.
     DeviceSends(DeviceId),
+    /// The answer of the device to a load may leave.
+    DeviceAnswers(DeviceId),
     /// The device looks at lines that it watches.
     DeviceLooks,
     /// The host can load what the device stored to a line.

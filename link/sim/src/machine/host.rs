@@ -124,6 +124,20 @@ impl Around {
         seat.core.execute(operation, &mut way);
     }
 
+    /// What a core takes for so many lines of memory: one after the other, and no sooner than memory gives them.
+    fn fill_time(&mut self, core: CoreId, lines: u64) -> Picoseconds {
+        let span = self.settings.core.line_wake * lines;
+        let rate = self.settings.root.memory_rate;
+        if lines == 0 || rate.is_unlimited() {
+            return span;
+        }
+        let now = self.calendar.now();
+        self.bandwidth.take(now, lines, rate);
+        // The clock of a core that had nothing to do is behind the time it is.
+        let begins = self.seats[usize::from(core.0)].core.clock().max(now);
+        span.max(self.bandwidth.moved_at().since(begins))
+    }
+
     fn work(&mut self, core: CoreId, span: Picoseconds) {
         if span > Picoseconds::ZERO {
             self.execute(core, Operation::Work(span));
@@ -264,9 +278,10 @@ impl<D> SimMemory<D> {
     fn loaded<T>(&self, offset: usize, bytes: usize, f: impl FnOnce(&[u8]) -> T) -> T {
         self.sim.around(|around| {
             let foreign = around.memory.load_foreign(self.region, offset, bytes);
-            let line =
-                around.settings.interconnect.map_or(around.settings.core.line_wake, |between| between.line);
-            let span = line * foreign;
+            let span = match around.settings.interconnect {
+                Some(between) => between.line * foreign,
+                None => around.fill_time(self.core, foreign),
+            };
             around.work(self.core, span);
             f(&around.memory.bytes(self.region)[offset..offset + bytes])
         })

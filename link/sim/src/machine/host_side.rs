@@ -82,28 +82,31 @@ impl Around {
     fn arrives_at_root(&mut self, tlp: Tlp) {
         let now = self.calendar.now();
         if tlp.kind != Kind::MemoryRead {
-            if let Some(at) = self.inbound.arrive(now, tlp, &self.settings.root) {
+            let goes_to_memory = tlp.kind == Kind::MemoryWrite && tlp.body != NO_BLOCK;
+            let bandwidth = goes_to_memory.then_some(&mut self.bandwidth);
+            if let Some(at) = self.inbound.arrive(now, tlp, &self.settings.root, bandwidth) {
                 self.calendar.schedule(at, Event::HostSees);
             }
             return;
         }
         self.links[0].free(Side::Upstream, &tlp, &mut self.calendar);
         let end = &mut self.ends[DeviceId::of_requester(tlp.requester)];
-        let read = &mut end.reads[tlp.body as usize];
+        let read = &end.reads[tlp.body as usize];
+        let (root, link) = (&self.settings.root, &self.settings.link);
         let at = (tlp.address - read.address) as usize;
         let into = &mut self.blocks.of(read.block)[at..at + tlp.length_bytes as usize];
-        if self.memory.read(tlp.address, into) {
+        let first = if self.memory.read(tlp.address, into) {
             // Writes in front of it that programs do not see yet: a read passes none of them.
             for write in self.inbound.writes().filter(|write| write.body != NO_BLOCK) {
                 let range = at..at + tlp.length_bytes as usize;
                 self.blocks.overlay((write.body, write.address), (read.block, read.address), range);
             }
+            self.inbound.read(now, &tlp, root, link, &mut self.bandwidth)
         } else {
-            read.is_bad = true;
             end.totals.faults += 1;
-        }
-        let (root, link) = (&self.settings.root, &self.settings.link);
-        if let Some(at) = self.inbound.read(now, &tlp, root, link) {
+            self.inbound.refuse(now, &tlp, root)
+        };
+        if let Some(at) = first {
             self.calendar.schedule(at, Event::RootAnswers);
         }
     }
@@ -193,10 +196,6 @@ impl Around {
     pub(super) fn root_answers(&mut self) {
         let now = self.calendar.now();
         while let Some((tlp, next)) = self.inbound.next_answer(now) {
-            // An address that is no memory is answered without data, as an unsupported request.
-            let end = &self.ends[DeviceId::of_requester(tlp.requester)];
-            let is_bad = end.reads[tlp.body as usize].is_bad;
-            let tlp = if is_bad { Tlp { kind: Kind::Completion, ..tlp } } else { tlp };
             let sent = self.links[0].send(Side::Upstream, tlp, &mut self.calendar);
             sent.expect("completions are cut to fit");
             if let Some(at) = next.filter(|at| *at > now) {

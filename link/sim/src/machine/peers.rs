@@ -106,8 +106,13 @@ impl Around {
         end.peer_loads.free.push(number);
         let link = self.links[end.link].settings();
         let (boundary, most) = (link.completion_boundary_bytes, link.max_payload_bytes);
-        let pieces =
-            completions(request.address, u64::from(request.length_bytes), boundary, most, Answers::Longest);
+        let pieces = completions(
+            request.address,
+            u64::from(request.length_bytes.max(1)),
+            boundary,
+            most,
+            Answers::Longest,
+        );
         for piece in pieces {
             let completion = Tlp {
                 body: request.body,
@@ -117,7 +122,7 @@ impl Around {
                 ..Tlp::new(Kind::CompletionWithData, piece.address, piece.length_bytes)
             };
             if let Some(at) = end.ports.answer(now, completion, &self.settings.device) {
-                self.calendar.schedule(at, Event::DeviceSends(device));
+                self.calendar.schedule(at, Event::DeviceAnswers(device));
             }
         }
     }
@@ -155,13 +160,10 @@ impl Around {
         }
         match tlp.kind.class() {
             Class::Posted => self.body_is_gone(tlp),
-            Class::NonPosted if is_of_device => {
-                let end = &mut self.ends[DeviceId::of_requester(tlp.requester)];
-                end.reads[tlp.body as usize].is_bad = true;
-            }
             // What a load of a core shows that no device has answered.
-            Class::NonPosted => self.seats[usize::from(tlp.tag)].load_words = [u64::MAX; 8],
-            Class::Completion => {}
+            Class::NonPosted if !is_of_device => self.seats[usize::from(tlp.tag)].load_words = [u64::MAX; 8],
+            // The answer itself says it to a device.
+            Class::NonPosted | Class::Completion => {}
         }
     }
 

@@ -83,7 +83,8 @@ impl<D: Device> Sim<D> {
         seat.core.execute(Operation::Work(span), &mut way);
     }
 
-    /// An interrupt of a core: what its write-combining buffers hold leaves.
+    /// An interrupt of a core now, beside those that come at random: what its write-combining buffers hold leaves, and its
+    /// handler runs.
     pub fn interrupt_core(&self, core: CoreId) {
         let around = &mut self.machine.borrow_mut().around;
         let now = around.calendar.now();
@@ -91,6 +92,11 @@ impl<D: Device> Sim<D> {
         let at = now.max(seat.core.clock());
         seat.core.interrupt(at, &mut way);
         around.settle_core(usize::from(core.0));
+    }
+
+    /// Interrupts at random that a core has handled.
+    pub fn interrupts(&self, core: CoreId) -> u64 {
+        self.machine.borrow().around.seats[usize::from(core.0)].core.interrupts()
     }
 }
 
@@ -128,6 +134,7 @@ impl<D: Device> Machine<D> {
             Event::DeviceReads(device) => self.around.device_reads(device),
             Event::DeviceGets(device) => self.device_gets(device),
             Event::DeviceSends(device) => self.around.device_sends(device),
+            Event::DeviceAnswers(device) => self.around.device_answers(device),
             Event::DeviceLooks => self.device_looks(),
             Event::HostGets => self.around.host_gets(),
             Event::DeviceWakes(device) => self.device_wakes(device),
@@ -185,11 +192,18 @@ impl Around {
 
     fn turn_comes(&mut self, core: u16, number: u32) {
         let now = self.calendar.now();
-        let seat = &mut self.seats[usize::from(core)];
-        if seat.turn == number {
-            seat.core.pass_to(now);
-            self.due = Some(CoreId(core));
+        let (seat, mut way) = self.seat(usize::from(core));
+        if seat.turn != number {
+            return;
         }
+        seat.core.pass_to(now, &mut way);
+        let clock = seat.core.clock();
+        if clock > now {
+            // Interrupts came in between: the program goes on behind their handlers.
+            self.give_turn(usize::from(core), clock);
+            return;
+        }
+        self.due = Some(CoreId(core));
     }
 
     fn tend(&mut self, index: usize) {

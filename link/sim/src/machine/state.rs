@@ -12,7 +12,7 @@ use crate::cpu::{Core, FenceAck};
 use crate::des::{Calendar, Picoseconds, Stream, stream};
 use crate::device::{Line, Server, Transmitted};
 use crate::pcie::{Hop, Link, Switch};
-use crate::root::{Inbound, Outbound};
+use crate::root::{Bandwidth, Inbound, Outbound};
 
 /// A core of a machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -135,6 +135,8 @@ pub(super) struct Around {
     pub seats: Vec<Seat>,
     pub outbound: Outbound,
     pub inbound: Inbound,
+    /// What all who use memory share of it.
+    pub bandwidth: Bandwidth,
     /// When everything that left each core is ready to leave.
     pub last_ready: Vec<Picoseconds>,
     /// Before when nothing more of each core is ready.
@@ -348,7 +350,11 @@ impl Around {
         let Topology { links, hops, uppers, switch, places, ends, base, span_bytes, memory_base } =
             Topology::new(&settings)?;
         let seat = |core: u16| Seat {
-            core: Core::new(settings.core.clone(), stream(seed, &format!("core {core}"))),
+            core: Core::new(
+                settings.core.clone(),
+                stream(seed, &format!("core {core}")),
+                stream(seed, &format!("interrupts of core {core}")),
+            ),
             next: Next::Never,
             turn: 0,
             polls: false,
@@ -366,6 +372,7 @@ impl Around {
             seats: (0..settings.cores).map(seat).collect(),
             outbound: Outbound::new(&settings.root),
             inbound: Inbound::default(),
+            bandwidth: Bandwidth::default(),
             last_ready: vec![Picoseconds::ZERO; usize::from(settings.cores)],
             floors: vec![Picoseconds::ZERO; usize::from(settings.cores)],
             random: stream(seed, "root complex"),

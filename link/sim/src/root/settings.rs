@@ -1,6 +1,7 @@
 //! What a root complex is, with the memory behind it.
 
 use crate::des::Picoseconds;
+use crate::device::Rate;
 use crate::pcie::Answers;
 
 /// The parameters of a root complex.
@@ -28,4 +29,7 @@ pub struct RootSettings {
     pub write_visible: Picoseconds,
     /// From 64 bytes of writes of the device to the next.
     pub write_ingest: Picoseconds,
+    /// Lines of memory that devices read and write and that cores fill, all together. What one that waits for no other takes
+    /// is in the times above; this is only how long they wait for each other.
+    pub memory_rate: Rate,
 }

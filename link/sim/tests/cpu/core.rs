@@ -6,7 +6,7 @@ use beeline_link_sim::des::{Picoseconds, stream};
 use crate::{Way, piece, settings};
 
 fn core(settings: CoreSettings) -> (Core, Way) {
-    (Core::new(settings, stream(1, "core 0")), Way::with_room(1000))
+    (Core::new(settings, stream(1, "core 0"), stream(1, "interrupts")), Way::with_room(1000))
 }
 
 const LOAD: Load = Load { offset_bytes: 0x100, length_bytes: 8, number: 4 };

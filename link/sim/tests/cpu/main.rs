@@ -26,6 +26,8 @@ fn settings() -> CoreSettings {
         line_wake: Picoseconds(60),
         fence: Picoseconds(1_000_000),
         fence_ack: FenceAck::Uncore,
+        interrupt_interval: Picoseconds::ZERO,
+        interrupt: Picoseconds::ZERO,
     }
 }
 

@@ -52,7 +52,7 @@ fn any_reaction() -> impl Strategy<Value = Reaction> {
     let written = (HALF as u64..MEMORY_BYTES as u64 - 2048, 1usize..1500, any::<u8>());
     prop_oneof![
         4 => Just(Reaction::Nothing),
-        4 => (0..HALF as u64 - 4096, 1u32..=4096).prop_map(|(address, bytes)| Reaction::Read { address, bytes }),
+        4 => (0..HALF as u64 - 4096, 0u32..=4096).prop_map(|(address, bytes)| Reaction::Read { address, bytes }),
         1 => (1u32..4096).prop_map(|bytes| Reaction::Read { address: MEMORY_BYTES as u64 - 64, bytes: bytes + 64 }),
         3 => written.clone().prop_map(|(address, bytes, fill)| Reaction::Write { address, data: vec![fill; bytes] }),
         2 => written.prop_map(|(address, bytes, fill)| {
@@ -70,16 +70,21 @@ fn any_core() -> impl Strategy<Value = CoreSettings> {
         prop::sample::select(vec![FenceAck::None, FenceAck::Uncore, FenceAck::RootComplex, FenceAck::Device]);
     let times = (0u64..5000, 0u64..50_000, prop_oneof![Just(0u64), 1u64..300_000]);
     let split = prop::sample::select(vec![0u32, 200, 1000]);
-    (1usize..12, release, ack, times, split).prop_map(
-        |(buffers, release, fence_ack, (drain, busy, timeout), split_per_mille)| CoreSettings {
-            buffers,
-            release,
-            fence_ack,
-            drain_interval: Picoseconds(drain),
-            busy: Picoseconds(busy),
-            timeout: Picoseconds(timeout),
-            split_per_mille,
-            ..settings(1).core
+    let interrupts = prop::sample::select(vec![(0u64, 0u64), (0, 0), (60_000, 20_000), (2_000_000, 300_000)]);
+    (1usize..12, release, ack, times, split, interrupts).prop_map(
+        |(buffers, release, fence_ack, (drain, busy, timeout), split_per_mille, (interval, handler))| {
+            CoreSettings {
+                interrupt_interval: Picoseconds(interval),
+                interrupt: Picoseconds(handler),
+                buffers,
+                release,
+                fence_ack,
+                drain_interval: Picoseconds(drain),
+                busy: Picoseconds(busy),
+                timeout: Picoseconds(timeout),
+                split_per_mille,
+                ..settings(1).core
+            }
         },
     )
 }
@@ -111,8 +116,10 @@ fn any_link() -> impl Strategy<Value = LinkSettings> {
 fn any_root() -> impl Strategy<Value = RootSettings> {
     let answers = prop::sample::select(vec![Answers::Longest, Answers::EachBoundary]);
     let jitter = prop::sample::select(vec![0u64, 0, 3_000, 200_000]);
-    (1usize..20, any::<bool>(), answers, 0u64..20_000, 0u64..500_000, jitter).prop_map(
-        |(write_places, merges, answers, interval, latency, jitter)| RootSettings {
+    let memory = prop::sample::select(vec![0.0, 0.5, 10.0, 1000.0]);
+    (1usize..20, any::<bool>(), answers, 0u64..20_000, 0u64..500_000, jitter, memory).prop_map(
+        |(write_places, merges, answers, interval, latency, jitter, memory_gbps)| RootSettings {
+            memory_rate: Rate::from_gbps(memory_gbps),
             write_jitter: Picoseconds(jitter),
             write_places,
             merges,

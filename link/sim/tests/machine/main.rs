@@ -1,9 +1,11 @@
 //! A whole machine around a device that keeps what came.
 
+mod bandwidth;
 mod closed_forms;
 mod conservation;
 mod cores;
 mod frames;
+mod interrupts;
 mod probe;
 mod reads;
 mod snapshot;
@@ -57,6 +59,8 @@ fn settings(cores: u16) -> MachineSettings {
             line_wake: ns(60),
             fence: ns(20),
             fence_ack: FenceAck::Uncore,
+            interrupt_interval: Picoseconds::ZERO,
+            interrupt: Picoseconds::ZERO,
         },
         cores,
         root: RootSettings {
@@ -70,6 +74,7 @@ fn settings(cores: u16) -> MachineSettings {
             answers: Answers::Longest,
             write_visible: ns(90),
             write_ingest: ns(2),
+            memory_rate: Rate::UNLIMITED,
         },
         link: bare_link(),
         further: vec![],

@@ -2,9 +2,11 @@
 
 use beeline_link_contract::{DmaMemory, Link};
 use beeline_link_sim::machine::{CoreId, Next, Sim};
+use beeline_link_sim::pcie::{Answers, Kind, Packet, Side};
+use beeline_nic_contract::DmaError;
 
 use crate::probe::{Probe, Reaction};
-use crate::{assert_at_rest, ns, once, patterned, run, settings};
+use crate::{assert_at_rest, ns, once, pattern, patterned, run, settings};
 
 /// Loads that are started before the first is answered are answered each with its own word.
 #[test]
@@ -113,4 +115,107 @@ fn a_poll_sees_what_is_visible_and_not_before() {
     // polls happen every 2 ns from the end of the second store on.
     assert_eq!((seen.0 - 20_000) % 2_000, 0);
     assert!(turns >= 3, "the first write was a change as well");
+}
+
+/// What the device asks for that is no memory: each of its requests is ended by one completion without data, by its status
+/// unsupported, however it would have been cut. A request that memory answers is answered, also beside one that it does not.
+#[test]
+fn a_request_for_no_memory_gets_one_completion() {
+    for (start, bytes, good_requests, bad_requests) in
+        [(1 << 45, 512, 0, 1), (1 << 45, 1100, 0, 3), (4096 - 1024, 2048, 2, 2)]
+    {
+        let mut machine = settings(1);
+        machine.root.answers = Answers::EachBoundary;
+        machine.device.read_tags = 1;
+        let sim = Sim::new(Probe::with([]), machine, 1).unwrap();
+        let memory = patterned(&sim, 4096);
+        let address = if start == 1 << 45 { start } else { memory.address() + start };
+        let read = |address, bytes| Reaction::Read { address, bytes };
+        sim.with(|machine| {
+            machine.device().reactions.extend([read(address, bytes), read(memory.address(), 64)])
+        });
+        let mut link = sim.link(CoreId(0));
+        once(&sim, || assert!(link.write_register(0, 1).unwrap()));
+        assert_at_rest(&sim);
+        let completed = sim.with(|machine| machine.device().completed.clone());
+        assert_eq!(completed[0].data, Err(DmaError::BadAddress));
+        assert_eq!(completed[1].data, Ok((0..64).map(pattern).collect()), "the tag is free again");
+        sim.with(|machine| {
+            assert_eq!(machine.totals().faults, bad_requests);
+            let sent = |kind| machine.links()[0].carried(Side::Upstream).tlps[kind as usize].packets;
+            assert_eq!(sent(Kind::Completion), bad_requests);
+            assert_eq!(sent(Kind::CompletionWithData), good_requests * 512 / 64 + 1);
+        });
+    }
+}
+
+/// A read of nothing is a request whose one double word has no byte enabled, answered by a double word: it pushes the writes
+/// in front of it as any read does, and is refused where no memory is.
+#[test]
+fn a_read_of_nothing_completes() {
+    for read_tags in [1, 64] {
+        let mut machine = settings(1);
+        machine.device.read_tags = read_tags;
+        machine.root.write_visible = ns(5_000);
+        let sim = Sim::new(Probe::with([]), machine, 1).unwrap();
+        let memory = patterned(&sim, 4096);
+        let base = memory.address();
+        let nothing = |address| Reaction::Read { address, bytes: 0 };
+        let write = Reaction::Write { address: base, data: vec![1; 64] };
+        sim.with(|machine| {
+            machine.device().reactions.extend([write, nothing(base), nothing(1 << 45), nothing(base)]);
+        });
+        let mut link = sim.link(CoreId(0));
+        once(&sim, || (0..2).for_each(|_| assert!(link.write_register(0, 1).unwrap())));
+        assert_at_rest(&sim);
+        let completed = sim.with(|machine| machine.device().completed.clone());
+        let data: Vec<_> = completed.iter().map(|read| read.data.clone()).collect();
+        assert_eq!(data, [Ok(vec![]), Err(DmaError::BadAddress), Ok(vec![])]);
+        assert!(completed[0].at_ps - completed[0].asked_at_ps > 5_000_000, "it passed the write");
+    }
+}
+
+/// What a device sends while a core waits for a load: the kinds of its packets in the order of the wire, and of each the
+/// nanosecond at which it left.
+fn sent_beside_a_load(register_read_ns: u64, write_start_ns: u64, is_read_first: bool) -> Vec<(Kind, u64)> {
+    let mut machine = settings(1);
+    machine.device.register_read = ns(register_read_ns);
+    machine.device.write_start = ns(write_start_ns);
+    let sim = Sim::new(Probe::with([]), machine, 1).unwrap();
+    let address = patterned(&sim, 4096).address();
+    let write = Reaction::Write { address, data: vec![7; 64] };
+    let read = is_read_first.then_some(Reaction::Read { address, bytes: 64 });
+    sim.with(|machine| {
+        machine.device().reactions.extend(read.into_iter().chain([write]));
+        machine.links_mut()[0].start_record();
+    });
+    let mut link = sim.link(CoreId(0));
+    once(&sim, || {
+        assert!(link.write_register(0, 1).unwrap());
+        assert!(link.start_read(8).unwrap().is_some());
+    });
+    assert_at_rest(&sim);
+    let passed = sim.with(|machine| machine.links_mut()[0].take_record());
+    let tlps = passed.iter().filter(|passed| passed.from == Side::Downstream).filter_map(|passed| {
+        let Packet::Tlp(tlp) = passed.packet else { return None };
+        (tlp.kind != Kind::MemoryRead).then_some((tlp.kind, passed.at.0 / 1000))
+    });
+    tlps.collect()
+}
+
+/// Table of ordering rules: a posted request may pass a completion, and a completion without relaxed ordering no posted
+/// request. So a register that is slow to read does not hold up what the device writes meanwhile, and what it wanted to write
+/// before it answered goes first however long that takes.
+#[test]
+fn writes_of_the_device_pass_answers_and_answers_no_writes() {
+    let kinds = |sent: &[(Kind, u64)]| sent.iter().map(|(kind, _)| *kind).collect::<Vec<_>>();
+    let expected = [Kind::MemoryWrite, Kind::CompletionWithData];
+    // Wanted while the register is being read.
+    let sent = sent_beside_a_load(50_000, 35, true);
+    assert_eq!(kinds(&sent), expected);
+    assert!(sent[0].1 < 2_000 && sent[1].1 > 50_000, "{sent:?}");
+    // Wanted before the load came.
+    let sent = sent_beside_a_load(55, 50_000, false);
+    assert_eq!(kinds(&sent), expected);
+    assert!(sent[1].1 > 50_000, "{sent:?}");
 }

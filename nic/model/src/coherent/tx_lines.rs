@@ -43,7 +43,6 @@ pub(crate) struct TxLines {
     taken: u64,
     back: u64,
     frames: FrameQueue,
-    report: HeadReport,
     is_watching: bool,
     has_failed: bool,
 }
@@ -84,7 +83,7 @@ impl TxLines {
         let mut asked = 0;
         loop {
             if self.frames.is_issuing() {
-                let turn = self.frames.issue(&mut asked, reads, &mut self.report, shared);
+                let turn = self.frames.issue(&mut asked, reads, shared);
                 if turn != Turn::Done {
                     return turn;
                 }
@@ -94,7 +93,7 @@ impl TxLines {
                 LineKind::Whole(bytes) => {
                     let frame = &self.bytes[WORD_BYTES..WORD_BYTES + usize::from(bytes)];
                     let described = Described { units: 1, ..Described::default() };
-                    (self.frames.put(frame, described, &mut self.report, shared), true)
+                    (self.frames.put(frame, described, shared), true)
                 }
                 LineKind::Buffers(count) => {
                     let buffer = LineBuffer::decode(self.word(1 + usize::from(placed)));
@@ -150,6 +149,8 @@ impl FetchQueue for TxLines {
         longest_frame_bytes: u32,
     ) -> Result<Self, Cause> {
         let ring = Entries::new(settings.tx_ring_address, settings.tx_ring_entries, settings.entry_lines)?;
+        // Entries tell by themselves that they are done.
+        let report = HeadReport::none(id);
         Ok(TxLines {
             id,
             epoch: settings.epoch,
@@ -159,8 +160,7 @@ impl FetchQueue for TxLines {
             entry: None,
             taken: 0,
             back: 0,
-            frames: FrameQueue::new(id, life, DmaOwner::Coherent, longest_frame_bytes),
-            report: HeadReport::none(id),
+            frames: FrameQueue::new(id, life, DmaOwner::Coherent, longest_frame_bytes, report),
             is_watching: false,
             has_failed: false,
         })
@@ -195,7 +195,7 @@ impl FetchQueue for TxLines {
     fn answered(&mut self, read: Read, data: Result<&[u8], DmaError>, shared: &mut Shared) -> bool {
         let data = read.checked(data, shared);
         let Purpose::Payload { index, offset } = read.purpose else { return false };
-        self.frames.answered((index, offset), read.bytes, data, &mut self.report, shared)
+        self.frames.answered((index, offset), read.bytes, data, shared)
     }
 
     fn time_passed(&mut self, _shared: &mut Shared) -> bool {
@@ -215,7 +215,7 @@ impl FetchQueue for TxLines {
     /// A turn follows: there is room, and perhaps an entry to give back.
     #[inline]
     fn pop(&mut self, shared: &mut Shared) -> bool {
-        self.frames.pop(&mut self.report, shared)
+        self.frames.pop(shared)
     }
 }
 

@@ -6,11 +6,14 @@
 //! or shorter than an Ethernet header) or whose payload cannot be read is counted and done in its turn like any other,
 //! so that one bad buffer does not stall the ring.
 //!
-//! From: [`super::tx_queue`], [`crate::inline`], [`crate::niq`]. To: the wire. Larsen & Lee, NAS'15, §I and figure 1.
+//! What is done is told to the host here too ([`HeadReport`]): the count moves when a frame is, whatever its interface.
+//!
+//! From: [`super::tx_queue`], [`crate::inline`], [`crate::niq`], [`crate::coherent`]. To: the wire.
+//! Larsen & Lee, NAS'15, §I and figure 1.
 
 use std::ops::Range;
 
-use beeline_nic_contract::{DmaError, QueueId};
+use beeline_nic_contract::{DmaError, QueueId, SimTime};
 use beeline_spec::LINE_BYTES;
 use beeline_spec::formats::MIN_FRAME_BYTES;
 
@@ -83,11 +86,18 @@ pub(crate) struct FrameQueue {
     issued: u64,
     /// The frame at `issued` has its place, and its reads are not all asked for.
     issuing: Option<Issuing>,
+    report: HeadReport,
 }
 
 impl FrameQueue {
-    /// No frame.
-    pub(crate) fn new(id: QueueId, life: u32, owner: DmaOwner, longest_frame_bytes: u32) -> Self {
+    /// No frame; those that are done will be told of by `report`.
+    pub(crate) fn new(
+        id: QueueId,
+        life: u32,
+        owner: DmaOwner,
+        longest_frame_bytes: u32,
+        report: HeadReport,
+    ) -> Self {
         FrameQueue {
             id,
             life,
@@ -99,7 +109,21 @@ impl FrameQueue {
             done_units: 0,
             issued: 0,
             issuing: None,
+            report,
         }
+    }
+
+    /// Tells the host what is done, if that is due; the queue is idle when that is `all_units`. `false`: due, but the DMA
+    /// port has no room.
+    #[inline]
+    pub(crate) fn report(&mut self, all_units: u64, shared: &mut Shared) -> bool {
+        self.report.report(self.done_units, self.done_units == all_units, shared)
+    }
+
+    /// When the next report is due for its time alone.
+    #[inline]
+    pub(crate) fn deadline(&self) -> Option<SimTime> {
+        self.report.deadline()
     }
 
     /// Which life of the queue this is.
@@ -120,36 +144,25 @@ impl FrameQueue {
     }
 
     /// Puts in a frame that is here whole. `false`: there is no room.
-    pub(crate) fn put(
-        &mut self,
-        frame: &[u8],
-        described: Described,
-        report: &mut HeadReport,
-        shared: &mut Shared,
-    ) -> bool {
+    pub(crate) fn put(&mut self, frame: &[u8], described: Described, shared: &mut Shared) -> bool {
         let described = Described { bytes: frame.len() as u32, ..described };
         let Some(start) = self.place(described, true, shared) else { return false };
         if let Some(start) = start {
             self.payload.frame_mut(start, 0..frame.len()).copy_from_slice(frame);
         }
-        self.end_issue(0, report, shared);
+        self.end_issue(0, shared);
         true
     }
 
     /// Puts in something that is no frame, and is done in its turn. `false`: there is no room.
-    pub(crate) fn put_nothing(
-        &mut self,
-        described: Described,
-        report: &mut HeadReport,
-        shared: &mut Shared,
-    ) -> bool {
+    pub(crate) fn put_nothing(&mut self, described: Described, shared: &mut Shared) -> bool {
         if self.issued - self.head == SLOTS {
             return false;
         }
         let Described { units, wants_interrupt, .. } = described;
         self.slots[(self.issued % SLOTS) as usize] =
             Slot { units, wants_interrupt, is_skipped: true, ..Slot::default() };
-        self.end_issue(0, report, shared);
+        self.end_issue(0, shared);
         true
     }
 
@@ -201,13 +214,7 @@ impl FrameQueue {
 
     /// Asks for reads of the frame that was begun, at most so many that `asked` does not pass a turn's share. `Done`
     /// when all are asked for.
-    pub(crate) fn issue(
-        &mut self,
-        asked: &mut u32,
-        reads: &mut Reads,
-        report: &mut HeadReport,
-        shared: &mut Shared,
-    ) -> Turn {
+    pub(crate) fn issue(&mut self, asked: &mut u32, reads: &mut Reads, shared: &mut Shared) -> Turn {
         let Some(Issuing { address, mut offset }) = self.issuing else { return Turn::Done };
         let bytes = self.slot(self.issued).bytes;
         while offset < bytes {
@@ -226,16 +233,16 @@ impl FrameQueue {
         }
         self.issuing = None;
         let missing = self.slot(self.issued).missing_bytes;
-        self.end_issue(missing, report, shared);
+        self.end_issue(missing, shared);
         if *asked >= READS_PER_TURN { Turn::More } else { Turn::Done }
     }
 
     /// The frame at `issued` is put in, and `missing_bytes` of it are under way.
-    fn end_issue(&mut self, missing_bytes: u32, report: &mut HeadReport, shared: &mut Shared) {
+    fn end_issue(&mut self, missing_bytes: u32, shared: &mut Shared) {
         self.slots[(self.issued % SLOTS) as usize].missing_bytes = missing_bytes;
         self.issued += 1;
         if missing_bytes == 0 {
-            self.advance(report, shared);
+            self.advance(shared);
         }
     }
 
@@ -244,15 +251,14 @@ impl FrameQueue {
         &self.slots[(index % SLOTS) as usize]
     }
 
-    /// The answer to a payload read of this life of the queue. Gives whether the head moved, which leaves something to
-    /// report, and room.
+    /// The answer to a payload read of this life of the queue: of which part of which frame, and of how many bytes. Gives
+    /// whether the head moved, which leaves something to report, and room.
     #[inline]
     pub(crate) fn answered(
         &mut self,
         (index, offset): (u64, u32),
         bytes: u32,
         data: Result<&[u8], DmaError>,
-        report: &mut HeadReport,
         shared: &mut Shared,
     ) -> bool {
         let slot = &mut self.slots[(index % SLOTS) as usize];
@@ -266,30 +272,30 @@ impl FrameQueue {
         }
         let (is_whole, head) = (slot.missing_bytes == 0, self.head);
         if is_whole && index == head {
-            self.advance(report, shared);
+            self.advance(shared);
         }
         self.head != head
     }
 
     /// Completes what is skipped at the head, and says so when a good frame is behind it.
     #[inline]
-    fn advance(&mut self, report: &mut HeadReport, shared: &mut Shared) {
+    fn advance(&mut self, shared: &mut Shared) {
         while self.head < self.issued && self.slot(self.head).missing_bytes == 0 {
             if !self.slot(self.head).is_skipped {
                 shared.frame_ready(self.id);
                 return;
             }
-            self.complete_head(report, shared);
+            self.complete_head(shared);
         }
     }
 
     #[inline]
-    fn complete_head(&mut self, report: &mut HeadReport, shared: &mut Shared) {
+    fn complete_head(&mut self, shared: &mut Shared) {
         let slot = *self.slot(self.head);
         self.payload.release(slot.lines());
         self.done_units += u64::from(slot.units);
         self.head += 1;
-        report.note(slot.wants_interrupt, shared.now);
+        self.report.note(slot.wants_interrupt, shared.now);
     }
 
     /// The frame at the head, once it is whole.
@@ -313,12 +319,12 @@ impl FrameQueue {
 
     /// The frame at the head is on the wire. Gives whether there was one.
     #[inline]
-    pub(crate) fn pop(&mut self, report: &mut HeadReport, shared: &mut Shared) -> bool {
+    pub(crate) fn pop(&mut self, shared: &mut Shared) -> bool {
         if self.whole_head().is_none() {
             return false;
         }
-        self.complete_head(report, shared);
-        self.advance(report, shared);
+        self.complete_head(shared);
+        self.advance(shared);
         true
     }
 }

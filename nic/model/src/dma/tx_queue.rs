@@ -25,7 +25,6 @@ pub(crate) struct TxQueue {
     id: QueueId,
     ring: DescriptorRing,
     frames: FrameQueue,
-    report: HeadReport,
     has_failed: bool,
 }
 
@@ -55,7 +54,7 @@ impl TxQueue {
             if !self.frames.is_issuing() && !self.frames.begin(descriptor.address, described, shared) {
                 return Turn::Done;
             }
-            let turn = self.frames.issue(&mut asked, reads, &mut self.report, shared);
+            let turn = self.frames.issue(&mut asked, reads, shared);
             if turn != Turn::Blocked {
                 self.ring.take();
             }
@@ -69,8 +68,7 @@ impl TxQueue {
     /// `false`: a report is due, but the DMA port has no room.
     #[inline]
     fn report(&mut self, shared: &mut Shared) -> bool {
-        let head = self.frames.done_units();
-        self.report.report(head, head == self.ring.posted(), shared)
+        self.frames.report(self.ring.posted(), shared)
     }
 }
 
@@ -84,8 +82,8 @@ impl FetchQueue for TxQueue {
         let ring = DescriptorRing::new(settings.tx_ring_address, settings.tx_ring_entries)
             .ok_or(Cause::BadLength)?;
         let report = HeadReport::new(id, settings)?;
-        let frames = FrameQueue::new(id, life, DmaOwner::Transmit, longest_frame_bytes);
-        Ok(TxQueue { id, ring, frames, report, has_failed: false })
+        let frames = FrameQueue::new(id, life, DmaOwner::Transmit, longest_frame_bytes, report);
+        Ok(TxQueue { id, ring, frames, has_failed: false })
     }
 
     fn life(&self) -> u32 {
@@ -93,7 +91,7 @@ impl FetchQueue for TxQueue {
     }
 
     fn deadline(&self) -> Option<SimTime> {
-        self.report.deadline()
+        self.frames.deadline()
     }
 
     fn post(&mut self, posted: u64) -> bool {
@@ -121,7 +119,7 @@ impl FetchQueue for TxQueue {
         let data = read.checked(data, shared);
         match (read.purpose, data) {
             (Purpose::Payload { index, offset }, data) => {
-                self.frames.answered((index, offset), read.bytes, data, &mut self.report, shared)
+                self.frames.answered((index, offset), read.bytes, data, shared)
             }
             (Purpose::Descriptors { first }, Ok(data)) => {
                 self.ring.fetched(first, data);
@@ -153,7 +151,7 @@ impl FetchQueue for TxQueue {
 
     #[inline]
     fn pop(&mut self, shared: &mut Shared) -> bool {
-        if !self.frames.pop(&mut self.report, shared) {
+        if !self.frames.pop(shared) {
             return false;
         }
         !self.report(shared) || self.ring.front().is_some() || self.ring.next_fetch().is_some()

@@ -40,7 +40,6 @@ pub(crate) struct InlineQueue {
     /// Whole pushes since the last one that was not used for the self-test.
     since_test: u32,
     frames: FrameQueue,
-    report: HeadReport,
     /// Of a blank window: lines dealt with, and the credits that tell so.
     seen_lines: u64,
     credits: HeadReport,
@@ -101,10 +100,10 @@ impl InlineQueue {
             EntryKind::Whole => {
                 let end = ENTRY_HEAD_BYTES + usize::from(header.length_bytes);
                 let frame = &half.bytes()[ENTRY_HEAD_BYTES..end];
-                self.frames.put(frame, described, &mut self.report, shared)
+                self.frames.put(frame, described, shared)
             }
             EntryKind::Address => self.frames.begin(half.word(1), described, shared),
-            EntryKind::Nothing => self.frames.put_nothing(described, &mut self.report, shared),
+            EntryKind::Nothing => self.frames.put_nothing(described, shared),
         }
     }
 
@@ -142,7 +141,7 @@ impl InlineQueue {
         let mut asked = 0;
         loop {
             if self.frames.is_issuing() {
-                let turn = self.frames.issue(&mut asked, reads, &mut self.report, shared);
+                let turn = self.frames.issue(&mut asked, reads, shared);
                 if turn != Turn::Done {
                     return turn;
                 }
@@ -174,10 +173,10 @@ impl InlineQueue {
             EntryKind::Whole => {
                 let mut scratch = [0; RING_ENTRY_MAX_BYTES];
                 let frame = self.ring.bytes(ENTRY_HEAD_BYTES, usize::from(header.length_bytes), &mut scratch);
-                self.frames.put(frame, described, &mut self.report, shared)
+                self.frames.put(frame, described, shared)
             }
             EntryKind::Address => self.frames.begin(self.ring.word(1), described, shared),
-            EntryKind::Nothing => self.frames.put_nothing(described, &mut self.report, shared),
+            EntryKind::Nothing => self.frames.put_nothing(described, shared),
         };
         if is_put {
             self.ring.take(header.lines());
@@ -193,9 +192,7 @@ impl InlineQueue {
     /// `false`: a report is due, but the DMA port has no room.
     #[inline]
     fn report(&mut self, shared: &mut Shared) -> bool {
-        let head = self.frames.done_units();
-        self.report.report(head, head == self.ring.posted(), shared)
-            && self.credits.report(self.seen_lines, true, shared)
+        self.frames.report(self.ring.posted(), shared) && self.credits.report(self.seen_lines, true, shared)
     }
 }
 
@@ -217,6 +214,7 @@ impl FetchQueue for InlineQueue {
             .filter(|_| settings.window_lines >= LEAST_WINDOW_LINES)
             .ok_or(Cause::BadLength)?;
         let fills = settings.blank != 0;
+        let report = HeadReport::new(id, settings)?;
         Ok(InlineQueue {
             id,
             epoch: settings.epoch,
@@ -226,8 +224,7 @@ impl FetchQueue for InlineQueue {
             patience: SimTime::from_ns(settings.hole_timeout_ns),
             self_test: settings.tx_self_test,
             since_test: 0,
-            frames: FrameQueue::new(id, life, DmaOwner::Inline, longest_frame_bytes),
-            report: HeadReport::new(id, settings)?,
+            frames: FrameQueue::new(id, life, DmaOwner::Inline, longest_frame_bytes, report),
             seen_lines: 0,
             credits: HeadReport::credits(id, settings)?,
             has_failed: false,
@@ -240,7 +237,7 @@ impl FetchQueue for InlineQueue {
 
     fn deadline(&self) -> Option<SimTime> {
         let times =
-            [self.report.deadline(), self.credits.deadline(), self.waits_until(0), self.waits_until(1)];
+            [self.frames.deadline(), self.credits.deadline(), self.waits_until(0), self.waits_until(1)];
         times.into_iter().flatten().min()
     }
 
@@ -267,7 +264,7 @@ impl FetchQueue for InlineQueue {
         let data = read.checked(data, shared);
         match (read.purpose, data) {
             (Purpose::Payload { index, offset }, data) => {
-                self.frames.answered((index, offset), read.bytes, data, &mut self.report, shared)
+                self.frames.answered((index, offset), read.bytes, data, shared)
             }
             (Purpose::Lines { first }, Ok(data)) => {
                 self.ring.fetched(first, data);
@@ -299,7 +296,7 @@ impl FetchQueue for InlineQueue {
     /// A turn follows: what waited for the room that the frame leaves may go on.
     #[inline]
     fn pop(&mut self, shared: &mut Shared) -> bool {
-        self.frames.pop(&mut self.report, shared)
+        self.frames.pop(shared)
     }
 }
 

@@ -35,7 +35,6 @@ pub(crate) struct TxEntries {
     /// Entries whose frame has its place among `frames`.
     placed: u64,
     frames: FrameQueue,
-    report: HeadReport,
     hole_timeout: SimTime,
     /// When the first byte of an entry that is not whole arrived.
     since: Option<SimTime>,
@@ -107,7 +106,7 @@ impl TxEntries {
         let mut asked = 0;
         loop {
             if self.frames.is_issuing() {
-                let turn = self.frames.issue(&mut asked, reads, &mut self.report, shared);
+                let turn = self.frames.issue(&mut asked, reads, shared);
                 if turn != Turn::Done {
                     return turn;
                 }
@@ -122,10 +121,10 @@ impl TxEntries {
                 EntryKind::Whole => {
                     let start = (self.placed % self.entries) as usize * self.entry_bytes + ENTRY_HEAD_BYTES;
                     let frame = &self.memory[start..start + usize::from(header.length_bytes)];
-                    self.frames.put(frame, described, &mut self.report, shared)
+                    self.frames.put(frame, described, shared)
                 }
                 EntryKind::Address => self.frames.begin(self.word(self.placed, 1), described, shared),
-                EntryKind::Nothing => self.frames.put_nothing(described, &mut self.report, shared),
+                EntryKind::Nothing => self.frames.put_nothing(described, shared),
             };
             if !is_put {
                 return Turn::Done;
@@ -137,8 +136,7 @@ impl TxEntries {
     /// `false`: a report is due, but the DMA port has no room.
     #[inline]
     fn report(&mut self, shared: &mut Shared) -> bool {
-        let head = self.frames.done_units();
-        self.report.report(head, head == self.arrived, shared)
+        self.frames.report(self.arrived, shared)
     }
 
     /// Takes a write whose entries are all free.
@@ -179,6 +177,7 @@ impl FetchQueue for TxEntries {
         if settings.entry_lines > NIQ_MAX_LINES || entries < 2 {
             return Err(Cause::BadLength);
         }
+        let report = HeadReport::new(id, settings)?;
         Ok(TxEntries {
             id,
             epoch: settings.epoch,
@@ -189,8 +188,7 @@ impl FetchQueue for TxEntries {
             valid: [0; MAX_LINES],
             arrived: 0,
             placed: 0,
-            frames: FrameQueue::new(id, life, DmaOwner::Niq, longest_frame_bytes),
-            report: HeadReport::new(id, settings)?,
+            frames: FrameQueue::new(id, life, DmaOwner::Niq, longest_frame_bytes, report),
             hole_timeout: SimTime::from_ns(settings.hole_timeout_ns),
             since: None,
             has_failed: false,
@@ -204,7 +202,7 @@ impl FetchQueue for TxEntries {
     fn deadline(&self) -> Option<SimTime> {
         let hole = self.since.filter(|_| self.hole_timeout.0 > 0);
         let hole = hole.map(|since| SimTime(since.0.saturating_add(self.hole_timeout.0)));
-        [self.report.deadline(), hole].into_iter().flatten().min()
+        [self.frames.deadline(), hole].into_iter().flatten().min()
     }
 
     /// Entries announce themselves: there is no doorbell.
@@ -223,7 +221,7 @@ impl FetchQueue for TxEntries {
     fn answered(&mut self, read: Read, data: Result<&[u8], DmaError>, shared: &mut Shared) -> bool {
         let data = read.checked(data, shared);
         let Purpose::Payload { index, offset } = read.purpose else { return false };
-        self.frames.answered((index, offset), read.bytes, data, &mut self.report, shared)
+        self.frames.answered((index, offset), read.bytes, data, shared)
     }
 
     fn time_passed(&mut self, shared: &mut Shared) -> bool {
@@ -248,7 +246,7 @@ impl FetchQueue for TxEntries {
     /// A turn follows: what waited for the room that the frame leaves may go on.
     #[inline]
     fn pop(&mut self, shared: &mut Shared) -> bool {
-        self.frames.pop(&mut self.report, shared)
+        self.frames.pop(shared)
     }
 }
 

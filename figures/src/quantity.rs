@@ -210,7 +210,8 @@ pub enum Quantity {
         /// Bytes of a transfer.
         bytes: u64,
     },
-    /// ns from one store into a multicast window until all of so many nodes have acknowledged it.
+    /// ns of one way of a multicast ping-pong: half of the time from a store, which a switch copies to all others of so many
+    /// nodes, until the sender has found the answers of all.
     Multicast {
         /// Nodes, the sender included.
         nodes: u32,

@@ -106,9 +106,6 @@ fn measure(platform: &Platform, quantity: &Quantity, seed: u64) -> Result<f64, N
         Quantity::DescriptorShare { bytes } if is_nic => bench.descriptor_share_percent(bytes.min(9000)),
         Quantity::PingPong { interface, bytes } if is_nic => bench.ping_pong_ns(spoken(interface), bytes),
         Quantity::TraceStamp(stamp) if is_nic => traced(&bench, stamp),
-        Quantity::Multicast { .. } => {
-            return Err(NotModelled::because("no switch of the machine copies packets to several ports"));
-        }
         _ => return of_stores(&bench, quantity).map_err(|error| NotModelled::because(error.to_string())),
     };
     figure.map_err(|error| NotModelled::because(error.to_string()))
@@ -133,14 +130,14 @@ fn of_stores(bench: &Bench<'_>, quantity: &Quantity) -> Result<f64, LabError> {
         }
         Quantity::DmaRate { direction, bytes } => bench.dma_rate_gbps(way(direction), bytes),
         Quantity::DmaPushLatency { bytes } => bench.dma_push_latency_ns(bytes),
+        Quantity::Multicast { nodes } => bench.multicast_ns(nodes.into()),
         Quantity::DmaPushRate { bytes } => bench.dma_rate_gbps(measure::Direction::Write, bytes),
         Quantity::TransmitLatency { .. }
         | Quantity::TransmitDone { .. }
         | Quantity::FrameRate { .. }
         | Quantity::DescriptorShare { .. }
         | Quantity::PingPong { .. }
-        | Quantity::TraceStamp(_)
-        | Quantity::Multicast { .. } => Err(LabError::Traffic {
+        | Quantity::TraceStamp(_) => Err(LabError::Traffic {
             what: format!("{} is no NIC and sends no frames", bench.platform.name),
             advice: "ask for stores or transfers",
         }),

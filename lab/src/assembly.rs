@@ -98,6 +98,7 @@ pub fn machine(
         root: root(platform, data),
         link: first,
         further: further.collect::<Result<_, LabError>>()?,
+        switch: None,
         device: device(&platform.device),
         interconnect: None,
         header: if is_long { Header::FourDw } else { Header::ThreeDw },

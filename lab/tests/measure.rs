@@ -64,3 +64,43 @@ fn interfaces_take_as_many_crossings_as_they_do() {
     let round = bench.ping_pong_ns(Interface::Mmio, 64).unwrap();
     assert!(round > 2.0 * mmio && round < 20.0 * mmio, "{round}");
 }
+
+/// Of two nodes nothing meets anything: both ways by hand. Each node more costs the sender the line of its flag at least.
+#[test]
+fn multicast_is_its_ways_and_a_flag_a_node() {
+    let platform = Platform::named("vpx3-1259-gen2x4-linux").unwrap();
+    let ns = |key: &str| {
+        let row = platform.rows().into_iter().find(|row| row.key == key).unwrap();
+        row.value.parse::<f64>().unwrap()
+    };
+    let way = ns("core.message_ns")
+        + ns("core.store_ns")
+        + ns("root_complex.write_latency_ns")
+        // Four links, each with 8 bytes, header and framing at 2 bytes a ns, and what stands between them.
+        + 4.0 * ((8.0 + 16.0 + 8.0) / 2.0 + ns("link.flight_ns"))
+        + ns("hop.0.latency_ns")
+        + ns("hop.1.latency_ns")
+        + ns("switch.latency_ns")
+        + ns("root_complex.write_visible_ns")
+        + ns("core.line_wake_ns")
+        + ns("core.poll_ns");
+    let bench = Bench::new(&platform, 1);
+    let found = bench.multicast_ns(2).unwrap();
+    // There is a device's intake in the place of the far root complex; polls come at their own times.
+    close(found, way + ns("device.ingress_latency_ns") / 2.0, 0.03, "one way of two nodes");
+    let flag = (ns("core.line_wake_ns") + ns("core.poll_ns")) / 2.0;
+    let mut last = found;
+    for nodes in 3..=8 {
+        let next = bench.multicast_ns(nodes).unwrap();
+        assert!(next > last && next - last < 1.5 * flag, "{nodes} nodes: {next} after {last}");
+        last = next;
+    }
+    let refused = bench.multicast_ns(9).unwrap_err().to_string();
+    assert_eq!(
+        refused,
+        "9 nodes at a central switch of 8 ports; ask for 2 nodes to as many as there are ports"
+    );
+    let without = Platform::named("dolphin-ntb").unwrap();
+    let refused = Bench::new(&without, 1).multicast_ns(3).unwrap_err().to_string();
+    assert!(refused.starts_with("dolphin-ntb has no [switch] section"), "{refused}");
+}

@@ -6,14 +6,16 @@ use crate::error::nearest;
 use crate::section::{Parameter, Section};
 use crate::value::Quantity;
 use crate::{
-    Coherent, Core, Device, Energy, HopHead, Link, Place, PlatformError, RootComplex, Scalar, Source, Value,
+    CentralSwitch, Coherent, Core, Device, Energy, HopHead, Link, Place, PlatformError, RootComplex, Scalar,
+    Source, Value,
 };
 
 /// Sections that stand once in a file, and their parameters.
-pub(crate) const SECTIONS: [(&str, &[Parameter]); 6] = [
+pub(crate) const SECTIONS: [(&str, &[Parameter]); 7] = [
     ("core", Core::PARAMETERS),
     ("root_complex", RootComplex::PARAMETERS),
     ("link", Link::PARAMETERS),
+    ("switch", CentralSwitch::PARAMETERS),
     ("device", Device::PARAMETERS),
     ("coherent", Coherent::PARAMETERS),
     ("energy", Energy::PARAMETERS),

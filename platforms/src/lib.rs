@@ -28,8 +28,8 @@ mod value;
 
 pub use error::{Place, PlatformError};
 pub use parameters::{
-    Answers, Coherent, Core, DataIn, Device, Energy, FenceWait, HopHead, HopKind, Kind, Link, RootComplex,
-    WcRelease,
+    Answers, CentralSwitch, Coherent, Core, DataIn, Device, Energy, FenceWait, HopHead, HopKind, Kind, Link,
+    RootComplex, WcRelease,
 };
 pub use platform::{Hop, Platform};
 pub use section::{Parameter, Row};

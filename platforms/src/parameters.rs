@@ -218,6 +218,17 @@ section! {
 }
 
 section! {
+    /// A central switch that joins several boards, between the hops of this one and those of the others; its links are as the
+    /// first hop's.
+    pub struct CentralSwitch {
+        /// From the packet in one port's transaction layer until its first symbol may leave by another.
+        latency_ns: Time, TIME;
+        /// Ports that it has: a board each.
+        ports: u32, Bounds::Whole(2, 64);
+    }
+}
+
+section! {
     /// What is at the far end.
     pub struct Device {
         /// From one write packet to the next.

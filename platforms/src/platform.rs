@@ -11,8 +11,8 @@ use crate::section::Section;
 use crate::text::{self, Head, Text};
 use crate::value::Quantity;
 use crate::{
-    Bounds, Coherent, Core, Device, Energy, HopKind, Kind, Link, Place, PlatformError, RootComplex, Row,
-    Scalar, Source, Time, Value,
+    Bounds, CentralSwitch, Coherent, Core, Device, Energy, HopKind, Kind, Link, Place, PlatformError,
+    RootComplex, Row, Scalar, Source, Time, Value,
 };
 
 /// A machine in virtual time: every parameter, each with its source. Made by reading only, so that its bounds hold.
@@ -35,6 +35,8 @@ pub struct Platform {
     pub hops: Vec<Hop>,
     /// What is at the far end.
     pub device: Device,
+    /// A central switch that joins several boards, if there is one.
+    pub switch: Option<CentralSwitch>,
     /// A coherent interconnect, if there is one.
     pub coherent: Option<Coherent>,
     /// What its parts use of energy, if somebody says it.
@@ -124,6 +126,9 @@ impl Platform {
             head.rows(&section, &mut rows);
             hop.link.rows(&section, &mut rows);
         }
+        if let Some(switch) = &self.switch {
+            switch.rows("switch", &mut rows);
+        }
         self.device.rows("device", &mut rows);
         if let Some(coherent) = &self.coherent {
             coherent.rows("coherent", &mut rows);
@@ -172,6 +177,7 @@ impl Platform {
             let link = Link::take(&mut leaves, &section)?;
             hops.push(Hop { kind: head.kind, latency_ns: head.latency_ns, link });
         }
+        let switch = leaves.has_section("switch").then(|| CentralSwitch::take(&mut leaves, "switch"));
         let coherent = leaves.has_section("coherent").then(|| Coherent::take(&mut leaves, "coherent"));
         let energy = leaves.has_section("energy").then(|| Energy::take(&mut leaves, "energy"));
         let platform = Platform {
@@ -183,6 +189,7 @@ impl Platform {
             link: Link::take(&mut leaves, "link")?,
             hops,
             device: Device::take(&mut leaves, "device")?,
+            switch: switch.transpose()?,
             coherent: coherent.transpose()?,
             energy: energy.transpose()?,
             leaves: kept,

@@ -250,3 +250,15 @@ proptest! {
         let _ = platform.with("core.store_ns", &noise);
     }
 }
+
+#[test]
+fn a_central_switch_is_checked() {
+    let with = |lines: &str| format!("{}\n[switch]\n{lines}\n", whole("mine"));
+    let latency = "latency_ns = { value = 50, source = \"assumed\" }\n";
+    let missing = refusal(&with(latency));
+    assert!(missing.contains("switch.ports"), "{missing}");
+    let too_many = refusal(&with(&format!("{latency}ports = {{ value = 65, source = \"assumed\" }}")));
+    assert!(too_many.contains("switch.ports") && too_many.contains("65"), "{too_many}");
+    let (_folder, path) = file(&with(&format!("{latency}ports = {{ value = 8, source = \"assumed\" }}")));
+    assert_eq!(Platform::read(&path).unwrap().switch.map(|switch| switch.ports.value), Some(8));
+}

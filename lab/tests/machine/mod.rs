@@ -54,6 +54,7 @@ pub fn settings(shape: &NicShape, cores: u16) -> MachineSettings {
             ..LinkSettings::new(Generation::Gen4, Lanes::new(16).expect("a width that exists"))
         },
         further: vec![],
+        switch: None,
         device: DeviceSettings {
             ingress_interval: ns(2),
             ingress_rate: Rate::UNLIMITED,

@@ -16,6 +16,8 @@ pub(super) struct Lines {
 struct LineBody {
     bytes: [u8; 64],
     length: u8,
+    /// Copies besides the first that are on their way.
+    copies: u16,
     next: u32,
 }
 
@@ -28,7 +30,7 @@ impl Lines {
     #[inline]
     pub(super) fn add(&mut self, words: &[u64; 8], first: usize, length: usize) -> u32 {
         let number = self.free.pop().unwrap_or_else(|| {
-            self.bodies.push(LineBody { bytes: [0; 64], length: 0, next: NONE });
+            self.bodies.push(LineBody { bytes: [0; 64], length: 0, copies: 0, next: NONE });
             self.bodies.len() as u32 - 1
         });
         let body = &mut self.bodies[number as usize];
@@ -65,10 +67,20 @@ impl Lines {
         self.bodies.len() - self.free.len()
     }
 
-    /// The packet is gone.
+    /// So many packets more carry it; it is gone when all of them are.
+    pub(super) fn copy(&mut self, number: u32, more: u16) {
+        self.bodies[number as usize].copies += more;
+    }
+
+    /// A packet that carries it is gone.
     #[inline]
     pub(super) fn remove(&mut self, number: u32) {
-        let next = self.bodies[number as usize].next;
+        let body = &mut self.bodies[number as usize];
+        if body.copies > 0 {
+            body.copies -= 1;
+            return;
+        }
+        let next = body.next;
         self.free.push(number);
         if next != NONE {
             self.free.push(next);
@@ -80,6 +92,8 @@ impl Lines {
 #[derive(Debug, Default)]
 pub(super) struct Blocks {
     blocks: Vec<Vec<u8>>,
+    /// Of each, those besides the first that want it.
+    copies: Vec<u16>,
     free: Vec<u32>,
 }
 
@@ -88,6 +102,7 @@ impl Blocks {
     pub(super) fn add(&mut self) -> u32 {
         self.free.pop().unwrap_or_else(|| {
             self.blocks.push(Vec::new());
+            self.copies.push(0);
             self.blocks.len() as u32 - 1
         })
     }
@@ -116,8 +131,18 @@ impl Blocks {
         }
     }
 
-    /// Nobody wants them any more.
+    /// So many more want a block; it is gone when all of them are done with it.
+    pub(super) fn copy(&mut self, number: u32, more: u16) {
+        self.copies[number as usize] += more;
+    }
+
+    /// One who wanted it does not any more.
     pub(super) fn remove(&mut self, number: u32) {
+        let copies = &mut self.copies[number as usize];
+        if *copies > 0 {
+            *copies -= 1;
+            return;
+        }
         self.blocks[number as usize].clear();
         self.free.push(number);
     }

@@ -1,6 +1,7 @@
 //! What can happen in a machine.
 
-use crate::pcie::{HopEvent, LinkEvent};
+use super::DeviceId;
+use crate::pcie::{HopEvent, LinkEvent, SwitchEvent};
 
 /// An event of a [`Machine`](super::Machine).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,6 +10,8 @@ pub enum Event {
     Link(LinkEvent),
     /// Between two links.
     Hop(HopEvent),
+    /// In the switch.
+    Switch(SwitchEvent),
     /// It is the turn of the program on a core, unless it had another one since.
     Turn {
         /// The core.
@@ -28,25 +31,25 @@ pub enum Event {
     /// Something of the device becomes visible to the host.
     HostSees,
     /// The logic of the device sees a write or a load.
-    DeviceSees,
+    DeviceSees(DeviceId),
     /// A read request of the device may leave.
-    DeviceReads,
+    DeviceReads(DeviceId),
     /// The logic of the device gets data.
-    DeviceGets,
+    DeviceGets(DeviceId),
     /// A packet of the device may leave.
-    DeviceSends,
+    DeviceSends(DeviceId),
     /// The answer of the device to a load may leave.
-    DeviceAnswers,
+    DeviceAnswers(DeviceId),
     /// The device looks at lines that it watches.
     DeviceLooks,
     /// The host can load what the device stored to a line.
     HostGets,
     /// The logic of the device wants to be told the time.
-    DeviceWakes,
+    DeviceWakes(DeviceId),
     /// The wire takes the next frame.
-    WireTakes,
+    WireTakes(DeviceId),
     /// A frame comes by the wire.
-    FrameComes,
+    FrameComes(DeviceId),
 }
 
 impl From<LinkEvent> for Event {
@@ -60,5 +63,12 @@ impl From<HopEvent> for Event {
     #[inline]
     fn from(event: HopEvent) -> Event {
         Event::Hop(event)
+    }
+}
+
+impl From<SwitchEvent> for Event {
+    #[inline]
+    fn from(event: SwitchEvent) -> Event {
+        Event::Switch(event)
     }
 }

@@ -4,7 +4,7 @@ use beeline_link_contract::{DmaMemory, Doorbell, Line, Link, LinkError, Register
 use beeline_nic_contract::Device;
 
 use super::state::Around;
-use super::{Aperture, CoreId, Sim, SimReads};
+use super::{Aperture, CoreId, DeviceId, Sim, SimReads};
 use crate::cpu::{Load, Operation, Piece};
 use crate::des::Picoseconds;
 
@@ -16,13 +16,17 @@ const LINE_BYTES: usize = 64;
 pub struct CoreLink<D> {
     sim: Sim<D>,
     core: CoreId,
+    device: DeviceId,
+    /// Where the device begins, from the first device on.
+    begins_at: u64,
 }
 
 /// The transmit window of a queue, in write-combining memory.
 pub struct SimWindow<D> {
     sim: Sim<D>,
     core: CoreId,
-    queue: u32,
+    /// The device and its queue that have this window; none if it is one of a group.
+    taken: Option<(DeviceId, u32)>,
     lines: u32,
     offset_bytes: u64,
 }
@@ -40,12 +44,13 @@ pub struct SimMemory<D> {
 pub struct SimDoorbell<D> {
     sim: Sim<D>,
     core: CoreId,
-    offset_bytes: u32,
+    offset_bytes: u64,
 }
 
 impl<D: Device> CoreLink<D> {
-    pub(super) fn new(sim: Sim<D>, core: CoreId) -> Self {
-        CoreLink { sim, core }
+    pub(super) fn new(sim: Sim<D>, core: CoreId, device: DeviceId) -> Self {
+        let begins_at = sim.around(|around| around.begins_at(device));
+        CoreLink { sim, core, device, begins_at }
     }
 
     /// The machine.
@@ -58,10 +63,31 @@ impl<D: Device> CoreLink<D> {
         self.core
     }
 
+    /// The device.
+    pub fn device(&self) -> DeviceId {
+        self.device
+    }
+
+    /// The window of a queue of every device of a multicast group; what is stored goes to all of them. The window of that
+    /// queue of each device may be somebody else's all the same.
+    ///
+    /// # Errors
+    /// There is no such group, or no such queue.
+    pub fn multicast_window(&mut self, group: u16, queue: u32) -> Result<SimWindow<D>, LinkError> {
+        let core = self.core;
+        let (begins_at, aperture) =
+            self.sim.around(|around| (around.group_begins_at(group), around.settings.aperture));
+        let begins_at = begins_at.ok_or(LinkError::NoSuchQueue(queue, 0))?;
+        let (offset_bytes, lines) = window_of(&aperture, queue)?;
+        let offset_bytes = begins_at + offset_bytes;
+        Ok(SimWindow { sim: self.sim.clone(), core, taken: None, lines, offset_bytes })
+    }
+
     /// Loads `length_bytes` (a multiple of 8, at most 64) at an offset of the device, as one uncached load; its answer is
     /// there when the core has its next turn.
     pub fn load(&mut self, offset_bytes: u64, length_bytes: u32) -> RegisterRead {
         self.sim.around(|around| {
+            let offset_bytes = self.begins_at + offset_bytes;
             let seat = &mut around.seats[usize::from(self.core.0)];
             let number = seat.next_load;
             seat.next_load = number.wrapping_add(1);
@@ -75,7 +101,7 @@ impl<D: Device> CoreLink<D> {
     /// # Panics
     /// If there is no such core.
     pub fn turn_to(&mut self, core: CoreId) {
-        *self = self.sim.link(core);
+        *self = self.sim.link_to(core, self.device);
     }
 }
 
@@ -126,9 +152,17 @@ fn take_window(
     queue: u32,
     is_taken: fn(u32) -> LinkError,
 ) -> Result<(u64, u32), LinkError> {
-    let taken = taken.get_mut(queue as usize).ok_or(LinkError::NoSuchQueue(queue, aperture.queues))?;
-    if std::mem::replace(taken, true) {
+    let found = window_of(aperture, queue)?;
+    if taken.get_mut(queue as usize).is_some_and(|taken| std::mem::replace(taken, true)) {
         return Err(is_taken(queue));
+    }
+    Ok(found)
+}
+
+/// Where the window of a queue is in its device, and its lines.
+fn window_of(aperture: &Aperture, queue: u32) -> Result<(u64, u32), LinkError> {
+    if queue >= aperture.queues {
+        return Err(LinkError::NoSuchQueue(queue, aperture.queues));
     }
     Ok((aperture.offset_bytes + u64::from(queue) * aperture.stride_bytes, aperture.window_lines))
 }
@@ -149,17 +183,22 @@ impl<D: Device> Link for CoreLink<D> {
 
     fn window_reads(&mut self, queue: u32) -> Result<SimReads<D>, LinkError> {
         let (offset_bytes, lines) = self.sim.around(|around| {
-            take_window(&around.settings.aperture, &mut around.readers_taken, queue, LinkError::ReadsTaken)
+            let taken = &mut around.ends[usize::from(self.device.0)].readers_taken;
+            take_window(&around.settings.aperture, taken, queue, LinkError::ReadsTaken)
         })?;
-        let (sim, core) = (self.sim.clone(), self.core);
-        Ok(SimReads { sim, core, queue, lines, offset_bytes, reads: [None; 2] })
+        let (sim, core, device) = (self.sim.clone(), self.core, self.device);
+        let offset_bytes = self.begins_at + offset_bytes;
+        Ok(SimReads { sim, core, device, queue, lines, offset_bytes, reads: [None; 2] })
     }
 
     fn window(&mut self, queue: u32) -> Result<SimWindow<D>, LinkError> {
         let (offset_bytes, lines) = self.sim.around(|around| {
-            take_window(&around.settings.aperture, &mut around.windows_taken, queue, LinkError::WindowTaken)
+            let taken = &mut around.ends[usize::from(self.device.0)].windows_taken;
+            take_window(&around.settings.aperture, taken, queue, LinkError::WindowTaken)
         })?;
-        Ok(SimWindow { sim: self.sim.clone(), core: self.core, queue, lines, offset_bytes })
+        let taken = Some((self.device, queue));
+        let offset_bytes = self.begins_at + offset_bytes;
+        Ok(SimWindow { sim: self.sim.clone(), core: self.core, taken, lines, offset_bytes })
     }
 
     fn memory(&mut self, bytes: usize) -> Result<SimMemory<D>, LinkError> {
@@ -168,11 +207,15 @@ impl<D: Device> Link for CoreLink<D> {
     }
 
     fn doorbell(&mut self, offset_bytes: u32) -> Result<SimDoorbell<D>, LinkError> {
+        let offset_bytes = self.begins_at + u64::from(offset_bytes);
         Ok(SimDoorbell { sim: self.sim.clone(), core: self.core, offset_bytes })
     }
 
     fn write_register(&mut self, offset_bytes: u32, value: u64) -> Result<bool, LinkError> {
-        self.sim.execute(self.core, Operation::StoreUncached(word_piece(offset_bytes.into(), value)));
+        self.sim.execute(
+            self.core,
+            Operation::StoreUncached(word_piece(self.begins_at + u64::from(offset_bytes), value)),
+        );
         Ok(true)
     }
 
@@ -219,13 +262,14 @@ impl<D: Device> StorePort for SimWindow<D> {
 
 impl<D> Drop for SimWindow<D> {
     fn drop(&mut self) {
-        self.sim.around(|around| around.windows_taken[self.queue as usize] = false);
+        let Some((device, queue)) = self.taken else { return };
+        self.sim.around(|around| around.ends[usize::from(device.0)].windows_taken[queue as usize] = false);
     }
 }
 
 impl<D: Device> Doorbell for SimDoorbell<D> {
     fn ring(&mut self, value: u64) {
-        self.sim.execute(self.core, Operation::StoreUncached(word_piece(self.offset_bytes.into(), value)));
+        self.sim.execute(self.core, Operation::StoreUncached(word_piece(self.offset_bytes, value)));
     }
 }
 

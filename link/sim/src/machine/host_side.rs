@@ -1,9 +1,10 @@
 //! Events at the host's end: packets of cores that leave, completions, what the device writes and answers.
 
-use super::Event;
 use super::state::Around;
+use super::topology::{Above, Below, Place};
+use super::{DeviceId, Event};
 use crate::cpu::FenceAck;
-use crate::pcie::{Arrival, Class, HopEvent, Kind, LinkEvent, Side, Tlp};
+use crate::pcie::{Arrival, Class, HopEvent, Kind, LinkEvent, Side, Tlp, UPSTREAM_PORT};
 use crate::root::Outgoing;
 
 /// Where a device writes to interrupt the host.
@@ -20,8 +21,8 @@ impl Around {
         if let Some(arrival) = arrival {
             self.arrives(index, arrival);
         }
-        if !self.hops.is_empty() {
-            self.settle_hops(index);
+        if self.links.len() > 1 {
+            self.settle_ends(index);
         }
         if index == 0 {
             self.settle_root();
@@ -29,30 +30,52 @@ impl Around {
     }
 
     pub(super) fn hop_happens(&mut self, event: HopEvent) {
-        let index = usize::from(event.hop);
-        let (uppers, lowers) = self.links.split_at_mut(index + 1);
-        self.hops[index].happen(event, &mut uppers[index], &mut lowers[0], &mut self.calendar);
-        if index == 0 {
+        let upper = self.uppers[usize::from(event.hop)];
+        let (uppers, lowers) = self.links.split_at_mut(upper + 1);
+        let hop = &mut self.hops[usize::from(event.hop)];
+        hop.happen(event, &mut uppers[upper], &mut lowers[0], &mut self.calendar);
+        if upper == 0 {
             self.settle_root();
         }
     }
 
-    fn settle_hops(&mut self, link: usize) {
-        let adjacent = link.saturating_sub(1)..(link + 1).min(self.hops.len());
-        for hop in adjacent {
-            let (uppers, lowers) = self.links.split_at_mut(hop + 1);
-            self.hops[hop].settle(&mut uppers[hop], &mut lowers[0], &mut self.calendar);
+    /// What stands at the ends of a link lets go of what has left by it.
+    fn settle_ends(&mut self, link: usize) {
+        let Place { above, below } = self.places[link];
+        if let Above::Hop(hop) = above {
+            self.settle_hop(hop);
         }
+        if let Below::Hop(hop) = below {
+            self.settle_hop(hop);
+        }
+        if (matches!(above, Above::Port(_)) || below == Below::Switch)
+            && let Some(switch) = &mut self.switch
+        {
+            switch.settle(&mut self.links, &mut self.calendar);
+        }
+    }
+
+    fn settle_hop(&mut self, hop: u16) {
+        let upper = self.uppers[usize::from(hop)];
+        let (uppers, lowers) = self.links.split_at_mut(upper + 1);
+        self.hops[usize::from(hop)].settle(&mut uppers[upper], &mut lowers[0], &mut self.calendar);
     }
 
     #[inline]
     fn arrives(&mut self, index: usize, arrival: Arrival) {
         let Arrival { side, tlp } = arrival;
-        match side {
-            Side::Downstream if index + 1 == self.links.len() => self.arrives_at_device(tlp),
-            Side::Downstream => self.hops[index].enter(Side::Downstream, tlp, &mut self.calendar),
-            Side::Upstream if index == 0 => self.arrives_at_root(tlp),
-            Side::Upstream => self.hops[index - 1].enter(Side::Upstream, tlp, &mut self.calendar),
+        let Place { above, below } = self.places[index];
+        match (side, above, below) {
+            (Side::Downstream, _, Below::Device(device)) => self.arrives_at_device(device, tlp),
+            (Side::Downstream, _, Below::Hop(hop)) => {
+                self.hops[usize::from(hop)].enter(Side::Downstream, tlp, &mut self.calendar);
+            }
+            (Side::Downstream, _, Below::Switch) => self.enters_switch(UPSTREAM_PORT, tlp),
+            (Side::Upstream, Above::Root, _) => self.arrives_at_root(tlp),
+            (Side::Upstream, Above::Hop(hop), _) => {
+                self.hops[usize::from(hop)].enter(Side::Upstream, tlp, &mut self.calendar);
+            }
+            (Side::Upstream, Above::Port(port), _) => self.enters_switch(port, tlp),
         }
     }
 
@@ -67,7 +90,8 @@ impl Around {
             return;
         }
         self.links[0].free(Side::Upstream, &tlp, &mut self.calendar);
-        let read = &self.reads[tlp.body as usize];
+        let end = &mut self.ends[DeviceId::of_requester(tlp.requester)];
+        let read = &end.reads[tlp.body as usize];
         let (root, link) = (&self.settings.root, &self.settings.link);
         let at = (tlp.address - read.address) as usize;
         let into = &mut self.blocks.of(read.block)[at..at + tlp.length_bytes as usize];
@@ -79,7 +103,7 @@ impl Around {
             }
             self.inbound.read(now, &tlp, root, link, &mut self.bandwidth)
         } else {
-            self.totals.faults += 1;
+            end.totals.faults += 1;
             self.inbound.refuse(now, &tlp, root)
         };
         if let Some(at) = first {
@@ -189,12 +213,12 @@ impl Around {
         self.links[0].free(Side::Upstream, &tlp, &mut self.calendar);
         match tlp.kind {
             Kind::MemoryWrite if tlp.body == NO_BLOCK => {
-                self.totals.interrupts += 1;
+                self.ends[DeviceId::of_requester(tlp.requester)].totals.interrupts += 1;
                 self.host_changed();
             }
             Kind::MemoryWrite => {
                 if !self.memory.write(tlp.address, self.blocks.of(tlp.body)) {
-                    self.totals.faults += 1;
+                    self.ends[DeviceId::of_requester(tlp.requester)].totals.faults += 1;
                 }
                 self.blocks.remove(tlp.body);
                 self.host_changed();

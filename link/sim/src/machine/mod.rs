@@ -1,4 +1,4 @@
-//! A whole machine in virtual time: cores, root complex, links, a device, memory.
+//! A whole machine in virtual time: cores, root complex, links, a device or several behind a switch, memory.
 //!
 //! A program on a core is whoever calls [`Sim::advance`] and is told that it is its turn; it uses the link by
 //! [`CoreLink`], as it would use any other link, and every store and load costs what the machine's parameters say. The
@@ -9,22 +9,25 @@
 //! does not change under a program. What the device writes is seen by the first turn after it is visible.
 
 mod bodies;
+mod device_end;
 mod device_side;
 mod event;
 mod host;
 mod host_side;
 mod memory;
+mod peers;
 mod reads;
 mod run;
 mod settings;
 mod shared_lines;
 mod state;
+mod topology;
 mod ways;
 
 pub use event::Event;
 pub use host::{CoreLink, SimDoorbell, SimMemory, SimWindow};
 pub use reads::SimReads;
 pub use run::Sim;
-pub use settings::{Aperture, Further, MachineError, MachineSettings};
+pub use settings::{Aperture, Branch, Further, MachineError, MachineSettings, SwitchSettings};
 pub use shared_lines::Interconnect;
-pub use state::{CoreId, Machine, Next, OnItsWay, Pause, Totals};
+pub use state::{CoreId, DeviceId, Machine, Next, OnItsWay, Pause, Totals};

@@ -3,7 +3,7 @@
 use beeline_link_contract::{Line, ReadPort, WindowRead};
 use beeline_nic_contract::Device;
 
-use super::{CoreId, Sim};
+use super::{CoreId, DeviceId, Sim};
 use crate::cpu::{Load, Operation};
 
 /// Reads of one window that may be outstanding; their loads happen one after the other.
@@ -15,6 +15,7 @@ const LOADS: usize = 8;
 pub struct SimReads<D> {
     pub(super) sim: Sim<D>,
     pub(super) core: CoreId,
+    pub(super) device: DeviceId,
     pub(super) queue: u32,
     pub(super) lines: u32,
     pub(super) offset_bytes: u64,
@@ -100,6 +101,7 @@ impl<D> Drop for SimReads<D> {
         for read in self.reads.iter_mut().filter_map(Option::take) {
             self.sim.around(|around| around.seats[usize::from(core.0)].abandon(&read.numbers[..read.loads]));
         }
-        self.sim.around(|around| around.readers_taken[self.queue as usize] = false);
+        let (device, queue) = (usize::from(self.device.0), self.queue as usize);
+        self.sim.around(|around| around.ends[device].readers_taken[queue] = false);
     }
 }

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use beeline_nic_contract::Device;
 
 use super::state::Around;
-use super::{CoreId, CoreLink, Event, Machine, MachineError, MachineSettings, Next, Pause};
+use super::{CoreId, CoreLink, DeviceId, Event, Machine, MachineError, MachineSettings, Next, Pause};
 use crate::cpu::Operation;
 use crate::des::Picoseconds;
 use crate::pcie::{Class, Side};
@@ -28,7 +28,15 @@ impl<D: Device> Sim<D> {
     /// # Errors
     /// There is no such machine.
     pub fn new(device: D, settings: MachineSettings, seed: u64) -> Result<Self, MachineError> {
-        Ok(Sim { machine: Rc::new(RefCell::new(Machine::new(device, settings, seed)?)) })
+        Sim::with_devices(vec![device], settings, seed)
+    }
+
+    /// A machine with a device for each branch of its switch.
+    ///
+    /// # Errors
+    /// There is no such machine; there are more devices or fewer than branches.
+    pub fn with_devices(devices: Vec<D>, settings: MachineSettings, seed: u64) -> Result<Self, MachineError> {
+        Ok(Sim { machine: Rc::new(RefCell::new(Machine::new(devices, settings, seed)?)) })
     }
 
     /// The link of the programs on a core.
@@ -36,9 +44,18 @@ impl<D: Device> Sim<D> {
     /// # Panics
     /// If there is no such core.
     pub fn link(&self, core: CoreId) -> CoreLink<D> {
-        let cores = self.machine.borrow().around.seats.len();
+        self.link_to(core, DeviceId(0))
+    }
+
+    /// The link of the programs on a core to one of several devices.
+    ///
+    /// # Panics
+    /// If there is no such core or device.
+    pub fn link_to(&self, core: CoreId, device: DeviceId) -> CoreLink<D> {
+        let (cores, devices) = self.with(|machine| (machine.around.seats.len(), machine.devices.len()));
         assert!(usize::from(core.0) < cores, "core {} of a machine that has {cores}", core.0);
-        CoreLink::new(self.clone(), core)
+        assert!(usize::from(device.0) < devices, "device {} of a machine that has {devices}", device.0);
+        CoreLink::new(self.clone(), core, device)
     }
 
     /// Looks at the machine, or changes it.
@@ -86,7 +103,7 @@ impl<D: Device> Sim<D> {
 impl<D: Device> Machine<D> {
     fn advance(&mut self, until: Picoseconds) -> Option<Pause> {
         loop {
-            if self.around.wire.has_left() {
+            if self.around.ends.iter().any(|end| end.wire.has_left()) {
                 return Some(Pause::Frame);
             }
             if let Some(core) = self.around.due.take() {
@@ -112,16 +129,17 @@ impl<D: Device> Machine<D> {
             Event::RootSends => self.around.root_sends(),
             Event::RootAnswers => self.around.root_answers(),
             Event::HostSees => self.around.host_sees(),
-            Event::DeviceSees => self.device_sees(),
-            Event::DeviceReads => self.around.device_reads(),
-            Event::DeviceGets => self.device_gets(),
-            Event::DeviceSends => self.around.device_sends(),
-            Event::DeviceAnswers => self.around.device_answers(),
+            Event::Switch(event) => self.around.switch_happens(event),
+            Event::DeviceSees(device) => self.device_sees(device),
+            Event::DeviceReads(device) => self.around.device_reads(device),
+            Event::DeviceGets(device) => self.device_gets(device),
+            Event::DeviceSends(device) => self.around.device_sends(device),
+            Event::DeviceAnswers(device) => self.around.device_answers(device),
             Event::DeviceLooks => self.device_looks(),
             Event::HostGets => self.around.host_gets(),
-            Event::DeviceWakes => self.device_wakes(),
-            Event::WireTakes => self.wire_takes(),
-            Event::FrameComes => self.frame_comes(),
+            Event::DeviceWakes(device) => self.device_wakes(device),
+            Event::WireTakes(device) => self.wire_takes(device),
+            Event::FrameComes(device) => self.frame_comes(device),
         }
     }
 }

@@ -6,7 +6,7 @@ use super::Interconnect;
 use crate::cpu::{CoreSettings, CoreSettingsError};
 use crate::des::Picoseconds;
 use crate::device::DeviceSettings;
-use crate::pcie::{Header, LinkSettings, SettingsError};
+use crate::pcie::{Header, LinkSettings, SettingsError, SwitchError};
 use crate::root::RootSettings;
 
 /// Where the windows of a device lie in its address space, each queue's at its own place.
@@ -31,6 +31,27 @@ pub struct Further {
     pub link: LinkSettings,
 }
 
+/// A switch with several devices, behind the links that lead from the root complex.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SwitchSettings {
+    /// What a packet takes from one of its ports to another, as [`Further::latency`].
+    pub latency: Picoseconds,
+    /// A downstream port each, with a device at its end.
+    pub branches: Vec<Branch>,
+    /// Multicast groups, as the numbers of their devices: of a group's window each posted write is copied to all of them
+    /// but the one that it came from.
+    pub groups: Vec<Vec<u16>>,
+}
+
+/// The way from a port of a switch to a device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Branch {
+    /// The link at the port.
+    pub link: LinkSettings,
+    /// Links behind it.
+    pub further: Vec<Further>,
+}
+
 /// A machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MachineSettings {
@@ -44,7 +65,9 @@ pub struct MachineSettings {
     pub link: LinkSettings,
     /// Links behind it, towards the device, each behind a switch or a bridge.
     pub further: Vec<Further>,
-    /// The device.
+    /// The switch at the end of those, if there is one; without, there is one device.
+    pub switch: Option<SwitchSettings>,
+    /// The device, and every other one.
     pub device: DeviceSettings,
     /// What moves lines between a core and a device with a cache; then its reads and writes of memory take no link.
     pub interconnect: Option<Interconnect>,
@@ -55,7 +78,7 @@ pub struct MachineSettings {
 }
 
 /// A machine that cannot be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum MachineError {
     /// Its cores.
     #[error(transparent)]
@@ -63,6 +86,35 @@ pub enum MachineError {
     /// One of its links.
     #[error(transparent)]
     Link(#[from] SettingsError),
+    /// Its switch.
+    #[error(transparent)]
+    Switch(#[from] SwitchError),
+    /// Not as many devices as places for them.
+    #[error(
+        "{found} devices for a machine with places for {places}; give it one for each branch of its switch"
+    )]
+    Devices {
+        /// How many devices there are.
+        found: usize,
+        /// How many there could be.
+        places: usize,
+    },
+    /// Windows that do not fit below 4 GiB, where requests have the short header.
+    #[error(
+        "windows of {found_bytes} bytes in all do not fit below 4 GiB; use header_dw = 4, or fewer queues"
+    )]
+    Addresses {
+        /// What all devices and groups need.
+        found_bytes: u64,
+    },
+    /// Something that is with one device only.
+    #[error("{what} is of machines with one device; {advice}")]
+    OneDevice {
+        /// What.
+        what: &'static str,
+        /// What to do.
+        advice: &'static str,
+    },
     /// There is none or there are too many of something.
     #[error("a machine with {found} {what} cannot be; use {least} to {most}")]
     Count {

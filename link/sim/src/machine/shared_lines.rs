@@ -8,7 +8,7 @@ use beeline_nic_contract::{Device, HostMemory, SimTime, Want};
 
 use super::memory::Memory;
 use super::state::Around;
-use super::{CoreId, Event, Machine};
+use super::{CoreId, DeviceId, Event, Machine};
 use crate::des::Picoseconds;
 
 /// Bytes of a line.
@@ -47,9 +47,11 @@ impl<D: Device> Machine<D> {
                 calendar.schedule(at, Event::DeviceLooks);
             }
         }
-        self.device.time_passed(SimTime(now.0));
-        watches.look(&mut self.device, memory);
-        self.serve(true);
+        // A machine with lines that change owner has one device.
+        let Some(device) = self.devices.first_mut() else { return };
+        device.time_passed(SimTime(now.0));
+        watches.look(device, memory);
+        self.serve(DeviceId(0), true);
     }
 }
 
@@ -100,7 +102,7 @@ impl Around {
             self.calendar.schedule(at, Event::HostGets);
         }
         if !self.memory.write(address, self.blocks.of(block)) {
-            self.totals.faults += 1;
+            self.ends[0].totals.faults += 1;
         }
         self.blocks.remove(block);
         self.host_changed();

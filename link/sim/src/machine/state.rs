@@ -1,20 +1,51 @@
 //! What a machine is made of, and what it has counted.
 
-use beeline_nic_contract::{Device, DmaTag, Watches};
+use beeline_nic_contract::{Device, Watches};
 
 use super::bodies::{Blocks, Lines};
+use super::device_end::DeviceEnd;
 use super::memory::Memory;
+use super::topology::{Place, Topology};
 use super::ways::Way;
 use super::{Event, MachineError, MachineSettings};
 use crate::cpu::{Core, FenceAck};
 use crate::des::{Calendar, Picoseconds, Stream, stream};
-use crate::device::{Line, Ports, Server, Transmitted, Wire};
-use crate::pcie::{Header, Hop, Link, LinkId, Side};
+use crate::device::{Line, Server, Transmitted};
+use crate::pcie::{Hop, Link, Switch};
 use crate::root::{Bandwidth, Inbound, Outbound};
 
 /// A core of a machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CoreId(pub u16);
+
+/// A device of a machine: its number is that of its branch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DeviceId(pub u16);
+
+/// The requester ID of the first device; cores have their own numbers, which end below.
+const FIRST_REQUESTER: u16 = 0x8000;
+
+impl DeviceId {
+    /// The most devices that have a bus of their own.
+    pub(super) const MOST: usize = 64;
+
+    /// Its requester ID: a bus of its own, function 0.
+    pub(super) fn requester(self) -> u16 {
+        FIRST_REQUESTER + (self.0 << 8)
+    }
+
+    /// Whether this is the requester ID of a device.
+    #[inline]
+    pub(super) fn is_requester(requester: u16) -> bool {
+        requester >= FIRST_REQUESTER
+    }
+
+    /// The number of the device with this requester ID.
+    #[inline]
+    pub(super) fn of_requester(requester: u16) -> usize {
+        usize::from((requester - FIRST_REQUESTER) >> 8)
+    }
+}
 
 /// What the caller of [`Sim::advance`](super::Sim::advance) has to do before time goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,6 +101,8 @@ pub struct OnItsWay {
     pub blocks: usize,
     /// Packets that wait at its ports.
     pub at_ports: usize,
+    /// Packets in the switch.
+    pub in_switch: usize,
 }
 
 /// A core and whose turn it is.
@@ -95,19 +128,7 @@ pub(super) struct Seat {
     pub tended_at: Option<Picoseconds>,
 }
 
-/// A read of the device.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Read {
-    pub tag: DmaTag,
-    pub block: u32,
-    pub address: u64,
-    pub bytes: u32,
-    pub missing_bytes: u32,
-    /// An answer said that it is no memory.
-    pub is_bad: bool,
-}
-
-/// Everything but the logic of the device.
+/// Everything but the logic of the devices.
 pub(super) struct Around {
     pub settings: MachineSettings,
     pub calendar: Calendar<Event>,
@@ -123,17 +144,15 @@ pub(super) struct Around {
     pub random: Stream,
     pub links: Vec<Link>,
     pub hops: Vec<Hop>,
-    pub ports: Ports,
-    pub wire: Wire,
-    /// Frames that come by the wire; the device may refuse the first for a while.
-    pub coming: Line<Vec<u8>>,
+    /// Of each hop, the link above it; the one below is the next.
+    pub uppers: Vec<usize>,
+    pub switch: Option<Switch>,
+    /// What is at both ends of each link.
+    pub places: Vec<Place>,
+    pub ends: Vec<DeviceEnd>,
     pub memory: Memory,
     pub lines: Lines,
     pub blocks: Blocks,
-    pub reads: Vec<Read>,
-    pub free_reads: Vec<u32>,
-    /// Bytes that the request of each tag still waits for.
-    pub tag_bytes: Vec<u32>,
     /// Lines that the device has a copy of.
     pub watches: Watches,
     /// What programs have stored, as region, offset and bytes, until the device can see it.
@@ -142,48 +161,56 @@ pub(super) struct Around {
     pub transfers: Server,
     /// Lines that the device has stored to, until the host can load them.
     pub stored_lines: Line<(u64, u32)>,
-    pub windows_taken: Vec<bool>,
-    pub readers_taken: Vec<bool>,
-    /// Where the device lies in the address space of the host.
+    /// Where the first device lies in the address space of the host.
     pub base: u64,
-    /// The way back of an acknowledgement.
-    pub way_back: Picoseconds,
+    /// From a device to the next, and from a multicast group to the next; groups are behind the devices.
+    pub span_bytes: u64,
     pub fence_ack: FenceAck,
-    pub totals: Totals,
     /// The core that gets the next place that is free in the root complex.
     pub served_next: usize,
     /// The turn that is due.
     pub due: Option<CoreId>,
-    /// When an event will come to wake the device.
-    pub wakes_at: Picoseconds,
 }
 
 /// A machine; [`Sim`](super::Sim) shares it among the programs on its cores.
 pub struct Machine<D> {
-    pub(super) device: D,
+    pub(super) devices: Vec<D>,
     pub(super) around: Around,
-    /// The logic refused a write, which waits with everything behind it.
-    pub(super) is_stalled: bool,
-    /// The logic refused a frame, which waits with those behind it.
-    pub(super) frame_is_refused: bool,
     /// Bytes of a packet of two lines, while the logic looks at them.
     pub(super) joined: Vec<u8>,
 }
 
 impl<D: Device> Machine<D> {
-    pub(super) fn new(device: D, settings: MachineSettings, seed: u64) -> Result<Self, MachineError> {
-        Ok(Machine {
-            device,
-            around: Around::new(settings, seed)?,
-            is_stalled: false,
-            frame_is_refused: false,
-            joined: Vec::new(),
-        })
+    pub(super) fn new(devices: Vec<D>, settings: MachineSettings, seed: u64) -> Result<Self, MachineError> {
+        let around = Around::new(settings, seed)?;
+        let (found, places) = (devices.len(), around.ends.len());
+        if found != places {
+            return Err(MachineError::Devices { found, places });
+        }
+        Ok(Machine { devices, around, joined: Vec::new() })
     }
 
-    /// The logic of the device.
+    /// The logic of the device; of several, of the first.
     pub fn device(&mut self) -> &mut D {
-        &mut self.device
+        &mut self.devices[0]
+    }
+
+    /// The logic of each device.
+    pub fn devices(&mut self) -> &mut [D] {
+        &mut self.devices
+    }
+
+    /// Where a device begins in the address space of the host: what another one writes to a peer.
+    ///
+    /// # Panics
+    /// If there is no such device.
+    pub fn device_address(&self, device: DeviceId) -> u64 {
+        self.around.ends[usize::from(device.0)].base
+    }
+
+    /// Where the window of a multicast group begins in the address space of the host, if there is such a group.
+    pub fn group_address(&self, group: u16) -> Option<u64> {
+        self.around.group_begins_at(group).map(|offset| self.around.base + offset)
     }
 
     /// The time it is.
@@ -224,47 +251,65 @@ impl<D: Device> Machine<D> {
     /// What has not come to its end yet.
     pub fn on_its_way(&self) -> OnItsWay {
         let around = &self.around;
+        let of_ends = |count: fn(&DeviceEnd) -> usize| around.ends.iter().map(count).sum::<usize>();
+        let tags = usize::from(around.settings.device.read_tags) * around.ends.len();
         OnItsWay {
             places: around.outbound.taken(),
             lines: around.lines.held(),
-            reads: around.reads.len() - around.free_reads.len(),
-            tags: usize::from(around.settings.device.read_tags) - around.ports.tags_left(),
+            reads: of_ends(|end| end.reads.len() - end.free_reads.len()),
+            tags: tags - of_ends(|end| end.ports.tags_left()),
             blocks: around.blocks.held(),
-            at_ports: around.ports.waiting(),
+            at_ports: of_ends(|end| end.ports.waiting() + end.peer_loads.held()),
+            in_switch: around.switch.as_ref().map_or(0, Switch::held),
         }
     }
 
-    /// What was counted.
+    /// What was counted, of all devices together.
     pub fn totals(&self) -> Totals {
         let memory = &self.around.memory;
-        Totals {
+        let none = Totals {
             memory_read_bytes: memory.read_bytes,
             memory_written_bytes: memory.written_bytes,
-            ..self.around.totals
-        }
+            ..Totals::default()
+        };
+        self.around.ends.iter().fold(none, |sum, end| Totals {
+            interrupts: sum.interrupts + end.totals.interrupts,
+            faults: sum.faults + end.totals.faults,
+            aborted: sum.aborted + end.totals.aborted,
+            writes_taken: sum.writes_taken + end.totals.writes_taken,
+            ..sum
+        })
     }
 
     /// Frames are kept with their bytes from now on.
     pub fn keep_frames(&mut self) {
-        self.around.wire.keep_frames();
+        self.around.ends.iter_mut().for_each(|end| end.wire.keep_frames());
     }
 
-    /// The oldest frame that was let go to the wire and not taken yet.
+    /// The oldest frame that was let go to the wire and not taken yet; of several devices, of the first that has one.
     pub fn next_transmitted(&mut self) -> Option<Transmitted> {
-        self.around.wire.take()
+        self.around.ends.iter_mut().find_map(|end| end.wire.take())
     }
 
-    /// A frame comes by the wire: its last bit at `at`, or behind the one before it.
+    /// As [`Machine::next_transmitted`], of one device.
+    ///
+    /// # Panics
+    /// If there is no such device.
+    pub fn next_transmitted_by(&mut self, device: DeviceId) -> Option<Transmitted> {
+        self.around.ends[usize::from(device.0)].wire.take()
+    }
+
+    /// A frame comes by the wire: its last bit at `at`, or behind the one before it. Of several devices, to the first.
     pub fn frame_will_come(&mut self, at: Picoseconds, frame: Vec<u8>) {
         let at = at.max(self.around.calendar.now()) + self.around.settings.device.receive_latency;
-        if let Some(at) = self.around.coming.push(at, frame) {
-            self.around.calendar.schedule(at, Event::FrameComes);
+        if let Some(at) = self.around.ends[0].coming.push(at, frame) {
+            self.around.calendar.schedule(at, Event::FrameComes(DeviceId(0)));
         }
     }
 
     /// A frame that was looked at; its buffer is used again.
     pub fn give_back(&mut self, transmitted: Transmitted) {
-        self.around.wire.give_back(transmitted);
+        self.around.ends[0].wire.give_back(transmitted);
     }
 }
 
@@ -302,19 +347,8 @@ impl Around {
         count("cores", usize::from(settings.cores), 1, 1024)?;
         count("places in the root complex", settings.root.write_places, 1, 1 << 16)?;
         count("tags of reads", usize::from(settings.device.read_tags), 1, 1 << 14)?;
-        let mut links = vec![Link::new(LinkId(0), settings.link.clone())?];
-        let mut hops = Vec::new();
-        let mut way_back = settings.root.write_latency + settings.link.flight;
-        for (index, further) in (1u16..).zip(&settings.further) {
-            let mut lower = Link::new(LinkId(index), further.link.clone())?;
-            let upper = links.last_mut().expect("there is a first link");
-            hops.push(Hop::new(index - 1, further.latency, upper, &mut lower));
-            links.push(lower);
-            way_back += further.latency + further.link.flight;
-        }
-        links[0].watch(Side::Upstream);
-        let is_high = settings.header == Header::FourDw;
-        let (base, memory_base) = if is_high { (1 << 40, 1 << 33) } else { (0xc000_0000, 1 << 20) };
+        let Topology { links, hops, uppers, switch, places, ends, base, span_bytes, memory_base } =
+            Topology::new(&settings)?;
         let seat = |core: u16| Seat {
             core: Core::new(
                 settings.core.clone(),
@@ -344,30 +378,36 @@ impl Around {
             random: stream(seed, "root complex"),
             links,
             hops,
-            ports: Ports::new(&settings.device),
-            wire: Wire::default(),
-            coming: Line::default(),
+            uppers,
+            switch,
+            places,
+            ends,
             memory: Memory::new(memory_base, settings.interconnect.is_some()),
             lines: Lines::new(),
             blocks: Blocks::default(),
-            reads: Vec::new(),
-            free_reads: Vec::new(),
-            tag_bytes: vec![0; usize::from(settings.device.read_tags)],
             watches: Watches::new(),
             host_stores: Line::default(),
             transfers: Server::default(),
             stored_lines: Line::default(),
-            windows_taken: vec![false; settings.aperture.queues as usize],
-            readers_taken: vec![false; settings.aperture.queues as usize],
             base,
-            way_back,
+            span_bytes,
             fence_ack: settings.core.fence_ack,
-            totals: Totals::default(),
             served_next: 0,
             due: None,
-            wakes_at: Picoseconds::NEVER,
             settings,
         })
+    }
+
+    /// Where a device begins, from the first one on.
+    pub(super) fn begins_at(&self, device: DeviceId) -> u64 {
+        u64::from(device.0) * self.span_bytes
+    }
+
+    /// Where the window of a group begins, from the first device on.
+    pub(super) fn group_begins_at(&self, group: u16) -> Option<u64> {
+        let groups = self.settings.switch.as_ref().map_or(0, |switch| switch.groups.len());
+        let place = self.ends.len() as u64 + u64::from(group);
+        (usize::from(group) < groups).then_some(place * self.span_bytes)
     }
 
     /// A core, and its way out.

@@ -9,7 +9,7 @@
 //! Not modelled: errors and replays, power states, PADs behind a packet that leaves lanes over, ordered sets among flits.
 //!
 //! From: a model that has cut its transfers into packets. To: a model at the other end, which frees what it has taken.
-//! [`Hop`] puts two links in a row. Not here: root complex, devices.
+//! [`Hop`] puts two links in a row, [`Switch`] joins any number. Not here: root complex, devices.
 
 mod credits;
 mod dllp;
@@ -23,6 +23,7 @@ mod rate;
 mod serializer;
 mod settings;
 mod split;
+mod switch;
 mod tlp;
 
 pub use credits::{Advertised, Amount, Credits, Limit, TooManyCredits};
@@ -37,4 +38,7 @@ pub use rate::{Encoding, Generation, Lanes, WireTime};
 pub use serializer::{Carried, CarriedKind, FLIT_BYTES, FLIT_TLP_BYTES, Serializer};
 pub use settings::{LinkSettings, SettingsError};
 pub use split::{Answers, Cut, PAGE_BYTES, Piece, Pieces, completions, requests, runs};
+pub use switch::{
+    Downstream, Entered, Group, LinkEnd, Receiver, Switch, SwitchError, SwitchEvent, UPSTREAM_PORT,
+};
 pub use tlp::{Class, Header, Kind, Tlp};

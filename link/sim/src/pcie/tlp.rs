@@ -89,6 +89,8 @@ pub struct Tlp {
     pub length_bytes: u32,
     /// What its owner likes; the link carries it.
     pub body: u32,
+    /// What holds its place in the switch that it leaves; nobody else looks at it.
+    pub hold: u32,
     /// Requester ID; of a completion, that of the request.
     pub requester: u16,
     /// Completer ID, of completions.
@@ -116,6 +118,7 @@ impl Tlp {
             address,
             length_bytes,
             body: 0,
+            hold: 0,
             requester: 0,
             completer: 0,
             tag: 0,

@@ -10,6 +10,7 @@ mod probe;
 mod reads;
 mod snapshot;
 mod steady;
+mod switched;
 
 use beeline_link_sim::cpu::{CoreSettings, FenceAck, Release};
 use beeline_link_sim::des::Picoseconds;
@@ -77,6 +78,7 @@ fn settings(cores: u16) -> MachineSettings {
         },
         link: bare_link(),
         further: vec![],
+        switch: None,
         device: DeviceSettings {
             ingress_interval: ns(5),
             ingress_rate: Rate::UNLIMITED,

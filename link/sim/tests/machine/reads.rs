@@ -181,7 +181,7 @@ fn sent_beside_a_load(register_read_ns: u64, write_start_ns: u64, is_read_first:
     let mut machine = settings(1);
     machine.device.register_read = ns(register_read_ns);
     machine.device.write_start = ns(write_start_ns);
-    let sim = Sim::new(Probe::with([]), machine, 1).unwrap();
+    let sim = Sim::new(Probe::with([]), machine, 1).expect("a machine");
     let address = patterned(&sim, 4096).address();
     let write = Reaction::Write { address, data: vec![7; 64] };
     let read = is_read_first.then_some(Reaction::Read { address, bytes: 64 });
@@ -191,8 +191,8 @@ fn sent_beside_a_load(register_read_ns: u64, write_start_ns: u64, is_read_first:
     });
     let mut link = sim.link(CoreId(0));
     once(&sim, || {
-        assert!(link.write_register(0, 1).unwrap());
-        assert!(link.start_read(8).unwrap().is_some());
+        assert!(link.write_register(0, 1).expect("a register"));
+        assert!(link.start_read(8).expect("a register").is_some());
     });
     assert_at_rest(&sim);
     let passed = sim.with(|machine| machine.links_mut()[0].take_record());

@@ -1,0 +1,177 @@
+//! Between devices: packets that a switch carries past the root complex, and reads of a device by another.
+
+use beeline_nic_contract::{Device, ReadTag};
+
+use super::device_end::DeviceEnd;
+use super::state::Around;
+use super::{DeviceId, Event, Machine};
+use crate::pcie::{Answers, Class, Entered, Kind, SwitchEvent, Tlp, completions};
+
+/// Reads of peers that a device answers at a time; one more waits in front of it.
+const PEER_LOADS: usize = 16;
+/// Words of the longest read: it does not cross 4 KiB.
+const LOAD_WORDS: u64 = 512;
+/// Tags of words of loads of cores end below.
+const FIRST_TAG: u16 = 8192;
+const WORD_BYTES: u64 = 8;
+
+/// Reads of a device by its peers that its logic has not answered whole.
+#[derive(Debug, Default)]
+pub(super) struct PeerLoads {
+    loads: Vec<PeerLoad>,
+    free: Vec<u16>,
+}
+
+#[derive(Debug)]
+struct PeerLoad {
+    request: Tlp,
+    missing_words: u64,
+    /// Whole words, from the one on that has the first byte.
+    bytes: Vec<u8>,
+}
+
+impl PeerLoads {
+    /// How many are not answered.
+    pub(super) fn held(&self) -> usize {
+        self.loads.len() - self.free.len()
+    }
+
+    /// A place for a read, if there is one: its number, and the words from the first offset on.
+    fn begin(&mut self, request: &Tlp) -> Option<(u16, u64)> {
+        let words =
+            (request.address % WORD_BYTES + u64::from(request.length_bytes)).div_ceil(WORD_BYTES).max(1);
+        let number = match self.free.pop() {
+            Some(number) => number,
+            None if self.loads.len() < PEER_LOADS => {
+                self.loads.push(PeerLoad { request: *request, missing_words: 0, bytes: Vec::new() });
+                self.loads.len() as u16 - 1
+            }
+            None => return None,
+        };
+        let load = &mut self.loads[usize::from(number)];
+        load.request = *request;
+        load.missing_words = words;
+        load.bytes.clear();
+        load.bytes.resize((words * WORD_BYTES) as usize, 0);
+        Some((number, words))
+    }
+
+    /// A word of one is there; its number, when that was the last.
+    fn answer(&mut self, tag: ReadTag, value: u64) -> Option<u16> {
+        let place = u64::from(tag.0 - FIRST_TAG);
+        let (number, word) = ((place / LOAD_WORDS) as u16, (place % LOAD_WORDS) as usize);
+        let load = &mut self.loads[usize::from(number)];
+        let at = word * WORD_BYTES as usize;
+        load.bytes[at..at + WORD_BYTES as usize].copy_from_slice(&value.to_le_bytes());
+        load.missing_words -= 1;
+        (load.missing_words == 0).then_some(number)
+    }
+}
+
+impl<D: Device> Machine<D> {
+    /// The logic is asked for the words that a peer reads; whether there was a place for the read.
+    pub(super) fn peer_reads(&mut self, device: DeviceId, tlp: &Tlp) -> bool {
+        let index = usize::from(device.0);
+        let end = &mut self.around.ends[index];
+        let Some((number, words)) = end.peer_loads.begin(tlp) else { return false };
+        let first = (tlp.address - end.base) / WORD_BYTES;
+        for word in 0..words {
+            let tag = FIRST_TAG + (u64::from(number) * LOAD_WORDS + word) as u16;
+            self.devices[index].read_arrived((first + word) * WORD_BYTES, ReadTag(tag));
+        }
+        true
+    }
+}
+
+impl Around {
+    /// Whether a word of this tag is of a read of a peer.
+    pub(super) fn is_of_peer(tag: ReadTag) -> bool {
+        tag.0 >= FIRST_TAG
+    }
+
+    /// The logic has answered a word that a peer reads; with the last one, completions go to the peer.
+    pub(super) fn answer_peer(&mut self, device: DeviceId, tag: ReadTag, value: u64) {
+        let now = self.calendar.now();
+        let DeviceEnd { peer_loads, .. } = &mut self.ends[usize::from(device.0)];
+        let Some(number) = peer_loads.answer(tag, value) else { return };
+        let request = peer_loads.loads[usize::from(number)].request;
+        let bytes = std::mem::take(&mut peer_loads.loads[usize::from(number)].bytes);
+        let read = self.ends[DeviceId::of_requester(request.requester)].reads[request.body as usize];
+        let (from, into) =
+            ((request.address % WORD_BYTES) as usize, (request.address - read.address) as usize);
+        let length = request.length_bytes as usize;
+        self.blocks.of(read.block)[into..into + length].copy_from_slice(&bytes[from..from + length]);
+        let end = &mut self.ends[usize::from(device.0)];
+        end.peer_loads.loads[usize::from(number)].bytes = bytes;
+        end.peer_loads.free.push(number);
+        let link = self.links[end.link].settings();
+        let (boundary, most) = (link.completion_boundary_bytes, link.max_payload_bytes);
+        let pieces = completions(
+            request.address,
+            u64::from(request.length_bytes.max(1)),
+            boundary,
+            most,
+            Answers::Longest,
+        );
+        for piece in pieces {
+            let completion = Tlp {
+                body: request.body,
+                requester: request.requester,
+                completer: device.requester(),
+                tag: request.tag,
+                ..Tlp::new(Kind::CompletionWithData, piece.address, piece.length_bytes)
+            };
+            if let Some(at) = end.ports.answer(now, completion, &self.settings.device) {
+                self.calendar.schedule(at, Event::DeviceAnswers(device));
+            }
+        }
+    }
+
+    pub(super) fn switch_happens(&mut self, event: SwitchEvent) {
+        if let Some(switch) = &mut self.switch {
+            switch.happen(event, &mut self.links, &mut self.calendar);
+        }
+    }
+
+    /// A packet is at a port of the switch.
+    pub(super) fn enters_switch(&mut self, port: u16, tlp: Tlp) {
+        let Some(switch) = &mut self.switch else { return };
+        let entered = switch.enter(port, tlp, &mut self.links, &mut self.calendar);
+        let is_of_device = DeviceId::is_requester(tlp.requester);
+        match entered {
+            Entered::Copies(1) => {}
+            Entered::Copies(copies) if copies > 1 => {
+                if is_of_device {
+                    self.blocks.copy(tlp.body, copies - 1);
+                } else {
+                    self.lines.copy(tlp.body, copies - 1);
+                }
+            }
+            Entered::Copies(_) => self.body_is_gone(&tlp),
+            Entered::Refused => self.refused(&tlp),
+        }
+    }
+
+    /// Nobody has the address of a packet: a write is gone, a read brings nothing.
+    fn refused(&mut self, tlp: &Tlp) {
+        let is_of_device = DeviceId::is_requester(tlp.requester);
+        if is_of_device {
+            self.ends[DeviceId::of_requester(tlp.requester)].totals.faults += 1;
+        }
+        match tlp.kind.class() {
+            Class::Posted => self.body_is_gone(tlp),
+            // What a load of a core shows that no device has answered.
+            Class::NonPosted if !is_of_device => self.seats[usize::from(tlp.tag)].load_words = [u64::MAX; 8],
+            // The answer itself says it to a device.
+            Class::NonPosted | Class::Completion => {}
+        }
+    }
+
+    fn body_is_gone(&mut self, tlp: &Tlp) {
+        if DeviceId::is_requester(tlp.requester) {
+            self.blocks.remove(tlp.body);
+        } else {
+            self.lines.remove(tlp.body);
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! Where packets go that come in by a port of a switch.
+
+use std::ops::Range;
+
+use thiserror::Error;
+
+use super::UPSTREAM_PORT;
+use crate::pcie::{Class, Kind, Tlp};
+
+/// The least bytes of a window that is copied (Base Specification, Multicast capability: an index position of 12).
+const LEAST_GROUP_BYTES: u64 = 1 << 12;
+
+/// What is behind a downstream port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Downstream {
+    /// Addresses of it, as the bridge of a port has them in its base and limit.
+    pub addresses: Range<u64>,
+    /// Requester IDs of it: its bus numbers.
+    pub requesters: Range<u16>,
+}
+
+/// A multicast group: addresses of which each posted write goes to every receiver but the one it came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Group {
+    /// Its addresses: a power of two of them, from a multiple of that on.
+    pub addresses: Range<u64>,
+    /// Who gets copies.
+    pub receivers: Vec<Receiver>,
+}
+
+/// A port that gets copies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Receiver {
+    /// The port.
+    pub port: u16,
+    /// What is written there instead of the first address of the group (the capability's overlay).
+    pub overlay: u64,
+    /// The bytes of the group, less one.
+    mask: u64,
+}
+
+impl Receiver {
+    /// A port, and where in its addresses the group begins; a multiple of the bytes of the group.
+    pub fn new(port: u16, overlay: u64) -> Receiver {
+        Receiver { port, overlay, mask: 0 }
+    }
+
+    /// What an address of the group is for this receiver.
+    pub(super) fn address(&self, address: u64) -> u64 {
+        self.overlay | address & self.mask
+    }
+}
+
+/// A switch that cannot be.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum SwitchError {
+    /// Too few ports.
+    #[error(
+        "a switch of {ports} ports with {downstream} downstream cannot be; it has one upstream port and at least one more"
+    )]
+    Ports {
+        /// Ends that were given.
+        ports: usize,
+        /// Downstream ports that were described.
+        downstream: usize,
+    },
+    /// Two have the same addresses or requester IDs.
+    #[error("{first} and {second} of a switch have the same {what}; give each its own")]
+    Overlap {
+        /// Who.
+        first: String,
+        /// And who.
+        second: String,
+        /// Of what.
+        what: &'static str,
+    },
+    /// Addresses that no group can have.
+    #[error(
+        "the addresses {from:#x} to {to:#x} of multicast group {group} are no power of two from {LEAST_GROUP_BYTES} bytes \
+         on, at a multiple of their number"
+    )]
+    GroupAddresses {
+        /// Which group.
+        group: usize,
+        /// The first address.
+        from: u64,
+        /// The one behind the last.
+        to: u64,
+    },
+    /// Receivers that no group can have.
+    #[error("receiver {port} of multicast group {group}: {why}")]
+    GroupReceiver {
+        /// Which group.
+        group: usize,
+        /// The port.
+        port: u16,
+        /// What is wrong, and what to do.
+        why: &'static str,
+    },
+    /// Links of different packets: a switch does not cut them.
+    #[error(
+        "port {port} of a switch has {what} = {found} and its upstream port {first}; use one size for all"
+    )]
+    Sizes {
+        /// The port.
+        port: usize,
+        /// Which size.
+        what: &'static str,
+        /// Its size.
+        found: u32,
+        /// That of the upstream port.
+        first: u32,
+    },
+}
+
+/// Where a packet goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// By this port.
+    Port(u16),
+    /// By the ports of this group.
+    Group(u16),
+    /// By none.
+    Nowhere,
+}
+
+/// All that a switch knows of its surroundings.
+#[derive(Debug)]
+pub(super) struct Routes {
+    downstream: Vec<Downstream>,
+    groups: Vec<Group>,
+}
+
+impl Routes {
+    pub(super) fn new(
+        ports: usize,
+        downstream: &[Downstream],
+        groups: &[Group],
+    ) -> Result<Routes, SwitchError> {
+        if downstream.is_empty() || ports != downstream.len() + 1 {
+            return Err(SwitchError::Ports { ports, downstream: downstream.len() });
+        }
+        check_overlaps(downstream, groups)?;
+        let mut groups = groups.to_vec();
+        for (number, group) in groups.iter_mut().enumerate() {
+            check_group(number, group, ports)?;
+            let mask = group.addresses.end - group.addresses.start - 1;
+            group.receivers.iter_mut().for_each(|receiver| receiver.mask = mask);
+        }
+        Ok(Routes { downstream: downstream.to_vec(), groups })
+    }
+
+    /// Where a packet goes that came in by `port`.
+    pub(super) fn way(&self, port: u16, tlp: &Tlp) -> Way {
+        let found = match tlp.kind.class() {
+            Class::Completion => {
+                self.downstream.iter().position(|behind| behind.requesters.contains(&tlp.requester))
+            }
+            _ if tlp.kind == Kind::Message => None,
+            _ => {
+                let is_in = |group: &Group| group.addresses.contains(&tlp.address);
+                if let Some(group) = self.groups.iter().position(is_in) {
+                    // Base Specification, Multicast: of other requests nobody could answer for all.
+                    let is_write = tlp.kind == Kind::MemoryWrite;
+                    return if is_write { Way::Group(group as u16) } else { Way::Nowhere };
+                }
+                self.downstream.iter().position(|behind| behind.addresses.contains(&tlp.address))
+            }
+        };
+        let to = found.map_or(UPSTREAM_PORT, |index| index as u16 + 1);
+        // What would go back to where it came from has nobody there.
+        if to == port { Way::Nowhere } else { Way::Port(to) }
+    }
+
+    /// By how many ports.
+    pub(super) fn copies(&self, port: u16, way: Way) -> u16 {
+        match way {
+            Way::Port(_) => 1,
+            Way::Group(group) => self.receivers(group, port).count() as u16,
+            Way::Nowhere => 0,
+        }
+    }
+
+    /// Who gets copies of what came in by `port`.
+    pub(super) fn receivers(&self, group: u16, port: u16) -> impl Iterator<Item = &Receiver> {
+        self.groups[usize::from(group)].receivers.iter().filter(move |receiver| receiver.port != port)
+    }
+}
+
+fn check_overlaps(downstream: &[Downstream], groups: &[Group]) -> Result<(), SwitchError> {
+    let ports = downstream.iter().zip(1..).map(|(behind, port): (_, u32)| (format!("port {port}"), behind));
+    let ports: Vec<_> = ports.collect();
+    let named = ports.iter().map(|(name, behind)| (name.clone(), &behind.addresses));
+    let copied =
+        groups.iter().enumerate().map(|(n, group)| (format!("multicast group {n}"), &group.addresses));
+    check_apart("addresses", &named.chain(copied).collect::<Vec<_>>())?;
+    let ids: Vec<_> = ports.iter().map(|(name, behind)| (name.clone(), &behind.requesters)).collect();
+    check_apart("requester IDs", &ids)
+}
+
+fn check_apart<T: Ord>(what: &'static str, ranges: &[(String, &Range<T>)]) -> Result<(), SwitchError> {
+    for (index, (second, range)) in ranges.iter().enumerate() {
+        for (first, other) in &ranges[..index] {
+            if range.start < other.end && other.start < range.end {
+                return Err(SwitchError::Overlap { first: first.clone(), second: second.clone(), what });
+            }
+        }
+    }
+    Ok(())
+}
+
+fn check_group(number: usize, group: &Group, ports: usize) -> Result<(), SwitchError> {
+    let Range { start: from, end: to } = group.addresses;
+    let bytes = to.saturating_sub(from);
+    if !bytes.is_power_of_two() || bytes < LEAST_GROUP_BYTES || !from.is_multiple_of(bytes) {
+        return Err(SwitchError::GroupAddresses { group: number, from, to });
+    }
+    let wrong = |port, why| Err(SwitchError::GroupReceiver { group: number, port, why });
+    if group.receivers.is_empty() {
+        return wrong(UPSTREAM_PORT, "there is none at all; name at least one port");
+    }
+    for (index, receiver) in group.receivers.iter().enumerate() {
+        let port = receiver.port;
+        if usize::from(port) >= ports {
+            return wrong(port, "there is no such port");
+        }
+        if group.receivers[..index].iter().any(|other| other.port == port) {
+            return wrong(port, "it is named twice; a port gets one copy");
+        }
+        if !receiver.overlay.is_multiple_of(bytes) {
+            return wrong(port, "its overlay is no multiple of the bytes of the group");
+        }
+    }
+    Ok(())
+}

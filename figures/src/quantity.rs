@@ -3,29 +3,10 @@
 //! "Window" is memory of the device (or of a peer) mapped write-combining; a "frame" leaves on the wire, a "message" is only
 //! stored. Times are means of a run long enough that its start does not show, unless "one" is said.
 
+pub use beeline_spec::Interface;
 use serde::{Deserialize, Serialize};
 
 use crate::unit::Base;
-
-/// One way to hand frames to a device, by the names of `beeline-spec`, as the files of rows write them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Interface {
-    /// Unordered write-combined stores of the whole frame (HotOS'25).
-    Mmio,
-    /// Ordered write-combined lines with EOP stuffing (kPIO+WC).
-    Kpio,
-    /// Doorbell, descriptor DMA, payload DMA.
-    Descriptor,
-    /// Entries pushed by store as well as written to memory (BlueFlame).
-    Inline,
-    /// A pipe in host memory and one tail write (Ensō).
-    Enso,
-    /// Small packets whole in a queue entry, held reads (NIQ).
-    Niq,
-    /// Cache lines that change owner (CC-NIC, ECI).
-    Coherent,
-}
 
 /// When the storing core fences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

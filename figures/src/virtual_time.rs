@@ -3,7 +3,6 @@
 use beeline_lab::measure::{self, Bench, DmaEngine, Fences};
 use beeline_lab::{Data, LabError};
 use beeline_platforms::{DataIn, Kind, Platform, PlatformError};
-use beeline_spec::Interface as Spoken;
 
 use crate::freeze::PlatformFile;
 use crate::laboratory::{Card, Laboratory, NotModelled, Parameter, Replacement, Setting};
@@ -95,16 +94,16 @@ fn measure(platform: &Platform, quantity: &Quantity, seed: u64) -> Result<f64, N
     let is_nic = platform.kind == Kind::Nic;
     let figure = match *quantity {
         Quantity::TransmitLatency { interface, bytes } if is_nic => {
-            bench.transmit_latency_ns(spoken(interface), bytes)
+            bench.transmit_latency_ns(interface, bytes)
         }
         Quantity::TransmitDone { interface, bytes, frames } if is_nic => {
-            bench.transmit_done_ns(spoken(interface), bytes, frames)
+            bench.transmit_done_ns(interface, bytes, frames)
         }
         Quantity::FrameRate { interface, bytes, cores, burst } if is_nic => {
-            bench.frame_rate_gbps(spoken(interface), bytes, cores as u16, burst as usize)
+            bench.frame_rate_gbps(interface, bytes, cores as u16, burst as usize)
         }
         Quantity::DescriptorShare { bytes } if is_nic => bench.descriptor_share_percent(bytes.min(9000)),
-        Quantity::PingPong { interface, bytes } if is_nic => bench.ping_pong_ns(spoken(interface), bytes),
+        Quantity::PingPong { interface, bytes } if is_nic => bench.ping_pong_ns(interface, bytes),
         Quantity::TraceStamp(stamp) if is_nic => traced(&bench, stamp),
         _ => return of_stores(&bench, quantity).map_err(|error| NotModelled::because(error.to_string())),
     };
@@ -148,17 +147,17 @@ fn of_stores(bench: &Bench<'_>, quantity: &Quantity) -> Result<f64, LabError> {
 fn traced(bench: &Bench<'_>, stamp: Stamp) -> Result<f64, LabError> {
     use measure::Stamp as Measured;
     match stamp {
-        Stamp::FirstLineAck => bench.trace_stamp_ns(Spoken::Kpio, 104, Measured::Acknowledgement(0)),
-        Stamp::SecondLineAck => bench.trace_stamp_ns(Spoken::Kpio, 104, Measured::Acknowledgement(1)),
+        Stamp::FirstLineAck => bench.trace_stamp_ns(Interface::Kpio, 104, Measured::Acknowledgement(0)),
+        Stamp::SecondLineAck => bench.trace_stamp_ns(Interface::Kpio, 104, Measured::Acknowledgement(1)),
         Stamp::FirstLoopBackWrite => bench.loop_back_stamp_ns(0),
         Stamp::SecondLoopBackWrite => bench.loop_back_stamp_ns(1),
-        Stamp::DoorbellAck => bench.trace_stamp_ns(Spoken::Descriptor, 100, Measured::Acknowledgement(0)),
+        Stamp::DoorbellAck => bench.trace_stamp_ns(Interface::Descriptor, 100, Measured::Acknowledgement(0)),
         Stamp::DescriptorAck => {
-            bench.trace_stamp_ns(Spoken::Descriptor, 100, Measured::CompletionAcknowledged(0))
+            bench.trace_stamp_ns(Interface::Descriptor, 100, Measured::CompletionAcknowledged(0))
         }
-        Stamp::PayloadSent => bench.trace_stamp_ns(Spoken::Descriptor, 100, Measured::LastCompletionSent),
+        Stamp::PayloadSent => bench.trace_stamp_ns(Interface::Descriptor, 100, Measured::LastCompletionSent),
         Stamp::PayloadAck => {
-            bench.trace_stamp_ns(Spoken::Descriptor, 100, Measured::LastCompletionAcknowledged)
+            bench.trace_stamp_ns(Interface::Descriptor, 100, Measured::LastCompletionAcknowledged)
         }
     }
 }
@@ -167,18 +166,6 @@ fn traced(bench: &Bench<'_>, stamp: Stamp) -> Result<f64, LabError> {
 fn data(platform: &Platform) -> Data {
     let lies_in = platform.root_complex.data_in.value;
     Data { is_cold: lies_in == DataIn::Dram, is_remote: lies_in == DataIn::OtherSocket, is_translated: false }
-}
-
-fn spoken(interface: Interface) -> Spoken {
-    match interface {
-        Interface::Mmio => Spoken::Mmio,
-        Interface::Kpio => Spoken::Kpio,
-        Interface::Descriptor => Spoken::Descriptor,
-        Interface::Inline => Spoken::Inline,
-        Interface::Enso => Spoken::Enso,
-        Interface::Niq => Spoken::Niq,
-        Interface::Coherent => Spoken::Coherent,
-    }
 }
 
 fn fences(fence: Fence) -> Fences {

@@ -4,6 +4,7 @@ use crate::formats::interface as f;
 
 /// One way to hand frames to a NIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Interface {
     /// Unordered write-combined stores of the whole frame (HotOS'25).
     Mmio,

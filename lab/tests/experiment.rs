@@ -1,8 +1,13 @@
 //! Experiments on a platform that is built in: what is measured holds together.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-use beeline_lab::{Arrivals, Cost, Experiment, LabError, Measured, NicKind, Traffic};
+use beeline_driver::Choice;
+use beeline_lab::{
+    Arrivals, Cost, Data, Experiment, LabError, Measured, NicKind, NicShape, Run, Station, Traffic,
+    machine_for, model_nic,
+};
 use beeline_link_sim::des::Picoseconds;
+use beeline_link_sim::machine::Sim;
 use beeline_link_sim::pcie::Kind;
 use beeline_platforms::Platform;
 use beeline_spec::Interface;
@@ -16,7 +21,7 @@ fn platform(changes: &[(&str, &str)]) -> Platform {
 fn experiment(platform: &Platform, interface: Interface, arrivals: Arrivals) -> Experiment<'_> {
     let traffic = Traffic { sizes: vec![60, 200], frames: 2000, arrivals };
     Experiment {
-        data: beeline_lab::Data::default(),
+        data: Data::default(),
         nic: NicKind::Model,
         platform,
         interface,
@@ -159,6 +164,29 @@ fn a_line_that_stays_behind_fails_the_queue_and_is_named() {
     assert!(error.to_string().contains("--fences per-message"), "{error}");
     experiment.fences = FencePolicy::PerMessage;
     assert_eq!(experiment.measure().unwrap().outcome.all_frames, 2000);
+}
+
+/// With no more lines in the window than the NIC holds, the program waits for credit in place of failing, and the line leaves
+/// with the next interrupt (decision 15).
+#[test]
+fn a_window_of_the_span_waits_for_what_an_interrupt_left() {
+    let interrupted = platform(&[("core.interrupt_interval_ns", "10000"), ("core.interrupt_ns", "500")]);
+    let run = |window_lines| {
+        let mut shape = NicShape::for_cores(1);
+        shape.config.window_lines = window_lines;
+        let settings =
+            machine_for(Interface::Mmio, &interrupted, 1, shape.aperture(), Data::default()).unwrap();
+        let sim = Sim::new(model_nic(&shape).unwrap(), settings, 1).unwrap();
+        sim.with(|machine| machine.keep_frames());
+        let traffic =
+            Traffic { sizes: vec![64], frames: 20_000, arrivals: Arrivals::Poisson { per_second: 2e6 } };
+        let choice = Choice::of(Interface::Mmio, 1);
+        let run = Run { choice, traffic, message: Picoseconds(10_000), warm_up: 0, seed: 1 };
+        run.on(&mut Station::new(sim).unwrap(), 1)
+    };
+    let outcome = run(NicShape::SPAN_LINES).unwrap();
+    assert_eq!((outcome.all_frames, outcome.changed_frames), (20_000, 0));
+    assert!(matches!(run(4096), Err(LabError::Stuck { .. })), "a window beyond the span bounds nothing");
 }
 
 #[test]

@@ -73,6 +73,7 @@ fn experiment(platform: &Platform, interface: Interface, traffic: Traffic) -> Ex
         fences: FencePolicy::None,
         adversary: None,
         cores: 1,
+        devices: 1,
         traffic,
         warm_up: 0,
         seed: 1,

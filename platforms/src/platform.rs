@@ -35,7 +35,7 @@ pub struct Platform {
     pub hops: Vec<Hop>,
     /// What is at the far end.
     pub device: Device,
-    /// A central switch that joins several boards, if there is one.
+    /// A central switch that joins several boards or devices, if there is one.
     pub switch: Option<CentralSwitch>,
     /// A coherent interconnect, if there is one.
     pub coherent: Option<Coherent>,

@@ -67,6 +67,7 @@ fn platform() -> Platform {
 
 fn experiment(platform: &Platform, interface: Interface, traffic: Traffic) -> Experiment<'_> {
     Experiment {
+        data: Data::default(),
         platform,
         nic: NicKind::Model,
         interface,

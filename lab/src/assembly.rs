@@ -67,7 +67,7 @@ pub fn machine_for(
     Ok(settings)
 }
 
-fn ps(time: Time) -> Picoseconds {
+pub(crate) fn ps(time: Time) -> Picoseconds {
     Picoseconds(time.picoseconds())
 }
 
@@ -171,7 +171,7 @@ fn root(platform: &Platform, data: Data) -> RootSettings {
 }
 
 /// A link. What a packet may carry must be the same on all links of a way: a switch does not cut packets.
-fn link(link: &platforms::Link) -> Result<LinkSettings, LabError> {
+pub(crate) fn link(link: &platforms::Link) -> Result<LinkSettings, LabError> {
     let generation = match link.generation.value {
         1 => Generation::Gen1,
         2 => Generation::Gen2,

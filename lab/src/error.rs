@@ -24,6 +24,30 @@ pub enum LabError {
         /// The platform.
         platform: String,
     },
+    /// Several devices on a platform without a switch to put them behind.
+    #[error(
+        "{platform} has no [switch] section, which {devices} devices need before them; give switch.latency_ns and switch.ports in \
+         its file, or by --set switch.latency_ns=NS --set switch.ports={ports}", ports = devices + 1
+    )]
+    NoSwitch {
+        /// The platform.
+        platform: String,
+        /// How many devices.
+        devices: u16,
+    },
+    /// More devices than a switch has ports for.
+    #[error(
+        "{devices} devices and the way to the host need {needed} ports, and the switch of {platform} has {ports}; ask for fewer \
+         devices, or --set switch.ports={needed}", needed = devices + 1
+    )]
+    Ports {
+        /// The platform.
+        platform: String,
+        /// How many devices.
+        devices: u16,
+        /// Ports of the switch, that to the host included.
+        ports: u32,
+    },
     /// Data that lie where a platform does not say how long a read of them takes.
     #[error(
         "{platform} does not say what reads of {data} data take longer; give root_complex.{key}, in its file or by --set"

@@ -10,6 +10,7 @@ use beeline_platforms::Platform;
 use beeline_spec::Interface;
 use beeline_window::FencePolicy;
 
+use crate::branches::branch_out;
 use crate::{
     Data, LabError, NicKind, NicShape, Outcome, Run, Spans, Station, Traffic, Watched, machine_for,
     model_nic, rtl_nic,
@@ -35,6 +36,8 @@ pub struct Experiment<'a> {
     pub adversary: Option<u64>,
     /// Cores that send, each by a queue of its own.
     pub cores: u16,
+    /// NICs that the cores take in turn; several stand behind the platform's switch, which one alone has not before it.
+    pub devices: u16,
     /// What each of them sends.
     pub traffic: Traffic,
     /// Frames of each core that are sent before latency and rate are counted.
@@ -53,13 +56,14 @@ pub struct Measured {
 }
 
 impl Experiment<'_> {
-    /// A machine with the behavioural NIC and a port that is ready, whatever [`Experiment::nic`] says.
+    /// A machine with behavioural NICs and ports that are ready, whatever [`Experiment::nic`] says.
     ///
     /// # Errors
-    /// The platform makes no machine, or the port does not come up.
+    /// The platform makes no machine, or has no switch for so many devices; or a port does not come up.
     pub fn model_station(&self) -> Result<Station<Watched<Nic>>, LabError> {
-        let shape = NicShape::for_cores(self.cores);
-        self.station(model_nic(&shape)?, shape.aperture())
+        let shape = NicShape::for_cores(self.cores_of_a_device());
+        let nics = (0..self.devices).map(|_| model_nic(&shape)).collect::<Result<_, _>>()?;
+        self.station(nics, shape.aperture())
     }
 
     /// The same with the RTL.
@@ -67,13 +71,26 @@ impl Experiment<'_> {
     /// # Errors
     /// As [`Experiment::model_station`]; this build has no RTL.
     pub fn rtl_station(&self, clock: ClockPeriod) -> Result<Station<Watched<ClockedNic>>, LabError> {
-        let (nic, aperture) = rtl_nic(clock, self.cores)?;
-        self.station(nic, aperture)
+        let (first, aperture) = rtl_nic(clock, self.cores_of_a_device())?;
+        let mut nics = vec![first];
+        for _ in 1..self.devices {
+            nics.push(rtl_nic(clock, self.cores_of_a_device())?.0);
+        }
+        self.station(nics, aperture)
     }
 
-    fn station<D: Device>(&self, nic: D, aperture: Aperture) -> Result<Station<Watched<D>>, LabError> {
-        let settings = machine_for(self.interface, self.platform, self.cores, aperture, self.data)?;
-        let sim = Sim::new(Watched::new(nic, aperture), settings, self.seed)?;
+    /// The most cores that one device has.
+    fn cores_of_a_device(&self) -> u16 {
+        self.cores.div_ceil(self.devices.max(1))
+    }
+
+    fn station<D: Device>(&self, nics: Vec<D>, aperture: Aperture) -> Result<Station<Watched<D>>, LabError> {
+        let mut settings = machine_for(self.interface, self.platform, self.cores, aperture, self.data)?;
+        if self.devices > 1 {
+            branch_out(self.platform, &mut settings, self.devices)?;
+        }
+        let nics = nics.into_iter().map(|nic| Watched::new(nic, aperture)).collect();
+        let sim = Sim::with_devices(nics, settings, self.seed)?;
         sim.with(|machine| machine.keep_frames());
         Station::new(sim)
     }
@@ -119,7 +136,11 @@ impl Experiment<'_> {
     ) -> Result<Measured, LabError> {
         let run = self.run().on(station, self.cores);
         let fills_lines = matches!(self.interface, Interface::Mmio | Interface::Kpio);
-        let spans = station.sim.with(|machine| machine.device().spans().clone());
+        let spans = station.sim.with(|machine| {
+            let mut spans = machine.device().spans().clone();
+            machine.devices()[1..].iter().for_each(|device| spans.merge(device.spans()));
+            spans
+        });
         let outcome = run.map_err(|error| if fills_lines { beyond_span(error, &spans) } else { error })?;
         if outcome.changed_frames > 0 {
             let (changed, frames) = (outcome.changed_frames, outcome.all_frames);
@@ -146,7 +167,8 @@ impl Experiment<'_> {
 
 /// Whether the RTL that was used may be believed: a failed assertion explains whatever else went wrong.
 pub(crate) fn check(station: &Station<Watched<ClockedNic>>) -> Result<(), LabError> {
-    let has_failed = station.sim.with(|machine| machine.device().device().has_failed());
+    let has_failed =
+        station.sim.with(|machine| machine.devices().iter().any(|device| device.device().has_failed()));
     if has_failed { Err(RtlError::Assertion.into()) } else { Ok(()) }
 }
 

@@ -7,8 +7,10 @@
 #![forbid(unsafe_code)]
 
 mod assembly;
+mod branches;
 mod bring_up;
 mod cost;
+mod counter;
 pub mod devices;
 mod error;
 mod experiment;
@@ -30,7 +32,7 @@ pub use experiment::{Experiment, Measured};
 pub use frames::Frames;
 pub use laps::{Laps, Summary};
 pub use nic::{NicKind, NicShape, model_nic, rtl_nic};
-pub use sender::{FrameTimes, Outcome, Run};
+pub use sender::{FrameTimes, Outcome, Run, Share};
 pub use spans::Spans;
 pub use trace::{Numbered, Trace};
 pub use traffic::{Arrivals, Traffic};

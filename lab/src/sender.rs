@@ -5,16 +5,14 @@ use std::rc::Rc;
 
 use beeline_driver::{Choice, OnHalf, QueueHalf, Stopped, Transmit};
 use beeline_link_sim::des::Picoseconds;
-use beeline_link_sim::device::Transmitted;
-use beeline_link_sim::machine::{CoreId, Next, Pause, Sim};
-use beeline_nic_contract::{Device, QueueId};
+use beeline_link_sim::machine::{CoreId, DeviceId, Next, Pause, Sim};
+use beeline_nic_contract::Device;
 use beeline_window::Sent;
 
+use crate::counter::{Begun, Counter};
 use crate::traffic::Clock;
 use crate::{Arrivals, Cost, Frames, LabError, Laps, Station, Traffic};
 
-/// Frames of which the times are kept one by one.
-const KEPT_TIMES: usize = 256;
 /// A frame that was sent so long ago, with none that left since, is lost: longer than devices wait for what is missing.
 const PATIENCE: Picoseconds = Picoseconds::from_ns(2_000_000);
 
@@ -44,6 +42,8 @@ pub struct Outcome {
     pub bytes: u64,
     /// From the first counted frame on the wire to the last.
     pub elapsed: Picoseconds,
+    /// Of the counted frames, what left by the wire of each device.
+    pub of_devices: Vec<Share>,
     /// Frames that left from the first call on, those of the warm-up included: what `cost` is the cost of.
     pub all_frames: u64,
     /// Their bytes.
@@ -54,6 +54,17 @@ pub struct Outcome {
     pub changed_frames: u64,
     /// When each of the first counted frames was where.
     pub times: Vec<FrameTimes>,
+}
+
+/// What left by the wire of one of several devices.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Share {
+    /// Frames.
+    pub frames: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// From the first of them on the wire to the last: a device whose cores are done before others has less.
+    pub elapsed: Picoseconds,
 }
 
 /// When a frame was where.
@@ -76,12 +87,9 @@ pub struct FrameTimes {
 }
 
 impl Outcome {
-    /// Gbit/s of frames.
+    /// Gbit/s of frames, of all devices together.
     pub fn goodput_gbps(&self) -> f64 {
-        if self.elapsed == Picoseconds::ZERO {
-            return 0.0;
-        }
-        self.bytes as f64 * 8000.0 / self.elapsed.0 as f64
+        gbps(self.bytes, self.elapsed)
     }
 
     /// Frames a second.
@@ -93,8 +101,19 @@ impl Outcome {
     }
 }
 
-/// Opens a queue and puts its half into a box: one type for every interface.
-struct Boxed;
+impl Share {
+    /// Gbit/s of frames.
+    pub fn goodput_gbps(&self) -> f64 {
+        gbps(self.bytes, self.elapsed)
+    }
+}
+
+fn gbps(bytes: u64, elapsed: Picoseconds) -> f64 {
+    if elapsed == Picoseconds::ZERO { 0.0 } else { bytes as f64 * 8000.0 / elapsed.0 as f64 }
+}
+
+/// Opens a queue of this device and puts its half into a box: one type for every interface.
+struct Boxed(DeviceId);
 
 impl<'a, D: Device> OnHalf<&'a mut Station<D>> for Boxed {
     type Output = Result<Box<dyn Transmit>, LabError>;
@@ -104,60 +123,61 @@ impl<'a, D: Device> OnHalf<&'a mut Station<D>> for Boxed {
         station: &'a mut Station<D>,
         half: Stopped<T>,
     ) -> Self::Output {
-        let pending = station.port.open(half);
-        Ok(Box::new(station.finish(pending)?))
+        let pending = station.port(self.0).open(half);
+        Ok(Box::new(station.finish(self.0, pending)?))
     }
 }
 
 impl<D: Device + 'static> Station<D> {
-    /// The half of a queue by the interface that was chosen, open, in a box.
+    /// The half of a queue of a device by the interface that was chosen, open, in a box.
     ///
     /// # Errors
     /// The queue does not open.
-    pub fn open(&mut self, choice: &Choice, queue: u32) -> Result<Box<dyn Transmit>, LabError> {
-        choice.half(self, |station| &mut station.port, queue, Boxed)?
+    ///
+    /// # Panics
+    /// If there is no such device.
+    pub fn open(
+        &mut self,
+        choice: &Choice,
+        device: DeviceId,
+        queue: u32,
+    ) -> Result<Box<dyn Transmit>, LabError> {
+        choice.half(self, |station| station.port(device), queue, Boxed(device))?
     }
 }
 
 /// A program that sends on one core.
-struct Sender {
+pub(crate) struct Sender {
     half: Box<dyn Transmit>,
-    core: CoreId,
+    pub core: CoreId,
     run: Rc<Run>,
     clock: Clock,
-    frames: Rc<Frames>,
+    pub frames: Rc<Frames>,
     sent: u64,
     /// How many have left.
-    left: u64,
+    pub left: u64,
     /// Frames that have not left.
-    begun: VecDeque<Begun>,
+    pub begun: VecDeque<Begun>,
     /// When the next one is there, of an open loop.
     due: Option<Picoseconds>,
 }
 
-/// A frame that was sent and has not left.
-#[derive(Clone, Copy, Debug)]
-struct Begun {
-    /// When it was there to be sent.
-    at: Picoseconds,
-    /// When the call returned, once that is known.
-    returned_at: Option<Picoseconds>,
-}
-
 impl Run {
-    /// Sends the traffic by one queue for each of `cores` cores.
+    /// Sends the traffic by one queue for each of `cores` cores, which take the devices in turn: of N devices core i has queue
+    /// i / N of device i mod N.
     ///
     /// # Errors
     /// A queue does not open, a frame cannot be sent, or nothing moves any more.
     pub fn on<D: Device + 'static>(&self, station: &mut Station<D>, cores: u16) -> Result<Outcome, LabError> {
         let run = Rc::new(self.clone());
         let frames = Rc::new(Frames::new(&self.traffic.sizes));
+        let devices = station.devices();
         let mut senders = Vec::new();
         for core in 0..cores {
-            let queue = u32::from(core);
-            station.port.link().turn_to(CoreId(core));
-            let half = station.open(&self.choice, queue)?;
-            station.port.link().turn_to(CoreId(0));
+            let (device, queue) = (DeviceId(core % devices), u32::from(core / devices));
+            station.port(device).link().turn_to(CoreId(core));
+            let half = station.open(&self.choice, device, queue)?;
+            station.port(device).link().turn_to(CoreId(0));
             senders.push(Sender::new(half, CoreId(core), &run, &frames));
         }
         let start = station.sim.with(|machine| machine.now());
@@ -165,7 +185,8 @@ impl Run {
             sender.clock_from(start);
             station.sim.end_turn(sender.core, Next::Again);
         }
-        let mut outcome = Outcome::default();
+        let of_devices = vec![Share::default(); usize::from(devices)];
+        let mut outcome = Outcome { of_devices, ..Outcome::default() };
         let before = station.sim.with(|machine| Cost::of(machine, cores));
         self.serve(&station.sim, &mut senders, &mut outcome)?;
         outcome.cost = station.sim.with(|machine| Cost::of(machine, cores)).since(&before);
@@ -181,7 +202,7 @@ impl Run {
         let wanted = self.traffic.frames * senders.len() as u64;
         let is_one_by_one = self.traffic.arrivals == Arrivals::OneByOne;
         let warm_up = self.warm_up * senders.len() as u64;
-        let mut counter = Counter { is_one_by_one, warm_up, left: 0, first: None, last: Picoseconds::ZERO };
+        let mut counter = Counter::new(is_one_by_one, warm_up, outcome.of_devices.len());
         while counter.left < wanted {
             match sim.advance(Picoseconds::NEVER) {
                 Some(Pause::Frame) => counter.take(sim, senders, outcome),
@@ -202,68 +223,6 @@ impl Run {
             }
         }
         Ok(())
-    }
-}
-
-/// Counts frames that have left.
-struct Counter {
-    is_one_by_one: bool,
-    warm_up: u64,
-    left: u64,
-    first: Option<Picoseconds>,
-    /// When the last one left.
-    last: Picoseconds,
-}
-
-impl Counter {
-    fn take<D: Device>(&mut self, sim: &Sim<D>, senders: &mut [Sender], outcome: &mut Outcome) {
-        while let Some(frame) = sim.with(|machine| machine.next_transmitted()) {
-            let QueueId(queue) = frame.queue;
-            let sender = &mut senders[usize::from(queue)];
-            let now = frame.starts_at;
-            self.last = now;
-            let begun = sender.begun.pop_front().unwrap_or(Begun { at: now, returned_at: None });
-            if self.is_one_by_one {
-                sim.end_turn(sender.core, Next::At(frame.starts_at));
-            }
-            if !frame.frame.is_empty() && !sender.frames.is(sender.left, &frame.frame) {
-                outcome.changed_frames += 1;
-            }
-            sender.left += 1;
-            outcome.all_frames += 1;
-            outcome.all_bytes += u64::from(frame.length_bytes);
-            self.left += 1;
-            if self.left > self.warm_up {
-                outcome.to_wire.add(frame.starts_at - begun.at);
-                if outcome.times.len() < KEPT_TIMES {
-                    outcome.times.push(begun.times(sender.core, &frame));
-                }
-                match self.first {
-                    // The frame at which counting begins is where time begins, and is not in the bytes.
-                    None => self.first = Some(frame.starts_at),
-                    Some(first) => {
-                        outcome.frames += 1;
-                        outcome.bytes += u64::from(frame.length_bytes);
-                        outcome.elapsed = frame.starts_at - first;
-                    }
-                }
-            }
-            sim.with(|machine| machine.give_back(frame));
-        }
-    }
-}
-
-impl Begun {
-    fn times(&self, core: CoreId, frame: &Transmitted) -> FrameTimes {
-        FrameTimes {
-            core,
-            bytes: frame.length_bytes,
-            begun_at: self.at,
-            returned_at: self.returned_at.unwrap_or(frame.starts_at),
-            decided_at: frame.decided_at,
-            starts_at: frame.starts_at,
-            ends_at: frame.ends_at,
-        }
     }
 }
 

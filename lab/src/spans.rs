@@ -70,6 +70,16 @@ impl Spans {
         }
     }
 
+    /// Those of the windows of another device too. What is whole of a window stays what it was.
+    pub fn merge(&mut self, others: &Spans) {
+        if self.needed.len() < others.needed.len() {
+            self.needed.resize(others.needed.len(), 0);
+        }
+        for (count, more) in self.needed.iter_mut().zip(&others.needed) {
+            *count += more;
+        }
+    }
+
     /// Writes that were counted.
     pub fn writes(&self) -> u64 {
         self.needed.iter().sum()
@@ -149,6 +159,20 @@ mod tests {
             (1, 1, 3),
             "only the packet of two lines passed"
         );
+    }
+
+    #[test]
+    fn the_spans_of_two_devices_are_added() {
+        let mut merged = Spans::new(APERTURE);
+        write(&mut merged, 0, 0, 64);
+        let mut other = Spans::new(APERTURE);
+        for line in [1, 0] {
+            write(&mut other, 0, line * 64, 64);
+        }
+        merged.merge(&other);
+        assert_eq!((merged.writes(), merged.beyond(1), merged.most()), (3, 1, 2));
+        other.merge(&Spans::new(APERTURE));
+        assert_eq!((other.writes(), other.beyond(1), other.most()), (2, 1, 2));
     }
 
     #[test]

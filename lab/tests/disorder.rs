@@ -7,7 +7,7 @@ use beeline_driver::Choice;
 use beeline_lab::{NicShape, Station, model_nic};
 use beeline_link_sim::cpu::{CoreSettings, Release};
 use beeline_link_sim::des::Picoseconds;
-use beeline_link_sim::machine::{CoreId, Next, Pause, Sim};
+use beeline_link_sim::machine::{CoreId, DeviceId, Next, Pause, Sim};
 use beeline_spec::Interface;
 use beeline_window::Sent;
 use machine::{ns, settings_for};
@@ -42,7 +42,7 @@ fn send(choice: Choice, change: impl FnOnce(&mut CoreSettings), seed: u64) -> Ar
     let nic = model_nic(&shape).expect("sizes of a NIC");
     let sim = Sim::new(nic, machine, seed).expect("a machine");
     let mut station = Station::new(sim.clone()).expect("the port comes up");
-    let mut half = station.open(&choice, 0).expect("the queue opens");
+    let mut half = station.open(&choice, DeviceId(0), 0).expect("the queue opens");
     sim.with(|machine| machine.keep_frames());
     let core = CoreId(0);
     sim.end_turn(core, Next::Again);
@@ -55,7 +55,7 @@ fn send(choice: Choice, change: impl FnOnce(&mut CoreSettings), seed: u64) -> Ar
                         return Arrived::Not(left);
                     }
                     (left, last) = (left + 1, transmitted.ends_at);
-                    sim.with(|machine| machine.give_back(transmitted));
+                    sim.with(|machine| machine.give_back(DeviceId(0), transmitted));
                 }
             }
             Pause::Turn(_) => {

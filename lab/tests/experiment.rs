@@ -28,6 +28,7 @@ fn experiment(platform: &Platform, interface: Interface, arrivals: Arrivals) -> 
         fences: FencePolicy::None,
         adversary: None,
         cores: 1,
+        devices: 1,
         traffic,
         warm_up: 100,
         seed: 1,

@@ -67,12 +67,14 @@ fn platform() -> Platform {
 
 fn experiment(platform: &Platform, interface: Interface, traffic: Traffic) -> Experiment<'_> {
     Experiment {
+        data: Data::default(),
         platform,
         nic: NicKind::Model,
         interface,
         fences: FencePolicy::None,
         adversary: None,
         cores: 1,
+        devices: 1,
         traffic,
         warm_up: 0,
         seed: 1,
@@ -212,4 +214,17 @@ fn what_the_rtl_has_not_is_refused_by_name() {
     assert!(matches!(error, LabError::Port(_)), "{error}");
     (rtl.interface, rtl.cores) = (Interface::Mmio, 17);
     assert!(rtl.measure().unwrap_err().to_string().contains("cores = 17: choose 1 to 16"));
+}
+
+/// Each of several devices is an RTL of its own, on the same clock: neither is in the way of the other one.
+#[test]
+fn two_of_them_stand_behind_a_switch() {
+    let switch = [("switch.latency_ns", "100"), ("switch.ports", "3")];
+    let platform = platform().with_all(switch).unwrap();
+    let traffic = Traffic { sizes: vec![256], frames: 20, arrivals: Arrivals::OneByOne };
+    let mut two = experiment(&platform, Interface::Mmio, traffic);
+    (two.nic, two.cores, two.devices) = (NicKind::Rtl { clock: CLOCK }, 2, 2);
+    let outcome = two.measure().unwrap().outcome;
+    assert_eq!(outcome.all_frames, 40);
+    assert!(outcome.of_devices.iter().all(|share| share.frames == 19), "{:?}", outcome.of_devices);
 }

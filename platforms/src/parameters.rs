@@ -218,12 +218,12 @@ section! {
 }
 
 section! {
-    /// A central switch that joins several boards, between the hops of this one and those of the others; its links are as the
-    /// first hop's.
+    /// A central switch that joins several boards, or a host and several devices, between the first half of the hops and the
+    /// others' half; the links at its ports are as the one that leads to it.
     pub struct CentralSwitch {
         /// From the packet in one port's transaction layer until its first symbol may leave by another.
         latency_ns: Time, TIME;
-        /// Ports that it has: a board each.
+        /// Ports that it has: a board each, or the host and a device each.
         ports: u32, Bounds::Whole(2, 64);
     }
 }

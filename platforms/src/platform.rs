@@ -35,7 +35,7 @@ pub struct Platform {
     pub hops: Vec<Hop>,
     /// What is at the far end.
     pub device: Device,
-    /// A central switch that joins several boards, if there is one.
+    /// A central switch that joins several boards or devices, if there is one.
     pub switch: Option<CentralSwitch>,
     /// A coherent interconnect, if there is one.
     pub coherent: Option<Coherent>,
@@ -107,10 +107,24 @@ impl Platform {
     /// # Errors
     /// The key is not known, or the value is out of bounds.
     pub fn with(&self, key: &str, value: &str) -> Result<Platform, PlatformError> {
-        let place = Place { file: format!("{key}={value}"), line: None };
+        self.with_all([(key, value)])
+    }
+
+    /// As [`Platform::with`], with several parameters changed at once: also those of a section that the file does not have
+    /// and that needs all of them.
+    ///
+    /// # Errors
+    /// A key is not known, a value is out of bounds, or something of a section is missing.
+    pub fn with_all<'a>(
+        &self,
+        changes: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Result<Platform, PlatformError> {
         let mut leaves = self.leaves.clone();
-        let source = Source::Assumed("set by the caller".to_owned());
-        leaves.set(key, Leaf { value: text::scalar(value), source, place, shared: false })?;
+        for (key, value) in changes {
+            let place = Place { file: format!("{key}={value}"), line: None };
+            let source = Source::Assumed("set by the caller".to_owned());
+            leaves.set(key, Leaf { value: text::scalar(value), source, place, shared: false })?;
+        }
         Platform::build(self.name.clone(), self.summary.clone(), self.kind, leaves)
     }
 

@@ -161,6 +161,12 @@ fn an_override_is_checked_and_counts_as_assumed() {
     let error = platform.with("core.wc_buffers", "many").unwrap_err().to_string();
     assert!(error.contains("core.wc_buffers = \"many\" is out of bounds"), "{error}");
     assert!(platform.with("core", "1").is_err());
+    // A section that the file does not have is there once all that it needs is given.
+    let switch = [("switch.latency_ns", "100"), ("switch.ports", "5")];
+    let added = platform.with_all(switch).unwrap().switch.unwrap();
+    assert_eq!((added.latency_ns.value.picoseconds(), added.ports.value), (100_000, 5));
+    let error = platform.with_all(switch.into_iter().take(1)).unwrap_err().to_string();
+    assert!(error.contains("switch.ports is missing"), "{error}");
     assert_eq!(
         Platform::named("epic-7543-cx6dx").unwrap_err().to_string().matches("did you mean").count(),
         1

@@ -182,6 +182,68 @@ fn reads_of_data_that_lie_far_take_longer() {
     assert!(error.contains("one of them"), "{error}");
 }
 
+/// Frames by several devices, on a platform that says no switch.
+const SEVERAL: &str = "sim --interface mmio,descriptor --sizes 512 --frames 300 --arrivals always \
+                       --set device.wire_gbps=10 --set switch.latency_ns=100 --set switch.ports=5";
+
+#[test]
+fn several_devices_carry_more_and_each_is_told() {
+    let place = Place::new();
+    let text = place.succeed(&format!("{SEVERAL} --devices 1,2,4 --cores 1,2 --csv a.csv --json a.json"));
+    for line in text.lines() {
+        assert!(line.chars().count() <= 100 || line.contains(" with "), "too wide: {line}");
+    }
+    assert!(text.contains("2 cores, 2 devices") && text.contains("a device, Gbit/s"), "{text}");
+    let found: serde_json::Value = serde_json::from_str(&place.read("a.json")).unwrap();
+    let rows = found["rows"].as_array().unwrap();
+    // Cores that were fewer than devices are as many, and the same point is not done twice.
+    let crews: Vec<[u64; 2]> = rows
+        .iter()
+        .filter(|row| row["interface"] == "mmio")
+        .map(|row| [&row["devices"], &row["cores"]].map(|number| number.as_u64().unwrap()))
+        .collect();
+    assert_eq!(crews, [[1, 1], [1, 2], [2, 2], [4, 4]]);
+    let gbps = |figures: &serde_json::Value| {
+        figures["bytes"].as_f64().unwrap() * 8000.0 / figures["elapsed_ps"].as_f64().unwrap()
+    };
+    for row in rows {
+        let (devices, figures) = (row["devices"].as_f64().unwrap(), &row["figures"]);
+        let wires = gbps(figures) / (10.0 * devices);
+        assert!((0.9..1.0).contains(&wires), "{row}");
+        let shares = figures["of_devices"].as_array().map_or(&[][..], |shares| shares);
+        assert_eq!(shares.len() as f64, if devices > 1.0 { devices } else { 0.0 }, "{row}");
+        assert!(shares.iter().all(|share| (9.0..10.0).contains(&gbps(share))), "{row}");
+        assert_eq!(row["key"].as_str().unwrap().contains(&format!("devices={devices}")), devices > 1.0);
+    }
+    let csv = place.read("a.csv");
+    let mut lines = csv.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let header = lines.next().unwrap();
+    let column = |name| header.iter().position(|column| *column == name).unwrap();
+    for cells in lines {
+        let devices: usize = cells[column("devices")].parse().unwrap();
+        let each = cells[column("gbps_of_devices")].split_whitespace().count();
+        assert_eq!((cells.len(), each), (header.len(), if devices > 1 { devices } else { 0 }));
+    }
+}
+
+/// A sweep that had one device goes on with several, and what was measured before there could be several still counts.
+#[test]
+fn a_sweep_of_one_device_goes_on_with_several() {
+    let place = Place::new();
+    place.succeed(&format!("{SEVERAL} --resume one.jsonl --json unsaid.json"));
+    place.succeed(&format!("{SEVERAL} --devices 1 --json said.json"));
+    assert_eq!(place.read("unsaid.json"), place.read("said.json"));
+    let one = place.read("one.jsonl");
+    let old = one.replace("\"devices\":1,", "");
+    assert_ne!(old, one);
+    std::fs::write(place.file("old.jsonl"), old.replacen("\"p50_ps\":", "\"p50_ps\":1", 1)).unwrap();
+    place.succeed(&format!("{SEVERAL} --devices 1,2 --resume old.jsonl --csv both.csv"));
+    place.succeed(&format!("{SEVERAL} --devices 1,2 --csv fresh.csv"));
+    let (both, fresh) = (place.read("both.csv"), place.read("fresh.csv"));
+    let differ = both.lines().zip(fresh.lines()).filter(|(one, other)| one != other).count();
+    assert_eq!((both.lines().count(), differ), (5, 1), "one point was doctored, the others are the same");
+}
+
 #[test]
 fn mistakes_are_named_with_what_to_do() {
     let place = Place::new();
@@ -194,6 +256,19 @@ fn mistakes_are_named_with_what_to_do() {
         (2, "sim --arrivals poisson", "poisson:RATE"),
         (2, "sim --shard 5/4", "1/4"),
         (2, "sim --merge a --frames 100", "cannot be used with"),
+        (2, "sim --merge a --devices 2", "cannot be used with"),
+        (2, "sim --devices 17", "1..=16"),
+        (
+            1,
+            "sim --devices 2 --interface mmio --sizes 64 --frames 10",
+            "epyc-7543-cx6dx has no [switch] section",
+        ),
+        (1, "sim --devices 2 --set switch.latency_ns=100", "switch.ports is missing"),
+        (
+            1,
+            "sim --devices 2 --interface mmio --sizes 64 --frames 10 --set switch.latency_ns=9 --set switch.ports=2",
+            "need 3 ports",
+        ),
         (1, "sim --merge nowhere", "cannot read nowhere"),
         (1, "sim --sizes 64 --frames 10 --interface mmio --csv nowhere/a.csv", "name a file you may write"),
         (1, "trace --link 3", "there is no link 3"),

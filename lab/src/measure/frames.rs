@@ -3,7 +3,7 @@
 use beeline_driver::{Choice, Transmit};
 use beeline_link_sim::des::Picoseconds;
 use beeline_link_sim::device::Transmitted;
-use beeline_link_sim::machine::{CoreId, Next, Pause, Sim};
+use beeline_link_sim::machine::{CoreId, DeviceId, Next, Pause, Sim};
 use beeline_link_sim::pcie::{Cut, Dllp, Kind, Packet, Passed, Side, completions, requests};
 use beeline_nic_model::Nic;
 use beeline_spec::Interface;
@@ -56,7 +56,7 @@ impl Bench<'_> {
     }
 
     fn half(&self, station: &mut Station<Nic>, interface: Interface) -> Result<FrameHalf, LabError> {
-        station.open(&Choice::of(interface, self.seed), 0)
+        station.open(&Choice::of(interface, self.seed), DeviceId(0), 0)
     }
 
     /// ns from the first store of one frame, or from its doorbell, until the NIC has the whole frame and lets it go.

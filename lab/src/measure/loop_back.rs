@@ -2,7 +2,7 @@
 
 use beeline_driver::{Choice, OnHalf, QueueHalf, Receive, RxRing, RxRingConfig, Stopped, Transmit};
 use beeline_link_sim::des::Picoseconds;
-use beeline_link_sim::machine::{CoreId, CoreLink, Next, Pause, SimDoorbell, SimMemory};
+use beeline_link_sim::machine::{CoreId, CoreLink, DeviceId, Next, Pause, SimDoorbell, SimMemory};
 use beeline_link_sim::pcie::{Kind, Packet, Side, Tlp};
 use beeline_nic_model::Nic;
 use beeline_spec::Interface;
@@ -13,6 +13,8 @@ use crate::{LabError, Station};
 
 /// Frames that go round.
 const ROUNDS: u64 = 8;
+/// The only device.
+const DEVICE: DeviceId = DeviceId(0);
 /// A pause before each, so that nothing of the one before is under way.
 const PAUSE: Picoseconds = Picoseconds::from_ns(20_000);
 
@@ -33,18 +35,18 @@ impl<'a> OnHalf<&'a mut Station<Nic>> for OpenPair {
         station: &'a mut Station<Nic>,
         half: Stopped<T>,
     ) -> Self::Output {
-        let pending = station.port.open(half.with(self.0)?);
-        let (tx, rx) = station.finish(pending)?;
+        let pending = station.port(DEVICE).open(half.with(self.0)?);
+        let (tx, rx) = station.finish(DEVICE, pending)?;
         Ok(Pair { tx: Box::new(tx), rx })
     }
 }
 
 impl Bench<'_> {
     fn pair(&self, station: &mut Station<Nic>, interface: Interface) -> Result<Pair, LabError> {
-        let port: &mut beeline_driver::Port<CoreLink<Nic>> = &mut station.port;
+        let port: &mut beeline_driver::Port<CoreLink<Nic>> = station.port(DEVICE);
         let rx = port.rx_ring(0, RxRingConfig::default())?;
         let choice = Choice::of(interface, self.seed);
-        choice.half(station, |station| &mut station.port, 0, OpenPair(rx))?
+        choice.half(station, |station| station.port(DEVICE), 0, OpenPair(rx))?
     }
 
     /// ns there and back between two programs on hosts alike, a wire between their NICs: software, transmit path, wire,
@@ -111,7 +113,7 @@ impl Bench<'_> {
                 Some(Pause::Turn(_)) => {}
                 Some(Pause::Frame) => {
                     while let Some(gone) = sim.with(|machine| machine.next_transmitted()) {
-                        sim.with(|machine| machine.frame_will_come(gone.ends_at, gone.frame));
+                        sim.with(|machine| machine.frame_will_come(DEVICE, gone.ends_at, gone.frame));
                     }
                     continue;
                 }

@@ -2,13 +2,12 @@
 
 use beeline_link_contract::{DmaMemory, StorePort};
 use beeline_link_sim::des::Picoseconds;
-use beeline_link_sim::machine::{
-    Branch, CoreId, DeviceId, MachineSettings, Next, Pause, Sim, SwitchSettings,
-};
+use beeline_link_sim::machine::{CoreId, DeviceId, MachineSettings, Next, Pause, Sim};
 use beeline_nic_contract::SimTime;
 use beeline_platforms::{Kind, Time};
 
 use super::{Bench, aperture};
+use crate::branches::branch_out;
 use crate::devices::Replier;
 use crate::{LabError, machine};
 
@@ -59,16 +58,10 @@ impl Bench<'_> {
             return wrong(what, "ask for 2 nodes to as many as there are ports");
         }
         let mut settings = machine(platform, 1, aperture(1), self.data)?;
+        let others = nodes as u16 - 1;
         // Hops stand from one board to the other; the switch joins the boards in the middle.
-        let own = settings.further.len().div_ceil(2);
-        let of_others = settings.further.split_off(own);
-        let link = settings.further.last().map_or(&settings.link, |last| &last.link).clone();
-        let branch = Branch { link, further: of_others };
-        settings.switch = Some(SwitchSettings {
-            latency: Picoseconds(central.latency_ns.value.picoseconds()),
-            branches: vec![branch; nodes as usize - 1],
-            groups: vec![(0..nodes as u16 - 1).collect()],
-        });
+        branch_out(platform, &mut settings, others)?;
+        settings.switch.iter_mut().for_each(|switch| switch.groups.push((0..others).collect()));
         Ok(settings)
     }
 

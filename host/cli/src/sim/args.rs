@@ -22,6 +22,8 @@ Examples:
   beeline sim --interface mmio,descriptor --sizes 64..1500 --arrivals one-by-one --html sim.html
   beeline sim --set core.wc_buffers=4,8,12 --interface mmio --arrivals always --sizes 64
   beeline sim --arrivals poisson:2M,bursts:2M:16 --cores 1,4 --fences none,per-message
+  beeline sim --devices 1,2,4 --set switch.latency_ns=100 --set switch.ports=5 --arrivals always
+                                          NICs behind one switch, a core for each
   beeline sim --pcap in.pcap --interface mmio   sizes and gaps of a capture
   beeline sim --device rtl --interface mmio --frames 500   the NIC's RTL, cycle by cycle
   beeline sim --resume sweep.jsonl --csv sweep.csv   goes on where it was interrupted
@@ -32,7 +34,7 @@ pub struct SimArgs {
     /// Platforms: names of built-in ones (`beeline platforms` lists them), or files
     #[arg(long, value_delimiter = ',', default_value = PLATFORM, value_name = "NAME|FILE")]
     pub platform: Vec<String>,
-    /// Change a parameter of every platform; several values are swept
+    /// Change a parameter of every platform; several values are swept. A section that it has not needs all of its parameters
     #[arg(long, value_name = "KEY=VALUE[,VALUE...]")]
     pub set: Vec<Change>,
     /// Interfaces to send by
@@ -56,6 +58,15 @@ pub struct SimArgs {
     /// Cores that send, each by a queue of its own; all share the link
     #[arg(long, value_delimiter = ',', default_values_t = [1u16], value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
     pub cores: Vec<u16>,
+    /// NICs behind one switch, which the cores take in turn, each by a queue of its own
+    ///
+    /// Core i of N devices sends by device i mod N; where there are fewer cores than devices, as many cores as devices send.
+    /// Several need the platform's [switch]: in its file, or by --set switch.latency_ns=NS --set switch.ports=PORTS, of which
+    /// one leads to the host. It stands behind the first half of the hops; each device has the other half, and a wire, for
+    /// itself. One device has no switch before it, and is the platform as its file says. Figures are of all devices together;
+    /// CSV and JSON have the Gbit/s of each. `coherent` has one device.
+    #[arg(long, value_delimiter = ',', default_values_t = [1u16], value_name = "N", value_parser = clap::value_parser!(u16).range(1..=16))]
+    pub devices: Vec<u16>,
     /// Where `mmio` fences; the others have no place for a fence and are not repeated
     #[arg(long, value_delimiter = ',', default_values_t = [FencePolicy::None], value_name = "POLICY", value_parser = policy())]
     pub fences: Vec<FencePolicy>,
@@ -93,7 +104,7 @@ pub struct SimArgs {
     pub resume: Option<PathBuf>,
     /// Put the results of shards together instead: files of --resume or --json
     #[arg(long, num_args = 1.., value_name = "FILE", conflicts_with_all = [
-        "platform", "set", "interface", "sizes", "pcap", "arrivals", "cores", "fences", "adversary", "data", "frames", "seed",
+        "platform", "set", "interface", "sizes", "pcap", "arrivals", "cores", "devices", "fences", "adversary", "data", "frames", "seed",
         "device", "clock_mhz", "jobs", "shard", "resume",
     ])]
     pub merge: Vec<PathBuf>,

@@ -61,7 +61,7 @@ fn section(rows: &[Row], of: Group<'_>) -> String {
         return String::new();
     }
     // A closed loop of one frame has a rate that its latency says already, and full queues have a latency of their own.
-    let shown = match of.2 {
+    let shown = match of.arrivals {
         "one-by-one" => [LATENCY, CPU, EFFICIENCY],
         arrivals if arrivals.starts_with("always") => [RATE, CPU, EFFICIENCY],
         _ => [LATENCY, RATE, CPU],

@@ -46,6 +46,7 @@ struct Point {
     interface: Interface,
     fences: Option<FencePolicy>,
     cores: u16,
+    devices: u16,
     arrivals: When,
     /// None: as the capture has them.
     frame_bytes: Option<u32>,
@@ -81,17 +82,19 @@ impl Plan {
         };
         for machine in 0..plan.machines.len() {
             for arrivals in &arrivals {
-                for cores in &args.cores {
+                for (devices, cores) in crews(args) {
                     for (interface, fences) in ways(args) {
                         for frame_bytes in &sizes {
-                            let (cores, arrivals, frame_bytes) = (*cores, *arrivals, *frame_bytes);
-                            let point = Point { machine, interface, fences, cores, arrivals, frame_bytes };
-                            let key = plan.key(&point);
-                            // The same point, asked for twice.
-                            if !plan.keys.contains(&key) {
-                                plan.points.push(point);
-                                plan.keys.push(key);
-                            }
+                            let (arrivals, frame_bytes) = (*arrivals, *frame_bytes);
+                            plan.add(Point {
+                                machine,
+                                interface,
+                                fences,
+                                cores,
+                                devices,
+                                arrivals,
+                                frame_bytes,
+                            });
                         }
                     }
                 }
@@ -101,6 +104,15 @@ impl Plan {
         plan.keys.iter().for_each(|key| hasher.write(key.as_bytes()));
         plan.name = format!("{:016x}", hasher.finish());
         Ok(plan)
+    }
+
+    /// Adds a point, unless it was asked for before.
+    fn add(&mut self, point: Point) {
+        let key = self.key(&point);
+        if !self.keys.contains(&key) {
+            self.points.push(point);
+            self.keys.push(key);
+        }
     }
 
     /// How many points there are.
@@ -156,6 +168,7 @@ impl Plan {
             data: self.data,
             adversary: self.adversary,
             cores: point.cores,
+            devices: point.devices,
             traffic: Traffic { sizes, frames: self.frames + warm_up, arrivals },
             warm_up,
             seed: self.seed,
@@ -186,6 +199,7 @@ impl Plan {
             fences: fences(point).to_owned(),
             adversary: self.adversary,
             cores: point.cores,
+            devices: point.devices,
             arrivals: point.arrivals.to_string(),
             frame_bytes: match (point.frame_bytes, &self.capture) {
                 (None, Some(capture)) => capture.mean_bytes(),
@@ -210,8 +224,10 @@ impl Plan {
         let Data { is_cold, is_remote, is_translated } = self.data;
         let places = [(is_cold, ",cold"), (is_remote, ",remote"), (is_translated, ",translated")];
         let data: String = places.iter().filter(|(applies, _)| *applies).map(|(_, word)| *word).collect();
+        // Keys of one device are those of before there could be several.
+        let devices = if point.devices == 1 { String::new() } else { format!(" devices={}", point.devices) };
         format!(
-            "version={} platform={}:{:016x} device={} interface={} fences={} adversary={adversary} cores={} arrivals={} \
+            "version={} platform={}:{:016x} device={} interface={} fences={} adversary={adversary} cores={}{devices} arrivals={} \
              frame={frame} frames={} seed={}{}{data}",
             env!("CARGO_PKG_VERSION"),
             machine.platform.name,
@@ -231,6 +247,12 @@ impl Plan {
 
 fn fences(point: &Point) -> &'static str {
     point.fences.map_or("-", FencePolicy::name)
+}
+
+/// How many devices, and how many cores take them in turn: none of them is without one.
+fn crews(args: &SimArgs) -> Vec<(u16, u16)> {
+    let crew = |devices: u16| args.cores.iter().map(move |cores| (devices, devices.max(*cores)));
+    args.devices.iter().copied().flat_map(crew).collect()
 }
 
 /// Interfaces, and the fence policies of that which has some.
@@ -281,20 +303,25 @@ fn arrivals(args: &SimArgs, capture: Option<&Capture>) -> Result<Vec<When>, Fail
 
 /// Every platform with every combination of changes.
 fn machines(names: &[String], changes: &[Change]) -> Result<Vec<Machine>, Failure> {
-    let mut machines = Vec::new();
-    for name in names {
-        machines.push((find(name)?, String::new()));
-    }
+    // Changes are made together: a section that a platform has not needs all of its parameters at once.
+    let mut combinations: Vec<Vec<(&str, &str)>> = vec![Vec::new()];
     for change in changes {
-        let mut changed = Vec::new();
-        for (platform, set) in &machines {
+        let mut longer = Vec::new();
+        for before in &combinations {
             for value in &change.values {
-                let platform = platform.with(&change.key, value).map_err(refused)?;
-                let space = if set.is_empty() { "" } else { " " };
-                changed.push((platform, format!("{set}{space}{}={value}", change.key)));
+                longer.push([&before[..], &[(&change.key, value)]].concat());
             }
         }
-        machines = changed;
+        combinations = longer;
+    }
+    let mut machines = Vec::new();
+    for name in names {
+        let platform = find(name)?;
+        for combination in &combinations {
+            let changed = platform.with_all(combination.iter().copied()).map_err(refused)?;
+            let set: Vec<String> = combination.iter().map(|(key, value)| format!("{key}={value}")).collect();
+            machines.push((changed, set.join(" ")));
+        }
     }
     let digest = |platform: &Platform| {
         let mut hasher = SipHasher13::new();

@@ -32,6 +32,9 @@ pub struct Row {
     pub adversary: Option<u64>,
     /// Cores that sent.
     pub cores: u16,
+    /// Devices that they sent by; one in results of before there could be several.
+    #[serde(default = "one")]
+    pub devices: u16,
     /// When frames came.
     pub arrivals: String,
     /// Size of the frames in bytes; of a capture the mean.
@@ -67,6 +70,9 @@ pub struct Figures {
     pub bytes: u64,
     /// From the first to the last on the wire.
     pub elapsed_ps: u64,
+    /// What of it left by the wire of each device, where there are several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub of_devices: Vec<DeviceFigures>,
     /// Frames that the costs below are of: all.
     pub all_frames: u64,
     /// Their bytes.
@@ -83,6 +89,21 @@ pub struct Figures {
     pub energy_pj: Option<u64>,
     /// Disorder of the windows, of interfaces that fill them line by line.
     pub disorder: Option<Disorder>,
+}
+
+fn one() -> u16 {
+    1
+}
+
+/// What left by the wire of one of several devices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeviceFigures {
+    /// Frames between its first that was counted and its last.
+    pub frames: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// From the first to the last on its wire.
+    pub elapsed_ps: u64,
 }
 
 /// Bytes on the wire in one direction, headers included.
@@ -150,6 +171,16 @@ impl Figures {
             frames: outcome.frames,
             bytes: outcome.bytes,
             elapsed_ps: outcome.elapsed.0,
+            of_devices: outcome
+                .of_devices
+                .iter()
+                .filter(|_| experiment.devices > 1)
+                .map(|share| DeviceFigures {
+                    frames: share.frames,
+                    bytes: share.bytes,
+                    elapsed_ps: share.elapsed.0,
+                })
+                .collect(),
             all_frames: outcome.all_frames,
             all_bytes: outcome.all_bytes,
             to_device: LinkBytes::of(&outcome.cost.to_device),
@@ -199,6 +230,13 @@ impl Figures {
     /// Nanojoules a frame.
     pub fn energy_nj_per_frame(&self) -> Option<f64> {
         self.energy_pj.map(|pj| ratio(pj as f64 / 1000.0, self.all_frames))
+    }
+}
+
+impl DeviceFigures {
+    /// Gbit/s of frames.
+    pub fn gbps(&self) -> f64 {
+        ratio(self.bytes as f64 * 8000.0, self.elapsed_ps)
     }
 }
 

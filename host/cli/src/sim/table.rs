@@ -4,19 +4,38 @@ use std::fmt::Write;
 
 use comfy_table::Cell;
 
-use super::row::{Figures, Row, SPANS};
+use super::row::{DeviceFigures, Figures, Row, SPANS};
 use crate::compare::{distinct, empty_table};
 
 /// What a table has in its heading instead of in its rows.
-pub type Group<'a> = (&'a str, &'a str, &'a str, &'a str, u16, Option<u64>);
+#[derive(Clone, Copy, PartialEq)]
+pub struct Group<'a> {
+    platform: &'a str,
+    set: &'a str,
+    device: &'a str,
+    /// When frames came.
+    pub arrivals: &'a str,
+    cores: u16,
+    devices: u16,
+    adversary: Option<u64>,
+}
 
 /// The group that a row is of.
 pub fn group(row: &Row) -> Group<'_> {
-    (&row.platform, &row.set, &row.device, &row.arrivals, row.cores, row.adversary)
+    Group {
+        platform: &row.platform,
+        set: &row.set,
+        device: &row.device,
+        arrivals: &row.arrivals,
+        cores: row.cores,
+        devices: row.devices,
+        adversary: row.adversary,
+    }
 }
 
 /// A group in words.
-pub fn heading((platform, set, device, arrivals, cores, adversary): Group<'_>) -> String {
+pub fn heading(group: Group<'_>) -> String {
+    let Group { platform, set, device, arrivals, cores, devices, adversary } = group;
     let mut text = platform.to_owned();
     if !set.is_empty() {
         let _ = write!(text, " with {set}");
@@ -25,6 +44,9 @@ pub fn heading((platform, set, device, arrivals, cores, adversary): Group<'_>) -
         let _ = write!(text, ", {device}");
     }
     let _ = write!(text, ", {arrivals}, {cores} core{}", if cores == 1 { "" } else { "s" });
+    if devices > 1 {
+        let _ = write!(text, ", {devices} devices");
+    }
     if let Some(seed) = adversary {
         let _ = write!(text, ", adversary {seed}");
     }
@@ -47,6 +69,9 @@ pub fn render(rows: &[Row]) -> String {
         let _ = writeln!(text, "\n{} (simulated)", heading(of));
         let _ = writeln!(text, "{}", speed(&rows));
         let _ = writeln!(text, "{}", cost(&rows));
+        if of.devices > 1 {
+            let _ = writeln!(text, "{}", shares(&rows));
+        }
         for why in
             distinct(rows.iter().filter_map(|row| Some((label(row), size(row), row.why_not.as_deref()?))))
         {
@@ -141,6 +166,25 @@ fn cost(rows: &[&Row]) -> comfy_table::Table {
     table
 }
 
+/// How even several devices are: each of them is in CSV and JSON.
+fn shares(rows: &[&Row]) -> comfy_table::Table {
+    let header = ["a device, Gbit/s", "frame", "least", "of device", "most", "of device"];
+    let mut table = empty_table(header.map(str::to_owned).to_vec());
+    for row in rows {
+        table.add_row(cells(row, |figures| {
+            let rates = || figures.of_devices.iter().map(DeviceFigures::gbps).enumerate();
+            let words = |found: Option<(usize, f64)>| {
+                let (device, gbps) = found.unwrap_or_default();
+                [short(gbps), device.to_string()]
+            };
+            let [least, slowest] = words(rates().min_by(|a, b| a.1.total_cmp(&b.1)));
+            let [most, fastest] = words(rates().max_by(|a, b| a.1.total_cmp(&b.1)));
+            [least, slowest, most, fastest]
+        }));
+    }
+    table
+}
+
 /// A figure in few characters.
 fn short(value: f64) -> String {
     if value >= 1000.0 {
@@ -164,8 +208,8 @@ fn share(value: f64) -> String {
 
 /// The columns of the CSV, in order.
 fn columns() -> Vec<String> {
-    let named = "label,platform,set,device,interface,fences,adversary,cores,arrivals,frame_bytes,capture,frames_per_core,seed,\
-         samples,p50_ns,p99_ns,p999_ns,most_ns,gbps,frames_m_per_s,core_ns_per_frame,core_ns_per_byte,\
+    let named = "label,platform,set,device,interface,fences,adversary,cores,devices,arrivals,frame_bytes,capture,frames_per_core,seed,\
+         samples,p50_ns,p99_ns,p999_ns,most_ns,gbps,gbps_of_devices,frames_m_per_s,core_ns_per_frame,core_ns_per_byte,\
          to_device_write_bytes_per_frame,to_device_read_bytes_per_frame,to_device_answer_bytes_per_frame,\
          to_device_control_bytes_per_frame,to_host_write_bytes_per_frame,to_host_read_bytes_per_frame,\
          to_host_answer_bytes_per_frame,to_host_control_bytes_per_frame,efficiency_percent,\
@@ -188,6 +232,7 @@ pub fn csv(rows: &[Row]) -> String {
             row.fences.clone(),
             optional(row.adversary.map(|seed| seed.to_string())),
             row.cores.to_string(),
+            row.devices.to_string(),
             row.arrivals.clone(),
             row.frame_bytes.to_string(),
             optional(row.capture.as_deref().map(quoted)),
@@ -218,6 +263,8 @@ fn figure_cells(figures: &Figures) -> Vec<String> {
         ns(figures.p999_ps),
         ns(figures.most_ps),
         format!("{:.4}", figures.gbps()),
+        // Of one device it is the figure before it.
+        figures.of_devices.iter().map(|of| format!("{:.4}", of.gbps())).collect::<Vec<_>>().join(" "),
         format!("{:.6}", figures.frames_m_per_s()),
         format!("{:.3}", figures.core_ns_per_frame()),
         format!("{:.5}", figures.core_ns_per_byte()),

@@ -30,6 +30,7 @@ pub fn run(args: &TraceArgs) -> Result<(), Failure> {
         fences: args.fences.policy,
         adversary: None,
         cores: 1,
+        devices: 1,
         traffic: Traffic { sizes: vec![args.size as usize], frames: args.skip + args.frames, arrivals },
         warm_up: args.skip,
         seed: args.seed,

@@ -299,17 +299,23 @@ impl<D: Device> Machine<D> {
         self.around.ends[usize::from(device.0)].wire.take()
     }
 
-    /// A frame comes by the wire: its last bit at `at`, or behind the one before it. Of several devices, to the first.
-    pub fn frame_will_come(&mut self, at: Picoseconds, frame: Vec<u8>) {
+    /// A frame comes by the wire of a device: its last bit at `at`, or behind the one before it.
+    ///
+    /// # Panics
+    /// If there is no such device.
+    pub fn frame_will_come(&mut self, device: DeviceId, at: Picoseconds, frame: Vec<u8>) {
         let at = at.max(self.around.calendar.now()) + self.around.settings.device.receive_latency;
-        if let Some(at) = self.around.ends[0].coming.push(at, frame) {
-            self.around.calendar.schedule(at, Event::FrameComes(DeviceId(0)));
+        if let Some(at) = self.around.ends[usize::from(device.0)].coming.push(at, frame) {
+            self.around.calendar.schedule(at, Event::FrameComes(device));
         }
     }
 
-    /// A frame that was looked at; its buffer is used again.
-    pub fn give_back(&mut self, transmitted: Transmitted) {
-        self.around.ends[0].wire.give_back(transmitted);
+    /// A frame of a device that was looked at; its buffer is used again.
+    ///
+    /// # Panics
+    /// If there is no such device.
+    pub fn give_back(&mut self, device: DeviceId, transmitted: Transmitted) {
+        self.around.ends[usize::from(device.0)].wire.give_back(transmitted);
     }
 }
 

@@ -1,10 +1,10 @@
 //! Frames that come by the wire, to a device that refuses them for a while.
 
 use beeline_link_sim::des::Picoseconds;
-use beeline_link_sim::machine::Sim;
+use beeline_link_sim::machine::{Branch, DeviceId, MachineSettings, Sim, SwitchSettings};
 use beeline_nic_contract::{Accept, Device, DmaError, DmaTag, ReadTag, SimTime, Want, Write};
 
-use super::settings;
+use super::{bare_link, ns, settings};
 
 /// Refuses every frame until some time after the first, at which it wants to be woken.
 #[derive(Default)]
@@ -44,12 +44,31 @@ impl Device for Slow {
 fn a_refused_frame_waits_with_those_behind_it_and_comes_when_the_device_wakes() {
     let sim = Sim::new(Slow::default(), settings(1), 1).expect("a machine");
     sim.with(|machine| {
-        machine.frame_will_come(Picoseconds::from_ns(10), vec![1; 64]);
-        machine.frame_will_come(Picoseconds::from_ns(20), vec![2; 64]);
+        machine.frame_will_come(DeviceId(0), Picoseconds::from_ns(10), vec![1; 64]);
+        machine.frame_will_come(DeviceId(0), Picoseconds::from_ns(20), vec![2; 64]);
     });
     assert!(sim.advance(Picoseconds::NEVER).is_none());
     let taken = sim.with(|machine| std::mem::take(&mut machine.device().taken));
     // When it has come from the wire to the logic, and what the logic takes.
     let at = SimTime(10_000 + settings(1).device.receive_latency.0 + 1_000_000);
     assert_eq!(taken, [(at, vec![1; 64]), (at, vec![2; 64])]);
+}
+
+/// Of several devices each has a wire of its own: the frames of one wait for nothing that another one refuses.
+#[test]
+fn a_frame_comes_to_the_device_at_whose_wire_it_is() {
+    let branch = Branch { link: bare_link(), further: vec![] };
+    let switch = SwitchSettings { latency: ns(110), branches: vec![branch; 2], groups: vec![] };
+    let machine = MachineSettings { switch: Some(switch), ..settings(1) };
+    let eager = Slow { takes_at: Some(SimTime(0)), ..Slow::default() };
+    let sim = Sim::with_devices(vec![Slow::default(), eager], machine, 1).expect("a machine");
+    sim.with(|machine| {
+        machine.frame_will_come(DeviceId(0), Picoseconds::from_ns(10), vec![1; 64]);
+        machine.frame_will_come(DeviceId(1), Picoseconds::from_ns(20), vec![2; 64]);
+    });
+    assert!(sim.advance(Picoseconds::NEVER).is_none());
+    let taken = sim.with(|machine| [0, 1].map(|device| std::mem::take(&mut machine.devices()[device].taken)));
+    let way = settings(1).device.receive_latency.0;
+    assert_eq!(taken[0], [(SimTime(10_000 + way + 1_000_000), vec![1; 64])]);
+    assert_eq!(taken[1], [(SimTime(20_000 + way), vec![2; 64])]);
 }

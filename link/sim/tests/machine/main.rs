@@ -15,7 +15,9 @@ mod switched;
 use beeline_link_sim::cpu::{CoreSettings, FenceAck, Release};
 use beeline_link_sim::des::Picoseconds;
 use beeline_link_sim::device::{DeviceSettings, Rate};
-use beeline_link_sim::machine::{Aperture, CoreId, MachineSettings, Next, OnItsWay, Pause, Sim, SimMemory};
+use beeline_link_sim::machine::{
+    Aperture, CoreId, DeviceId, MachineSettings, Next, OnItsWay, Pause, Sim, SimMemory,
+};
 use beeline_link_sim::pcie::{AckRule, Answers, Class, Generation, Header, Lanes, Limit, LinkSettings, Side};
 use beeline_link_sim::root::RootSettings;
 use beeline_nic_contract::Device;
@@ -116,9 +118,11 @@ fn run<D: Device>(sim: &Sim<D>, mut turn: impl FnMut(CoreId) -> Next) -> u64 {
             None => return frames,
             Some(Pause::Turn(core)) => sim.end_turn(core, turn(core)),
             Some(Pause::Frame) => sim.with(|machine| {
-                while let Some(frame) = machine.next_transmitted() {
-                    frames += 1;
-                    machine.give_back(frame);
+                for device in (0..machine.devices().len() as u16).map(DeviceId) {
+                    while let Some(frame) = machine.next_transmitted_by(device) {
+                        frames += 1;
+                        machine.give_back(device, frame);
+                    }
                 }
             }),
         }

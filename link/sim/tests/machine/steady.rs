@@ -3,7 +3,7 @@
 use beeline_link_contract::{DmaMemory, Link, StorePort};
 use beeline_link_sim::cpu::Release;
 use beeline_link_sim::des::Picoseconds;
-use beeline_link_sim::machine::{CoreId, Next, Pause, Sim};
+use beeline_link_sim::machine::{CoreId, DeviceId, Next, Pause, Sim};
 use beeline_link_sim::pcie::Advertised;
 use beeline_nic_contract::{Accept, Device, DmaError, DmaTag, QueueId, ReadTag, SimTime, Want, Write};
 
@@ -114,7 +114,7 @@ impl Traffic {
                 }
                 Some(Pause::Frame) => self.sim.with(|machine| {
                     while let Some(frame) = machine.next_transmitted() {
-                        machine.give_back(frame);
+                        machine.give_back(DeviceId(0), frame);
                     }
                 }),
                 None => panic!("it goes on for ever"),

@@ -57,6 +57,8 @@ impl Counter {
         }
     }
 
+    // A call for each frame is some percent of a run of short ones.
+    #[inline(always)]
     fn count(&mut self, device: usize, sender: &mut Sender, frame: &Transmitted, outcome: &mut Outcome) {
         let (now, bytes) = (frame.starts_at, u64::from(frame.length_bytes));
         // Frames of several wires are taken as they are decided, and need not start in that order.

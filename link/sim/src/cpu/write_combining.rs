@@ -256,12 +256,8 @@ impl WriteCombining {
     ) -> Result<(usize, Picoseconds), Blocked> {
         // With every buffer taken, those of lines on their way out included, the oldest line that is not full makes room. As
         // long as a buffer is free it stays, however many full lines pass it: what an interrupt left of a line does so.
-        let is_idle = |first: &u8| self.buffers[usize::from(*first)].since <= at;
-        if self.waiting == 0
-            && !self.free.front().is_some_and(is_idle)
-            && let Some(index) = self.oldest_open()
-        {
-            self.evict(index, at);
+        if self.open != 0 && self.waiting == 0 {
+            self.make_room(at);
         }
         let first = loop {
             if let Some(first) = self.free.pop_front() {
@@ -280,6 +276,17 @@ impl WriteCombining {
         self.opened += 1;
         self.open |= 1 << first;
         Ok((first, at.max(buffer.since)))
+    }
+
+    /// Evicts the oldest line that is not full, unless a buffer is idle. Out of the way of whole lines, which are most stores.
+    #[cold]
+    fn make_room(&mut self, at: Picoseconds) {
+        let is_idle = |first: &u8| self.buffers[usize::from(*first)].since <= at;
+        if !self.free.front().is_some_and(is_idle)
+            && let Some(index) = self.oldest_open()
+        {
+            self.evict(index, at);
+        }
     }
 
     #[inline]

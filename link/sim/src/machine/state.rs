@@ -314,6 +314,7 @@ impl<D: Device> Machine<D> {
     ///
     /// # Panics
     /// If there is no such device.
+    #[inline]
     pub fn give_back(&mut self, device: DeviceId, transmitted: Transmitted) {
         self.around.ends[usize::from(device.0)].wire.give_back(transmitted);
     }

@@ -100,8 +100,8 @@ impl<D: Device> Station<D> {
     fn drop_frames(&self) {
         self.sim.with(|machine| {
             for device in (0..machine.devices().len() as u16).map(DeviceId) {
-                while let Some(frame) = machine.next_transmitted_by(device) {
-                    machine.give_back(device, frame);
+                while machine.transmitted_by(device).is_some() {
+                    machine.drop_transmitted(device);
                 }
             }
         });

@@ -43,18 +43,21 @@ impl Counter {
     /// Takes what was let go, of each device in turn.
     pub(crate) fn take<D: Device>(&mut self, sim: &Sim<D>, senders: &mut [Sender], outcome: &mut Outcome) {
         let devices = self.first_of.len();
-        for number in 0..devices {
-            let device = DeviceId(number as u16);
-            while let Some(frame) = sim.with(|machine| machine.next_transmitted_by(device)) {
-                // As `Run::on` has dealt the queues out.
-                let sender = &mut senders[usize::from(frame.queue.0) * devices + number];
-                if self.is_one_by_one {
-                    sim.end_turn(sender.core, Next::At(frame.starts_at));
+        sim.with(|machine| {
+            for number in 0..devices {
+                let device = DeviceId(number as u16);
+                while let Some(frame) = machine.transmitted_by(device) {
+                    // As `Run::on` has dealt the queues out.
+                    let sender = &mut senders[usize::from(frame.queue.0) * devices + number];
+                    self.count(number, sender, frame, outcome);
+                    let starts_at = frame.starts_at;
+                    machine.drop_transmitted(device);
+                    if self.is_one_by_one {
+                        machine.end_turn(sender.core, Next::At(starts_at));
+                    }
                 }
-                self.count(number, sender, &frame, outcome);
-                sim.with(|machine| machine.give_back(device, frame));
             }
-        }
+        });
     }
 
     // A call for each frame is some percent of a run of short ones.

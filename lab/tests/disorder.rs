@@ -55,7 +55,6 @@ fn send(choice: Choice, change: impl FnOnce(&mut CoreSettings), seed: u64) -> Ar
                         return Arrived::Not(left);
                     }
                     (left, last) = (left + 1, transmitted.ends_at);
-                    sim.with(|machine| machine.give_back(DeviceId(0), transmitted));
                 }
             }
             Pause::Turn(_) => {

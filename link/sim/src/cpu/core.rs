@@ -147,6 +147,32 @@ impl Core {
         }
     }
 
+    /// As [`Core::execute`] of a store, with the words where they are: most of what a core does are whole lines that leave at
+    /// once, and copying them from hand to hand is a good part of what they cost.
+    #[inline]
+    pub fn store(&mut self, piece: &Piece, way: &mut impl WayOut) {
+        if self.waits != Waits::Nothing || self.interrupts.next() < Picoseconds::NEVER {
+            self.execute(Operation::Store(*piece), way);
+            return;
+        }
+        let before = self.clock;
+        let done = self.buffers.store(before, piece, &self.settings, way).map_err(|Blocked| Waits::Room);
+        if !self.is_done(before, done, way) {
+            self.operations.push_back(Operation::Store(*piece));
+        }
+    }
+
+    /// As [`Core::execute`] of something that takes so long.
+    #[inline]
+    pub fn work(&mut self, span: Picoseconds, way: &mut impl WayOut) {
+        if self.waits != Waits::Nothing {
+            self.operations.push_back(Operation::Work(span));
+            return;
+        }
+        let before = self.clock;
+        self.is_done(before, Ok(before + span), way);
+    }
+
     /// There is room on the way out at `now`.
     pub fn room_returned(&mut self, now: Picoseconds, way: &mut impl WayOut) {
         self.buffers.port_taken_until(now);
@@ -258,12 +284,23 @@ impl Core {
     fn step(&mut self, operation: &mut Operation, way: &mut impl WayOut) -> bool {
         let before = self.clock;
         let done = match operation {
-            Operation::Store(piece) => self.store(piece, way),
+            Operation::Store(piece) => self.store_words(piece, way),
             Operation::StoreUncached(piece) => self.store_uncached(piece, way),
             Operation::Load(load) => self.load(*load, way),
             Operation::Fence => self.fence(way),
             Operation::Work(span) => Ok(self.clock + *span),
         };
+        self.is_done(before, done, way)
+    }
+
+    /// Whether what began at `before` is done, and what comes of that.
+    #[inline]
+    fn is_done(
+        &mut self,
+        before: Picoseconds,
+        done: Result<Picoseconds, Waits>,
+        way: &mut impl WayOut,
+    ) -> bool {
         self.unacknowledged += way.take_left();
         match done {
             Ok(done) => {
@@ -283,7 +320,7 @@ impl Core {
     }
 
     #[inline]
-    fn store(&mut self, piece: &mut Piece, way: &mut impl WayOut) -> Result<Picoseconds, Waits> {
+    fn store_words(&mut self, piece: &mut Piece, way: &mut impl WayOut) -> Result<Picoseconds, Waits> {
         if self.interrupts.next() < Picoseconds::NEVER {
             self.store_until_interrupt(piece, way)?;
         }
@@ -329,7 +366,7 @@ impl Core {
         if !way.has_room() {
             return Err(Waits::Room);
         }
-        way.leave(at, *piece, Kept::InOrder);
+        way.leave(at, piece, Kept::InOrder);
         self.buffers.port_taken_until(at + self.settings.drain_interval);
         Ok(at + self.settings.uncached_store)
     }

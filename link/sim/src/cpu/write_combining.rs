@@ -18,7 +18,7 @@ pub trait Outlet {
     fn has_room(&self) -> bool;
 
     /// A piece leaves at `at`: the bytes of `mask` of a line, without a hole. Only called with room.
-    fn leave(&mut self, at: Picoseconds, piece: Piece, kept: Kept);
+    fn leave(&mut self, at: Picoseconds, piece: &Piece, kept: Kept);
 }
 
 /// Whether something may be overtaken on its way.
@@ -144,7 +144,7 @@ impl WriteCombining {
         let buffer = &mut self.buffers[usize::from(first)];
         let done = at.max(buffer.since) + settings.store_time(8);
         let leaves_at = done.max(self.port_free);
-        outlet.leave(leaves_at, *stored, Kept::InAnyOrder);
+        outlet.leave(leaves_at, stored, Kept::InAnyOrder);
         self.port_free = leaves_at + settings.drain_interval;
         buffer.since = leaves_at + settings.busy;
         Some(done)
@@ -310,7 +310,7 @@ impl WriteCombining {
         let Some(index) = self.choose(at, settings.release) else { return };
         let mask = self.first_part(self.buffers[index].piece.mask, settings);
         let buffer = &mut self.buffers[index];
-        outlet.leave(at, Piece { mask, ..buffer.piece }, Kept::InAnyOrder);
+        outlet.leave(at, &Piece { mask, ..buffer.piece }, Kept::InAnyOrder);
         self.port_free = at + settings.drain_interval;
         buffer.piece.mask &= !mask;
         if buffer.piece.mask == 0 {

@@ -33,6 +33,13 @@ impl<T> Line<T> {
         self.waiting.front().map(|(_, what)| what)
     }
 
+    /// The first one is done with. Returns when the next one happens.
+    #[inline]
+    pub fn drop_front(&mut self) -> Option<Picoseconds> {
+        self.waiting.pop_front();
+        self.waiting.front().map(|(at, _)| *at)
+    }
+
     /// Takes the first one; and when the next one happens.
     #[inline]
     pub fn pop(&mut self) -> Option<(T, Option<Picoseconds>)> {

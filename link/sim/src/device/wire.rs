@@ -87,23 +87,26 @@ impl Wire {
         (self.ready_at > now).then_some(self.ready_at)
     }
 
-    /// Whether frames were let go that nobody has looked at.
-    #[inline]
-    pub fn has_left(&self) -> bool {
-        !self.let_go.is_empty()
-    }
-
     /// The oldest frame that nobody has looked at.
     #[inline]
     pub fn take(&mut self) -> Option<Transmitted> {
         self.let_go.pop_front()
     }
 
-    /// The buffer of a frame that is done with, to use again.
-    pub fn give_back(&mut self, mut transmitted: Transmitted) {
+    /// The same, where it lies.
+    #[inline]
+    pub fn front(&self) -> Option<&Transmitted> {
+        self.let_go.front()
+    }
+
+    /// The oldest frame was looked at; its buffer is used again. Returns whether there was one.
+    #[inline]
+    pub fn drop_front(&mut self) -> bool {
+        let Some(Transmitted { mut frame, .. }) = self.let_go.pop_front() else { return false };
         if self.keeps_frames {
-            transmitted.frame.clear();
-            self.spare.push(transmitted.frame);
+            frame.clear();
+            self.spare.push(frame);
         }
+        true
     }
 }

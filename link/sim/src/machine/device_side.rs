@@ -51,7 +51,7 @@ impl<D: Device> Machine<D> {
             let data = if is_of_peer {
                 &around.blocks.of(tlp.body)[..]
             } else {
-                around.lines.of(tlp.body, &mut self.joined)
+                around.ways_out.lines.of(tlp.body, &mut self.joined)
             };
             let write = Write { offset_bytes, data, enables: Enables::All };
             if logic.write_arrived(write) == Accept::Refused {
@@ -60,7 +60,7 @@ impl<D: Device> Machine<D> {
             if is_of_peer {
                 around.blocks.remove(tlp.body);
             } else {
-                around.lines.remove(tlp.body);
+                around.ways_out.lines.remove(tlp.body);
             }
             end.totals.writes_taken += 1;
             return true;
@@ -183,8 +183,7 @@ impl Around {
     #[inline]
     fn seen(&mut self, device: DeviceId, tlp: &Tlp) {
         let end = &mut self.ends[usize::from(device.0)];
-        let next = end.ports.incoming.pop().and_then(|(_, next)| next);
-        if let Some(at) = next {
+        if let Some(at) = end.ports.incoming.drop_front() {
             self.calendar.schedule(at.max(self.calendar.now()), Event::DeviceSees(device));
         }
         // The room of the packet at the device is free.
@@ -258,6 +257,7 @@ impl Around {
             Want::DmaRead { address, bytes, tag } => self.read(device, address, bytes, tag),
             Want::DmaWrite { address, data } => self.write(device, address, data),
             Want::Transmit { queue, frame } => {
+                self.let_go += 1;
                 if let Some(at) = end.wire.transmit(now, queue, frame, settings) {
                     self.calendar.schedule(at, Event::WireTakes(device));
                 }

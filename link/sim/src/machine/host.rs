@@ -138,9 +138,11 @@ impl Around {
         span.max(self.bandwidth.moved_at().since(begins))
     }
 
-    fn work(&mut self, core: CoreId, span: Picoseconds) {
+    #[inline]
+    pub(super) fn work(&mut self, core: CoreId, span: Picoseconds) {
         if span > Picoseconds::ZERO {
-            self.execute(core, Operation::Work(span));
+            let (seat, mut way) = self.seat(usize::from(core.0));
+            seat.core.work(span, &mut way);
         }
     }
 }
@@ -246,7 +248,10 @@ impl<D: Device> StorePort for SimWindow<D> {
     fn store_line(&mut self, line: u32, words: &Line) {
         assert!(line < self.lines, "a store outside the window");
         let offset_bytes = self.offset_bytes + u64::from(line) * LINE_BYTES as u64;
-        self.sim.execute(self.core, Operation::Store(Piece { offset_bytes, mask: u64::MAX, words: *words }));
+        self.sim.around(|around| {
+            let (seat, mut way) = around.seat(usize::from(self.core.0));
+            seat.core.store(&Piece { offset_bytes, mask: u64::MAX, words: *words }, &mut way);
+        });
     }
 
     fn store_word(&mut self, line: u32, word: u32, value: u64) {

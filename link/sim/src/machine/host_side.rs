@@ -112,7 +112,7 @@ impl Around {
     }
 
     pub(super) fn root_sends(&mut self) {
-        self.outbound.woken(self.calendar.now());
+        self.ways_out.outbound.woken(self.calendar.now());
         self.settle_root();
     }
 
@@ -120,9 +120,9 @@ impl Around {
     #[inline]
     pub(super) fn settle_root(&mut self) {
         loop {
-            let was_full = !self.outbound.has_room();
+            let was_full = !self.ways_out.outbound.has_room();
             self.note_departures();
-            if was_full && self.outbound.has_room() {
+            if was_full && self.ways_out.outbound.has_room() {
                 self.room_returned();
             }
             if self.links[0].waiting(Side::Upstream, Class::Posted) > 0 || !self.send_one() {
@@ -133,17 +133,17 @@ impl Around {
 
     /// Sends the next packet if one is ready.
     fn send_one(&mut self) -> bool {
-        match self.outbound.take(self.calendar.now(), &self.settings.root) {
+        match self.ways_out.outbound.take(self.calendar.now(), &self.settings.root) {
             Outgoing::Packet(tlp, second) => {
                 if let Some(second) = second {
-                    self.lines.join(tlp.body, second);
+                    self.ways_out.lines.join(tlp.body, second);
                 }
                 let sent = self.links[0].send(Side::Upstream, tlp, &mut self.calendar);
                 sent.expect("a line is never longer than the least maximum of a payload");
                 true
             }
             Outgoing::Later(_) => {
-                if let Some(at) = self.outbound.to_schedule(self.calendar.now()) {
+                if let Some(at) = self.ways_out.outbound.to_schedule(self.calendar.now()) {
                     self.calendar.schedule(at, Event::RootSends);
                 }
                 false
@@ -158,7 +158,7 @@ impl Around {
             if tlp.kind.class() == Class::Completion {
                 continue;
             }
-            self.outbound.left(&tlp);
+            self.ways_out.outbound.left(&tlp);
             if self.fence_ack == FenceAck::RootComplex && tlp.kind == Kind::MemoryWrite {
                 let back = self.settings.root.write_latency;
                 self.acknowledge(&tlp, back);

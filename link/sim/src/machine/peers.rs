@@ -144,7 +144,7 @@ impl Around {
                 if is_of_device {
                     self.blocks.copy(tlp.body, copies - 1);
                 } else {
-                    self.lines.copy(tlp.body, copies - 1);
+                    self.ways_out.lines.copy(tlp.body, copies - 1);
                 }
             }
             Entered::Copies(_) => self.body_is_gone(&tlp),
@@ -171,7 +171,7 @@ impl Around {
         if DeviceId::is_requester(tlp.requester) {
             self.blocks.remove(tlp.body);
         } else {
-            self.lines.remove(tlp.body);
+            self.ways_out.lines.remove(tlp.body);
         }
     }
 }

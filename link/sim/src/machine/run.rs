@@ -7,7 +7,6 @@ use beeline_nic_contract::Device;
 
 use super::state::Around;
 use super::{CoreId, CoreLink, DeviceId, Event, Machine, MachineError, MachineSettings, Next, Pause};
-use crate::cpu::Operation;
 use crate::des::Picoseconds;
 use crate::pcie::{Class, Side};
 
@@ -69,18 +68,14 @@ impl<D: Device> Sim<D> {
         self.machine.borrow_mut().advance(until)
     }
 
-    /// The program of a core has done what it wanted to; also before its first turn.
+    /// As [`Machine::end_turn`].
     pub fn end_turn(&self, core: CoreId, next: Next) {
-        let around = &mut self.machine.borrow_mut().around;
-        around.seats[usize::from(core.0)].next = next;
-        around.settle_core(usize::from(core.0));
+        self.machine.borrow_mut().end_turn(core, next);
     }
 
     /// A core does something for so long, besides its accesses: what software costs.
     pub fn work(&self, core: CoreId, span: Picoseconds) {
-        let around = &mut self.machine.borrow_mut().around;
-        let (seat, mut way) = around.seat(usize::from(core.0));
-        seat.core.execute(Operation::Work(span), &mut way);
+        self.around(|around| around.work(core, span));
     }
 
     /// An interrupt of a core now, beside those that come at random: what its write-combining buffers hold leaves, and its
@@ -103,7 +98,7 @@ impl<D: Device> Sim<D> {
 impl<D: Device> Machine<D> {
     fn advance(&mut self, until: Picoseconds) -> Option<Pause> {
         loop {
-            if self.around.ends.iter().any(|end| end.wire.has_left()) {
+            if self.around.let_go > 0 {
                 return Some(Pause::Frame);
             }
             if let Some(core) = self.around.due.take() {
@@ -150,7 +145,7 @@ impl Around {
         let now = self.calendar.now();
         // With a packet that waits for the link, its leaving is the event.
         if self.links[0].waiting(Side::Upstream, Class::Posted) == 0
-            && let Some(at) = self.outbound.to_schedule(now)
+            && let Some(at) = self.ways_out.outbound.to_schedule(now)
         {
             self.calendar.schedule(at, Event::RootSends);
         }

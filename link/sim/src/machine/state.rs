@@ -6,10 +6,10 @@ use super::bodies::{Blocks, Lines};
 use super::device_end::DeviceEnd;
 use super::memory::Memory;
 use super::topology::{Place, Topology};
-use super::ways::Way;
+use super::ways::{Lane, Way, WaysOut};
 use super::{Event, MachineError, MachineSettings};
 use crate::cpu::{Core, FenceAck};
-use crate::des::{Calendar, Picoseconds, Stream, stream};
+use crate::des::{Calendar, Picoseconds, stream};
 use crate::device::{Line, Server, Transmitted};
 use crate::pcie::{Hop, Link, Switch};
 use crate::root::{Bandwidth, Inbound, Outbound};
@@ -133,15 +133,12 @@ pub(super) struct Around {
     pub settings: MachineSettings,
     pub calendar: Calendar<Event>,
     pub seats: Vec<Seat>,
-    pub outbound: Outbound,
+    pub ways_out: WaysOut,
+    /// Of each core.
+    pub lanes: Vec<Lane>,
     pub inbound: Inbound,
     /// What all who use memory share of it.
     pub bandwidth: Bandwidth,
-    /// When everything that left each core is ready to leave.
-    pub last_ready: Vec<Picoseconds>,
-    /// Before when nothing more of each core is ready.
-    pub floors: Vec<Picoseconds>,
-    pub random: Stream,
     pub links: Vec<Link>,
     pub hops: Vec<Hop>,
     /// Of each hop, the link above it; the one below is the next.
@@ -151,7 +148,6 @@ pub(super) struct Around {
     pub places: Vec<Place>,
     pub ends: Vec<DeviceEnd>,
     pub memory: Memory,
-    pub lines: Lines,
     pub blocks: Blocks,
     /// Lines that the device has a copy of.
     pub watches: Watches,
@@ -168,6 +164,8 @@ pub(super) struct Around {
     pub fence_ack: FenceAck,
     /// The core that gets the next place that is free in the root complex.
     pub served_next: usize,
+    /// Frames of all devices that were let go to the wire and not taken.
+    pub let_go: u64,
     /// The turn that is due.
     pub due: Option<CoreId>,
 }
@@ -254,8 +252,8 @@ impl<D: Device> Machine<D> {
         let of_ends = |count: fn(&DeviceEnd) -> usize| around.ends.iter().map(count).sum::<usize>();
         let tags = usize::from(around.settings.device.read_tags) * around.ends.len();
         OnItsWay {
-            places: around.outbound.taken(),
-            lines: around.lines.held(),
+            places: around.ways_out.outbound.taken(),
+            lines: around.ways_out.lines.held(),
             reads: of_ends(|end| end.reads.len() - end.free_reads.len()),
             tags: tags - of_ends(|end| end.ports.tags_left()),
             blocks: around.blocks.held(),
@@ -288,15 +286,35 @@ impl<D: Device> Machine<D> {
 
     /// The oldest frame that was let go to the wire and not taken yet; of several devices, of the first that has one.
     pub fn next_transmitted(&mut self) -> Option<Transmitted> {
-        self.around.ends.iter_mut().find_map(|end| end.wire.take())
+        let taken = self.around.ends.iter_mut().find_map(|end| end.wire.take());
+        self.around.let_go -= u64::from(taken.is_some());
+        taken
     }
 
-    /// As [`Machine::next_transmitted`], of one device.
+    /// As [`Machine::next_transmitted`], of one device; it stays until [`Machine::drop_transmitted`].
     ///
     /// # Panics
     /// If there is no such device.
-    pub fn next_transmitted_by(&mut self, device: DeviceId) -> Option<Transmitted> {
-        self.around.ends[usize::from(device.0)].wire.take()
+    #[inline]
+    pub fn transmitted_by(&self, device: DeviceId) -> Option<&Transmitted> {
+        self.around.ends[usize::from(device.0)].wire.front()
+    }
+
+    /// The oldest frame of a device was looked at; its buffer is used again.
+    ///
+    /// # Panics
+    /// If there is no such device.
+    #[inline]
+    pub fn drop_transmitted(&mut self, device: DeviceId) {
+        let was_there = self.around.ends[usize::from(device.0)].wire.drop_front();
+        self.around.let_go -= u64::from(was_there);
+    }
+
+    /// The program of a core has done what it wanted to; also before its first turn.
+    #[inline]
+    pub fn end_turn(&mut self, core: CoreId, next: Next) {
+        self.around.seats[usize::from(core.0)].next = next;
+        self.around.settle_core(usize::from(core.0));
     }
 
     /// A frame comes by the wire of a device: its last bit at `at`, or behind the one before it.
@@ -308,15 +326,6 @@ impl<D: Device> Machine<D> {
         if let Some(at) = self.around.ends[usize::from(device.0)].coming.push(at, frame) {
             self.around.calendar.schedule(at, Event::FrameComes(device));
         }
-    }
-
-    /// A frame of a device that was looked at; its buffer is used again.
-    ///
-    /// # Panics
-    /// If there is no such device.
-    #[inline]
-    pub fn give_back(&mut self, device: DeviceId, transmitted: Transmitted) {
-        self.around.ends[usize::from(device.0)].wire.give_back(transmitted);
     }
 }
 
@@ -377,12 +386,18 @@ impl Around {
         Ok(Around {
             calendar: Calendar::new(),
             seats: (0..settings.cores).map(seat).collect(),
-            outbound: Outbound::new(&settings.root),
+            ways_out: WaysOut {
+                outbound: Outbound::new(&settings.root),
+                lines: Lines::new(),
+                base,
+                latency: settings.root.write_latency,
+                jitter: settings.root.write_jitter,
+                random: stream(seed, "root complex"),
+                acknowledges: matches!(settings.core.fence_ack, FenceAck::RootComplex | FenceAck::Device),
+            },
+            lanes: (0..settings.cores).map(|_| Lane::default()).collect(),
             inbound: Inbound::default(),
             bandwidth: Bandwidth::default(),
-            last_ready: vec![Picoseconds::ZERO; usize::from(settings.cores)],
-            floors: vec![Picoseconds::ZERO; usize::from(settings.cores)],
-            random: stream(seed, "root complex"),
             links,
             hops,
             uppers,
@@ -390,7 +405,6 @@ impl Around {
             places,
             ends,
             memory: Memory::new(memory_base, settings.interconnect.is_some()),
-            lines: Lines::new(),
             blocks: Blocks::default(),
             watches: Watches::new(),
             host_stores: Line::default(),
@@ -400,6 +414,7 @@ impl Around {
             span_bytes,
             fence_ack: settings.core.fence_ack,
             served_next: 0,
+            let_go: 0,
             due: None,
             settings,
         })
@@ -420,19 +435,7 @@ impl Around {
     /// A core, and its way out.
     #[inline]
     pub(super) fn seat(&mut self, core: usize) -> (&mut Seat, Way<'_>) {
-        let way = Way {
-            outbound: &mut self.outbound,
-            lines: &mut self.lines,
-            base: self.base,
-            latency: self.settings.root.write_latency,
-            jitter: self.settings.root.write_jitter,
-            last_ready: &mut self.last_ready[core],
-            floor: &mut self.floors[core],
-            random: &mut self.random,
-            core: core as u16,
-            acknowledges: matches!(self.fence_ack, FenceAck::RootComplex | FenceAck::Device),
-            left: 0,
-        };
+        let way = Way { shared: &mut self.ways_out, lane: &mut self.lanes[core], core: core as u16 };
         (&mut self.seats[core], way)
     }
 }

@@ -8,43 +8,55 @@ use crate::des::{Picoseconds, Stream};
 use crate::pcie::{Kind, Tlp};
 use crate::root::Outbound;
 
-/// What a core needs of its machine while it stores.
-pub(super) struct Way<'a> {
-    pub outbound: &'a mut Outbound,
-    pub lines: &'a mut Lines,
-    /// Where the device lies in the address space of the host.
+/// What the ways out of all cores share.
+pub(super) struct WaysOut {
+    pub outbound: Outbound,
+    /// Bytes that are on their way.
+    pub lines: Lines,
+    /// Where the first device lies in the address space of the host.
     pub base: u64,
     pub latency: Picoseconds,
     pub jitter: Picoseconds,
-    /// When everything that left this core is ready.
-    pub last_ready: &'a mut Picoseconds,
-    /// Nothing that leaves this core from now on is ready before.
-    pub floor: &'a mut Picoseconds,
-    pub random: &'a mut Stream,
-    pub core: u16,
-    /// Whether packets will be acknowledged to the core.
+    pub random: Stream,
+    /// Whether packets will be acknowledged to the cores.
     pub acknowledges: bool,
+}
+
+/// How far what left a core has come.
+#[derive(Debug, Default)]
+pub(super) struct Lane {
+    /// When everything that left this core is ready.
+    last_ready: Picoseconds,
+    /// Nothing that leaves this core from now on is ready before.
+    floor: Picoseconds,
     /// Packets that left since somebody asked.
-    pub left: u32,
+    left: u32,
+}
+
+/// What a core needs of its machine while it stores.
+pub(super) struct Way<'a> {
+    pub shared: &'a mut WaysOut,
+    pub lane: &'a mut Lane,
+    pub core: u16,
 }
 
 impl Outlet for Way<'_> {
     #[inline]
     fn has_room(&self) -> bool {
-        self.outbound.has_room()
+        self.shared.outbound.has_room()
     }
 
     /// One packet: a run of bytes without a hole is always a legal one (Base Specification, section 2.2.5).
     #[inline]
-    fn leave(&mut self, at: Picoseconds, piece: Piece, kept: Kept) {
+    fn leave(&mut self, at: Picoseconds, piece: &Piece, kept: Kept) {
         let (first, length) = (piece.mask.trailing_zeros(), piece.mask.count_ones());
         debug_assert_eq!(piece.mask >> first, u64::MAX >> (64 - length), "a piece with a hole");
-        let body = self.lines.add(&piece.words, first as usize, length as usize);
-        let address = self.base + piece.offset_bytes + u64::from(first);
+        let body = self.shared.lines.add(&piece.words, first as usize, length as usize);
+        let address = self.shared.base + piece.offset_bytes + u64::from(first);
         let tlp = Tlp { body, requester: self.core, ..Tlp::new(Kind::MemoryWrite, address, length) };
         let ready = self.ready(at, kept);
-        self.outbound.enter(ready, tlp);
-        self.left += 1;
+        self.shared.outbound.enter(ready, tlp);
+        self.lane.left += 1;
     }
 }
 
@@ -52,16 +64,16 @@ impl Way<'_> {
     /// When something that leaves at `at` may go on the wire.
     #[inline]
     fn ready(&mut self, at: Picoseconds, kept: Kept) -> Picoseconds {
-        let mut ready = at + self.latency;
+        let mut ready = at + self.shared.latency;
         if kept == Kept::InOrder {
-            ready = ready.max(*self.last_ready);
-        } else if self.jitter > Picoseconds::ZERO {
-            ready += Picoseconds(self.random.random_range(0..=self.jitter.0));
+            ready = ready.max(self.lane.last_ready);
+        } else if self.shared.jitter > Picoseconds::ZERO {
+            ready += Picoseconds(self.shared.random.random_range(0..=self.shared.jitter.0));
         }
-        ready = ready.max(*self.floor);
-        *self.last_ready = ready.max(*self.last_ready);
+        ready = ready.max(self.lane.floor);
+        self.lane.last_ready = ready.max(self.lane.last_ready);
         if kept == Kept::InOrder {
-            *self.floor = ready;
+            self.lane.floor = ready;
         }
         ready
     }
@@ -69,19 +81,19 @@ impl Way<'_> {
 
 impl WayOut for Way<'_> {
     fn leave_load(&mut self, at: Picoseconds, load: Load) {
-        let address = self.base + load.offset_bytes;
+        let address = self.shared.base + load.offset_bytes;
         let request = Tlp::new(Kind::MemoryRead, address, load.length_bytes);
         let request = Tlp { requester: self.core, tag: self.core, body: load.number.into(), ..request };
         let ready = self.ready(at, Kept::InOrder);
-        self.outbound.enter(ready, request);
+        self.shared.outbound.enter(ready, request);
     }
 
     fn fenced(&mut self) {
-        *self.floor = *self.last_ready;
+        self.lane.floor = self.lane.last_ready;
     }
 
     #[inline]
     fn take_left(&mut self) -> u32 {
-        if self.acknowledges { std::mem::take(&mut self.left) } else { 0 }
+        if self.shared.acknowledges { std::mem::take(&mut self.lane.left) } else { 0 }
     }
 }

@@ -85,7 +85,18 @@ impl Link {
         calendar: &mut Calendar<E>,
     ) -> Result<(), Malformed> {
         check(&tlp, &self.settings)?;
-        self.ends[from as usize].queue.push(tlp);
+        let way = self.way(from);
+        let end = &mut self.ends[from as usize];
+        // Most packets find nothing in front of them: these need not be queued to be taken out again.
+        if !end.has_something()
+            && !end.awaits_wire
+            && end.wire.free_at() <= calendar.now()
+            && end.credits.take(&tlp)
+        {
+            end.send_tlp(&tlp, way, &mut self.record, calendar);
+            return Ok(());
+        }
+        end.queue.push(tlp);
         self.transmit(from, calendar);
         Ok(())
     }
@@ -173,7 +184,7 @@ impl Link {
     #[inline]
     fn transmit<E: From<LinkEvent>>(&mut self, side: Side, calendar: &mut Calendar<E>) {
         let now = calendar.now();
-        let way = Way { link: self.id, from: side, flight: self.settings.flight };
+        let way = self.way(side);
         let record = &mut self.record;
         let end = &mut self.ends[side as usize];
         // Where they have room of their own, answers do not wait.
@@ -193,26 +204,23 @@ impl Link {
                 continue;
             }
             let Some(tlp) = end.queue.take(&mut end.credits) else { return };
-            let ends_at = end.wire.send_tlp(&tlp, now);
-            let at = (ends_at + way.flight).max(now);
-            if let Some(record) = record {
-                record.push(Passed { at: now, ends_at, from: side, packet: Packet::Tlp(tlp) });
-            }
-            if end.tlps_on_their_way.is_empty() {
-                calendar.schedule(at, event(self.id, side.other(), LinkStep::TlpArrives));
-            }
-            end.tlps_on_their_way.push_back((at, tlp));
-            if let Some(departed) = &mut end.departed {
-                departed.push_back(tlp);
-            }
+            end.send_tlp(&tlp, way, record, calendar);
         }
+    }
+
+    #[inline]
+    fn way(&self, from: Side) -> Way {
+        Way { link: self.id, from, flight: self.settings.flight }
     }
 
     #[inline]
     fn tlp_arrives<E: From<LinkEvent>>(&mut self, side: Side, calendar: &mut Calendar<E>) -> Arrival {
         let on_their_way = &mut self.ends[side.other() as usize].tlps_on_their_way;
-        let first = on_their_way.pop_front();
-        let (_, tlp) = first.expect("a TLP is on its way for each arrival that the link scheduled");
+        // Copied from where it lies: what `pop_front` returns is put together of its fields, and read as a whole at once, for
+        // which a core waits until all of them are stored.
+        let first = on_their_way.front();
+        let (_, tlp) = *first.expect("a TLP is on its way for each arrival that the link scheduled");
+        on_their_way.pop_front();
         if let Some((at, _)) = on_their_way.front() {
             calendar.schedule(*at, event(self.id, side, LinkStep::TlpArrives));
         }
@@ -268,6 +276,30 @@ struct Way {
 impl End {
     fn has_something(&self) -> bool {
         !self.dllps.is_empty() || !self.queue.is_empty()
+    }
+
+    /// A packet whose credits were taken leaves now.
+    #[inline]
+    fn send_tlp<E: From<LinkEvent>>(
+        &mut self,
+        tlp: &Tlp,
+        way: Way,
+        record: &mut Option<Vec<Passed>>,
+        calendar: &mut Calendar<E>,
+    ) {
+        let now = calendar.now();
+        let ends_at = self.wire.send_tlp(tlp, now);
+        let at = (ends_at + way.flight).max(now);
+        if let Some(record) = record {
+            record.push(Passed { at: now, ends_at, from: way.from, packet: Packet::Tlp(*tlp) });
+        }
+        if self.tlps_on_their_way.is_empty() {
+            calendar.schedule(at, event(way.link, way.from.other(), LinkStep::TlpArrives));
+        }
+        self.tlps_on_their_way.push_back((at, *tlp));
+        if let Some(departed) = &mut self.departed {
+            departed.push_back(*tlp);
+        }
     }
 
     fn send_dllp<E: From<LinkEvent>>(

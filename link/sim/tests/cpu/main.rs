@@ -67,7 +67,7 @@ impl Outlet for Way {
         self.room > 0
     }
 
-    fn leave(&mut self, at: Picoseconds, piece: Piece, _kept: Kept) {
+    fn leave(&mut self, at: Picoseconds, piece: &Piece, _kept: Kept) {
         self.room = self.room.checked_sub(1).expect("pieces leave only where there is room");
         let run = piece.mask >> piece.mask.trailing_zeros();
         assert!(
@@ -75,7 +75,7 @@ impl Outlet for Way {
             "a piece has bytes and no hole: {:#x}",
             piece.mask
         );
-        self.left.push((at, piece));
+        self.left.push((at, *piece));
         self.not_told += 1;
     }
 }

@@ -119,9 +119,9 @@ fn run<D: Device>(sim: &Sim<D>, mut turn: impl FnMut(CoreId) -> Next) -> u64 {
             Some(Pause::Turn(core)) => sim.end_turn(core, turn(core)),
             Some(Pause::Frame) => sim.with(|machine| {
                 for device in (0..machine.devices().len() as u16).map(DeviceId) {
-                    while let Some(frame) = machine.next_transmitted_by(device) {
+                    while machine.transmitted_by(device).is_some() {
                         frames += 1;
-                        machine.give_back(device, frame);
+                        machine.drop_transmitted(device);
                     }
                 }
             }),

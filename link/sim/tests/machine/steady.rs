@@ -113,8 +113,8 @@ impl Traffic {
                     self.sim.end_turn(core, next);
                 }
                 Some(Pause::Frame) => self.sim.with(|machine| {
-                    while let Some(frame) = machine.next_transmitted() {
-                        machine.give_back(DeviceId(0), frame);
+                    while machine.transmitted_by(DeviceId(0)).is_some() {
+                        machine.drop_transmitted(DeviceId(0));
                     }
                 }),
                 None => panic!("it goes on for ever"),

@@ -31,7 +31,7 @@ fn drain(outbound: &mut Outbound, settings: &RootSettings) -> Vec<(u64, u32, u32
     loop {
         match outbound.take(now, settings) {
             Outgoing::Packet(tlp, second) => {
-                outbound.left(&tlp);
+                outbound.left(now, &tlp);
                 left.push((now.0, tlp.body, tlp.length_bytes, second));
             }
             Outgoing::Later(at) => now = at,
@@ -57,17 +57,33 @@ fn packets_leave_when_they_are_ready_and_an_interval_apart() {
 #[test]
 fn an_event_is_asked_for_once_and_never_for_the_past() {
     let mut outbound = Outbound::new(&settings());
-    assert_eq!(outbound.to_schedule(Picoseconds(10)), None, "nothing waits");
+    assert_eq!(outbound.to_schedule(Picoseconds(10), Picoseconds::ZERO), None, "nothing waits");
     outbound.enter(Picoseconds(500), line(1));
-    assert_eq!(outbound.to_schedule(Picoseconds(10)), Some(Picoseconds(500)));
-    assert_eq!(outbound.to_schedule(Picoseconds(20)), None, "one is coming");
+    assert_eq!(outbound.to_schedule(Picoseconds(10), Picoseconds::ZERO), Some(Picoseconds(500)));
+    assert_eq!(outbound.to_schedule(Picoseconds(20), Picoseconds::ZERO), None, "one is coming");
     outbound.enter(Picoseconds(300), line(2));
-    assert_eq!(outbound.to_schedule(Picoseconds(20)), Some(Picoseconds(300)), "sooner");
+    assert_eq!(outbound.to_schedule(Picoseconds(20), Picoseconds::ZERO), Some(Picoseconds(300)), "sooner");
     outbound.woken(Picoseconds(300));
     // The link was not free then, and nobody looked before 800.
-    assert_eq!(outbound.to_schedule(Picoseconds(800)), Some(Picoseconds(800)));
+    assert_eq!(outbound.to_schedule(Picoseconds(800), Picoseconds::ZERO), Some(Picoseconds(800)));
     outbound.woken(Picoseconds(800));
-    assert_eq!(outbound.to_schedule(Picoseconds(800)), Some(Picoseconds(800)));
+    assert_eq!(outbound.to_schedule(Picoseconds(800), Picoseconds::ZERO), Some(Picoseconds(800)));
+}
+
+/// Asking for a packet only when the wire is free changes nothing but how often is asked: the next one leaves as if it had been
+/// taken when it was ready, and lines are merged that waited then.
+#[test]
+fn a_packet_that_is_asked_for_when_the_wire_is_free_left_when_it_was_ready() {
+    let settings = RootSettings { merges: true, ..settings() };
+    let mut outbound = Outbound::new(&settings);
+    for (ready, number) in [(400, 0), (420, 1), (424, 2)] {
+        outbound.enter(Picoseconds(ready), line(number));
+    }
+    assert_eq!(outbound.to_schedule(Picoseconds(10), Picoseconds(450)), Some(Picoseconds(450)));
+    let first = outbound.take(Picoseconds(450), &settings);
+    assert!(matches!(first, Outgoing::Packet(Tlp { length_bytes: 64, .. }, None)), "{first:?}");
+    let second = outbound.take(Picoseconds(429), &settings);
+    assert_eq!(second, Outgoing::Later(Picoseconds(430)), "30 behind 400");
 }
 
 /// Two lines that make up 128 aligned bytes, both of which wait, of one core.
@@ -91,6 +107,10 @@ fn only_neighbours_that_wait_are_merged() {
         (of_core(2, 0), of_core(2, 1), 500, true),
     ] {
         let mut outbound = Outbound::new(&settings);
+        // The link does not take the one before until 500.
+        outbound.enter(Picoseconds(300), line(9));
+        assert!(matches!(outbound.take(Picoseconds(300), &settings), Outgoing::Packet(..)));
+        outbound.left(Picoseconds(500), &line(9));
         outbound.enter(Picoseconds(400), first);
         outbound.enter(Picoseconds(second_ready), second);
         let Outgoing::Packet(tlp, body) = outbound.take(Picoseconds(500), &settings) else {
@@ -101,7 +121,7 @@ fn only_neighbours_that_wait_are_merged() {
             (merged, merged.then_some(second.body)),
             "{first:?}, {second:?}"
         );
-        outbound.left(&tlp);
+        outbound.left(Picoseconds(500), &tlp);
         assert_eq!(outbound.taken(), usize::from(!merged), "a packet of two lines had two places");
     }
 }

@@ -131,6 +131,16 @@ impl Around {
         }
     }
 
+    /// The next packet of a core has an event.
+    #[inline]
+    pub(super) fn schedule_send(&mut self) {
+        let wire_free_at = self.links[0].free_at(Side::Upstream);
+        let at = self.ways_out.outbound.to_schedule(self.calendar.now(), wire_free_at);
+        if let Some(at) = at {
+            self.calendar.schedule(at, Event::RootSends);
+        }
+    }
+
     /// Sends the next packet if one is ready.
     fn send_one(&mut self) -> bool {
         match self.ways_out.outbound.take(self.calendar.now(), &self.settings.root) {
@@ -143,9 +153,7 @@ impl Around {
                 true
             }
             Outgoing::Later(_) => {
-                if let Some(at) = self.ways_out.outbound.to_schedule(self.calendar.now()) {
-                    self.calendar.schedule(at, Event::RootSends);
-                }
+                self.schedule_send();
                 false
             }
             Outgoing::Nothing => false,
@@ -158,7 +166,7 @@ impl Around {
             if tlp.kind.class() == Class::Completion {
                 continue;
             }
-            self.ways_out.outbound.left(&tlp);
+            self.ways_out.outbound.left(self.calendar.now(), &tlp);
             if self.fence_ack == FenceAck::RootComplex && tlp.kind == Kind::MemoryWrite {
                 let back = self.settings.root.write_latency;
                 self.acknowledge(&tlp, back);
@@ -194,6 +202,8 @@ impl Around {
     }
 
     pub(super) fn root_answers(&mut self) {
+        // Packets of cores that were ready before are in front.
+        self.settle_root();
         let now = self.calendar.now();
         while let Some((tlp, next)) = self.inbound.next_answer(now) {
             let sent = self.links[0].send(Side::Upstream, tlp, &mut self.calendar);

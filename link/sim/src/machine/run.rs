@@ -142,13 +142,11 @@ impl<D: Device> Machine<D> {
 impl Around {
     /// What a core has stored is on its way, and its next turn is known if it can be.
     pub(super) fn settle_core(&mut self, index: usize) {
-        let now = self.calendar.now();
         // With a packet that waits for the link, its leaving is the event.
-        if self.links[0].waiting(Side::Upstream, Class::Posted) == 0
-            && let Some(at) = self.ways_out.outbound.to_schedule(now)
-        {
-            self.calendar.schedule(at, Event::RootSends);
+        if self.links[0].waiting(Side::Upstream, Class::Posted) == 0 {
+            self.schedule_send();
         }
+        let now = self.calendar.now();
         let (seat, way) = self.seat(index);
         let tend_at = seat.core.tend_at(&way);
         if let Some(at) = tend_at.filter(|at| seat.tended_at.is_none_or(|tended| tended > *at)) {

@@ -146,6 +146,12 @@ impl Link {
         self.ends[side as usize].queue.len(class)
     }
 
+    /// When the wire that leaves `side` is free of what is on it.
+    #[inline]
+    pub fn free_at(&self, side: Side) -> Picoseconds {
+        self.ends[side as usize].wire.free_at()
+    }
+
     /// Credits that `side` has left to send with.
     pub fn credits_left(&self, side: Side, class: Class) -> Amount {
         self.ends[side as usize].credits.left(class)

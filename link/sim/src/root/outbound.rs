@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::RootSettings;
 use crate::des::Picoseconds;
-use crate::pcie::Tlp;
+use crate::pcie::{Class, Tlp};
 
 /// Bytes of a line.
 const LINE_BYTES: u32 = 64;
@@ -17,6 +17,8 @@ pub struct Outbound {
     taken: usize,
     places: usize,
     next_at: Picoseconds,
+    /// Since when the link has taken all writes that it was given.
+    clear_since: Picoseconds,
     /// When an event will come to send, if one will.
     scheduled: Option<Picoseconds>,
 }
@@ -40,6 +42,7 @@ impl Outbound {
             taken: 0,
             places: settings.write_places.max(1),
             next_at: Picoseconds::ZERO,
+            clear_since: Picoseconds::ZERO,
             scheduled: None,
         }
     }
@@ -65,10 +68,11 @@ impl Outbound {
         }
     }
 
-    /// When an event is to be scheduled for the first packet, if none is that comes in time. It is `now` at the earliest.
+    /// When an event is to be scheduled for the first packet, if none is that comes in time. It is `now` at the earliest, and
+    /// not before the wire is free: until then the packet would only wait at another place.
     #[inline]
-    pub fn to_schedule(&mut self, now: Picoseconds) -> Option<Picoseconds> {
-        let at = self.queue.front()?.0.max(self.next_at).max(now);
+    pub fn to_schedule(&mut self, now: Picoseconds, wire_free_at: Picoseconds) -> Option<Picoseconds> {
+        let at = self.queue.front()?.0.max(self.next_at).max(wire_free_at).max(now);
         if self.scheduled.is_some_and(|scheduled| scheduled <= at) {
             return None;
         }
@@ -85,7 +89,7 @@ impl Outbound {
         }
     }
 
-    /// The packet that leaves at `now`.
+    /// The packet that leaves at `now`, or that left before and was not asked for because the wire was busy.
     #[inline]
     pub fn take(&mut self, now: Picoseconds, settings: &RootSettings) -> Outgoing {
         let Some((ready, tlp)) = self.queue.front().copied() else { return Outgoing::Nothing };
@@ -93,16 +97,21 @@ impl Outbound {
         if at > now {
             return Outgoing::Later(at);
         }
+        let at = at.max(self.clear_since);
         self.queue.pop_front();
-        self.next_at = now + settings.write_interval;
-        let second = if settings.merges { self.take_second(now, &tlp) } else { None };
+        self.next_at = at + settings.write_interval;
+        let second = if settings.merges { self.take_second(at, &tlp) } else { None };
         let length_bytes = if second.is_some() { 2 * LINE_BYTES } else { tlp.length_bytes };
         Outgoing::Packet(Tlp { length_bytes, ..tlp }, second)
     }
 
-    /// A packet has left for the wire; its places are free.
+    /// A packet has left for the wire at `now`; its places are free.
     #[inline]
-    pub fn left(&mut self, tlp: &Tlp) {
+    pub fn left(&mut self, now: Picoseconds, tlp: &Tlp) {
+        // Of writes the link has one at a time.
+        if tlp.kind.class() == Class::Posted {
+            self.clear_since = now;
+        }
         self.taken -= if tlp.kind.has_data() && tlp.length_bytes > LINE_BYTES { 2 } else { 1 };
     }
 

@@ -183,13 +183,16 @@ impl Core {
         }
     }
 
-    /// One of its pieces is acknowledged; word of it is there at `at`.
-    pub fn acknowledged(&mut self, at: Picoseconds, way: &mut impl WayOut) {
+    /// One of its pieces is acknowledged; word of it is there at `at`. Returns whether the core has waited for that.
+    #[inline]
+    pub fn acknowledged(&mut self, at: Picoseconds, way: &mut impl WayOut) -> bool {
         self.unacknowledged -= 1;
         self.last_acknowledged = self.last_acknowledged.max(at);
-        if self.waits == Waits::Acknowledgement && self.unacknowledged == 0 {
+        let resumes = self.waits == Waits::Acknowledgement && self.unacknowledged == 0;
+        if resumes {
             self.resume(self.last_acknowledged, way);
         }
+        resumes
     }
 
     /// The answer to its load is there at `now`.

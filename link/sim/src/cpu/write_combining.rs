@@ -135,14 +135,19 @@ impl WriteCombining {
         outlet: &mut impl Outlet,
     ) -> Option<Picoseconds> {
         let is_alone = self.open | self.waiting == 0;
-        let leaves = settings.release == Release::Fifo && settings.split_per_mille == 0;
-        if !(is_alone && leaves && stored.mask == u64::MAX && outlet.has_room()) {
+        if !(is_alone && settings.split_per_mille == 0 && stored.mask == u64::MAX && outlet.has_room()) {
             return None;
         }
-        let first = self.free.pop_front()?;
-        self.free.push_back(first);
+        let first = *self.free.front()?;
         let buffer = &mut self.buffers[usize::from(first)];
         let done = at.max(buffer.since) + settings.store_time(8);
+        // A line that waits for the way out may be overtaken; one that finds it free cannot, and need not be looked at again
+        // when its last word is stored. It takes its place behind the way out now.
+        if settings.release != Release::Fifo && self.port_free > done {
+            return None;
+        }
+        self.free.pop_front();
+        self.free.push_back(first);
         let leaves_at = done.max(self.port_free);
         outlet.leave(leaves_at, stored, Kept::InAnyOrder);
         self.port_free = leaves_at + settings.drain_interval;

@@ -180,11 +180,14 @@ impl Around {
         // Two lines that were merged were two packets to the core.
         let packets = if tlp.length_bytes > 64 { 2 } else { 1 };
         let core = usize::from(tlp.requester);
+        let mut resumes = false;
         for _ in 0..packets {
             let (seat, mut way) = self.seat(core);
-            seat.core.acknowledged(at, &mut way);
+            resumes |= seat.core.acknowledged(at, &mut way);
         }
-        self.settle_core(core);
+        if resumes {
+            self.settle_core(core);
+        }
     }
 
     /// Cores take turns at being first: with few places the same ones would have them all otherwise.

@@ -5,8 +5,8 @@
 
 use beeline_nic_contract::SimTime;
 
-/// No deadline.
-const NEVER: SimTime = SimTime(u64::MAX);
+/// No deadline: later than all of them, so that what is asked for most often, whether something is due, is a comparison.
+pub(crate) const NEVER: SimTime = SimTime(u64::MAX);
 
 /// One optional deadline for each index.
 #[derive(Debug)]
@@ -40,10 +40,10 @@ impl Deadlines {
         self.armed[index / 64] &= !(1 << (index % 64));
     }
 
-    /// A time before which nothing is due.
+    /// A time before which nothing is due; [`NEVER`] if nothing is armed.
     #[inline]
-    pub(crate) fn earliest(&self) -> Option<SimTime> {
-        if self.earliest == NEVER { None } else { Some(self.earliest) }
+    pub(crate) fn earliest(&self) -> SimTime {
+        self.earliest
     }
 
     /// Whether something may be due.
@@ -83,7 +83,7 @@ mod tests {
     #[test]
     fn what_is_due_comes_out_once_and_the_rest_stays() {
         let mut deadlines = Deadlines::new(200);
-        assert_eq!((deadlines.earliest(), deadlines.take_due(SimTime(u64::MAX - 1))), (None, None));
+        assert_eq!((deadlines.earliest(), deadlines.take_due(SimTime(u64::MAX - 1))), (NEVER, None));
         for (index, at) in [(0, 30), (70, 10), (199, 20), (5, 20)] {
             deadlines.arm(index, SimTime(at));
         }
@@ -94,9 +94,9 @@ mod tests {
             due.push(index);
         }
         assert_eq!(due, [70, 199]);
-        assert_eq!(deadlines.earliest(), Some(SimTime(30)));
+        assert_eq!(deadlines.earliest(), SimTime(30));
         deadlines.arm(0, SimTime(40));
         assert_eq!(deadlines.take_due(SimTime(30)), None);
-        assert_eq!(deadlines.earliest(), Some(SimTime(40)));
+        assert_eq!(deadlines.earliest(), SimTime(40));
     }
 }

@@ -60,8 +60,9 @@ pub(crate) trait Engine {
     /// `shared.now` has moved on to or past [`Engine::wake_at`].
     fn time_passed(&mut self, shared: &mut Shared);
 
-    /// The earliest time at which the engine wants [`Engine::time_passed`]. Cheap: asked in every round.
-    fn wake_at(&self) -> Option<SimTime>;
+    /// The earliest time at which the engine wants [`Engine::time_passed`], [`NEVER`](crate::deadlines::NEVER) if it does not.
+    /// Cheap: asked in every round.
+    fn wake_at(&self) -> SimTime;
 
     /// The answer to a read that this engine asked of [`DmaPort`]. A tag that is not outstanding is ignored.
     fn dma_completed(&mut self, tag: u16, data: Result<&[u8], DmaError>, shared: &mut Shared);

@@ -192,7 +192,7 @@ impl<Q: FetchQueue> Engine for Fetching<Q> {
     }
 
     #[inline]
-    fn wake_at(&self) -> Option<SimTime> {
+    fn wake_at(&self) -> SimTime {
         self.deadlines.earliest()
     }
 

@@ -7,6 +7,7 @@ use beeline_nic_contract::{QueueId, SimTime};
 
 use super::*;
 use crate::NicConfig;
+use crate::deadlines::NEVER;
 use crate::engine::{Cause, DmaOwner, Engine, FetchEngine, FrameSource, QueueSettings, Shared};
 
 const HEAD: u64 = BASE;
@@ -264,7 +265,7 @@ fn completions_and_interrupts_are_moderated_by_count_and_time() {
     assert_eq!(bench.run(0).len(), 6);
     assert_eq!((bench.host.word(HEAD), bench.shared.counters.completions), (4, 1), "by count");
     assert_eq!(bench.shared.interrupts.take(), None, "no descriptor up to there asked for one");
-    assert_eq!(bench.engine.wake_at(), Some(SimTime::from_ns(1000)));
+    assert_eq!(bench.engine.wake_at(), SimTime::from_ns(1000));
     bench.shared.now = SimTime::from_ns(999);
     bench.engine.time_passed(&mut bench.shared);
     bench.progress();
@@ -274,7 +275,7 @@ fn completions_and_interrupts_are_moderated_by_count_and_time() {
     bench.progress();
     assert_eq!((bench.host.word(HEAD), bench.shared.counters.completions), (6, 2), "by time");
     assert_eq!(bench.shared.interrupts.take(), Some(0));
-    assert_eq!(bench.engine.wake_at(), None);
+    assert_eq!(bench.engine.wake_at(), NEVER);
 }
 
 #[test]
@@ -285,7 +286,7 @@ fn without_a_time_completions_are_coalesced_until_the_ring_is_drained() {
     bench.engine.doorbell(QueueId(0), 7, &mut bench.shared);
     assert_eq!(bench.run(0).len(), 7);
     assert_eq!((bench.host.word(HEAD), bench.shared.counters.completions), (7, 2), "at 4, and at the end");
-    assert_eq!(bench.engine.wake_at(), None);
+    assert_eq!(bench.engine.wake_at(), NEVER);
 }
 
 #[test]

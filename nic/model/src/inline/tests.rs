@@ -143,7 +143,7 @@ impl Bench {
 
     fn pass(&mut self, ns: u64) {
         self.shared.now = SimTime(self.shared.now.0 + SimTime::from_ns(ns).0);
-        if self.engine.wake_at().is_some_and(|at| at <= self.shared.now) {
+        if self.engine.wake_at() <= self.shared.now {
             self.engine.time_passed(&mut self.shared);
         }
     }

@@ -97,11 +97,8 @@ impl Engine for KpioEngine {
     }
 
     #[inline]
-    fn wake_at(&self) -> Option<SimTime> {
-        match (self.credits.wake_at(), self.holes.earliest()) {
-            (Some(credits), Some(hole)) => Some(credits.min(hole)),
-            (credits, hole) => credits.or(hole),
-        }
+    fn wake_at(&self) -> SimTime {
+        self.credits.wake_at().min(self.holes.earliest())
     }
 
     /// This engine reads nothing.

@@ -99,7 +99,7 @@ impl CreditReturn {
 
     /// A time before which nothing is due.
     #[inline]
-    pub(crate) fn wake_at(&self) -> Option<SimTime> {
+    pub(crate) fn wake_at(&self) -> SimTime {
         self.deadlines.earliest()
     }
 
@@ -168,10 +168,10 @@ mod tests {
         shared.now = SimTime::from_ns(50);
         credits.freed(QueueId(1), 2, &mut shared);
         credits.push_due(&mut shared);
-        assert_eq!((pushed(&mut shared), credits.wake_at()), (vec![], Some(SimTime::from_ns(100))));
+        assert_eq!((pushed(&mut shared), credits.wake_at()), (vec![], SimTime::from_ns(100)));
         shared.now = SimTime::from_ns(100);
         credits.push_due(&mut shared);
-        assert_eq!((pushed(&mut shared), credits.wake_at()), (vec![2], None));
+        assert_eq!((pushed(&mut shared), credits.wake_at()), (vec![2], crate::deadlines::NEVER));
     }
 
     #[test]
@@ -191,6 +191,6 @@ mod tests {
         let (mut credits, mut shared) = (CreditReturn::new(1), Shared::new(1));
         credits.start(QueueId(0), &QueueSettings { credit_lines: 1, ..QueueSettings::default() });
         credits.freed(QueueId(0), 100, &mut shared);
-        assert_eq!((pushed(&mut shared), credits.wake_at()), (vec![], None));
+        assert_eq!((pushed(&mut shared), credits.wake_at()), (vec![], crate::deadlines::NEVER));
     }
 }

@@ -84,7 +84,7 @@ impl HoleTimeout {
 
     /// A time before which no hole is too old.
     #[inline]
-    pub(crate) fn wake_at(&self) -> Option<SimTime> {
+    pub(crate) fn wake_at(&self) -> SimTime {
         self.deadlines.earliest()
     }
 }

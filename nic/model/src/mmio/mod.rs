@@ -231,11 +231,8 @@ impl Engine for MmioEngine {
     }
 
     #[inline]
-    fn wake_at(&self) -> Option<SimTime> {
-        match (self.credits.wake_at(), self.holes.wake_at()) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        }
+    fn wake_at(&self) -> SimTime {
+        self.credits.wake_at().min(self.holes.wake_at())
     }
 
     fn dma_completed(&mut self, _tag: u16, _data: Result<&[u8], DmaError>, _shared: &mut Shared) {}

@@ -12,6 +12,7 @@ use beeline_nic_contract::{QueueId, ReadTag, SimTime};
 use beeline_spec::WORDS_PER_LINE;
 use beeline_spec::formats::HELD_READS_MAX;
 
+use crate::deadlines::NEVER;
 use crate::engine::Shared;
 
 /// A word that was asked for.
@@ -96,8 +97,8 @@ impl HeldReads {
 
     /// When the next read's time is up.
     #[inline]
-    pub(crate) fn earliest(&self) -> Option<SimTime> {
-        self.reads.iter().map(|held| held.until).min()
+    pub(crate) fn earliest(&self) -> SimTime {
+        self.reads.iter().map(|held| held.until).min().unwrap_or(NEVER)
     }
 }
 
@@ -119,12 +120,12 @@ mod tests {
         }
         held.answer(QueueId(0), 5, |word| 70 + u64::from(word), &mut shared);
         assert_eq!(answers(&mut shared), [(0, 70), (2, 72)]);
-        assert_eq!(held.earliest(), Some(SimTime(200)));
+        assert_eq!(held.earliest(), SimTime(200));
         shared.now = SimTime(400);
         held.expire(&mut shared);
         assert_eq!(answers(&mut shared), [(1, 0), (3, 0)]);
         held.stop(QueueId(1), &mut shared);
-        assert_eq!((answers(&mut shared), held.earliest()), (vec![(4, 0)], None));
+        assert_eq!((answers(&mut shared), held.earliest()), (vec![(4, 0)], NEVER));
         assert_eq!(shared.counters.held_read_timeouts, 2);
     }
 

@@ -8,6 +8,7 @@ use beeline_spec::formats::HELD_READS_MAX;
 
 use super::*;
 use crate::NicConfig;
+use crate::deadlines::NEVER;
 use crate::dma::test_host::{BASE, Random, TestHost};
 use crate::engine::{
     Cause, DmaOwner, Engine, FrameSource, QueueSettings, ReceiveEngine, Shared, WindowEngine,
@@ -236,7 +237,7 @@ fn random_receive(seed: u64) -> (u64, u64) {
             }
             _ => {
                 shared.now = SimTime(shared.now.0 + SimTime::from_ns(random.below(200) as u64).0);
-                if engine.wake_at().is_some_and(|at| at <= shared.now) {
+                if engine.wake_at() <= shared.now {
                     engine.time_passed(&mut shared);
                 }
             }
@@ -281,7 +282,7 @@ fn a_queue_that_stops_answers_its_reads() {
     for tag in 0..HELD_READS_MAX as u16 {
         assert_eq!(shared.answers.take(&shared.dma), Some((ReadTag(tag), 0)));
     }
-    assert_eq!(engine.wake_at(), None);
+    assert_eq!(engine.wake_at(), NEVER);
     assert!(!engine.read_arrived(QUEUE, 0, ReadTag(0), &mut shared), "there is nothing to read");
 }
 

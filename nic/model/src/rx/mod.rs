@@ -372,11 +372,8 @@ impl Engine for RxEngine {
     }
 
     #[inline]
-    fn wake_at(&self) -> Option<SimTime> {
-        match (self.deadlines.earliest(), self.held_reads.earliest()) {
-            (Some(interrupt), Some(read)) => Some(interrupt.min(read)),
-            (interrupt, read) => interrupt.or(read),
-        }
+    fn wake_at(&self) -> SimTime {
+        self.deadlines.earliest().min(self.held_reads.earliest())
     }
 
     #[inline]

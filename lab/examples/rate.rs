@@ -19,7 +19,8 @@ fn main() {
     for burst in [1, 16] {
         let shape = NicShape::for_cores(1);
         let nic = model_nic(&shape).expect("sizes of a NIC");
-        let settings = machine(&platform, 1, shape.aperture(), Data::default()).expect("parameters of a machine");
+        let settings =
+            machine(&platform, 1, shape.aperture(), Data::default()).expect("parameters of a machine");
         let sim = Sim::new(nic, settings, 1).expect("a machine");
         let mut station = Station::new(sim).expect("the port comes up");
         let run = Run {

@@ -144,7 +144,8 @@ impl Around {
     /// Sends the next packet if one is ready.
     fn send_one(&mut self) -> bool {
         match self.ways_out.outbound.take(self.calendar.now(), &self.settings.root) {
-            Outgoing::Packet(tlp, second) => {
+            Outgoing::Packet(second) => {
+                let tlp = self.ways_out.outbound.pop();
                 if let Some(second) = second {
                     self.ways_out.lines.join(tlp.body, second);
                 }

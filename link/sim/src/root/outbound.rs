@@ -26,8 +26,8 @@ pub struct Outbound {
 /// What leaves next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outgoing {
-    /// This packet, now; if two lines were merged, the body of the second.
-    Packet(Tlp, Option<u32>),
+    /// The first packet, now: [`Outbound::pop`] is to follow. If two lines were merged, the body of the second.
+    Packet(Option<u32>),
     /// None before then.
     Later(Picoseconds),
     /// None is there.
@@ -92,17 +92,26 @@ impl Outbound {
     /// The packet that leaves at `now`, or that left before and was not asked for because the wire was busy.
     #[inline]
     pub fn take(&mut self, now: Picoseconds, settings: &RootSettings) -> Outgoing {
-        let Some((ready, tlp)) = self.queue.front().copied() else { return Outgoing::Nothing };
-        let at = ready.max(self.next_at);
+        let Some((ready, _)) = self.queue.front() else { return Outgoing::Nothing };
+        let at = self.next_at.max(*ready);
         if at > now {
             return Outgoing::Later(at);
         }
         let at = at.max(self.clear_since);
-        self.queue.pop_front();
         self.next_at = at + settings.write_interval;
-        let second = if settings.merges { self.take_second(at, &tlp) } else { None };
-        let length_bytes = if second.is_some() { 2 * LINE_BYTES } else { tlp.length_bytes };
-        Outgoing::Packet(Tlp { length_bytes, ..tlp }, second)
+        Outgoing::Packet(if settings.merges { self.merge(at) } else { None })
+    }
+
+    /// The packet that leaves, of two lines if two were merged.
+    ///
+    /// # Panics
+    /// If there is none.
+    #[inline]
+    pub fn pop(&mut self) -> Tlp {
+        // Copied from where it lies, as a link does it.
+        let first = self.queue.front().expect("a packet that leaves").1;
+        self.queue.pop_front();
+        first
     }
 
     /// A packet has left for the wire at `now`; its places are free.
@@ -130,8 +139,9 @@ impl Outbound {
         self.queue.is_empty()
     }
 
-    fn take_second(&mut self, now: Picoseconds, first: &Tlp) -> Option<u32> {
-        let (ready, second) = self.queue.front()?;
+    /// Joins the second packet to the first if both are lines that make up 128 bytes. Returns the body of the second.
+    fn merge(&mut self, now: Picoseconds) -> Option<u32> {
+        let ((_, first), (ready, second)) = (self.queue.front()?, self.queue.get(1)?);
         // Of one core, to which both are acknowledged.
         let is_line = |tlp: &Tlp| {
             let is_alike = tlp.kind == first.kind && tlp.requester == first.requester;
@@ -142,6 +152,8 @@ impl Outbound {
         if !(joins && is_line(first) && is_line(second) && *ready <= now) {
             return None;
         }
-        self.queue.pop_front().map(|(_, second)| second.body)
+        let (_, second) = self.queue.remove(1)?;
+        self.queue.front_mut()?.1.length_bytes = 2 * LINE_BYTES;
+        Some(second.body)
     }
 }

@@ -6,6 +6,8 @@
 //! ([`crate::registers`], `lifecycle.rs`), which frame leaves (`outgoing.rs`), how frames come to be (the engines), memory,
 //! clocks, threads.
 
+use std::cell::Cell;
+
 use beeline_nic_contract::{
     Accept, Device, DmaError, DmaTag, Enables, QueueId, ReadTag, SimTime, Want, WatchEnd, WatchTag, Write,
 };
@@ -59,6 +61,8 @@ pub struct Nic {
     pub(crate) attention: bool,
     /// Whose frame the link was given last: it leaves its engine in the next call of `next`.
     pub(crate) lent: Option<(QueueId, Interface)>,
+    /// Nothing is due before, as long as nothing happens.
+    rests_until: Cell<SimTime>,
     /// Where a frame's checksums are filled in: what an engine holds stays as it came.
     pub(crate) filled: Box<[u8]>,
 }
@@ -92,6 +96,7 @@ impl Nic {
             wire: Wire::new(config.max_frame_bytes),
             attention: false,
             lent: None,
+            rests_until: Cell::default(),
             filled: vec![0; config.max_frame_bytes as usize].into_boxed_slice(),
             config,
         })
@@ -293,6 +298,7 @@ impl Nic {
 impl Device for Nic {
     #[inline]
     fn write_arrived(&mut self, write: Write<'_>) -> Accept {
+        *self.rests_until.get_mut() = SimTime(0);
         // Whole lines skip the general path: the next line of a reordering queue, and any line of kPIO+WC.
         if let Ok(bytes) = <&[u8; LINE_BYTES]>::try_from(write.data)
             && write.enables == Enables::All
@@ -311,6 +317,7 @@ impl Device for Nic {
     }
 
     fn read_arrived(&mut self, offset_bytes: u64, tag: ReadTag) {
+        *self.rests_until.get_mut() = SimTime(0);
         self.attention = true;
         if let Some((queue, within)) = self.decoder.window(offset_bytes, WORD_BYTES)
             && self.rx.read_arrived(queue, within, tag, &mut self.shared)
@@ -326,6 +333,7 @@ impl Device for Nic {
     }
 
     fn dma_completed(&mut self, tag: DmaTag, data: Result<&[u8], DmaError>) {
+        *self.rests_until.get_mut() = SimTime(0);
         match self.shared.dma.answered(tag.0) {
             Some((DmaOwner::Transmit, tag)) => self.dma.dma_completed(tag, data, &mut self.shared),
             Some((DmaOwner::Receive, tag)) => self.rx.dma_completed(tag, data, &mut self.shared),
@@ -340,6 +348,7 @@ impl Device for Nic {
     }
 
     fn line_changed(&mut self, tag: WatchTag, data: Result<&[u8], WatchEnd>) {
+        *self.rests_until.get_mut() = SimTime(0);
         match self.shared.watches.answered(tag) {
             Some((queue, Direction::Transmit)) => {
                 self.coherent.line_changed(queue, data, &mut self.shared);
@@ -352,6 +361,7 @@ impl Device for Nic {
     }
 
     fn frame_arrived(&mut self, frame: &[u8]) -> Accept {
+        *self.rests_until.get_mut() = SimTime(0);
         let accept = self.rx.frame_arrived(frame, &mut self.shared);
         self.attention = true;
         self.settle_failures();
@@ -362,7 +372,7 @@ impl Device for Nic {
         self.shared.now = self.shared.now.max(now);
         let now = self.shared.now;
         // Told with every write: mostly nothing is due.
-        if now < self.earliest() {
+        if now < self.rests_until.get() {
             return;
         }
         let shared = &mut self.shared;
@@ -388,6 +398,7 @@ impl Device for Nic {
 
     #[inline]
     fn next(&mut self) -> Option<Want<'_>> {
+        *self.rests_until.get_mut() = SimTime(0);
         if let Some((queue, interface)) = self.lent.take() {
             self.pop(queue, interface);
         }
@@ -404,6 +415,7 @@ impl Device for Nic {
 
     fn wake_at(&self) -> Option<SimTime> {
         let earliest = self.earliest();
+        self.rests_until.set(earliest);
         (earliest != NEVER).then_some(earliest)
     }
 }

@@ -65,6 +65,19 @@ fn interfaces_take_as_many_crossings_as_they_do() {
     assert!(round > 2.0 * mmio && round < 20.0 * mmio, "{round}");
 }
 
+/// What a read that the NIC holds brings is there sooner than a fetch of a descriptor and what it says, if a load brings a line;
+/// by words, each of which crosses the link and back, it is later. Figures said of r0131.
+#[test]
+fn reads_that_are_held_win_if_a_load_brings_a_line() {
+    let slow = Platform::named("niq-netfpga").unwrap();
+    let wide = slow.with("core.uncached_load_bytes", "64").unwrap();
+    let commodity = Platform::named("niq-x520").unwrap();
+    let by_dma = Bench::new(&commodity, 1).ping_pong_ns(Interface::Descriptor, 64).unwrap();
+    let times = |platform| by_dma / Bench::new(platform, 1).ping_pong_by_reads_ns(64).unwrap();
+    close(times(&wide), 1.35, 0.01, "loads of a line");
+    close(times(&slow), 0.49, 0.01, "loads of a word");
+}
+
 /// Of two nodes nothing meets anything: both ways by hand. Each node more costs the sender the line of its flag at least.
 #[test]
 fn multicast_is_its_ways_and_a_flag_a_node() {

@@ -355,6 +355,10 @@ pub struct RxNiqConfig {
     /// Freed entries are told to the device after this many, and whenever a read was held in vain; 0 takes a quarter of
     /// those that the window holds, and half of them is the most.
     pub freed_coalesce: u32,
+    /// Whether the next entry is asked for while the frame of one is used, so that frames which follow each other do not each
+    /// wait for a crossing. Not for a program that answers a frame on a processor that stands still in an uncached load: its
+    /// answer would wait for the next frame.
+    pub reads_ahead: bool,
     /// Where frames go that do not fit an entry. `interrupts` in it says nothing.
     pub long: LongFrameConfig,
     /// When received frames interrupt a host that is armed for it.
@@ -368,6 +372,7 @@ impl Default for RxNiqConfig {
             entry_lines_log2: 1,
             hold_ns: 10_000,
             freed_coalesce: 0,
+            reads_ahead: true,
             long: LongFrameConfig::default(),
             interrupts: InterruptModeration::default(),
         }

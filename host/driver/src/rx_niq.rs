@@ -3,8 +3,9 @@
 //! One read is outstanding while nothing comes, so that a short frame costs one crossing of the link, and none is made
 //! in vain but one for each time that the device gives a read up (it answers zero, and the host asks again). The read
 //! brings an entry's first line; further lines of a longer frame are then there and are read at once. While a frame is
-//! used the read of the next entry is under way. What was read is kept here and looked at nowhere else: a device can
-//! change nothing behind a check. Longer frames lie in memory (`long_frames.rs`), and their entry says so.
+//! used the read of the next entry is under way, unless [`RxNiqConfig::reads_ahead`] says otherwise. What was read is kept
+//! here and looked at nowhere else: a device can change nothing behind a check. Longer frames lie in memory
+//! (`long_frames.rs`), and their entry says so.
 //!
 //! A read is a state, never a wait: [`Receive::poll`] starts it, and later finds the answer or does not. On a processor
 //! that stalls in an uncached load, that is the link's affair.
@@ -223,7 +224,7 @@ impl<R: ReadPort, M: DmaMemory, D: Doorbell> RxNiq<R, M, D> {
             State::Whole { length_bytes } => Some(Place { first_byte: 0, length_bytes }),
             State::InMemory { length_bytes } => self.find_in_memory(length_bytes)?,
         };
-        if place.is_some() {
+        if place.is_some() && self.config.reads_ahead {
             self.ask_first(self.next + 1);
         }
         Ok(place)

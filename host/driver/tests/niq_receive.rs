@@ -118,6 +118,22 @@ fn one_read_is_outstanding_while_nothing_comes_and_the_next_while_a_frame_is_use
 }
 
 #[test]
+fn nothing_is_asked_for_while_a_frame_is_used_if_so_configured() {
+    let mut rig = rig(RxNiqConfig { reads_ahead: false, ..config() });
+    rig.put(0, head(0, 48, EntryKind::Whole));
+    let frame = rig.rx.poll().unwrap().unwrap();
+    assert_eq!((frame.len(), rig.link.0.borrow().window_reads), (48, 1));
+    drop(frame);
+    assert_eq!(rig.reads(), 1, "the caller may answer first");
+    rig.hold(true);
+    rig.put(1, head(1, 56, EntryKind::Whole));
+    assert!(rig.is_empty());
+    assert_eq!(rig.reads(), 2, "the next look asks");
+    rig.hold(false);
+    assert_eq!(rig.rx.poll().unwrap().unwrap().len(), 56);
+}
+
+#[test]
 fn the_lines_behind_the_first_are_read_when_its_head_says_so() {
     let mut rig = rig(config());
     rig.put(0, head(0, 48 + 20, EntryKind::Whole));

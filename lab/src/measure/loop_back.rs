@@ -1,8 +1,8 @@
 //! Frames that come back: a wire whose end is the NIC that it leaves, or a NIC like it.
 
-use beeline_driver::{Choice, OnHalf, QueueHalf, Receive, RxRing, RxRingConfig, Stopped, Transmit};
+use beeline_driver::{Choice, OnHalf, QueueHalf, Receive, RxNiqConfig, RxRingConfig, Stopped, Transmit};
 use beeline_link_sim::des::Picoseconds;
-use beeline_link_sim::machine::{CoreId, CoreLink, DeviceId, Next, Pause, SimDoorbell, SimMemory};
+use beeline_link_sim::machine::{CoreId, CoreLink, DeviceId, Next, Pause};
 use beeline_link_sim::pcie::{Kind, Packet, Side, Tlp};
 use beeline_nic_model::Nic;
 use beeline_spec::Interface;
@@ -20,14 +20,19 @@ const PAUSE: Picoseconds = Picoseconds::from_ns(20_000);
 
 /// A queue whose frames go out and come in.
 pub(crate) struct Pair {
-    pub tx: Box<dyn Transmit>,
-    pub rx: RxRing<SimMemory<Nic>, SimDoorbell<Nic>>,
+    tx: Box<dyn Transmit>,
+    rx: Box<dyn Receive>,
+    /// Whether looking for a frame is a read of the device, which is made at once; memory is looked at when it has changed.
+    reads_device: bool,
 }
 
 /// Opens both halves of a queue.
-struct OpenPair(Stopped<RxRing<SimMemory<Nic>, SimDoorbell<Nic>>>);
+struct OpenPair<R> {
+    rx: Stopped<R>,
+    reads_device: bool,
+}
 
-impl<'a> OnHalf<&'a mut Station<Nic>> for OpenPair {
+impl<'a, R: Receive + QueueHalf + 'static> OnHalf<&'a mut Station<Nic>> for OpenPair<R> {
     type Output = Result<Pair, LabError>;
 
     fn run<T: Transmit + QueueHalf + 'static>(
@@ -35,9 +40,9 @@ impl<'a> OnHalf<&'a mut Station<Nic>> for OpenPair {
         station: &'a mut Station<Nic>,
         half: Stopped<T>,
     ) -> Self::Output {
-        let pending = station.port(DEVICE).open(half.with(self.0)?);
+        let pending = station.port(DEVICE).open(half.with(self.rx)?);
         let (tx, rx) = station.finish(DEVICE, pending)?;
-        Ok(Pair { tx: Box::new(tx), rx })
+        Ok(Pair { tx: Box::new(tx), rx: Box::new(rx), reads_device: self.reads_device })
     }
 }
 
@@ -46,7 +51,17 @@ impl Bench<'_> {
         let port: &mut beeline_driver::Port<CoreLink<Nic>> = station.port(DEVICE);
         let rx = port.rx_ring(0, RxRingConfig::default())?;
         let choice = Choice::of(interface, self.seed);
-        choice.half(station, |station| station.port(DEVICE), 0, OpenPair(rx))?
+        choice.half(station, |station| station.port(DEVICE), 0, OpenPair { rx, reads_device: false })?
+    }
+
+    /// Sends by `niq` and receives by reads that the NIC holds.
+    fn pair_by_reads(&self, station: &mut Station<Nic>) -> Result<Pair, LabError> {
+        let choice = Choice::of(Interface::Niq, self.seed);
+        let entry_lines_log2 = choice.niq.entry_lines_log2;
+        // The core stands still while a read is held: it must not read ahead of the frame that it is going to answer.
+        let config = RxNiqConfig { entry_lines_log2, reads_ahead: false, ..RxNiqConfig::default() };
+        let rx = station.port(DEVICE).rx_niq(0, config)?;
+        choice.half(station, |station| station.port(DEVICE), 0, OpenPair { rx, reads_device: true })?
     }
 
     /// ns there and back between two programs on hosts alike, a wire between their NICs: software, transmit path, wire,
@@ -57,8 +72,23 @@ impl Bench<'_> {
     pub fn ping_pong_ns(&self, interface: Interface, bytes: u64) -> Result<f64, LabError> {
         let mut station = self.station(interface, 1)?;
         let pair = self.pair(&mut station, interface)?;
+        self.both_ways(&mut station, pair, bytes)
+    }
+
+    /// As [`Bench::ping_pong_ns`] by `niq`, but frames are received as NIQ does it: the core reads the next entry of the
+    /// device, which holds the read until a frame comes (Flajslik & Rosenblum, ATC'13, custom polling).
+    ///
+    /// # Errors
+    /// As [`Bench::ping_pong_ns`].
+    pub fn ping_pong_by_reads_ns(&self, bytes: u64) -> Result<f64, LabError> {
+        let mut station = self.station(Interface::Niq, 1)?;
+        let pair = self.pair_by_reads(&mut station)?;
+        self.both_ways(&mut station, pair, bytes)
+    }
+
+    fn both_ways(&self, station: &mut Station<Nic>, pair: Pair, bytes: u64) -> Result<f64, LabError> {
         // One way is from the call that sends to the poll that finds; two hosts alike have two such ways.
-        let total: u64 = self.loop_back(&mut station, pair, bytes)?.iter().map(|lap| lap.0).sum();
+        let total: u64 = self.loop_back(station, pair, bytes)?.iter().map(|lap| lap.0).sum();
         Ok(2.0 * total as f64 / 1000.0 / ROUNDS as f64)
     }
 
@@ -129,7 +159,7 @@ impl Bench<'_> {
                     if pair.tx.try_send(&frame)? == Sent::Sent {
                         called = Some(now);
                     }
-                    Next::Poll
+                    if pair.reads_device { Next::Again } else { Next::Poll }
                 }
                 Some(begun) => {
                     let came = pair.rx.poll().map_err(LabError::Receive)?.is_some();

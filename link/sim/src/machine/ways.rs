@@ -94,6 +94,7 @@ impl WayOut for Way<'_> {
 
     #[inline]
     fn take_left(&mut self) -> u32 {
-        if self.shared.acknowledges { std::mem::take(&mut self.lane.left) } else { 0 }
+        let left = std::mem::take(&mut self.lane.left);
+        if self.shared.acknowledges { left } else { 0 }
     }
 }

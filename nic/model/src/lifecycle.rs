@@ -255,6 +255,8 @@ impl Nic {
             Some(Interface::Descriptor | Interface::Enso | Interface::Coherent) | None => Route::None,
         };
         let receives = state.receives;
+        let is_other = !matches!(settings.interface, Some(Interface::Mmio | Interface::Kpio) | None);
+        self.has_others |= is_other || receives;
         let shared = &mut self.shared;
         let started = match settings.interface {
             Some(Interface::Mmio) => self.mmio.start(queue, &settings, shared),

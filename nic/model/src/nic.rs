@@ -61,6 +61,8 @@ pub struct Nic {
     pub(crate) attention: bool,
     /// Whose frame the link was given last: it leaves its engine in the next call of `next`.
     pub(crate) lent: Option<(QueueId, Interface)>,
+    /// Whether an engine besides `mmio` and `kpio` was ever started: no other has anything to wake for.
+    pub(crate) has_others: bool,
     /// Nothing is due before, as long as nothing happens.
     rests_until: Cell<SimTime>,
     /// Where a frame's checksums are filled in: what an engine holds stays as it came.
@@ -96,6 +98,7 @@ impl Nic {
             wire: Wire::new(config.max_frame_bytes),
             attention: false,
             lent: None,
+            has_others: false,
             rests_until: Cell::default(),
             filled: vec![0; config.max_frame_bytes as usize].into_boxed_slice(),
             config,
@@ -280,6 +283,9 @@ impl Nic {
     #[inline]
     fn earliest(&self) -> SimTime {
         let those_without_memory = self.mmio.wake_at().min(self.kpio.wake_at());
+        if !self.has_others {
+            return those_without_memory;
+        }
         let fetching = self.dma.wake_at().min(self.inline.wake_at()).min(self.enso.wake_at());
         let others = self.niq.wake_at().min(self.coherent.wake_at()).min(self.rx.wake_at());
         those_without_memory.min(fetching).min(others)

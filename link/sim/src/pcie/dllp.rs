@@ -109,24 +109,30 @@ impl Acknowledger {
 pub(super) struct CreditReturn {
     rule: UpdateRule,
     class: Class,
-    advertised: Advertised,
+    /// As many free ones go back at once; of what is infinite none is ever counted.
+    many: Amount,
     free: Amount,
     since: Picoseconds,
 }
 
 impl CreditReturn {
     pub(super) fn new(rule: UpdateRule, class: Class, advertised: Advertised) -> CreditReturn {
-        CreditReturn { rule, class, advertised, free: Amount::default(), since: Picoseconds::ZERO }
+        let many = |limit| match limit {
+            Limit::Finite(all) => all.div_ceil(rule.one_in.max(1)),
+            Limit::Infinite => u32::MAX,
+        };
+        let many = Amount { headers: many(advertised.headers), data_units: many(advertised.data_units) };
+        CreditReturn { rule, class, many, free: Amount::default(), since: Picoseconds::ZERO }
     }
 
     /// A packet left the buffer. Returns a time at which to ask again if it is the first that waits.
     pub(super) fn freed(&mut self, amount: Amount, now: Picoseconds) -> Option<Picoseconds> {
         let none_waited = self.free == Amount::default();
         // What is infinite is never given back.
-        if self.advertised.headers != Limit::Infinite {
+        if self.many.headers != u32::MAX {
             self.free.headers += amount.headers;
         }
-        if self.advertised.data_units != Limit::Infinite {
+        if self.many.data_units != u32::MAX {
             self.free.data_units += amount.data_units;
         }
         if !none_waited || self.free == Amount::default() {
@@ -141,12 +147,7 @@ impl CreditReturn {
         if self.free == Amount::default() {
             return None;
         }
-        let share = |limit, free: u32| match limit {
-            Limit::Finite(all) => u64::from(free) * u64::from(self.rule.one_in) >= u64::from(all),
-            Limit::Infinite => false,
-        };
-        let many = share(self.advertised.headers, self.free.headers)
-            || share(self.advertised.data_units, self.free.data_units);
+        let many = self.free.headers >= self.many.headers || self.free.data_units >= self.many.data_units;
         (many || now.since(self.since) >= self.rule.after)
             .then(|| Dllp::UpdateCredits { class: self.class, given: std::mem::take(&mut self.free) })
     }

@@ -24,7 +24,8 @@ impl Around {
         if self.links.len() > 1 {
             self.settle_ends(index);
         }
-        if index == 0 {
+        // What happens at the other end lets nothing leave the root complex.
+        if index == 0 && event.side == Side::Upstream {
             self.settle_root();
         }
     }

@@ -100,9 +100,7 @@ impl<D: Device> Station<D> {
     fn drop_frames(&self) {
         self.sim.with(|machine| {
             for device in (0..machine.devices().len() as u16).map(DeviceId) {
-                while machine.transmitted_by(device).is_some() {
-                    machine.drop_transmitted(device);
-                }
+                while machine.drop_transmitted(device) {}
             }
         });
     }

@@ -279,6 +279,12 @@ impl Nic {
         Some(Want::Interrupt { vector })
     }
 
+    /// Something happens: what was said of when it wants to be woken is no longer so.
+    #[inline]
+    fn stirs(&mut self) {
+        *self.rests_until.get_mut() = SimTime(0);
+    }
+
     /// When something is due, or may be.
     #[inline]
     fn earliest(&self) -> SimTime {
@@ -304,7 +310,7 @@ impl Nic {
 impl Device for Nic {
     #[inline]
     fn write_arrived(&mut self, write: Write<'_>) -> Accept {
-        *self.rests_until.get_mut() = SimTime(0);
+        self.stirs();
         // Whole lines skip the general path: the next line of a reordering queue, and any line of kPIO+WC.
         if let Ok(bytes) = <&[u8; LINE_BYTES]>::try_from(write.data)
             && write.enables == Enables::All
@@ -323,7 +329,7 @@ impl Device for Nic {
     }
 
     fn read_arrived(&mut self, offset_bytes: u64, tag: ReadTag) {
-        *self.rests_until.get_mut() = SimTime(0);
+        self.stirs();
         self.attention = true;
         if let Some((queue, within)) = self.decoder.window(offset_bytes, WORD_BYTES)
             && self.rx.read_arrived(queue, within, tag, &mut self.shared)
@@ -339,7 +345,7 @@ impl Device for Nic {
     }
 
     fn dma_completed(&mut self, tag: DmaTag, data: Result<&[u8], DmaError>) {
-        *self.rests_until.get_mut() = SimTime(0);
+        self.stirs();
         match self.shared.dma.answered(tag.0) {
             Some((DmaOwner::Transmit, tag)) => self.dma.dma_completed(tag, data, &mut self.shared),
             Some((DmaOwner::Receive, tag)) => self.rx.dma_completed(tag, data, &mut self.shared),
@@ -354,7 +360,7 @@ impl Device for Nic {
     }
 
     fn line_changed(&mut self, tag: WatchTag, data: Result<&[u8], WatchEnd>) {
-        *self.rests_until.get_mut() = SimTime(0);
+        self.stirs();
         match self.shared.watches.answered(tag) {
             Some((queue, Direction::Transmit)) => {
                 self.coherent.line_changed(queue, data, &mut self.shared);
@@ -367,7 +373,7 @@ impl Device for Nic {
     }
 
     fn frame_arrived(&mut self, frame: &[u8]) -> Accept {
-        *self.rests_until.get_mut() = SimTime(0);
+        self.stirs();
         let accept = self.rx.frame_arrived(frame, &mut self.shared);
         self.attention = true;
         self.settle_failures();
@@ -404,7 +410,7 @@ impl Device for Nic {
 
     #[inline]
     fn next(&mut self) -> Option<Want<'_>> {
-        *self.rests_until.get_mut() = SimTime(0);
+        self.stirs();
         if let Some((queue, interface)) = self.lent.take() {
             self.pop(queue, interface);
         }

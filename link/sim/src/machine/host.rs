@@ -238,6 +238,16 @@ impl<D: Device> Link for CoreLink<D> {
     }
 }
 
+impl<D> SimWindow<D> {
+    #[inline]
+    fn store(&self, piece: &Piece) {
+        self.sim.around(|around| {
+            let (seat, mut way) = around.seat(usize::from(self.core.0));
+            seat.core.store(piece, &mut way);
+        });
+    }
+}
+
 impl<D: Device> StorePort for SimWindow<D> {
     #[inline]
     fn lines(&self) -> u32 {
@@ -248,16 +258,13 @@ impl<D: Device> StorePort for SimWindow<D> {
     fn store_line(&mut self, line: u32, words: &Line) {
         assert!(line < self.lines, "a store outside the window");
         let offset_bytes = self.offset_bytes + u64::from(line) * LINE_BYTES as u64;
-        self.sim.around(|around| {
-            let (seat, mut way) = around.seat(usize::from(self.core.0));
-            seat.core.store(&Piece { offset_bytes, mask: u64::MAX, words: *words }, &mut way);
-        });
+        self.store(&Piece { offset_bytes, mask: u64::MAX, words: *words });
     }
 
     fn store_word(&mut self, line: u32, word: u32, value: u64) {
         assert!(line < self.lines && word < 8, "a store outside the window");
         let offset_bytes = self.offset_bytes + u64::from(line) * LINE_BYTES as u64 + u64::from(word) * 8;
-        self.sim.execute(self.core, Operation::Store(word_piece(offset_bytes, value)));
+        self.store(&word_piece(offset_bytes, value));
     }
 
     fn fence(&mut self) {

@@ -300,14 +300,15 @@ impl<D: Device> Machine<D> {
         self.around.ends[usize::from(device.0)].wire.front()
     }
 
-    /// The oldest frame of a device was looked at; its buffer is used again.
+    /// The oldest frame of a device was looked at; its buffer is used again. Returns whether there was one.
     ///
     /// # Panics
     /// If there is no such device.
     #[inline]
-    pub fn drop_transmitted(&mut self, device: DeviceId) {
+    pub fn drop_transmitted(&mut self, device: DeviceId) -> bool {
         let was_there = self.around.ends[usize::from(device.0)].wire.drop_front();
         self.around.let_go -= u64::from(was_there);
+        was_there
     }
 
     /// The program of a core has done what it wanted to; also before its first turn.

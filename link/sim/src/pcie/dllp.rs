@@ -109,7 +109,7 @@ impl Acknowledger {
 pub(super) struct CreditReturn {
     rule: UpdateRule,
     class: Class,
-    /// As many free ones go back at once; of what is infinite none is ever counted.
+    /// As many free ones go back at once; of what is infinite, 2^32 - 1, and none is ever counted.
     many: Amount,
     free: Amount,
     since: Picoseconds,
@@ -118,7 +118,7 @@ pub(super) struct CreditReturn {
 impl CreditReturn {
     pub(super) fn new(rule: UpdateRule, class: Class, advertised: Advertised) -> CreditReturn {
         let many = |limit| match limit {
-            Limit::Finite(all) => all.div_ceil(rule.one_in.max(1)),
+            Limit::Finite(all) => all.div_ceil(rule.one_in.max(1)).min(u32::MAX - 1),
             Limit::Infinite => u32::MAX,
         };
         let many = Amount { headers: many(advertised.headers), data_units: many(advertised.data_units) };

@@ -119,9 +119,8 @@ fn run<D: Device>(sim: &Sim<D>, mut turn: impl FnMut(CoreId) -> Next) -> u64 {
             Some(Pause::Turn(core)) => sim.end_turn(core, turn(core)),
             Some(Pause::Frame) => sim.with(|machine| {
                 for device in (0..machine.devices().len() as u16).map(DeviceId) {
-                    while machine.transmitted_by(device).is_some() {
+                    while machine.drop_transmitted(device) {
                         frames += 1;
-                        machine.drop_transmitted(device);
                     }
                 }
             }),

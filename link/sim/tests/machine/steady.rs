@@ -112,11 +112,7 @@ impl Traffic {
                     let next = (self.turn)(core);
                     self.sim.end_turn(core, next);
                 }
-                Some(Pause::Frame) => self.sim.with(|machine| {
-                    while machine.transmitted_by(DeviceId(0)).is_some() {
-                        machine.drop_transmitted(DeviceId(0));
-                    }
-                }),
+                Some(Pause::Frame) => self.sim.with(|machine| while machine.drop_transmitted(DeviceId(0)) {}),
                 None => panic!("it goes on for ever"),
             }
         }

@@ -222,6 +222,18 @@ fn a_hole_past_its_time_out_quarantines_only_its_queue() {
     assert_eq!(rig.nic.free_contexts(), 4);
 }
 
+/// When it wants to be woken is remembered only until something happens: who does not ask again is not believed to have been told.
+#[test]
+fn what_happens_after_it_was_asked_when_to_wake_is_woken_for() {
+    let mut rig = Rig::new(small_config());
+    rig.enable(0, &QueueSetup { hole_timeout_ns: 1000, ..QueueSetup::default() });
+    assert_eq!(rig.nic.wake_at(), None);
+    let lines = Sender::new(1, 0).frame(&[0; 200]);
+    assert_eq!(rig.write_only(0, 32, &lines[0].bytes[32..], Enables::All), Accept::Taken);
+    rig.pass_time(1000);
+    assert_eq!((rig.status(0).cause, rig.nic.counters().hole_timeouts), (cause::HOLE_TIMEOUT, 1));
+}
+
 #[test]
 fn reset_forgets_everything_but_time_and_owed_answers() {
     let mut rig = Rig::new(small_config());

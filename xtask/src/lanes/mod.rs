@@ -2,6 +2,7 @@
 
 mod cargo;
 mod checked;
+mod disk;
 mod foreign;
 mod report;
 mod rivals;
@@ -118,7 +119,7 @@ pub enum Command {
 /// How much of a lane to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effort {
-    /// Inside the 15 minutes of `make test`.
+    /// Inside the hour of `make test`.
     Short,
     /// As long as it takes.
     Long,
@@ -216,6 +217,9 @@ pub fn run(command: Command) -> Outcome {
 }
 
 fn all(effort: Effort) -> Outcome {
+    if let Some(warning) = disk::warning() {
+        eprintln!("warning: {warning}");
+    }
     let mut report = report::Report::default();
     for lane in LANES.iter().filter(|lane| effort == Effort::Long || !lane.is_long) {
         println!("\n== {}", lane.name);

@@ -118,6 +118,7 @@ nic/rtl/pcie/cq_reads.sv
 nic/rtl/pcie/cq_adapter.sv
 nic/rtl/pcie/cc_adapter.sv
 nic/rtl/pcie/read_cutter.sv
+nic/rtl/pcie/request_runs.sv
 nic/rtl/pcie/rq_adapter.sv
 nic/rtl/pcie/rc_adapter.sv
 nic/rtl/pcie/read_answers.sv

@@ -12,7 +12,7 @@
 //   - user_clk and ClockNs agree: now_ns counts ClockNs a cycle.
 // Limits: one function; the vector of an interrupt is the queue modulo the messages granted. What cq_adapter and
 //   rc_adapter count is not in the NIC's counters; it comes out as pulses.
-// Latency: line in to nic_top 7 cycles, answers to reads 11, requests 4. Cost beside nic_top: see docs/nic.md.
+// Latency: line in to nic_top 7 cycles, answers to reads 12, requests 4. Cost beside nic_top: see docs/nic.md.
 // Twin in nic/model: none.
 
 `default_nettype none
@@ -68,10 +68,11 @@ module nic_usplus #(
   output logic [15:0]  rq_tkeep_o,
   output logic         rq_tlast_o,
   output logic [pcie_pkg::RqUserW-1:0] rq_tuser_o,
-  // pcie_rq_seq_num{1,0}, pcie_rq_seq_num_vld{1,0}, pcie_tfc_nph_av, cfg_max_read_req.
+  // pcie_rq_seq_num{1,0}, pcie_rq_seq_num_vld{1,0}, pcie_tfc_nph_av, cfg_max_payload, cfg_max_read_req.
   input  logic [1:0][5:0] rq_seq_num_i,
   input  logic [1:0]   rq_seq_num_vld_i,
   input  logic [3:0]   tfc_nph_av_i,
+  input  logic [1:0]   cfg_max_payload_i,
   input  logic [2:0]   cfg_max_read_req_i,
 
   // m_axis_rc.
@@ -186,6 +187,8 @@ module nic_usplus #(
   logic [1:0][63:0]          write_be;
   logic [1:0][RowW-1:0]      write_row;
   logic [511:0]              write_data;
+  logic                      sent_valid;
+  logic [3:0]                sent_lines;
 
   assign piece_asked = piece_valid && piece_ready;
 
@@ -198,10 +201,11 @@ module nic_usplus #(
   );
 
   rq_adapter u_rq (
-    .clk_i(clk), .rst_ni(rst_n),
+    .clk_i(clk), .rst_ni(rst_n), .max_payload_i(cfg_max_payload_i),
     .dmawr_valid_i(dmawr_valid), .dmawr_ready_o(dmawr_ready), .dmawr_address_i(dmawr_address),
     .dmawr_data_i(dmawr_data), .dmawr_bytes_i(dmawr_bytes),
     .piece_valid_i(piece_valid), .piece_ready_o(piece_ready), .piece_i(piece), .nph_av_i(tfc_nph_av_i),
+    .sent_valid_o(sent_valid), .sent_lines_o(sent_lines),
     .rq_tvalid_o, .rq_tready_i, .rq_tdata_o, .rq_tkeep_o, .rq_tlast_o, .rq_tuser_o
   );
 
@@ -229,6 +233,7 @@ module nic_usplus #(
 
   write_fence #(.Waiters(2)) u_fence (
     .clk_i(clk), .rst_ni(rst_n), .dmawr_valid_i(dmawr_valid), .dmawr_ready_i(dmawr_ready),
+    .sent_valid_i(sent_valid), .sent_writes_i(sent_lines),
     .seq_valid_i(rq_seq_num_vld_i), .seq_number_i(rq_seq_num_i), .ask_i(fence_ask), .pass_o(fence_pass)
   );
 

@@ -199,6 +199,22 @@ package pcie_pkg;
     logic        empty;
   } line_done_t;
 
+  // Lines that one write of the device carries at most: as many as AMD's block gives room for in its smallest buffers, and
+  // headers are 4 % of the link then.
+  localparam int unsigned MaxRunLines = 8;
+
+  // A request of the device as it leaves in one TLP.
+  typedef struct packed {
+    logic        is_write;
+    logic [63:0] address;
+    // The last byte, counted from the lowest one of the first DW.
+    logic [12:0] last_byte;
+    // Of a read.
+    logic [7:0]  tag;
+    // Of a write, 1 to MaxRunLines.
+    logic [3:0]  lines;
+  } run_t;
+
   // Lines that wait for the taker in cq_lines, and how they are counted: on over four laps, so that "before" is a sign.
   localparam int unsigned Slots = 32;
   localparam int unsigned SlotW = 5;

@@ -21,6 +21,7 @@ module dma_bench #(
   input  logic [5:0]   pcie_rq_seq_num1,
   input  logic         pcie_rq_seq_num_vld1,
   input  logic [3:0]   pcie_tfc_nph_av,
+  input  logic [1:0]   cfg_max_payload,
   input  logic [2:0]   cfg_max_read_req,
 
   input  logic [511:0] m_axis_rc_tdata,
@@ -71,7 +72,8 @@ module dma_bench #(
   logic [1:0][63:0]          write_be;
   logic [1:0][RowW-1:0]      write_row;
   logic [511:0]              write_data;
-  logic                      unused_axis;
+  logic                      unused_axis, sent_valid;
+  logic [3:0]                sent_lines;
 
   assign rst_n = !user_reset;
   assign unused_axis = ^{m_axis_rc_tkeep, cfg_interrupt_msi_enable[3:1], cfg_interrupt_msi_mmenable[11:3]};
@@ -85,10 +87,11 @@ module dma_bench #(
   );
 
   rq_adapter u_rq (
-    .clk_i(user_clk), .rst_ni(rst_n),
+    .clk_i(user_clk), .rst_ni(rst_n), .max_payload_i(cfg_max_payload),
     .dmawr_valid_i(dmawr_valid), .dmawr_ready_o(dmawr_ready), .dmawr_address_i(dmawr_address),
     .dmawr_data_i(dmawr_data), .dmawr_bytes_i(dmawr_bytes),
     .piece_valid_i(piece_valid), .piece_ready_o(piece_ready), .piece_i(piece), .nph_av_i(pcie_tfc_nph_av),
+    .sent_valid_o(sent_valid), .sent_lines_o(sent_lines),
     .rq_tvalid_o(s_axis_rq_tvalid), .rq_tready_i(s_axis_rq_tready), .rq_tdata_o(s_axis_rq_tdata),
     .rq_tkeep_o(s_axis_rq_tkeep), .rq_tlast_o(s_axis_rq_tlast), .rq_tuser_o(s_axis_rq_tuser)
   );
@@ -113,6 +116,7 @@ module dma_bench #(
 
   write_fence #(.Waiters(2)) u_fence (
     .clk_i(user_clk), .rst_ni(rst_n), .dmawr_valid_i(dmawr_valid), .dmawr_ready_i(dmawr_ready),
+    .sent_valid_i(sent_valid), .sent_writes_i(sent_lines),
     .seq_valid_i({pcie_rq_seq_num_vld1, pcie_rq_seq_num_vld0}), .seq_number_i({pcie_rq_seq_num1, pcie_rq_seq_num0}),
     .ask_i({fence_ask, irq_ask}), .pass_o({fence_pass, irq_pass})
   );

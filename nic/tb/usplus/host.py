@@ -178,6 +178,7 @@ class Host:
             user_reset=dut.user_reset,
             rq_bus=AxisBus.from_prefix(dut, "s_axis_rq"),
             rc_bus=AxisBus.from_prefix(dut, "m_axis_rc"),
+            cfg_max_payload=dut.cfg_max_payload,
             cfg_max_read_req=dut.cfg_max_read_req,
             **buses,
         )
@@ -193,6 +194,16 @@ class Host:
         self.link = Link(self.dev, dut.user_clk, self.random)
         self.device: Any = None
         self.interrupts: list[int] = []
+        # DWs of each write that the link has seen.
+        self.written: list[int] = []
+        send = self.dev.upstream_send
+
+        async def seen(tlp: Tlp) -> None:
+            if tlp.fmt_type in WRITES:
+                self.written.append(tlp.length)
+            await send(tlp)
+
+        self.dev.upstream_send = seen
 
     async def open(self, read_request: int = 2) -> None:
         """Enumerates, as a driver and its kernel do; read_request as in the device's control register."""

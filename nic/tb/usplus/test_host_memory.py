@@ -10,6 +10,7 @@ from cocotbext.axi import AxiStreamFrame
 
 from pair.bench import NIC_PKG, pack
 from usplus.driver import QUEUES, Nic, Queue, check_frames
+from usplus.host import LINE_BYTES
 from usplus.queues import DescriptorQueue, MmioQueue, ReceiveQueue
 from usplus.test_transmit import drained, frame_of
 
@@ -25,10 +26,11 @@ class Wire:
         self.found: dict[int, int] = {}
         self.last: dict[int, int] = {}
 
-    async def send(self, longest: int) -> None:
+    async def send(self, longest: int, shortest: int = 60) -> None:
         """An IPv4 UDP frame of any flow."""
         rng = self.nic.random
-        length = rng.choice([60, 64, rng.randint(60, 300), rng.randint(60, longest)])
+        lengths = [60, 64, rng.randint(60, 300), rng.randint(60, longest)]
+        length = rng.choice([length for length in lengths if length >= shortest] or [longest])
         head = rng.randbytes(12) + b"\x08\x00\x45" + rng.randbytes(8) + b"\x11" + rng.randbytes(14)
         frame = head.ljust(SEQUENCE_AT, b"\0")[:SEQUENCE_AT] + len(self.sent).to_bytes(4, "little")
         frame += rng.randbytes(length - len(frame))
@@ -107,6 +109,24 @@ async def frames_into_contiguous_rings(dut: Any) -> None:
 async def frames_into_buffers(dut: Any) -> None:
     """Descriptors fetched, buffers at any byte, completions with their lap."""
     await receives(dut, "Descriptors")
+
+
+@cocotb.test()
+async def long_frames_come_in_few_writes(dut: Any) -> None:
+    """The wire brings a line in each cycle, of which the link carries less: lines wait for it and leave together."""
+    nic = Nic(dut)
+    await nic.bring_up()
+    wire = Wire(nic)
+    queue = ReceiveQueue(nic, 0)
+    await queue.start("Ring", frames=0, time_ns=0)
+    nic.written.clear()
+    for _ in range(40):
+        await wire.send(1500, shortest=1400)
+    await received(nic, wire, [queue])
+    sent = sum(len(frame) for frame in wire.sent)
+    dut._log.info("%d bytes of frames in %d writes", sent, len(nic.written))
+    # The word that a frame is there is a write of its own; the first lines of a frame find the link free.
+    assert sent / (len(nic.written) - len(wire.sent)) > 3 * LINE_BYTES
 
 
 @cocotb.test()

@@ -39,6 +39,7 @@ module usplus_bench #(
   input  logic [5:0]   pcie_rq_seq_num1,
   input  logic         pcie_rq_seq_num_vld1,
   input  logic [3:0]   pcie_tfc_nph_av,
+  input  logic [1:0]   cfg_max_payload,
   input  logic [2:0]   cfg_max_read_req,
 
   input  logic [511:0] m_axis_rc_tdata,
@@ -89,7 +90,8 @@ module usplus_bench #(
     .rq_tkeep_o(s_axis_rq_tkeep), .rq_tlast_o(s_axis_rq_tlast), .rq_tuser_o(s_axis_rq_tuser),
     .rq_seq_num_i({pcie_rq_seq_num1, pcie_rq_seq_num0}),
     .rq_seq_num_vld_i({pcie_rq_seq_num_vld1, pcie_rq_seq_num_vld0}),
-    .tfc_nph_av_i(pcie_tfc_nph_av), .cfg_max_read_req_i(cfg_max_read_req),
+    .tfc_nph_av_i(pcie_tfc_nph_av), .cfg_max_payload_i(cfg_max_payload),
+    .cfg_max_read_req_i(cfg_max_read_req),
     .rc_tvalid_i(m_axis_rc_tvalid), .rc_tready_o(m_axis_rc_tready), .rc_tdata_i(m_axis_rc_tdata),
     .rc_tlast_i(m_axis_rc_tlast), .rc_tuser_i(m_axis_rc_tuser),
     .msi_enable_i(cfg_interrupt_msi_enable[0]), .msi_mmenable_i(cfg_interrupt_msi_mmenable[2:0]),

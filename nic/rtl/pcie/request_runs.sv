@@ -13,11 +13,15 @@
 //   - A run does not grow in the cycle in which it is taken.
 // Limits: a write that crosses a line is joined by none.
 // Latency: 1 cycle. Throughput: a request and a line in each cycle.
-// Cost: 120 registers, 16 x 512 and 16 x 90 bits of LUTRAM. Twin in nic/model: none.
+// Cost: 120 registers, Depth x 602 bits of LUTRAM. Twin in nic/model: none. Proof: nic/formal/request_runs.sby, unbounded.
 
 `default_nettype none
 
-module request_runs (
+module request_runs #(
+  // Requests that may wait, and lines; a power of two from 2 to 1024.
+  parameter int unsigned Depth = 16,
+  localparam int unsigned CountW = $clog2(Depth) + 1
+) (
   input  logic         clk_i,
   input  logic         rst_ni,
 
@@ -40,13 +44,12 @@ module request_runs (
   input  logic         line_take_i
 );
 
-  localparam int unsigned Depth = 16;
   localparam int unsigned IndexW = $clog2(pcie_pkg::MaxRunLines);
   // Bits of an address inside the longest block.
   localparam int unsigned BlockW = IndexW + 6;
 
   logic                lines_ready, closed_ready, closed_valid, line_valid, push, take_open, joins, closes;
-  logic [4:0]          unused_lines, unused_closed;
+  logic [CountW-1:0]   unused_lines, unused_closed;
   pcie_pkg::run_t      closed, fresh, open_q, open_d;
   logic                open_valid_q, open_valid_d, goes_on_q, ends_line, follows;
   // Line of the block behind the run that is open.

@@ -11,12 +11,12 @@
 // How: writes that are taken are counted, and those that have left rq_adapter in a TLP, and TLPs. When the writes of a
 //   waiter have left, the TLPs until then are those that it waits for.
 // Limits
-//   - `ask_i` stands until `pass_o`, and falls in the cycle behind the one in which `pass_o` was used.
+//   - `ask_i` stands until `pass_o`, and falls before it asks again.
 //   - The block returns the numbers of writes (from 32 on) once each and in their order, at most two a cycle; those of
 //     other requests are passed over.
 //   - Fewer than 2^(CountW-1) writes in rq_adapter, and TLPs inside the block.
 // Latency: 3 cycles beside the block's. Cost: (4 + 2 x Waiters) x CountW registers. Twin: the model's writes are in order
-//   with its answers by themselves.
+//   with its answers by themselves. Proof: nic/formal/write_fence.sby, unbounded.
 
 `default_nettype none
 
@@ -70,7 +70,8 @@ module write_fence #(
       // TLPs are counted no earlier than their writes.
       tlp_mark_d[i] = has_left_q[i] ? tlp_mark_q[i] : tlps_q;
       behind[i]     = safe_q - tlp_mark_q[i];
-      pass_d[i]     = ask_i[i] && asked_q[i] && has_left_q[i] && !behind[i][CountW-1];
+      // However many come through while it stands.
+      pass_d[i]     = ask_i[i] && asked_q[i] && (pass_q[i] || (has_left_q[i] && !behind[i][CountW-1]));
     end
   end
 

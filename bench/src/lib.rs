@@ -24,6 +24,7 @@ pub mod nic;
 pub mod nic_one_way;
 pub mod nic_rate;
 mod output;
+mod patience;
 pub mod peer_death;
 pub mod peers;
 mod private_domain;

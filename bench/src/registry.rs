@@ -45,7 +45,7 @@ pub const BENCHES: &[Bench] = &[
     },
     Bench {
         name: "rpc-rate",
-        about: "32 B calls and answers a second of one client, 16 to 1024 outstanding",
+        about: "32 B calls and answers a second of one client, 16 to 512 outstanding",
         run: rpc_rate::run,
     },
     Bench {

@@ -12,6 +12,7 @@ use beeline_rpc::{Started, shm};
 
 use crate::echo::{ECHO, Launch, RPC, RpcClient, ServerHalf};
 use crate::figure::Row;
+use crate::patience::Patience;
 use crate::settings::on_core;
 use crate::traffic::{Source, Sum};
 use crate::verdict::fastest;
@@ -27,8 +28,6 @@ pub(crate) const PIPELINE_LINES: u32 = 512;
 const DEPTHS: [u64; 4] = [16, 64, 256, 512];
 /// How long no answer may come before the row gives up: longer than a busy machine keeps the server from its core.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Polls without an answer between two looks at the clock.
-const POLLS_PER_LOOK: u32 = 1 << 16;
 /// Millions a second that the fastest of them is to reach.
 const LEAST_MILLIONS: f64 = 20.0;
 
@@ -75,19 +74,17 @@ pub(crate) fn rate(client: &mut shm::Client, depth: u64, calls: u64) -> Result<f
     while ended < calls {
         while begun < calls && begun - ended + group <= depth {
             for call in begun..begun + group {
-                begin(client, source.message(call))?;
+                begin(client, source.message(call), call)?;
             }
             begun += group;
         }
         let enough = ended + group;
-        let mut idle_polls = 0u32;
-        let mut idle_since = None;
+        let mut patience = Patience::new();
         while ended < enough {
             let Some(completion) = client.poll() else {
-                idle_polls = idle_polls.wrapping_add(1);
-                if idle_polls.is_multiple_of(POLLS_PER_LOOK) {
-                    still_makes_sense(*idle_since.get_or_insert_with(Instant::now), ended, calls)?;
-                }
+                patience.idle(|waited| {
+                    still_makes_sense(waited, || format!("answer after {ended} of {calls}"))
+                })?;
                 continue;
             };
             let mut answer = completion.result.map_err(|error| failed(&error))?;
@@ -103,23 +100,26 @@ pub(crate) fn rate(client: &mut shm::Client, depth: u64, calls: u64) -> Result<f
     Ok(duel::rate(calls, took))
 }
 
-/// An answer that never comes is an error and no row that never ends.
-#[cold]
-fn still_makes_sense(idle_since: Instant, ended: u64, calls: u64) -> Result<(), BenchError> {
-    if idle_since.elapsed() < PATIENCE {
+/// What never comes is an error and no row that never ends.
+fn still_makes_sense(waited: Duration, what: impl FnOnce() -> String) -> Result<(), BenchError> {
+    if waited < PATIENCE {
         return Ok(());
     }
-    Err(failed(&format!("no answer for {} s, after {ended} of {calls} calls", PATIENCE.as_secs())))
+    Err(failed(&format!("no {} for {} s", what(), PATIENCE.as_secs())))
 }
 
 #[inline(always)]
-fn begin(client: &mut shm::Client, message: &[u8; 64]) -> Result<(), BenchError> {
+fn begin(client: &mut shm::Client, message: &[u8; 64], call: u64) -> Result<(), BenchError> {
     let request = message.first_chunk::<BYTES>().expect("a message is longer");
+    let mut patience = Patience::new();
     loop {
         match client.start(ECHO, request, None).map_err(|error| failed(&error))? {
             Started::Call(_) => return Ok(()),
-            // Answers wait for nothing of this side, so there will be room.
-            Started::Full => spin_loop(),
+            // Answers wait for nothing of this side, so there will be room while there is a server.
+            Started::Full => {
+                spin_loop();
+                patience.idle(|waited| still_makes_sense(waited, || format!("room for call {call}")))?;
+            }
         }
     }
 }

@@ -4,14 +4,13 @@ use std::hint::spin_loop;
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::BenchError;
+use crate::patience::Patience;
 
 /// How long nothing may come.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Reads that find nothing between two looks at the clock.
-const READS_PER_LOOK: u32 = 1 << 16;
 
 /// A connected stream with buffers for what is sent and what came.
 #[derive(Debug)]
@@ -64,20 +63,23 @@ impl Connection {
         if self.into.len() < bytes {
             self.into.resize(bytes, 0);
         }
-        let (mut have, mut idle, mut since) = (0, 0u32, None);
+        let (mut have, mut patience) = (0, Patience::new());
         while have < bytes {
             match self.stream.read(&mut self.into[have..bytes]) {
                 Ok(0) => return Err(self.failed("hung up")),
-                Ok(more) => have += more,
+                Ok(more) => {
+                    have += more;
+                    patience.pat();
+                }
                 Err(error) if retry(&error) => {
                     spin_loop();
-                    idle += 1;
-                    if idle % READS_PER_LOOK == 0
-                        && since.get_or_insert_with(Instant::now).elapsed() > PATIENCE
-                    {
-                        let came = String::from_utf8_lossy(&self.into[..have.min(64)]).into_owned();
-                        return Err(self.failed(&format!("sent {have} of {bytes} bytes: {came:?}")));
-                    }
+                    patience.idle(|waited| {
+                        if waited <= PATIENCE {
+                            return Ok(());
+                        }
+                        let came = String::from_utf8_lossy(&self.into[..have.min(64)]);
+                        Err(failed(self.rival, &format!("sent {have} of {bytes} bytes: {came:?}")))
+                    })?;
                 }
                 Err(error) => return Err(self.failed(&format!("cannot be received from: {error}"))),
             }

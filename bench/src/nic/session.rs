@@ -221,7 +221,7 @@ impl Session {
             if let Some(value) = poll(self)? {
                 return Ok(value);
             }
-            still_makes_sense(self, start, what)?;
+            still_makes_sense(self, start.elapsed(), what)?;
             std::thread::yield_now();
         }
     }

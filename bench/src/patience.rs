@@ -1,0 +1,100 @@
+//! Waiting in a loop whose time is measured, without waiting for ever.
+
+use std::time::{Duration, Instant};
+
+/// Polls that find nothing between two looks at the clock.
+const POLLS_PER_LOOK: u32 = 1 << 16;
+
+/// Counts polls that found nothing, and now and then lets its owner look whether waiting still makes sense: cheap enough
+/// for a loop whose time is measured.
+#[derive(Debug, Default)]
+pub(crate) struct Patience {
+    idle_polls: u32,
+    since: Option<Instant>,
+}
+
+impl Patience {
+    /// Nothing waited for yet.
+    pub const fn new() -> Self {
+        Patience { idle_polls: 0, since: None }
+    }
+
+    /// Something happened.
+    #[inline]
+    pub fn pat(&mut self) {
+        self.idle_polls = 0;
+        self.since = None;
+    }
+
+    /// Nothing happened. Every [`POLLS_PER_LOOK`] times `look` is asked, and told how long nothing has: since its first
+    /// look.
+    ///
+    /// # Errors
+    /// Those of `look`.
+    #[inline]
+    pub fn idle<E>(&mut self, look: impl FnOnce(Duration) -> Result<(), E>) -> Result<(), E> {
+        self.idle_polls += 1;
+        if self.idle_polls < POLLS_PER_LOOK {
+            return Ok(());
+        }
+        self.look(look)
+    }
+
+    #[cold]
+    fn look<E>(&mut self, look: impl FnOnce(Duration) -> Result<(), E>) -> Result<(), E> {
+        self.idle_polls = 0;
+        look(self.since.get_or_insert_with(Instant::now).elapsed())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Polls until `look` was asked `looks` times; how many that were.
+    fn polls_until(patience: &mut Patience, looks: u32) -> u32 {
+        let (mut seen, mut polls) = (0, 0);
+        while seen < looks {
+            polls += 1;
+            let _ = patience.idle(|_| {
+                seen += 1;
+                Ok::<(), ()>(())
+            });
+        }
+        polls
+    }
+
+    #[test]
+    fn the_clock_is_looked_at_now_and_then_from_the_last_that_happened_on() {
+        let mut patience = Patience::new();
+        assert_eq!(polls_until(&mut patience, 2), 2 * POLLS_PER_LOOK);
+        let _ = patience.idle(|_| Ok::<(), ()>(()));
+        patience.pat();
+        assert_eq!(polls_until(&mut patience, 1), POLLS_PER_LOOK);
+    }
+
+    #[test]
+    fn it_tells_how_long_nothing_has_happened_and_passes_on_what_comes_of_it() {
+        let mut patience = Patience::new();
+        let waited = loop {
+            // Each look sleeps, so the second one is told of the first one's sleep.
+            let end = patience.idle(|waited| {
+                std::thread::sleep(Duration::from_millis(2));
+                if waited.is_zero() || waited < Duration::from_millis(2) { Ok(()) } else { Err(waited) }
+            });
+            if let Err(waited) = end {
+                break waited;
+            }
+        };
+        assert!(waited >= Duration::from_millis(2));
+        patience.pat();
+        let mut first = None;
+        while first.is_none() {
+            let _ = patience.idle(|waited| {
+                first = Some(waited);
+                Ok::<(), ()>(())
+            });
+        }
+        assert!(first < Some(waited), "what happened before is forgotten");
+    }
+}

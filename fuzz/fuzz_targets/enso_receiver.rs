@@ -8,7 +8,8 @@ use std::collections::VecDeque;
 
 use arbitrary::Arbitrary;
 use beeline_driver::{
-    EnsoReceiver, JoinError, Port, Receive, RxEnsoConfig, RxEnsoMember, RxEnsoMemberConfig, RxError,
+    EnsoReceiver, JoinError, Port, QueueHalf, Receive, RxEnsoConfig, RxEnsoMember, RxEnsoMemberConfig,
+    RxError,
 };
 use beeline_fuzz::Word;
 use beeline_fuzz::fillers::{LINES, MAX_FRAME_BYTES, NOTIFICATIONS, NotifyFiller, Pipe, Says, truth};
@@ -58,6 +59,8 @@ enum Step {
     Recover {
         which: u8,
     },
+    /// The receiver is taken apart; the owner is recovered, and with it the others, whose notifications are lost.
+    RecoverAll,
     /// A word of a queue's memory.
     Poke {
         which: u8,
@@ -83,7 +86,8 @@ struct Side {
 struct Bench {
     link: Scripted,
     port: Port<Scripted>,
-    rx: EnsoReceiver<Memory, Bell>,
+    /// There but while it is taken apart.
+    rx: Option<EnsoReceiver<Memory, Bell>>,
     ring: NotifyFiller,
     /// Notifications so far, and those of them that the host is known to have seen.
     told: u64,
@@ -113,8 +117,12 @@ impl Bench {
             }
         });
         let sides = sides.collect();
-        let rx = port.enso_receiver(owner.half);
+        let rx = Some(port.enso_receiver(owner.half));
         Bench { link, port, rx, ring, told: 0, seen: 0, sides, is_lie: false, failed: None }
+    }
+
+    fn rx(&mut self) -> &mut EnsoReceiver<Memory, Bell> {
+        self.rx.as_mut().expect("it is put together again at once")
     }
 
     /// The side of a queue, which is one of the members for `which` of 0 to 2.
@@ -174,7 +182,7 @@ impl Bench {
     fn receive(&mut self) {
         (0..QUEUES as u8).for_each(|which| self.tell(which, &mut truth));
         let mut bytes = [0; MAX_FRAME_BYTES];
-        let found = self.rx.poll_pipes().map(|found| {
+        let found = self.rx().poll_pipes().map(|found| {
             found.map(|(queue, mut frame)| {
                 let length = frame.copy_out(&mut bytes);
                 assert!(length == frame.len() && length <= MAX_FRAME_BYTES);
@@ -214,8 +222,8 @@ impl Bench {
     }
 
     fn look(&mut self) {
-        match self.rx.wants_interrupt() {
-            Ok(true) => assert!(matches!(self.rx.poll_pipes(), Ok(None)), "asleep beside a frame"),
+        match self.rx().wants_interrupt() {
+            Ok(true) => assert!(matches!(self.rx().poll_pipes(), Ok(None)), "asleep beside a frame"),
             Ok(false) => {}
             Err(error) => assert!(self.is_lie, "an error without a lie: {error}"),
         }
@@ -225,7 +233,7 @@ impl Bench {
         let side = &mut self.sides[Self::member(which)];
         let Some(Opened { half, .. }) = side.away.take() else { return };
         side.is_joined = true;
-        match self.rx.join(half) {
+        match self.rx().join(half) {
             Ok(()) => {}
             Err(JoinError::Device(error)) => {
                 assert!(self.is_lie, "an error without a lie: {error}");
@@ -237,9 +245,10 @@ impl Bench {
 
     fn leave(&mut self, which: u8) {
         let queue = Self::member(which);
-        let side = &mut self.sides[queue];
+        let side = &self.sides[queue];
         assert_eq!(side.is_joined, side.away.is_none());
-        let Some(half) = self.rx.leave(queue as u32) else { return };
+        let Some(half) = self.rx().leave(queue as u32) else { return };
+        let side = &mut self.sides[queue];
         side.is_joined = false;
         side.away = Some(Opened::around(half, queue as u32, side.words.clone()));
     }
@@ -248,11 +257,27 @@ impl Bench {
         let side = &mut self.sides[Self::member(which)];
         let Some(member) = side.away.take() else { return };
         let member = member.recovered(&mut self.port).expect("a sound device");
-        side.pipe.restart();
-        side.pipe.epoch = member.epoch();
+        side.begins(member.epoch());
+        side.is_joined = false;
         side.away = Some(member);
-        side.frames.clear();
-        (side.taken_frames, side.taken_lines, side.last) = (0, 0, None);
+    }
+
+    /// What comes after it is of new lives alone: no lie of an earlier one is an excuse any more.
+    fn recover_all(&mut self) {
+        let Some(rx) = self.rx.take() else { return };
+        let (owner, members) = rx.into_parts();
+        let words = self.sides[OWNER].words.clone();
+        let owner = Opened::around(owner, OWNER as u32, words).recovered(&mut self.port);
+        self.rx = Some(self.port.enso_receiver(owner.expect("a sound device").half));
+        self.ring.restart();
+        self.sides[OWNER].begins(0);
+        for member in members {
+            let queue = member.queue() as usize;
+            let side = &mut self.sides[queue];
+            side.away = Some(Opened::around(member, queue as u32, side.words.clone()));
+        }
+        (0..3).for_each(|which| self.recover(which));
+        (self.told, self.seen, self.is_lie, self.failed) = (0, 0, false, None);
     }
 
     fn run(&mut self, step: Step) {
@@ -265,6 +290,7 @@ impl Bench {
             Step::Join { which } => self.join(which),
             Step::Leave { which } => self.leave(which),
             Step::Recover { which } => self.recover(which),
+            Step::RecoverAll => self.recover_all(),
             Step::Poke { which, word, value } => {
                 let mut words = self.sides[usize::from(which) % QUEUES].words.borrow_mut();
                 let word = usize::from(word) % words.len();
@@ -288,6 +314,14 @@ impl Side {
             away,
             is_joined,
         }
+    }
+
+    /// The queue has a new life.
+    fn begins(&mut self, epoch: u8) {
+        self.pipe.restart();
+        self.pipe.epoch = epoch;
+        self.frames.clear();
+        (self.taken_frames, self.taken_lines, self.last) = (0, 0, None);
     }
 }
 

@@ -424,12 +424,16 @@ module mmio #(
 
   // ---------------------------------------------------------------------------------------------- control
   // Control looks at this only while the unit stands and is empty.
-  // A queue that stopped may have left a frame in front of the wire; it starts again when that has gone.
-  logic                wanted_held_q;
+  // A queue that stopped may have left a frame in front of the wire; it starts again when that has gone. What is known in
+  // a cycle is of the queue that was asked for in the one before, so another queue waits for its own answer.
+  logic                held_q, wanted_held;
+  logic [QueueW-1:0]   held_queue_q;
   always_ff @(posedge clk_i) begin
-    wanted_held_q <= (out_valid && out_queue == wanted_queue) || cutter_holds
-                     || (gone_valid && gone_queue == wanted_queue);
+    held_q       <= (out_valid && out_queue == wanted_queue) || cutter_holds
+                    || (gone_valid && gone_queue == wanted_queue);
+    held_queue_q <= wanted_queue;
   end
+  assign wanted_held = held_q || held_queue_q != wanted_queue;
   assign quiet = !reader_ending && !done_valid && !next_start_valid && !nudged_q && !left_valid && !gone_valid;
 
   queue_control #(
@@ -449,7 +453,7 @@ module mmio #(
     .failed_valid_o, .failed_ready_i, .failed_queue_o, .failed_cause_o,
     .hold_o(hold), .unit_empty_i(unit_empty), .quiet_i(quiet), .active_we_o(control_active_we),
     .active_queue_o(control_active_queue), .active_value_o(control_active_value),
-    .wanted_queue_o(wanted_queue), .wanted_held_i(wanted_held_q),
+    .wanted_queue_o(wanted_queue), .wanted_held_i(wanted_held),
     .begin_valid_o(begin_valid), .begin_queue_o(begin_queue), .begin_tail_o(begin_tail),
     .begin_shared_o(begin_shared), .begin_timeout_ns_o(begin_timeout_ns), .look_context_o(look_context),
     .look_slot_o(look_slot), .look_line_i(look_line),

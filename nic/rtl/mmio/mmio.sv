@@ -480,7 +480,7 @@ module mmio #(
   // ---------------------------------------------------------------------------------------------- credits
   // A queue without reservation gets its lines back when they are in the pool, the others when they have left it. Both
   // may happen in one cycle; those of the pool wait.
-  logic                freed_pool_valid, freed_pool_room, freed_left_valid, left_now;
+  logic                freed_pool_valid, freed_pool_empty, freed_left_valid, left_now;
   logic [QueueW-1:0]   freed_pool_queue, freed_left_queue;
   logic [31:0]         freed_pool_lines;
   logic [31:0]         pool_count, left_count;
@@ -514,11 +514,13 @@ module mmio #(
   );
 
   assign left_now = freed_left_valid && !freed_left_shared;
-  fifo #(.Width(QueueW + 32), .Depth(64)) u_pooled_credits (
-    .clk_i, .rst_ni,
-    .push_valid_i(counted_valid), .push_ready_o(freed_pool_room), .push_data_i({counted_queue, pool_count}),
-    .pop_valid_o(freed_pool_valid), .pop_ready_i(!left_now), .pop_data_o({freed_pool_queue, freed_pool_lines}),
-    .count_o()
+  // Credits of lines that leave may come in every cycle while a long queue of messages does, so those of the pool wait
+  // with the newest count of each queue.
+  newest_counts #(.NumQueues(NumQueues)) u_pooled_credits (
+    .clk_i, .rst_ni, .start_valid_i(begin_valid), .start_queue_i(begin_queue),
+    .told_valid_i(counted_valid), .told_queue_i(counted_queue), .told_count_i(pool_count),
+    .newest_valid_o(freed_pool_valid), .newest_ready_i(!left_now), .newest_queue_o(freed_pool_queue),
+    .newest_count_o(freed_pool_lines), .is_empty_o(freed_pool_empty)
   );
   assign freed_valid_o = left_now || freed_pool_valid;
   assign freed_queue_o = left_now ? freed_left_queue : freed_pool_queue;
@@ -526,21 +528,17 @@ module mmio #(
 
   assign is_full_o    = has_shared && shared_none && reader_busy;
   assign is_settled_o = unit_idle && control_idle;
-  assign is_idle_o = is_settled_o && !reader_busy && !freed_pool_valid && !counted_valid
+  assign is_idle_o = is_settled_o && !reader_busy && freed_pool_empty && !counted_valid
                      && !freed_left_valid;
 
 `ifndef SYNTHESIS
   always_ff @(posedge clk_i) begin
     if (rst_ni) begin
-      a_room_for_credits : assert (!counted_valid || freed_pool_room);
       a_ready_is_its_own : assert (!advanced_valid || ready_queue_q == advanced_queue);
       a_one_queue_works  : assert (!begin_valid || begin_queue == nudge_queue);
       a_unit_is_empty    : assert (!(begin_valid || nudge_valid) || (unit_empty && !ready_valid));
     end
   end
-`else
-  logic unused;
-  assign unused = freed_pool_room;
 `endif
 
 endmodule

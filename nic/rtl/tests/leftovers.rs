@@ -164,3 +164,24 @@ fn a_frame_of_its_last_life_is_waited_for_whichever_queue_was_started_last() {
     assert_eq!((status & 1, freed), (1, Some(&2)), "{:?} {status:#x}", bench.seen.frames);
     assert!(!bench.nic.has_failed(), "an assertion of the RTL failed");
 }
+
+#[test]
+fn credits_of_the_pool_survive_any_number_of_messages_that_leave() {
+    let window = 1024;
+    let config = RtlConfig { span_lines: 16, window_lines: window, pool_lines: 4096, ..RtlConfig::default() };
+    let mut bench = Bench::new(config);
+    bench.start(0, 7, 0, false);
+    bench.start(1, 9, 1, true);
+    bench.nic.wire_ready(false);
+    for position in 0..u64::from(window) {
+        bench.message(0, position, 7);
+    }
+    bench.nic.wire_ready(true);
+    for position in 0..500 {
+        bench.message(1, position, 9);
+    }
+    bench.take();
+    assert!(!bench.nic.has_failed(), "an assertion of the RTL failed");
+    assert_eq!(bench.seen.freed[&1].last(), Some(&500));
+    assert_eq!(bench.seen.freed[&0].last(), Some(&u64::from(window)));
+}

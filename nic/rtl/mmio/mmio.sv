@@ -534,6 +534,7 @@ module mmio #(
 `ifndef SYNTHESIS
   always_ff @(posedge clk_i) begin
     if (rst_ni) begin
+      a_room_for_orphans : assert (!orphan_valid || aside_room);
       a_ready_is_its_own : assert (!advanced_valid || ready_queue_q == advanced_queue);
       a_one_queue_works  : assert (!begin_valid || begin_queue == nudge_queue);
       a_unit_is_empty    : assert (!(begin_valid || nudge_valid) || (unit_empty && !ready_valid));

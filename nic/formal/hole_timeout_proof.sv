@@ -6,7 +6,9 @@
 //   - it is not told once the hole was closed, or the context given back, for 3 cycles; and it is told of the queue
 //     whose piece found the hole;
 //   - a hole is counted when it is found, and one that stands is not counted again; what is told stands until it is
-//     taken.
+//     taken;
+//   - a reset forgets every hole, in whatever cycle it comes and whatever the tables hold: none is told or known behind
+//     it.
 // How soon it is told is only simulated: writes go before looks.
 //
 // Assumed: a queue is started before its first piece, and not in a cycle of one; there is room for a context that is
@@ -134,7 +136,7 @@ module hole_timeout_proof #(
     end else if (tells) begin
       stands_q <= 1'b0;
     end
-    if (!started_q) {stands_q, hole_q} <= '0;
+    if (!rst_ni) {stands_q, hole_q} <= '0;
     written1_q <= event2_q || tells;
     written2_q <= written1_q;
   end
@@ -158,12 +160,11 @@ module hole_timeout_proof #(
     end
   end
 
-  // At first nothing is known of any context, nor under way (initial contents).
+  // At first nothing is under way. Of the contexts the reset that a run begins with makes nothing known.
   always_ff @(posedge clk_i) begin
     if (!started_q) begin
-      assume (dut.hole[place_i] == '0 && !dut.armed[place_i] && !dut.valid7_q && !dut.valid8_q && !dut.forgets8);
+      assume (!dut.valid7_q && !dut.valid8_q && !dut.forgets8);
       assume (!dut.writes9_q && !dut.writes10_q && !dut.late2_q && !here7_q && !here8_q && !event1_q && !event2_q);
-      assume (!dut.armed1_q && !stands_q && !hole_q);
     end
   end
 
@@ -171,9 +172,10 @@ module hole_timeout_proof #(
     if (started_q) begin
       if (rst_ni && tells) assert (stands_q && now_ns_i >= due_q);
       // ------------------------------------------------------------ invariants
-      assert (dut.armed[place_i] == stands_q);
+      assert (dut.armed_q[place_i] == stands_q);
       if (stands_q) assert (dut.due[place_i] == due_q && dut.owner[place_i] == owner_q);
-      assert (dut.hole[place_i] == {hole_q, hole_q ? hole_frontier_q : PosW'(0), hole_q ? hole_missing_q : 6'd0});
+      assert (dut.is_hole_q[place_i] == hole_q);
+      if (hole_q) assert (dut.where[place_i] == {hole_frontier_q, hole_missing_q});
       assert (here7_q == (dut.valid7_q && dut.context7_q == place_i));
       if (here7_q) assert (dut.queue7_q == queue7_q && dut.timeout7 == timeout7_q);
       if (here7_q) assert (dut.frontier7_q == frontier7_q && dut.held7_q == held7_q);

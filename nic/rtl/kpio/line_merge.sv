@@ -220,9 +220,12 @@ module line_merge #(
     tag_d  = tag;
     if (op_q != kpio_pkg::OpLine) begin
       tag_d = '0;
-    end else if (expire_q || fails) begin
+    end else if (expire_q ? tag.hole : fails) begin
+      // A hole that closed while its time-out was on its way here fails nobody.
       tag_d      = '0;
       tag_d.dead = 1'b1;
+    end else if (expire_q) begin
+      tag_d = tag;
     end else if (complete_q) begin
       tag_d.overtaken = tag.overtaken | older;
       for (int i = 0; i < int'(Max); i++) begin

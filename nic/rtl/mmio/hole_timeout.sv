@@ -8,8 +8,9 @@
 //   - A hole that stands for a queue's time-out is told once, at most NumContexts + 8 cycles late.
 //   - Every missing byte that is at the frontier when a piece has passed the unit, with data beyond it, is counted.
 //     Of pieces that pass in adjacent cycles the later one may already be seen with the earlier.
+//   - A reset forgets every hole: what stood in a context before it is neither known nor timed any more.
 // Limits: time-outs of 2^47 ns (39 hours) and more are for ever.
-// Cost: NumContexts x (PosW + 56) bits of LUTRAM, a table of NumQueues x 48 bits.
+// Cost: NumContexts x (PosW + 54) bits of LUTRAM and 2 x NumContexts registers, a table of NumQueues x 48 bits.
 // Twin: nic/model/src/mmio/hole_timeout.rs.
 
 `default_nettype none
@@ -64,10 +65,12 @@ module hole_timeout #(
     logic [5:0]      byte_index;
   } hole_t;
 
-  (* ram_style = "distributed" *) hole_t              hole [NumContexts];
+  // Where the hole of a context is. Whether it has one, and one with a time-out, is what a reset ends, so that is in
+  // registers.
+  (* ram_style = "distributed" *) logic [PosW+5:0]    where [NumContexts];
   (* ram_style = "distributed" *) logic [QueueW-1:0]  owner [NumContexts];
   (* ram_style = "distributed" *) logic [47:0]        due [NumContexts];
-  (* ram_style = "distributed" *) logic               armed [NumContexts];
+  logic [(1 << ContextW)-1:0] is_hole_q, armed_q;
 
   // ---------------------------------------------------------------------------------------------- stage 7: is there a
   // hole?
@@ -126,11 +129,13 @@ module hole_timeout #(
   end
 
   assign context8 = valid8_q ? context8_q : forget_context;
-  assign known8   = hole[context8_q];
+  assign known8   = is_hole_q[context8_q] ? {1'b1, where[context8_q]} : '0;
   assign changed8 = valid8_q && found8_q != known8;
 
   always_ff @(posedge clk_i) begin
-    if (valid8_q || forgets8) hole[context8] <= valid8_q ? found8_q : '0;
+    if (!rst_ni) is_hole_q <= '0;
+    else if (valid8_q || forgets8) is_hole_q[context8] <= valid8_q && found8_q.is_hole;
+    if (valid8_q) where[context8] <= {found8_q.frontier, found8_q.byte_index};
   end
 
   // ---------------------------------------------------------------------------------------------- stages 9 and 10
@@ -184,13 +189,14 @@ module hole_timeout #(
   assign written = writes10_q ? context10_q : scan2_q;
 
   always_ff @(posedge clk_i) begin
-    if (we) armed[written] <= writes10_q && arms10_q;
+    if (!rst_ni) armed_q <= '0;
+    else if (we) armed_q[written] <= writes10_q && arms10_q;
     if (writes10_q) begin
       due[context10_q]   <= due10_q;
       owner[context10_q] <= queue10_q;
     end
 
-    armed1_q   <= armed[scan_q];
+    armed1_q   <= rst_ni && armed_q[scan_q];
     due1_q     <= due[scan_q];
     owner1_q   <= owner[scan_q];
     scan1_q    <= scan_q;
@@ -216,10 +222,9 @@ module hole_timeout #(
 `ifndef SYNTHESIS
   initial begin
     for (int i = 0; i < int'(NumContexts); i++) begin
-      hole[i]  = '0;
+      where[i] = '0;
       owner[i] = '0;
       due[i]   = '0;
-      armed[i] = 1'b0;
     end
   end
   always_ff @(posedge clk_i) begin

@@ -427,12 +427,16 @@ module mmio #(
 
   // ---------------------------------------------------------------------------------------------- control
   // Control looks at this only while the unit stands and is empty.
-  // A queue that stopped may have left a frame in front of the wire; it starts again when that has gone.
-  logic                wanted_held_q;
+  // A queue that stopped may have left a frame in front of the wire; it starts again when that has gone. What is known in
+  // a cycle is of the queue that was asked for in the one before, so another queue waits for its own answer.
+  logic                held_q, wanted_held;
+  logic [QueueW-1:0]   held_queue_q;
   always_ff @(posedge clk_i) begin
-    wanted_held_q <= (out_valid && out_queue == wanted_queue) || cutter_holds
-                     || (gone_valid && gone_queue == wanted_queue);
+    held_q       <= (out_valid && out_queue == wanted_queue) || cutter_holds
+                    || (gone_valid && gone_queue == wanted_queue);
+    held_queue_q <= wanted_queue;
   end
+  assign wanted_held = held_q || held_queue_q != wanted_queue;
   assign quiet = !reader_ending && !done_valid && !next_start_valid && !nudged_q && !left_valid && !gone_valid;
 
   queue_control #(
@@ -452,7 +456,7 @@ module mmio #(
     .failed_valid_o, .failed_ready_i, .failed_queue_o, .failed_cause_o,
     .hold_o(hold), .unit_empty_i(unit_empty), .quiet_i(quiet), .active_we_o(control_active_we),
     .active_queue_o(control_active_queue), .active_value_o(control_active_value),
-    .wanted_queue_o(wanted_queue), .wanted_held_i(wanted_held_q),
+    .wanted_queue_o(wanted_queue), .wanted_held_i(wanted_held),
     .begin_valid_o(begin_valid), .begin_queue_o(begin_queue), .begin_tail_o(begin_tail),
     .begin_shared_o(begin_shared), .begin_timeout_ns_o(begin_timeout_ns), .look_context_o(look_context),
     .look_slot_o(look_slot), .look_line_i(look_line),
@@ -480,7 +484,7 @@ module mmio #(
   // ---------------------------------------------------------------------------------------------- credits
   // A queue without reservation gets its lines back when they are in the pool, the others when they have left it. Both
   // may happen in one cycle; those of the pool wait.
-  logic                freed_pool_valid, freed_pool_room, freed_left_valid, left_now;
+  logic                freed_pool_valid, freed_pool_empty, freed_left_valid, left_now;
   logic [QueueW-1:0]   freed_pool_queue, freed_left_queue;
   logic [31:0]         freed_pool_lines;
   logic [31:0]         pool_count, left_count;
@@ -514,11 +518,13 @@ module mmio #(
   );
 
   assign left_now = freed_left_valid && !freed_left_shared;
-  fifo #(.Width(QueueW + 32), .Depth(64)) u_pooled_credits (
-    .clk_i, .rst_ni,
-    .push_valid_i(counted_valid), .push_ready_o(freed_pool_room), .push_data_i({counted_queue, pool_count}),
-    .pop_valid_o(freed_pool_valid), .pop_ready_i(!left_now), .pop_data_o({freed_pool_queue, freed_pool_lines}),
-    .count_o()
+  // Credits of lines that leave may come in every cycle while a long queue of messages does, so those of the pool wait
+  // with the newest count of each queue.
+  newest_counts #(.NumQueues(NumQueues)) u_pooled_credits (
+    .clk_i, .rst_ni, .start_valid_i(begin_valid), .start_queue_i(begin_queue),
+    .told_valid_i(counted_valid), .told_queue_i(counted_queue), .told_count_i(pool_count),
+    .newest_valid_o(freed_pool_valid), .newest_ready_i(!left_now), .newest_queue_o(freed_pool_queue),
+    .newest_count_o(freed_pool_lines), .is_empty_o(freed_pool_empty)
   );
   assign freed_valid_o = left_now || freed_pool_valid;
   assign freed_queue_o = left_now ? freed_left_queue : freed_pool_queue;
@@ -526,21 +532,18 @@ module mmio #(
 
   assign is_full_o    = has_shared && shared_none && reader_busy;
   assign is_settled_o = unit_idle && control_idle;
-  assign is_idle_o = is_settled_o && !reader_busy && !freed_pool_valid && !counted_valid
+  assign is_idle_o = is_settled_o && !reader_busy && freed_pool_empty && !counted_valid
                      && !freed_left_valid;
 
 `ifndef SYNTHESIS
   always_ff @(posedge clk_i) begin
     if (rst_ni) begin
-      a_room_for_credits : assert (!counted_valid || freed_pool_room);
+      a_room_for_orphans : assert (!orphan_valid || aside_room);
       a_ready_is_its_own : assert (!advanced_valid || ready_queue_q == advanced_queue);
       a_one_queue_works  : assert (!begin_valid || begin_queue == nudge_queue);
       a_unit_is_empty    : assert (!(begin_valid || nudge_valid) || (unit_empty && !ready_valid));
     end
   end
-`else
-  logic unused;
-  assign unused = freed_pool_room;
 `endif
 
 endmodule

@@ -72,19 +72,25 @@ module line_pair_credits #(
 
   for (genvar e = 0; e < 2; e++) begin : g_engine
     // A queue is on its way out, in the FIFO or as the head, while its two marks differ: one is turned when it enters,
-    // the other when it leaves. Counts are kept with the life in which they were told, which a start ends.
+    // the other when it leaves. Its count is of its present life while two other marks are equal: a start makes them
+    // differ, however many starts there are, and the next count that is told makes them equal.
     (* ram_style = "distributed" *)
     logic              entered [Places];
     (* ram_style = "distributed" *)
     logic              left [Places];
     (* ram_style = "distributed" *)
-    logic              life [Places];
+    logic              begun [Places];
     (* ram_style = "distributed" *)
-    logic [32:0]       lines [Places];
-    logic [LocalW-1:0] next, head_q, leaving;
-    logic              starts, stands, is_leaving, enter, room, takes_next;
+    logic              told_in [Places];
+    (* ram_style = "distributed" *)
+    logic [31:0]       lines [Places];
+    logic [LocalW-1:0] next, head_q, leaving, starting;
+    logic              starts, told_with, stands, is_leaving, enter, room, takes_next;
 
     assign starts     = start_valid_i && start_queue_i[0] == 1'(e);
+    assign starting   = start_queue_i[QueueW-1:1];
+    // What was told in the cycle before the start is of the earlier life too.
+    assign told_with  = told_q[e] && told_queue_q[e] == starting;
     assign stands     = entered[told_queue_q[e]] != left[told_queue_q[e]];
     assign is_leaving = gives[e] && head_q == told_queue_q[e];
     // Who leaves in this cycle leaves without what is told in it, and comes back at the end.
@@ -96,8 +102,9 @@ module line_pair_credits #(
       told_q[e]       <= rst_ni && told_valid_i[e];
       told_queue_q[e] <= told_queue_i[e];
       told_lines_q[e] <= told_lines_i[e];
-      if (starts) life[start_queue_i[QueueW-1:1]] <= !life[start_queue_i[QueueW-1:1]];
-      if (told_q[e]) lines[told_queue_q[e]] <= {life[told_queue_q[e]], told_lines_q[e]};
+      if (starts) begun[starting] <= told_with ? !begun[starting] : !told_in[starting];
+      if (told_q[e]) told_in[told_queue_q[e]] <= begun[told_queue_q[e]];
+      if (told_q[e]) lines[told_queue_q[e]] <= told_lines_q[e];
       if (enter) entered[told_queue_q[e]] <= !entered[told_queue_q[e]];
       if (gives[e] || sweeps_q) left[leaving] <= entered[leaving];
     end
@@ -112,9 +119,9 @@ module line_pair_credits #(
       if (!rst_ni) has_head_q[e] <= 1'b0;
       else if (takes_next) has_head_q[e] <= waits[e];
       if (takes_next) head_q <= next;
-      give_q[e]       <= rst_ni && gives[e] && lines[head_q][32] == life[head_q];
+      give_q[e]       <= rst_ni && gives[e] && begun[head_q] == told_in[head_q];
       give_queue_q[e] <= head_q;
-      give_lines_q[e] <= lines[head_q][31:0];
+      give_lines_q[e] <= lines[head_q];
     end
 
 `ifndef SYNTHESIS
@@ -122,7 +129,8 @@ module line_pair_credits #(
       for (int i = 0; i < int'(Places); i++) begin
         entered[i] = 1'b0;
         left[i]    = 1'b0;
-        life[i]    = 1'b0;
+        begun[i]   = 1'b0;
+        told_in[i] = 1'b0;
         lines[i]   = '0;
       end
     end

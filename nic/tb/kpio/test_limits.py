@@ -179,3 +179,26 @@ async def lengths_that_make_no_frame_are_counted_and_freed(dut: Any) -> None:
     counters = bench.taken_counters()
     assert (counters["bad_lengths"], bench.freed[0]) == (1, at)
     assert not bench.failed
+
+
+@cocotb.test()
+async def a_hole_that_closes_as_its_time_ends_fails_the_queue_or_leaves_it_at_work(dut: Any) -> None:
+    """Whatever the two cycles are, a queue of which no failure is told takes lines."""
+    bench = Bench(dut)
+    await bench.open()
+    outcomes = set()
+    for wait in range(60, 140):
+        bench.failed.clear()
+        bench.frames.clear()
+        await bench.start(1, hole_timeout_ns=400)
+        await bench.piece(1, 0, bytes(64), LOW)
+        await bench.piece(1, 1, bytes(64), LOW)
+        await bench.cycles(wait)
+        await bench.piece(1, 0, bytes(64), HIGH)
+        await bench.piece(1, 1, bytes(64), HIGH)
+        await bench.lines(1, 2, stuffed(frame(56, 1), EOP))
+        await bench.cycles(60)
+        outcomes.add(bool(bench.failed))
+        assert bool(bench.failed) != bool(bench.frames), f"{wait} cycles: neither failed nor at work"
+        await bench.stop(1)
+    assert outcomes == {False, True}, "the hole closes before its time in some rounds, and after it in others"

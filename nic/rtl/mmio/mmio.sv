@@ -303,17 +303,24 @@ module mmio #(
     .free_o()
   );
 
-  // Lines that come back: from the reader in the same cycle, others when it has none.
-  logic            give_valid, aside_valid, aside_ready, aside_room;
-  logic [PtrW-1:0] give_line, aside_line;
+  // Lines that come back: from the reader in the same cycle, others when it has none. Orphans are never asked to wait: a
+  // failure leaves at most 10 before control holds the unit, and each failure that is worked off after it at most 2 more,
+  // while control waits for a cycle of the reader, in which one goes back. Control's own lines wait for the others.
+  localparam int unsigned AsidePlaces = 1 << $clog2(NumQueues + 24);
+  localparam int unsigned AsideDepth = (AsidePlaces > 1024) ? 1024 : AsidePlaces;
+  localparam int unsigned AsideW = $clog2(AsideDepth) + 1;
+  logic              give_valid, aside_valid, aside_ready, aside_room;
+  logic [AsideW-1:0] aside_count;
+  logic [PtrW-1:0]   give_line, aside_line;
 
-  fifo #(.Width(PtrW), .Depth(16)) u_aside (
+  fifo #(.Width(PtrW), .Depth(AsideDepth)) u_aside (
     .clk_i, .rst_ni,
-    .push_valid_i(orphan_valid || control_give), .push_ready_o(aside_room),
+    .push_valid_i(orphan_valid || (control_give && control_give_ready)), .push_ready_o(aside_room),
     .push_data_i(orphan_valid ? orphan_line : control_give_name),
-    .pop_valid_o(aside_valid), .pop_ready_i(aside_ready), .pop_data_o(aside_line), .count_o()
+    .pop_valid_o(aside_valid), .pop_ready_i(aside_ready), .pop_data_o(aside_line),
+    .count_o(aside_count)
   );
-  assign control_give_ready = aside_room && !orphan_valid;
+  assign control_give_ready = aside_count < AsideW'(8) && !orphan_valid;
   assign aside_ready        = !left_valid;
   assign give_valid         = left_valid || aside_valid;
   assign give_line          = left_valid ? left_line : aside_line;
@@ -544,6 +551,9 @@ module mmio #(
       a_unit_is_empty    : assert (!(begin_valid || nudge_valid) || (unit_empty && !ready_valid));
     end
   end
+`else
+  logic unused;
+  assign unused = aside_room;
 `endif
 
 endmodule

@@ -142,9 +142,8 @@ class Queue:
 
     async def enable(self, interface: str, **fields: int) -> None:
         """Starts the queue, and sees that it has started."""
-        control = pack(
-            NIC_PKG, "reg_queue_control_t", enable=1, iface=INTERFACES[interface], epoch=EPOCH, weight=1, **fields
-        )
+        fields = {"enable": 1, "iface": INTERFACES[interface], "epoch": EPOCH, "weight": 1} | fields
+        control = pack(NIC_PKG, "reg_queue_control_t", **fields)
         await self.set("Control", control)
         status = await self.get("Status")
         assert status & 1, f"queue {self.number} is not active: {CAUSES[status >> 4 & 15]}"

@@ -21,9 +21,9 @@ from cocotbext.axi.stream import define_stream
 from cocotbext.pcie.core import RootComplex
 from cocotbext.pcie.core.tlp import Tlp, TlpType
 from cocotbext.pcie.xilinx.us import UltraScalePlusPcieDevice
-from cocotbext.pcie.xilinx.us.interface import CqSource
+from cocotbext.pcie.xilinx.us.interface import CqSource, RcSource
 
-from usplus.pg213 import Pg213CqSource
+from usplus.pg213 import Pg213CqSource, Pg213RcSource
 
 PARAMETERS = {
     name: int(value) for name, value in (word.split("=") for word in os.environ["BENCH_PARAMETERS"].split())
@@ -185,8 +185,10 @@ class Host:
         # The model begins its reset two cycles late.
         dut.user_reset.value = 1
         dut.pcie_tfc_nph_av.value = 15
+        # The same objects, with the fields as PG213 has them.
+        assert type(self.dev.rc_source) is RcSource
+        self.dev.rc_source.__class__ = Pg213RcSource
         if bar_bytes:
-            # The same object, with the fields where PG213 has them.
             assert type(self.dev.cq_source) is CqSource
             self.dev.cq_source.__class__ = Pg213CqSource
             self.dev.functions[0].configure_bar(0, bar_bytes, ext=True, prefetch=True)
@@ -205,8 +207,9 @@ class Host:
 
         self.dev.upstream_send = seen
 
-    async def open(self, read_request: int = 2) -> None:
-        """Enumerates, as a driver and its kernel do; read_request as in the device's control register."""
+    async def open(self, read_request: int = 2, messages: int = 32) -> None:
+        """Enumerates, as a driver and its kernel do; read_request as in the device's control register, and so many
+        messages for interrupts."""
         await RisingEdge(self.dut.user_clk)
         while int(self.dut.user_reset.value):
             await RisingEdge(self.dut.user_clk)
@@ -215,7 +218,7 @@ class Host:
         await self.device.enable_device()
         await self.device.set_master()
         await self.device.set_readrq(read_request)
-        assert await self.device.alloc_irq_vectors(32, 32) == 32
+        assert await self.device.alloc_irq_vectors(messages, messages) == messages
 
     def watch_interrupts(self, count: int, seen: Any) -> None:
         """Notes each of the first messages as it arrives, and what `seen` tells of it then."""

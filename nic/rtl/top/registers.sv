@@ -21,6 +21,8 @@ module registers #(
   parameter logic [15:0] Interfaces = 16'h0002,
   // Features that are there: bit i for feature i.
   parameter logic [15:0] Features = '0,
+  // Counters behind `counter_o`, at most 118: a read of one waits until each of them has been swept (counters.sv).
+  parameter int unsigned Counters = nic_rtl_pkg::NumCounters,
   localparam int unsigned QueueW = (NumQueues > 1) ? $clog2(NumQueues) : 1
 ) (
   input  logic                clk_i,
@@ -107,6 +109,12 @@ module registers #(
   localparam int unsigned WordW = QueueW + 5;
   localparam int unsigned Entries = 1 << QueueW;
   localparam int unsigned Words = Entries * 32;
+  // Cycles for which a read of a counter waits.
+  localparam int unsigned SweepCycles = 120;
+
+  if (Counters + 2 > SweepCycles) begin : g_bad_counters
+    $fatal(1, "registers: Counters must be at most 118, for a read of a counter waits 120 cycles");
+  end
 
   // A word of a queue's registers: its offset in the block / 8. Doorbells have the last places.
   localparam logic [4:0] WordControl = nic_pkg::QueueControlOffset[7:3];
@@ -493,7 +501,7 @@ module registers #(
         if (failed_valid_i) begin
           address_d = address_q;
           state_d   = Answer;
-        end else if (patience_q == (is_counter ? 8'd120 : 8'd24)) begin
+        end else if (patience_q == (is_counter ? 8'(SweepCycles) : 8'd24)) begin
           state_d = Answer;
         end
       end
@@ -585,7 +593,6 @@ module registers #(
     value_q   <= value_d;
     tag_q     <= tag_d;
     index_q   <= index_d;
-
   end
 
 endmodule

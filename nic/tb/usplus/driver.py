@@ -163,6 +163,7 @@ def check_frames(nic: Nic, queues: dict[int, Queue]) -> int:
         frame = bytes(got.tdata)
         aborted = got.tuser if isinstance(got.tuser, int) else max(got.tuser)
         assert not aborted
+        assert frame[0] in queues, f"{len(frame)} bytes of no queue: {frame.hex()}"
         queue = queues[frame[0]]
         assert queue.expected, f"queue {queue.number}: {len(frame)} bytes that nobody sent"
         assert frame == queue.expected[0], f"queue {queue.number}: not the frame that is next"

@@ -109,7 +109,6 @@ module registers #(
   localparam int unsigned WordW = QueueW + 5;
   localparam int unsigned Entries = 1 << QueueW;
   localparam int unsigned Words = Entries * 32;
-  // Cycles for which a read of a counter waits.
   localparam int unsigned SweepCycles = 120;
 
   if (Counters + 2 > SweepCycles) begin : g_bad_counters
@@ -120,9 +119,10 @@ module registers #(
   localparam logic [4:0] WordControl = nic_pkg::QueueControlOffset[7:3];
   localparam logic [4:0] WordLast    = nic_pkg::QueueCutThroughOffset[7:3];
   localparam logic [2:0] PlaceDoorbells = 3'd7;
-  // What software may write: everything up to the last register but status, window_lines and next_start.
-  localparam logic [31:0] Writable = ((32'h2 << WordLast) - 1'b1) & ~(32'h1 << nic_pkg::QueueStatusOffset[7:3])
-      & ~(32'h1 << nic_pkg::QueueWindowLinesOffset[7:3]) & ~(32'h1 << nic_pkg::QueueNextStartOffset[7:3]);
+  // What software may write: up to the last register but status, window_lines, next_start; and rx_notify_share.
+  localparam logic [31:0] Writable = (((32'h2 << WordLast) - 1'b1) & ~(32'h1 << nic_pkg::QueueStatusOffset[7:3])
+      & ~(32'h1 << nic_pkg::QueueWindowLinesOffset[7:3]) & ~(32'h1 << nic_pkg::QueueNextStartOffset[7:3]))
+      | (32'h1 << nic_pkg::QueueRxNotifyShareOffset[7:3]);
 
   // Interfaces whose queues are written to in their window.
   localparam logic [15:0] HasWindow =

@@ -29,7 +29,7 @@ struct Build {
     quick: bool,
 }
 
-/// Every folder with the configurations to run, two at a time: five minutes, all of them a quarter of an hour.
+/// Every folder with the configurations to run, two at a time: six minutes, all of them a quarter of an hour.
 pub fn run(effort: Effort) -> Outcome {
     let tools = Tools::install()?;
     let jobs = jobs(effort)?;

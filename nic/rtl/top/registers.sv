@@ -10,7 +10,7 @@
 //   - A queue starts when device and queue are enabled and it is not quarantined; a failed one only with another epoch.
 //   - What is not there reads as all ones; such reads and writes are counted.
 // Limits: class and weight of a queue take effect when it starts. Clearing takes 32 x NumQueues cycles after reset.
-// Cost: NumQueues x (2048 + 18) bits of RAM. Twin: nic/model/src/{registers,lifecycle}.rs.
+// Cost: NumQueues x (2048 + 19) bits of RAM. Twin: nic/model/src/{registers,lifecycle}.rs.
 
 `default_nettype none
 
@@ -134,7 +134,7 @@ module registers #(
   } state_e;
 
   typedef struct packed {
-    logic       active;
+    logic       active, started;
     logic       failed;
     logic [3:0] cause;
     logic [7:0] epoch;
@@ -248,7 +248,7 @@ module registers #(
       unique case (offset[7:3])
         nic_pkg::QueueStatusOffset[7:3]:      read_value = status;
         nic_pkg::QueueWindowLinesOffset[7:3]: read_value = {32'd0, window_lines_i};
-        nic_pkg::QueueNextStartOffset[7:3]:   read_value = {16'd0, next_start_i};
+        nic_pkg::QueueNextStartOffset[7:3]:   read_value = queue_state.started ? {16'd0, next_start_i} : '0;
         default: begin
           read_hits  = Writable[offset[7:3]];
           read_value = read_hits ? word : '1;
@@ -450,7 +450,7 @@ module registers #(
         start_valid_o   = 1'b1;
         state_we        = 1'b1;
         if (queue_state.failed) failed_count_d = failed_count_q - 1'b1;
-        state_wr.active = 1'b1;
+        {state_wr.active, state_wr.started} = 2'b11;
         state_wr.failed = 1'b0;
         state_wr.cause  = '0;
         state_wr.epoch  = settings_q.epoch;

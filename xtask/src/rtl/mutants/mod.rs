@@ -142,7 +142,7 @@ fn ask(tools: &Tools, copy: &str, command: &Bench, check: &Check) -> Outcome<Ans
     match check {
         Check::Bench => bench(tools, copy, command).map(failed),
         Check::Tb { folder, build } => tb(tools, copy, folder, build).map(failed),
-        Check::Proof { stem, task } => match prove(tools, copy, stem, task).as_str() {
+        Check::Proof { .. } => match prove(tools, copy, &check.to_string())?.as_str() {
             "PASS" => Ok(Answer::Passes),
             "UNKNOWN" => Ok(Answer::StepBreaks),
             "FAIL" => Ok(Answer::Fails("FAIL".to_owned())),
@@ -152,12 +152,13 @@ fn ask(tools: &Tools, copy: &str, command: &Bench, check: &Check) -> Outcome<Ans
 }
 
 /// How a proof of the copy ends: `PASS`, `FAIL`, or `UNKNOWN` where an invariant does not hold any more.
-fn prove(tools: &Tools, copy: &str, stem: &str, task: &str) -> String {
+fn prove(tools: &Tools, copy: &str, check: &str) -> Outcome<String> {
+    let (stem, task) = check.split_once(' ').unwrap_or((check, ""));
     let run = sby(tools, PATIENCE).current_dir(&root().join(copy));
-    let run =
-        run.args(["-f", "-d", &format!("proof_{stem}_{task}"), &format!("nic/formal/{stem}.sby"), task]);
+    let run = run.args(["-f", "-d", &format!("proof_{stem}_{task}"), &format!("nic/formal/{stem}.sby")]);
+    let run = if task.is_empty() { run } else { run.arg(task) };
     let log = run.output().unwrap_or_else(|cause| cause.to_string());
-    result(&log).to_owned()
+    Ok(result(&log).to_owned())
 }
 
 /// What a build of a bench in cocotb said when it failed on the copy; nothing when it passed. That the copy does not

@@ -74,7 +74,9 @@ fn get<D: Device>(device: &mut D, offset: u32) -> u64 {
 
 /// Resets the device, and compares the whole map with what it was.
 fn reset_and_compare<D: Device>(device: &mut D, places: &[Place], fresh: &[u64], after: &str) {
-    set(device, regs::CONTROL, control::RESET_MASK << control::RESET_LSB);
+    // The other bits of that write are not what stands there afterwards.
+    let all = control::MUX_MASK << control::MUX_LSB | control::ENABLE_MASK << control::ENABLE_LSB;
+    set(device, regs::CONTROL, control::RESET_MASK << control::RESET_LSB | all);
     let now = values(device, places.iter().map(|place| place.offset));
     let mut survivors = String::new();
     for ((place, now), fresh) in places.iter().zip(now).zip(fresh).filter(|((_, now), fresh)| now != *fresh) {

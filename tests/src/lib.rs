@@ -9,6 +9,7 @@
 
 pub mod conformance;
 mod random;
+pub mod registers;
 mod rig;
 
 pub use random::Random;

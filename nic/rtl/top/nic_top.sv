@@ -245,7 +245,10 @@ module nic_top #(
   // A write waits until those before it have been judged, where it may start or stop a queue.
   assign register_ready = registers_ready && settled;
 
-  registers #(.NumQueues(NumQueues), .AddressW(AddressW), .Interfaces(Interfaces), .Features(Features)) u_registers (
+  registers #(
+    .NumQueues(NumQueues), .AddressW(AddressW), .Interfaces(Interfaces), .Features(Features),
+    .Counters(nic_rtl_pkg::NumCounters)
+  ) u_registers (
     .clk_i, .rst_ni,
     .window_lines_i(strap_window_lines_i), .span_lines_i(strap_span_lines_i), .pool_lines_i(strap_pool_lines_i),
     .contexts_i(strap_contexts_i), .max_frame_bytes_i(strap_max_frame_bytes_i), .aperture_i(aperture),

@@ -10,7 +10,7 @@
 //   - A queue starts when device and queue are enabled and it is not quarantined; a failed one only with another epoch.
 //   - What is not there reads as all ones; such reads and writes are counted.
 // Limits: class and weight of a queue take effect when it starts. Clearing takes 32 x NumQueues cycles after reset.
-// Cost: NumQueues x (2048 + 18) bits of RAM. Twin: nic/model/src/{registers,lifecycle}.rs.
+// Cost: NumQueues x (2048 + 19) bits of RAM. Twin: nic/model/src/{registers,lifecycle}.rs.
 
 `default_nettype none
 
@@ -21,6 +21,8 @@ module registers #(
   parameter logic [15:0] Interfaces = 16'h0002,
   // Features that are there: bit i for feature i.
   parameter logic [15:0] Features = '0,
+  // Counters behind `counter_o`, at most 118: a read of one waits until each of them has been swept (counters.sv).
+  parameter int unsigned Counters = nic_rtl_pkg::NumCounters,
   localparam int unsigned QueueW = (NumQueues > 1) ? $clog2(NumQueues) : 1
 ) (
   input  logic                clk_i,
@@ -107,14 +109,20 @@ module registers #(
   localparam int unsigned WordW = QueueW + 5;
   localparam int unsigned Entries = 1 << QueueW;
   localparam int unsigned Words = Entries * 32;
+  localparam int unsigned SweepCycles = 120;
+
+  if (Counters + 2 > SweepCycles) begin : g_bad_counters
+    $fatal(1, "registers: Counters must be at most 118, for a read of a counter waits 120 cycles");
+  end
 
   // A word of a queue's registers: its offset in the block / 8. Doorbells have the last places.
   localparam logic [4:0] WordControl = nic_pkg::QueueControlOffset[7:3];
   localparam logic [4:0] WordLast    = nic_pkg::QueueCutThroughOffset[7:3];
   localparam logic [2:0] PlaceDoorbells = 3'd7;
-  // What software may write: everything up to the last register but status, window_lines and next_start.
-  localparam logic [31:0] Writable = ((32'h2 << WordLast) - 1'b1) & ~(32'h1 << nic_pkg::QueueStatusOffset[7:3])
-      & ~(32'h1 << nic_pkg::QueueWindowLinesOffset[7:3]) & ~(32'h1 << nic_pkg::QueueNextStartOffset[7:3]);
+  // What software may write: up to the last register but status, window_lines, next_start; and rx_notify_share.
+  localparam logic [31:0] Writable = (((32'h2 << WordLast) - 1'b1) & ~(32'h1 << nic_pkg::QueueStatusOffset[7:3])
+      & ~(32'h1 << nic_pkg::QueueWindowLinesOffset[7:3]) & ~(32'h1 << nic_pkg::QueueNextStartOffset[7:3]))
+      | (32'h1 << nic_pkg::QueueRxNotifyShareOffset[7:3]);
 
   // Interfaces whose queues are written to in their window.
   localparam logic [15:0] HasWindow =
@@ -126,7 +134,7 @@ module registers #(
   } state_e;
 
   typedef struct packed {
-    logic       active;
+    logic       active, started;
     logic       failed;
     logic [3:0] cause;
     logic [7:0] epoch;
@@ -240,7 +248,7 @@ module registers #(
       unique case (offset[7:3])
         nic_pkg::QueueStatusOffset[7:3]:      read_value = status;
         nic_pkg::QueueWindowLinesOffset[7:3]: read_value = {32'd0, window_lines_i};
-        nic_pkg::QueueNextStartOffset[7:3]:   read_value = {16'd0, next_start_i};
+        nic_pkg::QueueNextStartOffset[7:3]:   read_value = queue_state.started ? {16'd0, next_start_i} : '0;
         default: begin
           read_hits  = Writable[offset[7:3]];
           read_value = read_hits ? word : '1;
@@ -442,7 +450,7 @@ module registers #(
         start_valid_o   = 1'b1;
         state_we        = 1'b1;
         if (queue_state.failed) failed_count_d = failed_count_q - 1'b1;
-        state_wr.active = 1'b1;
+        {state_wr.active, state_wr.started} = 2'b11;
         state_wr.failed = 1'b0;
         state_wr.cause  = '0;
         state_wr.epoch  = settings_q.epoch;
@@ -493,7 +501,7 @@ module registers #(
         if (failed_valid_i) begin
           address_d = address_q;
           state_d   = Answer;
-        end else if (patience_q == (is_counter ? 8'd120 : 8'd24)) begin
+        end else if (patience_q == (is_counter ? 8'(SweepCycles) : 8'd24)) begin
           state_d = Answer;
         end
       end
@@ -585,7 +593,6 @@ module registers #(
     value_q   <= value_d;
     tag_q     <= tag_d;
     index_q   <= index_d;
-
   end
 
 endmodule

@@ -142,9 +142,8 @@ class Queue:
 
     async def enable(self, interface: str, **fields: int) -> None:
         """Starts the queue, and sees that it has started."""
-        control = pack(
-            NIC_PKG, "reg_queue_control_t", enable=1, iface=INTERFACES[interface], epoch=EPOCH, weight=1, **fields
-        )
+        fields = {"enable": 1, "iface": INTERFACES[interface], "epoch": EPOCH, "weight": 1} | fields
+        control = pack(NIC_PKG, "reg_queue_control_t", **fields)
         await self.set("Control", control)
         status = await self.get("Status")
         assert status & 1, f"queue {self.number} is not active: {CAUSES[status >> 4 & 15]}"
@@ -164,6 +163,7 @@ def check_frames(nic: Nic, queues: dict[int, Queue]) -> int:
         frame = bytes(got.tdata)
         aborted = got.tuser if isinstance(got.tuser, int) else max(got.tuser)
         assert not aborted
+        assert frame[0] in queues, f"{len(frame)} bytes of no queue: {frame.hex()}"
         queue = queues[frame[0]]
         assert queue.expected, f"queue {queue.number}: {len(frame)} bytes that nobody sent"
         assert frame == queue.expected[0], f"queue {queue.number}: not the frame that is next"

@@ -19,11 +19,12 @@ import cocotb
 from cocotb.triggers import RisingEdge
 from cocotbext.axi.stream import define_stream
 from cocotbext.pcie.core import RootComplex
+from cocotbext.pcie.core.caps import PciCapId
 from cocotbext.pcie.core.tlp import Tlp, TlpType
 from cocotbext.pcie.xilinx.us import UltraScalePlusPcieDevice
-from cocotbext.pcie.xilinx.us.interface import CqSource
+from cocotbext.pcie.xilinx.us.interface import CqSource, RcSource
 
-from usplus.pg213 import Pg213CqSource
+from usplus.pg213 import Pg213CqSource, Pg213RcSource
 
 PARAMETERS = {
     name: int(value) for name, value in (word.split("=") for word in os.environ["BENCH_PARAMETERS"].split())
@@ -34,6 +35,8 @@ AxisBus = define_stream("Axis", signals=["tdata", "tvalid", "tready", "tkeep", "
 LINE_BYTES = 64
 PAGE_BYTES = 4096
 RCB_BYTES = 64
+# Message control in the MSI capability, and in it log2 of how many messages the host grants.
+MSI_CONTROL, MSI_GRANTED_LSB = 2, 4
 # Longest time for which a store stays in a write-combining buffer that nothing pushes.
 HELD_CYCLES = 60
 WRITES = (TlpType.MEM_WRITE, TlpType.MEM_WRITE_64)
@@ -185,8 +188,10 @@ class Host:
         # The model begins its reset two cycles late.
         dut.user_reset.value = 1
         dut.pcie_tfc_nph_av.value = 15
+        # The same objects, with the fields as PG213 has them.
+        assert type(self.dev.rc_source) is RcSource
+        self.dev.rc_source.__class__ = Pg213RcSource
         if bar_bytes:
-            # The same object, with the fields where PG213 has them.
             assert type(self.dev.cq_source) is CqSource
             self.dev.cq_source.__class__ = Pg213CqSource
             self.dev.functions[0].configure_bar(0, bar_bytes, ext=True, prefetch=True)
@@ -205,8 +210,9 @@ class Host:
 
         self.dev.upstream_send = seen
 
-    async def open(self, read_request: int = 2) -> None:
-        """Enumerates, as a driver and its kernel do; read_request as in the device's control register."""
+    async def open(self, read_request: int = 2, messages: int = 32) -> None:
+        """Enumerates, as a driver and its kernel do; read_request as in the device's control register, and so many
+        messages for interrupts."""
         await RisingEdge(self.dut.user_clk)
         while int(self.dut.user_reset.value):
             await RisingEdge(self.dut.user_clk)
@@ -216,6 +222,10 @@ class Host:
         await self.device.set_master()
         await self.device.set_readrq(read_request)
         assert await self.device.alloc_irq_vectors(32, 32) == 32
+        # The model of the host grants all that the device could use, whatever it is asked for.
+        control = await self.device.capability_read_word(PciCapId.MSI, MSI_CONTROL)
+        control = control & ~(7 << MSI_GRANTED_LSB) | (messages.bit_length() - 1) << MSI_GRANTED_LSB
+        await self.device.capability_write_word(PciCapId.MSI, MSI_CONTROL, control)
 
     def watch_interrupts(self, count: int, seen: Any) -> None:
         """Notes each of the first messages as it arrives, and what `seen` tells of it then."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cocotbext.pcie.xilinx.us.interface import CqSource
+from cocotbext.pcie.xilinx.us.interface import CqSource, RcSource
 
 
 class Pg213CqSource(CqSource):
@@ -18,4 +18,14 @@ class Pg213CqSource(CqSource):
         if starts == 1 and pointer == 2:
             lower = (user >> 4 & 0xF) | (user >> 12 & 0xF) << 8
             transaction.tuser = user & ~0xFFFF | lower
+        await super()._drive(transaction)
+
+
+class Pg213RcSource(RcSource):
+    """The model's source, with `discontinue` in the last beat of a TLP, where PG213 has it. The model sets it in all of
+    them."""
+
+    async def _drive(self, transaction: Any) -> None:
+        if not transaction.tlast:
+            transaction.tuser &= ~(1 << self.discontinue_offset)
         await super()._drive(transaction)

@@ -102,7 +102,6 @@ extern "C" {
 #define BEELINE_NIC__MAC__ADDRESS_bm 0xffffffffffff
 #define BEELINE_NIC__MAC__ADDRESS_bp 0
 #define BEELINE_NIC__MAC__ADDRESS_bw 48
-#define BEELINE_NIC__MAC__ADDRESS_reset 0x0
 
 // reg - beeline_nic.capabilities[]
 #define BEELINE_NIC__CAPABILITIESX__VALUE_bm 0xffffffffffffffff

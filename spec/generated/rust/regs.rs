@@ -460,12 +460,10 @@ pub mod field {
     }
     /// Fields of `mac`.
     pub mod mac {
-        /// Lowest bit of `address`: Byte 0 of the address is bits 7:0.
+        /// Lowest bit of `address`: Byte 0 of the address is bits 7:0. After reset it is the address that the device was made with.
         pub const ADDRESS_LSB: u32 = 0;
         /// Mask of `address` before shifting.
         pub const ADDRESS_MASK: u64 = 0xffffffffffff;
-        /// `address` after reset.
-        pub const ADDRESS_RESET: u64 = 0x0;
     }
     /// Fields of `capability_word`.
     pub mod capability_word {
@@ -775,3 +773,386 @@ pub mod field {
         pub const OWNER_RESET: u64 = 0x0;
     }
 }
+/// How often something lies in the map.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Copies {
+    /// Number of them.
+    pub count: u32,
+    /// Bytes from one to the next.
+    pub stride_bytes: u32,
+}
+/// A register of the map: where it lies, what software may do with it and what a reset does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Register {
+    /// Its block, if it lies in one, and its name: `queue.control`.
+    pub name: &'static str,
+    /// Byte offset of the first one.
+    pub offset: u32,
+    /// Blocks that have it; 1 if it lies in none.
+    pub blocks: Copies,
+    /// Elements in each block.
+    pub elements: Copies,
+    /// Bits that software may write.
+    pub writable: u64,
+    /// Bits that the device changes.
+    pub volatile: u64,
+    /// Bits of which the map says what they are after a reset.
+    pub documented: u64,
+    /// What those are.
+    pub reset: u64,
+}
+/// Every register, by offset.
+pub const REGISTERS: &[Register] = &[
+    Register {
+        name: "magic", offset: 0x0000, blocks: Copies { count: 1, stride_bytes: 0x0 }, elements: Copies { count: 1, stride_bytes: 0x0 },
+        writable: 0x0, volatile: 0x0, documented: 0xffffffffffffffff, reset: 0x31454e494c454542,
+    },
+    Register {
+        name: "version", offset: 0x0008, blocks: Copies { count: 1, stride_bytes: 0x0 }, elements: Copies { count: 1, stride_bytes: 0x0 },
+        writable: 0x0, volatile: 0x0, documented: 0xffffffff, reset: 0x1,
+    },
+    Register {
+        name: "caps", offset: 0x0010, blocks: Copies { count: 1, stride_bytes: 0x0 }, elements: Copies { count: 1, stride_bytes: 0x0 },
+        writable: 0x0, volatile: 0xffffffffffffffff, documented: 0xffffffffffffffff, reset: 0x1000,
+    },
+    Register {
+        name: "control", offset: 0x0018, blocks: Copies { count: 1, stride_bytes: 0x0 }, elements: Copies { count: 1, stride_bytes: 0x0 },
+        writable: 0x33, volatile: 0x2, documented: 0x33, reset: 0x0,
+    },
+    Register {
+        name: "status", offset: 0x0020, blocks: Copies { count: 1, stride_bytes: 0x0 }, elements: Copies { count: 1, stride_bytes: 0x0 },
+        writable: 0x0, volatile: 0x3, documented: 0x3, reset: 0x0,
+    },
+    Register {
+        name: "mux_ports", offset: 0x0028, blocks: Copies { count: 1, stride_bytes: 0x0 }, elements: Copies { count: 1, stride_bytes: 0x0 },
+        writable: 0xffffffff, volatile: 0x0, documented: 0xffffffff, reset: 0x0,
+    },
+    Register {
+        name: "irq_mask", offset: 0x0030, blocks: Copies { count: 1, stride_bytes: 0x0 }, elements: Copies { count: 1, stride_bytes: 0x0 },
+        writable: 0x7, volatile: 0x0, documented: 0x7, reset: 0x0,
+    },
+    Register {
+        name: "irq_cause", offset: 0x0038, blocks: Copies { count: 1, stride_bytes: 0x0 }, elements: Copies { count: 1, stride_bytes: 0x0 },
+        writable: 0x7, volatile: 0x7, documented: 0x7, reset: 0x0,
+    },
+    Register {
+        name: "mac", offset: 0x0040, blocks: Copies { count: 1, stride_bytes: 0x0 }, elements: Copies { count: 1, stride_bytes: 0x0 },
+        writable: 0xffffffffffff, volatile: 0x0, documented: 0x0, reset: 0x0,
+    },
+    Register {
+        name: "capabilities", offset: 0x1000, blocks: Copies { count: 1, stride_bytes: 0x0 }, elements: Copies { count: 256, stride_bytes: 0x8 },
+        writable: 0x0, volatile: 0xffffffffffffffff, documented: 0x0, reset: 0x0,
+    },
+    Register {
+        name: "counters.tx_writes", offset: 0x2000, blocks: Copies { count: 1, stride_bytes: 0x0 }, elements: Copies { count: 1, stride_bytes: 0x0 },
+        writable: 0x0, volatile: 0xffffffffffffffff, documented: 0xffffffffffffffff, reset: 0x0,
+    },
+    Register {
+        name: "counters.tx_write_bytes", offset: 0x2008, blocks: Copies { count: 1, stride_bytes: 0x0 }, elements: Copies { count: 1, stride_bytes: 0x0 },
+        writable: 0x0, volatile: 0xffffffffffffffff, documented: 0xffffffffffffffff, reset: 0x0,
+    },
+    Register {
+        name: "counters.tx_messages", offset: 0x2010, blocks: Copies { count: 1, stride_bytes: 0x0 }, elements: Copies { count: 1, stride_bytes: 0x0 },
+        writable: 0x0, volatile: 0xffffffffffffffff, documented: 0xffffffffffffffff, reset: 0x0,
+    },
+    Register {
+        name: "counters.tx_frames", offset: 0x2018, blocks: Copies { count: 1, stride_bytes: 0x0 }, elements: Copies { count: 1, stride_bytes: 0x0 },
+        writable: 0x0, volatile: 0xffffffffffffffff, documented: 0xffffffffffffffff, reset: 0x0,
+    },
+    Register {
+        name: "counters.tx_frame_bytes", offset: 0x2020, blocks: Copies { count: 1, stride_bytes: 0x0 }, elements: Copies { count: 1, stride_bytes: 0x0 },
+        writable: 0x0, volatile: 0xffffffffffffffff, documented: 0xffffffffffffffff, reset: 0x0,
+    },
+    Register {
+        name: "counters.tx_voids", offset: 0x2028, blocks: Copies { count: 1, stride_bytes: 0x0 }, elements: Copies { count: 1, stride_bytes: 0x0 },
+        writable: 0x0, volatile: 0xffffffffffffffff, documented: 0xffffffffffffffff, reset: 0x0,
+    },
+    Register {
+        name: "counters.tx_batches", offset: 0x2030, blocks: Copies { count: 1, stride_bytes: 0x0 }, elements: Copies { count: 1, stride_bytes: 0x0 },
+        writable: 0x0, volatile: 0xffffffffffffffff, documented: 0xffffffffffffffff, reset: 0x0,
+    },
+    Register {
+        name: "counters.tx_escapes", offset: 0x2038, blocks: Copies { count: 1, stride_bytes: 0x0 }, elements: Copies { count: 1, stride_bytes: 0x0 },
+        writable: 0x0, volatile: 0xffffffffffffffff, documented: 0xffffffffffffffff, reset: 0x0,
+    },
+    Register {
+        name: "counters.reorder_depth_max", offset: 0x2040, blocks: Copies { count: 1, stride_bytes: 0x0 }, elements: Copies { count: 1, stride_bytes: 0x0 },
+        writable: 0x0, volatile: 0xffffffffffffffff, documented: 0xffffffffffffffff, reset: 0x0,
+    },
+    Register {
+        name: "counters.reordered_writes", offset: 0x2048, blocks: Copies { count: 1, stride_bytes: 0x0 }, elements: Copies { count: 1, stride_bytes: 0x0 },
+        writable: 0x0, volatile: 0xffffffffffffffff, documented: 0xffffffffffffffff, reset: 0x0,
+    },
+    Register {
+        name: "counters.split_lines", offset: 0x2050, blocks: Copies { count: 1, stride_bytes: 0x0 }, elements: Copies { count: 1, stride_bytes: 0x0 },
+        writable: 0x0, volatile: 0xffffffffffffffff, documented: 0xffffffffffffffff, reset: 0x0,
+    },
+    Register {
+        name: "counters.holes", offset: 0x2058, blocks: Copies { count: 1, stride_bytes: 0x0 }, elements: Copies { count: 1, stride_bytes: 0x0 },
+        writable: 0x0, volatile: 0xffffffffffffffff, documented: 0xffffffffffffffff, reset: 0x0,
+    },
+    Register {
+        name: "counters.hole_timeouts", offset: 0x2060, blocks: Copies { count: 1, stride_bytes: 0x0 }, elements: Copies { count: 1, stride_bytes: 0x0 },
+        writable: 0x0, volatile: 0xffffffffffffffff, documented: 0xffffffffffffffff, reset: 0x0,
+    },
+    Register {
+        name: "counters.quarantined_writes", offset: 0x2068, blocks: Copies { count: 1, stride_bytes: 0x0 }, elements: Copies { count: 1, stride_bytes: 0x0 },
+        writable: 0x0, volatile: 0xffffffffffffffff, documented: 0xffffffffffffffff, reset: 0x0,
+    },
+    Register {
+        name: "counters.clobbers", offset: 0x2070, blocks: Copies { count: 1, stride_bytes: 0x0 }, elements: Copies { count: 1, stride_bytes: 0x0 },
+        writable: 0x0, volatile: 0xffffffffffffffff, documented: 0xffffffffffffffff, reset: 0x0,
+    },
+    Register {
+        name: "counters.overruns", offset: 0x2078, blocks: Copies { count: 1, stride_bytes: 0x0 }, elements: Copies { count: 1, stride_bytes: 0x0 },
+        writable: 0x0, volatile: 0xffffffffffffffff, documented: 0xffffffffffffffff, reset: 0x0,
+    },
+    Register {
+        name: "counters.span_exceeded", offset: 0x2080, blocks: Copies { count: 1, stride_bytes: 0x0 }, elements: Copies { count: 1, stride_bytes: 0x0 },
+        writable: 0x0, volatile: 0xffffffffffffffff, documented: 0xffffffffffffffff, reset: 0x0,
+    },
+    Register {
+        name: "counters.runts", offset: 0x2088, blocks: Copies { count: 1, stride_bytes: 0x0 }, elements: Copies { count: 1, stride_bytes: 0x0 },
+        writable: 0x0, volatile: 0xffffffffffffffff, documented: 0xffffffffffffffff, reset: 0x0,
+    },
+    Register {
+        name: "counters.bad_lengths", offset: 0x2090, blocks: Copies { count: 1, stride_bytes: 0x0 }, elements: Copies { count: 1, stride_bytes: 0x0 },
+        writable: 0x0, volatile: 0xffffffffffffffff, documented: 0xffffffffffffffff, reset: 0x0,
+    },
+    Register {
+        name: "counters.bad_headers", offset: 0x2098, blocks: Copies { count: 1, stride_bytes: 0x0 }, elements: Copies { count: 1, stride_bytes: 0x0 },
+        writable: 0x0, volatile: 0xffffffffffffffff, documented: 0xffffffffffffffff, reset: 0x0,
+    },
+    Register {
+        name: "counters.bad_accesses", offset: 0x20a0, blocks: Copies { count: 1, stride_bytes: 0x0 }, elements: Copies { count: 1, stride_bytes: 0x0 },
+        writable: 0x0, volatile: 0xffffffffffffffff, documented: 0xffffffffffffffff, reset: 0x0,
+    },
+    Register {
+        name: "counters.no_context", offset: 0x20a8, blocks: Copies { count: 1, stride_bytes: 0x0 }, elements: Copies { count: 1, stride_bytes: 0x0 },
+        writable: 0x0, volatile: 0xffffffffffffffff, documented: 0xffffffffffffffff, reset: 0x0,
+    },
+    Register {
+        name: "counters.no_pool", offset: 0x20b0, blocks: Copies { count: 1, stride_bytes: 0x0 }, elements: Copies { count: 1, stride_bytes: 0x0 },
+        writable: 0x0, volatile: 0xffffffffffffffff, documented: 0xffffffffffffffff, reset: 0x0,
+    },
+    Register {
+        name: "counters.refused_writes", offset: 0x20b8, blocks: Copies { count: 1, stride_bytes: 0x0 }, elements: Copies { count: 1, stride_bytes: 0x0 },
+        writable: 0x0, volatile: 0xffffffffffffffff, documented: 0xffffffffffffffff, reset: 0x0,
+    },
+    Register {
+        name: "counters.credit_pushes", offset: 0x20c0, blocks: Copies { count: 1, stride_bytes: 0x0 }, elements: Copies { count: 1, stride_bytes: 0x0 },
+        writable: 0x0, volatile: 0xffffffffffffffff, documented: 0xffffffffffffffff, reset: 0x0,
+    },
+    Register {
+        name: "counters.kpio_lines", offset: 0x20c8, blocks: Copies { count: 1, stride_bytes: 0x0 }, elements: Copies { count: 1, stride_bytes: 0x0 },
+        writable: 0x0, volatile: 0xffffffffffffffff, documented: 0xffffffffffffffff, reset: 0x0,
+    },
+    Register {
+        name: "counters.kpio_frames", offset: 0x20d0, blocks: Copies { count: 1, stride_bytes: 0x0 }, elements: Copies { count: 1, stride_bytes: 0x0 },
+        writable: 0x0, volatile: 0xffffffffffffffff, documented: 0xffffffffffffffff, reset: 0x0,
+    },
+    Register {
+        name: "counters.kpio_malformed", offset: 0x20d8, blocks: Copies { count: 1, stride_bytes: 0x0 }, elements: Copies { count: 1, stride_bytes: 0x0 },
+        writable: 0x0, volatile: 0xffffffffffffffff, documented: 0xffffffffffffffff, reset: 0x0,
+    },
+    Register {
+        name: "counters.mux_mismatches", offset: 0x20e0, blocks: Copies { count: 1, stride_bytes: 0x0 }, elements: Copies { count: 1, stride_bytes: 0x0 },
+        writable: 0x0, volatile: 0xffffffffffffffff, documented: 0xffffffffffffffff, reset: 0x0,
+    },
+    Register {
+        name: "counters.doorbells", offset: 0x20e8, blocks: Copies { count: 1, stride_bytes: 0x0 }, elements: Copies { count: 1, stride_bytes: 0x0 },
+        writable: 0x0, volatile: 0xffffffffffffffff, documented: 0xffffffffffffffff, reset: 0x0,
+    },
+    Register {
+        name: "counters.descriptor_fetches", offset: 0x20f0, blocks: Copies { count: 1, stride_bytes: 0x0 }, elements: Copies { count: 1, stride_bytes: 0x0 },
+        writable: 0x0, volatile: 0xffffffffffffffff, documented: 0xffffffffffffffff, reset: 0x0,
+    },
+    Register {
+        name: "counters.payload_fetches", offset: 0x20f8, blocks: Copies { count: 1, stride_bytes: 0x0 }, elements: Copies { count: 1, stride_bytes: 0x0 },
+        writable: 0x0, volatile: 0xffffffffffffffff, documented: 0xffffffffffffffff, reset: 0x0,
+    },
+    Register {
+        name: "counters.completions", offset: 0x2100, blocks: Copies { count: 1, stride_bytes: 0x0 }, elements: Copies { count: 1, stride_bytes: 0x0 },
+        writable: 0x0, volatile: 0xffffffffffffffff, documented: 0xffffffffffffffff, reset: 0x0,
+    },
+    Register {
+        name: "counters.dma_errors", offset: 0x2108, blocks: Copies { count: 1, stride_bytes: 0x0 }, elements: Copies { count: 1, stride_bytes: 0x0 },
+        writable: 0x0, volatile: 0xffffffffffffffff, documented: 0xffffffffffffffff, reset: 0x0,
+    },
+    Register {
+        name: "counters.interrupts", offset: 0x2110, blocks: Copies { count: 1, stride_bytes: 0x0 }, elements: Copies { count: 1, stride_bytes: 0x0 },
+        writable: 0x0, volatile: 0xffffffffffffffff, documented: 0xffffffffffffffff, reset: 0x0,
+    },
+    Register {
+        name: "counters.rx_frames", offset: 0x2118, blocks: Copies { count: 1, stride_bytes: 0x0 }, elements: Copies { count: 1, stride_bytes: 0x0 },
+        writable: 0x0, volatile: 0xffffffffffffffff, documented: 0xffffffffffffffff, reset: 0x0,
+    },
+    Register {
+        name: "counters.rx_frame_bytes", offset: 0x2120, blocks: Copies { count: 1, stride_bytes: 0x0 }, elements: Copies { count: 1, stride_bytes: 0x0 },
+        writable: 0x0, volatile: 0xffffffffffffffff, documented: 0xffffffffffffffff, reset: 0x0,
+    },
+    Register {
+        name: "counters.rx_no_space", offset: 0x2128, blocks: Copies { count: 1, stride_bytes: 0x0 }, elements: Copies { count: 1, stride_bytes: 0x0 },
+        writable: 0x0, volatile: 0xffffffffffffffff, documented: 0xffffffffffffffff, reset: 0x0,
+    },
+    Register {
+        name: "counters.rx_oversize", offset: 0x2130, blocks: Copies { count: 1, stride_bytes: 0x0 }, elements: Copies { count: 1, stride_bytes: 0x0 },
+        writable: 0x0, volatile: 0xffffffffffffffff, documented: 0xffffffffffffffff, reset: 0x0,
+    },
+    Register {
+        name: "counters.push_taken", offset: 0x2138, blocks: Copies { count: 1, stride_bytes: 0x0 }, elements: Copies { count: 1, stride_bytes: 0x0 },
+        writable: 0x0, volatile: 0xffffffffffffffff, documented: 0xffffffffffffffff, reset: 0x0,
+    },
+    Register {
+        name: "counters.push_torn", offset: 0x2140, blocks: Copies { count: 1, stride_bytes: 0x0 }, elements: Copies { count: 1, stride_bytes: 0x0 },
+        writable: 0x0, volatile: 0xffffffffffffffff, documented: 0xffffffffffffffff, reset: 0x0,
+    },
+    Register {
+        name: "counters.push_unused", offset: 0x2148, blocks: Copies { count: 1, stride_bytes: 0x0 }, elements: Copies { count: 1, stride_bytes: 0x0 },
+        writable: 0x0, volatile: 0xffffffffffffffff, documented: 0xffffffffffffffff, reset: 0x0,
+    },
+    Register {
+        name: "counters.push_tested", offset: 0x2150, blocks: Copies { count: 1, stride_bytes: 0x0 }, elements: Copies { count: 1, stride_bytes: 0x0 },
+        writable: 0x0, volatile: 0xffffffffffffffff, documented: 0xffffffffffffffff, reset: 0x0,
+    },
+    Register {
+        name: "counters.notifications", offset: 0x2158, blocks: Copies { count: 1, stride_bytes: 0x0 }, elements: Copies { count: 1, stride_bytes: 0x0 },
+        writable: 0x0, volatile: 0xffffffffffffffff, documented: 0xffffffffffffffff, reset: 0x0,
+    },
+    Register {
+        name: "counters.entries", offset: 0x2160, blocks: Copies { count: 1, stride_bytes: 0x0 }, elements: Copies { count: 1, stride_bytes: 0x0 },
+        writable: 0x0, volatile: 0xffffffffffffffff, documented: 0xffffffffffffffff, reset: 0x0,
+    },
+    Register {
+        name: "counters.entry_reads", offset: 0x2168, blocks: Copies { count: 1, stride_bytes: 0x0 }, elements: Copies { count: 1, stride_bytes: 0x0 },
+        writable: 0x0, volatile: 0xffffffffffffffff, documented: 0xffffffffffffffff, reset: 0x0,
+    },
+    Register {
+        name: "counters.held_reads", offset: 0x2170, blocks: Copies { count: 1, stride_bytes: 0x0 }, elements: Copies { count: 1, stride_bytes: 0x0 },
+        writable: 0x0, volatile: 0xffffffffffffffff, documented: 0xffffffffffffffff, reset: 0x0,
+    },
+    Register {
+        name: "counters.held_read_timeouts", offset: 0x2178, blocks: Copies { count: 1, stride_bytes: 0x0 }, elements: Copies { count: 1, stride_bytes: 0x0 },
+        writable: 0x0, volatile: 0xffffffffffffffff, documented: 0xffffffffffffffff, reset: 0x0,
+    },
+    Register {
+        name: "counters.cut_through_frames", offset: 0x2180, blocks: Copies { count: 1, stride_bytes: 0x0 }, elements: Copies { count: 1, stride_bytes: 0x0 },
+        writable: 0x0, volatile: 0xffffffffffffffff, documented: 0xffffffffffffffff, reset: 0x0,
+    },
+    Register {
+        name: "counters.cut_through_underruns", offset: 0x2188, blocks: Copies { count: 1, stride_bytes: 0x0 }, elements: Copies { count: 1, stride_bytes: 0x0 },
+        writable: 0x0, volatile: 0xffffffffffffffff, documented: 0xffffffffffffffff, reset: 0x0,
+    },
+    Register {
+        name: "counters.tlp_bytes_histogram", offset: 0x2200, blocks: Copies { count: 1, stride_bytes: 0x0 }, elements: Copies { count: 8, stride_bytes: 0x8 },
+        writable: 0x0, volatile: 0xffffffffffffffff, documented: 0xffffffffffffffff, reset: 0x0,
+    },
+    Register {
+        name: "counters.displacement_histogram", offset: 0x2280, blocks: Copies { count: 1, stride_bytes: 0x0 }, elements: Copies { count: 16, stride_bytes: 0x8 },
+        writable: 0x0, volatile: 0xffffffffffffffff, documented: 0xffffffffffffffff, reset: 0x0,
+    },
+    Register {
+        name: "queue.control", offset: 0x10000, blocks: Copies { count: 1024, stride_bytes: 0x100 }, elements: Copies { count: 1, stride_bytes: 0x0 },
+        writable: 0x3ff0ffff1, volatile: 0x0, documented: 0x3ff0ffff1, reset: 0x1000000,
+    },
+    Register {
+        name: "queue.status", offset: 0x10008, blocks: Copies { count: 1024, stride_bytes: 0x100 }, elements: Copies { count: 1, stride_bytes: 0x0 },
+        writable: 0x0, volatile: 0xfff3, documented: 0xfff3, reset: 0x0,
+    },
+    Register {
+        name: "queue.window_lines", offset: 0x10010, blocks: Copies { count: 1024, stride_bytes: 0x100 }, elements: Copies { count: 1, stride_bytes: 0x0 },
+        writable: 0x0, volatile: 0xffffffff, documented: 0xffffffff, reset: 0x0,
+    },
+    Register {
+        name: "queue.blank", offset: 0x10018, blocks: Copies { count: 1024, stride_bytes: 0x100 }, elements: Copies { count: 1, stride_bytes: 0x0 },
+        writable: 0xffffffffffffffff, volatile: 0x0, documented: 0xffffffffffffffff, reset: 0x0,
+    },
+    Register {
+        name: "queue.credit_address", offset: 0x10020, blocks: Copies { count: 1024, stride_bytes: 0x100 }, elements: Copies { count: 1, stride_bytes: 0x0 },
+        writable: 0xffffffffffffffff, volatile: 0x0, documented: 0xffffffffffffffff, reset: 0x0,
+    },
+    Register {
+        name: "queue.credit_coalesce", offset: 0x10028, blocks: Copies { count: 1024, stride_bytes: 0x100 }, elements: Copies { count: 1, stride_bytes: 0x0 },
+        writable: 0xffffffffffffffff, volatile: 0x0, documented: 0xffffffffffffffff, reset: 0x0,
+    },
+    Register {
+        name: "queue.hole_timeout_ns", offset: 0x10030, blocks: Copies { count: 1024, stride_bytes: 0x100 }, elements: Copies { count: 1, stride_bytes: 0x0 },
+        writable: 0xffffffffffffffff, volatile: 0x0, documented: 0xffffffffffffffff, reset: 0x0,
+    },
+    Register {
+        name: "queue.next_start", offset: 0x10038, blocks: Copies { count: 1024, stride_bytes: 0x100 }, elements: Copies { count: 1, stride_bytes: 0x0 },
+        writable: 0x0, volatile: 0xffffffffffffffff, documented: 0xffffffffffffffff, reset: 0x0,
+    },
+    Register {
+        name: "queue.tx_ring_address", offset: 0x10040, blocks: Copies { count: 1024, stride_bytes: 0x100 }, elements: Copies { count: 1, stride_bytes: 0x0 },
+        writable: 0xffffffffffffffff, volatile: 0x0, documented: 0xffffffffffffffff, reset: 0x0,
+    },
+    Register {
+        name: "queue.tx_ring_entries", offset: 0x10048, blocks: Copies { count: 1024, stride_bytes: 0x100 }, elements: Copies { count: 1, stride_bytes: 0x0 },
+        writable: 0xffffffff, volatile: 0x0, documented: 0xffffffff, reset: 0x0,
+    },
+    Register {
+        name: "queue.tx_head_address", offset: 0x10050, blocks: Copies { count: 1024, stride_bytes: 0x100 }, elements: Copies { count: 1, stride_bytes: 0x0 },
+        writable: 0xffffffffffffffff, volatile: 0x0, documented: 0xffffffffffffffff, reset: 0x0,
+    },
+    Register {
+        name: "queue.tx_moderation", offset: 0x10058, blocks: Copies { count: 1024, stride_bytes: 0x100 }, elements: Copies { count: 1, stride_bytes: 0x0 },
+        writable: 0xffffffffffffffff, volatile: 0x0, documented: 0xffffffffffffffff, reset: 0x0,
+    },
+    Register {
+        name: "queue.rx_mode", offset: 0x10060, blocks: Copies { count: 1024, stride_bytes: 0x100 }, elements: Copies { count: 1, stride_bytes: 0x0 },
+        writable: 0x333, volatile: 0x0, documented: 0x333, reset: 0x0,
+    },
+    Register {
+        name: "queue.rx_ring_address", offset: 0x10068, blocks: Copies { count: 1024, stride_bytes: 0x100 }, elements: Copies { count: 1, stride_bytes: 0x0 },
+        writable: 0xffffffffffffffff, volatile: 0x0, documented: 0xffffffffffffffff, reset: 0x0,
+    },
+    Register {
+        name: "queue.rx_ring_entries", offset: 0x10070, blocks: Copies { count: 1024, stride_bytes: 0x100 }, elements: Copies { count: 1, stride_bytes: 0x0 },
+        writable: 0xffffffff, volatile: 0x0, documented: 0xffffffff, reset: 0x0,
+    },
+    Register {
+        name: "queue.rx_completion_address", offset: 0x10078, blocks: Copies { count: 1024, stride_bytes: 0x100 }, elements: Copies { count: 1, stride_bytes: 0x0 },
+        writable: 0xffffffffffffffff, volatile: 0x0, documented: 0xffffffffffffffff, reset: 0x0,
+    },
+    Register {
+        name: "queue.kpio_eop", offset: 0x10080, blocks: Copies { count: 1024, stride_bytes: 0x100 }, elements: Copies { count: 1, stride_bytes: 0x0 },
+        writable: 0xffffffffffffffff, volatile: 0x0, documented: 0xffffffffffffffff, reset: 0x0,
+    },
+    Register {
+        name: "queue.rx_moderation", offset: 0x10088, blocks: Copies { count: 1024, stride_bytes: 0x100 }, elements: Copies { count: 1, stride_bytes: 0x0 },
+        writable: 0xffffffffffffffff, volatile: 0x0, documented: 0xffffffffffffffff, reset: 0x0,
+    },
+    Register {
+        name: "queue.tx_push", offset: 0x10090, blocks: Copies { count: 1024, stride_bytes: 0x100 }, elements: Copies { count: 1, stride_bytes: 0x0 },
+        writable: 0xffffffff, volatile: 0x0, documented: 0xffffffff, reset: 0x0,
+    },
+    Register {
+        name: "queue.entry", offset: 0x10098, blocks: Copies { count: 1024, stride_bytes: 0x100 }, elements: Copies { count: 1, stride_bytes: 0x0 },
+        writable: 0xffffffff00000003, volatile: 0x0, documented: 0xffffffff00000003, reset: 0x0,
+    },
+    Register {
+        name: "queue.rx_notify_entries", offset: 0x100a0, blocks: Copies { count: 1024, stride_bytes: 0x100 }, elements: Copies { count: 1, stride_bytes: 0x0 },
+        writable: 0xffffffff, volatile: 0x0, documented: 0xffffffff, reset: 0x0,
+    },
+    Register {
+        name: "queue.cut_through", offset: 0x100a8, blocks: Copies { count: 1024, stride_bytes: 0x100 }, elements: Copies { count: 1, stride_bytes: 0x0 },
+        writable: 0xffff, volatile: 0x0, documented: 0xffff, reset: 0x0,
+    },
+    Register {
+        name: "queue.rx_notify_share", offset: 0x100b8, blocks: Copies { count: 1024, stride_bytes: 0x100 }, elements: Copies { count: 1, stride_bytes: 0x0 },
+        writable: 0xffff0001, volatile: 0x0, documented: 0xffff0001, reset: 0x0,
+    },
+    Register {
+        name: "doorbell.tx_tail", offset: 0x100000, blocks: Copies { count: 1024, stride_bytes: 0x40 }, elements: Copies { count: 1, stride_bytes: 0x0 },
+        writable: 0xffffffffffffffff, volatile: 0x0, documented: 0xffffffffffffffff, reset: 0x0,
+    },
+    Register {
+        name: "doorbell.rx_freed", offset: 0x100008, blocks: Copies { count: 1024, stride_bytes: 0x40 }, elements: Copies { count: 1, stride_bytes: 0x0 },
+        writable: 0xffffffffffffffff, volatile: 0x0, documented: 0xffffffffffffffff, reset: 0x0,
+    },
+    Register {
+        name: "doorbell.entries_freed", offset: 0x100010, blocks: Copies { count: 1024, stride_bytes: 0x40 }, elements: Copies { count: 1, stride_bytes: 0x0 },
+        writable: 0xffffffffffffffff, volatile: 0x0, documented: 0xffffffffffffffff, reset: 0x0,
+    },
+];

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::{Tools, answer, head, workers};
 use crate::failure::{Context, Outcome, none_found};
 use crate::lanes::Effort;
-use crate::run::root;
+use crate::run::{Program, root};
 
 /// Where they are.
 const FOLDER: &str = "nic/tb";
@@ -29,21 +29,13 @@ struct Build {
     quick: bool,
 }
 
-/// Every folder with the configurations to run, two at a time: five minutes, all of them a quarter of an hour.
+/// Every folder with the configurations to run, two at a time: six minutes, all of them a quarter of an hour.
 pub fn run(effort: Effort) -> Outcome {
     let tools = Tools::install()?;
     let jobs = jobs(effort)?;
-    // cocotb calls the simulator by its name.
-    let path = format!("{}:{}", tools.bin.display(), std::env::var("PATH").unwrap_or_default());
     let findings = workers::each(&jobs, |(folder, build)| {
         let work = super::work_folder(&format!("rtl-bench-{folder}-{build}")).ok()?;
-        let bench = tools.program("python").arg("nic/tb/run.py").arg(folder).args([
-            "--build",
-            build,
-            "--build-dir",
-            &work,
-        ]);
-        let said = bench.args(["--log", "ERROR"]).env("PATH", &path).output();
+        let said = program(&tools, folder, build, &work).output();
         match said {
             Ok(text) => {
                 let line =
@@ -55,6 +47,14 @@ pub fn run(effort: Effort) -> Outcome {
         }
     });
     none_found("a bench of nic/tb fails", findings.into_iter().flatten().collect())
+}
+
+/// What builds a configuration in the folder `work` and runs its tests.
+pub(super) fn program(tools: &Tools, folder: &str, build: &str, work: &str) -> Program {
+    // cocotb calls the simulator by its name.
+    let path = format!("{}:{}", tools.bin.display(), std::env::var("PATH").unwrap_or_default());
+    let program = tools.program("python").env("PATH", path).arg("nic/tb/run.py");
+    program.args([folder, "--build", build, "--build-dir", work, "--log", "ERROR"])
 }
 
 fn jobs(effort: Effort) -> Outcome<Vec<(String, String)>> {

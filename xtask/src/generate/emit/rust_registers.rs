@@ -29,7 +29,78 @@ pub fn emit(map: &Map) -> String {
         out += &emit_fields(register);
     }
     out += "}\n";
-    out
+    out + &walk(map)
+}
+
+/// Every register as data, for programs that walk the map: a register that is added later is met without an edit there.
+fn walk(map: &Map) -> String {
+    let mut out = String::from(WALK);
+    for item in &map.items {
+        match item {
+            Item::Register(register) => out += &walked("", 0, None, register),
+            Item::Block(block) => {
+                for register in &block.registers {
+                    out += &walked(&format!("{}.", block.name), block.offset, block.array, register);
+                }
+            }
+        }
+    }
+    out + "];\n"
+}
+
+/// The types of [`walk`], and how its table begins.
+const WALK: &str = "/// How often something lies in the map.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Copies {
+    /// Number of them.
+    pub count: u32,
+    /// Bytes from one to the next.
+    pub stride_bytes: u32,
+}
+/// A register of the map: where it lies, what software may do with it and what a reset does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Register {
+    /// Its block, if it lies in one, and its name: `queue.control`.
+    pub name: &'static str,
+    /// Byte offset of the first one.
+    pub offset: u32,
+    /// Blocks that have it; 1 if it lies in none.
+    pub blocks: Copies,
+    /// Elements in each block.
+    pub elements: Copies,
+    /// Bits that software may write.
+    pub writable: u64,
+    /// Bits that the device changes.
+    pub volatile: u64,
+    /// Bits of which the map says what they are after a reset.
+    pub documented: u64,
+    /// What those are.
+    pub reset: u64,
+}
+/// Every register, by offset.
+pub const REGISTERS: &[Register] = &[
+";
+
+fn walked(block: &str, base: u64, blocks: Option<Array>, register: &Register) -> String {
+    let bits = |of: &dyn Fn(&Field) -> Option<u64>| {
+        register.fields.iter().filter_map(|field| of(field).map(|bits| bits << field.lsb)).sum::<u64>()
+    };
+    let copies = |array: Option<Array>| {
+        let Array { count, stride } = array.unwrap_or(Array { count: 1, stride: 0 });
+        format!("Copies {{ count: {count}, stride_bytes: {stride:#x} }}")
+    };
+    format!(
+        "    Register {{\n        name: \"{block}{}\", offset: {:#06x}, blocks: {}, elements: {},\n        \
+         writable: {:#x}, volatile: {:#x}, documented: {:#x}, reset: {:#x},\n    }},\n",
+        plain(&register.name),
+        base + register.offset,
+        copies(blocks),
+        copies(register.array),
+        bits(&|field| (field.access == "read-write").then(|| field.mask())),
+        bits(&|field| field.volatile.then(|| field.mask())),
+        bits(&|field| field.reset.map(|_| field.mask())),
+        bits(&|field| field.reset),
+    )
 }
 
 fn emit_block(block: &Block) -> String {

@@ -120,6 +120,12 @@ fn rust_constants() {
             "        pub const CLASS_LSB: u32 = 16;",
             "        pub const CLASS_RESET: u64 = 0x1;",
             "            pub const HOLE_TIMEOUT: u64 = 1;",
+            "        name: \"queue.control\", offset: 0x1008, blocks: Copies { count: 4, stride_bytes: 0x100 }, elements: \
+             Copies { count: 1, stride_bytes: 0x0 },",
+            "        writable: 0x100f0, volatile: 0x0, documented: 0x100f0, reset: 0x10000,",
+            "        name: \"caps\", offset: 0x0040, blocks: Copies { count: 1, stride_bytes: 0x0 }, elements: \
+             Copies { count: 2, stride_bytes: 0x8 },",
+            "        writable: 0xffffffffffffffff, volatile: 0x0, documented: 0x0, reset: 0x0,",
         ],
     );
     contains(

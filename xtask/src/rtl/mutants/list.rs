@@ -1,5 +1,6 @@
 //! The list of faults, `nic/formal/mutants.toml`: what it must hold, and how one of them is put into a copy.
 
+use std::fmt;
 use std::fs;
 use std::path::Path;
 
@@ -10,8 +11,6 @@ use crate::run::root;
 
 /// The list, from the root.
 pub const LIST: &str = "nic/formal/mutants.toml";
-/// The name of the check that is no proof.
-pub const BENCH: &str = "bench";
 /// Faults that there must be at least, and how many of them CI runs.
 const LEAST: [usize; 2] = [20, 5];
 
@@ -40,11 +39,55 @@ pub struct Mutant {
     pub from: String,
     pub to: String,
     pub breaks: String,
-    /// `STEM TASK` of a proof, or `bench`: the first that sees it ends the search.
-    pub checks: Vec<String>,
+    /// The first that sees it ends the search.
+    pub checks: Vec<Check>,
     /// Runs in CI too; its checks are proofs.
     #[serde(default)]
     pub quick: bool,
+    /// Why no check has a run that shows it, if none has: a proof's induction step breaks, and nothing else is seen.
+    pub step_only: Option<String>,
+}
+
+/// Who may see a fault.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(try_from = "String")]
+pub enum Check {
+    /// `STEM TASK`: a task of a proof.
+    Proof { stem: String, task: String },
+    /// `tb FOLDER BUILD`: a build of a bench in cocotb.
+    Tb { folder: String, build: String },
+    /// `bench`: the compiled bench.
+    Bench,
+}
+
+impl TryFrom<String> for Check {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let words: Vec<&str> = text.split(' ').collect();
+        match *words.as_slice() {
+            ["bench"] => Ok(Check::Bench),
+            ["tb", folder, build] => Ok(Check::Tb { folder: folder.into(), build: build.into() }),
+            [stem, task] if stem != "tb" => Ok(Check::Proof { stem: stem.into(), task: task.into() }),
+            _ => Err(format!("`{text}` is no check: `STEM TASK` of a proof, `tb FOLDER BUILD`, or `bench`")),
+        }
+    }
+}
+
+impl fmt::Display for Check {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Check::Proof { stem, task } => write!(out, "{stem} {task}"),
+            Check::Tb { folder, build } => write!(out, "tb {folder} {build}"),
+            Check::Bench => out.write_str("bench"),
+        }
+    }
+}
+
+impl Check {
+    fn is_proof(&self) -> bool {
+        matches!(self, Check::Proof { .. })
+    }
 }
 
 /// The list as it is.
@@ -67,8 +110,12 @@ fn parse(text: &str) -> Outcome<Mutants> {
         if mutant.checks.is_empty() || mutant.breaks.is_empty() {
             findings.push(format!("{}: says not what it breaks, or nobody is to see it", mutant.name));
         }
-        if mutant.quick && mutant.checks.iter().any(|check| check == BENCH) {
-            findings.push(format!("{}: the bench takes too long for CI", mutant.name));
+        if mutant.quick && !mutant.checks.iter().all(Check::is_proof) {
+            findings.push(format!("{}: a bench takes too long for CI", mutant.name));
+        }
+        if mutant.step_only.as_ref().is_some_and(|why| mutant.quick || why.is_empty()) {
+            findings
+                .push(format!("{}: a fault of CI must be killed, and another one says why not", mutant.name));
         }
     }
     let counts = [list.mutant.len(), list.mutant.iter().filter(|mutant| mutant.quick).count()];
@@ -100,7 +147,8 @@ impl Mutant {
 
     /// What is said of one that nobody saw.
     pub fn survived(&self) -> String {
-        format!("{} ({}): {}", self.name, self.checks.join(", "), self.breaks)
+        let checks: Vec<String> = self.checks.iter().map(Check::to_string).collect();
+        format!("{} ({}): {}", self.name, checks.join(", "), self.breaks)
     }
 }
 
@@ -130,6 +178,29 @@ mod tests {
         assert!(said(&mutant("x", "\"bench\"", false).replace("\"b\"", "\"a\"")).contains("changes nothing"));
         let few = format!("[bench]\nbuild = []\nrun = []\n{}", mutant("x", "\"bench\"", false));
         assert!(parse(&few).unwrap_err().to_string().contains("0 mutants where there should be 5"));
+    }
+
+    #[test]
+    fn a_check_is_a_proof_a_build_of_a_bench_or_the_compiled_bench() {
+        for text in ["fifo prove", "tb usplus dma", "bench"] {
+            assert_eq!(Check::try_from(text.to_owned()).unwrap().to_string(), text);
+        }
+        let said = |first: &str| parse(&list(first)).unwrap_err().to_string();
+        for text in ["\"tb usplus\"", "\"fifo\"", "\"a b c\""] {
+            assert!(said(&mutant("x", text, false)).contains("is no check"));
+        }
+        assert!(said(&mutant("x", "\"tb usplus dma\"", true)).contains("too long for CI"));
+    }
+
+    #[test]
+    fn a_fault_of_ci_is_killed_and_another_that_is_not_says_why() {
+        let row =
+            |quick, why: &str| mutant("x", "\"fifo prove\"", quick) + &format!("step_only = \"{why}\"\n");
+        assert!(parse(&list(&row(false, "It takes 2^32 cycles."))).is_ok());
+        for refused in [row(true, "It takes 2^32 cycles."), row(false, "")] {
+            let said = parse(&list(&refused)).unwrap_err().to_string();
+            assert!(said.contains("another one says why not"), "{said}");
+        }
     }
 
     #[test]

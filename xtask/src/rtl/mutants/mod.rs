@@ -10,28 +10,44 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use list::{BENCH, Bench, LIST, Mutant, Mutants};
+use list::{Bench, Check, LIST, Mutant, Mutants};
 
 use super::formal::{result, sby};
-use super::{Tools, head, sources, work_folder, workers};
+use super::{Tools, answer, benches, head, sources, work_folder, workers};
 use crate::failure::{Context, Failure, Outcome, none_found};
 use crate::lanes::Effort;
 use crate::run::{Program, root};
 
-/// What a proof reads; the bench reads the whole workspace.
+/// What a proof reads; the benches read the whole workspace.
 const PROVED: [&str; 3] = ["nic/rtl", "nic/formal", "spec/generated/sv"];
 /// Seconds after which a proof is given up.
 const PATIENCE: &str = "900";
-/// Lines that the bench's adversary writes: a fault that needs more is one for the long run of the bench itself.
+/// Lines that the compiled bench's adversary writes: a fault that needs more is one for the long run of that bench.
 const LINES: &str = "100000";
+/// Where the benches in cocotb are built, in the copy.
+const TB_WORK: &str = "target/tb";
 /// Lines of what a tool said that are shown.
 const SHOWN: usize = 8;
+
+/// What a check says of a fault.
+#[derive(Debug, PartialEq, Eq)]
+enum Answer {
+    /// It does not see it.
+    Passes,
+    /// An invariant is not kept by a step from some state, which need not be one that is ever reached. A proof without
+    /// that invariant might do as well, so this kills nothing.
+    StepBreaks,
+    /// A run from reset, or a test, shows it.
+    Fails(String),
+}
 
 /// What became of one.
 #[derive(Debug, PartialEq, Eq)]
 enum Fate {
     /// By this check, which said this.
     Killed(String, String),
+    /// No run shows it; this proof's induction step breaks.
+    StepOnly(String),
     Survived,
 }
 
@@ -45,7 +61,7 @@ pub fn run(effort: Effort) -> Outcome {
     if effort == Effort::Long {
         sane(&tools, &work, &list)?;
     }
-    // The bench uses every core by itself, and one copy, so that little of it is built anew.
+    // A bench uses every core by itself, and one copy, so that little of it is built anew.
     let bench = Mutex::new(());
     let fates = workers::each(&chosen, |mutant| {
         let start = Instant::now();
@@ -56,60 +72,83 @@ pub fn run(effort: Effort) -> Outcome {
     for (mutant, (fate, took)) in chosen.iter().zip(&fates) {
         println!("  {:<28} {:>8.1}  {}", mutant.name, took.as_secs_f64(), fate.shown());
     }
-    let alive = chosen.iter().zip(&fates).filter(|(_, (fate, _))| *fate == Fate::Survived);
-    none_found("not seen by any check", alive.map(|(mutant, _)| mutant.survived()).collect())?;
-    println!("  {} killed", chosen.len());
+    let findings = chosen.iter().zip(&fates).filter_map(|(mutant, (fate, _))| fate.finding(mutant));
+    none_found("not seen as the list says", findings.collect())?;
+    let killed = fates.iter().filter(|(fate, _)| matches!(fate, Fate::Killed(..))).count();
+    println!("  {killed} killed, {} by an induction step alone", fates.len() - killed);
     Ok(())
 }
 
 /// Every check that is named passes on the RTL as it is: otherwise it would kill anything.
 fn sane(tools: &Tools, work: &str, list: &Mutants) -> Outcome {
-    let mut checks: Vec<&str> =
-        list.mutant.iter().flat_map(|mutant| &mutant.checks).map(String::as_str).collect();
+    let mut checks: Vec<&Check> = list.mutant.iter().flat_map(|mutant| &mutant.checks).collect();
     checks.sort_unstable();
     checks.dedup();
+    let (proofs, benches): (Vec<&Check>, Vec<&Check>) =
+        checks.into_iter().partition(|check| matches!(check, Check::Proof { .. }));
     let copy = format!("{work}/unchanged");
     copy_of(&PROVED, &copy)?;
-    let proofs: Vec<&str> = checks.iter().copied().filter(|check| *check != BENCH).collect();
-    let answers = workers::each(&proofs, |check| prove(tools, &copy, check).map(|answer| (*check, answer)));
+    let mut answers =
+        workers::each(&proofs, |check| ask(tools, &copy, &list.bench, check).map(|answer| (*check, answer)));
+    if !benches.is_empty() {
+        let copy = whole(work)?;
+        answers.extend(
+            benches.iter().map(|check| ask(tools, &copy, &list.bench, check).map(|answer| (*check, answer))),
+        );
+    }
     let mut findings = Vec::new();
     for answer in answers {
-        let (check, answer) = answer?;
-        if answer != "PASS" {
-            findings.push(format!("{check}: {answer}"));
+        match answer? {
+            (_, Answer::Passes) => {}
+            (check, Answer::StepBreaks) => findings.push(format!("{check}: UNKNOWN")),
+            (check, Answer::Fails(said)) => findings.push(format!("{check}: {said}")),
         }
-    }
-    if checks.contains(&BENCH)
-        && let Some(said) = bench(tools, &whole(work)?, &list.bench)?
-    {
-        findings.push(format!("{BENCH}: {said}"));
     }
     none_found("fails on the RTL as it is", findings)
 }
 
-/// Tries one check after the other until one sees the fault.
+/// Tries one check after the other until one kills the fault.
 fn fate(tools: &Tools, work: &str, command: &Bench, mutant: &Mutant, one: &Mutex<()>) -> Outcome<Fate> {
     let copy = format!("{work}/{}", mutant.name);
     copy_of(&PROVED, &copy)?;
     mutant.apply(&root().join(&copy))?;
-    for check in &mutant.checks {
-        let said = if check == BENCH {
-            let _alone = one.lock().expect("nobody panics with the bench");
-            let copy = whole(work)?;
-            mutant.apply(&root().join(&copy))?;
-            bench(tools, &copy, command)?
-        } else {
-            match prove(tools, &copy, check)?.as_str() {
-                "PASS" => None,
-                seen @ ("FAIL" | "UNKNOWN") => Some(seen.to_owned()),
-                other => return Err(Failure::new(format!("{}: {check} ended with {other}", mutant.name))),
-            }
-        };
-        if let Some(said) = said {
-            return Ok(Fate::Killed(check.clone(), said));
+    first_kill(&mutant.checks, |check| {
+        if matches!(check, Check::Proof { .. }) {
+            return ask(tools, &copy, command, check);
+        }
+        let _alone = one.lock().expect("nobody panics with a bench");
+        let copy = whole(work)?;
+        mutant.apply(&root().join(&copy))?;
+        ask(tools, &copy, command, check)
+    })
+}
+
+/// What becomes of a fault of which `ask` tells what each check says.
+fn first_kill(checks: &[Check], ask: impl Fn(&Check) -> Outcome<Answer>) -> Outcome<Fate> {
+    let mut fate = Fate::Survived;
+    for check in checks {
+        match ask(check)? {
+            Answer::Passes => {}
+            Answer::StepBreaks => fate = Fate::StepOnly(check.to_string()),
+            Answer::Fails(said) => return Ok(Fate::Killed(check.to_string(), said)),
         }
     }
-    Ok(Fate::Survived)
+    Ok(fate)
+}
+
+/// What a check says of the copy.
+fn ask(tools: &Tools, copy: &str, command: &Bench, check: &Check) -> Outcome<Answer> {
+    let failed = |said: Option<String>| said.map_or(Answer::Passes, Answer::Fails);
+    match check {
+        Check::Bench => bench(tools, copy, command).map(failed),
+        Check::Tb { folder, build } => tb(tools, copy, folder, build).map(failed),
+        Check::Proof { .. } => match prove(tools, copy, &check.to_string())?.as_str() {
+            "PASS" => Ok(Answer::Passes),
+            "UNKNOWN" => Ok(Answer::StepBreaks),
+            "FAIL" => Ok(Answer::Fails("FAIL".to_owned())),
+            other => Err(Failure::new(format!("{copy}: {check} ended with {other}"))),
+        },
+    }
 }
 
 /// How a proof of the copy ends: `PASS`, `FAIL`, or `UNKNOWN` where an invariant does not hold any more.
@@ -120,6 +159,22 @@ fn prove(tools: &Tools, copy: &str, check: &str) -> Outcome<String> {
     let run = if task.is_empty() { run } else { run.arg(task) };
     let log = run.output().unwrap_or_else(|cause| cause.to_string());
     Ok(result(&log).to_owned())
+}
+
+/// What a build of a bench in cocotb said when it failed on the copy; nothing when it passed. That the copy does not
+/// build is no answer.
+fn tb(tools: &Tools, copy: &str, folder: &str, build: &str) -> Outcome<Option<String>> {
+    let program = || benches::program(tools, folder, build, TB_WORK).current_dir(&root().join(copy));
+    program().arg("--no-run").output()?;
+    let said = program().output().err();
+    Ok(said.map(|cause| head(&failed_asserts(&answer(&cause)), SHOWN)))
+}
+
+/// The lines that say what failed in a bench in cocotb; all that was said if there are none.
+fn failed_asserts(said: &str) -> String {
+    let is_telling = |line: &&str| line.contains("%Error") || line.contains(" passed, ");
+    let lines: Vec<&str> = said.lines().filter(is_telling).map(str::trim).collect();
+    lines.last().map_or_else(|| said.to_owned(), |last| (*last).to_owned())
 }
 
 /// What the bench said when it failed on the copy; nothing when it passed.
@@ -175,7 +230,22 @@ impl Fate {
     fn shown(&self) -> String {
         match self {
             Fate::Killed(check, said) => format!("{check}: {said}"),
-            Fate::Survived => "nobody".to_owned(),
+            Fate::StepOnly(check) => format!("none; the induction step of {check} breaks"),
+            Fate::Survived => "none".to_owned(),
+        }
+    }
+
+    /// What is wrong with it, by what the list says of the fault.
+    fn finding(&self, mutant: &Mutant) -> Option<String> {
+        match (self, &mutant.step_only) {
+            (Fate::Killed(..), None) | (Fate::StepOnly(_), Some(_)) => None,
+            (Fate::Killed(check, _), Some(_)) => {
+                Some(format!("{}: {check} kills it, and its `step_only` says that none does", mutant.name))
+            }
+            (Fate::StepOnly(check), None) => {
+                Some(format!("{}; only the induction step of {check} breaks", mutant.survived()))
+            }
+            (Fate::Survived, _) => Some(mutant.survived()),
         }
     }
 }
@@ -188,10 +258,53 @@ mod tests {
     fn failed_tests_are_named() {
         assert_eq!(failed_tests("x\ntest a::b ... FAILED\ntest c ... ok\n"), "a::b");
         assert_eq!(failed_tests("error: no"), "error: no");
-        let killed = Fate::Killed("commit prove".into(), "FAIL".into());
-        assert_eq!(
-            (killed.shown().as_str(), Fate::Survived.shown().as_str()),
-            ("commit prove: FAIL", "nobody")
-        );
+        let aborted = "INFO a\n%Error: a.sv:5: Verilog $stop\nAborting\n";
+        assert_eq!(failed_asserts(aborted), "%Error: a.sv:5: Verilog $stop");
+        assert_eq!(failed_asserts("x\nusplus/dma: 9 passed, 2 failed\n"), "usplus/dma: 9 passed, 2 failed");
+        assert_eq!(failed_asserts("no compiler"), "no compiler");
+    }
+
+    fn checks() -> Vec<Check> {
+        ["fifo prove", "fifo bmc", "bench"].map(|text| text.to_owned().try_into().unwrap()).into()
+    }
+
+    #[test]
+    fn a_step_that_breaks_kills_nothing_and_the_next_check_is_tried() {
+        let bmc_fails = |check: &Check| {
+            Ok(match check.to_string().as_str() {
+                "fifo prove" => Answer::StepBreaks,
+                "fifo bmc" => Answer::Fails("FAIL".into()),
+                other => panic!("{other} is not asked"),
+            })
+        };
+        assert_eq!(first_kill(&checks(), bmc_fails).unwrap(), Fate::Killed("fifo bmc".into(), "FAIL".into()));
+        let only_step = |check: &Check| {
+            Ok(if check.to_string() == "fifo prove" { Answer::StepBreaks } else { Answer::Passes })
+        };
+        assert_eq!(first_kill(&checks(), only_step).unwrap(), Fate::StepOnly("fifo prove".into()));
+        assert_eq!(first_kill(&checks(), |_| Ok(Answer::Passes)).unwrap(), Fate::Survived);
+        assert!(first_kill(&checks(), |_| Err(Failure::new("TIMEOUT"))).is_err());
+    }
+
+    #[test]
+    fn a_fate_that_the_list_does_not_tell_of_is_found() {
+        let killed = Fate::Killed("fifo prove".into(), "FAIL".into());
+        let step = Fate::StepOnly("fifo prove".into());
+        let mut mutant = Mutant {
+            name: "m".into(),
+            file: "a.sv".into(),
+            from: "a".into(),
+            to: "b".into(),
+            breaks: "all".into(),
+            checks: checks(),
+            quick: false,
+            step_only: None,
+        };
+        assert_eq!(killed.finding(&mutant), None);
+        assert!(step.finding(&mutant).unwrap().contains("only the induction step of fifo prove breaks"));
+        mutant.step_only = Some("It takes 2^32 cycles.".into());
+        assert_eq!(step.finding(&mutant), None);
+        assert!(killed.finding(&mutant).unwrap().contains("fifo prove kills it"));
+        assert!(Fate::Survived.finding(&mutant).unwrap().contains("m (fifo prove, fifo bmc, bench): all"));
     }
 }

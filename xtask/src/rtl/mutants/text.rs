@@ -111,7 +111,7 @@ fn token(rest: &str) -> (Kind, usize) {
 }
 
 /// Words that begin what declares and makes no logic.
-const DECLARATIONS: [&str; 16] = [
+const DECLARATIONS: [&str; 18] = [
     "module",
     "package",
     "import",
@@ -128,6 +128,8 @@ const DECLARATIONS: [&str; 16] = [
     "integer",
     "assert",
     "assume",
+    "$fatal",
+    "$error",
 ];
 
 /// From a word of [`DECLARATIONS`] to the semicolon behind it, and the parameters of an instance.
@@ -263,6 +265,7 @@ mod tests {
             "fifo u_fifo ( . a_i ( b && c ) ) ;"
         );
         assert_eq!(logic("if (A > 1) begin : g_bad x = y; end"), "begin : g_bad x = y ; end");
+        assert_eq!(logic("if (A > 1) begin : g_bad $fatal(1, \"no\"); end"), "begin : g_bad end");
         assert_eq!(logic("if (a > b) x[3:0] = y[i+1];"), "if ( a > b ) x = y [ i + 1 ] ;");
         assert_eq!(logic("assign unused_a = ^{b, c}; assign d = e;"), "assign d = e ;");
         assert_eq!(logic("x = (W + 1)'(a);"), "x = ' ( a ) ;");

@@ -32,6 +32,8 @@ const SHOWN: usize = 3;
 pub enum Check {
     /// `STEM TASK`.
     Proof(String),
+    /// The same of a task that shows that the proof is of something.
+    Cover(String),
     /// Folder and build.
     Bench(String, String),
     /// The tests of nic/rtl.
@@ -83,7 +85,7 @@ impl<'a> Checks<'a> {
         for (name, text) in texts(PROOFS, "sby")? {
             for task in tasks(&text) {
                 let property = format!("{name} {task}").trim_end().to_owned();
-                let check = Check::Proof(property);
+                let check = if task == "cover" { Check::Cover(property) } else { Check::Proof(property) };
                 files_of(&text).for_each(|file| add(file.to_owned(), &check));
             }
         }
@@ -113,7 +115,7 @@ impl<'a> Checks<'a> {
     /// What a proof or a bench said if it failed on the copy.
     pub fn failed(&self, check: &Check, copy: &str) -> Outcome<Option<String>> {
         match check {
-            Check::Proof(property) => {
+            Check::Proof(property) | Check::Cover(property) => {
                 let answer = prove(self.tools, copy, property)?;
                 Ok((answer == "FAIL").then_some(answer))
             }
@@ -266,7 +268,7 @@ impl Tree {
 impl fmt::Display for Check {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Check::Proof(property) => write!(out, "proof {property}"),
+            Check::Proof(property) | Check::Cover(property) => write!(out, "proof {property}"),
             Check::Bench(folder, build) => write!(out, "bench {folder}/{build}"),
             Check::Compiled => out.write_str("compiled tests"),
         }
@@ -311,12 +313,12 @@ mod tests {
 
     #[test]
     fn checks_come_in_the_order_of_their_cost() {
-        let mut checks =
-            [Check::Compiled, Check::Bench("kpio".into(), "mux".into()), Check::Proof("fifo prove".into())];
+        let [cover, proof] = [Check::Cover("fifo cover".into()), Check::Proof("fifo prove".into())];
+        let mut checks = [Check::Compiled, Check::Bench("kpio".into(), "mux".into()), cover, proof];
         checks.sort();
         assert_eq!(
             checks.map(|check| check.to_string()),
-            ["proof fifo prove", "bench kpio/mux", "compiled tests"]
+            ["proof fifo prove", "proof fifo cover", "bench kpio/mux", "compiled tests"]
         );
     }
 

@@ -197,7 +197,8 @@ impl<L: Link> Port<L> {
         })
     }
 
-    /// Reads a queue's status; the way to learn why credits stay out.
+    /// Reads a queue's status; the way to learn why credits stay out. Writes before it are told of unless it says that it
+    /// is pending ([`QueueStatus::is_pending`]); then ask again later.
     pub fn queue_status(&mut self, queue: u32) -> Pending<QueueStatus> {
         let offset = queue_offset(queue) + r::STATUS;
         let ticket = self.script.push([Step::Read { offset, what: "tell a queue's status" }]);

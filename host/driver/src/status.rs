@@ -13,6 +13,9 @@ pub struct QueueStatus {
     pub cause: FailureCause,
     /// Epoch in force.
     pub epoch: u8,
+    /// Writes that came before the read wait in the device, behind one for which there is no room, and are not judged
+    /// yet: what is said here may be older than they are. To be asked again once the wire has taken frames.
+    pub is_pending: bool,
 }
 
 /// Why a queue failed.
@@ -67,6 +70,7 @@ impl QueueStatus {
             quarantined: value >> f::QUARANTINED_LSB & f::QUARANTINED_MASK == 1,
             cause,
             epoch: (value >> f::EPOCH_LSB & f::EPOCH_MASK) as u8,
+            is_pending: value >> f::PENDING_LSB & f::PENDING_MASK == 1,
         }
     }
 }
@@ -79,7 +83,10 @@ impl core::fmt::Display for QueueStatus {
             (false, false) => "stopped",
         };
         write!(out, "{state}, epoch {}", self.epoch)?;
-        if self.cause == FailureCause::None { Ok(()) } else { write!(out, ", because of {}", self.cause) }
+        if self.cause != FailureCause::None {
+            write!(out, ", because of {}", self.cause)?;
+        }
+        if self.is_pending { out.write_str(", with writes that are not judged yet") } else { Ok(()) }
     }
 }
 
@@ -110,10 +117,19 @@ mod tests {
     fn a_register_is_read_whole() {
         let value = 1 << f::QUARANTINED_LSB | 2 << f::CAUSE_LSB | 7 << f::EPOCH_LSB;
         let status = QueueStatus::from_register(value);
-        let expected =
-            QueueStatus { active: false, quarantined: true, cause: FailureCause::SpanExceeded, epoch: 7 };
+        let expected = QueueStatus {
+            active: false,
+            quarantined: true,
+            cause: FailureCause::SpanExceeded,
+            epoch: 7,
+            is_pending: false,
+        };
         assert_eq!(status, expected);
         assert_eq!(status.to_string(), "quarantined, epoch 7, because of disorder past the reorder span");
+        let pending =
+            QueueStatus::from_register(1 << f::ACTIVE_LSB | 1 << f::PENDING_LSB | 7 << f::EPOCH_LSB);
+        assert_eq!((pending.is_pending, pending.cause), (true, FailureCause::None));
+        assert_eq!(pending.to_string(), "active, epoch 7, with writes that are not judged yet");
     }
 
     #[test]

@@ -135,7 +135,8 @@ fn a_queue_that_fails_at_its_start_says_why() {
     let half = port.mmio(1, MmioConfig::default()).unwrap();
     let pending = port.open(half);
     let error = finish(&mut port, pending).unwrap_err();
-    let status = QueueStatus { active: false, quarantined: true, cause: FailureCause::BadLength, epoch: 0 };
+    let cause = FailureCause::BadLength;
+    let status = QueueStatus { active: false, quarantined: true, cause, epoch: 0, is_pending: false };
     assert_eq!(error, PortError::FailedAtStart { queue: 1, status });
 }
 

@@ -66,6 +66,7 @@ impl QueueState {
         }
     }
 
+    /// Never pending: a write is judged as it is taken, and one without room is not taken.
     fn status(&self) -> u64 {
         u64::from(self.active) << s::ACTIVE_LSB
             | u64::from(self.failed.is_some()) << s::QUARANTINED_LSB

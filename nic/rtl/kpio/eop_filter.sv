@@ -38,7 +38,9 @@ module eop_filter #(
   output logic [QueueW-1:0] out_queue_o,
   output logic [511:0]      out_data_o,
   output nic_pkg::queue_status_cause_e out_cause_o,
-  output kpio_pkg::verdict_t out_verdict_o
+  output kpio_pkg::verdict_t out_verdict_o,
+  // No op is at work.
+  output logic              is_idle_o
 );
 
   logic                            valid1_q, valid2_q, valid3_q, load1, load2, load3;
@@ -115,6 +117,7 @@ module eop_filter #(
   assign out_data_o    = data3_q;
   assign out_cause_o   = cause3_q;
   assign out_verdict_o = verdict_q;
+  assign is_idle_o     = !(valid1_q || valid2_q || valid3_q);
 
   if (NumQueues < 1 || NumQueues > 1024) begin : g_bad_queues
     $fatal(1, "eop_filter: NumQueues must be 1 to 1024");

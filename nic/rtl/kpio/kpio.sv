@@ -14,6 +14,8 @@
 //   - Start and stop: `busy_o` rises in the cycle after the pulse and falls when it has taken effect; nothing of an
 //     earlier life of the queue comes out after a stop is done. Meanwhile no pieces are taken. A stop waits for the
 //     frame of its queue that is on its way out, if one has begun.
+//   - `is_judged_o` or `is_waiting_o` rises in bounded time once no more pieces come, whatever the wire does: what is not
+//     judged then waits for the wire.
 //   - A queue that is not started, or has failed, drops its pieces and counts them; its complete frames go out.
 //   - Reset, at any time, forgets everything; the engine is busy for NumQueues + 12 cycles after it.
 // Limits
@@ -61,6 +63,10 @@ module kpio #(
   input  logic [511:0]      piece_data_i,
   input  logic [63:0]       piece_be_i,
   input  logic              piece_whole_i,
+  // Every piece that was taken has had its effect, and every failure that it caused was taken.
+  output logic              is_judged_o,
+  // Pieces stand behind a line that waits until the wire takes a frame.
+  output logic              is_waiting_o,
 
   // Frames.
   output logic              frame_valid_o,
@@ -116,7 +122,7 @@ module kpio #(
   logic [511:0]                 front_data;
   logic [63:0]                  front_be;
   logic                         front_whole;
-  logic [2:0]                   unused_front;
+  logic [2:0]                   front_count;
 
   // Between the parts.
   logic                         merged_valid, merged_ready, judged_valid, judged_ready;
@@ -126,7 +132,8 @@ module kpio #(
   logic [511:0]                 merged_data, judged_data, ready_data;
   nic_pkg::queue_status_cause_e merged_cause, judged_cause, ready_cause;
   kpio_pkg::verdict_t           judged_verdict, ready_verdict;
-  logic [3:0]                   unused_waiting;
+  logic [3:0]                   waiting_count;
+  logic                         merge_idle, filter_idle, queue_idle;
   logic                         halt_we, halt_value;
   logic [QueueW-1:0]            halt_queue;
   logic                         line_we, entry_room, entry_valid, entry_send, stop_room, stop_we;
@@ -146,6 +153,7 @@ module kpio #(
   events_t                      events;
 
   assign busy_o        = set_q != SetIdle;
+  assign is_judged_o   = front_count == '0 && merge_idle && filter_idle && waiting_count == '0 && queue_idle;
   // Pieces go on while a stop waits for its queue's last frame; those of that queue are dropped already.
   assign piece_ready_o = front_load && (set_q == SetIdle || set_q == SetDrain);
   assign inject        = set_q == SetSweep || set_q == SetAsk;
@@ -221,7 +229,7 @@ module kpio #(
     .pop_valid_o  (front_valid),
     .pop_ready_i  (front_ready),
     .pop_data_o   ({front_op, front_queue, front_line, front_data, front_be, front_whole}),
-    .count_o      (unused_front)
+    .count_o      (front_count)
   );
 
   line_merge #(.NumQueues(NumQueues), .LineW(LineW)) u_line_merge (
@@ -246,6 +254,7 @@ module kpio #(
     .out_queue_o     (merged_queue),
     .out_data_o      (merged_data),
     .out_cause_o     (merged_cause),
+    .is_idle_o       (merge_idle),
     .count_split_lines_o (events.split_lines),
     .count_holes_o (events.holes),
     .count_quarantined_writes_o (quarantined_merge)
@@ -267,7 +276,8 @@ module kpio #(
     .out_queue_o   (judged_queue),
     .out_data_o    (judged_data),
     .out_cause_o   (judged_cause),
-    .out_verdict_o (judged_verdict)
+    .out_verdict_o (judged_verdict),
+    .is_idle_o     (filter_idle)
   );
 
   // A line that waits for room stops what is in front by this FIFO's register, not by a path through every stage.
@@ -280,7 +290,7 @@ module kpio #(
     .pop_valid_o  (ready_valid),
     .pop_ready_i  (ready_ready),
     .pop_data_o   ({ready_op, ready_queue, ready_data, ready_cause, ready_verdict}),
-    .count_o      (unused_waiting)
+    .count_o      (waiting_count)
   );
 
   kpio_queue #(.NumQueues(NumQueues), .LineW(LineW), .MaxFrameBytes(MaxFrameBytes)) u_kpio_queue (
@@ -299,6 +309,8 @@ module kpio #(
     .stopping_queue_i     (set_queue_q),
     .sweep_i              (sweep_q),
     .settled_o            (settled),
+    .is_idle_o            (queue_idle),
+    .is_waiting_o,
     .halt_we_o            (halt_we),
     .halt_queue_o         (halt_queue),
     .halt_value_o         (halt_value),

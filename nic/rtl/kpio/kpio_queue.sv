@@ -58,6 +58,10 @@ module kpio_queue #(
   input  logic               sweep_i,
   // A start or stop has taken effect.
   output logic               settled_o,
+  // No op is at work, and every failure was taken.
+  output logic               is_idle_o,
+  // An op stood, a cycle ago, until the wire takes a frame: for room among the lines of its queue, or among the entries.
+  output logic               is_waiting_o,
 
   // The state as line_merge needs it.
   output logic               halt_we_o,
@@ -155,10 +159,11 @@ module kpio_queue #(
   logic [3:0]                   cause;
   logic                         failed_room, failed_ready, reports_q;
   logic [QueueW+3:0]            report_q;
-  logic [$clog2(FailedDepth):0] unused_failed;
+  logic [$clog2(FailedDepth):0] failed_count;
 
   assign take        = !valid_q || !stands;
   assign op_ready_o  = take;
+  assign is_idle_o   = !valid_q && !reports_q && failed_count == '0;
 
   // The tables are read for what comes next, whether it comes in or not, so that no address waits for that decision.
   // What they said of the op at work is kept; of what changes meanwhile, lines freed, it is told.
@@ -197,7 +202,7 @@ module kpio_queue #(
     .pop_valid_o  (failed_valid_o),
     .pop_ready_i  (failed_ready_i),
     .pop_data_o   ({failed_queue_o, failed_cause_o}),
-    .count_o      (unused_failed)
+    .count_o      (failed_count)
   );
 
   // The ring is full when the positions agree but for the lap.
@@ -286,6 +291,7 @@ module kpio_queue #(
       reports_q     <= 1'b0;
       stop_we_o     <= 1'b0;
       settled_o     <= 1'b0;
+      is_waiting_o  <= 1'b0;
       entry_valid_o <= 1'b0;
     end else begin
       if (take) valid_q <= op_valid_i;
@@ -295,6 +301,7 @@ module kpio_queue #(
       halt_we_o     <= state_we && (op_q != kpio_pkg::OpLine || reports);
       stop_we_o     <= valid_q && !stands && op_q == kpio_pkg::OpStop;
       settled_o     <= valid_q && !stands && (op_q == kpio_pkg::OpStart || op_q == kpio_pkg::OpStop);
+      is_waiting_o  <= waits || (valid_q && !entry_room_i);
       entry_valid_o <= write_line && ends;
     end
     if (take) begin

@@ -61,6 +61,8 @@ module line_merge #(
   output logic [QueueW-1:0] out_queue_o,
   output logic [511:0]      out_data_o,
   output nic_pkg::queue_status_cause_e out_cause_o,
+  // No op is at work.
+  output logic              is_idle_o,
 
   output logic              count_split_lines_o,
   output logic              count_holes_o,
@@ -169,6 +171,7 @@ module line_merge #(
   assign due_valid   = due_offered && !due_taken_q;
   assign take_due    = advance && due_valid;
   assign in_ready_o  = advance && !due_valid;
+  assign is_idle_o   = !valid_q;
 
   // The tables are read for what comes next, whether it comes in or not, so that no address waits for that decision.
   // What they said of the op at work is kept; nobody else writes its tag.

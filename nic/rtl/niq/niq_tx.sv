@@ -63,6 +63,7 @@ module niq_tx #(
   input  logic              piece_last_i,
   // Every piece that came in has had its effect, or waits for room.
   output logic              is_settled_o,
+  output logic              is_pending_o,
 
   output logic              rdreq_valid_o,
   input  logic              rdreq_ready_i,
@@ -240,6 +241,7 @@ module niq_tx #(
     else if ((arrival_idle || is_waiting) && settle_q != '0)  settle_q <= settle_q - 4'd1;
   end
   assign is_settled_o = settle_q == '0;
+  assign is_pending_o = is_waiting;
 
   assign count_failed_o       = error_valid;
   assign count_failed_cause_o = error_cause;

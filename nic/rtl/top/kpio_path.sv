@@ -40,8 +40,9 @@ module kpio_path #(
   input  logic              piece_whole_i,
   input  logic              piece_first_i,
   input  logic              piece_last_i,
-  // Everything that came in has had its effect, or waits for room.
+  // Everything that came in has had its effect, or waits until the wire takes a frame; `is_pending_o`: it waits.
   output logic              is_settled_o,
+  output logic              is_pending_o,
 
   output logic              frame_valid_o,
   input  logic              frame_ready_i,
@@ -60,10 +61,7 @@ module kpio_path #(
   output nic_rtl_pkg::increments_t increments_o
 );
 
-  // Cycles after which a piece has had its effect: all that can wait before it, each a piece of a split line.
-  localparam logic [6:0] SettleCycles = 7'd100;
-
-  logic              starts, kpio_failed, kpio_busy, credits_busy, freed_valid, count_pushes;
+  logic              is_judged, is_waiting, starts, kpio_failed, kpio_busy, credits_busy, freed_valid, count_pushes;
   logic [QueueW-1:0] freed_queue;
   logic [31:0]       freed_lines;
   logic              kpio_lines, kpio_frames, kpio_malformed, runts, bad_lengths, split_lines, holes,
@@ -78,6 +76,7 @@ module kpio_path #(
     .start_valid_i(starts), .start_queue_i, .start_settings_i, .stop_valid_i, .stop_queue_i, .busy_o(kpio_busy),
     .failed_valid_o(kpio_failed), .failed_ready_i(failed_valid_o && failed_ready_i), .failed_queue_o, .failed_cause_o,
     .piece_valid_i, .piece_ready_o, .piece_queue_i, .piece_line_i, .piece_data_i, .piece_be_i, .piece_whole_i,
+    .is_judged_o(is_judged), .is_waiting_o(is_waiting),
     .frame_valid_o, .frame_ready_i, .frame_data_o, .frame_bytes_o, .frame_last_o, .frame_queue_o,
     .freed_valid_o(freed_valid), .freed_queue_o(freed_queue), .freed_lines_o(freed_lines),
     .count_kpio_lines_o(kpio_lines), .count_kpio_frames_o(kpio_frames), .count_kpio_malformed_o(kpio_malformed),
@@ -99,13 +98,14 @@ module kpio_path #(
   logic              taken, taken_q, first_q, last_q, live, live_we;
   logic [63:0]       be_q;
   logic [QueueW-1:0] live_queue;
-  logic [6:0]        settle_q, write_bytes;
+  logic [6:0]        write_bytes;
   logic              writes, unused_quarantined, unused_reordered;
   logic [7:0]        tlp_bytes;
   logic [15:0]       unused_displacement, unused_depth;
 
   assign taken        = piece_valid_i && piece_ready_o;
-  assign is_settled_o = settle_q == '0;
+  assign is_settled_o = is_judged || is_waiting;
+  assign is_pending_o = !is_judged;
 
   // A failure waits for a start or stop in the same cycle, so that both find their way into the table.
   assign failed_valid_o = kpio_failed && !start_valid_i && !stop_valid_i;
@@ -117,13 +117,8 @@ module kpio_path #(
   );
 
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) begin
-      taken_q  <= 1'b0;
-      settle_q <= '0;
-    end else begin
-      taken_q  <= taken;
-      settle_q <= taken ? SettleCycles : settle_q - 7'(settle_q != '0);
-    end
+    if (!rst_ni) taken_q <= 1'b0;
+    else         taken_q <= taken;
     first_q <= piece_first_i;
     last_q  <= piece_last_i;
     be_q    <= piece_be_i;

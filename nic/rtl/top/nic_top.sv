@@ -180,7 +180,7 @@ module nic_top #(
   logic                register_valid, register_ready;
   logic [AddressW-1:0] register_address;
   logic [63:0]         register_value;
-  logic                settled, transmit_idle, is_full, is_full_q, is_refused_q;
+  logic                settled, pending, transmit_idle, is_full, is_full_q, is_refused_q;
   logic                registers_hold, registers_busy, registers_idle;
   // How long a read has waited for the writes in front of it.
   localparam int unsigned ReadWaitW = 6;
@@ -242,7 +242,8 @@ module nic_top #(
   logic [QueueW-1:0]   irq_failed_queue;
   logic                registers_ready;
 
-  // A write waits until those before it have been judged, where it may start or stop a queue.
+  // A write waits until those before it have been judged, where it may start or stop a queue, or wait for room: the stop
+  // of a queue must not wait for the wire.
   assign register_ready = registers_ready && settled;
 
   registers #(
@@ -258,7 +259,8 @@ module nic_top #(
     .rd_valid_i(rd_valid_i && read_is_free && read_known && !read_of_window), .rd_ready_o(read_ready[Registers]),
     .rd_address_i, .rd_tag_i, .rc_valid_o(answer_valid[Registers]), .rc_ready_i(answer_ready[Registers]),
     .rc_tag_o(answer_tag[Registers]), .rc_value_o(answer_value[Registers]),
-    .settled_i(settled), .hold_o(registers_hold), .busy_o(registers_busy), .is_idle_o(registers_idle),
+    .settled_i(settled), .pending_i(pending), .hold_o(registers_hold), .busy_o(registers_busy),
+    .is_idle_o(registers_idle),
     .route_we_o(route_we), .route_queue_o(route_queue), .route_o(route),
     .start_valid_o(start_valid), .stop_valid_o(stop_valid), .setup_queue_o(setup_queue),
     .setup_settings_o(settings), .engines_busy_i(engines_busy), .engines_reset_no(engines_reset_n),
@@ -372,7 +374,8 @@ module nic_top #(
     .dmawr_bytes_o(wr_bytes[Senders-1:0]),
     .irq_valid_o(tx_irq_valid), .irq_ready_i(tx_irq_ready), .irq_queue_o(tx_irq_queue),
     .look_queue_i(next_start_queue), .look_next_start_o(next_start), .reorder_depth_max_o(depth_max),
-    .is_idle_o(transmit_idle), .is_settled_o(settled), .is_full_o(is_full), .increments_o(tx_increments)
+    .is_idle_o(transmit_idle), .is_settled_o(settled), .is_pending_o(pending), .is_full_o(is_full),
+    .increments_o(tx_increments)
   );
 
   receive #(.NumQueues(NumQueues), .LineW(LineW), .HasReceive(HasReceive)) u_receive (

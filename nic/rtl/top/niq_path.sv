@@ -40,8 +40,9 @@ module niq_path #(
   input  logic [63:0]       piece_be_i,
   input  logic              piece_first_i,
   input  logic              piece_last_i,
-  // Everything that came in has had its effect, or waits for room.
+  // Everything that came in has had its effect, or waits for room; `is_pending_o`: it waits.
   output logic              is_settled_o,
+  output logic              is_pending_o,
 
   output logic              frame_valid_o,
   input  logic              frame_ready_i,
@@ -86,7 +87,7 @@ module niq_path #(
     .busy_o, .start_valid_i, .start_queue_i, .start_settings_i, .stop_valid_i, .stop_queue_i,
     .failed_valid_o, .failed_ready_i, .failed_queue_o, .failed_cause_o,
     .piece_valid_i, .piece_ready_o, .piece_queue_i, .piece_line_i, .piece_data_i, .piece_be_i, .piece_first_i,
-    .piece_last_i, .is_settled_o,
+    .piece_last_i, .is_settled_o, .is_pending_o,
     .rdreq_valid_o, .rdreq_ready_i, .rdreq_address_o, .rdreq_bytes_o, .rdreq_tag_o,
     .rdcpl_valid_i, .rdcpl_tag_i, .rdcpl_data_i, .rdcpl_last_i, .rdcpl_error_i,
     .dmawr_valid_o, .dmawr_ready_i, .dmawr_address_o, .dmawr_data_o, .dmawr_bytes_o,

@@ -6,7 +6,8 @@
 //
 // Guarantees
 //   - Accesses take effect in the order in which they come; a read is answered when every write before it has had its
-//     effect, on windows too (PCIe: a read pushes posted writes).
+//     effect, on windows too (PCIe: a read pushes posted writes), or waits in its engine until the wire makes room, which
+//     `pending` in STATUS and in each queue's status tells (docs/decisions/0016).
 //   - A queue starts when device and queue are enabled and it is not quarantined; a failed one only with another epoch.
 //   - What is not there reads as all ones; such reads and writes are counted.
 // Limits: class and weight of a queue take effect when it starts. Clearing takes 32 x NumQueues cycles after reset.
@@ -21,7 +22,7 @@ module registers #(
   parameter logic [15:0] Interfaces = 16'h0002,
   // Features that are there: bit i for feature i.
   parameter logic [15:0] Features = '0,
-  // Counters behind `counter_o`, at most 118: a read of one waits until each of them has been swept (counters.sv).
+  // Counters behind `counter_o`: a read of one waits until each of them has been swept (counters.sv).
   parameter int unsigned Counters = nic_rtl_pkg::NumCounters,
   localparam int unsigned QueueW = (NumQueues > 1) ? $clog2(NumQueues) : 1
 ) (
@@ -52,9 +53,10 @@ module registers #(
   output logic [15:0]         rc_tag_o,
   output logic [63:0]         rc_value_o,
 
-  // Nothing that was written before is still on its way to its effect; `hold`: nothing may be written now; `busy`: a
-  // write is having its effect.
+  // Nothing that was written before is still on its way to its effect, but for what waits for room, which `pending`
+  // tells; `hold`: nothing may be written now; `busy`: a write is having its effect.
   input  logic                settled_i,
+  input  logic                pending_i,
   output logic                hold_o,
   output logic                busy_o,
   output logic                is_idle_o,
@@ -109,11 +111,6 @@ module registers #(
   localparam int unsigned WordW = QueueW + 5;
   localparam int unsigned Entries = 1 << QueueW;
   localparam int unsigned Words = Entries * 32;
-  localparam int unsigned SweepCycles = 120;
-
-  if (Counters + 2 > SweepCycles) begin : g_bad_counters
-    $fatal(1, "registers: Counters must be at most 118, for a read of a counter waits 120 cycles");
-  end
 
   // A word of a queue's registers: its offset in the block / 8. Doorbells have the last places.
   localparam logic [4:0] WordControl = nic_pkg::QueueControlOffset[7:3];
@@ -148,8 +145,12 @@ module registers #(
   logic [15:0]         tag_q, tag_d;
   logic [QueueW-1:0]   queue_q, queue_d;
   logic [4:0]          index_q, index_d;
-  logic [7:0]          patience_q, patience_d;
-  logic                looping_q, looping_d;
+  // Effects of writes are in their tables a little later than they are settled, counts a turn of all counters later.
+  localparam int unsigned EffectCycles = 24;
+  localparam int unsigned CountCycles  = EffectCycles + Counters;
+  localparam int unsigned PatienceW    = $clog2(CountCycles + 1);
+  logic [PatienceW-1:0] patience_q, patience_d;
+  logic                looping_q, looping_d, pending_q;
 
   // ------------------------------------------------------------------------------ tables
   logic              word_we;
@@ -213,7 +214,7 @@ module registers #(
   logic [63:0] read_value;
   logic        read_hits;
   assign status = '{
-    unused_16: '0, epoch: queue_state.epoch, cause: queue_state.cause, unused_2: '0,
+    unused_16: '0, epoch: queue_state.epoch, cause: queue_state.cause, unused_3: '0, pending: pending_q,
     quarantined: queue_state.failed, active: queue_state.active
   };
 
@@ -226,7 +227,7 @@ module registers #(
         nic_pkg::VersionOffset:  read_value = nic_pkg::VersionReset;
         nic_pkg::CapsOffset:     read_value = {32'(ListWords * 8), nic_pkg::CapabilitiesOffset};
         nic_pkg::ControlOffset:  read_value = {58'd0, mux_q, 3'd0, enable_q};
-        nic_pkg::StatusOffset:   read_value = {62'd0, failed_count_q != '0, enable_q};
+        nic_pkg::StatusOffset:   read_value = {61'd0, pending_q, failed_count_q != '0, enable_q};
         nic_pkg::MuxPortsOffset: read_value = {32'd0, mux_ports_q};
         nic_pkg::IrqMaskOffset:  read_value = {61'd0, irq_mask_q};
         nic_pkg::IrqCauseOffset: read_value = {61'd0, irq_cause_q};
@@ -467,8 +468,8 @@ module registers #(
 
       Wait: begin
         // An engine says that it is busy from the cycle after the pulse on.
-        patience_d = (patience_q == 8'd2) ? patience_q : patience_q + 1'b1;
-        if (patience_q == 8'd2 && !engines_busy_i && !counters_busy_i) begin
+        patience_d = (patience_q == PatienceW'(2)) ? patience_q : patience_q + 1'b1;
+        if (patience_q == PatienceW'(2) && !engines_busy_i && !counters_busy_i) begin
           patience_d = '0;
           state_d    = looping_q ? LoopLook : Idle;
         end
@@ -495,13 +496,12 @@ module registers #(
       end
 
       ReadLook: begin
-        // Effects of writes are in their tables a little later than they are settled, counts some more.
         patience_d = patience_q + 1'b1;
         if (failed_valid_i) patience_d = '0;
         if (failed_valid_i) begin
           address_d = address_q;
           state_d   = Answer;
-        end else if (patience_q == (is_counter ? 8'(SweepCycles) : 8'd24)) begin
+        end else if (patience_q == PatienceW'(is_counter ? CountCycles : EffectCycles)) begin
           state_d = Answer;
         end
       end
@@ -593,6 +593,8 @@ module registers #(
     value_q   <= value_d;
     tag_q     <= tag_d;
     index_q   <= index_d;
+    // Writes behind the read do not count.
+    if (rd_ready_o) pending_q <= pending_i;
   end
 
 endmodule

@@ -145,7 +145,7 @@ module transmit #(
 
   // See mmio/mmio.sv and kpio_path.sv.
   output logic              is_idle_o,
-  output logic              is_settled_o,
+  output logic              is_settled_o, is_pending_o,
   output logic              is_full_o,
 
   // Of each engine, then the multiplexer's and the wires'.
@@ -179,8 +179,8 @@ module transmit #(
   logic [QueueW-1:0]      muxed_queue;
   // What the arbiters see of the engines' frames.
   logic [Offers-1:0]              offer_valid, offer_ready, pauses, gate, open_q, open_d;
-  // Pieces of each engine's queues. `settled`: they have had their effect.
-  logic [Engines-1:0]             busy, takes, piece_ready, settled;
+  // Pieces of each engine's queues. `settled`: they have had their effect, or (`pending`) wait for room.
+  logic [Engines-1:0]             busy, takes, piece_ready, settled, pending;
   logic [Engines-1:0]             engine_irq_valid, engine_irq_ready;
   logic [Engines-1:0][QueueW-1:0] engine_irq_queue;
   logic                           mmio_idle;
@@ -198,6 +198,7 @@ module transmit #(
   assign piece_ready_o = (takes & piece_ready) != '0;
   assign busy_o        = busy != '0;
   assign is_settled_o  = &settled;
+  assign is_pending_o  = pending != '0;
 
   mmio_path #(
     .NumQueues(NumQueues), .WindowLines(WindowLines), .SpanLines(SpanLines), .NumContexts(NumContexts),
@@ -221,7 +222,7 @@ module transmit #(
     .is_idle_o(mmio_idle), .is_settled_o(settled[Mmio]), .is_full_o, .increments_o(increments_o[Mmio])
   );
   // Its lines come by a way of their own.
-  assign piece_ready[Mmio]   = 1'b0;
+  assign {piece_ready[Mmio], pending[Mmio]} = '0;
   assign frame_valid[Mmio]   = mmio_frame_valid[0];
   assign frame_data[Mmio]    = mmio_frame_data[0];
   assign frame_bytes[Mmio]   = mmio_frame_bytes[0];
@@ -242,7 +243,8 @@ module transmit #(
       .failed_valid_o(failed_valid_o[Kpio]), .failed_ready_i(failed_ready_i[Kpio]),
       .failed_queue_o(failed_queue_o[Kpio]), .failed_cause_o(failed_cause_o[Kpio]),
       .piece_valid_i(piece_valid_i && takes[Kpio]), .piece_ready_o(piece_ready[Kpio]), .piece_queue_i, .piece_line_i,
-      .piece_data_i, .piece_be_i, .piece_whole_i, .piece_first_i, .piece_last_i, .is_settled_o(settled[Kpio]),
+      .piece_data_i, .piece_be_i, .piece_whole_i, .piece_first_i, .piece_last_i,
+      .is_settled_o(settled[Kpio]), .is_pending_o(pending[Kpio]),
       .frame_valid_o(frame_valid[Kpio]), .frame_ready_i(frame_ready[Kpio]), .frame_data_o(frame_data[Kpio]),
       .frame_bytes_o(frame_bytes[Kpio]), .frame_last_o(frame_last[Kpio]), .frame_queue_o(frame_queue[Kpio]),
       .dmawr_valid_o(dmawr_valid_o[Kpio]), .dmawr_ready_i(dmawr_ready_i[Kpio]),
@@ -250,7 +252,7 @@ module transmit #(
       .dmawr_bytes_o(dmawr_bytes_o[Kpio]), .increments_o(increments_o[Kpio])
     );
   end else begin : g_no_kpio
-    assign {busy[Kpio], failed_valid_o[Kpio], frame_valid[Kpio], dmawr_valid_o[Kpio]} = '0;
+    assign {busy[Kpio], pending[Kpio], failed_valid_o[Kpio], frame_valid[Kpio], dmawr_valid_o[Kpio]} = '0;
     assign {piece_ready[Kpio], settled[Kpio]} = '1;
     assign {failed_queue_o[Kpio], failed_cause_o[Kpio]} = '0;
     assign {frame_data[Kpio], frame_bytes[Kpio], frame_last[Kpio], frame_queue[Kpio]} = '0;
@@ -321,7 +323,7 @@ module transmit #(
     };
   end
   // No windows.
-  assign {piece_ready[Dma], settled[Dma]} = 2'b01;
+  assign {piece_ready[Dma], settled[Dma], pending[Dma]} = 3'b010;
 
   // ------------------------------------------------------------------------------ interrupts
   assign {engine_irq_valid[Kpio], engine_irq_valid[Mmio]} = '0;
@@ -340,7 +342,7 @@ module transmit #(
   for (genvar engine = int'(Inline); engine <= int'(Niq); engine++) begin : g_engine
     if (!(engine == int'(Inline) && HasInline || engine == int'(Enso) && HasEnso || engine == int'(Niq) && HasNiq))
     begin : g_absent
-      assign {busy[engine], failed_valid_o[engine], frame_valid[engine], dmawr_valid_o[engine]} = '0;
+      assign {busy[engine], pending[engine], failed_valid_o[engine], frame_valid[engine], dmawr_valid_o[engine]} = '0;
       assign {failed_queue_o[engine], failed_cause_o[engine]} = '0;
       assign {frame_data[engine], frame_bytes[engine], frame_last[engine], frame_queue[engine]} = '0;
       assign {dmawr_address_o[engine], dmawr_data_o[engine], dmawr_bytes_o[engine]} = '0;
@@ -386,6 +388,7 @@ module transmit #(
       .frame_bytes_o(frame_bytes[Inline]), .frame_last_o(frame_last[Inline]), .frame_queue_o(frame_queue[Inline]),
       .increments_o(increments_o[Inline])
     );
+    assign pending[Inline] = 1'b0;
   end
 
   if (HasEnso) begin : g_enso
@@ -414,7 +417,7 @@ module transmit #(
       .increments_o(increments_o[Enso])
     );
     // No windows, no interrupts.
-    assign {piece_ready[Enso], settled[Enso]} = 2'b01;
+    assign {piece_ready[Enso], settled[Enso], pending[Enso]} = 3'b010;
     assign {engine_irq_valid[Enso], engine_irq_queue[Enso]} = '0;
     logic unused_enso;
     assign unused_enso = ^{takes[Enso], engine_irq_ready[Enso]};
@@ -438,6 +441,7 @@ module transmit #(
       .failed_queue_o(failed_queue_o[Niq]), .failed_cause_o(failed_cause_o[Niq]),
       .piece_valid_i(piece_valid_i && takes[Niq]), .piece_ready_o(piece_ready[Niq]), .piece_queue_i, .piece_line_i,
       .piece_data_i, .piece_be_i, .piece_first_i, .piece_last_i, .is_settled_o(settled[Niq]),
+      .is_pending_o(pending[Niq]),
       .frame_valid_o(frame_valid[Niq]), .frame_ready_i(frame_ready[Niq]), .frame_data_o(frame_data[Niq]),
       .frame_bytes_o(frame_bytes[Niq]), .frame_last_o(frame_last[Niq]), .frame_queue_o(frame_queue[Niq]),
       .rdreq_valid_o(rdreq_valid_o[Niq-FirstReader]), .rdreq_ready_i(rdreq_ready_i[Niq-FirstReader]),

@@ -400,6 +400,12 @@ pub mod field {
         pub const ATTENTION_MASK: u64 = 0x1;
         /// `attention` after reset.
         pub const ATTENTION_RESET: u64 = 0x0;
+        /// Lowest bit of `pending`: Writes to windows that came before this read wait behind one for which there is no room, of a queue with back-pressure, and are not judged yet: registers and counters may be older than they are. When it is 0, whatever is read after it takes every write before it into account; what is wrong with a message or frame is told when it leaves.
+        pub const PENDING_LSB: u32 = 2;
+        /// Mask of `pending` before shifting.
+        pub const PENDING_MASK: u64 = 0x1;
+        /// `pending` after reset.
+        pub const PENDING_RESET: u64 = 0x0;
     }
     /// Fields of `mux_ports`.
     pub mod mux_ports {
@@ -570,6 +576,12 @@ pub mod field {
         pub const QUARANTINED_MASK: u64 = 0x1;
         /// `quarantined` after reset.
         pub const QUARANTINED_RESET: u64 = 0x0;
+        /// Lowest bit of `pending`: As STATUS.pending, of the windows of all queues: this status may be older than a write that came before the read.
+        pub const PENDING_LSB: u32 = 2;
+        /// Mask of `pending` before shifting.
+        pub const PENDING_MASK: u64 = 0x1;
+        /// `pending` after reset.
+        pub const PENDING_RESET: u64 = 0x0;
         /// Lowest bit of `cause`: Why the queue failed.
         pub const CAUSE_LSB: u32 = 4;
         /// Mask of `cause` before shifting.
@@ -821,7 +833,7 @@ pub const REGISTERS: &[Register] = &[
     },
     Register {
         name: "status", offset: 0x0020, blocks: Copies { count: 1, stride_bytes: 0x0 }, elements: Copies { count: 1, stride_bytes: 0x0 },
-        writable: 0x0, volatile: 0x3, documented: 0x3, reset: 0x0,
+        writable: 0x0, volatile: 0x7, documented: 0x7, reset: 0x0,
     },
     Register {
         name: "mux_ports", offset: 0x0028, blocks: Copies { count: 1, stride_bytes: 0x0 }, elements: Copies { count: 1, stride_bytes: 0x0 },
@@ -1057,7 +1069,7 @@ pub const REGISTERS: &[Register] = &[
     },
     Register {
         name: "queue.status", offset: 0x10008, blocks: Copies { count: 1024, stride_bytes: 0x100 }, elements: Copies { count: 1, stride_bytes: 0x0 },
-        writable: 0x0, volatile: 0xfff3, documented: 0xfff3, reset: 0x0,
+        writable: 0x0, volatile: 0xfff7, documented: 0xfff7, reset: 0x0,
     },
     Register {
         name: "queue.window_lines", offset: 0x10010, blocks: Copies { count: 1024, stride_bytes: 0x100 }, elements: Copies { count: 1, stride_bytes: 0x0 },

@@ -369,7 +369,8 @@ package nic_pkg;
 
   // Register `status`. What the device is doing.
   typedef struct packed {
-    logic [61:0] unused_2;
+    logic [60:0] unused_3;
+    logic        pending;
     logic        attention;
     logic        active;
   } reg_status_t;
@@ -480,7 +481,8 @@ package nic_pkg;
     logic [47:0] unused_16;
     logic [7:0]  epoch;
     logic [3:0]  cause;
-    logic [1:0]  unused_2;
+    logic        unused_3;
+    logic        pending;
     logic        quarantined;
     logic        active;
   } reg_queue_status_t;

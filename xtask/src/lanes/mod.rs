@@ -10,6 +10,7 @@ mod rivals;
 use clap::Subcommand;
 
 use crate::failure::{Failure, Outcome};
+use crate::rtl::mutants::random;
 use crate::rtl::synth::Wanted;
 use crate::{claims, generate, house, links, pointers, rtl, tour};
 
@@ -110,9 +111,15 @@ pub enum Command {
     },
     /// Every fault of nic/formal/mutants.toml in a copy of the RTL: which proof or bench sees it
     RtlMutants {
-        /// Only the five of CI
+        /// Only the five of CI; with --random, of the benches only those of CI
         #[arg(long)]
         quick: bool,
+        /// In place of the list: so many faults by chance, in any module
+        #[arg(long, value_name = "N")]
+        random: Option<u32>,
+        /// Draw the faults that were drawn with this seed
+        #[arg(long, requires = "random")]
+        seed: Option<u64>,
     },
 }
 
@@ -134,7 +141,7 @@ struct Lane {
 }
 
 /// In the order of `ci`: cheap and telling first; those that share compiled code behind each other.
-const LANES: [Lane; 20] = [
+const LANES: [Lane; 21] = [
     Lane { name: "fmt", is_long: false, run: |_| cargo::fmt() },
     Lane { name: "house", is_long: false, run: |_| house::run() },
     Lane { name: "tour", is_long: false, run: |_| tour() },
@@ -153,6 +160,11 @@ const LANES: [Lane; 20] = [
     Lane { name: "rtl-bench", is_long: false, run: rtl::benches::run },
     Lane { name: "rtl-formal", is_long: false, run: rtl::formal::run },
     Lane { name: "rtl-mutants", is_long: false, run: rtl::mutants::run },
+    Lane {
+        name: "rtl-mutants --random",
+        is_long: true,
+        run: |_| random::run(random::Wanted { count: random::LONG_COUNT, seed: None, is_quick: false }),
+    },
     Lane { name: "rtl-speed", is_long: true, run: rtl::speed::run },
     Lane {
         name: "rtl-synth",
@@ -212,7 +224,10 @@ pub fn run(command: Command) -> Outcome {
         Command::RtlBench { long } => rtl::benches::run(effort(long)),
         Command::RtlFormal { long } => rtl::formal::run(effort(long)),
         Command::RtlSpeed { long } => rtl::speed::run(effort(long)),
-        Command::RtlMutants { quick } => rtl::mutants::run(effort(!quick)),
+        Command::RtlMutants { quick, random: None, .. } => rtl::mutants::run(effort(!quick)),
+        Command::RtlMutants { quick: is_quick, random: Some(count), seed } => {
+            random::run(random::Wanted { count, seed, is_quick })
+        }
     }
 }
 

@@ -3,7 +3,11 @@
 //! A check that stays green on a fault checks nothing. The faults, and who is expected to see them, are rows of
 //! `nic/formal/mutants.toml`; what is printed is which check killed which. The RTL itself is never written to.
 
+mod checks;
 mod list;
+mod operators;
+pub mod random;
+mod text;
 
 use std::fs;
 use std::path::Path;

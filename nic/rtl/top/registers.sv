@@ -22,7 +22,7 @@ module registers #(
   parameter logic [15:0] Interfaces = 16'h0002,
   // Features that are there: bit i for feature i.
   parameter logic [15:0] Features = '0,
-  // Counters behind `counter_o`: a read of one waits until each of them has been swept (counters.sv).
+  // Counters behind `counter_o`, at most 128: a read of one waits until all have been swept (counters.sv).
   parameter int unsigned Counters = nic_rtl_pkg::NumCounters,
   localparam int unsigned QueueW = (NumQueues > 1) ? $clog2(NumQueues) : 1
 ) (
@@ -146,10 +146,8 @@ module registers #(
   logic [QueueW-1:0]   queue_q, queue_d;
   logic [4:0]          index_q, index_d;
   // Effects of writes are in their tables a little later than they are settled, counts a turn of all counters later.
-  localparam int unsigned EffectCycles = 24;
-  localparam int unsigned CountCycles  = EffectCycles + Counters;
-  localparam int unsigned PatienceW    = $clog2(CountCycles + 1);
-  logic [PatienceW-1:0] patience_q, patience_d;
+  localparam int unsigned EffectCycles = 24, CountCycles = EffectCycles + Counters;
+  logic [$clog2(CountCycles + 1)-1:0] patience_q, patience_d;
   logic                looping_q, looping_d, pending_q;
 
   // ------------------------------------------------------------------------------ tables
@@ -468,8 +466,8 @@ module registers #(
 
       Wait: begin
         // An engine says that it is busy from the cycle after the pulse on.
-        patience_d = (patience_q == PatienceW'(2)) ? patience_q : patience_q + 1'b1;
-        if (patience_q == PatienceW'(2) && !engines_busy_i && !counters_busy_i) begin
+        patience_d = (patience_q == $bits(patience_q)'(2)) ? patience_q : patience_q + 1'b1;
+        if (patience_q == $bits(patience_q)'(2) && !engines_busy_i && !counters_busy_i) begin
           patience_d = '0;
           state_d    = looping_q ? LoopLook : Idle;
         end
@@ -501,7 +499,7 @@ module registers #(
         if (failed_valid_i) begin
           address_d = address_q;
           state_d   = Answer;
-        end else if (patience_q == PatienceW'(is_counter ? CountCycles : EffectCycles)) begin
+        end else if (patience_q == $bits(patience_q)'(is_counter ? CountCycles : EffectCycles)) begin
           state_d = Answer;
         end
       end

@@ -176,6 +176,9 @@ module mmio #(
   logic [511:64]       rest_data;
   logic [PtrW-1:0]     resolve_line, resolve_next, chain_line, chain_next, load_line, rest_line_q;
   logic                load_valid;
+  // Names inside, for simulation alone.
+  logic [$clog2(Lines+1)-1:0] lines_free;
+  logic [$clog2(NumContexts+1)-1:0] contexts_free;
 
   logic                frontier_we, unit_frontier_we, nudge_valid, nudged_q, advanced_valid, advanced_shared;
   logic [QueueW-1:0]   frontier_queue, unit_frontier_queue, nudge_queue, soon_queue, ready_queue_q, advanced_queue;
@@ -297,7 +300,7 @@ module mmio #(
     .clk_i, .rst_ni,
     .take_valid_o(context_valid), .take_ready_i(context_take), .take_name_o(context_name), .take_two_o(),
     .give_valid_i(release_valid || context_give), .give_name_i(context_give ? context_give_name : release_context),
-    .free_o()
+    .free_o(contexts_free)
   );
 
   // Lines that come back: from the reader in the same cycle, others when it has none.
@@ -318,7 +321,7 @@ module mmio #(
   buffer_pool #(.Lines(Lines)) u_pool (
     .clk_i, .rst_ni,
     .take_valid_o(line_valid), .take_ready_i(line_take || control_line_take), .take_line_o(line_name),
-    .take_two_o(line_two), .give_valid_i(give_valid), .give_line_i(give_line), .free_o(),
+    .take_two_o(line_two), .give_valid_i(give_valid), .give_line_i(give_line), .free_o(lines_free),
     .store_valid_i(store_valid), .store_line_i(store_line), .store_be_i(store_be), .store_data_i(store_data),
     .head_valid_i(load_valid), .head_line_i(load_line), .head_data_o(head_data),
     .rest_valid_i(load_valid), .rest_line_i(rest_line_q), .rest_data_o(rest_data),
@@ -526,6 +529,16 @@ module mmio #(
                      && !freed_left_valid;
 
 `ifndef SYNTHESIS
+  line_owners #(.NumQueues(NumQueues), .NumContexts(NumContexts), .Lines(Lines)) u_owners (
+    .clk_i, .rst_ni,
+    .begin_valid_i(begin_valid), .begin_queue_i(begin_queue), .end_valid_i(set_valid && set_dropping),
+    .end_queue_i(set_queue), .is_idle_i(is_idle_o),
+    .take_valid_i(line_take), .take_queue_i(taken_queue), .tail_valid_i(control_line_take), .take_line_i(line_name),
+    .store_valid_i(store_valid), .store_line_i(store_line),
+    .left_valid_i(left_valid), .left_queue_i(left_queue), .give_valid_i(give_valid), .give_line_i(give_line),
+    .lines_free_i(lines_free), .contexts_free_i(contexts_free)
+  );
+
   always_ff @(posedge clk_i) begin
     if (rst_ni) begin
       a_room_for_credits : assert (!counted_valid || freed_pool_room);
@@ -536,7 +549,7 @@ module mmio #(
   end
 `else
   logic unused;
-  assign unused = freed_pool_room;
+  assign unused = ^{freed_pool_room, lines_free, contexts_free};
 `endif
 
 endmodule

@@ -5,23 +5,21 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use beeline_nic_contract::{Accept, Device, DmaTag, Enables, ReadTag, Want, Write};
+use beeline_nic_contract::{Accept, Device, DmaTag, Enables, ReadTag, SimTime, Want, Write};
 use beeline_nic_rtl::{RtlConfig, RtlNic};
 use beeline_spec::regs::field::{queue_control, queue_status};
 use beeline_spec::regs::{self, queue};
 use beeline_spec::{Header, Interface, Kind};
+use beeline_tests::owners::{Bench, Place};
 
 /// Cycles from a read of host memory to its answer: 600 ns at 250 MHz.
-const READ_CYCLES: u64 = 150;
+pub const READ_CYCLES: u64 = 150;
 
 /// Cycles after which a host gives up: generous, a watchdog.
 const PATIENCE_CYCLES: u64 = 200_000;
 
 /// Where the credits of queue `q` go: this plus 64 `q`.
 pub const CREDITS: u64 = 0x1000;
-
-/// Memory of queue `q`: this times (`q` + 1), so many bytes.
-pub const QUEUE_MEMORY: u64 = 0x4_0000;
 
 /// A host and the NIC under test.
 pub struct Host {
@@ -34,6 +32,8 @@ pub struct Host {
     pub last_frame: HashMap<u16, u64>,
     answers: VecDeque<(u64, DmaTag, u64, u32)>,
     register: Option<u64>,
+    /// Names of lines and contexts that nobody has while no queue is started.
+    pub free_at_reset: (u32, u32),
 }
 
 /// What a queue is started with.
@@ -44,6 +44,16 @@ pub struct Start {
     pub credits: bool,
 }
 
+impl Start {
+    /// The value of the queue's control register.
+    pub fn control(self) -> u64 {
+        1 << queue_control::ENABLE_LSB
+            | u64::from(self.interface.code()) << queue_control::IFACE_LSB
+            | u64::from(self.epoch) << queue_control::EPOCH_LSB
+            | u64::from(!self.credits) << queue_control::BACKPRESSURE_LSB
+    }
+}
+
 impl Host {
     /// A NIC that is enabled, without queues.
     pub fn new(config: RtlConfig) -> Self {
@@ -51,12 +61,17 @@ impl Host {
         let mut host = Host {
             nic,
             config,
-            memory: vec![0; 20 * QUEUE_MEMORY as usize],
+            memory: vec![0; 20 * Place::MEMORY_BYTES as usize],
             frames: HashMap::new(),
             last_frame: HashMap::new(),
             answers: VecDeque::new(),
             register: None,
+            free_at_reset: (0, 0),
         };
+        // Time is what the cycles make it: 4 ns each.
+        host.nic.set_stepped(true);
+        host.idle_for(400);
+        host.free_at_reset = (host.nic.free_lines(), host.nic.free_contexts());
         host.set(regs::CONTROL, 1);
         for queue in 0..16 {
             host.set_of(queue, queue::CREDIT_ADDRESS, CREDITS + 64 * u64::from(queue));
@@ -84,6 +99,7 @@ impl Host {
     /// Does what the NIC wanted in the cycles that were made.
     fn collect(&mut self) {
         let now = self.nic.cycles();
+        self.nic.time_passed(SimTime::from_ns(now * 4));
         while let Some(want) = self.nic.lend() {
             match want {
                 Want::Transmit { queue, frame } => {
@@ -121,7 +137,7 @@ impl Host {
         accept == Accept::Taken
     }
 
-    fn write_at(&mut self, offset_bytes: u64, data: &[u8], enables: Enables) {
+    pub fn write_at(&mut self, offset_bytes: u64, data: &[u8], enables: Enables) {
         let until = self.cycles() + PATIENCE_CYCLES;
         while !self.try_write(offset_bytes, data, enables) {
             assert!(self.cycles() < until, "the BAR stands at {offset_bytes:#x}");
@@ -144,10 +160,6 @@ impl Host {
         self.write_at(offset.into(), &value.to_le_bytes(), Enables::All);
     }
 
-    pub fn set_of(&mut self, queue: u16, register: u32, value: u64) {
-        self.set(regs::QUEUE + u32::from(queue) * regs::QUEUE_STRIDE + register, value);
-    }
-
     /// Reads a register: what was written before has had its effect.
     pub fn get(&mut self, offset: u32) -> u64 {
         self.nic.read_arrived(offset.into(), ReadTag(1));
@@ -165,10 +177,6 @@ impl Host {
         self.get(regs::QUEUE + u32::from(queue) * regs::QUEUE_STRIDE + register)
     }
 
-    pub fn counter(&mut self, counter: u32) -> u64 {
-        self.get(regs::COUNTERS + counter)
-    }
-
     /// Whether a queue takes writes, and the cause if it has failed.
     pub fn status(&mut self, queue: u16) -> (bool, u64) {
         let status = self.get_of(queue, queue::STATUS);
@@ -181,12 +189,8 @@ impl Host {
     }
 
     pub fn start(&mut self, queue: u16, start: Start) {
-        let value = 1 << queue_control::ENABLE_LSB
-            | u64::from(start.interface.code()) << queue_control::IFACE_LSB
-            | u64::from(start.epoch) << queue_control::EPOCH_LSB
-            | u64::from(!start.credits) << queue_control::BACKPRESSURE_LSB;
         self.store(CREDITS + 64 * u64::from(queue), &[0; 8]);
-        self.set_of(queue, queue::CONTROL, value);
+        self.set_of(queue, queue::CONTROL, start.control());
     }
 
     pub fn stop(&mut self, queue: u16) {
@@ -195,16 +199,6 @@ impl Host {
 
     pub fn wire_ready(&mut self, ready: bool) {
         self.nic.wire_ready(ready);
-    }
-
-    /// Stores bytes in the host's memory.
-    pub fn store(&mut self, address: u64, data: &[u8]) {
-        self.memory[address as usize..address as usize + data.len()].copy_from_slice(data);
-    }
-
-    /// Loads a word of the host's memory.
-    pub fn load(&self, address: u64) -> u64 {
-        u64::from_le_bytes(self.memory[address as usize..address as usize + 8].try_into().unwrap())
     }
 
     /// Lines that a queue may write again, as they were told last.
@@ -222,6 +216,20 @@ impl Host {
 
     pub fn holds(&self) -> bool {
         !self.nic.has_failed()
+    }
+}
+
+impl Bench for Host {
+    fn store(&mut self, address: u64, data: &[u8]) {
+        self.memory[address as usize..address as usize + data.len()].copy_from_slice(data);
+    }
+
+    fn load(&self, address: u64) -> u64 {
+        u64::from_le_bytes(self.memory[address as usize..address as usize + 8].try_into().unwrap())
+    }
+
+    fn set_of(&mut self, queue: u16, register: u32, value: u64) {
+        self.set(regs::QUEUE + u32::from(queue) * regs::QUEUE_STRIDE + register, value);
     }
 }
 

@@ -81,7 +81,8 @@ module reorder_unit_proof #(
     .line_two_i(1'b1), .line_name_i, .freed_valid_i(1'b0), .freed_queue_i('0), .freed_i('0), .look_context_i('0),
     .look_slot_i('0), .look_clear_i(1'b0), .piece_ready_o(piece_ready), .is_empty_o(is_empty), .is_idle_o(is_idle),
     .shared_take_o(), .shared_lines_o(), .context_taken_o(context_taken), .context_taken_name_o(taken_name),
-    .context_taken_shared_o(), .context_taken_queue_o(taken_queue), .context_take_o(context_take),
+    .context_taken_shared_o(), .context_taken_queue_o(taken_queue), .context_taken_base_o(),
+    .context_taken_turn_o(), .frontier_turn_o(), .context_take_o(context_take),
     .release_valid_o(release_valid), .release_shared_o(), .release_context_o(release_context),
     .line_take_o(line_take), .store_valid_o(store_valid), .store_line_o(store_line), .store_be_o(), .store_data_o(),
     .successor_we_o(successor_we), .successor_line_o(successor_line), .successor_next_o(successor_next),
@@ -137,7 +138,9 @@ module reorder_unit_proof #(
           dut.u_arrival.u_own.mem[q], dut.u_arrival.u_returned.mem[q], dut.u_contexts.u_tail.mem[q], frontier_i[q],
           PtrW'(q)
         ));
-        assume (dut.u_arrival.u_committed.mem[q] == frontier_i[q] && dut.u_commit.u_frontier.mem[q] == frontier_i[q]);
+        // What `commit` told last is of another turn than the context that the queue takes next.
+        assume (dut.u_arrival.u_committed.mem[q] == {!dut.u_arrival.u_returned.mem[q][PosW+PtrW], frontier_i[q]});
+        assume (dut.u_commit.u_frontier.mem[q] == frontier_i[q]);
         assume (dut.u_arrival.u_active.mem[q] && dut.u_commit.u_active.mem[q] && dut.u_arrival.u_shared.mem[q]);
       end
     end
@@ -164,15 +167,6 @@ module reorder_unit_proof #(
         context_owner_q[taken_name] <= taken_queue;
       end
     end
-  end
-
-  // Where each queue's frontier was when it took its context.
-  logic [NumQueues-1:0][PosW-1:0] opened_q;
-  logic [PosW-1:0]                behind_opened;
-  assign behind_opened = dut.pos2 - opened_q[dut.queue2];
-  always_ff @(posedge clk_i) begin
-    if (dut.valid2 && dut.place2 && dut.fresh2) opened_q[dut.queue2] <= dut.base2;
-    if (run_q && dut.valid2 && dut.place2 && !dut.fast2 && !dut.fresh2) assume (!behind_opened[PosW-1]);
   end
 
   // ---------------------------------------------------------------------------------------------- the plain model

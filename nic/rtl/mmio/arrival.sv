@@ -7,8 +7,10 @@
 // Guarantees
 //   - Pieces leave in the order in which they came, one a cycle; queue, position and context stand beside them.
 //   - A piece leaves with `place` only if its slot holds no other line: its position is less than a ring (two spans)
-//     from a frontier that the queue has reached for certain. Where an earlier piece, still in the pipeline, may have
-//     moved the frontier on, the piece waits for it: at most 7 cycles.
+//     from a frontier that the queue has reached for certain, and not before the line at which its context was taken.
+//     Where an earlier piece, still in the pipeline, may have moved the frontier on, a piece that lies further off
+//     waits for it: at most 7 cycles. So does one that writes a line again which is still in the pipeline, for it is
+//     taken for a write of the next lap.
 //   - `piece_ready_o` is a register. Whether a piece waits is known late in its cycle; so one more is taken, and stands
 //     aside. A piece that waits is looked at every second cycle, for its queue's tables are read in between.
 //   - Where a piece really lies is judged by `commit`, in order of arrival; this stage is only harmless.
@@ -74,6 +76,7 @@ module arrival #(
   // `commit` moves frontiers, and gives queues back that need no context any more.
   input  logic                commit_we_i,
   input  logic [QueueW-1:0]   commit_queue_i,
+  input  logic                commit_turn_i,
   input  logic [PosW-1:0]     commit_frontier_i,
   input  logic                release_valid_i,
   input  logic [QueueW-1:0]   release_queue_i,
@@ -125,7 +128,11 @@ module arrival #(
     $fatal(1, "arrival: a window must have at least two reorder spans of lines (LineW at least RingW)");
   end
 
-  // Whose word holds: the table of this stage, or what `commit` gave back. They differ in `turn` when the latter does.
+  // Whose word holds: the table of this stage, what `commit` gave back, or the frontier that it moved. `turn` changes
+  // each time a queue gets its context back: what `commit` gave back holds while its turn is not this stage's, and the
+  // frontier that it moved holds once it has been moved inside the context, which it says with this stage's turn. Until
+  // then what holds is where the context was taken, for whole lines that are still in the pipeline move the frontier
+  // only up to there; and if their queue fails, the context lies beyond the frontier and stays there.
   typedef struct packed {
     logic                turn;
     logic                in_context;
@@ -137,10 +144,14 @@ module arrival #(
     logic [PosW-1:0]     frontier;
     logic [PtrW-1:0]     tail;
   } returned_t;
+  typedef struct packed {
+    logic                turn;
+    logic [PosW-1:0]     frontier;
+  } committed_t;
 
   own_t      own, own_d;
   returned_t returned, returned_d;
-  logic [PosW-1:0] committed;
+  committed_t committed;
   logic            active, shared;
 
   logic              valid_q, stale_q, aside_q;
@@ -200,9 +211,9 @@ module arrival #(
     .clk_i, .we_i(release_valid_i || start_valid_i), .waddr_i(start_valid_i ? start_queue_i : release_queue_i),
     .wdata_i(returned_d), .raddr_i(read_queue), .rdata_o(returned)
   );
-  table_ram #(.Width(PosW), .Depth(NumQueues)) u_committed (
-    .clk_i, .we_i(commit_we_i), .waddr_i(commit_queue_i), .wdata_i(commit_frontier_i), .raddr_i(read_queue),
-    .rdata_o(committed)
+  table_ram #(.Width($bits(committed_t)), .Depth(NumQueues)) u_committed (
+    .clk_i, .we_i(commit_we_i), .waddr_i(commit_queue_i), .wdata_i({commit_turn_i, commit_frontier_i}),
+    .raddr_i(read_queue), .rdata_o(committed)
   );
   table_ram #(.Width(1), .Depth(NumQueues)) u_active (
     .clk_i, .we_i(active_we_i), .waddr_i(active_queue_i), .wdata_i(active_value_i), .raddr_i(read_queue),
@@ -221,14 +232,15 @@ module arrival #(
   end
 
   // Where the piece lies, seen from the frontier that is known here.
-  logic            is_returned, in_context, next_line, beyond, has_wrapped;
+  logic            is_returned, is_committed, in_context, next_line, beyond, has_wrapped;
   logic [2:0]      nexts, beyonds;
   logic [PosW-1:0] base, wide_mask, pos, base_next;
   logic [LineW-1:0] base_line;
 
-  assign is_returned = own.turn != returned.turn;
-  assign in_context  = !is_returned && own.in_context;
-  assign base        = is_returned ? returned.frontier : (own.in_context ? committed : own.frontier);
+  assign is_returned  = own.turn != returned.turn;
+  assign is_committed = own.turn == committed.turn;
+  assign in_context   = !is_returned && own.in_context;
+  assign base = is_returned ? returned.frontier : (is_committed ? committed.frontier : own.frontier);
   assign wide_mask   = PosW'(window_mask_i);
   assign base_line   = base[LineW-1:0] & window_mask_i;
   increment #(.Width(PosW)) u_next (.value_i(base), .add_i(1'b1), .sum_o(base_next));
@@ -263,7 +275,7 @@ module arrival #(
   assign high      = window_mask_i & ~ring_mask;
   assign is_lowest = high & ~(high << 1);
   assign bases[0]  = own.frontier[LineW-1:0] & window_mask_i;
-  assign bases[1]  = committed[LineW-1:0] & window_mask_i;
+  assign bases[1]  = committed.frontier[LineW-1:0] & window_mask_i;
   assign bases[2]  = returned.frontier[LineW-1:0] & window_mask_i;
   for (genvar i = 0; i < 3; i++) begin : g_base
     logic [LineW-1:0] falls, in_next;
@@ -278,8 +290,8 @@ module arrival #(
     assign beyonds[i] = high != '0 && !(low_is_less ? next_ring : same_ring);
     assign nexts[i]   = line_q == bases[i];
   end
-  assign next_line = is_returned ? nexts[2] : (own.in_context ? nexts[1] : nexts[0]);
-  assign beyond    = is_returned ? beyonds[2] : (own.in_context ? beyonds[1] : beyonds[0]);
+  assign next_line = is_returned ? nexts[2] : (is_committed ? nexts[1] : nexts[0]);
+  assign beyond    = is_returned ? beyonds[2] : (is_committed ? beyonds[1] : beyonds[0]);
 
   // Two free contexts. The piece that left in the cycle before may have taken the first one.
   logic [1:0]               have_q, have_d;
@@ -326,7 +338,7 @@ module arrival #(
     own_we    = own_at_work && (fast || (wants_context && !beyond && context_allowed_i && have_context));
     own_queue = queue_q;
     own_d     = '{
-      turn: returned.turn, in_context: !fast, context_name: context_name, frontier: base_next
+      turn: returned.turn, in_context: !fast, context_name: context_name, frontier: fast ? base_next : base
     };
     if (start_valid_i) begin
       own_we    = 1'b1;

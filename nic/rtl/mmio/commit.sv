@@ -75,6 +75,8 @@ module commit #(
   // Stage 5 to the tables of `arrival` and of the reader: the frontier moved.
   output logic                frontier_we_o,
   output logic [QueueW-1:0]   frontier_queue_o,
+  // By a piece of a context: the turn of that context. By another one: the other turn.
+  output logic                frontier_turn_o,
   output logic [PosW-1:0]     frontier_o,
 
   // The name of the last line before the frontier, asked for in stage 5, there in stage 6.
@@ -223,6 +225,7 @@ module commit #(
 
   assign frontier_we_o    = advance5 || start_valid_i;
   assign frontier_queue_o = start_valid_i ? start_queue_i : queue5_q;
+  assign frontier_turn_o  = !start_valid_i && (turn5_q ^ fast5_q);
   assign frontier_o       = start_valid_i ? '0 : target5_q;
   assign look_context_o   = context5_q;
   assign look_slot_o      = (target5_q[RingW-1:0] - 1'b1) & ring_mask_i;

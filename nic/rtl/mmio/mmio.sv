@@ -153,7 +153,8 @@ module mmio #(
   logic                control_active_we, control_active_value;
   logic [QueueW-1:0]   control_active_queue;
 
-  logic                shared_take, shared_context, taken, taken_shared, reader_busy;
+  logic                shared_take, shared_context, taken, taken_shared, taken_turn, reader_busy;
+  logic [PosW-1:0]     taken_base;
   logic [RingW:0]      shared_lines;
   logic signed [RingW+3:0] shared_near;
   logic                shared_moving, shared_none;
@@ -180,7 +181,8 @@ module mmio #(
   logic [$clog2(Lines+1)-1:0] lines_free;
   logic [$clog2(NumContexts+1)-1:0] contexts_free;
 
-  logic                frontier_we, unit_frontier_we, nudge_valid, nudged_q, advanced_valid, advanced_shared;
+  logic                frontier_we, unit_frontier_we, unit_frontier_turn, nudge_valid, nudged_q, advanced_valid;
+  logic                advanced_shared;
   logic [QueueW-1:0]   frontier_queue, unit_frontier_queue, nudge_queue, soon_queue, ready_queue_q, advanced_queue;
   logic [QueueW-1:0]   early_queue;
   logic [PosW-1:0]     frontier, unit_frontier, nudge_frontier, advanced_to;
@@ -248,7 +250,8 @@ module mmio #(
     .shared_near_i(shared_near), .shared_moving_i(shared_moving), .shared_take_o(shared_take),
     .shared_lines_o(shared_lines),
     .shared_context_i(shared_context), .context_taken_o(taken), .context_taken_shared_o(taken_shared),
-    .context_taken_queue_o(taken_queue), .context_taken_name_o(taken_name), .reader_busy_i(reader_busy),
+    .context_taken_queue_o(taken_queue), .context_taken_name_o(taken_name), .context_taken_base_o(taken_base),
+    .context_taken_turn_o(taken_turn), .reader_busy_i(reader_busy),
     .context_valid_i(context_valid), .context_name_i(context_name), .context_take_o(context_take),
     .release_valid_o(release_valid), .release_shared_o(release_shared), .release_context_o(release_context),
     .line_valid_i(line_valid), .line_two_i(line_two), .line_name_i(line_name), .line_take_o(line_take),
@@ -258,8 +261,8 @@ module mmio #(
     .orphan_valid_o(orphan_valid), .orphan_line_o(orphan_line),
     .freed_valid_i(gone_valid), .freed_queue_i(gone_queue), .freed_i(gone_next_start),
     .early_queue_o(early_queue), .frontier_we_o(unit_frontier_we), .frontier_queue_o(unit_frontier_queue),
-    .frontier_o(unit_frontier), .advanced_valid_o(advanced_valid), .advanced_queue_o(advanced_queue),
-    .advanced_to_o(advanced_to), .advanced_shared_o(advanced_shared),
+    .frontier_turn_o(unit_frontier_turn), .frontier_o(unit_frontier),
+    .advanced_valid_o(advanced_valid), .advanced_queue_o(advanced_queue), .advanced_to_o(advanced_to), .advanced_shared_o(advanced_shared),
     .failed_valid_o(unit_failed_valid), .failed_queue_o(unit_failed_queue), .failed_cause_o(unit_failed_cause),
     .look_context_i(look_context), .look_slot_i(look_slot), .look_line_o(look_line), .look_marks_o(look_marks),
     .look_clear_i(look_clear),
@@ -457,9 +460,10 @@ module mmio #(
     .begin_shared_o(begin_shared), .begin_timeout_ns_o(begin_timeout_ns), .look_context_o(look_context),
     .look_slot_o(look_slot), .look_line_i(look_line),
     .look_marks_i(look_marks), .look_clear_o(look_clear), .frontier_we_i(unit_frontier_we),
-    .frontier_queue_i(unit_frontier_queue), .frontier_i(unit_frontier),
+    .frontier_queue_i(unit_frontier_queue), .frontier_turn_i(unit_frontier_turn), .frontier_i(unit_frontier),
     .context_taken_i(taken), .context_taken_name_i(taken_name), .context_taken_queue_i(taken_queue),
-    .context_taken_shared_i(taken_shared), .context_released_i(release_valid),
+    .context_taken_shared_i(taken_shared), .context_taken_base_i(taken_base), .context_taken_turn_i(taken_turn),
+    .context_released_i(release_valid),
     .context_released_name_i(release_context), .context_released_shared_i(release_shared),
     .context_give_o(context_give), .context_give_name_o(context_give_name), .shared_context_o(shared_context),
     .line_valid_i(line_valid), .line_name_i(line_name), .line_take_o(control_line_take), .line_give_o(control_give),

@@ -91,6 +91,7 @@ module queue_control #(
   output logic                look_clear_o,
   input  logic                frontier_we_i,
   input  logic [QueueW-1:0]   frontier_queue_i,
+  input  logic                frontier_turn_i,
   input  logic [PosW-1:0]     frontier_i,
 
   // Contexts: who has them.
@@ -98,6 +99,8 @@ module queue_control #(
   input  logic [ContextW-1:0] context_taken_name_i,
   input  logic [QueueW-1:0]   context_taken_queue_i,
   input  logic                context_taken_shared_i,
+  input  logic [PosW-1:0]     context_taken_base_i,
+  input  logic                context_taken_turn_i,
   input  logic                context_released_i,
   input  logic [ContextW-1:0] context_released_name_i,
   input  logic                context_released_shared_i,
@@ -257,23 +260,35 @@ module queue_control #(
 
   // ---------------------------------------------------------------------------------------------- the frontier
   logic [PosW-1:0] frontier;
-  table_ram #(.Width(PosW), .Depth(NumQueues)) u_frontier (
-    .clk_i, .we_i(frontier_we_i), .waddr_i(frontier_queue_i), .wdata_i(frontier_i), .raddr_i(work_q),
-    .rdata_o(frontier)
+  logic            frontier_turn;
+  table_ram #(.Width(PosW + 1), .Depth(NumQueues)) u_frontier (
+    .clk_i, .we_i(frontier_we_i), .waddr_i(frontier_queue_i), .wdata_i({frontier_turn_i, frontier_i}),
+    .raddr_i(work_q), .rdata_o({frontier_turn, frontier})
   );
+
+  // Where each context was taken. What it holds lies from there on until a piece of its own has moved the frontier: a
+  // queue that fails may leave a context beyond its frontier, with lines between them that never came.
+  (* ram_style = "distributed" *)
+  logic [PosW:0]   opened [NumContexts];
+  logic            opened_turn_q;
+  logic [PosW-1:0] opened_base_q, first_held;
+  always_ff @(posedge clk_i) begin
+    if (context_taken_i) opened[context_taken_name_i] <= {context_taken_turn_i, context_taken_base_i};
+  end
+  assign first_held = (frontier_turn == opened_turn_q) ? frontier : opened_base_q;
 
   // ---------------------------------------------------------------------------------------------- one job after the
   // other
   // A context's lines that are held, those of the slots walked over shifted out. The lap in which a slot comes next,
-  // seen from the frontier, is the mark that a held line bears.
+  // seen from the first line that can be held, is the mark that a held line bears.
   logic [RingLines-1:0] held_q, next_laps;
-  logic [RingW-1:0]     frontier_slot;
+  logic [RingW-1:0]     first_slot;
   logic                 is_last_slot;
   logic [PosW-1:0]      lap_bit;
 
   assign lap_bit       = PosW'(ring_mask_i) + 1'b1;
-  assign frontier_slot = frontier[RingW-1:0] & ring_mask_i;
-  assign next_laps     = {RingLines{(frontier & lap_bit) != '0}} ^ ~({RingLines{1'b1}} << frontier_slot);
+  assign first_slot    = first_held[RingW-1:0] & ring_mask_i;
+  assign next_laps     = {RingLines{(first_held & lap_bit) != '0}} ^ ~({RingLines{1'b1}} << first_slot);
   assign is_last_slot  = index_q[RingW-1:0] == ring_mask_i;
 
   assign look_context_o      = found_q;
@@ -354,7 +369,8 @@ module queue_control #(
           work_d     = fault.queue_index;
           is_stop_d  = 1'b0;
           state_d    = Quiesce;
-        end else if (wants_start_q && !wanted_held_i) begin
+        end else if (wants_start_q && !wanted_held_i && !fault_valid) begin
+          // A failure that waits to be told may be of the queue's last life.
           take_start = 1'b1;
           work_d     = start_queue_q;
           state_d    = StartHold;
@@ -538,7 +554,10 @@ module queue_control #(
     tail_q       <= tail_d;
     job_q        <= job_d;
     asked_q      <= context_here;
-    if (state_q == FindContext) found_q <= asked_q;
+    if (state_q == FindContext) begin
+      found_q <= asked_q;
+      {opened_turn_q, opened_base_q} <= opened[asked_q];
+    end
     if (state_q == LookContext) held_q <= ~(look_marks_i ^ next_laps);
     else if (walks) held_q <= held_q >> 1;
     if (state_q == Idle) cause_q <= fault.cause;

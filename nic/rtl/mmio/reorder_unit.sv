@@ -67,6 +67,9 @@ module reorder_unit #(
   output logic [ContextW-1:0] context_taken_name_o,
   output logic                context_taken_shared_o,
   output logic [QueueW-1:0]   context_taken_queue_o,
+  // Where the context begins, and its turn (`frontier_turn_o`).
+  output logic [PosW-1:0]     context_taken_base_o,
+  output logic                context_taken_turn_o,
   input  logic                reader_busy_i,
 
   // Contexts.
@@ -105,6 +108,7 @@ module reorder_unit #(
   output logic [QueueW-1:0]   early_queue_o,
   output logic                frontier_we_o,
   output logic [QueueW-1:0]   frontier_queue_o,
+  output logic                frontier_turn_o,
   output logic [PosW-1:0]     frontier_o,
   output logic                advanced_valid_o,
   output logic [QueueW-1:0]   advanced_queue_o,
@@ -179,7 +183,8 @@ module reorder_unit #(
     .here_in_context_o(here_in_context), .here_again_o(here_again),
     .start_valid_i, .start_queue_i, .start_tail_i, .start_shared_i,
     .active_we_i, .active_queue_i, .active_value_i,
-    .commit_we_i(frontier_we_o), .commit_queue_i(frontier_queue_o), .commit_frontier_i(frontier_o),
+    .commit_we_i(frontier_we_o), .commit_queue_i(frontier_queue_o), .commit_turn_i(frontier_turn_o),
+    .commit_frontier_i(frontier_o),
     .release_valid_i(release_valid_o), .release_queue_i(release_queue), .release_turn_i(release_turn),
     .release_frontier_i(release_frontier), .release_tail_i(release_tail),
     .context_valid_i, .context_allowed_i(!here_shared || shared_context_i), .context_take_o, .context_name_i,
@@ -193,6 +198,8 @@ module reorder_unit #(
   );
   assign context_taken_shared_o = shared2;
   assign context_taken_queue_o  = queue2;
+  assign context_taken_base_o   = base2;
+  assign context_taken_turn_o   = turn2;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) is_second_q <= 1'b0;
@@ -296,7 +303,7 @@ module reorder_unit #(
     .turn_i(piece4_q.turn),
     .shared_near_i, .shared_take_o, .shared_lines_o,
     .start_valid_i, .start_queue_i, .active_we_i, .active_queue_i, .active_value_i,
-    .frontier_we_o, .frontier_queue_o, .frontier_o,
+    .frontier_we_o, .frontier_queue_o, .frontier_turn_o, .frontier_o,
     .look_context_o(commit_context), .look_slot_o(commit_slot), .look_line_i(look_line_o),
     .coming_i(coming), .release_valid_o, .release_queue_o(release_queue), .release_context_o,
     .release_turn_o(release_turn), .release_frontier_o(release_frontier), .release_tail_o(release_tail),

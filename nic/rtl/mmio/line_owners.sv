@@ -51,13 +51,13 @@ module line_owners #(
     $fatal(1, "line_owners: Lines must be 2 to 65536");
   end
 
+`ifndef SYNTHESIS
   // Contexts that stand ready in `arrival`, out of the list of free ones and nobody's.
   localparam int unsigned ReadyContexts = 2;
   // Idle cycles after which what was given back has passed the FIFO in front of the pool and the ready contexts stand
   // there again.
   localparam logic [5:0] CalmCycles = 6'd40;
 
-`ifndef SYNTHESIS
   // A name is out while it bears the number of this life of the engine: no table of the size of the pool is cleared.
   logic [15:0]          life_q, out [Lines];
   logic [QueueW-1:0]    owner [Lines];
@@ -113,7 +113,7 @@ module line_owners #(
   assign unused_bits = ^{
     clk_i, rst_ni, begin_valid_i, begin_queue_i, end_valid_i, end_queue_i, is_idle_i, take_valid_i, take_queue_i,
     tail_valid_i, take_line_i, store_valid_i, store_line_i, left_valid_i, left_queue_i, give_valid_i, give_line_i,
-    lines_free_i, contexts_free_i, CalmCycles
+    lines_free_i, contexts_free_i
   };
 `endif
 

@@ -83,19 +83,20 @@ fn frames_that_begin_before_their_message_is_whole() {
 fn writers_that_die_and_break_rules() {
     let anywhen = Shape { breaks: Breaks::Anywhen, ..Shape::DEFAULT };
     let config = RtlConfig { span_lines: 8, window_lines: 64, ..RtlConfig::default() };
-    play(&config, Shape { queues: 5, ..anywhen }, 25);
-    play(&config, Shape { queues: 3, split: 2, longest: 100, credits: false, ..anywhen }, 15);
+    play(&config, Shape { queues: 5, ..anywhen }, 6);
+    play(&config, Shape { queues: 3, split: 2, longest: 100, credits: false, ..anywhen }, 4);
     // A window as long as a context's ring, and the longest of both.
-    play(&RtlConfig { span_lines: 16, window_lines: 32, max_frame_bytes: 1514, ..config }, anywhen, 25);
-    play(&RtlConfig::default(), anywhen, 25);
+    let narrow = RtlConfig { span_lines: 16, window_lines: 32, max_frame_bytes: 1514, ..config };
+    play(&narrow, Shape { longest: 1514, ..anywhen }, 6);
+    play(&RtlConfig::default(), anywhen, 6);
 }
 
 #[test]
 fn rules_that_are_judged_in_order_of_arrival_are_judged_alike_to_the_last_count() {
     let in_order = Shape { breaks: Breaks::InOrder, ..Shape::DEFAULT };
     let config = RtlConfig { span_lines: 8, window_lines: 64, ..RtlConfig::default() };
-    play(&config, Shape { queues: 5, ..in_order }, 15);
-    play(&config, Shape { queues: 5, credits: false, ..in_order }, 15);
+    play(&config, Shape { queues: 5, ..in_order }, 6);
+    play(&config, Shape { queues: 5, credits: false, ..in_order }, 6);
 }
 
 #[test]

@@ -9,3 +9,4 @@
 mod host;
 mod names;
 mod neighbours;
+mod stops;

@@ -94,7 +94,8 @@ impl Traffic {
         }
         match self.random.below(4) {
             0 => self.begin_anew(pair, queue),
-            1 => self.late_pieces(pair, queue),
+            // What was to break a rule may have found nothing to break it with.
+            1 if self.senders[usize::from(queue)].is_broken => self.late_pieces(pair, queue),
             _ => {}
         }
     }

@@ -26,6 +26,8 @@ const CREDITS: u64 = 0x1000;
 const LONGEST_BYTES: usize = 700;
 /// Frames that an honest owner hands over at most, so that an input ends.
 const MOST_FRAMES: usize = 300;
+/// Turns of honest owners behind the stranger's last step: enough for each to come round its window.
+const AFTERMATH: usize = 40;
 
 #[derive(Arbitrary, Debug)]
 enum Step<'a> {
@@ -307,10 +309,17 @@ impl World {
         self.nic.time_passed(SimTime::from_ns(self.now_ns));
     }
 
-    /// What honest owners have begun they end; then everything has left, and is theirs again.
+    /// Honest owners go on for a while, for what the stranger left behind, and end what they have begun; then everything
+    /// has left, and is theirs again.
     fn end(&mut self) {
         self.nic.wire_ready(true);
         self.settle();
+        for _ in 0..AFTERMATH {
+            for which in 0..self.honest.len() {
+                self.honest(which, 7);
+            }
+            self.settle();
+        }
         for which in 0..self.honest.len() {
             while let Some(store) = self.honest[which].stores.pop() {
                 self.store(&store);

@@ -285,7 +285,7 @@ fn bursts(config: RtlConfig, pieces: &[Piece], length: u32) {
         }
         names.honest(round as usize % 2);
         names.assert_free(before, &format!("{burst:?} from line {base}"));
-        if names.written[0] % 16 == 0 {
+        if names.written[0].is_multiple_of(16) {
             names.honest_is_exact();
         }
     }

@@ -44,6 +44,7 @@ nic/rtl/egress/checksum_path.sv
 nic/rtl/egress/frame_guard.sv
 nic/rtl/egress/early_account.sv
 nic/rtl/mmio/newest_counts.sv
+nic/rtl/mmio/line_owners.sv
 nic/rtl/mmio/mmio.sv
 nic/rtl/dma/work_list.sv
 nic/rtl/dma/moderation.sv

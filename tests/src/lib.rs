@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 pub mod conformance;
+pub mod owners;
 mod random;
 pub mod registers;
 mod rig;

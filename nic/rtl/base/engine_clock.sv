@@ -4,6 +4,8 @@
 // Guarantees
 //   - With BEELINE_SLEEP clk_o runs during reset, for Settle cycles behind it, in which the engine clears its tables, and
 //     from the cycle of the first wakes_i on until the next reset. Its edges are those of clk_i.
+//   - What all engines are told (told_i) while it still runs has Settle cycles to end: an engine that fell asleep in the
+//     middle of it would be busy with it for ever.
 // Limits
 //   - Who uses it sees to it that in between the engine has nothing to do: an engine without a queue of its own ignores
 //     doorbells, stops and whatever else is told to all of them, and nothing is routed to it. The benches of nic/tb run
@@ -21,6 +23,8 @@ module engine_clock #(
   input  logic rst_ni,
   // In this cycle a queue of the engine is started, or something comes for it or from it.
   input  logic wakes_i,
+  // In this cycle all engines are told of a start or a stop.
+  input  logic told_i,
   output logic clk_o
 );
 
@@ -36,7 +40,7 @@ module engine_clock #(
       left_q     <= CountW'(Settle);
     end else begin
       if (wakes_i) is_awake_q <= 1'b1;
-      if (left_q != '0) left_q <= left_q - 1'b1;
+      if (left_q != '0) left_q <= told_i ? CountW'(Settle) : left_q - 1'b1;
     end
   end
 
@@ -50,7 +54,7 @@ module engine_clock #(
   assign clk_o = clk_i;
 
   logic unused;
-  assign unused = &{1'b0, rst_ni, wakes_i, Settle[0]};
+  assign unused = &{1'b0, rst_ni, wakes_i, told_i, Settle[0]};
 `endif
 
 endmodule

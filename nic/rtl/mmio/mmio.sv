@@ -177,6 +177,9 @@ module mmio #(
   logic [511:64]       rest_data;
   logic [PtrW-1:0]     resolve_line, resolve_next, chain_line, chain_next, load_line, rest_line_q;
   logic                load_valid;
+  // Names inside, for simulation alone.
+  logic [$clog2(Lines+1)-1:0] lines_free;
+  logic [$clog2(NumContexts+1)-1:0] contexts_free;
 
   logic                frontier_we, unit_frontier_we, unit_frontier_turn, nudge_valid, nudged_q, advanced_valid;
   logic                advanced_shared;
@@ -259,7 +262,8 @@ module mmio #(
     .freed_valid_i(gone_valid), .freed_queue_i(gone_queue), .freed_i(gone_next_start),
     .early_queue_o(early_queue), .frontier_we_o(unit_frontier_we), .frontier_queue_o(unit_frontier_queue),
     .frontier_turn_o(unit_frontier_turn), .frontier_o(unit_frontier),
-    .advanced_valid_o(advanced_valid), .advanced_queue_o(advanced_queue), .advanced_to_o(advanced_to), .advanced_shared_o(advanced_shared),
+    .advanced_valid_o(advanced_valid), .advanced_queue_o(advanced_queue), .advanced_to_o(advanced_to),
+    .advanced_shared_o(advanced_shared),
     .failed_valid_o(unit_failed_valid), .failed_queue_o(unit_failed_queue), .failed_cause_o(unit_failed_cause),
     .look_context_i(look_context), .look_slot_i(look_slot), .look_line_o(look_line), .look_marks_o(look_marks),
     .look_clear_i(look_clear),
@@ -300,7 +304,7 @@ module mmio #(
     .clk_i, .rst_ni,
     .take_valid_o(context_valid), .take_ready_i(context_take), .take_name_o(context_name), .take_two_o(),
     .give_valid_i(release_valid || context_give), .give_name_i(context_give ? context_give_name : release_context),
-    .free_o()
+    .free_o(contexts_free)
   );
 
   // Lines that come back: from the reader in the same cycle, others when it has none. Orphans are never asked to wait: a
@@ -328,7 +332,7 @@ module mmio #(
   buffer_pool #(.Lines(Lines)) u_pool (
     .clk_i, .rst_ni,
     .take_valid_o(line_valid), .take_ready_i(line_take || control_line_take), .take_line_o(line_name),
-    .take_two_o(line_two), .give_valid_i(give_valid), .give_line_i(give_line), .free_o(),
+    .take_two_o(line_two), .give_valid_i(give_valid), .give_line_i(give_line), .free_o(lines_free),
     .store_valid_i(store_valid), .store_line_i(store_line), .store_be_i(store_be), .store_data_i(store_data),
     .head_valid_i(load_valid), .head_line_i(load_line), .head_data_o(head_data),
     .rest_valid_i(load_valid), .rest_line_i(rest_line_q), .rest_data_o(rest_data),
@@ -543,6 +547,16 @@ module mmio #(
                      && !freed_left_valid;
 
 `ifndef SYNTHESIS
+  line_owners #(.NumQueues(NumQueues), .NumContexts(NumContexts), .Lines(Lines)) u_owners (
+    .clk_i, .rst_ni,
+    .begin_valid_i(begin_valid), .begin_queue_i(begin_queue), .end_valid_i(set_valid && set_dropping),
+    .end_queue_i(set_queue), .is_idle_i(is_idle_o),
+    .take_valid_i(line_take), .take_queue_i(taken_queue), .tail_valid_i(control_line_take), .take_line_i(line_name),
+    .store_valid_i(store_valid), .store_line_i(store_line),
+    .left_valid_i(left_valid), .left_queue_i(left_queue), .give_valid_i(give_valid), .give_line_i(give_line),
+    .lines_free_i(lines_free), .contexts_free_i(contexts_free)
+  );
+
   always_ff @(posedge clk_i) begin
     if (rst_ni) begin
       a_room_for_orphans : assert (!orphan_valid || aside_room);
@@ -553,7 +567,7 @@ module mmio #(
   end
 `else
   logic unused;
-  assign unused = aside_room;
+  assign unused = ^{aside_room, lines_free, contexts_free};
 `endif
 
 endmodule

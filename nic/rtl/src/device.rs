@@ -167,6 +167,16 @@ impl RtlNic {
         self.beats
     }
 
+    /// Pool lines that nobody has, by their names: what the accounts say can be right while a name is lost.
+    pub fn free_lines(&self) -> u32 {
+        self.outputs.free_lines
+    }
+
+    /// Reorder contexts that nobody has, but for the two that stand ready in front of the reorder unit.
+    pub fn free_contexts(&self) -> u32 {
+        self.outputs.free_contexts
+    }
+
     /// From here on [`Device::next`] makes one cycle when nothing is wanted yet, and time makes none: for who counts
     /// cycles. Otherwise as many are made as it takes until nothing more will be wanted.
     pub fn set_stepped(&mut self, is_stepped: bool) {
@@ -381,7 +391,7 @@ impl RtlNic {
     }
 
     /// The next want that came out of the cycles that were made, without making another.
-    pub(crate) fn lend(&mut self) -> Option<Want<'_>> {
+    pub fn lend(&mut self) -> Option<Want<'_>> {
         self.lent = self.take_want();
         Some(match self.lent.as_ref()? {
             Owned::Write { address, data, bytes } => {

@@ -100,7 +100,7 @@ module receive #(
       .clk_i, .rst_ni,
       .wakes_i((start_valid_i && (start_settings_i.rx_mode != 2'(nic_pkg::RxModeModeOff) || start_settings_i.rx_reads))
                || frame_valid_i || read_valid_i || answer_valid_o),
-      .clk_o(engine_clk)
+      .told_i(start_valid_i || stop_valid_i), .clk_o(engine_clk)
     );
 
     rx #(.NumQueues(NumQueues), .MaxFrameBytes(nic_pkg::MaxFrameBytes), .EntryW(LineW)) u_rx (

@@ -234,7 +234,7 @@ module transmit #(
     logic engine_clk;
     engine_clock u_clock (
       .clk_i, .rst_ni, .wakes_i(start_valid_i && start_settings_i.iface == 4'(nic_pkg::QueueControlIfaceKpio)),
-      .clk_o(engine_clk)
+      .told_i(start_valid_i || stop_valid_i), .clk_o(engine_clk)
     );
 
     kpio_path #(.NumQueues(NumQueues), .LineW(LineW)) u_kpio (
@@ -272,7 +272,7 @@ module transmit #(
     logic engine_clk;
     engine_clock u_clock (
       .clk_i, .rst_ni, .wakes_i(start_valid_i && start_settings_i.iface == 4'(nic_pkg::QueueControlIfaceDescriptor)),
-      .clk_o(engine_clk)
+      .told_i(start_valid_i || stop_valid_i), .clk_o(engine_clk)
     );
 
     dma #(.NumQueues(NumQueues), .MaxFrameBytes(nic_pkg::MaxFrameBytes)) u_dma (
@@ -364,7 +364,7 @@ module transmit #(
     logic engine_clk;
     engine_clock u_clock (
       .clk_i, .rst_ni, .wakes_i(start_valid_i && start_settings_i.iface == 4'(nic_pkg::QueueControlIfaceInline)),
-      .clk_o(engine_clk)
+      .told_i(start_valid_i || stop_valid_i), .clk_o(engine_clk)
     );
 
     inline_path #(.NumQueues(NumQueues), .LineW(LineW)) u_inline (
@@ -396,7 +396,7 @@ module transmit #(
     logic engine_clk;
     engine_clock u_clock (
       .clk_i, .rst_ni, .wakes_i(start_valid_i && start_settings_i.iface == 4'(nic_pkg::QueueControlIfaceEnso)),
-      .clk_o(engine_clk)
+      .told_i(start_valid_i || stop_valid_i), .clk_o(engine_clk)
     );
 
     enso_path #(.NumQueues(NumQueues)) u_enso (
@@ -431,7 +431,7 @@ module transmit #(
     logic engine_clk;
     engine_clock u_clock (
       .clk_i, .rst_ni, .wakes_i(start_valid_i && start_settings_i.iface == 4'(nic_pkg::QueueControlIfaceNiq)),
-      .clk_o(engine_clk)
+      .told_i(start_valid_i || stop_valid_i), .clk_o(engine_clk)
     );
 
     niq_path #(.NumQueues(NumQueues), .LineW(LineW)) u_niq (

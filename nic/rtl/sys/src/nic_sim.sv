@@ -112,7 +112,12 @@ module nic_sim #(
 
   // Registers, windows and the reorder unit have nothing under way but what waits for the wire. (Descriptors and
   // receive have always something to look at; their pins tell what they do.)
-  output logic                is_idle_o
+  output logic                is_idle_o,
+
+  // Names of pool lines and of reorder contexts that nobody has. They are no pins of nic_top: what its accounts say can be
+  // right while a name is lost, and only a test asks.
+  output logic [31:0]         free_lines_o,
+  output logic [31:0]         free_contexts_o
 );
 
   // ------------------------------------------------------------------------------ what seldom changes
@@ -227,6 +232,9 @@ module nic_sim #(
     .rx_bytes_i(rx_bytes), .rx_last_i(rx_last),
     .is_idle_o(is_idle)
   );
+
+  assign free_lines_o    = 32'(u_nic.u_transmit.u_mmio.g_one.u_mmio.lines_free);
+  assign free_contexts_o = 32'(u_nic.u_transmit.u_mmio.g_one.u_mmio.contexts_free);
 
 endmodule
 

@@ -38,6 +38,8 @@ struct NicOutputs {
   uint64_t dmawr_data[8];
   uint64_t frame_data[8];
   uint64_t rdreq_address;
+  uint32_t free_lines;
+  uint32_t free_contexts;
   uint16_t rc_tag;
   uint16_t irq_vector;
   uint16_t frame_queue;

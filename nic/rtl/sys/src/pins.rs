@@ -74,6 +74,10 @@ pub struct Outputs {
     pub frame_data: [u64; 8],
     /// Bus address of a DMA read.
     pub rdreq_address: u64,
+    /// Pool lines that nobody has.
+    pub free_lines: u32,
+    /// Reorder contexts that nobody has, but for the two that stand ready in front of the reorder unit.
+    pub free_contexts: u32,
     /// Tag of the read that is answered.
     pub rc_tag: u16,
     /// Vector of an interrupt.
@@ -134,4 +138,4 @@ pub struct Straps {
     pub rx_lossless: u32,
 }
 
-const _: () = assert!(size_of::<Inputs>() == 240 && size_of::<Outputs>() == 176 && size_of::<Straps>() == 32);
+const _: () = assert!(size_of::<Inputs>() == 240 && size_of::<Outputs>() == 184 && size_of::<Straps>() == 32);

@@ -124,6 +124,8 @@ int beeline_rtl_cycle(Nic *nic, const NicInputs *in, NicOutputs *out) {
   }
   out->rx_ready = top.rx_ready_o;
   out->is_idle = top.is_idle_o;
+  out->free_lines = top.free_lines_o;
+  out->free_contexts = top.free_contexts_o;
 
   top.clk_i = 1;
   top.eval();

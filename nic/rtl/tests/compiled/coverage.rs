@@ -15,7 +15,7 @@ pub struct Coverage {
     wraps: [u64; 2],
     /// Messages by kind: data, void, batch; and runts.
     kinds: [u64; 4],
-    /// Rules broken, by which.
+    /// Rules broken: beyond the span, lines again, bytes twice, malformed messages, time-outs.
     breaks: [u64; 5],
     /// Queues that were started anew.
     restarts: u64,
@@ -95,11 +95,11 @@ impl fmt::Display for Coverage {
         )?;
         let [data, void, batch, runt] = self.kinds;
         writeln!(out, "  messages: {data} data, {void} void, {batch} batch, {runt} runts")?;
-        let [beyond, twice, header, length, record] = self.breaks;
+        let [beyond, again, twice, malformed, times] = self.breaks;
         write!(
             out,
-            "  rules broken: {beyond} beyond the span, {twice} bytes twice, {header} headers, {length} lengths, {record} \
-             records; {} queues started anew",
+            "  rules broken: {beyond} beyond the span, {again} lines again, {twice} bytes twice, {malformed} malformed \
+             messages; {times} time-outs; {} queues started anew",
             self.restarts
         )
     }

@@ -17,8 +17,8 @@
 // their own: failures may come to control at any time, of any queue; what is left of lines and contexts may be anything.
 //
 // Parts 0 to 7 are groups of invariants: each is proved from all of them a cycle before. Part 8 follows from them in the
-// same cycle. Part 9 finds counterexamples where there are some: it begins with two queues at rest, at any frontier, with
-// whatever earlier lives may have left in the tables.
+// same cycle. Parts 9 and 10 find counterexamples where there are some: they begin with queues at rest or with one
+// that stops, and with whatever earlier lives may have left in the tables.
 //
 // Why two queues, two contexts, rings of 4 lines and windows of 8 (a ring, too: `short`) stand for more: arguments A and C
 // of docs/proofs.md; the search for the frontier's next place is of this size only (argument D).
@@ -139,18 +139,20 @@ module owners_proof import owners_pkg::*; #(
     waited_q       <= piece_valid_i && !piece_ready;
     waited_piece_q <= {piece_queue_i, piece_line_i, piece_be_i};
     two_q          <= line_two_i;
-    // A run begins with a reset, or (9, 10) with two queues at rest: started, with nothing under way, at any frontier, and
-    // with anything in the contexts' tables.
+    // A run begins with a reset, or in the midst of things: (9) with two queues at rest, started, at any frontier, or (10)
+    // with control about to see to one that stops or failed; with anything that may be in the tables.
     if (Part < 9) assume (rst_ni == run_q);
     else assume (rst_ni);
     if (Part >= 9 && !run_q) begin
-      assume (state == Idle && valid == '0 && started == '1 && active == '1 && owned == '0 && good == '1);
-      assume (!dut.u_unit.u_arrival.held_q && !dut.u_unit.u_arrival.valid_q && !dut.u_unit.u_arrival.stale_q
-          && !dut.u_unit.u_arrival.aside_q);
-      assume (!dut.u_control.wants_stop_q && !dut.u_control.wants_start_q && !dut.u_unit.failed_valid_o);
-      assume (!store_valid && !dut.u_unit.u_commit.bad6_q && !dut.u_unit.u_commit.not_free6_q);
-      assume (!dut.u_unit.u_commit.behind6_q && !dut.u_unit.u_commit.far6_q && !dut.u_unit.u_commit.clobber6_q);
-      assume (!dut.u_unit.u_commit.no_context6_q && !dut.u_unit.u_commit.advance6_q);
+      assume (valid == '0 && good == '1 && !store_valid);
+      if (Part == 9) assume (state == Idle && started == '1 && active == '1 && owned == '0);
+      else assume (state == Quiesce && wait_count == 4'd10);
+      assume (!dut.u_unit.u_arrival.held_q && !dut.u_unit.u_arrival.valid_q && !dut.u_unit.u_arrival.stale_q);
+      assume (!dut.u_unit.u_arrival.aside_q && !dut.u_unit.failed_valid_o);
+      assume (!dut.u_control.wants_stop_q && !dut.u_control.wants_start_q);
+      assume (!dut.u_unit.u_commit.bad6_q && !dut.u_unit.u_commit.not_free6_q && !dut.u_unit.u_commit.behind6_q);
+      assume (!dut.u_unit.u_commit.far6_q && !dut.u_unit.u_commit.clobber6_q && !dut.u_unit.u_commit.no_context6_q);
+      assume (!dut.u_unit.u_commit.advance6_q);
     end
     if (run_q) assume (name_i == name_q);
     if (waited_q) assume (piece_valid_i && {piece_queue_i, piece_line_i, piece_be_i} == waited_piece_q);
@@ -241,6 +243,25 @@ module owners_proof import owners_pkg::*; #(
       for (int unsigned c = 0; c < NumContexts; c++) begin
         if (owned[c]) assert (busy_q[c] && started[owner[c]]);
       end
+    end
+  end
+
+  // What the runs of parts 9 and 10 meet.
+  if (Part == 9) begin : g_met
+    always_ff @(posedge clk_i) begin
+      c_orphan_of_a_dead_queue : cover (run_q && orphan_valid && orphan_line == name_i);
+      c_context_beyond_the_frontier : cover (run_q && owned[0] && !is_com[owner[0]] && from[0] != front[owner[0]]
+                                             && !active[owner[0]] && valid == '0);
+      c_passed_in_a_context : cover (run_q && where_q == Held && passes && advance && placed[5] && !fast[5]);
+      c_written_again : cover (run_q && dut.u_unit.u_commit.fail6 && where_q == Read && whose_q == queue[6]);
+    end
+  end
+  if (Part == 10) begin : g_walked
+    always_ff @(posedge clk_i) begin
+      c_given_by_control : cover (run_q && state == WalkGive && give_ready_i && give_name == name_i);
+      c_given_beyond_the_frontier : cover (run_q && state == WalkGive && give_ready_i && give_name == name_i
+                                           && opened_base[found] != front[work] && !is_com[work]);
+      c_tail_is_given : cover (run_q && state == GiveTail && give_ready_i && give_name == name_i);
     end
   end
 

@@ -5,28 +5,23 @@
 //     always the first line that lacks a byte, so it never passes a line of which a byte has not come, in this lap and
 //     this life, and never stays behind one that is whole; a byte that comes twice, or beyond the span, fails the
 //     queue; a piece that breaks no rule does not; a failed queue, and none but a failed one, takes nothing any more;
-//   - a piece is stored into the pool line that was taken for its line of its queue, and nowhere else; and when the
-//     frontier passes a line, the pool's links lead to its pool line from that of the line before it;
+//   - when the frontier passes a line, the pool's links lead to its pool line from that of the line before it;
 //   - a context is taken by a queue when nobody has it, released by the queue that has it, and is not kept by a queue
 //     that lacks nothing: contexts do not leak.
+// Who has which pool line is proved without a bound, with control beside the unit (owners_proof.sv).
 // What earlier laps and lives may have left is in the proof from the first cycle: all tables hold anything at the
 // start, and the frontiers are anywhere.
 //
 // Assumed: names of pool lines and contexts that are given out are free (free_list_proof.sv); a piece stands until it
-// is taken; the bytes of a line come in two groups, byte 0 and the others, in any order: bytes are treated alike, each
-// with a bit of its own, but for the test that all are there, and two groups have every case of it. Queues without
-// reservation, so that no limit but the span's is met; the pool does not run out.
-//
-// And one thing that a sender must not do: write a line once more right after it, in the few cycles until the frontier
-// has been seen to pass it, while its queue has just taken a context. The queue fails, as it must; but such a piece may
-// meet the place of a line beyond the span, and what it displaces there is not given back.
+// is taken; one byte of a line, whichever it is, comes by itself and the others together, in any order. Queues without
+// reservation, so that no limit but the span's is met; the pool does not run out; nothing starts or stops.
 //
 // 2 queues, 2 contexts, rings of 4 lines (span 2), windows of 8. Bounded: beyond the depth, and sizes, it is simulated.
 
 `default_nettype none
 
 module reorder_unit_proof #(
-  // What is proved: 0 verdicts, 1 links, 2 owners of pool lines and contexts.
+  // What is proved: 0 verdicts, 1 links, 2 owners of contexts.
   parameter int unsigned Part = 0,
   localparam int unsigned NumQueues = 2,
   localparam int unsigned LineW = 3,
@@ -52,7 +47,9 @@ module reorder_unit_proof #(
   input logic [QueueW-1:0]   follow_i,
   input logic [PtrW-1:0]     name_i,
   // The position that is followed for its link: not before the first one's predecessor, within a window.
-  input logic [PosW-1:0]     link_i
+  input logic [PosW-1:0]     link_i,
+  // The byte of each line that comes by itself: any, but always the same.
+  input logic [5:0]          byte_i
 );
 
   localparam int unsigned Ring = 1 << RingW;
@@ -108,6 +105,12 @@ module reorder_unit_proof #(
   logic [NumQueues-1:0][PosW-1:0] placed_q;
   logic [PtrW-1:0]        followed_q;
   logic [PosW-1:0]        linked_q;
+  logic [5:0]             byte_q;
+  logic [63:0]            followed_byte;
+  // Of a piece: whether it brings the others, and that byte.
+  logic [1:0]             piece_bytes;
+  assign followed_byte = 64'd1 << byte_i;
+  assign piece_bytes   = {piece_be_i[byte_i ^ 6'd1], piece_be_i[byte_i]};
   logic                   waited_q = 1'b0;
   logic [QueueW+LineW+63:0] waited_piece_q;
   // The tables of arrival.sv: {turn, in_context, name, frontier} and {turn, frontier, tail}.
@@ -125,6 +128,7 @@ module reorder_unit_proof #(
     placed_q   <= frontier_i;
     followed_q <= name_i;
     linked_q   <= link_i;
+    byte_q     <= byte_i;
     run_q      <= 1'b1;
     first_q    <= !run_q;
     second_q   <= first_q;
@@ -145,10 +149,10 @@ module reorder_unit_proof #(
       end
     end
     if (first_q) assume (frontier_i == placed_q);
-    if (started_q) assume (follow_i == follow_q && name_i == followed_q && link_i == linked_q);
+    if (started_q) assume (follow_i == follow_q && name_i == followed_q && link_i == linked_q && byte_i == byte_q);
     if (!run_q) assume (PosW'(link_i + 1'b1 - frontier_i[follow_i]) < PosW'(Window - 1));
     if (waited_q) assume (piece_valid_i && {piece_queue_i, piece_line_i, piece_be_i} == waited_piece_q);
-    assume (piece_be_i != '0 && piece_be_i[63:1] == {63{piece_be_i[1]}});
+    assume (piece_be_i != '0 && ((piece_be_i | followed_byte) == '1 || (piece_be_i & ~followed_byte) == '0));
     if (rst_ni) assume (!name_busy_q[line_name_i]);
     if (context_busy_q != '1) assume (!context_busy_q[context_name_i]);
     if (!rst_ni) begin
@@ -181,10 +185,10 @@ module reorder_unit_proof #(
 
   assign meant = unit_q + PosW'(LineW'(piece_line_i - unit_q[LineW-1:0]));
   always_ff @(posedge clk_i) begin
-    if (dut.aside) {line_q[0], bytes_q[0], pos_q[0]} <= {piece_line_i, piece_be_i[1:0], meant};
+    if (dut.aside) {line_q[0], bytes_q[0], pos_q[0]} <= {piece_line_i, piece_bytes, meant};
     if (dut.load) begin
       {line_q[1], bytes_q[1], pos_q[1]} <= !dut.aside ? {line_q[0], bytes_q[0], pos_q[0]}
-                                                          : {piece_line_i, piece_be_i[1:0], meant};
+                                                          : {piece_line_i, piece_bytes, meant};
     end
     line_q[6:2]  <= line_q[5:1];
     bytes_q[6:2] <= bytes_q[5:1];

@@ -352,7 +352,9 @@ module commit #(
   assign release_tail_o     = look_line_i;
 
 `ifndef SYNTHESIS
+`ifndef FORMAL
   initial for (int i = 0; i < int'(NumContexts); i++) held[i] = '0;
+`endif
   always_ff @(posedge clk_i) begin
     if (rst_ni) begin
       a_frontier_moves_on : assert (!(valid6_q && advance6_q) || passed6_q != '0);

@@ -430,6 +430,7 @@ module contexts #(
   );
 
 `ifndef SYNTHESIS
+`ifndef FORMAL
   initial begin
     for (int i = 0; i < int'(NumContexts); i++) begin
       begun[i] = '0;
@@ -437,6 +438,7 @@ module contexts #(
       first[i] = '0;
     end
   end
+`endif
   always_ff @(posedge clk_i) begin
     if (rst_ni) begin
       a_slot_is_its_own   : assert (!valid_i || slot2_q == (pos_i[RingW-1:0] & ring_mask_i));

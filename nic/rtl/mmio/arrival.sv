@@ -128,11 +128,11 @@ module arrival #(
     $fatal(1, "arrival: a window must have at least two reorder spans of lines (LineW at least RingW)");
   end
 
-  // Whose word holds: the table of this stage, what `commit` gave back, or the frontier that it moved. `turn` changes
-  // each time a queue gets its context back: what `commit` gave back holds while its turn is not this stage's, and the
-  // frontier that it moved holds once it has been moved inside the context, which it says with this stage's turn. Until
-  // then what holds is where the context was taken, for whole lines that are still in the pipeline move the frontier
-  // only up to there; and if their queue fails, the context lies beyond the frontier and stays there.
+  // Three tables have a frontier of each queue; `turn`, which changes each time a queue loses its context, says which one
+  // holds. `returned`: `commit` released the context, and no piece came since (its turn is not this stage's). `committed`:
+  // a piece of this context has moved the frontier (its turn is this stage's). `own`: the next line of a queue without
+  // context, or the line at which the context was taken. Whole lines that are still in the pipeline move the committed
+  // frontier too, but only up to that line, and not at all if their queue fails; so they must not count here.
   typedef struct packed {
     logic                turn;
     logic                in_context;

@@ -9,11 +9,10 @@
 //   - With credits (`backpressure` off) a queue starts only if a context and a window of pool lines can be set aside
 //     for it; so such a queue never lacks either (DESIGN decision 4).
 //   - Every line and context of a queue that stopped is free again, each once; those of a failed one too, but for what
-//     is complete and the line in front of it.
-// Limits: the reorder unit stands for 2 x ring + NumContexts + 12 cycles at most in a stop or after a failure, for 12
-// in a start; not while it waits for the reader.
-// Cost: four tables of NumQueues entries. Twin: nic/model/src/mmio/mod.rs (start, stop,
-// quarantine).
+//     is complete and the line in front of it. Nothing of another queue is given back (nic/formal/owners_proof.sv).
+// Limits: the reorder unit stands for 2 x ring + NumContexts + 12 cycles at most in a stop or after a failure, for 12 in
+// a start, and in each until the reader has a cycle in which it gives nothing back; not while it waits for a turn.
+// Cost: five tables of NumQueues entries, one of NumContexts. Twin: nic/model/src/mmio/mod.rs (start, stop, quarantine).
 
 `default_nettype none
 

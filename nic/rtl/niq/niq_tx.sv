@@ -241,7 +241,8 @@ module niq_tx #(
     else if ((arrival_idle || is_waiting) && settle_q != '0)  settle_q <= settle_q - 4'd1;
   end
   assign is_settled_o = settle_q == '0;
-  assign is_pending_o = is_waiting;
+  // A cycle late; it waits for longer than that before it is settled.
+  always_ff @(posedge clk_i) is_pending_o <= is_waiting;
 
   assign count_failed_o       = error_valid;
   assign count_failed_cause_o = error_cause;

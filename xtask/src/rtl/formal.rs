@@ -12,7 +12,7 @@ use crate::run::root;
 
 const FOLDER: &str = "nic/formal";
 /// Seconds after which a proof is given up, short and long.
-const PATIENCE: [&str; 2] = ["600", "14400"];
+const PATIENCE: [&str; 2] = ["1200", "14400"];
 /// Lines of a failed proof that are shown.
 const SHOWN: usize = 12;
 

@@ -20,16 +20,14 @@
 // same cycle. Parts 9 and 10 find counterexamples where there are some: they begin with queues at rest or with one
 // that stops, and with whatever earlier lives may have left in the tables.
 //
-// Why two queues, two contexts, rings of 4 lines and windows of 8 (a ring, too: `short`) stand for more: arguments A and C
-// of docs/proofs.md; the search for the frontier's next place is of this size only (argument D).
+// Why two queues, two contexts, rings of 4 lines and windows of 8 stand for more: arguments A and C of docs/proofs.md; the
+// search for the frontier's next place is of this size only (argument D).
 
 `default_nettype none
 
 module owners_proof import owners_pkg::*; #(
   // The group of invariants that is proved, or (8) the properties.
-  parameter int unsigned Part = 0,
-  parameter int unsigned LineW = 3,
-  localparam int unsigned PosW = LineW + 2
+  parameter int unsigned Part = 0
 ) (
   input logic                clk_i,
   input logic                rst_ni,
@@ -87,27 +85,8 @@ module owners_proof import owners_pkg::*; #(
   );
 
   // ---------------------------------------------------------------------------------------------- what is in the RTL
-  logic [3:0] state, wait_count;
-  logic [QueueW-1:0] work;
-  logic [ContextW-1:0] found;
-  logic [RingW-1:0] walked;
-  logic is_stop;
-  logic [NumQueues-1:0] started, active, is_alive, own_turn, own_in, own_ret_turn, com_turn, is_ret, is_com, is_in;
-  logic [NumQueues-1:0][PosW-1:0] own_front, ret_front, com_front, front, base;
-  logic [NumQueues-1:0][ContextW-1:0] own_name;
-  logic [NumContexts-1:0] owned, opened_turn, is_fresh3, is_fresh;
-  logic [NumContexts-1:0][QueueW-1:0] owner;
-  logic [NumContexts-1:0][PosW-1:0] opened_base, from;
-  logic [NumContexts-1:0][Ring-1:0] marks, done;
-  logic [NumContexts-1:0][Ring-1:0][PosW-1:0] place;
-  logic [NumContexts-1:0][Ring-1:0] begun, is_done, is_full, is_followed;
-  logic [6:2] valid, placed, fast, fresh, in_ctx, in_fast, turn, took;
-  logic [6:2][QueueW-1:0] queue;
-  logic [6:2][PosW-1:0] pos;
-  logic [6:2][ContextW-1:0] ctx;
-  logic [6:2][PtrW-1:0] line;
-  logic [5:2][PosW-1:0] seen;
-  owners_view #(.LineW(LineW)) u_view (.*);
+  view_t at;
+  owners_view u_view (.clk_i, .name_i, .at_o(at));
 
   // Groups of invariants: each holds.
   logic [7:0] good;
@@ -130,8 +109,8 @@ module owners_proof import owners_pkg::*; #(
   logic [PosW-1:0]   target;
   assign advance = dut.u_unit.u_commit.advance5;
   assign target  = dut.u_unit.u_commit.target5_q;
-  assign passes  = advance && queue[5] == whose_q
-      && PosW'(where_pos_q - front[queue[5]]) < PosW'(target - front[queue[5]]);
+  assign passes  = advance && at.queue[5] == whose_q
+      && PosW'(where_pos_q - at.front[at.queue[5]]) < PosW'(target - at.front[at.queue[5]]);
 
   always_ff @(posedge clk_i) begin
     run_q          <= 1'b1;
@@ -144,9 +123,9 @@ module owners_proof import owners_pkg::*; #(
     if (Part < 9) assume (rst_ni == run_q);
     else assume (rst_ni);
     if (Part >= 9 && !run_q) begin
-      assume (valid == '0 && good == '1 && !store_valid);
-      if (Part == 9) assume (state == Idle && started == '1 && active == '1 && owned == '0);
-      else assume (state == Quiesce && wait_count == 4'd10);
+      assume (at.valid == '0 && good == '1 && !store_valid);
+      if (Part == 9) assume (at.state == Idle && at.started == '1 && at.active == '1 && at.owned == '0);
+      else assume (at.state == Quiesce && at.wait_count == 4'd10);
       assume (!dut.u_unit.u_arrival.held_q && !dut.u_unit.u_arrival.valid_q && !dut.u_unit.u_arrival.stale_q);
       assume (!dut.u_unit.u_arrival.aside_q && !dut.u_unit.failed_valid_o);
       assume (!dut.u_control.wants_stop_q && !dut.u_control.wants_start_q);
@@ -165,7 +144,7 @@ module owners_proof import owners_pkg::*; #(
     // The registers (registers.sv): one at a time, and a queue starts only after it was stopped.
     assume (!((start_valid_i || stop_valid_i) && busy));
     assume (!(start_valid_i && stop_valid_i));
-    if (start_valid_i) assume (!started[start_queue_i]);
+    if (start_valid_i) assume (!at.started[start_queue_i]);
     // The reader gives lines back but for the last one, and says which that is when it is alone.
     if (reader_gives_i) assume (where_q == Read && !is_last_q);
     if (emptied_valid_i) assume ((emptied_tail_i == name_i) == (where_q == Read && whose_q == emptied_queue_i));
@@ -176,10 +155,10 @@ module owners_proof import owners_pkg::*; #(
       busy_q  <= '0;
     end else begin
       if (line_take && line_name_i == name_i) begin
-        where_q     <= fast[2] ? Fast : Held;
-        whose_q     <= queue[2];
-        where_pos_q <= pos[2];
-        where_ctx_q <= ctx[2];
+        where_q     <= at.fast[2] ? Fast : Held;
+        whose_q     <= at.queue[2];
+        where_pos_q <= at.pos[2];
+        where_ctx_q <= at.ctx[2];
       end
       if (control_line_take && line_name_i == name_i) where_q <= Tail;
       if (begin_valid && begin_tail == name_i) begin
@@ -187,7 +166,7 @@ module owners_proof import owners_pkg::*; #(
         whose_q   <= begin_queue;
         is_last_q <= 1'b1;
       end
-      if (advance && where_q == Read && queue[5] == whose_q) is_last_q <= 1'b0;
+      if (advance && where_q == Read && at.queue[5] == whose_q) is_last_q <= 1'b0;
       if ((where_q == Fast || where_q == Held) && passes) begin
         where_q   <= Read;
         is_last_q <= where_pos_q + 1'b1 == target;
@@ -205,43 +184,50 @@ module owners_proof import owners_pkg::*; #(
   // ---------------------------------------------------------------------------------------------- invariants
   logic is_run;
   assign is_run = (run_q || Part >= 9) && rst_ni;
-  owners_queues #(.LineW(LineW)) u_queues (.*, .good_o(good[3:0]));
-  owners_lines  #(.LineW(LineW)) u_lines  (.*, .good_o(good[7:4]));
+  owners_queues u_queues (
+    .name_i, .is_run_i(is_run), .busy_i(busy_q), .where_i(where_q), .whose_i(whose_q), .is_last_i(is_last_q), .at_i(at),
+    .good_o(good[3:0])
+  );
+  owners_lines u_lines (
+    .name_i, .is_run_i(is_run), .where_i(where_q), .whose_i(whose_q), .where_pos_i(where_pos_q),
+    .where_ctx_i(where_ctx_q), .store_valid_i(store_valid), .target_i(target), .at_i(at), .good_o(good[7:4])
+  );
 
   // ---------------------------------------------------------------------------------------------- properties
-  logic [QueueW-1:0] store_queue_q;
   always_ff @(posedge clk_i) begin
     if (Part >= 8 && (run_q || Part >= 9) && rst_ni) begin
       // A store goes to a line that was taken for its line of its queue, and that the frontier has not passed.
       if (store_valid && store_line == name_i) begin
-        p_store_is_its_own : assert ((where_q == Fast || where_q == Held) && whose_q == queue[4]
-            && where_pos_q == pos[4]);
+        p_store_is_its_own : assert ((where_q == Fast || where_q == Held) && whose_q == at.queue[4]
+            && where_pos_q == at.pos[4]);
       end
       // A line comes back from whom it is out with, once.
       if (orphan_valid && orphan_line == name_i) begin
-        p_orphan_was_out : assert (where_q == Fast && whose_q == queue[6] && where_pos_q == pos[6]);
+        p_orphan_was_out : assert (where_q == Fast && whose_q == at.queue[6] && where_pos_q == at.pos[6]);
       end
       if (give_valid && give_name == name_i) begin
-        p_given_was_out : assert (state == GiveTail ? (where_q == Read && whose_q == work)
-                                                    : (where_q == Held && whose_q == work));
+        p_given_was_out : assert (at.state == GiveTail ? (where_q == Read && whose_q == at.work)
+                                                    : (where_q == Held && whose_q == at.work));
       end
       // A queue that is not started has nothing; one that failed and was seen to has nothing but the reader's.
       if (where_q != Free && where_q != Tail) begin
-        p_owner_is_started : assert (started[whose_q]);
+        p_owner_is_started : assert (at.started[whose_q]);
       end
-      if (where_q == Tail) p_tail_is_wanted : assert (state == StartGo);
+      if (where_q == Tail) p_tail_is_wanted : assert (at.state == StartGo);
       if (where_q == Fast) begin
-        p_fast_is_under_way : assert ((in_fast[3] && took[3] && line[3] == name_i) || (in_fast[4] && took[4]
-            && line[4] == name_i)
-                                      || (in_fast[5] && took[5] && line[5] == name_i) || (in_fast[6] && took[6]
-                                          && line[6] == name_i));
+        p_fast_is_under_way : assert ((at.in_fast[3] && at.took[3] && at.line[3] == name_i) || (at.in_fast[4]
+            && at.took[4]
+            && at.line[4] == name_i)
+                                      || (at.in_fast[5] && at.took[5] && at.line[5] == name_i) || (at.in_fast[6]
+                                          && at.took[6]
+                                          && at.line[6] == name_i));
       end
       if (where_q == Held) begin
-        p_held_is_in_a_context : assert (owned[where_ctx_q] && owner[where_ctx_q] == whose_q);
+        p_held_is_in_a_context : assert (at.owned[where_ctx_q] && at.owner[where_ctx_q] == whose_q);
       end
       // Contexts.
       for (int unsigned c = 0; c < NumContexts; c++) begin
-        if (owned[c]) assert (busy_q[c] && started[owner[c]]);
+        if (at.owned[c]) assert (busy_q[c] && at.started[at.owner[c]]);
       end
     end
   end
@@ -250,18 +236,19 @@ module owners_proof import owners_pkg::*; #(
   if (Part == 9) begin : g_met
     always_ff @(posedge clk_i) begin
       c_orphan_of_a_dead_queue : cover (run_q && orphan_valid && orphan_line == name_i);
-      c_context_beyond_the_frontier : cover (run_q && owned[0] && !is_com[owner[0]] && from[0] != front[owner[0]]
-                                             && !active[owner[0]] && valid == '0);
-      c_passed_in_a_context : cover (run_q && where_q == Held && passes && advance && placed[5] && !fast[5]);
-      c_written_again : cover (run_q && dut.u_unit.u_commit.fail6 && where_q == Read && whose_q == queue[6]);
+      c_context_beyond_the_frontier : cover (run_q && at.owned[0] && !at.is_com[at.owner[0]]
+          && at.from[0] != at.front[at.owner[0]]
+                                             && !at.active[at.owner[0]] && at.valid == '0);
+      c_passed_in_a_context : cover (run_q && where_q == Held && passes && advance && at.placed[5] && !at.fast[5]);
+      c_written_again : cover (run_q && dut.u_unit.u_commit.fail6 && where_q == Read && whose_q == at.queue[6]);
     end
   end
   if (Part == 10) begin : g_walked
     always_ff @(posedge clk_i) begin
-      c_given_by_control : cover (run_q && state == WalkGive && give_ready_i && give_name == name_i);
-      c_given_beyond_the_frontier : cover (run_q && state == WalkGive && give_ready_i && give_name == name_i
-                                           && opened_base[found] != front[work] && !is_com[work]);
-      c_tail_is_given : cover (run_q && state == GiveTail && give_ready_i && give_name == name_i);
+      c_given_by_control : cover (run_q && at.state == WalkGive && give_ready_i && give_name == name_i);
+      c_given_beyond_the_frontier : cover (run_q && at.state == WalkGive && give_ready_i && give_name == name_i
+                                           && at.opened_base[at.found] != at.front[at.work] && !at.is_com[at.work]);
+      c_tail_is_given : cover (run_q && at.state == GiveTail && give_ready_i && give_name == name_i);
     end
   end
 

@@ -5,6 +5,9 @@
 
 `default_nettype none
 
+// Each module has the name of the one it stands for.
+// verilog_lint: waive-start module-filename
+
 // Failures that wait in control: any, at any time, of any queue, whether it happened or not.
 module fifo #(
   parameter int unsigned Width = 8,

@@ -66,13 +66,13 @@ install: stage ## program, man pages, completions, C library and headers, licenc
 	install -m 644 $(staged)/completions/fish $(fishdir)/beeline.fish
 	install -m 644 spec/generated/c/*.h $(includedir)
 	install -m 644 LICENSE-APACHE LICENSE-MIT $(licencedir)
-	$(MAKE) -C host/rpc/c install PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)
+	$(MAKE) -C api/c install PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)
 
 uninstall: ## what install put there
 	rm -f $(bindir)/beeline $(mandir)/beeline.1 $(mandir)/beeline-*.1
 	rm -f $(bashdir)/beeline $(zshdir)/_beeline $(fishdir)/beeline.fish
 	rm -rf $(includedir) $(licencedir)
-	$(MAKE) -C host/rpc/c uninstall PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)
+	$(MAKE) -C api/c uninstall PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)
 
 clean: ## everything that was built
 	$(CARGO) clean

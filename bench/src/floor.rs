@@ -11,7 +11,7 @@
 use std::hint::spin_loop;
 use std::time::Instant;
 
-use beeline_link_contract::{CreditSink, CreditSource, LoadPort, StorePort};
+use beeline_contract_memory::{CreditSink, CreditSource, LoadPort, StorePort};
 use beeline_mmio::{LoadWindow, StoreKernel, StoreWindow, clock};
 
 use crate::{BenchError, Duel, Settings, Source, Sum, WindowMemory};

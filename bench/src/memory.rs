@@ -1,6 +1,6 @@
 //! Windows in sealed memory between two threads, as two processes would share them.
 
-use beeline_link_contract::{CreditSink, CreditSource};
+use beeline_contract_memory::{CreditSink, CreditSource};
 use beeline_mmio::{LoadWindow, MemoryOptions, Region, SharedMemory, StoreKernel, StoreWindow, Word};
 use beeline_window::{Receiver, WindowConfig, Writer};
 

@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use beeline_link_contract::StorePort;
+use beeline_contract_memory::StorePort;
 use beeline_mmio::{StoreKernel, StoreWindow};
 use beeline_window::{FencePolicy, Sent, Writer};
 

@@ -5,7 +5,7 @@
 //! one machine (`rpc_round_trip.rs`), begun at the other end of the wire. veth copies every frame: zero-copy is n/a. Each of
 //! our paths has a wire of its own, because AF_XDP takes our frames from everybody else on its interface.
 
-use beeline_nic_uplink::AfXdp;
+use beeline_ethernet::AfXdp;
 
 use crate::echo::{Launch, RPC_AF_PACKET, RPC_AF_XDP};
 use crate::rivals::OVER_A_WIRE;

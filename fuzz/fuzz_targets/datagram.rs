@@ -13,7 +13,7 @@ use arbitrary::Arbitrary;
 use beeline_datagram::{
     Clock, Config, ConnectionId, Endpoint, Event, HEAD_BYTES, MOST_WINDOW, MacAddress, Nanos,
 };
-use beeline_nic_uplink::{Accept, Traits, Uplink, UplinkError};
+use beeline_ethernet::{Accept, Traits, Uplink, UplinkError};
 use beeline_spec::formats::{
     DATAGRAM_ETHERTYPE, DATAGRAM_VERSION, datagram_frame as f, datagram_kind as kind,
 };

@@ -7,8 +7,8 @@
 use std::collections::VecDeque;
 
 use arbitrary::Arbitrary;
+use beeline_contract_device::{Accept, Device, DmaError, DmaTag, Enables, ReadTag, SimTime, Want, Write};
 use beeline_fuzz::Word;
-use beeline_nic_contract::{Accept, Device, DmaError, DmaTag, Enables, ReadTag, SimTime, Want, Write};
 use beeline_nic_model::{Nic, NicConfig};
 use beeline_spec::regs::field::{queue_control, queue_status};
 use beeline_spec::regs::{self, doorbell, queue};

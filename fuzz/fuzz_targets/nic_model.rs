@@ -4,10 +4,10 @@
 //! register read once; it watches at most one line of a half of a queue, and takes back only what it watches.
 #![no_main]
 
-use beeline_fuzz::device::{Event, LINES, MAX_FRAME_BYTES, QUEUES, Setup, config, offset_of};
-use beeline_nic_contract::{
+use beeline_contract_device::{
     Device, DmaError, DmaTag, Enables, ReadTag, SimTime, Want, WatchEnd, WatchTag, Write,
 };
+use beeline_fuzz::device::{Event, LINES, MAX_FRAME_BYTES, QUEUES, Setup, config, offset_of};
 use beeline_nic_model::Nic;
 use libfuzzer_sys::fuzz_target;
 

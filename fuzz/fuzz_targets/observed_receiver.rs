@@ -4,8 +4,8 @@
 #![no_main]
 
 use arbitrary::Arbitrary;
+use beeline_contract_memory::CreditSink;
 use beeline_fuzz::Word;
-use beeline_link_contract::CreditSink;
 use beeline_window::{DataBuffer, Message, Observed, ReceiveError, Receiver, WindowConfig};
 use libfuzzer_sys::fuzz_target;
 

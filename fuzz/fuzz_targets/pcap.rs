@@ -5,7 +5,7 @@
 use std::io::{Seek, Write};
 use std::sync::{LazyLock, Mutex};
 
-use beeline_nic_uplink::{PcapIn, Uplink};
+use beeline_ethernet::{PcapIn, Uplink};
 use libfuzzer_sys::fuzz_target;
 use tempfile::NamedTempFile;
 

@@ -8,10 +8,10 @@ use std::cell::RefCell;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
 
+use beeline_contract_device::{QueueId, SimTime};
 use beeline_domain::Reply;
 use beeline_link_shm::{DevicePort, PortConfig, PortControl, Wire, Wired};
 use beeline_mmio::{MemoryOptions, Region, SharedMemory};
-use beeline_nic_contract::{QueueId, SimTime};
 use beeline_spec::formats::{PORT_REGISTER_LINES, port_device_memory as device, port_host_memory as host};
 use beeline_spec::regs;
 

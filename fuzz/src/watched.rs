@@ -10,7 +10,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use beeline_nic_contract::{
+use beeline_contract_device::{
     Accept, Device, DmaError, DmaTag, ReadTag, SimTime, Want, WatchEnd, WatchTag, Write,
 };
 use beeline_nic_model::{Nic, NicConfig};

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use arbitrary::Arbitrary;
-use beeline_link_contract::{CreditSink, CreditSource, Line, LoadPort, StorePort};
+use beeline_contract_memory::{CreditSink, CreditSource, Line, LoadPort, StorePort};
 
 use crate::{BLANK, Word};
 

@@ -3,7 +3,7 @@
 //!
 //! A register that is added to `spec/nic.rdl` is walked too. Enter from: a test with a device that is new.
 
-use beeline_nic_contract::{Accept, Device, Enables, ReadTag, Want, Write};
+use beeline_contract_device::{Accept, Device, Enables, ReadTag, Want, Write};
 use beeline_spec::caps::Capabilities;
 use beeline_spec::formats::interface;
 use beeline_spec::regs::field::{control, irq_mask, queue_control, queue_status};

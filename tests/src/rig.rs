@@ -1,8 +1,8 @@
 //! What a conformance body needs of its surroundings: a port, a clock, and the other side getting its turn.
 
+use beeline_contract_device::Device;
+use beeline_contract_link::Link;
 use beeline_driver::{Pending, Port, PortConfig, PortError, PortState, Progress, QueueHalf, Stopped};
-use beeline_link_contract::Link;
-use beeline_nic_contract::Device;
 use beeline_nic_model::{Counters, Nic, NicConfig};
 
 use beeline_link_memory::{Aperture, MemoryLink};

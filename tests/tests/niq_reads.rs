@@ -1,12 +1,12 @@
 //! Receiving by reads of the BAR from the behavioural NIC: reads that are held and given up, one queue in both
 //! directions, lives of a queue, a table of held reads that others have filled.
 
+use beeline_contract_device::{Accept, Device, ReadTag};
+use beeline_contract_link::{Link, LinkError};
 use beeline_driver::{
     LongFrameConfig, NiqConfig, PortError, Receive, RxNiq, RxNiqConfig, Sent, Transmit, TxNiq, TxQueueConfig,
 };
-use beeline_link_contract::{Link, LinkError};
 use beeline_link_memory::MemoryLink;
-use beeline_nic_contract::{Accept, Device, ReadTag};
 use beeline_nic_model::{Nic, NicConfig};
 use beeline_tests::{MemoryRig, Random, Rig, finish, open};
 

@@ -1,6 +1,6 @@
 //! The behavioural NIC allocates nothing for a frame, by any interface and either way of receiving.
 
-use beeline_nic_contract::{
+use beeline_contract_device::{
     Accept, Device, DmaError, DmaTag, Enables, HostMemory, SimTime, Want, Watches, Write,
 };
 use beeline_nic_model::{Nic, NicConfig};

@@ -14,7 +14,7 @@ mod wire;
 use std::io::{BufRead, Write, stdin, stdout};
 
 use beeline_bench_echo::{Failure, Seat, Side, play_client, play_server};
-use beeline_nic_uplink::{AfPacket, AfXdp};
+use beeline_ethernet::{AfPacket, AfXdp};
 
 use crate::kv::Store;
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use beeline_bench_echo::{EchoClient, EchoServer, Failure};
 use beeline_datagram::{Config, MacAddress};
-use beeline_nic_uplink::{AfPacket, AfPacketConfig, AfXdp, AfXdpConfig, ETHER_TYPE, Uplink, UplinkError};
+use beeline_ethernet::{AfPacket, AfPacketConfig, AfXdp, AfXdpConfig, ETHER_TYPE, Uplink, UplinkError};
 use beeline_rpc::wire::{self, WireServer};
 use beeline_rpc::{Replied, Reply, Request, Service, WaitPolicy};
 

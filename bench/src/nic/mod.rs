@@ -7,7 +7,7 @@
 //! that does not is counted by the device, and what is wrong gives an error instead of a figure.
 //!
 //! Frames go from here to `host/driver` and through `link/shm` to `nic/process`. The arrangement with loop-back is the
-//! one that kPIO+WC measures in section IV. Not here: tables and reports (`host/cli`), rows (`nic_one_way.rs`,
+//! one that kPIO+WC measures in section IV. Not here: tables and reports (`app/beeline`), rows (`nic_one_way.rs`,
 //! `nic_rate.rs`).
 
 mod error;

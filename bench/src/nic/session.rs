@@ -142,7 +142,7 @@ impl Session {
 
     /// Whether the NIC process is gone.
     pub fn is_nic_gone(&mut self) -> bool {
-        use beeline_link_contract::Link;
+        use beeline_contract_link::Link;
         self.port.link().is_device_gone()
     }
 

@@ -7,7 +7,7 @@ use std::hint::spin_loop;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use beeline_link_contract::{LoadPort, StorePort};
+use beeline_contract_memory::{LoadPort, StorePort};
 use beeline_mmio::{LoadWindow, StoreKernel, StoreWindow};
 use beeline_window::PREFETCH_LINES;
 

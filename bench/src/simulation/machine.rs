@@ -1,6 +1,6 @@
 //! The machine that is simulated: that of HotOS'25, a core of an EPYC 7543 and a NIC behind Gen4 x16.
 
-use beeline_lab::{Data, NicShape, machine};
+use beeline_experiments::{Data, NicShape, machine};
 use beeline_link_sim::machine::MachineSettings;
 use beeline_link_sim::pcie::LinkSettings;
 use beeline_platforms::Platform;

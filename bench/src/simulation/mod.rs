@@ -10,7 +10,7 @@ mod machine;
 use std::time::Instant;
 
 use beeline_driver::Choice;
-use beeline_lab::{Arrivals, NicShape, Run, Station, Traffic, model_nic};
+use beeline_experiments::{Arrivals, NicShape, Run, Station, Traffic, model_nic};
 use beeline_link_sim::des::{Calendar, Model, Picoseconds, run as run_model};
 use beeline_link_sim::machine::Sim;
 use beeline_link_sim::pcie::{Class, Kind, Link, LinkEvent, LinkId, Side, Tlp};

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use beeline_datagram::{Config, ConnectionId, Endpoint, Event, MacAddress, Sent};
-use beeline_nic_uplink::{Accept, Traits, Uplink, UplinkError};
+use beeline_ethernet::{Accept, Traits, Uplink, UplinkError};
 
 /// Frames on their way from one end to the other, and buffers that are free.
 #[derive(Default)]

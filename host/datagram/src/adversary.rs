@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::os::fd::BorrowedFd;
 
-use beeline_nic_uplink::{Accept, Traits, Uplink, UplinkError};
+use beeline_ethernet::{Accept, Traits, Uplink, UplinkError};
 
 /// How often what happens to a frame that comes in, each from 0 (never) to 1 (always).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -165,7 +165,7 @@ impl<U: Uplink> Uplink for Adversary<U> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use beeline_nic_uplink::Loopback;
+    use beeline_ethernet::Loopback;
 
     /// The first bytes of the frames that come out when 0, 1, 2, ... went in.
     fn through(chances: Chances, frames: u8) -> Vec<u8> {

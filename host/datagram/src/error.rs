@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use beeline_nic_uplink::UplinkError;
+use beeline_ethernet::UplinkError;
 
 use crate::{Address, ConnectionId};
 

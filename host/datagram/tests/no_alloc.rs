@@ -5,7 +5,7 @@
 use std::sync::{Arc, Mutex};
 
 use beeline_datagram::{Adversary, Chances, Config, Endpoint, Event, MacAddress, Sent};
-use beeline_nic_uplink::{Accept, Traits, Uplink, UplinkError};
+use beeline_ethernet::{Accept, Traits, Uplink, UplinkError};
 
 const SLOTS: usize = 256;
 

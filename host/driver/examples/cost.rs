@@ -8,11 +8,11 @@
 use std::hint::black_box;
 use std::time::Instant;
 
+use beeline_contract_link::{Doorbell, Link, LinkError, NoReads, RegisterRead};
 use beeline_driver::{
     Batching, DescriptorConfig, KpioConfig, MmioConfig, Port, PortConfig, PortState, Progress, QueueHalf,
     Sent, Stopped, Transmit,
 };
-use beeline_link_contract::{Doorbell, Link, LinkError, NoReads, RegisterRead};
 use beeline_mmio::{DmaRegion, Region, StoreKernel, StoreWindow, Word};
 use beeline_spec::caps::Capabilities;
 use beeline_spec::regs;

@@ -6,7 +6,7 @@
 //!
 //! From: [`Port::poll`](crate::Port::poll). To: a port whose numbers the rest of the driver computes with.
 
-use beeline_link_contract::Link;
+use beeline_contract_link::Link;
 use beeline_spec::caps::Capabilities;
 use beeline_spec::formats::{MAX_FRAME_BYTES, MAX_QUEUES, MIN_FRAME_BYTES};
 use beeline_spec::regs::{self, field};

@@ -3,7 +3,8 @@
 //! Every interface's half is a type of its own, so that nothing of a hot loop goes through a table. Who is told the
 //! interface by a user writes the loop once, as an [`OnHalf`], and [`Choice::half`] runs it with the half that was chosen.
 
-use beeline_link_contract::{Adversary, Link};
+use beeline_contract_link::Link;
+use beeline_contract_memory::Adversary;
 use beeline_spec::Interface;
 
 use crate::config::{

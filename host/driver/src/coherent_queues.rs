@@ -3,7 +3,7 @@
 //! As `queues.rs`, which opens, recovers and closes them too. A half takes memory from the link and nothing else: there
 //! is no window and no doorbell.
 
-use beeline_link_contract::Link;
+use beeline_contract_link::Link;
 use beeline_spec::Interface;
 use beeline_spec::coherent::MAX_ENTRY_LINES;
 

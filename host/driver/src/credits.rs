@@ -1,6 +1,7 @@
 //! Credits that a device pushes into host memory by DMA.
 
-use beeline_link_contract::{CreditSource, DmaMemory};
+use beeline_contract_link::DmaMemory;
+use beeline_contract_memory::CreditSource;
 
 /// A credit word in device-visible memory: the absolute count of lines the device has freed.
 ///

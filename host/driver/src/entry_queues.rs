@@ -3,7 +3,8 @@
 //! As `queues.rs`, which opens, recovers and closes them too: a half takes its window, memory and doorbell from the link
 //! and its settings are checked against the device.
 
-use beeline_link_contract::{Link, ReadPort, StorePort, Tolerance};
+use beeline_contract_link::{Link, ReadPort};
+use beeline_contract_memory::{StorePort, Tolerance};
 use beeline_spec::entry::PUSH_HALF_LINES;
 use beeline_spec::formats::{RING_ENTRY_MAX_BYTES, feature};
 use beeline_spec::{Interface, LINE_BYTES, pipe, regs};
@@ -176,7 +177,7 @@ impl<L: Link> Port<L> {
     /// The host half of receiving by reads of the queue's window.
     ///
     /// # Errors
-    /// As [`Port::rx_ring`], and [`beeline_link_contract::LinkError::NotExpressible`] on a link that cannot read windows.
+    /// As [`Port::rx_ring`], and [`beeline_contract_link::LinkError::NotExpressible`] on a link that cannot read windows.
     pub fn rx_niq(
         &mut self,
         queue: u32,

@@ -1,6 +1,6 @@
 //! What can go wrong, with the numbers and what to do about it. Full and empty are not errors.
 
-use beeline_link_contract::LinkError;
+use beeline_contract_link::LinkError;
 use beeline_spec::Interface;
 use beeline_spec::caps::CapsError;
 use beeline_window::SendError;

@@ -1,6 +1,6 @@
 //! Where frames go that do not fit an entry in the BAR: nowhere, or any of the ways to receive in memory.
 
-use beeline_link_contract::{DmaMemory, Doorbell};
+use beeline_contract_link::{DmaMemory, Doorbell};
 
 use crate::error::RxError;
 use crate::half::QueueHalf;

@@ -7,7 +7,8 @@
 //!
 //! From: the caller's frame. To: [`TxKpio`] or [`TxDescriptor`]. Larsen & Lee, NAS'15, §III (figure 2) and §III.B.
 
-use beeline_link_contract::{DmaMemory, Doorbell, StorePort};
+use beeline_contract_link::{DmaMemory, Doorbell};
+use beeline_contract_memory::StorePort;
 use beeline_spec::Interface;
 use beeline_spec::flow::tcp_destination_port;
 use beeline_window::Sent;

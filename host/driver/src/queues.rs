@@ -7,7 +7,8 @@
 //! Recovery of a quarantined queue (DESIGN decision 4) is closing, restarting empty with the next epoch, opening; the
 //! sender's own write-combining buffers are emptied by a fence before the read-back.
 
-use beeline_link_contract::{Link, StorePort, Tolerance};
+use beeline_contract_link::Link;
+use beeline_contract_memory::{StorePort, Tolerance};
 use beeline_spec::formats::{MIN_FRAME_BYTES, feature};
 use beeline_spec::header::lines_of;
 use beeline_spec::regs::{self, field, queue as r};

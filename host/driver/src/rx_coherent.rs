@@ -6,7 +6,7 @@
 //!
 //! From: the device's writes. To: the caller, in place ([`RxFrame`]). Schuh et al., ASPLOS'24 (CC-NIC).
 
-use beeline_link_contract::DmaMemory;
+use beeline_contract_link::DmaMemory;
 use beeline_spec::coherent::{LineBuffer, LineHeader, LineKind, given_back, is_passed};
 use beeline_spec::regs::field::rx_mode;
 use beeline_spec::regs::queue as r;

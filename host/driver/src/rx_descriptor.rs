@@ -7,7 +7,7 @@
 //!
 //! From: the device's DMA writes. To: the caller, in place ([`RxFrame`]). Not here: waiting.
 
-use beeline_link_contract::{DmaMemory, Doorbell};
+use beeline_contract_link::{DmaMemory, Doorbell};
 use beeline_spec::formats::{rx_completion, rx_descriptor};
 use beeline_spec::regs::queue as r;
 use beeline_spec::{LINE_BYTES, WORD_BYTES};

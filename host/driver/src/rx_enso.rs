@@ -7,7 +7,7 @@
 //!
 //! From: the device's DMA writes. To: the caller, in place ([`RxFrame`]). Sadok et al., OSDI'23 (Ensō).
 
-use beeline_link_contract::{DmaMemory, Doorbell};
+use beeline_contract_link::{DmaMemory, Doorbell};
 use beeline_spec::regs::field::rx_mode::mode;
 use beeline_spec::regs::queue as r;
 use beeline_spec::{LINE_BYTES, WORD_BYTES};

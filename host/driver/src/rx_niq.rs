@@ -13,7 +13,8 @@
 //! From: the device's answers. To: the caller ([`RxFrame`]). The queue's entries are sent by [`crate::TxNiq`].
 //! Flajslik & Rosenblum, ATC'13 (NIQ), custom polling.
 
-use beeline_link_contract::{DmaMemory, Doorbell, Line, ReadPort, WindowRead};
+use beeline_contract_link::{DmaMemory, Doorbell, ReadPort, WindowRead};
+use beeline_contract_memory::Line;
 use beeline_spec::entry::{EntryHeader, EntryKind, NIQ_MAX_LINES, lines_of, position_of};
 use beeline_spec::formats::ENTRY_HEAD_BYTES;
 use beeline_spec::regs::field::{entry as f, rx_mode};

@@ -4,7 +4,7 @@
 //! notifications alone, and nothing is cleared. Both parts are used by [`crate::RxEnso`], where they lie in one memory,
 //! and by [`crate::EnsoReceiver`], where one ring tells of many pipes.
 
-use beeline_link_contract::{DmaMemory, Doorbell};
+use beeline_contract_link::{DmaMemory, Doorbell};
 use beeline_spec::pipe::{self, Notification};
 use beeline_spec::{LINE_BYTES, WORD_BYTES};
 

@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use beeline_link_contract::{Link, RegisterRead};
+use beeline_contract_link::{Link, RegisterRead};
 use beeline_spec::regs;
 
 use crate::error::PortError;

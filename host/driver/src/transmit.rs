@@ -1,6 +1,6 @@
 //! What every interface has in common: hand over a frame, or a burst of them, without ever waiting.
 
-use beeline_link_contract::Tolerance;
+use beeline_contract_memory::Tolerance;
 use beeline_spec::Interface;
 use beeline_spec::formats::MIN_FRAME_BYTES;
 use beeline_window::Sent;

@@ -11,7 +11,7 @@
 //!
 //! From: the caller's frame. To: the device's copy of the line. Schuh et al., ASPLOS'24 (CC-NIC).
 
-use beeline_link_contract::DmaMemory;
+use beeline_contract_link::DmaMemory;
 use beeline_spec::coherent::{
     LineBuffer, LineHeader, LineKind, buffers_in, frame_bytes_in, given_back, position_of,
 };

@@ -7,7 +7,7 @@
 //!
 //! From: the caller's frame. To: the device's descriptor and payload fetches (HotOS'25 figure 1a; kPIO+WC figure 1).
 
-use beeline_link_contract::{DmaMemory, Doorbell};
+use beeline_contract_link::{DmaMemory, Doorbell};
 use beeline_spec::formats::tx_descriptor as f;
 use beeline_spec::regs::queue as r;
 use beeline_spec::{Interface, LINE_BYTES};

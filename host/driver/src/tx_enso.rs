@@ -6,7 +6,7 @@
 //!
 //! From: the caller's frame. To: the device's reads of the pipe. Sadok et al., OSDI'23 (Ensō).
 
-use beeline_link_contract::{DmaMemory, Doorbell};
+use beeline_contract_link::{DmaMemory, Doorbell};
 use beeline_spec::regs::queue as r;
 use beeline_spec::{Interface, LINE_BYTES, WORD_BYTES, pipe};
 use beeline_window::Sent;

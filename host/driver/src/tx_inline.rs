@@ -11,7 +11,8 @@
 //!
 //! From: the caller's frame. To: the device's push window and fetches. HotOS'25 §2.4 (BlueFlame, inlining).
 
-use beeline_link_contract::{DmaMemory, Doorbell, StorePort, Tolerance};
+use beeline_contract_link::{DmaMemory, Doorbell};
+use beeline_contract_memory::{StorePort, Tolerance};
 use beeline_spec::entry::{PUSH_HALF_LINES, RING_MAX_FRAME_BYTES, lines_of};
 use beeline_spec::regs::field::tx_push;
 use beeline_spec::regs::queue as r;

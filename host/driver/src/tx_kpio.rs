@@ -12,7 +12,8 @@
 //!
 //! From: the caller's frame. To: the device's EOP filter. Larsen & Lee, NAS'15, §III.A and figure 3.
 
-use beeline_link_contract::{CreditSource, DmaMemory, StorePort, Tolerance};
+use beeline_contract_link::DmaMemory;
+use beeline_contract_memory::{CreditSource, StorePort, Tolerance};
 use beeline_spec::regs::queue as r;
 use beeline_spec::{Interface, LINE_BYTES, Line, WORD_BYTES, WORDS_PER_LINE};
 use beeline_window::Sent;

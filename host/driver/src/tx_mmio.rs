@@ -7,7 +7,8 @@
 //!
 //! From: the caller's frame. To: the device's reorder unit (HotOS'25 §3). Not here: order, which the device recovers.
 
-use beeline_link_contract::{DmaMemory, StorePort, Tolerance};
+use beeline_contract_link::DmaMemory;
+use beeline_contract_memory::{StorePort, Tolerance};
 use beeline_spec::batch::{PREFIX_BYTES, record_bytes};
 use beeline_spec::formats::MIN_FRAME_BYTES;
 use beeline_spec::header::lines_of;

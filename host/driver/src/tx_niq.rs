@@ -7,7 +7,8 @@
 //!
 //! From: the caller's frame. To: the device's entries. Flajslik & Rosenblum, ATC'13 (NIQ).
 
-use beeline_link_contract::{DmaMemory, StorePort, Tolerance};
+use beeline_contract_link::DmaMemory;
+use beeline_contract_memory::{StorePort, Tolerance};
 use beeline_spec::formats::ENTRY_HEAD_BYTES;
 use beeline_spec::regs::field::entry as f;
 use beeline_spec::regs::queue as r;

@@ -8,11 +8,11 @@ mod scripted;
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use beeline_contract_link::Link;
 use beeline_driver::{
     CoherentConfig, Pending, Port, PortError, Progress, QueueHalf, Receive, RxCoherentConfig, RxError, Sent,
     Stopped, Transmit, TxError,
 };
-use beeline_link_contract::Link;
 use beeline_spec::coherent::{LineBuffer, LineHeader, LineKind, given_back, is_passed};
 use beeline_spec::{Interface, regs};
 use proptest::prelude::*;
@@ -253,7 +253,7 @@ fn a_buffer_that_is_not_ours_is_never_read() {
 fn first_address() -> u64 {
     let mut link = Scripted::sound(64);
     let memory = Link::memory(&mut link, 64).unwrap();
-    beeline_link_contract::DmaMemory::address(&memory)
+    beeline_contract_link::DmaMemory::address(&memory)
 }
 
 /// A word of an entry: nearly right, or anything.

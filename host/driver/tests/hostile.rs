@@ -5,12 +5,12 @@
 #[path = "support/scripted.rs"]
 mod scripted;
 
+use beeline_contract_link::LinkError;
 use beeline_driver::{
     DescriptorConfig, EnsoConfig, FailureCause, InlineConfig, KpioConfig, MmioConfig, Must, NiqConfig,
     Pending, Port, PortConfig, PortError, PortState, Progress, QueueStatus, Receive, RxDescriptorConfig,
     RxEnsoConfig, RxEnsoMemberConfig, RxError, RxRingConfig, Sent, Stopped, Transmit, TxError, TxQueueConfig,
 };
-use beeline_link_contract::LinkError;
 use beeline_spec::caps::header;
 use beeline_spec::formats::capability;
 use beeline_spec::regs;

@@ -4,11 +4,11 @@
 
 mod support;
 
+use beeline_contract_link::Link as _;
 use beeline_driver::{
     EnsoConfig, FailureCause, Port, PortError, QueueHalf, QueueStatus, Receive, RxCoherentConfig,
     RxDescriptorConfig, RxEnsoConfig, RxRingConfig, Stopped, TxQueueConfig,
 };
-use beeline_link_contract::Link as _;
 use beeline_spec::regs::field::queue_control as c;
 use beeline_spec::regs::{self, queue as r};
 use proptest::prelude::*;

@@ -3,13 +3,14 @@
 //! so every run is the same.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking, its helper functions too")]
 
+use beeline_contract_device::{Accept, QueueId, SimTime};
+use beeline_contract_link::Link;
+use beeline_contract_memory::{Line, StorePort};
 use beeline_driver::{
     FailureCause, MmioConfig, Pending, Port, PortConfig, PortState, Progress, QueueHalf, Receive,
     RxEnsoConfig, Sent, Transmit, TxQueueConfig,
 };
-use beeline_link_contract::{Line, Link, StorePort};
 use beeline_link_shm::{DevicePort, PortConfig as DeviceConfig, ShmLink, ShmOptions, Wire, Wired};
-use beeline_nic_contract::{Accept, QueueId, SimTime};
 use beeline_nic_model::{Nic, NicConfig};
 use beeline_spec::regs::field::queue_control as c;
 use beeline_spec::regs::{self, queue as r};

@@ -4,11 +4,11 @@
 
 mod support;
 
+use beeline_contract_memory::{Line, StorePort};
 use beeline_driver::{
     Batching, CreditCoalescing, DescriptorConfig, KpioConfig, MmioConfig, Mux, PortRange, Sent, Transmit,
     TxKpioMux,
 };
-use beeline_link_contract::{Line, StorePort};
 use beeline_spec::Interface;
 use beeline_window::FencePolicy;
 use proptest::prelude::*;

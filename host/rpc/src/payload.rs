@@ -1,6 +1,6 @@
 //! The bytes of a request or response, read where they lie.
 
-use beeline_link_contract::{CreditSink, LoadPort};
+use beeline_contract_memory::{CreditSink, LoadPort};
 use beeline_spec::WORD_BYTES;
 use beeline_window::{ArrivalTest, Message};
 

@@ -7,11 +7,11 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::mpsc;
 use std::time::Instant;
 
+use beeline_contract_memory::StorePort;
 use beeline_domain::{
     CreditPage, Domain, FreshWindow, OfferOptions, Peer, Refusal, Reply, SenderOptions, SenderParts, Service,
     WindowTerms,
 };
-use beeline_link_contract::StorePort;
 use beeline_mmio::{MemoryOptions, SharedMemory, StoreKernel};
 use beeline_rpc::shm::{Client, ClientOptions, ServerOptions};
 use beeline_rpc::{CallError, Loss, RpcError};

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 
 use beeline_datagram::{Address, Adversary, Chances, Clock, Config, Endpoint, MacAddress, Nanos, Port};
-use beeline_nic_uplink::{Accept, Traits, Uplink, UplinkError};
+use beeline_ethernet::{Accept, Traits, Uplink, UplinkError};
 use beeline_rpc::wire::{WireLink, WireServer};
 use beeline_rpc::{CallError, Client, Loss, Method, Replied, Reply, Request, Started, WaitPolicy};
 use support::{BUSY, ECHO, FAIL, FILL, PANIC, WRITE, filling, handle};

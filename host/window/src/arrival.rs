@@ -2,7 +2,7 @@
 //!
 //! Everything above it (next start, headers, escapes, batches, freeing) is shared, in `receiver.rs`.
 
-use beeline_link_contract::LoadPort;
+use beeline_contract_memory::LoadPort;
 
 /// Tells which words of a line have arrived, and makes a line free again.
 pub trait ArrivalTest {

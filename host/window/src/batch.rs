@@ -8,7 +8,7 @@
 //! or while its sender sleeps. A sender that has nothing more to add drops the batch at once: how long records may
 //! gather is bounded by the sender's own loop, and no timer is needed.
 
-use beeline_link_contract::{CreditSource, StorePort};
+use beeline_contract_memory::{CreditSource, StorePort};
 use beeline_spec::batch::{MAX_RECORD_BYTES, record_bytes};
 use beeline_spec::{Kind, WORD_BYTES};
 

@@ -5,7 +5,7 @@
 //! stream the word's cache line moves once in many messages. The receiver is not trusted: a count that runs backwards
 //! or ahead of what was sent closes the account for good, and no store over an unfreed line can follow.
 
-use beeline_link_contract::CreditSource;
+use beeline_contract_memory::CreditSource;
 
 use crate::error::CreditError;
 

@@ -1,12 +1,12 @@
 //! Messages through a window: credits, order recovery, escapes and batches, over any memory.
 //!
 //! A [`Writer`] turns messages into plain stores that nobody orders; a [`Receiver`] recovers the order and hands the
-//! messages out where they lie ([`Message`]). Both are non-blocking state machines over the ports of `link/contract`:
+//! messages out where they lie ([`Message`]). Both are non-blocking state machines over the ports of `contract/link`:
 //! the same code runs on a peer's memory, on a NIC's window, on simulated time and under loom. Waiting is outside them
 //! ([`WaitPolicy`]).
 //!
-//! What is *not* here: memory and store instructions (`host/mmio`), who the peer is and whether it lives
-//! (`host/domain`), what a NIC does with a window (`nic/model`). No `unsafe`, no system call, no allocation after
+//! What is *not* here: memory and store instructions (`os/mmio`), who the peer is and whether it lives
+//! (`os/domain`), what a NIC does with a window (`nic/model`). No `unsafe`, no system call, no allocation after
 //! construction; no atomic but where several threads receive from one window ([`SharedWindow`]).
 //!
 //! Papers: HotOS'25 §3.1 (next start, valid vector), §3.4 (address reuse without fences); the escape replaces the

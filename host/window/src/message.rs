@@ -1,6 +1,6 @@
 //! A message in the receiver's hands, read where it lies.
 
-use beeline_link_contract::{CreditSink, LoadPort};
+use beeline_contract_memory::{CreditSink, LoadPort};
 use beeline_spec::batch::Record;
 use beeline_spec::header::lines_of;
 use beeline_spec::{LINE_BYTES, WORD_BYTES, WORDS_PER_LINE};

@@ -5,7 +5,7 @@
 //! read once and checked, chains and records are bounded by it, and every access stays inside the window whatever
 //! changes meanwhile. What is malformed is final.
 
-use beeline_link_contract::{CreditSink, LoadPort};
+use beeline_contract_memory::{CreditSink, LoadPort};
 use beeline_spec::batch::Cursor;
 use beeline_spec::header::words_of;
 use beeline_spec::{Header, Kind, WORDS_PER_LINE, escape};

@@ -5,7 +5,7 @@
 //! only as far as the sender is known to be: once in a while the receiver looks at one line far in front; if something
 //! of it has arrived, the lines before that one are as good as stored. Traffic of single messages prefetches nothing.
 
-use beeline_link_contract::{CreditSink, LoadPort};
+use beeline_contract_memory::{CreditSink, LoadPort};
 
 use crate::Receiver;
 use crate::arrival::ArrivalTest;

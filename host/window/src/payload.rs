@@ -1,4 +1,4 @@
-//! Payload bytes as words and back. (Bytes into lines to be stored: `link/contract`, `line.rs`.)
+//! Payload bytes as words and back. (Bytes into lines to be stored: `contract/link`, `line.rs`.)
 
 use beeline_spec::header::MAX_PAYLOAD_BYTES;
 use beeline_spec::{LINE_BYTES, Line, WORD_BYTES, WORDS_PER_LINE};
@@ -55,7 +55,7 @@ pub(crate) fn copy_words(mut word: impl FnMut(usize) -> u64, out: &mut [u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use beeline_link_contract::has_word;
+    use beeline_contract_memory::has_word;
 
     fn bytes(count: usize) -> Vec<u8> {
         (1..=count).map(|i| i as u8).collect()

@@ -10,7 +10,7 @@
 //! lines are missing, void and escaped ones, batches, what is malformed, the sender's death) is in `order.rs`. Stores
 //! come from [`crate::Writer`] in another process or thread; messages go to the caller. Waiting is in `wait.rs`.
 
-use beeline_link_contract::{CreditSink, LoadPort};
+use beeline_contract_memory::{CreditSink, LoadPort};
 use beeline_spec::header::lines_of;
 use beeline_spec::{Header, Kind, WORDS_PER_LINE};
 

@@ -4,7 +4,7 @@
 //! and the escapes known; a receiver takes it whenever it comes. A reservation that is dropped without a commit
 //! becomes a void message over the same lines, since what was stored cannot be taken back.
 
-use beeline_link_contract::{CreditSource, Line, StorePort};
+use beeline_contract_memory::{CreditSource, Line, StorePort};
 use beeline_spec::header::lines_of;
 use beeline_spec::{Header, Kind, LINE_BYTES, WORD_BYTES, WORDS_PER_LINE, escape};
 

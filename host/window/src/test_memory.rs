@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use beeline_link_contract::{CreditSink, CreditSource, Line, LoadPort, StorePort};
+use beeline_contract_memory::{CreditSink, CreditSource, Line, LoadPort, StorePort};
 
 /// One aligned word on its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

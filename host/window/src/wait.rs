@@ -6,7 +6,7 @@
 
 use std::time::{Duration, Instant};
 
-use beeline_link_contract::{CreditSink, CreditSource, LoadPort, Sleeper, StorePort};
+use beeline_contract_memory::{CreditSink, CreditSource, LoadPort, Sleeper, StorePort};
 
 use crate::arrival::ArrivalTest;
 use crate::error::{ReceiveError, SendError};

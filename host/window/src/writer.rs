@@ -9,7 +9,7 @@
 //! one of it for a window: whoever hands out the port sees to that. Payload comes from the caller; lines go to
 //! [`StorePort`], into a peer's memory or a NIC's BAR.
 
-use beeline_link_contract::{CreditSource, Line, StorePort};
+use beeline_contract_memory::{CreditSource, Line, StorePort};
 use beeline_spec::formats::header;
 use beeline_spec::header::lines_of;
 use beeline_spec::{Header, Kind, LINE_BYTES, WORD_BYTES, WORDS_PER_LINE, escape};

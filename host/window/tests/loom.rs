@@ -8,7 +8,7 @@
 
 use std::time::Duration;
 
-use beeline_link_contract::{CreditSink, CreditSource, Line, LoadPort, Sleeper, StorePort};
+use beeline_contract_memory::{CreditSink, CreditSource, Line, LoadPort, Sleeper, StorePort};
 use beeline_window::{
     ArrivalTest, Blank, Receiver, Sent, SharedReceiver, SharedWindow, WaitPolicy, WindowConfig, Writer,
 };

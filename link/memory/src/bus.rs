@@ -6,7 +6,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use beeline_nic_contract::{
+use beeline_contract_device::{
     Accept, Device, DmaError, DmaTag, Enables, QueueId, ReadTag, SimTime, Want, Watches, Write,
 };
 

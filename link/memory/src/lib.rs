@@ -7,7 +7,7 @@
 //! changes a cell, a scanner finds it (`window.rs`), and the cell must be free, which is checked: a sender that over-runs
 //! its credits stops the test.
 //!
-//! From: `host/driver`, through the traits of `link/contract`. To: any [`Device`]. Not here: threads, time that passes
+//! From: `host/driver`, through the traits of `contract/link`. To: any [`Device`]. Not here: threads, time that passes
 //! by itself, other processes (`link/shm`).
 
 #![forbid(unsafe_code)]
@@ -21,7 +21,7 @@ mod window;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use beeline_nic_contract::Device;
+use beeline_contract_device::Device;
 
 pub use bus::{Aperture, Bus};
 pub use link::MemoryDoorbell;

@@ -3,8 +3,8 @@
 //! Register writes travel with the stores; those that start and stop a queue, or set its blank, also tell the scanner
 //! of its window, as the rendezvous of a link in shared memory does.
 
-use beeline_link_contract::{Doorbell, Link, LinkError, RegisterRead};
-use beeline_nic_contract::Device;
+use beeline_contract_device::Device;
+use beeline_contract_link::{Doorbell, Link, LinkError, RegisterRead};
 use beeline_spec::regs;
 use beeline_spec::regs::field::queue_control;
 

@@ -1,7 +1,7 @@
 //! Device-visible memory of the link: regions with holes between, so that an access past a region's end is found.
 
-use beeline_link_contract::DmaMemory;
-use beeline_nic_contract::HostMemory;
+use beeline_contract_device::HostMemory;
+use beeline_contract_link::DmaMemory;
 use beeline_spec::WORD_BYTES;
 
 use crate::MemoryLink;

@@ -2,8 +2,9 @@
 
 use std::collections::HashSet;
 
-use beeline_link_contract::{Line, ReadPort, WindowRead};
-use beeline_nic_contract::Device;
+use beeline_contract_device::Device;
+use beeline_contract_link::{ReadPort, WindowRead};
+use beeline_contract_memory::Line;
 use beeline_spec::{LINE_BYTES, WORD_BYTES, WORDS_PER_LINE};
 
 use crate::MemoryLink;

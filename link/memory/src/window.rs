@@ -5,8 +5,8 @@
 //! That is what a NIC behind shared memory does; here it also finds what real memory hides: a store to a word that was
 //! not free.
 
-use beeline_link_contract::{Line, StorePort};
-use beeline_nic_contract::{Accept, Device, Enables, Write};
+use beeline_contract_device::{Accept, Device, Enables, Write};
+use beeline_contract_memory::{Line, StorePort};
 use beeline_spec::{LINE_BYTES, WORD_BYTES, WORDS_PER_LINE};
 
 use crate::MemoryLink;

@@ -2,7 +2,7 @@
 //!
 //! Two halves. [`ShmLink`] is what a driver sees: windows, doorbells, registers and device-visible memory, all plain
 //! stores and loads on memory that both processes map. [`DevicePort`] is what the NIC process runs: it turns words that
-//! appear in that memory into "a write arrived" for a [`beeline_nic_contract::Device`], and carries out what the device
+//! appear in that memory into "a write arrived" for a [`beeline_contract_device::Device`], and carries out what the device
 //! wants. [`PortControl`] is the slow path between them: memory is made and passed when a port, a window or a region is
 //! opened, never later.
 //!

@@ -7,14 +7,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use beeline_contract_device::{Accept, Device, DmaError, DmaTag, QueueId, ReadTag, SimTime, Want, Write};
+use beeline_contract_memory::{Line, StorePort};
 use beeline_driver::{
     MmioConfig, Pending, Port, PortConfig as DriverConfig, PortState, Progress, Receive, RxRingConfig, Sent,
     Transmit,
 };
-use beeline_link_contract::{Line, StorePort};
 use beeline_link_shm::{PortConfig, ShmLink, ShmOptions, Wire, Wired};
 use beeline_mmio::StoreKernel;
-use beeline_nic_contract::{Accept, Device, DmaError, DmaTag, QueueId, ReadTag, SimTime, Want, Write};
 use beeline_nic_model::{Nic, NicConfig};
 
 const WATCHDOG: Duration = Duration::from_secs(60);

@@ -4,11 +4,11 @@
 
 use std::os::fd::OwnedFd;
 
+use beeline_contract_device::{QueueId, SimTime};
+use beeline_contract_memory::{LoadPort, StorePort};
 use beeline_domain::Reply;
-use beeline_link_contract::{LoadPort, StorePort};
 use beeline_link_shm::{ControlError, DevicePort, PortConfig, PortControl, Wire, Wired};
 use beeline_mmio::{MemoryOptions, Region, SharedMemory, StoreKernel};
-use beeline_nic_contract::{QueueId, SimTime};
 use beeline_nic_model::{Nic, NicConfig};
 use beeline_spec::formats::{port_device_memory as device_memory, port_host_memory as host};
 use beeline_spec::regs;

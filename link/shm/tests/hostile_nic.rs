@@ -8,8 +8,8 @@ use std::sync::mpsc::channel;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use beeline_contract_link::{Doorbell, Link, LinkError};
 use beeline_domain::{Domain, DomainConfig, Offer, Peer, Refusal, Reply, Service};
-use beeline_link_contract::{Doorbell, Link, LinkError};
 use beeline_link_shm::{ConnectError, ShmLink, ShmOptions};
 use beeline_mmio::{MemoryOptions, Region, SharedMemory};
 use beeline_spec::formats::{port_device_memory as device_memory, port_host_memory as host};

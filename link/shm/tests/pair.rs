@@ -3,15 +3,16 @@
 //! One thread plays both sides, so every run is the same; the processes are in `tests/` at the root.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+use beeline_contract_device::{QueueId, SimTime};
+use beeline_contract_link::{DmaMemory, Doorbell, Link, LinkError};
+use beeline_contract_memory::StorePort;
 use beeline_driver::{
     CoherentConfig, DescriptorConfig, FailureCause, KpioConfig, MmioConfig, Pending, Port,
     PortConfig as DriverConfig, PortState, Progress, Receive, RxCoherentConfig, RxDescriptorConfig,
     RxRingConfig, Sent, Transmit,
 };
-use beeline_link_contract::{DmaMemory, Doorbell, Link, LinkError, StorePort};
 use beeline_link_shm::{DevicePort, PortConfig, PortError, ShmLink, ShmOptions, Wire, Wired};
 use beeline_mmio::StoreKernel;
-use beeline_nic_contract::{QueueId, SimTime};
 use beeline_nic_model::{Nic, NicConfig};
 use beeline_spec::regs;
 

@@ -5,7 +5,7 @@
 //! names no interface; what writes and reads mean is the driver's and the device's affair. Everything is integer arithmetic
 //! on picoseconds, so a run is the same on every machine for the same seed.
 //!
-//! From: programs, by [`machine::CoreLink`]. To: a device behind the trait of `nic/contract`. Not here: what a machine's
+//! From: programs, by [`machine::CoreLink`]. To: a device behind the trait of `contract/device`. Not here: what a machine's
 //! parameters are worth.
 
 #![forbid(unsafe_code)]

@@ -9,7 +9,7 @@
 
 use std::time::{Duration, Instant};
 
-use beeline_nic_contract::{Accept, Device, Enables, Want, Write};
+use beeline_contract_device::{Accept, Device, Enables, Want, Write};
 use beeline_nic_model::{Nic, NicConfig};
 use beeline_spec::regs::{self, field::queue_control, queue};
 use beeline_spec::{Header, Kind, formats};

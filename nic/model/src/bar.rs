@@ -3,7 +3,7 @@
 //! Comes from: the link's reads and writes ([`crate::Nic`]). Goes to: the windows of the engines, the registers
 //! ([`crate::registers`]) or nowhere, and then it is counted.
 
-use beeline_nic_contract::QueueId;
+use beeline_contract_device::QueueId;
 use beeline_spec::{LINE_BYTES, WORD_BYTES, regs};
 
 use crate::NicConfig;

@@ -3,7 +3,7 @@
 //! Arming and disarming are O(1); a look at what is due walks the armed ones only when the earliest may be due. The
 //! earliest is a lower bound: disarming does not move it, so it may be asked for once too often.
 
-use beeline_nic_contract::SimTime;
+use beeline_contract_device::SimTime;
 
 /// No deadline: later than all of them, so that what is asked for most often, whether something is due, is a comparison.
 pub(crate) const NEVER: SimTime = SimTime(u64::MAX);

@@ -14,7 +14,7 @@
 
 use std::collections::VecDeque;
 
-use beeline_nic_contract::{Accept, DmaError, Enables, QueueId, ReadTag, SimTime};
+use beeline_contract_device::{Accept, DmaError, Enables, QueueId, ReadTag, SimTime};
 use beeline_spec::Interface;
 use beeline_spec::regs::field::queue_status::cause;
 

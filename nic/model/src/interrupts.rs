@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use beeline_nic_contract::QueueId;
+use beeline_contract_device::QueueId;
 use beeline_spec::regs::field::irq_cause as f;
 
 /// Why the device interrupts: bits of `irq_cause`.

@@ -1,6 +1,6 @@
 //! The behavioural NIC: what the hardware does, in Rust, without a clock or a pin.
 //!
-//! [`Nic`] is a [`Device`](beeline_nic_contract::Device): a link calls it when a write, a read, a DMA answer, a frame or
+//! [`Nic`] is a [`Device`](beeline_contract_device::Device): a link calls it when a write, a read, a DMA answer, a frame or
 //! time arrives and asks it what it wants. It runs unchanged behind real memory (`link/shm`), virtual PCIe time
 //! (`link/sim`) and in tests, and the RTL (`nic/rtl`) must agree with it on every vector in `spec/vectors`.
 //!

@@ -5,7 +5,7 @@
 //! that stores of the old life, which may still sit in a write-combining buffer, cannot pass for new ones. Not here:
 //! what an engine keeps or drops when a queue stops.
 
-use beeline_nic_contract::QueueId;
+use beeline_contract_device::QueueId;
 use beeline_spec::Interface;
 use beeline_spec::regs::field::{caps_offset, control, magic, queue_status as s, status, version};
 use beeline_spec::regs::{self, doorbell, queue as r};

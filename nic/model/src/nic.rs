@@ -8,7 +8,7 @@
 
 use std::cell::Cell;
 
-use beeline_nic_contract::{
+use beeline_contract_device::{
     Accept, Device, DmaError, DmaTag, Enables, QueueId, ReadTag, SimTime, Want, WatchEnd, WatchTag, Write,
 };
 use beeline_spec::{Interface, LINE_BYTES, WORD_BYTES};

@@ -7,7 +7,7 @@
 //!
 //! From: [`Nic`]'s `next`. To: the wire, as a want of the device. Larsen & Lee, NAS'15, §III ("MUX").
 
-use beeline_nic_contract::{QueueId, Want};
+use beeline_contract_device::{QueueId, Want};
 use beeline_spec::Interface;
 
 use crate::egress::{OnWire, Wire, fill_in};

@@ -3,7 +3,7 @@
 //! Windows keep a bit for each byte of a line, and most writes are whole lines, so masks are made by shifting and whole
 //! lines are copied whole. From: writes to the windows of entries ([`crate::inline`], [`crate::niq`]).
 
-use beeline_nic_contract::Enables;
+use beeline_contract_device::Enables;
 use beeline_spec::LINE_BYTES;
 
 /// The part of a write that lies in one line.

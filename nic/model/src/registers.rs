@@ -3,7 +3,7 @@
 //! Offsets and fields come from `spec/nic.rdl`. Not here: what a write sets off ([`crate::Nic`]), and registers whose
 //! value the device computes.
 
-use beeline_nic_contract::QueueId;
+use beeline_contract_device::QueueId;
 use beeline_spec::Interface;
 use beeline_spec::regs::field::{
     credit_coalesce, cut_through, entry, moderation, notify_share as share, queue_control as c, ring_size,

@@ -8,7 +8,7 @@
 
 use std::collections::VecDeque;
 
-use beeline_nic_contract::{QueueId, WatchTag};
+use beeline_contract_device::{QueueId, WatchTag};
 
 /// Which half of a queue watches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

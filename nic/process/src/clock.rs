@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use beeline_contract_device::SimTime;
 use beeline_mmio::clock::{self, Calibration};
-use beeline_nic_contract::SimTime;
 
 /// Converts between the core's counter and the devices' time.
 #[derive(Debug)]

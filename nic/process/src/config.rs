@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use beeline_domain::DomainConfig;
+use beeline_ethernet::WireConfig;
 use beeline_link_shm::PortConfig;
 use beeline_nic_model::NicConfig;
-use beeline_nic_uplink::WireConfig;
 
 use crate::NicProcessError;
 

@@ -12,8 +12,8 @@
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
+use beeline_contract_device::SimTime;
 use beeline_domain::{Departure, PeerId};
-use beeline_nic_contract::SimTime;
 
 use crate::endpoints::Endpoints;
 use crate::statistics::LoopCounters;

@@ -5,11 +5,11 @@
 //! and counted. While a port's frames are carried its own slot is empty, so no frame can reach the port it came from;
 //! looped-back ports get their frames back inside the link and are not part of the switch.
 
+use beeline_contract_device::{Accept, QueueId, SimTime};
 use beeline_domain::{Peer, PeerId};
+use beeline_ethernet::{Traits, Uplink};
 use beeline_link_shm::{DevicePort, PortError, Wire, Wired};
-use beeline_nic_contract::{Accept, QueueId, SimTime};
 use beeline_nic_model::Nic;
-use beeline_nic_uplink::{Traits, Uplink};
 
 use crate::NicProcessConfig;
 use crate::mac_table::Endpoint;

@@ -41,7 +41,7 @@ pub enum NicProcessError {
     Offer(#[from] beeline_domain::OfferError),
     /// An up-link cannot be opened.
     #[error(transparent)]
-    Uplink(#[from] beeline_nic_uplink::UplinkError),
+    Uplink(#[from] beeline_ethernet::UplinkError),
     /// The core cannot be had.
     #[error("cannot run on core {core}: {source}; see `taskset -p $$` for the cores this program may use")]
     Core {

@@ -6,7 +6,7 @@
 //! domain's, which makes their memory and tells the loop about it.
 //!
 //! It knows no interface: how a host hands frames over is between driver and device. Frames come from `link/shm` and
-//! `nic/uplink` and go there. The looped-back port is the arrangement kPIO+WC measures in §IV.
+//! `os/ethernet` and go there. The looped-back port is the arrangement kPIO+WC measures in §IV.
 #![forbid(unsafe_code)]
 
 mod clock;

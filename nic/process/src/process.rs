@@ -6,8 +6,8 @@ use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::channel;
 
 use beeline_domain::{Domain, Offer};
+use beeline_ethernet::{Loopback, PcapIn, PcapOut, Tap, Uplink};
 use beeline_mmio::membarrier;
-use beeline_nic_uplink::{Loopback, PcapIn, PcapOut, Tap, Uplink};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::thread::{CpuSet, sched_setaffinity};
 

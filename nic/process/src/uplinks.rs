@@ -2,7 +2,7 @@
 //!
 //! An up-link that fails is switched off and says why in the statistics; the switch goes on without it.
 
-use beeline_nic_uplink::{Accept, Traits, Uplink, UplinkError};
+use beeline_ethernet::{Accept, Traits, Uplink, UplinkError};
 
 use crate::mac_table::Endpoint;
 use crate::statistics::UplinkStatistics;

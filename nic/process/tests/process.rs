@@ -5,12 +5,12 @@ mod support;
 
 use std::time::Instant;
 
+use beeline_contract_link::{Link, LinkError};
 use beeline_driver::{Sent, Transmit};
-use beeline_link_contract::{Link, LinkError};
+use beeline_ethernet::{Accept, PcapIn, PcapOut, Uplink};
 use beeline_link_shm::{ShmLink, ShmOptions};
 use beeline_mmio::{MemoryOptions, SharedMemory};
 use beeline_nic_process::{NicProcess, NicProcessConfig, Statistics, StatisticsFeed, UplinkConfig};
-use beeline_nic_uplink::{Accept, PcapIn, PcapOut, Uplink};
 use beeline_spec::formats::{port_device_memory as device_memory, port_host_memory as host};
 use support::{Running, Station, WATCHDOG, config, domain};
 

@@ -4,7 +4,7 @@
 
 use std::time::Instant;
 
-use beeline_nic_contract::{Accept, Device, Enables, Write};
+use beeline_contract_device::{Accept, Device, Enables, Write};
 use beeline_nic_rtl::{RtlConfig, RtlError, RtlNic};
 use beeline_spec::regs::field::queue_control;
 use beeline_spec::regs::{self, queue};

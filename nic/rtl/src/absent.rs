@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::path::Path;
 
-use beeline_nic_contract::{Accept, Device, DmaError, DmaTag, ReadTag, SimTime, Want, Write};
+use beeline_contract_device::{Accept, Device, DmaError, DmaTag, ReadTag, SimTime, Want, Write};
 
 use crate::{ClockPeriod, RtlConfig, RtlError};
 

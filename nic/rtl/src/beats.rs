@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use beeline_nic_contract::{DmaError, Enables, Write};
+use beeline_contract_device::{DmaError, Enables, Write};
 use beeline_spec::LINE_BYTES;
 
 /// A line on its way in.

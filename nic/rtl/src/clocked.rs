@@ -13,7 +13,7 @@
 //!
 //! From: `link/sim`'s calls. To: [`crate::RtlNic`]. Not here: what a PCIe block and a MAC around it take.
 
-use beeline_nic_contract::{Accept, Device, DmaError, DmaTag, ReadTag, SimTime, Want, Write};
+use beeline_contract_device::{Accept, Device, DmaError, DmaTag, ReadTag, SimTime, Want, Write};
 
 use crate::{ClockPeriod, RtlConfig, RtlError, RtlNic};
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use beeline_nic_contract::SimTime;
+use beeline_contract_device::SimTime;
 use beeline_spec::LINE_BYTES;
 use beeline_spec::formats;
 use beeline_spec::header::lines_of;

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::path::Path;
 
-use beeline_nic_contract::{Accept, Device, DmaError, DmaTag, QueueId, ReadTag, SimTime, Want, Write};
+use beeline_contract_device::{Accept, Device, DmaError, DmaTag, QueueId, ReadTag, SimTime, Want, Write};
 use beeline_nic_rtl_sys::{Inputs, Outputs, PARAMETERS, Simulation, Straps};
 use beeline_spec::LINE_BYTES;
 

@@ -2,7 +2,7 @@
 #![cfg(feature = "rtl")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test's helpers fail the test")]
 
-use beeline_nic_contract::{Accept, Device, Enables, ReadTag, Want, Write};
+use beeline_contract_device::{Accept, Device, Enables, ReadTag, Want, Write};
 use beeline_nic_rtl::{RtlConfig, RtlNic};
 use beeline_spec::regs::field::{queue_control, queue_status};
 use beeline_spec::regs::{self, queue};

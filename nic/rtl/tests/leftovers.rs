@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use beeline_nic_contract::{Accept, Device, Enables, ReadTag, SimTime, Want, Write};
+use beeline_contract_device::{Accept, Device, Enables, ReadTag, SimTime, Want, Write};
 use beeline_nic_rtl::{RtlConfig, RtlNic};
 use beeline_spec::regs::field::queue_control;
 use beeline_spec::regs::{self, counter, queue};

@@ -8,7 +8,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use beeline_nic_contract::{Accept, Device, Enables, ReadTag, Want, Write};
+use beeline_contract_device::{Accept, Device, Enables, ReadTag, Want, Write};
 use beeline_nic_model::{Nic, NicConfig};
 use beeline_nic_rtl::{RtlConfig, RtlNic};
 use beeline_spec::entry::{EntryHeader, EntryKind};

@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use beeline_nic_contract::{self as contract, DmaError, DmaTag};
+use beeline_contract_device::{self as contract, DmaError, DmaTag};
 
 /// Bytes of the memory; addresses from here on are nobody's.
 const MEMORY_BYTES: usize = 1 << 20;

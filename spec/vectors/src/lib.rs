@@ -1,7 +1,7 @@
 //! Shared test vectors: what a device must do with a sequence of writes, as data.
 //!
 //! A case (`cases/*.json`, described in README.md) is read and checked by [`load`]; [`run`](fn@run) plays it through
-//! any [`Device`](beeline_nic_contract::Device) by its registers and windows alone, so the behavioural NIC, the RTL and
+//! any [`Device`](beeline_contract_device::Device) by its registers and windows alone, so the behavioural NIC, the RTL and
 //! whatever comes later run the same files. A host-side receiver plays a blank case's writes into memory and compares
 //! messages itself.
 //!

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::fmt::{self, Write as _};
 
-use beeline_nic_contract::{Accept, Device, Enables, ReadTag, SimTime, Want, Watches, Write};
+use beeline_contract_device::{Accept, Device, Enables, ReadTag, SimTime, Want, Watches, Write};
 use beeline_spec::caps::Capabilities;
 use beeline_spec::regs::field::{
     caps_offset, control, credit_coalesce, cut_through, entry, moderation, queue_control, queue_status,

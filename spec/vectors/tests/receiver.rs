@@ -6,7 +6,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use beeline_link_contract::{CreditSink, Line, LoadPort};
+use beeline_contract_memory::{CreditSink, Line, LoadPort};
 use beeline_vectors::{Action, Case, Event, WindowKind, Write, load};
 use beeline_window::{ArrivalTest, Observed, ReceiveError, Receiver, WindowConfig};
 

@@ -4,8 +4,8 @@
 //! control of the order among WC buffers"). Where a CPU or a fabric does not keep that promise, frames go out
 //! corrupted; nothing in the format can tell.
 
+use beeline_contract_memory::Tolerance;
 use beeline_driver::{Sent, Transmit, TxQueueConfig};
-use beeline_link_contract::Tolerance;
 use beeline_spec::Interface;
 
 use super::exchange::take_all;

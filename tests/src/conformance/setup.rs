@@ -1,5 +1,7 @@
 //! What is under test: an interface, the disorder of its stores, a way to receive.
 
+use beeline_contract_link::Link;
+use beeline_contract_memory::{Adversary, StorePort, Tolerance};
 use beeline_driver::{
     Batching, CoherentConfig, CreditCoalescing, Declared, DescriptorConfig, EnsoConfig, InlineConfig,
     KpioConfig, LongFrameConfig, MmioConfig, NiqConfig, Port, Receive, RxCoherent, RxCoherentConfig,
@@ -7,7 +9,6 @@ use beeline_driver::{
     RxRingConfig, Sent, Stopped, Transmit, TxCoherent, TxDescriptor, TxEnso, TxError, TxInline, TxKpio,
     TxMmio, TxNiq, TxQueueConfig,
 };
-use beeline_link_contract::{Adversary, Link, StorePort, Tolerance};
 use beeline_spec::{Interface, Line};
 
 use crate::{Rig, open};

@@ -1,6 +1,6 @@
 //! `kpio`: whole lines in order, beside lines in pieces, out of order, twice, and without an end.
 
-use beeline_nic_contract::Enables;
+use beeline_contract_device::Enables;
 use beeline_spec::formats::KPIO_EOP_DEFAULT;
 use beeline_spec::regs::queue;
 use beeline_spec::{Interface, LINE_BYTES};

@@ -1,6 +1,6 @@
 //! `mmio`: messages in any order inside the span, beside pieces at every wrong place.
 
-use beeline_nic_contract::Enables;
+use beeline_contract_device::Enables;
 use beeline_spec::header::lines_of;
 use beeline_spec::{Header, Interface, Kind, LINE_BYTES};
 

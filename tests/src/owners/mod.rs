@@ -14,7 +14,7 @@ mod kpio;
 mod mmio;
 mod niq;
 
-use beeline_nic_contract::Enables;
+use beeline_contract_device::Enables;
 use beeline_spec::{Interface, LINE_BYTES, regs};
 
 use crate::Random;

@@ -1,6 +1,6 @@
 //! `niq`: whole entries in order, beside entries in pieces, of other epochs, and at places whose turn has not come.
 
-use beeline_nic_contract::Enables;
+use beeline_contract_device::Enables;
 use beeline_spec::Interface;
 use beeline_spec::regs::field::entry as queue_entry;
 use beeline_spec::regs::queue;

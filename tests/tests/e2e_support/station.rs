@@ -72,7 +72,7 @@ impl Station {
 
     /// Whether the NIC is gone, as far as the kernel has shown.
     pub fn is_nic_gone(&mut self) -> bool {
-        use beeline_link_contract::Link;
+        use beeline_contract_link::Link;
         self.port.link().is_device_gone()
     }
 }

@@ -1,45 +1,9 @@
-//! Who may know whom: unsafe code in one place, links that name no interface, a device that knows no host.
-
-use toml::Table;
+//! Unsafe code in its folders, and links that name no interface.
 
 use crate::source::{SourceFile, code_only, words};
 
 /// The one crate that touches memory a device or a peer can write, and crates that are FFI and nothing else.
-const UNSAFE_FOLDERS: [&str; 4] = ["host/mmio/", "nic/uplink/sys/", "nic/rtl/sys/", "host/rpc/c/"];
-
-/// (folder, packages that its crates must not depend on, why).
-const FORBIDDEN: [(&str, &[&str], &str); 6] = [
-    ("nic/model/", HOST, "the model is a device; a device imports nothing of the host"),
-    ("nic/contract/", HOST, "the device trait knows nothing of the host"),
-    (
-        "host/window/",
-        &["beeline-link-shm", "beeline-driver", "beeline-nic-model"],
-        "a window does not know its link",
-    ),
-    (
-        "host/driver/",
-        &["beeline-link-shm", "beeline-nic-model", "beeline-mmio"],
-        "a driver does not know its link",
-    ),
-    (
-        "link/",
-        &["beeline-driver", "beeline-nic-model"],
-        "a link carries stores; it names no interface and no device",
-    ),
-    ("spec/", &["beeline-mmio", "beeline-nic-model", "beeline-driver"], "the spec stands below everything"),
-];
-
-/// Crates of the host, and the link that is made of them.
-const HOST: &[&str] = &[
-    "beeline",
-    "beeline-mmio",
-    "beeline-domain",
-    "beeline-window",
-    "beeline-driver",
-    "beeline-cli",
-    "beeline-link-shm",
-    "beeline-link-contract",
-];
+const UNSAFE_FOLDERS: [&str; 4] = ["os/mmio/", "os/ethernet/sys/", "nic/rtl/sys/", "api/c/"];
 
 /// Parts of identifiers that only an interface has.
 const INTERFACE_PARTS: [&str; 6] =
@@ -92,32 +56,6 @@ pub fn interfaces_in_links(files: &[SourceFile]) -> Vec<String> {
     findings
 }
 
-/// Dependencies that point the wrong way. Tests may use what they like.
-pub fn dependencies(files: &[SourceFile]) -> Vec<String> {
-    let mut findings = Vec::new();
-    for file in files.iter().filter(|file| file.path.ends_with("/Cargo.toml")) {
-        let Ok(manifest) = file.text.parse::<Table>() else {
-            findings.push(format!("{}: not a manifest", file.path));
-            continue;
-        };
-        let wanted: Vec<&String> = manifest
-            .get("dependencies")
-            .and_then(|d| d.as_table())
-            .into_iter()
-            .flat_map(Table::keys)
-            .collect();
-        for (folder, forbidden, why) in FORBIDDEN {
-            for name in wanted
-                .iter()
-                .filter(|name| file.path.starts_with(folder) && forbidden.contains(&name.as_str()))
-            {
-                findings.push(format!("{}: depends on {name}; {why}", file.path));
-            }
-        }
-    }
-    findings
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -132,12 +70,12 @@ mod tests {
         assert_eq!(
             unsafe_code(&file("host/window/src/lib.rs", code)),
             [
-                "host/window/src/lib.rs:2: unsafe code outside host/mmio/, nic/uplink/sys/, nic/rtl/sys/, host/rpc/c/"
+                "host/window/src/lib.rs:2: unsafe code outside os/mmio/, os/ethernet/sys/, nic/rtl/sys/, api/c/"
             ]
         );
-        assert_eq!(unsafe_code(&file("host/mmio/src/store.rs", code)).len(), 0);
-        assert_eq!(unsafe_code(&file("nic/uplink/sys/src/bpf.rs", code)).len(), 0);
-        assert_eq!(unsafe_code(&file("nic/uplink/src/tap.rs", code)).len(), 1);
+        assert_eq!(unsafe_code(&file("os/mmio/src/store.rs", code)).len(), 0);
+        assert_eq!(unsafe_code(&file("os/ethernet/sys/src/bpf.rs", code)).len(), 0);
+        assert_eq!(unsafe_code(&file("os/ethernet/src/tap.rs", code)).len(), 1);
         assert_eq!(unsafe_code(&file("host/rpc/src/client.rs", code)).len(), 1);
         assert_eq!(
             unsafe_code(&file("host/window/src/lib.rs", "#![forbid(unsafe_code)] // unsafe")).len(),
@@ -159,17 +97,5 @@ mod tests {
             interfaces_in_links(&file("link/shm/src/lib.rs", "use beeline_mmio::Region; // kpio")).len(),
             0
         );
-    }
-
-    #[test]
-    fn a_dependency_the_wrong_way_is_found() {
-        let manifest = "[dependencies]\nbeeline-mmio = { workspace = true }\n";
-        assert_eq!(dependencies(&file("nic/model/Cargo.toml", manifest)).len(), 1);
-        assert_eq!(dependencies(&file("link/shm/Cargo.toml", manifest)).len(), 0);
-        assert_eq!(
-            dependencies(&file("nic/model/Cargo.toml", &manifest.replace("[dep", "[dev-dep"))).len(),
-            0
-        );
-        assert_eq!(dependencies(&file("nic/model/Cargo.toml", "[dependencies")).len(), 1);
     }
 }

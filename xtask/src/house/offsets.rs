@@ -11,7 +11,7 @@ const CALLS: [&str; 4] = [".write_register(", ".start_read(", ".read_arrived(", 
 const FIELD: &str = "offset_bytes:";
 
 /// Where registers are used; elsewhere `offset_bytes` is an offset in a file or a payload.
-const FOLDERS: [&str; 6] = ["host/driver/", "host/cli/", "link/", "nic/model/", "nic/process/", "bench/"];
+const FOLDERS: [&str; 6] = ["host/driver/", "app/beeline/", "link/", "nic/model/", "nic/process/", "bench/"];
 
 /// Every hand-typed offset.
 pub fn typed(files: &[SourceFile]) -> Vec<String> {

@@ -31,6 +31,16 @@ pub fn run(effort: Effort) -> Outcome {
     // What a run has met (places in the span, wraps, shapes of pieces) is to be seen.
     cargo(&["test", "--package", "beeline-nic-rtl", "--features", "rtl", "--", "--nocapture"])?;
     // The same device in virtual time, beside the behavioural one: what it prints is how much later frames are.
-    cargo(&["test", "--package", "beeline-lab", "--features", "rtl", "--test", "rtl", "--", "--nocapture"])?;
+    cargo(&[
+        "test",
+        "--package",
+        "beeline-experiments",
+        "--features",
+        "rtl",
+        "--test",
+        "rtl",
+        "--",
+        "--nocapture",
+    ])?;
     cargo(&["test", "--package", "beeline-cli", "--features", "rtl", "--test", "rtl"])
 }

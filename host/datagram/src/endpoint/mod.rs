@@ -13,7 +13,7 @@ mod upkeep;
 use std::collections::VecDeque;
 use std::fmt;
 
-use beeline_nic_uplink::{Accept, Uplink, UplinkError};
+use beeline_ethernet::{Accept, Uplink, UplinkError};
 
 use crate::connection::Connection;
 use crate::ended::EndedList;

@@ -4,7 +4,7 @@
 //! answered. A connection comes to be, or takes the place of an earlier one, only by a frame that names a session
 //! which this side offered to that address not long ago and which did not end yet.
 
-use beeline_nic_uplink::Uplink;
+use beeline_ethernet::Uplink;
 use beeline_spec::formats::datagram_reset as reset;
 
 use super::{Endpoint, Way};

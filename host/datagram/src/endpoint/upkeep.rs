@@ -1,6 +1,6 @@
 //! What an endpoint keeps in order between frames: who has something to tell, who wants to send, whose time has come.
 
-use beeline_nic_uplink::Uplink;
+use beeline_ethernet::Uplink;
 
 use super::{Endpoint, Event, FRAMES_A_LOOK, Lies, Way};
 use crate::connection::Connection;

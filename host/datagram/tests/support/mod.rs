@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use beeline_datagram::{Clock, Config, ConnectionId, Down, Endpoint, Event, MacAddress, Nanos, Sent};
-use beeline_nic_uplink::{Accept, Traits, Uplink, UplinkError};
+use beeline_ethernet::{Accept, Traits, Uplink, UplinkError};
 
 /// What the network does to frames of one direction, in parts of a thousand.
 #[derive(Clone, Copy, Debug, Default)]

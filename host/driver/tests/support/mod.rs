@@ -11,11 +11,12 @@ use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 
-use beeline_driver::{Pending, Port, PortError, PortState, Progress};
-use beeline_link_contract::{DmaMemory, Doorbell, Line, Link, LinkError, NoReads, RegisterRead, StorePort};
-use beeline_nic_contract::{
+use beeline_contract_device::{
     Accept, Device, DmaError, DmaTag, Enables, HostMemory, QueueId, ReadTag, SimTime, Want, Watches, Write,
 };
+use beeline_contract_link::{DmaMemory, Doorbell, Link, LinkError, NoReads, RegisterRead};
+use beeline_contract_memory::{Line, StorePort};
+use beeline_driver::{Pending, Port, PortError, PortState, Progress};
 use beeline_spec::LINE_BYTES;
 
 /// Where the first memory region lies on the bus; regions are a megabyte or more apart, with holes between.

@@ -1,11 +1,11 @@
 //! The behavioural NIC behind the in-process link, and what every test does with it.
 #![allow(dead_code, reason = "each test file uses its own part of this module")]
 
+use beeline_contract_memory::Adversary;
 use beeline_driver::{
     Batching, CoherentConfig, DescriptorConfig, EnsoConfig, InlineConfig, KpioConfig, MmioConfig, NiqConfig,
     Port, PortConfig, QueueHalf, Receive, Sent, Stopped, Transmit,
 };
-use beeline_link_contract::Adversary;
 use beeline_nic_model::{Nic, NicConfig};
 use beeline_spec::Interface;
 

@@ -5,10 +5,9 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use beeline_contract_link::{DmaMemory, Doorbell, Link, LinkError, ReadPort, RegisterRead, WindowRead};
+use beeline_contract_memory::{Line, StorePort};
 use beeline_driver::{Port, PortConfig, PortState};
-use beeline_link_contract::{
-    DmaMemory, Doorbell, Line, Link, LinkError, ReadPort, RegisterRead, StorePort, WindowRead,
-};
 use beeline_spec::caps::Capabilities;
 use beeline_spec::formats::feature;
 use beeline_spec::regs;

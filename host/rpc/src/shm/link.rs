@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use beeline_contract_memory::Sleeper;
 use beeline_domain::{Departure, MemoryCreditSink, Peer, park_any, prepare_all};
-use beeline_link_contract::Sleeper;
 use beeline_mmio::LoadWindow;
 use beeline_spec::WORD_BYTES;
 use beeline_spec::formats::rpc_client_page::REPLIES_WANTED_OFFSET;

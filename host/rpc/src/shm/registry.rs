@@ -7,11 +7,11 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use beeline_contract_memory::Sleeper;
 use beeline_domain::{
     CreditPage, FreshWindow, MemoryCreditSink, MemorySleeper, Peer, PeerId, Refusal, Reply, SenderOptions,
     SenderParts, Service,
 };
-use beeline_link_contract::Sleeper;
 use beeline_mmio::{Flag, MemoryOptions, Region, SharedMemory, StoreKernel};
 use beeline_spec::WORD_BYTES;
 use beeline_spec::formats::rpc_client_page::REPLIES_WANTED_OFFSET;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use beeline_contract_memory::{Sleeper, StorePort};
 use beeline_domain::{MemoryCreditSink, MemorySleeper, SenderParts};
-use beeline_link_contract::{Sleeper, StorePort};
 use beeline_mmio::LoadWindow;
 use beeline_spec::WORD_BYTES;
 use beeline_spec::formats::RPC_MAX_PAYLOAD_BYTES;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use beeline_datagram::{
     Address, Clock, Config, ConnectionId, Endpoint, EndpointError, Event, SendError, TickClock,
 };
-use beeline_nic_uplink::Uplink;
+use beeline_ethernet::Uplink;
 use beeline_window::{Sent, WaitPolicy};
 use rustix::event::{PollFd, PollFlags, poll};
 

@@ -1,7 +1,7 @@
 //! A server behind an up-link: one thread, all clients.
 
 use beeline_datagram::{Clock, Config, ConnectionId, Endpoint, EndpointError, Event, Sent, TickClock};
-use beeline_nic_uplink::Uplink;
+use beeline_ethernet::Uplink;
 
 use super::caller::Caller;
 use crate::error::RpcError;

@@ -73,7 +73,7 @@ trait FirstWord {
 
 impl FirstWord for crate::test_memory::TestWindow {
     fn load_word_of(mut self, line: u32) -> u64 {
-        beeline_link_contract::LoadPort::load_word(&mut self, line, 0)
+        beeline_contract_memory::LoadPort::load_word(&mut self, line, 0)
     }
 }
 

@@ -8,7 +8,7 @@
 
 use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering};
 
-use beeline_link_contract::CreditSink;
+use beeline_contract_memory::CreditSink;
 
 /// Bit of `claim` that says: one receiver takes all messages from here on (see [`Ledger::take`]). No window lives for
 /// 2^63 lines.

@@ -11,7 +11,7 @@
 
 mod ledger;
 
-use beeline_link_contract::{CreditSink, LoadPort};
+use beeline_contract_memory::{CreditSink, LoadPort};
 use beeline_spec::{Header, Kind};
 
 use crate::error::ReceiveError;

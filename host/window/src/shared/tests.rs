@@ -1,6 +1,6 @@
 //! Two receivers of one window on one thread, where every step can be chosen. Real interleavings: `tests/loom.rs`.
 
-use beeline_link_contract::Line;
+use beeline_contract_memory::Line;
 use proptest::prelude::*;
 
 use super::*;

@@ -2,7 +2,7 @@ use super::*;
 use crate::error::CreditError;
 use crate::test_memory::TestWindow;
 use crate::{ReceiveError, Receiver};
-use beeline_link_contract::LoadPort;
+use beeline_contract_memory::LoadPort;
 
 const BLANK: u64 = 1 << 63 | 0x1234_5678;
 

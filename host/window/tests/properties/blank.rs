@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use beeline_link_contract::{Adversary, Tolerance};
+use beeline_contract_memory::{Adversary, Tolerance};
 use beeline_window::{FencePolicy, Receiver, WindowConfig, Writer};
 use proptest::prelude::*;
 

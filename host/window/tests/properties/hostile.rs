@@ -29,8 +29,8 @@ fn hostile_word(random: &mut Random) -> u64 {
 /// Reads everything of what a receiver gives, for as long as it gives something, at most `polls` times.
 fn drain<L, S, A>(receiver: &mut Receiver<L, S, A>, polls: usize) -> Option<ReceiveError>
 where
-    L: beeline_link_contract::LoadPort,
-    S: beeline_link_contract::CreditSink,
+    L: beeline_contract_memory::LoadPort,
+    S: beeline_contract_memory::CreditSink,
     A: beeline_window::ArrivalTest,
 {
     let mut out = [0; 600];
@@ -105,7 +105,7 @@ fn any_writes_into_an_observed_window_are_borne() {
 /// Credits that go nowhere: the sender keeps no rule anyway.
 struct Quiet(#[allow(dead_code, reason = "kept alive only")] TestWindow);
 
-impl beeline_link_contract::CreditSink for Quiet {
+impl beeline_contract_memory::CreditSink for Quiet {
     fn publish(&mut self, _freed_lines: u64) {}
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use beeline_link_contract::{CreditSink, CreditSource, LoadPort, StorePort};
+use beeline_contract_memory::{CreditSink, CreditSource, LoadPort, StorePort};
 use beeline_window::{ArrivalTest, Receiver, Sent, Writer};
 use proptest::prelude::*;
 

@@ -10,9 +10,9 @@ use std::collections::BTreeSet;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 
+use beeline_contract_device::{Device, ReadTag, Want};
 use beeline_domain::{Peer, Reply, Waker};
 use beeline_mmio::{DmaRegion, LoadWindow, MemoryOptions, Region, SharedMemory, StoreKernel, Word};
-use beeline_nic_contract::{Device, ReadTag, Want};
 use beeline_spec::caps::Capabilities;
 use beeline_spec::escape::blank_from_random;
 use beeline_spec::formats::{port_closed, port_device_memory as device_memory, port_host_memory as host};

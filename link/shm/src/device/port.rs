@@ -11,8 +11,8 @@ use core::mem;
 use std::os::fd::BorrowedFd;
 use std::sync::mpsc::Receiver;
 
+use beeline_contract_device::{Accept, Device, DmaError, DmaTag, QueueId, ReadTag, SimTime, Want, Watches};
 use beeline_domain::Waker;
-use beeline_nic_contract::{Accept, Device, DmaError, DmaTag, QueueId, ReadTag, SimTime, Want, Watches};
 use beeline_spec::formats::port_closed;
 
 use super::PortCounters;
@@ -23,7 +23,7 @@ use super::registers::{Access, RegisterServer};
 use crate::error::PortError;
 use crate::event::EventReceiver;
 
-/// Longest DMA read (`nic/contract`).
+/// Longest DMA read (`contract/device`).
 const MAX_READ_BYTES: usize = 4096;
 /// DMA reads that may wait for each other.
 const MAX_READS: usize = 64;

@@ -4,8 +4,8 @@
 //! that start and stop queues, because a window must be blank and a doorbell zero when its queue starts; the blank
 //! itself; and the receive mode, because a capture that is played waits for somebody to receive it.
 
+use beeline_contract_device::{Accept, Device, Enables, Write};
 use beeline_mmio::{LoadWindow, Word};
-use beeline_nic_contract::{Accept, Device, Enables, Write};
 use beeline_spec::regs::{self, field};
 
 use super::PortCounters;

@@ -5,9 +5,9 @@
 
 use core::sync::atomic::{Ordering, fence};
 
-use beeline_link_contract::DmaMemory;
+use beeline_contract_device::HostMemory;
+use beeline_contract_link::DmaMemory;
 use beeline_mmio::DmaRegion;
-use beeline_nic_contract::HostMemory;
 use beeline_spec::{LINE_BYTES, WORD_BYTES};
 
 use super::account::Charge;

@@ -1,6 +1,6 @@
 //! Register accesses that a host posts in a small blank window, and the answers to its reads.
 
-use beeline_link_contract::LoadPort;
+use beeline_contract_memory::LoadPort;
 use beeline_mmio::{LoadWindow, Word};
 use beeline_spec::formats::{register_half as half, register_request as request};
 

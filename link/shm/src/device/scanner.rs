@@ -12,8 +12,8 @@
 
 use core::sync::atomic::{Ordering, fence};
 
-use beeline_link_contract::{Line, LoadPort};
-use beeline_nic_contract::{Accept, Device, Enables, Write};
+use beeline_contract_device::{Accept, Device, Enables, Write};
+use beeline_contract_memory::{Line, LoadPort};
 use beeline_spec::{LINE_BYTES, WORDS_PER_LINE};
 
 use super::PortCounters;

@@ -1,6 +1,6 @@
 use std::collections::HashMap;
 
-use beeline_nic_contract::{DmaError, DmaTag, ReadTag, SimTime, Want};
+use beeline_contract_device::{DmaError, DmaTag, ReadTag, SimTime, Want};
 use proptest::prelude::*;
 
 use super::*;

@@ -1,6 +1,6 @@
 //! The host's end of the register channel.
 
-use beeline_link_contract::StorePort;
+use beeline_contract_memory::StorePort;
 use beeline_mmio::{Region, StoreKernel, StoreWindow, Word};
 use beeline_spec::formats::{port_device_memory as device_memory, port_host_memory as host};
 

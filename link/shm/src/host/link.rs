@@ -4,10 +4,10 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use beeline_contract_device::Device;
+use beeline_contract_link::{Link, LinkError, NoReads, RegisterRead};
 use beeline_domain::{Domain, MemorySleeper, Peer};
-use beeline_link_contract::{Link, LinkError, NoReads, RegisterRead};
 use beeline_mmio::{Flag, MemoryOptions, Region, SharedMemory, StoreKernel, Word};
-use beeline_nic_contract::Device;
 use beeline_spec::LINE_BYTES;
 use beeline_spec::formats::{port_closed, port_host_memory as host};
 use beeline_spec::header::MAX_PAYLOAD_BYTES;

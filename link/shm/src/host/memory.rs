@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use beeline_link_contract::DmaMemory;
+use beeline_contract_link::DmaMemory;
 use beeline_mmio::DmaRegion;
 
 use super::window::NicWaker;

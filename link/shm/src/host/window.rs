@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering, compiler_fence, fence};
 
-use beeline_link_contract::{Doorbell, Line, StorePort};
+use beeline_contract_link::Doorbell;
+use beeline_contract_memory::{Line, StorePort};
 use beeline_mmio::{Flag, StoreWindow, Word};
 
 use crate::event::EventSender;

@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use beeline_link_contract::Line;
+use beeline_contract_memory::Line;
 use rand::RngExt;
 
 use super::{CoreSettings, Release};

@@ -1,4 +1,4 @@
-//! A device in time: what stands between its pins and the logic behind `nic/contract`'s trait.
+//! A device in time: what stands between its pins and the logic behind `contract/device`'s trait.
 //!
 //! The logic is a pure state machine without a notion of how long anything takes; this gives each of its wants a time.
 //! From: the link. To: the logic, and back. Not here: the logic, and what it means ([`crate::machine`] calls it).

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use beeline_nic_contract::QueueId;
+use beeline_contract_device::QueueId;
 
 use super::{DeviceSettings, ports::Server};
 use crate::des::Picoseconds;

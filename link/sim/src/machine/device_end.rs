@@ -1,6 +1,6 @@
 //! What stands around the logic of one device of a machine: ports, wire, reads, and what it has counted.
 
-use beeline_nic_contract::DmaTag;
+use beeline_contract_device::DmaTag;
 
 use super::peers::PeerLoads;
 use super::{DeviceId, MachineSettings, Totals};

@@ -1,6 +1,6 @@
 //! Events at the device's end: what its logic sees, gets and wants.
 
-use beeline_nic_contract::{Accept, Device, DmaError, DmaTag, Enables, ReadTag, SimTime, Want, Write};
+use beeline_contract_device::{Accept, Device, DmaError, DmaTag, Enables, ReadTag, SimTime, Want, Write};
 
 use super::device_end::Read;
 use super::host_side::{INTERRUPT_ADDRESS, NO_BLOCK};

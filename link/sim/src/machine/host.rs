@@ -1,7 +1,8 @@
 //! The link as the programs of a core see it: the same traits as every other link.
 
-use beeline_link_contract::{DmaMemory, Doorbell, Line, Link, LinkError, RegisterRead, StorePort};
-use beeline_nic_contract::Device;
+use beeline_contract_device::Device;
+use beeline_contract_link::{DmaMemory, Doorbell, Link, LinkError, RegisterRead};
+use beeline_contract_memory::{Line, StorePort};
 
 use super::state::Around;
 use super::{Aperture, CoreId, DeviceId, Sim, SimReads};

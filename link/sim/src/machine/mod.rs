@@ -2,7 +2,7 @@
 //!
 //! A program on a core is whoever calls [`Sim::advance`] and is told that it is its turn; it uses the link by
 //! [`CoreLink`], as it would use any other link, and every store and load costs what the machine's parameters say. The
-//! device is anything behind the trait of `nic/contract`. Programs run as far as their own turn goes; what they stored is
+//! device is anything behind the trait of `contract/device`. Programs run as far as their own turn goes; what they stored is
 //! on its way when the turn ends.
 //!
 //! A load of memory is done at once, when it is asked for, and a store to memory is visible at once: within a turn memory

@@ -1,6 +1,6 @@
 //! Between devices: packets that a switch carries past the root complex, and reads of a device by another.
 
-use beeline_nic_contract::{Device, ReadTag};
+use beeline_contract_device::{Device, ReadTag};
 
 use super::device_end::DeviceEnd;
 use super::state::Around;

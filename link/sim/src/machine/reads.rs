@@ -1,7 +1,8 @@
 //! Reads of a window: uncached loads of a core, each of which stands still until its answer is there.
 
-use beeline_link_contract::{Line, ReadPort, WindowRead};
-use beeline_nic_contract::Device;
+use beeline_contract_device::Device;
+use beeline_contract_link::{ReadPort, WindowRead};
+use beeline_contract_memory::Line;
 
 use super::{CoreId, DeviceId, Sim};
 use crate::cpu::{Load, Operation};

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use beeline_nic_contract::Device;
+use beeline_contract_device::Device;
 
 use super::state::Around;
 use super::{CoreId, CoreLink, DeviceId, Event, Machine, MachineError, MachineSettings, Next, Pause};

@@ -2,9 +2,9 @@
 //!
 //! A line that one side has stored to is loaded by the other side in one transfer: it is asked for and handed over. Several
 //! may be under way; they begin one interval after the other. What a device wants to be told of lines ([`Want::WatchLine`]
-//! of `nic/contract`) is told one transfer after the host's store.
+//! of `contract/device`) is told one transfer after the host's store.
 
-use beeline_nic_contract::{Device, HostMemory, SimTime, Want};
+use beeline_contract_device::{Device, HostMemory, SimTime, Want};
 
 use super::memory::Memory;
 use super::state::Around;

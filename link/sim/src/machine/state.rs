@@ -1,6 +1,6 @@
 //! What a machine is made of, and what it has counted.
 
-use beeline_nic_contract::{Device, Watches};
+use beeline_contract_device::{Device, Watches};
 
 use super::bodies::{Blocks, Lines};
 use super::device_end::DeviceEnd;

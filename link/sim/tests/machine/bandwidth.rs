@@ -1,7 +1,7 @@
 //! Memory that everybody shares: what gets through is the least of the link's rate and of memory's, in closed form, and all
 //! who use it together get no more than its rate.
 
-use beeline_link_contract::{DmaMemory, Link};
+use beeline_contract_link::{DmaMemory, Link};
 use beeline_link_sim::device::Rate;
 use beeline_link_sim::machine::{CoreId, MachineSettings, Next, Sim};
 use beeline_link_sim::pcie::{Advertised, Class, Side};

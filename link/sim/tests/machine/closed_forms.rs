@@ -1,7 +1,8 @@
 //! Where nothing overlaps, a machine's times are sums of its parameters, and where one part is slower than all others, its
 //! rate is that of this part. Computed here by hand, in nanoseconds.
 
-use beeline_link_contract::{DmaMemory, Doorbell, Link, StorePort};
+use beeline_contract_link::{DmaMemory, Doorbell, Link};
+use beeline_contract_memory::StorePort;
 use beeline_link_sim::cpu::FenceAck;
 use beeline_link_sim::des::Picoseconds;
 use beeline_link_sim::machine::{CoreId, Further, MachineSettings, Next, Sim};

@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use beeline_link_contract::{DmaMemory, Doorbell, Link, RegisterRead, StorePort};
+use beeline_contract_device::DmaError;
+use beeline_contract_link::{DmaMemory, Doorbell, Link, RegisterRead};
+use beeline_contract_memory::StorePort;
 use beeline_link_sim::cpu::{CoreSettings, FenceAck, Release};
 use beeline_link_sim::des::{Picoseconds, stream};
 use beeline_link_sim::device::{DeviceSettings, Rate};
@@ -12,7 +14,6 @@ use beeline_link_sim::machine::{
 };
 use beeline_link_sim::pcie::{Advertised, Answers, Generation, Header, Lanes, LinkSettings, UpdateRule};
 use beeline_link_sim::root::RootSettings;
-use beeline_nic_contract::DmaError;
 use proptest::prelude::*;
 
 use crate::probe::{Probe, Reaction};

@@ -1,6 +1,7 @@
 //! Cores that share a root complex: each gets its share.
 
-use beeline_link_contract::{Link, StorePort};
+use beeline_contract_link::Link;
+use beeline_contract_memory::StorePort;
 use beeline_link_sim::machine::{CoreId, Next, Sim};
 
 use crate::probe::Probe;

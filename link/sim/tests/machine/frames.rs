@@ -1,8 +1,8 @@
 //! Frames that come by the wire, to a device that refuses them for a while.
 
+use beeline_contract_device::{Accept, Device, DmaError, DmaTag, ReadTag, SimTime, Want, Write};
 use beeline_link_sim::des::Picoseconds;
 use beeline_link_sim::machine::{Branch, DeviceId, MachineSettings, Sim, SwitchSettings};
-use beeline_nic_contract::{Accept, Device, DmaError, DmaTag, ReadTag, SimTime, Want, Write};
 
 use super::{bare_link, ns, settings};
 

@@ -1,6 +1,7 @@
 //! Interrupts of cores at random: lines leave in pieces, and nothing else changes.
 
-use beeline_link_contract::{Link, StorePort};
+use beeline_contract_link::Link;
+use beeline_contract_memory::StorePort;
 use beeline_link_sim::cpu::Release;
 use beeline_link_sim::des::Picoseconds;
 use beeline_link_sim::machine::{CoreId, Sim};

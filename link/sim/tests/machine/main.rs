@@ -12,6 +12,7 @@ mod snapshot;
 mod steady;
 mod switched;
 
+use beeline_contract_device::Device;
 use beeline_link_sim::cpu::{CoreSettings, FenceAck, Release};
 use beeline_link_sim::des::Picoseconds;
 use beeline_link_sim::device::{DeviceSettings, Rate};
@@ -20,7 +21,6 @@ use beeline_link_sim::machine::{
 };
 use beeline_link_sim::pcie::{AckRule, Answers, Class, Generation, Header, Lanes, Limit, LinkSettings, Side};
 use beeline_link_sim::root::RootSettings;
-use beeline_nic_contract::Device;
 
 const fn ns(ns: u64) -> Picoseconds {
     Picoseconds::from_ns(ns)
@@ -161,7 +161,7 @@ fn assert_at_rest<D: Device>(sim: &Sim<D>) {
 
 /// Memory of the device, filled with a pattern; costs core 0 a copy.
 fn patterned(sim: &Sim<probe::Probe>, bytes: usize) -> SimMemory<probe::Probe> {
-    use beeline_link_contract::{DmaMemory, Link};
+    use beeline_contract_link::{DmaMemory, Link};
     let mut memory = sim.link(CoreId(0)).memory(bytes).expect("memory of a machine is not limited");
     let pattern: Vec<u8> = (0..bytes).map(pattern).collect();
     memory.copy_in(0, &pattern);

@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
+use beeline_contract_device::{Accept, Device, DmaError, DmaTag, QueueId, ReadTag, SimTime, Want, Write};
 use beeline_link_sim::des::Stream;
-use beeline_nic_contract::{Accept, Device, DmaError, DmaTag, QueueId, ReadTag, SimTime, Want, Write};
 use rand::RngExt;
 
 /// What it wants next, one for each write that it takes and for each read that is answered.

@@ -1,9 +1,9 @@
 //! Loads of cores, and reads of the device among its writes.
 
-use beeline_link_contract::{DmaMemory, Link};
+use beeline_contract_device::DmaError;
+use beeline_contract_link::{DmaMemory, Link};
 use beeline_link_sim::machine::{CoreId, Next, Sim};
 use beeline_link_sim::pcie::{Answers, Kind, Packet, Side};
-use beeline_nic_contract::DmaError;
 
 use crate::probe::{Probe, Reaction};
 use crate::{assert_at_rest, ns, once, pattern, patterned, run, settings};

@@ -1,11 +1,12 @@
 //! A machine under way allocates nothing, so that memory is flat however long it runs.
 
-use beeline_link_contract::{DmaMemory, Link, StorePort};
+use beeline_contract_device::{Accept, Device, DmaError, DmaTag, QueueId, ReadTag, SimTime, Want, Write};
+use beeline_contract_link::{DmaMemory, Link};
+use beeline_contract_memory::StorePort;
 use beeline_link_sim::cpu::Release;
 use beeline_link_sim::des::Picoseconds;
 use beeline_link_sim::machine::{CoreId, DeviceId, Next, Pause, Sim};
 use beeline_link_sim::pcie::Advertised;
-use beeline_nic_contract::{Accept, Device, DmaError, DmaTag, QueueId, ReadTag, SimTime, Want, Write};
 
 use crate::{WINDOW_LINES, settings};
 

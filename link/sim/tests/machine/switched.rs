@@ -1,6 +1,7 @@
 //! Several devices behind a switch: each gets what is its own, peers reach each other, and copies reach all.
 
-use beeline_link_contract::{DmaMemory, Link, StorePort};
+use beeline_contract_link::{DmaMemory, Link};
+use beeline_contract_memory::StorePort;
 use beeline_link_sim::cpu::FenceAck;
 use beeline_link_sim::des::{Picoseconds, stream};
 use beeline_link_sim::machine::{

@@ -11,7 +11,7 @@
 //! From: [`crate::rx`], a frame from the wire. To: host memory. Schuh et al., ASPLOS'24 (inlined signals, recycling of
 //! buffers).
 
-use beeline_nic_contract::{QueueId, WatchEnd};
+use beeline_contract_device::{QueueId, WatchEnd};
 use beeline_spec::coherent::{LineBuffer, LineHeader, LineKind, frame_bytes_in, given_back, position_of};
 use beeline_spec::formats::line_buffer;
 use beeline_spec::{LINE_BYTES, WORD_BYTES};

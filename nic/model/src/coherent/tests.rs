@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use beeline_nic_contract::{Accept, QueueId, WatchEnd, WatchTag};
+use beeline_contract_device::{Accept, QueueId, WatchEnd, WatchTag};
 use beeline_spec::coherent::{
     LineBuffer, LineHeader, LineKind, buffers_in, frame_bytes_in, given_back, is_passed, position_of,
 };

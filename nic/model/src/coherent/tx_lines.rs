@@ -11,7 +11,7 @@
 //! From: [`super::CoherentEngine`], watched lines and answers to reads. To: the wire, and the entries' headers.
 //! Schuh et al., ASPLOS'24 (inlined signals, grouped descriptors).
 
-use beeline_nic_contract::{DmaError, QueueId, SimTime, WatchEnd};
+use beeline_contract_device::{DmaError, QueueId, SimTime, WatchEnd};
 use beeline_spec::WORD_BYTES;
 use beeline_spec::coherent::{LineBuffer, LineError, LineHeader, LineKind, given_back};
 use beeline_spec::formats::LINE_ENTRY_MAX_BYTES;

@@ -8,7 +8,7 @@
 
 use std::collections::VecDeque;
 
-use beeline_nic_contract::{Accept, DmaError, Enables, QueueId, SimTime, WatchEnd};
+use beeline_contract_device::{Accept, DmaError, Enables, QueueId, SimTime, WatchEnd};
 
 use super::reads::{Read, Reads};
 use crate::NicConfig;

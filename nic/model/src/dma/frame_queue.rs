@@ -13,7 +13,7 @@
 
 use std::ops::Range;
 
-use beeline_nic_contract::{DmaError, QueueId, SimTime};
+use beeline_contract_device::{DmaError, QueueId, SimTime};
 use beeline_spec::LINE_BYTES;
 use beeline_spec::formats::MIN_FRAME_BYTES;
 

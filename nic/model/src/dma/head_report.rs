@@ -4,7 +4,7 @@
 //! credits of a push window in memory. Moderated by count and time
 //! ([`super::Moderation`]); an interrupt is raised with the next report after a frame that asked for it.
 
-use beeline_nic_contract::{QueueId, SimTime};
+use beeline_contract_device::{QueueId, SimTime};
 
 use super::moderation::Moderation;
 use crate::engine::{Cause, IrqCause, QueueSettings, Shared};

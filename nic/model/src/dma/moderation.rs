@@ -4,7 +4,7 @@
 //! once; a time makes it due when the oldest event has waited that long. Where no time is set, an owner that has
 //! nothing more to do reports at once, because no later event would.
 
-use beeline_nic_contract::SimTime;
+use beeline_contract_device::SimTime;
 
 /// Events that have not been reported.
 #[derive(Clone, Debug)]

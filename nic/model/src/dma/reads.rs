@@ -6,7 +6,7 @@
 //!
 //! Used by the transmit engines ([`super::Fetching`]) and the receive engine ([`crate::rx`]), a table each.
 
-use beeline_nic_contract::{DmaError, QueueId};
+use beeline_contract_device::{DmaError, QueueId};
 
 use crate::engine::{DmaOwner, Shared};
 

@@ -1,6 +1,6 @@
 //! Host memory for tests of the engines: does the writes that a device wants in order, answers its reads in any order.
 
-use beeline_nic_contract::DmaError;
+use beeline_contract_device::DmaError;
 
 use crate::dma_port::DmaWant;
 use crate::engine::{DmaOwner, Shared};

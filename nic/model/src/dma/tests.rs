@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::test_host::{BASE, Random, TestHost, descriptor};
-use beeline_nic_contract::{QueueId, SimTime};
+use beeline_contract_device::{QueueId, SimTime};
 
 use super::*;
 use crate::NicConfig;

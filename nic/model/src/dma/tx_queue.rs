@@ -7,7 +7,7 @@
 //! From: [`super::DmaEngine`], which owns the tags. To: the wire, and the head count in host memory.
 //! Larsen & Lee, NAS'15, §I and figure 1.
 
-use beeline_nic_contract::{DmaError, QueueId, SimTime};
+use beeline_contract_device::{DmaError, QueueId, SimTime};
 
 use super::descriptor_ring::{DESCRIPTOR_BYTES, DescriptorRing};
 use super::fetching::{FetchQueue, Turn};

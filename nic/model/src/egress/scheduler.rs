@@ -9,7 +9,7 @@
 //! Choosing is O(1): ready queues of a class are a linked ring, ready classes a bit mask; a queue without a frame is
 //! found out when its turn comes. A frame longer than the quantum costs its queue several turns. Not here: frames.
 
-use beeline_nic_contract::QueueId;
+use beeline_contract_device::QueueId;
 
 /// Classes of strict priority, 0 first.
 pub(crate) const CLASSES: usize = 16;

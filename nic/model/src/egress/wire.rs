@@ -5,7 +5,7 @@
 //! alone on the wire until it ends, with all its bytes or with an abort mark. Not here: whose frame is next
 //! ([`super::Scheduler`]), which bytes are there ([`crate::mmio`]).
 
-use beeline_nic_contract::QueueId;
+use beeline_contract_device::QueueId;
 use beeline_spec::{Interface, LINE_BYTES};
 
 /// What the wire did.

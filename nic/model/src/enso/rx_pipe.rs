@@ -8,7 +8,7 @@
 //!
 //! From: [`crate::rx`], a frame from the wire. To: host memory. Sadok et al., OSDI'23 (reactive notifications).
 
-use beeline_nic_contract::QueueId;
+use beeline_contract_device::QueueId;
 use beeline_spec::pipe::{self, Notification};
 use beeline_spec::{LINE_BYTES, WORD_BYTES};
 

@@ -1,7 +1,7 @@
 //! Pipes of several queues told of in one ring: nothing is overwritten while queues come and go, and nothing is written
 //! once the ring's owner has stopped.
 
-use beeline_nic_contract::{Accept, QueueId};
+use beeline_contract_device::{Accept, QueueId};
 use beeline_spec::pipe::{self, Notification};
 
 use crate::NicConfig;

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use beeline_nic_contract::{Accept, QueueId};
+use beeline_contract_device::{Accept, QueueId};
 use beeline_spec::pipe::{self, Notification};
 
 use super::*;

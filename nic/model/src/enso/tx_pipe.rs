@@ -7,7 +7,7 @@
 //!
 //! From: [`super::EnsoEngine`]. To: the wire, and the head count in host memory. Sadok et al., OSDI'23.
 
-use beeline_nic_contract::{DmaError, QueueId, SimTime};
+use beeline_contract_device::{DmaError, QueueId, SimTime};
 use beeline_spec::formats::MIN_FRAME_BYTES;
 use beeline_spec::{LINE_BYTES, WORD_BYTES, pipe};
 

@@ -7,7 +7,7 @@
 //!
 //! From: [`super`]. To: the wire, and the head count in host memory. HotOS'25 §2.4.
 
-use beeline_nic_contract::{Accept, DmaError, Enables, QueueId, SimTime};
+use beeline_contract_device::{Accept, DmaError, Enables, QueueId, SimTime};
 use beeline_spec::LINE_BYTES;
 use beeline_spec::entry::{EntryHeader, EntryKind, PUSH_HALF_LINES, RING_MAX_FRAME_BYTES, position_of};
 use beeline_spec::formats::{ENTRY_HEAD_BYTES, PUSH_HALF_BYTES, RING_ENTRY_MAX_BYTES, entry_header};

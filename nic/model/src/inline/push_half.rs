@@ -6,7 +6,7 @@
 //!
 //! From: [`super::inline_queue`]. HotOS'25 §2.4.
 
-use beeline_nic_contract::{Enables, SimTime};
+use beeline_contract_device::{Enables, SimTime};
 use beeline_spec::LINE_BYTES;
 use beeline_spec::entry::{EntryError, EntryHeader, PUSH_HALF_LINES};
 use beeline_spec::formats::PUSH_HALF_BYTES;

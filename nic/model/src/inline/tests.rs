@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use beeline_nic_contract::{Accept, Enables, QueueId, SimTime};
+use beeline_contract_device::{Accept, Enables, QueueId, SimTime};
 use beeline_spec::entry::{EntryHeader, EntryKind, PUSH_MAX_FRAME_BYTES, RING_MAX_FRAME_BYTES, position_of};
 
 use super::*;

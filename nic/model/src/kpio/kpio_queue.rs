@@ -15,7 +15,7 @@
 
 use std::collections::VecDeque;
 
-use beeline_nic_contract::{Accept, Enables, QueueId, SimTime};
+use beeline_contract_device::{Accept, Enables, QueueId, SimTime};
 use beeline_spec::LINE_BYTES;
 use beeline_spec::formats::MIN_FRAME_BYTES;
 

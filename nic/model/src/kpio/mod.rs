@@ -18,7 +18,7 @@ mod mux;
 #[cfg(test)]
 mod tests;
 
-use beeline_nic_contract::{Accept, DmaError, Enables, QueueId, SimTime};
+use beeline_contract_device::{Accept, DmaError, Enables, QueueId, SimTime};
 
 pub(crate) use mux::{Mux, Path};
 

@@ -4,7 +4,7 @@
 //! else is cut into pieces and merged in a context first. Failures of the write's own queue end here; they are counted
 //! where they are found. Comes from: [`crate::nic`]. Goes to: [`super::tx_queue`]. HotOS'25 §3.1 and 3.3.
 
-use beeline_nic_contract::{Accept, QueueId};
+use beeline_contract_device::{Accept, QueueId};
 use beeline_spec::formats::MIN_FRAME_BYTES;
 use beeline_spec::{Kind, LINE_BYTES};
 

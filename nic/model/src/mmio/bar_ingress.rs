@@ -5,7 +5,7 @@
 //! [`super::reorder_unit`]. Not here: any check of position or of what is written.
 //! HotOS'25 §3.1 ("when a PCIe MMIO is received").
 
-use beeline_nic_contract::Enables;
+use beeline_contract_device::Enables;
 use beeline_spec::LINE_BYTES;
 
 use super::buffer_pool::PoolLine;

@@ -5,7 +5,7 @@
 //! [`crate::dma_port`]. Not here: what makes a line free. DESIGN decision 3; HotOS'25 §3.4 leaves this to PCIe's own
 //! flow control, which stalls the core.
 
-use beeline_nic_contract::{QueueId, SimTime};
+use beeline_contract_device::{QueueId, SimTime};
 
 use crate::deadlines::Deadlines;
 use crate::engine::{QueueSettings, Shared};

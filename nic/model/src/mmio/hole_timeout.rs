@@ -5,7 +5,7 @@
 //! whose front has arrived and whose rest has not is not a hole; its sender may be slow. Comes from:
 //! [`super::reorder_unit`]. Goes to: quarantine ([`super`]). DESIGN decision 4.
 
-use beeline_nic_contract::SimTime;
+use beeline_contract_device::SimTime;
 
 use crate::deadlines::Deadlines;
 
@@ -94,7 +94,7 @@ mod tests {
     use super::super::bar_ingress::Piece;
     use super::super::buffer_pool::Account;
     use super::*;
-    use beeline_nic_contract::QueueId;
+    use beeline_contract_device::QueueId;
 
     #[test]
     fn a_hole_is_a_missing_byte_with_data_beyond() {

@@ -20,7 +20,7 @@ mod message;
 mod reorder_unit;
 mod tx_queue;
 
-use beeline_nic_contract::{Accept, DmaError, Enables, QueueId, SimTime};
+use beeline_contract_device::{Accept, DmaError, Enables, QueueId, SimTime};
 
 use crate::NicConfig;
 use crate::engine::{Cause, Engine, FrameSource, QueueSettings, Shared, WindowEngine};

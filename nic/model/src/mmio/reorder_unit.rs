@@ -6,7 +6,7 @@
 //! of queues share a few (§3.3). Comes from: [`super::bar_ingress`]. Goes to: [`super::buffer_pool`], line by line.
 //! Not here: what a line means, and whether its position is allowed ([`super::tx_queue`]).
 
-use beeline_nic_contract::QueueId;
+use beeline_contract_device::QueueId;
 
 use super::bar_ingress::Piece;
 use super::buffer_pool::{Account, PoolLine};

@@ -8,7 +8,7 @@
 //!
 //! From: [`crate::rx`]. To: the answers that wait for the link. Flajslik & Rosenblum, ATC'13 (polling).
 
-use beeline_nic_contract::{QueueId, ReadTag, SimTime};
+use beeline_contract_device::{QueueId, ReadTag, SimTime};
 use beeline_spec::WORDS_PER_LINE;
 use beeline_spec::formats::HELD_READS_MAX;
 

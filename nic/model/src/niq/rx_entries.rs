@@ -7,7 +7,7 @@
 //!
 //! From: [`crate::rx`]. To: completions of reads. Flajslik & Rosenblum, ATC'13.
 
-use beeline_nic_contract::SimTime;
+use beeline_contract_device::SimTime;
 use beeline_spec::entry::{EntryHeader, EntryKind, NIQ_MAX_LINES, position_of};
 use beeline_spec::formats::ENTRY_HEAD_BYTES;
 use beeline_spec::{LINE_BYTES, WORD_BYTES};

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use beeline_nic_contract::{Accept, Enables, QueueId, ReadTag, SimTime};
+use beeline_contract_device::{Accept, Enables, QueueId, ReadTag, SimTime};
 use beeline_spec::entry::{EntryHeader, EntryKind, position_of};
 use beeline_spec::formats::HELD_READS_MAX;
 

@@ -8,7 +8,7 @@
 //! From: [`super::NiqEngine`], writes to the window. To: the wire, and the head count in host memory.
 //! Flajslik & Rosenblum, ATC'13.
 
-use beeline_nic_contract::{Accept, DmaError, Enables, QueueId, SimTime};
+use beeline_contract_device::{Accept, DmaError, Enables, QueueId, SimTime};
 use beeline_spec::LINE_BYTES;
 use beeline_spec::entry::{EntryHeader, EntryKind, NIQ_MAX_LINES, position_of};
 use beeline_spec::formats::ENTRY_HEAD_BYTES;

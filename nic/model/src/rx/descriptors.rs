@@ -10,7 +10,7 @@
 //! From: [`super::RxEngine`], a frame from the wire. To: host memory. Larsen & Lee, NAS'15, §V ("receive with and
 //! without descriptor-based DMA").
 
-use beeline_nic_contract::{DmaError, QueueId};
+use beeline_contract_device::{DmaError, QueueId};
 use beeline_spec::formats::rx_completion as f;
 
 use super::Delivery;

@@ -17,7 +17,7 @@ mod tests;
 
 use std::collections::VecDeque;
 
-use beeline_nic_contract::{Accept, DmaError, QueueId, ReadTag, SimTime, WatchEnd};
+use beeline_contract_device::{Accept, DmaError, QueueId, ReadTag, SimTime, WatchEnd};
 
 use crate::NicConfig;
 use crate::coherent::RxLines;

@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use beeline_nic_contract::{
+use beeline_contract_device::{
     Device, DmaError, DmaTag, Enables, ReadTag, SimTime, Want, WatchEnd, WatchTag, Write,
 };
 use beeline_nic_model::{Nic, NicConfig};

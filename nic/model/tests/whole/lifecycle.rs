@@ -1,6 +1,6 @@
 //! The life of queues: start, stop, failure, quarantine, hole time-outs, reset.
 
-use beeline_nic_contract::{Accept, Device, Enables, SimTime, Write};
+use beeline_contract_device::{Accept, Device, Enables, SimTime, Write};
 use beeline_spec::formats::interface;
 use beeline_spec::regs::field::{irq_cause, queue_status::cause};
 use beeline_spec::regs::{self, queue as r};

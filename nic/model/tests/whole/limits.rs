@@ -1,6 +1,6 @@
 //! What happens where something is short: pool, contexts, credits, the wire; and lengths that are too long.
 
-use beeline_nic_contract::{Accept, Device, Enables, SimTime};
+use beeline_contract_device::{Accept, Device, Enables, SimTime};
 use beeline_nic_model::NicConfig;
 use beeline_spec::formats::{KPIO_EOP_DEFAULT, interface};
 use beeline_spec::regs::field::queue_status::cause;

@@ -2,7 +2,7 @@
 //! headers, lengths and epochs, garbage. After every write both must have sent the same frames, have the same next
 //! start, and have failed for the same reason or not at all. So no frame leaves that was not completely written.
 
-use beeline_nic_contract::{Accept, Enables};
+use beeline_contract_device::{Accept, Enables};
 use beeline_nic_model::NicConfig;
 use beeline_spec::regs::field::queue_status::cause;
 use beeline_spec::{Kind, escape};
@@ -186,7 +186,7 @@ fn device_and_oracle_agree_on_garbage() {
 /// Anything at all, anywhere in the BAR and at any call: the device survives, and its memory comes back.
 #[test]
 fn no_call_in_any_order_breaks_the_device() {
-    use beeline_nic_contract::{Device, DmaError, DmaTag, ReadTag, SimTime, Write};
+    use beeline_contract_device::{Device, DmaError, DmaTag, ReadTag, SimTime, Write};
     for_seeds(60, |random| {
         let config =
             NicConfig { queues: 4, window_lines: 8, span_lines: 4, contexts: 4, ..NicConfig::default() };
@@ -251,7 +251,7 @@ fn no_call_in_any_order_breaks_the_device() {
 
 /// Answers some of the reads that were asked for, with the right number of bytes.
 fn answer_some(rig: &mut Rig, random: &mut Random) {
-    use beeline_nic_contract::Device;
+    use beeline_contract_device::Device;
     for (_, bytes, tag) in std::mem::take(&mut rig.reads) {
         if random.once_in(4) {
             continue;

@@ -1,7 +1,7 @@
 //! Who goes on the wire: strict classes, weighted fairness, and their bounds, through the whole device (Larsen & Lee,
 //! NAS'15, §V: "a core can control I/O transactions based on priority").
 
-use beeline_nic_contract::{Accept, Device, Enables};
+use beeline_contract_device::{Accept, Device, Enables};
 use beeline_nic_model::NicConfig;
 use beeline_spec::formats::{KPIO_EOP_DEFAULT, interface};
 use beeline_spec::regs::queue as r;

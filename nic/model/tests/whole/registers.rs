@@ -1,6 +1,6 @@
 //! The device's registers: capabilities, what is written is read, bad accesses, interrupts, counters, multiplexer.
 
-use beeline_nic_contract::{Accept, Device, Enables, Write};
+use beeline_contract_device::{Accept, Device, Enables, Write};
 use beeline_nic_model::{Nic, NicConfig};
 use beeline_spec::caps::Capabilities;
 use beeline_spec::formats::{KPIO_EOP_DEFAULT, interface};

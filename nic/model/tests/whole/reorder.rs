@@ -1,7 +1,7 @@
 //! The reorder unit under an adversary: any split, any byte enables, any order inside the span; every frame once, in
 //! order, unchanged, nothing left behind (HotOS'25 §3.1 to 3.4).
 
-use beeline_nic_contract::Accept;
+use beeline_contract_device::Accept;
 use beeline_nic_model::NicConfig;
 use beeline_spec::{Kind, escape};
 
@@ -165,7 +165,7 @@ fn send_on_credits(how: Cut, blank_window: bool, random: &mut Random) {
 impl Rig {
     /// Tells the device whether the wire is ready and takes what it wants.
     fn nic_wire(&mut self, ready: bool) {
-        beeline_nic_contract::Device::wire_ready(&mut self.nic, ready);
+        beeline_contract_device::Device::wire_ready(&mut self.nic, ready);
         self.settle();
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use beeline_nic_contract::{Accept, Device, Enables, ReadTag, SimTime, Want, Write};
+use beeline_contract_device::{Accept, Device, Enables, ReadTag, SimTime, Want, Write};
 use beeline_nic_model::{Nic, NicConfig};
 use beeline_nic_rtl::{RtlConfig, RtlNic};
 use beeline_spec::regs::field::{credit_coalesce, queue_control, queue_status};

@@ -5,7 +5,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use beeline_nic_contract::{Accept, Device, DmaTag, Enables, ReadTag, SimTime, Want, Write};
+use beeline_contract_device::{Accept, Device, DmaTag, Enables, ReadTag, SimTime, Want, Write};
 use beeline_nic_rtl::{RtlConfig, RtlNic};
 use beeline_spec::regs::field::{queue_control, queue_status};
 use beeline_spec::regs::{self, queue};

@@ -1,7 +1,7 @@
 //! The player must notice every kind of difference: a scripted device does all that a small case wants, or all but
 //! one thing.
 
-use beeline_nic_contract::{DmaError, DmaTag};
+use beeline_contract_device::{DmaError, DmaTag};
 
 use super::*;
 use crate::case::{Count, DeviceParameters, Expectation, WindowKind};
@@ -116,7 +116,7 @@ impl Device for Scripted {
     fn next(&mut self) -> Option<Want<'_>> {
         self.lent = self.wants.pop_front();
         Some(match self.lent.as_ref()? {
-            Owned::Frame => Want::Transmit { queue: beeline_nic_contract::QueueId(0), frame: &self.frame },
+            Owned::Frame => Want::Transmit { queue: beeline_contract_device::QueueId(0), frame: &self.frame },
             Owned::Credit(address, data) => Want::DmaWrite { address: *address, data },
             Owned::Answer(value) => Want::ReadCompletion { tag: ReadTag(0), value: *value },
             Owned::Read => Want::DmaRead { address: 64, bytes: 64, tag: DmaTag(0) },

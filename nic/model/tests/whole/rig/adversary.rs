@@ -1,7 +1,7 @@
 //! The adversary: cuts lines into writes as write-combining buffers might, so that a test can deliver them in any order
 //! that the receiver declares it bears.
 
-use beeline_nic_contract::Enables;
+use beeline_contract_device::Enables;
 
 use super::{PlacedLine, Random};
 

@@ -8,7 +8,7 @@ mod oracle;
 mod random;
 mod sender;
 
-use beeline_nic_contract::{
+use beeline_contract_device::{
     Accept, Device, DmaError, Enables, QueueId, ReadTag, SimTime, Want, WatchTag, Write,
 };
 use beeline_nic_model::{Nic, NicConfig};
@@ -87,7 +87,7 @@ pub struct Rig {
     pub credits: Vec<u64>,
     pub interrupts: Vec<u16>,
     /// Reads of host memory that were asked for: address, bytes, tag.
-    pub reads: Vec<(u64, u32, beeline_nic_contract::DmaTag)>,
+    pub reads: Vec<(u64, u32, beeline_contract_device::DmaTag)>,
     /// Lines that were to be watched: tag, address, the first word as known; and those to be forgotten.
     pub watches: Vec<(WatchTag, u64, u64)>,
     pub forgotten: Vec<WatchTag>,

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use beeline_nic_contract::Enables;
+use beeline_contract_device::Enables;
 use beeline_spec::regs::field::queue_status::cause;
 use beeline_spec::{Header, HeaderError, Kind};
 

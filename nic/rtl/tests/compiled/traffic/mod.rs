@@ -8,7 +8,7 @@ mod messages;
 mod random;
 mod sender;
 
-use beeline_nic_contract::Enables;
+use beeline_contract_device::Enables;
 use beeline_nic_rtl::RtlConfig;
 use beeline_spec::header::lines_of;
 use beeline_spec::{Kind, LINE_BYTES};

@@ -1,0 +1,210 @@
+//! A port of a NIC: frames out, frames in.
+
+use std::time::{Duration, Instant};
+
+use beeline_contract_link::Link;
+use beeline_driver::{
+    CoherentConfig, DescriptorConfig, EnsoConfig, InlineConfig, KpioConfig, MmioConfig, NiqConfig, Pending,
+    Port, PortConfig, PortState, Progress, QueueHalf, Receive, RxRing, RxRingConfig, Sent, Stopped, Transmit,
+};
+use beeline_link_shm::{ShmDoorbell, ShmLink, ShmMemory};
+use beeline_spec::Interface;
+use beeline_window::WaitPolicy;
+
+use crate::waiting::Waiting;
+use crate::{Error, Frame, PortOptions, Result};
+
+/// The queue of the port that is used, for both directions.
+const QUEUE: u32 = 0;
+/// How long the NIC may take to come up.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// One port of a NIC with a transmit and a receive queue. Made by [`crate::Domain::port`]; dropping it closes the port.
+///
+/// Frames are Ethernet without FCS, at least 14 bytes. Whatever the interface, no frame is lost between program and
+/// NIC; between ports the NIC decides.
+pub struct NicPort {
+    parts: Parts,
+    waiting: Waiting,
+}
+
+/// What a look of a waiting port needs.
+struct Parts {
+    port: Port<ShmLink>,
+    tx: Box<dyn Transmit + Send>,
+    rx: RxRing<ShmMemory, ShmDoorbell>,
+}
+
+impl NicPort {
+    /// Brings the device up and opens its queue.
+    pub(crate) fn bring_up(link: ShmLink, options: PortOptions) -> Result<Self> {
+        let sleeper = link.sleeper();
+        let started = Instant::now();
+        let mut port = Port::new(link, PortConfig::default());
+        let mut opening = Waiting { policy: WaitPolicy { sleep: None, ..options.wait }, sleeper: None };
+        let deadline = Some(started + PATIENCE);
+        let is_up = opening.wait(
+            &mut port,
+            deadline,
+            |port| Ok(port.poll(elapsed_ns(started))? == PortState::Ready),
+            |port| port.link().is_device_gone(),
+        )?;
+        if !is_up {
+            return Err(Error::TimedOut { what: "the NIC to come up", waited: started.elapsed() });
+        }
+        let random = getrandom::u64().map_err(Error::NoRandom)?;
+        let rx = port.rx_ring(QUEUE, RxRingConfig::default())?;
+        let (tx, rx): (Box<dyn Transmit + Send>, _) = match options.interface {
+            Interface::Mmio => {
+                let tx = port.mmio(QUEUE, MmioConfig { random, ..MmioConfig::default() })?;
+                open(&mut port, tx, rx, started)?
+            }
+            Interface::Kpio => {
+                let tx = port.kpio(QUEUE, KpioConfig { random, ..KpioConfig::default() })?;
+                open(&mut port, tx, rx, started)?
+            }
+            Interface::Descriptor => {
+                let tx = port.descriptor(QUEUE, DescriptorConfig::default())?;
+                open(&mut port, tx, rx, started)?
+            }
+            Interface::Inline => {
+                let tx = port.inline(QUEUE, InlineConfig { random, ..InlineConfig::default() })?;
+                open(&mut port, tx, rx, started)?
+            }
+            Interface::Enso => {
+                let tx = port.enso(QUEUE, EnsoConfig::default())?;
+                open(&mut port, tx, rx, started)?
+            }
+            Interface::Niq => {
+                let tx = port.niq(QUEUE, NiqConfig { random, ..NiqConfig::default() })?;
+                open(&mut port, tx, rx, started)?
+            }
+            Interface::Coherent => {
+                let tx = port.coherent(QUEUE, CoherentConfig::default())?;
+                open(&mut port, tx, rx, started)?
+            }
+        };
+        let waiting = Waiting { policy: options.wait, sleeper };
+        Ok(NicPort { parts: Parts { port, tx, rx }, waiting })
+    }
+
+    /// The port's Ethernet address.
+    pub fn mac(&self) -> [u8; 6] {
+        self.parts.port.mac()
+    }
+
+    /// The longest frame in bytes.
+    pub fn max_frame_bytes(&self) -> usize {
+        self.parts.tx.max_frame_bytes()
+    }
+
+    /// Sends a frame, waiting for room.
+    ///
+    /// # Errors
+    /// [`Error::Transmit`]: the frame cannot be sent, or the NIC is faulty; [`Error::NicGone`].
+    pub fn send(&mut self, frame: &[u8]) -> Result<()> {
+        let look = |parts: &mut Parts| Ok(parts.tx.try_send(frame)? == Sent::Sent);
+        self.waiting.wait(&mut self.parts, None, look, Parts::is_gone).map(drop)
+    }
+
+    /// Sends a frame if there is room: `false` when there is none. Never waits.
+    ///
+    /// # Errors
+    /// [`Error::Transmit`].
+    #[inline]
+    pub fn try_send(&mut self, frame: &[u8]) -> Result<bool> {
+        Ok(self.parts.tx.try_send(frame)? == Sent::Sent)
+    }
+
+    /// Sends as many of the frames as there is room for, sharing lines or doorbells; how many. Never waits.
+    ///
+    /// # Errors
+    /// [`Error::Transmit`], for the first frame; a later bad one ends the burst before it.
+    #[inline]
+    pub fn send_burst(&mut self, frames: &[&[u8]]) -> Result<usize> {
+        Ok(self.parts.tx.try_send_burst(frames)?)
+    }
+
+    /// Waits until the NIC has taken everything sent, for at most `timeout`: `false` when it has not. Dropping the
+    /// port loses what it has not taken.
+    ///
+    /// # Errors
+    /// As [`NicPort::send`].
+    pub fn flush(&mut self, timeout: Duration) -> Result<bool> {
+        let look = |parts: &mut Parts| {
+            parts.tx.progress()?;
+            Ok(parts.tx.is_idle())
+        };
+        self.waiting.wait(&mut self.parts, Instant::now().checked_add(timeout), look, Parts::is_gone)
+    }
+
+    /// The next frame, waited for. Dropping it frees its place.
+    ///
+    /// # Errors
+    /// [`Error::Frame`]: the NIC is faulty; [`Error::NicGone`].
+    pub fn recv(&mut self) -> Result<Frame<'_>> {
+        let frame = self.recv_until(None)?;
+        Ok(frame.expect("without a deadline it waits until there is one"))
+    }
+
+    /// As [`NicPort::recv`], for at most `timeout`: `None` when nothing came.
+    ///
+    /// # Errors
+    /// As [`NicPort::recv`].
+    pub fn recv_timeout(&mut self, timeout: Duration) -> Result<Option<Frame<'_>>> {
+        self.recv_until(Instant::now().checked_add(timeout))
+    }
+
+    /// The next frame if it is there. Never waits, never reads the device.
+    ///
+    /// # Errors
+    /// [`Error::Frame`].
+    #[inline]
+    pub fn try_recv(&mut self) -> Result<Option<Frame<'_>>> {
+        Ok(self.parts.rx.poll()?)
+    }
+
+    fn recv_until(&mut self, deadline: Option<Instant>) -> Result<Option<Frame<'_>>> {
+        // Looking takes nothing, so that the frame can be handed out after the wait.
+        let look = |parts: &mut Parts| Ok(!parts.rx.wants_interrupt()?);
+        self.waiting.wait(&mut self.parts, deadline, look, Parts::is_gone)?;
+        Ok(self.parts.rx.poll()?)
+    }
+}
+
+impl Parts {
+    fn is_gone(&mut self) -> bool {
+        self.port.link().is_device_gone()
+    }
+}
+
+impl core::fmt::Debug for NicPort {
+    fn fmt(&self, out: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        out.debug_struct("NicPort").field("mac", &self.mac()).finish_non_exhaustive()
+    }
+}
+
+fn elapsed_ns(started: Instant) -> u64 {
+    started.elapsed().as_nanos() as u64
+}
+
+/// Both halves of an open queue.
+type Halves = (Box<dyn Transmit + Send>, RxRing<ShmMemory, ShmDoorbell>);
+
+fn open<T: Transmit + QueueHalf + Send + 'static>(
+    port: &mut Port<ShmLink>,
+    tx: Stopped<T>,
+    rx: Stopped<RxRing<ShmMemory, ShmDoorbell>>,
+    started: Instant,
+) -> Result<Halves> {
+    let mut pending: Pending<_> = port.open(tx.with(rx)?);
+    loop {
+        // An answer that does not come ends in an error of the port.
+        port.poll(elapsed_ns(started))?;
+        pending = match port.finish(pending)? {
+            Progress::Done((tx, rx)) => return Ok((Box::new(tx), rx)),
+            Progress::Pending(pending) => pending,
+        };
+        std::thread::yield_now();
+    }
+}

@@ -1,0 +1,149 @@
+//! The receiving end of a window, and of those that come after it.
+
+use std::time::{Duration, Instant};
+
+use beeline_domain::{MemoryCreditSink, MemorySleeper, ReceiverParts, WindowListener};
+use beeline_mmio::LoadWindow;
+use beeline_window::{WaitPolicy, WindowConfig};
+
+use crate::Result;
+
+/// Receives messages from one sender after the other. Made by [`crate::Domain::receiver`].
+///
+/// When a sender ends, what it completed is received first; then one call fails with [`crate::Error::SenderGone`] or
+/// [`crate::Error::Torn`], and the next waits for the next sender, which gets a fresh window.
+#[derive(Debug)]
+pub struct Receiver {
+    listener: WindowListener,
+    wait: WaitPolicy,
+    open: Option<Open>,
+    /// The sender of `open` is over and the caller has been told.
+    is_over: bool,
+}
+
+#[derive(Debug)]
+struct Open {
+    receiver: beeline_window::Receiver<LoadWindow, MemoryCreditSink>,
+    sleeper: MemorySleeper,
+}
+
+impl Open {
+    fn new(parts: ReceiverParts) -> Self {
+        let config = WindowConfig::blank(parts.blank, parts.epoch);
+        Open {
+            receiver: beeline_window::Receiver::new(parts.load, parts.sink, config),
+            sleeper: parts.sleeper,
+        }
+    }
+}
+
+impl Receiver {
+    pub(crate) fn new(listener: WindowListener, wait: WaitPolicy) -> Self {
+        Receiver { listener, wait, open: None, is_over: false }
+    }
+
+    /// The next message; waits for a sender and for the message.
+    ///
+    /// # Errors
+    /// [`crate::Error::SenderGone`], [`crate::Error::Torn`], or [`crate::Error::Receive`] for a faulty sender.
+    pub fn recv(&mut self) -> Result<Message<'_>> {
+        let message = self.recv_until(None)?;
+        Ok(message.expect("without a deadline it waits until there is one"))
+    }
+
+    /// As [`Receiver::recv`], for at most `timeout`: `None` when nothing came.
+    ///
+    /// # Errors
+    /// As [`Receiver::recv`].
+    pub fn recv_timeout(&mut self, timeout: Duration) -> Result<Option<Message<'_>>> {
+        self.recv_until(Instant::now().checked_add(timeout))
+    }
+
+    /// The next message if it is there. Never waits; enters the kernel only while there is no sender.
+    ///
+    /// # Errors
+    /// As [`Receiver::recv`].
+    #[inline]
+    pub fn try_recv(&mut self) -> Result<Option<Message<'_>>> {
+        if self.open.is_none() || self.is_over {
+            self.accept(Some(Duration::ZERO));
+        }
+        let Receiver { open: Some(open), is_over, .. } = self else { return Ok(None) };
+        // One relaxed load: an idle receiver must learn of the sender's end without sleeping.
+        if beeline_contract_memory::Sleeper::is_peer_gone(&open.sleeper) {
+            open.receiver.sender_gone();
+        }
+        match open.receiver.poll() {
+            Ok(message) => Ok(message.map(|inner| Message { inner })),
+            Err(error) => {
+                *is_over = true;
+                Err(error.into())
+            }
+        }
+    }
+
+    /// Whether a sender is connected, or has left messages.
+    pub fn has_sender(&self) -> bool {
+        self.open.is_some() && !self.is_over
+    }
+
+    fn recv_until(&mut self, deadline: Option<Instant>) -> Result<Option<Message<'_>>> {
+        if self.open.is_none() || self.is_over {
+            self.accept(deadline.map(|deadline| deadline.saturating_duration_since(Instant::now())));
+        }
+        let Receiver { open: Some(open), is_over, wait, .. } = self else { return Ok(None) };
+        match open.receiver.recv_wait(wait, &mut open.sleeper, deadline) {
+            Ok(message) => Ok(message.map(|inner| Message { inner })),
+            Err(error) => {
+                *is_over = true;
+                Err(error.into())
+            }
+        }
+    }
+
+    /// Lets go of a window that is over and waits for the next sender, for ever without a time.
+    fn accept(&mut self, time: Option<Duration>) {
+        self.open = None;
+        self.is_over = false;
+        self.open = self.listener.accept(time.unwrap_or(Duration::MAX)).map(Open::new);
+    }
+}
+
+/// A received message, where the sender stored it. Dropping it frees its place.
+#[derive(Debug)]
+pub struct Message<'r> {
+    inner: beeline_window::Message<'r, LoadWindow, MemoryCreditSink>,
+}
+
+impl Message<'_> {
+    /// Bytes of the message.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.inner.len()
+    }
+
+    /// Whether it has no bytes.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.inner.is_empty()
+    }
+
+    /// Bytes `8 * index` to `8 * index + 7` as a little-endian word; bytes past the end are zero. No copy.
+    #[inline]
+    pub fn word(&mut self, index: usize) -> u64 {
+        self.inner.word(index)
+    }
+
+    /// Copies the message to the front of `bytes`, as much as fits; the number of bytes copied.
+    #[inline]
+    pub fn copy_out(&mut self, bytes: &mut [u8]) -> usize {
+        self.inner.copy_out(bytes)
+    }
+
+    /// The message as a vector; allocates.
+    pub fn to_vec(mut self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(self.len());
+        self.inner.copy_to(&mut bytes);
+        bytes
+    }
+}

@@ -1,0 +1,187 @@
+//! The sending end of a window.
+
+use std::time::{Duration, Instant};
+
+use beeline_contract_memory::Sleeper;
+use beeline_domain::{MemoryCredits, MemorySleeper, SenderParts};
+use beeline_driver::FencePolicy;
+use beeline_mmio::StoreWindow;
+use beeline_spec::header::lines_of;
+use beeline_window::{SendError, Sent, WaitPolicy, WindowConfig, Writer};
+
+use crate::{Error, Result, SenderOptions};
+
+/// Sends messages to one receiver. Made by [`crate::Domain::sender`]; there is one for a window.
+///
+/// What was sent stays for the receiver when this is dropped.
+#[derive(Debug)]
+pub struct Sender {
+    writer: Writer<StoreWindow, MemoryCredits>,
+    sleeper: MemorySleeper,
+    wait: WaitPolicy,
+}
+
+impl Sender {
+    pub(crate) fn new(parts: SenderParts, options: SenderOptions) -> Self {
+        // Without membarrier on both sides a sleeping receiver could miss a message that is not fenced.
+        let fence_policy = match options.fences {
+            FencePolicy::None | FencePolicy::PerWrap if parts.needs_fence_per_message => {
+                FencePolicy::PerMessage
+            }
+            asked => asked,
+        };
+        let config = WindowConfig { blank: parts.blank, epoch: parts.epoch, fence_policy };
+        Sender {
+            writer: Writer::new(parts.store, parts.credits, config),
+            sleeper: parts.sleeper,
+            wait: options.wait,
+        }
+    }
+
+    /// Sends a message, waiting for room.
+    ///
+    /// # Errors
+    /// [`Error::Send`]: it can never fit, or the receiver is faulty; [`Error::ReceiverGone`].
+    pub fn send(&mut self, message: &[u8]) -> Result<()> {
+        let sent = self.writer.send_wait(message, &self.wait, &mut self.sleeper, None)?;
+        debug_assert_eq!(sent, Sent::Sent, "there is no deadline");
+        Ok(())
+    }
+
+    /// Sends a message if there is room: `false` when there is none. Never waits, never enters the kernel.
+    ///
+    /// # Errors
+    /// [`Error::Send`].
+    #[inline]
+    pub fn try_send(&mut self, message: &[u8]) -> Result<bool> {
+        Ok(self.writer.try_send(message)? == Sent::Sent)
+    }
+
+    /// Opens a message of at most `bytes` bytes, to be written piece by piece straight into the window; waits for
+    /// room.
+    ///
+    /// # Errors
+    /// As [`Sender::send`].
+    pub fn reserve(&mut self, bytes: usize) -> Result<Reservation<'_>> {
+        self.wait_for_room(bytes)?;
+        let inner =
+            self.writer.reserve(bytes)?.expect("room was just waited for, and only this sender takes any");
+        Ok(Reservation { inner })
+    }
+
+    /// Opens a batch of at most `bytes` bytes: many small messages in few lines. Each takes 2 bytes more than it has,
+    /// rounded up to 8. Waits for room.
+    ///
+    /// # Errors
+    /// As [`Sender::send`].
+    pub fn batch(&mut self, bytes: usize) -> Result<Batch<'_>> {
+        self.wait_for_room(bytes)?;
+        let inner =
+            self.writer.batch(bytes)?.expect("room was just waited for, and only this sender takes any");
+        Ok(Batch { inner })
+    }
+
+    /// Waits until everything sent has been received, for at most `timeout`: `false` when it was not. The receiver
+    /// tells when it looks for the next message. Not needed before dropping the sender: what was sent stays.
+    ///
+    /// # Errors
+    /// As [`Sender::send`].
+    pub fn flush(&mut self, timeout: Duration) -> Result<bool> {
+        let deadline = Instant::now().checked_add(timeout);
+        Ok(self.writer.room_wait(u32::MAX, &self.wait, &mut self.sleeper, deadline)?)
+    }
+
+    /// The longest message in bytes.
+    pub fn max_message_bytes(&self) -> usize {
+        self.writer.max_payload_bytes()
+    }
+
+    /// Whether the receiver's program has ended. Costs one load.
+    pub fn is_receiver_gone(&self) -> bool {
+        self.sleeper.is_peer_gone()
+    }
+
+    fn wait_for_room(&mut self, bytes: usize) -> Result<()> {
+        let max_bytes = self.max_message_bytes();
+        if bytes > max_bytes {
+            return Err(Error::Send(SendError::TooLong { bytes, max_bytes }));
+        }
+        let has_room = self.writer.room_wait(lines_of(bytes as u32), &self.wait, &mut self.sleeper, None)?;
+        debug_assert!(has_room, "there is no deadline");
+        Ok(())
+    }
+}
+
+/// An open message. [`Reservation::commit`] sends it; dropping it sends nothing.
+#[derive(Debug)]
+pub struct Reservation<'s> {
+    inner: beeline_window::Reservation<'s, StoreWindow, MemoryCredits>,
+}
+
+impl Reservation<'_> {
+    /// Appends bytes. Whole lines are stored at once, straight from `bytes`.
+    ///
+    /// # Errors
+    /// [`Error::Write`]: more than was reserved; nothing of it was taken.
+    pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        self.inner.write(bytes).map_err(Error::from)
+    }
+
+    /// Appends a word, little-endian.
+    ///
+    /// # Errors
+    /// As [`Reservation::write`].
+    pub fn put_u64(&mut self, value: u64) -> Result<()> {
+        self.write(&value.to_le_bytes())
+    }
+
+    /// Bytes that may still be written.
+    pub fn left_bytes(&self) -> usize {
+        self.inner.left_bytes()
+    }
+
+    /// Sends what was written.
+    pub fn commit(self) {
+        self.inner.commit();
+    }
+}
+
+/// Takes what fits; sent by [`Reservation::commit`] only.
+impl std::io::Write for Reservation<'_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        std::io::Write::write(&mut self.inner, bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// An open batch. Dropping it sends it; the receiver gets message by message.
+#[derive(Debug)]
+pub struct Batch<'s> {
+    inner: beeline_window::Batch<'s, StoreWindow, MemoryCredits>,
+}
+
+impl Batch<'_> {
+    /// Adds a message. `false`: it found no room, and the batch was sent without it; open another.
+    ///
+    /// # Errors
+    /// [`Error::Send`]: no batch of this size can hold it.
+    pub fn push(&mut self, message: &[u8]) -> Result<bool> {
+        Ok(self.inner.push(message)? == Sent::Sent)
+    }
+
+    /// Messages in the batch.
+    pub fn len(&self) -> usize {
+        self.inner.records() as usize
+    }
+
+    /// Whether nothing was added.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Sends the batch: the same as dropping it, said aloud.
+    pub fn send(self) {}
+}

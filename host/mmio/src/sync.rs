@@ -1,6 +1,0 @@
-//! The atomics of this crate, in one place.
-//!
-//! They are always those of `core`: the words they stand for lie in memory another process maps, where loom's models
-//! of atomics cannot stand. The protocols made of them are modelled with loom in `host/window` and `host/domain`.
-
-pub(crate) use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering, fence};

@@ -1,0 +1,62 @@
+//! Who is there: rendezvous, sealed memory passed by descriptor, liveness, wake-up.
+//!
+//! - **Rendezvous** ([`Domain`], [`Service`], [`Connection`]): an owner offers a name in an owner-only folder; a client
+//!   connects, sends a request with descriptors, gets an answer with descriptors. No daemon, no root.
+//! - **Liveness** ([`Peer`]): one background thread, asleep in the kernel, learns of a peer's death from its pidfd,
+//!   never from silence; a hot path asks with one relaxed load. A stopped peer is alive; a forked peer's children do
+//!   not keep it alive. A name whose owner died is reclaimed by the next comer.
+//! - **Wake-up** ([`MemorySleeper`], [`Waker`]): whoever sleeps pays for the ordering, so that senders do not fence
+//!   (DESIGN decision 5). [`MemoryCredits`] and [`MemoryCreditSink`] are built on it.
+//! - **Windows** ([`offer_window`], [`connect_window`]): the two halves of a window between processes.
+//!
+//! It does not know messages (`host/window`), NICs (`link/shm`) or other machines. Frames never pass through here:
+//! this crate is called when things begin, end, or have been quiet for a while. Memory comes from `os/mmio`, which
+//! has all of the unsafe code.
+//!
+//! What is promised against a hostile peer: memory safety, bounds, and that it delays nobody but itself. The boundary
+//! is the user id; an offer can name others. Sources: DESIGN decisions 3 to 7; HotOS'25 §2.5 for why senders must not
+//! fence.
+#![forbid(unsafe_code)]
+
+mod channel;
+mod claim;
+mod config;
+mod connection;
+mod credits;
+mod dialogue;
+mod domain;
+mod error;
+mod evidence;
+mod folder;
+#[cfg(fuzzing)]
+pub mod fuzzing;
+mod links;
+mod name;
+mod peer;
+mod protocol;
+mod reactor;
+mod service;
+mod sleeper;
+mod socket;
+pub mod support;
+mod sync;
+mod table;
+mod window;
+mod wire;
+
+pub use config::DomainConfig;
+pub use connection::{Connection, DEFAULT_TIMEOUT};
+pub use credits::{MemoryCreditSink, MemoryCredits};
+pub use domain::{Domain, Offer};
+pub use error::{ConnectError, DomainError, MisuseError, OfferError};
+pub use folder::FolderError;
+pub use name::{MAX_NAME_BYTES, NameError};
+pub use peer::{Peer, PeerId};
+pub use protocol::Departure;
+pub use service::{OfferOptions, Refusal, Reply, Service};
+pub use sleeper::{MAX_SLEEP, MemorySleeper, Slept, Waker, park_any, prepare_all};
+pub use window::{
+    CreditPage, FreshWindow, MAX_WINDOW_LINES, ReceiverParts, SenderOptions, SenderParts, WindowError,
+    WindowListener, WindowOptions, WindowTerms, connect_window, offer_window,
+};
+pub use wire::{MAX_FDS, MAX_MESSAGE_BYTES, MAX_PAYLOAD_BYTES, WireError};

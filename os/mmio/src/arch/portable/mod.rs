@@ -1,0 +1,250 @@
+//! The portable twin: relaxed atomic words and the clock of the standard library.
+//!
+//! For Miri, and for instruction sets that have no folder of their own.
+
+use std::sync::OnceLock;
+use std::time::Instant;
+
+use beeline_contract_memory::Line;
+
+use crate::StoreKernel;
+use crate::arch::{LineStore, words};
+use crate::sync::{Ordering, fence};
+
+pub(crate) use crate::arch::PortableScan as ScanWay;
+
+crate::arch::ways! {
+    /// Eight relaxed atomic stores.
+    Cached => Cached,
+}
+
+/// # Safety
+/// `line` is 64 mapped, writable bytes, aligned to 8, only accessed by atomics and asm.
+#[inline(always)]
+unsafe fn store_line(line: *mut u8, words: &Line) {
+    for (i, value) in words.iter().enumerate() {
+        // SAFETY: inside the line, and aligned because the line is.
+        unsafe { words::store_word(line.wrapping_add(i * 8), *value) };
+    }
+}
+
+pub(crate) struct Cached;
+
+impl LineStore for Cached {
+    #[inline(always)]
+    unsafe fn words(line: *mut u8, words: &Line) {
+        // SAFETY: the caller's promise about `line`.
+        unsafe { store_line(line, words) }
+    }
+
+    #[inline(always)]
+    unsafe fn bytes(line: *mut u8, bytes: &[u8; 64]) {
+        // SAFETY: the caller's promise about `line`.
+        unsafe { store_line(line, &words::words_of(bytes)) }
+    }
+
+    #[inline(always)]
+    unsafe fn word(word: *mut u8, value: u64) {
+        // SAFETY: the caller's promise about `word`.
+        unsafe { words::store_word(word, value) }
+    }
+}
+
+/// Why a kernel cannot be run here.
+pub(crate) fn lacks(kernel: StoreKernel) -> Option<&'static str> {
+    match kernel {
+        StoreKernel::Cached => None,
+        StoreKernel::Stnp | StoreKernel::St64b => Some("the aarch64 instruction set"),
+        _ => Some("the x86-64 instruction set"),
+    }
+}
+
+/// The kernel behind a name.
+pub(crate) fn way(kernel: StoreKernel) -> Option<Way> {
+    lacks(kernel).is_none().then_some(Way::Cached)
+}
+
+/// The only kernel.
+#[cfg(test)]
+pub(crate) fn ways() -> Vec<Way> {
+    vec![Way::Cached]
+}
+
+/// How a port loads lines: eight word loads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LoadWay {
+    /// Eight word loads.
+    Words,
+}
+
+impl LoadWay {
+    /// The only one.
+    pub(crate) fn best() -> Self {
+        LoadWay::Words
+    }
+
+    /// The only one.
+    #[cfg(test)]
+    pub(crate) fn all() -> Vec<Self> {
+        vec![LoadWay::Words]
+    }
+
+    /// The line and a bit for each word that is not `blank`.
+    ///
+    /// # Safety
+    /// `line` is 64 mapped bytes, aligned to 64, only accessed by atomics and asm.
+    #[inline(always)]
+    pub(crate) unsafe fn arrived(self, line: *const u8, blank: u64) -> (u8, Line) {
+        // SAFETY: the caller's promise.
+        let words = unsafe { self.line(line) };
+        (words::differing(&words, blank), words)
+    }
+
+    /// As [`LoadWay::arrived`], the line to `words`.
+    ///
+    /// # Safety
+    /// As for [`LoadWay::arrived`].
+    #[inline(always)]
+    pub(crate) unsafe fn arrived_into(self, line: *const u8, blank: u64, words: &mut Line) -> u8 {
+        // SAFETY: the caller's promise.
+        let (mask, found) = unsafe { self.arrived(line, blank) };
+        *words = found;
+        mask
+    }
+
+    /// As [`LoadWay::arrived`] with word 0 only.
+    ///
+    /// # Safety
+    /// As for [`LoadWay::arrived`].
+    #[inline(always)]
+    pub(crate) unsafe fn arrived_head(self, line: *const u8, blank: u64) -> (u8, u64) {
+        // SAFETY: the caller's promise.
+        let (mask, words) = unsafe { self.arrived(line, blank) };
+        (mask, words[0])
+    }
+
+    /// As [`LoadWay::arrived`] without the line.
+    ///
+    /// # Safety
+    /// As for [`LoadWay::arrived`].
+    #[inline(always)]
+    pub(crate) unsafe fn arrived_words(self, line: *const u8, blank: u64) -> u8 {
+        // SAFETY: the caller's promise.
+        unsafe { self.arrived(line, blank) }.0
+    }
+
+    /// The line.
+    ///
+    /// # Safety
+    /// As for [`LoadWay::arrived`].
+    #[inline(always)]
+    pub(crate) unsafe fn line(self, line: *const u8) -> Line {
+        // SAFETY: the caller's promise.
+        unsafe { words::load_line(line) }
+    }
+
+    /// Copies a line to `out`, as bytes in memory order.
+    ///
+    /// # Safety
+    /// As for [`LoadWay::arrived`]; `out` is 64 writable bytes of our own, at any alignment.
+    #[inline(always)]
+    pub(crate) unsafe fn copy(self, line: *const u8, out: *mut u8) {
+        for at in [0, 16, 32, 48] {
+            // SAFETY: inside the line and inside the 64 bytes of `out`.
+            unsafe { load_16(line.wrapping_add(at), out.wrapping_add(at)) };
+        }
+    }
+
+    /// Stores `word` into every word of a line.
+    ///
+    /// # Safety
+    /// As for [`LoadWay::arrived`], and writable.
+    #[inline(always)]
+    pub(crate) unsafe fn fill(self, line: *mut u8, word: u64) {
+        // SAFETY: the caller's promise.
+        unsafe { store_line(line, &[word; 8]) }
+    }
+}
+
+/// There is no portable prefetch.
+#[inline(always)]
+pub(crate) fn prefetch(_line: *const u8) {}
+
+/// As [`prefetch`].
+#[inline(always)]
+pub(crate) fn prefetch_to_write(_line: *const u8) {}
+
+/// Earlier stores become visible before later ones.
+#[inline(always)]
+pub(crate) fn order_stores() {
+    // Sequentially consistent: pairs with whatever the receiver does; there is nothing weaker that is portable.
+    fence(Ordering::SeqCst);
+}
+
+/// There are no portable write-combining buffers.
+#[inline(always)]
+pub(crate) fn flush_write_combining() {
+    order_stores();
+}
+
+/// Earlier loads from and stores to DMA memory are made before a later doorbell.
+#[inline(always)]
+pub(crate) fn order_dma_stores() {
+    // Sequentially consistent: pairs with the device's reads after it saw the doorbell.
+    fence(Ordering::SeqCst);
+}
+
+/// An earlier load of a device's flag is made before later loads of its data.
+#[inline(always)]
+pub(crate) fn order_dma_loads() {
+    // Acquire: pairs with the device's ordered writes.
+    fence(Ordering::Acquire);
+}
+
+/// Nanoseconds since the first call.
+#[inline(always)]
+pub(crate) fn ticks() -> u64 {
+    static START: OnceLock<Instant> = OnceLock::new();
+    u64::try_from(START.get_or_init(Instant::now).elapsed().as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// As [`ticks`].
+#[inline(always)]
+pub(crate) fn unordered_ticks() -> u64 {
+    ticks()
+}
+
+/// A tick is a nanosecond.
+pub(crate) fn ticks_per_second() -> Option<u64> {
+    Some(1_000_000_000)
+}
+
+/// The clock of the standard library is monotonic and steady.
+pub(crate) fn ticks_are_steady() -> bool {
+    true
+}
+
+/// # Safety
+/// `from` is 16 mapped bytes, aligned to 8, only accessed by atomics and asm; `out` is 16 writable bytes of our own.
+#[inline(always)]
+pub(crate) unsafe fn load_16(from: *const u8, out: *mut u8) {
+    // SAFETY: the caller's promise.
+    let words: [u64; 2] = core::array::from_fn(|i| unsafe { words::load_word(from.wrapping_add(i * 8)) });
+    for (i, word) in words.into_iter().enumerate() {
+        let out = out.wrapping_add(i * 8).cast::<[u8; 8]>();
+        // SAFETY: inside the 16 bytes the caller lets us write; bytes need no alignment.
+        unsafe { out.write(word.to_le_bytes()) };
+    }
+}
+
+/// # Safety
+/// `to` is 16 mapped, writable bytes, aligned to 8, only accessed by atomics and asm; `bytes` is 16 readable ones.
+#[inline(always)]
+pub(crate) unsafe fn store_16(to: *mut u8, bytes: *const u8) {
+    for at in [0, 8] {
+        // SAFETY: inside the 16 bytes the caller lets us read; bytes need no alignment.
+        let word = u64::from_le_bytes(unsafe { bytes.wrapping_add(at).cast::<[u8; 8]>().read() });
+        // SAFETY: the caller's promise.
+        unsafe { words::store_word(to.wrapping_add(at), word) };
+    }
+}

@@ -1,0 +1,277 @@
+//! Loads of lines on x86-64: one or two vector loads, and the comparison with the blank.
+//!
+//! A vector load is taken to be single-copy atomic in each aligned word, as every x86-64 CPU is known to do; the
+//! tests look for words torn by it.
+
+use core::arch::asm;
+use core::mem::MaybeUninit;
+use std::arch::is_x86_feature_detected;
+
+use beeline_contract_memory::Line;
+
+use super::features::has_avx512;
+use crate::arch::words;
+
+/// How a port loads lines; chosen once a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LoadWay {
+    /// Eight word loads.
+    Words,
+    /// Two 32-byte loads.
+    Avx2,
+    /// One 64-byte load.
+    Avx512,
+}
+
+/// A line in our own memory, aligned so that storing it whole splits no cache line.
+#[repr(align(64))]
+struct Landing(MaybeUninit<Line>);
+
+impl LoadWay {
+    /// The widest this CPU has.
+    pub(crate) fn best() -> Self {
+        if has_avx512() {
+            LoadWay::Avx512
+        } else if is_x86_feature_detected!("avx2") {
+            LoadWay::Avx2
+        } else {
+            LoadWay::Words
+        }
+    }
+
+    /// Every way this CPU has.
+    #[cfg(test)]
+    pub(crate) fn all() -> Vec<Self> {
+        let mut ways = vec![LoadWay::Words];
+        ways.extend(is_x86_feature_detected!("avx2").then_some(LoadWay::Avx2));
+        ways.extend(has_avx512().then_some(LoadWay::Avx512));
+        ways
+    }
+
+    /// The line and a bit for each word that is not `blank`.
+    ///
+    /// # Safety
+    /// `line` is 64 mapped bytes, aligned to 64, only accessed by atomics and asm.
+    #[inline(always)]
+    pub(crate) unsafe fn arrived(self, line: *const u8, blank: u64) -> (u8, Line) {
+        let mut landing = Landing(MaybeUninit::uninit());
+        let mask: u32;
+        match self {
+            LoadWay::Words => {
+                // SAFETY: the caller's promise.
+                let words = unsafe { words::load_line(line) };
+                return (words::differing(&words, blank), words);
+            }
+            // SAFETY: the caller's promise about `line`; the landing is 64 writable bytes; the CPU has AVX-512.
+            LoadWay::Avx512 => unsafe {
+                asm!(
+                    "vmovdqa64 zmm16, [{line}]",
+                    "vpbroadcastq zmm17, {blank}",
+                    "vpcmpneqq k1, zmm16, zmm17",
+                    "vmovdqa64 [{landing}], zmm16",
+                    "kmovw {mask:e}, k1",
+                    line = in(reg) line, blank = in(reg) blank, landing = in(reg) landing.0.as_mut_ptr(),
+                    mask = lateout(reg) mask, out("xmm16") _, out("xmm17") _, out("k1") _,
+                    options(nostack, preserves_flags),
+                );
+            },
+            // SAFETY: the caller's promise about `line`; the landing is 64 writable bytes; the CPU has AVX2.
+            LoadWay::Avx2 => unsafe {
+                asm!(
+                    "vmovdqa ymm0, [{line}]", "vmovdqa ymm1, [{line} + 32]",
+                    "vmovq xmm2, {blank}", "vpbroadcastq ymm2, xmm2",
+                    "vmovdqa [{landing}], ymm0", "vmovdqa [{landing} + 32], ymm1",
+                    "vpcmpeqq ymm0, ymm0, ymm2", "vpcmpeqq ymm1, ymm1, ymm2",
+                    "vpackssdw ymm0, ymm0, ymm1", "vpermq ymm0, ymm0, 0xd8",
+                    "vmovmskps {mask:e}, ymm0", "not {mask:e}",
+                    "vzeroupper",
+                    line = in(reg) line, blank = in(reg) blank, landing = in(reg) landing.0.as_mut_ptr(),
+                    mask = lateout(reg) mask,
+                    out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _, out("xmm4") _, out("xmm5") _,
+                    out("xmm6") _, out("xmm7") _, out("xmm8") _, out("xmm9") _, out("xmm10") _, out("xmm11") _,
+                    out("xmm12") _, out("xmm13") _, out("xmm14") _, out("xmm15") _,
+                    options(nostack, preserves_flags),
+                );
+            },
+        }
+        // SAFETY: both asm blocks above have written all 64 bytes, and any bytes make words.
+        let words = unsafe { landing.0.assume_init() };
+        (mask as u8, words)
+    }
+
+    /// As [`LoadWay::arrived`], the line to `words`: for a caller that hands the line on as it is. Returned by value it
+    /// goes through general registers, which costs more than the rest.
+    ///
+    /// # Safety
+    /// As for [`LoadWay::arrived`].
+    #[inline(always)]
+    pub(crate) unsafe fn arrived_into(self, line: *const u8, blank: u64, words: &mut Line) -> u8 {
+        if self == LoadWay::Avx512 {
+            let mask: u32;
+            // SAFETY: the caller's promise about `line`; `words` is 64 writable bytes; the CPU has AVX-512.
+            unsafe {
+                asm!(
+                    "vmovdqa64 zmm16, [{line}]",
+                    "vpbroadcastq zmm17, {blank}",
+                    "vpcmpneqq k1, zmm16, zmm17",
+                    "vmovdqu64 [{words}], xmm16",
+                    "vextracti32x4 [{words} + 16], ymm16, 1",
+                    "vextracti32x4 [{words} + 32], zmm16, 2",
+                    "vextracti32x4 [{words} + 48], zmm16, 3",
+                    "kmovw {mask:e}, k1",
+                    line = in(reg) line, blank = in(reg) blank, words = in(reg) words.as_mut_ptr(),
+                    mask = lateout(reg) mask, out("xmm16") _, out("xmm17") _, out("k1") _,
+                    options(nostack, preserves_flags),
+                );
+            }
+            return mask as u8;
+        }
+        // SAFETY: the caller's promise.
+        let (mask, found) = unsafe { self.arrived(line, blank) };
+        *words = found;
+        mask
+    }
+
+    /// As [`LoadWay::arrived`] with word 0 only, which never leaves the registers.
+    ///
+    /// # Safety
+    /// As for [`LoadWay::arrived`].
+    #[inline(always)]
+    pub(crate) unsafe fn arrived_head(self, line: *const u8, blank: u64) -> (u8, u64) {
+        if self != LoadWay::Avx512 {
+            // SAFETY: the caller's promise.
+            let (mask, words) = unsafe { self.arrived(line, blank) };
+            return (mask, words[0]);
+        }
+        let (mask, head): (u32, u64);
+        // SAFETY: the caller's promise about `line`; the CPU has AVX-512.
+        unsafe {
+            asm!(
+                "vmovdqa64 zmm16, [{line}]",
+                "vpbroadcastq zmm17, {blank}",
+                "vpcmpneqq k1, zmm16, zmm17",
+                "vmovq {head}, xmm16",
+                "kmovw {mask:e}, k1",
+                line = in(reg) line, blank = in(reg) blank, head = lateout(reg) head, mask = lateout(reg) mask,
+                out("xmm16") _, out("xmm17") _, out("k1") _,
+                options(nostack, preserves_flags),
+            );
+        }
+        (mask as u8, head)
+    }
+
+    /// As [`LoadWay::arrived`] without the line.
+    ///
+    /// # Safety
+    /// As for [`LoadWay::arrived`].
+    #[inline(always)]
+    pub(crate) unsafe fn arrived_words(self, line: *const u8, blank: u64) -> u8 {
+        if self != LoadWay::Avx512 {
+            // SAFETY: the caller's promise.
+            return unsafe { self.arrived(line, blank) }.0;
+        }
+        let mask: u32;
+        // SAFETY: the caller's promise about `line`; the CPU has AVX-512.
+        unsafe {
+            asm!(
+                "vpbroadcastq zmm16, {blank}",
+                "vpcmpneqq k1, zmm16, [{line}]",
+                "kmovw {mask:e}, k1",
+                line = in(reg) line, blank = in(reg) blank, mask = lateout(reg) mask, out("xmm16") _, out("k1") _,
+                options(nostack, preserves_flags),
+            );
+        }
+        mask as u8
+    }
+
+    /// The line.
+    ///
+    /// # Safety
+    /// As for [`LoadWay::arrived`].
+    #[inline(always)]
+    pub(crate) unsafe fn line(self, line: *const u8) -> Line {
+        if self == LoadWay::Words {
+            // SAFETY: the caller's promise.
+            return unsafe { words::load_line(line) };
+        }
+        let mut landing = Landing(MaybeUninit::uninit());
+        // SAFETY: the caller's promise about `line`; the landing is 64 writable bytes.
+        unsafe { self.copy(line, landing.0.as_mut_ptr().cast()) };
+        // SAFETY: `copy` has written all 64 bytes, and any bytes make words.
+        unsafe { landing.0.assume_init() }
+    }
+
+    /// Copies a line to `out`, as bytes in memory order.
+    ///
+    /// # Safety
+    /// As for [`LoadWay::arrived`]; `out` is 64 writable bytes of our own, at any alignment.
+    #[inline(always)]
+    pub(crate) unsafe fn copy(self, line: *const u8, out: *mut u8) {
+        if self == LoadWay::Avx512 {
+            // SAFETY: the caller's promise; the CPU has AVX-512.
+            unsafe {
+                asm!(
+                    "vmovdqa64 zmm16, [{line}]", "vmovdqu64 [{out}], zmm16",
+                    line = in(reg) line, out = in(reg) out, out("xmm16") _,
+                    options(nostack, preserves_flags),
+                );
+            }
+            return;
+        }
+        // SAFETY: the caller's promise; SSE2 is part of x86-64.
+        unsafe {
+            asm!(
+                "movdqa {a}, [{line}]", "movdqa {b}, [{line} + 16]",
+                "movdqa {c}, [{line} + 32]", "movdqa {d}, [{line} + 48]",
+                "movdqu [{out}], {a}", "movdqu [{out} + 16], {b}",
+                "movdqu [{out} + 32], {c}", "movdqu [{out} + 48], {d}",
+                line = in(reg) line, out = in(reg) out,
+                a = out(xmm_reg) _, b = out(xmm_reg) _, c = out(xmm_reg) _, d = out(xmm_reg) _,
+                options(nostack, preserves_flags),
+            );
+        }
+    }
+
+    /// Stores `word` into every word of a line, cached.
+    ///
+    /// # Safety
+    /// As for [`LoadWay::arrived`], and writable.
+    #[inline(always)]
+    pub(crate) unsafe fn fill(self, line: *mut u8, word: u64) {
+        if self == LoadWay::Avx512 {
+            // SAFETY: the caller's promise; the CPU has AVX-512.
+            unsafe {
+                asm!(
+                    "vpbroadcastq zmm16, {word}", "vmovdqa64 [{line}], zmm16",
+                    line = in(reg) line, word = in(reg) word, out("xmm16") _,
+                    options(nostack, preserves_flags),
+                );
+            }
+            return;
+        }
+        // SAFETY: the caller's promise; SSE2 is part of x86-64.
+        unsafe {
+            asm!(
+                "movq {a}, {word}", "punpcklqdq {a}, {a}",
+                "movdqa [{line}], {a}", "movdqa [{line} + 16], {a}",
+                "movdqa [{line} + 32], {a}", "movdqa [{line} + 48], {a}",
+                line = in(reg) line, word = in(reg) word, a = out(xmm_reg) _,
+                options(nostack, preserves_flags),
+            );
+        }
+    }
+}
+
+/// Asks for a line to be brought into the cache.
+#[inline(always)]
+pub(crate) fn prefetch(line: *const u8) {
+    // SAFETY: a prefetch is a hint: it faults at no address and changes no memory.
+    unsafe { asm!("prefetcht0 [{line}]", line = in(reg) line, options(nostack, preserves_flags, readonly)) }
+}
+
+/// Asks for a line to be brought into the cache, to be written. CPUs without the instruction take it for a `nop`.
+#[inline(always)]
+pub(crate) fn prefetch_to_write(line: *const u8) {
+    // SAFETY: a prefetch is a hint: it faults at no address and changes no memory.
+    unsafe { asm!("prefetchw [{line}]", line = in(reg) line, options(nostack, preserves_flags, readonly)) }
+}

@@ -1,0 +1,61 @@
+//! Memory that a device or a peer can write, and the stores that reach it.
+//!
+//! This is the only crate that touches such memory, and the only one with `unsafe` code besides those that are FFI. It
+//! maps it ([`SharedMemory`], [`PciBar`]), hands out bounds-checked handles into it ([`Word`], [`Flag`],
+//! [`StoreWindow`], [`LoadWindow`], [`DmaRegion`]; [`XskRings`] for what the kernel shares), and defines how a line
+//! leaves the core ([`StoreKernel`], [`fence`]).
+//!
+//! It does not know messages, credits or devices: a line here is 64 bytes that go somewhere. Frames come from
+//! `host/window` and `host/driver` through the traits of `contract/link`, and go on to whatever the mapping is: a
+//! peer's memory or a BAR. There is never a Rust reference into mapped memory, only asm, atomics and raw pointers.
+//!
+//! Papers: HotOS'25 §2.1 (write-combined stores reach the line rate when they are not fenced), kPIO+WC §III (64-byte
+//! lines, `movntdq`).
+#![expect(unsafe_code, reason = "mapped memory, store instructions and futexes have no safe interface")]
+
+mod arch;
+mod bar;
+pub mod clock;
+mod copy;
+pub mod cpu;
+mod dma;
+mod error;
+pub mod fence;
+mod flag;
+mod huge_pages;
+mod kernel;
+mod load;
+mod mapping;
+pub mod membarrier;
+mod memory;
+mod pci;
+mod region;
+pub mod rights;
+pub mod selftest;
+mod store;
+mod sync;
+mod word;
+#[cfg(target_os = "linux")]
+mod xsk;
+
+pub use bar::{BarKind, PciBar};
+pub use dma::DmaRegion;
+pub use error::MapError;
+pub use flag::{Flag, MAX_FLAGS, WaitOutcome};
+pub use kernel::{
+    Choice, KERNEL_VARIABLE, KernelState, KernelTiming, NotChosen, Reason, StoreKernel, Traffic,
+    UnknownKernel, kernel_report,
+};
+pub use load::LoadWindow;
+pub use memory::{MemoryOptions, SharedMemory};
+pub use pci::{NotPciAddress, PciAddress};
+pub use region::Region;
+pub use store::StoreWindow;
+pub use word::{Word, Words};
+#[cfg(target_os = "linux")]
+pub use xsk::{XskError, XskRing, XskRings, XskSizes, XskStep};
+
+/// Bytes of a line: what a write-combining buffer holds and a 64-byte store writes.
+pub const LINE_BYTES: usize = 64;
+/// Bytes of a word: what is single-copy atomic.
+pub const WORD_BYTES: usize = 8;

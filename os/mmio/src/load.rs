@@ -1,0 +1,196 @@
+//! A window to load from: the receiver's side of a window in memory.
+
+use beeline_contract_memory::{Line, LoadPort};
+
+use crate::arch::{LoadWay, prefetch, prefetch_to_write, words};
+use crate::region::Span;
+use crate::{LINE_BYTES, StoreKernel};
+
+/// The lines of a window that a peer stores into. Not `Clone`: a window has one receiver.
+///
+/// Line numbers are taken modulo the number of lines. Re-blanking uses cached stores: they are ordered after this
+/// side's loads and before the credit by the release store alone. A non-temporal one could land after the credit, and
+/// then on the next message.
+#[derive(Debug)]
+pub struct LoadWindow {
+    span: Span,
+    mask: u32,
+    way: LoadWay,
+    /// Whether prefetched lines are fetched for writing too.
+    exclusive: bool,
+}
+
+impl LoadWindow {
+    pub(crate) fn new(span: Span) -> Self {
+        Self::with_way(span, LoadWay::best())
+    }
+
+    pub(crate) fn with_way(span: Span, way: LoadWay) -> Self {
+        let lines = u32::try_from(span.bytes() / LINE_BYTES).expect("made of a u32 number of lines");
+        assert!(lines.is_power_of_two() && span.start().addr().is_multiple_of(LINE_BYTES));
+        LoadWindow { span, mask: lines - 1, way, exclusive: false }
+    }
+
+    /// Says how the sender stores, which decides what [`LoadPort::prefetch`] does. Lines of a cached sender lie in
+    /// its cache: they are fetched for writing at once, because re-blanking writes them (25 % more lines a second in a
+    /// window of 64 KiB). Non-temporal stores would then have to throw them out of this cache (half as many). Without
+    /// being told it fetches for reading only.
+    #[must_use]
+    pub fn for_sender(mut self, kernel: StoreKernel) -> Self {
+        self.exclusive = kernel == StoreKernel::Cached;
+        self
+    }
+
+    #[inline(always)]
+    fn line(&self, line: u32) -> *mut u8 {
+        self.span.start().wrapping_add((line & self.mask) as usize * LINE_BYTES)
+    }
+}
+
+impl LoadPort for LoadWindow {
+    #[inline(always)]
+    fn lines(&self) -> u32 {
+        self.mask + 1
+    }
+
+    #[inline(always)]
+    fn load_word(&mut self, line: u32, word: u32) -> u64 {
+        let place = self.line(line).wrapping_add((word & 7) as usize * 8);
+        // SAFETY: inside the line, aligned because the line is (`with_way`).
+        unsafe { words::load_word(place) }
+    }
+
+    #[inline(always)]
+    fn load_line(&mut self, line: u32) -> Line {
+        // SAFETY: `line` masks into the span, which is whole aligned lines (`with_way`).
+        unsafe { self.way.line(self.line(line)) }
+    }
+
+    #[inline(always)]
+    fn arrived(&mut self, line: u32, blank: u64) -> (u8, Line) {
+        // SAFETY: as for `load_line`.
+        unsafe { self.way.arrived(self.line(line), blank) }
+    }
+
+    #[inline(always)]
+    fn arrived_into(&mut self, line: u32, blank: u64, words: &mut Line) -> u8 {
+        // SAFETY: as for `load_line`.
+        unsafe { self.way.arrived_into(self.line(line), blank, words) }
+    }
+
+    #[inline(always)]
+    fn arrived_head(&mut self, line: u32, blank: u64) -> (u8, u64) {
+        // SAFETY: as for `load_line`.
+        unsafe { self.way.arrived_head(self.line(line), blank) }
+    }
+
+    #[inline(always)]
+    fn arrived_words(&mut self, line: u32, blank: u64) -> u8 {
+        // SAFETY: as for `load_line`.
+        unsafe { self.way.arrived_words(self.line(line), blank) }
+    }
+
+    /// Panics when `bytes` are not whole lines or reach past the end of the window.
+    #[inline]
+    fn load_lines(&mut self, first_line: u32, bytes: &mut [u8]) {
+        let first = first_line & self.mask;
+        let length = bytes.len();
+        let (lines, rest) = bytes.as_chunks_mut::<LINE_BYTES>();
+        assert!(
+            rest.is_empty() && lines.len() <= (self.lines() - first) as usize,
+            "{length} bytes from line {first} of a window of {} lines",
+            self.lines()
+        );
+        let start = self.line(first);
+        for (i, line) in lines.iter_mut().enumerate() {
+            // SAFETY: that many lines are left in the span, as just checked; a line of `lines` is 64 bytes of our own.
+            unsafe { self.way.copy(start.wrapping_add(i * LINE_BYTES), line.as_mut_ptr()) }
+        }
+    }
+
+    #[inline(always)]
+    fn blank_line(&mut self, line: u32, blank: u64) {
+        // SAFETY: as for `load_line`; the mapping is writable.
+        unsafe { self.way.fill(self.line(line), blank) }
+    }
+
+    #[inline(always)]
+    fn prefetch(&mut self, line: u32) {
+        // One branch, the same for a window's whole life.
+        if self.exclusive { prefetch_to_write(self.line(line)) } else { prefetch(self.line(line)) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Region;
+
+    /// Every way of loading agrees with the words in memory, for every pattern of arrived words.
+    #[test]
+    fn arrived_is_exactly_the_words_that_are_not_blank() {
+        let region = Region::private(4096);
+        let blank = 0x8123_4567_89ab_cdef;
+        for way in LoadWay::all() {
+            let mut window = LoadWindow::with_way(region.span(0, 256, 64), way);
+            // Miri is thousands of times slower: there, some of the patterns.
+            for pattern in (0..=255u8).step_by(if cfg!(miri) { 51 } else { 1 }) {
+                // Words next to the blank, so that a comparison of half a word would be caught.
+                let near = [blank + 1, blank ^ 1 << 63, blank - (1 << 32), 0];
+                let expected: Line = core::array::from_fn(|i| {
+                    if pattern >> i & 1 == 1 { near[(i + pattern as usize) % 4] } else { blank }
+                });
+                for (i, word) in expected.iter().enumerate() {
+                    region.word(64 + i * 8).store(*word);
+                }
+                assert_eq!(window.arrived(5, blank), (pattern, expected), "{way:?}");
+                let mut line = [0; 8];
+                assert_eq!((window.arrived_into(5, blank, &mut line), line), (pattern, expected), "{way:?}");
+                assert_eq!(window.arrived_head(5, blank), (pattern, expected[0]), "{way:?}");
+                assert_eq!(window.arrived_words(5, blank), pattern, "{way:?}");
+                assert_eq!(window.load_line(1), expected, "{way:?}");
+                let words: Line = core::array::from_fn(|i| window.load_word(1, i as u32));
+                assert_eq!(words, expected);
+            }
+        }
+    }
+
+    #[test]
+    fn lines_are_copied_to_any_alignment() {
+        let region = Region::private(256);
+        let bytes: Vec<u8> = (0..=255).collect();
+        region.copy_in(0, &bytes);
+        for way in LoadWay::all() {
+            let mut window = LoadWindow::with_way(region.span(0, 256, 64), way);
+            for skip in 0..9 {
+                let mut out = vec![0xee; 128 + 2 * skip];
+                window.load_lines(1, &mut out[skip..skip + 128]);
+                assert_eq!(&out[skip..skip + 128], &bytes[64..192], "{way:?}");
+                assert!(out[..skip].iter().chain(&out[skip + 128..]).all(|byte| *byte == 0xee), "{way:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn blanking_fills_one_line() {
+        let region = Region::private(256);
+        for way in LoadWay::all() {
+            region.fill(0, 256, 1);
+            let mut window = LoadWindow::with_way(region.span(0, 256, 64), way);
+            window.blank_line(6, u64::MAX - 3);
+            window.prefetch(7);
+            let mut window = window.for_sender(StoreKernel::Cached);
+            window.prefetch(6);
+            for word in 0..32 {
+                let expected = if word / 8 == 2 { u64::MAX - 3 } else { 1 };
+                assert_eq!(region.word(word * 8).load(), expected, "{way:?}, word {word}");
+            }
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "65 bytes from line 2 of a window of 4 lines")]
+    fn part_of_a_line_is_refused() {
+        Region::private(256).load_window(0, 4).load_lines(2, &mut [0; 65]);
+    }
+}

@@ -1,11 +1,9 @@
 //! Why a bench cannot run, or must not be believed.
 
-use std::error::Error;
-
-use beeline_mmio::{MapError, cpu};
+use beeline_floor::FloorError;
+use beeline_mmio::MapError;
+use beeline_session::NicError;
 use beeline_window::{ReceiveError, SendError};
-
-use crate::nic::NicError;
 
 /// A bench that gives no figures.
 #[derive(Debug, thiserror::Error)]
@@ -13,36 +11,15 @@ pub enum BenchError {
     /// Memory cannot be had.
     #[error(transparent)]
     Map(#[from] MapError),
-    /// Two threads need two cores.
-    #[error("{allowed} core(s) allowed to this process; a bench of two sides needs 2")]
-    Cores {
-        /// Cores this process may run on.
-        allowed: usize,
-    },
-    /// A thread cannot be pinned.
-    #[error("cannot pin a thread to core {core}: {reason}")]
-    Pin {
-        /// The core.
-        core: usize,
-        /// What the system said.
-        reason: String,
-    },
     /// A window refused a message.
     #[error(transparent)]
     Send(#[from] SendError),
     /// A window could not be received from.
     #[error(transparent)]
     Receive(#[from] ReceiveError),
-    /// Bytes came out other than they went in: the path is broken and its figure means nothing.
-    #[error("{path}: checksum {found:#x} where {expected:#x} was sent")]
-    Corrupt {
-        /// What was measured.
-        path: String,
-        /// Sum of the words received.
-        found: u64,
-        /// Sum of the words sent.
-        expected: u64,
-    },
+    /// Two sides cannot run, or a path is broken.
+    #[error(transparent)]
+    Floor(#[from] FloorError),
     /// A NIC cannot be had, or a way through it must not be believed.
     #[error(transparent)]
     Nic(#[from] NicError),
@@ -82,9 +59,6 @@ pub enum BenchError {
         /// What the system said.
         source: std::io::Error,
     },
-    /// A side panicked.
-    #[error("the {0} side panicked")]
-    Panicked(&'static str),
 }
 
 impl BenchError {
@@ -92,46 +66,8 @@ impl BenchError {
     pub fn remedy(&self) -> Option<String> {
         match self {
             BenchError::Nic(error) => error.remedy(),
-            BenchError::Pin { .. } => {
-                let allowed: Vec<_> = cpu::allowed_cores().iter().map(usize::to_string).collect();
-                Some(format!(
-                    "choose two of the cores this process may use with --cores: {}",
-                    allowed.join(", ")
-                ))
-            }
+            BenchError::Floor(error) => error.remedy(),
             _ => None,
         }
-    }
-}
-
-/// An error with its causes, those left out that it names itself.
-pub fn with_causes(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(inner) = source {
-        let inner_text = inner.to_string();
-        if !text.contains(&inner_text) {
-            text.push_str(": ");
-            text.push_str(&inner_text);
-        }
-        source = inner.source();
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn causes_are_told_once() {
-        let io = std::io::Error::other("no more processes");
-        let error = BenchError::from(NicError::Start { program: "/x".into(), source: io });
-        assert_eq!(with_causes(&error), "cannot start a NIC process from /x: no more processes");
-        let waited = BenchError::from(NicError::Patience { seconds: 10, what: "a frame".to_owned() });
-        assert_eq!(with_causes(&waited), "waited 10 s for a frame");
-        assert!(waited.remedy().is_some());
-        let pinned = BenchError::Pin { core: 99, reason: "no such core".to_owned() };
-        assert!(pinned.remedy().is_some_and(|remedy| remedy.contains("--cores")));
     }
 }

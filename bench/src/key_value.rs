@@ -10,9 +10,9 @@ use tempfile::TempDir;
 
 use crate::figure::Row;
 use crate::kv::{Keys, KvClient, KvRival, KvServer, OWN_NAME, OwnClient, Way, get_rate, memcached, redis};
-use crate::settings::on_core;
 use crate::verdict::fastest;
-use crate::{BenchError, Bound, Figure, MEMORY, Missing, Report, Settings, Verdict};
+use crate::{BenchError, Bound, Figure, Missing, Report, Settings, Verdict};
+use beeline_floor::{MEMORY, on_core};
 
 const BENCH: &str = "key-value";
 /// Numbers of GETs outstanding.
@@ -60,7 +60,7 @@ pub fn run(settings: &Settings) -> Result<Report, BenchError> {
             }),
         }
     }
-    let figures = on_core(settings.cores.first, move || measure(settings, servers))?;
+    let figures = on_core::<_, BenchError>(settings.cores.first, move || measure(settings, servers))?;
     drop::<TempDir>(folder);
     let verdicts = judge(&figures[0], &figures[1..]);
     Ok(Report { figures: figures.concat(), missing, verdicts })

@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use beeline_bench::echo;
-use beeline_bench::nic::{self, ServeArgs};
 use beeline_bench::peer_death::{self, VictimArgs};
-use beeline_bench::{BENCHES, Bench, BenchError, Cores, Report, Settings};
-use beeline_bench::{find, to_table, with_causes, write_csv};
+use beeline_bench::{BENCHES, Bench, BenchError, Report, Settings};
+use beeline_bench::{find, to_table, write_csv};
+use beeline_floor::Cores;
+use beeline_session::{ServeArgs, with_causes};
 use clap::{Args, Parser, Subcommand};
 
 /// Measured comparisons of Beeline and its rivals on this machine.
@@ -74,7 +75,7 @@ fn main() -> ExitCode {
             Ok(true)
         }
         Command::Run(run) => run.execute(),
-        Command::PrivateNic(args) => nic::serve(&args).map(|()| true).map_err(BenchError::from),
+        Command::PrivateNic(args) => beeline_session::serve(&args).map(|()| true).map_err(BenchError::from),
         Command::Victim(args) => peer_death::be_victim(&args).map(|()| true),
         Command::Echo { args } => return play(&args),
     };

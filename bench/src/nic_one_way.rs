@@ -8,10 +8,9 @@ use beeline_mmio::{StoreKernel, Traffic};
 use beeline_spec::Interface;
 
 use crate::figure::Row;
-use crate::memory::MEMORY;
-use crate::nic::{Latency, NicOptions, PrivateNic, Queue, Session, kernel_name};
-use crate::settings::on_core;
 use crate::{BenchError, Bound, Figure, Latencies, Report, Settings, Verdict};
+use beeline_floor::{MEMORY, on_core};
+use beeline_session::{Latency, NicOptions, PrivateNic, Queue, Session, kernel_name};
 
 const BENCH: &str = "nic-one-way";
 
@@ -23,7 +22,7 @@ const FRAME_BYTES: u32 = 64;
 /// # Errors
 /// [`BenchError`].
 pub fn run(settings: &Settings) -> Result<Report, BenchError> {
-    on_core(settings.cores.first, || run_here(settings))
+    on_core::<_, BenchError>(settings.cores.first, || run_here(settings))
 }
 
 fn run_here(settings: &Settings) -> Result<Report, BenchError> {

@@ -9,13 +9,12 @@ use beeline_mmio::{StoreKernel, Traffic};
 use beeline_spec::Interface;
 
 use crate::figure::Row;
-use crate::memory::MEMORY;
-use crate::nic::{
+use crate::nic_one_way::{against_descriptor, nic_options};
+use crate::{BenchError, Bound, Figure, Report, Settings};
+use beeline_floor::{MEMORY, on_core};
+use beeline_session::{
     BURST, IN_FLIGHT, PrivateNic, Queue, Rated, Session, ThereAndBack, TransmitRate, kernel_name,
 };
-use crate::nic_one_way::{against_descriptor, nic_options};
-use crate::settings::on_core;
-use crate::{BenchError, Bound, Figure, Report, Settings};
 
 const BENCH: &str = "nic-rate";
 
@@ -32,7 +31,7 @@ type Rates = [Vec<f64>; Interface::ALL.len()];
 /// # Errors
 /// [`BenchError`].
 pub fn run(settings: &Settings) -> Result<Report, BenchError> {
-    on_core(settings.cores.first, || run_here(settings))
+    on_core::<_, BenchError>(settings.cores.first, || run_here(settings))
 }
 
 fn run_here(settings: &Settings) -> Result<Report, BenchError> {

@@ -15,10 +15,8 @@ use clap::Args;
 use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::figure::Row;
-use crate::nic::{NicError, PATIENCE};
-use crate::private_domain::PrivateDomain;
-use crate::role::Role;
-use crate::{BenchError, Figure, Report, Settings, Verdict, with_causes};
+use crate::{BenchError, Figure, Report, Settings, Verdict};
+use beeline_session::{NicError, PATIENCE, PrivateDomain, Role, with_causes};
 
 const BENCH: &str = "peer-death";
 

@@ -10,9 +10,8 @@ use beeline_mmio::{LoadWindow, StoreKernel, StoreWindow, clock};
 use beeline_window::{Receiver, Sent, Writer};
 
 use crate::figure::Row;
-use crate::memory::{LocalCredits, MEMORY};
-use crate::{BenchError, Bound, Duel, Figure, LINE_PAYLOAD_BYTES, Latencies, Report, Settings, Verdict};
-use crate::{Start, WindowMemory, floor};
+use crate::{BenchError, Bound, Figure, LINE_PAYLOAD_BYTES, Latencies, Report, Settings, Verdict};
+use beeline_floor::{FloorError, LocalCredits, MEMORY, Sides, Start, WindowMemory};
 
 const BENCH: &str = "window-round-trip";
 
@@ -73,7 +72,7 @@ pub fn window_trips(settings: &Settings, kernel: StoreKernel) -> Result<Vec<f64>
     let mut pong = End { writer: back.writer(kernel), receiver: there.receiver(kernel) };
     let calibration = clock::Calibration::measure();
     let trips = settings.trips();
-    let duel = Duel::run(
+    let both = Sides::run::<BenchError>(
         settings.cores,
         move |start| {
             let mut ticks = Vec::with_capacity(trips as usize);
@@ -85,7 +84,7 @@ pub fn window_trips(settings: &Settings, kernel: StoreKernel) -> Result<Vec<f64>
                 let found = u64::from_le_bytes(*payload.last_chunk().expect("the payload has 56 bytes"));
                 if found != stamp {
                     let path = "window round trip".to_owned();
-                    return Err(BenchError::Corrupt { path, found, expected: stamp });
+                    return Err(FloorError::Corrupt { path, found, expected: stamp }.into());
                 }
                 ticks.push(taken);
             }
@@ -100,7 +99,7 @@ pub fn window_trips(settings: &Settings, kernel: StoreKernel) -> Result<Vec<f64>
             Ok(())
         },
     )?;
-    Ok(duel.first.into_iter().map(|ticks| calibration.to_ns(ticks)).collect())
+    Ok(both.first.into_iter().map(|ticks| calibration.to_ns(ticks)).collect())
 }
 
 /// Runs every kernel, the bare copy and the bare line.
@@ -112,8 +111,18 @@ pub fn run(settings: &Settings) -> Result<Report, BenchError> {
     let mut windows: Vec<_> = kernels.map(|kernel| (kernel, Latencies::new())).collect();
     let (mut bare_copy, mut bare_line) = (Latencies::new(), Latencies::new());
     for _ in 0..settings.rounds {
-        bare_copy.add_round(&floor::bare_trips(settings, 1)?);
-        bare_line.add_round(&floor::bare_trips(settings, 0)?);
+        bare_copy.add_round(&beeline_floor::bare_trips(
+            settings.cores,
+            settings.window_lines,
+            settings.trips(),
+            1,
+        )?);
+        bare_line.add_round(&beeline_floor::bare_trips(
+            settings.cores,
+            settings.window_lines,
+            settings.trips(),
+            0,
+        )?);
         for (kernel, latencies) in &mut windows {
             latencies.add_round(&window_trips(settings, *kernel)?);
         }

@@ -12,11 +12,10 @@ use beeline_rpc::{Started, shm};
 
 use crate::echo::{ECHO, Launch, RPC, RpcClient, ServerHalf};
 use crate::figure::Row;
-use crate::patience::Patience;
-use crate::settings::on_core;
-use crate::traffic::{Source, Sum};
 use crate::verdict::fastest;
-use crate::{BenchError, Figure, Report, Settings, Verdict, duel};
+use crate::{BenchError, Figure, Report, Settings, Verdict};
+use beeline_floor::{Source, Sum, on_core};
+use beeline_session::Patience;
 
 const BENCH: &str = "rpc-rate";
 /// Bytes of a request and of its answer.
@@ -40,7 +39,7 @@ pub fn run(settings: &Settings) -> Result<Report, BenchError> {
     let mut server = ServerHalf::start(&launch, settings.cores.second)?;
     // Whole depths of every one.
     let calls = settings.stream_messages().next_multiple_of(DEPTHS[DEPTHS.len() - 1]);
-    let rounds = on_core(settings.cores.first, || {
+    let rounds = on_core::<_, BenchError>(settings.cores.first, || {
         let mut client =
             RpcClient::connect(server.address(), PIPELINE_LINES).map_err(|error| failed(&error))?;
         let mut rounds = DEPTHS.map(|_| Vec::new());
@@ -56,7 +55,7 @@ pub fn run(settings: &Settings) -> Result<Report, BenchError> {
     server.stop()?;
     let figure = |(depth, rates)| {
         let name = format!("beeline RPC, {BYTES} B, {depth} outstanding");
-        let (memory, size_bytes) = (crate::MEMORY, BYTES as u32);
+        let (memory, size_bytes) = (beeline_floor::MEMORY, BYTES as u32);
         let row = Row { bench: BENCH, name: &name, kernel: "-", memory, size_bytes, count: calls };
         Figure::rate(row, rates)
     };
@@ -97,7 +96,7 @@ pub(crate) fn rate(client: &mut shm::Client, depth: u64, calls: u64) -> Result<f
     }
     let took = started.elapsed();
     source.check("beeline RPC", sum, calls, BYTES / 8)?;
-    Ok(duel::rate(calls, took))
+    Ok(beeline_floor::rate(calls, took))
 }
 
 /// What never comes is an error and no row that never ends.

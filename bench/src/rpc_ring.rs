@@ -10,8 +10,8 @@ use beeline_mmio::clock::Calibration;
 use crate::echo::{Launch, RPC, RpcClient, ServerHalf};
 use crate::figure::Row;
 use crate::rpc_rate::{BYTES, failed, rate};
-use crate::settings::on_core;
-use crate::{BenchError, Bound, Figure, Latencies, MEMORY, Report, Settings, Verdict};
+use crate::{BenchError, Bound, Figure, Latencies, Report, Settings, Verdict};
+use beeline_floor::{MEMORY, on_core};
 
 const BENCH: &str = "rpc-ring";
 /// Lines of a window.
@@ -35,7 +35,7 @@ struct Ring {
 pub fn run(settings: &Settings) -> Result<Report, BenchError> {
     let (trips, calls) =
         (settings.trips(), settings.stream_messages().next_multiple_of(MOST_OUTSTANDING.into()));
-    let rings = on_core(settings.cores.first, || {
+    let rings = on_core::<_, BenchError>(settings.cores.first, || {
         let calibration = Calibration::measure();
         let rings = LINES.into_iter().map(|lines| Ring::open(settings, lines));
         let mut rings: Vec<Ring> = rings.collect::<Result<_, _>>()?;

@@ -10,7 +10,8 @@ use beeline_mmio::clock::Calibration;
 use crate::echo::{BARE_COPY, Launch, Pair, RPC};
 use crate::figure::Row;
 use crate::rivals::{Found, ON_ONE_MACHINE, Rival, Workshop};
-use crate::{BenchError, Bound, Figure, Latencies, MEMORY, Missing, Report, Settings, Verdict};
+use crate::{BenchError, Bound, Figure, Latencies, Missing, Report, Settings, Verdict};
+use beeline_floor::MEMORY;
 
 const BENCH: &str = "rpc-round-trip";
 /// Bytes of a request and of its response.

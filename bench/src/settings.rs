@@ -2,53 +2,10 @@
 
 use std::time::Duration;
 
-use beeline_mmio::cpu;
+use beeline_floor::Cores;
+use beeline_session::Program;
 
-use crate::{BenchError, Program};
-
-/// Two cores: one for each side.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cores {
-    /// Sender, or the side that holds the clock.
-    pub first: usize,
-    /// Receiver, or the side that answers.
-    pub second: usize,
-}
-
-impl Cores {
-    /// The first two cores that this process may run on.
-    ///
-    /// # Errors
-    /// [`BenchError::Cores`] when there is one only: two spinning sides on it would measure the scheduler.
-    pub fn pair() -> Result<Self, BenchError> {
-        match *cpu::allowed_cores() {
-            [first, second, ..] => Ok(Cores { first, second }),
-            ref cores => Err(BenchError::Cores { allowed: cores.len() }),
-        }
-    }
-}
-
-/// Pins the calling thread.
-///
-/// # Errors
-/// [`BenchError::Pin`].
-pub fn pin(core: usize) -> Result<(), BenchError> {
-    cpu::pin_current_thread(core).map_err(|error| BenchError::Pin { core, reason: error.to_string() })
-}
-
-/// Runs something on a thread of its own that is pinned to `core`, so that what this thread starts later is not.
-///
-/// # Errors
-/// [`BenchError::Pin`]; what the work gives as an error; [`BenchError::Panicked`].
-pub(crate) fn on_core<T: Send>(
-    core: usize,
-    work: impl FnOnce() -> Result<T, BenchError> + Send,
-) -> Result<T, BenchError> {
-    std::thread::scope(|scope| {
-        let thread = scope.spawn(move || pin(core).and_then(|()| work()));
-        thread.join().map_err(|_| BenchError::Panicked("measuring"))?
-    })
-}
+use crate::BenchError;
 
 /// How a bench is run.
 #[derive(Clone, Debug)]

@@ -7,12 +7,11 @@ use beeline_contract_memory::StorePort;
 use beeline_mmio::{StoreKernel, StoreWindow};
 use beeline_window::{FencePolicy, Sent, Writer};
 
+use crate::LINE_PAYLOAD_BYTES;
 use crate::figure::Row;
-use crate::memory::MEMORY;
-use crate::settings::on_core;
 use crate::verdict::fastest;
-use crate::{BenchError, Bound, Figure, Report, Settings, Source, Unreceived, Verdict, WindowMemory, floor};
-use crate::{LINE_PAYLOAD_BYTES, duel};
+use crate::{BenchError, Bound, Figure, Report, Settings, Verdict};
+use beeline_floor::{MEMORY, Source, Unreceived, WindowMemory, on_core};
 
 const BENCH: &str = "window-store";
 
@@ -34,7 +33,7 @@ pub fn store_rate<P: StorePort>(
     }
     // Everything stored has to leave the core within the time that is counted.
     writer.fence();
-    Ok(duel::rate(messages, start.elapsed()))
+    Ok(beeline_floor::rate(messages, start.elapsed()))
 }
 
 /// The rows of one kernel.
@@ -56,7 +55,11 @@ impl Rows {
     }
 
     fn round(&mut self, memory: &WindowMemory, source: &Source, messages: u64) -> Result<(), BenchError> {
-        self.bare.push(floor::bare_store_rate(&mut memory.store_window(self.kernel), source, messages));
+        self.bare.push(beeline_floor::bare_store_rate(
+            &mut memory.store_window(self.kernel),
+            source,
+            messages,
+        ));
         for (policy, writer, rates) in &mut self.windows {
             let fenced = matches!(policy, FencePolicy::PerMessage | FencePolicy::PerLine);
             let messages = if fenced { messages / FENCED_FRACTION } else { messages };
@@ -83,7 +86,7 @@ impl Rows {
 /// # Errors
 /// [`BenchError`].
 pub fn run(settings: &Settings) -> Result<Report, BenchError> {
-    on_core(settings.cores.first, || run_here(settings))
+    on_core::<_, BenchError>(settings.cores.first, || run_here(settings))
 }
 
 fn run_here(settings: &Settings) -> Result<Report, BenchError> {

@@ -10,13 +10,10 @@ use beeline_mmio::StoreKernel;
 use beeline_window::Sent;
 
 use crate::figure::Row;
-use crate::memory::MEMORY;
 use crate::peers::{descriptor, spsc};
-use crate::traffic::{Source, Sum};
 use crate::verdict::fastest;
-use crate::{
-    BenchError, Bound, Duel, Figure, LINE_PAYLOAD_BYTES, Report, Settings, Verdict, WindowMemory, duel, floor,
-};
+use crate::{BenchError, Bound, Figure, LINE_PAYLOAD_BYTES, Report, Settings, Verdict};
+use beeline_floor::{MEMORY, Sides, Source, Sum, WindowMemory};
 
 const BENCH: &str = "window-stream";
 
@@ -31,7 +28,7 @@ pub fn window_rate(settings: &Settings, kernel: StoreKernel) -> Result<f64, Benc
     let memory = WindowMemory::new(settings.window_lines)?;
     let (mut writer, mut receiver) = (memory.writer(kernel), memory.receiver(kernel));
     let (messages, source) = (settings.stream_messages(), &Source::new());
-    let duel = Duel::run(
+    let both = Sides::run::<BenchError>(
         settings.cores,
         move |start| {
             let started = start.wait();
@@ -64,9 +61,9 @@ pub fn window_rate(settings: &Settings, kernel: StoreKernel) -> Result<f64, Benc
             Ok((sum, Instant::now()))
         },
     )?;
-    let (sum, ended) = duel.second;
+    let (sum, ended) = both.second;
     source.check("window stream", sum, messages, WORDS)?;
-    Ok(duel::rate(messages, ended - duel.first))
+    Ok(beeline_floor::rate(messages, ended - both.first))
 }
 
 /// A path: what it is called, and a round of it.
@@ -88,7 +85,10 @@ fn paths(settings: &Settings) -> Vec<Path<'_>> {
     let floor = Path {
         name: "bare line stream".to_owned(),
         kernel: StoreKernel::Cached.name(),
-        round: Box::new(|| floor::bare_stream_rate(settings, StoreKernel::Cached)),
+        round: Box::new(|| {
+            let (cores, lines) = (settings.cores, settings.stream_messages());
+            Ok(beeline_floor::bare_stream_rate(cores, settings.window_lines, lines, StoreKernel::Cached)?)
+        }),
         rates: Vec::new(),
     };
     let chunks = spsc::CHUNKS.into_iter().map(|chunk| Path {

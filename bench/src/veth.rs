@@ -6,7 +6,8 @@
 
 use std::process::{Command, Stdio};
 
-use crate::{BenchError, Role};
+use crate::BenchError;
+use beeline_session::Role;
 
 /// The interface of either end, in its namespace.
 pub const INTERFACE: &str = "wire0";

@@ -11,7 +11,8 @@ use crate::echo::{Launch, RPC_AF_PACKET, RPC_AF_XDP};
 use crate::rivals::OVER_A_WIRE;
 use crate::rpc_round_trip::{Contender, SIZES, alternate, start_rivals};
 use crate::veth::{ADDRESSES, Veth};
-use crate::{BenchError, Bound, Figure, Missing, Report, Settings, Verdict, with_causes};
+use crate::{BenchError, Bound, Figure, Missing, Report, Settings, Verdict};
+use beeline_session::with_causes;
 
 const BENCH: &str = "wire-round-trip";
 /// Times fewer trips in a round than of the fastest path of one machine.

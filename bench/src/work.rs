@@ -7,9 +7,8 @@ use beeline_mmio::StoreKernel;
 use beeline_window::Sent;
 
 use crate::figure::Row;
-use crate::memory::MEMORY;
-use crate::settings::pin;
-use crate::{BenchError, Figure, LINE_PAYLOAD_BYTES, Report, Settings, Source, Sum, WindowMemory, duel};
+use crate::{BenchError, Figure, LINE_PAYLOAD_BYTES, Report, Settings};
+use beeline_floor::{MEMORY, Source, Sum, WindowMemory, pin};
 
 const BENCH: &str = "window-work";
 
@@ -41,7 +40,7 @@ pub fn rates(memory: &WindowMemory, source: &Source, laps: u64) -> Result<[f64; 
         receiving += sent.elapsed();
     }
     source.check("window, one core", sum, number, LINE_PAYLOAD_BYTES / 8)?;
-    Ok([duel::rate(number, sending), duel::rate(number, receiving)])
+    Ok([beeline_floor::rate(number, sending), beeline_floor::rate(number, receiving)])
 }
 
 /// Runs both ends on the second core, where streams have their receiver.
@@ -54,7 +53,7 @@ pub fn run(settings: &Settings) -> Result<Report, BenchError> {
         pin(settings.cores.second)?;
         run_here(&settings)
     });
-    thread.join().map_err(|_| BenchError::Panicked("working"))?
+    thread.join().map_err(|_| beeline_floor::FloorError::Panicked("working"))?
 }
 
 fn run_here(settings: &Settings) -> Result<Report, BenchError> {

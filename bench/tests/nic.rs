@@ -4,13 +4,14 @@
 
 use std::process::{Command, Output};
 
-use beeline_bench::nic::{
-    Job, Latency, NicError, NicOptions, PrivateNic, Queue, Rx, Session, ThereAndBack, TransmitRate, send_one,
-};
-use beeline_bench::{BenchError, Bound, Program, Report, Settings, Value, nic_one_way, nic_rate, peer_death};
+use beeline_bench::{BenchError, Bound, Report, Settings, Value, nic_one_way, nic_rate, peer_death};
 use beeline_driver::Transmit;
 use beeline_mmio::StoreKernel;
 use beeline_mmio::clock::Calibration;
+use beeline_session::{
+    Job, Latency, NicError, NicOptions, PrivateNic, Program, Queue, Rx, Session, ThereAndBack, TransmitRate,
+    send_one,
+};
 use beeline_spec::Interface;
 use beeline_spec::regs::counter;
 use beeline_window::FencePolicy;

@@ -9,10 +9,11 @@ use beeline_bench::echo::{BARE_COPY, Launch, Pair, RPC};
 use beeline_bench::kv::{Keys, OwnClient, get_rate};
 use beeline_bench::rivals::{Found, ON_ONE_MACHINE, OVER_A_WIRE, Workshop};
 use beeline_bench::{
-    BenchError, Bound, Cores, Program, Settings, key_value, rpc_rate, rpc_ring, rpc_round_trip,
-    wire_round_trip,
+    BenchError, Bound, Settings, key_value, rpc_rate, rpc_ring, rpc_round_trip, wire_round_trip,
 };
 use beeline_bench_echo::Job;
+use beeline_floor::Cores;
+use beeline_session::Program;
 
 fn program() -> Program {
     Program::at(env!("CARGO_BIN_EXE_beeline-bench"))

@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-use beeline_bench::nic::ServeArgs;
 use beeline_ethernet::WireConfig;
 use beeline_experiments::{NicKind, rtl_nic};
 use beeline_mmio::{StoreKernel, Traffic};
 use beeline_nic_rtl::ClockPeriod;
+use beeline_session::ServeArgs;
 use beeline_spec::Interface;
 use beeline_window::FencePolicy;
 use clap::{Args, Parser, Subcommand, ValueEnum};

@@ -3,8 +3,8 @@
 use std::error::Error;
 use std::fmt;
 
-use beeline_bench::nic::NicError;
-use beeline_bench::{BenchError, Program, with_causes};
+use beeline_floor::FloorError;
+use beeline_session::{NicError, Program, with_causes};
 
 /// A failed command. Printed on standard error; the program then exits with 1.
 #[derive(Debug)]
@@ -50,8 +50,8 @@ impl fmt::Display for Failure {
 
 impl Error for Failure {}
 
-impl From<BenchError> for Failure {
-    fn from(error: BenchError) -> Self {
+impl From<FloorError> for Failure {
+    fn from(error: FloorError) -> Self {
         let because = error.source().map(with_causes);
         Failure { what: error.to_string(), because, remedy: error.remedy() }
     }
@@ -59,7 +59,8 @@ impl From<BenchError> for Failure {
 
 impl From<NicError> for Failure {
     fn from(error: NicError) -> Self {
-        BenchError::from(error).into()
+        let because = error.source().map(with_causes);
+        Failure { what: error.to_string(), because, remedy: error.remedy() }
     }
 }
 

@@ -51,7 +51,7 @@ fn main() -> ExitCode {
         Command::Figures(args) => figures::run(args),
         Command::Generate(args) => generate::run(&args.what),
         Command::Worker(args) => worker::run(args),
-        Command::PrivateNic(args) => beeline_bench::nic::serve(args).map_err(Failure::from),
+        Command::PrivateNic(args) => beeline_session::serve(args).map_err(Failure::from),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

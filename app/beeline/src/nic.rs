@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use beeline_bench::nic::{Sizes, check_uplinks, end_with_stdin, process_config, run_ready};
 use beeline_domain::DomainConfig;
 use beeline_nic_process::{IdlePolicy, NicProcess, NicProcessConfig, Statistics, UplinkConfig};
+use beeline_session::{Sizes, check_uplinks, end_with_stdin, process_config, run_ready};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::args::{Idle, NicArgs};

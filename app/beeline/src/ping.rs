@@ -3,14 +3,14 @@
 //! Two ports of one NIC, both polled by this thread: the question goes from the first through the switch to the second,
 //! the answer back. One thread, so that there is one clock and the NIC has the other core for itself.
 
-use beeline_bench::nic::{
+use beeline_driver::Transmit;
+use beeline_floor::pin;
+use beeline_mmio::Traffic;
+use beeline_mmio::clock::{Calibration, now_ticks};
+use beeline_session::{
     Frames, HEADER_BYTES, Job, NicError, NicOptions, Place, PrivateNic, Queue, Rx, Session, Times,
     kernel_name, new_times, padded_bytes, receive_one, send_one,
 };
-use beeline_bench::pin;
-use beeline_driver::Transmit;
-use beeline_mmio::Traffic;
-use beeline_mmio::clock::{Calibration, now_ticks};
 use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;
 

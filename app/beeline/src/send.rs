@@ -6,12 +6,12 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use beeline_bench::nic::{
-    Frames, Job, NicOptions, PrivateNic, Queue, Rx, Session, finish, kernel_name, send_one,
-};
 use beeline_driver::Transmit;
 use beeline_ethernet::{PcapIn, Uplink};
 use beeline_mmio::Traffic;
+use beeline_session::{
+    Frames, Job, NicOptions, PrivateNic, Queue, Rx, Session, finish, kernel_name, send_one,
+};
 use beeline_spec::Interface;
 use beeline_spec::formats::{MAX_FRAME_BYTES, MIN_FRAME_BYTES};
 use indicatif::ProgressBar;

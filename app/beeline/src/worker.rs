@@ -2,11 +2,11 @@
 
 use std::io::Write;
 
-use beeline_bench::nic::{
-    Frames, HEADER_BYTES, Job, NicError, Place, Queue, Rx, Session, Watchdog, finish, send_one,
-};
 use beeline_driver::{Receive, Transmit};
 use beeline_mmio::Traffic;
+use beeline_session::{
+    Frames, HEADER_BYTES, Job, NicError, Place, Queue, Rx, Session, Watchdog, finish, send_one,
+};
 
 use crate::args::WorkerArgs;
 use crate::failure::Failure;

@@ -12,7 +12,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use beeline_bench_echo::{Failure, Job};
 use beeline_mmio::{MemoryOptions, SharedMemory, StoreKernel, clock};
 
-use crate::floor::BareEnd;
+use beeline_floor::BareEnd;
 
 /// Lines of each ring, a power of two.
 const LINES: u32 = 1024;

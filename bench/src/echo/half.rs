@@ -6,7 +6,8 @@ use std::time::Duration;
 use beeline_bench_echo::Job;
 
 use super::Launch;
-use crate::{BenchError, Role};
+use crate::BenchError;
+use beeline_session::Role;
 
 /// How long a side may say nothing: longer than any job takes, and than a slow machine starts a program.
 const PATIENCE: Duration = Duration::from_secs(30);

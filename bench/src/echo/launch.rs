@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::Program;
 use crate::echo::ROLE;
+use beeline_session::Program;
 
 /// A program that plays both sides of a rival.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,7 +4,8 @@ use beeline_bench_echo::Job;
 
 use super::half::ClientHalf;
 use super::{Launch, ServerHalf};
-use crate::{BenchError, Cores};
+use crate::BenchError;
+use beeline_floor::Cores;
 
 /// Two running sides. Between jobs they wait for the next one and cost nothing. Dropping it ends both.
 #[derive(Debug)]

@@ -9,7 +9,7 @@ use beeline_bench_echo::{EchoClient, EchoServer, Failure};
 use beeline_domain::{Domain, DomainConfig};
 use beeline_rpc::{Client, Method, Replied, Reply, Request, Service, Started, Transport, shm};
 
-use crate::private_domain::PrivateDomain;
+use beeline_session::PrivateDomain;
 
 /// What the server offers in its domain.
 const NAME: &str = "echo";

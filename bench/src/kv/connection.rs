@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::BenchError;
-use crate::patience::Patience;
+use beeline_session::Patience;
 
 /// How long nothing may come.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -24,7 +24,7 @@ pub use protocol::{Asker, Protocol};
 pub use server::KvServer;
 
 use crate::BenchError;
-use crate::duel::rate;
+use beeline_floor::{FloorError, rate};
 
 /// One connection to a key-value server.
 pub trait KvClient {
@@ -84,7 +84,7 @@ pub struct Way {
 /// least `gets`, in whole depths.
 ///
 /// # Errors
-/// [`BenchError::Corrupt`]: a value is not its key's; what the client gives.
+/// [`BenchError::Floor`]: a value is not its key's; what the client gives.
 pub fn get_rate(
     client: &mut dyn KvClient,
     keys: &Keys,
@@ -120,7 +120,11 @@ pub fn get_rate(
             let first =
                 |value: &Value| u64::from_le_bytes(*value.first_chunk().expect("a value has 32 bytes"));
             let expected = first(keys.value(number));
-            Err(BenchError::Corrupt { path: format!("GET {number}"), found: first(&value), expected })
+            Err(BenchError::Floor(FloorError::Corrupt {
+                path: format!("GET {number}"),
+                found: first(&value),
+                expected,
+            }))
         }
     }
 }
@@ -175,7 +179,9 @@ mod tests {
             let mut mirror = Mirror { keys: &keys, asked, most: 0, count: 0, wrong: Some(wrong) };
             let outcome = get_rate(&mut mirror, &keys, 8, 4, 20_000);
             let path = format!("GET {wrong}");
-            assert!(matches!(&outcome, Err(BenchError::Corrupt { path: found, .. }) if *found == path));
+            assert!(
+                matches!(&outcome, Err(BenchError::Floor(FloorError::Corrupt { path: found, .. })) if *found == path)
+            );
         }
         Ok(())
     }

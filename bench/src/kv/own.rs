@@ -12,10 +12,10 @@ use beeline_kv::{KvError, KvService};
 use beeline_rpc::{Started, shm};
 
 use super::{Key, Keys, KvClient, VALUE_BYTES, Value};
+use crate::BenchError;
 use crate::echo::{KV, Launch, ServerHalf, answer};
-use crate::private_domain::PrivateDomain;
 use crate::rpc_rate::PIPELINE_LINES;
-use crate::{BenchError, Program};
+use beeline_session::{PrivateDomain, Program};
 
 /// What figures are called.
 pub const NAME: &str = "beeline kv";

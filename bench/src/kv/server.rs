@@ -84,7 +84,7 @@ mod tests {
     fn what_is_not_installed_is_none_and_what_ends_an_error() -> Result<(), BenchError> {
         let nowhere = || PathBuf::from("/nowhere/socket");
         assert!(KvServer::start("no-such-server", &[], 0, nowhere())?.is_none());
-        let core = crate::Cores::pair().map_or(0, |cores| cores.first);
+        let core = beeline_floor::Cores::pair().map_or(0, |cores| cores.first);
         match KvServer::start("false", &[], core, nowhere()) {
             Err(BenchError::Rival { rival, what }) => {
                 assert!(rival == "false" && what.contains("ended"), "{what}")

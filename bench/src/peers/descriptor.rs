@@ -11,8 +11,8 @@ use beeline_contract_memory::{LoadPort, StorePort};
 use beeline_mmio::{LoadWindow, StoreKernel, StoreWindow};
 use beeline_window::PREFETCH_LINES;
 
-use crate::traffic::{Source, Sum};
-use crate::{BenchError, Duel, Settings, Start, WindowMemory, duel};
+use crate::{BenchError, Settings};
+use beeline_floor::{Sides, Source, Start, Sum, WindowMemory};
 
 /// Batch sizes that are tried; the best one counts.
 pub const BATCHES: [u64; 4] = [16, 64, 256, 1024];
@@ -61,14 +61,14 @@ pub fn rate(settings: &Settings, batch: u64) -> Result<f64, BenchError> {
     let ring = &ring;
     let out = buffers.store_window(StoreKernel::Cached);
     let into = buffers.load_window().for_sender(StoreKernel::Cached);
-    let duel = Duel::run(
+    let both = Sides::run::<BenchError>(
         settings.cores,
         move |start| Ok(produce(&start, ring, out, source, messages, batch)),
         move |start| Ok((consume(&start, ring, into, messages, batch), Instant::now())),
     )?;
-    let (sum, ended) = duel.second;
+    let (sum, ended) = both.second;
     source.check("descriptor ring", sum, messages, 8)?;
-    Ok(duel::rate(messages, ended - duel.first))
+    Ok(beeline_floor::rate(messages, ended - both.first))
 }
 
 fn produce(

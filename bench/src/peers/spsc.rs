@@ -6,8 +6,8 @@ use std::time::Instant;
 
 use rtrb::RingBuffer;
 
-use crate::traffic::{Source, Sum};
-use crate::{BenchError, Duel, Settings, duel};
+use crate::{BenchError, Settings};
+use beeline_floor::{Sides, Source, Sum};
 
 /// Chunk sizes that are tried; the best one counts.
 pub const CHUNKS: [usize; 3] = [16, 64, 256];
@@ -24,7 +24,7 @@ struct Slot([u64; 8]);
 pub fn rate(settings: &Settings, chunk: usize) -> Result<f64, BenchError> {
     let (mut producer, mut consumer) = RingBuffer::<Slot>::new(settings.window_lines as usize);
     let (messages, source) = (settings.stream_messages(), &Source::new());
-    let duel = Duel::run(
+    let both = Sides::run::<BenchError>(
         settings.cores,
         move |start| {
             let started = start.wait();
@@ -65,9 +65,9 @@ pub fn rate(settings: &Settings, chunk: usize) -> Result<f64, BenchError> {
             Ok((sum, Instant::now()))
         },
     )?;
-    let (sum, ended) = duel.second;
+    let (sum, ended) = both.second;
     source.check("rtrb", sum, messages, 8)?;
-    Ok(duel::rate(messages, ended - duel.first))
+    Ok(beeline_floor::rate(messages, ended - both.first))
 }
 
 #[inline(always)]

@@ -7,8 +7,9 @@ use std::process::{Command, Output};
 use tempfile::TempDir;
 
 use super::{InC, Rival, Source};
+use crate::BenchError;
 use crate::echo::Launch;
-use crate::{BenchError, Program};
+use beeline_session::Program;
 
 /// The program with the rivals that bring crates.
 const CRATES_PROGRAM: &str = "beeline-bench-rivals";
@@ -111,8 +112,8 @@ fn output(command: &mut Command) -> Option<Output> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Role;
     use crate::rivals::Library;
+    use beeline_session::Role;
 
     const SOUND: InC = InC { name: "sound", text: "int main(void) { return 0; }", library: None };
 
@@ -168,7 +169,7 @@ mod tests {
             println!("skipped: no C compiler");
             return Ok(());
         };
-        let core = crate::Cores::pair().map_or(0, |cores| cores.first);
+        let core = beeline_floor::Cores::pair().map_or(0, |cores| cores.first);
         let mut client = Role::start(&mut launch.client(core, "here"))?;
         assert_eq!(client.line().as_deref(), Some("ready"));
         client.tell("echo 10 2 6")?;

@@ -17,8 +17,8 @@ use beeline_link_sim::pcie::{Class, Kind, Link, LinkEvent, LinkId, Side, Tlp};
 use beeline_spec::Interface;
 
 use crate::figure::Row;
-use crate::settings::on_core;
-use crate::{BenchError, Bound, Figure, Missing, Report, Settings, Verdict, duel};
+use crate::{BenchError, Bound, Figure, Missing, Report, Settings, Verdict};
+use beeline_floor::on_core;
 use cocotb::Cocotb;
 
 const BENCH: &str = "simulation";
@@ -40,9 +40,9 @@ pub fn run(settings: &Settings) -> Result<Report, BenchError> {
     let (mut whole, mut link, mut events, mut two) = (vec![], vec![], vec![], vec![]);
     let cores = settings.cores;
     for _ in 0..settings.rounds {
-        whole.push(on_core(cores.first, || whole_path(count))?);
-        link.push(on_core(cores.first, || link_alone(count))?);
-        events.push(on_core(cores.first, || Ok(events_alone(count)))?);
+        whole.push(on_core::<_, BenchError>(cores.first, || whole_path(count))?);
+        link.push(on_core::<_, BenchError>(cores.first, || link_alone(count))?);
+        events.push(on_core::<_, BenchError>(cores.first, || Ok(events_alone(count)))?);
         two.push(at_once([cores.first, cores.second], count)?);
     }
     let row = |name| Row { bench: BENCH, name, kernel: "-", memory: "private", size_bytes: 64, count };
@@ -71,7 +71,7 @@ pub fn run(settings: &Settings) -> Result<Report, BenchError> {
 
 /// What cocotbext-pcie does beside us, on the same core (a process has the cores of who starts it) and in as many rounds.
 fn context(cocotb: &Cocotb, settings: &Settings, row: Row<'_>) -> Result<Figure, BenchError> {
-    let rate = |_| on_core(settings.cores.first, || cocotb.rate(cocotb::WRITES));
+    let rate = |_| on_core::<_, BenchError>(settings.cores.first, || cocotb.rate(cocotb::WRITES));
     let rates = (0..settings.rounds).map(rate).collect::<Result<_, _>>()?;
     Ok(Figure::rate(Row { count: cocotb::WRITES, ..row }, rates))
 }
@@ -79,10 +79,11 @@ fn context(cocotb: &Cocotb, settings: &Settings, row: Row<'_>) -> Result<Figure,
 /// Packets a second of a run on each of these cores, together.
 fn at_once(cores: [usize; 2], frames: u64) -> Result<f64, BenchError> {
     std::thread::scope(|scope| {
-        let runs = cores.map(|core| scope.spawn(move || on_core(core, || whole_path(frames))));
+        let runs =
+            cores.map(|core| scope.spawn(move || on_core::<_, BenchError>(core, || whole_path(frames))));
         let mut sum = 0.0;
         for run in runs {
-            sum += run.join().map_err(|_| BenchError::Panicked("simulating"))??;
+            sum += run.join().map_err(|_| beeline_floor::FloorError::Panicked("simulating"))??;
         }
         Ok(sum)
     })
@@ -110,7 +111,7 @@ fn whole_path(frames: u64) -> Result<f64, BenchError> {
         let tlps = |side| link.carried(side).tlps.iter().map(|kind| kind.packets).sum::<u64>();
         tlps(Side::Upstream) + tlps(Side::Downstream)
     });
-    Ok(duel::rate(packets, took))
+    Ok(beeline_floor::rate(packets, took))
 }
 
 /// Lines that follow each other over a link, each freed when it is there.
@@ -152,7 +153,7 @@ fn link_alone(lines: u64) -> Result<f64, BenchError> {
     let until = Picoseconds(lines * 2_800);
     let start = Instant::now();
     run_model(&mut model, &mut calendar, until);
-    Ok(duel::rate(model.arrived, start.elapsed()))
+    Ok(beeline_floor::rate(model.arrived, start.elapsed()))
 }
 
 /// Events that each schedule one more, as many at a time as a machine has.
@@ -179,7 +180,7 @@ fn events_alone(events: u64) -> f64 {
     let mut model = Churn { state: 1 };
     let start = Instant::now();
     let happened = run_model(&mut model, &mut calendar, Picoseconds(events * 50_000 / AT_A_TIME));
-    duel::rate(happened, start.elapsed())
+    beeline_floor::rate(happened, start.elapsed())
 }
 
 #[cfg(test)]

@@ -1,9 +1,8 @@
 //! Correctness over three processes: a sender, the NIC, a receiver. Nothing is timed: three spinning processes on two
 //! cores would measure the scheduler.
 
-use beeline_bench::Role;
-use beeline_bench::nic::{NicOptions, PrivateNic};
 use beeline_mmio::StoreKernel;
+use beeline_session::{NicOptions, PrivateNic, Role};
 use beeline_spec::Interface;
 
 use super::results::CheckRow;

@@ -13,13 +13,13 @@ mod table;
 
 use std::path::Path;
 
-use beeline_bench::nic::{
+use beeline_floor::{Cores, pin};
+use beeline_mmio::clock::Calibration;
+use beeline_mmio::{StoreKernel, Traffic};
+use beeline_session::{
     BURST, IN_FLIGHT, Latency, NicOptions, PrivateNic, Queue, Rated, Session, ThereAndBack, TransmitRate,
     kernel_name, new_times,
 };
-use beeline_bench::{Cores, pin};
-use beeline_mmio::clock::Calibration;
-use beeline_mmio::{StoreKernel, Traffic};
 use beeline_spec::Interface;
 use indicatif::ProgressBar;
 

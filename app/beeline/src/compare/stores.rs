@@ -1,22 +1,24 @@
 //! Raw stores into a window, with and without a receiver: HotOS'25 figure 2 on this CPU's memory.
 //!
-//! The windows, floors and rivals are those of `bench/`; here they are swept over message sizes and fence policies.
+//! The windows and floors are those of `lab/floor`; here they are swept over message sizes and fence policies.
 
 use std::time::Instant;
 
-use beeline_bench::{BenchError, Cores, Duel, Settings, Unreceived, WindowMemory, floor};
+use beeline_floor::{Cores, FloorError, Sides, Unreceived, WindowMemory};
 use beeline_mmio::{StoreKernel, Traffic};
 use beeline_spec::WORD_BYTES;
 use beeline_window::{FencePolicy, Sent, Writer};
 use indicatif::ProgressBar;
 
 use super::results::StoreRow;
-use crate::failure::{Failure, own_program};
+use crate::failure::Failure;
 
 /// Bytes of a message in the window, header included: 64 B to 8 KB, as the paper's figure.
 const SIZES: [u32; 8] = [64, 128, 256, 512, 1024, 2048, 4096, 8192];
 /// Lines of the window: 256 KiB, the paper's range, so that address translation stays in the first-level TLB.
 const WINDOW_LINES: u32 = 4096;
+/// Round trips of the bare copy.
+const TRIPS: u64 = 50_000;
 /// Bytes stored for a figure.
 const BYTES: u64 = 1 << 30;
 
@@ -98,7 +100,7 @@ fn without_receiver(
     policy: FencePolicy,
     payload: &[u8],
     messages: u64,
-) -> Result<f64, BenchError> {
+) -> Result<f64, FloorError> {
     let memory = WindowMemory::new(WINDOW_LINES)?;
     let config = memory.config().with_fences(policy);
     let mut writer = Writer::new(memory.store_window(kernel), Unreceived::new(WINDOW_LINES), config);
@@ -116,12 +118,12 @@ fn with_receiver(
     policy: FencePolicy,
     payload: &[u8],
     messages: u64,
-) -> Result<f64, BenchError> {
+) -> Result<f64, FloorError> {
     let memory = WindowMemory::new(WINDOW_LINES)?;
     let mut writer =
         Writer::new(memory.store_window(kernel), memory.credits(), memory.config().with_fences(policy));
     let mut receiver = memory.receiver(kernel);
-    let duel = Duel::run(
+    let both = Sides::run::<FloorError>(
         cores,
         |start| {
             let began = start.wait();
@@ -145,27 +147,18 @@ fn with_receiver(
             Ok((Instant::now(), found))
         },
     )?;
-    let (end, found) = duel.second;
+    let (end, found) = both.second;
     if found != payload {
-        return Err(BenchError::Panicked("the receiver, whose last message is not what was sent"));
+        return Err(FloorError::Panicked("the receiver, whose last message is not what was sent"));
     }
-    Ok(messages as f64 / end.duration_since(duel.first).as_secs_f64())
+    Ok(messages as f64 / end.duration_since(both.first).as_secs_f64())
 }
 
 /// The floor of every round trip on these cores.
 pub fn bare_copy_p50_ns(first: usize, second: usize) -> Result<u64, Failure> {
     let failed = |e| Failure::new("the bare copy cannot be measured").because(e);
     let cores = Cores { first, second };
-    let program = own_program()?;
-    let settings = Settings {
-        cores,
-        rounds: 1,
-        stream_thousands: 0,
-        trip_thousands: 50,
-        window_lines: WINDOW_LINES,
-        program,
-    };
-    let mut trips = floor::bare_trips(&settings, 1).map_err(failed)?;
+    let mut trips = beeline_floor::bare_trips(cores, WINDOW_LINES, TRIPS, 1).map_err(failed)?;
     trips.sort_by(f64::total_cmp);
     Ok(trips[trips.len() / 2] as u64)
 }

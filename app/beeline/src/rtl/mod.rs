@@ -9,12 +9,12 @@ mod send;
 
 use std::path::Path;
 
-use beeline_bench::nic::NicError;
 use beeline_driver::{
     Choice, OnHalf, Pending, Port, PortConfig, PortError, PortState, Progress, QueueHalf, Stopped, Transmit,
 };
 use beeline_link_memory::{Aperture, MemoryLink};
 use beeline_nic_rtl::{RtlConfig, RtlNic};
+use beeline_session::NicError;
 use beeline_spec::Interface;
 use beeline_window::FencePolicy;
 

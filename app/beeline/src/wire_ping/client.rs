@@ -1,12 +1,12 @@
 //! The side that asks: round trips one after the other, each answer checked, and sending alone.
 
-use beeline_bench::nic::{Times, new_times};
 use beeline_datagram::{
     Adversary, Config, ConnectError, ConnectionId, Down, Endpoint, EndpointError, Event, MacAddress, Port,
     SendError, Sent,
 };
 use beeline_ethernet::{Uplink, UplinkError, WireConfig};
 use beeline_mmio::clock::{Calibration, now_ticks};
+use beeline_session::{Times, new_times};
 use indicatif::ProgressBar;
 
 use super::chances;

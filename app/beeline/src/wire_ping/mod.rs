@@ -13,8 +13,8 @@ mod show;
 mod socket;
 mod transmit;
 
-use beeline_bench::pin;
 use beeline_datagram::Chances;
+use beeline_floor::pin;
 
 pub use args::WireArgs;
 

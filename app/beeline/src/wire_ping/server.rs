@@ -5,9 +5,9 @@ use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use beeline_bench::nic::end_with_stdin;
 use beeline_datagram::{Adversary, Config, ConnectionId, Endpoint, EndpointError, Event, Sent};
 use beeline_ethernet::Uplink;
+use beeline_session::end_with_stdin;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use super::socket::Socket;

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use beeline_bench::nic::Times;
+use beeline_session::Times;
 use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;
 
@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn a_row_names_what_was_published_for_it() {
-        let mut times = beeline_bench::nic::new_times();
+        let mut times = beeline_session::new_times();
         times.saturating_record(10_000);
         let row = RoundTrips::new("af-xdp eth0", 10, &times);
         assert_eq!((row.count, row.published_us), (1, Some(26.0)));

@@ -4,10 +4,10 @@
 //! "Done" is what the system says: with AF_XDP the completion ring, which says that the frames' memory is ours again;
 //! with AF_PACKET the return of the call. The frames are of no version of the protocol, so the server drops them.
 
-use beeline_bench::nic::{Times, new_times};
 use beeline_datagram::MacAddress;
 use beeline_ethernet::{Accept, ETHER_TYPE, Uplink, UplinkError};
 use beeline_mmio::clock::{Calibration, now_ticks};
+use beeline_session::{Times, new_times};
 
 use super::socket::Socket;
 

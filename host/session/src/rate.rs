@@ -6,7 +6,7 @@
 use beeline_driver::{Receive, Transmit};
 use beeline_mmio::clock::{Calibration, now_ticks};
 
-use super::{Frames, Job, NicError, Rx, Session, Watchdog, finish, padded_bytes};
+use crate::{Frames, Job, NicError, Rx, Session, Watchdog, finish, padded_bytes};
 
 /// Frames handed over at once where nothing else is asked for: what DPDK programs use.
 pub const BURST: usize = 32;

@@ -6,7 +6,7 @@ use beeline_driver::Transmit;
 use beeline_mmio::clock::{Calibration, now_ticks};
 use hdrhistogram::Histogram;
 
-use super::{Frames, Job, NicError, Rx, Session, padded_bytes, receive_one, send_one};
+use crate::{Frames, Job, NicError, Rx, Session, padded_bytes, receive_one, send_one};
 
 /// Times of frames, in ns.
 pub type Times = Histogram<u64>;

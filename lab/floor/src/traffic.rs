@@ -1,6 +1,6 @@
 //! The messages that streams carry, and the sum that shows that they came out whole and in order.
 
-use crate::BenchError;
+use crate::FloorError;
 
 /// Messages that are sent over and over. 16 KiB: they stay in the sender's first-level cache, as what an application
 /// has just written would.
@@ -35,8 +35,8 @@ impl Source {
     /// Compares a sum with that of the first `words` words of the first `messages` messages.
     ///
     /// # Errors
-    /// [`BenchError::Corrupt`].
-    pub fn check(&self, path: &str, found: Sum, messages: u64, words: usize) -> Result<(), BenchError> {
+    /// [`FloorError::Corrupt`].
+    pub fn check(&self, path: &str, found: Sum, messages: u64, words: usize) -> Result<(), FloorError> {
         let mut expected = Sum::default();
         for number in 0..messages {
             let chunks = self.message(number).as_chunks::<8>().0;
@@ -45,7 +45,7 @@ impl Source {
         if found == expected {
             return Ok(());
         }
-        Err(BenchError::Corrupt { path: path.to_owned(), found: found.0, expected: expected.0 })
+        Err(FloorError::Corrupt { path: path.to_owned(), found: found.0, expected: expected.0 })
     }
 }
 

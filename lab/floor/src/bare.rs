@@ -14,7 +14,7 @@ use std::time::Instant;
 use beeline_contract_memory::{CreditSink, CreditSource, LoadPort, StorePort};
 use beeline_mmio::{LoadWindow, StoreKernel, StoreWindow, clock};
 
-use crate::{BenchError, Duel, Settings, Source, Sum, WindowMemory};
+use crate::{Cores, FloorError, Sides, Source, Sum, WindowMemory, rate};
 
 /// One end of a bare copy: a ring to copy into and one to poll.
 #[derive(Debug)]
@@ -34,13 +34,13 @@ impl BareEnd {
     }
 
     /// The end that copies into `out`, which stores with the cached kernel, and polls `into`.
-    pub(crate) fn new(out: StoreWindow, into: LoadWindow) -> Self {
+    pub fn new(out: StoreWindow, into: LoadWindow) -> Self {
         BareEnd { out, into, line: 0 }
     }
 
     /// Copies 64 B that end in `stamp` into each of the next `lines` lines.
     #[inline]
-    pub(crate) fn copy(&mut self, stamp: u64, lines: u32) {
+    pub fn copy(&mut self, stamp: u64, lines: u32) {
         for line in 0..lines {
             self.out.store_line(self.line.wrapping_add(line), &[stamp; 8]);
         }
@@ -48,29 +48,28 @@ impl BareEnd {
 
     /// Whether each of the next `lines` lines ends in `stamp`; the last one is looked at first.
     #[inline]
-    pub(crate) fn arrived(&mut self, stamp: u64, lines: u32) -> bool {
+    pub fn arrived(&mut self, stamp: u64, lines: u32) -> bool {
         (0..lines).rev().all(|line| self.into.load_word(self.line.wrapping_add(line), 7) == stamp)
     }
 
     /// Moves on by so many lines.
     #[inline]
-    pub(crate) fn step(&mut self, lines: u32) {
+    pub fn step(&mut self, lines: u32) {
         self.line = self.line.wrapping_add(lines);
     }
 }
 
-/// Round trips of the bare copy: nanoseconds of each of `trips`. `step` is 1 for the bare copy and 0 for the bare
+/// Round trips of the bare copy in a ring of `window_lines`: nanoseconds of each of `trips`. `step` is 1 for the bare copy and 0 for the bare
 /// line, where both sides use one line again and again.
 ///
 /// # Errors
-/// [`BenchError::Map`], [`BenchError::Pin`].
-pub fn bare_trips(settings: &Settings, step: u32) -> Result<Vec<f64>, BenchError> {
-    let rings = [WindowMemory::new(settings.window_lines)?, WindowMemory::new(settings.window_lines)?];
+/// [`FloorError::Map`], [`FloorError::Pin`].
+pub fn bare_trips(cores: Cores, window_lines: u32, trips: u64, step: u32) -> Result<Vec<f64>, FloorError> {
+    let rings = [WindowMemory::new(window_lines)?, WindowMemory::new(window_lines)?];
     let [mut ping, mut pong] = BareEnd::pair(&rings[0], &rings[1]);
     let calibration = clock::Calibration::measure();
-    let trips = settings.trips();
-    let duel = Duel::run(
-        settings.cores,
+    let both = Sides::run::<FloorError>(
+        cores,
         move |start| {
             let mut ticks = Vec::with_capacity(trips as usize);
             start.wait();
@@ -97,7 +96,7 @@ pub fn bare_trips(settings: &Settings, step: u32) -> Result<Vec<f64>, BenchError
             Ok(())
         },
     )?;
-    Ok(duel.first.into_iter().map(|ticks| calibration.to_ns(ticks)).collect())
+    Ok(both.first.into_iter().map(|ticks| calibration.to_ns(ticks)).collect())
 }
 
 /// Lines a second of a bare store loop into a window with no receiver: the messages of `source`, whole lines, over
@@ -110,24 +109,29 @@ pub fn bare_store_rate(port: &mut StoreWindow, source: &Source, lines: u64) -> f
     }
     // Everything stored has to leave the core within the time that is counted.
     port.fence();
-    crate::duel::rate(lines, start.elapsed())
+    rate(lines, start.elapsed())
 }
 
 /// How far ahead the bare line stream prefetches, at its best here.
 const AHEAD_LINES: u64 = 32;
 
-/// Lines a second of the bare line stream.
+/// Lines a second of the bare line stream of `lines` lines through a window of `window_lines`.
 ///
 /// # Errors
-/// [`BenchError`].
-pub fn bare_stream_rate(settings: &Settings, kernel: StoreKernel) -> Result<f64, BenchError> {
-    let memory = WindowMemory::new(settings.window_lines)?;
+/// [`FloorError`].
+pub fn bare_stream_rate(
+    cores: Cores,
+    window_lines: u32,
+    lines: u64,
+    kernel: StoreKernel,
+) -> Result<f64, FloorError> {
+    let memory = WindowMemory::new(window_lines)?;
     let (mut out, mut into) = (memory.store_window(kernel), memory.load_window().for_sender(kernel));
     let (mut credits, mut freed) = (memory.credits(), memory.credits());
-    let (lines, window) = (settings.stream_messages(), u64::from(settings.window_lines));
-    let (source, blank, mask) = (&Source::new(), memory.config().blank, u64::from(settings.window_lines) - 1);
-    let duel = Duel::run(
-        settings.cores,
+    let window = u64::from(window_lines);
+    let (source, blank, mask) = (&Source::new(), memory.config().blank, window - 1);
+    let both = Sides::run::<FloorError>(
+        cores,
         move |start| {
             let started = start.wait();
             let mut limit = window;
@@ -161,9 +165,9 @@ pub fn bare_stream_rate(settings: &Settings, kernel: StoreKernel) -> Result<f64,
             Ok((sum, Instant::now()))
         },
     )?;
-    let (sum, ended) = duel.second;
+    let (sum, ended) = both.second;
     source.check("bare line stream", sum, lines, 8)?;
-    Ok(crate::duel::rate(lines, ended - duel.first))
+    Ok(rate(lines, ended - both.first))
 }
 
 #[cfg(test)]
@@ -171,15 +175,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bare_copies_go_round_and_bare_stores_land() -> Result<(), BenchError> {
-        let Ok(settings) = Settings::quick() else { return Ok(()) };
-        let settings = Settings { trip_thousands: 1, window_lines: 64, ..settings };
+    fn bare_copies_go_round_and_bare_stores_land() -> Result<(), FloorError> {
+        let Ok(cores) = Cores::pair() else { return Ok(()) };
         for step in [0, 1] {
-            let trips = bare_trips(&settings, step)?;
+            let trips = bare_trips(cores, 64, 1000, step)?;
             assert_eq!(trips.len(), 1000);
             assert!(trips.iter().all(|ns| *ns > 0.0));
         }
-        assert!(bare_stream_rate(&settings, StoreKernel::Cached)? > 0.0);
+        assert!(bare_stream_rate(cores, 64, 500_000, StoreKernel::Cached)? > 0.0);
         let memory = WindowMemory::new(8)?;
         let source = Source::new();
         let mut port = memory.store_window(StoreKernel::Cached);

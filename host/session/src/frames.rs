@@ -1,6 +1,6 @@
 //! Frames that can be recognised: where they go, which one they are, and every byte of them.
 
-use super::NicError;
+use crate::NicError;
 
 /// EtherType for local experiments (IEEE 802, table of EtherTypes).
 const ETHERTYPE: u16 = 0x88b5;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::{NicError, Session};
 use crate::patience::Patience;
+use crate::{NicError, Session};
 
 /// How long nothing may happen before a measurement gives up.
 pub const PATIENCE: Duration = Duration::from_secs(10);

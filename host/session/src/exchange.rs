@@ -3,7 +3,7 @@
 use beeline_driver::{Receive, Sent, Transmit};
 use beeline_mmio::clock::now_ticks;
 
-use super::{NicError, Rx, Session, Watchdog};
+use crate::{NicError, Rx, Session, Watchdog};
 
 /// Bytes that a frame of `bytes` bytes has on arrival: some interfaces pad (kPIO+WC to multiples of 8).
 pub fn padded_bytes<T: Transmit>(bytes: usize, tx: &T) -> usize {

@@ -7,12 +7,12 @@ use std::process::{ChildStderr, Stdio};
 use beeline_mmio::StoreKernel;
 use clap::Args;
 
-use super::serve::{READY, SERVICE, ServeArgs};
-use super::{NicError, Place};
 use crate::private_domain::PrivateDomain;
 use crate::role::{Program, Role};
+use crate::serve::{READY, SERVICE, ServeArgs};
+use crate::{NicError, Place};
 
-/// The hidden subcommand that runs [`super::serve`], in every program that starts a [`PrivateNic`] of itself.
+/// The hidden subcommand that runs [`crate::serve`], in every program that starts a [`PrivateNic`] of itself.
 const ROLE: &str = "private-nic";
 
 /// Bytes of a failed NIC's last words that are shown.
@@ -78,7 +78,7 @@ impl PrivateNic {
         SERVICE
     }
 
-    /// Where a [`super::Session`] finds it, storing with `kernel`.
+    /// Where a [`crate::Session`] finds it, storing with `kernel`.
     pub fn place(&self, kernel: StoreKernel) -> Place {
         Place { domain: self.domain().to_owned(), nic: self.name().to_owned(), kernel }
     }

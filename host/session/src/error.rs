@@ -1,7 +1,8 @@
-//! Why a measurement through a NIC gives no figure: what went wrong, because of what, and what a person can do.
+//! Why a job through a NIC cannot be done: what went wrong, because of what, and what a person can do.
 //!
 //! What: the words of the error. Because: its source. What to do: [`NicError::remedy`].
 
+use std::error::Error;
 use std::io;
 use std::path::PathBuf;
 
@@ -145,10 +146,24 @@ impl NicError {
     }
 }
 
+/// An error with its causes, those left out that it names itself.
+pub fn with_causes(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(inner) = source {
+        let inner_text = inner.to_string();
+        if !text.contains(&inner_text) {
+            text.push_str(": ");
+            text.push_str(&inner_text);
+        }
+        source = inner.source();
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::error::Error;
 
     #[test]
     fn what_because_and_remedy_are_apart() {
@@ -158,6 +173,14 @@ mod tests {
         assert_eq!(error.remedy(), None);
         let waited = NicError::Patience { seconds: 10, what: "a frame".to_owned() };
         assert!(waited.remedy().is_some_and(|remedy| remedy.contains("beeline doctor")));
+    }
+
+    #[test]
+    fn causes_are_told_once() {
+        let error = NicError::Start { program: "/x".into(), source: io::Error::other("no more processes") };
+        assert_eq!(with_causes(&error), "cannot start a NIC process from /x: no more processes");
+        let waited = NicError::Patience { seconds: 10, what: "a frame".to_owned() };
+        assert_eq!(with_causes(&waited), "waited 10 s for a frame");
     }
 
     #[test]

@@ -8,7 +8,7 @@ const POLLS_PER_LOOK: u32 = 1 << 16;
 /// Counts polls that found nothing, and now and then lets its owner look whether waiting still makes sense: cheap enough
 /// for a loop whose time is measured.
 #[derive(Debug, Default)]
-pub(crate) struct Patience {
+pub struct Patience {
     idle_polls: u32,
     since: Option<Instant>,
 }

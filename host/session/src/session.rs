@@ -1,7 +1,7 @@
 //! A port of a NIC, opened and ready: what everything that moves frames starts with.
 //!
 //! It waits where the driver does not, gives the core away meanwhile, and gives up when the NIC is gone or nothing has
-//! happened for [`super::PATIENCE`]. To: `host/driver` over `link/shm`.
+//! happened for [`crate::PATIENCE`]. To: `host/driver` over `link/shm`.
 
 use std::fmt;
 use std::time::Instant;
@@ -16,8 +16,8 @@ use beeline_mmio::StoreKernel;
 use beeline_spec::{Interface, regs};
 use beeline_window::FencePolicy;
 
-use super::NicError;
-use super::watchdog::still_makes_sense;
+use crate::NicError;
+use crate::watchdog::still_makes_sense;
 
 /// The receive half of every session.
 pub type Rx = RxRing<ShmMemory, ShmDoorbell>;

@@ -4,7 +4,7 @@ use beeline_contract_memory::{CreditSink, CreditSource};
 use beeline_mmio::{LoadWindow, MemoryOptions, Region, SharedMemory, StoreKernel, StoreWindow, Word};
 use beeline_window::{Receiver, WindowConfig, Writer};
 
-use crate::BenchError;
+use crate::FloorError;
 
 /// What reports call the memory of every window and ring here.
 pub const MEMORY: &str = "memfd, write-back";
@@ -24,8 +24,8 @@ impl WindowMemory {
     /// A fresh window of `lines` lines, all free.
     ///
     /// # Errors
-    /// [`BenchError::Map`].
-    pub fn new(lines: u32) -> Result<Self, BenchError> {
+    /// [`FloorError::Map`].
+    pub fn new(lines: u32) -> Result<Self, FloorError> {
         let memory = |name, bytes| SharedMemory::create(name, bytes, MemoryOptions::default())?.map();
         let region = memory("bench-window", lines as usize * beeline_mmio::LINE_BYTES)?;
         region.fill(0, region.bytes(), BLANK);
@@ -111,7 +111,7 @@ mod tests {
     use beeline_window::Sent;
 
     #[test]
-    fn a_message_crosses() -> Result<(), BenchError> {
+    fn a_message_crosses() -> Result<(), FloorError> {
         let memory = WindowMemory::new(8)?;
         let mut writer = memory.writer(StoreKernel::Cached);
         let mut receiver = memory.receiver(StoreKernel::Cached);
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unreceived_window_is_never_full() -> Result<(), BenchError> {
+    fn an_unreceived_window_is_never_full() -> Result<(), FloorError> {
         let memory = WindowMemory::new(4)?;
         let port = memory.store_window(StoreKernel::Cached);
         let mut writer = Writer::new(port, Unreceived::new(4), memory.config());

@@ -10,7 +10,7 @@ use beeline_nic_model::NicConfig;
 use beeline_nic_process::{IdlePolicy, NicProcess, NicProcessConfig, Statistics, UplinkConfig};
 use clap::Args;
 
-use super::{NicError, NicOptions};
+use crate::{NicError, NicOptions};
 
 /// The line a NIC prints on standard output once ports can reach it.
 pub(super) const READY: &str = "ready";
@@ -56,7 +56,7 @@ pub fn process_config(sizes: Sizes) -> NicProcessConfig {
     }
 }
 
-/// What a private NIC's process is started with, by [`super::PrivateNic`] only.
+/// What a private NIC's process is started with, by [`crate::PrivateNic`] only.
 #[derive(Args, Clone, Debug, PartialEq, Eq)]
 pub struct ServeArgs {
     /// Domain of the NIC.

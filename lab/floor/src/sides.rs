@@ -4,14 +4,13 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::settings::pin;
-use crate::{BenchError, Cores};
+use crate::{Cores, FloorError, pin};
 
-/// The start of a duel, given to both sides.
+/// The start, given to both sides.
 #[derive(Clone, Copy, Debug)]
-pub struct Start<'d> {
-    barrier: &'d Barrier,
-    failed: &'d AtomicBool,
+pub struct Start<'s> {
+    barrier: &'s Barrier,
+    failed: &'s AtomicBool,
 }
 
 impl Start<'_> {
@@ -28,11 +27,11 @@ impl Start<'_> {
         self.failed.load(Ordering::Relaxed)
     }
 
-    fn run<T>(
+    fn run<T, E: From<FloorError>>(
         self,
         core: usize,
-        side: impl FnOnce(Start<'_>) -> Result<T, BenchError>,
-    ) -> Result<T, BenchError> {
+        side: impl FnOnce(Start<'_>) -> Result<T, E>,
+    ) -> Result<T, E> {
         let guard = FailGuard(self.failed);
         // A side that cannot be pinned still meets the other one, which would wait for ever otherwise.
         let pinned = pin(core);
@@ -40,12 +39,13 @@ impl Start<'_> {
         if outcome.is_ok() {
             core::mem::forget(guard);
         }
-        pinned.and(outcome)
+        pinned?;
+        outcome
     }
 }
 
 /// Says on drop that a side has failed, by error or by panic.
-struct FailGuard<'d>(&'d AtomicBool);
+struct FailGuard<'s>(&'s AtomicBool);
 
 impl Drop for FailGuard<'_> {
     fn drop(&mut self) {
@@ -54,39 +54,39 @@ impl Drop for FailGuard<'_> {
     }
 }
 
-/// What the two sides of a duel gave.
+/// What the two sides gave.
 #[derive(Clone, Copy, Debug)]
-pub struct Duel<A, B> {
+pub struct Sides<A, B> {
     /// The first side, on the first core.
     pub first: A,
     /// The second side, on the second core.
     pub second: B,
 }
 
-impl<A: Send, B: Send> Duel<A, B> {
+impl<A: Send, B: Send> Sides<A, B> {
     /// Runs both sides, each on its core, and waits for them.
     ///
     /// # Errors
-    /// [`BenchError::Pin`]; what a side gives as an error; [`BenchError::Panicked`].
-    pub fn run(
+    /// [`FloorError::Pin`]; what a side gives as an error; [`FloorError::Panicked`].
+    pub fn run<E: From<FloorError> + Send>(
         cores: Cores,
-        first: impl FnOnce(Start<'_>) -> Result<A, BenchError> + Send,
-        second: impl FnOnce(Start<'_>) -> Result<B, BenchError> + Send,
-    ) -> Result<Self, BenchError> {
+        first: impl FnOnce(Start<'_>) -> Result<A, E> + Send,
+        second: impl FnOnce(Start<'_>) -> Result<B, E> + Send,
+    ) -> Result<Self, E> {
         let (barrier, failed) = (Barrier::new(2), AtomicBool::new(false));
         let start = Start { barrier: &barrier, failed: &failed };
         std::thread::scope(|scope| {
             let second = scope.spawn(move || start.run(cores.second, second));
             let first = scope.spawn(move || start.run(cores.first, first));
-            let first = first.join().map_err(|_| BenchError::Panicked("first"))?;
-            let second = second.join().map_err(|_| BenchError::Panicked("second"))?;
-            Ok(Duel { first: first?, second: second? })
+            let first = first.join().map_err(|_| FloorError::Panicked("first"))?;
+            let second = second.join().map_err(|_| FloorError::Panicked("second"))?;
+            Ok(Sides { first: first?, second: second? })
         })
     }
 }
 
 /// Messages a second.
-pub(crate) fn rate(messages: u64, took: Duration) -> f64 {
+pub fn rate(messages: u64, took: Duration) -> f64 {
     messages as f64 / took.as_secs_f64()
 }
 
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_sides_run_and_an_error_ends_the_other_one() -> Result<(), BenchError> {
+    fn both_sides_run_and_an_error_ends_the_other_one() -> Result<(), FloorError> {
         let Ok(cores) = Cores::pair() else { return Ok(()) };
         let side = |value: u32| {
             move |start: Start<'_>| {
@@ -103,8 +103,8 @@ mod tests {
                 Ok(value)
             }
         };
-        let duel = Duel::run(cores, side(1), side(2))?;
-        assert_eq!((duel.first, duel.second), (1, 2));
+        let both = Sides::run::<FloorError>(cores, side(1), side(2))?;
+        assert_eq!((both.first, both.second), (1, 2));
         let waiting = |start: Start<'_>| {
             start.wait();
             while !start.is_over() {
@@ -114,9 +114,9 @@ mod tests {
         };
         let failing = |start: Start<'_>| {
             start.wait();
-            Err::<(), _>(BenchError::Unknown("x".to_owned()))
+            Err::<(), _>(FloorError::Panicked("x"))
         };
-        assert!(matches!(Duel::run(cores, waiting, failing), Err(BenchError::Unknown(_))));
+        assert!(matches!(Sides::run(cores, waiting, failing), Err(FloorError::Panicked("x"))));
         Ok(())
     }
 }

@@ -1,0 +1,19 @@
+//! Two pinned threads with a window between them, and what they do with no protocol at all: the floor of every figure.
+//!
+//! Measurements of this machine stand on it: `bench/`, and `beeline compare`. A figure is only ever compared with another
+//! one of the same run. Not here: rivals and reports (`bench/`), virtual time (`lab/experiments`).
+#![forbid(unsafe_code)]
+
+mod bare;
+mod cores;
+mod error;
+mod memory;
+mod sides;
+mod traffic;
+
+pub use bare::{BareEnd, bare_store_rate, bare_stream_rate, bare_trips};
+pub use cores::{Cores, on_core, pin};
+pub use error::FloorError;
+pub use memory::{LocalCredits, MEMORY, Unreceived, WindowMemory};
+pub use sides::{Sides, Start, rate};
+pub use traffic::{Source, Sum};

@@ -10,28 +10,32 @@ use crate::run::{Program, root};
 
 /// Version of cargo-fuzz, as crates.io has it.
 const CARGO_FUZZ: &str = "0.13.1";
+/// The nightly compiler that Miri and the fuzzers were seen to pass with. The stable one is in rust-toolchain.toml.
+const NIGHTLY: &str = "+nightly-2026-05-20";
 
 fn announce(what: &str, why: &str) {
     println!("  installing {what}: {why}");
 }
 
-/// The nightly toolchain with `components`; Miri and the fuzzers need it, the product does not.
-pub fn nightly(components: &[&str], why: &str) -> Outcome {
-    if !Program::cargo().args(["+nightly", "--version"]).succeeds() {
-        announce("the nightly toolchain (rustup)", why);
-        Program::new("rustup").args(["toolchain", "install", "nightly", "--profile", "minimal"]).run()?;
+/// The nightly toolchain with `components`; Miri and the fuzzers need it, the product does not. Gives cargo's argument
+/// that chooses it.
+pub fn nightly(components: &[&str], why: &str) -> Outcome<&'static str> {
+    let name = &NIGHTLY[1..];
+    if !Program::cargo().args([NIGHTLY, "--version"]).succeeds() {
+        announce(&format!("the toolchain {name} (rustup)"), why);
+        Program::new("rustup").args(["toolchain", "install", name, "--profile", "minimal"]).run()?;
     }
     let listed = Program::new("rustup")
-        .args(["component", "list", "--toolchain", "nightly", "--installed"])
+        .args(["component", "list", "--toolchain", name, "--installed"])
         .quiet()
         .output()?;
     for component in components {
         if !listed.lines().any(|line| line.starts_with(component)) {
-            announce(&format!("rustup component {component} of nightly"), why);
-            Program::new("rustup").args(["component", "add", "--toolchain", "nightly", component]).run()?;
+            announce(&format!("rustup component {component} of {name}"), why);
+            Program::new("rustup").args(["component", "add", "--toolchain", name, component]).run()?;
         }
     }
-    Ok(())
+    Ok(NIGHTLY)
 }
 
 /// A component of the toolchain the project is built with, which brings `cargo {subcommand}`.

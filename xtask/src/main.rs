@@ -17,6 +17,7 @@ mod run;
 mod source;
 mod table;
 mod tour;
+mod workers;
 
 use std::process::ExitCode;
 

@@ -5,10 +5,11 @@ use std::fs;
 
 use serde::Deserialize;
 
-use super::{Tools, answer, head, workers};
+use super::{Tools, answer, head};
 use crate::failure::{Context, Outcome, none_found};
 use crate::lanes::Effort;
 use crate::run::{Program, root};
+use crate::workers;
 
 /// Where they are.
 const FOLDER: &str = "nic/tb";

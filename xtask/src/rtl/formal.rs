@@ -5,10 +5,11 @@ use std::fmt;
 use std::fs;
 use std::time::{Duration, Instant};
 
-use super::{Tools, head, work_folder, workers};
+use super::{Tools, head, work_folder};
 use crate::failure::{Context, Failure, Outcome, none_found};
 use crate::lanes::Effort;
 use crate::run::root;
+use crate::workers;
 
 const FOLDER: &str = "nic/formal";
 /// Seconds after which a proof is given up, short and long.

@@ -9,11 +9,12 @@ use std::fs;
 use serde::Deserialize;
 
 use super::parameters::{Parameters, label};
-use super::{Tools, answer, head, sources, workers};
+use super::{Tools, answer, head, sources};
 use crate::failure::{Context, Failure, Outcome, none_found};
 use crate::generate;
 use crate::run::root;
 use crate::source;
+use crate::workers;
 
 const LIST: &str = "nic/rtl/lint.toml";
 const WAIVERS: &str = "nic/tools/verilator.vlt";

@@ -12,7 +12,6 @@ mod parameters;
 mod sources;
 pub mod speed;
 pub mod synth;
-mod workers;
 
 use std::fs;
 use std::path::{Path, PathBuf};

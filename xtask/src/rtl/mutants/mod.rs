@@ -17,10 +17,11 @@ use std::time::{Duration, Instant};
 use list::{Bench, Check, LIST, Mutant, Mutants};
 
 use super::formal::{result, sby};
-use super::{Tools, answer, benches, head, sources, work_folder, workers};
+use super::{Tools, answer, benches, head, sources, work_folder};
 use crate::failure::{Context, Failure, Outcome, none_found};
 use crate::lanes::Effort;
 use crate::run::{Program, root};
+use crate::workers;
 
 /// What a proof reads; the benches read the whole workspace.
 const PROVED: [&str; 3] = ["nic/rtl", "nic/formal", "spec/generated/sv"];

@@ -16,8 +16,9 @@ use super::checks::{Check, Checks, Seen};
 use super::operators::{Fault, Operator, faults};
 use super::{PROVED, copy_of};
 use crate::failure::{Context, Failure, Outcome};
-use crate::rtl::{Tools, sources, work_folder, workers};
+use crate::rtl::{Tools, sources, work_folder};
 use crate::run::{Program, root};
+use crate::workers;
 
 /// Faults that the long lane draws.
 pub const LONG_COUNT: u32 = 40;

@@ -19,9 +19,10 @@ use gates::{AreaRow, DepthRow, Gates, RouteRow, Row};
 use route::Routed;
 
 use super::parameters::{Parameters, label};
-use super::{Tools, answer, head, sources, work_folder, workers};
+use super::{Tools, answer, head, sources, work_folder};
 use crate::failure::{Outcome, none_found};
 use crate::lanes::Effort;
+use crate::workers;
 
 /// Seconds that routing may take, of a row of CI and of a long one: watchdogs, on a machine that does other things too.
 const PATIENCE: [u32; 2] = [900, 7200];

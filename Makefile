@@ -18,7 +18,7 @@ built = $(target)/release/beeline
 staged = $(target)/install
 
 .DEFAULT_GOAL := help
-.PHONY: help run figures test bench long gen rtl-tools build stage install uninstall clean
+.PHONY: help run figures check test bench long gen rtl-tools build stage install uninstall clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -31,6 +31,9 @@ run: ## measure every interface on this machine: a table, and report.html (under
 
 figures: ## the published figures beside simulated ones: tables, and figures.html
 	$(CARGO) run --profile quick --package beeline-cli -- figures --html figures.html
+
+check: ## before a commit: format, house rules, clippy, unit tests of the crates that changed (SINCE=main for a branch)
+	$(CARGO) xtask check --since $(or $(SINCE),HEAD)
 
 test: ## every short check, as CI runs it; ends with "N passed, N failed" (installs tools, says which)
 	$(CARGO) xtask ci

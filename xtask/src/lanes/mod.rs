@@ -1,6 +1,7 @@
 //! The lanes: what each runs, and `ci` and `long`, which run them one after the other.
 
 mod cargo;
+mod check;
 mod checked;
 mod disk;
 mod foreign;
@@ -24,6 +25,12 @@ const FUZZ_SECONDS_LONG: u32 = 600;
 /// What can be asked for.
 #[derive(Subcommand, Debug, Clone, PartialEq, Eq)]
 pub enum Command {
+    /// Before a commit: fmt, house, tour, gen, clippy, and the unit tests of the crates that changed
+    Check {
+        /// The revision that files are compared with
+        #[arg(long, default_value = "HEAD")]
+        since: String,
+    },
     /// Every short lane in order, timed; ends with `N passed, N failed`
     Ci,
     /// Every lane with its long settings: more cases, deeper loom, ten minutes a fuzz target
@@ -199,6 +206,7 @@ fn docs(effort: Effort) -> Outcome {
 /// Runs what was asked for.
 pub fn run(command: Command) -> Outcome {
     match command {
+        Command::Check { since } => check::run(&since),
         Command::Ci => all(Effort::Short),
         Command::Long => all(Effort::Long),
         Command::Gen { check } => generate::run(check),

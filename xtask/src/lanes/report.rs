@@ -4,6 +4,10 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 use crate::failure::{Failure, Outcome};
+use crate::rtl::head;
+
+/// Lines of a failure that the summary repeats.
+const SHOWN_LINES: usize = 8;
 
 /// Lanes that were run, in order.
 #[derive(Debug, Default)]
@@ -54,6 +58,11 @@ impl fmt::Display for Report {
         }
         let total: Duration = self.rows.iter().map(|row| row.took).sum();
         writeln!(out, "{:<12} {:>8.1}\n", "all", total.as_secs_f64())?;
+        // Said once more: what a lane said is far above by now.
+        for row in &self.rows {
+            let Some(failure) = &row.failure else { continue };
+            writeln!(out, "{}: {}\n", row.name, head(&failure.to_string(), SHOWN_LINES))?;
+        }
         writeln!(out, "{} passed, {} failed", self.rows.len() - self.failed(), self.failed())
     }
 }
@@ -70,7 +79,7 @@ mod tests {
         assert_eq!(report.outcome(), Ok(()));
         report.time("house", || Err(Failure::new("too long")));
         report.time("tour", || Ok(()));
-        assert!(report.to_string().ends_with("\n2 passed, 1 failed\n"), "{report}");
+        assert!(report.to_string().ends_with("\nhouse: too long\n\n2 passed, 1 failed\n"), "{report}");
         assert_eq!(report.outcome().unwrap_err().to_string(), "failed: house");
     }
 }

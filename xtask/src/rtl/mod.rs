@@ -90,7 +90,7 @@ fn answer(cause: &Failure) -> String {
 }
 
 /// The first lines of what a tool said: enough to see what is wrong, without a screen for each module.
-fn head(text: &str, lines: usize) -> String {
+pub fn head(text: &str, lines: usize) -> String {
     let mut kept: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
     let more = kept.len().saturating_sub(lines);
     kept.truncate(lines);

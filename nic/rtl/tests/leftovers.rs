@@ -185,3 +185,32 @@ fn credits_of_the_pool_survive_any_number_of_messages_that_leave() {
     assert_eq!(bench.seen.freed[&1].last(), Some(&500));
     assert_eq!(bench.seen.freed[&0].last(), Some(&u64::from(window)));
 }
+
+#[test]
+fn write_that_waits_for_the_pool_counts_as_one_refusal() {
+    let config = RtlConfig { span_lines: 16, window_lines: 64, ..RtlConfig::default() };
+    let mut bench = Bench::new(config.clone());
+    bench.start(0, 7, 0, true);
+    bench.nic.wire_ready(false);
+    let offer = |bench: &mut Bench, position: u64| {
+        let mut line = [7; 64];
+        line[..8].copy_from_slice(&Header::new(Kind::Data, 56, 7).encode().to_le_bytes());
+        let offset_bytes = bench.config.aperture().0 + position % u64::from(config.window_lines) * 64;
+        bench.nic.write_arrived(Write { offset_bytes, data: &line, enables: Enables::All })
+    };
+    // One queue on back-pressure may fill the pool. The device holds the next write at its pins for hundreds of cycles.
+    let mut taken = 0;
+    while offer(&mut bench, taken) == Accept::Taken {
+        taken += 1;
+        assert!(taken < 1 << 16, "the pool is never full");
+    }
+    bench.nic.wire_ready(true);
+    bench.take();
+    let refused = bench.counter(counter::REFUSED_WRITES);
+    assert!(
+        (1..=2).contains(&refused),
+        "one write waited, perhaps with the one before it: {refused} refusals"
+    );
+    assert!(taken >= u64::from(config.pool_lines) / 2, "{taken} lines were taken");
+    assert!(!bench.nic.has_failed(), "an assertion of the RTL failed");
+}

@@ -19,7 +19,18 @@ const BENCHES: &str = "nic/tb";
 /// The simulated NIC: what stands in it, the compiled tests see.
 const COMPILED_TOP: &str = "nic_top";
 /// The tests of nic/rtl.
-const COMPILED_TESTS: [&str; 6] = ["conformance", "vectors", "compiled", "pending", "rate", "restart"];
+const COMPILED_TESTS: [&str; 10] = [
+    "conformance",
+    "vectors",
+    "compiled",
+    "pending",
+    "rate",
+    "restart",
+    "leftovers",
+    "registers",
+    "clobber",
+    "isolation",
+];
 /// Seconds after which a bench is ended: many times what the slowest takes.
 const PATIENCE: &str = "1800";
 /// Lines that the adversary of the compiled bench writes.

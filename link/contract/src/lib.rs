@@ -6,8 +6,8 @@
 //!
 //! - a store is plain: it becomes visible at some time, whole in each aligned 8-byte word, in no order relative to
 //!   other stores of the same port unless [`StorePort::fence`] stands between them;
-//! - nothing here reads across the link in order to send (DESIGN decision 3): credits and flags lie in memory local
-//!   to the side that reads them. [`ReadPort`] is for those that receive by reads.
+//! - nothing here reads across the link in order to send (docs/design.md, decision 3): credits and flags lie in memory
+//!   local to the side that reads them. [`ReadPort`] is for those that receive by reads.
 #![no_std]
 #![forbid(unsafe_code)]
 

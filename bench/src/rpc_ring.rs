@@ -1,6 +1,7 @@
 //! What the size of a ring costs: latency and rate of calls through windows of 16 to 16,384 lines.
 //!
-//! A large ring takes long bursts and a small one stays in the caches; seed 002 asks how the one trades against the other.
+//! A large ring takes long bursts and a small one stays in the caches; the RAMCloud/HiStar notes (R bullets) expect a
+//! large one to increase latency.
 //! Both windows of a client have the same size. One call at a time gives the latency; as many as there are lines, 1024 at
 //! most, give the rate.
 

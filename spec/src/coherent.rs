@@ -7,7 +7,7 @@
 //! an entry. An entry of buffers names up to 31 frames, so that one transfer of its lines announces them all.
 //!
 //! Sources: Schuh et al., ASPLOS'24 (CC-NIC): signals inside descriptors, descriptors in groups, no head or tail
-//! registers; decision 13 says what differs.
+//! registers; decision 0013 says what differs.
 
 use crate::formats::{LINE_ENTRY_MAX_BYTES, line_buffer as b, line_header as h, line_kind};
 use crate::{LINE_BYTES, WORD_BYTES};

@@ -1,4 +1,4 @@
-//! The interfaces: ways to hand frames to a NIC (DESIGN, "Vocabulary").
+//! The interfaces: ways to hand frames to a NIC (docs/design.md, Vocabulary).
 
 use crate::formats::interface as f;
 

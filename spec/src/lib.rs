@@ -4,7 +4,7 @@
 //! that turn words into meaning, so that the host library, the behavioural NIC and the tests cannot disagree. It
 //! knows no memory, no link and no device. `no_std`, no unsafe code, no allocation.
 //!
-//! Sources: HotOS'25 §3.1 (a length at a fixed place, next start); DESIGN, "Vocabulary" (blank, escape, batch).
+//! Sources: HotOS'25 §3.1 (a length at a fixed place, next start); docs/design.md, Vocabulary (blank, escape, batch).
 #![no_std]
 #![forbid(unsafe_code)]
 

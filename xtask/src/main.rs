@@ -4,6 +4,7 @@
 //! `make install` do not come by. Lanes that need tools say so and install them ([`install`]).
 #![forbid(unsafe_code)]
 
+mod citations;
 mod claims;
 mod failure;
 mod generate;
@@ -12,6 +13,7 @@ mod install;
 mod lanes;
 mod links;
 mod pointers;
+mod readmes;
 mod rtl;
 mod run;
 mod source;

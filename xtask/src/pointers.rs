@@ -2,7 +2,8 @@
 //!
 //! A span without blanks is a path when it has a slash in it or ends in `.rs` or `.md`; it is relative to the root.
 //! `path::Symbol` says that the file defines the symbol, `path::a_test` that it has a function of that name. Spans that
-//! begin with a slash are paths of the machine, not of the project. Links are checked elsewhere (`links`).
+//! begin with a slash are paths of the machine, not of the project. Links are checked elsewhere (`links`), and
+//! the READMEs of folders (`readmes`).
 
 use std::fs;
 
@@ -15,18 +16,19 @@ use crate::table::line_of;
 use crate::tour::defines;
 
 /// The pages.
-const PAGES: [&str; 7] = [
+const PAGES: [&str; 8] = [
     "README.md",
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",
     "SECURITY.md",
+    "docs/design.md",
     "docs/papers.md",
     "docs/interfaces.md",
     "docs/glossary.md",
 ];
 
 /// What the root of the project holds.
-trait Project {
+pub trait Project {
     /// Whether there is a file or folder.
     fn has(&self, path: &str) -> bool;
     /// The text of a file.
@@ -34,7 +36,7 @@ trait Project {
 }
 
 /// The project on disk.
-struct Checkout;
+pub struct Checkout;
 
 impl Project for Checkout {
     fn has(&self, path: &str) -> bool {
@@ -77,7 +79,11 @@ fn wrong(span: &str, project: &impl Project) -> Option<String> {
     if !project.has(path) {
         return Some(format!("there is no {path}; write the path, from the root, of what took its place"));
     }
-    let symbol = symbol?;
+    symbol.and_then(|symbol| missing_symbol(path, symbol, project))
+}
+
+/// Why a file does not have a symbol.
+pub fn missing_symbol(path: &str, symbol: &str, project: &impl Project) -> Option<String> {
     let Some(text) = project.text(path) else {
         return Some(format!("{path} is a folder; name the file in it that has {symbol}"));
     };
@@ -97,10 +103,15 @@ fn has_function(code: &str, name: &str) -> bool {
 
 /// Spans in back-ticks that point into the project, with the line each stands on.
 fn pointers(page: &str) -> Vec<(usize, String)> {
+    spans(page, is_pointer)
+}
+
+/// Spans in back-ticks that are `wanted`, with the line each stands on.
+pub fn spans(page: &str, wanted: impl Fn(&str) -> bool) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     for (event, range) in Parser::new_ext(page, Options::ENABLE_TABLES).into_offset_iter() {
         if let Event::Code(span) = event
-            && is_pointer(&span)
+            && wanted(&span)
         {
             found.push((line_of(page, range.start), span.into_string()));
         }

@@ -3,7 +3,7 @@
 //! An [`Endpoint`] owns an up-link (AF_XDP, AF_PACKET, a TAP, a loop-back) and is polled by one thread; it holds many
 //! connections. A message fits one frame. Lost frames are repeated selectively, acknowledgements travel on messages
 //! that go the other way, so that a question and its answer cost two frames. The frame's layout is `spec`'s
-//! (`datagram_frame`); the protocol is written down in `docs/datagram.md`, and decision 8 says why it is our own.
+//! (`datagram_frame`); the protocol is written down in `docs/datagram.md`, and decision 0008 says why it is our own.
 //!
 //! The protocol itself (`connection/`, `outbox.rs`, `inbox.rs`) does no I/O and reads no clock: time comes in as
 //! [`Nanos`], frames go out through a sink. All that a stranger can send is checked in `header.rs` before anything is

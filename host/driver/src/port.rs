@@ -6,7 +6,7 @@
 //! threads.
 //!
 //! Not here: frames ([`crate::Transmit`], [`crate::Receive`]), waiting, and what kind of link it is. From: the link's
-//! opener. To: `queues.rs`, which opens queues. DESIGN decisions 3 and 4; kPIO+WC §III.B for the multiplexer.
+//! opener. To: `queues.rs`, which opens queues. docs/design.md, decisions 3 and 4; kPIO+WC §III.B for the multiplexer.
 
 use beeline_contract_link::{Link, LinkError};
 use beeline_spec::Interface;

@@ -4,8 +4,8 @@
 //! device can do; nothing of the device changes. Opening writes the queue's registers, the control register last, and
 //! reads the status back: the read follows the writes, so the device has seen them all, and it shows the epoch.
 //! Closing disables and reads back until the queue is stopped; from then on the device touches none of its memory.
-//! Recovery of a quarantined queue (DESIGN decision 4) is closing, restarting empty with the next epoch, opening; the
-//! sender's own write-combining buffers are emptied by a fence before the read-back.
+//! Recovery of a quarantined queue (docs/design.md, decision 4) is closing, restarting empty with the next epoch,
+//! opening; the sender's own write-combining buffers are emptied by a fence before the read-back.
 
 use beeline_contract_link::Link;
 use beeline_contract_memory::{StorePort, Tolerance};

@@ -4,8 +4,8 @@
 //! they come about. Every call that was begun ends exactly once: with an answer, or with a [`CallError`]. Neither waits,
 //! locks, allocates or enters the kernel for a call without parts; [`Client::call`] and [`Client::wait`] wait.
 //!
-//! The note of seed paper "RAMCloud/HiStar": polling, no kernel, a protocol of its own. What a transport is, and how the
-//! server answers, is elsewhere (`shm/`, `wire/`, `service.rs`).
+//! From the RAMCloud/HiStar notes (R bullets): polling, no kernel, a protocol of its own. What a transport is, and how
+//! the server answers, is elsewhere (`shm/`, `wire/`, `service.rs`).
 
 use std::time::Duration;
 

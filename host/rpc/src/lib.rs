@@ -33,7 +33,7 @@
 //! **Back-pressure is an answer**: [`Started::Full`] when the server does not take requests as fast as they come.
 //!
 //! Not here: what requests mean, names and schemas (bring your own), retries (only the caller knows what may be repeated).
-//! Source: the notes of seed paper "RAMCloud/HiStar" (OS bypass, a light protocol, polling, requests processed while
+//! Source: the RAMCloud/HiStar notes (R bullets: OS bypass, a light protocol, polling, requests processed while
 //! still in the ring, several server threads).
 #![forbid(unsafe_code)]
 

@@ -1,8 +1,8 @@
 //! What a server's thread calls for each request: a handler that reads the request where it lies and writes the answer
 //! where the client reads it.
 //!
-//! The note of seed paper "RAMCloud/HiStar": eliminate all copies on the server's side, process the request while it is
-//! still in the ring. A [`Request`] is a handle on lines of the request window, freed when the handler returns; a
+//! From the RAMCloud/HiStar notes (R bullets): eliminate all copies on the server's side, process the request while it
+//! is still in the ring. A [`Request`] is a handle on lines of the request window, freed when the handler returns; a
 //! [`Reply`] stores straight into the client's reply window. A handler runs in the thread that polls, so it should be
 //! short; what it waits for, every client of that thread waits for.
 

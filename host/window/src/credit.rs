@@ -1,9 +1,10 @@
 //! The sender's account of free lines.
 //!
-//! Credits are an absolute count of freed lines that the receiver pushes into memory local to the sender (DESIGN
-//! decision 3). The account keeps a copy and looks at the pushed word only when the copy allows no more, so that in a
-//! stream the word's cache line moves once in many messages. The receiver is not trusted: a count that runs backwards
-//! or ahead of what was sent closes the account for good, and no store over an unfreed line can follow.
+//! Credits are an absolute count of freed lines that the receiver pushes into memory local to the sender
+//! (docs/design.md, decision 3). The account keeps a copy and looks at the pushed word only when the copy allows no
+//! more, so that in a stream the word's cache line moves once in many messages. The receiver is not trusted: a count
+//! that runs backwards or ahead of what was sent closes the account for good, and no store over an unfreed line can
+//! follow.
 
 use beeline_contract_memory::CreditSource;
 

@@ -1,7 +1,7 @@
 //! Waiting, outside the state machines: spin, then yield, then sleep, each with a budget.
 //!
-//! The sleeper pays for the wake-up (DESIGN decision 5): it announces itself, looks once more and only then sleeps,
-//! with a bound. The side that stores does nothing but look at a flag in its own memory. How to sleep is behind
+//! The sleeper pays for the wake-up (docs/design.md, decision 5): it announces itself, looks once more and only then
+//! sleeps, with a bound. The side that stores does nothing but look at a flag in its own memory. How to sleep is behind
 //! [`Sleeper`]; who is alive too, asked only on the way to sleep.
 
 use std::time::{Duration, Instant};

@@ -168,7 +168,7 @@ fn a_line_that_stays_behind_fails_the_queue_and_is_named() {
 }
 
 /// With no more lines in the window than the NIC holds, the program waits for credit in place of failing, and the line leaves
-/// with the next interrupt (decision 15).
+/// with the next interrupt (decision 0015).
 #[test]
 fn a_window_of_the_span_waits_for_what_an_interrupt_left() {
     let interrupted = platform(&[("core.interrupt_interval_ns", "10000"), ("core.interrupt_ns", "500")]);

@@ -1,9 +1,9 @@
 //! What register accesses set off: the life of queues, quarantine, interrupts, reset.
 //!
 //! A queue runs while device and queue are enabled and it is not quarantined. A failed queue is quarantined: its writes
-//! are dropped and counted until the host has disabled it and enables it with another epoch (DESIGN decision 4), so
-//! that stores of the old life, which may still sit in a write-combining buffer, cannot pass for new ones. Not here:
-//! what an engine keeps or drops when a queue stops.
+//! are dropped and counted until the host has disabled it and enables it with another epoch (docs/design.md, decision
+//! 4), so that stores of the old life, which may still sit in a write-combining buffer, cannot pass for new ones. Not
+//! here: what an engine keeps or drops when a queue stops.
 
 use beeline_contract_device::QueueId;
 use beeline_spec::Interface;

@@ -143,7 +143,8 @@ pub enum IdlePolicy {
         /// Rounds before that.
         spin_rounds: u32,
     },
-    /// After this many empty rounds yields, after more of them sleeps until a store wakes it (DESIGN decision 5).
+    /// After this many empty rounds yields, after more of them sleeps until a store wakes it
+    /// (docs/design.md, decision 5).
     Sleep {
         /// Rounds before it yields.
         spin_rounds: u32,

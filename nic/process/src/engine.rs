@@ -2,8 +2,8 @@
 //!
 //! A round costs a few loads for each port that is silent. The clock is read every few rounds, up-links that cost no
 //! system call are polled as often, those that do and the service's commands more rarely. When nothing arrives the
-//! loop rests as its policy says; sleep follows DESIGN decision 5: say so in every host's memory, order that before
-//! everything else on all cores, look once more, and only then wait.
+//! loop rests as its policy says; sleep follows docs/design.md, decision 5: say so in every host's memory, order that
+//! before everything else on all cores, look once more, and only then wait.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 //
 // A hole is a missing byte with data beyond it. Each missing byte at a frontier is a hole of its own, counted once, and
 // its time starts when it is first seen: a queue under steady disorder has many holes and no old one. A message whose
-// front has arrived and whose rest has not is not a hole; its sender may be slow (DESIGN decision 4).
+// front has arrived and whose rest has not is not a hole; its sender may be slow (docs/design.md, decision 4).
 //
 // Guarantees
 //   - A hole that stands for a queue's time-out is told once, at most NumContexts + 8 cycles late.

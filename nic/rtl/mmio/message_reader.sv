@@ -9,7 +9,7 @@
 // With cut-through a plain message that is not whole is *shown*, once, if enough of its lines are there: they go out as
 // its frame, but nothing of the queue changes, as with the look at a batch; the reader stands while the next line is not
 // there. The show ends with the last line, or with an abort mark; what became of it is told by who is in front of the
-// wire. In its next turn a message that was sent is given back unsent, any other is stored and forwarded (decision 11).
+// wire. In its next turn a message that was sent is given back unsent, any other stored and forwarded (decision 0011).
 //
 // Stages (a turn of a queue that waits for nothing starts while `commit` still counts its line)
 //   turn   the queue's state is read

@@ -7,7 +7,7 @@
 // Guarantees
 //   - A start or stop that was taken ends; `busy_o` is high until then. Requests are not taken while it is high.
 //   - With credits (`backpressure` off) a queue starts only if a context and a window of pool lines can be set aside
-//     for it; so such a queue never lacks either (DESIGN decision 4).
+//     for it; so such a queue never lacks either (docs/design.md, decision 4).
 //   - Every line and context of a queue that stopped is free again, each once; those of a failed one too, but for what
 //     is complete and the line in front of it. Nothing of another queue is given back (nic/formal/owners_proof.sv).
 // Limits: the reorder unit stands for 2 x ring + NumContexts + 12 cycles at most in a stop or after a failure, for 12 in

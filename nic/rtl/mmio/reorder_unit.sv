@@ -10,7 +10,7 @@
 //   - One piece is taken in every cycle unless `hold` or back-pressure stops the unit; whatever the order of pieces
 //     inside the span, in whatever queues.
 //   - A frontier passes a line only when its 64 bytes have arrived, each once.
-//   - Back-pressure is for complete messages that wait for the wire, and for nothing else (DESIGN decision 4).
+//   - Back-pressure is for complete messages that wait for the wire, and for nothing else (docs/design.md, decision 4).
 // Twin: nic/model/src/mmio (arrival.rs, reorder_unit.rs, tx_queue.rs).
 
 `default_nettype none

@@ -1,6 +1,6 @@
 // The one port for answers to reads: of registers, and of entries.
 //
-// Guarantees: an answer leaves when the DMA write that stood at the port as the answer came has left (decision 10: an
+// Guarantees: an answer leaves when the DMA write that stood at the port as the answer came has left (decision 0010: an
 // answer passes no write that was asked for before it, so what it says has happened in memory has happened). Registers
 // come first. Between two answers the port is empty for a cycle.
 // Limits: behind this port whoever owns the link keeps that order (pcie/write_fence.sv).

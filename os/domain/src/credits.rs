@@ -6,8 +6,8 @@
 //! | `receiver_waiting` | the sender's credit page | the receiver | the sender after each message, local load |
 //! | `sender_waiting` | the window's control page (receiver) | the sender | the receiver after each push, local load |
 //!
-//! So nobody loads across to the other side, neither to send nor to free (DESIGN decision 3). The count is not checked
-//! here: who counts lines, the writer, is who can tell a wild or backward credit.
+//! So nobody loads across to the other side, neither to send nor to free (docs/design.md, decision 3). The count is not
+//! checked here: who counts lines, the writer, is who can tell a wild or backward credit.
 
 use std::sync::Arc;
 

@@ -6,7 +6,7 @@
 //!   never from silence; a hot path asks with one relaxed load. A stopped peer is alive; a forked peer's children do
 //!   not keep it alive. A name whose owner died is reclaimed by the next comer.
 //! - **Wake-up** ([`MemorySleeper`], [`Waker`]): whoever sleeps pays for the ordering, so that senders do not fence
-//!   (DESIGN decision 5). [`MemoryCredits`] and [`MemoryCreditSink`] are built on it.
+//!   (docs/design.md, decision 5). [`MemoryCredits`] and [`MemoryCreditSink`] are built on it.
 //! - **Windows** ([`offer_window`], [`connect_window`]): the two halves of a window between processes.
 //!
 //! It does not know messages (`host/window`), NICs (`link/shm`) or other machines. Frames never pass through here:
@@ -14,8 +14,8 @@
 //! has all of the unsafe code.
 //!
 //! What is promised against a hostile peer: memory safety, bounds, and that it delays nobody but itself. The boundary
-//! is the user id; an offer can name others. Sources: DESIGN decisions 3 to 7; HotOS'25 §2.5 for why senders must not
-//! fence.
+//! is the user id; an offer can name others. Sources: docs/design.md, decisions 3 to 7; HotOS'25 §2.5 for why senders
+//! must not fence.
 #![forbid(unsafe_code)]
 
 mod channel;

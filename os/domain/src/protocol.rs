@@ -4,8 +4,9 @@
 //! *heavy* barrier, looks once more, and only then sleeps. A sender stores its message, passes a *light* barrier, and
 //! looks at the flag. Store buffering, the one reordering that every CPU does, could hide both stores from both
 //! loads; a barrier on each side forbids that. The light one is a compiler barrier on the machine: the heavy one,
-//! `MEMBARRIER_CMD_GLOBAL_EXPEDITED`, runs a full barrier on the sender's core for it (DESIGN decision 5). In the loom
-//! model, which has no membarrier, both are SeqCst fences; with either taken out the model finds the lost wake-up.
+//! `MEMBARRIER_CMD_GLOBAL_EXPEDITED`, runs a full barrier on the sender's core for it (docs/design.md, decision 5). In
+//! the loom model, which has no membarrier, both are SeqCst fences; with either taken out the model finds the lost
+//! wake-up.
 //!
 //! What it does not do: trust the flag. The other process can write anything into it, or never look at it. Every
 //! sleep is bounded, and every return means no more than "look again".

@@ -64,7 +64,7 @@ impl Barriers for MachineBarriers {
 }
 
 /// Sleeps on a futex word that the peer looks at after its stores: a receiver that waits for messages, or a sender
-/// that waits for credits. The sleeper pays for the ordering; the peer does not fence (DESIGN decision 5).
+/// that waits for credits. The sleeper pays for the ordering; the peer does not fence (docs/design.md, decision 5).
 ///
 /// Whatever a sleep returns, look again: a hostile peer can wake us for nothing, and never when it should. Cost of one:
 /// a membarrier (0.2 to 20 µs, by the cores it must interrupt) and a futex call.

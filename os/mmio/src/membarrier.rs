@@ -1,4 +1,4 @@
-//! The barrier that lets senders do without a fence: the sleeper pays (DESIGN decision 5).
+//! The barrier that lets senders do without a fence: the sleeper pays (docs/design.md, decision 5).
 //!
 //! A sender stores its message and looks at the receiver's flag, without a fence between the two, so that its look
 //! may come before its stores are seen. The receiver therefore sets the flag, has the kernel run a full barrier on

@@ -1,7 +1,7 @@
 //! Sealed memory that is passed to another process by descriptor.
 //!
 //! The seals forbid every change of the size, so that no peer can truncate the memory under a process that has it
-//! mapped (DESIGN decision 6). What a peer can still do is write any bytes at any time; the handles of
+//! mapped (docs/design.md, decision 6). What a peer can still do is write any bytes at any time; the handles of
 //! [`crate::Region`] are made for that.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};

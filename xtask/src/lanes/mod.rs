@@ -13,7 +13,7 @@ use clap::Subcommand;
 use crate::failure::{Failure, Outcome};
 use crate::rtl::mutants::random;
 use crate::rtl::synth::Wanted;
-use crate::{claims, generate, house, links, pointers, rtl, tour};
+use crate::{citations, claims, generate, house, links, pointers, readmes, rtl, tour};
 
 /// Seconds for each fuzz target when `fuzz` stands alone.
 const FUZZ_SECONDS: u32 = 60;
@@ -45,7 +45,7 @@ pub enum Command {
     Fmt,
     /// File length, names, unsafe code, layering, register offsets, READMEs
     House,
-    /// The "follow one frame" table of ARCHITECTURE.md, and what other pages point at, is where they say
+    /// What ARCHITECTURE.md, other pages and every README point at, and the decisions that files cite, are there
     Tour,
     /// Links in every Markdown file, and rustdoc with broken links denied
     Docs,
@@ -191,7 +191,7 @@ fn fuzz_seconds(effort: Effort) -> u32 {
 
 /// Every check is run, so that one look shows everything that moved.
 fn tour() -> Outcome {
-    let checks = [tour::run, pointers::run, claims::run];
+    let checks = [tour::run, pointers::run, readmes::run, claims::run, citations::run];
     let failed: Vec<String> =
         checks.into_iter().filter_map(|check| check().err()).map(|e| e.to_string()).collect();
     if failed.is_empty() { Ok(()) } else { Err(Failure::new(failed.join("\n"))) }

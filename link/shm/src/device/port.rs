@@ -328,7 +328,7 @@ impl<D: Device> DevicePort<D> {
     }
 
     /// Says whether this process is about to sleep, so that whoever stores next signals [`DevicePort::event`]. After
-    /// saying so, issue the membarrier and poll once more (DESIGN decision 5).
+    /// saying so, issue the membarrier and poll once more (docs/design.md, decision 5).
     pub fn announce_sleep(&self, is_asleep: bool) {
         self.words.nic_waiting.store(u32::from(is_asleep));
     }

@@ -2,8 +2,8 @@
 //!
 //! A device behind PCIe sees writes; a core that plays one sees only memory. Where a word stops being blank, it has
 //! arrived. The scanner watches the *frontier* line, delivers it in one write when it is found whole, in pieces with
-//! byte enables when it is not, and blanks it again once all 64 bytes were delivered (DESIGN decision 3: that, before
-//! the device returns credit for it, is what makes reuse safe without a sender's fence).
+//! byte enables when it is not, and blanks it again once all 64 bytes were delivered (docs/design.md, decision 3: that,
+//! before the device returns credit for it, is what makes reuse safe without a sender's fence).
 //!
 //! While the frontier's line is incomplete it looks ahead, so that stores that overtook others reach the device in
 //! the order in which they arrived, and the device's reorder unit, not this file, recovers it (HotOS'25 §3.1). Every

@@ -9,7 +9,7 @@ use beeline_mmio::{Flag, StoreWindow, Word};
 
 use crate::event::EventSender;
 
-/// How a store wakes a NIC process that sleeps (DESIGN decision 5: the sleeper pays).
+/// How a store wakes a NIC process that sleeps (docs/design.md, decision 5: the sleeper pays).
 #[derive(Clone, Debug)]
 pub(crate) struct NicWaker {
     /// In this process's own memory, written by the NIC process before it sleeps.

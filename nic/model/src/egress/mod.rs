@@ -2,7 +2,7 @@
 //!
 //! Engines say which queues have a frame ([`Scheduler::frame_ready`]); the device asks for the next queue whenever the
 //! wire takes a frame. Frames themselves stay with their engine until they go out; one that the wire has taken a part of
-//! is told apart ([`Wire`]). Seed of the QoS: Larsen & Lee, NAS'15,
+//! is told apart ([`Wire`]). Source of the QoS: Larsen & Lee, NAS'15,
 //! §V ("a core can control I/O transactions based on priority").
 
 mod checksums;

@@ -2,8 +2,8 @@
 //!
 //! A push is one DMA write of 8 bytes, so it is coalesced by lines and by time; the count is absolute, so a later push
 //! replaces any number of earlier ones and none is ever lost. Comes from: [`super`], when a line is free. Goes to:
-//! [`crate::dma_port`]. Not here: what makes a line free. DESIGN decision 3; HotOS'25 §3.4 leaves this to PCIe's own
-//! flow control, which stalls the core.
+//! [`crate::dma_port`]. Not here: what makes a line free. docs/design.md, decision 3; HotOS'25 §3.4 leaves this to
+//! PCIe's own flow control, which stalls the core.
 
 use beeline_contract_device::{QueueId, SimTime};
 

@@ -3,7 +3,7 @@
 //! A hole is a missing byte with data beyond it. Each missing byte at a frontier is a hole of its own, counted once,
 //! and its time starts when it is first seen: a queue under steady disorder has many holes and no old one. A message
 //! whose front has arrived and whose rest has not is not a hole; its sender may be slow. Comes from:
-//! [`super::reorder_unit`]. Goes to: quarantine ([`super`]). DESIGN decision 4.
+//! [`super::reorder_unit`]. Goes to: quarantine ([`super`]). docs/design.md, decision 4.
 
 use beeline_contract_device::SimTime;
 

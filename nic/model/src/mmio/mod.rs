@@ -7,9 +7,9 @@
 //! and nothing else: every cause is counted.
 //!
 //! Back-pressure ([`Accept::Refused`]) is only ever for complete messages that wait for the wire: these leave whatever
-//! else happens, so it cannot lock up. Missing space for incomplete data is a failure of the queue that asked (DESIGN
-//! decision 4). Not here: register decoding and byte counts of writes ([`crate::bar`]), order between queues
-//! ([`crate::egress`]).
+//! else happens, so it cannot lock up. Missing space for incomplete data is a failure of the queue that asked
+//! (docs/design.md, decision 4). Not here: register decoding and byte counts of writes ([`crate::bar`]), order between
+//! queues ([`crate::egress`]).
 
 mod arrival;
 mod bar_ingress;

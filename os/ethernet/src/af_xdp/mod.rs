@@ -4,9 +4,9 @@
 //! the device, takes it, and costs one system call for a burst. Other traffic of the interface goes on as before. A
 //! program on the interface steers frames here; it goes when this is dropped, and when the process is killed.
 //!
-//! Seed 002 asks for this: functions of the NIC in user space, a protocol of one's own, polling, frames processed where
-//! they lie. Frames come from and go to `nic/process` and whoever drives an up-link in its own polling thread; rings and
-//! frames are in `os/mmio` (`xsk`), system calls in `os/ethernet/sys`.
+//! The RAMCloud/HiStar notes (R bullets) ask for this: functions of the NIC in user space, a protocol of one's own,
+//! polling, frames processed where they lie. Frames come from and go to `nic/process` and whoever drives an up-link in its own polling
+//! thread; rings and frames are in `os/mmio` (`xsk`), system calls in `os/ethernet/sys`.
 
 mod config;
 mod open;

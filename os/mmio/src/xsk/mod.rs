@@ -5,8 +5,8 @@
 //! steer frames to it is the business of `os/ethernet`. The kernel's indices and entries are treated as a peer's
 //! ([`XskError`]). Everything but `socket.rs` works on plain memory, which is how the tests and Miri run it.
 //!
-//! The size of the rings is a trade that seed 002 asks for: frames that are many wait longer without being lost, and
-//! are colder when they are reused.
+//! The size of the rings is a trade that the RAMCloud/HiStar notes name (R bullets): frames that are many wait longer
+//! without being lost, and are colder when they are reused.
 
 mod error;
 mod frames;

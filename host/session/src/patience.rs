@@ -26,7 +26,7 @@ impl Patience {
         self.since = None;
     }
 
-    /// Nothing happened. Every [`POLLS_PER_LOOK`] times `look` is asked, and told how long nothing has: since its first
+    /// Nothing happened. Every `POLLS_PER_LOOK` times `look` is asked, and told how long nothing has: since its first
     /// look.
     ///
     /// # Errors

@@ -7,12 +7,16 @@ use beeline_contract_link::Link;
 use beeline_contract_memory::Adversary;
 use beeline_spec::Interface;
 
-use crate::config::{
-    CoherentConfig, DescriptorConfig, EnsoConfig, InlineConfig, KpioConfig, MmioConfig, NiqConfig,
-};
+use crate::coherent::settings::CoherentConfig;
+use crate::descriptor::settings::DescriptorConfig;
+use crate::enso::settings::EnsoConfig;
 use crate::error::PortError;
-use crate::half::{QueueHalf, Stopped};
+use crate::inline::settings::InlineConfig;
+use crate::kpio::settings::KpioConfig;
+use crate::mmio::settings::MmioConfig;
+use crate::niq::settings::NiqConfig;
 use crate::port::Port;
+use crate::port::half::{QueueHalf, Stopped};
 use crate::transmit::Transmit;
 
 /// What is done with the half that was chosen.

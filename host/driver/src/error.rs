@@ -5,7 +5,7 @@ use beeline_spec::Interface;
 use beeline_spec::caps::CapsError;
 use beeline_window::SendError;
 
-use crate::status::QueueStatus;
+use crate::port::status::QueueStatus;
 
 /// Why a port or one of its queues cannot be brought up, read, recovered or closed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -15,66 +15,49 @@
 //! (`coherent`).
 #![forbid(unsafe_code)]
 
-mod bring_up;
-mod buffer_pool;
 mod choice;
-mod coherent_queues;
-mod config;
-mod credits;
-mod enso_receiver;
-mod entry;
-mod entry_queues;
+mod coherent;
+mod descriptor;
+mod enso;
 mod error;
-mod frame_buffer;
-mod half;
-mod long_frames;
-mod mux;
+mod inline;
+mod kpio;
+mod mmio;
+mod niq;
 mod port;
-mod queues;
 mod receive;
-mod rx_coherent;
-mod rx_descriptor;
-mod rx_enso;
-mod rx_niq;
-mod rx_pipe;
-mod rx_ring;
-mod script;
-mod status;
 mod transmit;
-mod tx_coherent;
-mod tx_descriptor;
-mod tx_enso;
-mod tx_inline;
-mod tx_kpio;
-mod tx_mmio;
-mod tx_niq;
 
 pub use beeline_window::{FencePolicy, Sent};
 pub use choice::{Choice, OnHalf};
-pub use config::{
-    Batching, CoherentConfig, CreditCoalescing, DescriptorConfig, EnsoConfig, InlineConfig,
-    InterruptModeration, KpioConfig, LongFrameConfig, MmioConfig, Mux, NiqConfig, PortConfig, PortRange,
-    RxCoherentConfig, RxDescriptorConfig, RxEnsoConfig, RxEnsoMemberConfig, RxNiqConfig, RxRingConfig,
-    TxQueueConfig,
-};
-pub use credits::DmaCredits;
-pub use enso_receiver::{EnsoReceiver, JoinError, RxEnsoMember};
+pub use coherent::receive::RxCoherent;
+pub use coherent::settings::{CoherentConfig, RxCoherentConfig};
+pub use coherent::transmit::TxCoherent;
+pub use descriptor::receive::RxDescriptor;
+pub use descriptor::settings::{DescriptorConfig, RxDescriptorConfig};
+pub use descriptor::transmit::TxDescriptor;
+pub use enso::receive::RxEnso;
+pub use enso::receiver::{EnsoReceiver, JoinError, RxEnsoMember};
+pub use enso::settings::{EnsoConfig, RxEnsoConfig, RxEnsoMemberConfig};
+pub use enso::transmit::TxEnso;
 pub use error::{Must, PortError, RxError, TxError};
-pub use half::{Epoch, QueueHalf, Stopped};
-pub use mux::TxKpioMux;
+pub use inline::settings::InlineConfig;
+pub use inline::transmit::TxInline;
+pub use kpio::mux::TxKpioMux;
+pub use kpio::settings::KpioConfig;
+pub use kpio::transmit::TxKpio;
+pub use mmio::settings::{Batching, MmioConfig};
+pub use mmio::transmit::TxMmio;
+pub use niq::receive::RxNiq;
+pub use niq::settings::{LongFrameConfig, NiqConfig, RxNiqConfig};
+pub use niq::transmit::TxNiq;
+pub use port::half::{Epoch, QueueHalf, Stopped};
+pub use port::settings::{Mux, PortConfig, PortRange};
+pub use port::status::{FailureCause, QueueStatus};
 pub use port::{Causes, Pending, Port, PortState, Progress, RegisterValue};
+pub use receive::ring::RxRing;
+pub use receive::settings::{InterruptModeration, RxRingConfig};
 pub use receive::{Receive, RxFrame};
-pub use rx_coherent::RxCoherent;
-pub use rx_descriptor::RxDescriptor;
-pub use rx_enso::RxEnso;
-pub use rx_niq::RxNiq;
-pub use rx_ring::RxRing;
-pub use status::{FailureCause, QueueStatus};
+pub use transmit::credits::DmaCredits;
+pub use transmit::settings::{CreditCoalescing, TxQueueConfig};
 pub use transmit::{Declared, Transmit};
-pub use tx_coherent::TxCoherent;
-pub use tx_descriptor::TxDescriptor;
-pub use tx_enso::TxEnso;
-pub use tx_inline::TxInline;
-pub use tx_kpio::TxKpio;
-pub use tx_mmio::TxMmio;
-pub use tx_niq::TxNiq;

@@ -5,7 +5,7 @@
 //! gets decoded calls and a [`Shared`] to leave its wants, counts and failures in. Every call must be bounded, must not
 //! allocate per frame, and must bear any value a host can write.
 //!
-//! Constructors: `KpioEngine::new(&NicConfig)`, `DmaEngine::new(&NicConfig)`, `RxEngine::new(&NicConfig)`; reset makes
+//! Constructors: `KpioEngine::new(&NicConfig)`, `DescriptorEngine::new(&NicConfig)`, `RxEngine::new(&NicConfig)`; reset makes
 //! a new engine. The multiplexer of kPIO+WC is not an engine's affair: the device asks `kpio::Mux::forwards(path,
 //! frame)` when a `kpio` or `descriptor` frame is about to go out, pops it all the same when it is not forwarded, and
 //! counts `mux_mismatches`.

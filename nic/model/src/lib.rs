@@ -4,8 +4,8 @@
 //! time arrives and asks it what it wants. It runs unchanged behind real memory (`link/shm`), virtual PCIe time
 //! (`link/sim`) and in tests, and the RTL (`nic/rtl`) must agree with it on every vector in `spec/vectors`.
 //!
-//! Read in the order a frame goes: [`Nic`] (`nic.rs`) and `bar.rs`, `mmio/` (ours), `kpio/`, `dma/`, `inline/`, `enso/` and
-//! `niq/` (what we compare with), `egress/`, and `rx/` for the way back. `lifecycle.rs` and `registers.rs` are the control side. Not here:
+//! Read in the order a frame goes: [`Nic`] (`nic.rs`) and `bar.rs`, `mmio/` (ours), `kpio/`, `descriptor/`, `inline/`, `enso/`,
+//! `niq/` and `coherent/` (what we compare with; `fetch/` is what they share), `egress/`, and `rx/` for the way back. `lifecycle.rs` and `registers.rs` are the control side. Not here:
 //! memory, threads, sockets, the wire, and anything of the host.
 #![forbid(unsafe_code)]
 
@@ -14,11 +14,12 @@ mod coherent;
 mod config;
 mod counters;
 mod deadlines;
-mod dma;
+mod descriptor;
 mod dma_port;
 mod egress;
 mod engine;
 mod enso;
+mod fetch;
 mod inline;
 mod interrupts;
 mod kpio;

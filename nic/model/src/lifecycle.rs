@@ -197,7 +197,7 @@ impl Nic {
         self.shared.counters.doorbells += 1;
         match register {
             doorbell::TX_TAIL if state.active => match state.transmits {
-                Some(Interface::Descriptor) => self.dma.doorbell(queue, value, &mut self.shared),
+                Some(Interface::Descriptor) => self.descriptor.doorbell(queue, value, &mut self.shared),
                 Some(Interface::Inline) => self.inline.doorbell(queue, value, &mut self.shared),
                 Some(Interface::Enso) => self.enso.doorbell(queue, value, &mut self.shared),
                 // The others have no tail.
@@ -262,7 +262,7 @@ impl Nic {
         let started = match settings.interface {
             Some(Interface::Mmio) => self.mmio.start(queue, &settings, shared),
             Some(Interface::Kpio) => self.kpio.start(queue, &settings, shared),
-            Some(Interface::Descriptor) => self.dma.start(queue, &settings, shared),
+            Some(Interface::Descriptor) => self.descriptor.start(queue, &settings, shared),
             Some(Interface::Inline) => self.inline.start(queue, &settings, shared),
             Some(Interface::Enso) => self.enso.start(queue, &settings, shared),
             Some(Interface::Niq) => self.niq.start(queue, &settings, shared),
@@ -290,7 +290,7 @@ impl Nic {
         if state.transmits.take().is_some() {
             self.mmio.stop(queue, &mut self.shared);
             self.kpio.stop(queue, &mut self.shared);
-            self.dma.stop(queue, &mut self.shared);
+            self.descriptor.stop(queue, &mut self.shared);
             self.inline.stop(queue, &mut self.shared);
             self.enso.stop(queue, &mut self.shared);
             self.niq.stop(queue, &mut self.shared);
@@ -327,7 +327,7 @@ impl Nic {
             match state.transmits {
                 Some(Interface::Mmio) => self.mmio.quarantine(queue, shared),
                 Some(Interface::Kpio) => self.kpio.quarantine(queue, shared),
-                Some(Interface::Descriptor) => self.dma.quarantine(queue, shared),
+                Some(Interface::Descriptor) => self.descriptor.quarantine(queue, shared),
                 Some(Interface::Inline) => self.inline.quarantine(queue, shared),
                 Some(Interface::Enso) => self.enso.quarantine(queue, shared),
                 Some(Interface::Niq) => self.niq.quarantine(queue, shared),

@@ -17,7 +17,7 @@ use crate::bar::{Decoder, Target};
 use crate::coherent::CoherentEngine;
 use crate::counters::{Counters, TLP_BYTES_BUCKETS};
 use crate::deadlines::NEVER;
-use crate::dma::DmaEngine;
+use crate::descriptor::DescriptorEngine;
 use crate::dma_port::{DmaOwner, DmaWant};
 use crate::egress::Wire;
 use crate::engine::{Engine, ReceiveEngine, Shared, WindowEngine};
@@ -45,7 +45,7 @@ pub struct Nic {
     pub(crate) shared: Shared,
     pub(crate) mmio: MmioEngine,
     pub(crate) kpio: KpioEngine,
-    pub(crate) dma: DmaEngine,
+    pub(crate) descriptor: DescriptorEngine,
     pub(crate) inline: InlineEngine,
     pub(crate) enso: EnsoEngine,
     pub(crate) niq: NiqEngine,
@@ -85,7 +85,7 @@ impl Nic {
             shared: Shared::new(config.queues),
             mmio: MmioEngine::new(&config),
             kpio: KpioEngine::new(&config),
-            dma: DmaEngine::new(&config),
+            descriptor: DescriptorEngine::new(&config),
             inline: InlineEngine::new(&config),
             enso: EnsoEngine::new(&config),
             niq: NiqEngine::new(&config),
@@ -124,7 +124,7 @@ impl Nic {
         }
         self.mmio = MmioEngine::new(&self.config);
         self.kpio = KpioEngine::new(&self.config);
-        self.dma = DmaEngine::new(&self.config);
+        self.descriptor = DescriptorEngine::new(&self.config);
         self.inline = InlineEngine::new(&self.config);
         self.enso = EnsoEngine::new(&self.config);
         self.niq = NiqEngine::new(&self.config);
@@ -243,7 +243,7 @@ impl Nic {
     fn has_other_want(&mut self) -> bool {
         self.shared.dma.take_back();
         self.kpio.progress(&mut self.shared);
-        self.dma.progress(&mut self.shared);
+        self.descriptor.progress(&mut self.shared);
         self.inline.progress(&mut self.shared);
         self.enso.progress(&mut self.shared);
         self.niq.progress(&mut self.shared);
@@ -292,7 +292,7 @@ impl Nic {
         if !self.has_others {
             return those_without_memory;
         }
-        let fetching = self.dma.wake_at().min(self.inline.wake_at()).min(self.enso.wake_at());
+        let fetching = self.descriptor.wake_at().min(self.inline.wake_at()).min(self.enso.wake_at());
         let others = self.niq.wake_at().min(self.coherent.wake_at()).min(self.rx.wake_at());
         those_without_memory.min(fetching).min(others)
     }
@@ -347,7 +347,7 @@ impl Device for Nic {
     fn dma_completed(&mut self, tag: DmaTag, data: Result<&[u8], DmaError>) {
         self.stirs();
         match self.shared.dma.answered(tag.0) {
-            Some((DmaOwner::Transmit, tag)) => self.dma.dma_completed(tag, data, &mut self.shared),
+            Some((DmaOwner::Transmit, tag)) => self.descriptor.dma_completed(tag, data, &mut self.shared),
             Some((DmaOwner::Receive, tag)) => self.rx.dma_completed(tag, data, &mut self.shared),
             Some((DmaOwner::Inline, tag)) => self.inline.dma_completed(tag, data, &mut self.shared),
             Some((DmaOwner::Enso, tag)) => self.enso.dma_completed(tag, data, &mut self.shared),
@@ -390,7 +390,7 @@ impl Device for Nic {
         let shared = &mut self.shared;
         let mut woken = wake(&mut self.mmio, now, shared);
         woken |= wake(&mut self.kpio, now, shared);
-        woken |= wake(&mut self.dma, now, shared);
+        woken |= wake(&mut self.descriptor, now, shared);
         woken |= wake(&mut self.inline, now, shared);
         woken |= wake(&mut self.enso, now, shared);
         woken |= wake(&mut self.niq, now, shared);

@@ -25,7 +25,7 @@ impl Nic {
         match interface {
             Interface::Mmio => self.mmio.pop(queue, &mut self.shared),
             Interface::Kpio => self.kpio.pop(queue, &mut self.shared),
-            Interface::Descriptor => self.dma.pop(queue, &mut self.shared),
+            Interface::Descriptor => self.descriptor.pop(queue, &mut self.shared),
             Interface::Inline => self.inline.pop(queue, &mut self.shared),
             Interface::Enso => self.enso.pop(queue, &mut self.shared),
             Interface::Niq => self.niq.pop(queue, &mut self.shared),
@@ -40,7 +40,7 @@ impl Nic {
         match interface {
             Interface::Mmio => self.mmio.head(queue),
             Interface::Kpio => self.kpio.head(queue),
-            Interface::Descriptor => self.dma.head(queue),
+            Interface::Descriptor => self.descriptor.head(queue),
             Interface::Inline => self.inline.head(queue),
             Interface::Enso => self.enso.head(queue),
             Interface::Niq => self.niq.head(queue),
@@ -53,7 +53,7 @@ impl Nic {
         match interface {
             Interface::Mmio => self.mmio.head_bytes(queue),
             Interface::Kpio => self.kpio.head_bytes(queue),
-            Interface::Descriptor => self.dma.head_bytes(queue),
+            Interface::Descriptor => self.descriptor.head_bytes(queue),
             Interface::Inline => self.inline.head_bytes(queue),
             Interface::Enso => self.enso.head_bytes(queue),
             Interface::Niq => self.niq.head_bytes(queue),
@@ -83,11 +83,11 @@ impl Nic {
     /// The same for any number of queues. Frames that the multiplexer does not forward are dropped on the way.
     fn choose_by_turn(&mut self) -> Option<(QueueId, Interface, u32)> {
         loop {
-            let Nic { shared, mmio, kpio, dma, inline, enso, niq, coherent, queues, .. } = self;
+            let Nic { shared, mmio, kpio, descriptor, inline, enso, niq, coherent, queues, .. } = self;
             let (queue, bytes) = shared.ready.next(|queue| match queues[usize::from(queue.0)].transmits {
                 Some(Interface::Mmio) => mmio.head_bytes(queue),
                 Some(Interface::Kpio) => kpio.head_bytes(queue),
-                Some(Interface::Descriptor) => dma.head_bytes(queue),
+                Some(Interface::Descriptor) => descriptor.head_bytes(queue),
                 Some(Interface::Inline) => inline.head_bytes(queue),
                 Some(Interface::Enso) => enso.head_bytes(queue),
                 Some(Interface::Niq) => niq.head_bytes(queue),
@@ -134,7 +134,7 @@ impl Nic {
             Interface::Mmio if is_early => self.mmio.open_frame(queue),
             Interface::Mmio => self.mmio.head(queue).map(|frame| (frame, true)),
             Interface::Kpio => self.kpio.head(queue).map(|frame| (frame, true)),
-            Interface::Descriptor => self.dma.head(queue).map(|frame| (frame, true)),
+            Interface::Descriptor => self.descriptor.head(queue).map(|frame| (frame, true)),
             Interface::Inline => self.inline.head(queue).map(|frame| (frame, true)),
             Interface::Enso => self.enso.head(queue).map(|frame| (frame, true)),
             Interface::Niq => self.niq.head(queue).map(|frame| (frame, true)),

@@ -9,7 +9,7 @@
 //     and none was offered for it before. A queue whose head address is 0 gets no count, but its interrupts.
 //   - After a stop (busy_o low again) nothing of the queue is written or offered that was not offered before.
 // Limits: those of moderation.sv; one write in two cycles.
-// Cost: that of moderation.sv. Twin: TxQueue::{report, write_head} in nic/model/src/dma/tx_queue.rs.
+// Cost: that of moderation.sv. Twin: TxQueue::{report, write_head} in nic/model/src/descriptor/tx_queue.rs.
 
 `default_nettype none
 

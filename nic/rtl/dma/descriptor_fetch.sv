@@ -10,7 +10,7 @@
 //     what it asked for before still arrives, see `drain_i`.
 // Latency: 7 cycles from posting to the request; a burst every 6 cycles.
 // Cost: NumQueues x (Ahead x 128 + 150) bits of RAM, and a read_ring of Reads. Twin:
-// nic/model/src/dma/descriptor_ring.rs.
+// nic/model/src/fetch/descriptor_ring.rs.
 
 `default_nettype none
 

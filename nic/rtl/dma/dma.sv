@@ -24,7 +24,7 @@
 // answer to the frame 9, the frame to its completion 10. Throughput: a beat a cycle; turns of 16 frames of
 // one line take 1.35 cycles a frame.
 // Cost: see the parts; with the defaults 130 KiB frame buffer, 128 KiB descriptors. Twin:
-// nic/model/src/dma/mod.rs.
+// nic/model/src/descriptor/mod.rs.
 
 `default_nettype none
 

@@ -15,7 +15,7 @@
 //   - failed_ready_i must not wait for busy_o to fall: a start that fails is done when the failure was taken.
 // Latency: start 20 cycles; stop the answers under way at that time, then Frames and 20 cycles more.
 // Used by dma.sv and rx.sv. Cost: NumQueues x 6 bits of RAM, 800 registers.
-// Twin: Engine::{start, stop} in nic/model/src/dma/mod.rs and nic/model/src/rx/mod.rs.
+// Twin: Engine::{start, stop} in nic/model/src/descriptor/mod.rs and nic/model/src/rx/mod.rs.
 
 `default_nettype none
 

@@ -17,7 +17,7 @@
 // Latency: 4 cycles from the record to the first beat; a beat lands in 4 cycles.
 // Cost: BufferLines x 512 bits of RAM with byte enables, Frames x (LineW + QueueW + 48) bits of LUTRAM, 5 k
 // registers.
-// Twin: nic/model/src/dma/frame_ring.rs, TxQueue::{head, pop, advance} in nic/model/src/dma/tx_queue.rs.
+// Twin: nic/model/src/fetch/frame_ring.rs, TxQueue::{head, pop, advance} in nic/model/src/descriptor/tx_queue.rs.
 
 `default_nettype none
 

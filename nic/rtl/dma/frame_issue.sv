@@ -16,7 +16,7 @@
 //   - Frames is what the record's reader has room for.
 // Latency: 1 cycle to the request when there is room, 8 with little room left. One frame a cycle, one read a cycle for
 // frames that cross pages, one line a cycle of those that are put, when no answer lands.
-// Cost: a read_ring of Reads, 350 registers. Twin: FrameQueue::{put, begin, issue} in nic/model/src/dma/frame_queue.rs.
+// Cost: a read_ring of Reads, 350 registers. Twin: FrameQueue::{put, begin, issue} in nic/model/src/fetch/frame_queue.rs.
 
 `default_nettype none
 

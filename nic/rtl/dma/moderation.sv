@@ -23,7 +23,7 @@
 //     two cycles.
 //   - busy_o: one cycle a queue after reset; 10 cycles at a start or stop, more while a report of that queue
 //     waits.
-// Cost: NumQueues x 337 bits of RAM. Twin: nic/model/src/dma/moderation.rs, nic/model/src/deadlines.rs.
+// Cost: NumQueues x 337 bits of RAM. Twin: nic/model/src/fetch/moderation.rs, nic/model/src/deadlines.rs.
 
 `default_nettype none
 

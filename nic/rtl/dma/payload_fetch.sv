@@ -13,7 +13,7 @@
 // Latency: 8 cycles from arrival to the request of an idle engine; within a turn one frame a cycle, one read
 // a cycle for frames that cross pages; 5 cycles between turns. Cost: NumQueues x 50 bits of RAM, a read_ring
 // of Reads, 700 registers.
-// Twin: TxQueue::{issue_payloads, place} in nic/model/src/dma/tx_queue.rs.
+// Twin: TxQueue::{issue_payloads, place} in nic/model/src/descriptor/tx_queue.rs.
 
 `default_nettype none
 

@@ -15,7 +15,7 @@
 //   - An answer to a tag that is not under way is a fault of whoever answers (read_port.sv keeps such away).
 //   - busy_o after reset, one cycle an entry.
 // Latency: 1 cycle from ask to request, 2 from beat to landing, 5 from last beat to done. One entry a cycle.
-// Cost: Reads x (MetaW + PlaceW + 21) bits of RAM, Reads x 2 registers. Twin: nic/model/src/dma/reads.rs.
+// Cost: Reads x (MetaW + PlaceW + 21) bits of RAM, Reads x 2 registers. Twin: nic/model/src/fetch/reads.rs.
 
 `default_nettype none
 

@@ -17,7 +17,7 @@
 //   - A skip is for a queue of which everything posted was taken.
 // Latency: 7 cycles from posting to the request; a burst every 6 cycles.
 // Cost: NumQueues x (AddressW + IndexW + 3 x CountW + 4) bits of RAM, and a read_ring of Reads. Twin:
-// nic/model/src/dma/descriptor_ring.rs, line_ring.rs.
+// nic/model/src/fetch/descriptor_ring.rs, line_ring.rs.
 
 `default_nettype none
 

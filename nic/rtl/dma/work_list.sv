@@ -10,7 +10,7 @@
 //   - `busy_o` after reset, for one cycle a queue, while the marks are cleared; nothing may be added then.
 // Latency: an addition can be taken three cycles later. Cost: NumQueues x ($clog2(NumQueues) + 3) bits of
 // RAM.
-// Twin: the lists `work` and `is_at_work` of nic/model/src/dma/mod.rs and nic/model/src/rx/mod.rs.
+// Twin: the lists `work` and `is_at_work` of nic/model/src/descriptor/mod.rs and nic/model/src/rx/mod.rs.
 
 `default_nettype none
 

@@ -3,7 +3,7 @@
 // Guarantees: `head_o` as fetch_pkg.sv says, for any bits. Combinational.
 // Limits: where the entry may stand (its position) is the user's to judge.
 // Twin: beeline_spec::pipe::frame_bytes, beeline_spec::entry::EntryHeader::decode, FrameQueue::place in
-// nic/model/src/dma/frame_queue.rs, TxPipe::find_frame, InlineQueue::take_entry.
+// nic/model/src/fetch/frame_queue.rs, TxPipe::find_frame, InlineQueue::take_entry.
 
 `default_nettype none
 

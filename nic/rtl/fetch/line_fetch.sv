@@ -8,7 +8,7 @@
 //   - Those of ring_fetch.sv. Counts are modulo 2^32, a ring has at most 2^22 lines. A queue has its own part of the
 //     store, so that one that is not read on holds nobody back.
 // Latency: 7 cycles from posting to the request; the line a cycle after its place.
-// Cost: NumQueues x Ahead x 512 bits of RAM, and a ring_fetch. Twin: nic/model/src/dma/line_ring.rs.
+// Cost: NumQueues x Ahead x 512 bits of RAM, and a ring_fetch. Twin: nic/model/src/fetch/line_ring.rs.
 
 `default_nettype none
 

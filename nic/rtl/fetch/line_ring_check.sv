@@ -1,6 +1,6 @@
 // Whether a ring of lines may be used: a power of two of lines up to 2^22, on lines, and whole inside the address space.
 //
-// Combinational. Twin: LineRing::new in nic/model/src/dma/line_ring.rs.
+// Combinational. Twin: LineRing::new in nic/model/src/fetch/line_ring.rs.
 
 `default_nettype none
 

@@ -16,7 +16,7 @@
 // Throughput: an entry in 8 cycles and 2 for each line of it beyond the first. Latency: 14 cycles from arrival to
 // record.
 // Cost: NumQueues x (2 x 32 + 3) bits of RAM, a read_ring of Reads, 1,100 registers.
-// Twin: TxEntries::place_entries in nic/model/src/niq/tx_entries.rs, nic/model/src/dma/frame_queue.rs.
+// Twin: TxEntries::place_entries in nic/model/src/niq/tx_entries.rs, nic/model/src/fetch/frame_queue.rs.
 
 `default_nettype none
 

@@ -22,8 +22,8 @@ use beeline_spec::coherent::MAX_ENTRY_LINES;
 
 pub(crate) use rx_lines::RxLines;
 
-use crate::dma::Fetching;
 use crate::engine::Cause;
+use crate::fetch::Fetching;
 
 /// The transmit engine of coherent lines.
 pub(crate) type CoherentEngine = Fetching<tx_lines::TxLines>;

@@ -10,8 +10,8 @@ use beeline_spec::coherent::{
 
 use super::*;
 use crate::NicConfig;
-use crate::dma::test_host::{BASE, Random, TestHost};
 use crate::engine::{DmaOwner, Engine, FrameSource, QueueSettings, ReceiveEngine, Shared};
+use crate::fetch::test_host::{BASE, Random, TestHost};
 use crate::rx::RxEngine;
 use crate::watch_port::{Direction, Watch, WatchWant};
 

@@ -17,8 +17,8 @@ use beeline_spec::coherent::{LineBuffer, LineError, LineHeader, LineKind, given_
 use beeline_spec::formats::LINE_ENTRY_MAX_BYTES;
 
 use super::Entries;
-use crate::dma::{Described, FetchQueue, FrameQueue, HeadReport, Purpose, Read, Reads, Turn, WatchQueue};
 use crate::engine::{Cause, DmaOwner, QueueSettings, Shared};
+use crate::fetch::{Described, FetchQueue, FrameQueue, HeadReport, Purpose, Read, Reads, Turn, WatchQueue};
 use crate::watch_port::{Direction, Watch};
 
 /// The entry that came last, while frames of it have no place among the frames yet.

@@ -27,7 +27,7 @@ mod tx_pipe;
 pub(crate) use notify_ring::{NotifyRing, NotifyRings};
 pub(crate) use rx_pipe::RxPipe;
 
-use crate::dma::Fetching;
+use crate::fetch::Fetching;
 
 /// The transmit engine of pipes.
 pub(crate) type EnsoEngine = Fetching<tx_pipe::TxPipe>;

@@ -5,8 +5,8 @@ use beeline_contract_device::{Accept, QueueId};
 use beeline_spec::pipe::{self, Notification};
 
 use crate::NicConfig;
-use crate::dma::test_host::{BASE, Random, TestHost};
 use crate::engine::{Cause, Engine, QueueSettings, ReceiveEngine, Shared};
+use crate::fetch::test_host::{BASE, Random, TestHost};
 use crate::rx::RxEngine;
 
 const QUEUES: u16 = 4;

@@ -7,10 +7,10 @@ use beeline_spec::pipe::{self, Notification};
 
 use super::*;
 use crate::NicConfig;
-use crate::dma::test_host::{BASE, Random, TestHost};
 use crate::engine::{
     Cause, DmaOwner, Engine, FetchEngine, FrameSource, QueueSettings, ReceiveEngine, Shared,
 };
+use crate::fetch::test_host::{BASE, Random, TestHost};
 use crate::rx::RxEngine;
 
 const HEAD: u64 = BASE;

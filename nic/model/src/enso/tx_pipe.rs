@@ -11,8 +11,8 @@ use beeline_contract_device::{DmaError, QueueId, SimTime};
 use beeline_spec::formats::MIN_FRAME_BYTES;
 use beeline_spec::{LINE_BYTES, WORD_BYTES, pipe};
 
-use crate::dma::{Ahead, FetchQueue, HeadReport, LineRing, Purpose, Read, Reads, Turn};
 use crate::engine::{Cause, DmaOwner, QueueSettings, Shared};
+use crate::fetch::{Ahead, FetchQueue, HeadReport, LineRing, Purpose, Read, Reads, Turn};
 
 /// 64 KiB ahead in reads of up to 4 KiB: a pipe has no gaps, so that is what reads are made of.
 const AHEAD: Ahead = Ahead { lines: 1024, burst: 64, fetches: 16 };

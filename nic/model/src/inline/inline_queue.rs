@@ -13,10 +13,10 @@ use beeline_spec::entry::{EntryHeader, EntryKind, PUSH_HALF_LINES, RING_MAX_FRAM
 use beeline_spec::formats::{ENTRY_HEAD_BYTES, PUSH_HALF_BYTES, RING_ENTRY_MAX_BYTES, entry_header};
 
 use super::push_half::{Arrived, PushHalf};
-use crate::dma::{
+use crate::engine::{Cause, DmaOwner, QueueSettings, Shared};
+use crate::fetch::{
     Ahead, Described, FetchQueue, FrameQueue, HeadReport, LineRing, Purpose, PushQueue, Read, Reads, Turn,
 };
-use crate::engine::{Cause, DmaOwner, QueueSettings, Shared};
 use crate::pieces::skip;
 
 /// 512 bytes a read, 16 KiB ahead: as many short frames as descriptors are fetched ahead.

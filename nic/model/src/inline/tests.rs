@@ -7,8 +7,8 @@ use beeline_spec::entry::{EntryHeader, EntryKind, PUSH_MAX_FRAME_BYTES, RING_MAX
 
 use super::*;
 use crate::NicConfig;
-use crate::dma::test_host::{BASE, Random, TestHost};
 use crate::engine::{Cause, DmaOwner, Engine, FetchEngine, FrameSource, QueueSettings, Shared, WindowEngine};
+use crate::fetch::test_host::{BASE, Random, TestHost};
 
 const HEAD: u64 = BASE;
 const RING: u64 = BASE + 4096;

@@ -21,8 +21,8 @@ use beeline_spec::formats::MIN_FRAME_BYTES;
 
 use super::eop_filter::{self, Verdict};
 use super::line_merge::{LineMerge, Merged};
-use crate::dma::FrameRing;
 use crate::engine::{Cause, QueueSettings, Shared};
+use crate::fetch::FrameRing;
 
 /// A frame that is complete: its lines, the one of signatures included, and its bytes.
 #[derive(Clone, Copy, Debug)]

@@ -4,7 +4,7 @@ use beeline_spec::formats::KPIO_EOP_DEFAULT as EOP;
 
 use super::*;
 use crate::deadlines::NEVER;
-use crate::dma::test_host::{BASE, Random, TestHost};
+use crate::fetch::test_host::{BASE, Random, TestHost};
 
 const MAX_FRAME: u32 = 1518;
 const WINDOW_LINES: u32 = 64;

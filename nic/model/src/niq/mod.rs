@@ -21,7 +21,7 @@ mod tx_entries;
 pub(crate) use held_reads::HeldReads;
 pub(crate) use rx_entries::{Found, RxEntries};
 
-use crate::dma::Fetching;
+use crate::fetch::Fetching;
 
 /// The transmit engine of entries in the BAR.
 pub(crate) type NiqEngine = Fetching<tx_entries::TxEntries>;

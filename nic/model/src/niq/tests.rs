@@ -9,10 +9,10 @@ use beeline_spec::formats::HELD_READS_MAX;
 use super::*;
 use crate::NicConfig;
 use crate::deadlines::NEVER;
-use crate::dma::test_host::{BASE, Random, TestHost};
 use crate::engine::{
     Cause, DmaOwner, Engine, FrameSource, QueueSettings, ReceiveEngine, Shared, WindowEngine,
 };
+use crate::fetch::test_host::{BASE, Random, TestHost};
 use crate::rx::RxEngine;
 
 const HEAD: u64 = BASE;

@@ -13,8 +13,8 @@ use beeline_spec::LINE_BYTES;
 use beeline_spec::entry::{EntryHeader, EntryKind, NIQ_MAX_LINES, position_of};
 use beeline_spec::formats::ENTRY_HEAD_BYTES;
 
-use crate::dma::{Described, FetchQueue, FrameQueue, HeadReport, Purpose, PushQueue, Read, Reads, Turn};
 use crate::engine::{Cause, DmaOwner, QueueSettings, Shared};
+use crate::fetch::{Described, FetchQueue, FrameQueue, HeadReport, Purpose, PushQueue, Read, Reads, Turn};
 use crate::pieces::{pieces, skip};
 
 const MAX_LINES: usize = NIQ_MAX_LINES as usize;

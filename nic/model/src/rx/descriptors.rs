@@ -14,8 +14,8 @@ use beeline_contract_device::{DmaError, QueueId};
 use beeline_spec::formats::rx_completion as f;
 
 use super::Delivery;
-use crate::dma::{DESCRIPTOR_BYTES, DescriptorRing, Purpose, Read, Reads};
 use crate::engine::{Cause, DmaOwner, QueueSettings, Shared};
+use crate::fetch::{DESCRIPTOR_BYTES, DescriptorRing, Purpose, Read, Reads};
 
 /// A started queue.
 #[derive(Debug)]

@@ -6,7 +6,7 @@
 //! lends no room is the port's choice: the wire keeps the frame, or it is dropped and counted. Receive interrupts are
 //! moderated by count and time; they follow the frame's last write.
 //!
-//! From: the wire. To: host memory, through the DMA port. Not here: transmit completions ([`crate::dma`]).
+//! From: the wire. To: host memory, through the DMA port. Not here: transmit completions ([`crate::descriptor`]).
 //! HotOS'25 §4.1; Larsen & Lee, NAS'15, §V.
 
 mod descriptors;
@@ -22,9 +22,9 @@ use beeline_contract_device::{Accept, DmaError, QueueId, ReadTag, SimTime, Watch
 use crate::NicConfig;
 use crate::coherent::RxLines;
 use crate::deadlines::Deadlines;
-use crate::dma::{Moderation, Reads};
 use crate::engine::{Cause, Engine, IrqCause, QueueSettings, ReceiveEngine, Shared};
 use crate::enso::{NotifyRings, RxPipe};
+use crate::fetch::{Moderation, Reads};
 use crate::niq::{Found, HeldReads, RxEntries};
 use descriptors::RxDescriptors;
 use ring::RxRing;

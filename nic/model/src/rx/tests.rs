@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::deadlines::NEVER;
-use crate::dma::test_host::{BASE, Random, TestHost, descriptor};
 use crate::engine::DmaOwner;
+use crate::fetch::test_host::{BASE, Random, TestHost, descriptor};
 
 const RING: u64 = BASE;
 const COMPLETIONS: u64 = BASE + 512 * 1024;

@@ -6,7 +6,7 @@
 //! this ring. A doorbell value is hostile until checked: it may neither run backwards nor name more than the ring
 //! holds.
 //!
-//! From: the doorbell and the answers to descriptor reads. To: [`super::DmaEngine`] and [`crate::rx`]. Not here:
+//! From: the doorbell and the answers to descriptor reads. To: [`crate::descriptor`] and [`crate::rx`]. Not here:
 //! asking for the reads and completing descriptors. Larsen & Lee, NAS'15, §I and figure 1 (steps 2 and 3).
 
 use beeline_spec::formats::tx_descriptor as f;

@@ -5,7 +5,7 @@
 //! the front that it logically covers stay unused for as long. Positions and accounting are those of a plain ring.
 //! Nothing is copied to keep a frame together, and nothing is allocated after the ring is made.
 //!
-//! From: payload reads ([`super::DmaEngine`]) and kPIO lines ([`crate::kpio`]). To: `FrameSource::head`.
+//! From: payload reads ([`super::FrameQueue`]) and kPIO lines ([`crate::kpio`]). To: `FrameSource::head`.
 
 use std::ops::Range;
 

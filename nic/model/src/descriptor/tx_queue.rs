@@ -1,20 +1,19 @@
 //! One transmit queue with descriptors: its ring, its frames, and its completions.
 //!
 //! Every descriptor passes through the same stations in ring order: fetched, its payload asked for, its payload there,
-//! on the wire, completed. Frames and their payload are [`super::frame_queue`]'s; here is what feeds it. A queue fails
+//! on the wire, completed. Frames and their payload are [`crate::fetch::FrameQueue`]'s; here is what feeds it. A queue fails
 //! when its ring cannot be read; a bad descriptor is only counted.
 //!
-//! From: [`super::DmaEngine`], which owns the tags. To: the wire, and the head count in host memory.
+//! From: [`super::DescriptorEngine`], which owns the tags. To: the wire, and the head count in host memory.
 //! Larsen & Lee, NAS'15, §I and figure 1.
 
 use beeline_contract_device::{DmaError, QueueId, SimTime};
 
-use super::descriptor_ring::{DESCRIPTOR_BYTES, DescriptorRing};
-use super::fetching::{FetchQueue, Turn};
-use super::frame_queue::{Described, FrameQueue};
-use super::head_report::HeadReport;
-use super::reads::{Purpose, Read, Reads};
 use crate::engine::{Cause, DmaOwner, QueueSettings, Shared};
+use crate::fetch::{
+    DESCRIPTOR_BYTES, Described, DescriptorRing, FetchQueue, FrameQueue, HeadReport, Purpose, Read, Reads,
+    Turn,
+};
 
 /// Flag of a transmit descriptor: interrupt when done.
 const FLAG_INTERRUPT: u32 = 1;

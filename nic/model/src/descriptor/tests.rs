@@ -2,13 +2,14 @@
 
 use std::collections::VecDeque;
 
-use super::test_host::{BASE, Random, TestHost, descriptor};
 use beeline_contract_device::{QueueId, SimTime};
 
 use super::*;
 use crate::NicConfig;
 use crate::deadlines::NEVER;
 use crate::engine::{Cause, DmaOwner, Engine, FetchEngine, FrameSource, QueueSettings, Shared};
+use crate::fetch::MAX_READS;
+use crate::fetch::test_host::{BASE, Random, TestHost, descriptor};
 
 const HEAD: u64 = BASE;
 const RING: u64 = BASE + 4096;
@@ -28,7 +29,7 @@ fn settings(queue: u16, entries: u32) -> QueueSettings {
 }
 
 struct Bench {
-    engine: DmaEngine,
+    engine: DescriptorEngine,
     shared: Shared,
     host: TestHost,
 }
@@ -36,7 +37,11 @@ struct Bench {
 impl Bench {
     fn new(queues: u32) -> Self {
         let config = NicConfig { queues, max_frame_bytes: MAX_FRAME, ..NicConfig::default() };
-        Bench { engine: DmaEngine::new(&config), shared: Shared::new(queues), host: TestHost::new(8 << 20) }
+        Bench {
+            engine: DescriptorEngine::new(&config),
+            shared: Shared::new(queues),
+            host: TestHost::new(8 << 20),
+        }
     }
 
     fn start(&mut self, queue: u16, settings: &QueueSettings) {
@@ -415,7 +420,7 @@ fn queues_share_the_tags_fairly() {
         bench.answer(0);
     }
     bench.progress();
-    assert!(bench.host.waiting.len() <= usize::from(reads::MAX_READS));
+    assert!(bench.host.waiting.len() <= usize::from(MAX_READS));
     let mut popped = [0; 8];
     for round in 0.. {
         assert!(round < MAX_ROUNDS, "stuck: {popped:?}");

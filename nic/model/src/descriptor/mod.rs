@@ -14,28 +14,11 @@
 //! of kPIO+WC ([`crate::kpio`]) and receive descriptors ([`crate::rx`]).
 //! Larsen & Lee, NAS'15, §I and figure 1; HotOS'25 §1, figure 1 (a).
 
-mod descriptor_ring;
-mod fetching;
-mod frame_queue;
-mod frame_ring;
-mod head_report;
-mod line_ring;
-mod moderation;
-mod reads;
-#[cfg(test)]
-pub(crate) mod test_host;
 #[cfg(test)]
 mod tests;
 mod tx_queue;
 
-pub(crate) use descriptor_ring::{DESCRIPTOR_BYTES, DescriptorRing};
-pub(crate) use fetching::{FetchQueue, Fetching, PushQueue, Turn, WatchQueue};
-pub(crate) use frame_queue::{Described, FrameQueue};
-pub(crate) use frame_ring::FrameRing;
-pub(crate) use head_report::HeadReport;
-pub(crate) use line_ring::{Ahead, LineRing};
-pub(crate) use moderation::Moderation;
-pub(crate) use reads::{Purpose, Read, Reads};
+use crate::fetch::Fetching;
 
 /// The transmit engine with descriptors.
-pub(crate) type DmaEngine = Fetching<tx_queue::TxQueue>;
+pub(crate) type DescriptorEngine = Fetching<tx_queue::TxQueue>;

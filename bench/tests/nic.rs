@@ -103,7 +103,7 @@ impl<T: Transmit> Transmit for Disturbing<'_, T> {
         self.tx.try_send(frame)
     }
 
-    fn try_send_burst(&mut self, frames: &[&[u8]]) -> Result<usize, beeline_driver::TxError> {
+    fn try_send_burst(&mut self, frames: &[&[u8]]) -> Result<beeline_driver::Taken, beeline_driver::TxError> {
         if let Some(extra) = self.extra.take() {
             assert_eq!(self.tx.try_send(&extra)?, beeline_driver::Sent::Sent);
         }

@@ -103,7 +103,7 @@ impl Sender {
         let views: Vec<&[u8]> = frames.iter().map(Vec::as_slice).collect();
         let before = self.half.half.passed();
         let sent = self.half.half.try_send_burst(&views);
-        let mut taken = frames.into_iter().take(sent.unwrap_or(0));
+        let mut taken = frames.into_iter().take(sent.map_or(0, |taken| taken.0));
         for count in before..self.half.half.passed() {
             let named = if self.is_lie { 1 } else { self.find(count).len() };
             self.frames.push_back(taken.by_ref().take(named).collect());

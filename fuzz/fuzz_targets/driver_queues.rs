@@ -54,7 +54,7 @@ fn run(host: &mut Host, step: Step) {
             let frames = bytes.map(|length| &[0x5a; 2048][..usize::from(length % 2048)]);
             let Some(tx) = host.transmit(which) else { return };
             if let Ok(taken) = tx.try_send_burst(&frames) {
-                assert!(taken <= frames.len());
+                assert!(taken.0 <= frames.len());
             }
         }
         Step::Finished { which, more } => host.finished(which, more),

@@ -76,9 +76,10 @@ fn send(writer: &mut Writer<TestWindow, TestWindow>, step: &Step, expected: &mut
                 let record = record.make((max_bytes - 2).min(200));
                 match open.push(&record).expect("it fits a batch") {
                     Sent::Sent => expected.push_back(record),
-                    Sent::Full => return,
+                    Sent::Full => break,
                 }
             }
+            open.send();
         }
         _ => {}
     }

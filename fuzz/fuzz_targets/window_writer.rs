@@ -35,6 +35,7 @@ enum Step<'a> {
     Batch {
         room: u16,
         records: Vec<Payload<'a>>,
+        send: bool,
     },
     /// The sender looks at the count.
     Refresh,
@@ -93,12 +94,13 @@ fuzz_target!(|input: Input<'_>| {
                 });
                 note(outcome, &mut failed);
             }
-            Step::Batch { room, records } => {
+            Step::Batch { room, records, send } => {
                 let outcome = writer.batch(room.into()).map(|open| {
                     let Some(mut open) = open else { return };
                     for record in &records {
                         let _ = open.push(&record.bytes());
                     }
+                    if send { open.send() } else { drop(open) }
                 });
                 note(outcome, &mut failed);
             }

@@ -2,7 +2,7 @@
 //!
 //! A message of its own takes a line of 64 bytes at least; in a batch one of 6 bytes takes 8.
 
-use beeline::{Domain, Result};
+use beeline::{Domain, Result, Sent};
 
 fn main() -> Result<()> {
     let domain = Domain::open("example-batch")?;
@@ -13,10 +13,11 @@ fn main() -> Result<()> {
     let (mut batches, mut sent) = (0, 0);
     while sent < trades.len() {
         let mut batch = sender.batch(1024)?;
-        // `push` says no when the batch is full; what was in it is on its way then.
-        while sent < trades.len() && batch.push(&trades[sent])? {
+        while sent < trades.len() && batch.push(&trades[sent])? == Sent::Sent {
             sent += 1;
         }
+        // Until here the receiver sees nothing of it.
+        batch.send();
         batches += 1;
     }
 

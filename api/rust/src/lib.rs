@@ -26,6 +26,7 @@
 //! those crates. Not here: sockets, segments.
 #![forbid(unsafe_code)]
 
+mod answer;
 mod domain;
 mod error;
 mod port;
@@ -33,6 +34,7 @@ mod receiver;
 mod sender;
 mod waiting;
 
+pub use answer::{Flushed, Sent, Taken};
 pub use beeline_driver::{FencePolicy, RxFrame as Frame};
 pub use beeline_mmio::Traffic;
 /// Calls: what [`Domain::server`] and [`Domain::client`] give, and what handlers are given.

@@ -5,14 +5,14 @@ use std::time::{Duration, Instant};
 use beeline_contract_link::Link;
 use beeline_driver::{
     CoherentConfig, DescriptorConfig, EnsoConfig, InlineConfig, KpioConfig, MmioConfig, NiqConfig, Pending,
-    Port, PortConfig, PortState, Progress, QueueHalf, Receive, RxRing, RxRingConfig, Sent, Stopped, Transmit,
+    Port, PortConfig, PortState, Progress, QueueHalf, Receive, RxRing, RxRingConfig, Stopped, Transmit,
 };
 use beeline_link_shm::{ShmDoorbell, ShmLink, ShmMemory};
 use beeline_spec::Interface;
 use beeline_window::WaitPolicy;
 
 use crate::waiting::Waiting;
-use crate::{Error, Frame, PortOptions, Result};
+use crate::{Error, Flushed, Frame, PortOptions, Result, Sent, Taken};
 
 /// The queue of the port that is used, for both directions.
 const QUEUE: u32 = 0;
@@ -107,35 +107,35 @@ impl NicPort {
         self.waiting.wait(&mut self.parts, None, look, Parts::is_gone).map(drop)
     }
 
-    /// Sends a frame if there is room: `false` when there is none. Never waits.
+    /// Sends a frame if there is room: [`Sent::Full`] when there is none, and nothing was sent. Never waits.
     ///
     /// # Errors
     /// [`Error::Transmit`].
     #[inline]
-    pub fn try_send(&mut self, frame: &[u8]) -> Result<bool> {
-        Ok(self.parts.tx.try_send(frame)? == Sent::Sent)
+    pub fn try_send(&mut self, frame: &[u8]) -> Result<Sent> {
+        Ok(self.parts.tx.try_send(frame)?)
     }
 
-    /// Sends as many of the frames as there is room for, sharing lines or doorbells; how many. Never waits.
+    /// Sends as many of the frames as there is room for, from the first on, sharing lines or doorbells. Never waits.
     ///
     /// # Errors
     /// [`Error::Transmit`], for the first frame; a later bad one ends the burst before it.
     #[inline]
-    pub fn send_burst(&mut self, frames: &[&[u8]]) -> Result<usize> {
+    pub fn send_burst(&mut self, frames: &[&[u8]]) -> Result<Taken> {
         Ok(self.parts.tx.try_send_burst(frames)?)
     }
 
-    /// Waits until the NIC has taken everything sent, for at most `timeout`: `false` when it has not. Dropping the
-    /// port loses what it has not taken.
+    /// Waits until the NIC has taken everything sent, for at most `timeout`. Dropping the port loses what it has not taken.
     ///
     /// # Errors
     /// As [`NicPort::send`].
-    pub fn flush(&mut self, timeout: Duration) -> Result<bool> {
+    pub fn flush(&mut self, timeout: Duration) -> Result<Flushed> {
         let look = |parts: &mut Parts| {
             parts.tx.progress()?;
             Ok(parts.tx.is_idle())
         };
-        self.waiting.wait(&mut self.parts, Instant::now().checked_add(timeout), look, Parts::is_gone)
+        let deadline = Instant::now().checked_add(timeout);
+        self.waiting.wait(&mut self.parts, deadline, look, Parts::is_gone).map(Flushed::when)
     }
 
     /// The next frame, waited for. Dropping it frees its place.

@@ -7,9 +7,9 @@ use beeline_domain::{MemoryCredits, MemorySleeper, SenderParts};
 use beeline_driver::FencePolicy;
 use beeline_mmio::StoreWindow;
 use beeline_spec::header::lines_of;
-use beeline_window::{SendError, Sent, WaitPolicy, WindowConfig, Writer};
+use beeline_window::{SendError, WaitPolicy, WindowConfig, Writer};
 
-use crate::{Error, Result, SenderOptions};
+use crate::{Error, Flushed, Result, SenderOptions, Sent};
 
 /// Sends messages to one receiver. Made by [`crate::Domain::sender`]; there is one for a window.
 ///
@@ -48,13 +48,14 @@ impl Sender {
         Ok(())
     }
 
-    /// Sends a message if there is room: `false` when there is none. Never waits, never enters the kernel.
+    /// Sends a message if there is room: [`Sent::Full`] when there is none, and nothing was sent. Never waits, never enters
+    /// the kernel.
     ///
     /// # Errors
     /// [`Error::Send`].
     #[inline]
-    pub fn try_send(&mut self, message: &[u8]) -> Result<bool> {
-        Ok(self.writer.try_send(message)? == Sent::Sent)
+    pub fn try_send(&mut self, message: &[u8]) -> Result<Sent> {
+        Ok(self.writer.try_send(message)?)
     }
 
     /// Opens a message of at most `bytes` bytes, to be written piece by piece straight into the window; waits for
@@ -81,14 +82,14 @@ impl Sender {
         Ok(Batch { inner })
     }
 
-    /// Waits until everything sent has been received, for at most `timeout`: `false` when it was not. The receiver
-    /// tells when it looks for the next message. Not needed before dropping the sender: what was sent stays.
+    /// Waits until everything sent has been received, for at most `timeout`. The receiver tells when it looks for the next
+    /// message. Not needed before dropping the sender: what was sent stays.
     ///
     /// # Errors
     /// As [`Sender::send`].
-    pub fn flush(&mut self, timeout: Duration) -> Result<bool> {
+    pub fn flush(&mut self, timeout: Duration) -> Result<Flushed> {
         let deadline = Instant::now().checked_add(timeout);
-        Ok(self.writer.room_wait(u32::MAX, &self.wait, &mut self.sleeper, deadline)?)
+        Ok(Flushed::when(self.writer.room_wait(u32::MAX, &self.wait, &mut self.sleeper, deadline)?))
     }
 
     /// The longest message in bytes.
@@ -112,7 +113,7 @@ impl Sender {
     }
 }
 
-/// An open message. [`Reservation::commit`] sends it; dropping it sends nothing.
+/// An open message. [`Reservation::commit`] sends it; dropping it discards it.
 #[derive(Debug)]
 pub struct Reservation<'s> {
     inner: beeline_window::Reservation<'s, StoreWindow, MemoryCredits>,
@@ -157,19 +158,20 @@ impl std::io::Write for Reservation<'_> {
     }
 }
 
-/// An open batch. Dropping it sends it; the receiver gets message by message.
+/// An open batch. [`Batch::send`] sends it, and the receiver gets message by message; dropping it discards it, so a `?` in the
+/// middle publishes no part of it.
 #[derive(Debug)]
 pub struct Batch<'s> {
     inner: beeline_window::Batch<'s, StoreWindow, MemoryCredits>,
 }
 
 impl Batch<'_> {
-    /// Adds a message. `false`: it found no room, and the batch was sent without it; open another.
+    /// Adds a message. [`Sent::Full`]: it has no room in this batch, which stays open as it was; send it and open another.
     ///
     /// # Errors
     /// [`Error::Send`]: no batch of this size can hold it.
-    pub fn push(&mut self, message: &[u8]) -> Result<bool> {
-        Ok(self.inner.push(message)? == Sent::Sent)
+    pub fn push(&mut self, message: &[u8]) -> Result<Sent> {
+        Ok(self.inner.push(message)?)
     }
 
     /// Messages in the batch.
@@ -182,6 +184,8 @@ impl Batch<'_> {
         self.len() == 0
     }
 
-    /// Sends the batch: the same as dropping it, said aloud.
-    pub fn send(self) {}
+    /// Sends the messages of the batch; an empty batch leaves no trace.
+    pub fn send(self) {
+        self.inner.send();
+    }
 }

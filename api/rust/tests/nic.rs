@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use beeline::{Domain, Error, Interface, NicPort, PortOptions, WaitPolicy};
+use beeline::{Domain, Error, Flushed, Interface, NicPort, PortOptions, WaitPolicy};
 use beeline_domain::DomainConfig;
 use beeline_nic_process::{NicProcess, NicProcessConfig};
 
@@ -84,7 +84,7 @@ fn frames_of_many_sizes_come_back_by_every_interface() {
         }
         let error = port.send(&[0; 3]).unwrap_err();
         assert!(matches!(error, Error::Transmit(_)) && !error.remedy().is_empty(), "{error}");
-        assert!(port.flush(WATCHDOG).unwrap());
+        assert_eq!(port.flush(WATCHDOG).unwrap(), Flushed::All);
     }
 }
 
@@ -99,7 +99,7 @@ fn bursts_arrive_whole_and_in_order_at_another_port() {
         let (mut sent, mut received) = (0, 0);
         let started = Instant::now();
         while received < frames.len() {
-            sent += from.send_burst(&views[sent..(sent + 32).min(views.len())]).unwrap();
+            sent += from.send_burst(&views[sent..(sent + 32).min(views.len())]).unwrap().0;
             while let Some(mut found) = to.try_recv().unwrap() {
                 let mut bytes = Vec::new();
                 found.copy_to(&mut bytes);
@@ -109,7 +109,7 @@ fn bursts_arrive_whole_and_in_order_at_another_port() {
             assert!(started.elapsed() < WATCHDOG, "{interface}: {sent} sent, {received} received");
             std::thread::yield_now();
         }
-        assert!(from.flush(WATCHDOG).unwrap());
+        assert_eq!(from.flush(WATCHDOG).unwrap(), Flushed::All);
     }
 }
 
@@ -134,7 +134,7 @@ fn no_frame_allocates() {
         let counted = allocation_counter::measure(|| {
             for _ in 0..50 {
                 port.send(views[0]).unwrap();
-                let sent = 1 + port.send_burst(&views).unwrap();
+                let sent = 1 + port.send_burst(&views).unwrap().0;
                 for _ in 0..sent {
                     port.recv_timeout(WATCHDOG).unwrap().expect("a frame").copy_out(&mut bytes);
                 }

@@ -4,7 +4,9 @@
 use std::io::Write;
 use std::time::Duration;
 
-use beeline::{Domain, Error, FencePolicy, Receiver, ReceiverOptions, Sender, SenderOptions, WaitPolicy};
+use beeline::{
+    Domain, Error, FencePolicy, Flushed, Receiver, ReceiverOptions, Sender, SenderOptions, Sent, WaitPolicy,
+};
 
 /// Longer than any machine needs; only a hang takes it.
 const WATCHDOG: Duration = Duration::from_secs(60);
@@ -47,14 +49,14 @@ fn full_and_empty_are_said_and_not_errors() {
     let Pair { mut sender, mut receiver, domain: _domain, _folder } = pair(8, FencePolicy::None);
     assert!(receiver.try_recv().unwrap().is_none());
     assert!(receiver.recv_timeout(Duration::from_millis(1)).unwrap().is_none());
-    let sent = (0..100).take_while(|_| sender.try_send(b"one line").unwrap()).count();
+    let sent = (0..100).take_while(|_| sender.try_send(b"one line").unwrap() == Sent::Sent).count();
     assert_eq!(sent, 8);
-    assert!(!sender.flush(Duration::from_millis(1)).unwrap(), "nothing was received");
+    assert_eq!(sender.flush(Duration::from_millis(1)).unwrap(), Flushed::TimedOut, "nothing was received");
     for _ in 0..sent {
         assert_eq!(recv(&mut receiver), b"one line");
     }
     assert!(receiver.try_recv().unwrap().is_none());
-    assert!(sender.flush(WATCHDOG).unwrap());
+    assert_eq!(sender.flush(WATCHDOG).unwrap(), Flushed::All);
 }
 
 #[test]
@@ -92,7 +94,7 @@ fn a_batch_is_received_message_by_message() {
     let Pair { mut sender, mut receiver, domain: _domain, _folder } = pair(64, FencePolicy::None);
     let mut batch = sender.batch(64).unwrap();
     assert!(batch.is_empty());
-    let count = (0..100u8).take_while(|n| batch.push(&[*n; 6]).unwrap()).count();
+    let count = (0..100u8).take_while(|n| batch.push(&[*n; 6]).unwrap() == Sent::Sent).count();
     assert_eq!((count, batch.len()), (8, 8));
     batch.send();
     for n in 0..8 {
@@ -101,6 +103,23 @@ fn a_batch_is_received_message_by_message() {
     drop(sender.batch(64).unwrap());
     sender.send(b"an empty batch leaves no trace").unwrap();
     assert_eq!(recv(&mut receiver).len(), 30);
+}
+
+#[test]
+fn batch_left_by_an_error_publishes_nothing() {
+    fn half_a_batch(sender: &mut Sender) -> beeline::Result<()> {
+        let mut batch = sender.batch(500)?;
+        for _ in 0..20 {
+            assert_eq!(batch.push(&[1; 20])?, Sent::Sent);
+        }
+        let _ = batch.push(&[2; 600])?;
+        batch.send();
+        Ok(())
+    }
+    let Pair { mut sender, mut receiver, domain: _domain, _folder } = pair(64, FencePolicy::None);
+    assert!(half_a_batch(&mut sender).is_err(), "600 bytes never fit a batch of 500");
+    sender.send(b"after").unwrap();
+    assert_eq!(recv(&mut receiver), b"after");
 }
 
 #[test]
@@ -174,10 +193,10 @@ fn no_message_allocates() {
     let counted = allocation_counter::measure(|| {
         for round in 0..1000 {
             let length = round % 200;
-            while !sender.try_send(&message[..length]).unwrap() {}
+            while sender.try_send(&message[..length]).unwrap() == Sent::Full {}
             let mut batch = sender.batch(64).unwrap();
-            while batch.push(&message[..6]).unwrap() {}
-            drop(batch);
+            while batch.push(&message[..6]).unwrap() == Sent::Sent {}
+            batch.send();
             let mut reserved = sender.reserve(100).unwrap();
             reserved.write(&message[..50]).unwrap();
             reserved.commit();

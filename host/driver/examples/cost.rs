@@ -120,7 +120,7 @@ fn measure<T: Transmit>(
             let taken = if burst == 1 {
                 u64::from(tx.try_send(black_box(&data)) == Ok(Sent::Sent))
             } else {
-                tx.try_send_burst(black_box(&frames)).expect("a sound device") as u64
+                tx.try_send_burst(black_box(&frames)).expect("a sound device").0 as u64
             };
             sent += taken;
             if taken < burst as u64 {

@@ -60,4 +60,4 @@ pub use receive::settings::{InterruptModeration, RxRingConfig};
 pub use receive::{Receive, RxFrame};
 pub use transmit::credits::DmaCredits;
 pub use transmit::settings::{CreditCoalescing, TxQueueConfig};
-pub use transmit::{Declared, Transmit};
+pub use transmit::{Declared, Taken, Transmit};

@@ -11,7 +11,7 @@ use std::rc::Rc;
 use beeline_contract_link::Link;
 use beeline_driver::{
     CoherentConfig, Pending, Port, PortError, Progress, QueueHalf, Receive, RxCoherentConfig, RxError, Sent,
-    Stopped, Transmit, TxError,
+    Stopped, Taken, Transmit, TxError,
 };
 use beeline_spec::coherent::{LineBuffer, LineHeader, LineKind, given_back, is_passed};
 use beeline_spec::{Interface, regs};
@@ -125,7 +125,7 @@ fn settings_out_of_range_are_refused_with_the_number() {
 fn the_header_is_all_that_says_so_and_a_burst_needs_one() {
     let (link, mut tx, memory) = sender(SMALL);
     assert_eq!(tx.try_send(&[7; 56]), Ok(Sent::Sent));
-    assert_eq!(tx.try_send_burst(&[&[1; 60], &[2; 128], &[3; 129]]), Ok(3));
+    assert_eq!(tx.try_send_burst(&[&[1; 60], &[2; 128], &[3; 129]]), Ok(Taken(3)));
     let memory = memory.borrow();
     let whole = LineHeader::decode(memory[0], 1, 0, 64).unwrap();
     assert_eq!((whole.kind, memory[1]), (LineKind::Whole(56), 0x0707_0707_0707_0707));
@@ -157,14 +157,14 @@ fn entries_and_buffers_come_back_and_the_last_one_back_is_used_first() {
         assert_eq!(tx.try_send(&bytes), Ok(Sent::Sent));
     }
     assert_eq!((tx.try_send(&bytes), tx.is_idle()), (Ok(Sent::Full), false));
-    assert_eq!(tx.try_send_burst(&[&bytes, &bytes]), Ok(0));
+    assert_eq!(tx.try_send_burst(&[&bytes, &bytes]), Ok(Taken(0)));
 }
 
 #[test]
 fn long_frames_stop_when_their_buffers_are_out() {
     let (_link, mut tx, memory) = sender(CoherentConfig { short_buffers: 0, ..SMALL });
     let bytes = [5; 1518];
-    assert_eq!(tx.try_send_burst(&[&bytes, &bytes, &bytes]), Ok(2), "two buffers");
+    assert_eq!(tx.try_send_burst(&[&bytes, &bytes, &bytes]), Ok(Taken(2)), "two buffers");
     assert_eq!(tx.try_send(&bytes), Ok(Sent::Full));
     assert_eq!(tx.try_send(&bytes[..56]), Ok(Sent::Sent), "what needs none still goes");
     let header = memory.borrow()[0];
@@ -176,7 +176,7 @@ fn long_frames_stop_when_their_buffers_are_out() {
 fn a_bad_frame_ends_a_burst_before_it_and_is_reported_when_it_is_first() {
     let (_link, mut tx, _memory) = sender(SMALL);
     let (good, bad) = ([1; 60], [1; 13]);
-    assert_eq!(tx.try_send_burst(&[&good, &good, &bad, &good]), Ok(2));
+    assert_eq!(tx.try_send_burst(&[&good, &good, &bad, &good]), Ok(Taken(2)));
     assert!(matches!(tx.try_send_burst(&[&bad, &good]), Err(TxError::Length { bytes: 13, .. })));
     assert!(matches!(tx.try_send(&[0; 1519]), Err(TxError::Length { bytes: 1519, .. })));
 }

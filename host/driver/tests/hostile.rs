@@ -9,7 +9,8 @@ use beeline_contract_link::LinkError;
 use beeline_driver::{
     DescriptorConfig, EnsoConfig, FailureCause, InlineConfig, KpioConfig, MmioConfig, Must, NiqConfig,
     Pending, Port, PortConfig, PortError, PortState, Progress, QueueStatus, Receive, RxDescriptorConfig,
-    RxEnsoConfig, RxEnsoMemberConfig, RxError, RxRingConfig, Sent, Stopped, Transmit, TxError, TxQueueConfig,
+    RxEnsoConfig, RxEnsoMemberConfig, RxError, RxRingConfig, Sent, Stopped, Taken, Transmit, TxError,
+    TxQueueConfig,
 };
 use beeline_spec::caps::header;
 use beeline_spec::formats::capability;
@@ -221,7 +222,7 @@ fn a_wild_head_or_freed_count_says_what_was_possible() {
     let mut descriptor = open(&mut port, descriptor);
     let kpio = port.kpio(1, KpioConfig::default()).unwrap();
     let mut kpio = open(&mut port, kpio);
-    assert_eq!(descriptor.try_send_burst(&[&[1; 60], &[2; 61]]), Ok(2));
+    assert_eq!(descriptor.try_send_burst(&[&[1; 60], &[2; 61]]), Ok(Taken(2)));
     assert_eq!(kpio.try_send(&[1; 60]), Ok(Sent::Sent));
     for region in &link.0.borrow().regions {
         region.borrow_mut()[0] = 9;
@@ -242,7 +243,7 @@ fn a_wild_head_of_entries_or_a_pipe_says_what_was_possible() {
     let niq = port.niq(2, NiqConfig::default()).unwrap();
     let mut niq = open(&mut port, niq);
     for tx in [&mut inline as &mut dyn Transmit, &mut enso, &mut niq] {
-        assert_eq!(tx.try_send_burst(&[&[1; 60], &[2; 61]]), Ok(2));
+        assert_eq!(tx.try_send_burst(&[&[1; 60], &[2; 61]]), Ok(Taken(2)));
     }
     for region in &link.0.borrow().regions {
         region.borrow_mut()[0] = 9;

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use beeline_driver::{
     CoherentConfig, DescriptorConfig, EnsoConfig, InlineConfig, KpioConfig, LongFrameConfig, MmioConfig, Mux,
     NiqConfig, Port, PortRange, Progress, QueueHalf, Receive, RxCoherentConfig, RxDescriptorConfig,
-    RxEnsoConfig, RxEnsoMemberConfig, RxNiqConfig, RxRingConfig, Sent, Stopped, Transmit, TxKpioMux,
+    RxEnsoConfig, RxEnsoMemberConfig, RxNiqConfig, RxRingConfig, Sent, Stopped, Taken, Transmit, TxKpioMux,
 };
 use beeline_spec::coherent::{self, LineHeader, LineKind};
 use beeline_spec::entry::{EntryHeader, EntryKind, position_of};
@@ -40,7 +40,7 @@ fn exercise(tx: &mut dyn Transmit, finished: &mut dyn FnMut(), frames: &[&[u8]])
                 finished();
             }
         }
-        let taken = tx.try_send_burst(frames).unwrap();
+        let taken = tx.try_send_burst(frames).unwrap().0;
         if taken < frames.len() || round % 7 == 0 {
             finished();
         }
@@ -83,7 +83,7 @@ fn sending_allocates_nothing() {
     let mut stored = 0;
     let count = allocations(|| {
         for _ in 0..50 {
-            assert_eq!(kpio.try_send_burst(&frames), Ok(frames.len()));
+            assert_eq!(kpio.try_send_burst(&frames), Ok(Taken(frames.len())));
             stored += lines;
             head.borrow_mut()[0] = stored;
             kpio.progress().unwrap();
@@ -126,9 +126,9 @@ fn sending_by_entries_and_pipes_allocates_nothing() {
             assert_eq!(enso.try_send(frame), Ok(Sent::Sent));
             assert_eq!(niq.try_send(frame), Ok(Sent::Sent));
         }
-        assert_eq!(inline.try_send_burst(&frames), Ok(8));
-        assert_eq!(enso.try_send_burst(&frames), Ok(8));
-        assert_eq!(niq.try_send_burst(&frames), Ok(8));
+        assert_eq!(inline.try_send_burst(&frames), Ok(Taken(8)));
+        assert_eq!(enso.try_send_burst(&frames), Ok(Taken(8)));
+        assert_eq!(niq.try_send_burst(&frames), Ok(Taken(8)));
         // The device says that it is done, and that the lines of pushes are free.
         heads[0].borrow_mut()[0] = inline.posted();
         heads[0].borrow_mut()[8] = 4 * inline.pushes();
@@ -160,7 +160,7 @@ fn coherent_lines_allocate_nothing() {
         for frame in &frames[..4] {
             assert_eq!(tx.try_send(frame), Ok(Sent::Sent));
         }
-        assert_eq!(tx.try_send_burst(&frames), Ok(8));
+        assert_eq!(tx.try_send_burst(&frames), Ok(Taken(8)));
         // The device gives back whatever it has.
         sent.borrow_mut().iter_mut().step_by(16).take(8).for_each(|word| *word = coherent::given_back(*word));
         tx.progress().unwrap();

@@ -6,8 +6,8 @@ mod support;
 
 use beeline_contract_memory::{Line, StorePort};
 use beeline_driver::{
-    Batching, CreditCoalescing, DescriptorConfig, KpioConfig, MmioConfig, Mux, PortRange, Sent, Transmit,
-    TxKpioMux,
+    Batching, CreditCoalescing, DescriptorConfig, KpioConfig, MmioConfig, Mux, PortRange, Sent, Taken,
+    Transmit, TxKpioMux,
 };
 use beeline_spec::Interface;
 use beeline_window::FencePolicy;
@@ -104,8 +104,8 @@ fn a_batch_that_finds_little_room_takes_what_fits() {
     let frames: Vec<_> = (0..8).map(|i| frame(100 + i, 60)).collect();
     let views: Vec<&[u8]> = frames.iter().map(Vec::as_slice).collect();
     // Two records of 64 bytes and the header word take the three lines.
-    assert_eq!(tx.try_send_burst(&views), Ok(2));
-    assert_eq!(tx.try_send_burst(&views), Ok(0));
+    assert_eq!(tx.try_send_burst(&views), Ok(Taken(2)));
+    assert_eq!(tx.try_send_burst(&views), Ok(Taken(0)));
     link.pass(10_000);
     let wire = link.take_wire();
     assert_eq!((wire.len(), &wire[61], &wire[62]), (63, &frames[0], &frames[1]));
@@ -142,7 +142,7 @@ fn frames_of_impossible_length_are_refused_and_the_queue_goes_on() {
             assert!(tx.try_send(&vec![1; bytes]).is_err(), "{interface}: {bytes} bytes");
         }
         let good = frame(0, 60);
-        assert_eq!(tx.try_send_burst(&[&good, &good, &[1; 3], &good]), Ok(2), "{interface}");
+        assert_eq!(tx.try_send_burst(&[&good, &good, &[1; 3], &good]), Ok(Taken(2)), "{interface}");
         assert!(tx.try_send_burst(&[&[1; 3], &good]).is_err(), "{interface}");
         send_all_after(&link, &mut *tx, 2);
     }
@@ -171,7 +171,7 @@ fn the_multiplexer_of_host_and_device_agree() {
     let views: Vec<&[u8]> = frames.iter().map(Vec::as_slice).collect();
     assert_eq!(tx.choose(views[0]), Interface::Kpio);
     assert_eq!(tx.choose(views[1]), Interface::Descriptor);
-    assert_eq!(tx.try_send_burst(&views), Ok(8));
+    assert_eq!(tx.try_send_burst(&views), Ok(Taken(8)));
     link.pass(100_000);
     let counted = counters(&link);
     assert_eq!((counted.mux_mismatches, counted.kpio_frames, counted.tx_frames), (0, 4, 8));
@@ -180,7 +180,7 @@ fn the_multiplexer_of_host_and_device_agree() {
     finish(&mut port, pending).unwrap();
     let (kpio, descriptor) = tx.into_parts();
     let mut tx = TxKpioMux::new(kpio, descriptor, Mux::DescriptorOnly);
-    assert_eq!(tx.try_send_burst(&views), Ok(8));
+    assert_eq!(tx.try_send_burst(&views), Ok(Taken(8)));
     link.pass(100_000);
     assert_eq!((counters(&link).mux_mismatches, counters(&link).tx_frames), (0, 16));
 }

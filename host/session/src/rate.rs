@@ -64,7 +64,7 @@ impl Burst {
             Frames::number(frame, number);
             *slot = frame;
         }
-        Ok(tx.try_send_burst(&burst[..count])? as u64)
+        Ok(tx.try_send_burst(&burst[..count])?.0 as u64)
     }
 }
 

@@ -160,22 +160,25 @@ impl<P: StorePort, C: CreditSource> Writer<P, C> {
         Header { escape_last, ..self.header(kind, length_bytes) }.encode()
     }
 
-    /// Makes an open message void, over the lines it was reserved for. Nothing happens when none is open.
+    /// Discards an open message: it leaves no trace if none of its lines was stored, and becomes void over the lines it was
+    /// reserved for otherwise. Nothing happens when none is open.
     pub(crate) fn abandon(&mut self) {
-        if self.stream.open {
-            self.close_stream(Kind::Void, self.stream.capacity_bytes);
+        match self.stream {
+            Stream { open: false, .. } => {}
+            Stream { stored_lines: 0, .. } => self.cancel(),
+            Stream { capacity_bytes, .. } => self.close_stream(Kind::Void, capacity_bytes),
         }
     }
 
     /// Gives up an open message of which nothing was stored: it leaves no trace.
     pub(crate) fn cancel(&mut self) {
-        debug_assert_eq!(self.stream.written_bytes, 0);
+        debug_assert_eq!(self.stream.stored_lines, 0);
         self.stream.open = false;
         self.credits.release();
     }
 }
 
-/// An open message. [`Reservation::commit`] sends it; dropping it makes it void.
+/// An open message. [`Reservation::commit`] sends it; dropping it discards it.
 #[derive(Debug)]
 pub struct Reservation<'w, P: StorePort, C: CreditSource> {
     writer: &'w mut Writer<P, C>,

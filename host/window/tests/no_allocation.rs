@@ -28,7 +28,7 @@ fn work(writer: &mut Writer<TestWindow, TestWindow>, receiver: &mut Receiver<Tes
         drop(writer.reserve(size).expect("it fits").expect("half the window is empty"));
         let mut batch = writer.batch(100).expect("credits are good").expect("some of the window is empty");
         while batch.push(&escaped[..9]) == Ok(Sent::Sent) {}
-        drop(batch);
+        batch.send();
         while let Some(mut message) = receiver.poll().expect("an honest sender") {
             message.copy_out(&mut out);
         }

@@ -316,7 +316,7 @@ impl Sender {
         let begun = sim.with(|machine| machine.core_clock(self.core));
         let left = (self.run.traffic.frames - self.sent).min(burst as u64);
         let frames: Vec<&[u8]> = (0..left).map(|index| self.frames.frame(self.sent + index)).collect();
-        let taken = self.half.try_send_burst(&frames)?;
+        let taken = self.half.try_send_burst(&frames)?.0;
         sim.work(self.core, self.run.message * taken as u64);
         if taken == 0 {
             return self.wait(sim, Next::Poll);

@@ -50,7 +50,7 @@ pub(super) fn exchange_into<R: Rig>(
         let taken = match &views[sent..end] {
             [] => 0,
             [one] => usize::from(tx.try_send(one).expect("a legal frame") == Sent::Sent),
-            some => tx.try_send_burst(some).expect("legal frames"),
+            some => tx.try_send_burst(some).expect("legal frames").0,
         };
         sent += taken;
         if taken == 0 {

@@ -6,8 +6,8 @@ use beeline_driver::{
     Batching, CoherentConfig, CreditCoalescing, Declared, DescriptorConfig, EnsoConfig, InlineConfig,
     KpioConfig, LongFrameConfig, MmioConfig, NiqConfig, Port, Receive, RxCoherent, RxCoherentConfig,
     RxDescriptor, RxDescriptorConfig, RxEnso, RxEnsoConfig, RxError, RxFrame, RxNiq, RxNiqConfig, RxRing,
-    RxRingConfig, Sent, Stopped, Transmit, TxCoherent, TxDescriptor, TxEnso, TxError, TxInline, TxKpio,
-    TxMmio, TxNiq, TxQueueConfig,
+    RxRingConfig, Sent, Stopped, Taken, Transmit, TxCoherent, TxDescriptor, TxEnso, TxError, TxInline,
+    TxKpio, TxMmio, TxNiq, TxQueueConfig,
 };
 use beeline_spec::{Interface, Line};
 
@@ -364,7 +364,7 @@ impl<L: Link> Transmit for Tx<L> {
     fn try_send(&mut self, frame: &[u8]) -> Result<Sent, TxError> {
         self.half_mut().try_send(frame)
     }
-    fn try_send_burst(&mut self, frames: &[&[u8]]) -> Result<usize, TxError> {
+    fn try_send_burst(&mut self, frames: &[&[u8]]) -> Result<Taken, TxError> {
         self.half_mut().try_send_burst(frames)
     }
     fn progress(&mut self) -> Result<(), TxError> {

@@ -162,7 +162,7 @@ pub fn several_queues<R: Rig>(rig: &mut R, setup: &Setup) {
     while received < 2 * COUNT {
         for (tx, left) in queues.iter_mut().zip(&mut left) {
             let burst: Vec<&[u8]> = left.iter().take(1 + random.below(9)).map(Vec::as_slice).collect();
-            let taken = if burst.is_empty() { 0 } else { tx.try_send_burst(&burst).expect("legal frames") };
+            let taken = if burst.is_empty() { 0 } else { tx.try_send_burst(&burst).expect("legal frames").0 };
             left.drain(..taken);
             tx.progress().expect("the device counts right");
         }

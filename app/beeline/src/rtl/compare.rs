@@ -120,7 +120,7 @@ impl Count {
                 let until = self.frames.min(next + self.burst_frames as u64);
                 let frames: Vec<Vec<u8>> = (next..until).map(|number| self.frame(number)).collect();
                 let frames: Vec<&[u8]> = frames.iter().map(Vec::as_slice).collect();
-                tx.try_send_burst(&frames).map_err(failed)? as u64
+                tx.try_send_burst(&frames).map_err(failed)?.0 as u64
             };
             if taken == 0 {
                 break;

@@ -24,7 +24,7 @@ use crate::coherent::buffer_pool::{self, Buffer, BufferPool};
 use crate::coherent::settings::CoherentConfig;
 use crate::error::TxError;
 use crate::port::half::{Epoch, QueueHalf, TxIdentity};
-use crate::transmit::{Declared, Transmit, check_length};
+use crate::transmit::{Declared, Taken, Transmit, check_length};
 
 /// Where the parts of the memory lie, in bytes: the ring of entries, then the buffers.
 #[derive(Clone, Copy, Debug)]
@@ -257,7 +257,7 @@ impl<M: DmaMemory> Transmit for TxCoherent<M> {
     }
 
     #[inline]
-    fn try_send_burst(&mut self, frames: &[&[u8]]) -> Result<usize, TxError> {
+    fn try_send_burst(&mut self, frames: &[&[u8]]) -> Result<Taken, TxError> {
         let mut taken = 0;
         while taken < frames.len() {
             let sent = match &frames[taken..] {
@@ -271,7 +271,7 @@ impl<M: DmaMemory> Transmit for TxCoherent<M> {
                 Err(_) => break,
             }
         }
-        Ok(taken)
+        Ok(Taken(taken))
     }
 
     fn progress(&mut self) -> Result<(), TxError> {

@@ -17,7 +17,7 @@ use crate::descriptor::settings::DescriptorConfig;
 use crate::error::TxError;
 use crate::port::half::{Epoch, QueueHalf, TxIdentity, moderation};
 use crate::receive::settings::InterruptModeration;
-use crate::transmit::{Declared, Transmit, check_length};
+use crate::transmit::{Declared, Taken, Transmit, check_length};
 
 /// Where the parts of the memory lie, in bytes: the head word on a line of its own, the ring, the buffer.
 #[derive(Clone, Copy, Debug)]
@@ -206,7 +206,7 @@ impl<M: DmaMemory, D: Doorbell> Transmit for TxDescriptor<M, D> {
     }
 
     #[inline]
-    fn try_send_burst(&mut self, frames: &[&[u8]]) -> Result<usize, TxError> {
+    fn try_send_burst(&mut self, frames: &[&[u8]]) -> Result<Taken, TxError> {
         let before = self.tail;
         let mut failed = None;
         for (i, frame) in frames.iter().enumerate() {
@@ -222,9 +222,9 @@ impl<M: DmaMemory, D: Doorbell> Transmit for TxDescriptor<M, D> {
         }
         if self.tail != before {
             self.doorbell.ring(self.tail);
-            return Ok((self.tail - before) as usize);
+            return Ok(Taken((self.tail - before) as usize));
         }
-        failed.map_or(Ok(0), Err)
+        failed.map_or(Ok(Taken(0)), Err)
     }
 
     fn progress(&mut self) -> Result<(), TxError> {

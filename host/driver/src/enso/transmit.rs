@@ -15,7 +15,7 @@ use crate::enso::settings::EnsoConfig;
 use crate::error::TxError;
 use crate::port::half::{Epoch, QueueHalf, TxIdentity, moderation};
 use crate::receive::settings::InterruptModeration;
-use crate::transmit::{Declared, Transmit, check_length};
+use crate::transmit::{Declared, Taken, Transmit, check_length};
 
 /// The head word has a line of its own, before the pipe.
 const HEAD_AT: usize = 0;
@@ -139,7 +139,7 @@ impl<M: DmaMemory, D: Doorbell> Transmit for TxEnso<M, D> {
     }
 
     #[inline]
-    fn try_send_burst(&mut self, frames: &[&[u8]]) -> Result<usize, TxError> {
+    fn try_send_burst(&mut self, frames: &[&[u8]]) -> Result<Taken, TxError> {
         let mut taken = Ok(frames.len());
         let before = self.tail;
         for (count, frame) in frames.iter().enumerate() {
@@ -155,7 +155,7 @@ impl<M: DmaMemory, D: Doorbell> Transmit for TxEnso<M, D> {
         if self.tail != before {
             self.doorbell.ring(self.tail);
         }
-        taken
+        taken.map(Taken)
     }
 
     fn progress(&mut self) -> Result<(), TxError> {

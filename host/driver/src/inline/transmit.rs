@@ -25,7 +25,7 @@ use crate::port::half::{Epoch, QueueHalf, TxIdentity, moderation, window_registe
 use crate::receive::settings::InterruptModeration;
 use crate::transmit::entry::Entry;
 use crate::transmit::frame_buffer::FrameBuffer;
-use crate::transmit::{Declared, Transmit, check_length};
+use crate::transmit::{Declared, Taken, Transmit, check_length};
 
 /// What the device bears of disorder on an observed window: a fence ends every push, so it stays inside one half.
 pub(crate) const TOLERANCE: Tolerance = Tolerance { span_lines: PUSH_HALF_LINES, split_lines: true };
@@ -275,9 +275,9 @@ impl<P: StorePort, M: DmaMemory, D: Doorbell> Transmit for TxInline<P, M, D> {
     }
 
     #[inline]
-    fn try_send_burst(&mut self, frames: &[&[u8]]) -> Result<usize, TxError> {
+    fn try_send_burst(&mut self, frames: &[&[u8]]) -> Result<Taken, TxError> {
         if let [only] = frames {
-            return Ok(usize::from(self.try_send(only)? == Sent::Sent));
+            return Ok(Taken(usize::from(self.try_send(only)? == Sent::Sent)));
         }
         let mut taken = 0;
         for frame in frames {
@@ -291,7 +291,7 @@ impl<P: StorePort, M: DmaMemory, D: Doorbell> Transmit for TxInline<P, M, D> {
         if taken > 0 {
             self.doorbell.ring(self.tail);
         }
-        Ok(taken)
+        Ok(Taken(taken))
     }
 
     fn progress(&mut self) -> Result<(), TxError> {

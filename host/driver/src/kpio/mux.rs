@@ -17,7 +17,7 @@ use crate::descriptor::transmit::TxDescriptor;
 use crate::error::TxError;
 use crate::kpio::transmit::TxKpio;
 use crate::port::settings::Mux;
-use crate::transmit::{Declared, Transmit};
+use crate::transmit::{Declared, Taken, Transmit};
 
 /// A kPIO+WC queue and a descriptor queue behind one transmit call.
 #[derive(Debug)]
@@ -62,7 +62,7 @@ impl<P: StorePort, M: DmaMemory, D: Doorbell> Transmit for TxKpioMux<P, M, D> {
     }
 
     /// Runs of frames for the same path go down it as bursts, so that descriptors keep their one doorbell a run.
-    fn try_send_burst(&mut self, frames: &[&[u8]]) -> Result<usize, TxError> {
+    fn try_send_burst(&mut self, frames: &[&[u8]]) -> Result<Taken, TxError> {
         let mut taken = 0;
         while let Some(first) = frames.get(taken) {
             let path = self.choose(first);
@@ -73,15 +73,15 @@ impl<P: StorePort, M: DmaMemory, D: Doorbell> Transmit for TxKpioMux<P, M, D> {
                 _ => self.descriptor.try_send_burst(burst),
             };
             match result {
-                Ok(count) => taken += count,
+                Ok(Taken(count)) => taken += count,
                 Err(error) if taken == 0 => return Err(error),
-                Err(_) => return Ok(taken),
+                Err(_) => return Ok(Taken(taken)),
             }
-            if result != Ok(run) {
+            if result != Ok(Taken(run)) {
                 break;
             }
         }
-        Ok(taken)
+        Ok(Taken(taken))
     }
 
     fn progress(&mut self) -> Result<(), TxError> {

@@ -22,7 +22,7 @@ use crate::error::TxError;
 use crate::kpio::settings::KpioConfig;
 use crate::port::half::{Epoch, QueueHalf, TxIdentity, window_registers};
 use crate::transmit::credits::DmaCredits;
-use crate::transmit::{Declared, Transmit, burst_of_singles, check_length};
+use crate::transmit::{Declared, Taken, Transmit, burst_of_singles, check_length};
 
 /// A kPIO+WC transmit queue: window `P`, credits in memory `M`.
 #[derive(Debug)]
@@ -259,7 +259,7 @@ impl<P: StorePort, M: DmaMemory> Transmit for TxKpio<P, M> {
     }
 
     #[inline]
-    fn try_send_burst(&mut self, frames: &[&[u8]]) -> Result<usize, TxError> {
+    fn try_send_burst(&mut self, frames: &[&[u8]]) -> Result<Taken, TxError> {
         // Lines cannot be shared and there is no doorbell: a burst is its frames.
         burst_of_singles(frames, |frame| self.try_send(frame))
     }

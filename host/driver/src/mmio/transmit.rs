@@ -20,7 +20,7 @@ use crate::error::TxError;
 use crate::mmio::settings::MmioConfig;
 use crate::port::half::{Epoch, QueueHalf, TxIdentity, window_registers};
 use crate::transmit::credits::DmaCredits;
-use crate::transmit::{Declared, Transmit, burst_of_singles, check_length};
+use crate::transmit::{Declared, Taken, Transmit, burst_of_singles, check_length};
 
 /// A transmit queue fed by plain stores: window `P`, credits in memory `M`.
 #[derive(Debug)]
@@ -133,7 +133,7 @@ impl<P: StorePort, M: DmaMemory> TxMmio<P, M> {
         }
         match self.group(frames, room_lines.min(self.max_batch_lines)) {
             Group::Singles(count) => {
-                Ok((count, burst_of_singles(&frames[..count], |frame| self.try_send(frame))?))
+                Ok((count, burst_of_singles(&frames[..count], |frame| self.try_send(frame))?.0))
             }
             Group::Batch { frames: count, payload_bytes } => {
                 Ok((count, self.send_batch(&frames[..count], payload_bytes)?))
@@ -207,7 +207,7 @@ impl<P: StorePort, M: DmaMemory> Transmit for TxMmio<P, M> {
         Ok(self.writer.try_send(frame)?)
     }
 
-    fn try_send_burst(&mut self, frames: &[&[u8]]) -> Result<usize, TxError> {
+    fn try_send_burst(&mut self, frames: &[&[u8]]) -> Result<Taken, TxError> {
         if self.max_batch_lines == 0 {
             return burst_of_singles(frames, |frame| self.try_send(frame));
         }
@@ -224,7 +224,7 @@ impl<P: StorePort, M: DmaMemory> Transmit for TxMmio<P, M> {
                 Err(_) => break,
             }
         }
-        Ok(taken)
+        Ok(Taken(taken))
     }
 
     fn progress(&mut self) -> Result<(), TxError> {

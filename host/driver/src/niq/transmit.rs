@@ -22,7 +22,7 @@ use crate::receive::settings::InterruptModeration;
 use crate::transmit::entry::Entry;
 use crate::transmit::frame_buffer::FrameBuffer;
 use crate::transmit::settings::CreditCoalescing;
-use crate::transmit::{Declared, Transmit, burst_of_singles, check_length};
+use crate::transmit::{Declared, Taken, Transmit, burst_of_singles, check_length};
 
 /// The head word has a line of its own, before the buffer.
 const HEAD_AT: usize = 0;
@@ -217,7 +217,7 @@ impl<P: StorePort, M: DmaMemory> Transmit for TxNiq<P, M> {
     }
 
     #[inline]
-    fn try_send_burst(&mut self, frames: &[&[u8]]) -> Result<usize, TxError> {
+    fn try_send_burst(&mut self, frames: &[&[u8]]) -> Result<Taken, TxError> {
         // Entries are fenced one by one and there is no doorbell: a burst is its frames.
         burst_of_singles(frames, |frame| self.try_send(frame))
     }

@@ -22,12 +22,12 @@ pub trait Transmit {
     fn try_send(&mut self, frame: &[u8]) -> Result<Sent, TxError>;
 
     /// Hands over as many of the frames as fit, in order, as cheaply as the interface can: one doorbell, shared lines.
-    /// The number taken; fewer than all means full.
+    /// Fewer than all means full.
     ///
     /// # Errors
     /// As [`Transmit::try_send`], and only when no frame was taken: a bad frame behind good ones ends the burst before
     /// it, and is reported when it comes first.
-    fn try_send_burst(&mut self, frames: &[&[u8]]) -> Result<usize, TxError>;
+    fn try_send_burst(&mut self, frames: &[&[u8]]) -> Result<Taken, TxError>;
 
     /// Looks at what the device has finished and lets a port that holds stores release them. To be called while
     /// waiting; the hot path does it by itself when it must.
@@ -45,6 +45,11 @@ pub trait Transmit {
     /// What the interface needs of the way to the device, and what it does to frames.
     fn declared(&self) -> Declared;
 }
+
+/// How many frames of a burst were taken, from the first on. The others are still the caller's, to be offered again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[must_use = "frames that were not taken are lost unless they are offered again"]
+pub struct Taken(pub usize);
 
 /// What an interface declares about itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,14 +76,14 @@ pub(crate) fn check_length(bytes: usize, max_bytes: usize) -> Result<(), TxError
 pub(crate) fn burst_of_singles(
     frames: &[&[u8]],
     mut send: impl FnMut(&[u8]) -> Result<Sent, TxError>,
-) -> Result<usize, TxError> {
+) -> Result<Taken, TxError> {
     for (taken, frame) in frames.iter().enumerate() {
         match send(frame) {
             Ok(Sent::Sent) => {}
-            Ok(Sent::Full) => return Ok(taken),
+            Ok(Sent::Full) => return Ok(Taken(taken)),
             Err(error) if taken == 0 => return Err(error),
-            Err(_) => return Ok(taken),
+            Err(_) => return Ok(Taken(taken)),
         }
     }
-    Ok(frames.len())
+    Ok(Taken(frames.len()))
 }

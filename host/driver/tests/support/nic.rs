@@ -66,7 +66,7 @@ pub fn send_all(link: &Link, tx: &mut dyn Transmit, frames: &[Vec<u8>], burst: u
         let taken = if burst == 1 {
             usize::from(tx.try_send(views[sent]).expect("a sound device") == Sent::Sent)
         } else {
-            tx.try_send_burst(&views[sent..end]).expect("a sound device")
+            tx.try_send_burst(&views[sent..end]).expect("a sound device").0
         };
         sent += taken;
         idle_rounds = if taken == 0 { idle_rounds + 1 } else { 0 };

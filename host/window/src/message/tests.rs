@@ -29,7 +29,7 @@ fn the_message_of_a_forgotten_handle_is_given_again() -> Result<(), ReceiveError
     let mut batch = writer.batch(100).expect("credits are good").expect("an empty window");
     assert_eq!(batch.push(b"one"), Ok(Sent::Sent));
     assert_eq!(batch.push(b"second"), Ok(Sent::Sent));
-    drop(batch);
+    batch.send();
     core::mem::forget(receiver.poll()?);
     assert_eq!(receiver.poll()?.expect("the next record").len(), 6);
     assert_eq!(window.arrived_words(), 0);

@@ -48,8 +48,8 @@ fn a_one_line_reservation_is_stored_whole_and_a_short_one_takes_only_its_lines()
 }
 
 #[test]
-fn an_abandoned_reservation_is_a_void_message_over_the_same_lines() -> Outcome {
-    for (reserved, written) in [(1, 0), (56, 56), (57, 0), (500, 57), (500, 130), (500, 500)] {
+fn a_dropped_reservation_with_stored_lines_is_a_void_message_over_its_lines() -> Outcome {
+    for (reserved, written) in [(57, 57), (500, 57), (500, 130), (500, 500)] {
         let (window, mut writer, mut receiver) = pair(16);
         let mut reservation = writer.reserve(reserved)?.expect("an empty window");
         reservation.write(&vec![1; written])?;
@@ -63,6 +63,20 @@ fn an_abandoned_reservation_is_a_void_message_over_the_same_lines() -> Outcome {
         let mut out = Vec::new();
         receiver.poll()?.expect("the void message is skipped").copy_to(&mut out);
         assert_eq!(out, b"next");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_dropped_reservation_without_stored_lines_leaves_no_trace() -> Outcome {
+    for (reserved, written) in [(1, 0), (56, 56), (57, 0), (500, 56)] {
+        let (window, mut writer, mut receiver) = pair(16);
+        let mut reservation = writer.reserve(reserved)?.expect("an empty window");
+        reservation.write(&vec![1; written])?;
+        drop(reservation);
+        assert_eq!((window.issued_words(), writer.position(), writer.free_lines()), (0, Position(0), 16));
+        assert_eq!(writer.try_send(b"next")?, Sent::Sent);
+        assert_eq!(receiver.poll()?.map(|message| message.len()), Some(4));
     }
     Ok(())
 }
@@ -131,7 +145,8 @@ fn escapes_are_found_however_the_bytes_come() -> Outcome {
 #[test]
 fn an_open_reservation_holds_its_lines() -> Result<(), SendError> {
     let (_, mut writer, mut receiver) = pair(4);
-    let reservation = writer.reserve(240)?.expect("an empty window");
+    let mut reservation = writer.reserve(240)?.expect("an empty window");
+    reservation.write(&[1; 100]).expect("it was reserved");
     drop(reservation);
     assert_eq!(writer.free_lines(), 0);
     assert_eq!(receiver.poll().map(|found| found.is_some()), Ok::<_, ReceiveError>(false));

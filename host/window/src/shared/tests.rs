@@ -127,7 +127,7 @@ fn what_is_malformed_ends_the_window_for_all() {
     let (_, mut writer, mut receivers) = ends(4, 2);
     let mut batch = writer.batch(50).unwrap().unwrap();
     assert_eq!(batch.push(&[1]), Ok(Sent::Sent));
-    batch.flush();
+    batch.send();
     assert!(matches!(receivers[0].poll(), Err(ReceiveError::SharedBatch { .. })));
 }
 

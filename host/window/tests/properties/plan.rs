@@ -169,7 +169,7 @@ impl<P: StorePort, C: CreditSource> Sender<P, C> {
             }
             taken += 1;
         }
-        drop(batch);
+        batch.send();
         records.into_iter().take(taken).for_each(|record| self.expect(record));
     }
 }

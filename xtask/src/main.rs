@@ -6,6 +6,7 @@
 
 mod citations;
 mod claims;
+mod cores;
 mod failure;
 mod generate;
 mod house;

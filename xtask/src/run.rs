@@ -1,9 +1,11 @@
 //! Running programs: each is echoed before it runs, and a failure says which program and how it ended.
 
 use std::ffi::OsStr;
+use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
+use crate::cores::{self, Core};
 use crate::failure::{Context, Failure, Outcome};
 
 /// The folder of the workspace, where every program is run unless it is told otherwise.
@@ -22,6 +24,8 @@ pub struct Program {
     command: Command,
     shown: Vec<String>,
     quiet: bool,
+    /// Held until the program has ended.
+    cores: Vec<Core>,
 }
 
 impl Program {
@@ -30,7 +34,7 @@ impl Program {
         let mut command = Command::new(&name);
         command.current_dir(root());
         let shown = vec![shown(name.as_ref())];
-        Program { command, shown, quiet: false }
+        Program { command, shown, quiet: false, cores: Vec::new() }
     }
 
     /// The cargo that runs this program. Settings that cargo and rustup hand to their children are taken out, because
@@ -72,6 +76,16 @@ impl Program {
         self
     }
 
+    /// Waits for a core, and gives both to a cargo that finds the other one idle. Not inside a job of `workers::each`,
+    /// which has its core already.
+    pub fn on_cores(mut self) -> Self {
+        if std::env::var_os(cores::FOLDER).is_some() {
+            self.cores = [Some(Core::take()), Core::take_idle()].into_iter().flatten().collect();
+            self.command.env("CARGO_BUILD_JOBS", self.cores.len().to_string());
+        }
+        self
+    }
+
     /// Does not echo the command.
     pub fn quiet(mut self) -> Self {
         self.quiet = true;
@@ -97,6 +111,14 @@ impl Program {
             return Err(Failure::new(format!("`{line}` failed: {}\n{text}{errors}", output.status)));
         }
         String::from_utf8(output.stdout).while_doing(format!("read what `{line}` wrote"))
+    }
+
+    /// Starts it with both its outputs in one file, and does not wait for it.
+    pub fn start(mut self, output: File) -> Outcome<Child> {
+        let line = self.shown.join(" ");
+        let errors = output.try_clone().while_doing(format!("keep what `{line}` writes"))?;
+        self.command.stdin(Stdio::null()).stdout(output).stderr(errors);
+        self.command.spawn().while_doing(format!("run `{line}`"))
     }
 
     /// Whether it runs and succeeds; its output is thrown away.

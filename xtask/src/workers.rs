@@ -1,9 +1,9 @@
-//! Jobs two at a time: CI has two cores, and the tools use one each.
+//! Jobs that use one core each, as many at a time as there are cores.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-const WORKERS: usize = 2;
+use crate::cores::{self, Core};
 
 /// What `job` makes of each of `items`, in their order.
 pub fn each<T: Sync, R: Send>(items: &[T], job: impl Fn(&T) -> R + Sync) -> Vec<R> {
@@ -11,15 +11,16 @@ pub fn each<T: Sync, R: Send>(items: &[T], job: impl Fn(&T) -> R + Sync) -> Vec<
     let next = AtomicUsize::new(0);
     let work = || {
         let mut done = Vec::new();
-        while let Some((at, item)) =
-            Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|at| Some((at, items.get(at)?)))
-        {
+        loop {
+            let core = Core::take();
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some(item) = items.get(at) else { return done };
             done.push((at, job(item)));
+            drop(core);
         }
-        done
     };
     let mut done: Vec<(usize, R)> = thread::scope(|scope| {
-        let workers: Vec<_> = (0..WORKERS).map(|_| scope.spawn(work)).collect();
+        let workers: Vec<_> = (0..cores::COUNT).map(|_| scope.spawn(work)).collect();
         workers.into_iter().flat_map(|worker| worker.join().expect("a job does not panic")).collect()
     });
     done.sort_by_key(|(at, _)| *at);

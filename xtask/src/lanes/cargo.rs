@@ -26,7 +26,7 @@ pub fn fmt() -> Outcome {
 /// clippy on everything; a type-check of the workspace, one to two minutes cold.
 pub fn clippy() -> Outcome {
     install::component("clippy", "clippy", "it is the linter")?;
-    Program::cargo().args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]).run()
+    Program::cargo().args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]).on_cores().run()
 }
 
 /// Unit, property and documentation tests of every crate but the whole-system ones; builds everything once.
@@ -34,7 +34,7 @@ pub fn test(effort: Effort) -> Outcome {
     // A test that fails hides none of another binary.
     let all = Program::cargo().args(["test", "--workspace", "--no-fail-fast"]);
     let test = SYSTEM_TESTS.iter().fold(all, |test, package| test.args(["--exclude", package]));
-    long_settings(test, effort).run()
+    long_settings(test, effort).on_cores().run()
 }
 
 /// Whole-system tests: NIC, sender and receiver in processes of their own.
@@ -42,7 +42,7 @@ pub fn e2e(effort: Effort) -> Outcome {
     let test = SYSTEM_TESTS
         .iter()
         .fold(Program::cargo().arg("test"), |test, package| test.args(["--package", package]));
-    long_settings(test, effort).run()
+    long_settings(test, effort).on_cores().run()
 }
 
 /// In a long run tests marked `#[ignore]` run too, and property tests draw more cases.
@@ -62,7 +62,9 @@ pub fn docs(effort: Effort) -> Outcome {
         "--no-deps",
     ]);
     match effort {
-        Effort::Short => docs.run(),
-        Effort::Long => docs.arg("--document-private-items").run(),
+        Effort::Short => docs,
+        Effort::Long => docs.arg("--document-private-items"),
     }
+    .on_cores()
+    .run()
 }

@@ -131,7 +131,7 @@ pub fn fuzz(seconds: u32) -> Outcome {
         ));
     }
     // No sanitizer: the code under test forbids unsafe but for mapped memory, which none of them watches (fuzz/README.md).
-    Program::cargo().args([nightly, "fuzz", "build", "--sanitizer", "none"]).run()?;
+    Program::cargo().args([nightly, "fuzz", "build", "--sanitizer", "none"]).on_cores().run()?;
     // A target runs on one core.
     workers::each(&targets, |target| {
         let time = format!("-max_total_time={seconds}");

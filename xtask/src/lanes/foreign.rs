@@ -23,6 +23,7 @@ pub fn aarch64() -> Outcome {
         .env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", "aarch64-linux-gnu-gcc")
         .env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER", "qemu-aarch64 -L /usr/aarch64-linux-gnu")
         .args(["test", "--package", "beeline-mmio", "--target", TARGET])
+        .on_cores()
         .run()
 }
 

@@ -1,4 +1,4 @@
-//! The lanes: what each runs, and `ci` and `long`, which run them one after the other.
+//! The lanes: what each runs, and `ci` and `long`, which run them side by side ([`schedule`]).
 
 mod cargo;
 mod check;
@@ -7,12 +7,16 @@ mod disk;
 mod foreign;
 mod report;
 mod rivals;
+mod schedule;
+
+use std::fs;
 
 use clap::Subcommand;
 
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Context, Failure, Outcome};
 use crate::rtl::mutants::random;
 use crate::rtl::synth::Wanted;
+use crate::run::root;
 use crate::{citations, claims, generate, house, links, pointers, readmes, rtl, tour};
 
 /// Seconds for each fuzz target when `fuzz` stands alone.
@@ -31,10 +35,21 @@ pub enum Command {
         #[arg(long, default_value = "HEAD")]
         since: String,
     },
-    /// Every short lane in order, timed; ends with `N passed, N failed`
-    Ci,
+    /// Every short lane, timed, two at a time; ends with `N passed, N failed`
+    Ci {
+        /// Only these lanes, as in `--only fmt,house`
+        #[arg(long, value_delimiter = ',')]
+        only: Vec<String>,
+    },
     /// Every lane with its long settings: more cases, deeper loom, ten minutes a fuzz target
     Long,
+    /// A lane as `ci` starts it
+    #[command(hide = true)]
+    Lane {
+        name: String,
+        #[arg(long)]
+        long: bool,
+    },
     /// Generate spec/generated from spec/nic.rdl and spec/formats.toml (needs Python; `make run` does not)
     Gen {
         /// Write nothing; fail when a committed file differs from what would be generated
@@ -144,40 +159,61 @@ struct Lane {
     name: &'static str,
     /// Only in `long`.
     is_long: bool,
+    /// Runs cargo in `target/`, so that a second one would wait for the lock.
+    takes_target: bool,
+    /// What nobody needs once the lane has passed, in `ci` and `long`.
+    scratch: &'static [&'static str],
     run: fn(Effort) -> Outcome,
 }
 
-/// In the order of `ci`: cheap and telling first; those that share compiled code behind each other.
+impl Lane {
+    const fn new(name: &'static str, run: fn(Effort) -> Outcome) -> Self {
+        Lane { name, is_long: false, takes_target: false, scratch: &[], run }
+    }
+
+    const fn in_target(self) -> Self {
+        Lane { takes_target: true, ..self }
+    }
+
+    const fn only_long(self) -> Self {
+        Lane { is_long: true, ..self }
+    }
+
+    const fn leaving(self, scratch: &'static [&'static str]) -> Self {
+        Lane { scratch, ..self }
+    }
+}
+
+/// In the order in which `ci` starts and shows them: cheap and telling first. Those that build in `target/` follow each
+/// other; the others run beside them, and the longest of each kind begin before the short.
 const LANES: [Lane; 21] = [
-    Lane { name: "fmt", is_long: false, run: |_| cargo::fmt() },
-    Lane { name: "house", is_long: false, run: |_| house::run() },
-    Lane { name: "tour", is_long: false, run: |_| tour() },
-    Lane { name: "gen --check", is_long: false, run: |_| generate::run(true) },
-    Lane { name: "clippy", is_long: false, run: |_| cargo::clippy() },
-    Lane { name: "docs", is_long: false, run: docs },
-    Lane { name: "test", is_long: false, run: cargo::test },
-    Lane { name: "e2e", is_long: false, run: cargo::e2e },
-    Lane { name: "loom", is_long: false, run: checked::loom },
-    Lane { name: "miri", is_long: false, run: checked::miri },
-    Lane { name: "fuzz", is_long: false, run: |effort| checked::fuzz(fuzz_seconds(effort)) },
-    Lane { name: "aarch64", is_long: false, run: |_| foreign::aarch64() },
-    Lane { name: "rivals", is_long: false, run: rivals::check },
-    Lane { name: "rtl-lint", is_long: false, run: |_| rtl::lint::run() },
-    Lane { name: "rtl-test", is_long: false, run: rtl::compiled::run },
-    Lane { name: "rtl-bench", is_long: false, run: rtl::benches::run },
-    Lane { name: "rtl-formal", is_long: false, run: rtl::formal::run },
-    Lane { name: "rtl-mutants", is_long: false, run: rtl::mutants::run },
-    Lane {
-        name: "rtl-mutants --random",
-        is_long: true,
-        run: |_| random::run(random::Wanted { count: random::LONG_COUNT, seed: None, is_quick: false }),
-    },
-    Lane { name: "rtl-speed", is_long: true, run: rtl::speed::run },
-    Lane {
-        name: "rtl-synth",
-        is_long: false,
-        run: |effort| rtl::synth::run(Wanted { effort, update: false, paths: false, only: None }),
-    },
+    Lane::new("fmt", |_| cargo::fmt()),
+    Lane::new("house", |_| house::run()),
+    Lane::new("tour", |_| tour()),
+    Lane::new("gen --check", |_| generate::run(true)),
+    Lane::new("clippy", |_| cargo::clippy()).in_target(),
+    Lane::new("docs", docs).in_target(),
+    Lane::new("test", cargo::test).in_target(),
+    Lane::new("e2e", cargo::e2e).in_target(),
+    Lane::new("loom", checked::loom).leaving(&["target/loom"]),
+    Lane::new("miri", checked::miri).leaving(&["target/miri"]),
+    Lane::new("fuzz", |effort| checked::fuzz(fuzz_seconds(effort))).leaving(&["fuzz/target"]),
+    Lane::new("aarch64", |_| foreign::aarch64()).in_target().leaving(&["target/aarch64-unknown-linux-gnu"]),
+    Lane::new("rivals", rivals::check).in_target(),
+    Lane::new("rtl-lint", |_| rtl::lint::run()),
+    Lane::new("rtl-test", rtl::compiled::run).in_target(),
+    Lane::new("rtl-bench", rtl::benches::run),
+    Lane::new("rtl-formal", rtl::formal::run).leaving(&["target/rtl-formal"]),
+    Lane::new("rtl-mutants", rtl::mutants::run).leaving(&["target/rtl-mutants"]),
+    Lane::new("rtl-mutants --random", |_| {
+        random::run(random::Wanted { count: random::LONG_COUNT, seed: None, is_quick: false })
+    })
+    .only_long(),
+    Lane::new("rtl-speed", rtl::speed::run).in_target().only_long(),
+    Lane::new("rtl-synth", |effort| {
+        rtl::synth::run(Wanted { effort, update: false, paths: false, only: None })
+    })
+    .leaving(&["target/rtl-synth"]),
 ];
 
 /// The effort that `--long` asks of a lane that stands alone.
@@ -207,8 +243,9 @@ fn docs(effort: Effort) -> Outcome {
 pub fn run(command: Command) -> Outcome {
     match command {
         Command::Check { since } => check::run(&since),
-        Command::Ci => all(Effort::Short),
-        Command::Long => all(Effort::Long),
+        Command::Ci { only } => all(Effort::Short, &only),
+        Command::Long => all(Effort::Long, &[]),
+        Command::Lane { name, long } => one(&name, effort(long)),
         Command::Gen { check } => generate::run(check),
         Command::Fmt => cargo::fmt(),
         Command::House => house::run(),
@@ -239,15 +276,34 @@ pub fn run(command: Command) -> Outcome {
     }
 }
 
-fn all(effort: Effort) -> Outcome {
+/// A lane of the table in this process, which is one of those that [`schedule`] starts.
+fn one(name: &str, effort: Effort) -> Outcome {
+    let lane = LANES.iter().find(|lane| lane.name == name);
+    let lane = lane.ok_or_else(|| Failure::new(format!("there is no lane {name}")))?;
+    if let Err(failure) = (lane.run)(effort) {
+        eprintln!("{}", schedule::last_words(name, &failure));
+        std::process::exit(1);
+    }
+    for folder in lane.scratch.iter().map(|folder| root().join(folder)).filter(|folder| folder.exists()) {
+        fs::remove_dir_all(&folder).while_doing(format!("remove {}", folder.display()))?;
+    }
+    Ok(())
+}
+
+/// Every lane of the effort, or those named in `only`.
+fn all(effort: Effort, only: &[String]) -> Outcome {
     if let Some(warning) = disk::warning() {
         eprintln!("warning: {warning}");
     }
-    let mut report = report::Report::default();
-    for lane in LANES.iter().filter(|lane| effort == Effort::Long || !lane.is_long) {
-        println!("\n== {}", lane.name);
-        report.time(lane.name, || (lane.run)(effort));
+    if let Some(name) = only.iter().find(|name| LANES.iter().all(|lane| lane.name != **name)) {
+        return Err(Failure::new(format!("there is no lane {name}")));
     }
+    let is_wanted = |lane: &&Lane| match only {
+        [] => effort == Effort::Long || !lane.is_long,
+        only => only.iter().any(|name| name == lane.name),
+    };
+    let lanes: Vec<&Lane> = LANES.iter().filter(is_wanted).collect();
+    let report = schedule::run(&lanes, effort)?;
     print!("{report}");
     report.outcome()
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::{Duration, Instant};
 
+use super::schedule::last_words;
 use crate::failure::{Failure, Outcome};
 use crate::rtl::head;
 
@@ -13,6 +14,8 @@ const SHOWN_LINES: usize = 8;
 #[derive(Debug, Default)]
 pub struct Report {
     rows: Vec<Row>,
+    /// From the first lane to the last, where they ran side by side.
+    took: Option<Duration>,
 }
 
 #[derive(Debug)]
@@ -28,9 +31,19 @@ impl Report {
         let start = Instant::now();
         let failure = lane().err();
         if let Some(failure) = &failure {
-            eprintln!("error: lane {name}: {failure}");
+            eprintln!("{}", last_words(name, failure));
         }
-        self.rows.push(Row { name, took: start.elapsed(), failure });
+        self.add(name, start.elapsed(), failure);
+    }
+
+    /// Notes a lane that ended.
+    pub fn add(&mut self, name: &'static str, took: Duration, failure: Option<Failure>) {
+        self.rows.push(Row { name, took, failure });
+    }
+
+    /// Notes how long all lanes took together, which is less than their sum where they ran side by side.
+    pub fn took(&mut self, took: Duration) {
+        self.took = Some(took);
     }
 
     fn failed(&self) -> usize {
@@ -56,7 +69,7 @@ impl fmt::Display for Report {
             let result = if row.failure.is_some() { "FAILED" } else { "passed" };
             writeln!(out, "{:<12} {:>8.1}  {result}", row.name, row.took.as_secs_f64())?;
         }
-        let total: Duration = self.rows.iter().map(|row| row.took).sum();
+        let total = self.took.unwrap_or_else(|| self.rows.iter().map(|row| row.took).sum());
         writeln!(out, "{:<12} {:>8.1}\n", "all", total.as_secs_f64())?;
         // Said once more: what a lane said is far above by now.
         for row in &self.rows {
@@ -70,6 +83,17 @@ impl fmt::Display for Report {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn time_of_all_is_that_of_the_whole_run_when_lanes_overlap() {
+        let mut report = Report::default();
+        for name in ["miri", "fuzz"] {
+            report.add(name, Duration::from_secs(10), None);
+        }
+        assert!(report.to_string().contains("all              20.0\n"), "{report}");
+        report.took(Duration::from_secs(12));
+        assert!(report.to_string().contains("all              12.0\n"), "{report}");
+    }
 
     #[test]
     fn the_last_line_counts_and_a_failure_fails_the_whole() {

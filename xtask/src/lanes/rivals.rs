@@ -19,10 +19,10 @@ const SERVERS: [(&str, &str); 2] = [("memcached", "memcached"), ("redis-server",
 
 /// clippy with warnings denied, half a minute of two cores; in a long run the tests too.
 pub fn check(effort: Effort) -> Outcome {
-    cargo("clippy").args(["--all-targets", "--", "-D", "warnings"]).run()?;
+    cargo("clippy").args(["--all-targets", "--", "-D", "warnings"]).on_cores().run()?;
     match effort {
         Effort::Short => Ok(()),
-        Effort::Long => cargo("test").run(),
+        Effort::Long => cargo("test").on_cores().run(),
     }
 }
 

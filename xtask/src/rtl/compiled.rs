@@ -15,7 +15,7 @@ pub fn run(effort: Effort) -> Outcome {
         let program = Program::cargo().env("BEELINE_RTL_TOOLS", tools.folder());
         let program =
             if effort == Effort::Long { program.env("BEELINE_RTL_LINES", LONG_LINES) } else { program };
-        program.args(arguments.iter().copied()).run()
+        program.args(arguments.iter().copied()).on_cores().run()
     };
     cargo(&[
         "clippy",

@@ -42,10 +42,10 @@ pub struct FiguresArgs {
 /// Runs `beeline figures`.
 pub fn run(args: &FiguresArgs) -> Result<(), Failure> {
     let cannot = |what: &str, error| Failure::new(format!("cannot make {what}")).because(error);
-    let mut laboratory = VirtualTime::new(args.seed)
+    let mut simulator = VirtualTime::new(args.seed)
         .map_err(|error| Failure::new("a built-in platform is wrong").because(error))?;
     let options = Options { files: VirtualTime::files(), leave_out: !args.quick, draw: args.html.is_some() };
-    let outcome = run_figures(&options, &mut laboratory).map_err(|error| cannot("the figures", error))?;
+    let outcome = run_figures(&options, &mut simulator).map_err(|error| cannot("the figures", error))?;
     if args.json {
         println!("{}", output::json(&outcome).map_err(|error| cannot("JSON", error))?);
     } else {

@@ -1,6 +1,6 @@
 //! Both processes of an echo: what they are told, what they answer, and the loop whose time is measured.
 //!
-//! A side is started as `PROGRAM … RIVAL server CORE` or `PROGRAM … RIVAL client CORE ADDRESS` ([`Seat`]). It pins
+//! A side is started as `PROGRAM … RIVAL server CORE` or `PROGRAM … RIVAL client CORE ADDRESS` ([`SideArgs`]). It pins
 //! itself and says `ready`, a server with its address behind it. Then it is given jobs on standard input,
 //! `echo BYTES WARM-UP TRIPS`, the server first:
 //!
@@ -16,15 +16,15 @@
 
 mod client;
 mod job;
-mod seat;
 mod server;
+mod side;
 
 use std::error::Error;
 
 pub use client::{EchoClient, play_client, request, round_trips};
 pub use job::{Job, NotAJob};
-pub use seat::{Seat, Side, end_with_stdin};
 pub use server::{EchoServer, play_server};
+pub use side::{Side, SideArgs, end_with_stdin};
 
 /// Why a side cannot go on. It ends, and whoever started it gets no figure.
 pub type Failure = Box<dyn Error + Send + Sync>;

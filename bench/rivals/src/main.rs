@@ -11,7 +11,7 @@ mod iceoryx;
 use std::io::{stdin, stdout};
 use std::process::ExitCode;
 
-use beeline_bench_echo::{Failure, Seat, Side, play_client, play_server};
+use beeline_bench_echo::{Failure, SideArgs, Side, play_client, play_server};
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -25,10 +25,10 @@ fn main() -> ExitCode {
 }
 
 fn play(args: &[String]) -> Result<(), Failure> {
-    let seat = Seat::from_args(args)?;
-    seat.take()?;
+    let side = SideArgs::from_args(args)?;
+    side.start()?;
     let (input, output) = (stdin().lock(), stdout().lock());
-    match (seat.rival.as_str(), seat.side) {
+    match (side.rival.as_str(), side.side) {
         ("iceoryx2", Side::Server) => {
             let mut server = iceoryx::Server::new()?;
             let address = server.address();

@@ -13,7 +13,7 @@ mod wire;
 
 use std::io::{BufRead, Write, stdin, stdout};
 
-use beeline_bench_echo::{Failure, Seat, Side, play_client, play_server};
+use beeline_bench_echo::{Failure, Side, SideArgs, play_client, play_server};
 use beeline_ethernet::{AfPacket, AfXdp};
 
 use crate::kv::Store;
@@ -43,11 +43,11 @@ pub const KV: &str = "kv";
 /// # Errors
 /// There is no such side, or it cannot go on.
 pub fn play(args: &[String]) -> Result<(), Failure> {
-    let seat = Seat::from_args(args)?;
-    seat.take()?;
+    let side = SideArgs::from_args(args)?;
+    side.start()?;
     let (input, output) = (stdin().lock(), stdout().lock());
-    let (rival, lines) = split_lines(&seat.rival);
-    match (rival, &seat.side) {
+    let (rival, lines) = split_lines(&side.rival);
+    match (rival, &side.side) {
         (BARE_COPY, Side::Server) => bare::serve(input, output),
         (BARE_COPY, Side::Client { address }) => bare::ask(address, input, output),
         (RPC, Side::Server) => {

@@ -11,7 +11,7 @@ use beeline_window::Sent;
 
 use crate::counter::{Begun, Counter};
 use crate::traffic::Clock;
-use crate::{Arrivals, Cost, Frames, LabError, Laps, Station, Traffic};
+use crate::{Arrivals, Cost, Frames, LabError, LatencyHistogram, Station, Traffic};
 
 /// A frame that was sent so long ago, with none that left since, is lost: longer than devices wait for what is missing.
 const PATIENCE: Picoseconds = Picoseconds::from_ns(2_000_000);
@@ -35,7 +35,7 @@ pub struct Run {
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
     /// From the call that sends a frame (of an open loop: from its arrival) to its first bit on the wire.
-    pub to_wire: Laps,
+    pub to_wire: LatencyHistogram,
     /// Frames that were counted.
     pub frames: u64,
     /// Their bytes.

@@ -14,7 +14,7 @@ const LINE_BYTES: u64 = 64;
 
 /// A histogram of spans that were needed, over the windows of all queues.
 ///
-/// It stands for senders that fill their windows line by line, every byte once a lap, as `mmio` and `kpio` do. Costs a few
+/// It stands for senders that fill their windows line by line, every byte once a time, as `mmio` and `kpio` do. Costs a few
 /// operations a write and 8 bytes for each line that is out of order.
 #[derive(Clone, Debug)]
 pub struct Spans {

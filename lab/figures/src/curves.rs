@@ -6,9 +6,9 @@ mod figures;
 use serde::Serialize;
 
 use crate::chart::{Chart, Series};
-use crate::laboratory::Laboratory;
 use crate::published::{Row, RowId};
 use crate::quantity::Quantity;
+use crate::simulator::Simulator;
 
 pub use figures::FIGURES;
 
@@ -92,18 +92,18 @@ impl Drawn {
 }
 
 /// Measures all figures.
-pub fn draw(laboratory: &mut dyn Laboratory, rows: &[Row]) -> Vec<Drawn> {
-    FIGURES.iter().map(|figure| draw_one(laboratory, rows, figure)).collect()
+pub fn draw(simulator: &mut dyn Simulator, rows: &[Row]) -> Vec<Drawn> {
+    FIGURES.iter().map(|figure| draw_one(simulator, rows, figure)).collect()
 }
 
-fn draw_one(laboratory: &mut dyn Laboratory, rows: &[Row], figure: &Figure) -> Drawn {
+fn draw_one(simulator: &mut dyn Simulator, rows: &[Row], figure: &Figure) -> Drawn {
     let mut caption = figure.caption.to_owned();
     let mut lines = Vec::new();
     for curve in figure.curves {
         let mut simulated = Vec::new();
         let mut missing = None;
         for bytes in (figure.sizes)() {
-            match laboratory.measure(curve.machine, &(curve.quantity)(bytes)) {
+            match simulator.measure(curve.machine, &(curve.quantity)(bytes)) {
                 Ok(value) => simulated.push((bytes as f64, value / figure.unit_size)),
                 Err(error) => missing = Some(error.why),
             }

@@ -6,11 +6,11 @@ use serde::Serialize;
 
 use crate::error::Error;
 use crate::formula::{Formula, Variable};
-use crate::laboratory::{Card, Laboratory, NotModelled, Replacement};
 use crate::published::{Row, RowId};
 use crate::quantity::Quantity;
 use crate::registry::{Class, Entry, Registry};
 use crate::shape::Finding;
+use crate::simulator::{Card, NotModelled, Replacement, Simulator};
 use crate::unit::Unit;
 
 /// Our side of a row.
@@ -72,24 +72,24 @@ pub struct RowResult {
 
 /// Measures with some parameters of one platform replaced: for leaving that platform out.
 pub struct Bench<'a> {
-    laboratory: &'a mut dyn Laboratory,
+    simulator: &'a mut dyn Simulator,
     /// Platform and its replacements.
     left_out: Option<(&'a str, &'a [Replacement])>,
 }
 
 impl<'a> Bench<'a> {
     /// Every platform as its file has it.
-    pub fn new(laboratory: &'a mut dyn Laboratory) -> Self {
-        Bench { laboratory, left_out: None }
+    pub fn new(simulator: &'a mut dyn Simulator) -> Self {
+        Bench { simulator, left_out: None }
     }
 
     /// One platform with parameters replaced.
     pub fn without(
-        laboratory: &'a mut dyn Laboratory,
+        simulator: &'a mut dyn Simulator,
         platform: &'a str,
         replacements: &'a [Replacement],
     ) -> Self {
-        Bench { laboratory, left_out: Some((platform, replacements)) }
+        Bench { simulator, left_out: Some((platform, replacements)) }
     }
 
     fn measure(&mut self, platform: &str, quantity: &Quantity) -> Result<f64, NotModelled> {
@@ -97,7 +97,7 @@ impl<'a> Bench<'a> {
             Some((name, replacements)) if name == platform => replacements,
             _ => &[],
         };
-        let value = self.laboratory.measure_with(platform, replacements, quantity)?;
+        let value = self.simulator.measure_with(platform, replacements, quantity)?;
         if value.is_finite() { Ok(value) } else { Err(NotModelled::because(format!("measured {value}"))) }
     }
 }
@@ -155,8 +155,8 @@ pub fn figure(
 }
 
 /// Evaluates all rows. Rows whose formulas use figures of ours follow those they use.
-pub fn all(laboratory: &mut dyn Laboratory, registry: &Registry, rows: &[Row]) -> Vec<RowResult> {
-    let cards = laboratory.platforms();
+pub fn all(simulator: &mut dyn Simulator, registry: &Registry, rows: &[Row]) -> Vec<RowResult> {
+    let cards = simulator.platforms();
     let fitted = with_dependents(registry, cards.iter().flat_map(Card::fit_set).collect());
     let mut done = BTreeMap::new();
     let mut failed: BTreeMap<RowId, String> = BTreeMap::new();
@@ -168,7 +168,7 @@ pub fn all(laboratory: &mut dyn Laboratory, registry: &Registry, rows: &[Row]) -
             if needs(entry).iter().any(|id| !done.contains_key(id) && !failed.contains_key(id)) {
                 return true;
             }
-            match figure(&mut Bench::new(laboratory), row, entry, rows, &done) {
+            match figure(&mut Bench::new(simulator), row, entry, rows, &done) {
                 Ok(value) => _ = done.insert(row.id.clone(), value),
                 Err(why) => _ = failed.insert(row.id.clone(), why),
             }
@@ -183,7 +183,7 @@ pub fn all(laboratory: &mut dyn Laboratory, registry: &Registry, rows: &[Row]) -
     for row in rows {
         let Some(entry) = registry.entries.get(&row.id) else { continue };
         let ours = match (&entry.shape, done.get(&row.id)) {
-            (Some(shape), _) => match shape.test(laboratory, entry.machine.as_deref()) {
+            (Some(shape), _) => match shape.test(simulator, entry.machine.as_deref()) {
                 Ok(finding) => Ours::Shape(finding),
                 Err(error) => Ours::None(error.why),
             },

@@ -5,9 +5,9 @@
 
 use serde::Serialize;
 
-use crate::laboratory::{Laboratory, Replacement, Setting};
 use crate::published::{Row, RowId};
 use crate::quantity::{Fence, Quantity};
+use crate::simulator::{Replacement, Setting, Simulator};
 
 /// Whose acknowledgement a fence may wait for, besides empty buffers.
 pub const HYPOTHESES: [&str; 4] = ["none", "uncore", "root-complex", "device"];
@@ -32,8 +32,8 @@ pub struct FenceRow {
 }
 
 /// The table.
-pub fn table(laboratory: &mut dyn Laboratory, rows: &[Row]) -> Vec<FenceRow> {
-    let cards = laboratory.platforms();
+pub fn table(simulator: &mut dyn Simulator, rows: &[Row]) -> Vec<FenceRow> {
+    let cards = simulator.platforms();
     let mut table = Vec::new();
     for (platform, id) in PUBLISHED {
         let row = rows.iter().find(|row| row.id == id.into());
@@ -47,7 +47,7 @@ pub fn table(laboratory: &mut dyn Laboratory, rows: &[Row]) -> Vec<FenceRow> {
         let ours_ns = HYPOTHESES.map(|word| {
             let replacement = Replacement { key: KEY.to_owned(), value: Setting::Word(word.to_owned()) };
             let fenced = Quantity::StoreTime { bytes: 64, fence: Fence::PerMessage };
-            laboratory.measure_with(platform, &[replacement], &fenced).ok()
+            simulator.measure_with(platform, &[replacement], &fenced).ok()
         });
         table.push(FenceRow {
             platform: platform.to_owned(),

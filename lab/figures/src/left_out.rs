@@ -10,10 +10,10 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::evaluate::{Bench, figure};
-use crate::laboratory::{Card, Laboratory, Replacement};
 use crate::published::{Row, RowId};
 use crate::registry::{Class, Registry};
 use crate::score::{NEAR_PERCENT, median};
+use crate::simulator::{Card, Replacement, Simulator};
 
 /// A platform left out.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -57,8 +57,8 @@ pub fn summary(left_out: &[LeftOut]) -> Summary {
 }
 
 /// Leaves out each platform that has scored rows.
-pub fn all(laboratory: &mut dyn Laboratory, registry: &Registry, rows: &[Row]) -> Vec<LeftOut> {
-    let cards = laboratory.platforms();
+pub fn all(simulator: &mut dyn Simulator, registry: &Registry, rows: &[Row]) -> Vec<LeftOut> {
+    let cards = simulator.platforms();
     let mut results = Vec::new();
     for card in &cards {
         let own: Vec<&Row> = rows
@@ -69,7 +69,7 @@ pub fn all(laboratory: &mut dyn Laboratory, registry: &Registry, rows: &[Row]) -
             })
             .collect();
         if !own.is_empty() {
-            results.push(leave_out(laboratory, registry, rows, card, &own, nearest_kin(card, &cards)));
+            results.push(leave_out(simulator, registry, rows, card, &own, nearest_kin(card, &cards)));
         }
     }
     results
@@ -84,7 +84,7 @@ pub fn nearest_kin<'a>(card: &Card, cards: &'a [Card]) -> Option<&'a Card> {
 }
 
 fn leave_out(
-    laboratory: &mut dyn Laboratory,
+    simulator: &mut dyn Simulator,
     registry: &Registry,
     rows: &[Row],
     card: &Card,
@@ -107,7 +107,7 @@ fn leave_out(
     kept.extend(shared.filter(|parameter| parameter.solved_from.iter().any(is_own)).map(|p| p.key.clone()));
     let mut errors_percent = BTreeMap::new();
     if kin.is_some() {
-        let mut bench = Bench::without(laboratory, &card.name, &replaced);
+        let mut bench = Bench::without(simulator, &card.name, &replaced);
         for row in own {
             let ours = registry
                 .entries

@@ -1,4 +1,4 @@
-//! What the rows ask a machine for: a typed list, each with what exactly is timed. A [`crate::Laboratory`] measures them.
+//! What the rows ask a machine for: a typed list, each with what exactly is timed. A [`crate::Simulator`] measures them.
 //!
 //! "Window" is memory of the device (or of a peer) mapped write-combining; a "frame" leaves on the wire, a "message" is only
 //! stored. Times are means of a run long enough that its start does not show, unless "one" is said.
@@ -205,7 +205,7 @@ pub enum Quantity {
 }
 
 impl Quantity {
-    /// What the laboratory's number is in.
+    /// What the simulator's number is in.
     pub fn base(&self) -> Base {
         use Quantity as Q;
         match self {

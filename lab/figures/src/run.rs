@@ -1,20 +1,20 @@
-//! One run: everything that is asked of a laboratory, in one value.
+//! One run: everything that is asked of a simulator, in one value.
 
 use std::collections::BTreeSet;
 
 use serde::Serialize;
 
+use crate::cache::CachingSimulator;
 use crate::curves::{self, Drawn};
 use crate::error::Error;
 use crate::evaluate::{self, RowResult};
 use crate::fences::{self, FenceRow};
 use crate::freeze::{Frozen, PlatformFile, State};
-use crate::laboratory::{Card, Laboratory};
 use crate::left_out::{self, LeftOut};
 use crate::published::{self, RowId};
 use crate::registry::{Lost, Registry};
-use crate::remember::Remember;
 use crate::score::{self, Score};
+use crate::simulator::{Card, Simulator};
 
 /// What a run shall do.
 #[derive(Clone, Debug, Default)]
@@ -52,23 +52,23 @@ pub struct Outcome {
     pub conflicts: Vec<String>,
 }
 
-/// Runs every row. Errors are of the files of this crate alone: what a laboratory cannot do is part of the outcome.
-pub fn run(options: &Options, laboratory: &mut dyn Laboratory) -> Result<Outcome, Error> {
-    let laboratory = &mut Remember::new(laboratory);
+/// Runs every row. Errors are of the files of this crate alone: what a simulator cannot do is part of the outcome.
+pub fn run(options: &Options, simulator: &mut dyn Simulator) -> Result<Outcome, Error> {
+    let simulator = &mut CachingSimulator::new(simulator);
     let published = published::rows()?;
     let registry = Registry::of(&published)?;
-    let rows = evaluate::all(laboratory, &registry, &published);
-    let cards = laboratory.platforms();
+    let rows = evaluate::all(simulator, &registry, &published);
+    let cards = simulator.platforms();
     let fit_set: BTreeSet<RowId> = cards.iter().flat_map(Card::fit_set).cloned().collect();
     let left_out =
-        if options.leave_out { left_out::all(laboratory, &registry, &published) } else { Vec::new() };
+        if options.leave_out { left_out::all(simulator, &registry, &published) } else { Vec::new() };
     Ok(Outcome {
         lost: registry.lost.clone(),
         score: Score::of(&rows, &cards),
         left_out_error: left_out::summary(&left_out),
         left_out,
-        fences: fences::table(laboratory, &published),
-        figures: if options.draw { curves::draw(laboratory, &published) } else { Vec::new() },
+        fences: fences::table(simulator, &published),
+        figures: if options.draw { curves::draw(simulator, &published) } else { Vec::new() },
         state: Frozen::committed()?.state(&options.files, &fit_set),
         conflicts: score::conflicts(&rows, &cards),
         fit_set,

@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::evaluate::{Ours, RowResult};
-use crate::laboratory::Card;
 use crate::published::RowId;
 use crate::registry::Class;
+use crate::simulator::Card;
 
 /// The median error we aim for, percent.
 pub const MEDIAN_TARGET_PERCENT: f64 = 5.0;

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::laboratory::{Laboratory, NotModelled};
 use crate::quantity::{FRAMES_A_CALL, Fence, Interface, Quantity, Target};
+use crate::simulator::{NotModelled, Simulator};
 
 /// What words say of a curve. Without a machine of its own a shape is about the platform its entry stands under.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -106,18 +106,18 @@ impl Shape {
     }
 
     /// Tests the shape; `machine` is the platform of its entry.
-    pub fn test(&self, laboratory: &mut dyn Laboratory, machine: Option<&str>) -> Tested {
+    pub fn test(&self, simulator: &mut dyn Simulator, machine: Option<&str>) -> Tested {
         let own = machine.ok_or_else(|| NotModelled::because("no platform"));
         match self {
             Shape::Staircase { machine, interface, smooth_machine, smooth_interface } => {
-                staircase(laboratory, (machine, *interface), (smooth_machine, *smooth_interface))
+                staircase(simulator, (machine, *interface), (smooth_machine, *smooth_interface))
             }
             Shape::Converges { machine, interface, rival_machine, rival } => {
-                converges(laboratory, (machine, *interface), (rival_machine, *rival))
+                converges(simulator, (machine, *interface), (rival_machine, *rival))
             }
             Shape::FlatAbove { gbps, from_bytes, to_bytes } => {
                 let rates =
-                    store_rates(laboratory, own?, &powers_of_two(*from_bytes, *to_bytes), Fence::None)?;
+                    store_rates(simulator, own?, &powers_of_two(*from_bytes, *to_bytes), Fence::None)?;
                 let (least, most) = extremes(&rates);
                 let holds = least > *gbps && spread(least, most) <= SIMILAR;
                 Ok(Finding {
@@ -126,19 +126,19 @@ impl Shape {
                 })
             }
             Shape::FlatFrom { bytes } => {
-                let rates = store_rates(laboratory, own?, &powers_of_two(*bytes, LARGE_BYTES), COPY)?;
+                let rates = store_rates(simulator, own?, &powers_of_two(*bytes, LARGE_BYTES), COPY)?;
                 let (least, most) = extremes(&rates);
                 let holds = spread(least, most) <= EQUAL;
                 Ok(Finding { holds, evidence: format!("{least:.2} to {most:.2} Gbit/s from {bytes} B on") })
             }
             Shape::SaturatesFrom { interface, gbps, bytes } => {
-                saturates(laboratory, own?, *interface, *gbps, *bytes)
+                saturates(simulator, own?, *interface, *gbps, *bytes)
             }
-            Shape::ScaledLike { machine } => scaled_like(laboratory, own?, machine),
+            Shape::ScaledLike { machine } => scaled_like(simulator, own?, machine),
             Shape::EqualBelow { bytes, machines } => {
-                equal(laboratory, machines, &powers_of_two(8, bytes - 1), true)
+                equal(simulator, machines, &powers_of_two(8, bytes - 1), true)
             }
-            Shape::Alike { machines } => equal(laboratory, machines, &powers_of_two(8, LARGE_BYTES), false),
+            Shape::Alike { machines } => equal(simulator, machines, &powers_of_two(8, LARGE_BYTES), false),
         }
     }
 }
@@ -158,12 +158,12 @@ fn store_rate(bytes: u64, fence: Fence) -> Quantity {
 }
 
 fn store_rates(
-    laboratory: &mut dyn Laboratory,
+    simulator: &mut dyn Simulator,
     machine: &str,
     sizes: &[u64],
     fence: Fence,
 ) -> Result<Vec<f64>, NotModelled> {
-    sizes.iter().map(|bytes| laboratory.measure(machine, &store_rate(*bytes, fence))).collect()
+    sizes.iter().map(|bytes| simulator.measure(machine, &store_rate(*bytes, fence))).collect()
 }
 
 fn extremes(values: &[f64]) -> (f64, f64) {
@@ -175,16 +175,12 @@ fn spread(least: f64, most: f64) -> f64 {
     (most - least) / most
 }
 
-fn staircase(
-    laboratory: &mut dyn Laboratory,
-    stairs: (&str, Interface),
-    smooth: (&str, Interface),
-) -> Tested {
+fn staircase(simulator: &mut dyn Simulator, stairs: (&str, Interface), smooth: (&str, Interface)) -> Tested {
     let sizes: Vec<u64> = (LINE_BYTES..=6 * LINE_BYTES).step_by(8).collect();
     let mut rises = |(machine, interface): (&str, Interface)| -> Result<Vec<f64>, NotModelled> {
         let times: Vec<f64> = sizes
             .iter()
-            .map(|bytes| laboratory.measure(machine, &Quantity::TransmitLatency { interface, bytes: *bytes }))
+            .map(|bytes| simulator.measure(machine, &Quantity::TransmitLatency { interface, bytes: *bytes }))
             .collect::<Result<_, _>>()?;
         Ok(times.windows(2).map(|pair| pair[1] - pair[0]).collect())
     };
@@ -204,10 +200,10 @@ fn staircase(
     Ok(Finding { holds, evidence })
 }
 
-fn converges(laboratory: &mut dyn Laboratory, ours: (&str, Interface), rival: (&str, Interface)) -> Tested {
+fn converges(simulator: &mut dyn Simulator, ours: (&str, Interface), rival: (&str, Interface)) -> Tested {
     let mut rate = |(machine, interface): (&str, Interface), bytes| {
         let quantity = Quantity::FrameRate { interface, bytes, cores: 1, burst: FRAMES_A_CALL };
-        laboratory.measure(machine, &quantity)
+        simulator.measure(machine, &quantity)
     };
     let small = rate(ours, 64)? / rate(rival, 64)?;
     let large = rate(ours, 1496)? / rate(rival, 1496)?;
@@ -224,14 +220,14 @@ fn converges(laboratory: &mut dyn Laboratory, ours: (&str, Interface), rival: (&
 }
 
 fn saturates(
-    laboratory: &mut dyn Laboratory,
+    simulator: &mut dyn Simulator,
     machine: &str,
     interface: Interface,
     gbps: f64,
     bytes: u64,
 ) -> Tested {
     let quantity = |bytes| Quantity::FrameRate { interface, bytes, cores: 1, burst: FRAMES_A_CALL };
-    let mut rate = |bytes| laboratory.measure(machine, &quantity(bytes));
+    let mut rate = |bytes| simulator.measure(machine, &quantity(bytes));
     let (there, half) = (rate(bytes)?, rate(bytes / 2)?);
     let enough = (1.0 - EQUAL) * gbps;
     let evidence =
@@ -239,10 +235,10 @@ fn saturates(
     Ok(Finding { holds: there >= enough && half < enough, evidence })
 }
 
-fn scaled_like(laboratory: &mut dyn Laboratory, own: &str, other: &str) -> Tested {
+fn scaled_like(simulator: &mut dyn Simulator, own: &str, other: &str) -> Tested {
     let sizes = powers_of_two(64, LARGE_BYTES);
-    let ours = store_rates(laboratory, own, &sizes, COPY)?;
-    let theirs = store_rates(laboratory, other, &sizes, COPY)?;
+    let ours = store_rates(simulator, own, &sizes, COPY)?;
+    let theirs = store_rates(simulator, other, &sizes, COPY)?;
     let (our_peak, their_peak) = (extremes(&ours).1, extremes(&theirs).1);
     let apart =
         ours.iter().zip(&theirs).map(|(a, b)| (a / our_peak - b / their_peak).abs()).fold(0.0, f64::max);
@@ -253,7 +249,7 @@ fn scaled_like(laboratory: &mut dyn Laboratory, own: &str, other: &str) -> Teste
     Ok(Finding { holds: apart <= SIMILAR && our_peak > their_peak, evidence })
 }
 
-fn equal(laboratory: &mut dyn Laboratory, machines: &[String], sizes: &[u64], times_too: bool) -> Tested {
+fn equal(simulator: &mut dyn Simulator, machines: &[String], sizes: &[u64], times_too: bool) -> Tested {
     let mut worst = (0.0, 0);
     for bytes in sizes {
         let mut quantities = vec![store_rate(*bytes, COPY)];
@@ -263,7 +259,7 @@ fn equal(laboratory: &mut dyn Laboratory, machines: &[String], sizes: &[u64], ti
         for quantity in quantities {
             let values: Vec<f64> = machines
                 .iter()
-                .map(|machine| laboratory.measure(machine, &quantity))
+                .map(|machine| simulator.measure(machine, &quantity))
                 .collect::<Result<_, _>>()?;
             let (least, most) = extremes(&values);
             if spread(least, most) > worst.0 {

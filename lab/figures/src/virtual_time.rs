@@ -1,12 +1,12 @@
-//! The laboratory that measures: machines in virtual time, by `beeline-experiments`, put together from platform files.
+//! The simulator that measures: machines in virtual time, by `beeline-experiments`, put together from platform files.
 
 use beeline_experiments::measure::{self, Bench, DmaEngine, Fences};
 use beeline_experiments::{Data, LabError};
 use beeline_platforms::{DataIn, Kind, Platform, PlatformError};
 
 use crate::freeze::PlatformFile;
-use crate::laboratory::{Card, Laboratory, NotModelled, Parameter, Replacement, Setting};
 use crate::quantity::{Direction, Engine, Fence, Interface, Quantity, Stamp, Target};
+use crate::simulator::{Card, NotModelled, Parameter, Replacement, Setting, Simulator};
 use crate::sources::solved_from;
 
 /// Platforms, and the seed of everything random on them.
@@ -36,7 +36,7 @@ impl VirtualTime {
     }
 }
 
-impl Laboratory for VirtualTime {
+impl Simulator for VirtualTime {
     fn platforms(&self) -> Vec<Card> {
         self.platforms.iter().map(card).collect()
     }

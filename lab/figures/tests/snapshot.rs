@@ -42,8 +42,8 @@ fn compare(folder: &str, rows: &[RowResult]) {
 }
 
 fn machines() -> Vec<RowResult> {
-    let mut laboratory = VirtualTime::new(1).unwrap();
-    let outcome = run(&Options::default(), &mut laboratory).unwrap();
+    let mut simulator = VirtualTime::new(1).unwrap();
+    let outcome = run(&Options::default(), &mut simulator).unwrap();
     outcome.rows.into_iter().filter(|row| row.class != Class::Computed).collect()
 }
 
@@ -63,9 +63,9 @@ fn rows_of_machines_are_as_committed() {
 /// The page of the documentation is that of the last run.
 #[test]
 fn the_page_of_the_documentation_is_as_committed() {
-    let mut laboratory = VirtualTime::new(1).unwrap();
+    let mut simulator = VirtualTime::new(1).unwrap();
     let options = Options { files: VirtualTime::files(), ..Options::default() };
-    let text = output::markdown(&run(&options, &mut laboratory).unwrap());
+    let text = output::markdown(&run(&options, &mut simulator).unwrap());
     let path = here("../../docs/figures.md");
     if std::env::var_os("BEELINE_FIGURES_SNAPSHOT").is_some() {
         std::fs::write(&path, &text).unwrap();
@@ -78,8 +78,8 @@ fn the_page_of_the_documentation_is_as_committed() {
 /// `docs/papers.md` says of every row of the five sources that a machine has a figure for, what it is and how far off.
 #[test]
 fn the_map_of_the_papers_has_every_error() {
-    let mut laboratory = VirtualTime::new(1).unwrap();
-    let outcome = run(&Options::default(), &mut laboratory).unwrap();
+    let mut simulator = VirtualTime::new(1).unwrap();
+    let outcome = run(&Options::default(), &mut simulator).unwrap();
     let path = here("../../docs/papers.md");
     let mut text = std::fs::read_to_string(&path).unwrap();
     let renewed = output::renewed(&text, &outcome);
@@ -96,10 +96,10 @@ fn the_map_of_the_papers_has_every_error() {
 /// Platform files and fit set are those of the freeze, or each edit since stands there with the rows that it moved.
 #[test]
 fn platform_files_are_those_of_the_last_stand() {
-    let mut laboratory = VirtualTime::new(1).unwrap();
+    let mut simulator = VirtualTime::new(1).unwrap();
     let files = VirtualTime::files();
     let options = Options { files: files.clone(), ..Options::default() };
-    let outcome = run(&options, &mut laboratory).unwrap();
+    let outcome = run(&options, &mut simulator).unwrap();
     if let Ok(why) = std::env::var("BEELINE_FIGURES_FREEZE") {
         let ids: BTreeSet<RowId> =
             moved("snapshot/machines", &machines()).into_iter().map(|moved| moved.id).collect();

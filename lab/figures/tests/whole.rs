@@ -1,4 +1,4 @@
-//! A whole run on a made-up laboratory: rows, score, tables, page.
+//! A whole run on a made-up simulator: rows, score, tables, page.
 
 mod made_up;
 
@@ -6,7 +6,7 @@ use beeline_figures::evaluate::Ours;
 use beeline_figures::output;
 use beeline_figures::quantity::Quantity;
 use beeline_figures::registry::Class;
-use beeline_figures::{Card, Laboratory, NotModelled, Options, Outcome, Replacement, run};
+use beeline_figures::{Card, NotModelled, Options, Outcome, Replacement, Simulator, run};
 use made_up::MadeUp;
 
 fn outcome() -> Outcome {
@@ -32,7 +32,7 @@ fn figures_are_in_the_printed_unit_and_formulas_follow_what_they_use() {
 }
 
 #[test]
-fn what_a_laboratory_lacks_is_missing_and_not_left_aside() {
+fn quantity_the_simulator_lacks_is_reported_missing() {
     let outcome = outcome();
     let missing = &outcome.score.all.missing;
     assert!(missing.contains(&"r0104".into()) && missing.contains(&"r0105".into()), "{missing:?}");
@@ -71,17 +71,17 @@ fn a_platform_is_left_out_with_the_knobs_of_its_kin() {
 
 #[test]
 fn a_scored_row_that_a_platform_was_solved_from_is_a_conflict() {
-    let mut laboratory = MadeUp { fitted_to: vec!["r0029"] };
-    let outcome = run(&Options::default(), &mut laboratory).unwrap();
+    let mut simulator = MadeUp { fitted_to: vec!["r0029"] };
+    let outcome = run(&Options::default(), &mut simulator).unwrap();
     let expected = "r0029 is scored, but a constant was solved from it";
     assert!(outcome.conflicts.iter().any(|conflict| conflict == expected), "{:?}", outcome.conflicts);
     assert!(outcome.rows.iter().find(|row| row.id == "r0029".into()).unwrap().was_fitted);
 }
 
 #[test]
-fn a_laboratory_is_asked_each_thing_once() {
+fn simulator_is_asked_for_each_quantity_once() {
     struct Strict(MadeUp, Vec<(String, Quantity)>);
-    impl Laboratory for Strict {
+    impl Simulator for Strict {
         fn platforms(&self) -> Vec<Card> {
             self.0.platforms()
         }
@@ -97,9 +97,9 @@ fn a_laboratory_is_asked_each_thing_once() {
             self.0.measure_with(platform, replacements, quantity)
         }
     }
-    let mut laboratory = Strict(MadeUp::default(), Vec::new());
-    run(&Options { draw: true, ..Options::default() }, &mut laboratory).unwrap();
-    assert!(laboratory.1.len() > 300, "{}", laboratory.1.len());
+    let mut simulator = Strict(MadeUp::default(), Vec::new());
+    run(&Options { draw: true, ..Options::default() }, &mut simulator).unwrap();
+    assert!(simulator.1.len() > 300, "{}", simulator.1.len());
 }
 
 #[test]

@@ -44,7 +44,7 @@ pub struct Engine {
     follows: Option<(SimTime, u64)>,
     begun: SimTime,
     /// How long each transfer took, one by one.
-    pub laps: Vec<SimTime>,
+    pub round_trips: Vec<SimTime>,
     /// Reads that are done.
     pub reads_done: u64,
 }
@@ -82,7 +82,7 @@ impl Engine {
             read_after: SimTime(0),
             follows: None,
             begun: SimTime(0),
-            laps: Vec::new(),
+            round_trips: Vec::new(),
             reads_done: 0,
         }
     }
@@ -140,7 +140,7 @@ impl Device for Engine {
     fn dma_completed(&mut self, _tag: DmaTag, _data: Result<&[u8], DmaError>) {
         self.reads_done += 1;
         if self.is_one_by_one {
-            self.laps.push(SimTime(self.now.0 - self.begun.0));
+            self.round_trips.push(SimTime(self.now.0 - self.begun.0));
             // A pause, so that no transfer finds anything of the one before.
             self.starts_at = SimTime(self.now.0 + SimTime::from_ns(1000).0);
         }
@@ -162,7 +162,7 @@ impl Device for Engine {
             while self.left > 0 && self.may_begin() {
                 self.begin();
             }
-        } else if self.left > 0 && self.laps.len() as u64 == self.started {
+        } else if self.left > 0 && self.round_trips.len() as u64 == self.started {
             self.begin();
         }
     }

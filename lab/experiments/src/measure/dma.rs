@@ -33,7 +33,7 @@ pub enum Direction {
 /// Memory that transfers go through: it stays in a last-level cache.
 const RANGE_BYTES: usize = 64 << 10;
 /// Transfers whose latency is measured: without anything random all are alike.
-const LAPS: u64 = 16;
+const ROUND_TRIPS: u64 = 16;
 
 impl Bench<'_> {
     fn engine(
@@ -66,12 +66,16 @@ impl Bench<'_> {
 
     fn latency_ns(&self, part: DmaEngine, job: Job, bytes: u64) -> Result<f64, LabError> {
         let range = RANGE_BYTES.max(bytes as usize);
-        let sim =
-            self.engine(part, Engine::new(job, 0, range as u64, bytes as u32, LAPS, true), range, bytes)?;
+        let sim = self.engine(
+            part,
+            Engine::new(job, 0, range as u64, bytes as u32, ROUND_TRIPS, true),
+            range,
+            bytes,
+        )?;
         while sim.advance(Picoseconds::NEVER).is_some() {}
-        let laps = sim.with(|machine| std::mem::take(&mut machine.device().laps));
-        let total: u64 = laps.iter().map(|lap| lap.0).sum();
-        Ok(total as f64 / 1000.0 / laps.len().max(1) as f64)
+        let round_trips = sim.with(|machine| std::mem::take(&mut machine.device().round_trips));
+        let total: u64 = round_trips.iter().map(|time| time.0).sum();
+        Ok(total as f64 / 1000.0 / round_trips.len().max(1) as f64)
     }
 
     /// ns of one read of the device, from the decision until the data are there.

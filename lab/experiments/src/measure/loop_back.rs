@@ -88,7 +88,7 @@ impl Bench<'_> {
 
     fn both_ways(&self, station: &mut Station<Nic>, pair: Pair, bytes: u64) -> Result<f64, LabError> {
         // One way is from the call that sends to the poll that finds; two hosts alike have two such ways.
-        let total: u64 = self.loop_back(station, pair, bytes)?.iter().map(|lap| lap.0).sum();
+        let total: u64 = self.loop_back(station, pair, bytes)?.iter().map(|time| time.0).sum();
         Ok(2.0 * total as f64 / 1000.0 / ROUNDS as f64)
     }
 
@@ -136,9 +136,9 @@ impl Bench<'_> {
         sim.with(|machine| machine.keep_frames());
         let frame = vec![0x5a; bytes as usize];
         let message = Picoseconds(self.platform.core.message_ns.value.picoseconds());
-        let (mut laps, mut called) = (Vec::new(), None);
+        let (mut round_trips, mut called) = (Vec::new(), None);
         sim.end_turn(core, Next::At(sim.with(|machine| machine.now()) + PAUSE));
-        while (laps.len() as u64) < ROUNDS {
+        while (round_trips.len() as u64) < ROUNDS {
             match sim.advance(Picoseconds::NEVER) {
                 Some(Pause::Turn(_)) => {}
                 Some(Pause::Frame) => {
@@ -149,7 +149,7 @@ impl Bench<'_> {
                 }
                 None => {
                     let at = sim.with(|machine| machine.now());
-                    return Err(LabError::Stuck { at, done: laps.len() as u64, wanted: ROUNDS });
+                    return Err(LabError::Stuck { at, done: round_trips.len() as u64, wanted: ROUNDS });
                 }
             }
             let now = sim.with(|machine| machine.core_clock(core));
@@ -166,7 +166,7 @@ impl Bench<'_> {
                     pair.tx.progress()?;
                     if came {
                         let clock = sim.with(|machine| machine.core_clock(core));
-                        laps.push(clock.since(begun));
+                        round_trips.push(clock.since(begun));
                         called = None;
                         Next::At(clock + PAUSE)
                     } else {
@@ -176,6 +176,6 @@ impl Bench<'_> {
             };
             sim.end_turn(core, next);
         }
-        Ok(laps)
+        Ok(round_trips)
     }
 }

@@ -42,7 +42,7 @@ impl Bench<'_> {
         let turnaround = SimTime(turnaround.0);
         let repliers = (1..nodes).map(|_| Replier::new(turnaround)).collect();
         let sim = Sim::with_devices(repliers, settings, self.seed)?;
-        let total: u64 = self.rounds(&sim, nodes - 1)?.iter().map(|lap| lap.0).sum();
+        let total: u64 = self.rounds(&sim, nodes - 1)?.iter().map(|time| time.0).sum();
         Ok(total as f64 / 1000.0 / ROUNDS as f64 / 2.0)
     }
 
@@ -80,10 +80,10 @@ impl Bench<'_> {
         let times = &self.platform.core;
         let message = Picoseconds(times.message_ns.value.picoseconds());
         let poll = Picoseconds(times.poll_ns.value.picoseconds());
-        let (mut laps, mut sent) = (Vec::new(), None);
+        let (mut round_trips, mut sent) = (Vec::new(), None);
         sim.end_turn(core, Next::At(PAUSE));
-        while (laps.len() as u64) < ROUNDS {
-            let round = laps.len() as u64 + 1;
+        while (round_trips.len() as u64) < ROUNDS {
+            let round = round_trips.len() as u64 + 1;
             let Some(Pause::Turn(_)) = sim.advance(Picoseconds::NEVER) else {
                 let at = sim.with(|machine| machine.now());
                 return Err(LabError::Stuck { at, done: round - 1, wanted: ROUNDS });
@@ -105,7 +105,7 @@ impl Bench<'_> {
                         Next::Poll
                     } else {
                         let clock = sim.with(|machine| machine.core_clock(core));
-                        laps.push(clock.since(*begun));
+                        round_trips.push(clock.since(*begun));
                         sent = None;
                         Next::At(clock + PAUSE)
                     }
@@ -113,6 +113,6 @@ impl Bench<'_> {
             };
             sim.end_turn(core, next);
         }
-        Ok(laps)
+        Ok(round_trips)
     }
 }

@@ -1,8 +1,8 @@
-//! A made-up laboratory: closed forms that look like machines and are none. It exists so that scoring, tables and plots can be
+//! A made-up simulator: closed forms that look like machines and are none. It exists so that scoring, tables and plots can be
 //! tested; no figure of it leaves the tests.
 
 use beeline_figures::quantity::{Direction, Fence, Interface, Quantity, Stamp, Target};
-use beeline_figures::{Card, Laboratory, NotModelled, Parameter, Replacement, Setting};
+use beeline_figures::{Card, NotModelled, Parameter, Replacement, Setting, Simulator};
 
 /// Name, kind, parts, generation, lanes.
 const PLATFORMS: [(&str, &str, &str, u8, u8); 28] = [
@@ -36,14 +36,14 @@ const PLATFORMS: [(&str, &str, &str, u8, u8); 28] = [
     ("thunderx2-cx5", "nic", "arm", 3, 16),
 ];
 
-/// The laboratory.
+/// The simulator.
 #[derive(Default)]
 pub struct MadeUp {
     /// Rows that a knob of the first platform was solved from.
     pub fitted_to: Vec<&'static str>,
 }
 
-impl Laboratory for MadeUp {
+impl Simulator for MadeUp {
     fn platforms(&self) -> Vec<Card> {
         let parameter = |key: &str, value, is_knob| Parameter {
             key: key.to_owned(),
@@ -77,7 +77,7 @@ impl Laboratory for MadeUp {
         replacements: &[Replacement],
         quantity: &Quantity,
     ) -> Result<f64, NotModelled> {
-        let unknown = || NotModelled::because(format!("the made-up laboratory has no `{platform}`"));
+        let unknown = || NotModelled::because(format!("the made-up simulator has no `{platform}`"));
         let (_, _, _, generation, lanes) = PLATFORMS.iter().find(|p| p.0 == platform).ok_or_else(unknown)?;
         let raw = [2.0, 4.0, 7.877, 15.754, 31.508][usize::from(*generation) - 1] * f64::from(*lanes);
         let number = |key: &str, default: f64| {

@@ -1,7 +1,7 @@
 //! A core: what a program on it does, one operation after the other, each at its cost.
 //!
 //! Operations are carried out as far ahead as they can be known: until one has to wait for something that is not yet
-//! decided (room on the way out, an acknowledgement, an answer). What follows it is queued.
+//! decided (room in the outlet, an acknowledgement, an answer). What follows it is queued.
 
 use std::collections::VecDeque;
 
@@ -40,8 +40,8 @@ pub struct Load {
     pub number: u16,
 }
 
-/// The way out of a core.
-pub trait WayOut: Outlet {
+/// Where the stores and loads of a core leave for the root complex.
+pub trait CoreOutlet: Outlet {
     /// A load leaves at `at`. Only called with room.
     fn leave_load(&mut self, at: Picoseconds, load: Load);
 
@@ -123,13 +123,13 @@ impl Core {
 
     /// It did nothing until then but handle interrupts, which may take it beyond.
     #[inline]
-    pub fn pass_to(&mut self, to: Picoseconds, way: &mut impl WayOut) {
+    pub fn pass_to(&mut self, to: Picoseconds, outlet: &mut impl CoreOutlet) {
         if self.interrupts.next() <= to {
             // Of those that came while it did nothing only the last can still be under way.
             if !self.buffers.is_filling() {
                 self.interrupts.forget_until(to.since(self.settings.interrupt_interval * IDLE_INTERRUPTS));
             }
-            self.interrupted_until(to, way);
+            self.interrupted_until(to, outlet);
         }
         self.clock = self.clock.max(to);
     }
@@ -141,8 +141,8 @@ impl Core {
 
     /// The program does something next.
     #[inline]
-    pub fn execute(&mut self, mut operation: Operation, way: &mut impl WayOut) {
-        if self.waits != Waits::Nothing || !self.step(&mut operation, way) {
+    pub fn execute(&mut self, mut operation: Operation, outlet: &mut impl CoreOutlet) {
+        if self.waits != Waits::Nothing || !self.step(&mut operation, outlet) {
             self.operations.push_back(operation);
         }
     }
@@ -150,81 +150,81 @@ impl Core {
     /// As [`Core::execute`] of a store, with the words where they are: most of what a core does are whole lines that leave at
     /// once, and copying them from hand to hand is a good part of what they cost.
     #[inline]
-    pub fn store(&mut self, piece: &Piece, way: &mut impl WayOut) {
+    pub fn store(&mut self, piece: &Piece, outlet: &mut impl CoreOutlet) {
         if self.waits != Waits::Nothing || self.interrupts.next() < Picoseconds::NEVER {
-            self.execute(Operation::Store(*piece), way);
+            self.execute(Operation::Store(*piece), outlet);
             return;
         }
         let before = self.clock;
-        let done = self.buffers.store(before, piece, &self.settings, way).map_err(|Blocked| Waits::Room);
-        if !self.is_done(before, done, way) {
+        let done = self.buffers.store(before, piece, &self.settings, outlet).map_err(|Blocked| Waits::Room);
+        if !self.is_done(before, done, outlet) {
             self.operations.push_back(Operation::Store(*piece));
         }
     }
 
     /// As [`Core::execute`] of something that takes so long.
     #[inline]
-    pub fn work(&mut self, span: Picoseconds, way: &mut impl WayOut) {
+    pub fn work(&mut self, span: Picoseconds, outlet: &mut impl CoreOutlet) {
         if self.waits != Waits::Nothing {
             self.operations.push_back(Operation::Work(span));
             return;
         }
         let before = self.clock;
-        self.is_done(before, Ok(before + span), way);
+        self.is_done(before, Ok(before + span), outlet);
     }
 
-    /// There is room on the way out at `now`.
-    pub fn room_returned(&mut self, now: Picoseconds, way: &mut impl WayOut) {
+    /// There is room in the outlet at `now`.
+    pub fn room_returned(&mut self, now: Picoseconds, outlet: &mut impl CoreOutlet) {
         self.buffers.port_taken_until(now);
-        self.buffers.drain(now, &self.settings, way);
-        self.unacknowledged += way.take_left();
+        self.buffers.drain(now, &self.settings, outlet);
+        self.unacknowledged += outlet.take_left();
         if self.waits == Waits::Room {
-            self.resume(now, way);
+            self.resume(now, outlet);
         }
     }
 
     /// One of its pieces is acknowledged; word of it is there at `at`. Returns whether the core has waited for that.
     #[inline]
-    pub fn acknowledged(&mut self, at: Picoseconds, way: &mut impl WayOut) -> bool {
+    pub fn acknowledged(&mut self, at: Picoseconds, outlet: &mut impl CoreOutlet) -> bool {
         self.unacknowledged -= 1;
         self.last_acknowledged = self.last_acknowledged.max(at);
         let resumes = self.waits == Waits::Acknowledgement && self.unacknowledged == 0;
         if resumes {
-            self.resume(self.last_acknowledged, way);
+            self.resume(self.last_acknowledged, outlet);
         }
         resumes
     }
 
     /// The answer to its load is there at `now`.
-    pub fn answered(&mut self, now: Picoseconds, way: &mut impl WayOut) {
+    pub fn answered(&mut self, now: Picoseconds, outlet: &mut impl CoreOutlet) {
         debug_assert_eq!(self.waits, Waits::Answer, "an answer that nothing waits for");
         self.operations.pop_front();
-        self.resume(now + self.settings.uncached_load, way);
+        self.resume(now + self.settings.uncached_load, outlet);
     }
 
     /// Lines that wait may leave until `now`; lines that are not full leave if it is time. Returns when to look again.
-    pub fn tend(&mut self, now: Picoseconds, way: &mut impl WayOut) -> Option<Picoseconds> {
-        self.buffers.drain(now, &self.settings, way);
-        self.buffers.expire(now, &self.settings, way);
+    pub fn tend(&mut self, now: Picoseconds, outlet: &mut impl CoreOutlet) -> Option<Picoseconds> {
+        self.buffers.drain(now, &self.settings, outlet);
+        self.buffers.expire(now, &self.settings, outlet);
         if self.is_interrupted().is_some_and(|at| at <= now) {
-            self.interrupted_until(now, way);
+            self.interrupted_until(now, outlet);
         }
-        self.unacknowledged += way.take_left();
-        self.tend_at(way)
+        self.unacknowledged += outlet.take_left();
+        self.tend_at(outlet)
     }
 
     /// When lines that wait, or are not full, want to be tended.
     #[inline]
-    pub fn tend_at(&self, way: &impl WayOut) -> Option<Picoseconds> {
+    pub fn tend_at(&self, outlet: &impl CoreOutlet) -> Option<Picoseconds> {
         let expires = self.buffers.expires_at(&self.settings);
-        self.looks_again(way).into_iter().chain(expires).chain(self.is_interrupted()).min()
+        self.looks_again(outlet).into_iter().chain(expires).chain(self.is_interrupted()).min()
     }
 
     /// An interrupt at `now`, which is not before the core's clock unless it waits: what the buffers hold leaves, and the
     /// handler runs, or will when what the core waits for has come.
-    pub fn interrupt(&mut self, now: Picoseconds, way: &mut impl WayOut) {
-        self.buffers.flush(now, &self.settings, way);
-        self.unacknowledged += way.take_left();
+    pub fn interrupt(&mut self, now: Picoseconds, outlet: &mut impl CoreOutlet) {
+        self.buffers.flush(now, &self.settings, outlet);
+        self.unacknowledged += outlet.take_left();
         let handler = self.settings.interrupt;
         if self.waits != Waits::Nothing {
             self.owed += handler;
@@ -243,36 +243,36 @@ impl Core {
 
     /// The interrupts that came by `until`, of a core that waits for nothing.
     #[cold]
-    fn interrupted_until(&mut self, until: Picoseconds, way: &mut impl WayOut) {
+    fn interrupted_until(&mut self, until: Picoseconds, outlet: &mut impl CoreOutlet) {
         while self.interrupts.next() <= until {
             let at = self.interrupts.next().max(self.clock);
             self.interrupts.take();
-            self.interrupt(at, way);
+            self.interrupt(at, outlet);
         }
     }
 
     /// The interrupts that came while the core did what it did last; more may come while it handles them.
     #[cold]
-    fn interrupted(&mut self, way: &mut impl WayOut) {
+    fn interrupted(&mut self, outlet: &mut impl CoreOutlet) {
         while self.interrupts.next() <= self.clock {
-            self.interrupted_until(self.clock, way);
+            self.interrupted_until(self.clock, outlet);
         }
     }
 
-    fn looks_again(&self, way: &impl WayOut) -> Option<Picoseconds> {
-        self.buffers.drains_at().filter(|_| way.has_room())
+    fn looks_again(&self, outlet: &impl CoreOutlet) -> Option<Picoseconds> {
+        self.buffers.drains_at().filter(|_| outlet.has_room())
     }
 
-    fn resume(&mut self, at: Picoseconds, way: &mut impl WayOut) {
+    fn resume(&mut self, at: Picoseconds, outlet: &mut impl CoreOutlet) {
         let before = self.clock;
         self.clock = before.max(at) + std::mem::take(&mut self.owed);
         self.waits = Waits::Nothing;
         if self.interrupts.next() <= self.clock {
-            self.interrupted(way);
+            self.interrupted(outlet);
         }
         self.worked += self.clock - before;
         while let Some(mut operation) = self.operations.front().copied() {
-            if !self.step(&mut operation, way) {
+            if !self.step(&mut operation, outlet) {
                 if let Some(front) = self.operations.front_mut() {
                     *front = operation;
                 }
@@ -284,16 +284,16 @@ impl Core {
 
     /// Does an operation; `false` if it has to wait, and `waits` says for what: `operation` is then what is left to do.
     #[inline]
-    fn step(&mut self, operation: &mut Operation, way: &mut impl WayOut) -> bool {
+    fn step(&mut self, operation: &mut Operation, outlet: &mut impl CoreOutlet) -> bool {
         let before = self.clock;
         let done = match operation {
-            Operation::Store(piece) => self.store_words(piece, way),
-            Operation::StoreUncached(piece) => self.store_uncached(piece, way),
-            Operation::Load(load) => self.load(*load, way),
-            Operation::Fence => self.fence(way),
+            Operation::Store(piece) => self.store_words(piece, outlet),
+            Operation::StoreUncached(piece) => self.store_uncached(piece, outlet),
+            Operation::Load(load) => self.load(*load, outlet),
+            Operation::Fence => self.fence(outlet),
             Operation::Work(span) => Ok(self.clock + *span),
         };
-        self.is_done(before, done, way)
+        self.is_done(before, done, outlet)
     }
 
     /// Whether what began at `before` is done, and what comes of that.
@@ -302,14 +302,14 @@ impl Core {
         &mut self,
         before: Picoseconds,
         done: Result<Picoseconds, Waits>,
-        way: &mut impl WayOut,
+        outlet: &mut impl CoreOutlet,
     ) -> bool {
-        self.unacknowledged += way.take_left();
+        self.unacknowledged += outlet.take_left();
         match done {
             Ok(done) => {
                 self.clock = done;
                 if self.interrupts.next() <= done {
-                    self.interrupted(way);
+                    self.interrupted(outlet);
                 }
                 self.worked += self.clock - before;
                 true
@@ -323,11 +323,11 @@ impl Core {
     }
 
     #[inline]
-    fn store_words(&mut self, piece: &mut Piece, way: &mut impl WayOut) -> Result<Picoseconds, Waits> {
+    fn store_words(&mut self, piece: &mut Piece, outlet: &mut impl CoreOutlet) -> Result<Picoseconds, Waits> {
         if self.interrupts.next() < Picoseconds::NEVER {
-            self.store_until_interrupt(piece, way)?;
+            self.store_until_interrupt(piece, outlet)?;
         }
-        match self.buffers.store(self.clock, piece, &self.settings, way) {
+        match self.buffers.store(self.clock, piece, &self.settings, outlet) {
             Ok(done) => Ok(done),
             Err(Blocked) => Err(Waits::Room),
         }
@@ -335,7 +335,11 @@ impl Core {
 
     /// Stores the words that come before interrupts which come before the last; the rest stays in `piece`.
     #[cold]
-    fn store_until_interrupt(&mut self, piece: &mut Piece, way: &mut impl WayOut) -> Result<(), Waits> {
+    fn store_until_interrupt(
+        &mut self,
+        piece: &mut Piece,
+        outlet: &mut impl CoreOutlet,
+    ) -> Result<(), Waits> {
         while self.interrupts.next() < self.clock + self.settings.store_time(piece.mask.count_ones() / 8) {
             let stores = self.interrupts.next().since(self.clock).0 / self.settings.store.0;
             let words = stores as usize * self.settings.store_bytes as usize / 8;
@@ -343,61 +347,61 @@ impl Core {
             let stored = (0..8).map(|word| 0xff << (word * 8)).filter(|word| piece.mask & word != 0);
             stored.take(words).for_each(|word| first.mask |= word);
             if first.mask != 0 {
-                self.clock = match self.buffers.store(self.clock, &first, &self.settings, way) {
+                self.clock = match self.buffers.store(self.clock, &first, &self.settings, outlet) {
                     Ok(done) => done,
                     Err(Blocked) => return Err(Waits::Room),
                 };
                 piece.mask &= !first.mask;
             }
-            self.interrupted_until(self.interrupts.next(), way);
+            self.interrupted_until(self.interrupts.next(), outlet);
         }
         Ok(())
     }
 
     /// Empties the buffers; when the way out is free for something that must come behind.
-    fn empty(&mut self, way: &mut impl WayOut) -> Result<Picoseconds, Waits> {
-        self.buffers.flush(self.clock, &self.settings, way);
-        self.buffers.drain(Picoseconds::NEVER, &self.settings, way);
+    fn empty(&mut self, outlet: &mut impl CoreOutlet) -> Result<Picoseconds, Waits> {
+        self.buffers.flush(self.clock, &self.settings, outlet);
+        self.buffers.drain(Picoseconds::NEVER, &self.settings, outlet);
         if self.buffers.drains_at().is_some() {
             return Err(Waits::Room);
         }
         Ok(self.clock.max(self.buffers.port_free_at()))
     }
 
-    fn store_uncached(&mut self, piece: &Piece, way: &mut impl WayOut) -> Result<Picoseconds, Waits> {
-        let at = self.empty(way)?;
-        if !way.has_room() {
+    fn store_uncached(&mut self, piece: &Piece, outlet: &mut impl CoreOutlet) -> Result<Picoseconds, Waits> {
+        let at = self.empty(outlet)?;
+        if !outlet.has_room() {
             return Err(Waits::Room);
         }
-        way.leave(at, piece, Kept::InOrder);
+        outlet.leave(at, piece, Kept::InOrder);
         self.buffers.port_taken_until(at + self.settings.drain_interval);
         Ok(at + self.settings.uncached_store)
     }
 
-    fn load(&mut self, load: Load, way: &mut impl WayOut) -> Result<Picoseconds, Waits> {
-        let at = self.empty(way)?;
-        if !way.has_room() {
+    fn load(&mut self, load: Load, outlet: &mut impl CoreOutlet) -> Result<Picoseconds, Waits> {
+        let at = self.empty(outlet)?;
+        if !outlet.has_room() {
             return Err(Waits::Room);
         }
-        way.leave_load(at, load);
+        outlet.leave_load(at, load);
         Err(Waits::Answer)
     }
 
-    fn fence(&mut self, way: &mut impl WayOut) -> Result<Picoseconds, Waits> {
-        self.empty(way)?;
+    fn fence(&mut self, outlet: &mut impl CoreOutlet) -> Result<Picoseconds, Waits> {
+        self.empty(outlet)?;
         let free = self.buffers.all_free_at().unwrap_or(self.clock);
         let done = match self.settings.fence_ack {
             FenceAck::None => self.clock.max(self.buffers.port_free_at()),
             FenceAck::Uncore => self.clock.max(free),
             FenceAck::RootComplex | FenceAck::Device => {
-                self.unacknowledged += way.take_left();
+                self.unacknowledged += outlet.take_left();
                 if self.unacknowledged > 0 {
                     return Err(Waits::Acknowledgement);
                 }
                 self.clock.max(free).max(self.last_acknowledged)
             }
         };
-        way.fenced();
+        outlet.fenced();
         Ok(done + self.settings.fence)
     }
 }

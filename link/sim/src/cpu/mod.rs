@@ -8,6 +8,6 @@ mod interrupts;
 mod settings;
 mod write_combining;
 
-pub use self::core::{Core, Load, Operation, WayOut};
+pub use self::core::{Core, CoreOutlet, Load, Operation};
 pub use settings::{CoreSettings, CoreSettingsError, FenceAck, Release};
 pub use write_combining::{Blocked, Kept, Outlet, Piece, WriteCombining};

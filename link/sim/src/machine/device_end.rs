@@ -27,8 +27,8 @@ pub(super) struct DeviceEnd {
     pub link: usize,
     /// Where it lies in the address space of the host.
     pub base: u64,
-    /// The way back of an acknowledgement to a core.
-    pub way_back: Picoseconds,
+    /// Time that an acknowledgement takes back to a core.
+    pub return_time: Picoseconds,
     pub ports: Ports,
     pub wire: Wire,
     /// Frames that come by the wire; the device may refuse the first for a while.
@@ -56,7 +56,7 @@ impl DeviceEnd {
         device: DeviceId,
         link: usize,
         base: u64,
-        way_back: Picoseconds,
+        return_time: Picoseconds,
         settings: &MachineSettings,
     ) -> DeviceEnd {
         let queues = settings.aperture.queues as usize;
@@ -64,7 +64,7 @@ impl DeviceEnd {
             requester: device.requester(),
             link,
             base,
-            way_back,
+            return_time,
             ports: Ports::new(&settings.device),
             wire: Wire::default(),
             coming: Line::default(),

@@ -51,7 +51,7 @@ impl<D: Device> Machine<D> {
             let data = if is_of_peer {
                 &around.blocks.of(tlp.body)[..]
             } else {
-                around.ways_out.lines.of(tlp.body, &mut self.joined)
+                around.root_paths.lines.of(tlp.body, &mut self.joined)
             };
             let write = Write { offset_bytes, data, enables: Enables::All };
             if logic.write_arrived(write) == Accept::Refused {
@@ -60,7 +60,7 @@ impl<D: Device> Machine<D> {
             if is_of_peer {
                 around.blocks.remove(tlp.body);
             } else {
-                around.ways_out.lines.remove(tlp.body);
+                around.root_paths.lines.remove(tlp.body);
             }
             end.totals.writes_taken += 1;
             return true;
@@ -69,10 +69,10 @@ impl<D: Device> Machine<D> {
             return self.peer_reads(device, tlp);
         }
         let words = tlp.length_bytes.div_ceil(8);
-        let seat = &mut around.seats[usize::from(tlp.tag)];
-        seat.missing_words = words;
-        seat.load_bytes = tlp.length_bytes;
-        seat.load_number = tlp.body as u16;
+        let state = &mut around.core_states[usize::from(tlp.tag)];
+        state.missing_words = words;
+        state.load_bytes = tlp.length_bytes;
+        state.load_number = tlp.body as u16;
         for word in 0..words {
             let tag = ReadTag(tlp.tag * LOAD_WORDS + word as u16);
             logic.read_arrived(offset_bytes + u64::from(word) * 8, tag);
@@ -211,8 +211,8 @@ impl Around {
             _ => {
                 let is_of_core = !DeviceId::is_requester(tlp.requester);
                 if self.fence_ack == FenceAck::Device && tlp.kind == Kind::MemoryWrite && is_of_core {
-                    let way_back = end.way_back;
-                    self.acknowledge(&tlp, way_back);
+                    let return_time = end.return_time;
+                    self.acknowledge(&tlp, return_time);
                 }
                 let end = &mut self.ends[usize::from(device.0)];
                 if let Some(at) = end.ports.came(now, tlp, &self.settings.device) {
@@ -334,15 +334,15 @@ impl Around {
     fn answer_word(&mut self, device: DeviceId, tag: ReadTag, value: u64) {
         let now = self.calendar.now();
         let core = tag.0 / LOAD_WORDS;
-        let seat = &mut self.seats[usize::from(core)];
-        seat.load_words[usize::from(tag.0 % LOAD_WORDS)] = value;
-        seat.missing_words -= 1;
-        if seat.missing_words > 0 {
+        let state = &mut self.core_states[usize::from(core)];
+        state.load_words[usize::from(tag.0 % LOAD_WORDS)] = value;
+        state.missing_words -= 1;
+        if state.missing_words > 0 {
             return;
         }
         let end = &mut self.ends[usize::from(device.0)];
-        let completion = Tlp::new(Kind::CompletionWithData, 0, seat.load_bytes);
-        let body = u32::from(seat.load_number);
+        let completion = Tlp::new(Kind::CompletionWithData, 0, state.load_bytes);
+        let body = u32::from(state.load_number);
         let completion = Tlp { requester: core, completer: end.requester, tag: core, body, ..completion };
         if let Some(at) = end.ports.answer(now, completion, &self.settings.device) {
             self.calendar.schedule(at, Event::DeviceAnswers(device));

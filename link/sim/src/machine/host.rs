@@ -13,7 +13,7 @@ use crate::des::Picoseconds;
 const WORD_BYTES: usize = 8;
 const LINE_BYTES: usize = 64;
 
-/// A core's way to the device.
+/// The path of a core's accesses to the device.
 pub struct CoreLink<D> {
     sim: Sim<D>,
     core: CoreId,
@@ -89,9 +89,9 @@ impl<D: Device> CoreLink<D> {
     pub fn load(&mut self, offset_bytes: u64, length_bytes: u32) -> RegisterRead {
         self.sim.around(|around| {
             let offset_bytes = self.begins_at + offset_bytes;
-            let seat = &mut around.seats[usize::from(self.core.0)];
-            let number = seat.next_load;
-            seat.next_load = number.wrapping_add(1);
+            let state = &mut around.core_states[usize::from(self.core.0)];
+            let number = state.next_load;
+            state.next_load = number.wrapping_add(1);
             around.execute(self.core, Operation::Load(Load { offset_bytes, length_bytes, number }));
             RegisterRead(number)
         })
@@ -121,8 +121,8 @@ impl<D> Sim<D> {
 impl Around {
     #[inline]
     pub(super) fn execute(&mut self, core: CoreId, operation: Operation) {
-        let (seat, mut way) = self.seat(usize::from(core.0));
-        seat.core.execute(operation, &mut way);
+        let (state, mut path) = self.state(usize::from(core.0));
+        state.core.execute(operation, &mut path);
     }
 
     /// What a core takes for so many lines of memory: one after the other, and no sooner than memory gives them.
@@ -135,15 +135,15 @@ impl Around {
         let now = self.calendar.now();
         self.bandwidth.take(now, lines, rate);
         // The clock of a core that had nothing to do is behind the time it is.
-        let begins = self.seats[usize::from(core.0)].core.clock().max(now);
+        let begins = self.core_states[usize::from(core.0)].core.clock().max(now);
         span.max(self.bandwidth.moved_at().since(begins))
     }
 
     #[inline]
     pub(super) fn work(&mut self, core: CoreId, span: Picoseconds) {
         if span > Picoseconds::ZERO {
-            let (seat, mut way) = self.seat(usize::from(core.0));
-            seat.core.work(span, &mut way);
+            let (state, mut path) = self.state(usize::from(core.0));
+            state.core.work(span, &mut path);
         }
     }
 }
@@ -228,7 +228,7 @@ impl<D: Device> Link for CoreLink<D> {
 
     fn poll_read(&mut self, read: RegisterRead) -> Result<Option<u64>, LinkError> {
         Ok(self.sim.around(|around| {
-            let answers = &mut around.seats[usize::from(self.core.0)].answers;
+            let answers = &mut around.core_states[usize::from(self.core.0)].answers;
             let found = answers.iter().position(|(number, _)| *number == read.0)?;
             Some(answers.swap_remove(found).1[0])
         }))
@@ -243,8 +243,8 @@ impl<D> SimWindow<D> {
     #[inline]
     fn store(&self, piece: &Piece) {
         self.sim.around(|around| {
-            let (seat, mut way) = around.seat(usize::from(self.core.0));
-            seat.core.store(piece, &mut way);
+            let (state, mut path) = around.state(usize::from(self.core.0));
+            state.core.store(piece, &mut path);
         });
     }
 }

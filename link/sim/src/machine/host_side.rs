@@ -1,7 +1,7 @@
 //! Events at the host's end: packets of cores that leave, completions, what the device writes and answers.
 
 use super::state::Around;
-use super::topology::{Above, Below, Place};
+use super::topology::{Above, Below, LinkEnds};
 use super::{DeviceId, Event};
 use crate::cpu::FenceAck;
 use crate::pcie::{Arrival, Class, HopEvent, Kind, LinkEvent, Side, Tlp, UPSTREAM_PORT};
@@ -42,7 +42,7 @@ impl Around {
 
     /// What stands at the ends of a link lets go of what has left by it.
     fn settle_ends(&mut self, link: usize) {
-        let Place { above, below } = self.places[link];
+        let LinkEnds { above, below } = self.link_ends[link];
         if let Above::Hop(hop) = above {
             self.settle_hop(hop);
         }
@@ -65,7 +65,7 @@ impl Around {
     #[inline]
     fn arrives(&mut self, index: usize, arrival: Arrival) {
         let Arrival { side, tlp } = arrival;
-        let Place { above, below } = self.places[index];
+        let LinkEnds { above, below } = self.link_ends[index];
         match (side, above, below) {
             (Side::Downstream, _, Below::Device(device)) => self.arrives_at_device(device, tlp),
             (Side::Downstream, _, Below::Hop(hop)) => {
@@ -113,7 +113,7 @@ impl Around {
     }
 
     pub(super) fn root_sends(&mut self) {
-        self.ways_out.outbound.woken(self.calendar.now());
+        self.root_paths.outbound.woken(self.calendar.now());
         self.settle_root();
     }
 
@@ -121,9 +121,9 @@ impl Around {
     #[inline]
     pub(super) fn settle_root(&mut self) {
         loop {
-            let was_full = !self.ways_out.outbound.has_room();
+            let was_full = !self.root_paths.outbound.has_room();
             self.note_departures();
-            if was_full && self.ways_out.outbound.has_room() {
+            if was_full && self.root_paths.outbound.has_room() {
                 self.room_returned();
             }
             if self.links[0].waiting(Side::Upstream, Class::Posted) > 0 || !self.send_one() {
@@ -136,7 +136,7 @@ impl Around {
     #[inline]
     pub(super) fn schedule_send(&mut self) {
         let wire_free_at = self.links[0].free_at(Side::Upstream);
-        let at = self.ways_out.outbound.to_schedule(self.calendar.now(), wire_free_at);
+        let at = self.root_paths.outbound.to_schedule(self.calendar.now(), wire_free_at);
         if let Some(at) = at {
             self.calendar.schedule(at, Event::RootSends);
         }
@@ -144,11 +144,11 @@ impl Around {
 
     /// Sends the next packet if one is ready.
     fn send_one(&mut self) -> bool {
-        match self.ways_out.outbound.take(self.calendar.now(), &self.settings.root) {
+        match self.root_paths.outbound.take(self.calendar.now(), &self.settings.root) {
             Outgoing::Packet(second) => {
-                let tlp = self.ways_out.outbound.pop();
+                let tlp = self.root_paths.outbound.pop();
                 if let Some(second) = second {
-                    self.ways_out.lines.join(tlp.body, second);
+                    self.root_paths.lines.join(tlp.body, second);
                 }
                 let sent = self.links[0].send(Side::Upstream, tlp, &mut self.calendar);
                 sent.expect("a line is never longer than the least maximum of a payload");
@@ -168,7 +168,7 @@ impl Around {
             if tlp.kind.class() == Class::Completion {
                 continue;
             }
-            self.ways_out.outbound.left(self.calendar.now(), &tlp);
+            self.root_paths.outbound.left(self.calendar.now(), &tlp);
             if self.fence_ack == FenceAck::RootComplex && tlp.kind == Kind::MemoryWrite {
                 let back = self.settings.root.write_latency;
                 self.acknowledge(&tlp, back);
@@ -184,8 +184,8 @@ impl Around {
         let core = usize::from(tlp.requester);
         let mut resumes = false;
         for _ in 0..packets {
-            let (seat, mut way) = self.seat(core);
-            resumes |= seat.core.acknowledged(at, &mut way);
+            let (state, mut path) = self.state(core);
+            resumes |= state.core.acknowledged(at, &mut path);
         }
         if resumes {
             self.settle_core(core);
@@ -195,13 +195,13 @@ impl Around {
     /// Cores take turns at being first: with few places the same ones would have them all otherwise.
     fn room_returned(&mut self) {
         let now = self.calendar.now();
-        let cores = self.seats.len();
+        let cores = self.core_states.len();
         let first = self.served_next;
         self.served_next = (first + 1) % cores;
         for nth in 0..cores {
             let core = (first + nth) % cores;
-            let (seat, mut way) = self.seat(core);
-            seat.core.room_returned(now, &mut way);
+            let (state, mut path) = self.state(core);
+            state.core.room_returned(now, &mut path);
             self.settle_core(core);
         }
     }
@@ -246,9 +246,9 @@ impl Around {
     fn load_answered(&mut self, tlp: &Tlp) {
         let now = self.calendar.now();
         let core = usize::from(tlp.tag);
-        let (seat, mut way) = self.seat(core);
-        seat.keep_answer(tlp.body as u16);
-        seat.core.answered(now, &mut way);
+        let (state, mut path) = self.state(core);
+        state.keep_answer(tlp.body as u16);
+        state.core.answered(now, &mut path);
         self.settle_core(core);
     }
 }

@@ -8,21 +8,21 @@
 //! A load of memory is done at once, when it is asked for, and a store to memory is visible at once: within a turn memory
 //! does not change under a program. What the device writes is seen by the first turn after it is visible.
 
-mod bodies;
 mod device_end;
 mod device_side;
 mod event;
 mod host;
 mod host_side;
 mod memory;
+mod payloads;
 mod peers;
 mod reads;
+mod root_path;
 mod run;
 mod settings;
 mod shared_lines;
 mod state;
 mod topology;
-mod ways;
 
 pub use event::Event;
 pub use host::{CoreLink, SimDoorbell, SimMemory, SimWindow};
@@ -30,4 +30,4 @@ pub use reads::SimReads;
 pub use run::Sim;
 pub use settings::{Aperture, Branch, Further, MachineError, MachineSettings, SwitchSettings};
 pub use shared_lines::Interconnect;
-pub use state::{CoreId, DeviceId, Machine, Next, OnItsWay, Pause, Totals};
+pub use state::{CoreId, DeviceId, InFlight, Machine, Next, Pause, Totals};

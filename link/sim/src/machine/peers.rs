@@ -144,7 +144,7 @@ impl Around {
                 if is_of_device {
                     self.blocks.copy(tlp.body, copies - 1);
                 } else {
-                    self.ways_out.lines.copy(tlp.body, copies - 1);
+                    self.root_paths.lines.copy(tlp.body, copies - 1);
                 }
             }
             Entered::Copies(_) => self.body_is_gone(&tlp),
@@ -161,7 +161,9 @@ impl Around {
         match tlp.kind.class() {
             Class::Posted => self.body_is_gone(tlp),
             // What a load of a core shows that no device has answered.
-            Class::NonPosted if !is_of_device => self.seats[usize::from(tlp.tag)].load_words = [u64::MAX; 8],
+            Class::NonPosted if !is_of_device => {
+                self.core_states[usize::from(tlp.tag)].load_words = [u64::MAX; 8]
+            }
             // The answer itself says it to a device.
             Class::NonPosted | Class::Completion => {}
         }
@@ -171,7 +173,7 @@ impl Around {
         if DeviceId::is_requester(tlp.requester) {
             self.blocks.remove(tlp.body);
         } else {
-            self.ways_out.lines.remove(tlp.body);
+            self.root_paths.lines.remove(tlp.body);
         }
     }
 }

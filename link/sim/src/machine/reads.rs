@@ -47,9 +47,9 @@ impl<D: Device> ReadPort for SimReads<D> {
             let mut read =
                 Read { numbers: [0; LOADS], loads: 0, words_each: widest as usize, words: words as usize };
             for word in (0..words).step_by(widest as usize) {
-                let seat = &mut around.seats[usize::from(core.0)];
-                let number = seat.next_load;
-                seat.next_load = number.wrapping_add(1);
+                let state = &mut around.core_states[usize::from(core.0)];
+                let number = state.next_load;
+                state.next_load = number.wrapping_add(1);
                 let length_bytes = 8 * widest.min(words - word);
                 let offset_bytes = first + u64::from(word) * 8;
                 around.execute(core, Operation::Load(Load { offset_bytes, length_bytes, number }));
@@ -68,7 +68,7 @@ impl<D: Device> ReadPort for SimReads<D> {
         };
         let core = self.core;
         let is_there = self.sim.around(|around| {
-            let answers = &mut around.seats[usize::from(core.0)].answers;
+            let answers = &mut around.core_states[usize::from(core.0)].answers;
             let numbers = &numbers[..loads];
             if !numbers.iter().all(|number| answers.iter().any(|(answered, _)| answered == number)) {
                 return false;
@@ -91,7 +91,9 @@ impl<D: Device> ReadPort for SimReads<D> {
     fn abandon(&mut self) {
         let core = self.core;
         for read in self.reads.iter_mut().filter_map(Option::take) {
-            self.sim.around(|around| around.seats[usize::from(core.0)].abandon(&read.numbers[..read.loads]));
+            self.sim.around(|around| {
+                around.core_states[usize::from(core.0)].abandon(&read.numbers[..read.loads])
+            });
         }
     }
 }
@@ -100,7 +102,9 @@ impl<D> Drop for SimReads<D> {
     fn drop(&mut self) {
         let core = self.core;
         for read in self.reads.iter_mut().filter_map(Option::take) {
-            self.sim.around(|around| around.seats[usize::from(core.0)].abandon(&read.numbers[..read.loads]));
+            self.sim.around(|around| {
+                around.core_states[usize::from(core.0)].abandon(&read.numbers[..read.loads])
+            });
         }
         let (device, queue) = (usize::from(self.device.0), self.queue as usize);
         self.sim.around(|around| around.ends[device].readers_taken[queue] = false);

@@ -51,7 +51,7 @@ impl<D: Device> Sim<D> {
     /// # Panics
     /// If there is no such core or device.
     pub fn link_to(&self, core: CoreId, device: DeviceId) -> CoreLink<D> {
-        let (cores, devices) = self.with(|machine| (machine.around.seats.len(), machine.devices.len()));
+        let (cores, devices) = self.with(|machine| (machine.around.core_states.len(), machine.devices.len()));
         assert!(usize::from(core.0) < cores, "core {} of a machine that has {cores}", core.0);
         assert!(usize::from(device.0) < devices, "device {} of a machine that has {devices}", device.0);
         CoreLink::new(self.clone(), core, device)
@@ -83,15 +83,15 @@ impl<D: Device> Sim<D> {
     pub fn interrupt_core(&self, core: CoreId) {
         let around = &mut self.machine.borrow_mut().around;
         let now = around.calendar.now();
-        let (seat, mut way) = around.seat(usize::from(core.0));
-        let at = now.max(seat.core.clock());
-        seat.core.interrupt(at, &mut way);
+        let (state, mut path) = around.state(usize::from(core.0));
+        let at = now.max(state.core.clock());
+        state.core.interrupt(at, &mut path);
         around.settle_core(usize::from(core.0));
     }
 
     /// Interrupts at random that a core has handled.
     pub fn interrupts(&self, core: CoreId) -> u64 {
-        self.machine.borrow().around.seats[usize::from(core.0)].core.interrupts()
+        self.machine.borrow().around.core_states[usize::from(core.0)].core.interrupts()
     }
 }
 
@@ -140,57 +140,57 @@ impl<D: Device> Machine<D> {
 }
 
 impl Around {
-    /// What a core has stored is on its way, and its next turn is known if it can be.
+    /// Sends what a core has stored, and schedules its next turn if it can be known.
     pub(super) fn settle_core(&mut self, index: usize) {
         // With a packet that waits for the link, its leaving is the event.
         if self.links[0].waiting(Side::Upstream, Class::Posted) == 0 {
             self.schedule_send();
         }
         let now = self.calendar.now();
-        let (seat, way) = self.seat(index);
-        let tend_at = seat.core.tend_at(&way);
-        if let Some(at) = tend_at.filter(|at| seat.tended_at.is_none_or(|tended| tended > *at)) {
-            seat.tended_at = Some(at.max(now));
+        let (state, path) = self.state(index);
+        let tend_at = state.core.tend_at(&path);
+        if let Some(at) = tend_at.filter(|at| state.tended_at.is_none_or(|tended| tended > *at)) {
+            state.tended_at = Some(at.max(now));
             self.calendar.schedule(at.max(now), Event::Tend { core: index as u16 });
         }
-        let seat = &mut self.seats[index];
-        if seat.core.is_ready() {
-            let clock = seat.core.clock();
-            let at = match seat.next {
+        let state = &mut self.core_states[index];
+        if state.core.is_ready() {
+            let clock = state.core.clock();
+            let at = match state.next {
                 Next::Again => clock,
                 Next::At(at) => clock.max(at),
                 Next::Poll => {
                     // Its polls from here on are counted from when it was done.
-                    seat.polls = true;
+                    state.polls = true;
                     return;
                 }
                 Next::Never => return,
             };
-            seat.next = Next::Never;
+            state.next = Next::Never;
             self.give_turn(index, at);
-        } else if seat.next == Next::Poll {
+        } else if state.next == Next::Poll {
             // What it waits for is not a change of memory.
-            seat.next = Next::Again;
+            state.next = Next::Again;
         }
     }
 
     /// A program gets its turn at `at`.
     pub(super) fn give_turn(&mut self, index: usize, at: Picoseconds) {
-        let seat = &mut self.seats[index];
-        seat.polls = false;
-        seat.turn = seat.turn.wrapping_add(1);
-        let event = Event::Turn { core: index as u16, number: seat.turn };
+        let state = &mut self.core_states[index];
+        state.polls = false;
+        state.turn = state.turn.wrapping_add(1);
+        let event = Event::Turn { core: index as u16, number: state.turn };
         self.calendar.schedule(at.max(self.calendar.now()), event);
     }
 
     fn turn_comes(&mut self, core: u16, number: u32) {
         let now = self.calendar.now();
-        let (seat, mut way) = self.seat(usize::from(core));
-        if seat.turn != number {
+        let (state, mut path) = self.state(usize::from(core));
+        if state.turn != number {
             return;
         }
-        seat.core.pass_to(now, &mut way);
-        let clock = seat.core.clock();
+        state.core.pass_to(now, &mut path);
+        let clock = state.core.clock();
         if clock > now {
             // Interrupts came in between: the program goes on behind their handlers.
             self.give_turn(usize::from(core), clock);
@@ -201,25 +201,25 @@ impl Around {
 
     fn tend(&mut self, index: usize) {
         let now = self.calendar.now();
-        let (seat, mut way) = self.seat(index);
-        if seat.tended_at == Some(now) {
-            seat.tended_at = None;
+        let (state, mut path) = self.state(index);
+        if state.tended_at == Some(now) {
+            state.tended_at = None;
         }
-        seat.core.tend(now, &mut way);
+        state.core.tend(now, &mut path);
         self.settle_core(index);
     }
 
     /// Something that programs can see has changed: those that poll see it at their next poll.
     pub(super) fn host_changed(&mut self) {
         let now = self.calendar.now();
-        for index in 0..self.seats.len() {
-            let seat = &self.seats[index];
-            if !seat.polls {
+        for index in 0..self.core_states.len() {
+            let state = &self.core_states[index];
+            if !state.polls {
                 continue;
             }
-            let (clock, poll) = (seat.core.clock(), seat.core.settings().poll.0);
+            let (clock, poll) = (state.core.clock(), state.core.settings().poll.0);
             let polls = now.since(clock).0.div_ceil(poll);
-            self.seats[index].next = Next::Never;
+            self.core_states[index].next = Next::Never;
             self.give_turn(index, clock + Picoseconds(polls * poll));
         }
     }

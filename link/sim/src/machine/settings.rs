@@ -43,7 +43,7 @@ pub struct SwitchSettings {
     pub groups: Vec<Vec<u16>>,
 }
 
-/// The way from a port of a switch to a device.
+/// The links from a port of a switch to a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Branch {
     /// The link at the port.

@@ -70,7 +70,7 @@ impl Around {
         let block = self.blocks.add();
         let stored = &self.memory.bytes(region)[offset..offset + bytes];
         self.blocks.of(block).extend_from_slice(stored);
-        let at = self.seats[usize::from(core.0)].core.clock().max(self.calendar.now()) + line;
+        let at = self.core_states[usize::from(core.0)].core.clock().max(self.calendar.now()) + line;
         if let Some(at) = self.host_stores.push(at, (region, offset, block)) {
             self.calendar.schedule(at, Event::DeviceLooks);
         }

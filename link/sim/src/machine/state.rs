@@ -2,11 +2,11 @@
 
 use beeline_contract_device::{Device, Watches};
 
-use super::bodies::{Blocks, Lines};
 use super::device_end::DeviceEnd;
 use super::memory::Memory;
-use super::topology::{Place, Topology};
-use super::ways::{Lane, Way, WaysOut};
+use super::payloads::{Blocks, Lines};
+use super::root_path::{Lane, RootPath, RootPaths};
+use super::topology::{LinkEnds, Topology};
 use super::{Event, MachineError, MachineSettings};
 use crate::cpu::{Core, FenceAck};
 use crate::des::{Calendar, Picoseconds, stream};
@@ -86,9 +86,9 @@ pub struct Totals {
     pub writes_taken: u64,
 }
 
-/// What has not come to its end. When nothing happens any more, nothing is left of any of it.
+/// What is in flight: a machine at rest has none of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct OnItsWay {
+pub struct InFlight {
     /// Places in the root complex that are taken.
     pub places: usize,
     /// Lines of cores that the device has not taken.
@@ -105,9 +105,9 @@ pub struct OnItsWay {
     pub in_switch: usize,
 }
 
-/// A core and whose turn it is.
+/// A core with its turn and its loads.
 #[derive(Debug)]
-pub(super) struct Seat {
+pub(super) struct CoreState {
     pub core: Core,
     pub next: Next,
     pub turn: u32,
@@ -132,8 +132,8 @@ pub(super) struct Seat {
 pub(super) struct Around {
     pub settings: MachineSettings,
     pub calendar: Calendar<Event>,
-    pub seats: Vec<Seat>,
-    pub ways_out: WaysOut,
+    pub core_states: Vec<CoreState>,
+    pub root_paths: RootPaths,
     /// Of each core.
     pub lanes: Vec<Lane>,
     pub inbound: Inbound,
@@ -145,7 +145,7 @@ pub(super) struct Around {
     pub uppers: Vec<usize>,
     pub switch: Option<Switch>,
     /// What is at both ends of each link.
-    pub places: Vec<Place>,
+    pub link_ends: Vec<LinkEnds>,
     pub ends: Vec<DeviceEnd>,
     pub memory: Memory,
     pub blocks: Blocks,
@@ -218,17 +218,17 @@ impl<D: Device> Machine<D> {
 
     /// Until when a core is busy with what it was asked to do.
     pub fn core_clock(&self, core: CoreId) -> Picoseconds {
-        self.around.seats[usize::from(core.0)].core.clock()
+        self.around.core_states[usize::from(core.0)].core.clock()
     }
 
     /// Time in which a core did something, polls that found nothing excluded.
     pub fn core_worked(&self, core: CoreId) -> Picoseconds {
-        self.around.seats[usize::from(core.0)].core.worked()
+        self.around.core_states[usize::from(core.0)].core.worked()
     }
 
     /// What a poll of a core that finds nothing takes.
     pub fn poll_time(&self, core: CoreId) -> Picoseconds {
-        self.around.seats[usize::from(core.0)].core.settings().poll
+        self.around.core_states[usize::from(core.0)].core.settings().poll
     }
 
     /// Links, from the root complex on.
@@ -247,13 +247,13 @@ impl<D: Device> Machine<D> {
     }
 
     /// What has not come to its end yet.
-    pub fn on_its_way(&self) -> OnItsWay {
+    pub fn in_flight(&self) -> InFlight {
         let around = &self.around;
         let of_ends = |count: fn(&DeviceEnd) -> usize| around.ends.iter().map(count).sum::<usize>();
         let tags = usize::from(around.settings.device.read_tags) * around.ends.len();
-        OnItsWay {
-            places: around.ways_out.outbound.taken(),
-            lines: around.ways_out.lines.held(),
+        InFlight {
+            places: around.root_paths.outbound.taken(),
+            lines: around.root_paths.lines.held(),
             reads: of_ends(|end| end.reads.len() - end.free_reads.len()),
             tags: tags - of_ends(|end| end.ports.tags_left()),
             blocks: around.blocks.held(),
@@ -314,7 +314,7 @@ impl<D: Device> Machine<D> {
     /// The program of a core has done what it wanted to; also before its first turn.
     #[inline]
     pub fn end_turn(&mut self, core: CoreId, next: Next) {
-        self.around.seats[usize::from(core.0)].next = next;
+        self.around.core_states[usize::from(core.0)].next = next;
         self.around.settle_core(usize::from(core.0));
     }
 
@@ -330,7 +330,7 @@ impl<D: Device> Machine<D> {
     }
 }
 
-impl Seat {
+impl CoreState {
     /// The answer to its load is there.
     pub(super) fn keep_answer(&mut self, number: u16) {
         match self.abandoned.iter().position(|abandoned| *abandoned == number) {
@@ -364,9 +364,9 @@ impl Around {
         count("cores", usize::from(settings.cores), 1, 1024)?;
         count("places in the root complex", settings.root.write_places, 1, 1 << 16)?;
         count("tags of reads", usize::from(settings.device.read_tags), 1, 1 << 14)?;
-        let Topology { links, hops, uppers, switch, places, ends, base, span_bytes, memory_base } =
+        let Topology { links, hops, uppers, switch, link_ends, ends, base, span_bytes, memory_base } =
             Topology::new(&settings)?;
-        let seat = |core: u16| Seat {
+        let state = |core: u16| CoreState {
             core: Core::new(
                 settings.core.clone(),
                 stream(seed, &format!("core {core}")),
@@ -386,8 +386,8 @@ impl Around {
         };
         Ok(Around {
             calendar: Calendar::new(),
-            seats: (0..settings.cores).map(seat).collect(),
-            ways_out: WaysOut {
+            core_states: (0..settings.cores).map(state).collect(),
+            root_paths: RootPaths {
                 outbound: Outbound::new(&settings.root),
                 lines: Lines::new(),
                 base,
@@ -403,7 +403,7 @@ impl Around {
             hops,
             uppers,
             switch,
-            places,
+            link_ends,
             ends,
             memory: Memory::new(memory_base, settings.interconnect.is_some()),
             blocks: Blocks::default(),
@@ -433,10 +433,10 @@ impl Around {
         (usize::from(group) < groups).then_some(place * self.span_bytes)
     }
 
-    /// A core, and its way out.
+    /// A core and its path into the root complex.
     #[inline]
-    pub(super) fn seat(&mut self, core: usize) -> (&mut Seat, Way<'_>) {
-        let way = Way { shared: &mut self.ways_out, lane: &mut self.lanes[core], core: core as u16 };
-        (&mut self.seats[core], way)
+    pub(super) fn state(&mut self, core: usize) -> (&mut CoreState, RootPath<'_>) {
+        let path = RootPath { shared: &mut self.root_paths, lane: &mut self.lanes[core], core: core as u16 };
+        (&mut self.core_states[core], path)
     }
 }

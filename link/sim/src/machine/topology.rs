@@ -37,7 +37,7 @@ pub(super) enum Below {
 
 /// Both ends of a link.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct LinkEnds {
     pub above: Above,
     pub below: Below,
 }
@@ -48,7 +48,7 @@ pub(super) struct Topology {
     pub hops: Vec<Hop>,
     pub uppers: Vec<usize>,
     pub switch: Option<Switch>,
-    pub places: Vec<Place>,
+    pub link_ends: Vec<LinkEnds>,
     pub ends: Vec<DeviceEnd>,
     pub base: u64,
     pub span_bytes: u64,
@@ -64,19 +64,19 @@ impl Topology {
             hops: Vec::new(),
             uppers: Vec::new(),
             switch: None,
-            places: Vec::new(),
+            link_ends: Vec::new(),
             ends: Vec::new(),
             base,
             span_bytes: span_bytes(settings),
             memory_base,
         };
         let below = if settings.switch.is_some() { Below::Switch } else { Below::Device(DeviceId(0)) };
-        let mut way_back = settings.root.write_latency;
-        way_back += topology.row(Above::Root, &settings.link, &settings.further, below)?;
+        let mut return_time = settings.root.write_latency;
+        return_time += topology.row(Above::Root, &settings.link, &settings.further, below)?;
         topology.links[0].watch(Side::Upstream);
         match &settings.switch {
-            None => topology.end(settings, base, way_back),
-            Some(switch) => topology.branch_out(settings, switch, way_back)?,
+            None => topology.end(settings, base, return_time),
+            Some(switch) => topology.branch_out(settings, switch, return_time)?,
         }
         Ok(topology)
     }
@@ -89,39 +89,39 @@ impl Topology {
         further: &[Further],
         below: Below,
     ) -> Result<Picoseconds, MachineError> {
-        let mut way = first.flight;
-        self.link(Place { above, below }, first)?;
+        let mut transit = first.flight;
+        self.link(LinkEnds { above, below }, first)?;
         for next in further {
             let upper = self.links.len() - 1;
             let hop = self.hops.len() as u16;
-            self.places[upper].below = Below::Hop(hop);
-            self.link(Place { above: Above::Hop(hop), below }, &next.link)?;
+            self.link_ends[upper].below = Below::Hop(hop);
+            self.link(LinkEnds { above: Above::Hop(hop), below }, &next.link)?;
             let (uppers, lowers) = self.links.split_at_mut(upper + 1);
             self.hops.push(Hop::new(hop, next.latency, &mut uppers[upper], &mut lowers[0]));
             self.uppers.push(upper);
-            way += next.latency + next.link.flight;
+            transit += next.latency + next.link.flight;
         }
-        Ok(way)
+        Ok(transit)
     }
 
-    fn link(&mut self, place: Place, settings: &LinkSettings) -> Result<(), MachineError> {
+    fn link(&mut self, place: LinkEnds, settings: &LinkSettings) -> Result<(), MachineError> {
         let id = LinkId(self.links.len() as u16);
         self.links.push(Link::new(id, settings.clone())?);
-        self.places.push(place);
+        self.link_ends.push(place);
         Ok(())
     }
 
     /// The end of the row that was added last.
-    fn end(&mut self, settings: &MachineSettings, base: u64, way_back: Picoseconds) {
+    fn end(&mut self, settings: &MachineSettings, base: u64, return_time: Picoseconds) {
         let device = DeviceId(self.ends.len() as u16);
-        self.ends.push(DeviceEnd::new(device, self.links.len() - 1, base, way_back, settings));
+        self.ends.push(DeviceEnd::new(device, self.links.len() - 1, base, return_time, settings));
     }
 
     fn branch_out(
         &mut self,
         settings: &MachineSettings,
         switch: &SwitchSettings,
-        way_back: Picoseconds,
+        return_time: Picoseconds,
     ) -> Result<(), MachineError> {
         check(settings, switch, self.base, self.span_bytes)?;
         let (base, span_bytes) = (self.base, self.span_bytes);
@@ -130,10 +130,10 @@ impl Topology {
         for (number, branch) in (0u16..).zip(&switch.branches) {
             ends.push(LinkEnd { link: self.links.len(), side: Side::Upstream });
             let device = DeviceId(number);
-            let way =
+            let transit =
                 self.row(Above::Port(number + 1), &branch.link, &branch.further, Below::Device(device))?;
             let from = base + u64::from(number) * span_bytes;
-            self.end(settings, from, way_back + switch.latency + way);
+            self.end(settings, from, return_time + switch.latency + transit);
             let requester = device.requester();
             downstream.push(Downstream {
                 addresses: from..from + span_bytes,

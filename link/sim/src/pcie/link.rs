@@ -33,7 +33,7 @@ struct End {
     /// Whether an event will come when the wire is free.
     awaits_wire: bool,
     /// What is between the ends, with the time at which it arrives. Only the first has an event, the next one gets its
-    /// event when that has happened: the calendar stays small, however long the way.
+    /// event when that has happened: the calendar stays small, however long the transit.
     tlps_on_their_way: VecDeque<(Picoseconds, Tlp)>,
     dllps_on_their_way: VecDeque<Dllp>,
     dllps: VecDeque<Dllp>,
@@ -85,7 +85,7 @@ impl Link {
         calendar: &mut Calendar<E>,
     ) -> Result<(), Malformed> {
         check(&tlp, &self.settings)?;
-        let way = self.way(from);
+        let transit = self.transit(from);
         let end = &mut self.ends[from as usize];
         // Most packets find nothing in front of them: these need not be queued to be taken out again.
         if !end.has_something()
@@ -93,7 +93,7 @@ impl Link {
             && end.wire.free_at() <= calendar.now()
             && end.credits.take(&tlp)
         {
-            end.send_tlp(&tlp, way, &mut self.record, calendar);
+            end.send_tlp(&tlp, transit, &mut self.record, calendar);
             return Ok(());
         }
         end.queue.push(tlp);
@@ -190,12 +190,12 @@ impl Link {
     #[inline]
     fn transmit<E: From<LinkEvent>>(&mut self, side: Side, calendar: &mut Calendar<E>) {
         let now = calendar.now();
-        let way = self.way(side);
+        let transit = self.transit(side);
         let record = &mut self.record;
         let end = &mut self.ends[side as usize];
         // Where they have room of their own, answers do not wait.
         while end.wire.has_control_room() && !end.dllps.is_empty() {
-            end.send_dllp(way, record, calendar);
+            end.send_dllp(transit, record, calendar);
         }
         while end.has_something() && !end.awaits_wire {
             let free_at = end.wire.free_at();
@@ -206,17 +206,17 @@ impl Link {
             }
             // Answers first: the specification recommends it, and the other side may be waiting for them.
             if !end.dllps.is_empty() {
-                end.send_dllp(way, record, calendar);
+                end.send_dllp(transit, record, calendar);
                 continue;
             }
             let Some(tlp) = end.queue.take(&mut end.credits) else { return };
-            end.send_tlp(&tlp, way, record, calendar);
+            end.send_tlp(&tlp, transit, record, calendar);
         }
     }
 
     #[inline]
-    fn way(&self, from: Side) -> Way {
-        Way { link: self.id, from, flight: self.settings.flight }
+    fn transit(&self, from: Side) -> Transit {
+        Transit { link: self.id, from, flight: self.settings.flight }
     }
 
     #[inline]
@@ -225,7 +225,7 @@ impl Link {
         // Copied from where it lies: what `pop_front` returns is put together of its fields, and read as a whole at once, for
         // which a core waits until all of them are stored.
         let first = on_their_way.front();
-        let (_, tlp) = *first.expect("a TLP is on its way for each arrival that the link scheduled");
+        let (_, tlp) = *first.expect("a TLP is in flight for each arrival that the link scheduled");
         on_their_way.pop_front();
         if let Some((at, _)) = on_their_way.front() {
             calendar.schedule(*at, event(self.id, side, LinkStep::TlpArrives));
@@ -246,7 +246,7 @@ impl Link {
 
     fn dllp_arrives<E: From<LinkEvent>>(&mut self, side: Side, calendar: &mut Calendar<E>) {
         let dllp = self.ends[side.other() as usize].dllps_on_their_way.pop_front();
-        match dllp.expect("a DLLP is on its way for each arrival that the link scheduled") {
+        match dllp.expect("a DLLP is in flight for each arrival that the link scheduled") {
             Dllp::Acknowledge => {}
             Dllp::UpdateCredits { class, given } => {
                 let back: Result<(), TooManyCredits> = self.ends[side as usize].credits.give(class, given);
@@ -273,7 +273,7 @@ impl Link {
 
 /// Where packets of an end go.
 #[derive(Clone, Copy)]
-struct Way {
+struct Transit {
     link: LinkId,
     from: Side,
     flight: Picoseconds,
@@ -289,18 +289,18 @@ impl End {
     fn send_tlp<E: From<LinkEvent>>(
         &mut self,
         tlp: &Tlp,
-        way: Way,
+        transit: Transit,
         record: &mut Option<Vec<Passed>>,
         calendar: &mut Calendar<E>,
     ) {
         let now = calendar.now();
         let ends_at = self.wire.send_tlp(tlp, now);
-        let at = (ends_at + way.flight).max(now);
+        let at = (ends_at + transit.flight).max(now);
         if let Some(record) = record {
-            record.push(Passed { at: now, ends_at, from: way.from, packet: Packet::Tlp(*tlp) });
+            record.push(Passed { at: now, ends_at, from: transit.from, packet: Packet::Tlp(*tlp) });
         }
         if self.tlps_on_their_way.is_empty() {
-            calendar.schedule(at, event(way.link, way.from.other(), LinkStep::TlpArrives));
+            calendar.schedule(at, event(transit.link, transit.from.other(), LinkStep::TlpArrives));
         }
         self.tlps_on_their_way.push_back((at, *tlp));
         if let Some(departed) = &mut self.departed {
@@ -310,20 +310,25 @@ impl End {
 
     fn send_dllp<E: From<LinkEvent>>(
         &mut self,
-        way: Way,
+        transit: Transit,
         record: &mut Option<Vec<Passed>>,
         calendar: &mut Calendar<E>,
     ) {
         let Some(dllp) = self.dllps.pop_front() else { return };
         let ends_at = self.wire.send_dllp(calendar.now());
-        let at = ends_at + way.flight;
+        let at = ends_at + transit.flight;
         if let Some(record) = record {
-            record.push(Passed { at: calendar.now(), ends_at, from: way.from, packet: Packet::Dllp(dllp) });
+            record.push(Passed {
+                at: calendar.now(),
+                ends_at,
+                from: transit.from,
+                packet: Packet::Dllp(dllp),
+            });
         }
         // An acknowledgement takes its time on the wire, and nothing waits for it: there is no replay.
         if dllp != Dllp::Acknowledge {
             self.dllps_on_their_way.push_back(dllp);
-            let arrives = event(way.link, way.from.other(), LinkStep::DllpArrives);
+            let arrives = event(transit.link, transit.from.other(), LinkStep::DllpArrives);
             calendar.schedule(at.max(calendar.now()), arrives);
         }
     }

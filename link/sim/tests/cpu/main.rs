@@ -4,7 +4,7 @@ mod buffers;
 mod core;
 mod properties;
 
-use beeline_link_sim::cpu::{CoreSettings, FenceAck, Kept, Load, Outlet, Piece, Release, WayOut};
+use beeline_link_sim::cpu::{CoreOutlet, CoreSettings, FenceAck, Kept, Load, Outlet, Piece, Release};
 use beeline_link_sim::des::Picoseconds;
 
 /// A core whose times tell which of them was added: no sum of few is another sum of few.
@@ -39,7 +39,7 @@ fn piece(line: u64, words: u8, first: u64) -> Piece {
 
 /// A way out with so much room, which keeps what left.
 #[derive(Debug)]
-struct Way {
+struct Path {
     room: usize,
     left: Vec<(Picoseconds, Piece)>,
     loads: Vec<(Picoseconds, Load)>,
@@ -47,9 +47,9 @@ struct Way {
     not_told: u32,
 }
 
-impl Way {
-    fn with_room(room: usize) -> Way {
-        Way { room, left: Vec::new(), loads: Vec::new(), acknowledges: false, not_told: 0 }
+impl Path {
+    fn with_room(room: usize) -> Path {
+        Path { room, left: Vec::new(), loads: Vec::new(), acknowledges: false, not_told: 0 }
     }
 
     /// Times and lines of what left.
@@ -62,7 +62,7 @@ impl Way {
     }
 }
 
-impl Outlet for Way {
+impl Outlet for Path {
     fn has_room(&self) -> bool {
         self.room > 0
     }
@@ -80,7 +80,7 @@ impl Outlet for Way {
     }
 }
 
-impl WayOut for Way {
+impl CoreOutlet for Path {
     fn fenced(&mut self) {}
 
     fn leave_load(&mut self, at: Picoseconds, load: Load) {

@@ -6,7 +6,7 @@ use beeline_link_sim::cpu::{Blocked, CoreSettings, Release, WriteCombining};
 use beeline_link_sim::des::{Picoseconds, stream};
 use proptest::prelude::*;
 
-use crate::{Way, piece, settings};
+use crate::{Path, piece, settings};
 
 const LINES: u64 = 12;
 const NEVER: Picoseconds = Picoseconds::NEVER;
@@ -57,15 +57,15 @@ fn any_settings() -> impl Strategy<Value = CoreSettings> {
 type Stored = BTreeMap<u64, (Picoseconds, u64, usize)>;
 
 /// Does the steps; every stored word has a number of its own. In the end everything leaves.
-fn play(settings: &CoreSettings, steps: &[Step], seed: u64) -> Result<(Stored, Way), TestCaseError> {
+fn play(settings: &CoreSettings, steps: &[Step], seed: u64) -> Result<(Stored, Path), TestCaseError> {
     let mut wc = WriteCombining::new(settings, stream(seed, "core 0"));
-    let mut way = Way::with_room(2);
+    let mut path = Path::with_room(2);
     let mut stored = Stored::new();
     let mut now = Picoseconds::ZERO;
     for (first, step) in (0u64..).step_by(8).zip(steps) {
         match *step {
             Step::Store { line, words } => loop {
-                match wc.store(now, &piece(line, words, first), settings, &mut way) {
+                match wc.store(now, &piece(line, words, first), settings, &mut path) {
                     Ok(done) => {
                         for word in (0..8).filter(|word| words >> word & 1 == 1) {
                             stored.insert(first + word as u64, (done, line, word));
@@ -73,32 +73,32 @@ fn play(settings: &CoreSettings, steps: &[Step], seed: u64) -> Result<(Stored, W
                         now = done;
                         break;
                     }
-                    Err(Blocked) => way.room += 1,
+                    Err(Blocked) => path.room += 1,
                 }
             },
-            Step::Room(more) => way.room += more,
+            Step::Room(more) => path.room += more,
             Step::Pass(span) => now += Picoseconds(span),
-            Step::Flush => wc.flush(now, settings, &mut way),
+            Step::Flush => wc.flush(now, settings, &mut path),
             Step::Tend => {
-                wc.drain(now, settings, &mut way);
-                wc.expire(now, settings, &mut way);
+                wc.drain(now, settings, &mut path);
+                wc.expire(now, settings, &mut path);
             }
         }
         prop_assert!(wc.held() <= settings.buffers);
     }
-    way.room = usize::MAX;
-    wc.flush(now, settings, &mut way);
-    wc.drain(NEVER, settings, &mut way);
+    path.room = usize::MAX;
+    wc.flush(now, settings, &mut path);
+    wc.drain(NEVER, settings, &mut path);
     prop_assert_eq!((wc.held(), wc.drains_at()), (0, None));
-    Ok((stored, way))
+    Ok((stored, path))
 }
 
-fn check(settings: &CoreSettings, stored: &Stored, way: &Way) -> Result<(), TestCaseError> {
+fn check(settings: &CoreSettings, stored: &Stored, path: &Path) -> Result<(), TestCaseError> {
     let mut last_left: BTreeMap<(u64, usize), u64> = BTreeMap::new();
-    for pair in way.left.windows(2) {
+    for pair in path.left.windows(2) {
         prop_assert!(pair[0].0 + settings.drain_interval <= pair[1].0, "one leaves after the other");
     }
-    for (at, piece) in &way.left {
+    for (at, piece) in &path.left {
         for word in (0..8).filter(|word| piece.mask >> (word * 8) & 0xff != 0) {
             prop_assert_eq!(piece.mask >> (word * 8) & 0xff, 0xff, "words leave whole");
             let number = piece.words[word];
@@ -123,10 +123,10 @@ proptest! {
         steps in prop::collection::vec(any_step(), 1..200),
         seed: u64,
     ) {
-        let (stored, way) = play(&settings, &steps, seed)?;
-        check(&settings, &stored, &way)?;
+        let (stored, path) = play(&settings, &steps, seed)?;
+        check(&settings, &stored, &path)?;
         let (_, again) = play(&settings, &steps, seed)?;
-        prop_assert_eq!(format!("{:?}", way.left), format!("{:?}", again.left), "a seed is a run");
+        prop_assert_eq!(format!("{:?}", path.left), format!("{:?}", again.left), "a seed is a run");
     }
 
     /// Lines that are stored in order: those that are older than one that leaves still have a buffer each. In order of
@@ -135,18 +135,18 @@ proptest! {
     fn disorder_is_bounded_by_the_buffers(settings in any_settings(), seed: u64, room in 1usize..6) {
         let settings = CoreSettings { split_per_mille: 0, timeout: Picoseconds::ZERO, ..settings };
         let mut wc = WriteCombining::new(&settings, stream(seed, "core 0"));
-        let mut way = Way::with_room(room);
+        let mut path = Path::with_room(room);
         let mut now = Picoseconds::ZERO;
         let lines = 300;
         for line in 0..lines {
-            while let Err(Blocked) = wc.store(now, &piece(line, 0xff, 0), &settings, &mut way) {
-                way.room += room;
+            while let Err(Blocked) = wc.store(now, &piece(line, 0xff, 0), &settings, &mut path) {
+                path.room += room;
             }
             now += settings.store * 8;
         }
-        way.room = usize::MAX;
-        wc.drain(NEVER, &settings, &mut way);
-        let order: Vec<u64> = way.left.iter().map(|(_, piece)| piece.offset_bytes / 64).collect();
+        path.room = usize::MAX;
+        wc.drain(NEVER, &settings, &mut path);
+        let order: Vec<u64> = path.left.iter().map(|(_, piece)| piece.offset_bytes / 64).collect();
         prop_assert_eq!(order.len() as u64, lines);
         let mut overtaken = 0;
         for (place, line) in order.iter().enumerate() {
@@ -164,12 +164,12 @@ fn random_rules_change_the_order() {
     let overtaken = |release| {
         let settings = CoreSettings { release, buffers: 10, busy: Picoseconds(100), ..settings() };
         let mut wc = WriteCombining::new(&settings, stream(3, "core 0"));
-        let mut way = Way::with_room(usize::MAX);
+        let mut path = Path::with_room(usize::MAX);
         let mut now = Picoseconds::ZERO;
         for line in 0..10_000 {
-            now = wc.store(now, &piece(line, 0xff, 0), &settings, &mut way).unwrap();
+            now = wc.store(now, &piece(line, 0xff, 0), &settings, &mut path).unwrap();
         }
-        let order = way.lines();
+        let order = path.lines();
         order.windows(2).filter(|pair| pair[0].1 > pair[1].1).count()
     };
     let [fifo, oldest, random] = [Release::Fifo, Release::OldestRandom, Release::Random].map(overtaken);

@@ -17,7 +17,7 @@ use beeline_link_sim::cpu::{CoreSettings, FenceAck, Release};
 use beeline_link_sim::des::Picoseconds;
 use beeline_link_sim::device::{DeviceSettings, Rate};
 use beeline_link_sim::machine::{
-    Aperture, CoreId, DeviceId, MachineSettings, Next, OnItsWay, Pause, Sim, SimMemory,
+    Aperture, CoreId, DeviceId, InFlight, MachineSettings, Next, Pause, Sim, SimMemory,
 };
 use beeline_link_sim::pcie::{AckRule, Answers, Class, Generation, Header, Lanes, Limit, LinkSettings, Side};
 use beeline_link_sim::root::RootSettings;
@@ -140,7 +140,7 @@ fn once<D: Device>(sim: &Sim<D>, mut program: impl FnMut()) -> u64 {
 /// Nothing is left anywhere, and every credit is back.
 fn assert_at_rest<D: Device>(sim: &Sim<D>) {
     sim.with(|machine| {
-        assert_eq!(machine.on_its_way(), OnItsWay::default());
+        assert_eq!(machine.in_flight(), InFlight::default());
         for (number, link) in machine.links().iter().enumerate() {
             for side in [Side::Upstream, Side::Downstream] {
                 for class in Class::ALL {

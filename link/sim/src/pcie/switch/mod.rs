@@ -6,7 +6,7 @@ mod routes;
 use std::collections::VecDeque;
 
 use self::egress::Egress;
-use self::routes::{Routes, Way};
+use self::routes::{Route, Routes};
 use super::{Class, Kind, Link, LinkEvent, Side, Tlp};
 use crate::des::{Calendar, Picoseconds};
 
@@ -61,7 +61,7 @@ pub struct Switch {
 struct Port {
     end: LinkEnd,
     /// What came in by it, with the time at which it is across. Only the first has an event.
-    crossing: VecDeque<(Picoseconds, Tlp, Way)>,
+    crossing: VecDeque<(Picoseconds, Tlp, Route)>,
     egress: Egress,
 }
 
@@ -118,23 +118,23 @@ impl Switch {
         links: &mut [Link],
         calendar: &mut Calendar<E>,
     ) -> Entered {
-        let way = self.routes.way(port, &tlp);
-        let copies = self.routes.copies(port, way);
-        if way != Way::Nowhere && copies > 0 {
+        let route = self.routes.route(port, &tlp);
+        let copies = self.routes.copies(port, route);
+        if route != Route::Nowhere && copies > 0 {
             let hold = self.hold(Inside { came: Some((port, tlp)), copies_left: copies });
-            self.cross(port, Tlp { hold, ..tlp }, way, calendar);
+            self.cross(port, Tlp { hold, ..tlp }, route, calendar);
             return Entered::Copies(copies);
         }
         let LinkEnd { link, side } = self.ports[usize::from(port)].end;
         links[link].free(side, &tlp, calendar);
-        if way != Way::Nowhere {
+        if route != Route::Nowhere {
             return Entered::Copies(0);
         }
         if tlp.kind.class() == Class::NonPosted {
             let hold = self.hold(Inside { came: None, copies_left: 1 });
             let header = Tlp::new(Kind::Completion, 0, 0).header;
             let answer = Tlp { kind: Kind::Completion, header, hold, ..tlp };
-            self.cross(port, answer, Way::Port(port), calendar);
+            self.cross(port, answer, Route::Port(port), calendar);
         }
         Entered::Refused
     }
@@ -150,19 +150,20 @@ impl Switch {
         calendar: &mut Calendar<E>,
     ) {
         let crossing = &mut self.ports[usize::from(event.port)].crossing;
-        let (_, tlp, way) = crossing.pop_front().expect("a packet crosses for each event that was scheduled");
+        let (_, tlp, route) =
+            crossing.pop_front().expect("a packet crosses for each event that was scheduled");
         if let Some((at, ..)) = crossing.front() {
             calendar.schedule(*at, event.into());
         }
-        match way {
-            Way::Port(egress) => self.ports[usize::from(egress)].egress.push(event.port, tlp),
-            Way::Group(group) => {
+        match route {
+            Route::Port(egress) => self.ports[usize::from(egress)].egress.push(event.port, tlp),
+            Route::Group(group) => {
                 for receiver in self.routes.receivers(group, event.port) {
                     let copy = Tlp { address: receiver.address(tlp.address), ..tlp };
                     self.ports[usize::from(receiver.port)].egress.push(event.port, copy);
                 }
             }
-            Way::Nowhere => {}
+            Route::Nowhere => {}
         }
         self.settle(links, calendar);
     }
@@ -209,13 +210,13 @@ impl Switch {
         self.inside.len() as u32 - 1
     }
 
-    fn cross<E: From<SwitchEvent>>(&mut self, port: u16, tlp: Tlp, way: Way, calendar: &mut Calendar<E>) {
+    fn cross<E: From<SwitchEvent>>(&mut self, port: u16, tlp: Tlp, route: Route, calendar: &mut Calendar<E>) {
         let crossing = &mut self.ports[usize::from(port)].crossing;
         let at = calendar.now() + self.latency;
         if crossing.is_empty() {
             calendar.schedule(at, SwitchEvent { port }.into());
         }
-        crossing.push_back((at, tlp, way));
+        crossing.push_back((at, tlp, route));
     }
 
     /// A copy is on its wire; with the last one, the room where the packet came in is free.

@@ -115,7 +115,7 @@ pub enum SwitchError {
 
 /// Where a packet goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum Route {
     /// By this port.
     Port(u16),
     /// By the ports of this group.
@@ -151,7 +151,7 @@ impl Routes {
     }
 
     /// Where a packet goes that came in by `port`.
-    pub(super) fn way(&self, port: u16, tlp: &Tlp) -> Way {
+    pub(super) fn route(&self, port: u16, tlp: &Tlp) -> Route {
         let found = match tlp.kind.class() {
             Class::Completion => {
                 self.downstream.iter().position(|behind| behind.requesters.contains(&tlp.requester))
@@ -162,22 +162,22 @@ impl Routes {
                 if let Some(group) = self.groups.iter().position(is_in) {
                     // Base Specification, Multicast: of other requests nobody could answer for all.
                     let is_write = tlp.kind == Kind::MemoryWrite;
-                    return if is_write { Way::Group(group as u16) } else { Way::Nowhere };
+                    return if is_write { Route::Group(group as u16) } else { Route::Nowhere };
                 }
                 self.downstream.iter().position(|behind| behind.addresses.contains(&tlp.address))
             }
         };
         let to = found.map_or(UPSTREAM_PORT, |index| index as u16 + 1);
         // What would go back to where it came from has nobody there.
-        if to == port { Way::Nowhere } else { Way::Port(to) }
+        if to == port { Route::Nowhere } else { Route::Port(to) }
     }
 
     /// By how many ports.
-    pub(super) fn copies(&self, port: u16, way: Way) -> u16 {
-        match way {
-            Way::Port(_) => 1,
-            Way::Group(group) => self.receivers(group, port).count() as u16,
-            Way::Nowhere => 0,
+    pub(super) fn copies(&self, port: u16, route: Route) -> u16 {
+        match route {
+            Route::Port(_) => 1,
+            Route::Group(group) => self.receivers(group, port).count() as u16,
+            Route::Nowhere => 0,
         }
     }
 

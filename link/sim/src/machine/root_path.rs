@@ -1,17 +1,17 @@
-//! The way from a core into the root complex: pieces of lines become packets.
+//! The path from a core into the root complex, where pieces of lines become packets.
 
 use rand::RngExt;
 
-use super::bodies::Lines;
-use crate::cpu::{Kept, Load, Outlet, Piece, WayOut};
+use super::payloads::Lines;
+use crate::cpu::{CoreOutlet, Kept, Load, Outlet, Piece};
 use crate::des::{Picoseconds, Stream};
 use crate::pcie::{Kind, Tlp};
 use crate::root::Outbound;
 
-/// What the ways out of all cores share.
-pub(super) struct WaysOut {
+/// State that the paths of all cores share.
+pub(super) struct RootPaths {
     pub outbound: Outbound,
-    /// Bytes that are on their way.
+    /// Payloads in flight.
     pub lines: Lines,
     /// Where the first device lies in the address space of the host.
     pub base: u64,
@@ -34,13 +34,13 @@ pub(super) struct Lane {
 }
 
 /// What a core needs of its machine while it stores.
-pub(super) struct Way<'a> {
-    pub shared: &'a mut WaysOut,
+pub(super) struct RootPath<'a> {
+    pub shared: &'a mut RootPaths,
     pub lane: &'a mut Lane,
     pub core: u16,
 }
 
-impl Outlet for Way<'_> {
+impl Outlet for RootPath<'_> {
     #[inline]
     fn has_room(&self) -> bool {
         self.shared.outbound.has_room()
@@ -60,7 +60,7 @@ impl Outlet for Way<'_> {
     }
 }
 
-impl Way<'_> {
+impl RootPath<'_> {
     /// When something that leaves at `at` may go on the wire.
     #[inline]
     fn ready(&mut self, at: Picoseconds, kept: Kept) -> Picoseconds {
@@ -79,7 +79,7 @@ impl Way<'_> {
     }
 }
 
-impl WayOut for Way<'_> {
+impl CoreOutlet for RootPath<'_> {
     fn leave_load(&mut self, at: Picoseconds, load: Load) {
         let address = self.shared.base + load.offset_bytes;
         let request = Tlp::new(Kind::MemoryRead, address, load.length_bytes);

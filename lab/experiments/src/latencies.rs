@@ -1,66 +1,59 @@
-//! Times of many, as percentiles.
+//! A histogram of latencies, read as percentiles.
 
 use beeline_link_sim::des::Picoseconds;
 use hdrhistogram::Histogram;
 
-/// Longest time that is told apart: ten seconds.
+/// Longest latency that the histogram tells apart: ten seconds.
 const LONGEST_PS: u64 = 10_000_000_000_000;
 
-/// Times, to three digits.
+/// Latencies of one run, kept to three significant digits.
 #[derive(Clone, Debug)]
-pub struct Laps {
+pub struct LatencyHistogram {
     histogram: Histogram<u64>,
 }
 
-/// What there is to say of them.
+/// Count, bounds, mean and percentiles of a [`LatencyHistogram`], in nanoseconds; all zero where nothing was recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Summary {
-    /// How many.
     pub count: u64,
-    /// The shortest.
     pub least_ns: f64,
-    /// Their mean.
     pub mean_ns: f64,
-    /// Percentiles.
     pub p50_ns: f64,
-    /// Percentiles.
     pub p99_ns: f64,
-    /// Percentiles.
     pub p999_ns: f64,
-    /// The longest.
     pub most_ns: f64,
 }
 
-impl Default for Laps {
+impl Default for LatencyHistogram {
     fn default() -> Self {
-        Laps::new()
+        LatencyHistogram::new()
     }
 }
 
-impl Laps {
-    /// None yet.
+impl LatencyHistogram {
+    /// Returns an empty histogram.
     ///
     /// # Panics
     /// Never: the bounds are those of the histogram.
-    pub fn new() -> Laps {
+    pub fn new() -> LatencyHistogram {
         let histogram = Histogram::new_with_bounds(1, LONGEST_PS, 3).expect("bounds of a histogram");
-        Laps { histogram }
+        LatencyHistogram { histogram }
     }
 
-    /// One more.
+    /// Records one latency; zero counts as one picosecond.
     pub fn add(&mut self, span: Picoseconds) {
         self.histogram.saturating_record(span.0.max(1));
     }
 
-    /// Those of another run too.
+    /// Adds the latencies of another histogram.
     ///
     /// # Panics
     /// Never: all have the same bounds.
-    pub fn merge(&mut self, others: &Laps) {
+    pub fn merge(&mut self, others: &LatencyHistogram) {
         self.histogram.add(&others.histogram).expect("the same bounds");
     }
 
-    /// What there is to say of them.
+    /// Returns count, bounds, mean and percentiles.
     pub fn summary(&self) -> Summary {
         if self.histogram.is_empty() {
             return Summary::default();

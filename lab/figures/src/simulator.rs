@@ -1,4 +1,4 @@
-//! Who measures: a machine in virtual time stands behind [`Laboratory`]. This crate builds none; it only asks.
+//! Who measures: a machine in virtual time stands behind [`Simulator`]. This crate builds none; it only asks.
 
 use serde::Serialize;
 
@@ -46,7 +46,7 @@ pub struct Parameter {
 /// What is known of a platform without running it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Card {
-    /// Name, which [`Laboratory::measure`] takes.
+    /// Name, which [`Simulator::measure`] takes.
     pub name: String,
     /// `nic`, `ntb`, `dma` or `memory`.
     pub kind: String,
@@ -86,9 +86,9 @@ pub struct Replacement {
 
 /// Measures quantities on platforms in virtual time.
 ///
-/// The same question has the same answer, whatever was asked before: a laboratory may keep answers, and this crate asks for
+/// The same question has the same answer, whatever was asked before: a simulator may keep answers, and this crate asks for
 /// some of them more than once. An answer is finite, in the unit that [`Quantity::base`] says.
-pub trait Laboratory {
+pub trait Simulator {
     /// All platforms that can be asked for.
     fn platforms(&self) -> Vec<Card>;
 
@@ -106,11 +106,11 @@ pub trait Laboratory {
     }
 }
 
-/// A laboratory without a machine: only what is arithmetic on declared inputs gets a figure.
+/// A simulator without a machine: only what is arithmetic on declared inputs gets a figure.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Arithmetic;
 
-impl Laboratory for Arithmetic {
+impl Simulator for Arithmetic {
     fn platforms(&self) -> Vec<Card> {
         Vec::new()
     }

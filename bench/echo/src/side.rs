@@ -1,4 +1,4 @@
-//! Where a side sits: which one it is, on which core, towards whom.
+//! Arguments of one side of a comparison: the rival, server or client, the core.
 
 use std::io;
 use std::thread;
@@ -26,7 +26,7 @@ pub enum Side {
 
 /// What a side is started with.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Seat {
+pub struct SideArgs {
     /// Which rival it plays.
     pub rival: String,
     /// Which side of it.
@@ -35,7 +35,7 @@ pub struct Seat {
     pub core: usize,
 }
 
-impl Seat {
+impl SideArgs {
     /// From the arguments `RIVAL server CORE` or `RIVAL client CORE ADDRESS`.
     ///
     /// # Errors
@@ -50,7 +50,7 @@ impl Seat {
             _ => return Err(usage()),
         };
         let core = core.parse().map_err(|_| usage())?;
-        Ok(Seat { rival: rival.clone(), side, core })
+        Ok(SideArgs { rival: rival.clone(), side, core })
     }
 
     /// Pins the calling thread, and sees to it that this process ends with its standard input. For the start of
@@ -58,7 +58,7 @@ impl Seat {
     ///
     /// # Errors
     /// The core cannot be had.
-    pub fn take(&self) -> Result<(), Failure> {
+    pub fn start(&self) -> Result<(), Failure> {
         cpu::pin_current_thread(self.core)?;
         end_with_stdin()?;
         Ok(())
@@ -85,18 +85,21 @@ pub fn end_with_stdin() -> io::Result<()> {
 mod tests {
     use super::*;
 
-    fn seat(line: &str) -> Option<Seat> {
-        Seat::from_args(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>()).ok()
+    fn parsed(line: &str) -> Option<SideArgs> {
+        SideArgs::from_args(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>()).ok()
     }
 
     #[test]
-    fn seats_are_what_the_arguments_say() {
-        let server = Seat { rival: "x".to_owned(), side: Side::Server, core: 1 };
-        assert_eq!(seat("x server 1"), Some(server));
+    fn arguments_give_rival_side_and_core() {
+        let server = SideArgs { rival: "x".to_owned(), side: Side::Server, core: 1 };
+        assert_eq!(parsed("x server 1"), Some(server));
         let client = Side::Client { address: "here".to_owned() };
-        assert_eq!(seat("y client 0 here"), Some(Seat { rival: "y".to_owned(), side: client, core: 0 }));
+        assert_eq!(
+            parsed("y client 0 here"),
+            Some(SideArgs { rival: "y".to_owned(), side: client, core: 0 })
+        );
         for wrong in ["", "x server", "x server one", "x server 1 here", "x client 0", "x judge 1"] {
-            assert_eq!(seat(wrong), None, "{wrong:?}");
+            assert_eq!(parsed(wrong), None, "{wrong:?}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The bytes of packets that are on their way; a packet names its own by a number.
+//! The bytes of packets in flight; a packet names its payload by a number.
 
 use std::ops::Range;
 
@@ -16,7 +16,7 @@ pub(super) struct Lines {
 struct LineBody {
     bytes: [u8; 64],
     length: u8,
-    /// Copies besides the first that are on their way.
+    /// Copies in flight besides the first.
     copies: u16,
     next: u32,
 }
@@ -62,7 +62,7 @@ impl Lines {
         joined
     }
 
-    /// How many lines are on their way.
+    /// Lines in flight.
     pub(super) fn held(&self) -> usize {
         self.bodies.len() - self.free.len()
     }

@@ -40,7 +40,6 @@ pub enum BenchError {
     /// A rival that is installed cannot be used; none that is missing gives this.
     #[error("{rival}: {what}")]
     Rival {
-        /// Which one.
         rival: String,
         /// What it did, or did not.
         what: String,

@@ -61,7 +61,6 @@ pub struct Figure {
 }
 
 impl Figure {
-    /// A rate from the rates of its rounds.
     pub fn rate(row: Row<'_>, rounds: Vec<f64>) -> Self {
         let best_per_second = rounds.iter().copied().fold(0.0, f64::max);
         let value = Value::Rate { best_per_second, median_per_second: median(&rounds) };
@@ -185,7 +184,6 @@ pub struct Missing {
 /// What a bench gives.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Report {
-    /// The figures.
     pub figures: Vec<Figure>,
     /// What became of the targets.
     pub verdicts: Vec<Verdict>,

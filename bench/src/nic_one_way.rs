@@ -14,7 +14,6 @@ use beeline_session::{Latency, NicOptions, PrivateNic, Queue, Session, kernel_na
 
 const BENCH: &str = "nic-one-way";
 
-/// Bytes of a frame.
 const FRAME_BYTES: u32 = 64;
 
 /// Runs every interface.

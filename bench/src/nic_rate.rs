@@ -18,7 +18,6 @@ use beeline_session::{
 
 const BENCH: &str = "nic-rate";
 
-/// Bytes of a frame.
 const FRAME_BYTES: u32 = 64;
 /// A frame through the NIC takes so much longer than a message through a window that fewer will do.
 const FRACTION: u64 = 10;

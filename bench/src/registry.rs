@@ -12,7 +12,6 @@ pub struct Bench {
     pub name: &'static str,
     /// What it measures, in a line.
     pub about: &'static str,
-    /// Runs it.
     pub run: fn(&Settings) -> Result<Report, BenchError>,
 }
 

@@ -42,7 +42,6 @@ impl Contender {
         Ok(Contender { pair: Pair::start(launch, settings.cores)?, memory, trips, latencies })
     }
 
-    /// One round of the size of this number.
     pub(crate) fn round(&mut self, size: usize, calibration: &Calibration) -> Result<(), BenchError> {
         let job = Job { bytes: SIZES[size], warm_up: self.trips.div_ceil(WARM_UP), trips: self.trips };
         let ticks = self.pair.run(job)?;

@@ -40,9 +40,7 @@ pub struct Verdict {
     pub target: String,
     /// The ratio found, or milliseconds or millions a second where the bound is of that kind.
     pub found: f64,
-    /// What it is to be.
     pub bound: Bound,
-    /// Whether it is.
     pub pass: bool,
 }
 

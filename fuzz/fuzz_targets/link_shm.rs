@@ -36,7 +36,6 @@ enum Step<'a> {
     Read { place: Place, tag: u16 },
     /// A word of the register channel, whatever stands there.
     Channel { word: u16, value: Word },
-    /// Words of a window.
     Window { queue: u8, place: u16, words: Vec<Word> },
     /// A doorbell, or a word behind them.
     Doorbell { word: u8, value: Word },
@@ -50,7 +49,6 @@ enum Step<'a> {
     Lend { which: bool, more: i8 },
     /// A region is taken back.
     Release { number: u8 },
-    /// Any other request.
     Request(&'a [u8]),
     /// A window is opened again.
     Reopen { queue: u8 },

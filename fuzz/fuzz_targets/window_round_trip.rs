@@ -17,7 +17,6 @@ enum Step {
     Send(Payload),
     /// A message in pieces, committed, dropped or forgotten.
     Reserve { more: u8, payload: Payload, piece: u8, end: u8 },
-    /// A batch.
     Batch(Vec<Payload>),
     /// Stores of these places among those on their way arrive.
     Arrive(Vec<u8>),

@@ -43,9 +43,7 @@ enum Step<'a> {
 
 #[derive(Arbitrary, Debug)]
 enum Payload<'a> {
-    /// These.
     Bytes(&'a [u8]),
-    /// So many blanks.
     Blanks(u8),
 }
 

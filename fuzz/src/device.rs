@@ -37,7 +37,6 @@ pub enum Event<'a> {
     SetUp(Setup),
     /// A register is written.
     Register { place: Place, value: Word },
-    /// Any write.
     Write { offset: u64, data: &'a [u8], enables: Option<u64> },
     /// Words are stored into a window.
     Words { queue: u8, line: u8, word: u8, words: Vec<Word> },
@@ -58,11 +57,8 @@ pub enum Event<'a> {
 /// A register.
 #[derive(Arbitrary, Clone, Copy, Debug)]
 pub enum Place {
-    /// One of the device.
     Device(u8),
-    /// One of a queue.
     Queue { queue: u8, register: u8 },
-    /// A doorbell.
     Doorbell { queue: u8, is_rx: bool },
     /// Any offset.
     Any(u32),

@@ -37,9 +37,7 @@ pub enum Word {
     Header { kind: u8, length_bytes: u16, escape_last: u8 },
     /// A header with every field as it comes.
     WildHeader { kind: u8, length_bytes: u32, escape_last: u32, epoch: u8 },
-    /// The blank.
     Blank,
-    /// A value near the blank.
     NearBlank(i8),
     /// A link to an earlier word.
     Link(u8),
@@ -54,7 +52,6 @@ pub enum Word {
 }
 
 impl Word {
-    /// The word.
     pub fn value(self) -> u64 {
         match self {
             Word::Header { kind, length_bytes, escape_last } => {

@@ -30,7 +30,6 @@ pub fn finish<T>(port: &mut Port<Scripted>, mut pending: Pending<T>) -> Result<T
 pub struct Opened<H> {
     /// The driver's half.
     pub half: H,
-    /// Its number.
     pub queue: u32,
     words: Option<Words>,
     /// Bus address of the first word.

@@ -205,7 +205,6 @@ impl Bench {
         self.windows[queue as usize] = Some(window);
     }
 
-    /// Whether a queue has a window.
     pub fn has_window(&self, queue: u32) -> bool {
         self.windows[queue as usize].is_some()
     }

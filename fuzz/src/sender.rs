@@ -192,5 +192,4 @@ fn word(bytes: &[u8]) -> u64 {
     u64::from_le_bytes(word)
 }
 
-/// A sender for every queue.
 pub type Senders = [Sender; QUEUES as usize];

@@ -35,7 +35,6 @@ struct Stored {
 pub struct Queue {
     /// Words of its window that the host stored, since the window was opened.
     stored: Vec<Option<Stored>>,
-    /// What arrived.
     arrived: Stream,
     is_enabled: bool,
     is_running: bool,

@@ -130,7 +130,6 @@ impl CreditSink for CheckedCredits {
 /// A window that counts words; a store outside it, or of a blank, panics.
 #[derive(Debug)]
 pub struct CountedWindow {
-    /// Its lines.
     pub lines: u32,
     /// Whether it is an observed one, in which the blank is a word like any other.
     pub observed: bool,

@@ -42,7 +42,6 @@ impl core::error::Error for BatchError {}
 pub struct Record {
     /// Offset of the first byte in the payload.
     pub offset_bytes: u32,
-    /// Number of bytes.
     pub length_bytes: u16,
 }
 

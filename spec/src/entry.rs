@@ -32,7 +32,6 @@ pub enum EntryKind {
     Whole,
     /// At the address in the second word.
     Address,
-    /// There is none.
     Nothing,
 }
 

@@ -31,7 +31,6 @@ pub const fn link(previous: u32) -> u64 {
 pub struct EscapeError {
     /// Index in the message of the word that is not a link to an earlier word.
     pub index: u32,
-    /// That word.
     pub word: u64,
 }
 

@@ -52,7 +52,6 @@ pub enum HeaderError {
     TooLong {
         /// Lines the header asks for.
         lines: u32,
-        /// Lines the window has.
         window_lines: u32,
     },
     /// The escape chain starts outside the payload: index named, words of the message.

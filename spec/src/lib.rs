@@ -33,7 +33,7 @@ pub use interface::Interface;
 pub const WORD_BYTES: usize = formats::WORD_BYTES;
 /// Bytes of a line, the unit of storing, crediting and padding.
 pub const LINE_BYTES: usize = formats::LINE_BYTES;
-/// Words of a line.
+/// Words of 8 bytes in a line of 64.
 pub const WORDS_PER_LINE: usize = formats::WORDS_PER_LINE;
 
 /// One line as the words it is made of.

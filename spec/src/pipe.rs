@@ -16,7 +16,7 @@ pub const fn lines_of(frame_bytes: u32) -> u32 {
     (WORD_BYTES as u32 + frame_bytes).div_ceil(LINE_BYTES as u32)
 }
 
-/// The header of a frame.
+/// Encodes the header word of a frame in a pipe.
 #[inline]
 pub const fn header(frame_bytes: u16) -> u64 {
     (frame_bytes as u64) << h::LENGTH_BYTES_LSB

@@ -14,7 +14,6 @@ pub enum Part {
     First = rpc_part::FIRST,
     /// Neither the first nor the last.
     Middle = rpc_part::MIDDLE,
-    /// The last.
     Last = rpc_part::LAST,
 }
 
@@ -69,7 +68,6 @@ impl Status {
 /// A word that is no first word of a request or response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RpcWordError {
-    /// The word.
     pub word: u64,
 }
 

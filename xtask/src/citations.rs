@@ -21,7 +21,6 @@ const KINDS: [&str; 15] =
     ["rs", "sv", "svh", "py", "md", "toml", "json", "rdl", "sby", "c", "h", "cpp", "sh", "proto", "tcl"];
 /// This file has citations that must be found wrong; the page of the design says what forms are.
 const EXEMPT: [&str; 1] = ["xtask/src/citations.rs"];
-/// Digits of the number of a record.
 const RECORD_DIGITS: usize = 4;
 
 /// What can be cited.

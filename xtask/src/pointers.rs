@@ -15,7 +15,6 @@ use crate::source::{SourceFile, code_only, words};
 use crate::table::line_of;
 use crate::tour::defines;
 
-/// The pages.
 const PAGES: [&str; 8] = [
     "README.md",
     "ARCHITECTURE.md",

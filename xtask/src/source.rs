@@ -19,7 +19,6 @@ pub struct SourceFile {
 }
 
 impl SourceFile {
-    /// A file with this path and text.
     pub fn new(path: impl Into<String>, text: impl Into<String>) -> Self {
         SourceFile { path: path.into(), text: text.into() }
     }

@@ -9,11 +9,9 @@ pub struct Table {
     pub heading: String,
     /// Cells of the head row.
     pub columns: Vec<Cell>,
-    /// The other rows.
     pub rows: Vec<Row>,
 }
 
-/// A row.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Row {
     /// Its line in the page, from 1.
@@ -22,7 +20,6 @@ pub struct Row {
     pub cells: Vec<Cell>,
 }
 
-/// A cell.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Cell {
     /// Its words, those in back-ticks included.

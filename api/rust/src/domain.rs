@@ -25,7 +25,6 @@ pub struct Domain {
 pub struct ReceiverOptions {
     /// Lines of 64 bytes, a power of two. The longest message must fit, with 8 bytes of header.
     pub lines: u32,
-    /// How the receiver waits.
     pub wait: WaitPolicy,
 }
 
@@ -97,7 +96,7 @@ impl Domain {
         }
     }
 
-    /// Name of the domain.
+    /// Returns the name the domain was opened with.
     pub fn name(&self) -> &str {
         &self.name
     }

@@ -143,7 +143,6 @@ impl<A: Transmit> Job for Both<'_, A> {
     }
 }
 
-/// The two cores of `--cores`.
 pub fn two_cores(cores: &[usize]) -> Result<[usize; 2], Failure> {
     <[usize; 2]>::try_from(cores).map_err(|_| {
         Failure::new(format!("--cores takes two cores, {} were given", cores.len())).remedy("--cores 0,1")

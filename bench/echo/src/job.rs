@@ -13,12 +13,10 @@ pub struct Job {
     pub bytes: usize,
     /// Trips at the start that are not reported.
     pub warm_up: u64,
-    /// Trips that are.
     pub trips: u64,
 }
 
 impl Job {
-    /// Trips in all.
     pub fn all_trips(&self) -> u64 {
         self.warm_up + self.trips
     }

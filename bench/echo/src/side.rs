@@ -29,7 +29,6 @@ pub enum Side {
 pub struct SideArgs {
     /// Which rival it plays.
     pub rival: String,
-    /// Which side of it.
     pub side: Side,
     /// Core to run on.
     pub core: usize,

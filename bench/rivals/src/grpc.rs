@@ -26,7 +26,6 @@ use tonic::transport::{Channel, Endpoint, Uri};
 use tonic::{Code, Request, Response, Status};
 use tower::{Service, service_fn};
 
-/// The one method there is.
 const METHOD: &str = "/echo.Echo/Echo";
 /// Name of the socket in the server's folder.
 const SOCKET: &str = "grpc";

@@ -11,7 +11,6 @@ use beeline_session::Role;
 
 /// How long a side may say nothing: longer than any job takes, and than a slow machine starts a program.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Bytes of one sample.
 const SAMPLE_BYTES: usize = 8;
 
 /// A running side. Between jobs it waits for the next one and costs nothing. Dropping it ends it.

@@ -50,12 +50,10 @@ impl Launch {
         self
     }
 
-    /// The command of the server on a core.
     pub(crate) fn server(&self, core: usize) -> Command {
         self.command(&self.through[0], &["server".to_owned(), core.to_string()])
     }
 
-    /// The command of the client on a core.
     pub(crate) fn client(&self, core: usize, address: &str) -> Command {
         self.command(&self.through[1], &["client".to_owned(), core.to_string(), address.to_owned()])
     }

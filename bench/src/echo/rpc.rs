@@ -13,7 +13,6 @@ use beeline_session::PrivateDomain;
 
 /// What the server offers in its domain.
 const NAME: &str = "echo";
-/// The one method.
 pub(crate) const ECHO: Method = Method(1);
 /// Lines of a window unless it is about them: what both sides have without being told.
 pub(super) const USUAL_LINES: u32 = 1024;

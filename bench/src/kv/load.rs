@@ -1,8 +1,6 @@
 //! What is stored and asked for: the same keys, values and order for every server.
 
-/// Bytes of a key.
 pub const KEY_BYTES: usize = 16;
-/// Bytes of a value.
 pub const VALUE_BYTES: usize = 32;
 /// Keys, a power of two: what they take fits a second-level cache, as the set that is asked for most does.
 const KEYS: usize = 16_384;
@@ -11,7 +9,6 @@ const STEP: usize = 6_151;
 
 /// A key: letters and digits, as every server takes them.
 pub type Key = [u8; KEY_BYTES];
-/// A value: any bytes.
 pub type Value = [u8; VALUE_BYTES];
 
 /// All keys in the order in which they are asked for, over and over, and their values in the same order.

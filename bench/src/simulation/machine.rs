@@ -14,7 +14,6 @@ pub fn settings(shape: &NicShape) -> Result<MachineSettings, BenchError> {
     machine(&platform, 1, shape.aperture(), Data::default()).map_err(|error| failed(error.to_string()))
 }
 
-/// Its link.
 pub fn link() -> Result<LinkSettings, BenchError> {
     settings(&NicShape::for_cores(1)).map(|settings| settings.link)
 }

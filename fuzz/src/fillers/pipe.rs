@@ -84,7 +84,6 @@ impl Pipe {
         (self.told_before, self.told, self.told_frames) = (self.told, self.written, self.frames);
     }
 
-    /// Frames that were told of.
     pub fn told_frames(&self) -> u64 {
         self.told_frames
     }

@@ -28,7 +28,6 @@ impl fmt::Display for MacAddress {
     "`{text}` is no station address; give six octets of two hexadecimal digits, the first even: 02:00:00:00:00:01"
 )]
 pub struct MacAddressError {
-    /// The text.
     pub text: String,
 }
 

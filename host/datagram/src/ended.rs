@@ -10,7 +10,6 @@ use crate::time::Nanos;
 /// How many ends are remembered.
 const MOST: usize = 256;
 
-/// One that ended.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ended {
     pub(crate) remote: Address,
@@ -40,7 +39,6 @@ impl EndedList {
         forgotten.is_some_and(|old| ended.at.since(old.at) < OFFER_NS)
     }
 
-    /// The one with these sessions.
     pub(crate) fn find(&self, remote: Address, ours: Session, theirs: Session) -> Option<&Ended> {
         // Sessions of this side are random, so that the first comparison nearly always decides.
         self.0.iter().find(|ended| ended.ours == ours && ended.theirs == theirs && ended.remote == remote)

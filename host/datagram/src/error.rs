@@ -33,7 +33,6 @@ pub enum ConnectError {
     Exists {
         /// The other endpoint.
         remote: Address,
-        /// The connection.
         id: ConnectionId,
     },
     /// No room for one more.
@@ -63,16 +62,10 @@ pub enum SendError {
     },
     /// There is no such connection, or no longer; its end was reported.
     #[error("{id} is not open; connect again")]
-    NotOpen {
-        /// The connection.
-        id: ConnectionId,
-    },
+    NotOpen { id: ConnectionId },
     /// The connection is being closed by this side.
     #[error("{id} is being closed; connect again after its end was reported")]
-    Closing {
-        /// The connection.
-        id: ConnectionId,
-    },
+    Closing { id: ConnectionId },
 }
 
 /// How a connection ended. Messages that were sent and not acknowledged may have arrived or not.

@@ -60,7 +60,6 @@ pub(crate) enum Stray {
 }
 
 impl Stray {
-    /// Counts it.
     #[cold]
     pub(crate) fn count(self, stats: &mut EndpointStats) {
         *match self {

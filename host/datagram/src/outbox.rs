@@ -41,7 +41,6 @@ struct Slot {
 pub(crate) enum Left {
     /// It left for the first time.
     Fresh,
-    /// It left again.
     Again,
     /// The up-link has no room for it now.
     Refused,

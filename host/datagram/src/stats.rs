@@ -66,7 +66,6 @@ pub struct EndpointStats {
     pub opens: u64,
     /// Requests that were refused.
     pub refused: u64,
-    /// Resets that were sent.
     pub resets_sent: u64,
     /// Answers to strangers that the up-link had no room for; strangers ask again.
     pub answers_lost: u64,

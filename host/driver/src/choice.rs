@@ -35,19 +35,12 @@ pub struct Choice {
     pub interface: Interface,
     /// Seed of the ordering adversary, if it is to stand before the window; interfaces without a window have none.
     pub adversary: Option<u64>,
-    /// For `mmio`.
     pub mmio: MmioConfig,
-    /// For `kpio`.
     pub kpio: KpioConfig,
-    /// For `descriptor`.
     pub descriptor: DescriptorConfig,
-    /// For `inline`.
     pub inline: InlineConfig,
-    /// For `enso`.
     pub enso: EnsoConfig,
-    /// For `niq`.
     pub niq: NiqConfig,
-    /// For `coherent`.
     pub coherent: CoherentConfig,
 }
 

@@ -61,12 +61,10 @@ pub enum PortError {
     /// A queue was asked for before the port was ready.
     #[error("the port is still being brought up; call `poll` until it says ready")]
     NotReady,
-    /// No such queue.
     #[error("queue {queue} of a port that has {queues} (0 to {})", queues.saturating_sub(1))]
     NoSuchQueue {
         /// Queue asked for.
         queue: u32,
-        /// Queues there are.
         queues: u32,
     },
     /// The device does not have this interface.
@@ -89,7 +87,6 @@ pub enum PortError {
          device must agree on a power of two"
     )]
     WindowSize {
-        /// Queue.
         queue: u32,
         /// Lines by the register.
         register: u64,
@@ -99,7 +96,6 @@ pub enum PortError {
     /// Two halves of a queue that do not fit each other.
     #[error("the halves of queue {queue} have {what} {first} and {second}; configure both with the same")]
     HalvesDiffer {
-        /// Queue.
         queue: u32,
         /// In what they differ.
         what: &'static str,
@@ -121,9 +117,7 @@ pub enum PortError {
     Config {
         /// Which setting.
         what: &'static str,
-        /// Its value.
         value: u64,
-        /// What it must be.
         must: Must,
     },
     /// The device did not do what was asked in time, or gave no answer.
@@ -145,12 +139,7 @@ pub enum PortError {
     #[error(
         "queue {queue} failed while it was started: {status}; open it again, with another epoch if it was quarantined"
     )]
-    FailedAtStart {
-        /// Queue.
-        queue: u32,
-        /// Its status.
-        status: QueueStatus,
-    },
+    FailedAtStart { queue: u32, status: QueueStatus },
     /// The ticket is not one of this port's.
     #[error("operation {ticket} is not one of this port's, or its result was taken before")]
     NoSuchOperation {
@@ -181,7 +170,6 @@ impl core::fmt::Display for Must {
 }
 
 impl Must {
-    /// Whether `value` is what it must be.
     pub(crate) const fn holds(self, value: u64) -> bool {
         match self {
             Must::PowerOfTwo(low, high) => value.is_power_of_two() && low <= value && value <= high,
@@ -248,7 +236,6 @@ pub enum TxError {
     HoldsMark {
         /// Byte offset of the word.
         at_byte: usize,
-        /// The word.
         word: u64,
     },
 }
@@ -287,7 +274,6 @@ pub enum RxError {
     OtherLength {
         /// Absolute count of the entry.
         entry: u64,
-        /// Bytes by the entry.
         entry_bytes: u32,
         /// Bytes of the frame in memory.
         found_bytes: u32,

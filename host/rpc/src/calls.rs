@@ -165,7 +165,6 @@ impl Calls {
         true
     }
 
-    /// Whether some call has a deadline.
     pub(crate) fn has_deadlines(&self) -> bool {
         self.earliest_ns != Deadline::NEVER
     }

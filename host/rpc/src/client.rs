@@ -40,7 +40,6 @@ pub enum Started {
 /// The end of a call.
 #[derive(Debug)]
 pub struct Completion<'a, M> {
-    /// Which one.
     pub id: CallId,
     /// Its answer, read where it lies, or why there is none.
     pub result: Result<Body<'a, M>, CallError>,

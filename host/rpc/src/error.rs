@@ -70,10 +70,7 @@ pub enum Loss {
     },
     /// Over a wire: the connection ended.
     #[error("the connection to the server is down: {why}")]
-    Down {
-        /// Why.
-        why: String,
-    },
+    Down { why: String },
 }
 
 /// Why a call was not begun. Nothing was sent.
@@ -82,7 +79,6 @@ pub enum StartError {
     /// The request is longer than any may be.
     #[error("a request of {bytes} bytes; the longest is {max_bytes}")]
     TooLong {
-        /// Its bytes.
         bytes: usize,
         /// The bound.
         max_bytes: usize,
@@ -116,7 +112,6 @@ pub enum RpcError {
     /// An option is out of bounds.
     #[error("{option} = {value}; it must be {bounds}")]
     Option {
-        /// Which.
         option: &'static str,
         /// What was given.
         value: u64,
@@ -150,8 +145,5 @@ pub enum CallFailure {
     #[error(
         "{outstanding} calls are outstanding; poll for their answers before a call that waits for its own"
     )]
-    Outstanding {
-        /// How many.
-        outstanding: usize,
-    },
+    Outstanding { outstanding: usize },
 }

@@ -81,7 +81,6 @@ impl<'a, M: Payload> Body<'a, M> {
         Body { source: Source::Message(message), first_word }
     }
 
-    /// The message, if it is one.
     pub(crate) fn message_mut(&mut self) -> Option<&mut M> {
         match &mut self.source {
             Source::Message(message) => Some(message),

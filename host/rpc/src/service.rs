@@ -21,7 +21,6 @@ use crate::payload::Body;
 
 /// The window that answers to one client are stored into by one thread.
 pub(crate) type ReplyWindow = Writer<StoreWindow, MemoryCredits>;
-/// A request message in its window.
 pub(crate) type RequestMessage<'a> = SharedMessage<'a, LoadWindow, MemoryCreditSink>;
 
 /// Answers requests. A closure `FnMut(&mut Request, Reply) -> Replied` is one.

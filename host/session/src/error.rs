@@ -82,7 +82,6 @@ pub enum NicError {
     /// A NIC process cannot be started.
     #[error("cannot start a NIC process from {program}")]
     Start {
-        /// The program.
         program: PathBuf,
         /// What the system said.
         source: io::Error,
@@ -103,7 +102,6 @@ pub enum NicError {
     Serve {
         /// Its name.
         nic: String,
-        /// Its domain.
         domain: String,
         /// What the NIC process said.
         source: Box<NicProcessError>,
@@ -122,7 +120,6 @@ pub enum NicError {
     /// An up-link of a NIC is off.
     #[error("up-link {uplink} failed: {reason}")]
     Uplink {
-        /// What it is.
         uplink: String,
         /// Why it is off.
         reason: String,

@@ -19,11 +19,9 @@ pub fn new_times() -> Times {
 /// Frames through the NIC and back, one at a time.
 #[derive(Debug)]
 pub struct Latency<R> {
-    /// Frame bytes.
     pub frame_bytes: usize,
     /// Passes of one sample: 1 for one-way, 2 for a round trip (the frame there, the answer back).
     pub passes: u32,
-    /// Samples.
     pub samples: u64,
     /// Untimed samples before.
     pub warm_up: u64,

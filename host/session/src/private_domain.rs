@@ -32,7 +32,7 @@ impl PrivateDomain {
         Ok(PrivateDomain(config))
     }
 
-    /// Its name.
+    /// Returns the name under which other processes open the domain.
     pub fn name(&self) -> &str {
         &self.0.name
     }

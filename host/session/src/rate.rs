@@ -39,7 +39,7 @@ impl Rated {
         Rated { frames, seconds, host_ns_per_frame: calibration.to_ns(busy_ticks) / frames as f64 }
     }
 
-    /// Frames a second.
+    /// Returns frames divided by the measured seconds.
     pub fn frames_per_second(&self) -> f64 {
         self.frames as f64 / self.seconds
     }
@@ -71,7 +71,6 @@ impl Burst {
 /// Frames a second through a NIC that gives every frame back to its sender.
 #[derive(Clone, Copy, Debug)]
 pub struct ThereAndBack {
-    /// Frame bytes.
     pub frame_bytes: usize,
     /// Frames to send.
     pub frames: u64,
@@ -144,7 +143,6 @@ impl ThereAndBack {
 /// Frames a second that a NIC without loop-back, whose only port this is, puts on the wire.
 #[derive(Clone, Copy, Debug)]
 pub struct TransmitRate {
-    /// Frame bytes.
     pub frame_bytes: usize,
     /// Frames to send.
     pub frames: u64,

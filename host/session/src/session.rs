@@ -39,7 +39,6 @@ pub struct Place {
 /// How a transmit queue is opened.
 #[derive(Clone, Copy, Debug)]
 pub struct Queue {
-    /// The interface.
     pub interface: Interface,
     /// Seed of the ordering adversary, if it is to stand before the window.
     pub adversary: Option<u64>,

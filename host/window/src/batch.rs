@@ -50,7 +50,7 @@ impl<'w, P: StorePort, C: CreditSource> Batch<'w, P, C> {
         Ok(Sent::Sent)
     }
 
-    /// Records in the batch.
+    /// Returns how many messages the batch holds so far.
     pub fn records(&self) -> u32 {
         self.records
     }

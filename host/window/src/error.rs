@@ -49,11 +49,9 @@ pub enum SendError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{bytes} bytes into a reservation of {reserved_bytes} that holds {written_bytes} already")]
 pub struct WriteError {
-    /// Bytes of this write.
     pub bytes: usize,
     /// Bytes written before.
     pub written_bytes: usize,
-    /// Bytes reserved.
     pub reserved_bytes: usize,
 }
 
@@ -131,9 +129,7 @@ pub enum ReceiveError {
     Outside {
         /// Offset of its first byte.
         offset_bytes: u64,
-        /// Its bytes.
         bytes: usize,
-        /// Bytes of the window.
         window_bytes: u64,
     },
     /// A write arrived over a byte that is not free. It was dropped.

@@ -21,7 +21,7 @@ pub struct DataBuffer {
 }
 
 impl DataBuffer {
-    /// A buffer of `lines` lines.
+    /// Returns a buffer of `lines` lines, all zero.
     pub fn new(lines: u32) -> Self {
         DataBuffer { lines: vec![[0; WORDS_PER_LINE]; lines as usize].into_boxed_slice() }
     }

@@ -40,6 +40,7 @@ struct State {
 pub struct TestWindow(Rc<RefCell<State>>);
 
 impl TestWindow {
+    /// Returns a window of `lines` lines, each word of which is `blank`.
     pub fn new(lines: u32, blank: u64) -> Self {
         TestWindow(Rc::new(RefCell::new(State {
             blank,
@@ -94,14 +95,17 @@ impl TestWindow {
         self.0.borrow().arrived.iter().map(|mask| u64::from(mask.count_ones())).sum()
     }
 
+    /// Returns how often the sender fenced.
     pub fn fences(&self) -> u64 {
         self.0.borrow().fences
     }
 
+    /// Returns how often a credit was pushed.
     pub fn publications(&self) -> u64 {
         self.0.borrow().publications
     }
 
+    /// Returns the credit that was pushed last, in lines.
     pub fn published(&self) -> u64 {
         self.0.borrow().published
     }

@@ -34,7 +34,7 @@ impl<D: Device> Station<D> {
         Ok(station)
     }
 
-    /// How many devices there are.
+    /// Returns how many NICs the machine has.
     pub fn devices(&self) -> u16 {
         self.ports.len() as u16
     }

@@ -20,30 +20,20 @@ pub enum LabError {
     },
     /// An interface that is made of lines which change owner, on a platform that moves none.
     #[error("{platform} has no [coherent] section: nothing moves lines between its cores and its device")]
-    NotCoherent {
-        /// The platform.
-        platform: String,
-    },
+    NotCoherent { platform: String },
     /// Several devices on a platform without a switch to put them behind.
     #[error(
         "{platform} has no [switch] section, which {devices} devices need before them; give switch.latency_ns and switch.ports in \
          its file, or by --set switch.latency_ns=NS --set switch.ports={ports}", ports = devices + 1
     )]
-    NoSwitch {
-        /// The platform.
-        platform: String,
-        /// How many devices.
-        devices: u16,
-    },
+    NoSwitch { platform: String, devices: u16 },
     /// More devices than a switch has ports for.
     #[error(
         "{devices} devices and the way to the host need {needed} ports, and the switch of {platform} has {ports}; ask for fewer \
          devices, or --set switch.ports={needed}", needed = devices + 1
     )]
     Ports {
-        /// The platform.
         platform: String,
-        /// How many devices.
         devices: u16,
         /// Ports of the switch, that to the host included.
         ports: u32,
@@ -53,9 +43,7 @@ pub enum LabError {
         "{platform} does not say what reads of {data} data take longer; give root_complex.{key}, in its file or by --set"
     )]
     NotSaid {
-        /// The platform.
         platform: String,
-        /// Where the data are.
         data: &'static str,
         /// The parameter.
         key: &'static str,
@@ -84,7 +72,6 @@ pub enum LabError {
     /// Nothing happens any more, or no frame leaves, and not everything was done.
     #[error("at {at} no frame leaves any more, and {done} of {wanted} frames have left")]
     Stuck {
-        /// When.
         at: Picoseconds,
         /// Frames that left.
         done: u64,
@@ -98,7 +85,6 @@ pub enum LabError {
          that by --fences per-message, or by core.wc_timeout_ns"
     )]
     BeyondSpan {
-        /// When.
         at: Picoseconds,
         /// Lines that the writes needed.
         lines: usize,

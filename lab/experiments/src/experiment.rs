@@ -24,7 +24,6 @@ const BLANK: u64 = 0x9e37_79b9_7f4a_7c15;
 pub struct Experiment<'a> {
     /// The machine.
     pub platform: &'a Platform,
-    /// Its NIC.
     pub nic: NicKind,
     /// How frames are handed over.
     pub interface: Interface,

@@ -20,7 +20,7 @@ impl Frames {
         Frames { patterns: (0..DISTINCT).map(pattern).collect(), sizes: sizes.to_vec() }
     }
 
-    /// The frame with this number.
+    /// Returns the bytes of the frame that is sent as the `number`th.
     pub fn frame(&self, number: u64) -> &[u8] {
         let size = self.sizes[(number % self.sizes.len() as u64) as usize];
         &self.patterns[(number % DISTINCT as u64) as usize][..size]

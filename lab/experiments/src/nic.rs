@@ -11,10 +11,7 @@ pub enum NicKind {
     #[default]
     Model,
     /// The RTL (`nic/rtl`), which takes the cycles of its clock beside that.
-    Rtl {
-        /// Its clock.
-        clock: ClockPeriod,
-    },
+    Rtl { clock: ClockPeriod },
 }
 
 /// A NIC, and what a link must know of it.

@@ -38,7 +38,6 @@ pub struct Outcome {
     pub to_wire: LatencyHistogram,
     /// Frames that were counted.
     pub frames: u64,
-    /// Their bytes.
     pub bytes: u64,
     /// From the first counted frame on the wire to the last.
     pub elapsed: Picoseconds,
@@ -46,7 +45,6 @@ pub struct Outcome {
     pub of_devices: Vec<Share>,
     /// Frames that left from the first call on, those of the warm-up included: what `cost` is the cost of.
     pub all_frames: u64,
-    /// Their bytes.
     pub all_bytes: u64,
     /// What was spent from the first call until the last frame had left.
     pub cost: Cost,
@@ -59,20 +57,17 @@ pub struct Outcome {
 /// What left by the wire of one of several devices.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Share {
-    /// Frames.
     pub frames: u64,
-    /// Their bytes.
     pub bytes: u64,
     /// From the first of them on the wire to the last: a device whose cores are done before others has less.
     pub elapsed: Picoseconds,
 }
 
-/// When a frame was where.
+/// Moments in the life of one frame, in virtual time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameTimes {
     /// The core that sent it.
     pub core: CoreId,
-    /// Its bytes.
     pub bytes: u32,
     /// When it was there to be sent.
     pub begun_at: Picoseconds,
@@ -92,7 +87,7 @@ impl Outcome {
         gbps(self.bytes, self.elapsed)
     }
 
-    /// Frames a second.
+    /// Returns frames divided by the elapsed time, or 0 when no time passed.
     pub fn frames_per_second(&self) -> f64 {
         if self.elapsed == Picoseconds::ZERO {
             return 0.0;
@@ -154,7 +149,6 @@ pub(crate) struct Sender {
     clock: Clock,
     pub frames: Rc<Frames>,
     sent: u64,
-    /// How many have left.
     pub left: u64,
     /// Frames that have not left.
     pub begun: VecDeque<Begun>,

@@ -9,7 +9,6 @@ use std::collections::VecDeque;
 use beeline_contract_device::{Enables, Write};
 use beeline_link_sim::machine::Aperture;
 
-/// Bytes of a line.
 const LINE_BYTES: u64 = 64;
 
 /// A histogram of spans that were needed, over the windows of all queues.

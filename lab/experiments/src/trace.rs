@@ -28,7 +28,6 @@ pub struct Trace {
     pub packets: Vec<Numbered>,
     /// From the last symbol on that link to the packet at its end.
     pub flight: Picoseconds,
-    /// When each frame was where.
     pub frames: Vec<FrameTimes>,
     /// What the logic of the device saw and did.
     pub notes: Vec<Noted>,

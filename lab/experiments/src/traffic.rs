@@ -41,7 +41,6 @@ pub struct Traffic {
     pub sizes: Vec<usize>,
     /// How many, of each core.
     pub frames: u64,
-    /// When.
     pub arrivals: Arrivals,
 }
 

@@ -15,7 +15,6 @@ pub enum Act {
     Write {
         /// Offset in its address space.
         offset_bytes: u64,
-        /// Bytes.
         bytes: u32,
     },
     /// It was asked for a word.
@@ -25,9 +24,7 @@ pub enum Act {
     },
     /// It wanted to read memory.
     DmaRead {
-        /// Where.
         address: u64,
-        /// Bytes.
         bytes: u32,
         /// Which read.
         tag: u16,
@@ -43,17 +40,9 @@ pub enum Act {
         tag: u16,
     },
     /// It wrote memory.
-    DmaWrite {
-        /// Where.
-        address: u64,
-        /// Bytes.
-        bytes: u32,
-    },
+    DmaWrite { address: u64, bytes: u32 },
     /// It let a frame leave.
-    Transmit {
-        /// Bytes.
-        bytes: u32,
-    },
+    Transmit { bytes: u32 },
     /// It raised an interrupt.
     Interrupt,
 }
@@ -61,9 +50,7 @@ pub enum Act {
 /// An [`Act`] and when it was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Noted {
-    /// When.
     pub at: Picoseconds,
-    /// What.
     pub act: Act,
 }
 
@@ -82,7 +69,7 @@ impl<D> Watched<D> {
         Watched { device, spans: Spans::new(aperture), now: Picoseconds::ZERO, notes: None }
     }
 
-    /// The device that is watched.
+    /// Returns the device that is watched.
     pub fn device(&self) -> &D {
         &self.device
     }

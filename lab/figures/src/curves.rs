@@ -24,7 +24,7 @@ pub struct Curve {
     pub published: &'static [(&'static str, Option<u64>)],
 }
 
-/// A figure.
+/// A published plot drawn again: curves of ours, points of theirs.
 pub struct Figure {
     /// Which figure of which source.
     pub title: &'static str,
@@ -57,7 +57,6 @@ pub struct Drawn {
     pub axis: String,
     /// Whether the vertical axis is logarithmic.
     pub is_logarithmic: bool,
-    /// Its lines.
     pub lines: Vec<Line>,
 }
 
@@ -70,12 +69,11 @@ pub struct Line {
     pub machine: String,
     /// Ours.
     pub simulated: Vec<(f64, f64)>,
-    /// Published.
     pub published: Vec<(f64, f64)>,
 }
 
 impl Drawn {
-    /// The chart of it.
+    /// Returns the plot as an SVG chart takes it, with both axes named.
     pub fn chart(&self) -> Chart<'_> {
         let series = |line: &Line| Series {
             name: line.name.clone(),

@@ -20,7 +20,6 @@ pub enum Error {
     /// A formula cannot be computed.
     #[error("formula `{formula}`: {problem}")]
     Formula {
-        /// The formula.
         formula: String,
         /// Why.
         problem: String,

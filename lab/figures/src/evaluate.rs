@@ -26,7 +26,7 @@ pub enum Ours {
 }
 
 impl Ours {
-    /// The figure, if it is one.
+    /// Returns our figure, or `None` where the row has none.
     pub fn figure(&self) -> Option<f64> {
         match self {
             Ours::Figure(value) => Some(*value),
@@ -54,11 +54,9 @@ pub struct RowResult {
     pub class: Class,
     /// Whether a constant of a platform was solved from it, or from a row that is not independent of it.
     pub was_fitted: bool,
-    /// As printed.
     pub printed: String,
     /// The printed unit.
     pub unit: String,
-    /// The value, where it is one number.
     pub published: Option<f64>,
     /// Our side.
     pub ours: Ours,

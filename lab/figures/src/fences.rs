@@ -19,7 +19,6 @@ const PUBLISHED: [(&str, &str); 2] = [("xeon-v100", "r0624"), ("epyc-7543-cx6dx"
 /// A platform under every hypothesis.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FenceRow {
-    /// The platform.
     pub platform: String,
     /// The published row.
     pub row: RowId,
@@ -31,7 +30,7 @@ pub struct FenceRow {
     pub ours_ns: Vec<Option<f64>>,
 }
 
-/// The table.
+/// Returns a row for each platform whose fenced line was published, measured under every hypothesis.
 pub fn table(simulator: &mut dyn Simulator, rows: &[Row]) -> Vec<FenceRow> {
     let cards = simulator.platforms();
     let mut table = Vec::new();

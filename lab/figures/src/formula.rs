@@ -16,7 +16,6 @@ pub struct Formula {
 /// What a variable of a formula stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Variable {
-    /// The published value of a row.
     Published(RowId),
     /// Our figure for a row.
     Ours(RowId),
@@ -25,7 +24,10 @@ pub enum Variable {
 }
 
 impl Formula {
-    /// Reads a formula.
+    /// Parses an arithmetic expression over rows and measured values.
+    ///
+    /// # Errors
+    /// [`Error::Formula`] with the text and what is wrong with it.
     pub fn read(text: &str) -> Result<Formula, Error> {
         let fail = |problem: String| Error::Formula { formula: text.to_owned(), problem };
         let expression = FlatEx::<f64>::parse(text).map_err(|error| fail(error.to_string()))?;

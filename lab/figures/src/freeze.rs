@@ -20,9 +20,7 @@ const HEADER: &str = "# The platform files and the fit set at the freeze, and ea
 /// A platform file: its name, relative to the folder of platforms, and its text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlatformFile {
-    /// Name.
     pub name: String,
-    /// Text.
     pub text: String,
 }
 

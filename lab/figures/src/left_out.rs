@@ -18,7 +18,6 @@ use crate::simulator::{Card, Replacement, Simulator};
 /// A platform left out.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LeftOut {
-    /// The platform.
     pub platform: String,
     /// Whose knobs it ran with; none has kin of its kind.
     pub kin: Option<String>,

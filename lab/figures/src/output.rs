@@ -15,7 +15,10 @@ pub use markdown::markdown;
 pub use page::page;
 pub use table::{WIDTH, tables};
 
-/// The outcome as JSON.
+/// Returns the whole outcome as indented JSON.
+///
+/// # Errors
+/// [`Error::Output`] if a value has no form in JSON.
 pub fn json(outcome: &Outcome) -> Result<String, Error> {
     serde_json::to_string_pretty(outcome).map_err(|error| Error::Output(error.to_string()))
 }

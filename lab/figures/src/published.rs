@@ -75,7 +75,6 @@ pub struct Row {
     /// Bytes of the message, or words about it.
     #[serde(rename = "message_size_B")]
     pub message_size: String,
-    /// The value as printed.
     #[serde(rename = "value")]
     pub printed: String,
     /// The least value that the print allows.
@@ -94,7 +93,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// The value, where it is one number.
+    /// Returns the printed number, or `None` for a range and for what is no number.
     pub fn value(&self) -> Option<f64> {
         let is_one = self.value_lo.is_some() && self.value_lo == self.value_hi;
         self.printed.parse().ok().filter(|_| is_one)
@@ -105,7 +104,7 @@ impl Row {
         Unit::parse(&self.printed_unit)
     }
 
-    /// Bytes of the message, where it is one number.
+    /// Returns the number that the row's message size begins with, if it begins with one.
     pub fn message_bytes(&self) -> Option<u64> {
         self.message_size.split(' ').next()?.parse().ok()
     }

@@ -62,7 +62,6 @@ pub enum Stamp {
     SecondLineAck,
     /// It writes the looped-back first line to host memory.
     FirstLoopBackWrite,
-    /// It writes the second.
     SecondLoopBackWrite,
     /// It acknowledges the doorbell.
     DoorbellAck,
@@ -129,9 +128,7 @@ pub enum Quantity {
     TransmitDone {
         /// How they are handed over.
         interface: Interface,
-        /// Bytes of each.
         bytes: u64,
-        /// How many.
         frames: u32,
     },
     /// Gbit/s of frame bytes that leave, without end.

@@ -83,7 +83,6 @@ impl Class {
 pub struct Measure {
     /// Platform, if it is not the entry's.
     pub machine: Option<String>,
-    /// What.
     pub quantity: Quantity,
 }
 
@@ -175,7 +174,6 @@ pub struct Lost {
     /// Which source, 0 to 4.
     #[serde(skip_deserializing)]
     pub seed: u8,
-    /// What.
     pub what: String,
     /// Where it stood.
     #[serde(rename = "where")]
@@ -209,7 +207,6 @@ struct File {
 /// All entries, and what is lost.
 #[derive(Clone, Debug, Default)]
 pub struct Registry {
-    /// Entry of each row.
     pub entries: BTreeMap<RowId, Entry>,
     /// What did not survive and has no row.
     pub lost: Vec<Lost>,

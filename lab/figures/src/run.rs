@@ -34,7 +34,6 @@ pub struct Outcome {
     pub rows: Vec<RowResult>,
     /// What did not survive and has no row.
     pub lost: Vec<Lost>,
-    /// The score.
     pub score: Score,
     /// Each platform left out, where that was asked for.
     pub left_out: Vec<LeftOut>,

@@ -124,11 +124,9 @@ pub struct Score {
     pub all: Tally,
     /// Those of each of the five sources.
     pub seeds: BTreeMap<u8, Tally>,
-    /// By platform.
     pub platforms: Vec<PlatformScore>,
     /// Ranges and limits.
     pub contained: Holds,
-    /// Shapes.
     pub shapes: Holds,
     /// Arithmetic on declared inputs.
     pub computed: Holds,

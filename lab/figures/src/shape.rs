@@ -13,22 +13,18 @@ pub enum Shape {
     Staircase {
         /// Platform of the staircase.
         machine: String,
-        /// Its interface.
         interface: Interface,
         /// Platform of the smooth curve.
         smooth_machine: String,
-        /// Its interface.
         smooth_interface: Interface,
     },
     /// Frame rate is better than a rival's for small frames, nearly its own for large ones, and drops behind each line.
     Converges {
         /// Platform.
         machine: String,
-        /// Interface.
         interface: Interface,
         /// Platform of the rival.
         rival_machine: String,
-        /// Its interface.
         rival: Interface,
     },
     /// The rate of unfenced stores is the same at all sizes and above a rate.
@@ -47,7 +43,6 @@ pub enum Shape {
     },
     /// Frames of a size, and none half as large, reach a rate.
     SaturatesFrom {
-        /// Interface.
         interface: Interface,
         /// The rate.
         gbps: f64,
@@ -76,7 +71,6 @@ pub enum Shape {
 /// Whether a shape holds, and by which figures.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Finding {
-    /// Whether it holds.
     pub holds: bool,
     /// The figures, in one clause.
     pub evidence: String,

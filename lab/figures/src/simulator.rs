@@ -35,7 +35,6 @@ pub enum Setting {
 pub struct Parameter {
     /// `table.name`.
     pub key: String,
-    /// Its value.
     pub value: Setting,
     /// Whether it counts as one of the platform's knobs: fitted, or assumed and not shared with all of its kind.
     pub is_knob: bool,

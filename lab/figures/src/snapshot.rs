@@ -23,7 +23,6 @@ struct Line {
 /// A figure that is not what it was.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Moved {
-    /// The row.
     pub id: RowId,
     /// What the snapshot says.
     pub before: String,

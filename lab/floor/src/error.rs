@@ -18,7 +18,6 @@ pub enum FloorError {
     /// A thread cannot be pinned.
     #[error("cannot pin a thread to core {core}: {reason}")]
     Pin {
-        /// The core.
         core: usize,
         /// What the system said.
         reason: String,

@@ -26,7 +26,7 @@ impl Source {
         Source { messages: Box::new(std::array::from_fn(message)) }
     }
 
-    /// Message `number`.
+    /// Returns the line that is sent as the `number`th.
     #[inline(always)]
     pub fn message(&self, number: u64) -> &[u8; 64] {
         &self.messages[number as usize % MESSAGES]

@@ -49,7 +49,6 @@ pub enum PlatformError {
     /// The file is not TOML.
     #[error("{place}: not TOML: {message}")]
     NotToml {
-        /// Where.
         place: Place,
         /// What the parser says.
         message: String,
@@ -57,11 +56,8 @@ pub enum PlatformError {
     /// Something has the wrong form.
     #[error("{place}: {key} is {found}; write {wanted}")]
     Form {
-        /// Where.
         place: Place,
-        /// What.
         key: String,
-        /// What it is.
         found: String,
         /// What it should be.
         wanted: &'static str,
@@ -69,31 +65,23 @@ pub enum PlatformError {
     /// There is no such key.
     #[error("{place}: no parameter is called {key:?}{}", nearest_clause(.nearest))]
     UnknownKey {
-        /// Where.
         place: Place,
-        /// The key.
         key: String,
         /// The one that looks most like it.
         nearest: Option<String>,
     },
-    /// A key is missing.
     #[error("{file}: {key} is missing; give {bounds}, with its source")]
     Missing {
         /// The platform's file.
         file: String,
-        /// The key.
         key: String,
         /// What it may be.
         bounds: String,
     },
-    /// A value is out of bounds.
     #[error("{place}: {key} = {value} is out of bounds; give {bounds}")]
     OutOfBounds {
-        /// Where.
         place: Place,
-        /// The key.
         key: String,
-        /// Its value.
         value: String,
         /// What it may be.
         bounds: Bounds,
@@ -101,11 +89,8 @@ pub enum PlatformError {
     /// Two values that each keep their bounds do not go together.
     #[error("{place}: {key} = {value}: {problem}")]
     Contradiction {
-        /// Where.
         place: Place,
-        /// The key.
         key: String,
-        /// Its value.
         value: String,
         /// With what it does not go together, and what to do.
         problem: String,
@@ -113,9 +98,7 @@ pub enum PlatformError {
     /// A source says nothing.
     #[error("{place}: the source of {key} is {problem}")]
     Source {
-        /// Where.
         place: Place,
-        /// The key.
         key: String,
         /// What is wrong with it.
         problem: &'static str,
@@ -123,7 +106,6 @@ pub enum PlatformError {
     /// A key stands in two files.
     #[error("{second}: {key} is given at {first} too; leave one of them out")]
     Twice {
-        /// The key.
         key: String,
         /// Where it stands first.
         first: Place,
@@ -133,7 +115,6 @@ pub enum PlatformError {
     /// A part cannot be included.
     #[error("{place}: cannot include {path:?}: {problem}")]
     Include {
-        /// Where.
         place: Place,
         /// The part.
         path: String,

@@ -37,7 +37,6 @@ pub(crate) struct Leaves {
     by_key: BTreeMap<String, Leaf>,
     /// The platform's own file, for errors about what is missing.
     file: String,
-    /// How many hops there are.
     hops: usize,
 }
 
@@ -70,7 +69,6 @@ impl Leaves {
         Ok(())
     }
 
-    /// How many hops there are.
     pub(crate) fn hops(&self) -> usize {
         self.hops
     }

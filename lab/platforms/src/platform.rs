@@ -25,9 +25,7 @@ pub struct Platform {
     pub summary: String,
     /// What is at its far end.
     pub kind: Kind,
-    /// Its core.
     pub core: Core,
-    /// Its root complex.
     pub root_complex: RootComplex,
     /// The link from the root complex to the first hop, or to the device.
     pub link: Link,

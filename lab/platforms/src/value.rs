@@ -38,10 +38,10 @@ pub struct Time {
 }
 
 impl Time {
-    /// No time.
+    /// No time at all.
     pub const ZERO: Time = Time { picoseconds: 0 };
 
-    /// A time of so many picoseconds.
+    /// Makes a time from the unit that it is kept in.
     pub const fn from_picoseconds(picoseconds: u64) -> Time {
         Time { picoseconds }
     }
@@ -75,7 +75,6 @@ impl Serialize for Time {
 pub enum Scalar {
     /// An integer or a number with decimals.
     Number(f64),
-    /// A word.
     Word(String),
 }
 
@@ -95,9 +94,7 @@ pub enum Bounds {
     Between(f64, f64),
     /// A whole number from the first to the last, both included.
     Whole(u32, u32),
-    /// One of these numbers.
     OneOf(&'static [u32]),
-    /// One of these words.
     Words(&'static [&'static str]),
 }
 

@@ -47,7 +47,6 @@ pub(crate) enum Posted {
 
 /// The device and what is around it.
 pub struct Bus<D> {
-    /// The device.
     pub device: D,
     /// Queues whose frames were transmitted, oldest first.
     pub transmitted: Vec<QueueId>,

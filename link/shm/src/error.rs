@@ -20,7 +20,6 @@ pub enum ConnectError {
     /// The NIC process answered something else than was asked.
     #[error("the NIC process answered {found} where {expected} was asked; is it another version of Beeline?")]
     Answer {
-        /// What was expected.
         expected: &'static str,
         /// What came.
         found: String,
@@ -59,7 +58,6 @@ pub enum ControlError {
     Queue {
         /// The queue asked for.
         queue: u32,
-        /// Queues there are.
         queues: u32,
     },
     /// There is no such doorbell.
@@ -70,10 +68,7 @@ pub enum ControlError {
     },
     /// There is no such region.
     #[error("memory region {region} is not registered")]
-    Region {
-        /// Its number.
-        region: u32,
-    },
+    Region { region: u32 },
     /// More memory than the NIC process lends to a port.
     #[error(
         "{asked} more bytes of memory: the port has {used} of {limit}, its windows and {regions} regions"
@@ -135,7 +130,6 @@ pub enum PortError {
     BadValue {
         /// Accesses before it.
         access: u64,
-        /// The word.
         word: u64,
     },
 }

@@ -18,7 +18,6 @@ pub(crate) enum Request {
     },
     /// The transmit window of a queue, fresh and blank.
     Window {
-        /// The queue.
         queue: u32,
         /// Whether its sender stores through its cache; only how lines are fetched depends on it.
         is_cached: bool,
@@ -51,10 +50,8 @@ pub(crate) enum Answer {
     },
     /// A window; comes with its descriptor.
     Window {
-        /// Its lines.
         lines: u32,
     },
-    /// Done.
     Done,
     /// The memory has this number; its bus addresses have it in their upper half.
     Region {

@@ -8,7 +8,6 @@ use proptest::prelude::*;
 /// A cell of the table.
 #[derive(Clone, Copy, Debug)]
 enum Cell {
-    /// "Yes".
     Yes,
     /// "Y/N".
     Either,

@@ -148,7 +148,6 @@ pub enum ConfigError {
     OutOfRange {
         /// Field of [`NicConfig`].
         what: &'static str,
-        /// Its value.
         found: u32,
         /// Least value it may have.
         least: u32,
@@ -159,7 +158,6 @@ pub enum ConfigError {
     NotPowerOfTwo {
         /// Field of [`NicConfig`].
         what: &'static str,
-        /// Its value.
         found: u32,
     },
     /// The station address is a group address.

@@ -211,7 +211,6 @@ pub(crate) struct Answers {
 }
 
 impl Answers {
-    /// Answers a read.
     #[inline]
     pub(crate) fn push(&mut self, tag: ReadTag, value: u64, dma: &DmaPort) {
         self.waiting.push_back((tag, value, dma.asked()));
@@ -273,7 +272,6 @@ impl Shared {
         self.ready.frame_ready(queue);
     }
 
-    /// Answers a read.
     #[inline]
     pub(crate) fn answer(&mut self, tag: ReadTag, value: u64) {
         self.answers.push(tag, value, &self.dma);

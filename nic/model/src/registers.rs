@@ -17,7 +17,6 @@ use crate::engine::QueueSettings;
 /// The writable registers of one queue.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct QueueRegisters {
-    /// `control`.
     pub control: u64,
     blank: u64,
     credit_address: u64,
@@ -75,7 +74,6 @@ impl QueueRegisters {
         })
     }
 
-    /// A doorbell of the queue.
     pub(crate) fn doorbell(&mut self, register: u32) -> Option<&mut u64> {
         match register {
             doorbell::TX_TAIL => Some(&mut self.tx_tail),

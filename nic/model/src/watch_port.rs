@@ -42,7 +42,6 @@ pub(crate) enum WatchWant {
 /// What the link has of a tag.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Given {
-    /// Nothing.
     #[default]
     Nothing,
     /// A watch that is wanted.

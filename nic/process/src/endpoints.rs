@@ -65,7 +65,6 @@ impl Endpoints {
         &self.live
     }
 
-    /// The port of this number.
     pub(crate) fn port(&self, number: u32) -> Option<&Port> {
         self.ports.get(number as usize)?.as_deref()
     }

@@ -11,7 +11,6 @@ pub enum NicProcessError {
     OutOfRange {
         /// Field of the configuration.
         what: &'static str,
-        /// Its value.
         found: u32,
         /// Least value it may have.
         least: u32,

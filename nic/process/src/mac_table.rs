@@ -25,9 +25,7 @@ const FREE: Entry = Entry { address: 0, endpoint: NOBODY, heard: 0 };
 /// What became of an address that was heard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Learned {
-    /// It was there.
     Known,
-    /// It is new.
     New,
     /// It was at another endpoint.
     Moved,

@@ -36,7 +36,6 @@ pub struct Statistics {
     pub switch: SwitchCounters,
     /// Station addresses that the switch knows.
     pub addresses: u64,
-    /// Its ports, by number.
     pub ports: Vec<PortStatistics>,
     /// Ports besides these whose host is gone and whose last frames wait for their receivers.
     pub leaving: u64,
@@ -58,7 +57,6 @@ pub struct LoopCounters {
     pub sleeps: u64,
     /// Sleeps that ended by their limit and not by the store that had come meanwhile: lost wake-ups.
     pub slept_through: u64,
-    /// Ports opened.
     pub ports_opened: u64,
     /// Ports that ended because their host closed them or died.
     pub ports_departed: u64,
@@ -68,11 +66,10 @@ pub struct LoopCounters {
     pub torn_messages: u64,
 }
 
-/// One port.
+/// Counters and state of one port, as `beeline stat` shows them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PortStatistics {
-    /// Its number.
     pub port: u32,
     /// The process of its host.
     pub pid: u32,
@@ -96,7 +93,6 @@ pub struct PortStatistics {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct UplinkStatistics {
-    /// What it is.
     pub name: String,
     /// Frames that came from it.
     pub frames_in: u64,

@@ -48,7 +48,6 @@ pub struct SwitchCounters {
 /// Where a frame is to go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Decision {
-    /// To this endpoint.
     To(Endpoint),
     /// To every endpoint but the one it came from.
     Flood,
@@ -64,7 +63,6 @@ struct Remembered {
     decision: Decision,
 }
 
-/// The switch.
 #[derive(Debug)]
 pub(crate) struct Switch {
     table: MacTable,

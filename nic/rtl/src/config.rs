@@ -130,7 +130,6 @@ pub enum RtlError {
     OutOfRange {
         /// Field of [`RtlConfig`].
         what: &'static str,
-        /// Its value.
         found: u32,
         /// Least value it may have.
         least: u32,
@@ -147,7 +146,6 @@ pub enum RtlError {
     NotPowerOfTwo {
         /// Field of [`RtlConfig`].
         what: &'static str,
-        /// Its value.
         found: u32,
     },
 }

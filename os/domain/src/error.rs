@@ -29,10 +29,7 @@ pub enum MisuseError {
     OnDomainThread,
     /// The domain belongs to another user.
     #[error("the domain belongs to uid {owner}; only its owner may offer a name in it")]
-    NotOwner {
-        /// Who owns it.
-        owner: u32,
-    },
+    NotOwner { owner: u32 },
 }
 
 /// Why a domain cannot be opened.
@@ -100,7 +97,6 @@ pub enum ConnectError {
         /// Where its socket would be.
         path: PathBuf,
     },
-    /// The owner has died.
     #[error("the owner of {} (process {pid}) has died; start it again", path.display())]
     OwnerDied {
         /// The offer's socket.
@@ -162,7 +158,6 @@ pub enum ConnectError {
         /// What was wrong.
         source: WireError,
     },
-    /// The request is too large.
     #[error(
         "a request of {bytes} bytes and {fds} descriptors; at most {MAX_PAYLOAD_BYTES} bytes and {MAX_FDS} descriptors travel"
     )]

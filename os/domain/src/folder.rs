@@ -31,7 +31,6 @@ pub enum FolderError {
     System {
         /// What was tried.
         action: &'static str,
-        /// The folder.
         path: PathBuf,
         /// What the kernel said.
         source: Errno,
@@ -44,21 +43,15 @@ pub enum FolderError {
         /// The link.
         path: PathBuf,
     },
-    /// It is not a folder.
     #[error("{} is not a folder; remove it or choose another root", path.display())]
-    NotFolder {
-        /// The path.
-        path: PathBuf,
-    },
+    NotFolder { path: PathBuf },
     /// Somebody else owns it.
     #[error(
         "the folder {} belongs to uid {found}, expected {expected}; choose another root (XDG_RUNTIME_DIR or an option)",
         path.display()
     )]
     Owner {
-        /// The folder.
         path: PathBuf,
-        /// Who owns it.
         found: u32,
         /// Who should.
         expected: u32,
@@ -66,7 +59,6 @@ pub enum FolderError {
     /// Others may list or change it.
     #[error("the folder {} has mode {mode:04o}, others could use it; run: chmod 700 {}", path.display(), path.display())]
     Permissions {
-        /// The folder.
         path: PathBuf,
         /// Its permission bits.
         mode: u32,

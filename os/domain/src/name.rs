@@ -13,17 +13,13 @@ pub enum NameError {
     Empty,
     /// The string is too long.
     #[error("a name of {bytes} bytes; at most {MAX_NAME_BYTES} are allowed")]
-    TooLong {
-        /// Bytes it has.
-        bytes: usize,
-    },
+    TooLong { bytes: usize },
     /// A character that names may not have, or not at that place.
     #[error(
         "`{}` at position {position} of a name: names are [a-z0-9] followed by [a-z0-9._-]",
         character.escape_default()
     )]
     Character {
-        /// The character.
         character: char,
         /// Its byte position.
         position: usize,

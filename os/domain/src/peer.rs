@@ -65,7 +65,7 @@ impl Peer {
         }))
     }
 
-    /// Which peer this is.
+    /// Returns the number by which this domain knows the peer.
     pub fn id(&self) -> PeerId {
         self.0.id
     }

@@ -53,12 +53,12 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    /// A refusal with this reason.
+    /// Makes a refusal; what is longer than 1,024 bytes is cut when it is sent.
     pub fn new(reason: impl Into<String>) -> Self {
         Refusal { reason: reason.into() }
     }
 
-    /// The reason.
+    /// Returns the words that the peer's user reads.
     pub fn reason(&self) -> &str {
         &self.reason
     }

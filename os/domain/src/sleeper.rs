@@ -33,7 +33,6 @@ impl Futex for Flag {
     }
 }
 
-/// The barriers of this machine.
 #[derive(Clone, Copy, Debug)]
 struct MachineBarriers {
     /// Whether a side lacks membarrier, so that the light barrier must be a real one too.

@@ -9,9 +9,7 @@ use crate::evidence::{peer_pidfd_is_supported, pidfd_is_supported};
 /// One thing a domain needs from the machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// What it is.
     pub what: &'static str,
-    /// Whether it is there.
     pub is_there: bool,
     /// What that means, in a sentence.
     pub meaning: &'static str,

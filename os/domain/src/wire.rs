@@ -7,7 +7,6 @@
 pub const MAX_MESSAGE_BYTES: usize = 64 * 1024;
 /// Most descriptors in one packet.
 pub const MAX_FDS: usize = 32;
-/// Bytes of a header.
 pub(crate) const HEADER_BYTES: usize = 32;
 /// Longest payload in bytes.
 pub const MAX_PAYLOAD_BYTES: usize = MAX_MESSAGE_BYTES - HEADER_BYTES;

@@ -23,7 +23,6 @@ const OTHER: &str = "see `ip link` and the kernel log";
 /// Which frames of which interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AfPacketConfig {
-    /// The interface.
     pub interface: String,
     /// Receive frames of this EtherType only; every frame when it is `None`.
     pub ether_type: Option<u16>,

@@ -27,7 +27,6 @@ pub enum UplinkError {
         /// What the system said.
         source: io::Error,
     },
-    /// The file is no capture.
     #[error(
         "{} is not a capture: it begins with {found:02x?}, neither pcap nor pcapng; \
          convert it with `editcap -F pcap` or capture with `tcpdump -w`", path.display()
@@ -139,11 +138,8 @@ pub enum UplinkError {
          copy, or auto"
     )]
     NoZeroCopy {
-        /// The interface.
         interface: String,
-        /// Its driver.
         driver: String,
-        /// The queue.
         queue: u32,
         /// What the system said.
         source: io::Error,
@@ -181,7 +177,6 @@ pub enum UplinkError {
     Socket {
         /// The up-link.
         name: String,
-        /// The interface.
         interface: String,
         /// What was to be done.
         step: &'static str,

@@ -12,7 +12,6 @@ use crate::UplinkError;
 /// Bytes of an Ethernet header.
 const HEADER_BYTES: usize = 14;
 
-/// One interface.
 #[derive(Clone, Debug)]
 pub(crate) struct Interface {
     pub(crate) name: String,

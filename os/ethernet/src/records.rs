@@ -17,7 +17,6 @@ const MAX_RECORD_BYTES: u32 = 262_144;
 const ETHERNET: u32 = 1;
 /// Bytes of the file header of a classic capture.
 const PCAP_HEADER_BYTES: u64 = 24;
-/// Bytes of the header of each of its records.
 const PCAP_RECORD_HEADER_BYTES: u64 = 16;
 
 /// First word of a pcapng file; a palindrome, so that it says nothing about the byte order.

@@ -98,7 +98,6 @@ pub enum BadWire {
     /// The kind has no such option.
     #[error("{kind} has no option `{option}`; it has {known}")]
     Option {
-        /// The kind.
         kind: WireKind,
         /// What was written.
         option: String,
@@ -108,7 +107,6 @@ pub enum BadWire {
     /// An option cannot have this value.
     #[error("`{value}` is no value of {option}: {expected}")]
     Value {
-        /// The option.
         option: &'static str,
         /// What was written.
         value: String,

@@ -56,7 +56,6 @@ pub enum MapError {
         /// What the kernel said.
         source: Errno,
     },
-    /// The descriptor is not a memfd.
     #[error(
         "descriptor {fd} is not a memfd that can be sealed ({source}): the peer must pass memory that it made with \
          memfd_create and MFD_ALLOW_SEALING"

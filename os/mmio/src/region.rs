@@ -30,7 +30,7 @@ impl Region {
         Region::new(Mapping::on_heap(bytes))
     }
 
-    /// Bytes of the region.
+    /// Returns the size of the mapped memory.
     pub fn bytes(&self) -> usize {
         self.mapping.bytes()
     }

@@ -6,7 +6,7 @@ use beeline_spec::Interface;
 
 use crate::host::Area;
 
-/// One case.
+/// One vector: a device, what happens to it, and how it must end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Case {
     /// Name, which is the file's without its ending.
@@ -135,7 +135,6 @@ pub enum Action {
     Read {
         /// Byte offset in the window of the first.
         at: u64,
-        /// Words.
         words: u32,
     },
     /// The host's memory answers reads, or stops answering them.
@@ -150,11 +149,9 @@ pub enum Action {
 /// Bytes in an area of the host's memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bytes {
-    /// The area.
     pub area: Area,
     /// Byte offset in it.
     pub at: u64,
-    /// The bytes.
     pub bytes: Vec<u8>,
 }
 
@@ -225,10 +222,9 @@ pub struct Expectation {
     pub counters: BTreeMap<String, Count>,
 }
 
-/// A count.
+/// What a counter must read in the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Count {
-    /// Exactly so many.
     Exactly(u64),
     /// So many or more: where the link decides how often, as with the retries of a refused write.
     AtLeast(u64),

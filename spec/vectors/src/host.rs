@@ -46,7 +46,7 @@ impl Area {
         }
     }
 
-    /// Bytes of it.
+    /// Returns the size of the area.
     pub const fn bytes(self) -> u64 {
         match self {
             Area::Head | Area::Notifications => 0x1000,
@@ -89,7 +89,6 @@ impl HostMemory {
         range.is_some()
     }
 
-    /// The bytes at an address, if there are so many.
     pub(crate) fn load(&self, address: u64, bytes: usize) -> Option<&[u8]> {
         Some(&self.memory[self.range(address, bytes)?])
     }

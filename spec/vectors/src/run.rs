@@ -74,7 +74,6 @@ struct Player<D> {
     /// Answers to reads of the window.
     answers: Vec<u64>,
     next_read: u16,
-    /// The frame was refused.
     is_frame_refused: bool,
     /// Writes and frames that the device had counted as refused, and those frames, when it was last asked.
     refusals: [u64; 2],

@@ -53,7 +53,6 @@ pub enum LongFrames {
 /// What is under test.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup {
-    /// The interface.
     pub interface: Interface,
     /// Disorder of its stores; without meaning for `descriptor`, `enso` and `coherent`.
     pub disorder: Disorder,

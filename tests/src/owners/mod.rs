@@ -41,9 +41,7 @@ pub trait Bench {
 /// Where things of a queue lie.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
-    /// The queue.
     pub queue: u16,
-    /// Lines of its window.
     pub window_lines: u64,
     /// Where in the BAR that begins.
     pub window: u64,
@@ -89,7 +87,6 @@ impl Store {
 
 /// The owner of a queue of one interface.
 pub trait Owner {
-    /// The interface.
     fn interface(&self) -> Interface;
 
     /// Writes the queue's registers but for the last, and what its memory must hold then.

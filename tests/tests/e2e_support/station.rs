@@ -19,7 +19,6 @@ pub type Ring = RxRing<ShmMemory, ShmDoorbell>;
 
 /// A port that is up.
 pub struct Station {
-    /// The port.
     pub port: Port<ShmLink>,
     start: Instant,
 }
@@ -30,7 +29,6 @@ impl Station {
         Self::open_in(&domain_config(), options, stop)
     }
 
-    /// As [`Station::open`], in a domain of its own.
     pub fn open_in(config: &DomainConfig, options: &ShmOptions, stop: &AtomicBool) -> Option<Self> {
         let link = connect(config, options, stop)?;
         let mut station = Station { port: Port::new(link, PortConfig::default()), start: Instant::now() };
@@ -58,7 +56,6 @@ impl Station {
         }
     }
 
-    /// Opens a queue.
     pub fn open_queue<H: QueueHalf>(&mut self, half: Result<Stopped<H>, PortError>) -> Option<H> {
         let pending = self.port.open(half.ok()?);
         self.finish(pending)

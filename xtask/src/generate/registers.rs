@@ -5,7 +5,6 @@
 use super::naming;
 use crate::failure::{Failure, Outcome};
 
-/// Bytes of every register.
 pub const REGISTER_BYTES: u64 = 8;
 
 /// The whole map.
@@ -39,7 +38,6 @@ pub struct Block {
     pub type_name: String,
     /// Heading.
     pub title: String,
-    /// What the block is for.
     pub doc: String,
     /// Byte offset of the first one in the map.
     pub offset: u64,
@@ -60,7 +58,6 @@ pub struct Array {
     pub stride: u64,
 }
 
-/// A register.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Register {
     /// Name of the instance: `tx_moderation`.
@@ -69,7 +66,6 @@ pub struct Register {
     pub type_name: String,
     /// Heading.
     pub title: String,
-    /// What it is for.
     pub doc: String,
     /// Byte offset in the map or block.
     pub offset: u64,
@@ -82,7 +78,6 @@ pub struct Register {
 /// A field of a register.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Field {
-    /// Name.
     pub name: String,
     /// What it holds.
     pub doc: String,
@@ -105,11 +100,9 @@ pub struct Field {
 /// A named value of a field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Value {
-    /// Name.
     pub name: String,
     /// What it means.
     pub doc: String,
-    /// Number.
     pub value: u64,
 }
 
@@ -121,7 +114,6 @@ impl Field {
 }
 
 impl Map {
-    /// Every block.
     pub fn blocks(&self) -> impl Iterator<Item = &Block> {
         self.items.iter().filter_map(|item| match item {
             Item::Block(block) => Some(block),

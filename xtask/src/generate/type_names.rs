@@ -14,7 +14,6 @@ pub type Members = Vec<(String, String)>;
 pub struct BlockTypes {
     /// Name of the instance.
     pub instance: String,
-    /// Name of its type.
     pub type_name: String,
     /// What lies inside.
     pub registers: Members,
@@ -25,7 +24,6 @@ pub struct BlockTypes {
 pub struct TypeNames {
     /// Registers that lie in no block.
     pub of_map: Members,
-    /// Blocks.
     pub blocks: Vec<BlockTypes>,
 }
 

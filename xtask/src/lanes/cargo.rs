@@ -9,7 +9,6 @@ use crate::run::{Program, root};
 const SYSTEM_TESTS: [&str; 2] = ["beeline-tests", "beeline-cli"];
 /// Workspaces of their own: the fuzz targets, and the rivals that bring crates.
 const OTHER_MANIFESTS: [&str; 2] = ["fuzz/Cargo.toml", "bench/rivals/Cargo.toml"];
-/// Their packages.
 pub const OTHER_PACKAGES: [&str; 2] = ["beeline-fuzz", "beeline-bench-rivals"];
 
 /// `cargo fmt --check`; seconds.

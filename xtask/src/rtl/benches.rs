@@ -11,7 +11,6 @@ use crate::lanes::Effort;
 use crate::run::{Program, root};
 use crate::workers;
 
-/// Where they are.
 const FOLDER: &str = "nic/tb";
 /// Lines of a failing bench that are shown.
 const SHOWN_LINES: usize = 40;

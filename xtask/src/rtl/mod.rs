@@ -19,7 +19,6 @@ use std::path::{Path, PathBuf};
 use crate::failure::{Context, Failure, Outcome};
 use crate::run::{Program, root};
 
-/// Where the tools are.
 #[derive(Debug, Clone)]
 pub struct Tools {
     bin: PathBuf,
@@ -43,7 +42,6 @@ impl Tools {
         self.bin.parent().unwrap_or(&self.bin)
     }
 
-    /// One of them.
     fn program(&self, name: &str) -> Program {
         Program::new(self.bin.join(name)).quiet()
     }

@@ -37,7 +37,6 @@ use crate::{machine, progress, rtl};
 const SIZES: [u32; 9] = [16, 64, 128, 256, 512, 1024, 1500, 4096, 9000];
 /// Sizes of a quick look.
 const QUICK_SIZES: [u32; 3] = [64, 512, 1500];
-/// Frames of a check.
 const CHECK_FRAMES: u64 = 100_000;
 
 /// What is measured, with defaults filled in.

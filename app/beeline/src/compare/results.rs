@@ -6,7 +6,6 @@ use serde::Serialize;
 /// Everything one run measured, with what is needed to judge it. Every figure in it is *measured*.
 #[derive(Clone, Debug, Serialize)]
 pub struct Results {
-    /// The machine.
     pub machine: Machine,
     /// The command line that made it.
     pub command: String,
@@ -48,7 +47,6 @@ pub struct StoreRow {
     pub policy: &'static str,
     /// Whether another core receives; without, nobody reads and nothing limits the stores.
     pub receiver: bool,
-    /// Store kernel.
     pub kernel: &'static str,
     /// Bytes of a message in the window: header, payload and padding.
     pub message_bytes: u32,
@@ -71,7 +69,6 @@ pub enum Way {
 /// Percentiles of a latency.
 #[derive(Clone, Debug, Serialize)]
 pub struct LatencyRow {
-    /// Interface.
     #[serde(serialize_with = "name")]
     pub interface: Interface,
     /// Direction.
@@ -80,7 +77,6 @@ pub struct LatencyRow {
     pub kernel: &'static str,
     /// Frame bytes, FCS excluded.
     pub frame_bytes: u32,
-    /// Samples.
     pub samples: u64,
     /// Median in ns.
     pub p50_ns: u64,
@@ -93,7 +89,6 @@ pub struct LatencyRow {
 /// Frames a second and what they cost.
 #[derive(Clone, Debug, Serialize)]
 pub struct RateRow {
-    /// Interface.
     #[serde(serialize_with = "name")]
     pub interface: Interface,
     /// Store kernel of the window, or "-" where there is none.
@@ -115,7 +110,6 @@ pub struct RateRow {
 /// A run over three processes.
 #[derive(Clone, Debug, Serialize)]
 pub struct CheckRow {
-    /// Interface.
     #[serde(serialize_with = "name")]
     pub interface: Interface,
     /// Frames that arrived in order and unchanged.

@@ -45,7 +45,6 @@ pub enum KvAction {
     Stats(StatsArgs),
 }
 
-/// Which store.
 #[derive(Args, Debug, Clone)]
 pub struct StoreArgs {
     /// Name of the store
@@ -69,7 +68,6 @@ pub struct CallArgs {
     pub json: bool,
 }
 
-/// Which key.
 #[derive(Args, Debug, Clone)]
 pub struct KeyArgs {
     /// Key: a text of 1 to 16 bytes, or 32 hexadecimal digits with --hex

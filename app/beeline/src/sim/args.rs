@@ -135,9 +135,7 @@ pub enum Placed {
 /// One interface, or all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Chosen {
-    /// This one.
     One(Interface),
-    /// Every one.
     All,
 }
 
@@ -204,7 +202,6 @@ fn sizes(text: &str) -> Result<Sizes, String> {
 /// When frames come, by name.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum When {
-    /// One by one.
     OneByOne,
     /// Always, so many at a time.
     Always(usize),
@@ -268,7 +265,6 @@ impl std::fmt::Display for When {
 pub struct Shard {
     /// Which one, from 1.
     pub number: u64,
-    /// Of how many.
     pub of: u64,
 }
 

@@ -18,13 +18,11 @@ pub struct Row {
     pub points: u64,
     /// What was done, in one line: equal keys are equal points.
     pub key: String,
-    /// The platform.
     pub platform: String,
     /// What was changed of it.
     pub set: String,
     /// The device: `model`, or `rtl` and its clock.
     pub device: String,
-    /// The interface.
     pub interface: String,
     /// Where it fenced; `-` where there is no place for a fence.
     pub fences: String,
@@ -43,7 +41,6 @@ pub struct Row {
     pub capture: Option<String>,
     /// Frames of each core that were counted.
     pub frames: u64,
-    /// Seed.
     pub seed: u64,
     /// What was counted, unless it cannot be.
     pub figures: Option<Figures>,
@@ -58,15 +55,12 @@ pub struct Figures {
     pub samples: u64,
     /// From the call, of an open loop from the arrival, to the first bit on the wire.
     pub p50_ps: u64,
-    /// The same.
     pub p99_ps: u64,
-    /// The same.
     pub p999_ps: u64,
     /// The longest.
     pub most_ps: u64,
     /// Frames between the first that was counted and the last.
     pub frames: u64,
-    /// Their bytes.
     pub bytes: u64,
     /// From the first to the last on the wire.
     pub elapsed_ps: u64,
@@ -75,7 +69,6 @@ pub struct Figures {
     pub of_devices: Vec<DeviceFigures>,
     /// Frames that the costs below are of: all.
     pub all_frames: u64,
-    /// Their bytes.
     pub all_bytes: u64,
     /// What the link carried towards the device.
     pub to_device: LinkBytes,
@@ -100,7 +93,6 @@ fn one() -> u16 {
 pub struct DeviceFigures {
     /// Frames between its first that was counted and its last.
     pub frames: u64,
-    /// Their bytes.
     pub bytes: u64,
     /// From the first to the last on its wire.
     pub elapsed_ps: u64,
@@ -109,7 +101,6 @@ pub struct DeviceFigures {
 /// Bytes on the wire in one direction, headers included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinkBytes {
-    /// Of writes.
     pub writes: u64,
     /// Of read requests.
     pub reads: u64,
@@ -222,7 +213,6 @@ impl Figures {
         ratio(self.all_bytes as f64 * 100.0, self.to_device.sum() + self.to_host.sum())
     }
 
-    /// So many bytes, a frame.
     pub fn per_frame(&self, bytes: u64) -> f64 {
         ratio(bytes as f64, self.all_frames)
     }

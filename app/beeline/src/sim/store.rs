@@ -72,7 +72,6 @@ impl Store {
     }
 }
 
-/// Rows, one a line.
 fn lines(path: &Path, text: &str) -> Result<Vec<Row>, Failure> {
     let row = |(number, line): (usize, &str)| {
         serde_json::from_str(line).map_err(|error| {

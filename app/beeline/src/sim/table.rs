@@ -20,7 +20,6 @@ pub struct Group<'a> {
     adversary: Option<u64>,
 }
 
-/// The group that a row is of.
 pub fn group(row: &Row) -> Group<'_> {
     Group {
         platform: &row.platform,
@@ -90,7 +89,6 @@ fn size(row: &Row) -> String {
     if row.capture.is_some() { "pcap".to_owned() } else { format!("{}", row.frame_bytes) }
 }
 
-/// A row of cells: what there is, or n/a in each.
 fn cells<const N: usize>(row: &Row, of: impl Fn(&Figures) -> [String; N]) -> Vec<Cell> {
     let values = row.figures.as_ref().map_or_else(|| std::array::from_fn(|_| "n/a".to_owned()), of);
     [label(row), size(row)].into_iter().chain(values).map(Cell::new).collect()

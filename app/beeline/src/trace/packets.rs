@@ -14,11 +14,9 @@ pub struct Line {
     pub packet: u64,
     /// Whether it goes to the device or to the host.
     pub direction: &'static str,
-    /// What it is.
     pub r#type: String,
     /// First byte that it is about.
     pub address: Option<u64>,
-    /// Bytes from there on.
     pub length_bytes: Option<u32>,
     /// With the requester it names a transaction.
     pub tag: Option<u16>,
@@ -32,7 +30,6 @@ pub struct Line {
     pub ends_at_ns: f64,
 }
 
-/// The lines of a trace.
 pub fn lines(trace: &Trace) -> Vec<Line> {
     trace.packets.iter().map(|packet| line(trace, packet)).collect()
 }
@@ -97,7 +94,6 @@ fn kind(tlp: &Tlp) -> String {
     }
 }
 
-/// The table.
 pub fn table(lines: &[Line]) -> Table {
     let header = ["packet", "direction", "type", "address", "bytes", "tag", "T0 + ns", "about"];
     let mut table = empty_table(header.map(str::to_owned).to_vec());
@@ -122,7 +118,6 @@ pub fn table(lines: &[Line]) -> Table {
     table
 }
 
-/// The lines as CSV.
 pub fn csv(lines: &[Line]) -> String {
     let mut text = String::from(
         "label,packet,direction,type,address,length_bytes,tag,acknowledges,at_ns,ends_at_ns,note\n",

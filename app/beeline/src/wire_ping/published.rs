@@ -24,7 +24,6 @@ pub fn transmit_us_a_frame(frames: usize) -> Option<f64> {
     }
 }
 
-/// The value of a row.
 fn value(row: &str) -> Option<f64> {
     /// The column `value`.
     const VALUE: usize = 7;

@@ -7,9 +7,7 @@ use beeline_ethernet::{
 
 /// A socket on an interface.
 pub enum Socket {
-    /// AF_XDP.
     Xdp(Box<AfXdp>),
-    /// AF_PACKET.
     Packet(AfPacket),
 }
 

@@ -13,7 +13,6 @@ use super::socket::Socket;
 
 /// Frames in a row.
 pub const BURSTS: [usize; 3] = [1, 2, 10];
-/// Bytes of a frame.
 pub const FRAME_BYTES: usize = 100;
 /// Looks at the completion ring before a burst counts as stuck.
 const MOST_LOOKS: u64 = 100_000_000;

@@ -59,21 +59,18 @@ pub enum Sent {
 pub enum Event {
     /// A connection is open: one that this side asked for, or that `remote` began.
     Opened {
-        /// The connection.
         id: ConnectionId,
         /// The other endpoint.
         remote: Address,
     },
     /// A message came; [`Endpoint::message`] shows it until the next poll.
     Message {
-        /// The connection.
         id: ConnectionId,
         /// Bytes of the message.
         bytes: usize,
     },
     /// A connection ended. Nothing more is heard of it, and its name is not used again.
     Closed {
-        /// The connection.
         id: ConnectionId,
         /// How it ended.
         why: Down,

@@ -244,7 +244,6 @@ impl Clock for Plug {
 
 pub type TestEndpoint = Endpoint<Plug, Plug>;
 
-/// The address of a station.
 pub fn mac(station: usize) -> MacAddress {
     MacAddress([2, 0, 0, 0, 0, station as u8 + 1])
 }

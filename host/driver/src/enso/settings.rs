@@ -63,7 +63,6 @@ pub struct RxEnsoMemberConfig {
     pub epoch: u8,
     /// Lines of the pipe, a power of two, enough for the longest frame twice.
     pub lines: u32,
-    /// As in [`RxEnsoConfig`].
     pub freed_coalesce: u32,
     /// When received frames interrupt a host that is armed for it.
     pub interrupts: InterruptModeration,

@@ -46,8 +46,10 @@ pub struct TxMmio<P, M> {
 enum Group {
     /// So many frames, one at least, as messages of their own.
     Singles(usize),
-    /// So many frames in a batch with so many payload bytes.
-    Batch { frames: usize, payload_bytes: usize },
+    Batch {
+        frames: usize,
+        payload_bytes: usize,
+    },
 }
 
 impl<P: StorePort, M: DmaMemory> TxMmio<P, M> {

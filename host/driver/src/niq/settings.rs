@@ -82,7 +82,6 @@ pub enum LongFrameConfig {
     Ring(RxRingConfig),
     /// Lent buffers.
     Descriptors(RxDescriptorConfig),
-    /// A pipe.
     Pipe(RxEnsoConfig),
 }
 

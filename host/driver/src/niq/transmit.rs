@@ -28,7 +28,6 @@ use crate::transmit::{Declared, Taken, Transmit, burst_of_singles, check_length}
 const HEAD_AT: usize = 0;
 const BUFFER_AT: usize = LINE_BYTES;
 
-/// Bytes of memory for a buffer of so many.
 pub(crate) const fn memory_bytes(buffer_bytes: usize) -> usize {
     BUFFER_AT + buffer_bytes
 }

@@ -22,7 +22,7 @@ pub enum Epoch {
 }
 
 impl Epoch {
-    /// The number.
+    /// Returns the queue's number in its direction, from 0.
     pub const fn number(self) -> u8 {
         match self {
             Epoch::Carried(epoch) | Epoch::Counted(epoch) => epoch,

@@ -69,7 +69,6 @@ impl<T> Pending<T> {
 pub enum Progress<T> {
     /// Not done: poll the port and try again with this.
     Pending(Pending<T>),
-    /// Done.
     Done(T),
 }
 

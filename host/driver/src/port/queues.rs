@@ -99,7 +99,6 @@ impl<L: Link> Port<L> {
         Ok((window, DmaCredits::new(self.link.memory(LINE_BYTES)?)))
     }
 
-    /// A window of at least so many lines.
     pub(crate) fn window_of(&mut self, queue: u32, least_lines: u32) -> Result<L::Window, PortError> {
         let window = self.link.window(queue)?;
         check_window(queue, window.lines(), least_lines)?;

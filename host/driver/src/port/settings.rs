@@ -36,7 +36,6 @@ pub enum Mux {
 /// TCP destination ports, both ends included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PortRange {
-    /// First port of the range.
     pub first: u16,
     /// Last port of the range, included.
     pub last: u16,

@@ -54,7 +54,6 @@ pub struct Taken(pub usize);
 /// What an interface declares about itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Declared {
-    /// Which interface it is.
     pub interface: Interface,
     /// Disorder of its stores that the device bears; `None` when it stores no frame across the link.
     pub tolerance: Option<Tolerance>,

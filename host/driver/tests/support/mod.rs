@@ -290,7 +290,6 @@ impl<D> Drop for BusWindow<D> {
     }
 }
 
-/// Memory on the bus.
 pub struct BusMemory<D> {
     bus: InProcess<D>,
     region: usize,

@@ -66,7 +66,6 @@ impl Scripted {
         Scripted::with(window_lines, &sound_capabilities())
     }
 
-    /// The same with other capabilities.
     pub fn with(window_lines: u32, capabilities: &Capabilities) -> Self {
         let link = Scripted::default();
         {

@@ -22,7 +22,6 @@ pub struct KvClient {
 /// The end of a call that was begun with [`KvClient::start_get`] or [`KvClient::start_set`].
 #[derive(Debug)]
 pub struct Ended<'a> {
-    /// Which one.
     pub id: CallId,
     /// Of a GET, the value where it lies, `None` if the key has none. Of a SET, no bytes.
     pub result: Result<Option<Body<'a, <ShmLink as Transport>::Message<'a>>>, CallError>,

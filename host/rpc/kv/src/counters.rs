@@ -11,7 +11,6 @@ pub struct KvStats {
     pub items: u64,
     /// Memory in use, in bytes, as the bound counts it.
     pub used_bytes: u64,
-    /// Memory there is, in bytes.
     pub max_memory_bytes: u64,
     /// Longest value, in bytes.
     pub max_value_bytes: u64,

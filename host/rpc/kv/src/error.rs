@@ -8,7 +8,6 @@ pub enum OpenError {
     /// An option is out of bounds.
     #[error("{option} = {value}; it must be {bounds}")]
     Option {
-        /// Which.
         option: &'static str,
         /// What was given.
         value: u64,
@@ -40,7 +39,6 @@ pub enum KvError {
     Full {
         /// Bytes in use.
         used_bytes: u64,
-        /// Bytes there are.
         max_bytes: u64,
         /// Bytes that would be needed besides.
         needed_bytes: u64,
@@ -48,7 +46,6 @@ pub enum KvError {
     /// The value is longer than this store takes.
     #[error("a value of {bytes} bytes; this store takes at most {max_bytes}")]
     ValueTooLong {
-        /// Its bytes.
         bytes: u64,
         /// The bound.
         max_bytes: u64,

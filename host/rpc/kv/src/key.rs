@@ -3,7 +3,7 @@
 use core::fmt;
 use core::hash::{Hash, Hasher};
 
-/// Bytes of every key.
+/// Length of every key on the wire; [`Key::from_text`] pads a shorter text.
 pub const KEY_BYTES: usize = 16;
 
 /// A key. Shorter texts are padded with zero bytes, which no text may contain, so no two texts are one key.
@@ -15,16 +15,10 @@ pub struct Key([u8; KEY_BYTES]);
 pub enum KeyError {
     /// Empty, or too long.
     #[error("a key of {bytes} bytes; it must have 1 to {KEY_BYTES}")]
-    Length {
-        /// Its bytes.
-        bytes: usize,
-    },
+    Length { bytes: usize },
     /// A zero byte in a text.
     #[error("a zero byte at offset {at} of a text key; give such a key in hexadecimal")]
-    Zero {
-        /// Where.
-        at: usize,
-    },
+    Zero { at: usize },
     /// Not 32 hexadecimal digits.
     #[error("`{text}` is no raw key: {} hexadecimal digits are needed, for {KEY_BYTES} bytes", 2 * KEY_BYTES)]
     Hex {
@@ -34,7 +28,7 @@ pub enum KeyError {
 }
 
 impl Key {
-    /// These bytes.
+    /// Makes a key of raw bytes, any of which may be zero.
     #[inline(always)]
     pub const fn new(bytes: [u8; KEY_BYTES]) -> Self {
         Key(bytes)
@@ -79,7 +73,7 @@ impl Key {
         [whole as u64, (whole >> 64) as u64]
     }
 
-    /// Its bytes.
+    /// Returns the bytes as they travel.
     #[inline(always)]
     pub const fn as_bytes(&self) -> &[u8; KEY_BYTES] {
         &self.0

@@ -123,7 +123,6 @@ impl Registry {
         self.bells.flag(worker * WORD_BYTES)
     }
 
-    /// Every client that is there.
     pub(crate) fn clients(&self) -> Vec<Arc<ClientEntry>> {
         lock(&self.clients).values().cloned().collect()
     }

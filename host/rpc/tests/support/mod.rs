@@ -17,7 +17,6 @@ pub const WATCHDOG: Duration = Duration::from_secs(60);
 pub const ECHO: Method = Method(1);
 /// Fails with code 7 and what was asked.
 pub const FAIL: Method = Method(2);
-/// Panics.
 pub const PANIC: Method = Method(3);
 /// Says that the server is overloaded.
 pub const BUSY: Method = Method(4);

@@ -8,7 +8,6 @@ use proptest::prelude::*;
 
 use crate::BLANK;
 
-/// One step.
 #[derive(Clone, Debug)]
 pub enum Step {
     /// Send a message of this length.
@@ -71,7 +70,6 @@ impl Random {
         (self.next() % end.max(1) as u64) as usize
     }
 
-    /// Bytes whose words are of these.
     pub fn payload(&mut self, words: [u64; 4], bytes: usize) -> Vec<u8> {
         let whole = (0..bytes.div_ceil(8)).flat_map(|_| words[self.below(4)].to_le_bytes());
         whole.take(bytes).collect()

@@ -8,9 +8,7 @@ use beeline_contract_device::{Accept, Device, DmaError, DmaTag, ReadTag, SimTime
 /// What an [`Engine`] does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Job {
-    /// Reads.
     Read,
-    /// Writes.
     Write,
     /// Writes a place and reads it behind that.
     WriteRead,
@@ -45,7 +43,6 @@ pub struct Engine {
     begun: SimTime,
     /// How long each transfer took, one by one.
     pub round_trips: Vec<SimTime>,
-    /// Reads that are done.
     pub reads_done: u64,
 }
 

@@ -7,11 +7,9 @@ use beeline_contract_device::{Accept, Device, DmaError, DmaTag, ReadTag, SimTime
 /// A write that the logic has seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seen {
-    /// When.
     pub at: SimTime,
     /// Offset of its first byte.
     pub offset_bytes: u64,
-    /// Its bytes.
     pub length_bytes: u32,
 }
 

@@ -15,7 +15,6 @@ use crate::{Data, LabError, machine};
 pub enum DmaEngine {
     /// Commands of a few words, straight to the link: no engine to start, no data path inside.
     Command,
-    /// The engine.
     Bulk,
 }
 

@@ -21,7 +21,6 @@ use crate::Data;
 /// A bench: a platform, and where the data of its device lie.
 #[derive(Clone, Debug)]
 pub struct Bench<'a> {
-    /// The platform.
     pub platform: &'a Platform,
     /// Seed of everything random.
     pub seed: u64,

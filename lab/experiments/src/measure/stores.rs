@@ -73,7 +73,6 @@ struct Storing {
     core: (Picoseconds, Picoseconds, u64),
     /// The same of writes that the device saw, in bytes.
     device: (Picoseconds, Picoseconds, u64),
-    /// The same of writes in numbers.
     writes: u64,
 }
 

@@ -25,7 +25,10 @@ pre{font-size:.72rem;line-height:1.25;overflow-x:auto;background:#f7f7f7;padding
 .key{font-size:1.05rem;background:#eef5fb;padding:.8rem 1rem;border-left:4px solid #0072b2}
 .warn{background:#fbeeea;border-left-color:#d55e00}details{margin:.5rem 0}";
 
-/// The page.
+/// Renders a whole outcome as one HTML page without scripts.
+///
+/// # Errors
+/// A plot cannot be drawn.
 pub fn page(outcome: &Outcome) -> Result<String, Error> {
     let mut html = String::from("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">");
     html += "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">";

@@ -22,11 +22,9 @@ pub struct PortCounters {
     pub register_accesses: u64,
     /// DMA reads carried out.
     pub dma_reads: u64,
-    /// Bytes of them.
     pub dma_read_bytes: u64,
     /// DMA writes carried out.
     pub dma_writes: u64,
-    /// Bytes of them.
     pub dma_write_bytes: u64,
     /// DMA accesses outside the memory that the host registered.
     pub bad_addresses: u64,

@@ -307,7 +307,7 @@ impl<D: Device> DevicePort<D> {
         self.device.wake_at()
     }
 
-    /// The device.
+    /// Returns the device behind the port.
     pub fn device(&self) -> &D {
         &self.device
     }

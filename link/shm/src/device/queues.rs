@@ -45,7 +45,6 @@ struct Settings {
 #[derive(Debug)]
 pub(crate) struct Queues {
     windows: Vec<Option<Window>>,
-    /// Queues that are on.
     active: Vec<u32>,
     doorbells: Vec<Doorbell>,
     settings: Vec<Settings>,

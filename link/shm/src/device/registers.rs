@@ -14,10 +14,15 @@ const READ: u64 = 2;
 /// One register access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
-    /// Write a value.
-    Write { offset_bytes: u32, value: u64 },
+    Write {
+        offset_bytes: u32,
+        value: u64,
+    },
     /// Read, and answer under this tag.
-    Read { offset_bytes: u32, tag: u16 },
+    Read {
+        offset_bytes: u32,
+        tag: u16,
+    },
 }
 
 /// The words of a line that carries `access`.

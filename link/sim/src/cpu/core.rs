@@ -173,7 +173,7 @@ impl Core {
         self.is_done(before, Ok(before + span), outlet);
     }
 
-    /// There is room in the outlet at `now`.
+    /// Continues what waited, because the outlet has room at `now`.
     pub fn room_returned(&mut self, now: Picoseconds, outlet: &mut impl CoreOutlet) {
         self.buffers.port_taken_until(now);
         self.buffers.drain(now, &self.settings, outlet);

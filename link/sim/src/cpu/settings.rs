@@ -12,7 +12,6 @@ pub enum Release {
     Fifo,
     /// The oldest, or with the same chance any: mostly in order, as arbiters are that prefer age.
     OldestRandom,
-    /// Any.
     Random,
 }
 

@@ -58,12 +58,12 @@ impl<T> Line<T> {
         self.waiting.back().map(|(at, _)| *at)
     }
 
-    /// How many there are.
+    /// Returns how many are waiting.
     pub fn len(&self) -> usize {
         self.waiting.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether nothing is waiting.
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
@@ -84,7 +84,7 @@ impl Server {
         start
     }
 
-    /// When it is free.
+    /// Returns when everything that was begun is done.
     #[inline]
     pub fn free_at(&self) -> Picoseconds {
         self.free

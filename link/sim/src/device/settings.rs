@@ -24,7 +24,7 @@ impl Rate {
         self.ps_per_kib == 0
     }
 
-    /// The time of so many bytes.
+    /// Returns how long `bytes` take, rounded up to a picosecond; zero at an unlimited rate.
     #[inline]
     pub fn time(self, bytes: u64) -> Picoseconds {
         Picoseconds((bytes * self.ps_per_kib).div_ceil(1024))

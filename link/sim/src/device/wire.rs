@@ -12,7 +12,6 @@ const FRAME_OVERHEAD_BYTES: u64 = 8 + 4 + 12;
 /// A frame that the logic has let go: it is on its way to the wire, and when it will be there is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transmitted {
-    /// Its queue.
     pub queue: QueueId,
     /// Its bytes, FCS excluded.
     pub length_bytes: u32,

@@ -23,7 +23,6 @@ pub(super) struct Read {
 pub(super) struct DeviceEnd {
     /// Its requester ID.
     pub requester: u16,
-    /// The link that it is at.
     pub link: usize,
     /// Where it lies in the address space of the host.
     pub base: u64,
@@ -81,7 +80,6 @@ impl DeviceEnd {
         }
     }
 
-    /// A number for a read.
     pub(super) fn add_read(&mut self, read: Read) -> u32 {
         match self.free_reads.pop() {
             Some(number) => {

@@ -6,22 +6,18 @@ use crate::pcie::{HopEvent, LinkEvent, SwitchEvent};
 /// An event of a [`Machine`](super::Machine).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// On a link.
     Link(LinkEvent),
     /// Between two links.
     Hop(HopEvent),
-    /// In the switch.
     Switch(SwitchEvent),
     /// It is the turn of the program on a core, unless it had another one since.
     Turn {
-        /// The core.
         core: u16,
         /// Which turn.
         number: u32,
     },
     /// Lines wait in the buffers of a core.
     Tend {
-        /// The core.
         core: u16,
     },
     /// A packet of the cores may leave the root complex.

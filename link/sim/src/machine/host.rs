@@ -59,12 +59,12 @@ impl<D: Device> CoreLink<D> {
         &self.sim
     }
 
-    /// The core.
+    /// Returns the core whose accesses go through this window.
     pub fn core(&self) -> CoreId {
         self.core
     }
 
-    /// The device.
+    /// Returns the device that the window leads to.
     pub fn device(&self) -> DeviceId {
         self.device
     }

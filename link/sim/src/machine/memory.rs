@@ -1,6 +1,5 @@
 //! Memory of the host that the device reads and writes, and which of its lines the device wrote last.
 
-/// Bytes of a line.
 const LINE_BYTES: usize = 64;
 /// Regions begin at multiples of this, with at least as much between them, so that an access past an end is found.
 const REGION_ALIGN: u64 = 1 << 20;

@@ -27,7 +27,6 @@ pub struct Aperture {
 pub struct Further {
     /// What a packet takes from the link before to this one.
     pub latency: Picoseconds,
-    /// The link.
     pub link: LinkSettings,
 }
 
@@ -52,12 +51,11 @@ pub struct Branch {
     pub further: Vec<Further>,
 }
 
-/// A machine.
+/// Every parameter of a machine in virtual time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MachineSettings {
     /// Its cores, all alike.
     pub core: CoreSettings,
-    /// How many.
     pub cores: u16,
     /// The root complex.
     pub root: RootSettings,
@@ -67,7 +65,6 @@ pub struct MachineSettings {
     pub further: Vec<Further>,
     /// The switch at the end of those, if there is one; without, there is one device.
     pub switch: Option<SwitchSettings>,
-    /// The device, and every other one.
     pub device: DeviceSettings,
     /// What moves lines between a core and a device with a cache; then its reads and writes of memory take no link.
     pub interconnect: Option<Interconnect>,
@@ -80,13 +77,10 @@ pub struct MachineSettings {
 /// A machine that cannot be.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum MachineError {
-    /// Its cores.
     #[error(transparent)]
     Core(#[from] CoreSettingsError),
-    /// One of its links.
     #[error(transparent)]
     Link(#[from] SettingsError),
-    /// Its switch.
     #[error(transparent)]
     Switch(#[from] SwitchError),
     /// Not as many devices as places for them.
@@ -110,7 +104,6 @@ pub enum MachineError {
     /// Something that is with one device only.
     #[error("{what} is of machines with one device; {advice}")]
     OneDevice {
-        /// What.
         what: &'static str,
         /// What to do.
         advice: &'static str,
@@ -118,13 +111,10 @@ pub enum MachineError {
     /// There is none or there are too many of something.
     #[error("a machine with {found} {what} cannot be; use {least} to {most}")]
     Count {
-        /// Of what.
         what: &'static str,
-        /// How many.
         found: usize,
         /// The fewest.
         least: usize,
-        /// The most.
         most: usize,
     },
 }

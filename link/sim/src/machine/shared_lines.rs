@@ -11,7 +11,6 @@ use super::state::Around;
 use super::{CoreId, DeviceId, Event, Machine};
 use crate::des::Picoseconds;
 
-/// Bytes of a line.
 const LINE_BYTES: u64 = 64;
 
 /// The interconnect between a core and a device with a cache.

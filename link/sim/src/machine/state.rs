@@ -34,13 +34,11 @@ impl DeviceId {
         FIRST_REQUESTER + (self.0 << 8)
     }
 
-    /// Whether this is the requester ID of a device.
     #[inline]
     pub(super) fn is_requester(requester: u16) -> bool {
         requester >= FIRST_REQUESTER
     }
 
-    /// The number of the device with this requester ID.
     #[inline]
     pub(super) fn of_requester(requester: u16) -> usize {
         usize::from((requester - FIRST_REQUESTER) >> 8)
@@ -82,7 +80,6 @@ pub struct Totals {
     pub faults: u64,
     /// Frames that ended with an abort mark.
     pub aborted: u64,
-    /// Writes that it has taken.
     pub writes_taken: u64,
 }
 

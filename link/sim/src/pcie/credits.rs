@@ -10,7 +10,6 @@ use super::{Class, Tlp};
 /// How much of a kind a receiver advertises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// So many.
     Finite(u32),
     /// No end of them; they are never given back.
     Infinite,
@@ -19,7 +18,6 @@ pub enum Limit {
 /// Headers and units of 16 bytes of one class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Amount {
-    /// Headers.
     pub headers: u32,
     /// Units of 16 bytes of data.
     pub data_units: u32,
@@ -36,7 +34,6 @@ impl Amount {
 /// What a receiver advertises for one class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Advertised {
-    /// Headers.
     pub headers: Limit,
     /// Units of 16 bytes of data.
     pub data_units: Limit,
@@ -58,7 +55,6 @@ impl Advertised {
     "credits of {class:?}: {given:?} came back when {left:?} of {advertised:?} were left; give back each packet once"
 )]
 pub struct TooManyCredits {
-    /// The class.
     pub class: Class,
     /// What came back.
     pub given: Amount,

@@ -16,12 +16,7 @@ pub enum Dllp {
     /// All TLPs up to here arrived.
     Acknowledge,
     /// Room for so much is free again. On the wire these are running totals; here it is the difference.
-    UpdateCredits {
-        /// Whose.
-        class: Class,
-        /// How much.
-        given: Amount,
-    },
+    UpdateCredits { class: Class, given: Amount },
 }
 
 /// The limit of the specification for acknowledgements, which is also its guideline for credit updates, in symbols.

@@ -32,11 +32,9 @@ pub struct LinkId(pub u16);
 /// [`Link::happen`](super::Link::happen) of the link that it names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkEvent {
-    /// On which link.
     pub link: LinkId,
     /// At which of its ends.
     pub side: Side,
-    /// What.
     pub what: LinkStep,
 }
 
@@ -72,7 +70,6 @@ pub struct Passed {
     pub ends_at: Picoseconds,
     /// Which end it left.
     pub from: Side,
-    /// What it is.
     pub packet: Packet,
 }
 

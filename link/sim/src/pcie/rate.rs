@@ -55,7 +55,7 @@ impl Generation {
         }
     }
 
-    /// The encoding.
+    /// Returns the line code of the generation.
     pub const fn encoding(self) -> Encoding {
         match self {
             Generation::Gen1 | Generation::Gen2 => Encoding::Symbols8b10b,
@@ -87,7 +87,7 @@ impl Lanes {
         }
     }
 
-    /// How many.
+    /// Returns how many lanes the link has.
     pub const fn count(self) -> u64 {
         self.0 as u64
     }

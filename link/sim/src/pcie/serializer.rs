@@ -13,7 +13,6 @@ pub const FLIT_TLP_BYTES: u64 = 236;
 /// What a direction has carried so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Carried {
-    /// By [`Kind`].
     pub tlps: [CarriedKind; Kind::COUNT],
     /// Packets of the data link layer.
     pub dllps: u64,
@@ -26,7 +25,6 @@ pub struct Carried {
 /// What a direction has carried of one kind of TLP.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CarriedKind {
-    /// Packets.
     pub packets: u64,
     /// Bytes that somebody wanted to move: without what rounding to double words adds.
     pub useful_bytes: u64,

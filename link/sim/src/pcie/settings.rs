@@ -106,15 +106,11 @@ pub enum SettingsError {
     Size {
         /// The parameter.
         name: &'static str,
-        /// Its value.
         bytes: u32,
     },
     /// The read completion boundary.
     #[error("completion_boundary_bytes = {bytes} is no read completion boundary; use 64 or 128")]
-    Boundary {
-        /// Its value.
-        bytes: u32,
-    },
+    Boundary { bytes: u32 },
     /// A rule that is always true.
     #[error("update.one_in and acknowledge.packets count from 1; use 1 for the earliest answer")]
     Rule,
@@ -125,7 +121,6 @@ pub enum SettingsError {
     Credits {
         /// The end that advertises.
         side: usize,
-        /// The class.
         class: Class,
         /// Which kind of credit.
         name: &'static str,

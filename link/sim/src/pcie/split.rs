@@ -9,7 +9,6 @@ pub const PAGE_BYTES: u64 = 4096;
 pub struct Piece {
     /// Its first byte.
     pub address: u64,
-    /// Its bytes.
     pub length_bytes: u32,
 }
 

@@ -10,7 +10,6 @@ pub enum Kind {
     MemoryWrite,
     /// A message (posted).
     Message,
-    /// A memory read.
     MemoryRead,
     /// A write to I/O or configuration space, which is answered.
     NonPostedWrite,
@@ -35,7 +34,7 @@ pub enum Class {
 }
 
 impl Kind {
-    /// How many kinds there are.
+    /// How many kinds there are, for tables indexed by kind.
     pub const COUNT: usize = 7;
 
     /// Whose credits it takes.
@@ -70,7 +69,7 @@ pub enum Header {
 }
 
 impl Header {
-    /// Its bytes.
+    /// Returns the header's length on the wire, without a digest.
     #[inline]
     pub const fn bytes(self) -> u32 {
         match self {
@@ -97,9 +96,7 @@ pub struct Tlp {
     pub completer: u16,
     /// Tag; with the requester ID it names a transaction.
     pub tag: u16,
-    /// What it is.
     pub kind: Kind,
-    /// Its header.
     pub header: Header,
     /// Whether it has an end-to-end digest of 4 bytes.
     pub digest: bool,

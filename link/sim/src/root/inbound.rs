@@ -6,7 +6,6 @@ use super::{Bandwidth, RootSettings};
 use crate::des::Picoseconds;
 use crate::pcie::{Kind, LinkSettings, Tlp, completions};
 
-/// Bytes of a line.
 const LINE_BYTES: u64 = 64;
 
 /// What the device sent and memory has not done yet.

@@ -6,7 +6,6 @@ use super::RootSettings;
 use crate::des::Picoseconds;
 use crate::pcie::{Class, Tlp};
 
-/// Bytes of a line.
 const LINE_BYTES: u32 = 64;
 
 /// Packets of the cores on their way through the root complex, in the order in which they are ready.
@@ -30,7 +29,6 @@ pub enum Outgoing {
     Packet(Option<u32>),
     /// None before then.
     Later(Picoseconds),
-    /// None is there.
     Nothing,
 }
 

@@ -27,7 +27,6 @@ struct Open {
     is_doomed: bool,
 }
 
-/// The wire.
 #[derive(Debug)]
 pub(crate) struct Wire {
     /// Beats that it takes; 0: it is not ready.

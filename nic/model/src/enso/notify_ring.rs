@@ -86,7 +86,6 @@ pub(crate) struct NotifyRings {
 }
 
 impl NotifyRings {
-    /// No ring.
     pub(crate) fn new(queues: usize) -> Self {
         NotifyRings { rings: (0..queues).map(|_| None).collect() }
     }
@@ -110,7 +109,6 @@ impl NotifyRings {
         Err(Cause::NoRing)
     }
 
-    /// The ring of an owner.
     #[inline]
     pub(crate) fn of(&mut self, owner: u16) -> Option<&mut NotifyRing> {
         self.rings.get_mut(usize::from(owner))?.as_mut()

@@ -11,7 +11,6 @@
 
 use beeline_spec::formats::tx_descriptor as f;
 
-/// Bytes of a descriptor.
 pub(crate) const DESCRIPTOR_BYTES: u32 = f::BYTES as u32;
 /// Descriptors a queue holds that were fetched and not used yet, or are being fetched.
 const AHEAD: u64 = 128;

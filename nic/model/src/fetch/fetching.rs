@@ -36,7 +36,6 @@ pub(crate) trait FetchQueue: Sized {
         longest_frame_bytes: u32,
     ) -> Result<Self, Cause>;
 
-    /// Which life of the queue this is.
     fn life(&self) -> u32;
 
     /// When [`FetchQueue::time_passed`] is due.

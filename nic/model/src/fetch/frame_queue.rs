@@ -80,7 +80,6 @@ pub(crate) struct FrameQueue {
     slots: Box<[Slot; SLOTS as usize]>,
     /// Frames done.
     head: u64,
-    /// Units of the frames done.
     done_units: u64,
     /// Frames put in, the one of `issuing` not counted.
     issued: u64,
@@ -126,7 +125,6 @@ impl FrameQueue {
         self.report.deadline()
     }
 
-    /// Which life of the queue this is.
     pub(crate) fn life(&self) -> u32 {
         self.life
     }

@@ -38,11 +38,9 @@ pub(crate) enum Purpose {
 /// A read that is under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Read {
-    /// Whose it is.
     pub queue: QueueId,
     /// Which life of that queue asked.
     pub life: u32,
-    /// What for.
     pub purpose: Purpose,
     /// Bytes asked for.
     pub bytes: u32,

@@ -18,7 +18,6 @@ impl Random {
         Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
-    /// A number below `limit`.
     pub(crate) fn below(&mut self, limit: usize) -> usize {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
@@ -26,7 +25,6 @@ impl Random {
         (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) as usize % limit
     }
 
-    /// Random bytes.
     pub(crate) fn bytes(&mut self, count: usize) -> Vec<u8> {
         (0..count).map(|_| self.below(256) as u8).collect()
     }
@@ -108,7 +106,6 @@ impl TestHost {
     }
 }
 
-/// The bytes of a descriptor.
 pub(crate) fn descriptor(address: u64, bytes: u32, flags: u32) -> [u8; 16] {
     let mut descriptor = [0; 16];
     descriptor[..8].copy_from_slice(&address.to_le_bytes());

@@ -28,7 +28,6 @@ pub(super) enum Arrived {
     Malformed,
 }
 
-/// A half.
 #[derive(Debug)]
 pub(super) struct PushHalf {
     bytes: [u8; PUSH_HALF_BYTES],

@@ -15,7 +15,6 @@ use beeline_spec::LINE_BYTES;
 /// No line: the end of the list of free ones.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// A line of the pool.
 pub(crate) type PoolLine = [u8; LINE_BYTES];
 
 #[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
@@ -31,7 +30,6 @@ pub(crate) enum Account {
     Shared,
 }
 
-/// The pool.
 pub(crate) struct BufferPool {
     lines: Box<[Aligned]>,
     next: Box<[u32]>,

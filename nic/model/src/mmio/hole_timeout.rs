@@ -32,7 +32,6 @@ fn hole(unit: &ReorderUnit, context: ContextId, frontier: u64) -> Option<u64> {
 }
 
 impl HoleTimeout {
-    /// No context has a hole.
     pub(crate) fn new(contexts: u32) -> Self {
         HoleTimeout {
             missing: vec![NONE; contexts as usize].into_boxed_slice(),

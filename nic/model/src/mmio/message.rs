@@ -108,7 +108,6 @@ pub(crate) struct Frame {
 }
 
 impl Frame {
-    /// No frame.
     pub(crate) const NONE: Frame = Frame { line: NONE, offset: 0, bytes: 0 };
 
     /// The frame of a data message that starts in pool line `line`.

@@ -73,7 +73,6 @@ impl MmioEngine {
         self.queues[usize::from(queue.0)].next_start
     }
 
-    /// Free lines of the pool.
     pub(crate) fn free_pool_lines(&self) -> u32 {
         self.pool.free_lines()
     }

@@ -140,7 +140,6 @@ impl TxQueue {
         };
     }
 
-    /// Lines of the window.
     pub(crate) fn window_lines(&self) -> u32 {
         self.window_lines
     }

@@ -17,7 +17,6 @@ use crate::engine::{Cause, QueueSettings};
 /// What a read of an entry finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
-    /// The word.
     Word(u64),
     /// The entry with this absolute index is not there yet; the word of it that was asked for.
     NotYet(u64, u32),
@@ -114,7 +113,6 @@ impl RxEntries {
         if entry < self.written { Found::Word(self.word(entry, word)) } else { Found::NotYet(entry, word) }
     }
 
-    /// Word `word` of an entry.
     pub(crate) fn word(&self, entry: u64, word: u32) -> u64 {
         let start = (entry % self.entries) as usize * self.entry_bytes;
         u64::from_le_bytes(self.memory[start..].as_chunks::<WORD_BYTES>().0[word as usize])

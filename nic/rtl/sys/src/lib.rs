@@ -29,13 +29,11 @@ mod verilated {
     pub struct Parameters {
         /// Queues; not a strap.
         pub queues: u32,
-        /// Lines of a window.
         pub window_lines: u32,
         /// Lines of the reorder span.
         pub span_lines: u32,
         /// Reorder contexts.
         pub contexts: u32,
-        /// Lines of the pool.
         pub pool_lines: u32,
     }
 

@@ -108,7 +108,6 @@ pub struct Outputs {
     pub frame_abort: u8,
     /// A DMA read is there.
     pub rdreq_valid: u8,
-    /// Its tag.
     pub rdreq_tag: u8,
     /// The beat from the wire is taken.
     pub rx_ready: u8,
@@ -124,13 +123,11 @@ pub struct Outputs {
 pub struct Straps {
     /// Station address, byte 0 in the low byte.
     pub mac: u64,
-    /// Lines of a window.
     pub window_lines: u32,
     /// Lines of the reorder span.
     pub span_lines: u32,
     /// Reorder contexts.
     pub contexts: u32,
-    /// Lines of the pool.
     pub pool_lines: u32,
     /// Longest frame in bytes.
     pub max_frame_bytes: u32,

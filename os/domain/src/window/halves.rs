@@ -23,7 +23,6 @@ const MAX_PAGE_BYTES: usize = 1 << 30;
 /// shared memory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WindowTerms {
-    /// Lines of the window.
     pub lines: u32,
     /// Bytes of its memory, control page and rounding included.
     pub bytes: usize,

@@ -43,7 +43,6 @@ pub struct BusyPoll {
 /// An AF_XDP socket on one queue of an interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AfXdpConfig {
-    /// The interface.
     pub interface: String,
     /// The queue of the interface; frames that come in by others are not seen.
     pub queue: u32,

@@ -72,7 +72,6 @@ pub(crate) trait LineStore {
         unsafe { Self::words(line, &words) }
     }
 
-    /// Stores one word.
     unsafe fn word(word: *mut u8, value: u64);
 }
 

@@ -74,7 +74,6 @@ pub(crate) unsafe fn load_line(line: *const u8) -> Line {
     core::array::from_fn(|i| unsafe { load_word(line.wrapping_add(i * 8)) })
 }
 
-/// The words of 64 bytes.
 #[inline(always)]
 pub(crate) fn words_of(bytes: &[u8; 64]) -> Line {
     let (words, _) = bytes.as_chunks::<8>();

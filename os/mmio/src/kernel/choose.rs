@@ -24,9 +24,7 @@ pub enum Reason {
 /// A kernel for a kind of traffic, and what it was chosen from. Prints as a table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Choice {
-    /// What it is for.
     pub traffic: Traffic,
-    /// The kernel.
     pub kernel: StoreKernel,
     /// Why.
     pub reason: Reason,
@@ -43,12 +41,10 @@ pub enum NotChosen {
     /// It cannot be run here.
     #[error("store kernel {kernel} needs {lacks}, which this machine lacks")]
     Unavailable {
-        /// The kernel.
         kernel: StoreKernel,
         /// What it needs.
         lacks: &'static str,
     },
-    /// It is for devices only.
     #[error("store kernel {0} stores to device memory only, not to the memory of a peer")]
     DeviceOnly(StoreKernel),
 }

@@ -16,7 +16,6 @@ use crate::{LoadWindow, Region, StoreWindow, Word, cpu};
 /// What a kernel took.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct KernelTiming {
-    /// The kernel.
     pub kernel: StoreKernel,
     /// Nanoseconds: of a line in a stream, or there and back.
     pub ns: f64,

@@ -16,7 +16,6 @@ use crate::{Region, StoreKernel, cpu};
 pub struct WholeLines {
     /// The kernel that stored them.
     pub kernel: StoreKernel,
-    /// Lines stored.
     pub stored: u64,
     /// Lines seen with a value not seen there before.
     pub seen: u64,

@@ -28,7 +28,6 @@ pub enum MemoryType {
 /// What loads and stores of a mapping cost, and what it therefore is. Prints as a sentence.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MappingReport {
-    /// What it is.
     pub memory_type: MemoryType,
     /// Nanoseconds of a load of a word that was just loaded.
     pub load_ns: f64,

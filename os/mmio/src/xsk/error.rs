@@ -76,7 +76,6 @@ pub enum XskError {
         receive: u32,
         /// Frames to send asked for.
         transmit: u32,
-        /// The most of each.
         most: u32,
     },
     /// The kernel's layout of a ring makes no sense.
@@ -84,7 +83,6 @@ pub enum XskError {
         "the kernel puts a part of the {ring} ring at byte {offset}, outside its {bytes} bytes or not aligned"
     )]
     Layout {
-        /// The ring.
         ring: XskRing,
         /// Where the part would be.
         offset: u64,
@@ -97,7 +95,6 @@ pub enum XskError {
          something wrote over the ring, open the socket again"
     )]
     Index {
-        /// The ring.
         ring: XskRing,
         /// Its producer index, as seen.
         producer: u32,
@@ -112,7 +109,6 @@ pub enum XskError {
          chunks of {chunk_bytes} bytes; open the socket again"
     )]
     Place {
-        /// The ring.
         ring: XskRing,
         /// The address inside the memory for frames.
         address: u64,
@@ -120,17 +116,10 @@ pub enum XskError {
         length: u32,
         /// Flags of the entry; none is expected.
         options: u32,
-        /// Chunks there are.
         chunks: u32,
-        /// Bytes of each.
         chunk_bytes: u32,
     },
     /// An entry names a chunk that the kernel was not given.
     #[error("the {ring} ring gives chunk {chunk}, which the kernel does not have; open the socket again")]
-    Owner {
-        /// The ring.
-        ring: XskRing,
-        /// The chunk.
-        chunk: u32,
-    },
+    Owner { ring: XskRing, chunk: u32 },
 }

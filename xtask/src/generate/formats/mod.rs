@@ -29,9 +29,7 @@ pub struct Formats {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Size {
-    /// Number.
     pub value: u64,
-    /// What it is.
     pub doc: String,
 }
 
@@ -40,7 +38,6 @@ pub struct Size {
 pub struct Signature {
     /// The bits.
     pub value: u64,
-    /// What it is.
     pub doc: String,
 }
 
@@ -48,7 +45,6 @@ pub struct Signature {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Word {
-    /// What it is.
     pub doc: String,
     /// Fields, from the lowest bit up.
     pub fields: Vec<BitField>,
@@ -58,11 +54,9 @@ pub struct Word {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BitField {
-    /// Name.
     pub name: String,
     /// Lowest bit.
     pub lsb: u32,
-    /// Bits.
     pub width: u32,
     /// What it holds.
     pub doc: String,
@@ -74,7 +68,6 @@ pub struct BitField {
 pub struct Enum {
     /// What it enumerates.
     pub doc: String,
-    /// Its values.
     pub values: Vec<EnumValue>,
 }
 
@@ -82,7 +75,6 @@ pub struct Enum {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EnumValue {
-    /// Name.
     pub name: String,
     /// Number, below 256.
     pub value: u64,
@@ -94,9 +86,7 @@ pub struct EnumValue {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Struct {
-    /// What it is.
     pub doc: String,
-    /// Bytes of it.
     pub bytes: u64,
     /// Fields, by offset.
     pub fields: Vec<ByteField>,
@@ -106,9 +96,7 @@ pub struct Struct {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ByteField {
-    /// Name.
     pub name: String,
-    /// Byte offset.
     pub offset: u64,
     /// Bytes: 1, 2, 4 or 8.
     pub bytes: u64,

@@ -52,10 +52,15 @@ pub struct Mutant {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(try_from = "String")]
 pub enum Check {
-    /// `STEM TASK`: a task of a proof.
-    Proof { stem: String, task: String },
+    Proof {
+        stem: String,
+        task: String,
+    },
     /// `tb FOLDER BUILD`: a build of a bench in cocotb.
-    Tb { folder: String, build: String },
+    Tb {
+        folder: String,
+        build: String,
+    },
     /// `bench`: the compiled bench.
     Bench,
 }

@@ -37,7 +37,6 @@ pub enum Operator {
 }
 
 impl Fault {
-    /// The text with the fault in it.
     pub fn applied(&self, text: &str) -> String {
         format!("{}{}{}", &text[..self.from], self.becomes, &text[self.to..])
     }

@@ -28,7 +28,6 @@ pub struct Token<'a> {
 }
 
 impl Token<'_> {
-    /// Where it ends.
     pub fn end(&self) -> usize {
         self.at + self.text.len()
     }

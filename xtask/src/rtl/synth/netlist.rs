@@ -184,7 +184,6 @@ fn lutram_levels(words: usize) -> u32 {
     levels
 }
 
-/// These wires as ends of this name.
 fn ends(wires: Vec<usize>, name: &str) -> impl Iterator<Item = End> + use<'_> {
     wires.into_iter().map(|wire| End { wire, name: name.to_owned() })
 }

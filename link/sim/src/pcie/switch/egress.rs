@@ -16,7 +16,6 @@ pub(super) struct Egress {
 struct Waiting {
     /// In the order in which they came.
     queue: VecDeque<Tlp>,
-    /// How many of each class.
     of_class: [usize; 3],
 }
 

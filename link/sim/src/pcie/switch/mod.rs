@@ -25,9 +25,7 @@ pub struct SwitchEvent {
 /// An end of a link, among the links of a model: where a port of a switch is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkEnd {
-    /// Which link.
     pub link: usize,
-    /// Which end of it.
     pub side: Side,
 }
 

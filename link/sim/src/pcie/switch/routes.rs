@@ -31,7 +31,6 @@ pub struct Group {
 /// A port that gets copies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Receiver {
-    /// The port.
     pub port: u16,
     /// What is written there instead of the first address of the group (the capability's overlay).
     pub overlay: u64,
@@ -66,21 +65,13 @@ pub enum SwitchError {
     },
     /// Two have the same addresses or requester IDs.
     #[error("{first} and {second} of a switch have the same {what}; give each its own")]
-    Overlap {
-        /// Who.
-        first: String,
-        /// And who.
-        second: String,
-        /// Of what.
-        what: &'static str,
-    },
+    Overlap { first: String, second: String, what: &'static str },
     /// Addresses that no group can have.
     #[error(
         "the addresses {from:#x} to {to:#x} of multicast group {group} are no power of two from {LEAST_GROUP_BYTES} bytes \
          on, at a multiple of their number"
     )]
     GroupAddresses {
-        /// Which group.
         group: usize,
         /// The first address.
         from: u64,
@@ -90,9 +81,7 @@ pub enum SwitchError {
     /// Receivers that no group can have.
     #[error("receiver {port} of multicast group {group}: {why}")]
     GroupReceiver {
-        /// Which group.
         group: usize,
-        /// The port.
         port: u16,
         /// What is wrong, and what to do.
         why: &'static str,
@@ -102,7 +91,6 @@ pub enum SwitchError {
         "port {port} of a switch has {what} = {found} and its upstream port {first}; use one size for all"
     )]
     Sizes {
-        /// The port.
         port: usize,
         /// Which size.
         what: &'static str,
@@ -116,11 +104,9 @@ pub enum SwitchError {
 /// Where a packet goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Route {
-    /// By this port.
     Port(u16),
     /// By the ports of this group.
     Group(u16),
-    /// By none.
     Nowhere,
 }
 
@@ -172,7 +158,6 @@ impl Routes {
         if to == port { Route::Nowhere } else { Route::Port(to) }
     }
 
-    /// By how many ports.
     pub(super) fn copies(&self, port: u16, route: Route) -> u16 {
         match route {
             Route::Port(_) => 1,

@@ -56,7 +56,6 @@ impl Sender {
         self.message(Kind::Data, frame)
     }
 
-    /// A batch of these records.
     pub fn batch(&mut self, records: &[Vec<u8>]) -> Vec<PlacedLine> {
         let mut payload = Vec::new();
         for record in records {

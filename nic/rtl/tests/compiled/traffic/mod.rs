@@ -24,7 +24,6 @@ use sender::{Message, Sender};
 /// What owners do who keep no rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Breaks {
-    /// There are none.
     Never,
     /// Bytes that are written twice, and whatever else both devices judge alike whatever their pipelines hold: every count
     /// of theirs is equal.

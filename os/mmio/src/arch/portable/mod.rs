@@ -170,7 +170,6 @@ impl LoadWay {
 #[inline(always)]
 pub(crate) fn prefetch(_line: *const u8) {}
 
-/// As [`prefetch`].
 #[inline(always)]
 pub(crate) fn prefetch_to_write(_line: *const u8) {}
 
@@ -208,7 +207,6 @@ pub(crate) fn ticks() -> u64 {
     u64::try_from(START.get_or_init(Instant::now).elapsed().as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// As [`ticks`].
 #[inline(always)]
 pub(crate) fn unordered_ticks() -> u64 {
     ticks()

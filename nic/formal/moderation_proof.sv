@@ -1,4 +1,4 @@
-// What is proved of nic/rtl/dma/moderation.sv, and so of the credits of nic/rtl/mmio/credit_return.sv, for every
+// What is proved of nic/rtl/engine/moderation.sv, and so of the credits of nic/rtl/mmio/credit_return.sv, for every
 // length of run, by k-induction (nic/formal/moderation.sby), of any queue, whatever the other does:
 //   - what is reported is absolute: the 64-bit sum of all moves since the queue's start, as it was when it was looked
 //     at;

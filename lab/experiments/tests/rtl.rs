@@ -22,7 +22,7 @@ const SIZES: [usize; 5] = [60, 128, 256, 512, 1500];
 struct Pipeline {
     interface: Interface,
     /// Cycles from what comes last to the first beat of the frame, all stages: the headers of `mmio/mmio.sv`, `kpio/kpio.sv`,
-    /// `dma/dma.sv` (18, 16 and 9), `fetch/inline_tx.sv`, `fetch/enso_tx.sv` (18 and 18) and `niq/niq_tx.sv`.
+    /// `descriptor/descriptor_tx.sv` (18, 16 and 9), `inline/inline_tx.sv`, `enso/enso_tx.sv` (18 and 18) and `niq/niq_tx.sv`.
     cycles: u32,
     /// Reads of host memory that a frame may need, one after the other.
     reads: u32,
@@ -42,8 +42,8 @@ const PIPELINES: [Pipeline; 6] = [
 const AROUND_CYCLES: u32 = 8;
 /// Around each read: to the next edge (1), registers at the pins (2), `dma/read_port.sv` (2), `dma/read_join.sv` (1).
 const READ_CYCLES: u32 = 6;
-/// What a frame may wait inside for what came before: a doorbell (`dma/doorbell.sv`, 6), the end of a turn
-/// (`dma/payload_fetch.sv`, 5), a push that is judged and left to the ring (`fetch/push_judge.sv`, 11), or a line for the
+/// What a frame may wait inside for what came before: a doorbell (`engine/doorbell.sv`, 6), the end of a turn
+/// (`descriptor/payload_fetch.sv`, 5), a push that is judged and left to the ring (`inline/push_judge.sv`, 11), or a line for the
 /// frontier (`mmio/arrival.sv`, 7).
 const WAIT_CYCLES: u32 = 24;
 /// A line of a frame comes in, goes through a buffer that stores and forwards, and leaves: each takes a cycle, where the

@@ -1,4 +1,4 @@
-//! What the engines of the model (`mmio`, `kpio`, `dma`, `inline`, `enso`, `niq`, `coherent`, `rx`) and the device around them tell each other.
+//! What the engines of the model (`mmio`, `kpio`, `descriptor`, `inline`, `enso`, `niq`, `coherent`, `rx`) and the device around them tell each other.
 //!
 //! The device ([`crate::Nic`]) decodes the BAR, keeps the registers and asks the arbiter what goes on the wire; an
 //! engine knows one way of getting frames in or out. An engine never sees the BAR, another engine or the wire: it

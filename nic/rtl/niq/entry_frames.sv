@@ -74,7 +74,7 @@ module entry_frames #(
   input  logic              rdcpl_last_i,
   input  logic              rdcpl_error_i,
 
-  // Beats for the frame buffer, and frames that are whole there, as in dma/payload_fetch.sv.
+  // Beats for the frame buffer, and frames that are whole there, as in descriptor/payload_fetch.sv.
   output logic              land_valid_o,
   output logic [PlaceW-1:0] land_place_o,
   output logic [6:0]        land_bytes_o,

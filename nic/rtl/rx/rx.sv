@@ -36,7 +36,7 @@ module rx #(
   parameter int unsigned StoreLines = 512,
   parameter int unsigned StoreFrames = 64,
   // Descriptors of a queue fetched ahead, and of one read; reads of descriptors under way
-  // (dma/descriptor_fetch.sv).
+  // (fetch/descriptor_fetch.sv).
   parameter int unsigned Ahead = 32,
   parameter int unsigned Burst = 16,
   parameter int unsigned Reads = 16,
@@ -323,7 +323,7 @@ module rx #(
     .count_bad_lengths_o(deliver_bad_length), .count_completions_o, .count_notifications_o
   );
 
-  descriptors #(.NumQueues(NumQueues), .Ahead(Ahead), .Burst(Burst), .Reads(Reads)) u_descriptors (
+  rx_descriptors #(.NumQueues(NumQueues), .Ahead(Ahead), .Burst(Burst), .Reads(Reads)) u_descriptors (
     .clk_i, .rst_ni, .busy_o(buffers_busy), .hold_i(hold), .idle_o(buffers_idle),
     .drain_i(reads_drain), .drained_o(reads_drained),
     .setup_write_i(setup_write), .setup_queue_i(setup_queue), .setup_active_i(setup_mode == ModeDescriptors),

@@ -275,7 +275,7 @@ module transmit #(
       .told_i(start_valid_i || stop_valid_i), .clk_o(engine_clk)
     );
 
-    dma #(.NumQueues(NumQueues), .MaxFrameBytes(nic_pkg::MaxFrameBytes)) u_dma (
+    descriptor_tx #(.NumQueues(NumQueues), .MaxFrameBytes(nic_pkg::MaxFrameBytes)) u_dma (
       .clk_i(engine_clk), .rst_ni, .now_ns_i,
       .busy_o(busy[Dma]), .start_valid_i, .start_queue_i, .start_settings_i, .stop_valid_i, .stop_queue_i,
       .failed_valid_o(failed_valid_o[Dma]), .failed_ready_i(failed_ready_i[Dma]),

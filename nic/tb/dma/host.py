@@ -1,7 +1,7 @@
 """Host memory behind the DMA ports of a module, as unkind as PCIe allows.
 
 Reads are answered after random times, in random order between tags and with the beats of several tags
-interleaved; writes are taken when it pleases the host. Used by the benches dma, rx and credit_return.
+interleaved; writes are taken when it pleases the host. Used by the benches of every engine that reads or writes host memory.
 """
 
 from __future__ import annotations

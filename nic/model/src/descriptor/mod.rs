@@ -11,12 +11,15 @@
 //! counted.
 //!
 //! From: the doorbell register and the answers to reads. To: the egress arbiter, by [`FrameSource`]. Not here: the MUX
-//! of kPIO+WC ([`crate::kpio`]) and receive descriptors ([`crate::rx`]).
+//! of kPIO+WC ([`crate::kpio`]), and which queue a frame is received by ([`crate::rx`], which calls [`RxDescriptors`]).
 //! Larsen & Lee, NAS'15, §I and figure 1; HotOS'25 §1, figure 1 (a).
 
+mod rx_descriptors;
 #[cfg(test)]
 mod tests;
 mod tx_queue;
+
+pub(crate) use rx_descriptors::RxDescriptors;
 
 use crate::fetch::Fetching;
 

@@ -1,7 +1,7 @@
 //! Receive: frames from the wire into host memory, which the host polls without ever reading the device.
 //!
 //! Several ways, chosen for each queue, so that they can be compared: a contiguous ring ([`ring`]), descriptors
-//! ([`descriptors`]), a pipe with notifications ([`crate::enso`]), coherent lines ([`crate::coherent`]), and entries that the host reads in the BAR, with one
+//! ([`crate::descriptor`]), a pipe with notifications ([`crate::enso`]), coherent lines ([`crate::coherent`]), and entries that the host reads in the BAR, with one
 //! of the others for longer frames ([`crate::niq`]). [`steer`] picks the queue. A frame is copied once, into the DMA port. What happens while the host
 //! lends no room is the port's choice: the wire keeps the frame, or it is dropped and counted. Receive interrupts are
 //! moderated by count and time; they follow the frame's last write.
@@ -9,7 +9,6 @@
 //! From: the wire. To: host memory, through the DMA port. Not here: transmit completions ([`crate::descriptor`]).
 //! HotOS'25 §4.1; Larsen & Lee, NAS'15, §V.
 
-mod descriptors;
 mod ring;
 mod steer;
 #[cfg(test)]
@@ -22,11 +21,11 @@ use beeline_contract_device::{Accept, DmaError, QueueId, ReadTag, SimTime, Watch
 use crate::NicConfig;
 use crate::coherent::RxLines;
 use crate::deadlines::Deadlines;
+use crate::descriptor::RxDescriptors;
 use crate::engine::{Cause, Engine, IrqCause, QueueSettings, ReceiveEngine, Shared};
 use crate::enso::{NotifyRings, RxPipe};
 use crate::fetch::{Moderation, Reads};
 use crate::niq::{Found, HeldReads, RxEntries};
-use descriptors::RxDescriptors;
 use ring::RxRing;
 
 /// What became of a frame that was offered to a queue.

@@ -53,7 +53,7 @@ const REGISTER_CYCLES: u64 = 16;
 /// Beats of the longest frame of a script.
 const FRAME_BEATS: u64 = LONGEST_BYTES.div_ceil(64) as u64;
 
-/// A life of a queue of an engine that reads memory (`dma/engine_control.sv`), with so many beats under way at most: a stop
+/// A life of a queue of an engine that reads memory (`engine/engine_control.sv`), with so many beats under way at most: a stop
 /// takes 20 cycles, the answers under way, a look at 64 places for frames and 20 cycles more; a start 20. Behind it the
 /// honest queue's next frame begins with two round trips to memory, of its ring and of its payload.
 const fn life_of_reads(beats: u64) -> u64 {
@@ -244,14 +244,14 @@ fn mmio_is_exact_beside_a_queue_that_keeps_no_rule() {
 
 #[test]
 fn kpio_is_exact_beside_a_queue_that_keeps_no_rule() {
-    // A register write waits until pieces have had their effect, 100 cycles (top/kpio_path.sv); a stop is told to every
+    // A register write waits until pieces have had their effect, 100 cycles (kpio/kpio_path.sv); a stop is told to every
     // part, which is a piece's latency (14 and the 42 pieces that can stand before it).
     is_untouched(Interface::Kpio, Budget { write: 0, life: 2 * (100 + REGISTER_CYCLES) + 14 + 42 });
 }
 
 #[test]
 fn descriptor_is_exact_beside_a_queue_that_keeps_no_rule() {
-    // 128 reads of payload, and 128 descriptors of the hostile queue, four a beat (dma/dma.sv).
+    // 128 reads of payload, and 128 descriptors of the hostile queue, four a beat (descriptor/descriptor_tx.sv).
     let life = life_of_reads(128 * FRAME_BEATS + 128 / 4);
     is_untouched(Interface::Descriptor, Budget { write: 0, life });
 }
@@ -259,14 +259,14 @@ fn descriptor_is_exact_beside_a_queue_that_keeps_no_rule() {
 #[test]
 fn inline_is_exact_beside_a_queue_that_keeps_no_rule() {
     // A push of n lines takes n + 16 cycles, and an owner may push one line at a time; 64 lines of each ring, 64 reads of
-    // payload (fetch/inline_tx.sv).
+    // payload (inline/inline_tx.sv).
     let life = life_of_reads(2 * 64 + 64 * FRAME_BEATS);
     is_untouched(Interface::Inline, Budget { write: 17, life });
 }
 
 #[test]
 fn enso_is_exact_beside_a_queue_that_keeps_no_rule() {
-    // 256 lines of each pipe are read ahead (fetch/enso_tx.sv); the pipes here have 128.
+    // 256 lines of each pipe are read ahead (enso/enso_tx.sv); the pipes here have 128.
     is_untouched(Interface::Enso, Budget { write: 0, life: life_of_reads(2 * 128) });
 }
 

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import random
-import sys
-from pathlib import Path
 
 import cocotb
 from cocotb.handle import SimHandleBase
 from cocotb.triggers import RisingEdge
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "dma"))
-from host import PERIOD_NS, Habits, Memory, QueueSettings, WritePort, run_bench
+from dma.host import PERIOD_NS, Habits, Memory, QueueSettings, WritePort, run_bench
 
 BASE = 0x1_2345_0000
 

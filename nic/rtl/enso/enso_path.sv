@@ -1,6 +1,6 @@
 // Ensō pipes as a transmit path of the port: the engine, and what it counts.
 //
-// Guarantees: those of fetch/enso_tx.sv. Only queues that start with the interface enso are its own; it has no windows.
+// Guarantees: those of enso/enso_tx.sv. Only queues that start with the interface enso are its own; it has no windows.
 // Twin: nic/model/src/enso/mod.rs.
 
 `default_nettype none

@@ -5,7 +5,7 @@ from __future__ import annotations
 import cocotb
 from cocotb.handle import SimHandleBase
 from dma.host import Habits
-from fetch.entry_bench import HEAD_BYTES, LINE_BYTES, EntryBench
+from inline.bench import HEAD_BYTES, LINE_BYTES, EntryBench
 
 KIND = Habits(latency=(30, 30), request_ready=1.0, write_ready=1.0, answer=1.0, shuffles=False)
 FRAMES = 400

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import cocotb
 from cocotb.handle import SimHandleBase
-from dma.bench import BASE, MIN_FRAME, RING_AT
+from descriptor.bench import BASE, MIN_FRAME, RING_AT
 from dma.host import Read
-from fetch.entry_bench import (
+from inline.bench import (
     ADDRESS,
     CAUSE_BAD_HEADER,
     CAUSE_BAD_LENGTH,

@@ -28,7 +28,7 @@
 
 `default_nettype none
 
-module dma #(
+module descriptor_tx #(
   // Queues, a power of two from 1 to 1024.
   parameter int unsigned NumQueues = 64,
   // Longest frame in bytes, 64 to 9216.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cocotb.handle import SimHandleBase
-from dma.bench import BASE, QUEUE_BYTES, RING_AT, Bench, Queue
+from descriptor.bench import BASE, QUEUE_BYTES, RING_AT, Bench, Queue
 from dma.host import LINE_BYTES, Habits, QueueSettings
 
 ENSO, CAUSE_BAD_HEADER, CAUSE_DMA_ERROR, CAUSE_BAD_LENGTH = 5, 3, 8, 9

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import cocotb
 from cocotb.handle import SimHandleBase
-from dma.bench import MIN_FRAME, QUEUE_BYTES, Bench
+from descriptor.bench import MIN_FRAME, QUEUE_BYTES, Bench
 from dma.host import Habits
 
 

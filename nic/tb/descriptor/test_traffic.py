@@ -6,7 +6,7 @@ import random
 
 import cocotb
 from cocotb.handle import SimHandleBase
-from dma.bench import FLAG_INTERRUPT, MAX_FRAME, MIN_FRAME, Bench
+from descriptor.bench import FLAG_INTERRUPT, MAX_FRAME, MIN_FRAME, Bench
 from dma.host import Habits
 
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import cocotb
 from cocotb.handle import SimHandleBase
-from dma.bench import BASE, QUEUE_BYTES, RING_AT
+from descriptor.bench import BASE, QUEUE_BYTES, RING_AT
 from dma.host import Read
-from fetch.pipe_bench import CAUSE_BAD_HEADER, CAUSE_BAD_LENGTH, CAUSE_DMA_ERROR, MAX_FRAME, PipeBench
+from enso.bench import CAUSE_BAD_HEADER, CAUSE_BAD_LENGTH, CAUSE_DMA_ERROR, MAX_FRAME, PipeBench
 
 
 async def until(bench: PipeBench, done: Callable[[], object]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import cocotb
 from cocotb.handle import SimHandleBase
-from dma.bench import (
+from descriptor.bench import (
     BASE,
     CAUSE_BAD_LENGTH,
     CAUSE_DMA_ERROR,

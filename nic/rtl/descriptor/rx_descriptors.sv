@@ -2,7 +2,7 @@
 // contiguous ring.
 //
 // Every entry of the ring names a buffer, and all of them are the device's at the start; the host's doorbell
-// counts the buffers it lent again. Descriptors are fetched ahead (dma/descriptor_fetch.sv). Completion i
+// counts the buffers it lent again. Descriptors are fetched ahead (fetch/descriptor_fetch.sv). Completion i
 // belongs to descriptor i; its lap bit is 1 on even laps of the ring. line_writer.sv writes the bytes, then
 // the completion.
 //
@@ -13,14 +13,14 @@
 //     Otherwise, is_bad_o: a buffer of length 0 or one that reaches past the address space; command_o gives
 //     it back empty. is_long_o: the frame is longer than the buffer. Otherwise command_o is good.
 // Limits: counts are descriptors modulo 2^17. Cost: that of descriptor_fetch.sv, 400 registers.
-// Twin: nic/model/src/rx/descriptors.rs.
+// Twin: nic/model/src/descriptor/rx_descriptors.rs.
 
 `default_nettype none
 
-module descriptors #(
+module rx_descriptors #(
   // Queues, a power of two from 1 to 1024.
   parameter int unsigned NumQueues = 64,
-  // As in dma/descriptor_fetch.sv.
+  // As in fetch/descriptor_fetch.sv.
   parameter int unsigned Ahead = 32,
   parameter int unsigned Burst = 16,
   parameter int unsigned Reads = 16,

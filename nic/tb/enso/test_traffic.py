@@ -6,9 +6,9 @@ import random
 
 import cocotb
 from cocotb.handle import SimHandleBase
-from dma.bench import MIN_FRAME, Queue
+from descriptor.bench import MIN_FRAME, Queue
 from dma.host import Habits
-from fetch.pipe_bench import MAX_FRAME, PipeBench, lines_of
+from enso.bench import MAX_FRAME, PipeBench, lines_of
 
 
 def habits(rng: random.Random) -> Habits:

@@ -7,19 +7,19 @@
 //! reaches past the address space, comes back with length 0; a frame longer than its buffer is dropped and counted, and
 //! the buffer waits for the next.
 //!
-//! From: [`super::RxEngine`], a frame from the wire. To: host memory. Larsen & Lee, NAS'15, §V ("receive with and
+//! From: [`crate::rx::RxEngine`], a frame from the wire. To: host memory. Larsen & Lee, NAS'15, §V ("receive with and
 //! without descriptor-based DMA").
 
 use beeline_contract_device::{DmaError, QueueId};
 use beeline_spec::formats::rx_completion as f;
 
-use super::Delivery;
 use crate::engine::{Cause, DmaOwner, QueueSettings, Shared};
 use crate::fetch::{DESCRIPTOR_BYTES, DescriptorRing, Purpose, Read, Reads};
+use crate::rx::Delivery;
 
 /// A started queue.
 #[derive(Debug)]
-pub(super) struct RxDescriptors {
+pub(crate) struct RxDescriptors {
     id: QueueId,
     life: u32,
     ring: DescriptorRing,
@@ -29,7 +29,7 @@ pub(super) struct RxDescriptors {
 
 impl RxDescriptors {
     /// A queue with every buffer of its ring.
-    pub(super) fn new(id: QueueId, life: u32, settings: &QueueSettings) -> Result<Self, Cause> {
+    pub(crate) fn new(id: QueueId, life: u32, settings: &QueueSettings) -> Result<Self, Cause> {
         let mut ring = DescriptorRing::new(settings.rx_ring_address, settings.rx_ring_entries)
             .ok_or(Cause::BadLength)?;
         let completion_address = settings.rx_completion_address;
@@ -45,18 +45,18 @@ impl RxDescriptors {
     }
 
     /// Which life of the queue this is.
-    pub(super) fn life(&self) -> u32 {
+    pub(crate) fn life(&self) -> u32 {
         self.life
     }
 
     /// The host has lent `count` buffers again since the queue was enabled; `false` when that cannot be.
-    pub(super) fn lent_again(&mut self, count: u64) -> bool {
+    pub(crate) fn lent_again(&mut self, count: u64) -> bool {
         let posted = count.checked_add(u64::from(self.ring.entries()));
         posted.is_some_and(|posted| self.ring.post(posted, self.ring.taken()))
     }
 
     /// Asks for descriptors ahead. `false`: there is no tag or no room in the DMA port.
-    pub(super) fn fetch(&mut self, reads: &mut Reads, shared: &mut Shared) -> bool {
+    pub(crate) fn fetch(&mut self, reads: &mut Reads, shared: &mut Shared) -> bool {
         while let Some(fetch) = self.ring.next_fetch().filter(|_| !self.has_failed) {
             let bytes = fetch.count * DESCRIPTOR_BYTES;
             let Some(tag) = reads.next_tag() else { return false };
@@ -72,7 +72,7 @@ impl RxDescriptors {
     }
 
     /// The answer to a read of this life of the queue.
-    pub(super) fn answered(&mut self, read: Read, data: Result<&[u8], DmaError>, shared: &mut Shared) {
+    pub(crate) fn answered(&mut self, read: Read, data: Result<&[u8], DmaError>, shared: &mut Shared) {
         match (read.purpose, data) {
             (Purpose::Descriptors { first }, Ok(data)) if data.len() == read.bytes as usize => {
                 self.ring.fetched(first, data);
@@ -87,7 +87,7 @@ impl RxDescriptors {
 
     /// Writes a frame into the next buffer.
     #[inline]
-    pub(super) fn deliver(&mut self, frame: &[u8], shared: &mut Shared) -> Delivery {
+    pub(crate) fn deliver(&mut self, frame: &[u8], shared: &mut Shared) -> Delivery {
         loop {
             if self.ring.posted() == self.ring.taken() {
                 return Delivery::NoSpace;

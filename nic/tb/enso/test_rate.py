@@ -5,7 +5,7 @@ from __future__ import annotations
 import cocotb
 from cocotb.handle import SimHandleBase
 from dma.host import Habits
-from fetch.pipe_bench import PipeBench, lines_of
+from enso.bench import PipeBench, lines_of
 
 
 async def rate(dut: SimHandleBase, length: int, frames: int, count: int, latency: int) -> float:

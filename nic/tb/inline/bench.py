@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import cocotb
 from cocotb.handle import SimHandleBase
 from cocotb.triggers import RisingEdge
-from dma.bench import BASE, BUFFERS_AT, QUEUE_BYTES, RING_AT, Bench, Queue
+from descriptor.bench import BASE, BUFFERS_AT, QUEUE_BYTES, RING_AT, Bench, Queue
 from dma.host import LINE_BYTES, Habits, QueueSettings
 
 INLINE, CAUSE_BAD_HEADER, CAUSE_DMA_ERROR, CAUSE_BAD_LENGTH = 4, 3, 8, 9

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import cocotb
 from cocotb.handle import SimHandleBase
-from dma.bench import Bench
+from descriptor.bench import Bench
 from dma.host import Habits
 
 

@@ -7,9 +7,9 @@ from collections import deque
 
 import cocotb
 from cocotb.handle import SimHandleBase
-from dma.bench import MIN_FRAME
+from descriptor.bench import MIN_FRAME
 from dma.host import PERIOD_NS, Habits
-from fetch.entry_bench import ADDRESS, MAX_FRAME, MAX_IN_RING, MAX_PUSHED, NOTHING, EntryBench, Store
+from inline.bench import ADDRESS, MAX_FRAME, MAX_IN_RING, MAX_PUSHED, NOTHING, EntryBench, Store
 
 
 def habits(rng: random.Random) -> Habits:

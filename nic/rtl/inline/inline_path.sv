@@ -1,6 +1,6 @@
 // Pushed entries as a transmit path of the port: the engine, and what is counted of the writes to its windows.
 //
-// Guarantees: those of fetch/inline_tx.sv. Only queues that start with the interface inline are its own.
+// Guarantees: those of inline/inline_tx.sv. Only queues that start with the interface inline are its own.
 // Limits: whether a write met an active queue is looked up as it comes in; the engine knows of a failure up to 20 cycles
 //   later, and writes that come between count as taken.
 // Twin: nic/model/src/inline/mod.rs and arrived() of nic/model/src/nic.rs.

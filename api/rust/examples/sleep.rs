@@ -16,10 +16,11 @@ fn main() -> Result<()> {
 
     let caller = std::thread::spawn(move || -> Result<()> {
         let mut sender = domain.sender("bell")?;
-        (0..10u64).try_for_each(|ring| {
+        for ring in 0..10u64 {
             std::thread::sleep(Duration::from_millis(20));
-            sender.send(&ring.to_le_bytes())
-        })
+            sender.send(&ring.to_le_bytes())?;
+        }
+        Ok(())
     });
     let started = Instant::now();
     for ring in 0..10 {

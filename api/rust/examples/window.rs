@@ -4,13 +4,13 @@
 
 use std::process::Command;
 
-use beeline::{Domain, Error, Receiver, Result};
+use beeline::{Domain, Receiver, RecvError, Result};
 
 fn main() -> Result<()> {
     let domain = Domain::open("example-window")?;
     if std::env::args().nth(1).as_deref() == Some("send") {
         let mut sender = domain.sender("numbers")?;
-        return (0..100_000u64).try_for_each(|number| sender.send(&number.to_le_bytes()));
+        return Ok((0..100_000u64).try_for_each(|number| sender.send(&number.to_le_bytes()))?);
     }
     // The name is there before the other program looks for it.
     let receiver = domain.receiver("numbers")?;
@@ -31,8 +31,8 @@ fn receive_all(mut receiver: Receiver) -> Result<u64> {
                 assert_eq!(message.word(0), count);
                 count += 1;
             }
-            Err(Error::SenderGone) => return Ok(count),
-            Err(error) => return Err(error),
+            Err(RecvError::SenderGone) => return Ok(count),
+            Err(error) => return Err(error.into()),
         }
     }
 }

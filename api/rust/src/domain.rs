@@ -11,7 +11,7 @@ use beeline_rpc::shm::{Client, ClientOptions, Server, ServerOptions, Worker};
 use beeline_spec::Interface;
 use beeline_window::WaitPolicy;
 
-use crate::{Error, NicPort, Receiver, Result, Sender};
+use crate::{ConnectError, NicPort, OfferError, OpenError, PortError, Receiver, Sender, Target};
 
 /// The programs of one user that meet under a name. Clones are the same one; what was opened in it keeps it open.
 #[derive(Clone, Debug)]
@@ -76,23 +76,23 @@ impl Domain {
     /// in `/tmp/beeline-<uid>`.
     ///
     /// # Errors
-    /// [`Error::Domain`].
-    pub fn open(name: &str) -> Result<Self> {
+    /// The name is not one, or the folder cannot be made or is not this user's alone.
+    pub fn open(name: &str) -> Result<Self, OpenError> {
         Self::open_with(DomainConfig::named(name))
     }
 
     /// As [`Domain::open`], in a folder of your own.
     ///
     /// # Errors
-    /// [`Error::Domain`].
-    pub fn open_in(root: impl Into<PathBuf>, name: &str) -> Result<Self> {
+    /// As [`Domain::open`].
+    pub fn open_in(root: impl Into<PathBuf>, name: &str) -> Result<Self, OpenError> {
         Self::open_with(DomainConfig { root: Some(root.into()), name: name.to_owned() })
     }
 
-    fn open_with(config: DomainConfig) -> Result<Self> {
+    fn open_with(config: DomainConfig) -> Result<Self, OpenError> {
         match beeline_domain::Domain::open(&config) {
             Ok(inner) => Ok(Domain { inner, name: config.name }),
-            Err(source) => Err(Error::Domain { name: config.name, source }),
+            Err(error) => Err(OpenError::new(config.name, error)),
         }
     }
 
@@ -104,46 +104,46 @@ impl Domain {
     /// Offers a window of 1 MiB under `name`. Does not wait for a sender; receiving does.
     ///
     /// # Errors
-    /// [`Error::Window`]: somebody offers the name already.
-    pub fn receiver(&self, name: &str) -> Result<Receiver> {
+    /// Somebody offers the name already.
+    pub fn receiver(&self, name: &str) -> Result<Receiver, OfferError> {
         self.receiver_with(name, ReceiverOptions::default())
     }
 
     /// As [`Domain::receiver`], with options.
     ///
     /// # Errors
-    /// [`Error::Window`].
-    pub fn receiver_with(&self, name: &str, options: ReceiverOptions) -> Result<Receiver> {
+    /// As [`Domain::receiver`]; an option is out of bounds, or memory of that kind cannot be had.
+    pub fn receiver_with(&self, name: &str, options: ReceiverOptions) -> Result<Receiver, OfferError> {
         let window = WindowOptions { lines: options.lines, ..WindowOptions::default() };
         let listener = offer_window(&self.inner, name, window)
-            .map_err(|source| Error::Window { name: name.to_owned(), source })?;
+            .map_err(|error| OfferError::window(Target::Window(name.to_owned()), error))?;
         Ok(Receiver::new(listener, options.wait))
     }
 
     /// Becomes the sender of the window that a receiver offers under `name`.
     ///
     /// # Errors
-    /// [`Error::Window`]: nobody offers it, or it has a sender.
-    pub fn sender(&self, name: &str) -> Result<Sender> {
+    /// Nobody offers it, or it has a sender.
+    pub fn sender(&self, name: &str) -> Result<Sender, ConnectError> {
         self.sender_with(name, SenderOptions::default())
     }
 
     /// As [`Domain::sender`], with options.
     ///
     /// # Errors
-    /// [`Error::Window`].
-    pub fn sender_with(&self, name: &str, options: SenderOptions) -> Result<Sender> {
+    /// As [`Domain::sender`].
+    pub fn sender_with(&self, name: &str, options: SenderOptions) -> Result<Sender, ConnectError> {
         let inner = beeline_domain::SenderOptions::with_kernel(kernel_for(options.traffic));
         let parts = connect_window(&self.inner, name, inner)
-            .map_err(|source| Error::Window { name: name.to_owned(), source })?;
+            .map_err(|error| ConnectError::window(Target::Window(name.to_owned()), error))?;
         Ok(Sender::new(parts, options))
     }
 
     /// Opens a port of the NIC called `nic`, ready to send and receive.
     ///
     /// # Errors
-    /// [`Error::Nic`]: there is no such NIC; [`Error::Port`]: it cannot be used.
-    pub fn port(&self, nic: &str) -> Result<NicPort> {
+    /// There is no such NIC, or it cannot be used.
+    pub fn port(&self, nic: &str) -> Result<NicPort, PortError> {
         self.port_with(nic, PortOptions::default())
     }
 
@@ -151,7 +151,7 @@ impl Domain {
     ///
     /// # Errors
     /// As [`Domain::port`].
-    pub fn port_with(&self, nic: &str, options: PortOptions) -> Result<NicPort> {
+    pub fn port_with(&self, nic: &str, options: PortOptions) -> Result<NicPort, PortError> {
         let shm = ShmOptions {
             service: nic.to_owned(),
             kernel: match options.interface {
@@ -164,15 +164,15 @@ impl Domain {
             loop_back: options.loop_back,
             ..ShmOptions::default()
         };
-        let link = ShmLink::connect(&self.inner, &shm).map_err(|source| Error::Nic { source })?;
+        let link = ShmLink::connect(&self.inner, &shm).map_err(|error| PortError::connect(nic, error))?;
         NicPort::bring_up(link, options)
     }
 
     /// Offers calls under `name`: the server, to be kept, and one worker, to be polled or given a thread.
     ///
     /// # Errors
-    /// [`Error::Calls`]: somebody offers the name already.
-    pub fn server(&self, name: &str) -> Result<(Server, Worker)> {
+    /// Somebody offers the name already.
+    pub fn server(&self, name: &str) -> Result<(Server, Worker), OfferError> {
         let (server, mut workers) = self.server_with(name, ServerOptions::default())?;
         let worker = workers.pop().expect("a server has a worker unless asked for more");
         Ok((server, worker))
@@ -181,27 +181,31 @@ impl Domain {
     /// As [`Domain::server`], with options; as many workers as they say share every client's requests.
     ///
     /// # Errors
-    /// [`Error::Calls`].
-    pub fn server_with(&self, name: &str, options: ServerOptions) -> Result<(Server, Vec<Worker>)> {
+    /// As [`Domain::server`]; an option is out of bounds.
+    pub fn server_with(
+        &self,
+        name: &str,
+        options: ServerOptions,
+    ) -> Result<(Server, Vec<Worker>), OfferError> {
         Server::offer(&self.inner, name, options)
-            .map_err(|source| Error::Calls { name: name.to_owned(), source })
+            .map_err(|error| OfferError::server(Target::Server(name.to_owned()), error))
     }
 
     /// Becomes a client of the server that offers calls under `name`.
     ///
     /// # Errors
-    /// [`Error::Calls`]: nobody offers it.
-    pub fn client(&self, name: &str) -> Result<Client> {
+    /// Nobody offers it.
+    pub fn client(&self, name: &str) -> Result<Client, ConnectError> {
         self.client_with(name, ClientOptions::default())
     }
 
     /// As [`Domain::client`], with options.
     ///
     /// # Errors
-    /// [`Error::Calls`].
-    pub fn client_with(&self, name: &str, options: ClientOptions) -> Result<Client> {
+    /// As [`Domain::client`]; an option is out of bounds.
+    pub fn client_with(&self, name: &str, options: ClientOptions) -> Result<Client, ConnectError> {
         Client::connect(&self.inner, name, options)
-            .map_err(|source| Error::Calls { name: name.to_owned(), source })
+            .map_err(|error| ConnectError::client(Target::Server(name.to_owned()), error))
     }
 }
 

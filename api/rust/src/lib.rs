@@ -19,7 +19,9 @@
 //!
 //! Calls named `try_…` never wait. The others wait as their [`WaitPolicy`] says: they look for some microseconds, then
 //! offer the core to others, then sleep until they are woken; `WaitPolicy::SPIN` never sleeps. No call allocates,
-//! locks or enters the kernel while there is something to do. One [`Error`] for everything, each with what to do.
+//! locks or enters the kernel while there is something to do.
+//!
+//! Every kind of call has an error of its own, which says what happened, why, and what to do; [`Error`] holds any of them.
 //!
 //! This crate is a facade: types without parameters over `os/domain`, `host/window`, `host/rpc`, `host/driver` and `link/shm`,
 //! for programs that want messages and not choices. A program with a link, a store kernel or a device of its own uses
@@ -42,10 +44,13 @@ pub use beeline_rpc as rpc;
 pub use beeline_spec::Interface;
 pub use beeline_window::{Torn, WaitPolicy};
 pub use domain::{Domain, PortOptions, ReceiverOptions, SenderOptions};
-pub use error::Error;
+pub use error::{
+    ConnectError, Error, OfferError, OpenError, PortError, PortRecvError, PortSendError, RecvError,
+    SendError, Target, WriteError,
+};
 pub use port::NicPort;
 pub use receiver::{Message, Receiver};
 pub use sender::{Batch, Reservation, Sender};
 
-/// The result of every call here.
-pub type Result<T> = core::result::Result<T, Error>;
+/// A result of any call here, for programs that hand errors up.
+pub type Result<T, E = Error> = core::result::Result<T, E>;

@@ -12,7 +12,7 @@ use beeline_spec::Interface;
 use beeline_window::WaitPolicy;
 
 use crate::waiting::Waiting;
-use crate::{Error, Flushed, Frame, PortOptions, Result, Sent, Taken};
+use crate::{Flushed, Frame, PortError, PortOptions, PortRecvError, PortSendError, Sent, Taken};
 
 /// The queue of the port that is used, for both directions.
 const QUEUE: u32 = 0;
@@ -37,7 +37,7 @@ struct Parts {
 
 impl NicPort {
     /// Brings the device up and opens its queue.
-    pub(crate) fn bring_up(link: ShmLink, options: PortOptions) -> Result<Self> {
+    pub(crate) fn bring_up(link: ShmLink, options: PortOptions) -> Result<Self, PortError> {
         let sleeper = link.sleeper();
         let started = Instant::now();
         let mut port = Port::new(link, PortConfig::default());
@@ -46,13 +46,13 @@ impl NicPort {
         let is_up = opening.wait(
             &mut port,
             deadline,
-            |port| Ok(port.poll(elapsed_ns(started))? == PortState::Ready),
+            |port| Ok::<_, PortError>(port.poll(elapsed_ns(started))? == PortState::Ready),
             |port| port.link().is_device_gone(),
         )?;
         if !is_up {
-            return Err(Error::TimedOut { what: "the NIC to come up", waited: started.elapsed() });
+            return Err(PortError::TimedOut { waited: started.elapsed() });
         }
-        let random = getrandom::u64().map_err(Error::NoRandom)?;
+        let random = getrandom::u64().map_err(|error| PortError::NoRandom { source: error.into() })?;
         let rx = port.rx_ring(QUEUE, RxRingConfig::default())?;
         let (tx, rx): (Box<dyn Transmit + Send>, _) = match options.interface {
             Interface::Mmio => {
@@ -101,8 +101,8 @@ impl NicPort {
     /// Sends a frame, waiting for room.
     ///
     /// # Errors
-    /// [`Error::Transmit`]: the frame cannot be sent, or the NIC is faulty; [`Error::NicGone`].
-    pub fn send(&mut self, frame: &[u8]) -> Result<()> {
+    /// The frame cannot be sent, or the NIC is gone or faulty.
+    pub fn send(&mut self, frame: &[u8]) -> Result<(), PortSendError> {
         let look = |parts: &mut Parts| Ok(parts.tx.try_send(frame)? == Sent::Sent);
         self.waiting.wait(&mut self.parts, None, look, Parts::is_gone).map(drop)
     }
@@ -110,18 +110,18 @@ impl NicPort {
     /// Sends a frame if there is room: [`Sent::Full`] when there is none, and nothing was sent. Never waits.
     ///
     /// # Errors
-    /// [`Error::Transmit`].
+    /// The frame cannot be sent, or the NIC is faulty.
     #[inline]
-    pub fn try_send(&mut self, frame: &[u8]) -> Result<Sent> {
+    pub fn try_send(&mut self, frame: &[u8]) -> Result<Sent, PortSendError> {
         Ok(self.parts.tx.try_send(frame)?)
     }
 
     /// Sends as many of the frames as there is room for, from the first on, sharing lines or doorbells. Never waits.
     ///
     /// # Errors
-    /// [`Error::Transmit`], for the first frame; a later bad one ends the burst before it.
+    /// The first frame cannot be sent, or the NIC is faulty; a later bad frame ends the burst before it.
     #[inline]
-    pub fn send_burst(&mut self, frames: &[&[u8]]) -> Result<Taken> {
+    pub fn send_burst(&mut self, frames: &[&[u8]]) -> Result<Taken, PortSendError> {
         Ok(self.parts.tx.try_send_burst(frames)?)
     }
 
@@ -129,7 +129,7 @@ impl NicPort {
     ///
     /// # Errors
     /// As [`NicPort::send`].
-    pub fn flush(&mut self, timeout: Duration) -> Result<Flushed> {
+    pub fn flush(&mut self, timeout: Duration) -> Result<Flushed, PortSendError> {
         let look = |parts: &mut Parts| {
             parts.tx.progress()?;
             Ok(parts.tx.is_idle())
@@ -141,8 +141,8 @@ impl NicPort {
     /// The next frame, waited for. Dropping it frees its place.
     ///
     /// # Errors
-    /// [`Error::Frame`]: the NIC is faulty; [`Error::NicGone`].
-    pub fn recv(&mut self) -> Result<Frame<'_>> {
+    /// The NIC is gone or faulty.
+    pub fn recv(&mut self) -> Result<Frame<'_>, PortRecvError> {
         let frame = self.recv_until(None)?;
         Ok(frame.expect("without a deadline it waits until there is one"))
     }
@@ -151,22 +151,22 @@ impl NicPort {
     ///
     /// # Errors
     /// As [`NicPort::recv`].
-    pub fn recv_timeout(&mut self, timeout: Duration) -> Result<Option<Frame<'_>>> {
+    pub fn recv_timeout(&mut self, timeout: Duration) -> Result<Option<Frame<'_>>, PortRecvError> {
         self.recv_until(Instant::now().checked_add(timeout))
     }
 
     /// The next frame if it is there. Never waits, never reads the device.
     ///
     /// # Errors
-    /// [`Error::Frame`].
+    /// The NIC is faulty.
     #[inline]
-    pub fn try_recv(&mut self) -> Result<Option<Frame<'_>>> {
+    pub fn try_recv(&mut self) -> Result<Option<Frame<'_>>, PortRecvError> {
         Ok(self.parts.rx.poll()?)
     }
 
-    fn recv_until(&mut self, deadline: Option<Instant>) -> Result<Option<Frame<'_>>> {
+    fn recv_until(&mut self, deadline: Option<Instant>) -> Result<Option<Frame<'_>>, PortRecvError> {
         // Looking takes nothing, so that the frame can be handed out after the wait.
-        let look = |parts: &mut Parts| Ok(!parts.rx.wants_interrupt()?);
+        let look = |parts: &mut Parts| Ok::<_, PortRecvError>(!parts.rx.wants_interrupt()?);
         self.waiting.wait(&mut self.parts, deadline, look, Parts::is_gone)?;
         Ok(self.parts.rx.poll()?)
     }
@@ -196,7 +196,7 @@ fn open<T: Transmit + QueueHalf + Send + 'static>(
     tx: Stopped<T>,
     rx: Stopped<RxRing<ShmMemory, ShmDoorbell>>,
     started: Instant,
-) -> Result<Halves> {
+) -> Result<Halves, PortError> {
     let mut pending: Pending<_> = port.open(tx.with(rx)?);
     loop {
         // An answer that does not come ends in an error of the port.

@@ -6,12 +6,12 @@ use beeline_domain::{MemoryCreditSink, MemorySleeper, ReceiverParts, WindowListe
 use beeline_mmio::LoadWindow;
 use beeline_window::{WaitPolicy, WindowConfig};
 
-use crate::Result;
+use crate::RecvError;
 
 /// Receives messages from one sender after the other. Made by [`crate::Domain::receiver`].
 ///
-/// When a sender ends, what it completed is received first; then one call fails with [`crate::Error::SenderGone`] or
-/// [`crate::Error::Torn`], and the next waits for the next sender, which gets a fresh window.
+/// When a sender ends, what it completed is received first; then one call fails with [`RecvError::SenderGone`] or
+/// [`RecvError::Torn`], and the next waits for the next sender, which gets a fresh window.
 #[derive(Debug)]
 pub struct Receiver {
     listener: WindowListener,
@@ -45,8 +45,8 @@ impl Receiver {
     /// The next message; waits for a sender and for the message.
     ///
     /// # Errors
-    /// [`crate::Error::SenderGone`], [`crate::Error::Torn`], or [`crate::Error::Receive`] for a faulty sender.
-    pub fn recv(&mut self) -> Result<Message<'_>> {
+    /// The sender has ended, or is faulty.
+    pub fn recv(&mut self) -> Result<Message<'_>, RecvError> {
         let message = self.recv_until(None)?;
         Ok(message.expect("without a deadline it waits until there is one"))
     }
@@ -55,7 +55,7 @@ impl Receiver {
     ///
     /// # Errors
     /// As [`Receiver::recv`].
-    pub fn recv_timeout(&mut self, timeout: Duration) -> Result<Option<Message<'_>>> {
+    pub fn recv_timeout(&mut self, timeout: Duration) -> Result<Option<Message<'_>>, RecvError> {
         self.recv_until(Instant::now().checked_add(timeout))
     }
 
@@ -64,7 +64,7 @@ impl Receiver {
     /// # Errors
     /// As [`Receiver::recv`].
     #[inline]
-    pub fn try_recv(&mut self) -> Result<Option<Message<'_>>> {
+    pub fn try_recv(&mut self) -> Result<Option<Message<'_>>, RecvError> {
         if self.open.is_none() || self.is_over {
             self.accept(Some(Duration::ZERO));
         }
@@ -87,7 +87,7 @@ impl Receiver {
         self.open.is_some() && !self.is_over
     }
 
-    fn recv_until(&mut self, deadline: Option<Instant>) -> Result<Option<Message<'_>>> {
+    fn recv_until(&mut self, deadline: Option<Instant>) -> Result<Option<Message<'_>>, RecvError> {
         if self.open.is_none() || self.is_over {
             self.accept(deadline.map(|deadline| deadline.saturating_duration_since(Instant::now())));
         }

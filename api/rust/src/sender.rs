@@ -7,9 +7,9 @@ use beeline_domain::{MemoryCredits, MemorySleeper, SenderParts};
 use beeline_driver::FencePolicy;
 use beeline_mmio::StoreWindow;
 use beeline_spec::header::lines_of;
-use beeline_window::{SendError, WaitPolicy, WindowConfig, Writer};
+use beeline_window::{WaitPolicy, WindowConfig, Writer};
 
-use crate::{Error, Flushed, Result, SenderOptions, Sent};
+use crate::{Flushed, SendError, SenderOptions, Sent, WriteError};
 
 /// Sends messages to one receiver. Made by [`crate::Domain::sender`]; there is one for a window.
 ///
@@ -41,8 +41,8 @@ impl Sender {
     /// Sends a message, waiting for room.
     ///
     /// # Errors
-    /// [`Error::Send`]: it can never fit, or the receiver is faulty; [`Error::ReceiverGone`].
-    pub fn send(&mut self, message: &[u8]) -> Result<()> {
+    /// The message can never fit, or the receiver is gone or faulty.
+    pub fn send(&mut self, message: &[u8]) -> Result<(), SendError> {
         let sent = self.writer.send_wait(message, &self.wait, &mut self.sleeper, None)?;
         debug_assert_eq!(sent, Sent::Sent, "there is no deadline");
         Ok(())
@@ -52,9 +52,9 @@ impl Sender {
     /// the kernel.
     ///
     /// # Errors
-    /// [`Error::Send`].
+    /// The message can never fit, or the receiver is faulty.
     #[inline]
-    pub fn try_send(&mut self, message: &[u8]) -> Result<Sent> {
+    pub fn try_send(&mut self, message: &[u8]) -> Result<Sent, SendError> {
         Ok(self.writer.try_send(message)?)
     }
 
@@ -63,7 +63,7 @@ impl Sender {
     ///
     /// # Errors
     /// As [`Sender::send`].
-    pub fn reserve(&mut self, bytes: usize) -> Result<Reservation<'_>> {
+    pub fn reserve(&mut self, bytes: usize) -> Result<Reservation<'_>, SendError> {
         self.wait_for_room(bytes)?;
         let inner =
             self.writer.reserve(bytes)?.expect("room was just waited for, and only this sender takes any");
@@ -75,7 +75,7 @@ impl Sender {
     ///
     /// # Errors
     /// As [`Sender::send`].
-    pub fn batch(&mut self, bytes: usize) -> Result<Batch<'_>> {
+    pub fn batch(&mut self, bytes: usize) -> Result<Batch<'_>, SendError> {
         self.wait_for_room(bytes)?;
         let inner =
             self.writer.batch(bytes)?.expect("room was just waited for, and only this sender takes any");
@@ -87,7 +87,7 @@ impl Sender {
     ///
     /// # Errors
     /// As [`Sender::send`].
-    pub fn flush(&mut self, timeout: Duration) -> Result<Flushed> {
+    pub fn flush(&mut self, timeout: Duration) -> Result<Flushed, SendError> {
         let deadline = Instant::now().checked_add(timeout);
         Ok(Flushed::when(self.writer.room_wait(u32::MAX, &self.wait, &mut self.sleeper, deadline)?))
     }
@@ -102,10 +102,10 @@ impl Sender {
         self.sleeper.is_peer_gone()
     }
 
-    fn wait_for_room(&mut self, bytes: usize) -> Result<()> {
+    fn wait_for_room(&mut self, bytes: usize) -> Result<(), SendError> {
         let max_bytes = self.max_message_bytes();
         if bytes > max_bytes {
-            return Err(Error::Send(SendError::TooLong { bytes, max_bytes }));
+            return Err(SendError::TooLong { bytes, max_bytes });
         }
         let has_room = self.writer.room_wait(lines_of(bytes as u32), &self.wait, &mut self.sleeper, None)?;
         debug_assert!(has_room, "there is no deadline");
@@ -123,16 +123,16 @@ impl Reservation<'_> {
     /// Appends bytes. Whole lines are stored at once, straight from `bytes`.
     ///
     /// # Errors
-    /// [`Error::Write`]: more than was reserved; nothing of it was taken.
-    pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
-        self.inner.write(bytes).map_err(Error::from)
+    /// It is more than was reserved; nothing of it was taken.
+    pub fn write(&mut self, bytes: &[u8]) -> Result<(), WriteError> {
+        self.inner.write(bytes)
     }
 
     /// Appends a word, little-endian.
     ///
     /// # Errors
     /// As [`Reservation::write`].
-    pub fn put_u64(&mut self, value: u64) -> Result<()> {
+    pub fn put_u64(&mut self, value: u64) -> Result<(), WriteError> {
         self.write(&value.to_le_bytes())
     }
 
@@ -169,8 +169,8 @@ impl Batch<'_> {
     /// Adds a message. [`Sent::Full`]: it has no room in this batch, which stays open as it was; send it and open another.
     ///
     /// # Errors
-    /// [`Error::Send`]: no batch of this size can hold it.
-    pub fn push(&mut self, message: &[u8]) -> Result<Sent> {
+    /// No batch of this size can hold it.
+    pub fn push(&mut self, message: &[u8]) -> Result<Sent, SendError> {
         Ok(self.inner.push(message)?)
     }
 

@@ -6,7 +6,7 @@ use beeline_contract_memory::Sleeper;
 use beeline_domain::MemorySleeper;
 use beeline_window::WaitPolicy;
 
-use crate::{Error, Result};
+use crate::error::NicGone;
 
 /// Looks between two readings of the clock and two looks whether the device is alive.
 const LOOKS_PER_CHECK: u32 = 64;
@@ -20,14 +20,14 @@ pub(crate) struct Waiting {
 
 impl Waiting {
     /// Calls `look` until it finds what is waited for, or the deadline is past: `false`. `is_gone` ends the wait with
-    /// [`Error::NicGone`].
-    pub(crate) fn wait<S>(
+    /// [`NicGone`].
+    pub(crate) fn wait<S, E: From<NicGone>>(
         &mut self,
         state: &mut S,
         deadline: Option<Instant>,
-        mut look: impl FnMut(&mut S) -> Result<bool>,
+        mut look: impl FnMut(&mut S) -> Result<bool, E>,
         is_gone: impl Fn(&mut S) -> bool,
-    ) -> Result<bool> {
+    ) -> Result<bool, E> {
         let mut looks = 0u32;
         loop {
             if look(state)? {
@@ -36,7 +36,7 @@ impl Waiting {
             looks = looks.saturating_add(1);
             if looks.is_multiple_of(LOOKS_PER_CHECK) || looks > self.policy.spins {
                 if is_gone(state) {
-                    return Err(Error::NicGone);
+                    return Err(NicGone.into());
                 }
                 if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                     return Ok(false);
@@ -57,12 +57,12 @@ impl Waiting {
     }
 
     /// Announces the sleep, looks once more, sleeps. Whether that look found it.
-    fn sleep<S>(
+    fn sleep<S, E>(
         &mut self,
         state: &mut S,
         deadline: Option<Instant>,
-        look: &mut impl FnMut(&mut S) -> Result<bool>,
-    ) -> Result<bool> {
+        look: &mut impl FnMut(&mut S) -> Result<bool, E>,
+    ) -> Result<bool, E> {
         let (Some(sleeper), Some(limit)) = (&mut self.sleeper, self.policy.sleep) else { return Ok(false) };
         let left =
             deadline.map_or(limit, |deadline| deadline.saturating_duration_since(Instant::now()).min(limit));

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use beeline::{Domain, Error, Flushed, Interface, NicPort, PortOptions, WaitPolicy};
+use beeline::{Domain, Flushed, Interface, NicPort, PortOptions, PortRecvError, PortSendError, WaitPolicy};
 use beeline_domain::DomainConfig;
 use beeline_nic_process::{NicProcess, NicProcessConfig};
 
@@ -83,7 +83,10 @@ fn frames_of_many_sizes_come_back_by_every_interface() {
             assert_eq!(recv(&mut port), sent, "{interface}, {bytes} bytes");
         }
         let error = port.send(&[0; 3]).unwrap_err();
-        assert!(matches!(error, Error::Transmit(_)) && !error.remedy().is_empty(), "{error}");
+        assert!(
+            matches!(error, PortSendError::Length { bytes: 3, .. }) && !error.remedy().is_empty(),
+            "{error}"
+        );
         assert_eq!(port.flush(WATCHDOG).unwrap(), Flushed::All);
     }
 }
@@ -120,7 +123,7 @@ fn a_program_that_waits_learns_that_the_nic_has_ended() {
     let waiting = std::thread::spawn(move || port.recv().map(|frame| frame.len()));
     nic.end();
     let end = waiting.join().unwrap();
-    assert!(matches!(end, Err(Error::NicGone)), "{end:?}");
+    assert!(matches!(end, Err(PortRecvError::NicGone)), "{end:?}");
 }
 
 #[test]

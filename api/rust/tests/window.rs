@@ -1,11 +1,13 @@
 //! Windows through the public API: what a program sees of sending, receiving, batches, and of the other side's end.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking, its helper functions too")]
 
+use std::error::Error as _;
 use std::io::Write;
 use std::time::Duration;
 
 use beeline::{
-    Domain, Error, FencePolicy, Flushed, Receiver, ReceiverOptions, Sender, SenderOptions, Sent, WaitPolicy,
+    ConnectError, Domain, FencePolicy, Flushed, OpenError, Receiver, ReceiverOptions, RecvError, SendError,
+    Sender, SenderOptions, Sent, WaitPolicy,
 };
 
 /// Longer than any machine needs; only a hang takes it.
@@ -79,8 +81,7 @@ fn a_message_is_built_in_place_or_given_up() {
     message.put_u64(7).unwrap();
     message.write(b"text ").unwrap();
     write!(message, "and {}", 42).unwrap();
-    let error = message.write(&[0; 300]).unwrap_err();
-    assert!(matches!(error, Error::Write(_)), "{error}");
+    assert_eq!(message.write(&[0; 300]).unwrap_err().reserved_bytes, 300);
     assert_eq!(message.left_bytes(), 300 - 8 - 11);
     message.commit();
     sender.reserve(100).unwrap().write(b"given up").unwrap();
@@ -126,21 +127,21 @@ fn batch_left_by_an_error_publishes_nothing() {
 fn one_sender_after_the_other() {
     let Pair { mut sender, mut receiver, domain, _folder } = pair(64, FencePolicy::None);
     let error = domain.sender("window").unwrap_err();
-    assert!(matches!(error, Error::Window { .. }), "a window has one sender: {error}");
+    assert!(matches!(error, ConnectError::Refused { .. }), "a window has one sender: {error}");
     for round in 0..3u8 {
         sender.send(&[round]).unwrap();
         drop(sender);
         assert_eq!(recv(&mut receiver), [round], "what a sender completed is received after its end");
         let end = receiver.recv().map(|message| message.len());
-        assert!(matches!(end, Err(Error::SenderGone)), "{end:?}");
+        assert!(matches!(end, Err(RecvError::SenderGone)), "{end:?}");
         assert!(!receiver.has_sender());
         sender = domain.sender("window").unwrap();
     }
     drop(receiver);
     let gone = std::iter::repeat_with(|| sender.send(&[0; 1000])).find_map(Result::err);
-    assert!(matches!(gone, Some(Error::ReceiverGone)), "{gone:?}");
+    assert!(matches!(gone, Some(SendError::ReceiverGone)), "{gone:?}");
     assert!(sender.is_receiver_gone());
-    assert!(matches!(domain.sender("window"), Err(Error::Window { .. })));
+    assert!(matches!(domain.sender("window"), Err(ConnectError::Absent { .. })));
 }
 
 #[test]
@@ -163,7 +164,7 @@ fn two_threads_and_a_small_window_lose_nothing_however_they_wait() {
             assert_eq!(message.word(0), number);
         }
         sending.join().unwrap();
-        assert!(matches!(receiver.recv(), Err(Error::SenderGone)));
+        assert!(matches!(receiver.recv(), Err(RecvError::SenderGone)));
     }
 }
 
@@ -173,11 +174,11 @@ fn errors_say_where_and_what_to_do() {
     let domain = Domain::open_in(folder.path(), "test").unwrap();
     assert_eq!(domain.name(), "test");
     let error = domain.sender("nobody").unwrap_err();
-    assert!(error.to_string().contains("nobody") && error.remedy().contains("receiver first"), "{error}");
+    assert!(error.to_string().contains("nobody") && error.remedy().contains("start the receiver"), "{error}");
     let error = domain.receiver_with("odd", ReceiverOptions { lines: 3, ..Default::default() }).unwrap_err();
-    assert!(error.to_string().contains("power of two"), "{error}");
+    assert!(error.source().is_some_and(|source| source.to_string().contains("power of two")), "{error}");
     let error = Domain::open("no/such").unwrap_err();
-    assert!(matches!(&error, Error::Domain { name, .. } if name == "no/such"), "{error}");
+    assert!(matches!(&error, OpenError::Name { name, .. } if name == "no/such"), "{error}");
     let error = domain.port("nic").unwrap_err();
     assert!(error.remedy().contains("beeline nic"), "{error}");
 }

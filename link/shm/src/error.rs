@@ -7,7 +7,7 @@ use rustix::io::Errno;
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
     /// The rendezvous failed or the NIC process refused.
-    #[error("cannot open a port of NIC `{service}`: {source}; is `beeline nic` running in this domain?")]
+    #[error("cannot open a port of NIC `{service}`")]
     Rendezvous {
         /// Name the NIC process offers.
         service: String,
@@ -15,7 +15,7 @@ pub enum ConnectError {
         source: beeline_domain::ConnectError,
     },
     /// Memory could not be made or mapped.
-    #[error("cannot open a port: {0}")]
+    #[error("cannot have the memory of a port")]
     Memory(#[from] MapError),
     /// The NIC process answered something else than was asked.
     #[error("the NIC process answered {found} where {expected} was asked; is it another version of Beeline?")]
@@ -96,12 +96,12 @@ pub enum ControlError {
     #[error(transparent)]
     Memory(#[from] MapError),
     /// A descriptor could not be made or copied.
-    #[error("cannot {what}: {source}; raise the limit of open files (`ulimit -n`)")]
+    #[error("cannot {what}: {errno}; raise the limit of open files (`ulimit -n`)")]
     Descriptor {
         /// What was tried.
         what: &'static str,
         /// What the kernel said.
-        source: Errno,
+        errno: Errno,
     },
     /// No random blank is to be had.
     #[error("the system gives no random numbers: {0}")]

@@ -112,8 +112,8 @@ struct Place {
 }
 
 impl Place {
-    fn failed(&self, what: &'static str, source: Errno) -> ConnectError {
-        ConnectError::System { what, path: self.path.clone(), source }
+    fn failed(&self, what: &'static str, errno: Errno) -> ConnectError {
+        ConnectError::System { what, path: self.path.clone(), errno }
     }
 
     fn open(self, mail: Option<Mail>, waited: Duration) -> Result<(Reply, Peer), ConnectError> {
@@ -123,7 +123,7 @@ impl Place {
             Some(Mail::Answer(Err(reason), _)) => Err(ConnectError::Refused { path, pid, reason }),
             Some(Mail::Gone(Departure::Died)) => Err(ConnectError::OwnerDied { path, pid }),
             Some(Mail::Gone(Departure::Closed)) => Err(ConnectError::Closed { path, pid }),
-            Some(Mail::Broken(source)) => Err(ConnectError::Protocol { path, pid, source }),
+            Some(Mail::Broken(error)) => Err(ConnectError::Protocol { path, pid, error }),
             None => Err(ConnectError::TimedOut { path, pid, waited }),
         }
     }
@@ -153,7 +153,7 @@ impl Connection {
         let evidence = Evidence::of_peer(channel.fd()).map_err(|error| match error {
             EvidenceError::Gone { pid } => ConnectError::OwnerDied { path: place.path.clone(), pid },
             EvidenceError::Invisible => ConnectError::Invisible { path: place.path.clone() },
-            EvidenceError::System(source) => place.failed("watch the owner of", source),
+            EvidenceError::System(errno) => place.failed("watch the owner of", errno),
         })?;
         place.pid = evidence.pid();
         let expected = shared.folder().owner_uid();
@@ -166,14 +166,14 @@ impl Connection {
         shared
             .reactor()
             .join(Arc::clone(&channel), Arc::new(evidence), Arc::clone(&mailbox))
-            .map_err(|source| place.failed("watch the connection to", source))?;
+            .map_err(|errno| place.failed("watch the connection to", errno))?;
         let guard = CloseUnlessKept(Some(&channel));
         let sent = channel.send(shared.header(Kind::Hello, 1), request, fds);
         // A broken pipe: the owner has gone, and the mailbox will say how.
-        if let Err(source) = sent
-            && source != Errno::PIPE
+        if let Err(errno) = sent
+            && errno != Errno::PIPE
         {
-            return Err(place.failed("send to", source));
+            return Err(place.failed("send to", errno));
         }
         let path = place.path.clone();
         let (reply, peer) = place.open(mailbox.wait(deadline), timeout)?;
@@ -209,10 +209,10 @@ impl Connection {
         self.mailbox.expect(*serial);
         let deadline = deadline_after(timeout);
         let sent = self.channel.send(self.shared.header(Kind::Call, *serial), request, fds);
-        if let Err(source) = sent
-            && source != Errno::PIPE
+        if let Err(errno) = sent
+            && errno != Errno::PIPE
         {
-            return Err(place.failed("send to", source));
+            return Err(place.failed("send to", errno));
         }
         place.open(self.mailbox.wait(deadline), timeout).map(|(reply, _)| reply)
     }
@@ -256,7 +256,7 @@ fn reach(
             Err(Errno::AGAIN) => {
                 return Err(ConnectError::TimedOut { path: place.path.clone(), pid: 0, waited: timeout });
             }
-            Err(source) => return Err(place.failed("connect to", source)),
+            Err(errno) => return Err(place.failed("connect to", errno)),
         }
     }
 }

@@ -103,7 +103,7 @@ impl Domain {
             started_ticks: own_started_ticks(),
         };
         let reactor =
-            Reactor::start(identity).map_err(|(what, source)| DomainError::Thread { what, source })?;
+            Reactor::start(identity).map_err(|(what, error)| DomainError::Thread { what, error })?;
         let opened_by = std::process::id();
         Ok(Domain(Arc::new(Shared { folder: Arc::new(folder), reactor, identity, opened_by })))
     }
@@ -154,18 +154,18 @@ impl Domain {
         let path = shared.folder.path().join(name.socket_file());
         let claim = Claim::take(&shared.folder, &name).map_err(|error| match error {
             ClaimError::Taken(pid) => OfferError::Taken { path: path.clone(), pid },
-            ClaimError::System(what, source) => OfferError::System { what, path: path.clone(), source },
+            ClaimError::System(what, errno) => OfferError::System { what, path: path.clone(), errno },
         })?;
         let for_others = !options.allowed_uids.is_empty();
         if for_others {
             shared.folder.make_searchable()?;
         }
         let listener = socket::listen(&shared.folder, &name, for_others)
-            .map_err(|source| OfferError::System { what: "make the socket", path: path.clone(), source })?;
+            .map_err(|errno| OfferError::System { what: "make the socket", path: path.clone(), errno })?;
         let number = shared
             .reactor
             .offer(listener, service, options)
-            .map_err(|source| OfferError::System { what: "watch the socket", path, source })?;
+            .map_err(|errno| OfferError::System { what: "watch the socket", path, errno })?;
         Ok(Offer { shared: Arc::clone(shared), number, name, _claim: claim })
     }
 

@@ -37,19 +37,19 @@ pub enum MisuseError {
 pub enum DomainError {
     /// Its name is not a name.
     #[error("not the name of a domain: {0}")]
-    Name(#[from] NameError),
+    Name(NameError),
     /// Its folder cannot be used.
     #[error(transparent)]
     Folder(#[from] FolderError),
     /// The background thread cannot be had.
     #[error(
-        "cannot {what} for the domain's background thread: {source}; raise the limits shown by `ulimit -a`"
+        "cannot {what} for the domain's background thread: {error}; raise the limits shown by `ulimit -a`"
     )]
     Thread {
         /// What was tried.
         what: &'static str,
         /// What the kernel said.
-        source: std::io::Error,
+        error: std::io::Error,
     },
 }
 
@@ -58,7 +58,7 @@ pub enum DomainError {
 pub enum OfferError {
     /// The name is not a name.
     #[error("not the name of an offer: {0}")]
-    Name(#[from] NameError),
+    Name(NameError),
     /// Another offer has the name.
     #[error("{} is offered by process {pid}, which is alive; stop it or choose another name", path.display())]
     Taken {
@@ -71,14 +71,14 @@ pub enum OfferError {
     #[error(transparent)]
     Folder(#[from] FolderError),
     /// The kernel refused something.
-    #[error("cannot {what} {}: {source}", path.display())]
+    #[error("cannot {what} {}: {errno}", path.display())]
     System {
         /// What was tried.
         what: &'static str,
         /// The offer's socket.
         path: PathBuf,
         /// What the kernel said.
-        source: Errno,
+        errno: Errno,
     },
     /// A call that must not be made.
     #[error(transparent)]
@@ -90,7 +90,7 @@ pub enum OfferError {
 pub enum ConnectError {
     /// The name is not a name.
     #[error("not the name of an offer: {0}")]
-    Name(#[from] NameError),
+    Name(NameError),
     /// Nobody offers the name.
     #[error("nobody offers {}; start its owner, or check the name and the domain", path.display())]
     Absent {
@@ -149,14 +149,14 @@ pub enum ConnectError {
         path: PathBuf,
     },
     /// The owner sent something that is not an answer.
-    #[error("the owner of {} (process {pid}) broke the protocol: {source}", path.display())]
+    #[error("the owner of {} (process {pid}) broke the protocol: {error}", path.display())]
     Protocol {
         /// The offer's socket.
         path: PathBuf,
         /// The owner.
         pid: u32,
         /// What was wrong.
-        source: WireError,
+        error: WireError,
     },
     #[error(
         "a request of {bytes} bytes and {fds} descriptors; at most {MAX_PAYLOAD_BYTES} bytes and {MAX_FDS} descriptors travel"
@@ -168,16 +168,29 @@ pub enum ConnectError {
         fds: usize,
     },
     /// The kernel refused something.
-    #[error("cannot {what} {}: {source}", path.display())]
+    #[error("cannot {what} {}: {errno}", path.display())]
     System {
         /// What was tried.
         what: &'static str,
         /// The offer's socket.
         path: PathBuf,
         /// What the kernel said.
-        source: Errno,
+        errno: Errno,
     },
     /// A call that must not be made.
     #[error(transparent)]
     Misuse(#[from] MisuseError),
 }
+
+/// The text of each of them has the reason's in it, so none names a reason's error a second time as its source.
+macro_rules! named {
+    ($($error:ident)*) => {$(
+        impl From<NameError> for $error {
+            fn from(error: NameError) -> Self {
+                $error::Name(error)
+            }
+        }
+    )*};
+}
+
+named!(DomainError OfferError ConnectError);

@@ -27,13 +27,13 @@ const SEARCHABLE: u32 = PRIVATE | OTHERS_SEARCH;
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {
     /// It cannot be made or opened.
-    #[error("cannot {action} the folder {}: {source}; {remedy}", path.display())]
+    #[error("cannot {action} the folder {}: {errno}; {remedy}", path.display())]
     System {
         /// What was tried.
         action: &'static str,
         path: PathBuf,
         /// What the kernel said.
-        source: Errno,
+        errno: Errno,
         /// What to do about it.
         remedy: &'static str,
     },
@@ -125,10 +125,10 @@ impl Folder {
             let widened = rustix::fs::fstat(fd).and_then(|stat| {
                 rustix::fs::fchmod(fd, Mode::from_raw_mode(stat.st_mode & 0o777 | OTHERS_SEARCH))
             });
-            widened.map_err(|source| FolderError::System {
+            widened.map_err(|errno| FolderError::System {
                 action: "let other users search",
                 path: path.to_owned(),
-                source,
+                errno,
                 remedy: "only its owner may",
             })?;
         }
@@ -137,10 +137,10 @@ impl Folder {
 
     /// File names in the folder.
     pub(crate) fn files(&self) -> Result<Vec<String>, FolderError> {
-        let failed = |source| FolderError::System {
+        let failed = |errno| FolderError::System {
             action: "list",
             path: self.path.clone(),
-            source,
+            errno,
             remedy: "only its owner may list it",
         };
         let entries = rustix::fs::Dir::read_from(&self.fd).map_err(failed)?;
@@ -155,10 +155,10 @@ impl Folder {
 fn make(parent: BorrowedFd<'_>, relative: &Path, path: &Path) -> Result<(), FolderError> {
     match rustix::fs::mkdirat(parent, relative, Mode::from_raw_mode(PRIVATE)) {
         Ok(()) | Err(Errno::EXIST) => Ok(()),
-        Err(source) => Err(FolderError::System {
+        Err(errno) => Err(FolderError::System {
             action: "create",
             path: path.to_owned(),
-            source,
+            errno,
             remedy: "its parent must exist and let you write; or choose another root",
         }),
     }
@@ -189,11 +189,11 @@ fn open<'a>(
 ) -> Result<Opened<'a>, FolderError> {
     let flags = access | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let fd = rustix::fs::openat(parent, relative, flags, Mode::empty())
-        .map_err(|source| explain_open(parent, relative, path, source))?;
-    let stat = rustix::fs::fstat(&fd).map_err(|source| FolderError::System {
+        .map_err(|errno| explain_open(parent, relative, path, errno))?;
+    let stat = rustix::fs::fstat(&fd).map_err(|errno| FolderError::System {
         action: "examine",
         path: path.to_owned(),
-        source,
+        errno,
         remedy: "choose another root",
     })?;
     let mode = stat.st_mode & 0o777;
@@ -204,7 +204,7 @@ fn open<'a>(
 }
 
 /// Says in words why a folder cannot be opened. Only the wording rests on this second look, not the refusal.
-fn explain_open(parent: BorrowedFd<'_>, relative: &Path, path: &Path, source: Errno) -> FolderError {
+fn explain_open(parent: BorrowedFd<'_>, relative: &Path, path: &Path, errno: Errno) -> FolderError {
     let path = path.to_owned();
     match rustix::fs::statat(parent, relative, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) if rustix::fs::FileType::from_raw_mode(stat.st_mode).is_symlink() => {
@@ -216,7 +216,7 @@ fn explain_open(parent: BorrowedFd<'_>, relative: &Path, path: &Path, source: Er
         _ => FolderError::System {
             action: "open",
             path,
-            source,
+            errno,
             remedy: "is the domain's owner running, and may you enter its folder?",
         },
     }

@@ -171,8 +171,8 @@ fn stranger(role: &Role) {
     for name in ["open", "closed", "others"] {
         match domain.connect(name, b"pid", &[]) {
             Ok((connection, _)) => say(&format!("{name}: connected to uid {}", connection.peer().uid())),
-            Err(ConnectError::System { source, .. }) => {
-                say(&format!("{name}: {:?}", std::io::Error::from(source).kind()))
+            Err(ConnectError::System { errno, .. }) => {
+                say(&format!("{name}: {:?}", std::io::Error::from(errno).kind()))
             }
             Err(error) => say(&format!("{name}: {error}")),
         }

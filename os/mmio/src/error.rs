@@ -16,19 +16,19 @@ pub enum MapError {
         bytes: usize,
     },
     /// The kernel refused a memfd.
-    #[error("cannot create shared memory `{name}` of {bytes} bytes: {source}")]
+    #[error("cannot create shared memory `{name}` of {bytes} bytes: {errno}")]
     Create {
         /// Name the memory would have under `/proc/<pid>/fd`.
         name: String,
         /// Bytes asked for.
         bytes: usize,
         /// What the kernel said.
-        source: Errno,
+        errno: Errno,
     },
     /// There are not enough huge pages.
     #[error(
         "cannot back shared memory `{name}` with huge pages: it needs {needed} of {page_bytes} bytes, {free} are free \
-         ({source}); reserve more with `sysctl -w vm.nr_hugepages=<count>`, or turn huge pages off"
+         ({errno}); reserve more with `sysctl -w vm.nr_hugepages=<count>`, or turn huge pages off"
     )]
     HugePages {
         /// Name of the memory.
@@ -40,11 +40,11 @@ pub enum MapError {
         /// Huge pages that are free.
         free: usize,
         /// What the kernel said.
-        source: Errno,
+        errno: Errno,
     },
     /// The memory may not be locked into RAM.
     #[error(
-        "cannot lock {bytes} bytes of shared memory into RAM: {source}; this process may lock {limit_bytes} bytes \
+        "cannot lock {bytes} bytes of shared memory into RAM: {errno}; this process may lock {limit_bytes} bytes \
          (RLIMIT_MEMLOCK): raise it with `ulimit -l <KiB>`, with `memlock` in /etc/security/limits.conf, or turn \
          locking off"
     )]
@@ -54,17 +54,17 @@ pub enum MapError {
         /// Bytes this process may lock.
         limit_bytes: u64,
         /// What the kernel said.
-        source: Errno,
+        errno: Errno,
     },
     #[error(
-        "descriptor {fd} is not a memfd that can be sealed ({source}): the peer must pass memory that it made with \
+        "descriptor {fd} is not a memfd that can be sealed ({errno}): the peer must pass memory that it made with \
          memfd_create and MFD_ALLOW_SEALING"
     )]
     NotMemfd {
         /// The descriptor's number.
         fd: i32,
         /// What F_GET_SEALS said.
-        source: Errno,
+        errno: Errno,
     },
     /// Seals are missing, so that the peer could truncate the memory under us, or add seals.
     #[error(
@@ -106,22 +106,22 @@ pub enum MapError {
         expected: usize,
     },
     /// A descriptor cannot be examined.
-    #[error("cannot examine {object}: {source}")]
+    #[error("cannot examine {object}: {errno}")]
     Examine {
         /// What was to be examined.
         object: String,
         /// What the kernel said.
-        source: Errno,
+        errno: Errno,
     },
     /// mmap failed.
-    #[error("cannot map {bytes} bytes of {object}: {source}; {remedy}")]
+    #[error("cannot map {bytes} bytes of {object}: {errno}; {remedy}")]
     Map {
         /// What was to be mapped.
         object: String,
         /// Bytes to be mapped.
         bytes: usize,
         /// What the kernel said.
-        source: Errno,
+        errno: Errno,
         /// What to do about it.
         remedy: &'static str,
     },

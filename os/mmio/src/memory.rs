@@ -39,7 +39,7 @@ impl SharedMemory {
     ///
     /// Huge pages are taken at once: a later access cannot find that there are none left.
     pub fn create(name: &str, bytes: usize, options: MemoryOptions) -> Result<Self, MapError> {
-        let failed = |source| MapError::Create { name: name.to_owned(), bytes, source };
+        let failed = |errno| MapError::Create { name: name.to_owned(), bytes, errno };
         if bytes == 0 || bytes > isize::MAX as usize / 2 {
             return Err(MapError::Size { bytes });
         }
@@ -54,7 +54,7 @@ impl SharedMemory {
         rustix::fs::fcntl_add_seals(&fd, SEALS).map_err(failed)?;
         let memory = SharedMemory { fd, bytes, options };
         if options.huge_pages {
-            memory.map_pages().map_err(|source| huge_pages::refused(name, bytes, &memory.fd, source))?;
+            memory.map_pages().map_err(|errno| huge_pages::refused(name, bytes, &memory.fd, errno))?;
         }
         Ok(memory)
     }
@@ -75,13 +75,13 @@ impl SharedMemory {
         options: MemoryOptions,
     ) -> Result<Self, MapError> {
         let number = fd.as_raw_fd();
-        let examine = |source| MapError::Examine { object: format!("descriptor {number}"), source };
+        let examine = |errno| MapError::Examine { object: format!("descriptor {number}"), errno };
         let stat = rustix::fs::fstat(&fd).map_err(examine)?;
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
-            return Err(MapError::NotMemfd { fd: number, source: Errno::INVAL });
+            return Err(MapError::NotMemfd { fd: number, errno: Errno::INVAL });
         }
         let seals =
-            rustix::fs::fcntl_get_seals(&fd).map_err(|source| MapError::NotMemfd { fd: number, source })?;
+            rustix::fs::fcntl_get_seals(&fd).map_err(|errno| MapError::NotMemfd { fd: number, errno })?;
         if !seals.contains(SEALS) {
             return Err(MapError::Unsealed { fd: number, missing: names(SEALS.difference(seals)) });
         }
@@ -116,10 +116,10 @@ impl SharedMemory {
 
     /// Maps it for reading and writing, every page present, so that no access on a hot path takes a page fault.
     pub fn map(&self) -> Result<Region, MapError> {
-        let mapping = self.map_pages().map_err(|source| MapError::Map {
+        let mapping = self.map_pages().map_err(|errno| MapError::Map {
             object: format!("the shared memory in descriptor {}", self.fd.as_raw_fd()),
             bytes: self.bytes,
-            source,
+            errno,
             remedy: "free memory, or raise the limits on it (`ulimit -v`, the cgroup's memory.max)",
         })?;
         if self.options.locked {
@@ -179,9 +179,9 @@ fn touch(mapping: &Mapping) {
 fn lock(mapping: &Mapping) -> Result<(), MapError> {
     let (start, bytes) = (mapping.start().as_ptr(), mapping.bytes());
     // SAFETY: locking our own range into RAM changes no bytes.
-    unsafe { rustix::mm::mlock(start.cast(), bytes) }.map_err(|source| {
+    unsafe { rustix::mm::mlock(start.cast(), bytes) }.map_err(|errno| {
         let limit = rustix::process::getrlimit(rustix::process::Resource::Memlock).current;
-        MapError::Lock { bytes, limit_bytes: limit.unwrap_or(u64::MAX), source }
+        MapError::Lock { bytes, limit_bytes: limit.unwrap_or(u64::MAX), errno }
     })
 }
 

@@ -228,7 +228,7 @@ impl PortControl {
             RegisterServer::new(channel, channel_blank, taken, layout::answers(&host_region))
         };
         let (event, host_event) = EventReceiver::pair()
-            .map_err(|source| ControlError::Descriptor { what: "make an event", source })?;
+            .map_err(|errno| ControlError::Descriptor { what: "make an event", errno })?;
         let words = HostWords::new(&host_region);
         let waker = peer.map(|peer| Waker::new(words.host_waiting.clone(), peer));
         let (sender, updates) = sync_channel(MAX_UPDATES);
@@ -340,7 +340,7 @@ fn only_descriptor(fds: &mut Vec<OwnedFd>) -> Result<OwnedFd, ControlError> {
 
 fn copy(fd: &impl AsFd) -> Result<OwnedFd, ControlError> {
     rustix::io::fcntl_dupfd_cloexec(fd, 0)
-        .map_err(|source| ControlError::Descriptor { what: "copy a descriptor", source })
+        .map_err(|errno| ControlError::Descriptor { what: "copy a descriptor", errno })
 }
 
 fn random_blank() -> Result<u64, ControlError> {

@@ -1,0 +1,346 @@
+//! Why a domain cannot be opened, and why something in it cannot be offered or reached.
+
+use core::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use beeline_domain::{DomainError, FolderError, MisuseError, WindowError};
+use beeline_rpc::RpcError;
+
+use super::Cause;
+
+/// What a domain's programs offer each other, by name.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Target {
+    /// A window for messages.
+    Window(String),
+    /// A server of calls.
+    Server(String),
+    /// A NIC with ports.
+    Nic(String),
+}
+
+impl Target {
+    /// The name.
+    pub fn name(&self) -> &str {
+        match self {
+            Target::Window(name) | Target::Server(name) | Target::Nic(name) => name,
+        }
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Target::Window(name) => write!(out, "window `{name}`"),
+            Target::Server(name) => write!(out, "server `{name}`"),
+            Target::Nic(name) => write!(out, "NIC `{name}`"),
+        }
+    }
+}
+
+/// A process, as far as it is known here.
+fn process(pid: Option<u32>) -> String {
+    match pid {
+        Some(pid) => format!("process {pid}"),
+        None => "a process that is not visible here".to_owned(),
+    }
+}
+
+/// The layer below says 0 for a process that it does not know.
+fn known(pid: u32) -> Option<u32> {
+    (pid != 0).then_some(pid)
+}
+
+const NAMES: &str =
+    "use 1 to 48 of the characters a-z, 0-9, `.`, `_` and `-`, and begin with a letter or a digit";
+const MISUSE: &str = "open the domain again after a fork, and open nothing from the callbacks of a service";
+
+/// Why a domain cannot be opened.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// Its name is not one.
+    #[error("`{name}` is not the name of a domain")]
+    Name {
+        /// Name of the domain.
+        name: String,
+        /// What is wrong with it.
+        source: Cause,
+    },
+    /// Its folder cannot be made, or is not safe to use.
+    #[error("cannot use the folder of domain `{name}`")]
+    Folder {
+        /// Name of the domain.
+        name: String,
+        /// Which folder, and why.
+        source: Cause,
+    },
+    /// The process is out of threads or descriptors.
+    #[error("cannot start the background thread of domain `{name}`")]
+    Resources {
+        /// Name of the domain.
+        name: String,
+        /// What the kernel said.
+        source: Cause,
+    },
+}
+
+impl OpenError {
+    pub(crate) fn new(name: String, error: DomainError) -> Self {
+        match error {
+            DomainError::Name(error) => OpenError::Name { name, source: error.into() },
+            DomainError::Folder(error) => OpenError::Folder { name, source: error.into() },
+            DomainError::Thread { .. } => OpenError::Resources { name, source: error.into() },
+        }
+    }
+
+    /// What to do about it.
+    pub fn remedy(&self) -> &'static str {
+        match self {
+            OpenError::Name { .. } => NAMES,
+            OpenError::Folder { source, .. } => match source.downcast_ref() {
+                Some(FolderError::Symlink { .. } | FolderError::NotFolder { .. }) => {
+                    "remove what stands in the folder's place, or open the domain in another folder"
+                }
+                Some(FolderError::Permissions { .. }) => {
+                    "take the permissions of others from the folder: chmod 700"
+                }
+                Some(FolderError::Owner { .. }) => {
+                    "open the domain in another folder, or say whose it is with `open_foreign`"
+                }
+                _ => "see that the folder above it exists and lets you write, or open the domain in another",
+            },
+            OpenError::Resources { .. } => "raise the limits that `ulimit -a` shows",
+        }
+    }
+}
+
+/// Why a window, or calls, cannot be offered.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OfferError {
+    /// The name is not one.
+    #[error("cannot offer {target}: that is not a name")]
+    Name {
+        /// What was to be offered.
+        target: Target,
+        /// What is wrong with the name.
+        source: Cause,
+    },
+    /// A process that is alive offers the name already.
+    #[error("cannot offer {target}: {} offers it already", process(*.pid))]
+    Taken {
+        /// What was to be offered.
+        target: Target,
+        /// The process; `None` for one outside this pid namespace.
+        pid: Option<u32>,
+    },
+    /// An option is out of bounds.
+    #[error("cannot offer {target} with these options")]
+    Options {
+        /// What was to be offered.
+        target: Target,
+        /// Which option, and its bounds.
+        source: Cause,
+    },
+    /// The domain belongs to another user.
+    #[error("cannot offer {target}: the domain belongs to uid {owner_uid}, and only its owner offers in it")]
+    NotOwner {
+        /// What was to be offered.
+        target: Target,
+        /// Who owns the domain.
+        owner_uid: u32,
+    },
+    /// The call came from a forked child, or from a callback of a service.
+    #[error("cannot offer {target} from here")]
+    Misuse {
+        /// What was to be offered.
+        target: Target,
+        /// Why not.
+        source: Cause,
+    },
+    /// The kernel refused something.
+    #[error("cannot offer {target}")]
+    System {
+        /// What was to be offered.
+        target: Target,
+        /// What, and why.
+        source: Cause,
+    },
+}
+
+impl OfferError {
+    fn new(target: Target, error: beeline_domain::OfferError) -> Self {
+        use beeline_domain::OfferError as Below;
+        match error {
+            Below::Name(error) => OfferError::Name { target, source: error.into() },
+            Below::Taken { pid, .. } => OfferError::Taken { target, pid: known(pid) },
+            Below::Misuse(MisuseError::NotOwner { owner }) => {
+                OfferError::NotOwner { target, owner_uid: owner }
+            }
+            Below::Misuse(error) => OfferError::Misuse { target, source: error.into() },
+            Below::Folder(error) => OfferError::System { target, source: error.into() },
+            Below::System { .. } => OfferError::System { target, source: error.into() },
+        }
+    }
+
+    pub(crate) fn window(target: Target, error: WindowError) -> Self {
+        match error {
+            WindowError::Offer(error) => OfferError::new(target, error),
+            WindowError::Lines { .. } => OfferError::Options { target, source: error.into() },
+            other => OfferError::System { target, source: other.into() },
+        }
+    }
+
+    pub(crate) fn server(target: Target, error: RpcError) -> Self {
+        match error {
+            RpcError::Offer(error) => OfferError::new(target, error),
+            RpcError::Option { .. } => OfferError::Options { target, source: error.into() },
+            RpcError::Window(error) => OfferError::window(target, error),
+            other => OfferError::System { target, source: other.into() },
+        }
+    }
+
+    /// What to do about it.
+    pub fn remedy(&self) -> &'static str {
+        match self {
+            OfferError::Name { .. } => NAMES,
+            OfferError::Taken { .. } => "stop that process, or offer under another name",
+            OfferError::Options { .. } => "give the option a value in its bounds",
+            OfferError::NotOwner { .. } => "offer in a domain of your own",
+            OfferError::Misuse { .. } => MISUSE,
+            OfferError::System { .. } => {
+                "see what the kernel refused; `ulimit -a` shows the limits of this process"
+            }
+        }
+    }
+}
+
+/// Why a receiver, a server or a NIC cannot be reached.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConnectError {
+    /// The name is not one.
+    #[error("cannot reach {target}: that is not a name")]
+    Name {
+        /// What was to be reached.
+        target: Target,
+        /// What is wrong with the name.
+        source: Cause,
+    },
+    /// Nobody offers the name.
+    #[error("nobody offers {target}: there is no {}", path.display())]
+    Absent {
+        /// What was to be reached.
+        target: Target,
+        /// Where its socket would be.
+        path: PathBuf,
+    },
+    /// The process that offered the name has died.
+    #[error("{target} is dead: {} offered it and has ended", process(*.pid))]
+    OwnerDied {
+        /// What was to be reached.
+        target: Target,
+        /// The process; `None` where it is not known any more.
+        pid: Option<u32>,
+    },
+    /// The process that offers the name refuses: a window that has a sender, a user who is not allowed.
+    #[error("{target} refuses: {reason} (process {pid})")]
+    Refused {
+        /// What was to be reached.
+        target: Target,
+        /// The process.
+        pid: u32,
+        /// Its reason, in its words.
+        reason: String,
+    },
+    /// The process that offers the name is alive and does not answer.
+    #[error("{target} does not answer: {} is alive but was silent for {} ms", process(*.pid), waited.as_millis())]
+    NoAnswer {
+        /// What was to be reached.
+        target: Target,
+        /// The process; `None` where not even the connection could be made.
+        pid: Option<u32>,
+        /// How long it was waited for.
+        waited: Duration,
+    },
+    /// An option is out of bounds.
+    #[error("cannot reach {target} with these options")]
+    Options {
+        /// What was to be reached.
+        target: Target,
+        /// Which option, and its bounds.
+        source: Cause,
+    },
+    /// The call came from a forked child, or from a callback of a service.
+    #[error("cannot reach {target} from here")]
+    Misuse {
+        /// What was to be reached.
+        target: Target,
+        /// Why not.
+        source: Cause,
+    },
+    /// What was found under the name is not what it should be, or the kernel refused something.
+    #[error("cannot reach {target}")]
+    System {
+        /// What was to be reached.
+        target: Target,
+        /// What, and why.
+        source: Cause,
+    },
+}
+
+impl ConnectError {
+    pub(crate) fn new(target: Target, error: beeline_domain::ConnectError) -> Self {
+        use beeline_domain::ConnectError as Below;
+        match error {
+            Below::Name(error) => ConnectError::Name { target, source: error.into() },
+            Below::Absent { path } => ConnectError::Absent { target, path },
+            Below::OwnerDied { pid, .. } => ConnectError::OwnerDied { target, pid: known(pid) },
+            Below::Refused { pid, reason, .. } => ConnectError::Refused { target, pid, reason },
+            Below::TimedOut { pid, waited, .. } => ConnectError::NoAnswer { target, pid: known(pid), waited },
+            Below::Misuse(error) => ConnectError::Misuse { target, source: error.into() },
+            other => ConnectError::System { target, source: other.into() },
+        }
+    }
+
+    pub(crate) fn window(target: Target, error: WindowError) -> Self {
+        match error {
+            WindowError::Connect(error) => ConnectError::new(target, error),
+            other => ConnectError::System { target, source: other.into() },
+        }
+    }
+
+    pub(crate) fn client(target: Target, error: RpcError) -> Self {
+        match error {
+            RpcError::Connect(error) => ConnectError::new(target, error),
+            RpcError::Window(error) => ConnectError::window(target, error),
+            RpcError::Option { .. } => ConnectError::Options { target, source: error.into() },
+            other => ConnectError::System { target, source: other.into() },
+        }
+    }
+
+    /// What to do about it.
+    pub fn remedy(&self) -> &'static str {
+        match self {
+            ConnectError::Name { .. } => NAMES,
+            ConnectError::Absent { target, .. } | ConnectError::OwnerDied { target, .. } => match target {
+                Target::Window(_) => "start the receiver; check the name and the domain",
+                Target::Server(_) => "start the server; check the name and the domain",
+                Target::Nic(_) => "start a NIC in this domain: `beeline nic`",
+            },
+            ConnectError::Refused { target: Target::Window(_), .. } => {
+                "end the window's other sender; a receiver that is to take another user lists its uid"
+            }
+            ConnectError::Refused { .. } => "do what the reason asks for",
+            ConnectError::NoAnswer { .. } => "see whether that process is stopped, or starved of CPU",
+            ConnectError::Options { .. } => "give the option a value in its bounds",
+            ConnectError::Misuse { .. } => MISUSE,
+            ConnectError::System { .. } => {
+                "see that both programs are of one release and that this user may use the domain"
+            }
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Why messages cannot be sent or received.
+
+use beeline_window::{ReceiveError, Torn};
+
+use super::Cause;
+
+pub use beeline_window::WriteError;
+
+/// Why a message cannot be sent, now or ever.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SendError {
+    /// It can never fit this window.
+    #[error("cannot send a message of {bytes} bytes: this window takes {max_bytes} at most")]
+    TooLong {
+        /// Bytes of the message.
+        bytes: usize,
+        /// Bytes of the longest one.
+        max_bytes: usize,
+    },
+    /// The program at the receiving end has ended; what it had not received is lost.
+    #[error("the receiver is gone")]
+    ReceiverGone,
+    /// The receiver wrote what no sound one writes; nothing more is stored into its window.
+    #[error("the receiver is faulty")]
+    ReceiverFaulty {
+        /// What it wrote.
+        source: Cause,
+    },
+}
+
+impl SendError {
+    /// What to do about it.
+    pub fn remedy(&self) -> &'static str {
+        match self {
+            SendError::TooLong { .. } => "send less at once, or offer a window of more lines",
+            SendError::ReceiverGone => "start the receiver again, then open the window again",
+            SendError::ReceiverFaulty { .. } => {
+                "end the receiver; start it again, then open the window again"
+            }
+        }
+    }
+}
+
+impl From<beeline_window::SendError> for SendError {
+    #[cold]
+    fn from(error: beeline_window::SendError) -> Self {
+        use beeline_window::SendError as Below;
+        match error {
+            Below::TooLong { bytes, max_bytes } => SendError::TooLong { bytes, max_bytes },
+            Below::ReceiverGone => SendError::ReceiverGone,
+            Below::Credits(error) => SendError::ReceiverFaulty { source: error.into() },
+        }
+    }
+}
+
+/// Why no message can be received.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RecvError {
+    /// The program at the sending end has ended; everything it completed was received.
+    #[error("the sender is gone")]
+    SenderGone,
+    /// It ended in the middle of a message.
+    #[error("the sender died and left {0}")]
+    Torn(Torn),
+    /// What the sender stored is no message.
+    #[error("the sender is faulty")]
+    SenderFaulty {
+        /// What it stored.
+        source: Cause,
+    },
+}
+
+impl RecvError {
+    /// What to do about it.
+    pub fn remedy(&self) -> &'static str {
+        match self {
+            RecvError::SenderGone | RecvError::Torn(_) => "receive again to wait for the next sender",
+            RecvError::SenderFaulty { .. } => "end the sender; the next one gets a fresh window",
+        }
+    }
+}
+
+impl From<ReceiveError> for RecvError {
+    #[cold]
+    fn from(error: ReceiveError) -> Self {
+        match error {
+            ReceiveError::Gone => RecvError::SenderGone,
+            ReceiveError::Torn(torn) => RecvError::Torn(torn),
+            other => RecvError::SenderFaulty { source: other.into() },
+        }
+    }
+}

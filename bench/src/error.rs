@@ -34,14 +34,13 @@ pub enum BenchError {
     Missed {
         /// The process.
         pid: u32,
-        /// What the peer saw.
         seen: String,
     },
     /// A rival that is installed cannot be used; none that is missing gives this.
     #[error("{rival}: {what}")]
     Rival {
         rival: String,
-        /// What it did, or did not.
+        /// What the peer did or failed to do.
         what: String,
     },
     /// A simulated machine cannot be, or did not send its frames.
@@ -55,7 +54,6 @@ pub enum BenchError {
     Write {
         /// The file.
         path: std::path::PathBuf,
-        /// What the system said.
         source: std::io::Error,
     },
 }

@@ -31,7 +31,7 @@ pub enum Value {
         p50_ns: f64,
         /// 99 in 100.
         p99_ns: f64,
-        /// All of them.
+        /// The longest of all times.
         worst_ns: f64,
     },
 }
@@ -41,7 +41,6 @@ pub enum Value {
 pub struct Figure {
     /// The bench it belongs to.
     pub bench: String,
-    /// What was measured.
     pub name: String,
     /// Store kernel; `-` where a path has none.
     pub kernel: String,
@@ -88,12 +87,11 @@ impl Figure {
     }
 }
 
-/// What names a figure.
+/// Columns that tell one figure from another.
 #[derive(Clone, Copy, Debug)]
 pub struct Row<'a> {
     /// The bench it belongs to.
     pub bench: &'a str,
-    /// What was measured.
     pub name: &'a str,
     /// Store kernel; `-` where a path has none.
     pub kernel: &'a str,
@@ -175,19 +173,19 @@ pub(crate) fn median(values: &[f64]) -> f64 {
 pub struct Missing {
     /// The bench it belongs to.
     pub bench: String,
-    /// What would have been measured.
+    /// Figure that would have been measured.
     pub name: String,
     /// Why it was not, and what to do about it.
     pub why: String,
 }
 
-/// What a bench gives.
+/// Result of one bench.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     pub figures: Vec<Figure>,
-    /// What became of the targets.
+    /// Targets, and whether they are met.
     pub verdicts: Vec<Verdict>,
-    /// What there is no figure of.
+    /// Figures that could not be measured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<Missing>,
 }

@@ -32,7 +32,7 @@ const KILLS_A_ROUND: usize = 8;
 /// Milliseconds within which every death is to be seen.
 const LIMIT_MS: f64 = 50.0;
 
-/// What a victim is started with.
+/// Arguments that a victim is started with.
 #[derive(Args, Clone, Debug)]
 pub struct VictimArgs {
     /// Folder of the domain.

@@ -10,7 +10,7 @@ use crate::{
 pub struct Bench {
     /// The name that is typed.
     pub name: &'static str,
-    /// What it measures, in a line.
+    /// What the bench measures, in one line.
     pub about: &'static str,
     pub run: fn(&Settings) -> Result<Report, BenchError>,
 }

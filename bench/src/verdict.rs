@@ -17,7 +17,7 @@ pub enum Bound {
     WithinMs(f64),
     /// Millions a second, this or more: never a ratio.
     AtLeastMillions(f64),
-    /// Nothing: the ratio is shown.
+    /// No bound: the ratio is shown.
     Shown,
 }
 
@@ -31,12 +31,12 @@ impl Bound {
     }
 }
 
-/// What became of a target.
+/// A target, the ratio found, and whether the target is met.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
     /// The bench it belongs to.
     pub bench: String,
-    /// What is compared with what.
+    /// The two figures that are compared.
     pub target: String,
     /// The ratio found, or milliseconds or millions a second where the bound is of that kind.
     pub found: f64,

@@ -19,15 +19,14 @@ pub enum Side {
     Server,
     /// Asks, and holds the clock.
     Client {
-        /// What the server said behind `ready`.
+        /// Address that the server printed behind `ready`.
         address: String,
     },
 }
 
-/// What a side is started with.
+/// Arguments that one side is started with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SideArgs {
-    /// Which rival it plays.
     pub rival: String,
     pub side: Side,
     /// Core to run on.

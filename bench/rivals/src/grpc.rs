@@ -129,7 +129,7 @@ impl Server {
         Ok(Server { folder })
     }
 
-    /// Where a client finds it.
+    /// Returns the address that a client connects to.
     pub(crate) fn address(&self) -> String {
         self.folder.path().join(SOCKET).to_string_lossy().into_owned()
     }

@@ -19,7 +19,7 @@ use tempfile::TempDir;
 
 type Service<const N: usize> = PortFactory<ipc::Service, [u8; N], (), [u8; N], ()>;
 
-/// Where shared memory has its names.
+/// Folder in which shared memory has its names.
 const SHARED_MEMORY: &str = "/dev/shm";
 
 /// The node of a side, with everything that it makes under `folder`, or in shared memory under the folder's name.
@@ -83,7 +83,7 @@ impl Server {
         Ok(Server { ports: None, node: node(folder.path())?, folder: RunFolder(folder) })
     }
 
-    /// Where a client finds it.
+    /// Returns the address that a client connects to.
     pub(crate) fn address(&self) -> String {
         self.folder.0.path().to_string_lossy().into_owned()
     }

@@ -84,7 +84,7 @@ impl ServerHalf {
         }
     }
 
-    /// Where a client finds it.
+    /// Returns the address that a client connects to.
     pub fn address(&self) -> &str {
         &self.address
     }

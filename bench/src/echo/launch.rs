@@ -9,7 +9,7 @@ use beeline_session::Program;
 /// A program that plays both sides of a rival.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Launch {
-    /// What figures are called.
+    /// Name of the rival in figures.
     pub name: String,
     program: PathBuf,
     /// Arguments before `server` or `client`.

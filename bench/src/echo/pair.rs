@@ -27,7 +27,7 @@ impl Pair {
         Ok(Pair { name: launch.name.clone(), client, server })
     }
 
-    /// What figures are called.
+    /// Returns the rival's name in figures.
     pub fn name(&self) -> &str {
         &self.name
     }

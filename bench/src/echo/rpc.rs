@@ -38,7 +38,7 @@ impl RpcServer {
         Ok(RpcServer { worker, _server: server, domain: private })
     }
 
-    /// Where a client finds it.
+    /// Returns the address that a client connects to.
     pub(super) fn address(&self) -> &str {
         self.domain.name()
     }

@@ -81,7 +81,7 @@ impl<U: Wire> Server<U> {
         Ok(Server { server, echo: Echo { served: 0, bytes: [0; MOST_BYTES] }, station })
     }
 
-    /// Where a client finds it.
+    /// Returns the address that a client connects to.
     pub(super) fn address(&self) -> String {
         self.station.to_string()
     }
@@ -109,7 +109,7 @@ impl<U: Wire> EchoServer for Server<U> {
 pub(super) struct Client<U>(wire::Client<U>);
 
 impl<U: Wire> Client<U> {
-    /// Of the server at this station.
+    /// Connects to the server at this station.
     pub(super) fn open(address: &str) -> Result<Self, Failure> {
         let uplink = U::open()?;
         let config = Config { silent_after: SILENCE, ..Config::client(MacAddress(uplink.station())) };

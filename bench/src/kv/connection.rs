@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::BenchError;
 use beeline_session::Patience;
 
-/// How long nothing may come.
+/// A server that answers nothing for this long is taken for dead.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A connected stream with buffers for what is sent and what came.

@@ -19,7 +19,7 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// The same ones every time.
+    /// Returns the same keys in every run.
     pub fn new() -> Self {
         let numbers = (0..KEYS).map(|place| place * STEP % KEYS);
         let (keys, values) = numbers.map(|number| (key(number), value(number))).unzip();

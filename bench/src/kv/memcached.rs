@@ -12,7 +12,7 @@ use crate::BenchError;
 
 const NAME: &str = "memcached";
 
-/// How it is run here.
+/// How the server is started and spoken to.
 pub const RIVAL: KvRival = KvRival {
     name: NAME,
     serve,

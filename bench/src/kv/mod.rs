@@ -28,7 +28,7 @@ use beeline_floor::{FloorError, rate};
 
 /// One connection to a key-value server.
 pub trait KvClient {
-    /// So many GETs come next. For a server that answers by count; others need not be told.
+    /// Announces this many GETs, for a server that answers by count.
     ///
     /// # Errors
     /// It does not begin.
@@ -36,7 +36,7 @@ pub trait KvClient {
         Ok(())
     }
 
-    /// They have all been answered.
+    /// Ends the GETs that were announced, all of which were answered.
     ///
     /// # Errors
     /// It has not ended.
@@ -60,12 +60,12 @@ pub trait KvClient {
 /// How a rival is started, loaded and asked.
 #[derive(Clone, Copy, Debug)]
 pub struct KvRival {
-    /// What figures are called.
+    /// Name of the rival in figures.
     pub name: &'static str,
     /// Starts the server on a core, with everything of it in a folder; gives `None` and the package to install where
     /// there is none.
     pub serve: fn(core: usize, folder: &Path) -> Result<Option<KvServer>, BenchError>,
-    /// What brings it.
+    /// Debian package that brings the server.
     pub package: &'static str,
     /// Clients of it, each in one way of asking; the fastest at a depth counts there.
     pub ways: &'static [Way],
@@ -74,7 +74,7 @@ pub struct KvRival {
 /// One way of asking a server for many keys.
 #[derive(Clone, Copy, Debug)]
 pub struct Way {
-    /// What it is called.
+    /// Name in figures.
     pub name: &'static str,
     /// Connects, to ask so.
     pub connect: fn(&Path) -> Result<Box<dyn KvClient>, BenchError>,

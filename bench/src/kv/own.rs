@@ -17,7 +17,7 @@ use crate::echo::{KV, Launch, ServerHalf, answer};
 use crate::rpc_rate::PIPELINE_LINES;
 use beeline_session::{PrivateDomain, Program};
 
-/// What figures are called.
+/// Name in figures.
 pub const NAME: &str = "beeline kv";
 /// What the server offers in its domain.
 const OFFER: &str = "kv";
@@ -44,7 +44,7 @@ impl Store {
         Ok(Store { worker, service, _server: server, domain: private })
     }
 
-    /// Where a client finds it.
+    /// Returns the address that a client connects to.
     pub(crate) fn address(&self) -> &str {
         self.domain.name()
     }

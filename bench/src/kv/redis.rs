@@ -9,7 +9,7 @@ use crate::BenchError;
 const NAME: &str = "redis";
 const PROGRAM: &str = "redis-server";
 
-/// How it is run here.
+/// How the server is started and spoken to.
 pub const RIVAL: KvRival = KvRival {
     name: NAME,
     serve,

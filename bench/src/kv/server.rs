@@ -57,7 +57,7 @@ impl KvServer {
         Ok(Some(server))
     }
 
-    /// Where it listens.
+    /// Returns the socket that the server listens on.
     pub fn socket(&self) -> &Path {
         &self.socket
     }

@@ -21,7 +21,7 @@ pub struct InC {
 /// A library of the system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Library {
-    /// As pkg-config knows it.
+    /// Name of the package for pkg-config.
     name: &'static str,
     /// The package that brings it, in Debian.
     package: &'static str,
@@ -51,15 +51,15 @@ pub enum Source {
 /// A rival of a round trip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rival {
-    /// What figures are called.
+    /// Name of the rival in figures.
     pub name: &'static str,
-    /// What its messages go through.
+    /// Memory that its messages go through.
     pub memory: &'static str,
     /// How many times fewer trips a round makes than of the fastest: what it takes for a round of each to last about
     /// as long.
     pub slowness: u32,
     source: Source,
-    /// What its program calls it.
+    /// Name that the rival's own program has for it.
     variant: &'static str,
 }
 

@@ -22,7 +22,7 @@ const FLAGS: [&str; 5] = ["-std=gnu11", "-O3", "-march=native", "-Wall", "-pthre
 /// What became of looking for a rival.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// It can be started.
+    /// The program is there and can be started.
     Here(Launch),
     /// Something is not installed: what, and how to get it.
     Missing(String),

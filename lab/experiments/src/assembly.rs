@@ -17,7 +17,7 @@ use crate::LabError;
 /// Where the data are that a device reads, and what stands before them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Data {
-    /// In memory, not in a cache.
+    /// Whether the data lie in memory and in no cache.
     pub is_cold: bool,
     /// On the other socket.
     pub is_remote: bool,

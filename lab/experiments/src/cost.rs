@@ -10,7 +10,7 @@ use beeline_link_sim::pcie::{Carried, Side};
 pub struct Cost {
     /// What the link at the root complex carried towards the device.
     pub to_device: Carried,
-    /// What it carried towards the host.
+    /// Bytes carried towards the host.
     pub to_host: Carried,
     /// Bytes of memory that the device read and wrote. What cores do in their caches is not in it.
     pub memory_bytes: u64,

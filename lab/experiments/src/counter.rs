@@ -28,7 +28,6 @@ pub(crate) struct Counter {
     /// Frames that have left.
     pub left: u64,
     first: Option<Picoseconds>,
-    /// When the last one left.
     pub last: Picoseconds,
     /// The first counted frame of each device.
     first_of: Vec<Option<Picoseconds>>,

@@ -15,7 +15,7 @@ pub enum LabError {
     /// A platform whose link has a width that no link has.
     #[error("link.lanes = {count} is no width of a link; use 1, 2, 4, 8, 12, 16 or 32")]
     Lanes {
-        /// Its lanes.
+        /// Lanes that were asked for.
         count: u32,
     },
     /// An interface that is made of lines which change owner, on a platform that moves none.
@@ -108,9 +108,9 @@ pub enum LabError {
     /// A pcap or another input makes no traffic.
     #[error("{what}; {advice}")]
     Traffic {
-        /// What is wrong.
+        /// What is wrong with it.
         what: String,
-        /// What to do.
+        /// What the user can do.
         advice: &'static str,
     },
 }

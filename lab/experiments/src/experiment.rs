@@ -37,7 +37,7 @@ pub struct Experiment<'a> {
     pub cores: u16,
     /// NICs that the cores take in turn; several stand behind the platform's switch, which one alone has not before it.
     pub devices: u16,
-    /// What each of them sends.
+    /// Frames that each core sends.
     pub traffic: Traffic,
     /// Frames of each core that are sent before latency and rate are counted.
     pub warm_up: u64,
@@ -45,7 +45,7 @@ pub struct Experiment<'a> {
     pub seed: u64,
 }
 
-/// What came of an experiment.
+/// Result of an experiment.
 #[derive(Clone, Debug)]
 pub struct Measured {
     /// Latencies, rates and cost.
@@ -94,7 +94,7 @@ impl Experiment<'_> {
         Station::new(sim)
     }
 
-    /// What is sent, and how.
+    /// Returns what is sent and how.
     pub fn run(&self) -> Run {
         let mut choice = Choice::of(self.interface, BLANK);
         choice.adversary = self.adversary;

@@ -4,7 +4,7 @@ use beeline_link_sim::machine::Aperture;
 use beeline_nic_model::{ConfigError, Nic, NicConfig};
 use beeline_nic_rtl::{ClockPeriod, ClockedNic, QUEUES, RtlConfig, RtlError};
 
-/// Which NIC is behind the link.
+/// The two devices that can stand behind a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum NicKind {
     /// The behavioural one (`nic/model`): what it does takes no time but what the platform gives its device.
@@ -17,7 +17,7 @@ pub enum NicKind {
 /// A NIC, and what a link must know of it.
 #[derive(Clone, Debug)]
 pub struct NicShape {
-    /// Its sizes.
+    /// Sizes of the NIC.
     pub config: NicConfig,
 }
 
@@ -40,7 +40,7 @@ impl NicShape {
         NicShape { config }
     }
 
-    /// Where its windows lie.
+    /// Returns where the windows of the NIC lie.
     pub fn aperture(&self) -> Aperture {
         Aperture {
             offset_bytes: self.config.aperture_bytes(),

@@ -31,7 +31,7 @@ pub struct Run {
     pub seed: u64,
 }
 
-/// What came of it.
+/// Result of one sender's run.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
     /// From the call that sends a frame (of an open loop: from its arrival) to its first bit on the wire.
@@ -75,9 +75,7 @@ pub struct FrameTimes {
     pub returned_at: Picoseconds,
     /// When the logic of the device let it go.
     pub decided_at: Picoseconds,
-    /// When its first bit left.
     pub starts_at: Picoseconds,
-    /// When its last bit had left.
     pub ends_at: Picoseconds,
 }
 
@@ -280,7 +278,7 @@ impl Sender {
         }
     }
 
-    /// Until `next`. An adversary that holds stores back lets go of them by and by, as long as it is asked.
+    /// Waits until `next`. An adversary that holds stores back lets go of them by and by, as long as it is asked.
     fn wait<D: Device>(&mut self, sim: &Sim<D>, next: Next) -> Result<Next, LabError> {
         if self.run.choice.adversary.is_none() {
             if next == Next::Poll {

@@ -23,7 +23,7 @@ pub struct Spans {
     needed: Vec<u64>,
 }
 
-/// What has arrived of a window.
+/// Bytes of a window that have arrived.
 #[derive(Clone, Debug, Default)]
 struct Window {
     /// Lines that have arrived whole, and all before them.

@@ -19,7 +19,7 @@ pub struct Numbered {
     pub acknowledges: Option<u64>,
 }
 
-/// What was written down.
+/// Packets and frames of one run, in order of time.
 #[derive(Clone, Debug)]
 pub struct Trace {
     /// Where time begins: the first packet of the first frame, which an analyser can see.

@@ -39,7 +39,7 @@ pub enum Arrivals {
 pub struct Traffic {
     /// Sizes of frames in bytes, FCS excluded, taken in turn.
     pub sizes: Vec<usize>,
-    /// How many, of each core.
+    /// Frames that each core sends.
     pub frames: u64,
     pub arrivals: Arrivals,
 }
@@ -62,7 +62,7 @@ impl Clock {
         Clock { arrivals, random, next: Picoseconds::ZERO, left: 0, came: 0 }
     }
 
-    /// Nothing comes before `start`.
+    /// Starts the clock: no frame comes before `start`.
     pub(crate) fn start(&mut self, start: Picoseconds) {
         self.next = start;
     }

@@ -11,39 +11,28 @@ use crate::Spans;
 /// What the logic of a device saw or did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Act {
-    /// It took a write.
+    /// The device took a write.
     Write {
         /// Offset in its address space.
         offset_bytes: u64,
         bytes: u32,
     },
-    /// It was asked for a word.
+    /// The device was asked for a word.
     Load {
         /// Offset in its address space.
         offset_bytes: u64,
     },
-    /// It wanted to read memory.
-    DmaRead {
-        address: u64,
-        bytes: u32,
-        /// Which read.
-        tag: u16,
-    },
-    /// It had the data.
-    DmaDone {
-        /// Which read.
-        tag: u16,
-    },
+    /// The device wanted to read memory.
+    DmaRead { address: u64, bytes: u32, tag: u16 },
+    /// The device had the data.
+    DmaDone { tag: u16 },
     /// It was told that a line it watches has changed.
-    LineChanged {
-        /// Which watch.
-        tag: u16,
-    },
-    /// It wrote memory.
+    LineChanged { tag: u16 },
+    /// The device wrote memory.
     DmaWrite { address: u64, bytes: u32 },
-    /// It let a frame leave.
+    /// The device let a frame leave.
     Transmit { bytes: u32 },
-    /// It raised an interrupt.
+    /// The device raised an interrupt.
     Interrupt,
 }
 

@@ -25,7 +25,7 @@ fn frame(number: u64) -> Vec<u8> {
 /// What came of the frames that one queue sent.
 #[derive(Debug, PartialEq, Eq)]
 enum Arrived {
-    /// All of them, in order.
+    /// All messages, in order.
     All,
     /// This one never came, or another one in its place.
     Not(u64),

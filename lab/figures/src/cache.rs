@@ -12,7 +12,7 @@ pub struct CachingSimulator<'a> {
 }
 
 impl<'a> CachingSimulator<'a> {
-    /// Nothing was asked yet.
+    /// Returns a cache without answers.
     pub fn new(simulator: &'a mut dyn Simulator) -> Self {
         CachingSimulator { simulator, answers: BTreeMap::new() }
     }

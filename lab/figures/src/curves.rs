@@ -26,7 +26,7 @@ pub struct Curve {
 
 /// A published plot drawn again: curves of ours, points of theirs.
 pub struct Figure {
-    /// Which figure of which source.
+    /// The figure of the source, as the source numbers it.
     pub title: &'static str,
     /// What is seen, and what is lost.
     pub caption: &'static str,
@@ -40,14 +40,13 @@ pub struct Figure {
     pub is_logarithmic: bool,
     /// Sizes that are run.
     pub sizes: fn() -> Vec<u64>,
-    /// Its lines.
     pub curves: &'static [Curve],
 }
 
 /// A figure with its points.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Drawn {
-    /// Which figure of which source.
+    /// The figure of the source, as the source numbers it.
     pub title: String,
     /// What is seen, what is lost, and what could not be measured.
     pub caption: String,

@@ -11,7 +11,7 @@ pub enum Error {
     Toml {
         /// Name of the file.
         file: String,
-        /// What the reader says.
+        /// Message of the CSV reader.
         problem: String,
     },
     /// Rows and their entries do not agree.

@@ -21,7 +21,7 @@ pub enum Ours {
     Figure(f64),
     /// A shape that was tested.
     Shape(Finding),
-    /// Nothing, and why.
+    /// No figure, and why.
     None(String),
 }
 
@@ -44,13 +44,12 @@ pub struct RowResult {
     pub source: String,
     /// Which of the five sources, 0 to 4.
     pub seed: Option<u8>,
-    /// Where in the document.
+    /// Section or figure of the document.
     pub section: String,
     /// The source's words for the quantity, with the size.
     pub what: String,
     /// Platforms it was run on.
     pub machines: Vec<String>,
-    /// What the row is to us.
     pub class: Class,
     /// Whether a constant of a platform was solved from it, or from a row that is not independent of it.
     pub was_fitted: bool,
@@ -81,7 +80,7 @@ impl<'a> Bench<'a> {
         Bench { simulator, left_out: None }
     }
 
-    /// One platform with parameters replaced.
+    /// Measures on one platform with parameters replaced.
     pub fn without(
         simulator: &'a mut dyn Simulator,
         platform: &'a str,

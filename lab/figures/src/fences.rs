@@ -24,7 +24,7 @@ pub struct FenceRow {
     pub row: RowId,
     /// ns a fenced line, published.
     pub published_ns: f64,
-    /// What the platform file says.
+    /// Setting in the platform file.
     pub chosen: Option<String>,
     /// ns a fenced line under each of [`HYPOTHESES`], where it could be measured.
     pub ours_ns: Vec<Option<f64>>,

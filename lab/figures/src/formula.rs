@@ -56,7 +56,7 @@ impl Formula {
     }
 }
 
-/// What a name stands for.
+/// Parses the name of a variable.
 fn variable(name: &str) -> Variable {
     let is_row = |text: &str| {
         text.strip_prefix('r')

@@ -35,7 +35,7 @@ impl From<&str> for RowId {
 pub enum Role {
     /// A condition of the measurement.
     Input,
-    /// What was measured.
+    /// A result of a measurement.
     Outcome,
     /// Said, not measured.
     Claim,
@@ -43,7 +43,7 @@ pub enum Role {
     Definition,
     /// Cited from elsewhere.
     Context,
-    /// What arithmetic allows at most.
+    /// The most that arithmetic allows.
     Bound,
 }
 
@@ -51,7 +51,7 @@ pub enum Role {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
-    /// It stands there.
+    /// The value was read in the source.
     Read,
     /// It is arithmetic on what stands there.
     Derived,
@@ -64,7 +64,7 @@ pub struct Row {
     pub id: RowId,
     /// Document it stands in.
     pub source: String,
-    /// Where in the document.
+    /// Section or figure of the document.
     pub figure_section: String,
     /// Processor, device and link, in the source's words.
     pub platform: String,
@@ -86,9 +86,9 @@ pub struct Row {
     pub printed_unit: String,
     /// What the number was in its source.
     pub role: Role,
-    /// Whether it stands there.
+    /// Whether the value was read in the source.
     pub status: Status,
-    /// What to beware of.
+    /// What a reader must know before using the row.
     pub notes: String,
 }
 

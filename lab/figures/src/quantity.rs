@@ -40,13 +40,11 @@ pub enum Engine {
     Bulk,
 }
 
-/// Which way DMA goes.
+/// Direction of DMA.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Direction {
-    /// From host memory.
     Read,
-    /// To host memory.
     Write,
     /// Both, in turn; bytes of one direction count.
     ReadWrite,
@@ -58,12 +56,12 @@ pub enum Direction {
 pub enum Stamp {
     /// The device acknowledges the first line of a frame.
     FirstLineAck,
-    /// It acknowledges the second.
+    /// The device acknowledges the second line.
     SecondLineAck,
     /// It writes the looped-back first line to host memory.
     FirstLoopBackWrite,
     SecondLoopBackWrite,
-    /// It acknowledges the doorbell.
+    /// The device acknowledges the doorbell.
     DoorbellAck,
     /// It acknowledges the completion that brings the descriptor.
     DescriptorAck,
@@ -90,16 +88,13 @@ pub enum Quantity {
     StoreTime {
         /// Bytes of a message.
         bytes: u64,
-        /// When the core fences.
         fence: Fence,
     },
     /// Gbit/s of payload that cores store, all together.
     StoreRate {
         /// Bytes of a message.
         bytes: u64,
-        /// When the core fences.
         fence: Fence,
-        /// Where stores go.
         target: Target,
     },
     /// ns from the first store of one message until its last byte is where the other side may load or use it.
@@ -119,21 +114,14 @@ pub enum Quantity {
     },
     /// ns from the first store of one frame (or of its doorbell) until the device has the whole frame.
     TransmitLatency {
-        /// How the frame is handed over.
         interface: Interface,
         /// Bytes of the frame.
         bytes: u64,
     },
     /// ns a frame from the doorbell until the device reports that so many frames, posted in a row, were fetched.
-    TransmitDone {
-        /// How they are handed over.
-        interface: Interface,
-        bytes: u64,
-        frames: u32,
-    },
+    TransmitDone { interface: Interface, bytes: u64, frames: u32 },
     /// Gbit/s of frame bytes that leave, without end.
     FrameRate {
-        /// How frames are handed over.
         interface: Interface,
         /// Bytes of a frame.
         bytes: u64,
@@ -145,7 +133,6 @@ pub enum Quantity {
     },
     /// ns between two programs and back, receive path and wire included.
     PingPong {
-        /// How each hands frames over.
         interface: Interface,
         /// Bytes of the frame.
         bytes: u64,
@@ -159,7 +146,7 @@ pub enum Quantity {
     TraceStamp(Stamp),
     /// ns of one DMA read, decided until the data are there.
     DmaReadLatency {
-        /// Which part of the device reads.
+        /// The part of the device that reads.
         engine: Engine,
         /// Bytes read.
         bytes: u64,
@@ -173,7 +160,6 @@ pub enum Quantity {
     },
     /// Gbit/s of DMA.
     DmaRate {
-        /// Which way.
         direction: Direction,
         /// Bytes of a transfer.
         bytes: u64,
@@ -202,7 +188,7 @@ pub enum Quantity {
 }
 
 impl Quantity {
-    /// What the simulator's number is in.
+    /// Returns the unit of the simulator's number.
     pub fn base(&self) -> Base {
         use Quantity as Q;
         match self {

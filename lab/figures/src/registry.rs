@@ -86,11 +86,10 @@ pub struct Measure {
     pub quantity: Quantity,
 }
 
-/// What is said of a row.
+/// What `rows/*.toml` says of a row.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Entry {
-    /// What the row is to us.
     pub class: Class,
     /// Platform it is run on: the `machines` table it stands in.
     #[serde(skip)]
@@ -107,7 +106,7 @@ pub struct Entry {
     /// The rows that this one depends on.
     #[serde(default)]
     pub same_as: Vec<RowId>,
-    /// What is tested of a shape.
+    /// The property of a shape that is tested.
     pub shape: Option<Shape>,
     /// A range, where the file has words.
     pub range: Option<[f64; 2]>,
@@ -117,7 +116,6 @@ pub struct Entry {
     pub size: Option<String>,
     /// What in the source disagrees with what.
     pub disagrees: Option<String>,
-    /// What else a reader should know.
     pub remark: Option<String>,
 }
 
@@ -171,11 +169,11 @@ pub const MEASURED: &str = "measured";
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Lost {
-    /// Which source, 0 to 4.
+    /// The source, 0 to 4.
     #[serde(skip_deserializing)]
     pub seed: u8,
     pub what: String,
-    /// Where it stood.
+    /// Section or figure of the source.
     #[serde(rename = "where")]
     pub place: String,
 }

@@ -19,7 +19,7 @@ pub const NEAR_PERCENT: f64 = 15.0;
 /// The share of rows that shall be near, percent.
 pub const NEAR_TARGET_PERCENT: f64 = 90.0;
 
-/// How some scored rows came out.
+/// Count and errors of a group of scored rows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Tally {
     /// Scored rows that have a figure of ours.
@@ -113,7 +113,6 @@ pub struct PlatformScore {
     pub knobs: Vec<String>,
     /// Rows that its constants were solved from.
     pub fitted_rows: Vec<RowId>,
-    /// Its scored rows.
     pub tally: Tally,
 }
 

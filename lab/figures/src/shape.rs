@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use crate::quantity::{FRAMES_A_CALL, Fence, Interface, Quantity, Target};
 use crate::simulator::{NotModelled, Simulator};
 
-/// What words say of a curve. Without a machine of its own a shape is about the platform its entry stands under.
+/// A property of a curve that the source states in words. Without a machine of its own a shape is about the platform
+/// its entry stands under.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 pub enum Shape {

@@ -9,7 +9,7 @@ use crate::quantity::Quantity;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, thiserror::Error)]
 #[error("{why}")]
 pub struct NotModelled {
-    /// One clause.
+    /// The reason, in one clause.
     pub why: String,
 }
 
@@ -26,7 +26,7 @@ impl NotModelled {
 pub enum Setting {
     /// A number, in the unit of the parameter's name.
     Number(f64),
-    /// One of a few words.
+    /// One of the words that the parameter allows.
     Word(String),
 }
 
@@ -79,7 +79,6 @@ impl Card {
 pub struct Replacement {
     /// `table.name`.
     pub key: String,
-    /// Its value for this run.
     pub value: Setting,
 }
 

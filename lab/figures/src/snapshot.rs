@@ -24,9 +24,9 @@ struct Line {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Moved {
     pub id: RowId,
-    /// What the snapshot says.
+    /// Value in the snapshot.
     pub before: String,
-    /// What this run says.
+    /// Value in this run.
     pub after: String,
 }
 

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// What a quantity is measured in. Figures are compared in the unit of the printed row.
+/// Base unit of a quantity. Figures are compared in the unit of the printed row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Base {
@@ -21,7 +21,6 @@ pub enum Base {
 /// A printed unit: a base and how many of the base it is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Unit {
-    /// What it measures.
     pub base: Base,
     /// How many of the base one of it is.
     pub size: f64,

@@ -19,7 +19,7 @@ pub enum FloorError {
     #[error("cannot pin a thread to core {core}: {reason}")]
     Pin {
         core: usize,
-        /// What the system said.
+        /// Message of the system.
         reason: String,
     },
     /// A window refused a message.
@@ -31,7 +31,7 @@ pub enum FloorError {
     /// Bytes came out other than they went in: the path is broken and its figure means nothing.
     #[error("{path}: checksum {found:#x} where {expected:#x} was sent")]
     Corrupt {
-        /// What was measured.
+        /// File of the measured memory.
         path: String,
         /// Sum of the words received.
         found: u64,

@@ -32,7 +32,7 @@ impl WindowMemory {
         Ok(WindowMemory { region, credits: memory("bench-credits", 4096)?, lines })
     }
 
-    /// What both ends agree on.
+    /// Returns the configuration that both ends use.
     pub fn config(&self) -> WindowConfig {
         WindowConfig::blank(BLANK, 0)
     }

@@ -54,7 +54,7 @@ impl Drop for FailGuard<'_> {
     }
 }
 
-/// What the two sides gave.
+/// Results of both threads.
 #[derive(Clone, Copy, Debug)]
 pub struct Sides<A, B> {
     /// The first side, on the first core.

@@ -50,18 +50,12 @@ pub enum PlatformError {
     #[error("{place}: not TOML: {message}")]
     NotToml {
         place: Place,
-        /// What the parser says.
+        /// Message of the parser.
         message: String,
     },
     /// Something has the wrong form.
     #[error("{place}: {key} is {found}; write {wanted}")]
-    Form {
-        place: Place,
-        key: String,
-        found: String,
-        /// What it should be.
-        wanted: &'static str,
-    },
+    Form { place: Place, key: String, found: String, wanted: &'static str },
     /// There is no such key.
     #[error("{place}: no parameter is called {key:?}{}", nearest_clause(.nearest))]
     UnknownKey {
@@ -75,7 +69,7 @@ pub enum PlatformError {
         /// The platform's file.
         file: String,
         key: String,
-        /// What it may be.
+        /// Values that are allowed.
         bounds: String,
     },
     #[error("{place}: {key} = {value} is out of bounds; give {bounds}")]
@@ -83,7 +77,7 @@ pub enum PlatformError {
         place: Place,
         key: String,
         value: String,
-        /// What it may be.
+        /// Values that are allowed.
         bounds: Bounds,
     },
     /// Two values that each keep their bounds do not go together.
@@ -97,19 +91,14 @@ pub enum PlatformError {
     },
     /// A source says nothing.
     #[error("{place}: the source of {key} is {problem}")]
-    Source {
-        place: Place,
-        key: String,
-        /// What is wrong with it.
-        problem: &'static str,
-    },
+    Source { place: Place, key: String, problem: &'static str },
     /// A key stands in two files.
     #[error("{second}: {key} is given at {first} too; leave one of them out")]
     Twice {
         key: String,
-        /// Where it stands first.
+        /// First definition.
         first: Place,
-        /// Where it stands again.
+        /// Second definition.
         second: Place,
     },
     /// A part cannot be included.

@@ -27,7 +27,7 @@ pub(crate) struct Leaf {
     pub value: Scalar,
     pub source: Source,
     pub place: Place,
-    /// Whether it stands in a part.
+    /// Whether the value stands in a part.
     pub shared: bool,
 }
 

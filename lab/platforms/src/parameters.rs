@@ -31,7 +31,7 @@ words! {
 words! {
     /// What a store fence waits for, beside write-combining buffers that are empty.
     pub enum FenceWait {
-        /// Nothing more.
+        /// No further acknowledgement.
         None = "none",
         /// The uncore has taken the lines.
         Uncore = "uncore",

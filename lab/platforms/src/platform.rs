@@ -19,11 +19,11 @@ use crate::{
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Platform {
-    /// Its name: its file's, without `.toml`.
+    /// Name of the file, without `.toml`.
     pub name: String,
     /// A line that says what machine it is.
     pub summary: String,
-    /// What is at its far end.
+    /// Kind of the device at the far end.
     pub kind: Kind,
     pub core: Core,
     pub root_complex: RootComplex,
@@ -31,7 +31,6 @@ pub struct Platform {
     pub link: Link,
     /// Switches and bridges in order from the host to the device.
     pub hops: Vec<Hop>,
-    /// What is at the far end.
     pub device: Device,
     /// A central switch that joins several boards or devices, if there is one.
     pub switch: Option<CentralSwitch>,
@@ -39,7 +38,7 @@ pub struct Platform {
     pub coherent: Option<Coherent>,
     /// What its parts use of energy, if somebody says it.
     pub energy: Option<Energy>,
-    /// What the files say, for `with`.
+    /// All values of the files, for `with`.
     #[serde(skip)]
     leaves: Leaves,
 }

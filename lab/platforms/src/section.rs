@@ -9,9 +9,9 @@ use crate::{Bounds, Place, PlatformError, Source, Value};
 pub struct Parameter {
     /// Name inside its section.
     pub name: &'static str,
-    /// What it means.
+    /// Meaning, in one line.
     pub about: &'static str,
-    /// What it may be.
+    /// Values that are allowed.
     pub bounds: Bounds,
     /// Whether a file may leave it out.
     pub optional: bool,
@@ -39,13 +39,13 @@ impl Parameter {
 pub struct Row {
     /// Section and name, as `Platform::with` takes them: `core.wc_buffers`, `hop.0.latency_ns`.
     pub key: String,
-    /// What is known of it.
+    /// The parameter's name, unit and bounds.
     pub parameter: Parameter,
     /// The value as a file has it; empty where there is none.
     pub value: String,
     /// Where it comes from; None for a default.
     pub source: Option<Source>,
-    /// Where it stands.
+    /// Line of the file, if the file gives the value.
     pub place: Option<Place>,
     /// Whether all platforms of its kind have it.
     pub shared: bool,

@@ -10,7 +10,7 @@ pub enum Source {
     Cited(String),
     /// Computed from what is cited; the text has the formula.
     Arithmetic(String),
-    /// Nobody published it. The text says why it is this and not another, and may be empty.
+    /// No source published the value. The text says why it is this and not another, and may be empty.
     Assumed(String),
     /// Solved so that the model gives the rows that the text names.
     Fitted(String),

@@ -9,7 +9,7 @@ use crate::error::nearest;
 use crate::leaves::{Leaf, SECTIONS};
 use crate::{Place, PlatformError, Scalar, Source};
 
-/// What `[platform]` says.
+/// Contents of `[platform]`.
 #[derive(Debug)]
 pub(crate) struct Head {
     pub name: (String, Place),
@@ -20,7 +20,7 @@ pub(crate) struct Head {
 /// A file, before parts are merged into it.
 #[derive(Debug, Default)]
 pub(crate) struct Text {
-    /// None in parts.
+    /// `None` in parts.
     pub head: Option<Head>,
     pub includes: Vec<(String, Place)>,
     pub leaves: Vec<(String, Leaf)>,

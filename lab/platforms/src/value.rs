@@ -11,9 +11,9 @@ use crate::{Place, Source};
 pub struct Value<T> {
     /// The value, in the unit of the parameter's name.
     pub value: T,
-    /// Where it comes from. None: the file does not give it, and this is the default.
+    /// Source of the value. None: the file does not give it, and this is the default.
     pub source: Option<Source>,
-    /// Where it stands. None for defaults.
+    /// Line of the file. None for defaults.
     #[serde(skip)]
     pub place: Option<Place>,
     /// Whether it stands in a part, so that all platforms of its kind have it.
@@ -87,7 +87,7 @@ impl fmt::Display for Scalar {
     }
 }
 
-/// What values a parameter may have.
+/// Values that a parameter may have.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Bounds {
     /// A number from the first to the last, both included.

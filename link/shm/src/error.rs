@@ -11,7 +11,6 @@ pub enum ConnectError {
     Rendezvous {
         /// Name the NIC process offers.
         service: String,
-        /// What the domain said.
         source: beeline_domain::ConnectError,
     },
     /// Memory could not be made or mapped.
@@ -19,11 +18,7 @@ pub enum ConnectError {
     Memory(#[from] MapError),
     /// The NIC process answered something else than was asked.
     #[error("the NIC process answered {found} where {expected} was asked; is it another version of Beeline?")]
-    Answer {
-        expected: &'static str,
-        /// What came.
-        found: String,
-    },
+    Answer { expected: &'static str, found: String },
 }
 
 /// Why a NIC process refuses what a host asks. The text goes to the host.
@@ -47,12 +42,7 @@ pub enum ControlError {
     Order(&'static str),
     /// A request came with the wrong number of descriptors.
     #[error("{found} descriptors came with a request that takes {expected}")]
-    Descriptors {
-        /// How many came.
-        found: usize,
-        /// How many belong to it.
-        expected: usize,
-    },
+    Descriptors { found: usize, expected: usize },
     /// There is no such queue.
     #[error("queue {queue} of a port that has {queues}")]
     Queue {
@@ -89,7 +79,7 @@ pub enum ControlError {
          and see that the NIC process has a core to run on"
     )]
     Behind {
-        /// How many wait.
+        /// Updates of the queue that wait already.
         updates: usize,
     },
     /// Memory could not be made, or what was passed cannot be trusted.
@@ -100,7 +90,6 @@ pub enum ControlError {
     Descriptor {
         /// What was tried.
         what: &'static str,
-        /// What the kernel said.
         errno: Errno,
     },
     /// No random blank is to be had.
@@ -122,7 +111,7 @@ pub enum PortError {
     BadRequest {
         /// Accesses before it.
         access: u64,
-        /// Its first word.
+        /// The page's first word.
         word: u64,
     },
     /// A register access has bits set that must be clear.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// Version of the memory layout and of these messages; both sides must have the same.
 pub const VERSION: u32 = 1;
 
-/// What a host asks. The first message of a connection is `Open`.
+/// A request of a host. The first message of a connection is `Open`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "request", rename_all = "snake_case", deny_unknown_fields)]
 pub(crate) enum Request {
@@ -24,12 +24,12 @@ pub(crate) enum Request {
     },
     /// Have a doorbell looked at.
     Doorbell {
-        /// Its offset in the BAR.
+        /// Offset of the window in the BAR.
         offset_bytes: u32,
     },
     /// Make memory visible to the device; comes with its descriptor.
     Memory {
-        /// Its size, a multiple of 4096.
+        /// A multiple of 4096.
         bytes: u64,
     },
     /// Make memory invisible to the device again.

@@ -26,7 +26,7 @@ enum Unless {
     OtherCompleter,
     /// It answers a write to I/O or configuration space.
     AnswersWrite,
-    /// Its transaction ID is another one.
+    /// Unless its transaction ID differs.
     OtherTransaction,
 }
 

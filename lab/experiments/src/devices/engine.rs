@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use beeline_contract_device::{Accept, Device, DmaError, DmaTag, ReadTag, SimTime, Want, Write};
 
-/// What an [`Engine`] does.
+/// Work that an [`Engine`] repeats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Job {
     Read,
@@ -35,7 +35,7 @@ pub struct Engine {
     starts_at: SimTime,
     now: SimTime,
     data: Vec<u8>,
-    /// What is wanted now.
+    /// Steps of the engine that the link has not taken.
     wanted: VecDeque<Step>,
     /// From a write to the read that follows it, and the read that waits for that.
     read_after: SimTime,
@@ -99,7 +99,7 @@ impl Engine {
         self.left == 0 && self.wanted.is_empty()
     }
 
-    /// When its last transfer began.
+    /// Returns when the last transfer began.
     pub fn begun(&self) -> SimTime {
         self.begun
     }

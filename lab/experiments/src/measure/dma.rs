@@ -18,12 +18,12 @@ pub enum DmaEngine {
     Bulk,
 }
 
-/// Which way bytes go.
+/// Direction of a DMA transfer, seen from the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// From memory.
+    /// From host memory.
     Read,
-    /// To memory.
+    /// To host memory.
     Write,
     /// Both in turn; those of one direction count.
     ReadWrite,

@@ -67,7 +67,7 @@ impl Storer {
     }
 }
 
-/// What came of storers.
+/// What the storing cores counted.
 struct Storing {
     /// When core 0 had done the first counted message, and the last, and how many between.
     core: (Picoseconds, Picoseconds, u64),

@@ -5,7 +5,7 @@ use crate::formula::{Formula, Variable};
 use crate::published::{Role, Row, RowId, Status};
 use crate::unit::Unit;
 
-/// What is wrong, one sentence each.
+/// Returns what is wrong, a sentence each.
 pub fn check(registry: &Registry, rows: &[Row]) -> Vec<String> {
     let mut findings: Vec<String> =
         registry.twice.iter().map(|row| format!("{row} is named more than once")).collect();

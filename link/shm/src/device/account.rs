@@ -16,7 +16,7 @@ pub(crate) struct Account {
 }
 
 impl Account {
-    /// Nothing used of `limit` bytes.
+    /// Starts an account of which nothing of the `limit` bytes is used.
     pub(crate) fn new(limit: u64) -> Self {
         Account { used: Arc::default(), limit }
     }

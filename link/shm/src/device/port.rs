@@ -37,7 +37,7 @@ const STREAM_TURNS: u32 = 3;
 /// What became of a frame that was put on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wired {
-    /// It is on its way.
+    /// The switch has taken the frame.
     Taken,
     /// It is on its way, and the wire takes no more until [`DevicePort::set_wire_ready`].
     Full,
@@ -312,7 +312,7 @@ impl<D: Device> DevicePort<D> {
         &self.device
     }
 
-    /// What the link did so far.
+    /// Counts what the link did since the port opened.
     pub fn counters(&self) -> &PortCounters {
         &self.counters
     }

@@ -54,7 +54,6 @@ pub(crate) struct Scanner<L> {
 /// What came of one look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Look {
-    /// Nothing new.
     Nothing,
     /// Something was delivered, or the frontier's line is complete now.
     Progress,

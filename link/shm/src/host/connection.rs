@@ -12,7 +12,7 @@ use crate::messages::{Answer, Request, to_bytes};
 /// Where requests go.
 #[derive(Clone, Debug)]
 pub(crate) enum Requests {
-    /// To another process.
+    /// To the NIC's process.
     Domain(Arc<Connection>),
     /// To the other half in this process.
     Pair(Arc<Mutex<PortControl>>),
@@ -23,7 +23,7 @@ pub(crate) enum Requests {
 pub(crate) enum Unanswered {
     /// The NIC process is gone.
     Gone,
-    /// It said no.
+    /// The NIC refused, with its reason.
     Refused(String),
 }
 

@@ -36,7 +36,7 @@ pub struct Load {
     pub offset_bytes: u64,
     /// Bytes, at most those of the widest load.
     pub length_bytes: u32,
-    /// What its owner likes.
+    /// Chosen by the caller; the answer carries it.
     pub number: u16,
 }
 
@@ -99,7 +99,7 @@ impl Core {
         }
     }
 
-    /// Its parameters.
+    /// Returns the parameters the core was made with.
     pub fn settings(&self) -> &CoreSettings {
         &self.settings
     }

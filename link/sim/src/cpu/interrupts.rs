@@ -13,14 +13,13 @@ use crate::des::{Picoseconds, Stream};
 pub(super) struct Interrupts {
     /// From one to the next in the mean; they are independent of each other. Zero: none comes.
     mean: Picoseconds,
-    /// When the next one comes.
     next: Picoseconds,
     random: Stream,
     served: u64,
 }
 
 impl Interrupts {
-    /// From time zero on.
+    /// Starts the sequence of interrupts at time zero.
     pub(super) fn new(mean: Picoseconds, random: Stream) -> Self {
         let mut interrupts = Interrupts { mean, next: Picoseconds::NEVER, random, served: 0 };
         if mean > Picoseconds::ZERO {
@@ -29,7 +28,7 @@ impl Interrupts {
         interrupts
     }
 
-    /// When the next one comes.
+    /// Returns when the next interrupt comes.
     #[inline]
     pub(super) fn next(&self) -> Picoseconds {
         self.next

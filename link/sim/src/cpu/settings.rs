@@ -64,7 +64,7 @@ pub struct CoreSettings {
     pub poll: Picoseconds,
     /// To load a line that the device has written.
     pub line_wake: Picoseconds,
-    /// What a fence costs by itself.
+    /// Time that a fence takes when no buffer is filled and nothing waits.
     pub fence: Picoseconds,
     /// Whom it waits for.
     pub fence_ack: FenceAck,

@@ -26,7 +26,7 @@ pub trait Outlet {
 pub enum Kept {
     /// It does not overtake what left the core before.
     InOrder,
-    /// It may.
+    /// A later piece may leave before it.
     InAnyOrder,
 }
 
@@ -37,7 +37,7 @@ pub struct Piece {
     pub offset_bytes: u64,
     /// Which of its bytes were stored, bit 0 for the first.
     pub mask: u64,
-    /// Its bytes, those not stored included.
+    /// All 64 bytes of the line; the mask says which of them were stored.
     pub words: Line,
 }
 
@@ -46,7 +46,7 @@ struct Buffer {
     /// Of one that is free: from when on. Of one that is being filled: when it was last stored to. Of one that waits to
     /// leave: since when.
     since: Picoseconds,
-    /// Which one was opened first.
+    /// Order of opening; the smallest was opened first.
     number: u64,
     piece: Piece,
 }
@@ -61,7 +61,7 @@ pub struct WriteCombining {
     open: u64,
     waiting: u64,
     opened: u64,
-    /// When the way out is free.
+    /// When the outlet is free.
     port_free: Picoseconds,
     random: Stream,
 }
@@ -197,7 +197,7 @@ impl WriteCombining {
         (self.waiting != 0).then(|| self.next_departure())
     }
 
-    /// When the last buffer is free. Only of buffers none of which is being filled or waits.
+    /// Returns when the last buffer is free. Only of buffers none of which is being filled or waits.
     pub fn all_free_at(&self) -> Option<Picoseconds> {
         let last = self.free.back().filter(|_| self.open | self.waiting == 0)?;
         Some(self.buffers[usize::from(*last)].since)
@@ -214,7 +214,7 @@ impl WriteCombining {
         (self.open | self.waiting).count_ones() as usize
     }
 
-    /// When the way out is free.
+    /// Returns when the outlet is free.
     pub fn port_free_at(&self) -> Picoseconds {
         self.port_free
     }

@@ -15,7 +15,7 @@ impl Picoseconds {
     /// Later than everything.
     pub const NEVER: Picoseconds = Picoseconds(u64::MAX);
 
-    /// So many nanoseconds.
+    /// Converts nanoseconds.
     ///
     /// # Panics
     /// If that is more than 213 days.

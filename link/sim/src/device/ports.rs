@@ -53,7 +53,7 @@ impl<T> Line<T> {
         self.waiting.front().is_some_and(|(at, _)| *at <= now)
     }
 
-    /// When the last one happens.
+    /// Returns when the last one happens.
     pub fn last_at(&self) -> Option<Picoseconds> {
         self.waiting.back().map(|(at, _)| *at)
     }

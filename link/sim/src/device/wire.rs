@@ -13,7 +13,7 @@ const FRAME_OVERHEAD_BYTES: u64 = 8 + 4 + 12;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transmitted {
     pub queue: QueueId,
-    /// Its bytes, FCS excluded.
+    /// Bytes of the frame, FCS excluded.
     pub length_bytes: u32,
     /// When the logic of the device wanted it to leave.
     pub decided_at: Picoseconds,
@@ -32,7 +32,7 @@ pub struct Transmitted {
 #[derive(Debug, Default)]
 pub struct Wire {
     server: Server,
-    /// When it takes the next frame.
+    /// When the wire takes the next frame.
     ready_at: Picoseconds,
     /// Frames that nobody has looked at, oldest first.
     let_go: VecDeque<Transmitted>,
@@ -47,7 +47,7 @@ impl Wire {
         self.keeps_frames = true;
     }
 
-    /// Whether it takes a frame.
+    /// Returns whether the wire takes a frame at `now`.
     #[inline]
     pub fn is_ready(&self, now: Picoseconds) -> bool {
         now >= self.ready_at
@@ -92,7 +92,7 @@ impl Wire {
         self.let_go.pop_front()
     }
 
-    /// The same, where it lies.
+    /// Returns the oldest frame that has left, and keeps it.
     #[inline]
     pub fn front(&self) -> Option<&Transmitted> {
         self.let_go.front()

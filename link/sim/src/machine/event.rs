@@ -13,7 +13,7 @@ pub enum Event {
     /// It is the turn of the program on a core, unless it had another one since.
     Turn {
         core: u16,
-        /// Which turn.
+        /// Number of the turn; an event of an earlier turn is stale.
         number: u32,
     },
     /// Lines wait in the buffers of a core.

@@ -107,7 +107,7 @@ impl Blocks {
         })
     }
 
-    /// How many blocks somebody wants.
+    /// Returns how many blocks are in use.
     pub(super) fn held(&self) -> usize {
         self.blocks.len() - self.free.len()
     }

@@ -31,7 +31,7 @@ struct PeerLoad {
 }
 
 impl PeerLoads {
-    /// How many are not answered.
+    /// Returns how many loads are not answered.
     pub(super) fn held(&self) -> usize {
         self.loads.len() - self.free.len()
     }

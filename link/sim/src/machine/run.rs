@@ -68,7 +68,7 @@ impl<D: Device> Sim<D> {
         self.machine.borrow_mut().advance(until)
     }
 
-    /// As [`Machine::end_turn`].
+    /// See [`Machine::end_turn`].
     pub fn end_turn(&self, core: CoreId, next: Next) {
         self.machine.borrow_mut().end_turn(core, next);
     }

@@ -54,7 +54,6 @@ pub struct Branch {
 /// Every parameter of a machine in virtual time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MachineSettings {
-    /// Its cores, all alike.
     pub core: CoreSettings,
     pub cores: u16,
     /// The root complex.
@@ -87,25 +86,17 @@ pub enum MachineError {
     #[error(
         "{found} devices for a machine with places for {places}; give it one for each branch of its switch"
     )]
-    Devices {
-        /// How many devices there are.
-        found: usize,
-        /// How many there could be.
-        places: usize,
-    },
+    Devices { found: usize, places: usize },
     /// Windows that do not fit below 4 GiB, where requests have the short header.
     #[error(
         "windows of {found_bytes} bytes in all do not fit below 4 GiB; use header_dw = 4, or fewer queues"
     )]
-    Addresses {
-        /// What all devices and groups need.
-        found_bytes: u64,
-    },
+    Addresses { found_bytes: u64 },
     /// Something that is with one device only.
     #[error("{what} is of machines with one device; {advice}")]
     OneDevice {
         what: &'static str,
-        /// What to do.
+        /// What the user can do.
         advice: &'static str,
     },
     /// There is none or there are too many of something.

@@ -63,7 +63,7 @@ pub enum Next {
     Poll,
     /// Then, or when its core has done what it was asked to do if that is later.
     At(Picoseconds),
-    /// It is done.
+    /// The program has ended.
     Never,
 }
 
@@ -131,7 +131,6 @@ pub(super) struct Around {
     pub calendar: Calendar<Event>,
     pub core_states: Vec<CoreState>,
     pub root_paths: RootPaths,
-    /// Of each core.
     pub lanes: Vec<Lane>,
     pub inbound: Inbound,
     /// What all who use memory share of it.

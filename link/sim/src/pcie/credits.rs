@@ -24,7 +24,7 @@ pub struct Amount {
 }
 
 impl Amount {
-    /// What a packet takes.
+    /// Returns the credits that a packet takes.
     #[inline]
     pub const fn of(tlp: &Tlp) -> Amount {
         Amount { headers: 1, data_units: tlp.data_units() }
@@ -56,11 +56,10 @@ impl Advertised {
 )]
 pub struct TooManyCredits {
     pub class: Class,
-    /// What came back.
     pub given: Amount,
-    /// What was left before.
+    /// Credits that were out before.
     pub left: Amount,
-    /// What there is in all.
+    /// Credits that the receiver advertised.
     pub advertised: Advertised,
 }
 

@@ -43,7 +43,7 @@ pub fn latency_limit_symbols(generation: Generation, lanes: Lanes, max_payload_b
     (u64::from(max_payload_bytes) + OVERHEAD_BYTES) * tenths / (10 * lanes.count()) + delay
 }
 
-/// As [`latency_limit_symbols`], as a time.
+/// Returns [`latency_limit_symbols`] as a time.
 pub fn latency_limit(generation: Generation, lanes: Lanes, max_payload_bytes: u32) -> Picoseconds {
     generation.symbol() * latency_limit_symbols(generation, lanes, max_payload_bytes)
 }

@@ -55,7 +55,8 @@ pub enum LinkStep {
 /// A packet that is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// Where. Whoever takes the packet there calls [`Link::free`](super::Link::free) when it has left the buffer.
+    /// The end of the link at which the packet arrived. Whoever takes the packet there calls
+    /// [`Link::free`](super::Link::free) when it has left the buffer.
     pub side: Side,
     /// The packet.
     pub tlp: Tlp,
@@ -64,9 +65,7 @@ pub struct Arrival {
 /// A packet on the wire, as a protocol analyser at the transmitter shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Passed {
-    /// When its first symbol left.
     pub at: Picoseconds,
-    /// When its last symbol left.
     pub ends_at: Picoseconds,
     /// Which end it left.
     pub from: Side,
@@ -76,13 +75,11 @@ pub struct Passed {
 /// A packet of one of the two layers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packet {
-    /// Of the transaction layer.
     Tlp(Tlp),
-    /// Of the data link layer.
     Dllp(Dllp),
 }
 
-/// As the event of a model.
+/// Wraps a step of a link as an event of the model.
 pub(super) fn event<E: From<LinkEvent>>(link: LinkId, side: Side, what: LinkStep) -> E {
     LinkEvent { link, side, what }.into()
 }

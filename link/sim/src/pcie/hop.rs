@@ -10,7 +10,7 @@ use crate::des::{Calendar, Picoseconds};
 pub struct HopEvent {
     /// Which hop of a model.
     pub hop: u16,
-    /// Where its packet goes.
+    /// The side to which the packet goes.
     pub toward: Side,
 }
 

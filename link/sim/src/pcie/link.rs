@@ -68,7 +68,7 @@ impl Link {
         Ok(Link { id, settings, ends, record: None })
     }
 
-    /// Its parameters.
+    /// Returns the parameters the link was made with.
     pub fn settings(&self) -> &LinkSettings {
         &self.settings
     }

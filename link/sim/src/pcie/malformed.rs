@@ -12,11 +12,9 @@ pub enum Malformed {
         "{kind:?} at {address:#x}: {payload_bytes} bytes of payload, at most {most_bytes}; cut it with `requests`"
     )]
     Payload {
-        /// Of the packet.
         kind: Kind,
-        /// Of the packet.
         address: u64,
-        /// In double words, as bytes.
+        /// Sum of the double words, as bytes.
         payload_bytes: u32,
         /// The maximum payload.
         most_bytes: u32,
@@ -26,9 +24,8 @@ pub enum Malformed {
         "a read at {address:#x} asks for {length_bytes} bytes, at most {most_bytes}; cut it with `requests`"
     )]
     Read {
-        /// Of the packet.
         address: u64,
-        /// In double words, as bytes.
+        /// Sum of the double words, as bytes.
         length_bytes: u32,
         /// The maximum read request.
         most_bytes: u32,
@@ -37,14 +34,7 @@ pub enum Malformed {
     #[error(
         "{kind:?} at {address:#x}: {length_bytes} bytes cross a boundary of 4 KiB; cut it with `requests`"
     )]
-    Page {
-        /// Of the packet.
-        kind: Kind,
-        /// Of the packet.
-        address: u64,
-        /// Of the packet.
-        length_bytes: u32,
-    },
+    Page { kind: Kind, address: u64, length_bytes: u32 },
 }
 
 /// Whether a link of these settings carries the packet.

@@ -13,7 +13,7 @@ pub enum MayPass {
     Yes,
     /// The second must not pass.
     No,
-    /// Both are right; the transmitter chooses.
+    /// The specification allows passing and not passing; the transmitter chooses.
     Either,
 }
 

@@ -33,7 +33,7 @@ pub enum Encoding {
 }
 
 impl Generation {
-    /// All of them, oldest first.
+    /// All generations, oldest first.
     pub const ALL: [Generation; 6] = [
         Generation::Gen1,
         Generation::Gen2,
@@ -121,7 +121,7 @@ impl WireTime {
         WireTime(byte * bytes)
     }
 
-    /// The same time.
+    /// Converts a time to the finer unit.
     ///
     /// # Panics
     /// If it is more than three hours.

@@ -93,7 +93,7 @@ impl Serializer {
         }
     }
 
-    /// When the next TLP may start.
+    /// Returns when the next TLP may start.
     #[inline]
     pub fn free_at(&self) -> Picoseconds {
         match &self.pace {
@@ -137,7 +137,7 @@ impl Serializer {
         }
     }
 
-    /// What it has carried so far.
+    /// Returns what was carried so far.
     pub fn carried(&self) -> &Carried {
         &self.carried
     }

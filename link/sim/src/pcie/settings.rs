@@ -122,9 +122,8 @@ pub enum SettingsError {
         /// The end that advertises.
         side: usize,
         class: Class,
-        /// Which kind of credit.
         name: &'static str,
-        /// How many it takes.
+        /// The smallest value of that credit.
         least: u32,
     },
 }

@@ -7,7 +7,6 @@ pub const PAGE_BYTES: u64 = 4096;
 /// A part of a transfer that fits one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// Its first byte.
     pub address: u64,
     pub length_bytes: u32,
 }

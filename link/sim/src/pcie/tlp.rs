@@ -37,7 +37,7 @@ impl Kind {
     /// How many kinds there are, for tables indexed by kind.
     pub const COUNT: usize = 7;
 
-    /// Whose credits it takes.
+    /// Returns the credit class of the kind.
     #[inline]
     pub const fn class(self) -> Class {
         match self {

@@ -27,7 +27,7 @@ pub struct Outbound {
 pub enum Outgoing {
     /// The first packet, now: [`Outbound::pop`] is to follow. If two lines were merged, the body of the second.
     Packet(Option<u32>),
-    /// None before then.
+    /// Nothing can leave before this time.
     Later(Picoseconds),
     Nothing,
 }

@@ -67,7 +67,7 @@ impl Stage {
         }
     }
 
-    /// Until nothing happens any more.
+    /// Runs until no event is left.
     pub fn run(&mut self) {
         let mut calendar = self.calendar.take().expect("the stage is not running");
         run(self, &mut calendar, Picoseconds::NEVER);

@@ -11,18 +11,18 @@ use crate::{Path, piece, settings};
 const LINES: u64 = 12;
 const NEVER: Picoseconds = Picoseconds::NEVER;
 
-/// What happens to the buffers.
+/// What happens to the buffers in one step.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     /// Words of a line are stored.
     Store { line: u64, words: u8 },
-    /// So much room more.
+    /// The outlet has this much more room.
     Room(usize),
     /// The program does something else.
     Pass(u64),
     /// An interrupt or a fence.
     Flush,
-    /// Somebody looks after what waits.
+    /// The core tends the buffers that wait.
     Tend,
 }
 

@@ -60,7 +60,7 @@ pub struct Probe {
     pub reactions: VecDeque<Reaction>,
     pub taken: Vec<Taken>,
     pub completed: Vec<Completed>,
-    /// When loads came, with their offset.
+    /// Time and offset of each load.
     pub loads: Vec<(u64, u64)>,
     pub refusals: u64,
     /// Words that it took, by their most significant byte.

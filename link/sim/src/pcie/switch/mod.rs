@@ -34,7 +34,7 @@ pub struct LinkEnd {
 pub enum Entered {
     /// It leaves by so many ports: 1 but for multicast, of which no copy goes back to where it came from.
     Copies(u16),
-    /// Nobody has its address. A request that wants an answer gets one that says so (unsupported request).
+    /// No port has the address. A request that wants an answer gets one that says so (unsupported request).
     Refused,
 }
 

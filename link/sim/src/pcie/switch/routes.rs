@@ -10,7 +10,7 @@ use crate::pcie::{Class, Kind, Tlp};
 /// The least bytes of a window that is copied (Base Specification, Multicast capability: an index position of 12).
 const LEAST_GROUP_BYTES: u64 = 1 << 12;
 
-/// What is behind a downstream port.
+/// The addresses and IDs behind a downstream port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Downstream {
     /// Addresses of it, as the bridge of a port has them in its base and limit.
@@ -24,7 +24,6 @@ pub struct Downstream {
 pub struct Group {
     /// Its addresses: a power of two of them, from a multiple of that on.
     pub addresses: Range<u64>,
-    /// Who gets copies.
     pub receivers: Vec<Receiver>,
 }
 
@@ -92,11 +91,10 @@ pub enum SwitchError {
     )]
     Sizes {
         port: usize,
-        /// Which size.
+        /// Name of the setting that differs.
         what: &'static str,
-        /// Its size.
         found: u32,
-        /// That of the upstream port.
+        /// Value of that setting at the upstream port.
         first: u32,
     },
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use beeline_domain::{ConnectError, OfferError, WindowError};
+use beeline_domain::{Absence, ConnectError, MayArrive, OfferError, WindowError};
 
 /// How a call ended without an answer. A call is executed at most once, whatever this says; where it says more, the
 /// variant tells.
@@ -124,6 +124,16 @@ pub enum RpcError {
         /// What is wrong with it.
         what: String,
     },
+}
+
+impl MayArrive for RpcError {
+    fn absence(&self) -> Option<Absence> {
+        match self {
+            RpcError::Connect(error) => error.absence(),
+            RpcError::Window(error) => error.absence(),
+            _ => None,
+        }
+    }
 }
 
 /// Why [`crate::Client::call`] gave no answer.

@@ -7,9 +7,11 @@ use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use beeline_rpc::shm::{ClientOptions, ServerOptions};
+use beeline_domain::MayArrive;
+use beeline_rpc::shm::{Client, ClientOptions, ServerOptions};
 use beeline_rpc::{
-    CallError, CallFailure, Deadline, Loss, Method, Replied, Reply, Request, StartError, Started, WaitPolicy,
+    CallError, CallFailure, Deadline, Loss, Method, Replied, Reply, Request, RpcError, StartError, Started,
+    WaitPolicy,
 };
 use support::*;
 
@@ -45,6 +47,24 @@ fn every_length_comes_back_whole_or_in_parts() {
         }
         assert_eq!(client.outstanding(), 0);
     }
+}
+
+#[test]
+fn a_client_that_comes_before_its_server_waits_for_it() {
+    let place = Place::new();
+    let domain = place.domain();
+    let soon = ClientOptions { timeout: Duration::from_millis(20), ..ClientOptions::default() };
+    let absent = Client::connect_awaiting(&domain, "echo", soon).unwrap_err();
+    assert!(absent.absence().is_some(), "{absent}");
+    let wrong = ClientOptions { timeout: WATCHDOG, reply_lines: 3, ..ClientOptions::default() };
+    assert!(matches!(Client::connect_awaiting(&domain, "echo", wrong), Err(RpcError::Option { .. })));
+    std::thread::scope(|scope| {
+        let patient = ClientOptions { timeout: WATCHDOG, ..ClientOptions::default() };
+        let client = scope.spawn(|| Client::connect_awaiting(&domain, "echo", patient));
+        let (_server, mut workers) = server(&domain, ServerOptions::default());
+        let mut client = client.join().unwrap().unwrap();
+        assert_eq!(ask(&mut client, &mut workers, ECHO, b"hello"), Ok(b"hello".to_vec()));
+    });
 }
 
 #[test]

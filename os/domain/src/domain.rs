@@ -108,6 +108,10 @@ impl Domain {
         Ok(Domain(Arc::new(Shared { folder: Arc::new(folder), reactor, identity, opened_by })))
     }
 
+    pub(crate) fn folder(&self) -> &Folder {
+        &self.0.folder
+    }
+
     /// The domain's folder.
     pub fn path(&self) -> &Path {
         self.0.folder.path()

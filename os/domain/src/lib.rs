@@ -18,6 +18,7 @@
 //! must not fence.
 #![forbid(unsafe_code)]
 
+mod arrival;
 mod channel;
 mod claim;
 mod config;
@@ -44,6 +45,7 @@ mod table;
 mod window;
 mod wire;
 
+pub use arrival::{Absence, MayArrive};
 pub use config::DomainConfig;
 pub use connection::{Connection, DEFAULT_TIMEOUT};
 pub use credits::{MemoryCreditSink, MemoryCredits};

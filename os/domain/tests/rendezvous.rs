@@ -10,7 +10,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use beeline_domain::{
-    ConnectError, Departure, Domain, MisuseError, OfferError, OfferOptions, Peer, Refusal, Reply, Service,
+    ConnectError, Departure, Domain, MayArrive, MisuseError, OfferError, OfferOptions, Peer, Refusal, Reply,
+    Service,
 };
 use harness::{Helper, Place, Role, fork_a_bystander, listen, open_fds, say, wait_for_end, wait_until};
 use rustix::fs::MemfdFlags;
@@ -232,6 +233,80 @@ fn what_is_not_there_is_said_so() {
     let long = "x".repeat(beeline_domain::MAX_NAME_BYTES);
     let _offer = domain.offer(&long, echo().0).unwrap();
     assert_eq!(domain.connect(&long, b"ab", &[]).unwrap().1.payload, b"ba");
+}
+
+#[test]
+fn connecting_before_the_offer_waits_for_it() {
+    let place = Place::new();
+    let domain = place.open();
+    let (said_absent, absent) = channel();
+    std::thread::scope(|scope| {
+        let connected = scope.spawn(|| {
+            let mut absences = 0;
+            let connected = domain.retry_until_offered(harness::WATCHDOG, |left| {
+                let connected = domain.connect_within("name", b"ab", &[], left);
+                if let Err(error) = &connected {
+                    // The socket is there a moment before its owner listens on it.
+                    assert!(error.absence().is_some(), "{error}");
+                    absences += 1;
+                    // The watch is set up after the first attempt: from the second on the thread sleeps.
+                    if absences == 2 {
+                        said_absent.send(()).unwrap();
+                    }
+                }
+                connected
+            });
+            connected.map(|(_, reply)| reply.payload)
+        });
+        absent.recv().unwrap();
+        let _offer = domain.offer("name", echo().0).unwrap();
+        assert_eq!(connected.join().unwrap().unwrap(), b"ba");
+    });
+}
+
+#[test]
+fn connecting_to_a_killed_owner_waits_for_the_next_one() {
+    let place = Place::new();
+    let domain = place.open();
+    let mut owner = place.helper("owner", "");
+    owner.expect("ready");
+    owner.kill();
+    let mut attempts = 0;
+    let mut next = None;
+    let (connection, _) = domain
+        .retry_until_offered(harness::WATCHDOG, |left| {
+            attempts += 1;
+            if attempts == 3 {
+                next = Some(domain.offer("name", echo().0).unwrap());
+            }
+            domain.connect_within("name", b"ab", &[], left)
+        })
+        .unwrap();
+    assert_eq!((connection.peer().pid(), attempts), (std::process::id(), 3));
+}
+
+#[test]
+fn an_offer_that_does_not_come_is_absent_when_the_time_is_over() {
+    let place = Place::new();
+    let domain = place.open();
+    let limit = Duration::from_millis(30);
+    let started = std::time::Instant::now();
+    let mut attempts = 0;
+    let never = domain.retry_until_offered(limit, |left| {
+        attempts += 1;
+        domain.connect_within("name", b"", &[], left)
+    });
+    assert!(matches!(never, Err(ConnectError::Absent { .. })));
+    assert!(started.elapsed() >= limit && attempts >= 2);
+    // An error that no arrival cures ends the wait at once, and no time at all is one attempt.
+    for (name, limit) in [("../name", harness::WATCHDOG), ("name", Duration::ZERO)] {
+        let mut attempts = 0;
+        let ended = domain.retry_until_offered(limit, |left| {
+            attempts += 1;
+            domain.connect_within(name, b"", &[], left)
+        });
+        assert!(ended.is_err() && attempts == 1, "{name}");
+    }
 }
 
 #[test]

@@ -116,16 +116,39 @@ impl Client {
     /// # Errors
     /// An option is out of bounds; nobody offers the name, or its owner refuses.
     pub fn connect(domain: &Domain, name: &str, options: ClientOptions) -> Result<Client, RpcError> {
-        check_lines("reply_lines", options.reply_lines)?;
-        let slots = options.max_outstanding;
+        options.check()?;
+        let timeout = options.timeout;
+        Self::connect_within(Target { domain: domain.clone(), name: name.to_owned(), options }, timeout)
+    }
+
+    /// Connects as [`Client::connect`] does, and waits for a server that does not offer `name` yet. All of it takes at most
+    /// [`ClientOptions::timeout`].
+    ///
+    /// # Errors
+    /// As [`Client::connect`]; nobody offered the name in time.
+    pub fn connect_awaiting(domain: &Domain, name: &str, options: ClientOptions) -> Result<Client, RpcError> {
+        options.check()?;
+        let timeout = options.timeout;
+        let target = Target { domain: domain.clone(), name: name.to_owned(), options };
+        domain.retry_until_offered(timeout, |left| Self::connect_within(target.clone(), left))
+    }
+
+    fn connect_within(target: Target, timeout: Duration) -> Result<Client, RpcError> {
+        let (slots, policy) = (target.options.max_outstanding, target.options.policy);
+        let session = Session::open(&target, timeout)?;
+        Ok(crate::Client::over(ShmLink::new(target, session), slots, policy))
+    }
+}
+
+impl ClientOptions {
+    fn check(&self) -> Result<(), RpcError> {
+        check_lines("reply_lines", self.reply_lines)?;
+        let slots = self.max_outstanding;
         if !slots.is_power_of_two() || slots > MAX_OUTSTANDING {
             let bounds = "a power of two up to 32768";
             return Err(RpcError::Option { option: "max_outstanding", value: u64::from(slots), bounds });
         }
-        let policy = options.policy;
-        let target = Target { domain: domain.clone(), name: name.to_owned(), options };
-        let session = Session::open(&target)?;
-        Ok(crate::Client::over(ShmLink::new(target, session), slots, policy))
+        Ok(())
     }
 }
 
@@ -134,15 +157,14 @@ fn malformed(what: impl std::fmt::Display) -> RpcError {
 }
 
 impl Session {
-    /// Connects, and opens the request window and the first reply window.
-    pub(crate) fn open(target: &Target) -> Result<Session, RpcError> {
+    /// Connects, and opens the request window and the first reply window; waits at most `timeout` for the server.
+    pub(crate) fn open(target: &Target, timeout: Duration) -> Result<Session, RpcError> {
         let Target { domain, name, options } = target;
         let started = Instant::now();
         let page = CreditPage::create("requests")?;
         let slots = options.max_outstanding;
         let hello = Hello { rpc: VERSION, slots, stores: options.kernel.name().to_owned() };
-        let (connection, reply) =
-            domain.connect_within(name, &encode(&hello), &[page.fd()], options.timeout)?;
+        let (connection, reply) = domain.connect_within(name, &encode(&hello), &[page.fd()], timeout)?;
         let welcome: Welcome = decode(&reply.payload).map_err(malformed)?;
         if !(1..=RPC_MAX_WORKERS as u32).contains(&welcome.workers) {
             return Err(malformed(format!("a server of {} threads", welcome.workers)));
@@ -155,7 +177,7 @@ impl Session {
         let table = SharedMemory::from_fd(table_fd, table_bytes(slots)).map_err(WindowError::from)?;
         let cancels = Cancels::new(&table.map().map_err(WindowError::from)?, slots);
         let connection = Arc::new(connection);
-        let left = options.timeout.saturating_sub(started.elapsed());
+        let left = timeout.saturating_sub(started.elapsed());
         let first = ReplyEnd::open(&connection, options, 0, left)?;
         let others = (1..welcome.workers).map(|_| None);
         Ok(Session {

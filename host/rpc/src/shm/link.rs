@@ -230,7 +230,7 @@ impl Transport for ShmLink {
         }
         if self.search.pending.is_none() && Instant::now() >= self.search.next {
             let target = self.target.clone();
-            self.search.pending = Pending::start(move || Session::open(&target));
+            self.search.pending = Pending::start(move || Session::open(&target, target.options.timeout));
         }
         false
     }

@@ -1,0 +1,114 @@
+//! Waiting for an offer that is not there yet.
+//!
+//! The kernel tells when a file appears in the domain's folder (inotify). A socket accepts connections a moment after its
+//! file has appeared, which the kernel does not tell, and a folder that this user may only search cannot be watched: both
+//! are polled, at bounded intervals.
+
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
+
+use crate::domain::Domain;
+use crate::error::ConnectError;
+use crate::folder::Folder;
+use crate::window::WindowError;
+
+/// Between two attempts without an event, where the folder is watched.
+const WATCHED_INTERVAL: Duration = Duration::from_millis(250);
+/// The same where it is not, or where a socket is there on which nobody listens.
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
+
+/// How near an attempt to connect came to an owner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Absence {
+    /// Nobody offers the name: it has no socket.
+    NoSocket,
+    /// The name has a socket on which nobody listens: its owner was killed, or is about to listen.
+    NoListener,
+}
+
+/// Errors that tell whether an owner may still come.
+pub trait MayArrive {
+    /// `Some` where nobody offers the name now; `None` for an error that waiting does not cure.
+    fn absence(&self) -> Option<Absence>;
+}
+
+impl MayArrive for ConnectError {
+    fn absence(&self) -> Option<Absence> {
+        match self {
+            ConnectError::Absent { .. } => Some(Absence::NoSocket),
+            ConnectError::OwnerDied { .. } => Some(Absence::NoListener),
+            _ => None,
+        }
+    }
+}
+
+impl MayArrive for WindowError {
+    fn absence(&self) -> Option<Absence> {
+        if let WindowError::Connect(error) = self { error.absence() } else { None }
+    }
+}
+
+impl Domain {
+    /// Repeats `attempt` while nobody offers the name that it connects to, for at most `timeout`; gives its last result.
+    ///
+    /// `attempt` is told how much of `timeout` is left, and runs at least once. Between attempts the thread sleeps until a
+    /// file appears in the domain's folder, and looks again by itself after some milliseconds where the kernel cannot tell.
+    ///
+    /// # Errors
+    /// What the last attempt gave: at once if it is not an absence, else when the time is over.
+    pub fn retry_until_offered<T, E: MayArrive>(
+        &self,
+        timeout: Duration,
+        mut attempt: impl FnMut(Duration) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let started = Instant::now();
+        let mut watch = None;
+        loop {
+            let error = match attempt(timeout.saturating_sub(started.elapsed())) {
+                Ok(value) => return Ok(value),
+                Err(error) => error,
+            };
+            let left = timeout.saturating_sub(started.elapsed());
+            let Some(absence) = error.absence().filter(|_| !left.is_zero()) else { return Err(error) };
+            match &watch {
+                // What appeared between the attempt and the start of the watch is found by the next attempt.
+                None => watch = Some(Watch::start(self.folder())),
+                Some(watch) => watch.wait(absence, left),
+            }
+        }
+    }
+}
+
+/// Events of a folder, where it can be watched.
+struct Watch(Option<OwnedFd>);
+
+impl Watch {
+    fn start(folder: &Folder) -> Watch {
+        let events = WatchFlags::CREATE | WatchFlags::MOVED_TO | WatchFlags::ATTRIB | WatchFlags::ONLYDIR;
+        let watched = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).and_then(|queue| {
+            inotify::add_watch(&queue, folder.through_descriptor("."), events)?;
+            Ok(queue)
+        });
+        if let Err(error) = &watched {
+            tracing::debug!(%error, folder = %folder.path().display(), "cannot watch the folder; it is polled");
+        }
+        Watch(watched.ok())
+    }
+
+    /// Sleeps until something changed in the folder, an interval is over, or `left` is.
+    fn wait(&self, absence: Absence, left: Duration) {
+        let (Some(queue), Absence::NoSocket) = (&self.0, absence) else {
+            return std::thread::sleep(left.min(POLL_INTERVAL));
+        };
+        let limit = Timespec::try_from(left.min(WATCHED_INTERVAL)).expect("a quarter of a second fits");
+        // An error (a signal) ends the sleep early, which costs one attempt.
+        let _ = rustix::event::poll(&mut [PollFd::new(queue, PollFlags::IN)], Some(&limit));
+        let mut space = [MaybeUninit::uninit(); 4096];
+        let mut events = inotify::Reader::new(queue, &mut space);
+        while events.next().is_ok() {}
+    }
+}

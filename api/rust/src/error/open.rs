@@ -22,7 +22,6 @@ pub enum Target {
 }
 
 impl Target {
-    /// The name.
     pub fn name(&self) -> &str {
         match self {
             Target::Window(name) | Target::Server(name) | Target::Nic(name) => name,

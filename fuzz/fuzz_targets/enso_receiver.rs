@@ -76,7 +76,6 @@ struct Side {
     frames: VecDeque<Vec<u8>>,
     taken_frames: u64,
     taken_lines: u64,
-    /// Which notification told of it last.
     last: Option<u64>,
     /// The host's half while it is not in the receiver.
     away: Option<Opened<RxEnsoMember<Memory, Bell>>>,

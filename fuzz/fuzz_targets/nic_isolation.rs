@@ -206,7 +206,7 @@ impl World {
         self.nic.dma_completed(tag, data);
     }
 
-    /// Until nothing is under way.
+    /// Runs until nothing is in flight.
     fn settle(&mut self) {
         for _ in 0..100_000 {
             self.drain();

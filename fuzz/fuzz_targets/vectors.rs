@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 /// A folder in memory where there is one: on a disk a run takes milliseconds.
 const MEMORY: &str = "/dev/shm";
-/// One folder for all runs.
+/// The folder that all runs share.
 static FOLDER: LazyLock<TempDir> = LazyLock::new(|| {
     TempDir::new_in(MEMORY).or_else(|_| TempDir::new()).expect("a temporary folder is there")
 });

@@ -28,7 +28,7 @@ enum Step {
     Poll { times: u8, read: Read, room: u16 },
     /// It is asked how far the words have come.
     Frontier,
-    /// It pushes credits.
+    /// The receiver pushes credits.
     PushCredits,
     /// The kernel says that the sender has died.
     SenderGone,

@@ -12,7 +12,7 @@ use crate::{BLANK, Word};
 pub const QUEUES: u32 = 3;
 /// Lines of each window.
 pub const LINES: u32 = 16;
-/// Its longest frame.
+/// Longest frame of the device.
 pub const MAX_FRAME_BYTES: u32 = 900;
 
 /// A small device, in which contexts and pool are scarce.
@@ -64,7 +64,7 @@ pub enum Place {
     Any(u32),
 }
 
-/// Where a register is.
+/// Returns the offset of a register.
 pub fn offset_of(place: Place) -> u32 {
     // One queue more than there is.
     let queue = |queue: u8| u32::from(queue) % (QUEUES + 1);
@@ -109,7 +109,7 @@ impl Setup {
         (u32::from(self.queue) % QUEUES, self.control as u8 & 7, self.epoch % 2)
     }
 
-    /// Whether it receives into buffers.
+    /// Returns whether frames are received into lent buffers.
     pub fn lends_buffers(&self) -> bool {
         self.rx >> 4 & 1 == 0 && self.rx % 4 == 2
     }

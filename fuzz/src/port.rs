@@ -78,11 +78,10 @@ fn region_of(mut reply: Reply, bytes: usize) -> Region {
 /// A port and the memory its host maps.
 pub struct Bench {
     control: PortControl,
-    /// What the NIC process runs.
     pub port: DevicePort<Watched>,
     /// The wire behind it.
     pub wire: Back,
-    /// What host and device did.
+    /// Stores and frames that the checks know of.
     pub known: Rc<RefCell<Known>>,
     host: Region,
     lent: [Region; 2],

@@ -35,7 +35,7 @@ pub const RECEIVE: u8 = 5;
 
 /// A port, and its queues as far as they are open.
 pub struct Host {
-    /// What driver and device share.
+    /// Link between driver and device.
     pub link: Scripted,
     port: Port<Scripted>,
     /// The blank of its windows, if they are blank.

@@ -16,20 +16,20 @@ use crate::scripted::Scripted;
 /// How a word that says something differs from the truth.
 #[derive(Arbitrary, Clone, Copy, Debug)]
 pub enum Lie {
-    /// It does not.
+    /// The word is as it should be.
     None,
     /// The frame is so many bytes longer, or the pipe is filled so many lines further.
     Length(i16),
     /// The mark of validity, or of the lap, is this.
     Mark(u8),
-    /// It is another word.
+    /// The word is replaced.
     Other(Word),
-    /// One bit of it is another.
+    /// One bit of the word is inverted.
     Flip(u8),
 }
 
 impl Lie {
-    /// What becomes of the word.
+    /// Returns the word as the peer sees it.
     pub fn tell(self, word: u64) -> u64 {
         match self {
             Lie::None => word,

@@ -27,13 +27,13 @@ const LENT: u64 = 1 << 32;
 /// What is wrong with a frame.
 #[derive(Arbitrary, Clone, Copy, Debug)]
 pub enum Flaw {
-    /// Nothing.
+    /// The frame is sound.
     None,
-    /// It is of another epoch.
+    /// The header names another epoch.
     Epoch(u8),
     /// Its length is another by so much.
     Length(i16),
-    /// Its kind is another.
+    /// The header names another kind.
     Kind(u8),
     /// A word of it is never stored.
     Missing(u8),
@@ -41,7 +41,7 @@ pub enum Flaw {
     Backwards,
     /// A chain of escapes begins at this word, which is a link to that one.
     Escape(u8, u8),
-    /// It starts so many lines late.
+    /// The frame starts this many lines late.
     Late(u8),
     /// The doorbell counts so many more, or a descriptor's flags are these.
     Doorbell(i8),

@@ -26,11 +26,11 @@ use crate::stream::Stream;
 #[derive(Clone, Copy, Debug)]
 struct Stored {
     value: u64,
-    /// Whether it may still arrive.
+    /// Whether the store may still arrive.
     is_pending: bool,
 }
 
-/// What is known of one queue.
+/// Stores and frames of one queue.
 #[derive(Debug, Default)]
 pub struct Queue {
     /// Words of its window that the host stored, since the window was opened.
@@ -60,7 +60,7 @@ pub struct Known {
     pub bad_addresses: u64,
     reads: BTreeMap<u16, (u64, u32)>,
     watches: BTreeMap<u16, (u64, u64, u32)>,
-    /// What was read for the device.
+    /// Data of each read that the device was answered.
     fetched: Vec<Vec<u8>>,
     asked: u64,
     answered: u64,
@@ -99,7 +99,7 @@ impl Known {
         stored.is_some_and(|stored| stored.value == value) || self.blanks.contains(&value)
     }
 
-    /// Nothing is under way any more.
+    /// Checks what must hold when nothing is in flight.
     pub fn settled(&self) {
         assert_eq!(self.asked, self.answered, "a register read was not answered");
         assert!(self.reads.is_empty(), "DMA reads were not answered: {:?}", self.reads);

@@ -49,11 +49,10 @@ pub enum LineKind {
 /// A decoded header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LineHeader {
-    /// Where the frames are.
     pub kind: LineKind,
     /// Epoch of the queue the entry was written for.
     pub epoch: u8,
-    /// Which entry it is, modulo 2^24.
+    /// Number of the entry, modulo 2^24.
     pub position: u32,
 }
 

@@ -51,13 +51,12 @@ impl EntryKind {
 pub struct EntryHeader {
     /// Bytes of the frame.
     pub length_bytes: u16,
-    /// Where the frame is.
     pub kind: EntryKind,
     /// Whether the host wants an interrupt when the entry is done.
     pub wants_irq: bool,
     /// Epoch of the queue the entry was written for.
     pub epoch: u8,
-    /// Where the entry starts, modulo 2^31.
+    /// Line at which the entry starts, modulo 2^31.
     pub position: u32,
 }
 

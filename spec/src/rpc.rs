@@ -8,7 +8,7 @@ use crate::formats::{rpc_part, rpc_request, rpc_response, rpc_status};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Part {
-    /// It is all there is.
+    /// The payload is in one part.
     Whole = rpc_part::WHOLE,
     /// The first of several.
     First = rpc_part::FIRST,
@@ -113,19 +113,19 @@ impl RequestWord {
         self.0
     }
 
-    /// The same for another part.
+    /// Returns the same word for another part.
     #[inline(always)]
     pub const fn with_part(self, part: Part) -> Self {
         RequestWord(with_part(self.0, part))
     }
 
-    /// Which call of its client.
+    /// Returns the number of the call in its client.
     #[inline(always)]
     pub const fn call(self) -> u32 {
         (self.0 >> rpc_request::CALL_LSB & rpc_request::CALL_MASK) as u32
     }
 
-    /// What is asked for.
+    /// Returns the number of the method.
     #[inline(always)]
     pub const fn method(self) -> u16 {
         (self.0 >> rpc_request::METHOD_LSB & rpc_request::METHOD_MASK) as u16
@@ -178,13 +178,13 @@ impl ResponseWord {
         self.0
     }
 
-    /// The same for another part.
+    /// Returns the same word for another part.
     #[inline(always)]
     pub const fn with_part(self, part: Part) -> Self {
         ResponseWord(with_part(self.0, part))
     }
 
-    /// Which call is answered.
+    /// Returns the number of the call that is answered.
     #[inline(always)]
     pub const fn call(self) -> u32 {
         (self.0 >> rpc_response::CALL_LSB & rpc_response::CALL_MASK) as u32
@@ -202,7 +202,7 @@ impl ResponseWord {
         part_of(self.0)
     }
 
-    /// How the call ended.
+    /// Returns how the call ended.
     #[inline(always)]
     pub const fn status(self) -> Status {
         Status::ALL[(self.0 >> rpc_response::STATUS_LSB & rpc_response::STATUS_MASK) as usize & 7]

@@ -25,7 +25,7 @@ type Pair = (
     >,
 );
 
-/// Both directions of queue 0.
+/// Opens both directions of queue 0.
 fn pair(rig: &mut MemoryRig, entry_lines_log2: u32, hold_ns: u32) -> Pair {
     let tx =
         NiqConfig { entry_lines_log2, buffer_bytes: 1 << 14, completion_frames: 4, ..NiqConfig::default() };

@@ -41,7 +41,7 @@ struct Host {
     now_ns: u64,
 }
 
-/// Its memory, from [`BASE`] on.
+/// Memory of the host, from [`BASE`] on.
 struct Memory(Vec<u8>);
 
 impl HostMemory for Memory {

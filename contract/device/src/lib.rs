@@ -65,7 +65,7 @@ pub struct Write<'a> {
     pub offset_bytes: u64,
     /// The bytes, those not enabled included.
     pub data: &'a [u8],
-    /// Which bytes are written.
+    /// Bytes of the line that are written.
     pub enables: Enables,
 }
 
@@ -93,7 +93,7 @@ impl Enables {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Accept {
-    /// It is the device's now.
+    /// The device has taken the write.
     Taken,
     /// Back-pressure: the link keeps it, and everything behind it in the same direction, and offers it again after
     /// the device has wanted something or time has passed.
@@ -176,7 +176,7 @@ pub enum Want<'a> {
     Aborted {
         /// Queue it came from.
         queue: QueueId,
-        /// What had left of it.
+        /// Bytes of the frame that had left.
         frame: &'a [u8],
     },
     /// Answer a register read.

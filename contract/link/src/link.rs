@@ -23,16 +23,14 @@ pub enum LinkError {
     NotExpressible,
     /// The device's process refused. The link goes on.
     Refused {
-        /// What was asked for.
         what: &'static str,
         /// Why, in the words of the device's process.
         reason: String,
     },
     /// The device's process answered what no sound one does; nothing of it was used.
     Unsound {
-        /// What was asked for.
         what: &'static str,
-        /// What is wrong with the answer.
+        /// What is wrong with the device's answer.
         found: String,
     },
 }

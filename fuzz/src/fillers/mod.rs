@@ -34,7 +34,7 @@ pub const LINE_BUFFERS: u32 = 2;
 /// What a word says that is written for the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Says {
-    /// That a frame is there.
+    /// A frame is there.
     There,
     /// How long it is, or where it lies, once another word has said that it is there.
     Which,

@@ -74,7 +74,7 @@ impl Pipe {
         (self.written > self.told && has_seen_last).then(|| self.notification())
     }
 
-    /// How far it is written.
+    /// Returns a notification of how far the pipe is written.
     pub fn notification(&self) -> Notification {
         Notification { tail_lines: self.written as u32, queue: self.queue as u16, epoch: self.epoch }
     }

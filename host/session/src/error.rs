@@ -16,12 +16,7 @@ use beeline_nic_process::NicProcessError;
 pub enum NicError {
     /// The NIC's domain cannot be opened.
     #[error("cannot open domain {domain}")]
-    Domain {
-        /// Its name.
-        domain: String,
-        /// What the domain said.
-        source: DomainError,
-    },
+    Domain { domain: String, source: DomainError },
     /// No such NIC, or it is not one of ours.
     #[error("cannot reach a NIC called {nic} in domain {domain}")]
     Reach {
@@ -29,7 +24,6 @@ pub enum NicError {
         nic: String,
         /// Domain that was looked in.
         domain: String,
-        /// What the link said.
         source: Box<ConnectError>,
     },
     /// Bring-up, or opening or closing a queue, failed.
@@ -50,10 +44,9 @@ pub enum NicError {
         /// What was waited for.
         what: String,
     },
-    /// Nothing happened for too long.
+    /// Nothing happened for longer than a run may wait.
     #[error("waited {seconds} s for {what}")]
     Patience {
-        /// How long.
         seconds: u64,
         /// What was waited for.
         what: String,
@@ -61,7 +54,7 @@ pub enum NicError {
     /// A frame came back other than it was sent.
     #[error("frame {number} of {bytes} bytes: {difference}")]
     Altered {
-        /// Which frame, from 0.
+        /// Number of the frame, from 0.
         number: u64,
         /// Bytes it was to come back with.
         bytes: usize,
@@ -81,17 +74,12 @@ pub enum NicError {
     Program(#[source] io::Error),
     /// A NIC process cannot be started.
     #[error("cannot start a NIC process from {program}")]
-    Start {
-        program: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
+    Start { program: PathBuf, source: io::Error },
     /// A NIC process ended otherwise than it was told to.
     #[error("the NIC process {how}{}{words}", if words.is_empty() { "" } else { ":\n" })]
     Ended {
-        /// How it ended.
         how: String,
-        /// What it said last.
+        /// Last line that the process wrote to its standard error.
         words: String,
     },
     /// A NIC process cannot be waited for.
@@ -99,24 +87,13 @@ pub enum NicError {
     Wait(#[source] io::Error),
     /// This process cannot be a NIC.
     #[error("cannot be NIC {nic} in domain {domain}")]
-    Serve {
-        /// Its name.
-        nic: String,
-        domain: String,
-        /// What the NIC process said.
-        source: Box<NicProcessError>,
-    },
+    Serve { nic: String, domain: String, source: Box<NicProcessError> },
     /// This process cannot go on being a NIC.
     #[error("the NIC stopped")]
     Stopped(#[source] Box<NicProcessError>),
     /// A NIC's process cannot talk to whoever started it.
     #[error("cannot {what}")]
-    Talk {
-        /// What was tried.
-        what: &'static str,
-        /// What the system said.
-        source: io::Error,
-    },
+    Talk { what: &'static str, source: io::Error },
     /// An up-link of a NIC is off.
     #[error("up-link {uplink} failed: {reason}")]
     Uplink {

@@ -14,7 +14,7 @@ pub struct Patience {
 }
 
 impl Patience {
-    /// Nothing waited for yet.
+    /// Starts without an event.
     pub const fn new() -> Self {
         Patience { idle_polls: 0, since: None }
     }

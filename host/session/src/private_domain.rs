@@ -37,7 +37,7 @@ impl PrivateDomain {
         &self.0.name
     }
 
-    /// To open it.
+    /// Returns the configuration with which other processes open the domain.
     pub fn config(&self) -> &DomainConfig {
         &self.0
     }

@@ -22,7 +22,7 @@ const _: () = assert!(BURST <= MAX_BURST);
 /// A station address that no port has: a switch without up-links and other ports sends such a frame nowhere.
 const NOBODY: [u8; 6] = [2, 0, 0, 0, 0, 0xfe];
 
-/// What a rate was.
+/// Rate of one measurement.
 #[derive(Clone, Copy, Debug)]
 pub struct Rated {
     /// Frames measured.
@@ -51,7 +51,7 @@ struct Burst {
 }
 
 impl Burst {
-    /// Of `count` frames, at most [`MAX_BURST`].
+    /// Makes buffers for `count` frames, at most [`MAX_BURST`].
     fn new(frames: &Frames, count: usize) -> Self {
         Burst { buffers: (0..count.clamp(1, MAX_BURST)).map(|_| frames.buffer()).collect() }
     }

@@ -26,7 +26,7 @@ impl Program {
         Program(path.into())
     }
 
-    /// Its file.
+    /// Returns the file of the program.
     pub fn path(&self) -> &Path {
         &self.0
     }
@@ -57,7 +57,7 @@ impl Role {
         Ok(Role { child, output })
     }
 
-    /// Its process id.
+    /// Returns the process id.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }

@@ -62,7 +62,6 @@ pub struct ServeArgs {
     /// Domain of the NIC.
     #[arg(long)]
     pub domain: String,
-    /// How it is to run.
     #[command(flatten)]
     pub options: NicOptions,
 }

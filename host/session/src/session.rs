@@ -36,7 +36,7 @@ pub struct Place {
     pub kernel: StoreKernel,
 }
 
-/// How a transmit queue is opened.
+/// Settings of the transmit queue.
 #[derive(Clone, Copy, Debug)]
 pub struct Queue {
     pub interface: Interface,
@@ -65,7 +65,7 @@ pub fn kernel_name(interface: Interface, kernel: StoreKernel) -> &'static str {
 
 /// What is done with an open queue; generic, so that the calls of the hot loop are not through a table.
 pub trait Job {
-    /// What it yields.
+    /// Result of the job.
     type Output;
     /// Why it may fail.
     type Error: From<NicError>;

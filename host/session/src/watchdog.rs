@@ -14,7 +14,7 @@ pub const PATIENCE: Duration = Duration::from_secs(10);
 pub struct Watchdog(Patience);
 
 impl Watchdog {
-    /// Nothing waited for yet.
+    /// Starts without an event.
     pub const fn new() -> Self {
         Watchdog(Patience::new())
     }
@@ -25,7 +25,7 @@ impl Watchdog {
         self.0.pat();
     }
 
-    /// Nothing happened.
+    /// Counts a poll that found nothing.
     ///
     /// # Errors
     /// For longer than [`PATIENCE`], or the NIC is gone.

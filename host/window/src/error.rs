@@ -29,7 +29,7 @@ pub enum CreditError {
 /// Why a message cannot be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SendError {
-    /// It can never fit this window.
+    /// The payload is longer than any message in this window.
     #[error("a message of {bytes} bytes; this window takes {max_bytes} at most")]
     TooLong {
         /// Payload bytes asked for.
@@ -85,7 +85,6 @@ pub enum ReceiveError {
     Header {
         /// Start of the message.
         position: Position,
-        /// What is wrong with it.
         error: HeaderError,
     },
     /// The chain of escaped words is broken.

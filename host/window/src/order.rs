@@ -18,7 +18,7 @@ use crate::{Position, Receiver};
 /// What a receiver is in the middle of, on its long way.
 #[derive(Clone, Debug)]
 pub(crate) enum Phase {
-    /// Nothing: the short way.
+    /// No message has begun.
     Start,
     /// The header is known and this many lines have arrived.
     Arriving { header: Header, arrived_lines: u32 },

@@ -221,13 +221,13 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
         (self.port, self.sink, self.test)
     }
 
-    /// Where credits go.
+    /// Returns the sink that credits are pushed to.
     #[inline(always)]
     pub(crate) fn sink(&self) -> &S {
         &self.sink
     }
 
-    /// Where credits go.
+    /// Returns the sink that credits are pushed to.
     #[inline(always)]
     pub(crate) fn sink_mut(&mut self) -> &mut S {
         &mut self.sink

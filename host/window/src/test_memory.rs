@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use beeline_contract_memory::{CreditSink, CreditSource, Line, LoadPort, StorePort};
 
-/// One aligned word on its way.
+/// One aligned word in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WordStore {
     pub line: u32,

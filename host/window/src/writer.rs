@@ -272,12 +272,12 @@ impl<P: StorePort, C: CreditSource> Writer<P, C> {
         self.max_payload_bytes as usize
     }
 
-    /// Where the next message starts.
+    /// Returns the position of the next message.
     pub fn position(&self) -> Position {
         Position(self.credits.next())
     }
 
-    /// What both ends agreed on.
+    /// Returns the configuration that both ends use.
     pub fn config(&self) -> WindowConfig {
         self.config
     }

@@ -17,7 +17,7 @@ pub(crate) struct Deadlines {
 }
 
 impl Deadlines {
-    /// None armed.
+    /// Returns deadlines of which none is armed.
     pub(crate) fn new(count: usize) -> Self {
         Deadlines {
             at: vec![NEVER; count].into_boxed_slice(),

@@ -75,7 +75,8 @@ pub(crate) struct DmaPort {
     asked: u64,
     /// A write was lent to the link by `take`; its bytes are let go in the next call.
     lent: Option<u32>,
-    /// Which life this is. A number is used again when every read of its last use was answered.
+    /// Use of the tag. A number is used again when every read of its last use was answered. A number is used again
+    /// when every read of its last use was answered.
     generation: u16,
     /// All numbers are owed answers, so nothing can be read until one is not.
     is_waiting: bool,

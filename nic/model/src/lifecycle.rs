@@ -23,13 +23,10 @@ pub(crate) enum Route {
     None,
     /// It did, and now its writes are dropped and counted.
     Drop,
-    /// To the reorder unit.
     Mmio,
-    /// To the queue of kPIO+WC.
     Kpio,
     /// To the halves of a push window.
     Inline,
-    /// To the entries of NIQ.
     Niq,
 }
 
@@ -38,7 +35,7 @@ pub(crate) enum Route {
 pub(crate) struct QueueState {
     /// Where writes to its window go; looked at for every write.
     pub route: Route,
-    /// Which engine holds its frames.
+    /// Interface of the transmit half, if it is started.
     pub transmits: Option<Interface>,
     /// Whether its frames leave with checksums filled in.
     pub fills_in_checksums: bool,

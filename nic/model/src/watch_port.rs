@@ -24,7 +24,7 @@ pub(crate) enum Direction {
 pub(crate) struct Watch {
     /// Bus address of the line.
     pub address: u64,
-    /// Its first word, as it was.
+    /// The first word of the line as the device knows it.
     pub known: u64,
     /// Bytes wanted when that has changed.
     pub bytes: u32,

@@ -127,7 +127,7 @@ pub struct MacTableConfig {
 }
 
 impl Default for MacTableConfig {
-    /// What IEEE 802.1Q recommends: 300 s.
+    /// Returns the ageing time that IEEE 802.1Q recommends, 300 s.
     fn default() -> Self {
         MacTableConfig { entries: 4096, ageing: Duration::from_secs(300) }
     }

@@ -34,7 +34,7 @@ struct Leaving {
 enum Phase {
     /// Its frames go to their receivers, as room comes.
     Sending,
-    /// Its frames are dropped and counted.
+    /// The queue is stopped; its frames are dropped and counted.
     Counting,
     /// It is removed in the next round.
     Over,

@@ -46,7 +46,6 @@ pub enum NicProcessError {
     Core {
         /// The core asked for.
         core: usize,
-        /// What the kernel said.
         source: io::Error,
     },
     /// A descriptor cannot be had.
@@ -57,20 +56,14 @@ pub enum NicProcessError {
 /// Why a NIC process cannot be asked how it is.
 #[derive(Debug, thiserror::Error)]
 pub enum StatisticsError {
-    /// It is not there, or refused.
+    /// The NIC process is not there or refused.
     #[error("cannot ask NIC `{service}`: {source}; is `beeline nic` running in this domain?")]
     Connect {
         /// The name it would have.
         service: String,
-        /// What the domain said.
         source: beeline_domain::ConnectError,
     },
-    /// Its answer makes no sense.
+    /// The answer of the NIC process makes no sense.
     #[error("NIC `{service}` answered what is no statistics ({reason}); is it another version of Beeline?")]
-    Answer {
-        /// Its name.
-        service: String,
-        /// What is wrong with the answer.
-        reason: String,
-    },
+    Answer { service: String, reason: String },
 }

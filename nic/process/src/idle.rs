@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::IdlePolicy;
 
-/// What to do now.
+/// What the loop does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rest {
     /// Look again at once.
@@ -40,7 +40,7 @@ impl Idle {
         }
     }
 
-    /// Nothing happened.
+    /// Counts a round in which nothing happened.
     #[inline]
     pub(crate) fn rest(&mut self) -> Rest {
         self.empty_rounds = self.empty_rounds.saturating_add(1);

@@ -27,7 +27,7 @@ const FREE: Entry = Entry { address: 0, endpoint: NOBODY, heard: 0 };
 pub(crate) enum Learned {
     Known,
     New,
-    /// It was at another endpoint.
+    /// The address was at another endpoint.
     Moved,
     /// It is new and took the place of another.
     Evicted,

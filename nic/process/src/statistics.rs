@@ -26,24 +26,21 @@ pub(crate) enum Question {
 pub struct Statistics {
     /// Name under which it offers ports.
     pub service: String,
-    /// Its process.
+    /// Process id of the NIC process.
     pub pid: u32,
     /// Milliseconds since it started.
     pub uptime_ms: u64,
-    /// What its loop did.
     pub rounds: LoopCounters,
-    /// What its switch did.
     pub switch: SwitchCounters,
     /// Station addresses that the switch knows.
     pub addresses: u64,
     pub ports: Vec<PortStatistics>,
     /// Ports besides these whose host is gone and whose last frames wait for their receivers.
     pub leaving: u64,
-    /// Its up-links, as configured.
     pub uplinks: Vec<UplinkStatistics>,
 }
 
-/// What the loop did.
+/// Rounds of the NIC's loop and what they did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LoopCounters {
@@ -79,7 +76,6 @@ pub struct PortStatistics {
     pub is_loop_back: bool,
     /// Whether a frame of it waits until a receiver has room.
     pub is_held: bool,
-    /// What the link did for it.
     pub link: PortCounters,
     /// Its device's counters, by their names in the register map.
     pub device: BTreeMap<String, u64>,
@@ -129,7 +125,7 @@ pub(crate) struct Raw {
 }
 
 impl Raw {
-    /// As it is told to others.
+    /// Names the counters as other programs read them.
     pub(crate) fn into_statistics(self, service: &str) -> Statistics {
         let ports = self.ports.into_iter().map(|port| PortStatistics {
             port: port.port,

@@ -80,7 +80,7 @@ impl UplinkSlot {
         }
     }
 
-    /// Its counters.
+    /// Returns the counters of the up-link.
     pub(crate) fn statistics(&self) -> UplinkStatistics {
         UplinkStatistics {
             name: self.uplink.name().to_owned(),

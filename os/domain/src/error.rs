@@ -35,22 +35,17 @@ pub enum MisuseError {
 /// Why a domain cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum DomainError {
-    /// Its name is not a name.
+    /// The name of the domain is not valid.
     #[error("not the name of a domain: {0}")]
     Name(NameError),
-    /// Its folder cannot be used.
+    /// The folder of the domain cannot be used.
     #[error(transparent)]
     Folder(#[from] FolderError),
     /// The background thread cannot be had.
     #[error(
         "cannot {what} for the domain's background thread: {error}; raise the limits shown by `ulimit -a`"
     )]
-    Thread {
-        /// What was tried.
-        what: &'static str,
-        /// What the kernel said.
-        error: std::io::Error,
-    },
+    Thread { what: &'static str, error: std::io::Error },
 }
 
 /// Why a name cannot be offered.
@@ -59,7 +54,7 @@ pub enum OfferError {
     /// The name is not a name.
     #[error("not the name of an offer: {0}")]
     Name(NameError),
-    /// Another offer has the name.
+    /// Another live process offers the name.
     #[error("{} is offered by process {pid}, which is alive; stop it or choose another name", path.display())]
     Taken {
         /// The offer's socket.
@@ -73,11 +68,9 @@ pub enum OfferError {
     /// The kernel refused something.
     #[error("cannot {what} {}: {errno}", path.display())]
     System {
-        /// What was tried.
         what: &'static str,
         /// The offer's socket.
         path: PathBuf,
-        /// What the kernel said.
         errno: Errno,
     },
     /// A call that must not be made.
@@ -91,10 +84,10 @@ pub enum ConnectError {
     /// The name is not a name.
     #[error("not the name of an offer: {0}")]
     Name(NameError),
-    /// Nobody offers the name.
+    /// No process offers the name.
     #[error("nobody offers {}; start its owner, or check the name and the domain", path.display())]
     Absent {
-        /// Where its socket would be.
+        /// Path of the socket.
         path: PathBuf,
     },
     #[error("the owner of {} (process {pid}) has died; start it again", path.display())]
@@ -119,7 +112,7 @@ pub enum ConnectError {
         path: PathBuf,
         /// The owner.
         pid: u32,
-        /// Its reason, in its words.
+        /// Reason that the owner gave.
         reason: String,
     },
     /// The owner lives but does not answer.
@@ -129,7 +122,6 @@ pub enum ConnectError {
         path: PathBuf,
         /// The owner; 0 where even the connection could not be made.
         pid: u32,
-        /// How long we waited.
         waited: Duration,
     },
     /// The socket is not the owner's.
@@ -137,9 +129,9 @@ pub enum ConnectError {
     Impostor {
         /// The offer's socket.
         path: PathBuf,
-        /// Who serves it.
+        /// Uid of the process that serves the name.
         found: u32,
-        /// Who should.
+        /// Uid that was expected.
         expected: u32,
     },
     /// The process at the other end cannot be watched.
@@ -155,7 +147,6 @@ pub enum ConnectError {
         path: PathBuf,
         /// The owner.
         pid: u32,
-        /// What was wrong.
         error: WireError,
     },
     #[error(
@@ -170,11 +161,9 @@ pub enum ConnectError {
     /// The kernel refused something.
     #[error("cannot {what} {}: {errno}", path.display())]
     System {
-        /// What was tried.
         what: &'static str,
         /// The offer's socket.
         path: PathBuf,
-        /// What the kernel said.
         errno: Errno,
     },
     /// A call that must not be made.

@@ -17,10 +17,7 @@ use rustix::process::{Pid, PidfdFlags};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EvidenceError {
     /// The process at the other end has ended.
-    Gone {
-        /// Its process id.
-        pid: u32,
-    },
+    Gone { pid: u32 },
     /// The process cannot be seen from here: another pid namespace, on a kernel without `SO_PEERPIDFD`.
     Invisible,
     /// The kernel refused something.

@@ -26,17 +26,9 @@ const SEARCHABLE: u32 = PRIVATE | OTHERS_SEARCH;
 /// Why a folder cannot be used for rendezvous.
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {
-    /// It cannot be made or opened.
+    /// The folder cannot be made or opened.
     #[error("cannot {action} the folder {}: {errno}; {remedy}", path.display())]
-    System {
-        /// What was tried.
-        action: &'static str,
-        path: PathBuf,
-        /// What the kernel said.
-        errno: Errno,
-        /// What to do about it.
-        remedy: &'static str,
-    },
+    System { action: &'static str, path: PathBuf, errno: Errno, remedy: &'static str },
     /// It is a symbolic link, which somebody may point elsewhere.
     #[error("{} is a symbolic link; remove it or choose another root: a link can be pointed elsewhere", path.display())]
     Symlink {
@@ -45,7 +37,7 @@ pub enum FolderError {
     },
     #[error("{} is not a folder; remove it or choose another root", path.display())]
     NotFolder { path: PathBuf },
-    /// Somebody else owns it.
+    /// Another user owns the folder.
     #[error(
         "the folder {} belongs to uid {found}, expected {expected}; choose another root (XDG_RUNTIME_DIR or an option)",
         path.display()
@@ -53,14 +45,14 @@ pub enum FolderError {
     Owner {
         path: PathBuf,
         found: u32,
-        /// Who should.
+        /// Uid that was expected.
         expected: u32,
     },
-    /// Others may list or change it.
+    /// Users other than the owner may list or change the folder.
     #[error("the folder {} has mode {mode:04o}, others could use it; run: chmod 700 {}", path.display(), path.display())]
     Permissions {
         path: PathBuf,
-        /// Its permission bits.
+        /// Permission bits of the folder.
         mode: u32,
     },
 }

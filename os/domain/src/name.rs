@@ -21,7 +21,7 @@ pub enum NameError {
     )]
     Character {
         character: char,
-        /// Its byte position.
+        /// Byte position of the character in the name.
         position: usize,
     },
 }

@@ -88,7 +88,8 @@ impl Peer {
         self.0.presence.is_present()
     }
 
-    /// How it went, if it did. After `Some`, every store that the peer made before it went is visible here.
+    /// Returns how the peer went, once it has. After `Some`, every store that the peer made before it went is visible
+    /// here.
     pub fn departure(&self) -> Option<Departure> {
         self.0.presence.departure()
     }

@@ -99,7 +99,7 @@ impl Presence {
         Presence(AtomicU8::new(PRESENT))
     }
 
-    /// One relaxed load, for hot paths.
+    /// Returns whether the peer is there: one relaxed load, for hot paths.
     #[inline(always)]
     pub(crate) fn is_present(&self) -> bool {
         self.0.load(Ordering::Relaxed) == PRESENT

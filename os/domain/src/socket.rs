@@ -83,14 +83,14 @@ pub(crate) fn send(
     }
 }
 
-/// What came out of a socket.
+/// Result of one receive call.
 #[derive(Debug)]
 pub(crate) enum Received<'a> {
     /// A packet whose header is in order.
     Packet(Header, &'a [u8], Vec<OwnedFd>),
     /// Something that is not a packet of ours; descriptors it carried are closed.
     Malformed(WireError),
-    /// Nothing for now.
+    /// No packet is there now.
     Nothing,
     /// The other end is closed.
     End,

@@ -11,7 +11,7 @@ use crate::evidence::{peer_pidfd_is_supported, pidfd_is_supported};
 pub struct Finding {
     pub what: &'static str,
     pub is_there: bool,
-    /// What that means, in a sentence.
+    /// Consequence of the finding, in a sentence.
     pub meaning: &'static str,
 }
 

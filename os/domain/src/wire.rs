@@ -82,10 +82,10 @@ pub enum WireError {
     /// Not one of our packets.
     #[error("the packet starts with {found:#010x}, not with our magic number {MAGIC:#010x}")]
     Magic {
-        /// What it starts with.
+        /// First word of the packet.
         found: u32,
     },
-    /// Another version of the protocol.
+    /// The peer speaks another version of the protocol.
     #[error(
         "the peer speaks version {found} of the rendezvous, this is version {VERSION}; upgrade the older one"
     )]

@@ -20,7 +20,7 @@ const NEEDS_RAW: &str =
 const DOWN: &str = "the interface is down: `ip link set dev NAME up`";
 const OTHER: &str = "see `ip link` and the kernel log";
 
-/// Which frames of which interface.
+/// The interface and the frames that a socket receives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AfPacketConfig {
     pub interface: String,

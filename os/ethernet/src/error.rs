@@ -14,7 +14,6 @@ pub enum UplinkError {
     Open {
         /// The file.
         path: PathBuf,
-        /// What the system said.
         source: io::Error,
     },
     /// Reading failed in the middle.
@@ -24,7 +23,6 @@ pub enum UplinkError {
         path: PathBuf,
         /// Offset of the record that could not be read.
         offset_bytes: u64,
-        /// What the system said.
         source: io::Error,
     },
     #[error(
@@ -34,7 +32,7 @@ pub enum UplinkError {
     NotCapture {
         /// The file.
         path: PathBuf,
-        /// Its first bytes.
+        /// First bytes of the file.
         found: Vec<u8>,
     },
     /// The file ends inside a record.
@@ -58,7 +56,6 @@ pub enum UplinkError {
         path: PathBuf,
         /// Where the record begins.
         offset_bytes: u64,
-        /// What is wrong with it.
         reason: String,
     },
     /// The frames are not Ethernet.
@@ -79,7 +76,6 @@ pub enum UplinkError {
     Write {
         /// The file.
         path: PathBuf,
-        /// What the system said.
         source: io::Error,
     },
     /// A TAP interface cannot be had.
@@ -87,9 +83,7 @@ pub enum UplinkError {
     TapOpen {
         /// The interface asked for.
         name: String,
-        /// What the system said.
         source: io::Error,
-        /// What to do about it.
         remedy: &'static str,
     },
     /// A TAP interface stopped working.
@@ -97,7 +91,6 @@ pub enum UplinkError {
     Tap {
         /// The interface.
         name: String,
-        /// What the system said.
         source: io::Error,
     },
     /// There is no such interface.
@@ -105,7 +98,6 @@ pub enum UplinkError {
     NoInterface {
         /// The interface asked for.
         name: String,
-        /// What the system said.
         source: io::Error,
     },
     /// A network namespace cannot be entered.
@@ -113,11 +105,8 @@ pub enum UplinkError {
     Namespace {
         /// The namespace asked for.
         name: String,
-        /// What was to be done.
         step: &'static str,
-        /// What the system said.
         source: io::Error,
-        /// What to do about it.
         remedy: &'static str,
     },
     /// A socket cannot be opened.
@@ -125,11 +114,8 @@ pub enum UplinkError {
     SocketOpen {
         /// The kind of socket, and where: `AF_XDP socket on eth0, queue 0`.
         socket: String,
-        /// What was to be done.
         step: &'static str,
-        /// What the system said.
         source: io::Error,
-        /// What to do about it.
         remedy: String,
     },
     /// A driver does not let its memory be shared.
@@ -137,22 +123,14 @@ pub enum UplinkError {
         "n/a: driver {driver} of {interface} offers no zero-copy AF_XDP on queue {queue} ({source}); choose the mode \
          copy, or auto"
     )]
-    NoZeroCopy {
-        interface: String,
-        driver: String,
-        queue: u32,
-        /// What the system said.
-        source: io::Error,
-    },
+    NoZeroCopy { interface: String, driver: String, queue: u32, source: io::Error },
     /// The memory of an AF_XDP socket cannot be set up.
     #[cfg(target_os = "linux")]
     #[error("cannot open an {socket}: {source}; {remedy}")]
     RingsOpen {
         /// Where: `AF_XDP socket on eth0, queue 0`.
         socket: String,
-        /// What went wrong.
         source: XskError,
-        /// What to do about it.
         remedy: &'static str,
     },
     /// The kernel refused the program that steers frames.
@@ -163,11 +141,9 @@ pub enum UplinkError {
     Program {
         /// Where: `AF_XDP socket on eth0, queue 0`.
         socket: String,
-        /// What the system said.
         source: io::Error,
         /// What the verifier said; empty when it was not asked.
         words: String,
-        /// What to do about it.
         remedy: &'static str,
     },
     /// A socket stopped working.
@@ -178,9 +154,7 @@ pub enum UplinkError {
         /// The up-link.
         name: String,
         interface: String,
-        /// What was to be done.
         step: &'static str,
-        /// What the system said.
         source: io::Error,
     },
     /// The rings of an AF_XDP socket hold what cannot be.
@@ -189,7 +163,6 @@ pub enum UplinkError {
     Rings {
         /// The up-link.
         name: String,
-        /// What is wrong.
         source: XskError,
     },
     /// A frame was sent to an up-link that takes none.

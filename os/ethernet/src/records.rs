@@ -31,7 +31,7 @@ const MAX_BLOCK_BYTES: u32 = 16 << 20;
 /// What a record says besides its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Record {
-    /// Where in the file it begins.
+    /// Offset of the record in the file.
     pub(crate) offset_bytes: u64,
     /// Bytes the frame had on the wire; more than were captured if the capture cut it.
     pub(crate) original_bytes: u32,
@@ -55,7 +55,7 @@ enum Format<R: BufRead> {
 struct Interface {
     link_type: u32,
     snap_bytes: u32,
-    /// Of its timestamps.
+    /// Resolution of the interface's timestamps.
     ticks_per_s: u64,
 }
 

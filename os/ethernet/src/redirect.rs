@@ -16,7 +16,7 @@ const REDIRECT_MAP: i32 = 51;
 /// Marks a 64-bit constant as the descriptor of a map.
 const PSEUDO_MAP_FD: u8 = 1;
 
-/// Where `struct xdp_md` has its parts.
+/// Offsets of the members of `struct xdp_md`.
 mod context {
     pub const DATA: i16 = 0;
     pub const DATA_END: i16 = 4;

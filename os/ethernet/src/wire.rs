@@ -74,7 +74,7 @@ impl WireConfig {
         self
     }
 
-    /// What concerns AF_PACKET.
+    /// Returns the part that AF_PACKET needs.
     pub fn for_packets(&self) -> AfPacketConfig {
         AfPacketConfig {
             interface: self.options.interface.clone(),
@@ -91,15 +91,11 @@ pub enum BadWire {
     #[error(
         "`{text}` names no kind of up-link: write af-xdp:INTERFACE, af-packet:INTERFACE or auto:INTERFACE"
     )]
-    Kind {
-        /// What was written.
-        text: String,
-    },
+    Kind { text: String },
     /// The kind has no such option.
     #[error("{kind} has no option `{option}`; it has {known}")]
     Option {
         kind: WireKind,
-        /// What was written.
         option: String,
         /// The options it has.
         known: &'static str,
@@ -108,9 +104,8 @@ pub enum BadWire {
     #[error("`{value}` is no value of {option}: {expected}")]
     Value {
         option: &'static str,
-        /// What was written.
         value: String,
-        /// What may be written.
+        /// Values that are allowed.
         expected: &'static str,
     },
 }

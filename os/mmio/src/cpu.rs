@@ -11,7 +11,6 @@ use rustix::thread::{CpuSet, Pid, sched_getaffinity, sched_setaffinity};
 pub struct PinError {
     /// The core asked for.
     pub core: usize,
-    /// What the kernel said.
     pub source: Errno,
 }
 

@@ -22,7 +22,6 @@ pub enum MapError {
         name: String,
         /// Bytes asked for.
         bytes: usize,
-        /// What the kernel said.
         errno: Errno,
     },
     /// There are not enough huge pages.
@@ -39,7 +38,6 @@ pub enum MapError {
         page_bytes: usize,
         /// Huge pages that are free.
         free: usize,
-        /// What the kernel said.
         errno: Errno,
     },
     /// The memory may not be locked into RAM.
@@ -53,7 +51,6 @@ pub enum MapError {
         bytes: usize,
         /// Bytes this process may lock.
         limit_bytes: u64,
-        /// What the kernel said.
         errno: Errno,
     },
     #[error(
@@ -63,7 +60,7 @@ pub enum MapError {
     NotMemfd {
         /// The descriptor's number.
         fd: i32,
-        /// What F_GET_SEALS said.
+        /// Answer of `F_GET_SEALS`.
         errno: Errno,
     },
     /// Seals are missing, so that the peer could truncate the memory under us, or add seals.
@@ -108,21 +105,18 @@ pub enum MapError {
     /// A descriptor cannot be examined.
     #[error("cannot examine {object}: {errno}")]
     Examine {
-        /// What was to be examined.
+        /// Object that was to be examined.
         object: String,
-        /// What the kernel said.
         errno: Errno,
     },
     /// mmap failed.
     #[error("cannot map {bytes} bytes of {object}: {errno}; {remedy}")]
     Map {
-        /// What was to be mapped.
+        /// Object that was to be mapped.
         object: String,
         /// Bytes to be mapped.
         bytes: usize,
-        /// What the kernel said.
         errno: Errno,
-        /// What to do about it.
         remedy: &'static str,
     },
     /// A BAR's file cannot be opened, or is not what it should be.
@@ -130,9 +124,7 @@ pub enum MapError {
     Bar {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
         why: String,
-        /// What to do about it.
         remedy: String,
     },
 }

@@ -14,7 +14,7 @@ use crate::sync::{AtomicU32, Ordering};
 /// Why a wait ended. Whatever it is, the caller looks at what it waits for again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitOutcome {
-    /// Somebody woke this sleeper.
+    /// A peer woke this sleeper.
     Woken,
     /// The flag did not hold the expected value, so nobody slept.
     Changed,

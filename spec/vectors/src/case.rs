@@ -11,13 +11,13 @@ use crate::host::Area;
 pub struct Case {
     /// Name, which is the file's without its ending.
     pub name: String,
-    /// What the case shows.
+    /// The rule that the case shows, in a sentence.
     pub why: String,
-    /// Where the rule comes from.
+    /// Paper, section or page that states the rule.
     pub source: String,
     /// The device it is played on.
     pub device: DeviceParameters,
-    /// What happens, in order.
+    /// Events, in order.
     pub events: Vec<Event>,
     /// What must be so in the end.
     pub expect: Expectation,
@@ -107,9 +107,8 @@ impl WindowKind {
 pub struct Event {
     /// What a reader should know about it; may be empty.
     pub note: String,
-    /// What happens.
     pub action: Action,
-    /// What must come of it.
+    /// Expectation behind the event.
     pub then: Then,
 }
 
@@ -162,7 +161,7 @@ pub enum Doorbell {
     TxTail,
     /// How far it has freed the receive ring.
     RxFreed,
-    /// How many entries it has read.
+    /// Entries that the host has read.
     EntriesFreed,
 }
 
@@ -195,16 +194,16 @@ pub struct Then {
     pub refused: bool,
     /// Answers to reads of the window that come because of this event, in order, and no others.
     pub answers: Vec<u64>,
-    /// What lies in the host's memory.
+    /// Bytes of the host's memory.
     pub memory: Vec<Bytes>,
 }
 
 /// State of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueueStatus {
-    /// It takes writes.
+    /// The queue takes writes.
     pub active: bool,
-    /// Its writes are dropped and counted.
+    /// Writes to the queue are dropped and counted.
     pub quarantined: bool,
     /// Why: a value of queue status `cause`.
     pub cause: u8,

@@ -29,7 +29,6 @@ pub enum LoadError {
     Read {
         /// File or folder.
         path: PathBuf,
-        /// What the system says.
         cause: std::io::Error,
     },
     /// A file is not JSON, or lacks members, or has unknown ones.
@@ -37,7 +36,6 @@ pub enum LoadError {
     Json {
         /// File.
         path: PathBuf,
-        /// What is wrong and where.
         cause: serde_json::Error,
     },
     /// A case makes no sense.
@@ -45,7 +43,6 @@ pub enum LoadError {
     Case {
         /// File.
         path: PathBuf,
-        /// What is wrong.
         problem: String,
     },
     /// There is no case.

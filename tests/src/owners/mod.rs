@@ -38,12 +38,12 @@ pub trait Bench {
     fn set_of(&mut self, queue: u16, register: u32, value: u64);
 }
 
-/// Where things of a queue lie.
+/// Addresses that belong to a queue.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
     pub queue: u16,
     pub window_lines: u64,
-    /// Where in the BAR that begins.
+    /// Offset of the queue's window in the BAR.
     pub window: u64,
     /// Bus address of 256 KiB of its own.
     pub memory: u64,
@@ -74,7 +74,7 @@ pub struct Store {
     pub offset: u64,
     /// The bytes, those not enabled included.
     pub data: Vec<u8>,
-    /// Which of them are written.
+    /// Bytes of the line that are written.
     pub enables: Enables,
 }
 
@@ -101,7 +101,7 @@ pub trait Owner {
     /// Whether the device has given back everything that it was given.
     fn is_done(&self, bench: &dyn Bench) -> bool;
 
-    /// What leaves of a frame.
+    /// Returns what leaves for a frame.
     fn on_the_wire(&self, frame: &[u8]) -> Vec<u8> {
         frame.to_vec()
     }

@@ -5,12 +5,12 @@ const KIND: [u8; 2] = [0x88, 0xb5];
 /// Bytes before the pattern: two addresses, type, life, number.
 const HEAD: usize = 14 + 8 + 8;
 
-/// What a frame says about itself.
+/// Identity of a test frame, in its payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Label {
-    /// Which life of which sender.
+    /// Life of the sender.
     pub life: u64,
-    /// Which frame of that life.
+    /// Number of the frame in that life.
     pub number: u64,
 }
 

@@ -123,7 +123,7 @@ impl Role {
         nic
     }
 
-    /// Its process.
+    /// Returns the process id.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }

@@ -22,6 +22,7 @@ pub enum Target {
 }
 
 impl Target {
+    /// Returns the name by which the target was asked for.
     pub fn name(&self) -> &str {
         match self {
             Target::Window(name) | Target::Server(name) | Target::Nic(name) => name,

@@ -100,7 +100,7 @@ pub struct Expected {
 pub struct Sender<P, C> {
     pub writer: Writer<P, C>,
     pub random: Random,
-    /// What payloads are made of.
+    /// Words that payloads are made of.
     pub words: [u64; 4],
     pub expected: VecDeque<Expected>,
     pub tally: Tally,

@@ -23,7 +23,7 @@ struct Open {
     interface: Interface,
     /// It began before its message was complete.
     is_early: bool,
-    /// Its queue was stopped.
+    /// Whether the queue of the frame was stopped.
     is_doomed: bool,
 }
 

@@ -56,7 +56,7 @@ pub(crate) trait FetchQueue: Sized {
     /// The frame at the head, once it is whole.
     fn head(&mut self) -> Option<&[u8]>;
 
-    /// Its length.
+    /// Bytes of the first frame, once they are known.
     fn head_bytes(&self) -> Option<u32>;
 
     /// The frame at the head is on the wire. Gives whether the queue wants a turn.

@@ -303,7 +303,7 @@ impl FrameQueue {
         Some(self.payload.frame(slot.start_line, 0..slot.bytes as usize))
     }
 
-    /// Its length.
+    /// Returns the bytes of the first frame, once they are known.
     #[inline]
     pub(crate) fn head_bytes(&self) -> Option<u32> {
         self.whole_head().map(|slot| slot.bytes)

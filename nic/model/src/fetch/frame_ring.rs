@@ -82,7 +82,7 @@ impl FrameRing {
         &self.lines[start as usize..].as_flattened()[range]
     }
 
-    /// The same, to be written.
+    /// Returns a part of a frame to write to.
     #[inline]
     pub(crate) fn frame_mut(&mut self, start: u32, range: Range<usize>) -> &mut [u8] {
         &mut self.lines[start as usize..].as_flattened_mut()[range]

@@ -20,7 +20,8 @@ pub(crate) struct HeadReport {
 }
 
 impl HeadReport {
-    /// Nothing to report. `Err`: the address is not that of a word.
+    /// Starts with nothing to report. `Err`: the address is not that of a word. `Err`: the address is not that of a
+    /// word.
     pub(crate) fn new(id: QueueId, settings: &QueueSettings) -> Result<Self, Cause> {
         let completions = Moderation::new(settings.tx_moderation_frames, settings.tx_moderation_ns);
         HeadReport::at(id, settings.tx_head_address, completions, false)

@@ -25,7 +25,7 @@ pub(crate) enum Purpose {
     Payload {
         /// Absolute index of the frame in its queue.
         index: u64,
-        /// Where in the frame they belong.
+        /// Offset in the frame.
         offset: u32,
     },
     /// Lines of a ring of entries or of a pipe, the first of them by its absolute position.
@@ -39,7 +39,7 @@ pub(crate) enum Purpose {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Read {
     pub queue: QueueId,
-    /// Which life of that queue asked.
+    /// Life of the queue that asked.
     pub life: u32,
     pub purpose: Purpose,
     /// Bytes asked for.

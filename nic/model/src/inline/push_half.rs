@@ -15,7 +15,7 @@ use crate::pieces::pieces;
 
 const LINES: usize = PUSH_HALF_LINES as usize;
 
-/// What came of bytes that arrived.
+/// Result of bytes that arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Arrived {
     /// More of the push is missing, or it was given up before.

@@ -125,7 +125,7 @@ impl Bench {
         Some(frame)
     }
 
-    /// Until nothing moves.
+    /// Runs until nothing moves.
     fn run(&mut self) -> Vec<Vec<u8>> {
         let mut frames = Vec::new();
         loop {

@@ -256,7 +256,7 @@ impl KpioQueue {
         Some(self.lines.frame(frame.start_line, 0..frame.bytes as usize))
     }
 
-    /// Its length.
+    /// Returns the bytes of the first frame, once they are known.
     #[inline]
     pub(super) fn head_bytes(&self) -> Option<u32> {
         self.frames.front().map(|frame| frame.bytes)

@@ -23,7 +23,7 @@ struct Partial {
     is_overtaken: bool,
 }
 
-/// What a piece did.
+/// Result of merging a piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Merged {
     /// The line is whole; here it is.

@@ -25,7 +25,7 @@ pub(crate) enum Path {
 /// The choice in force: CONTROL.mux and MUX_PORTS.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Mux {
-    /// Both paths forward everything.
+    /// Both interfaces may send.
     #[default]
     Both,
     /// Only frames that came by descriptors are forwarded.

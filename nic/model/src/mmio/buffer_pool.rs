@@ -26,7 +26,7 @@ struct Aligned(PoolLine);
 pub(crate) enum Account {
     /// The queue's own reservation; never empty while its credits are respected.
     Reserved,
-    /// What nobody reserved.
+    /// Lines that no queue has reserved.
     Shared,
 }
 

@@ -15,7 +15,7 @@ const NEVER: u64 = u64::MAX;
 
 #[derive(Clone, Debug)]
 struct Credit {
-    /// Where the count goes; 0: nowhere.
+    /// Bus address of the sender's credit word; 0 if it wants none.
     address: u64,
     coalesce_lines: u64,
     coalesce_time: SimTime,

@@ -19,7 +19,7 @@ pub(crate) const TEST_VECTOR: u64 = u64::MAX;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ContextId(u32);
 
-/// What became of a piece.
+/// Result of placing a piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Placed {
     /// The line still lacks bytes.

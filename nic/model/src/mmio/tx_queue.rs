@@ -62,7 +62,7 @@ pub(crate) struct TxQueue {
     cut_through_lines: u32,
     /// Start of the message whose frame began before it was complete: it does so once.
     begun_at: Option<u64>,
-    /// That frame is on the wire.
+    /// Whether the frame that was begun is on the wire.
     is_open: bool,
     /// Its reorder context, while something incomplete is held.
     pub context: Option<ContextId>,
@@ -289,7 +289,7 @@ impl TxQueue {
         length_of(self.incoming)
     }
 
-    /// Its frame begins.
+    /// Begins the frame that is whole.
     pub(crate) fn begin(&mut self) {
         self.begun_at = Some(self.next_start);
         self.is_open = true;

@@ -33,7 +33,7 @@ pub(crate) struct HeldReads {
 }
 
 impl HeldReads {
-    /// Nothing held.
+    /// Starts with no read held.
     pub(crate) fn new() -> Self {
         HeldReads { reads: Vec::with_capacity(HELD_READS_MAX) }
     }

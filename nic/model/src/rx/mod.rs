@@ -43,7 +43,7 @@ pub(crate) enum Delivery {
 
 #[derive(Debug)]
 enum Mode {
-    /// Nothing goes to host memory.
+    /// The queue writes nothing to host memory.
     Off,
     Ring(RxRing),
     Descriptors(RxDescriptors),
@@ -77,7 +77,7 @@ pub(crate) struct RxEngine {
     is_at_work: Box<[bool]>,
     lives: u32,
     held_reads: HeldReads,
-    /// Where pipes are told of.
+    /// The rings of notifications.
     rings: NotifyRings,
     /// When a queue's interrupt is due for its time alone.
     deadlines: Deadlines,

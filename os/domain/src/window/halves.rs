@@ -147,7 +147,7 @@ impl FreshWindow {
         Ok(FreshWindow { memory, region, terms })
     }
 
-    /// What the sender must be told.
+    /// Returns the terms that the sender must be told.
     pub fn terms(&self) -> &WindowTerms {
         &self.terms
     }

@@ -100,10 +100,7 @@ pub enum WindowError {
     Memory(#[from] MapError),
     /// The receiver's answer makes no sense.
     #[error("the receiver's answer is not that of a window: {what}")]
-    Malformed {
-        /// What is wrong with it.
-        what: String,
-    },
+    Malformed { what: String },
 }
 
 fn check_lines(lines: u32) -> Result<(), WindowError> {

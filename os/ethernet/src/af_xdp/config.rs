@@ -17,7 +17,7 @@ pub enum XdpCopy {
 /// Where in the receive path frames are steered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum XdpAttach {
-    /// In the driver, or opening fails.
+    /// Attached in the driver; opening fails where the driver cannot.
     Native,
     /// After the driver, for every driver.
     Generic,
@@ -48,7 +48,7 @@ pub struct AfXdpConfig {
     pub queue: u32,
     /// Whether frames are copied.
     pub copy: XdpCopy,
-    /// Where frames are steered.
+    /// Where in the kernel frames are redirected.
     pub attach: XdpAttach,
     /// Frames of this EtherType are taken from the kernel, all others go on to it. `None` takes every frame: nothing
     /// else works on the interface then.

@@ -36,7 +36,7 @@ const OTHER: &str = "see `ip link` and the kernel log";
 /// How long an interface or a queue that another socket has is asked for again. The kernel gives the queue of a closed
 /// socket back only some milliseconds after the close, and a child between fork and exec keeps both a little longer.
 const RELEASE_LIMIT: Duration = Duration::from_millis(500);
-/// How long between two tries.
+/// Pause between two tries.
 const RELEASE_STEP: Duration = Duration::from_millis(5);
 
 /// Everything that is open.

@@ -38,11 +38,11 @@ pub enum NotChosen {
     /// There is no such kernel.
     #[error(transparent)]
     Unknown(#[from] UnknownKernel),
-    /// It cannot be run here.
+    /// The kernel cannot be run on this CPU or memory.
     #[error("store kernel {kernel} needs {lacks}, which this machine lacks")]
     Unavailable {
         kernel: StoreKernel,
-        /// What it needs.
+        /// CPU feature or memory type that is lacking.
         lacks: &'static str,
     },
     #[error("store kernel {0} stores to device memory only, not to the memory of a peer")]

@@ -13,7 +13,7 @@ use super::{StoreKernel, Traffic};
 use crate::clock::{Calibration, now_ticks};
 use crate::{LoadWindow, Region, StoreWindow, Word, cpu};
 
-/// What a kernel took.
+/// Time that a store kernel took.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct KernelTiming {
     pub kernel: StoreKernel,

@@ -62,11 +62,9 @@ pub enum XskError {
     /// The memory cannot be set up.
     #[error("cannot {step} ({bytes} bytes): {source}")]
     Setup {
-        /// What was to be done.
         step: XskStep,
         /// Bytes of the memory or ring.
         bytes: usize,
-        /// What the kernel said.
         source: Errno,
     },
     /// No ring has this many entries.
@@ -84,7 +82,6 @@ pub enum XskError {
     )]
     Layout {
         ring: XskRing,
-        /// Where the part would be.
         offset: u64,
         /// Bytes of the ring's mapping.
         bytes: usize,
@@ -96,9 +93,9 @@ pub enum XskError {
     )]
     Index {
         ring: XskRing,
-        /// Its producer index, as seen.
+        /// Producer index that the kernel wrote.
         producer: u32,
-        /// Its consumer index, as seen.
+        /// Consumer index that the kernel wrote.
         consumer: u32,
         /// Entries of the ring.
         entries: u32,

@@ -8,7 +8,7 @@ use super::{PlacedLine, Random};
 /// How lines are cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cut {
-    /// One write a line.
+    /// One write for each line.
     Whole,
     /// At aligned words: a blank window never sees less.
     Words,

@@ -22,7 +22,7 @@ impl Random {
         self.word() % bound
     }
 
-    /// From `low` to `high`, both included.
+    /// Draws from `low` to `high`, both included.
     pub fn within(&mut self, low: u64, high: u64) -> u64 {
         low + self.below(high - low + 1)
     }

@@ -1,5 +1,6 @@
 //! The rules of the house that neither the compiler nor clippy knows. Each rule is a function from files to findings.
 
+mod circles;
 mod comments;
 mod floors;
 mod layers;
@@ -19,6 +20,7 @@ pub fn run() -> Outcome {
     findings.extend(layers::unsafe_code(&files));
     findings.extend(layers::interfaces_in_links(&files));
     findings.extend(floors::dependencies(&files));
+    findings.extend(circles::between_files(&files));
     findings.extend(offsets::typed(&files));
     findings.extend(comments::say_something(&files));
     none_found("the house rules are broken (STYLE.md, ARCHITECTURE.md)", findings)?;

@@ -137,7 +137,7 @@ const char *beeline_rpc_version(void);
  * Opens a domain of this user, making its folder if it is not there.
  *
  * @param name   [a-z0-9][a-z0-9._-]{0,47}; "default" is what the beeline program uses
- * @param root   folder of the user's domains; NULL: $XDG_RUNTIME_DIR/beeline, or /tmp/beeline-<uid>
+ * @param root   folder of the user's domains; NULL: what BEELINE_ROOT names, or /tmp/beeline-<uid>
  * @param domain where the handle is put; NULL is put there on failure
  * @return OK, INVALID, REFUSED
  *

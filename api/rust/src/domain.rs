@@ -72,8 +72,8 @@ impl Default for PortOptions {
 }
 
 impl Domain {
-    /// Opens this user's domain of that name, making it if it is not there. It lies in `$XDG_RUNTIME_DIR/beeline`, or
-    /// in `/tmp/beeline-<uid>`.
+    /// Opens this user's domain of that name, making it if it is not there. It lies in the
+    /// folder that `BEELINE_ROOT` names, or in `/tmp/beeline-<uid>`.
     ///
     /// # Errors
     /// The name is not one, or the folder cannot be made or is not this user's alone.

@@ -3,6 +3,7 @@
 //! Two ports of one NIC, both polled by this thread: the question goes from the first through the switch to the second,
 //! the answer back. One thread, so that there is one clock and the NIC has the other core for itself.
 
+use beeline_domain::DomainConfig;
 use beeline_driver::Transmit;
 use beeline_floor::pin;
 use beeline_mmio::Traffic;
@@ -51,7 +52,9 @@ pub fn run(args: &PingArgs) -> Result<(), Failure> {
     let kernel = args.kernel.choose(Traffic::Latency);
     let place = match (&private, &args.nic) {
         (Some(private), _) => private.place(kernel),
-        (None, nic) => Place { domain: args.domain.clone(), nic: nic.clone().unwrap_or_default(), kernel },
+        (None, nic) => {
+            Place { domain: DomainConfig::named(&args.domain), nic: nic.clone().unwrap_or_default(), kernel }
+        }
     };
     let mut asking = Session::open(&place)?;
     let mut answering = Session::open(&place)?;

@@ -125,7 +125,7 @@ mod tests {
         let path = std::path::PathBuf::from("/run/nic.sock");
         let connect = |source| StatisticsError::Connect { service: "nic".to_owned(), source };
         use beeline_domain::ConnectError::{Absent, OwnerDied};
-        assert!(is_departure(&connect(OwnerDied { path: path.clone(), pid: 7 })));
+        assert!(is_departure(&connect(OwnerDied { path: path.clone(), pid: Some(7) })));
         assert!(is_departure(&connect(Absent { path })));
         let odd = StatisticsError::Answer { service: "nic".to_owned(), reason: "no JSON".to_owned() };
         assert!(!is_departure(&odd));

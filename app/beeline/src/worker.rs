@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use beeline_domain::DomainConfig;
 use beeline_driver::{Receive, Transmit};
 use beeline_mmio::Traffic;
 use beeline_session::{
@@ -17,7 +18,7 @@ const LONGEST_BYTES: u64 = 9000;
 /// Runs `beeline worker`.
 pub fn run(args: &WorkerArgs) -> Result<(), Failure> {
     let kernel = args.kernel.choose(Traffic::Stream);
-    let place = Place { domain: args.domain.clone(), nic: args.nic.clone(), kernel };
+    let place = Place { domain: DomainConfig::named(&args.domain), nic: args.nic.clone(), kernel };
     let mut session = Session::open(&place)?;
     let queue = Queue::of(args.interface);
     let multiple = match args.interface {

@@ -20,7 +20,7 @@ impl Place {
 
     fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_beeline"));
-        command.arg("kv").args(args).env("XDG_RUNTIME_DIR", self.folder.path()).stdin(Stdio::null());
+        command.arg("kv").args(args).env("BEELINE_ROOT", self.folder.path()).stdin(Stdio::null());
         command
     }
 

@@ -24,7 +24,7 @@ impl Place {
 
     fn beeline(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_beeline"));
-        command.args(args).env("XDG_RUNTIME_DIR", self.folder.path()).current_dir(self.folder.path());
+        command.args(args).env("BEELINE_ROOT", self.folder.path()).current_dir(self.folder.path());
         command
     }
 

@@ -4,6 +4,7 @@ use std::io::Read;
 use std::path::PathBuf;
 use std::process::{ChildStderr, Stdio};
 
+use beeline_domain::DomainConfig;
 use beeline_mmio::StoreKernel;
 use clap::Args;
 
@@ -36,6 +37,9 @@ pub struct NicOptions {
     /// Capture what leaves by the up-link.
     #[arg(long)]
     pub pcap_out: Option<PathBuf>,
+    /// Folder of the domains, as in [`DomainConfig::root`].
+    #[arg(long)]
+    pub root: Option<PathBuf>,
 }
 
 /// A running private NIC. Dropping it ends the process; what it left in its domain is removed.
@@ -53,7 +57,7 @@ impl PrivateNic {
     /// # Errors
     /// The process cannot be started, or ends before it is ready.
     pub fn start(program: &Program, options: &NicOptions) -> Result<Self, NicError> {
-        let domain = PrivateDomain::new().map_err(NicError::Random)?;
+        let domain = PrivateDomain::new_in(options.root.clone()).map_err(NicError::Random)?;
         let args = ServeArgs { domain: domain.name().to_owned(), options: options.clone() };
         let mut command = program.command(ROLE);
         command.args(args.to_args()).stderr(Stdio::piped());
@@ -69,8 +73,8 @@ impl PrivateNic {
     }
 
     /// Domain the NIC lives in.
-    pub fn domain(&self) -> &str {
-        self.domain.name()
+    pub fn domain(&self) -> &DomainConfig {
+        self.domain.config()
     }
 
     /// Name of the NIC in its domain.
@@ -80,7 +84,7 @@ impl PrivateNic {
 
     /// Where a [`crate::Session`] finds it, storing with `kernel`.
     pub fn place(&self, kernel: StoreKernel) -> Place {
-        Place { domain: self.domain().to_owned(), nic: self.name().to_owned(), kernel }
+        Place { domain: self.domain().clone(), nic: self.name().to_owned(), kernel }
     }
 
     /// Ends the NIC in good order, so that captures are whole, and waits for it.

@@ -69,7 +69,7 @@ pub struct ServeArgs {
 impl ServeArgs {
     /// As they are written on a command line.
     pub(super) fn to_args(&self) -> Vec<OsString> {
-        let NicOptions { loopback, lossless, spin, core, pcap_out } = &self.options;
+        let NicOptions { loopback, lossless, spin, core, pcap_out, root } = &self.options;
         let mut args: Vec<OsString> = vec!["--domain".into(), (&self.domain).into()];
         let flags = [(loopback, "--loopback"), (lossless, "--lossless"), (spin, "--spin")];
         args.extend(flags.iter().filter(|(is_set, _)| **is_set).map(|(_, name)| name.into()));
@@ -79,13 +79,16 @@ impl ServeArgs {
         if let Some(path) = pcap_out {
             args.extend(["--pcap-out".into(), path.into()]);
         }
+        if let Some(path) = root {
+            args.extend(["--root".into(), path.into()]);
+        }
         args
     }
 
     fn config(&self) -> NicProcessConfig {
-        let NicOptions { loopback, lossless, spin, core, pcap_out } = &self.options;
+        let NicOptions { loopback, lossless, spin, core, pcap_out, root } = &self.options;
         NicProcessConfig {
-            domain: DomainConfig::named(&self.domain),
+            domain: DomainConfig { root: root.clone(), name: self.domain.clone() },
             service: SERVICE.to_owned(),
             loop_back: *loopback,
             is_lossless: *lossless || pcap_out.is_some(),
@@ -170,6 +173,7 @@ mod tests {
             spin: true,
             core: Some(3),
             pcap_out: Some("a folder/out.pcap".into()),
+            root: Some("/a folder".into()),
         };
         for options in [NicOptions::default(), NicOptions { spin: true, ..NicOptions::default() }, every] {
             let args = ServeArgs { domain: "private-1".to_owned(), options };

@@ -29,7 +29,7 @@ const QUEUE: u32 = 0;
 #[derive(Clone, Debug)]
 pub struct Place {
     /// Domain of the NIC.
-    pub domain: String,
+    pub domain: DomainConfig,
     /// Name of the NIC.
     pub nic: String,
     /// Store kernel of transmit windows.
@@ -115,7 +115,8 @@ impl Session {
     /// No such NIC, or it is not one of ours.
     pub fn open(place: &Place) -> Result<Self, NicError> {
         let Place { domain, nic, kernel } = place.clone();
-        let opened = Domain::open(&DomainConfig::named(&domain));
+        let opened = Domain::open(&domain);
+        let domain = domain.name;
         let opened = opened.map_err(|source| NicError::Domain { domain: domain.clone(), source })?;
         let options = ShmOptions { service: nic.clone(), kernel, ..ShmOptions::default() };
         let link = ShmLink::connect(&opened, &options);

@@ -5,12 +5,16 @@
 //! it: children do not have it, the kernel drops it at death, and `F_GETLK` names the holder. It is the only arbiter:
 //! of two comers one gets the lock, and only its holder unlinks a dead owner's socket or binds a new one.
 //!
+//! A sweep ([`sweep`]) removes what dead owners left. It holds the lock of a name for as long as two files take to
+//! unlink, on the first byte only, so that a comer can tell it from an owner and tries again.
+//!
 //! Record locks have one trap: closing *any* descriptor of the file ends the process's lock. So the lock file is
 //! opened only here, under a process-wide table of the names this process holds.
 
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use nix::fcntl::FcntlArg;
 use nix::libc;
@@ -18,7 +22,7 @@ use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::folder::Folder;
-use crate::name::Name;
+use crate::name::{LOCK_SUFFIX, Name, SOCKET_SUFFIX};
 
 /// Why a name cannot be claimed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,20 +57,24 @@ fn held() -> MutexGuard<'static, BTreeMap<Key, u32>> {
 
 /// How often a lock file may vanish between open and lock before we give up; each time somebody else gave it up.
 const MAX_TRIES: u32 = 1000;
+/// How long a comer leaves a sweep alone before it tries again.
+const SWEEP_PAUSE: Duration = Duration::from_millis(1);
+/// Bytes locked by a sweep.
+const SWEPT_BYTES: i64 = 1;
+/// Bytes locked by an owner: all there can be.
+const OWNED_BYTES: i64 = 0;
 
 impl Claim {
     /// Claims `name`, reclaiming it from a dead owner. Never waits: an owner that lives, stopped or not, wins.
     pub(crate) fn take(folder: &Arc<Folder>, name: &Name) -> Result<Self, ClaimError> {
-        let stat =
-            rustix::fs::fstat(folder.fd()).map_err(|e| ClaimError::System("examine the folder of", e))?;
-        let key = (stat.st_dev, stat.st_ino, name.as_str().to_owned());
+        let key = key(folder, name).map_err(|e| ClaimError::System("examine the folder of", e))?;
         let owner_pid = std::process::id();
         let mut table = held();
         if table.get(&key) == Some(&owner_pid) {
             return Err(ClaimError::Taken(owner_pid));
         }
         for _ in 0..MAX_TRIES {
-            if let Some(lock) = try_lock(folder, name)? {
+            if let Some(lock) = try_lock(folder, name, OWNED_BYTES)? {
                 remove(folder, &name.socket_file())
                     .map_err(|e| ClaimError::System("remove the stale socket of", e))?;
                 table.insert(key.clone(), owner_pid);
@@ -101,18 +109,53 @@ impl Drop for Claim {
     }
 }
 
+fn key(folder: &Folder, name: &Name) -> Result<Key, Errno> {
+    let stat = rustix::fs::fstat(folder.fd())?;
+    Ok((stat.st_dev, stat.st_ino, name.as_str().to_owned()))
+}
+
+/// Removes the files of every name in the folder whose owner has ended, on the kernel's word that nobody holds its
+/// lock. What cannot be looked at or removed stays: nothing depends on it.
+pub(crate) fn sweep(folder: &Folder) {
+    let Ok(mut files) = folder.files() else { return };
+    files.sort_unstable();
+    let mut names: Vec<&str> = files
+        .iter()
+        .filter_map(|file| file.strip_suffix(LOCK_SUFFIX).or_else(|| file.strip_suffix(SOCKET_SUFFIX)))
+        .collect();
+    names.dedup();
+    for name in names.into_iter().filter_map(|name| Name::new(name).ok()) {
+        // One's own lock is no obstacle to oneself, and closing any descriptor of the file would end it.
+        let table = held();
+        let is_own = key(folder, &name).is_ok_and(|key| table.get(&key) == Some(&std::process::id()));
+        if !is_own && let Ok(Some(lock)) = try_lock(folder, &name, SWEPT_BYTES) {
+            for file in [name.socket_file(), name.lock_file()] {
+                if let Err(error) = remove(folder, &file) {
+                    tracing::debug!(%file, %error, "cannot remove what a dead owner left");
+                }
+            }
+            drop(lock);
+        }
+    }
+}
+
 /// Opens and locks the lock file; `None` when the file was unlinked meanwhile, so that the lock protects nothing.
-fn try_lock(folder: &Folder, name: &Name) -> Result<Option<OwnedFd>, ClaimError> {
+fn try_lock(folder: &Folder, name: &Name, bytes: i64) -> Result<Option<OwnedFd>, ClaimError> {
     let file = name.lock_file();
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let lock = rustix::fs::openat(folder.fd(), &*file, flags, Mode::RUSR | Mode::WUSR)
         .map_err(|e| ClaimError::System("open the lock file of", e))?;
-    lock_opened(folder, &file, lock)
+    lock_opened(folder, &file, lock, bytes)
 }
 
 /// Locks an open lock file, unless it is no longer the one that has the name.
-fn lock_opened(folder: &Folder, file: &str, lock: OwnedFd) -> Result<Option<OwnedFd>, ClaimError> {
-    let wanted = record_lock();
+fn lock_opened(
+    folder: &Folder,
+    file: &str,
+    lock: OwnedFd,
+    bytes: i64,
+) -> Result<Option<OwnedFd>, ClaimError> {
+    let wanted = record_lock(bytes);
     match nix::fcntl::fcntl(&lock, FcntlArg::F_SETLK(&wanted)) {
         Ok(_) => {}
         Err(nix::Error::EAGAIN | nix::Error::EACCES) => return holder(&lock).map(|()| None),
@@ -126,25 +169,29 @@ fn lock_opened(folder: &Folder, file: &str, lock: OwnedFd) -> Result<Option<Owne
     }
 }
 
-/// Fails with the holder's process id; returns when the lock has just been given up.
+/// Fails with the owner's process id; returns when the lock has just been given up, or is about to be.
 fn holder(lock: &OwnedFd) -> Result<(), ClaimError> {
-    let mut found = record_lock();
+    let mut found = record_lock(OWNED_BYTES);
     nix::fcntl::fcntl(lock, FcntlArg::F_GETLK(&mut found))
         .map_err(|e| ClaimError::System("ask who holds", Errno::from_raw_os_error(e as i32)))?;
     if found.l_type == libc::F_UNLCK as libc::c_short {
+        return Ok(());
+    }
+    if found.l_len == SWEPT_BYTES {
+        std::thread::sleep(SWEEP_PAUSE);
         return Ok(());
     }
     // 0 or -1: a process that this pid namespace does not show, or a lock of another kind on the same file.
     Err(ClaimError::Taken(u32::try_from(found.l_pid).unwrap_or(0)))
 }
 
-/// An exclusive lock on the whole file.
-fn record_lock() -> libc::flock {
+/// An exclusive lock on so many bytes of the file, from its beginning; 0: on all of it.
+fn record_lock(bytes: i64) -> libc::flock {
     libc::flock {
         l_type: libc::F_WRLCK as libc::c_short,
         l_whence: libc::SEEK_SET as libc::c_short,
         l_start: 0,
-        l_len: 0,
+        l_len: bytes,
         l_pid: 0,
     }
 }
@@ -202,13 +249,51 @@ mod tests {
         // The last owner withdrew between our open and our lock.
         let gone = open();
         std::fs::remove_file(&path).unwrap();
-        assert!(lock_opened(&folder, &file, gone).unwrap().is_none());
+        assert!(lock_opened(&folder, &file, gone, OWNED_BYTES).unwrap().is_none());
         // And the next comer was faster than we.
         let replaced: OwnedFd = open();
         std::fs::remove_file(&path).unwrap();
         let current: OwnedFd = open();
-        assert!(lock_opened(&folder, &file, replaced).unwrap().is_none());
-        assert!(lock_opened(&folder, &file, current).unwrap().is_some());
+        assert!(lock_opened(&folder, &file, replaced, OWNED_BYTES).unwrap().is_none());
+        assert!(lock_opened(&folder, &file, current, OWNED_BYTES).unwrap().is_some());
+    }
+
+    #[test]
+    fn sweep_removes_names_without_an_owner_and_keeps_a_held_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let (folder, name) = (folder(&dir), Name::new("held").unwrap());
+        let claim = Claim::take(&folder, &name).unwrap();
+        for file in ["dead.lock", "dead.sock", "bare.sock", "held.sock", "not a name.lock", "notes.txt"] {
+            std::fs::write(folder.path().join(file), "").unwrap();
+        }
+        sweep(&folder);
+        let mut files = folder.files().unwrap();
+        files.sort();
+        assert_eq!(files, [".", "..", "held.lock", "held.sock", "not a name.lock", "notes.txt"]);
+        // The lock of the held name is still there for others to see.
+        let status = std::process::Command::new("python3")
+            .args(["-c", "import fcntl,sys; fcntl.lockf(open(sys.argv[1],'r+'),fcntl.LOCK_EX|fcntl.LOCK_NB)"])
+            .arg(folder.path().join("held.lock"))
+            .stderr(std::process::Stdio::null())
+            .status();
+        assert!(status.is_ok_and(|status| !status.success()), "another process could lock the held name");
+        drop(claim);
+    }
+
+    #[test]
+    fn sweeping_and_claiming_at_once_gives_the_name_away_exactly_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let (folder, name) = (folder(&dir), Name::new("n").unwrap());
+        for _ in 0..50 {
+            std::fs::write(folder.path().join("n.lock"), "").unwrap();
+            let claim = std::thread::scope(|scope| {
+                let sweeper = scope.spawn(|| sweep(&folder));
+                let claim = Claim::take(&folder, &name);
+                sweeper.join().unwrap();
+                claim
+            });
+            assert!(claim.is_ok() && folder.path().join("n.lock").exists());
+        }
     }
 
     #[test]

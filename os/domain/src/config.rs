@@ -1,12 +1,22 @@
 //! Where a domain lies.
 
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 
-/// Name and place of a domain: processes that give the same two meet.
+use crate::folder::FolderError;
+
+/// The environment variable that names the folder of the domains where [`DomainConfig::root`] names none.
+pub const ROOT_VARIABLE: &str = "BEELINE_ROOT";
+
+/// Name and folder of a domain: processes that give the same two meet.
+///
+/// The folder is the first of these that is given: [`DomainConfig::root`], the environment variable `BEELINE_ROOT`,
+/// `/tmp/beeline-<effective uid>`. Nothing else decides, so a service and a login shell of one user meet without being
+/// told; where they do not share `/tmp` (`PrivateTmp=`, a container), give both the same `BEELINE_ROOT`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DomainConfig {
-    /// Folder that holds the domains of one user; `None`: `$XDG_RUNTIME_DIR/beeline`, or `/tmp/beeline-<uid>` where
-    /// that variable is not an absolute path.
+    /// Folder that holds the domains of one user, whose owner that user is and that nobody else may write to; `None`:
+    /// what `BEELINE_ROOT` names, or `/tmp/beeline-<effective uid>`.
     pub root: Option<PathBuf>,
     /// Name of the domain, `[a-z0-9][a-z0-9._-]{0,47}`.
     pub name: String,
@@ -25,19 +35,23 @@ impl DomainConfig {
         DomainConfig { root: None, name: name.into() }
     }
 
-    /// The folder that holds the domains: the one given, or the default of this process's user and environment.
+    /// The folder that holds the domains: [`DomainConfig::root`], else what `BEELINE_ROOT` names, else
+    /// `/tmp/beeline-<effective uid>`.
     pub fn root_folder(&self) -> PathBuf {
-        match &self.root {
-            Some(root) => root.clone(),
-            None => default_root(std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from)),
-        }
+        root_folder(self.root.as_deref(), std::env::var_os(ROOT_VARIABLE))
+    }
+
+    /// [`DomainConfig::root_folder`], unless the environment gives one that depends on the working folder.
+    pub(crate) fn checked_root_folder(&self) -> Result<PathBuf, FolderError> {
+        let path = self.root_folder();
+        if self.root.is_none() && path.is_relative() { Err(FolderError::Relative { path }) } else { Ok(path) }
     }
 }
 
-fn default_root(runtime: Option<PathBuf>) -> PathBuf {
-    match runtime {
-        // The XDG specification has relative values ignored.
-        Some(runtime) if runtime.is_absolute() => runtime.join("beeline"),
+fn root_folder(given: Option<&Path>, variable: Option<OsString>) -> PathBuf {
+    match (given, variable) {
+        (Some(root), _) => root.to_owned(),
+        (None, Some(variable)) if !variable.is_empty() => variable.into(),
         _ => PathBuf::from(format!("/tmp/beeline-{}", rustix::process::geteuid().as_raw())),
     }
 }
@@ -48,17 +62,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_default_root_follows_the_environment() {
-        assert_eq!(default_root(Some("/run/user/7".into())), PathBuf::from("/run/user/7/beeline"));
-        let fallback = default_root(None);
-        assert!(fallback.to_str().unwrap().starts_with("/tmp/beeline-"));
-        assert_eq!(default_root(Some("run".into())), fallback);
-        assert_eq!(default_root(Some("".into())), fallback);
+    fn root_is_the_given_one_then_the_variable_then_the_default() {
+        let given = Some(Path::new("/x/y"));
+        assert_eq!(root_folder(given, Some("/v".into())), PathBuf::from("/x/y"));
+        assert_eq!(root_folder(None, Some("/v".into())), PathBuf::from("/v"));
+        let default = PathBuf::from(format!("/tmp/beeline-{}", rustix::process::geteuid().as_raw()));
+        assert_eq!(root_folder(None, Some("".into())), default);
+        assert_eq!(root_folder(None, None), default);
     }
 
     #[test]
-    fn a_given_root_is_taken_as_it_is() {
-        let config = DomainConfig { root: Some("/x/y".into()), ..DomainConfig::default() };
-        assert_eq!((config.root_folder(), config.name.as_str()), (PathBuf::from("/x/y"), "default"));
+    fn given_root_is_taken_as_it_is() {
+        let config = DomainConfig { root: Some("x/y".into()), ..DomainConfig::default() };
+        assert_eq!((config.root_folder(), config.name.as_str()), (PathBuf::from("x/y"), "default"));
+        assert!(config.checked_root_folder().is_ok());
     }
 }

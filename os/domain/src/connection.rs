@@ -121,10 +121,10 @@ impl Place {
         match mail {
             Some(Mail::Answer(Ok(reply), peer)) => Ok((reply, peer)),
             Some(Mail::Answer(Err(reason), _)) => Err(ConnectError::Refused { path, pid, reason }),
-            Some(Mail::Gone(Departure::Died)) => Err(ConnectError::OwnerDied { path, pid }),
+            Some(Mail::Gone(Departure::Died)) => Err(ConnectError::OwnerDied { path, pid: Some(pid) }),
             Some(Mail::Gone(Departure::Closed)) => Err(ConnectError::Closed { path, pid }),
             Some(Mail::Broken(error)) => Err(ConnectError::Protocol { path, pid, error }),
-            None => Err(ConnectError::TimedOut { path, pid, waited }),
+            None => Err(ConnectError::TimedOut { path, pid: Some(pid), waited }),
         }
     }
 }
@@ -151,7 +151,9 @@ impl Connection {
         let mut place = Place { path: shared.folder().path().join(name.socket_file()), pid: 0 };
         let channel = Arc::new(Channel::new(reach(shared, &name, &place, timeout, deadline)?));
         let evidence = Evidence::of_peer(channel.fd()).map_err(|error| match error {
-            EvidenceError::Gone { pid } => ConnectError::OwnerDied { path: place.path.clone(), pid },
+            EvidenceError::Gone { pid } => {
+                ConnectError::OwnerDied { path: place.path.clone(), pid: Some(pid) }
+            }
             EvidenceError::Invisible => ConnectError::Invisible { path: place.path.clone() },
             EvidenceError::System(errno) => place.failed("watch the owner of", errno),
         })?;
@@ -249,12 +251,12 @@ fn reach(
             Err(Errno::NOENT) => return Err(ConnectError::Absent { path: place.path.clone() }),
             // A socket that nobody listens on: its owner was killed and left no child that holds it.
             Err(Errno::CONNREFUSED) => {
-                return Err(ConnectError::OwnerDied { path: place.path.clone(), pid: 0 });
+                return Err(ConnectError::OwnerDied { path: place.path.clone(), pid: None });
             }
             Err(Errno::INTR) => {}
             Err(Errno::AGAIN) if Instant::now() < deadline => std::thread::sleep(BACKLOG_RETRY),
             Err(Errno::AGAIN) => {
-                return Err(ConnectError::TimedOut { path: place.path.clone(), pid: 0, waited: timeout });
+                return Err(ConnectError::TimedOut { path: place.path.clone(), pid: None, waited: timeout });
             }
             Err(errno) => return Err(place.failed("connect to", errno)),
         }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use beeline_mmio::membarrier;
 
-use crate::claim::{Claim, ClaimError};
+use crate::claim::{self, Claim, ClaimError};
 use crate::connection::DEFAULT_TIMEOUT;
 use crate::error::{ConnectError, DomainError, MisuseError, OfferError};
 use crate::evidence::own_started_ticks;
@@ -74,13 +74,16 @@ impl Drop for Shared {
 }
 
 impl Domain {
-    /// Opens this user's domain, making its folder if it is not there, and registers the process for membarriers.
+    /// Opens this user's domain, making its folder if it is not there, and registers the process for membarriers. Names
+    /// whose owners have died are removed.
     ///
     /// # Errors
     /// The name is none; the folder is not this user's alone; the process is out of threads or descriptors.
     pub fn open(config: &DomainConfig) -> Result<Domain, DomainError> {
         let name = Name::new(&config.name)?;
-        Self::in_folder(Folder::open_own(&config.root_folder(), &name)?)
+        let folder = Folder::open_own(&config.checked_root_folder()?, &name)?;
+        claim::sweep(&folder);
+        Self::in_folder(folder)
     }
 
     /// Opens a domain that belongs to another user, to connect to offers whose [`OfferOptions::allowed_uids`] have
@@ -90,7 +93,7 @@ impl Domain {
     /// As [`Domain::open`]; the folder is not there, or belongs to somebody else than `owner_uid`.
     pub fn open_foreign(config: &DomainConfig, owner_uid: u32) -> Result<Domain, DomainError> {
         let name = Name::new(&config.name)?;
-        Self::in_folder(Folder::open_foreign(&config.root_folder(), &name, owner_uid)?)
+        Self::in_folder(Folder::open_foreign(&config.checked_root_folder()?, &name, owner_uid)?)
     }
 
     fn in_folder(folder: Folder) -> Result<Domain, DomainError> {

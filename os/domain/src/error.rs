@@ -78,6 +78,11 @@ pub enum OfferError {
     Misuse(#[from] MisuseError),
 }
 
+/// A process in the middle of a sentence; nothing for one that is not known or not in this pid namespace.
+fn in_parentheses(pid: Option<u32>) -> String {
+    pid.filter(|pid| *pid != 0).map(|pid| format!(" (process {pid})")).unwrap_or_default()
+}
+
 /// Why an offer cannot be reached, or did not answer as asked.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
@@ -85,17 +90,17 @@ pub enum ConnectError {
     #[error("not the name of an offer: {0}")]
     Name(NameError),
     /// No process offers the name.
-    #[error("nobody offers {}; start its owner, or check the name and the domain", path.display())]
+    #[error("nobody offers {}; start its owner, or check the name, the domain and the folder (BEELINE_ROOT)", path.display())]
     Absent {
         /// Path of the socket.
         path: PathBuf,
     },
-    #[error("the owner of {} (process {pid}) has died; start it again", path.display())]
+    #[error("the owner of {}{} has died; start it again", path.display(), in_parentheses(*pid))]
     OwnerDied {
         /// The offer's socket.
         path: PathBuf,
-        /// The owner that was; 0 where it is not known any more.
-        pid: u32,
+        /// The owner that was; `None` where nobody knows any more.
+        pid: Option<u32>,
     },
     /// The owner closed the connection.
     #[error("the owner of {} (process {pid}) closed the connection", path.display())]
@@ -116,12 +121,12 @@ pub enum ConnectError {
         reason: String,
     },
     /// The owner lives but does not answer.
-    #[error("the owner of {} (process {pid}) is alive but did not answer for {} ms; is it stopped?", path.display(), waited.as_millis())]
+    #[error("the owner of {}{} is alive but did not answer for {} ms; is it stopped?", path.display(), in_parentheses(*pid), waited.as_millis())]
     TimedOut {
         /// The offer's socket.
         path: PathBuf,
-        /// The owner; 0 where even the connection could not be made.
-        pid: u32,
+        /// The owner; `None` where even the connection could not be made.
+        pid: Option<u32>,
         waited: Duration,
     },
     /// The socket is not the owner's.

@@ -8,12 +8,18 @@
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use rustix::io::Errno;
 
+use crate::in_use;
 use crate::name::Name;
 
+/// How long a folder may be locked by a sweep, or vanish again and again, before opening it fails.
+const MAX_MARK_WAIT: Duration = Duration::from_secs(5);
+/// Time between two attempts.
+const MARK_RETRY: Duration = Duration::from_millis(1);
 /// Mode of a folder that only its owner may use.
 const PRIVATE: u32 = 0o700;
 /// Write permission of others: who has it could put another folder in a folder's place.
@@ -39,7 +45,7 @@ pub enum FolderError {
     NotFolder { path: PathBuf },
     /// Another user owns the folder.
     #[error(
-        "the folder {} belongs to uid {found}, expected {expected}; choose another root (XDG_RUNTIME_DIR or an option)",
+        "the folder {} belongs to uid {found}, expected {expected}; choose another root (BEELINE_ROOT or an option)",
         path.display()
     )]
     Owner {
@@ -47,6 +53,11 @@ pub enum FolderError {
         found: u32,
         /// Uid that was expected.
         expected: u32,
+    },
+    /// The environment names it relative to the working folder, which other processes do not share.
+    #[error("BEELINE_ROOT is {}, which is no absolute path: every working folder would have its own domains", path.display())]
+    Relative {
+        path: PathBuf,
     },
     /// Users other than the owner may list or change the folder.
     #[error("the folder {} has mode {mode:04o}, others could use it; run: chmod 700 {}", path.display(), path.display())]
@@ -75,10 +86,10 @@ impl Folder {
         root.check(|mode| mode & OTHERS_WRITE == 0)?;
         let path = root_path.join(name.as_str());
         let root = root.fd;
-        make(root.as_fd(), Path::new(name.as_str()), &path)?;
-        let fd = open(root.as_fd(), Path::new(name.as_str()), &path, OFlags::RDONLY, owner_uid)?;
-        fd.check(|mode| mode == PRIVATE || mode == SEARCHABLE)?;
-        Ok(Folder { root, fd: fd.fd, path, owner_uid })
+        // Whoever cleans the temporary folder by age leaves a locked folder alone; nobody of ours wants it exclusively.
+        let _ = in_use::mark(root.as_fd());
+        let fd = open_marked(root.as_fd(), name, &path, owner_uid)?;
+        Ok(Folder { root, fd, path, owner_uid })
     }
 
     /// Opens the folder of a domain that belongs to `owner_uid`, to connect only. It is not made.
@@ -141,6 +152,39 @@ impl Folder {
             files.extend(entry.map_err(failed)?.file_name().to_str().map(str::to_owned));
         }
         Ok(files)
+    }
+}
+
+/// Opens a domain's own folder, makes it if it is not there, and marks it as in use.
+fn open_marked(
+    root: BorrowedFd<'_>,
+    name: &Name,
+    path: &Path,
+    owner_uid: u32,
+) -> Result<OwnedFd, FolderError> {
+    let relative = Path::new(name.as_str());
+    let deadline = Instant::now() + MAX_MARK_WAIT;
+    loop {
+        make(root, relative, path)?;
+        let opened = match open(root, relative, path, OFlags::RDONLY, owner_uid) {
+            // A sweep removed it since, taking it for left over.
+            Err(FolderError::System { errno: Errno::NOENT, .. }) if Instant::now() < deadline => continue,
+            opened => opened?,
+        };
+        opened.check(|mode| mode == PRIVATE || mode == SEARCHABLE)?;
+        let marked = in_use::mark(opened.fd.as_fd());
+        if marked && in_use::has_name(root, relative, opened.fd.as_fd()) {
+            return Ok(opened.fd);
+        }
+        if Instant::now() >= deadline {
+            return Err(FolderError::System {
+                action: "keep",
+                path: path.to_owned(),
+                errno: Errno::AGAIN,
+                remedy: "another process keeps removing or locking it",
+            });
+        }
+        std::thread::sleep(MARK_RETRY);
     }
 }
 

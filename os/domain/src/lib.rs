@@ -31,6 +31,7 @@ mod evidence;
 mod folder;
 #[cfg(fuzzing)]
 pub mod fuzzing;
+mod in_use;
 mod links;
 mod name;
 mod peer;
@@ -46,12 +47,13 @@ mod window;
 mod wire;
 
 pub use arrival::{Absence, MayArrive};
-pub use config::DomainConfig;
+pub use config::{DomainConfig, ROOT_VARIABLE};
 pub use connection::{Connection, DEFAULT_TIMEOUT};
 pub use credits::{MemoryCreditSink, MemoryCredits};
 pub use domain::{Domain, Offer};
 pub use error::{ConnectError, DomainError, MisuseError, OfferError};
 pub use folder::FolderError;
+pub use in_use::remove_unused_domains;
 pub use name::{MAX_NAME_BYTES, NameError};
 pub use peer::{Peer, PeerId};
 pub use protocol::Departure;

@@ -58,12 +58,14 @@ impl Name {
 
     /// File name of the offer's record lock.
     pub(crate) fn lock_file(&self) -> String {
-        format!("{}.lock", self.0)
+        format!("{}{LOCK_SUFFIX}", self.0)
     }
 }
 
 /// What the file name of every socket ends with.
 pub(crate) const SOCKET_SUFFIX: &str = ".sock";
+/// What the file name of every record lock ends with.
+pub(crate) const LOCK_SUFFIX: &str = ".lock";
 
 impl fmt::Display for Name {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -57,7 +57,8 @@ fn role() {
     match role.name.as_str() {
         "owner" => {
             // Nobody keeps the events: a peer that is kept keeps its descriptors.
-            let _offer = domain.offer("name", echo().0).unwrap();
+            let name = role.argument.strip_prefix("name=").unwrap_or("name");
+            let _offer = domain.offer(name, echo().0).unwrap();
             if role.argument == "forks" {
                 fork_a_bystander();
             }
@@ -359,6 +360,7 @@ fn a_dead_owners_name_is_reclaimed() {
         // The socket is still there; with a child that inherited it, it even takes connections.
         let stale = domain.connect("name", b"x", &[]).unwrap_err();
         assert!(matches!(stale, ConnectError::OwnerDied { .. }), "{argument}: {stale}");
+        assert!(!stale.to_string().contains("process 0"), "{argument}: {stale}");
         let (service, _events) = echo();
         let offer = domain.offer("name", service).unwrap();
         let (connection, _) = domain.connect("name", b"x", &[]).unwrap();
@@ -368,6 +370,20 @@ fn a_dead_owners_name_is_reclaimed() {
         assert_eq!(connection.peer().departure(), Some(Departure::Closed));
         assert!(matches!(domain.connect("name", b"x", &[]), Err(ConnectError::Absent { .. })));
     }
+}
+
+#[test]
+fn files_of_a_killed_owner_are_removed_by_the_next_process_that_opens_the_domain() {
+    let place = Place::new();
+    let (mut killed, mut alive) = (place.helper("owner", ""), place.helper("owner", "name=other"));
+    killed.expect("ready");
+    alive.expect("ready");
+    killed.kill();
+    let domain = place.open();
+    assert_eq!(domain.names().unwrap(), ["other"]);
+    assert!(!domain.path().join("name.lock").exists() && domain.path().join("other.lock").exists());
+    assert!(matches!(domain.connect("name", b"x", &[]), Err(ConnectError::Absent { .. })));
+    assert!(domain.connect("other", b"x", &[]).is_ok());
 }
 
 #[test]

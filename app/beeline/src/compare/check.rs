@@ -44,7 +44,14 @@ impl Worker {
     fn start(nic: &PrivateNic, check: Check, to: Option<&str>) -> Result<Self, Failure> {
         let Check { interface, kernel, frames, seed } = check;
         let mut command = own_program()?.command("worker");
-        command.args(["--domain", nic.domain(), "--nic", nic.name(), "--interface", interface.name()]);
+        command.args([
+            "--domain",
+            nic.domain().name.as_str(),
+            "--nic",
+            nic.name(),
+            "--interface",
+            interface.name(),
+        ]);
         command.args(["--frames", &frames.to_string(), "--seed", &seed.to_string()]);
         if let Some(kernel) = kernel {
             command.args(["--kernel", kernel.name()]);

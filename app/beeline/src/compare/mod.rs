@@ -133,7 +133,7 @@ fn measure(plan: &Plan<'_>) -> Result<Results, Failure> {
 /// A NIC process with a core of its own.
 fn start_nic(plan: &Plan<'_>, loopback: bool) -> Result<PrivateNic, Failure> {
     let core = Some(plan.nic_core);
-    let options = NicOptions { loopback, lossless: true, spin: true, core, pcap_out: None };
+    let options = NicOptions { loopback, lossless: true, spin: true, core, ..NicOptions::default() };
     Ok(PrivateNic::start(&own_program()?, &options)?)
 }
 

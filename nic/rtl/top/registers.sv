@@ -22,7 +22,7 @@ module registers #(
   parameter logic [15:0] Interfaces = 16'h0002,
   // Features that are there: bit i for feature i.
   parameter logic [15:0] Features = '0,
-  // Counters behind `counter_o`, at most 128: a read of one waits until all have been swept (counters.sv).
+  // Counters behind `counter_o`, 2 to 128. A read of a counter waits for a sweep over all of them (counters.sv).
   parameter int unsigned Counters = nic_rtl_pkg::NumCounters,
   localparam int unsigned QueueW = (NumQueues > 1) ? $clog2(NumQueues) : 1
 ) (
@@ -109,8 +109,10 @@ module registers #(
 );
 
   localparam int unsigned WordW = QueueW + 5;
-  localparam int unsigned Entries = 1 << QueueW;
-  localparam int unsigned Words = Entries * 32;
+  localparam int unsigned Entries = 1 << QueueW, Words = Entries * 32;
+  if (Counters < 2 || Counters > 1 << $bits(counter_o)) begin : g_bad_counters
+    $fatal(1, "registers: Counters must be 2 to 128");
+  end
 
   // A word of a queue's registers: its offset in the block / 8. Doorbells have the last places.
   localparam logic [4:0] WordControl = nic_pkg::QueueControlOffset[7:3];
@@ -145,7 +147,8 @@ module registers #(
   logic [15:0]         tag_q, tag_d;
   logic [QueueW-1:0]   queue_q, queue_d;
   logic [4:0]          index_q, index_d;
-  // Effects of writes are in their tables a little later than they are settled, counts a turn of all counters later.
+  // A read waits until the writes before it have changed their tables; a read of a counter also for a whole sweep, which
+  // takes Counters + 2 cycles (counters.sv).
   localparam int unsigned EffectCycles = 24, CountCycles = EffectCycles + Counters;
   logic [$clog2(CountCycles + 1)-1:0] patience_q, patience_d;
   logic                looping_q, looping_d, pending_q;
@@ -175,14 +178,11 @@ module registers #(
   // Failed queues, for STATUS.attention.
   logic [QueueW:0] failed_count_q, failed_count_d;
 
-  assign mux_o       = mux_q;
-  assign mux_ports_o = mux_ports_q;
-  assign irq_mask_o  = irq_mask_q;
+  assign {mux_o, mux_ports_o, irq_mask_o} = {mux_q, mux_ports_q, irq_mask_q};
 
   // ------------------------------------------------------------------------------ what an address names
-  logic [31:0] offset;
+  logic [31:0] offset, queue_distance, bell_distance, counter_distance;
   logic        is_device, is_list, is_counter, is_queue, is_doorbell;
-  logic [31:0] queue_distance, bell_distance, counter_distance;
   localparam logic [31:0] TlpBytesEnd = nic_pkg::CounterTlpBytesHistogramOffset
       + 32'(nic_pkg::CounterTlpBytesHistogramCount) * nic_pkg::CounterTlpBytesHistogramStride;
   localparam logic [31:0] DisplacementEnd = nic_pkg::CounterDisplacementHistogramOffset

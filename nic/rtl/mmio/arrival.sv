@@ -7,13 +7,13 @@
 // Guarantees
 //   - Pieces leave in the order in which they came, one a cycle; queue, position and context stand beside them.
 //   - A piece leaves with `place` only if its slot holds no other line: its position is less than a ring (two spans)
-//     from a frontier that the queue has reached for certain, and not before the line at which its context was taken.
-//     Where an earlier piece, still in the pipeline, may have moved the frontier on, a piece that lies further off
-//     waits for it: at most 7 cycles. So does one that writes a line again which is still in the pipeline, for it is
-//     taken for a write of the next lap.
-//   - `piece_ready_o` is a register. Whether a piece waits is known late in its cycle; so one more is taken, and stands
-//     aside. A piece that waits is looked at every second cycle, for its queue's tables are read in between.
-//   - Where a piece really lies is judged by `commit`, in order of arrival; this stage is only harmless.
+//     after a frontier that the queue has certainly reached, and not before the line at which its context was taken.
+//     A piece beyond that waits, at most 7 cycles, for earlier pieces in the pipeline, which may move the frontier. A
+//     second write of a line that is still in the pipeline waits too, because it looks like a write of the next lap.
+//   - `piece_ready_o` is a register. Whether a piece must wait is known late in its cycle; one more piece is taken then,
+//     into a second place. A piece that waits is tried every second cycle; its queue's tables are read in between.
+//   - `commit` judges each piece exactly, in order of arrival. This stage only guarantees that a wrong placement does no
+//     harm.
 // Limits
 //   - A write one whole window ahead of a line that is still in the pipeline is taken for a second write of that line.
 //     A sender that waits for credits, or whose window is longer than span and pipeline together, makes none.

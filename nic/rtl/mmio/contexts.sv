@@ -14,11 +14,12 @@
 //   3  are all 64 there, was a byte there before; the line is marked complete; what is missing behind it; its links
 //   4  where the next missing line is: the frontier, if this piece's line is the one that was missing; links are told
 // Guarantees
-//   - The pool line named in stage 3 and 4 belongs to the piece's line, if that does not lie before the line at which the
-//     context was taken, and less than a ring behind the frontier (`arrival`): before it are names of earlier lives.
-//     `clobber` is raised, and nothing of the piece may be written, when a byte of it had already arrived.
-//   - `target` in stage 4 is the frontier after this piece, if its line is complete and stood at the frontier: it takes
-//     in all pieces before this one, and none after it.
+//   - The pool line named in stages 3 and 4 belongs to the piece's line. This needs the piece to be at or after the line
+//     at which the context was taken, and less than a ring after the frontier (`arrival`); the slots before that line hold
+//     names of earlier lives.
+//   - `clobber` is raised when a byte of the piece had already arrived; nothing of the piece may be stored then.
+//   - If the piece completes the line at the frontier, `target` in stage 4 is the frontier after this piece: it counts all
+//     pieces before this one, and none after it.
 // Latency 3 cycles, one piece a cycle, whatever they hit. Cost: NumContexts x ring x (64 + 4 x PtrW) bits of block RAM,
 // NumContexts x (2 x ring + PosW + PtrW + 1) bits of LUTRAM. Twin: nic/model/src/mmio/reorder_unit.rs.
 

@@ -1,9 +1,9 @@
 // Who has which pool line: a check for simulation, no hardware.
 //
-// The accounts say how many lines are out, and the proofs say it of one module at a time. This follows every name through
-// all of them: it is taken by one queue, only pieces of that queue are stored into it, it comes back once, and when no
-// queue is started any more all of them are back, and the contexts with them. What it cannot see is whether a store
-// comes before the frontier has passed its line.
+// The accounts count lines, and each proof covers a few modules. This check follows every name through the whole
+// engine: one queue takes it, only pieces of that queue are stored into it, and it comes back once. When no queue is
+// started, all names and all contexts are back. It does not check that a store comes before the frontier passes its
+// line; owners_proof.sv does.
 //
 // Cost: none in hardware; in simulation two words a line. Twin: none, for the model has no names.
 

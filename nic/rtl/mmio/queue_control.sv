@@ -1,8 +1,8 @@
 // The life of the queues of the mmio engine: starting, stopping, and what a failed queue leaves behind.
 //
-// Whatever it does, it does while the reorder unit stands and is empty, which costs the other queues a few cycles; what
-// it has to ask of the reader it asks as a turn like any other. A queue that failed keeps what is complete; what is not
-// whole is given back. A queue that is stopped keeps nothing.
+// It works while the reorder unit stands still and is empty, which costs the other queues a few cycles. What it asks of
+// the reader is a turn like any other. A queue that failed keeps its complete lines; its incomplete ones are given back.
+// A queue that is stopped keeps nothing.
 //
 // Guarantees
 //   - A start or stop that was taken ends; `busy_o` is high until then. Requests are not taken while it is high.

@@ -244,9 +244,9 @@ fn mmio_is_exact_beside_a_queue_that_keeps_no_rule() {
 
 #[test]
 fn kpio_is_exact_beside_a_queue_that_keeps_no_rule() {
-    // A register write waits until pieces have had their effect, 100 cycles (kpio/kpio_path.sv); a stop is told to every
-    // part, which is a piece's latency (14 and the 42 pieces that can stand before it).
-    is_untouched(Interface::Kpio, Budget { write: 0, life: 2 * (100 + REGISTER_CYCLES) + 14 + 42 });
+    // A register write waits until the engine has judged the pieces in it: at most 17, of 6 cycles each
+    // (kpio/line_merge.sv). A stop passes through every stage: the latency of a piece, 14, and 42 pieces in front of it.
+    is_untouched(Interface::Kpio, Budget { write: 0, life: 2 * (17 * 6 + REGISTER_CYCLES) + 14 + 42 });
 }
 
 #[test]

@@ -232,6 +232,13 @@ module owners_proof import owners_pkg::*; #(
     end
   end
 
+  // Runs from reset reach what the induction is about: its assumptions exclude none of this.
+  if (Part == 8) begin : g_reached
+    always_ff @(posedge clk_i) begin
+      c_stored_in_a_context : cover (run_q && store_valid && store_line == name_i && where_q == Held);
+      c_stored_in_order     : cover (run_q && store_valid && store_line == name_i && where_q == Fast);
+    end
+  end
   // What the runs of parts 9 and 10 meet.
   if (Part == 9) begin : g_met
     always_ff @(posedge clk_i) begin

@@ -133,7 +133,7 @@ pub enum Command {
     },
     /// Every fault of nic/formal/mutants.toml in a copy of the RTL: which proof or bench sees it
     RtlMutants {
-        /// Only the five of CI; with --random, of the benches only those of CI
+        /// Only those of CI; with --random, of the benches only those of CI
         #[arg(long)]
         quick: bool,
         /// In place of the list: so many faults by chance, in any module

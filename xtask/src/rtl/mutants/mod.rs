@@ -56,7 +56,7 @@ enum Fate {
     Survived,
 }
 
-/// Runs the lane: five faults in CI, all of them in the long lane.
+/// Runs the lane: the `quick` faults in CI, all of them in the long lane.
 pub fn run(effort: Effort) -> Outcome {
     let list = list::read()?;
     let tools = Tools::install()?;

@@ -9,6 +9,8 @@ use std::fs;
 
 use serde::Deserialize;
 
+use super::depth::longest;
+use super::netlist::Graph;
 use crate::failure::{Context, Failure, Outcome};
 use crate::rtl::Tools;
 use crate::rtl::parameters::Parameters;
@@ -36,15 +38,27 @@ struct Counts {
     num_cells_by_type: HashMap<String, u64>,
 }
 
+/// A module as it was mapped: its area, and the LUTs between registers on the longest path of the same netlist.
+#[derive(Debug, Clone, Copy)]
+pub struct Mapped {
+    pub area: Area,
+    pub levels: u32,
+}
+
 /// Synthesises a module for UltraScale+.
-pub fn measure(tools: &Tools, work: &str, top: &str, parameters: &Parameters) -> Outcome<Area> {
-    let file = format!("{work}/{}.stat", super::file_stem(top, parameters));
+pub fn measure(tools: &Tools, work: &str, top: &str, parameters: &Parameters) -> Outcome<Mapped> {
+    let stem = super::file_stem(top, parameters);
+    let (file, netlist) = (format!("{work}/{stem}.stat"), format!("{work}/{stem}.area.json"));
     let synthesis = "synth_xilinx -family xcup -flatten -noiopad -noclkbuf";
     tools.yosys(&format!(
-        "{}; {synthesis}; tee -q -o {file} stat -json",
+        "{}; {synthesis}; tee -q -o {file} stat -json; write_json {netlist}",
         super::read_script(top, parameters)
     ))?;
-    Area::parse(&fs::read_to_string(root().join(&file)).while_doing(format!("read {file}"))?)
+    let read = |name: &str| fs::read_to_string(root().join(name)).while_doing(format!("read {name}"));
+    let area = Area::parse(&read(&file)?)?;
+    let graph = Graph::parse(&read(&netlist)?, top)?;
+    fs::remove_file(root().join(&netlist)).while_doing(format!("remove {netlist}"))?;
+    Ok(Mapped { area, levels: longest(&graph)?.inside.levels })
 }
 
 impl Area {

@@ -9,11 +9,12 @@ mod depth;
 mod gates;
 mod harness;
 mod netlist;
+mod primitives;
 mod route;
 
 use std::time::{Duration, Instant};
 
-use area::Area;
+use area::{Area, Mapped};
 use depth::Depth;
 use gates::{AreaRow, DepthRow, Gates, RouteRow, Row};
 use route::Routed;
@@ -54,7 +55,7 @@ enum Job<'r> {
 struct Measured<'r> {
     routes: Vec<(&'r RouteRow, Outcome<Routed>, Duration)>,
     depths: Vec<(&'r DepthRow, Outcome<Depth>, Duration)>,
-    areas: Vec<(&'r AreaRow, Outcome<Area>)>,
+    areas: Vec<(&'r AreaRow, Outcome<Mapped>)>,
 }
 
 /// Runs the lane.
@@ -147,13 +148,18 @@ fn depths(ended: &mut Ended, rows: Vec<(&DepthRow, Outcome<Depth>, Duration)>, w
     }
 }
 
-fn areas(ended: &mut Ended, rows: Vec<(&AreaRow, Outcome<Area>)>, wanted: Wanted, gates: &Gates) -> Outcome {
+fn areas(
+    ended: &mut Ended,
+    rows: Vec<(&AreaRow, Outcome<Mapped>)>,
+    wanted: Wanted,
+    gates: &Gates,
+) -> Outcome {
     let mut record = area::Record::read()?;
-    println!("  {:<44} {}", "area, UltraScale+", Area::head());
+    println!("  {:<44} {}  levels", "area, UltraScale+", Area::head());
     for (row, now) in rows {
         let name = label(&row.top, &row.parameters);
-        let Some(now) = ended.measured(&name, now) else { continue };
-        println!("  {name:<44} {now}");
+        let Some(Mapped { area: now, levels }) = ended.measured(&name, now) else { continue };
+        println!("  {name:<44} {now} {levels:>7}");
         if wanted.update {
             record.set(&name, now);
             ended.note(None);

@@ -8,6 +8,7 @@ use std::collections::HashMap;
 
 use serde::Deserialize;
 
+use super::primitives;
 use crate::failure::{Context, Failure, Outcome};
 
 /// What Yosys writes; what is not read here is left out.
@@ -30,10 +31,14 @@ struct Port {
 }
 
 #[derive(Debug, Deserialize)]
-struct Cell {
+pub struct Cell {
     #[serde(rename = "type")]
-    kind: String,
+    pub kind: String,
+    #[serde(default)]
     parameters: HashMap<String, serde_json::Value>,
+    /// What Yosys knows of the pins of a primitive.
+    #[serde(default)]
+    port_directions: HashMap<String, String>,
     connections: HashMap<String, Vec<Bit>>,
 }
 
@@ -142,7 +147,7 @@ impl Graph {
             }
         } else if kind == "$mem_v2" {
             self.add_memory(name, cell);
-        } else if !matches!(kind, "$scopeinfo" | "$print" | "$check") {
+        } else if !matches!(kind, "$scopeinfo" | "$print" | "$check") && !primitives::add(self, name, cell) {
             return Err(Failure::new(format!("{name} is a {kind}: neither LUT nor flip-flop nor memory")));
         }
         Ok(())
@@ -184,7 +189,7 @@ fn lutram_levels(words: usize) -> u32 {
     levels
 }
 
-fn ends(wires: Vec<usize>, name: &str) -> impl Iterator<Item = End> + use<'_> {
+pub fn ends(wires: Vec<usize>, name: &str) -> impl Iterator<Item = End> + use<'_> {
     wires.into_iter().map(|wire| End { wire, name: name.to_owned() })
 }
 
@@ -198,8 +203,13 @@ impl Cell {
         self.connections.get(pin).map_or(&[], Vec::as_slice)
     }
 
-    fn wires(&self, pin: &str) -> Vec<usize> {
+    pub fn wires(&self, pin: &str) -> Vec<usize> {
         wires(self.pin(pin))
+    }
+
+    /// Pins of a direction, `input` or `output`.
+    pub fn directed<'c>(&'c self, direction: &'c str) -> impl Iterator<Item = &'c str> {
+        self.port_directions.iter().filter(move |(_, found)| *found == direction).map(|(pin, _)| pin.as_str())
     }
 
     /// A parameter as Yosys writes it: binary digits, the highest first.

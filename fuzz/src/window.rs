@@ -153,6 +153,8 @@ impl StorePort for CountedWindow {
     }
 
     fn fence(&mut self) {}
+
+    beeline_contract_memory::store_port_default! { composed, hints, wake_receiver, progress }
 }
 
 /// Credits as somebody else pushes them.

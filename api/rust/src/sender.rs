@@ -3,9 +3,8 @@
 use std::time::{Duration, Instant};
 
 use beeline_contract_memory::Sleeper;
-use beeline_domain::{MemoryCredits, MemorySleeper, SenderParts};
+use beeline_domain::{MemoryCredits, MemorySleeper, PeerWindow, SenderParts};
 use beeline_driver::FencePolicy;
-use beeline_mmio::StoreWindow;
 use beeline_spec::header::lines_of;
 use beeline_window::{WaitPolicy, WindowConfig, Writer};
 
@@ -16,7 +15,7 @@ use crate::{Flushed, SendError, SenderOptions, Sent, WriteError};
 /// What was sent stays for the receiver when this is dropped.
 #[derive(Debug)]
 pub struct Sender {
-    writer: Writer<StoreWindow, MemoryCredits>,
+    writer: Writer<PeerWindow, MemoryCredits>,
     sleeper: MemorySleeper,
     wait: WaitPolicy,
 }
@@ -116,7 +115,7 @@ impl Sender {
 /// An open message. [`Reservation::commit`] sends it; dropping it discards it.
 #[derive(Debug)]
 pub struct Reservation<'s> {
-    inner: beeline_window::Reservation<'s, StoreWindow, MemoryCredits>,
+    inner: beeline_window::Reservation<'s, PeerWindow, MemoryCredits>,
 }
 
 impl Reservation<'_> {
@@ -162,7 +161,7 @@ impl std::io::Write for Reservation<'_> {
 /// middle publishes no part of it.
 #[derive(Debug)]
 pub struct Batch<'s> {
-    inner: beeline_window::Batch<'s, StoreWindow, MemoryCredits>,
+    inner: beeline_window::Batch<'s, PeerWindow, MemoryCredits>,
 }
 
 impl Batch<'_> {

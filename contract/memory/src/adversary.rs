@@ -5,7 +5,7 @@
 //! any port. What it may do is written in [`Tolerance`]; that it never does more, and that it does something, is
 //! tested here. HotOS'25 §2.5 says where real disorder comes from.
 
-use crate::{Line, StorePort};
+use crate::{Line, StorePort, forward_store_port, store_port_default};
 
 /// What disorder a receiver declares it bears.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +42,8 @@ struct Partial {
 /// A store port in front of `P` that holds stores and releases them out of order.
 ///
 /// It holds at most 256 words, never lets a store pass a line that is `span_lines` or more behind it and not yet
-/// complete, and releases everything on [`StorePort::fence`] and, by and by, on [`StorePort::progress`]. A sender that
+/// complete, and releases everything on [`StorePort::fence`] and, by and by, on [`StorePort::wake_receiver`] and
+/// [`StorePort::progress`]. A sender that
 /// leaves a line incomplete for longer than the span by itself (a message longer than the span whose header it stores
 /// last) is then obeyed in order, so that nothing waits for ever.
 ///
@@ -196,6 +197,14 @@ impl<P: StorePort> Adversary<P> {
         self.port.store_line(line, &words);
     }
 
+    /// Releases a random part, so that messages overlap; at least one store, so that a waiting sender's all leave.
+    fn release_some(&mut self) {
+        let count = 1 + self.next_random() as usize % self.count.max(1);
+        for _ in 0..count {
+            self.release_one();
+        }
+    }
+
     fn release_all(&mut self) {
         while self.count > 0 {
             self.release_one();
@@ -231,14 +240,21 @@ impl<P: StorePort> StorePort for Adversary<P> {
         self.port.fence();
     }
 
-    fn progress(&mut self) {
-        // A random part, so that messages overlap; at least one, so that a waiting sender's stores all leave.
-        let count = 1 + self.next_random() as usize % self.count.max(1);
-        for _ in 0..count {
-            self.release_one();
-        }
-        self.port.progress();
+    fn wake_receiver(&mut self) {
+        self.release_some();
+        self.port.wake_receiver();
     }
+
+    fn progress(&mut self) {
+        self.release_some();
+        self.port.progress();
+        // The receiver may sleep since it found that what is only now released was not there.
+        self.port.wake_receiver();
+    }
+
+    // A payload is searched for the blank by the port behind, lines are stored one by one by this one.
+    forward_store_port! { |this| this.port; hints }
+    store_port_default! { composed }
 }
 
 #[cfg(test)]
@@ -257,6 +273,8 @@ mod tests {
         line_stores: u64,
         word_stores: u64,
         fences: u64,
+        /// Words that had arrived when the receiver was last woken.
+        wakes_after_words: u64,
     }
 
     impl Judge {
@@ -290,11 +308,23 @@ mod tests {
         fn fence(&mut self) {
             self.fences += 1;
         }
+        fn wake_receiver(&mut self) {
+            self.wakes_after_words = self.word_stores + 8 * self.line_stores;
+        }
+        store_port_default! { composed, hints, progress }
     }
 
     fn adversary(lines: u32, tolerance: Tolerance, seed: u64) -> Adversary<Judge> {
         let on_the_way = VecDeque::new();
-        let judge = Judge { lines, tolerance, on_the_way, line_stores: 0, word_stores: 0, fences: 0 };
+        let judge = Judge {
+            lines,
+            tolerance,
+            on_the_way,
+            line_stores: 0,
+            word_stores: 0,
+            fences: 0,
+            wakes_after_words: 0,
+        };
         Adversary::new(judge, tolerance, seed)
     }
 
@@ -402,6 +432,20 @@ mod tests {
         store_word(&mut port, 0, 0);
         port.progress();
         assert!(port.port.on_the_way.is_empty());
+    }
+
+    #[test]
+    fn receiver_is_woken_after_every_release() {
+        let mut port = adversary(8, Tolerance { span_lines: 8, split_lines: true }, 7);
+        store_line(&mut port, 0);
+        port.wake_receiver();
+        let woken = |port: &Adversary<Judge>| port.port.wakes_after_words == port.port.word_stores;
+        assert!(port.port.word_stores > 0 && woken(&port));
+        while port.held() > 0 {
+            port.progress();
+            assert!(woken(&port), "{} words are held", port.held());
+        }
+        assert_eq!(port.port.word_stores, 8);
     }
 
     #[test]

@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod adversary;
+mod forward;
 mod line;
 mod sleep;
 mod window;

@@ -1,7 +1,7 @@
 //! How one side of a window sleeps until the other side wakes it (docs/design.md, decision 5: the sleeper pays).
 //!
 //! The waiting loop is written once (`host/window`, `wait.rs`) over this trait; `os/domain` gives it a flag, a
-//! membarrier and a futex, loom tests a model of them. The other side's half is [`crate::CreditSource::message_stored`]
+//! membarrier and a futex, loom tests a model of them. The other side's half is [`crate::StorePort::wake_receiver`]
 //! and [`crate::CreditSink::publish`], which look at the flag after their stores and wake the sleeper.
 
 use core::time::Duration;

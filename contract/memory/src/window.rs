@@ -3,6 +3,10 @@
 use crate::Line;
 
 /// Where a sender's stores go: the lines of a window, a BAR's or a peer's. Write-only by construction.
+///
+/// No method has a default body: a port that stands in front of another would silently slow down, or lose wake-ups, where it
+/// forgot one. [`crate::store_port_default`] writes what a port does not care to do better, and
+/// [`crate::forward_store_port`] hands calls to the port behind.
 pub trait StorePort {
     /// Lines of the window, a power of two.
     fn lines(&self) -> u32;
@@ -13,48 +17,25 @@ pub trait StorePort {
     /// Stores one word (`word < 8`) of a line.
     fn store_word(&mut self, line: u32, word: u32, value: u64);
 
-    /// Stores consecutive whole lines from `bytes` (a multiple of 64, not past the end of the window).
-    ///
-    /// Implementors override it to store straight from the caller's memory.
-    #[inline]
-    fn store_lines(&mut self, first_line: u32, bytes: &[u8]) {
-        for (line, chunk) in (first_line..).zip(bytes.chunks_exact(64)) {
-            let mut words = [0; 8];
-            for (word, bytes) in words.iter_mut().zip(chunk.as_chunks::<8>().0) {
-                *word = u64::from_le_bytes(*bytes);
-            }
-            self.store_line(line, &words);
-        }
-    }
+    /// Stores consecutive whole lines from `bytes` (a multiple of 64, not past the end of the window): where it can, straight
+    /// from the caller's memory.
+    fn store_lines(&mut self, first_line: u32, bytes: &[u8]);
 
     /// Stores the first line of a message whole: `header`, at most 56 bytes of `payload`, zeros.
     ///
-    /// Implementors override it to make the line in a vector register, straight from the caller's memory: eight
-    /// words staged in memory and loaded as a vector cost more than the store itself.
-    #[inline]
-    fn store_head_line(&mut self, line: u32, header: u64, payload: &[u8]) {
-        let mut words = [header, 0, 0, 0, 0, 0, 0, 0];
-        crate::fill_words(&mut words[1..], payload);
-        self.store_line(line, &words);
-    }
+    /// Where it can, it makes the line in a vector register, straight from the caller's memory: eight words staged in memory
+    /// and loaded as a vector cost more than the store itself.
+    fn store_head_line(&mut self, line: u32, header: u64, payload: &[u8]);
 
     /// As [`StorePort::store_head_line`], unless a whole word of `payload` equals `blank`: then nothing is stored. Says
     /// whether the line was stored.
     ///
-    /// Implementors override it to compare the line while they have it in a register. What is compared besides whole
-    /// words of the payload (the header, padding) must not matter: `blank` has bit 63 set, those have it clear.
-    #[inline(always)]
-    fn store_head_line_unless(&mut self, line: u32, header: u64, payload: &[u8], blank: u64) -> bool {
-        let found = payload.as_chunks::<8>().0.iter().any(|word| u64::from_le_bytes(*word) == blank);
-        if !found {
-            self.store_head_line(line, header, payload);
-        }
-        !found
-    }
+    /// A port may compare the line while it has it in a register. What is compared besides whole words of the payload (the
+    /// header, padding) must not matter: `blank` has bit 63 set, those have it clear.
+    fn store_head_line_unless(&mut self, line: u32, header: u64, payload: &[u8], blank: u64) -> bool;
 
     /// As [`StorePort::store_head_line_unless`] with one more word, `prefix`, between the header and at most 48 bytes of
-    /// `payload`; `prefix` is compared too. Overridden for the same reason.
-    #[inline(always)]
+    /// `payload`; `prefix` is compared too.
     fn store_prefixed_line_unless(
         &mut self,
         line: u32,
@@ -62,49 +43,36 @@ pub trait StorePort {
         prefix: u64,
         payload: &[u8],
         blank: u64,
-    ) -> bool {
-        let mut words = [header, prefix, 0, 0, 0, 0, 0, 0];
-        crate::fill_words(&mut words[2..], payload);
-        let found = words.contains(&blank);
-        if !found {
-            self.store_line(line, &words);
-        }
-        !found
-    }
+    ) -> bool;
 
-    /// Stores the last line of a message whole: at most 64 `bytes`, zeros. Overridden for the same reason.
-    #[inline]
-    fn store_padded_line(&mut self, line: u32, bytes: &[u8]) {
-        let mut words = [0; 8];
-        crate::fill_words(&mut words, bytes);
-        self.store_line(line, &words);
-    }
+    /// Stores the last line of a message whole: at most 64 `bytes`, zeros.
+    fn store_padded_line(&mut self, line: u32, bytes: &[u8]);
 
     /// Whether a whole word of `payload` equals `word`: asked before a payload of several lines is stored, whose header
-    /// must say where it is escaped. Overridden where the CPU has wider comparisons than the compiler may use.
-    #[inline]
-    fn has_word(&self, payload: &[u8], word: u64) -> bool {
-        crate::has_word(payload, word)
-    }
+    /// must say where it is escaped. For ports whose CPU has wider comparisons than the compiler may use.
+    fn has_word(&self, payload: &[u8], word: u64) -> bool;
 
     /// How many lines in front of its stores a sender does well to call [`StorePort::prefetch`]; 0: it never should.
-    #[inline]
-    fn prefetch_lines(&self) -> u32 {
-        0
-    }
+    fn prefetch_lines(&self) -> u32;
 
     /// Hints that a line will be stored soon. Only for lines that are free: the receiver does not look at those.
-    #[inline]
-    fn prefetch(&mut self, _line: u32) {}
+    fn prefetch(&mut self, line: u32);
 
     /// Makes every earlier store of this port visible before any later one. Only fence policies other than `none`
     /// call it; the principle is that nobody needs to.
     fn fence(&mut self);
 
-    /// Lets a port that holds stores back on purpose (the ordering adversary) release them; called once a message
-    /// and whenever the sender waits. Real ports do nothing.
-    #[inline]
-    fn progress(&mut self) {}
+    /// Wakes the receiver if it has announced that it sleeps; called after the last store of each message, and the only
+    /// thing that wakes it. A receiver that polls needs none.
+    ///
+    /// While the receiver is awake it costs one load of memory that stays in this core's cache, and no fence: the sleeper
+    /// pays for the order (docs/design.md, decision 5). Where one side has no membarrier it costs a fence besides. It is one
+    /// system call when the receiver sleeps.
+    fn wake_receiver(&mut self);
+
+    /// Releases stores that the port holds back on purpose, and wakes the receiver for them; called whenever the sender
+    /// waits. Only the ordering adversary holds stores back: other ports do nothing.
+    fn progress(&mut self);
 }
 
 /// The receiver's side of a window in memory: it loads what has arrived and re-blanks what it frees.
@@ -178,10 +146,6 @@ pub trait CreditSource {
     /// store made after this call cannot be overtaken by the receiver's re-blanking. The receiver is not trusted: the
     /// caller checks that the count neither runs backwards nor ahead of what was sent.
     fn freed_lines(&mut self) -> u64;
-
-    /// Called after a message's last store: wakes the receiver if it said that it sleeps.
-    #[inline]
-    fn message_stored(&mut self) {}
 }
 
 /// The receiver's end of the credits.

@@ -5,7 +5,7 @@
 
 use beeline_contract_device::{Accept, QueueId, SimTime};
 use beeline_contract_link::Link;
-use beeline_contract_memory::{Line, StorePort};
+use beeline_contract_memory::{Line, StorePort, forward_store_port, store_port_default};
 use beeline_driver::{
     FailureCause, MmioConfig, Pending, Port, PortConfig, PortState, Progress, QueueHalf, Receive,
     RxEnsoConfig, Sent, Transmit, TxQueueConfig,
@@ -33,24 +33,14 @@ struct Lossy<P> {
 }
 
 impl<P: StorePort> StorePort for Lossy<P> {
-    fn lines(&self) -> u32 {
-        self.inner.lines()
-    }
     fn store_line(&mut self, line: u32, words: &Line) {
         self.stores_left = self.stores_left.wrapping_sub(1);
         if self.stores_left != 0 {
             self.inner.store_line(line, words);
         }
     }
-    fn store_word(&mut self, line: u32, word: u32, value: u64) {
-        self.inner.store_word(line, word, value);
-    }
-    fn fence(&mut self) {
-        self.inner.fence();
-    }
-    fn progress(&mut self) {
-        self.inner.progress();
-    }
+    store_port_default! { composed }
+    forward_store_port! { |this| this.inner; lines, store_word, hints, fence, wake_receiver, progress }
 }
 
 struct Rig {

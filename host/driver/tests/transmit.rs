@@ -4,7 +4,7 @@
 
 mod support;
 
-use beeline_contract_memory::{Line, StorePort};
+use beeline_contract_memory::{StorePort, forward_store_port};
 use beeline_driver::{
     Batching, CreditCoalescing, DescriptorConfig, KpioConfig, MmioConfig, Mux, PortRange, Sent, Taken,
     Transmit, TxKpioMux,
@@ -55,19 +55,11 @@ struct Fenced<P> {
 }
 
 impl<P: StorePort> StorePort for Fenced<P> {
-    fn lines(&self) -> u32 {
-        self.window.lines()
-    }
-    fn store_line(&mut self, line: u32, words: &Line) {
-        self.window.store_line(line, words);
-    }
-    fn store_word(&mut self, line: u32, word: u32, value: u64) {
-        self.window.store_word(line, word, value);
-    }
     fn fence(&mut self) {
         self.fences.set(self.fences.get() + 1);
         self.window.fence();
     }
+    forward_store_port! { |this| this.window; lines, stores, hints, wake_receiver, progress }
 }
 
 #[test]

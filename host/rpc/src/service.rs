@@ -6,8 +6,8 @@
 //! [`Reply`] stores straight into the client's reply window. A handler runs in the thread that polls, so it should be
 //! short; what it waits for, every client of that thread waits for.
 
-use beeline_domain::{MemoryCreditSink, MemoryCredits};
-use beeline_mmio::{LoadWindow, StoreWindow};
+use beeline_domain::{MemoryCreditSink, MemoryCredits, PeerWindow};
+use beeline_mmio::LoadWindow;
 use beeline_spec::WORD_BYTES;
 use beeline_spec::formats::RPC_MAX_PAYLOAD_BYTES;
 use beeline_spec::rpc::{ResponseWord, Status};
@@ -20,7 +20,7 @@ use crate::outgoing::Outgoing;
 use crate::payload::Body;
 
 /// The window that answers to one client are stored into by one thread.
-pub(crate) type ReplyWindow = Writer<StoreWindow, MemoryCredits>;
+pub(crate) type ReplyWindow = Writer<PeerWindow, MemoryCredits>;
 pub(crate) type RequestMessage<'a> = SharedMessage<'a, LoadWindow, MemoryCreditSink>;
 
 /// Answers requests. A closure `FnMut(&mut Request, Reply) -> Replied` is one.
@@ -252,7 +252,7 @@ pub struct ReplyWriter<'a> {
 enum Place<'a> {
     /// Lines of the client's reply window.
     Window {
-        open: Reservation<'a, StoreWindow, MemoryCredits>,
+        open: Reservation<'a, PeerWindow, MemoryCredits>,
         answers: &'a mut Answers,
     },
     /// Memory of this process: there is no room in the window, or it is no window.

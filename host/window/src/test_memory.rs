@@ -171,6 +171,8 @@ impl StorePort for TestWindow {
             state.arrive(store);
         }
     }
+
+    beeline_contract_memory::store_port_default! { composed, hints, wake_receiver, progress }
 }
 
 impl LoadPort for TestWindow {

@@ -209,8 +209,7 @@ impl<P: StorePort, C: CreditSource> Writer<P, C> {
         if position & self.fence_masks.one_line == self.fence_masks.one_line {
             self.port.fence();
         }
-        self.port.progress();
-        self.credits.source.message_stored();
+        self.port.wake_receiver();
     }
 
     /// Opens a message of at most `bytes` of payload, to be written piece by piece; `None` when there is no room.
@@ -287,7 +286,7 @@ impl<P: StorePort, C: CreditSource> Writer<P, C> {
         &self.port
     }
 
-    /// Gives a port that holds stores back on purpose the chance to release some. Real ports do nothing.
+    /// As [`StorePort::progress`]: for whoever waits without sending.
     pub fn progress(&mut self) {
         self.port.progress();
     }
@@ -474,8 +473,7 @@ impl<P: StorePort, C: CreditSource> Writer<P, C> {
         if last & self.fence_masks.message == self.fence_masks.message {
             self.port.fence();
         }
-        self.port.progress();
-        self.credits.source.message_stored();
+        self.port.wake_receiver();
     }
 
     /// The value of a free word; 0 where nothing is escaped.

@@ -8,7 +8,9 @@
 
 use std::time::Duration;
 
-use beeline_contract_memory::{CreditSink, CreditSource, Line, LoadPort, Sleeper, StorePort};
+use beeline_contract_memory::{
+    CreditSink, CreditSource, Line, LoadPort, Sleeper, StorePort, store_port_default,
+};
 use beeline_window::{
     ArrivalTest, Blank, Receiver, Sent, SharedReceiver, SharedWindow, WaitPolicy, WindowConfig, Writer,
 };
@@ -88,6 +90,21 @@ impl StorePort for End {
     fn fence(&mut self) {
         fence(Ordering::SeqCst);
     }
+
+    fn wake_receiver(&mut self) {
+        if !self.wakes {
+            return;
+        }
+        // What the sleeper's membarrier does to this core: a fence between our stores and the look at its flag.
+        fence(Ordering::SeqCst);
+        // Relaxed: ordered by the fence above, whose partner is in `prepare`.
+        if self.memory.asleep.load(Ordering::Relaxed) {
+            self.memory.asleep.store(false, Ordering::Relaxed);
+            self.memory.wake.notify();
+        }
+    }
+
+    store_port_default! { composed, hints, progress }
 }
 
 impl LoadPort for End {
@@ -122,19 +139,6 @@ impl CreditSource for End {
         // Acquire (unless the test takes it out): pairs with `publish`.
         let order = if self.credits == Ordering::Release { Ordering::Acquire } else { self.credits };
         self.memory.freed_lines.load(order)
-    }
-
-    fn message_stored(&mut self) {
-        if !self.wakes {
-            return;
-        }
-        // What the sleeper's membarrier does to this core: a fence between our stores and the look at its flag.
-        fence(Ordering::SeqCst);
-        // Relaxed: ordered by the fence above, whose partner is in `prepare`.
-        if self.memory.asleep.load(Ordering::Relaxed) {
-            self.memory.asleep.store(false, Ordering::Relaxed);
-            self.memory.wake.notify();
-        }
     }
 }
 
@@ -287,7 +291,7 @@ struct ModelSleeper {
 
 impl Sleeper for ModelSleeper {
     fn prepare(&mut self) {
-        // Relaxed: ordered by the fence, whose partner is in `message_stored`.
+        // Relaxed: ordered by the fence, whose partner is in `wake_receiver`.
         self.memory.asleep.store(true, Ordering::Relaxed);
         if self.fences {
             fence(Ordering::SeqCst);

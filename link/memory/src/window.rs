@@ -154,6 +154,9 @@ impl<D: Device> StorePort for MemoryWindow<D> {
     }
 
     fn fence(&mut self) {}
+
+    // The device runs in the sender's thread, so it does not sleep.
+    beeline_contract_memory::store_port_default! { composed, hints, wake_receiver, progress }
 }
 
 impl<D> Drop for MemoryWindow<D> {

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use beeline_contract_device::{Accept, Device, DmaError, DmaTag, QueueId, ReadTag, SimTime, Want, Write};
-use beeline_contract_memory::{Line, StorePort};
+use beeline_contract_memory::{Line, StorePort, forward_store_port, store_port_default};
 use beeline_driver::{
     MmioConfig, Pending, Port, PortConfig as DriverConfig, PortState, Progress, Receive, RxRingConfig, Sent,
     Transmit,
@@ -71,10 +71,19 @@ impl<P: StorePort> StorePort for HalfThenFull<P> {
         self.port.fence();
     }
 
+    fn wake_receiver(&mut self) {
+        self.rest();
+        self.port.wake_receiver();
+    }
+
     fn progress(&mut self) {
         self.rest();
         self.port.progress();
+        self.port.wake_receiver();
     }
+
+    store_port_default! { composed }
+    forward_store_port! { |this| this.port; hints }
 }
 
 /// The NIC, and a note of what arrived in which order.

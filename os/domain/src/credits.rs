@@ -3,7 +3,7 @@
 //! | word | lies in | written by | looked at by |
 //! |---|---|---|---|
 //! | `freed_lines` | the sender's credit page | the receiver | the sender, local load |
-//! | `receiver_waiting` | the sender's credit page | the receiver | the sender after each message, local load |
+//! | `receiver_waiting` | the sender's credit page | the receiver | the sender after each message, local load ([`crate::PeerWindow`]) |
 //! | `sender_waiting` | the window's control page (receiver) | the sender | the receiver after each push, local load |
 //!
 //! So nobody loads across to the other side, neither to send nor to free (docs/design.md, decision 3). The count is not
@@ -18,11 +18,10 @@ use beeline_spec::formats::{credit_page, window_control};
 use crate::connection::Connection;
 use crate::{MemorySleeper, Offer, Peer, Waker};
 
-/// The sender's end: reads credits from its own credit page, and wakes the receiver.
+/// The sender's end: reads credits from its own credit page.
 #[derive(Debug)]
 pub struct MemoryCredits {
     freed_lines: Word,
-    receiver: Waker,
     peer: Peer,
     /// The window is this sender's as long as the connection stands; it ends with the credits, so with the writer.
     _connection: Option<Arc<Connection>>,
@@ -30,9 +29,8 @@ pub struct MemoryCredits {
 
 impl MemoryCredits {
     pub(crate) fn new(credit_page: &Region, peer: &Peer) -> Self {
-        let receiver = Waker::new(credit_page.flag(credit_page::RECEIVER_WAITING_OFFSET), peer);
         let freed_lines = credit_page.word(credit_page::FREED_LINES_OFFSET);
-        MemoryCredits { freed_lines, receiver, peer: peer.clone(), _connection: None }
+        MemoryCredits { freed_lines, peer: peer.clone(), _connection: None }
     }
 
     /// With the connection that ends when these credits are dropped.
@@ -51,11 +49,6 @@ impl CreditSource for MemoryCredits {
     fn freed_lines(&mut self) -> u64 {
         // Acquire: pairs with `publish` below, in the receiver's process.
         self.freed_lines.load_acquire()
-    }
-
-    #[inline]
-    fn message_stored(&mut self) {
-        self.receiver.wake_if_asleep();
     }
 }
 
@@ -114,6 +107,11 @@ impl Drop for MemoryCreditSink {
             self.peer.disconnect();
         }
     }
+}
+
+/// Wakes a receiver that sleeps for messages.
+pub(crate) fn receiver_waker(credit_page: &Region, peer: &Peer) -> Waker {
+    Waker::new(credit_page.flag(credit_page::RECEIVER_WAITING_OFFSET), peer)
 }
 
 /// The receiver sleeps for messages on the word in the sender's page that the sender looks at.

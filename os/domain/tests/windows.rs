@@ -40,7 +40,7 @@ fn role() {
         "sender" => {
             let mut parts = sender(&domain).unwrap();
             parts.store.store_word(0, 0, 77);
-            parts.credits.message_stored();
+            parts.store.wake_receiver();
             if role.argument == "forks" {
                 fork_a_bystander();
             }
@@ -90,7 +90,7 @@ fn rally(mut receiver: ReceiverParts, mut sender: SenderParts, rounds: u32, serv
         let (line, word) = (round % LINES, 1u64 << 32 | u64::from(round));
         if serves {
             sender.store.store_word(line, 0, word);
-            sender.credits.message_stored();
+            sender.store.wake_receiver();
         }
         let load = &mut receiver.load;
         while load.load_word(line, 0) != word {
@@ -101,7 +101,7 @@ fn rally(mut receiver: ReceiverParts, mut sender: SenderParts, rounds: u32, serv
         }
         if !serves {
             sender.store.store_word(line, 0, word);
-            sender.credits.message_stored();
+            sender.store.wake_receiver();
         }
     }
     lost
@@ -241,7 +241,7 @@ fn a_receiver_that_dies_is_noticed_by_its_sender() {
     assert_eq!(parts.peer.departure(), Some(Departure::Died));
     // The memory is still mapped: stores go nowhere, but they go.
     parts.store.store_line(0, &[1; 8]);
-    parts.credits.message_stored();
+    parts.store.wake_receiver();
 }
 
 #[test]

@@ -1,115 +1,57 @@
 //! A window to store into.
 
-use beeline_contract_memory::{Line, StorePort};
+use beeline_contract_memory::{StorePort, forward_store_port};
 
-use crate::arch::{ScanWay, Way, prefetch_to_write};
+use crate::arch::{Kernel, KernelPort, ScanWay};
 use crate::region::Span;
-use crate::{LINE_BYTES, StoreKernel, fence};
+use crate::{LINE_BYTES, StoreKernel};
 
 /// The lines of a window, write-only, stored with one kernel. Not `Clone`: a window has one writer.
 ///
 /// Line numbers are taken modulo the number of lines, so that no number reaches outside the window and none is
 /// checked. Costs of one line are in `bench/`; the kernels themselves in `arch/`.
-#[derive(Debug)]
 pub struct StoreWindow {
-    span: Span,
-    mask: u32,
-    way: Way,
+    port: KernelPort,
     scan: ScanWay,
     kernel: StoreKernel,
+    /// Keeps the lines of `port` mapped.
+    span: Span,
 }
 
 impl StoreWindow {
     #[track_caller]
-    pub(crate) fn new(span: Span, kernel: StoreKernel) -> Self {
-        let Some(way) = crate::arch::way(kernel) else {
-            let lacks = crate::arch::lacks(kernel).unwrap_or("another CPU");
-            panic!("store kernel {kernel} cannot run here: it needs {lacks}");
+    pub(crate) fn new(span: Span, name: StoreKernel) -> Self {
+        let Some(kernel) = crate::arch::kernel(name) else {
+            let lacks = crate::arch::lacks(name).unwrap_or("another CPU");
+            panic!("store kernel {name} cannot run here: it needs {lacks}");
         };
-        Self::with_way(span, kernel, way)
+        Self::with_kernel(span, name, kernel)
     }
 
-    pub(crate) fn with_way(span: Span, kernel: StoreKernel, way: Way) -> Self {
+    /// `kernel` is one that [`crate::arch`] gave, so that the CPU has it.
+    pub(crate) fn with_kernel(span: Span, name: StoreKernel, kernel: Kernel) -> Self {
         let lines = u32::try_from(span.bytes() / LINE_BYTES).expect("made of a u32 number of lines");
         assert!(lines.is_power_of_two() && span.start().addr().is_multiple_of(LINE_BYTES));
-        StoreWindow { span, mask: lines - 1, way, scan: ScanWay::best(), kernel }
+        // SAFETY: the span is `lines` aligned lines, as just checked, which stay mapped as long as it is kept beside the port;
+        // they are shared with peers, so this crate accesses them by atomics and asm only. The CPU has the kernel.
+        let port = unsafe { kernel.port(span.start(), lines) };
+        StoreWindow { port, scan: ScanWay::best(), kernel: name, span }
     }
 
     /// The kernel that stores its lines.
     pub fn kernel(&self) -> StoreKernel {
         self.kernel
     }
+}
 
-    #[inline(always)]
-    fn line(&self, line: u32) -> *mut u8 {
-        self.span.start().wrapping_add((line & self.mask) as usize * LINE_BYTES)
+impl std::fmt::Debug for StoreWindow {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("StoreWindow").field("span", &self.span).field("kernel", &self.kernel).finish()
     }
 }
 
 impl StorePort for StoreWindow {
-    #[inline(always)]
-    fn lines(&self) -> u32 {
-        self.mask + 1
-    }
-
-    #[inline(always)]
-    fn store_line(&mut self, line: u32, words: &Line) {
-        // SAFETY: `line` masks into the span, which is whole aligned lines (`new`); `new` checked the CPU.
-        unsafe { self.way.words(self.line(line), words) }
-    }
-
-    #[inline(always)]
-    fn store_word(&mut self, line: u32, word: u32, value: u64) {
-        let place = self.line(line).wrapping_add((word & 7) as usize * 8);
-        // SAFETY: inside the line, aligned because the line is; `new` checked the CPU.
-        unsafe { self.way.word(place, value) }
-    }
-
-    /// Panics when `bytes` are not whole lines or reach past the end of the window.
-    #[inline]
-    fn store_lines(&mut self, first_line: u32, bytes: &[u8]) {
-        let (lines, rest) = bytes.as_chunks::<LINE_BYTES>();
-        let first = first_line & self.mask;
-        assert!(
-            rest.is_empty() && lines.len() <= (self.lines() - first) as usize,
-            "{} bytes from line {first} of a window of {} lines",
-            bytes.len(),
-            self.lines()
-        );
-        // SAFETY: that many lines are left in the span, as just checked; `new` checked the CPU.
-        unsafe { self.way.lines(self.line(first), lines) }
-    }
-
-    #[inline(always)]
-    fn store_head_line(&mut self, line: u32, header: u64, payload: &[u8]) {
-        // SAFETY: as for `store_line`.
-        unsafe { self.way.head(self.line(line), header, payload) }
-    }
-
-    #[inline(always)]
-    fn store_head_line_unless(&mut self, line: u32, header: u64, payload: &[u8], blank: u64) -> bool {
-        // SAFETY: as for `store_line`.
-        unsafe { self.way.head_unless(self.line(line), header, payload, blank) }
-    }
-
-    #[inline(always)]
-    fn store_prefixed_line_unless(
-        &mut self,
-        line: u32,
-        header: u64,
-        prefix: u64,
-        payload: &[u8],
-        blank: u64,
-    ) -> bool {
-        // SAFETY: as for `store_line`.
-        unsafe { self.way.prefixed_unless(self.line(line), header, prefix, payload, blank) }
-    }
-
-    #[inline(always)]
-    fn store_padded_line(&mut self, line: u32, bytes: &[u8]) {
-        // SAFETY: as for `store_line`.
-        unsafe { self.way.padded(self.line(line), bytes) }
-    }
+    forward_store_port! { |this| this.port; lines, stores, prefetch, fence, wake_receiver, progress }
 
     #[inline(always)]
     fn has_word(&self, payload: &[u8], word: u64) -> bool {
@@ -123,16 +65,6 @@ impl StorePort for StoreWindow {
     #[inline]
     fn prefetch_lines(&self) -> u32 {
         if self.kernel == StoreKernel::Cached { (self.lines() / 64).clamp(8, 32) } else { 0 }
-    }
-
-    #[inline(always)]
-    fn prefetch(&mut self, line: u32) {
-        prefetch_to_write(self.line(line));
-    }
-
-    #[inline]
-    fn fence(&mut self) {
-        fence::order_stores();
     }
 }
 

@@ -1,7 +1,7 @@
 //! What is under test: an interface, the disorder of its stores, a way to receive.
 
 use beeline_contract_link::Link;
-use beeline_contract_memory::{Adversary, StorePort, Tolerance};
+use beeline_contract_memory::{Adversary, StorePort, Tolerance, forward_store_port};
 use beeline_driver::{
     Batching, CoherentConfig, CreditCoalescing, Declared, DescriptorConfig, EnsoConfig, InlineConfig,
     KpioConfig, LongFrameConfig, MmioConfig, NiqConfig, Port, Receive, RxCoherent, RxCoherentConfig,
@@ -9,7 +9,7 @@ use beeline_driver::{
     RxRingConfig, Sent, Stopped, Taken, Transmit, TxCoherent, TxDescriptor, TxEnso, TxError, TxInline,
     TxKpio, TxMmio, TxNiq, TxQueueConfig,
 };
-use beeline_spec::{Interface, Line};
+use beeline_spec::Interface;
 
 use crate::{Rig, open};
 
@@ -74,35 +74,9 @@ pub(crate) enum Before<P> {
 }
 
 impl<P: StorePort> StorePort for Before<P> {
-    fn lines(&self) -> u32 {
-        match self {
-            Before::Nothing(port) => port.lines(),
-            Before::Adversary(port) => port.lines(),
-        }
-    }
-    fn store_line(&mut self, line: u32, words: &Line) {
-        match self {
-            Before::Nothing(port) => port.store_line(line, words),
-            Before::Adversary(port) => port.store_line(line, words),
-        }
-    }
-    fn store_word(&mut self, line: u32, word: u32, value: u64) {
-        match self {
-            Before::Nothing(port) => port.store_word(line, word, value),
-            Before::Adversary(port) => port.store_word(line, word, value),
-        }
-    }
-    fn fence(&mut self) {
-        match self {
-            Before::Nothing(port) => port.fence(),
-            Before::Adversary(port) => port.fence(),
-        }
-    }
-    fn progress(&mut self) {
-        match self {
-            Before::Nothing(port) => port.progress(),
-            Before::Adversary(port) => port.progress(),
-        }
+    forward_store_port! {
+        |this| match this { Before::Nothing(port) => port, Before::Adversary(port) => port };
+        lines, stores, hints, fence, wake_receiver, progress
     }
 }
 

@@ -190,7 +190,7 @@ impl<P: StorePort, M: DmaMemory, D: Doorbell> TxInline<P, M, D> {
         self.port.fence();
         self.port.store_lines(line, entry.bytes(lines));
         self.port.fence();
-        self.port.progress();
+        self.port.wake_receiver();
         self.pushes += 1;
         true
     }

@@ -140,7 +140,7 @@ impl<P: StorePort, M: DmaMemory> TxKpio<P, M> {
         if last.own_words == WORDS_PER_LINE {
             self.store_next(&[self.eop; WORDS_PER_LINE]);
         }
-        self.port.progress();
+        self.port.wake_receiver();
     }
 
     #[inline]

@@ -141,7 +141,7 @@ impl<P: StorePort, M: DmaMemory> TxNiq<P, M> {
         self.port.fence();
         self.port.store_lines(line, entry.bytes(self.entry_lines));
         self.port.fence();
-        self.port.progress();
+        self.port.wake_receiver();
         self.tail += 1;
         self.buffer.entry_ends(self.tail);
     }

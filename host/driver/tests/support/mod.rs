@@ -281,6 +281,8 @@ impl<D: Device> StorePort for BusWindow<D> {
     }
 
     fn fence(&mut self) {}
+
+    beeline_contract_memory::store_port_default! { composed, hints, wake_receiver, progress }
 }
 
 impl<D> Drop for BusWindow<D> {

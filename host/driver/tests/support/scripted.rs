@@ -211,6 +211,7 @@ impl StorePort for Window {
     fn fence(&mut self) {
         self.shared.borrow_mut().fences += 1;
     }
+    beeline_contract_memory::store_port_default! { composed, hints, wake_receiver, progress }
 }
 
 /// Reads find what the test put there by the time they are looked at.

@@ -1,8 +1,8 @@
 //! A client that keeps no rule: it speaks the rendezvous as `src/shm/hello.rs` writes it and stores what it likes.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-use beeline_domain::{Connection, CreditPage, Domain, MemoryCredits, SenderOptions, WindowTerms};
-use beeline_mmio::{StoreKernel, StoreWindow};
+use beeline_domain::{Connection, CreditPage, Domain, MemoryCredits, PeerWindow, SenderOptions, WindowTerms};
+use beeline_mmio::StoreKernel;
 use beeline_window::{Sent, WindowConfig, Writer};
 
 /// Messages that are not requests.
@@ -28,7 +28,7 @@ pub const GARBAGE: [&[u8]; 9] = [
 
 pub struct Hostile {
     connection: Connection,
-    writer: Writer<StoreWindow, MemoryCredits>,
+    writer: Writer<PeerWindow, MemoryCredits>,
     _reply: beeline_domain::FreshWindow,
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering, compiler_fence, fence};
 
 use beeline_contract_link::Doorbell;
-use beeline_contract_memory::{Line, StorePort};
+use beeline_contract_memory::{StorePort, forward_store_port};
 use beeline_mmio::{Flag, StoreWindow, Word};
 
 use crate::event::EventSender;
@@ -58,64 +58,10 @@ impl Drop for ShmWindow {
 }
 
 impl StorePort for ShmWindow {
-    #[inline(always)]
-    fn lines(&self) -> u32 {
-        self.store.lines()
-    }
+    forward_store_port! { |this| this.store; lines, stores, hints, fence, progress }
 
     #[inline(always)]
-    fn store_line(&mut self, line: u32, words: &Line) {
-        self.store.store_line(line, words);
-    }
-
-    #[inline(always)]
-    fn store_word(&mut self, line: u32, word: u32, value: u64) {
-        self.store.store_word(line, word, value);
-    }
-
-    #[inline]
-    fn store_lines(&mut self, first_line: u32, bytes: &[u8]) {
-        self.store.store_lines(first_line, bytes);
-    }
-
-    #[inline(always)]
-    fn store_head_line(&mut self, line: u32, header: u64, payload: &[u8]) {
-        self.store.store_head_line(line, header, payload);
-    }
-
-    #[inline(always)]
-    fn store_head_line_unless(&mut self, line: u32, header: u64, payload: &[u8], blank: u64) -> bool {
-        self.store.store_head_line_unless(line, header, payload, blank)
-    }
-
-    #[inline(always)]
-    fn store_padded_line(&mut self, line: u32, bytes: &[u8]) {
-        self.store.store_padded_line(line, bytes);
-    }
-
-    #[inline(always)]
-    fn has_word(&self, payload: &[u8], word: u64) -> bool {
-        self.store.has_word(payload, word)
-    }
-
-    #[inline(always)]
-    fn prefetch_lines(&self) -> u32 {
-        self.store.prefetch_lines()
-    }
-
-    #[inline(always)]
-    fn prefetch(&mut self, line: u32) {
-        self.store.prefetch(line);
-    }
-
-    #[inline]
-    fn fence(&mut self) {
-        self.store.fence();
-    }
-
-    #[inline]
-    fn progress(&mut self) {
-        self.store.progress();
+    fn wake_receiver(&mut self) {
         self.waker.stored();
     }
 }

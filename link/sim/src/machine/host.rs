@@ -271,6 +271,9 @@ impl<D: Device> StorePort for SimWindow<D> {
     fn fence(&mut self) {
         self.sim.execute(self.core, Operation::Fence);
     }
+
+    // A device of this link does not sleep.
+    beeline_contract_memory::store_port_default! { composed, hints, wake_receiver, progress }
 }
 
 impl<D> Drop for SimWindow<D> {

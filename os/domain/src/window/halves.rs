@@ -12,8 +12,8 @@ use beeline_spec::escape::{blank_from_random, is_blank_value};
 use beeline_spec::formats::CONTROL_PAGE_BYTES;
 use serde::{Deserialize, Serialize};
 
-use super::{SenderOptions, WindowError, check_lines, window_bytes};
-use crate::credits::{receiver_sleeper, sender_sleeper};
+use super::{PeerWindow, SenderOptions, WindowError, check_lines, window_bytes};
+use crate::credits::{receiver_sleeper, receiver_waker, sender_sleeper};
 use crate::{MemoryCreditSink, MemoryCredits, MemorySleeper, Peer, SenderParts};
 
 /// Largest huge page that a window may be rounded up to.
@@ -70,8 +70,9 @@ impl WindowTerms {
     ) -> Result<SenderParts, WindowError> {
         self.check(options.memory.huge_pages)?;
         let window = SharedMemory::from_fd_with(window_fd, self.bytes, options.memory)?.map()?;
+        let lines = window.store_window(CONTROL_PAGE_BYTES, self.lines, options.kernel);
         Ok(SenderParts {
-            store: window.store_window(CONTROL_PAGE_BYTES, self.lines, options.kernel),
+            store: PeerWindow::new(lines, receiver_waker(&page.region, peer)),
             credits: MemoryCredits::new(&page.region, peer),
             blank: self.blank,
             epoch: self.epoch,

@@ -11,6 +11,7 @@ mod halves;
 mod hello;
 mod listener;
 mod sender;
+mod store;
 
 use beeline_mmio::{MapError, MemoryOptions, StoreKernel, Traffic};
 use beeline_spec::LINE_BYTES;
@@ -21,6 +22,7 @@ use crate::error::{ConnectError, OfferError};
 pub use halves::{CreditPage, FreshWindow, WindowTerms};
 pub use listener::{ReceiverParts, WindowListener, offer_window};
 pub use sender::{SenderParts, connect_window};
+pub use store::PeerWindow;
 
 /// Reads a sender's request, for [`crate::fuzzing`].
 #[cfg(fuzzing)]

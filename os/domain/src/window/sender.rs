@@ -2,18 +2,16 @@
 
 use std::os::fd::OwnedFd;
 
-use beeline_mmio::StoreWindow;
-
 use super::halves::CreditPage;
 use super::hello::{Request, decode_answer};
-use super::{SenderOptions, WindowError};
+use super::{PeerWindow, SenderOptions, WindowError};
 use crate::{Domain, MemoryCredits, MemorySleeper, Peer};
 
 /// A sender's half of one window. The window is its own as long as `credits` lives.
 #[derive(Debug)]
 pub struct SenderParts {
     /// The window's lines, write-only.
-    pub store: StoreWindow,
+    pub store: PeerWindow,
     /// The lines that the receiver has freed. Dropping it gives the window up.
     pub credits: MemoryCredits,
     /// The receiver.

@@ -1,9 +1,13 @@
 //! What depends on the instruction set: stores, loads, copies, fences and the tick counter.
 //!
 //! Each folder offers the same names; this file picks one. The portable twin stands in for instruction sets without
-//! one, and for Miri, which runs no asm. Nothing here checks bounds: handles do that when they are made.
+//! one, and for Miri, which runs no asm. A pointer is checked where a handle is made of it.
 
-use beeline_contract_memory::{Line, fill_words};
+use core::marker::PhantomData;
+
+use beeline_contract_memory::Line;
+
+use crate::LINE_BYTES;
 
 #[cfg_attr(all(target_arch = "x86_64", not(miri)), path = "x86_64/mod.rs")]
 #[cfg_attr(all(target_arch = "aarch64", not(miri)), path = "aarch64/mod.rs")]
@@ -16,12 +20,12 @@ pub(crate) mod words;
 
 pub(crate) use chosen::*;
 
-/// One way to store a line. Implementors are the store kernels: one asm block each, no fence, no lock.
+/// A store kernel: one asm block for each way that a line comes, no fence, no lock.
 ///
 /// # Safety
 /// For every function: `line` is 64 mapped, writable bytes, aligned to 64, that are only accessed by atomics and asm;
 /// `word` is 8 such bytes, aligned to 8; and the CPU has the instructions.
-pub(crate) trait LineStore {
+pub(crate) trait LineKernel {
     /// Stores words that were just computed: in registers, or in memory by 8-byte stores that a wider load would
     /// have to wait for. So it loads them in words.
     unsafe fn words(line: *mut u8, words: &Line);
@@ -29,51 +33,120 @@ pub(crate) trait LineStore {
     /// Stores 64 bytes of the caller's memory, at any alignment.
     unsafe fn bytes(line: *mut u8, bytes: &[u8; 64]);
 
-    /// Stores a header and at most 56 bytes, padded with zeros.
-    #[inline]
-    unsafe fn head(line: *mut u8, header: u64, payload: &[u8]) {
-        let mut words = [header, 0, 0, 0, 0, 0, 0, 0];
-        fill_words(&mut words[1..], payload);
-        // SAFETY: the caller's promise about `line`.
-        unsafe { Self::words(line, &words) }
-    }
-
-    /// Stores a header and at most 56 bytes, padded with zeros, unless one of their words is `blank`, which has bit 63
-    /// set where header and padding have it clear. Says whether it did.
-    #[inline(always)]
-    unsafe fn head_unless(line: *mut u8, header: u64, payload: &[u8], blank: u64) -> bool {
-        let found = payload.as_chunks::<8>().0.iter().any(|word| u64::from_le_bytes(*word) == blank);
-        if !found {
-            // SAFETY: the caller's promise about `line`.
-            unsafe { Self::head(line, header, payload) }
-        }
-        !found
-    }
-
-    /// As [`LineStore::head_unless`] with one more word, `prefix`, before at most 48 bytes.
-    #[inline(always)]
-    unsafe fn prefixed_unless(line: *mut u8, header: u64, prefix: u64, payload: &[u8], blank: u64) -> bool {
-        let mut words = [header, prefix, 0, 0, 0, 0, 0, 0];
-        fill_words(&mut words[2..], payload);
-        let found = words.contains(&blank);
-        if !found {
-            // SAFETY: the caller's promise about `line`.
-            unsafe { Self::words(line, &words) }
-        }
-        !found
-    }
-
-    /// Stores at most 64 bytes, padded with zeros.
-    #[inline]
-    unsafe fn padded(line: *mut u8, bytes: &[u8]) {
-        let mut words = [0; 8];
-        fill_words(&mut words, bytes);
-        // SAFETY: the caller's promise about `line`.
-        unsafe { Self::words(line, &words) }
-    }
-
     unsafe fn word(word: *mut u8, value: u64);
 }
+
+/// The lines of a window as the kernel `K` stores to them: a [`StorePort`] without a mapping of its own.
+pub(crate) struct KernelLines<K> {
+    start: *mut u8,
+    mask: u32,
+    kernel: PhantomData<K>,
+}
+
+// SAFETY: whoever made it said that the lines may be accessed by any thread, with atomics and asm only (`new`).
+unsafe impl<K> Send for KernelLines<K> {}
+// SAFETY: as for `Send`; through a shared reference nothing is stored.
+unsafe impl<K> Sync for KernelLines<K> {}
+
+impl<K> KernelLines<K> {
+    /// # Safety
+    /// From `start`, aligned to 64, on there are `lines` lines, a power of two: mapped and writable as long as this exists,
+    /// on every thread, and only accessed by atomics and asm. The CPU has the kernel's instructions.
+    #[inline(always)]
+    pub(crate) unsafe fn new(start: *mut u8, lines: u32) -> Self {
+        KernelLines { start, mask: lines - 1, kernel: PhantomData }
+    }
+
+    #[inline(always)]
+    pub(crate) fn lines(&self) -> u32 {
+        self.mask + 1
+    }
+
+    /// Where a line starts. Line numbers are taken modulo the number of lines, so that none reaches outside.
+    #[inline(always)]
+    pub(crate) fn line(&self, line: u32) -> *mut u8 {
+        self.start.wrapping_add((line & self.mask) as usize * LINE_BYTES)
+    }
+
+    /// Where a word of a line starts.
+    #[inline(always)]
+    pub(crate) fn word(&self, line: u32, word: u32) -> *mut u8 {
+        self.line(line).wrapping_add((word & 7) as usize * 8)
+    }
+
+    /// Splits a run of lines that starts at `first_line`. Panics when `bytes` are not whole lines or reach past the end.
+    #[inline(always)]
+    pub(crate) fn run<'a>(&self, first_line: u32, bytes: &'a [u8]) -> &'a [[u8; LINE_BYTES]] {
+        let (run, rest) = bytes.as_chunks::<LINE_BYTES>();
+        let first = first_line & self.mask;
+        assert!(
+            rest.is_empty() && run.len() <= (self.lines() - first) as usize,
+            "{} bytes from line {first} of a window of {} lines",
+            bytes.len(),
+            self.lines()
+        );
+        run
+    }
+}
+
+/// Makes [`KernelLines`] of a kernel a [`StorePort`]: `kernel_port! { Kernel { own methods } other, methods }`, where the other
+/// methods are those that the kernel has no better code for than [`store_port_default`](beeline_contract_memory::store_port_default).
+macro_rules! kernel_port {
+    ($kernel:ty { $($own:tt)* } $($default:ident),*) => {
+        impl beeline_contract_memory::StorePort for $crate::arch::KernelLines<$kernel> {
+            #[inline(always)]
+            fn lines(&self) -> u32 {
+                self.lines()
+            }
+
+            #[inline(always)]
+            fn store_line(&mut self, line: u32, words: &Line) {
+                // SAFETY: `line` masks into the lines; what they are was promised to `KernelLines::new`.
+                unsafe { <$kernel as $crate::arch::LineKernel>::words(self.line(line), words) }
+            }
+
+            #[inline(always)]
+            fn store_word(&mut self, line: u32, word: u32, value: u64) {
+                // SAFETY: inside the line and aligned, as `KernelLines::word` makes it; the rest as for `store_line`.
+                unsafe { <$kernel as $crate::arch::LineKernel>::word(self.word(line, word), value) }
+            }
+
+            #[inline(always)]
+            fn store_lines(&mut self, first_line: u32, bytes: &[u8]) {
+                let run = self.run(first_line, bytes);
+                let first = self.line(first_line);
+                for (i, bytes) in run.iter().enumerate() {
+                    let line = first.wrapping_add(i * $crate::LINE_BYTES);
+                    // SAFETY: `run` checked that the line is not past the end; the rest as for `store_line`.
+                    unsafe { <$kernel as $crate::arch::LineKernel>::bytes(line, bytes) }
+                }
+            }
+
+            $($own)*
+
+            #[inline(always)]
+            fn prefetch(&mut self, line: u32) {
+                $crate::arch::prefetch_to_write(self.line(line));
+            }
+
+            #[inline]
+            fn fence(&mut self) {
+                $crate::fence::order_stores();
+            }
+
+            beeline_contract_memory::store_port_default! {
+                has_word, prefetch_lines, wake_receiver, progress $(, $default)*
+            }
+        }
+    };
+    // A kernel that has nothing better for any of them.
+    ($kernel:ty) => {
+        $crate::arch::kernel_port! {
+            $kernel {} store_head_line, store_head_line_unless, store_prefixed_line_unless, store_padded_line
+        }
+    };
+}
+pub(crate) use kernel_port;
 
 /// Searching a payload for a word where the compiler's own code is as good as any.
 #[cfg(any(not(target_arch = "x86_64"), miri))]
@@ -94,101 +167,38 @@ impl PortableScan {
     }
 }
 
-/// Defines `Way`, the store kernels of an instruction set as values: a window holds one and calls through it. The
-/// match is one well predicted branch a line, which costs less than a call through a pointer.
-macro_rules! ways {
+/// Defines the store kernels of an instruction set as values: `Kernel` names one, `KernelPort` is the lines of a window as
+/// one of them stores to them. The match is one well predicted branch a line, which costs less than a call through a pointer.
+macro_rules! kernels {
     ($($(#[$doc:meta])* $name:ident => $kernel:ty,)*) => {
         /// A store kernel of this instruction set.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub(crate) enum Way {
+        pub(crate) enum Kernel {
             $($(#[$doc])* $name,)*
         }
 
-        impl Way {
+        impl Kernel {
             /// # Safety
-            /// As for [`LineStore`].
-            #[inline(always)]
-            pub(crate) unsafe fn words(self, line: *mut u8, words: &Line) {
+            /// As for [`KernelLines::new`](crate::arch::KernelLines::new).
+            pub(crate) unsafe fn port(self, start: *mut u8, lines: u32) -> KernelPort {
                 match self {
-                    // SAFETY: the caller's promise; a `Way` is only made for a CPU that has it.
-                    $(Way::$name => unsafe { <$kernel>::words(line, words) },)*
+                    // SAFETY: what `KernelLines::new` asks for is what the caller promises.
+                    $(Kernel::$name => KernelPort::$name(unsafe { $crate::arch::KernelLines::new(start, lines) }),)*
                 }
             }
+        }
 
-            /// # Safety
-            /// As for [`LineStore`], for `lines.len()` lines from `line` on.
-            #[inline(always)]
-            pub(crate) unsafe fn lines(self, line: *mut u8, lines: &[[u8; 64]]) {
-                match self {
-                    $(Way::$name => {
-                        for (i, bytes) in lines.iter().enumerate() {
-                            let line = line.wrapping_add(i * 64);
-                            // SAFETY: the caller's promise; a `Way` is only made for a CPU that has it.
-                            unsafe { <$kernel>::bytes(line, bytes) }
-                        }
-                    })*
-                }
-            }
+        /// The lines of a window, with the kernel that stores to them.
+        pub(crate) enum KernelPort {
+            $($name($crate::arch::KernelLines<$kernel>),)*
+        }
 
-            /// # Safety
-            /// As for [`LineStore`].
-            #[inline(always)]
-            pub(crate) unsafe fn head(self, line: *mut u8, header: u64, payload: &[u8]) {
-                match self {
-                    // SAFETY: the caller's promise; a `Way` is only made for a CPU that has it.
-                    $(Way::$name => unsafe { <$kernel>::head(line, header, payload) },)*
-                }
-            }
-
-            /// # Safety
-            /// As for [`LineStore`].
-            #[inline(always)]
-            pub(crate) unsafe fn head_unless(self, line: *mut u8, header: u64, payload: &[u8], blank: u64) -> bool {
-                match self {
-                    // SAFETY: the caller's promise; a `Way` is only made for a CPU that has it.
-                    $(Way::$name => unsafe { <$kernel>::head_unless(line, header, payload, blank) },)*
-                }
-            }
-
-            /// # Safety
-            /// As for [`LineStore`].
-            #[inline(always)]
-            pub(crate) unsafe fn prefixed_unless(
-                self,
-                line: *mut u8,
-                header: u64,
-                prefix: u64,
-                payload: &[u8],
-                blank: u64,
-            ) -> bool {
-                match self {
-                    // SAFETY: the caller's promise; a `Way` is only made for a CPU that has it.
-                    $(Way::$name => unsafe {
-                        <$kernel>::prefixed_unless(line, header, prefix, payload, blank)
-                    },)*
-                }
-            }
-
-            /// # Safety
-            /// As for [`LineStore`].
-            #[inline(always)]
-            pub(crate) unsafe fn padded(self, line: *mut u8, bytes: &[u8]) {
-                match self {
-                    // SAFETY: the caller's promise; a `Way` is only made for a CPU that has it.
-                    $(Way::$name => unsafe { <$kernel>::padded(line, bytes) },)*
-                }
-            }
-
-            /// # Safety
-            /// As for [`LineStore`].
-            #[inline(always)]
-            pub(crate) unsafe fn word(self, word: *mut u8, value: u64) {
-                match self {
-                    // SAFETY: the caller's promise; a `Way` is only made for a CPU that has it.
-                    $(Way::$name => unsafe { <$kernel>::word(word, value) },)*
-                }
+        impl beeline_contract_memory::StorePort for KernelPort {
+            beeline_contract_memory::forward_store_port! {
+                |this| match this { $(KernelPort::$name(lines) => lines),* };
+                lines, stores, hints, fence, wake_receiver, progress
             }
         }
     };
 }
-pub(crate) use ways;
+pub(crate) use kernels;

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use beeline_contract_memory::Line;
 
-use crate::arch::LineStore;
+use crate::arch::LineKernel;
 use crate::arch::kernels;
 
 /// What a kernel's function must contain.

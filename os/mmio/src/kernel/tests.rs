@@ -3,7 +3,7 @@
 use beeline_contract_memory::StorePort;
 use proptest::prelude::*;
 
-use crate::arch::{Way, ways};
+use crate::arch::{Kernel, all_kernels};
 use crate::{LINE_BYTES, Region, StoreKernel, StoreWindow};
 
 const LINES: u32 = 8;
@@ -12,21 +12,21 @@ const BYTES: usize = LINES as usize * LINE_BYTES;
 const BEFORE: u8 = 0xc3;
 
 /// All of a region as a window stored one way; ways that this CPU has better ones for are tested too.
-fn window(region: &Region, way: Way) -> StoreWindow {
-    StoreWindow::with_way(region.span(0, BYTES, LINE_BYTES), StoreKernel::Cached, way)
+fn window(region: &Region, kernel: Kernel) -> StoreWindow {
+    StoreWindow::with_kernel(region.span(0, BYTES, LINE_BYTES), StoreKernel::Cached, kernel)
 }
 
 /// Lets `store` store in every way, and compares all of memory with `expected`.
 fn check(expected: &[u8; BYTES], store: impl Fn(&mut StoreWindow)) {
-    for way in ways() {
+    for kernel in all_kernels() {
         let region = Region::private(BYTES);
         region.fill(0, BYTES, u64::from_ne_bytes([BEFORE; 8]));
-        let mut window = window(&region, way);
+        let mut window = window(&region, kernel);
         store(&mut window);
         window.fence();
         let mut found = [0; BYTES];
         region.copy_out(0, &mut found);
-        assert_eq!(found, *expected, "{way:?}");
+        assert_eq!(found, *expected, "{kernel:?}");
     }
 }
 
@@ -135,13 +135,13 @@ fn nothing_past_the_callers_slice_is_read() {
         let from = start.cast::<u8>().wrapping_add(page - length);
         // SAFETY: the last bytes of the first page, which stays mapped to the end of the test.
         let payload = unsafe { std::slice::from_raw_parts(from, length) };
-        for way in ways() {
+        for kernel in all_kernels() {
             let region = Region::private(BYTES);
-            let mut window = window(&region, way);
+            let mut window = window(&region, kernel);
             window.store_padded_line(1, payload);
             window.store_head_line(2, u64::MAX, &payload[..length.min(56)]);
             window.fence();
-            assert_eq!((region.word(64).load(), region.word(128).load()), (0, u64::MAX), "{way:?}");
+            assert_eq!((region.word(64).load(), region.word(128).load()), (0, u64::MAX), "{kernel:?}");
         }
     }
     // SAFETY: the first page, which nobody uses any more.
@@ -150,20 +150,20 @@ fn nothing_past_the_callers_slice_is_read() {
 
 #[test]
 fn more_than_a_line_is_refused() {
-    for way in ways() {
+    for kernel in all_kernels() {
         let region = Region::private(BYTES);
         for (length, head) in [(65, false), (57, true)] {
             let attempt = std::panic::AssertUnwindSafe(|| {
-                let mut window = window(&region, way);
+                let mut window = window(&region, kernel);
                 if head {
                     window.store_head_line(0, 1, &[1; 65][..length]);
                 } else {
                     window.store_padded_line(0, &[1; 65][..length]);
                 }
             });
-            assert!(std::panic::catch_unwind(attempt).is_err(), "{way:?} took {length} bytes");
+            assert!(std::panic::catch_unwind(attempt).is_err(), "{kernel:?} took {length} bytes");
         }
-        assert_eq!(region.word(0).load(), 0, "{way:?} stored something");
+        assert_eq!(region.word(0).load(), 0, "{kernel:?} stored something");
     }
 }
 
@@ -189,10 +189,10 @@ fn a_kernel_of_another_cpu_is_refused() {
 fn words_of_a_line_are_single_copy_atomic() {
     use beeline_contract_memory::LoadPort;
     let rounds: u64 = if cfg!(miri) { 20 } else { 20_000 };
-    for way in ways() {
+    for kernel in all_kernels() {
         let region = Region::private(BYTES);
         std::thread::scope(|scope| {
-            let mut window = window(&region, way);
+            let mut window = window(&region, kernel);
             scope.spawn(move || {
                 for i in 0..rounds {
                     window.store_line(0, &[i << 32 | i; 8]);
@@ -201,7 +201,7 @@ fn words_of_a_line_are_single_copy_atomic() {
             let mut window = region.load_window(0, 1);
             for _ in 0..rounds {
                 for word in window.load_line(0) {
-                    assert_eq!(word >> 32, word & 0xffff_ffff, "{way:?}: torn word {word:#x}");
+                    assert_eq!(word >> 32, word & 0xffff_ffff, "{kernel:?}: torn word {word:#x}");
                 }
             }
         });

@@ -2,7 +2,7 @@
 
 use core::arch::asm;
 
-use super::store::Way;
+use super::store::Kernel;
 use crate::StoreKernel;
 
 /// Why a kernel cannot be run here: what the CPU lacks, or the instruction set it belongs to.
@@ -15,22 +15,22 @@ pub(crate) fn lacks(kernel: StoreKernel) -> Option<&'static str> {
 }
 
 /// The kernel behind a name, on this CPU.
-pub(crate) fn way(kernel: StoreKernel) -> Option<Way> {
-    if lacks(kernel).is_some() {
+pub(crate) fn kernel(name: StoreKernel) -> Option<Kernel> {
+    if lacks(name).is_some() {
         return None;
     }
-    match kernel {
-        StoreKernel::Cached => Some(Way::Cached),
-        StoreKernel::Stnp => Some(Way::Stnp),
-        StoreKernel::St64b => Some(Way::St64b),
+    match name {
+        StoreKernel::Cached => Some(Kernel::Cached),
+        StoreKernel::Stnp => Some(Kernel::Stnp),
+        StoreKernel::St64b => Some(Kernel::St64b),
         _ => None,
     }
 }
 
 /// Every kernel that this CPU can run on memory.
 #[cfg(test)]
-pub(crate) fn ways() -> Vec<Way> {
-    vec![Way::Cached, Way::Stnp]
+pub(crate) fn all_kernels() -> Vec<Kernel> {
+    vec![Kernel::Cached, Kernel::Stnp]
 }
 
 /// Whether user space may issue `st64b`: ID_AA64ISAR1_EL1.LS64, which Linux shows only when it lets user space use it.

@@ -7,9 +7,9 @@ use core::arch::asm;
 
 use beeline_contract_memory::Line;
 
-use crate::arch::{LineStore, ways, words};
+use crate::arch::{LineKernel, kernel_port, kernels, words};
 
-ways! {
+kernels! {
     /// `stp`.
     Cached => Cached,
     /// `stnp`: the hint that the line is not read again here.
@@ -23,7 +23,7 @@ macro_rules! pair_kernel {
     ($name:ident, $pair:literal) => {
         pub(crate) struct $name;
 
-        impl LineStore for $name {
+        impl LineKernel for $name {
             #[inline(always)]
             unsafe fn words(line: *mut u8, words: &Line) {
                 // SAFETY: `line` is 64 writable bytes by the caller's promise.
@@ -65,6 +65,8 @@ macro_rules! pair_kernel {
                 unsafe { words::store_word(word, value) }
             }
         }
+
+        kernel_port! { $name }
     };
 }
 
@@ -74,7 +76,7 @@ pair_kernel!(Stnp, "stnp");
 /// One `st64b`: a single 64-byte write to device memory.
 pub(crate) struct St64b;
 
-impl LineStore for St64b {
+impl LineKernel for St64b {
     #[inline(always)]
     unsafe fn words(line: *mut u8, words: &Line) {
         // SAFETY: `line` is 64 writable bytes of device memory by the caller's promise; the CPU has FEAT_LS64.
@@ -104,3 +106,5 @@ impl LineStore for St64b {
         unsafe { words::store_word(word, value) }
     }
 }
+
+kernel_port! { St64b }

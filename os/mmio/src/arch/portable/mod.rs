@@ -8,12 +8,12 @@ use std::time::Instant;
 use beeline_contract_memory::Line;
 
 use crate::StoreKernel;
-use crate::arch::{LineStore, words};
+use crate::arch::{LineKernel, kernel_port, words};
 use crate::sync::{Ordering, fence};
 
 pub(crate) use crate::arch::PortableScan as ScanWay;
 
-crate::arch::ways! {
+crate::arch::kernels! {
     /// Eight relaxed atomic stores.
     Cached => Cached,
 }
@@ -30,7 +30,7 @@ unsafe fn store_line(line: *mut u8, words: &Line) {
 
 pub(crate) struct Cached;
 
-impl LineStore for Cached {
+impl LineKernel for Cached {
     #[inline(always)]
     unsafe fn words(line: *mut u8, words: &Line) {
         // SAFETY: the caller's promise about `line`.
@@ -50,6 +50,8 @@ impl LineStore for Cached {
     }
 }
 
+kernel_port! { Cached }
+
 /// Why a kernel cannot be run here.
 pub(crate) fn lacks(kernel: StoreKernel) -> Option<&'static str> {
     match kernel {
@@ -60,14 +62,14 @@ pub(crate) fn lacks(kernel: StoreKernel) -> Option<&'static str> {
 }
 
 /// The kernel behind a name.
-pub(crate) fn way(kernel: StoreKernel) -> Option<Way> {
-    lacks(kernel).is_none().then_some(Way::Cached)
+pub(crate) fn kernel(name: StoreKernel) -> Option<Kernel> {
+    lacks(name).is_none().then_some(Kernel::Cached)
 }
 
 /// The only kernel.
 #[cfg(test)]
-pub(crate) fn ways() -> Vec<Way> {
-    vec![Way::Cached]
+pub(crate) fn all_kernels() -> Vec<Kernel> {
+    vec![Kernel::Cached]
 }
 
 /// How a port loads lines: eight word loads.

@@ -8,14 +8,14 @@ use core::arch::asm;
 use beeline_contract_memory::Line;
 
 use super::store::{movdir64b, movnti};
-use crate::arch::{LineStore, words};
+use crate::arch::{KernelLines, LineKernel, kernel_port, words};
 
 /// The kernels that differ in the last instruction only: a line in `zmm16`, stored by `$store`.
 macro_rules! avx512_kernel {
     ($name:ident, $store:literal, $word:path) => {
         pub(crate) struct $name;
 
-        impl LineStore for $name {
+        impl LineKernel for $name {
             #[inline(always)]
             unsafe fn words(line: *mut u8, words: &Line) {
                 // SAFETY: `words` is 64 readable bytes, `line` 64 writable ones by the caller's promise.
@@ -50,99 +50,108 @@ macro_rules! avx512_kernel {
             }
 
             #[inline(always)]
-            unsafe fn head(line: *mut u8, header: u64, payload: &[u8]) {
-                // SAFETY: the mask lets no byte past `payload` be loaded; `line` is writable by the caller's promise.
-                unsafe {
-                    asm!(
-                        "kmovq k1, {mask}",
-                        "vmovdqu8 zmm16{{k1}}{{z}}, [{payload}]",
-                        "vpbroadcastq zmm17, {header}",
-                        "valignq zmm16, zmm16, zmm17, 7",
-                        $store,
-                        line = in(reg) line, header = in(reg) header,
-                        payload = in(reg) payload.as_ptr(), mask = in(reg) byte_mask(payload.len(), 56),
-                        out("xmm16") _, out("xmm17") _, out("k1") _,
-                        options(nostack, preserves_flags),
-                    );
-                }
-            }
-
-            #[inline(always)]
-            unsafe fn head_unless(line: *mut u8, header: u64, payload: &[u8], blank: u64) -> bool {
-                // SAFETY: the mask lets no byte past `payload` be loaded; `line` is writable by the caller's promise.
-                unsafe {
-                    asm!(
-                        "kmovq k1, {mask}",
-                        "vmovdqu8 zmm16{{k1}}{{z}}, [{payload}]",
-                        "vpbroadcastq zmm17, {header}",
-                        "vpbroadcastq zmm18, {blank}",
-                        "valignq zmm16, zmm16, zmm17, 7",
-                        "vpcmpeqq k1, zmm16, zmm18",
-                        "kortestw k1, k1",
-                        "jnz {found}",
-                        $store,
-                        line = in(reg) line, header = in(reg) header, blank = in(reg) blank,
-                        payload = in(reg) payload.as_ptr(), mask = in(reg) byte_mask(payload.len(), 56),
-                        found = label { return false },
-                        out("xmm16") _, out("xmm17") _, out("xmm18") _, out("k1") _,
-                        options(nostack),
-                    );
-                }
-                true
-            }
-
-            #[inline(always)]
-            unsafe fn prefixed_unless(
-                line: *mut u8,
-                header: u64,
-                prefix: u64,
-                payload: &[u8],
-                blank: u64,
-            ) -> bool {
-                // SAFETY: the mask lets no byte past `payload` be loaded; `line` is writable by the caller's promise.
-                unsafe {
-                    asm!(
-                        "kmovq k1, {mask}",
-                        "vmovdqu8 zmm16{{k1}}{{z}}, [{payload}]",
-                        "vmovq xmm17, {header}",
-                        "vmovq xmm18, {prefix}",
-                        "vpunpcklqdq xmm17, xmm17, xmm18",
-                        "vshufi64x2 zmm17, zmm17, zmm17, 0",
-                        "vpbroadcastq zmm18, {blank}",
-                        "valignq zmm16, zmm16, zmm17, 6",
-                        "vpcmpeqq k1, zmm16, zmm18",
-                        "kortestw k1, k1",
-                        "jnz {found}",
-                        $store,
-                        line = in(reg) line, header = in(reg) header, prefix = in(reg) prefix,
-                        blank = in(reg) blank, payload = in(reg) payload.as_ptr(),
-                        mask = in(reg) byte_mask(payload.len(), 48), found = label { return false },
-                        out("xmm16") _, out("xmm17") _, out("xmm18") _, out("k1") _,
-                        options(nostack),
-                    );
-                }
-                true
-            }
-
-            #[inline(always)]
-            unsafe fn padded(line: *mut u8, bytes: &[u8]) {
-                // SAFETY: the mask lets no byte past `bytes` be loaded; `line` is writable by the caller's promise.
-                unsafe {
-                    asm!(
-                        "kmovq k1, {mask}",
-                        "vmovdqu8 zmm16{{k1}}{{z}}, [{bytes}]",
-                        $store,
-                        line = in(reg) line, bytes = in(reg) bytes.as_ptr(), mask = in(reg) byte_mask(bytes.len(), 64),
-                        out("xmm16") _, out("k1") _,
-                        options(nostack, preserves_flags),
-                    );
-                }
-            }
-
-            #[inline(always)]
             unsafe fn word(word: *mut u8, value: u64) {
                 // SAFETY: the caller's promise about `word`.
                 unsafe { $word(word, value) }
+            }
+        }
+
+        kernel_port! {
+            $name {
+                #[inline(always)]
+                fn store_head_line(&mut self, line: u32, header: u64, payload: &[u8]) {
+                    let line = self.line(line);
+                    // SAFETY: the mask lets no byte past `payload` be loaded; `line` is writable (`KernelLines::new`).
+                    unsafe {
+                        asm!(
+                            "kmovq k1, {mask}",
+                            "vmovdqu8 zmm16{{k1}}{{z}}, [{payload}]",
+                            "vpbroadcastq zmm17, {header}",
+                            "valignq zmm16, zmm16, zmm17, 7",
+                            $store,
+                            line = in(reg) line, header = in(reg) header,
+                            payload = in(reg) payload.as_ptr(), mask = in(reg) byte_mask(payload.len(), 56),
+                            out("xmm16") _, out("xmm17") _, out("k1") _,
+                            options(nostack, preserves_flags),
+                        );
+                    }
+                }
+
+                #[inline(always)]
+                fn store_head_line_unless(&mut self, line: u32, header: u64, payload: &[u8], blank: u64) -> bool {
+                    let line = self.line(line);
+                    // SAFETY: the mask lets no byte past `payload` be loaded; `line` is writable (`KernelLines::new`).
+                    unsafe {
+                        asm!(
+                            "kmovq k1, {mask}",
+                            "vmovdqu8 zmm16{{k1}}{{z}}, [{payload}]",
+                            "vpbroadcastq zmm17, {header}",
+                            "vpbroadcastq zmm18, {blank}",
+                            "valignq zmm16, zmm16, zmm17, 7",
+                            "vpcmpeqq k1, zmm16, zmm18",
+                            "kortestw k1, k1",
+                            "jnz {found}",
+                            $store,
+                            line = in(reg) line, header = in(reg) header, blank = in(reg) blank,
+                            payload = in(reg) payload.as_ptr(), mask = in(reg) byte_mask(payload.len(), 56),
+                            found = label { return false },
+                            out("xmm16") _, out("xmm17") _, out("xmm18") _, out("k1") _,
+                            options(nostack),
+                        );
+                    }
+                    true
+                }
+
+                #[inline(always)]
+                fn store_prefixed_line_unless(
+                    &mut self,
+                    line: u32,
+                    header: u64,
+                    prefix: u64,
+                    payload: &[u8],
+                    blank: u64,
+                ) -> bool {
+                    let line = self.line(line);
+                    // SAFETY: the mask lets no byte past `payload` be loaded; `line` is writable (`KernelLines::new`).
+                    unsafe {
+                        asm!(
+                            "kmovq k1, {mask}",
+                            "vmovdqu8 zmm16{{k1}}{{z}}, [{payload}]",
+                            "vmovq xmm17, {header}",
+                            "vmovq xmm18, {prefix}",
+                            "vpunpcklqdq xmm17, xmm17, xmm18",
+                            "vshufi64x2 zmm17, zmm17, zmm17, 0",
+                            "vpbroadcastq zmm18, {blank}",
+                            "valignq zmm16, zmm16, zmm17, 6",
+                            "vpcmpeqq k1, zmm16, zmm18",
+                            "kortestw k1, k1",
+                            "jnz {found}",
+                            $store,
+                            line = in(reg) line, header = in(reg) header, prefix = in(reg) prefix,
+                            blank = in(reg) blank, payload = in(reg) payload.as_ptr(),
+                            mask = in(reg) byte_mask(payload.len(), 48), found = label { return false },
+                            out("xmm16") _, out("xmm17") _, out("xmm18") _, out("k1") _,
+                            options(nostack),
+                        );
+                    }
+                    true
+                }
+
+                #[inline(always)]
+                fn store_padded_line(&mut self, line: u32, bytes: &[u8]) {
+                    let line = self.line(line);
+                    // SAFETY: the mask lets no byte past `bytes` be loaded; `line` is writable (`KernelLines::new`).
+                    unsafe {
+                        asm!(
+                            "kmovq k1, {mask}",
+                            "vmovdqu8 zmm16{{k1}}{{z}}, [{bytes}]",
+                            $store,
+                            line = in(reg) line, bytes = in(reg) bytes.as_ptr(), mask = in(reg) byte_mask(bytes.len(), 64),
+                            out("xmm16") _, out("k1") _,
+                            options(nostack, preserves_flags),
+                        );
+                    }
+                }
             }
         }
     };
@@ -180,12 +189,20 @@ impl Stage {
     fn start(&mut self) -> *mut u8 {
         self.0.as_mut_ptr().cast()
     }
+
+    /// The stage as a window of one line.
+    #[inline(always)]
+    fn port(&mut self) -> KernelLines<CachedAvx512> {
+        // SAFETY: the stage is 64 aligned bytes of our own, and outlives the port, which is used at once; a kernel that stages
+        // with AVX-512 is only chosen on a CPU that has it.
+        unsafe { KernelLines::new(self.start(), 1) }
+    }
 }
 
 /// One `movdir64b`, its source staged by one 64-byte store.
 pub(crate) struct Movdir64bAvx512;
 
-impl LineStore for Movdir64bAvx512 {
+impl LineKernel for Movdir64bAvx512 {
     #[inline(always)]
     unsafe fn words(line: *mut u8, words: &Line) {
         let mut stage = Stage::new();
@@ -202,26 +219,29 @@ impl LineStore for Movdir64bAvx512 {
     }
 
     #[inline(always)]
-    unsafe fn head(line: *mut u8, header: u64, payload: &[u8]) {
-        let mut stage = Stage::new();
-        // SAFETY: the stage is 64 aligned bytes of our own.
-        unsafe { CachedAvx512::head(stage.start(), header, payload) };
-        // SAFETY: the caller's promise about `line`; the stage was just written whole.
-        unsafe { movdir64b(line, stage.start()) }
-    }
-
-    #[inline(always)]
-    unsafe fn padded(line: *mut u8, bytes: &[u8]) {
-        let mut stage = Stage::new();
-        // SAFETY: the stage is 64 aligned bytes of our own.
-        unsafe { CachedAvx512::padded(stage.start(), bytes) };
-        // SAFETY: the caller's promise about `line`; the stage was just written whole.
-        unsafe { movdir64b(line, stage.start()) }
-    }
-
-    #[inline(always)]
     unsafe fn word(word: *mut u8, value: u64) {
         // SAFETY: the caller's promise about `word`.
         unsafe { movnti(word, value) }
     }
+}
+
+kernel_port! {
+    Movdir64bAvx512 {
+        #[inline(always)]
+        fn store_head_line(&mut self, line: u32, header: u64, payload: &[u8]) {
+            let mut stage = Stage::new();
+            stage.port().store_head_line(0, header, payload);
+            // SAFETY: `line` is a line of the window (`KernelLines::line`); the stage was just written whole.
+            unsafe { movdir64b(self.line(line), stage.start()) }
+        }
+
+        #[inline(always)]
+        fn store_padded_line(&mut self, line: u32, bytes: &[u8]) {
+            let mut stage = Stage::new();
+            stage.port().store_padded_line(0, bytes);
+            // SAFETY: `line` is a line of the window (`KernelLines::line`); the stage was just written whole.
+            unsafe { movdir64b(self.line(line), stage.start()) }
+        }
+    }
+    store_head_line_unless, store_prefixed_line_unless
 }

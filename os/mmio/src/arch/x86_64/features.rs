@@ -2,7 +2,7 @@
 
 use std::arch::is_x86_feature_detected;
 
-use super::store::Way;
+use super::store::Kernel;
 use crate::StoreKernel;
 
 /// Why a kernel cannot be run here: what the CPU lacks, or the instruction set it belongs to.
@@ -17,34 +17,34 @@ pub(crate) fn lacks(kernel: StoreKernel) -> Option<&'static str> {
 }
 
 /// The kernel behind a name, on this CPU.
-pub(crate) fn way(kernel: StoreKernel) -> Option<Way> {
-    if lacks(kernel).is_some() {
+pub(crate) fn kernel(name: StoreKernel) -> Option<Kernel> {
+    if lacks(name).is_some() {
         return None;
     }
-    match kernel {
-        StoreKernel::Cached if has_avx512() => Some(Way::CachedAvx512),
-        StoreKernel::Cached => Some(Way::Cached),
-        StoreKernel::Nt8 => Some(Way::Nt8),
-        StoreKernel::NtSse2 => Some(Way::NtSse2),
-        StoreKernel::NtAvx2 => Some(Way::NtAvx2),
-        StoreKernel::NtAvx512 => Some(Way::NtAvx512),
-        StoreKernel::Movdir64b if has_avx512() => Some(Way::Movdir64bAvx512),
-        StoreKernel::Movdir64b => Some(Way::Movdir64b),
+    match name {
+        StoreKernel::Cached if has_avx512() => Some(Kernel::CachedAvx512),
+        StoreKernel::Cached => Some(Kernel::Cached),
+        StoreKernel::Nt8 => Some(Kernel::Nt8),
+        StoreKernel::NtSse2 => Some(Kernel::NtSse2),
+        StoreKernel::NtAvx2 => Some(Kernel::NtAvx2),
+        StoreKernel::NtAvx512 => Some(Kernel::NtAvx512),
+        StoreKernel::Movdir64b if has_avx512() => Some(Kernel::Movdir64bAvx512),
+        StoreKernel::Movdir64b => Some(Kernel::Movdir64b),
         StoreKernel::Stnp | StoreKernel::St64b => None,
     }
 }
 
 /// Every kernel that this CPU can run, those included that it has better ones for.
 #[cfg(test)]
-pub(crate) fn ways() -> Vec<Way> {
-    let mut ways = vec![Way::Cached, Way::Nt8, Way::NtSse2];
-    ways.extend(is_x86_feature_detected!("avx2").then_some(Way::NtAvx2));
-    ways.extend(has_movdir64b().then_some(Way::Movdir64b));
+pub(crate) fn all_kernels() -> Vec<Kernel> {
+    let mut kernels = vec![Kernel::Cached, Kernel::Nt8, Kernel::NtSse2];
+    kernels.extend(is_x86_feature_detected!("avx2").then_some(Kernel::NtAvx2));
+    kernels.extend(has_movdir64b().then_some(Kernel::Movdir64b));
     if has_avx512() {
-        ways.extend([Way::CachedAvx512, Way::NtAvx512]);
-        ways.extend(has_movdir64b().then_some(Way::Movdir64bAvx512));
+        kernels.extend([Kernel::CachedAvx512, Kernel::NtAvx512]);
+        kernels.extend(has_movdir64b().then_some(Kernel::Movdir64bAvx512));
     }
-    ways
+    kernels
 }
 
 /// Whether the CPU and the kernel of the operating system let 64-byte registers be used (F for the registers, BW for

@@ -9,8 +9,8 @@ mod scan;
 mod store;
 
 #[cfg(test)]
-pub(crate) use features::ways;
-pub(crate) use features::{lacks, way};
+pub(crate) use features::all_kernels;
+pub(crate) use features::{kernel, lacks};
 pub(crate) use load::{LoadWay, prefetch, prefetch_to_write};
 pub(crate) use order::{
     flush_write_combining, order_dma_loads, order_dma_stores, order_stores, ticks, ticks_are_steady,
@@ -18,7 +18,7 @@ pub(crate) use order::{
 };
 pub(crate) use pieces::{load_16, store_16};
 pub(crate) use scan::ScanWay;
-pub(crate) use store::Way;
+pub(crate) use store::{Kernel, KernelPort};
 
 /// The kernels as types, for the test that disassembles them.
 #[cfg(test)]

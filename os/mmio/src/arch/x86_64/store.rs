@@ -12,9 +12,9 @@ use core::arch::asm;
 use beeline_contract_memory::Line;
 
 use super::avx512::{CachedAvx512, Movdir64bAvx512, NtAvx512};
-use crate::arch::{LineStore, ways, words};
+use crate::arch::{LineKernel, kernel_port, kernels, words};
 
-ways! {
+kernels! {
     /// Cached stores, 16 bytes each, or 8 when the words are in registers.
     Cached => Cached,
     /// One cached 64-byte store.
@@ -64,7 +64,7 @@ macro_rules! store_registers {
 /// Cached stores: of 8 bytes when the words are in registers, otherwise of 16.
 pub(crate) struct Cached;
 
-impl LineStore for Cached {
+impl LineKernel for Cached {
     #[inline(always)]
     unsafe fn words(line: *mut u8, words: &Line) {
         // SAFETY: the caller's promise about `line`.
@@ -94,10 +94,12 @@ impl LineStore for Cached {
     }
 }
 
+kernel_port! { Cached }
+
 /// Eight `movnti`, from registers.
 pub(crate) struct Nt8;
 
-impl LineStore for Nt8 {
+impl LineKernel for Nt8 {
     #[inline(always)]
     unsafe fn words(line: *mut u8, words: &Line) {
         // SAFETY: the caller's promise about `line`; SSE2 is part of x86-64.
@@ -117,10 +119,12 @@ impl LineStore for Nt8 {
     }
 }
 
+kernel_port! { Nt8 }
+
 /// Four `movntdq`.
 pub(crate) struct NtSse2;
 
-impl LineStore for NtSse2 {
+impl LineKernel for NtSse2 {
     #[inline(always)]
     unsafe fn words(line: *mut u8, words: &Line) {
         // SAFETY: `words` is 64 readable bytes, `line` 64 writable ones, aligned, by the caller's promise.
@@ -162,11 +166,13 @@ impl LineStore for NtSse2 {
     }
 }
 
+kernel_port! { NtSse2 }
+
 /// Two `vmovntdq` of 32 bytes. `vzeroupper` follows, because registers below 16 are used and code compiled for the
 /// baseline would be slowed down by their upper halves; so all sixteen are declared as overwritten.
 pub(crate) struct NtAvx2;
 
-impl LineStore for NtAvx2 {
+impl LineKernel for NtAvx2 {
     #[inline(always)]
     unsafe fn words(line: *mut u8, words: &Line) {
         // SAFETY: `words` is 64 readable bytes, `line` 64 writable ones, aligned, by the caller's promise.
@@ -213,6 +219,8 @@ impl LineStore for NtAvx2 {
     }
 }
 
+kernel_port! { NtAvx2 }
+
 /// `movdir64b`: the only x86 store that is a 64-byte write by definition.
 ///
 /// # Safety
@@ -228,7 +236,7 @@ pub(super) unsafe fn movdir64b(line: *mut u8, source: *const u8) {
 /// One `movdir64b` from the words where they stand: on a CPU without AVX-512 there is no 64-byte store to stage with.
 pub(crate) struct Movdir64b;
 
-impl LineStore for Movdir64b {
+impl LineKernel for Movdir64b {
     #[inline(always)]
     unsafe fn words(line: *mut u8, words: &Line) {
         // SAFETY: the caller's promise about `line`; `words` is 64 readable bytes.
@@ -247,3 +255,5 @@ impl LineStore for Movdir64b {
         unsafe { movnti(word, value) }
     }
 }
+
+kernel_port! { Movdir64b }

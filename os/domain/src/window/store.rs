@@ -1,0 +1,28 @@
+//! Where a sender stores: the lines of a window in the receiver's memory, and the word that says whether it sleeps.
+
+use beeline_contract_memory::{StorePort, forward_store_port};
+use beeline_mmio::StoreWindow;
+
+use crate::Waker;
+
+/// The lines of a window in a peer's memory. After a message it wakes the peer, if that sleeps.
+#[derive(Debug)]
+pub struct PeerWindow {
+    lines: StoreWindow,
+    receiver: Waker,
+}
+
+impl PeerWindow {
+    pub(crate) fn new(lines: StoreWindow, receiver: Waker) -> Self {
+        PeerWindow { lines, receiver }
+    }
+}
+
+impl StorePort for PeerWindow {
+    forward_store_port! { |this| this.lines; lines, stores, hints, fence, progress }
+
+    #[inline(always)]
+    fn wake_receiver(&mut self) {
+        self.receiver.wake_if_asleep();
+    }
+}

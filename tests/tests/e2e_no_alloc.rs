@@ -7,10 +7,11 @@ mod e2e_support;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use beeline_contract_memory::WaitPolicy;
 use beeline_domain::DomainConfig;
 use beeline_driver::{DescriptorConfig, KpioConfig, MmioConfig, Receive, Sent, Transmit};
 use beeline_link_shm::ShmOptions;
-use beeline_nic_process::{IdlePolicy, NicProcess, NicProcessConfig};
+use beeline_nic_process::{NicProcess, NicProcessConfig};
 use e2e_support::station::{Ring, Station};
 
 const FEW: u64 = 500;
@@ -64,7 +65,7 @@ fn nic(loop_back: bool, count: u64) -> u64 {
     let root = folder.path().to_owned();
     let config = NicProcessConfig {
         domain: DomainConfig { root: Some(root.clone()), name: "e2e".into() },
-        idle: IdlePolicy::Yield { spin_rounds: 100 },
+        idle: WaitPolicy { spins: 100, yields: 0, sleep: None },
         ..NicProcessConfig::default()
     };
     let mut process = NicProcess::new(config).unwrap();

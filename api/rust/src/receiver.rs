@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use beeline_domain::{MemoryCreditSink, MemorySleeper, ReceiverParts, WindowListener};
 use beeline_mmio::LoadWindow;
+use beeline_wait::Waiter;
 use beeline_window::{WaitPolicy, WindowConfig};
 
 use crate::RecvError;
@@ -92,7 +93,7 @@ impl Receiver {
             self.accept(deadline.map(|deadline| deadline.saturating_duration_since(Instant::now())));
         }
         let Receiver { open: Some(open), is_over, wait, .. } = self else { return Ok(None) };
-        match open.receiver.recv_wait(wait, &mut open.sleeper, deadline) {
+        match open.receiver.recv_wait(&mut Waiter::new(wait, &mut open.sleeper, deadline)) {
             Ok(message) => Ok(message.map(|inner| Message { inner })),
             Err(error) => {
                 *is_over = true;

@@ -6,6 +6,7 @@ use beeline_contract_memory::Sleeper;
 use beeline_domain::{MemoryCredits, MemorySleeper, PeerWindow, SenderParts};
 use beeline_driver::FencePolicy;
 use beeline_spec::header::lines_of;
+use beeline_wait::Waiter;
 use beeline_window::{WaitPolicy, WindowConfig, Writer};
 
 use crate::{Flushed, SendError, SenderOptions, Sent, WriteError};
@@ -42,7 +43,7 @@ impl Sender {
     /// # Errors
     /// The message can never fit, or the receiver is gone or faulty.
     pub fn send(&mut self, message: &[u8]) -> Result<(), SendError> {
-        let sent = self.writer.send_wait(message, &self.wait, &mut self.sleeper, None)?;
+        let sent = self.writer.send_wait(message, &mut Waiter::new(&self.wait, &mut self.sleeper, None))?;
         debug_assert_eq!(sent, Sent::Sent, "there is no deadline");
         Ok(())
     }
@@ -88,7 +89,8 @@ impl Sender {
     /// As [`Sender::send`].
     pub fn flush(&mut self, timeout: Duration) -> Result<Flushed, SendError> {
         let deadline = Instant::now().checked_add(timeout);
-        Ok(Flushed::when(self.writer.room_wait(u32::MAX, &self.wait, &mut self.sleeper, deadline)?))
+        let mut waiter = Waiter::new(&self.wait, &mut self.sleeper, deadline);
+        Ok(Flushed::when(self.writer.room_wait(u32::MAX, &mut waiter)?))
     }
 
     /// The longest message in bytes.
@@ -106,7 +108,8 @@ impl Sender {
         if bytes > max_bytes {
             return Err(SendError::TooLong { bytes, max_bytes });
         }
-        let has_room = self.writer.room_wait(lines_of(bytes as u32), &self.wait, &mut self.sleeper, None)?;
+        let mut waiter = Waiter::new(&self.wait, &mut self.sleeper, None);
+        let has_room = self.writer.room_wait(lines_of(bytes as u32), &mut waiter)?;
         debug_assert!(has_room, "there is no deadline");
         Ok(())
     }

@@ -5,8 +5,9 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use beeline_domain::DomainConfig;
-use beeline_nic_process::{IdlePolicy, NicProcess, NicProcessConfig, Statistics, UplinkConfig};
+use beeline_nic_process::{NicProcess, NicProcessConfig, Statistics, UplinkConfig};
 use beeline_session::{Sizes, check_uplinks, end_with_stdin, process_config, run_ready};
+use beeline_window::WaitPolicy;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::args::{Idle, NicArgs};
@@ -47,9 +48,9 @@ fn config(args: &NicArgs) -> NicProcessConfig {
         is_lossless: args.lossless,
         uplinks,
         idle: match args.idle {
-            Idle::Spin => IdlePolicy::Spin,
-            Idle::Yield => IdlePolicy::Yield { spin_rounds: 1_000 },
-            Idle::Sleep => IdlePolicy::default(),
+            Idle::Spin => WaitPolicy::SPIN,
+            Idle::Yield => WaitPolicy { spins: 1_000, yields: 0, sleep: None },
+            Idle::Sleep => NicProcessConfig::default().idle,
         },
         core: args.core,
         ..process_config(sizes(args))

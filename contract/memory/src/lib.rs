@@ -15,7 +15,7 @@ mod window;
 
 pub use adversary::{Adversary, Tolerance};
 pub use line::{fill_words, has_word};
-pub use sleep::Sleeper;
+pub use sleep::{Sleeper, Wait, WaitPolicy};
 pub use window::{CreditSink, CreditSource, LoadPort, StorePort};
 
 /// One line as its eight words.

@@ -1,10 +1,44 @@
-//! How one side of a window sleeps until the other side wakes it (docs/design.md, decision 5: the sleeper pays).
+//! How one side of a window waits and sleeps until the other side wakes it (docs/design.md, decision 5: the sleeper pays).
 //!
-//! The waiting loop is written once (`host/window`, `wait.rs`) over this trait; `os/domain` gives it a flag, a
-//! membarrier and a futex, loom tests a model of them. The other side's half is [`crate::StorePort::wake_receiver`]
-//! and [`crate::CreditSink::publish`], which look at the flag after their stores and wake the sleeper.
+//! The waiting loop is written once, in `os/wait`, over [`Sleeper`]; `os/domain` gives that a flag, a membarrier and a futex,
+//! loom tests a model of them. State machines do not wait: one that offers to wait is given a [`Wait`]. The other side's half is
+//! [`crate::StorePort::wake_receiver`] and [`crate::CreditSink::publish`], which look at the flag after their stores and wake
+//! the sleeper.
 
 use core::time::Duration;
+
+/// How long to look in which way before the next, more patient one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WaitPolicy {
+    /// Looks one after the other, the core to ourselves.
+    pub spins: u32,
+    /// Then looks with the core offered to others in between.
+    pub yields: u32,
+    /// Then sleep until woken, at most this long at a time; `None`: go on yielding.
+    pub sleep: Option<Duration>,
+}
+
+impl WaitPolicy {
+    /// Never sleeps and never yields: the lowest latency, one core used up.
+    pub const SPIN: WaitPolicy = WaitPolicy { spins: u32::MAX, yields: 0, sleep: None };
+}
+
+impl Default for WaitPolicy {
+    /// Spins for some tens of microseconds, yields a few times, then sleeps for at most 100 ms at a time.
+    fn default() -> Self {
+        WaitPolicy { spins: 10_000, yields: 16, sleep: Some(Duration::from_millis(100)) }
+    }
+}
+
+/// Whoever waits until a look finds something.
+pub trait Wait {
+    /// Looks until something is found, until the look fails, or until the waiter's time is over (`None`). `look` is told
+    /// whether the peer is known to be gone: it must then find something or fail.
+    ///
+    /// # Errors
+    /// Those of `look`.
+    fn wait<T, E>(&mut self, look: impl FnMut(bool) -> Result<Option<T>, E>) -> Result<Option<T>, E>;
+}
 
 /// One side's way to sleep. The order of calls is `prepare`, one more look at what is waited for, and then `park`
 /// (there was nothing) or `cancel` (there was something).

@@ -12,6 +12,7 @@ use std::time::Duration;
 use beeline_spec::WORD_BYTES;
 use beeline_spec::formats::RPC_MAX_PAYLOAD_BYTES;
 use beeline_spec::rpc::{Part, RequestWord, ResponseWord, Status};
+use beeline_wait::Idle;
 use beeline_window::{Sent, WaitPolicy};
 
 use crate::assembly::Assembly;
@@ -291,25 +292,20 @@ impl<T: Transport> Client<T> {
     /// `deadline`; whether one of them has come. It does not wait for room: who found none has calls to wait for, or
     /// pauses.
     pub fn wait(&mut self, deadline: Option<Deadline>) -> bool {
-        let (mut looks, policy, was_lost) = (0u32, self.policy, self.loss.is_some());
+        let (mut idle, was_lost) = (Idle::new(self.policy), self.loss.is_some());
         loop {
             if self.has_news() || self.loss.is_some() != was_lost {
                 return true;
             }
-            looks = looks.saturating_add(1);
-            if looks.is_multiple_of(POLLS_PER_TENDING) || looks > policy.spins {
+            let sleep = idle.pass();
+            if idle.is_check_due() {
                 self.tend();
                 if deadline.is_some_and(Deadline::has_passed) {
                     return self.has_news();
                 }
             }
-            if looks <= policy.spins {
-                core::hint::spin_loop();
-                continue;
-            }
-            match policy.sleep {
-                Some(limit) if looks - policy.spins > policy.yields => self.sleep(limit, deadline),
-                _ => std::thread::yield_now(),
+            if let Some(limit) = sleep {
+                self.sleep(limit, deadline);
             }
         }
     }
@@ -385,7 +381,7 @@ impl<T: Transport> Client<T> {
         deadline: Option<Deadline>,
     ) -> Result<CallId, CallFailure> {
         let asked = std::time::Instant::now();
-        let mut looks = 0u32;
+        let mut idle = Idle::new(self.policy);
         loop {
             let ended = self.poll().is_some();
             debug_assert!(!ended, "no other call is outstanding");
@@ -395,14 +391,9 @@ impl<T: Transport> Client<T> {
             if deadline.is_some_and(Deadline::has_passed) {
                 return Err(CallFailure::NoRoom { waited: asked.elapsed() });
             }
-            looks = looks.saturating_add(1);
-            match self.policy.sleep {
-                _ if looks <= self.policy.spins => core::hint::spin_loop(),
+            if let Some(limit) = idle.pass() {
                 // Nobody wakes us for room.
-                Some(limit) if looks - self.policy.spins > self.policy.yields => {
-                    std::thread::sleep(limit.min(Duration::from_micros(100)));
-                }
-                _ => std::thread::yield_now(),
+                std::thread::sleep(limit.min(Duration::from_micros(100)));
             }
         }
     }

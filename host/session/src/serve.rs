@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use beeline_domain::DomainConfig;
 use beeline_nic_model::NicConfig;
-use beeline_nic_process::{IdlePolicy, NicProcess, NicProcessConfig, Statistics, UplinkConfig};
+use beeline_nic_process::{NicProcess, NicProcessConfig, Statistics, UplinkConfig};
+use beeline_window::WaitPolicy;
 use clap::Args;
 
 use crate::{NicError, NicOptions};
@@ -93,7 +94,7 @@ impl ServeArgs {
             loop_back: *loopback,
             is_lossless: *lossless || pcap_out.is_some(),
             uplinks: pcap_out.clone().map(UplinkConfig::PcapOut).into_iter().collect(),
-            idle: if *spin { IdlePolicy::Spin } else { IdlePolicy::Yield { spin_rounds: 1_000 } },
+            idle: if *spin { WaitPolicy::SPIN } else { WaitPolicy { spins: 1_000, yields: 0, sleep: None } },
             core: *core,
             ..process_config(Sizes::default())
         }

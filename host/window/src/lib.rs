@@ -1,9 +1,9 @@
 //! Messages through a window: credits, order recovery, escapes and batches, over any memory.
 //!
 //! A [`Writer`] turns messages into plain stores that nobody orders; a [`Receiver`] recovers the order and hands the
-//! messages out where they lie ([`Message`]). Both are non-blocking state machines over the ports of `contract/link`:
-//! the same code runs on a peer's memory, on a NIC's window, on simulated time and under loom. Waiting is outside them
-//! ([`WaitPolicy`]).
+//! messages out where they lie ([`Message`]). Both are non-blocking state machines over the ports of `contract/memory`:
+//! the same code runs on a peer's memory, on a NIC's window, on simulated time and under loom. Waiting is outside them:
+//! who waits brings a [`beeline_contract_memory::Wait`], as `os/wait` has it.
 //!
 //! What is *not* here: memory and store instructions (`os/mmio`), who the peer is and whether it lives
 //! (`os/domain`), what a NIC does with a window (`nic/model`). No `unsafe`, no system call, no allocation after
@@ -32,6 +32,7 @@ mod writer;
 
 pub use arrival::{ArrivalTest, Blank};
 pub use batch::Batch;
+pub use beeline_contract_memory::WaitPolicy;
 pub use config::{FencePolicy, Position, UnknownPolicy, WindowConfig};
 pub use error::{CreditError, ReceiveError, SendError, Torn, WriteError};
 pub use message::Message;
@@ -40,7 +41,6 @@ pub use payload::HEAD_BYTES;
 pub use receiver::{COALESCE_PARTS, PREFETCH_LINES, Receiver};
 pub use reservation::Reservation;
 pub use shared::{Finished, SharedMessage, SharedReceiver, SharedWindow};
-pub use wait::WaitPolicy;
 pub use writer::{Sent, Writer};
 
 #[cfg(test)]

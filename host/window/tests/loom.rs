@@ -11,6 +11,7 @@ use std::time::Duration;
 use beeline_contract_memory::{
     CreditSink, CreditSource, Line, LoadPort, Sleeper, StorePort, store_port_default,
 };
+use beeline_wait::Waiter;
 use beeline_window::{
     ArrivalTest, Blank, Receiver, Sent, SharedReceiver, SharedWindow, WaitPolicy, WindowConfig, Writer,
 };
@@ -313,16 +314,17 @@ fn sleep_for_one_message(fences: bool) {
         let memory = Memory::new();
         let theirs = Arc::clone(&memory);
         let sender = loom::thread::spawn(move || {
-            let mut waking = End::new(&theirs, Ordering::Release);
-            waking.wakes = true;
-            let port = End::new(&theirs, Ordering::Release);
-            let mut writer = Writer::new(port, waking, WindowConfig::blank(BLANK, 0));
+            let mut port = End::new(&theirs, Ordering::Release);
+            port.wakes = true;
+            let credits = End::new(&theirs, Ordering::Release);
+            let mut writer = Writer::new(port, credits, WindowConfig::blank(BLANK, 0));
             assert_eq!(writer.try_send(&payload(0).to_le_bytes()), Ok(Sent::Sent));
         });
         let policy = WaitPolicy { spins: 0, yields: 0, sleep: Some(Duration::from_secs(1)) };
         let mut sleeper = ModelSleeper { memory: Arc::clone(&memory), fences };
         let mut receiver = receiver(&memory, Ordering::Release);
-        let message = receiver.recv_wait(&policy, &mut sleeper, None).expect("an honest sender");
+        let message =
+            receiver.recv_wait(&mut Waiter::new(&policy, &mut sleeper, None)).expect("an honest sender");
         assert_eq!(message.expect("there is no deadline").word(0), payload(0));
         sender.join().expect("the sender does not panic");
     });

@@ -7,6 +7,7 @@ use beeline_domain::DomainConfig;
 use beeline_ethernet::WireConfig;
 use beeline_link_shm::PortConfig;
 use beeline_nic_model::NicConfig;
+use beeline_wait::WaitPolicy;
 
 use crate::NicProcessError;
 
@@ -14,6 +15,9 @@ use crate::NicProcessError;
 const MAX_PORTS: u32 = 4096;
 /// Most entries of the address table.
 const MAX_ADDRESSES: u32 = 1 << 20;
+
+/// What a NIC process does when nothing arrives, if nothing else is said: it looks for milliseconds before it sleeps.
+const IDLE: WaitPolicy = WaitPolicy { spins: 20_000, yields: 200, sleep: Some(Duration::from_millis(100)) };
 
 /// How a NIC process is set up.
 #[derive(Clone, Debug)]
@@ -41,7 +45,7 @@ pub struct NicProcessConfig {
     /// The table of station addresses.
     pub addresses: MacTableConfig,
     /// What to do when nothing arrives.
-    pub idle: IdlePolicy,
+    pub idle: WaitPolicy,
     /// The core to run on; `None` leaves it to the system.
     pub core: Option<usize>,
 }
@@ -59,7 +63,7 @@ impl Default for NicProcessConfig {
             departure_limit: Duration::from_secs(5),
             uplinks: Vec::new(),
             addresses: MacTableConfig::default(),
-            idle: IdlePolicy::default(),
+            idle: IDLE,
             core: None,
         }
     }
@@ -84,7 +88,7 @@ impl NicProcessConfig {
         if self.departure_limit > Duration::from_secs(60) {
             return Err(NicProcessError::Departure(self.departure_limit));
         }
-        if let IdlePolicy::Sleep { limit, .. } = self.idle
+        if let Some(limit) = self.idle.sleep
             && !(Duration::from_millis(1)..=Duration::from_secs(1)).contains(&limit)
         {
             return Err(NicProcessError::Sleep(limit));
@@ -133,34 +137,6 @@ impl Default for MacTableConfig {
     }
 }
 
-/// What the loop does when nothing arrives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum IdlePolicy {
-    /// Looks again at once: the shortest reaction, and a core of its own.
-    Spin,
-    /// After this many empty rounds gives the core to others between rounds.
-    Yield {
-        /// Rounds before that.
-        spin_rounds: u32,
-    },
-    /// After this many empty rounds yields, after more of them sleeps until a store wakes it
-    /// (docs/design.md, decision 5).
-    Sleep {
-        /// Rounds before it yields.
-        spin_rounds: u32,
-        /// Rounds of yielding before it sleeps.
-        yield_rounds: u32,
-        /// Longest sleep, at most a second: it bounds how late a stop is noticed, and the harm a hostile host can do.
-        limit: Duration,
-    },
-}
-
-impl Default for IdlePolicy {
-    fn default() -> Self {
-        IdlePolicy::Sleep { spin_rounds: 20_000, yield_rounds: 200, limit: Duration::from_millis(100) }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -187,7 +163,7 @@ mod tests {
         refused(NicProcessConfig { nic, ..good.clone() }, "queues = 0");
         let port = PortConfig { burst_lines: 0, ..PortConfig::default() };
         refused(NicProcessConfig { port, ..good.clone() }, "burst_lines");
-        let idle = IdlePolicy::Sleep { spin_rounds: 1, yield_rounds: 1, limit: Duration::from_secs(60) };
+        let idle = WaitPolicy { spins: 1, yields: 1, sleep: Some(Duration::from_secs(60)) };
         refused(NicProcessConfig { idle, ..good.clone() }, "1 ms to 1 s");
         let departure_limit = Duration::from_secs(61);
         refused(NicProcessConfig { departure_limit, ..good.clone() }, "at most 60 s");

@@ -15,12 +15,12 @@ use beeline_domain::{Peer, PeerId};
 use beeline_link_shm::DevicePort;
 use beeline_mmio::membarrier;
 use beeline_nic_model::Nic;
+use beeline_wait::{Idle, Rest};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::clock::Clock;
 use crate::departures::Departures;
 use crate::endpoints::Endpoints;
-use crate::idle::{Idle, Rest};
 use crate::statistics::{LoopCounters, Raw};
 
 /// Rounds between looks at the clock and at up-links that cost no system call.

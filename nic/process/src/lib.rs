@@ -15,7 +15,6 @@ mod departures;
 mod endpoints;
 mod engine;
 mod error;
-mod idle;
 mod mac_table;
 mod process;
 mod service;
@@ -23,7 +22,7 @@ mod statistics;
 mod switch;
 mod uplinks;
 
-pub use config::{IdlePolicy, MacTableConfig, NicProcessConfig, UplinkConfig};
+pub use config::{MacTableConfig, NicProcessConfig, UplinkConfig};
 pub use error::{NicProcessError, StatisticsError};
 pub use process::NicProcess;
 pub use statistics::{LoopCounters, PortStatistics, Statistics, StatisticsFeed, UplinkStatistics};

@@ -8,13 +8,13 @@ use std::sync::mpsc::channel;
 use beeline_domain::{Domain, Offer};
 use beeline_ethernet::{Loopback, PcapIn, PcapOut, Tap, Uplink};
 use beeline_mmio::membarrier;
+use beeline_wait::Idle;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::thread::{CpuSet, sched_setaffinity};
 
 use crate::departures::Departures;
 use crate::endpoints::Endpoints;
 use crate::engine::Engine;
-use crate::idle::Idle;
 use crate::service::PortService;
 use crate::{NicProcessConfig, NicProcessError, Statistics, UplinkConfig};
 

@@ -9,8 +9,9 @@ use std::time::Instant;
 
 use beeline_domain::Connection;
 use beeline_mmio::{MemoryOptions, SharedMemory};
-use beeline_nic_process::{IdlePolicy, NicProcessConfig, StatisticsFeed};
+use beeline_nic_process::{NicProcessConfig, StatisticsFeed};
 use beeline_spec::formats::port_host_memory as host;
+use beeline_wait::WaitPolicy;
 use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown};
 use support::{Running, Station, WATCHDOG, config, domain};
@@ -107,7 +108,7 @@ fn window_mappings() -> usize {
 
 #[test]
 fn ten_thousand_requests_for_a_window_leave_the_nic_as_it_was() {
-    for idle in [IdlePolicy::Yield { spin_rounds: 100 }, IdlePolicy::Spin] {
+    for idle in [WaitPolicy { spins: 100, yields: 0, sleep: None }, WaitPolicy::SPIN] {
         let folder = tempfile::tempdir().unwrap();
         let nic = Running::start(NicProcessConfig { idle, ..config(folder.path()) });
         let mut stations = stations(folder.path());

@@ -13,9 +13,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
+use beeline_contract_memory::WaitPolicy;
 use beeline_domain::{Domain, DomainConfig};
 use beeline_link_shm::ShmLink;
-use beeline_nic_process::{IdlePolicy, NicProcess, NicProcessConfig};
+use beeline_nic_process::{NicProcess, NicProcessConfig};
 
 pub mod frames;
 pub mod station;
@@ -66,9 +67,9 @@ pub fn stop_flag() -> &'static AtomicBool {
 /// The role of the NIC: ready when it says so, ends with its standard input.
 pub fn run_nic() {
     let idle = match argument("IDLE").as_deref() {
-        Some("sleep") => IdlePolicy::Sleep { spin_rounds: 0, yield_rounds: 0, limit: Duration::from_secs(1) },
-        Some("spin") => IdlePolicy::Spin,
-        _ => IdlePolicy::Sleep { spin_rounds: 100, yield_rounds: 100, limit: Duration::from_millis(50) },
+        Some("sleep") => WaitPolicy { spins: 0, yields: 0, sleep: Some(Duration::from_secs(1)) },
+        Some("spin") => WaitPolicy::SPIN,
+        _ => WaitPolicy { spins: 100, yields: 100, sleep: Some(Duration::from_millis(50)) },
     };
     let config = NicProcessConfig { domain: domain_config(), idle, ..NicProcessConfig::default() };
     let stop = stop_flag();

@@ -17,6 +17,8 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("contract/device", &[]),
     ("spec", &[]),
     ("spec/vectors", &["contract/device", "spec"]),
+    // Nothing of the kernel but its clock and its scheduler.
+    ("os/wait", &["contract/memory"]),
     ("os/mmio", &["contract/memory", "contract/link"]),
     ("os/domain", &["contract/memory", "contract/link", "spec", "os/mmio"]),
     ("os/ethernet/sys", &[]),
@@ -32,7 +34,16 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("nic/rtl", &["contract/device", "spec", "nic/rtl/sys"]),
     (
         "nic/process",
-        &["contract/device", "spec", "os/mmio", "os/domain", "os/ethernet", "link/shm", "nic/model"],
+        &[
+            "contract/device",
+            "spec",
+            "os/wait",
+            "os/mmio",
+            "os/domain",
+            "os/ethernet",
+            "link/shm",
+            "nic/model",
+        ],
     ),
     // Windows and host halves are written once, for every link.
     ("host/window", &["contract/memory", "spec"]),
@@ -40,7 +51,16 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("host/datagram", &["spec", "os/mmio", "os/ethernet"]),
     (
         "host/rpc",
-        &["contract/memory", "spec", "os/mmio", "os/domain", "os/ethernet", "host/window", "host/datagram"],
+        &[
+            "contract/memory",
+            "spec",
+            "os/wait",
+            "os/mmio",
+            "os/domain",
+            "os/ethernet",
+            "host/window",
+            "host/datagram",
+        ],
     ),
     ("host/rpc/kv", &["spec", "os/domain", "host/rpc"]),
     (
@@ -81,6 +101,7 @@ const FLOORS: &[(&str, &[&str])] = &[
             "contract/memory",
             "contract/link",
             "spec",
+            "os/wait",
             "os/mmio",
             "os/domain",
             "link/shm",

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::time::{Duration, Instant};
 
 use beeline_domain::{park_any, prepare_all};
-use beeline_window::WaitPolicy;
+use beeline_wait::{Idle, WaitPolicy};
 
 use super::registry::Registry;
 use super::session::{Session, Step};
@@ -59,27 +59,17 @@ impl Worker {
         worked
     }
 
-    /// Polls until `stop`, waiting as `policy` says. Answers that wait for room then have a little time to leave; who
-    /// gives none loses them, as by a server that died.
+    /// Polls until `stop`, waiting as `policy` says. Answers that wait for room then get 100 ms to leave; a client that makes
+    /// no room for its answers in that time loses them, as it would by a server that died.
     pub fn run(&mut self, service: &mut impl Service, policy: &WaitPolicy, stop: &AtomicBool) {
-        let mut looks = 0u32;
+        let mut idle = Idle::new(*policy);
         // Relaxed: nothing is read by it but that it is time to stop.
         while !stop.load(Ordering::Relaxed) {
             if self.poll(service) > 0 {
-                looks = 0;
-                continue;
-            }
-            looks = looks.saturating_add(1);
-            if looks <= policy.spins {
-                core::hint::spin_loop();
-                continue;
-            }
-            match policy.sleep {
-                Some(limit) if looks - policy.spins > policy.yields => {
-                    self.sleep(limit);
-                    looks = 0;
-                }
-                _ => std::thread::yield_now(),
+                idle.busy();
+            } else if let Some(limit) = idle.pass() {
+                self.sleep(limit);
+                idle.busy();
             }
         }
         self.send_rest(service);

@@ -1,4 +1,9 @@
+use std::time::{Duration, Instant};
+
+use beeline_wait::{Sleeper, Waiter};
+
 use super::*;
+use crate::WaitPolicy;
 use crate::test_memory::TestWindow;
 use crate::writer::tests::pair;
 
@@ -47,7 +52,8 @@ fn a_receiver_sleeps_until_a_message_is_there() -> Result<(), ReceiveError> {
             assert_eq!(writer.try_send(b"awake"), Ok(Sent::Sent));
         }
     });
-    let message = receiver.recv_wait(&SLEEP_AT_ONCE, &mut sleeper, None)?.expect("no deadline");
+    let message =
+        receiver.recv_wait(&mut Waiter::new(&SLEEP_AT_ONCE, &mut sleeper, None))?.expect("no deadline");
     assert_eq!(message.len(), 5);
     drop(message);
     assert_eq!(sleeper.calls, ["prepare", "park", "prepare", "park"], "one nap woke for no reason");
@@ -70,7 +76,7 @@ fn what_arrives_between_announcing_and_sleeping_is_not_slept_on() -> Result<(), 
     }
     let (_, mut writer, mut receiver) = pair(8);
     let mut sleeper = Late(&mut writer, false);
-    assert!(receiver.recv_wait(&SLEEP_AT_ONCE, &mut sleeper, None)?.is_some());
+    assert!(receiver.recv_wait(&mut Waiter::new(&SLEEP_AT_ONCE, &mut sleeper, None))?.is_some());
     assert!(sleeper.1, "the announcement is withdrawn");
     Ok(())
 }
@@ -82,7 +88,10 @@ fn a_sender_waits_for_credits() -> Result<(), SendError> {
         assert_eq!(writer.try_send(b"x")?, Sent::Sent);
     }
     let mut sleeper = Script::new(|| while receiver.poll().is_ok_and(|found| found.is_some()) {});
-    assert_eq!(writer.send_wait(&[1; 200], &SLEEP_AT_ONCE, &mut sleeper, None)?, Sent::Sent);
+    assert_eq!(
+        writer.send_wait(&[1; 200], &mut Waiter::new(&SLEEP_AT_ONCE, &mut sleeper, None))?,
+        Sent::Sent
+    );
     assert_eq!(sleeper.calls, ["prepare", "park"]);
     Ok(())
 }
@@ -93,10 +102,17 @@ fn a_deadline_that_is_past_ends_the_wait() {
     let past = Some(Instant::now());
     let mut sleeper = Script::new(|| {});
     for policy in [WaitPolicy::SPIN, WaitPolicy::default(), SLEEP_AT_ONCE] {
-        assert!(receiver.recv_wait(&policy, &mut sleeper, past).is_ok_and(|found| found.is_none()));
+        assert!(
+            receiver
+                .recv_wait(&mut Waiter::new(&policy, &mut sleeper, past))
+                .is_ok_and(|found| found.is_none())
+        );
     }
     assert_eq!(writer.try_send(b"x"), Ok(Sent::Sent));
-    assert_eq!(writer.send_wait(b"y", &WaitPolicy::SPIN, &mut sleeper, past), Ok(Sent::Full));
+    assert_eq!(
+        writer.send_wait(b"y", &mut Waiter::new(&WaitPolicy::SPIN, &mut sleeper, past)),
+        Ok(Sent::Full)
+    );
 }
 
 #[test]
@@ -106,10 +122,13 @@ fn a_peer_that_is_gone_ends_every_wait() {
         let mut sleeper = Script::new(|| {});
         sleeper.peer_gone = true;
         assert_eq!(writer.try_send(b"x"), Ok(Sent::Sent));
-        assert_eq!(writer.send_wait(b"y", &policy, &mut sleeper, None), Err(SendError::ReceiverGone));
-        let found = receiver.recv_wait(&policy, &mut sleeper, None);
+        assert_eq!(
+            writer.send_wait(b"y", &mut Waiter::new(&policy, &mut sleeper, None)),
+            Err(SendError::ReceiverGone)
+        );
+        let found = receiver.recv_wait(&mut Waiter::new(&policy, &mut sleeper, None));
         assert!(found.is_ok_and(|found| found.is_some()), "what is complete is still delivered");
-        let found = receiver.recv_wait(&policy, &mut sleeper, None);
+        let found = receiver.recv_wait(&mut Waiter::new(&policy, &mut sleeper, None));
         assert_eq!(found.map(|_| ()), Err(ReceiveError::Gone));
     }
 }

@@ -13,7 +13,8 @@ use beeline_driver::{
     Transmit, TxMmio,
 };
 use beeline_link_shm::{ShmDoorbell, ShmLink, ShmMemory, ShmOptions, ShmWindow};
-use beeline_nic_process::{IdlePolicy, NicProcess, NicProcessConfig, Statistics};
+use beeline_nic_process::{NicProcess, NicProcessConfig, Statistics};
+use beeline_wait::WaitPolicy;
 
 /// Only to end a test that hangs.
 pub const WATCHDOG: Duration = Duration::from_secs(30);
@@ -48,7 +49,7 @@ pub fn config(root: &Path) -> NicProcessConfig {
     let limit = Duration::from_millis(20);
     NicProcessConfig {
         domain: DomainConfig { root: Some(root.to_owned()), name: "test".into() },
-        idle: IdlePolicy::Sleep { spin_rounds: 50, yield_rounds: 50, limit },
+        idle: WaitPolicy { spins: 50, yields: 50, sleep: Some(limit) },
         ..NicProcessConfig::default()
     }
 }

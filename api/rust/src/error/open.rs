@@ -298,9 +298,9 @@ impl ConnectError {
         match error {
             Below::Name(error) => ConnectError::Name { target, source: error.into() },
             Below::Absent { path } => ConnectError::Absent { target, path },
-            Below::OwnerDied { pid, .. } => ConnectError::OwnerDied { target, pid: known(pid) },
+            Below::OwnerDied { pid, .. } => ConnectError::OwnerDied { target, pid },
             Below::Refused { pid, reason, .. } => ConnectError::Refused { target, pid, reason },
-            Below::TimedOut { pid, waited, .. } => ConnectError::NoAnswer { target, pid: known(pid), waited },
+            Below::TimedOut { pid, waited, .. } => ConnectError::NoAnswer { target, pid, waited },
             Below::Misuse(error) => ConnectError::Misuse { target, source: error.into() },
             other => ConnectError::System { target, source: other.into() },
         }

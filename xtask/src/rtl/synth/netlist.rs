@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use serde::Deserialize;
 
-use super::primitives;
+use super::primitives::{self, Role};
 use crate::failure::{Context, Failure, Outcome};
 
 /// What Yosys writes; what is not read here is left out.
@@ -31,9 +31,9 @@ struct Port {
 }
 
 #[derive(Debug, Deserialize)]
-pub struct Cell {
+struct Cell {
     #[serde(rename = "type")]
-    pub kind: String,
+    kind: String,
     #[serde(default)]
     parameters: HashMap<String, serde_json::Value>,
     /// What Yosys knows of the pins of a primitive.
@@ -147,10 +147,38 @@ impl Graph {
             }
         } else if kind == "$mem_v2" {
             self.add_memory(name, cell);
-        } else if !matches!(kind, "$scopeinfo" | "$print" | "$check") && !primitives::add(self, name, cell) {
+        } else if !matches!(kind, "$scopeinfo" | "$print" | "$check") && !self.add_primitive(name, cell) {
             return Err(Failure::new(format!("{name} is a {kind}: neither LUT nor flip-flop nor memory")));
         }
         Ok(())
+    }
+
+    /// A primitive of UltraScale+; `false` if the cell is none.
+    fn add_primitive(&mut self, name: &str, cell: &Cell) -> bool {
+        let kind = cell.kind.as_str();
+        let Some(role) = primitives::role(kind) else { return false };
+        let outputs: Vec<usize> = cell.directed("output").flat_map(|pin| cell.wires(pin)).collect();
+        let pins: Vec<&str> = cell.directed("input").filter(|pin| !primitives::is_clock(pin)).collect();
+        let ends_at = |pin: &&str| ends(cell.wires(pin), &format!("{name}.{pin}")).collect::<Vec<_>>();
+        match role {
+            Role::Logic(levels) => {
+                let inputs = pins.iter().flat_map(|pin| cell.wires(pin)).collect();
+                self.nodes.push(Node { inputs, outputs, levels, stores: false });
+            }
+            Role::Register => {
+                self.register_outputs.extend(outputs);
+                self.register_inputs.extend(pins.iter().flat_map(ends_at));
+            }
+            Role::Lutram => {
+                let (reads, writes): (Vec<&str>, Vec<&str>) =
+                    pins.iter().partition(|pin| primitives::is_read_address(kind, pin));
+                let inputs = reads.iter().flat_map(|pin| cell.wires(pin)).collect();
+                self.nodes.push(Node { inputs, outputs, levels: 1, stores: true });
+                self.register_inputs.extend(writes.iter().flat_map(ends_at));
+            }
+            Role::Nothing => {}
+        }
+        true
     }
 
     fn add_memory(&mut self, name: &str, cell: &Cell) {
@@ -189,7 +217,7 @@ fn lutram_levels(words: usize) -> u32 {
     levels
 }
 
-pub fn ends(wires: Vec<usize>, name: &str) -> impl Iterator<Item = End> + use<'_> {
+fn ends(wires: Vec<usize>, name: &str) -> impl Iterator<Item = End> + use<'_> {
     wires.into_iter().map(|wire| End { wire, name: name.to_owned() })
 }
 
@@ -203,12 +231,12 @@ impl Cell {
         self.connections.get(pin).map_or(&[], Vec::as_slice)
     }
 
-    pub fn wires(&self, pin: &str) -> Vec<usize> {
+    fn wires(&self, pin: &str) -> Vec<usize> {
         wires(self.pin(pin))
     }
 
     /// Pins of a direction, `input` or `output`.
-    pub fn directed<'c>(&'c self, direction: &'c str) -> impl Iterator<Item = &'c str> {
+    fn directed<'c>(&'c self, direction: &'c str) -> impl Iterator<Item = &'c str> {
         self.port_directions.iter().filter(move |(_, found)| *found == direction).map(|(pin, _)| pin.as_str())
     }
 
@@ -275,5 +303,33 @@ mod tests {
     #[test]
     fn lutram_is_deeper_when_it_is_longer() {
         assert_eq!([2, 64, 65, 256, 1024].map(lutram_levels), [1, 1, 2, 2, 3]);
+    }
+
+    /// A flip-flop, a LUT, a LUTRAM, a carry, a LUT, a flip-flop.
+    const MAPPED: &str = r#"{"modules": {"top": {"ports": {}, "netnames": {}, "cells": {
+        "a": {"type": "FDRE", "port_directions": {"C": "input", "D": "input", "Q": "output"},
+              "connections": {"C": [1], "D": [9], "Q": [2]}},
+        "b": {"type": "LUT1", "port_directions": {"I0": "input", "O": "output"}, "connections": {"I0": [2], "O": [3]}},
+        "c": {"type": "RAM64M8", "port_directions": {"ADDRA": "input", "ADDRH": "input", "WE": "input", "DOA": "output"},
+              "connections": {"ADDRA": [3], "ADDRH": [8], "WE": [4], "DOA": [5]}},
+        "d": {"type": "CARRY4", "port_directions": {"S": "input", "O": "output"}, "connections": {"S": [5], "O": [6]}},
+        "e": {"type": "LUT2", "port_directions": {"I0": "input", "I1": "input", "O": "output"},
+              "connections": {"I0": [6], "I1": ["1"], "O": [9]}}
+    }}}}"#;
+
+    #[test]
+    fn primitives_become_nodes_and_ends() {
+        let graph = Graph::parse(MAPPED, "top").unwrap();
+        let levels: u32 = graph.nodes.iter().map(|node| node.levels).sum();
+        assert_eq!(levels, 3);
+        let ends: Vec<&str> = graph.register_inputs.iter().map(|end| end.name.as_str()).collect();
+        assert_eq!(ends.len(), 3, "{ends:?}");
+        assert!(["a.D", "c.ADDRH", "c.WE"].iter().all(|end| ends.contains(end)), "{ends:?}");
+    }
+
+    #[test]
+    fn unknown_primitive_is_refused() {
+        let unknown = MAPPED.replace("CARRY4", "DSP48E2");
+        assert!(Graph::parse(&unknown, "top").unwrap_err().to_string().contains("d is a DSP48E2"));
     }
 }

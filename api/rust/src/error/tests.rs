@@ -54,10 +54,10 @@ fn domain_connects() -> Vec<beeline_domain::ConnectError> {
     vec![
         Below::Name(NameError::Empty),
         Below::Absent { path: path() },
-        Below::OwnerDied { path: path(), pid: 0 },
+        Below::OwnerDied { path: path(), pid: None },
         Below::Closed { path: path(), pid: 7 },
         Below::Refused { path: path(), pid: 7, reason: "no".to_owned() },
-        Below::TimedOut { path: path(), pid: 0, waited },
+        Below::TimedOut { path: path(), pid: None, waited },
         Below::Impostor { path: path(), found: 1, expected: 2 },
         Below::Invisible { path: path() },
         Below::Protocol { path: path(), pid: 7, error },
@@ -258,7 +258,7 @@ fn every_cause_has_a_remedy() {
 
 #[test]
 fn a_process_that_is_not_known_has_no_number() {
-    let died = beeline_domain::ConnectError::OwnerDied { path: "/x".into(), pid: 0 };
+    let died = beeline_domain::ConnectError::OwnerDied { path: "/x".into(), pid: None };
     let error = ConnectError::new(Target::Server("s".to_owned()), died);
     assert!(matches!(error, ConnectError::OwnerDied { pid: None, .. }));
     assert!(!error.to_string().contains("process 0"), "{error}");

@@ -5,7 +5,7 @@
 //! so the other side may forget what it was told has arrived.
 
 use crate::MOST_WINDOW;
-use crate::outbox::REORDER_DEGREE;
+use crate::ring::{REORDER_DEGREE, stride};
 use crate::sequence::{Sequence, Session};
 
 const SLOTS: usize = MOST_WINDOW as usize;
@@ -202,13 +202,6 @@ impl Inbox {
     }
 }
 
-/// Bytes from slot to slot: whole lines, an odd number of them, so that the slots' first lines, which are all that
-/// short messages touch, spread over the sets of a cache.
-pub(crate) fn stride(bytes: usize) -> usize {
-    const LINE: usize = beeline_spec::LINE_BYTES;
-    (bytes.div_ceil(LINE) | 1) * LINE
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -338,12 +331,5 @@ mod tests {
             }
         }
         assert_eq!(news, [1, 2, 3, 4, 9], "the first four behind the first gap, and the second gap");
-    }
-
-    #[test]
-    fn strides_are_odd_lines() {
-        assert_eq!(stride(1514), 25 * 64);
-        assert_eq!(stride(64), 64);
-        assert_eq!(stride(65), 3 * 64);
     }
 }

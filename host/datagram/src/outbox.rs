@@ -9,14 +9,12 @@
 //! From: `connection/`. To: the up-link, through [`Wire`].
 
 use crate::header::{self, Kind, Numbers, Template, stamp};
-use crate::inbox::stride;
+use crate::ring::{REORDER_DEGREE, stride};
 use crate::round_trip::RoundTrip;
 use crate::sequence::{Sequence, Session};
 use crate::time::Nanos;
 use crate::{HEAD_BYTES, MOST_WINDOW};
 
-/// How many places a frame may be overtaken by before it counts as missing.
-pub(crate) const REORDER_DEGREE: u64 = 3;
 const SLOTS: usize = MOST_WINDOW as usize;
 
 /// Where frames go.

@@ -2,18 +2,19 @@
 
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::PathBuf;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 
 use crate::channel::Channel;
-use crate::domain::Shared;
 use crate::error::ConnectError;
 use crate::evidence::{Evidence, EvidenceError};
+use crate::mailbox::{Mail, Mailbox};
 use crate::name::Name;
 use crate::protocol::Departure;
-use crate::wire::{Kind, MAX_FDS, MAX_PAYLOAD_BYTES, WireError};
+use crate::shared::Shared;
+use crate::wire::{Kind, MAX_FDS, MAX_PAYLOAD_BYTES};
 use crate::{Peer, Reply, socket};
 
 /// How long a call waits for its answer if nothing else is said.
@@ -31,78 +32,6 @@ pub struct Connection {
     path: PathBuf,
     /// Serial of the last request; locked for a whole call, so that one is outstanding at a time.
     serial: Mutex<u32>,
-}
-
-/// Where the domain's thread leaves the answer for the thread that waits.
-#[derive(Debug, Default)]
-pub(crate) struct Mailbox {
-    state: Mutex<MailState>,
-    arrived: Condvar,
-}
-
-#[derive(Debug, Default)]
-struct MailState {
-    /// Serial of the request that waits, if one does.
-    awaited: Option<u32>,
-    mail: Option<Mail>,
-    gone: Option<Mail>,
-}
-
-/// What the domain's thread has to say.
-#[derive(Debug)]
-pub(crate) enum Mail {
-    /// The answer, and the peer that gave it.
-    Answer(Result<Reply, String>, Peer),
-    /// The peer went.
-    Gone(Departure),
-    /// The peer sent something that is not an answer.
-    Broken(WireError),
-}
-
-impl Mailbox {
-    fn expect(&self, serial: u32) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.awaited = Some(serial);
-        state.mail = None;
-    }
-
-    /// Leaves an answer. One that came too late, for a request that nobody waits for any more, is dropped.
-    pub(crate) fn deliver(&self, serial: u32, answer: Result<Reply, String>, peer: Peer) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if state.awaited == Some(serial) {
-            state.awaited = None;
-            state.mail = Some(Mail::Answer(answer, peer));
-            self.arrived.notify_all();
-        }
-    }
-
-    /// Says that no answer will ever come.
-    pub(crate) fn close(&self, why: Mail) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.gone.get_or_insert(why);
-        self.arrived.notify_all();
-    }
-
-    /// Waits for the answer; `None` when the deadline passed.
-    fn wait(&self, deadline: Instant) -> Option<Mail> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        loop {
-            if let Some(mail) = state.mail.take() {
-                return Some(mail);
-            }
-            match &state.gone {
-                Some(Mail::Broken(error)) => return Some(Mail::Broken(*error)),
-                Some(Mail::Gone(how)) => return Some(Mail::Gone(*how)),
-                Some(Mail::Answer(..)) | None => {}
-            }
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                state.awaited = None;
-                return None;
-            }
-            state = self.arrived.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
-        }
-    }
 }
 
 /// What every error of one offer names.

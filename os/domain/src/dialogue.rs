@@ -3,17 +3,16 @@
 //! Every packet is from a process that is not trusted; one that is malformed or out of place ends its connection.
 
 use std::os::fd::{AsFd, OwnedFd};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
 
 use rustix::io::Errno;
 
 use crate::Peer;
-use crate::connection::Mail;
 use crate::links::Role;
+use crate::mailbox::Mail;
 use crate::protocol::Departure;
-use crate::service::{Refusal, Reply};
+use crate::service::{Refusal, Reply, guarded};
 use crate::socket::{self, PacketBuffer, Received};
 use crate::table::{Offered, Table};
 use crate::wire::{Header, Kind, MAX_FDS, MAX_PAYLOAD_BYTES, WireError};
@@ -185,12 +184,4 @@ impl Table {
         }
         self.end(number, Departure::Closed);
     }
-}
-
-/// Calls a service so that its panic does not end the thread that watches everybody.
-pub(crate) fn guarded(call: impl FnOnce() -> Result<Reply, Refusal>) -> Result<Reply, Refusal> {
-    catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|_| {
-        tracing::error!("a service panicked");
-        Err(Refusal::new("the service failed; see the owner's log"))
-    })
 }

@@ -14,8 +14,8 @@ use crate::evidence::own_started_ticks;
 use crate::folder::{Folder, FolderError};
 use crate::name::{Name, SOCKET_SUFFIX};
 use crate::reactor::Reactor;
-use crate::table::Identity;
-use crate::wire::{Header, Kind};
+use crate::shared::Shared;
+use crate::wire::Identity;
 use crate::{Connection, DomainConfig, OfferOptions, Reply, Service, socket};
 
 /// An open domain. Clones are the same one; its thread ends, and its connections close, when the last clone, offer and
@@ -25,53 +25,6 @@ use crate::{Connection, DomainConfig, OfferOptions, Reply, Service, socket};
 /// every call fails with [`MisuseError::Forked`]. Dropping the child's copies does the parent no harm.
 #[derive(Clone, Debug)]
 pub struct Domain(Arc<Shared>);
-
-/// What a domain's handles have in common.
-#[derive(Debug)]
-pub(crate) struct Shared {
-    folder: Arc<Folder>,
-    reactor: Reactor,
-    identity: Identity,
-    opened_by: u32,
-}
-
-impl Shared {
-    pub(crate) fn folder(&self) -> &Folder {
-        &self.folder
-    }
-
-    pub(crate) fn reactor(&self) -> &Reactor {
-        &self.reactor
-    }
-
-    pub(crate) fn header(&self, kind: Kind, serial: u32) -> Header {
-        self.identity.header(kind, serial)
-    }
-
-    /// Whether this is the process that opened the domain. One system call.
-    pub(crate) fn is_own(&self) -> bool {
-        std::process::id() == self.opened_by
-    }
-
-    /// Whether this process and thread may wait for the background thread.
-    pub(crate) fn check_thread(&self) -> Result<(), MisuseError> {
-        if !self.is_own() {
-            return Err(MisuseError::Forked { opened_by: self.opened_by, pid: std::process::id() });
-        }
-        if self.reactor.is_this_thread() {
-            return Err(MisuseError::OnDomainThread);
-        }
-        Ok(())
-    }
-}
-
-impl Drop for Shared {
-    fn drop(&mut self) {
-        if !self.is_own() {
-            self.reactor.forget_thread();
-        }
-    }
-}
 
 impl Domain {
     /// Opens this user's domain, making its folder if it is not there, and registers the process for membarriers. Names

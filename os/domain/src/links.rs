@@ -13,8 +13,8 @@ use rustix::io::Errno;
 
 use crate::Peer;
 use crate::channel::Channel;
-use crate::connection::Mailbox;
 use crate::evidence::Evidence;
+use crate::mailbox::Mailbox;
 
 /// What a connection without a goodbye is given to turn out as a death: a dying process closes its sockets shortly
 /// before its pidfd tells. After that it is a live process that closed its end without a word, as exec does.

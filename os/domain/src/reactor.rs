@@ -18,13 +18,13 @@ use rustix::event::{EventfdFlags, Timespec};
 use rustix::io::Errno;
 
 use crate::channel::Channel;
-use crate::connection::Mailbox;
 use crate::evidence::Evidence;
 use crate::links::{Links, Role, Source};
+use crate::mailbox::Mailbox;
 use crate::service::{OfferOptions, Service};
 use crate::socket::PacketBuffer;
-use crate::table::{Identity, Table};
-use crate::wire::MAX_MESSAGE_BYTES;
+use crate::table::Table;
+use crate::wire::{Identity, MAX_MESSAGE_BYTES};
 
 /// Events taken at a time.
 const EVENTS: usize = 64;

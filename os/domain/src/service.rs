@@ -1,6 +1,7 @@
 //! What stands behind an offered name: the owner's half of requests and answers.
 
 use std::os::fd::OwnedFd;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use crate::Peer;
@@ -104,6 +105,14 @@ impl Default for OfferOptions {
             hello_timeout: Duration::from_secs(5),
         }
     }
+}
+
+/// Calls a service so that its panic does not end the thread that watches everybody.
+pub(crate) fn guarded(call: impl FnOnce() -> Result<Reply, Refusal>) -> Result<Reply, Refusal> {
+    catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|_| {
+        tracing::error!("a service panicked");
+        Err(Refusal::new("the service failed; see the owner's log"))
+    })
 }
 
 #[cfg(test)]

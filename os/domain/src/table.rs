@@ -10,33 +10,18 @@ use rustix::event::epoll::{self, EventFlags};
 use rustix::io::Errno;
 
 use crate::channel::Channel;
-use crate::connection::Mail;
-use crate::dialogue::guarded;
 use crate::evidence::{Evidence, EvidenceError};
 use crate::links::{Links, Role, Source};
+use crate::mailbox::Mail;
 use crate::protocol::Departure;
-use crate::service::{OfferOptions, Refusal, Reply, Service};
+use crate::service::{OfferOptions, Refusal, Reply, Service, guarded};
 use crate::socket;
-use crate::wire::{Header, Kind};
+use crate::wire::{Identity, Kind};
 
 /// Connections accepted for one event; more wait for the next round, so that nobody else starves.
 const ACCEPTS: usize = 16;
 /// How long a listener rests when this process has no descriptors left.
 const REST: Duration = Duration::from_millis(100);
-
-/// What this process says of itself in every header.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Identity {
-    pub uid: u32,
-    pub membarrier: bool,
-    pub started_ticks: u64,
-}
-
-impl Identity {
-    pub(crate) fn header(&self, kind: Kind, serial: u32) -> Header {
-        Header { kind, membarrier: self.membarrier, serial, started_ticks: self.started_ticks }
-    }
-}
 
 pub(crate) struct Offered {
     listener: OwnedFd,

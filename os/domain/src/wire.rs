@@ -173,6 +173,20 @@ impl Header {
     }
 }
 
+/// What this process says of itself in every header.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Identity {
+    pub uid: u32,
+    pub membarrier: bool,
+    pub started_ticks: u64,
+}
+
+impl Identity {
+    pub(crate) fn header(&self, kind: Kind, serial: u32) -> Header {
+        Header { kind, membarrier: self.membarrier, serial, started_ticks: self.started_ticks }
+    }
+}
+
 #[cfg(test)]
 #[cfg(not(loom))]
 mod tests {

@@ -6,7 +6,7 @@
 use beeline_contract_link::DmaMemory;
 
 use crate::arch::{prefetch, prefetch_to_write, words};
-use crate::region::{Span, reaches_outside};
+use crate::span::{Span, reaches_outside};
 use crate::{copy, fence};
 
 /// A range of a region that a device knows by bus address.

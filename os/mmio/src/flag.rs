@@ -8,7 +8,7 @@ use std::time::Duration;
 use rustix::io::Errno;
 use rustix::thread::futex;
 
-use crate::region::Span;
+use crate::span::Span;
 use crate::sync::{AtomicU32, Ordering};
 
 /// Why a wait ended. Whatever it is, the caller looks at what it waits for again.

@@ -6,7 +6,7 @@ use rustix::fs::MemfdFlags;
 use rustix::io::Errno;
 
 use crate::MapError;
-use crate::memory::create_memfd;
+use crate::memfd::create_memfd;
 
 /// `HUGETLBFS_MAGIC` of Linux's `magic.h`.
 const HUGETLBFS_MAGIC: u64 = 0x9584_58f6;

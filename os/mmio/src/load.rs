@@ -3,7 +3,7 @@
 use beeline_contract_memory::{Line, LoadPort};
 
 use crate::arch::{LoadWay, prefetch, prefetch_to_write, words};
-use crate::region::Span;
+use crate::span::Span;
 use crate::{LINE_BYTES, StoreKernel};
 
 /// The lines of a window that a peer stores into. Not `Clone`: a window has one receiver.

@@ -12,6 +12,7 @@ use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags};
 
 use crate::mapping::{Backing, Mapping};
+use crate::memfd::create_memfd;
 use crate::{MapError, Region, huge_pages};
 
 /// How memory is backed.
@@ -139,15 +140,6 @@ impl SharedMemory {
         let mapping = unsafe { Mapping::from_mmap(start, self.bytes, Backing::Shared) };
         populate(&mapping)?;
         Ok(mapping)
-    }
-}
-
-/// A memfd that can be sealed and, where the kernel knows the flag (Linux 6.3), never executed.
-pub(crate) fn create_memfd(name: &str, flags: MemfdFlags) -> Result<OwnedFd, Errno> {
-    let flags = flags | MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-    match rustix::fs::memfd_create(name, flags | MemfdFlags::NOEXEC_SEAL) {
-        Err(Errno::INVAL) => rustix::fs::memfd_create(name, flags),
-        result => result,
     }
 }
 

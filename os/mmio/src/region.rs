@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use crate::arch::words;
 use crate::mapping::{Backing, Mapping};
+use crate::span::{Span, reaches_outside};
 use crate::{
     DmaRegion, Flag, LINE_BYTES, LoadWindow, StoreKernel, StoreWindow, WORD_BYTES, Word, Words, copy,
 };
@@ -127,7 +128,7 @@ impl Region {
             "offset {offset_bytes} is not a multiple of {alignment}"
         );
         let start = NonNull::new(self.at(offset_bytes, bytes)).expect("inside a mapping, which is not at 0");
-        Span { start, bytes, _mapping: Arc::clone(&self.mapping) }
+        Span::new(start, bytes, Arc::clone(&self.mapping))
     }
 
     /// The address of `bytes` bytes at an offset.
@@ -139,39 +140,6 @@ impl Region {
             reaches_outside(bytes, offset_bytes, whole);
         }
         self.mapping.start().as_ptr().wrapping_add(offset_bytes)
-    }
-}
-
-/// Panics; outside the hot paths, so that they do not even prepare its arguments.
-#[cold]
-#[inline(never)]
-#[track_caller]
-pub(crate) fn reaches_outside(bytes: usize, offset_bytes: usize, whole: usize) -> ! {
-    panic!("{bytes} bytes at offset {offset_bytes} reach outside a region of {whole} bytes")
-}
-
-/// A range of a mapping, bounds and alignment checked, that keeps the mapping alive.
-#[derive(Clone, Debug)]
-pub(crate) struct Span {
-    start: NonNull<u8>,
-    bytes: usize,
-    _mapping: Arc<Mapping>,
-}
-
-// SAFETY: a span is an address inside a `Mapping`, which is `Send` and `Sync` and which the span keeps alive.
-unsafe impl Send for Span {}
-// SAFETY: as for `Send`.
-unsafe impl Sync for Span {}
-
-impl Span {
-    #[inline(always)]
-    pub(crate) fn start(&self) -> *mut u8 {
-        self.start.as_ptr()
-    }
-
-    #[inline(always)]
-    pub(crate) fn bytes(&self) -> usize {
-        self.bytes
     }
 }
 

@@ -3,7 +3,7 @@
 use beeline_contract_memory::{StorePort, forward_store_port};
 
 use crate::arch::{Kernel, KernelPort, ScanWay};
-use crate::region::Span;
+use crate::span::Span;
 use crate::{LINE_BYTES, StoreKernel};
 
 /// The lines of a window, write-only, stored with one kernel. Not `Clone`: a window has one writer.

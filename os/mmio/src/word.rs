@@ -1,6 +1,6 @@
 //! Single words of mapped memory: credits, doorbells, registers.
 
-use crate::region::Span;
+use crate::span::Span;
 use crate::sync::{AtomicU64, Ordering};
 
 /// A 64-bit word of mapped memory, little-endian, single-copy atomic. Clones are the same word.

@@ -11,7 +11,6 @@ mod strangers;
 mod upkeep;
 
 use std::collections::VecDeque;
-use std::fmt;
 
 use beeline_ethernet::{Accept, Uplink, UplinkError};
 
@@ -22,62 +21,14 @@ use crate::header::{Head, Kind};
 use crate::outbox::Wire;
 use crate::table::Table;
 use crate::{
-    Address, Clock, Config, ConnectError, ConnectionStats, Down, EndpointError, EndpointStats, HEAD_BYTES,
-    Nanos, SendError, TickClock,
+    Address, Clock, Config, ConnectError, ConnectionId, ConnectionStats, Down, EndpointError, EndpointStats,
+    Event, HEAD_BYTES, Nanos, SendError, Sent, TickClock,
 };
 
 /// Frames that one poll may take without an event, so that it always comes back.
 const FRAMES_A_POLL: u32 = 16;
 /// Frames between two looks at the timers while the up-link is never found empty.
 const FRAMES_A_LOOK: u32 = 64;
-
-/// Names a connection of an endpoint; one that ended is never named again by the same.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ConnectionId {
-    pub(crate) index: u32,
-    pub(crate) generation: u32,
-}
-
-impl fmt::Display for ConnectionId {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "connection {}.{}", self.index, self.generation)
-    }
-}
-
-/// Whether a message was taken. Both are success; `Full` means: poll, and try again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use]
-pub enum Sent {
-    /// The message is kept until the other side has it, or the connection's end is reported.
-    Sent,
-    /// Nothing was taken: the window is full, the other side has no room, or the connection is not open yet.
-    Full,
-}
-
-/// What the program is told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
-    /// A connection is open: one that this side asked for, or that `remote` began.
-    Opened {
-        id: ConnectionId,
-        /// The other endpoint.
-        remote: Address,
-    },
-    /// A message came; [`Endpoint::message`] shows it until the next poll.
-    Message {
-        id: ConnectionId,
-        /// Bytes of the message.
-        bytes: usize,
-    },
-    /// A connection ended. Nothing more is heard of it, and its name is not used again.
-    Closed {
-        id: ConnectionId,
-        /// How it ended.
-        why: Down,
-        /// Messages that were taken from the program and not acknowledged: each may have arrived or not.
-        unacknowledged: u32,
-    },
-}
 
 /// Where the message of the last event lies.
 #[derive(Clone, Copy, Debug)]

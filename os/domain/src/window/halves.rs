@@ -12,9 +12,10 @@ use beeline_spec::escape::{blank_from_random, is_blank_value};
 use beeline_spec::formats::CONTROL_PAGE_BYTES;
 use serde::{Deserialize, Serialize};
 
-use super::{PeerWindow, SenderOptions, WindowError, check_lines, window_bytes};
+use super::PeerWindow;
+use super::options::{SenderOptions, WindowError, check_lines, window_bytes};
 use crate::credits::{receiver_sleeper, receiver_waker, sender_sleeper};
-use crate::{MemoryCreditSink, MemoryCredits, MemorySleeper, Peer, SenderParts};
+use crate::{MemoryCreditSink, MemoryCredits, MemorySleeper, Peer};
 
 /// Largest huge page that a window may be rounded up to.
 const MAX_PAGE_BYTES: usize = 1 << 30;
@@ -81,6 +82,25 @@ impl WindowTerms {
             peer: peer.clone(),
         })
     }
+}
+
+/// A sender's half of one window. The window is its own as long as `credits` lives.
+#[derive(Debug)]
+pub struct SenderParts {
+    /// The window's lines, write-only.
+    pub store: PeerWindow,
+    /// The lines that the receiver has freed. Dropping it gives the window up.
+    pub credits: MemoryCredits,
+    /// The receiver.
+    pub peer: Peer,
+    /// Value of a free word; a payload word equal to it is escaped.
+    pub blank: u64,
+    /// Epoch that messages carry.
+    pub epoch: u8,
+    /// Whether the writer must use the fence policy `per-message`: this process or the receiver's lacks membarrier.
+    pub needs_fence_per_message: bool,
+    /// How the sender waits for credits.
+    pub sleeper: MemorySleeper,
 }
 
 /// Memory of the sender into which the receiver pushes credits.

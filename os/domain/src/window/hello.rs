@@ -3,7 +3,8 @@
 use beeline_mmio::StoreKernel;
 use serde::{Deserialize, Serialize};
 
-use super::{WindowError, WindowTerms};
+use super::halves::WindowTerms;
+use super::options::WindowError;
 
 /// Version of these messages.
 const VERSION: u32 = 1;

@@ -9,7 +9,7 @@ use beeline_mmio::{LoadWindow, MemoryOptions, StoreKernel};
 
 use super::halves::{CreditPage, FreshWindow};
 use super::hello::{Request, encode_answer};
-use super::{WindowError, WindowOptions, check_lines};
+use super::options::{WindowError, WindowOptions, check_lines};
 use crate::{Domain, MemoryCreditSink, MemorySleeper, Offer, OfferOptions, Peer, Refusal, Reply, Service};
 
 /// Windows that may wait to be accepted; senders that connect and go cannot fill more.

@@ -10,23 +10,19 @@
 mod halves;
 mod hello;
 mod listener;
+mod options;
 mod sender;
 mod store;
 
-use beeline_mmio::{MapError, MemoryOptions, StoreKernel, Traffic};
-use beeline_spec::LINE_BYTES;
-use beeline_spec::formats::CONTROL_PAGE_BYTES;
-
-use crate::error::{ConnectError, OfferError};
-
-pub use halves::{CreditPage, FreshWindow, WindowTerms};
+pub use halves::{CreditPage, FreshWindow, SenderParts, WindowTerms};
 pub use listener::{ReceiverParts, WindowListener, offer_window};
-pub use sender::{SenderParts, connect_window};
+pub use options::{MAX_WINDOW_LINES, SenderOptions, WindowError, WindowOptions};
+pub use sender::connect_window;
 pub use store::PeerWindow;
 
 /// Reads a sender's request, for [`crate::fuzzing`].
 #[cfg(fuzzing)]
-pub(crate) fn decode_request(request: &[u8]) -> Result<Option<StoreKernel>, String> {
+pub(crate) fn decode_request(request: &[u8]) -> Result<Option<beeline_mmio::StoreKernel>, String> {
     hello::Request::decode(request)
 }
 
@@ -36,99 +32,4 @@ pub(crate) fn decode_answer(answer: &[u8]) -> Result<(u32, usize), WindowError> 
     let terms = hello::decode_answer(answer)?;
     terms.check(true)?;
     Ok((terms.lines, terms.bytes))
-}
-
-/// Most lines of a window: 1 GiB.
-pub const MAX_WINDOW_LINES: u32 = 1 << 24;
-
-/// The window a receiver offers.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WindowOptions {
-    /// Lines of 64 bytes, a power of two from 2 to [`MAX_WINDOW_LINES`]. The longest message must fit, and the lines
-    /// must cover what is sent during a credit round trip.
-    pub lines: u32,
-    /// How its memory is backed.
-    pub memory: MemoryOptions,
-    /// Users besides the owner who may send.
-    pub allowed_uids: Vec<u32>,
-}
-
-impl Default for WindowOptions {
-    /// 1 MiB, ordinary memory, this user only.
-    fn default() -> Self {
-        WindowOptions { lines: 16 * 1024, memory: MemoryOptions::default(), allowed_uids: Vec::new() }
-    }
-}
-
-/// How a sender stores into a window.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SenderOptions {
-    /// The instruction sequence that stores a line.
-    pub kernel: StoreKernel,
-    /// Whether this side locks its mapping of the window, and whether it accepts huge pages: only from a receiver that
-    /// it trusts, see [`beeline_mmio::SharedMemory::from_fd_with`].
-    pub memory: MemoryOptions,
-}
-
-impl SenderOptions {
-    /// The kernel that this machine is fastest with for a kind of traffic; ordinary memory.
-    pub fn for_traffic(traffic: Traffic) -> Self {
-        SenderOptions::with_kernel(StoreKernel::choose(traffic))
-    }
-
-    /// This kernel; ordinary memory.
-    pub fn with_kernel(kernel: StoreKernel) -> Self {
-        SenderOptions { kernel, memory: MemoryOptions::default() }
-    }
-}
-
-/// Why there is no window.
-#[derive(Debug, thiserror::Error)]
-pub enum WindowError {
-    /// The number of lines cannot be.
-    #[error("a window of {lines} lines; it must be a power of two from 2 to {MAX_WINDOW_LINES}")]
-    Lines {
-        /// Lines asked for, or said by the receiver.
-        lines: u32,
-    },
-    /// The name cannot be offered.
-    #[error(transparent)]
-    Offer(#[from] OfferError),
-    /// The receiver cannot be reached, or refuses.
-    #[error(transparent)]
-    Connect(#[from] ConnectError),
-    /// Memory cannot be had or is not what it must be.
-    #[error(transparent)]
-    Memory(#[from] MapError),
-    /// The receiver's answer makes no sense.
-    #[error("the receiver's answer is not that of a window: {what}")]
-    Malformed { what: String },
-}
-
-fn check_lines(lines: u32) -> Result<(), WindowError> {
-    if lines.is_power_of_two() && (2..=MAX_WINDOW_LINES).contains(&lines) {
-        return Ok(());
-    }
-    Err(WindowError::Lines { lines })
-}
-
-/// Bytes of a window's memory, its control page included, before rounding to pages.
-fn window_bytes(lines: u32) -> usize {
-    CONTROL_PAGE_BYTES + lines as usize * LINE_BYTES
-}
-
-#[cfg(test)]
-#[cfg(not(loom))]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_powers_of_two_in_bounds_are_lines() {
-        for lines in [2, 64, MAX_WINDOW_LINES] {
-            assert!(check_lines(lines).is_ok());
-        }
-        for lines in [0, 1, 3, 65, MAX_WINDOW_LINES * 2, u32::MAX] {
-            assert!(matches!(check_lines(lines), Err(WindowError::Lines { lines: l }) if l == lines));
-        }
-    }
 }

@@ -2,29 +2,10 @@
 
 use std::os::fd::OwnedFd;
 
-use super::halves::CreditPage;
+use super::halves::{CreditPage, SenderParts};
 use super::hello::{Request, decode_answer};
-use super::{PeerWindow, SenderOptions, WindowError};
-use crate::{Domain, MemoryCredits, MemorySleeper, Peer};
-
-/// A sender's half of one window. The window is its own as long as `credits` lives.
-#[derive(Debug)]
-pub struct SenderParts {
-    /// The window's lines, write-only.
-    pub store: PeerWindow,
-    /// The lines that the receiver has freed. Dropping it gives the window up.
-    pub credits: MemoryCredits,
-    /// The receiver.
-    pub peer: Peer,
-    /// Value of a free word; a payload word equal to it is escaped.
-    pub blank: u64,
-    /// Epoch that messages carry.
-    pub epoch: u8,
-    /// Whether the writer must use the fence policy `per-message`: this process or the receiver's lacks membarrier.
-    pub needs_fence_per_message: bool,
-    /// How the sender waits for credits.
-    pub sleeper: MemorySleeper,
-}
+use super::options::{SenderOptions, WindowError};
+use crate::Domain;
 
 /// Asks the receiver that offers `name` for a window. It is fresh and nobody else's.
 ///

@@ -4,8 +4,8 @@
 
 use core::fmt;
 
+use super::store_kernel::{StoreKernel, Traffic, UnknownKernel};
 use super::timing::{self, KernelTiming};
-use super::{StoreKernel, Traffic, UnknownKernel};
 
 /// The environment variable that names the kernel for every traffic.
 pub const KERNEL_VARIABLE: &str = "BEELINE_STORE_KERNEL";
@@ -47,6 +47,19 @@ pub enum NotChosen {
     },
     #[error("store kernel {0} stores to device memory only, not to the memory of a peer")]
     DeviceOnly(StoreKernel),
+}
+
+impl StoreKernel {
+    /// The kernel for a kind of traffic between two cores of this machine: the one that [`KERNEL_VARIABLE`] names, or
+    /// the fastest of a timing of some milliseconds. [`Choice`] says why; a variable that cannot be followed is
+    /// warned of and ignored.
+    pub fn choose(traffic: Traffic) -> StoreKernel {
+        let wanted = from_environment().unwrap_or_else(|error| {
+            tracing::warn!("{KERNEL_VARIABLE}: {error}; the kernel is timed instead");
+            None
+        });
+        Choice::make(traffic, wanted).unwrap_or_else(|_| Choice::timed(traffic)).kernel
+    }
 }
 
 impl Choice {
@@ -94,7 +107,7 @@ impl fmt::Display for Choice {
 }
 
 /// The kernel that [`KERNEL_VARIABLE`] names, if it names one.
-pub(super) fn from_environment() -> Result<Option<StoreKernel>, NotChosen> {
+fn from_environment() -> Result<Option<StoreKernel>, NotChosen> {
     named(std::env::var(KERNEL_VARIABLE).ok().as_deref())
 }
 

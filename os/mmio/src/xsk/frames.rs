@@ -5,7 +5,7 @@
 
 use super::error::{XskError, XskRing};
 use crate::Region;
-use crate::region::Span;
+use crate::span::Span;
 
 /// Bytes of a chunk: what every kernel can use, the page size of most.
 pub(super) const CHUNK_BYTES: u32 = 4096;

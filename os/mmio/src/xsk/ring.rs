@@ -5,7 +5,7 @@
 
 use super::error::{XskError, XskRing};
 use crate::Region;
-use crate::region::Span;
+use crate::span::Span;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 /// Where in a mapping the parts of a ring are, in bytes.

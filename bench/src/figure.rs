@@ -4,6 +4,7 @@ use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
 use crate::Verdict;
+use crate::median::median;
 
 /// The value of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -159,13 +160,6 @@ impl Default for Latencies {
     fn default() -> Self {
         Self::new()
     }
-}
-
-/// The middle of some values; 0 of none.
-pub(crate) fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    sorted.get(sorted.len() / 2).copied().unwrap_or_default()
 }
 
 /// A figure that cannot be had on this machine.

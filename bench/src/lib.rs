@@ -16,6 +16,7 @@ mod error;
 mod figure;
 pub mod key_value;
 pub mod kv;
+mod median;
 pub mod nic_one_way;
 pub mod nic_rate;
 mod output;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::figure::median;
+use crate::median::median;
 use crate::{Figure, Value};
 
 /// What is asked of a ratio, of the worst of some times, or of a rate.

@@ -1,16 +1,15 @@
 //! A NIC process of one's own: started for a measurement, stopped with it.
 
 use std::io::Read;
-use std::path::PathBuf;
 use std::process::{ChildStderr, Stdio};
 
 use beeline_domain::DomainConfig;
 use beeline_mmio::StoreKernel;
-use clap::Args;
 
+use crate::nic_options::{NicOptions, READY, SERVICE};
 use crate::private_domain::PrivateDomain;
 use crate::role::{Program, Role};
-use crate::serve::{READY, SERVICE, ServeArgs};
+use crate::serve::ServeArgs;
 use crate::{NicError, Place};
 
 /// The hidden subcommand that runs [`crate::serve`], in every program that starts a [`PrivateNic`] of itself.
@@ -18,29 +17,6 @@ const ROLE: &str = "private-nic";
 
 /// Bytes of a failed NIC's last words that are shown.
 const LAST_WORDS_BYTES: u64 = 8192;
-
-/// How a private NIC is to run.
-#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
-pub struct NicOptions {
-    /// Give frames back to their sender.
-    #[arg(long)]
-    pub loopback: bool,
-    /// Wait for slow receivers instead of dropping.
-    #[arg(long)]
-    pub lossless: bool,
-    /// Poll without pause.
-    #[arg(long)]
-    pub spin: bool,
-    /// Core to run on.
-    #[arg(long)]
-    pub core: Option<usize>,
-    /// Capture what leaves by the up-link.
-    #[arg(long)]
-    pub pcap_out: Option<PathBuf>,
-    /// Folder of the domains, as in [`DomainConfig::root`].
-    #[arg(long)]
-    pub root: Option<PathBuf>,
-}
 
 /// A running private NIC. Dropping it ends the process; what it left in its domain is removed.
 #[derive(Debug)]

@@ -11,13 +11,8 @@ use beeline_nic_process::{NicProcess, NicProcessConfig, Statistics, UplinkConfig
 use beeline_window::WaitPolicy;
 use clap::Args;
 
-use crate::{NicError, NicOptions};
-
-/// The line a NIC prints on standard output once ports can reach it.
-pub(super) const READY: &str = "ready";
-
-/// Name of a private NIC in its domain.
-pub(super) const SERVICE: &str = "nic";
+use crate::NicError;
+use crate::nic_options::{NicOptions, READY, SERVICE};
 
 /// Sizes of a NIC that is told none; `beeline nic` has an option for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

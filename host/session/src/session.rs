@@ -4,7 +4,7 @@
 //! happened for [`crate::PATIENCE`]. To: `host/driver` over `link/shm`.
 
 use std::fmt;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use beeline_domain::{Domain, DomainConfig};
 use beeline_driver::{
@@ -17,13 +17,15 @@ use beeline_spec::{Interface, regs};
 use beeline_window::FencePolicy;
 
 use crate::NicError;
-use crate::watchdog::still_makes_sense;
 
 /// The receive half of every session.
 pub type Rx = RxRing<ShmMemory, ShmDoorbell>;
 
 /// A queue of the port that a [`Job`] runs on.
 const QUEUE: u32 = 0;
+
+/// How long nothing may happen before a measurement gives up.
+pub const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How to reach a NIC and how lines leave the core.
 #[derive(Clone, Debug)]
@@ -229,4 +231,18 @@ impl Session {
     fn now_ns(&self) -> u64 {
         self.started.elapsed().as_nanos() as u64
     }
+}
+
+/// Whether what has been waited for so long can still come.
+///
+/// # Errors
+/// [`NicError::Gone`], [`NicError::Patience`].
+pub(crate) fn still_makes_sense(session: &mut Session, waited: Duration, what: &str) -> Result<(), NicError> {
+    if session.is_nic_gone() {
+        return Err(NicError::Gone { what: what.to_owned() });
+    }
+    if waited > PATIENCE {
+        return Err(NicError::Patience { seconds: PATIENCE.as_secs(), what: what.to_owned() });
+    }
+    Ok(())
 }

@@ -3,22 +3,13 @@
 use beeline_contract_device::Device;
 use beeline_link_sim::des::Picoseconds;
 use beeline_link_sim::device::Transmitted;
-use beeline_link_sim::machine::{CoreId, DeviceId, Next, Sim};
+use beeline_link_sim::machine::{DeviceId, Next, Sim};
 
-use crate::sender::Sender;
-use crate::{FrameTimes, Outcome};
+use crate::Outcome;
+use crate::sender::{Begun, Sender};
 
 /// Frames of which the times are kept one by one.
 const KEPT_TIMES: usize = 256;
-
-/// A frame that was sent and has not left.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Begun {
-    /// When it was there to be sent.
-    pub at: Picoseconds,
-    /// When the call returned, once that is known.
-    pub returned_at: Option<Picoseconds>,
-}
 
 /// Counts frames that have left.
 pub(crate) struct Counter {
@@ -97,20 +88,6 @@ impl Counter {
                 share.bytes += bytes;
                 share.elapsed = now - first;
             }
-        }
-    }
-}
-
-impl Begun {
-    fn times(&self, core: CoreId, frame: &Transmitted) -> FrameTimes {
-        FrameTimes {
-            core,
-            bytes: frame.length_bytes,
-            begun_at: self.at,
-            returned_at: self.returned_at.unwrap_or(frame.starts_at),
-            decided_at: frame.decided_at,
-            starts_at: frame.starts_at,
-            ends_at: frame.ends_at,
         }
     }
 }

@@ -6,15 +6,12 @@ use std::rc::Rc;
 use beeline_contract_device::Device;
 use beeline_driver::{Choice, OnHalf, QueueHalf, Stopped, Transmit};
 use beeline_link_sim::des::Picoseconds;
-use beeline_link_sim::machine::{CoreId, DeviceId, Next, Pause, Sim};
+use beeline_link_sim::device::Transmitted;
+use beeline_link_sim::machine::{CoreId, DeviceId, Next, Sim};
 use beeline_window::Sent;
 
-use crate::counter::{Begun, Counter};
 use crate::traffic::Clock;
-use crate::{Arrivals, Cost, Frames, LabError, LatencyHistogram, Station, Traffic};
-
-/// A frame that was sent so long ago, with none that left since, is lost: longer than devices wait for what is missing.
-const PATIENCE: Picoseconds = Picoseconds::from_ns(2_000_000);
+use crate::{Arrivals, FrameTimes, Frames, LabError, Station, Traffic};
 
 /// A run: which interface, which traffic, what software costs.
 #[derive(Clone, Debug)]
@@ -29,80 +26,6 @@ pub struct Run {
     pub warm_up: u64,
     /// Seed of arrivals.
     pub seed: u64,
-}
-
-/// Result of one sender's run.
-#[derive(Clone, Debug, Default)]
-pub struct Outcome {
-    /// From the call that sends a frame (of an open loop: from its arrival) to its first bit on the wire.
-    pub to_wire: LatencyHistogram,
-    /// Frames that were counted.
-    pub frames: u64,
-    pub bytes: u64,
-    /// From the first counted frame on the wire to the last.
-    pub elapsed: Picoseconds,
-    /// Of the counted frames, what left by the wire of each device.
-    pub of_devices: Vec<Share>,
-    /// Frames that left from the first call on, those of the warm-up included: what `cost` is the cost of.
-    pub all_frames: u64,
-    pub all_bytes: u64,
-    /// What was spent from the first call until the last frame had left.
-    pub cost: Cost,
-    /// Frames that were not what was sent; only looked for in a machine that keeps frames.
-    pub changed_frames: u64,
-    /// When each of the first counted frames was where.
-    pub times: Vec<FrameTimes>,
-}
-
-/// What left by the wire of one of several devices.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Share {
-    pub frames: u64,
-    pub bytes: u64,
-    /// From the first of them on the wire to the last: a device whose cores are done before others has less.
-    pub elapsed: Picoseconds,
-}
-
-/// Moments in the life of one frame, in virtual time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FrameTimes {
-    /// The core that sent it.
-    pub core: CoreId,
-    pub bytes: u32,
-    /// When it was there to be sent.
-    pub begun_at: Picoseconds,
-    /// When the call that sent it had returned.
-    pub returned_at: Picoseconds,
-    /// When the logic of the device let it go.
-    pub decided_at: Picoseconds,
-    pub starts_at: Picoseconds,
-    pub ends_at: Picoseconds,
-}
-
-impl Outcome {
-    /// Gbit/s of frames, of all devices together.
-    pub fn goodput_gbps(&self) -> f64 {
-        gbps(self.bytes, self.elapsed)
-    }
-
-    /// Returns frames divided by the elapsed time, or 0 when no time passed.
-    pub fn frames_per_second(&self) -> f64 {
-        if self.elapsed == Picoseconds::ZERO {
-            return 0.0;
-        }
-        self.frames as f64 * 1e12 / self.elapsed.0 as f64
-    }
-}
-
-impl Share {
-    /// Gbit/s of frames.
-    pub fn goodput_gbps(&self) -> f64 {
-        gbps(self.bytes, self.elapsed)
-    }
-}
-
-fn gbps(bytes: u64, elapsed: Picoseconds) -> f64 {
-    if elapsed == Picoseconds::ZERO { 0.0 } else { bytes as f64 * 8000.0 / elapsed.0 as f64 }
 }
 
 /// Opens a queue of this device and puts its half into a box: one type for every interface.
@@ -139,6 +62,29 @@ impl<D: Device + 'static> Station<D> {
     }
 }
 
+/// A frame that was sent and has not left.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Begun {
+    /// When it was there to be sent.
+    pub at: Picoseconds,
+    /// When the call returned, once that is known.
+    pub returned_at: Option<Picoseconds>,
+}
+
+impl Begun {
+    pub(crate) fn times(&self, core: CoreId, frame: &Transmitted) -> FrameTimes {
+        FrameTimes {
+            core,
+            bytes: frame.length_bytes,
+            begun_at: self.at,
+            returned_at: self.returned_at.unwrap_or(frame.starts_at),
+            decided_at: frame.decided_at,
+            starts_at: frame.starts_at,
+            ends_at: frame.ends_at,
+        }
+    }
+}
+
 /// A program that sends on one core.
 pub(crate) struct Sender {
     half: Box<dyn Transmit>,
@@ -154,72 +100,8 @@ pub(crate) struct Sender {
     due: Option<Picoseconds>,
 }
 
-impl Run {
-    /// Sends the traffic by one queue for each of `cores` cores, which take the devices in turn: of N devices core i has queue
-    /// i / N of device i mod N.
-    ///
-    /// # Errors
-    /// A queue does not open, a frame cannot be sent, or nothing moves any more.
-    pub fn on<D: Device + 'static>(&self, station: &mut Station<D>, cores: u16) -> Result<Outcome, LabError> {
-        let run = Rc::new(self.clone());
-        let frames = Rc::new(Frames::new(&self.traffic.sizes));
-        let devices = station.devices();
-        let mut senders = Vec::new();
-        for core in 0..cores {
-            let (device, queue) = (DeviceId(core % devices), u32::from(core / devices));
-            station.port(device).link().turn_to(CoreId(core));
-            let half = station.open(&self.choice, device, queue)?;
-            station.port(device).link().turn_to(CoreId(0));
-            senders.push(Sender::new(half, CoreId(core), &run, &frames));
-        }
-        let start = station.sim.with(|machine| machine.now());
-        for sender in &mut senders {
-            sender.clock_from(start);
-            station.sim.end_turn(sender.core, Next::Again);
-        }
-        let of_devices = vec![Share::default(); usize::from(devices)];
-        let mut outcome = Outcome { of_devices, ..Outcome::default() };
-        let before = station.sim.with(|machine| Cost::of(machine, cores));
-        self.serve(&station.sim, &mut senders, &mut outcome)?;
-        outcome.cost = station.sim.with(|machine| Cost::of(machine, cores)).since(&before);
-        Ok(outcome)
-    }
-
-    fn serve<D: Device>(
-        &self,
-        sim: &Sim<D>,
-        senders: &mut [Sender],
-        outcome: &mut Outcome,
-    ) -> Result<(), LabError> {
-        let wanted = self.traffic.frames * senders.len() as u64;
-        let is_one_by_one = self.traffic.arrivals == Arrivals::OneByOne;
-        let warm_up = self.warm_up * senders.len() as u64;
-        let mut counter = Counter::new(is_one_by_one, warm_up, outcome.of_devices.len());
-        while counter.left < wanted {
-            match sim.advance(Picoseconds::NEVER) {
-                Some(Pause::Frame) => counter.take(sim, senders, outcome),
-                Some(Pause::Turn(core)) => {
-                    let sender = &mut senders[usize::from(core.0)];
-                    let at = sim.with(|machine| machine.now());
-                    let last = sender.begun.back().map(|begun| begun.at.max(counter.last));
-                    if last.is_some_and(|last| at > last + PATIENCE) {
-                        return Err(LabError::Stuck { at, done: counter.left, wanted });
-                    }
-                    let next = sender.turn(sim)?;
-                    sim.end_turn(core, next);
-                }
-                None => {
-                    let at = sim.with(|machine| machine.now());
-                    return Err(LabError::Stuck { at, done: counter.left, wanted });
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
 impl Sender {
-    fn new(half: Box<dyn Transmit>, core: CoreId, run: &Rc<Run>, frames: &Rc<Frames>) -> Sender {
+    pub(crate) fn new(half: Box<dyn Transmit>, core: CoreId, run: &Rc<Run>, frames: &Rc<Frames>) -> Sender {
         Sender {
             half,
             core,
@@ -233,12 +115,12 @@ impl Sender {
         }
     }
 
-    fn clock_from(&mut self, start: Picoseconds) {
+    pub(crate) fn clock_from(&mut self, start: Picoseconds) {
         self.clock.start(start);
     }
 
     /// The program's turn.
-    fn turn<D: Device>(&mut self, sim: &Sim<D>) -> Result<Next, LabError> {
+    pub(crate) fn turn<D: Device>(&mut self, sim: &Sim<D>) -> Result<Next, LabError> {
         let now = sim.with(|machine| machine.core_clock(self.core));
         for begun in self.begun.iter_mut().rev() {
             if begun.returned_at.is_some() {

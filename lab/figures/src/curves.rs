@@ -1,47 +1,17 @@
 //! The figures of the papers as curves of ours with what was published over them. Never a point that nobody printed: where a
 //! picture is lost there are only curves.
 
+mod figure;
 mod figures;
 
 use serde::Serialize;
 
 use crate::chart::{Chart, Series};
 use crate::published::{Row, RowId};
-use crate::quantity::Quantity;
 use crate::simulator::Simulator;
 
+pub use figure::{Curve, Figure};
 pub use figures::FIGURES;
-
-/// One line of a figure: what is measured at each size, and rows whose values are printed.
-pub struct Curve {
-    /// Name in the figure.
-    pub name: &'static str,
-    /// Platform.
-    pub machine: &'static str,
-    /// The quantity at a size.
-    pub quantity: fn(u64) -> Quantity,
-    /// Published rows, each at its own size, or at the one given here.
-    pub published: &'static [(&'static str, Option<u64>)],
-}
-
-/// A published plot drawn again: curves of ours, points of theirs.
-pub struct Figure {
-    /// The figure of the source, as the source numbers it.
-    pub title: &'static str,
-    /// What is seen, and what is lost.
-    pub caption: &'static str,
-    /// Vertical axis, with its unit.
-    pub unit: &'static str,
-    /// How many of the quantity's base unit one of it is.
-    pub unit_size: f64,
-    /// Horizontal axis.
-    pub axis: &'static str,
-    /// Whether the vertical axis is logarithmic.
-    pub is_logarithmic: bool,
-    /// Sizes that are run.
-    pub sizes: fn() -> Vec<u64>,
-    pub curves: &'static [Curve],
-}
 
 /// A figure with its points.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -10,14 +10,14 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
-use crate::published::{Row, RowId};
+use crate::published::RowId;
 use crate::quantity::Quantity;
 use crate::shape::Shape;
 
 pub use check::{bounds, check};
 
 /// The files, by name.
-const FILES: [(&str, &str); 8] = [
+pub(super) const FILES: [(&str, &str); 8] = [
     ("rows/seed000.toml", include_str!("../rows/seed000.toml")),
     ("rows/seed001.toml", include_str!("../rows/seed001.toml")),
     ("rows/seed002.toml", include_str!("../rows/seed002.toml")),
@@ -213,13 +213,6 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// The entries of this crate, checked against the rows.
-    pub fn of(rows: &[Row]) -> Result<Registry, Error> {
-        let registry = Registry::read(&FILES)?;
-        let findings = check(&registry, rows);
-        if findings.is_empty() { Ok(registry) } else { Err(Error::Rows(findings)) }
-    }
-
     /// The entries of some files.
     pub fn read(files: &[(&str, &str)]) -> Result<Registry, Error> {
         let mut registry = Registry::default();

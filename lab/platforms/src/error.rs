@@ -1,29 +1,10 @@
 //! What can be wrong with a platform file, with the place, the value and what to do.
 
-use std::fmt;
 use std::path::PathBuf;
 
 use thiserror::Error;
 
-use crate::Bounds;
-
-/// A place in a file.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
-    /// The file, as it was named; for values given by a caller, what the caller is called.
-    pub file: String,
-    /// Its line, from 1; None where there is none.
-    pub line: Option<u32>,
-}
-
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.line {
-            Some(line) => write!(f, "{}:{line}", self.file),
-            None => f.write_str(&self.file),
-        }
-    }
-}
+use crate::{Bounds, Place};
 
 /// Why there is no platform.
 #[derive(Debug, Error)]

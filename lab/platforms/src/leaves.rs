@@ -3,23 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::error::nearest;
-use crate::section::{Parameter, Section};
 use crate::value::Quantity;
-use crate::{
-    CentralSwitch, Coherent, Core, Device, Energy, HopHead, Link, Place, PlatformError, RootComplex, Scalar,
-    Source, Value,
-};
-
-/// Sections that stand once in a file, and their parameters.
-pub(crate) const SECTIONS: [(&str, &[Parameter]); 7] = [
-    ("core", Core::PARAMETERS),
-    ("root_complex", RootComplex::PARAMETERS),
-    ("link", Link::PARAMETERS),
-    ("switch", CentralSwitch::PARAMETERS),
-    ("device", Device::PARAMETERS),
-    ("coherent", Coherent::PARAMETERS),
-    ("energy", Energy::PARAMETERS),
-];
+use crate::{Parameter, Place, PlatformError, Scalar, Source, Value};
 
 /// What a file says of one parameter.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,12 +23,14 @@ pub(crate) struct Leaves {
     /// The platform's own file, for errors about what is missing.
     file: String,
     hops: usize,
+    /// Every key that a platform can have.
+    known: Vec<String>,
 }
 
 impl Leaves {
-    /// None yet, of a platform with so many hops.
-    pub(crate) fn new(file: &str, hops: usize) -> Leaves {
-        Leaves { by_key: BTreeMap::new(), file: file.to_owned(), hops }
+    /// None yet, of a platform with so many hops, which has parameters of these keys.
+    pub(crate) fn new(file: &str, hops: usize, known: Vec<String>) -> Leaves {
+        Leaves { by_key: BTreeMap::new(), file: file.to_owned(), hops, known }
     }
 
     /// Adds a leaf.
@@ -78,9 +65,10 @@ impl Leaves {
         self.by_key.keys().any(|key| key.strip_prefix(section).is_some_and(|rest| rest.starts_with('.')))
     }
 
-    /// Gives a hop what it leaves out of a link from `[link]`. Generation and width are the hop's own.
-    pub(crate) fn inherit(&mut self, section: &str) {
-        for parameter in Link::PARAMETERS.iter().filter(|p| !["generation", "lanes"].contains(&p.name)) {
+    /// Gives a hop what it leaves out of a link from `[link]`, which has these parameters. Generation and width are the
+    /// hop's own.
+    pub(crate) fn inherit(&mut self, section: &str, of_link: &[Parameter]) {
+        for parameter in of_link.iter().filter(|p| !["generation", "lanes"].contains(&p.name)) {
             let key = format!("{section}.{}", parameter.name);
             let Some(from) = self.by_key.get(&format!("link.{}", parameter.name)) else { continue };
             // It is counted where it stands, so here it is nobody's choice.
@@ -121,21 +109,13 @@ impl Leaves {
     }
 
     fn check_known(&self, key: &str, place: &Place) -> Result<(), PlatformError> {
-        let mut known: Vec<String> = Vec::new();
-        for (section, parameters) in SECTIONS {
-            known.extend(parameters.iter().map(|p| format!("{section}.{}", p.name)));
-        }
-        for hop in 0..self.hops {
-            let parameters = HopHead::PARAMETERS.iter().chain(Link::PARAMETERS);
-            known.extend(parameters.map(|p| format!("hop.{hop}.{}", p.name)));
-        }
-        if known.iter().any(|one| one == key) {
+        if self.known.iter().any(|one| one == key) {
             return Ok(());
         }
         // A word that is right in another section is likelier than a misspelt one in this.
         let name = key.rsplit('.').next().unwrap_or(key);
-        let elsewhere = known.iter().find(|one| one.ends_with(&format!(".{name}"))).cloned();
-        let nearest = elsewhere.or_else(|| nearest(key, known.iter().map(String::as_str)));
+        let elsewhere = self.known.iter().find(|one| one.ends_with(&format!(".{name}"))).cloned();
+        let nearest = elsewhere.or_else(|| nearest(key, self.known.iter().map(String::as_str)));
         Err(PlatformError::UnknownKey { place: place.clone(), key: key.to_owned(), nearest })
     }
 }

@@ -18,20 +18,25 @@
 mod builtin;
 mod error;
 mod leaves;
+mod parameter;
 mod parameters;
+mod place;
 mod platform;
 mod section;
+mod sections;
 mod source;
 mod table;
 mod text;
 mod value;
 
-pub use error::{Place, PlatformError};
+pub use error::PlatformError;
+pub use parameter::Parameter;
 pub use parameters::{
     Answers, CentralSwitch, Coherent, Core, DataIn, Device, Energy, FenceWait, HopHead, HopKind, Kind, Link,
     RootComplex, WcRelease,
 };
+pub use place::Place;
 pub use platform::{Hop, Platform};
-pub use section::{Parameter, Row};
+pub use section::Row;
 pub use source::Source;
 pub use value::{Bounds, Scalar, Time, Value};

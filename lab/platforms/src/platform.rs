@@ -8,6 +8,7 @@ use crate::builtin;
 use crate::error::nearest;
 use crate::leaves::{Leaf, Leaves};
 use crate::section::Section;
+use crate::sections::known_keys;
 use crate::text::{self, Head, Text};
 use crate::value::Quantity;
 use crate::{
@@ -171,7 +172,7 @@ impl Platform {
             hops = hops.max(part.hops);
             of_parts.extend(part.leaves);
         }
-        let mut leaves = Leaves::new(file, hops);
+        let mut leaves = Leaves::new(file, hops, known_keys(hops));
         for (key, leaf) in of_parts.into_iter().chain(own) {
             leaves.add(key, leaf)?;
         }
@@ -183,7 +184,7 @@ impl Platform {
         let mut hops = Vec::new();
         for index in 0..leaves.hops() {
             let section = format!("hop.{index}");
-            leaves.inherit(&section);
+            leaves.inherit(&section, Link::PARAMETERS);
             let head = crate::HopHead::take(&mut leaves, &section)?;
             let link = Link::take(&mut leaves, &section)?;
             hops.push(Hop { kind: head.kind, latency_ns: head.latency_ns, link });

@@ -6,7 +6,8 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::error::nearest;
-use crate::leaves::{Leaf, SECTIONS};
+use crate::leaves::Leaf;
+use crate::sections::SECTIONS;
 use crate::{Place, PlatformError, Scalar, Source};
 
 /// Contents of `[platform]`.

@@ -5,7 +5,7 @@ use hashbrown::HashTable;
 
 use crate::hash::KeyHash;
 use crate::key::Key;
-use crate::service::{Refused, Table};
+use crate::table::{Refused, Table};
 use crate::value::{OutOfMemory, Value};
 
 /// One cache line: what is compared and what is answered come together.

@@ -46,6 +46,7 @@ mod options;
 pub mod protocol;
 mod service;
 mod shared;
+mod table;
 mod value;
 
 pub use client::{Ended, KvClient};

@@ -13,7 +13,7 @@ use papaya::{HashMap, ResizeMode};
 
 use crate::hash::KeyHash;
 use crate::key::Key;
-use crate::service::{Refused, Table};
+use crate::table::{Refused, Table};
 use crate::value::{ALLOCATION_BYTES, Value};
 
 /// What an item takes besides the heap of its value: key and value in memory of their own, and up to four places of the

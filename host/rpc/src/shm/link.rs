@@ -10,7 +10,7 @@ use beeline_spec::WORD_BYTES;
 use beeline_spec::formats::rpc_client_page::REPLIES_WANTED_OFFSET;
 use beeline_window::{Message, ReceiveError, Sent};
 
-use super::connect::{Pending, ReplyEnd, Session, Target};
+use super::opening::{Pending, ReplyEnd, Session, Target};
 use crate::deadline::Deadline;
 use crate::error::Loss;
 use crate::transport::Transport;

@@ -12,15 +12,15 @@
 mod connect;
 mod hello;
 mod link;
+mod opening;
+mod options;
 mod registry;
 mod server;
 mod session;
 mod worker;
 
-pub use connect::ClientOptions;
+pub use connect::Client;
 pub use link::ShmLink;
-pub use server::{Server, ServerOptions};
+pub use options::{ClientOptions, ServerOptions};
+pub use server::Server;
 pub use worker::Worker;
-
-/// A client of a server on the same host.
-pub type Client = crate::Client<ShmLink>;

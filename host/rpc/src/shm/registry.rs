@@ -17,8 +17,8 @@ use beeline_spec::WORD_BYTES;
 use beeline_spec::formats::rpc_client_page::REPLIES_WANTED_OFFSET;
 use beeline_window::{SharedWindow, WindowConfig};
 
-use super::ServerOptions;
 use super::hello::{Hello, OpenReply, Welcome, decode, encode};
+use super::options::ServerOptions;
 use crate::cancels::{Cancels, table_bytes};
 use crate::service::ClientId;
 

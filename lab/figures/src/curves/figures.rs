@@ -1,6 +1,6 @@
 //! Which figures there are.
 
-use super::{Curve, Figure};
+use super::figure::{Curve, Figure};
 use crate::quantity::{Direction, Engine, FRAMES_A_CALL, Fence, Interface, Quantity as Q, Stamp, Target};
 use crate::shape::powers_of_two;
 

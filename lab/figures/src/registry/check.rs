@@ -1,9 +1,19 @@
 //! Whether the entries describe the rows: each once, each class with what it needs.
 
-use super::{Class, Entry, MEASURED, Registry};
+use super::{Class, Entry, FILES, MEASURED, Registry};
+use crate::error::Error;
 use crate::formula::{Formula, Variable};
 use crate::published::{Role, Row, RowId, Status};
 use crate::unit::Unit;
+
+impl Registry {
+    /// The entries of this crate, checked against the rows.
+    pub fn of(rows: &[Row]) -> Result<Registry, Error> {
+        let registry = Registry::read(&FILES)?;
+        let findings = check(&registry, rows);
+        if findings.is_empty() { Ok(registry) } else { Err(Error::Rows(findings)) }
+    }
+}
 
 /// Returns what is wrong, a sentence each.
 pub fn check(registry: &Registry, rows: &[Row]) -> Vec<String> {

@@ -29,6 +29,11 @@ impl SourceFile {
     }
 }
 
+/// Whether nobody wrote the file by hand.
+pub fn is_generated(file: &SourceFile) -> bool {
+    file.path.starts_with("spec/generated/")
+}
+
 /// Every file of the project with one of these extensions, by path.
 pub fn files(extensions: &[&str]) -> Outcome<Vec<SourceFile>> {
     let top = root();

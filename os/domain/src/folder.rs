@@ -56,9 +56,7 @@ pub enum FolderError {
     },
     /// The environment names it relative to the working folder, which other processes do not share.
     #[error("BEELINE_ROOT is {}, which is no absolute path: every working folder would have its own domains", path.display())]
-    Relative {
-        path: PathBuf,
-    },
+    Relative { path: PathBuf },
     /// Users other than the owner may list or change the folder.
     #[error("the folder {} has mode {mode:04o}, others could use it; run: chmod 700 {}", path.display(), path.display())]
     Permissions {

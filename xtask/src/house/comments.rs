@@ -13,8 +13,7 @@ use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 use syn::{Attribute, Visibility};
 
-use super::is_generated;
-use crate::source::SourceFile;
+use crate::source::{SourceFile, is_generated};
 
 /// Folders whose public items are documented: what somebody else may call.
 const LIBRARY: [&str; 8] = ["contract/", "spec/", "os/", "link/", "nic/", "host/", "lab/", "api/"];

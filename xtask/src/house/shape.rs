@@ -2,8 +2,7 @@
 
 use std::path::Path;
 
-use super::is_generated;
-use crate::source::{SourceFile, code_only, words};
+use crate::source::{SourceFile, code_only, is_generated, words};
 
 /// Lines a file of code may have.
 const LINES: usize = 600;

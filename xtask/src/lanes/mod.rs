@@ -5,6 +5,7 @@ mod check;
 mod checked;
 mod disk;
 mod foreign;
+mod portable;
 mod report;
 mod rivals;
 mod schedule;
@@ -82,6 +83,8 @@ pub enum Command {
     E2e,
     /// Store kernels of aarch64 under qemu-user
     Aarch64,
+    /// Crates that need no operating system, checked for wasm32-unknown-unknown
+    Portable,
     /// clippy on the rivals of bench/ that bring crates of their own
     Rivals {
         /// Instead: bring the packages that rivals are made of, and build them for `beeline-bench`
@@ -186,7 +189,7 @@ impl Lane {
 
 /// In the order in which `ci` starts and shows them: cheap and telling first. Those that build in `target/` follow each
 /// other; the others run beside them, and the longest of each kind begin before the short.
-const LANES: [Lane; 21] = [
+const LANES: [Lane; 22] = [
     Lane::new("fmt", |_| cargo::fmt()),
     Lane::new("house", |_| house::run()),
     Lane::new("tour", |_| tour()),
@@ -198,6 +201,7 @@ const LANES: [Lane; 21] = [
     Lane::new("loom", checked::loom).leaving(&["target/loom"]),
     Lane::new("miri", checked::miri).leaving(&["target/miri"]),
     Lane::new("fuzz", |effort| checked::fuzz(fuzz_seconds(effort))).leaving(&["fuzz/target"]),
+    Lane::new("portable", |_| portable::check()).in_target().leaving(&["target/wasm32-unknown-unknown"]),
     Lane::new("aarch64", |_| foreign::aarch64()).in_target().leaving(&["target/aarch64-unknown-linux-gnu"]),
     Lane::new("rivals", rivals::check).in_target(),
     Lane::new("rtl-lint", |_| rtl::lint::run()),
@@ -258,6 +262,7 @@ pub fn run(command: Command) -> Outcome {
         Command::Fuzz { seconds } => checked::fuzz(seconds),
         Command::E2e => cargo::e2e(Effort::Short),
         Command::Aarch64 => foreign::aarch64(),
+        Command::Portable => portable::check(),
         Command::Rivals { build: false } => rivals::check(Effort::Short),
         Command::Rivals { build: true } => rivals::build(),
         Command::RtlTools => rtl::tools(),

@@ -42,34 +42,7 @@ pub const KNOWN: &[(&[&str], &str)] = &[
         TO_CUT,
     ),
     (&["bench/src/figure.rs", "bench/src/verdict.rs"], TO_CUT),
-    (
-        &[
-            "host/datagram/src/config.rs",
-            "host/datagram/src/connection/mod.rs",
-            "host/datagram/src/endpoint/mod.rs",
-            "host/datagram/src/error.rs",
-            "host/datagram/src/inbox.rs",
-            "host/datagram/src/outbox.rs",
-            "host/datagram/src/pacer.rs",
-            "host/datagram/src/round_trip.rs",
-            "host/datagram/src/table.rs",
-        ],
-        TO_CUT,
-    ),
     (&["host/driver/src/port/bring_up.rs", "host/driver/src/port/mod.rs"], TO_CUT),
-    (&["host/rpc/kv/src/alone.rs", "host/rpc/kv/src/service.rs", "host/rpc/kv/src/shared.rs"], TO_CUT),
-    (&["host/rpc/src/shm/connect.rs", "host/rpc/src/shm/link.rs", "host/rpc/src/shm/mod.rs"], TO_CUT),
-    (
-        &[
-            "host/rpc/src/shm/registry.rs",
-            "host/rpc/src/shm/server.rs",
-            "host/rpc/src/shm/session.rs",
-            "host/rpc/src/shm/worker.rs",
-        ],
-        TO_CUT,
-    ),
-    (&["host/session/src/private_nic.rs", "host/session/src/serve.rs"], TO_CUT),
-    (&["host/session/src/session.rs", "host/session/src/watchdog.rs"], TO_CUT),
     (&["host/window/src/batch.rs", "host/window/src/reservation.rs", "host/window/src/writer.rs"], TO_CUT),
     (
         &[
@@ -80,11 +53,6 @@ pub const KNOWN: &[(&[&str], &str)] = &[
         ],
         TO_CUT,
     ),
-    (&["lab/experiments/src/counter.rs", "lab/experiments/src/sender.rs"], TO_CUT),
-    (&["lab/figures/src/curves.rs", "lab/figures/src/curves/figures.rs"], TO_CUT),
-    (&["lab/figures/src/registry.rs", "lab/figures/src/registry/check.rs"], TO_CUT),
-    (&["lab/platforms/src/error.rs", "lab/platforms/src/value.rs"], TO_CUT),
-    (&["lab/platforms/src/leaves.rs", "lab/platforms/src/section.rs"], TO_CUT),
     (
         &[
             "link/memory/src/bus.rs",
@@ -130,41 +98,6 @@ pub const KNOWN: &[(&[&str], &str)] = &[
     (&["nic/model/src/lifecycle.rs", "nic/model/src/nic.rs"], TO_CUT),
     (
         &[
-            "os/domain/src/connection.rs",
-            "os/domain/src/dialogue.rs",
-            "os/domain/src/domain.rs",
-            "os/domain/src/links.rs",
-            "os/domain/src/reactor.rs",
-            "os/domain/src/table.rs",
-        ],
-        TO_CUT,
-    ),
-    (
-        &[
-            "os/domain/src/window/halves.rs",
-            "os/domain/src/window/hello.rs",
-            "os/domain/src/window/mod.rs",
-            "os/domain/src/window/sender.rs",
-        ],
-        TO_CUT,
-    ),
-    (
-        &[
-            "os/mmio/src/dma.rs",
-            "os/mmio/src/flag.rs",
-            "os/mmio/src/kernel/choose.rs",
-            "os/mmio/src/kernel/mod.rs",
-            "os/mmio/src/kernel/timing.rs",
-            "os/mmio/src/load.rs",
-            "os/mmio/src/region.rs",
-            "os/mmio/src/store.rs",
-            "os/mmio/src/word.rs",
-        ],
-        TO_CUT,
-    ),
-    (&["os/mmio/src/huge_pages.rs", "os/mmio/src/memory.rs"], TO_CUT),
-    (
-        &[
             "tests/src/owners/descriptor.rs",
             "tests/src/owners/enso.rs",
             "tests/src/owners/inline.rs",
@@ -176,7 +109,6 @@ pub const KNOWN: &[(&[&str], &str)] = &[
         TO_CUT,
     ),
     (&["xtask/src/generate/drift.rs", "xtask/src/generate/mod.rs", "xtask/src/generate/proof.rs"], TO_CUT),
-    (&["xtask/src/house/comments.rs", "xtask/src/house/mod.rs", "xtask/src/house/shape.rs"], TO_CUT),
     (
         &[
             "xtask/src/lanes/cargo.rs",
@@ -203,5 +135,5 @@ pub const KNOWN: &[(&[&str], &str)] = &[
     ),
 ];
 
-/// The reason of circles that are older than this check.
+/// The reason of circles that are older than this check: nothing but work is in the way of cutting them.
 const TO_CUT: &str = "older than the check";

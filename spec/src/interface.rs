@@ -2,77 +2,82 @@
 
 use crate::formats::interface as f;
 
-/// One way to hand frames to a NIC.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
-pub enum Interface {
-    /// Unordered write-combined stores of the whole frame (HotOS'25).
-    Mmio,
-    /// Ordered write-combined lines with EOP stuffing (kPIO+WC).
-    Kpio,
-    /// Doorbell, descriptor DMA, payload DMA.
-    Descriptor,
-    /// Entries in a ring, pushed into a window of two halves as well (BlueFlame).
-    Inline,
-    /// Frames back to back in a pipe in host memory, one tail write (Ensō).
-    Enso,
-    /// Small packets whole in a queue entry (NIQ).
-    Niq,
-    /// Lines of host memory whose ownership passes with them (CC-NIC).
-    Coherent,
+/// How frames of an interface get from the host to the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Stores {
+    /// The host stores them across the link, and the device puts them in order.
+    AnyOrder,
+    /// The host stores them across the link in lines that must arrive whole and in order.
+    InOrder,
+    /// The host stores none across the link: the device reads host memory.
+    None,
 }
 
-impl Interface {
-    /// Every interface that is built. What a given device has is in its capability list.
-    pub const ALL: [Interface; 7] = [
-        Interface::Mmio,
-        Interface::Kpio,
-        Interface::Descriptor,
-        Interface::Inline,
-        Interface::Enso,
-        Interface::Niq,
-        Interface::Coherent,
-    ];
-
-    /// The value of queue control's `iface` field.
-    pub const fn code(self) -> u8 {
-        match self {
-            Interface::Mmio => f::MMIO,
-            Interface::Kpio => f::KPIO,
-            Interface::Descriptor => f::DESCRIPTOR,
-            Interface::Inline => f::INLINE,
-            Interface::Enso => f::ENSO,
-            Interface::Niq => f::NIQ,
-            Interface::Coherent => f::COHERENT,
+/// The one list of interfaces: its documentation, name in code, name that people type, code in the registers, and stores.
+macro_rules! interfaces {
+    ($($(#[$doc:meta])* $interface:ident $name:literal $code:ident $stores:ident;)*) => {
+        /// One way to hand frames to a NIC.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[cfg_attr(
+            feature = "serde",
+            derive(serde::Serialize, serde::Deserialize),
+            serde(rename_all = "kebab-case")
+        )]
+        pub enum Interface {
+            $($(#[$doc])* $interface,)*
         }
-    }
 
-    /// The interface of a queue control value; `None` for one that is off or not built.
-    pub const fn from_code(code: u8) -> Option<Self> {
-        match code {
-            f::MMIO => Some(Interface::Mmio),
-            f::KPIO => Some(Interface::Kpio),
-            f::DESCRIPTOR => Some(Interface::Descriptor),
-            f::INLINE => Some(Interface::Inline),
-            f::ENSO => Some(Interface::Enso),
-            f::NIQ => Some(Interface::Niq),
-            f::COHERENT => Some(Interface::Coherent),
-            _ => None,
-        }
-    }
+        impl Interface {
+            /// Every interface that is built. What a given device has is in its capability list.
+            pub const ALL: [Interface; [$($name),*].len()] = [$(Interface::$interface),*];
 
-    /// The name people type.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Interface::Mmio => "mmio",
-            Interface::Kpio => "kpio",
-            Interface::Descriptor => "descriptor",
-            Interface::Inline => "inline",
-            Interface::Enso => "enso",
-            Interface::Niq => "niq",
-            Interface::Coherent => "coherent",
+            /// The value of queue control's `iface` field.
+            pub const fn code(self) -> u8 {
+                match self {
+                    $(Interface::$interface => f::$code,)*
+                }
+            }
+
+            /// The interface of a queue control value; `None` for one that is off or not built.
+            pub const fn from_code(code: u8) -> Option<Self> {
+                match code {
+                    $(f::$code => Some(Interface::$interface),)*
+                    _ => None,
+                }
+            }
+
+            /// The name people type.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Interface::$interface => $name,)*
+                }
+            }
+
+            /// How its frames get to the device. Whoever chooses a store kernel asks this.
+            pub const fn stores(self) -> Stores {
+                match self {
+                    $(Interface::$interface => Stores::$stores,)*
+                }
+            }
         }
-    }
+    };
+}
+
+interfaces! {
+    /// Unordered write-combined stores of the whole frame (HotOS'25).
+    Mmio "mmio" MMIO AnyOrder;
+    /// Ordered write-combined lines with EOP stuffing (kPIO+WC).
+    Kpio "kpio" KPIO InOrder;
+    /// Doorbell, descriptor DMA, payload DMA.
+    Descriptor "descriptor" DESCRIPTOR None;
+    /// Entries in a ring, pushed into a window of two halves as well (BlueFlame).
+    Inline "inline" INLINE InOrder;
+    /// Frames back to back in a pipe in host memory, one tail write (Ensō).
+    Enso "enso" ENSO None;
+    /// Small packets whole in a queue entry (NIQ).
+    Niq "niq" NIQ InOrder;
+    /// Lines of host memory whose ownership passes with them (CC-NIC).
+    Coherent "coherent" COHERENT None;
 }
 
 impl core::fmt::Display for Interface {
@@ -94,7 +99,18 @@ pub struct UnknownInterface;
 
 impl core::fmt::Display for UnknownInterface {
     fn fmt(&self, out: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        out.write_str("unknown interface; there are mmio, kpio, descriptor, inline, enso, niq and coherent")
+        out.write_str("unknown interface; there are ")?;
+        for (at, interface) in Interface::ALL.into_iter().enumerate() {
+            let before = if at == 0 {
+                ""
+            } else if at + 1 < Interface::ALL.len() {
+                ", "
+            } else {
+                " and "
+            };
+            write!(out, "{before}{interface}")?;
+        }
+        Ok(())
     }
 }
 
@@ -111,5 +127,15 @@ mod tests {
             assert_eq!(interface.name().parse(), Ok(interface));
         }
         assert_eq!((Interface::from_code(f::NONE), Interface::from_code(15)), (None, None));
+    }
+
+    #[test]
+    fn unknown_interface_lists_every_name_in_a_sentence() {
+        extern crate std;
+        let error = "pio".parse::<Interface>().unwrap_err();
+        assert_eq!(
+            std::string::ToString::to_string(&error),
+            "unknown interface; there are mmio, kpio, descriptor, inline, enso, niq and coherent"
+        );
     }
 }

@@ -27,7 +27,7 @@ pub mod pipe;
 pub mod rpc;
 
 pub use header::{Header, HeaderError, Kind};
-pub use interface::Interface;
+pub use interface::{Interface, Stores};
 
 /// Bytes of a word, the unit of single-copy atomicity.
 pub const WORD_BYTES: usize = formats::WORD_BYTES;

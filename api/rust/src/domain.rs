@@ -8,7 +8,7 @@ use beeline_driver::FencePolicy;
 use beeline_link_shm::{ShmLink, ShmOptions};
 use beeline_mmio::{StoreKernel, Traffic};
 use beeline_rpc::shm::{Client, ClientOptions, Server, ServerOptions, Worker};
-use beeline_spec::Interface;
+use beeline_spec::{Interface, Stores};
 use beeline_window::WaitPolicy;
 
 use crate::{ConnectError, NicPort, OfferError, OpenError, PortError, Receiver, Sender, Target};
@@ -154,12 +154,9 @@ impl Domain {
     pub fn port_with(&self, nic: &str, options: PortOptions) -> Result<NicPort, PortError> {
         let shm = ShmOptions {
             service: nic.to_owned(),
-            kernel: match options.interface {
-                // They need their lines in order.
-                Interface::Kpio | Interface::Inline | Interface::Niq => StoreKernel::IN_ORDER,
-                Interface::Mmio | Interface::Descriptor | Interface::Enso | Interface::Coherent => {
-                    kernel_for(Traffic::Latency)
-                }
+            kernel: match options.interface.stores() {
+                Stores::InOrder => StoreKernel::IN_ORDER,
+                Stores::AnyOrder | Stores::None => kernel_for(Traffic::Latency),
             },
             loop_back: options.loop_back,
             ..ShmOptions::default()

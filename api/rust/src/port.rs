@@ -4,11 +4,10 @@ use std::time::{Duration, Instant};
 
 use beeline_contract_link::Link;
 use beeline_driver::{
-    CoherentConfig, DescriptorConfig, EnsoConfig, InlineConfig, KpioConfig, MmioConfig, NiqConfig, Pending,
-    Port, PortConfig, PortState, Progress, QueueHalf, Receive, RxRing, RxRingConfig, Stopped, Transmit,
+    Choice, OnSendHalf, Pending, Port, PortConfig, PortState, Progress, QueueHalf, Receive, RxRing,
+    RxRingConfig, Stopped, Transmit,
 };
 use beeline_link_shm::{ShmDoorbell, ShmLink, ShmMemory};
-use beeline_spec::Interface;
 use beeline_window::WaitPolicy;
 
 use crate::waiting::Waiting;
@@ -54,36 +53,8 @@ impl NicPort {
         }
         let random = getrandom::u64().map_err(|error| PortError::NoRandom { source: error.into() })?;
         let rx = port.rx_ring(QUEUE, RxRingConfig::default())?;
-        let (tx, rx): (Box<dyn Transmit + Send>, _) = match options.interface {
-            Interface::Mmio => {
-                let tx = port.mmio(QUEUE, MmioConfig { random, ..MmioConfig::default() })?;
-                open(&mut port, tx, rx, started)?
-            }
-            Interface::Kpio => {
-                let tx = port.kpio(QUEUE, KpioConfig { random, ..KpioConfig::default() })?;
-                open(&mut port, tx, rx, started)?
-            }
-            Interface::Descriptor => {
-                let tx = port.descriptor(QUEUE, DescriptorConfig::default())?;
-                open(&mut port, tx, rx, started)?
-            }
-            Interface::Inline => {
-                let tx = port.inline(QUEUE, InlineConfig { random, ..InlineConfig::default() })?;
-                open(&mut port, tx, rx, started)?
-            }
-            Interface::Enso => {
-                let tx = port.enso(QUEUE, EnsoConfig::default())?;
-                open(&mut port, tx, rx, started)?
-            }
-            Interface::Niq => {
-                let tx = port.niq(QUEUE, NiqConfig { random, ..NiqConfig::default() })?;
-                open(&mut port, tx, rx, started)?
-            }
-            Interface::Coherent => {
-                let tx = port.coherent(QUEUE, CoherentConfig::default())?;
-                open(&mut port, tx, rx, started)?
-            }
-        };
+        let choice = Choice::of(options.interface, random);
+        let (tx, rx) = choice.send_half(&mut port, |port| *port, QUEUE, OpenPair { rx, started })??;
         let waiting = Waiting { policy: options.wait, sleeper };
         Ok(NicPort { parts: Parts { port, tx, rx }, waiting })
     }
@@ -191,20 +162,29 @@ fn elapsed_ns(started: Instant) -> u64 {
 /// Both halves of an open queue.
 type Halves = (Box<dyn Transmit + Send>, RxRing<ShmMemory, ShmDoorbell>);
 
-fn open<T: Transmit + QueueHalf + Send + 'static>(
-    port: &mut Port<ShmLink>,
-    tx: Stopped<T>,
+/// Opens the chosen transmit half together with a receive half.
+struct OpenPair {
     rx: Stopped<RxRing<ShmMemory, ShmDoorbell>>,
     started: Instant,
-) -> Result<Halves, PortError> {
-    let mut pending: Pending<_> = port.open(tx.with(rx)?);
-    loop {
-        // An answer that does not come ends in an error of the port.
-        port.poll(elapsed_ns(started))?;
-        pending = match port.finish(pending)? {
-            Progress::Done((tx, rx)) => return Ok((Box::new(tx), rx)),
-            Progress::Pending(pending) => pending,
-        };
-        std::thread::yield_now();
+}
+
+impl OnSendHalf<&mut Port<ShmLink>> for OpenPair {
+    type Output = Result<Halves, PortError>;
+
+    fn run<T: Transmit + QueueHalf + Send + 'static>(
+        self,
+        port: &mut Port<ShmLink>,
+        tx: Stopped<T>,
+    ) -> Result<Halves, PortError> {
+        let mut pending: Pending<_> = port.open(tx.with(self.rx)?);
+        loop {
+            // An answer that does not come ends in an error of the port.
+            port.poll(elapsed_ns(self.started))?;
+            pending = match port.finish(pending)? {
+                Progress::Done((tx, rx)) => return Ok((Box::new(tx), rx)),
+                Progress::Pending(pending) => pending,
+            };
+            std::thread::yield_now();
+        }
     }
 }

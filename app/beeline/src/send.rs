@@ -12,8 +12,8 @@ use beeline_mmio::Traffic;
 use beeline_session::{
     Frames, Job, NicOptions, PrivateNic, Queue, Rx, Session, finish, kernel_name, send_one,
 };
-use beeline_spec::Interface;
 use beeline_spec::formats::{MAX_FRAME_BYTES, MIN_FRAME_BYTES};
+use beeline_spec::{Interface, Stores};
 use indicatif::ProgressBar;
 use serde::Serialize;
 
@@ -216,24 +216,23 @@ fn report(args: &SendArgs, verdict: &Verdict) -> Result<(), Failure> {
     }
     let Verdict { frames, bytes, padded_frames, kernel, fences, .. } = verdict;
     println!("{frames} frames, {bytes} bytes by {}: {}", verdict.interface, verdict.verdict);
-    match args.interface {
-        Interface::Descriptor | Interface::Enso | Interface::Coherent => {}
-        Interface::Kpio | Interface::Inline | Interface::Niq => {
-            println!("lines stored with {kernel}, which keeps them in order")
-        }
-        Interface::Mmio => println!("lines stored with {kernel}, fences: {fences}"),
+    let stores = args.interface.stores();
+    match stores {
+        Stores::None => {}
+        Stores::InOrder => println!("lines stored with {kernel}, which keeps them in order"),
+        Stores::AnyOrder => println!("lines stored with {kernel}, fences: {fences}"),
     }
-    match (args.adversary, args.interface) {
-        (Some(seed), interface @ (Interface::Descriptor | Interface::Enso | Interface::Coherent)) => {
-            println!("adversary {seed} had nothing to do: {interface} stores no frame across the link");
+    if let Some(seed) = args.adversary {
+        let interface = args.interface;
+        match stores {
+            Stores::None => {
+                println!("adversary {seed} had nothing to do: {interface} stores no frame across the link");
+            }
+            Stores::InOrder => {
+                println!("adversary {seed} kept to what {interface} bears: whole lines, in order")
+            }
+            Stores::AnyOrder => println!("adversary {seed} split and permuted the stores"),
         }
-        (Some(seed), interface @ (Interface::Kpio | Interface::Inline | Interface::Niq)) => {
-            println!("adversary {seed} kept to what {interface} bears: whole lines, in order");
-        }
-        (Some(seed), Interface::Mmio) => {
-            println!("adversary {seed} split and permuted the stores")
-        }
-        (None, _) => {}
     }
     if *padded_frames > 0 {
         println!("{padded_frames} frames were padded with zeros to a multiple of 8 bytes, as kPIO+WC does");

@@ -28,38 +28,83 @@ pub trait OnHalf<H> {
     fn run<T: Transmit + QueueHalf + 'static>(self, holder: H, half: Stopped<T>) -> Self::Output;
 }
 
-/// An interface, and how each would be configured.
-#[derive(Clone, Copy, Debug)]
-pub struct Choice {
-    /// The one that is used.
-    pub interface: Interface,
-    /// Seed of the ordering adversary, if it is to stand before the window; interfaces without a window have none.
-    pub adversary: Option<u64>,
-    pub mmio: MmioConfig,
-    pub kpio: KpioConfig,
-    pub descriptor: DescriptorConfig,
-    pub inline: InlineConfig,
-    pub enso: EnsoConfig,
-    pub niq: NiqConfig,
-    pub coherent: CoherentConfig,
+/// What is done with the half that was chosen, where the half may go to another thread.
+pub trait OnSendHalf<H> {
+    /// What it yields.
+    type Output;
+
+    /// As [`OnHalf::run`].
+    fn run<T: Transmit + QueueHalf + Send + 'static>(self, holder: H, half: Stopped<T>) -> Self::Output;
+}
+
+/// The one list of the driver's interfaces. Each row: the interface; the method of [`Port`] that makes its half, which is
+/// also its field in [`Choice`]; its settings, with `random` where they take it; and of an interface with a window the method
+/// that puts the adversary before it. `$then!` is given the rows, behind what else it was given.
+macro_rules! interfaces {
+    ($then:ident!($($given:tt)*)) => {
+        $then! { ($($given)*)
+            Mmio mmio: MmioConfig { random } mmio_behind;
+            Kpio kpio: KpioConfig { random } kpio_behind;
+            Descriptor descriptor: DescriptorConfig {};
+            Inline inline: InlineConfig { random } inline_behind;
+            Enso enso: EnsoConfig {};
+            Niq niq: NiqConfig { random } niq_behind;
+            Coherent coherent: CoherentConfig {};
+        }
+    };
+}
+
+macro_rules! declare_choice {
+    (() $($interface:ident $half:ident: $config:ident { $($random:ident)? } $($behind:ident)?;)*) => {
+        /// An interface, and how each would be configured.
+        #[derive(Clone, Copy, Debug)]
+        pub struct Choice {
+            /// The one that is used.
+            pub interface: Interface,
+            /// Seed of the ordering adversary, if it is to stand before the window; interfaces without a window have none.
+            pub adversary: Option<u64>,
+            $(pub $half: $config,)*
+        }
+
+        impl Choice {
+            /// The interface as it is used; `random` is unpredictable, for the blank of windows that have one.
+            pub fn of(interface: Interface, random: u64) -> Self {
+                Choice {
+                    interface,
+                    adversary: None,
+                    $($half: $config { $($random: random,)? ..$config::default() },)*
+                }
+            }
+        }
+    };
+}
+
+interfaces!(declare_choice!());
+
+/// Makes the half of `$choice`'s interface and runs the job with it: one arm a type, because with the adversary a window is
+/// another one.
+macro_rules! run_with_half {
+    (
+        ($choice:ident, $holder:ident, $port:ident, $queue:ident, $job:ident)
+        $($interface:ident $half:ident: $config:ident { $($random:ident)? } $($behind:ident)?;)*
+    ) => {
+        match $choice.interface {
+            $(Interface::$interface => {
+                $(
+                    if let Some(seed) = $choice.adversary {
+                        let wrap = |window, bears| Adversary::new(window, bears, seed);
+                        let half = $port.$behind($queue, $choice.$half, wrap)?;
+                        return Ok($job.run($holder, half));
+                    }
+                )?
+                let half = $port.$half($queue, $choice.$half)?;
+                Ok($job.run($holder, half))
+            })*
+        }
+    };
 }
 
 impl Choice {
-    /// The interface as it is used; `random` is unpredictable, for the blank of windows that have one.
-    pub fn of(interface: Interface, random: u64) -> Self {
-        Choice {
-            interface,
-            adversary: None,
-            mmio: MmioConfig { random, ..MmioConfig::default() },
-            kpio: KpioConfig { random, ..KpioConfig::default() },
-            descriptor: DescriptorConfig::default(),
-            inline: InlineConfig { random, ..InlineConfig::default() },
-            enso: EnsoConfig::default(),
-            niq: NiqConfig { random, ..NiqConfig::default() },
-            coherent: CoherentConfig::default(),
-        }
-    }
-
     /// Makes the half of a queue and runs `job` with it. `port` finds the port in what holds it, which the job gets back.
     ///
     /// # Errors
@@ -76,40 +121,27 @@ impl Choice {
         L::Memory: 'static,
         L::Doorbell: 'static,
     {
-        let ways = port(&mut holder);
-        // One arm a type: with the adversary a window is another one.
-        macro_rules! behind {
-            ($plain:ident, $behind:ident, $config:expr) => {
-                match self.adversary {
-                    None => {
-                        let half = ways.$plain(queue, $config)?;
-                        job.run(holder, half)
-                    }
-                    Some(seed) => {
-                        let wrap = |window, bears| Adversary::new(window, bears, seed);
-                        let half = ways.$behind(queue, $config, wrap)?;
-                        job.run(holder, half)
-                    }
-                }
-            };
-        }
-        Ok(match self.interface {
-            Interface::Mmio => behind!(mmio, mmio_behind, self.mmio),
-            Interface::Kpio => behind!(kpio, kpio_behind, self.kpio),
-            Interface::Inline => behind!(inline, inline_behind, self.inline),
-            Interface::Niq => behind!(niq, niq_behind, self.niq),
-            Interface::Descriptor => {
-                let half = ways.descriptor(queue, self.descriptor)?;
-                job.run(holder, half)
-            }
-            Interface::Enso => {
-                let half = ways.enso(queue, self.enso)?;
-                job.run(holder, half)
-            }
-            Interface::Coherent => {
-                let half = ways.coherent(queue, self.coherent)?;
-                job.run(holder, half)
-            }
-        })
+        let (choice, port) = (self, port(&mut holder));
+        interfaces!(run_with_half!(choice, holder, port, queue, job))
+    }
+
+    /// As [`Choice::half`], over a link whose parts may go to another thread, and so may the half.
+    ///
+    /// # Errors
+    /// As [`Port::mmio`] and its like.
+    pub fn send_half<H, L: Link, J: OnSendHalf<H>>(
+        &self,
+        mut holder: H,
+        port: impl FnOnce(&mut H) -> &mut Port<L>,
+        queue: u32,
+        job: J,
+    ) -> Result<J::Output, PortError>
+    where
+        L::Window: Send + 'static,
+        L::Memory: Send + 'static,
+        L::Doorbell: Send + 'static,
+    {
+        let (choice, port) = (self, port(&mut holder));
+        interfaces!(run_with_half!(choice, holder, port, queue, job))
     }
 }

@@ -29,7 +29,7 @@ mod receive;
 mod transmit;
 
 pub use beeline_window::{FencePolicy, Sent};
-pub use choice::{Choice, OnHalf};
+pub use choice::{Choice, OnHalf, OnSendHalf};
 pub use coherent::receive::RxCoherent;
 pub use coherent::settings::{CoherentConfig, RxCoherentConfig};
 pub use coherent::transmit::TxCoherent;

@@ -13,7 +13,7 @@ use beeline_driver::{
 };
 use beeline_link_shm::{ShmDoorbell, ShmLink, ShmMemory, ShmOptions};
 use beeline_mmio::StoreKernel;
-use beeline_spec::{Interface, regs};
+use beeline_spec::{Interface, Stores, regs};
 use beeline_window::FencePolicy;
 
 use crate::NicError;
@@ -55,13 +55,13 @@ impl Queue {
     }
 }
 
-/// The store kernel that a figure names when `kernel` was asked for. kPIO+WC needs its lines in order, so it always has
-/// the kernel that keeps them so; descriptors store no frame across the link.
+/// The store kernel that a figure names when `kernel` was asked for. An interface that needs its lines in order always
+/// has the kernel that keeps them so.
 pub fn kernel_name(interface: Interface, kernel: StoreKernel) -> &'static str {
-    match interface {
-        Interface::Mmio => kernel.name(),
-        Interface::Kpio | Interface::Inline | Interface::Niq => StoreKernel::IN_ORDER.name(),
-        Interface::Descriptor | Interface::Enso | Interface::Coherent => "-",
+    match interface.stores() {
+        Stores::AnyOrder => kernel.name(),
+        Stores::InOrder => StoreKernel::IN_ORDER.name(),
+        Stores::None => "-",
     }
 }
 
@@ -174,9 +174,9 @@ impl Session {
         let random = getrandom::u64().map_err(NicError::Random)?;
         let mut choice = Choice { adversary: queue.adversary, ..Choice::of(queue.interface, random) };
         choice.mmio.fence_policy = queue.fences;
-        self.port.link().set_kernel(match queue.interface {
-            Interface::Kpio | Interface::Inline | Interface::Niq => StoreKernel::IN_ORDER,
-            Interface::Mmio | Interface::Descriptor | Interface::Enso | Interface::Coherent => self.kernel,
+        self.port.link().set_kernel(match queue.interface.stores() {
+            Stores::InOrder => StoreKernel::IN_ORDER,
+            Stores::AnyOrder | Stores::None => self.kernel,
         });
         choice.half(self, |session| &mut session.port, QUEUE, Open(job)).map_err(NicError::Port)?
     }

@@ -6,6 +6,8 @@
 
 use std::collections::VecDeque;
 
+use beeline_spec::Interface;
+
 /// Longest read that may be asked for, in bytes.
 pub(crate) const MAX_READ_BYTES: u32 = 4096;
 /// Accesses that may wait.
@@ -16,30 +18,27 @@ const ARENA_BYTES: usize = 64 * 1024;
 /// Which engine asked for a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DmaOwner {
-    /// The transmit engine with descriptors.
-    Transmit,
-    /// The receive engine.
     Receive,
-    /// The engine of entries that are pushed.
-    Inline,
-    /// The engine of transmit pipes.
-    Enso,
-    /// The engine of entries in the BAR.
-    Niq,
-    /// The engine of coherent lines.
-    Coherent,
+    Transmit(Interface),
 }
 
 impl DmaOwner {
-    /// Every owner, each at the number that stands for it in a tag.
-    const ALL: [DmaOwner; 6] = [
-        DmaOwner::Transmit,
-        DmaOwner::Receive,
-        DmaOwner::Inline,
-        DmaOwner::Enso,
-        DmaOwner::Niq,
-        DmaOwner::Coherent,
-    ];
+    const COUNT: usize = 1 + Interface::ALL.len();
+
+    /// The number that stands for it in a tag.
+    const fn number(self) -> u16 {
+        match self {
+            DmaOwner::Receive => 0,
+            DmaOwner::Transmit(interface) => 1 + interface as u16,
+        }
+    }
+
+    fn from_number(number: usize) -> Option<Self> {
+        match number.checked_sub(1) {
+            None => Some(DmaOwner::Receive),
+            Some(at) => Interface::ALL.get(at).copied().map(DmaOwner::Transmit),
+        }
+    }
 }
 
 /// Tags an engine may use are below this.
@@ -48,6 +47,7 @@ pub(crate) const TAGS: u16 = 1 << OWNER_LSB;
 const OWNER_LSB: u32 = 10;
 /// Lowest bit of the two that tell apart what was asked before and after a reset.
 const GENERATION_LSB: u32 = 13;
+const _: () = assert!(DmaOwner::COUNT <= 1 << (GENERATION_LSB - OWNER_LSB));
 /// Lives of the device, from reset to reset, whose reads can be told apart.
 const GENERATIONS: usize = 4;
 
@@ -130,7 +130,7 @@ impl DmaPort {
         if self.wants.len() == MAX_WAITING || self.is_waiting {
             return false;
         }
-        let tag = tag | self.generation << GENERATION_LSB | (owner as u16) << OWNER_LSB;
+        let tag = tag | self.generation << GENERATION_LSB | owner.number() << OWNER_LSB;
         self.wants.push_back(DmaWant::Read { address, bytes, tag });
         self.asked += 1;
         true
@@ -217,7 +217,7 @@ impl DmaPort {
             return None;
         }
         let owner = usize::from(tag >> OWNER_LSB) % (1 << (GENERATION_LSB - OWNER_LSB));
-        Some((*DmaOwner::ALL.get(owner)?, own))
+        Some((DmaOwner::from_number(owner)?, own))
     }
 
     /// Forgets everything that waits; answers to what was asked before will not be known.
@@ -291,7 +291,7 @@ mod tests {
     #[test]
     fn answers_from_before_a_reset_are_nobodys() {
         let mut port = DmaPort::new();
-        assert!(port.read(DmaOwner::Transmit, 0, 1, 7) && port.write(0, &[1]));
+        assert!(port.read(DmaOwner::Transmit(Interface::Descriptor), 0, 1, 7) && port.write(0, &[1]));
         let Some(DmaWant::Read { tag, .. }) = port.take() else { panic!("a read was asked") };
         port.reset();
         assert_eq!((port.answered(tag), port.take()), (None, None));

@@ -4,7 +4,7 @@
 //! time arrives and asks it what it wants. It runs unchanged behind real memory (`link/shm`), virtual PCIe time
 //! (`link/sim`) and in tests, and the RTL (`nic/rtl`) must agree with it on every vector in `spec/vectors`.
 //!
-//! Read in the order a frame goes: [`Nic`] (`nic.rs`) and `bar.rs`, `mmio/` (ours), `kpio/`, `descriptor/`, `inline/`, `enso/`,
+//! Read in the order a frame goes: [`Nic`] (`nic.rs`), `bar.rs` and `interfaces.rs` (the list of engines), `mmio/` (ours), `kpio/`, `descriptor/`, `inline/`, `enso/`,
 //! `niq/` and `coherent/` (what we compare with; `fetch/` is what they share), `egress/`, and `rx/` for the way back. `lifecycle.rs` and `registers.rs` are the control side. Not here:
 //! memory, threads, sockets, the wire, and anything of the host.
 #![forbid(unsafe_code)]
@@ -21,6 +21,7 @@ mod engine;
 mod enso;
 mod fetch;
 mod inline;
+mod interfaces;
 mod interrupts;
 mod kpio;
 mod lifecycle;

@@ -11,7 +11,8 @@ use beeline_spec::regs::field::{caps_offset, control, magic, queue_status as s, 
 use beeline_spec::regs::{self, doorbell, queue as r};
 
 use crate::bar::Target;
-use crate::engine::{Cause, Engine, FetchEngine, IrqCause, ReceiveEngine};
+use crate::engine::{Cause, Engine, IrqCause, ReceiveEngine};
+use crate::interfaces::Engines;
 use crate::kpio::Mux;
 use crate::nic::Nic;
 use crate::registers::QueueRegisters;
@@ -23,11 +24,8 @@ pub(crate) enum Route {
     None,
     /// It did, and now its writes are dropped and counted.
     Drop,
-    Mmio,
-    Kpio,
-    /// To the halves of a push window.
-    Inline,
-    Niq,
+    /// To the engine of an interface with a window.
+    To(Interface),
 }
 
 /// A queue as the device sees it.
@@ -93,7 +91,7 @@ impl Nic {
                     r::CONTROL => Some(state.registers.control),
                     r::STATUS => Some(state.status()),
                     r::WINDOW_LINES => Some(self.config.window_lines.into()),
-                    r::NEXT_START => Some(self.mmio.next_start(queue)),
+                    r::NEXT_START => Some(self.engines.mmio.next_start(queue)),
                     _ => state.registers.slot(register).map(|slot| *slot),
                 }
             }
@@ -193,13 +191,11 @@ impl Nic {
         *slot = value;
         self.shared.counters.doorbells += 1;
         match register {
-            doorbell::TX_TAIL if state.active => match state.transmits {
-                Some(Interface::Descriptor) => self.descriptor.doorbell(queue, value, &mut self.shared),
-                Some(Interface::Inline) => self.inline.doorbell(queue, value, &mut self.shared),
-                Some(Interface::Enso) => self.enso.doorbell(queue, value, &mut self.shared),
-                // The others have no tail.
-                Some(Interface::Mmio | Interface::Kpio | Interface::Niq | Interface::Coherent) | None => {}
-            },
+            doorbell::TX_TAIL if state.active => {
+                if let Some(interface) = state.transmits {
+                    self.engines.doorbell(queue, interface, value, &mut self.shared);
+                }
+            }
             doorbell::RX_FREED if state.active && state.receives => {
                 self.rx.freed(queue, value, &mut self.shared)
             }
@@ -246,26 +242,13 @@ impl Nic {
         state.fills_in_checksums = settings.checksums;
         state.receives = settings.rx_mode != 0 || settings.rx_reads || settings.rx_lines;
         state.route = match settings.interface {
-            Some(Interface::Mmio) => Route::Mmio,
-            Some(Interface::Kpio) => Route::Kpio,
-            Some(Interface::Inline) => Route::Inline,
-            Some(Interface::Niq) => Route::Niq,
-            Some(Interface::Descriptor | Interface::Enso | Interface::Coherent) | None => Route::None,
+            Some(interface) if Engines::have_window(interface) => Route::To(interface),
+            _ => Route::None,
         };
         let receives = state.receives;
-        let is_other = !matches!(settings.interface, Some(Interface::Mmio | Interface::Kpio) | None);
-        self.has_others |= is_other || receives;
+        self.has_others |= settings.interface.is_some_and(Engines::read_memory) || receives;
         let shared = &mut self.shared;
-        let started = match settings.interface {
-            Some(Interface::Mmio) => self.mmio.start(queue, &settings, shared),
-            Some(Interface::Kpio) => self.kpio.start(queue, &settings, shared),
-            Some(Interface::Descriptor) => self.descriptor.start(queue, &settings, shared),
-            Some(Interface::Inline) => self.inline.start(queue, &settings, shared),
-            Some(Interface::Enso) => self.enso.start(queue, &settings, shared),
-            Some(Interface::Niq) => self.niq.start(queue, &settings, shared),
-            Some(Interface::Coherent) => self.coherent.start(queue, &settings, shared),
-            None => Ok(()),
-        };
+        let started = self.engines.start(queue, &settings, shared);
         let started =
             started.and_then(|()| if receives { self.rx.start(queue, &settings, shared) } else { Ok(()) });
         if let Err(cause) = started {
@@ -285,13 +268,7 @@ impl Nic {
             state.route = Route::Drop;
         }
         if state.transmits.take().is_some() {
-            self.mmio.stop(queue, &mut self.shared);
-            self.kpio.stop(queue, &mut self.shared);
-            self.descriptor.stop(queue, &mut self.shared);
-            self.inline.stop(queue, &mut self.shared);
-            self.enso.stop(queue, &mut self.shared);
-            self.niq.stop(queue, &mut self.shared);
-            self.coherent.stop(queue, &mut self.shared);
+            self.engines.stop(queue, &mut self.shared);
         }
         if std::mem::take(&mut self.queues[usize::from(queue.0)].receives) {
             self.rx.stop(queue, &mut self.shared);
@@ -321,15 +298,8 @@ impl Nic {
                 state.route = Route::Drop;
             }
             let shared = &mut self.shared;
-            match state.transmits {
-                Some(Interface::Mmio) => self.mmio.quarantine(queue, shared),
-                Some(Interface::Kpio) => self.kpio.quarantine(queue, shared),
-                Some(Interface::Descriptor) => self.descriptor.quarantine(queue, shared),
-                Some(Interface::Inline) => self.inline.quarantine(queue, shared),
-                Some(Interface::Enso) => self.enso.quarantine(queue, shared),
-                Some(Interface::Niq) => self.niq.quarantine(queue, shared),
-                Some(Interface::Coherent) => self.coherent.quarantine(queue, shared),
-                None => {}
+            if let Some(interface) = state.transmits {
+                self.engines.quarantine(queue, interface, shared);
             }
             if state.receives {
                 self.rx.quarantine(queue, shared);

@@ -14,19 +14,14 @@ use beeline_contract_device::{
 use beeline_spec::{Interface, LINE_BYTES, WORD_BYTES};
 
 use crate::bar::{Decoder, Target};
-use crate::coherent::CoherentEngine;
 use crate::counters::{Counters, TLP_BYTES_BUCKETS};
 use crate::deadlines::NEVER;
-use crate::descriptor::DescriptorEngine;
 use crate::dma_port::{DmaOwner, DmaWant};
 use crate::egress::Wire;
 use crate::engine::{Engine, ReceiveEngine, Shared, WindowEngine};
-use crate::enso::EnsoEngine;
-use crate::inline::InlineEngine;
-use crate::kpio::{KpioEngine, Mux};
+use crate::interfaces::{Engines, wake};
+use crate::kpio::Mux;
 use crate::lifecycle::{QueueState, Route};
-use crate::mmio::MmioEngine;
-use crate::niq::NiqEngine;
 use crate::rx::RxEngine;
 use crate::watch_port::{Direction, Watch, WatchWant};
 use crate::{ConfigError, NicConfig};
@@ -43,13 +38,7 @@ pub struct Nic {
     pub(crate) caps: Box<[u64]>,
     pub(crate) queues: Box<[QueueState]>,
     pub(crate) shared: Shared,
-    pub(crate) mmio: MmioEngine,
-    pub(crate) kpio: KpioEngine,
-    pub(crate) descriptor: DescriptorEngine,
-    pub(crate) inline: InlineEngine,
-    pub(crate) enso: EnsoEngine,
-    pub(crate) niq: NiqEngine,
-    pub(crate) coherent: CoherentEngine,
+    pub(crate) engines: Engines,
     pub(crate) rx: RxEngine,
     pub(crate) mux: Mux,
     /// CONTROL, MUX_PORTS and MAC as written.
@@ -83,13 +72,7 @@ impl Nic {
             caps: caps.into_boxed_slice(),
             queues: (0..config.queues).map(|_| QueueState::new()).collect(),
             shared: Shared::new(config.queues),
-            mmio: MmioEngine::new(&config),
-            kpio: KpioEngine::new(&config),
-            descriptor: DescriptorEngine::new(&config),
-            inline: InlineEngine::new(&config),
-            enso: EnsoEngine::new(&config),
-            niq: NiqEngine::new(&config),
-            coherent: CoherentEngine::new(&config),
+            engines: Engines::new(&config),
             rx: RxEngine::new(&config),
             mux: Mux::default(),
             control: 0,
@@ -122,13 +105,7 @@ impl Nic {
         for queue in &mut self.queues {
             *queue = QueueState::new();
         }
-        self.mmio = MmioEngine::new(&self.config);
-        self.kpio = KpioEngine::new(&self.config);
-        self.descriptor = DescriptorEngine::new(&self.config);
-        self.inline = InlineEngine::new(&self.config);
-        self.enso = EnsoEngine::new(&self.config);
-        self.niq = NiqEngine::new(&self.config);
-        self.coherent = CoherentEngine::new(&self.config);
+        self.engines = Engines::new(&self.config);
         self.rx = RxEngine::new(&self.config);
         self.mux = Mux::default();
         (self.control, self.mux_ports, self.mac) = (0, 0, self.config.mac_word());
@@ -144,18 +121,18 @@ impl Nic {
     /// Every counter, now.
     pub fn counters(&self) -> Counters {
         let mut counters = self.shared.counters.clone();
-        self.mmio.add_next_lines(&mut counters);
+        self.engines.mmio.add_next_lines(&mut counters);
         counters
     }
 
     /// Lines of the buffer pool that hold nothing.
     pub fn free_pool_lines(&self) -> u32 {
-        self.mmio.free_pool_lines()
+        self.engines.mmio.free_pool_lines()
     }
 
     /// Reorder contexts that no queue holds.
     pub fn free_contexts(&self) -> u32 {
-        self.mmio.free_contexts()
+        self.engines.mmio.free_contexts()
     }
 
     /// A write that the fast path did not take.
@@ -188,16 +165,9 @@ impl Nic {
         }
         let shared = &mut self.shared;
         let accept = match self.queues[usize::from(queue.0)].route {
-            Route::Mmio => self.mmio.write_arrived(queue, offset, write.data, write.enables, shared),
-            Route::Kpio => return self.kpio_write(queue, offset, write),
-            Route::Inline => {
-                let accept = self.inline.write_arrived(queue, offset, write.data, write.enables, shared);
-                self.attention |= self.inline.has_work();
-                accept
-            }
-            Route::Niq => {
-                let accept = self.niq.write_arrived(queue, offset, write.data, write.enables, shared);
-                self.attention |= self.niq.has_work();
+            Route::To(interface) => {
+                let (accept, has_work) = self.engines.write_arrived(queue, interface, offset, write, shared);
+                self.attention |= has_work;
                 accept
             }
             Route::Drop => {
@@ -211,7 +181,8 @@ impl Nic {
 
     #[inline]
     fn kpio_write(&mut self, queue: QueueId, offset: u64, write: Write<'_>) -> Accept {
-        let accept = self.kpio.write_arrived(queue, offset, write.data, write.enables, &mut self.shared);
+        let accept =
+            self.engines.kpio.write_arrived(queue, offset, write.data, write.enables, &mut self.shared);
         self.arrived(accept, write)
     }
 
@@ -242,12 +213,7 @@ impl Nic {
     #[inline(never)]
     fn has_other_want(&mut self) -> bool {
         self.shared.dma.take_back();
-        self.kpio.progress(&mut self.shared);
-        self.descriptor.progress(&mut self.shared);
-        self.inline.progress(&mut self.shared);
-        self.enso.progress(&mut self.shared);
-        self.niq.progress(&mut self.shared);
-        self.coherent.progress(&mut self.shared);
+        self.engines.progress(&mut self.shared);
         self.rx.progress(&mut self.shared);
         self.settle_failures();
         self.attention = !self.shared.answers.is_empty()
@@ -288,13 +254,11 @@ impl Nic {
     /// When something is due, or may be.
     #[inline]
     fn earliest(&self) -> SimTime {
-        let those_without_memory = self.mmio.wake_at().min(self.kpio.wake_at());
+        let earliest = self.engines.earliest_without_memory();
         if !self.has_others {
-            return those_without_memory;
+            return earliest;
         }
-        let fetching = self.descriptor.wake_at().min(self.inline.wake_at()).min(self.enso.wake_at());
-        let others = self.niq.wake_at().min(self.coherent.wake_at()).min(self.rx.wake_at());
-        those_without_memory.min(fetching).min(others)
+        earliest.min(self.engines.earliest_with_memory()).min(self.rx.wake_at())
     }
 
     fn dma_want(&mut self) -> Option<Want<'_>> {
@@ -317,12 +281,16 @@ impl Device for Nic {
             && let Some((queue, line)) = self.decoder.whole_line(write.offset_bytes)
         {
             match self.queues[usize::from(queue.0)].route {
-                Route::Mmio if self.mmio.take_next_line(queue, line, bytes, &mut self.shared) => {
+                Route::To(Interface::Mmio)
+                    if self.engines.mmio.take_next_line(queue, line, bytes, &mut self.shared) =>
+                {
                     self.settle_failures();
                     return Accept::Taken;
                 }
-                Route::Kpio => return self.kpio_write(queue, u64::from(line) * LINE_BYTES as u64, write),
-                Route::Mmio | Route::Inline | Route::Niq | Route::Drop | Route::None => {}
+                Route::To(Interface::Kpio) => {
+                    return self.kpio_write(queue, u64::from(line) * LINE_BYTES as u64, write);
+                }
+                Route::To(_) | Route::Drop | Route::None => {}
             }
         }
         self.other_write(write)
@@ -347,12 +315,10 @@ impl Device for Nic {
     fn dma_completed(&mut self, tag: DmaTag, data: Result<&[u8], DmaError>) {
         self.stirs();
         match self.shared.dma.answered(tag.0) {
-            Some((DmaOwner::Transmit, tag)) => self.descriptor.dma_completed(tag, data, &mut self.shared),
+            Some((DmaOwner::Transmit(interface), tag)) => {
+                self.engines.dma_completed(interface, tag, data, &mut self.shared)
+            }
             Some((DmaOwner::Receive, tag)) => self.rx.dma_completed(tag, data, &mut self.shared),
-            Some((DmaOwner::Inline, tag)) => self.inline.dma_completed(tag, data, &mut self.shared),
-            Some((DmaOwner::Enso, tag)) => self.enso.dma_completed(tag, data, &mut self.shared),
-            Some((DmaOwner::Niq, tag)) => self.niq.dma_completed(tag, data, &mut self.shared),
-            Some((DmaOwner::Coherent, tag)) => self.coherent.dma_completed(tag, data, &mut self.shared),
             None => {}
         }
         self.attention = true;
@@ -363,7 +329,7 @@ impl Device for Nic {
         self.stirs();
         match self.shared.watches.answered(tag) {
             Some((queue, Direction::Transmit)) => {
-                self.coherent.line_changed(queue, data, &mut self.shared);
+                self.engines.coherent.line_changed(queue, data, &mut self.shared);
             }
             Some((queue, Direction::Receive)) => self.rx.line_changed(queue, data, &mut self.shared),
             None => {}
@@ -388,13 +354,7 @@ impl Device for Nic {
             return;
         }
         let shared = &mut self.shared;
-        let mut woken = wake(&mut self.mmio, now, shared);
-        woken |= wake(&mut self.kpio, now, shared);
-        woken |= wake(&mut self.descriptor, now, shared);
-        woken |= wake(&mut self.inline, now, shared);
-        woken |= wake(&mut self.enso, now, shared);
-        woken |= wake(&mut self.niq, now, shared);
-        woken |= wake(&mut self.coherent, now, shared);
+        let mut woken = self.engines.wake(now, shared);
         woken |= wake(&mut self.rx, now, shared);
         self.attention |= woken;
         self.settle_failures();
@@ -420,8 +380,8 @@ impl Device for Nic {
         if let Some(on_wire) = self.put_on_wire() {
             return Some(self.leave(on_wire));
         }
-        self.mmio.push_due_credits(&mut self.shared);
-        self.kpio.push_due_credits(&mut self.shared);
+        self.engines.mmio.push_due_credits(&mut self.shared);
+        self.engines.kpio.push_due_credits(&mut self.shared);
         if self.shared.dma.is_empty() { None } else { self.dma_want() }
     }
 
@@ -430,14 +390,4 @@ impl Device for Nic {
         self.rests_until.set(earliest);
         (earliest != NEVER).then_some(earliest)
     }
-}
-
-/// Tells an engine the time if it asked for that; whether it did.
-#[inline]
-fn wake(engine: &mut impl Engine, now: SimTime, shared: &mut Shared) -> bool {
-    let is_due = engine.wake_at() <= now;
-    if is_due {
-        engine.time_passed(shared);
-    }
-    is_due
 }

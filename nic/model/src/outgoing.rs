@@ -1,7 +1,7 @@
 //! Frames on their way out: whose is next, whether it may leave, and how much of it the wire takes.
 //!
-//! Every transmit engine keeps its frames until they have left; here they are behind one call each ([`Nic::pop`] and its
-//! like), whatever the interface. The arbiter ([`crate::egress`]) chooses among queues, the multiplexer of kPIO+WC drops
+//! Every transmit engine keeps its frames until they have left; here they are behind one call each ([`Engines::pop`] and
+//! its like), whatever the interface. The arbiter ([`crate::egress`]) chooses among queues, the multiplexer of kPIO+WC drops
 //! what it does not forward, and a frame leaves whole or, on a wire that takes beats or cuts through, in parts. Not here:
 //! everything else that the device wants (`nic.rs`), how frames come to be (the engines).
 //!
@@ -11,7 +11,7 @@ use beeline_contract_device::{QueueId, Want};
 use beeline_spec::Interface;
 
 use crate::egress::{OnWire, Wire, fill_in};
-use crate::engine::FrameSource;
+use crate::interfaces::Engines;
 use crate::kpio::{Mux, Path};
 use crate::nic::Nic;
 
@@ -22,43 +22,9 @@ impl Nic {
     /// Lets the frame at the head of a queue go.
     #[inline]
     pub(crate) fn pop(&mut self, queue: QueueId, interface: Interface) {
-        match interface {
-            Interface::Mmio => self.mmio.pop(queue, &mut self.shared),
-            Interface::Kpio => self.kpio.pop(queue, &mut self.shared),
-            Interface::Descriptor => self.descriptor.pop(queue, &mut self.shared),
-            Interface::Inline => self.inline.pop(queue, &mut self.shared),
-            Interface::Enso => self.enso.pop(queue, &mut self.shared),
-            Interface::Niq => self.niq.pop(queue, &mut self.shared),
-            Interface::Coherent => self.coherent.pop(queue, &mut self.shared),
-        }
+        self.engines.pop(queue, interface, &mut self.shared);
         // Those that fetch have something to report, or room to go on.
-        self.attention |= !matches!(interface, Interface::Mmio | Interface::Kpio);
-    }
-
-    #[inline]
-    fn head(&mut self, queue: QueueId, interface: Interface) -> Option<&[u8]> {
-        match interface {
-            Interface::Mmio => self.mmio.head(queue),
-            Interface::Kpio => self.kpio.head(queue),
-            Interface::Descriptor => self.descriptor.head(queue),
-            Interface::Inline => self.inline.head(queue),
-            Interface::Enso => self.enso.head(queue),
-            Interface::Niq => self.niq.head(queue),
-            Interface::Coherent => self.coherent.head(queue),
-        }
-    }
-
-    #[inline]
-    fn head_bytes(&self, queue: QueueId, interface: Interface) -> Option<u32> {
-        match interface {
-            Interface::Mmio => self.mmio.head_bytes(queue),
-            Interface::Kpio => self.kpio.head_bytes(queue),
-            Interface::Descriptor => self.descriptor.head_bytes(queue),
-            Interface::Inline => self.inline.head_bytes(queue),
-            Interface::Enso => self.enso.head_bytes(queue),
-            Interface::Niq => self.niq.head_bytes(queue),
-            Interface::Coherent => self.coherent.head_bytes(queue),
-        }
+        self.attention |= Engines::read_memory(interface);
     }
 
     /// The queue whose frame goes out next.
@@ -68,7 +34,7 @@ impl Nic {
         if let Some(queue) = self.shared.ready.only_one()
             && let Some(interface) = self.queues[usize::from(queue.0)].transmits
         {
-            match self.head_bytes(queue, interface) {
+            match self.engines.head_bytes(queue, interface) {
                 Some(bytes) if self.is_forwarded(queue, interface) => return Some((queue, interface, bytes)),
                 Some(_) => {}
                 None => {
@@ -83,17 +49,10 @@ impl Nic {
     /// The same for any number of queues. Frames that the multiplexer does not forward are dropped on the way.
     fn choose_by_turn(&mut self) -> Option<(QueueId, Interface, u32)> {
         loop {
-            let Nic { shared, mmio, kpio, descriptor, inline, enso, niq, coherent, queues, .. } = self;
-            let (queue, bytes) = shared.ready.next(|queue| match queues[usize::from(queue.0)].transmits {
-                Some(Interface::Mmio) => mmio.head_bytes(queue),
-                Some(Interface::Kpio) => kpio.head_bytes(queue),
-                Some(Interface::Descriptor) => descriptor.head_bytes(queue),
-                Some(Interface::Inline) => inline.head_bytes(queue),
-                Some(Interface::Enso) => enso.head_bytes(queue),
-                Some(Interface::Niq) => niq.head_bytes(queue),
-                Some(Interface::Coherent) => coherent.head_bytes(queue),
-                None => None,
-            })?;
+            let Nic { shared, engines, queues, .. } = self;
+            let (queue, bytes) = shared
+                .ready
+                .next(|queue| engines.head_bytes(queue, queues[usize::from(queue.0)].transmits?))?;
             let interface = queues[usize::from(queue.0)].transmits?;
             if self.is_forwarded(queue, interface) {
                 return Some((queue, interface, bytes));
@@ -111,13 +70,13 @@ impl Nic {
         }
         if !self.wire.is_open() {
             let (queue, interface, bytes) = self.choose()?;
-            let is_early = interface == Interface::Mmio && self.mmio.begins_early(queue);
+            let is_early = interface == Interface::Mmio && self.engines.mmio.begins_early(queue);
             if !is_early && self.wire.beats == Wire::UNBOUNDED {
                 return Some(OnWire::Whole { queue, interface, bytes });
             }
             if is_early {
                 self.shared.counters.cut_through_frames += 1;
-                self.mmio.begin(queue);
+                self.engines.mmio.begin(queue);
             }
             self.wire.open(queue, interface, is_early);
         }
@@ -131,14 +90,8 @@ impl Nic {
         let (queue, interface, is_early) = self.wire.whose();
         let there = match interface {
             _ if self.wire.is_doomed() => None,
-            Interface::Mmio if is_early => self.mmio.open_frame(queue),
-            Interface::Mmio => self.mmio.head(queue).map(|frame| (frame, true)),
-            Interface::Kpio => self.kpio.head(queue).map(|frame| (frame, true)),
-            Interface::Descriptor => self.descriptor.head(queue).map(|frame| (frame, true)),
-            Interface::Inline => self.inline.head(queue).map(|frame| (frame, true)),
-            Interface::Enso => self.enso.head(queue).map(|frame| (frame, true)),
-            Interface::Niq => self.niq.head(queue).map(|frame| (frame, true)),
-            Interface::Coherent => self.coherent.head(queue).map(|frame| (frame, true)),
+            Interface::Mmio if is_early => self.engines.mmio.open_frame(queue),
+            _ => self.engines.head(queue, interface).map(|frame| (frame, true)),
         };
         // The queue failed or was stopped, and the message went with it.
         let Some((there, is_all)) = there else {
@@ -153,7 +106,7 @@ impl Nic {
             return Some(OnWire::Whole { queue, interface, bytes: there.len() as u32 });
         }
         self.shared.counters.cut_through_underruns += 1;
-        self.mmio.abort(queue);
+        self.engines.mmio.abort(queue);
         Some(OnWire::Aborted { queue })
     }
 
@@ -170,27 +123,21 @@ impl Nic {
         if self.queues[usize::from(queue.0)].fills_in_checksums {
             return self.with_checksums(queue, interface);
         }
-        Want::Transmit { queue, frame: self.head(queue, interface).expect(CHOSEN) }
+        Want::Transmit { queue, frame: self.engines.head(queue, interface).expect(CHOSEN) }
     }
 
     /// Whether the multiplexer of kPIO+WC lets the frame at the head of a queue out.
     #[inline]
     fn is_forwarded(&mut self, queue: QueueId, interface: Interface) -> bool {
-        let path = match interface {
-            Interface::Kpio => Path::Kpio,
-            Interface::Descriptor => Path::Descriptor,
-            Interface::Mmio | Interface::Inline | Interface::Enso | Interface::Niq | Interface::Coherent => {
-                return true;
-            }
-        };
+        let Some(path) = Path::of(interface) else { return true };
         let mux = self.mux;
-        mux == Mux::Both || self.head(queue, interface).is_none_or(|frame| mux.forwards(path, frame))
+        mux == Mux::Both || self.engines.head(queue, interface).is_none_or(|frame| mux.forwards(path, frame))
     }
 
     /// The frame at the head of a queue, with its checksums.
     fn with_checksums(&mut self, queue: QueueId, interface: Interface) -> Want<'_> {
         let mut filled = std::mem::take(&mut self.filled);
-        let frame = self.head(queue, interface).expect(CHOSEN);
+        let frame = self.engines.head(queue, interface).expect(CHOSEN);
         let bytes = frame.len();
         filled[..bytes].copy_from_slice(frame);
         fill_in(&mut filled[..bytes]);

@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 
 use beeline_contract_device::{Accept, QueueId, WatchEnd, WatchTag};
+use beeline_spec::Interface;
 use beeline_spec::coherent::{
     LineBuffer, LineHeader, LineKind, buffers_in, frame_bytes_in, given_back, is_passed, position_of,
 };
@@ -138,7 +139,7 @@ fn random_transmit(seed: u64, entry_lines: u32) -> Shared {
             1 if !host.waiting.is_empty() => {
                 let pick = sender.random.below(host.waiting.len());
                 let (read, data) = host.answer(pick);
-                assert_eq!(read.owner, DmaOwner::Coherent);
+                assert_eq!(read.owner, DmaOwner::Transmit(Interface::Coherent));
                 engine.dma_completed(read.tag, data.as_deref().map_err(|error| *error), &mut shared);
             }
             2 => {

@@ -12,6 +12,7 @@
 //! Schuh et al., ASPLOS'24 (inlined signals, grouped descriptors).
 
 use beeline_contract_device::{DmaError, QueueId, SimTime, WatchEnd};
+use beeline_spec::Interface;
 use beeline_spec::WORD_BYTES;
 use beeline_spec::coherent::{LineBuffer, LineError, LineHeader, LineKind, given_back};
 use beeline_spec::formats::LINE_ENTRY_MAX_BYTES;
@@ -160,7 +161,13 @@ impl FetchQueue for TxLines {
             entry: None,
             taken: 0,
             back: 0,
-            frames: FrameQueue::new(id, life, DmaOwner::Coherent, longest_frame_bytes, report),
+            frames: FrameQueue::new(
+                id,
+                life,
+                DmaOwner::Transmit(Interface::Coherent),
+                longest_frame_bytes,
+                report,
+            ),
             is_watching: false,
             has_failed: false,
         })

@@ -5,6 +5,8 @@ use std::collections::VecDeque;
 use beeline_contract_device::{QueueId, SimTime};
 
 use super::*;
+use beeline_spec::Interface;
+
 use crate::NicConfig;
 use crate::deadlines::NEVER;
 use crate::engine::{Cause, DmaOwner, Engine, FetchEngine, FrameSource, QueueSettings, Shared};
@@ -55,7 +57,7 @@ impl Bench {
 
     fn answer(&mut self, index: usize) {
         let (read, data) = self.host.answer(index);
-        assert_eq!(read.owner, DmaOwner::Transmit);
+        assert_eq!(read.owner, DmaOwner::Transmit(Interface::Descriptor));
         let data = data.as_ref().map(Vec::as_slice).map_err(|error| *error);
         self.engine.dma_completed(read.tag, data, &mut self.shared);
     }

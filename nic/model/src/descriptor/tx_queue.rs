@@ -9,6 +9,8 @@
 
 use beeline_contract_device::{DmaError, QueueId, SimTime};
 
+use beeline_spec::Interface;
+
 use crate::engine::{Cause, DmaOwner, QueueSettings, Shared};
 use crate::fetch::{
     DESCRIPTOR_BYTES, Described, DescriptorRing, FetchQueue, FrameQueue, HeadReport, Purpose, Read, Reads,
@@ -33,7 +35,7 @@ impl TxQueue {
             let bytes = fetch.count * DESCRIPTOR_BYTES;
             let purpose = Purpose::Descriptors { first: fetch.first };
             let read = Read { queue: self.id, life: self.frames.life(), purpose, bytes };
-            if !reads.ask(DmaOwner::Transmit, fetch.address, read, shared) {
+            if !reads.ask(DmaOwner::Transmit(Interface::Descriptor), fetch.address, read, shared) {
                 return false;
             }
             shared.counters.descriptor_fetches += 1;
@@ -81,7 +83,8 @@ impl FetchQueue for TxQueue {
         let ring = DescriptorRing::new(settings.tx_ring_address, settings.tx_ring_entries)
             .ok_or(Cause::BadLength)?;
         let report = HeadReport::new(id, settings)?;
-        let frames = FrameQueue::new(id, life, DmaOwner::Transmit, longest_frame_bytes, report);
+        let frames =
+            FrameQueue::new(id, life, DmaOwner::Transmit(Interface::Descriptor), longest_frame_bytes, report);
         Ok(TxQueue { id, ring, frames, has_failed: false })
     }
 

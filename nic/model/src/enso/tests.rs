@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use beeline_contract_device::{Accept, QueueId};
+use beeline_spec::Interface;
 use beeline_spec::pipe::{self, Notification};
 
 use super::*;
@@ -108,7 +109,7 @@ fn random_transmit(seed: u64) -> u64 {
             3 if !host.waiting.is_empty() => {
                 let index = random.below(host.waiting.len());
                 let (read, data) = host.answer(index);
-                assert_eq!(read.owner, DmaOwner::Enso);
+                assert_eq!(read.owner, DmaOwner::Transmit(Interface::Enso));
                 engine.dma_completed(read.tag, data.as_deref().map_err(|error| *error), &mut shared);
             }
             4 => {

@@ -8,6 +8,7 @@
 //! From: [`super::EnsoEngine`]. To: the wire, and the head count in host memory. Sadok et al., OSDI'23.
 
 use beeline_contract_device::{DmaError, QueueId, SimTime};
+use beeline_spec::Interface;
 use beeline_spec::formats::MIN_FRAME_BYTES;
 use beeline_spec::{LINE_BYTES, WORD_BYTES, pipe};
 
@@ -38,7 +39,7 @@ impl TxPipe {
             let bytes = fetch.count * LINE_BYTES as u32;
             let purpose = Purpose::Lines { first: fetch.first };
             let read = Read { queue: self.id, life: self.life, purpose, bytes };
-            if !reads.ask(DmaOwner::Enso, fetch.address, read, shared) {
+            if !reads.ask(DmaOwner::Transmit(Interface::Enso), fetch.address, read, shared) {
                 return false;
             }
             shared.counters.payload_fetches += 1;

@@ -8,6 +8,7 @@
 //! From: [`super`]. To: the wire, and the head count in host memory. HotOS'25 §2.4.
 
 use beeline_contract_device::{Accept, DmaError, Enables, QueueId, SimTime};
+use beeline_spec::Interface;
 use beeline_spec::LINE_BYTES;
 use beeline_spec::entry::{EntryHeader, EntryKind, PUSH_HALF_LINES, RING_MAX_FRAME_BYTES, position_of};
 use beeline_spec::formats::{ENTRY_HEAD_BYTES, PUSH_HALF_BYTES, RING_ENTRY_MAX_BYTES, entry_header};
@@ -128,7 +129,7 @@ impl InlineQueue {
             let bytes = fetch.count * LINE_BYTES as u32;
             let purpose = Purpose::Lines { first: fetch.first };
             let read = Read { queue: self.id, life: self.frames.life(), purpose, bytes };
-            if !reads.ask(DmaOwner::Inline, fetch.address, read, shared) {
+            if !reads.ask(DmaOwner::Transmit(Interface::Inline), fetch.address, read, shared) {
                 return false;
             }
             shared.counters.descriptor_fetches += 1;
@@ -224,7 +225,13 @@ impl FetchQueue for InlineQueue {
             patience: SimTime::from_ns(settings.hole_timeout_ns),
             self_test: settings.tx_self_test,
             since_test: 0,
-            frames: FrameQueue::new(id, life, DmaOwner::Inline, longest_frame_bytes, report),
+            frames: FrameQueue::new(
+                id,
+                life,
+                DmaOwner::Transmit(Interface::Inline),
+                longest_frame_bytes,
+                report,
+            ),
             seen_lines: 0,
             credits: HeadReport::credits(id, settings)?,
             has_failed: false,

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use beeline_contract_device::{Accept, Enables, QueueId, SimTime};
+use beeline_spec::Interface;
 use beeline_spec::entry::{EntryHeader, EntryKind, PUSH_MAX_FRAME_BYTES, RING_MAX_FRAME_BYTES, position_of};
 
 use super::*;
@@ -112,7 +113,7 @@ impl Bench {
 
     fn answer(&mut self, index: usize) {
         let (read, data) = self.host.answer(index);
-        assert_eq!(read.owner, DmaOwner::Inline);
+        assert_eq!(read.owner, DmaOwner::Transmit(Interface::Inline));
         let data = data.as_ref().map(Vec::as_slice).map_err(|error| *error);
         self.engine.dma_completed(read.tag, data, &mut self.shared);
     }

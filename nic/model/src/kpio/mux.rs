@@ -10,6 +10,7 @@
 //! here: where a frame's TCP port stands ([`beeline_spec::flow`]: host and device must agree on it to the byte).
 //! Larsen & Lee, NAS'15, §III (figure 2) and §III.B.
 
+use beeline_spec::Interface;
 use beeline_spec::flow::tcp_destination_port;
 use beeline_spec::regs::field::{control as c, mux_ports as p};
 
@@ -20,6 +21,18 @@ pub(crate) enum Path {
     Kpio,
     /// Descriptor DMA.
     Descriptor,
+}
+
+impl Path {
+    /// The path of an interface; `None` for one whose frames do not pass the MUX.
+    #[inline]
+    pub(crate) const fn of(interface: Interface) -> Option<Self> {
+        match interface {
+            Interface::Kpio => Some(Path::Kpio),
+            Interface::Descriptor => Some(Path::Descriptor),
+            _ => None,
+        }
+    }
 }
 
 /// The choice in force: CONTROL.mux and MUX_PORTS.

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use beeline_contract_device::{Accept, Enables, QueueId, ReadTag, SimTime};
+use beeline_spec::Interface;
 use beeline_spec::entry::{EntryHeader, EntryKind, position_of};
 use beeline_spec::formats::HELD_READS_MAX;
 
@@ -110,7 +111,7 @@ fn random_transmit(seed: u64) {
             3 if !host.waiting.is_empty() => {
                 let index = random.below(host.waiting.len());
                 let (read, data) = host.answer(index);
-                assert_eq!(read.owner, DmaOwner::Niq);
+                assert_eq!(read.owner, DmaOwner::Transmit(Interface::Niq));
                 engine.dma_completed(read.tag, data.as_deref().map_err(|error| *error), &mut shared);
             }
             4 => {

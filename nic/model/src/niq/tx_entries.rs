@@ -9,6 +9,7 @@
 //! Flajslik & Rosenblum, ATC'13.
 
 use beeline_contract_device::{Accept, DmaError, Enables, QueueId, SimTime};
+use beeline_spec::Interface;
 use beeline_spec::LINE_BYTES;
 use beeline_spec::entry::{EntryHeader, EntryKind, NIQ_MAX_LINES, position_of};
 use beeline_spec::formats::ENTRY_HEAD_BYTES;
@@ -188,7 +189,13 @@ impl FetchQueue for TxEntries {
             valid: [0; MAX_LINES],
             arrived: 0,
             placed: 0,
-            frames: FrameQueue::new(id, life, DmaOwner::Niq, longest_frame_bytes, report),
+            frames: FrameQueue::new(
+                id,
+                life,
+                DmaOwner::Transmit(Interface::Niq),
+                longest_frame_bytes,
+                report,
+            ),
             hole_timeout: SimTime::from_ns(settings.hole_timeout_ns),
             since: None,
             has_failed: false,

@@ -24,6 +24,7 @@ BUILD_ARGS = ["--assert", "-Wno-fatal", "-Wno-lint", "-Wno-style", "-O3", "--out
 # Functions that g++ likes, and no signal inside a module made visible: benches look at ports.
 BUILD_ARGS += ["--output-split-cfuncs", "3000", "--no-public-flat-rw", "--public-depth", "1"]
 # What runs once is not worth the compiler's time.
+OBJECT_CACHE = ROOT / "nic" / "tools" / "objcache.sh"
 MAKE_FLAGS = "OPT_FAST=-O1 OPT_SLOW=-O0 OPT_GLOBAL=-O1"
 
 
@@ -68,6 +69,8 @@ def run(folder: Path, build: Build, options: argparse.Namespace) -> tuple[int, i
     work = options.build_dir.resolve() / folder.name / build.name
     work.mkdir(parents=True, exist_ok=True)
     os.environ["MAKEFLAGS"] = MAKE_FLAGS
+    os.environ.setdefault("OBJCACHE", str(OBJECT_CACHE))
+    os.environ.setdefault("BEELINE_OBJECTS", str(Path(sys.prefix) / "objects"))
     runner = get_runner("verilator")
     waves = ["--trace-fst"] if options.waves else []
     runner.build(
@@ -105,6 +108,7 @@ def main() -> int:
     parser.add_argument("--build", help="only this build of bench.toml")
     parser.add_argument("--no-run", action="store_true", help="build, and run no test")
     parser.add_argument("--test", help="only tests whose name matches this pattern")
+    parser.add_argument("--short", action="store_true", help="fewer seeds in random tests")
     parser.add_argument("--seed", type=int, help="seed of the random tests; printed by each run")
     parser.add_argument("--waves", action="store_true", help="write an FST wave file")
     parser.add_argument("--verbose", action="store_true", help="show the compiler's output")
@@ -115,6 +119,8 @@ def main() -> int:
     # Benches import each other's helpers by folder: `from kpio.twin import ...`.
     os.environ["PYTHONPATH"] = os.pathsep.join([str(TB), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
     sys.path.insert(0, str(TB))
+    if options.short:
+        os.environ["BENCH_SHORT"] = "1"
     names = folders if "all" in options.folder else options.folder
     passed = failed = 0
     for name in names:

@@ -8,8 +8,6 @@ use std::path::PathBuf;
 use crate::failure::{Context, Failure, Outcome};
 use crate::run::{Program, root};
 
-/// Version of cargo-fuzz, as crates.io has it.
-const CARGO_FUZZ: &str = "0.13.1";
 /// The nightly compiler that Miri and the fuzzers were seen to pass with. The stable one is in rust-toolchain.toml.
 const NIGHTLY: &str = "+nightly-2026-05-20";
 
@@ -55,18 +53,6 @@ pub fn target(triple: &str, why: &str) -> Outcome {
     }
     announce(&format!("rustup target {triple}"), why);
     Program::new("rustup").args(["target", "add", triple]).run()
-}
-
-/// `cargo fuzz`, built once into the user's cargo folder.
-pub fn cargo_fuzz() -> Outcome {
-    if Program::cargo().args(["fuzz", "--version"]).succeeds() {
-        return Ok(());
-    }
-    announce(
-        &format!("cargo-fuzz {CARGO_FUZZ} (cargo install, about a minute)"),
-        "it builds and runs the fuzz targets",
-    );
-    Program::cargo().args(["install", "cargo-fuzz", "--version", CARGO_FUZZ, "--locked"]).run()
 }
 
 /// Whether there is a program of this name.

@@ -64,7 +64,8 @@ mod tests {
     #[test]
     fn words_are_found_wherever_they_stand() {
         let blank = u64::MAX;
-        for count in 0..200 {
+        // Miri is slow: it has a count of each alignment, and some words before it.
+        for count in (0..200).step_by(if cfg!(miri) { 13 } else { 1 }) {
             let mut payload = bytes(count);
             assert!(!has_word(&payload, blank));
             assert_eq!(last_word(&payload, blank), None);

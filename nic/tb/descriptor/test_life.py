@@ -6,11 +6,12 @@ import cocotb
 from cocotb.handle import SimHandleBase
 from descriptor.bench import MIN_FRAME, QUEUE_BYTES, Bench
 from dma.host import Habits
+from seeds import seeds
 
 
 @cocotb.test()
 async def a_stop_ends_everything_of_its_queue_and_nothing_of_the_others(dut: SimHandleBase) -> None:
-    for seed in range(12):
+    for seed in seeds(12):
         bench = Bench(dut, 200 + seed, Habits(latency=(1, 150)))
         await bench.begin()
         queues = [await bench.start(number, 64) for number in range(min(bench.count, 3))]

@@ -7,6 +7,7 @@ from cocotb.handle import SimHandleBase
 from descriptor.bench import MIN_FRAME, QUEUE_BYTES
 from dma.host import Habits
 from enso.bench import PipeBench, lines_of
+from seeds import seeds
 
 
 def fill(bench: PipeBench, number: int, frames: int, longest: int) -> None:
@@ -19,7 +20,7 @@ def fill(bench: PipeBench, number: int, frames: int, longest: int) -> None:
 
 @cocotb.test()
 async def a_stop_ends_everything_of_its_queue_and_nothing_of_the_others(dut: SimHandleBase) -> None:
-    for seed in range(6):
+    for seed in seeds(6):
         bench = PipeBench(dut, 200 + seed, Habits(latency=(1, 150)))
         await bench.begin()
         count = min(bench.count, 3)

@@ -9,6 +9,7 @@ from cocotb.handle import SimHandleBase
 from descriptor.bench import BASE, QUEUE_BYTES, RING_AT
 from dma.host import Read
 from enso.bench import CAUSE_BAD_HEADER, CAUSE_BAD_LENGTH, CAUSE_DMA_ERROR, MAX_FRAME, PipeBench
+from seeds import seeds
 
 
 async def until(bench: PipeBench, done: Callable[[], object]) -> None:
@@ -158,7 +159,7 @@ async def settings_that_make_no_sense_do_not_start(dut: SimHandleBase) -> None:
 
 @cocotb.test()
 async def a_pipe_of_noise_harms_nobody(dut: SimHandleBase) -> None:
-    for seed in range(6):
+    for seed in seeds(6):
         bench = PipeBench(dut, 20 + seed)
         await bench.begin()
         noisy = await bench.start(0, 256)

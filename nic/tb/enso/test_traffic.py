@@ -9,6 +9,7 @@ from cocotb.handle import SimHandleBase
 from descriptor.bench import MIN_FRAME, Queue
 from dma.host import Habits
 from enso.bench import MAX_FRAME, PipeBench, lines_of
+from seeds import seeds
 
 
 def habits(rng: random.Random) -> Habits:
@@ -60,7 +61,7 @@ async def random_run(dut: SimHandleBase, seed: int) -> None:
 
 @cocotb.test()
 async def frames_leave_in_the_order_of_the_pipe_whatever_the_answers_do(dut: SimHandleBase) -> None:
-    for seed in range(10):
+    for seed in seeds(10):
         await random_run(dut, seed)
 
 

@@ -19,6 +19,7 @@ from inline.bench import (
     EntryBench,
     header,
 )
+from seeds import seeds
 
 
 async def failed(bench: EntryBench) -> None:
@@ -136,7 +137,7 @@ async def doorbells_and_pushes_past_the_ring_are_counted_and_ignored(dut: SimHan
 
 @cocotb.test()
 async def nothing_that_is_stored_fails_the_queue_or_makes_a_frame(dut: SimHandleBase) -> None:
-    for seed in range(6):
+    for seed in seeds(6):
         bench = EntryBench(dut, 20 + seed)
         await bench.begin()
         queue = await bench.start(0, 64, hole_timeout_ns=400)

@@ -10,6 +10,7 @@ from cocotb.handle import SimHandleBase
 from descriptor.bench import MIN_FRAME
 from dma.host import PERIOD_NS, Habits
 from inline.bench import ADDRESS, MAX_FRAME, MAX_IN_RING, MAX_PUSHED, NOTHING, EntryBench, Store
+from seeds import seeds
 
 
 def habits(rng: random.Random) -> Habits:
@@ -112,7 +113,7 @@ async def random_run(dut: SimHandleBase, seed: int) -> EntryBench:
 async def frames_leave_once_and_in_order_whatever_becomes_of_their_pushes(dut: SimHandleBase) -> None:
     names = ("push_taken", "push_torn", "push_unused", "push_tested")
     counts = dict.fromkeys(names, 0)
-    for seed in range(8):
+    for seed in seeds(8):
         bench = await random_run(dut, seed)
         for name in names:
             counts[name] += bench.counters[name]

@@ -9,6 +9,7 @@ from cocotb.handle import SimHandleBase
 from dma.host import Habits
 
 from niq.bench import FAULTS, LINES, MAX_FRAME, MIN_FRAME, Bench
+from seeds import seeds
 
 
 async def random_run(dut: SimHandleBase, seed: int) -> None:
@@ -64,7 +65,7 @@ async def random_run(dut: SimHandleBase, seed: int) -> None:
 
 @cocotb.test()
 async def entries_leave_in_order_however_their_bytes_arrive(dut: SimHandleBase) -> None:
-    for seed in range(24):
+    for seed in seeds(24):
         await random_run(dut, seed)
 
 

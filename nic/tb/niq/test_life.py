@@ -7,6 +7,7 @@ from cocotb.handle import SimHandleBase
 from dma.host import Habits
 
 from niq.bench import LINES, MIN_FRAME, QUEUE_BYTES, Bench, Queue
+from seeds import seeds
 
 
 async def fill(bench: Bench, queues: list[Queue], longest: int) -> None:
@@ -23,7 +24,7 @@ async def fill(bench: Bench, queues: list[Queue], longest: int) -> None:
 
 @cocotb.test()
 async def a_stop_ends_everything_of_its_queue_and_nothing_of_the_others(dut: SimHandleBase) -> None:
-    for seed in range(12):
+    for seed in seeds(12):
         bench = Bench(dut, 200 + seed, Habits(latency=(1, 150)))
         await bench.begin()
         size = bench.rng.choice([size for size in (1, 2, 4) if size * 2 <= LINES])

@@ -9,6 +9,7 @@ from cocotb.handle import SimHandleBase
 from dma.host import LINE_BYTES, Habits
 
 from niq.bench import ADDRESS, ALL_BYTES, LINES, MAX_FRAME, WHOLE, Bench, Queue, header
+from seeds import seeds
 
 
 async def fails(dut: SimHandleBase, cause: str, act: Callable[[Bench, Queue], None], **settings: int) -> None:
@@ -222,7 +223,7 @@ async def settings_that_make_no_sense_do_not_start(dut: SimHandleBase) -> None:
 
 @cocotb.test()
 async def whatever_is_stored_ends_in_whole_entries_or_a_failed_queue(dut: SimHandleBase) -> None:
-    for seed in range(60):
+    for seed in seeds(60):
         bench = Bench(dut, 500 + seed, Habits(write_ready=1.0))
         rng = bench.rng
         await bench.begin()

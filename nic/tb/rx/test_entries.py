@@ -10,6 +10,7 @@ from dma.host import PERIOD_NS, Habits
 
 from rx.bench import CAUSE_BAD_LENGTH, DESCRIPTORS, OFF, PIPE, RING, WINDOW_LINES, Bench
 from rx.entries import Readers
+from seeds import seeds
 
 ONES = (1 << 64) - 1
 HELD = 64
@@ -62,7 +63,7 @@ async def random_run(dut: SimHandleBase, seed: int) -> tuple[int, int]:
 @cocotb.test()
 async def every_frame_is_read_once_and_in_order(dut: SimHandleBase) -> None:
     held = late = 0
-    for seed in range(16):
+    for seed in seeds(16):
         more_held, more_late = await random_run(dut, 800 + seed)
         held, late = held + more_held, late + more_late
     dut._log.info("%d reads were held, %d of them for their whole time", held, late)

@@ -7,11 +7,12 @@ from cocotb.handle import SimHandleBase
 from dma.host import Habits
 
 from rx.bench import DESCRIPTORS, QUEUE_BYTES, RING, Bench
+from seeds import seeds
 
 
 @cocotb.test()
 async def a_stop_ends_everything_of_its_queue(dut: SimHandleBase) -> None:
-    for seed in range(10):
+    for seed in seeds(10):
         bench = Bench(dut, 500 + seed, Habits(latency=(1, 120)), lossless=seed % 2 == 0)
         await bench.begin()
         for life in range(6):

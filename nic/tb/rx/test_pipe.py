@@ -10,6 +10,7 @@ from dma.host import LINE_BYTES, Habits
 
 from rx.bench import CAUSE_BAD_LENGTH, CAUSE_DMA_ERROR, COMPLETIONS_AT, MAX_FRAME, PIPE, RING, Bench
 from rx.test_traffic import some_frame
+from seeds import seeds
 
 
 async def random_run(dut: SimHandleBase, seed: int) -> None:
@@ -46,7 +47,7 @@ async def random_run(dut: SimHandleBase, seed: int) -> None:
 
 @cocotb.test()
 async def frames_come_whole_and_in_order_through_pipes(dut: SimHandleBase) -> None:
-    for seed in range(12):
+    for seed in seeds(12):
         await random_run(dut, 700 + seed)
 
 

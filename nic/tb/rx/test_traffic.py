@@ -10,6 +10,7 @@ from dma.host import LINE_BYTES, Habits
 
 from rx.bench import DESCRIPTORS, MAX_FRAME, RING, Bench
 from rx.steer_twin import flow_hash
+from seeds import seeds
 
 
 def some_frame(rng: random.Random, longest: int) -> bytes:
@@ -68,19 +69,19 @@ async def random_run(dut: SimHandleBase, seed: int, mode: int) -> None:
 
 @cocotb.test()
 async def frames_come_whole_and_in_order_through_rings(dut: SimHandleBase) -> None:
-    for seed in range(12):
+    for seed in seeds(12):
         await random_run(dut, seed, RING)
 
 
 @cocotb.test()
 async def frames_come_whole_and_in_order_into_buffers(dut: SimHandleBase) -> None:
-    for seed in range(12):
+    for seed in seeds(12):
         await random_run(dut, 100 + seed, DESCRIPTORS)
 
 
 @cocotb.test()
 async def rings_and_buffers_go_together(dut: SimHandleBase) -> None:
-    for seed in range(6):
+    for seed in seeds(6):
         await random_run(dut, 200 + seed, 0)
 
 

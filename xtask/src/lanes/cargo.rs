@@ -1,6 +1,7 @@
 //! Lanes that are cargo with the stable toolchain on the whole workspace. They share `target/`.
 
 use super::Effort;
+use super::test_programs::{self, Settings, TestProgram};
 use crate::failure::Outcome;
 use crate::install;
 use crate::run::{Program, root};
@@ -30,26 +31,22 @@ pub fn clippy() -> Outcome {
 
 /// Unit, property and documentation tests of every crate but the whole-system ones; builds everything once.
 pub fn test(effort: Effort) -> Outcome {
-    // A test that fails hides none of another binary.
-    let all = Program::cargo().args(["test", "--workspace", "--no-fail-fast"]);
-    let test = SYSTEM_TESTS.iter().fold(all, |test, package| test.args(["--exclude", package]));
-    long_settings(test, effort).on_cores().run()
+    let (settings, mut programs) = (Settings::of(effort), test_programs::build(Program::cargo(), &[])?);
+    programs.retain(|program| !is_system_test(program));
+    let unit_tests = test_programs::run(programs, &settings);
+    let doc_tests = test_programs::run_doc_tests(&settings);
+    unit_tests.and(doc_tests)
 }
 
 /// Whole-system tests: NIC, sender and receiver in processes of their own.
 pub fn e2e(effort: Effort) -> Outcome {
-    let test = SYSTEM_TESTS
-        .iter()
-        .fold(Program::cargo().arg("test"), |test, package| test.args(["--package", package]));
-    long_settings(test, effort).on_cores().run()
+    let mut programs = test_programs::build(Program::cargo(), &[])?;
+    programs.retain(is_system_test);
+    test_programs::run(programs, &Settings::of(effort))
 }
 
-/// In a long run tests marked `#[ignore]` run too, and property tests draw more cases.
-fn long_settings(test: Program, effort: Effort) -> Program {
-    match effort {
-        Effort::Short => test,
-        Effort::Long => test.env("PROPTEST_CASES", "20000").args(["--", "--include-ignored"]),
-    }
+fn is_system_test(program: &TestProgram) -> bool {
+    SYSTEM_TESTS.contains(&&*program.package)
 }
 
 /// rustdoc with every warning denied; private items too in a long run.

@@ -56,7 +56,7 @@ fn changed_packages(changed: &[String], manifests: &[SourceFile]) -> BTreeSet<St
     changed.iter().filter_map(owner).filter(is_ours).collect()
 }
 
-fn package_name(manifest: &str) -> Option<&str> {
+pub fn package_name(manifest: &str) -> Option<&str> {
     let name = manifest.lines().find_map(|line| line.strip_prefix("name = "))?;
     Some(name.trim_matches('"'))
 }

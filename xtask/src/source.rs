@@ -167,6 +167,12 @@ pub fn words(code: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
+/// The name of the package that a manifest describes.
+pub fn package_name(manifest: &str) -> Option<&str> {
+    let name = manifest.lines().find_map(|line| line.strip_prefix("name = "))?;
+    Some(name.trim_matches('"'))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

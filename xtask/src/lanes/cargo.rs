@@ -1,7 +1,7 @@
 //! Lanes that are cargo with the stable toolchain on the whole workspace. They share `target/`.
 
-use super::Effort;
 use super::test_programs::{self, Settings, TestProgram};
+use crate::effort::Effort;
 use crate::failure::Outcome;
 use crate::install;
 use crate::run::{Program, root};

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use super::cargo;
 use super::report::Report;
+use super::{cargo, pages};
 use crate::failure::Outcome;
 use crate::run::Program;
 use crate::source::{self, SourceFile};
@@ -20,7 +20,7 @@ pub fn run(since: &str) -> Outcome {
     let lanes: [Lane<'_>; 6] = [
         ("fmt", &cargo::fmt),
         ("house", &house::run),
-        ("tour", &super::tour),
+        ("tour", &pages::tour),
         ("gen --check", &|| generate::run(true)),
         ("clippy", &cargo::clippy),
         ("test", &tests),
@@ -45,7 +45,7 @@ fn changed_files(since: &str) -> Outcome<Vec<String>> {
 fn changed_packages(changed: &[String], manifests: &[SourceFile]) -> BTreeSet<String> {
     let crates: Vec<(&str, &str)> = manifests
         .iter()
-        .filter_map(|file| Some((file.path.strip_suffix("Cargo.toml")?, package_name(&file.text)?)))
+        .filter_map(|file| Some((file.path.strip_suffix("Cargo.toml")?, source::package_name(&file.text)?)))
         .filter(|(folder, _)| !folder.is_empty())
         .collect();
     let owner = |path: &String| {
@@ -54,11 +54,6 @@ fn changed_packages(changed: &[String], manifests: &[SourceFile]) -> BTreeSet<St
     };
     let is_ours = |name: &String| !cargo::OTHER_PACKAGES.contains(&name.as_str());
     changed.iter().filter_map(owner).filter(is_ours).collect()
-}
-
-pub fn package_name(manifest: &str) -> Option<&str> {
-    let name = manifest.lines().find_map(|line| line.strip_prefix("name = "))?;
-    Some(name.trim_matches('"'))
 }
 
 /// Unit tests of libraries and programs; integration tests are for `test`.

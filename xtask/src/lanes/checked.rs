@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use super::Effort;
+use crate::effort::Effort;
 use crate::failure::{Context, Failure, Outcome};
 use crate::install;
 use crate::run::{Program, root};
@@ -130,7 +130,7 @@ const FUZZ_FLAGS: [&str; 8] = [
 
 /// Every target in `fuzz/` for `seconds`. No sanitizer: the code under test forbids unsafe but for mapped memory, which none
 /// of them watches (fuzz/README.md).
-pub fn fuzz(seconds: u32) -> Outcome {
+pub fn fuzz(seconds: u32, effort: Effort) -> Outcome {
     const MANIFEST: &str = "fuzz/Cargo.toml";
     let manifest = fs::read_to_string(root().join(MANIFEST))
         .while_doing(format!("read {MANIFEST}, without which what strangers write would go unchecked"))?;
@@ -143,11 +143,12 @@ pub fn fuzz(seconds: u32) -> Outcome {
     install::program("c++", &["g++"], "libFuzzer is C++")?;
     // Named, so that build scripts and macros, which run on the host, are built without these flags.
     let host = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
-    // An optimiser at its highest level takes longer than a short run gains by it.
-    let level = if seconds <= super::FUZZ_SECONDS_SHORT { "1" } else { "3" };
+    // An optimiser at its highest level takes longer than a short run gains by it, and lines for debuggers are half a gigabyte.
+    let (level, debug) = if effort == Effort::Short { ("1", "none") } else { ("3", "line-tables-only") };
     let build = Program::cargo()
         .env("RUSTFLAGS", FUZZ_FLAGS.join(" "))
         .env("CARGO_PROFILE_RELEASE_OPT_LEVEL", level)
+        .env("CARGO_PROFILE_RELEASE_DEBUG", debug)
         .env("CARGO_TARGET_DIR", "fuzz/target")
         .args(["build", "--release", "--bins", "--target", &host, "--manifest-path", MANIFEST]);
     build.on_cores().run()?;

@@ -5,6 +5,8 @@ mod check;
 mod checked;
 mod disk;
 mod foreign;
+mod lane;
+mod pages;
 mod portable;
 mod report;
 mod rivals;
@@ -15,11 +17,14 @@ use std::fs;
 
 use clap::Subcommand;
 
+use lane::Lane;
+
+use crate::effort::Effort;
 use crate::failure::{Context, Failure, Outcome};
 use crate::rtl::mutants::random;
 use crate::rtl::synth::Wanted;
 use crate::run::root;
-use crate::{citations, claims, generate, house, links, pointers, readmes, rtl, tour};
+use crate::{generate, house, rtl};
 
 /// Seconds for each fuzz target when `fuzz` stands alone.
 const FUZZ_SECONDS: u32 = 60;
@@ -153,59 +158,20 @@ pub enum Command {
     },
 }
 
-/// How much of a lane to run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Effort {
-    /// Inside the hour of `make test`.
-    Short,
-    /// As long as it takes.
-    Long,
-}
-
-/// A lane of `ci` and `long`.
-struct Lane {
-    name: &'static str,
-    /// Only in `long`.
-    is_long: bool,
-    /// Runs cargo in `target/`, so that a second one would wait for the lock.
-    takes_target: bool,
-    /// What nobody needs once the lane has passed, in `ci` and `long`.
-    scratch: &'static [&'static str],
-    run: fn(Effort) -> Outcome,
-}
-
-impl Lane {
-    const fn new(name: &'static str, run: fn(Effort) -> Outcome) -> Self {
-        Lane { name, is_long: false, takes_target: false, scratch: &[], run }
-    }
-
-    const fn in_target(self) -> Self {
-        Lane { takes_target: true, ..self }
-    }
-
-    const fn only_long(self) -> Self {
-        Lane { is_long: true, ..self }
-    }
-
-    const fn leaving(self, scratch: &'static [&'static str]) -> Self {
-        Lane { scratch, ..self }
-    }
-}
-
 /// In the order in which `ci` starts and shows them: cheap and telling first. Those that build in `target/` follow each
 /// other; the others run beside them, and the longest of each kind begin before the short.
 const LANES: [Lane; 22] = [
     Lane::new("fmt", |_| cargo::fmt()),
     Lane::new("house", |_| house::run()),
-    Lane::new("tour", |_| tour()),
+    Lane::new("tour", |_| pages::tour()),
     Lane::new("gen --check", |_| generate::run(true)),
     Lane::new("clippy", |_| cargo::clippy()).in_target(),
-    Lane::new("docs", docs).in_target(),
+    Lane::new("docs", pages::docs).in_target(),
     Lane::new("test", cargo::test).in_target(),
     Lane::new("e2e", cargo::e2e).in_target(),
     Lane::new("loom", checked::loom).leaving(&["target/loom"]),
     Lane::new("miri", checked::miri).leaving(&["target/miri"]),
-    Lane::new("fuzz", |effort| checked::fuzz(fuzz_seconds(effort))).leaving(&["fuzz/target"]),
+    Lane::new("fuzz", |effort| checked::fuzz(fuzz_seconds(effort), effort)).leaving(&["fuzz/target"]),
     Lane::new("portable", |_| portable::check()).in_target().leaving(&["target/wasm32-unknown-unknown"]),
     Lane::new("aarch64", |_| foreign::aarch64()).in_target().leaving(&["target/aarch64-unknown-linux-gnu"]),
     Lane::new("rivals", rivals::check).in_target(),
@@ -234,20 +200,6 @@ fn fuzz_seconds(effort: Effort) -> u32 {
     if effort == Effort::Short { FUZZ_SECONDS_SHORT } else { FUZZ_SECONDS_LONG }
 }
 
-/// Every check is run, so that one look shows everything that moved.
-fn tour() -> Outcome {
-    let checks = [tour::run, pointers::run, readmes::run, claims::run, citations::run];
-    let failed: Vec<String> =
-        checks.into_iter().filter_map(|check| check().err()).map(|e| e.to_string()).collect();
-    if failed.is_empty() { Ok(()) } else { Err(Failure::new(failed.join("\n"))) }
-}
-
-fn docs(effort: Effort) -> Outcome {
-    let links = links::run();
-    cargo::docs(effort)?;
-    links
-}
-
 /// Runs what was asked for.
 pub fn run(command: Command) -> Outcome {
     match command {
@@ -258,13 +210,13 @@ pub fn run(command: Command) -> Outcome {
         Command::Gen { check } => generate::run(check),
         Command::Fmt => cargo::fmt(),
         Command::House => house::run(),
-        Command::Tour => tour(),
-        Command::Docs => docs(Effort::Short),
+        Command::Tour => pages::tour(),
+        Command::Docs => pages::docs(Effort::Short),
         Command::Clippy => cargo::clippy(),
         Command::Test => cargo::test(Effort::Short),
         Command::Loom => checked::loom(Effort::Short),
         Command::Miri => checked::miri(Effort::Short),
-        Command::Fuzz { seconds } => checked::fuzz(seconds),
+        Command::Fuzz { seconds } => checked::fuzz(seconds, Effort::Long),
         Command::E2e => cargo::e2e(Effort::Short),
         Command::Aarch64 => foreign::aarch64(),
         Command::Portable => portable::check(),
@@ -291,7 +243,7 @@ fn one(name: &str, effort: Effort) -> Outcome {
     let lane = LANES.iter().find(|lane| lane.name == name);
     let lane = lane.ok_or_else(|| Failure::new(format!("there is no lane {name}")))?;
     if let Err(failure) = (lane.run)(effort) {
-        eprintln!("{}", schedule::last_words(name, &failure));
+        eprintln!("{}", report::last_words(name, &failure));
         std::process::exit(1);
     }
     for folder in lane.scratch.iter().map(|folder| root().join(folder)).filter(|folder| folder.exists()) {

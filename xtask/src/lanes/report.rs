@@ -3,7 +3,6 @@
 use std::fmt;
 use std::time::{Duration, Instant};
 
-use super::schedule::last_words;
 use crate::failure::{Failure, Outcome};
 use crate::rtl::head;
 
@@ -78,6 +77,11 @@ impl fmt::Display for Report {
         }
         writeln!(out, "{} passed, {} failed", self.rows.len() - self.failed(), self.failed())
     }
+}
+
+/// What a lane says last when it fails.
+pub fn last_words(name: &str, failure: &Failure) -> String {
+    format!("error: lane {name}: {failure}")
 }
 
 #[cfg(test)]

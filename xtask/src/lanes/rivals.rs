@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use super::Effort;
+use crate::effort::Effort;
 use crate::failure::Outcome;
 use crate::install;
 use crate::run::Program;

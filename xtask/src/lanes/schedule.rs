@@ -8,9 +8,10 @@ use std::process::Child;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::report::Report;
-use super::{Effort, Lane};
+use super::lane::Lane;
+use super::report::{Report, last_words};
 use crate::cores;
+use crate::effort::Effort;
 use crate::failure::{Context, Failure, Outcome};
 use crate::run::{Program, root};
 
@@ -103,11 +104,6 @@ impl Started<'_> {
         self.ended = Some((self.since.elapsed(), failure));
         Ok(())
     }
-}
-
-/// What a lane says last when it fails.
-pub fn last_words(name: &str, failure: &Failure) -> String {
-    format!("error: lane {name}: {failure}")
 }
 
 /// Why a lane failed, by its output; how its process ended, if it said nothing.

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 
-use super::Effort;
+use crate::effort::Effort;
 use crate::failure::{Failure, Outcome, none_found};
 use crate::run::Program;
 use crate::workers;
@@ -98,7 +98,7 @@ fn program(message: &str) -> Option<TestProgram> {
 
 fn package_of(manifest: &Path) -> Option<String> {
     let text = std::fs::read_to_string(manifest).ok()?;
-    super::check::package_name(&text).map(str::to_owned)
+    crate::source::package_name(&text).map(str::to_owned)
 }
 
 /// Runs the programs; one that fails stops no other.

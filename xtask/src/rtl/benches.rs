@@ -7,8 +7,8 @@ use std::time::Instant;
 use serde::Deserialize;
 
 use super::{Tools, answer, head};
+use crate::effort::Effort;
 use crate::failure::{Context, Outcome, none_found};
-use crate::lanes::Effort;
 use crate::run::{Program, root};
 use crate::workers;
 

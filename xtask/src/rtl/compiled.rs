@@ -3,8 +3,8 @@
 use std::fs;
 
 use super::Tools;
+use crate::effort::Effort;
 use crate::failure::{Context, Outcome};
-use crate::lanes::Effort;
 use crate::lanes::test_programs::{self, Settings};
 use crate::run::{Program, root};
 

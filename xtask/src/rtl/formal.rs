@@ -6,8 +6,8 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use super::{Tools, head, work_folder};
+use crate::effort::Effort;
 use crate::failure::{Context, Failure, Outcome, none_found};
-use crate::lanes::Effort;
 use crate::run::root;
 use crate::workers;
 

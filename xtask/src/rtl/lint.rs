@@ -10,9 +10,9 @@ use serde::Deserialize;
 
 use super::parameters::{Parameters, label};
 use super::{Tools, answer, head, sources};
+use crate::effort::Effort;
 use crate::failure::{Context, Failure, Outcome, none_found};
 use crate::generate;
-use crate::lanes::Effort;
 use crate::run::root;
 use crate::source;
 use crate::workers;

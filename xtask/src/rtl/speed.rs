@@ -3,8 +3,8 @@
 use serde::Deserialize;
 
 use super::{Tools, sources, work_folder};
+use crate::effort::Effort;
 use crate::failure::{Context, Outcome, none_found};
-use crate::lanes::Effort;
 use crate::run::{Program, root};
 
 /// Cycles, or lines, that are timed.

@@ -225,7 +225,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         12 => (0..64usize).prop_map(Step::Arrive),
         5 => (0..3usize).prop_map(Step::Work),
     ];
-    proptest::collection::vec(step, 1..if cfg!(miri) { 40 } else { 400 })
+    proptest::collection::vec(step, 1..if cfg!(miri) { 12 } else { 400 })
 }
 
 proptest! {

@@ -18,8 +18,8 @@ use list::{Bench, Check, LIST, Mutant, Mutants};
 
 use super::formal::{result, sby};
 use super::{Tools, answer, benches, head, sources, work_folder};
+use crate::effort::Effort;
 use crate::failure::{Context, Failure, Outcome, none_found};
-use crate::lanes::Effort;
 use crate::run::{Program, root};
 use crate::workers;
 

@@ -21,8 +21,8 @@ use route::Routed;
 
 use super::parameters::{Parameters, label};
 use super::{Tools, answer, head, sources, work_folder};
+use crate::effort::Effort;
 use crate::failure::{Outcome, none_found};
-use crate::lanes::Effort;
 use crate::workers;
 
 /// Seconds that routing may take, of a row of CI and of a long one: watchdogs, on a machine that does other things too.

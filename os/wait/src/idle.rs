@@ -101,10 +101,10 @@ mod tests {
     fn checks_are_due_now_and_then_while_spinning_and_always_after() {
         let mut idle = Idle::new(WaitPolicy { spins: 100, yields: 10, sleep: None });
         let due: Vec<u32> = (0..104)
-            .filter_map(|look| {
-                let due = idle.is_check_due();
+            .filter(|_| {
+                let is_due = idle.is_check_due();
                 let _ = idle.rest();
-                due.then_some(look)
+                is_due
             })
             .collect();
         assert_eq!(due, [0, 64, 100, 101, 102, 103]);

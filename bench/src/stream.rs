@@ -46,7 +46,7 @@ pub fn window_rate(settings: &Settings, kernel: StoreKernel) -> Result<f64, Benc
             start.wait();
             let (mut sum, mut received) = (Sum::default(), 0);
             while received < messages {
-                let Some(mut message) = receiver.poll()? else {
+                let Some(message) = receiver.poll()? else {
                     if start.is_over() {
                         break;
                     }

@@ -31,7 +31,7 @@ pub fn rates(memory: &WindowMemory, source: &Source, laps: u64) -> Result<[f64; 
             number += 1;
         }
         let sent = Instant::now();
-        while let Some(mut message) = receiver.poll()? {
+        while let Some(message) = receiver.poll()? {
             let mut all = 0;
             message.for_each_word(|word| all ^= word);
             sum.add(all);

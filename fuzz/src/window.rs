@@ -86,7 +86,7 @@ impl LoadPort for HostileMemory {
         self.0.borrow().words.len() as u32
     }
 
-    fn load_word(&mut self, line: u32, word: u32) -> u64 {
+    fn load_word(&self, line: u32, word: u32) -> u64 {
         let mut memory = self.0.borrow_mut();
         memory.turn();
         memory.words[line as usize][word as usize]

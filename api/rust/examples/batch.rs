@@ -1,4 +1,4 @@
-//! Small messages in few lines: `cargo run -p beeline --example batch`.
+//! Small messages in few lines: `cargo run -p beeline-ipc --example batch`.
 //!
 //! A message of its own takes a line of 64 bytes at least; in a batch one of 6 bytes takes 8.
 

@@ -1,6 +1,6 @@
 //! Calls between two programs, here two threads: one adds, the other asks.
 //!
-//! `cargo run -p beeline --example calls`
+//! `cargo run -p beeline-ipc --example calls`
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

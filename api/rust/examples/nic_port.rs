@@ -1,4 +1,4 @@
-//! Frames to a NIC and back: `cargo run -p beeline --example nic_port`.
+//! Frames to a NIC and back: `cargo run -p beeline-ipc --example nic_port`.
 //!
 //! The NIC is a process: this program starts itself again as one. Elsewhere `beeline nic` is it.
 
@@ -26,7 +26,7 @@ fn main() -> Result<()> {
 
 fn exchange() -> Result<()> {
     // The NIC gives this port its own frames back; without `loop_back` its other ports get them.
-    let options = PortOptions { loop_back: true, ..PortOptions::default() };
+    let options = PortOptions::new().loop_back(true);
     let mut port = Domain::open("default")?.port_with("example", options)?;
     let (mut sent, mut received) = ([0xff; 64], [0; 64]);
     sent[6..12].copy_from_slice(&port.mac());

@@ -1,4 +1,4 @@
-//! Waiting with sleep: `cargo run -p beeline --example sleep`.
+//! Waiting with sleep: `cargo run -p beeline-ipc --example sleep`.
 //!
 //! A receiver that is idle looks for a while, then sleeps in the kernel and costs nothing. The sender still only
 //! stores: whoever sleeps pays for being woken.
@@ -10,8 +10,7 @@ use beeline::{Domain, ReceiverOptions, Result, WaitPolicy};
 fn main() -> Result<()> {
     let domain = Domain::open("example-sleep")?;
     let wait = WaitPolicy { spins: 1000, yields: 0, sleep: Some(Duration::from_millis(500)) };
-    let mut receiver =
-        domain.receiver_with("bell", ReceiverOptions { wait, ..ReceiverOptions::default() })?;
+    let mut receiver = domain.receiver_with("bell", ReceiverOptions::new().wait(wait))?;
     assert!(receiver.recv_timeout(Duration::from_millis(20))?.is_none(), "nobody has rung");
 
     let caller = std::thread::spawn(move || -> Result<()> {

@@ -1,4 +1,4 @@
-//! Two programs and a window between them: `cargo run -p beeline --example window`.
+//! Two programs and a window between them: `cargo run -p beeline-ipc --example window`.
 //!
 //! Without an argument this is the receiver, which starts itself again as the sender.
 
@@ -27,7 +27,7 @@ fn receive_all(mut receiver: Receiver) -> Result<u64> {
     loop {
         match receiver.recv() {
             // Read where the sender stored it; its place is free again at the end of this arm.
-            Ok(mut message) => {
+            Ok(message) => {
                 assert_eq!(message.word(0), count);
                 count += 1;
             }

@@ -1,74 +1,21 @@
-//! Where programs find each other, and what they can open there.
+//! Where programs find each other, and the windows they open there.
 
 use std::path::PathBuf;
-use std::sync::OnceLock;
+use std::time::Duration;
 
-use beeline_domain::{DomainConfig, WindowOptions, connect_window, offer_window};
-use beeline_driver::FencePolicy;
-use beeline_link_shm::{ShmLink, ShmOptions};
-use beeline_mmio::{StoreKernel, Traffic};
-use beeline_rpc::shm::{Client, ClientOptions, Server, ServerOptions, Worker};
-use beeline_spec::{Interface, Stores};
-use beeline_window::WaitPolicy;
+use beeline_domain::{DomainConfig, StoreOptions, connect_window, offer_window};
+use beeline_mmio::Choice;
 
-use crate::{ConnectError, NicPort, OfferError, OpenError, PortError, Receiver, Sender, Target};
+use crate::kernel::kernel_for;
+use crate::{ConnectError, OfferError, OpenError, Receiver, ReceiverOptions, Sender, SenderOptions, Target};
 
-/// The programs of one user that meet under a name. Clones are the same one; what was opened in it keeps it open.
+/// The programs of one user that meet under a name. Clones are the same domain; what was opened in it keeps it open.
+///
+/// `Send` and `Sync`: threads share it, or clone it.
 #[derive(Clone, Debug)]
 pub struct Domain {
-    inner: beeline_domain::Domain,
+    pub(crate) inner: beeline_domain::Domain,
     name: String,
-}
-
-/// The window a receiver offers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ReceiverOptions {
-    /// Lines of 64 bytes, a power of two. The longest message must fit, with 8 bytes of header.
-    pub lines: u32,
-    pub wait: WaitPolicy,
-}
-
-impl Default for ReceiverOptions {
-    /// 1 MiB; looks, then sleeps.
-    fn default() -> Self {
-        ReceiverOptions { lines: 16 * 1024, wait: WaitPolicy::default() }
-    }
-}
-
-/// How a sender stores.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SenderOptions {
-    /// What the store instructions are chosen for.
-    pub traffic: Traffic,
-    /// Where the sender fences; nowhere, unless you want to see what it costs.
-    pub fences: FencePolicy,
-    /// How the sender waits for room.
-    pub wait: WaitPolicy,
-}
-
-impl Default for SenderOptions {
-    /// Lowest latency, no fences; looks, then sleeps.
-    fn default() -> Self {
-        SenderOptions { traffic: Traffic::Latency, fences: FencePolicy::None, wait: WaitPolicy::default() }
-    }
-}
-
-/// How a port of a NIC is used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PortOptions {
-    /// How frames are handed to the NIC.
-    pub interface: Interface,
-    /// Whether the NIC gives every frame of this port back to it instead of to the others.
-    pub loop_back: bool,
-    /// How the program waits for frames and for room.
-    pub wait: WaitPolicy,
-}
-
-impl Default for PortOptions {
-    /// `mmio`, joined to the other ports; looks, then sleeps.
-    fn default() -> Self {
-        PortOptions { interface: Interface::Mmio, loop_back: false, wait: WaitPolicy::default() }
-    }
 }
 
 impl Domain {
@@ -81,7 +28,7 @@ impl Domain {
         Self::open_with(DomainConfig::named(name))
     }
 
-    /// As [`Domain::open`], in a folder of your own.
+    /// Opens a domain in a folder of your own choice, as [`Domain::open`] does in the default one.
     ///
     /// # Errors
     /// As [`Domain::open`].
@@ -89,14 +36,33 @@ impl Domain {
         Self::open_with(DomainConfig { root: Some(root.into()), name: name.to_owned() })
     }
 
+    /// Opens a domain that belongs to the user `owner_uid`, to reach what is offered there to this user
+    /// ([`ReceiverOptions::allowed_uids`]). `root` is the folder in which its owner opened it; nothing can be offered in it.
+    ///
+    /// # Errors
+    /// The folder is not there, may not be entered, or belongs to somebody else.
+    pub fn open_foreign(root: impl Into<PathBuf>, name: &str, owner_uid: u32) -> Result<Self, OpenError> {
+        let config = DomainConfig { root: Some(root.into()), name: name.to_owned() };
+        let opened = beeline_domain::Domain::open_foreign(&config, owner_uid);
+        Self::opened(config, opened)
+    }
+
     fn open_with(config: DomainConfig) -> Result<Self, OpenError> {
-        match beeline_domain::Domain::open(&config) {
+        let opened = beeline_domain::Domain::open(&config);
+        Self::opened(config, opened)
+    }
+
+    fn opened(
+        config: DomainConfig,
+        opened: Result<beeline_domain::Domain, beeline_domain::DomainError>,
+    ) -> Result<Self, OpenError> {
+        match opened {
             Ok(inner) => Ok(Domain { inner, name: config.name }),
             Err(error) => Err(OpenError::new(config.name, error)),
         }
     }
 
-    /// Returns the name the domain was opened with.
+    /// The name it was opened with.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -106,113 +72,60 @@ impl Domain {
     /// # Errors
     /// Somebody offers the name already.
     pub fn receiver(&self, name: &str) -> Result<Receiver, OfferError> {
-        self.receiver_with(name, ReceiverOptions::default())
+        self.receiver_with(name, ReceiverOptions::new())
     }
 
-    /// As [`Domain::receiver`], with options.
+    /// Offers a window with options, as [`Domain::receiver`] does with the default ones.
     ///
     /// # Errors
-    /// As [`Domain::receiver`]; an option is out of bounds, or memory of that kind cannot be had.
+    /// Somebody offers the name already; an option is out of bounds.
     pub fn receiver_with(&self, name: &str, options: ReceiverOptions) -> Result<Receiver, OfferError> {
-        let window = WindowOptions { lines: options.lines, ..WindowOptions::default() };
-        let listener = offer_window(&self.inner, name, window)
+        let listener = offer_window(&self.inner, name, options.window)
             .map_err(|error| OfferError::window(Target::Window(name.to_owned()), error))?;
         Ok(Receiver::new(listener, options.wait))
     }
 
     /// Becomes the sender of the window that a receiver offers under `name`.
     ///
-    /// # Errors
-    /// Nobody offers it, or it has a sender.
-    pub fn sender(&self, name: &str) -> Result<Sender, ConnectError> {
-        self.sender_with(name, SenderOptions::default())
-    }
-
-    /// As [`Domain::sender`], with options.
+    /// Which instructions store fastest differs between machines. The first sender on a machine times them, which takes some
+    /// milliseconds and two cores, and remembers the result in the file `beeline/store-kernel-…` of this user's cache folder
+    /// (`$XDG_CACHE_HOME` or `~/.cache`) for this CPU, kernel and release. [`SenderOptions::kernel`] and the environment
+    /// variable `BEELINE_STORE_KERNEL` name one instead.
     ///
     /// # Errors
-    /// As [`Domain::sender`].
+    /// Nobody offers the window, or it has a sender.
+    pub fn sender(&self, name: &str) -> Result<Sender, ConnectError> {
+        self.sender_with(name, SenderOptions::new())
+    }
+
+    /// Becomes the sender of a window that may not be there yet: waits for a receiver to offer it, for at most `timeout`. The
+    /// kernel wakes the thread when the name appears.
+    ///
+    /// # Errors
+    /// [`ConnectError::TimedOut`]: nobody offered it in time; or it has a sender.
+    pub fn sender_timeout(&self, name: &str, timeout: Duration) -> Result<Sender, ConnectError> {
+        self.sender_with(name, SenderOptions::new().timeout(timeout))
+    }
+
+    /// Becomes the sender of a window with options, as [`Domain::sender`] does with the default ones.
+    ///
+    /// # Errors
+    /// Nobody offers the window, or it has a sender; an option is out of bounds.
     pub fn sender_with(&self, name: &str, options: SenderOptions) -> Result<Sender, ConnectError> {
-        let inner = beeline_domain::SenderOptions::with_kernel(kernel_for(options.traffic));
-        let parts = connect_window(&self.inner, name, inner)
-            .map_err(|error| ConnectError::window(Target::Window(name.to_owned()), error))?;
+        let target = || Target::Window(name.to_owned());
+        let kernel = match options.kernel {
+            Some(named) => {
+                Choice::make(options.traffic, Some(named))
+                    .map_err(|error| ConnectError::Options { target: target(), source: error.into() })?
+                    .kernel
+            }
+            None => kernel_for(options.traffic),
+        };
+        let store = StoreOptions { kernel, memory: options.memory };
+        let parts = self
+            .inner
+            .retry_until_offered(options.timeout, |_| connect_window(&self.inner, name, store))
+            .map_err(|error| ConnectError::window(target(), error).after(options.timeout))?;
         Ok(Sender::new(parts, options))
     }
-
-    /// Opens a port of the NIC called `nic`, ready to send and receive.
-    ///
-    /// # Errors
-    /// There is no such NIC, or it cannot be used.
-    pub fn port(&self, nic: &str) -> Result<NicPort, PortError> {
-        self.port_with(nic, PortOptions::default())
-    }
-
-    /// As [`Domain::port`], with options.
-    ///
-    /// # Errors
-    /// As [`Domain::port`].
-    pub fn port_with(&self, nic: &str, options: PortOptions) -> Result<NicPort, PortError> {
-        let shm = ShmOptions {
-            service: nic.to_owned(),
-            kernel: match options.interface.stores() {
-                Stores::InOrder => StoreKernel::IN_ORDER,
-                Stores::AnyOrder | Stores::None => kernel_for(Traffic::Latency),
-            },
-            loop_back: options.loop_back,
-            ..ShmOptions::default()
-        };
-        let link = ShmLink::connect(&self.inner, &shm).map_err(|error| PortError::connect(nic, error))?;
-        NicPort::bring_up(link, options)
-    }
-
-    /// Offers calls under `name`: the server, to be kept, and one worker, to be polled or given a thread.
-    ///
-    /// # Errors
-    /// Somebody offers the name already.
-    pub fn server(&self, name: &str) -> Result<(Server, Worker), OfferError> {
-        let (server, mut workers) = self.server_with(name, ServerOptions::default())?;
-        let worker = workers.pop().expect("a server has a worker unless asked for more");
-        Ok((server, worker))
-    }
-
-    /// As [`Domain::server`], with options; as many workers as they say share every client's requests.
-    ///
-    /// # Errors
-    /// As [`Domain::server`]; an option is out of bounds.
-    pub fn server_with(
-        &self,
-        name: &str,
-        options: ServerOptions,
-    ) -> Result<(Server, Vec<Worker>), OfferError> {
-        Server::offer(&self.inner, name, options)
-            .map_err(|error| OfferError::server(Target::Server(name.to_owned()), error))
-    }
-
-    /// Becomes a client of the server that offers calls under `name`.
-    ///
-    /// # Errors
-    /// Nobody offers it.
-    pub fn client(&self, name: &str) -> Result<Client, ConnectError> {
-        self.client_with(name, ClientOptions::default())
-    }
-
-    /// As [`Domain::client`], with options.
-    ///
-    /// # Errors
-    /// As [`Domain::client`]; an option is out of bounds.
-    pub fn client_with(&self, name: &str, options: ClientOptions) -> Result<Client, ConnectError> {
-        Client::connect(&self.inner, name, options)
-            .map_err(|error| ConnectError::client(Target::Server(name.to_owned()), error))
-    }
-}
-
-/// The store kernel for a kind of traffic. Timed once for each: it takes milliseconds and the machine does not change.
-fn kernel_for(traffic: Traffic) -> StoreKernel {
-    static LATENCY: OnceLock<StoreKernel> = OnceLock::new();
-    static STREAM: OnceLock<StoreKernel> = OnceLock::new();
-    let known = match traffic {
-        Traffic::Latency => &LATENCY,
-        Traffic::Stream => &STREAM,
-    };
-    *known.get_or_init(|| StoreKernel::choose(traffic))
 }

@@ -29,27 +29,47 @@
 #![forbid(unsafe_code)]
 
 mod answer;
+#[cfg(feature = "rpc")]
+mod calls;
 mod domain;
 mod error;
+mod kernel;
+#[cfg(feature = "nic")]
+mod nic;
+mod options;
+#[cfg(feature = "nic")]
 mod port;
+#[cfg(feature = "nic")]
+mod port_options;
 mod receiver;
+#[cfg(feature = "rpc")]
+pub mod rpc;
 mod sender;
+mod threads;
+#[cfg(feature = "nic")]
 mod waiting;
 
-pub use answer::{Flushed, Sent, Taken};
-pub use beeline_driver::{FencePolicy, RxFrame as Frame};
-pub use beeline_mmio::Traffic;
-/// Calls: what [`Domain::server`] and [`Domain::client`] give, and what handlers are given.
-pub use beeline_rpc as rpc;
+#[cfg(feature = "nic")]
+pub use answer::Taken;
+pub use answer::{Flushed, Sent};
+#[cfg(feature = "nic")]
+pub use beeline_driver::RxFrame as Frame;
+pub use beeline_mmio::{StoreKernel, Traffic};
+#[cfg(feature = "nic")]
 pub use beeline_spec::Interface;
-pub use beeline_window::{Torn, WaitPolicy};
-pub use domain::{Domain, PortOptions, ReceiverOptions, SenderOptions};
-pub use error::{
-    ConnectError, Error, OfferError, OpenError, PortError, PortRecvError, PortSendError, RecvError,
-    SendError, Target, WriteError,
-};
+pub use beeline_window::{FencePolicy, Torn, WaitPolicy};
+#[cfg(feature = "rpc")]
+pub use calls::{ClientOptions, ServerOptions};
+pub use domain::Domain;
+pub use error::{ConnectError, Error, OfferError, OpenError, RecvError, SendError, Target, WriteError};
+#[cfg(feature = "nic")]
+pub use error::{PortError, PortRecvError, PortSendError};
+pub use options::{ReceiverOptions, SenderOptions};
+#[cfg(feature = "nic")]
 pub use port::NicPort;
-pub use receiver::{Message, Receiver};
+#[cfg(feature = "nic")]
+pub use port_options::PortOptions;
+pub use receiver::{Message, MessageRef, Receiver};
 pub use sender::{Batch, Reservation, Sender};
 
 /// A result of any call here, for programs that hand errors up.

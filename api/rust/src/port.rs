@@ -10,8 +10,9 @@ use beeline_driver::{
 use beeline_link_shm::{ShmDoorbell, ShmLink, ShmMemory};
 use beeline_window::WaitPolicy;
 
+use crate::port_options::PortOptions;
 use crate::waiting::Waiting;
-use crate::{Flushed, Frame, PortError, PortOptions, PortRecvError, PortSendError, Sent, Taken};
+use crate::{Flushed, Frame, PortError, PortRecvError, PortSendError, Sent, Taken};
 
 /// The queue of the port that is used, for both directions.
 const QUEUE: u32 = 0;
@@ -20,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// One port of a NIC with a transmit and a receive queue. Made by [`crate::Domain::port`]; dropping it closes the port.
 ///
-/// Frames are Ethernet without FCS, at least 14 bytes. Whatever the interface, no frame is lost between program and
+/// `Send`, not `Sync`: one thread at a time uses it. Frames are Ethernet without FCS, at least 14 bytes. Whatever the interface, no frame is lost between program and
 /// NIC; between ports the NIC decides.
 pub struct NicPort {
     parts: Parts,

@@ -4,16 +4,15 @@ use std::time::{Duration, Instant};
 
 use beeline_contract_memory::Sleeper;
 use beeline_domain::{MemoryCredits, MemorySleeper, PeerWindow, SenderParts};
-use beeline_driver::FencePolicy;
 use beeline_spec::header::lines_of;
 use beeline_wait::Waiter;
-use beeline_window::{WaitPolicy, WindowConfig, Writer};
+use beeline_window::{FencePolicy, WaitPolicy, WindowConfig, Writer};
 
 use crate::{Flushed, SendError, SenderOptions, Sent, WriteError};
 
 /// Sends messages to one receiver. Made by [`crate::Domain::sender`]; there is one for a window.
 ///
-/// What was sent stays for the receiver when this is dropped.
+/// What was sent stays for the receiver when this is dropped. `Send`, not `Sync`: one thread at a time sends.
 #[derive(Debug)]
 pub struct Sender {
     writer: Writer<PeerWindow, MemoryCredits>,

@@ -2,9 +2,10 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use beeline::rpc::{CallError, CallFailure, Method, Replied, Reply, Request};
-use beeline::{Domain, Error, WaitPolicy};
+use beeline::{ConnectError, Domain, Error, WaitPolicy};
 
 fn double(request: &mut Request<'_>, reply: Reply<'_>) -> Replied {
     match request.method() {
@@ -35,4 +36,21 @@ fn a_client_asks_and_a_server_answers() {
         assert_eq!(bad, Err(CallFailure::Call(CallError::UnknownMethod)));
         assert!(Error::from(bad.unwrap_err()).to_string().contains("no such method"));
     });
+}
+
+#[test]
+fn client_waits_for_a_server_that_comes_later() {
+    let folder = tempfile::tempdir().unwrap();
+    let domain = Domain::open_in(folder.path(), "facade").unwrap();
+    let short = Duration::from_millis(20);
+    let error = domain.client_timeout("late", short).unwrap_err();
+    assert!(matches!(&error, ConnectError::TimedOut { waited, .. } if *waited == short), "{error}");
+    let other = domain.clone();
+    let waiting = std::thread::spawn(move || other.client_timeout("late", Duration::from_secs(60)).map(drop));
+    let (_server, mut worker) = domain.server("late").unwrap();
+    while !waiting.is_finished() {
+        worker.poll(&mut double);
+        std::thread::yield_now();
+    }
+    waiting.join().unwrap().unwrap();
 }

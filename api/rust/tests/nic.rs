@@ -36,7 +36,9 @@ impl Nic {
 
     fn port(&self, interface: Interface, loop_back: bool) -> NicPort {
         let wait = WaitPolicy { spins: 100, yields: 10, sleep: Some(Duration::from_millis(100)) };
-        self.domain.port_with("nic", PortOptions { interface, loop_back, wait }).unwrap()
+        self.domain
+            .port_with("nic", PortOptions::new().interface(interface).loop_back(loop_back).wait(wait))
+            .unwrap()
     }
 
     fn end(&mut self) {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use beeline::{
     ConnectError, Domain, FencePolicy, Flushed, OpenError, Receiver, ReceiverOptions, RecvError, SendError,
-    Sender, SenderOptions, Sent, WaitPolicy,
+    Sender, SenderOptions, Sent, StoreKernel, WaitPolicy,
 };
 
 /// Longer than any machine needs; only a hang takes it.
@@ -23,8 +23,8 @@ struct Pair {
 fn pair(lines: u32, fences: FencePolicy) -> Pair {
     let folder = tempfile::tempdir().unwrap();
     let domain = Domain::open_in(folder.path(), "test").unwrap();
-    let receiver = domain.receiver_with("window", ReceiverOptions { lines, ..Default::default() }).unwrap();
-    let sender = domain.sender_with("window", SenderOptions { fences, ..Default::default() }).unwrap();
+    let receiver = domain.receiver_with("window", ReceiverOptions::new().lines(lines)).unwrap();
+    let sender = domain.sender_with("window", SenderOptions::new().fences(fences)).unwrap();
     Pair { sender, receiver, domain, _folder: folder }
 }
 
@@ -151,16 +151,16 @@ fn two_threads_and_a_small_window_lose_nothing_however_they_wait() {
     for wait in [sleepy, yielding] {
         let folder = tempfile::tempdir().unwrap();
         let domain = Domain::open_in(folder.path(), "test").unwrap();
-        let mut receiver = domain.receiver_with("window", ReceiverOptions { lines: 8, wait }).unwrap();
+        let mut receiver =
+            domain.receiver_with("window", ReceiverOptions::new().lines(8).wait(wait)).unwrap();
         let sending = std::thread::spawn(move || {
-            let mut sender =
-                domain.sender_with("window", SenderOptions { wait, ..Default::default() }).unwrap();
+            let mut sender = domain.sender_with("window", SenderOptions::new().wait(wait)).unwrap();
             for number in 0..5000u64 {
                 sender.send(&number.to_le_bytes()).unwrap();
             }
         });
         for number in 0..5000 {
-            let mut message = receiver.recv_timeout(WATCHDOG).unwrap().expect("a message");
+            let message = receiver.recv_timeout(WATCHDOG).unwrap().expect("a message");
             assert_eq!(message.word(0), number);
         }
         sending.join().unwrap();
@@ -175,12 +175,69 @@ fn errors_say_where_and_what_to_do() {
     assert_eq!(domain.name(), "test");
     let error = domain.sender("nobody").unwrap_err();
     assert!(error.to_string().contains("nobody") && error.remedy().contains("start the receiver"), "{error}");
-    let error = domain.receiver_with("odd", ReceiverOptions { lines: 3, ..Default::default() }).unwrap_err();
+    let error = domain.receiver_with("odd", ReceiverOptions::new().lines(3)).unwrap_err();
     assert!(error.source().is_some_and(|source| source.to_string().contains("power of two")), "{error}");
     let error = Domain::open("no/such").unwrap_err();
     assert!(matches!(&error, OpenError::Name { name, .. } if name == "no/such"), "{error}");
     let error = domain.port("nic").unwrap_err();
     assert!(error.remedy().contains("beeline nic"), "{error}");
+}
+
+#[test]
+fn drain_takes_what_has_arrived_and_frees_it() {
+    let Pair { mut sender, mut receiver, domain: _domain, _folder } = pair(8, FencePolicy::None);
+    assert_eq!(receiver.drain(10, |_| panic!("nothing was sent")).unwrap(), 0);
+    for number in 0..100u64 {
+        for part in 0..3 {
+            sender.send(&(number * 3 + part).to_le_bytes()).unwrap();
+        }
+        let mut words = Vec::new();
+        assert_eq!(receiver.drain(2, |message| words.push(message.word(0))).unwrap(), 2);
+        assert_eq!(receiver.drain(9, |message| words.push(message.word(0))).unwrap(), 1);
+        assert_eq!(words, [number * 3, number * 3 + 1, number * 3 + 2]);
+    }
+    sender.send(b"last").unwrap();
+    drop(sender);
+    let mut text = [0; 4];
+    let end = std::iter::repeat_with(|| {
+        receiver.drain(9, |mut message| assert_eq!(message.copy_out(&mut text), 4))
+    })
+    .find_map(Result::err);
+    assert!(matches!(end, Some(RecvError::SenderGone)), "{end:?}");
+    assert_eq!(&text, b"last");
+}
+
+#[test]
+fn sender_waits_for_a_receiver_that_comes_later() {
+    let folder = tempfile::tempdir().unwrap();
+    let domain = Domain::open_in(folder.path(), "test").unwrap();
+    let (other, short) = (domain.clone(), Duration::from_millis(20));
+    let error = domain.sender_timeout("late", short).unwrap_err();
+    assert!(matches!(&error, ConnectError::TimedOut { waited, .. } if *waited == short), "{error}");
+    assert!(error.to_string().contains("20 ms for window `late`"), "{error}");
+    let waiting = std::thread::spawn(move || {
+        other.sender_timeout("late", WATCHDOG).map(|mut sender| sender.send(b"here"))
+    });
+    let mut receiver = domain.receiver("late").unwrap();
+    assert_eq!(recv(&mut receiver), b"here");
+    waiting.join().unwrap().unwrap().unwrap();
+}
+
+#[test]
+fn named_kernel_is_used_and_one_this_machine_lacks_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let domain = Domain::open_in(folder.path(), "test").unwrap();
+    let mut receiver = domain.receiver("window").unwrap();
+    let lacking = if cfg!(target_arch = "aarch64") { StoreKernel::NtSse2 } else { StoreKernel::Stnp };
+    let error = domain.sender_with("window", SenderOptions::new().kernel(lacking)).unwrap_err();
+    assert!(matches!(error, ConnectError::Options { .. }), "{error}");
+    for kernel in StoreKernel::available().into_iter().filter(|kernel| kernel.is_for_memory()) {
+        let mut sender = domain.sender_with("window", SenderOptions::new().kernel(kernel)).unwrap();
+        sender.send(kernel.name().as_bytes()).unwrap();
+        assert_eq!(recv(&mut receiver), kernel.name().as_bytes());
+        drop(sender);
+        assert!(matches!(receiver.recv(), Err(RecvError::SenderGone)));
+    }
 }
 
 #[test]

@@ -82,7 +82,7 @@ pub trait LoadPort {
 
     /// Loads one word; single-copy atomic. Consecutive loads of a word may give different values if the peer is
     /// hostile: read once, check, use.
-    fn load_word(&mut self, line: u32, word: u32) -> u64;
+    fn load_word(&self, line: u32, word: u32) -> u64;
 
     /// Loads a line; each word is single-copy atomic, words are loaded in no particular order.
     fn load_line(&mut self, line: u32) -> Line;

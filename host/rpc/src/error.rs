@@ -104,9 +104,11 @@ pub enum RpcError {
     #[error(transparent)]
     Window(#[from] WindowError),
     /// The datagram endpoint cannot be set up.
+    #[cfg(feature = "wire")]
     #[error(transparent)]
     Endpoint(beeline_datagram::EndpointError),
     /// The server's station cannot be reached from this endpoint.
+    #[cfg(feature = "wire")]
     #[error(transparent)]
     Station(beeline_datagram::ConnectError),
     /// An option is out of bounds.

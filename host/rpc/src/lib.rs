@@ -44,7 +44,7 @@ mod client;
 mod deadline;
 mod dispatch;
 mod error;
-#[cfg(fuzzing)]
+#[cfg(all(fuzzing, feature = "wire"))]
 pub mod fuzzing;
 mod intake;
 mod method;
@@ -53,6 +53,7 @@ mod payload;
 mod service;
 pub mod shm;
 mod transport;
+#[cfg(feature = "wire")]
 pub mod wire;
 
 pub use beeline_window::WaitPolicy;

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use beeline_contract_memory::StorePort;
 use beeline_domain::{
-    CreditPage, Domain, FreshWindow, OfferOptions, Peer, Refusal, Reply, SenderOptions, SenderParts, Service,
+    CreditPage, Domain, FreshWindow, OfferOptions, Peer, Refusal, Reply, SenderParts, Service, StoreOptions,
     WindowTerms,
 };
 use beeline_mmio::{MemoryOptions, SharedMemory, StoreKernel};
@@ -40,7 +40,7 @@ impl Service for Hostile {
         let open: serde_json::Value = serde_json::from_slice(request).unwrap();
         let terms: WindowTerms = serde_json::from_value(open["window"].clone()).unwrap();
         let page = CreditPage::create("replies").unwrap();
-        let options = SenderOptions::with_kernel(StoreKernel::Cached);
+        let options = StoreOptions::with_kernel(StoreKernel::Cached);
         let parts = terms.join(fds.into_iter().next().unwrap(), &page, peer, options).unwrap();
         self.replies.send(parts).unwrap();
         let fd = page.fd().try_clone_to_owned().unwrap();

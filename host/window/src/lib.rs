@@ -17,6 +17,7 @@ mod arrival;
 mod batch;
 mod config;
 mod credit;
+mod drain;
 mod error;
 mod message;
 mod observed;

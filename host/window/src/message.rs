@@ -99,7 +99,7 @@ impl<'r, L: LoadPort, S: CreditSink, A: ArrivalTest> Message<'r, L, S, A> {
     /// or two in a record of a batch, whose bytes start between words. To read all words, [`Message::for_each_word`]
     /// is cheaper.
     #[inline(always)]
-    pub fn word(&mut self, index: usize) -> u64 {
+    pub fn word(&self, index: usize) -> u64 {
         let delivery = self.delivery;
         // A whole word of a plain message: its place is known.
         if delivery.is_plain() && index < delivery.length_bytes() / WORD_BYTES {
@@ -110,12 +110,12 @@ impl<'r, L: LoadPort, S: CreditSink, A: ArrivalTest> Message<'r, L, S, A> {
 
     /// Gives `each` the payload, word by word as [`Message::word`] would.
     #[inline(always)]
-    pub fn for_each_word(&mut self, mut each: impl FnMut(u64)) {
+    pub fn for_each_word(&self, mut each: impl FnMut(u64)) {
         let delivery = self.delivery;
         if delivery.is_plain() {
             if delivery.length_bytes() == payload::HEAD_BYTES {
                 // The full line is the common one: no loop.
-                let (line, port) = (delivery.line(), &mut self.receiver.port);
+                let (line, port) = (delivery.line(), &self.receiver.port);
                 (1..WORDS_PER_LINE as u32).for_each(|slot| each(port.load_word(line, slot)));
                 return;
             }
@@ -175,21 +175,27 @@ impl<'r, L: LoadPort, S: CreditSink, A: ArrivalTest> Message<'r, L, S, A> {
 impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Drop for Message<'_, L, S, A> {
     #[inline(always)]
     fn drop(&mut self) {
-        if self.delivery.is_one_line() {
-            self.receiver.release_line(self.delivery.line());
-        } else if self.delivery.is_plain() {
-            self.receiver.release_lines(lines_of(self.delivery.length_bytes() as u32));
-        } else {
-            self.receiver.release_long();
-        }
+        self.receiver.release(self.delivery);
     }
 }
 
 /// The long way to a message's bytes. Not methods of the handle, so that a handle stays in registers.
 impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
+    /// The caller is done with the message in hand.
+    #[inline(always)]
+    pub(crate) fn release(&mut self, delivery: Delivery) {
+        if delivery.is_one_line() {
+            self.release_line(delivery.line());
+        } else if delivery.is_plain() {
+            self.release_lines(lines_of(delivery.length_bytes() as u32));
+        } else {
+            self.release_long();
+        }
+    }
+
     /// Word `index` of a plain message's payload, with whatever stands behind its end.
     #[inline(always)]
-    fn plain_word(&mut self, delivery: Delivery, index: usize) -> u64 {
+    fn plain_word(&self, delivery: Delivery, index: usize) -> u64 {
         let at = index + 1;
         let line = (u64::from(delivery.line()) + (at / WORDS_PER_LINE) as u64) & self.mask;
         self.port.load_word(line as u32, (at % WORDS_PER_LINE) as u32)
@@ -197,7 +203,7 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
 
     /// [`Message::word`] for any word of any message.
     #[inline(never)]
-    fn word_of(&mut self, delivery: Delivery, index: usize) -> u64 {
+    fn word_of(&self, delivery: Delivery, index: usize) -> u64 {
         let left_bytes = delivery.length_bytes().saturating_sub(index.saturating_mul(WORD_BYTES));
         if left_bytes == 0 {
             return 0;

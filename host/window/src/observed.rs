@@ -38,7 +38,7 @@ impl LoadPort for DataBuffer {
         self.lines.len() as u32
     }
 
-    fn load_word(&mut self, line: u32, word: u32) -> u64 {
+    fn load_word(&self, line: u32, word: u32) -> u64 {
         self.lines[line as usize][word as usize]
     }
 

@@ -268,7 +268,7 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
 
     /// Word `index` of the message at the next start, un-escaped.
     #[inline]
-    pub(crate) fn message_word(&mut self, index: u32) -> u64 {
+    pub(crate) fn message_word(&self, index: u32) -> u64 {
         let line = self.line(index / WORDS_PER_LINE as u32);
         let slot = index % WORDS_PER_LINE as u32;
         if self.is_escaped(line, slot) {

@@ -180,7 +180,7 @@ impl LoadPort for TestWindow {
         StorePort::lines(self)
     }
 
-    fn load_word(&mut self, line: u32, word: u32) -> u64 {
+    fn load_word(&self, line: u32, word: u32) -> u64 {
         self.0.borrow().words[line as usize][word as usize]
     }
 

@@ -113,7 +113,7 @@ impl LoadPort for End {
         LINES as u32
     }
 
-    fn load_word(&mut self, line: u32, word: u32) -> u64 {
+    fn load_word(&self, line: u32, word: u32) -> u64 {
         // Relaxed: see `store_word`.
         let slot = MODELLED.iter().position(|modelled| *modelled == word as usize);
         slot.map_or(0, |slot| self.memory.words[line as usize][slot].load(Ordering::Relaxed))

@@ -1,5 +1,6 @@
 //! Why a port cannot be had, or is over.
 
+use beeline_domain::{Absence, MayArrive};
 use beeline_mmio::MapError;
 use rustix::io::Errno;
 
@@ -19,6 +20,12 @@ pub enum ConnectError {
     /// The NIC process answered something else than was asked.
     #[error("the NIC process answered {found} where {expected} was asked; is it another version of Beeline?")]
     Answer { expected: &'static str, found: String },
+}
+
+impl MayArrive for ConnectError {
+    fn absence(&self) -> Option<Absence> {
+        if let ConnectError::Rendezvous { source, .. } = self { source.absence() } else { None }
+    }
 }
 
 /// Why a NIC process refuses what a host asks. The text goes to the host.

@@ -248,7 +248,7 @@ fn a_torn_register_access_waits_and_harms_nobody() {
     let mut channel = rig.registers.store_window(0, 64, StoreKernel::Cached);
     channel.store_word(0, 0, u64::from(regs::MUX_PORTS) | 1 << 32);
     assert!(rig.turns(100));
-    let mut load = rig.registers.load_window(0, 64);
+    let load = rig.registers.load_window(0, 64);
     assert_eq!(load.load_word(0, 0), u64::from(regs::MUX_PORTS) | 1 << 32, "it is still there");
 }
 

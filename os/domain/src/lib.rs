@@ -62,7 +62,7 @@ pub use protocol::Departure;
 pub use service::{OfferOptions, Refusal, Reply, Service};
 pub use sleeper::{MAX_SLEEP, MemorySleeper, Slept, Waker, park_any, prepare_all};
 pub use window::{
-    CreditPage, FreshWindow, MAX_WINDOW_LINES, PeerWindow, ReceiverParts, SenderOptions, SenderParts,
+    CreditPage, FreshWindow, MAX_WINDOW_LINES, PeerWindow, ReceiverParts, SenderParts, StoreOptions,
     WindowError, WindowListener, WindowOptions, WindowTerms, connect_window, offer_window,
 };
 pub use wire::{MAX_FDS, MAX_MESSAGE_BYTES, MAX_PAYLOAD_BYTES, WireError};

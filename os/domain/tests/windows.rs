@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use beeline_contract_memory::{CreditSink, CreditSource, LoadPort, Sleeper, StorePort};
 use beeline_domain::{
-    ConnectError, Departure, Domain, ReceiverParts, SenderOptions, SenderParts, Slept, WindowError,
+    ConnectError, Departure, Domain, ReceiverParts, SenderParts, Slept, StoreOptions, WindowError,
     WindowListener, WindowOptions, connect_window, offer_window,
 };
 use beeline_mmio::{MemoryOptions, SharedMemory, StoreKernel, membarrier};
@@ -20,8 +20,8 @@ use rustix::fs::MemfdFlags;
 
 const LINES: u32 = 64;
 
-fn cached() -> SenderOptions {
-    SenderOptions::with_kernel(StoreKernel::Cached)
+fn cached() -> StoreOptions {
+    StoreOptions::with_kernel(StoreKernel::Cached)
 }
 
 fn listener(domain: &Domain) -> WindowListener {

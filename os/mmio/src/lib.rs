@@ -46,7 +46,7 @@ pub use error::MapError;
 pub use flag::{Flag, MAX_FLAGS, WaitOutcome};
 pub use kernel::{
     Choice, KERNEL_VARIABLE, KernelState, KernelTiming, NotChosen, Reason, StoreKernel, Traffic,
-    UnknownKernel, kernel_report,
+    UnknownKernel, kernel_from_environment, kernel_report,
 };
 pub use load::LoadWindow;
 pub use memory::{MemoryOptions, SharedMemory};

@@ -54,7 +54,7 @@ impl LoadPort for LoadWindow {
     }
 
     #[inline(always)]
-    fn load_word(&mut self, line: u32, word: u32) -> u64 {
+    fn load_word(&self, line: u32, word: u32) -> u64 {
         let place = self.line(line).wrapping_add((word & 7) as usize * 8);
         // SAFETY: inside the line, aligned because the line is (`with_way`).
         unsafe { words::load_word(place) }

@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn a_window_outlives_its_region() {
         let region = Region::private(4096);
-        let mut load = region.load_window(0, 4);
+        let load = region.load_window(0, 4);
         let mut store = region.store_window(0, 4, StoreKernel::Cached);
         drop(region);
         store.store_head_line(1, 5, b"payload");

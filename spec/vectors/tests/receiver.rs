@@ -44,7 +44,7 @@ impl LoadPort for Memory {
         self.0.borrow().len() as u32
     }
 
-    fn load_word(&mut self, line: u32, word: u32) -> u64 {
+    fn load_word(&self, line: u32, word: u32) -> u64 {
         self.0.borrow()[line as usize][word as usize]
     }
 

@@ -5,14 +5,18 @@
 //! there" are answers, not errors.
 
 mod open;
+#[cfg(feature = "nic")]
 mod port;
 mod window;
 
 pub use open::{ConnectError, OfferError, OpenError, Target};
+#[cfg(feature = "nic")]
 pub(crate) use port::NicGone;
+#[cfg(feature = "nic")]
 pub use port::{PortError, PortRecvError, PortSendError};
 pub use window::{RecvError, SendError, WriteError};
 
+#[cfg(feature = "rpc")]
 use beeline_rpc::{CallFailure, StartError};
 
 /// Why an error happened, where the layer below says it.
@@ -41,18 +45,23 @@ pub enum Error {
     #[error(transparent)]
     Recv(#[from] RecvError),
     /// A port of a NIC cannot be opened.
+    #[cfg(feature = "nic")]
     #[error(transparent)]
     Port(#[from] PortError),
     /// A frame cannot be sent.
+    #[cfg(feature = "nic")]
     #[error(transparent)]
     PortSend(#[from] PortSendError),
     /// No frame can be received.
+    #[cfg(feature = "nic")]
     #[error(transparent)]
     PortRecv(#[from] PortRecvError),
     /// A call gave no answer.
+    #[cfg(feature = "rpc")]
     #[error(transparent)]
     Call(#[from] CallFailure),
     /// A call was not begun.
+    #[cfg(feature = "rpc")]
     #[error(transparent)]
     StartCall(#[from] StartError),
 }
@@ -67,14 +76,21 @@ impl Error {
             Error::Send(error) => error.remedy(),
             Error::Write(_) => "reserve more bytes, or write fewer",
             Error::Recv(error) => error.remedy(),
+            #[cfg(feature = "nic")]
             Error::Port(error) => error.remedy(),
+            #[cfg(feature = "nic")]
             Error::PortSend(error) => error.remedy(),
+            #[cfg(feature = "nic")]
             Error::PortRecv(error) => error.remedy(),
+            #[cfg(feature = "rpc")]
             Error::Call(CallFailure::Start(error)) | Error::StartCall(error) => remedy_of_start(error),
+            #[cfg(feature = "rpc")]
             Error::Call(CallFailure::Call(error)) => remedy_of_call(error),
+            #[cfg(feature = "rpc")]
             Error::Call(CallFailure::NoRoom { .. }) => {
                 "give the server more workers or longer windows, or the call more time"
             }
+            #[cfg(feature = "rpc")]
             Error::Call(CallFailure::Outstanding { .. }) => {
                 "poll until no call is outstanding, or begin this one with `start`"
             }
@@ -82,6 +98,7 @@ impl Error {
     }
 }
 
+#[cfg(feature = "rpc")]
 fn remedy_of_start(error: &StartError) -> &'static str {
     match error {
         StartError::TooLong { .. } => "send a shorter request, or offer longer request windows",
@@ -89,6 +106,7 @@ fn remedy_of_start(error: &StartError) -> &'static str {
     }
 }
 
+#[cfg(feature = "rpc")]
 fn remedy_of_call(error: &beeline_rpc::CallError) -> &'static str {
     use beeline_rpc::CallError;
     match error {
@@ -107,5 +125,5 @@ fn remedy_of_call(error: &beeline_rpc::CallError) -> &'static str {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "rpc", feature = "nic"))]
 mod tests;

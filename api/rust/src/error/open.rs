@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use beeline_domain::{DomainError, FolderError, MisuseError, WindowError};
+#[cfg(feature = "rpc")]
 use beeline_rpc::RpcError;
 
 use super::Cause;
@@ -194,6 +195,7 @@ impl OfferError {
         }
     }
 
+    #[cfg(feature = "rpc")]
     pub(crate) fn server(target: Target, error: RpcError) -> Self {
         match error {
             RpcError::Offer(error) => OfferError::new(target, error),
@@ -266,6 +268,14 @@ pub enum ConnectError {
         /// How long it was waited for.
         waited: Duration,
     },
+    /// Nobody offered the name in the time given.
+    #[error("waited {} ms for {target}, which nobody offers", waited.as_millis())]
+    TimedOut {
+        /// What was waited for.
+        target: Target,
+        /// How long.
+        waited: Duration,
+    },
     /// An option is out of bounds.
     #[error("cannot reach {target} with these options")]
     Options {
@@ -306,6 +316,18 @@ impl ConnectError {
         }
     }
 
+    /// The error of an attempt that was repeated for `waited`.
+    pub(crate) fn after(self, waited: Duration) -> Self {
+        match self {
+            ConnectError::Absent { target, .. } | ConnectError::OwnerDied { target, .. }
+                if !waited.is_zero() =>
+            {
+                ConnectError::TimedOut { target, waited }
+            }
+            other => other,
+        }
+    }
+
     pub(crate) fn window(target: Target, error: WindowError) -> Self {
         match error {
             WindowError::Connect(error) => ConnectError::new(target, error),
@@ -313,6 +335,7 @@ impl ConnectError {
         }
     }
 
+    #[cfg(feature = "rpc")]
     pub(crate) fn client(target: Target, error: RpcError) -> Self {
         match error {
             RpcError::Connect(error) => ConnectError::new(target, error),
@@ -326,7 +349,9 @@ impl ConnectError {
     pub fn remedy(&self) -> &'static str {
         match self {
             ConnectError::Name { .. } => NAMES,
-            ConnectError::Absent { target, .. } | ConnectError::OwnerDied { target, .. } => match target {
+            ConnectError::Absent { target, .. }
+            | ConnectError::OwnerDied { target, .. }
+            | ConnectError::TimedOut { target, .. } => match target {
                 Target::Window(_) => "start the receiver; check the name and the domain",
                 Target::Server(_) => "start the server; check the name and the domain",
                 Target::Nic(_) => "start a NIC in this domain: `beeline nic`",

@@ -49,10 +49,10 @@ pub enum PortError {
 }
 
 impl PortError {
-    pub(crate) fn connect(nic: &str, error: beeline_link_shm::ConnectError) -> Self {
+    pub(crate) fn connect(nic: &str, error: beeline_link_shm::ConnectError, waited: Duration) -> Self {
         match error {
             beeline_link_shm::ConnectError::Rendezvous { source, .. } => {
-                ConnectError::new(Target::Nic(nic.to_owned()), source).into()
+                ConnectError::new(Target::Nic(nic.to_owned()), source).after(waited).into()
             }
             other => PortError::Failed { source: other.into() },
         }

@@ -107,6 +107,9 @@ fn offering_and_connecting() -> Vec<Error> {
     let mut errors = Vec::new();
     errors.extend(windows().into_iter().map(|error| OfferError::window(window(), error).into()));
     errors.extend(windows().into_iter().map(|error| ConnectError::window(window(), error).into()));
+    let waited = Duration::from_millis(5);
+    let after = windows().into_iter().map(|error| ConnectError::window(window(), error).after(waited));
+    errors.extend(after.map(Error::from));
     errors.extend(rpc_errors().into_iter().map(|error| OfferError::server(server(), error).into()));
     errors.extend(rpc_errors().into_iter().map(|error| ConnectError::client(server(), error).into()));
     errors
@@ -147,7 +150,7 @@ fn frames() -> Vec<Error> {
         .into_iter()
         .map(|source| beeline_link_shm::ConnectError::Rendezvous { service: "nic".to_owned(), source })
         .chain(map_errors().into_iter().map(beeline_link_shm::ConnectError::Memory));
-    errors.extend(links.map(|error| PortError::connect("nic", error).into()));
+    errors.extend(links.map(|error| PortError::connect("nic", error, Duration::ZERO).into()));
     errors
 }
 
@@ -198,6 +201,7 @@ fn variant(error: &Error) -> u32 {
             ConnectError::Options { .. } => 14,
             ConnectError::Misuse { .. } => 15,
             ConnectError::System { .. } => 16,
+            ConnectError::TimedOut { .. } => 40,
         },
         Error::Send(SendError::TooLong { .. }) => 17,
         Error::Send(SendError::ReceiverGone) => 18,
@@ -229,7 +233,7 @@ fn variant(error: &Error) -> u32 {
 fn every_variant_prints_its_chain_without_a_repetition() {
     let errors = all();
     let seen: BTreeSet<u32> = errors.iter().map(variant).collect();
-    assert_eq!(seen, (0..40).collect(), "an error of every variant is tried");
+    assert_eq!(seen, (0..=40).collect(), "an error of every variant is tried");
     for error in &errors {
         let texts = chain(error);
         for (index, text) in texts.iter().enumerate() {

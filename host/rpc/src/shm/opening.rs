@@ -9,7 +9,7 @@ use std::sync::mpsc::{self, Receiver as Mailbox, TryRecvError};
 use std::time::{Duration, Instant};
 
 use beeline_domain::{
-    Connection, CreditPage, Domain, FreshWindow, MemoryCreditSink, MemorySleeper, SenderOptions, WindowError,
+    Connection, CreditPage, Domain, FreshWindow, MemoryCreditSink, MemorySleeper, StoreOptions, WindowError,
 };
 use beeline_mmio::{LoadWindow, MemoryOptions, SharedMemory};
 use beeline_spec::formats::RPC_MAX_WORKERS;
@@ -95,7 +95,7 @@ impl Session {
         let [window_fd, table_fd] = <[OwnedFd; 2]>::try_from(reply.fds)
             .map_err(|fds| malformed(format!("{} descriptors instead of two", fds.len())))?;
         check_lines("lines of the server's window", welcome.window.lines)?;
-        let sender = SenderOptions { kernel: options.kernel, memory: options.memory };
+        let sender = StoreOptions { kernel: options.kernel, memory: options.memory };
         let parts = welcome.window.join(window_fd, &page, connection.peer(), sender)?;
         let table = SharedMemory::from_fd(table_fd, table_bytes(slots)).map_err(WindowError::from)?;
         let cancels = Cancels::new(&table.map().map_err(WindowError::from)?, slots);

@@ -54,7 +54,7 @@ pub struct ClientOptions {
     /// How requests are stored.
     pub kernel: StoreKernel,
     /// How this side maps the request window; huge pages only from a server that it trusts
-    /// ([`beeline_domain::SenderOptions::memory`]).
+    /// ([`beeline_domain::StoreOptions::memory`]).
     pub memory: MemoryOptions,
     /// How [`crate::Client::wait`] and [`crate::Client::call`] wait.
     pub policy: WaitPolicy,

@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use beeline_contract_memory::Sleeper;
 use beeline_domain::{
-    CreditPage, FreshWindow, MemoryCreditSink, MemorySleeper, Peer, PeerId, Refusal, Reply, SenderOptions,
-    SenderParts, Service,
+    CreditPage, FreshWindow, MemoryCreditSink, MemorySleeper, Peer, PeerId, Refusal, Reply, SenderParts,
+    Service, StoreOptions,
 };
 use beeline_mmio::{Flag, MemoryOptions, Region, SharedMemory, StoreKernel};
 use beeline_spec::WORD_BYTES;
@@ -206,7 +206,7 @@ impl Registry {
             return Err(Refusal::new(format!("thread {worker} has a reply window of this client")));
         }
         let page = CreditPage::create("replies").map_err(refused)?;
-        let kernel = SenderOptions::with_kernel(self.options.kernel);
+        let kernel = StoreOptions::with_kernel(self.options.kernel);
         let window = only(fds, "reply window")?;
         let parts = open.window.join(window, &page, peer, kernel).map_err(refused)?;
         lock(&entry.replies)[worker] = ReplySlot::Open(parts);

@@ -130,7 +130,7 @@ impl Session {
         if self.answers.parked.is_active() {
             return self.send_parked();
         }
-        let mut message = match self.requests.poll_where(is_first_part) {
+        let message = match self.requests.poll_where(is_first_part) {
             Ok(Some(message)) => message,
             Ok(None) => return Step::Idle,
             Err(error) => return Step::Broken(error.to_string()),

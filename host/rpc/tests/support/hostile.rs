@@ -1,7 +1,7 @@
 //! A client that keeps no rule: it speaks the rendezvous as `src/shm/hello.rs` writes it and stores what it likes.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-use beeline_domain::{Connection, CreditPage, Domain, MemoryCredits, PeerWindow, SenderOptions, WindowTerms};
+use beeline_domain::{Connection, CreditPage, Domain, MemoryCredits, PeerWindow, StoreOptions, WindowTerms};
 use beeline_mmio::StoreKernel;
 use beeline_window::{Sent, WindowConfig, Writer};
 
@@ -40,7 +40,7 @@ impl Hostile {
         let welcome: serde_json::Value = serde_json::from_slice(&reply.payload).unwrap();
         let terms: WindowTerms = serde_json::from_value(welcome["window"].clone()).unwrap();
         let window_fd = reply.fds.into_iter().next().unwrap();
-        let options = SenderOptions::with_kernel(StoreKernel::Cached);
+        let options = StoreOptions::with_kernel(StoreKernel::Cached);
         let parts = terms.join(window_fd, &page, connection.peer(), options).unwrap();
         // Without a reply window none of its requests would be taken.
         let window = beeline_domain::FreshWindow::create("hostile", 64, Default::default(), 0).unwrap();

@@ -227,8 +227,6 @@ fn an_observed_frontier_is_counted_in_bytes() {
     assert_eq!(receiver.write_arrived(2, &bytes[2..3], None), Ok(()));
     assert_eq!(receiver.frontier(), 128);
     assert!(
-        receiver
-            .poll()
-            .is_ok_and(|found| found.is_some_and(|mut message| message.word(8) == 0x0505_0505_0505))
+        receiver.poll().is_ok_and(|found| found.is_some_and(|message| message.word(8) == 0x0505_0505_0505))
     );
 }

@@ -26,7 +26,7 @@ fn the_header_of_a_long_message_is_stored_last_and_every_word_once() -> Outcome 
         assert!(receiver.poll()?.is_none(), "complete only with its last word");
         window.forge(store.line, store.word, store.value);
     }
-    let mut message = receiver.poll()?.expect("all words are there");
+    let message = receiver.poll()?.expect("all words are there");
     assert_eq!(message.len(), 500);
     assert!((0..62).all(|i| message.word(i) == i as u64));
     assert_eq!(message.word(62), 0x0909_0909);

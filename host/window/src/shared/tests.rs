@@ -17,7 +17,7 @@ impl LoadPort for Port {
     fn lines(&self) -> u32 {
         LoadPort::lines(&self.0)
     }
-    fn load_word(&mut self, line: u32, word: u32) -> u64 {
+    fn load_word(&self, line: u32, word: u32) -> u64 {
         self.0.load_word(line, word)
     }
     fn load_line(&mut self, line: u32) -> Line {
@@ -54,8 +54,8 @@ fn each_message_goes_to_one_receiver_and_is_freed_in_any_order() {
         assert_eq!(writer.try_send(&[byte; 60]), Ok(Sent::Sent));
     }
     let [first, second] = &mut receivers[..] else { panic!("two receivers") };
-    let mut one = first.poll().unwrap().unwrap();
-    let mut two = second.poll().unwrap().unwrap();
+    let one = first.poll().unwrap().unwrap();
+    let two = second.poll().unwrap().unwrap();
     assert_eq!((one.word(0), two.word(0)), (0x0101_0101_0101_0101, 0x0202_0202_0202_0202));
     drop(two);
     assert_eq!(taken(second), Some(vec![3; 60]));

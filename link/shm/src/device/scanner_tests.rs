@@ -23,7 +23,7 @@ impl LoadPort for Memory {
     fn lines(&self) -> u32 {
         LINES
     }
-    fn load_word(&mut self, line: u32, word: u32) -> u64 {
+    fn load_word(&self, line: u32, word: u32) -> u64 {
         self.0[line as usize][word as usize]
     }
     fn load_line(&mut self, line: u32) -> Line {

@@ -13,7 +13,7 @@ use beeline_spec::formats::CONTROL_PAGE_BYTES;
 use serde::{Deserialize, Serialize};
 
 use super::PeerWindow;
-use super::options::{SenderOptions, WindowError, check_lines, window_bytes};
+use super::options::{StoreOptions, WindowError, check_lines, window_bytes};
 use crate::credits::{receiver_sleeper, receiver_waker, sender_sleeper};
 use crate::{MemoryCreditSink, MemoryCredits, MemorySleeper, Peer};
 
@@ -67,7 +67,7 @@ impl WindowTerms {
         window_fd: OwnedFd,
         page: &CreditPage,
         peer: &Peer,
-        options: SenderOptions,
+        options: StoreOptions,
     ) -> Result<SenderParts, WindowError> {
         self.check(options.memory.huge_pages)?;
         let window = SharedMemory::from_fd_with(window_fd, self.bytes, options.memory)?.map()?;

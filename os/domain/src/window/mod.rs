@@ -16,7 +16,7 @@ mod store;
 
 pub use halves::{CreditPage, FreshWindow, SenderParts, WindowTerms};
 pub use listener::{ReceiverParts, WindowListener, offer_window};
-pub use options::{MAX_WINDOW_LINES, SenderOptions, WindowError, WindowOptions};
+pub use options::{MAX_WINDOW_LINES, StoreOptions, WindowError, WindowOptions};
 pub use sender::connect_window;
 pub use store::PeerWindow;
 

@@ -30,7 +30,7 @@ impl Default for WindowOptions {
 
 /// How a sender stores into a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SenderOptions {
+pub struct StoreOptions {
     /// The instruction sequence that stores a line.
     pub kernel: StoreKernel,
     /// Whether this side locks its mapping of the window, and whether it accepts huge pages: only from a receiver that
@@ -38,15 +38,15 @@ pub struct SenderOptions {
     pub memory: MemoryOptions,
 }
 
-impl SenderOptions {
+impl StoreOptions {
     /// The kernel that this machine is fastest with for a kind of traffic; ordinary memory.
     pub fn for_traffic(traffic: Traffic) -> Self {
-        SenderOptions::with_kernel(StoreKernel::choose(traffic))
+        StoreOptions::with_kernel(StoreKernel::choose(traffic))
     }
 
     /// This kernel; ordinary memory.
     pub fn with_kernel(kernel: StoreKernel) -> Self {
-        SenderOptions { kernel, memory: MemoryOptions::default() }
+        StoreOptions { kernel, memory: MemoryOptions::default() }
     }
 }
 

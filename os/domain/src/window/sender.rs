@@ -4,7 +4,7 @@ use std::os::fd::OwnedFd;
 
 use super::halves::{CreditPage, SenderParts};
 use super::hello::{Request, decode_answer};
-use super::options::{SenderOptions, WindowError};
+use super::options::{StoreOptions, WindowError};
 use crate::Domain;
 
 /// Asks the receiver that offers `name` for a window. It is fresh and nobody else's.
@@ -14,7 +14,7 @@ use crate::Domain;
 pub fn connect_window(
     domain: &Domain,
     name: &str,
-    options: SenderOptions,
+    options: StoreOptions,
 ) -> Result<SenderParts, WindowError> {
     let page = CreditPage::create(name)?;
     let (connection, reply) = domain.connect(name, &Request::encode(options.kernel), &[page.fd()])?;

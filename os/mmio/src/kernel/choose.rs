@@ -54,7 +54,7 @@ impl StoreKernel {
     /// the fastest of a timing of some milliseconds. [`Choice`] says why; a variable that cannot be followed is
     /// warned of and ignored.
     pub fn choose(traffic: Traffic) -> StoreKernel {
-        let wanted = from_environment().unwrap_or_else(|error| {
+        let wanted = kernel_from_environment().unwrap_or_else(|error| {
             tracing::warn!("{KERNEL_VARIABLE}: {error}; the kernel is timed instead");
             None
         });
@@ -107,7 +107,10 @@ impl fmt::Display for Choice {
 }
 
 /// The kernel that [`KERNEL_VARIABLE`] names, if it names one.
-fn from_environment() -> Result<Option<StoreKernel>, NotChosen> {
+///
+/// # Errors
+/// The name is no kernel's, or that kernel cannot be used here.
+pub fn kernel_from_environment() -> Result<Option<StoreKernel>, NotChosen> {
     named(std::env::var(KERNEL_VARIABLE).ok().as_deref())
 }
 

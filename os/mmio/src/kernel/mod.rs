@@ -8,7 +8,7 @@ mod report;
 mod store_kernel;
 mod timing;
 
-pub use choose::{Choice, KERNEL_VARIABLE, NotChosen, Reason};
+pub use choose::{Choice, KERNEL_VARIABLE, NotChosen, Reason, kernel_from_environment};
 pub use report::{KernelState, kernel_report};
 pub use store_kernel::{StoreKernel, Traffic, UnknownKernel};
 pub use timing::KernelTiming;

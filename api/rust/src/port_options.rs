@@ -1,0 +1,77 @@
+//! How a port of a NIC is opened and used.
+
+use std::time::Duration;
+
+use beeline_mmio::{StoreKernel, Traffic};
+use beeline_spec::{Interface, Stores};
+use beeline_window::WaitPolicy;
+
+use crate::kernel::kernel_for;
+
+/// How a port of a NIC is used: by `mmio`, joined to the other ports; it looks, then sleeps. The NIC must be there already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub struct PortOptions {
+    pub(crate) interface: Interface,
+    pub(crate) loop_back: bool,
+    pub(crate) wait: WaitPolicy,
+    pub(crate) timeout: Duration,
+    kernel: Option<StoreKernel>,
+}
+
+impl Default for PortOptions {
+    fn default() -> Self {
+        PortOptions {
+            interface: Interface::Mmio,
+            loop_back: false,
+            wait: WaitPolicy::default(),
+            timeout: Duration::ZERO,
+            kernel: None,
+        }
+    }
+}
+
+impl PortOptions {
+    /// The defaults.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// How frames are handed to the NIC.
+    pub fn interface(mut self, interface: Interface) -> Self {
+        self.interface = interface;
+        self
+    }
+
+    /// Whether the NIC gives every frame of this port back to it instead of to the others.
+    pub fn loop_back(mut self, loop_back: bool) -> Self {
+        self.loop_back = loop_back;
+        self
+    }
+
+    /// How the program waits for frames and for room.
+    pub fn wait(mut self, policy: WaitPolicy) -> Self {
+        self.wait = policy;
+        self
+    }
+
+    /// How long to wait for a NIC that is not there yet; not at all by default.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
+    }
+
+    /// Stores with this kernel instead of the one that [`crate::Domain::sender`] finds. Interfaces that need their lines in order
+    /// keep theirs.
+    pub fn kernel(mut self, kernel: StoreKernel) -> Self {
+        self.kernel = Some(kernel);
+        self
+    }
+
+    pub(crate) fn store_kernel(&self) -> StoreKernel {
+        match self.interface.stores() {
+            Stores::InOrder => StoreKernel::IN_ORDER,
+            Stores::AnyOrder | Stores::None => self.kernel.unwrap_or_else(|| kernel_for(Traffic::Latency)),
+        }
+    }
+}

@@ -86,8 +86,8 @@ trait FirstWord {
 }
 
 impl FirstWord for crate::test_memory::TestWindow {
-    fn load_word_of(mut self, line: u32) -> u64 {
-        beeline_contract_memory::LoadPort::load_word(&mut self, line, 0)
+    fn load_word_of(self, line: u32) -> u64 {
+        beeline_contract_memory::LoadPort::load_word(&self, line, 0)
     }
 }
 

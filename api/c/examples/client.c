@@ -103,6 +103,8 @@ int main(int argc, char **argv) {
     return EXIT_FAILURE;
   }
   options.max_outstanding = 256;
+  /* A server that is being started meanwhile is waited for. */
+  options.connect_timeout_ns = 2000000000;
   check(beeline_rpc_domain_open("default", argc > 2 ? argv[2] : NULL, &domain));
   check(beeline_rpc_client_connect(domain, argv[1], &options, &client));
   one_call(client);

@@ -9,9 +9,12 @@
  *
  * CODES. Functions that give an int give 0 or a positive code when they did what was asked, a negative one when not;
  * enum beeline_rpc_status has them all. beeline_rpc_last_error() then says what went wrong, where, and what to do.
- * NULL where something is needed, lengths that cannot be, texts that are not UTF-8, use of a client from the wrong thread
- * or from inside a handler of the same worker are codes too. What is not caught, as in any C library: a pointer to memory
- * that is not there, and a handle that was closed through another copy of its pointer.
+ * NULL where something is needed, lengths that cannot be, texts that are not UTF-8, a handle that was closed (through
+ * whatever copy), that is of another kind or that never was one, use of a client from the wrong thread or from inside a
+ * handler of the same worker are codes too. What is not caught, as in any C library: a pointer to memory that is not there.
+ *
+ * HANDLES have the type of a pointer and are numbers: they are not followed, and none is given twice. A process has at
+ * most 4096 domains, 4096 servers, 16384 clients and 16384 workers at the same time.
  *
  * THREADS. A domain and a server may be used by any thread at any time. A client or a worker belongs to the thread that
  * uses it first, until that thread ends or calls the release function; meanwhile every other thread is given
@@ -145,7 +148,17 @@ const char *beeline_rpc_version(void);
  */
 int beeline_rpc_domain_open(const char *name, const char *root, beeline_rpc_domain **domain);
 
-/** Closes a domain. Clients and servers made in it live on. Always OK. */
+/**
+ * Opens the domain of another user, to connect to servers of his that allow this one (allowed_uids of the server's
+ * options). Nothing can be offered in it.
+ *
+ * @param root      the folder of the owner's domains, as the owner gives it to beeline_rpc_domain_open(); not NULL
+ * @param owner_uid whose domain it must be: a folder or a server of anybody else is refused
+ * @return OK, INVALID, REFUSED (the folder is not there, is not the owner's, or no server allows another user yet)
+ */
+int beeline_rpc_domain_open_foreign(const char *name, const char *root, uint32_t owner_uid, beeline_rpc_domain **domain);
+
+/** Closes a domain. Clients and servers made in it live on. @return OK, INVALID */
 int beeline_rpc_domain_close(beeline_rpc_domain **domain);
 
 /* ---------------------------------------------------------------- clients */
@@ -166,7 +179,7 @@ typedef struct beeline_rpc_client_options {
   uint32_t max_outstanding;
   /** Lines (64 bytes) of each reply window, a power of two from 16 to 131072; default 512. */
   uint32_t reply_lines;
-  /** How long connecting may take, in nanoseconds; default 10 s. */
+  /** How long connecting may take, waiting for a server that is not there yet included, in nanoseconds; default 10 s. */
   uint64_t connect_timeout_ns;
   /** Name of the instructions that requests are stored with, as `beeline doctor` lists them; default "cached". */
   const char *store_kernel;
@@ -184,9 +197,9 @@ typedef struct beeline_rpc_client_options {
  *
  * @param options NULL: defaults
  * @param client  where the handle is put; NULL is put there on failure
- * @return OK, INVALID, REFUSED (nobody offers the name, or its owner refuses)
+ * @return OK, INVALID, REFUSED (nobody offered the name in time, or its owner refuses)
  *
- * Blocks until connected, at most connect_timeout_ns.
+ * Blocks until connected, at most connect_timeout_ns; sleeps while nobody offers the name.
  */
 int beeline_rpc_client_connect(const beeline_rpc_domain *domain, const char *name,
                                const beeline_rpc_client_options *options, beeline_rpc_client **client);
@@ -314,7 +327,7 @@ typedef struct beeline_rpc_server_options {
   uint32_t wait;
   /** Name of the instructions that answers are stored with; default "cached". */
   const char *store_kernel;
-  /** Users besides this one who may call; may be NULL if the count is 0. Read during the call only. */
+  /** Users besides this one who may call, by beeline_rpc_domain_open_foreign(); may be NULL if the count is 0. */
   const uint32_t *allowed_uids;
   /** How many. */
   size_t allowed_uid_count;
@@ -348,7 +361,7 @@ int beeline_rpc_server_worker(const beeline_rpc_server *server, uint32_t index, 
  */
 int beeline_rpc_server_stop(const beeline_rpc_server *server);
 
-/** Withdraws the name, disconnects every client, and stops workers as beeline_rpc_server_stop(). Always OK. */
+/** Withdraws the name, disconnects every client, and stops workers as beeline_rpc_server_stop(). @return OK, INVALID */
 int beeline_rpc_server_close(beeline_rpc_server **server);
 
 /**

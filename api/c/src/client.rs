@@ -1,25 +1,29 @@
 //! Clients: what C calls, each function a gate, a check and a call.
 
-use core::cell::UnsafeCell;
-use core::ffi::{c_char, c_int};
+use core::ffi::c_int;
 
 use beeline_rpc::shm::Client;
 use beeline_rpc::{CallError, CallFailure, Deadline, Method, Started};
 
-use crate::domain::beeline_rpc_domain;
-use crate::edge::{
-    Failure, Outcome, bytes_of, checked, edge, edge_or, keep, memory_of, put, put_if_wanted, text_of,
+use beeline_ffi::{
+    Bytes, Failure, Handle, HandlePlace, Kind, Memory, Options, Out, Outcome, Owned, Text, edge, edge_or,
+    keep,
 };
-use crate::gate::{Gate, Pass};
+
+use crate::domain::{DOMAINS, beeline_rpc_domain};
 use crate::inside::{Held, Inside};
 use crate::options::{self, beeline_rpc_client_options, deadline};
 use crate::status::{self, EMPTY, FULL, NOT_CONNECTED, OK, TRUNCATED};
 
 /// A client of one server.
-pub struct beeline_rpc_client {
-    gate: Gate,
-    inside: UnsafeCell<Inside>,
+pub struct beeline_rpc_client(Inside);
+
+impl Kind for beeline_rpc_client {
+    const NAME: &'static str = "client";
+    const TAG: u8 = 0x23;
 }
+
+static CLIENTS: Owned<beeline_rpc_client> = Owned::new();
 
 /// `struct beeline_rpc_completion`.
 #[derive(Clone, Copy, Debug)]
@@ -35,120 +39,70 @@ pub struct beeline_rpc_completion {
 
 const _: () = assert!(size_of::<beeline_rpc_completion>() == 32);
 
-/// Passes the gate of a client.
-///
-/// # Safety
-/// NULL, or a client that is not closed.
-#[inline(always)]
-unsafe fn enter<'a>(client: *const beeline_rpc_client) -> Outcome<(Pass<'a>, &'a mut Inside)> {
-    // SAFETY: the caller's.
-    let handle: &'a beeline_rpc_client = unsafe { checked(client, "client") }?;
-    let pass = handle.gate.enter()?;
-    // SAFETY: the pass is the only one until it is dropped, which every function does after its last use of this.
-    Ok((pass, unsafe { &mut *handle.inside.get() }))
-}
-
-/// # Safety
-/// `domain` is NULL or open, `name` NULL or a text, `options` as `options::client`, `client` NULL or memory of a pointer.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn beeline_rpc_client_connect(
-    domain: *const beeline_rpc_domain,
-    name: *const c_char,
-    options: *const beeline_rpc_client_options,
-    client: *mut *mut beeline_rpc_client,
+extern "C" fn beeline_rpc_client_connect(
+    domain: Handle<beeline_rpc_domain>,
+    name: Text<'_>,
+    options: Options<'_, beeline_rpc_client_options<'_>>,
+    client: Out<'_, Handle<beeline_rpc_client>>,
 ) -> c_int {
     edge("beeline_rpc_client_connect", || {
-        // SAFETY: the caller's.
-        unsafe { put(client, core::ptr::null_mut(), "client") }?;
-        // SAFETY: the caller's.
-        let domain = unsafe { checked(domain, "domain") }?;
-        // SAFETY: the caller's.
-        let name = unsafe { text_of(name, "name") }?;
-        // SAFETY: the caller's.
-        let options = unsafe { options::client(options) }?;
-        let connected = Client::connect(&domain.domain, name, options).map_err(|e| Failure::refused(&e))?;
-        let inside = UnsafeCell::new(Inside::new(connected));
-        let handle = Box::into_raw(Box::new(beeline_rpc_client { gate: Gate::default(), inside }));
-        // SAFETY: the caller's.
-        unsafe { put(client, handle, "client") }?;
+        client.put(Handle::NULL, "client")?;
+        let domain = DOMAINS.get(domain)?;
+        let (name, options) = (name.read("name")?, options::client(&options)?);
+        let connected = Client::connect_awaiting(&domain.domain, name, options);
+        let inside = Inside::new(connected.map_err(|error| status::refused(&error))?);
+        client.put(CLIENTS.insert(beeline_rpc_client(inside))?, "client")?;
         Ok(OK)
     })
 }
 
-/// # Safety
-/// `client` is NULL or memory of a pointer that is NULL or a client that nobody uses afterwards.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn beeline_rpc_client_close(client: *mut *mut beeline_rpc_client) -> c_int {
-    edge("beeline_rpc_client_close", || {
-        // SAFETY: the caller's.
-        let Some(place) = (unsafe { client.as_mut() }) else { return Ok(OK) };
-        if place.is_null() {
-            return Ok(OK);
-        }
-        // SAFETY: not NULL, and not closed: closing makes the caller's pointer NULL.
-        let (pass, _) = unsafe { enter(*place) }?;
-        drop(pass);
-        let handle = core::mem::replace(place, core::ptr::null_mut());
-        // SAFETY: from `Box::into_raw` in `beeline_rpc_client_connect`. It was this thread's and nobody was inside, and
-        // nobody comes in afterwards, by this function's contract.
-        drop(unsafe { Box::from_raw(handle) });
-        Ok(OK)
-    })
+extern "C" fn beeline_rpc_client_close(client: HandlePlace<'_, beeline_rpc_client>) -> c_int {
+    edge("beeline_rpc_client_close", || CLIENTS.close(&client).map(|_| OK))
 }
 
-/// # Safety
-/// `client` is NULL or a client that is not closed.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn beeline_rpc_client_release(client: *const beeline_rpc_client) -> c_int {
+extern "C" fn beeline_rpc_client_release(client: Handle<beeline_rpc_client>) -> c_int {
     edge("beeline_rpc_client_release", || {
-        // SAFETY: the caller's.
-        unsafe { checked(client, "client") }?.gate.release()?;
+        CLIENTS.release(client)?;
         Ok(OK)
     })
 }
 
-/// # Safety
-/// `client` as before; `server_pid` is NULL or memory of a number.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn beeline_rpc_client_server(
-    client: *const beeline_rpc_client,
-    server_pid: *mut u32,
+extern "C" fn beeline_rpc_client_server(
+    client: Handle<beeline_rpc_client>,
+    server_pid: Out<'_, u32>,
 ) -> c_int {
     edge("beeline_rpc_client_server", || {
-        // SAFETY: the caller's.
-        let (_pass, inside) = unsafe { enter(client) }?;
+        let inside = &mut CLIENTS.enter(client)?.0;
         let client = inside.client();
         if let Some(loss) = client.loss() {
             return Err(Failure::new(NOT_CONNECTED, loss.to_string()));
         }
         let pid = client.transport().peer().map_or(0, |peer| peer.pid());
-        // SAFETY: the caller's.
-        unsafe { put_if_wanted(server_pid, pid) };
+        server_pid.put_if_wanted(pid);
         Ok(OK)
     })
 }
 
-/// # Safety
-/// `client` as before; `request` is NULL or as many bytes as `length` says; `call` is NULL or memory of a number.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn beeline_rpc_start(
-    client: *const beeline_rpc_client,
+extern "C" fn beeline_rpc_start(
+    client: Handle<beeline_rpc_client>,
     method: u16,
-    request: *const u8,
+    request: Bytes<'_>,
     length: usize,
     timeout_ns: u64,
-    call: *mut u64,
+    call: Out<'_, u64>,
 ) -> c_int {
     edge("beeline_rpc_start", || {
-        // SAFETY: the caller's.
-        let (_pass, inside) = unsafe { enter(client) }?;
-        // SAFETY: the caller's.
-        let request = unsafe { bytes_of(request, length, "request") }?;
+        let inside = &mut CLIENTS.enter(client)?.0;
+        let request = request.read(length, "request")?;
         match inside.client().start(Method(method), request, deadline(timeout_ns)) {
             Ok(Started::Call(id)) => {
                 let number = inside.calls.begin(id);
-                // SAFETY: the caller's.
-                unsafe { put_if_wanted(call, number) };
+                call.put_if_wanted(number);
                 Ok(OK)
             }
             Ok(Started::Full) => Ok(FULL),
@@ -157,19 +111,14 @@ unsafe extern "C" fn beeline_rpc_start(
     })
 }
 
-/// # Safety
-/// `client` as before; `completion` is NULL or memory of one.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn beeline_rpc_poll(
-    client: *const beeline_rpc_client,
-    completion: *mut beeline_rpc_completion,
+extern "C" fn beeline_rpc_poll(
+    client: Handle<beeline_rpc_client>,
+    completion: Out<'_, beeline_rpc_completion>,
 ) -> c_int {
     edge("beeline_rpc_poll", || {
-        if completion.is_null() {
-            return Err(Failure::invalid("completion is NULL"));
-        }
-        // SAFETY: the caller's.
-        let (_pass, inside) = unsafe { enter(client) }?;
+        completion.check("completion")?;
+        let inside = &mut CLIENTS.enter(client)?.0;
         let Some((id, result)) = inside.poll() else { return Ok(EMPTY) };
         let call = inside.calls.end(id);
         let (status, code) = match &result {
@@ -179,8 +128,7 @@ unsafe extern "C" fn beeline_rpc_poll(
         let length = inside.held.as_ref().map_or(0, Held::length) as u64;
         let slot = id.slot() as u32;
         let ended = beeline_rpc_completion { call, length, status, slot, code, reserved: 0 };
-        // SAFETY: not NULL, so memory of one by this function's contract.
-        unsafe { completion.write(ended) };
+        completion.put_if_wanted(ended);
         Ok(OK)
     })
 }
@@ -193,13 +141,10 @@ fn failed(error: &CallError) -> (c_int, u32) {
     (keep("beeline_rpc_poll", &failure), code)
 }
 
-/// # Safety
-/// `client` as before.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn beeline_rpc_wait(client: *const beeline_rpc_client, timeout_ns: u64) -> c_int {
+extern "C" fn beeline_rpc_wait(client: Handle<beeline_rpc_client>, timeout_ns: u64) -> c_int {
     edge("beeline_rpc_wait", || {
-        // SAFETY: the caller's.
-        let (_pass, inside) = unsafe { enter(client) }?;
+        let inside = &mut CLIENTS.enter(client)?.0;
         let client = inside.client();
         if timeout_ns == u64::MAX && client.outstanding() == 0 {
             let why = "no call is outstanding: a wait without a time-out would never end";
@@ -209,44 +154,33 @@ unsafe extern "C" fn beeline_rpc_wait(client: *const beeline_rpc_client, timeout
     })
 }
 
-/// # Safety
-/// `client` as before.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn beeline_rpc_cancel(client: *const beeline_rpc_client, call: u64) -> c_int {
+extern "C" fn beeline_rpc_cancel(client: Handle<beeline_rpc_client>, call: u64) -> c_int {
     edge("beeline_rpc_cancel", || {
-        // SAFETY: the caller's.
-        let (_pass, inside) = unsafe { enter(client) }?;
+        let inside = &mut CLIENTS.enter(client)?.0;
         let was_waiting = inside.calls.find(call).is_some_and(|id| inside.client().cancel(id));
         Ok(if was_waiting { OK } else { EMPTY })
     })
 }
 
-/// # Safety
-/// `client` as before; `request` and `answer` are NULL or as many bytes as said; `answer_length` is NULL or memory of a
-/// number.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn beeline_rpc_call(
-    client: *const beeline_rpc_client,
+extern "C" fn beeline_rpc_call(
+    client: Handle<beeline_rpc_client>,
     method: u16,
-    request: *const u8,
+    request: Bytes<'_>,
     length: usize,
-    answer: *mut u8,
+    answer: Memory<'_>,
     capacity: usize,
-    answer_length: *mut usize,
+    answer_length: Out<'_, usize>,
     timeout_ns: u64,
 ) -> c_int {
     edge("beeline_rpc_call", || {
-        // SAFETY: the caller's.
-        unsafe { put_if_wanted(answer_length, 0) };
-        // SAFETY: the caller's.
-        let (_pass, inside) = unsafe { enter(client) }?;
-        // SAFETY: the caller's.
-        let request = unsafe { bytes_of(request, length, "request") }?;
-        // SAFETY: the caller's.
-        let answer = unsafe { memory_of(answer, capacity, "answer") }?;
+        answer_length.put_if_wanted(0);
+        let inside = &mut CLIENTS.enter(client)?.0;
+        let request = request.read(length, "request")?;
+        let answer = answer.fill(capacity, "answer")?;
         let came = call(inside, Method(method), request, deadline(timeout_ns))?;
-        // SAFETY: the caller's.
-        unsafe { put_if_wanted(answer_length, came) };
+        answer_length.put_if_wanted(came);
         inside.held()?.copy_from(0, answer);
         if came > capacity {
             let why = format!(
@@ -279,65 +213,52 @@ fn call(inside: &mut Inside, method: Method, request: &[u8], deadline: Option<De
     }
 }
 
-/// # Safety
-/// `client` as before.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn beeline_rpc_answer_length(client: *const beeline_rpc_client) -> usize {
+extern "C" fn beeline_rpc_answer_length(client: Handle<beeline_rpc_client>) -> usize {
     edge_or(
         "beeline_rpc_answer_length",
         |_| 0,
         || {
-            // SAFETY: the caller's.
-            let (_pass, inside) = unsafe { enter(client) }?;
+            let inside = &mut CLIENTS.enter(client)?.0;
             Ok(inside.held()?.length())
         },
     )
 }
 
-/// # Safety
-/// `client` as before.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn beeline_rpc_answer_word(client: *const beeline_rpc_client, index: usize) -> u64 {
+extern "C" fn beeline_rpc_answer_word(client: Handle<beeline_rpc_client>, index: usize) -> u64 {
     edge_or(
         "beeline_rpc_answer_word",
         |_| 0,
         || {
-            // SAFETY: the caller's.
-            let (_pass, inside) = unsafe { enter(client) }?;
+            let inside = &mut CLIENTS.enter(client)?.0;
             Ok(inside.held()?.word(index))
         },
     )
 }
 
-/// # Safety
-/// `client` as before; `out` is NULL or as many bytes as `capacity` says.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn beeline_rpc_answer_copy(
-    client: *const beeline_rpc_client,
+extern "C" fn beeline_rpc_answer_copy(
+    client: Handle<beeline_rpc_client>,
     first_word: usize,
-    out: *mut u8,
+    out: Memory<'_>,
     capacity: usize,
 ) -> usize {
     edge_or(
         "beeline_rpc_answer_copy",
         |_| 0,
         || {
-            // SAFETY: the caller's.
-            let (_pass, inside) = unsafe { enter(client) }?;
-            // SAFETY: the caller's.
-            let out = unsafe { memory_of(out, capacity, "out") }?;
+            let inside = &mut CLIENTS.enter(client)?.0;
+            let out = out.fill(capacity, "out")?;
             Ok(inside.held()?.copy_from(first_word, out))
         },
     )
 }
 
-/// # Safety
-/// `client` as before.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn beeline_rpc_answer_release(client: *const beeline_rpc_client) -> c_int {
+extern "C" fn beeline_rpc_answer_release(client: Handle<beeline_rpc_client>) -> c_int {
     edge("beeline_rpc_answer_release", || {
-        // SAFETY: the caller's.
-        let (_pass, inside) = unsafe { enter(client) }?;
+        let inside = &mut CLIENTS.enter(client)?.0;
         inside.held = None;
         Ok(OK)
     })

@@ -1,11 +1,11 @@
 //! Domains: the groups of processes that find each other.
 
-use core::ffi::{c_char, c_int};
+use core::ffi::c_int;
 use std::path::PathBuf;
 
-use beeline_domain::{Domain, DomainConfig};
+use beeline_domain::{Domain, DomainConfig, DomainError};
+use beeline_ffi::{Failure, Handle, HandlePlace, Kind, Out, Outcome, Shared, Text, edge};
 
-use crate::edge::{Failure, edge, put, text_of};
 use crate::status::{OK, REFUSED};
 
 /// An open domain. Any thread may use it.
@@ -13,48 +13,56 @@ pub struct beeline_rpc_domain {
     pub(crate) domain: Domain,
 }
 
-/// # Safety
-/// `name` and `root` are NULL or texts; `domain` is NULL or memory of a pointer.
+impl Kind for beeline_rpc_domain {
+    const NAME: &'static str = "domain";
+    const TAG: u8 = 0x21;
+}
+
+pub(crate) static DOMAINS: Shared<beeline_rpc_domain> = Shared::new();
+
+fn open(
+    name: Text<'_>,
+    root: Text<'_>,
+    place: Out<'_, Handle<beeline_rpc_domain>>,
+    open: impl FnOnce(&DomainConfig) -> Result<Domain, DomainError>,
+) -> Outcome<c_int> {
+    place.put(Handle::NULL, "domain")?;
+    let name = name.read("name")?.to_owned();
+    let root = if root.is_null() { None } else { Some(PathBuf::from(root.read("root")?)) };
+    let domain =
+        open(&DomainConfig { root, name }).map_err(|error| Failure::new(REFUSED, error.to_string()))?;
+    place.put(DOMAINS.insert(beeline_rpc_domain { domain })?, "domain")?;
+    Ok(OK)
+}
+
 #[unsafe(no_mangle)]
-unsafe extern "C" fn beeline_rpc_domain_open(
-    name: *const c_char,
-    root: *const c_char,
-    domain: *mut *mut beeline_rpc_domain,
+extern "C" fn beeline_rpc_domain_open(
+    name: Text<'_>,
+    root: Text<'_>,
+    domain: Out<'_, Handle<beeline_rpc_domain>>,
 ) -> c_int {
-    edge("beeline_rpc_domain_open", || {
-        // SAFETY: the caller's.
-        unsafe { put(domain, core::ptr::null_mut(), "domain") }?;
-        // SAFETY: the caller's.
-        let name = unsafe { text_of(name, "name") }?.to_owned();
-        let root = if root.is_null() {
-            None
-        } else {
-            // SAFETY: the caller's.
-            Some(PathBuf::from(unsafe { text_of(root, "root") }?))
-        };
-        let opened = Domain::open(&DomainConfig { root, name });
-        let opened = opened.map_err(|error| Failure::new(REFUSED, error.to_string()))?;
-        let handle = Box::into_raw(Box::new(beeline_rpc_domain { domain: opened }));
-        // SAFETY: the caller's.
-        unsafe { put(domain, handle, "domain") }?;
-        Ok(OK)
+    edge("beeline_rpc_domain_open", || open(name, root, domain, Domain::open))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn beeline_rpc_domain_open_foreign(
+    name: Text<'_>,
+    root: Text<'_>,
+    owner_uid: u32,
+    domain: Out<'_, Handle<beeline_rpc_domain>>,
+) -> c_int {
+    edge("beeline_rpc_domain_open_foreign", || {
+        domain.put(Handle::NULL, "domain")?;
+        if root.is_null() {
+            return Err(Failure::invalid(
+                "root is NULL: the default is this user's own; give the owner's folder",
+            ));
+        }
+        open(name, root, domain, |config| Domain::open_foreign(config, owner_uid))
     })
 }
 
-/// # Safety
-/// `domain` is NULL or memory of a pointer that is NULL or an open domain which nobody uses meanwhile or afterwards.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn beeline_rpc_domain_close(domain: *mut *mut beeline_rpc_domain) -> c_int {
-    edge("beeline_rpc_domain_close", || {
-        // SAFETY: the caller's.
-        if let Some(handle) = unsafe { domain.as_mut() }
-            && !handle.is_null()
-        {
-            let handle = core::mem::replace(handle, core::ptr::null_mut());
-            // SAFETY: not NULL, so from `Box::into_raw` in `beeline_rpc_domain_open`, and not closed before: closing
-            // makes the caller's pointer NULL.
-            drop(unsafe { Box::from_raw(handle) });
-        }
-        Ok(OK)
-    })
+extern "C" fn beeline_rpc_domain_close(domain: HandlePlace<'_, beeline_rpc_domain>) -> c_int {
+    edge("beeline_rpc_domain_close", || DOMAINS.close(&domain).map(|_| OK))
 }

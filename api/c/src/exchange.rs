@@ -4,28 +4,35 @@
 //! their lifetimes taken away; it is filled before the handler is called and emptied when it has returned, so a handle
 //! that C kept finds nothing there.
 
-use core::cell::UnsafeCell;
 use core::ffi::{c_int, c_void};
 use core::ptr::NonNull;
 use std::panic::resume_unwind;
 
+use beeline_ffi::{Caller, Failure, Handle, Kind, Outcome, Owned, Seat};
 use beeline_rpc::{Replied, Reply, ReplyWriter, Request};
 
-use crate::edge::{Failure, Outcome, checked};
-use crate::gate::Gate;
-use crate::status::{ANSWERED, INTERNAL, NO_REQUEST, OK, WRONG_THREAD};
+use crate::status::{ANSWERED, INTERNAL, NO_REQUEST, OK};
 
 /// `beeline_rpc_handler`. It may unwind as far as Rust is concerned: what comes out of it ends at the worker or the
 /// process, never in undefined behaviour.
 pub(crate) type Handler =
-    unsafe extern "C-unwind" fn(context: *mut c_void, request: *mut beeline_rpc_request);
+    unsafe extern "C-unwind" fn(context: *mut c_void, request: Handle<beeline_rpc_request>);
 
-/// A request and its reply.
-pub struct beeline_rpc_request {
-    /// The worker's: while its handler runs, its thread is inside.
-    gate: NonNull<Gate>,
-    exchange: UnsafeCell<Option<Exchange>>,
+/// A request and its reply: one for each worker, empty while no handler runs.
+pub struct beeline_rpc_request(Option<Exchange>);
+
+impl Kind for beeline_rpc_request {
+    const NAME: &'static str = "request";
+    const TAG: u8 = 0x29;
 }
+
+/// Only [`beeline_rpc_request::serve`] enters as a new owner; whoever else uses a request must own it already.
+pub(crate) static REQUESTS: Owned<beeline_rpc_request> = Owned::new();
+
+// SAFETY: it moves between threads only while it is empty: `serve` fills it and empties it before it returns, and meanwhile
+// the slot is its thread's, which is in the handler and so neither ends nor releases the slot (`beeline_rpc_worker_release`
+// and `_close` are refused as busy).
+unsafe impl Send for beeline_rpc_request {}
 
 /// A request and its reply, while a handler runs.
 pub(crate) struct Exchange {
@@ -43,19 +50,20 @@ pub(crate) enum State {
 }
 
 impl beeline_rpc_request {
-    /// An empty one of the worker whose gate this is.
-    pub(crate) fn new(gate: NonNull<Gate>) -> Self {
-        beeline_rpc_request { gate, exchange: UnsafeCell::new(None) }
+    pub(crate) fn empty() -> Self {
+        beeline_rpc_request(None)
+    }
+
+    /// The exchange, while its handler runs.
+    #[inline(always)]
+    pub(crate) fn running(&mut self) -> Outcome<&mut Exchange> {
+        self.0.as_mut().ok_or_else(no_request)
     }
 
     /// Has a handler answer a request.
-    ///
-    /// # Safety
-    /// The calling thread has passed the gate and nobody else has this handle but the handler. The handler is what C says
-    /// it is.
     #[inline(always)]
-    pub(crate) unsafe fn serve(
-        this: NonNull<Self>,
+    pub(crate) fn serve(
+        place: &(Seat<Self>, Caller),
         request: &mut Request<'_>,
         reply: Reply<'_>,
         handler: Handler,
@@ -65,15 +73,20 @@ impl beeline_rpc_request {
         // ends, so the reply is not used after what it borrows.
         let reply = unsafe { core::mem::transmute::<Reply<'_>, Reply<'static>>(reply) };
         let exchange = Exchange { request: NonNull::from(request).cast(), reply: State::Open(reply) };
-        // SAFETY: this handle is there as long as its worker.
-        let place = unsafe { this.as_ref() }.exchange.get();
-        // SAFETY: only this thread uses it: it has passed the gate, and the handler of the last request has returned.
-        unsafe { *place = Some(exchange) };
+        let (seat, caller) = *place;
+        let mut pass = seat.enter_as(caller).expect("a request is its worker's thread's");
+        let left_behind = pass.0.replace(exchange);
+        debug_assert!(left_behind.is_none(), "the last exchange was emptied");
+        // There is nothing to drop, and so nothing that asks whether there is.
+        core::mem::forget(left_behind);
+        drop(pass);
         let emptied = Emptied(place);
-        // SAFETY: what C gave as a handler, with the context that goes with it.
-        unsafe { handler(context, this.as_ptr()) };
-        let answered = emptied.take();
-        match answered {
+        // SAFETY: what C gave to `beeline_rpc_worker_poll` or `_run` as a handler, with the context that goes with it; the
+        // header has it be callable until that function returns.
+        unsafe { handler(context, seat.handle()) };
+        let exchange = emptied.empty();
+        core::mem::forget(emptied);
+        match exchange {
             Some(Exchange { reply: State::Done(replied), .. }) => replied,
             unanswered => {
                 // Tells the client that the handler gave up, as the drop of a reply does.
@@ -86,45 +99,21 @@ impl beeline_rpc_request {
 }
 
 /// Empties an exchange when its handler is over.
-struct Emptied(*mut Option<Exchange>);
+struct Emptied<'a>(&'a (Seat<beeline_rpc_request>, Caller));
 
-impl Emptied {
-    fn take(self) -> Option<Exchange> {
-        // SAFETY: as in `drop`.
-        unsafe { (*self.0).take() }
+impl Emptied<'_> {
+    #[inline(always)]
+    fn empty(&self) -> Option<Exchange> {
+        // A function of the interface that was inside has left: it ends before the handler does.
+        let (seat, caller) = *self.0;
+        seat.enter_as(caller).expect("a request stays its worker's thread's").0.take()
     }
 }
 
-impl Drop for Emptied {
+impl Drop for Emptied<'_> {
     fn drop(&mut self) {
-        // SAFETY: the place is there for as long as `serve` runs, which made this; the handler does not run any more, and
-        // every other use of the place is over when the function of the interface that made it returns.
-        drop(unsafe { (*self.0).take() });
+        drop(self.empty());
     }
-}
-
-/// The exchange of a request whose handler runs in this thread.
-///
-/// # Safety
-/// NULL, or a handle that a worker gave which is not closed. The result is not kept beyond the function of the interface
-/// that asks.
-#[inline(always)]
-pub(crate) unsafe fn enter<'a>(request: *const beeline_rpc_request) -> Outcome<&'a mut Exchange> {
-    // SAFETY: the caller's.
-    let handle: &'a beeline_rpc_request = unsafe { checked(request, "request") }?;
-    // SAFETY: the gate is there as long as its worker, and so as this handle.
-    if !unsafe { handle.gate.as_ref() }.is_mine() {
-        return Err(wrong_thread());
-    }
-    // SAFETY: this thread has the worker, so no other thread is here; in this thread `serve` waits for the handler, and
-    // no function of the interface calls another.
-    let exchange = unsafe { &mut *handle.exchange.get() };
-    exchange.as_mut().ok_or_else(no_request)
-}
-
-#[cold]
-fn wrong_thread() -> Failure {
-    Failure::new(WRONG_THREAD, "a request is used by another thread than its handler's; copy it for that one")
 }
 
 #[cold]

@@ -1,4 +1,4 @@
-//! What is behind a client's gate: the client, its calls' numbers, and the answer that it holds.
+//! What a client's handle names: the client, its calls' numbers, and the answer that it holds.
 //!
 //! In Rust the end of a call borrows its client, so that the compiler lets nothing else happen to the client while an
 //! answer lies in its window. C has no such borrow: here the answer is held beside the client it borrows from, with its
@@ -6,10 +6,10 @@
 
 use core::ptr::NonNull;
 
+use beeline_ffi::{Failure, Outcome};
 use beeline_rpc::shm::{Client, ShmLink};
 use beeline_rpc::{Body, CallError, CallId, Completion, Transport};
 
-use crate::edge::{Failure, Outcome};
 use crate::status::NO_ANSWER;
 
 /// A message in a reply window, whose client is not borrowed as far as the compiler knows.
@@ -89,11 +89,14 @@ pub(crate) enum Held {
     Bytes(Vec<u8>),
 }
 
-// A client may be used by one thread after another: the gate sees to it that they come one after another.
 const _: () = {
     const fn is_send<T: Send>() {}
     is_send::<Client>();
 };
+
+// SAFETY: the client is `Send` (asserted above) and `client` is the only way to it but for `held`, which borrows from it and
+// moves with it; no other thread has either.
+unsafe impl Send for Inside {}
 
 impl Inside {
     /// The client, with no answer held.

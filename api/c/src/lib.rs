@@ -3,10 +3,10 @@
 //! FFI and nothing else: every function checks what it is given, calls `beeline-rpc`, and gives a code. Documentation for
 //! users is in the header, and only there.
 //!
-//! What holds whatever C does, as long as it passes pointers that this library gave and did not close, and memory that is
-//! there:
-//! - no panic crosses the edge (`edge.rs`): it becomes `BEELINE_RPC_INTERNAL`;
-//! - no handle is used by two threads, nor twice by one that is inside already (`gate.rs`): that is a code too;
+//! What holds whatever C does, as long as the memory that it passes is there:
+//! - no panic crosses the edge: it becomes `BEELINE_RPC_INTERNAL` (`os/ffi`);
+//! - a handle that is closed, of another kind or none is a code, and so is one that two threads use, or one that is used
+//!   from inside itself (`os/ffi`);
 //! - an answer lies in the window while C reads it, and is let go before anything else is done with its client
 //!   (`inside.rs`); a request and its reply cannot be reached once the handler has returned (`exchange.rs`).
 #![expect(unsafe_code, reason = "the C interface")]
@@ -14,9 +14,7 @@
 
 mod client;
 mod domain;
-mod edge;
 mod exchange;
-mod gate;
 mod inside;
 mod options;
 mod reply;

@@ -2,7 +2,8 @@
 
 use core::ffi::{CStr, c_char, c_int};
 
-use beeline_rpc::{CallError, CallFailure, StartError};
+use beeline_ffi::Failure;
+use beeline_rpc::{CallError, CallFailure, RpcError, StartError};
 
 macro_rules! codes {
     ($($name:ident = $value:literal, $may_have_run:literal, $text:literal;)*) => {
@@ -41,6 +42,19 @@ codes! {
     INTERNAL = -99, true, c"a defect in the library";
 }
 
+// What the edge says by itself has the same code in every library.
+const _: () = {
+    use beeline_ffi::status;
+    assert!(OK == status::OK && INVALID == status::INVALID && WRONG_THREAD == status::WRONG_THREAD);
+    assert!(BUSY == status::BUSY && REFUSED == status::REFUSED && INTERNAL == status::INTERNAL);
+};
+
+/// Why there is no connection, or no name.
+pub(crate) fn refused(error: &RpcError) -> Failure {
+    let status = if let RpcError::Option { .. } = error { INVALID } else { REFUSED };
+    Failure::new(status, error.to_string())
+}
+
 fn entry(status: c_int) -> Option<&'static (c_int, &'static str, bool, &'static CStr)> {
     CODES.iter().find(|(code, ..)| *code == status)
 }
@@ -77,6 +91,11 @@ pub(crate) fn of_failure(error: &CallFailure) -> c_int {
         CallFailure::NoRoom { .. } => NO_ROOM,
         CallFailure::Outstanding { .. } => OUTSTANDING,
     }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn beeline_rpc_last_error() -> *const c_char {
+    beeline_ffi::last_error()
 }
 
 #[unsafe(no_mangle)]

@@ -1,18 +1,15 @@
 //! Workers: a thread's share of a server, and the handler of C that answers.
 
-use core::cell::UnsafeCell;
 use core::ffi::{c_int, c_void};
-use core::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use beeline_ffi::{Caller, Failure, Handle, HandlePlace, Kind, Out, Outcome, Owned, Seat, edge};
 use beeline_rpc::shm::Worker;
 use beeline_rpc::{Replied, Reply, Request, WaitPolicy};
 
-use crate::edge::{Failure, Outcome, checked, edge, put_if_wanted};
-use crate::exchange::{Handler, beeline_rpc_request};
-use crate::gate::{Gate, Pass};
+use crate::exchange::{Handler, REQUESTS, beeline_rpc_request};
 use crate::status::OK;
 
 /// Longest sleep that is asked of a worker at once.
@@ -20,170 +17,116 @@ const MAX_SLEEP: Duration = Duration::from_secs(3600);
 
 /// One thread's share of a server.
 pub struct beeline_rpc_worker {
-    gate: Gate,
-    worker: UnsafeCell<Worker>,
-    /// What handlers are given; from `Box::into_raw`, freed with the worker.
-    request: Option<NonNull<beeline_rpc_request>>,
+    worker: Worker,
+    /// What handlers are given.
+    request: Seat<beeline_rpc_request>,
     policy: WaitPolicy,
     stop: Arc<AtomicBool>,
 }
 
+impl Kind for beeline_rpc_worker {
+    const NAME: &'static str = "worker";
+    const TAG: u8 = 0x27;
+}
+
+static WORKERS: Owned<beeline_rpc_worker> = Owned::new();
+
 impl beeline_rpc_worker {
-    /// A handle for C, which closes it.
-    pub(crate) fn new(worker: Worker, policy: WaitPolicy, stop: Arc<AtomicBool>) -> *mut Self {
-        let (gate, worker) = (Gate::default(), UnsafeCell::new(worker));
-        let handle =
-            Box::into_raw(Box::new(beeline_rpc_worker { gate, worker, request: None, policy, stop }));
-        // SAFETY: made above, so not NULL and there.
-        let gate = NonNull::from(unsafe { &(*handle).gate });
-        let request = NonNull::from(Box::leak(Box::new(beeline_rpc_request::new(gate))));
-        // SAFETY: made above, and nobody else has it yet.
-        unsafe { (*handle).request = Some(request) };
-        handle
+    /// Takes a worker in, for C to close.
+    pub(crate) fn insert(worker: Worker, policy: WaitPolicy, stop: Arc<AtomicBool>) -> Outcome<Handle<Self>> {
+        let request = REQUESTS.seat(REQUESTS.insert(beeline_rpc_request::empty())?);
+        WORKERS.insert(beeline_rpc_worker { worker, request, policy, stop })
     }
 }
 
 impl Drop for beeline_rpc_worker {
     fn drop(&mut self) {
-        if let Some(request) = self.request.take() {
-            // SAFETY: from `Box::leak` in `new`; no handler runs, since nobody is inside.
-            drop(unsafe { Box::from_raw(request.as_ptr()) });
-        }
+        // It is nobody's, this thread's, or a thread's that has ended: whoever owns it owned the worker.
+        drop(REQUESTS.remove(self.request.handle()));
     }
 }
 
-/// Passes the gate of a worker.
-///
-/// # Safety
-/// NULL, or a worker that is not closed.
+/// Answers requests by `handler`, each through the same handle, which means something while the handler runs.
 #[inline(always)]
-unsafe fn enter<'a>(
-    worker: *const beeline_rpc_worker,
-) -> Outcome<(Pass<'a>, &'a mut Worker, &'a beeline_rpc_worker)> {
-    // SAFETY: the caller's.
-    let handle: &'a beeline_rpc_worker = unsafe { checked(worker, "worker") }?;
-    let pass = handle.gate.enter()?;
-    // SAFETY: the pass is the only one until it is dropped, which every function does after its last use of this. A
-    // handler, which runs meanwhile, does not come past the gate.
-    Ok((pass, unsafe { &mut *handle.worker.get() }, handle))
-}
-
-/// The handler of C as a service.
-///
-/// # Safety
-/// `handler` is what C says it is. The service is used only while the worker whose request this is has been entered.
-#[inline(always)]
-unsafe fn service(
-    handle: &beeline_rpc_worker,
+fn service(
+    request: (Seat<beeline_rpc_request>, Caller),
     handler: Option<Handler>,
     context: *mut c_void,
 ) -> Outcome<impl FnMut(&mut Request<'_>, Reply<'_>) -> Replied> {
     let handler = handler.ok_or_else(|| Failure::invalid("handler is NULL"))?;
-    let slot = handle.request.expect("a worker that C has was given its request");
-    Ok(move |request: &mut Request<'_>, reply: Reply<'_>| {
-        // SAFETY: the worker has been entered by this thread, so nobody else has the request; the handler is C's word.
-        unsafe { beeline_rpc_request::serve(slot, request, reply, handler, context) }
+    Ok(move |asked: &mut Request<'_>, reply: Reply<'_>| {
+        beeline_rpc_request::serve(&request, asked, reply, handler, context)
     })
 }
 
-/// # Safety
-/// `worker` is NULL or a worker that is not closed, `handler` NULL or a function that may be called with `context`;
-/// `answered` is NULL or memory of a number.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn beeline_rpc_worker_poll(
-    worker: *const beeline_rpc_worker,
+extern "C" fn beeline_rpc_worker_poll(
+    worker: Handle<beeline_rpc_worker>,
     handler: Option<Handler>,
     context: *mut c_void,
-    answered: *mut usize,
+    answered: Out<'_, usize>,
 ) -> c_int {
     edge("beeline_rpc_worker_poll", || {
-        // SAFETY: the caller's.
-        let (_pass, worker, handle) = unsafe { enter(worker) }?;
-        // SAFETY: the caller's; the pass is kept until the end.
-        let mut service = unsafe { service(handle, handler, context) }?;
-        let count = worker.poll(&mut service);
-        // SAFETY: the caller's.
-        unsafe { put_if_wanted(answered, count) };
+        let mut pass = WORKERS.enter(worker)?;
+        let caller = pass.caller();
+        let worker = &mut *pass;
+        let mut service = service((worker.request, caller), handler, context)?;
+        let count = worker.worker.poll(&mut service);
+        answered.put_if_wanted(count);
         Ok(OK)
     })
 }
 
-/// # Safety
-/// As before.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn beeline_rpc_worker_run(
-    worker: *const beeline_rpc_worker,
+extern "C" fn beeline_rpc_worker_run(
+    worker: Handle<beeline_rpc_worker>,
     handler: Option<Handler>,
     context: *mut c_void,
 ) -> c_int {
     edge("beeline_rpc_worker_run", || {
-        // SAFETY: the caller's.
-        let (_pass, worker, handle) = unsafe { enter(worker) }?;
-        // SAFETY: the caller's; the pass is kept until the end.
-        let mut service = unsafe { service(handle, handler, context) }?;
-        worker.run(&mut service, &handle.policy, &handle.stop);
+        let mut pass = WORKERS.enter(worker)?;
+        let caller = pass.caller();
+        let worker = &mut *pass;
+        let mut service = service((worker.request, caller), handler, context)?;
+        worker.worker.run(&mut service, &worker.policy, &worker.stop);
         Ok(OK)
     })
 }
 
-/// # Safety
-/// `worker` as before.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn beeline_rpc_worker_wait(worker: *const beeline_rpc_worker, timeout_ns: u64) -> c_int {
+extern "C" fn beeline_rpc_worker_wait(worker: Handle<beeline_rpc_worker>, timeout_ns: u64) -> c_int {
     edge("beeline_rpc_worker_wait", || {
-        // SAFETY: the caller's.
-        let (_pass, worker, _) = unsafe { enter(worker) }?;
+        let mut worker = WORKERS.enter(worker)?;
         if timeout_ns > 0 {
-            worker.sleep(Duration::from_nanos(timeout_ns).min(MAX_SLEEP));
+            worker.worker.sleep(Duration::from_nanos(timeout_ns).min(MAX_SLEEP));
         }
         Ok(OK)
     })
 }
 
-/// # Safety
-/// `worker` as before; `clients` is NULL or memory of a number.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn beeline_rpc_worker_clients(
-    worker: *const beeline_rpc_worker,
-    clients: *mut usize,
+extern "C" fn beeline_rpc_worker_clients(
+    worker: Handle<beeline_rpc_worker>,
+    clients: Out<'_, usize>,
 ) -> c_int {
     edge("beeline_rpc_worker_clients", || {
-        // SAFETY: the caller's.
-        let (_pass, worker, _) = unsafe { enter(worker) }?;
-        // SAFETY: the caller's.
-        unsafe { put_if_wanted(clients, worker.clients()) };
+        let worker = WORKERS.enter(worker)?;
+        clients.put_if_wanted(worker.worker.clients());
         Ok(OK)
     })
 }
 
-/// # Safety
-/// `worker` as before.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn beeline_rpc_worker_release(worker: *const beeline_rpc_worker) -> c_int {
+extern "C" fn beeline_rpc_worker_release(worker: Handle<beeline_rpc_worker>) -> c_int {
     edge("beeline_rpc_worker_release", || {
-        // SAFETY: the caller's.
-        unsafe { checked(worker, "worker") }?.gate.release()?;
+        let request = WORKERS.enter(worker)?.request.handle();
+        REQUESTS.release(request)?;
+        WORKERS.release(worker)?;
         Ok(OK)
     })
 }
 
-/// # Safety
-/// `worker` is NULL or memory of a pointer that is NULL or a worker that nobody uses afterwards.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn beeline_rpc_worker_close(worker: *mut *mut beeline_rpc_worker) -> c_int {
-    edge("beeline_rpc_worker_close", || {
-        // SAFETY: the caller's.
-        let Some(place) = (unsafe { worker.as_mut() }) else { return Ok(OK) };
-        if place.is_null() {
-            return Ok(OK);
-        }
-        // SAFETY: not NULL, and not closed: closing makes the caller's pointer NULL.
-        let (pass, ..) = unsafe { enter(*place) }?;
-        drop(pass);
-        let handle = core::mem::replace(place, core::ptr::null_mut());
-        // SAFETY: from `Box::into_raw` in `new`. It was this thread's and nobody was inside, and nobody comes in
-        // afterwards, by this function's contract.
-        drop(unsafe { Box::from_raw(handle) });
-        Ok(OK)
-    })
+extern "C" fn beeline_rpc_worker_close(worker: HandlePlace<'_, beeline_rpc_worker>) -> c_int {
+    edge("beeline_rpc_worker_close", || WORKERS.close(&worker).map(|_| OK))
 }

@@ -183,7 +183,8 @@ static void nothing_given(beeline_rpc_domain *domain) {
   EXPECT(beeline_rpc_domain_close(&no_domain), BEELINE_RPC_OK);
   EXPECT(beeline_rpc_client_connect(NULL, "x", NULL, &client), BEELINE_RPC_INVALID);
   EXPECT(client == NULL, 1);
-  EXPECT(beeline_rpc_client_connect(domain, "nobody", NULL, &client), BEELINE_RPC_REFUSED);
+  options.connect_timeout_ns = 1;
+  EXPECT(beeline_rpc_client_connect(domain, "nobody", &options, &client), BEELINE_RPC_REFUSED);
   EXPECT_SAID("nobody");
   options.max_outstanding = 3;
   EXPECT(beeline_rpc_client_connect(domain, "misuse", &options, &client), BEELINE_RPC_INVALID);
@@ -194,6 +195,14 @@ static void nothing_given(beeline_rpc_domain *domain) {
   options.size = sizeof options;
   options.wait = 9;
   EXPECT(beeline_rpc_client_connect(domain, "misuse", &options, &client), BEELINE_RPC_INVALID);
+  options.wait = BEELINE_RPC_WAIT_SLEEP;
+  options.reserved = 1;
+  EXPECT(beeline_rpc_client_connect(domain, "misuse", &options, &client), BEELINE_RPC_INVALID);
+  EXPECT_SAID("options.reserved = 1");
+  options.reserved = 0;
+  options.store_kernel = "quick";
+  EXPECT(beeline_rpc_client_connect(domain, "misuse", &options, &client), BEELINE_RPC_INVALID);
+  EXPECT_SAID("quick");
   EXPECT(beeline_rpc_client_close(&client), BEELINE_RPC_OK);
   EXPECT(beeline_rpc_client_close(NULL), BEELINE_RPC_OK);
   EXPECT(beeline_rpc_client_release(NULL), BEELINE_RPC_INVALID);
@@ -220,6 +229,34 @@ static void nothing_given(beeline_rpc_domain *domain) {
   EXPECT(beeline_rpc_worker_wait(NULL, 0), BEELINE_RPC_INVALID);
   EXPECT(beeline_rpc_request_method(NULL), 0);
   EXPECT(beeline_rpc_reply_send(NULL, NULL, 0), BEELINE_RPC_INVALID);
+}
+
+/* Handles that name nothing: closed through another copy, of another kind, an address of something else. */
+static void no_handles(beeline_rpc_domain *domain, const char *root) {
+  beeline_rpc_domain *closed, *copy, *again;
+  beeline_rpc_client *client = (beeline_rpc_client *)domain;
+  beeline_rpc_server *no_server = NULL;
+  unsigned char bytes[256];
+
+  memset(bytes, 0x29, sizeof bytes);
+  EXPECT(beeline_rpc_domain_open_foreign("default", NULL, 0, &closed), BEELINE_RPC_INVALID);
+  EXPECT_SAID("root is NULL");
+  EXPECT(beeline_rpc_domain_open("default", root, &closed), BEELINE_RPC_OK);
+  copy = closed;
+  EXPECT(beeline_rpc_domain_close(&closed), BEELINE_RPC_OK);
+  EXPECT(beeline_rpc_server_offer(copy, "other", NULL, &no_server), BEELINE_RPC_INVALID);
+  EXPECT_SAID("domain is no open domain: it is closed already");
+  EXPECT(beeline_rpc_domain_close(&copy), BEELINE_RPC_INVALID);
+  /* The place of the closed one is used again. */
+  EXPECT(beeline_rpc_domain_open("default", root, &again), BEELINE_RPC_OK);
+  EXPECT(beeline_rpc_domain_close(&copy), BEELINE_RPC_INVALID);
+  EXPECT(beeline_rpc_domain_close(&again), BEELINE_RPC_OK);
+  EXPECT(beeline_rpc_wait(client, 0), BEELINE_RPC_INVALID);
+  EXPECT(beeline_rpc_client_close(&client), BEELINE_RPC_INVALID);
+  EXPECT(client != NULL, 1);
+  EXPECT(beeline_rpc_answer_length((beeline_rpc_client *)bytes), 0);
+  EXPECT(beeline_rpc_reply_send((beeline_rpc_request *)(bytes + 1), "x", 1), BEELINE_RPC_INVALID);
+  EXPECT(beeline_rpc_server_stop((beeline_rpc_server *)worker), BEELINE_RPC_INVALID);
 }
 
 static void answers(beeline_rpc_client *client) {
@@ -300,7 +337,7 @@ static void ends(beeline_rpc_client *client) {
 
 int main(int argc, char **argv) {
   beeline_rpc_domain *domain, *other;
-  beeline_rpc_client *client;
+  beeline_rpc_client *client, *kept_client;
   pthread_t thread;
 
   if (argc < 2)
@@ -310,6 +347,7 @@ int main(int argc, char **argv) {
   EXPECT(beeline_rpc_server_offer(domain, "misuse", NULL, &server), BEELINE_RPC_OK);
   EXPECT(beeline_rpc_server_worker(server, 0, &worker), BEELINE_RPC_OK);
   nothing_given(domain);
+  no_handles(domain, argv[1]);
   EXPECT(pthread_create(&thread, NULL, serve, NULL), 0);
   /* A domain that is closed leaves its clients alone. */
   EXPECT(beeline_rpc_domain_open("default", argv[1], &other), BEELINE_RPC_OK);
@@ -326,13 +364,19 @@ int main(int argc, char **argv) {
   ends(client);
   /* Closed while it holds an answer. */
   EXPECT(ask(client, ECHO, "last").status, BEELINE_RPC_OK);
+  kept_client = client;
   EXPECT(beeline_rpc_client_close(&client), BEELINE_RPC_OK);
   EXPECT(client == NULL, 1);
+  EXPECT(beeline_rpc_wait(kept_client, 0), BEELINE_RPC_INVALID);
+  EXPECT(beeline_rpc_answer_word(kept_client, 0), 0);
+  EXPECT_SAID("closed already");
+  EXPECT(beeline_rpc_client_close(&kept_client), BEELINE_RPC_INVALID);
   EXPECT(beeline_rpc_client_close(&client), BEELINE_RPC_OK);
   EXPECT(beeline_rpc_server_stop(server), BEELINE_RPC_OK);
   pthread_join(thread, NULL);
   EXPECT(beeline_rpc_server_close(&server), BEELINE_RPC_OK);
   EXPECT(beeline_rpc_worker_close(&worker), BEELINE_RPC_OK);
+  EXPECT(beeline_rpc_reply_commit(kept), BEELINE_RPC_INVALID);
   EXPECT(beeline_rpc_domain_close(&domain), BEELINE_RPC_OK);
   printf("%d failures\n", failures);
   return failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;

@@ -141,9 +141,13 @@ fn the_header_stands_alone_in_c_and_cpp() {
 fn examples_work_with_each_other_in_every_language_and_linkage() {
     let installed = installed();
     let (shared, archive) = (installed.shared(), installed.archive());
-    for (name, compiler, link) in
-        [("c", &C11[..], &shared), ("c-static", &C11[..], &archive), ("cpp", &CPP17[..], &shared)]
-    {
+    let all_static = [&["-static".to_owned()], &*archive].concat();
+    for (name, compiler, link) in [
+        ("c", &C11[..], &shared),
+        ("c-archive", &C11[..], &archive),
+        ("c-static", &C11[..], &all_static),
+        ("cpp", &CPP17[..], &shared),
+    ] {
         let serve = installed.compile(compiler, "examples/server.c", &format!("server-{name}"), link);
         let call = installed.compile(compiler, "examples/client.c", &format!("client-{name}"), link);
         let place = tempfile::tempdir().unwrap();
@@ -159,6 +163,71 @@ fn examples_work_with_each_other_in_every_language_and_linkage() {
         assert_eq!(server.line(), "20002 requests answered");
         assert!(server.child.wait().unwrap().success());
     }
+}
+
+#[test]
+fn a_client_in_python_calls_a_c_server() {
+    if Command::new("python3").arg("--version").output().is_err() {
+        eprintln!("there is no python3 here; not tested");
+        return;
+    }
+    let installed = installed();
+    let serve = installed.compile(&C11, "examples/server.c", "server-of-python", &installed.shared());
+    let place = tempfile::tempdir().unwrap();
+    let _server = server(&serve, place.path().to_str().unwrap());
+    let mut python = Command::new("python3");
+    python.arg(Path::new(HERE).join("examples/client.py")).arg("sums").arg(place.path());
+    let out = succeed(python.arg(installed.folder.path().join("lib/libbeeline_rpc.so.0")));
+    assert_eq!(out, "40 + 2 = 42\n");
+}
+
+#[test]
+fn a_c_client_waits_for_a_server_that_is_not_there_yet() {
+    let installed = installed();
+    let program = installed.compile(&CPP17, "tests/foreign.c", "patient", &installed.shared());
+    let place = tempfile::tempdir().unwrap();
+    let root = place.path().to_str().unwrap();
+    let mut client = Running::start(&program, &["wait", root]);
+    assert_eq!(client.line(), "waiting");
+    let mut server = Running::start(&program, &["serve", root, "65534"]);
+    assert_eq!(server.line(), "ready");
+    assert_eq!(client.line(), "across");
+    assert!(client.child.wait().unwrap().success());
+}
+
+#[test]
+fn a_c_client_of_another_user_calls_a_server_that_allows_it_and_no_other() {
+    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::process::CommandExt;
+    let is_root = succeed(Command::new("id").arg("-u")).trim() == "0";
+    if !is_root {
+        eprintln!("only root can run a client as another user; not tested");
+        return;
+    }
+    let (allowed, other) = (65_534, 65_533);
+    let installed = installed();
+    let program = installed.compile(&C11, "tests/foreign.c", "foreign", &installed.archive());
+    // The program must be there for users who may not enter a temporary folder.
+    std::fs::set_permissions(installed.folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let place = tempfile::tempdir().unwrap();
+    let root = place.path().to_str().unwrap();
+    let call = |uid| {
+        let mut client = Command::new(&program);
+        client.args(["call", root, "0"]).uid(uid).gid(uid).output().unwrap()
+    };
+    let before = call(allowed);
+    let said = String::from_utf8(before.stderr).unwrap();
+    assert!(!before.status.success() && said.contains("beeline_rpc_domain_open_foreign: "), "{said}");
+    let mut server = Running::start(&program, &["serve", root, &allowed.to_string()]);
+    assert_eq!(server.line(), "ready");
+    let output = call(allowed);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "across\n", "{said}");
+    let refused = call(other);
+    let said = String::from_utf8(refused.stderr).unwrap();
+    assert!(!refused.status.success() && said.contains("65533 is not on the offer's list"), "{said}");
+    let wrong_owner = Command::new(&program).args(["call", root, "1"]).uid(allowed).output().unwrap();
+    assert!(String::from_utf8(wrong_owner.stderr).unwrap().contains("belongs to uid 0, expected 1"));
 }
 
 #[test]

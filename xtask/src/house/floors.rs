@@ -21,6 +21,8 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("os/wait", &["contract/memory"]),
     ("os/mmio", &["contract/memory", "contract/link"]),
     ("os/domain", &["contract/memory", "contract/link", "spec", "os/mmio"]),
+    // What C libraries have in common, whatever is below them.
+    ("os/ffi", &[]),
     ("os/ethernet/sys", &[]),
     ("os/ethernet", &["contract/device", "spec", "os/mmio", "os/ethernet/sys"]),
     // In memory only: a link of one thread needs no kernel.
@@ -110,7 +112,7 @@ const FLOORS: &[(&str, &[&str])] = &[
             "host/rpc",
         ],
     ),
-    ("api/c", &["os/mmio", "os/domain", "host/rpc"]),
+    ("api/c", &["os/mmio", "os/domain", "os/ffi", "host/rpc"]),
     (
         "app/beeline",
         &[

@@ -3,7 +3,7 @@
 use crate::source::{SourceFile, code_only, words};
 
 /// The one crate that touches memory a device or a peer can write, and crates that are FFI and nothing else.
-const UNSAFE_FOLDERS: [&str; 4] = ["os/mmio/", "os/ethernet/sys/", "nic/rtl/sys/", "api/c/"];
+const UNSAFE_FOLDERS: [&str; 5] = ["os/mmio/", "os/ffi/", "os/ethernet/sys/", "nic/rtl/sys/", "api/c/"];
 
 /// Parts of identifiers that only an interface has.
 const INTERFACE_PARTS: [&str; 6] =
@@ -70,7 +70,7 @@ mod tests {
         assert_eq!(
             unsafe_code(&file("host/window/src/lib.rs", code)),
             [
-                "host/window/src/lib.rs:2: unsafe code outside os/mmio/, os/ethernet/sys/, nic/rtl/sys/, api/c/"
+                "host/window/src/lib.rs:2: unsafe code outside os/mmio/, os/ffi/, os/ethernet/sys/, nic/rtl/sys/, api/c/"
             ]
         );
         assert_eq!(unsafe_code(&file("os/mmio/src/store.rs", code)).len(), 0);

@@ -12,9 +12,10 @@ use crate::workers;
 
 /// Crates whose unit tests run under Miri: the one with unsafe code, and those that read what strangers write. Miri runs on
 /// one core, so the tests of a crate that has many are two runs, by a filter and without what it selects.
-const MIRI: [(&str, &[&[&str]]); 3] = [
+const MIRI: [(&str, &[&[&str]]); 4] = [
     ("beeline-window", &[&["receiver"], &["--skip", "receiver"]]),
     ("beeline-mmio", &[&[]]),
+    ("beeline-ffi", &[&[]]),
     ("beeline-spec", &[&[]]),
 ];
 

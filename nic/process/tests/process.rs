@@ -12,7 +12,7 @@ use beeline_link_shm::{ShmLink, ShmOptions};
 use beeline_mmio::{MemoryOptions, SharedMemory};
 use beeline_nic_process::{NicProcess, NicProcessConfig, Statistics, StatisticsFeed, UplinkConfig};
 use beeline_spec::formats::{port_device_memory as device_memory, port_host_memory as host};
-use support::{Running, Station, WATCHDOG, config, domain};
+use support::{Running, Station, WATCHDOG, config, domain, reasons};
 
 #[test]
 fn a_switch_learns_floods_and_never_sends_back() {
@@ -175,7 +175,7 @@ fn ports_have_an_end_and_their_numbers_are_used_again() {
     let nic = Running::start(NicProcessConfig { max_ports: 2, ..config(folder.path()) });
     let first = Station::connect(folder.path(), 1, false, 512);
     let _second = Station::connect(folder.path(), 2, false, 512);
-    let refused = ShmLink::connect(&domain(folder.path()), &ShmOptions::default()).unwrap_err().to_string();
+    let refused = reasons(&ShmLink::connect(&domain(folder.path()), &ShmOptions::default()).unwrap_err());
     assert!(refused.contains("all 2 ports are open"), "{refused}");
     drop(first);
     let begun = Instant::now();
@@ -223,8 +223,8 @@ fn a_host_that_breaks_the_protocol_is_expelled_and_the_others_go_on() {
 #[test]
 fn a_name_that_is_taken_or_not_there_is_said_so() {
     let folder = tempfile::tempdir().unwrap();
-    let error = ShmLink::connect(&domain(folder.path()), &ShmOptions::default()).unwrap_err().to_string();
-    assert!(error.contains("beeline nic"), "{error}");
+    let error = reasons(&ShmLink::connect(&domain(folder.path()), &ShmOptions::default()).unwrap_err());
+    assert!(error.contains("NIC `nic`: nobody offers"), "{error}");
     assert!(Statistics::fetch(&domain(folder.path()), "nic").is_err());
     let nic = Running::start(config(folder.path()));
     assert!(NicProcess::new(config(folder.path())).is_err());

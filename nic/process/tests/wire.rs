@@ -9,7 +9,7 @@ mod support;
 use std::process::Command;
 
 use beeline_nic_process::{NicProcess, NicProcessConfig, UplinkConfig};
-use support::{Running, Station, config};
+use support::{Running, Station, config, reasons};
 
 /// Network namespaces that are gone with this.
 struct Namespaces([String; 2]);
@@ -58,7 +58,7 @@ fn stations_reach_each_other_over_a_wire_between_two_nics() {
         Err(why) => {
             println!("no namespaces here, so that nothing is sent: {why}");
             let refused = NicProcess::new(with_wire(config(roots[0]), "af-xdp:lo,netns=no-such-one")).err();
-            let refused = refused.map(|error| error.to_string()).unwrap_or_default();
+            let refused = refused.map(|error| reasons(&error)).unwrap_or_default();
             assert!(refused.contains("no-such-one") && refused.contains("ip netns"), "{refused}");
             return;
         }

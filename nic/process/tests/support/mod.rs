@@ -1,6 +1,7 @@
 //! A NIC process on a thread, and stations that are hosts of it.
 #![allow(dead_code, reason = "each test file uses its own part of this module")]
 
+use std::error::Error;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,6 +19,16 @@ use beeline_wait::WaitPolicy;
 
 /// Only to end a test that hangs.
 pub const WATCHDOG: Duration = Duration::from_secs(30);
+
+/// What an error and its causes say.
+pub fn reasons(error: &dyn Error) -> String {
+    let (mut text, mut cause) = (error.to_string(), error.source());
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    text
+}
 
 pub struct Running {
     stop: Arc<AtomicBool>,

@@ -8,9 +8,11 @@
 
 use beeline_contract_memory::{CreditSource, StorePort};
 use beeline_spec::batch::{MAX_RECORD_BYTES, record_bytes};
+use beeline_spec::header::lines_of;
 use beeline_spec::{Kind, WORD_BYTES};
 
 use crate::error::SendError;
+use crate::payload::payload_bytes_of;
 use crate::{Sent, Writer};
 
 /// An open batch. [`Batch::send`] sends it; dropping it discards it.
@@ -61,6 +63,25 @@ impl<'w, P: StorePort, C: CreditSource> Batch<'w, P, C> {
             0 => self.writer.cancel(),
             bytes => self.writer.close_stream(Kind::Batch, bytes),
         }
+    }
+}
+
+impl<P: StorePort, C: CreditSource> Writer<P, C> {
+    /// Opens a batch of at most `max_bytes` of records and as many lines as there is room for now; `None` when there
+    /// is not one free line.
+    ///
+    /// # Errors
+    /// As [`Writer::try_send`]; `max_bytes` is cut to what a reservation of this window may have.
+    pub fn batch(&mut self, max_bytes: usize) -> Result<Option<Batch<'_, P, C>>, SendError> {
+        let max_bytes = max_bytes.min(self.max_reservation_bytes as usize) as u32;
+        if !self.credits.has(lines_of(max_bytes))
+            && !self.find_room(lines_of(max_bytes))?
+            && !self.credits.has(1)
+        {
+            return Ok(None);
+        }
+        let room_bytes = payload_bytes_of(self.credits.known_free());
+        Ok(Some(Batch::open(self, max_bytes.min(room_bytes), max_bytes)))
     }
 }
 

@@ -17,6 +17,7 @@ mod arrival;
 mod batch;
 mod config;
 mod credit;
+mod delivery;
 mod drain;
 mod error;
 mod message;
@@ -24,9 +25,13 @@ mod observed;
 mod order;
 mod pace;
 mod payload;
+mod phase;
+mod prefetch;
 mod receiver;
 mod reservation;
+mod sent;
 mod shared;
+mod stream;
 mod sync;
 mod wait;
 mod writer;
@@ -41,8 +46,9 @@ pub use observed::{DataBuffer, Observed};
 pub use payload::HEAD_BYTES;
 pub use receiver::{COALESCE_PARTS, PREFETCH_LINES, Receiver};
 pub use reservation::Reservation;
+pub use sent::Sent;
 pub use shared::{Finished, SharedMessage, SharedReceiver, SharedWindow};
-pub use writer::{Sent, Writer};
+pub use writer::Writer;
 
 #[cfg(test)]
 #[allow(dead_code, missing_docs, reason = "shared with the integration tests, which use the rest of it")]

@@ -1,70 +1,14 @@
 //! A message in the receiver's hands, read where it lies.
 
 use beeline_contract_memory::{CreditSink, LoadPort};
-use beeline_spec::batch::Record;
 use beeline_spec::header::lines_of;
 use beeline_spec::{LINE_BYTES, WORD_BYTES, WORDS_PER_LINE};
 
 use crate::Receiver;
 use crate::arrival::{ArrivalTest, Blank};
+use crate::delivery::Delivery;
+use crate::error::ReceiveError;
 use crate::payload;
-
-/// Where the bytes of a delivered message lie, in one register: two fields would be stored one by one on the way from
-/// the poll to the handle and loaded together, which waits for both stores to leave the core.
-///
-/// Length in bytes in the lower half. Above it, for a plain message ([`PLAIN`] set), the window line in which it starts;
-/// otherwise the offset of the first byte from the start of the message, header word included.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Delivery(u64);
-
-/// A data message without escapes: its payload begins after the header word, and its words are as stored.
-const PLAIN: u64 = 1 << 63;
-
-impl Delivery {
-    /// A plain message that starts in this line.
-    #[inline(always)]
-    pub(crate) fn plain(line: u32, length_bytes: u64) -> Self {
-        Delivery(PLAIN | u64::from(line) << 32 | length_bytes)
-    }
-
-    /// A whole message.
-    pub(crate) fn message(length_bytes: u32) -> Self {
-        Delivery((WORD_BYTES as u64) << 32 | u64::from(length_bytes))
-    }
-
-    /// A record of a batch.
-    pub(crate) fn record(record: Record) -> Self {
-        let first_byte = WORD_BYTES as u64 + u64::from(record.offset_bytes);
-        Delivery(first_byte << 32 | u64::from(record.length_bytes))
-    }
-
-    #[inline(always)]
-    fn is_plain(self) -> bool {
-        self.0 & PLAIN != 0
-    }
-
-    /// Whether it is a plain message of one line, as most are.
-    #[inline(always)]
-    fn is_one_line(self) -> bool {
-        self.is_plain() && self.length_bytes() <= payload::HEAD_BYTES
-    }
-
-    /// The window line in which a plain message starts. A window has at most 2^31 lines.
-    #[inline(always)]
-    fn line(self) -> u32 {
-        ((self.0 & !PLAIN) >> 32) as u32
-    }
-
-    #[inline(always)]
-    fn first_byte(self) -> usize {
-        if self.is_plain() { WORD_BYTES } else { (self.0 >> 32) as usize }
-    }
-
-    #[inline(always)]
-    fn length_bytes(self) -> usize {
-        self.0 as u32 as usize
-    }
-}
 
 /// A received message, not copied yet. Dropping it frees its lines; until then the sender cannot reuse them. A handle
 /// that is forgotten frees nothing: the next poll gives the same message again (of a batch, the next record).
@@ -169,6 +113,19 @@ impl<'r, L: LoadPort, S: CreditSink, A: ArrivalTest> Message<'r, L, S, A> {
         let start = out.len();
         out.resize(start + self.len(), 0);
         self.copy_out(&mut out[start..]);
+    }
+}
+
+impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
+    /// The next message, if it is complete. Void messages are skipped, a batch comes record by record.
+    ///
+    /// When there is none, credits held back are pushed, so that a polling receiver never starves its sender.
+    ///
+    /// # Errors
+    /// [`ReceiveError`], for good: a malformed message, or after [`Receiver::sender_gone`] the end.
+    #[inline(always)]
+    pub fn poll(&mut self) -> Result<Option<Message<'_, L, S, A>>, ReceiveError> {
+        Ok(self.advance()?.map(|delivery| Message::new(self, delivery)))
     }
 }
 

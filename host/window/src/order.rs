@@ -11,24 +11,10 @@ use beeline_spec::header::words_of;
 use beeline_spec::{Header, Kind, WORDS_PER_LINE, escape};
 
 use crate::arrival::ArrivalTest;
+use crate::delivery::Delivery;
 use crate::error::{ReceiveError, Torn};
-use crate::message::Delivery;
+use crate::phase::Phase;
 use crate::{Position, Receiver};
-
-/// What a receiver is in the middle of, on its long way.
-#[derive(Clone, Debug)]
-pub(crate) enum Phase {
-    /// No message has begun.
-    Start,
-    /// The header is known and this many lines have arrived.
-    Arriving { header: Header, arrived_lines: u32 },
-    /// A message is in the caller's hands.
-    Delivered { header: Header },
-    /// A batch, of which records are being handed out.
-    Batch { lines: u32, cursor: Cursor },
-    /// Final.
-    Failed(ReceiveError),
-}
 
 impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
     fn enter(&mut self, phase: Phase) {

@@ -3,7 +3,7 @@
 //! The receiver looks at the *next start*, the place where the earliest message not yet delivered begins. Its header
 //! word, whenever it comes, gives the length; the message is complete when every word of every one of its lines has
 //! arrived (the length address register and the test vector of HotOS'25 §3.1). It is then handed out where it lies
-//! ([`Message`]) and freed when the handle is dropped: its lines are made free again, and then, by and by, their
+//! ([`crate::Message`]) and freed when the handle is dropped: its lines are made free again, and then, by and by, their
 //! credits are pushed.
 //!
 //! This file is the short way: a whole plain message, of one line or of several. Everything else (messages of which
@@ -15,11 +15,11 @@ use beeline_spec::header::lines_of;
 use beeline_spec::{Header, Kind, WORDS_PER_LINE};
 
 use crate::arrival::{ArrivalTest, Blank};
+use crate::delivery::Delivery;
 use crate::error::ReceiveError;
-use crate::message::{Delivery, Message};
-use crate::order::Phase;
 use crate::pace::Pace;
 use crate::payload::{HEAD_BYTES, payload_bytes_of};
+use crate::phase::Phase;
 use crate::{Position, WindowConfig};
 
 /// How many lines ahead a receiver prefetches unless told otherwise; found by measurement.
@@ -97,7 +97,7 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
         .with_coalescing(lines / COALESCE_PARTS)
     }
 
-    /// Prefetches lines this far ahead while the sender is well in front (`pace.rs`); 0 for never. More than an eighth
+    /// Prefetches lines this far ahead while the sender is well in front (`prefetch.rs`); 0 for never. More than an eighth
     /// of the window is cut to that.
     #[must_use]
     pub fn with_prefetch(mut self, lines: u32) -> Self {
@@ -114,18 +114,7 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
         self
     }
 
-    /// The next message, if it is complete. Void messages are skipped, a batch comes record by record.
-    ///
-    /// When there is none, credits held back are pushed, so that a polling receiver never starves its sender.
-    ///
-    /// # Errors
-    /// [`ReceiveError`], for good: a malformed message, or after [`Receiver::sender_gone`] the end.
-    #[inline(always)]
-    pub fn poll(&mut self) -> Result<Option<Message<'_, L, S, A>>, ReceiveError> {
-        Ok(self.advance()?.map(|delivery| Message::new(self, delivery)))
-    }
-
-    /// [`Receiver::poll`] up to the handle: what the caller gets must become one.
+    /// [`Receiver::poll`] up to the handle: what the caller gets must become one (`message.rs`).
     #[inline(always)]
     pub(crate) fn advance(&mut self) -> Result<Option<Delivery>, ReceiveError> {
         if !self.is_long {

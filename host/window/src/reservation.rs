@@ -9,54 +9,26 @@ use beeline_spec::header::lines_of;
 use beeline_spec::{Header, Kind, LINE_BYTES, WORD_BYTES, WORDS_PER_LINE, escape};
 
 use crate::Writer;
-use crate::error::WriteError;
-
-/// State of the open message. It lives in the writer, so that a reservation that was forgotten can still be ended.
-#[derive(Debug)]
-pub(crate) struct Stream {
-    open: bool,
-    capacity_bytes: u32,
-    written_bytes: u32,
-    /// Lines stored. The first one is stored without its header word.
-    stored_lines: u32,
-    escape_last: u32,
-    /// The line not yet stored, as bytes of the message; those past what was written are zero.
-    staged: [u8; LINE_BYTES],
-}
-
-impl Default for Stream {
-    fn default() -> Self {
-        Stream {
-            open: false,
-            capacity_bytes: 0,
-            written_bytes: 0,
-            stored_lines: 0,
-            escape_last: 0,
-            staged: [0; LINE_BYTES],
-        }
-    }
-}
-
-impl Stream {
-    /// Bytes of the staged line that are taken, header word included: 0 to 64. A full line stays staged until more
-    /// comes, so that a message of one line is stored by one line store.
-    #[inline]
-    fn staged_bytes(&self) -> usize {
-        WORD_BYTES + self.written_bytes as usize - self.stored_lines as usize * LINE_BYTES
-    }
-
-    #[inline]
-    pub(crate) fn written_bytes(&self) -> u32 {
-        self.written_bytes
-    }
-
-    #[inline]
-    pub(crate) fn left_bytes(&self) -> u32 {
-        self.capacity_bytes - self.written_bytes
-    }
-}
+use crate::error::{SendError, WriteError};
+use crate::stream::Stream;
 
 impl<P: StorePort, C: CreditSource> Writer<P, C> {
+    /// Opens a message of at most `bytes` of payload, to be written piece by piece; `None` when there is no room.
+    ///
+    /// # Errors
+    /// As [`Writer::try_send`].
+    pub fn reserve(&mut self, bytes: usize) -> Result<Option<Reservation<'_, P, C>>, SendError> {
+        let max_bytes = self.max_reservation_bytes as usize;
+        if bytes > max_bytes {
+            return Err(SendError::TooLong { bytes, max_bytes });
+        }
+        let lines = lines_of(bytes as u32);
+        if !self.credits.has(lines) && !self.find_room(lines)? {
+            return Ok(None);
+        }
+        Ok(Some(Reservation::open(self, bytes as u32)))
+    }
+
     /// Opens a message of at most `capacity_bytes`; the lines it needs are free.
     pub(crate) fn open_stream(&mut self, capacity_bytes: u32) {
         self.stream = Stream { open: true, capacity_bytes, ..Stream::default() };

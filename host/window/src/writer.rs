@@ -1,7 +1,7 @@
 //! The sender's end: messages become plain stores into a window.
 //!
 //! A message whose payload is at hand ([`Writer::try_send`]) is searched for blanks first, so that its header is known
-//! and every line is stored whole, once, in ascending order; one that is built piece by piece is a [`Reservation`].
+//! and every line is stored whole, once, in ascending order; one that is built piece by piece is a [`crate::Reservation`].
 //! Nothing is fenced (HotOS'25 §3) unless a fence policy asks for it, nothing is read from the window, and wrapping
 //! needs no fence either: a line is stored again only after a credit shows that all 64 bytes of it had arrived.
 //!
@@ -17,21 +17,12 @@ use beeline_spec::{Header, Kind, LINE_BYTES, WORD_BYTES, WORDS_PER_LINE, escape}
 use crate::credit::Credits;
 use crate::error::SendError;
 use crate::payload::{self, HEAD_BYTES, payload_bytes_of};
-use crate::reservation::{Reservation, Stream};
-use crate::{Batch, FencePolicy, Position, WindowConfig};
+use crate::sent::Sent;
+use crate::stream::Stream;
+use crate::{FencePolicy, Position, WindowConfig};
 
 /// A word that payloads seldom have, with bit 63 set as every blank.
 const UNLIKELY: u64 = 0xd1ce_ba11_5eed_f00d;
-
-/// Whether a message left. Both are success; `Full` means: try again when the receiver has freed lines.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use]
-pub enum Sent {
-    /// Every line of the message is stored.
-    Sent,
-    /// Credits are missing; nothing was stored.
-    Full,
-}
 
 /// The sender's end of a window.
 ///
@@ -54,7 +45,7 @@ pub struct Writer<P, C> {
     /// Lines of the window less one: a power of two less one.
     mask: u64,
     max_payload_bytes: u32,
-    max_reservation_bytes: u32,
+    pub(crate) max_reservation_bytes: u32,
     pub(crate) stream: Stream,
 }
 
@@ -210,39 +201,6 @@ impl<P: StorePort, C: CreditSource> Writer<P, C> {
             self.port.fence();
         }
         self.port.wake_receiver();
-    }
-
-    /// Opens a message of at most `bytes` of payload, to be written piece by piece; `None` when there is no room.
-    ///
-    /// # Errors
-    /// As [`Writer::try_send`].
-    pub fn reserve(&mut self, bytes: usize) -> Result<Option<Reservation<'_, P, C>>, SendError> {
-        let max_bytes = self.max_reservation_bytes as usize;
-        if bytes > max_bytes {
-            return Err(SendError::TooLong { bytes, max_bytes });
-        }
-        let lines = lines_of(bytes as u32);
-        if !self.credits.has(lines) && !self.find_room(lines)? {
-            return Ok(None);
-        }
-        Ok(Some(Reservation::open(self, bytes as u32)))
-    }
-
-    /// Opens a batch of at most `max_bytes` of records and as many lines as there is room for now; `None` when there
-    /// is not one free line.
-    ///
-    /// # Errors
-    /// As [`Writer::try_send`]; `max_bytes` is cut to what a reservation of this window may have.
-    pub fn batch(&mut self, max_bytes: usize) -> Result<Option<Batch<'_, P, C>>, SendError> {
-        let max_bytes = max_bytes.min(self.max_reservation_bytes as usize) as u32;
-        if !self.credits.has(lines_of(max_bytes))
-            && !self.find_room(lines_of(max_bytes))?
-            && !self.credits.has(1)
-        {
-            return Ok(None);
-        }
-        let room_bytes = payload_bytes_of(self.credits.known_free());
-        Ok(Some(Batch::open(self, max_bytes.min(room_bytes), max_bytes)))
     }
 
     /// Lines that can be stored before credits must be looked at again.

@@ -14,10 +14,11 @@ mod ledger;
 use beeline_contract_memory::{CreditSink, LoadPort};
 use beeline_spec::{Header, Kind};
 
+use crate::delivery::Delivery;
 use crate::error::ReceiveError;
-use crate::message::{Delivery, Message};
-use crate::order::Phase;
+use crate::message::Message;
 use crate::payload::HEAD_BYTES;
+use crate::phase::Phase;
 use crate::sync::{Arc, Ordering, fence};
 use crate::{COALESCE_PARTS, Position, Receiver, WindowConfig};
 

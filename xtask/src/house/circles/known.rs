@@ -42,16 +42,6 @@ pub const KNOWN: &[(&[&str], &str)] = &[
     ),
     (&["bench/src/figure.rs", "bench/src/verdict.rs"], TO_CUT),
     (&["host/driver/src/port/bring_up.rs", "host/driver/src/port/mod.rs"], TO_CUT),
-    (&["host/window/src/batch.rs", "host/window/src/reservation.rs", "host/window/src/writer.rs"], TO_CUT),
-    (
-        &[
-            "host/window/src/message.rs",
-            "host/window/src/order.rs",
-            "host/window/src/pace.rs",
-            "host/window/src/receiver.rs",
-        ],
-        TO_CUT,
-    ),
     (
         &[
             "link/memory/src/bus.rs",

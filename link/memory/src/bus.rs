@@ -10,9 +10,9 @@ use beeline_contract_device::{
     Accept, Device, DmaError, DmaTag, Enables, QueueId, ReadTag, SimTime, Want, Watches, Write,
 };
 
-use crate::memory::Regions;
-use crate::reads::Forgotten;
-use crate::window::Cells;
+use crate::cells::Cells;
+use crate::forgotten::Forgotten;
+use crate::regions::Regions;
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 

@@ -4,7 +4,7 @@
 //! Nothing happens by itself: stores, doorbells and register accesses wait until [`MemoryLink::pump`] hands them to the
 //! device and does what the device wants. So every run is the same for the same seed, which orders the answers to DMA
 //! reads. There are two kinds of window: *observed*, where a store becomes a write at the device, and *blank*, where it
-//! changes a cell, a scanner finds it (`window.rs`), and the cell must be free, which is checked: a sender that over-runs
+//! changes a cell, a scanner finds it (`cells.rs`), and the cell must be free, which is checked: a sender that over-runs
 //! its credits stops the test.
 //!
 //! From: `host/driver`, through the traits of `contract/link`. To: any [`Device`]. Not here: threads, time that passes
@@ -13,9 +13,12 @@
 #![forbid(unsafe_code)]
 
 mod bus;
+mod cells;
+mod forgotten;
 mod link;
 mod memory;
 mod reads;
+mod regions;
 mod window;
 
 use std::cell::RefCell;

@@ -1,7 +1,5 @@
 //! Reads of a window of the link: each word is asked for by itself, in order, and travels behind what was stored before.
 
-use std::collections::HashSet;
-
 use beeline_contract_device::Device;
 use beeline_contract_link::{ReadPort, WindowRead};
 use beeline_contract_memory::Line;
@@ -22,17 +20,6 @@ pub struct MemoryReads<D> {
     words: [u32; OUTSTANDING],
 }
 
-/// Reads that are under way and that nobody waits for any more.
-#[derive(Debug, Default)]
-pub(crate) struct Forgotten(HashSet<u16>);
-
-impl Forgotten {
-    /// Whether the answer to this read is thrown away.
-    pub(crate) fn take(&mut self, tag: u16) -> bool {
-        self.0.remove(&tag)
-    }
-}
-
 impl<D> MemoryReads<D> {
     pub(crate) fn new(link: MemoryLink<D>, queue: u32) -> Self {
         MemoryReads { link, queue, reads: [None; OUTSTANDING], words: [0; OUTSTANDING] }
@@ -43,7 +30,7 @@ impl<D> MemoryReads<D> {
         for (read, words) in self.reads.iter_mut().zip(self.words) {
             for tag in read.take().iter().flat_map(|tags| &tags[..words as usize]) {
                 if bus.answers.remove(tag).is_none() {
-                    bus.forgotten.0.insert(*tag);
+                    bus.forgotten.add(*tag);
                 }
             }
         }

@@ -4,9 +4,10 @@
 //! time arrives and asks it what it wants. It runs unchanged behind real memory (`link/shm`), virtual PCIe time
 //! (`link/sim`) and in tests, and the RTL (`nic/rtl`) must agree with it on every vector in `spec/vectors`.
 //!
-//! Read in the order a frame goes: [`Nic`] (`nic.rs`), `bar.rs` and `interfaces.rs` (the list of engines), `mmio/` (ours), `kpio/`, `descriptor/`, `inline/`, `enso/`,
-//! `niq/` and `coherent/` (what we compare with; `fetch/` is what they share), `egress/`, and `rx/` for the way back. `lifecycle.rs` and `registers.rs` are the control side. Not here:
-//! memory, threads, sockets, the wire, and anything of the host.
+//! Read in the order a frame goes: [`Nic`] (`nic.rs`), `bar.rs` and `interfaces.rs` (the list of engines), `mmio/` (ours),
+//! `kpio/`, `descriptor/`, `inline/`, `enso/`, `niq/` and `coherent/` (what we compare with; `fetch/` is what they share),
+//! `egress/`, and `rx/` for the way back. `lifecycle.rs`, `queue_state.rs` and `registers.rs` are the control side. Not
+//! here: memory, threads, sockets, the wire, and anything of the host.
 #![forbid(unsafe_code)]
 
 mod bar;
@@ -30,6 +31,7 @@ mod nic;
 mod niq;
 mod outgoing;
 mod pieces;
+mod queue_state;
 mod registers;
 mod rx;
 mod watch_port;

@@ -6,69 +6,15 @@
 //! here: what an engine keeps or drops when a queue stops.
 
 use beeline_contract_device::QueueId;
-use beeline_spec::Interface;
-use beeline_spec::regs::field::{caps_offset, control, magic, queue_status as s, status, version};
+use beeline_spec::regs::field::{caps_offset, control, magic, status, version};
 use beeline_spec::regs::{self, doorbell, queue as r};
 
 use crate::bar::Target;
-use crate::engine::{Cause, Engine, IrqCause, ReceiveEngine};
+use crate::engine::{Engine, IrqCause, ReceiveEngine};
 use crate::interfaces::Engines;
 use crate::kpio::Mux;
 use crate::nic::Nic;
-use crate::registers::QueueRegisters;
-
-/// Where writes to a queue's window go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Route {
-    /// The queue takes no stores, and never did since its last reset or with its present interface.
-    None,
-    /// It did, and now its writes are dropped and counted.
-    Drop,
-    /// To the engine of an interface with a window.
-    To(Interface),
-}
-
-/// A queue as the device sees it.
-#[derive(Debug)]
-pub(crate) struct QueueState {
-    /// Where writes to its window go; looked at for every write.
-    pub route: Route,
-    /// Interface of the transmit half, if it is started.
-    pub transmits: Option<Interface>,
-    /// Whether its frames leave with checksums filled in.
-    pub fills_in_checksums: bool,
-    receives: bool,
-    active: bool,
-    /// Why it is quarantined.
-    failed: Option<Cause>,
-    /// The epoch in force, or the last one that was.
-    epoch: u8,
-    registers: QueueRegisters,
-}
-
-impl QueueState {
-    /// After reset.
-    pub(crate) fn new() -> Self {
-        QueueState {
-            route: Route::None,
-            transmits: None,
-            fills_in_checksums: false,
-            receives: false,
-            active: false,
-            failed: None,
-            epoch: 0,
-            registers: QueueRegisters::new(),
-        }
-    }
-
-    /// Never pending: a write is judged as it is taken, and one without room is not taken.
-    fn status(&self) -> u64 {
-        u64::from(self.active) << s::ACTIVE_LSB
-            | u64::from(self.failed.is_some()) << s::QUARANTINED_LSB
-            | self.failed.map_or(0, |cause| cause as u64) << s::CAUSE_LSB
-            | u64::from(self.epoch) << s::EPOCH_LSB
-    }
-}
+use crate::queue_state::Route;
 
 impl Nic {
     fn is_enabled(&self) -> bool {

@@ -21,7 +21,7 @@ use crate::egress::Wire;
 use crate::engine::{Engine, ReceiveEngine, Shared, WindowEngine};
 use crate::interfaces::{Engines, wake};
 use crate::kpio::Mux;
-use crate::lifecycle::{QueueState, Route};
+use crate::queue_state::{QueueState, Route};
 use crate::rx::RxEngine;
 use crate::watch_port::{Direction, Watch, WatchWant};
 use crate::{ConfigError, NicConfig};

@@ -12,9 +12,10 @@ use beeline_spec::formats::{MAX_FRAME_BYTES, MAX_QUEUES, MIN_FRAME_BYTES};
 use beeline_spec::regs::{self, field};
 
 use crate::error::PortError;
+use crate::port::Port;
+use crate::port::bring_up_state::BringUp;
 use crate::port::script::{Step, Ticket};
-use crate::port::settings::Mux;
-use crate::port::{Port, write};
+use crate::port::steps::{mux_steps, until_active, write};
 
 /// Register map this driver speaks.
 const SUPPORTED_MAJOR: u16 = 1;
@@ -22,20 +23,6 @@ const SUPPORTED_MAJOR: u16 = 1;
 const MAGIC: u64 = u64::from_le_bytes(*b"BEELINE1");
 /// The capability list has its own 256 words in the register map.
 const CAPS_MAX_BYTES: u32 = 256 * 8;
-
-/// Where bring-up stands. Each state has its operation under way and knows what to do with the outcome.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum BringUp {
-    New,
-    Magic(Ticket),
-    Version(Ticket),
-    CapsPlace(Ticket),
-    CapsWord { ticket: Ticket, next: u32, end: u32 },
-    Enable(Ticket),
-    Mac(Ticket),
-    Ready,
-    Failed(PortError),
-}
 
 impl<L: Link> Port<L> {
     /// Takes the outcome of the operation under way, if it is there, and starts the next.
@@ -116,29 +103,6 @@ impl<L: Link> Port<L> {
         steps.push(until_active(true));
         self.script.push(steps)
     }
-}
-
-/// Waits for the device to be on, or off.
-pub(crate) fn until_active(active: bool) -> Step {
-    use field::status as f;
-    let what = if active { "become active" } else { "stop after its reset" };
-    let mask = f::ACTIVE_MASK << f::ACTIVE_LSB;
-    Step::Until { offset: regs::STATUS, mask, value: u64::from(active) << f::ACTIVE_LSB, fatal: 0, what }
-}
-
-/// The port range first: it must stand when the multiplexer starts to use it.
-pub(crate) fn mux_steps(mux: Mux) -> [Step; 2] {
-    use field::{control, mux_ports};
-    let (code, range) = match mux {
-        Mux::Both => (0, None),
-        Mux::DescriptorOnly => (1, None),
-        Mux::KpioOnly => (2, None),
-        Mux::ByPort(range) => (3, Some(range)),
-    };
-    let ports = range
-        .map_or(0, |r| u64::from(r.first) << mux_ports::FIRST_LSB | u64::from(r.last) << mux_ports::LAST_LSB);
-    let on = control::ENABLE_MASK << control::ENABLE_LSB | code << control::MUX_LSB;
-    [write(regs::MUX_PORTS, ports), write(regs::CONTROL, on)]
 }
 
 fn check_version(value: u64) -> Result<(), PortError> {

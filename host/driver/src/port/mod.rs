@@ -9,11 +9,13 @@
 //! opener. To: `queues.rs`, which opens queues. docs/design.md, decisions 3 and 4; kPIO+WC §III.B for the multiplexer.
 
 mod bring_up;
+mod bring_up_state;
 pub(crate) mod half;
 pub(crate) mod queues;
 mod script;
 pub(crate) mod settings;
 pub(crate) mod status;
+mod steps;
 
 use beeline_contract_link::{Link, LinkError};
 use beeline_spec::Interface;
@@ -21,10 +23,11 @@ use beeline_spec::caps::Capabilities;
 use beeline_spec::regs::{self, field};
 
 use crate::error::PortError;
-use crate::port::bring_up::{BringUp, mux_steps, until_active};
+use crate::port::bring_up_state::BringUp;
 use crate::port::script::{Script, Step, Ticket};
 use crate::port::settings::Mux;
 use crate::port::settings::PortConfig;
+use crate::port::steps::{mux_steps, until_active, write};
 
 /// How far a port is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -245,9 +248,4 @@ impl Causes {
             | (self.rx_frame as u64) << f::RX_FRAME_LSB
             | (self.queue_failed as u64) << f::QUEUE_FAILED_LSB
     }
-}
-
-/// The step that writes a register.
-pub(crate) const fn write(offset: u32, value: u64) -> Step {
-    Step::Write { offset, value }
 }

@@ -17,7 +17,8 @@ use crate::error::{Must, PortError};
 use crate::port::half::{QueueHalf, Stopped, TxIdentity};
 use crate::port::script::{Script, Step, Ticket};
 use crate::port::status::QueueStatus;
-use crate::port::{Pending, Port, PortState, write};
+use crate::port::steps::write;
+use crate::port::{Pending, Port, PortState};
 use crate::transmit::credits::DmaCredits;
 use crate::transmit::settings::{CreditCoalescing, TxQueueConfig};
 

@@ -8,20 +8,21 @@
 
 use std::collections::BTreeSet;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 
-use beeline_contract_device::{Device, ReadTag, Want};
+use beeline_contract_device::Device;
 use beeline_domain::{Peer, Reply, Waker};
-use beeline_mmio::{DmaRegion, LoadWindow, MemoryOptions, Region, SharedMemory, StoreKernel, Word};
-use beeline_spec::caps::Capabilities;
+use beeline_mmio::{Region, SharedMemory, StoreKernel, Word};
+use beeline_spec::LINE_BYTES;
 use beeline_spec::escape::blank_from_random;
 use beeline_spec::formats::{port_closed, port_device_memory as device_memory, port_host_memory as host};
-use beeline_spec::{LINE_BYTES, regs};
 
 use super::DevicePort;
-use super::account::{Account, Charge};
+use super::account::Account;
+use super::device_layout::DeviceLayout;
+use super::port_config::PortConfig;
+use super::port_parts::{HostWords, PortParts, Update};
 use super::registers::RegisterServer;
-use super::scanner::ScanConfig;
 use crate::error::ControlError;
 use crate::event::EventReceiver;
 use crate::layout::{self, FIRST_REGION, HOST_BYTES, REGISTER_LINES, region_address};
@@ -29,156 +30,6 @@ use crate::messages::{Answer, Request, VERSION, to_bytes};
 
 /// Things that a host may open or close before the loop has taken over any of them.
 const MAX_UPDATES: usize = 512;
-
-/// How a port is served.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PortConfig {
-    /// Lines beyond an incomplete one that are looked at, so that disorder reaches the device's reorder unit. At most
-    /// the reorder span less one; 0 hides disorder from the device.
-    pub look_ahead_lines: u32,
-    /// Lines of a window delivered in one turn, at least 1.
-    pub burst_lines: u32,
-    /// How far ahead of the frontier lines are fetched into the cache.
-    pub prefetch_lines: u32,
-    /// Bytes that a port may have mapped in this process, in total: its windows, and the memory its host registers. What
-    /// was closed counts until the loop has let go of it.
-    pub max_memory_bytes: u64,
-    /// Regions that a port may register.
-    pub max_regions: u32,
-    /// How the windows and doorbells are backed.
-    pub memory: MemoryOptions,
-}
-
-impl Default for PortConfig {
-    fn default() -> Self {
-        PortConfig {
-            look_ahead_lines: 16,
-            burst_lines: 32,
-            prefetch_lines: 8,
-            max_memory_bytes: 256 << 20,
-            max_regions: 4096,
-            memory: MemoryOptions::default(),
-        }
-    }
-}
-
-/// Something that was opened or closed, on its way to the loop.
-#[derive(Debug)]
-pub(crate) enum Update {
-    /// A fresh window of a queue.
-    Window { queue: u32, port: LoadWindow, charge: Charge, blank: u64 },
-    /// A doorbell to be looked at.
-    Doorbell { offset_bytes: u32, word: Word },
-    /// A region of host memory.
-    Region { number: u32, memory: DmaRegion, charge: Charge },
-    /// A region that is gone.
-    Release { number: u32 },
-}
-
-/// What a device says about itself, read once through its registers.
-#[derive(Clone, Debug)]
-pub(crate) struct DeviceLayout {
-    /// Queues of the port.
-    pub(crate) queues: u32,
-    /// Offset in the BAR of the first window.
-    window_base_bytes: u64,
-    /// Bytes from one window to the next.
-    window_stride_bytes: u64,
-    /// Lines of each queue's window.
-    window_lines: Vec<u32>,
-    /// Lines from the frontier's line on that may arrive out of order.
-    span_lines: u32,
-}
-
-impl DeviceLayout {
-    fn read<D: Device>(device: &mut D) -> Result<Self, ControlError> {
-        let wrong = |what: &str| ControlError::Device(what.to_owned());
-        let place = read_register(device, regs::CAPS)?;
-        let (offset, bytes) = (place as u32, (place >> 32) as u32);
-        let words = (offset..offset.saturating_add(bytes.min(4096)))
-            .step_by(8)
-            .map(|offset| read_register(device, offset))
-            .collect::<Result<Vec<u64>, _>>()?;
-        let caps = Capabilities::parse(&words).map_err(|error| wrong(&format!("has a {error}")))?;
-        if caps.blank != Some(true) {
-            return Err(wrong("has observed windows"));
-        }
-        let queues = caps.queues.filter(|queues| (1..=regs::QUEUE_COUNT).contains(queues));
-        let queues = queues.ok_or_else(|| wrong("does not say how many queues it has"))?;
-        let (window_base_bytes, window_stride_bytes) =
-            caps.aperture.ok_or_else(|| wrong("does not say where its windows are"))?;
-        let window_lines = (0..queues)
-            .map(|queue| {
-                let at = regs::QUEUE + queue * regs::QUEUE_STRIDE + regs::queue::WINDOW_LINES;
-                let lines = u32::try_from(read_register(device, at)?).unwrap_or(0);
-                let fits = u64::from(lines) * LINE_BYTES as u64 <= window_stride_bytes;
-                let is_sound = lines >= 2 && lines.is_power_of_two() && fits;
-                is_sound.then_some(lines).ok_or_else(|| wrong(&format!("has a window of {lines} lines")))
-            })
-            .collect::<Result<_, _>>()?;
-        let span_lines = caps.reorder_span_lines.unwrap_or(1).max(1);
-        Ok(DeviceLayout { queues, window_base_bytes, window_stride_bytes, window_lines, span_lines })
-    }
-
-    /// Offset in the BAR of a queue's window.
-    pub(crate) fn window_offset(&self, queue: u32) -> u64 {
-        self.window_base_bytes + u64::from(queue) * self.window_stride_bytes
-    }
-
-    /// The scanner's settings for this device.
-    pub(crate) fn scan_config(&self, config: &PortConfig) -> ScanConfig {
-        ScanConfig {
-            ahead_lines: config.look_ahead_lines.min(self.span_lines - 1),
-            burst_lines: config.burst_lines.max(1),
-            prefetch_lines: config.prefetch_lines,
-        }
-    }
-}
-
-fn read_register<D: Device>(device: &mut D, offset_bytes: u32) -> Result<u64, ControlError> {
-    device.read_arrived(u64::from(offset_bytes), ReadTag(0));
-    // A device that has just been made has nothing else to want.
-    match device.next() {
-        Some(Want::ReadCompletion { value, .. }) => Ok(value),
-        _ => Err(ControlError::Device(format!("does not answer a read of register {offset_bytes:#x}"))),
-    }
-}
-
-/// The words of the host's memory that a NIC process writes, besides the answers to reads.
-#[derive(Debug)]
-pub(crate) struct HostWords {
-    /// 1 while the NIC process sleeps.
-    pub(crate) nic_waiting: beeline_mmio::Flag,
-    /// Futex word: 1 while the host sleeps.
-    pub(crate) host_waiting: beeline_mmio::Flag,
-    /// Why the port was closed.
-    pub(crate) closed: Word,
-    /// Count of interrupts.
-    pub(crate) interrupts: Word,
-}
-
-impl HostWords {
-    pub(crate) fn new(region: &Region) -> Self {
-        HostWords {
-            nic_waiting: region.flag(host::NIC_WAITING_OFFSET),
-            host_waiting: region.flag(host::HOST_WAITING_OFFSET),
-            closed: region.word(host::CLOSED_OFFSET),
-            interrupts: region.word(host::INTERRUPTS_OFFSET),
-        }
-    }
-}
-
-/// What [`DevicePort`] is made of besides the device.
-pub(crate) struct PortParts {
-    pub(crate) layout: DeviceLayout,
-    pub(crate) config: PortConfig,
-    pub(crate) registers: RegisterServer,
-    pub(crate) words: HostWords,
-    pub(crate) waker: Option<Waker>,
-    pub(crate) event: EventReceiver,
-    pub(crate) updates: Receiver<Update>,
-    pub(crate) loop_back: bool,
-}
 
 /// The side of a port that answers its host's requests.
 #[derive(Debug)]

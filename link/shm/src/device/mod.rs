@@ -3,7 +3,10 @@
 mod account;
 mod control;
 mod counters;
+mod device_layout;
 mod port;
+mod port_config;
+mod port_parts;
 mod queues;
 mod regions;
 pub(crate) mod registers;
@@ -11,6 +14,7 @@ mod scanner;
 
 pub(crate) use registers::{Access, encode};
 
-pub use control::{PortConfig, PortControl};
+pub use control::PortControl;
 pub use counters::PortCounters;
 pub use port::{DevicePort, Wire, Wired, Work};
+pub use port_config::PortConfig;

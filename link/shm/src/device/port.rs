@@ -16,7 +16,7 @@ use beeline_domain::Waker;
 use beeline_spec::formats::port_closed;
 
 use super::PortCounters;
-use super::control::{HostWords, PortParts, Update};
+use super::port_parts::{HostWords, PortParts, Update};
 use super::queues::{Queues, write_register};
 use super::regions::Regions;
 use super::registers::{Access, RegisterServer};

@@ -10,7 +10,8 @@ use beeline_spec::regs::{self, field};
 
 use super::PortCounters;
 use super::account::Charge;
-use super::control::{DeviceLayout, PortConfig};
+use super::device_layout::DeviceLayout;
+use super::port_config::PortConfig;
 use super::scanner::Scanner;
 
 /// A transmit window.

@@ -2,7 +2,7 @@
 
 use beeline_contract_device::DmaTag;
 
-use super::peers::PeerLoads;
+use super::peer_loads::PeerLoads;
 use super::{DeviceId, MachineSettings, Totals};
 use crate::des::Picoseconds;
 use crate::device::{Line, Ports, Wire};

@@ -106,6 +106,27 @@ impl<D: Device> CoreLink<D> {
     }
 }
 
+impl<D: Device> Sim<D> {
+    /// The link of the programs on a core.
+    ///
+    /// # Panics
+    /// If there is no such core.
+    pub fn link(&self, core: CoreId) -> CoreLink<D> {
+        self.link_to(core, DeviceId(0))
+    }
+
+    /// The link of the programs on a core to one of several devices.
+    ///
+    /// # Panics
+    /// If there is no such core or device.
+    pub fn link_to(&self, core: CoreId, device: DeviceId) -> CoreLink<D> {
+        let (cores, devices) = self.with(|machine| (machine.around.core_states.len(), machine.devices.len()));
+        assert!(usize::from(core.0) < cores, "core {} of a machine that has {cores}", core.0);
+        assert!(usize::from(device.0) < devices, "device {} of a machine that has {devices}", device.0);
+        CoreLink::new(self.clone(), core, device)
+    }
+}
+
 impl<D> Sim<D> {
     #[inline]
     pub(super) fn around<T>(&self, f: impl FnOnce(&mut Around) -> T) -> T {

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use beeline_contract_device::Device;
 
 use super::state::Around;
-use super::{CoreId, CoreLink, DeviceId, Event, Machine, MachineError, MachineSettings, Next, Pause};
+use super::{CoreId, Event, Machine, MachineError, MachineSettings, Next, Pause};
 use crate::des::Picoseconds;
 use crate::pcie::{Class, Side};
 
@@ -36,25 +36,6 @@ impl<D: Device> Sim<D> {
     /// There is no such machine; there are more devices or fewer than branches.
     pub fn with_devices(devices: Vec<D>, settings: MachineSettings, seed: u64) -> Result<Self, MachineError> {
         Ok(Sim { machine: Rc::new(RefCell::new(Machine::new(devices, settings, seed)?)) })
-    }
-
-    /// The link of the programs on a core.
-    ///
-    /// # Panics
-    /// If there is no such core.
-    pub fn link(&self, core: CoreId) -> CoreLink<D> {
-        self.link_to(core, DeviceId(0))
-    }
-
-    /// The link of the programs on a core to one of several devices.
-    ///
-    /// # Panics
-    /// If there is no such core or device.
-    pub fn link_to(&self, core: CoreId, device: DeviceId) -> CoreLink<D> {
-        let (cores, devices) = self.with(|machine| (machine.around.core_states.len(), machine.devices.len()));
-        assert!(usize::from(core.0) < cores, "core {} of a machine that has {cores}", core.0);
-        assert!(usize::from(device.0) < devices, "device {} of a machine that has {devices}", device.0);
-        CoreLink::new(self.clone(), core, device)
     }
 
     /// Looks at the machine, or changes it.

@@ -8,19 +8,10 @@ use beeline_contract_device::{Device, HostMemory, SimTime, Want};
 
 use super::memory::Memory;
 use super::state::Around;
-use super::{CoreId, DeviceId, Event, Machine};
+use super::{CoreId, DeviceId, Event, Interconnect, Machine};
 use crate::des::Picoseconds;
 
 const LINE_BYTES: u64 = 64;
-
-/// The interconnect between a core and a device with a cache.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Interconnect {
-    /// A transfer of a line from one to the other.
-    pub line: Picoseconds,
-    /// From one transfer to the next.
-    pub interval: Picoseconds,
-}
 
 impl HostMemory for Memory {
     fn word(&mut self, address: u64) -> Option<u64> {

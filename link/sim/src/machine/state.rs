@@ -7,43 +7,12 @@ use super::memory::Memory;
 use super::payloads::{Blocks, Lines};
 use super::root_path::{Lane, RootPath, RootPaths};
 use super::topology::{LinkEnds, Topology};
-use super::{Event, MachineError, MachineSettings};
+use super::{CoreId, DeviceId, Event, MachineError, MachineSettings, Totals};
 use crate::cpu::{Core, FenceAck};
 use crate::des::{Calendar, Picoseconds, stream};
 use crate::device::{Line, Server, Transmitted};
 use crate::pcie::{Hop, Link, Switch};
 use crate::root::{Bandwidth, Inbound, Outbound};
-
-/// A core of a machine.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct CoreId(pub u16);
-
-/// A device of a machine: its number is that of its branch.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct DeviceId(pub u16);
-
-/// The requester ID of the first device; cores have their own numbers, which end below.
-const FIRST_REQUESTER: u16 = 0x8000;
-
-impl DeviceId {
-    /// The most devices that have a bus of their own.
-    pub(super) const MOST: usize = 64;
-
-    /// Its requester ID: a bus of its own, function 0.
-    pub(super) fn requester(self) -> u16 {
-        FIRST_REQUESTER + (self.0 << 8)
-    }
-
-    #[inline]
-    pub(super) fn is_requester(requester: u16) -> bool {
-        requester >= FIRST_REQUESTER
-    }
-
-    #[inline]
-    pub(super) fn of_requester(requester: u16) -> usize {
-        usize::from((requester - FIRST_REQUESTER) >> 8)
-    }
-}
 
 /// What the caller of [`Sim::advance`](super::Sim::advance) has to do before time goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,22 +34,6 @@ pub enum Next {
     At(Picoseconds),
     /// The program has ended.
     Never,
-}
-
-/// What a machine has counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Totals {
-    /// Bytes of memory that the device has read.
-    pub memory_read_bytes: u64,
-    /// Bytes of memory that the device has written.
-    pub memory_written_bytes: u64,
-    /// Interrupts that it has raised.
-    pub interrupts: u64,
-    /// Accesses of it that were no memory of its port.
-    pub faults: u64,
-    /// Frames that ended with an abort mark.
-    pub aborted: u64,
-    pub writes_taken: u64,
 }
 
 /// What is in flight: a machine at rest has none of it.

@@ -16,7 +16,7 @@ use beeline_spec::coherent::{LineBuffer, LineHeader, LineKind, frame_bytes_in, g
 use beeline_spec::formats::line_buffer;
 use beeline_spec::{LINE_BYTES, WORD_BYTES};
 
-use super::Entries;
+use super::entries::Entries;
 use crate::engine::{Cause, QueueSettings, Shared};
 use crate::rx::Delivery;
 use crate::watch_port::{Direction, Watch};

@@ -4,14 +4,14 @@
 use std::collections::VecDeque;
 
 use beeline_contract_device::{Accept, QueueId, WatchEnd, WatchTag};
-use beeline_spec::Interface;
 use beeline_spec::coherent::{
     LineBuffer, LineHeader, LineKind, buffers_in, frame_bytes_in, given_back, is_passed, position_of,
 };
+use beeline_spec::{Interface, LINE_BYTES};
 
 use super::*;
 use crate::NicConfig;
-use crate::engine::{DmaOwner, Engine, FrameSource, QueueSettings, ReceiveEngine, Shared};
+use crate::engine::{Cause, DmaOwner, Engine, FrameSource, QueueSettings, ReceiveEngine, Shared};
 use crate::fetch::test_host::{BASE, Random, TestHost};
 use crate::rx::RxEngine;
 use crate::watch_port::{Direction, Watch, WatchWant};

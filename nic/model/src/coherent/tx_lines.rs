@@ -17,7 +17,7 @@ use beeline_spec::WORD_BYTES;
 use beeline_spec::coherent::{LineBuffer, LineError, LineHeader, LineKind, given_back};
 use beeline_spec::formats::LINE_ENTRY_MAX_BYTES;
 
-use super::Entries;
+use super::entries::Entries;
 use crate::engine::{Cause, DmaOwner, QueueSettings, Shared};
 use crate::fetch::{Described, FetchQueue, FrameQueue, HeadReport, Purpose, Read, Reads, Turn, WatchQueue};
 use crate::watch_port::{Direction, Watch};

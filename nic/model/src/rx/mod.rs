@@ -9,6 +9,7 @@
 //! From: the wire. To: host memory, through the DMA port. Not here: transmit completions ([`crate::descriptor`]).
 //! HotOS'25 §4.1; Larsen & Lee, NAS'15, §V.
 
+mod delivery;
 mod ring;
 mod steer;
 #[cfg(test)]
@@ -26,20 +27,8 @@ use crate::engine::{Cause, Engine, IrqCause, QueueSettings, ReceiveEngine, Share
 use crate::enso::{NotifyRings, RxPipe};
 use crate::fetch::{Moderation, Reads};
 use crate::niq::{Found, HeldReads, RxEntries};
+pub(crate) use delivery::Delivery;
 use ring::RxRing;
-
-/// What became of a frame that was offered to a queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Delivery {
-    /// It is on its way to host memory.
-    Done,
-    /// The host lends no room now.
-    NoSpace,
-    /// The device cannot take it now, but will without the host's doing.
-    Later,
-    /// It is longer than the ring or the buffer.
-    TooLong,
-}
 
 #[derive(Debug)]
 enum Mode {

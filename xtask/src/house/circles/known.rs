@@ -41,50 +41,6 @@ pub const KNOWN: &[(&[&str], &str)] = &[
         TO_CUT,
     ),
     (&["bench/src/figure.rs", "bench/src/verdict.rs"], TO_CUT),
-    (&["host/driver/src/port/bring_up.rs", "host/driver/src/port/mod.rs"], TO_CUT),
-    (
-        &[
-            "link/memory/src/bus.rs",
-            "link/memory/src/lib.rs",
-            "link/memory/src/memory.rs",
-            "link/memory/src/reads.rs",
-            "link/memory/src/window.rs",
-        ],
-        TO_CUT,
-    ),
-    (
-        &["link/shm/src/device/control.rs", "link/shm/src/device/port.rs", "link/shm/src/device/queues.rs"],
-        TO_CUT,
-    ),
-    (
-        &[
-            "link/sim/src/machine/device_end.rs",
-            "link/sim/src/machine/event.rs",
-            "link/sim/src/machine/peers.rs",
-            "link/sim/src/machine/settings.rs",
-            "link/sim/src/machine/shared_lines.rs",
-            "link/sim/src/machine/state.rs",
-            "link/sim/src/machine/topology.rs",
-        ],
-        TO_CUT,
-    ),
-    (
-        &["link/sim/src/machine/host.rs", "link/sim/src/machine/reads.rs", "link/sim/src/machine/run.rs"],
-        TO_CUT,
-    ),
-    (&["link/sim/src/pcie/switch/mod.rs", "link/sim/src/pcie/switch/routes.rs"], TO_CUT),
-    (&["nic/model/src/coherent/mod.rs", "nic/model/src/coherent/tx_lines.rs"], TO_CUT),
-    (
-        &[
-            "nic/model/src/coherent/rx_lines.rs",
-            "nic/model/src/descriptor/rx_descriptors.rs",
-            "nic/model/src/enso/rx_pipe.rs",
-            "nic/model/src/rx/mod.rs",
-            "nic/model/src/rx/ring.rs",
-        ],
-        TO_CUT,
-    ),
-    (&["nic/model/src/lifecycle.rs", "nic/model/src/nic.rs"], TO_CUT),
     (
         &[
             "tests/src/owners/descriptor.rs",

@@ -10,10 +10,7 @@ use self::routes::{Route, Routes};
 use super::{Class, Kind, Link, LinkEvent, Side, Tlp};
 use crate::des::{Calendar, Picoseconds};
 
-pub use routes::{Downstream, Group, Receiver, SwitchError};
-
-/// The number of its port towards the root complex; those towards devices follow.
-pub const UPSTREAM_PORT: u16 = 0;
+pub use routes::{Downstream, Group, Receiver, SwitchError, UPSTREAM_PORT};
 
 /// The first packet that came in by a port has crossed the switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,9 +4,10 @@ use std::ops::Range;
 
 use thiserror::Error;
 
-use super::UPSTREAM_PORT;
 use crate::pcie::{Class, Kind, Tlp};
 
+/// The number of a switch's port towards the root complex; those towards devices follow.
+pub const UPSTREAM_PORT: u16 = 0;
 /// The least bytes of a window that is copied (Base Specification, Multicast capability: an index position of 12).
 const LEAST_GROUP_BYTES: u64 = 1 << 12;
 

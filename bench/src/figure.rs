@@ -3,7 +3,6 @@
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
-use crate::Verdict;
 use crate::median::median;
 
 /// The value of a figure.
@@ -162,37 +161,6 @@ impl Default for Latencies {
     }
 }
 
-/// A figure that cannot be had on this machine.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Missing {
-    /// The bench it belongs to.
-    pub bench: String,
-    /// Figure that would have been measured.
-    pub name: String,
-    /// Why it was not, and what to do about it.
-    pub why: String,
-}
-
-/// Result of one bench.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Report {
-    pub figures: Vec<Figure>,
-    /// Targets, and whether they are met.
-    pub verdicts: Vec<Verdict>,
-    /// Figures that could not be measured.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub missing: Vec<Missing>,
-}
-
-impl Report {
-    /// Adds what another bench gave.
-    pub fn append(&mut self, mut other: Report) {
-        self.figures.append(&mut other.figures);
-        self.verdicts.append(&mut other.verdicts);
-        self.missing.append(&mut other.missing);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -225,16 +193,5 @@ mod tests {
         let figure = Figure::delay(ROW, vec![(1..=100).map(f64::from).collect(), vec![5000.0; 1]]);
         assert_eq!(figure.value, Value::Delay { p50_ns: 51.0, p99_ns: 100.0, worst_ns: 5000.0 });
         assert_eq!((figure.samples.len(), figure.rounds), (101, vec![51.0, 5000.0]));
-    }
-
-    #[test]
-    fn a_report_comes_back_from_json() -> Result<(), serde_json::Error> {
-        let [bench, name, why] = ["b", "n", "not installed"].map(str::to_owned);
-        let mut report = Report { figures: vec![Figure::rate(ROW, vec![1.0])], ..Report::default() };
-        let missing = Report { missing: vec![Missing { bench, name, why }], ..Report::default() };
-        report.append(missing);
-        assert_eq!((report.figures.len(), report.missing.len()), (1, 1));
-        assert_eq!(serde_json::from_str::<Report>(&serde_json::to_string(&report)?)?, report);
-        Ok(())
     }
 }

@@ -23,6 +23,7 @@ mod output;
 pub mod peer_death;
 pub mod peers;
 mod registry;
+mod report;
 pub mod rivals;
 pub mod round_trip;
 pub mod rpc_rate;
@@ -38,9 +39,10 @@ pub mod wire_round_trip;
 pub mod work;
 
 pub use error::BenchError;
-pub use figure::{Figure, Latencies, Missing, Report, Row, Value};
+pub use figure::{Figure, Latencies, Row, Value};
 pub use output::{to_table, write_csv};
 pub use registry::{BENCHES, Bench, find};
+pub use report::{Missing, Report};
 pub use settings::Settings;
 pub use verdict::{Bound, Verdict, paired_ratio};
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::echo::ROLE;
+use super::roles::ROLE;
 use beeline_session::Program;
 
 /// A program that plays both sides of a rival.

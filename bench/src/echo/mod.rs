@@ -8,6 +8,7 @@ mod bare;
 mod half;
 mod launch;
 mod pair;
+mod roles;
 mod rpc;
 mod wire;
 
@@ -21,22 +22,9 @@ use crate::kv::Store;
 pub use half::ServerHalf;
 pub use launch::Launch;
 pub use pair::Pair;
+pub use roles::{BARE_COPY, KV, ROLE, RPC, RPC_AF_PACKET, RPC_AF_XDP};
 use rpc::USUAL_LINES;
 pub(crate) use rpc::{ECHO, RpcClient, answer};
-
-/// The hidden subcommand that runs [`play`].
-pub const ROLE: &str = "echo";
-/// The bare copy, as [`play`] knows it.
-pub const BARE_COPY: &str = "bare-copy";
-/// Our calls between processes, as [`play`] knows them; with a comma and a number behind it, through windows of so many
-/// lines.
-pub const RPC: &str = "rpc";
-/// Our calls over AF_XDP, between two ends of a [`crate::veth::Veth`], as [`play`] knows them.
-pub const RPC_AF_XDP: &str = "rpc-af-xdp";
-/// Our calls over AF_PACKET, likewise.
-pub const RPC_AF_PACKET: &str = "rpc-af-packet";
-/// Our key-value store, as [`play`] knows it: a server only, which answers so many requests and then waits for a job.
-pub const KV: &str = "kv";
 
 /// Plays one side of an echo until standard input ends.
 ///

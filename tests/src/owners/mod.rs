@@ -13,11 +13,11 @@ mod inline;
 mod kpio;
 mod mmio;
 mod niq;
+mod owner;
+mod place;
+mod store;
 
-use beeline_contract_device::Enables;
-use beeline_spec::{Interface, LINE_BYTES, regs};
-
-use crate::Random;
+use beeline_spec::Interface;
 
 pub use descriptor::Descriptor;
 pub use enso::Enso;
@@ -25,90 +25,9 @@ pub use inline::Inline;
 pub use kpio::Kpio;
 pub use mmio::Mmio;
 pub use niq::Niq;
-
-/// What an owner needs of its surroundings.
-pub trait Bench {
-    /// Stores bytes in the host's memory.
-    fn store(&mut self, address: u64, data: &[u8]);
-
-    /// Loads a word of the host's memory.
-    fn load(&self, address: u64) -> u64;
-
-    /// Writes a register of a queue.
-    fn set_of(&mut self, queue: u16, register: u32, value: u64);
-}
-
-/// Addresses that belong to a queue.
-#[derive(Clone, Copy, Debug)]
-pub struct Place {
-    pub queue: u16,
-    pub window_lines: u64,
-    /// Offset of the queue's window in the BAR.
-    pub window: u64,
-    /// Bus address of 256 KiB of its own.
-    pub memory: u64,
-    /// Bus address of its credit word.
-    pub credits: u64,
-}
-
-impl Place {
-    /// Bytes of a queue's memory.
-    pub const MEMORY_BYTES: u64 = 0x4_0000;
-
-    /// Where the line of a position lies.
-    fn line(&self, position: u64) -> u64 {
-        self.window + position % self.window_lines * LINE_BYTES as u64
-    }
-
-    /// A doorbell that says how far the host has come.
-    fn doorbell(&self, tail: u64) -> Store {
-        let offset = regs::DOORBELL + u32::from(self.queue) * regs::DOORBELL_STRIDE + regs::doorbell::TX_TAIL;
-        Store::whole(offset.into(), &tail.to_le_bytes())
-    }
-}
-
-/// A write at the BAR.
-#[derive(Clone, Debug)]
-pub struct Store {
-    /// Offset in the BAR.
-    pub offset: u64,
-    /// The bytes, those not enabled included.
-    pub data: Vec<u8>,
-    /// Bytes of the line that are written.
-    pub enables: Enables,
-}
-
-impl Store {
-    /// A write of all these bytes.
-    pub fn whole(offset: u64, data: &[u8]) -> Store {
-        Store { offset, data: data.to_vec(), enables: Enables::All }
-    }
-}
-
-/// The owner of a queue of one interface.
-pub trait Owner {
-    fn interface(&self) -> Interface;
-
-    /// Writes the queue's registers but for the last, and what its memory must hold then.
-    fn set_up(&self, bench: &mut dyn Bench);
-
-    /// The queue is started with this epoch, empty.
-    fn begin(&mut self, epoch: u8);
-
-    /// The writes that hand a frame over; nothing while there is no room.
-    fn send(&mut self, bench: &mut dyn Bench, random: &mut Random, frame: &[u8]) -> Option<Vec<Store>>;
-
-    /// Whether the device has given back everything that it was given.
-    fn is_done(&self, bench: &dyn Bench) -> bool;
-
-    /// Returns what leaves for a frame.
-    fn on_the_wire(&self, frame: &[u8]) -> Vec<u8> {
-        frame.to_vec()
-    }
-
-    /// Writes that keep no rule, at least one.
-    fn break_rules(&mut self, bench: &mut dyn Bench, random: &mut Random) -> Vec<Store>;
-}
+pub use owner::{Bench, Owner};
+pub use place::Place;
+pub use store::Store;
 
 /// Interfaces that have an owner here.
 pub const INTERFACES: [Interface; 6] = [

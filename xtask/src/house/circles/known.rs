@@ -30,29 +30,6 @@ pub const KNOWN: &[(&[&str], &str)] = &[
         ],
         TO_CUT,
     ),
-    (
-        &[
-            "bench/src/echo/half.rs",
-            "bench/src/echo/launch.rs",
-            "bench/src/echo/mod.rs",
-            "bench/src/kv/own.rs",
-            "bench/src/rpc_rate.rs",
-        ],
-        TO_CUT,
-    ),
-    (&["bench/src/figure.rs", "bench/src/verdict.rs"], TO_CUT),
-    (
-        &[
-            "tests/src/owners/descriptor.rs",
-            "tests/src/owners/enso.rs",
-            "tests/src/owners/inline.rs",
-            "tests/src/owners/kpio.rs",
-            "tests/src/owners/mmio.rs",
-            "tests/src/owners/mod.rs",
-            "tests/src/owners/niq.rs",
-        ],
-        TO_CUT,
-    ),
     (&["xtask/src/generate/drift.rs", "xtask/src/generate/mod.rs", "xtask/src/generate/proof.rs"], TO_CUT),
     (
         &[

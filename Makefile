@@ -63,6 +63,7 @@ stage: build
 install: stage ## program, man pages, completions, C library and headers, licences; PREFIX=/usr/local DESTDIR=
 	install -d $(bindir) $(mandir) $(bashdir) $(zshdir) $(fishdir) $(includedir) $(licencedir)
 	install -m 755 $(built) $(bindir)/beeline
+	-strip $(bindir)/beeline
 	install -m 644 $(staged)/man/*.1 $(mandir)
 	install -m 644 $(staged)/completions/bash $(bashdir)/beeline
 	install -m 644 $(staged)/completions/zsh $(zshdir)/_beeline

@@ -7,6 +7,7 @@ use std::ffi::OsStr;
 
 use beeline_mmio::Choice;
 use beeline_mmio::{NotChosen, StoreKernel, Traffic};
+use beeline_platforms::Platform;
 use beeline_spec::Interface;
 use beeline_window::FencePolicy;
 use clap::builder::{PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser};
@@ -45,6 +46,22 @@ impl TypedValueParser for KernelName {
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
         let for_memory = StoreKernel::ALL.into_iter().filter(|kernel| kernel.is_for_memory());
         Some(Box::new(for_memory.map(|kernel| PossibleValue::new(kernel.name()))))
+    }
+}
+
+/// The name of a platform, or its file. Any text is taken: completions offer the names that are built in.
+#[derive(Clone, Copy, Debug)]
+pub struct PlatformName;
+
+impl TypedValueParser for PlatformName {
+    type Value = String;
+
+    fn parse_ref(&self, command: &Command, arg: Option<&Arg>, value: &OsStr) -> Result<String, clap::Error> {
+        StringValueParser::new().parse_ref(command, arg, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(Platform::names().map(PossibleValue::new)))
     }
 }
 

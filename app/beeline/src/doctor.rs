@@ -2,6 +2,9 @@
 //!
 //! It measures mappings and kernels only as far as a sentence needs it; figures to compare come from `compare`.
 
+pub mod args;
+mod bar;
+mod finding;
 pub mod mapping;
 
 use std::fmt::Write;
@@ -10,53 +13,12 @@ use beeline_domain::support;
 use beeline_ethernet::{AfPacket, AfXdp, UplinkError};
 use beeline_mmio::selftest::MemoryType;
 use beeline_mmio::{Choice, KernelState, MemoryOptions, SharedMemory, Traffic, clock, cpu, kernel_report};
-use serde::Serialize;
 
-use crate::args::DoctorArgs;
+use args::DoctorArgs;
+use finding::{Finding, State};
+
 use crate::failure::Failure;
-use crate::machine;
-
-/// How something stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum State {
-    /// As it should be.
-    Good,
-    /// Works, but costs something; the text says what.
-    Limited,
-    /// Does not work; the text says what to do.
-    Missing,
-    /// A fact that is neither.
-    Fact,
-}
-
-/// One thing that was looked at.
-#[derive(Clone, Debug, Serialize)]
-pub struct Finding {
-    /// The heading it stands under.
-    pub section: &'static str,
-    /// What was looked at.
-    pub what: String,
-    /// How it stands.
-    pub state: State,
-    /// What that means, in words.
-    pub words: String,
-    /// Figures behind the words, for programs.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub measured: Option<serde_json::Value>,
-}
-
-impl Finding {
-    /// A finding that words are enough for.
-    pub fn new(
-        section: &'static str,
-        what: impl Into<String>,
-        state: State,
-        words: impl Into<String>,
-    ) -> Self {
-        Finding { section, what: what.into(), state, words: words.into(), measured: None }
-    }
-}
+use crate::{machine, out};
 
 /// Columns that words may take, on a wider screen too.
 const COLUMNS: usize = 100;
@@ -72,14 +34,12 @@ pub fn run(args: &DoctorArgs) -> Result<(), Failure> {
     memory(&mut findings);
     processes(&mut findings);
     network(&mut findings);
-    findings.extend(crate::bar::look(args)?);
+    findings.extend(bar::look(args)?);
     if args.json {
-        let text = serde_json::to_string_pretty(&findings);
-        println!("{}", text.map_err(|e| Failure::new("cannot write JSON").because(e))?);
+        out::json(&findings)
     } else {
-        print!("{}", in_words(&findings, textwrap::termwidth().min(COLUMNS)));
+        out::text(in_words(&findings, textwrap::termwidth().min(COLUMNS)))
     }
-    Ok(())
 }
 
 /// Every finding under its heading, wrapped to `columns`, then what follows from all of them.

@@ -12,12 +12,23 @@ pub struct Failure {
     what: String,
     because: Option<String>,
     remedy: Option<String>,
+    is_quiet: bool,
 }
 
 impl Failure {
     /// `what` went wrong, in a phrase without a full stop.
     pub fn new(what: impl Into<String>) -> Self {
-        Failure { what: what.into(), because: None, remedy: None }
+        Failure { what: what.into(), because: None, remedy: None, is_quiet: false }
+    }
+
+    /// The reader of standard output has seen enough: the command ends at once, and nothing is wrong.
+    pub fn nobody_reads() -> Self {
+        Failure { is_quiet: true, ..Failure::new("nobody reads the output any more") }
+    }
+
+    /// Whether to end without a word and with success.
+    pub fn is_quiet(&self) -> bool {
+        self.is_quiet
     }
 
     /// The cause, with its own causes.
@@ -53,14 +64,14 @@ impl Error for Failure {}
 impl From<FloorError> for Failure {
     fn from(error: FloorError) -> Self {
         let because = error.source().map(with_causes);
-        Failure { what: error.to_string(), because, remedy: error.remedy() }
+        Failure { because, remedy: error.remedy(), ..Failure::new(error.to_string()) }
     }
 }
 
 impl From<NicError> for Failure {
     fn from(error: NicError) -> Self {
         let because = error.source().map(with_causes);
-        Failure { what: error.to_string(), because, remedy: error.remedy() }
+        Failure { because, remedy: error.remedy(), ..Failure::new(error.to_string()) }
     }
 }
 

@@ -47,9 +47,9 @@ pub fn run(args: &FiguresArgs) -> Result<(), Failure> {
     let options = Options { files: VirtualTime::files(), leave_out: !args.quick, draw: args.html.is_some() };
     let outcome = run_figures(&options, &mut simulator).map_err(|error| cannot("the figures", error))?;
     if args.json {
-        println!("{}", output::json(&outcome).map_err(|error| cannot("JSON", error))?);
+        crate::out::line(output::json(&outcome).map_err(|error| cannot("JSON", error))?)?;
     } else {
-        print!("{}", output::tables(&outcome, args.all));
+        crate::out::text(output::tables(&outcome, args.all))?;
     }
     if let Some(path) = &args.csv {
         write(path, &output::csv(&outcome).map_err(|error| cannot("the CSV file", error))?)?;

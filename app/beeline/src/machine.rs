@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::compare::Machine;
+use crate::compare::results::Machine;
 
 /// Looks at this machine. `cores` are those the measurement will use.
 pub fn look(cores: &[usize]) -> Machine {

@@ -3,10 +3,10 @@
 //! It measures, shows and runs what the libraries do; it decides nothing about windows, interfaces or devices.
 #![forbid(unsafe_code)]
 
-mod args;
-mod bar;
 mod choices;
+mod cli;
 mod compare;
+mod cores;
 mod doctor;
 mod failure;
 mod figures;
@@ -14,10 +14,13 @@ mod generate;
 mod kv;
 mod machine;
 mod nic;
+mod options;
+mod out;
 mod page;
 mod ping;
 mod platforms;
 mod progress;
+mod roles;
 mod rtl;
 mod send;
 mod sim;
@@ -26,45 +29,78 @@ mod trace;
 mod wire_ping;
 mod worker;
 
+use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 
-use args::{Cli, Command};
-use clap::Parser;
+use clap::{CommandFactory, Parser};
+use cli::{Cli, Command};
 use failure::Failure;
+use roles::Role;
 use tracing_subscriber::EnvFilter;
 
+/// Exit code of a command that failed.
+const FAILED: u8 = 1;
+
 fn main() -> ExitCode {
-    let cli = Cli::parse();
-    tracing(cli.verbose);
-    let outcome = match &cli.command {
+    let outcome = match Role::asked_for() {
+        Some(role) => {
+            tracing(0);
+            play(&role)
+        }
+        None => match Cli::try_parse() {
+            Ok(cli) => {
+                tracing(cli.verbose);
+                run(&cli.command)
+            }
+            Err(error) => explain(&error),
+        },
+    };
+    outcome.unwrap_or_else(|failure| {
+        if failure.is_quiet() {
+            return ExitCode::SUCCESS;
+        }
+        out::remark(format_args!("beeline: {failure}"));
+        ExitCode::from(FAILED)
+    })
+}
+
+fn run(command: &Command) -> Result<ExitCode, Failure> {
+    let outcome = match command {
         Command::Compare(args) => compare::run(args),
         Command::Send(args) => send::run(args),
         Command::Nic(args) => nic::run(args),
         Command::Ping(args) if args.wire.is_wanted() => wire_ping::run(args),
         Command::Ping(args) => ping::run(args),
         Command::Stat(args) => stat::run(args),
-        Command::Kv(args) => return kv::run(args).unwrap_or_else(|failure| fail(&failure)),
+        Command::Kv(args) => return kv::run(args),
         Command::Sim(args) => sim::run(args),
         Command::Trace(args) => trace::run(args),
         Command::Platforms(args) => platforms::run(args),
         Command::Doctor(args) => doctor::run(args),
         Command::Figures(args) => figures::run(args),
-        Command::Generate(args) => generate::run(&args.what),
-        Command::Worker(args) => worker::run(args),
-        Command::PrivateNic(args) => beeline_session::serve(args).map_err(Failure::from),
+        Command::Generate(args) => generate::run(args, Cli::command()),
     };
-    match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => fail(&failure),
+    outcome.map(|()| ExitCode::SUCCESS)
+}
+
+fn play(role: &Role) -> Result<ExitCode, Failure> {
+    match role {
+        Role::Worker(args) => worker::run(args),
+        Role::PrivateNic(args) => beeline_session::serve(args).map_err(Failure::from),
     }
+    .map(|()| ExitCode::SUCCESS)
 }
 
-fn fail(failure: &Failure) -> ExitCode {
-    eprintln!("beeline: {failure}");
-    ExitCode::FAILURE
+/// Prints what clap has to say instead of a command: help and version to standard output, where they must arrive.
+fn explain(error: &clap::Error) -> Result<ExitCode, Failure> {
+    let printed = error.print();
+    if !error.use_stderr() {
+        printed.and_then(|()| io::Write::flush(&mut io::stdout())).map_err(out::failed)?;
+    }
+    Ok(ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(FAILED)))
 }
 
-/// Events go to standard error: warnings always, more with -v, or as BEELINE_LOG says.
+/// Events go to standard error: warnings always, more with -v, or as BEELINE_LOG says. Colours go to terminals only.
 fn tracing(verbose: u8) {
     let default = match verbose {
         0 => "warn",
@@ -73,5 +109,12 @@ fn tracing(verbose: u8) {
         _ => "trace",
     };
     let filter = EnvFilter::try_from_env("BEELINE_LOG").unwrap_or_else(|_| EnvFilter::new(default));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).without_time().init();
+    let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(io::stderr)
+        .with_ansi(io::stderr().is_terminal() && !no_color)
+        .log_internal_errors(false)
+        .without_time()
+        .init();
 }

@@ -5,8 +5,10 @@ use std::path::{Path, PathBuf};
 use beeline_platforms::Platform;
 use clap::Args;
 
-use crate::compare::empty_table;
+use crate::choices::PlatformName;
+use crate::compare::table::empty as empty_table;
 use crate::failure::Failure;
+use crate::out;
 
 /// Columns of the description.
 const WIDTH: u16 = 100;
@@ -21,7 +23,7 @@ Examples:
   beeline platforms --check mine.toml     only whether it can be used; says the line if not")]
 pub struct PlatformsArgs {
     /// Platform to describe: the name of a built-in one, or a file
-    #[arg(value_name = "NAME|FILE", conflicts_with = "check")]
+    #[arg(value_name = "NAME|FILE", conflicts_with = "check", value_parser = PlatformName, hide_possible_values = true)]
     pub platform: Option<String>,
     /// Check files and say nothing more
     #[arg(long, num_args = 1.., value_name = "FILE")]
@@ -34,8 +36,7 @@ pub fn run(args: &PlatformsArgs) -> Result<(), Failure> {
         return check(&args.check);
     }
     if let Some(name) = &args.platform {
-        println!("{}", find(name)?.describe(WIDTH));
-        return Ok(());
+        return out::line(find(name)?.describe(WIDTH));
     }
     let platforms = Platform::all().map_err(refused)?;
     let mut table = empty_table(["platform", "chosen", "machine"].map(str::to_owned).to_vec());
@@ -46,9 +47,8 @@ pub fn run(args: &PlatformsArgs) -> Result<(), Failure> {
         let knobs = platform.knobs().len().to_string();
         table.add_row([platform.name.clone(), knobs, platform.summary.clone()]);
     }
-    println!("{table}");
-    println!("chosen: parameters that were fitted, or assumed and are not shared; all others have a source");
-    Ok(())
+    out::line(table)?;
+    out::line("chosen: parameters that were fitted, or assumed and are not shared; all others have a source")
 }
 
 /// A platform by the name of a built-in one, or by its file.
@@ -79,12 +79,12 @@ fn check(files: &[PathBuf]) -> Result<(), Failure> {
             beeline_experiments::Data::default(),
         )
         .map_err(|error| Failure::new(format!("{} makes no machine", file.display())).because(error))?;
-        println!(
+        out::line(format_args!(
             "{}: {} parameters, {} chosen",
             file.display(),
             platform.rows().len(),
             platform.knobs().len()
-        );
+        ))?;
     }
     Ok(())
 }

@@ -1,14 +1,41 @@
 //! `beeline stat`: the live counters of a running NIC, as totals and as rates.
 
-use std::io::Write;
 use std::time::Duration;
 
-use beeline_domain::{Domain, DomainConfig};
+use beeline_domain::Domain;
 use beeline_nic_process::{Statistics, StatisticsError, StatisticsFeed};
+use clap::Args;
 use comfy_table::{CellAlignment, Table, presets};
 
-use crate::args::StatArgs;
 use crate::failure::Failure;
+use crate::options::DomainArgs;
+use crate::out;
+
+/// Options of `stat`.
+#[derive(Args, Debug, Clone)]
+#[command(after_help = "\
+Examples:
+  beeline stat                            counters of the NIC called nic, once a second
+  beeline stat --once --json              one snapshot for a script")]
+pub struct StatArgs {
+    /// Name of the NIC
+    #[arg(long, default_value = "nic", value_name = "NAME")]
+    pub name: String,
+    #[command(flatten)]
+    pub domain: DomainArgs,
+    /// Print one snapshot and stop
+    #[arg(long)]
+    pub once: bool,
+    /// Milliseconds between snapshots
+    #[arg(long, default_value_t = 1000, value_name = "MS", value_parser = clap::value_parser!(u64).range(50..=60_000))]
+    pub interval_ms: u64,
+    /// Show counters that are zero too
+    #[arg(long)]
+    pub all: bool,
+    /// Print JSON, one object a snapshot
+    #[arg(long)]
+    pub json: bool,
+}
 
 /// One counter of one part of the NIC.
 struct Line {
@@ -19,13 +46,15 @@ struct Line {
 
 /// Runs `beeline stat`.
 pub fn run(args: &StatArgs) -> Result<(), Failure> {
-    let config = DomainConfig { root: None, name: args.domain.clone() };
-    let domain = Domain::open(&config)
-        .map_err(|e| Failure::new(format!("cannot open domain {}", args.domain)).because(e))?;
+    let domain = Domain::open(&args.domain.config())
+        .map_err(|e| Failure::new(format!("cannot open domain {}", args.domain.name)).because(e))?;
     let (feed, first) = StatisticsFeed::open(&domain, &args.name).map_err(|e| {
         // What could not be done is in the error; saying it again would hide why.
-        Failure::new(e.to_string())
-            .remedy(format!("start one: beeline nic --name {} --domain {}", args.name, args.domain))
+        Failure::new(e.to_string()).remedy(format!(
+            "start one: beeline nic --name {} {}",
+            args.name,
+            args.domain.typed()
+        ))
     })?;
     show(args, &first, None)?;
     if args.once {
@@ -37,7 +66,7 @@ pub fn run(args: &StatArgs) -> Result<(), Failure> {
         let now = match feed.next() {
             Ok(now) => now,
             Err(error) if is_departure(&error) => {
-                eprintln!("{error}");
+                out::remark(error);
                 return Ok(());
             }
             // A NIC that is silent is not gone: it may be stopped, or its loop stuck.
@@ -60,12 +89,7 @@ fn show(args: &StatArgs, now: &Statistics, before: Option<&Statistics>) -> Resul
     } else {
         table(args, now, before)
     };
-    // A reader that has seen enough (`| head`) closes the pipe; that is no failure.
-    match writeln!(std::io::stdout(), "{text}") {
-        Ok(()) => Ok(()),
-        Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => std::process::exit(0),
-        Err(e) => Err(Failure::new("cannot write").because(e)),
-    }
+    out::line(text)
 }
 
 /// Every counter of a snapshot, flattened: numbers at any depth of its JSON form, so that none is forgotten here.
@@ -118,6 +142,7 @@ fn table(args: &StatArgs, now: &Statistics, before: Option<&Statistics>) -> Stri
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::RootArgs;
     use beeline_nic_process::PortStatistics;
 
     #[test]
@@ -140,7 +165,7 @@ mod tests {
         };
         let args = StatArgs {
             name: "nic".to_owned(),
-            domain: "default".to_owned(),
+            domain: DomainArgs { name: "default".to_owned(), root: RootArgs::default() },
             once: true,
             interval_ms: 1000,
             all: false,

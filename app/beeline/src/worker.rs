@@ -1,16 +1,41 @@
 //! The sender and the receiver of a check over three processes: they share a seed and nothing else.
 
-use std::io::Write;
-
-use beeline_domain::DomainConfig;
 use beeline_driver::{Receive, Transmit};
 use beeline_mmio::Traffic;
 use beeline_session::{
     Frames, HEADER_BYTES, Job, NicError, Place, Queue, Rx, Session, Watchdog, finish, send_one,
 };
+use beeline_spec::Interface;
+use clap::Args;
 
-use crate::args::WorkerArgs;
+use crate::choices::interface;
 use crate::failure::Failure;
+use crate::options::{DomainArgs, KernelArgs};
+use crate::out;
+
+/// Options of `worker`, which `compare` starts.
+#[derive(Args, Debug, Clone)]
+pub struct WorkerArgs {
+    #[command(flatten)]
+    pub domain: DomainArgs,
+    /// Name of the NIC
+    #[arg(long)]
+    pub nic: String,
+    /// Interface to send by
+    #[arg(long, value_parser = interface())]
+    pub interface: Interface,
+    /// Frames to exchange
+    #[arg(long)]
+    pub frames: u64,
+    /// Seed of sizes and contents
+    #[arg(long)]
+    pub seed: u64,
+    /// Station address to send to; without it this side receives and prints its own
+    #[arg(long)]
+    pub to: Option<String>,
+    #[command(flatten)]
+    pub kernel: KernelArgs,
+}
 
 /// Longest frame of a check: a jumbo frame.
 const LONGEST_BYTES: u64 = 9000;
@@ -18,7 +43,7 @@ const LONGEST_BYTES: u64 = 9000;
 /// Runs `beeline worker`.
 pub fn run(args: &WorkerArgs) -> Result<(), Failure> {
     let kernel = args.kernel.choose(Traffic::Stream);
-    let place = Place { domain: DomainConfig::named(&args.domain), nic: args.nic.clone(), kernel };
+    let place = Place { domain: args.domain.config(), nic: args.nic.clone(), kernel };
     let mut session = Session::open(&place)?;
     let queue = Queue::of(args.interface);
     let multiple = match args.interface {
@@ -32,8 +57,7 @@ pub fn run(args: &WorkerArgs) -> Result<(), Failure> {
         }
         None => {
             let bytes = session.with_queue(queue, Gather { args, multiple })?;
-            println!("{bytes}");
-            Ok(())
+            out::line(bytes)
         }
     }
 }
@@ -81,8 +105,7 @@ impl Job for Gather<'_> {
 
     fn run<T: Transmit>(self, session: &mut Session, _tx: &mut T, rx: &mut Rx) -> Result<u64, Failure> {
         let mac = session.mac();
-        println!("{}", format_mac(mac));
-        std::io::stdout().flush().map_err(|e| Failure::new("cannot say the station address").because(e))?;
+        out::line(format_mac(mac))?;
         let mut expected = Frames::new(LONGEST_BYTES as usize, mac, [2, 0, 0, 0, 0, 1]).buffer();
         let (mut found, mut wanted) = (Vec::new(), Vec::new());
         let (mut number, mut bytes) = (0, 0);

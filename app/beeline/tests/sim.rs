@@ -274,7 +274,10 @@ fn mistakes_are_named_with_what_to_do() {
         (1, "trace --link 3", "there is no link 3"),
         (1, "trace --set core.wc_buffers=4,8", "`beeline sim` sweeps"),
         (1, "trace --interface kpio --fences per-line", "no place for a fence"),
-        (1, "platforms nowhere", "there are: "),
+        (1, "platforms nowhere", "no platform is called \"nowhere\""),
+        (1, "platforms epic-7543", "did you mean \"epyc-7543-cx6dx\"?\n"),
+        (1, "sim --devices 2", "has no [switch] section"),
+        (1, "sim --data remote", "give root_complex.numa_ns"),
         (1, "platforms --check nowhere.toml", "cannot read nowhere.toml"),
     ] {
         let error = place.fail(code, args);

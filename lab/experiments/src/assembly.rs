@@ -27,7 +27,10 @@ pub struct Data {
 
 impl Data {
     /// Refuses what a platform does not say the time of: it would be silently none.
-    fn check(self, platform: &Platform) -> Result<(), LabError> {
+    ///
+    /// # Errors
+    /// [`LabError::NotSaid`].
+    pub fn check(self, platform: &Platform) -> Result<(), LabError> {
         let root = &platform.root_complex;
         for (applies, data, key, value) in [
             (self.is_cold, "cold", "cache_miss_ns", &root.cache_miss_ns),

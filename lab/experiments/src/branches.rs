@@ -1,10 +1,28 @@
 //! Several devices behind the switch of a platform.
 
 use beeline_link_sim::machine::{Branch, MachineError, MachineSettings, SwitchSettings};
-use beeline_platforms::Platform;
+use beeline_platforms::{CentralSwitch, Platform};
 
 use crate::LabError;
 use crate::assembly::{link, ps};
+
+/// Whether the platform's switch has ports for so many devices and the way to the host.
+///
+/// # Errors
+/// The platform has no switch, or one of too few ports.
+pub fn check_devices(platform: &Platform, devices: u16) -> Result<(), LabError> {
+    switch_for(platform, devices).map(|_| ())
+}
+
+fn switch_for(platform: &Platform, devices: u16) -> Result<&CentralSwitch, LabError> {
+    let name = || platform.name.clone();
+    let switch = platform.switch.as_ref().ok_or_else(|| LabError::NoSwitch { platform: name(), devices })?;
+    let ports = switch.ports.value;
+    if u32::from(devices) >= ports {
+        return Err(LabError::Ports { platform: name(), devices, ports });
+    }
+    Ok(switch)
+}
 
 /// Puts so many devices behind the platform's switch, in a machine that has none yet.
 ///
@@ -23,12 +41,7 @@ pub(crate) fn branch_out(
         let what = "an interconnect that moves lines";
         return Err(MachineError::OneDevice { what, advice: "ask for one device" }.into());
     }
-    let name = || platform.name.clone();
-    let switch = platform.switch.as_ref().ok_or_else(|| LabError::NoSwitch { platform: name(), devices })?;
-    let ports = switch.ports.value;
-    if u32::from(devices) >= ports {
-        return Err(LabError::Ports { platform: name(), devices, ports });
-    }
+    let switch = switch_for(platform, devices)?;
     let own = platform.hops.len().div_ceil(2);
     let further = settings.further.split_off(own);
     let before = own.checked_sub(1).map_or(&platform.link, |last| &platform.hops[last].link);

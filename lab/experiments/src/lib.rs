@@ -27,6 +27,7 @@ mod traffic;
 mod watched;
 
 pub use assembly::{Data, machine, machine_for};
+pub use branches::check_devices;
 pub use bring_up::Station;
 pub use cost::Cost;
 pub use error::LabError;

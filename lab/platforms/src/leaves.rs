@@ -109,15 +109,23 @@ impl Leaves {
     }
 
     fn check_known(&self, key: &str, place: &Place) -> Result<(), PlatformError> {
-        if self.known.iter().any(|one| one == key) {
-            return Ok(());
-        }
-        // A word that is right in another section is likelier than a misspelt one in this.
-        let name = key.rsplit('.').next().unwrap_or(key);
-        let elsewhere = self.known.iter().find(|one| one.ends_with(&format!(".{name}"))).cloned();
-        let nearest = elsewhere.or_else(|| nearest(key, self.known.iter().map(String::as_str)));
-        Err(PlatformError::UnknownKey { place: place.clone(), key: key.to_owned(), nearest })
+        check_known(key, place, &self.known)
     }
+}
+
+/// Refuses a key that is none of the known ones.
+///
+/// # Errors
+/// The error names the known key that looks most like it.
+pub(crate) fn check_known(key: &str, place: &Place, known: &[String]) -> Result<(), PlatformError> {
+    if known.iter().any(|one| one == key) {
+        return Ok(());
+    }
+    // A word that is right in another section is likelier than a misspelt one in this.
+    let name = key.rsplit('.').next().unwrap_or(key);
+    let elsewhere = known.iter().find(|one| one.ends_with(&format!(".{name}"))).cloned();
+    let nearest = elsewhere.or_else(|| nearest(key, known.iter().map(String::as_str)));
+    Err(PlatformError::UnknownKey { place: place.clone(), key: key.to_owned(), nearest })
 }
 
 /// A fit of `[link]` is not a second one of each hop.

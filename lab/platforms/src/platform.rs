@@ -5,7 +5,7 @@ use std::path::{Component, Path};
 use serde::Serialize;
 
 use crate::builtin;
-use crate::error::nearest;
+use crate::error::near;
 use crate::leaves::{Leaf, Leaves};
 use crate::section::Section;
 use crate::sections::known_keys;
@@ -59,12 +59,11 @@ impl Platform {
     /// A platform that is built in.
     ///
     /// # Errors
-    /// None has this name; the error names the nearest and all.
+    /// None has this name; the error names those that are near.
     pub fn named(name: &str) -> Result<Platform, PlatformError> {
         let Some(text) = builtin::platform(name) else {
-            let known: Vec<String> = builtin::names().map(str::to_owned).collect();
-            let nearest = nearest(name, builtin::names());
-            return Err(PlatformError::NoSuchPlatform { name: name.to_owned(), nearest, known });
+            let near = near(name, builtin::names());
+            return Err(PlatformError::NoSuchPlatform { name: name.to_owned(), near });
         };
         Platform::from_text(&format!("{name}.toml"), text)
     }
@@ -75,6 +74,11 @@ impl Platform {
     /// Something in it is wrong: the error says where, what and what to do.
     pub fn from_text(file: &str, text: &str) -> Result<Platform, PlatformError> {
         Platform::parse(file, text, None)
+    }
+
+    /// The names of all platforms that are built in.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        builtin::names()
     }
 
     /// All platforms that are built in, by name.
@@ -164,7 +168,7 @@ impl Platform {
             key: "platform".to_owned(),
             bounds: "a section with name, summary and kind".to_owned(),
         })?;
-        let kind = head_kind(&head, file)?;
+        let kind = head_kind(&head)?;
         let (mut hops, mut of_parts) = (hops, Vec::new());
         for (path, place) in &includes {
             let (name, text) = part(path, place, folder)?;
@@ -176,7 +180,10 @@ impl Platform {
         for (key, leaf) in of_parts.into_iter().chain(own) {
             leaves.add(key, leaf)?;
         }
-        Platform::build(head.name.0, head.summary, kind, leaves)
+        let platform = Platform::build(head.name.0.clone(), head.summary.clone(), kind, leaves)?;
+        // Last, so that a copy under another name is checked in everything else.
+        check_name(&head, file)?;
+        Ok(platform)
     }
 
     fn build(name: String, summary: String, kind: Kind, kept: Leaves) -> Result<Platform, PlatformError> {
@@ -259,8 +266,8 @@ fn contradiction<T: Quantity>(key: &str, value: &Value<T>, problem: &str) -> Pla
     }
 }
 
-/// The kind that `[platform]` says, and the check that it says the file's name.
-fn head_kind(head: &Head, file: &str) -> Result<Kind, PlatformError> {
+/// Whether `[platform]` says the file's name.
+fn check_name(head: &Head, file: &str) -> Result<(), PlatformError> {
     let (name, place) = &head.name;
     if Path::new(file).file_stem().is_none_or(|stem| stem.to_string_lossy() != name.as_str()) {
         return Err(PlatformError::Contradiction {
@@ -270,6 +277,11 @@ fn head_kind(head: &Head, file: &str) -> Result<Kind, PlatformError> {
             problem: "not the file's name; give both the same, without .toml".to_owned(),
         });
     }
+    Ok(())
+}
+
+/// The kind that `[platform]` says.
+fn head_kind(head: &Head) -> Result<Kind, PlatformError> {
     let (kind, place) = &head.kind;
     Kind::from_scalar(&Scalar::Word(kind.clone())).ok_or_else(|| PlatformError::OutOfBounds {
         place: place.clone(),

@@ -6,8 +6,8 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::error::nearest;
-use crate::leaves::Leaf;
-use crate::sections::SECTIONS;
+use crate::leaves::{Leaf, check_known};
+use crate::sections::{SECTIONS, known_keys};
 use crate::{Place, PlatformError, Scalar, Source};
 
 /// Contents of `[platform]`.
@@ -105,8 +105,14 @@ impl Reader<'_> {
     ) -> Result<(), PlatformError> {
         let wanted = "a section: [name], and a line for each of its parameters";
         let table = value.get_ref().as_table().ok_or_else(|| self.form(section, value, wanted))?;
+        let hops = section.strip_prefix("hop.").and_then(|index| index.parse::<usize>().ok());
         for (name, value) in table {
             let key = format!("{section}.{}", name.get_ref());
+            if value.get_ref().as_table().is_none() {
+                // A key that is misspelt is that first, whatever stands behind it.
+                let known = known_keys(hops.map_or(0, |index| index + 1));
+                check_known(&key, &self.place(&name.span()), &known)?;
+            }
             let leaf = self.leaf(&key, self.place(&name.span()), value)?;
             leaves.push((key, leaf));
         }

@@ -68,6 +68,9 @@ fn errors_say_where_what_and_what_to_do() {
     let at = format!("mine.toml:{}: ", line(&text, "wc_bufers"));
     assert!(error.contains(&at) && error.ends_with("did you mean \"core.wc_buffers\"?"), "{error}");
 
+    let text = changed("wc_buffers", "wc_bufers = 6");
+    assert!(refusal(&text).ends_with("did you mean \"core.wc_buffers\"?"), "a form came before the key");
+
     let error = refusal(&changed("wc_buffers", ""));
     assert!(error.contains("mine.toml: core.wc_buffers is missing; give a whole number from 1"), "{error}");
     for (line, why) in [

@@ -7,7 +7,7 @@ use std::sync::mpsc::channel;
 
 use beeline_domain::{Domain, Offer};
 use beeline_ethernet::{Loopback, PcapIn, PcapOut, Tap, Uplink};
-use beeline_mmio::membarrier;
+use beeline_mmio::{cpu, membarrier};
 use beeline_wait::Idle;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::thread::{CpuSet, sched_setaffinity};
@@ -30,9 +30,11 @@ impl NicProcess {
     /// [`NicProcess::run`].
     ///
     /// # Errors
-    /// A value of the configuration makes no sense, an up-link cannot be opened, or the name is taken.
+    /// A value of the configuration makes no sense, this process may not run on its core, an up-link cannot be opened, or
+    /// the name is taken.
     pub fn new(config: NicProcessConfig) -> Result<Self, NicProcessError> {
         config.validate()?;
+        config.core.map_or(Ok(()), check_core)?;
         let uplinks = config.uplinks.iter().map(open_uplink).collect::<Result<_, _>>()?;
         // So that hosts may sleep without our stores being fenced, and be told so when they connect.
         if let Err(error) = membarrier::register() {
@@ -80,6 +82,16 @@ fn open_uplink(config: &UplinkConfig) -> Result<Box<dyn Uplink>, NicProcessError
         // Frames to the stations behind the switch are to other stations than the interface's own.
         UplinkConfig::Wire(wire) => wire.clone().promiscuous().open()?,
     })
+}
+
+/// Refuses a core that this process may not run on, before anybody can be told that the NIC is there. A thread of its
+/// own tries it: the caller's stays where it is, and one that is pinned elsewhere may still be given the core.
+fn check_core(core: usize) -> Result<(), NicProcessError> {
+    let tried = std::thread::scope(|scope| scope.spawn(|| cpu::pin_current_thread(core)).join());
+    match tried {
+        Ok(Err(error)) => Err(NicProcessError::Core { core, source: error.source.into() }),
+        Ok(Ok(())) | Err(_) => Ok(()),
+    }
 }
 
 fn pin_to(core: usize) -> Result<(), NicProcessError> {

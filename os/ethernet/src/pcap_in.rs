@@ -17,6 +17,7 @@ pub struct PcapIn {
     frames: u64,
     cut_frames: u64,
     captured_at_ns: Option<u64>,
+    warns: bool,
 }
 
 impl PcapIn {
@@ -29,7 +30,21 @@ impl PcapIn {
         }
         let records = Records::new(path, BufReader::new(file))?;
         let name = format!("pcap-in {}", path.display());
-        Ok(PcapIn { name, records, is_finished: false, frames: 0, cut_frames: 0, captured_at_ns: None })
+        Ok(PcapIn {
+            name,
+            records,
+            is_finished: false,
+            frames: 0,
+            cut_frames: 0,
+            captured_at_ns: None,
+            warns: true,
+        })
+    }
+
+    /// The same without a warning of cut frames: for a capture that is read again.
+    #[must_use]
+    pub fn without_warnings(self) -> Self {
+        PcapIn { warns: false, ..self }
     }
 
     /// Frames given so far.
@@ -74,7 +89,7 @@ impl Uplink for PcapIn {
         self.frames += 1;
         self.captured_at_ns = record.captured_at_ns;
         if (frame.len() as u64) < u64::from(record.original_bytes) {
-            if self.cut_frames == 0 {
+            if self.cut_frames == 0 && self.warns {
                 tracing::warn!(
                     "{}: the frame at byte {} has {} bytes of {}; cut frames are sent as captured",
                     self.records.path().display(),

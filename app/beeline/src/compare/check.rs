@@ -7,10 +7,11 @@ use beeline_spec::Interface;
 
 use super::results::CheckRow;
 use crate::failure::{Failure, own_program};
+use crate::options::RootArgs;
 
 /// What the sender and the receiver are both told.
 #[derive(Clone, Copy, Debug)]
-pub struct Check {
+pub struct Check<'a> {
     /// Interface of the sender.
     pub interface: Interface,
     /// Store kernel of the sender; without it, the best.
@@ -19,11 +20,15 @@ pub struct Check {
     pub frames: u64,
     /// Seed of sizes and contents.
     pub seed: u64,
+    /// Where the domain of the NIC lies.
+    pub root: &'a RootArgs,
 }
 
 /// Sends frames from one process through another to a third.
-pub fn run(check: Check) -> Result<CheckRow, Failure> {
-    let nic = PrivateNic::start(&own_program()?, &NicOptions { lossless: true, ..NicOptions::default() })?;
+pub fn run(check: Check<'_>) -> Result<CheckRow, Failure> {
+    let root = check.root.root.clone();
+    let options = NicOptions { lossless: true, root, ..NicOptions::default() };
+    let nic = PrivateNic::start(&own_program()?, &options)?;
     let mut receiver = Worker::start(&nic, check, None)?;
     let mac = receiver.line()?;
     let mut sender = Worker::start(&nic, check, Some(&mac))?;
@@ -41,8 +46,8 @@ pub fn run(check: Check) -> Result<CheckRow, Failure> {
 struct Worker(Role);
 
 impl Worker {
-    fn start(nic: &PrivateNic, check: Check, to: Option<&str>) -> Result<Self, Failure> {
-        let Check { interface, kernel, frames, seed } = check;
+    fn start(nic: &PrivateNic, check: Check<'_>, to: Option<&str>) -> Result<Self, Failure> {
+        let Check { interface, kernel, frames, seed, root } = check;
         let mut command = own_program()?.command("worker");
         command.args([
             "--domain",
@@ -55,6 +60,9 @@ impl Worker {
         command.args(["--frames", &frames.to_string(), "--seed", &seed.to_string()]);
         if let Some(kernel) = kernel {
             command.args(["--kernel", kernel.name()]);
+        }
+        if let Some(root) = &root.root {
+            command.arg("--root").arg(root);
         }
         if let Some(to) = to {
             command.args(["--to", to]);

@@ -5,11 +5,12 @@
 //! through a NIC process that puts frames on the wire and counts them. The loops that are timed are those of `bench/`.
 //! Nothing here knows what a good result is.
 
+pub mod args;
 mod check;
 mod report;
-mod results;
+pub mod results;
 mod stores;
-mod table;
+pub mod table;
 
 use std::path::Path;
 
@@ -23,15 +24,13 @@ use beeline_session::{
 use beeline_spec::Interface;
 use indicatif::ProgressBar;
 
+use args::{CompareArgs, Part};
 use check::Check;
-pub use results::Machine;
-use results::{LatencyRow, RateRow, Results, Way};
-pub use table::{distinct, empty as empty_table};
+use results::{LatencyRow, Machine, RateRow, Results, Way};
 
-use crate::args::{CompareArgs, DeviceName, Part};
 use crate::failure::{Failure, own_program};
-use crate::ping::two_cores;
-use crate::{machine, progress, rtl};
+use crate::options::DeviceName;
+use crate::{cores, machine, out, progress, rtl};
 
 /// Frame sizes in bytes unless others are asked for.
 const SIZES: [u32; 9] = [16, 64, 128, 256, 512, 1024, 1500, 4096, 9000];
@@ -53,7 +52,10 @@ pub fn run(args: &CompareArgs) -> Result<(), Failure> {
     if args.device == DeviceName::Rtl {
         return rtl::compare(args);
     }
-    let [host_core, nic_core] = two_cores(&args.cores)?;
+    let [host_core, nic_core] = cores::two(&args.cores)?;
+    if !args.no_report {
+        check_folder(&args.report)?;
+    }
     pin(host_core)?;
     let default_sizes = if args.quick { QUICK_SIZES.to_vec() } else { SIZES.to_vec() };
     let plan = Plan {
@@ -122,7 +124,13 @@ fn measure(plan: &Plan<'_>) -> Result<Results, Failure> {
             bar.set_message(format!("{interface}, three processes"));
             let frames = if args.quick { CHECK_FRAMES / 20 } else { CHECK_FRAMES };
             let kernel = args.kernel.named;
-            results.checks.push(check::run(Check { interface: *interface, kernel, frames, seed })?);
+            results.checks.push(check::run(Check {
+                interface: *interface,
+                kernel,
+                frames,
+                seed,
+                root: &args.root,
+            })?);
             bar.inc(1);
         }
     }
@@ -133,7 +141,8 @@ fn measure(plan: &Plan<'_>) -> Result<Results, Failure> {
 /// A NIC process with a core of its own.
 fn start_nic(plan: &Plan<'_>, loopback: bool) -> Result<PrivateNic, Failure> {
     let core = Some(plan.nic_core);
-    let options = NicOptions { loopback, lossless: true, spin: true, core, ..NicOptions::default() };
+    let root = plan.args.root.root.clone();
+    let options = NicOptions { loopback, lossless: true, spin: true, core, root, pcap_out: None };
     Ok(PrivateNic::start(&own_program()?, &options)?)
 }
 
@@ -247,6 +256,8 @@ fn rate_row(interface: Interface, frame_bytes: u32, kernel: StoreKernel, rated: 
 
 fn publish(args: &CompareArgs, results: &Results) -> Result<(), Failure> {
     if let Some(folder) = &args.output.csv {
+        std::fs::create_dir_all(folder)
+            .map_err(|e| Failure::new(format!("cannot make {}", folder.display())).because(e))?;
         for (name, text) in results.csv() {
             write(&folder.join(name), &text)?;
         }
@@ -255,25 +266,35 @@ fn publish(args: &CompareArgs, results: &Results) -> Result<(), Failure> {
         write(&args.report, &report::render(results))?;
     }
     if args.output.json {
-        let text = serde_json::to_string_pretty(results);
-        println!("{}", text.map_err(|e| Failure::new("cannot write JSON").because(e))?);
-        return Ok(());
+        return out::json(results);
     }
-    println!("{} ({} CPUs), kernel {}", results.machine.cpu, results.machine.cpus, results.machine.kernel);
+    let Machine { cpu, cpus, kernel, .. } = &results.machine;
+    out::line(format_args!("{cpu} ({cpus} CPUs), kernel {kernel}"))?;
     if let Some(ns) = results.machine.bare_copy_p50_ns {
-        println!("floor: a bare copy between cores {:?} and back takes {ns} ns (p50)", results.machine.cores);
+        let cores = &results.machine.cores;
+        out::line(format_args!("floor: a bare copy between cores {cores:?} and back takes {ns} ns (p50)"))?;
     }
-    print!("{}", table::render(results));
+    out::text(table::render(results))?;
     if !args.no_report {
-        println!("\nplots and raw data: {}", args.report.display());
+        out::line(format_args!("\nplots and raw data: {}", args.report.display()))?;
     }
     Ok(())
 }
 
+/// Whether the folder of the report is there, before anything is measured for it.
+fn check_folder(report: &Path) -> Result<(), Failure> {
+    let folder = report.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let failed = Failure::new(format!("cannot write {}", report.display()));
+    match std::fs::metadata(folder) {
+        Ok(data) if data.is_dir() => Ok(()),
+        Ok(_) => {
+            Err(failed.remedy(format!("{} is not a folder; name another with --report", folder.display())))
+        }
+        Err(e) => Err(failed.because(e).remedy(format!("mkdir {}, or --no-report", folder.display()))),
+    }
+}
+
 fn write(path: &Path, text: &str) -> Result<(), Failure> {
     let failed = |e| Failure::new(format!("cannot write {}", path.display())).because(e);
-    if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-        std::fs::create_dir_all(parent).map_err(failed)?;
-    }
     std::fs::write(path, text).map_err(failed)
 }

@@ -6,7 +6,7 @@ use beeline_kv::{Key, KeyError, MAX_VALUE_BYTES};
 use bytesize::ByteSize;
 use clap::{Args, Subcommand};
 
-use crate::args::Idle;
+use crate::options::{DomainArgs, Idle};
 
 /// Options of `kv`.
 #[derive(Args, Debug, Clone)]
@@ -50,9 +50,8 @@ pub struct StoreArgs {
     /// Name of the store
     #[arg(long, default_value = "kv", value_name = "NAME")]
     pub name: String,
-    /// Domain: the group of processes that can find each other
-    #[arg(long, default_value = "default", value_name = "NAME")]
-    pub domain: String,
+    #[command(flatten)]
+    pub domain: DomainArgs,
 }
 
 /// How a store is called.

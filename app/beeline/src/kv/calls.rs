@@ -1,11 +1,11 @@
 //! `beeline kv get`, `set`, `delete`, `stats`: one call and its result as text.
 
-use std::io::{self, IsTerminal, Read, Write};
+use std::io::{self, IsTerminal, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use beeline_domain::{Domain, DomainConfig};
+use beeline_domain::Domain;
 use beeline_kv::{Key, KvClient, KvError, KvStats, MAX_VALUE_BYTES};
 use beeline_rpc::Deadline;
 use beeline_rpc::shm::ClientOptions;
@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use super::args::{CallArgs, DeleteArgs, GetArgs, KeyArgs, SetArgs, StatsArgs};
 use crate::failure::Failure;
+use crate::out;
 
 /// Exit code when there is nothing under a key.
 const ABSENT: u8 = 3;
@@ -40,7 +41,7 @@ pub fn get(args: &GetArgs) -> Result<ExitCode, Failure> {
     if io::stdout().is_terminal() {
         value.push(b'\n');
     }
-    write(&value).map(|()| ExitCode::SUCCESS)
+    out::bytes(&value).map(|()| ExitCode::SUCCESS)
 }
 
 /// Runs `beeline kv set`.
@@ -101,7 +102,7 @@ pub fn stats(args: &StatsArgs) -> Result<(), Failure> {
         size(used_bytes),
         size(max_memory_bytes)
     );
-    write(text.as_bytes())
+    out::text(text)
 }
 
 fn key(args: &KeyArgs) -> Result<Key, Failure> {
@@ -116,13 +117,13 @@ fn key(args: &KeyArgs) -> Result<Key, Failure> {
 }
 
 fn connect(args: &CallArgs) -> Result<(KvClient, Option<Deadline>), Failure> {
-    let (name, domain) = (&args.store.name, &args.store.domain);
+    let (name, domain) = (&args.store.name, &args.store.domain.name);
     let failed = || {
         Failure::new(format!("cannot reach store {name} in domain {domain}"))
-            .remedy(format!("beeline kv serve --name {name} --domain {domain}"))
+            .remedy(format!("beeline kv serve --name {name} {}", args.store.domain.typed()))
     };
     let timeout = Duration::from_millis(args.timeout_ms);
-    let opened = Domain::open(&DomainConfig::named(domain)).map_err(|e| failed().because(e))?;
+    let opened = Domain::open(&args.store.domain.config()).map_err(|e| failed().because(e))?;
     let options = ClientOptions { timeout, ..ClientOptions::default() };
     let client = KvClient::connect(&opened, name, options).map_err(|e| failed().because(e))?;
     Ok((client, Some(Deadline::after(timeout))))
@@ -136,7 +137,7 @@ fn absent(key: Key, args: &CallArgs) -> Result<ExitCode, Failure> {
     if args.json {
         print_json(&json!({ "key": key.to_string(), "found": false }))?;
     } else {
-        eprintln!("beeline: nothing under key {key} in store {}", args.store.name);
+        out::remark(format_args!("beeline: nothing under key {key} in store {}", args.store.name));
     }
     Ok(ExitCode::from(ABSENT))
 }
@@ -158,11 +159,5 @@ fn read_value() -> Result<Vec<u8>, Failure> {
 }
 
 fn print_json(value: &Value) -> Result<(), Failure> {
-    write(format!("{value}\n").as_bytes())
-}
-
-fn write(bytes: &[u8]) -> Result<(), Failure> {
-    let mut out = io::stdout().lock();
-    let written = out.write_all(bytes).and_then(|()| out.flush());
-    written.map_err(|e| Failure::new("cannot write to standard output").because(e))
+    out::line(value)
 }

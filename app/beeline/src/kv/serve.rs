@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread::JoinHandle;
 
-use beeline_domain::{Domain, DomainConfig};
+use beeline_domain::Domain;
 use beeline_kv::{Hashing, KvOptions, KvService, KvStats};
 use beeline_mmio::cpu::{PinError, pin_current_thread};
 use beeline_rpc::WaitPolicy;
@@ -13,20 +13,22 @@ use bytesize::ByteSize;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use super::args::ServeArgs;
-use crate::args::Idle;
 use crate::failure::Failure;
+use crate::options::Idle;
+use crate::{cores, out};
 
 /// Looks at a window before a thread that yields or sleeps does so.
 const SPINS: u32 = 10_000;
 
 /// Runs `beeline kv serve`.
 pub fn run(args: &ServeArgs) -> Result<(), Failure> {
-    let (name, domain, workers) = (&args.store.name, &args.store.domain, usize::from(args.workers));
+    let (name, domain, workers) = (&args.store.name, &args.store.domain.name, usize::from(args.workers));
     if !args.core.is_empty() && args.core.len() != workers {
         let cores = args.core.len();
         let what = format!("{cores} cores for {workers} threads");
         return Err(Failure::new(what).remedy("name one core for each thread, or none"));
     }
+    cores::check("--core", args.core.iter().copied())?;
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
         signal_hook::flag::register(signal, Arc::clone(&stop))
@@ -34,13 +36,13 @@ pub fn run(args: &ServeArgs) -> Result<(), Failure> {
     }
     let failed = || Failure::new(format!("cannot serve store {name} in domain {domain}"));
     let services = KvService::open(workers, options(args)).map_err(|e| failed().because(e))?;
-    let opened = Domain::open(&DomainConfig::named(domain)).map_err(|e| failed().because(e))?;
+    let opened = Domain::open(&args.store.domain.config()).map_err(|e| failed().because(e))?;
     let options = ServerOptions { workers, ..ServerOptions::default() };
     let (server, workers) = Server::offer(&opened, name, options).map_err(|e| failed().because(e))?;
-    eprintln!(
+    out::remark(format_args!(
         "store {name} in domain {domain}, up to {}; end it with Ctrl-C",
         args.max_memory.display().iec()
-    );
+    ));
     let cores = args.core.iter().copied().map(Some).chain(std::iter::repeat(None));
     let mut threads = Vec::new();
     for ((service, worker), core) in services.into_iter().zip(workers).zip(cores) {
@@ -53,9 +55,9 @@ pub fn run(args: &ServeArgs) -> Result<(), Failure> {
     drop(server);
     let KvStats { items, used_bytes, hits, misses, sets, deletes, .. } = last;
     let used = ByteSize(used_bytes).display().iec();
-    eprintln!(
+    out::remark(format_args!(
         "stopped with {items} items in {used}; {hits} hits, {misses} misses, {sets} sets, {deletes} deletes"
-    );
+    ));
     Ok(())
 }
 

@@ -11,10 +11,10 @@ use indicatif::ProgressBar;
 use serde::Serialize;
 
 use super::{Bench, Job, PATIENCE, Way};
-use crate::args::CompareArgs;
-use crate::compare::empty_table;
+use crate::compare::args::CompareArgs;
+use crate::compare::table::empty as empty_table;
 use crate::failure::Failure;
-use crate::progress;
+use crate::{out, progress};
 
 /// Frame sizes in bytes unless others are asked for.
 const SIZES: [u32; 5] = [64, 128, 512, 1500, 9000];
@@ -58,16 +58,13 @@ pub fn compare(args: &CompareArgs) -> Result<(), Failure> {
     }
     bar.finish_and_clear();
     if args.output.json {
-        let text = serde_json::to_string_pretty(&rows);
-        println!("{}", text.map_err(|error| Failure::new("cannot write JSON").because(error))?);
-    } else {
-        println!(
-            "The NIC's RTL, its host never late (simulated: cycles counted, rates at {} MHz)",
-            args.clock_mhz
-        );
-        println!("{}", table(&rows));
+        return out::json(&rows);
     }
-    Ok(())
+    out::line(format_args!(
+        "The NIC's RTL, its host never late (simulated: cycles counted, rates at {} MHz)",
+        args.clock_mhz
+    ))?;
+    out::line(table(&rows))
 }
 
 fn row(

@@ -5,8 +5,8 @@ use beeline_ethernet::{Accept, PcapIn, PcapOut, Uplink};
 use indicatif::ProgressBar;
 
 use super::{Bench, Job, PATIENCE, Way};
-use crate::args::SendArgs;
 use crate::failure::Failure;
+use crate::send::args::SendArgs;
 
 /// Cycles that the RTL made, and what the interface pads frames to.
 pub struct Replayed {

@@ -8,8 +8,8 @@ use beeline_window::FencePolicy;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-use crate::args::SimDeviceArgs;
-use crate::choices::policy;
+use crate::choices::{PlatformName, policy};
+use crate::options::SimDeviceArgs;
 
 /// The machine whose figures started this design (HotOS'25).
 pub const PLATFORM: &str = "epyc-7543-cx6dx";
@@ -32,7 +32,7 @@ Examples:
 Every figure is simulated: it is of the platform that is named, not of this machine. docs/simulation.md says how.")]
 pub struct SimArgs {
     /// Platforms: names of built-in ones (`beeline platforms` lists them), or files
-    #[arg(long, value_delimiter = ',', default_value = PLATFORM, value_name = "NAME|FILE")]
+    #[arg(long, value_delimiter = ',', default_value = PLATFORM, value_name = "NAME|FILE", value_parser = PlatformName, hide_possible_values = true)]
     pub platform: Vec<String>,
     /// Change a parameter of every platform; several values are swept. A section that it has not needs all of its parameters
     #[arg(long, value_name = "KEY=VALUE[,VALUE...]")]

@@ -30,7 +30,7 @@ impl Capture {
     /// It cannot be read, has no frames, or frames that no NIC carries.
     pub fn read(path: &Path) -> Result<Capture, Failure> {
         send::check_input(path)?;
-        let mut capture: PcapIn = send::open(path)?;
+        let mut capture: PcapIn = send::open(path)?.without_warnings();
         let (mut sizes, mut times) = (Vec::new(), Vec::new());
         let mut frame = Vec::new();
         while capture.poll(&mut frame).map_err(|e| Failure::new("cannot use the capture").because(e))? {

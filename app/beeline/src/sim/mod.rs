@@ -22,6 +22,7 @@ use serde::Serialize;
 use store::Store;
 
 use crate::failure::Failure;
+use crate::out;
 
 /// Results as JSON has them.
 #[derive(Serialize)]
@@ -85,13 +86,13 @@ fn publish(args: &SimArgs, rows: &[Row]) -> Result<(), Failure> {
     };
     let is_stdout = args.json.as_deref() == Some(Path::new("-"));
     if !is_stdout {
-        print!("{}", table::render(rows));
+        out::text(table::render(rows))?;
     }
     if let Some(path) = &args.json {
         let document = Document { label: "simulated", version: env!("CARGO_PKG_VERSION"), rows };
         let text = serde_json::to_string_pretty(&document)
             .map_err(|error| Failure::new("cannot write JSON").because(error))?;
-        if is_stdout { println!("{text}") } else { write(path, &(text + "\n"))? }
+        if is_stdout { out::line(text)? } else { write(path, &(text + "\n"))? }
     }
     if let Some(path) = &args.csv {
         write(path, &table::csv(rows))?;
@@ -99,7 +100,7 @@ fn publish(args: &SimArgs, rows: &[Row]) -> Result<(), Failure> {
     if let Some(path) = &args.html {
         write(path, &page::render(rows))?;
         if !is_stdout {
-            println!("\npage: {}", path.display());
+            out::line(format_args!("\npage: {}", path.display()))?;
         }
     }
     Ok(())

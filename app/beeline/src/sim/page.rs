@@ -3,7 +3,7 @@
 use super::Document;
 use super::row::{Figures, Row};
 use super::table::{self, Group, group, heading, label};
-use crate::compare::distinct;
+use crate::compare::table::distinct;
 use crate::page::{self, Chart, Series, add, escape, facts, figure, folded};
 
 /// What a chart shows: its axis, its words, its figure.

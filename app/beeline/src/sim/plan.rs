@@ -2,7 +2,7 @@
 
 use std::hash::Hasher;
 
-use beeline_experiments::{Arrivals, Data, Experiment, Measured, NicKind, Traffic};
+use beeline_experiments::{Arrivals, Data, Experiment, LabError, Measured, NicKind, Traffic, check_devices};
 use beeline_platforms::Platform;
 use beeline_spec::Interface;
 use beeline_window::FencePolicy;
@@ -11,8 +11,8 @@ use siphasher::sip::SipHasher13;
 use super::args::{Change, Chosen, Placed, SimArgs, When};
 use super::capture::Capture;
 use super::row::{Figures, Row};
-use crate::args::DeviceName;
 use crate::failure::Failure;
+use crate::options::DeviceName;
 use crate::platforms::{find, refused};
 
 /// A sweep: every combination of what was asked for.
@@ -76,6 +76,7 @@ impl Plan {
             keys: Vec::new(),
             name: String::new(),
         };
+        refuse_impossible(args, plan.data, &plan.machines)?;
         let sizes: Vec<Option<u32>> = match plan.capture {
             Some(_) => vec![None],
             None => args.sizes.iter().flat_map(|sizes| &sizes.0).copied().map(Some).collect(),
@@ -266,6 +267,22 @@ fn ways(args: &SimArgs) -> Vec<(Interface, Option<FencePolicy>)> {
         _ => vec![(interface, None)],
     });
     ways.collect()
+}
+
+/// Refuses what no machine of the sweep can do; where one can, the others say n/a.
+fn refuse_impossible(args: &SimArgs, data: Data, machines: &[Machine]) -> Result<(), Failure> {
+    let check = |check: &dyn Fn(&Platform) -> Result<(), LabError>| {
+        let mut refusals = machines.iter().map(|machine| check(&machine.platform).err());
+        let first = refusals.next().flatten();
+        // Only where every other machine refuses too.
+        first
+            .filter(|_| refusals.all(|refusal| refusal.is_some()))
+            .map_or(Ok(()), |error| Err(Failure::new("no machine of this sweep can do that").because(error)))
+    };
+    for devices in args.devices.iter().filter(|devices| **devices > 1) {
+        check(&|platform| check_devices(platform, *devices))?;
+    }
+    check(&|platform| data.check(platform))
 }
 
 /// Where the data of a sweep lie.

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use comfy_table::Cell;
 
 use super::row::{DeviceFigures, Figures, Row, SPANS};
-use crate::compare::{distinct, empty_table};
+use crate::compare::table::{distinct, empty as empty_table};
 
 /// What a table has in its heading instead of in its rows.
 #[derive(Clone, Copy, PartialEq)]

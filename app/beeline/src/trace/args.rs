@@ -6,8 +6,8 @@ use beeline_spec::Interface;
 use beeline_spec::formats::{MAX_FRAME_BYTES, MIN_FRAME_BYTES};
 use clap::Args;
 
-use crate::args::{FenceArgs, SimDeviceArgs};
-use crate::choices::interface;
+use crate::choices::{PlatformName, interface};
+use crate::options::{FenceArgs, SimDeviceArgs};
 use crate::sim::args::{Change, PLATFORM};
 
 /// Options of `trace`.
@@ -22,7 +22,7 @@ Examples:
 Every time is simulated: it is of the platform that is named, not of this machine.")]
 pub struct TraceArgs {
     /// Platform: the name of a built-in one (`beeline platforms` lists them), or a file
-    #[arg(long, default_value = PLATFORM, value_name = "NAME|FILE")]
+    #[arg(long, default_value = PLATFORM, value_name = "NAME|FILE", value_parser = PlatformName, hide_possible_values = true)]
     pub platform: String,
     /// Change a parameter of the platform
     #[arg(long, value_name = "KEY=VALUE")]

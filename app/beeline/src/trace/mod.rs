@@ -12,9 +12,10 @@ use beeline_experiments::{Arrivals, Experiment, Trace, Traffic};
 use beeline_link_sim::des::Picoseconds;
 use beeline_platforms::Platform;
 
-use crate::args::DeviceName;
 use crate::choices::check_fences;
 use crate::failure::Failure;
+use crate::options::DeviceName;
+use crate::out;
 use crate::platforms::{find, refused};
 
 /// Runs `beeline trace`.
@@ -73,23 +74,23 @@ fn publish(args: &TraceArgs, platform: &Platform, trace: &Trace) -> Result<(), F
     let title = format!("{} B by {} on {}{device}", args.size, args.interface, platform.name);
     let is_stdout = args.json.as_deref() == Some(Path::new("-"));
     if !is_stdout {
-        println!("{title}, link {} (simulated)", args.link);
-        println!("{}", packets::table(&lines));
+        out::line(format_args!("{title}, link {} (simulated)", args.link))?;
+        out::line(packets::table(&lines))?;
         for (number, frame) in (1..).zip(&trace.frames) {
             let ns = |at: Picoseconds| (at.0 as f64 - trace.t0.0 as f64) / 1000.0;
-            println!(
+            out::line(format_args!(
                 "frame {number}: called at T0 {:+.1} ns, returned {:+.1}, decided {:+.1}, first bit on the wire {:+.1}",
                 ns(frame.begun_at),
                 ns(frame.returned_at),
                 ns(frame.decided_at),
                 ns(frame.starts_at)
-            );
+            ))?;
         }
     }
     if let Some(path) = &args.json {
         let document = serde_json::json!({"label": "simulated", "platform": platform.name, "packets": lines});
         let text = serde_json::to_string_pretty(&document).map_err(failed)?;
-        if is_stdout { println!("{text}") } else { write(path, text + "\n")? }
+        if is_stdout { out::line(text)? } else { write(path, text + "\n")? }
     }
     if let Some(path) = &args.csv {
         write(path, packets::csv(&lines))?;

@@ -5,7 +5,7 @@ use beeline_link_sim::pcie::{Class, Dllp, Header, Kind, Packet, Side, Tlp};
 use comfy_table::Table;
 use serde::Serialize;
 
-use crate::compare::empty_table;
+use crate::compare::table::empty as empty_table;
 
 /// A line of the table.
 #[derive(Debug, Serialize)]

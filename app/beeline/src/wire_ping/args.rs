@@ -54,37 +54,3 @@ fn percent(text: &str) -> Result<f64, String> {
         _ => Err("give a number from 0 to less than 100".to_owned()),
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use clap::Parser;
-
-    use crate::args::{Cli, Command};
-
-    fn parse(line: &str) -> Result<super::WireArgs, String> {
-        match Cli::try_parse_from(line.split(' ')).map_err(|error| error.to_string())?.command {
-            Command::Ping(args) => Ok(args.wire),
-            _ => Err("another command".to_owned()),
-        }
-    }
-
-    #[test]
-    fn a_side_needs_a_wire_and_is_one_side() {
-        let client = "beeline ping --client 02:00:00:00:00:01 --uplink auto:eth0,netns=a --loss 5";
-        let args = parse(client).unwrap();
-        assert!(args.is_wanted() && args.loss == 5.0 && args.uplink.len() == 1);
-        assert!(parse("beeline ping --server --uplink af-packet:eth0").unwrap().server);
-        assert!(!parse("beeline ping").unwrap().is_wanted());
-        for line in [
-            "beeline ping --server",
-            "beeline ping --client 02:00:00:00:00:01",
-            "beeline ping --client 03:00:00:00:00:01 --uplink auto:eth0",
-            "beeline ping --server --client 02:00:00:00:00:01 --uplink auto:eth0",
-            "beeline ping --server --uplink auto:eth0 --loss 100",
-            "beeline ping --server --uplink auto:eth0 --interface mmio",
-            "beeline ping --server --uplink eth0",
-        ] {
-            assert!(parse(line).is_err(), "{line}");
-        }
-    }
-}

@@ -13,8 +13,8 @@ use super::chances;
 use super::show::{Missing, Results, RoundTrips, Transmit, show};
 use super::socket::Socket;
 use super::transmit::{self, BURSTS, TransmitError};
-use crate::args::PingArgs;
 use crate::failure::Failure;
+use crate::ping::args::PingArgs;
 use crate::{machine, progress};
 
 /// Why a wire gave no figures.

@@ -5,7 +5,7 @@
 //! runs in the polling thread of either side, so two threads are busy and nothing else is in between but the kernel's
 //! part of AF_XDP or AF_PACKET. `server.rs` answers; `client.rs` asks and times; `transmit.rs` times sending alone; `show.rs` prints.
 
-mod args;
+pub mod args;
 mod client;
 mod published;
 mod server;
@@ -16,15 +16,17 @@ mod transmit;
 use beeline_datagram::Chances;
 use beeline_floor::pin;
 
-pub use args::WireArgs;
+use args::WireArgs;
 
-use crate::args::PingArgs;
+use crate::cores;
 use crate::failure::Failure;
+use crate::ping::args::PingArgs;
 
 /// Runs the side that was asked for.
 pub fn run(args: &PingArgs) -> Result<(), Failure> {
     let wire = &args.wire;
     if let Some(core) = wire.core {
+        cores::check("--core", [core])?;
         pin(core)?;
     }
     match wire.client {

@@ -33,7 +33,7 @@ pub fn run(args: &WireArgs) -> Result<(), Failure> {
     let socket = Socket::open(wire).map_err(|e| Failure::new("cannot answer over this wire").because(e))?;
     let (name, config) = (socket.name().to_owned(), Config::server(socket.station()));
     // Programs read this line to learn where to ask.
-    println!("{} answers over {name}", config.local);
+    crate::out::line(format_args!("{} answers over {name}", config.local))?;
     std::io::stdout().flush().map_err(|e| Failure::new("cannot say the station address").because(e))?;
     let ended = match chances(args) {
         Some(chances) => serve(Adversary::new(socket, chances, args.seed), config, &stop),

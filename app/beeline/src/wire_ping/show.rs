@@ -9,8 +9,9 @@ use serde::Serialize;
 
 use super::published;
 use super::transmit::FRAME_BYTES;
-use crate::args::PingArgs;
 use crate::failure::Failure;
+use crate::out;
+use crate::ping::args::PingArgs;
 
 /// Round trips over one wire with one size of payload. Times are measured here unless they are called published.
 #[derive(Serialize)]
@@ -98,11 +99,10 @@ pub fn show(args: &PingArgs, results: &Results) -> Result<(), Failure> {
         write_csv(folder, results)?;
     }
     if args.output.json {
-        let text = serde_json::to_string_pretty(results);
-        println!("{}", text.map_err(|e| Failure::new("cannot write JSON").because(e))?);
-        return Ok(());
+        return out::json(results);
     }
-    println!("Round trips over the wire (measured on {}; published: {})", results.cpu, published::SOURCE);
+    let (cpu, source) = (&results.cpu, published::SOURCE);
+    out::line(format_args!("Round trips over the wire (measured on {cpu}; published: {source})"))?;
     let mut table =
         new_table(&["up-link", "payload", "count", "p50 µs", "p99 µs", "p99.9 µs", "max µs", "published µs"]);
     for row in &results.round_trips {
@@ -122,8 +122,8 @@ pub fn show(args: &PingArgs, results: &Results) -> Result<(), Failure> {
         row.resize(8, "n/a".to_owned());
         table.add_row(row);
     }
-    println!("{table}");
-    println!("\nFrom handing over frames of {FRAME_BYTES} B to their being done, in a row");
+    out::line(table)?;
+    out::line(format_args!("\nFrom handing over frames of {FRAME_BYTES} B to their being done, in a row"))?;
     let mut table = new_table(&[
         "up-link",
         "frames",
@@ -144,9 +144,9 @@ pub fn show(args: &PingArgs, results: &Results) -> Result<(), Failure> {
             row.published_us_a_frame.map_or_else(|| "-".to_owned(), |us| us.to_string()),
         ]);
     }
-    println!("{table}");
+    out::line(table)?;
     for missing in &results.not_available {
-        println!("\nn/a: {}: {}", missing.uplink, missing.why);
+        out::line(format_args!("\nn/a: {}: {}", missing.uplink, missing.why))?;
     }
     Ok(())
 }

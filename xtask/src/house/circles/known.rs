@@ -11,16 +11,6 @@ pub const KNOWN: &[(&[&str], &str)] = &[
         ],
         TO_CUT,
     ),
-    (
-        &[
-            "app/beeline/src/args.rs",
-            "app/beeline/src/kv/args.rs",
-            "app/beeline/src/sim/args.rs",
-            "app/beeline/src/trace/args.rs",
-        ],
-        TO_CUT,
-    ),
-    (&["app/beeline/src/bar.rs", "app/beeline/src/doctor.rs", "app/beeline/src/doctor/mapping.rs"], TO_CUT),
     (&["app/beeline/src/sim/mod.rs", "app/beeline/src/sim/page.rs"], TO_CUT),
     (
         &[

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use beeline_mmio::selftest::MemoryType;
 use beeline_mmio::{BarKind, PciAddress, PciBar};
 
-use crate::args::DoctorArgs;
-use crate::doctor::mapping::{self, SCRATCH_BYTES};
-use crate::doctor::{Finding, State};
+use super::args::DoctorArgs;
+use super::finding::{Finding, State};
+use super::mapping::{self, SCRATCH_BYTES};
 use crate::failure::Failure;
 
 const SECTION: &str = "Real BARs";

@@ -3,22 +3,25 @@
 //! Two ports of one NIC, both polled by this thread: the question goes from the first through the switch to the second,
 //! the answer back. One thread, so that there is one clock and the NIC has the other core for itself.
 
-use beeline_domain::DomainConfig;
-use beeline_driver::Transmit;
+pub mod args;
+
+use beeline_driver::{Receive, Transmit};
 use beeline_floor::pin;
 use beeline_mmio::Traffic;
 use beeline_mmio::clock::{Calibration, now_ticks};
 use beeline_session::{
-    Frames, HEADER_BYTES, Job, NicError, NicOptions, Place, PrivateNic, Queue, Rx, Session, Times,
+    Frames, HEADER_BYTES, Job, NicError, NicOptions, Place, PrivateNic, Queue, Rx, Session, Times, Watchdog,
     kernel_name, new_times, padded_bytes, receive_one, send_one,
 };
 use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;
 
-use crate::args::PingArgs;
+use args::PingArgs;
+
 use crate::choices::check_fences;
+use crate::cores;
 use crate::failure::{Failure, own_program};
-use crate::{machine, progress};
+use crate::{machine, out, progress};
 
 /// One line of the result.
 #[derive(Serialize)]
@@ -39,12 +42,17 @@ struct Row {
 
 /// Runs `beeline ping`.
 pub fn run(args: &PingArgs) -> Result<(), Failure> {
-    let [host_core, nic_core] = two_cores(&args.cores)?;
+    let [host_core, nic_core] = cores::two(&args.cores)?;
     check_fences(args.fences.policy, &args.interface)?;
     let private = match &args.nic {
         Some(_) => None,
         None => {
-            let options = NicOptions { core: Some(nic_core), spin: true, ..NicOptions::default() };
+            let options = NicOptions {
+                core: Some(nic_core),
+                spin: true,
+                root: args.domain.root.root.clone(),
+                ..NicOptions::default()
+            };
             Some(PrivateNic::start(&own_program()?, &options)?)
         }
     };
@@ -52,9 +60,7 @@ pub fn run(args: &PingArgs) -> Result<(), Failure> {
     let kernel = args.kernel.choose(Traffic::Latency);
     let place = match (&private, &args.nic) {
         (Some(private), _) => private.place(kernel),
-        (None, nic) => {
-            Place { domain: DomainConfig::named(&args.domain), nic: nic.clone().unwrap_or_default(), kernel }
-        }
+        (None, nic) => Place { domain: args.domain.config(), nic: nic.clone().unwrap_or_default(), kernel },
     };
     let mut asking = Session::open(&place)?;
     let mut answering = Session::open(&place)?;
@@ -98,9 +104,9 @@ struct Ask<'a> {
 
 impl Job for Ask<'_> {
     type Output = Times;
-    type Error = NicError;
+    type Error = Failure;
 
-    fn run<T: Transmit>(self, session: &mut Session, tx: &mut T, rx: &mut Rx) -> Result<Times, NicError> {
+    fn run<T: Transmit>(self, session: &mut Session, tx: &mut T, rx: &mut Rx) -> Result<Times, Failure> {
         let both = Both { series: self.series, asking: session, tx, rx };
         self.answering.with_queue(self.queue, both)
     }
@@ -116,9 +122,14 @@ struct Both<'a, A> {
 
 impl<A: Transmit> Job for Both<'_, A> {
     type Output = Times;
-    type Error = NicError;
+    type Error = Failure;
 
-    fn run<T: Transmit>(self, answering: &mut Session, tx: &mut T, rx: &mut Rx) -> Result<Times, NicError> {
+    fn run<T: Transmit>(
+        mut self,
+        answering: &mut Session,
+        tx: &mut T,
+        rx: &mut Rx,
+    ) -> Result<Times, Failure> {
         let Series { frame_bytes, count, calibration } = self.series;
         let (here, there) = (self.asking.mac(), answering.mac());
         let mut question = Frames::new(frame_bytes, there, here).buffer();
@@ -126,6 +137,7 @@ impl<A: Transmit> Job for Both<'_, A> {
         let padded_bytes = padded_bytes(frame_bytes, tx);
         let (mut expected, mut found) = (Vec::new(), Vec::with_capacity(padded_bytes));
         let mut times = new_times();
+        self.check_path(&question, rx)?;
         let warm_up = count / 10 + 100;
         for number in 0..warm_up + count {
             Frames::number(&mut question, number);
@@ -146,10 +158,24 @@ impl<A: Transmit> Job for Both<'_, A> {
     }
 }
 
-pub fn two_cores(cores: &[usize]) -> Result<[usize; 2], Failure> {
-    <[usize; 2]>::try_from(cores).map_err(|_| {
-        Failure::new(format!("--cores takes two cores, {} were given", cores.len())).remedy("--cores 0,1")
-    })
+impl<A: Transmit> Both<'_, A> {
+    /// Sends a frame ahead of those that are timed and sees at which port it comes out.
+    fn check_path(&mut self, frame: &[u8], rx: &mut Rx) -> Result<(), Failure> {
+        send_one(self.asking, self.tx, frame)?;
+        let mut watchdog = Watchdog::new();
+        loop {
+            if rx.poll().map_err(NicError::from)?.is_some() {
+                return Ok(());
+            }
+            if self.rx.poll().map_err(NicError::from)?.is_some() {
+                return Err(Failure::new(
+                    "the NIC gives every frame back to its sender, so none reaches another port",
+                )
+                .remedy("start the NIC without --loopback, or ping without --nic, by a private one"));
+            }
+            watchdog.idle(self.asking, "a frame to cross the NIC")?;
+        }
+    }
 }
 
 fn row(queue: Queue, kernel: &'static str, payload_bytes: u32, times: &Times) -> Row {
@@ -176,14 +202,12 @@ fn show(args: &PingArgs, rows: &[Row]) -> Result<(), Failure> {
         write_csv(folder, rows)?;
     }
     if args.output.json {
-        let text = serde_json::to_string_pretty(rows);
-        println!("{}", text.map_err(|e| Failure::new("cannot write JSON").because(e))?);
-        return Ok(());
+        return out::json(&rows);
     }
-    println!(
+    out::line(format_args!(
         "Round trips between two ports of the NIC process (measured on {})",
         machine::look(&args.cores).cpu
-    );
+    ))?;
     let mut table = Table::new();
     table.load_style(presets::UTF8_BORDERS_ONLY);
     table.set_header([
@@ -213,10 +237,10 @@ fn show(args: &PingArgs, rows: &[Row]) -> Result<(), Failure> {
             row.max_ns.to_string(),
         ]);
     }
-    println!("{table}");
+    out::line(table)?;
     for row in rows {
-        println!("\n{}, {} B payload:", row.interface, row.payload_bytes);
-        print!("{}", bars(&row.histogram));
+        out::line(format_args!("\n{}, {} B payload:", row.interface, row.payload_bytes))?;
+        out::text(bars(&row.histogram))?;
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! What the protocol costs apart from the wire: two endpoints in one thread, with memory between them.
 //!
-//! `cargo run --release -p beeline-datagram --example cost` prints nanoseconds a message, both sides together: for a
+//! `cargo run --release -p beeline-datagram --example datagram_cost` prints nanoseconds a message, both sides together: for a
 //! question and its answer (four calls a message: send, find nothing, find it, and the copy of memory that stands for
 //! the wire), and for a stream.
 

@@ -3,6 +3,8 @@
 //! This process hands the frames over; a NIC process of its own transmits them to an up-link that writes a capture;
 //! then both captures are read and compared, frame by frame, byte by byte.
 
+pub mod args;
+
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
@@ -17,10 +19,12 @@ use beeline_spec::{Interface, Stores};
 use indicatif::ProgressBar;
 use serde::Serialize;
 
-use crate::args::{DeviceName, SendArgs};
+use args::SendArgs;
+
 use crate::choices::check_fences;
 use crate::failure::{Failure, own_program};
-use crate::{progress, rtl};
+use crate::options::DeviceName;
+use crate::{out, progress, rtl};
 
 /// What `send` found, for `--json`.
 #[derive(Serialize)]
@@ -67,7 +71,8 @@ pub fn run(args: &SendArgs) -> Result<(), Failure> {
     if args.device == DeviceName::Rtl {
         return run_on_rtl(args, total);
     }
-    let options = NicOptions { pcap_out: Some(args.out.clone()), ..NicOptions::default() };
+    let (pcap_out, root) = (Some(args.out.clone()), args.root.root.clone());
+    let options = NicOptions { pcap_out, root, ..NicOptions::default() };
     let nic = PrivateNic::start(&own_program()?, &options)?;
     let kernel = args.kernel.choose(Traffic::Stream);
     let mut session = Session::open(&nic.place(kernel))?;
@@ -85,13 +90,13 @@ pub fn run(args: &SendArgs) -> Result<(), Failure> {
 /// The same through the NIC's RTL: no process but this one, and every store a write at the RTL's port.
 fn run_on_rtl(args: &SendArgs, total: u64) -> Result<(), Failure> {
     let bar = progress::bar(total, "frames", args.json);
-    let replayed = rtl::send(args, open(&args.input)?, &bar)?;
+    let replayed = rtl::send(args, open(&args.input)?.without_warnings(), &bar)?;
     bar.finish_and_clear();
     let verdict = compare(args, "writes at the port", replayed.frame_multiple_bytes)?;
     check_total(args, &verdict, total)?;
     report(args, &verdict)?;
     if !args.json {
-        println!("{} cycles of the RTL", replayed.cycles);
+        out::line(format_args!("{} cycles of the RTL", replayed.cycles))?;
     }
     Ok(())
 }
@@ -140,7 +145,7 @@ pub fn open(path: &Path) -> Result<PcapIn, Failure> {
     PcapIn::open(path).map_err(|e| {
         Failure::new(format!("cannot read {}", path.display()))
             .because(e)
-            .remedy("give a classic pcap file with Ethernet frames (tcpdump -w, or editcap -F pcap)")
+            .remedy("give a pcap or pcapng file with Ethernet frames (tcpdump -w)")
     })
 }
 
@@ -156,7 +161,8 @@ impl Job for Replay<'_> {
     type Error = Failure;
 
     fn run<T: Transmit>(self, session: &mut Session, tx: &mut T, _rx: &mut Rx) -> Result<usize, Failure> {
-        let mut capture = open(self.input)?;
+        // It was warned of when it was checked.
+        let mut capture = open(self.input)?.without_warnings();
         let mut frame = Vec::new();
         while capture.poll(&mut frame).map_err(|e| Failure::new("cannot use the capture").because(e))? {
             send_one(session, tx, &frame)?;
@@ -169,7 +175,7 @@ impl Job for Replay<'_> {
 
 /// Compares what was to be sent with what the wire saw.
 fn compare(args: &SendArgs, kernel: &'static str, multiple: usize) -> Result<Verdict, Failure> {
-    let (mut sent, mut seen) = (open(&args.input)?, open(&args.out)?);
+    let (mut sent, mut seen) = (open(&args.input)?.without_warnings(), open(&args.out)?.without_warnings());
     let (mut expected, mut found) = (Vec::new(), Vec::new());
     let (mut frames, mut bytes, mut padded_frames) = (0, 0, 0);
     let failed = |e| Failure::new("cannot read a capture back").because(e);
@@ -210,33 +216,34 @@ fn wrong(frames: u64, what: &str) -> Failure {
 
 fn report(args: &SendArgs, verdict: &Verdict) -> Result<(), Failure> {
     if args.json {
-        let text = serde_json::to_string_pretty(verdict);
-        println!("{}", text.map_err(|e| Failure::new("cannot write JSON").because(e))?);
-        return Ok(());
+        return out::json(verdict);
     }
     let Verdict { frames, bytes, padded_frames, kernel, fences, .. } = verdict;
-    println!("{frames} frames, {bytes} bytes by {}: {}", verdict.interface, verdict.verdict);
+    out::line(format_args!("{frames} frames, {bytes} bytes by {}: {}", verdict.interface, verdict.verdict))?;
     let stores = args.interface.stores();
     match stores {
         Stores::None => {}
-        Stores::InOrder => println!("lines stored with {kernel}, which keeps them in order"),
-        Stores::AnyOrder => println!("lines stored with {kernel}, fences: {fences}"),
+        Stores::InOrder => out::line(format_args!("lines stored with {kernel}, which keeps them in order"))?,
+        Stores::AnyOrder => out::line(format_args!("lines stored with {kernel}, fences: {fences}"))?,
     }
     if let Some(seed) = args.adversary {
         let interface = args.interface;
         match stores {
             Stores::None => {
-                println!("adversary {seed} had nothing to do: {interface} stores no frame across the link");
+                out::line(format_args!(
+                    "adversary {seed} had nothing to do: {interface} stores no frame across the link"
+                ))?;
             }
-            Stores::InOrder => {
-                println!("adversary {seed} kept to what {interface} bears: whole lines, in order")
-            }
-            Stores::AnyOrder => println!("adversary {seed} split and permuted the stores"),
+            Stores::InOrder => out::line(format_args!(
+                "adversary {seed} kept to what {interface} bears: whole lines, in order"
+            ))?,
+            Stores::AnyOrder => out::line(format_args!("adversary {seed} split and permuted the stores"))?,
         }
     }
     if *padded_frames > 0 {
-        println!("{padded_frames} frames were padded with zeros to a multiple of 8 bytes, as kPIO+WC does");
+        out::line(format_args!(
+            "{padded_frames} frames were padded with zeros to a multiple of 8 bytes, as kPIO+WC does"
+        ))?;
     }
-    println!("what the wire saw: {}", args.out.display());
-    Ok(())
+    out::line(format_args!("what the wire saw: {}", args.out.display()))
 }

@@ -23,43 +23,105 @@ const TURNS: u8 = 3;
 #[derive(Arbitrary, Debug)]
 enum Step<'a> {
     /// A frame in the format of the queue's interface, with a flaw perhaps, and the turns it takes.
-    Send { queue: u8, bytes: u16, fill: u8, flaw: Flaw },
+    Send {
+        queue: u8,
+        bytes: u16,
+        fill: u8,
+        flaw: Flaw,
+    },
     /// The same, and the NIC process does not look yet.
-    SendUnseen { queue: u8, bytes: u16, fill: u8, flaw: Flaw },
+    SendUnseen {
+        queue: u8,
+        bytes: u16,
+        fill: u8,
+        flaw: Flaw,
+    },
     /// A queue is set up anew, its rings moved.
-    SetUp { setup: Setup, shift: i16 },
+    SetUp {
+        setup: Setup,
+        shift: i16,
+    },
     /// A register is written.
-    Register { place: Place, value: Word },
+    Register {
+        place: Place,
+        value: Word,
+    },
     /// A register gets an address near a region's end.
-    Address { queue: u8, register: u8, region: u8, before_end: i16 },
+    Address {
+        queue: u8,
+        register: u8,
+        region: u8,
+        before_end: i16,
+    },
     /// A register is read.
-    Read { place: Place, tag: u16 },
+    Read {
+        place: Place,
+        tag: u16,
+    },
     /// A word of the register channel, whatever stands there.
-    Channel { word: u16, value: Word },
-    Window { queue: u8, place: u16, words: Vec<Word> },
+    Channel {
+        word: u16,
+        value: Word,
+    },
+    Window {
+        queue: u8,
+        place: u16,
+        words: Vec<Word>,
+    },
     /// A doorbell, or a word behind them.
-    Doorbell { word: u8, value: Word },
+    Doorbell {
+        word: u8,
+        value: Word,
+    },
     /// Lines or buffers of the receive ring are given back.
-    Freed { queue: u8, count: u16 },
+    Freed {
+        queue: u8,
+        count: u16,
+    },
     /// A word of the memory that the host lent with the port.
-    HostMemory { word: u16, value: Word },
+    HostMemory {
+        word: u16,
+        value: Word,
+    },
     /// A word of memory it lent for DMA.
-    Lent { which: bool, word: u16, value: Word },
+    Lent {
+        which: bool,
+        word: u16,
+        value: Word,
+    },
     /// Memory is lent, with a size that may be a lie.
-    Lend { which: bool, more: i8 },
+    Lend {
+        which: bool,
+        more: i8,
+    },
     /// A region is taken back.
-    Release { number: u8 },
+    Release {
+        number: u8,
+    },
     Request(&'a [u8]),
     /// A window is opened again.
-    Reopen { queue: u8 },
+    Reopen {
+        queue: u8,
+    },
     /// Any doorbell is to be looked at.
-    AskDoorbell { queue: u8, inside: u8 },
+    AskDoorbell {
+        queue: u8,
+        inside: u8,
+    },
     /// A frame comes from the wire.
-    Frame { bytes: u16, fill: u8 },
+    Frame {
+        bytes: u16,
+        fill: u8,
+    },
     /// The wire takes so many frames; 255: any number.
-    Wire { room: u8 },
+    Wire {
+        room: u8,
+    },
     /// The NIC process runs.
-    Turns { count: u8, ns: u16 },
+    Turns {
+        count: u8,
+        ns: u16,
+    },
     /// The host dies.
     Die,
 }

@@ -16,7 +16,12 @@ enum Step {
     /// A message.
     Send(Payload),
     /// A message in pieces, committed, dropped or forgotten.
-    Reserve { more: u8, payload: Payload, piece: u8, end: u8 },
+    Reserve {
+        more: u8,
+        payload: Payload,
+        piece: u8,
+        end: u8,
+    },
     Batch(Vec<Payload>),
     /// Stores of these places among those on their way arrive.
     Arrive(Vec<u8>),

@@ -36,20 +36,45 @@ pub enum Event<'a> {
     /// A queue is set up, mostly as a driver would.
     SetUp(Setup),
     /// A register is written.
-    Register { place: Place, value: Word },
-    Write { offset: u64, data: &'a [u8], enables: Option<u64> },
+    Register {
+        place: Place,
+        value: Word,
+    },
+    Write {
+        offset: u64,
+        data: &'a [u8],
+        enables: Option<u64>,
+    },
     /// Words are stored into a window.
-    Words { queue: u8, line: u8, word: u8, words: Vec<Word> },
+    Words {
+        queue: u8,
+        line: u8,
+        word: u8,
+        words: Vec<Word>,
+    },
     /// Bytes are stored into a window.
-    Bytes { queue: u8, at: u16, data: &'a [u8], enables: Option<u64> },
+    Bytes {
+        queue: u8,
+        at: u16,
+        data: &'a [u8],
+        enables: Option<u64>,
+    },
     /// A register is read.
     Read(Place),
     /// A DMA read or a watch is answered; by no words: with an error.
-    Answer { which: u8, words: Vec<Word> },
+    Answer {
+        which: u8,
+        words: Vec<Word>,
+    },
     /// A frame comes from the wire.
-    Frame { bytes: u16, fill: u8 },
+    Frame {
+        bytes: u16,
+        fill: u8,
+    },
     /// Time passes.
-    Time { ns: u32 },
+    Time {
+        ns: u32,
+    },
     /// The wire takes frames, or stops.
     WireReady(bool),
 }
@@ -58,8 +83,14 @@ pub enum Event<'a> {
 #[derive(Arbitrary, Clone, Copy, Debug)]
 pub enum Place {
     Device(u8),
-    Queue { queue: u8, register: u8 },
-    Doorbell { queue: u8, is_rx: bool },
+    Queue {
+        queue: u8,
+        register: u8,
+    },
+    Doorbell {
+        queue: u8,
+        is_rx: bool,
+    },
     /// Any offset.
     Any(u32),
 }

@@ -34,9 +34,18 @@ pub const BLANK: u64 = 1 << 63 | 0x0123_4567_89ab_cdef;
 #[derive(Arbitrary, Clone, Copy, Debug)]
 pub enum Word {
     /// A header of epoch 0, well formed if its kind is.
-    Header { kind: u8, length_bytes: u16, escape_last: u8 },
+    Header {
+        kind: u8,
+        length_bytes: u16,
+        escape_last: u8,
+    },
     /// A header with every field as it comes.
-    WildHeader { kind: u8, length_bytes: u32, escape_last: u32, epoch: u8 },
+    WildHeader {
+        kind: u8,
+        length_bytes: u32,
+        escape_last: u32,
+        epoch: u8,
+    },
     Blank,
     NearBlank(i8),
     /// A link to an earlier word.
@@ -44,7 +53,10 @@ pub enum Word {
     /// Four record prefixes of a batch.
     Records([u8; 4]),
     /// Header of a received frame, or a completion: a length, and bits that say "valid".
-    Mark { length_bytes: u16, flags: u8 },
+    Mark {
+        length_bytes: u16,
+        flags: u8,
+    },
     /// A small count.
     Count(u16),
     /// Anything.

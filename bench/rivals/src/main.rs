@@ -11,7 +11,7 @@ mod iceoryx;
 use std::io::{stdin, stdout};
 use std::process::ExitCode;
 
-use beeline_bench_echo::{Failure, SideArgs, Side, play_client, play_server};
+use beeline_bench_echo::{Failure, Side, SideArgs, play_client, play_server};
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();

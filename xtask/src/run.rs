@@ -70,6 +70,12 @@ impl Program {
         self
     }
 
+    /// Keeps an environment variable of ours from the program.
+    pub fn env_remove(mut self, name: &str) -> Self {
+        self.command.env_remove(name);
+        self
+    }
+
     /// Runs it elsewhere.
     pub fn current_dir(mut self, folder: &Path) -> Self {
         self.command.current_dir(folder);

@@ -3,7 +3,7 @@
 /// How much of a lane to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effort {
-    /// Inside the hour of `make test`.
+    /// What `make test` runs, in less than an hour.
     Short,
     /// As long as it takes.
     Long,

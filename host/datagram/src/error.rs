@@ -85,13 +85,13 @@ pub enum Down {
         "the other side was silent for {after:?}; see that it runs, is polled, and is on the same Ethernet"
     )]
     Silent {
-        /// How long.
+        /// Time since the last frame of the other side.
         after: Duration,
     },
     /// The other side speaks, but acknowledged nothing for this long: it is faulty.
     #[error("the other side acknowledged nothing for {after:?} although it is there; it is faulty")]
     Stuck {
-        /// How long.
+        /// Time since the last acknowledgement.
         after: Duration,
     },
     /// The other side was started again, or gave this connection up.

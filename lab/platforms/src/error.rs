@@ -86,7 +86,7 @@ pub enum PlatformError {
         place: Place,
         /// The part.
         path: String,
-        /// Why not.
+        /// Reason why the part cannot be included.
         problem: String,
     },
 }

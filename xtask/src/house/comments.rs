@@ -236,7 +236,12 @@ impl<'ast> Visit<'ast> for Comments<'_> {
     }
 
     fn visit_variant(&mut self, variant: &'ast syn::Variant) {
-        let names = format!("{} {}", variant.ident, variant.fields.to_token_stream());
+        // Not the fields' own comments, which are part of their tokens.
+        let mut names = variant.ident.to_string();
+        for field in &variant.fields {
+            let name = field.ident.as_ref().map(ToString::to_string).unwrap_or_default();
+            names += &format!(" {name} {}", field.ty.to_token_stream());
+        }
         self.check(&variant.attrs, variant.span(), false, &names);
         visit::visit_variant(self, variant);
     }
@@ -282,6 +287,15 @@ mod tests {
                 .is_empty()
         );
         assert!(findings("#[cfg(test)]\nmod tests {\n    pub fn help() {}\n}").is_empty());
+    }
+
+    #[test]
+    fn comment_of_a_field_is_no_name_of_its_variant() {
+        let field = "/// Reason why the part cannot be included.\n    problem: String,";
+        let code = format!(
+            "enum Error {{\n    /// A part cannot be included.\n    Include {{\n    {field}\n    }},\n}}"
+        );
+        assert!(findings(&code).is_empty(), "{:?}", findings(&code));
     }
 
     #[test]

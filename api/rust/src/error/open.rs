@@ -159,7 +159,7 @@ pub enum OfferError {
     Misuse {
         /// What was to be offered.
         target: Target,
-        /// Why not.
+        /// The rule that the call breaks.
         source: Cause,
     },
     /// The kernel refused something.
@@ -167,7 +167,7 @@ pub enum OfferError {
     System {
         /// What was to be offered.
         target: Target,
-        /// What, and why.
+        /// The operation that failed, and its reason.
         source: Cause,
     },
 }
@@ -273,7 +273,7 @@ pub enum ConnectError {
     TimedOut {
         /// What was waited for.
         target: Target,
-        /// How long.
+        /// The time that was given.
         waited: Duration,
     },
     /// An option is out of bounds.
@@ -289,7 +289,7 @@ pub enum ConnectError {
     Misuse {
         /// What was to be reached.
         target: Target,
-        /// Why not.
+        /// The rule that the call breaks.
         source: Cause,
     },
     /// What was found under the name is not what it should be, or the kernel refused something.
@@ -297,7 +297,7 @@ pub enum ConnectError {
     System {
         /// What was to be reached.
         target: Target,
-        /// What, and why.
+        /// The operation that failed, and its reason.
         source: Cause,
     },
 }

@@ -25,7 +25,7 @@ pub enum PortError {
     /// The NIC did not come up, or did not open the port's queues.
     #[error("waited {} ms for the NIC to come up", waited.as_millis())]
     TimedOut {
-        /// How long.
+        /// The time that was given.
         waited: Duration,
     },
     /// The NIC does not have this interface.
@@ -121,7 +121,7 @@ pub enum PortSendError {
     /// The NIC wrote what no sound one writes.
     #[error("the NIC is faulty")]
     NicFaulty {
-        /// What it wrote.
+        /// The value that the device wrote, and what was possible.
         source: Cause,
     },
 }
@@ -171,7 +171,7 @@ pub enum PortRecvError {
     /// What the NIC wrote is no frame.
     #[error("the NIC is faulty")]
     NicFaulty {
-        /// What it wrote.
+        /// The value that the device wrote, and what was possible.
         source: Cause,
     },
 }

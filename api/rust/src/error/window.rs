@@ -24,7 +24,7 @@ pub enum SendError {
     /// The receiver wrote what no sound one writes; nothing more is stored into its window.
     #[error("the receiver is faulty")]
     ReceiverFaulty {
-        /// What it wrote.
+        /// The value that the receiver wrote, and what was possible.
         source: Cause,
     },
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use similar::{ChangeTag, TextDiff};
 
-use super::Generated;
+use super::generated::Generated;
 use crate::failure::{Context, Outcome, none_found};
 
 /// Changed lines shown of each file.
@@ -14,7 +14,7 @@ const SHOWN_LINES: usize = 12;
 /// Writes those files that changed into `folder`, and removes what is not generated any more.
 pub fn write(folder: &Path, files: &[Generated]) -> Outcome {
     let mut written = 0;
-    for (path, text) in files {
+    for Generated { path, text } in files {
         let target = folder.join(path);
         if fs::read_to_string(&target).is_ok_and(|kept| kept == *text) {
             continue;
@@ -36,7 +36,7 @@ pub fn write(folder: &Path, files: &[Generated]) -> Outcome {
 /// Fails with a summary of the differences when a file in `folder` is not what would be generated.
 pub fn check(folder: &Path, files: &[Generated]) -> Outcome {
     let mut findings = Vec::new();
-    for (path, text) in files {
+    for Generated { path, text } in files {
         match fs::read_to_string(folder.join(path)) {
             Ok(kept) if kept == *text => {}
             Ok(kept) => findings.push(summary(path, &kept, text)),
@@ -64,7 +64,7 @@ fn strays(folder: &Path, files: &[Generated]) -> Outcome<Vec<String>> {
             let name = path.strip_prefix(folder).unwrap_or(&path).to_string_lossy().into_owned();
             if path.is_dir() {
                 folders.push(path);
-            } else if name != "README.md" && files.iter().all(|(generated, _)| *generated != name) {
+            } else if name != "README.md" && files.iter().all(|generated| generated.path != name) {
                 found.push(name);
             }
         }
@@ -99,7 +99,8 @@ mod tests {
     use super::*;
 
     fn files() -> Vec<Generated> {
-        vec![("rust/regs.rs", "one\ntwo\nthree\n".to_owned()), ("sv/nic_pkg.sv", "package\n".to_owned())]
+        let texts = [("rust/regs.rs", "one\ntwo\nthree\n"), ("sv/nic_pkg.sv", "package\n")];
+        texts.map(|(path, text)| Generated { path, text: text.to_owned() }).into()
     }
 
     #[test]

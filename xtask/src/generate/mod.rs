@@ -7,6 +7,7 @@
 mod drift;
 mod emit;
 mod formats;
+mod generated;
 mod ipxact;
 mod naming;
 mod peakrdl;
@@ -20,14 +21,12 @@ use std::fs;
 use std::path::Path;
 
 use formats::Formats;
+use generated::Generated;
 use registers::Map;
 
 use crate::failure::{Context, Failure, Outcome};
 use crate::install;
 use crate::run::root;
-
-/// A file to be committed: path under `spec/generated/`, text.
-type Generated = (&'static str, String);
 
 /// Generates; with `check`, compares with what is committed instead of writing.
 pub fn run(check: bool) -> Outcome {
@@ -53,7 +52,7 @@ fn generate(formats: &Formats, from_rdl: peakrdl::Exports) -> Outcome<Files> {
     let map = ipxact::parse(&from_rdl.ipxact, &types)?;
     map.check()?;
     agree(formats, &map)?;
-    let files = vec![
+    let texts = [
         ("c/beeline_formats.h", emit::c::emit(formats, &map)),
         ("c/beeline_nic.h", from_rdl.header),
         ("docs/formats.md", emit::markdown::formats(formats)),
@@ -63,6 +62,7 @@ fn generate(formats: &Formats, from_rdl: peakrdl::Exports) -> Outcome<Files> {
         ("rust/regs.rs", emit::rust_registers::emit(&map)),
         ("sv/nic_pkg.sv", emit::sv::emit(formats, &map)),
     ];
+    let files = texts.map(|(path, text)| Generated { path, text }).into();
     Ok(Files { files, proof: emit::c::emit_proof(formats, &map) })
 }
 

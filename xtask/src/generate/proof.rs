@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::Generated;
+use super::generated::Generated;
 use crate::failure::{Context, Failure, Outcome};
 use crate::install;
 use crate::run::Program;
@@ -20,9 +20,9 @@ sys.exit(0 if ok and driver.reportParseDiags() and driver.runFullCompilation() e
 
 /// Writes `files` and the C `proof` into `scratch` and checks them there.
 pub fn prove(venv: &Path, scratch: &Path, files: &[Generated], proof: &str) -> Outcome {
-    for (path, text) in files {
-        let name = path.rsplit('/').next().unwrap_or(path);
-        fs::write(scratch.join(name), text).while_doing(format!("write {name} into target/gen"))?;
+    for file in files {
+        let name = file.name();
+        fs::write(scratch.join(name), &file.text).while_doing(format!("write {name} into target/gen"))?;
     }
     fs::write(scratch.join("proof.c"), proof).while_doing("write target/gen/proof.c")?;
     compile_c(scratch)?;

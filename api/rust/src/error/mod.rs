@@ -4,6 +4,7 @@
 //! text, so a printer of chains prints everything once. `remedy()` says what to do about the cause. "Full" and "nothing
 //! there" are answers, not errors.
 
+mod cause;
 mod open;
 #[cfg(feature = "nic")]
 mod port;
@@ -18,9 +19,6 @@ pub use window::{RecvError, SendError, WriteError};
 
 #[cfg(feature = "rpc")]
 use beeline_rpc::{CallFailure, StartError};
-
-/// Why an error happened, where the layer below says it.
-pub(crate) type Cause = Box<dyn std::error::Error + Send + Sync>;
 
 /// Any error of this crate, for programs that hand errors up without looking at them.
 #[derive(Debug, thiserror::Error)]

@@ -8,7 +8,7 @@ use beeline_domain::{DomainError, FolderError, MisuseError, WindowError};
 #[cfg(feature = "rpc")]
 use beeline_rpc::RpcError;
 
-use super::Cause;
+use super::cause::Cause;
 
 /// What a domain's programs offer each other, by name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

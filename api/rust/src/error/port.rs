@@ -6,7 +6,8 @@ use beeline_contract_link::LinkError;
 use beeline_driver::{RxError, TxError};
 use beeline_spec::Interface;
 
-use super::{Cause, ConnectError, Target};
+use super::cause::Cause;
+use super::{ConnectError, Target};
 
 /// The NIC process has ended or closed the port.
 #[derive(Clone, Copy, Debug)]

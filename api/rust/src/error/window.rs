@@ -2,7 +2,7 @@
 
 use beeline_window::{ReceiveError, Torn};
 
-use super::Cause;
+use super::cause::Cause;
 
 pub use beeline_window::WriteError;
 

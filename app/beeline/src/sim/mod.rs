@@ -6,6 +6,7 @@
 
 pub mod args;
 mod capture;
+mod document;
 mod page;
 mod plan;
 mod row;
@@ -16,24 +17,13 @@ mod table;
 use std::path::Path;
 
 use args::SimArgs;
+use document::Document;
 use plan::Plan;
 use row::Row;
-use serde::Serialize;
 use store::Store;
 
 use crate::failure::Failure;
 use crate::out;
-
-/// Results as JSON has them.
-#[derive(Serialize)]
-struct Document<'a> {
-    /// What kind of figures these are.
-    label: &'static str,
-    /// Of which program.
-    version: &'static str,
-    /// The points, in the order of the sweep.
-    rows: &'a [Row],
-}
 
 /// Runs `beeline sim`.
 pub fn run(args: &SimArgs) -> Result<(), Failure> {
@@ -89,8 +79,7 @@ fn publish(args: &SimArgs, rows: &[Row]) -> Result<(), Failure> {
         out::text(table::render(rows))?;
     }
     if let Some(path) = &args.json {
-        let document = Document { label: "simulated", version: env!("CARGO_PKG_VERSION"), rows };
-        let text = serde_json::to_string_pretty(&document)
+        let text = serde_json::to_string_pretty(&Document::new(rows))
             .map_err(|error| Failure::new("cannot write JSON").because(error))?;
         if is_stdout { out::line(text)? } else { write(path, &(text + "\n"))? }
     }

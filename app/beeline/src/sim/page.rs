@@ -1,6 +1,6 @@
 //! A page with plots, tables and raw data of a sweep.
 
-use super::Document;
+use super::document::Document;
 use super::row::{Figures, Row};
 use super::table::{self, Group, group, heading, label};
 use crate::compare::table::distinct;
@@ -49,8 +49,7 @@ pub fn render(rows: &[Row]) -> String {
     }
     html += &format!("<h2>Tables and raw data</h2>\n<pre>{}</pre>\n", escape(&table::render(rows)));
     html += &folded("results.csv", &table::csv(rows));
-    let document = Document { label: "simulated", version: env!("CARGO_PKG_VERSION"), rows };
-    html += &page::data(&document);
+    html += &page::data(&Document::new(rows));
     html + page::END
 }
 

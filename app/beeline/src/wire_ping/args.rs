@@ -1,6 +1,6 @@
 //! Options of `ping` over a wire.
 
-use beeline_datagram::MacAddress;
+use beeline_datagram::{Chances, MacAddress};
 use beeline_ethernet::WireConfig;
 use clap::Args;
 
@@ -45,6 +45,14 @@ impl WireArgs {
     /// Whether a wire is meant, and not a NIC of this machine.
     pub fn is_wanted(&self) -> bool {
         self.server || self.client.is_some()
+    }
+
+    /// What the adversary does, if it is wanted at all.
+    pub fn chances(&self) -> Option<Chances> {
+        let part = |percent: f64| percent / 100.0;
+        let chances =
+            Chances { loss: part(self.loss), duplicate: part(self.duplicate), reorder: part(self.reorder) };
+        (chances != Chances::default()).then_some(chances)
     }
 }
 

@@ -9,7 +9,6 @@ use beeline_mmio::clock::{Calibration, now_ticks};
 use beeline_session::{Times, new_times};
 use indicatif::ProgressBar;
 
-use super::chances;
 use super::show::{Missing, Results, RoundTrips, Transmit, show};
 use super::socket::Socket;
 use super::transmit::{self, BURSTS, TransmitError};
@@ -98,7 +97,7 @@ fn measure(
         bar.inc(1);
     }
     let config = Config { port: own_port(), ..Config::client(socket.station()) };
-    match chances(&args.wire) {
+    match args.wire.chances() {
         // Another seed than the server's, or both would lose the same frames.
         Some(chances) => {
             let uplink = Adversary::new(socket, chances, !args.wire.seed);

@@ -13,10 +13,7 @@ mod show;
 mod socket;
 mod transmit;
 
-use beeline_datagram::Chances;
 use beeline_floor::pin;
-
-use args::WireArgs;
 
 use crate::cores;
 use crate::failure::Failure;
@@ -33,12 +30,4 @@ pub fn run(args: &PingArgs) -> Result<(), Failure> {
         Some(server) => client::run(args, server),
         None => server::run(wire),
     }
-}
-
-/// What the adversary does, if it is wanted at all.
-fn chances(args: &WireArgs) -> Option<Chances> {
-    let part = |percent: f64| percent / 100.0;
-    let chances =
-        Chances { loss: part(args.loss), duplicate: part(args.duplicate), reorder: part(args.reorder) };
-    (chances != Chances::default()).then_some(chances)
 }

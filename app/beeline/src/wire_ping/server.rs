@@ -10,8 +10,8 @@ use beeline_ethernet::Uplink;
 use beeline_session::end_with_stdin;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
+use super::args::WireArgs;
 use super::socket::Socket;
-use super::{WireArgs, chances};
 use crate::failure::Failure;
 
 /// Polls between two looks at the flag that ends the server.
@@ -35,7 +35,7 @@ pub fn run(args: &WireArgs) -> Result<(), Failure> {
     // Programs read this line to learn where to ask.
     crate::out::line(format_args!("{} answers over {name}", config.local))?;
     std::io::stdout().flush().map_err(|e| Failure::new("cannot say the station address").because(e))?;
-    let ended = match chances(args) {
+    let ended = match args.chances() {
         Some(chances) => serve(Adversary::new(socket, chances, args.seed), config, &stop),
         None => serve(socket, config, &stop),
     };

@@ -10,7 +10,6 @@
 //! What does not count: code under `#[cfg(test)]` and `#[test]`, attributes, and methods called on a value, whose
 //! `impl` the text does not name.
 
-mod known;
 mod modules;
 mod paths;
 mod reader;
@@ -22,21 +21,15 @@ use petgraph::graphmap::DiGraphMap;
 use toml::{Table, Value};
 
 use crate::source::SourceFile;
-use known::KNOWN;
 use modules::Modules;
 
 /// Per pair of files: where the first names the second, and what it names there.
 type Edges<'a> = BTreeMap<(&'a str, &'a str), (usize, String)>;
 
-/// Circles that no row of the list allows, rows without a circle, and files that are no Rust.
+/// Circles, and files that are no Rust.
 pub fn between_files(files: &[SourceFile]) -> Vec<String> {
-    findings(files, KNOWN)
-}
-
-fn findings(files: &[SourceFile], known: &[(&[&str], &str)]) -> Vec<String> {
     let by_path: BTreeMap<&str, &SourceFile> = files.iter().map(|file| (&*file.path, file)).collect();
     let mut findings = Vec::new();
-    let mut is_seen = vec![false; known.len()];
     for root in files.iter().filter_map(|file| crate_roots(file, &by_path)).flatten() {
         let modules = match reader::read(root, &by_path) {
             Ok(modules) => modules,
@@ -46,17 +39,8 @@ fn findings(files: &[SourceFile], known: &[(&[&str], &str)]) -> Vec<String> {
             }
         };
         let edges = edges(&modules);
-        for circle in circles(&edges) {
-            match known.iter().position(|(row, _)| circle.iter().all(|file| row.contains(file))) {
-                Some(row) => is_seen[row] = true,
-                None => findings.push(described(&circle, &edges)),
-            }
-        }
+        findings.extend(circles(&edges).iter().map(|circle| described(circle, &edges)));
     }
-    let unseen = known.iter().zip(is_seen).filter(|(_, is_seen)| !is_seen);
-    findings.extend(unseen.map(|((row, _), _)| {
-        format!("xtask/src/house/circles/known.rs: {} are no circle any more; delete the row", row.join(", "))
-    }));
     findings
 }
 

@@ -8,7 +8,7 @@ fn sources(files: &[(&str, &str)]) -> Vec<SourceFile> {
 }
 
 fn found(files: &[(&str, &str)]) -> Vec<String> {
-    findings(&sources(files), &[])
+    between_files(&sources(files))
 }
 
 /// Whether a root that declares `a` and `b` with these texts holds a circle.
@@ -103,18 +103,6 @@ fn a_module_and_a_function_of_one_name_are_told_apart() {
     let files = |a: &'static str| [("lib.rs", root), ("a.rs", a), ("b.rs", "pub fn b() { crate::a::f() }")];
     assert_eq!(found(&files("pub fn f() { crate::b() }")).len(), 1);
     assert_eq!(found(&files("pub fn f() { crate::b::b() }")).len(), 1);
-}
-
-#[test]
-fn a_row_allows_its_circle_and_is_found_when_the_circle_is_gone() {
-    let a = "pub struct A(crate::b::B);";
-    let circle = sources(&[("lib.rs", "mod a; mod b;"), ("a.rs", a), ("b.rs", "pub struct B(crate::a::A);")]);
-    let cut = sources(&[("lib.rs", "mod a; mod b;"), ("a.rs", a), ("b.rs", "pub struct B;")]);
-    let known: [(&[&str], &str); 1] = [(&["c/src/a.rs", "c/src/b.rs"], "why")];
-    assert!(findings(&circle, &known).is_empty());
-    assert!(findings(&cut, &known)[0].contains("c/src/a.rs, c/src/b.rs are no circle any more"));
-    let other: [(&[&str], &str); 1] = [(&["c/src/a.rs", "c/src/c.rs"], "why")];
-    assert_eq!(findings(&circle, &other).len(), 2);
 }
 
 #[test]

@@ -10,6 +10,7 @@ use std::fs;
 use serde::Deserialize;
 
 use super::depth::longest;
+use super::design;
 use super::netlist::Graph;
 use crate::failure::{Context, Failure, Outcome};
 use crate::rtl::Tools;
@@ -47,12 +48,12 @@ pub struct Mapped {
 
 /// Synthesises a module for UltraScale+.
 pub fn measure(tools: &Tools, work: &str, top: &str, parameters: &Parameters) -> Outcome<Mapped> {
-    let stem = super::file_stem(top, parameters);
+    let stem = design::file_stem(top, parameters);
     let (file, netlist) = (format!("{work}/{stem}.stat"), format!("{work}/{stem}.area.json"));
     let synthesis = "synth_xilinx -family xcup -flatten -noiopad -noclkbuf";
     tools.yosys(&format!(
         "{}; {synthesis}; tee -q -o {file} stat -json; write_json {netlist}",
-        super::read_script(top, parameters)
+        design::read_script(top, parameters)
     ))?;
     let read = |name: &str| fs::read_to_string(root().join(name)).while_doing(format!("read {name}"));
     let area = Area::parse(&read(&file)?)?;

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::fs;
 
+use super::design;
 use super::netlist::{End, Graph};
 use crate::failure::{Context, Failure, Outcome};
 use crate::rtl::Tools;
@@ -42,14 +43,14 @@ pub struct Depth {
 
 /// Maps a module to LUTs and measures it.
 pub fn measure(tools: &Tools, work: &str, top: &str, parameters: &Parameters) -> Outcome<Depth> {
-    let netlist = format!("{work}/{}.depth.json", super::file_stem(top, parameters));
+    let netlist = format!("{work}/{}.depth.json", design::file_stem(top, parameters));
     // abc9, because abc maps what different clock enables govern apart, and finds paths twice as long.
     // Memories stay whole but those that no RAM can hold, which have more than one write port.
     let map =
         "synth -flatten -run begin:fine; memory_map t:$mem_v2 r:WR_PORTS>1 %i; opt -full; techmap; opt -fast";
     let script = format!(
         "{}; {map}; abc9 -lut 6 -script {MAPPING}; opt_clean; write_json {netlist}",
-        super::read_script(top, parameters)
+        design::read_script(top, parameters)
     );
     tools.yosys(&script)?;
     let path = root().join(&netlist);

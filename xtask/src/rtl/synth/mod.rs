@@ -6,6 +6,7 @@
 
 mod area;
 mod depth;
+mod design;
 mod gates;
 mod harness;
 mod netlist;
@@ -19,8 +20,8 @@ use depth::Depth;
 use gates::{AreaRow, DepthRow, Gates, RouteRow, Row};
 use route::Routed;
 
-use super::parameters::{Parameters, label};
-use super::{Tools, answer, head, sources, work_folder};
+use super::parameters::label;
+use super::{Tools, answer, head, work_folder};
 use crate::effort::Effort;
 use crate::failure::{Outcome, none_found};
 use crate::workers;
@@ -191,18 +192,6 @@ fn routes(ended: &mut Ended, rows: Vec<(&RouteRow, Outcome<Routed>, Duration)>, 
     }
 }
 
-/// Reads the RTL with `top` as the whole of it.
-fn read_script(top: &str, parameters: &Parameters) -> String {
-    let settings: String = parameters.settings().iter().map(|setting| format!(" -G {setting}")).collect();
-    format!("read_slang -j 1 --allow-dup-initial-drivers -f {} --top {top}{settings}", sources::LIST)
-}
-
-/// A name for files of one row.
-fn file_stem(top: &str, parameters: &Parameters) -> String {
-    let name = label(top, parameters);
-    name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -218,17 +207,5 @@ mod tests {
         };
         assert_eq!((chosen(Effort::Short, None), chosen(Effort::Long, None)), (1, 2));
         assert_eq!((chosen(Effort::Long, Some("b W=8")), chosen(Effort::Long, Some("area"))), (1, 0));
-    }
-
-    #[test]
-    fn parameters_reach_the_script() {
-        let parameters = Gates::parse("[[area]]\ntop = \"b\"\nparameters = { W = 8 }\n").unwrap().area[0]
-            .parameters
-            .clone();
-        assert_eq!(
-            read_script("b", &parameters),
-            "read_slang -j 1 --allow-dup-initial-drivers -f nic/rtl/sources.f --top b -G W=8"
-        );
-        assert_eq!(file_stem("b", &parameters), "b_W_8");
     }
 }

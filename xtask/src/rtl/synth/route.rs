@@ -7,7 +7,7 @@ use std::fs;
 
 use serde::Deserialize;
 
-use super::harness;
+use super::{design, harness};
 use crate::failure::{Context, Failure, Outcome};
 use crate::rtl::Tools;
 use crate::rtl::parameters::Parameters;
@@ -70,8 +70,8 @@ pub fn measure(
     parameters: &Parameters,
     patience: u32,
 ) -> Outcome<Routed> {
-    let stem = format!("{work}/{}", super::file_stem(top, parameters));
-    tools.yosys(&format!("{}; write_rtlil {stem}.il", super::read_script(top, parameters)))?;
+    let stem = format!("{work}/{}", design::file_stem(top, parameters));
+    tools.yosys(&format!("{}; write_rtlil {stem}.il", design::read_script(top, parameters)))?;
     let read = |name: &str| fs::read_to_string(root().join(name)).while_doing(format!("read {name}"));
     let frame = harness::verilog(top, &harness::ports(&read(&format!("{stem}.il"))?, top)?)?;
     let frame_file = format!("{stem}.v");

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use beeline_domain::DomainConfig;
-use beeline_experiments::{NicKind, rtl_nic};
+use beeline_experiments::NicKind;
 use beeline_mmio::{StoreKernel, Traffic};
-use beeline_nic_rtl::ClockPeriod;
+use beeline_nic_rtl::RtlError;
 use beeline_window::FencePolicy;
 use clap::{Args, ValueEnum};
 
@@ -114,17 +114,24 @@ impl SimDeviceArgs {
     /// # Errors
     /// This program was built without the RTL.
     pub fn nic(self) -> Result<NicKind, Failure> {
-        let failed = |error| Failure::new("no RTL").because(error);
         match self.device {
             DeviceName::Model => Ok(NicKind::Model),
-            DeviceName::Rtl => {
-                let clock = ClockPeriod::from_mhz(self.clock_mhz).map_err(failed)?;
-                // Found out here and once, instead of at each point of a sweep.
-                rtl_nic(clock, 1).map_err(failed)?;
-                Ok(NicKind::Rtl { clock })
-            }
+            DeviceName::Rtl => rtl(self.clock_mhz).map_err(|error| Failure::new("no RTL").because(error)),
         }
     }
+}
+
+#[cfg(feature = "rtl")]
+fn rtl(clock_mhz: u32) -> Result<NicKind, RtlError> {
+    let clock = beeline_nic_rtl::ClockPeriod::from_mhz(clock_mhz)?;
+    // Found out here and once, instead of at each point of a sweep.
+    beeline_experiments::rtl_nic(clock, 1)?;
+    Ok(NicKind::Rtl { clock })
+}
+
+#[cfg(not(feature = "rtl"))]
+fn rtl(_clock_mhz: u32) -> Result<NicKind, RtlError> {
+    Err(RtlError::NotBuilt)
 }
 
 /// What an idle NIC does.

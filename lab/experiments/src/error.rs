@@ -54,7 +54,8 @@ pub enum LabError {
     /// The sizes make no NIC.
     #[error("no such NIC: {0}")]
     Nic(#[from] ConfigError),
-    /// The RTL is not in this build, cannot have these sizes, or failed.
+    /// The RTL cannot have these sizes, or failed.
+    #[cfg(feature = "rtl")]
     #[error(transparent)]
     Rtl(#[from] beeline_nic_rtl::RtlError),
     /// The link does not do what an experiment asks of it.

@@ -5,15 +5,17 @@ use beeline_driver::Choice;
 use beeline_link_sim::des::Picoseconds;
 use beeline_link_sim::machine::{Aperture, Sim};
 use beeline_nic_model::Nic;
-use beeline_nic_rtl::{ClockPeriod, ClockedNic, RtlError};
+#[cfg(feature = "rtl")]
+use beeline_nic_rtl::{ClockPeriod, ClockedNic};
 use beeline_platforms::Platform;
 use beeline_spec::Interface;
 use beeline_window::FencePolicy;
 
 use crate::branches::branch_out;
+#[cfg(feature = "rtl")]
+use crate::rtl::{check, rtl_nic};
 use crate::{
-    Data, LabError, NicKind, NicShape, Outcome, Run, Spans, Station, Traffic, Watched, machine_for,
-    model_nic, rtl_nic,
+    Data, LabError, NicKind, NicShape, Outcome, Run, Spans, Station, Traffic, Watched, machine_for, model_nic,
 };
 
 /// What a window is blanked with where one is; the bytes of frames never look like it.
@@ -68,7 +70,8 @@ impl Experiment<'_> {
     /// The same with the RTL.
     ///
     /// # Errors
-    /// As [`Experiment::model_station`]; this build has no RTL.
+    /// As [`Experiment::model_station`].
+    #[cfg(feature = "rtl")]
     pub fn rtl_station(&self, clock: ClockPeriod) -> Result<Station<Watched<ClockedNic>>, LabError> {
         let (first, aperture) = rtl_nic(clock, self.cores_of_a_device())?;
         let mut nics = vec![first];
@@ -111,11 +114,12 @@ impl Experiment<'_> {
     /// Sends the frames and compares each with what leaves.
     ///
     /// # Errors
-    /// As [`Experiment::model_station`] and [`Experiment::rtl_station`]; a frame cannot be sent; frames were lost or changed
-    /// on the way, as interfaces lose them that need lines in order on a machine that does not keep it.
+    /// As [`Experiment::model_station`]; a frame cannot be sent; frames were lost or changed on the way, as interfaces lose
+    /// them that need lines in order on a machine that does not keep it.
     pub fn measure(&self) -> Result<Measured, LabError> {
         match self.nic {
             NicKind::Model => self.measure_on(&mut self.model_station()?),
+            #[cfg(feature = "rtl")]
             NicKind::Rtl { clock } => {
                 let mut station = self.rtl_station(clock)?;
                 let measured = self.measure_on(&mut station);
@@ -162,13 +166,6 @@ impl Experiment<'_> {
                 + bits_nj(cost.memory_bytes, energy.memory_pj_per_bit.value),
         )
     }
-}
-
-/// Whether the RTL that was used may be believed: a failed assertion explains whatever else went wrong.
-pub(crate) fn check(station: &Station<Watched<ClockedNic>>) -> Result<(), LabError> {
-    let has_failed =
-        station.sim.with(|machine| machine.devices().iter().any(|device| device.device().has_failed()));
-    if has_failed { Err(RtlError::Assertion.into()) } else { Ok(()) }
 }
 
 /// Why no frame leaves any more, where the disorder of the writes explains it.

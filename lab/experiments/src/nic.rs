@@ -2,7 +2,8 @@
 
 use beeline_link_sim::machine::Aperture;
 use beeline_nic_model::{ConfigError, Nic, NicConfig};
-use beeline_nic_rtl::{ClockPeriod, ClockedNic, QUEUES, RtlConfig, RtlError};
+#[cfg(feature = "rtl")]
+use beeline_nic_rtl::ClockPeriod;
 
 /// The two devices that can stand behind a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -11,6 +12,7 @@ pub enum NicKind {
     #[default]
     Model,
     /// The RTL (`nic/rtl`), which takes the cycles of its clock beside that.
+    #[cfg(feature = "rtl")]
     Rtl { clock: ClockPeriod },
 }
 
@@ -57,19 +59,4 @@ impl NicShape {
 /// The sizes make no sense.
 pub fn model_nic(shape: &NicShape) -> Result<Nic, ConfigError> {
     Nic::new(shape.config.clone())
-}
-
-/// The RTL on a clock, and where its windows lie. It has the sizes that were built, whatever cores there are.
-///
-/// # Errors
-/// This build has no RTL; or there are more cores than queues.
-pub fn rtl_nic(clock: ClockPeriod, cores: u16) -> Result<(ClockedNic, Aperture), RtlError> {
-    let found = u32::from(cores);
-    if !(1..=QUEUES).contains(&found) {
-        return Err(RtlError::OutOfRange { what: "cores", found, least: 1, most: QUEUES });
-    }
-    let config = RtlConfig::default();
-    let (offset_bytes, stride_bytes) = config.aperture();
-    let aperture = Aperture { offset_bytes, stride_bytes, window_lines: config.window_lines, queues: QUEUES };
-    Ok((ClockedNic::new(&config, clock)?, aperture))
 }

@@ -5,7 +5,8 @@ use beeline_link_sim::des::Picoseconds;
 use beeline_link_sim::machine::Pause;
 use beeline_link_sim::pcie::{Dllp, Kind, Packet, Passed, Side};
 
-use crate::experiment::check;
+#[cfg(feature = "rtl")]
+use crate::rtl::check;
 use crate::{Experiment, FrameTimes, LabError, NicKind, Noted, Station, Watched};
 
 /// A packet with its number.
@@ -42,6 +43,7 @@ impl Experiment<'_> {
     pub fn trace(&self, link: usize, tail: Picoseconds) -> Result<Trace, LabError> {
         match self.nic {
             NicKind::Model => self.trace_on(&mut self.model_station()?, link, tail),
+            #[cfg(feature = "rtl")]
             NicKind::Rtl { clock } => {
                 let mut station = self.rtl_station(clock)?;
                 let trace = self.trace_on(&mut station, link, tail);

@@ -22,7 +22,7 @@ pub use config::{ClockPeriod, QUEUES, RtlConfig, RtlError};
 mod absent;
 
 #[cfg(not(feature = "rtl"))]
-pub use absent::{ClockedNic, RtlNic};
+pub use absent::RtlNic;
 #[cfg(feature = "rtl")]
 pub use clocked::ClockedNic;
 #[cfg(feature = "rtl")]

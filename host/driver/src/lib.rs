@@ -13,7 +13,10 @@
 //! (`nic/model`). From: `api/rust` and `app/beeline`. To: a link. Papers: HotOS'25 §3 and figure 1 (`mmio`,
 //! `descriptor`), kPIO+WC §III (`kpio`, multiplexer), HotOS'25 §2.4 (`inline`), OSDI'23 (`enso`), ATC'13 (`niq`), ASPLOS'24
 //! (`coherent`).
+#![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
+
+extern crate alloc;
 
 mod choice;
 mod coherent;

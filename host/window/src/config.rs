@@ -1,5 +1,8 @@
 //! What both ends of a window agree on, and the sender's fence policy.
 
+use alloc::borrow::ToOwned;
+use alloc::string::String;
+
 use beeline_spec::escape;
 
 /// Properties of a window that its two ends share. They travel in the rendezvous, never in the window.

@@ -7,11 +7,19 @@
 //!
 //! What is *not* here: memory and store instructions (`os/mmio`), who the peer is and whether it lives
 //! (`os/domain`), what a NIC does with a window (`nic/model`). No `unsafe`, no system call, no allocation after
-//! construction; no atomic but where several threads receive from one window ([`SharedWindow`]).
+//! construction; no atomic but where several threads receive from one window (`SharedWindow`).
+//!
+//! Without the feature `std` this needs only `core` and `alloc`, so that firmware or a kernel can hold an end of a window;
+//! `SharedWindow`, which has a lock, and `std::io::Write` of a [`Reservation`] are then not there.
 //!
 //! Papers: HotOS'25 §3.1 (next start, valid vector), §3.4 (address reuse without fences); the escape replaces the
 //! end-of-packet signature of kPIO+WC §III.A, which loses a packet in 2^64.
+#![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
+
+extern crate alloc;
+#[cfg(feature = "std")]
+extern crate std;
 
 mod arrival;
 mod batch;
@@ -30,8 +38,10 @@ mod prefetch;
 mod receiver;
 mod reservation;
 mod sent;
+#[cfg(feature = "std")]
 mod shared;
 mod stream;
+#[cfg(feature = "std")]
 mod sync;
 mod wait;
 mod writer;
@@ -47,6 +57,7 @@ pub use payload::HEAD_BYTES;
 pub use receiver::{COALESCE_PARTS, PREFETCH_LINES, Receiver};
 pub use reservation::Reservation;
 pub use sent::Sent;
+#[cfg(feature = "std")]
 pub use shared::{Finished, SharedMessage, SharedReceiver, SharedWindow};
 pub use writer::Writer;
 

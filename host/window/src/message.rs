@@ -1,5 +1,7 @@
 //! A message in the receiver's hands, read where it lies.
 
+use alloc::vec::Vec;
+
 use beeline_contract_memory::{CreditSink, LoadPort};
 use beeline_spec::header::lines_of;
 use beeline_spec::{LINE_BYTES, WORD_BYTES, WORDS_PER_LINE};

@@ -6,6 +6,9 @@
 //! behavioural NIC has a unit of its own with a bounded span and buffer pool (`nic/model`); this one spans its whole
 //! window and relies on credits, for receivers that are programs.
 
+use alloc::boxed::Box;
+use alloc::vec;
+
 use beeline_contract_memory::{CreditSink, Line, LoadPort};
 use beeline_spec::{LINE_BYTES, WORD_BYTES, WORDS_PER_LINE};
 

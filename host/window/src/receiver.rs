@@ -10,6 +10,9 @@
 //! lines are missing, void and escaped ones, batches, what is malformed, the sender's death) is in `order.rs`. Stores
 //! come from [`crate::Writer`] in another process or thread; messages go to the caller. Waiting is in `wait.rs`.
 
+use alloc::boxed::Box;
+use alloc::vec;
+
 use beeline_contract_memory::{CreditSink, LoadPort};
 use beeline_spec::header::lines_of;
 use beeline_spec::{Header, Kind, WORDS_PER_LINE};
@@ -210,36 +213,10 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
         (self.port, self.sink, self.test)
     }
 
-    /// Returns the sink that credits are pushed to.
-    #[inline(always)]
-    pub(crate) fn sink(&self) -> &S {
-        &self.sink
-    }
-
-    /// Returns the sink that credits are pushed to.
-    #[inline(always)]
-    pub(crate) fn sink_mut(&mut self) -> &mut S {
-        &mut self.sink
-    }
-
-    /// Which words of a line have arrived, and word 0.
-    #[inline(always)]
-    pub(crate) fn head(&mut self, line: u32) -> (u8, u64) {
-        self.test.arrived_head(&mut self.port, line)
-    }
-
     /// Payload bytes of a message with this header; more than any message has if the header is not a plain one.
     #[inline(always)]
     pub(crate) fn plain_length(&self, header: u64) -> u64 {
         header.wrapping_sub(self.plain_header)
-    }
-
-    /// Takes a message in hand that starts here, wherever the last one was (`shared/`).
-    #[inline(always)]
-    pub(crate) fn start_at(&mut self, position: u64) {
-        self.next_start = position;
-        self.published = position;
-        self.push_at = position + self.coalesce_lines;
     }
 
     /// The window's line that is `ahead` lines after the next start.
@@ -301,6 +278,36 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
         if self.next_start >= self.push_at {
             self.push_credits();
         }
+    }
+}
+
+/// What several receivers of one window need of theirs (`shared/`).
+#[cfg(feature = "std")]
+impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
+    /// Returns the sink that credits are pushed to.
+    #[inline(always)]
+    pub(crate) fn sink(&self) -> &S {
+        &self.sink
+    }
+
+    /// Returns the sink that credits are pushed to.
+    #[inline(always)]
+    pub(crate) fn sink_mut(&mut self) -> &mut S {
+        &mut self.sink
+    }
+
+    /// Which words of a line have arrived, and word 0.
+    #[inline(always)]
+    pub(crate) fn head(&mut self, line: u32) -> (u8, u64) {
+        self.test.arrived_head(&mut self.port, line)
+    }
+
+    /// Takes a message in hand that starts here, wherever the last one was.
+    #[inline(always)]
+    pub(crate) fn start_at(&mut self, position: u64) {
+        self.next_start = position;
+        self.published = position;
+        self.push_at = position + self.coalesce_lines;
     }
 }
 

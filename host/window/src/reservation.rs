@@ -210,6 +210,7 @@ impl<P: StorePort, C: CreditSource> Drop for Reservation<'_, P, C> {
 }
 
 /// Takes what fits, as `std::io::Write` says; never blocks, and is flushed only by [`Reservation::commit`].
+#[cfg(feature = "std")]
 impl<P: StorePort, C: CreditSource> std::io::Write for Reservation<'_, P, C> {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         let taken = &bytes[..bytes.len().min(self.left_bytes())];

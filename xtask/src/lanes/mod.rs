@@ -89,7 +89,7 @@ pub enum Command {
     E2e,
     /// Store kernels of aarch64 under qemu-user
     Aarch64,
-    /// Crates that need no operating system, checked for wasm32-unknown-unknown
+    /// Crates that need no operating system, checked for targets that have none
     Portable,
     /// clippy on the rivals of bench/ that bring crates of their own
     Rivals {
@@ -172,7 +172,9 @@ const LANES: [Lane; 22] = [
     Lane::new("loom", checked::loom).leaving(&["target/loom"]),
     Lane::new("miri", checked::miri).leaving(&["target/miri"]),
     Lane::new("fuzz", |effort| checked::fuzz(fuzz_seconds(effort), effort)).leaving(&["fuzz/target"]),
-    Lane::new("portable", |_| portable::check()).in_target().leaving(&["target/wasm32-unknown-unknown"]),
+    Lane::new("portable", |_| portable::check())
+        .in_target()
+        .leaving(&["target/wasm32-unknown-unknown", "target/thumbv7em-none-eabihf"]),
     Lane::new("aarch64", |_| foreign::aarch64()).in_target().leaving(&["target/aarch64-unknown-linux-gnu"]),
     Lane::new("rivals", rivals::check).in_target(),
     Lane::new("rtl-lint", rtl::lint::run),

@@ -6,6 +6,8 @@
 //! Used by `coherent`. Not here: the memory itself, which the queue owns, and when a buffer comes back.
 //! Schuh et al., ASPLOS'24 (recycling of buffers, small buffers).
 
+use alloc::vec::Vec;
+
 use beeline_spec::LINE_BYTES;
 
 /// Bytes of a short buffer: two lines, which the CPUs at hand fetch as a pair.

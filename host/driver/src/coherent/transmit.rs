@@ -11,6 +11,9 @@
 //!
 //! From: the caller's frame. To: the device's copy of the line. Schuh et al., ASPLOS'24 (CC-NIC).
 
+use alloc::boxed::Box;
+use alloc::vec;
+
 use beeline_contract_link::DmaMemory;
 use beeline_spec::coherent::{
     LineBuffer, LineHeader, LineKind, buffers_in, frame_bytes_in, given_back, position_of,

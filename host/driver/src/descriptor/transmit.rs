@@ -7,6 +7,9 @@
 //!
 //! From: the caller's frame. To: the device's descriptor and payload fetches (HotOS'25 figure 1a; kPIO+WC figure 1).
 
+use alloc::boxed::Box;
+use alloc::vec;
+
 use beeline_contract_link::{DmaMemory, Doorbell};
 use beeline_spec::formats::tx_descriptor as f;
 use beeline_spec::regs::queue as r;

@@ -12,6 +12,9 @@
 //! From: the device's DMA writes. To: the caller, in place ([`RxFrame`]). Sadok et al., OSDI'23 (Ensō: one
 //! notification buffer for the pipes of a thread).
 
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
 use beeline_contract_link::{DmaMemory, Doorbell};
 use beeline_spec::pipe::Notification;
 use beeline_spec::regs::field::{notify_share as f, rx_mode::mode};

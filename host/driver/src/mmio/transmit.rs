@@ -7,6 +7,9 @@
 //!
 //! From: the caller's frame. To: the device's reorder unit (HotOS'25 §3). Not here: order, which the device recovers.
 
+use alloc::boxed::Box;
+use alloc::vec;
+
 use beeline_contract_link::DmaMemory;
 use beeline_contract_memory::{StorePort, Tolerance};
 use beeline_spec::batch::{PREFIX_BYTES, record_bytes};

@@ -6,6 +6,8 @@
 //!
 //! From: [`Port::poll`](crate::Port::poll). To: a port whose numbers the rest of the driver computes with.
 
+use alloc::vec::Vec;
+
 use beeline_contract_link::Link;
 use beeline_spec::caps::Capabilities;
 use beeline_spec::formats::{MAX_FRAME_BYTES, MAX_QUEUES, MIN_FRAME_BYTES};

@@ -17,6 +17,8 @@ pub(crate) mod settings;
 pub(crate) mod status;
 mod steps;
 
+use alloc::vec::Vec;
+
 use beeline_contract_link::{Link, LinkError};
 use beeline_spec::Interface;
 use beeline_spec::caps::Capabilities;

@@ -7,6 +7,8 @@
 //! Recovery of a quarantined queue (docs/design.md, decision 4) is closing, restarting empty with the next epoch,
 //! opening; the sender's own write-combining buffers are emptied by a fence before the read-back.
 
+use alloc::vec::Vec;
+
 use beeline_contract_link::Link;
 use beeline_contract_memory::StorePort;
 use beeline_spec::formats::feature;

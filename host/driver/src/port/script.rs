@@ -5,7 +5,8 @@
 //! step that waits too long fails the operation it belongs to; the others go on. Time comes from the caller, so that
 //! virtual time works too. Control path only: it may allocate.
 
-use std::collections::VecDeque;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 
 use beeline_contract_link::{Link, RegisterRead};
 use beeline_spec::regs;

@@ -8,6 +8,8 @@ mod factory;
 pub(crate) mod ring;
 pub(crate) mod settings;
 
+use alloc::vec::Vec;
+
 use beeline_spec::WORD_BYTES;
 
 use crate::error::RxError;

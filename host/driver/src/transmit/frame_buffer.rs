@@ -6,6 +6,9 @@
 //!
 //! Used by `inline` and `niq`. Not here: the memory itself, which the queue owns.
 
+use alloc::boxed::Box;
+use alloc::vec;
+
 use beeline_spec::LINE_BYTES;
 
 /// What is in use. Counts are absolute bytes.

@@ -6,6 +6,8 @@
 //! at a time, since an absolute count that two threads store could run backwards; who finds that thread at work goes on
 //! without waiting for it.
 
+use alloc::boxed::Box;
+
 use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering};
 
 use beeline_contract_memory::CreditSink;

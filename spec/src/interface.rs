@@ -13,9 +13,10 @@ pub enum Stores {
     None,
 }
 
-/// The one list of interfaces: its documentation, name in code, name that people type, code in the registers, and stores.
+/// The one list of interfaces: its documentation, name in code, name that people type, code in the registers, stores, and
+/// faults of its own. `cargo xtask house` reads the names too.
 macro_rules! interfaces {
-    ($($(#[$doc:meta])* $interface:ident $name:literal $code:ident $stores:ident;)*) => {
+    ($($(#[$doc:meta])* $interface:ident $name:literal $code:ident $stores:ident $faults:tt;)*) => {
         /// One way to hand frames to a NIC.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[cfg_attr(
@@ -59,25 +60,32 @@ macro_rules! interfaces {
                     $(Interface::$interface => Stores::$stores,)*
                 }
             }
+
+            /// Counters of what goes wrong with this interface alone, by name. A device without it need not have them.
+            pub const fn faults(self) -> &'static [&'static str] {
+                match self {
+                    $(Interface::$interface => &$faults,)*
+                }
+            }
         }
     };
 }
 
 interfaces! {
     /// Unordered write-combined stores of the whole frame (HotOS'25).
-    Mmio "mmio" MMIO AnyOrder;
+    Mmio "mmio" MMIO AnyOrder [];
     /// Ordered write-combined lines with EOP stuffing (kPIO+WC).
-    Kpio "kpio" KPIO InOrder;
+    Kpio "kpio" KPIO InOrder [];
     /// Doorbell, descriptor DMA, payload DMA.
-    Descriptor "descriptor" DESCRIPTOR None;
+    Descriptor "descriptor" DESCRIPTOR None [];
     /// Entries in a ring, pushed into a window of two halves as well (BlueFlame).
-    Inline "inline" INLINE InOrder;
+    Inline "inline" INLINE InOrder ["push_torn", "push_unused", "push_tested"];
     /// Frames back to back in a pipe in host memory, one tail write (Ensō).
-    Enso "enso" ENSO None;
+    Enso "enso" ENSO None [];
     /// Small packets whole in a queue entry (NIQ).
-    Niq "niq" NIQ InOrder;
+    Niq "niq" NIQ InOrder ["held_read_timeouts"];
     /// Lines of host memory whose ownership passes with them (CC-NIC).
-    Coherent "coherent" COHERENT None;
+    Coherent "coherent" COHERENT None [];
 }
 
 impl core::fmt::Display for Interface {

@@ -11,7 +11,7 @@ use beeline_link_memory::{Aperture, MemoryLink};
 /// again. Bodies open queues 0 to 2; the windows are empty and nobody else uses the port.
 pub trait Rig {
     /// The link the port is on.
-    type Link: Link;
+    type Link: Link + 'static;
 
     /// The port, ready.
     fn port(&mut self) -> &mut Port<Self::Link>;
@@ -63,7 +63,7 @@ pub struct MemoryRig<D: Device = Nic> {
     now_ns: u64,
 }
 
-impl<D: Device> MemoryRig<D> {
+impl<D: Device + 'static> MemoryRig<D> {
     /// A rig around a device whose windows lie as `aperture` says.
     ///
     /// # Panics
@@ -116,7 +116,7 @@ impl MemoryRig {
     }
 }
 
-impl<D: Device> Rig for MemoryRig<D> {
+impl<D: Device + 'static> Rig for MemoryRig<D> {
     type Link = MemoryLink<D>;
 
     fn port(&mut self) -> &mut Port<MemoryLink<D>> {

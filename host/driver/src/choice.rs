@@ -4,7 +4,7 @@
 //! interface by a user writes the loop once, as an [`OnHalf`], and [`Choice::half`] runs it with the half that was chosen.
 
 use beeline_contract_link::Link;
-use beeline_contract_memory::Adversary;
+use beeline_contract_memory::{Adversary, Tolerance};
 use beeline_spec::Interface;
 
 use crate::coherent::settings::CoherentConfig;
@@ -63,6 +63,8 @@ macro_rules! declare_choice {
             pub interface: Interface,
             /// Seed of the ordering adversary, if it is to stand before the window; interfaces without a window have none.
             pub adversary: Option<u64>,
+            /// What the adversary does; `None`: as much as the interface declares that it bears.
+            pub tolerance: Option<Tolerance>,
             $(pub $half: $config,)*
         }
 
@@ -72,6 +74,7 @@ macro_rules! declare_choice {
                 Choice {
                     interface,
                     adversary: None,
+                    tolerance: None,
                     $($half: $config { $($random: random,)? ..$config::default() },)*
                 }
             }
@@ -92,7 +95,8 @@ macro_rules! run_with_half {
             $(Interface::$interface => {
                 $(
                     if let Some(seed) = $choice.adversary {
-                        let wrap = |window, bears| Adversary::new(window, bears, seed);
+                        let tolerance = $choice.tolerance;
+                        let wrap = |window, bears| Adversary::new(window, tolerance.unwrap_or(bears), seed);
                         let half = $port.$behind($queue, $choice.$half, wrap)?;
                         return Ok($job.run($holder, half));
                     }

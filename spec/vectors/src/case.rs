@@ -239,7 +239,8 @@ impl Count {
     }
 }
 
-/// Counters of things that go wrong: 0 in every case that does not list them.
+/// Counters of things that go wrong with any interface: 0 in every case that does not list them, as are those of
+/// [`Interface::faults`].
 const FAULTS: [&str; 17] = [
     "hole_timeouts",
     "quarantined_writes",
@@ -260,17 +261,6 @@ const FAULTS: [&str; 17] = [
     "rx_oversize",
 ];
 
-/// The same for what only one interface has, so that a device without it need not have its counters.
-fn faults_of(interface: Interface) -> &'static [&'static str] {
-    match interface {
-        Interface::Inline => &["push_torn", "push_unused", "push_tested"],
-        Interface::Niq => &["held_read_timeouts"],
-        Interface::Mmio | Interface::Kpio | Interface::Descriptor | Interface::Enso | Interface::Coherent => {
-            &[]
-        }
-    }
-}
-
 impl Case {
     /// Every frame that leaves, in order.
     pub fn frames(&self) -> impl Iterator<Item = &[u8]> {
@@ -282,7 +272,7 @@ impl Case {
         let bytes = self.frames().map(|frame| frame.len() as u64).sum();
         let mut counters: BTreeMap<String, Count> = FAULTS
             .iter()
-            .chain(faults_of(self.device.interface))
+            .chain(self.device.interface.faults())
             .map(|name| ((*name).to_owned(), Count::Exactly(0)))
             .collect();
         counters.insert("tx_frames".to_owned(), Count::Exactly(self.frames().count() as u64));
@@ -298,7 +288,7 @@ mod tests {
 
     #[test]
     fn faults_are_counters_of_the_register_map() {
-        for name in FAULTS.iter().chain(Interface::ALL.iter().flat_map(|i| faults_of(*i))) {
+        for name in FAULTS.iter().chain(Interface::ALL.iter().flat_map(|interface| interface.faults())) {
             assert!(beeline_spec::regs::counter::ALL.iter().any(|(known, _)| known == name), "{name}");
         }
     }

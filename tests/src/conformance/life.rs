@@ -1,7 +1,6 @@
 //! Queues end and begin again, and leave nothing behind.
 
-use beeline_driver::{QueueHalf, Receive, Sent, Stopped, Transmit, TxQueueConfig};
-use beeline_spec::Interface;
+use beeline_driver::{OnHalf, QueueHalf, Receive, Sent, Stopped, Transmit, TxQueueConfig};
 
 use super::Setup;
 use super::exchange::{exchange, longest, take_all};
@@ -15,36 +14,19 @@ use crate::{Random, Rig, finish, open};
 /// When the interface breaks the promise.
 pub fn lives<R: Rig>(rig: &mut R, setup: &Setup) {
     let mut rx = setup.receive(rig, 1);
-    let config = TxQueueConfig::default();
-    match setup.interface {
-        Interface::Mmio => {
-            let half = setup.mmio(rig.port(), 0, config);
-            live(rig, half, &mut rx, setup.random);
-        }
-        Interface::Kpio => {
-            let half = setup.kpio(rig.port(), 0, config);
-            live(rig, half, &mut rx, setup.random);
-        }
-        Interface::Descriptor => {
-            let half = setup.descriptor(rig.port(), 0, config);
-            live(rig, half, &mut rx, setup.random);
-        }
-        Interface::Inline => {
-            let half = setup.inline(rig.port(), 0, config);
-            live(rig, half, &mut rx, setup.random);
-        }
-        Interface::Enso => {
-            let half = setup.enso(rig.port(), 0, config);
-            live(rig, half, &mut rx, setup.random);
-        }
-        Interface::Niq => {
-            let half = setup.niq(rig.port(), 0, config);
-            live(rig, half, &mut rx, setup.random);
-        }
-        Interface::Coherent => {
-            let half = setup.coherent(rig.port(), 0, config);
-            live(rig, half, &mut rx, setup.random);
-        }
+    setup.with_half(rig, 0, TxQueueConfig::default(), Lives { rx: &mut rx, seed: setup.random });
+}
+
+struct Lives<'a> {
+    rx: &'a mut dyn Receive,
+    seed: u64,
+}
+
+impl<R: Rig> OnHalf<&mut R> for Lives<'_> {
+    type Output = ();
+
+    fn run<T: Transmit + QueueHalf + 'static>(self, rig: &mut R, half: Stopped<T>) {
+        live(rig, half, self.rx, self.seed);
     }
 }
 

@@ -1,13 +1,12 @@
 //! What is under test: an interface, the disorder of its stores, a way to receive.
 
 use beeline_contract_link::Link;
-use beeline_contract_memory::{Adversary, StorePort, Tolerance, forward_store_port};
+use beeline_contract_memory::Tolerance;
 use beeline_driver::{
-    Batching, CoherentConfig, CreditCoalescing, Declared, DescriptorConfig, EnsoConfig, InlineConfig,
-    KpioConfig, LongFrameConfig, MmioConfig, NiqConfig, Port, Receive, RxCoherent, RxCoherentConfig,
-    RxDescriptor, RxDescriptorConfig, RxEnso, RxEnsoConfig, RxError, RxFrame, RxNiq, RxNiqConfig, RxRing,
-    RxRingConfig, Sent, Stopped, Taken, Transmit, TxCoherent, TxDescriptor, TxEnso, TxError, TxInline,
-    TxKpio, TxMmio, TxNiq, TxQueueConfig,
+    Choice, CoherentConfig, CreditCoalescing, Declared, DescriptorConfig, EnsoConfig, InlineConfig,
+    KpioConfig, LongFrameConfig, MmioConfig, NiqConfig, OnHalf, QueueHalf, Receive, RxCoherent,
+    RxCoherentConfig, RxDescriptor, RxDescriptorConfig, RxEnso, RxEnsoConfig, RxError, RxFrame, RxNiq,
+    RxNiqConfig, RxRing, RxRingConfig, Sent, Stopped, Taken, Transmit, TxError, TxQueueConfig,
 };
 use beeline_spec::Interface;
 
@@ -67,193 +66,85 @@ pub struct Setup {
     pub random: u64,
 }
 
-/// A window, with the adversary before it or not.
-pub(crate) enum Before<P> {
-    Nothing(P),
-    Adversary(Box<Adversary<P>>),
-}
-
-impl<P: StorePort> StorePort for Before<P> {
-    forward_store_port! {
-        |this| match this { Before::Nothing(port) => port, Before::Adversary(port) => port };
-        lines, stores, hints, fence, wake_receiver, progress
-    }
-}
-
 impl Setup {
     /// The whole of what `interface` promises, with small rings so that everything wraps.
     pub fn new(interface: Interface, disorder: Disorder, reception: Reception) -> Self {
         Setup { interface, disorder, reception, entries: 16, ring_lines: 512, random: 0x0123_4567_89ab_cdef }
     }
 
-    fn before<P: StorePort>(&self, window: P, bears: Tolerance) -> Before<P> {
-        match self.disorder {
-            Disorder::None => Before::Nothing(window),
-            Disorder::Declared(seed) => Before::Adversary(Box::new(Adversary::new(window, bears, seed))),
-            Disorder::Beyond(more, seed) => Before::Adversary(Box::new(Adversary::new(window, more, seed))),
+    /// The settings of every interface, such that rings wrap and everything runs out. An interface that is not named has
+    /// its defaults.
+    fn choice(&self, longest_bytes: usize, queue: TxQueueConfig) -> Choice {
+        let choice = Choice::of(self.interface, self.random);
+        let (adversary, tolerance) = match self.disorder {
+            Disorder::None => (None, None),
+            Disorder::Declared(seed) => (Some(seed), None),
+            Disorder::Beyond(more, seed) => (Some(seed), Some(more)),
+        };
+        let buffer_bytes = (4 * longest_bytes.next_multiple_of(64)).next_power_of_two();
+        let credits = CreditCoalescing { lines: 0, time_ns: 100 };
+        let (entries, completion_frames, completion_time_ns) = (self.entries, 4, 100);
+        Choice {
+            adversary,
+            tolerance,
+            mmio: MmioConfig { queue, credits, ..choice.mmio },
+            kpio: KpioConfig { queue, credits, ..choice.kpio },
+            descriptor: DescriptorConfig {
+                queue,
+                entries,
+                buffer_bytes,
+                completion_frames,
+                completion_time_ns,
+                ..choice.descriptor
+            },
+            // Every third push is not used, so that pushes and fetches mix.
+            inline: InlineConfig {
+                queue: TxQueueConfig { hole_timeout_ns: 1_000, ..queue },
+                ring_lines: 4 * entries,
+                buffer_bytes,
+                completion_frames,
+                completion_time_ns,
+                credits,
+                self_test: 3,
+                ..choice.inline
+            },
+            enso: EnsoConfig { queue, lines: self.ring_lines, completion_frames, completion_time_ns },
+            niq: NiqConfig {
+                queue,
+                entry_lines_log2: 1,
+                buffer_bytes,
+                completion_frames,
+                completion_time_ns,
+                ..choice.niq
+            },
+            // So few entries and buffers that both run out.
+            coherent: CoherentConfig {
+                queue,
+                entries: entries / 2,
+                entry_lines_log2: 1,
+                short_buffers: entries,
+                long_buffers: entries / 2,
+            },
+            ..choice
         }
     }
 
-    const CREDITS: CreditCoalescing = CreditCoalescing { lines: 0, time_ns: 100 };
-
-    /// The `mmio` half of a queue.
-    pub(crate) fn mmio<L: Link>(
+    /// Does something with a transmit queue that is not started.
+    pub(crate) fn with_half<'r, R: Rig, J: OnHalf<&'r mut R>>(
         &self,
-        port: &mut Port<L>,
+        rig: &'r mut R,
         queue: u32,
         config: TxQueueConfig,
-    ) -> Stopped<TxMmio<Before<L::Window>, L::Memory>> {
-        let batching = Batching::default();
-        let config = MmioConfig {
-            queue: config,
-            random: self.random,
-            batching,
-            credits: Self::CREDITS,
-            ..Default::default()
-        };
-        let half = port.mmio_behind(queue, config, |window, bears| self.before(window, bears));
-        half.expect("the device has mmio queues")
-    }
-
-    /// The `kpio` half of a queue.
-    pub(crate) fn kpio<L: Link>(
-        &self,
-        port: &mut Port<L>,
-        queue: u32,
-        config: TxQueueConfig,
-    ) -> Stopped<TxKpio<Before<L::Window>, L::Memory>> {
-        let config =
-            KpioConfig { queue: config, random: self.random, credits: Self::CREDITS, ..Default::default() };
-        let half = port.kpio_behind(queue, config, |window, bears| self.before(window, bears));
-        half.expect("the device has kpio queues")
-    }
-
-    /// The `descriptor` half of a queue.
-    pub(crate) fn descriptor<L: Link>(
-        &self,
-        port: &mut Port<L>,
-        queue: u32,
-        config: TxQueueConfig,
-    ) -> Stopped<TxDescriptor<L::Memory, L::Doorbell>> {
-        let longest = port.max_frame_bytes().next_multiple_of(64);
-        let config = DescriptorConfig {
-            queue: config,
-            entries: self.entries,
-            buffer_bytes: (4 * longest).next_power_of_two(),
-            completion_frames: 4,
-            completion_time_ns: 100,
-            ..Default::default()
-        };
-        port.descriptor(queue, config).expect("the device has descriptor queues")
-    }
-
-    /// The `inline` half of a queue. Every third push is not used, so that pushes and fetches mix.
-    pub(crate) fn inline<L: Link>(
-        &self,
-        port: &mut Port<L>,
-        queue: u32,
-        config: TxQueueConfig,
-    ) -> Stopped<TxInline<Before<L::Window>, L::Memory, L::Doorbell>> {
-        let longest = port.max_frame_bytes().next_multiple_of(64);
-        let config = InlineConfig {
-            queue: TxQueueConfig { hole_timeout_ns: 1_000, ..config },
-            random: self.random,
-            ring_lines: 4 * self.entries,
-            buffer_bytes: (4 * longest).next_power_of_two(),
-            completion_frames: 4,
-            completion_time_ns: 100,
-            credits: Self::CREDITS,
-            self_test: 3,
-        };
-        let half = port.inline_behind(queue, config, |window, bears| self.before(window, bears));
-        half.expect("the device has inline queues")
-    }
-
-    /// The `enso` half of a queue.
-    pub(crate) fn enso<L: Link>(
-        &self,
-        port: &mut Port<L>,
-        queue: u32,
-        config: TxQueueConfig,
-    ) -> Stopped<TxEnso<L::Memory, L::Doorbell>> {
-        let config = EnsoConfig {
-            queue: config,
-            lines: self.ring_lines,
-            completion_frames: 4,
-            completion_time_ns: 100,
-        };
-        port.enso(queue, config).expect("the device has enso queues")
-    }
-
-    /// The `niq` half of a queue.
-    pub(crate) fn niq<L: Link>(
-        &self,
-        port: &mut Port<L>,
-        queue: u32,
-        config: TxQueueConfig,
-    ) -> Stopped<TxNiq<Before<L::Window>, L::Memory>> {
-        let longest = port.max_frame_bytes().next_multiple_of(64);
-        let config = NiqConfig {
-            queue: config,
-            random: self.random,
-            entry_lines_log2: 1,
-            buffer_bytes: (4 * longest).next_power_of_two(),
-            completion_frames: 4,
-            completion_time_ns: 100,
-        };
-        let half = port.niq_behind(queue, config, |window, bears| self.before(window, bears));
-        half.expect("the device has niq queues")
-    }
-
-    /// The `coherent` half of a queue, with so few entries and buffers that both run out.
-    pub(crate) fn coherent<L: Link>(
-        &self,
-        port: &mut Port<L>,
-        queue: u32,
-        config: TxQueueConfig,
-    ) -> Stopped<TxCoherent<L::Memory>> {
-        let config = CoherentConfig {
-            queue: config,
-            entries: self.entries / 2,
-            entry_lines_log2: 1,
-            short_buffers: self.entries,
-            long_buffers: self.entries / 2,
-        };
-        port.coherent(queue, config).expect("the device has coherent queues")
+        job: J,
+    ) -> J::Output {
+        let choice = self.choice(rig.port().max_frame_bytes(), config);
+        let ended = choice.half(rig, |rig| rig.port(), queue, job);
+        ended.unwrap_or_else(|error| panic!("the device has {} queues: {error}", self.interface))
     }
 
     /// An open transmit queue.
-    pub(crate) fn transmit<R: Rig>(&self, rig: &mut R, queue: u32, config: TxQueueConfig) -> Tx<R::Link> {
-        match self.interface {
-            Interface::Mmio => {
-                let half = self.mmio(rig.port(), queue, config);
-                Tx::Mmio(open(rig, half))
-            }
-            Interface::Kpio => {
-                let half = self.kpio(rig.port(), queue, config);
-                Tx::Kpio(open(rig, half))
-            }
-            Interface::Descriptor => {
-                let half = self.descriptor(rig.port(), queue, config);
-                Tx::Descriptor(open(rig, half))
-            }
-            Interface::Inline => {
-                let half = self.inline(rig.port(), queue, config);
-                Tx::Inline(open(rig, half))
-            }
-            Interface::Enso => {
-                let half = self.enso(rig.port(), queue, config);
-                Tx::Enso(open(rig, half))
-            }
-            Interface::Niq => {
-                let half = self.niq(rig.port(), queue, config);
-                Tx::Niq(open(rig, half))
-            }
-            Interface::Coherent => {
-                let half = self.coherent(rig.port(), queue, config);
-                Tx::Coherent(open(rig, half))
-            }
-        }
+    pub(crate) fn transmit<R: Rig>(&self, rig: &mut R, queue: u32, config: TxQueueConfig) -> Tx {
+        self.with_half(rig, queue, config, Open)
     }
 
     /// An open receive queue.
@@ -296,61 +187,38 @@ impl Setup {
     }
 }
 
+/// Starts the queue.
+struct Open;
+
+impl<R: Rig> OnHalf<&mut R> for Open {
+    type Output = Tx;
+
+    fn run<T: Transmit + QueueHalf + 'static>(self, rig: &mut R, half: Stopped<T>) -> Tx {
+        Tx(Box::new(open(rig, half)))
+    }
+}
+
 /// An open transmit queue of any interface.
-pub(crate) enum Tx<L: Link> {
-    Mmio(TxMmio<Before<L::Window>, L::Memory>),
-    Kpio(TxKpio<Before<L::Window>, L::Memory>),
-    Descriptor(TxDescriptor<L::Memory, L::Doorbell>),
-    Inline(TxInline<Before<L::Window>, L::Memory, L::Doorbell>),
-    Enso(TxEnso<L::Memory, L::Doorbell>),
-    Niq(TxNiq<Before<L::Window>, L::Memory>),
-    Coherent(TxCoherent<L::Memory>),
-}
+pub(crate) struct Tx(Box<dyn Transmit>);
 
-impl<L: Link> Tx<L> {
-    fn half(&self) -> &dyn Transmit {
-        match self {
-            Tx::Mmio(half) => half,
-            Tx::Kpio(half) => half,
-            Tx::Descriptor(half) => half,
-            Tx::Inline(half) => half,
-            Tx::Enso(half) => half,
-            Tx::Niq(half) => half,
-            Tx::Coherent(half) => half,
-        }
-    }
-
-    fn half_mut(&mut self) -> &mut dyn Transmit {
-        match self {
-            Tx::Mmio(half) => half,
-            Tx::Kpio(half) => half,
-            Tx::Descriptor(half) => half,
-            Tx::Inline(half) => half,
-            Tx::Enso(half) => half,
-            Tx::Niq(half) => half,
-            Tx::Coherent(half) => half,
-        }
-    }
-}
-
-impl<L: Link> Transmit for Tx<L> {
+impl Transmit for Tx {
     fn try_send(&mut self, frame: &[u8]) -> Result<Sent, TxError> {
-        self.half_mut().try_send(frame)
+        self.0.try_send(frame)
     }
     fn try_send_burst(&mut self, frames: &[&[u8]]) -> Result<Taken, TxError> {
-        self.half_mut().try_send_burst(frames)
+        self.0.try_send_burst(frames)
     }
     fn progress(&mut self) -> Result<(), TxError> {
-        self.half_mut().progress()
+        self.0.progress()
     }
     fn max_frame_bytes(&self) -> usize {
-        self.half().max_frame_bytes()
+        self.0.max_frame_bytes()
     }
     fn is_idle(&self) -> bool {
-        self.half().is_idle()
+        self.0.is_idle()
     }
     fn declared(&self) -> Declared {
-        self.half().declared()
+        self.0.declared()
     }
 }
 

@@ -29,28 +29,23 @@ pub use owner::{Bench, Owner};
 pub use place::Place;
 pub use store::Store;
 
-/// Interfaces that have an owner here.
-pub const INTERFACES: [Interface; 6] = [
-    Interface::Mmio,
-    Interface::Kpio,
-    Interface::Descriptor,
-    Interface::Inline,
-    Interface::Enso,
-    Interface::Niq,
-];
+/// The one list of owners: each has the name of its interface.
+macro_rules! owners {
+    ($($interface:ident)*) => {
+        /// Interfaces that have an owner here. Entries of coherent lines are no writes at the pins.
+        pub const INTERFACES: [Interface; [$(stringify!($interface)),*].len()] = [$(Interface::$interface),*];
 
-/// An owner of a queue.
-///
-/// # Panics
-/// For an interface without one.
-pub fn owner(interface: Interface, place: Place) -> Box<dyn Owner> {
-    match interface {
-        Interface::Mmio => Box::new(Mmio::new(place)),
-        Interface::Kpio => Box::new(Kpio::new(place)),
-        Interface::Descriptor => Box::new(Descriptor::new(place)),
-        Interface::Inline => Box::new(Inline::new(place)),
-        Interface::Enso => Box::new(Enso::new(place)),
-        Interface::Niq => Box::new(Niq::new(place)),
-        Interface::Coherent => panic!("entries of coherent lines are no writes at the pins"),
-    }
+        /// An owner of a queue.
+        ///
+        /// # Panics
+        /// For an interface without one.
+        pub fn owner(interface: Interface, place: Place) -> Box<dyn Owner> {
+            match interface {
+                $(Interface::$interface => Box::new($interface::new(place)),)*
+                interface => panic!("{interface} has no owner at the pins"),
+            }
+        }
+    };
 }
+
+owners! { Mmio Kpio Descriptor Inline Enso Niq }

@@ -5,14 +5,16 @@ use crate::source::{SourceFile, code_only, words};
 /// The one crate that touches memory a device or a peer can write, and crates that are FFI and nothing else.
 const UNSAFE_FOLDERS: [&str; 5] = ["os/mmio/", "os/ffi/", "os/ethernet/sys/", "nic/rtl/sys/", "api/c/"];
 
-/// Parts of identifiers that only an interface has.
-const INTERFACE_PARTS: [&str; 6] =
-    ["kpio", "tx_descriptor", "rx_descriptor", "txdescriptor", "blueflame", "enso"];
+/// The one list of interfaces, read here so that a link cannot name a new one either.
+const LIST: &str = include_str!("../../../spec/src/interface.rs");
 
-/// Words that only an interface has, as `niq_entry` has `niq`. (`inline` is Rust's too.)
-const INTERFACE_WORDS: [&str; 1] = ["niq"];
-/// The same in a link that is made of nothing of ours: the others use crates that are called so.
-const INTERFACE_WORDS_OF_SIM: [&str; 3] = ["mmio", "coherent", "descriptor"];
+/// What an interface's rings, entries and pushes are called beside its name.
+const OTHER_PARTS: [&str; 4] = ["tx_descriptor", "rx_descriptor", "txdescriptor", "blueflame"];
+
+/// Names of interfaces that are words of the language.
+const WORDS_OF_RUST: [&str; 1] = ["inline"];
+/// Names that mean something else in links on real memory: a crate is called so, and the kernel's files are.
+const WORDS_OF_REAL_MEMORY: [&str; 2] = ["mmio", "descriptor"];
 
 /// `unsafe` outside the crates that may use it.
 pub fn unsafe_code(files: &[SourceFile]) -> Vec<String> {
@@ -40,20 +42,43 @@ pub fn interfaces_in_links(files: &[SourceFile]) -> Vec<String> {
         file.extension() == "rs" && file.path.starts_with("link/") && !file.path.contains("/tests/")
     };
     for file in files.iter().filter(is_code) {
+        let is_real = !file.path.starts_with("link/sim/");
+        let is_ordinary =
+            |name: &str| WORDS_OF_RUST.contains(&name) || is_real && WORDS_OF_REAL_MEMORY.contains(&name);
         for (line, word) in words(&code_only(&file.text)) {
-            let lower = word.to_lowercase();
-            let is_sim = file.path.starts_with("link/sim/");
-            let is_named = |part: &str| {
-                INTERFACE_WORDS.contains(&part) || is_sim && INTERFACE_WORDS_OF_SIM.contains(&part)
-            };
-            let has_part = INTERFACE_PARTS.iter().any(|part| lower.contains(part));
-            if word == "Interface" || has_part || lower.split('_').any(is_named) {
+            let (lower, parts) = (word.to_lowercase(), parts(word));
+            let is_named =
+                interfaces().any(|name| !is_ordinary(name) && parts.iter().any(|part| part == name));
+            if word == "Interface" || is_named || OTHER_PARTS.iter().any(|part| lower.contains(part)) {
                 findings
                     .push(format!("{}:{line}: `{word}` names an interface; a link knows none", file.path));
             }
         }
     }
     findings
+}
+
+/// Names of interfaces, as people type them.
+fn interfaces() -> impl Iterator<Item = &'static str> {
+    let rows = LIST.split_once("\ninterfaces! {\n").map_or("", |(_, rows)| rows);
+    let rows = rows.lines().take_while(|line| *line != "}").filter(|line| line.ends_with(';'));
+    rows.filter_map(|row| row.split('"').nth(1))
+}
+
+/// The words of an identifier in any of Rust's cases, in lower case: `TxRing`, `tx_ring` and `TX_RING` have the same.
+fn parts(identifier: &str) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    let mut was_lower = false;
+    for letter in identifier.chars() {
+        if letter == '_' || was_lower && letter.is_uppercase() {
+            parts.push(String::new());
+        }
+        was_lower = letter.is_lowercase();
+        if let (Some(part), true) = (parts.last_mut(), letter != '_') {
+            part.extend(letter.to_lowercase());
+        }
+    }
+    parts
 }
 
 #[cfg(test)]
@@ -85,7 +110,14 @@ mod tests {
 
     #[test]
     fn an_interface_in_a_link_is_found() {
-        for code in ["use beeline_spec::Interface;", "fn kpio_lines() {}", "struct TxDescriptorPort;"] {
+        let named = [
+            "use beeline_spec::Interface;",
+            "fn kpio_lines() {}",
+            "struct TxDescriptorPort;",
+            "TxEnso",
+            "NIQ_MAX",
+        ];
+        for code in named {
             assert_eq!(interfaces_in_links(&file("link/shm/src/lib.rs", code)).len(), 1, "{code}");
             assert_eq!(interfaces_in_links(&file("host/driver/src/lib.rs", code)).len(), 0, "{code}");
             assert_eq!(interfaces_in_links(&file("link/shm/tests/pair.rs", code)).len(), 0, "{code}");
@@ -97,5 +129,11 @@ mod tests {
             interfaces_in_links(&file("link/shm/src/lib.rs", "use beeline_mmio::Region; // kpio")).len(),
             0
         );
+    }
+
+    #[test]
+    fn every_interface_of_the_list_is_known() {
+        let found: Vec<&str> = interfaces().collect();
+        assert_eq!(found, ["mmio", "kpio", "descriptor", "inline", "enso", "niq", "coherent"]);
     }
 }

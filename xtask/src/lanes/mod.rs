@@ -6,6 +6,7 @@ mod checked;
 mod disk;
 mod foreign;
 mod lane;
+mod package;
 mod pages;
 mod portable;
 mod report;
@@ -91,6 +92,12 @@ pub enum Command {
     Aarch64,
     /// Crates that need no operating system, checked for targets that have none
     Portable,
+    /// The facade with each feature alone
+    Package {
+        /// Every package that can be published too, built from its archive
+        #[arg(long)]
+        long: bool,
+    },
     /// clippy on the rivals of bench/ that bring crates of their own
     Rivals {
         /// Instead: bring the packages that rivals are made of, and build them for `beeline-bench`
@@ -160,7 +167,7 @@ pub enum Command {
 
 /// In the order in which `ci` starts and shows them: cheap and telling first. Those that build in `target/` follow each
 /// other; the others run beside them, and the longest of each kind begin before the short.
-const LANES: [Lane; 22] = [
+const LANES: [Lane; 23] = [
     Lane::new("fmt", |_| cargo::fmt()),
     Lane::new("house", |_| house::run()),
     Lane::new("tour", |_| pages::tour()),
@@ -175,6 +182,7 @@ const LANES: [Lane; 22] = [
     Lane::new("portable", |_| portable::check())
         .in_target()
         .leaving(&["target/wasm32-unknown-unknown", "target/thumbv7em-none-eabihf"]),
+    Lane::new("package", package::check).in_target().leaving(&["target/package"]),
     Lane::new("aarch64", |_| foreign::aarch64()).in_target().leaving(&["target/aarch64-unknown-linux-gnu"]),
     Lane::new("rivals", rivals::check).in_target(),
     Lane::new("rtl-lint", rtl::lint::run),
@@ -222,6 +230,7 @@ pub fn run(command: Command) -> Outcome {
         Command::E2e => cargo::e2e(Effort::Short),
         Command::Aarch64 => foreign::aarch64(),
         Command::Portable => portable::check(),
+        Command::Package { long } => package::check(effort(long)),
         Command::Rivals { build: false } => rivals::check(Effort::Short),
         Command::Rivals { build: true } => rivals::build(),
         Command::RtlTools => rtl::tools(),

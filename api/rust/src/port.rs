@@ -4,11 +4,11 @@ use std::time::{Duration, Instant};
 
 use beeline_contract_link::Link;
 use beeline_driver::{
-    Choice, OnSendHalf, Pending, Port, PortConfig, PortState, Progress, QueueHalf, Receive, RxRing,
-    RxRingConfig, Stopped, Transmit,
+    Choice, OnSendHalf, Port, PortConfig, PortState, Progress, QueueHalf, Receive, RxRing, RxRingConfig,
+    Stopped, Transmit,
 };
 use beeline_link_shm::{ShmDoorbell, ShmLink, ShmMemory};
-use beeline_window::WaitPolicy;
+use beeline_wait::{Awake, Wait, WaitPolicy, Waiter};
 
 use crate::port_options::PortOptions;
 use crate::waiting::Waiting;
@@ -55,7 +55,12 @@ impl NicPort {
         let random = getrandom::u64().map_err(|error| PortError::NoRandom { source: error.into() })?;
         let rx = port.rx_ring(QUEUE, RxRingConfig::default())?;
         let choice = Choice::of(options.interface, random);
-        let (tx, rx) = choice.send_half(&mut port, |port| *port, QUEUE, OpenPair { rx, started })??;
+        let (tx, rx) = choice.send_half(
+            &mut port,
+            |port| *port,
+            QUEUE,
+            OpenPair { rx, started, wait: opening.policy },
+        )??;
         let waiting = Waiting { policy: options.wait, sleeper };
         Ok(NicPort { parts: Parts { port, tx, rx }, waiting })
     }
@@ -167,6 +172,7 @@ type Halves = (Box<dyn Transmit + Send>, RxRing<ShmMemory, ShmDoorbell>);
 struct OpenPair {
     rx: Stopped<RxRing<ShmMemory, ShmDoorbell>>,
     started: Instant,
+    wait: WaitPolicy,
 }
 
 impl OnSendHalf<&mut Port<ShmLink>> for OpenPair {
@@ -177,15 +183,20 @@ impl OnSendHalf<&mut Port<ShmLink>> for OpenPair {
         port: &mut Port<ShmLink>,
         tx: Stopped<T>,
     ) -> Result<Halves, PortError> {
-        let mut pending: Pending<_> = port.open(tx.with(self.rx)?);
-        loop {
-            // An answer that does not come ends in an error of the port.
+        let mut pending = Some(port.open(tx.with(self.rx)?));
+        // An answer that does not come ends in an error of the port.
+        let opened = Waiter::new(&self.wait, &mut Awake, None).wait(|_| {
             port.poll(elapsed_ns(self.started))?;
-            pending = match port.finish(pending)? {
-                Progress::Done((tx, rx)) => return Ok((Box::new(tx), rx)),
-                Progress::Pending(pending) => pending,
-            };
-            std::thread::yield_now();
-        }
+            let under_way = pending.take().expect("a queue is either under way or was returned");
+            match port.finish(under_way)? {
+                Progress::Done(halves) => Ok(Some(halves)),
+                Progress::Pending(again) => {
+                    pending = Some(again);
+                    Ok::<_, PortError>(None)
+                }
+            }
+        })?;
+        let (tx, rx) = opened.expect("a wait without a deadline ends when something is found");
+        Ok((Box::new(tx), rx))
     }
 }

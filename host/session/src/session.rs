@@ -14,6 +14,7 @@ use beeline_driver::{
 use beeline_link_shm::{ShmDoorbell, ShmLink, ShmMemory, ShmOptions};
 use beeline_mmio::StoreKernel;
 use beeline_spec::{Interface, Stores, regs};
+use beeline_wait::{Awake, Wait, WaitPolicy, Waiter};
 use beeline_window::FencePolicy;
 
 use crate::NicError;
@@ -26,6 +27,9 @@ const QUEUE: u32 = 0;
 
 /// How long nothing may happen before a measurement gives up.
 pub const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Gives the core away between two looks, so that a NIC on the same core can answer.
+const YIELDING: WaitPolicy = WaitPolicy { spins: 0, yields: 0, sleep: None };
 
 /// How to reach a NIC and how lines leave the core.
 #[derive(Clone, Debug)]
@@ -212,20 +216,18 @@ impl Session {
         })
     }
 
-    /// Polls until there is a value; yields the core between polls, so that a NIC on the same core can answer.
+    /// Polls until there is a value.
     fn wait_for<T>(
         &mut self,
         what: &str,
         mut poll: impl FnMut(&mut Self) -> Result<Option<T>, NicError>,
     ) -> Result<T, NicError> {
-        let start = Instant::now();
-        loop {
-            if let Some(value) = poll(self)? {
-                return Ok(value);
-            }
-            still_makes_sense(self, start.elapsed(), what)?;
-            std::thread::yield_now();
-        }
+        let deadline = Instant::now() + PATIENCE;
+        let found = Waiter::new(&YIELDING, &mut Awake, Some(deadline)).wait(|_| match poll(self)? {
+            None if self.is_nic_gone() => Err(NicError::Gone { what: what.to_owned() }),
+            found => Ok(found),
+        })?;
+        found.ok_or_else(|| NicError::Patience { seconds: PATIENCE.as_secs(), what: what.to_owned() })
     }
 
     fn now_ns(&self) -> u64 {

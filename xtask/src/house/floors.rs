@@ -70,6 +70,7 @@ const FLOORS: &[(&str, &[&str])] = &[
         &[
             "contract/link",
             "spec",
+            "os/wait",
             "os/mmio",
             "os/domain",
             "link/shm",

@@ -15,13 +15,18 @@ use crate::source::{SourceFile, code_only, words};
 use crate::table::line_of;
 use crate::tour::defines;
 
-const PAGES: [&str; 8] = [
+const PAGES: [&str; 13] = [
     "README.md",
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",
     "SECURITY.md",
     "docs/design.md",
     "docs/papers.md",
+    "docs/papers/kpio.md",
+    "docs/papers/hotos25.md",
+    "docs/papers/ramcloud.md",
+    "docs/papers/dolphin.md",
+    "docs/papers/niq.md",
     "docs/interfaces.md",
     "docs/glossary.md",
 ];

@@ -221,3 +221,31 @@ fn energy_is_told_where_the_platform_tells_it() {
     let outcome = measure(&plain, Interface::Mmio, Arrivals::OneByOne).unwrap().outcome;
     assert_eq!(experiment(&plain, Interface::Mmio, Arrivals::OneByOne).energy_nj(&outcome), None);
 }
+
+#[test]
+fn energy_is_that_of_the_cores_the_link_and_the_memory() {
+    let told = |watts: &str, link: &str, memory: &str| {
+        let values = [
+            ("energy.core_watts", watts),
+            ("energy.link_pj_per_bit", link),
+            ("energy.memory_pj_per_bit", memory),
+        ];
+        let named = Platform::named("niq-x520").unwrap();
+        values.iter().fold(named, |platform, (key, value)| platform.with(key, value).unwrap())
+    };
+    let energy = |platform: &Platform| {
+        let experiment = experiment(platform, Interface::Descriptor, Arrivals::OneByOne);
+        let outcome = experiment.measure().unwrap().outcome;
+        (experiment.energy_nj(&outcome).unwrap(), outcome.cost)
+    };
+    // 5 W, 250 pJ and 125 pJ a bit: 5 nJ a nanosecond of a core, 2 nJ a byte on the link, 1 nJ a byte of memory.
+    let (cores, cost) = energy(&told("5", "0", "0"));
+    assert_eq!(cores, 5.0 * cost.worked.0 as f64 / 1000.0);
+    let (link, cost) = energy(&told("0", "250", "0"));
+    assert_eq!(link, 2.0 * cost.link_bytes() as f64);
+    let (memory, cost) = energy(&told("0", "0", "125"));
+    assert_eq!(memory, cost.memory_bytes as f64);
+    let (all, _) = energy(&told("5", "250", "125"));
+    assert!((all - (cores + link + memory)).abs() < 1e-6 * all, "{all} of {cores}, {link}, {memory}");
+    assert!(cores > 0.0 && link > 0.0 && memory > 0.0);
+}

@@ -55,8 +55,9 @@ fn interfaces_take_as_many_crossings_as_they_do() {
         (latency(Interface::Mmio), latency(Interface::Enso), latency(Interface::Descriptor));
     assert!(mmio < enso && enso < descriptor, "{mmio} {enso} {descriptor}");
     close(descriptor - enso, enso - mmio, 0.35, "a read of the device");
-    let share = |bytes| bench.descriptor_share_percent(bytes).unwrap();
-    assert!(share(64) > share(1500) && share(1500) < 5.0);
+    let share = |bytes, burst| bench.descriptor_share_percent(bytes, burst).unwrap();
+    assert!(share(64, 16) > share(1500, 16) && share(1500, 16) < 5.0);
+    assert!(share(64, 1) > share(64, 16), "a doorbell a frame is more than one for sixteen");
     let acknowledged =
         bench.trace_stamp_ns(Interface::Descriptor, 64, Stamp::CompletionAcknowledged(0)).unwrap();
     let sent = bench.trace_stamp_ns(Interface::Descriptor, 64, Stamp::CompletionSent(0)).unwrap();

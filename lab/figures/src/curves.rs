@@ -70,7 +70,7 @@ fn draw_one(simulator: &mut dyn Simulator, rows: &[Row], figure: &Figure) -> Dra
         let mut simulated = Vec::new();
         let mut missing = None;
         for bytes in (figure.sizes)() {
-            match simulator.measure(curve.machine, &(curve.quantity)(bytes)) {
+            match simulator.measure_with(curve.machine, &curve.replacements(), &(curve.quantity)(bytes)) {
                 Ok(value) => simulated.push((bytes as f64, value / figure.unit_size)),
                 Err(error) => missing = Some(error.why),
             }

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::error::Error;
 use crate::formula::{Formula, Variable};
+use crate::moves::Move;
 use crate::published::{Row, RowId};
 use crate::quantity::Quantity;
 use crate::registry::{Class, Entry, Registry};
@@ -59,6 +60,10 @@ pub struct RowResult {
     pub published: Option<f64>,
     /// Our side.
     pub ours: Ours,
+    /// What the arithmetic gives that implies the row, if one does.
+    pub implied: Option<f64>,
+    /// Our figures before, oldest first: the row moved after it had been set beside the published one.
+    pub seen_before: Vec<Move>,
     /// (ours - published) / published, in percent.
     pub error_percent: Option<f64>,
     /// Whether a range or limit holds, or a computed figure is as near as its entry says.
@@ -151,8 +156,13 @@ pub fn figure(
     })
 }
 
-/// Evaluates all rows. Rows whose formulas use figures of ours follow those they use.
-pub fn all(simulator: &mut dyn Simulator, registry: &Registry, rows: &[Row]) -> Vec<RowResult> {
+/// Evaluates all rows. Rows whose formulas use figures of ours follow those they use. `moves` are those of earlier runs.
+pub fn all(
+    simulator: &mut dyn Simulator,
+    registry: &Registry,
+    rows: &[Row],
+    moves: &[Move],
+) -> Vec<RowResult> {
     let cards = simulator.platforms();
     let fitted = with_dependents(registry, cards.iter().flat_map(Card::fit_set).collect());
     let mut done = BTreeMap::new();
@@ -187,7 +197,10 @@ pub fn all(simulator: &mut dyn Simulator, registry: &Registry, rows: &[Row]) -> 
             (None, Some(value)) => Ours::Figure(*value),
             (None, None) => Ours::None(reason(entry, failed.get(&row.id))),
         };
-        results.push(result(row, entry, ours, fitted.contains(&row.id)));
+        let implied = implied(entry, rows);
+        let seen_before = moves.iter().filter(|moved| moved.id == row.id).cloned().collect();
+        let was_fitted = fitted.contains(&row.id);
+        results.push(RowResult { implied, seen_before, was_fitted, ..result(row, entry, ours) });
     }
     results
 }
@@ -227,7 +240,18 @@ fn reason(entry: &Entry, failed: Option<&String>) -> String {
     listed.or_else(|| failed.cloned()).unwrap_or_default()
 }
 
-fn result(row: &Row, entry: &Entry, ours: Ours, was_fitted: bool) -> RowResult {
+/// What the arithmetic gives that implies an entry.
+fn implied(entry: &Entry, rows: &[Row]) -> Option<f64> {
+    let formula = Formula::read(entry.implied_by.as_deref()?).ok()?;
+    let value = |variable: &Variable| -> Result<f64, Error> {
+        let Variable::Published(id) = variable else { return Ok(f64::NAN) };
+        Ok(rows.iter().find(|row| row.id == *id).and_then(Row::value).unwrap_or(f64::NAN))
+    };
+    formula.compute(value).ok()
+}
+
+/// The result of a row, but for what other rows and earlier runs say of it.
+fn result(row: &Row, entry: &Entry, ours: Ours) -> RowResult {
     let published = row.value();
     // A limit is held or not; how far below "up to" a figure is, is no error.
     let compared = published.filter(|value| *value != 0.0 && entry.class != Class::Contained);
@@ -248,6 +272,15 @@ fn result(row: &Row, entry: &Entry, ours: Ours, was_fitted: bool) -> RowResult {
         let ids: Vec<&str> = entry.same_as.iter().map(|id| id.0.as_str()).collect();
         notes.push(format!("not independent of {}", ids.join(", ")));
     }
+    notes.extend(
+        entry
+            .implied_by
+            .iter()
+            .map(|arithmetic| format!("follows from declared or fitted rows: {arithmetic}")),
+    );
+    notes.extend(
+        entry.measures().iter().filter_map(|(_, _, quantity)| quantity.outside_of_run().map(str::to_owned)),
+    );
     notes.extend(entry.disagrees.clone());
     notes.extend(entry.remark.clone());
     RowResult {
@@ -262,11 +295,13 @@ fn result(row: &Row, entry: &Entry, ours: Ours, was_fitted: bool) -> RowResult {
         },
         machines: entry.machines(),
         class: entry.class,
-        was_fitted,
+        was_fitted: false,
         printed: row.printed.clone(),
         unit: row.printed_unit.clone(),
         published,
         ours,
+        implied: None,
+        seen_before: Vec::new(),
         error_percent,
         is_inside,
         notes,

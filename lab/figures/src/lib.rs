@@ -17,6 +17,7 @@ pub mod fences;
 pub mod formula;
 pub mod freeze;
 pub mod left_out;
+pub mod moves;
 pub mod output;
 pub mod published;
 pub mod quantity;

@@ -95,7 +95,11 @@ fn remarks(row: &RowResult) -> Vec<String> {
         Ours::None(why) if !why.is_empty() => Some(why.clone()),
         Ours::None(_) | Ours::Figure(_) => None,
     };
-    let mut remarks: Vec<String> = own.into_iter().chain(row.notes.iter().cloned()).collect();
+    let moved = row
+        .seen_before
+        .iter()
+        .map(|moved| format!("moved after it had been compared, {} until then: {}", moved.before, moved.why));
+    let mut remarks: Vec<String> = own.into_iter().chain(row.notes.iter().cloned()).chain(moved).collect();
     remarks.dedup();
     remarks
 }

@@ -141,6 +141,8 @@ pub enum Quantity {
     DescriptorShare {
         /// Bytes of a frame.
         bytes: u64,
+        /// Frames a doorbell.
+        burst: u32,
     },
     /// ns when a packet passes an analyzer, from the first one.
     TraceStamp(Stamp),
@@ -200,6 +202,27 @@ impl Quantity {
         }
     }
 
+    /// What of a figure is no run in virtual time, or `None` where the whole of it is one. Round trips of frames are one way
+    /// twice, which is said once for all of them.
+    pub fn outside_of_run(&self) -> Option<&'static str> {
+        match self {
+            Quantity::StoreRate { target: Target::Memory, .. } => {
+                Some("ours is a quotient of two constants of the platform file: nothing is run")
+            }
+            Quantity::WindowPingPong { .. } => Some(
+                "ours is a sum: the run of one write, and the platform file's times of the call, the load of the line and the \
+                 poll",
+            ),
+            Quantity::Multicast { .. } => Some(
+                "the other nodes are devices that answer after one time, summed from the platform file: no second host is run",
+            ),
+            Quantity::WriteThenRead { .. } => Some(
+                "the fence costs its constant of the platform file, not the wait that is run for rows of fenced stores",
+            ),
+            _ => None,
+        }
+    }
+
     /// Bytes of the message, frame or transfer, where it has a size.
     pub fn bytes(&self) -> Option<u64> {
         use Quantity as Q;
@@ -213,7 +236,7 @@ impl Quantity {
             | Q::TransmitDone { bytes, .. }
             | Q::FrameRate { bytes, .. }
             | Q::PingPong { bytes, .. }
-            | Q::DescriptorShare { bytes }
+            | Q::DescriptorShare { bytes, .. }
             | Q::DmaReadLatency { bytes, .. }
             | Q::DmaWriteReadLatency { bytes, .. }
             | Q::DmaRate { bytes, .. }

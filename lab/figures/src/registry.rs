@@ -38,7 +38,10 @@ pub enum Class {
     Fitted,
     /// An outcome that stands in its source, one number, predicted by a run.
     Scored,
-    /// An outcome printed as a range or as a limit: inside or not.
+    /// An outcome whose figure of ours is arithmetic on declared or fitted values, whatever the machine does: `implied-by` is
+    /// that arithmetic. Shown, never scored.
+    Implied,
+    /// An outcome printed as a range or as a limit: inside bounds on both sides or not.
     Contained,
     /// An outcome that survives in words.
     Shape,
@@ -61,6 +64,7 @@ impl Class {
             Class::Input => "input",
             Class::Fitted => "fitted",
             Class::Scored => "scored",
+            Class::Implied => "implied",
             Class::Contained => "contained",
             Class::Shape => "shape",
             Class::Computed => "computed",
@@ -73,7 +77,7 @@ impl Class {
 
     /// Whether an outcome is set beside what a run gives, by its own numbers or words.
     pub fn is_compared(self) -> bool {
-        matches!(self, Class::Fitted | Class::Scored | Class::Contained | Class::Shape)
+        matches!(self, Class::Fitted | Class::Scored | Class::Implied | Class::Contained | Class::Shape)
     }
 }
 
@@ -101,6 +105,8 @@ pub struct Entry {
     pub measure: BTreeMap<String, Measure>,
     /// Our figure, in the printed unit. Without it, it is what was measured.
     pub formula: Option<String>,
+    /// Arithmetic on published rows that our figure of an implied row follows from.
+    pub implied_by: Option<String>,
     /// How far a computed figure may be from the print; without it, as far as rounding goes.
     pub within_percent: Option<f64>,
     /// The rows that this one depends on.
@@ -128,6 +134,7 @@ impl Entry {
             quantity: None,
             measure: BTreeMap::new(),
             formula: None,
+            implied_by: None,
             within_percent: None,
             same_as: Vec::new(),
             shape: None,

@@ -11,6 +11,7 @@ use crate::evaluate::{self, RowResult};
 use crate::fences::{self, FenceRow};
 use crate::freeze::{Frozen, PlatformFile, State};
 use crate::left_out::{self, LeftOut};
+use crate::moves;
 use crate::published::{self, RowId};
 use crate::registry::{Lost, Registry};
 use crate::score::{self, Score};
@@ -56,7 +57,7 @@ pub fn run(options: &Options, simulator: &mut dyn Simulator) -> Result<Outcome, 
     let simulator = &mut CachingSimulator::new(simulator);
     let published = published::rows()?;
     let registry = Registry::of(&published)?;
-    let rows = evaluate::all(simulator, &registry, &published);
+    let rows = evaluate::all(simulator, &registry, &published, &moves::committed()?);
     let cards = simulator.platforms();
     let fit_set: BTreeSet<RowId> = cards.iter().flat_map(Card::fit_set).cloned().collect();
     let left_out =

@@ -2,6 +2,8 @@
 //!
 //! Scored are numbers of role outcome that stand in their source and cannot be computed from declared inputs alone, one row an
 //! independent quantity, no constant solved from it. A scored row without a figure of ours counts against us: it is missing.
+//! Rows of the five sources are scored apart from other people's data, and once more without those that moved after they had
+//! been compared.
 
 use std::collections::BTreeMap;
 
@@ -119,8 +121,14 @@ pub struct PlatformScore {
 /// The score of a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Score {
-    /// All scored rows.
-    pub all: Tally,
+    /// Scored rows of the five sources.
+    pub own: Tally,
+    /// Those of them that never moved after they had been compared.
+    pub own_unmoved: Tally,
+    /// Scored rows of other people's data.
+    pub others: Tally,
+    /// Those of them that never moved.
+    pub others_unmoved: Tally,
     /// Those of each of the five sources.
     pub seeds: BTreeMap<u8, Tally>,
     pub platforms: Vec<PlatformScore>,
@@ -132,6 +140,16 @@ pub struct Score {
 }
 
 impl Score {
+    /// The groups of scored rows by name, those of the five sources first.
+    pub fn groups(&self) -> [(&'static str, &Tally); 4] {
+        [
+            ("the five sources", &self.own),
+            ("of them never moved", &self.own_unmoved),
+            ("other people's data", &self.others),
+            ("of them never moved", &self.others_unmoved),
+        ]
+    }
+
     /// Scores rows; `cards` are the platforms they were run on.
     pub fn of(rows: &[RowResult], cards: &[Card]) -> Score {
         let mut groups: BTreeMap<String, Vec<&RowResult>> = BTreeMap::new();
@@ -151,8 +169,16 @@ impl Score {
         });
         let seeds =
             (0..5).map(|seed| (seed, Tally::of(rows.iter().filter(|row| row.seed == Some(seed))))).collect();
+        let tally = |is_own: bool, with_moved: bool| {
+            let is_counted =
+                |row: &&RowResult| row.seed.is_some() == is_own && (with_moved || row.seen_before.is_empty());
+            Tally::of(rows.iter().filter(is_counted))
+        };
         Score {
-            all: Tally::of(rows),
+            own: tally(true, true),
+            own_unmoved: tally(true, false),
+            others: tally(false, true),
+            others_unmoved: tally(false, false),
             seeds,
             platforms: platforms.collect(),
             contained: Holds::count(rows, Class::Contained),
@@ -162,7 +188,11 @@ impl Score {
     }
 }
 
-/// What in rows and platforms contradicts each other: a scored row that a platform file used, a fitted row that none did.
+/// How far our figure of an implied row may be from what implies it, percent: the rest is rounding, a fence, a first line.
+pub const IMPLIED_WITHIN_PERCENT: f64 = 3.0;
+
+/// What in rows and platforms contradicts each other: a scored row that a platform file used, a fitted row that none did, an
+/// implied row that comes out otherwise.
 pub fn conflicts(rows: &[RowResult], cards: &[Card]) -> Vec<String> {
     let mut found = Vec::new();
     if cards.is_empty() {
@@ -175,6 +205,11 @@ pub fn conflicts(rows: &[RowResult], cards: &[Card]) -> Vec<String> {
         }
         if matches!(row.class, Class::Scored | Class::Contained) && row.was_fitted {
             found.push(format!("{} is {}, but a constant was solved from it", row.id, row.class.word()));
+        }
+        if let Some((ours, implied)) = row.ours.figure().zip(row.implied)
+            && (ours - implied).abs() > IMPLIED_WITHIN_PERCENT / 100.0 * implied.abs()
+        {
+            found.push(format!("{} is implied to be {implied:.4}, but {ours:.4} was measured", row.id));
         }
         if row.class == Class::Fitted && !row.was_fitted {
             found.push(format!("{} is fitted, but no platform was solved from it", row.id));
@@ -206,6 +241,8 @@ mod tests {
             published: Some(1.0),
             ours: error_percent
                 .map_or(Ours::None("why".to_owned()), |error| Ours::Figure(1.0 + error / 100.0)),
+            implied: None,
+            seen_before: Vec::new(),
             error_percent,
             is_inside: None,
             notes: Vec::new(),
@@ -235,6 +272,44 @@ mod tests {
         assert!(!tally.is_met());
         assert!(Tally::of(&rows[..1]).is_met());
         assert!(!Tally::of(&[]).is_met(), "nothing scored is nothing shown");
+    }
+
+    #[test]
+    fn own_rows_are_scored_apart_from_others_and_from_moved_ones() {
+        let others = RowResult { seed: None, ..row("r0200", Class::Scored, Some(1.0)) };
+        let moved = crate::moves::Move {
+            id: "r0002".into(),
+            before: "9".to_owned(),
+            after: "1".to_owned(),
+            why: String::new(),
+        };
+        let rows = [
+            row("r0001", Class::Scored, Some(20.0)),
+            RowResult { seen_before: vec![moved], ..row("r0002", Class::Scored, Some(0.0)) },
+            others,
+        ];
+        let score = Score::of(&rows, &[]);
+        assert_eq!((score.own.rows, score.own.median_percent), (2, Some(10.0)));
+        assert_eq!((score.own_unmoved.rows, score.own_unmoved.median_percent), (1, Some(20.0)));
+        assert_eq!((score.others.rows, score.others.median_percent), (1, Some(1.0)));
+        assert_eq!(score.seeds[&0], score.own);
+    }
+
+    #[test]
+    fn implied_row_that_comes_out_otherwise_is_a_conflict() {
+        let card = Card {
+            name: "m".to_owned(),
+            kind: "nic".to_owned(),
+            parts: Vec::new(),
+            generation: 3,
+            parameters: Vec::new(),
+        };
+        let implied = |by| RowResult { implied: Some(by), ..row("r0001", Class::Implied, Some(0.0)) };
+        assert_eq!(conflicts(&[implied(0.99)], std::slice::from_ref(&card)), [""; 0]);
+        assert_eq!(
+            conflicts(&[implied(0.9)], &[card]),
+            ["r0001 is implied to be 0.9000, but 1.0000 was measured"]
+        );
     }
 
     #[test]

@@ -1,9 +1,11 @@
 //! Shapes: what words say of curves whose points are lost, as tests on our own curves.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::quantity::{FRAMES_A_CALL, Fence, Interface, Quantity, Target};
-use crate::simulator::{NotModelled, Simulator};
+use crate::simulator::{NotModelled, Replacement, Setting, Simulator};
 
 /// A property of a curve that the source states in words. Without a machine of its own a shape is about the platform
 /// its entry stands under.
@@ -27,6 +29,11 @@ pub enum Shape {
         /// Platform of the rival.
         rival_machine: String,
         rival: Interface,
+        /// Frames a doorbell of the rival.
+        rival_burst: u32,
+        /// Parameters of its platform that are replaced.
+        #[serde(default)]
+        rival_set: BTreeMap<String, f64>,
     },
     /// The rate of unfenced stores is the same at all sizes and above a rate.
     FlatAbove {
@@ -100,6 +107,26 @@ impl Shape {
         }
     }
 
+    /// The curve that the rival of a shape has, if it has one of frames: platform, quantity at a size, replaced parameters.
+    pub fn rival(&self, bytes: u64) -> Option<(&str, Quantity, Vec<Replacement>)> {
+        let Shape::Converges { rival_machine, rival, rival_burst, rival_set, .. } = self else { return None };
+        let quantity = Quantity::FrameRate { interface: *rival, bytes, cores: 1, burst: *rival_burst };
+        let set = rival_set
+            .iter()
+            .map(|(key, value)| Replacement { key: key.clone(), value: Setting::Number(*value) });
+        Some((rival_machine, quantity, set.collect()))
+    }
+
+    /// The rival's rate for a small and for a large frame.
+    fn rival_rates(&self, simulator: &mut dyn Simulator) -> Result<[f64; 2], NotModelled> {
+        let mut rate = |bytes| {
+            let (machine, quantity, set) =
+                self.rival(bytes).ok_or_else(|| NotModelled::because("a shape without a rival"))?;
+            simulator.measure_with(machine, &set, &quantity)
+        };
+        Ok([rate(SMALL_FRAME)?, rate(LARGE_FRAME)?])
+    }
+
     /// Tests the shape; `machine` is the platform of its entry.
     pub fn test(&self, simulator: &mut dyn Simulator, machine: Option<&str>) -> Tested {
         let own = machine.ok_or_else(|| NotModelled::because("no platform"));
@@ -107,8 +134,9 @@ impl Shape {
             Shape::Staircase { machine, interface, smooth_machine, smooth_interface } => {
                 staircase(simulator, (machine, *interface), (smooth_machine, *smooth_interface))
             }
-            Shape::Converges { machine, interface, rival_machine, rival } => {
-                converges(simulator, (machine, *interface), (rival_machine, *rival))
+            Shape::Converges { machine, interface, .. } => {
+                let rates = self.rival_rates(simulator)?;
+                converges(simulator, (machine, *interface), rates)
             }
             Shape::FlatAbove { gbps, from_bytes, to_bytes } => {
                 let rates =
@@ -195,13 +223,17 @@ fn staircase(simulator: &mut dyn Simulator, stairs: (&str, Interface), smooth: (
     Ok(Finding { holds, evidence })
 }
 
-fn converges(simulator: &mut dyn Simulator, ours: (&str, Interface), rival: (&str, Interface)) -> Tested {
+/// Frames at the ends of the curves of throughput.
+const SMALL_FRAME: u64 = 64;
+const LARGE_FRAME: u64 = 1496;
+
+fn converges(simulator: &mut dyn Simulator, ours: (&str, Interface), rival_rates: [f64; 2]) -> Tested {
     let mut rate = |(machine, interface): (&str, Interface), bytes| {
         let quantity = Quantity::FrameRate { interface, bytes, cores: 1, burst: FRAMES_A_CALL };
         simulator.measure(machine, &quantity)
     };
-    let small = rate(ours, 64)? / rate(rival, 64)?;
-    let large = rate(ours, 1496)? / rate(rival, 1496)?;
+    let small = rate(ours, SMALL_FRAME)? / rival_rates[0];
+    let large = rate(ours, LARGE_FRAME)? / rival_rates[1];
     // 8 bytes of each frame's last line are the signature: a frame of 56 + 64 n fills its lines.
     let mut drops = 0;
     for full in (1..=8).map(|lines| lines * LINE_BYTES - 8) {
@@ -209,7 +241,7 @@ fn converges(simulator: &mut dyn Simulator, ours: (&str, Interface), rival: (&st
     }
     let holds = small > 1.0 && (1.0 - EQUAL * 3.0..small).contains(&large) && drops == 8;
     let evidence = format!(
-        "{small:.2} times the rival's rate at 64 B, {large:.2} at 1496 B; it drops behind {drops} of 8 lines"
+        "{small:.2} times the rival's rate at {SMALL_FRAME} B, {large:.2} at {LARGE_FRAME} B; it drops behind {drops} of 8 lines"
     );
     Ok(Finding { holds, evidence })
 }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::evaluate::{Ours, RowResult};
+use crate::moves::Move;
 use crate::published::RowId;
 
 /// A row of a snapshot. `ours` has six digits: less than a picosecond in a microsecond is no move.
@@ -24,10 +25,21 @@ struct Line {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Moved {
     pub id: RowId,
-    /// Value in the snapshot.
+    /// Value in the snapshot, with its class.
     pub before: String,
-    /// Value in this run.
+    /// Value in this run, with its class.
     pub after: String,
+    /// Our figure in the snapshot; empty if there is none.
+    pub ours_before: String,
+    /// Our figure in this run.
+    pub ours_after: String,
+}
+
+impl Moved {
+    /// Whether a figure that had been compared is another now.
+    pub fn is_seen_move(&self) -> bool {
+        !self.ours_before.is_empty() && self.ours_before != self.ours_after
+    }
 }
 
 /// The files of a run, by name: `seed000.csv` to `seed004.csv`, `others.csv`.
@@ -51,20 +63,24 @@ pub fn text<'a>(rows: impl IntoIterator<Item = &'a RowResult>) -> Result<String,
     String::from_utf8(bytes).map_err(|error| fail(error.to_string()))
 }
 
-fn line(row: &RowResult) -> Line {
-    let ours = match &row.ours {
+/// Our side of a row as a snapshot has it; empty if there is none.
+pub fn ours(row: &RowResult) -> String {
+    match &row.ours {
         Ours::Figure(value) => six_digits(*value),
         Ours::Shape(finding) if finding.holds => "holds".to_owned(),
         Ours::Shape(_) => "does not hold".to_owned(),
         Ours::None(_) => String::new(),
-    };
+    }
+}
+
+fn line(row: &RowResult) -> Line {
     Line {
         id: row.id.clone(),
         class: row.class.word().to_owned(),
         fitted: row.was_fitted,
         published: row.printed.clone(),
         unit: row.unit.clone(),
-        ours,
+        ours: ours(row),
         error_percent: row.error_percent.map_or(String::new(), |error| format!("{error:+.2}")),
     }
 }
@@ -82,12 +98,33 @@ pub fn moved(before: &str, after: &str) -> Result<Vec<Moved>, Error> {
     ids.sort();
     ids.dedup();
     let say = |line: Option<&Line>| line.map_or("no such row".to_owned(), say);
+    let ours = |line: Option<&Line>| line.map(|line| line.ours.clone()).unwrap_or_default();
     let moves = ids.into_iter().filter(|id| before.get(*id) != after.get(*id)).map(|id| Moved {
         id: id.clone(),
         before: say(before.get(id)),
         after: say(after.get(id)),
+        ours_before: ours(before.get(id)),
+        ours_after: ours(after.get(id)),
     });
     Ok(moves.collect())
+}
+
+/// The moves with those added that a new snapshot makes, as the text of `moves.csv`. A row that gets its first figure has
+/// not moved.
+pub fn with_moves(moves: &[Move], moved: &[Moved], why: &str) -> Result<String, Error> {
+    let fail = |error: String| Error::Output(error);
+    let new = moved.iter().filter(|moved| moved.is_seen_move()).map(|moved| Move {
+        id: moved.id.clone(),
+        before: moved.ours_before.clone(),
+        after: moved.ours_after.clone(),
+        why: why.to_owned(),
+    });
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    for line in moves.iter().cloned().chain(new) {
+        writer.serialize(line).map_err(|error| fail(error.to_string()))?;
+    }
+    let bytes = writer.into_inner().map_err(|error| fail(error.to_string()))?;
+    String::from_utf8(bytes).map_err(|error| fail(error.to_string()))
 }
 
 fn say(line: &Line) -> String {
@@ -117,6 +154,22 @@ mod tests {
         assert_eq!((found[0].before.as_str(), found[0].after.as_str()), ("4.9 (scored)", "5.1 (scored)"));
         assert_eq!(moved(&after, HEADER).unwrap()[0].after, "no such row");
         assert_eq!(moved(&after, &after).unwrap(), []);
+    }
+
+    #[test]
+    fn moved_figure_is_added_and_first_figure_and_new_class_are_not() {
+        let head = "id,class,fitted,published,unit,ours,error_percent\n";
+        let before = format!(
+            "{head}r0001,scored,false,5,ns,4.9,\nr0002,scored,false,5,ns,,\nr0003,scored,false,5,ns,5,\n"
+        );
+        let after = format!(
+            "{head}r0001,scored,false,5,ns,5.1,\nr0002,scored,false,5,ns,5,\nr0003,implied,false,5,ns,5,\n"
+        );
+        let first = Move { id: "r0009".into(), before: "1".into(), after: "2".into(), why: "old".into() };
+        let text = with_moves(std::slice::from_ref(&first), &moved(&before, &after).unwrap(), "new").unwrap();
+        let second =
+            Move { id: "r0001".into(), before: "4.9".into(), after: "5.1".into(), why: "new".into() };
+        assert_eq!(crate::moves::read(&text).unwrap(), [first, second]);
     }
 
     #[test]

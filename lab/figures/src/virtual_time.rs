@@ -102,7 +102,9 @@ fn measure(platform: &Platform, quantity: &Quantity, seed: u64) -> Result<f64, N
         Quantity::FrameRate { interface, bytes, cores, burst } if is_nic => {
             bench.frame_rate_gbps(interface, bytes, cores as u16, burst as usize)
         }
-        Quantity::DescriptorShare { bytes } if is_nic => bench.descriptor_share_percent(bytes.min(9000)),
+        Quantity::DescriptorShare { bytes, burst } if is_nic => {
+            bench.descriptor_share_percent(bytes, burst as usize)
+        }
         Quantity::PingPong { interface, bytes } if is_nic => bench.ping_pong_ns(interface, bytes),
         Quantity::TraceStamp(stamp) if is_nic => traced(&bench, stamp),
         _ => return of_stores(&bench, quantity).map_err(|error| NotModelled::because(error.to_string())),

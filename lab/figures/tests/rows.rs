@@ -41,3 +41,15 @@ fn rows_that_another_folder_has_too_are_the_same() {
         );
     }
 }
+
+/// A row has a line in a table of the page or stands in the list of those without, once.
+#[test]
+fn every_row_is_shown_on_the_page_or_said_why_not() {
+    let page = include_str!("../../../docs/figures.md");
+    let (tables, list) = page.split_once("## Rows without a line above").unwrap();
+    for row in published::rows().unwrap() {
+        let lines = tables.lines().filter(|line| line.starts_with(&format!("| {} |", row.id))).count();
+        let named = list.split(|c: char| !c.is_alphanumeric()).filter(|word| *word == row.id.0).count();
+        assert_eq!(lines + named, 1, "{}: {lines} lines, {named} times without a line", row.id);
+    }
+}

@@ -154,21 +154,17 @@ impl Bench<'_> {
     }
 
     /// % of the bytes on the link, both directions, that are doorbells, descriptors and completions, and their headers,
-    /// while frames leave by descriptors without end: all but what brings payload.
+    /// while frames leave by descriptors without end, `burst` of them a doorbell: all but what brings payload.
     ///
     /// # Errors
     /// The platform makes no machine.
-    pub fn descriptor_share_percent(&self, bytes: u64) -> Result<f64, LabError> {
+    pub fn descriptor_share_percent(&self, bytes: u64, burst: usize) -> Result<f64, LabError> {
         let mut station = self.station(Interface::Descriptor, 1)?;
         station.sim.with(|machine| machine.links_mut()[0].start_record());
         let frames = 512;
         let run = Run {
             choice: Choice::of(Interface::Descriptor, self.seed),
-            traffic: Traffic {
-                sizes: vec![bytes as usize],
-                frames,
-                arrivals: Arrivals::Always { burst: 16 },
-            },
+            traffic: Traffic { sizes: vec![bytes as usize], frames, arrivals: Arrivals::Always { burst } },
             message: Picoseconds(self.platform.core.message_ns.value.picoseconds()),
             warm_up: 0,
             seed: self.seed,
@@ -239,7 +235,11 @@ impl Bench<'_> {
             Stamp::CompletionSent(nth) => sent.get(nth).copied(),
             Stamp::LastCompletionSent => sent.last().copied(),
         };
-        found.map(|at| at.since(begun).0 as f64 / 1000.0).ok_or(stuck)
+        let at = found.ok_or_else(|| LabError::Traffic {
+            what: format!("no packet passes that is {stamp:?}"),
+            advice: "ask for one of those that `Bench::trace` gives",
+        })?;
+        Ok(at.since(begun).0 as f64 / 1000.0)
     }
 
     /// What passes on the last link from the call that sends one frame until nothing moves any more.

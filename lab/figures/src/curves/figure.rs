@@ -1,6 +1,7 @@
 //! What a figure is made of.
 
 use crate::quantity::Quantity;
+use crate::simulator::{Replacement, Setting};
 
 /// One line of a figure: what is measured at each size, and rows whose values are printed.
 pub struct Curve {
@@ -10,14 +11,29 @@ pub struct Curve {
     pub machine: &'static str,
     /// The quantity at a size.
     pub quantity: fn(u64) -> Quantity,
+    /// Parameters of the platform that are replaced.
+    pub set: &'static [(&'static str, f64)],
     /// Published rows, each at its own size, or at the one given here.
     pub published: &'static [(&'static str, Option<u64>)],
+}
+
+impl Curve {
+    /// The replaced parameters, as a simulator takes them.
+    pub fn replacements(&self) -> Vec<Replacement> {
+        let replacement = |(key, value): &(&str, f64)| Replacement {
+            key: (*key).to_owned(),
+            value: Setting::Number(*value),
+        };
+        self.set.iter().map(replacement).collect()
+    }
 }
 
 /// A published plot drawn again: curves of ours, points of theirs.
 pub struct Figure {
     /// The figure of the source, as the source numbers it.
     pub title: &'static str,
+    /// Rows that are tested by curves of this figure: each rival of theirs is one of its curves.
+    pub rows: &'static [&'static str],
     /// What is seen, and what is lost.
     pub caption: &'static str,
     /// Vertical axis, with its unit.

@@ -77,13 +77,14 @@ const NFP: &str = "snb-nfp6000";
 
 /// A curve without published points.
 const fn bare(name: &'static str, machine: &'static str, quantity: fn(u64) -> Q) -> Curve {
-    Curve { name, machine, quantity, published: &[] }
+    Curve { name, machine, quantity, set: &[], published: &[] }
 }
 
 /// All figures, in the order of the page.
 pub const FIGURES: &[Figure] = &[
     Figure {
         title: "kPIO+WC, figure 5: the trace of a ping looped back",
+        rows: &[],
         caption: "When an analyzer sees packets 1 to 4: the acknowledgements of both lines, and both looped-back writes. \
                   Three of the four are inputs.",
         unit: "ns after the first line",
@@ -95,11 +96,13 @@ pub const FIGURES: &[Figure] = &[
             name: "kPIO+WC",
             machine: KPIO,
             quantity: kpio_stamp,
+            set: &[],
             published: &[("r0017", Some(1)), ("r0018", Some(2)), ("r0019", Some(3)), ("r0020", Some(4))],
         }],
     },
     Figure {
         title: "kPIO+WC, figure 6: the trace of a ping by descriptor DMA",
+        rows: &[],
         caption: "Acknowledgements of the doorbell, of the descriptor, of the payload. Two of the three are inputs.",
         unit: "ns after the doorbell",
         unit_size: NS,
@@ -110,11 +113,13 @@ pub const FIGURES: &[Figure] = &[
             name: "descriptor",
             machine: KPIO_RIVAL,
             quantity: dma_stamp,
+            set: &[],
             published: &[("r0026", Some(1)), ("r0027", Some(2)), ("r0028", Some(3))],
         }],
     },
     Figure {
         title: "kPIO+WC, figure 7 and table 1: transmit latency by size",
+        rows: &["r0035"],
         caption: "The points of the picture are lost. The squares are the three numbers of the text: one line, and the ping \
                   by either way (a frame of 104 or 100 bytes).",
         unit: "ns",
@@ -127,19 +132,23 @@ pub const FIGURES: &[Figure] = &[
                 name: "kPIO+WC",
                 machine: KPIO,
                 quantity: |bytes| Q::TransmitLatency { interface: Interface::Kpio, bytes },
+                set: &[],
                 published: &[("r0029", Some(104)), ("r0033", Some(56))],
             },
             Curve {
                 name: "descriptor",
                 machine: KPIO_RIVAL,
                 quantity: |bytes| Q::TransmitLatency { interface: Interface::Descriptor, bytes },
+                set: &[],
                 published: &[("r0030", Some(100))],
             },
         ],
     },
     Figure {
         title: "kPIO+WC, figure 8: throughput by size",
-        caption: "The points of the picture are lost.",
+        rows: &["r0036"],
+        caption: "The points of the picture are lost. The rival is the NIC of the traces with a doorbell a frame and without \
+                  its wire of 1 Gbit/s, as row r0036 has it.",
         unit: "Gbit/s",
         unit_size: GBPS,
         axis: "frame, bytes",
@@ -147,11 +156,23 @@ pub const FIGURES: &[Figure] = &[
         sizes: frames,
         curves: &[
             bare("kPIO+WC", KPIO, |bytes| rate(Interface::Kpio, bytes)),
-            bare("descriptor", KPIO_RIVAL, |bytes| rate(Interface::Descriptor, bytes)),
+            Curve {
+                name: "descriptor",
+                machine: KPIO_RIVAL,
+                quantity: |bytes| Q::FrameRate {
+                    interface: Interface::Descriptor,
+                    bytes,
+                    cores: 1,
+                    burst: 1,
+                },
+                set: &[("device.wire_gbps", 0.0)],
+                published: &[],
+            },
         ],
     },
     Figure {
         title: "HotOS'25, figure 2: stores of one core",
+        rows: &[],
         caption: "The points of the picture are lost. 120 and 200 Gbit/s are inputs.",
         unit: "Gbit/s",
         unit_size: GBPS,
@@ -159,37 +180,48 @@ pub const FIGURES: &[Figure] = &[
         is_logarithmic: true,
         sizes: || powers_of_two(64, 8192),
         curves: &[
-            Curve { name: "to the NIC", machine: EPYC, quantity: stores, published: &[("r0049", None)] },
+            Curve {
+                name: "to the NIC",
+                machine: EPYC,
+                quantity: stores,
+                set: &[],
+                published: &[("r0049", None)],
+            },
             Curve {
                 name: "to the NIC, fenced",
                 machine: EPYC,
                 quantity: |bytes| Q::StoreRate { bytes, fence: Fence::PerMessage, target: Target::Window },
+                set: &[],
                 published: &[("r0055", None)],
             },
             Curve {
                 name: "to memory",
                 machine: EPYC,
                 quantity: |bytes| Q::StoreRate { bytes, fence: Fence::None, target: Target::Memory },
+                set: &[],
                 published: &[("r0051", Some(8192))],
             },
         ],
     },
     Figure {
         title: "HotOS'25, figure 3: round trip with and without DMA",
-        caption: "The points of the picture are lost; the text has the difference for small messages, 800 ns.",
+        rows: &["r0065"],
+        caption: "The points of the picture are lost; the text has the difference for small messages, 800 ns. Without BlueFlame \
+                  is one read of the device, as of a pipe: the same stand-in as in row r0065.",
         unit: "us",
         unit_size: US,
         axis: "message, bytes",
         is_logarithmic: false,
         sizes: || powers_of_two(16, 4096),
         curves: &[
-            bare("descriptor", EPYC, |bytes| Q::PingPong { interface: Interface::Descriptor, bytes }),
+            bare("one read by DMA (enso)", EPYC, |bytes| Q::PingPong { interface: Interface::Enso, bytes }),
             bare("inline", EPYC, |bytes| Q::PingPong { interface: Interface::Inline, bytes }),
             bare("mmio (ours)", EPYC, |bytes| Q::PingPong { interface: Interface::Mmio, bytes }),
         ],
     },
     Figure {
         title: "HotOS'25, figure 4: pipelined writes, one request a call",
+        rows: &["r0066", "r0067"],
         caption: "The points of the picture are lost but for 64 bytes. Larger messages are many frames there; a NIC of ours \
                   has no messages above a frame. One request a call, pushed with a fence; at 256 bytes an entry that holds \
                   its frame is too long to be pushed, and its doorbell needs none.",
@@ -203,18 +235,21 @@ pub const FIGURES: &[Figure] = &[
                 name: "1 core",
                 machine: EPYC,
                 quantity: |bytes| work_requests(bytes, 1),
+                set: &[],
                 published: &[("r0066", None)],
             },
             Curve {
                 name: "64 cores",
                 machine: EPYC,
                 quantity: |bytes| work_requests(bytes, 64),
+                set: &[],
                 published: &[("r0067", None)],
             },
         ],
     },
     Figure {
         title: "pcie-bench: latency of DMA by size",
+        rows: &[],
         caption: "Medians, Sandy Bridge server. 8 and 64 bytes are inputs.",
         unit: "ns",
         unit_size: NS,
@@ -226,6 +261,7 @@ pub const FIGURES: &[Figure] = &[
                 name: "read",
                 machine: NFP,
                 quantity: |bytes| Q::DmaReadLatency { engine: Engine::Bulk, bytes },
+                set: &[],
                 published: &[
                     ("r0202", None),
                     ("r0203", None),
@@ -240,6 +276,7 @@ pub const FIGURES: &[Figure] = &[
                 name: "write, then read",
                 machine: NFP,
                 quantity: |bytes| Q::DmaWriteReadLatency { engine: Engine::Bulk, bytes },
+                set: &[],
                 published: &[
                     ("r0209", None),
                     ("r0210", None),
@@ -254,6 +291,7 @@ pub const FIGURES: &[Figure] = &[
     },
     Figure {
         title: "pcie-bench: bandwidth of DMA by size",
+        rows: &[],
         caption: "Sandy Bridge server.",
         unit: "Gbit/s",
         unit_size: GBPS,
@@ -265,6 +303,7 @@ pub const FIGURES: &[Figure] = &[
                 name: "read",
                 machine: NFP,
                 quantity: |bytes| Q::DmaRate { direction: Direction::Read, bytes },
+                set: &[],
                 published: &[
                     ("r0216", None),
                     ("r0217", None),
@@ -278,6 +317,7 @@ pub const FIGURES: &[Figure] = &[
                 name: "read and write",
                 machine: NFP,
                 quantity: |bytes| Q::DmaRate { direction: Direction::ReadWrite, bytes },
+                set: &[],
                 published: &[
                     ("r0222", None),
                     ("r0223", None),
@@ -291,6 +331,7 @@ pub const FIGURES: &[Figure] = &[
                 name: "write",
                 machine: NFP,
                 quantity: |bytes| Q::DmaRate { direction: Direction::Write, bytes },
+                set: &[],
                 published: &[
                     ("r0228", None),
                     ("r0229", None),
@@ -304,6 +345,7 @@ pub const FIGURES: &[Figure] = &[
     },
     Figure {
         title: "gdrcopy: time of a fenced copy into a window by size",
+        rows: &[],
         caption: "copylat, a Xeon and a V100, Gen3 x16.",
         unit: "us",
         unit_size: US,
@@ -314,6 +356,7 @@ pub const FIGURES: &[Figure] = &[
             name: "fenced copy",
             machine: "xeon-v100",
             quantity: |bytes| Q::StoreTime { bytes, fence: Fence::PerMessage },
+            set: &[],
             published: &[
                 ("r0623", None),
                 ("r0624", None),
@@ -331,6 +374,7 @@ pub const FIGURES: &[Figure] = &[
     },
     Figure {
         title: "Dolphin, figures 2 to 6: throughput by size",
+        rows: &[],
         caption: "The points of the pictures are lost; the squares are the peaks of the text, at 65536 bytes where it gives \
                   no size. They are from the Linux, VxWorks, Gen3 x8 and DMA runs.",
         unit: "GB/s",
@@ -343,12 +387,14 @@ pub const FIGURES: &[Figure] = &[
                 name: "Gen2 x4, Linux",
                 machine: "vpx3-1259-gen2x4-linux",
                 quantity: copies,
+                set: &[],
                 published: &[("r0110", None)],
             },
             Curve {
                 name: "Gen2 x4",
                 machine: "vpx3-1259-gen2x4-vxworks",
                 quantity: copies,
+                set: &[],
                 published: &[("r0118", Some(65536))],
             },
             bare("Gen2 x8", "vpx3-1259-gen2x8", copies),
@@ -357,6 +403,7 @@ pub const FIGURES: &[Figure] = &[
                 name: "Gen3 x8",
                 machine: "vpx3-1259-gen3x8",
                 quantity: copies,
+                set: &[],
                 published: &[("r0121", Some(65536))],
             },
             bare("Gen3 x4, Xeon D", "champ-xd1-gen3x4", copies),
@@ -364,12 +411,14 @@ pub const FIGURES: &[Figure] = &[
                 name: "Gen2 x4, DMA",
                 machine: "vpx3-133-gen2x4",
                 quantity: |bytes| Q::DmaPushRate { bytes },
+                set: &[],
                 published: &[("r0126", Some(65536))],
             },
         ],
     },
     Figure {
         title: "Dolphin, figures 2 to 6: time of a transfer by size",
+        rows: &[],
         caption: "The points of the pictures are lost. What the text calls latency of stores is the time that the sender \
                   streams; by DMA it is the time to arrive.",
         unit: "us",
@@ -382,12 +431,14 @@ pub const FIGURES: &[Figure] = &[
                 name: "Gen2 x4, Linux",
                 machine: "vpx3-1259-gen2x4-linux",
                 quantity: copy_time,
+                set: &[],
                 published: &[("r0114", None)],
             },
             Curve {
                 name: "Gen2 x4",
                 machine: "vpx3-1259-gen2x4-vxworks",
                 quantity: copy_time,
+                set: &[],
                 published: &[("r0120", None)],
             },
             bare("Gen2 x8", "vpx3-1259-gen2x8", copy_time),
@@ -397,8 +448,72 @@ pub const FIGURES: &[Figure] = &[
                 name: "Gen2 x4, DMA",
                 machine: "vpx3-133-gen2x4",
                 quantity: |bytes| Q::DmaPushLatency { bytes },
+                set: &[],
                 published: &[("r0127", None)],
             },
         ],
     },
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::published;
+    use crate::registry::Registry;
+    use crate::shape::Shape;
+    use crate::simulator::Replacement;
+
+    type Side = (String, Q, Vec<Replacement>);
+
+    /// What a row compares: platform, quantity at a size of it, replaced parameters.
+    fn sides(registry: &Registry, id: &str) -> (u64, Vec<Side>) {
+        let entry = &registry.entries[&id.into()];
+        let Some(shape) = &entry.shape else {
+            let measures = entry.measures();
+            let bytes = measures[0].2.bytes().unwrap();
+            let side = |(_, machine, quantity): &(_, Option<&str>, &Q)| {
+                (machine.unwrap().to_owned(), (*quantity).clone(), Vec::new())
+            };
+            return (bytes, measures.iter().map(side).collect());
+        };
+        let bytes = 64;
+        let sides = match shape {
+            Shape::Staircase { machine, interface, smooth_machine, smooth_interface } => {
+                [(machine, *interface), (smooth_machine, *smooth_interface)]
+                    .map(|(machine, interface)| {
+                        (machine.clone(), Q::TransmitLatency { interface, bytes }, Vec::new())
+                    })
+                    .to_vec()
+            }
+            Shape::Converges { machine, interface, .. } => {
+                let (rival, quantity, set) = shape.rival(bytes).unwrap();
+                vec![
+                    (machine.clone(), rate(*interface, bytes), Vec::new()),
+                    (rival.to_owned(), quantity, set),
+                ]
+            }
+            other => panic!("{id} is no comparison: {other:?}"),
+        };
+        (bytes, sides)
+    }
+
+    #[test]
+    fn rows_and_figures_compare_with_the_same_rival() {
+        let registry = Registry::of(&published::rows().unwrap()).unwrap();
+        let mut compared = 0;
+        for figure in FIGURES {
+            for id in figure.rows {
+                let (bytes, sides) = sides(&registry, id);
+                for side in sides {
+                    compared += 1;
+                    let is_drawn = figure.curves.iter().any(|curve| {
+                        let drawn = (curve.machine.to_owned(), (curve.quantity)(bytes), curve.replacements());
+                        drawn == side
+                    });
+                    assert!(is_drawn, "{id} is run with {side:?}, which `{}` does not draw", figure.title);
+                }
+            }
+        }
+        assert_eq!(compared, 8, "r0035, r0036 and r0065 have two sides, r0066 and r0067 one");
+    }
+}

@@ -1,5 +1,6 @@
-//! The page of the documentation: every figure, its error, and what was used to fit.
+//! The page of the documentation: the score, every figure with its error, what was used to fit, and every row that has no line.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use crate::evaluate::RowResult;
@@ -8,31 +9,30 @@ use crate::run::Outcome;
 
 use super::{error_words, ours, percent, remarks, yes};
 
-/// `docs/figures.md` of an outcome. Inputs that are no quantity of a machine, and what was only said, are left to the CSV.
+/// `docs/figures.md` of an outcome: the five sources first, then other people's data. Rows that are no quantity of a machine
+/// are named at the end, so that each row of the file stands on the page once.
 pub fn markdown(outcome: &Outcome) -> String {
     let mut text = String::from(HEAD);
-    let all = &outcome.score.all;
-    let _ = writeln!(
-        text,
-        "Scored: {} rows and {} without a figure. Median error {}, {} within 15 % (aims: 5 % and 90 %, none missing). \
-         Used to fit: {} rows. Shapes: {} hold, {} do not. Ranges and limits: {} hold, {} do not.\n",
-        all.rows,
-        all.missing.len(),
-        percent(all.median_percent),
-        percent(all.near_percent),
-        outcome.fit_set.len(),
-        outcome.score.shapes.holding,
-        outcome.score.shapes.failing,
-        outcome.score.contained.holding,
-        outcome.score.contained.failing,
-    );
+    score(outcome, &mut text);
     let mut source = "";
-    for row in outcome.rows.iter().filter(|row| is_shown(row)) {
+    let shown = || outcome.rows.iter().filter(|row| unshown(row).is_none());
+    let (own, others) = (shown().filter(|row| row.seed.is_some()), shown().filter(|row| row.seed.is_none()));
+    for row in own.chain(others) {
         if row.source != source {
             source = &row.source;
             let _ = writeln!(text, "\n## {source}\n\n{COLUMNS}");
         }
         let _ = writeln!(text, "{}", line(row));
+    }
+    text.push_str("\n## Rows without a line above\n\n");
+    let mut groups: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for row in &outcome.rows {
+        if let Some(why) = unshown(row) {
+            groups.entry(why).or_default().push(&row.id.0);
+        }
+    }
+    for (why, ids) in groups {
+        let _ = writeln!(text, "- {why}: {}", ids.join(", "));
     }
     text.push_str("\n## Lost\n\n");
     for lost in &outcome.lost {
@@ -41,25 +41,65 @@ pub fn markdown(outcome: &Outcome) -> String {
     text
 }
 
+fn score(outcome: &Outcome, text: &mut String) {
+    text.push_str(SCORE_COLUMNS);
+    for (name, tally) in outcome.score.groups() {
+        let _ = writeln!(
+            text,
+            "| {name} | {} | {} | {} | {} | {} |",
+            tally.rows,
+            tally.missing.len(),
+            percent(tally.median_percent),
+            percent(tally.worst_percent),
+            percent(tally.near_percent),
+        );
+    }
+    let count = |class| outcome.rows.iter().filter(|row| row.class == class).count();
+    let _ = writeln!(
+        text,
+        "\nUsed to fit: {} rows. Implied by declared or fitted values and not scored: {}. Shapes: {} hold, {} do not, {} not run. \
+         Ranges and limits: {} hold, {} do not.",
+        outcome.fit_set.len(),
+        count(Class::Implied),
+        outcome.score.shapes.holding,
+        outcome.score.shapes.failing,
+        outcome.score.shapes.untested,
+        outcome.score.contained.holding,
+        outcome.score.contained.failing,
+    );
+}
+
 const HEAD: &str = "\
 # The published figures beside ours
 
 Made by `BEELINE_FIGURES_SNAPSHOT=write cargo test -p beeline-figures --test snapshot`; a test compares. `beeline figures`
-shows the same, and draws the papers' figures with `--html`. *Published* is what a source prints, *ours* is **simulated** in
-virtual time on the platform that is named ([platforms.md](platforms.md)), never measured on a machine. *Fit* says whether a
-constant of a platform file was solved from the row. What a class means stands in [lab/figures/README.md](../lab/figures/README.md).
-The platform files and the fit set are frozen (`lab/figures/frozen.toml`), which is not blind: the numbers were known.
+shows the same, and draws the papers' figures with `--html`. *Published* is what a source prints. *Ours* is **simulated** in
+virtual time on the platform that is named ([platforms.md](platforms.md)), never measured on a machine; a remark says what of
+a figure is no run but arithmetic on constants of the platform file. No run has two hosts: a round trip is one way twice.
+*Fit* says whether a constant of a platform file was solved from the row. What a class means stands in
+[lab/figures/README.md](../lab/figures/README.md). The platform files and the fit set are frozen (`lab/figures/frozen.toml`),
+which is not blind: the numbers were known, and a row that moved after it had been compared says what it was.
 
+";
+
+const SCORE_COLUMNS: &str = "\
+| scored rows of | rows | without a figure | median error | worst | within 15 % |
+|---|---|---|---|---|---|
 ";
 
 const COLUMNS: &str = "| row | quantity | platform | class | fit | published | ours | error | remarks |\n\
     |---|---|---|---|---|---|---|---|---|";
 
-fn is_shown(row: &RowResult) -> bool {
-    let is_of_machine = row.ours.figure().is_some();
+/// Why a row has no line in a table, or `None` if it has one.
+fn unshown(row: &RowResult) -> Option<&'static str> {
+    let is_of_machine = row.ours.figure().is_some() || !row.machines.is_empty();
     match row.class {
-        Class::Input | Class::Said => is_of_machine,
-        _ => row.seed.is_some() || row.class != Class::Lost,
+        Class::Input if !is_of_machine => Some("conditions of a measurement, no quantity of a machine"),
+        Class::Said if !is_of_machine => {
+            Some("claimed, cited, defined or derived, with nothing of ours to set beside it")
+        }
+        Class::Lost if row.seed.is_none() => Some("other people's rows whose subject is lost"),
+        _ => None,
     }
 }
 

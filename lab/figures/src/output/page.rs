@@ -59,16 +59,16 @@ fn escape(text: &str) -> String {
 }
 
 fn headline(outcome: &Outcome) -> String {
-    let all = &outcome.score.all;
+    let own = &outcome.score.own;
     let conflicts = outcome.conflicts.iter().map(|c| format!("<br>{}", escape(c))).collect::<String>();
     let class = if outcome.conflicts.is_empty() { "key" } else { "key warn" };
     format!(
-        "<p class=\"{class}\">{} scored rows: median error <b>{}</b> (aim {MEDIAN_TARGET_PERCENT} %), \
+        "<p class=\"{class}\">{} scored rows of the five sources: median error <b>{}</b> (aim {MEDIAN_TARGET_PERCENT} %), \
          <b>{}</b> within {NEAR_PERCENT} % (aim {NEAR_TARGET_PERCENT} %), {} without a figure of ours. {}{conflicts}</p>\n",
-        all.rows + all.missing.len(),
-        percent(all.median_percent),
-        percent(all.near_percent),
-        all.missing.len(),
+        own.rows + own.missing.len(),
+        percent(own.median_percent),
+        percent(own.near_percent),
+        own.missing.len(),
         escape(&state(&outcome.state)),
     )
 }
@@ -131,9 +131,12 @@ fn scores(outcome: &Outcome) -> String {
         .seeds
         .iter()
         .map(|(seed, tally)| cells(format!("source {seed:03}"), String::new(), String::new(), tally));
-    let all = cells("all".to_owned(), String::new(), outcome.fit_set.len().to_string(), &outcome.score.all);
+    let groups = outcome
+        .score
+        .groups()
+        .map(|(name, tally)| cells(name.to_owned(), String::new(), String::new(), tally));
     let header = ["platform", "knobs", "fitted rows", "scored", "missing", "median", "worst", "within 15 %"];
-    let body = table(&header, 1..header.len(), platforms.chain(seeds).chain(std::iter::once(all)));
+    let body = table(&header, 1..header.len(), groups.into_iter().chain(seeds).chain(platforms));
     let hold = |name: &str, holds: crate::score::Holds| {
         format!("{name}: {} hold, {} do not, {} not run. ", holds.holding, holds.failing, holds.untested)
     };

@@ -44,9 +44,17 @@ fn check_entry(registry: &Registry, row: &Row, entry: &Entry, rows: &[Row], find
             demand(row.value().is_some() && row.unit().is_some(), "not one number in a unit we measure");
             demand(!entry.measures().is_empty(), "nothing is measured for it");
         }
+        Class::Implied => {
+            demand(is_outcome, "not an outcome that stands in its source");
+            demand(row.value().is_some() && row.unit().is_some(), "not one number in a unit we measure");
+            demand(!entry.measures().is_empty(), "nothing is measured for it");
+            demand(entry.implied_by.is_some(), "`implied-by` does not say by which arithmetic");
+        }
         Class::Contained => {
             demand(is_outcome, "not an outcome that stands in its source");
-            demand(bounds(row, entry).is_some(), "neither a range nor a limit");
+            let is_two_sided = bounds(row, entry)
+                .is_some_and(|(least, most)| least.is_finite() && most.is_finite() && least < most);
+            demand(is_two_sided, "not bounded on both sides");
             demand(!entry.measures().is_empty(), "nothing is measured for it");
         }
         Class::Computed => {
@@ -69,6 +77,10 @@ fn check_entry(registry: &Registry, row: &Row, entry: &Entry, rows: &[Row], find
         Class::Said => demand(!is_outcome && row.role != Role::Input, "an outcome or an input of its source"),
     }
     demand(entry.class == Class::SameAs || entry.same_as.is_empty(), "depends on a row");
+    demand(
+        entry.class == Class::Implied || entry.implied_by.is_none(),
+        "follows from declared or fitted values",
+    );
     demand(entry.class == Class::Shape || entry.shape.is_none(), "has a shape");
     if entry.formula.is_none() {
         demand(entry.measure.is_empty(), "measures several things without a formula");
@@ -78,16 +90,44 @@ fn check_entry(registry: &Registry, row: &Row, entry: &Entry, rows: &[Row], find
             demand(is_same, "measured in another unit than it is printed in");
         }
     }
-    for (_, _, quantity) in entry.measures() {
-        let are_equal = match (quantity.bytes(), row.message_bytes()) {
-            (Some(ours), Some(printed)) => ours == printed,
-            (Some(_), None) => row.message_size.is_empty() || row.message_size.starts_with('>'),
-            (None, _) => true,
-        };
-        demand(are_equal || entry.size.is_some(), "run with another size; `size` does not say why");
-    }
+    demand(
+        entry.size.is_some() || is_run_with_its_size(row, entry),
+        "run with another size; `size` does not say why",
+    );
     if let Some(text) = &entry.formula {
         check_formula(row, entry, text, rows, findings);
+    }
+    if let Some(text) = &entry.implied_by {
+        check_implied_by(registry, row, text, rows, findings);
+    }
+}
+
+/// Whether everything that is measured for a row has the size that the row prints.
+fn is_run_with_its_size(row: &Row, entry: &Entry) -> bool {
+    entry.measures().into_iter().all(|(_, _, quantity)| match (quantity.bytes(), row.message_bytes()) {
+        (Some(ours), Some(printed)) => ours == printed,
+        (Some(_), None) => row.message_size.is_empty() || row.message_size.starts_with('>'),
+        (None, _) => true,
+    })
+}
+
+/// What implies a row is arithmetic on rows that are given to the machine, not predicted by it.
+fn check_implied_by(registry: &Registry, row: &Row, text: &str, rows: &[Row], findings: &mut Vec<String>) {
+    check_formula(row, &Entry::of(Class::Computed, None), text, rows, findings);
+    let variables = Formula::read(text).map(|formula| formula.variables()).unwrap_or_default();
+    let used: Vec<&RowId> = variables
+        .iter()
+        .filter_map(|variable| match variable {
+            Variable::Published(id) => Some(id),
+            Variable::Ours(_) | Variable::Measured(_) => None,
+        })
+        .collect();
+    let is_given = |id: &&RowId| {
+        let class = registry.entries.get(*id).map(|entry| entry.class);
+        matches!(class, Some(Class::Input | Class::Fitted | Class::Computed))
+    };
+    if used.is_empty() || !used.iter().all(is_given) {
+        findings.push(format!("{}: `{text}` uses what is neither declared nor fitted", row.id));
     }
 }
 
@@ -115,6 +155,10 @@ fn check_formula(row: &Row, entry: &Entry, text: &str, rows: &[Row], findings: &
     }
 }
 
+/// Share of a limit that ours must reach at least (of "up to" and "less than"), or may pass at most (of "more than", as its
+/// inverse): what is nowhere near a limit does not explain it.
+const LIMIT_SHARE: f64 = 0.5;
+
 /// Least and greatest that a contained row allows, in the printed unit.
 pub fn bounds(row: &Row, entry: &Entry) -> Option<(f64, f64)> {
     use crate::unit::Side;
@@ -123,8 +167,8 @@ pub fn bounds(row: &Row, entry: &Entry) -> Option<(f64, f64)> {
     }
     let (lo, hi) = (row.value_lo?, row.value_hi?);
     match Unit::side(&row.printed_unit, &row.printed) {
-        Some(Side::AtMost) => Some((f64::NEG_INFINITY, hi)),
-        Some(Side::AtLeast) => Some((lo, f64::INFINITY)),
+        Some(Side::AtMost) => Some((LIMIT_SHARE * hi, hi)),
+        Some(Side::AtLeast) => Some((lo, lo / LIMIT_SHARE)),
         None if lo < hi => Some((lo, hi)),
         None => None,
     }
@@ -184,6 +228,65 @@ mod tests {
         assert_eq!(with("{ write-latency = { bytes = 8 } }", "").len(), 1);
         assert_eq!(with("{ write-latency = { bytes = 8 } }", ", size = 'a word'"), [""; 0]);
         assert_eq!(with("{ dma-push-rate = { bytes = 64 } }", "").len(), 1, "Gbit/s are no ns");
+    }
+
+    /// Findings of an entry for an outcome r0001 that is printed as a limit or as one number.
+    fn findings_of_limit(unit: &str, entry: &str) -> Vec<String> {
+        let rows = published::read(&format!("{HEADER}r0001,s,f,p,i,q,64,100,100,100,{unit},outcome,read,\n"))
+            .unwrap();
+        check(&Registry::read(&[("test", entry)]).unwrap(), &rows)
+    }
+
+    #[test]
+    fn contained_row_without_two_bounds_is_found() {
+        let with = |unit: &str, range: &str| {
+            let quantity = "quantity = { descriptor-share = { bytes = 64, burst = 1 } }";
+            findings_of_limit(
+                unit,
+                &format!("[machines.m]\nr0001 = {{ class = 'contained', {quantity}{range} }}"),
+            )
+        };
+        assert_eq!(with("% (up to)", ""), [""; 0], "a limit has its other side by LIMIT_SHARE");
+        assert_eq!(with("% (up to)", ", range = [20, 43]"), [""; 0]);
+        for found in [with("%", ""), with("% (up to)", ", range = [-inf, 43]")] {
+            assert_eq!(found, ["r0001 is contained and not bounded on both sides"]);
+        }
+    }
+
+    #[test]
+    fn bounds_of_limits_are_a_factor_of_two_apart() {
+        let bounds_of = |unit: &str| {
+            let rows =
+                published::read(&format!("{HEADER}r0001,s,f,p,i,q,64,100,100,100,{unit},outcome,read,\n"));
+            bounds(&rows.unwrap()[0], &Entry::of(Class::Contained, None))
+        };
+        assert_eq!(
+            [bounds_of("% (up to)"), bounds_of("ns or more")],
+            [Some((50.0, 100.0)), Some((100.0, 200.0))]
+        );
+    }
+
+    #[test]
+    fn row_that_follows_from_a_declared_value_is_not_scored() {
+        let with = |class: &str, more: &str| {
+            findings(&format!(
+                "[rows]\nr0002 = {{ class = 'computed', formula = '2 + 3' }}\n\
+                 [machines.m]\nr0001 = {{ class = '{class}', quantity = 'line-interval'{more} }}"
+            ))
+        };
+        assert_eq!(with("implied", ", implied-by = '20 * r0002'"), [""; 0]);
+        assert_eq!(
+            with("scored", ", implied-by = '20 * r0002'"),
+            ["r0001 is scored and follows from declared or fitted values"]
+        );
+        assert_eq!(
+            with("implied", ""),
+            ["r0001 is implied and `implied-by` does not say by which arithmetic"]
+        );
+        assert_eq!(
+            with("implied", ", implied-by = '100'"),
+            ["r0001: `100` uses what is neither declared nor fitted"]
+        );
     }
 
     #[test]

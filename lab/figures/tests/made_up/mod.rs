@@ -137,7 +137,7 @@ fn closed_form(quantity: &Quantity, raw_gbps: f64, fence_ns: f64) -> Result<f64,
         }
         Quantity::FrameRate { bytes, .. } => *bytes as f64 * 8.0 / (line_ns * lines(bytes + 8)),
         Quantity::PingPong { interface, bytes } => 2.0 * transmit(*interface, *bytes) + 900.0,
-        Quantity::DescriptorShare { bytes } => 100.0 * 60.0 / (*bytes as f64 + 90.0),
+        Quantity::DescriptorShare { bytes, .. } => 100.0 * 60.0 / (*bytes as f64 + 90.0),
         Quantity::TraceStamp(stamp) => match stamp {
             Stamp::FirstLineAck => 480.0,
             Stamp::SecondLineAck => 690.0,

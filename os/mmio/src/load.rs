@@ -2,7 +2,7 @@
 
 use beeline_contract_memory::{Line, LoadPort};
 
-use crate::arch::{LoadWay, prefetch, prefetch_to_write, words};
+use crate::arch::{LoadKernel, prefetch, prefetch_to_write, words};
 use crate::span::Span;
 use crate::{LINE_BYTES, StoreKernel};
 
@@ -15,20 +15,20 @@ use crate::{LINE_BYTES, StoreKernel};
 pub struct LoadWindow {
     span: Span,
     mask: u32,
-    way: LoadWay,
+    kernel: LoadKernel,
     /// Whether prefetched lines are fetched for writing too.
     exclusive: bool,
 }
 
 impl LoadWindow {
     pub(crate) fn new(span: Span) -> Self {
-        Self::with_way(span, LoadWay::best())
+        Self::with_kernel(span, LoadKernel::best())
     }
 
-    pub(crate) fn with_way(span: Span, way: LoadWay) -> Self {
+    pub(crate) fn with_kernel(span: Span, kernel: LoadKernel) -> Self {
         let lines = u32::try_from(span.bytes() / LINE_BYTES).expect("made of a u32 number of lines");
         assert!(lines.is_power_of_two() && span.start().addr().is_multiple_of(LINE_BYTES));
-        LoadWindow { span, mask: lines - 1, way, exclusive: false }
+        LoadWindow { span, mask: lines - 1, kernel, exclusive: false }
     }
 
     /// Says how the sender stores, which decides what [`LoadPort::prefetch`] does. Lines of a cached sender lie in
@@ -56,38 +56,38 @@ impl LoadPort for LoadWindow {
     #[inline(always)]
     fn load_word(&self, line: u32, word: u32) -> u64 {
         let place = self.line(line).wrapping_add((word & 7) as usize * 8);
-        // SAFETY: inside the line, aligned because the line is (`with_way`).
+        // SAFETY: inside the line, aligned because the line is (`with_kernel`).
         unsafe { words::load_word(place) }
     }
 
     #[inline(always)]
     fn load_line(&mut self, line: u32) -> Line {
-        // SAFETY: `line` masks into the span, which is whole aligned lines (`with_way`).
-        unsafe { self.way.line(self.line(line)) }
+        // SAFETY: `line` masks into the span, which is whole aligned lines (`with_kernel`).
+        unsafe { self.kernel.line(self.line(line)) }
     }
 
     #[inline(always)]
     fn arrived(&mut self, line: u32, blank: u64) -> (u8, Line) {
         // SAFETY: as for `load_line`.
-        unsafe { self.way.arrived(self.line(line), blank) }
+        unsafe { self.kernel.arrived(self.line(line), blank) }
     }
 
     #[inline(always)]
     fn arrived_into(&mut self, line: u32, blank: u64, words: &mut Line) -> u8 {
         // SAFETY: as for `load_line`.
-        unsafe { self.way.arrived_into(self.line(line), blank, words) }
+        unsafe { self.kernel.arrived_into(self.line(line), blank, words) }
     }
 
     #[inline(always)]
     fn arrived_head(&mut self, line: u32, blank: u64) -> (u8, u64) {
         // SAFETY: as for `load_line`.
-        unsafe { self.way.arrived_head(self.line(line), blank) }
+        unsafe { self.kernel.arrived_head(self.line(line), blank) }
     }
 
     #[inline(always)]
     fn arrived_words(&mut self, line: u32, blank: u64) -> u8 {
         // SAFETY: as for `load_line`.
-        unsafe { self.way.arrived_words(self.line(line), blank) }
+        unsafe { self.kernel.arrived_words(self.line(line), blank) }
     }
 
     /// Panics when `bytes` are not whole lines or reach past the end of the window.
@@ -104,14 +104,14 @@ impl LoadPort for LoadWindow {
         let start = self.line(first);
         for (i, line) in lines.iter_mut().enumerate() {
             // SAFETY: that many lines are left in the span, as just checked; a line of `lines` is 64 bytes of our own.
-            unsafe { self.way.copy(start.wrapping_add(i * LINE_BYTES), line.as_mut_ptr()) }
+            unsafe { self.kernel.copy(start.wrapping_add(i * LINE_BYTES), line.as_mut_ptr()) }
         }
     }
 
     #[inline(always)]
     fn blank_line(&mut self, line: u32, blank: u64) {
         // SAFETY: as for `load_line`; the mapping is writable.
-        unsafe { self.way.fill(self.line(line), blank) }
+        unsafe { self.kernel.fill(self.line(line), blank) }
     }
 
     #[inline(always)]
@@ -126,13 +126,13 @@ mod tests {
     use super::*;
     use crate::Region;
 
-    /// Every way of loading agrees with the words in memory, for every pattern of arrived words.
+    /// Every load kernel agrees with the words in memory, for every pattern of arrived words.
     #[test]
     fn arrived_is_exactly_the_words_that_are_not_blank() {
         let region = Region::private(4096);
         let blank = 0x8123_4567_89ab_cdef;
-        for way in LoadWay::all() {
-            let mut window = LoadWindow::with_way(region.span(0, 256, 64), way);
+        for kernel in LoadKernel::all() {
+            let mut window = LoadWindow::with_kernel(region.span(0, 256, 64), kernel);
             // Miri is thousands of times slower: there, some of the patterns.
             for pattern in (0..=255u8).step_by(if cfg!(miri) { 51 } else { 1 }) {
                 // Words next to the blank, so that a comparison of half a word would be caught.
@@ -143,12 +143,16 @@ mod tests {
                 for (i, word) in expected.iter().enumerate() {
                     region.word(64 + i * 8).store(*word);
                 }
-                assert_eq!(window.arrived(5, blank), (pattern, expected), "{way:?}");
+                assert_eq!(window.arrived(5, blank), (pattern, expected), "{kernel:?}");
                 let mut line = [0; 8];
-                assert_eq!((window.arrived_into(5, blank, &mut line), line), (pattern, expected), "{way:?}");
-                assert_eq!(window.arrived_head(5, blank), (pattern, expected[0]), "{way:?}");
-                assert_eq!(window.arrived_words(5, blank), pattern, "{way:?}");
-                assert_eq!(window.load_line(1), expected, "{way:?}");
+                assert_eq!(
+                    (window.arrived_into(5, blank, &mut line), line),
+                    (pattern, expected),
+                    "{kernel:?}"
+                );
+                assert_eq!(window.arrived_head(5, blank), (pattern, expected[0]), "{kernel:?}");
+                assert_eq!(window.arrived_words(5, blank), pattern, "{kernel:?}");
+                assert_eq!(window.load_line(1), expected, "{kernel:?}");
                 let words: Line = core::array::from_fn(|i| window.load_word(1, i as u32));
                 assert_eq!(words, expected);
             }
@@ -160,13 +164,13 @@ mod tests {
         let region = Region::private(256);
         let bytes: Vec<u8> = (0..=255).collect();
         region.copy_in(0, &bytes);
-        for way in LoadWay::all() {
-            let mut window = LoadWindow::with_way(region.span(0, 256, 64), way);
+        for kernel in LoadKernel::all() {
+            let mut window = LoadWindow::with_kernel(region.span(0, 256, 64), kernel);
             for skip in 0..9 {
                 let mut out = vec![0xee; 128 + 2 * skip];
                 window.load_lines(1, &mut out[skip..skip + 128]);
-                assert_eq!(&out[skip..skip + 128], &bytes[64..192], "{way:?}");
-                assert!(out[..skip].iter().chain(&out[skip + 128..]).all(|byte| *byte == 0xee), "{way:?}");
+                assert_eq!(&out[skip..skip + 128], &bytes[64..192], "{kernel:?}");
+                assert!(out[..skip].iter().chain(&out[skip + 128..]).all(|byte| *byte == 0xee), "{kernel:?}");
             }
         }
     }
@@ -174,16 +178,16 @@ mod tests {
     #[test]
     fn blanking_fills_one_line() {
         let region = Region::private(256);
-        for way in LoadWay::all() {
+        for kernel in LoadKernel::all() {
             region.fill(0, 256, 1);
-            let mut window = LoadWindow::with_way(region.span(0, 256, 64), way);
+            let mut window = LoadWindow::with_kernel(region.span(0, 256, 64), kernel);
             window.blank_line(6, u64::MAX - 3);
             window.prefetch(7);
             let mut window = window.for_sender(StoreKernel::Cached);
             window.prefetch(6);
             for word in 0..32 {
                 let expected = if word / 8 == 2 { u64::MAX - 3 } else { 1 };
-                assert_eq!(region.word(word * 8).load(), expected, "{way:?}, word {word}");
+                assert_eq!(region.word(word * 8).load(), expected, "{kernel:?}, word {word}");
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use beeline_contract_memory::{StorePort, forward_store_port};
 
-use crate::arch::{Kernel, KernelPort, ScanWay};
+use crate::arch::{Kernel, KernelPort, ScanKernel};
 use crate::span::Span;
 use crate::{LINE_BYTES, StoreKernel};
 
@@ -12,7 +12,7 @@ use crate::{LINE_BYTES, StoreKernel};
 /// checked. Costs of one line are in `bench/`; the kernels themselves in `arch/`.
 pub struct StoreWindow {
     port: KernelPort,
-    scan: ScanWay,
+    scan: ScanKernel,
     kernel: StoreKernel,
     /// Keeps the lines of `port` mapped.
     span: Span,
@@ -32,10 +32,11 @@ impl StoreWindow {
     pub(crate) fn with_kernel(span: Span, name: StoreKernel, kernel: Kernel) -> Self {
         let lines = u32::try_from(span.bytes() / LINE_BYTES).expect("made of a u32 number of lines");
         assert!(lines.is_power_of_two() && span.start().addr().is_multiple_of(LINE_BYTES));
-        // SAFETY: the span is `lines` aligned lines, as just checked, which stay mapped as long as it is kept beside the port;
-        // they are shared with peers, so this crate accesses them by atomics and asm only. The CPU has the kernel.
+        // SAFETY: the span is `lines` aligned lines, as just checked, which stay mapped as long as it is kept beside
+        // the port; they are shared with peers, so this crate accesses them by atomics and asm only. The CPU has the
+        // kernel.
         let port = unsafe { kernel.port(span.start(), lines) };
-        StoreWindow { port, scan: ScanWay::best(), kernel: name, span }
+        StoreWindow { port, scan: ScanKernel::best(), kernel: name, span }
     }
 
     /// The kernel that stores its lines.
@@ -60,8 +61,8 @@ impl StorePort for StoreWindow {
 
     /// Lines of a cached window lie in the receiver's cache. Stores that come with others in between, as messages do,
     /// fetch them one after the other (25 ns each in a window of 64 KiB); asked for in time, they come together (7 ns).
-    /// Further ahead is better up to 32 lines, but in a small window that is where the receiver still works (a quarter of
-    /// the rate with 32 lines ahead of 512).
+    /// Further ahead is better up to 32 lines, but in a small window that is where the receiver still works (a quarter
+    /// of the rate with 32 lines ahead of 512).
     #[inline]
     fn prefetch_lines(&self) -> u32 {
         if self.kernel == StoreKernel::Cached { (self.lines() / 64).clamp(8, 32) } else { 0 }

@@ -20,7 +20,7 @@ pub(crate) mod words;
 
 pub(crate) use chosen::*;
 
-/// A store kernel: one asm block for each way that a line comes, no fence, no lock.
+/// A store kernel: one asm block for each form of source (words, bytes, one word), no fence, no lock.
 ///
 /// # Safety
 /// For every function: `line` is 64 mapped, writable bytes, aligned to 64, that are only accessed by atomics and asm;
@@ -50,8 +50,8 @@ unsafe impl<K> Sync for KernelLines<K> {}
 
 impl<K> KernelLines<K> {
     /// # Safety
-    /// From `start`, aligned to 64, on there are `lines` lines, a power of two: mapped and writable as long as this exists,
-    /// on every thread, and only accessed by atomics and asm. The CPU has the kernel's instructions.
+    /// From `start`, aligned to 64, on there are `lines` lines, a power of two: mapped and writable as long as this
+    /// exists, on every thread, and only accessed by atomics and asm. The CPU has the kernel's instructions.
     #[inline(always)]
     pub(crate) unsafe fn new(start: *mut u8, lines: u32) -> Self {
         KernelLines { start, mask: lines - 1, kernel: PhantomData }
@@ -89,8 +89,9 @@ impl<K> KernelLines<K> {
     }
 }
 
-/// Makes [`KernelLines`] of a kernel a [`StorePort`]: `kernel_port! { Kernel { own methods } other, methods }`, where the other
-/// methods are those that the kernel has no better code for than [`store_port_default`](beeline_contract_memory::store_port_default).
+/// Makes [`KernelLines`] of a kernel a [`StorePort`]: `kernel_port! { Kernel { own methods } other, methods }`, where
+/// the other methods are those that the kernel has no better code for than
+/// [`store_port_default`](beeline_contract_memory::store_port_default).
 macro_rules! kernel_port {
     ($kernel:ty { $($own:tt)* } $($default:ident),*) => {
         impl beeline_contract_memory::StorePort for $crate::arch::KernelLines<$kernel> {
@@ -167,8 +168,9 @@ impl PortableScan {
     }
 }
 
-/// Defines the store kernels of an instruction set as values: `Kernel` names one, `KernelPort` is the lines of a window as
-/// one of them stores to them. The match is one well predicted branch a line, which costs less than a call through a pointer.
+/// Defines the store kernels of an instruction set as values: `Kernel` names one, `KernelPort` is the lines of a window
+/// as one of them stores to them. The match is one well predicted branch a line, which costs less than a call through a
+/// pointer.
 macro_rules! kernels {
     ($($(#[$doc:meta])* $name:ident => $kernel:ty,)*) => {
         /// A store kernel of this instruction set.
@@ -182,7 +184,9 @@ macro_rules! kernels {
             /// As for [`KernelLines::new`](crate::arch::KernelLines::new).
             pub(crate) unsafe fn port(self, start: *mut u8, lines: u32) -> KernelPort {
                 match self {
-                    // SAFETY: what `KernelLines::new` asks for is what the caller promises.
+                    // SAFETY: `start` and `lines` are of a run of lines as `KernelLines::new` asks for, this function's
+                    // own contract; `StoreWindow` cuts it from a span, and a `Kernel` is only made on a CPU that has
+                    // its instructions.
                     $(Kernel::$name => KernelPort::$name(unsafe { $crate::arch::KernelLines::new(start, lines) }),)*
                 }
             }

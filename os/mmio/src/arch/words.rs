@@ -8,7 +8,8 @@ use crate::sync::{AtomicU8, AtomicU64, Ordering};
 /// `word` is 8 mapped bytes, aligned to 8, only accessed by atomics and asm.
 #[inline(always)]
 pub(crate) unsafe fn load_word(word: *const u8) -> u64 {
-    // SAFETY: the caller's promise; the reference does not outlive this function.
+    // SAFETY: `word` is 8 mapped bytes, aligned to 8, that only atomics and asm access, as windows and regions cut
+    // them; the reference does not outlive this function.
     let word = unsafe { AtomicU64::from_ptr(word.cast_mut().cast()) };
     // Relaxed: a word is compared with the blank before it is used, and nothing else is inferred from it.
     u64::from_le(word.load(Ordering::Relaxed))
@@ -18,7 +19,8 @@ pub(crate) unsafe fn load_word(word: *const u8) -> u64 {
 /// As for [`load_word`], writable.
 #[inline(always)]
 pub(crate) unsafe fn store_word(word: *mut u8, value: u64) {
-    // SAFETY: the caller's promise; the reference does not outlive this function.
+    // SAFETY: `word` is 8 mapped, writable bytes, aligned to 8, that only atomics and asm access, as windows and
+    // regions cut them; the reference does not outlive this function.
     let word = unsafe { AtomicU64::from_ptr(word.cast()) };
     // Relaxed: the principle; the receiver recovers the order.
     word.store(value.to_le(), Ordering::Relaxed);
@@ -33,7 +35,8 @@ pub(crate) unsafe fn load_byte(byte: *const u8) -> u8 {
         // SAFETY: the whole words of a mapping are mapped.
         return (unsafe { load_word(word) } >> shift) as u8;
     }
-    // SAFETY: the caller's promise; the reference does not outlive this function.
+    // SAFETY: `byte` is a mapped byte that only atomics and asm access, inside the span that `copy.rs` checked; the
+    // reference does not outlive this function.
     let byte = unsafe { AtomicU8::from_ptr(byte.cast_mut()) };
     // Relaxed: as for words.
     byte.load(Ordering::Relaxed)
@@ -52,7 +55,8 @@ pub(crate) unsafe fn store_byte(byte: *mut u8, value: u8) {
         word.fetch_update(Ordering::Relaxed, Ordering::Relaxed, put).expect("`put` always gives a value");
         return;
     }
-    // SAFETY: the caller's promise; the reference does not outlive this function.
+    // SAFETY: `byte` is a mapped, writable byte that only atomics and asm access, inside the span that `copy.rs`
+    // checked; the reference does not outlive this function.
     let byte = unsafe { AtomicU8::from_ptr(byte) };
     // Relaxed: as for words.
     byte.store(value, Ordering::Relaxed);

@@ -142,7 +142,7 @@ fn address(instruction: &str) -> (String, usize) {
 }
 
 #[test]
-fn kernels_are_the_stores_they_say_and_nothing_that_orders_them() {
+fn store_kernels_contain_their_stores_and_no_fence() {
     for Expected { symbol, address: function, store, width } in expected() {
         assert_ne!(function, 0);
         let code = disassemble(symbol);

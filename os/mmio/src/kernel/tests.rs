@@ -11,12 +11,12 @@ const BYTES: usize = LINES as usize * LINE_BYTES;
 /// What memory holds before a store: bytes that no test stores.
 const BEFORE: u8 = 0xc3;
 
-/// All of a region as a window stored one way; ways that this CPU has better ones for are tested too.
+/// All of a region as the window of one store kernel; kernels that this CPU has better ones for are tested too.
 fn window(region: &Region, kernel: Kernel) -> StoreWindow {
     StoreWindow::with_kernel(region.span(0, BYTES, LINE_BYTES), StoreKernel::Cached, kernel)
 }
 
-/// Lets `store` store in every way, and compares all of memory with `expected`.
+/// Lets `store` store with every kernel, and compares all of memory with `expected`.
 fn check(expected: &[u8; BYTES], store: impl Fn(&mut StoreWindow)) {
     for kernel in all_kernels() {
         let region = Region::private(BYTES);

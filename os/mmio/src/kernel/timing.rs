@@ -34,7 +34,7 @@ const STREAM_LINES: u32 = if cfg!(miri) { 8 } else { 2 * LINES };
 const ROUND_TRIPS: u32 = if cfg!(miri) { 4 } else { 64 };
 /// How long all of it may take before it is given up: the other core may be somebody else's. Alone on two cores it is
 /// done in some milliseconds.
-const PATIENCE: Duration = Duration::from_millis(if cfg!(miri) { 600_000 } else { 250 });
+const TIMEOUT: Duration = Duration::from_millis(if cfg!(miri) { 600_000 } else { 250 });
 /// How far ahead the reader asks for lines.
 const AHEAD: u32 = 16;
 
@@ -46,7 +46,7 @@ pub(super) fn between_cores(traffic: Traffic, kernels: &[StoreKernel]) -> Option
     let meeting = Meeting {
         start: Barrier::new(2),
         given_up: AtomicBool::new(false),
-        deadline: Instant::now() + PATIENCE,
+        deadline: Instant::now() + TIMEOUT,
     };
     let best = std::thread::scope(|scope| {
         let answering = scope.spawn(|| {

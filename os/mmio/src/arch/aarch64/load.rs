@@ -8,21 +8,21 @@ use crate::arch::words;
 
 /// How a port loads lines; chosen once a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum LoadWay {
+pub(crate) enum LoadKernel {
     /// Four `ldp` of two words each.
     Pairs,
 }
 
-impl LoadWay {
+impl LoadKernel {
     /// The only one.
     pub(crate) fn best() -> Self {
-        LoadWay::Pairs
+        LoadKernel::Pairs
     }
 
     /// The only one.
     #[cfg(test)]
     pub(crate) fn all() -> Vec<Self> {
-        vec![LoadWay::Pairs]
+        vec![LoadKernel::Pairs]
     }
 
     /// The line and a bit for each word that is not `blank`.
@@ -31,53 +31,53 @@ impl LoadWay {
     /// `line` is 64 mapped bytes, aligned to 64, only accessed by atomics and asm.
     #[inline(always)]
     pub(crate) unsafe fn arrived(self, line: *const u8, blank: u64) -> (u8, Line) {
-        // SAFETY: the caller's promise.
+        // SAFETY: `line` is 64 mapped bytes, aligned to 64 and accessed by atomics and asm only (`LoadWindow::line`).
         let words = unsafe { self.line(line) };
         (words::differing(&words, blank), words)
     }
 
-    /// As [`LoadWay::arrived`], the line to `words`.
+    /// As [`LoadKernel::arrived`], the line to `words`.
     ///
     /// # Safety
-    /// As for [`LoadWay::arrived`].
+    /// As for [`LoadKernel::arrived`].
     #[inline(always)]
     pub(crate) unsafe fn arrived_into(self, line: *const u8, blank: u64, words: &mut Line) -> u8 {
-        // SAFETY: the caller's promise.
+        // SAFETY: `line` is 64 mapped bytes, aligned to 64 and accessed by atomics and asm only (`LoadWindow::line`).
         let (mask, found) = unsafe { self.arrived(line, blank) };
         *words = found;
         mask
     }
 
-    /// As [`LoadWay::arrived`] with word 0 only.
+    /// As [`LoadKernel::arrived`] with word 0 only.
     ///
     /// # Safety
-    /// As for [`LoadWay::arrived`].
+    /// As for [`LoadKernel::arrived`].
     #[inline(always)]
     pub(crate) unsafe fn arrived_head(self, line: *const u8, blank: u64) -> (u8, u64) {
-        // SAFETY: the caller's promise.
+        // SAFETY: `line` is 64 mapped bytes, aligned to 64 and accessed by atomics and asm only (`LoadWindow::line`).
         let (mask, words) = unsafe { self.arrived(line, blank) };
         (mask, words[0])
     }
 
-    /// As [`LoadWay::arrived`] without the line.
+    /// As [`LoadKernel::arrived`] without the line.
     ///
     /// # Safety
-    /// As for [`LoadWay::arrived`].
+    /// As for [`LoadKernel::arrived`].
     #[inline(always)]
     pub(crate) unsafe fn arrived_words(self, line: *const u8, blank: u64) -> u8 {
-        // SAFETY: the caller's promise.
+        // SAFETY: `line` is 64 mapped bytes, aligned to 64 and accessed by atomics and asm only (`LoadWindow::line`).
         unsafe { self.arrived(line, blank) }.0
     }
 
     /// The line.
     ///
     /// # Safety
-    /// As for [`LoadWay::arrived`].
+    /// As for [`LoadKernel::arrived`].
     #[inline(always)]
     pub(crate) unsafe fn line(self, line: *const u8) -> Line {
         let mut words = [0u64; 8];
         let [a, b, c, d, e, f, g, h] = &mut words;
-        // SAFETY: `line` is 64 mapped bytes by the caller's promise.
+        // SAFETY: `line` is 64 mapped bytes, aligned to 64 and accessed by atomics and asm only (`LoadWindow::line`).
         unsafe {
             asm!(
                 "ldp {a}, {b}, [{line}]", "ldp {c}, {d}, [{line}, #16]",
@@ -94,10 +94,11 @@ impl LoadWay {
     /// Copies a line to `out`, as bytes in memory order.
     ///
     /// # Safety
-    /// As for [`LoadWay::arrived`]; `out` is 64 writable bytes of our own, at any alignment.
+    /// As for [`LoadKernel::arrived`]; `out` is 64 writable bytes of our own, at any alignment.
     #[inline(always)]
     pub(crate) unsafe fn copy(self, line: *const u8, out: *mut u8) {
-        // SAFETY: the caller's promise.
+        // SAFETY: `line` is 64 mapped bytes, aligned to 64 and accessed by atomics and asm only (`LoadWindow::line`);
+        // `out` is 64 writable bytes that this process alone uses.
         unsafe {
             asm!(
                 "ldp {a:q}, {b:q}, [{line}]", "ldp {c:q}, {d:q}, [{line}, #32]",
@@ -112,10 +113,11 @@ impl LoadWay {
     /// Stores `word` into every word of a line, cached.
     ///
     /// # Safety
-    /// As for [`LoadWay::arrived`], and writable.
+    /// As for [`LoadKernel::arrived`], and writable.
     #[inline(always)]
     pub(crate) unsafe fn fill(self, line: *mut u8, word: u64) {
-        // SAFETY: the caller's promise.
+        // SAFETY: `line` is 64 mapped, writable bytes, aligned to 64 and accessed by atomics and asm only
+        // (`LoadWindow::line`).
         unsafe {
             asm!(
                 "stp {word}, {word}, [{line}]", "stp {word}, {word}, [{line}, #16]",

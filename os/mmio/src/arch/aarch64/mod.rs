@@ -9,7 +9,7 @@ mod store;
 #[cfg(test)]
 pub(crate) use features::all_kernels;
 pub(crate) use features::{kernel, lacks};
-pub(crate) use load::{LoadWay, prefetch, prefetch_to_write};
+pub(crate) use load::{LoadKernel, prefetch, prefetch_to_write};
 pub(crate) use order::{
     flush_write_combining, order_dma_loads, order_dma_stores, order_stores, ticks, ticks_are_steady,
     ticks_per_second, unordered_ticks,
@@ -17,7 +17,7 @@ pub(crate) use order::{
 pub(crate) use pieces::{load_16, store_16};
 pub(crate) use store::{Kernel, KernelPort};
 
-pub(crate) use crate::arch::PortableScan as ScanWay;
+pub(crate) use crate::arch::PortableScan as ScanKernel;
 
 /// The kernels as types, for the test that disassembles them.
 #[cfg(test)]

@@ -6,7 +6,8 @@ use core::arch::asm;
 /// `from` is 16 mapped bytes, aligned to 16, only accessed by atomics and asm; `out` 16 writable bytes of our own.
 #[inline(always)]
 pub(crate) unsafe fn load_16(from: *const u8, out: *mut u8) {
-    // SAFETY: the caller's promise.
+    // SAFETY: `from` is 16 mapped bytes, aligned to 16, inside the span that `copy.rs` checked, which only atomics and
+    // asm access; `out` is 16 bytes of the slice being filled.
     unsafe {
         asm!(
             "ldr {a:q}, [{from}]", "str {a:q}, [{out}]",
@@ -20,7 +21,8 @@ pub(crate) unsafe fn load_16(from: *const u8, out: *mut u8) {
 /// `to` is 16 mapped, writable bytes, aligned to 16, only accessed by atomics and asm; `bytes` 16 readable ones.
 #[inline(always)]
 pub(crate) unsafe fn store_16(to: *mut u8, bytes: *const u8) {
-    // SAFETY: the caller's promise.
+    // SAFETY: `to` is 16 mapped, writable bytes, aligned to 16, inside the span that `copy.rs` checked, which only
+    // atomics and asm access; `bytes` is 16 bytes of the slice being copied.
     unsafe {
         asm!(
             "ldr {a:q}, [{bytes}]", "str {a:q}, [{to}]",

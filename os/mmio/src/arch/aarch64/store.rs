@@ -26,7 +26,8 @@ macro_rules! pair_kernel {
         impl LineKernel for $name {
             #[inline(always)]
             unsafe fn words(line: *mut u8, words: &Line) {
-                // SAFETY: `line` is 64 writable bytes by the caller's promise.
+                // SAFETY: `line` is 64 mapped, writable bytes, aligned to 64 and accessed by atomics and asm only
+                // (`KernelLines::new`).
                 unsafe {
                     asm!(
                         concat!($pair, " {a}, {b}, [{line}]"),
@@ -45,7 +46,8 @@ macro_rules! pair_kernel {
 
             #[inline(always)]
             unsafe fn bytes(line: *mut u8, bytes: &[u8; 64]) {
-                // SAFETY: `bytes` is 64 readable bytes, `line` 64 writable ones by the caller's promise.
+                // SAFETY: `bytes` is a reference to 64 bytes, read without alignment; `line` is 64 mapped, writable
+                // bytes, aligned to 64 and accessed by atomics and asm only (`KernelLines::new`).
                 unsafe {
                     asm!(
                         "ldp {a:q}, {b:q}, [{bytes}]",
@@ -61,7 +63,8 @@ macro_rules! pair_kernel {
 
             #[inline(always)]
             unsafe fn word(word: *mut u8, value: u64) {
-                // SAFETY: the caller's promise about `word`.
+                // SAFETY: `word` is 8 mapped, writable bytes, aligned to 8 and accessed by atomics and asm only
+                // (`KernelLines::word`).
                 unsafe { words::store_word(word, value) }
             }
         }
@@ -79,7 +82,8 @@ pub(crate) struct St64b;
 impl LineKernel for St64b {
     #[inline(always)]
     unsafe fn words(line: *mut u8, words: &Line) {
-        // SAFETY: `line` is 64 writable bytes of device memory by the caller's promise; the CPU has FEAT_LS64.
+        // SAFETY: `line` is 64 mapped, writable bytes of device memory, aligned to 64 and accessed by atomics and asm
+        // only (`KernelLines::new`); `features::kernel` chose it on a CPU with FEAT_LS64.
         unsafe {
             asm!(
                 // st64b x0, [x8]: spelt as its encoding, so that no assembler option is needed.
@@ -96,13 +100,15 @@ impl LineKernel for St64b {
 
     #[inline(always)]
     unsafe fn bytes(line: *mut u8, bytes: &[u8; 64]) {
-        // SAFETY: the caller's promise about `line`.
+        // SAFETY: `line` is 64 mapped, writable bytes, aligned to 64 and accessed by atomics and asm only
+        // (`KernelLines::new`).
         unsafe { Self::words(line, &words::words_of(bytes)) }
     }
 
     #[inline(always)]
     unsafe fn word(word: *mut u8, value: u64) {
-        // SAFETY: the caller's promise about `word`.
+        // SAFETY: `word` is 8 mapped, writable bytes, aligned to 8 and accessed by atomics and asm only
+        // (`KernelLines::word`).
         unsafe { words::store_word(word, value) }
     }
 }

@@ -11,7 +11,7 @@ use crate::StoreKernel;
 use crate::arch::{LineKernel, kernel_port, words};
 use crate::sync::{Ordering, fence};
 
-pub(crate) use crate::arch::PortableScan as ScanWay;
+pub(crate) use crate::arch::PortableScan as ScanKernel;
 
 crate::arch::kernels! {
     /// Eight relaxed atomic stores.
@@ -33,19 +33,22 @@ pub(crate) struct Cached;
 impl LineKernel for Cached {
     #[inline(always)]
     unsafe fn words(line: *mut u8, words: &Line) {
-        // SAFETY: the caller's promise about `line`.
+        // SAFETY: `line` is 64 mapped, writable bytes, aligned to 64 and accessed by atomics and asm only
+        // (`KernelLines::new`).
         unsafe { store_line(line, words) }
     }
 
     #[inline(always)]
     unsafe fn bytes(line: *mut u8, bytes: &[u8; 64]) {
-        // SAFETY: the caller's promise about `line`.
+        // SAFETY: `line` is 64 mapped, writable bytes, aligned to 64 and accessed by atomics and asm only
+        // (`KernelLines::new`).
         unsafe { store_line(line, &words::words_of(bytes)) }
     }
 
     #[inline(always)]
     unsafe fn word(word: *mut u8, value: u64) {
-        // SAFETY: the caller's promise about `word`.
+        // SAFETY: `word` is 8 mapped, writable bytes, aligned to 8 and accessed by atomics and asm only
+        // (`KernelLines::word`).
         unsafe { words::store_word(word, value) }
     }
 }
@@ -74,21 +77,21 @@ pub(crate) fn all_kernels() -> Vec<Kernel> {
 
 /// How a port loads lines: eight word loads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum LoadWay {
+pub(crate) enum LoadKernel {
     /// Eight word loads.
     Words,
 }
 
-impl LoadWay {
+impl LoadKernel {
     /// The only one.
     pub(crate) fn best() -> Self {
-        LoadWay::Words
+        LoadKernel::Words
     }
 
     /// The only one.
     #[cfg(test)]
     pub(crate) fn all() -> Vec<Self> {
-        vec![LoadWay::Words]
+        vec![LoadKernel::Words]
     }
 
     /// The line and a bit for each word that is not `blank`.
@@ -97,58 +100,58 @@ impl LoadWay {
     /// `line` is 64 mapped bytes, aligned to 64, only accessed by atomics and asm.
     #[inline(always)]
     pub(crate) unsafe fn arrived(self, line: *const u8, blank: u64) -> (u8, Line) {
-        // SAFETY: the caller's promise.
+        // SAFETY: `line` is 64 mapped bytes, aligned to 64 and accessed by atomics and asm only (`LoadWindow::line`).
         let words = unsafe { self.line(line) };
         (words::differing(&words, blank), words)
     }
 
-    /// As [`LoadWay::arrived`], the line to `words`.
+    /// As [`LoadKernel::arrived`], the line to `words`.
     ///
     /// # Safety
-    /// As for [`LoadWay::arrived`].
+    /// As for [`LoadKernel::arrived`].
     #[inline(always)]
     pub(crate) unsafe fn arrived_into(self, line: *const u8, blank: u64, words: &mut Line) -> u8 {
-        // SAFETY: the caller's promise.
+        // SAFETY: `line` is 64 mapped bytes, aligned to 64 and accessed by atomics and asm only (`LoadWindow::line`).
         let (mask, found) = unsafe { self.arrived(line, blank) };
         *words = found;
         mask
     }
 
-    /// As [`LoadWay::arrived`] with word 0 only.
+    /// As [`LoadKernel::arrived`] with word 0 only.
     ///
     /// # Safety
-    /// As for [`LoadWay::arrived`].
+    /// As for [`LoadKernel::arrived`].
     #[inline(always)]
     pub(crate) unsafe fn arrived_head(self, line: *const u8, blank: u64) -> (u8, u64) {
-        // SAFETY: the caller's promise.
+        // SAFETY: `line` is 64 mapped bytes, aligned to 64 and accessed by atomics and asm only (`LoadWindow::line`).
         let (mask, words) = unsafe { self.arrived(line, blank) };
         (mask, words[0])
     }
 
-    /// As [`LoadWay::arrived`] without the line.
+    /// As [`LoadKernel::arrived`] without the line.
     ///
     /// # Safety
-    /// As for [`LoadWay::arrived`].
+    /// As for [`LoadKernel::arrived`].
     #[inline(always)]
     pub(crate) unsafe fn arrived_words(self, line: *const u8, blank: u64) -> u8 {
-        // SAFETY: the caller's promise.
+        // SAFETY: `line` is 64 mapped bytes, aligned to 64 and accessed by atomics and asm only (`LoadWindow::line`).
         unsafe { self.arrived(line, blank) }.0
     }
 
     /// The line.
     ///
     /// # Safety
-    /// As for [`LoadWay::arrived`].
+    /// As for [`LoadKernel::arrived`].
     #[inline(always)]
     pub(crate) unsafe fn line(self, line: *const u8) -> Line {
-        // SAFETY: the caller's promise.
+        // SAFETY: `line` is 64 mapped bytes, aligned to 64 and accessed by atomics and asm only (`LoadWindow::line`).
         unsafe { words::load_line(line) }
     }
 
     /// Copies a line to `out`, as bytes in memory order.
     ///
     /// # Safety
-    /// As for [`LoadWay::arrived`]; `out` is 64 writable bytes of our own, at any alignment.
+    /// As for [`LoadKernel::arrived`]; `out` is 64 writable bytes of our own, at any alignment.
     #[inline(always)]
     pub(crate) unsafe fn copy(self, line: *const u8, out: *mut u8) {
         for at in [0, 16, 32, 48] {
@@ -160,10 +163,11 @@ impl LoadWay {
     /// Stores `word` into every word of a line.
     ///
     /// # Safety
-    /// As for [`LoadWay::arrived`], and writable.
+    /// As for [`LoadKernel::arrived`], and writable.
     #[inline(always)]
     pub(crate) unsafe fn fill(self, line: *mut u8, word: u64) {
-        // SAFETY: the caller's promise.
+        // SAFETY: `line` is 64 mapped, writable bytes, aligned to 64 and accessed by atomics and asm only
+        // (`LoadWindow::line`).
         unsafe { store_line(line, &[word; 8]) }
     }
 }
@@ -228,11 +232,12 @@ pub(crate) fn ticks_are_steady() -> bool {
 /// `from` is 16 mapped bytes, aligned to 8, only accessed by atomics and asm; `out` is 16 writable bytes of our own.
 #[inline(always)]
 pub(crate) unsafe fn load_16(from: *const u8, out: *mut u8) {
-    // SAFETY: the caller's promise.
+    // SAFETY: `from` is 16 mapped bytes, aligned to 8, inside the span that `copy.rs` checked, which only atomics and
+    // asm access; `out` is 16 bytes of the slice being filled.
     let words: [u64; 2] = core::array::from_fn(|i| unsafe { words::load_word(from.wrapping_add(i * 8)) });
     for (i, word) in words.into_iter().enumerate() {
         let out = out.wrapping_add(i * 8).cast::<[u8; 8]>();
-        // SAFETY: inside the 16 bytes the caller lets us write; bytes need no alignment.
+        // SAFETY: `out` is 16 writable bytes, of which these are 8; an array of bytes needs no alignment.
         unsafe { out.write(word.to_le_bytes()) };
     }
 }
@@ -242,9 +247,10 @@ pub(crate) unsafe fn load_16(from: *const u8, out: *mut u8) {
 #[inline(always)]
 pub(crate) unsafe fn store_16(to: *mut u8, bytes: *const u8) {
     for at in [0, 8] {
-        // SAFETY: inside the 16 bytes the caller lets us read; bytes need no alignment.
+        // SAFETY: `bytes` is 16 readable bytes, of which these are 8; an array of bytes needs no alignment.
         let word = u64::from_le_bytes(unsafe { bytes.wrapping_add(at).cast::<[u8; 8]>().read() });
-        // SAFETY: the caller's promise.
+        // SAFETY: `to` is 16 mapped, writable bytes, aligned to 8, inside the span that `copy.rs` checked, which only
+        // atomics and asm access; `bytes` is 16 bytes of the slice being copied.
         unsafe { words::store_word(to.wrapping_add(at), word) };
     }
 }

@@ -18,7 +18,8 @@ macro_rules! avx512_kernel {
         impl LineKernel for $name {
             #[inline(always)]
             unsafe fn words(line: *mut u8, words: &Line) {
-                // SAFETY: `words` is 64 readable bytes, `line` 64 writable ones by the caller's promise.
+                // SAFETY: `line` is 64 mapped, writable bytes, aligned to 64 and accessed by atomics and asm only
+                // (`KernelLines::new`); `features::kernel` chose it on a CPU with AVX-512.
                 unsafe {
                     asm!(
                         "vmovq xmm16, qword ptr [{words}]", "vmovhps xmm16, xmm16, qword ptr [{words} + 8]",
@@ -38,7 +39,9 @@ macro_rules! avx512_kernel {
 
             #[inline(always)]
             unsafe fn bytes(line: *mut u8, bytes: &[u8; 64]) {
-                // SAFETY: `bytes` is 64 readable bytes, `line` 64 writable ones by the caller's promise.
+                // SAFETY: `bytes` is a reference to 64 bytes, read without alignment; `line` is 64 mapped, writable
+                // bytes, aligned to 64 and accessed by atomics and asm only (`KernelLines::new`); `features::kernel`
+                // chose it on a CPU with AVX-512.
                 unsafe {
                     asm!(
                         "vmovdqu64 zmm16, [{bytes}]",
@@ -51,7 +54,8 @@ macro_rules! avx512_kernel {
 
             #[inline(always)]
             unsafe fn word(word: *mut u8, value: u64) {
-                // SAFETY: the caller's promise about `word`.
+                // SAFETY: `word` is 8 mapped, writable bytes, aligned to 8 and accessed by atomics and asm only
+                // (`KernelLines::word`).
                 unsafe { $word(word, value) }
             }
         }
@@ -193,8 +197,8 @@ impl Stage {
     /// The stage as a window of one line.
     #[inline(always)]
     fn port(&mut self) -> KernelLines<CachedAvx512> {
-        // SAFETY: the stage is 64 aligned bytes of our own, and outlives the port, which is used at once; a kernel that stages
-        // with AVX-512 is only chosen on a CPU that has it.
+        // SAFETY: the stage is 64 aligned bytes of our own, and outlives the port, which is used at once; a kernel that
+        // stages with AVX-512 is only chosen on a CPU that has it.
         unsafe { KernelLines::new(self.start(), 1) }
     }
 }
@@ -208,19 +212,24 @@ impl LineKernel for Movdir64bAvx512 {
         let mut stage = Stage::new();
         // SAFETY: the stage is 64 aligned bytes of our own.
         unsafe { CachedAvx512::words(stage.start(), words) };
-        // SAFETY: the caller's promise about `line`; the stage was just written whole.
+        // SAFETY: the stage was written whole by the line above; `line` is 64 mapped, writable bytes, aligned to 64 and
+        // accessed by atomics and asm only (`KernelLines::new`); `features::kernel` chose it on a CPU with MOVDIR64B
+        // and AVX-512.
         unsafe { movdir64b(line, stage.start()) }
     }
 
     #[inline(always)]
     unsafe fn bytes(line: *mut u8, bytes: &[u8; 64]) {
-        // SAFETY: the caller's promise about `line`; `bytes` is 64 readable bytes.
+        // SAFETY: `bytes` is a reference to 64 bytes; `line` is 64 mapped, writable bytes, aligned to 64 and accessed
+        // by atomics and asm only (`KernelLines::new`); `features::kernel` chose it on a CPU with MOVDIR64B and
+        // AVX-512.
         unsafe { movdir64b(line, bytes.as_ptr()) }
     }
 
     #[inline(always)]
     unsafe fn word(word: *mut u8, value: u64) {
-        // SAFETY: the caller's promise about `word`.
+        // SAFETY: `word` is 8 mapped, writable bytes, aligned to 8 and accessed by atomics and asm only
+        // (`KernelLines::word`).
         unsafe { movnti(word, value) }
     }
 }

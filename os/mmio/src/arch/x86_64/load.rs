@@ -14,7 +14,7 @@ use crate::arch::words;
 
 /// How a port loads lines; chosen once a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum LoadWay {
+pub(crate) enum LoadKernel {
     /// Eight word loads.
     Words,
     /// Two 32-byte loads.
@@ -27,25 +27,25 @@ pub(crate) enum LoadWay {
 #[repr(align(64))]
 struct Landing(MaybeUninit<Line>);
 
-impl LoadWay {
+impl LoadKernel {
     /// The widest this CPU has.
     pub(crate) fn best() -> Self {
         if has_avx512() {
-            LoadWay::Avx512
+            LoadKernel::Avx512
         } else if is_x86_feature_detected!("avx2") {
-            LoadWay::Avx2
+            LoadKernel::Avx2
         } else {
-            LoadWay::Words
+            LoadKernel::Words
         }
     }
 
-    /// Every way this CPU has.
+    /// Every kernel this CPU can run.
     #[cfg(test)]
     pub(crate) fn all() -> Vec<Self> {
-        let mut ways = vec![LoadWay::Words];
-        ways.extend(is_x86_feature_detected!("avx2").then_some(LoadWay::Avx2));
-        ways.extend(has_avx512().then_some(LoadWay::Avx512));
-        ways
+        let mut kernels = vec![LoadKernel::Words];
+        kernels.extend(is_x86_feature_detected!("avx2").then_some(LoadKernel::Avx2));
+        kernels.extend(has_avx512().then_some(LoadKernel::Avx512));
+        kernels
     }
 
     /// The line and a bit for each word that is not `blank`.
@@ -57,13 +57,16 @@ impl LoadWay {
         let mut landing = Landing(MaybeUninit::uninit());
         let mask: u32;
         match self {
-            LoadWay::Words => {
-                // SAFETY: the caller's promise.
+            LoadKernel::Words => {
+                // SAFETY: `line` is 64 mapped bytes, aligned to 64 and accessed by atomics and asm only
+                // (`LoadWindow::line`).
                 let words = unsafe { words::load_line(line) };
                 return (words::differing(&words, blank), words);
             }
-            // SAFETY: the caller's promise about `line`; the landing is 64 writable bytes; the CPU has AVX-512.
-            LoadWay::Avx512 => unsafe {
+            // SAFETY: `line` is 64 mapped bytes, aligned to 64 and accessed by atomics and asm only
+            // (`LoadWindow::line`); the landing is 64 writable bytes; `best` and `all` give this kernel only on a CPU
+            // with AVX-512.
+            LoadKernel::Avx512 => unsafe {
                 asm!(
                     "vmovdqa64 zmm16, [{line}]",
                     "vpbroadcastq zmm17, {blank}",
@@ -75,8 +78,10 @@ impl LoadWay {
                     options(nostack, preserves_flags),
                 );
             },
-            // SAFETY: the caller's promise about `line`; the landing is 64 writable bytes; the CPU has AVX2.
-            LoadWay::Avx2 => unsafe {
+            // SAFETY: `line` is 64 mapped bytes, aligned to 64 and accessed by atomics and asm only
+            // (`LoadWindow::line`); the landing is 64 writable bytes; `best` and `all` give this kernel only on a CPU
+            // with AVX2.
+            LoadKernel::Avx2 => unsafe {
                 asm!(
                     "vmovdqa ymm0, [{line}]", "vmovdqa ymm1, [{line} + 32]",
                     "vmovq xmm2, {blank}", "vpbroadcastq ymm2, xmm2",
@@ -99,16 +104,18 @@ impl LoadWay {
         (mask as u8, words)
     }
 
-    /// As [`LoadWay::arrived`], the line to `words`: for a caller that hands the line on as it is. Returned by value it
-    /// goes through general registers, which costs more than the rest.
+    /// As [`LoadKernel::arrived`], the line to `words`: for a caller that hands the line on as it is. Returned by value
+    /// it goes through general registers, which costs more than the rest.
     ///
     /// # Safety
-    /// As for [`LoadWay::arrived`].
+    /// As for [`LoadKernel::arrived`].
     #[inline(always)]
     pub(crate) unsafe fn arrived_into(self, line: *const u8, blank: u64, words: &mut Line) -> u8 {
-        if self == LoadWay::Avx512 {
+        if self == LoadKernel::Avx512 {
             let mask: u32;
-            // SAFETY: the caller's promise about `line`; `words` is 64 writable bytes; the CPU has AVX-512.
+            // SAFETY: `line` is 64 mapped bytes, aligned to 64 and accessed by atomics and asm only
+            // (`LoadWindow::line`); `words` is 64 writable bytes; `best` and `all` give this kernel only on a CPU with
+            // AVX-512.
             unsafe {
                 asm!(
                     "vmovdqa64 zmm16, [{line}]",
@@ -126,25 +133,27 @@ impl LoadWay {
             }
             return mask as u8;
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: `line` is 64 mapped bytes, aligned to 64 and accessed by atomics and asm only (`LoadWindow::line`).
         let (mask, found) = unsafe { self.arrived(line, blank) };
         *words = found;
         mask
     }
 
-    /// As [`LoadWay::arrived`] with word 0 only, which never leaves the registers.
+    /// As [`LoadKernel::arrived`] with word 0 only, which never leaves the registers.
     ///
     /// # Safety
-    /// As for [`LoadWay::arrived`].
+    /// As for [`LoadKernel::arrived`].
     #[inline(always)]
     pub(crate) unsafe fn arrived_head(self, line: *const u8, blank: u64) -> (u8, u64) {
-        if self != LoadWay::Avx512 {
-            // SAFETY: the caller's promise.
+        if self != LoadKernel::Avx512 {
+            // SAFETY: `line` is 64 mapped bytes, aligned to 64 and accessed by atomics and asm only
+            // (`LoadWindow::line`).
             let (mask, words) = unsafe { self.arrived(line, blank) };
             return (mask, words[0]);
         }
         let (mask, head): (u32, u64);
-        // SAFETY: the caller's promise about `line`; the CPU has AVX-512.
+        // SAFETY: `line` is 64 mapped bytes, aligned to 64 and accessed by atomics and asm only (`LoadWindow::line`);
+        // `best` and `all` give this kernel only on a CPU with AVX-512.
         unsafe {
             asm!(
                 "vmovdqa64 zmm16, [{line}]",
@@ -160,18 +169,20 @@ impl LoadWay {
         (mask as u8, head)
     }
 
-    /// As [`LoadWay::arrived`] without the line.
+    /// As [`LoadKernel::arrived`] without the line.
     ///
     /// # Safety
-    /// As for [`LoadWay::arrived`].
+    /// As for [`LoadKernel::arrived`].
     #[inline(always)]
     pub(crate) unsafe fn arrived_words(self, line: *const u8, blank: u64) -> u8 {
-        if self != LoadWay::Avx512 {
-            // SAFETY: the caller's promise.
+        if self != LoadKernel::Avx512 {
+            // SAFETY: `line` is 64 mapped bytes, aligned to 64 and accessed by atomics and asm only
+            // (`LoadWindow::line`).
             return unsafe { self.arrived(line, blank) }.0;
         }
         let mask: u32;
-        // SAFETY: the caller's promise about `line`; the CPU has AVX-512.
+        // SAFETY: `line` is 64 mapped bytes, aligned to 64 and accessed by atomics and asm only (`LoadWindow::line`);
+        // `best` and `all` give this kernel only on a CPU with AVX-512.
         unsafe {
             asm!(
                 "vpbroadcastq zmm16, {blank}",
@@ -187,15 +198,17 @@ impl LoadWay {
     /// The line.
     ///
     /// # Safety
-    /// As for [`LoadWay::arrived`].
+    /// As for [`LoadKernel::arrived`].
     #[inline(always)]
     pub(crate) unsafe fn line(self, line: *const u8) -> Line {
-        if self == LoadWay::Words {
-            // SAFETY: the caller's promise.
+        if self == LoadKernel::Words {
+            // SAFETY: `line` is 64 mapped bytes, aligned to 64 and accessed by atomics and asm only
+            // (`LoadWindow::line`).
             return unsafe { words::load_line(line) };
         }
         let mut landing = Landing(MaybeUninit::uninit());
-        // SAFETY: the caller's promise about `line`; the landing is 64 writable bytes.
+        // SAFETY: `line` is 64 mapped bytes, aligned to 64 and accessed by atomics and asm only (`LoadWindow::line`);
+        // the landing is 64 writable bytes.
         unsafe { self.copy(line, landing.0.as_mut_ptr().cast()) };
         // SAFETY: `copy` has written all 64 bytes, and any bytes make words.
         unsafe { landing.0.assume_init() }
@@ -204,11 +217,13 @@ impl LoadWay {
     /// Copies a line to `out`, as bytes in memory order.
     ///
     /// # Safety
-    /// As for [`LoadWay::arrived`]; `out` is 64 writable bytes of our own, at any alignment.
+    /// As for [`LoadKernel::arrived`]; `out` is 64 writable bytes of our own, at any alignment.
     #[inline(always)]
     pub(crate) unsafe fn copy(self, line: *const u8, out: *mut u8) {
-        if self == LoadWay::Avx512 {
-            // SAFETY: the caller's promise; the CPU has AVX-512.
+        if self == LoadKernel::Avx512 {
+            // SAFETY: `line` is 64 mapped bytes, aligned to 64 and accessed by atomics and asm only
+            // (`LoadWindow::line`); `out` is 64 writable bytes that this process alone uses; `best` and `all` give this
+            // kernel only on a CPU with AVX-512.
             unsafe {
                 asm!(
                     "vmovdqa64 zmm16, [{line}]", "vmovdqu64 [{out}], zmm16",
@@ -218,7 +233,8 @@ impl LoadWay {
             }
             return;
         }
-        // SAFETY: the caller's promise; SSE2 is part of x86-64.
+        // SAFETY: `line` is 64 mapped bytes, aligned to 64 and accessed by atomics and asm only (`LoadWindow::line`);
+        // `out` is 64 writable bytes that this process alone uses; SSE2 is part of x86-64.
         unsafe {
             asm!(
                 "movdqa {a}, [{line}]", "movdqa {b}, [{line} + 16]",
@@ -235,11 +251,12 @@ impl LoadWay {
     /// Stores `word` into every word of a line, cached.
     ///
     /// # Safety
-    /// As for [`LoadWay::arrived`], and writable.
+    /// As for [`LoadKernel::arrived`], and writable.
     #[inline(always)]
     pub(crate) unsafe fn fill(self, line: *mut u8, word: u64) {
-        if self == LoadWay::Avx512 {
-            // SAFETY: the caller's promise; the CPU has AVX-512.
+        if self == LoadKernel::Avx512 {
+            // SAFETY: `line` is 64 mapped, writable bytes, aligned to 64 and accessed by atomics and asm only
+            // (`LoadWindow::line`); `best` and `all` give this kernel only on a CPU with AVX-512.
             unsafe {
                 asm!(
                     "vpbroadcastq zmm16, {word}", "vmovdqa64 [{line}], zmm16",
@@ -249,7 +266,8 @@ impl LoadWay {
             }
             return;
         }
-        // SAFETY: the caller's promise; SSE2 is part of x86-64.
+        // SAFETY: `line` is 64 mapped, writable bytes, aligned to 64 and accessed by atomics and asm only
+        // (`LoadWindow::line`); SSE2 is part of x86-64.
         unsafe {
             asm!(
                 "movq {a}, {word}", "punpcklqdq {a}, {a}",

@@ -11,13 +11,13 @@ mod store;
 #[cfg(test)]
 pub(crate) use features::all_kernels;
 pub(crate) use features::{kernel, lacks};
-pub(crate) use load::{LoadWay, prefetch, prefetch_to_write};
+pub(crate) use load::{LoadKernel, prefetch, prefetch_to_write};
 pub(crate) use order::{
     flush_write_combining, order_dma_loads, order_dma_stores, order_stores, ticks, ticks_are_steady,
     ticks_per_second, unordered_ticks,
 };
 pub(crate) use pieces::{load_16, store_16};
-pub(crate) use scan::ScanWay;
+pub(crate) use scan::ScanKernel;
 pub(crate) use store::{Kernel, KernelPort};
 
 /// The kernels as types, for the test that disassembles them.

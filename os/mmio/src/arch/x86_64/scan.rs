@@ -6,36 +6,36 @@ use super::features::has_avx512;
 
 /// How a payload is searched; chosen once a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ScanWay {
+pub(crate) enum ScanKernel {
     /// As the compiler makes it for every x86-64.
     Portable,
     /// 64 bytes a comparison.
     Avx512,
 }
 
-impl ScanWay {
+impl ScanKernel {
     /// The widest this CPU has.
     pub(crate) fn best() -> Self {
-        if has_avx512() { ScanWay::Avx512 } else { ScanWay::Portable }
+        if has_avx512() { ScanKernel::Avx512 } else { ScanKernel::Portable }
     }
 
-    /// Every way this CPU has.
+    /// Every kernel this CPU can run.
     #[cfg(test)]
     pub(crate) fn all() -> Vec<Self> {
-        let mut ways = vec![ScanWay::Portable];
-        ways.extend(has_avx512().then_some(ScanWay::Avx512));
-        ways
+        let mut kernels = vec![ScanKernel::Portable];
+        kernels.extend(has_avx512().then_some(ScanKernel::Avx512));
+        kernels
     }
 
     /// Whether a whole word of `bytes`, counted from their start, equals `word`.
     #[inline(always)]
     pub(crate) fn has_word(self, bytes: &[u8], word: u64) -> bool {
-        if self == ScanWay::Portable {
+        if self == ScanKernel::Portable {
             return beeline_contract_memory::has_word(bytes, word);
         }
         let (lines, rest) = bytes.as_chunks::<64>();
         // A line that has the word ends the search.
-        // SAFETY: a `ScanWay` is only made for a CPU that has it.
+        // SAFETY: a `ScanKernel` is only made for a CPU that has it.
         lines.iter().any(|line| unsafe { has_word_avx512(line, word) })
             || (rest.len() >= 8 && unsafe { has_word_avx512(rest, word) })
     }
@@ -50,7 +50,8 @@ impl ScanWay {
 unsafe fn has_word_avx512(bytes: &[u8], word: u64) -> bool {
     let words = (1u32 << (bytes.len() / 8).min(8)) - 1;
     let found: u32;
-    // SAFETY: the mask has a bit for each whole word of `bytes` and no other; the CPU by the caller's promise.
+    // SAFETY: the mask has a bit for each whole word of `bytes` and no other; `ScanKernel::best` and `all` give the
+    // AVX-512 kernel only on a CPU that has it.
     unsafe {
         asm!(
             "kmovw k1, {words:e}",
@@ -72,15 +73,19 @@ mod tests {
     #[test]
     fn a_word_is_found_where_it_stands_and_nowhere_else() {
         let word = 0x8123_4567_89ab_cdefu64;
-        for way in ScanWay::all() {
+        for kernel in ScanKernel::all() {
             for count in 0..200usize {
                 let mut bytes = vec![0x5a; count];
-                assert!(!way.has_word(&bytes, word), "{way:?}, {count} bytes");
+                assert!(!kernel.has_word(&bytes, word), "{kernel:?}, {count} bytes");
                 for at in 0..count.saturating_sub(7) {
                     bytes[at..at + 8].copy_from_slice(&word.to_le_bytes());
                     // Only aligned to the payload's start is it a word of the message.
                     let is_word = at % 8 == 0;
-                    assert_eq!(way.has_word(&bytes, word), is_word, "{way:?}, {count} bytes, word at {at}");
+                    assert_eq!(
+                        kernel.has_word(&bytes, word),
+                        is_word,
+                        "{kernel:?}, {count} bytes, word at {at}"
+                    );
                     bytes[at..at + 8].fill(0x5a);
                 }
             }

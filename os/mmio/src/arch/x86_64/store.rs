@@ -39,7 +39,8 @@ kernels! {
 /// `word` is 8 mapped, writable bytes, aligned to 8.
 #[inline(always)]
 pub(super) unsafe fn movnti(word: *mut u8, value: u64) {
-    // SAFETY: the caller's promise; SSE2 is part of x86-64.
+    // SAFETY: `word` is a word of a window, as each kernel's `word` passes it on: 8 mapped, writable bytes, aligned to
+    // 8; SSE2 is part of x86-64.
     unsafe {
         asm!("movnti [{word}], {value}", word = in(reg) word, value = in(reg) value, options(nostack, preserves_flags))
     }
@@ -67,13 +68,15 @@ pub(crate) struct Cached;
 impl LineKernel for Cached {
     #[inline(always)]
     unsafe fn words(line: *mut u8, words: &Line) {
-        // SAFETY: the caller's promise about `line`.
+        // SAFETY: `line` is 64 mapped, writable bytes, aligned to 64 and accessed by atomics and asm only
+        // (`KernelLines::new`).
         unsafe { store_registers!("mov", line, words) }
     }
 
     #[inline(always)]
     unsafe fn bytes(line: *mut u8, bytes: &[u8; 64]) {
-        // SAFETY: `bytes` is readable at any alignment (`movdqu`), `line` aligned and writable by the caller's promise.
+        // SAFETY: `bytes` is a reference to 64 bytes, read without alignment; `line` is 64 mapped, writable bytes,
+        // aligned to 64 and accessed by atomics and asm only (`KernelLines::new`); SSE2 is part of x86-64.
         unsafe {
             asm!(
                 "movdqu {a}, [{bytes}]", "movdqu {b}, [{bytes} + 16]",
@@ -89,7 +92,8 @@ impl LineKernel for Cached {
 
     #[inline(always)]
     unsafe fn word(word: *mut u8, value: u64) {
-        // SAFETY: the caller's promise about `word`.
+        // SAFETY: `word` is 8 mapped, writable bytes, aligned to 8 and accessed by atomics and asm only
+        // (`KernelLines::word`).
         unsafe { words::store_word(word, value) }
     }
 }
@@ -102,19 +106,22 @@ pub(crate) struct Nt8;
 impl LineKernel for Nt8 {
     #[inline(always)]
     unsafe fn words(line: *mut u8, words: &Line) {
-        // SAFETY: the caller's promise about `line`; SSE2 is part of x86-64.
+        // SAFETY: `line` is 64 mapped, writable bytes, aligned to 64 and accessed by atomics and asm only
+        // (`KernelLines::new`); SSE2 is part of x86-64.
         unsafe { store_registers!("movnti", line, words) }
     }
 
     #[inline(always)]
     unsafe fn bytes(line: *mut u8, bytes: &[u8; 64]) {
-        // SAFETY: the caller's promise about `line`.
+        // SAFETY: `line` is 64 mapped, writable bytes, aligned to 64 and accessed by atomics and asm only
+        // (`KernelLines::new`).
         unsafe { Self::words(line, &words::words_of(bytes)) }
     }
 
     #[inline(always)]
     unsafe fn word(word: *mut u8, value: u64) {
-        // SAFETY: the caller's promise about `word`.
+        // SAFETY: `word` is 8 mapped, writable bytes, aligned to 8 and accessed by atomics and asm only
+        // (`KernelLines::word`).
         unsafe { movnti(word, value) }
     }
 }
@@ -127,7 +134,8 @@ pub(crate) struct NtSse2;
 impl LineKernel for NtSse2 {
     #[inline(always)]
     unsafe fn words(line: *mut u8, words: &Line) {
-        // SAFETY: `words` is 64 readable bytes, `line` 64 writable ones, aligned, by the caller's promise.
+        // SAFETY: `line` is 64 mapped, writable bytes, aligned to 64 and accessed by atomics and asm only
+        // (`KernelLines::new`); SSE2 is part of x86-64.
         unsafe {
             asm!(
                 "movq {a}, qword ptr [{words}]", "movhps {a}, qword ptr [{words} + 8]",
@@ -145,7 +153,8 @@ impl LineKernel for NtSse2 {
 
     #[inline(always)]
     unsafe fn bytes(line: *mut u8, bytes: &[u8; 64]) {
-        // SAFETY: `bytes` is readable at any alignment (`movdqu`), `line` aligned and writable by the caller's promise.
+        // SAFETY: `bytes` is a reference to 64 bytes, read without alignment; `line` is 64 mapped, writable bytes,
+        // aligned to 64 and accessed by atomics and asm only (`KernelLines::new`); SSE2 is part of x86-64.
         unsafe {
             asm!(
                 "movdqu {a}, [{bytes}]", "movdqu {b}, [{bytes} + 16]",
@@ -161,7 +170,8 @@ impl LineKernel for NtSse2 {
 
     #[inline(always)]
     unsafe fn word(word: *mut u8, value: u64) {
-        // SAFETY: the caller's promise about `word`.
+        // SAFETY: `word` is 8 mapped, writable bytes, aligned to 8 and accessed by atomics and asm only
+        // (`KernelLines::word`).
         unsafe { movnti(word, value) }
     }
 }
@@ -175,7 +185,8 @@ pub(crate) struct NtAvx2;
 impl LineKernel for NtAvx2 {
     #[inline(always)]
     unsafe fn words(line: *mut u8, words: &Line) {
-        // SAFETY: `words` is 64 readable bytes, `line` 64 writable ones, aligned, by the caller's promise.
+        // SAFETY: `line` is 64 mapped, writable bytes, aligned to 64 and accessed by atomics and asm only
+        // (`KernelLines::new`); `features::kernel` chose it on a CPU with AVX2.
         unsafe {
             asm!(
                 "vmovq xmm0, qword ptr [{words}]", "vmovhps xmm0, xmm0, qword ptr [{words} + 8]",
@@ -197,7 +208,9 @@ impl LineKernel for NtAvx2 {
 
     #[inline(always)]
     unsafe fn bytes(line: *mut u8, bytes: &[u8; 64]) {
-        // SAFETY: `bytes` is readable at any alignment (`vmovdqu`), `line` aligned and writable by the caller's promise.
+        // SAFETY: `bytes` is a reference to 64 bytes, read without alignment; `line` is 64 mapped, writable bytes,
+        // aligned to 64 and accessed by atomics and asm only (`KernelLines::new`); `features::kernel` chose it on a CPU
+        // with AVX2.
         unsafe {
             asm!(
                 "vmovdqu ymm0, [{bytes}]", "vmovdqu ymm1, [{bytes} + 32]",
@@ -214,7 +227,8 @@ impl LineKernel for NtAvx2 {
 
     #[inline(always)]
     unsafe fn word(word: *mut u8, value: u64) {
-        // SAFETY: the caller's promise about `word`.
+        // SAFETY: `word` is 8 mapped, writable bytes, aligned to 8 and accessed by atomics and asm only
+        // (`KernelLines::word`).
         unsafe { movnti(word, value) }
     }
 }
@@ -227,7 +241,8 @@ kernel_port! { NtAvx2 }
 /// `line` is 64 mapped, writable bytes, aligned to 64; the CPU has MOVDIR64B.
 #[inline(always)]
 pub(super) unsafe fn movdir64b(line: *mut u8, source: *const u8) {
-    // SAFETY: the caller's promise.
+    // SAFETY: `line` is a line of a window, as each kernel passes it on: 64 mapped, writable bytes, aligned to 64;
+    // `source` is 64 readable bytes; only kernels that `features::kernel` chose on a CPU with MOVDIR64B call this.
     unsafe {
         asm!("movdir64b {line}, [{source}]", line = in(reg) line, source = in(reg) source, options(nostack, preserves_flags));
     }
@@ -239,19 +254,22 @@ pub(crate) struct Movdir64b;
 impl LineKernel for Movdir64b {
     #[inline(always)]
     unsafe fn words(line: *mut u8, words: &Line) {
-        // SAFETY: the caller's promise about `line`; `words` is 64 readable bytes.
+        // SAFETY: `words` is a reference to 64 bytes; `line` is 64 mapped, writable bytes, aligned to 64 and accessed
+        // by atomics and asm only (`KernelLines::new`); `features::kernel` chose it on a CPU with MOVDIR64B.
         unsafe { movdir64b(line, words.as_ptr().cast()) }
     }
 
     #[inline(always)]
     unsafe fn bytes(line: *mut u8, bytes: &[u8; 64]) {
-        // SAFETY: the caller's promise about `line`; `bytes` is 64 readable bytes.
+        // SAFETY: `bytes` is a reference to 64 bytes; `line` is 64 mapped, writable bytes, aligned to 64 and accessed
+        // by atomics and asm only (`KernelLines::new`); `features::kernel` chose it on a CPU with MOVDIR64B.
         unsafe { movdir64b(line, bytes.as_ptr()) }
     }
 
     #[inline(always)]
     unsafe fn word(word: *mut u8, value: u64) {
-        // SAFETY: the caller's promise about `word`.
+        // SAFETY: `word` is 8 mapped, writable bytes, aligned to 8 and accessed by atomics and asm only
+        // (`KernelLines::word`).
         unsafe { movnti(word, value) }
     }
 }

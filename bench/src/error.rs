@@ -50,11 +50,11 @@ pub enum BenchError {
     #[error("no bench `{0}`; `beeline-bench list` shows what there is")]
     Unknown(String),
     /// A file cannot be written.
-    #[error("cannot write {path}: {source}")]
+    #[error("cannot write {path}: {error}")]
     Write {
         /// The file.
         path: std::path::PathBuf,
-        source: std::io::Error,
+        error: std::io::Error,
     },
 }
 

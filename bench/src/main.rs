@@ -143,7 +143,7 @@ impl Run {
             println!("{json}");
             return Ok(());
         }
-        let failed = |source| BenchError::Write { path: path.to_owned(), source };
+        let failed = |error| BenchError::Write { path: path.to_owned(), error };
         std::fs::write(path, json).map_err(failed)
     }
 }

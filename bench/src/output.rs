@@ -57,7 +57,7 @@ fn figure_line(figure: &Figure) -> String {
 pub fn write_csv(report: &Report, folder: &Path) -> Result<Vec<PathBuf>, BenchError> {
     let failed = |path: &Path| {
         let path = path.to_owned();
-        move |source| BenchError::Write { path, source }
+        move |error| BenchError::Write { path, error }
     };
     std::fs::create_dir_all(folder).map_err(failed(folder))?;
     let summary = folder.join("summary.csv");

@@ -80,7 +80,7 @@ pub fn run(args: &StatArgs) -> Result<(), Failure> {
 /// Whether the NIC is known to have ended; watching it then ends too, in good order.
 fn is_departure(error: &StatisticsError) -> bool {
     use beeline_domain::ConnectError::{Absent, Closed, OwnerDied};
-    matches!(error, StatisticsError::Connect { source: Absent { .. } | OwnerDied { .. } | Closed { .. }, .. })
+    matches!(error, StatisticsError::Connect { error: Absent { .. } | OwnerDied { .. } | Closed { .. }, .. })
 }
 
 fn show(args: &StatArgs, now: &Statistics, before: Option<&Statistics>) -> Result<(), Failure> {
@@ -148,7 +148,7 @@ mod tests {
     #[test]
     fn only_a_nic_that_has_ended_is_gone() {
         let path = std::path::PathBuf::from("/run/nic.sock");
-        let connect = |source| StatisticsError::Connect { service: "nic".to_owned(), source };
+        let connect = |error| StatisticsError::Connect { service: "nic".to_owned(), error };
         use beeline_domain::ConnectError::{Absent, OwnerDied};
         assert!(is_departure(&connect(OwnerDied { path: path.clone(), pid: Some(7) })));
         assert!(is_departure(&connect(Absent { path })));

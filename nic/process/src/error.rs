@@ -42,11 +42,11 @@ pub enum NicProcessError {
     #[error(transparent)]
     Uplink(#[from] beeline_ethernet::UplinkError),
     /// The core cannot be had.
-    #[error("cannot run on core {core}: {source}; see `taskset -p $$` for the cores this program may use")]
+    #[error("cannot run on core {core}: {error}; see `taskset -p $$` for the cores this program may use")]
     Core {
         /// The core asked for.
         core: usize,
-        source: io::Error,
+        error: io::Error,
     },
     /// A descriptor cannot be had.
     #[error("cannot make an event: {0}; raise the limit of open files (`ulimit -n`)")]
@@ -57,13 +57,31 @@ pub enum NicProcessError {
 #[derive(Debug, thiserror::Error)]
 pub enum StatisticsError {
     /// The NIC process is not there or refused.
-    #[error("cannot ask NIC `{service}`: {source}; is `beeline nic` running in this domain?")]
+    #[error("cannot ask NIC `{service}`: {error}; is `beeline nic` running in this domain?")]
     Connect {
         /// The name it would have.
         service: String,
-        source: beeline_domain::ConnectError,
+        error: beeline_domain::ConnectError,
     },
     /// The answer of the NIC process makes no sense.
     #[error("NIC `{service}` answered what is no statistics ({reason}); is it another version of Beeline?")]
     Answer { service: String, reason: String },
+}
+
+#[cfg(test)]
+mod tests {
+    use std::error::Error as _;
+
+    use super::*;
+
+    #[test]
+    fn chain_of_an_error_has_each_reason_once() {
+        let absent = beeline_domain::ConnectError::Absent { path: "/run/nic.sock".into() };
+        let reason = absent.to_string();
+        let error = StatisticsError::Connect { service: "nic".to_owned(), error: absent };
+        assert!(error.to_string().contains(&reason) && error.source().is_none(), "{error}");
+        let reason = io::Error::from_raw_os_error(22);
+        let error = NicProcessError::Core { core: 9, error: io::Error::from_raw_os_error(22) };
+        assert!(error.to_string().contains(&reason.to_string()) && error.source().is_none(), "{error}");
+    }
 }

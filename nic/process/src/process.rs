@@ -30,8 +30,8 @@ impl NicProcess {
     /// [`NicProcess::run`].
     ///
     /// # Errors
-    /// A value of the configuration makes no sense, this process may not run on its core, an up-link cannot be opened, or
-    /// the name is taken.
+    /// A value of the configuration makes no sense, this process may not run on its core, an up-link cannot be opened,
+    /// or the name is taken.
     pub fn new(config: NicProcessConfig) -> Result<Self, NicProcessError> {
         config.validate()?;
         config.core.map_or(Ok(()), check_core)?;
@@ -89,17 +89,17 @@ fn open_uplink(config: &UplinkConfig) -> Result<Box<dyn Uplink>, NicProcessError
 fn check_core(core: usize) -> Result<(), NicProcessError> {
     let tried = std::thread::scope(|scope| scope.spawn(|| cpu::pin_current_thread(core)).join());
     match tried {
-        Ok(Err(error)) => Err(NicProcessError::Core { core, source: error.source.into() }),
+        Ok(Err(error)) => Err(NicProcessError::Core { core, error: error.errno.into() }),
         Ok(Ok(())) | Err(_) => Ok(()),
     }
 }
 
 fn pin_to(core: usize) -> Result<(), NicProcessError> {
     if core >= CpuSet::MAX_CPU {
-        let source = std::io::ErrorKind::InvalidInput.into();
-        return Err(NicProcessError::Core { core, source });
+        let error = std::io::ErrorKind::InvalidInput.into();
+        return Err(NicProcessError::Core { core, error });
     }
     let mut cores = CpuSet::new();
     cores.set(core);
-    sched_setaffinity(None, &cores).map_err(|error| NicProcessError::Core { core, source: error.into() })
+    sched_setaffinity(None, &cores).map_err(|error| NicProcessError::Core { core, error: error.into() })
 }

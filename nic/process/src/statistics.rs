@@ -175,7 +175,7 @@ impl StatisticsFeed {
     /// # Errors
     /// As [`Statistics::fetch`].
     pub fn open(domain: &Domain, service: &str) -> Result<(Self, Statistics), StatisticsError> {
-        let connect = |source| StatisticsError::Connect { service: service.to_owned(), source };
+        let connect = |error| StatisticsError::Connect { service: service.to_owned(), error };
         let (connection, reply) = domain.connect(service, &question(), &[]).map_err(connect)?;
         let feed = StatisticsFeed { connection, service: service.to_owned() };
         let first = feed.parse(&reply.payload)?;
@@ -187,7 +187,7 @@ impl StatisticsFeed {
     /// # Errors
     /// As [`Statistics::fetch`].
     pub fn next(&self) -> Result<Statistics, StatisticsError> {
-        let connect = |source| StatisticsError::Connect { service: self.service.clone(), source };
+        let connect = |error| StatisticsError::Connect { service: self.service.clone(), error };
         let reply = self.connection.call(&question(), &[]).map_err(connect)?;
         self.parse(&reply.payload)
     }

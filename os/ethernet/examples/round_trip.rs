@@ -107,9 +107,9 @@ fn transmit_delays(uplink: &mut dyn Uplink, bytes: usize, count: usize) -> Resul
         let mut times = Vec::with_capacity(count);
         for _ in 0..count {
             let start = Instant::now();
-            let mut sent = uplink.send_burst(&burst)?;
+            let mut sent = uplink.send_burst(&burst)?.0;
             while sent < frames {
-                sent += uplink.send_burst(&burst[sent..])?;
+                sent += uplink.send_burst(&burst[sent..])?.0;
             }
             while uplink.completed()? != Some(before + frames as u64) {}
             times.push(start.elapsed().as_nanos() as u64);

@@ -45,7 +45,7 @@ impl AfPacket {
     /// There is no such interface, or the process lacks CAP_NET_RAW.
     pub fn open(config: &AfPacketConfig) -> Result<Self, UplinkError> {
         let interface = Interface::find(&config.interface)?;
-        let failed = |step| move |source| refused(&config.interface, step, source);
+        let failed = |step| move |error| refused(&config.interface, step, error);
         let socket = make(&config.interface)?;
         if config.is_promiscuous {
             make_promiscuous(&socket, interface.index).map_err(failed("receive frames to any station"))?;
@@ -73,15 +73,15 @@ impl AfPacket {
     }
 
     #[cold]
-    fn failed(&self, step: &'static str, source: Errno) -> UplinkError {
+    fn failed(&self, step: &'static str, error: Errno) -> UplinkError {
         let (name, interface) = (self.name.clone(), self.interface.name.clone());
-        UplinkError::Socket { name, interface, step, source: source.into() }
+        UplinkError::Socket { name, interface, step, error: error.into() }
     }
 }
 
 /// A socket that receives nothing yet: with no protocol, a frame of another interface never gets in before it is bound.
 fn make(interface: &str) -> Result<OwnedFd, UplinkError> {
-    let failed = |step| move |source| refused(interface, step, source);
+    let failed = |step| move |error| refused(interface, step, error);
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     let socket =
         socket_with(AddressFamily::PACKET, SocketType::RAW, flags, None).map_err(failed("make it"))?;
@@ -90,12 +90,12 @@ fn make(interface: &str) -> Result<OwnedFd, UplinkError> {
     Ok(socket)
 }
 
-fn refused(interface: &str, step: &'static str, source: Errno) -> UplinkError {
+fn refused(interface: &str, step: &'static str, error: Errno) -> UplinkError {
     UplinkError::SocketOpen {
         socket: format!("AF_PACKET socket on {interface}"),
         step,
-        remedy: remedy(source).replace("NAME", interface),
-        source: source.into(),
+        remedy: remedy(error).replace("NAME", interface),
+        error: error.into(),
     }
 }
 

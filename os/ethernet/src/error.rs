@@ -10,20 +10,20 @@ use beeline_mmio::XskError;
 #[derive(Debug, thiserror::Error)]
 pub enum UplinkError {
     /// A capture cannot be opened.
-    #[error("cannot open capture {}: {source}; check the path and that you may read it", path.display())]
+    #[error("cannot open capture {}: {error}; check the path and that you may read it", path.display())]
     Open {
         /// The file.
         path: PathBuf,
-        source: io::Error,
+        error: io::Error,
     },
     /// Reading failed in the middle.
-    #[error("reading capture {} failed at byte {offset_bytes}: {source}", path.display())]
+    #[error("reading capture {} failed at byte {offset_bytes}: {error}", path.display())]
     Read {
         /// The file.
         path: PathBuf,
         /// Offset of the record that could not be read.
         offset_bytes: u64,
-        source: io::Error,
+        error: io::Error,
     },
     #[error(
         "{} is not a capture: it begins with {found:02x?}, neither pcap nor pcapng; \
@@ -72,98 +72,98 @@ pub enum UplinkError {
         found: u32,
     },
     /// A capture cannot be written.
-    #[error("cannot write capture {}: {source}; check the path, your permission and the space left", path.display())]
+    #[error("cannot write capture {}: {error}; check the path, your permission and the space left", path.display())]
     Write {
         /// The file.
         path: PathBuf,
-        source: io::Error,
+        error: io::Error,
     },
     /// A TAP interface cannot be had.
-    #[error("cannot open TAP interface {name} through /dev/net/tun: {source}; {remedy}")]
+    #[error("cannot open TAP interface {name} through /dev/net/tun: {error}; {remedy}")]
     TapOpen {
         /// The interface asked for.
         name: String,
-        source: io::Error,
+        error: io::Error,
         remedy: &'static str,
     },
     /// A TAP interface stopped working.
-    #[error("TAP interface {name} failed: {source}; check that it still exists with `ip link show {name}`")]
+    #[error("TAP interface {name} failed: {error}; check that it still exists with `ip link show {name}`")]
     Tap {
         /// The interface.
         name: String,
-        source: io::Error,
+        error: io::Error,
     },
     /// There is no such interface.
-    #[error("there is no interface `{name}` in this network namespace: {source}; see `ip link`")]
+    #[error("there is no interface `{name}` in this network namespace: {error}; see `ip link`")]
     NoInterface {
         /// The interface asked for.
         name: String,
-        source: io::Error,
+        error: io::Error,
     },
     /// A network namespace cannot be entered.
-    #[error("cannot use network namespace `{name}`: cannot {step}: {source}; {remedy}")]
+    #[error("cannot use network namespace `{name}`: cannot {step}: {error}; {remedy}")]
     Namespace {
         /// The namespace asked for.
         name: String,
         step: &'static str,
-        source: io::Error,
+        error: io::Error,
         remedy: &'static str,
     },
     /// A socket cannot be opened.
-    #[error("cannot open an {socket}: cannot {step}: {source}; {remedy}")]
+    #[error("cannot open an {socket}: cannot {step}: {error}; {remedy}")]
     SocketOpen {
         /// The kind of socket, and where: `AF_XDP socket on eth0, queue 0`.
         socket: String,
         step: &'static str,
-        source: io::Error,
+        error: io::Error,
         remedy: String,
     },
     /// A driver does not let its memory be shared.
     #[error(
-        "n/a: driver {driver} of {interface} offers no zero-copy AF_XDP on queue {queue} ({source}); choose the mode \
+        "n/a: driver {driver} of {interface} offers no zero-copy AF_XDP on queue {queue} ({error}); choose the mode \
          copy, or auto"
     )]
-    NoZeroCopy { interface: String, driver: String, queue: u32, source: io::Error },
+    NoZeroCopy { interface: String, driver: String, queue: u32, error: io::Error },
     /// The memory of an AF_XDP socket cannot be set up.
     #[cfg(target_os = "linux")]
-    #[error("cannot open an {socket}: {source}; {remedy}")]
+    #[error("cannot open an {socket}: {error}; {remedy}")]
     RingsOpen {
         /// Where: `AF_XDP socket on eth0, queue 0`.
         socket: String,
-        source: XskError,
+        error: XskError,
         remedy: &'static str,
     },
     /// The kernel refused the program that steers frames.
     #[error(
-        "cannot open an {socket}: the kernel refused the program that steers frames to it: {source}; {remedy}{}",
+        "cannot open an {socket}: the kernel refused the program that steers frames to it: {error}; {remedy}{}",
         if words.is_empty() { String::new() } else { format!("; it said: {words}") }
     )]
     Program {
         /// Where: `AF_XDP socket on eth0, queue 0`.
         socket: String,
-        source: io::Error,
+        error: io::Error,
         /// What the verifier said; empty when it was not asked.
         words: String,
         remedy: &'static str,
     },
     /// A socket stopped working.
     #[error(
-        "{name} cannot {step}: {source}; check that the interface still exists with `ip link show {interface}`"
+        "{name} cannot {step}: {error}; check that the interface still exists with `ip link show {interface}`"
     )]
     Socket {
         /// The up-link.
         name: String,
         interface: String,
         step: &'static str,
-        source: io::Error,
+        error: io::Error,
     },
     /// The rings of an AF_XDP socket hold what cannot be.
     #[cfg(target_os = "linux")]
-    #[error("{name} failed: {source}")]
+    #[error("{name} failed: {error}")]
     Rings {
         /// The up-link.
         name: String,
-        source: XskError,
+        error: XskError,
     },
     /// A frame was sent to an up-link that takes none.
     #[error("{name} takes no frames; it only gives them")]
@@ -171,4 +171,34 @@ pub enum UplinkError {
         /// The up-link.
         name: String,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use std::error::Error as _;
+
+    use super::*;
+
+    #[test]
+    fn chain_of_an_error_has_each_reason_once() {
+        let (path, name) = (PathBuf::from("/x.pcap"), || "eth0".to_owned());
+        let reason = || io::Error::from_raw_os_error(13);
+        let errors = [
+            UplinkError::Open { path: path.clone(), error: reason() },
+            UplinkError::Read { path: path.clone(), offset_bytes: 24, error: reason() },
+            UplinkError::Write { path, error: reason() },
+            UplinkError::TapOpen { name: name(), error: reason(), remedy: "run as root" },
+            UplinkError::Tap { name: name(), error: reason() },
+            UplinkError::NoInterface { name: name(), error: reason() },
+            UplinkError::Namespace { name: name(), step: "enter it", error: reason(), remedy: "run as root" },
+            UplinkError::SocketOpen { socket: name(), step: "bind it", error: reason(), remedy: name() },
+            UplinkError::NoZeroCopy { interface: name(), driver: name(), queue: 0, error: reason() },
+            UplinkError::Program { socket: name(), error: reason(), words: name(), remedy: "run as root" },
+            UplinkError::Socket { name: name(), interface: name(), step: "send", error: reason() },
+        ];
+        for error in errors {
+            assert!(error.to_string().contains(&reason().to_string()), "{error}");
+            assert!(error.source().is_none(), "{error}: a printer of chains would print its reason twice");
+        }
+    }
 }

@@ -26,8 +26,7 @@ pub(crate) struct Interface {
 impl Interface {
     /// Asks the kernel.
     pub(crate) fn find(name: &str) -> Result<Self, UplinkError> {
-        let missing =
-            |source: Errno| UplinkError::NoInterface { name: name.to_owned(), source: source.into() };
+        let missing = |error: Errno| UplinkError::NoInterface { name: name.to_owned(), error: error.into() };
         if name.is_empty() || name.len() > 15 || name.contains(['/', ' ', '\0']) {
             return Err(missing(Errno::NODEV));
         }

@@ -71,6 +71,11 @@ pub struct Traits {
     pub learns: bool,
 }
 
+/// Number of frames of a burst that an up-link took, from the first on. The caller still has the others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[must_use = "frames that were not taken are lost unless they are offered again"]
+pub struct Taken(pub usize);
+
 /// One up-link of a NIC.
 pub trait Uplink: Send {
     /// What it is, for people: `loopback`, `pcap-in trace.pcap`, `tap bee0`.
@@ -85,16 +90,16 @@ pub trait Uplink: Send {
     /// Puts the next frame that came in into `frame`, replacing what was there; `false` when there is none.
     fn poll(&mut self, frame: &mut Vec<u8>) -> Result<bool, UplinkError>;
 
-    /// Sends frames in order until one is refused, and gives how many were taken; what did not fit may be offered again.
+    /// Sends frames in order until one is refused.
     ///
     /// Up-links that have to tell the kernel do so once for all of them.
-    fn send_burst(&mut self, frames: &[&[u8]]) -> Result<usize, UplinkError> {
+    fn send_burst(&mut self, frames: &[&[u8]]) -> Result<Taken, UplinkError> {
         for (index, frame) in frames.iter().enumerate() {
             if self.send(frame)? == Accept::Refused {
-                return Ok(index);
+                return Ok(Taken(index));
             }
         }
-        Ok(frames.len())
+        Ok(Taken(frames.len()))
     }
 
     /// Shows the next frame that came in to `look`; `false` when there is none, and `look` is not called.

@@ -26,15 +26,15 @@ const FOLDER: &str = "/run/netns";
 /// # Panics
 /// When the kernel does not let the thread back into the namespace that it came from; it can do nothing right then.
 pub fn in_network_namespace<R>(name: &str, work: impl FnOnce() -> R) -> Result<R, UplinkError> {
-    let failed = |step: &'static str, source: Errno| UplinkError::Namespace {
+    let failed = |step: &'static str, error: Errno| UplinkError::Namespace {
         name: name.to_owned(),
         step,
-        remedy: match source {
+        remedy: match error {
             Errno::PERM | Errno::ACCESS => "it needs CAP_SYS_ADMIN: run as root",
             Errno::NOENT => "see `ip netns list`, make it with `ip netns add`",
             _ => "see `ip netns list`",
         },
-        source: source.into(),
+        error: error.into(),
     };
     // A name is one component of a path.
     if name.is_empty() || name.contains(['/', '\0']) || name == "." || name == ".." {
@@ -45,7 +45,7 @@ pub fn in_network_namespace<R>(name: &str, work: impl FnOnce() -> R) -> Result<R
     };
     let there = open(PathBuf::from(FOLDER).join(name), "open it")?;
     let here = open(PathBuf::from("/proc/thread-self/ns/net"), "remember this one")?;
-    enter(&there).map_err(|source| failed("enter it", source))?;
+    enter(&there).map_err(|error| failed("enter it", error))?;
     let _back = Back { here };
     Ok(work())
 }

@@ -23,7 +23,7 @@ pub struct PcapIn {
 impl PcapIn {
     /// Opens a capture and reads its header.
     pub fn open(path: &Path) -> Result<Self, UplinkError> {
-        let open = |source| UplinkError::Open { path: path.to_owned(), source };
+        let open = |error| UplinkError::Open { path: path.to_owned(), error };
         let file = File::open(path).map_err(open)?;
         if file.metadata().map_err(open)?.is_dir() {
             return Err(open(std::io::ErrorKind::IsADirectory.into()));

@@ -28,7 +28,7 @@ pub struct PcapOut {
 impl PcapOut {
     /// Creates the file, replacing one that is there, and writes its header.
     pub fn create(path: &Path) -> Result<Self, UplinkError> {
-        let failed = |source| UplinkError::Write { path: path.to_owned(), source };
+        let failed = |error| UplinkError::Write { path: path.to_owned(), error };
         let mut writer = BufWriter::new(File::create(path).map_err(failed)?);
         let header = PcapHeader {
             snaplen: SNAP_BYTES,
@@ -39,7 +39,7 @@ impl PcapOut {
         };
         header.write_to(&mut writer).map_err(|error| {
             failed(match error {
-                PcapError::IoError(source) => source,
+                PcapError::IoError(error) => error,
                 other => io::Error::other(other),
             })
         })?;
@@ -52,8 +52,8 @@ impl PcapOut {
         self.frames
     }
 
-    fn failed(&self, source: io::Error) -> UplinkError {
-        UplinkError::Write { path: self.path.clone(), source }
+    fn failed(&self, error: io::Error) -> UplinkError {
+        UplinkError::Write { path: self.path.clone(), error }
     }
 }
 
@@ -76,8 +76,8 @@ impl Uplink for PcapOut {
         {
             place.copy_from_slice(&field.to_le_bytes());
         }
-        self.writer.write_all(&head).map_err(|source| self.failed(source))?;
-        self.writer.write_all(frame).map_err(|source| self.failed(source))?;
+        self.writer.write_all(&head).map_err(|error| self.failed(error))?;
+        self.writer.write_all(frame).map_err(|error| self.failed(error))?;
         self.frames += 1;
         Ok(Accept::Taken)
     }
@@ -87,6 +87,6 @@ impl Uplink for PcapOut {
     }
 
     fn flush(&mut self) -> Result<(), UplinkError> {
-        self.writer.flush().map_err(|source| self.failed(source))
+        self.writer.flush().map_err(|error| self.failed(error))
     }
 }

@@ -65,7 +65,7 @@ impl<R: BufRead> Records<R> {
         let path = path.to_owned();
         let first = match reader.fill_buf() {
             Ok(first) => &first[..first.len().min(4)],
-            Err(source) => return Err(UplinkError::Read { path, offset_bytes: 0, source }),
+            Err(error) => return Err(UplinkError::Read { path, offset_bytes: 0, error }),
         };
         if first == SECTION_HEADER.to_be_bytes() {
             let format =
@@ -113,10 +113,10 @@ impl<R: BufRead> Records<R> {
 fn pcap_error(path: &Path, offset_bytes: u64, error: PcapError) -> UplinkError {
     let path = path.to_owned();
     match error {
-        PcapError::IoError(source) if source.kind() == io::ErrorKind::UnexpectedEof => {
+        PcapError::IoError(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
             UplinkError::Truncated { path, offset_bytes }
         }
-        PcapError::IoError(source) => UplinkError::Read { path, offset_bytes, source },
+        PcapError::IoError(error) => UplinkError::Read { path, offset_bytes, error },
         other => UplinkError::Malformed { path, offset_bytes, reason: format!("is not readable: {other}") },
     }
 }
@@ -172,9 +172,9 @@ fn next_block<R: BufRead>(
     body: &mut Vec<u8>,
 ) -> Result<Option<u32>, UplinkError> {
     let at = *offset_bytes;
-    let failed = |source: io::Error| match source.kind() {
+    let failed = |error: io::Error| match error.kind() {
         io::ErrorKind::UnexpectedEof => UplinkError::Truncated { path: path.to_owned(), offset_bytes: at },
-        _ => UplinkError::Read { path: path.to_owned(), offset_bytes: at, source },
+        _ => UplinkError::Read { path: path.to_owned(), offset_bytes: at, error },
     };
     if reader.fill_buf().map_err(failed)?.is_empty() {
         return Ok(None);

@@ -29,9 +29,9 @@ pub struct Tap {
 impl Tap {
     /// Opens, or makes, the TAP interface `interface`, and sets it up.
     pub fn open(interface: &str) -> Result<Self, UplinkError> {
-        let failed = |source: io::Error| {
-            let remedy = remedy(&source);
-            UplinkError::TapOpen { name: interface.to_owned(), source, remedy }
+        let failed = |error: io::Error| {
+            let remedy = remedy(&error);
+            UplinkError::TapOpen { name: interface.to_owned(), error, remedy }
         };
         if interface.is_empty() || interface.len() > 15 || interface.contains(['/', ' ', '\0']) {
             return Err(failed(io::ErrorKind::InvalidInput.into()));
@@ -42,8 +42,8 @@ impl Tap {
         Ok(Tap { name: format!("tap {interface}"), interface: interface.to_owned(), device })
     }
 
-    fn failed(&self, source: io::Error) -> UplinkError {
-        UplinkError::Tap { name: self.interface.clone(), source }
+    fn failed(&self, error: io::Error) -> UplinkError {
+        UplinkError::Tap { name: self.interface.clone(), error }
     }
 }
 
@@ -114,15 +114,15 @@ mod tests {
             (io::ErrorKind::NotFound, "modprobe tun"),
             (io::ErrorKind::ResourceBusy, "another name"),
         ] {
-            let source: io::Error = kind.into();
-            let remedy = remedy(&source);
-            let text = UplinkError::TapOpen { name: "bee0".into(), source, remedy }.to_string();
+            let error: io::Error = kind.into();
+            let remedy = remedy(&error);
+            let text = UplinkError::TapOpen { name: "bee0".into(), error, remedy }.to_string();
             assert!(text.contains("/dev/net/tun") && text.contains("bee0") && text.contains(word), "{text}");
         }
     }
 
     #[test]
-    fn names_no_interface_can_have_are_refused_before_the_kernel_is_asked() {
+    fn impossible_interface_names_are_refused_before_a_system_call() {
         for name in ["", "sixteen-bytes-xx", "a/b", "a b"] {
             let error = Tap::open(name).err().map(|error| error.to_string()).unwrap_or_default();
             assert!(error.contains("1 to 15 bytes"), "{name:?}: {error}");

@@ -7,21 +7,21 @@ use rustix::thread::{CpuSet, Pid, sched_getaffinity, sched_setaffinity};
 
 /// A thread cannot be pinned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("cannot pin this thread to core {core}: {source}; `taskset -cp $$` shows the cores it may use")]
+#[error("cannot pin this thread to core {core}: {errno}; `taskset -cp $$` shows the cores it may use")]
 pub struct PinError {
     /// The core asked for.
     pub core: usize,
-    pub source: Errno,
+    pub errno: Errno,
 }
 
 /// Pins the calling thread to a core.
 pub fn pin_current_thread(core: usize) -> Result<(), PinError> {
     if core >= CpuSet::MAX_CPU {
-        return Err(PinError { core, source: Errno::INVAL });
+        return Err(PinError { core, errno: Errno::INVAL });
     }
     let mut set = CpuSet::new();
     set.set(core);
-    sched_setaffinity(None, &set).map_err(|source| PinError { core, source })
+    sched_setaffinity(None, &set).map_err(|errno| PinError { core, errno })
 }
 
 /// The cores the calling thread may run on, ascending.
@@ -95,6 +95,9 @@ mod tests {
     fn a_core_that_is_not_there_is_refused() {
         let error = pin_current_thread(CpuSet::MAX_CPU).unwrap_err();
         assert!(error.to_string().contains("taskset"), "{error}");
+        // Its text has the kernel's reason already: a printer of chains must not print that twice.
+        assert!(error.to_string().contains(&error.errno.to_string()), "{error}");
+        assert!(std::error::Error::source(&error).is_none(), "{error}");
     }
 
     #[test]

@@ -17,7 +17,7 @@ pub const FRAME_BYTES: usize = 100;
 /// Looks at the completion ring before a burst counts as stuck.
 const MOST_LOOKS: u64 = 100_000_000;
 
-/// Why there is no figure.
+/// Reasons for which there is no figure.
 #[derive(Debug, thiserror::Error)]
 pub enum TransmitError {
     /// The up-link failed.
@@ -64,7 +64,7 @@ fn send(socket: &mut Socket, burst: &[&[u8]]) -> Result<(), TransmitError> {
     match socket {
         Socket::Xdp(socket) => {
             let before = socket.transmitted()?;
-            if socket.send_burst(burst)? < frames {
+            if socket.send_burst(burst)?.0 < frames {
                 return Err(TransmitError::Stuck { frames, done: 0 });
             }
             for _ in 0..MOST_LOOKS {

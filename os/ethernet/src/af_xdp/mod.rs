@@ -5,8 +5,8 @@
 //! program on the interface steers frames here; it goes when this is dropped, and when the process is killed.
 //!
 //! The RAMCloud/HiStar notes (R bullets) ask for this: functions of the NIC in user space, a protocol of one's own,
-//! polling, frames processed where they lie. Frames come from and go to `nic/process` and whoever drives an up-link in its own polling
-//! thread; rings and frames are in `os/mmio` (`xsk`), system calls in `os/ethernet/sys`.
+//! polling, frames processed where they lie. Frames come from and go to `nic/process` and whoever drives an up-link in
+//! its own polling thread; rings and frames are in `os/mmio` (`xsk`), system calls in `os/ethernet/sys`.
 
 mod config;
 mod open;
@@ -21,7 +21,7 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 pub use config::{AfXdpConfig, BusyPoll, XdpAttach, XdpCopy};
 
 use crate::interface::Interface;
-use crate::{Accept, Traits, Uplink, UplinkError};
+use crate::{Accept, Taken, Traits, Uplink, UplinkError};
 use open::{Opened, Steering};
 
 /// An AF_XDP socket on one queue of an interface.
@@ -204,7 +204,7 @@ impl AfXdp {
     pub fn statistics(&mut self) -> Result<AfXdpStatistics, UplinkError> {
         let transmitted = self.transmitted()?;
         let kernel =
-            xdp_statistics(&self.socket).map_err(|source| self.failed("be asked for counts", source))?;
+            xdp_statistics(&self.socket).map_err(|error| self.failed("be asked for counts", error))?;
         let Counts { sent, received, too_long, kicks } = self.counts;
         Ok(AfXdpStatistics {
             sent,
@@ -262,7 +262,7 @@ impl AfXdp {
                     self.owes_kick = true;
                     return Ok(());
                 }
-                Err(source) => return Err(self.failed("send", source)),
+                Err(error) => return Err(self.failed("send", error)),
             }
         }
     }
@@ -276,21 +276,21 @@ impl AfXdp {
         if self.polls_device || (self.is_zero_copy && self.rings.fill_wants_wakeup()) {
             match recv(&self.socket, &mut [0; 0][..], RecvFlags::DONTWAIT) {
                 Ok(_) | Err(Errno::AGAIN | Errno::BUSY | Errno::NOBUFS | Errno::INTR | Errno::NETDOWN) => {}
-                Err(source) => return Err(self.failed("poll the device", source)),
+                Err(error) => return Err(self.failed("poll the device", error)),
             }
         }
         Ok(())
     }
 
     #[cold]
-    fn broken(&self, source: XskError) -> UplinkError {
-        UplinkError::Rings { name: self.name.clone(), source }
+    fn broken(&self, error: XskError) -> UplinkError {
+        UplinkError::Rings { name: self.name.clone(), error }
     }
 
     #[cold]
-    fn failed(&self, step: &'static str, source: Errno) -> UplinkError {
+    fn failed(&self, step: &'static str, error: Errno) -> UplinkError {
         let (name, interface) = (self.name.clone(), self.interface.name.clone());
-        UplinkError::Socket { name, interface, step, source: source.into() }
+        UplinkError::Socket { name, interface, step, error: error.into() }
     }
 }
 
@@ -319,7 +319,7 @@ impl Uplink for AfXdp {
         Ok(came.is_some())
     }
 
-    fn send_burst(&mut self, frames: &[&[u8]]) -> Result<usize, UplinkError> {
+    fn send_burst(&mut self, frames: &[&[u8]]) -> Result<Taken, UplinkError> {
         let mut taken = 0;
         for frame in frames {
             if self.queue(frame)? == Accept::Refused {
@@ -328,7 +328,7 @@ impl Uplink for AfXdp {
             taken += 1;
         }
         self.kick()?;
-        Ok(taken)
+        Ok(Taken(taken))
     }
 
     #[inline]

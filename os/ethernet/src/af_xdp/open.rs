@@ -58,14 +58,14 @@ pub(super) struct Steering {
 
 /// Opens a socket on an interface.
 pub(super) fn open(config: &AfXdpConfig, interface: &Interface) -> Result<Opened, UplinkError> {
-    let failed = |step, source| refused(config, step, source);
+    let failed = |step, error| refused(config, step, error);
     let Prepared { socket, rings, map, program } = prepare(config)?;
     let (link, is_native) =
-        attach(&program, interface, config.attach).map_err(|source| failed(ATTACH, source))?;
+        attach(&program, interface, config.attach).map_err(|error| failed(ATTACH, error))?;
     bind_to_queue(&socket, config, interface)?;
-    map.set(config.queue, &socket).map_err(|source| failed(STEER, source))?;
+    map.set(config.queue, &socket).map_err(|error| failed(STEER, error))?;
     let membership = config.is_promiscuous.then(|| membership(interface.index)).transpose();
-    let membership = membership.map_err(|source| failed("receive frames to any station", source))?;
+    let membership = membership.map_err(|error| failed("receive frames to any station", error))?;
     let is_zero_copy =
         xdp_options(&socket).is_ok_and(|options| options.contains(XdpOptionsFlags::XDP_OPTIONS_ZEROCOPY));
     let steering = Steering { _link: link, _map: map, _membership: membership };
@@ -82,25 +82,25 @@ pub(super) struct Prepared {
 
 /// Makes the socket, its memory, and the program with an empty map.
 pub(super) fn prepare(config: &AfXdpConfig) -> Result<Prepared, UplinkError> {
-    let failed = |step, source| refused(config, step, source);
+    let failed = |step, error| refused(config, step, error);
     let socket = socket_with(AddressFamily::XDP, SocketType::RAW, SocketFlags::CLOEXEC, None)
-        .map_err(|source| failed(MAKE, source))?;
-    let rings = XskRings::map(&socket, config.sizes).map_err(|source| UplinkError::RingsOpen {
+        .map_err(|error| failed(MAKE, error))?;
+    let rings = XskRings::map(&socket, config.sizes).map_err(|error| UplinkError::RingsOpen {
         socket: socket_name(config),
-        remedy: memory_remedy(&source),
-        source,
+        remedy: memory_remedy(&error),
+        error,
     })?;
     if let Some(busy_poll) = config.busy_poll {
-        set_busy_poll(&socket, busy_poll).map_err(|source| failed("poll the device", source))?;
+        set_busy_poll(&socket, busy_poll).map_err(|error| failed("poll the device", error))?;
     }
-    let map = SocketMap::new(config.queue.saturating_add(1)).map_err(|source| failed(STEER, source))?;
+    let map = SocketMap::new(config.queue.saturating_add(1)).map_err(|error| failed(STEER, error))?;
     let code = redirect::program(config.ether_type, map.as_fd().as_raw_fd());
     let program =
-        XdpProgram::load(&code, "beeline_steer").map_err(|(source, words)| UplinkError::Program {
+        XdpProgram::load(&code, "beeline_steer").map_err(|(error, words)| UplinkError::Program {
             socket: socket_name(config),
-            source: source.into(),
+            error: error.into(),
             words,
-            remedy: if source == Errno::PERM { NEEDS_BPF } else { OTHER },
+            remedy: if error == Errno::PERM { NEEDS_BPF } else { OTHER },
         })?;
     Ok(Prepared { socket, rings, map, program })
 }
@@ -110,9 +110,9 @@ fn socket_name(config: &AfXdpConfig) -> String {
 }
 
 #[cold]
-fn refused(config: &AfXdpConfig, step: &'static str, source: Errno) -> UplinkError {
-    let remedy = remedy(step, source).replace("NAME", &config.interface);
-    UplinkError::SocketOpen { socket: socket_name(config), step, remedy, source: source.into() }
+fn refused(config: &AfXdpConfig, step: &'static str, error: Errno) -> UplinkError {
+    let remedy = remedy(step, error).replace("NAME", &config.interface);
+    UplinkError::SocketOpen { socket: socket_name(config), step, remedy, error: error.into() }
 }
 
 fn set_busy_poll(socket: &OwnedFd, busy_poll: BusyPoll) -> Result<(), Errno> {
@@ -160,14 +160,14 @@ fn bind_to_queue(socket: &OwnedFd, config: &AfXdpConfig, interface: &Interface) 
         XdpCopy::Auto => {}
     }
     let address = SocketAddrXdp::new(flags, interface.index, config.queue);
-    when_released(|| bind(socket, &address)).map_err(|source| match source {
+    when_released(|| bind(socket, &address)).map_err(|error| match error {
         Errno::OPNOTSUPP if config.copy == XdpCopy::ZeroCopy => UplinkError::NoZeroCopy {
             interface: interface.name.clone(),
             driver: interface.driver.clone(),
             queue: config.queue,
-            source: source.into(),
+            error: error.into(),
         },
-        _ => refused(config, BIND, source),
+        _ => refused(config, BIND, error),
     })
 }
 
@@ -199,7 +199,7 @@ fn remedy(step: &'static str, error: Errno) -> &'static str {
 
 fn memory_remedy(error: &XskError) -> &'static str {
     match error {
-        XskError::Setup { step: XskStep::Register, source: Errno::NOBUFS | Errno::NOMEM, .. } => PINNED,
+        XskError::Setup { step: XskStep::Register, errno: Errno::NOBUFS | Errno::NOMEM, .. } => PINNED,
         XskError::Sizes { .. } => "choose other sizes",
         _ => OTHER,
     }
@@ -225,9 +225,9 @@ mod tests {
         let config = AfXdpConfig { queue: 3, ..AfXdpConfig::new("eth0") };
         let text = refused(&config, ATTACH, Errno::BUSY).to_string();
         assert!(text.contains("ip link set dev eth0 xdp off"), "{text}");
-        let source = XskError::Setup { step: XskStep::Register, bytes: 1 << 20, source: Errno::NOBUFS };
-        let remedy = memory_remedy(&source);
-        let text = UplinkError::RingsOpen { socket: socket_name(&config), source, remedy }.to_string();
+        let error = XskError::Setup { step: XskStep::Register, bytes: 1 << 20, errno: Errno::NOBUFS };
+        let remedy = memory_remedy(&error);
+        let text = UplinkError::RingsOpen { socket: socket_name(&config), error, remedy }.to_string();
         assert!(text.contains("eth0, queue 3") && text.contains("1048576 bytes"), "{text}");
         assert!(text.contains("ulimit -l"), "{text}");
     }
@@ -238,7 +238,7 @@ mod tests {
             interface: "eth0".into(),
             driver: "veth".into(),
             queue: 1,
-            source: Errno::OPNOTSUPP.into(),
+            error: Errno::OPNOTSUPP.into(),
         };
         assert!(error.to_string().starts_with("n/a: driver veth of eth0"), "{error}");
     }

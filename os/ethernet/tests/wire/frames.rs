@@ -1,7 +1,7 @@
 //! What is sent is what arrives, whatever the two ends are.
 
 use beeline_ethernet::{
-    Accept, AfPacket, AfPacketConfig, AfXdp, ETHER_TYPE, Uplink, WireConfig, XdpAttach, XskSizes,
+    Accept, AfPacket, AfPacketConfig, AfXdp, ETHER_TYPE, Taken, Uplink, WireConfig, XdpAttach, XskSizes,
 };
 
 use crate::rig::{End, Net, frame, frame_of, receive, send, until};
@@ -33,7 +33,7 @@ fn many(from: &mut dyn Uplink, to: &mut dyn Uplink, on_the_way: usize) {
         // No more on the way than the receiver has room for: neither the wire nor the sockets wait.
         let end = frames.len().min(found + on_the_way);
         if sent < end {
-            sent += from.send_burst(&bursts[sent..end]).unwrap();
+            sent += from.send_burst(&bursts[sent..end]).unwrap().0;
         }
         until("a frame of a burst", || {
             let look = &mut |bytes: &[u8]| {
@@ -132,7 +132,7 @@ fn a_whole_burst_leaves_at_once() {
     let (mut near, mut far) = (net.near.xdp(XdpAttach::Auto), net.far.xdp(XdpAttach::Auto));
     let frames: Vec<Vec<u8>> = (0..200).map(|number| frame(number, 60)).collect();
     let burst: Vec<&[u8]> = frames.iter().map(Vec::as_slice).collect();
-    assert_eq!(near.send_burst(&burst).unwrap(), 200);
+    assert_eq!(near.send_burst(&burst).unwrap(), Taken(200));
     for frame in &frames {
         assert_eq!(&receive(&mut far), frame);
     }

@@ -60,12 +60,12 @@ impl fmt::Display for XskStep {
 #[derive(Debug, thiserror::Error)]
 pub enum XskError {
     /// The memory cannot be set up.
-    #[error("cannot {step} ({bytes} bytes): {source}")]
+    #[error("cannot {step} ({bytes} bytes): {errno}")]
     Setup {
         step: XskStep,
         /// Bytes of the memory or ring.
         bytes: usize,
-        source: Errno,
+        errno: Errno,
     },
     /// No ring has this many entries.
     #[error("{receive} receive and {transmit} transmit frames: each must be a power of two from 1 to {most}")]
@@ -105,7 +105,7 @@ pub enum XskError {
         "the {ring} ring gives {length} bytes at {address:#x} (options {options:#x}): not inside one of the {chunks} \
          chunks of {chunk_bytes} bytes; open the socket again"
     )]
-    Place {
+    Address {
         ring: XskRing,
         /// The address inside the memory for frames.
         address: u64,

@@ -23,7 +23,7 @@ pub(super) enum Owner {
 
 /// A frame in a chunk that is ours.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct FrameSpan {
     pub(super) chunk: u32,
     offset: u32,
     length: u32,
@@ -73,39 +73,39 @@ impl Frames {
         ring: XskRing,
         (address, length, options): (u64, u32, u32),
         from: Owner,
-    ) -> Result<Place, XskError> {
+    ) -> Result<FrameSpan, XskError> {
         let chunk = address / u64::from(CHUNK_BYTES);
         let offset = (address % u64::from(CHUNK_BYTES)) as u32;
         let Some(owner) = usize::try_from(chunk).ok().and_then(|chunk| self.owners.get_mut(chunk)) else {
-            return Err(self.no_place(ring, address, length, options));
+            return Err(self.bad_address(ring, address, length, options));
         };
         if length > CHUNK_BYTES - offset || options != 0 {
-            return Err(self.no_place(ring, address, length, options));
+            return Err(self.bad_address(ring, address, length, options));
         }
         let chunk = chunk as u32;
         if *owner != from {
             return Err(XskError::Owner { ring, chunk });
         }
         *owner = Owner::Us;
-        Ok(Place { chunk, offset, length })
+        Ok(FrameSpan { chunk, offset, length })
     }
 
     #[cold]
-    fn no_place(&self, ring: XskRing, address: u64, length: u32, options: u32) -> XskError {
+    fn bad_address(&self, ring: XskRing, address: u64, length: u32, options: u32) -> XskError {
         let chunks = self.owners.len() as u32;
-        XskError::Place { ring, address, length, options, chunks, chunk_bytes: CHUNK_BYTES }
+        XskError::Address { ring, address, length, options, chunks, chunk_bytes: CHUNK_BYTES }
     }
 
     /// The bytes of a frame in a chunk that is ours.
     #[inline]
-    pub(super) fn bytes(&self, place: Place) -> &[u8] {
-        assert!(self.owners[place.chunk as usize] == Owner::Us, "chunk {} is the kernel's", place.chunk);
-        let at = place.chunk as usize * CHUNK_BYTES as usize + place.offset as usize;
+    pub(super) fn bytes(&self, frame: FrameSpan) -> &[u8] {
+        assert!(self.owners[frame.chunk as usize] == Owner::Us, "chunk {} is the kernel's", frame.chunk);
+        let at = frame.chunk as usize * CHUNK_BYTES as usize + frame.offset as usize;
         // SAFETY: the chunk is one of the ledger's, by the index above, and the frame inside it, by `take`, so that the
         // bytes are inside the span that `new` cut. They are initialised: the mapping began zeroed. Nobody writes them
         // while the slice lives: no other process has the memory mapped, the kernel writes only to chunks it was
         // given, which this one is not and cannot become without `&mut self`, and we write only through `&mut self`.
-        unsafe { std::slice::from_raw_parts(self.memory.start().wrapping_add(at), place.length as usize) }
+        unsafe { std::slice::from_raw_parts(self.memory.start().wrapping_add(at), frame.length as usize) }
     }
 
     /// The bytes of a whole chunk that is ours, to be written.

@@ -113,12 +113,12 @@ impl XskRings {
             self.fill.publish();
             return Ok(None);
         };
-        let place = self.frames.take(XskRing::Receive, entry, Owner::KernelToFill)?;
+        let frame = self.frames.take(XskRing::Receive, entry, Owner::KernelToFill)?;
         self.receive.release();
-        self.looked_at = Some(place.chunk);
-        let answer = look(self.frames.bytes(place));
+        self.looked_at = Some(frame.chunk);
+        let answer = look(self.frames.bytes(frame));
         self.looked_at = None;
-        self.refill(place.chunk)?;
+        self.refill(frame.chunk)?;
         Ok(Some(answer))
     }
 
@@ -193,9 +193,9 @@ impl XskRings {
     #[inline]
     fn reap(&mut self) -> Result<(), XskError> {
         while let Some(entry) = self.completion.first()? {
-            let place = self.frames.take(XskRing::Completion, entry, Owner::KernelToSend)?;
+            let frame = self.frames.take(XskRing::Completion, entry, Owner::KernelToSend)?;
             self.completion.release();
-            self.spare.push(place.chunk);
+            self.spare.push(frame.chunk);
             self.transmitted += 1;
         }
         Ok(())

@@ -52,12 +52,12 @@ impl XskRings {
                 XskRing::Transmit => sockopt::set_xdp_tx_ring_size(socket, size),
             };
             let bytes = size as usize * entry_bytes(ring);
-            set.map_err(|source| XskError::Setup { step: XskStep::Size(ring), bytes, source })?;
+            set.map_err(|errno| XskError::Setup { step: XskStep::Size(ring), bytes, errno })?;
         }
-        let offsets = sockopt::xdp_mmap_offsets(socket).map_err(|source| XskError::Setup {
+        let offsets = sockopt::xdp_mmap_offsets(socket).map_err(|errno| XskError::Setup {
             step: XskStep::Layout,
             bytes: 0,
-            source,
+            errno,
         })?;
         let mapped = |ring: XskRing, at: XdpRingOffset, page_offset: u64| {
             let size = size_of_each(ring);
@@ -98,10 +98,10 @@ fn register(socket: impl AsFd, frames: &Frames) -> Result<(), XskError> {
         flags: XdpUmemRegFlags::empty(),
         tx_metadata_len: 0,
     };
-    sockopt::set_xdp_umem_reg(socket, memory).map_err(|source| XskError::Setup {
+    sockopt::set_xdp_umem_reg(socket, memory).map_err(|errno| XskError::Setup {
         step: XskStep::Register,
         bytes,
-        source,
+        errno,
     })
 }
 
@@ -110,7 +110,7 @@ fn owned(
     bytes: usize,
     step: XskStep,
 ) -> Result<Region, XskError> {
-    let start = start.map_err(|source| XskError::Setup { step, bytes, source })?;
+    let start = start.map_err(|errno| XskError::Setup { step, bytes, errno })?;
     let start = NonNull::new(start.cast()).expect("mmap without MAP_FIXED never gives address 0");
     // SAFETY: the caller mapped these bytes for reading and writing just now, and hands them over.
     Ok(Region::new(unsafe { Mapping::from_mmap(start, bytes, Backing::Shared) }))

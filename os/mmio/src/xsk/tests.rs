@@ -334,7 +334,7 @@ fn places_that_cannot_be_are_refused() {
         let (mut rings, kernel) = rig(SIZES, 0);
         kernel.give(XskRing::Receive, address, join(length, options));
         let error = rings.receive_with(|_| panic!("{address:#x} was shown")).unwrap_err();
-        assert!(matches!(error, XskError::Place { ring: XskRing::Receive, .. }), "{address:#x}: {error}");
+        assert!(matches!(error, XskError::Address { ring: XskRing::Receive, .. }), "{address:#x}: {error}");
     }
 }
 
@@ -526,7 +526,7 @@ proptest! {
             // An error ends the use of a socket, and none of them is a matter of setting up.
             if let Err(error) = fine {
                 let is_breach = matches!(
-                    error, XskError::Index { .. } | XskError::Place { .. } | XskError::Owner { .. });
+                    error, XskError::Index { .. } | XskError::Address { .. } | XskError::Owner { .. });
                 prop_assert!(is_breach, "{}", error);
                 break;
             }

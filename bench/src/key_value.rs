@@ -1,15 +1,17 @@
 //! GETs a second from key-value servers: 16-byte keys, 32-byte values, one connection, 1 to 256 outstanding.
 //!
-//! The client polls on the first core, the server has the second, ours and theirs. Every server is asked in each way it knows, in whole
-//! and in parts of the depth, and the fastest combination at a depth, found in a short look beforehand, is the one that
-//! is measured there: a rival is used as its best user would.
+//! The client polls on the first core, the server has the second, ours and theirs. Every server is asked in each way it
+//! knows, in whole and in parts of the depth, and the fastest combination at a depth, found in a short look beforehand,
+//! is the one that is measured there: a rival is used as its best user would.
 
 use std::time::Duration;
 
 use tempfile::TempDir;
 
 use crate::figure::Row;
-use crate::kv::{Keys, KvClient, KvRival, KvServer, OWN_NAME, OwnClient, Way, get_rate, memcached, redis};
+use crate::kv::{
+    ClientKind, Keys, KvClient, KvRival, KvServer, OWN_NAME, OwnClient, get_rate, memcached, redis,
+};
 use crate::verdict::fastest;
 use crate::{BenchError, Bound, Figure, Missing, Report, Settings, Verdict};
 use beeline_floor::{MEMORY, on_core};
@@ -76,8 +78,8 @@ fn measure(
     let mut contenders =
         vec![Contender::prepare(OWN_NAME, vec![("cached", Box::new(own))], None, &keys, round)?];
     for (rival, server) in servers {
-        let connect = |way: &Way| Ok((way.name, (way.connect)(server.socket())?));
-        let clients = rival.ways.iter().map(connect).collect::<Result<_, BenchError>>()?;
+        let connect = |kind: &ClientKind| Ok((kind.name, (kind.connect)(server.socket())?));
+        let clients = rival.clients.iter().map(connect).collect::<Result<_, BenchError>>()?;
         contenders.push(Contender::prepare(rival.name, clients, Some(server), &keys, round)?);
     }
     for _ in 0..settings.rounds {
@@ -131,12 +133,12 @@ impl Contender {
         let Contender { name, clients, plans, server } = self;
         let memory = if server.is_some() { "kernel" } else { MEMORY };
         let figure = |plan: Plan| {
-            let (depth, way) = (plan.depth, clients[plan.client].0);
+            let (depth, kind) = (plan.depth, clients[plan.client].0);
             let parts = depth / plan.group;
-            let way = if parts == 1 { way.to_owned() } else { format!("{way}/{parts}") };
+            let kind = if parts == 1 { kind.to_owned() } else { format!("{kind}/{parts}") };
             let name = format!("{name}, {depth} outstanding");
             let row =
-                Row { bench: BENCH, name: &name, kernel: &way, memory, size_bytes: 32, count: plan.gets };
+                Row { bench: BENCH, name: &name, kernel: &kind, memory, size_bytes: 32, count: plan.gets };
             Figure::rate(row, plan.rates)
         };
         plans.into_iter().map(figure).collect()

@@ -31,7 +31,7 @@ fn run_here(settings: &Settings) -> Result<Report, BenchError> {
     for _ in 0..settings.rounds {
         // A fresh one each round: where its memory happens to lie is part of a figure.
         let nic = PrivateNic::start(&settings.program, &nic_options(settings, true))?;
-        let mut session = Session::open(&nic.place(kernel))?;
+        let mut session = Session::open(&nic.session_options(kernel))?;
         for (interface, latencies) in &mut all {
             let mut times = Vec::with_capacity(settings.trips() as usize);
             let job = Latency {

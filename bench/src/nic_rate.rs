@@ -63,7 +63,7 @@ fn round(
     rate: impl Fn(&mut Session, Queue) -> Result<Rated, BenchError>,
 ) -> Result<(), BenchError> {
     let nic = PrivateNic::start(&settings.program, &nic_options(settings, loopback))?;
-    let mut session = Session::open(&nic.place(kernel))?;
+    let mut session = Session::open(&nic.session_options(kernel))?;
     for (interface, rates) in Interface::ALL.into_iter().zip(rates) {
         rates.push(rate(&mut session, Queue::of(interface))?.frames_per_second());
     }

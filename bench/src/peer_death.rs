@@ -16,7 +16,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::figure::Row;
 use crate::{BenchError, Figure, Report, Settings, Verdict};
-use beeline_session::{NicError, PATIENCE, PrivateDomain, Role, with_causes};
+use beeline_session::{NicError, PrivateDomain, Role, TIMEOUT, with_causes};
 
 const BENCH: &str = "peer-death";
 
@@ -140,15 +140,15 @@ fn kill_one(
         return Err(BenchError::Meet(format!("it said {said:?} and not that it is connected")));
     }
     let pid = victim.pid();
-    let peer = peers.recv_timeout(PATIENCE).map_err(|error| BenchError::Meet(error.to_string()))?;
+    let peer = peers.recv_timeout(TIMEOUT).map_err(|error| BenchError::Meet(error.to_string()))?;
     if peer.pid() != pid || !peer.is_alive() {
         return Err(BenchError::Missed { pid, seen: format!("{peer:?} before that") });
     }
     let killed = Instant::now();
     victim.kill()?;
     while peer.is_alive() {
-        if killed.elapsed() > PATIENCE {
-            return Err(BenchError::Missed { pid, seen: format!("it alive for {} s", PATIENCE.as_secs()) });
+        if killed.elapsed() > TIMEOUT {
+            return Err(BenchError::Missed { pid, seen: format!("it alive for {} s", TIMEOUT.as_secs()) });
         }
         std::hint::spin_loop();
     }

@@ -15,7 +15,7 @@ use crate::figure::Row;
 use crate::verdict::fastest;
 use crate::{BenchError, Figure, Report, Settings, Verdict};
 use beeline_floor::{Source, Sum, on_core};
-use beeline_session::Patience;
+use beeline_session::IdleWatch;
 
 const BENCH: &str = "rpc-rate";
 /// Bytes of a request and of its answer.
@@ -26,7 +26,7 @@ pub(crate) const PIPELINE_LINES: u32 = 512;
 /// Numbers of calls outstanding.
 const DEPTHS: [u64; 4] = [16, 64, 256, 512];
 /// How long no answer may come before the row gives up: longer than a busy machine keeps the server from its core.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 /// Millions a second that the fastest of them is to reach.
 const LEAST_MILLIONS: f64 = 20.0;
 
@@ -78,12 +78,10 @@ pub(crate) fn rate(client: &mut shm::Client, depth: u64, calls: u64) -> Result<f
             begun += group;
         }
         let enough = ended + group;
-        let mut patience = Patience::new();
+        let mut idle = IdleWatch::new();
         while ended < enough {
             let Some(completion) = client.poll() else {
-                patience.idle(|waited| {
-                    still_makes_sense(waited, || format!("answer after {ended} of {calls}"))
-                })?;
+                idle.idle(|waited| still_makes_sense(waited, || format!("answer after {ended} of {calls}")))?;
                 continue;
             };
             let mut answer = completion.result.map_err(|error| failed(&error))?;
@@ -99,25 +97,25 @@ pub(crate) fn rate(client: &mut shm::Client, depth: u64, calls: u64) -> Result<f
     Ok(beeline_floor::rate(calls, took))
 }
 
-/// What never comes is an error and no row that never ends.
+/// Fails once nothing has come for [`TIMEOUT`], so that a lost call does not hang the bench.
 fn still_makes_sense(waited: Duration, what: impl FnOnce() -> String) -> Result<(), BenchError> {
-    if waited < PATIENCE {
+    if waited < TIMEOUT {
         return Ok(());
     }
-    Err(failed(&format!("no {} for {} s", what(), PATIENCE.as_secs())))
+    Err(failed(&format!("no {} for {} s", what(), TIMEOUT.as_secs())))
 }
 
 #[inline(always)]
 fn begin(client: &mut shm::Client, message: &[u8; 64], call: u64) -> Result<(), BenchError> {
     let request = message.first_chunk::<BYTES>().expect("a message is longer");
-    let mut patience = Patience::new();
+    let mut idle = IdleWatch::new();
     loop {
         match client.start(ECHO, request, None).map_err(|error| failed(&error))? {
             Started::Call(_) => return Ok(()),
             // Answers wait for nothing of this side, so there will be room while there is a server.
             Started::Full => {
                 spin_loop();
-                patience.idle(|waited| still_makes_sense(waited, || format!("room for call {call}")))?;
+                idle.idle(|waited| still_makes_sense(waited, || format!("room for call {call}")))?;
             }
         }
     }

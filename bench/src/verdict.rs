@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ratio_is_the_middle_of_the_rounds() {
+    fn ratio_of_rounds_is_their_median() {
         let ours = figure("ours", &[10.0, 30.0, 2.0]);
         let rival = figure("rival", &[5.0, 10.0, 2.0]);
         assert_eq!(paired_ratio(&ours, &rival), 2.0);
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_is_about_the_worst_time() {
+    fn limit_is_compared_with_the_worst_time() {
         let row = Row { bench: "b", name: "death", kernel: "-", memory: "-", size_bytes: 0, count: 3 };
         let figure = Figure::delay(row, vec![vec![1e6, 49e6], vec![2e6]]);
         assert!(Verdict::limit("b", &figure, 50.0).pass);
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_is_judged_by_its_middle() {
+    fn rate_is_judged_by_its_median() {
         let figure = figure("calls", &[30e6, 1e6, 21e6]);
         assert!(Verdict::rate("b", &figure, 21.0).pass);
         assert!(!Verdict::rate("b", &figure, 21.1).pass);
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fastest_is_the_one_with_the_best_middle() {
+    fn fastest_has_the_highest_median_rate() {
         let [a, b] = [figure("a", &[1.0, 2.0, 99.0]), figure("b", &[3.0, 3.0, 3.0])];
         assert_eq!(fastest([&a, &b]).map(|figure| figure.name.as_str()), Some("b"));
     }

@@ -24,7 +24,7 @@ fn program() -> Program {
 fn open(loopback: bool) -> (PrivateNic, Session) {
     let options = NicOptions { loopback, lossless: true, ..NicOptions::default() };
     let nic = PrivateNic::start(&program(), &options).unwrap();
-    let session = Session::open(&nic.place(StoreKernel::Cached)).unwrap();
+    let session = Session::open(&nic.session_options(StoreKernel::Cached)).unwrap();
     (nic, session)
 }
 

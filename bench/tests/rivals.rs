@@ -130,7 +130,7 @@ fn the_row_over_a_wire_has_figures_or_a_reason() {
 }
 
 #[test]
-fn every_key_value_server_gives_every_value_in_every_way() {
+fn every_client_kind_of_every_key_value_server_gets_every_value() {
     let Some((settings, _cores)) = settings() else { return };
     let (keys, folder) = (Keys::new(), tempfile::tempdir().unwrap());
     let mut own = OwnClient::start(&program(), settings.cores.second, &keys).unwrap();
@@ -143,12 +143,12 @@ fn every_key_value_server_gives_every_value_in_every_way() {
             println!("{}: n/a: {}", rival.name, rival.package);
             continue;
         };
-        for way in rival.ways {
-            let mut client = (way.connect)(server.socket()).unwrap();
+        for kind in rival.clients {
+            let mut client = (kind.connect)(server.socket()).unwrap();
             // Whole laps, so that every key is asked for.
             for (depth, group) in [(1, 1), (8, 4), (256, 256)] {
                 let rate = get_rate(client.as_mut(), &keys, depth, group, 16_384).unwrap();
-                assert!(rate > 0.0, "{} {}", rival.name, way.name);
+                assert!(rate > 0.0, "{} {}", rival.name, kind.name);
             }
         }
     }

@@ -11,13 +11,13 @@ use beeline_driver::{CoherentConfig, RxCoherentConfig, Transmit, TxCoherent, TxE
 use beeline_fuzz::Word;
 use beeline_fuzz::fillers::{LINE_BUFFERS, LINE_ENTRIES, LINES, LineFiller};
 use beeline_fuzz::opened::Opened;
-use beeline_fuzz::received::{Lies, Received, Way, frame};
+use beeline_fuzz::received::{FuzzedReceiver, Lies, Received, frame};
 use beeline_fuzz::scripted::{Memory, Scripted};
 use beeline_spec::coherent::{LineBuffer, LineHeader, LineKind, given_back, position_of};
 use libfuzzer_sys::fuzz_target;
 
 #[derive(Arbitrary, Debug)]
-enum Step {
+enum Operation {
     /// Frames are sent, as one burst.
     Send { bytes: Vec<u16>, fill: u8 },
     /// The device gives back the oldest entries that it has; the last of them as something else.
@@ -44,7 +44,7 @@ enum Step {
 struct Input {
     entry_lines_log2: u8,
     epoch: u8,
-    steps: Vec<Step>,
+    operations: Vec<Operation>,
 }
 
 /// What the device has been passed and has not given back.
@@ -136,19 +136,19 @@ impl Sender {
 }
 
 /// A word of the receive ring that a device may have meant.
-fn forged(step: &Step, address: u64) -> Option<(usize, u64)> {
-    match *step {
-        Step::Head { place, buffers, length_bytes, epoch, index } => {
+fn forged(operation: &Operation, address: u64) -> Option<(usize, u64)> {
+    match *operation {
+        Operation::Head { place, buffers, length_bytes, epoch, index } => {
             let kind =
                 buffers.map_or(LineKind::Whole(length_bytes % 300), |count| LineKind::Buffers(count % 32));
             let position = position_of(index.into());
             Some((usize::from(place) * 8, LineHeader { kind, epoch, position }.encode()))
         }
-        Step::Name { word, length_bytes, line } => {
+        Operation::Name { word, length_bytes, line } => {
             let address = address.wrapping_add_signed(i64::from(line) * 64);
             Some((word.into(), LineBuffer { length_bytes: length_bytes % 2048, address }.encode()))
         }
-        Step::Poke { word, value } => Some((word.into(), value.value())),
+        Operation::Poke { word, value } => Some((word.into(), value.value())),
         _ => None,
     }
 }
@@ -168,30 +168,30 @@ fuzz_target!(|input: Input| {
     let (memory, address) = (half.words(), half.address);
     let filler = LineFiller::new(memory.clone(), address, entry_lines_log2);
     let mut rx = Received::new(half, filler);
-    for step in input.steps {
-        if let Some((word, value)) = forged(&step, address) {
+    for operation in input.operations {
+        if let Some((word, value)) = forged(&operation, address) {
             let mut memory = memory.borrow_mut();
             let word = word % memory.len();
             memory[word] = value;
             rx.lied();
         }
-        match step {
-            Step::Send { bytes, fill } => tx.send(&bytes, fill),
-            Step::GiveBack { entries, flip } => tx.give_back(entries, flip),
-            Step::Progress => tx.progress(),
-            Step::Deliver { bytes, fill, lies } => rx.deliver(&link, &frame(bytes, fill), lies),
-            Step::Receive { times } => {
+        match operation {
+            Operation::Send { bytes, fill } => tx.send(&bytes, fill),
+            Operation::GiveBack { entries, flip } => tx.give_back(entries, flip),
+            Operation::Progress => tx.progress(),
+            Operation::Deliver { bytes, fill, lies } => rx.deliver(&link, &frame(bytes, fill), lies),
+            Operation::Receive { times } => {
                 for _ in 0..times % 16 {
                     rx.poll(&link);
                 }
             }
-            Step::Look => rx.look(&link),
-            Step::Recover { receives: true } => assert!(rx.recover(&mut port)),
-            Step::Recover { receives: false } => {
+            Operation::Look => rx.look(&link),
+            Operation::Recover { receives: true } => assert!(rx.recover(&mut port)),
+            Operation::Recover { receives: false } => {
                 let half = tx.half.recovered(&mut port).expect("a sound device");
                 tx = Sender { half, entry_bytes, oldest: 0, frames: VecDeque::new(), is_lie: false };
             }
-            Step::Head { .. } | Step::Name { .. } | Step::Poke { .. } => {}
+            Operation::Head { .. } | Operation::Name { .. } | Operation::Poke { .. } => {}
         }
         tx.check();
     }

@@ -26,11 +26,11 @@ const PEER_SESSION: u64 = 0x5555_0000_ffff_fff0;
 #[derive(Arbitrary, Debug)]
 struct Input<'a> {
     window: u8,
-    steps: Vec<Step<'a>>,
+    operations: Vec<Operation<'a>>,
 }
 
 #[derive(Arbitrary, Debug)]
-enum Step<'a> {
+enum Operation<'a> {
     /// Any bytes.
     Frame(&'a [u8]),
     /// A frame with a right Ethernet header, from somebody who knows no session but may try the peer's own.
@@ -257,17 +257,17 @@ impl Watched {
         assert!(64 - held.leading_zeros() < u32::from(frame[f::ROOM_OFFSET]).max(1), "beyond the room");
     }
 
-    fn step(&mut self, step: &Step<'_>) {
-        match step {
-            Step::Frame(bytes) => self.give(bytes.to_vec()),
-            Step::Stranger { last, head, message } => {
+    fn operation(&mut self, operation: &Operation<'_>) {
+        match operation {
+            Operation::Frame(bytes) => self.give(bytes.to_vec()),
+            Operation::Stranger { last, head, message } => {
                 // A stranger guesses small sessions: the real ones, and those offered to others, he cannot know.
                 let to_session = head.to_session & 0xffff;
                 let from_session = if head.flags & 2 == 0 { PEER_SESSION } else { head.from_session };
                 let head = Fields { to_session, from_session, flags: head.flags & 1, ..*head };
                 self.give(frame(MacAddress([2, 0, 0, 0, 0, *last]), &head, message));
             }
-            Step::Peer { kind, number, acknowledged, selective, room, flags, message } => {
+            Operation::Peer { kind, number, acknowledged, selective, room, flags, message } => {
                 self.may_end = true;
                 let fields = Fields {
                     kind: *kind,
@@ -286,7 +286,7 @@ impl Watched {
                 };
                 self.give(frame(PEER, &fields, message));
             }
-            Step::WildPeer(fields, message) => {
+            Operation::WildPeer(fields, message) => {
                 self.may_end = true;
                 let sessions = Fields {
                     to_session: self.our_session,
@@ -296,26 +296,26 @@ impl Watched {
                 };
                 self.give(frame(PEER, &sessions, message));
             }
-            Step::Send(bytes) => {
+            Operation::Send(bytes) => {
                 let message = vec![1; usize::from(*bytes) % 1600];
                 if self.endpoint.try_send(self.id, &message, &[]) == Ok(beeline_datagram::Sent::Sent) {
                     self.sent += 1;
                 }
             }
-            Step::Pause(true) => self.endpoint.pause(self.id),
-            Step::Pause(false) => self.endpoint.resume(self.id),
-            Step::Close => {
+            Operation::Pause(true) => self.endpoint.pause(self.id),
+            Operation::Pause(false) => self.endpoint.resume(self.id),
+            Operation::Close => {
                 self.may_end = true;
                 self.endpoint.close(self.id);
             }
-            Step::Wait(ns) => {
+            Operation::Wait(ns) => {
                 let after = self.time.0.borrow().saturating_add(u64::from(*ns));
                 *self.time.0.borrow_mut() = after;
                 // The peer of this target answers nothing, so that in the end it is silent.
                 self.may_end |= after > 1_500_000_000;
             }
-            Step::Refuse(refuses) => self.plug.0.lock().expect("one thread").refuses = *refuses,
-            Step::Connect(last) => {
+            Operation::Refuse(refuses) => self.plug.0.lock().expect("one thread").refuses = *refuses,
+            Operation::Connect(last) => {
                 let _ = self.endpoint.connect(MacAddress([2, 0, 0, 0, 0, *last]));
             }
         }
@@ -324,8 +324,8 @@ impl Watched {
 
 fuzz_target!(|input: Input<'_>| {
     let mut watched = Watched::open(&input);
-    for step in &input.steps {
-        watched.step(step);
+    for operation in &input.operations {
+        watched.operation(operation);
         watched.poll();
     }
 });

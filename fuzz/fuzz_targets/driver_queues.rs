@@ -14,7 +14,7 @@ use beeline_spec::regs;
 use libfuzzer_sys::fuzz_target;
 
 #[derive(Arbitrary, Debug)]
-enum Step {
+enum Operation {
     /// A frame is sent.
     Send { which: u8, bytes: u16, fill: Word },
     /// Five frames are.
@@ -43,38 +43,38 @@ enum Step {
     Recover { which: u8 },
 }
 
-fn run(host: &mut Host, step: Step) {
-    match step {
-        Step::Send { which, bytes, fill } => {
+fn run(host: &mut Host, operation: Operation) {
+    match operation {
+        Operation::Send { which, bytes, fill } => {
             let bytes = usize::from(bytes % 1600);
             let frame = fill.value().to_le_bytes().repeat(bytes.div_ceil(8));
             host.send(which, &frame[..bytes]);
         }
-        Step::Burst { which, bytes } => {
+        Operation::Burst { which, bytes } => {
             let frames = bytes.map(|length| &[0x5a; 2048][..usize::from(length % 2048)]);
             let Some(tx) = host.transmit(which) else { return };
             if let Ok(taken) = tx.try_send_burst(&frames) {
                 assert!(taken.0 <= frames.len());
             }
         }
-        Step::Finished { which, more } => host.finished(which, more),
-        Step::Progress { which } => {
+        Operation::Finished { which, more } => host.finished(which, more),
+        Operation::Progress { which } => {
             let Some(tx) = host.transmit(which) else { return };
             let _ = (tx.progress(), tx.is_idle());
         }
-        Step::Deliver { which, bytes, fill, lies } => host.deliver(which, &frame(bytes, fill), lies),
-        Step::Receive { which, times } => {
+        Operation::Deliver { which, bytes, fill, lies } => host.deliver(which, &frame(bytes, fill), lies),
+        Operation::Receive { which, times } => {
             for _ in 0..times % 16 {
                 if !host.receive(which) {
                     break;
                 }
             }
         }
-        Step::Look { which } => host.look(which),
-        Step::Hold(holds) => host.link.0.borrow_mut().holds = holds,
-        Step::Poke { region, word, value } => host.poke(region, usize::from(word % 32), value),
-        Step::PokeFar { region, word, value } => host.poke(region, word.into(), value),
-        Step::Register { queue, index, value } => {
+        Operation::Look { which } => host.look(which),
+        Operation::Hold(holds) => host.link.0.borrow_mut().holds = holds,
+        Operation::Poke { region, word, value } => host.poke(region, usize::from(word % 32), value),
+        Operation::PokeFar { region, word, value } => host.poke(region, word.into(), value),
+        Operation::Register { queue, index, value } => {
             let (_, register) = regs::queue::ALL[usize::from(index) % regs::queue::ALL.len()];
             let offset = queue_register(u32::from(queue % 4), register);
             let mut shared = host.link.0.borrow_mut();
@@ -83,16 +83,16 @@ fn run(host: &mut Host, step: Step) {
                 None => shared.registers.remove(&offset),
             };
         }
-        Step::Device { is_busy, is_silent, is_gone } => {
+        Operation::Device { is_busy, is_silent, is_gone } => {
             let mut shared = host.link.0.borrow_mut();
             (shared.busy, shared.silent, shared.gone) = (is_busy, is_silent, is_gone);
         }
-        Step::Recover { which } => host.recover(which),
+        Operation::Recover { which } => host.recover(which),
     }
 }
 
-fuzz_target!(|input: (bool, Vec<Step>)| {
-    let (is_blank, steps) = input;
+fuzz_target!(|input: (bool, Vec<Operation>)| {
+    let (is_blank, operations) = input;
     let mut host = Host::new(is_blank);
-    steps.into_iter().for_each(|step| run(&mut host, step));
+    operations.into_iter().for_each(|operation| run(&mut host, operation));
 });

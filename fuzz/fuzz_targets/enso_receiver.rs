@@ -24,7 +24,7 @@ const QUEUES: usize = 4;
 const OWNER: usize = 1;
 
 #[derive(Arbitrary, Debug)]
-enum Step {
+enum Operation {
     /// A frame is appended to a pipe, and told of if it is time.
     Append {
         which: u8,
@@ -279,18 +279,18 @@ impl Bench {
         (self.told, self.seen, self.is_lie, self.failed) = (0, 0, false, None);
     }
 
-    fn run(&mut self, step: Step) {
-        match step {
-            Step::Append { which, bytes, fill, lies } => self.append(which, (bytes, fill), lies),
-            Step::Tell { which } => self.tell(which, &mut truth),
-            Step::Wild { queue, more_lines, epoch } => self.wild(queue, more_lines, epoch),
-            Step::Receive { times } => (0..times % 16).for_each(|_| self.receive()),
-            Step::Look => self.look(),
-            Step::Join { which } => self.join(which),
-            Step::Leave { which } => self.leave(which),
-            Step::Recover { which } => self.recover(which),
-            Step::RecoverAll => self.recover_all(),
-            Step::Poke { which, word, value } => {
+    fn run(&mut self, operation: Operation) {
+        match operation {
+            Operation::Append { which, bytes, fill, lies } => self.append(which, (bytes, fill), lies),
+            Operation::Tell { which } => self.tell(which, &mut truth),
+            Operation::Wild { queue, more_lines, epoch } => self.wild(queue, more_lines, epoch),
+            Operation::Receive { times } => (0..times % 16).for_each(|_| self.receive()),
+            Operation::Look => self.look(),
+            Operation::Join { which } => self.join(which),
+            Operation::Leave { which } => self.leave(which),
+            Operation::Recover { which } => self.recover(which),
+            Operation::RecoverAll => self.recover_all(),
+            Operation::Poke { which, word, value } => {
                 let mut words = self.sides[usize::from(which) % QUEUES].words.borrow_mut();
                 let word = usize::from(word) % words.len();
                 words[word] = value.value();
@@ -324,7 +324,7 @@ impl Side {
     }
 }
 
-fuzz_target!(|steps: Vec<Step>| {
+fuzz_target!(|operations: Vec<Operation>| {
     let mut bench = Bench::new();
-    steps.into_iter().for_each(|step| bench.run(step));
+    operations.into_iter().for_each(|operation| bench.run(operation));
 });

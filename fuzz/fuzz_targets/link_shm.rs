@@ -7,7 +7,7 @@
 
 use arbitrary::Arbitrary;
 use beeline_fuzz::Word;
-use beeline_fuzz::device::{Place, QUEUES, Setup, offset_of};
+use beeline_fuzz::device::{QUEUES, RegisterAddress, Setup, offset_of};
 use beeline_fuzz::port::{Bench, LENT_BYTES};
 use beeline_fuzz::sender::{Flaw, Sender, Senders};
 use beeline_spec::formats::{PORT_REGISTER_LINES, port_device_memory as device};
@@ -17,11 +17,11 @@ use libfuzzer_sys::fuzz_target;
 /// Registers that hold an address.
 const ADDRESSES: [u32; 5] =
     [r::CREDIT_ADDRESS, r::TX_HEAD_ADDRESS, r::TX_RING_ADDRESS, r::RX_RING_ADDRESS, r::RX_COMPLETION_ADDRESS];
-/// Turns after a step: enough for a small frame to go out and come back.
+/// Turns after an operation: enough for a small frame to go out and come back.
 const TURNS: u8 = 3;
 
 #[derive(Arbitrary, Debug)]
-enum Step<'a> {
+enum Operation<'a> {
     /// A frame in the format of the queue's interface, with a flaw perhaps, and the turns it takes.
     Send {
         queue: u8,
@@ -43,7 +43,7 @@ enum Step<'a> {
     },
     /// A register is written.
     Register {
-        place: Place,
+        address: RegisterAddress,
         value: Word,
     },
     /// A register gets an address near a region's end.
@@ -53,9 +53,8 @@ enum Step<'a> {
         region: u8,
         before_end: i16,
     },
-    /// A register is read.
     Read {
-        place: Place,
+        address: RegisterAddress,
         tag: u16,
     },
     /// A word of the register channel, whatever stands there.
@@ -65,7 +64,7 @@ enum Step<'a> {
     },
     Window {
         queue: u8,
-        place: u16,
+        address: u16,
         words: Vec<Word>,
     },
     /// A doorbell, or a word behind them.
@@ -126,64 +125,64 @@ enum Step<'a> {
     Die,
 }
 
-fn run(bench: &mut Bench, senders: &mut Senders, step: Step<'_>) {
+fn run(bench: &mut Bench, senders: &mut Senders, operation: Operation<'_>) {
     let queue_of = |queue: u8| u32::from(queue) % QUEUES;
-    match step {
-        Step::Send { queue, bytes, fill, flaw } => {
+    match operation {
+        Operation::Send { queue, bytes, fill, flaw } => {
             senders[queue_of(queue) as usize].send(bench, queue_of(queue), bytes % 1024, fill, flaw);
             bench.turns(TURNS, 10);
         }
-        Step::SendUnseen { queue, bytes, fill, flaw } => {
+        Operation::SendUnseen { queue, bytes, fill, flaw } => {
             senders[queue_of(queue) as usize].send(bench, queue_of(queue), bytes % 1024, fill, flaw);
         }
-        Step::SetUp { setup, shift } => {
+        Operation::SetUp { setup, shift } => {
             senders[setup.queue().0 as usize] = Sender::set_up(bench, &setup, shift);
         }
-        Step::Register { place, value } => bench.write(offset_of(place), value.value()),
-        Step::Address { queue, register, region, before_end } => {
+        Operation::Register { address, value } => bench.write(offset_of(address), value.value()),
+        Operation::Address { queue, register, region, before_end } => {
             let register = ADDRESSES[usize::from(register) % ADDRESSES.len()];
             let end = LENT_BYTES[usize::from(region % 2)] as u64;
             let address = (u64::from(region % 4) << 32 | end).wrapping_add_signed(-i64::from(before_end));
             bench.write(regs::QUEUE + queue_of(queue) * regs::QUEUE_STRIDE + register, address);
         }
-        Step::Read { place, tag } => bench.post(2 | u64::from(tag) << 8, offset_of(place), 0),
-        Step::Channel { word, value } => {
+        Operation::Read { address, tag } => bench.post(2 | u64::from(tag) << 8, offset_of(address), 0),
+        Operation::Channel { word, value } => {
             bench.store_device(usize::from(word) % (PORT_REGISTER_LINES * 8), value.value());
         }
-        Step::Window { queue, place, words } => {
-            for (place, word) in (u64::from(place)..).zip(words) {
-                bench.store(queue_of(queue), place, word.value());
+        Operation::Window { queue, address, words } => {
+            for (address, word) in (u64::from(address)..).zip(words) {
+                bench.store(queue_of(queue), address, word.value());
             }
         }
-        Step::Doorbell { word, value } => {
+        Operation::Doorbell { word, value } => {
             bench.store_device(device::BYTES / 8 + usize::from(word), value.value())
         }
-        Step::Freed { queue, count } => bench.ring(queue_of(queue), true, count.into()),
-        Step::HostMemory { word, value } => bench.store_host(word.into(), value.value()),
-        Step::Lent { which, word, value } => {
+        Operation::Freed { queue, count } => bench.ring(queue_of(queue), true, count.into()),
+        Operation::HostMemory { word, value } => bench.store_host(word.into(), value.value()),
+        Operation::Lent { which, word, value } => {
             bench.store_lent(which.into(), usize::from(word) * 8, &value.value().to_le_bytes());
         }
-        Step::Lend { which, more } => {
+        Operation::Lend { which, more } => {
             bench
                 .lend(which.into(), (LENT_BYTES[usize::from(which)] as u64).wrapping_add_signed(more.into()));
         }
-        Step::Release { number } => bench.release(u32::from(number % 6)),
-        Step::Request(request) => bench.request(request),
-        Step::Reopen { queue } => bench.reopen(queue_of(queue)),
-        Step::AskDoorbell { queue, inside } => {
+        Operation::Release { number } => bench.release(u32::from(number % 6)),
+        Operation::Request(request) => bench.request(request),
+        Operation::Reopen { queue } => bench.reopen(queue_of(queue)),
+        Operation::AskDoorbell { queue, inside } => {
             bench.doorbell(regs::DOORBELL + u32::from(queue % 4) * regs::DOORBELL_STRIDE + u32::from(inside));
         }
-        Step::Frame { bytes, fill } => {
+        Operation::Frame { bytes, fill } => {
             let _ = bench.port.frame_arrived(&vec![fill; usize::from(bytes % 1024)]);
         }
-        Step::Wire { room } => bench.set_wire((room < 255).then_some(room)),
-        Step::Turns { count, ns } => bench.turns(count % 32, ns.into()),
-        Step::Die => bench.close(),
+        Operation::Wire { room } => bench.set_wire((room < 255).then_some(room)),
+        Operation::Turns { count, ns } => bench.turns(count % 32, ns.into()),
+        Operation::Die => bench.close(),
     }
 }
 
-fuzz_target!(|input: (bool, Vec<Setup>, Vec<Step<'_>>)| {
-    let (rx_lossless, setups, steps) = input;
+fuzz_target!(|input: (bool, Vec<Setup>, Vec<Operation<'_>>)| {
+    let (rx_lossless, setups, operations) = input;
     let mut bench = Bench::new(rx_lossless);
     bench.write(regs::CONTROL, 1);
     let mut senders = Senders::default();
@@ -192,8 +191,8 @@ fuzz_target!(|input: (bool, Vec<Setup>, Vec<Step<'_>>)| {
     for setup in honest.skip(setups.len()).chain(setups.into_iter().take(QUEUES as usize)) {
         senders[setup.queue().0 as usize] = Sender::set_up(&mut bench, &setup, 0);
     }
-    for step in steps {
-        run(&mut bench, &mut senders, step);
+    for operation in operations {
+        run(&mut bench, &mut senders, operation);
         if bench.is_closed() {
             break;
         }

@@ -13,7 +13,7 @@ use beeline_nic_model::{Nic, NicConfig};
 use beeline_spec::regs::field::{queue_control, queue_status};
 use beeline_spec::regs::{self, doorbell, queue};
 use beeline_tests::Random;
-use beeline_tests::owners::{Bench, INTERFACES, Owner, Place, Store, owner};
+use beeline_tests::owners::{Bench, INTERFACES, Owner, QueueResources, Store, owner};
 use libfuzzer_sys::fuzz_target;
 
 const WINDOW_LINES: u32 = 64;
@@ -26,11 +26,11 @@ const CREDITS: u64 = 0x1000;
 const LONGEST_BYTES: usize = 700;
 /// Frames that an honest owner hands over at most, so that an input ends.
 const MOST_FRAMES: usize = 300;
-/// Turns of honest owners behind the stranger's last step: enough for each to come round its window.
+/// Turns of honest owners behind the stranger's last operation: enough for each to come round its window.
 const AFTERMATH: usize = 40;
 
 #[derive(Arbitrary, Debug)]
-enum Step<'a> {
+enum Operation<'a> {
     /// An honest owner makes several writes.
     Honest { which: u8, writes: u8 },
     /// The stranger breaks the rules of his interface, as these numbers choose.
@@ -108,13 +108,13 @@ fn config() -> NicConfig {
     }
 }
 
-fn place(queue: u16) -> Place {
+fn resources(queue: u16) -> QueueResources {
     let config = config();
-    Place {
+    QueueResources {
         queue,
         window_lines: WINDOW_LINES.into(),
         window: config.aperture_bytes() + u64::from(queue) * config.window_stride_bytes(),
-        memory: Place::MEMORY_BYTES * (u64::from(queue) + 1),
+        memory: QueueResources::MEMORY_BYTES * (u64::from(queue) + 1),
         credits: CREDITS + 64 * u64::from(queue),
     }
 }
@@ -122,17 +122,17 @@ fn place(queue: u16) -> Place {
 impl World {
     fn new() -> Self {
         let honest = INTERFACES.iter().enumerate().map(|(queue, interface)| Honest {
-            owner: owner(*interface, place(queue as u16)),
+            owner: owner(*interface, resources(queue as u16)),
             stores: Vec::new(),
             handed: 0,
             expected: VecDeque::new(),
         });
-        let bytes = vec![0; Place::MEMORY_BYTES as usize * (QUEUES as usize + 2)];
+        let bytes = vec![0; QueueResources::MEMORY_BYTES as usize * (QUEUES as usize + 2)];
         let mut world = World {
             nic: Nic::new(config()).expect("the sizes are sound"),
             memory: Memory { bytes, registers: Vec::new() },
             honest: honest.collect(),
-            hostile: owner(INTERFACES[0], place(HOSTILE)),
+            hostile: owner(INTERFACES[0], resources(HOSTILE)),
             epoch: 0,
             reads: Vec::new(),
             now_ns: 0,
@@ -198,8 +198,8 @@ impl World {
     /// Answers one of the reads that wait. What a stranger names may lie anywhere; only his reads fail.
     fn answer(&mut self, which: usize, fails: bool) {
         let (address, bytes, tag) = self.reads.remove(which);
-        let own = place(HOSTILE).memory;
-        let is_honest = (place(0).memory..own).contains(&address);
+        let own = resources(HOSTILE).memory;
+        let is_honest = (resources(0).memory..own).contains(&address);
         let end = address.checked_add(bytes.into()).filter(|end| *end <= self.memory.bytes.len() as u64);
         let data = end.map(|end| &self.memory.bytes[address as usize..end as usize]);
         let data = data.filter(|_| is_honest || !fails).ok_or(DmaError::BadAddress);
@@ -242,7 +242,7 @@ impl World {
 
     fn begin(&mut self, interface: u8, timeout_ns: u16, self_test: u8) {
         self.epoch = self.epoch.wrapping_add(1);
-        self.hostile = owner(INTERFACES[usize::from(interface) % INTERFACES.len()], place(HOSTILE));
+        self.hostile = owner(INTERFACES[usize::from(interface) % INTERFACES.len()], resources(HOSTILE));
         self.hostile.begin(self.epoch);
         self.memory.set_of(HOSTILE, queue::CONTROL, 0);
         self.memory.set_of(HOSTILE, queue::TX_PUSH, self_test.into());
@@ -253,25 +253,25 @@ impl World {
         self.write_registers();
     }
 
-    fn happen(&mut self, step: Step<'_>) {
-        let own = place(HOSTILE);
+    fn happen(&mut self, operation: Operation<'_>) {
+        let own = resources(HOSTILE);
         let window_bytes = u64::from(WINDOW_LINES) * 64;
-        match step {
-            Step::Honest { which, writes } => {
+        match operation {
+            Operation::Honest { which, writes } => {
                 self.honest(usize::from(which) % INTERFACES.len(), writes);
             }
-            Step::Break(seed) => {
+            Operation::Break(seed) => {
                 for store in self.hostile.break_rules(&mut self.memory, &mut Random::new(seed)) {
                     self.store(&store);
                 }
             }
-            Step::Bytes { at, data, enables } => {
+            Operation::Bytes { at, data, enables } => {
                 let at = u64::from(at) % window_bytes;
                 let data = &data[..data.len().min((window_bytes - at) as usize)];
                 let enables = enables.filter(|_| data.len() <= 64).map_or(Enables::All, Enables::Mask);
                 self.write(own.window + at, data, enables);
             }
-            Step::Words { line, word, words } => {
+            Operation::Words { line, word, words } => {
                 let at = u64::from(line) % u64::from(WINDOW_LINES) * 64 + u64::from(word % 8) * 8;
                 let data: Vec<u8> = words.iter().flat_map(|word| word.value().to_le_bytes()).collect();
                 self.write(
@@ -280,27 +280,31 @@ impl World {
                     Enables::All,
                 );
             }
-            Step::Ring(value) => {
+            Operation::Ring(value) => {
                 let offset = regs::DOORBELL + u32::from(HOSTILE) * regs::DOORBELL_STRIDE + doorbell::TX_TAIL;
                 self.write(offset.into(), &value.value().to_le_bytes(), Enables::All);
             }
-            Step::Poke { at, words } => {
-                for (address, word) in (u64::from(at) % (Place::MEMORY_BYTES / 2)..).step_by(8).zip(words) {
+            Operation::Poke { at, words } => {
+                for (address, word) in
+                    (u64::from(at) % (QueueResources::MEMORY_BYTES / 2)..).step_by(8).zip(words)
+                {
                     self.memory.store(own.memory + address, &word.value().to_le_bytes());
                 }
             }
-            Step::Begin { interface, timeout_ns, self_test } => self.begin(interface, timeout_ns, self_test),
-            Step::Stop => {
+            Operation::Begin { interface, timeout_ns, self_test } => {
+                self.begin(interface, timeout_ns, self_test)
+            }
+            Operation::Stop => {
                 self.memory.set_of(HOSTILE, queue::CONTROL, 0);
                 self.write_registers();
             }
-            Step::Answer { which, fails } => {
+            Operation::Answer { which, fails } => {
                 if let Some(which) = usize::from(which).checked_rem(self.reads.len()) {
                     self.answer(which, fails);
                 }
             }
-            Step::WireReady(ready) => self.nic.wire_ready(ready),
-            Step::Time(ns) => self.time(ns.into()),
+            Operation::WireReady(ready) => self.nic.wire_ready(ready),
+            Operation::Time(ns) => self.time(ns.into()),
         }
     }
 
@@ -355,12 +359,12 @@ fn control(owner: &dyn Owner, epoch: u8) -> u64 {
         | u64::from(epoch) << queue_control::EPOCH_LSB
 }
 
-fuzz_target!(|input: (u8, Vec<(Step<'_>, bool)>)| {
-    let (interface, steps) = input;
+fuzz_target!(|input: (u8, Vec<(Operation<'_>, bool)>)| {
+    let (interface, operations) = input;
     let mut world = World::new();
     world.begin(interface, 0, 0);
-    for (step, drains) in steps {
-        world.happen(step);
+    for (operation, drains) in operations {
+        world.happen(operation);
         // Between any two things that the stranger does every honest owner makes a write.
         for which in 0..INTERFACES.len() {
             world.honest(which, 0);

@@ -11,7 +11,7 @@ use beeline_fuzz::fillers::{
     BUFFERS, BufferFiller, EntryFiller, Filler, LINES, NOTIFICATIONS, PipeFiller, RingFiller,
 };
 use beeline_fuzz::opened::{Opened, Words};
-use beeline_fuzz::received::{Lies, Received, Way, frame};
+use beeline_fuzz::received::{FuzzedReceiver, Lies, Received, frame};
 use beeline_fuzz::scripted::Scripted;
 use beeline_spec::entry::{EntryHeader, EntryKind, position_of};
 use libfuzzer_sys::fuzz_target;
@@ -28,7 +28,7 @@ enum Long {
 }
 
 #[derive(Arbitrary, Debug)]
-enum Step {
+enum Operation {
     /// A frame is delivered.
     Deliver { bytes: u16, fill: u8, lies: Lies },
     /// Frames are received.
@@ -53,7 +53,7 @@ struct Input {
     freed_coalesce: u8,
     long: Long,
     epoch: u8,
-    steps: Vec<Step>,
+    operations: Vec<Operation>,
 }
 
 fn config(input: &Input) -> RxNiqConfig {
@@ -76,7 +76,11 @@ fn config(input: &Input) -> RxNiqConfig {
 }
 
 /// The queue, its window and the memory of long frames.
-fn open(input: &Input, port: &mut Port<Scripted>, link: &Scripted) -> (Box<dyn Way>, Words, Words) {
+fn open(
+    input: &Input,
+    port: &mut Port<Scripted>,
+    link: &Scripted,
+) -> (Box<dyn FuzzedReceiver>, Words, Words) {
     let config = config(input);
     let opened = Opened::new(port, link, |port| port.rx_niq(QUEUE, config)).expect("a sound device");
     let (window, memory) = (link.0.borrow().readable[&QUEUE].clone(), opened.words());
@@ -102,21 +106,21 @@ fuzz_target!(|input: Input| {
     let link = Scripted::sound(LINES);
     let mut port = link.ready();
     let (mut rx, window, memory) = open(&input, &mut port, &link);
-    for step in input.steps {
-        match step {
-            Step::Deliver { bytes, fill, lies } => rx.deliver(&link, &frame(bytes, fill), lies),
-            Step::Receive { times } => {
+    for operation in input.operations {
+        match operation {
+            Operation::Deliver { bytes, fill, lies } => rx.deliver(&link, &frame(bytes, fill), lies),
+            Operation::Receive { times } => {
                 for _ in 0..times % 16 {
                     rx.poll(&link);
                 }
             }
-            Step::Look => rx.look(&link),
-            Step::Hold(holds) => link.0.borrow_mut().holds = holds,
-            Step::Answer { word, value } => {
+            Operation::Look => rx.look(&link),
+            Operation::Hold(holds) => link.0.borrow_mut().holds = holds,
+            Operation::Answer { word, value } => {
                 store(&window, word.into(), value.value());
                 rx.lied();
             }
-            Step::Head { place, kind, length_bytes, epoch, index } => {
+            Operation::Head { place, kind, length_bytes, epoch, index } => {
                 let kinds = [EntryKind::Whole, EntryKind::Address, EntryKind::Nothing];
                 let kind = kinds[usize::from(kind) % kinds.len()];
                 let position = position_of(index.into());
@@ -130,11 +134,11 @@ fuzz_target!(|input: Input| {
                 store(&window, usize::from(place) * 8, head.encode());
                 rx.lied();
             }
-            Step::Poke { word, value } => {
+            Operation::Poke { word, value } => {
                 store(&memory, word.into(), value.value());
                 rx.lied();
             }
-            Step::Recover => assert!(rx.recover(&mut port), "a sound device lets a queue be recovered"),
+            Operation::Recover => assert!(rx.recover(&mut port), "a sound device lets a queue be recovered"),
         }
     }
 });

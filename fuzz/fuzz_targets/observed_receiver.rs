@@ -13,7 +13,7 @@ const LINES: u32 = 8;
 const WINDOW_BYTES: usize = LINES as usize * 64;
 
 #[derive(Arbitrary, Debug)]
-enum Step<'a> {
+enum Operation<'a> {
     /// Words that look like something, the last bytes cut off.
     Words {
         at: u16,
@@ -99,21 +99,23 @@ impl Observer {
     }
 }
 
-fuzz_target!(|steps: Vec<Step<'_>>| {
+fuzz_target!(|operations: Vec<Operation<'_>>| {
     let receiver = Receiver::observed(LINES, Credits(0), WindowConfig::observed(0));
     let mut observer = Observer { receiver, shadow: [0; WINDOW_BYTES], failed: None };
-    for step in steps {
-        match step {
-            Step::Words { at, words, cut, enables } => {
+    for operation in operations {
+        match operation {
+            Operation::Words { at, words, cut, enables } => {
                 let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.value().to_le_bytes()).collect();
                 bytes.truncate(bytes.len().saturating_sub(usize::from(cut % 8)));
                 observer.write(u64::from(at) % WINDOW_BYTES as u64 & !7, &bytes, enables);
             }
-            Step::Bytes { at, bytes, enables } => observer.write(u64::from(at) % 600, bytes, enables),
-            Step::Far { at, bytes } => observer.write(at, bytes, None),
-            Step::Poll { times } => (0..times).for_each(|_| observer.poll()),
-            Step::Frontier => assert!(observer.receiver.frontier() >= observer.receiver.next_start().0 * 64),
-            Step::SenderGone => observer.receiver.sender_gone(),
+            Operation::Bytes { at, bytes, enables } => observer.write(u64::from(at) % 600, bytes, enables),
+            Operation::Far { at, bytes } => observer.write(at, bytes, None),
+            Operation::Poll { times } => (0..times).for_each(|_| observer.poll()),
+            Operation::Frontier => {
+                assert!(observer.receiver.frontier() >= observer.receiver.next_start().0 * 64)
+            }
+            Operation::SenderGone => observer.receiver.sender_gone(),
         }
     }
 });

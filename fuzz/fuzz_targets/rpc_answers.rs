@@ -69,7 +69,7 @@ impl Transport for Scripted {
 }
 
 #[derive(Arbitrary, Debug)]
-enum Step {
+enum Operation {
     Start {
         bytes: u8,
         deadline: bool,
@@ -89,24 +89,24 @@ enum Step {
 
 fn take_steps(
     client: &mut Client<Scripted>,
-    steps: Vec<Step>,
+    operations: Vec<Operation>,
     with: impl Fn(&mut Client<Scripted>, Vec<u8>),
 ) {
     let (mut begun, mut ids): (HashSet<CallId>, Vec<CallId>) = Default::default();
-    for step in steps {
-        match step {
-            Step::Start { bytes, deadline } => {
+    for operation in operations {
+        match operation {
+            Operation::Start { bytes, deadline } => {
                 let deadline = deadline.then(|| Deadline::after(Duration::ZERO));
                 if let Ok(Started::Call(id)) = client.start(Method(1), &vec![7; bytes.into()], deadline) {
                     assert!(begun.insert(id), "an outstanding call's number again");
                     ids.push(id);
                 }
             }
-            Step::Cancel(which) if !ids.is_empty() => {
+            Operation::Cancel(which) if !ids.is_empty() => {
                 let id = ids[usize::from(which) % ids.len()];
                 client.cancel(id);
             }
-            Step::Answer { which, upper, payload } => {
+            Operation::Answer { which, upper, payload } => {
                 let asked = &client.transport().asked;
                 if !asked.is_empty() {
                     let word = asked[usize::from(which) % asked.len()] as u32;
@@ -114,8 +114,8 @@ fn take_steps(
                     with(client, [&word.to_le_bytes()[..], &payload].concat());
                 }
             }
-            Step::Raw(message) => with(client, message),
-            Step::Poll(count) => {
+            Operation::Raw(message) => with(client, message),
+            Operation::Poll(count) => {
                 for _ in 0..count {
                     if let Some(completion) = client.poll() {
                         assert!(begun.remove(&completion.id), "a call ends once");
@@ -125,16 +125,16 @@ fn take_steps(
                     }
                 }
             }
-            Step::Room(room) => client.transport_mut().room += u32::from(room),
-            Step::Lose => client.transport_mut().is_lost = true,
-            Step::Cancel(_) => {}
+            Operation::Room(room) => client.transport_mut().room += u32::from(room),
+            Operation::Lose => client.transport_mut().is_lost = true,
+            Operation::Cancel(_) => {}
         }
         assert!(client.outstanding() <= begun.len());
     }
 }
 
-fuzz_target!(|steps: Vec<Step>| {
+fuzz_target!(|operations: Vec<Operation>| {
     let transport = Scripted { room: 8, ..Scripted::default() };
     let mut client = Client::over(transport, 8, WaitPolicy::SPIN);
-    take_steps(&mut client, steps, |client, message| client.transport_mut().coming.push_back(message));
+    take_steps(&mut client, operations, |client, message| client.transport_mut().coming.push_back(message));
 });

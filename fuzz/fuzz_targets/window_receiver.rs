@@ -15,11 +15,11 @@ type Blank = Receiver<HostileMemory, CheckedCredits>;
 struct Input {
     lines_log2: u8,
     coalesce_lines: u8,
-    steps: Vec<Step>,
+    operations: Vec<Operation>,
 }
 
 #[derive(Arbitrary, Debug)]
-enum Step {
+enum Operation {
     /// The sender stores, from the next load on.
     Store(Vec<Store>),
     /// A message is there at once, so many lines after the next start.
@@ -82,10 +82,10 @@ fuzz_target!(|input: Input| {
     let mut receiver: Blank = Receiver::new(memory.clone(), CheckedCredits::of(&memory), config)
         .with_coalescing(input.coalesce_lines.into());
     let mut failed = None;
-    for step in input.steps {
-        match step {
-            Step::Store(stores) => memory.schedule(stores),
-            Step::Poll { times, read, room } => {
+    for operation in input.operations {
+        match operation {
+            Operation::Store(stores) => memory.schedule(stores),
+            Operation::Poll { times, read, room } => {
                 for _ in 0..times {
                     let start = receiver.next_start();
                     let outcome = poll(&mut receiver, read, usize::from(room % 2048));
@@ -98,13 +98,13 @@ fuzz_target!(|input: Input| {
                     }
                 }
             }
-            Step::Message { ahead, header, words } => {
+            Operation::Message { ahead, header, words } => {
                 let position = receiver.next_start().0 + u64::from(ahead % 4);
                 memory.store_words(position, &message(header, &words, receiver.lines()));
             }
-            Step::Frontier => assert!(receiver.frontier() >= receiver.next_start().0 * 64),
-            Step::PushCredits => receiver.push_credits(),
-            Step::SenderGone => receiver.sender_gone(),
+            Operation::Frontier => assert!(receiver.frontier() >= receiver.next_start().0 * 64),
+            Operation::PushCredits => receiver.push_credits(),
+            Operation::SenderGone => receiver.sender_gone(),
         }
     }
 });

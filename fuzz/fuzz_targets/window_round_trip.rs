@@ -12,7 +12,7 @@ use beeline_window::{FencePolicy, Receiver, Sent, WindowConfig, Writer};
 use libfuzzer_sys::fuzz_target;
 
 #[derive(Arbitrary, Debug)]
-enum Step {
+enum Operation {
     /// A message.
     Send(Payload),
     /// A message in pieces, committed, dropped or forgotten.
@@ -49,16 +49,16 @@ impl Payload {
 
 type Expected = VecDeque<Vec<u8>>;
 
-fn send(writer: &mut Writer<TestWindow, TestWindow>, step: &Step, expected: &mut Expected) {
+fn send(writer: &mut Writer<TestWindow, TestWindow>, operation: &Operation, expected: &mut Expected) {
     let max_bytes = writer.max_payload_bytes();
-    match step {
-        Step::Send(payload) => {
+    match operation {
+        Operation::Send(payload) => {
             let payload = payload.make(max_bytes);
             if writer.try_send(&payload).expect("it fits") == Sent::Sent {
                 expected.push_back(payload);
             }
         }
-        Step::Reserve { more, payload, piece, end } => {
+        Operation::Reserve { more, payload, piece, end } => {
             let payload = payload.make(max_bytes);
             let room = max_bytes.min(payload.len() + usize::from(*more));
             let Some(mut open) = writer.reserve(room).expect("it fits") else { return };
@@ -74,7 +74,7 @@ fn send(writer: &mut Writer<TestWindow, TestWindow>, step: &Step, expected: &mut
                 }
             }
         }
-        Step::Batch(records) => {
+        Operation::Batch(records) => {
             let Some(mut open) = writer.batch(usize::MAX).expect("credits are good") else { return };
             for record in records {
                 let record = record.make((max_bytes - 2).min(200));
@@ -97,8 +97,8 @@ fn receive(receiver: &mut Receiver<TestWindow, TestWindow>, expected: &mut Expec
     true
 }
 
-fuzz_target!(|input: (u8, u8, u8, Vec<Step>)| {
-    let (lines_log2, epoch, fences, steps) = input;
+fuzz_target!(|input: (u8, u8, u8, Vec<Operation>)| {
+    let (lines_log2, epoch, fences, operations) = input;
     let window = TestWindow::new(1 << (lines_log2 % 5), BLANK);
     window.hold();
     let config = WindowConfig::blank(BLANK, epoch).with_fences(FencePolicy::ALL[usize::from(fences % 4)]);
@@ -106,14 +106,14 @@ fuzz_target!(|input: (u8, u8, u8, Vec<Step>)| {
     let mut receiver = Receiver::new(window.clone(), window.clone(), config);
     let mut expected = Expected::new();
     let arrive_all = || (0..window.held()).for_each(|_| window.release(window.held() - 1));
-    for step in &steps {
-        match step {
-            Step::Arrive(places) => {
+    for operation in &operations {
+        match operation {
+            Operation::Arrive(places) => {
                 places.iter().for_each(|place| window.release(usize::from(*place) * window.held() / 256));
             }
-            Step::ArriveAll => arrive_all(),
-            Step::Poll(times) => drop((0..*times).find(|_| !receive(&mut receiver, &mut expected))),
-            _ => send(&mut writer, step, &mut expected),
+            Operation::ArriveAll => arrive_all(),
+            Operation::Poll(times) => drop((0..*times).find(|_| !receive(&mut receiver, &mut expected))),
+            _ => send(&mut writer, operation, &mut expected),
         }
     }
     // Ends a reservation that was forgotten.

@@ -17,11 +17,11 @@ struct Input<'a> {
     observed: bool,
     fences: u8,
     span_lines: u8,
-    steps: Vec<Step<'a>>,
+    operations: Vec<Operation<'a>>,
 }
 
 #[derive(Arbitrary, Debug)]
-enum Step<'a> {
+enum Operation<'a> {
     /// A count near the truth.
     Freed(i8),
     /// Any count.
@@ -75,13 +75,15 @@ fuzz_target!(|input: Input<'_>| {
     let mut writer =
         Writer::new(window, Pushed(Rc::clone(&freed)), config).with_reorder_span(input.span_lines.into());
     let (mut failed, mut most) = (None, 0);
-    for step in input.steps {
+    for operation in input.operations {
         let before = (failed, writer.position());
-        match step {
-            Step::Freed(distance) => freed.set(writer.position().0.saturating_add_signed(distance.into())),
-            Step::WildFreed(count) => freed.set(count),
-            Step::Send(payload) => note(writer.try_send(&payload.bytes()), &mut failed),
-            Step::Reserve { room, pieces, commit } => {
+        match operation {
+            Operation::Freed(distance) => {
+                freed.set(writer.position().0.saturating_add_signed(distance.into()))
+            }
+            Operation::WildFreed(count) => freed.set(count),
+            Operation::Send(payload) => note(writer.try_send(&payload.bytes()), &mut failed),
+            Operation::Reserve { room, pieces, commit } => {
                 let outcome = writer.reserve(room.into()).map(|open| {
                     let Some(mut open) = open else { return };
                     for piece in &pieces {
@@ -92,7 +94,7 @@ fuzz_target!(|input: Input<'_>| {
                 });
                 note(outcome, &mut failed);
             }
-            Step::Batch { room, records, send } => {
+            Operation::Batch { room, records, send } => {
                 let outcome = writer.batch(room.into()).map(|open| {
                     let Some(mut open) = open else { return };
                     for record in &records {
@@ -102,7 +104,7 @@ fuzz_target!(|input: Input<'_>| {
                 });
                 note(outcome, &mut failed);
             }
-            Step::Refresh => note(writer.refresh(), &mut failed),
+            Operation::Refresh => note(writer.refresh(), &mut failed),
         }
         most = most.max(freed.get());
         let position = writer.position();

@@ -37,7 +37,7 @@ pub enum Event<'a> {
     SetUp(Setup),
     /// A register is written.
     Register {
-        place: Place,
+        address: RegisterAddress,
         value: Word,
     },
     Write {
@@ -59,8 +59,7 @@ pub enum Event<'a> {
         data: &'a [u8],
         enables: Option<u64>,
     },
-    /// A register is read.
-    Read(Place),
+    Read(RegisterAddress),
     /// A DMA read or a watch is answered; by no words: with an error.
     Answer {
         which: u8,
@@ -79,9 +78,8 @@ pub enum Event<'a> {
     WireReady(bool),
 }
 
-/// A register.
 #[derive(Arbitrary, Clone, Copy, Debug)]
-pub enum Place {
+pub enum RegisterAddress {
     Device(u8),
     Queue {
         queue: u8,
@@ -96,21 +94,21 @@ pub enum Place {
 }
 
 /// Returns the offset of a register.
-pub fn offset_of(place: Place) -> u32 {
+pub fn offset_of(address: RegisterAddress) -> u32 {
     // One queue more than there is.
     let queue = |queue: u8| u32::from(queue) % (QUEUES + 1);
-    match place {
-        Place::Device(index) => u32::from(index) * 8,
-        Place::Queue { queue: index, register } => {
+    match address {
+        RegisterAddress::Device(index) => u32::from(index) * 8,
+        RegisterAddress::Queue { queue: index, register } => {
             let registers = r::ALL.len();
             let (_, register) = r::ALL[usize::from(register) % registers];
             regs::QUEUE + queue(index) * regs::QUEUE_STRIDE + register
         }
-        Place::Doorbell { queue: index, is_rx } => {
+        RegisterAddress::Doorbell { queue: index, is_rx } => {
             let register = if is_rx { doorbell::RX_FREED } else { doorbell::TX_TAIL };
             regs::DOORBELL + queue(index) * regs::DOORBELL_STRIDE + register
         }
-        Place::Any(offset) => offset,
+        RegisterAddress::Any(offset) => offset,
     }
 }
 

@@ -20,7 +20,7 @@ use crate::fillers::{
     NOTIFICATIONS, PipeFiller, RingFiller,
 };
 use crate::opened::{Opened, Words};
-use crate::received::{Lies, Received, Way};
+use crate::received::{FuzzedReceiver, Lies, Received};
 use crate::scripted::{Bell, Memory, Scripted, Window, sound_capabilities};
 use crate::sent::{
     ENTRIES, ENTRY_LINES, LINE_ENTRIES, RING_LINES, check_coherent, check_descriptor, check_inline,
@@ -30,7 +30,7 @@ use crate::{BLANK, Word};
 
 /// Transmit queues, one for each interface.
 pub const TRANSMIT: u8 = 7;
-/// Receive queues, one for each way.
+/// Receive queues, one for each kind of receive half.
 pub const RECEIVE: u8 = 5;
 
 /// A port, and its queues as far as they are open.
@@ -47,7 +47,7 @@ pub struct Host {
     enso: Option<Opened<TxEnso<Memory, Bell>>>,
     niq: Option<Opened<TxNiq<Window, Memory>>>,
     coherent: Option<Opened<TxCoherent<Memory>>>,
-    receivers: [Option<Box<dyn Way>>; RECEIVE as usize],
+    receivers: [Option<Box<dyn FuzzedReceiver>>; RECEIVE as usize],
 }
 
 impl Host {
@@ -241,7 +241,7 @@ impl Host {
     }
 
     /// A receive queue, if it can be opened.
-    pub fn receiver(&mut self, which: u8) -> Option<&mut Box<dyn Way>> {
+    pub fn receiver(&mut self, which: u8) -> Option<&mut Box<dyn FuzzedReceiver>> {
         let place = usize::from(which % RECEIVE);
         if self.receivers[place].is_none() {
             self.receivers[place] = self.open_receiver(which % RECEIVE);
@@ -249,7 +249,7 @@ impl Host {
         self.receivers[place].as_mut()
     }
 
-    fn open_receiver(&mut self, which: u8) -> Option<Box<dyn Way>> {
+    fn open_receiver(&mut self, which: u8) -> Option<Box<dyn FuzzedReceiver>> {
         let (port, link) = (&mut self.port, &self.link);
         Some(match which {
             0 => {
@@ -329,8 +329,8 @@ impl Host {
             4 => recover(port, &mut self.enso),
             5 => recover(port, &mut self.niq),
             6 => recover(port, &mut self.coherent),
-            way => {
-                let receiver = &mut self.receivers[usize::from(way - TRANSMIT)];
+            index => {
+                let receiver = &mut self.receivers[usize::from(index - TRANSMIT)];
                 if !receiver.as_mut().is_some_and(|receiver| receiver.recover(port)) {
                     *receiver = None;
                 }

@@ -74,8 +74,8 @@ pub fn receive(rx: &mut dyn Receive, bytes: &mut [u8; MAX_FRAME_BYTES]) -> Resul
     Ok(Some(length))
 }
 
-/// A way to receive, whichever it is.
-pub trait Way {
+/// A receive queue under test, whichever kind it is.
+pub trait FuzzedReceiver {
     /// The device delivers a frame, if the host lends room.
     fn deliver(&mut self, link: &Scripted, frame: &[u8], lies: Lies);
     /// Polls; whether a frame came.
@@ -109,7 +109,7 @@ impl<H: QueueHalf + Receive, F: Filler> Received<H, F> {
     }
 }
 
-impl<H: QueueHalf + Receive, F: Filler> Way for Received<H, F> {
+impl<H: QueueHalf + Receive, F: Filler> FuzzedReceiver for Received<H, F> {
     fn deliver(&mut self, link: &Scripted, frame: &[u8], lies: Lies) {
         let mut is_lie = false;
         let is_put = self.filler.put(link, frame, &mut |says, word| {

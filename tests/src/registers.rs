@@ -11,18 +11,18 @@ use beeline_spec::regs::{self, REGISTERS, Register, counter, queue};
 use beeline_spec::{Header, Kind, LINE_BYTES};
 
 /// Times that a write is offered: the device's own work behind a register write ends long before.
-const PATIENCE: usize = 1000;
+const MAX_OFFERS: usize = 1000;
 const EPOCH: u8 = 5;
 
-/// A register of the map at one of its places.
-struct Place {
+/// One element of a register of the map.
+struct RegisterElement {
     register: &'static Register,
     offset: u32,
 }
 
-/// Every place of the map, blocks of queues that the device does not have left out.
-fn places(queues: u32) -> Vec<Place> {
-    let mut places = Vec::new();
+/// Every register element of the map, blocks of queues that the device does not have left out.
+fn elements(queues: u32) -> Vec<RegisterElement> {
+    let mut elements = Vec::new();
     for register in REGISTERS {
         let blocks = if register.blocks.stride_bytes == 0 { 1 } else { register.blocks.count.min(queues) };
         for block in 0..blocks {
@@ -30,15 +30,15 @@ fn places(queues: u32) -> Vec<Place> {
                 let offset = register.offset
                     + block * register.blocks.stride_bytes
                     + element * register.elements.stride_bytes;
-                places.push(Place { register, offset });
+                elements.push(RegisterElement { register, offset });
             }
         }
     }
-    places
+    elements
 }
 
 fn write<D: Device>(device: &mut D, offset_bytes: u64, data: &[u8]) {
-    for _ in 0..PATIENCE {
+    for _ in 0..MAX_OFFERS {
         if device.write_arrived(Write { offset_bytes, data, enables: Enables::All }) == Accept::Taken {
             return;
         }
@@ -73,28 +73,30 @@ fn get<D: Device>(device: &mut D, offset: u32) -> u64 {
 }
 
 /// Resets the device, and compares the whole map with what it was.
-fn reset_and_compare<D: Device>(device: &mut D, places: &[Place], fresh: &[u64], after: &str) {
+fn reset_and_compare<D: Device>(device: &mut D, elements: &[RegisterElement], fresh: &[u64], after: &str) {
     // The other bits of that write are not what stands there afterwards.
     let all = control::MUX_MASK << control::MUX_LSB | control::ENABLE_MASK << control::ENABLE_LSB;
     set(device, regs::CONTROL, control::RESET_MASK << control::RESET_LSB | all);
-    let now = values(device, places.iter().map(|place| place.offset));
+    let now = values(device, elements.iter().map(|element| element.offset));
     let mut survivors = String::new();
-    for ((place, now), fresh) in places.iter().zip(now).zip(fresh).filter(|((_, now), fresh)| now != *fresh) {
-        let Place { register: Register { name, .. }, offset } = place;
+    for ((element, now), fresh) in
+        elements.iter().zip(now).zip(fresh).filter(|((_, now), fresh)| now != *fresh)
+    {
+        let RegisterElement { register: Register { name, .. }, offset } = element;
         survivors += &format!("\n  {name} ({offset:#x}): {now:#x}, was {fresh:#x}");
     }
     assert!(survivors.is_empty(), "registers that survive a reset after {after}:{survivors}");
 }
 
 /// Writes all ones wherever software may write, and sees that they are there.
-fn write_all_ones<D: Device>(device: &mut D, places: &[Place]) {
+fn write_all_ones<D: Device>(device: &mut D, elements: &[RegisterElement]) {
     let of_reset = control::RESET_MASK << control::RESET_LSB;
-    for place in places.iter().filter(|place| place.register.writable != 0) {
-        let others = if place.offset == regs::CONTROL { !of_reset } else { u64::MAX };
-        set(device, place.offset, place.register.writable & others);
+    for element in elements.iter().filter(|element| element.register.writable != 0) {
+        let others = if element.offset == regs::CONTROL { !of_reset } else { u64::MAX };
+        set(device, element.offset, element.register.writable & others);
     }
-    let now = values(device, places.iter().map(|place| place.offset));
-    for (Place { register, offset }, now) in places.iter().zip(now) {
+    let now = values(device, elements.iter().map(|element| element.offset));
+    for (RegisterElement { register, offset }, now) in elements.iter().zip(now) {
         let kept = register.writable & !register.volatile;
         assert_eq!(now & kept, kept, "{} ({offset:#x}) does not keep what is written", register.name);
     }
@@ -139,17 +141,17 @@ pub fn are_as_new_after_a_reset<D: Device>(device: &mut D) {
     let queues = capabilities.queues.expect("a device says how many queues it has");
     let (window, _) = capabilities.aperture.expect("a device says where its windows are");
 
-    let places = places(queues);
-    assert!(places.len() > REGISTERS.len());
-    let fresh = values(device, places.iter().map(|place| place.offset));
-    for (Place { register, offset }, fresh) in places.iter().zip(&fresh) {
+    let elements = elements(queues);
+    assert!(elements.len() > REGISTERS.len());
+    let fresh = values(device, elements.iter().map(|element| element.offset));
+    for (RegisterElement { register, offset }, fresh) in elements.iter().zip(&fresh) {
         let known = register.documented & !register.volatile;
         assert_eq!(fresh & known, register.reset & known, "{} ({offset:#x}) of a new device", register.name);
     }
     // What follows the list is not there, and that it was asked for is counted in both walks.
-    reset_and_compare(device, &places, &fresh, "nothing");
-    write_all_ones(device, &places);
-    reset_and_compare(device, &places, &fresh, "all ones");
+    reset_and_compare(device, &elements, &fresh, "nothing");
+    write_all_ones(device, &elements);
+    reset_and_compare(device, &elements, &fresh, "all ones");
     work_and_fail(device, window);
-    reset_and_compare(device, &places, &fresh, "a queue that worked and failed");
+    reset_and_compare(device, &elements, &fresh, "a queue that worked and failed");
 }

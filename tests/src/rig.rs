@@ -26,7 +26,7 @@ pub trait Rig {
     fn restart(&mut self);
 
     /// Steps without progress after which a body gives up: generous, a watchdog and no measurement.
-    fn patience(&self) -> usize;
+    fn max_idle_steps(&self) -> usize;
 }
 
 /// Steps until an operation is done.
@@ -37,7 +37,7 @@ pub trait Rig {
 /// # Panics
 /// If it does not end.
 pub fn finish<R: Rig, T>(rig: &mut R, mut pending: Pending<T>) -> Result<T, PortError> {
-    for _ in 0..rig.patience() {
+    for _ in 0..rig.max_idle_steps() {
         pending = match rig.port().finish(pending)? {
             Progress::Done(value) => return Ok(value),
             Progress::Pending(pending) => pending,
@@ -77,7 +77,7 @@ impl<D: Device + 'static> MemoryRig<D> {
     }
 
     fn bring_up(&mut self) {
-        for _ in 0..self.patience() {
+        for _ in 0..self.max_idle_steps() {
             if self.port.poll(self.now_ns).expect("a sound device comes up") == PortState::Ready {
                 return;
             }
@@ -134,7 +134,7 @@ impl<D: Device + 'static> Rig for MemoryRig<D> {
         self.bring_up();
     }
 
-    fn patience(&self) -> usize {
+    fn max_idle_steps(&self) -> usize {
         100_000
     }
 }

@@ -109,7 +109,7 @@ fn coherent_goes_every_way_without_a_doorbell() {
 
 /// Pushes are used, not used for the self-test, and fetched for want of anything better; each often.
 #[test]
-fn inline_goes_every_way() {
+fn inline_frames_cross_by_push_and_by_fetch() {
     for is_blank in [false, true] {
         let mut rig = rig(is_blank, 4);
         let setup = Setup::new(Interface::Inline, Disorder::Declared(12), Reception::Pipe);

@@ -55,7 +55,7 @@ fn there_and_back(rig: &mut MemoryRig, (tx, rx): &mut Pair, frames: &[Vec<u8>], 
             received += 1;
         }
         steps += 1;
-        assert!(steps < rig.patience(), "stuck: {sent} sent, {received} received");
+        assert!(steps < rig.max_idle_steps(), "stuck: {sent} sent, {received} received");
     }
 }
 
@@ -70,7 +70,7 @@ fn random_frames(random: &mut Random, count: usize) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn frames_come_by_reads_that_are_held_or_given_up_or_not_held_at_all() {
+fn frames_arrive_with_reads_held_timed_out_and_not_held() {
     for (seed, lines_log2, hold_ns) in
         [(1, 0, 1_500), (2, 1, 2_500), (3, 2, 1_500), (4, 1, 0), (5, 2, 50_000)]
     {
@@ -185,7 +185,7 @@ fn a_line_is_held_whole_or_not_at_all() {
 }
 
 #[test]
-fn what_a_queue_has_once_is_the_same_in_both_halves_and_read_by_one() {
+fn niq_halves_must_agree_and_reads_of_a_queue_have_one_owner() {
     let mut rig = MemoryRig::new(config(), 1);
     let tx = rig.port().niq(0, NiqConfig { entry_lines_log2: 0, ..NiqConfig::default() }).expect("a queue");
     let rx = rig.port().rx_niq(0, RxNiqConfig::default()).expect("reads of entries");

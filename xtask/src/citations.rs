@@ -23,7 +23,7 @@ const KINDS: [&str; 15] =
 const EXEMPT: [&str; 1] = ["xtask/src/citations.rs"];
 const RECORD_DIGITS: usize = 4;
 
-/// What can be cited.
+/// Names that a page can cite.
 struct Known {
     /// Numbers of the decisions of the design.
     decisions: BTreeSet<u32>,

@@ -1,6 +1,6 @@
 //! Short or long: what `ci` and `long` ask of a lane.
 
-/// How much of a lane to run.
+/// Share of a lane that is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effort {
     /// What `make test` runs, in less than an hour.

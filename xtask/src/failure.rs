@@ -6,7 +6,7 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure(String);
 
-/// What every lane returns.
+/// Result of every lane.
 pub type Outcome<T = ()> = Result<T, Failure>;
 
 impl Failure {

@@ -86,7 +86,7 @@ fn wrong(span: &str, project: &impl Project) -> Option<String> {
     symbol.and_then(|symbol| missing_symbol(path, symbol, project))
 }
 
-/// Why a file does not have a symbol.
+/// Reasons for which a file does not have a symbol.
 pub fn missing_symbol(path: &str, symbol: &str, project: &impl Project) -> Option<String> {
     let Some(text) = project.text(path) else {
         return Some(format!("{path} is a folder; name the file in it that has {symbol}"));

@@ -6,7 +6,7 @@ use beeline_rpc::shm::Client;
 use beeline_rpc::{CallError, CallFailure, Deadline, Method, Started};
 
 use beeline_ffi::{
-    Bytes, Failure, Handle, HandlePlace, Kind, Memory, Options, Out, Outcome, Owned, Text, edge, edge_or,
+    Bytes, Failure, Handle, HandleVariable, Kind, Memory, Options, Out, Outcome, Owned, Text, edge, edge_or,
     keep,
 };
 
@@ -58,7 +58,7 @@ extern "C" fn beeline_rpc_client_connect(
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn beeline_rpc_client_close(client: HandlePlace<'_, beeline_rpc_client>) -> c_int {
+extern "C" fn beeline_rpc_client_close(client: HandleVariable<'_, beeline_rpc_client>) -> c_int {
     edge("beeline_rpc_client_close", || CLIENTS.close(&client).map(|_| OK))
 }
 

@@ -4,7 +4,7 @@ use core::ffi::c_int;
 use std::path::PathBuf;
 
 use beeline_domain::{Domain, DomainConfig, DomainError};
-use beeline_ffi::{Failure, Handle, HandlePlace, Kind, Out, Outcome, Shared, Text, edge};
+use beeline_ffi::{Failure, Handle, HandleVariable, Kind, Out, Outcome, Shared, Text, edge};
 
 use crate::status::{OK, REFUSED};
 
@@ -63,6 +63,6 @@ extern "C" fn beeline_rpc_domain_open_foreign(
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn beeline_rpc_domain_close(domain: HandlePlace<'_, beeline_rpc_domain>) -> c_int {
+extern "C" fn beeline_rpc_domain_close(domain: HandleVariable<'_, beeline_rpc_domain>) -> c_int {
     edge("beeline_rpc_domain_close", || DOMAINS.close(&domain).map(|_| OK))
 }

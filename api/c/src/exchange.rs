@@ -8,7 +8,7 @@ use core::ffi::{c_int, c_void};
 use core::ptr::NonNull;
 use std::panic::resume_unwind;
 
-use beeline_ffi::{Caller, Failure, Handle, Kind, Outcome, Owned, Seat};
+use beeline_ffi::{Caller, Failure, Handle, Kind, Outcome, Owned, SlotRef};
 use beeline_rpc::{Replied, Reply, ReplyWriter, Request};
 
 use crate::status::{ANSWERED, INTERNAL, NO_REQUEST, OK};
@@ -63,7 +63,7 @@ impl beeline_rpc_request {
     /// Has a handler answer a request.
     #[inline(always)]
     pub(crate) fn serve(
-        place: &(Seat<Self>, Caller),
+        place: &(SlotRef<Self>, Caller),
         request: &mut Request<'_>,
         reply: Reply<'_>,
         handler: Handler,
@@ -73,8 +73,8 @@ impl beeline_rpc_request {
         // ends, so the reply is not used after what it borrows.
         let reply = unsafe { core::mem::transmute::<Reply<'_>, Reply<'static>>(reply) };
         let exchange = Exchange { request: NonNull::from(request).cast(), reply: State::Open(reply) };
-        let (seat, caller) = *place;
-        let mut pass = seat.enter_as(caller).expect("a request is its worker's thread's");
+        let (slot, caller) = *place;
+        let mut pass = slot.enter_as(caller).expect("a request is its worker's thread's");
         let left_behind = pass.0.replace(exchange);
         debug_assert!(left_behind.is_none(), "the last exchange was emptied");
         // There is nothing to drop, and so nothing that asks whether there is.
@@ -83,7 +83,7 @@ impl beeline_rpc_request {
         let emptied = Emptied(place);
         // SAFETY: what C gave to `beeline_rpc_worker_poll` or `_run` as a handler, with the context that goes with it; the
         // header has it be callable until that function returns.
-        unsafe { handler(context, seat.handle()) };
+        unsafe { handler(context, slot.handle()) };
         let exchange = emptied.empty();
         core::mem::forget(emptied);
         match exchange {
@@ -99,14 +99,14 @@ impl beeline_rpc_request {
 }
 
 /// Empties an exchange when its handler is over.
-struct Emptied<'a>(&'a (Seat<beeline_rpc_request>, Caller));
+struct Emptied<'a>(&'a (SlotRef<beeline_rpc_request>, Caller));
 
 impl Emptied<'_> {
     #[inline(always)]
     fn empty(&self) -> Option<Exchange> {
         // A function of the interface that was inside has left: it ends before the handler does.
-        let (seat, caller) = *self.0;
-        seat.enter_as(caller).expect("a request stays its worker's thread's").0.take()
+        let (slot, caller) = *self.0;
+        slot.enter_as(caller).expect("a request stays its worker's thread's").0.take()
     }
 }
 

@@ -4,7 +4,7 @@ use core::ffi::c_int;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use beeline_ffi::{Failure, Handle, HandlePlace, Kind, Options, Out, Shared, Text, edge};
+use beeline_ffi::{Failure, Handle, HandleVariable, Kind, Options, Out, Shared, Text, edge};
 use beeline_rpc::WaitPolicy;
 use beeline_rpc::shm::{Server, Worker};
 
@@ -87,7 +87,7 @@ extern "C" fn beeline_rpc_server_stop(server: Handle<beeline_rpc_server>) -> c_i
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn beeline_rpc_server_close(server: HandlePlace<'_, beeline_rpc_server>) -> c_int {
+extern "C" fn beeline_rpc_server_close(server: HandleVariable<'_, beeline_rpc_server>) -> c_int {
     edge("beeline_rpc_server_close", || {
         if let Some(closed) = SERVERS.close(&server)? {
             // Relaxed: as in `beeline_rpc_server_stop`. Workers that run return.

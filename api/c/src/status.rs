@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_certainly_did_not_run_is_said_as_the_errors_say_it() {
+    fn not_executed_is_reported_exactly_for_errors_that_promise_it() {
         let unsent = CallError::ServerGone { loss: beeline_rpc::Loss::Died { pid: 1 }, was_sent: false };
         for error in [&CallError::UnknownMethod, &CallError::DeadlinePassed, &CallError::Overloaded, &unsent]
         {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use beeline_ffi::{Caller, Failure, Handle, HandlePlace, Kind, Out, Outcome, Owned, Seat, edge};
+use beeline_ffi::{Caller, Failure, Handle, HandleVariable, Kind, Out, Outcome, Owned, SlotRef, edge};
 use beeline_rpc::shm::Worker;
 use beeline_rpc::{Replied, Reply, Request, WaitPolicy};
 
@@ -19,7 +19,7 @@ const MAX_SLEEP: Duration = Duration::from_secs(3600);
 pub struct beeline_rpc_worker {
     worker: Worker,
     /// What handlers are given.
-    request: Seat<beeline_rpc_request>,
+    request: SlotRef<beeline_rpc_request>,
     policy: WaitPolicy,
     stop: Arc<AtomicBool>,
 }
@@ -34,7 +34,7 @@ static WORKERS: Owned<beeline_rpc_worker> = Owned::new();
 impl beeline_rpc_worker {
     /// Takes a worker in, for C to close.
     pub(crate) fn insert(worker: Worker, policy: WaitPolicy, stop: Arc<AtomicBool>) -> Outcome<Handle<Self>> {
-        let request = REQUESTS.seat(REQUESTS.insert(beeline_rpc_request::empty())?);
+        let request = REQUESTS.slot(REQUESTS.insert(beeline_rpc_request::empty())?);
         WORKERS.insert(beeline_rpc_worker { worker, request, policy, stop })
     }
 }
@@ -49,7 +49,7 @@ impl Drop for beeline_rpc_worker {
 /// Answers requests by `handler`, each through the same handle, which means something while the handler runs.
 #[inline(always)]
 fn service(
-    request: (Seat<beeline_rpc_request>, Caller),
+    request: (SlotRef<beeline_rpc_request>, Caller),
     handler: Option<Handler>,
     context: *mut c_void,
 ) -> Outcome<impl FnMut(&mut Request<'_>, Reply<'_>) -> Replied> {
@@ -127,6 +127,6 @@ extern "C" fn beeline_rpc_worker_release(worker: Handle<beeline_rpc_worker>) -> 
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn beeline_rpc_worker_close(worker: HandlePlace<'_, beeline_rpc_worker>) -> c_int {
+extern "C" fn beeline_rpc_worker_close(worker: HandleVariable<'_, beeline_rpc_worker>) -> c_int {
     edge("beeline_rpc_worker_close", || WORKERS.close(&worker).map(|_| OK))
 }

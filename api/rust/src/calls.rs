@@ -15,7 +15,7 @@ use crate::{ConnectError, Domain, OfferError, Target};
 pub struct ServerOptions(beeline_rpc::shm::ServerOptions);
 
 impl ServerOptions {
-    /// The defaults.
+    /// One worker, 512 lines of requests for each client, at most 1024 clients, all of this user.
     pub fn new() -> Self {
         Self::default()
     }
@@ -80,7 +80,7 @@ pub struct ClientOptions {
 }
 
 impl ClientOptions {
-    /// The defaults.
+    /// 1024 outstanding calls, 512 lines of answers, and a server that must be there already.
     pub fn new() -> Self {
         Self::default()
     }

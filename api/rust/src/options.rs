@@ -20,7 +20,7 @@ pub struct ReceiverOptions {
 }
 
 impl ReceiverOptions {
-    /// The defaults.
+    /// 16,384 lines of ordinary memory, for senders of this user.
     pub fn new() -> Self {
         Self::default()
     }
@@ -84,7 +84,7 @@ impl Default for SenderOptions {
 }
 
 impl SenderOptions {
-    /// The defaults.
+    /// The kernel that is fastest for latency, no fence, and a receiver that must be there already.
     pub fn new() -> Self {
         Self::default()
     }

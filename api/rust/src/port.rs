@@ -17,7 +17,7 @@ use crate::{Flushed, Frame, PortError, PortRecvError, PortSendError, Sent, Taken
 /// The queue of the port that is used, for both directions.
 const QUEUE: u32 = 0;
 /// How long the NIC may take to come up.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// One port of a NIC with a transmit and a receive queue. Made by [`crate::Domain::port`]; dropping it closes the port.
 ///
@@ -42,7 +42,7 @@ impl NicPort {
         let started = Instant::now();
         let mut port = Port::new(link, PortConfig::default());
         let mut opening = Waiting { policy: WaitPolicy { sleep: None, ..options.wait }, sleeper: None };
-        let deadline = Some(started + PATIENCE);
+        let deadline = Some(started + TIMEOUT);
         let is_up = opening.wait(
             &mut port,
             deadline,

@@ -32,7 +32,7 @@ impl Default for PortOptions {
 }
 
 impl PortOptions {
-    /// The defaults.
+    /// The `mmio` interface, no loop-back, and a NIC that must be there already.
     pub fn new() -> Self {
         Self::default()
     }

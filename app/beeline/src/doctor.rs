@@ -72,7 +72,7 @@ fn in_words(findings: &[Finding], columns: usize) -> String {
     text
 }
 
-/// What the findings come to.
+/// Summarises the findings in one sentence.
 fn verdict(findings: &[Finding]) -> String {
     let count = |state| findings.iter().filter(|finding| finding.state == state).count();
     let limits = match count(State::Limited) {

@@ -38,7 +38,7 @@ impl Failure {
         self
     }
 
-    /// What the person can do.
+    /// Remedy that the user can apply.
     #[must_use]
     pub fn remedy(mut self, remedy: impl Into<String>) -> Self {
         self.remedy = Some(remedy.into());

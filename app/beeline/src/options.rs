@@ -34,7 +34,7 @@ pub struct DomainArgs {
 }
 
 impl DomainArgs {
-    /// To open it.
+    /// Returns the configuration that opens the domain.
     pub fn config(&self) -> DomainConfig {
         DomainConfig { root: self.root.root.clone(), name: self.name.clone() }
     }

@@ -21,7 +21,7 @@ pub fn text(text: impl Display) -> Result<(), Failure> {
 /// Prints a line, and flushes.
 ///
 /// # Errors
-/// As [`text`].
+/// Those of [`text`].
 pub fn line(text: impl Display) -> Result<(), Failure> {
     bytes(format!("{text}\n").as_bytes())
 }
@@ -29,7 +29,7 @@ pub fn line(text: impl Display) -> Result<(), Failure> {
 /// Prints bytes as they are, and flushes.
 ///
 /// # Errors
-/// As [`text`].
+/// Those of [`text`].
 pub fn bytes(bytes: &[u8]) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     out.write_all(bytes).and_then(|()| out.flush()).map_err(failed)
@@ -38,7 +38,7 @@ pub fn bytes(bytes: &[u8]) -> Result<(), Failure> {
 /// Prints results as JSON, indented for people.
 ///
 /// # Errors
-/// As [`text`].
+/// Those of [`text`].
 pub fn json(results: &impl Serialize) -> Result<(), Failure> {
     line(serde_json::to_string_pretty(results).map_err(|e| Failure::new("cannot write JSON").because(e))?)
 }

@@ -3,7 +3,7 @@
 use beeline_driver::{Receive, Transmit};
 use beeline_mmio::Traffic;
 use beeline_session::{
-    Frames, HEADER_BYTES, Job, NicError, Place, Queue, Rx, Session, Watchdog, finish, send_one,
+    Frames, HEADER_BYTES, Job, NicError, Queue, Rx, Session, SessionOptions, Watchdog, finish, send_one,
 };
 use beeline_spec::Interface;
 use clap::Args;
@@ -43,8 +43,8 @@ const LONGEST_BYTES: u64 = 9000;
 /// Runs `beeline worker`.
 pub fn run(args: &WorkerArgs) -> Result<(), Failure> {
     let kernel = args.kernel.choose(Traffic::Stream);
-    let place = Place { domain: args.domain.config(), nic: args.nic.clone(), kernel };
-    let mut session = Session::open(&place)?;
+    let options = SessionOptions { domain: args.domain.config(), nic: args.nic.clone(), kernel };
+    let mut session = Session::open(&options)?;
     let queue = Queue::of(args.interface);
     let multiple = match args.interface {
         beeline_spec::Interface::Kpio => 8,

@@ -9,13 +9,13 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 /// A folder that everything of one test lives in, rendezvous included.
-struct Place {
+struct TestFolder {
     folder: tempfile::TempDir,
 }
 
-impl Place {
+impl TestFolder {
     fn new() -> Self {
-        Place { folder: tempfile::tempdir().unwrap() }
+        TestFolder { folder: tempfile::tempdir().unwrap() }
     }
 
     fn command(&self, args: &[&str]) -> Command {
@@ -86,19 +86,19 @@ const DONE: (Option<i32>, Vec<u8>, String) = (Some(0), Vec::new(), String::new()
 
 #[test]
 fn what_is_set_is_got_until_it_is_deleted() {
-    let place = Place::new();
-    let store = place.serve(&[]);
+    let folder = TestFolder::new();
+    let store = folder.serve(&[]);
     assert_eq!(store.said, "store kv in domain default, up to 1.0 GiB; end it with Ctrl-C\n");
-    assert_eq!(place.run(&["set", "user:1", "Ada Lovelace"]), DONE);
-    assert_eq!(place.run(&["get", "user:1"]), (Some(0), b"Ada Lovelace".to_vec(), String::new()));
-    let picture: Vec<u8> = (0..300_000u32).map(|place| (place * 7 % 251) as u8).collect();
-    assert_eq!(place.run_with(&["set", "picture"], &picture), DONE);
-    assert!(place.run(&["get", "picture"]).1 == picture);
-    assert_eq!(place.run(&["set", "--", "-5", "-6"]), DONE);
-    assert_eq!(place.run(&["get", "--", "-5"]).1, b"-6");
-    assert_eq!(place.run(&["delete", "user:1"]), DONE);
+    assert_eq!(folder.run(&["set", "user:1", "Ada Lovelace"]), DONE);
+    assert_eq!(folder.run(&["get", "user:1"]), (Some(0), b"Ada Lovelace".to_vec(), String::new()));
+    let picture: Vec<u8> = (0..300_000u32).map(|index| (index * 7 % 251) as u8).collect();
+    assert_eq!(folder.run_with(&["set", "picture"], &picture), DONE);
+    assert!(folder.run(&["get", "picture"]).1 == picture);
+    assert_eq!(folder.run(&["set", "--", "-5", "-6"]), DONE);
+    assert_eq!(folder.run(&["get", "--", "-5"]).1, b"-6");
+    assert_eq!(folder.run(&["delete", "user:1"]), DONE);
     for action in ["get", "delete"] {
-        let (code, out, err) = place.run(&[action, "user:1"]);
+        let (code, out, err) = folder.run(&[action, "user:1"]);
         assert_eq!((code, out), (Some(3), Vec::new()));
         assert_eq!(err, "beeline: nothing under key user:1 in store kv\n");
     }
@@ -113,10 +113,10 @@ fn what_is_set_is_got_until_it_is_deleted() {
 
 #[test]
 fn raw_keys_are_those_that_text_keys_are_padded_to() {
-    let place = Place::new();
-    let _store = place.serve(&["--name", "raw", "--domain", "lab", "--workers", "2", "--secret-hash"]);
+    let folder = TestFolder::new();
+    let _store = folder.serve(&["--name", "raw", "--domain", "lab", "--workers", "2", "--secret-hash"]);
     let named = ["--name", "raw", "--domain", "lab"];
-    let run = |args: &[&str]| place.run(&[args, &named].concat());
+    let run = |args: &[&str]| folder.run(&[args, &named].concat());
     assert_eq!(run(&["set", "ab", "text"]), DONE);
     assert_eq!(run(&["get", "--hex", "61620000000000000000000000000000"]).1, b"text");
     assert_eq!(run(&["get", "--hex", "61620000000000000000000000000001"]).0, Some(3));
@@ -131,71 +131,71 @@ fn raw_keys_are_those_that_text_keys_are_padded_to() {
 
 #[test]
 fn results_are_json_when_asked_for() {
-    let place = Place::new();
-    let _store = place.serve(&["--max-memory", "1MiB", "--max-value-bytes", "1000"]);
+    let folder = TestFolder::new();
+    let _store = folder.serve(&["--max-memory", "1MiB", "--max-value-bytes", "1000"]);
     let stored = json!({ "key": "k", "stored": true, "bytes": 1 });
-    assert_eq!(place.json(&["set", "k", "v", "--json"]), (Some(0), stored));
+    assert_eq!(folder.json(&["set", "k", "v", "--json"]), (Some(0), stored));
     let got = json!({ "key": "k", "found": true, "bytes": 1, "text": "v" });
-    assert_eq!(place.json(&["get", "--json", "k"]), (Some(0), got));
-    assert_eq!(place.run_with(&["set", "k"], b"\xff\0"), DONE);
+    assert_eq!(folder.json(&["get", "--json", "k"]), (Some(0), got));
+    assert_eq!(folder.run_with(&["set", "k"], b"\xff\0"), DONE);
     let got = json!({ "key": "k", "found": true, "bytes": 2, "hex": "ff00" });
-    assert_eq!(place.json(&["get", "--json", "k"]), (Some(0), got));
+    assert_eq!(folder.json(&["get", "--json", "k"]), (Some(0), got));
     let absent = json!({ "key": "other", "found": false });
-    assert_eq!(place.json(&["get", "--json", "other"]), (Some(3), absent.clone()));
-    assert_eq!(place.json(&["delete", "--json", "other"]), (Some(3), absent));
-    let (code, stats) = place.json(&["stats", "--json"]);
+    assert_eq!(folder.json(&["get", "--json", "other"]), (Some(3), absent.clone()));
+    assert_eq!(folder.json(&["delete", "--json", "other"]), (Some(3), absent));
+    let (code, stats) = folder.json(&["stats", "--json"]);
     let counts = ["items", "hits", "misses", "sets", "refused", "deletes", "workers", "max_value_bytes"];
     let counts: Vec<u64> = counts.iter().map(|name| stats[name].as_u64().unwrap()).collect();
     assert_eq!((code, counts), (Some(0), vec![1, 2, 1, 2, 0, 0, 1, 1000]));
     assert_eq!(stats["max_memory_bytes"], 1 << 20);
     let deleted = json!({ "key": "k", "found": true, "deleted": true });
-    assert_eq!(place.json(&["delete", "--json", "k"]), (Some(0), deleted));
-    let (_, text, _) = place.run(&["stats"]);
+    assert_eq!(folder.json(&["delete", "--json", "k"]), (Some(0), deleted));
+    let (_, text, _) = folder.run(&["stats"]);
     assert!(String::from_utf8(text).unwrap().starts_with("items    0\nmemory   "));
 }
 
 #[test]
 fn what_a_store_refuses_is_said() {
-    let place = Place::new();
-    let _store = place.serve(&["--max-memory", "64KiB", "--max-value-bytes", "60000"]);
-    let (code, _, err) = place.run_with(&["set", "k"], &[7; 60_001]);
+    let folder = TestFolder::new();
+    let _store = folder.serve(&["--max-memory", "64KiB", "--max-value-bytes", "60000"]);
+    let (code, _, err) = folder.run_with(&["set", "k"], &[7; 60_001]);
     assert!(
         code == Some(1) && err.contains("a value of 60001 bytes; this store takes at most 60000"),
         "{err}"
     );
-    let (code, _, err) = place.run_with(&["set", "k"], &vec![7; 2 << 20]);
+    let (code, _, err) = folder.run_with(&["set", "k"], &vec![7; 2 << 20]);
     assert!(code == Some(1) && err.contains("longer than 1048560 bytes"), "{err}");
-    assert_eq!(place.run_with(&["set", "k"], &[7; 50_000]), DONE);
-    let (code, _, err) = place.run_with(&["set", "l"], &[7; 50_000]);
+    assert_eq!(folder.run_with(&["set", "k"], &[7; 50_000]), DONE);
+    let (code, _, err) = folder.run_with(&["set", "l"], &[7; 50_000]);
     assert!(
         code == Some(1) && err.contains("the store is full") && err.contains("serve with more memory"),
         "{err}"
     );
-    assert_eq!(place.run(&["get", "k"]).1, [7; 50_000]);
+    assert_eq!(folder.run(&["get", "k"]).1, [7; 50_000]);
 }
 
 #[test]
 fn a_store_that_is_not_there_is_named_with_what_to_do() {
-    let place = Place::new();
-    let (code, _, err) = place.run(&["get", "k", "--name", "nobody"]);
+    let folder = TestFolder::new();
+    let (code, _, err) = folder.run(&["get", "k", "--name", "nobody"]);
     assert_eq!(code, Some(1));
     assert!(err.starts_with("beeline: cannot reach store nobody in domain default: "), "{err}");
     assert!(err.contains("try: beeline kv serve --name nobody --domain default"), "{err}");
-    let store = place.serve(&[]);
-    let (code, _, err) = place.run(&["serve"]);
+    let store = folder.serve(&[]);
+    let (code, _, err) = folder.run(&["serve"]);
     assert!(
         code == Some(1) && err.starts_with("beeline: cannot serve store kv in domain default: "),
         "{err}"
     );
     drop(store);
     // The name of a store that was killed is free.
-    let _store = place.serve(&[]);
-    assert_eq!(place.run(&["get", "k"]).0, Some(3));
+    let _store = folder.serve(&[]);
+    assert_eq!(folder.run(&["get", "k"]).0, Some(3));
 }
 
 #[test]
 fn command_lines_that_mean_nothing_are_refused() {
-    let place = Place::new();
+    let folder = TestFolder::new();
     for args in [
         &["serve", "--max-memory", "lots"][..],
         &["serve", "--max-value-bytes", "1048561"],
@@ -203,19 +203,19 @@ fn command_lines_that_mean_nothing_are_refused() {
         &["put", "k", "v"],
         &["serve", "--workers", "0"],
     ] {
-        assert_eq!(place.run(args).0, Some(2), "{args:?}");
+        assert_eq!(folder.run(args).0, Some(2), "{args:?}");
     }
-    let (code, _, err) = place.run(&["serve", "--workers", "2", "--core", "0"]);
+    let (code, _, err) = folder.run(&["serve", "--workers", "2", "--core", "0"]);
     assert!(code == Some(1) && err.contains("1 cores for 2 threads"), "{err}");
-    let (code, _, err) = place.run(&["serve", "--core", "1000000"]);
+    let (code, _, err) = folder.run(&["serve", "--core", "1000000"]);
     assert!(code == Some(1) && err.contains("core 1000000"), "{err}");
-    let (code, _, err) = place.run(&["serve", "--max-memory", "1KiB"]);
+    let (code, _, err) = folder.run(&["serve", "--max-memory", "1KiB"]);
     assert!(code == Some(1) && err.contains("at least 65536"), "{err}");
 }
 
 #[test]
 fn every_command_has_its_help_and_its_man_page() {
-    let place = Place::new();
+    let folder = TestFolder::new();
     for args in [
         &["--help"][..],
         &["serve", "--help"],
@@ -224,15 +224,15 @@ fn every_command_has_its_help_and_its_man_page() {
         &["delete", "-h"],
         &["stats", "-h"],
     ] {
-        let (code, out, _) = place.run(args);
+        let (code, out, _) = folder.run(args);
         assert!(code == Some(0) && out.len() > 200, "{args:?}");
     }
-    let examples = String::from_utf8(place.run(&["--help"]).1).unwrap();
+    let examples = String::from_utf8(folder.run(&["--help"]).1).unwrap();
     assert!(
         examples.contains("beeline kv set user:1") && examples.contains("3 nothing under the key"),
         "{examples}"
     );
-    let folder = place.folder.path().join("man");
+    let folder = folder.folder.path().join("man");
     let mut generate = Command::new(env!("CARGO_BIN_EXE_beeline"));
     assert!(generate.args(["generate", "man", "--out"]).arg(&folder).status().unwrap().success());
     for page in ["beeline-kv.1", "beeline-kv-serve.1", "beeline-kv-get.1", "beeline-kv-set.1"] {

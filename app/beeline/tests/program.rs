@@ -9,13 +9,13 @@ use std::process::{Child, Command, Output, Stdio};
 use beeline_mmio::StoreKernel;
 
 /// A folder that everything of one test lives in, rendezvous included.
-struct Place {
+struct TestFolder {
     folder: tempfile::TempDir,
 }
 
-impl Place {
+impl TestFolder {
     fn new() -> Self {
-        Place { folder: tempfile::tempdir().unwrap() }
+        TestFolder { folder: tempfile::tempdir().unwrap() }
     }
 
     fn file(&self, name: &str) -> PathBuf {
@@ -79,13 +79,13 @@ impl Drop for Ended {
 
 #[test]
 fn a_capture_goes_through_every_interface_unchanged() {
-    let place = Place::new();
+    let folder = TestFolder::new();
     let sizes: Vec<usize> = (0..400).map(|i| [14, 60, 64, 1514, 9000, 200][i % 6] + i % 8).collect();
-    capture(&place.file("in.pcap"), &sizes);
+    capture(&folder.file("in.pcap"), &sizes);
     for interface in ["mmio", "kpio", "descriptor", "coherent"] {
         let args =
             ["send", "in.pcap", "--out", "out.pcap", "--interface", interface, "--adversary", "11", "--json"];
-        let verdict: serde_json::Value = serde_json::from_str(&place.succeed(&args)).unwrap();
+        let verdict: serde_json::Value = serde_json::from_str(&folder.succeed(&args)).unwrap();
         assert_eq!(verdict["frames"], 400, "{interface}");
         assert_eq!(verdict["verdict"], "complete, in order, unchanged");
     }
@@ -99,72 +99,72 @@ fn kernels() -> Vec<&'static str> {
 
 #[test]
 fn a_kernel_is_taken_by_its_name_or_refused_with_those_there_are() {
-    let place = Place::new();
-    capture(&place.file("in.pcap"), &[14, 64, 1000, 9000]);
+    let folder = TestFolder::new();
+    capture(&folder.file("in.pcap"), &[14, 64, 1000, 9000]);
     for kernel in kernels() {
         for (interface, named) in [("mmio", kernel), ("kpio", "cached"), ("descriptor", "-")] {
             let args = ["send", "in.pcap", "-o", "out.pcap", "--interface", interface, "--kernel", kernel];
-            let text = place.succeed(&[&args[..], &["--json"]].concat());
+            let text = folder.succeed(&[&args[..], &["--json"]].concat());
             let verdict: serde_json::Value = serde_json::from_str(&text).unwrap();
             assert_eq!(verdict["kernel"], named, "{verdict}");
             assert_eq!((&verdict["frames"], &verdict["fences"]), (&4.into(), &"none".into()), "{verdict}");
         }
     }
-    std::fs::remove_file(place.file("out.pcap")).unwrap();
+    std::fs::remove_file(folder.file("out.pcap")).unwrap();
     let foreign = if cfg!(target_arch = "aarch64") { "movdir64b" } else { "stnp" };
     for (name, why) in [("fastest", "there is no such store kernel"), (foreign, "lacks"), ("st64b", "st64b")]
     {
         for command in [&["send", "in.pcap", "-o", "out.pcap"][..], &["ping"], &["compare"]] {
-            let message = place.refuse(&[command, &["--kernel", name]].concat());
+            let message = folder.refuse(&[command, &["--kernel", name]].concat());
             let listed = format!("this machine has {}", kernels().join(", "));
             assert!(message.contains(why) && message.contains(&listed), "{message}");
         }
     }
-    assert!(!place.file("out.pcap").exists() && !place.file("report.html").exists());
+    assert!(!folder.file("out.pcap").exists() && !folder.file("report.html").exists());
 }
 
 #[test]
 fn fences_are_placed_by_mmio_and_refused_elsewhere_before_anything_is_sent() {
-    let place = Place::new();
+    let folder = TestFolder::new();
     let sizes: Vec<usize> = (0..300).map(|i| 60 + i * 5).collect();
-    capture(&place.file("in.pcap"), &sizes);
+    capture(&folder.file("in.pcap"), &sizes);
     let send = ["send", "in.pcap", "-o", "out.pcap"];
     for policy in ["none", "per-wrap", "per-message", "per-line"] {
         let args = [&send[..], &["--fences", policy, "--adversary", "5", "--json"]].concat();
-        let verdict: serde_json::Value = serde_json::from_str(&place.succeed(&args)).unwrap();
+        let verdict: serde_json::Value = serde_json::from_str(&folder.succeed(&args)).unwrap();
         assert_eq!((&verdict["fences"], &verdict["frames"]), (&policy.into(), &300.into()), "{verdict}");
     }
-    let words = place.succeed(&[&send[..], &["--fences", "per-line", "--kernel", "cached"]].concat());
+    let words = folder.succeed(&[&send[..], &["--fences", "per-line", "--kernel", "cached"]].concat());
     assert!(words.contains("lines stored with cached, fences: per-line"), "{words}");
-    std::fs::remove_file(place.file("out.pcap")).unwrap();
+    std::fs::remove_file(folder.file("out.pcap")).unwrap();
     for interface in ["kpio", "descriptor"] {
         for command in [&send[..], &["ping"]] {
             let fences = ["--fences", "per-line", "--interface", interface];
-            let message = place.fail(&[command, &fences].concat());
+            let message = folder.fail(&[command, &fences].concat());
             let expected = format!("--fences per-line means nothing to {interface}");
             assert!(message.contains(&expected) && message.contains("try: --interface mmio"), "{message}");
         }
     }
-    assert!(!place.file("out.pcap").exists(), "frames were sent although their fences are refused");
+    assert!(!folder.file("out.pcap").exists(), "frames were sent although their fences are refused");
     assert!(
-        place.refuse(&["ping", "--fences", "sometimes"]).contains("none, per-wrap, per-message, per-line")
+        folder.refuse(&["ping", "--fences", "sometimes"]).contains("none, per-wrap, per-message, per-line")
     );
 }
 
 #[test]
 fn what_is_measured_names_its_kernel_and_its_fences() {
     let [host, nic, ..] = *beeline_mmio::cpu::allowed_cores() else { return };
-    let (place, cores) = (Place::new(), format!("{host},{nic}"));
+    let (folder, cores) = (TestFolder::new(), format!("{host},{nic}"));
     // Not every kernel is the fastest, so a name that is not followed shows.
     for kernel in kernels() {
         let args = ["ping", "--size", "10", "--count", "10", "--kernel", kernel, "--fences", "per-message"];
-        let rows = place.succeed(&[&args[..], &["--cores", &cores, "--json", "--csv", "csv"]].concat());
+        let rows = folder.succeed(&[&args[..], &["--cores", &cores, "--json", "--csv", "csv"]].concat());
         let rows: serde_json::Value = serde_json::from_str(&rows).unwrap();
         assert_eq!((&rows[0]["kernel"], &rows[0]["fences"]), (&kernel.into(), &"per-message".into()));
-        let csv = std::fs::read_to_string(place.file("csv/ping.csv")).unwrap();
+        let csv = std::fs::read_to_string(folder.file("csv/ping.csv")).unwrap();
         assert!(csv.contains(&format!("\nmeasured,mmio,{kernel},per-message,10,")), "{csv}");
         let args = ["compare", "--only", "transmit,check", "--quick", "--size", "64", "--kernel", kernel];
-        let results = place.succeed(&[&args[..], &["--cores", &cores, "--no-report", "--json"]].concat());
+        let results = folder.succeed(&[&args[..], &["--cores", &cores, "--no-report", "--json"]].concat());
         let results: serde_json::Value = serde_json::from_str(&results).unwrap();
         let rows = results["transmits"].as_array().unwrap();
         let found: Vec<_> = rows.iter().map(|row| row["kernel"].as_str().unwrap()).collect();
@@ -175,32 +175,32 @@ fn what_is_measured_names_its_kernel_and_its_fences() {
 
 #[test]
 fn a_bad_capture_is_refused_by_name_before_anything_is_sent() {
-    let place = Place::new();
-    capture(&place.file("whole.pcap"), &[100, 100, 100]);
-    let whole = std::fs::read(place.file("whole.pcap")).unwrap();
-    std::fs::write(place.file("cut.pcap"), &whole[..whole.len() - 7]).unwrap();
-    std::fs::write(place.file("alien.pcap"), b"this is no capture, it is a sentence").unwrap();
-    capture(&place.file("long.pcap"), &[100, 60_000]);
-    capture(&place.file("empty.pcap"), &[]);
+    let folder = TestFolder::new();
+    capture(&folder.file("whole.pcap"), &[100, 100, 100]);
+    let whole = std::fs::read(folder.file("whole.pcap")).unwrap();
+    std::fs::write(folder.file("cut.pcap"), &whole[..whole.len() - 7]).unwrap();
+    std::fs::write(folder.file("alien.pcap"), b"this is no capture, it is a sentence").unwrap();
+    capture(&folder.file("long.pcap"), &[100, 60_000]);
+    capture(&folder.file("empty.pcap"), &[]);
     for name in ["cut.pcap", "alien.pcap", "long.pcap", "empty.pcap", "missing.pcap"] {
-        let message = place.fail(&["send", name, "--out", "out.pcap"]);
+        let message = folder.fail(&["send", name, "--out", "out.pcap"]);
         assert!(message.contains(name), "{name}: {message}");
-        assert!(!place.file("out.pcap").exists(), "{name} was sent although it is bad");
+        assert!(!folder.file("out.pcap").exists(), "{name} was sent although it is bad");
     }
-    let message = place.fail(&["send", "whole.pcap", "--out", "whole.pcap"]);
+    let message = folder.fail(&["send", "whole.pcap", "--out", "whole.pcap"]);
     assert!(message.contains("same file"), "{message}");
     // Another name of the same file is the same file.
-    std::fs::hard_link(place.file("whole.pcap"), place.file("link.pcap")).unwrap();
-    let message = place.fail(&["send", "whole.pcap", "--out", "link.pcap"]);
+    std::fs::hard_link(folder.file("whole.pcap"), folder.file("link.pcap")).unwrap();
+    let message = folder.fail(&["send", "whole.pcap", "--out", "link.pcap"]);
     assert!(message.contains("same file"), "{message}");
-    assert_eq!(std::fs::read(place.file("whole.pcap")).unwrap(), whole);
+    assert_eq!(std::fs::read(folder.file("whole.pcap")).unwrap(), whole);
 }
 
 #[test]
 fn three_processes_move_frames_in_order_and_complete() {
-    let place = Place::new();
+    let folder = TestFolder::new();
     let args = ["compare", "--only", "check", "--quick", "--no-report", "--json"];
-    let results: serde_json::Value = serde_json::from_str(&place.succeed(&args)).unwrap();
+    let results: serde_json::Value = serde_json::from_str(&folder.succeed(&args)).unwrap();
     let checks = results["checks"].as_array().unwrap();
     assert_eq!(checks.len(), 3);
     for check in checks {
@@ -210,42 +210,42 @@ fn three_processes_move_frames_in_order_and_complete() {
 
 #[test]
 fn a_running_nic_answers_stat_and_ends_with_its_standard_input() {
-    let place = Place::new();
-    let mut command = place.beeline(&["nic", "--name", "lab", "--idle", "sleep", "--until-stdin-closes"]);
+    let folder = TestFolder::new();
+    let mut command = folder.beeline(&["nic", "--name", "lab", "--idle", "sleep", "--until-stdin-closes"]);
     let mut nic = Ended(command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap());
     let mut line = String::new();
     BufReader::new(nic.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
     assert_eq!(line, "ready\n");
     let snapshot: serde_json::Value =
-        serde_json::from_str(&place.succeed(&["stat", "--name", "lab", "--once", "--json"])).unwrap();
+        serde_json::from_str(&folder.succeed(&["stat", "--name", "lab", "--once", "--json"])).unwrap();
     assert_eq!(snapshot["service"], "lab");
     assert_eq!(snapshot["pid"], nic.0.id());
-    assert!(place.succeed(&["stat", "--name", "lab", "--once", "--all"]).contains("rounds"));
+    assert!(folder.succeed(&["stat", "--name", "lab", "--once", "--all"]).contains("rounds"));
     drop(nic.0.stdin.take());
     assert!(nic.0.wait().unwrap().success());
-    let message = place.fail(&["stat", "--name", "lab", "--once"]);
+    let message = folder.fail(&["stat", "--name", "lab", "--once"]);
     assert!(message.contains("lab") && message.contains("try: start one"), "{message}");
 }
 
 #[test]
 fn doctor_and_generate_say_what_they_should() {
-    let place = Place::new();
-    let words = place.succeed(&["doctor"]);
+    let folder = TestFolder::new();
+    let words = folder.succeed(&["doctor"]);
     for section in ["Machine", "Store kernels", "Memory", "Processes", "Network", "Real BARs"] {
         assert!(words.contains(section), "doctor is silent about {section}:\n{words}");
     }
     assert!(words.lines().all(|line| line.chars().count() <= 100), "wider than 100 columns:\n{words}");
     assert!(words.contains("this mapping is cached"), "doctor did not measure shared memory:\n{words}");
     assert!(words.lines().last().unwrap().starts_with("Beeline "), "doctor comes to no conclusion:\n{words}");
-    let message = place.fail(&["doctor", "--bar", "nonsense"]);
+    let message = folder.fail(&["doctor", "--bar", "nonsense"]);
     assert!(message.contains("nonsense") && message.contains("try:"), "{message}");
-    place.succeed(&["generate", "man", "--out", "man"]);
-    assert!(place.file("man/beeline-send.1").is_file());
-    let completions = place.succeed(&["generate", "completions", "bash"]);
+    folder.succeed(&["generate", "man", "--out", "man"]);
+    assert!(folder.file("man/beeline-send.1").is_file());
+    let completions = folder.succeed(&["generate", "completions", "bash"]);
     assert!(completions.contains("_beeline") && completions.contains("nt-avx512 movdir64b"), "{completions}");
     // The pages name what there is anywhere, not what this CPU has.
     for (page, options) in [("ping", 2), ("send", 2), ("compare", 1)] {
-        let text = std::fs::read_to_string(place.file(&format!("man/beeline-{page}.1"))).unwrap();
+        let text = std::fs::read_to_string(folder.file(&format!("man/beeline-{page}.1"))).unwrap();
         let text = text.replace('\\', "");
         let found = ["--kernel", "--fences"].into_iter().filter(|option| text.contains(option)).count();
         assert!(found == options && text.contains("stnp"), "{page}: {text}");
@@ -256,15 +256,15 @@ fn doctor_and_generate_say_what_they_should() {
 /// A file in the place of a BAR: it is mapped, but nothing is stored to it until its scratch bytes are named.
 #[test]
 fn doctor_measures_a_bar_only_where_it_may() {
-    let place = Place::new();
-    let function = place.file("sys/bus/pci/devices/0000:41:00.0");
+    let folder = TestFolder::new();
+    let function = folder.file("sys/bus/pci/devices/0000:41:00.0");
     std::fs::create_dir_all(&function).unwrap();
     let bar = function.join("resource2_wc");
     std::fs::write(&bar, [0; 8192]).unwrap();
     let name = bar.to_str().unwrap();
     let findings = |args: &[&str]| -> Vec<serde_json::Value> {
         let args = [&["doctor", "--json", "--bar", name], args].concat();
-        let all: Vec<serde_json::Value> = serde_json::from_str(&place.succeed(&args)).unwrap();
+        let all: Vec<serde_json::Value> = serde_json::from_str(&folder.succeed(&args)).unwrap();
         all.into_iter().filter(|finding| finding["section"] == "Real BARs").collect()
     };
     let mapped = findings(&[]);
@@ -275,7 +275,7 @@ fn doctor_measures_a_bar_only_where_it_may() {
     let report = measured.iter().find(|finding| !finding["measured"].is_null()).unwrap();
     assert_eq!(report["measured"]["memory_type"], "cached");
     assert_eq!(report["state"], "limited", "{report}");
-    let message = place.fail(&["doctor", "--bar", name, "--scratch", "8192"]);
+    let message = folder.fail(&["doctor", "--bar", name, "--scratch", "8192"]);
     assert!(message.contains("a multiple of 64 up to 7168"), "{message}");
 }
 
@@ -283,17 +283,17 @@ fn doctor_measures_a_bar_only_where_it_may() {
 fn the_wire_is_measured_in_every_form_of_result() {
     // The NIC and the measuring thread each want a core.
     let [host, nic, ..] = *beeline_mmio::cpu::allowed_cores() else { return };
-    let (place, cores) = (Place::new(), format!("{host},{nic}"));
+    let (folder, cores) = (TestFolder::new(), format!("{host},{nic}"));
     let mut args = vec!["compare", "--only", "transmit", "--quick", "--size", "64", "--json", "--csv", "csv"];
     args.extend(["--cores", &cores]);
-    let results: serde_json::Value = serde_json::from_str(&place.succeed(&args)).unwrap();
+    let results: serde_json::Value = serde_json::from_str(&folder.succeed(&args)).unwrap();
     let rows = results["transmits"].as_array().unwrap();
     assert_eq!(rows.len(), 3, "{results}");
     for row in rows {
         assert!(row["frames_per_s"].as_f64().unwrap() > 0.0 && row["frames"] == 156_250, "{row}");
     }
-    let csv = std::fs::read_to_string(place.file("csv/transmit.csv")).unwrap();
+    let csv = std::fs::read_to_string(folder.file("csv/transmit.csv")).unwrap();
     assert_eq!(csv.lines().count(), 4, "{csv}");
-    let report = std::fs::read_to_string(place.file("report.html")).unwrap();
+    let report = std::fs::read_to_string(folder.file("report.html")).unwrap();
     assert!(report.contains("Onto the wire") && report.contains("<svg"));
 }

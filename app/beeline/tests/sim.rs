@@ -5,13 +5,13 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-struct Place {
+struct TestFolder {
     folder: tempfile::TempDir,
 }
 
-impl Place {
+impl TestFolder {
     fn new() -> Self {
-        Place { folder: tempfile::tempdir().unwrap() }
+        TestFolder { folder: tempfile::tempdir().unwrap() }
     }
 
     fn file(&self, name: &str) -> PathBuf {
@@ -68,17 +68,19 @@ const SWEEP: &str = "sim --interface mmio,descriptor --sizes 64..256 --set core.
 
 #[test]
 fn a_sweep_is_the_same_however_it_is_run() {
-    let place = Place::new();
-    let text = place.succeed(&format!("{SWEEP} --jobs 1 --csv one.csv --json one.json --html one.html"));
+    let folder = TestFolder::new();
+    let text = folder.succeed(&format!("{SWEEP} --jobs 1 --csv one.csv --json one.json --html one.html"));
     for line in text.lines() {
         assert!(line.chars().count() <= 100, "too wide: {line}");
     }
-    assert_eq!(place.read("one.csv").lines().count(), 1 + 2 * 3 * 2 * 2);
-    assert!(place.read("one.csv").lines().skip(1).all(|line| line.starts_with("simulated,epyc-7543-cx6dx,")));
-    place.succeed(&format!("{SWEEP} --jobs 3 --csv three.csv --json three.json"));
-    assert_eq!(place.read("one.csv"), place.read("three.csv"));
-    assert_eq!(place.read("one.json"), place.read("three.json"));
-    let html = place.read("one.html");
+    assert_eq!(folder.read("one.csv").lines().count(), 1 + 2 * 3 * 2 * 2);
+    assert!(
+        folder.read("one.csv").lines().skip(1).all(|line| line.starts_with("simulated,epyc-7543-cx6dx,"))
+    );
+    folder.succeed(&format!("{SWEEP} --jobs 3 --csv three.csv --json three.json"));
+    assert_eq!(folder.read("one.csv"), folder.read("three.csv"));
+    assert_eq!(folder.read("one.json"), folder.read("three.json"));
+    let html = folder.read("one.html");
     assert!(html.contains("<svg") && html.contains("simulated"));
     for outside in ["src=", "href=", "@import", "url("] {
         assert!(!html.contains(outside), "the page loads something: {outside}");
@@ -87,50 +89,50 @@ fn a_sweep_is_the_same_however_it_is_run() {
 
 #[test]
 fn shards_are_put_together_to_the_same_sweep() {
-    let place = Place::new();
-    place.succeed(&format!("{SWEEP} --csv whole.csv --json whole.json"));
+    let folder = TestFolder::new();
+    folder.succeed(&format!("{SWEEP} --csv whole.csv --json whole.json"));
     for (number, file) in [(1, "--resume 1.jsonl"), (2, "--json 2.json"), (3, "--resume 3.jsonl")] {
-        place.succeed(&format!("{SWEEP} --shard {number}/3 {file}"));
+        folder.succeed(&format!("{SWEEP} --shard {number}/3 {file}"));
     }
-    place.succeed("sim --merge 3.jsonl 1.jsonl 2.json --csv merged.csv --json merged.json");
-    assert_eq!(place.read("whole.csv"), place.read("merged.csv"));
-    assert_eq!(place.read("whole.json"), place.read("merged.json"));
-    let error = place.fail(1, "sim --merge 1.jsonl 3.jsonl");
+    folder.succeed("sim --merge 3.jsonl 1.jsonl 2.json --csv merged.csv --json merged.json");
+    assert_eq!(folder.read("whole.csv"), folder.read("merged.csv"));
+    assert_eq!(folder.read("whole.json"), folder.read("merged.json"));
+    let error = folder.fail(1, "sim --merge 1.jsonl 3.jsonl");
     assert!(error.contains("8 of 24 points are missing: 2, 5, 8") && error.contains("shard"), "{error}");
-    place.succeed("sim --interface mmio --sizes 64 --frames 50 --resume other.jsonl");
-    let error = place.fail(1, "sim --merge 1.jsonl other.jsonl");
+    folder.succeed("sim --interface mmio --sizes 64 --frames 50 --resume other.jsonl");
+    let error = folder.fail(1, "sim --merge 1.jsonl other.jsonl");
     assert!(error.contains("1.jsonl and other.jsonl are of different sweeps"), "{error}");
 }
 
 #[test]
 fn a_sweep_that_was_interrupted_goes_on() {
-    let place = Place::new();
-    place.succeed(&format!("{SWEEP} --resume all.jsonl --csv all.csv"));
-    let whole = place.read("all.jsonl");
+    let folder = TestFolder::new();
+    folder.succeed(&format!("{SWEEP} --resume all.jsonl --csv all.csv"));
+    let whole = folder.read("all.jsonl");
     // Killed in the middle of a line.
     let lines: Vec<&str> = whole.lines().collect();
-    std::fs::write(place.file("cut.jsonl"), format!("{}\n{}", lines[..5].join("\n"), &lines[5][..40]))
+    std::fs::write(folder.file("cut.jsonl"), format!("{}\n{}", lines[..5].join("\n"), &lines[5][..40]))
         .unwrap();
-    place.succeed(&format!("{SWEEP} --resume cut.jsonl --csv cut.csv"));
-    assert_eq!(place.read("cut.csv"), place.read("all.csv"));
-    assert_eq!(place.read("cut.jsonl").lines().count(), lines.len());
-    assert!(place.read("cut.jsonl").starts_with(&lines[..5].join("\n")), "what was finished stays");
+    folder.succeed(&format!("{SWEEP} --resume cut.jsonl --csv cut.csv"));
+    assert_eq!(folder.read("cut.csv"), folder.read("all.csv"));
+    assert_eq!(folder.read("cut.jsonl").lines().count(), lines.len());
+    assert!(folder.read("cut.jsonl").starts_with(&lines[..5].join("\n")), "what was finished stays");
     // A result that is in the file is not measured again: it is believed.
     let doctored = whole.replacen("\"p50_ps\":", "\"p50_ps\":1", 1);
-    std::fs::write(place.file("all.jsonl"), doctored).unwrap();
-    place.succeed(&format!("{SWEEP} --resume all.jsonl --csv again.csv"));
-    assert_ne!(place.read("again.csv"), place.read("all.csv"));
-    std::fs::write(place.file("notes.txt"), "buy milk\n").unwrap();
-    let error = place.fail(1, &format!("{SWEEP} --resume notes.txt"));
+    std::fs::write(folder.file("all.jsonl"), doctored).unwrap();
+    folder.succeed(&format!("{SWEEP} --resume all.jsonl --csv again.csv"));
+    assert_ne!(folder.read("again.csv"), folder.read("all.csv"));
+    std::fs::write(folder.file("notes.txt"), "buy milk\n").unwrap();
+    let error = folder.fail(1, &format!("{SWEEP} --resume notes.txt"));
     assert!(error.contains("line 1 of notes.txt is no result"), "{error}");
-    assert_eq!(place.read("notes.txt"), "buy milk\n");
+    assert_eq!(folder.read("notes.txt"), "buy milk\n");
 }
 
 #[test]
 fn a_capture_gives_sizes_and_gaps() {
-    let place = Place::new();
-    capture(&place.file("in.pcap"), &[(64, 0), (1500, 3), (200, 5)]);
-    let found = place.json("sim --interface mmio --pcap in.pcap --frames 300 --json -");
+    let folder = TestFolder::new();
+    capture(&folder.file("in.pcap"), &[(64, 0), (1500, 3), (200, 5)]);
+    let found = folder.json("sim --interface mmio --pcap in.pcap --frames 300 --json -");
     let row = &found["rows"][0];
     assert_eq!(row["arrivals"], "recorded");
     assert_eq!(row["frame_bytes"], 588.0);
@@ -138,31 +140,31 @@ fn a_capture_gives_sizes_and_gaps() {
     // 8 microseconds for two gaps, and the mean of 4 before the first: 12 for three frames.
     let per_frame_ps = figures["elapsed_ps"].as_f64().unwrap() / figures["frames"].as_f64().unwrap();
     assert!((per_frame_ps / 4e6 - 1.0).abs() < 0.02, "{per_frame_ps}");
-    let error = place.fail(1, "sim --arrivals recorded");
+    let error = folder.fail(1, "sim --arrivals recorded");
     assert!(error.contains("--pcap FILE"), "{error}");
-    let error = place.fail(2, "sim --pcap in.pcap --sizes 64");
+    let error = folder.fail(2, "sim --pcap in.pcap --sizes 64");
     assert!(error.contains("cannot be used with"), "{error}");
 }
 
 #[test]
 fn what_cannot_be_is_na_with_the_reason() {
-    let place = Place::new();
+    let folder = TestFolder::new();
     let args = "sim --interface kpio,mmio --sizes 1500 --frames 500 --set root_complex.write_jitter_ns=100";
-    let text = place.succeed(args);
+    let text = folder.succeed(args);
     let kpio = text.lines().find(|line| line.contains("kpio")).unwrap();
     assert!(kpio.contains("n/a") && text.contains("n/a: kpio, 1500 B: "), "{text}");
-    let error = place.fail(1, &args.replace("kpio,mmio", "kpio"));
+    let error = folder.fail(1, &args.replace("kpio,mmio", "kpio"));
     assert!(error.contains("no point could be measured"), "{error}");
 }
 
 #[test]
 fn reads_of_data_that_lie_far_take_longer() {
-    let place = Place::new();
+    let folder = TestFolder::new();
     let sweep = "sim --interface descriptor --sizes 64 --frames 50 --arrivals one-by-one --json -";
     let set =
         "--set root_complex.cache_miss_ns=70 --set root_complex.numa_ns=100 --set root_complex.iommu_ns=330";
     let p50_ps = |data: &str| {
-        let found = place.json(&format!("{sweep} {set} {data}"));
+        let found = folder.json(&format!("{sweep} {set} {data}"));
         found["rows"][0]["figures"]["p50_ps"].as_u64().unwrap()
     };
     let warm = p50_ps("");
@@ -176,9 +178,9 @@ fn reads_of_data_that_lie_far_take_longer() {
         let (found, expected) = (p50_ps(data), warm + 2 * more_ps);
         assert!(found.abs_diff(expected) <= expected / 1000, "{data}: {found} and not {expected}");
     }
-    let error = place.fail(1, &format!("{sweep} --data translated"));
+    let error = folder.fail(1, &format!("{sweep} --data translated"));
     assert!(error.contains("epyc-7543-cx6dx does not say") && error.contains("iommu_ns"), "{error}");
-    let error = place.fail(1, &format!("{sweep} {set} --data warm,cold"));
+    let error = folder.fail(1, &format!("{sweep} {set} --data warm,cold"));
     assert!(error.contains("one of them"), "{error}");
 }
 
@@ -188,13 +190,13 @@ const SEVERAL: &str = "sim --interface mmio,descriptor --sizes 512 --frames 300 
 
 #[test]
 fn several_devices_carry_more_and_each_is_told() {
-    let place = Place::new();
-    let text = place.succeed(&format!("{SEVERAL} --devices 1,2,4 --cores 1,2 --csv a.csv --json a.json"));
+    let folder = TestFolder::new();
+    let text = folder.succeed(&format!("{SEVERAL} --devices 1,2,4 --cores 1,2 --csv a.csv --json a.json"));
     for line in text.lines() {
         assert!(line.chars().count() <= 100 || line.contains(" with "), "too wide: {line}");
     }
     assert!(text.contains("2 cores, 2 devices") && text.contains("a device, Gbit/s"), "{text}");
-    let found: serde_json::Value = serde_json::from_str(&place.read("a.json")).unwrap();
+    let found: serde_json::Value = serde_json::from_str(&folder.read("a.json")).unwrap();
     let rows = found["rows"].as_array().unwrap();
     // Cores that were fewer than devices are as many, and the same point is not done twice.
     let crews: Vec<[u64; 2]> = rows
@@ -215,7 +217,7 @@ fn several_devices_carry_more_and_each_is_told() {
         assert!(shares.iter().all(|share| (9.0..10.0).contains(&gbps(share))), "{row}");
         assert_eq!(row["key"].as_str().unwrap().contains(&format!("devices={devices}")), devices > 1.0);
     }
-    let csv = place.read("a.csv");
+    let csv = folder.read("a.csv");
     let mut lines = csv.lines().map(|line| line.split(',').collect::<Vec<_>>());
     let header = lines.next().unwrap();
     let column = |name| header.iter().position(|column| *column == name).unwrap();
@@ -229,24 +231,24 @@ fn several_devices_carry_more_and_each_is_told() {
 /// A sweep that had one device goes on with several, and what was measured before there could be several still counts.
 #[test]
 fn a_sweep_of_one_device_goes_on_with_several() {
-    let place = Place::new();
-    place.succeed(&format!("{SEVERAL} --resume one.jsonl --json unsaid.json"));
-    place.succeed(&format!("{SEVERAL} --devices 1 --json said.json"));
-    assert_eq!(place.read("unsaid.json"), place.read("said.json"));
-    let one = place.read("one.jsonl");
+    let folder = TestFolder::new();
+    folder.succeed(&format!("{SEVERAL} --resume one.jsonl --json unsaid.json"));
+    folder.succeed(&format!("{SEVERAL} --devices 1 --json said.json"));
+    assert_eq!(folder.read("unsaid.json"), folder.read("said.json"));
+    let one = folder.read("one.jsonl");
     let old = one.replace("\"devices\":1,", "");
     assert_ne!(old, one);
-    std::fs::write(place.file("old.jsonl"), old.replacen("\"p50_ps\":", "\"p50_ps\":1", 1)).unwrap();
-    place.succeed(&format!("{SEVERAL} --devices 1,2 --resume old.jsonl --csv both.csv"));
-    place.succeed(&format!("{SEVERAL} --devices 1,2 --csv fresh.csv"));
-    let (both, fresh) = (place.read("both.csv"), place.read("fresh.csv"));
+    std::fs::write(folder.file("old.jsonl"), old.replacen("\"p50_ps\":", "\"p50_ps\":1", 1)).unwrap();
+    folder.succeed(&format!("{SEVERAL} --devices 1,2 --resume old.jsonl --csv both.csv"));
+    folder.succeed(&format!("{SEVERAL} --devices 1,2 --csv fresh.csv"));
+    let (both, fresh) = (folder.read("both.csv"), folder.read("fresh.csv"));
     let differ = both.lines().zip(fresh.lines()).filter(|(one, other)| one != other).count();
     assert_eq!((both.lines().count(), differ), (5, 1), "one point was doctored, the others are the same");
 }
 
 #[test]
 fn mistakes_are_named_with_what_to_do() {
-    let place = Place::new();
+    let folder = TestFolder::new();
     for (code, args, words) in [
         (1, "sim --platform epyc-7543", "did you mean \"epyc-7543-cx6dx\""),
         (1, "sim --set core.wc_bufers=4", "did you mean \"core.wc_buffers\""),
@@ -280,21 +282,21 @@ fn mistakes_are_named_with_what_to_do() {
         (1, "sim --data remote", "give root_complex.numa_ns"),
         (1, "platforms --check nowhere.toml", "cannot read nowhere.toml"),
     ] {
-        let error = place.fail(code, args);
+        let error = folder.fail(code, args);
         assert!(error.contains(words), "beeline {args}: {error}");
     }
 }
 
 #[test]
 fn a_trace_shows_the_packets_of_a_frame() {
-    let place = Place::new();
+    let folder = TestFolder::new();
     let text =
-        place.succeed("trace --interface kpio --size 104 --set core.wc_release=fifo --perfetto trace.json");
+        folder.succeed("trace --interface kpio --size 104 --set core.wc_release=fifo --perfetto trace.json");
     // kPIO+WC, figure 5: two writes of a line each, acknowledged by the device.
     let lines: Vec<&str> = text.lines().filter(|line| line.contains("to device")).collect();
     assert!(lines[0].contains("MWr(64)") && lines[0].contains(" 64 ") && lines[0].contains(" 0.0"), "{text}");
     assert!(lines[1].contains("MWr(64)") && text.contains("ACK"), "{text}");
-    let events: serde_json::Value = serde_json::from_str(&place.read("trace.json")).unwrap();
+    let events: serde_json::Value = serde_json::from_str(&folder.read("trace.json")).unwrap();
     let names: Vec<&str> = events["traceEvents"]
         .as_array()
         .unwrap()
@@ -306,7 +308,7 @@ fn a_trace_shows_the_packets_of_a_frame() {
         assert!(names.iter().any(|name| name.starts_with(track)), "{track} is no track of {names:?}");
     }
     let packets =
-        place.json("trace --interface descriptor --size 104 --json - --csv d.csv")["packets"].clone();
+        folder.json("trace --interface descriptor --size 104 --json - --csv d.csv")["packets"].clone();
     let packets = packets.as_array().unwrap();
     // Figure 6: a doorbell, then a descriptor and a payload that are read, each acknowledged.
     let of = |kind: &str, direction: &str| {
@@ -324,17 +326,20 @@ fn a_trace_shows_the_packets_of_a_frame() {
         assert_ne!(packets[number - 1]["direction"], packet["direction"]);
         assert!(packets[number - 1]["tag"].is_null() || packets[number - 1]["type"] != "ACK");
     }
-    assert_eq!(place.read("d.csv").lines().count(), packets.len() + 1);
+    assert_eq!(folder.read("d.csv").lines().count(), packets.len() + 1);
 }
 
 #[test]
 fn platforms_are_listed_described_and_checked() {
-    let place = Place::new();
-    assert!(place.succeed("platforms").contains("epyc-7543-cx6dx"));
-    let text = place.succeed("platforms epyc-7543-cx6dx");
+    let folder = TestFolder::new();
+    assert!(folder.succeed("platforms").contains("epyc-7543-cx6dx"));
+    let text = folder.succeed("platforms epyc-7543-cx6dx");
     assert!(text.contains("core.wc_buffers") && text.contains("assumed"), "{text}");
-    std::fs::write(place.file("mine.toml"), "[platform]\nname = \"mine\"\nsummary = \"x\"\nkind = \"nic\"\n")
-        .unwrap();
-    let error = place.fail(1, "platforms --check mine.toml");
+    std::fs::write(
+        folder.file("mine.toml"),
+        "[platform]\nname = \"mine\"\nsummary = \"x\"\nkind = \"nic\"\n",
+    )
+    .unwrap();
+    let error = folder.fail(1, "platforms --check mine.toml");
     assert!(error.contains("mine.toml") && error.contains("is missing"), "{error}");
 }

@@ -32,7 +32,7 @@ fn node(folder: &Path) -> Result<Node<ipc::Service>, Failure> {
     Ok(NodeBuilder::new().config(&config).create()?)
 }
 
-/// What the names of everything begin with that belongs to `folder`.
+/// Prefix of the names of all shared memory that belongs to `folder`.
 fn prefix(folder: &Path) -> String {
     folder.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }

@@ -10,7 +10,7 @@ use crate::BenchError;
 use beeline_session::Role;
 
 /// How long a side may say nothing: longer than any job takes, and than a slow machine starts a program.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 const SAMPLE_BYTES: usize = 8;
 
 /// A running side. Between jobs it waits for the next one and costs nothing. Dropping it ends it.
@@ -38,10 +38,10 @@ impl Half {
     }
 
     fn said(&mut self) -> Result<String, BenchError> {
-        match self.role.line_within(PATIENCE) {
+        match self.role.line_within(TIMEOUT) {
             Ok(Some(line)) => Ok(line),
             Ok(None) => Err(self.failed("ended")),
-            Err(error) => Err(self.failed(&format!("said nothing for {} s: {error}", PATIENCE.as_secs()))),
+            Err(error) => Err(self.failed(&format!("said nothing for {} s: {error}", TIMEOUT.as_secs()))),
         }
     }
 

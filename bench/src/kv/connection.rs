@@ -7,10 +7,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::BenchError;
-use beeline_session::Patience;
+use beeline_session::IdleWatch;
 
 /// A server that answers nothing for this long is taken for dead.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A connected stream with buffers for what is sent and what came.
 #[derive(Debug)]
@@ -63,18 +63,18 @@ impl Connection {
         if self.into.len() < bytes {
             self.into.resize(bytes, 0);
         }
-        let (mut have, mut patience) = (0, Patience::new());
+        let (mut have, mut idle) = (0, IdleWatch::new());
         while have < bytes {
             match self.stream.read(&mut self.into[have..bytes]) {
                 Ok(0) => return Err(self.failed("hung up")),
                 Ok(more) => {
                     have += more;
-                    patience.pat();
+                    idle.pat();
                 }
                 Err(error) if retry(&error) => {
                     spin_loop();
-                    patience.idle(|waited| {
-                        if waited <= PATIENCE {
+                    idle.idle(|waited| {
+                        if waited <= TIMEOUT {
                             return Ok(());
                         }
                         let came = String::from_utf8_lossy(&self.into[..have.min(64)]);

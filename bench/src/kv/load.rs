@@ -76,7 +76,7 @@ mod tests {
     use std::collections::HashSet;
 
     #[test]
-    fn every_key_is_asked_for_once_a_lap() {
+    fn every_key_is_requested_once_per_lap() {
         let keys = Keys::new();
         let lap: HashSet<Key> = (0..KEYS as u64).map(|number| keys.group(number, 1)[0]).collect();
         assert_eq!(lap.len(), KEYS);

@@ -7,7 +7,7 @@
 use std::path::Path;
 
 use super::protocol::{Asker, Protocol};
-use super::{Connection, KEY_BYTES, Keys, KvRival, KvServer, VALUE_BYTES, Way};
+use super::{ClientKind, Connection, KEY_BYTES, Keys, KvRival, KvServer, VALUE_BYTES};
 use crate::BenchError;
 
 const NAME: &str = "memcached";
@@ -17,13 +17,16 @@ pub const RIVAL: KvRival = KvRival {
     name: NAME,
     serve,
     package: "memcached",
-    ways: &[
-        Way { name: "get", connect: |socket| Ok(Box::new(Asker::new(Connection::open(NAME, socket)?, GET))) },
-        Way {
+    clients: &[
+        ClientKind {
+            name: "get",
+            connect: |socket| Ok(Box::new(Asker::new(Connection::open(NAME, socket)?, GET))),
+        },
+        ClientKind {
             name: "meta",
             connect: |socket| Ok(Box::new(Asker::new(Connection::open(NAME, socket)?, META))),
         },
-        Way {
+        ClientKind {
             name: "binary",
             connect: |socket| Ok(Box::new(Asker::new(Connection::open(NAME, socket)?, BINARY))),
         },

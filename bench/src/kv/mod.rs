@@ -1,9 +1,9 @@
 //! Key-value servers and tight clients of theirs: GETs of 16-byte keys with 32-byte values over one connection.
 //!
 //! A client is a [`KvClient`]: it asks for a group of keys and takes their answers; [`get_rate`] keeps a number of GETs
-//! outstanding with it and compares every value. [`memcached`] and [`redis`] start the real servers, pinned to a core, on a
-//! Unix socket (no slower than loopback here, and faster at depth 1), without persistence; [`OwnClient`] starts ours. Not
-//! here: the row (`key_value.rs`).
+//! outstanding with it and compares every value. [`memcached`] and [`redis`] start the real servers, pinned to a core,
+//! on a Unix socket (no slower than loopback here, and faster at depth 1), without persistence; [`OwnClient`] starts
+//! ours. Not here: the row (`key_value.rs`).
 
 mod connection;
 mod load;
@@ -68,12 +68,12 @@ pub struct KvRival {
     /// Debian package that brings the server.
     pub package: &'static str,
     /// Clients of it, each in one way of asking; the fastest at a depth counts there.
-    pub ways: &'static [Way],
+    pub clients: &'static [ClientKind],
 }
 
 /// One way of asking a server for many keys.
 #[derive(Clone, Copy, Debug)]
-pub struct Way {
+pub struct ClientKind {
     /// Name in figures.
     pub name: &'static str,
     /// Connects, to ask so.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::protocol::{Asker, Protocol};
-use super::{Connection, Keys, KvRival, KvServer, Way};
+use super::{ClientKind, Connection, Keys, KvRival, KvServer};
 use crate::BenchError;
 
 const NAME: &str = "redis";
@@ -14,9 +14,12 @@ pub const RIVAL: KvRival = KvRival {
     name: NAME,
     serve,
     package: "redis-server",
-    ways: &[
-        Way { name: "get", connect: |socket| Ok(Box::new(Asker::new(Connection::open(NAME, socket)?, GET))) },
-        Way {
+    clients: &[
+        ClientKind {
+            name: "get",
+            connect: |socket| Ok(Box::new(Asker::new(Connection::open(NAME, socket)?, GET))),
+        },
+        ClientKind {
             name: "mget",
             connect: |socket| Ok(Box::new(Asker::new(Connection::open(NAME, socket)?, MGET))),
         },

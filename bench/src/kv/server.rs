@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use crate::BenchError;
 
 /// How long a server may take to listen.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 /// Between two looks whether it does.
 const PAUSE: Duration = Duration::from_millis(5);
 
@@ -49,8 +49,8 @@ impl KvServer {
             if let Some(status) = server.child.try_wait()? {
                 return Err(failed(format!("{command:?} ended with {status}")));
             }
-            if started.elapsed() > PATIENCE {
-                return Err(failed(format!("does not listen after {} s", PATIENCE.as_secs())));
+            if started.elapsed() > TIMEOUT {
+                return Err(failed(format!("does not listen after {} s", TIMEOUT.as_secs())));
             }
             thread::sleep(PAUSE);
         }

@@ -12,15 +12,15 @@ use beeline_ethernet::{Accept, Traits, Uplink, UplinkError};
 /// How often what happens to a frame that comes in, each from 0 (never) to 1 (always).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Chances {
-    /// It is lost.
+    /// Probability that a frame is lost.
     pub loss: f64,
-    /// It comes twice.
+    /// Probability that a frame comes twice.
     pub duplicate: f64,
-    /// Up to four later ones overtake it.
+    /// Probability that up to four later frames overtake a frame.
     pub reorder: f64,
 }
 
-/// Frames that overtake another at most.
+/// Most frames that overtake another.
 const MOST_OVERTAKEN: u64 = 4;
 /// Empty polls after which a frame that is held back comes, even if nothing came to overtake it.
 const MOST_EMPTY_POLLS: u32 = 64;

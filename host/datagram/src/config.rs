@@ -49,7 +49,7 @@ pub struct Config {
     pub keep_alive: Duration,
     /// After so long a silence, and three questions unanswered, the connection is given up.
     pub silent_after: Duration,
-    /// How close together frames leave.
+    /// Least distance in time between two frames.
     pub pacing: Pacing,
 }
 
@@ -90,7 +90,7 @@ impl Config {
         self.frame_bytes - HEAD_BYTES
     }
 
-    /// What is wrong with it, if anything.
+    /// Refuses a value that is out of range.
     pub(crate) fn check(&self) -> Result<(), EndpointError> {
         let windows = [self.send_window, self.receive_window];
         let wrong = if !self.local.is_station() {

@@ -1,4 +1,4 @@
-//! Connections that ended not long ago, so that their late frames neither bring them back nor look like a stranger's.
+//! Connections that ended not long ago, so that their late frames neither bring them back nor look unmatched.
 
 use std::collections::VecDeque;
 
@@ -7,7 +7,7 @@ use crate::handshake::OFFER_NS;
 use crate::sequence::{Sequence, Session};
 use crate::time::Nanos;
 
-/// How many ends are remembered.
+/// Number of ended connections whose sessions are kept.
 const MOST: usize = 256;
 
 #[derive(Clone, Copy, Debug)]

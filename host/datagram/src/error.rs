@@ -12,7 +12,7 @@ pub enum EndpointError {
     /// The configuration cannot work.
     #[error("a datagram endpoint cannot be set up like this: {wrong}")]
     Config {
-        /// What is wrong, and what to give instead.
+        /// The setting that is wrong, and a value to give instead.
         wrong: String,
     },
     /// The system gives no random numbers, without which strangers could guess sessions.
@@ -23,7 +23,7 @@ pub enum EndpointError {
     Uplink(#[from] UplinkError),
 }
 
-/// Why a connection cannot be begun.
+/// Reasons for which a connection cannot be begun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConnectError {
     /// There is one already between the two endpoints.
@@ -35,24 +35,21 @@ pub enum ConnectError {
         remote: Address,
         id: ConnectionId,
     },
-    /// No room for one more.
+    /// The endpoint has as many connections as it may have.
     #[error("{most} connections are open, as many as this endpoint may have; close one or configure more")]
     TooMany {
         /// Connections allowed.
         most: u16,
     },
-    /// Nobody can answer from there.
+    /// The address is not that of another station.
     #[error("{remote} is no other station; give the address of the interface of the other side")]
-    NoStation {
-        /// What was asked for.
-        remote: Address,
-    },
+    NoStation { remote: Address },
 }
 
 /// Why a message cannot be sent. A full window is not an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SendError {
-    /// It does not fit a frame.
+    /// The message does not fit a frame.
     #[error("a message of {bytes} bytes; a frame carries {max_bytes} at most: send it in parts")]
     TooLong {
         /// Bytes asked for.
@@ -80,7 +77,7 @@ pub enum Down {
     /// The other side closed it, and everything it sent was delivered.
     #[error("closed by the other side")]
     ClosedByPeer,
-    /// Nothing was heard for this long.
+    /// The other side was silent for too long.
     #[error(
         "the other side was silent for {after:?}; see that it runs, is polled, and is on the same Ethernet"
     )]

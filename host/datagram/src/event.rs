@@ -12,7 +12,7 @@ pub enum Sent {
     Full,
 }
 
-/// What the program is told.
+/// An event that [`crate::Endpoint::poll`] reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A connection is open: one that this side asked for, or that `remote` began.
@@ -30,7 +30,6 @@ pub enum Event {
     /// A connection ended. Nothing more is heard of it, and its name is not used again.
     Closed {
         id: ConnectionId,
-        /// How it ended.
         why: Down,
         /// Messages that were taken from the program and not acknowledged: each may have arrived or not.
         unacknowledged: u32,

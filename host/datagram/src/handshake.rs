@@ -1,4 +1,4 @@
-//! Sessions, and how one is offered to a stranger without remembering him.
+//! Sessions, and how one is offered to a peer without state for it.
 //!
 //! A server keeps nothing for an `open`: the session it offers is a keyed hash (SipHash-2-4) of who asks, with which
 //! session, and when. Only a frame that names both sessions makes a connection, so opens cost a server one answer each

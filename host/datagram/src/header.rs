@@ -20,7 +20,7 @@ const SOURCE: usize = 6;
 const PADDED_BYTES: usize = 64;
 const ANSWER: u8 = 1 << flag::ANSWER_LSB;
 
-/// What a frame is.
+/// Kind of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Kind {
@@ -48,7 +48,7 @@ pub(crate) struct Head {
     pub(crate) wants_answer: bool,
 }
 
-/// Why a frame is not believed.
+/// Reasons for which a frame is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stray {
     Foreign,
@@ -149,7 +149,7 @@ fn too_short(frame: &[u8]) -> Stray {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Template([u8; BYTES]);
 
-/// What changes from frame to frame.
+/// The fields that differ between frames of a connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Numbers {
     pub(crate) acknowledged: u32,

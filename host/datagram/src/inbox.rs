@@ -10,14 +10,14 @@ use crate::sequence::{Sequence, Session};
 
 const SLOTS: usize = MOST_WINDOW as usize;
 
-/// What a datagram turned out to be.
+/// Relation of a datagram to those received before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arrival {
     /// The next one, to be delivered from its frame. Held ones may follow it.
     Next,
     /// Kept; something may now be delivered out of the ring if it was the next one.
     Held,
-    /// It was here before.
+    /// The datagram was received before.
     Duplicate,
     /// There is no room for its number, or it comes after the last one.
     Beyond,
@@ -189,7 +189,7 @@ impl Inbox {
         !follows || u64::from(self.held.count_ones()) <= REORDER_DEGREE + 1
     }
 
-    /// What is here beyond it, as on the wire.
+    /// Returns the datagrams received beyond the cumulative acknowledgement, as the bitmap of the wire format.
     #[inline]
     pub(crate) fn selective(&self) -> u64 {
         self.held

@@ -17,7 +17,7 @@ use crate::{HEAD_BYTES, MOST_WINDOW};
 
 const SLOTS: usize = MOST_WINDOW as usize;
 
-/// Where frames go.
+/// A sink of frames.
 pub(crate) trait Wire {
     /// Takes a frame; `false`: there is no room for it now.
     fn put(&mut self, frame: &[u8]) -> bool;
@@ -34,17 +34,17 @@ struct Slot {
     order: u64,
 }
 
-/// What became of a frame that was to leave.
+/// Result of an attempt to send a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Left {
-    /// It left for the first time.
+    /// The frame left for the first time.
     Fresh,
     Again,
     /// The up-link has no room for it now.
     Refused,
 }
 
-/// What an acknowledgement brought.
+/// Effects of an acknowledgement.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Progress {
     /// Frames that are acknowledged for good now.
@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_asked_for_with_what_fills_the_window_but_not_with_each() {
+    fn full_window_or_a_quarter_of_it_asks_for_an_acknowledgement() {
         let mut bench = Bench::new(8, 64);
         let asked: Vec<u32> =
             bench.fill(Nanos(0)).into_iter().filter(|(_, asks)| *asks).map(|f| f.0).collect();

@@ -14,7 +14,7 @@ const FRAMES_AFTER_LOSS: u64 = 32;
 const LEAST_FRAMES: u64 = 8;
 const FRAMES_AFTER_TIMEOUT: u64 = 2;
 
-/// When the next frame may leave.
+/// The earliest time at which the next frame may leave.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pacer {
     mode: Pacing,
@@ -40,7 +40,7 @@ impl Pacer {
         if self.spacing_ns == 0 { Nanos(0) } else { self.next }
     }
 
-    /// A frame left.
+    /// Records that a frame left.
     #[inline]
     pub(crate) fn sent(&mut self, now: Nanos) {
         if self.spacing_ns != 0 {
@@ -60,7 +60,7 @@ impl Pacer {
         }
     }
 
-    /// Nothing came back at all for a while.
+    /// Slows down after a retransmission timeout.
     pub(crate) fn timed_out(&mut self, round_trip_ns: u64) {
         if self.mode == Pacing::AfterLoss {
             self.spacing_ns = round_trip_ns / FRAMES_AFTER_TIMEOUT;

@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn the_wait_doubles_up_to_a_bound_until_something_is_measured() {
+    fn retransmission_timeout_doubles_up_to_a_bound_until_a_sample_is_taken() {
         let mut trip = fresh();
         trip.measured(400_000);
         let plain = trip.timeout_ns();

@@ -50,7 +50,7 @@ pub struct EndpointStats {
     pub short: u64,
     /// Longer than head, message and the padding of a shortest frame.
     pub long: u64,
-    /// Of another version of the protocol.
+    /// Frames of another version of the protocol.
     pub version: u64,
     /// Of a kind, with a flag, or with room that cannot be.
     pub malformed: u64,
@@ -67,6 +67,6 @@ pub struct EndpointStats {
     /// Requests that were refused.
     pub refused: u64,
     pub resets_sent: u64,
-    /// Answers to strangers that the up-link had no room for; strangers ask again.
+    /// Answers to unmatched frames that the up-link had no room for; their senders ask again.
     pub answers_lost: u64,
 }

@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use crate::connection::Connection;
 use crate::{Address, Config, ConnectionId};
 
-/// A place for a connection. Its generation goes up when one leaves, so that an old [`ConnectionId`] finds nothing.
+/// Memory for one connection. Its generation goes up when one leaves, so that an old [`ConnectionId`] finds nothing.
 #[derive(Debug, Default)]
-struct Place {
+struct Slot {
     generation: u32,
     connection: Option<Box<Connection>>,
 }
@@ -15,14 +15,14 @@ struct Place {
 /// All connections.
 #[derive(Debug)]
 pub(crate) struct Table {
-    places: Vec<Place>,
+    slots: Vec<Slot>,
     free: Vec<u32>,
     /// Memory of connections that ended, for the next ones. Boxed, because a connection is some kilobytes and moves from
-    /// place to place here.
+    /// vector to vector here.
     #[expect(clippy::vec_box, reason = "moving the box and not what is in it is the point")]
     spare: Vec<Box<Connection>>,
     by_address: HashMap<u64, u32>,
-    /// The address looked up last, and its place: most frames come from where the last one came from.
+    /// The address looked up last, and its slot: most frames come from where the last one came from.
     last: (u64, u32),
     most: usize,
 }
@@ -34,7 +34,7 @@ impl Table {
     pub(crate) fn new(most: u16) -> Self {
         let most = usize::from(most);
         Table {
-            places: Vec::with_capacity(most),
+            slots: Vec::with_capacity(most),
             free: Vec::with_capacity(most),
             spare: Vec::new(),
             by_address: HashMap::with_capacity(most),
@@ -48,7 +48,7 @@ impl Table {
         self.by_address.len() < self.most
     }
 
-    /// Where the connection with this endpoint is.
+    /// Returns the slot of the connection with this endpoint.
     #[inline]
     pub(crate) fn find(&mut self, remote: Address) -> Option<u32> {
         let key = remote.key();
@@ -60,7 +60,7 @@ impl Table {
         Some(index)
     }
 
-    /// A place and memory for a connection with `remote`, which `begin` puts into its first state.
+    /// A slot and memory for a connection with `remote`, which `begin` puts into its first state.
     pub(crate) fn add(
         &mut self,
         remote: Address,
@@ -71,10 +71,10 @@ impl Table {
         begin(&mut connection);
         (connection.is_listed_for_work, connection.is_listed_as_ready) = (false, false);
         let index = self.free.pop().unwrap_or_else(|| {
-            self.places.push(Place::default());
-            self.places.len() as u32 - 1
+            self.slots.push(Slot::default());
+            self.slots.len() as u32 - 1
         });
-        self.places[index as usize].connection = Some(connection);
+        self.slots[index as usize].connection = Some(connection);
         self.by_address.insert(remote.key(), index);
         index
     }
@@ -92,52 +92,49 @@ impl Table {
     /// Whether frames from its address go to this connection.
     pub(crate) fn is_attached(&self, index: u32) -> bool {
         let key =
-            self.places.get(index as usize).and_then(|place| Some(place.connection.as_ref()?.remote().key()));
+            self.slots.get(index as usize).and_then(|slot| Some(slot.connection.as_ref()?.remote().key()));
         key.is_some_and(|key| self.by_address.get(&key) == Some(&index))
     }
 
-    /// Frees its place.
+    /// Removes a connection and frees its slot.
     pub(crate) fn remove(&mut self, index: u32) {
         self.detach(index);
-        let Some(place) = self.places.get_mut(index as usize) else { return };
-        if let Some(connection) = place.connection.take() {
-            place.generation = place.generation.wrapping_add(1);
+        let Some(slot) = self.slots.get_mut(index as usize) else { return };
+        if let Some(connection) = slot.connection.take() {
+            slot.generation = slot.generation.wrapping_add(1);
             self.free.push(index);
             self.spare.push(connection);
         }
     }
 
-    /// The connection in a place.
+    /// The connection in a slot.
     #[inline]
     pub(crate) fn at(&mut self, index: u32) -> Option<&mut Connection> {
-        self.places.get_mut(index as usize)?.connection.as_deref_mut()
+        self.slots.get_mut(index as usize)?.connection.as_deref_mut()
     }
 
     /// The connection that a program means.
     #[inline]
     pub(crate) fn get(&self, id: ConnectionId) -> Option<&Connection> {
-        let place = self.places.get(id.index as usize)?;
-        if place.generation == id.generation { place.connection.as_deref() } else { None }
+        let slot = self.slots.get(id.index as usize)?;
+        if slot.generation == id.generation { slot.connection.as_deref() } else { None }
     }
 
     /// The connection that a program means, to be changed.
     #[inline]
     pub(crate) fn get_mut(&mut self, id: ConnectionId) -> Option<&mut Connection> {
-        let place = self.places.get_mut(id.index as usize)?;
-        if place.generation == id.generation { place.connection.as_deref_mut() } else { None }
+        let slot = self.slots.get_mut(id.index as usize)?;
+        if slot.generation == id.generation { slot.connection.as_deref_mut() } else { None }
     }
 
-    /// What a program calls the connection in a place.
+    /// What a program calls the connection in a slot.
     #[inline]
     pub(crate) fn id(&self, index: u32) -> ConnectionId {
-        ConnectionId {
-            index,
-            generation: self.places.get(index as usize).map_or(0, |place| place.generation),
-        }
+        ConnectionId { index, generation: self.slots.get(index as usize).map_or(0, |slot| slot.generation) }
     }
 
-    /// Places, taken or not.
-    pub(crate) fn places(&self) -> u32 {
-        self.places.len() as u32
+    /// Number of slots, taken or free.
+    pub(crate) fn slots(&self) -> u32 {
+        self.slots.len() as u32
     }
 }

@@ -96,7 +96,7 @@ fn a_stream_costs_few_acknowledgements() {
 }
 
 #[test]
-fn a_frame_overtaken_by_three_is_not_repeated_and_by_four_it_is() {
+fn frame_overtaken_by_four_is_repeated_and_by_three_is_not() {
     for (overtaken_by, repeats) in [(1, 0), (3, 0), (4, 1)] {
         let net = Net::new(1, FAIR);
         let (mut client, mut server) = pair(&net, |config| config);
@@ -367,7 +367,7 @@ fn what_cannot_be_is_refused_with_a_reason() {
 }
 
 #[test]
-fn nobody_there_is_silence_and_nobody_listening_is_a_refusal() {
+fn connect_to_nobody_times_out_and_to_a_non_listener_is_refused() {
     let net = Net::new(1, FAIR);
     let mut client = Side::new(endpoint(&net, 0, 1, |config| config), [1, 2], 0);
     client.id = Some(client.endpoint.connect(mac(1)).unwrap());

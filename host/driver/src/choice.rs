@@ -1,7 +1,8 @@
 //! A transmit queue by an interface that is chosen while the program runs.
 //!
 //! Every interface's half is a type of its own, so that nothing of a hot loop goes through a table. Who is told the
-//! interface by a user writes the loop once, as an [`OnHalf`], and [`Choice::half`] runs it with the half that was chosen.
+//! interface by a user writes the loop once, as an [`OnHalf`], and [`Choice::half`] runs it with the half that was
+//! chosen.
 
 use beeline_contract_link::Link;
 use beeline_contract_memory::{Adversary, Tolerance};
@@ -19,9 +20,9 @@ use crate::port::Port;
 use crate::port::half::{QueueHalf, Stopped};
 use crate::transmit::Transmit;
 
-/// What is done with the half that was chosen.
+/// A computation on a half whose type is chosen at run time.
 pub trait OnHalf<H> {
-    /// What it yields.
+    /// Result of [`OnHalf::run`].
     type Output;
 
     /// Gets back whoever has the port, and a half whose queue is not started.
@@ -30,16 +31,16 @@ pub trait OnHalf<H> {
 
 /// What is done with the half that was chosen, where the half may go to another thread.
 pub trait OnSendHalf<H> {
-    /// What it yields.
+    /// Result of [`OnSendHalf::run`].
     type Output;
 
-    /// As [`OnHalf::run`].
+    /// Runs with the chosen half; `holder` is what the port was found in.
     fn run<T: Transmit + QueueHalf + Send + 'static>(self, holder: H, half: Stopped<T>) -> Self::Output;
 }
 
-/// The one list of the driver's interfaces. Each row: the interface; the method of [`Port`] that makes its half, which is
-/// also its field in [`Choice`]; its settings, with `random` where they take it; and of an interface with a window the method
-/// that puts the adversary before it. `$then!` is given the rows, behind what else it was given.
+/// The one list of the driver's interfaces. Each row: the interface; the method of [`Port`] that makes its half, which
+/// is also its field in [`Choice`]; its settings, with `random` where they take it; and of an interface with a window
+/// the method that puts the adversary before it. `$then!` is given the rows, behind what else it was given.
 macro_rules! interfaces {
     ($then:ident!($($given:tt)*)) => {
         $then! { ($($given)*)
@@ -61,7 +62,8 @@ macro_rules! declare_choice {
         pub struct Choice {
             /// The one that is used.
             pub interface: Interface,
-            /// Seed of the ordering adversary, if it is to stand before the window; interfaces without a window have none.
+            /// Seed of the ordering adversary, if it is to stand before the window; interfaces without a window have
+            /// none.
             pub adversary: Option<u64>,
             /// What the adversary does; `None`: as much as the interface declares that it bears.
             pub tolerance: Option<Tolerance>,
@@ -84,8 +86,8 @@ macro_rules! declare_choice {
 
 interfaces!(declare_choice!());
 
-/// Makes the half of `$choice`'s interface and runs the job with it: one arm a type, because with the adversary a window is
-/// another one.
+/// Makes the half of `$choice`'s interface and runs the job with it: one arm a type, because with the adversary a
+/// window is another one.
 macro_rules! run_with_half {
     (
         ($choice:ident, $holder:ident, $port:ident, $queue:ident, $job:ident)
@@ -109,10 +111,11 @@ macro_rules! run_with_half {
 }
 
 impl Choice {
-    /// Makes the half of a queue and runs `job` with it. `port` finds the port in what holds it, which the job gets back.
+    /// Makes the half of a queue and runs `job` with it. `port` finds the port in what holds it, which the job gets
+    /// back.
     ///
     /// # Errors
-    /// As [`Port::mmio`] and its like.
+    /// Those of the method that makes the half, such as [`Port::mmio`].
     pub fn half<H, L: Link, J: OnHalf<H>>(
         &self,
         mut holder: H,
@@ -132,7 +135,7 @@ impl Choice {
     /// As [`Choice::half`], over a link whose parts may go to another thread, and so may the half.
     ///
     /// # Errors
-    /// As [`Port::mmio`] and its like.
+    /// Those of the method that makes the half, such as [`Port::mmio`].
     pub fn send_half<H, L: Link, J: OnSendHalf<H>>(
         &self,
         mut holder: H,

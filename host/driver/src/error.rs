@@ -10,18 +10,15 @@ use crate::port::status::QueueStatus;
 /// Why a port or one of its queues cannot be brought up, read, recovered or closed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PortError {
-    /// The link refused.
+    /// The link refused a request.
     #[error(transparent)]
     Link(#[from] LinkError),
-    /// Another device, or none.
+    /// The mark register reads as that of another device, or of none.
     #[error(
         "register 0 reads {magic:#018x}, not the mark of a Beeline NIC; check that the path names a Beeline \
          device and that its BAR is mapped (all ones mean that nothing answers)"
     )]
-    NotBeeline {
-        /// What was read.
-        magic: u64,
-    },
+    NotBeeline { magic: u64 },
     /// A device made for other software.
     #[error(
         "the device has register map {found_major}.{found_minor}, this driver speaks {supported_major}.x; \
@@ -77,10 +74,7 @@ pub enum PortError {
     },
     /// The device cannot do what the queue's configuration asks for.
     #[error("the device does not {feature}; leave that out of the queue's configuration")]
-    NoFeature {
-        /// What it was to do.
-        feature: &'static str,
-    },
+    NoFeature { feature: &'static str },
     /// The link's window and the device's register disagree, or the size is no window.
     #[error(
         "queue {queue} has a window of {register} lines by its register and of {window} by the link; link and \
@@ -97,11 +91,9 @@ pub enum PortError {
     #[error("the halves of queue {queue} have {what} {first} and {second}; configure both with the same")]
     HalvesDiffer {
         queue: u32,
-        /// In what they differ.
+        /// Name of the setting in which the halves differ.
         what: &'static str,
-        /// Of the first half.
         first: u64,
-        /// Of the second half.
         second: u64,
     },
     /// Two halves that do not belong to one queue.
@@ -115,7 +107,7 @@ pub enum PortError {
     /// A setting is out of range.
     #[error("{what} is {value}, it must be {must}; change it in the queue's configuration")]
     Config {
-        /// Which setting.
+        /// Name of the setting.
         what: &'static str,
         value: u64,
         must: Must,
@@ -126,7 +118,7 @@ pub enum PortError {
          process is alive and not starved of CPU, reset the port"
     )]
     NoAnswer {
-        /// What was awaited.
+        /// The event that did not come.
         what: &'static str,
         /// Register read.
         offset: u32,
@@ -148,14 +140,14 @@ pub enum PortError {
     },
 }
 
-/// What a setting must be.
+/// A condition that a setting must meet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Must {
-    /// A power of two between these.
+    /// A power of two between the two numbers, ends included.
     PowerOfTwo(u64, u64),
     /// A multiple of the first between the others.
     MultipleOf(u64, u64, u64),
-    /// Between these, ends included.
+    /// A number between the two, ends included.
     Between(u64, u64),
 }
 
@@ -184,7 +176,7 @@ impl Must {
     }
 }
 
-/// Why a frame cannot be sent, now or ever.
+/// Reasons for which a frame cannot be sent, now or ever.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TxError {
     /// The frame is longer than the device or the window bears.
@@ -210,9 +202,9 @@ pub enum TxError {
         unit: &'static str,
         /// The count read.
         found: u64,
-        /// What was finished when last looked.
+        /// Count of finished frames at the last look.
         low: u64,
-        /// What was handed over.
+        /// Count of frames that were handed over.
         high: u64,
     },
     /// The header of an entry that the device has is neither as it was passed nor given back.

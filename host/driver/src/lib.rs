@@ -2,17 +2,18 @@
 //!
 //! A [`Port`] brings a device up and opens queues; a transmit queue ([`TxMmio`], [`TxKpio`], [`TxDescriptor`],
 //! [`TxKpioMux`], [`TxInline`], [`TxEnso`], [`TxNiq`], [`TxCoherent`]) takes frames, a receive queue ([`RxRing`],
-//! [`RxDescriptor`], [`RxEnso`] alone or with others in [`EnsoReceiver`], [`RxNiq`], [`RxCoherent`]) yields them in place. Everything is a
-//! non-blocking state machine over the traits of `contract/link`: it knows no link, reads no clock, never waits, and
-//! allocates nothing per frame, so that the same code runs on shared memory, on a real BAR and in virtual time.
+//! [`RxDescriptor`], [`RxEnso`] alone or with others in [`EnsoReceiver`], [`RxNiq`], [`RxCoherent`]) yields them in
+//! place. Everything is a non-blocking state machine over the traits of `contract/link`: it knows no link, reads no
+//! clock, never waits, and allocates nothing per frame, so that the same code runs on shared memory, on a real BAR and
+//! in virtual time.
 //!
 //! The device is not trusted. Counts, lengths and headers it writes are read once and checked; what is wrong comes back
 //! as an error with the numbers, never as a panic, a hang or an access outside a ring.
 //!
 //! Not here: waiting (the caller's), messages and credits (`host/window`), stores (`os/mmio`), what the device does
 //! (`nic/model`). From: `api/rust` and `app/beeline`. To: a link. Papers: HotOS'25 §3 and figure 1 (`mmio`,
-//! `descriptor`), kPIO+WC §III (`kpio`, multiplexer), HotOS'25 §2.4 (`inline`), OSDI'23 (`enso`), ATC'13 (`niq`), ASPLOS'24
-//! (`coherent`).
+//! `descriptor`), kPIO+WC §III (`kpio`, multiplexer), HotOS'25 §2.4 (`inline`), OSDI'23 (`enso`), ATC'13 (`niq`),
+//! ASPLOS'24 (`coherent`).
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 

@@ -173,7 +173,7 @@ fn long_frames_stop_when_their_buffers_are_out() {
 }
 
 #[test]
-fn a_bad_frame_ends_a_burst_before_it_and_is_reported_when_it_is_first() {
+fn bad_frame_ends_a_burst_before_it_and_first_bad_frame_is_an_error() {
     let (_link, mut tx, _memory) = sender(SMALL);
     let (good, bad) = ([1; 60], [1; 13]);
     assert_eq!(tx.try_send_burst(&[&good, &good, &bad, &good]), Ok(Taken(2)));
@@ -182,7 +182,7 @@ fn a_bad_frame_ends_a_burst_before_it_and_is_reported_when_it_is_first() {
 }
 
 #[test]
-fn an_entry_that_does_not_come_back_as_it_went_is_an_error_with_both_words() {
+fn entry_returned_changed_is_an_error_with_both_words() {
     let (_link, mut tx, memory) = sender(SMALL);
     assert_eq!(tx.try_send(&[7; 60]), Ok(Sent::Sent));
     let passed = memory.borrow()[0];

@@ -233,7 +233,7 @@ fn a_wild_head_or_freed_count_says_what_was_possible() {
 }
 
 #[test]
-fn a_wild_head_of_entries_or_a_pipe_says_what_was_possible() {
+fn wild_head_is_an_error_with_the_possible_range() {
     let link = Scripted::sound(64);
     let mut port = link.ready();
     let inline = port.inline(0, InlineConfig::default()).unwrap();
@@ -273,7 +273,7 @@ fn a_wild_credit_of_a_push_window_says_what_was_possible() {
 }
 
 #[test]
-fn a_frame_that_kpio_cannot_carry_is_refused_where_the_mark_stands() {
+fn frame_with_the_eop_mark_is_refused_with_the_position_of_the_mark() {
     let link = Scripted::sound(64);
     let mut port = link.ready();
     let half = port.kpio(0, KpioConfig { random: 42, ..KpioConfig::default() }).unwrap();

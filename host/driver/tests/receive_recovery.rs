@@ -80,7 +80,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_way_to_receive_alone_is_recovered_and_hands_out_nothing_of_before(
+    fn every_receive_half_recovers_and_gives_no_earlier_frame(
         lives in lives(),
         epoch in prop_oneof![Just(1), Just(255), any::<u8>()],
     ) {

@@ -8,7 +8,7 @@ use beeline_spec::rpc::Part;
 
 use crate::payload::Payload;
 
-/// Why parts do not make a whole.
+/// Reasons for which parts do not make a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum AssemblyError {
     #[error("{announced} bytes are announced; {max} are allowed")]

@@ -32,7 +32,7 @@ pub const MAX_OUTSTANDING: u32 = 1 << 15;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Free,
-    /// The caller waits for it.
+    /// The caller waits for the answer.
     Waiting,
     /// Its caller was told that it ended; the server's word is outstanding.
     Abandoned,
@@ -45,10 +45,10 @@ struct Slot {
     deadline_ns: u64,
 }
 
-/// What an answer means to its call.
+/// Meaning of an answer for its call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answered {
-    /// The caller waits for it.
+    /// The caller waits for the answer.
     Call(CallId),
     /// The call has ended otherwise; its slot is free now.
     Late(CallId),

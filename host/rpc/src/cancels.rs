@@ -32,7 +32,7 @@ impl Cancels {
         self.words.load(number as usize) == marked(number)
     }
 
-    /// Takes a call back.
+    /// Marks a call as cancelled.
     pub(crate) fn set(&self, number: u32, slot: usize) {
         self.words.store(slot, marked(number));
     }

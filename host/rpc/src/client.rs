@@ -1,8 +1,8 @@
 //! The client: calls begun, calls ended, over whatever transport.
 //!
-//! [`Client::start`] sends a request and gives its [`CallId`]; [`Client::poll`] gives ends of calls, in the order in which
-//! they come about. Every call that was begun ends exactly once: with an answer, or with a [`CallError`]. Neither waits,
-//! locks, allocates or enters the kernel for a call without parts; [`Client::call`] and [`Client::wait`] wait.
+//! [`Client::start`] sends a request and gives its [`CallId`]; [`Client::poll`] gives ends of calls, in the order in
+//! which they come about. Every call that was begun ends exactly once: with an answer, or with a [`CallError`]. Neither
+//! waits, locks, allocates or enters the kernel for a call without parts; [`Client::call`] and [`Client::wait`] wait.
 //!
 //! From the RAMCloud/HiStar notes (R bullets): polling, no kernel, a protocol of its own. What a transport is, and how
 //! the server answers, is elsewhere (`shm/`, `wire/`, `service.rs`).
@@ -70,7 +70,7 @@ pub struct Client<T> {
     outgoing: Outgoing,
     /// Answers of several messages; one place for each stream of them.
     assemblies: Vec<Assembly>,
-    /// Why there is no server, if there is none.
+    /// Reason for which there is no server, if there is none.
     loss: Option<Loss>,
     /// What was found while a message was in hand, and has to be dealt with before the next one.
     found: Found,
@@ -252,8 +252,8 @@ impl<T: Transport> Client<T> {
         }
     }
 
-    /// Abandons a call: it ends with [`CallError::Cancelled`], and a server that has not begun it does not. `false` when it
-    /// has ended already. Its slot is used again only when the server has answered it.
+    /// Abandons a call: it ends with [`CallError::Cancelled`], and a server that has not begun it does not. `false`
+    /// when it has ended already. Its slot is used again only when the server has answered it.
     pub fn cancel(&mut self, id: CallId) -> bool {
         let was_waiting = self.calls.abandon(id, CallError::Cancelled);
         self.polls_left = 1;
@@ -283,14 +283,14 @@ impl<T: Transport> Client<T> {
         &self.transport
     }
 
-    /// The way to the server, to be changed.
+    /// Returns the transport to the server.
     pub fn transport_mut(&mut self) -> &mut T {
         &mut self.transport
     }
 
     /// Waits as the client's policy says until a poll may find something, or a server was lost or found, at most until
-    /// `deadline`; whether one of them has come. It does not wait for room: who found none has calls to wait for, or
-    /// pauses.
+    /// `deadline`; whether one of them has come. It does not wait for room: a caller that found none waits for its
+    /// calls, or pauses.
     pub fn wait(&mut self, deadline: Option<Deadline>) -> bool {
         let (mut idle, was_lost) = (Idle::new(self.policy), self.loss.is_some());
         loop {
@@ -339,8 +339,8 @@ impl<T: Transport> Client<T> {
         }
     }
 
-    /// Makes one call and waits for its end; the answer is put into `answer`, replacing what was there. No other call may
-    /// be outstanding.
+    /// Makes one call and waits for its end; the answer is put into `answer`, replacing what was there. No other call
+    /// may be outstanding.
     ///
     /// # Errors
     /// [`CallFailure`].
@@ -403,8 +403,8 @@ fn request_word(id: CallId, method: Method, deadline: Option<Deadline>) -> u64 {
     RequestWord::new(id.number, method.0, deadline.is_some()).encode()
 }
 
-/// An answer that is more than a payload in one message: an error, a part, a late one, or none. Not a method: the message
-/// is the transport's.
+/// An answer that is more than a payload in one message: an error, a part, a late one, or none. Not a method: the
+/// message is the transport's.
 #[cold]
 #[inline(never)]
 fn unusual_answer<'a, M: Payload>(
@@ -483,7 +483,7 @@ fn finish_part<'a, M: Payload>(
     }
 }
 
-/// What the server says, for the caller.
+/// Translates a server's status for the caller.
 #[inline(always)]
 fn outcome<M: Payload>(head: ResponseWord, body: Body<'_, M>) -> Result<Body<'_, M>, CallError> {
     match head.status() {

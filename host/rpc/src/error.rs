@@ -13,7 +13,6 @@ pub enum CallError {
     Failed {
         /// The handler's code.
         code: u16,
-        /// What it said besides.
         detail: Box<[u8]>,
     },
     /// The server has no such method. It was not executed.
@@ -40,14 +39,13 @@ pub enum CallError {
     /// The server went while the call was outstanding.
     #[error("{loss} while the call was outstanding; {}", if *.was_sent { "the request may have been executed" } else { "the request was not executed" })]
     ServerGone {
-        /// How it went.
         loss: Loss,
         /// Whether the whole request had been sent; `false`: it was certainly not executed.
         was_sent: bool,
     },
 }
 
-/// How a server was lost.
+/// Reasons for which a server is lost.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Loss {
     /// Its process ended.
@@ -56,7 +54,7 @@ pub enum Loss {
         /// Its process id.
         pid: u32,
     },
-    /// It closed the connection.
+    /// The server closed the connection.
     #[error("the server (pid {pid}) closed the connection")]
     Closed {
         /// Its process id.
@@ -64,16 +62,13 @@ pub enum Loss {
     },
     /// It said something that no server says; this side closed the connection.
     #[error("the server broke the protocol ({what})")]
-    Broke {
-        /// What it said.
-        what: String,
-    },
+    Broke { what: String },
     /// Over a wire: the connection ended.
     #[error("the connection to the server is down: {why}")]
     Down { why: String },
 }
 
-/// Why a call was not begun. Nothing was sent.
+/// Reasons for which a call was not begun. Nothing was sent.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StartError {
     /// The request is longer than any may be.
@@ -86,12 +81,12 @@ pub enum StartError {
     /// There is no server now; it is looked for again whenever the client is polled.
     #[error("{loss}; it is looked for whenever the client is polled")]
     NotConnected {
-        /// How the last one was lost.
+        /// Reason for which the last server was lost.
         loss: Loss,
     },
 }
 
-/// Why there is no client or server.
+/// Reasons for which a client or a server cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum RpcError {
     /// The server cannot be reached, or refuses.
@@ -113,19 +108,10 @@ pub enum RpcError {
     Station(beeline_datagram::ConnectError),
     /// An option is out of bounds.
     #[error("{option} = {value}; it must be {bounds}")]
-    Option {
-        option: &'static str,
-        /// What was given.
-        value: u64,
-        /// What it may be.
-        bounds: &'static str,
-    },
+    Option { option: &'static str, value: u64, bounds: &'static str },
     /// The other side's first message makes no sense.
     #[error("the server's answer to the connection is malformed: {what}")]
-    Malformed {
-        /// What is wrong with it.
-        what: String,
-    },
+    Malformed { what: String },
 }
 
 impl MayArrive for RpcError {
@@ -138,21 +124,18 @@ impl MayArrive for RpcError {
     }
 }
 
-/// Why [`crate::Client::call`] gave no answer.
+/// Reasons for which [`crate::Client::call`] gave no answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CallFailure {
-    /// It was not begun.
+    /// The call was not begun.
     #[error(transparent)]
     Start(#[from] StartError),
-    /// It ended without an answer.
+    /// The call ended without an answer.
     #[error(transparent)]
     Call(#[from] CallError),
     /// There was no room for it before its deadline. Nothing was sent.
     #[error("no room for the request in {waited:?}: the server does not take requests as fast as they come")]
-    NoRoom {
-        /// How long it was waited for.
-        waited: Duration,
-    },
+    NoRoom { waited: Duration },
     /// Other calls are outstanding, whose answers this one would have to drop.
     #[error(
         "{outstanding} calls are outstanding; poll for their answers before a call that waits for its own"

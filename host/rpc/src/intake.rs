@@ -1,7 +1,7 @@
 //! The requests of one client, message by message: each is a whole one, or a part of one that comes in several.
 //!
-//! Every server takes them in like this, whatever they come by; what is whole is served in `dispatch.rs`. Parts follow each
-//! other with nothing between them, so one place to put them together is enough for each client.
+//! Every server takes them in like this, whatever they come by; what is whole is served in `dispatch.rs`. Parts follow
+//! each other with nothing between them, so one place to put them together is enough for each client.
 
 use beeline_spec::formats::RPC_MAX_PAYLOAD_BYTES;
 use beeline_spec::rpc::Part;
@@ -10,7 +10,7 @@ use crate::assembly::Assembly;
 use crate::dispatch::{Head, RequestError};
 use crate::payload::Payload;
 
-/// What a message was.
+/// Result of taking a message in.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Taken {
     /// A request: its payload is what follows the header's words.
@@ -21,7 +21,7 @@ pub(crate) enum Taken {
     Last(Head),
 }
 
-/// Where one client's parts are put together.
+/// The parts of one client's messages, until they are whole.
 #[derive(Debug, Default)]
 pub(crate) struct Intake {
     assembly: Assembly,

@@ -53,13 +53,13 @@ pub struct Request<'a> {
 }
 
 impl Request<'_> {
-    /// What is asked for.
+    /// Returns the method that the client calls.
     #[inline(always)]
     pub fn method(&self) -> Method {
         self.method
     }
 
-    /// Who asks.
+    /// Returns the client that sent the request.
     pub fn client(&self) -> ClientId {
         self.client
     }
@@ -116,12 +116,12 @@ impl Request<'_> {
 #[must_use]
 pub struct Replied(());
 
-/// Where answers of one thread to one client go.
+/// The answers of one thread to one client that are not in its window yet.
 #[derive(Debug)]
 pub(crate) struct Answers {
     /// What could not be sent at once: it waits, and no further request of the client is taken meanwhile.
     pub(crate) parked: Outgoing,
-    /// Why nothing can be sent any more.
+    /// The error for which nothing can be sent any more.
     pub(crate) trouble: Option<SendError>,
 }
 
@@ -153,14 +153,14 @@ impl Answers {
 #[derive(Debug)]
 pub struct Reply<'a> {
     number: u32,
-    /// None once the request is answered.
-    way: Option<Way<'a>>,
+    /// `None` once the request is answered.
+    path: Option<ReplyPath<'a>>,
 }
 
-/// How an answer goes.
+/// Where the answer to one request is stored.
 #[derive(Debug)]
-pub(crate) struct Way<'a> {
-    /// None on a wire, where answers are gathered first.
+pub(crate) struct ReplyPath<'a> {
+    /// `None` on a wire, where answers are gathered first.
     pub(crate) window: Option<&'a mut ReplyWindow>,
     pub(crate) max_message_bytes: usize,
     pub(crate) answers: &'a mut Answers,
@@ -168,12 +168,12 @@ pub(crate) struct Way<'a> {
 
 impl<'a> Reply<'a> {
     #[inline(always)]
-    pub(crate) fn new(number: u32, way: Way<'a>) -> Self {
-        Reply { number, way: Some(way) }
+    pub(crate) fn new(number: u32, path: ReplyPath<'a>) -> Self {
+        Reply { number, path: Some(path) }
     }
 
-    /// Answers with these bytes, 1 MiB at most. They are stored into the client's window at once, or copied when there is
-    /// no room.
+    /// Answers with these bytes, 1 MiB at most. They are stored into the client's window at once, or copied when there
+    /// is no room.
     #[inline(always)]
     pub fn send(mut self, answer: &[u8]) -> Replied {
         self.answer(Status::Done, 0, answer);
@@ -182,8 +182,8 @@ impl<'a> Reply<'a> {
 
     /// Opens an answer of at most `max_bytes` to be written piece by piece, straight into the client's window.
     pub fn begin(mut self, max_bytes: usize) -> ReplyWriter<'a> {
-        let way = self.way.take().expect("a reply that exists is not answered");
-        ReplyWriter::open(self.number, way, max_bytes)
+        let path = self.path.take().expect("a reply that exists is not answered");
+        ReplyWriter::open(self.number, path, max_bytes)
     }
 
     /// Answers that the request failed, with a code and a detail that mean something to the client.
@@ -211,7 +211,7 @@ impl<'a> Reply<'a> {
 
     #[inline(always)]
     fn answer(&mut self, status: Status, code: u16, bytes: &[u8]) {
-        let Some(Way { window, max_message_bytes, answers }) = self.way.take() else { return };
+        let Some(ReplyPath { window, max_message_bytes, answers }) = self.path.take() else { return };
         let word = response_word(self.number, status, code);
         if let Some(window) = window
             && WORD_BYTES + bytes.len() <= max_message_bytes
@@ -229,7 +229,7 @@ impl<'a> Reply<'a> {
 impl Drop for Reply<'_> {
     #[inline(always)]
     fn drop(&mut self) {
-        if self.way.is_some() {
+        if self.path.is_some() {
             self.answer(Status::Crashed, 0, &[]);
         }
     }
@@ -245,11 +245,11 @@ fn response_word(call: u32, status: Status, code: u16) -> u64 {
 #[derive(Debug)]
 pub struct ReplyWriter<'a> {
     number: u32,
-    place: Place<'a>,
+    buffer: AnswerBuffer<'a>,
 }
 
 #[derive(Debug)]
-enum Place<'a> {
+enum AnswerBuffer<'a> {
     /// Lines of the client's reply window.
     Window {
         open: Reservation<'a, PeerWindow, MemoryCredits>,
@@ -264,8 +264,8 @@ enum Place<'a> {
 }
 
 impl<'a> ReplyWriter<'a> {
-    fn open(number: u32, way: Way<'a>, max_bytes: usize) -> Self {
-        let Way { window, max_message_bytes, answers } = way;
+    fn open(number: u32, path: ReplyPath<'a>, max_bytes: usize) -> Self {
+        let ReplyPath { window, max_message_bytes, answers } = path;
         let message_bytes = WORD_BYTES.saturating_add(max_bytes);
         if let Some(window) = window
             && message_bytes <= max_message_bytes
@@ -273,14 +273,14 @@ impl<'a> ReplyWriter<'a> {
             match window.reserve(message_bytes) {
                 Ok(Some(mut open)) => {
                     open.put_u64(response_word(number, Status::Done, 0)).expect("a word was reserved for it");
-                    return ReplyWriter { number, place: Place::Window { open, answers } };
+                    return ReplyWriter { number, buffer: AnswerBuffer::Window { open, answers } };
                 }
                 Ok(None) => {}
                 Err(error) => answers.trouble = Some(error),
             }
         }
         answers.parked.begin(response_word(number, Status::Done, 0), None);
-        ReplyWriter { number, place: Place::Gathered { answers, max_bytes } }
+        ReplyWriter { number, buffer: AnswerBuffer::Gathered { answers, max_bytes } }
     }
 
     /// Appends bytes to the answer.
@@ -288,9 +288,9 @@ impl<'a> ReplyWriter<'a> {
     /// # Errors
     /// [`WriteError`] when there is less room; none of the bytes was taken.
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), WriteError> {
-        match &mut self.place {
-            Place::Window { open, .. } => open.write(bytes),
-            Place::Gathered { answers, max_bytes } => {
+        match &mut self.buffer {
+            AnswerBuffer::Window { open, .. } => open.write(bytes),
+            AnswerBuffer::Gathered { answers, max_bytes } => {
                 let gathered = answers.parked.bytes();
                 if gathered.len() + bytes.len() > *max_bytes {
                     let (bytes, written_bytes) = (bytes.len(), gathered.len());
@@ -299,28 +299,28 @@ impl<'a> ReplyWriter<'a> {
                 gathered.extend_from_slice(bytes);
                 Ok(())
             }
-            Place::Closed => Ok(()),
+            AnswerBuffer::Closed => Ok(()),
         }
     }
 
     /// Appends a word, little-endian.
     ///
     /// # Errors
-    /// As [`ReplyWriter::write`].
+    /// Those of [`ReplyWriter::write`].
     pub fn put_u64(&mut self, word: u64) -> Result<(), WriteError> {
         self.write(&word.to_le_bytes())
     }
 
     /// Answers with what was written.
     pub fn commit(mut self) -> Replied {
-        match core::mem::replace(&mut self.place, Place::Closed) {
-            Place::Window { open, .. } => open.commit(),
-            Place::Gathered { answers, .. } => {
+        match core::mem::replace(&mut self.buffer, AnswerBuffer::Closed) {
+            AnswerBuffer::Window { open, .. } => open.commit(),
+            AnswerBuffer::Gathered { answers, .. } => {
                 if answers.parked.bytes().len() > RPC_MAX_PAYLOAD_BYTES {
                     answers.park_anew(response_word(self.number, Status::TooLong, 0));
                 }
             }
-            Place::Closed => {}
+            AnswerBuffer::Closed => {}
         }
         Replied(())
     }
@@ -328,16 +328,16 @@ impl<'a> ReplyWriter<'a> {
 
 impl Drop for ReplyWriter<'_> {
     fn drop(&mut self) {
-        match core::mem::replace(&mut self.place, Place::Closed) {
-            Place::Window { open, answers } => {
+        match core::mem::replace(&mut self.buffer, AnswerBuffer::Closed) {
+            AnswerBuffer::Window { open, answers } => {
                 // The lines become a void message.
                 drop(open);
                 answers.park(response_word(self.number, Status::Crashed, 0), &[]);
             }
-            Place::Gathered { answers, .. } => {
+            AnswerBuffer::Gathered { answers, .. } => {
                 answers.park_anew(response_word(self.number, Status::Crashed, 0));
             }
-            Place::Closed => {}
+            AnswerBuffer::Closed => {}
         }
     }
 }

@@ -28,8 +28,8 @@ fn pattern(bytes: usize) -> Vec<u8> {
 
 #[test]
 fn every_length_comes_back_whole_or_in_parts() {
-    let place = Place::new();
-    let domain = place.domain();
+    let folder = TestFolder::new();
+    let domain = folder.domain();
     let (server_options, client_options) = small();
     for (server_options, client_options) in
         [(server_options, client_options), (ServerOptions::default(), ClientOptions::default())]
@@ -51,8 +51,8 @@ fn every_length_comes_back_whole_or_in_parts() {
 
 #[test]
 fn a_client_that_comes_before_its_server_waits_for_it() {
-    let place = Place::new();
-    let domain = place.domain();
+    let folder = TestFolder::new();
+    let domain = folder.domain();
     let soon = ClientOptions { timeout: Duration::from_millis(20), ..ClientOptions::default() };
     let absent = Client::connect_awaiting(&domain, "echo", soon).unwrap_err();
     assert!(absent.absence().is_some(), "{absent}");
@@ -69,8 +69,8 @@ fn a_client_that_comes_before_its_server_waits_for_it() {
 
 #[test]
 fn a_payload_that_equals_the_blank_or_is_all_ones_comes_back() {
-    let place = Place::new();
-    let domain = place.domain();
+    let folder = TestFolder::new();
+    let domain = folder.domain();
     let (_server, mut workers) = server(&domain, ServerOptions::default());
     let mut client = client(&domain, ClientOptions::default());
     for bytes in [8, 40, 48, 56, 300, 20_000] {
@@ -81,8 +81,8 @@ fn a_payload_that_equals_the_blank_or_is_all_ones_comes_back() {
 
 #[test]
 fn errors_are_values() {
-    let place = Place::new();
-    let domain = place.domain();
+    let folder = TestFolder::new();
+    let domain = folder.domain();
     let (_server, mut workers) = server(&domain, ServerOptions::default());
     let mut client = client(&domain, ClientOptions::default());
     let mut ask = |method, request: &[u8]| ask(&mut client, &mut workers, method, request);
@@ -104,8 +104,8 @@ fn errors_are_values() {
 
 #[test]
 fn calls_are_pipelined_and_a_full_window_is_an_answer() {
-    let place = Place::new();
-    let domain = place.domain();
+    let folder = TestFolder::new();
+    let domain = folder.domain();
     let (server_options, client_options) = small();
     let (_server, mut workers) = server(&domain, server_options);
     let mut client = client(&domain, ClientOptions { max_outstanding: 64, ..client_options });
@@ -127,8 +127,8 @@ fn calls_are_pipelined_and_a_full_window_is_an_answer() {
 
 #[test]
 fn answers_that_find_no_room_wait_and_nothing_is_lost() {
-    let place = Place::new();
-    let domain = place.domain();
+    let folder = TestFolder::new();
+    let domain = folder.domain();
     let (server_options, client_options) = small();
     let (_server, mut workers) = server(&domain, ServerOptions { request_lines: 1024, ..server_options });
     let mut client = client(&domain, ClientOptions { max_outstanding: 64, ..client_options });
@@ -157,8 +157,8 @@ fn answers_that_find_no_room_wait_and_nothing_is_lost() {
 
 #[test]
 fn a_thread_that_stops_sends_what_it_has_answered() {
-    let place = Place::new();
-    let domain = place.domain();
+    let folder = TestFolder::new();
+    let domain = folder.domain();
     let (server_options, client_options) = small();
     let (_server, mut workers) = server(&domain, ServerOptions { request_lines: 1024, ..server_options });
     let mut client = client(&domain, ClientOptions { max_outstanding: 64, ..client_options });
@@ -187,8 +187,8 @@ fn a_thread_that_stops_sends_what_it_has_answered() {
 
 #[test]
 fn a_deadline_ends_the_call_and_the_request_is_not_executed_late() {
-    let place = Place::new();
-    let domain = place.domain();
+    let folder = TestFolder::new();
+    let domain = folder.domain();
     let (_server, mut workers) = server(&domain, ServerOptions::default());
     let mut client = client(&domain, ClientOptions { max_outstanding: 1, ..ClientOptions::default() });
     let mut executed = 0;
@@ -224,8 +224,8 @@ fn a_deadline_ends_the_call_and_the_request_is_not_executed_late() {
 
 #[test]
 fn a_handler_sees_the_deadline() {
-    let place = Place::new();
-    let domain = place.domain();
+    let folder = TestFolder::new();
+    let domain = folder.domain();
     let (_server, mut workers) = server(&domain, ServerOptions::default());
     let mut client = client(&domain, ClientOptions::default());
     let deadline = Deadline::after(WATCHDOG);
@@ -246,8 +246,8 @@ fn a_handler_sees_the_deadline() {
 
 #[test]
 fn a_cancelled_call_is_not_executed_and_its_slot_comes_back() {
-    let place = Place::new();
-    let domain = place.domain();
+    let folder = TestFolder::new();
+    let domain = folder.domain();
     let (_server, mut workers) = server(&domain, ServerOptions::default());
     let mut client = client(&domain, ClientOptions { max_outstanding: 2, ..ClientOptions::default() });
     let mut executed = 0;
@@ -277,8 +277,8 @@ fn a_cancelled_call_is_not_executed_and_its_slot_comes_back() {
 
 #[test]
 fn a_server_that_goes_ends_every_call_and_is_found_again() {
-    let place = Place::new();
-    let domain = place.domain();
+    let folder = TestFolder::new();
+    let domain = folder.domain();
     let (server_end, mut workers) =
         server(&domain, ServerOptions { request_lines: 16, ..ServerOptions::default() });
     let mut client = client(&domain, ClientOptions::default());
@@ -309,8 +309,8 @@ fn a_server_that_goes_ends_every_call_and_is_found_again() {
 
 #[test]
 fn call_waits_for_its_own_end() {
-    let place = Place::new();
-    let domain = place.domain();
+    let folder = TestFolder::new();
+    let domain = folder.domain();
     let (_server, mut workers) = server(&domain, ServerOptions::default());
     let mut client = client(&domain, ClientOptions::default());
     let stop = std::sync::atomic::AtomicBool::new(false);
@@ -334,8 +334,8 @@ fn call_waits_for_its_own_end() {
 
 #[test]
 fn call_waits_for_room() {
-    let place = Place::new();
-    let domain = place.domain();
+    let folder = TestFolder::new();
+    let domain = folder.domain();
     let (_server, mut workers) = server(&domain, ServerOptions::default());
     let policy = beeline_rpc::WaitPolicy { spins: 10, yields: 10, sleep: Some(Duration::from_millis(1)) };
     let options = ClientOptions { max_outstanding: 1, policy, ..ClientOptions::default() };
@@ -359,8 +359,8 @@ fn call_waits_for_room() {
 
 #[test]
 fn options_out_of_bounds_are_said() {
-    let place = Place::new();
-    let domain = place.domain();
+    let folder = TestFolder::new();
+    let domain = folder.domain();
     for (options, word) in [
         (ServerOptions { workers: 0, ..ServerOptions::default() }, "workers = 0"),
         (ServerOptions { workers: 65, ..ServerOptions::default() }, "from 1 to 64"),

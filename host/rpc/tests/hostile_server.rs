@@ -83,8 +83,8 @@ fn lies(call: u32) -> Vec<(Vec<u8>, &'static str)> {
 
 #[test]
 fn a_lie_ends_every_call_and_the_client_goes_on_with_the_next_server() {
-    let place = Place::new();
-    let domain = place.domain();
+    let folder = TestFolder::new();
+    let domain = folder.domain();
     for (index, _) in lies(0).iter().enumerate() {
         let (hostile, windows) = offer(&domain, None);
         let mut client = client(&domain, ClientOptions::default());
@@ -122,8 +122,8 @@ fn a_lie_ends_every_call_and_the_client_goes_on_with_the_next_server() {
 
 #[test]
 fn half_an_answer_of_a_server_that_went_ends_the_call() {
-    let place = Place::new();
-    let domain = place.domain();
+    let folder = TestFolder::new();
+    let domain = folder.domain();
     let (hostile, windows) = offer(&domain, None);
     let mut client = client(&domain, ClientOptions::default());
     let mut parts = windows.recv_timeout(WATCHDOG).unwrap();
@@ -142,8 +142,8 @@ fn half_an_answer_of_a_server_that_went_ends_the_call() {
 
 #[test]
 fn a_welcome_that_makes_no_sense_is_an_error_that_says_so() {
-    let place = Place::new();
-    let domain = place.domain();
+    let folder = TestFolder::new();
+    let domain = folder.domain();
     for welcome in [
         "",
         "{}",

@@ -9,8 +9,8 @@ use support::*;
 
 #[test]
 fn a_call_of_one_message_allocates_nothing() {
-    let place = Place::new();
-    let domain = place.domain();
+    let folder = TestFolder::new();
+    let domain = folder.domain();
     let (_server, mut workers) = server(&domain, ServerOptions::default());
     let mut client = client(&domain, ClientOptions::default());
     let mut echo = |request: &mut Request<'_>, reply: Reply<'_>| -> Replied {

@@ -26,12 +26,12 @@ fn rounds() -> u64 {
 struct Killed(Child);
 
 impl Killed {
-    fn start(role: &str, place: &Place) -> Self {
+    fn start(role: &str, folder: &TestFolder) -> Self {
         let program = std::env::current_exe().unwrap();
         let child = Command::new(program)
             .args(["--exact", "a_role_of_another_process", "--nocapture"])
             .env(ROLE, role)
-            .env(FOLDER, place.folder.path())
+            .env(FOLDER, folder.folder.path())
             .spawn()
             .unwrap();
         Killed(child)
@@ -93,9 +93,9 @@ fn a_server_killed_under_load_ends_every_call_once_and_executes_none_twice() {
     if std::env::var(ROLE).is_ok() {
         return;
     }
-    let place = Place::new();
-    let domain = place.domain();
-    let mut process = Killed::start("server", &place);
+    let folder = TestFolder::new();
+    let domain = folder.domain();
+    let mut process = Killed::start("server", &folder);
     let begun = Instant::now();
     let options = || ClientOptions { max_outstanding: 64, reply_lines: 64, ..ClientOptions::default() };
     let mut client = loop {
@@ -141,10 +141,10 @@ fn a_server_killed_under_load_ends_every_call_once_and_executes_none_twice() {
             kill_at = answered.len() + 250 + 37 * kills as usize;
             kills += 1;
             drop(process);
-            process = Killed::start("server", &place);
+            process = Killed::start("server", &folder);
         }
     }
-    let log = std::fs::read(place.folder.path().join("executed")).unwrap();
+    let log = std::fs::read(folder.folder.path().join("executed")).unwrap();
     let executed: Vec<u64> = log.as_chunks::<8>().0.iter().map(|bytes| u64::from_le_bytes(*bytes)).collect();
     let once: HashSet<u64> = executed.iter().copied().collect();
     assert_eq!(once.len(), executed.len(), "a request was executed twice");
@@ -159,8 +159,8 @@ fn clients_killed_under_load_cost_the_others_nothing() {
     if std::env::var(ROLE).is_ok() {
         return;
     }
-    let place = Place::new();
-    let domain = place.domain();
+    let folder = TestFolder::new();
+    let domain = folder.domain();
     let options = ServerOptions { workers: 2, request_lines: 64, ..ServerOptions::default() };
     let (_server, workers) = server(&domain, options);
     let stop = AtomicBool::new(false);
@@ -179,7 +179,7 @@ fn clients_killed_under_load_cost_the_others_nothing() {
         let mut survivor = client(&domain, ClientOptions::default());
         let mut answer = Vec::new();
         for round in 0..rounds() {
-            let killed = [Killed::start("client", &place), Killed::start("client", &place)];
+            let killed = [Killed::start("client", &folder), Killed::start("client", &folder)];
             // Until the two are at it: a process that was just started needs longer than a few calls take.
             let begun = Instant::now();
             let mut number = 0u64;

@@ -28,7 +28,7 @@ fn load(domain: &beeline_domain::Domain, seed: u64, executed: &AtomicU64) {
     while ended < calls() {
         if next < calls() {
             let bytes = [8, 40, 56, 100, 900, 9000][((next * 7 + seed) % 6) as usize];
-            let mut asked: Vec<u8> = (0..bytes).map(|place| filling(place + next as usize)).collect();
+            let mut asked: Vec<u8> = (0..bytes).map(|index| filling(index + next as usize)).collect();
             asked[..8].copy_from_slice(&(seed << 32 | next).to_le_bytes());
             if let Started::Call(id) = client.start(ECHO, &asked, None).unwrap() {
                 assert!(begun.insert(id, asked).is_none(), "seed {seed}: an outstanding call's number again");
@@ -55,8 +55,8 @@ fn load(domain: &beeline_domain::Domain, seed: u64, executed: &AtomicU64) {
 
 #[test]
 fn each_call_of_each_client_is_answered_once_whoever_takes_it() {
-    let place = Place::new();
-    let domain = place.domain();
+    let folder = TestFolder::new();
+    let domain = folder.domain();
     for workers in [1, 3] {
         let (_server, workers) = server(&domain, shared(workers));
         let (stop, handled, ended) = (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(0));
@@ -92,8 +92,8 @@ fn each_call_of_each_client_is_answered_once_whoever_takes_it() {
 
 #[test]
 fn a_thread_opens_its_reply_window_on_first_use() {
-    let place = Place::new();
-    let domain = place.domain();
+    let folder = TestFolder::new();
+    let domain = folder.domain();
     let (_server, mut workers) = server(&domain, shared(2));
     let mut client = client(&domain, ClientOptions::default());
     // Only the second thread is polled: it finds work, has no window to answer into, asks for one and gets it.
@@ -113,8 +113,8 @@ fn a_thread_opens_its_reply_window_on_first_use() {
 
 #[test]
 fn a_request_in_parts_stays_with_one_thread_while_others_serve_other_clients() {
-    let place = Place::new();
-    let domain = place.domain();
+    let folder = TestFolder::new();
+    let domain = folder.domain();
     let (_server, mut workers) = server(&domain, ServerOptions { request_lines: 16, ..shared(2) });
     let mut long = client(&domain, ClientOptions::default());
     let mut short = client(&domain, ClientOptions::default());
@@ -144,8 +144,8 @@ fn a_request_in_parts_stays_with_one_thread_while_others_serve_other_clients() {
 
 #[test]
 fn both_sides_sleep_and_wake_each_other() {
-    let place = Place::new();
-    let domain = place.domain();
+    let folder = TestFolder::new();
+    let domain = folder.domain();
     let (_server, workers) = server(&domain, shared(2));
     // They sleep at once, for longer than the test may take.
     let policy = WaitPolicy { spins: 0, yields: 0, sleep: Some(WATCHDOG) };
@@ -169,8 +169,8 @@ fn both_sides_sleep_and_wake_each_other() {
 
 #[test]
 fn a_client_that_sends_garbage_is_disconnected_and_the_others_are_not() {
-    let place = Place::new();
-    let domain = place.domain();
+    let folder = TestFolder::new();
+    let domain = folder.domain();
     let (_server, mut workers) = server(&domain, shared(1));
     let mut good = client(&domain, ClientOptions::default());
     for garbage in support::hostile::GARBAGE {

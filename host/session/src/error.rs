@@ -46,7 +46,7 @@ pub enum NicError {
     },
     /// Nothing happened for longer than a run may wait.
     #[error("waited {seconds} s for {what}")]
-    Patience {
+    TimedOut {
         seconds: u64,
         /// What was waited for.
         what: String,
@@ -110,7 +110,7 @@ impl NicError {
             NicError::Reach { nic, domain, .. } => {
                 Some(format!("start one: beeline nic --name {nic} --domain {domain}"))
             }
-            NicError::Patience { .. } => Some(
+            NicError::TimedOut { .. } => Some(
                 "beeline stat shows whether the NIC still counts; beeline doctor what may be wrong"
                     .to_owned(),
             ),
@@ -145,7 +145,7 @@ mod tests {
         assert_eq!(error.to_string(), "cannot start a NIC process from /x");
         assert_eq!(error.source().map(ToString::to_string).as_deref(), Some("no more processes"));
         assert_eq!(error.remedy(), None);
-        let waited = NicError::Patience { seconds: 10, what: "a frame".to_owned() };
+        let waited = NicError::TimedOut { seconds: 10, what: "a frame".to_owned() };
         assert!(waited.remedy().is_some_and(|remedy| remedy.contains("beeline doctor")));
     }
 
@@ -153,7 +153,7 @@ mod tests {
     fn causes_are_told_once() {
         let error = NicError::Start { program: "/x".into(), source: io::Error::other("no more processes") };
         assert_eq!(with_causes(&error), "cannot start a NIC process from /x: no more processes");
-        let waited = NicError::Patience { seconds: 10, what: "a frame".to_owned() };
+        let waited = NicError::TimedOut { seconds: 10, what: "a frame".to_owned() };
         assert_eq!(with_causes(&waited), "waited 10 s for a frame");
     }
 

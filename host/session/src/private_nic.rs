@@ -10,7 +10,7 @@ use crate::nic_options::{NicOptions, READY, SERVICE};
 use crate::private_domain::PrivateDomain;
 use crate::role::{Program, Role};
 use crate::serve::ServeArgs;
-use crate::{NicError, Place};
+use crate::{NicError, SessionOptions};
 
 /// The hidden subcommand that runs [`crate::serve`], in every program that starts a [`PrivateNic`] of itself.
 const ROLE: &str = "private-nic";
@@ -59,8 +59,8 @@ impl PrivateNic {
     }
 
     /// Where a [`crate::Session`] finds it, storing with `kernel`.
-    pub fn place(&self, kernel: StoreKernel) -> Place {
-        Place { domain: self.domain().clone(), nic: self.name().to_owned(), kernel }
+    pub fn session_options(&self, kernel: StoreKernel) -> SessionOptions {
+        SessionOptions { domain: self.domain().clone(), nic: self.name().to_owned(), kernel }
     }
 
     /// Ends the NIC in good order, so that captures are whole, and waits for it.

@@ -72,9 +72,9 @@ impl Role {
     ///
     /// # Errors
     /// [`io::ErrorKind::TimedOut`]; its output cannot be waited for.
-    pub fn line_within(&mut self, patience: Duration) -> io::Result<Option<String>> {
+    pub fn line_within(&mut self, timeout: Duration) -> io::Result<Option<String>> {
         if self.output.buffer().is_empty() {
-            let time = Timespec::try_from(patience).map_err(io::Error::other)?;
+            let time = Timespec::try_from(timeout).map_err(io::Error::other)?;
             // An end of its output counts: it is said as `None`.
             if poll(&mut [PollFd::new(self.output.get_ref(), PollFlags::IN)], Some(&time))? == 0 {
                 return Err(io::ErrorKind::TimedOut.into());

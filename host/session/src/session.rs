@@ -1,7 +1,7 @@
 //! A port of a NIC, opened and ready: what everything that moves frames starts with.
 //!
 //! It waits where the driver does not, gives the core away meanwhile, and gives up when the NIC is gone or nothing has
-//! happened for [`crate::PATIENCE`]. To: `host/driver` over `link/shm`.
+//! happened for [`crate::TIMEOUT`]. To: `host/driver` over `link/shm`.
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -26,14 +26,14 @@ pub type Rx = RxRing<ShmMemory, ShmDoorbell>;
 const QUEUE: u32 = 0;
 
 /// How long nothing may happen before a measurement gives up.
-pub const PATIENCE: Duration = Duration::from_secs(10);
+pub const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Gives the core away between two looks, so that a NIC on the same core can answer.
 const YIELDING: WaitPolicy = WaitPolicy { spins: 0, yields: 0, sleep: None };
 
 /// How to reach a NIC and how lines leave the core.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct SessionOptions {
     /// Domain of the NIC.
     pub domain: DomainConfig,
     /// Name of the NIC.
@@ -119,8 +119,8 @@ impl Session {
     ///
     /// # Errors
     /// No such NIC, or it is not one of ours.
-    pub fn open(place: &Place) -> Result<Self, NicError> {
-        let Place { domain, nic, kernel } = place.clone();
+    pub fn open(options: &SessionOptions) -> Result<Self, NicError> {
+        let SessionOptions { domain, nic, kernel } = options.clone();
         let opened = Domain::open(&domain);
         let domain = domain.name;
         let opened = opened.map_err(|source| NicError::Domain { domain: domain.clone(), source })?;
@@ -222,12 +222,12 @@ impl Session {
         what: &str,
         mut poll: impl FnMut(&mut Self) -> Result<Option<T>, NicError>,
     ) -> Result<T, NicError> {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         let found = Waiter::new(&YIELDING, &mut Awake, Some(deadline)).wait(|_| match poll(self)? {
             None if self.is_nic_gone() => Err(NicError::Gone { what: what.to_owned() }),
             found => Ok(found),
         })?;
-        found.ok_or_else(|| NicError::Patience { seconds: PATIENCE.as_secs(), what: what.to_owned() })
+        found.ok_or_else(|| NicError::TimedOut { seconds: TIMEOUT.as_secs(), what: what.to_owned() })
     }
 
     fn now_ns(&self) -> u64 {
@@ -238,13 +238,13 @@ impl Session {
 /// Whether what has been waited for so long can still come.
 ///
 /// # Errors
-/// [`NicError::Gone`], [`NicError::Patience`].
+/// [`NicError::Gone`], [`NicError::TimedOut`].
 pub(crate) fn still_makes_sense(session: &mut Session, waited: Duration, what: &str) -> Result<(), NicError> {
     if session.is_nic_gone() {
         return Err(NicError::Gone { what: what.to_owned() });
     }
-    if waited > PATIENCE {
-        return Err(NicError::Patience { seconds: PATIENCE.as_secs(), what: what.to_owned() });
+    if waited > TIMEOUT {
+        return Err(NicError::TimedOut { seconds: TIMEOUT.as_secs(), what: what.to_owned() });
     }
     Ok(())
 }

@@ -1,18 +1,18 @@
 //! How long a wait may take, and who looks, in a loop whose time is measured.
 
-use crate::patience::Patience;
+use crate::idle_watch::IdleWatch;
 use crate::session::still_makes_sense;
 use crate::{NicError, Session};
 
 /// Counts polls that found nothing, and now and then looks whether the NIC is still there: cheap enough for a loop whose
 /// time is measured.
 #[derive(Debug, Default)]
-pub struct Watchdog(Patience);
+pub struct Watchdog(IdleWatch);
 
 impl Watchdog {
     /// Starts without an event.
     pub const fn new() -> Self {
-        Watchdog(Patience::new())
+        Watchdog(IdleWatch::new())
     }
 
     /// Something happened.
@@ -24,7 +24,7 @@ impl Watchdog {
     /// Counts a poll that found nothing.
     ///
     /// # Errors
-    /// For longer than [`crate::PATIENCE`], or the NIC is gone.
+    /// For longer than [`crate::TIMEOUT`], or the NIC is gone.
     #[inline]
     pub fn idle(&mut self, session: &mut Session, what: &str) -> Result<(), NicError> {
         self.0.idle(|waited| still_makes_sense(session, waited, what))

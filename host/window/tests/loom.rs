@@ -204,7 +204,7 @@ fn send_all(memory: &Arc<Memory>, credits: Ordering, messages: u64) {
 fn receive_all<A: ArrivalTest>(mut receiver: Receiver<End, End, A>, messages: u64) {
     for number in 0..messages {
         loop {
-            if let Some(mut message) = receiver.poll().expect("an honest sender") {
+            if let Some(message) = receiver.poll().expect("an honest sender") {
                 assert_eq!(message.len(), 8);
                 assert_eq!(message.word(0), payload(number));
                 break;
@@ -247,7 +247,7 @@ fn a_reservation_whose_header_is_stored_last_comes_out_whole() {
         });
         let mut receiver = receiver(&memory, Ordering::Release);
         loop {
-            if let Some(mut message) = receiver.poll().expect("an honest sender") {
+            if let Some(message) = receiver.poll().expect("an honest sender") {
                 assert_eq!(message.len(), 120);
                 assert_eq!([0, 6, 8, 14].map(|index| message.word(index)), [0x201, 0x207, 0x209, 0x20f]);
                 break;
@@ -353,7 +353,7 @@ fn share(messages_of_first: fn(u64) -> bool) -> Vec<u64> {
     }
     let shared = SharedWindow::new(LINES as u32, end(&memory), config, 2);
     let work = move |mut receiver: SharedReceiver<End, End>, keep: fn(u64) -> bool| {
-        let found = receiver.poll_where(keep).expect("an honest sender").map(|mut message| message.word(0));
+        let found = receiver.poll_where(keep).expect("an honest sender").map(|message| message.word(0));
         (receiver, found)
     };
     let first = shared.receiver(end(&memory));
@@ -367,7 +367,7 @@ fn share(messages_of_first: fn(u64) -> bool) -> Vec<u64> {
     let (mut writer, sent) = sender.join().expect("the sender does not panic");
     let mut taken: Vec<_> = mine.into_iter().chain(others).collect();
     let mut drain = |receiver: &mut SharedReceiver<End, End>| {
-        while let Some(mut message) = receiver.poll().expect("an honest sender") {
+        while let Some(message) = receiver.poll().expect("an honest sender") {
             taken.push(message.word(0));
         }
     };

@@ -8,7 +8,7 @@ use beeline_link_sim::machine::{CoreId, CoreLink, DeviceId, Next, Pause, Sim};
 use crate::LabError;
 
 /// Longest that bringing up may take, in virtual time.
-const PATIENCE: Picoseconds = Picoseconds::from_ns(1_000_000_000);
+const TIMEOUT: Picoseconds = Picoseconds::from_ns(1_000_000_000);
 
 /// A machine whose ports are ready, one for each device.
 pub struct Station<D: Device> {
@@ -76,7 +76,7 @@ impl<D: Device> Station<D> {
         mut step: impl FnMut(&mut Port<CoreLink<D>>, u64) -> Result<Option<T>, LabError>,
     ) -> Result<T, LabError> {
         let core = CoreId(0);
-        let until = self.sim.with(|machine| machine.now()) + PATIENCE;
+        let until = self.sim.with(|machine| machine.now()) + TIMEOUT;
         self.sim.end_turn(core, Next::Again);
         loop {
             match self.sim.advance(until) {

@@ -1,5 +1,5 @@
-//! Experiments in virtual time: a host half, a machine and a NIC put together, traffic sent through them, and what came of
-//! it.
+//! Experiments in virtual time: a host half, a machine and a NIC put together, traffic sent through them, and what came
+//! of it.
 //!
 //! The host halves are those of `host/driver` and the NIC is that of `nic/model`, or with the feature `rtl` the RTL of `nic/rtl` on its clock
 //! (or anything else behind the device trait): nothing of either is written twice. From: platform files and what a user

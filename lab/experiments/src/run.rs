@@ -11,11 +11,11 @@ use crate::sender::Sender;
 use crate::{Arrivals, Cost, Frames, LabError, Outcome, Run, Share, Station};
 
 /// A frame that was sent so long ago, with none that left since, is lost: longer than devices wait for what is missing.
-const PATIENCE: Picoseconds = Picoseconds::from_ns(2_000_000);
+const TIMEOUT: Picoseconds = Picoseconds::from_ns(2_000_000);
 
 impl Run {
-    /// Sends the traffic by one queue for each of `cores` cores, which take the devices in turn: of N devices core i has queue
-    /// i / N of device i mod N.
+    /// Sends the traffic by one queue for each of `cores` cores, which take the devices in turn: of N devices core i
+    /// has queue i / N of device i mod N.
     ///
     /// # Errors
     /// A queue does not open, a frame cannot be sent, or nothing moves any more.
@@ -61,7 +61,7 @@ impl Run {
                     let sender = &mut senders[usize::from(core.0)];
                     let at = sim.with(|machine| machine.now());
                     let last = sender.begun.back().map(|begun| begun.at.max(counter.last));
-                    if last.is_some_and(|last| at > last + PATIENCE) {
+                    if last.is_some_and(|last| at > last + TIMEOUT) {
                         return Err(LabError::Stuck { at, done: counter.left, wanted });
                     }
                     let next = sender.turn(sim)?;

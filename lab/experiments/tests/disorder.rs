@@ -14,7 +14,7 @@ use machine::{ns, settings_for};
 
 const FRAMES: u64 = 400;
 /// Longer than any frame takes.
-const PATIENCE: Picoseconds = ns(50_000);
+const TIMEOUT: Picoseconds = ns(50_000);
 
 /// A frame of its own: its size and all of its bytes follow from its number. `kpio` sends whole words.
 fn frame(number: u64) -> Vec<u8> {
@@ -34,8 +34,8 @@ enum Arrived {
 /// Sends frames and looks at each that leaves.
 fn send(choice: Choice, change: impl FnOnce(&mut CoreSettings), seed: u64) -> Arrived {
     let mut shape = NicShape::for_cores(1);
-    // A line that anything may pass can be late by more than there are buffers: one in ten each time is 64 times in a row
-    // now and then, and 256 times never.
+    // A line that anything may pass can be late by more than there are buffers: one in ten each time is 64 times in a
+    // row now and then, and 256 times never.
     shape.config.span_lines = 256;
     let mut machine = settings_for(choice.interface, &shape, 1);
     change(&mut machine.core);
@@ -58,7 +58,7 @@ fn send(choice: Choice, change: impl FnOnce(&mut CoreSettings), seed: u64) -> Ar
                 }
             }
             Pause::Turn(_) => {
-                if sim.with(|machine| machine.now()).since(last) > PATIENCE {
+                if sim.with(|machine| machine.now()).since(last) > TIMEOUT {
                     return Arrived::Not(left);
                 }
                 // A queue that failed says so; what it did not send never comes.
@@ -119,8 +119,8 @@ fn the_adversary_is_borne_by_every_interface() {
     }
 }
 
-/// `docs/interfaces.md`: `kpio` needs whole lines in order. It has them from buffers that keep their order, and loses frames
-/// without them. `inline` and `niq` fence behind each entry, whose bytes may come in any order.
+/// `docs/interfaces.md`: `kpio` needs whole lines in order. It has them from buffers that keep their order, and loses
+/// frames without them. `inline` and `niq` fence behind each entry, whose bytes may come in any order.
 #[test]
 fn kpio_needs_lines_in_order() {
     let kpio = |change: fn(&mut CoreSettings)| send(Choice::of(Interface::Kpio, 7), change, 1);

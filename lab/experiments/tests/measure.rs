@@ -66,8 +66,8 @@ fn interfaces_take_as_many_crossings_as_they_do() {
     assert!(round > 2.0 * mmio && round < 20.0 * mmio, "{round}");
 }
 
-/// What a read that the NIC holds brings is there sooner than a fetch of a descriptor and what it says, if a load brings a line;
-/// by words, each of which crosses the link and back, it is later. Figures said of r0131.
+/// What a read that the NIC holds brings is there sooner than a fetch of a descriptor and what it says, if a load
+/// brings a line; by words, each of which crosses the link and back, it is later. Figures said of r0131.
 #[test]
 fn reads_that_are_held_win_if_a_load_brings_a_line() {
     let slow = Platform::named("niq-netfpga").unwrap();
@@ -79,7 +79,8 @@ fn reads_that_are_held_win_if_a_load_brings_a_line() {
     close(times(&slow), 0.49, 0.01, "loads of a word");
 }
 
-/// Of two nodes nothing meets anything: both ways by hand. Each node more costs the sender the line of its flag at least.
+/// Of two nodes nothing meets anything: both ways by hand. Each node more costs the sender the line of its flag at
+/// least.
 #[test]
 fn multicast_is_its_ways_and_a_flag_a_node() {
     let platform = Platform::named("vpx3-1259-gen2x4-linux").unwrap();

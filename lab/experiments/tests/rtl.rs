@@ -21,8 +21,9 @@ const SIZES: [usize; 5] = [60, 128, 256, 512, 1500];
 /// An interface of the RTL and what its modules say of their latency.
 struct Pipeline {
     interface: Interface,
-    /// Cycles from what comes last to the first beat of the frame, all stages: the headers of `mmio/mmio.sv`, `kpio/kpio.sv`,
-    /// `descriptor/descriptor_tx.sv` (18, 16 and 9), `inline/inline_tx.sv`, `enso/enso_tx.sv` (18 and 18) and `niq/niq_tx.sv`.
+    /// Cycles from what comes last to the first beat of the frame, all stages: the headers of `mmio/mmio.sv`,
+    /// `kpio/kpio.sv`, `descriptor/descriptor_tx.sv` (18, 16 and 9), `inline/inline_tx.sv`, `enso/enso_tx.sv` (18 and
+    /// 18) and `niq/niq_tx.sv`.
     cycles: u32,
     /// Reads of host memory that a frame may need, one after the other.
     reads: u32,
@@ -37,14 +38,14 @@ const PIPELINES: [Pipeline; 6] = [
     Pipeline { interface: Interface::Niq, cycles: 24, reads: 1 },
 ];
 
-/// Around each engine: to the next edge (1), `top/ingress.sv` (1), `egress/frame_arbiter.sv` (3, or 4 when something else
-/// waits), `egress/frame_guard.sv` (1), the register at the pins (1).
+/// Around each engine: to the next edge (1), `top/ingress.sv` (1), `egress/frame_arbiter.sv` (3, or 4 when something
+/// else waits), `egress/frame_guard.sv` (1), the register at the pins (1).
 const AROUND_CYCLES: u32 = 8;
 /// Around each read: to the next edge (1), registers at the pins (2), `dma/read_port.sv` (2), `dma/read_join.sv` (1).
 const READ_CYCLES: u32 = 6;
 /// What a frame may wait inside for what came before: a doorbell (`engine/doorbell.sv`, 6), the end of a turn
-/// (`descriptor/payload_fetch.sv`, 5), a push that is judged and left to the ring (`inline/push_judge.sv`, 11), or a line for the
-/// frontier (`mmio/arrival.sv`, 7).
+/// (`descriptor/payload_fetch.sv`, 5), a push that is judged and left to the ring (`inline/push_judge.sv`, 11), or a
+/// line for the frontier (`mmio/arrival.sv`, 7).
 const WAIT_CYCLES: u32 = 24;
 /// A line of a frame comes in, goes through a buffer that stores and forwards, and leaves: each takes a cycle, where the
 /// behavioural NIC takes none.
@@ -155,7 +156,8 @@ fn disorder_loses_nothing_of_mmio() {
     assert!(measured.spans.unwrap().most() > 1, "there was no disorder");
 }
 
-/// Sends frames 100 us apart to a device that sleeps after so many silent cycles; cycles that were made, and each latency.
+/// Sends frames 100 us apart to a device that sleeps after so many silent cycles; cycles that were made, and each
+/// latency.
 fn far_apart(interface: Interface, sleep_after_cycles: u64) -> (u64, Vec<u64>) {
     let platform = platform();
     let arrivals = Arrivals::Recorded { gaps: [Picoseconds::from_ns(100_000)].into() };
@@ -171,8 +173,8 @@ fn far_apart(interface: Interface, sleep_after_cycles: u64) -> (u64, Vec<u64>) {
     (cycles, latencies(&outcome).collect())
 }
 
-/// A device that sleeps is one whose clock is gated: it is as late as one that is awake, but for where its scans over the
-/// queues stand when something comes (64 cycles, `nic/rtl/src/device.rs`).
+/// A device that sleeps is one whose clock is gated: it is as late as one that is awake, but for where its scans over
+/// the queues stand when something comes (64 cycles, `nic/rtl/src/device.rs`).
 #[test]
 fn sleep_saves_cycles_and_changes_no_latency_by_more_than_a_scan() {
     const SCAN_CYCLES: u64 = 64;

@@ -1,9 +1,10 @@
 //! Leave-one-platform-out: how far a platform's rows are when nothing was fitted for it.
 //!
-//! The platform's knobs (fitted, and assumed but not shared) take the values of its nearest kin: of the other platforms of its
-//! kind, the one that includes most of the same parts; of those, the one whose link's generation is nearest; of those, the first
-//! by name. Its declared inputs and the parts it shares stay. A knob that the kin does not have stays too and is named, as is a
-//! shared parameter that was solved from the platform's own rows: for those the error is not one of leaving out.
+//! The platform's knobs (fitted, and assumed but not shared) take the values of its nearest kin: of the other platforms
+//! of its kind, the one that includes most of the same parts; of those, the one whose link's generation is nearest; of
+//! those, the first by name. Its declared inputs and the parts it shares stay. A knob that the kin does not have stays
+//! too and is named, as is a shared parameter that was solved from the platform's own rows: for those the error is not
+//! one of leaving out.
 
 use std::collections::BTreeMap;
 

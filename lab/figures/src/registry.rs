@@ -1,7 +1,7 @@
 //! What each row of the file is to us: the entries of `rows/*.toml`, exactly one a row.
 //!
-//! A file has lists of rows without more to say (`input`, `said`), groups with one reason (`not-modelled`), what is lost and has
-//! no row (`lost`), entries (`rows`), and entries by the platform they are run on (`machines`).
+//! A file has lists of rows without more to say (`input`, `said`), groups with one reason (`not-modelled`), what is
+//! lost and has no row (`lost`), entries (`rows`), and entries by the platform they are run on (`machines`).
 
 mod check;
 
@@ -51,7 +51,7 @@ pub enum Class {
     SameAs,
     /// Claimed, cited, defined or derived by others: ours stands beside it where we have it.
     Said,
-    /// What it is about did not survive.
+    /// The figure or machine that the row is about is lost.
     Lost,
     /// The machine has no such thing; the entry says why.
     NotModelled,
@@ -172,7 +172,7 @@ impl Entry {
 /// Name of an entry's single quantity in its formula.
 pub const MEASURED: &str = "measured";
 
-/// Something that did not survive and has no row.
+/// A figure that is lost in the source's text and has no row.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Lost {
@@ -213,7 +213,7 @@ struct File {
 #[derive(Clone, Debug, Default)]
 pub struct Registry {
     pub entries: BTreeMap<RowId, Entry>,
-    /// What did not survive and has no row.
+    /// Figures that are lost in the sources' texts and have no row.
     pub lost: Vec<Lost>,
     /// Rows that are named twice.
     twice: Vec<RowId>,

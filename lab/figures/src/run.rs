@@ -33,7 +33,7 @@ pub struct Options {
 pub struct Outcome {
     /// Every row of the file.
     pub rows: Vec<RowResult>,
-    /// What did not survive and has no row.
+    /// Figures that are lost in the sources' texts and have no row.
     pub lost: Vec<Lost>,
     pub score: Score,
     /// Each platform left out, where that was asked for.

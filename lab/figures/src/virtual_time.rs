@@ -65,7 +65,7 @@ fn card(platform: &Platform) -> Card {
     let mut parts: Vec<String> = rows
         .iter()
         .filter(|row| row.shared)
-        .filter_map(|row| row.place.as_ref().map(|place| place.file.clone()))
+        .filter_map(|row| row.location.as_ref().map(|location| location.file.clone()))
         .collect();
     parts.sort();
     parts.dedup();

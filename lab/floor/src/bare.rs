@@ -59,8 +59,8 @@ impl BareEnd {
     }
 }
 
-/// Round trips of the bare copy in a ring of `window_lines`: nanoseconds of each of `trips`. `step` is 1 for the bare copy and 0 for the bare
-/// line, where both sides use one line again and again.
+/// Round trips of the bare copy in a ring of `window_lines`: nanoseconds of each of `trips`. `step` is 1 for the bare
+/// copy and 0 for the bare line, where both sides use one line again and again.
 ///
 /// # Errors
 /// [`FloorError::Map`], [`FloorError::Pin`].

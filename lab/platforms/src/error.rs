@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
-use crate::{Bounds, Place};
+use crate::{Bounds, Location};
 
 /// Why there is no platform.
 #[derive(Debug, Error)]
@@ -18,27 +18,27 @@ pub enum PlatformError {
         near: Vec<String>,
     },
     /// The file cannot be read.
-    #[error("cannot read {}: {source}", path.display())]
+    #[error("cannot read {}: {error}", path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
         /// Why.
-        source: std::io::Error,
+        error: std::io::Error,
     },
     /// The file is not TOML.
-    #[error("{place}: not TOML: {message}")]
+    #[error("{location}: not TOML: {message}")]
     NotToml {
-        place: Place,
+        location: Location,
         /// Message of the parser.
         message: String,
     },
     /// Something has the wrong form.
-    #[error("{place}: {key} is {found}; write {wanted}")]
-    Form { place: Place, key: String, found: String, wanted: &'static str },
+    #[error("{location}: {key} is {found}; write {wanted}")]
+    Form { location: Location, key: String, found: String, wanted: &'static str },
     /// There is no such key.
-    #[error("{place}: no parameter is called {key:?}{}", nearest_clause(.nearest))]
+    #[error("{location}: no parameter is called {key:?}{}", nearest_clause(.nearest))]
     UnknownKey {
-        place: Place,
+        location: Location,
         key: String,
         /// The one that looks most like it.
         nearest: Option<String>,
@@ -51,39 +51,39 @@ pub enum PlatformError {
         /// Values that are allowed.
         bounds: String,
     },
-    #[error("{place}: {key} = {value} is out of bounds; give {bounds}")]
+    #[error("{location}: {key} = {value} is out of bounds; give {bounds}")]
     OutOfBounds {
-        place: Place,
+        location: Location,
         key: String,
         value: String,
         /// Values that are allowed.
         bounds: Bounds,
     },
     /// Two values that each keep their bounds do not go together.
-    #[error("{place}: {key} = {value}: {problem}")]
+    #[error("{location}: {key} = {value}: {problem}")]
     Contradiction {
-        place: Place,
+        location: Location,
         key: String,
         value: String,
         /// With what it does not go together, and what to do.
         problem: String,
     },
     /// A source says nothing.
-    #[error("{place}: the source of {key} is {problem}")]
-    Source { place: Place, key: String, problem: &'static str },
+    #[error("{location}: the source of {key} is {problem}")]
+    Source { location: Location, key: String, problem: &'static str },
     /// A key stands in two files.
     #[error("{second}: {key} is given at {first} too; leave one of them out")]
     Twice {
         key: String,
         /// First definition.
-        first: Place,
+        first: Location,
         /// Second definition.
-        second: Place,
+        second: Location,
     },
     /// A part cannot be included.
-    #[error("{place}: cannot include {path:?}: {problem}")]
+    #[error("{location}: cannot include {path:?}: {problem}")]
     Include {
-        place: Place,
+        location: Location,
         /// The part.
         path: String,
         /// Reason why the part cannot be included.

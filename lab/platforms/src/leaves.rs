@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use crate::error::nearest;
 use crate::value::Quantity;
-use crate::{Parameter, Place, PlatformError, Scalar, Source, Value};
+use crate::{Location, Parameter, PlatformError, Scalar, Source, Value};
 
 /// What a file says of one parameter.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Leaf {
     pub value: Scalar,
     pub source: Source,
-    pub place: Place,
+    pub location: Location,
     /// Whether the value stands in a part.
     pub shared: bool,
 }
@@ -38,9 +38,9 @@ impl Leaves {
     /// # Errors
     /// The key is not known, or it stands in another file already.
     pub(crate) fn add(&mut self, key: String, leaf: Leaf) -> Result<(), PlatformError> {
-        self.check_known(&key, &leaf.place)?;
+        self.check_known(&key, &leaf.location)?;
         if let Some(first) = self.by_key.get(&key) {
-            return Err(PlatformError::Twice { key, first: first.place.clone(), second: leaf.place });
+            return Err(PlatformError::Twice { key, first: first.location.clone(), second: leaf.location });
         }
         self.by_key.insert(key, leaf);
         Ok(())
@@ -51,7 +51,7 @@ impl Leaves {
     /// # Errors
     /// The key is not known.
     pub(crate) fn set(&mut self, key: &str, leaf: Leaf) -> Result<(), PlatformError> {
-        self.check_known(key, &leaf.place)?;
+        self.check_known(key, &leaf.location)?;
         self.by_key.insert(key.to_owned(), leaf);
         Ok(())
     }
@@ -94,22 +94,22 @@ impl Leaves {
                 key,
                 bounds: parameter.bounds.to_string(),
             })?;
-            return Ok(Value { value: default, source: None, place: None, shared: false });
+            return Ok(Value { value: default, source: None, location: None, shared: false });
         };
         let value = T::from_scalar(&leaf.value).filter(|_| parameter.bounds.allow(&leaf.value));
         let Some(value) = value else {
             return Err(PlatformError::OutOfBounds {
-                place: leaf.place,
+                location: leaf.location,
                 key,
                 value: leaf.value.to_string(),
                 bounds: parameter.bounds,
             });
         };
-        Ok(Value { value, source: Some(leaf.source), place: Some(leaf.place), shared: leaf.shared })
+        Ok(Value { value, source: Some(leaf.source), location: Some(leaf.location), shared: leaf.shared })
     }
 
-    fn check_known(&self, key: &str, place: &Place) -> Result<(), PlatformError> {
-        check_known(key, place, &self.known)
+    fn check_known(&self, key: &str, location: &Location) -> Result<(), PlatformError> {
+        check_known(key, location, &self.known)
     }
 }
 
@@ -117,7 +117,7 @@ impl Leaves {
 ///
 /// # Errors
 /// The error names the known key that looks most like it.
-pub(crate) fn check_known(key: &str, place: &Place, known: &[String]) -> Result<(), PlatformError> {
+pub(crate) fn check_known(key: &str, location: &Location, known: &[String]) -> Result<(), PlatformError> {
     if known.iter().any(|one| one == key) {
         return Ok(());
     }
@@ -125,7 +125,7 @@ pub(crate) fn check_known(key: &str, place: &Place, known: &[String]) -> Result<
     let name = key.rsplit('.').next().unwrap_or(key);
     let elsewhere = known.iter().find(|one| one.ends_with(&format!(".{name}"))).cloned();
     let nearest = elsewhere.or_else(|| nearest(key, known.iter().map(String::as_str)));
-    Err(PlatformError::UnknownKey { place: place.clone(), key: key.to_owned(), nearest })
+    Err(PlatformError::UnknownKey { location: location.clone(), key: key.to_owned(), nearest })
 }
 
 /// A fit of `[link]` is not a second one of each hop.

@@ -1,9 +1,9 @@
 //! Platform files: the parameters of a machine in virtual time, each with its source, its unit and its bounds.
 //!
-//! A run in virtual time is a core, its write-combining buffers, a root complex, links and a device. What they cost stands in
-//! one file, `lab/platforms/*.toml`, and in the parts that it includes. This crate reads such a file, checks every value and hands
-//! over plain typed numbers; the model that gives them meaning is elsewhere, and nothing here depends on it. How each
-//! parameter is got from measurements is in `docs/platforms.md`.
+//! A run in virtual time is a core, its write-combining buffers, a root complex, links and a device. What they cost
+//! stands in one file, `lab/platforms/*.toml`, and in the parts that it includes. This crate reads such a file, checks
+//! every value and hands over plain typed numbers; the model that gives them meaning is elsewhere, and nothing here
+//! depends on it. How each parameter is got from measurements is in `docs/platforms.md`.
 //!
 //! ```
 //! let platform = beeline_platforms::Platform::named("epyc-7543-cx6dx")?;
@@ -18,9 +18,9 @@
 mod builtin;
 mod error;
 mod leaves;
+mod location;
 mod parameter;
 mod parameters;
-mod place;
 mod platform;
 mod section;
 mod sections;
@@ -30,12 +30,12 @@ mod text;
 mod value;
 
 pub use error::PlatformError;
+pub use location::Location;
 pub use parameter::Parameter;
 pub use parameters::{
     Answers, CentralSwitch, Coherent, Core, DataIn, Device, Energy, FenceWait, HopHead, HopKind, Kind, Link,
     RootComplex, WcRelease,
 };
-pub use place::Place;
 pub use platform::{Hop, Platform};
 pub use section::Row;
 pub use source::Source;

@@ -12,7 +12,7 @@ use crate::sections::known_keys;
 use crate::text::{self, Head, Text};
 use crate::value::Quantity;
 use crate::{
-    Bounds, CentralSwitch, Coherent, Core, Device, Energy, HopKind, Kind, Link, Place, PlatformError,
+    Bounds, CentralSwitch, Coherent, Core, Device, Energy, HopKind, Kind, Link, Location, PlatformError,
     RootComplex, Row, Scalar, Source, Time, Value,
 };
 
@@ -112,8 +112,8 @@ impl Platform {
         self.with_all([(key, value)])
     }
 
-    /// As [`Platform::with`], with several parameters changed at once: also those of a section that the file does not have
-    /// and that needs all of them.
+    /// As [`Platform::with`], with several parameters changed at once: also those of a section that the file does not
+    /// have and that needs all of them.
     ///
     /// # Errors
     /// A key is not known, a value is out of bounds, or something of a section is missing.
@@ -123,9 +123,9 @@ impl Platform {
     ) -> Result<Platform, PlatformError> {
         let mut leaves = self.leaves.clone();
         for (key, value) in changes {
-            let place = Place { file: format!("{key}={value}"), line: None };
+            let location = Location { file: format!("{key}={value}"), line: None };
             let source = Source::Assumed("set by the caller".to_owned());
-            leaves.set(key, Leaf { value: text::scalar(value), source, place, shared: false })?;
+            leaves.set(key, Leaf { value: text::scalar(value), source, location, shared: false })?;
         }
         Platform::build(self.name.clone(), self.summary.clone(), self.kind, leaves)
     }
@@ -170,8 +170,8 @@ impl Platform {
         })?;
         let kind = head_kind(&head)?;
         let (mut hops, mut of_parts) = (hops, Vec::new());
-        for (path, place) in &includes {
-            let (name, text) = part(path, place, folder)?;
+        for (path, location) in &includes {
+            let (name, text) = part(path, location, folder)?;
             let part = text::parse(&name, &text, true)?;
             hops = hops.max(part.hops);
             of_parts.extend(part.leaves);
@@ -259,7 +259,7 @@ impl Platform {
 
 fn contradiction<T: Quantity>(key: &str, value: &Value<T>, problem: &str) -> PlatformError {
     PlatformError::Contradiction {
-        place: value.place.clone().unwrap_or(Place { file: "default".to_owned(), line: None }),
+        location: value.location.clone().unwrap_or(Location { file: "default".to_owned(), line: None }),
         key: key.to_owned(),
         value: value.value.to_scalar().map_or_else(String::new, |scalar| scalar.to_string()),
         problem: problem.to_owned(),
@@ -268,10 +268,10 @@ fn contradiction<T: Quantity>(key: &str, value: &Value<T>, problem: &str) -> Pla
 
 /// Whether `[platform]` says the file's name.
 fn check_name(head: &Head, file: &str) -> Result<(), PlatformError> {
-    let (name, place) = &head.name;
+    let (name, location) = &head.name;
     if Path::new(file).file_stem().is_none_or(|stem| stem.to_string_lossy() != name.as_str()) {
         return Err(PlatformError::Contradiction {
-            place: place.clone(),
+            location: location.clone(),
             key: "platform.name".to_owned(),
             value: format!("{name:?}"),
             problem: "not the file's name; give both the same, without .toml".to_owned(),
@@ -282,9 +282,9 @@ fn check_name(head: &Head, file: &str) -> Result<(), PlatformError> {
 
 /// The kind that `[platform]` says.
 fn head_kind(head: &Head) -> Result<Kind, PlatformError> {
-    let (kind, place) = &head.kind;
+    let (kind, location) = &head.kind;
     Kind::from_scalar(&Scalar::Word(kind.clone())).ok_or_else(|| PlatformError::OutOfBounds {
-        place: place.clone(),
+        location: location.clone(),
         key: "platform.kind".to_owned(),
         value: format!("{kind:?}"),
         bounds: Bounds::Words(Kind::WORDS),
@@ -292,9 +292,12 @@ fn head_kind(head: &Head) -> Result<Kind, PlatformError> {
 }
 
 /// The text of a part and the name that errors give it: a file beside the platform's, else a built-in part.
-fn part(path: &str, place: &Place, folder: Option<&Path>) -> Result<(String, String), PlatformError> {
-    let refuse =
-        |problem: String| PlatformError::Include { place: place.clone(), path: path.to_owned(), problem };
+fn part(path: &str, location: &Location, folder: Option<&Path>) -> Result<(String, String), PlatformError> {
+    let refuse = |problem: String| PlatformError::Include {
+        location: location.clone(),
+        path: path.to_owned(),
+        problem,
+    };
     let only_down = |component| matches!(component, Component::Normal(_) | Component::CurDir);
     if path.is_empty() || !Path::new(path).components().all(only_down) {
         return Err(refuse("a path from the file downwards, without \"..\", is wanted".to_owned()));
@@ -310,6 +313,5 @@ fn part(path: &str, place: &Place, folder: Option<&Path>) -> Result<(String, Str
 }
 
 fn read_text(path: &Path) -> Result<String, PlatformError> {
-    std::fs::read_to_string(path)
-        .map_err(|source| PlatformError::Unreadable { path: path.to_owned(), source })
+    std::fs::read_to_string(path).map_err(|error| PlatformError::Unreadable { path: path.to_owned(), error })
 }

@@ -2,7 +2,7 @@
 
 use crate::leaves::Leaves;
 use crate::value::Quantity;
-use crate::{Parameter, Place, PlatformError, Source, Value};
+use crate::{Location, Parameter, PlatformError, Source, Value};
 
 /// A parameter of a platform with all that its file says of it.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,7 +16,7 @@ pub struct Row {
     /// Where it comes from; None for a default.
     pub source: Option<Source>,
     /// Line of the file, if the file gives the value.
-    pub place: Option<Place>,
+    pub location: Option<Location>,
     /// Whether all platforms of its kind have it.
     pub shared: bool,
     /// Whether it counts as chosen for this platform: see [`Value::is_knob`].
@@ -30,7 +30,7 @@ pub(crate) fn row<T: Quantity>(section: &str, parameter: &Parameter, value: &Val
         parameter: *parameter,
         value: value.value.to_scalar().map_or_else(String::new, |scalar| scalar.to_string()),
         source: value.source.clone(),
-        place: value.place.clone(),
+        location: value.location.clone(),
         shared: value.shared,
         knob: value.is_knob(),
     }

@@ -8,8 +8,8 @@ use crate::{Platform, Source};
 const VALUE_COLUMN: usize = 1;
 
 impl Platform {
-    /// Name, summary, and a table of all parameters: value, unit, source. A star marks [`Platform::knobs`]; defaults are left out.
-    /// `width` is that of the terminal in columns.
+    /// Name, summary, and a table of all parameters: value, unit, source. A star marks [`Platform::knobs`]; defaults
+    /// are left out. `width` is that of the terminal in columns.
     pub fn describe(&self, width: u16) -> String {
         let mut table = Table::new();
         table.load_style(presets::NOTHING);

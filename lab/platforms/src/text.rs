@@ -8,14 +8,14 @@ use toml::de::{DeTable, DeValue};
 use crate::error::nearest;
 use crate::leaves::{Leaf, check_known};
 use crate::sections::{SECTIONS, known_keys};
-use crate::{Place, PlatformError, Scalar, Source};
+use crate::{Location, PlatformError, Scalar, Source};
 
 /// Contents of `[platform]`.
 #[derive(Debug)]
 pub(crate) struct Head {
-    pub name: (String, Place),
+    pub name: (String, Location),
     pub summary: String,
-    pub kind: (String, Place),
+    pub kind: (String, Location),
 }
 
 /// A file, before parts are merged into it.
@@ -23,7 +23,7 @@ pub(crate) struct Head {
 pub(crate) struct Text {
     /// `None` in parts.
     pub head: Option<Head>,
-    pub includes: Vec<(String, Place)>,
+    pub includes: Vec<(String, Location)>,
     pub leaves: Vec<(String, Leaf)>,
     pub hops: usize,
 }
@@ -35,7 +35,7 @@ pub(crate) struct Text {
 pub(crate) fn parse(file: &str, text: &str, is_part: bool) -> Result<Text, PlatformError> {
     let reader = Reader { file, text, is_part };
     let table = DeTable::parse(text).map_err(|error| PlatformError::NotToml {
-        place: reader.place(&error.span().unwrap_or(0..0)),
+        location: reader.location(&error.span().unwrap_or(0..0)),
         message: error.message().to_owned(),
     })?;
     reader.file(table.get_ref())
@@ -56,15 +56,15 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn place(&self, span: &Range<usize>) -> Place {
+    fn location(&self, span: &Range<usize>) -> Location {
         let before = self.text.get(..span.start).unwrap_or(self.text);
         let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
-        Place { file: self.file.to_owned(), line: u32::try_from(line).ok() }
+        Location { file: self.file.to_owned(), line: u32::try_from(line).ok() }
     }
 
     fn form(&self, key: &str, value: &Spanned<DeValue<'_>>, wanted: &'static str) -> PlatformError {
         let found = format!("{} {}", article(value.get_ref().type_str()), value.get_ref().type_str());
-        PlatformError::Form { place: self.place(&value.span()), key: key.to_owned(), found, wanted }
+        PlatformError::Form { location: self.location(&value.span()), key: key.to_owned(), found, wanted }
     }
 
     fn file(&self, table: &DeTable<'_>) -> Result<Text, PlatformError> {
@@ -89,8 +89,8 @@ impl Reader<'_> {
                         ["hop", "platform", "includes"].into_iter().take(if self.is_part { 1 } else { 3 });
                     let known = SECTIONS.iter().map(|(known, _)| *known).chain(own);
                     let nearest = nearest(section, known);
-                    let place = self.place(&key.span());
-                    return Err(PlatformError::UnknownKey { place, key: section.to_owned(), nearest });
+                    let location = self.location(&key.span());
+                    return Err(PlatformError::UnknownKey { location, key: section.to_owned(), nearest });
                 }
             }
         }
@@ -111,15 +111,20 @@ impl Reader<'_> {
             if value.get_ref().as_table().is_none() {
                 // A key that is misspelt is that first, whatever stands behind it.
                 let known = known_keys(hops.map_or(0, |index| index + 1));
-                check_known(&key, &self.place(&name.span()), &known)?;
+                check_known(&key, &self.location(&name.span()), &known)?;
             }
-            let leaf = self.leaf(&key, self.place(&name.span()), value)?;
+            let leaf = self.leaf(&key, self.location(&name.span()), value)?;
             leaves.push((key, leaf));
         }
         Ok(())
     }
 
-    fn leaf(&self, key: &str, place: Place, value: &Spanned<DeValue<'_>>) -> Result<Leaf, PlatformError> {
+    fn leaf(
+        &self,
+        key: &str,
+        location: Location,
+        value: &Spanned<DeValue<'_>>,
+    ) -> Result<Leaf, PlatformError> {
         const WANTED: &str = "{ value = ..., source = \"...\" }";
         let table = value.get_ref().as_table().ok_or_else(|| self.form(key, value, WANTED))?;
         let (mut found_value, mut found_source) = (None, None);
@@ -130,28 +135,32 @@ impl Reader<'_> {
                     let text = value.get_ref().as_str();
                     let text = text.ok_or_else(|| self.form(&format!("{key}.source"), value, "a string"))?;
                     let source = Source::parse(text).map_err(|problem| PlatformError::Source {
-                        place: place.clone(),
+                        location: location.clone(),
                         key: key.to_owned(),
                         problem,
                     })?;
                     found_source = Some(source);
                 }
                 other => {
-                    let place = self.place(&name.span());
+                    let location = self.location(&name.span());
                     let nearest = nearest(other, ["value", "source"]).map(|name| format!("{key}.{name}"));
-                    return Err(PlatformError::UnknownKey { place, key: format!("{key}.{other}"), nearest });
+                    return Err(PlatformError::UnknownKey {
+                        location,
+                        key: format!("{key}.{other}"),
+                        nearest,
+                    });
                 }
             }
         }
         let missing = |found: &str| PlatformError::Form {
-            place: place.clone(),
+            location: location.clone(),
             key: key.to_owned(),
             found: found.to_owned(),
             wanted: WANTED,
         };
         let value = found_value.ok_or_else(|| missing("without a value"))?;
         let source = found_source.ok_or_else(|| missing("without a source"))?;
-        Ok(Leaf { value, source, place, shared: self.is_part })
+        Ok(Leaf { value, source, location, shared: self.is_part })
     }
 
     fn scalar(&self, key: &str, value: &Spanned<DeValue<'_>>) -> Result<Scalar, PlatformError> {
@@ -169,13 +178,13 @@ impl Reader<'_> {
         Ok(Scalar::Number(number))
     }
 
-    fn includes(&self, value: &Spanned<DeValue<'_>>) -> Result<Vec<(String, Place)>, PlatformError> {
+    fn includes(&self, value: &Spanned<DeValue<'_>>) -> Result<Vec<(String, Location)>, PlatformError> {
         let wanted = "a list of paths: includes = [\"parts/...\"]";
         let list = value.get_ref().as_array().ok_or_else(|| self.form("includes", value, wanted))?;
         list.iter()
             .map(|path| {
                 let text = path.get_ref().as_str().ok_or_else(|| self.form("includes", path, wanted))?;
-                Ok((text.to_owned(), self.place(&path.span())))
+                Ok((text.to_owned(), self.location(&path.span())))
             })
             .collect()
     }
@@ -183,17 +192,17 @@ impl Reader<'_> {
     fn head(&self, value: &Spanned<DeValue<'_>>) -> Result<Head, PlatformError> {
         let wanted = "a section with name, summary and kind";
         let table = value.get_ref().as_table().ok_or_else(|| self.form("platform", value, wanted))?;
-        let mut words: [Option<(String, Place)>; 3] = [None, None, None];
+        let mut words: [Option<(String, Location)>; 3] = [None, None, None];
         const NAMES: [&str; 3] = ["name", "summary", "kind"];
         for (name, value) in table {
             let key = format!("platform.{}", name.get_ref());
-            let place = self.place(&name.span());
+            let location = self.location(&name.span());
             let Some(index) = NAMES.iter().position(|known| known == name.get_ref()) else {
                 let nearest = nearest(name.get_ref(), NAMES).map(|name| format!("platform.{name}"));
-                return Err(PlatformError::UnknownKey { place, key, nearest });
+                return Err(PlatformError::UnknownKey { location, key, nearest });
             };
             let text = value.get_ref().as_str().ok_or_else(|| self.form(&key, value, "a string"))?;
-            words[index] = Some((text.to_owned(), place));
+            words[index] = Some((text.to_owned(), location));
         }
         let [name, summary, kind] = words;
         let missing = |name: &str, bounds: &str| PlatformError::Missing {

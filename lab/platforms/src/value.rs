@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-use crate::{Place, Source};
+use crate::{Location, Source};
 
 /// A parameter's value, where it comes from and where it stands.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -15,7 +15,7 @@ pub struct Value<T> {
     pub source: Option<Source>,
     /// Line of the file. None for defaults.
     #[serde(skip)]
-    pub place: Option<Place>,
+    pub location: Option<Location>,
     /// Whether it stands in a part, so that all platforms of its kind have it.
     pub shared: bool,
 }

@@ -39,8 +39,8 @@ fn every_part_is_shared() {
     let mut users: BTreeMap<String, BTreeSet<String>> =
         stems("parts").into_iter().map(|part| (part, BTreeSet::new())).collect();
     for platform in Platform::all().unwrap() {
-        let places = platform.rows().into_iter().filter(|row| row.shared).filter_map(|row| row.place);
-        for part in places.map(|place| place.file).filter(|file| file.starts_with("parts/")) {
+        let locations = platform.rows().into_iter().filter(|row| row.shared).filter_map(|row| row.location);
+        for part in locations.map(|location| location.file).filter(|file| file.starts_with("parts/")) {
             let stem = Path::new(&part).file_stem().unwrap().to_string_lossy().into_owned();
             users.get_mut(&stem).unwrap().insert(platform.name.clone());
         }

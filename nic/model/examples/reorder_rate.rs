@@ -4,8 +4,9 @@
 //! cargo run --release -p beeline-nic-model --example reorder_rate [-- SECONDS_PER_ROW [KIND OF WRITES]]
 //! ```
 //! Every row hands the NIC whole messages as a link would, and asks it what it wants until it wants nothing, after every
-//! write or after a burst of 16. `in order`: one write a line. `shuffled`: the lines of 8 lines' worth of messages in a random order. `split`: every line in two
-//! writes, the second half of it first. The best of several runs is printed: other work on the machine only adds time.
+//! write or after a burst of 16. `in order`: one write a line. `shuffled`: the lines of 8 lines' worth of messages in a
+//! random order. `split`: every line in two writes, the second half of it first. The best of several runs is printed:
+//! other work on the machine only adds time.
 
 use std::time::{Duration, Instant};
 

@@ -1,12 +1,13 @@
-//! What the engines of the model (`mmio`, `kpio`, `descriptor`, `inline`, `enso`, `niq`, `coherent`, `rx`) and the device around them tell each other.
+//! What the engines of the model (`mmio`, `kpio`, `descriptor`, `inline`, `enso`, `niq`, `coherent`, `rx`) and the
+//! device around them tell each other.
 //!
 //! The device ([`crate::Nic`]) decodes the BAR, keeps the registers and asks the arbiter what goes on the wire; an
 //! engine knows one way of getting frames in or out. An engine never sees the BAR, another engine or the wire: it
 //! gets decoded calls and a [`Shared`] to leave its wants, counts and failures in. Every call must be bounded, must not
 //! allocate per frame, and must bear any value a host can write.
 //!
-//! Constructors: `KpioEngine::new(&NicConfig)`, `DescriptorEngine::new(&NicConfig)`, `RxEngine::new(&NicConfig)`; reset makes
-//! a new engine. The multiplexer of kPIO+WC is not an engine's affair: the device asks `kpio::Mux::forwards(path,
+//! Constructors: `KpioEngine::new(&NicConfig)`, `DescriptorEngine::new(&NicConfig)`, `RxEngine::new(&NicConfig)`; reset
+//! makes a new engine. The multiplexer of kPIO+WC is not an engine's affair: the device asks `kpio::Mux::forwards(path,
 //! frame)` when a `kpio` or `descriptor` frame is about to go out, pops it all the same when it is not forwarded, and
 //! counts `mux_mismatches`.
 //!
@@ -60,8 +61,8 @@ pub(crate) trait Engine {
     /// `shared.now` has moved on to or past [`Engine::wake_at`].
     fn time_passed(&mut self, shared: &mut Shared);
 
-    /// The earliest time at which the engine wants [`Engine::time_passed`], [`NEVER`](crate::deadlines::NEVER) if it does not.
-    /// Cheap: asked in every round.
+    /// The earliest time at which the engine wants [`Engine::time_passed`], [`NEVER`](crate::deadlines::NEVER) if it
+    /// does not. Cheap: asked in every round.
     fn wake_at(&self) -> SimTime;
 
     /// The answer to a read that this engine asked of [`DmaPort`]. A tag that is not outstanding is ignored.
@@ -83,7 +84,8 @@ pub(crate) trait WindowEngine: Engine + FrameSource {
     ) -> Accept;
 }
 
-/// A transmit engine that fetches frames from host memory (`descriptor`, `inline`, `enso`; `niq` and `coherent` have no doorbell).
+/// A transmit engine that fetches frames from host memory (`descriptor`, `inline`, `enso`; `niq` and `coherent` have no
+/// doorbell).
 pub(crate) trait FetchEngine: Engine + FrameSource {
     /// The host wrote the absolute transmit tail of a started queue. The device has counted the doorbell.
     fn doorbell(&mut self, queue: QueueId, tail: u64, shared: &mut Shared);

@@ -245,9 +245,9 @@ impl Nic {
         Some(Want::Interrupt { vector })
     }
 
-    /// Something happens: what was said of when it wants to be woken is no longer so.
+    /// Marks the cached wake-up time as stale, because an input has changed the state.
     #[inline]
-    fn stirs(&mut self) {
+    fn invalidate_rest(&mut self) {
         *self.rests_until.get_mut() = SimTime(0);
     }
 
@@ -274,7 +274,7 @@ impl Nic {
 impl Device for Nic {
     #[inline]
     fn write_arrived(&mut self, write: Write<'_>) -> Accept {
-        self.stirs();
+        self.invalidate_rest();
         // Whole lines skip the general path: the next line of a reordering queue, and any line of kPIO+WC.
         if let Ok(bytes) = <&[u8; LINE_BYTES]>::try_from(write.data)
             && write.enables == Enables::All
@@ -297,7 +297,7 @@ impl Device for Nic {
     }
 
     fn read_arrived(&mut self, offset_bytes: u64, tag: ReadTag) {
-        self.stirs();
+        self.invalidate_rest();
         self.attention = true;
         if let Some((queue, within)) = self.decoder.window(offset_bytes, WORD_BYTES)
             && self.rx.read_arrived(queue, within, tag, &mut self.shared)
@@ -313,7 +313,7 @@ impl Device for Nic {
     }
 
     fn dma_completed(&mut self, tag: DmaTag, data: Result<&[u8], DmaError>) {
-        self.stirs();
+        self.invalidate_rest();
         match self.shared.dma.answered(tag.0) {
             Some((DmaOwner::Transmit(interface), tag)) => {
                 self.engines.dma_completed(interface, tag, data, &mut self.shared)
@@ -326,7 +326,7 @@ impl Device for Nic {
     }
 
     fn line_changed(&mut self, tag: WatchTag, data: Result<&[u8], WatchEnd>) {
-        self.stirs();
+        self.invalidate_rest();
         match self.shared.watches.answered(tag) {
             Some((queue, Direction::Transmit)) => {
                 self.engines.coherent.line_changed(queue, data, &mut self.shared);
@@ -339,7 +339,7 @@ impl Device for Nic {
     }
 
     fn frame_arrived(&mut self, frame: &[u8]) -> Accept {
-        self.stirs();
+        self.invalidate_rest();
         let accept = self.rx.frame_arrived(frame, &mut self.shared);
         self.attention = true;
         self.settle_failures();
@@ -370,7 +370,7 @@ impl Device for Nic {
 
     #[inline]
     fn next(&mut self) -> Option<Want<'_>> {
-        self.stirs();
+        self.invalidate_rest();
         if let Some((queue, interface)) = self.lent.take() {
             self.pop(queue, interface);
         }

@@ -57,7 +57,7 @@ pub(crate) enum Decision {
 
 /// The decision on the last frame of an endpoint, good until something is learned or time has passed.
 #[derive(Clone, Copy, Debug)]
-struct Remembered {
+struct CachedDecision {
     addresses: [u8; 12],
     version: u64,
     decision: Decision,
@@ -66,7 +66,7 @@ struct Remembered {
 #[derive(Debug)]
 pub(crate) struct Switch {
     table: MacTable,
-    remembered: Vec<Option<Remembered>>,
+    cached: Vec<Option<CachedDecision>>,
     /// Goes up whenever a decision may have changed.
     version: u64,
     now_seconds: u32,
@@ -78,14 +78,14 @@ impl Switch {
         let ageing = u32::try_from(config.ageing.as_secs()).unwrap_or(u32::MAX);
         Switch {
             table: MacTable::new(config.entries, ageing),
-            remembered: Vec::new(),
+            cached: Vec::new(),
             version: 0,
             now_seconds: 0,
             counters: SwitchCounters::default(),
         }
     }
 
-    /// Tells the time; remembered decisions last at most a second, so that addresses stay fresh and age.
+    /// Tells the time; cached decisions last at most a second, so that addresses stay fresh and age.
     pub(crate) fn time_passed(&mut self, now_seconds: u32) {
         if now_seconds != self.now_seconds {
             self.now_seconds = now_seconds;
@@ -111,8 +111,8 @@ impl Switch {
             self.counters.runts += 1;
             return Decision::Drop;
         };
-        let remembered = self.remembered.get(source as usize).copied().flatten();
-        let decision = match remembered {
+        let cached = self.cached.get(source as usize).copied().flatten();
+        let decision = match cached {
             Some(last) if last.addresses == *addresses && last.version == self.version => last.decision,
             _ => self.decide_slowly(source, learns, addresses),
         };
@@ -151,17 +151,17 @@ impl Switch {
                 None => Decision::Flood,
             }
         };
-        self.remember(source, addresses, decision);
+        self.cache_decision(source, addresses, decision);
         decision
     }
 
-    fn remember(&mut self, source: Endpoint, addresses: &[u8; 12], decision: Decision) {
+    fn cache_decision(&mut self, source: Endpoint, addresses: &[u8; 12], decision: Decision) {
         let at = source as usize;
-        if self.remembered.len() <= at {
+        if self.cached.len() <= at {
             // Once for each endpoint that ever sends.
-            self.remembered.resize(at + 1, None);
+            self.cached.resize(at + 1, None);
         }
-        self.remembered[at] = Some(Remembered { addresses: *addresses, version: self.version, decision });
+        self.cached[at] = Some(CachedDecision { addresses: *addresses, version: self.version, decision });
     }
 }
 
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_station_that_moves_takes_remembered_decisions_with_it() {
+    fn moved_station_invalidates_cached_decisions() {
         let mut switch = switch();
         switch.decide(1, true, &frame(9, 2));
         assert_eq!(switch.decide(0, true, &frame(2, 1)), Decision::To(1));

@@ -27,7 +27,7 @@ impl RtlNic {
         match self.none {}
     }
 
-    /// One cycle a question, for who counts cycles.
+    /// Makes each question take one cycle, for a caller that counts cycles.
     pub fn set_stepped(&mut self, _is_stepped: bool) {
         match self.none {}
     }

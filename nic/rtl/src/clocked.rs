@@ -1,15 +1,16 @@
 //! The Verilated NIC on a clock: each of its cycles happens at a time of the machine around it.
 //!
-//! Edge `n` of the clock is at `n` periods. What arrives is held as a port's register holds it and is shown to the RTL at
-//! the next edge after its arrival, one line or beat a cycle; what the RTL puts out in a cycle is wanted at that cycle's
-//! edge. A write that comes while the one before is still going in is refused, which is the back-pressure of the RTL's
-//! own write port, and so is a frame from the wire. DMA answers are never refused, as the RTL never refuses them.
+//! Edge `n` of the clock is at `n` periods. What arrives is held as a port's register holds it and is shown to the RTL
+//! at the next edge after its arrival, one line or beat a cycle; what the RTL puts out in a cycle is wanted at that
+//! cycle's edge. A write that comes while the one before is still going in is refused, which is the back-pressure of
+//! the RTL's own write port, and so is a frame from the wire. DMA answers are never refused, as the RTL never refuses
+//! them.
 //!
 //! While it is awake no cycle is left out: the scans of the engines, time-outs included, stand where they stand in
 //! hardware. It falls asleep, as if its clock were gated, when nothing went in, nothing came out and no read waited for
-//! its answer for 2.5 ms and 200,000 cycles, whichever is longer: by then every scan has come round many times and every time-out
-//! that a host half sets by itself is over, so that what is left is a walk through states that only an input ends. The
-//! next input wakes it with its state as it was, at an edge of the same clock.
+//! its answer for 2.5 ms and 200,000 cycles, whichever is longer: by then every scan has come round many times and
+//! every time-out that a host half sets by itself is over, so that what is left is a walk through states that only an
+//! input ends. The next input wakes it with its state as it was, at an edge of the same clock.
 //!
 //! From: `link/sim`'s calls. To: [`crate::RtlNic`]. Not here: what a PCIe block and a MAC around it take.
 
@@ -43,7 +44,7 @@ impl ClockedNic {
     /// A NIC after its reset, whose first edge is one period from now.
     ///
     /// # Errors
-    /// As [`RtlNic::new`].
+    /// Those of [`RtlNic::new`].
     pub fn new(config: &RtlConfig, clock: ClockPeriod) -> Result<Self, RtlError> {
         let nic = RtlNic::new(config)?;
         let sleep_after_edges = SLEEP_CYCLES.max(clock.edges_until(SLEEP_AFTER));

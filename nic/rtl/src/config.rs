@@ -30,7 +30,7 @@ impl ClockPeriod {
         Ok(ClockPeriod(SimTime(1_000_000 / u64::from(mhz))))
     }
 
-    /// From one edge to the next.
+    /// Returns the time from one edge to the next.
     pub fn time(self) -> SimTime {
         self.0
     }
@@ -59,14 +59,15 @@ pub struct RtlConfig {
     pub pool_lines: u32,
     /// Longest frame in bytes, FCS excluded.
     pub max_frame_bytes: u32,
-    /// What becomes of a frame from the wire while the host lends no room for it: refused (`true`), or dropped and counted.
+    /// What becomes of a frame from the wire while the host lends no room for it: refused (`true`), or dropped and
+    /// counted.
     pub rx_lossless: bool,
     /// Station address.
     pub mac: [u8; 6],
 }
 
 impl Default for RtlConfig {
-    /// What `nic/model` has by default.
+    /// Returns the defaults of `nic/model`.
     fn default() -> Self {
         RtlConfig {
             window_lines: 1024,
@@ -121,7 +122,7 @@ impl RtlConfig {
     }
 }
 
-/// Why there is no Verilated NIC.
+/// Reasons for which there is no Verilated NIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RtlError {
     /// This build has none.

@@ -17,8 +17,8 @@ use crate::{RtlConfig, RtlError};
 /// silence inside the RTL (clearing, a register read behind the counters, giving a context's lines back).
 const SILENCE_CYCLES: u32 = 700;
 
-/// The same while the wire is ready, and the RTL does not say that it is idle: malformed batches of all queues, looked at
-/// one after the other, are the longest silence.
+/// The same while the wire is ready, and the RTL does not say that it is idle: malformed batches of all queues, looked
+/// at one after the other, are the longest silence.
 const LONG_SILENCE_CYCLES: u32 = 200_000;
 
 /// Cycles for which the RTL must say that it is idle: credits are still on their way to their push for some of them, and
@@ -34,7 +34,7 @@ const REGISTER_BYTES: u64 = 2 << 20;
 
 /// Cycles for which a write may be kept waiting before it is refused. Every wait inside the RTL that is not for the wire
 /// is shorter.
-const PATIENCE_CYCLES: u32 = 400;
+const TIMEOUT_CYCLES: u32 = 400;
 
 /// Something the RTL wants.
 #[derive(Debug)]
@@ -71,7 +71,7 @@ pub struct RtlNic {
     incoming: VecDeque<Beat>,
     frame: Vec<u8>,
     wants: VecDeque<Owned>,
-    /// What the link was given last.
+    /// The want that the link was given last.
     lent: Option<Owned>,
     wire_ready: bool,
     /// Beats after which the wire is not ready any more.
@@ -337,7 +337,7 @@ impl RtlNic {
 
     /// Gives the frame from the wire that was taken last its time to come in.
     fn flush_incoming(&mut self) {
-        for _ in 0..PATIENCE_CYCLES {
+        for _ in 0..TIMEOUT_CYCLES {
             if self.incoming.is_empty() {
                 return;
             }
@@ -366,7 +366,7 @@ impl RtlNic {
         Accept::Taken
     }
 
-    /// The same of a frame from the wire.
+    /// Offers a frame from the wire; the device may refuse it for now, as it may a write.
     pub(crate) fn offer_frame(&mut self, frame: &[u8]) -> Accept {
         if !self.incoming.is_empty() {
             return Accept::Refused;
@@ -409,7 +409,7 @@ impl RtlNic {
 
     /// Silent cycles after which nothing more is expected, idle or not: a queue that stops waits for the answers to its
     /// reads, frames wait for the wire, and one from the wire for the room that the host lends.
-    fn patience(&self) -> u32 {
+    fn silence_limit_cycles(&self) -> u32 {
         let waits_for_others = !self.wire_ready || self.answers_owed > 0 || !self.incoming.is_empty();
         if waits_for_others { SILENCE_CYCLES } else { LONG_SILENCE_CYCLES }
     }
@@ -417,7 +417,7 @@ impl RtlNic {
     /// Makes cycles until there is a want that can be given, or none will come.
     fn run(&mut self) {
         let (mut silent, mut idle) = (0, 0);
-        while silent < self.patience() && !self.has_failed {
+        while silent < self.silence_limit_cycles() && !self.has_failed {
             if self.wants.iter().any(|want| self.can_give(want)) {
                 return;
             }
@@ -437,7 +437,7 @@ impl Device for RtlNic {
     fn write_arrived(&mut self, write: Write<'_>) -> Accept {
         self.is_quiet = false;
         // An earlier write goes first, and nothing of this one is shown before.
-        for _ in 0..PATIENCE_CYCLES {
+        for _ in 0..TIMEOUT_CYCLES {
             if self.lines.is_empty() {
                 break;
             }
@@ -448,12 +448,12 @@ impl Device for RtlNic {
         }
         let lines = lines_of(&write);
         if write.offset_bytes < REGISTER_BYTES {
-            // It may be a doorbell.
+            // The write may be to a doorbell, which starts DMA.
             self.idle_cycles = IDLE_CYCLES_DMA;
         }
         let count = lines.len();
         self.lines = lines;
-        for _ in 0..PATIENCE_CYCLES {
+        for _ in 0..TIMEOUT_CYCLES {
             self.cycle();
             if self.lines.len() < count {
                 return Accept::Taken;
@@ -493,7 +493,7 @@ impl Device for RtlNic {
         }
         self.incoming = beats::frame(frame);
         let count = self.incoming.len();
-        for _ in 0..PATIENCE_CYCLES {
+        for _ in 0..TIMEOUT_CYCLES {
             if self.incoming.len() < count || count == 0 {
                 return Accept::Taken;
             }

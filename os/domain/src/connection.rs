@@ -34,19 +34,19 @@ pub struct Connection {
     serial: Mutex<u32>,
 }
 
-/// What every error of one offer names.
-struct Place {
+/// The owner of an offer as errors name it: its socket and, once known, its process.
+struct OwnerName {
     path: PathBuf,
     pid: u32,
 }
 
-impl Place {
+impl OwnerName {
     fn failed(&self, what: &'static str, errno: Errno) -> ConnectError {
         ConnectError::System { what, path: self.path.clone(), errno }
     }
 
     fn open(self, mail: Option<Mail>, waited: Duration) -> Result<(Reply, Peer), ConnectError> {
-        let Place { path, pid } = self;
+        let OwnerName { path, pid } = self;
         match mail {
             Some(Mail::Answer(Ok(reply), peer)) => Ok((reply, peer)),
             Some(Mail::Answer(Err(reason), _)) => Err(ConnectError::Refused { path, pid, reason }),
@@ -77,19 +77,19 @@ impl Connection {
         check_size(request, fds)?;
         shared.check_thread()?;
         let deadline = deadline_after(timeout);
-        let mut place = Place { path: shared.folder().path().join(name.socket_file()), pid: 0 };
-        let channel = Arc::new(Channel::new(reach(shared, &name, &place, timeout, deadline)?));
+        let mut owner = OwnerName { path: shared.folder().path().join(name.socket_file()), pid: 0 };
+        let channel = Arc::new(Channel::new(reach(shared, &name, &owner, timeout, deadline)?));
         let evidence = Evidence::of_peer(channel.fd()).map_err(|error| match error {
             EvidenceError::Gone { pid } => {
-                ConnectError::OwnerDied { path: place.path.clone(), pid: Some(pid) }
+                ConnectError::OwnerDied { path: owner.path.clone(), pid: Some(pid) }
             }
-            EvidenceError::Invisible => ConnectError::Invisible { path: place.path.clone() },
-            EvidenceError::System(errno) => place.failed("watch the owner of", errno),
+            EvidenceError::Invisible => ConnectError::Invisible { path: owner.path.clone() },
+            EvidenceError::System(errno) => owner.failed("watch the owner of", errno),
         })?;
-        place.pid = evidence.pid();
+        owner.pid = evidence.pid();
         let expected = shared.folder().owner_uid();
         if evidence.uid() != expected {
-            return Err(ConnectError::Impostor { path: place.path, found: evidence.uid(), expected });
+            return Err(ConnectError::Impostor { path: owner.path, found: evidence.uid(), expected });
         }
         let mailbox = Arc::new(Mailbox::default());
         mailbox.expect(1);
@@ -97,17 +97,17 @@ impl Connection {
         shared
             .reactor()
             .join(Arc::clone(&channel), Arc::new(evidence), Arc::clone(&mailbox))
-            .map_err(|errno| place.failed("watch the connection to", errno))?;
+            .map_err(|errno| owner.failed("watch the connection to", errno))?;
         let guard = CloseUnlessKept(Some(&channel));
         let sent = channel.send(shared.header(Kind::Hello, 1), request, fds);
         // A broken pipe: the owner has gone, and the mailbox will say how.
         if let Err(errno) = sent
             && errno != Errno::PIPE
         {
-            return Err(place.failed("send to", errno));
+            return Err(owner.failed("send to", errno));
         }
-        let path = place.path.clone();
-        let (reply, peer) = place.open(mailbox.wait(deadline), timeout)?;
+        let path = owner.path.clone();
+        let (reply, peer) = owner.open(mailbox.wait(deadline), timeout)?;
         guard.keep();
         let serial = Mutex::new(1);
         Ok((Connection { shared: Arc::clone(shared), channel, mailbox, peer, path, serial }, reply))
@@ -134,7 +134,7 @@ impl Connection {
     ) -> Result<Reply, ConnectError> {
         check_size(request, fds)?;
         self.shared.check_thread()?;
-        let place = Place { path: self.path.clone(), pid: self.peer.pid() };
+        let owner = OwnerName { path: self.path.clone(), pid: self.peer.pid() };
         let mut serial = self.serial.lock().unwrap_or_else(PoisonError::into_inner);
         *serial = serial.wrapping_add(1);
         self.mailbox.expect(*serial);
@@ -143,9 +143,9 @@ impl Connection {
         if let Err(errno) = sent
             && errno != Errno::PIPE
         {
-            return Err(place.failed("send to", errno));
+            return Err(owner.failed("send to", errno));
         }
-        place.open(self.mailbox.wait(deadline), timeout).map(|(reply, _)| reply)
+        owner.open(self.mailbox.wait(deadline), timeout).map(|(reply, _)| reply)
     }
 
     /// The owner.
@@ -170,24 +170,24 @@ fn deadline_after(timeout: Duration) -> Instant {
 fn reach(
     shared: &Shared,
     name: &Name,
-    place: &Place,
+    owner: &OwnerName,
     timeout: Duration,
     deadline: Instant,
 ) -> Result<OwnedFd, ConnectError> {
     loop {
         match socket::connect(shared.folder(), name) {
             Ok(socket) => return Ok(socket),
-            Err(Errno::NOENT) => return Err(ConnectError::Absent { path: place.path.clone() }),
+            Err(Errno::NOENT) => return Err(ConnectError::Absent { path: owner.path.clone() }),
             // A socket that nobody listens on: its owner was killed and left no child that holds it.
             Err(Errno::CONNREFUSED) => {
-                return Err(ConnectError::OwnerDied { path: place.path.clone(), pid: None });
+                return Err(ConnectError::OwnerDied { path: owner.path.clone(), pid: None });
             }
             Err(Errno::INTR) => {}
             Err(Errno::AGAIN) if Instant::now() < deadline => std::thread::sleep(BACKLOG_RETRY),
             Err(Errno::AGAIN) => {
-                return Err(ConnectError::TimedOut { path: place.path.clone(), pid: None, waited: timeout });
+                return Err(ConnectError::TimedOut { path: owner.path.clone(), pid: None, waited: timeout });
             }
-            Err(errno) => return Err(place.failed("connect to", errno)),
+            Err(errno) => return Err(owner.failed("connect to", errno)),
         }
     }
 }

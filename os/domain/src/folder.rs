@@ -2,9 +2,9 @@
 //!
 //! A path is looked at once, without following a symbolic link in its last component; owner and mode are then read
 //! from the open descriptor, and every later access goes through that descriptor. The root, which holds the domains,
-//! must be the owner's and writable by nobody else; the domain's own folder must be private. So a folder that is swapped, linked
-//! or chowned between check and use cannot lead elsewhere, and sockets, reached as `/proc/self/fd/<n>/<name>.sock`, do
-//! not run into the 108 bytes of a socket address.
+//! must be the owner's and writable by nobody else; the domain's own folder must be private. So a folder that is
+//! swapped, linked or chowned between check and use cannot lead elsewhere, and sockets, reached as
+//! `/proc/self/fd/<n>/<name>.sock`, do not run into the 108 bytes of a socket address.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};

@@ -208,7 +208,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn who_comes_to_sleep_after_the_departure_is_not_left_asleep() {
+    fn sleeper_made_after_a_departure_is_woken() {
         let (peer, flag) = (peer(), flag());
         peer.depart(Departure::Closed);
         flag.store(protocol::ASLEEP);

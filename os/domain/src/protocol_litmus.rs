@@ -26,7 +26,7 @@ const WINDOW: usize = 1024;
 const ROUNDS: u64 = 10_000;
 const MIN_ROUNDS: u64 = 200;
 /// When fewer rounds will do.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 /// Rounds in which something must be lost at least once, or the control has failed.
 const MAX_CONTROL_ROUNDS: u64 = 100_000_000;
 const WATCHDOG: Duration = Duration::from_secs(240);
@@ -116,15 +116,15 @@ fn send(memory: &SharedMemory, kernel: StoreKernel) {
     }
 }
 
-/// Runs rounds until one is lost, or `rounds` or `patience` are over; says how many were run and lost.
-fn count_lost(membarrier: Membarrier, kernel: StoreKernel, rounds: u64, patience: Duration) -> (u64, u64) {
+/// Runs rounds until one is lost, or `rounds` or `timeout` are over; says how many were run and lost.
+fn count_lost(membarrier: Membarrier, kernel: StoreKernel, rounds: u64, timeout: Duration) -> (u64, u64) {
     membarrier::register().unwrap();
     let memory = SharedMemory::create("litmus", BYTES, MemoryOptions::default()).unwrap();
     let mut sender = start_sender(&memory, kernel);
     let mut side = Side::new(&memory, SLEEPER_ROUND, SENDER_ROUND);
     let word = side.region.word(WINDOW);
     let (mut run, mut lost) = (0, 0);
-    while run < rounds && lost == 0 && side.started.elapsed() < patience {
+    while run < rounds && lost == 0 && side.started.elapsed() < timeout {
         run += 1;
         side.start(run);
         prepare(&side.flag, &membarrier);
@@ -169,10 +169,10 @@ fn kernels() -> Vec<StoreKernel> {
 fn the_membarrier_and_nothing_else_keeps_wake_ups() {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     for kernel in kernels() {
-        let (run, lost) = count_lost(Membarrier { is_there: true }, kernel, ROUNDS, PATIENCE);
+        let (run, lost) = count_lost(Membarrier { is_there: true }, kernel, ROUNDS, TIMEOUT);
         println!("{kernel}: with membarrier {lost} of {run} wake-ups lost");
         assert_eq!(lost, 0, "{kernel}: round {run}");
-        assert!(cores == 1 || run >= MIN_ROUNDS, "{kernel}: only {run} rounds in {PATIENCE:?}");
+        assert!(cores == 1 || run >= MIN_ROUNDS, "{kernel}: only {run} rounds in {TIMEOUT:?}");
         if cores == 1 {
             println!("{kernel}: one core cannot lose wake-ups; the control is not run");
             continue;

@@ -15,7 +15,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
 use beeline_domain::{ConnectError, Departure, Domain, Offer, OfferOptions, Peer, Refusal, Reply, Service};
-use harness::{Place, WATCHDOG};
+use harness::{TestFolder, WATCHDOG};
 use rustix::net::{
     AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix,
     SocketFlags, SocketType,
@@ -59,13 +59,13 @@ fn raw_socket() -> OwnedFd {
     rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).unwrap()
 }
 
-fn address(place: &Place) -> SocketAddrUnix {
-    SocketAddrUnix::new(place.path().join("test/name.sock")).unwrap()
+fn address(folder: &TestFolder) -> SocketAddrUnix {
+    SocketAddrUnix::new(folder.path().join("test/name.sock")).unwrap()
 }
 
-fn raw_connect(place: &Place) -> OwnedFd {
+fn raw_connect(folder: &TestFolder) -> OwnedFd {
     let socket = raw_socket();
-    rustix::net::connect(&socket, &address(place)).unwrap();
+    rustix::net::connect(&socket, &address(folder)).unwrap();
     socket
 }
 
@@ -113,9 +113,9 @@ fn packets_until_closed(socket: &OwnedFd) -> usize {
 }
 
 #[test]
-fn packets_that_are_not_ours_end_the_connection_and_nothing_else() {
-    let place = Place::new();
-    let domain = place.open();
+fn malformed_packets_close_their_connection_only() {
+    let folder = TestFolder::new();
+    let domain = folder.open();
     let offered = offer(&domain, OfferOptions::default());
     let (good, _) = domain.connect("name", b"good", &[]).unwrap();
     let spoil = |at: usize, value: u8| {
@@ -137,7 +137,7 @@ fn packets_that_are_not_ours_end_the_connection_and_nothing_else() {
         ("nothing but zeros", vec![0; 65_536]),
     ];
     for (what, bytes) in bad {
-        let socket = raw_connect(&place);
+        let socket = raw_connect(&folder);
         raw_send(&socket, &bytes, &[]).unwrap();
         packets_until_closed(&socket);
         assert_eq!(good.call(what.as_bytes(), &[]).unwrap().payload, what.as_bytes());
@@ -149,10 +149,10 @@ fn packets_that_are_not_ours_end_the_connection_and_nothing_else() {
 
 #[test]
 fn a_second_hello_ends_the_connection() {
-    let place = Place::new();
-    let domain = place.open();
+    let folder = TestFolder::new();
+    let domain = folder.open();
     let offered = offer(&domain, OfferOptions::default());
-    let socket = raw_connect(&place);
+    let socket = raw_connect(&folder);
     raw_send(&socket, &header(HELLO, 1, 0, 0), &[]).unwrap();
     raw_send(&socket, &header(HELLO, 2, 0, 0), &[]).unwrap();
     assert!(packets_until_closed(&socket) >= 1);
@@ -162,12 +162,12 @@ fn a_second_hello_ends_the_connection() {
 
 #[test]
 fn descriptors_nobody_asked_for_are_closed() {
-    let place = Place::new();
-    let domain = place.open();
+    let folder = TestFolder::new();
+    let domain = folder.open();
     let _offered = offer(&domain, OfferOptions::default());
     let (reader, writer) = std::io::pipe().unwrap();
     for (count, kind) in [(250, HELLO), (33, HELLO), (32, 99), (1, HELLO)] {
-        let socket = raw_connect(&place);
+        let socket = raw_connect(&folder);
         // The header says that there are none.
         raw_send(&socket, &header(kind, 1, 0, 0), &vec![writer.as_fd(); count]).unwrap();
         packets_until_closed(&socket);
@@ -182,14 +182,14 @@ fn descriptors_nobody_asked_for_are_closed() {
 
 #[test]
 fn connections_that_say_nothing_hold_nobody_up() {
-    let place = Place::new();
-    let domain = place.open();
+    let folder = TestFolder::new();
+    let domain = folder.open();
     let patient = Duration::from_secs(3600);
     let options = OfferOptions { max_connections: 8, hello_timeout: patient, ..OfferOptions::default() };
     let _offered = offer(&domain, options);
     let mut silent = Vec::new();
     for round in 0..40u32 {
-        silent.extend((0..5).map(|_| raw_connect(&place)));
+        silent.extend((0..5).map(|_| raw_connect(&folder)));
         let (good, reply) = domain.connect("name", &round.to_le_bytes(), &[]).unwrap();
         assert_eq!(reply.payload, round.to_le_bytes());
         drop(good);
@@ -206,11 +206,11 @@ fn connections_that_say_nothing_hold_nobody_up() {
 
 #[test]
 fn a_connection_that_says_nothing_in_time_is_closed() {
-    let place = Place::new();
-    let domain = place.open();
+    let folder = TestFolder::new();
+    let domain = folder.open();
     let options = OfferOptions { hello_timeout: Duration::from_millis(20), ..OfferOptions::default() };
     let offered = offer(&domain, options);
-    let socket = raw_connect(&place);
+    let socket = raw_connect(&folder);
     packets_until_closed(&socket);
     let (_good, _) = domain.connect("name", b"x", &[]).unwrap();
     assert_eq!(offered.requests.load(Ordering::Relaxed), 1);
@@ -218,11 +218,11 @@ fn a_connection_that_says_nothing_in_time_is_closed() {
 
 #[test]
 fn a_client_that_never_reads_is_disconnected() {
-    let place = Place::new();
-    let domain = place.open();
+    let folder = TestFolder::new();
+    let domain = folder.open();
     let offered = offer(&domain, OfferOptions::default());
     let (good, _) = domain.connect("name", b"x", &[]).unwrap();
-    let socket = raw_connect(&place);
+    let socket = raw_connect(&folder);
     let body = vec![0; 30_000];
     let call = |kind| [header(kind, 1, 30_000, 0), body.clone()].concat();
     raw_send(&socket, &call(HELLO), &[]).unwrap();
@@ -237,10 +237,10 @@ fn a_client_that_never_reads_is_disconnected() {
 
 #[test]
 fn a_peer_that_closes_without_a_word_and_lives_has_closed() {
-    let place = Place::new();
-    let domain = place.open();
+    let folder = TestFolder::new();
+    let domain = folder.open();
     let offered = offer(&domain, OfferOptions::default());
-    let socket = raw_connect(&place);
+    let socket = raw_connect(&folder);
     raw_send(&socket, &header(HELLO, 1, 0, 0), &[]).unwrap();
     let mut buffer = [0; 64];
     assert!(rustix::net::recv(&socket, &mut buffer[..], RecvFlags::empty()).unwrap().1 > 0);
@@ -249,9 +249,9 @@ fn a_peer_that_closes_without_a_word_and_lives_has_closed() {
 }
 
 /// Listens where an owner would, and does with each connection what it is told to.
-fn hostile_owner(place: &Place, mut act: impl FnMut(OwnedFd) + Send + 'static) {
+fn hostile_owner(folder: &TestFolder, mut act: impl FnMut(OwnedFd) + Send + 'static) {
     let listener = raw_socket();
-    rustix::net::bind(&listener, &address(place)).unwrap();
+    rustix::net::bind(&listener, &address(folder)).unwrap();
     rustix::net::listen(&listener, 8).unwrap();
     std::thread::spawn(move || {
         while let Ok(socket) = rustix::net::accept_with(&listener, SocketFlags::CLOEXEC) {
@@ -266,8 +266,8 @@ fn hostile_owner(place: &Place, mut act: impl FnMut(OwnedFd) + Send + 'static) {
 
 #[test]
 fn a_hostile_owner_gets_an_error_and_nothing_else() {
-    let place = Place::new();
-    let domain = place.open();
+    let folder = TestFolder::new();
+    let domain = folder.open();
     let answers: Vec<Vec<u8>> = vec![
         b"garbage".to_vec(),
         header(REPLY, 1, 5, 0),
@@ -277,7 +277,7 @@ fn a_hostile_owner_gets_an_error_and_nothing_else() {
     let count = answers.len();
     let mut kept = Vec::new();
     let mut answers = answers.into_iter();
-    hostile_owner(&place, move |socket| {
+    hostile_owner(&folder, move |socket| {
         match answers.next() {
             Some(answer) => drop(raw_send(&socket, &answer, &[])),
             // Closed without a word, by a process that lives.
@@ -295,10 +295,10 @@ fn a_hostile_owner_gets_an_error_and_nothing_else() {
 
 #[test]
 fn an_owner_that_never_answers_costs_no_more_than_the_timeout() {
-    let place = Place::new();
-    let domain = place.open();
+    let folder = TestFolder::new();
+    let domain = folder.open();
     let mut kept = Vec::new();
-    hostile_owner(&place, move |socket| {
+    hostile_owner(&folder, move |socket| {
         // An answer to a question that nobody asked.
         let _ = raw_send(&socket, &header(REPLY, 77, 0, 0), &[]);
         kept.push(socket);

@@ -13,7 +13,7 @@ use beeline_domain::{
     ConnectError, Departure, Domain, MayArrive, MisuseError, OfferError, OfferOptions, Peer, Refusal, Reply,
     Service,
 };
-use harness::{Helper, Place, Role, fork_a_bystander, listen, open_fds, say, wait_for_end, wait_until};
+use harness::{Helper, Role, TestFolder, fork_a_bystander, listen, open_fds, say, wait_for_end, wait_until};
 use rustix::fs::MemfdFlags;
 use rustix::process::Signal;
 
@@ -191,10 +191,10 @@ fn memory(content: &[u8]) -> std::fs::File {
 
 #[test]
 fn requests_and_descriptors_travel_both_ways() {
-    let place = Place::new();
-    let mut owner = place.helper("owner", "");
+    let folder = TestFolder::new();
+    let mut owner = folder.helper("owner", "");
     owner.expect("ready");
-    let domain = place.open();
+    let domain = folder.open();
     let sent = memory(b"through two processes");
     let (connection, mut reply) = domain.connect("name", b"hello", &[sent.as_fd()]).unwrap();
     assert_eq!(reply.payload, b"olleh");
@@ -226,8 +226,8 @@ fn requests_and_descriptors_travel_both_ways() {
 
 #[test]
 fn what_is_not_there_is_said_so() {
-    let place = Place::new();
-    let domain = place.open();
+    let folder = TestFolder::new();
+    let domain = folder.open();
     assert!(matches!(domain.connect("name", b"", &[]), Err(ConnectError::Absent { .. })));
     assert!(matches!(domain.connect("../name", b"", &[]), Err(ConnectError::Name(_))));
     assert!(matches!(domain.offer("Name", echo().0), Err(OfferError::Name(_))));
@@ -238,8 +238,8 @@ fn what_is_not_there_is_said_so() {
 
 #[test]
 fn connecting_before_the_offer_waits_for_it() {
-    let place = Place::new();
-    let domain = place.open();
+    let folder = TestFolder::new();
+    let domain = folder.open();
     let (said_absent, absent) = channel();
     std::thread::scope(|scope| {
         let connected = scope.spawn(|| {
@@ -267,9 +267,9 @@ fn connecting_before_the_offer_waits_for_it() {
 
 #[test]
 fn connecting_to_a_killed_owner_waits_for_the_next_one() {
-    let place = Place::new();
-    let domain = place.open();
-    let mut owner = place.helper("owner", "");
+    let folder = TestFolder::new();
+    let domain = folder.open();
+    let mut owner = folder.helper("owner", "");
     owner.expect("ready");
     owner.kill();
     let mut attempts = 0;
@@ -288,8 +288,8 @@ fn connecting_to_a_killed_owner_waits_for_the_next_one() {
 
 #[test]
 fn an_offer_that_does_not_come_is_absent_when_the_time_is_over() {
-    let place = Place::new();
-    let domain = place.open();
+    let folder = TestFolder::new();
+    let domain = folder.open();
     let limit = Duration::from_millis(30);
     let started = std::time::Instant::now();
     let mut attempts = 0;
@@ -313,8 +313,8 @@ fn an_offer_that_does_not_come_is_absent_when_the_time_is_over() {
 #[test]
 fn a_long_path_is_no_hindrance() {
     // Longer than the 108 bytes of a socket address.
-    let place = Place::new();
-    let root = place.path().join("r".repeat(150));
+    let folder = TestFolder::new();
+    let root = folder.path().join("r".repeat(150));
     let config = beeline_domain::DomainConfig { root: Some(root), name: "d".repeat(48) };
     let domain = Domain::open(&config).unwrap();
     let _offer = domain.offer("name", echo().0).unwrap();
@@ -323,10 +323,10 @@ fn a_long_path_is_no_hindrance() {
 
 #[test]
 fn an_owner_that_lives_keeps_its_name_even_when_stopped() {
-    let place = Place::new();
-    let mut owner = place.helper("owner", "");
+    let folder = TestFolder::new();
+    let mut owner = folder.helper("owner", "");
     owner.expect("ready");
-    let domain = place.open();
+    let domain = folder.open();
     let (connection, _) = domain.connect("name", b"hello", &[]).unwrap();
     let is_taken = || {
         let error = domain.offer("name", echo().0).unwrap_err();
@@ -348,9 +348,9 @@ fn an_owner_that_lives_keeps_its_name_even_when_stopped() {
 #[test]
 fn a_dead_owners_name_is_reclaimed() {
     for argument in ["", "forks"] {
-        let place = Place::new();
-        let domain = place.open();
-        let mut owner = place.helper("owner", argument);
+        let folder = TestFolder::new();
+        let domain = folder.open();
+        let mut owner = folder.helper("owner", argument);
         owner.expect("ready");
         let (connection, _) = domain.connect("name", b"hello", &[]).unwrap();
         owner.kill();
@@ -374,12 +374,12 @@ fn a_dead_owners_name_is_reclaimed() {
 
 #[test]
 fn files_of_a_killed_owner_are_removed_by_the_next_process_that_opens_the_domain() {
-    let place = Place::new();
-    let (mut killed, mut alive) = (place.helper("owner", ""), place.helper("owner", "name=other"));
+    let folder = TestFolder::new();
+    let (mut killed, mut alive) = (folder.helper("owner", ""), folder.helper("owner", "name=other"));
     killed.expect("ready");
     alive.expect("ready");
     killed.kill();
-    let domain = place.open();
+    let domain = folder.open();
     assert_eq!(domain.names().unwrap(), ["other"]);
     assert!(!domain.path().join("name.lock").exists() && domain.path().join("other.lock").exists());
     assert!(matches!(domain.connect("name", b"x", &[]), Err(ConnectError::Absent { .. })));
@@ -388,10 +388,10 @@ fn files_of_a_killed_owner_are_removed_by_the_next_process_that_opens_the_domain
 
 #[test]
 fn of_comers_at_once_one_reclaims_a_stale_name() {
-    let place = Place::new();
+    let folder = TestFolder::new();
     let mut last: Option<Helper> = None;
     for round in 0..10 {
-        let mut comers: Vec<_> = (0..3).map(|_| place.helper("comer", "")).collect();
+        let mut comers: Vec<_> = (0..3).map(|_| folder.helper("comer", "")).collect();
         comers.iter_mut().for_each(|comer| comer.expect("ready"));
         if let Some(mut winner) = last.take() {
             winner.kill();
@@ -403,7 +403,7 @@ fn of_comers_at_once_one_reclaims_a_stale_name() {
         let winner = comers.swap_remove(winners[0]);
         let taken = format!("taken by {}", winner.pid());
         assert_eq!(said.iter().filter(|said| **said == taken).count(), 2, "round {round}: {said:?}");
-        let (connection, _) = place.open().connect("name", b"x", &[]).unwrap();
+        let (connection, _) = folder.open().connect("name", b"x", &[]).unwrap();
         assert_eq!(connection.peer().pid(), winner.pid());
         last = Some(winner);
     }
@@ -411,8 +411,8 @@ fn of_comers_at_once_one_reclaims_a_stale_name() {
 
 #[test]
 fn death_is_told_from_an_orderly_end() {
-    let place = Place::new();
-    let domain = place.open();
+    let folder = TestFolder::new();
+    let domain = folder.open();
     let (service, events) = echo();
     let _offer = domain.offer("name", service).unwrap();
     // How the client behaves, whether it is killed, what its peer must see.
@@ -422,7 +422,7 @@ fn death_is_told_from_an_orderly_end() {
         ("stays", true, Departure::Died),
         ("forks", true, Departure::Died),
     ] {
-        let mut client = place.helper("client", argument);
+        let mut client = folder.helper("client", argument);
         client.expect("connected");
         let (peer, what) = events.recv().unwrap();
         assert_eq!((peer.pid(), what), (client.pid(), "connected"));
@@ -444,11 +444,11 @@ fn death_is_told_from_an_orderly_end() {
 
 #[test]
 fn a_stopped_client_is_alive() {
-    let place = Place::new();
-    let domain = place.open();
+    let folder = TestFolder::new();
+    let domain = folder.open();
     let (service, events) = echo();
     let _offer = domain.offer("name", service).unwrap();
-    let mut client = place.helper("client", "stays");
+    let mut client = folder.helper("client", "stays");
     client.expect("connected");
     let (peer, _) = events.recv().unwrap();
     client.stop();
@@ -465,10 +465,10 @@ fn a_stopped_client_is_alive() {
 
 #[test]
 fn a_forked_child_can_neither_use_nor_harm_what_it_inherits() {
-    let place = Place::new();
-    let mut owner = place.helper("owner", "");
+    let folder = TestFolder::new();
+    let mut owner = folder.helper("owner", "");
     owner.expect("ready");
-    let mut forker = place.helper("forker", "");
+    let mut forker = folder.helper("forker", "");
     forker.expect("child [1, 1, 1]");
     forker.expect("parent ba");
     forker.expect("own dc");
@@ -477,12 +477,12 @@ fn a_forked_child_can_neither_use_nor_harm_what_it_inherits() {
 
 #[test]
 fn nothing_leaks() {
-    let place = Place::new();
-    let mut owner = place.helper("owner", "");
+    let folder = TestFolder::new();
+    let mut owner = folder.helper("owner", "");
     owner.expect("ready");
     // In a process of its own: the other tests of this one open descriptors all the time.
     for role in ["leaker", "opener"] {
-        let mut helper = place.helper(role, "");
+        let mut helper = folder.helper(role, "");
         helper.expect("done");
         assert!(helper.finish().success());
     }
@@ -495,15 +495,15 @@ fn another_user_needs_to_be_on_the_list() {
         eprintln!("not run: only root can start a process of another user");
         return;
     }
-    let place = Place::new();
+    let folder = TestFolder::new();
     // The test program must be where that user can run it, and so must the folder.
     use std::os::unix::fs::PermissionsExt;
     use std::os::unix::process::CommandExt;
-    let program = place.path().join("program");
+    let program = folder.path().join("program");
     std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
-    std::fs::set_permissions(place.path(), std::fs::Permissions::from_mode(0o711)).unwrap();
-    let domain = place.open();
+    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o711)).unwrap();
+    let domain = folder.open();
     let options = OfferOptions { allowed_uids: vec![STRANGER], ..OfferOptions::default() };
     let (open_service, events) = echo();
     let _open = domain.offer_with("open", open_service, options).unwrap();
@@ -514,7 +514,7 @@ fn another_user_needs_to_be_on_the_list() {
     let _others = domain.offer_with("others", others_service, options).unwrap();
     let mut command = std::process::Command::new(&program);
     command.args(["--exact", "role", "--nocapture", "--test-threads=1"]).uid(STRANGER).gid(STRANGER);
-    let mut stranger = Helper::run(&mut command, "stranger", place.path(), "0");
+    let mut stranger = Helper::run(&mut command, "stranger", folder.path(), "0");
     stranger.expect("open: connected to uid 0");
     stranger.expect("closed: PermissionDenied");
     let refused = stranger.hear();

@@ -15,7 +15,7 @@ use beeline_domain::{
     WindowListener, WindowOptions, connect_window, offer_window,
 };
 use beeline_mmio::{MemoryOptions, SharedMemory, StoreKernel, membarrier};
-use harness::{Helper, Place, Role, WATCHDOG, fork_a_bystander, listen, say, wait_for_end, wait_until};
+use harness::{Helper, Role, TestFolder, WATCHDOG, fork_a_bystander, listen, say, wait_for_end, wait_until};
 use rustix::fs::MemfdFlags;
 
 const LINES: u32 = 64;
@@ -109,8 +109,8 @@ fn rally(mut receiver: ReceiverParts, mut sender: SenderParts, rounds: u32, serv
 
 #[test]
 fn a_window_is_blank_and_shared() {
-    let place = Place::new();
-    let domain = place.open();
+    let folder = TestFolder::new();
+    let domain = folder.open();
     let listener = listener(&domain);
     assert!(listener.try_accept().is_none());
     let mut sender = sender(&domain).unwrap();
@@ -134,8 +134,8 @@ fn a_window_is_blank_and_shared() {
 
 #[test]
 fn impossible_sizes_are_refused() {
-    let place = Place::new();
-    let domain = place.open();
+    let folder = TestFolder::new();
+    let domain = folder.open();
     for lines in [0, 1, 3, 1000, 1 << 25] {
         let error =
             offer_window(&domain, "window", WindowOptions { lines, ..WindowOptions::default() }).unwrap_err();
@@ -145,12 +145,12 @@ fn impossible_sizes_are_refused() {
 
 #[test]
 fn a_window_has_one_sender_and_the_next_gets_a_fresh_one() {
-    let place = Place::new();
-    let domain = place.open();
+    let folder = TestFolder::new();
+    let domain = folder.open();
     let listener = listener(&domain);
     let mut last: Option<ReceiverParts> = None;
     for (argument, is_killed) in [("", true), ("forks", true), ("", false)] {
-        let mut helper = place.helper("sender", argument);
+        let mut helper = folder.helper("sender", argument);
         helper.expect("stored");
         let mut receiver = listener.accept(WATCHDOG).unwrap();
         assert_eq!(receiver.peer.pid(), helper.pid());
@@ -180,11 +180,11 @@ fn a_window_has_one_sender_and_the_next_gets_a_fresh_one() {
 #[test]
 fn the_next_sender_need_not_wait_until_a_death_is_noticed() {
     // Straight after the kill, so that the next sender's request may come in before the death does.
-    let place = Place::new();
-    let domain = place.open();
+    let folder = TestFolder::new();
+    let domain = folder.open();
     let listener = listener(&domain);
     for _ in 0..10 {
-        let mut helper = place.helper("sender", "");
+        let mut helper = folder.helper("sender", "");
         helper.expect("stored");
         helper.kill();
         let parts = sender(&domain).unwrap();
@@ -197,8 +197,8 @@ fn the_next_sender_need_not_wait_until_a_death_is_noticed() {
 
 #[test]
 fn senders_that_come_and_go_fill_no_more_than_a_few_windows() {
-    let place = Place::new();
-    let domain = place.open();
+    let folder = TestFolder::new();
+    let domain = folder.open();
     let listener = listener(&domain);
     let refused = (0..100).find_map(|_| sender(&domain).err()).unwrap();
     assert!(matches!(refused, WindowError::Connect(ConnectError::Refused { .. })), "{refused}");
@@ -208,11 +208,11 @@ fn senders_that_come_and_go_fill_no_more_than_a_few_windows() {
 
 #[test]
 fn a_sender_that_waits_for_credits_is_woken() {
-    let place = Place::new();
-    let domain = place.open();
+    let folder = TestFolder::new();
+    let domain = folder.open();
     let listener = listener(&domain);
     // By credits.
-    let mut helper = place.helper("sender", "");
+    let mut helper = folder.helper("sender", "");
     helper.expect("stored");
     let mut receiver = listener.accept(WATCHDOG).unwrap();
     helper.tell("credits");
@@ -220,7 +220,7 @@ fn a_sender_that_waits_for_credits_is_woken() {
     helper.expect("credits: Ready");
     // By a receiver that gives the window up.
     drop(receiver);
-    let mut helper = place.helper("sender", "");
+    let mut helper = folder.helper("sender", "");
     helper.expect("stored");
     let receiver = listener.accept(WATCHDOG).unwrap();
     helper.tell("credits");
@@ -230,9 +230,9 @@ fn a_sender_that_waits_for_credits_is_woken() {
 
 #[test]
 fn a_receiver_that_dies_is_noticed_by_its_sender() {
-    let place = Place::new();
-    let domain = place.open();
-    let mut helper = place.helper("receiver", "");
+    let folder = TestFolder::new();
+    let domain = folder.open();
+    let mut helper = folder.helper("receiver", "");
     helper.expect("ready");
     let mut parts = sender(&domain).unwrap();
     helper.expect("accepted");
@@ -247,10 +247,10 @@ fn a_receiver_that_dies_is_noticed_by_its_sender() {
 #[test]
 fn no_wake_up_is_lost_between_processes_that_always_sleep() {
     const ROUNDS: u32 = 3000;
-    let place = Place::new();
-    let domain = place.open();
+    let folder = TestFolder::new();
+    let domain = folder.open();
     let listener = listener(&domain);
-    let mut pong: Helper = place.helper("pong", &ROUNDS.to_string());
+    let mut pong: Helper = folder.helper("pong", &ROUNDS.to_string());
     pong.expect("ready");
     let sender = connect_window(&domain, "pong", cached()).unwrap();
     let receiver = listener.accept(WATCHDOG).unwrap();
@@ -260,8 +260,8 @@ fn no_wake_up_is_lost_between_processes_that_always_sleep() {
 
 #[test]
 fn the_listener_may_go_before_its_windows() {
-    let place = Place::new();
-    let domain = place.open();
+    let folder = TestFolder::new();
+    let domain = folder.open();
     let first = listener(&domain);
     let mut sender_parts = sender(&domain).unwrap();
     let mut receiver = first.accept(WATCHDOG).unwrap();
@@ -280,8 +280,8 @@ fn the_listener_may_go_before_its_windows() {
 
 #[test]
 fn a_credit_page_that_is_not_one_is_refused() {
-    let place = Place::new();
-    let domain = place.open();
+    let folder = TestFolder::new();
+    let domain = folder.open();
     let listener = listener(&domain);
     let request = br#"{"window":1}"#;
     let page = |bytes| SharedMemory::create("page", bytes, MemoryOptions::default()).unwrap();
@@ -307,8 +307,8 @@ fn a_credit_page_that_is_not_one_is_refused() {
 
 #[test]
 fn garbage_in_the_flags_hurts_nobody() {
-    let place = Place::new();
-    let domain = place.open();
+    let folder = TestFolder::new();
+    let domain = folder.open();
     let listener = listener(&domain);
     let page = SharedMemory::create("page", 4096, MemoryOptions::default()).unwrap();
     let (_connection, _) = domain.connect("window", br#"{"window":1}"#, &[page.fd()]).unwrap();

@@ -92,19 +92,19 @@ impl<T: Kind> Handle<T> {
     }
 }
 
-/// Where C keeps a handle that it closes, or NULL.
+/// A pointer to the variable of C that holds a handle to close, or NULL.
 #[derive(Debug)]
 #[repr(transparent)]
-pub struct HandlePlace<'a, T>(*mut Handle<T>, PhantomData<&'a mut Handle<T>>);
+pub struct HandleVariable<'a, T>(*mut Handle<T>, PhantomData<&'a mut Handle<T>>);
 
-impl<T: Kind> HandlePlace<'_, T> {
-    /// The handle that C keeps there, if there is a place and a handle.
+impl<T: Kind> HandleVariable<'_, T> {
+    /// The handle in the variable; `None` if the pointer or the handle is NULL.
     pub fn held(&self) -> Option<Handle<T>> {
         if self.0.is_null() {
             return None;
         }
         // SAFETY: not NULL (checked above), so a pointer variable that C has set: the contract under which C passes a
-        // `HandlePlace`. Any value is a `Handle`.
+        // `HandleVariable`. Any value is a `Handle`.
         let handle = unsafe { self.0.read() };
         (!handle.0.is_null()).then_some(handle)
     }

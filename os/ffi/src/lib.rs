@@ -14,8 +14,8 @@
 //! could be compared with NULL only; every other mistake would be undefined behaviour. A pair of index and generation is
 //! given once: a slot whose generations are used up is retired.
 //!
-//! Tables are static arrays of fixed size, all zero at the start, so that they take address space but no memory until slots
-//! are used, and that the slot of a handle is found without a load, a lock or a branch on the table's size.
+//! Tables are static arrays of fixed size, all zero at the start, so that they take address space but no memory until
+//! slots are used, and that the slot of a handle is found without a load, a lock or a branch on the table's size.
 #![expect(unsafe_code, reason = "pointers that C passes are followed here")]
 
 mod argument;
@@ -29,7 +29,7 @@ mod thread;
 
 pub use argument::{Array, Bytes, Memory, Out, Text};
 pub use edge::{Failure, Outcome, Reason, edge, edge_or, keep, last_error};
-pub use handle::{Handle, HandlePlace, Kind};
+pub use handle::{Handle, HandleVariable, Kind};
 pub use options::{Options, OptionsOfC};
-pub use owned::{Caller, Owned, Pass, Seat};
+pub use owned::{Caller, Owned, Pass, SlotRef};
 pub use shared::Shared;

@@ -1,9 +1,9 @@
 //! Objects of one thread at a time, which is not let in again before it is done.
 //!
-//! An object belongs to the thread that uses it first, until that thread releases it or ends. Two comparisons tell all that
-//! there is to know of a handle: the slot's handle is the one that C passed, whole, and the slot's owner is the calling
-//! thread. Whoever is inside has taken the object's pointer out of the slot, so that the next finds none. The usual case has no
-//! atomic read-modify-write: that would wait for every store on its way into a window.
+//! An object belongs to the thread that uses it first, until that thread releases it or ends. Two comparisons tell all
+//! that there is to know of a handle: the slot's handle is the one that C passed, whole, and the slot's owner is the
+//! calling thread. Whoever is inside has taken the object's pointer out of the slot, so that the next finds none. The
+//! usual case has no atomic read-modify-write: that would wait for every store on its way into a window.
 
 use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut};
@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::edge::{Failure, Outcome};
-use crate::handle::{Handle, HandlePlace, Kind, Vacancies};
+use crate::handle::{Handle, HandleVariable, Kind, Vacancies};
 use crate::status;
 use crate::thread::{self, NOBODY, Thread};
 
@@ -44,18 +44,18 @@ struct Claims {
 }
 
 /// A slot that has been found for a handle, which may be closed by now.
-pub struct Seat<T: 'static> {
+pub struct SlotRef<T: 'static> {
     slot: &'static Slot<T>,
     handle: Handle<T>,
 }
 
-impl<T> Clone for Seat<T> {
+impl<T> Clone for SlotRef<T> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<T> Copy for Seat<T> {}
+impl<T> Copy for SlotRef<T> {}
 
 /// Leave to use an object, until it is dropped.
 pub struct Pass<T: 'static> {
@@ -76,7 +76,7 @@ impl Caller {
 }
 
 impl<T> Pass<T> {
-    /// The thread that has this pass, for [`Seat::enter_as`].
+    /// The thread that has this pass, for [`SlotRef::enter_as`].
     #[inline(always)]
     pub fn caller(&self) -> Caller {
         self.caller
@@ -96,8 +96,9 @@ impl<T> Deref for Pass<T> {
 
     #[inline(always)]
     fn deref(&self) -> &T {
-        // SAFETY: from `Box::into_raw` in `insert`, freed by `remove` alone, which has a pass of its own. This pass is the only
-        // one: it took the pointer out of the slot when it was made (`Seat::enter_or`), and puts it back when it is dropped.
+        // SAFETY: from `Box::into_raw` in `insert`, freed by `remove` alone, which has a pass of its own. This pass is
+        // the only one: it took the pointer out of the slot when it was made (`SlotRef::enter_or`), and puts it back
+        // when it is dropped.
         unsafe { &*self.value }
     }
 }
@@ -149,8 +150,8 @@ impl<T: Kind + Send> Owned<T> {
 
     /// The slot of a handle, whatever C passed as one: entering it tells whether the object is there.
     #[inline(always)]
-    pub fn seat(&'static self, handle: Handle<T>) -> Seat<T> {
-        Seat { slot: &self.slots[handle.index_masked(CAPACITY)], handle }
+    pub fn slot(&'static self, handle: Handle<T>) -> SlotRef<T> {
+        SlotRef { slot: &self.slots[handle.index_masked(CAPACITY)], handle }
     }
 
     /// Lets the calling thread in, if the object is its own or nobody's.
@@ -161,7 +162,7 @@ impl<T: Kind + Send> Owned<T> {
     pub fn enter(&'static self, handle: Handle<T>) -> Outcome<Pass<T>> {
         // Before all else: what is computed before this call would have to be kept over it.
         let caller = Caller::this();
-        self.seat(handle).enter_as(caller)
+        self.slot(handle).enter_as(caller)
     }
 
     /// Lets the calling thread in, if the object is its own already.
@@ -171,7 +172,7 @@ impl<T: Kind + Send> Owned<T> {
     #[inline(always)]
     pub fn enter_own(&'static self, handle: Handle<T>) -> Outcome<Pass<T>> {
         let caller = Caller::this();
-        self.seat(handle).enter_or(caller, Seat::refuse)
+        self.slot(handle).enter_or(caller, SlotRef::refuse)
     }
 
     /// Gives the object up: another thread may use it.
@@ -204,18 +205,19 @@ impl<T: Kind + Send> Owned<T> {
         slot.owner.store(NOBODY, Ordering::Relaxed);
         drop(claims);
         self.vacancies().give_back(handle.index_masked(CAPACITY), handle.generation());
-        // SAFETY: from `Box::into_raw` in `insert`; the pass took it out of the slot and is gone, so this is its only use.
+        // SAFETY: from `Box::into_raw` in `insert`; the pass took it out of the slot and is gone, so this is its only
+        // use.
         Ok(*unsafe { Box::from_raw(value) })
     }
 
-    /// Removes the object of the handle that C keeps in `place`, and makes that NULL; `None` if there is none.
+    /// Removes the object of the handle that C keeps in `variable`, and makes that NULL; `None` if there is none.
     ///
     /// # Errors
     /// As [`Owned::remove`].
-    pub fn close(&'static self, place: &HandlePlace<'_, T>) -> Outcome<Option<T>> {
-        let Some(handle) = place.held() else { return Ok(None) };
+    pub fn close(&'static self, variable: &HandleVariable<'_, T>) -> Outcome<Option<T>> {
+        let Some(handle) = variable.held() else { return Ok(None) };
         let value = self.remove(handle)?;
-        place.clear();
+        variable.clear();
         Ok(Some(value))
     }
 
@@ -230,7 +232,7 @@ impl<T> Slot<T> {
     }
 }
 
-impl<T: Kind> Seat<T> {
+impl<T: Kind> SlotRef<T> {
     /// The handle that this was found for.
     #[inline(always)]
     pub fn handle(self) -> Handle<T> {
@@ -248,9 +250,9 @@ impl<T: Kind> Seat<T> {
 
     #[inline(always)]
     fn enter_or(self, mut caller: Caller, not_own: impl FnOnce(Self) -> Outcome<Caller>) -> Outcome<Pass<T>> {
-        let Seat { slot, handle } = self;
-        // Relaxed, here and below: a thread finds its own number only where it was written by itself, and from then on until
-        // it releases the slot nobody else writes there.
+        let SlotRef { slot, handle } = self;
+        // Relaxed, here and below: a thread finds its own number only where it was written by itself, and from then on
+        // until it releases the slot nobody else writes there.
         let is_own = slot.handle.load(Ordering::Relaxed) == handle.bits()
             && slot.owner.load(Ordering::Relaxed) == caller.0;
         let mut value = if is_own { slot.value.load(Ordering::Relaxed) } else { core::ptr::null_mut() };
@@ -266,7 +268,7 @@ impl<T: Kind> Seat<T> {
     #[cold]
     #[inline(never)]
     fn claim(self) -> Outcome<Caller> {
-        let Seat { slot, handle } = self;
+        let SlotRef { slot, handle } = self;
         let thread = Thread::current()?;
         let mut claims = slot.claims();
         let has_ended = claims.thread.as_ref().is_none_or(Thread::has_ended);
@@ -291,8 +293,9 @@ impl<T: Kind> Seat<T> {
 
     /// Why a handle does not let the calling thread in.
     fn refused(self, claims: &Claims) -> Failure {
-        let Seat { slot, handle } = self;
-        // Relaxed, here and below: the lock, which `claims` shows to be held, orders it; and the owner is this thread or not.
+        let SlotRef { slot, handle } = self;
+        // Relaxed, here and below: the lock, which `claims` shows to be held, orders it; and the owner is this thread
+        // or not.
         if !claims.is_open || slot.handle.load(Ordering::Relaxed) != handle.bits() {
             return handle.refused();
         }

@@ -34,7 +34,7 @@ fn status_elsewhere(table: &'static Owned<Thing>, handle: Handle<Thing>) -> core
 }
 
 #[test]
-fn an_object_is_one_threads_until_it_is_released_or_the_thread_ends() {
+fn object_belongs_to_one_thread_until_released_or_the_thread_ends() {
     table!(TABLE);
     let handle = TABLE.insert(thing(3)).unwrap();
     assert_eq!(TABLE.enter_own(handle).err().unwrap().status, status::WRONG_THREAD);

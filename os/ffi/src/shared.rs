@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError, RwLock, TryLockError};
 
 use crate::edge::Outcome;
-use crate::handle::{Handle, HandlePlace, Kind, Vacancies};
+use crate::handle::{Handle, HandleVariable, Kind, Vacancies};
 
 /// Objects in a table at the same time.
 const CAPACITY: usize = if cfg!(miri) { 8 } else { 4096 };
@@ -60,7 +60,8 @@ impl<T: Kind + Send + Sync> Shared<T> {
         slot.of(handle.generation()).cloned().ok_or_else(|| handle.refused())
     }
 
-    /// Shows the object to `look` without waiting, for signal handlers; `None` if the handle names none, or is being closed.
+    /// Shows the object to `look` without waiting, for signal handlers; `None` if the handle names none, or is being
+    /// closed.
     ///
     /// Nothing here allocates or sleeps: a failed attempt to lock returns, and unlocking at most wakes a thread.
     pub fn look<R>(&'static self, handle: Handle<T>, look: impl FnOnce(&T) -> R) -> Option<R> {
@@ -72,14 +73,14 @@ impl<T: Kind + Send + Sync> Shared<T> {
         slot.of(handle.generation()).map(|value| look(value))
     }
 
-    /// Removes the object of the handle that C keeps in `place`, and makes that NULL; `None` if there is none.
+    /// Removes the object of the handle that C keeps in `variable`, and makes that NULL; `None` if there is none.
     ///
     /// # Errors
     /// The handle names no object.
-    pub fn close(&'static self, place: &HandlePlace<'_, T>) -> Outcome<Option<Arc<T>>> {
-        let Some(handle) = place.held() else { return Ok(None) };
+    pub fn close(&'static self, variable: &HandleVariable<'_, T>) -> Outcome<Option<Arc<T>>> {
+        let Some(handle) = variable.held() else { return Ok(None) };
         let value = self.remove(handle)?;
-        place.clear();
+        variable.clear();
         Ok(Some(value))
     }
 

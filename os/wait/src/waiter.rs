@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn sleep_is_announced_then_looked_before_and_withdrawn_when_something_came() {
+    fn sleeper_announces_itself_looks_again_and_withdraws_when_something_came() {
         let mut sleeper = Script::default();
         assert_eq!(Waiter::new(&SLEEP_AT_ONCE, &mut sleeper, None).wait(at(2)), Ok(Some(2)));
         assert_eq!(sleeper.calls, ["prepare", "cancel"]);

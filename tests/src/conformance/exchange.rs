@@ -59,7 +59,11 @@ pub(super) fn exchange_into<R: Rig>(
         }
         take_all(rx, &mut arrived);
         idle_steps = if taken == 0 && arrived.is_empty() { idle_steps + 1 } else { 0 };
-        assert!(idle_steps < rig.patience(), "stuck: {sent} of {} sent, {received} received", frames.len());
+        assert!(
+            idle_steps < rig.max_idle_steps(),
+            "stuck: {sent} of {} sent, {received} received",
+            frames.len()
+        );
         for got in arrived.drain(..) {
             assert!(received < sent, "frame {received} is received and was not sent");
             let expected = padded(&arriving[received], multiple_bytes);
@@ -72,7 +76,7 @@ pub(super) fn exchange_into<R: Rig>(
 
 /// Steps until the queue knows that everything is finished.
 pub(super) fn settle<R: Rig>(rig: &mut R, tx: &mut dyn Transmit) {
-    for _ in 0..rig.patience() {
+    for _ in 0..rig.max_idle_steps() {
         tx.progress().expect("the device counts right");
         if tx.is_idle() {
             return;

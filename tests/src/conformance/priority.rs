@@ -45,7 +45,12 @@ pub fn higher_class_first<R: Rig>(rig: &mut R, setup: &Setup) {
         low.progress().expect("the device counts right");
         rig.step().expect("the port lives");
         idle_steps = if received.len() == before { idle_steps + 1 } else { 0 };
-        assert!(idle_steps < rig.patience(), "{} of {} received", received.len(), low_sent + HIGH_FRAMES);
+        assert!(
+            idle_steps < rig.max_idle_steps(),
+            "{} of {} received",
+            received.len(),
+            low_sent + HIGH_FRAMES
+        );
     }
     let places: Vec<usize> = (0..received.len()).filter(|i| received[*i][11] == HIGH).collect();
     assert_eq!(places.len(), HIGH_FRAMES);

@@ -78,7 +78,7 @@ pub fn telling_payloads<R: Rig>(rig: &mut R, setup: &Setup) {
 fn exchange_rest<R: Rig>(rig: &mut R, tx: &mut dyn Transmit, rx: &mut dyn Receive, sent: &[u8]) {
     let mut received = Vec::new();
     settle(rig, tx);
-    for _ in 0..rig.patience() {
+    for _ in 0..rig.max_idle_steps() {
         take_all(rx, &mut received);
         if !received.is_empty() {
             break;
@@ -126,7 +126,11 @@ pub fn back_pressure<R: Rig>(rig: &mut R, setup: &Setup) {
             tx.progress().expect("the device counts right");
             rig.step().expect("the port lives");
             idle_steps = if received.len() == before { idle_steps + 1 } else { 0 };
-            assert!(idle_steps < rig.patience(), "round {round}: {} of {sent} received", received.len());
+            assert!(
+                idle_steps < rig.max_idle_steps(),
+                "round {round}: {} of {sent} received",
+                received.len()
+            );
         }
         for (i, (got, sent)) in received.iter().zip(&frames).enumerate() {
             let expected = padded(sent, multiple_bytes);
@@ -169,7 +173,7 @@ pub fn several_queues<R: Rig>(rig: &mut R, setup: &Setup) {
         rig.step().expect("the port lives");
         take_all(&mut rx, &mut arrived);
         idle_steps = if arrived.is_empty() { idle_steps + 1 } else { 0 };
-        assert!(idle_steps < rig.patience(), "stuck: {received} of {} received", 2 * COUNT);
+        assert!(idle_steps < rig.max_idle_steps(), "stuck: {received} of {} received", 2 * COUNT);
         for got in arrived.drain(..) {
             let queue = usize::from(got[11]) - 1;
             let next = expected[queue].pop_front().expect("no queue sent more");

@@ -4,7 +4,7 @@ use beeline_spec::Interface;
 use beeline_spec::formats::tx_descriptor as f;
 use beeline_spec::regs::queue;
 
-use super::{Bench, Owner, Place, Store};
+use super::{Bench, Owner, QueueResources, Store};
 use crate::Random;
 
 const ENTRIES: u64 = 32;
@@ -15,18 +15,18 @@ const BUFFER_BYTES: u64 = 2048;
 /// The owner.
 #[derive(Debug)]
 pub struct Descriptor {
-    place: Place,
+    resources: QueueResources,
     tail: u64,
 }
 
 impl Descriptor {
     /// An owner of a queue that is not started.
-    pub fn new(place: Place) -> Self {
-        Descriptor { place, tail: 0 }
+    pub fn new(resources: QueueResources) -> Self {
+        Descriptor { resources, tail: 0 }
     }
 
     fn put(&self, bench: &mut dyn Bench, address: u64, length: u64) {
-        let at = self.place.memory + RING_AT + self.tail % ENTRIES * f::BYTES as u64;
+        let at = self.resources.memory + RING_AT + self.tail % ENTRIES * f::BYTES as u64;
         bench.store(at + f::ADDRESS_OFFSET as u64, &address.to_le_bytes());
         bench.store(at + f::LENGTH_BYTES_OFFSET as u64, &length.to_le_bytes());
     }
@@ -38,33 +38,33 @@ impl Owner for Descriptor {
     }
 
     fn set_up(&self, bench: &mut dyn Bench) {
-        bench.store(self.place.memory, &[0; 8]);
-        bench.set_of(self.place.queue, queue::TX_RING_ADDRESS, self.place.memory + RING_AT);
-        bench.set_of(self.place.queue, queue::TX_RING_ENTRIES, ENTRIES);
-        bench.set_of(self.place.queue, queue::TX_HEAD_ADDRESS, self.place.memory);
+        bench.store(self.resources.memory, &[0; 8]);
+        bench.set_of(self.resources.queue, queue::TX_RING_ADDRESS, self.resources.memory + RING_AT);
+        bench.set_of(self.resources.queue, queue::TX_RING_ENTRIES, ENTRIES);
+        bench.set_of(self.resources.queue, queue::TX_HEAD_ADDRESS, self.resources.memory);
     }
 
     fn begin(&mut self, _epoch: u8) {
-        *self = Descriptor { place: self.place, tail: 0 };
+        *self = Descriptor { resources: self.resources, tail: 0 };
     }
 
     fn send(&mut self, bench: &mut dyn Bench, _random: &mut Random, frame: &[u8]) -> Option<Vec<Store>> {
-        if self.tail - bench.load(self.place.memory) == ENTRIES {
+        if self.tail - bench.load(self.resources.memory) == ENTRIES {
             return None;
         }
-        let address = self.place.memory + BUFFERS_AT + self.tail % ENTRIES * BUFFER_BYTES;
+        let address = self.resources.memory + BUFFERS_AT + self.tail % ENTRIES * BUFFER_BYTES;
         bench.store(address, frame);
         self.put(bench, address, frame.len() as u64);
         self.tail += 1;
-        Some(vec![self.place.doorbell(self.tail)])
+        Some(vec![self.resources.doorbell(self.tail)])
     }
 
     fn is_done(&self, bench: &dyn Bench) -> bool {
-        bench.load(self.place.memory) == self.tail
+        bench.load(self.resources.memory) == self.tail
     }
 
     fn break_rules(&mut self, bench: &mut dyn Bench, random: &mut Random) -> Vec<Store> {
-        let address = [self.place.memory + BUFFERS_AT, random.word(), u64::MAX - 7][random.below(3)];
+        let address = [self.resources.memory + BUFFERS_AT, random.word(), u64::MAX - 7][random.below(3)];
         let length = [60, 300, 0, 5, 1515, 65_535, random.word()][random.below(7)];
         self.put(bench, address, length);
         self.tail = match random.below(12) {
@@ -73,6 +73,6 @@ impl Owner for Descriptor {
             2 => self.tail.wrapping_add(2 * ENTRIES),
             _ => self.tail.wrapping_add(1),
         };
-        vec![self.place.doorbell(self.tail)]
+        vec![self.resources.doorbell(self.tail)]
     }
 }

@@ -5,20 +5,20 @@ use beeline_spec::formats::KPIO_EOP_DEFAULT;
 use beeline_spec::regs::queue;
 use beeline_spec::{Interface, LINE_BYTES};
 
-use super::{Bench, Owner, Place, Store};
+use super::{Bench, Owner, QueueResources, Store};
 use crate::Random;
 
 /// The owner.
 #[derive(Debug)]
 pub struct Kpio {
-    place: Place,
+    resources: QueueResources,
     stored: u64,
 }
 
 impl Kpio {
     /// An owner of a queue that is not started.
-    pub fn new(place: Place) -> Self {
-        Kpio { place, stored: 0 }
+    pub fn new(resources: QueueResources) -> Self {
+        Kpio { resources, stored: 0 }
     }
 }
 
@@ -28,27 +28,27 @@ impl Owner for Kpio {
     }
 
     fn set_up(&self, bench: &mut dyn Bench) {
-        bench.store(self.place.credits, &[0; 8]);
-        bench.set_of(self.place.queue, queue::KPIO_EOP, KPIO_EOP_DEFAULT);
+        bench.store(self.resources.credits, &[0; 8]);
+        bench.set_of(self.resources.queue, queue::KPIO_EOP, KPIO_EOP_DEFAULT);
     }
 
     fn begin(&mut self, _epoch: u8) {
-        *self = Kpio { place: self.place, stored: 0 };
+        *self = Kpio { resources: self.resources, stored: 0 };
     }
 
     fn send(&mut self, bench: &mut dyn Bench, _random: &mut Random, frame: &[u8]) -> Option<Vec<Store>> {
         let mut raw = self.on_the_wire(frame);
         // A frame that fills its last line is followed by a line of signatures.
         let lines = raw.len() / LINE_BYTES + 1;
-        let freed = bench.load(self.place.credits);
-        if self.stored + lines as u64 - freed > self.place.window_lines {
+        let freed = bench.load(self.resources.credits);
+        if self.stored + lines as u64 - freed > self.resources.window_lines {
             return None;
         }
         while raw.len() < lines * LINE_BYTES {
             raw.extend_from_slice(&KPIO_EOP_DEFAULT.to_le_bytes());
         }
         let stores = raw.as_chunks::<LINE_BYTES>().0.iter().map(|line| {
-            let offset = self.place.line(self.stored);
+            let offset = self.resources.line(self.stored);
             self.stored += 1;
             Store::whole(offset, line)
         });
@@ -56,7 +56,7 @@ impl Owner for Kpio {
     }
 
     fn is_done(&self, bench: &dyn Bench) -> bool {
-        bench.load(self.place.credits) == self.stored
+        bench.load(self.resources.credits) == self.stored
     }
 
     fn on_the_wire(&self, frame: &[u8]) -> Vec<u8> {
@@ -70,7 +70,7 @@ impl Owner for Kpio {
         if random.below(2) == 0 {
             line[32..].as_chunks_mut::<8>().0.fill(KPIO_EOP_DEFAULT.to_le_bytes());
         }
-        let offset = self.place.line(self.stored + [0, 0, 0, 1, 5, 63][random.below(6)]);
+        let offset = self.resources.line(self.stored + [0, 0, 0, 1, 5, 63][random.below(6)]);
         let store = match random.below(4) {
             0 => Store { offset, data: line.to_vec(), enables: Enables::Mask(random.word()) },
             1 => Store::whole(offset + 8, &line[8..8 + 1 + random.below(50)]),

@@ -4,13 +4,13 @@ use beeline_contract_device::Enables;
 use beeline_spec::header::lines_of;
 use beeline_spec::{Header, Interface, Kind, LINE_BYTES};
 
-use super::{Bench, Owner, Place, Store};
+use super::{Bench, Owner, QueueResources, Store};
 use crate::Random;
 
 /// The owner.
 #[derive(Debug)]
 pub struct Mmio {
-    place: Place,
+    resources: QueueResources,
     epoch: u8,
     /// Position behind the last line that was laid out.
     end: u64,
@@ -18,8 +18,8 @@ pub struct Mmio {
 
 impl Mmio {
     /// An owner of a queue that is not started.
-    pub fn new(place: Place) -> Self {
-        Mmio { place, epoch: 0, end: 0 }
+    pub fn new(resources: QueueResources) -> Self {
+        Mmio { resources, epoch: 0, end: 0 }
     }
 
     /// A line of a message of one line, whoever's epoch it has.
@@ -36,17 +36,17 @@ impl Owner for Mmio {
     }
 
     fn set_up(&self, bench: &mut dyn Bench) {
-        bench.store(self.place.credits, &[0; 8]);
+        bench.store(self.resources.credits, &[0; 8]);
     }
 
     fn begin(&mut self, epoch: u8) {
-        *self = Mmio { place: self.place, epoch, end: 0 };
+        *self = Mmio { resources: self.resources, epoch, end: 0 };
     }
 
     fn send(&mut self, bench: &mut dyn Bench, random: &mut Random, frame: &[u8]) -> Option<Vec<Store>> {
         let lines = u64::from(lines_of(frame.len() as u32));
-        let freed = bench.load(self.place.credits);
-        if self.end + lines - freed > self.place.window_lines {
+        let freed = bench.load(self.resources.credits);
+        if self.end + lines - freed > self.resources.window_lines {
             return None;
         }
         let mut raw = Header::new(Kind::Data, frame.len() as u32, self.epoch).encode().to_le_bytes().to_vec();
@@ -54,7 +54,7 @@ impl Owner for Mmio {
         raw.resize(lines as usize * LINE_BYTES, 0);
         let mut stores = Vec::new();
         for (at, line) in raw.as_chunks::<LINE_BYTES>().0.iter().enumerate() {
-            let offset = self.place.line(self.end + at as u64);
+            let offset = self.resources.line(self.end + at as u64);
             let cut = random.below(128).min(LINE_BYTES);
             let pieces = [(0, cut), (cut, LINE_BYTES)];
             for (from, to) in pieces.into_iter().filter(|(from, to)| from < to) {
@@ -69,7 +69,7 @@ impl Owner for Mmio {
     }
 
     fn is_done(&self, bench: &dyn Bench) -> bool {
-        bench.load(self.place.credits) == self.end
+        bench.load(self.resources.credits) == self.end
     }
 
     fn break_rules(&mut self, _bench: &mut dyn Bench, random: &mut Random) -> Vec<Store> {
@@ -77,16 +77,16 @@ impl Owner for Mmio {
         for _ in 0..1 + random.below(4) {
             let good = self.message(self.epoch, 56);
             let ahead = [0, 0, 1, 2, 15, 16, 31, 32, 33, 63][random.below(10)];
-            let offset = self.place.line(self.end + ahead);
+            let offset = self.resources.line(self.end + ahead);
             let (from, to) = [(0, 64), (0, 8), (8, 64), (20, 30)][random.below(4)];
             match random.below(6) {
                 0 | 1 => {
-                    stores.push(Store::whole(self.place.line(self.end), &good));
+                    stores.push(Store::whole(self.resources.line(self.end), &good));
                     self.end += 1;
                 }
                 2 => {
                     // A line just written, again.
-                    let behind = self.place.line(self.end.wrapping_sub(1 + random.below(4) as u64));
+                    let behind = self.resources.line(self.end.wrapping_sub(1 + random.below(4) as u64));
                     stores.push(Store::whole(behind + from as u64, &good[from..to]));
                 }
                 3 => stores.push(Store::whole(offset, &self.message(self.epoch.wrapping_add(1), 9999))),

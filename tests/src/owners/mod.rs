@@ -1,4 +1,5 @@
-//! Owners of a transmit queue at the pins of a device: one that keeps every rule of its interface, and one that keeps none.
+//! Owners of a transmit queue at the pins of a device: one that keeps every rule of its interface, and one that keeps
+//! none.
 //!
 //! What an owner can do is store into its window, ring its doorbell and write its own memory; who sets its queue up and
 //! stops it is somebody else. The host halves of `host/driver` keep the rules by their types, so a bench that needs both
@@ -14,7 +15,7 @@ mod kpio;
 mod mmio;
 mod niq;
 mod owner;
-mod place;
+mod resources;
 mod store;
 
 use beeline_spec::Interface;
@@ -26,7 +27,7 @@ pub use kpio::Kpio;
 pub use mmio::Mmio;
 pub use niq::Niq;
 pub use owner::{Bench, Owner};
-pub use place::Place;
+pub use resources::QueueResources;
 pub use store::Store;
 
 /// The one list of owners: each has the name of its interface.
@@ -39,9 +40,9 @@ macro_rules! owners {
         ///
         /// # Panics
         /// For an interface without one.
-        pub fn owner(interface: Interface, place: Place) -> Box<dyn Owner> {
+        pub fn owner(interface: Interface, resources: QueueResources) -> Box<dyn Owner> {
             match interface {
-                $(Interface::$interface => Box::new($interface::new(place)),)*
+                $(Interface::$interface => Box::new($interface::new(resources)),)*
                 interface => panic!("{interface} has no owner at the pins"),
             }
         }

@@ -6,7 +6,7 @@ use beeline_spec::regs::field::entry as queue_entry;
 use beeline_spec::regs::queue;
 
 use super::entry::{bad_entry, entry, room};
-use super::{Bench, Owner, Place, Store};
+use super::{Bench, Owner, QueueResources, Store};
 use crate::Random;
 
 const ENTRY_LINES: u64 = 2;
@@ -16,23 +16,23 @@ const BUFFER_BYTES: u64 = 2048;
 /// The owner.
 #[derive(Debug)]
 pub struct Niq {
-    place: Place,
+    resources: QueueResources,
     epoch: u8,
     tail: u64,
 }
 
 impl Niq {
     /// An owner of a queue that is not started.
-    pub fn new(place: Place) -> Self {
-        Niq { place, epoch: 0, tail: 0 }
+    pub fn new(resources: QueueResources) -> Self {
+        Niq { resources, epoch: 0, tail: 0 }
     }
 
     fn entries(&self) -> u64 {
-        self.place.window_lines / ENTRY_LINES
+        self.resources.window_lines / ENTRY_LINES
     }
 
     fn at(&self, position: u64) -> u64 {
-        self.place.window + position % self.entries() * ENTRY_LINES * 64
+        self.resources.window + position % self.entries() * ENTRY_LINES * 64
     }
 
     fn stores(&self, position: u64, entry: &[u8]) -> Vec<Store> {
@@ -47,20 +47,20 @@ impl Owner for Niq {
     }
 
     fn set_up(&self, bench: &mut dyn Bench) {
-        bench.store(self.place.memory, &[0; 8]);
-        bench.set_of(self.place.queue, queue::TX_HEAD_ADDRESS, self.place.memory);
-        bench.set_of(self.place.queue, queue::ENTRY, (ENTRY_LINES - 1) << queue_entry::LINES_LOG2_LSB);
+        bench.store(self.resources.memory, &[0; 8]);
+        bench.set_of(self.resources.queue, queue::TX_HEAD_ADDRESS, self.resources.memory);
+        bench.set_of(self.resources.queue, queue::ENTRY, (ENTRY_LINES - 1) << queue_entry::LINES_LOG2_LSB);
     }
 
     fn begin(&mut self, epoch: u8) {
-        *self = Niq { place: self.place, epoch, tail: 0 };
+        *self = Niq { resources: self.resources, epoch, tail: 0 };
     }
 
     fn send(&mut self, bench: &mut dyn Bench, _random: &mut Random, frame: &[u8]) -> Option<Vec<Store>> {
-        if self.tail - bench.load(self.place.memory) == self.entries() {
+        if self.tail - bench.load(self.resources.memory) == self.entries() {
             return None;
         }
-        let buffer = self.place.memory + BUFFERS_AT + self.tail % self.entries() * BUFFER_BYTES;
+        let buffer = self.resources.memory + BUFFERS_AT + self.tail % self.entries() * BUFFER_BYTES;
         let is_whole = frame.len() <= room(ENTRY_LINES as usize);
         if !is_whole {
             bench.store(buffer, frame);
@@ -72,11 +72,11 @@ impl Owner for Niq {
     }
 
     fn is_done(&self, bench: &dyn Bench) -> bool {
-        bench.load(self.place.memory) == self.tail
+        bench.load(self.resources.memory) == self.tail
     }
 
     fn break_rules(&mut self, _bench: &mut dyn Bench, random: &mut Random) -> Vec<Store> {
-        let memory = self.place.memory + BUFFERS_AT;
+        let memory = self.resources.memory + BUFFERS_AT;
         let entry = bad_entry(random, self.epoch, self.tail, memory, ENTRY_LINES as usize);
         let position = self.tail + [0, 0, 0, 1, 7, self.entries() - 1][random.below(6)];
         self.tail += u64::from(random.below(3) > 0);

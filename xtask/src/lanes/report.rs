@@ -79,7 +79,7 @@ impl fmt::Display for Report {
     }
 }
 
-/// What a lane says last when it fails.
+/// Returns the last words of a lane that fails.
 pub fn last_words(name: &str, failure: &Failure) -> String {
     format!("error: lane {name}: {failure}")
 }

@@ -26,7 +26,7 @@ struct Started<'l> {
     output: PathBuf,
     child: Child,
     since: Instant,
-    /// How long it took and how it ended.
+    /// Duration and result of the lane.
     ended: Option<(Duration, Option<Failure>)>,
 }
 

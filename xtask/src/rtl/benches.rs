@@ -25,7 +25,7 @@ struct Bench {
 #[derive(Debug, Deserialize)]
 struct Build {
     name: String,
-    /// In CI too, as the folder's first is.
+    /// Whether CI runs the bench too, as it does the folder's first.
     #[serde(default)]
     quick: bool,
 }

@@ -13,7 +13,7 @@ use crate::workers;
 
 const FOLDER: &str = "nic/formal";
 /// Seconds after which a proof is given up, short and long.
-const PATIENCE: [&str; 2] = ["1200", "14400"];
+const TIMEOUT_S: [&str; 2] = ["1200", "14400"];
 /// Lines of a failed proof that are shown.
 const SHOWN: usize = 12;
 
@@ -25,7 +25,7 @@ struct Task {
     name: String,
 }
 
-/// How it ended.
+/// Result of a task.
 #[derive(Debug)]
 struct Ending {
     property: String,
@@ -110,9 +110,9 @@ pub(super) fn sby(tools: &Tools, seconds: &str) -> crate::run::Program {
 
 fn prove(tools: &Tools, work: &str, task: &Task, effort: Effort) -> Outcome<Ending> {
     let folder = format!("{work}/{}", task.property().replace(' ', "_"));
-    let patience = if effort == Effort::Short { PATIENCE[0] } else { PATIENCE[1] };
+    let timeout_s = if effort == Effort::Short { TIMEOUT_S[0] } else { TIMEOUT_S[1] };
     let start = Instant::now();
-    let run = sby(tools, patience).args(["-f", "-d", &folder, &task.file]);
+    let run = sby(tools, timeout_s).args(["-f", "-d", &folder, &task.file]);
     let run = if task.name.is_empty() { run } else { run.arg(&task.name) };
     // sby's log is its answer; how it exits says no more.
     let log = run.output().unwrap_or_else(|cause| cause.to_string());

@@ -26,7 +26,7 @@ use indicatif::ProgressBar;
 
 use args::{CompareArgs, Part};
 use check::Check;
-use results::{LatencyRow, Machine, RateRow, Results, Way};
+use results::{LatencyKind, LatencyRow, Machine, RateRow, Results};
 
 use crate::failure::{Failure, own_program};
 use crate::options::DeviceName;
@@ -38,7 +38,7 @@ const SIZES: [u32; 9] = [16, 64, 128, 256, 512, 1024, 1500, 4096, 9000];
 const QUICK_SIZES: [u32; 3] = [64, 512, 1500];
 const CHECK_FRAMES: u64 = 100_000;
 
-/// What is measured, with defaults filled in.
+/// The measurements of a run, defaults filled in.
 struct Plan<'a> {
     args: &'a CompareArgs,
     sizes: Vec<u32>,
@@ -151,15 +151,23 @@ fn there_and_back(plan: &Plan<'_>, bar: &ProgressBar, results: &mut Results) -> 
     let nic = start_nic(plan, true)?;
     let kernel = plan.args.kernel;
     let (latency, stream) = (kernel.choose(Traffic::Latency), kernel.choose(Traffic::Stream));
-    let mut session = Session::open(&nic.place(latency))?;
+    let mut session = Session::open(&nic.session_options(latency))?;
     let calibration = Calibration::measure();
     for interface in &plan.args.interface {
         for size in &plan.sizes {
             if plan.wants(Part::Latency) {
                 session.set_kernel(latency);
-                for way in [Way::OneWay, Way::RoundTrip] {
-                    bar.set_message(format!("{interface}, {size} B, {}", way.label()));
-                    let row = latency_row(plan, &mut session, *interface, *size, way, latency, calibration)?;
+                for latency_kind in [LatencyKind::OneWay, LatencyKind::RoundTrip] {
+                    bar.set_message(format!("{interface}, {size} B, {}", latency_kind.label()));
+                    let row = latency_row(
+                        plan,
+                        &mut session,
+                        *interface,
+                        *size,
+                        latency_kind,
+                        latency,
+                        calibration,
+                    )?;
                     results.latencies.push(row);
                     bar.inc(1);
                 }
@@ -184,7 +192,7 @@ fn there_and_back(plan: &Plan<'_>, bar: &ProgressBar, results: &mut Results) -> 
 fn onto_the_wire(plan: &Plan<'_>, bar: &ProgressBar) -> Result<Vec<RateRow>, Failure> {
     let nic = start_nic(plan, false)?;
     let kernel = plan.args.kernel.choose(Traffic::Stream);
-    let mut session = Session::open(&nic.place(kernel))?;
+    let mut session = Session::open(&nic.session_options(kernel))?;
     let calibration = Calibration::measure();
     let mut rows = Vec::new();
     for interface in &plan.args.interface {
@@ -213,11 +221,11 @@ fn latency_row(
     session: &mut Session,
     interface: Interface,
     frame_bytes: u32,
-    way: Way,
+    latency_kind: LatencyKind,
     kernel: StoreKernel,
     calibration: Calibration,
 ) -> Result<LatencyRow, Failure> {
-    let passes = if way == Way::OneWay { 1 } else { 2 };
+    let passes = if latency_kind == LatencyKind::OneWay { 1 } else { 2 };
     let mut times = new_times();
     let job = Latency {
         frame_bytes: frame_bytes as usize,
@@ -230,7 +238,7 @@ fn latency_row(
     session.with_queue(Queue::of(interface), job)?;
     Ok(LatencyRow {
         interface,
-        way,
+        latency_kind,
         kernel: kernel_name(interface, kernel),
         frame_bytes,
         samples: times.len(),

@@ -1,6 +1,6 @@
 //! `report.html`: one file with plots, tables, machine, command and raw data; it loads nothing from outside.
 
-use super::results::{LatencyRow, RateRow, Results, Way};
+use super::results::{LatencyKind, LatencyRow, RateRow, Results};
 use super::table;
 use crate::page::{self, Chart, Series, escape, facts, figure};
 
@@ -14,8 +14,8 @@ pub fn render(results: &Results) -> String {
     html += &headline(results);
     html += &machine(results);
     html += &stores(results);
-    html += &latencies(results, Way::OneWay);
-    html += &latencies(results, Way::RoundTrip);
+    html += &latencies(results, LatencyKind::OneWay);
+    html += &latencies(results, LatencyKind::RoundTrip);
     html += &rates(
         "Onto the wire",
         &results.transmits,
@@ -37,9 +37,11 @@ fn headline(results: &Results) -> String {
     use beeline_spec::Interface::{Descriptor, Mmio};
     let p50 = |interface| {
         let rows = results.latencies.iter();
-        rows.filter(|row| (row.interface, row.way, row.frame_bytes) == (interface, Way::OneWay, 64))
-            .map(|row| row.p50_ns)
-            .min()
+        rows.filter(|row| {
+            (row.interface, row.latency_kind, row.frame_bytes) == (interface, LatencyKind::OneWay, 64)
+        })
+        .map(|row| row.p50_ns)
+        .min()
     };
     let rate = |interface| {
         let rows = results.transmits.iter();
@@ -107,8 +109,9 @@ fn stores(results: &Results) -> String {
     html
 }
 
-fn latencies(results: &Results, way: Way) -> String {
-    let rows: Vec<&LatencyRow> = results.latencies.iter().filter(|row| row.way == way).collect();
+fn latencies(results: &Results, latency_kind: LatencyKind) -> String {
+    let rows: Vec<&LatencyRow> =
+        results.latencies.iter().filter(|row| row.latency_kind == latency_kind).collect();
     if rows.is_empty() {
         return String::new();
     }
@@ -122,13 +125,15 @@ fn latencies(results: &Results, way: Way) -> String {
         page::add(&mut series, name, point);
     }
     let chart = Chart { unit: "p50, ns", size: "frame, bytes", logarithmic: true, series };
-    let (title, caption) = match way {
-        Way::OneWay => (
+    let (title, caption) = match latency_kind {
+        LatencyKind::OneWay => (
             "One-way time",
             "From the call to send to the frame in hand, through the NIC process and back into this thread's receive \
              ring: one clock. Lower is better.",
         ),
-        Way::RoundTrip => ("Round trip", "A frame there, and the answer back: two passes through the NIC."),
+        LatencyKind::RoundTrip => {
+            ("Round trip", "A frame there, and the answer back: two passes through the NIC.")
+        }
     };
     format!("<h2>{title}</h2>\n{}", figure(&chart, caption))
 }

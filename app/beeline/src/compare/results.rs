@@ -23,7 +23,7 @@ pub struct Results {
     pub checks: Vec<CheckRow>,
 }
 
-/// What a figure must name.
+/// The machine and the settings that a figure must name.
 #[derive(Clone, Debug, Serialize)]
 pub struct Machine {
     /// Model name of the CPU.
@@ -56,10 +56,10 @@ pub struct StoreRow {
     pub goodput_gbps: f64,
 }
 
-/// Which way a latency was taken.
+/// Between which two events a latency is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Way {
+pub enum LatencyKind {
     /// From the call to send to the frame in hand at the receiver.
     OneWay,
     /// A frame there and its answer back.
@@ -71,8 +71,8 @@ pub enum Way {
 pub struct LatencyRow {
     #[serde(serialize_with = "name")]
     pub interface: Interface,
-    /// Direction.
-    pub way: Way,
+    #[serde(rename = "way")]
+    pub latency_kind: LatencyKind,
     /// Store kernel of the window, or "-" where there is none.
     pub kernel: &'static str,
     /// Frame bytes, FCS excluded.
@@ -124,12 +124,12 @@ fn name<S: serde::Serializer>(interface: &Interface, out: S) -> Result<S::Ok, S:
     out.serialize_str(interface.name())
 }
 
-impl Way {
-    /// As people read it.
+impl LatencyKind {
+    /// Returns the name in reports.
     pub const fn label(self) -> &'static str {
         match self {
-            Way::OneWay => "one-way",
-            Way::RoundTrip => "round trip",
+            LatencyKind::OneWay => "one-way",
+            LatencyKind::RoundTrip => "round trip",
         }
     }
 }
@@ -149,10 +149,11 @@ impl Results {
         let mut latency =
             String::from("kind,interface,way,kernel,frame_bytes,samples,p50_ns,p99_ns,p999_ns\n");
         for r in &self.latencies {
-            let LatencyRow { interface, kernel, frame_bytes, samples, p50_ns, p99_ns, p999_ns, way } = r;
-            let way = way.label();
+            let LatencyRow { interface, kernel, frame_bytes, samples, p50_ns, p99_ns, p999_ns, latency_kind } =
+                r;
+            let latency_kind = latency_kind.label();
             latency += &format!(
-                "measured,{interface},{way},{kernel},{frame_bytes},{samples},{p50_ns},{p99_ns},{p999_ns}\n"
+                "measured,{interface},{latency_kind},{kernel},{frame_bytes},{samples},{p50_ns},{p99_ns},{p999_ns}\n"
             );
         }
         let (rate, transmit) = (rates_csv(&self.rates), rates_csv(&self.transmits));
@@ -213,10 +214,10 @@ pub fn sample() -> Results {
         [(Interface::Mmio, "cached"), (Interface::Kpio, "cached"), (Interface::Descriptor, "-")]
     {
         for frame_bytes in sizes {
-            for way in [Way::OneWay, Way::RoundTrip] {
+            for latency_kind in [LatencyKind::OneWay, LatencyKind::RoundTrip] {
                 results.latencies.push(LatencyRow {
                     interface,
-                    way,
+                    latency_kind,
                     kernel,
                     frame_bytes,
                     samples: 1000,

@@ -2,7 +2,7 @@
 
 use comfy_table::{Cell, CellAlignment, Table, presets};
 
-use super::results::{RateRow, Results, Way};
+use super::results::{LatencyKind, RateRow, Results};
 
 /// Columns a table may take.
 pub const WIDTH: u16 = 100;
@@ -14,10 +14,13 @@ pub fn render(results: &Results) -> String {
         text += "\nRaw stores into a window, Gbit/s (measured; HotOS'25 figure 2 on this CPU)\n";
         text += &stores(results);
     }
-    for way in [Way::OneWay, Way::RoundTrip] {
-        if results.latencies.iter().any(|row| row.way == way) {
-            text += &format!("\n{} through the NIC process, ns (measured: p50 / p99 / p99.9)\n", title(way));
-            text += &latencies(results, way);
+    for latency_kind in [LatencyKind::OneWay, LatencyKind::RoundTrip] {
+        if results.latencies.iter().any(|row| row.latency_kind == latency_kind) {
+            text += &format!(
+                "\n{} through the NIC process, ns (measured: p50 / p99 / p99.9)\n",
+                title(latency_kind)
+            );
+            text += &latencies(results, latency_kind);
         }
     }
     if !results.rates.is_empty() {
@@ -36,10 +39,10 @@ pub fn render(results: &Results) -> String {
     text
 }
 
-fn title(way: Way) -> &'static str {
-    match way {
-        Way::OneWay => "One-way",
-        Way::RoundTrip => "Round trip",
+fn title(latency_kind: LatencyKind) -> &'static str {
+    match latency_kind {
+        LatencyKind::OneWay => "One-way",
+        LatencyKind::RoundTrip => "Round trip",
     }
 }
 
@@ -92,8 +95,8 @@ fn stores(results: &Results) -> String {
     finish(&table)
 }
 
-fn latencies(results: &Results, way: Way) -> String {
-    let rows: Vec<_> = results.latencies.iter().filter(|row| row.way == way).collect();
+fn latencies(results: &Results, latency_kind: LatencyKind) -> String {
+    let rows: Vec<_> = results.latencies.iter().filter(|row| row.latency_kind == latency_kind).collect();
     let mut header = vec!["frame".to_owned()];
     let columns = distinct(rows.iter().map(|row| (row.interface, row.kernel)));
     header.extend(columns.iter().map(|(interface, kernel)| match *kernel {

@@ -2,11 +2,11 @@
 
 use serde::Serialize;
 
-/// How something stands.
+/// Rating of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
-    /// As it should be.
+    /// Nothing to do.
     Good,
     /// Works, but costs something; the text says what.
     Limited,
@@ -16,16 +16,15 @@ pub enum State {
     Fact,
 }
 
-/// One thing that was looked at.
+/// A subject of the examination and its rating.
 #[derive(Clone, Debug, Serialize)]
 pub struct Finding {
     /// The heading it stands under.
     pub section: &'static str,
-    /// What was looked at.
+    /// Subject of the examination.
     pub what: String,
-    /// How it stands.
     pub state: State,
-    /// What that means, in words.
+    /// Consequence for the user, in words.
     pub words: String,
     /// Figures behind the words, for programs.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -81,7 +81,7 @@ impl KeyArgs {
     /// The key that was given.
     ///
     /// # Errors
-    /// It is none.
+    /// The text is not a key.
     pub fn key(&self) -> Result<Key, KeyError> {
         if self.hex { Key::from_hex(&self.key) } else { Key::from_text(&self.key) }
     }

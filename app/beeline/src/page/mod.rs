@@ -14,7 +14,7 @@ table.facts td:first-child{color:#555}pre{font-size:.72rem;line-height:1.25;over
 code{background:#f2f2f2;padding:.1rem .3rem}.key{font-size:1.05rem;background:#eef5fb;padding:.8rem 1rem;border-left:4px solid #0072b2}
 details{margin:.5rem 0}";
 
-/// What ends a page.
+/// Closing part of a page.
 pub const END: &str = "</body></html>\n";
 
 /// What begins a page, to the start of its body.
@@ -44,7 +44,7 @@ pub fn figure(chart: &Chart<'_>, caption: &str) -> String {
     format!("<figure>{}<figcaption>{caption}</figcaption></figure>\n", draw(chart))
 }
 
-/// One more point of the series with this name.
+/// Appends a point to the series with this name, which is made if it is not there.
 pub fn add(series: &mut Vec<Series>, name: String, point: (f64, f64)) {
     match series.iter_mut().find(|series| series.name == name) {
         Some(series) => series.points.push(point),

@@ -10,8 +10,8 @@ use beeline_floor::pin;
 use beeline_mmio::Traffic;
 use beeline_mmio::clock::{Calibration, now_ticks};
 use beeline_session::{
-    Frames, HEADER_BYTES, Job, NicError, NicOptions, Place, PrivateNic, Queue, Rx, Session, Times, Watchdog,
-    kernel_name, new_times, padded_bytes, receive_one, send_one,
+    Frames, HEADER_BYTES, Job, NicError, NicOptions, PrivateNic, Queue, Rx, Session, SessionOptions, Times,
+    Watchdog, kernel_name, new_times, padded_bytes, receive_one, send_one,
 };
 use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;
@@ -58,12 +58,14 @@ pub fn run(args: &PingArgs) -> Result<(), Failure> {
     };
     pin(host_core)?;
     let kernel = args.kernel.choose(Traffic::Latency);
-    let place = match (&private, &args.nic) {
-        (Some(private), _) => private.place(kernel),
-        (None, nic) => Place { domain: args.domain.config(), nic: nic.clone().unwrap_or_default(), kernel },
+    let options = match (&private, &args.nic) {
+        (Some(private), _) => private.session_options(kernel),
+        (None, nic) => {
+            SessionOptions { domain: args.domain.config(), nic: nic.clone().unwrap_or_default(), kernel }
+        }
     };
-    let mut asking = Session::open(&place)?;
-    let mut answering = Session::open(&place)?;
+    let mut asking = Session::open(&options)?;
+    let mut answering = Session::open(&options)?;
     let calibration = Calibration::measure();
     let total = args.size.len() * args.interface.len();
     let bar = progress::bar(total as u64, "measurements", args.output.json);
@@ -87,7 +89,7 @@ pub fn run(args: &PingArgs) -> Result<(), Failure> {
     show(args, &rows)
 }
 
-/// What is repeated.
+/// The exchange that is repeated and timed.
 #[derive(Clone, Copy)]
 struct Series {
     frame_bytes: usize,

@@ -10,7 +10,7 @@ use comfy_table::Table;
 use indicatif::ProgressBar;
 use serde::Serialize;
 
-use super::{Bench, Job, PATIENCE, Way};
+use super::{Bench, Job, MAX_IDLE_TURNS, QueueSettings};
 use crate::compare::args::CompareArgs;
 use crate::compare::table::empty as empty_table;
 use crate::failure::Failure;
@@ -25,7 +25,7 @@ const QUICK_FRAMES: u64 = 1_000;
 /// Frames that are handed over at a time.
 const BURSTS: [usize; 2] = [1, 32];
 
-/// What one way to hand frames over costs.
+/// Cost of one interface at one frame size.
 #[derive(Serialize)]
 struct Row {
     interface: &'static str,
@@ -35,7 +35,7 @@ struct Row {
     cycles: u64,
     cycles_per_frame: f64,
     clock_mhz: u32,
-    /// At that clock.
+    /// Frames a second at that clock.
     frames_per_s: f64,
     gbps: f64,
 }
@@ -51,8 +51,13 @@ pub fn compare(args: &CompareArgs) -> Result<(), Failure> {
     for &interface in &args.interface {
         for frame_bytes in &sizes {
             for burst_frames in BURSTS {
-                let way = Way { interface, fences: FencePolicy::None, adversary: None, cut_through_lines: 0 };
-                rows.push(row(way, *frame_bytes, burst_frames, frames, args.clock_mhz, &bar)?);
+                let settings = QueueSettings {
+                    interface,
+                    fences: FencePolicy::None,
+                    adversary: None,
+                    cut_through_lines: 0,
+                };
+                rows.push(row(settings, *frame_bytes, burst_frames, frames, args.clock_mhz, &bar)?);
             }
         }
     }
@@ -68,7 +73,7 @@ pub fn compare(args: &CompareArgs) -> Result<(), Failure> {
 }
 
 fn row(
-    way: Way,
+    settings: QueueSettings,
     frame_bytes: u32,
     burst_frames: usize,
     frames: u64,
@@ -77,12 +82,12 @@ fn row(
 ) -> Result<Row, Failure> {
     let mut bench = Bench::new(0)?;
     let job = Count { frame_bytes: frame_bytes as usize, burst_frames, frames };
-    let cycles = bench.with_queue(way, job)?;
+    let cycles = bench.with_queue(settings, job)?;
     bar.inc(1);
     let cycles_per_frame = cycles as f64 / frames as f64;
     let frames_per_s = f64::from(clock_mhz) * 1e6 / cycles_per_frame;
     Ok(Row {
-        interface: way.interface.name(),
+        interface: settings.interface.name(),
         frame_bytes,
         burst_frames,
         frames,
@@ -152,7 +157,7 @@ impl Job for Count {
                 seen += 1;
             }
             idle = if handed == 0 && frames.is_empty() { idle + 1 } else { 0 };
-            if idle > PATIENCE {
+            if idle > MAX_IDLE_TURNS {
                 return Err(Failure::new(format!("after {seen} frames the NIC transmits no more")));
             }
         }

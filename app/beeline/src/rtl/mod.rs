@@ -24,7 +24,7 @@ pub use send::send;
 use crate::failure::Failure;
 
 /// Turns without progress after which the device is taken for broken.
-const PATIENCE: u32 = 100_000;
+const MAX_IDLE_TURNS: u32 = 100_000;
 
 /// The queue that transmits.
 const QUEUE: u32 = 0;
@@ -32,9 +32,9 @@ const QUEUE: u32 = 0;
 /// Queues of the NIC that is built.
 const QUEUES: u32 = 16;
 
-/// How frames are handed over.
+/// Settings of the queue that transmits.
 #[derive(Clone, Copy, Debug)]
-pub struct Way {
+pub struct QueueSettings {
     pub interface: Interface,
     pub fences: FencePolicy,
     /// Seed of the ordering adversary, if it is there.
@@ -43,7 +43,7 @@ pub struct Way {
     pub cut_through_lines: u16,
 }
 
-/// What is done with an open queue.
+/// A computation on an open queue.
 trait Job {
     type Output;
     fn run<T: Transmit>(self, bench: &mut Bench, tx: &mut T) -> Result<Self::Output, Failure>;
@@ -81,7 +81,7 @@ impl Bench {
         link.with_bus(|bus| bus.take_frames());
         let port = Port::new(link.clone(), PortConfig::default());
         let mut bench = Bench { link, port, now_ns: 0, step_ns: 1000 };
-        for _ in 0..PATIENCE {
+        for _ in 0..MAX_IDLE_TURNS {
             if bench.port.poll(bench.now_ns).map_err(NicError::Port)? == PortState::Ready {
                 return Ok(bench);
             }
@@ -114,11 +114,11 @@ impl Bench {
     }
 
     /// Opens a queue of an interface and does a job with it.
-    fn with_queue<J: Job>(&mut self, way: Way, job: J) -> Result<J::Output, Failure> {
+    fn with_queue<J: Job>(&mut self, settings: QueueSettings, job: J) -> Result<J::Output, Failure> {
         let random = getrandom::u64().map_err(NicError::Random)?;
-        let mut choice = Choice { adversary: way.adversary, ..Choice::of(way.interface, random) };
-        choice.mmio.fence_policy = way.fences;
-        choice.mmio.cut_through_lines = way.cut_through_lines;
+        let mut choice = Choice { adversary: settings.adversary, ..Choice::of(settings.interface, random) };
+        choice.mmio.fence_policy = settings.fences;
+        choice.mmio.cut_through_lines = settings.cut_through_lines;
         choice.half(self, |bench| &mut bench.port, QUEUE, Open(job)).map_err(NicError::Port)?
     }
 
@@ -137,7 +137,7 @@ impl Bench {
     }
 
     fn finish<T>(&mut self, mut pending: Pending<T>) -> Result<T, Failure> {
-        for _ in 0..PATIENCE {
+        for _ in 0..MAX_IDLE_TURNS {
             pending = match self.port.finish(pending).map_err(|error: PortError| NicError::Port(error))? {
                 Progress::Done(value) => return Ok(value),
                 Progress::Pending(pending) => pending,

@@ -4,7 +4,7 @@ use beeline_driver::{Sent, Transmit};
 use beeline_ethernet::{Accept, PcapIn, PcapOut, Uplink};
 use indicatif::ProgressBar;
 
-use super::{Bench, Job, PATIENCE, Way};
+use super::{Bench, Job, MAX_IDLE_TURNS, QueueSettings};
 use crate::failure::Failure;
 use crate::send::args::SendArgs;
 
@@ -21,13 +21,13 @@ pub fn send(args: &SendArgs, input: PcapIn, bar: &ProgressBar) -> Result<Replaye
     if let Some(path) = &args.waves {
         bench.trace(path)?;
     }
-    let way = Way {
+    let settings = QueueSettings {
         interface: args.interface,
         fences: args.fences.policy,
         adversary: args.adversary,
         cut_through_lines: args.cut_through_lines,
     };
-    bench.with_queue(way, Replay { input, wire, bar })
+    bench.with_queue(settings, Replay { input, wire, bar })
 }
 
 struct Replay<'a> {
@@ -59,7 +59,7 @@ impl Job for Replay<'_> {
         let unreadable = |error| Failure::new("cannot use the capture").because(error);
         let mut frame = Vec::new();
         while self.input.poll(&mut frame).map_err(unreadable)? {
-            let mut left = PATIENCE;
+            let mut left = MAX_IDLE_TURNS;
             while tx.try_send(&frame).map_err(failed)? == Sent::Full {
                 tx.progress().map_err(failed)?;
                 self.step(bench)?;
@@ -69,7 +69,7 @@ impl Job for Replay<'_> {
                 }
             }
         }
-        for _ in 0..PATIENCE {
+        for _ in 0..MAX_IDLE_TURNS {
             tx.progress().map_err(failed)?;
             self.step(bench)?;
             if tx.is_idle() {

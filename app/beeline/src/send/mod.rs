@@ -26,11 +26,10 @@ use crate::failure::{Failure, own_program};
 use crate::options::DeviceName;
 use crate::{out, progress, rtl};
 
-/// What `send` found, for `--json`.
+/// Results of `send`, for `--json`.
 #[derive(Serialize)]
 struct Verdict {
     interface: &'static str,
-    /// What stood behind the link.
     device: String,
     /// How the lines of a window left the core; `-` where there is none.
     kernel: &'static str,
@@ -75,7 +74,7 @@ pub fn run(args: &SendArgs) -> Result<(), Failure> {
     let options = NicOptions { pcap_out, root, ..NicOptions::default() };
     let nic = PrivateNic::start(&own_program()?, &options)?;
     let kernel = args.kernel.choose(Traffic::Stream);
-    let mut session = Session::open(&nic.place(kernel))?;
+    let mut session = Session::open(&nic.session_options(kernel))?;
     let bar = progress::bar(total, "frames", args.json);
     let queue = Queue { adversary: args.adversary, fences: args.fences.policy, ..Queue::of(args.interface) };
     let multiple = session.with_queue(queue, Replay { input: &args.input, bar: &bar })?;
@@ -156,12 +155,12 @@ struct Replay<'a> {
 }
 
 impl Job for Replay<'_> {
-    /// What frames are padded to.
+    /// Length to which frames are padded.
     type Output = usize;
     type Error = Failure;
 
     fn run<T: Transmit>(self, session: &mut Session, tx: &mut T, _rx: &mut Rx) -> Result<usize, Failure> {
-        // It was warned of when it was checked.
+        // The check of the options has warned of it.
         let mut capture = open(self.input)?.without_warnings();
         let mut frame = Vec::new();
         while capture.poll(&mut frame).map_err(|e| Failure::new("cannot use the capture").because(e))? {

@@ -263,7 +263,7 @@ impl std::fmt::Display for When {
 /// Every so manyth point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shard {
-    /// Which one, from 1.
+    /// Number of the part, from 1.
     pub number: u64,
     pub of: u64,
 }

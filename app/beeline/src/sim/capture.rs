@@ -11,7 +11,7 @@ use siphasher::sip::SipHasher13;
 use crate::failure::Failure;
 use crate::send;
 
-/// What of a capture matters here.
+/// The properties of a capture that an experiment uses.
 pub struct Capture {
     /// Its file, for people.
     pub name: String,

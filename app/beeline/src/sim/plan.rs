@@ -39,7 +39,7 @@ struct Machine {
     digest: u64,
 }
 
-/// What is different from point to point.
+/// Parameters that differ between the points of a sweep.
 #[derive(Clone, Copy)]
 struct Point {
     machine: usize,
@@ -48,7 +48,7 @@ struct Point {
     cores: u16,
     devices: u16,
     arrivals: When,
-    /// None: as the capture has them.
+    /// Size of the frames; `None` for those of a capture.
     frame_bytes: Option<u32>,
 }
 
@@ -84,7 +84,7 @@ impl Plan {
         for machine in 0..plan.machines.len() {
             for arrivals in &arrivals {
                 for (devices, cores) in crews(args) {
-                    for (interface, fences) in ways(args) {
+                    for (interface, fences) in interface_variants(args) {
                         for frame_bytes in &sizes {
                             let (arrivals, frame_bytes) = (*arrivals, *frame_bytes);
                             plan.add(Point {
@@ -116,7 +116,7 @@ impl Plan {
         }
     }
 
-    /// How many points there are.
+    /// Returns the number of points.
     pub fn len(&self) -> u64 {
         self.points.len() as u64
     }
@@ -132,7 +132,7 @@ impl Plan {
         Some(Row { sweep: self.name.clone(), index, points: self.len(), ..row })
     }
 
-    /// What a point is called on a progress bar.
+    /// Returns the label of a point for the progress bar.
     pub fn label(&self, index: u64) -> String {
         let point = &self.points[index as usize];
         let size = point.frame_bytes.map_or("pcap".to_owned(), |bytes| format!("{bytes} B"));
@@ -256,17 +256,17 @@ fn crews(args: &SimArgs) -> Vec<(u16, u16)> {
     args.devices.iter().copied().flat_map(crew).collect()
 }
 
-/// Interfaces, and the fence policies of that which has some.
-fn ways(args: &SimArgs) -> Vec<(Interface, Option<FencePolicy>)> {
+/// Each chosen interface, once for each fence policy if it has any.
+fn interface_variants(args: &SimArgs) -> Vec<(Interface, Option<FencePolicy>)> {
     let interfaces = args.interface.iter().flat_map(|chosen| match chosen {
         Chosen::One(interface) => vec![*interface],
         Chosen::All => Interface::ALL.to_vec(),
     });
-    let ways = interfaces.flat_map(|interface| match interface {
+    let variants = interfaces.flat_map(|interface| match interface {
         Interface::Mmio => args.fences.iter().map(|policy| (interface, Some(*policy))).collect(),
         _ => vec![(interface, None)],
     });
-    ways.collect()
+    variants.collect()
 }
 
 /// Refuses what no machine of the sweep can do; where one can, the others say n/a.
@@ -285,7 +285,7 @@ fn refuse_impossible(args: &SimArgs, data: Data, machines: &[Machine]) -> Result
     check(&|platform| data.check(platform))
 }
 
-/// Where the data of a sweep lie.
+/// Returns the memory that holds the data of a sweep.
 fn placed(args: &SimArgs) -> Result<Data, Failure> {
     let has = |place| args.data.contains(&place);
     if has(Placed::Warm) && has(Placed::Cold) {

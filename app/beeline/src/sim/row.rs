@@ -14,12 +14,12 @@ pub struct Row {
     pub sweep: String,
     /// Its place in the sweep, from 0.
     pub index: u64,
-    /// How many points the sweep has.
+    /// Number of points of the sweep.
     pub points: u64,
     /// What was done, in one line: equal keys are equal points.
     pub key: String,
     pub platform: String,
-    /// What was changed of it.
+    /// Parameters of the platform that were changed.
     pub set: String,
     /// The device: `model`, or `rtl` and its clock.
     pub device: String,
@@ -33,7 +33,6 @@ pub struct Row {
     /// Devices that they sent by; one in results of before there could be several.
     #[serde(default = "one")]
     pub devices: u16,
-    /// When frames came.
     pub arrivals: String,
     /// Size of the frames in bytes; of a capture the mean.
     pub frame_bytes: f64,
@@ -42,13 +41,13 @@ pub struct Row {
     /// Frames of each core that were counted.
     pub frames: u64,
     pub seed: u64,
-    /// What was counted, unless it cannot be.
+    /// The counts, if the point can be run.
     pub figures: Option<Figures>,
-    /// Why it cannot be.
+    /// The reason for which the point cannot be run.
     pub why_not: Option<String>,
 }
 
-/// What was counted.
+/// Counts of one point.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Figures {
     /// Latencies to the wire.
@@ -62,7 +61,7 @@ pub struct Figures {
     /// Frames between the first that was counted and the last.
     pub frames: u64,
     pub bytes: u64,
-    /// From the first to the last on the wire.
+    /// Time from the first frame on the wire to the last.
     pub elapsed_ps: u64,
     /// What of it left by the wire of each device, where there are several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -70,9 +69,9 @@ pub struct Figures {
     /// Frames that the costs below are of: all.
     pub all_frames: u64,
     pub all_bytes: u64,
-    /// What the link carried towards the device.
+    /// Traffic of the link towards the device.
     pub to_device: LinkBytes,
-    /// What it carried towards the host.
+    /// Traffic of the link towards the host.
     pub to_host: LinkBytes,
     /// Bytes of memory that the device read and wrote.
     pub memory_bytes: u64,
@@ -94,7 +93,7 @@ pub struct DeviceFigures {
     /// Frames between its first that was counted and its last.
     pub frames: u64,
     pub bytes: u64,
-    /// From the first to the last on its wire.
+    /// Time from the device's first frame on its wire to the last.
     pub elapsed_ps: u64,
 }
 
@@ -102,9 +101,9 @@ pub struct DeviceFigures {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinkBytes {
     pub writes: u64,
-    /// Of read requests.
+    /// Bytes of read requests.
     pub reads: u64,
-    /// Of completions.
+    /// Bytes of completions.
     pub answers: u64,
     /// Of the data link layer: acknowledgements and credits.
     pub control: u64,
@@ -132,7 +131,7 @@ impl LinkBytes {
         }
     }
 
-    /// In the order of the columns.
+    /// Returns the parts in the order of the columns.
     pub fn parts(&self) -> [u64; 4] {
         [self.writes, self.reads, self.answers, self.control]
     }
@@ -143,7 +142,7 @@ impl LinkBytes {
 }
 
 impl Figures {
-    /// What an experiment counted.
+    /// Takes the counts of an experiment.
     pub fn of(experiment: &Experiment<'_>, measured: &Measured) -> Figures {
         let outcome = &measured.outcome;
         let summary = outcome.to_wire.summary();

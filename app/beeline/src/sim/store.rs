@@ -61,7 +61,7 @@ impl Store {
     /// Adds a finished point.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// Writing the file fails.
     pub fn append(&mut self, row: &Row) -> Result<(), Failure> {
         let failed = |error: std::io::Error| {
             Failure::new(format!("cannot write {}", self.path.display())).because(error)

@@ -13,7 +13,6 @@ pub struct Group<'a> {
     platform: &'a str,
     set: &'a str,
     device: &'a str,
-    /// When frames came.
     pub arrivals: &'a str,
     cores: u16,
     devices: u16,
@@ -261,7 +260,7 @@ fn figure_cells(figures: &Figures) -> Vec<String> {
         ns(figures.p999_ps),
         ns(figures.most_ps),
         format!("{:.4}", figures.gbps()),
-        // Of one device it is the figure before it.
+        // With one device this row would repeat the one before it.
         figures.of_devices.iter().map(|of| format!("{:.4}", of.gbps())).collect::<Vec<_>>().join(" "),
         format!("{:.6}", figures.frames_m_per_s()),
         format!("{:.3}", figures.core_ns_per_frame()),

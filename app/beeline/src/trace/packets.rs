@@ -18,7 +18,7 @@ pub struct Line {
     /// First byte that it is about.
     pub address: Option<u64>,
     pub length_bytes: Option<u32>,
-    /// With the requester it names a transaction.
+    /// Tag of the request; requester and tag together name a transaction.
     pub tag: Option<u16>,
     /// Bytes or credits that an answer is about, in words.
     pub note: String,
@@ -57,7 +57,7 @@ fn line(trace: &Trace, numbered: &Numbered) -> Line {
                 r#type: kind(tlp),
                 address: (!is_answer).then_some(tlp.address),
                 length_bytes: Some(tlp.length_bytes),
-                // What nobody answers has no use for a tag.
+                // A request that nobody answers needs no tag.
                 tag: (!is_posted).then_some(tlp.tag),
                 ..empty
             }

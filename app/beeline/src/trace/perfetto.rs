@@ -84,7 +84,7 @@ fn place(free_at: &mut Vec<Picoseconds>, at: Picoseconds, ends_at: Picoseconds) 
     found as u32
 }
 
-/// What a device did, in words.
+/// Describes an operation of a device in words.
 fn act(act: &Act) -> String {
     match act {
         Act::Write { offset_bytes, bytes } => format!("takes {bytes} B at {offset_bytes:#x}"),

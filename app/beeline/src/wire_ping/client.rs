@@ -16,7 +16,7 @@ use crate::failure::Failure;
 use crate::ping::args::PingArgs;
 use crate::{machine, progress};
 
-/// Why a wire gave no figures.
+/// Reasons for which a wire gave no figures.
 #[derive(Debug, thiserror::Error)]
 enum AskError {
     #[error(transparent)]

@@ -59,7 +59,7 @@ pub struct Results {
 }
 
 impl RoundTrips {
-    /// What these times say; nothing of frames.
+    /// Statistics of these times, without counts of frames.
     pub fn new(uplink: &str, payload_bytes: u32, times: &Times) -> Self {
         RoundTrips {
             uplink: uplink.to_owned(),
@@ -77,7 +77,7 @@ impl RoundTrips {
 }
 
 impl Transmit {
-    /// What these times say.
+    /// Statistics of these times.
     pub fn new(uplink: &str, frames: usize, times: &Times) -> Self {
         let p50_ns = times.value_at_quantile(0.5);
         Transmit {

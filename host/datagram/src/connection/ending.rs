@@ -28,7 +28,7 @@ impl Connection {
         true
     }
 
-    /// Whether and how it ended.
+    /// Returns how the connection ended, or `None` while it lives.
     #[inline]
     pub(crate) fn end(&self) -> Option<Down> {
         if self.down.is_some() {

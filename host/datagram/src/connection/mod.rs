@@ -30,10 +30,10 @@ use crate::{Address, ConnectionStats, Down, Sent};
 /// Messages that one acknowledgement may stand for while there are gaps to tell of.
 const GAP_ACK_EVERY: u8 = 4;
 
-/// Where a connection stands.
+/// State of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// This side asked, and has no answer yet.
+    /// This side has asked for the connection and has no answer yet.
     Opening,
     Open,
     /// This side's program wants no more; what it sent is still being delivered.
@@ -329,7 +329,7 @@ impl Connection {
         }
     }
 
-    /// What every frame tells the other side.
+    /// Returns the numbers that every frame carries to the other side.
     #[inline]
     fn numbers(&self) -> Numbers {
         Numbers {
@@ -424,7 +424,7 @@ impl Connection {
         self.ours == head.to_session && self.theirs == head.from_session
     }
 
-    /// Whether it is asking to be let in.
+    /// Whether the connection waits for the answer to its request.
     #[inline]
     pub(crate) fn is_opening(&self) -> bool {
         self.state == State::Opening
@@ -449,7 +449,7 @@ impl Connection {
         (self.ours, self.theirs)
     }
 
-    /// Everything before this number arrived.
+    /// Returns the number before which everything arrived.
     pub(crate) fn arrived(&self) -> Sequence {
         self.inbox.next()
     }

@@ -131,7 +131,7 @@ fn a_fair_lane_repeats_nothing() {
 }
 
 #[test]
-fn an_end_made_afresh_remembers_nothing() {
+fn restarted_end_has_no_state_of_its_last_connection() {
     let mut now = Nanos(1_000_000_000);
     let mut ends = ends(SESSIONS, now);
     let mut lanes = [7, 8].map(|random| Lane { random, loss_percent: 20, ..Lane::default() });
@@ -186,7 +186,7 @@ fn an_acknowledgement_stands_for_sixteen_messages_or_waits_for_its_time() {
 }
 
 #[test]
-fn a_reset_after_everything_was_read_is_an_end_like_any_other() {
+fn reset_that_acknowledges_everything_is_a_close_and_another_a_restart() {
     for (acknowledged, expected) in [(2, Down::Closed), (1, Down::Restarted)] {
         let now = Nanos(1_000_000_000);
         let mut ends = ends(SESSIONS, now);

@@ -66,7 +66,7 @@ impl Connection {
         self.asked += 1;
     }
 
-    /// Nothing was acknowledged in time.
+    /// Handles an expired retransmission timer.
     fn time_out(&mut self, now: Nanos) {
         if !self.outbox.time_out() {
             self.timeout_at = Nanos::NEVER;

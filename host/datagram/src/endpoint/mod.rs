@@ -2,12 +2,12 @@
 //!
 //! [`Endpoint::poll`] does one thing at a time: it sends what is due, tells the program what is ready, or takes a frame
 //! from the up-link. A message that comes in order is shown where the up-link put it. What strangers send is
-//! answered in `strangers.rs`, timers and lists are kept in `upkeep.rs`; this file holds the connections and the clock, which is read for a message and for an
-//! idle poll now and then, not for each.
+//! answered in `unmatched.rs`, timers and lists are kept in `upkeep.rs`; this file holds the connections and the clock,
+//! which is read for a message and for an idle poll now and then, not for each.
 //!
 //! From: the program, and frames of the up-link. To: `connection/`, and the up-link.
 
-mod strangers;
+mod unmatched;
 mod upkeep;
 
 use std::collections::VecDeque;
@@ -30,7 +30,7 @@ const FRAMES_A_POLL: u32 = 16;
 /// Frames between two looks at the timers while the up-link is never found empty.
 const FRAMES_A_LOOK: u32 = 64;
 
-/// Where the message of the last event lies.
+/// Position of the last event's message.
 #[derive(Clone, Copy, Debug)]
 enum Lies {
     Nowhere,
@@ -74,20 +74,20 @@ pub struct Endpoint<U, C = TickClock> {
     stats: EndpointStats,
 }
 
-/// What happened on the way out, until a poll reports it.
+/// What sending has caused since the last poll: an error to report, frames to flush.
 #[derive(Debug, Default)]
 struct Outlet {
     error: Option<UplinkError>,
     is_unflushed: bool,
 }
 
-/// The way out for frames.
-struct Way<'a, U> {
+/// An endpoint's up-link as the sink of one connection's frames.
+struct EndpointWire<'a, U> {
     uplink: &'a mut U,
     outlet: &'a mut Outlet,
 }
 
-impl<U: Uplink> Wire for Way<'_, U> {
+impl<U: Uplink> Wire for EndpointWire<'_, U> {
     #[inline]
     fn put(&mut self, frame: &[u8]) -> bool {
         match self.uplink.send(frame) {
@@ -178,8 +178,8 @@ impl<U: Uplink, C: Clock> Endpoint<U, C> {
         Ok(self.connections.id(index))
     }
 
-    /// Does what is due and says what happened, one thing at a time; `None`: nothing for now, and the up-link is empty or
-    /// had only frames without news.
+    /// Does what is due and says what happened, one thing at a time; `None`: nothing for now, and the up-link is empty
+    /// or had only frames without news.
     ///
     /// Cost without anything to do: one look into the up-link. It makes no system call that the up-link does not make.
     ///
@@ -242,13 +242,13 @@ impl<U: Uplink, C: Clock> Endpoint<U, C> {
             return self.full(id);
         }
         self.now = self.clock.now();
-        let mut way = Way { uplink: &mut self.uplink, outlet: &mut self.outlet };
-        let sent = connection.send(head, rest, self.now, &mut way);
+        let mut wire = EndpointWire { uplink: &mut self.uplink, outlet: &mut self.outlet };
+        let sent = connection.send(head, rest, self.now, &mut wire);
         self.settle(id.index);
         Ok(sent)
     }
 
-    /// What a program is told that found no room.
+    /// Returns the answer for a message that found no room.
     #[cold]
     fn full(&mut self, id: ConnectionId) -> Result<Sent, SendError> {
         let Some(connection) = self.connections.get_mut(id) else { return Err(SendError::NotOpen { id }) };
@@ -385,7 +385,7 @@ impl<U: Uplink, C: Clock> Endpoint<U, C> {
             }
             return None;
         }
-        self.take_from_stranger(&head);
+        self.take_unmatched(&head);
         None
     }
 }

@@ -2,7 +2,7 @@
 
 use beeline_ethernet::Uplink;
 
-use super::{Endpoint, Event, FRAMES_A_LOOK, Lies, Way};
+use super::{Endpoint, EndpointWire, Event, FRAMES_A_LOOK, Lies};
 use crate::connection::Connection;
 use crate::ended::Ended;
 use crate::{Clock, Down, Nanos};
@@ -43,14 +43,14 @@ impl<U: Uplink, C: Clock> Endpoint<U, C> {
     fn finish(&mut self, index: u32, why: Down) -> Event {
         let id = self.connections.id(index);
         self.touch(index, |connection, wire| connection.send_last_ack(wire));
-        self.remember(index);
+        self.detach(index);
         let unacknowledged = self.connections.at(index).map_or(0, |connection| connection.unacknowledged());
         self.connections.remove(index);
         Event::Closed { id, why, unacknowledged }
     }
 
-    /// Takes a connection's address from it, and remembers its sessions, so that no late frame brings it back.
-    pub(super) fn remember(&mut self, index: u32) {
+    /// Detaches a connection from its address and records its sessions as ended, so that no late frame brings it back.
+    pub(super) fn detach(&mut self, index: u32) {
         if !self.connections.is_attached(index) {
             return;
         }
@@ -64,10 +64,10 @@ impl<U: Uplink, C: Clock> Endpoint<U, C> {
         }
     }
 
-    /// Lets `what` use a connection and the way out.
-    pub(super) fn touch(&mut self, index: u32, what: impl FnOnce(&mut Connection, &mut Way<'_, U>)) {
+    /// Calls `what` with a connection and the sink of its frames.
+    pub(super) fn touch(&mut self, index: u32, what: impl FnOnce(&mut Connection, &mut EndpointWire<'_, U>)) {
         let Some(connection) = self.connections.at(index) else { return };
-        what(connection, &mut Way { uplink: &mut self.uplink, outlet: &mut self.outlet });
+        what(connection, &mut EndpointWire { uplink: &mut self.uplink, outlet: &mut self.outlet });
         self.settle(index);
     }
 
@@ -130,7 +130,7 @@ impl<U: Uplink, C: Clock> Endpoint<U, C> {
         }
         let now = self.now;
         self.deadline = Nanos::NEVER;
-        for index in 0..self.connections.places() {
+        for index in 0..self.connections.slots() {
             self.touch(index, |connection, wire| {
                 if connection.deadline() <= now {
                     connection.on_time(now, wire);

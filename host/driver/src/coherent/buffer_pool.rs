@@ -60,13 +60,13 @@ impl BufferPool {
         }
     }
 
-    /// A buffer that was taken is free again.
+    /// Gives a taken buffer back.
     #[inline]
     pub(crate) fn give(&mut self, buffer: Buffer) {
         if buffer.0 < self.short { self.free_short.push(buffer) } else { self.free_long.push(buffer) }
     }
 
-    /// Everything free.
+    /// Makes every buffer free.
     pub(crate) fn restart(&mut self) {
         self.free_short.clear();
         self.free_short.extend((0..self.short).rev().map(Buffer));

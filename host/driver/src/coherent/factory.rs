@@ -18,7 +18,7 @@ impl<L: Link> Port<L> {
     /// The host half of a `coherent` queue.
     ///
     /// # Errors
-    /// As [`Port::mmio`].
+    /// The port is not ready, it has no such queue or interface, or a setting is out of range.
     pub fn coherent(
         &mut self,
         queue: u32,

@@ -15,7 +15,7 @@ use beeline_spec::{LINE_BYTES, WORD_BYTES};
 use crate::coherent::settings::RxCoherentConfig;
 use crate::error::RxError;
 use crate::port::half::{Epoch, QueueHalf, moderation};
-use crate::receive::{FrameOwner, Place, Receive, RxFrame};
+use crate::receive::{FrameOwner, FrameSpan, Receive, RxFrame};
 
 /// Where the parts of the memory lie, in bytes: the ring of entries, then the buffers.
 #[derive(Clone, Copy, Debug)]
@@ -89,7 +89,7 @@ impl<M: DmaMemory> RxCoherent<M> {
     /// Where the frame of an entry lies whose header is this word, checked: of this place, inside the entry or inside a
     /// buffer of ours.
     #[inline]
-    fn place(&mut self, word: u64) -> Result<Place, RxError> {
+    fn span(&mut self, word: u64) -> Result<FrameSpan, RxError> {
         let (at, frame) = (self.entry_at(), self.next);
         let bad = RxError::BadHeader { line: at as u64 / LINE_BYTES as u64, frame, word };
         let header = LineHeader::decode(word, 0, frame, self.layout.entry_bytes).map_err(|_| bad)?;
@@ -106,7 +106,7 @@ impl<M: DmaMemory> RxCoherent<M> {
         if bytes == 0 || bytes > self.max_frame_bytes {
             return Err(RxError::BadLength { frame, bytes, max_bytes: self.max_frame_bytes });
         }
-        Ok(Place { first_byte, length_bytes: bytes as usize })
+        Ok(FrameSpan { first_byte, length_bytes: bytes as usize })
     }
 
     /// Offset of the buffer that begins at a bus address; `None` when none does.
@@ -119,9 +119,9 @@ impl<M: DmaMemory> RxCoherent<M> {
         is_one.then_some(self.layout.buffers_at + within)
     }
 
-    /// Where the next frame lies, if it is there.
+    /// Returns the span of the next frame, or `None` if the device has not delivered one.
     #[inline]
-    fn look(&mut self) -> Result<Option<Place>, RxError> {
+    fn look(&mut self) -> Result<Option<FrameSpan>, RxError> {
         if let Some(error) = self.broken {
             return Err(error);
         }
@@ -131,10 +131,10 @@ impl<M: DmaMemory> RxCoherent<M> {
         if !is_passed(word) {
             return Ok(None);
         }
-        match self.place(word) {
-            Ok(place) => {
+        match self.span(word) {
+            Ok(span) => {
                 self.header = word;
-                Ok(Some(place))
+                Ok(Some(span))
             }
             Err(error) => {
                 self.broken = Some(error);
@@ -180,8 +180,8 @@ impl<M: DmaMemory> QueueHalf for RxCoherent<M> {
 impl<M: DmaMemory> Receive for RxCoherent<M> {
     #[inline]
     fn poll(&mut self) -> Result<Option<RxFrame<'_>>, RxError> {
-        let Some(place) = self.look()? else { return Ok(None) };
-        Ok(Some(RxFrame::new(self, place)))
+        let Some(span) = self.look()? else { return Ok(None) };
+        Ok(Some(RxFrame::new(self, span)))
     }
 
     fn wants_interrupt(&mut self) -> Result<bool, RxError> {
@@ -191,17 +191,17 @@ impl<M: DmaMemory> Receive for RxCoherent<M> {
 
 impl<M: DmaMemory> FrameOwner for RxCoherent<M> {
     #[inline]
-    fn frame_word(&mut self, place: Place, index: usize) -> u64 {
-        self.memory.load(place.first_byte + index * WORD_BYTES)
+    fn frame_word(&mut self, span: FrameSpan, index: usize) -> u64 {
+        self.memory.load(span.first_byte + index * WORD_BYTES)
     }
 
     #[inline]
-    fn frame_copy_out(&mut self, place: Place, bytes: &mut [u8]) {
-        self.memory.copy_out(place.first_byte, bytes);
+    fn frame_copy_out(&mut self, span: FrameSpan, bytes: &mut [u8]) {
+        self.memory.copy_out(span.first_byte, bytes);
     }
 
     #[inline]
-    fn frame_freed(&mut self, _place: Place) {
+    fn frame_freed(&mut self, _span: FrameSpan) {
         let at = self.entry_at();
         // Release: the frame was read before the device may write there again.
         self.memory.store_watched(at, given_back(self.header));

@@ -6,7 +6,7 @@ use crate::transmit::settings::TxQueueConfig;
 /// A queue of coherent lines (CC-NIC).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CoherentConfig {
-    /// What all queues have.
+    /// Settings common to all transmit queues.
     pub queue: TxQueueConfig,
     /// Entries of the ring, a power of two. Few, so that they stay in the caches.
     pub entries: u32,
@@ -34,8 +34,8 @@ impl Default for CoherentConfig {
 /// A ring of coherent lines that the device fills (CC-NIC).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RxCoherentConfig {
-    /// Epoch the queue starts with where it has no transmit half, whose epoch is otherwise the queue's; recovery raises it
-    /// by one.
+    /// Epoch the queue starts with where it has no transmit half, whose epoch is otherwise the queue's; recovery raises
+    /// it by one.
     pub epoch: u8,
     /// Entries of the ring, a power of two; one a frame.
     pub entries: u32,

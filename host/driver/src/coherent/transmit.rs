@@ -3,8 +3,8 @@
 //! A short frame goes whole into the next entry of a ring, header last; a longer one into a buffer that the entry names.
 //! The frames of a burst go into buffers, and one entry names up to 7, 15 or 31 of them, so that one transfer announces
 //! them all. The store of the header is everything: no doorbell, no tail, no count. The device clears the header's owner
-//! bit when it has done with an entry; that is looked at when a quarter of the ring is out, oldest first, so that entries
-//! and buffers are used again while they are in a cache.
+//! bit when it has done with an entry; that is looked at when a quarter of the ring is out, oldest first, so that
+//! entries and buffers are used again while they are in a cache.
 //!
 //! Relation to the principle: stores are plain and unfenced, but the header must be seen last, because the device takes
 //! the entry when it changes. On x86 that costs nothing; elsewhere it is a release store.
@@ -138,7 +138,7 @@ impl<M: DmaMemory> TxCoherent<M> {
 
     /// Whether the next entry's place is free.
     #[inline]
-    fn has_place(&mut self) -> Result<bool, TxError> {
+    fn has_free_entry(&mut self) -> Result<bool, TxError> {
         if self.tail - self.head >= self.entries / 4 {
             self.reclaim()?;
         }
@@ -185,7 +185,7 @@ impl<M: DmaMemory> TxCoherent<M> {
     #[inline]
     fn send_one(&mut self, frame: &[u8]) -> Result<Sent, TxError> {
         check_length(frame.len(), self.max_frame_bytes)?;
-        if !self.has_place()? {
+        if !self.has_free_entry()? {
             return Ok(Sent::Full);
         }
         if frame.len() <= frame_bytes_in(self.layout.entry_bytes) {
@@ -200,10 +200,10 @@ impl<M: DmaMemory> TxCoherent<M> {
         Ok(Sent::Sent)
     }
 
-    /// Passes as many of the frames as one entry names and buffers are there for; how many those were. An error only when
-    /// there were none.
+    /// Passes as many of the frames as one entry names and buffers are there for; how many those were. An error only
+    /// when there were none.
     fn send_group(&mut self, frames: &[&[u8]]) -> Result<usize, TxError> {
-        if !self.has_place()? {
+        if !self.has_free_entry()? {
             return Ok(0);
         }
         let mut named = 0;

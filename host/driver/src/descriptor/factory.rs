@@ -16,7 +16,7 @@ impl<L: Link> Port<L> {
     /// The host half of a `descriptor` queue.
     ///
     /// # Errors
-    /// As [`Port::mmio`].
+    /// The port is not ready, it has no such queue or interface, or a setting is out of range.
     pub fn descriptor(
         &mut self,
         queue: u32,
@@ -39,7 +39,7 @@ impl<L: Link> Port<L> {
     /// The host half of receive descriptors.
     ///
     /// # Errors
-    /// As [`Port::rx_ring`].
+    /// The port is not ready, it has no such queue, or a setting is out of range.
     pub fn rx_descriptor(
         &mut self,
         queue: u32,

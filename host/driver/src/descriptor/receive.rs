@@ -16,7 +16,7 @@ use crate::descriptor::settings::RxDescriptorConfig;
 use crate::error::RxError;
 use crate::port::half::{Epoch, QueueHalf, moderation};
 use crate::receive::settings::InterruptModeration;
-use crate::receive::{FrameOwner, Place, Receive, RxFrame};
+use crate::receive::{FrameOwner, FrameSpan, Receive, RxFrame};
 
 /// How many buffers ahead of the next completion are fetched; as in `rx_ring.rs`.
 const PREFETCH_BUFFERS: u64 = 4;
@@ -24,7 +24,7 @@ const PREFETCH_BUFFERS: u64 = 4;
 /// Value of the receive mode register.
 const RX_MODE_DESCRIPTORS: u64 = 2;
 
-/// Where the parts of the memory lie, in bytes.
+/// Byte offsets of the parts of a queue's memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Layout {
     pub entries: u32,
@@ -57,7 +57,7 @@ pub struct RxDescriptor<M, D> {
     coalesce: u64,
     /// Absolute count of completions consumed, and so of buffers lent again.
     next: u64,
-    /// What the device was last told.
+    /// Count of freed buffers that the device was told last.
     told: u64,
     broken: Option<RxError>,
 }
@@ -142,7 +142,7 @@ impl<M: DmaMemory, D: Doorbell> RxDescriptor<M, D> {
 
     /// Where the next frame lies, if it is complete; tells the device what was freed if it is not.
     #[inline]
-    pub(crate) fn look(&mut self) -> Result<Option<Place>, RxError> {
+    pub(crate) fn look(&mut self) -> Result<Option<FrameSpan>, RxError> {
         if let Some(error) = self.broken {
             return Err(error);
         }
@@ -152,7 +152,7 @@ impl<M: DmaMemory, D: Doorbell> RxDescriptor<M, D> {
         match self.length_of(word) {
             Ok(Some(bytes)) => {
                 let first_byte = self.layout.buffers_at + slot * self.layout.buffer_bytes;
-                Ok(Some(Place { first_byte, length_bytes: bytes as usize }))
+                Ok(Some(FrameSpan { first_byte, length_bytes: bytes as usize }))
             }
             Ok(None) => {
                 self.tell();
@@ -196,10 +196,10 @@ impl<M: DmaMemory, D: Doorbell> QueueHalf for RxDescriptor<M, D> {
 impl<M: DmaMemory, D: Doorbell> Receive for RxDescriptor<M, D> {
     #[inline]
     fn poll(&mut self) -> Result<Option<RxFrame<'_>>, RxError> {
-        let Some(place) = self.look()? else { return Ok(None) };
+        let Some(span) = self.look()? else { return Ok(None) };
         let ahead = self.slot(self.next + PREFETCH_BUFFERS);
         self.memory.prefetch(self.layout.buffers_at + ahead * self.layout.buffer_bytes);
-        Ok(Some(RxFrame::new(self, place)))
+        Ok(Some(RxFrame::new(self, span)))
     }
 
     fn wants_interrupt(&mut self) -> Result<bool, RxError> {
@@ -209,17 +209,17 @@ impl<M: DmaMemory, D: Doorbell> Receive for RxDescriptor<M, D> {
 
 impl<M: DmaMemory, D: Doorbell> FrameOwner for RxDescriptor<M, D> {
     #[inline]
-    fn frame_word(&mut self, place: Place, index: usize) -> u64 {
-        self.memory.load(place.first_byte + index * WORD_BYTES)
+    fn frame_word(&mut self, span: FrameSpan, index: usize) -> u64 {
+        self.memory.load(span.first_byte + index * WORD_BYTES)
     }
 
     #[inline]
-    fn frame_copy_out(&mut self, place: Place, bytes: &mut [u8]) {
-        self.memory.copy_out(place.first_byte, bytes);
+    fn frame_copy_out(&mut self, span: FrameSpan, bytes: &mut [u8]) {
+        self.memory.copy_out(span.first_byte, bytes);
     }
 
     #[inline]
-    fn frame_freed(&mut self, _place: Place) {
+    fn frame_freed(&mut self, _span: FrameSpan) {
         self.next += 1;
         if self.next - self.told >= self.coalesce {
             self.tell();

@@ -6,7 +6,7 @@ use crate::transmit::settings::TxQueueConfig;
 /// A queue of descriptors in host memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DescriptorConfig {
-    /// What all queues have.
+    /// Settings common to all transmit queues.
     pub queue: TxQueueConfig,
     /// Entries of the ring, a power of two.
     pub entries: u32,
@@ -14,7 +14,7 @@ pub struct DescriptorConfig {
     pub buffer_bytes: usize,
     /// The device writes its head back after this many frames; at most half the entries.
     pub completion_frames: u32,
-    /// And at the latest after this many ns.
+    /// Longest time in ns from a finished frame to the completion that reports it.
     pub completion_time_ns: u32,
     /// Whether the last frame of each burst asks for an interrupt when it is done.
     pub interrupts: bool,
@@ -36,8 +36,8 @@ impl Default for DescriptorConfig {
 /// A ring of receive buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RxDescriptorConfig {
-    /// Epoch the queue starts with where it has no transmit half, whose epoch is otherwise the queue's; recovery raises it
-    /// by one. Behind [`crate::RxNiqConfig`] it says nothing.
+    /// Epoch the queue starts with where it has no transmit half, whose epoch is otherwise the queue's; recovery raises
+    /// it by one. Behind [`crate::RxNiqConfig`] it says nothing.
     pub epoch: u8,
     /// Buffers, a power of two.
     pub entries: u32,

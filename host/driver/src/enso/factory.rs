@@ -20,7 +20,7 @@ impl<L: Link> Port<L> {
     /// The host half of an `enso` queue.
     ///
     /// # Errors
-    /// As [`Port::mmio`].
+    /// The port is not ready, it has no such queue or interface, or a setting is out of range.
     pub fn enso(
         &mut self,
         queue: u32,
@@ -38,7 +38,7 @@ impl<L: Link> Port<L> {
     /// The host half of a receive pipe.
     ///
     /// # Errors
-    /// As [`Port::rx_ring`].
+    /// The port is not ready, it has no such queue, or a setting is out of range.
     pub fn rx_enso(
         &mut self,
         queue: u32,

@@ -9,7 +9,7 @@ use beeline_spec::pipe::{self, Notification};
 use beeline_spec::{LINE_BYTES, WORD_BYTES};
 
 use crate::error::RxError;
-use crate::receive::{FrameOwner, Place, RxFrame};
+use crate::receive::{FrameOwner, FrameSpan, RxFrame};
 
 /// How many lines ahead of the next start are fetched while a frame is handed out.
 const PREFETCH_LINES: u64 = 8;
@@ -61,11 +61,11 @@ pub(crate) struct RxPipe<M, D> {
     pub(crate) lines: u64,
     max_frame_bytes: u32,
     coalesce_lines: u64,
-    /// What the last notification told of.
+    /// End of the lines that the last notification named.
     tail: u64,
     /// Lines consumed: where the next frame starts.
     next_start: u64,
-    /// What the device was last told.
+    /// Count of freed lines that the device was told last.
     told: u64,
     pub(crate) frames: u64,
 }
@@ -132,7 +132,7 @@ impl<M: DmaMemory, D: Doorbell> RxPipe<M, D> {
 
     /// Where the next frame lies, if one was told of; checked: not longer than a frame, inside what was told.
     #[inline]
-    pub(crate) fn frame(&mut self) -> Result<Option<Place>, RxError> {
+    pub(crate) fn frame(&mut self) -> Result<Option<FrameSpan>, RxError> {
         if self.next_start == self.tail {
             return Ok(None);
         }
@@ -146,15 +146,15 @@ impl<M: DmaMemory, D: Doorbell> RxPipe<M, D> {
         if bytes > max_bytes {
             return Err(RxError::BadLength { frame: self.frames, bytes, max_bytes });
         }
-        Ok(Some(Place { first_byte: at + WORD_BYTES, length_bytes: bytes as usize }))
+        Ok(Some(FrameSpan { first_byte: at + WORD_BYTES, length_bytes: bytes as usize }))
     }
 
     /// Hands out a frame that [`RxPipe::frame`] found.
     #[inline]
-    pub(crate) fn hand_out(&mut self, place: Place) -> RxFrame<'_> {
+    pub(crate) fn hand_out(&mut self, span: FrameSpan) -> RxFrame<'_> {
         let ahead = self.line_offset(self.next_start + PREFETCH_LINES);
         self.memory.prefetch(ahead);
-        RxFrame::new(self, place)
+        RxFrame::new(self, span)
     }
 
     /// The same pipe, empty.
@@ -165,25 +165,25 @@ impl<M: DmaMemory, D: Doorbell> RxPipe<M, D> {
 
 impl<M: DmaMemory, D: Doorbell> FrameOwner for RxPipe<M, D> {
     #[inline]
-    fn frame_word(&mut self, place: Place, index: usize) -> u64 {
+    fn frame_word(&mut self, span: FrameSpan, index: usize) -> u64 {
         let pipe_bytes = self.lines as usize * LINE_BYTES;
-        let within = (place.first_byte - self.at + index * WORD_BYTES) & (pipe_bytes - 1);
+        let within = (span.first_byte - self.at + index * WORD_BYTES) & (pipe_bytes - 1);
         self.memory.load(self.at + within)
     }
 
     #[inline]
-    fn frame_copy_out(&mut self, place: Place, bytes: &mut [u8]) {
-        let to_end = self.at + self.lines as usize * LINE_BYTES - place.first_byte;
+    fn frame_copy_out(&mut self, span: FrameSpan, bytes: &mut [u8]) {
+        let to_end = self.at + self.lines as usize * LINE_BYTES - span.first_byte;
         let (front, back) = bytes.split_at_mut(bytes.len().min(to_end));
-        self.memory.copy_out(place.first_byte, front);
+        self.memory.copy_out(span.first_byte, front);
         if !back.is_empty() {
             self.memory.copy_out(self.at, back);
         }
     }
 
     #[inline]
-    fn frame_freed(&mut self, place: Place) {
-        self.next_start += u64::from(pipe::lines_of(place.length_bytes as u32));
+    fn frame_freed(&mut self, span: FrameSpan) {
+        self.next_start += u64::from(pipe::lines_of(span.length_bytes as u32));
         self.frames += 1;
         if self.next_start - self.told >= self.coalesce_lines {
             self.tell();

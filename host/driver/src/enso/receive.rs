@@ -16,7 +16,7 @@ use crate::enso::pipe::{NotifyRing, RxPipe};
 use crate::enso::settings::RxEnsoConfig;
 use crate::error::RxError;
 use crate::port::half::{Epoch, QueueHalf, moderation};
-use crate::receive::{Place, Receive, RxFrame};
+use crate::receive::{FrameSpan, Receive, RxFrame};
 
 /// Where the parts of the memory lie, in bytes: the notifications, then the pipe.
 #[derive(Clone, Copy, Debug)]
@@ -71,9 +71,9 @@ impl<M: DmaMemory, D: Doorbell> RxEnso<M, D> {
     }
 
     #[inline]
-    fn step(&mut self) -> Result<Option<Place>, RxError> {
-        if let Some(place) = self.pipe.frame()? {
-            return Ok(Some(place));
+    fn step(&mut self) -> Result<Option<FrameSpan>, RxError> {
+        if let Some(span) = self.pipe.frame()? {
+            return Ok(Some(span));
         }
         let Some((found, word)) = self.ring.take(&mut self.pipe.memory) else { return Ok(None) };
         let is_ours = (u32::from(found.queue), found.epoch) == (self.queue, 0);
@@ -85,7 +85,7 @@ impl<M: DmaMemory, D: Doorbell> RxEnso<M, D> {
 
     /// Where the next frame lies, if it is there; tells the device what was freed if it is not.
     #[inline]
-    pub(crate) fn look(&mut self) -> Result<Option<Place>, RxError> {
+    pub(crate) fn look(&mut self) -> Result<Option<FrameSpan>, RxError> {
         if let Some(error) = self.broken {
             return Err(error);
         }
@@ -133,8 +133,8 @@ impl<M: DmaMemory, D: Doorbell> QueueHalf for RxEnso<M, D> {
 impl<M: DmaMemory, D: Doorbell> Receive for RxEnso<M, D> {
     #[inline]
     fn poll(&mut self) -> Result<Option<RxFrame<'_>>, RxError> {
-        let place = self.look()?;
-        Ok(place.map(|place| self.pipe.hand_out(place)))
+        let span = self.look()?;
+        Ok(span.map(|span| self.pipe.hand_out(span)))
     }
 
     fn wants_interrupt(&mut self) -> Result<bool, RxError> {

@@ -1,9 +1,9 @@
 //! Many pipes, one place to poll: a ring of notifications that tells of the pipes of several queues.
 //!
 //! A thread that serves many queues would otherwise look at as many rings. One queue owns the ring ([`RxEnso`]); each
-//! other pipe ([`RxEnsoMember`]) is a queue of its own that names the owner, and [`EnsoReceiver`] takes notifications and
-//! hands out frames with the queue they came by. What is freed of a pipe is told when the batch that a notification told
-//! of is used up, which is also what asks for the next one of that pipe; so a ring needs an entry for each pipe.
+//! other pipe ([`RxEnsoMember`]) is a queue of its own that names the owner, and [`EnsoReceiver`] takes notifications
+//! and hands out frames with the queue they came by. What is freed of a pipe is told when the batch that a notification
+//! told of is used up, which is also what asks for the next one of that pipe; so a ring needs an entry for each pipe.
 //!
 //! Lives: the owner is opened first and closed last; when it stops or fails, the device fails the others. A member is
 //! opened like any half and joins; to be closed it leaves. What a former life left in the ring carries its epoch and is
@@ -25,7 +25,7 @@ use crate::enso::receive::RxEnso;
 use crate::enso::settings::RxEnsoMemberConfig;
 use crate::error::RxError;
 use crate::port::half::{Epoch, QueueHalf, moderation};
-use crate::receive::{Place, Receive, RxFrame};
+use crate::receive::{FrameSpan, Receive, RxFrame};
 
 /// A receive pipe told of in the ring of another queue.
 #[derive(Debug)]
@@ -84,7 +84,7 @@ impl<M: DmaMemory, D: Doorbell> QueueHalf for RxEnsoMember<M, D> {
     }
 }
 
-/// What is known of a queue.
+/// A queue of the group and its state here.
 #[derive(Debug)]
 struct Slot<M, D> {
     member: Option<RxEnsoMember<M, D>>,
@@ -96,7 +96,7 @@ struct Slot<M, D> {
 #[derive(Debug)]
 pub struct EnsoReceiver<M, D> {
     owner: RxEnso<M, D>,
-    /// By queue.
+    /// One slot for each queue, by number.
     slots: Box<[Slot<M, D>]>,
     /// The member whose batch is being handed out; `None`: the owner's.
     current: Option<u32>,
@@ -105,7 +105,7 @@ pub struct EnsoReceiver<M, D> {
     broken: Option<RxError>,
 }
 
-/// Why a pipe cannot join.
+/// Reasons for which a pipe cannot join.
 #[derive(thiserror::Error)]
 pub enum JoinError<M, D> {
     /// It is told of in the ring of another queue, or its queue is here already. The member, untouched.
@@ -190,7 +190,7 @@ impl<M: DmaMemory, D: Doorbell> EnsoReceiver<M, D> {
                 self.current = Some(queue);
                 member.pipe.fill_to(found.tail_lines)
             }
-            // Of an earlier life.
+            // The notification is of an earlier epoch of the queue.
             Some(_) => true,
             None => {
                 slot.untaken = Some(found);
@@ -199,12 +199,12 @@ impl<M: DmaMemory, D: Doorbell> EnsoReceiver<M, D> {
         }
     }
 
-    fn step(&mut self) -> Result<Option<Place>, RxError> {
+    fn step(&mut self) -> Result<Option<FrameSpan>, RxError> {
         // Each round takes a batch that waits or a notification, and a lap of those is as much as can be new at a time.
         for _ in 0..=self.owner.ring.entries as usize + self.waiting.len() {
             let (_, pipe) = self.pipe();
-            if let Some(place) = pipe.frame()? {
-                return Ok(Some(place));
+            if let Some(span) = pipe.frame()? {
+                return Ok(Some(span));
             }
             pipe.tell();
             if let Some(queue) = self.waiting.pop() {
@@ -221,7 +221,7 @@ impl<M: DmaMemory, D: Doorbell> EnsoReceiver<M, D> {
     }
 
     #[inline]
-    fn look(&mut self) -> Result<Option<Place>, RxError> {
+    fn look(&mut self) -> Result<Option<FrameSpan>, RxError> {
         match self.broken {
             Some(error) => Err(error),
             None => self.step().inspect_err(|error| self.broken = Some(*error)),
@@ -234,10 +234,10 @@ impl<M: DmaMemory, D: Doorbell> EnsoReceiver<M, D> {
     /// As [`Receive::poll`]; one pipe's error is that of all, which share what the device writes.
     #[inline]
     pub fn poll_pipes(&mut self) -> Result<Option<(u32, RxFrame<'_>)>, RxError> {
-        let place = self.look()?;
-        Ok(place.map(|place| {
+        let span = self.look()?;
+        Ok(span.map(|span| {
             let (queue, pipe) = self.pipe();
-            (queue, pipe.hand_out(place))
+            (queue, pipe.hand_out(span))
         }))
     }
 }

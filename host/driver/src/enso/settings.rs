@@ -6,13 +6,13 @@ use crate::transmit::settings::TxQueueConfig;
 /// A transmit pipe (Ensō).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EnsoConfig {
-    /// What all queues have.
+    /// Settings common to all transmit queues.
     pub queue: TxQueueConfig,
     /// Lines of the pipe, a power of two, enough for the longest frame twice.
     pub lines: u32,
     /// The device writes its head back after this many frames; at most half the lines.
     pub completion_frames: u32,
-    /// And at the latest after this many ns.
+    /// Longest time in ns from a finished frame to the completion that reports it.
     pub completion_time_ns: u32,
 }
 
@@ -30,8 +30,8 @@ impl Default for EnsoConfig {
 /// A receive pipe (Ensō).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RxEnsoConfig {
-    /// Epoch the queue starts with where it has no transmit half, whose epoch is otherwise the queue's; recovery raises it
-    /// by one. Behind [`crate::RxNiqConfig`] it says nothing.
+    /// Epoch the queue starts with where it has no transmit half, whose epoch is otherwise the queue's; recovery raises
+    /// it by one. Behind [`crate::RxNiqConfig`] it says nothing.
     pub epoch: u8,
     /// Lines of the pipe, a power of two, enough for the longest frame twice.
     pub lines: u32,

@@ -17,7 +17,7 @@ impl<L: Link> Port<L> {
     /// The host half of an `inline` queue.
     ///
     /// # Errors
-    /// As [`Port::mmio`].
+    /// The port is not ready, it has no such queue or interface, its window is taken, or a setting is out of range.
     pub fn inline(
         &mut self,
         queue: u32,
@@ -29,7 +29,7 @@ impl<L: Link> Port<L> {
     /// As [`Port::inline`], with `wrap` between the interface and the window.
     ///
     /// # Errors
-    /// As [`Port::mmio`].
+    /// The port is not ready, it has no such queue or interface, its window is taken, or a setting is out of range.
     pub fn inline_behind<P: StorePort>(
         &mut self,
         queue: u32,

@@ -6,7 +6,7 @@ use crate::transmit::settings::TxQueueConfig;
 /// A queue of entries that are pushed (HotOS'25 §2.4, BlueFlame).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InlineConfig {
-    /// What all queues have. `hole_timeout_ns` is how long a push may be incomplete before its entry is fetched.
+    /// Settings common to all transmit queues. `hole_timeout_ns` is how long a push may be incomplete before its entry is fetched.
     pub queue: TxQueueConfig,
     /// 64 random bits; as in [`crate::MmioConfig`].
     pub random: u64,
@@ -16,7 +16,7 @@ pub struct InlineConfig {
     pub buffer_bytes: usize,
     /// The device writes its head back after this many frames; at most half the lines.
     pub completion_frames: u32,
-    /// And at the latest after this many ns.
+    /// Longest time in ns from a finished frame to the completion that reports it.
     pub completion_time_ns: u32,
     /// Of a window in memory: when credits come back.
     pub credits: CreditCoalescing,

@@ -15,7 +15,7 @@ impl<L: Link> Port<L> {
     /// The host half of a `kpio` queue.
     ///
     /// # Errors
-    /// As [`Port::mmio`].
+    /// The port is not ready, it has no such queue or interface, its window is taken, or a setting is out of range.
     pub fn kpio(
         &mut self,
         queue: u32,
@@ -27,7 +27,7 @@ impl<L: Link> Port<L> {
     /// As [`Port::kpio`], with `wrap` between the interface and the window.
     ///
     /// # Errors
-    /// As [`Port::mmio`].
+    /// The port is not ready, it has no such queue or interface, its window is taken, or a setting is out of range.
     pub fn kpio_behind<P: StorePort>(
         &mut self,
         queue: u32,

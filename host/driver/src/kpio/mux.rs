@@ -98,7 +98,7 @@ impl<P: StorePort, M: DmaMemory, D: Doorbell> Transmit for TxKpioMux<P, M, D> {
         self.kpio.is_idle() && self.descriptor.is_idle()
     }
 
-    /// As kPIO+WC, the more demanding of the two.
+    /// Declares what kPIO+WC does, the more demanding of the two.
     fn declared(&self) -> Declared {
         self.kpio.declared()
     }

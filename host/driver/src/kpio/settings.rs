@@ -6,13 +6,13 @@ use crate::transmit::settings::TxQueueConfig;
 /// A queue fed by whole lines in order, frames ended by EOP words (kPIO+WC §III.A).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KpioConfig {
-    /// What all queues have.
+    /// Settings common to all transmit queues.
     pub queue: TxQueueConfig,
     /// 64 random bits; as in [`crate::MmioConfig`].
     pub random: u64,
     /// The 8-byte end-of-packet signature.
     pub eop: u64,
-    /// When credits come back.
+    /// How many lines the device frees before it pushes a credit.
     pub credits: CreditCoalescing,
 }
 

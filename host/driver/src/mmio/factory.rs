@@ -30,7 +30,7 @@ impl<L: Link> Port<L> {
     /// interface bears.
     ///
     /// # Errors
-    /// As [`Port::mmio`].
+    /// The port is not ready, it has no such queue or interface, its window is taken, or a setting is out of range.
     pub fn mmio_behind<P: StorePort>(
         &mut self,
         queue: u32,

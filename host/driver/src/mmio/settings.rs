@@ -8,13 +8,13 @@ use crate::transmit::settings::TxQueueConfig;
 /// A queue fed by plain stores in any order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MmioConfig {
-    /// What all queues have.
+    /// Settings common to all transmit queues.
     pub queue: TxQueueConfig,
     /// 64 random bits; the blank is made of them where the device's windows are blank, and they are unused elsewhere.
     pub random: u64,
     /// Where the sender fences; `none` is the principle, the others are rivals.
     pub fence_policy: FencePolicy,
-    /// When credits come back.
+    /// How many lines the device frees before it pushes a credit.
     pub credits: CreditCoalescing,
     /// Which frames of a burst share a message.
     pub batching: Batching,

@@ -38,7 +38,7 @@ pub struct TxMmio<P, M> {
     max_packed_bytes: usize,
     /// Lines of the longest batch.
     max_batch_lines: u32,
-    /// Where the records of a batch are packed.
+    /// Memory in which the records of a batch are packed.
     staging: Box<[u8]>,
     /// Whether all lines were free at the last look.
     idle: bool,

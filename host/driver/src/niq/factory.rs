@@ -17,7 +17,7 @@ impl<L: Link> Port<L> {
     /// The host half of a `niq` queue.
     ///
     /// # Errors
-    /// As [`Port::mmio`].
+    /// The port is not ready, it has no such queue or interface, its window is taken, or a setting is out of range.
     pub fn niq(
         &mut self,
         queue: u32,
@@ -29,7 +29,7 @@ impl<L: Link> Port<L> {
     /// As [`Port::niq`], with `wrap` between the interface and the window.
     ///
     /// # Errors
-    /// As [`Port::mmio`].
+    /// The port is not ready, it has no such queue or interface, its window is taken, or a setting is out of range.
     pub fn niq_behind<P: StorePort>(
         &mut self,
         queue: u32,
@@ -53,7 +53,8 @@ impl<L: Link> Port<L> {
     /// The host half of receiving by reads of the queue's window.
     ///
     /// # Errors
-    /// As [`Port::rx_ring`], and [`beeline_contract_link::LinkError::NotExpressible`] on a link that cannot read windows.
+    /// As [`Port::rx_ring`], and [`beeline_contract_link::LinkError::NotExpressible`] on a link that cannot read
+    /// windows.
     pub fn rx_niq(
         &mut self,
         queue: u32,

@@ -7,9 +7,9 @@ use crate::enso::receive::RxEnso;
 use crate::error::RxError;
 use crate::port::half::QueueHalf;
 use crate::receive::ring::RxRing;
-use crate::receive::{FrameOwner, Place};
+use crate::receive::{FrameOwner, FrameSpan};
 
-/// The half that receives them.
+/// The half that receives frames too long for an entry.
 #[derive(Debug)]
 pub(crate) enum LongFrames<M, D> {
     Dropped,
@@ -20,7 +20,7 @@ pub(crate) enum LongFrames<M, D> {
 
 impl<M: DmaMemory, D: Doorbell> LongFrames<M, D> {
     /// Where the next frame lies, if it is there. [`LongFrames::Dropped`] has none.
-    pub(crate) fn look(&mut self) -> Result<Option<Place>, RxError> {
+    pub(crate) fn look(&mut self) -> Result<Option<FrameSpan>, RxError> {
         match self {
             LongFrames::Dropped => Ok(None),
             LongFrames::Ring(half) => half.look(),
@@ -29,7 +29,7 @@ impl<M: DmaMemory, D: Doorbell> LongFrames<M, D> {
         }
     }
 
-    /// Whose frame it is that `look` found.
+    /// Returns the ring that holds the frame `look` found.
     pub(crate) fn owner(&mut self) -> Option<&mut dyn FrameOwner> {
         match self {
             LongFrames::Dropped => None,
@@ -39,7 +39,7 @@ impl<M: DmaMemory, D: Doorbell> LongFrames<M, D> {
         }
     }
 
-    /// As [`QueueHalf::registers`].
+    /// Passes the registers of the ring that long frames use to `set`, as [`QueueHalf::registers`] does.
     pub(crate) fn registers(&self, set: &mut dyn FnMut(u32, u64)) {
         match self {
             LongFrames::Dropped => {}
@@ -49,7 +49,7 @@ impl<M: DmaMemory, D: Doorbell> LongFrames<M, D> {
         }
     }
 
-    /// As [`QueueHalf::restarted`].
+    /// Returns the ring for the queue's next start, empty.
     pub(crate) fn restarted(self) -> Self {
         match self {
             LongFrames::Dropped => LongFrames::Dropped,

@@ -3,8 +3,8 @@
 //! One read is outstanding while nothing comes, so that a short frame costs one crossing of the link, and none is made
 //! in vain but one for each time that the device gives a read up (it answers zero, and the host asks again). The read
 //! brings an entry's first line; further lines of a longer frame are then there and are read at once. While a frame is
-//! used the read of the next entry is under way, unless [`RxNiqConfig::reads_ahead`] says otherwise. What was read is kept
-//! here and looked at nowhere else: a device can change nothing behind a check. Longer frames lie in memory
+//! used the read of the next entry is under way, unless [`RxNiqConfig::reads_ahead`] says otherwise. What was read is
+//! kept here and looked at nowhere else: a device can change nothing behind a check. Longer frames lie in memory
 //! (`long_frames.rs`), and their entry says so.
 //!
 //! A read is a state, never a wait: [`Receive::poll`] starts it, and later finds the answer or does not. On a processor
@@ -25,23 +25,23 @@ use crate::error::RxError;
 use crate::niq::long_frames::LongFrames;
 use crate::niq::settings::RxNiqConfig;
 use crate::port::half::{Epoch, QueueHalf, moderation};
-use crate::receive::{FrameOwner, Place, Receive, RxFrame};
+use crate::receive::{FrameOwner, FrameSpan, Receive, RxFrame};
 
 /// Lines of the longest entry.
 const ENTRY_LINES: usize = NIQ_MAX_LINES as usize;
 /// Words in front of the frame of an entry.
 const HEAD_WORDS: usize = ENTRY_HEAD_BYTES / WORD_BYTES;
 
-/// How far the entry at `next` is.
+/// Progress of the entry at `next`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// Its first line is asked for, or will be.
     Awaited,
     /// Its head was checked; lines from the second on are on their way.
     Arriving { length_bytes: usize, lines: u32 },
-    /// Its frame is here.
+    /// The frame of the entry is read whole.
     Whole { length_bytes: usize },
-    /// Its frame is the next one in memory.
+    /// The frame of the entry is the next one in memory.
     InMemory { length_bytes: usize },
 }
 
@@ -58,7 +58,7 @@ pub struct RxNiq<R, M, D> {
     coalesce: u64,
     /// Absolute count of entries done with.
     next: u64,
-    /// What the device was last told.
+    /// Count of freed entries that the device was told last.
     told: u64,
     state: State,
     /// The read of the first line of entry `next`, or of the one behind it while the frame of `next` is used.
@@ -204,36 +204,36 @@ impl<R: ReadPort, M: DmaMemory, D: Doorbell> RxNiq<R, M, D> {
     }
 
     /// Where the frame of entry `next` lies in memory, if the device has got so far there.
-    fn find_in_memory(&mut self, length_bytes: usize) -> Result<Option<Place>, RxError> {
-        let Some(place) = self.long.look()? else { return Ok(None) };
-        if place.length_bytes != length_bytes {
-            let (entry_bytes, found_bytes) = (length_bytes as u32, place.length_bytes as u32);
+    fn find_in_memory(&mut self, length_bytes: usize) -> Result<Option<FrameSpan>, RxError> {
+        let Some(span) = self.long.look()? else { return Ok(None) };
+        if span.length_bytes != length_bytes {
+            let (entry_bytes, found_bytes) = (length_bytes as u32, span.length_bytes as u32);
             return Err(RxError::OtherLength { entry: self.next, entry_bytes, found_bytes });
         }
-        Ok(Some(place))
+        Ok(Some(span))
     }
 
-    fn step(&mut self) -> Result<Option<Place>, RxError> {
+    fn step(&mut self) -> Result<Option<FrameSpan>, RxError> {
         if self.state == State::Awaited {
             self.take_first()?;
         }
         if let State::Arriving { length_bytes, lines } = self.state {
             self.take_further(length_bytes, lines);
         }
-        let place = match self.state {
+        let span = match self.state {
             State::Awaited | State::Arriving { .. } => None,
-            State::Whole { length_bytes } => Some(Place { first_byte: 0, length_bytes }),
+            State::Whole { length_bytes } => Some(FrameSpan { first_byte: 0, length_bytes }),
             State::InMemory { length_bytes } => self.find_in_memory(length_bytes)?,
         };
-        if place.is_some() && self.config.reads_ahead {
+        if span.is_some() && self.config.reads_ahead {
             self.ask_first(self.next + 1);
         }
-        Ok(place)
+        Ok(span)
     }
 
-    /// Where the next frame lies, if it is there.
+    /// Returns the span of the next frame, or `None` if the device has not delivered one.
     #[inline]
-    fn look(&mut self) -> Result<Option<Place>, RxError> {
+    fn look(&mut self) -> Result<Option<FrameSpan>, RxError> {
         if let Some(error) = self.broken {
             return Err(error);
         }
@@ -294,8 +294,8 @@ impl<R: ReadPort, M: DmaMemory, D: Doorbell> QueueHalf for RxNiq<R, M, D> {
 impl<R: ReadPort, M: DmaMemory, D: Doorbell> Receive for RxNiq<R, M, D> {
     #[inline]
     fn poll(&mut self) -> Result<Option<RxFrame<'_>>, RxError> {
-        let place = self.look()?;
-        Ok(place.map(|place| RxFrame::new(self, place)))
+        let span = self.look()?;
+        Ok(span.map(|span| RxFrame::new(self, span)))
     }
 
     /// Never: the read that the device holds is the wait of this interface, and one that is on its way may bring a frame
@@ -307,17 +307,17 @@ impl<R: ReadPort, M: DmaMemory, D: Doorbell> Receive for RxNiq<R, M, D> {
 
 impl<R: ReadPort, M: DmaMemory, D: Doorbell> FrameOwner for RxNiq<R, M, D> {
     #[inline]
-    fn frame_word(&mut self, place: Place, index: usize) -> u64 {
+    fn frame_word(&mut self, span: FrameSpan, index: usize) -> u64 {
         if let (State::InMemory { .. }, Some(owner)) = (self.state, self.long.owner()) {
-            return owner.frame_word(place, index);
+            return owner.frame_word(span, index);
         }
         let word = HEAD_WORDS + index;
         self.entry[word / WORDS_PER_LINE][word % WORDS_PER_LINE]
     }
 
-    fn frame_copy_out(&mut self, place: Place, bytes: &mut [u8]) {
+    fn frame_copy_out(&mut self, span: FrameSpan, bytes: &mut [u8]) {
         if let (State::InMemory { .. }, Some(owner)) = (self.state, self.long.owner()) {
-            return owner.frame_copy_out(place, bytes);
+            return owner.frame_copy_out(span, bytes);
         }
         let words = self.entry.as_flattened()[HEAD_WORDS..].iter();
         for (chunk, word) in bytes.chunks_mut(WORD_BYTES).zip(words) {
@@ -326,9 +326,9 @@ impl<R: ReadPort, M: DmaMemory, D: Doorbell> FrameOwner for RxNiq<R, M, D> {
     }
 
     #[inline]
-    fn frame_freed(&mut self, place: Place) {
+    fn frame_freed(&mut self, span: FrameSpan) {
         if let (State::InMemory { .. }, Some(owner)) = (self.state, self.long.owner()) {
-            owner.frame_freed(place);
+            owner.frame_freed(span);
         }
         self.next += 1;
         self.state = State::Awaited;

@@ -9,7 +9,7 @@ use crate::transmit::settings::TxQueueConfig;
 /// A queue of entries in the BAR (NIQ).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NiqConfig {
-    /// What all queues have.
+    /// Settings common to all transmit queues.
     pub queue: TxQueueConfig,
     /// 64 random bits; as in [`crate::MmioConfig`].
     pub random: u64,
@@ -19,7 +19,7 @@ pub struct NiqConfig {
     pub buffer_bytes: usize,
     /// The device writes its head back after this many entries; at most half of those that the window holds.
     pub completion_frames: u32,
-    /// And at the latest after this many ns.
+    /// Longest time in ns from a finished frame to the completion that reports it.
     pub completion_time_ns: u32,
 }
 
@@ -49,9 +49,9 @@ pub struct RxNiqConfig {
     /// Freed entries are told to the device after this many, and whenever a read was held in vain; 0 takes a quarter of
     /// those that the window holds, and half of them is the most.
     pub freed_coalesce: u32,
-    /// Whether the next entry is asked for while the frame of one is used, so that frames which follow each other do not each
-    /// wait for a crossing. Not for a program that answers a frame on a processor that stands still in an uncached load: its
-    /// answer would wait for the next frame.
+    /// Whether the next entry is asked for while the frame of one is used, so that frames which follow each other do
+    /// not each wait for a crossing. Not for a program that answers a frame on a processor that stands still in an
+    /// uncached load: its answer would wait for the next frame.
     pub reads_ahead: bool,
     /// Where frames go that do not fit an entry. `interrupts` in it says nothing.
     pub long: LongFrameConfig,

@@ -37,7 +37,7 @@ impl Epoch {
         }
     }
 
-    /// Of the next life.
+    /// Returns the epoch of the queue's next start.
     pub(crate) const fn next(self) -> Self {
         match self {
             Epoch::Carried(epoch) => Epoch::Carried(epoch.wrapping_add(1)),

@@ -31,10 +31,10 @@ use crate::port::settings::Mux;
 use crate::port::settings::PortConfig;
 use crate::port::steps::{mux_steps, until_active, write};
 
-/// How far a port is.
+/// Progress of bring-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PortState {
-    /// It is being brought up.
+    /// Bring-up is in progress.
     Starting,
     /// Queues can be opened; operations may be under way.
     Ready,
@@ -68,7 +68,7 @@ impl<T> Pending<T> {
     }
 }
 
-/// What [`Port::finish`] found.
+/// Answer of [`Port::finish`].
 #[must_use]
 #[derive(Debug)]
 pub enum Progress<T> {
@@ -194,7 +194,7 @@ impl<L: Link> Port<L> {
     /// The result of an operation, or the operation back if it is under way.
     ///
     /// # Errors
-    /// Why it failed.
+    /// The error that ended the operation.
     pub fn finish<T>(&mut self, pending: Pending<T>) -> Result<Progress<T>, PortError> {
         let Some(outcome) = self.script.take(pending.ticket) else { return Ok(Progress::Pending(pending)) };
         let value = (pending.set)(pending.value, outcome?);

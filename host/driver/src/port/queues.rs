@@ -1,11 +1,11 @@
 //! Opens, recovers and closes the queues of a port, whatever their interface.
 //!
 //! The `factory.rs` of an interface makes its halves: it takes window, memory and doorbell from the link and checks the
-//! settings against what the device can do; nothing of the device changes. Opening writes the queue's registers, the control register last, and
-//! reads the status back: the read follows the writes, so the device has seen them all, and it shows the epoch.
-//! Closing disables and reads back until the queue is stopped; from then on the device touches none of its memory.
-//! Recovery of a quarantined queue (docs/design.md, decision 4) is closing, restarting empty with the next epoch,
-//! opening; the sender's own write-combining buffers are emptied by a fence before the read-back.
+//! settings against what the device can do; nothing of the device changes. Opening writes the queue's registers, the
+//! control register last, and reads the status back: the read follows the writes, so the device has seen them all, and
+//! it shows the epoch. Closing disables and reads back until the queue is stopped; from then on the device touches none
+//! of its memory. Recovery of a quarantined queue (docs/design.md, decision 4) is closing, restarting empty with the
+//! next epoch, opening; the sender's own write-combining buffers are emptied by a fence before the read-back.
 
 use alloc::vec::Vec;
 
@@ -34,8 +34,9 @@ impl<L: Link> Port<L> {
         Pending::new(ticket, half.0)
     }
 
-    /// Stops a queue; the half that comes back is empty and may be opened again, with the next epoch. What it had not handed over by then is lost; wait for [`crate::Transmit::is_idle`] before, to
-    /// lose nothing. Dropping a half without closing it leaves the device writing to its memory.
+    /// Stops a queue; the half that comes back is empty and may be opened again, with the next epoch. What it had not
+    /// handed over by then is lost; wait for [`crate::Transmit::is_idle`] before, to lose nothing. Dropping a half
+    /// without closing it leaves the device writing to its memory.
     pub fn close<H: QueueHalf>(&mut self, half: H) -> Pending<Stopped<H>> {
         let half = half.flushed();
         let ticket = push_close(&mut self.script, &half);
@@ -53,8 +54,8 @@ impl<L: Link> Port<L> {
         })
     }
 
-    /// Reads a queue's status; the way to learn why credits stay out. Writes before it are told of unless it says that it
-    /// is pending ([`QueueStatus::is_pending`]); then ask again later.
+    /// Reads a queue's status; the way to learn why credits stay out. Writes before it are told of unless it says that
+    /// it is pending ([`QueueStatus::is_pending`]); then ask again later.
     pub fn queue_status(&mut self, queue: u32) -> Pending<QueueStatus> {
         let offset = queue_offset(queue) + r::STATUS;
         let ticket = self.script.push([Step::Read { offset, what: "tell a queue's status" }]);

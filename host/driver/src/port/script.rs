@@ -57,7 +57,7 @@ pub(crate) type Outcome = Result<u64, PortError>;
 pub(crate) struct Script {
     operations: VecDeque<Operation>,
     reading: Option<RegisterRead>,
-    /// When the step under way was first looked at.
+    /// Time at which the current step was first tried.
     since_ns: Option<u64>,
     next_ticket: Ticket,
     outcomes: Vec<(Ticket, Outcome)>,

@@ -1,6 +1,6 @@
 //! How a port is brought up: its address, reset, and the multiplexer between `kpio` and `descriptor` queues.
 
-/// How a port is brought up.
+/// Settings of bring-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PortConfig {
     /// Station address to set; `None` leaves the device's.
@@ -22,7 +22,7 @@ impl Default for PortConfig {
 /// Which frames the device forwards from its kPIO queues and which from its descriptor queues.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mux {
-    /// Everything from everywhere.
+    /// Frames of every queue.
     #[default]
     Both,
     /// Descriptor queues only.

@@ -9,7 +9,7 @@ pub struct QueueStatus {
     pub active: bool,
     /// Later writes are dropped and counted until the queue is recovered with a new epoch.
     pub quarantined: bool,
-    /// Why it is quarantined or failed.
+    /// Cause of a quarantine or failure.
     pub cause: FailureCause,
     /// Epoch in force.
     pub epoch: u8,
@@ -18,10 +18,10 @@ pub struct QueueStatus {
     pub is_pending: bool,
 }
 
-/// Why a queue failed.
+/// Cause of a queue's failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailureCause {
-    /// It has not.
+    /// The queue has not failed.
     None,
     /// A hole stood longer than its time-out: the sender died or was stopped in the middle of a message.
     HoleTimeout,

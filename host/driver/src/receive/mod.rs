@@ -1,4 +1,4 @@
-//! What every way of receiving has in common: a poll that yields a frame in place, freed when the handle is dropped.
+//! What all receive queues have in common: a poll that yields a frame in place, freed when the handle is dropped.
 //!
 //! The handle is zero-copy: [`RxFrame::word`] reads a word where the device put it, [`RxFrame::copy_out`] copies the
 //! frame to the caller. Lengths were checked before the handle was made, so no access through it leaves the frame.
@@ -18,7 +18,7 @@ use crate::error::RxError;
 pub trait Receive {
     /// The next frame if there is one. Never blocks, allocates or reads the device; costs one load of a word that
     /// stays in this core's cache until the device writes it. Finding nothing tells the device what was freed. The
-    /// exception is [`crate::RxNiq`], whose way it is to read the device: it starts a read, or looks for its answer.
+    /// exception is [`crate::RxNiq`], which reads the device: it starts a read, or looks for the answer of one.
     ///
     /// # Errors
     /// The device wrote what it must not. The queue is unusable from then on and repeats the error.
@@ -28,46 +28,45 @@ pub trait Receive {
     /// of all that was freed. For a waiter, after it has made sure that it will be woken ([`crate::Port::arm`]).
     ///
     /// # Errors
-    /// As [`Receive::poll`].
+    /// Those of [`Receive::poll`].
     fn wants_interrupt(&mut self) -> Result<bool, RxError>;
 }
 
-/// Where a frame lies; implemented by the rings.
+/// Memory that holds received frames; implemented by the rings.
 pub(crate) trait FrameOwner {
-    /// Loads payload word `index` of the frame that starts at `place`; inside the frame's padded words.
-    fn frame_word(&mut self, place: Place, index: usize) -> u64;
+    /// Loads payload word `index` of the frame at `span`; inside the frame's padded words.
+    fn frame_word(&mut self, span: FrameSpan, index: usize) -> u64;
     /// Copies the frame's first `bytes.len()` bytes out; at most its length.
-    fn frame_copy_out(&mut self, place: Place, bytes: &mut [u8]);
+    fn frame_copy_out(&mut self, span: FrameSpan, bytes: &mut [u8]);
     /// Gives the frame's memory back to the device.
-    fn frame_freed(&mut self, place: Place);
+    fn frame_freed(&mut self, span: FrameSpan);
 }
 
-/// A frame's place in a ring.
+/// The bytes of a ring that a frame takes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
+pub(crate) struct FrameSpan {
     /// Byte offset in the ring's memory of the first byte.
     pub first_byte: usize,
-    /// Bytes of the frame.
     pub length_bytes: usize,
 }
 
 /// A received frame, in place. Dropping it frees its memory for the device.
 pub struct RxFrame<'a> {
     owner: &'a mut dyn FrameOwner,
-    place: Place,
+    span: FrameSpan,
 }
 
 impl<'a> RxFrame<'a> {
     /// `inline`, so that the owner's type is known where the handle is made and the calls below need no table.
     #[inline(always)]
-    pub(crate) fn new(owner: &'a mut dyn FrameOwner, place: Place) -> Self {
-        RxFrame { owner, place }
+    pub(crate) fn new(owner: &'a mut dyn FrameOwner, span: FrameSpan) -> Self {
+        RxFrame { owner, span }
     }
 
     /// Bytes of the frame, FCS excluded.
     #[inline]
     pub fn len(&self) -> usize {
-        self.place.length_bytes
+        self.span.length_bytes
     }
 
     /// Whether the frame has no bytes.
@@ -81,7 +80,7 @@ impl<'a> RxFrame<'a> {
     #[inline]
     pub fn word(&mut self, index: usize) -> Option<u64> {
         let left = self.len().checked_sub(index.checked_mul(WORD_BYTES)?).filter(|left| *left > 0)?;
-        let word = self.owner.frame_word(self.place, index);
+        let word = self.owner.frame_word(self.span, index);
         let kept_bits = 8 * left.min(WORD_BYTES) as u32;
         Some(word & (u64::MAX >> (64 - kept_bits)))
     }
@@ -91,7 +90,7 @@ impl<'a> RxFrame<'a> {
     #[inline]
     pub fn copy_out(&mut self, bytes: &mut [u8]) -> usize {
         let count = self.len().min(bytes.len());
-        self.owner.frame_copy_out(self.place, &mut bytes[..count]);
+        self.owner.frame_copy_out(self.span, &mut bytes[..count]);
         self.len()
     }
 
@@ -99,19 +98,19 @@ impl<'a> RxFrame<'a> {
     pub fn copy_to(&mut self, bytes: &mut Vec<u8>) {
         bytes.clear();
         bytes.resize(self.len(), 0);
-        self.owner.frame_copy_out(self.place, bytes);
+        self.owner.frame_copy_out(self.span, bytes);
     }
 }
 
 impl Drop for RxFrame<'_> {
     #[inline]
     fn drop(&mut self) {
-        self.owner.frame_freed(self.place);
+        self.owner.frame_freed(self.span);
     }
 }
 
 impl core::fmt::Debug for RxFrame<'_> {
     fn fmt(&self, out: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        out.debug_struct("RxFrame").field("place", &self.place).finish_non_exhaustive()
+        out.debug_struct("RxFrame").field("place", &self.span).finish_non_exhaustive()
     }
 }

@@ -16,7 +16,7 @@ use beeline_spec::{LINE_BYTES, WORD_BYTES};
 use crate::error::RxError;
 use crate::port::half::{Epoch, QueueHalf, moderation};
 use crate::receive::settings::{InterruptModeration, RxRingConfig};
-use crate::receive::{FrameOwner, Place, Receive, RxFrame};
+use crate::receive::{FrameOwner, FrameSpan, Receive, RxFrame};
 
 /// How many lines ahead of the next start are fetched while a frame is handed out: the latency of a line that another
 /// core wrote is about four short frames' worth of work.
@@ -38,7 +38,7 @@ pub struct RxRing<M, D> {
     coalesce_lines: u64,
     /// Absolute count of lines consumed: where the next frame starts.
     next_start: u64,
-    /// What the device was last told.
+    /// Count of freed lines that the device was told last.
     told: u64,
     frames: u64,
     broken: Option<RxError>,
@@ -113,7 +113,7 @@ impl<M: DmaMemory, D: Doorbell> RxRing<M, D> {
 
     /// Where the next frame lies, if it is there; tells the device what was freed if it is not.
     #[inline]
-    pub(crate) fn look(&mut self) -> Result<Option<Place>, RxError> {
+    pub(crate) fn look(&mut self) -> Result<Option<FrameSpan>, RxError> {
         if let Some(error) = self.broken {
             return Err(error);
         }
@@ -125,7 +125,7 @@ impl<M: DmaMemory, D: Doorbell> RxRing<M, D> {
             return Ok(None);
         }
         match self.length_of(word) {
-            Ok(bytes) => Ok(Some(Place { first_byte: at + f::BYTES, length_bytes: bytes as usize })),
+            Ok(bytes) => Ok(Some(FrameSpan { first_byte: at + f::BYTES, length_bytes: bytes as usize })),
             Err(error) => Err(self.fail(error)),
         }
     }
@@ -163,10 +163,10 @@ impl<M: DmaMemory, D: Doorbell> QueueHalf for RxRing<M, D> {
 impl<M: DmaMemory, D: Doorbell> Receive for RxRing<M, D> {
     #[inline]
     fn poll(&mut self) -> Result<Option<RxFrame<'_>>, RxError> {
-        let Some(place) = self.look()? else { return Ok(None) };
+        let Some(span) = self.look()? else { return Ok(None) };
         let ahead = self.line_offset(self.next_start + PREFETCH_LINES);
         self.memory.prefetch(ahead);
-        Ok(Some(RxFrame::new(self, place)))
+        Ok(Some(RxFrame::new(self, span)))
     }
 
     fn wants_interrupt(&mut self) -> Result<bool, RxError> {
@@ -176,26 +176,26 @@ impl<M: DmaMemory, D: Doorbell> Receive for RxRing<M, D> {
 
 impl<M: DmaMemory, D: Doorbell> FrameOwner for RxRing<M, D> {
     #[inline]
-    fn frame_word(&mut self, place: Place, index: usize) -> u64 {
+    fn frame_word(&mut self, span: FrameSpan, index: usize) -> u64 {
         let ring_bytes = self.lines as usize * LINE_BYTES;
-        self.memory.load((place.first_byte + index * WORD_BYTES) & (ring_bytes - 1))
+        self.memory.load((span.first_byte + index * WORD_BYTES) & (ring_bytes - 1))
     }
 
     #[inline]
-    fn frame_copy_out(&mut self, place: Place, bytes: &mut [u8]) {
-        let to_end = self.lines as usize * LINE_BYTES - place.first_byte;
+    fn frame_copy_out(&mut self, span: FrameSpan, bytes: &mut [u8]) {
+        let to_end = self.lines as usize * LINE_BYTES - span.first_byte;
         if bytes.len() <= to_end {
-            self.memory.copy_out(place.first_byte, bytes);
+            self.memory.copy_out(span.first_byte, bytes);
         } else {
             let (front, back) = bytes.split_at_mut(to_end);
-            self.memory.copy_out(place.first_byte, front);
+            self.memory.copy_out(span.first_byte, front);
             self.memory.copy_out(0, back);
         }
     }
 
     #[inline]
-    fn frame_freed(&mut self, place: Place) {
-        let end = self.next_start + (f::BYTES + place.length_bytes).div_ceil(LINE_BYTES) as u64;
+    fn frame_freed(&mut self, span: FrameSpan) {
+        let end = self.next_start + (f::BYTES + span.length_bytes).div_ceil(LINE_BYTES) as u64;
         while self.next_start != end {
             let at = self.line_offset(self.next_start);
             // Relaxed is enough: the doorbell orders it before the device learns that the line is free.

@@ -3,9 +3,9 @@
 /// When frames raise an interrupt; the default raises one for every frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct InterruptModeration {
-    /// After this many frames; 0 reads as 1.
+    /// Number of frames after which an interrupt is raised; 0 reads as 1.
     pub frames: u32,
-    /// At the latest after this many ns.
+    /// Longest time in ns that an interrupt is held back.
     pub time_ns: u32,
 }
 

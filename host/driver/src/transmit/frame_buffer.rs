@@ -11,7 +11,7 @@ use alloc::vec;
 
 use beeline_spec::LINE_BYTES;
 
-/// What is in use. Counts are absolute bytes.
+/// The part of a frame buffer that is in use. Counts are absolute bytes.
 #[derive(Debug)]
 pub(crate) struct FrameBuffer {
     /// Offset in the queue's memory.
@@ -107,7 +107,7 @@ mod tests {
 
     /// A head inside an entry looks at a place where no entry of this life ended.
     #[test]
-    fn a_count_inside_an_entry_frees_nothing_of_it_in_any_life() {
+    fn count_inside_an_entry_frees_none_of_its_bytes() {
         let mut buffer = FrameBuffer::new(0, 1024, 8);
         for ends in [[1, 2, 3], [2, 4, 6], [3, 5, 7]] {
             for (number, end) in ends.into_iter().enumerate() {

@@ -51,7 +51,7 @@ pub trait Transmit {
 #[must_use = "frames that were not taken are lost unless they are offered again"]
 pub struct Taken(pub usize);
 
-/// What an interface declares about itself.
+/// Properties that an interface declares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Declared {
     pub interface: Interface,

@@ -1,6 +1,6 @@
 //! What the transmit queues of every interface are told.
 
-/// What every transmit queue has in common.
+/// Settings common to all transmit queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TxQueueConfig {
     /// Epoch the queue starts with; recovery raises it by one.

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::protocol::{MAGIC, bytes_of, words};
 
-/// What a store has done and holds.
+/// Counts of a store's operations, and its size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KvStats {
     /// Keys that have a value.
@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn statistics_come_back_and_other_answers_are_not_taken_for_them() {
+    fn statistics_are_parsed_and_other_answers_are_refused() {
         let counters = Counters::default();
         counters.hits.count();
         counters.refused.count();

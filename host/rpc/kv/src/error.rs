@@ -2,27 +2,18 @@
 
 use beeline_rpc::{CallError, CallFailure, RpcError, StartError};
 
-/// Why there is no store.
+/// Reasons for which a store cannot be made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OpenError {
     /// An option is out of bounds.
     #[error("{option} = {value}; it must be {bounds}")]
-    Option {
-        option: &'static str,
-        /// What was given.
-        value: u64,
-        /// What it may be.
-        bounds: &'static str,
-    },
+    Option { option: &'static str, value: u64, bounds: &'static str },
     /// The system has no random number for the keys of the hash.
     #[error("the system gives no random number to hash keys with: {why}")]
-    Random {
-        /// What it says.
-        why: String,
-    },
+    Random { why: String },
 }
 
-/// Why something was not done.
+/// Reasons for which an operation was not done.
 #[derive(Debug, thiserror::Error)]
 pub enum KvError {
     /// There is no server of this name, or it refuses.
@@ -52,10 +43,7 @@ pub enum KvError {
     },
     /// Whoever offers this name is no key-value store, or one of another version.
     #[error("what is served under this name is no key-value store of this version: {what}")]
-    NotAStore {
-        /// What it said.
-        what: String,
-    },
+    NotAStore { what: String },
 }
 
 impl From<StartError> for KvError {

@@ -10,7 +10,7 @@ pub const KEY_BYTES: usize = 16;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Key([u8; KEY_BYTES]);
 
-/// Why something is no key.
+/// Reasons for which a text is no key.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
     /// Empty, or too long.
@@ -21,10 +21,7 @@ pub enum KeyError {
     Zero { at: usize },
     /// Not 32 hexadecimal digits.
     #[error("`{text}` is no raw key: {} hexadecimal digits are needed, for {KEY_BYTES} bytes", 2 * KEY_BYTES)]
-    Hex {
-        /// What was given.
-        text: String,
-    },
+    Hex { text: String },
 }
 
 impl Key {

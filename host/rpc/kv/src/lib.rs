@@ -30,13 +30,12 @@
 //! cache lines. **Several threads** share a table that is read without a lock ([`papaya`]); a SET allocates, and what it
 //! replaces is freed once no reader can have it.
 //!
-//! **Memory is bounded**, and a store that is full says so: nothing is evicted, because an order of use costs a store for
-//! each GET, and a value that silently goes is another service.
+//! **Memory is bounded**, and a store that is full says so: nothing is evicted, because an order of use costs a store
+//! for each GET, and a value that silently goes is another service.
 //!
 //! Not here: persistence, expiry, replication. Source: the use that seeds "RAMCloud/HiStar" and "NIQ" name.
 #![forbid(unsafe_code)]
 
-mod alone;
 mod client;
 mod counters;
 mod error;
@@ -46,6 +45,7 @@ mod options;
 pub mod protocol;
 mod service;
 mod shared;
+mod single_thread;
 mod table;
 mod value;
 

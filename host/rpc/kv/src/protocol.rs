@@ -40,7 +40,7 @@ pub(crate) fn words<const N: usize>(bytes: &[u8]) -> Option<[u64; N]> {
     rest.is_empty().then(|| words.map(u64::from_le_bytes))
 }
 
-/// As bytes what [`words`] reads.
+/// Returns the bytes from which [`words`] reads these words.
 pub(crate) fn bytes_of<const N: usize>(words: [u64; N]) -> impl AsRef<[u8]> {
     words.into_iter().flat_map(u64::to_le_bytes).collect::<smallvec::SmallVec<[u8; 128]>>()
 }

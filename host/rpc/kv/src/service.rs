@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use beeline_rpc::{Replied, Reply, Request, Service};
 
-use crate::alone::AloneTable;
 use crate::counters::{Counters, KvStats};
 use crate::error::OpenError;
 use crate::hash::KeyHash;
@@ -12,6 +11,7 @@ use crate::key::{KEY_BYTES, Key};
 use crate::options::KvOptions;
 use crate::protocol::{DELETE, FULL, GET, MALFORMED, NOT_FOUND, SET, STATS, VALUE_TOO_LONG, bytes_of};
 use crate::shared::SharedTable;
+use crate::single_thread::SingleThreadTable;
 use crate::table::{Refused, Table};
 
 /// One thread's share of a store: hand it to the worker of that thread.
@@ -23,11 +23,11 @@ pub struct KvService {
 
 #[derive(Debug)]
 enum Items {
-    Alone(AloneTable),
+    SingleThread(SingleThreadTable),
     Shared(SharedTable),
 }
 
-/// What is not items.
+/// The state of a store apart from its items.
 #[derive(Debug)]
 struct Office {
     /// One for each thread.
@@ -38,7 +38,8 @@ struct Office {
 }
 
 impl KvService {
-    /// A store with nothing in it, for `workers` threads: one service each. One alone has it without an atomic operation.
+    /// A store with nothing in it, for `workers` threads: one service each. One alone has it without an atomic
+    /// operation.
     ///
     /// # Errors
     /// An option is out of bounds; the system gives no random number.
@@ -48,7 +49,7 @@ impl KvService {
         let counters: Arc<[Counters]> = (0..workers).map(|_| Counters::default()).collect();
         let office = |index| Office { counters: Arc::clone(&counters), index, options: options.clone() };
         if workers == 1 {
-            let items = Items::Alone(AloneTable::new(hash, max_bytes));
+            let items = Items::SingleThread(SingleThreadTable::new(hash, max_bytes));
             return Ok(vec![KvService { items, office: office(0) }]);
         }
         let table = SharedTable::new(hash, max_bytes);
@@ -59,7 +60,7 @@ impl KvService {
     /// What the store has done and holds: all threads together.
     pub fn stats(&self) -> KvStats {
         match &self.items {
-            Items::Alone(table) => self.office.stats(table),
+            Items::SingleThread(table) => self.office.stats(table),
             Items::Shared(table) => self.office.stats(table),
         }
     }
@@ -69,7 +70,7 @@ impl Service for KvService {
     #[inline(always)]
     fn call(&mut self, request: &mut Request<'_>, reply: Reply<'_>) -> Replied {
         match &mut self.items {
-            Items::Alone(table) => self.office.serve(table, request, reply),
+            Items::SingleThread(table) => self.office.serve(table, request, reply),
             Items::Shared(table) => self.office.serve(table, request, reply),
         }
     }

@@ -24,7 +24,7 @@ const ASKED_AFTER: Duration = Duration::from_millis(1);
 #[derive(Debug)]
 pub struct ShmLink {
     target: Target,
-    /// None while there is no server.
+    /// `None` while there is no server.
     session: Option<Session>,
     /// The thread whose window is looked at next.
     turn: usize,

@@ -22,7 +22,7 @@ use crate::cancels::{Cancels, table_bytes};
 use crate::error::RpcError;
 use crate::service::ReplyWindow;
 
-/// What every attempt to connect needs.
+/// Settings that every attempt to connect needs.
 #[derive(Clone, Debug)]
 pub(crate) struct Target {
     pub(crate) domain: Domain,
@@ -37,7 +37,7 @@ pub(crate) struct ReplyEnd {
     pub(crate) sleeper: MemorySleeper,
 }
 
-/// What a client has of one server.
+/// A client's connection to one server.
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) connection: Arc<Connection>,

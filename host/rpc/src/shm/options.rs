@@ -8,7 +8,7 @@ use beeline_window::WaitPolicy;
 use crate::calls::MAX_OUTSTANDING;
 use crate::error::RpcError;
 
-/// What a server is like.
+/// Settings of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerOptions {
     /// Threads that share every client's requests, 1 to 64. One alone claims requests without an atomic operation.
@@ -16,9 +16,9 @@ pub struct ServerOptions {
     /// Lines of each client's request window, a power of two from 16. A window that is larger takes longer bursts; one
     /// that fits a core's own cache answers sooner (`docs/performance.md`).
     pub request_lines: u32,
-    /// How request windows are backed.
+    /// Backing of request windows.
     pub memory: MemoryOptions,
-    /// How answers are stored.
+    /// Store kernel for answers.
     pub kernel: StoreKernel,
     /// Clients at the same time.
     pub max_clients: usize,
@@ -44,21 +44,21 @@ impl Default for ServerOptions {
     }
 }
 
-/// What a client is like.
+/// Settings of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientOptions {
     /// Calls that may be outstanding, a power of two up to 32,768.
     pub max_outstanding: u32,
     /// Lines of each reply window, a power of two from 16.
     pub reply_lines: u32,
-    /// How requests are stored.
+    /// Store kernel for requests.
     pub kernel: StoreKernel,
     /// How this side maps the request window; huge pages only from a server that it trusts
     /// ([`beeline_domain::StoreOptions::memory`]).
     pub memory: MemoryOptions,
     /// How [`crate::Client::wait`] and [`crate::Client::call`] wait.
     pub policy: WaitPolicy,
-    /// How long the first connection may take.
+    /// Longest time that the first connection may take.
     pub timeout: Duration,
 }
 

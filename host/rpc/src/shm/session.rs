@@ -18,7 +18,7 @@ use crate::dispatch::{Head, RequestError, serve};
 use crate::intake::{Intake, Taken};
 use crate::method::Method;
 use crate::payload::Body;
-use crate::service::{Answers, Reply, ReplyWindow, Request, Service, Way};
+use crate::service::{Answers, Reply, ReplyPath, ReplyWindow, Request, Service};
 
 /// Longest message in a window of `lines` lines: a quarter of it, so that one side stores parts while the other takes
 /// earlier ones.
@@ -33,7 +33,7 @@ pub(crate) fn writer(parts: SenderParts) -> (ReplyWindow, MemorySleeper) {
     (Writer::new(parts.store, parts.credits, config), parts.sleeper)
 }
 
-/// What a look at a client has come to.
+/// Result of one step of serving a client.
 #[derive(Debug)]
 pub(crate) enum Step {
     /// A request was answered, or a part of one was taken in.
@@ -109,7 +109,7 @@ impl Session {
         self.answers.parked.is_active()
     }
 
-    /// What to sleep on.
+    /// Returns the sleepers that a thread waits on when this client has nothing for it.
     pub(crate) fn sleepers(&self) -> impl Iterator<Item = &MemorySleeper> {
         let room = self.room.as_ref().filter(|_| self.has_unsent());
         std::iter::once(&self.sleeper).chain(room)
@@ -156,10 +156,13 @@ impl Session {
                 Err(error) => return Step::Broken(error.to_string()),
             }
         }
-        let way =
-            Way { window: Some(reply), max_message_bytes: self.reply_bytes, answers: &mut self.answers };
+        let path = ReplyPath {
+            window: Some(reply),
+            max_message_bytes: self.reply_bytes,
+            answers: &mut self.answers,
+        };
         let number = request.number;
-        serve(service, &mut request, Reply::new(number, way));
+        serve(service, &mut request, Reply::new(number, path));
         drop(request);
         self.trouble()
     }
@@ -201,7 +204,7 @@ impl Session {
             // They may have gone to sleep meanwhile, and the client wakes nobody for what it has sent.
             self.sleeper.wake();
         }
-        let way = Way {
+        let path = ReplyPath {
             window: self.reply.as_mut(),
             max_message_bytes: self.reply_bytes,
             answers: &mut self.answers,
@@ -214,7 +217,7 @@ impl Session {
             cancels: Some(&self.entry.cancels),
             body: Body::of_bytes(self.intake.bytes()),
         };
-        serve(service, &mut request, Reply::new(first.word.call(), way));
+        serve(service, &mut request, Reply::new(first.word.call(), path));
         self.trouble()
     }
 

@@ -9,9 +9,9 @@ use crate::dispatch::{Head, RequestError, serve};
 use crate::intake::{Intake, Taken};
 use crate::method::Method;
 use crate::payload::{Body, Payload};
-use crate::service::{Answers, ClientId, Reply, Request, Service, Way};
+use crate::service::{Answers, ClientId, Reply, ReplyPath, Request, Service};
 
-/// What a server remembers of one client.
+/// A server's state of one client.
 #[derive(Debug)]
 pub(crate) struct Caller {
     id: ClientId,
@@ -25,7 +25,7 @@ impl Caller {
     }
 
     /// Takes a message of this client, who is not trusted, and serves the request if it is whole: then an answer waits.
-    /// None may be waiting from before.
+    /// No answer may be waiting from before.
     pub(crate) fn take(&mut self, message: &[u8], service: &mut impl Service) -> Result<(), RequestError> {
         let mut rest = message;
         match self.intake.take(rest.word(0), &mut rest)? {
@@ -42,7 +42,7 @@ impl Caller {
     }
 
     fn serve(&mut self, head: Head, bytes: &[u8], service: &mut impl Service) {
-        let way = Way { window: None, max_message_bytes: 0, answers: &mut self.answers };
+        let path = ReplyPath { window: None, max_message_bytes: 0, answers: &mut self.answers };
         let mut request = Request {
             method: Method(head.word.method()),
             client: self.id,
@@ -51,6 +51,6 @@ impl Caller {
             cancels: None,
             body: Body::of_bytes(bytes),
         };
-        serve(service, &mut request, Reply::new(head.word.call(), way));
+        serve(service, &mut request, Reply::new(head.word.call(), path));
     }
 }

@@ -20,20 +20,20 @@ pub const FAIL: Method = Method(2);
 pub const PANIC: Method = Method(3);
 /// Says that the server is overloaded.
 pub const BUSY: Method = Method(4);
-/// Answers with as many bytes as the first word says, each the number of its place.
+/// Answers with as many bytes as the first word says, each with the value that `filling` gives its index.
 pub const FILL: Method = Method(5);
 /// As `FILL`, written piece by piece into a reservation.
 pub const WRITE: Method = Method(6);
 /// Begins an answer and does not commit it.
 pub const ABANDON: Method = Method(7);
 
-pub struct Place {
+pub struct TestFolder {
     pub folder: tempfile::TempDir,
 }
 
-impl Place {
+impl TestFolder {
     pub fn new() -> Self {
-        Place { folder: tempfile::tempdir().unwrap() }
+        TestFolder { folder: tempfile::tempdir().unwrap() }
     }
 
     pub fn domain(&self) -> Domain {
@@ -41,9 +41,9 @@ impl Place {
     }
 }
 
-/// Byte `place` of an answer to `FILL`.
-pub fn filling(place: usize) -> u8 {
-    (place * 31 % 251) as u8
+/// Byte `index` of an answer to `FILL`.
+pub fn filling(index: usize) -> u8 {
+    (index * 31 % 251) as u8
 }
 
 pub fn handle(request: &mut Request<'_>, reply: Reply<'_>) -> Replied {

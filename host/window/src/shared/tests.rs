@@ -67,7 +67,7 @@ fn each_message_goes_to_one_receiver_and_is_freed_in_any_order() {
 }
 
 #[test]
-fn a_line_of_the_last_lap_in_another_hand_is_not_taken_for_a_new_message() {
+fn line_of_the_last_lap_held_by_another_receiver_is_no_new_message() {
     let (_, mut writer, mut receivers) = ends(4, 2);
     for byte in 1..=4u8 {
         assert_eq!(writer.try_send(&[byte; 8]), Ok(Sent::Sent));

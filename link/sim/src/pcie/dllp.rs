@@ -2,7 +2,8 @@
 //!
 //! Base Specification, sections 3.6.3 (acknowledgements) and 2.6.1.2 (credit updates). Both are put together: one packet
 //! answers for all that came since the one before. How long that may take is a rule of the receiver; the specification
-//! gives a limit, [`latency_limit`]. Not here: replays, since nothing is ever lost on this wire, so the kind NAK does not occur.
+//! gives a limit, [`latency_limit`]. Not here: replays, since nothing is ever lost on this wire, so the kind NAK does
+//! not occur.
 
 use super::{Advertised, Amount, Class, Generation, Lanes, Limit};
 use crate::des::Picoseconds;
@@ -21,9 +22,10 @@ pub enum Dllp {
 
 /// The limit of the specification for acknowledgements, which is also its guideline for credit updates, in symbols.
 ///
-/// Tables "maximum Ack latency limits" of section 3.6.3.1 and "UpdateFC transmission latency guidelines" of section 2.6.1.2,
-/// by their common formula: ((payload + 28) x factor) / lanes + delay, rounded down. The factor says after how many
-/// packets of full length an answer goes. One table holds for 8 GT/s and all above; widths of 12 stand in revisions up to
+/// Tables "maximum Ack latency limits" of section 3.6.3.1 and "UpdateFC transmission latency guidelines" of section
+/// 2.6.1.2, by their common formula: ((payload + 28) x factor) / lanes + delay, rounded down. The factor says after how
+/// many packets of full length an answer goes. One table holds for 8 GT/s and all above; widths of 12 stand in
+/// revisions up to
 /// 5. Flits acknowledge each other, so that generation 6 uses the limit for credits alone.
 pub fn latency_limit_symbols(generation: Generation, lanes: Lanes, max_payload_bytes: u32) -> u64 {
     /// Header, frame, sequence number, LCRC and digest.

@@ -146,8 +146,8 @@ impl Tlp {
         self.payload_bytes().div_ceil(16)
     }
 
-    /// Byte enables of the first and of the last double word, bit 0 for the lowest address; the last is 0 if there is only
-    /// one double word (Base Specification, section 2.2.5).
+    /// Byte enables of the first and of the last double word, bit 0 for the lowest address; the last is 0 if there is
+    /// only one double word (Base Specification, section 2.2.5).
     pub const fn enables(&self) -> (u8, u8) {
         let skipped = (self.address & 3) as u32;
         let end = skipped + self.length_bytes;
@@ -162,10 +162,10 @@ impl Tlp {
     /// Bytes on the wire, those of the data link and physical layer included.
     ///
     /// With 8b/10b these are STP, sequence number (2), LCRC (4) and END; with 128b/130b an STP token with the sequence
-    /// number (4) and LCRC (4): eight either way. In a flit there are none, but a request with byte enables other than all,
-    /// a completion that does not start at a double word, and every I/O or configuration request have one double word of
-    /// orthogonal header content (Base Specification 6.0, sections 2.2.5.2 and 2.2.9.2). PADs are not counted: STP may stand in every
-    /// fourth lane.
+    /// number (4) and LCRC (4): eight either way. In a flit there are none, but a request with byte enables other than
+    /// all, a completion that does not start at a double word, and every I/O or configuration request have one double
+    /// word of orthogonal header content (Base Specification 6.0, sections 2.2.5.2 and 2.2.9.2). PADs are not counted:
+    /// STP may stand in every fourth lane.
     #[inline]
     pub const fn wire_bytes(&self, encoding: Encoding) -> u32 {
         let digest = if self.digest { 4 } else { 0 };

@@ -37,7 +37,7 @@ impl Entries {
         self.entries.into()
     }
 
-    /// Place of entry number `count`.
+    /// Index of entry number `count`.
     #[inline]
     pub(super) fn slot(&self, count: u64) -> usize {
         (count & u64::from(self.entries - 1)) as usize

@@ -35,7 +35,7 @@ pub(crate) struct InlineQueue {
     /// The window is blank: a push fills its half, and a half that was dealt with is credited.
     fills: bool,
     /// How long a push may be incomplete; zero: for ever.
-    patience: SimTime,
+    hole_timeout: SimTime,
     /// Every so many whole pushes one is not used; 0: none.
     self_test: u32,
     /// Whole pushes since the last one that was not used for the self-test.
@@ -120,8 +120,8 @@ impl InlineQueue {
     }
 
     fn waits_until(&self, half: usize) -> Option<SimTime> {
-        let since = self.halves[half].waiting_since().filter(|_| self.patience.0 > 0)?;
-        Some(SimTime(since.0.saturating_add(self.patience.0)))
+        let since = self.halves[half].waiting_since().filter(|_| self.hole_timeout.0 > 0)?;
+        Some(SimTime(since.0.saturating_add(self.hole_timeout.0)))
     }
 
     fn fetch_lines(&mut self, reads: &mut Reads, shared: &mut Shared) -> bool {
@@ -222,7 +222,7 @@ impl FetchQueue for InlineQueue {
             ring,
             fills,
             halves: [PushHalf::new(fills), PushHalf::new(fills)],
-            patience: SimTime::from_ns(settings.hole_timeout_ns),
+            hole_timeout: SimTime::from_ns(settings.hole_timeout_ns),
             self_test: settings.tx_self_test,
             since_test: 0,
             frames: FrameQueue::new(

@@ -18,7 +18,7 @@ const BUFFERS: u64 = BASE + 16 * 4096;
 const BUFFER_BYTES: u64 = 4096;
 const EPOCH: u8 = 9;
 const QUEUE: QueueId = QueueId(0);
-const PATIENCE_NS: u64 = 100;
+const HOLE_TIMEOUT_NS: u64 = 100;
 /// Rounds of a random run after which it is taken to be stuck.
 const MAX_ROUNDS: usize = 1_000_000;
 
@@ -26,7 +26,7 @@ fn settings() -> QueueSettings {
     QueueSettings {
         epoch: EPOCH,
         window_lines: 16,
-        hole_timeout_ns: PATIENCE_NS,
+        hole_timeout_ns: HOLE_TIMEOUT_NS,
         tx_ring_address: RING,
         tx_ring_entries: RING_LINES as u32,
         tx_head_address: HEAD,
@@ -312,7 +312,7 @@ fn an_entry_with_nothing_tells_whether_its_push_was_used() {
     let mut entry = bench.entry(&[], EntryKind::Nothing);
     entry[2] |= 1 << 4;
     bench.store(256, &entry[..8]);
-    bench.pass(PATIENCE_NS);
+    bench.pass(HOLE_TIMEOUT_NS);
     assert!(bench.run().is_empty());
     assert_eq!((bench.shared.interrupts.take(), bench.host.word(HEAD)), (None, 2), "it was the ring");
 }

@@ -14,7 +14,7 @@ use crate::engine::{Cause, Shared};
 use super::bar_ingress::{Piece, Pieces};
 use super::buffer_pool::{Account, BufferPool, PoolLine};
 use super::reorder_unit::{Placed, TEST_VECTOR};
-use super::tx_queue::{Place, TxQueue};
+use super::tx_queue::{LineState, TxQueue};
 use super::{MmioEngine, message};
 
 impl MmioEngine {
@@ -150,7 +150,7 @@ impl MmioEngine {
         first: bool,
         shared: &mut Shared,
     ) -> Result<(), Cause> {
-        let ahead = self.check_place(queue, piece, first, &mut shared.counters)?;
+        let ahead = self.check_line(queue, piece, first, &mut shared.counters)?;
         let state = &mut self.queues[usize::from(queue.0)];
         if state.context.is_none() && ahead == 0 && piece.valid == TEST_VECTOR {
             return self.line_arrived(queue, &piece.bytes, shared);
@@ -186,7 +186,7 @@ impl MmioEngine {
     }
 
     /// How many lines beyond the frontier's a piece lies, if it may lie there. Counts disorder, once a write (`first`).
-    fn check_place(
+    fn check_line(
         &self,
         queue: QueueId,
         piece: &Piece,
@@ -199,12 +199,12 @@ impl MmioEngine {
             counters.displacement_histogram[(ahead as usize).min(DISPLACEMENT_BUCKETS - 1)] += once;
         };
         let ahead = match state.locate(piece.line, self.reorder.span_lines()) {
-            Place::Ahead(ahead) => ahead,
-            Place::NotFree => {
+            LineState::Ahead(ahead) => ahead,
+            LineState::NotFree => {
                 counters.overruns += 1;
                 return Err(Cause::Overrun);
             }
-            Place::BeyondSpan(ahead) => {
+            LineState::BeyondSpan(ahead) => {
                 displaced(ahead);
                 counters.span_exceeded += 1;
                 return Err(Cause::SpanExceeded);

@@ -20,7 +20,7 @@ use super::reorder_unit::ContextId;
 
 /// Where a window line lies as seen from the frontier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum LineState {
     /// So many lines from the frontier's line on, inside the span.
     Ahead(u32),
     /// Inside the window but beyond the span: how many lines ahead.
@@ -146,16 +146,16 @@ impl TxQueue {
 
     /// Where a line of the window lies.
     #[inline]
-    pub(crate) fn locate(&self, line: u32, span_lines: u32) -> Place {
+    pub(crate) fn locate(&self, line: u32, span_lines: u32) -> LineState {
         let ahead = line.wrapping_sub(self.frontier as u32) & (self.window_lines - 1);
         // The same line in the lap before is this far behind the frontier; it is free unless it waits in the pool.
         let behind = self.window_lines - ahead;
         if u64::from(behind) <= self.frontier - self.freed {
-            Place::NotFree
+            LineState::NotFree
         } else if ahead >= span_lines {
-            Place::BeyondSpan(ahead)
+            LineState::BeyondSpan(ahead)
         } else {
-            Place::Ahead(ahead)
+            LineState::Ahead(ahead)
         }
     }
 

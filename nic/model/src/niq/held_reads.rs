@@ -3,8 +3,9 @@
 //! A device-wide table of bounded size. A processor gives up on a read that is never answered, so every read has a
 //! deadline, and every way out of the table is an answer: the entry's word when its frame has come, zero when its time
 //! is up or its queue stops. Reads of one entry are answered in the order in which they were asked, so a link may join
-//! those of one wide load. A word is held only where the table has room for the rest of its line too: of a load that were
-//! held in part, the other words would say zero where the frame that comes has bytes. There is no ordering against other completions, which PCIe does not promise either.
+//! those of one wide load. A word is held only where the table has room for the rest of its line too: of a load that
+//! were held in part, the other words would say zero where the frame that comes has bytes. There is no ordering against
+//! other completions, which PCIe does not promise either.
 //!
 //! From: [`crate::rx`]. To: the answers that wait for the link. Flajslik & Rosenblum, ATC'13 (polling).
 

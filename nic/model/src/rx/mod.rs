@@ -1,10 +1,11 @@
 //! Receive: frames from the wire into host memory, which the host polls without ever reading the device.
 //!
 //! Several ways, chosen for each queue, so that they can be compared: a contiguous ring ([`ring`]), descriptors
-//! ([`crate::descriptor`]), a pipe with notifications ([`crate::enso`]), coherent lines ([`crate::coherent`]), and entries that the host reads in the BAR, with one
-//! of the others for longer frames ([`crate::niq`]). [`steer`] picks the queue. A frame is copied once, into the DMA port. What happens while the host
-//! lends no room is the port's choice: the wire keeps the frame, or it is dropped and counted. Receive interrupts are
-//! moderated by count and time; they follow the frame's last write.
+//! ([`crate::descriptor`]), a pipe with notifications ([`crate::enso`]), coherent lines ([`crate::coherent`]), and
+//! entries that the host reads in the BAR, with one of the others for longer frames ([`crate::niq`]). [`steer`] picks
+//! the queue. A frame is copied once, into the DMA port. What happens while the host lends no room is the port's
+//! choice: the wire keeps the frame, or it is dropped and counted. Receive interrupts are moderated by count and time;
+//! they follow the frame's last write.
 //!
 //! From: the wire. To: host memory, through the DMA port. Not here: transmit completions ([`crate::descriptor`]).
 //! HotOS'25 §4.1; Larsen & Lee, NAS'15, §V.

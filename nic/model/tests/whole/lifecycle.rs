@@ -222,7 +222,8 @@ fn a_hole_past_its_time_out_quarantines_only_its_queue() {
     assert_eq!(rig.nic.free_contexts(), 4);
 }
 
-/// When it wants to be woken is remembered only until something happens: who does not ask again is not believed to have been told.
+/// When it wants to be woken is remembered only until something happens: who does not ask again is not believed to have
+/// been told.
 #[test]
 fn what_happens_after_it_was_asked_when_to_wake_is_woken_for() {
     let mut rig = Rig::new(small_config());

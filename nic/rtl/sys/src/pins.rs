@@ -24,9 +24,9 @@ pub struct Inputs {
     pub rst_n: u8,
     /// A line is offered.
     pub wr_valid: u8,
-    /// It is the first of its write.
+    /// The first beat of a write.
     pub wr_first: u8,
-    /// It is the last of its write.
+    /// The last beat of a write.
     pub wr_last: u8,
     /// A read is offered.
     pub rd_valid: u8,
@@ -44,7 +44,7 @@ pub struct Inputs {
     pub rdreq_ready: u8,
     /// A beat of an answer to a DMA read is there.
     pub rdcpl_valid: u8,
-    /// It is the answer's last.
+    /// The last beat of a read completion.
     pub rdcpl_last: u8,
     /// The read failed.
     pub rdcpl_error: u8,
@@ -54,7 +54,7 @@ pub struct Inputs {
     pub rx_valid: u8,
     /// Bytes of it, 1 to 64.
     pub rx_bytes: u8,
-    /// It is the frame's last.
+    /// The last beat of a frame from the wire.
     pub rx_last: u8,
     /// Padding.
     pub unused: [u8; 4],
@@ -102,9 +102,9 @@ pub struct Outputs {
     pub frame_valid: u8,
     /// Bytes of it, 1 to 64.
     pub frame_bytes: u8,
-    /// It is the frame's last.
+    /// The last beat of a frame to the wire.
     pub frame_last: u8,
-    /// It ends a frame that was cut short.
+    /// The frame ends here, cut short.
     pub frame_abort: u8,
     /// A DMA read is there.
     pub rdreq_valid: u8,

@@ -10,13 +10,13 @@ use beeline_nic_rtl::{RtlConfig, RtlNic};
 use beeline_spec::regs::field::{queue_control, queue_status};
 use beeline_spec::regs::{self, queue};
 use beeline_spec::{Header, Interface, Kind};
-use beeline_tests::owners::{Bench, Place};
+use beeline_tests::owners::{Bench, QueueResources};
 
 /// Cycles from a read of host memory to its answer: 600 ns at 250 MHz.
 pub const READ_CYCLES: u64 = 150;
 
 /// Cycles after which a host gives up: generous, a watchdog.
-const PATIENCE_CYCLES: u64 = 200_000;
+const TIMEOUT_CYCLES: u64 = 200_000;
 
 /// Where the credits of queue `q` go: this plus 64 `q`.
 pub const CREDITS: u64 = 0x1000;
@@ -61,7 +61,7 @@ impl Host {
         let mut host = Host {
             nic,
             config,
-            memory: vec![0; 20 * Place::MEMORY_BYTES as usize],
+            memory: vec![0; 20 * QueueResources::MEMORY_BYTES as usize],
             frames: HashMap::new(),
             last_frame: HashMap::new(),
             answers: VecDeque::new(),
@@ -108,9 +108,10 @@ impl Host {
                 }
                 Want::DmaWrite { address, data } => {
                     // What a wrong queue names may lie anywhere.
-                    if let Some(place) = self.memory.get_mut(address as usize..address as usize + data.len())
+                    if let Some(resources) =
+                        self.memory.get_mut(address as usize..address as usize + data.len())
                     {
-                        place.copy_from_slice(data);
+                        resources.copy_from_slice(data);
                     }
                 }
                 Want::DmaRead { address, bytes, tag } => {
@@ -138,7 +139,7 @@ impl Host {
     }
 
     pub fn write_at(&mut self, offset_bytes: u64, data: &[u8], enables: Enables) {
-        let until = self.cycles() + PATIENCE_CYCLES;
+        let until = self.cycles() + TIMEOUT_CYCLES;
         while !self.try_write(offset_bytes, data, enables) {
             assert!(self.cycles() < until, "the BAR stands at {offset_bytes:#x}");
         }
@@ -152,8 +153,8 @@ impl Host {
 
     /// Bytes `from..to` of the line at a position of the queue's window.
     pub fn piece(&mut self, queue: u16, position: u64, line: &[u8; 64], from: usize, to: usize) {
-        let place = position % u64::from(self.config.window_lines) * 64;
-        self.write(queue, place + from as u64, &line[from..to]);
+        let resources = position % u64::from(self.config.window_lines) * 64;
+        self.write(queue, resources + from as u64, &line[from..to]);
     }
 
     pub fn set(&mut self, offset: u32, value: u64) {
@@ -163,7 +164,7 @@ impl Host {
     /// Reads a register: what was written before has had its effect.
     pub fn get(&mut self, offset: u32) -> u64 {
         self.nic.read_arrived(offset.into(), ReadTag(1));
-        let until = self.cycles() + PATIENCE_CYCLES;
+        let until = self.cycles() + TIMEOUT_CYCLES;
         loop {
             self.idle();
             if let Some(value) = self.register.take() {
@@ -208,7 +209,7 @@ impl Host {
 
     /// Until a queue has sent so many frames in all.
     pub fn until_sent(&mut self, queue: u16, frames: usize) {
-        let until = self.cycles() + PATIENCE_CYCLES;
+        let until = self.cycles() + TIMEOUT_CYCLES;
         while self.frames.get(&queue).map_or(0, Vec::len) < frames && self.cycles() < until {
             self.idle();
         }

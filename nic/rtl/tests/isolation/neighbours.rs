@@ -4,14 +4,14 @@
 //! other. The honest script is played beside an honest queue that sends as much as it can; beside one that keeps no rule
 //! and is never started anew; and beside one that is, every few writes. Garbage alone may cost no more than honest load
 //! does, but for what the engine's header says of a single write. A life may cost what the header says of a start, a
-//! stop and a failure: the BAR stands meanwhile, for everybody. An owner cannot begin one by itself, so whoever starts its
-//! queue for it decides how often.
+//! stop and a failure: the BAR stands meanwhile, for everybody. An owner cannot begin one by itself, so whoever starts
+//! its queue for it decides how often.
 
 use beeline_nic_rtl::RtlConfig;
 use beeline_spec::Interface;
 use beeline_spec::regs::{self, queue};
 use beeline_tests::Random;
-use beeline_tests::owners::{Bench, Owner, Place, Store, owner};
+use beeline_tests::owners::{Bench, Owner, QueueResources, Store, owner};
 
 use crate::host::{CREDITS, Host, READ_CYCLES, Start};
 
@@ -41,9 +41,9 @@ const CONFIG: RtlConfig = RtlConfig {
 /// What an interface may cost an honest queue beyond what honest load costs, in cycles.
 #[derive(Clone, Copy, Debug)]
 struct Budget {
-    /// By a hostile write.
+    /// Cycles that a hostile write may cost.
     write: u64,
-    /// By a life of a hostile queue.
+    /// Cycles that a start and stop of the hostile queue may cost.
     life: u64,
 }
 
@@ -53,9 +53,9 @@ const REGISTER_CYCLES: u64 = 16;
 /// Beats of the longest frame of a script.
 const FRAME_BEATS: u64 = LONGEST_BYTES.div_ceil(64) as u64;
 
-/// A life of a queue of an engine that reads memory (`engine/engine_control.sv`), with so many beats under way at most: a stop
-/// takes 20 cycles, the answers under way, a look at 64 places for frames and 20 cycles more; a start 20. Behind it the
-/// honest queue's next frame begins with two round trips to memory, of its ring and of its payload.
+/// A life of a queue of an engine that reads memory (`engine/engine_control.sv`), with so many beats under way at most:
+/// a stop takes 20 cycles, the answers under way, a look at 64 places for frames and 20 cycles more; a start 20. Behind
+/// it the honest queue's next frame begins with two round trips to memory, of its ring and of its payload.
 const fn life_of_reads(beats: u64) -> u64 {
     let stop = 20 + READ_CYCLES + beats + 64 + 20;
     stop + 20 + 2 * (READ_CYCLES + 20) + 2 * REGISTER_CYCLES
@@ -83,14 +83,14 @@ struct Side {
 impl Side {
     fn new(interface: Interface, queue: u16, seed: u64) -> Self {
         let (aperture, stride) = CONFIG.aperture();
-        let place = Place {
+        let resources = QueueResources {
             queue,
             window_lines: CONFIG.window_lines.into(),
             window: aperture + u64::from(queue) * stride,
-            memory: Place::MEMORY_BYTES * (u64::from(queue) + 1),
+            memory: QueueResources::MEMORY_BYTES * (u64::from(queue) + 1),
             credits: CREDITS + 64 * u64::from(queue),
         };
-        let owner = owner(interface, place);
+        let owner = owner(interface, resources);
         Side { owner, queue, epoch: 0, random: Random::new(seed), stores: Vec::new(), handed: 0 }
     }
 
@@ -193,8 +193,8 @@ fn play(interface: Interface, beside: Beside, seed: u64) -> Played {
     Played { cycles, writes, lives }
 }
 
-/// What left of the honest queue is its script; it is active and everything was given back, of the neighbour as well once
-/// that has stopped.
+/// What left of the honest queue is its script; it is active and everything was given back, of the neighbour as well
+/// once that has stopped.
 fn is_exact(host: &mut Host, honest: &Side, beside: Beside) {
     host.idle_for(2000);
     let interface = honest.owner.interface();
@@ -258,8 +258,8 @@ fn descriptor_is_exact_beside_a_queue_that_keeps_no_rule() {
 
 #[test]
 fn inline_is_exact_beside_a_queue_that_keeps_no_rule() {
-    // A push of n lines takes n + 16 cycles, and an owner may push one line at a time; 64 lines of each ring, 64 reads of
-    // payload (inline/inline_tx.sv).
+    // A push of n lines takes n + 16 cycles, and an owner may push one line at a time; 64 lines of each ring, 64 reads
+    // of payload (inline/inline_tx.sv).
     let life = life_of_reads(2 * 64 + 64 * FRAME_BEATS);
     is_untouched(Interface::Inline, Budget { write: 17, life });
 }

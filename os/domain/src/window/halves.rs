@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn only_who_accepts_huge_pages_lets_a_small_window_have_large_memory() {
+    fn memory_larger_than_its_window_needs_acceptance_of_huge_pages() {
         for bytes in [8193, 12288, 2 << 20, 1 << 30] {
             let terms = WindowTerms { bytes, ..GOOD };
             assert!(matches!(terms.check(false), Err(WindowError::Malformed { .. })), "{bytes}");

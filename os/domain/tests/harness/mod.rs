@@ -34,15 +34,15 @@ pub fn watchdog() -> Watchdog {
     Watchdog(alive)
 }
 
-/// A folder of its own for one test.
-pub struct Place {
+/// A temporary folder of one test, with a watchdog that ends the test when it hangs.
+pub struct TestFolder {
     dir: tempfile::TempDir,
     _watchdog: Watchdog,
 }
 
-impl Place {
+impl TestFolder {
     pub fn new() -> Self {
-        Place { dir: tempfile::tempdir().unwrap(), _watchdog: watchdog() }
+        TestFolder { dir: tempfile::tempdir().unwrap(), _watchdog: watchdog() }
     }
 
     pub fn path(&self) -> &std::path::Path {

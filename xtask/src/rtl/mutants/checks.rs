@@ -32,7 +32,7 @@ const COMPILED_TESTS: [&str; 10] = [
     "isolation",
 ];
 /// Seconds after which a bench is ended: many times what the slowest takes.
-const PATIENCE: &str = "1800";
+const TIMEOUT_S: &str = "1800";
 /// Lines that the adversary of the compiled bench writes.
 const LINES: &str = "100000";
 /// Lines of what a check said that are shown.
@@ -51,7 +51,7 @@ pub enum Check {
     Compiled,
 }
 
-/// What became of a fault.
+/// Fate of a fault.
 #[derive(Debug)]
 pub enum Seen {
     Killed { check: String, said: String },
@@ -139,7 +139,7 @@ impl<'a> Checks<'a> {
     fn bench(&self, folder: &str, build: &str, copy: &str) -> Option<String> {
         let copy = root().join(copy);
         let path = format!("{}:{}", self.tools.bin.display(), std::env::var("PATH").unwrap_or_default());
-        let run = Program::new("timeout").quiet().current_dir(&copy).env("PATH", path).arg(PATIENCE);
+        let run = Program::new("timeout").quiet().current_dir(&copy).env("PATH", path).arg(TIMEOUT_S);
         let run = run.args(["python", "nic/tb/run.py", folder, "--build", build, "--log", "ERROR"]);
         let said = run.arg("--build-dir").arg(copy.join("bench").join(format!("{folder}-{build}"))).output();
         let text = said.unwrap_or_else(|cause| cause.to_string());
@@ -156,7 +156,7 @@ impl<'a> Checks<'a> {
         let copy = whole(self.work)?;
         change(&copy)?;
         let cargo = |arguments: &[&str]| {
-            let program = Program::new("timeout").quiet().args([PATIENCE, "cargo", "test"]);
+            let program = Program::new("timeout").quiet().args([TIMEOUT_S, "cargo", "test"]);
             let program =
                 program.env("BEELINE_RTL_TOOLS", self.tools.folder()).env("BEELINE_RTL_LINES", LINES);
             let program = program.args(["--package", "beeline-nic-rtl", "--features", "rtl"]);

@@ -26,7 +26,7 @@ use crate::workers;
 /// What a proof reads; the benches read the whole workspace.
 const PROVED: [&str; 3] = ["nic/rtl", "nic/formal", "spec/generated/sv"];
 /// Seconds after which a proof is given up.
-const PATIENCE: &str = "900";
+const TIMEOUT_S: &str = "900";
 /// Lines that the compiled bench's adversary writes: a fault that needs more is one for the long run of that bench.
 const LINES: &str = "100000";
 /// Where the benches in cocotb are built, in the copy.
@@ -34,10 +34,10 @@ const TB_WORK: &str = "target/tb";
 /// Lines of what a tool said that are shown.
 const SHOWN: usize = 8;
 
-/// What a check says of a fault.
+/// Opinion of a check on a fault.
 #[derive(Debug, PartialEq, Eq)]
 enum Answer {
-    /// It does not see it.
+    /// The check does not see the fault.
     Passes,
     /// An invariant is not kept by a step from some state, which need not be one that is ever reached. A proof without
     /// that invariant might do as well, so this kills nothing.
@@ -46,10 +46,10 @@ enum Answer {
     Fails(String),
 }
 
-/// What became of one.
+/// Fate of a fault.
 #[derive(Debug, PartialEq, Eq)]
 enum Fate {
-    /// By this check, which said this.
+    /// The check that saw the fault, and its message.
     Killed(String, String),
     /// No run shows it; this proof's induction step breaks.
     StepOnly(String),
@@ -159,7 +159,7 @@ fn ask(tools: &Tools, copy: &str, command: &Bench, check: &Check) -> Outcome<Ans
 /// How a proof of the copy ends: `PASS`, `FAIL`, or `UNKNOWN` where an invariant does not hold any more.
 fn prove(tools: &Tools, copy: &str, check: &str) -> Outcome<String> {
     let (stem, task) = check.split_once(' ').unwrap_or((check, ""));
-    let run = sby(tools, PATIENCE).current_dir(&root().join(copy));
+    let run = sby(tools, TIMEOUT_S).current_dir(&root().join(copy));
     let run = run.args(["-f", "-d", &format!("proof_{stem}_{task}"), &format!("nic/formal/{stem}.sby")]);
     let run = if task.is_empty() { run } else { run.arg(task) };
     let log = run.output().unwrap_or_else(|cause| cause.to_string());

@@ -9,7 +9,7 @@ use super::text::{Kind, Token, closing, statement_end, tokens};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
     pub operator: Operator,
-    /// From here to here, in bytes.
+    /// Start of the text that is replaced, in bytes.
     pub from: usize,
     pub to: usize,
     pub becomes: String,
@@ -126,7 +126,7 @@ impl Source<'_> {
         let depth = self.tokens[at].depth;
         for index in (0..at).rev() {
             let token = self.tokens[index];
-            // In brackets, or an arm of a choice.
+            // The token stands in brackets, or in an arm of a choice.
             if token.depth < depth || token.depth == depth && token.text == "?" {
                 return None;
             }
@@ -323,7 +323,7 @@ mod tests {
         assert_eq!(made(Operator::Swap, "assign a = b + 1'b1;"), ["assign a = b - 1'b1;"]);
         assert_eq!(made(Operator::Swap, "assign a = b >= c;"), ["assign a = b > c;"]);
         assert_eq!(made(Operator::Swap, "if (b <= c) a <= d;"), ["if (b < c) a <= d;"]);
-        // Of all bits of one value.
+        // Reductions over all bits of a value have no second operand to swap with.
         assert_eq!(made(Operator::Swap, "assign a = |b; assign c = (&d);"), Vec::<String>::new());
         assert_eq!(made(Operator::Swap, "a <= b << c;"), Vec::<String>::new());
     }

@@ -4,7 +4,7 @@
 //! attributes, nothing between `` `ifdef `` or `` `ifndef `` and `` `endif ``, no declarations and parameters, no conditions of
 //! generate blocks, no loop headers, no ranges and sizes, and nothing that only an `unused` signal takes.
 
-/// What a token is.
+/// Kind of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// A name or a keyword.
@@ -19,10 +19,10 @@ pub enum Kind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Token<'a> {
     pub text: &'a str,
-    /// Where it begins, in bytes.
+    /// Start of the token, in bytes.
     pub at: usize,
     pub kind: Kind,
-    /// How many brackets stand open around it.
+    /// Number of brackets that stand open around the token.
     pub depth: usize,
     pub is_logic: bool,
 }

@@ -44,7 +44,7 @@ pub struct AreaRow {
     long: bool,
 }
 
-/// At least so many MHz.
+/// Least clock that a module must reach, in MHz.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RouteRow {

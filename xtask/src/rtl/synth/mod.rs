@@ -27,7 +27,7 @@ use crate::failure::{Outcome, none_found};
 use crate::workers;
 
 /// Seconds that routing may take, of a row of CI and of a long one: watchdogs, on a machine that does other things too.
-const PATIENCE: [u32; 2] = [900, 7200];
+const TIMEOUT_S: [u32; 2] = [900, 7200];
 /// Lines of a tool's message that are shown.
 const SHOWN: usize = 12;
 
@@ -51,7 +51,7 @@ enum Job<'r> {
     Area(&'r AreaRow),
 }
 
-/// What came of a row, and how long it took.
+/// Result of a row, and the time it took.
 #[derive(Default)]
 struct Measured<'r> {
     routes: Vec<(&'r RouteRow, Outcome<Routed>, Duration)>,
@@ -83,8 +83,8 @@ fn measure<'r>(tools: &Tools, work: &str, gates: &'r Gates, wanted: Wanted) -> M
         let (start, mut one) = (Instant::now(), Measured::default());
         match *job {
             Job::Route(row) => {
-                let patience = PATIENCE[usize::from(row.is_long())];
-                let routed = route::measure(tools, work, &row.top, &row.parameters, patience);
+                let timeout_s = TIMEOUT_S[usize::from(row.is_long())];
+                let routed = route::measure(tools, work, &row.top, &row.parameters, timeout_s);
                 one.routes.push((row, routed, start.elapsed()));
             }
             Job::Depth(row) => {

@@ -62,13 +62,13 @@ struct Pin {
     port: String,
 }
 
-/// Synthesises, places and routes a module in its frame; nextpnr has `patience` seconds.
+/// Synthesises, places and routes a module in its frame; nextpnr has `timeout_s` seconds.
 pub fn measure(
     tools: &Tools,
     work: &str,
     top: &str,
     parameters: &Parameters,
-    patience: u32,
+    timeout_s: u32,
 ) -> Outcome<Routed> {
     let stem = format!("{work}/{}", design::file_stem(top, parameters));
     tools.yosys(&format!("{}; write_rtlil {stem}.il", design::read_script(top, parameters)))?;
@@ -83,7 +83,7 @@ pub fn measure(
     let chip = ["--85k", "--package", "CABGA756", "--speed", "8", "--seed", "1"];
     let json = ["--json", &format!("{stem}.json"), "--report", &format!("{stem}.report")];
     let goal = ["--freq", ASKED_MHZ, "--timing-allow-fail", "--lpf-allow-unconstrained", "--quiet"];
-    let (seconds, nextpnr) = (patience.to_string(), tools.bin.join("nextpnr-ecp5"));
+    let (seconds, nextpnr) = (timeout_s.to_string(), tools.bin.join("nextpnr-ecp5"));
     let route = Program::new("timeout").quiet().arg(&seconds).arg(nextpnr).args(chip).args(json).args(goal);
     route.output().map_err(|cause| {
         // coreutils' timeout ends with this when it had to step in.

@@ -48,7 +48,7 @@ pub enum Agreement {
     FirstFrames,
 }
 
-/// From a start of the queue to its stop.
+/// The state of a queue between a start and the next stop.
 #[derive(Clone, Debug)]
 pub struct Life {
     /// Frames of messages that are whole, since the last comparison.

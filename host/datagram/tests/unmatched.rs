@@ -1,4 +1,4 @@
-//! What strangers, late frames and recorded ones can do: nothing but make counters go up.
+//! Unmatched, late and replayed frames change nothing but counters.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 

@@ -1,12 +1,12 @@
-//! Addresses that belong to a queue.
+//! What a queue has of its own: its window in the BAR, and memory on the bus.
 
 use beeline_spec::{LINE_BYTES, regs};
 
 use super::store::Store;
 
-/// Addresses that belong to a queue.
+/// A queue's number, its window and its memory.
 #[derive(Clone, Copy, Debug)]
-pub struct Place {
+pub struct QueueResources {
     pub queue: u16,
     pub window_lines: u64,
     /// Offset of the queue's window in the BAR.
@@ -17,7 +17,7 @@ pub struct Place {
     pub credits: u64,
 }
 
-impl Place {
+impl QueueResources {
     /// Bytes of a queue's memory.
     pub const MEMORY_BYTES: u64 = 0x4_0000;
 

@@ -30,24 +30,24 @@ fn bucket_capacity(places: usize) -> usize {
 
 /// Items, and the memory that their values have besides.
 #[derive(Debug)]
-pub(crate) struct AloneTable {
+pub(crate) struct SingleThreadTable {
     items: HashTable<Item>,
     hash: KeyHash,
     heap_bytes: u64,
     max_bytes: u64,
 }
 
-impl AloneTable {
+impl SingleThreadTable {
     pub(crate) fn new(hash: KeyHash, max_bytes: u64) -> Self {
-        AloneTable { items: HashTable::new(), hash, heap_bytes: 0, max_bytes }
+        SingleThreadTable { items: HashTable::new(), hash, heap_bytes: 0, max_bytes }
     }
 
     fn table_bytes(&self) -> u64 {
         self.items.num_buckets() as u64 * PLACE_BYTES
     }
 
-    /// Items that this table takes, if it does not grow. A thirty-second part stays free, so that tidying it always frees
-    /// so many places that it is seldom done.
+    /// Items that this table takes, if it does not grow. A thirty-second part stays free, so that tidying it always
+    /// frees so many places that it is seldom done.
     fn max_items(&self) -> usize {
         let filled = bucket_capacity(self.items.num_buckets());
         filled - filled / 32
@@ -62,7 +62,7 @@ impl AloneTable {
 
     /// Makes sure that one more item has a place. A table whose places were used up by items that are gone is written
     /// anew in the same size, one that is really full in twice the size.
-    fn make_place(&mut self) -> Result<(), OutOfMemory> {
+    fn make_room(&mut self) -> Result<(), OutOfMemory> {
         let hash = &self.hash;
         if self.items.len() < self.items.capacity() && self.items.len() < self.max_items() {
             return Ok(());
@@ -94,7 +94,7 @@ impl AloneTable {
     }
 }
 
-impl Table for AloneTable {
+impl Table for SingleThreadTable {
     #[inline(always)]
     fn get<R>(&self, key: Key, found: impl FnOnce(Option<&[u8]>) -> R) -> R {
         let item = self.items.find(self.hash.of(key), |item| item.key == key);
@@ -115,7 +115,7 @@ impl Table for AloneTable {
         self.room_for(needed_bytes)?;
         let value = Value::of_request(request).map_err(|OutOfMemory| self.out_of_memory(needed_bytes))?;
         if is_new {
-            self.make_place().map_err(|OutOfMemory| self.out_of_memory(needed_bytes))?;
+            self.make_room().map_err(|OutOfMemory| self.out_of_memory(needed_bytes))?;
         }
         self.heap_bytes += value.own_heap_bytes();
         // Not by `entry`, which makes a place before it looks whether one is needed.
@@ -153,7 +153,7 @@ mod tests {
     use crate::options::Hashing;
 
     #[test]
-    fn the_table_has_the_places_that_are_counted() {
+    fn table_has_the_buckets_that_memory_accounting_assumes() {
         for places in [4, 8, 16, 1 << 10, 1 << 16] {
             let mut items = HashTable::<Item>::new();
             items.try_reserve(bucket_capacity(places), |_| 0).unwrap();
@@ -162,11 +162,11 @@ mod tests {
     }
 
     /// Puts an item in, past the request that would carry it.
-    fn put(table: &mut AloneTable, number: u64) -> bool {
+    fn put(table: &mut SingleThreadTable, number: u64) -> bool {
         if table.room_for(table.growth_bytes()).is_err() {
             return false;
         }
-        table.make_place().unwrap();
+        table.make_room().unwrap();
         let key = Key::from_words([number, 7]);
         let hash = table.hash.of(key);
         table.items.insert_unique(hash, Item { key, value: Value::from(&b"v"[..]) }, |_| {
@@ -176,9 +176,9 @@ mod tests {
     }
 
     #[test]
-    fn items_that_go_leave_their_places_to_others_without_growth() {
+    fn deleted_items_free_their_slots_and_the_table_does_not_grow() {
         let max_bytes = 1024 * PLACE_BYTES;
-        let mut table = AloneTable::new(KeyHash::random(Hashing::Quick).unwrap(), max_bytes);
+        let mut table = SingleThreadTable::new(KeyHash::random(Hashing::Quick).unwrap(), max_bytes);
         let items = (0..).find(|number| !put(&mut table, *number)).unwrap();
         assert_eq!((items, table.items.num_buckets()), (868, 1024));
         // Far more than the table has places, at its fullest.

@@ -1,13 +1,13 @@
 //! Frames that belong to no connection: openings, their answers, resets, what is late, and what is replayed.
 //!
-//! Nobody is remembered for asking, and no frame is answered by more than one of its own size; a reset is never
+//! A request leaves no state here, and no frame is answered by more than one of its own size; a reset is never
 //! answered. A connection comes to be, or takes the place of an earlier one, only by a frame that names a session
 //! which this side offered to that address not long ago and which did not end yet.
 
 use beeline_ethernet::Uplink;
 use beeline_spec::formats::datagram_reset as reset;
 
-use super::{Endpoint, Way};
+use super::{Endpoint, EndpointWire};
 use crate::connection::Connection;
 use crate::header::{Head, Kind, Numbers, Template, stamp};
 use crate::outbox::Wire;
@@ -17,7 +17,7 @@ use crate::{Address, Clock, Down, HEAD_BYTES};
 impl<U: Uplink, C: Clock> Endpoint<U, C> {
     /// Takes a frame whose sessions are those of no connection that is open.
     #[cold]
-    pub(super) fn take_from_stranger(&mut self, head: &Head) {
+    pub(super) fn take_unmatched(&mut self, head: &Head) {
         match head.kind {
             Kind::Open => self.take_open(head),
             Kind::Welcome => self.take_welcome(head),
@@ -26,7 +26,7 @@ impl<U: Uplink, C: Clock> Endpoint<U, C> {
         }
     }
 
-    /// Somebody wants a connection.
+    /// Takes a request for a connection.
     fn take_open(&mut self, head: &Head) {
         let known = self.connections.find(head.from);
         let is_known = known.is_some();
@@ -133,7 +133,7 @@ impl<U: Uplink, C: Clock> Endpoint<U, C> {
             index
         } else {
             if let Some(index) = known {
-                self.remember(index);
+                self.detach(index);
                 self.touch(index, |connection, _| connection.end_with(Down::Restarted));
             }
             if !self.connections.has_room() {
@@ -154,7 +154,7 @@ impl<U: Uplink, C: Clock> Endpoint<U, C> {
         self.settle(index);
     }
 
-    /// Says that there is no such connection.
+    /// Sends a reset: there is no such connection.
     pub(super) fn answer_reset(&mut self, to: Address, ours: Session, theirs: Session, why: u8) {
         let numbers = Numbers { acknowledged: self.config.message_bytes() as u32, ..Numbers::default() };
         if self.answer(Kind::Reset, to, ours, theirs, why.into(), numbers) {
@@ -174,7 +174,7 @@ impl<U: Uplink, C: Clock> Endpoint<U, C> {
     ) -> bool {
         let mut frame = Template::new(self.local, to, ours, theirs).head(kind, number, 0);
         stamp(&mut frame, numbers);
-        let is_taken = Way { uplink: &mut self.uplink, outlet: &mut self.outlet }.put(&frame);
+        let is_taken = EndpointWire { uplink: &mut self.uplink, outlet: &mut self.outlet }.put(&frame);
         self.stats.answers_lost += u64::from(!is_taken);
         is_taken
     }

@@ -8,15 +8,15 @@ const POLLS_PER_LOOK: u32 = 1 << 16;
 /// Counts polls that found nothing, and now and then lets its owner look whether waiting still makes sense: cheap enough
 /// for a loop whose time is measured.
 #[derive(Debug, Default)]
-pub struct Patience {
+pub struct IdleWatch {
     idle_polls: u32,
     since: Option<Instant>,
 }
 
-impl Patience {
+impl IdleWatch {
     /// Starts without an event.
     pub const fn new() -> Self {
-        Patience { idle_polls: 0, since: None }
+        IdleWatch { idle_polls: 0, since: None }
     }
 
     /// Something happened.
@@ -52,11 +52,11 @@ mod tests {
     use super::*;
 
     /// Polls until `look` was asked `looks` times; how many that were.
-    fn polls_until(patience: &mut Patience, looks: u32) -> u32 {
+    fn polls_until(idle: &mut IdleWatch, looks: u32) -> u32 {
         let (mut seen, mut polls) = (0, 0);
         while seen < looks {
             polls += 1;
-            let _ = patience.idle(|_| {
+            let _ = idle.idle(|_| {
                 seen += 1;
                 Ok::<(), ()>(())
             });
@@ -65,20 +65,20 @@ mod tests {
     }
 
     #[test]
-    fn the_clock_is_looked_at_now_and_then_from_the_last_that_happened_on() {
-        let mut patience = Patience::new();
-        assert_eq!(polls_until(&mut patience, 2), 2 * POLLS_PER_LOOK);
-        let _ = patience.idle(|_| Ok::<(), ()>(()));
-        patience.pat();
-        assert_eq!(polls_until(&mut patience, 1), POLLS_PER_LOOK);
+    fn idle_polls_look_at_the_clock_once_per_interval_and_an_event_restarts_it() {
+        let mut idle = IdleWatch::new();
+        assert_eq!(polls_until(&mut idle, 2), 2 * POLLS_PER_LOOK);
+        let _ = idle.idle(|_| Ok::<(), ()>(()));
+        idle.pat();
+        assert_eq!(polls_until(&mut idle, 1), POLLS_PER_LOOK);
     }
 
     #[test]
-    fn it_tells_how_long_nothing_has_happened_and_passes_on_what_comes_of_it() {
-        let mut patience = Patience::new();
+    fn look_is_told_the_time_since_the_last_event_and_its_error_is_returned() {
+        let mut idle = IdleWatch::new();
         let waited = loop {
             // Each look sleeps, so the second one is told of the first one's sleep.
-            let end = patience.idle(|waited| {
+            let end = idle.idle(|waited| {
                 std::thread::sleep(Duration::from_millis(2));
                 if waited.is_zero() || waited < Duration::from_millis(2) { Ok(()) } else { Err(waited) }
             });
@@ -87,10 +87,10 @@ mod tests {
             }
         };
         assert!(waited >= Duration::from_millis(2));
-        patience.pat();
+        idle.pat();
         let mut first = None;
         while first.is_none() {
-            let _ = patience.idle(|waited| {
+            let _ = idle.idle(|waited| {
                 first = Some(waited);
                 Ok::<(), ()>(())
             });

@@ -2,16 +2,16 @@
 
 use std::fmt;
 
-/// A place in a file.
+/// A line of a file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct Location {
     /// The file, as it was named; for values given by a caller, what the caller is called.
     pub file: String,
     /// Its line, from 1; None where there is none.
     pub line: Option<u32>,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.line {
             Some(line) => write!(f, "{}:{line}", self.file),

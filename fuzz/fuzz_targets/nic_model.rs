@@ -79,7 +79,7 @@ impl Bench {
     fn happen(&mut self, event: Event<'_>) {
         match event {
             Event::SetUp(setup) => Setup::registers(&setup, |offset, value| self.set(offset, value)),
-            Event::Register { place, value } => self.set(offset_of(place), value.value()),
+            Event::Register { address, value } => self.set(offset_of(address), value.value()),
             Event::Write { offset, data, enables } => self.write(offset, data, mask(data, enables)),
             Event::Words { queue, line, word, words } => {
                 let data: Vec<u8> = words.iter().flat_map(|word| word.value().to_le_bytes()).collect();
@@ -89,21 +89,21 @@ impl Bench {
             Event::Bytes { queue, at, data, enables } => {
                 self.write(self.window(queue, at.into()), data, mask(data, enables));
             }
-            Event::Read(place) => {
+            Event::Read(address) => {
                 self.asked += 1;
-                self.nic.read_arrived(offset_of(place).into(), ReadTag(self.asked as u16));
+                self.nic.read_arrived(offset_of(address).into(), ReadTag(self.asked as u16));
             }
             Event::Answer { which, words } => {
                 let both = self.reads.len() + self.watches.len();
-                let Some(place) = usize::from(which).checked_rem(both) else { return };
+                let Some(index) = usize::from(which).checked_rem(both) else { return };
                 let memory = words.iter().flat_map(|word| word.value().to_le_bytes()).cycle();
-                if let Some(watch) = place.checked_sub(self.reads.len()) {
+                if let Some(watch) = index.checked_sub(self.reads.len()) {
                     let (bytes, tag) = self.watches.remove(watch);
                     let line: Vec<u8> = memory.take(bytes as usize).collect();
                     let line = if words.is_empty() { Err(WatchEnd::BadAddress) } else { Ok(&line[..]) };
                     return self.nic.line_changed(tag, line);
                 }
-                let (bytes, tag) = self.reads.remove(place);
+                let (bytes, tag) = self.reads.remove(index);
                 let data: Vec<u8> = memory.take(bytes as usize).collect();
                 let data = if words.is_empty() { Err(DmaError::BadAddress) } else { Ok(&data[..]) };
                 self.nic.dma_completed(tag, data);

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::{Duration, Instant};
 
+use crate::cores;
 use crate::failure::{Failure, Outcome};
 use crate::rtl::head;
 
@@ -20,24 +21,34 @@ pub struct Report {
 #[derive(Debug)]
 struct Row {
     name: &'static str,
-    took: Duration,
+    cost: Cost,
     failure: Option<Failure>,
+}
+
+/// What a lane took.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cost {
+    /// From its begin to its end, waiting for a core included.
+    pub took: Duration,
+    /// Of cores, by everything that the lane started.
+    pub cpu: Duration,
 }
 
 impl Report {
     /// Runs a lane and notes how long it took and how it ended. A failure is told at once, and does not stop the rest.
     pub fn time(&mut self, name: &'static str, lane: impl FnOnce() -> Outcome) {
-        let start = Instant::now();
+        let (start, used) = (Instant::now(), cores::used());
         let failure = lane().err();
+        let cost = Cost { took: start.elapsed(), cpu: cores::used().saturating_sub(used) };
         if let Some(failure) = &failure {
             eprintln!("{}", last_words(name, failure));
         }
-        self.add(name, start.elapsed(), failure);
+        self.add(name, cost, failure);
     }
 
     /// Notes a lane that ended.
-    pub fn add(&mut self, name: &'static str, took: Duration, failure: Option<Failure>) {
-        self.rows.push(Row { name, took, failure });
+    pub fn add(&mut self, name: &'static str, cost: Cost, failure: Option<Failure>) {
+        self.rows.push(Row { name, cost, failure });
     }
 
     /// Notes how long all lanes took together, which is less than their sum where they ran side by side.
@@ -63,13 +74,15 @@ impl Report {
 /// The table, and as its last line `N passed, N failed`.
 impl fmt::Display for Report {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(out, "\n{:<12} {:>8}  result", "lane", "seconds")?;
+        writeln!(out, "\n{:<12} {:>8} {:>11}  result", "lane", "seconds", "CPU seconds")?;
         for row in &self.rows {
             let result = if row.failure.is_some() { "FAILED" } else { "passed" };
-            writeln!(out, "{:<12} {:>8.1}  {result}", row.name, row.took.as_secs_f64())?;
+            let (took, cpu) = (row.cost.took.as_secs_f64(), row.cost.cpu.as_secs_f64());
+            writeln!(out, "{:<12} {took:>8.1} {cpu:>11.1}  {result}", row.name)?;
         }
-        let total = self.took.unwrap_or_else(|| self.rows.iter().map(|row| row.took).sum());
-        writeln!(out, "{:<12} {:>8.1}\n", "all", total.as_secs_f64())?;
+        let took = self.took.unwrap_or_else(|| self.rows.iter().map(|row| row.cost.took).sum());
+        let cpu: Duration = self.rows.iter().map(|row| row.cost.cpu).sum();
+        writeln!(out, "{:<12} {:>8.1} {:>11.1}\n", "all", took.as_secs_f64(), cpu.as_secs_f64())?;
         // Said once more: what a lane said is far above by now.
         for row in &self.rows {
             let Some(failure) = &row.failure else { continue };
@@ -92,11 +105,11 @@ mod tests {
     fn time_of_all_is_that_of_the_whole_run_when_lanes_overlap() {
         let mut report = Report::default();
         for name in ["miri", "fuzz"] {
-            report.add(name, Duration::from_secs(10), None);
+            report.add(name, Cost { took: Duration::from_secs(10), cpu: Duration::from_secs(8) }, None);
         }
-        assert!(report.to_string().contains("all              20.0\n"), "{report}");
+        assert!(report.to_string().contains("all              20.0        16.0\n"), "{report}");
         report.took(Duration::from_secs(12));
-        assert!(report.to_string().contains("all              12.0\n"), "{report}");
+        assert!(report.to_string().contains("all              12.0        16.0\n"), "{report}");
     }
 
     #[test]

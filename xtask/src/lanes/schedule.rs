@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::lane::Lane;
-use super::report::{Report, last_words};
+use super::report::{Cost, Report, last_words};
 use crate::cores;
 use crate::effort::Effort;
 use crate::failure::{Context, Failure, Outcome};
@@ -26,8 +26,8 @@ struct Started<'l> {
     output: PathBuf,
     child: Child,
     since: Instant,
-    /// Duration and result of the lane.
-    ended: Option<(Duration, Option<Failure>)>,
+    /// Cost and result of the lane.
+    ended: Option<(Cost, Option<Failure>)>,
 }
 
 /// Runs every lane and reports each. A lane that fails stops no other.
@@ -50,9 +50,9 @@ pub fn run(lanes: &[&Lane], effort: Effort) -> Outcome<Report> {
         started.iter_mut().try_for_each(|one| one.look())?;
         while let Some(one) = lanes.get(shown).and_then(|lane| started.iter_mut().find(|one| one.is(lane))) {
             screen.show(one.lane.name, &one.output)?;
-            let Some((took, failure)) = one.ended.take() else { break };
-            report.add(one.lane.name, took, failure);
-            one.ended = Some((took, None));
+            let Some((cost, failure)) = one.ended.take() else { break };
+            report.add(one.lane.name, cost, failure);
+            one.ended = Some((cost, None));
             screen.close();
             shown += 1;
         }
@@ -91,7 +91,7 @@ impl Started<'_> {
         if self.ended.is_some() {
             return Ok(());
         }
-        let name = self.lane.name;
+        let (name, used) = (self.lane.name, cores::used());
         let Some(status) = self.child.try_wait().while_doing(format!("wait for lane {name}"))? else {
             return Ok(());
         };
@@ -101,7 +101,9 @@ impl Started<'_> {
             let bytes = fs::read(&self.output).while_doing(format!("read {}", self.output.display()))?;
             Some(cause(name, &String::from_utf8_lossy(&bytes), &status.to_string()))
         };
-        self.ended = Some((self.since.elapsed(), failure));
+        // The kernel adds what a lane used when it is waited for, and this process itself uses next to nothing.
+        let cpu = cores::used().saturating_sub(used);
+        self.ended = Some((Cost { took: self.since.elapsed(), cpu }, failure));
         Ok(())
     }
 }

@@ -14,6 +14,9 @@ use crate::workers;
 const FOLDER: &str = "nic/formal";
 /// Seconds after which a proof is given up, short and long.
 const TIMEOUT_S: [&str; 2] = ["1200", "14400"];
+/// The longest proofs, as [`Task::property`] names them, longest first: one that begins last is waited for alone.
+const LONGEST: [&str; 4] =
+    ["request_runs prove", "reorder_unit links", "reorder_unit verdicts", "reorder_unit owners"];
 /// Lines of a failed proof that are shown.
 const SHOWN: usize = 12;
 
@@ -62,7 +65,7 @@ pub fn run(effort: Effort) -> Outcome {
     Ok(())
 }
 
-/// What there is to prove, by file and in the order of each.
+/// What there is to prove: the longest, then by file and in the order of each.
 fn tasks(tools: &Tools, effort: Effort) -> Outcome<Vec<Task>> {
     let entries = fs::read_dir(root().join(FOLDER)).while_doing(format!("look into {FOLDER}"))?;
     let mut files: Vec<String> = entries
@@ -79,6 +82,7 @@ fn tasks(tools: &Tools, effort: Effort) -> Outcome<Vec<Task>> {
     if tasks.is_empty() {
         return Err(Failure::new(format!("{FOLDER} has no proof: the RTL would go unproved")));
     }
+    tasks.sort_by_key(Task::rank);
     Ok(tasks)
 }
 
@@ -92,6 +96,12 @@ fn named(file: &str, listed: &str) -> Vec<Task> {
 impl Task {
     fn runs_in(&self, effort: Effort) -> bool {
         effort == Effort::Long || !self.name.starts_with("long")
+    }
+
+    /// Its place in [`LONGEST`]; all others come after those.
+    fn rank(&self) -> usize {
+        let property = self.property();
+        LONGEST.iter().position(|longest| *longest == property).unwrap_or(LONGEST.len())
     }
 
     fn property(&self) -> String {
@@ -226,6 +236,20 @@ mod tests {
         assert_eq!(ending("PASS", 2).finding(), None);
         assert!(ending("PASS", 0).finding().unwrap().contains("nothing to prove"));
         assert!(ending("UNKNOWN", 2).finding().unwrap().contains("Assert failed"));
+    }
+
+    #[test]
+    fn longest_proofs_are_tasks_and_begin_first() {
+        for longest in LONGEST {
+            let (stem, task) = longest.split_once(' ').unwrap();
+            let text = fs::read_to_string(root().join(format!("{FOLDER}/{stem}.sby"))).unwrap();
+            assert!(text.lines().any(|line| line.split(' ').next() == Some(task)), "{longest} is gone");
+        }
+        let mut tasks = named("nic/formal/fifo.sby", "prove\n");
+        tasks.extend(named("nic/formal/request_runs.sby", "cover\nprove\n"));
+        tasks.sort_by_key(Task::rank);
+        let order: Vec<_> = tasks.iter().map(Task::property).collect();
+        assert_eq!(order, ["request_runs prove", "fifo prove", "request_runs cover"]);
     }
 
     #[test]

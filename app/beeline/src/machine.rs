@@ -13,7 +13,6 @@ pub fn look(cores: &[usize]) -> Machine {
         kernel: fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned(),
         hypervisor: hypervisor(&cpuinfo),
         cores: cores.to_vec(),
-        bare_copy_p50_ns: None,
     }
 }
 

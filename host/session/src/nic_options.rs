@@ -13,7 +13,7 @@ pub struct NicOptions {
     /// Wait for slow receivers instead of dropping.
     #[arg(long)]
     pub lossless: bool,
-    /// Poll without pause.
+    /// Poll without pause while frames come, and sleep some milliseconds after the last one.
     #[arg(long)]
     pub spin: bool,
     /// Core to run on.

@@ -2,6 +2,7 @@
 
 use std::io::Read;
 use std::process::{ChildStderr, Stdio};
+use std::time::{Duration, Instant};
 
 use beeline_domain::DomainConfig;
 use beeline_mmio::StoreKernel;
@@ -10,7 +11,7 @@ use crate::nic_options::{NicOptions, READY, SERVICE};
 use crate::private_domain::PrivateDomain;
 use crate::role::{Program, Role};
 use crate::serve::ServeArgs;
-use crate::{NicError, SessionOptions};
+use crate::{NicError, SessionOptions, TIMEOUT};
 
 /// The hidden subcommand that runs [`crate::serve`], in every program that starts a [`PrivateNic`] of itself.
 const ROLE: &str = "private-nic";
@@ -63,6 +64,22 @@ impl PrivateNic {
         SessionOptions { domain: self.domain().clone(), nic: self.name().to_owned(), kernel }
     }
 
+    /// Waits until the NIC has nothing to do and sleeps, so that its core is free.
+    ///
+    /// # Errors
+    /// [`NicError::TimedOut`] when it does not come to rest, as one that yields for ever ([`NicOptions::spin`] off).
+    pub fn until_asleep(&self) -> Result<(), NicError> {
+        let start = Instant::now();
+        while !is_asleep(self.role.pid()) {
+            if start.elapsed() > TIMEOUT {
+                let what = "the NIC to sleep".to_owned();
+                return Err(NicError::TimedOut { seconds: TIMEOUT.as_secs(), what });
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Ok(())
+    }
+
     /// Ends the NIC in good order, so that captures are whole, and waits for it.
     ///
     /// # Errors
@@ -80,5 +97,39 @@ impl PrivateNic {
             let _ = stderr.take(LAST_WORDS_BYTES).read_to_string(&mut words);
         }
         NicError::Ended { how, words: words.trim().to_owned() }
+    }
+}
+
+/// Whether every thread of a process waits in the kernel.
+fn is_asleep(pid: u32) -> bool {
+    let Ok(threads) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return false };
+    threads.flatten().all(|thread| {
+        // A thread that is gone by now runs no more.
+        let stat = std::fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
+        // The name before the state is in parentheses, and may hold any byte.
+        stat.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with('S'))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn process_that_waits_is_asleep_and_one_that_works_is_not() -> std::io::Result<()> {
+        let waiting = Role::start(&mut Command::new("cat"))?;
+        let working = Role::start(Command::new("sh").args(["-c", "while :; do :; done"]))?;
+        let end = Instant::now() + TIMEOUT;
+        while !is_asleep(waiting.pid()) {
+            assert!(Instant::now() < end, "cat waits for its input");
+        }
+        // It may not have come to its loop yet, or be on its way to it.
+        while is_asleep(working.pid()) {
+            assert!(Instant::now() < end, "the loop never sleeps");
+        }
+        assert!(!is_asleep(u32::MAX), "a process that is not there is not asleep");
+        Ok(())
     }
 }

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::io::{Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use beeline_domain::DomainConfig;
 use beeline_nic_model::NicConfig;
@@ -52,6 +53,11 @@ pub fn process_config(sizes: Sizes) -> NicProcessConfig {
     }
 }
 
+/// For a NIC that is measured: it polls without pause while anything happens, and leaves its core to others some milliseconds
+/// after the last frame, so that a floor can be measured on the same core in the same run ([`crate::PrivateNic::until_asleep`]).
+const SPIN_THEN_SLEEP: WaitPolicy =
+    WaitPolicy { spins: 50_000, yields: 0, sleep: Some(Duration::from_millis(100)) };
+
 /// What a private NIC's process is started with, by [`crate::PrivateNic`] only.
 #[derive(Args, Clone, Debug, PartialEq, Eq)]
 pub struct ServeArgs {
@@ -89,7 +95,7 @@ impl ServeArgs {
             loop_back: *loopback,
             is_lossless: *lossless || pcap_out.is_some(),
             uplinks: pcap_out.clone().map(UplinkConfig::PcapOut).into_iter().collect(),
-            idle: if *spin { WaitPolicy::SPIN } else { WaitPolicy { spins: 1_000, yields: 0, sleep: None } },
+            idle: if *spin { SPIN_THEN_SLEEP } else { WaitPolicy { spins: 1_000, yields: 0, sleep: None } },
             core: *core,
             ..process_config(Sizes::default())
         }

@@ -8,6 +8,7 @@ mod bare;
 mod cores;
 mod error;
 mod memory;
+mod placement;
 mod sides;
 mod traffic;
 
@@ -15,5 +16,6 @@ pub use bare::{BareEnd, bare_store_rate, bare_stream_rate, bare_trips};
 pub use cores::{Cores, on_core, pin};
 pub use error::FloorError;
 pub use memory::{LocalCredits, MEMORY, Unreceived, WindowMemory};
+pub use placement::{LineTrip, Placement};
 pub use sides::{Sides, Start, rate};
 pub use traffic::{Source, Sum};

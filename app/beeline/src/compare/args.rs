@@ -33,7 +33,13 @@ pub struct CompareArgs {
     /// Frame sizes in bytes, 14 to 9216 [default: 16,64,128,256,512,1024,1500,4096,9000]
     #[arg(long, value_delimiter = ',', value_name = "BYTES", value_parser = clap::value_parser!(u32).range(14..=9216))]
     pub size: Vec<u32>,
-    /// Latency samples for each interface and size
+    /// Rounds: everything is measured once in each, in turn; a row is the middle of its rounds [default: 7, quick: 3]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub rounds: Option<u32>,
+    /// Keep every round, wherever the cores lie and whoever works on them: to try the program, not to measure
+    #[arg(long)]
+    pub any_placement: bool,
+    /// Latency samples for each interface and size, all rounds together
     #[arg(long, default_value_t = 50_000, value_name = "N", value_parser = clap::value_parser!(u64).range(100..=100_000_000))]
     pub samples: u64,
     #[command(flatten)]

@@ -1,7 +1,9 @@
 //! `report.html`: one file with plots, tables, machine, command and raw data; it loads nothing from outside.
 
+use beeline_floor::Placement;
+
 use super::results::{LatencyKind, LatencyRow, RateRow, Results};
-use super::table;
+use super::{summary, table};
 use crate::page::{self, Chart, Series, escape, facts, figure};
 
 /// The report as HTML text.
@@ -11,18 +13,21 @@ pub fn render(results: &Results) -> String {
     html += "<p class=\"lead\">Every figure on this page was <b>measured</b> on the machine named below, in one run. \
              Frames went from a program through the NIC process; those that came back were compared byte for byte, \
              those that did not were counted by the NIC.</p>\n";
-    html += &headline(results);
+    html += &words("key", summary::winners(results));
+    html += &words("lead", summary::conditions(results).into_iter().chain(summary::unsteady(results)));
     html += &machine(results);
     html += &stores(results);
     html += &latencies(results, LatencyKind::OneWay);
     html += &latencies(results, LatencyKind::RoundTrip);
     html += &rates(
+        results,
         "Onto the wire",
         &results.transmits,
         "Handed over in bursts, transmitted to a switch with nobody there and counted by the NIC; nothing is received. \
          Higher is better.",
     );
     html += &rates(
+        results,
         "There and back",
         &results.rates,
         "Sent in bursts, received and verified by the same thread; higher is better.",
@@ -32,53 +37,32 @@ pub fn render(results: &Results) -> String {
     html
 }
 
-/// The answer in one sentence: our interface against the descriptor ring, 64 B frames.
-fn headline(results: &Results) -> String {
-    use beeline_spec::Interface::{Descriptor, Mmio};
-    let p50 = |interface| {
-        let rows = results.latencies.iter();
-        rows.filter(|row| {
-            (row.interface, row.latency_kind, row.frame_bytes) == (interface, LatencyKind::OneWay, 64)
-        })
-        .map(|row| row.p50_ns)
-        .min()
-    };
-    let rate = |interface| {
-        let rows = results.transmits.iter();
-        rows.filter(|row| (row.interface, row.frame_bytes) == (interface, 64))
-            .map(|row| row.frames_per_s)
-            .max_by(f64::total_cmp)
-    };
-    let mut text = String::new();
-    if let (Some(ours), Some(theirs)) = (p50(Mmio), p50(Descriptor)) {
-        text += &format!(
-            "A 64-byte frame is in the receiver's hands after <b>{ours} ns</b> by plain stores (<code>mmio</code>) and \
-             after {theirs} ns by descriptor DMA: {:.2} of the time. ",
-            ours as f64 / theirs as f64
-        );
+/// Sentences, a paragraph each.
+fn words(class: &str, sentences: impl IntoIterator<Item = String>) -> String {
+    let paragraph = |sentence: String| format!("<p class=\"{class}\">{}</p>\n", escape(&sentence));
+    sentences.into_iter().map(paragraph).collect()
+}
+
+/// The name of a line in a chart; its placement too where there are several.
+fn series_name(results: &Results, name: &str, kernel: &str, placement: Placement) -> String {
+    let mut text = name.to_owned();
+    if kernel != "-" {
+        text += &format!(" ({kernel})");
     }
-    if let (Some(ours), Some(theirs)) = (rate(Mmio), rate(Descriptor)) {
-        text += &format!(
-            "Streaming onto the wire, it is <b>{:.1} M frames/s</b> against {:.1} M: {:.2} times.",
-            ours / 1e6,
-            theirs / 1e6,
-            ours / theirs
-        );
+    if table::placements(results).len() > 1 {
+        text += &format!(", {placement}");
     }
-    if text.is_empty() { text } else { format!("<p class=\"key\">{text}</p>\n") }
+    text
 }
 
 fn machine(results: &Results) -> String {
     let machine = &results.machine;
     let cores = machine.cores.iter().map(usize::to_string).collect::<Vec<_>>().join(" and ");
-    let bare =
-        machine.bare_copy_p50_ns.map_or("not measured".to_owned(), |ns| format!("{ns} ns round trip, p50"));
     let rows = [
         ("CPU", format!("{} ({} online)", machine.cpu, machine.cpus)),
         ("Kernel", machine.kernel.clone()),
         ("Hypervisor", machine.hypervisor.clone()),
         ("Cores used", format!("{cores} (measuring thread, NIC)")),
-        ("Floor: bare copy", bare),
         ("Command", results.command.clone()),
         ("Version", results.version.to_owned()),
     ];
@@ -93,7 +77,7 @@ fn stores(results: &Results) -> String {
     for receiver in [false, true] {
         let mut series: Vec<Series> = Vec::new();
         for row in results.stores.iter().filter(|row| row.receiver == receiver) {
-            let name = format!("{}, {}", row.policy, row.kernel);
+            let name = series_name(results, row.policy, row.kernel, row.placement);
             let point = (f64::from(row.message_bytes), row.goodput_gbps);
             page::add(&mut series, name, point);
         }
@@ -117,10 +101,7 @@ fn latencies(results: &Results, latency_kind: LatencyKind) -> String {
     }
     let mut series: Vec<Series> = Vec::new();
     for row in rows {
-        let name = match row.kernel {
-            "-" => row.interface.to_string(),
-            kernel => format!("{} ({kernel})", row.interface),
-        };
+        let name = series_name(results, row.interface.name(), row.kernel, row.placement);
         let point = (f64::from(row.frame_bytes), row.p50_ns as f64);
         page::add(&mut series, name, point);
     }
@@ -138,16 +119,13 @@ fn latencies(results: &Results, latency_kind: LatencyKind) -> String {
     format!("<h2>{title}</h2>\n{}", figure(&chart, caption))
 }
 
-fn rates(title: &str, rows: &[RateRow], caption: &str) -> String {
+fn rates(results: &Results, title: &str, rows: &[RateRow], caption: &str) -> String {
     if rows.is_empty() {
         return String::new();
     }
     let mut series: Vec<Series> = Vec::new();
     for row in rows {
-        let name = match row.kernel {
-            "-" => row.interface.to_string(),
-            kernel => format!("{} ({kernel})", row.interface),
-        };
+        let name = series_name(results, row.interface.name(), row.kernel, row.placement);
         let point = (f64::from(row.frame_bytes), row.frames_per_s / 1e6);
         page::add(&mut series, name, point);
     }
@@ -167,7 +145,7 @@ fn raw(results: &Results) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::results::sample;
+    use super::super::results::sample::sample;
     use super::*;
 
     #[test]
@@ -175,7 +153,7 @@ mod tests {
         let html = render(&sample());
         assert!(html.contains("<svg"));
         assert!(html.contains("<h2>Onto the wire</h2>") && html.contains("<h2>There and back</h2>"));
-        assert!(html.contains("98.8 M frames/s"), "the headline is about the wire");
+        assert!(html.contains("Placement near: a bare line"), "a reader sees the conditions");
         assert!(html.contains("Test CPU &lt;with &amp; markup&gt;"));
         for outside in ["src=", "href=", "@import", "url("] {
             assert!(!html.contains(outside), "the report loads something: {outside}");

@@ -1,7 +1,11 @@
 //! What `compare` measured: rows that tables, CSV, JSON and the report all come from.
 
+use beeline_floor::Placement;
 use beeline_spec::Interface;
 use serde::Serialize;
+
+/// A row says so whose rounds lie further apart than this share of their middle.
+pub const UNSTEADY_FROM: f64 = 0.15;
 
 /// Everything one run measured, with what is needed to judge it. Every figure in it is *measured*.
 #[derive(Clone, Debug, Serialize)]
@@ -11,6 +15,10 @@ pub struct Results {
     pub command: String,
     /// Version of the program.
     pub version: &'static str,
+    /// Store kernels, chosen before anything else was started.
+    pub kernels: Vec<KernelRow>,
+    /// The floor, part by part, and how many rounds of the part were kept.
+    pub floors: Vec<FloorRow>,
     /// Raw stores into a window, no NIC.
     pub stores: Vec<StoreRow>,
     /// Latencies through the NIC.
@@ -21,6 +29,50 @@ pub struct Results {
     pub transmits: Vec<RateRow>,
     /// Correctness across three processes.
     pub checks: Vec<CheckRow>,
+    /// What each round found: every figure above is the middle of some of these.
+    pub rounds: Vec<RoundRow>,
+}
+
+/// A store kernel and what it was chosen from.
+#[derive(Clone, Debug, Serialize)]
+pub struct KernelRow {
+    pub traffic: &'static str,
+    pub kernel: &'static str,
+    /// The choice in words, with what was timed.
+    pub method: String,
+}
+
+/// What bare cores did in the rounds of one part, in one placement.
+#[derive(Clone, Debug, Serialize)]
+pub struct FloorRow {
+    pub part: &'static str,
+    #[serde(serialize_with = "placement")]
+    pub placement: Placement,
+    /// Rounds that were kept.
+    pub rounds: u32,
+    /// Rounds of this part that were dropped, whatever their placement.
+    pub dropped: u32,
+    /// Round trip of a bare line, p50, middle of the rounds.
+    pub bare_line_ns: f64,
+    /// Round trip of the bare copy, p50, middle of the rounds.
+    pub bare_copy_ns: f64,
+}
+
+/// A figure of one round.
+#[derive(Clone, Debug, Serialize)]
+pub struct RoundRow {
+    pub part: &'static str,
+    #[serde(serialize_with = "placement")]
+    pub placement: Placement,
+    /// The bare line before the round, p50 in ns.
+    pub bare_line_ns: f64,
+    /// Interface, or fence policy and whether there was a receiver.
+    pub what: String,
+    pub kernel: &'static str,
+    pub bytes: u32,
+    pub value: f64,
+    /// Unit of the value.
+    pub unit: &'static str,
 }
 
 /// The machine and the settings that a figure must name.
@@ -36,13 +88,13 @@ pub struct Machine {
     pub hypervisor: String,
     /// Cores used: measuring thread, NIC.
     pub cores: Vec<usize>,
-    /// Round trip of the bare copy between those cores, p50 in ns: the floor.
-    pub bare_copy_p50_ns: Option<u64>,
 }
 
 /// Goodput of raw stores into a window (HotOS'25 figure 2 on this CPU).
 #[derive(Clone, Debug, Serialize)]
 pub struct StoreRow {
+    #[serde(serialize_with = "placement")]
+    pub placement: Placement,
     /// Fence policy.
     pub policy: &'static str,
     /// Whether another core receives; without, nobody reads and nothing limits the stores.
@@ -50,10 +102,12 @@ pub struct StoreRow {
     pub kernel: &'static str,
     /// Bytes of a message in the window: header, payload and padding.
     pub message_bytes: u32,
-    /// Messages a second.
+    /// Messages a second, middle of the rounds.
     pub messages_per_s: f64,
     /// Window bytes a second, in Gbit/s.
     pub goodput_gbps: f64,
+    /// Width of the middle half of the rounds, as a share of the middle.
+    pub spread: f64,
 }
 
 /// Between which two events a latency is taken.
@@ -69,6 +123,8 @@ pub enum LatencyKind {
 /// Percentiles of a latency.
 #[derive(Clone, Debug, Serialize)]
 pub struct LatencyRow {
+    #[serde(serialize_with = "placement")]
+    pub placement: Placement,
     #[serde(serialize_with = "name")]
     pub interface: Interface,
     #[serde(rename = "way")]
@@ -77,18 +133,23 @@ pub struct LatencyRow {
     pub kernel: &'static str,
     /// Frame bytes, FCS excluded.
     pub frame_bytes: u32,
+    /// Samples of all rounds.
     pub samples: u64,
-    /// Median in ns.
+    /// Median in ns, middle of the rounds.
     pub p50_ns: u64,
-    /// 99th percentile in ns.
+    /// 99th percentile in ns of all samples.
     pub p99_ns: u64,
-    /// 99.9th percentile in ns.
+    /// 99.9th percentile in ns of all samples.
     pub p999_ns: u64,
+    /// Width of the middle half of the rounds' medians, as a share of the middle.
+    pub spread: f64,
 }
 
 /// Frames a second and what they cost.
 #[derive(Clone, Debug, Serialize)]
 pub struct RateRow {
+    #[serde(serialize_with = "placement")]
+    pub placement: Placement,
     #[serde(serialize_with = "name")]
     pub interface: Interface,
     /// Store kernel of the window, or "-" where there is none.
@@ -97,14 +158,16 @@ pub struct RateRow {
     pub frame_bytes: u32,
     /// Frames handed over at once.
     pub burst: u32,
-    /// Frames sent; there and back, received and verified too; onto the wire, counted there by the NIC.
+    /// Frames sent in all rounds; there and back, received and verified too; onto the wire, counted there by the NIC.
     pub frames: u64,
-    /// Frames a second.
+    /// Frames a second, middle of the rounds.
     pub frames_per_s: f64,
     /// Frame bytes a second, in Gbit/s.
     pub goodput_gbps: f64,
     /// CPU time of the measuring thread for each frame, in ns: sending, and receiving where anything comes back.
     pub host_ns_per_frame: f64,
+    /// Width of the middle half of the rounds' rates, as a share of the middle.
+    pub spread: f64,
 }
 
 /// A run over three processes.
@@ -118,6 +181,10 @@ pub struct CheckRow {
     pub bytes: u64,
     /// "complete and in order", or what was wrong.
     pub verdict: String,
+}
+
+fn placement<S: serde::Serializer>(placement: &Placement, out: S) -> Result<S::Ok, S::Error> {
+    out.serialize_str(placement.name())
 }
 
 fn name<S: serde::Serializer>(interface: &Interface, out: S) -> Result<S::Ok, S::Error> {
@@ -134,137 +201,5 @@ impl LatencyKind {
     }
 }
 
-impl Results {
-    /// The CSV files of a run: file name and text.
-    pub fn csv(&self) -> Vec<(&'static str, String)> {
-        let mut stores =
-            String::from("kind,policy,receiver,kernel,message_bytes,messages_per_s,goodput_gbps\n");
-        for r in &self.stores {
-            let StoreRow { policy, receiver, kernel, message_bytes, .. } = r;
-            stores += &format!(
-                "measured,{policy},{receiver},{kernel},{message_bytes},{:.0},{:.4}\n",
-                r.messages_per_s, r.goodput_gbps
-            );
-        }
-        let mut latency =
-            String::from("kind,interface,way,kernel,frame_bytes,samples,p50_ns,p99_ns,p999_ns\n");
-        for r in &self.latencies {
-            let LatencyRow { interface, kernel, frame_bytes, samples, p50_ns, p99_ns, p999_ns, latency_kind } =
-                r;
-            let latency_kind = latency_kind.label();
-            latency += &format!(
-                "measured,{interface},{latency_kind},{kernel},{frame_bytes},{samples},{p50_ns},{p99_ns},{p999_ns}\n"
-            );
-        }
-        let (rate, transmit) = (rates_csv(&self.rates), rates_csv(&self.transmits));
-        vec![("stores.csv", stores), ("latency.csv", latency), ("rate.csv", rate), ("transmit.csv", transmit)]
-    }
-}
-
-fn rates_csv(rows: &[RateRow]) -> String {
-    let mut text = String::from(
-        "kind,interface,kernel,frame_bytes,burst,frames,frames_per_s,goodput_gbps,host_ns_per_frame\n",
-    );
-    for r in rows {
-        let RateRow { interface, kernel, frame_bytes, burst, frames, .. } = r;
-        text += &format!(
-            "measured,{interface},{kernel},{frame_bytes},{burst},{frames},{:.0},{:.4},{:.2}\n",
-            r.frames_per_s, r.goodput_gbps, r.host_ns_per_frame
-        );
-    }
-    text
-}
-
-/// Results with a row of every kind, for the tests of tables and report.
 #[cfg(test)]
-pub fn sample() -> Results {
-    let sizes = [16u32, 64, 128, 256, 512, 1024, 1500, 4096, 9000];
-    let mut results = Results {
-        machine: Machine {
-            cpu: "Test CPU <with & markup>".to_owned(),
-            cpus: 2,
-            kernel: "6.0".to_owned(),
-            hypervisor: "none seen".to_owned(),
-            cores: vec![0, 1],
-            bare_copy_p50_ns: Some(200),
-        },
-        command: "beeline compare".to_owned(),
-        version: "0.0.0",
-        stores: Vec::new(),
-        latencies: Vec::new(),
-        rates: Vec::new(),
-        transmits: Vec::new(),
-        checks: Vec::new(),
-    };
-    for policy in ["none", "per-wrap", "per-message", "per-line"] {
-        for receiver in [false, true] {
-            for message_bytes in [64, 128, 256, 512, 1024, 2048, 4096, 8192] {
-                results.stores.push(StoreRow {
-                    policy,
-                    receiver,
-                    kernel: "movdir64b",
-                    message_bytes,
-                    messages_per_s: 123_456_789.0,
-                    goodput_gbps: 123.4,
-                });
-            }
-        }
-    }
-    for (interface, kernel) in
-        [(Interface::Mmio, "cached"), (Interface::Kpio, "cached"), (Interface::Descriptor, "-")]
-    {
-        for frame_bytes in sizes {
-            for latency_kind in [LatencyKind::OneWay, LatencyKind::RoundTrip] {
-                results.latencies.push(LatencyRow {
-                    interface,
-                    latency_kind,
-                    kernel,
-                    frame_bytes,
-                    samples: 1000,
-                    p50_ns: 300 + u64::from(frame_bytes),
-                    p99_ns: 123_456,
-                    p999_ns: 1_234_567,
-                });
-            }
-            let rate = |frames_per_s| RateRow {
-                interface,
-                kernel,
-                frame_bytes,
-                burst: 32,
-                frames: 1000,
-                frames_per_s,
-                goodput_gbps: 123.4,
-                host_ns_per_frame: 1234.0,
-            };
-            results.rates.push(rate(12_345_678.0));
-            results.transmits.push(rate(98_765_432.0));
-        }
-        results.checks.push(CheckRow {
-            interface,
-            frames: 1000,
-            bytes: 64_000,
-            verdict: "complete and in order".to_owned(),
-        });
-    }
-    results
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_row_is_in_a_file_of_its_kind() {
-        let results = sample();
-        let lines = |file: &str| {
-            let (_, text) = results.csv().into_iter().find(|(name, _)| *name == file).expect("the file");
-            text.lines().skip(1).map(str::to_owned).collect::<Vec<_>>()
-        };
-        assert_eq!(lines("stores.csv").len(), results.stores.len());
-        assert_eq!(lines("latency.csv").len(), results.latencies.len());
-        assert_eq!(lines("rate.csv").len(), results.rates.len());
-        assert_eq!(lines("transmit.csv").len(), results.transmits.len());
-        assert!(lines("rate.csv")[0].ends_with(",1000,12345678,123.4000,1234.00"));
-        assert!(lines("transmit.csv")[0].ends_with(",1000,98765432,123.4000,1234.00"));
-    }
-}
+pub mod sample;

@@ -5,40 +5,37 @@
 use std::time::Instant;
 
 use beeline_floor::{Cores, FloorError, Sides, Unreceived, WindowMemory};
-use beeline_mmio::{StoreKernel, Traffic};
+use beeline_mmio::StoreKernel;
 use beeline_spec::WORD_BYTES;
 use beeline_window::{FencePolicy, Sent, Writer};
 use indicatif::ProgressBar;
 
-use super::results::StoreRow;
+use super::rows::StoreSample;
 use crate::failure::Failure;
 
 /// Bytes of a message in the window, header included: 64 B to 8 KB, as the paper's figure.
 const SIZES: [u32; 8] = [64, 128, 256, 512, 1024, 2048, 4096, 8192];
 /// Lines of the window: 256 KiB, the paper's range, so that address translation stays in the first-level TLB.
 const WINDOW_LINES: u32 = 4096;
-/// Round trips of the bare copy.
-const TRIPS: u64 = 50_000;
-/// Bytes stored for a figure.
+/// Bytes stored for a figure in all rounds.
 const BYTES: u64 = 1 << 30;
 
-/// Measurements that [`run`] makes.
-pub fn steps(quick: bool, named: Option<StoreKernel>) -> u64 {
-    let kernels = kernels(named).len();
-    (sizes(quick).len() * FencePolicy::ALL.len() * 2 * kernels) as u64
+/// What a round of raw stores measures.
+pub struct Stores<'a> {
+    pub quick: bool,
+    /// The kernel that streams best here, and the best of the non-temporal ones, whose stores leave as a NIC's would.
+    pub kernels: Vec<StoreKernel>,
+    pub cores: Cores,
+    /// Rounds among which the bytes of a figure are divided.
+    pub rounds: u32,
+    pub bar: &'a ProgressBar,
 }
 
-fn sizes(quick: bool) -> &'static [u32] {
-    if quick { &SIZES[..3] } else { &SIZES }
-}
-
-/// The kernel that was named; or the one that streams best here, and the best of the non-temporal ones, whose stores
-/// leave as a NIC's would.
-fn kernels(named: Option<StoreKernel>) -> Vec<StoreKernel> {
+/// The kernels that raw stores are measured with: the one that was named, or the best, and the widest non-temporal one.
+pub fn kernels(named: Option<StoreKernel>, stream: StoreKernel) -> Vec<StoreKernel> {
     if let Some(kernel) = named {
         return vec![kernel];
     }
-    let stream = StoreKernel::choose(Traffic::Stream);
     let widest = StoreKernel::available()
         .into_iter()
         .rfind(|kernel| kernel.is_for_memory() && *kernel != StoreKernel::Cached);
@@ -47,52 +44,66 @@ fn kernels(named: Option<StoreKernel>) -> Vec<StoreKernel> {
     kernels
 }
 
-/// Measures every size, policy and kernel.
-pub fn run(
-    quick: bool,
-    named: Option<StoreKernel>,
-    cores: Cores,
-    bar: &ProgressBar,
-) -> Result<Vec<StoreRow>, Failure> {
-    let failed = |e| Failure::new("raw stores cannot be measured").because(e);
-    let mut rows = Vec::new();
-    for kernel in kernels(named) {
-        for receiver in [false, true] {
-            for policy in FencePolicy::ALL {
-                for message_bytes in sizes(quick) {
-                    bar.set_message(format!("stores {kernel}, fences {policy}, {message_bytes} B"));
-                    let messages = messages(policy, *message_bytes, quick);
-                    let payload = vec![0x5a; *message_bytes as usize - WORD_BYTES];
-                    let rate = if receiver {
-                        with_receiver(cores, kernel, policy, &payload, messages)
-                    } else {
-                        without_receiver(kernel, policy, &payload, messages)
-                    };
-                    let messages_per_s = rate.map_err(failed)?;
-                    rows.push(StoreRow {
-                        policy: policy.name(),
-                        receiver,
-                        kernel: kernel.name(),
-                        message_bytes: *message_bytes,
-                        messages_per_s,
-                        goodput_gbps: messages_per_s * f64::from(*message_bytes) * 8.0 / 1e9,
-                    });
-                    bar.inc(1);
+impl Stores<'_> {
+    /// Measurements of one round.
+    pub fn steps(&self) -> u64 {
+        (self.sizes().len() * FencePolicy::ALL.len() * 2 * self.kernels.len()) as u64
+    }
+
+    fn sizes(&self) -> &'static [u32] {
+        if self.quick { &SIZES[..3] } else { &SIZES }
+    }
+
+    /// Measures every size, policy and kernel once.
+    pub fn round(&self) -> Result<Vec<StoreSample>, Failure> {
+        let mut samples = Vec::new();
+        for message_bytes in self.sizes() {
+            for receiver in [false, true] {
+                for policy in FencePolicy::ALL {
+                    for kernel in &self.kernels {
+                        samples.push(self.sample(*kernel, receiver, policy, *message_bytes)?);
+                        self.bar.inc(1);
+                    }
                 }
             }
         }
+        Ok(samples)
     }
-    Ok(rows)
+
+    fn sample(
+        &self,
+        kernel: StoreKernel,
+        receiver: bool,
+        policy: FencePolicy,
+        message_bytes: u32,
+    ) -> Result<StoreSample, Failure> {
+        self.bar.set_message(format!("stores {kernel}, fences {policy}, {message_bytes} B"));
+        let messages = messages(policy, message_bytes, if self.quick { 20 } else { self.rounds });
+        let payload = vec![0x5a; message_bytes as usize - WORD_BYTES];
+        let rate = if receiver {
+            with_receiver(self.cores, kernel, policy, &payload, messages)
+        } else {
+            without_receiver(kernel, policy, &payload, messages)
+        };
+        let failed = |e| Failure::new("raw stores cannot be measured").because(e);
+        Ok(StoreSample {
+            policy: policy.name(),
+            receiver,
+            kernel: kernel.name(),
+            message_bytes,
+            messages_per_s: rate.map_err(failed)?,
+        })
+    }
 }
 
 /// Enough messages for a time long enough to measure; fences cost so much that a fiftieth will do.
-fn messages(policy: FencePolicy, message_bytes: u32, quick: bool) -> u64 {
+fn messages(policy: FencePolicy, message_bytes: u32, rounds: u32) -> u64 {
     let bytes = match policy {
         FencePolicy::None | FencePolicy::PerWrap => BYTES,
         FencePolicy::PerMessage => BYTES / 50 * (u64::from(message_bytes) / 64).min(50),
         FencePolicy::PerLine => BYTES / 50,
     };
-    (bytes / u64::from(message_bytes) / if quick { 20 } else { 1 }).max(1000)
+    (bytes / u64::from(message_bytes) / u64::from(rounds)).max(1000)
 }
 
 fn without_receiver(
@@ -152,15 +163,6 @@ fn with_receiver(
         return Err(FloorError::Panicked("the receiver, whose last message is not what was sent"));
     }
     Ok(messages as f64 / end.duration_since(both.first).as_secs_f64())
-}
-
-/// The floor of every round trip on these cores.
-pub fn bare_copy_p50_ns(first: usize, second: usize) -> Result<u64, Failure> {
-    let failed = |e| Failure::new("the bare copy cannot be measured").because(e);
-    let cores = Cores { first, second };
-    let mut trips = beeline_floor::bare_trips(cores, WINDOW_LINES, TRIPS, 1).map_err(failed)?;
-    trips.sort_by(f64::total_cmp);
-    Ok(trips[trips.len() / 2] as u64)
 }
 
 #[cfg(test)]

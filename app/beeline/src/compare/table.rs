@@ -1,42 +1,64 @@
 //! Results as tables that fit 100 columns.
 
+use beeline_floor::Placement;
 use comfy_table::{Cell, CellAlignment, Table, presets};
 
-use super::results::{LatencyKind, RateRow, Results};
+use super::results::{LatencyKind, RateRow, Results, UNSTEADY_FROM};
 
 /// Columns a table may take.
 pub const WIDTH: u16 = 100;
 
-/// All tables of a run, with headings.
+/// Placements of which there are figures, nearest first.
+pub fn placements(results: &Results) -> Vec<Placement> {
+    let mut placements = distinct(results.floors.iter().map(|row| row.placement));
+    placements.sort();
+    placements
+}
+
+/// All tables of a run, with headings; those of each placement apart.
 pub fn render(results: &Results) -> String {
     let mut text = String::new();
-    if !results.stores.is_empty() {
-        text += "\nRaw stores into a window, Gbit/s (measured; HotOS'25 figure 2 on this CPU)\n";
-        text += &stores(results);
-    }
-    for latency_kind in [LatencyKind::OneWay, LatencyKind::RoundTrip] {
-        if results.latencies.iter().any(|row| row.latency_kind == latency_kind) {
+    for placement in placements(results) {
+        let cores = format!("cores {placement}");
+        if results.stores.iter().any(|row| row.placement == placement) {
             text += &format!(
-                "\n{} through the NIC process, ns (measured: p50 / p99 / p99.9)\n",
-                title(latency_kind)
+                "\nRaw stores into a window, {cores}, Gbit/s (measured; HotOS'25 figure 2 on this CPU)\n"
             );
-            text += &latencies(results, latency_kind);
+            text += &stores(results, placement);
         }
-    }
-    if !results.rates.is_empty() {
-        text +=
-            "\nFrames through the NIC process and back (measured: M frames/s, Gbit/s, host CPU ns a frame)\n";
-        text += &rates(&results.rates);
-    }
-    if !results.transmits.is_empty() {
-        text += "\nFrames put on the wire (measured: M frames/s, Gbit/s, host CPU ns a frame)\n";
-        text += &rates(&results.transmits);
+        for latency_kind in [LatencyKind::OneWay, LatencyKind::RoundTrip] {
+            if results
+                .latencies
+                .iter()
+                .any(|row| (row.placement, row.latency_kind) == (placement, latency_kind))
+            {
+                let title = title(latency_kind);
+                text += &format!(
+                    "\n{title} through the NIC process, {cores}, ns (measured: p50 / p99 / p99.9)\n"
+                );
+                text += &latencies(results, placement, latency_kind);
+            }
+        }
+        let parts =
+            [("through the NIC process and back", &results.rates), ("put on the wire", &results.transmits)];
+        for (part, rows) in parts {
+            let rows: Vec<_> = rows.iter().filter(|row| row.placement == placement).collect();
+            if !rows.is_empty() {
+                text += &format!("\nFrames {part}, {cores} (measured: M frames/s, Gbit/s, CPU ns a frame)\n");
+                text += &rates(&rows);
+            }
+        }
     }
     if !results.checks.is_empty() {
         text += "\nThree processes (sender, NIC, receiver): correctness only, no times\n";
         text += &checks(results);
     }
     text
+}
+
+/// What stands behind a figure whose rounds lie far apart.
+fn mark(spread: f64) -> &'static str {
+    if spread > UNSTEADY_FROM { "*" } else { "" }
 }
 
 fn title(latency_kind: LatencyKind) -> &'static str {
@@ -74,29 +96,33 @@ pub fn distinct<T: PartialEq, I: IntoIterator<Item = T>>(items: I) -> Vec<T> {
     seen
 }
 
-fn stores(results: &Results) -> String {
-    let sizes = distinct(results.stores.iter().map(|row| row.message_bytes));
+fn stores(results: &Results, placement: Placement) -> String {
+    let rows: Vec<_> = results.stores.iter().filter(|row| row.placement == placement).collect();
+    let sizes = distinct(rows.iter().map(|row| row.message_bytes));
     let mut header = vec!["fence policy, kernel".to_owned(), "receiver".to_owned()];
     header.extend(sizes.iter().map(|size| format!("{size} B")));
     let mut table = empty(header);
-    for (policy, kernel, receiver) in
-        distinct(results.stores.iter().map(|row| (row.policy, row.kernel, row.receiver)))
+    for (policy, kernel, receiver) in distinct(rows.iter().map(|row| (row.policy, row.kernel, row.receiver)))
     {
         let mut cells =
             vec![Cell::new(format!("{policy}, {kernel}")), Cell::new(if receiver { "yes" } else { "no" })];
         for size in &sizes {
-            let row = results.stores.iter().find(|row| {
+            let row = rows.iter().find(|row| {
                 (row.policy, row.kernel, row.receiver, row.message_bytes) == (policy, kernel, receiver, *size)
             });
-            cells.push(Cell::new(row.map_or("n/a".to_owned(), |row| format!("{:.1}", row.goodput_gbps))));
+            cells.push(Cell::new(
+                row.map_or("n/a".to_owned(), |row| format!("{:.1}{}", row.goodput_gbps, mark(row.spread))),
+            ));
         }
         table.add_row(cells);
     }
     finish(&table)
 }
 
-fn latencies(results: &Results, latency_kind: LatencyKind) -> String {
-    let rows: Vec<_> = results.latencies.iter().filter(|row| row.latency_kind == latency_kind).collect();
+fn latencies(results: &Results, placement: Placement, latency_kind: LatencyKind) -> String {
+    let rows =
+        results.latencies.iter().filter(|row| (row.placement, row.latency_kind) == (placement, latency_kind));
+    let rows: Vec<_> = rows.collect();
     let mut header = vec!["frame".to_owned()];
     let columns = distinct(rows.iter().map(|row| (row.interface, row.kernel)));
     header.extend(columns.iter().map(|(interface, kernel)| match *kernel {
@@ -110,7 +136,7 @@ fn latencies(results: &Results, latency_kind: LatencyKind) -> String {
             let row =
                 rows.iter().find(|row| row.frame_bytes == size && (row.interface, row.kernel) == *column);
             cells.push(Cell::new(row.map_or("n/a".to_owned(), |row| {
-                format!("{} / {} / {}", row.p50_ns, row.p99_ns, row.p999_ns)
+                format!("{} / {} / {}{}", row.p50_ns, row.p99_ns, row.p999_ns, mark(row.spread))
             })));
         }
         table.add_row(cells);
@@ -118,7 +144,7 @@ fn latencies(results: &Results, latency_kind: LatencyKind) -> String {
     finish(&table)
 }
 
-fn rates(rates: &[RateRow]) -> String {
+fn rates(rates: &[&RateRow]) -> String {
     let columns = distinct(rates.iter().map(|row| (row.interface, row.kernel)));
     let mut header = vec!["frame".to_owned()];
     header.extend(columns.iter().map(|(interface, kernel)| match *kernel {
@@ -133,10 +159,11 @@ fn rates(rates: &[RateRow]) -> String {
                 rates.iter().find(|row| row.frame_bytes == size && (row.interface, row.kernel) == *column);
             cells.push(Cell::new(row.map_or("n/a".to_owned(), |row| {
                 format!(
-                    "{:.2} / {:.1} / {:.0}",
+                    "{:.2} / {:.1} / {:.0}{}",
                     row.frames_per_s / 1e6,
                     row.goodput_gbps,
-                    row.host_ns_per_frame
+                    row.host_ns_per_frame,
+                    mark(row.spread)
                 )
             })));
         }
@@ -160,7 +187,7 @@ fn checks(results: &Results) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::results::sample;
+    use super::super::results::sample::sample;
     use super::*;
 
     #[test]
@@ -171,7 +198,7 @@ mod tests {
             assert!(line.chars().count() <= WIDTH as usize, "too wide: {line}");
         }
         assert!(text.contains("mmio (cached)"), "{text}");
-        let wire = text.split("Frames put on the wire").nth(1).expect("the table of the wire");
+        let wire = text.split("Frames put on the wire, cores near").nth(1).expect("the table of the wire");
         assert!(wire.contains("98.77 / 123.4 / 1234") && !wire.contains("12.35 /"), "{wire}");
     }
 }

@@ -10,6 +10,7 @@ pub mod args;
 mod check;
 mod csv;
 mod parts;
+mod plan;
 mod report;
 pub mod results;
 mod rounds;
@@ -27,6 +28,7 @@ use indicatif::ProgressBar;
 use args::{CompareArgs, Part};
 use check::Check;
 use parts::Kernels;
+use plan::Plan;
 use results::{KernelRow, Machine, Results};
 use rounds::Keep;
 use stores::Stores;
@@ -42,15 +44,6 @@ const QUICK_SIZES: [u32; 3] = [64, 512, 1500];
 const ROUNDS: u32 = 7;
 const QUICK_ROUNDS: u32 = 3;
 const CHECK_FRAMES: u64 = 100_000;
-
-/// What is measured, with defaults filled in.
-struct Plan<'a> {
-    args: &'a CompareArgs,
-    sizes: Vec<u32>,
-    samples: u64,
-    rounds: u32,
-    cores: Cores,
-}
 
 /// Runs `beeline compare`.
 pub fn run(args: &CompareArgs) -> Result<(), Failure> {
@@ -72,27 +65,6 @@ pub fn run(args: &CompareArgs) -> Result<(), Failure> {
     };
     let results = measure(&plan)?;
     publish(args, &results)
-}
-
-impl Plan<'_> {
-    fn wants(&self, part: Part) -> bool {
-        self.args.only.is_empty() || self.args.only.contains(&part)
-    }
-
-    fn keep(&self) -> Keep {
-        if self.args.any_placement { Keep::All } else { Keep::Steady }
-    }
-
-    /// Measurements, if no round is dropped.
-    fn steps(&self, stores: &Stores<'_>) -> u64 {
-        let through_nic = (self.args.interface.len() * self.sizes.len()) as u64;
-        let counted = |part, steps| if self.wants(part) { steps } else { 0 };
-        let round = counted(Part::Stores, stores.steps())
-            + counted(Part::Latency, 2 * through_nic)
-            + counted(Part::Rate, through_nic)
-            + counted(Part::Transmit, through_nic);
-        round * u64::from(self.rounds) + counted(Part::Check, self.args.interface.len() as u64)
-    }
 }
 
 /// Refuses to measure where two threads are on one core, or where one is not left alone.

@@ -10,8 +10,8 @@ use beeline_session::{
 use beeline_spec::Interface;
 use indicatif::ProgressBar;
 
-use super::Plan;
 use super::args::Part;
+use super::plan::Plan;
 use super::results::LatencyKind;
 use super::rounds::{self, Rounds};
 use super::rows::{NicSample, Sent, StoreSample, Taken};

@@ -71,7 +71,6 @@ pub struct RoundRow {
     pub kernel: &'static str,
     pub bytes: u32,
     pub value: f64,
-    /// Unit of the value.
     pub unit: &'static str,
 }
 

@@ -70,7 +70,7 @@ pub fn take<T, E>(
 }
 
 impl<T> Rounds<T> {
-    /// The rounds of one placement.
+    /// Rounds that were kept and had this placement at both ends, in the order in which they were taken.
     pub fn of(&self, placement: Placement) -> impl Iterator<Item = &Round<T>> {
         self.kept.iter().filter(move |round| round.placement == placement)
     }

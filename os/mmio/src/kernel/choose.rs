@@ -117,7 +117,6 @@ impl Choice {
     }
 }
 
-/// The middle of some values.
 fn middle(values: impl Iterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);

@@ -21,6 +21,8 @@
 //! offer the core to others, then sleep until they are woken; `WaitPolicy::SPIN` never sleeps. No call allocates,
 //! locks or enters the kernel while there is something to do.
 //!
+//! To wait for several things at once, [`Polled`] puts a descriptor beside each, for poll, epoll, or whatever runs on them.
+//!
 //! Every kind of call has an error of its own, which says what happened, why, and what to do; [`Error`] holds any of them.
 //!
 //! This crate is a facade: types without parameters over `os/domain`, `host/window`, `host/rpc`, `host/driver` and `link/shm`,
@@ -52,6 +54,7 @@ mod waiting;
 #[cfg(feature = "nic")]
 pub use answer::Taken;
 pub use answer::{Flushed, Sent};
+pub use beeline_domain::{Armed, Event, Polled, Source};
 #[cfg(feature = "nic")]
 pub use beeline_driver::RxFrame as Frame;
 pub use beeline_mmio::{StoreKernel, Traffic};

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use beeline_contract_link::Link;
+use beeline_domain::{Armed, Event, Source, listen_all};
 use beeline_driver::{
     Choice, OnSendHalf, Port, PortConfig, PortState, Progress, QueueHalf, Receive, RxRing, RxRingConfig,
     Stopped, Transmit,
@@ -146,6 +147,24 @@ impl NicPort {
         let look = |parts: &mut Parts| Ok::<_, PortRecvError>(!parts.rx.wants_interrupt()?);
         self.waiting.wait(&mut self.parts, deadline, look, Parts::is_gone)?;
         Ok(self.parts.rx.poll()?)
+    }
+}
+
+/// Ready while a frame or the end of the NIC may be there for [`NicPort::try_recv`].
+impl Source for NicPort {
+    fn listen(&mut self, event: &Event) -> Armed {
+        // A device that wakes nobody has to be polled.
+        let Some(sleeper) = &mut self.waiting.sleeper else { return Armed::Ready };
+        sleeper.announce(event);
+        listen_all([&*sleeper]);
+        let is_idle = matches!(self.parts.rx.wants_interrupt(), Ok(true)) && !self.parts.is_gone();
+        if is_idle { Armed::Wait } else { Armed::Ready }
+    }
+
+    fn unlisten(&mut self) {
+        if let Some(sleeper) = &mut self.waiting.sleeper {
+            sleeper.unlisten();
+        }
     }
 }
 

@@ -2,7 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use beeline_domain::{MemoryCreditSink, MemorySleeper, ReceiverParts, WindowListener};
+use beeline_domain::{
+    Armed, Event, MemoryCreditSink, MemorySleeper, ReceiverParts, Source, WindowListener, listen_all,
+};
 use beeline_mmio::LoadWindow;
 use beeline_wait::Waiter;
 use beeline_window::{WaitPolicy, WindowConfig};
@@ -141,6 +143,27 @@ impl Receiver {
         self.open = None;
         self.is_over = false;
         self.open = self.listener.accept(time.unwrap_or(Duration::MAX)).map(Open::new);
+    }
+}
+
+/// Ready while a message, the end of a sender or the next sender may be there for [`Receiver::try_recv`].
+impl Source for Receiver {
+    fn listen(&mut self, event: &Event) -> Armed {
+        self.listener.signal(Some(event));
+        let Some((open, _)) = self.look_for_sender() else { return Armed::Wait };
+        // Who freed messages and did not look for the next one has told nobody of their lines; a sender may wait for them.
+        open.receiver.push_credits();
+        open.sleeper.announce(event);
+        listen_all([&open.sleeper]);
+        let is_gone = beeline_contract_memory::Sleeper::is_peer_gone(&open.sleeper);
+        if is_gone || open.receiver.has_begun() { Armed::Ready } else { Armed::Wait }
+    }
+
+    fn unlisten(&mut self) {
+        self.listener.signal(None);
+        if let Some(open) = &mut self.open {
+            open.sleeper.unlisten();
+        }
     }
 }
 

@@ -26,6 +26,8 @@ use crate::transport::Transport;
 
 /// Polls between two times that the client looks after its transport and its deadlines: those cost more than a poll.
 const POLLS_PER_TENDING: u32 = 64;
+/// How long a client waits by descriptor for what nobody signals.
+const DUE_SOON: Duration = Duration::from_millis(1);
 
 /// Whether a call was begun. Both are success; `Full` means: poll, and try again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -331,6 +333,28 @@ impl<T: Transport> Client<T> {
         } else {
             self.transport.park(limit.max(Duration::from_nanos(1)));
         }
+    }
+
+    /// Announces a wait by descriptor, with `listen` for the transport, and looks once more; `Ok` when there is something
+    /// to poll for, otherwise how long to wait at most: what is due then, nobody signals. `listen` says whether the
+    /// transport is due soon.
+    pub(crate) fn listen_with(
+        &mut self,
+        listen: impl FnOnce(&mut T) -> bool,
+    ) -> Result<(), Option<Duration>> {
+        let was_lost = self.loss.is_some();
+        self.tend();
+        self.push_outgoing_if_any();
+        let is_due = listen(&mut self.transport);
+        if self.has_news() || self.loss.is_some() != was_lost {
+            // The next poll attends to all of it.
+            self.polls_left = 1;
+            return Ok(());
+        }
+        let left = self.calls.earliest().map(|deadline| deadline.remaining());
+        // Nobody signals a server that comes back, nor room.
+        let soon = is_due || self.loss.is_some() || self.outgoing.is_active();
+        Err(soon.then_some(DUE_SOON).into_iter().chain(left).min())
     }
 
     fn push_outgoing_if_any(&mut self) {

@@ -33,7 +33,13 @@ impl Table {
         let Some(link) = self.links.get_mut(number) else { return };
         let channel = Arc::clone(&link.channel);
         match socket::receive(channel.fd(), buffer) {
-            Received::Packet(header, payload, fds) => self.packet(number, Request { header, payload, fds }),
+            Received::Packet(header, payload, fds) => {
+                self.packet(number, Request { header, payload, fds });
+                // After every packet, a wake-up or not: see `Peer::signal_listeners`.
+                if let Some(peer) = self.links.get_mut(number).and_then(|link| link.peer.as_ref()) {
+                    peer.signal_listeners();
+                }
+            }
             Received::Malformed(error) => self.broken(number, error),
             Received::Nothing => {}
             Received::End => self.hung_up(number),
@@ -73,6 +79,8 @@ impl Table {
     fn packet(&mut self, number: u64, request: Request<'_>) {
         let Some(link) = self.links.get_mut(number) else { return };
         match (&link.role, request.header.kind) {
+            (_, Kind::Wake)
+                if link.peer.is_some() && request.payload.is_empty() && request.fds.is_empty() => {}
             (_, Kind::Bye) => self.end(number, Departure::Closed),
             (Role::Served(offer), Kind::Hello) if link.peer.is_none() => {
                 let offer = *offer;

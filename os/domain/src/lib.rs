@@ -7,6 +7,8 @@
 //!   not keep it alive. A name whose owner died is reclaimed by the next comer.
 //! - **Wake-up** ([`MemorySleeper`], [`Waker`]): whoever sleeps pays for the ordering, so that senders do not fence
 //!   (docs/design.md, decision 5). [`MemoryCredits`] and [`MemoryCreditSink`] are built on it.
+//! - **Readiness** ([`Polled`], [`Source`], [`Event`]): whoever waits in poll or epoll announces it the same way; the
+//!   other side's wake-up is a packet, for which the domain's thread signals a descriptor of this process.
 //! - **Windows** ([`offer_window`], [`connect_window`]): the two halves of a window between processes.
 //!
 //! It does not know messages (`host/window`), NICs (`link/shm`) or other machines. Frames never pass through here:
@@ -27,6 +29,7 @@ mod credits;
 mod dialogue;
 mod domain;
 mod error;
+mod event;
 mod evidence;
 mod folder;
 #[cfg(fuzzing)]
@@ -36,6 +39,7 @@ mod links;
 mod mailbox;
 mod name;
 mod peer;
+mod polled;
 mod protocol;
 mod reactor;
 mod service;
@@ -54,13 +58,15 @@ pub use connection::{Connection, DEFAULT_TIMEOUT};
 pub use credits::{MemoryCreditSink, MemoryCredits};
 pub use domain::{Domain, Offer};
 pub use error::{ConnectError, DomainError, MisuseError, OfferError};
+pub use event::Event;
 pub use folder::FolderError;
 pub use in_use::remove_unused_domains;
 pub use name::{MAX_NAME_BYTES, NameError};
 pub use peer::{Peer, PeerId};
+pub use polled::{Armed, Polled, Source};
 pub use protocol::Departure;
 pub use service::{OfferOptions, Refusal, Reply, Service};
-pub use sleeper::{MAX_SLEEP, MemorySleeper, Slept, Waker, park_any, prepare_all};
+pub use sleeper::{MAX_SLEEP, MemorySleeper, Slept, Waker, listen_all, park_any, prepare_all};
 pub use window::{
     CreditPage, FreshWindow, MAX_WINDOW_LINES, PeerWindow, ReceiverParts, SenderParts, StoreOptions,
     WindowError, WindowListener, WindowOptions, WindowTerms, connect_window, offer_window,

@@ -5,10 +5,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use beeline_mmio::Flag;
+use rustix::io::Errno;
 
 use crate::channel::Channel;
+use crate::event::Event;
 use crate::evidence::Evidence;
 use crate::protocol::{self, Departure, Presence};
+use crate::wire::{Header, Kind};
 
 /// Names a peer within this process; no two peers ever have the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -45,11 +48,12 @@ struct State {
     sleepers: Mutex<Sleepers>,
 }
 
-/// The flags that are slept on for this peer, each with a number to remove it by.
+/// The flags that are slept on for this peer and the events of those who listen, each with a number to remove it by.
 #[derive(Default)]
 struct Sleepers {
     next: u64,
     flags: Vec<(u64, Flag)>,
+    events: Vec<(u64, Event)>,
 }
 
 impl Peer {
@@ -122,28 +126,63 @@ impl Peer {
         sleepers.next += 1;
         sleepers.flags.push((number, flag.clone()));
         if !self.is_alive() {
-            protocol::wake(flag);
+            protocol::rouse(flag);
         }
         number
     }
 
-    /// Undoes [`Peer::watch`]. In a forked child it does nothing: nobody is woken there, and the lock may have been
-    /// held by a thread that the child does not have.
+    /// Has the domain's thread signal `event` for every packet of the peer and when it goes; the number removes it again.
+    pub(crate) fn watch_event(&self, event: &Event) -> u64 {
+        let mut sleepers = self.0.sleepers.lock().unwrap_or_else(PoisonError::into_inner);
+        let number = sleepers.next;
+        sleepers.next += 1;
+        sleepers.events.push((number, event.clone()));
+        if !self.is_alive() {
+            event.signal();
+        }
+        number
+    }
+
+    /// Signals every listener. The domain's thread does it for each packet, after it has read it: a waker whose packet
+    /// found no room knows that one is unread, and that its reading is signalled.
+    pub(crate) fn signal_listeners(&self) {
+        let sleepers = self.0.sleepers.lock().unwrap_or_else(PoisonError::into_inner);
+        sleepers.events.iter().for_each(|(_, event)| event.signal());
+    }
+
+    /// Has the peer's listeners signalled: one packet, which never waits for room. It costs some microseconds; for
+    /// changes that the peer cannot see by a flag.
+    #[cold]
+    pub fn ring(&self) {
+        let wake = Header { kind: Kind::Wake, membarrier: false, serial: 0, started_ticks: 0 };
+        match self.0.channel.send(wake, &[], &[]) {
+            // No room: packets of ours are unread, and the peer's thread signals its listeners for each that it reads.
+            // A broken pipe is followed by a hang-up, which tells how the peer went.
+            Ok(()) | Err(Errno::AGAIN | Errno::PIPE | Errno::CONNRESET) => {}
+            Err(error) => {
+                tracing::warn!(%error, pid = self.pid(), "a peer cannot be woken; it is disconnected");
+                self.disconnect();
+            }
+        }
+    }
+
+    /// Undoes [`Peer::watch`] and [`Peer::watch_event`]. In a forked child it does nothing: nobody is woken there, and the
+    /// lock may have been held by a thread that the child does not have.
     pub(crate) fn unwatch(&self, number: u64) {
         if !self.0.channel.is_own() {
             return;
         }
         let mut sleepers = self.0.sleepers.lock().unwrap_or_else(PoisonError::into_inner);
         sleepers.flags.retain(|(n, _)| *n != number);
+        sleepers.events.retain(|(n, _)| *n != number);
     }
 
     /// Marks the peer as gone and wakes whoever sleeps for it. Only the domain's thread calls it, once.
     pub(crate) fn depart(&self, how: Departure) {
         self.0.presence.depart(how);
         let sleepers = self.0.sleepers.lock().unwrap_or_else(PoisonError::into_inner);
-        for (_, flag) in &sleepers.flags {
-            protocol::wake(flag);
-        }
+        sleepers.flags.iter().for_each(|(_, flag)| protocol::rouse(flag));
+        sleepers.events.iter().for_each(|(_, event)| event.signal());
     }
 }
 
@@ -197,7 +236,7 @@ pub(crate) mod tests {
             let asleep: Vec<_> = flags
                 .iter()
                 .map(|flag| {
-                    flag.store(protocol::ASLEEP);
+                    flag.set(protocol::ASLEEP);
                     scope.spawn(|| protocol::park(flag, LONG))
                 })
                 .collect();
@@ -211,7 +250,7 @@ pub(crate) mod tests {
     fn sleeper_made_after_a_departure_is_woken() {
         let (peer, flag) = (peer(), flag());
         peer.depart(Departure::Closed);
-        flag.store(protocol::ASLEEP);
+        flag.set(protocol::ASLEEP);
         let _sleeper = MemorySleeper::new(flag.clone(), &peer);
         assert!(protocol::park(&flag, LONG), "the flag was cleared");
     }
@@ -223,7 +262,7 @@ pub(crate) mod tests {
             drop(MemorySleeper::new(flag.clone(), &peer));
         }
         assert!(peer.0.sleepers.lock().unwrap().flags.is_empty());
-        flag.store(protocol::ASLEEP);
+        flag.set(protocol::ASLEEP);
         peer.depart(Departure::Died);
         assert_eq!(flag.load(), protocol::ASLEEP);
     }

@@ -8,6 +8,9 @@
 //! the loom model, which has no membarrier, both are SeqCst fences; with either taken out the model finds the lost
 //! wake-up.
 //!
+//! Who waits by descriptor does the same with another bit of the same word. A waker takes both bits with one swap, so
+//! that a sleeper and a listener on one word are both told, and each withdraws its own bit only.
+//!
 //! What it does not do: trust the flag. The other process can write anything into it, or never look at it. Every
 //! sleep is bounded, and every return means no more than "look again".
 
@@ -17,13 +20,22 @@ use crate::sync::{AtomicU8, Ordering, fence};
 
 /// Value of the flag while its owner is awake.
 pub(crate) const AWAKE: u32 = 0;
-/// Value of the flag while its owner sleeps, or is about to.
+/// Bit of the flag: somebody sleeps on the word, or is about to.
 pub(crate) const ASLEEP: u32 = 1;
+/// Bit of the flag: somebody waits for a descriptor to become readable, or is about to.
+pub(crate) const LISTENING: u32 = 2;
 
-/// A word that one side sleeps on. Loads and stores are relaxed; the barriers order them.
+/// A word that one side sleeps on.
 pub(crate) trait Futex {
+    /// Relaxed; the barriers order it.
     fn load(&self) -> u32;
-    fn store(&self, value: u32);
+    /// Sets bits; release, pairs with the acquire of `take`: who takes a bit comes after what its owner did before it
+    /// set the bit, the emptying of its descriptor among them.
+    fn set(&self, bits: u32);
+    /// Clears bits; relaxed, nobody reads anything by it.
+    fn clear(&self, bits: u32);
+    /// Takes all bits; acquire and release, pairs with `set`.
+    fn take(&self) -> u32;
     /// Sleeps while the word is `expected`, at most `timeout`; `false` when the bound passed.
     fn wait(&self, expected: u32, timeout: Duration) -> bool;
     fn wake(&self);
@@ -37,43 +49,68 @@ pub(crate) trait Barriers {
     fn heavy(&self);
 }
 
-/// Announces that the owner of `flag` is about to sleep. Then it looks once more, and parks or cancels.
-pub(crate) fn prepare(flag: &impl Futex, barriers: &impl Barriers) {
-    flag.store(ASLEEP);
-    // Pairs with the light barrier of `wake_if_asleep`: either that side's load sees ASLEEP, or the look that follows
+/// Announces with `bit` that the owner of `flag` is about to sleep or to listen. Then it looks once more, and waits or
+/// cancels.
+pub(crate) fn prepare(flag: &impl Futex, bit: u32, barriers: &impl Barriers) {
+    flag.set(bit);
+    // Pairs with the light barrier of `wake_if_asleep`: either that side's load sees the bit, or the look that follows
     // here sees that side's stores.
     barriers.heavy();
 }
 
-/// Sleeps until woken, at most `timeout`; `false` when the bound passed.
+/// The value to sleep on; `None` when there is no sleep: the bit was taken, or the peer stored what is no flag, which is
+/// thrown away so that a later sleep is one.
+pub(crate) fn parked_value(flag: &impl Futex) -> Option<u32> {
+    let value = flag.load();
+    if value & !(ASLEEP | LISTENING) != 0 {
+        flag.take();
+        return None;
+    }
+    (value & ASLEEP != 0).then_some(value)
+}
+
+/// Sleeps until woken, at most `timeout`; `false` when the bound passed. A listener that comes meanwhile changes the
+/// word, and may end the sleep.
 pub(crate) fn park(flag: &impl Futex, timeout: Duration) -> bool {
-    let woken = flag.wait(ASLEEP, timeout);
-    cancel(flag);
+    let woken = parked_value(flag).is_none_or(|value| flag.wait(value, timeout));
+    cancel(flag, ASLEEP);
     woken
 }
 
 /// Takes the announcement back, so that senders do not pay for a wake-up that nobody needs.
-pub(crate) fn cancel(flag: &impl Futex) {
-    flag.store(AWAKE);
+pub(crate) fn cancel(flag: &impl Futex, bit: u32) {
+    flag.clear(bit);
 }
 
-/// After a store: wakes the owner of `flag` if it sleeps. While it is awake this costs one load of a line that stays
-/// in this core's cache.
+/// After a store: wakes the owner of `flag` if it sleeps, and has `ring` tell it if it listens. While it is awake this
+/// costs one load of a line that stays in this core's cache.
 #[inline]
-pub(crate) fn wake_if_asleep(flag: &impl Futex, barriers: &impl Barriers) -> bool {
+pub(crate) fn wake_if_asleep(flag: &impl Futex, barriers: &impl Barriers, ring: impl FnOnce()) -> bool {
     // Pairs with the heavy barrier of `prepare`.
     barriers.light();
     if flag.load() == AWAKE {
         return false;
     }
-    wake(flag);
+    wake(flag, ring);
     true
 }
 
-/// Clears the flag first, so that a sleeper between its last look and its sleep does not fall asleep any more.
+/// Takes the bits first, so that a sleeper between its last look and its sleep does not fall asleep any more.
 #[cold]
-pub(crate) fn wake(flag: &impl Futex) {
-    flag.store(AWAKE);
+pub(crate) fn wake(flag: &impl Futex, ring: impl FnOnce()) {
+    let bits = flag.take();
+    if bits & ASLEEP != 0 {
+        flag.wake();
+    }
+    if bits & LISTENING != 0 {
+        ring();
+    }
+}
+
+/// Wakes the sleepers of a flag whatever it says: the peer that could write into it has gone. Listeners are told apart
+/// from the flag.
+pub(crate) fn rouse(flag: &impl Futex) {
+    flag.take();
     flag.wake();
 }
 
@@ -115,7 +152,7 @@ impl Presence {
         }
     }
 
-    /// Marks the peer as gone. The caller then calls [`wake`] on every flag that is slept on for that peer.
+    /// Marks the peer as gone. The caller then calls [`rouse`] on every flag that is slept on for that peer.
     pub(crate) fn depart(&self, how: Departure) {
         let value = match how {
             Departure::Closed => CLOSED,
@@ -123,8 +160,8 @@ impl Presence {
         };
         // Release: pairs with `departure`.
         self.0.store(value, Ordering::Release);
-        // Pairs with the heavy barrier of `prepare`: either the sleeper's last look sees the departure, or the store of
-        // AWAKE that follows here comes after its ASLEEP.
+        // Pairs with the heavy barrier of `prepare`: either the sleeper's last look sees the departure, or what
+        // follows here takes its bit.
         fence(Ordering::SeqCst);
     }
 }
@@ -133,6 +170,11 @@ impl Presence {
 #[cfg(loom)]
 #[path = "protocol_loom.rs"]
 mod loom_models;
+
+#[cfg(test)]
+#[cfg(loom)]
+#[path = "protocol_loom_listening.rs"]
+mod loom_models_of_listening;
 
 #[cfg(test)]
 #[cfg(not(loom))]

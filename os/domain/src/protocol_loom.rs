@@ -14,7 +14,7 @@ use super::*;
 
 /// A futex word: as in the kernel, the comparison and the enqueueing are one step under a lock that wakers take too.
 #[derive(Default)]
-struct ModelFutex {
+pub(super) struct ModelFutex {
     word: AtomicU32,
     sleeper: Mutex<Option<Thread>>,
 }
@@ -24,8 +24,16 @@ impl Futex for ModelFutex {
         self.word.load(Ordering::Relaxed)
     }
 
-    fn store(&self, value: u32) {
-        self.word.store(value, Ordering::Relaxed);
+    fn set(&self, bits: u32) {
+        self.word.fetch_or(bits, Ordering::Release);
+    }
+
+    fn clear(&self, bits: u32) {
+        self.word.fetch_and(!bits, Ordering::Relaxed);
+    }
+
+    fn take(&self) -> u32 {
+        self.word.swap(AWAKE, Ordering::AcqRel)
     }
 
     fn wait(&self, expected: u32, _timeout: Duration) -> bool {
@@ -48,12 +56,12 @@ impl Futex for ModelFutex {
 
 /// Which of the two fences are there.
 #[derive(Clone, Copy)]
-struct Fences {
-    light: bool,
-    heavy: bool,
+pub(super) struct Fences {
+    pub(super) light: bool,
+    pub(super) heavy: bool,
 }
 
-const BOTH: Fences = Fences { light: true, heavy: true };
+pub(super) const BOTH: Fences = Fences { light: true, heavy: true };
 
 impl Barriers for Fences {
     fn light(&self) {
@@ -84,7 +92,7 @@ fn no_wake_up_is_lost(fences: Fences, messages: u64) {
             thread::spawn(move || {
                 for message in 1..=messages {
                     channel.word.store(message, Ordering::Relaxed);
-                    wake_if_asleep(&channel.flag, &fences);
+                    wake_if_asleep(&channel.flag, &fences, || unreachable!("nobody listens"));
                 }
             })
         };
@@ -93,11 +101,11 @@ fn no_wake_up_is_lost(fences: Fences, messages: u64) {
             if seen == messages {
                 break;
             }
-            prepare(&channel.flag, &fences);
+            prepare(&channel.flag, ASLEEP, &fences);
             if channel.word.load(Ordering::Relaxed) == seen {
                 assert!(park(&channel.flag, Duration::MAX));
             } else {
-                cancel(&channel.flag);
+                cancel(&channel.flag, ASLEEP);
             }
         }
         sender.join().unwrap();
@@ -140,15 +148,15 @@ fn a_departure_is_not_slept_through(fences: Fences) {
             let shared = Arc::clone(&shared);
             thread::spawn(move || {
                 shared.0.depart(Departure::Died);
-                wake(&shared.1);
+                rouse(&shared.1);
             })
         };
         while shared.0.is_present() {
-            prepare(&shared.1, &fences);
+            prepare(&shared.1, ASLEEP, &fences);
             if shared.0.is_present() {
                 assert!(park(&shared.1, Duration::MAX));
             } else {
-                cancel(&shared.1);
+                cancel(&shared.1, ASLEEP);
             }
         }
         assert_eq!(shared.0.departure(), Some(Departure::Died));

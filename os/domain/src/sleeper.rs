@@ -7,8 +7,8 @@ use std::time::Duration;
 use beeline_contract_memory::Sleeper;
 use beeline_mmio::{Flag, MAX_FLAGS, WaitOutcome, membarrier};
 
-use crate::Peer;
 use crate::protocol::{self, Barriers, Futex};
+use crate::{Event, Peer};
 
 /// Longest single sleep. A hostile peer may never wake us, so a caller that waits longer looks again this often.
 pub const MAX_SLEEP: Duration = Duration::from_secs(1);
@@ -19,8 +19,16 @@ impl Futex for Flag {
         Flag::load(self)
     }
 
-    fn store(&self, value: u32) {
-        Flag::store(self, value);
+    fn set(&self, bits: u32) {
+        Flag::set(self, bits);
+    }
+
+    fn clear(&self, bits: u32) {
+        Flag::clear(self, bits);
+    }
+
+    fn take(&self) -> u32 {
+        self.swap(protocol::AWAKE)
     }
 
     fn wait(&self, expected: u32, timeout: Duration) -> bool {
@@ -73,6 +81,8 @@ pub struct MemorySleeper {
     peer: Peer,
     barriers: MachineBarriers,
     watch: u64,
+    /// What the peer's packets signal, and the number to remove it by.
+    listener: Option<(u64, Event)>,
 }
 
 /// Why a sleep ended.
@@ -98,6 +108,7 @@ impl MemorySleeper {
             peer: peer.clone(),
             barriers: MachineBarriers { full: peer.needs_full_fence() },
             watch,
+            listener: None,
         }
     }
 
@@ -124,10 +135,31 @@ impl MemorySleeper {
         &self.flag
     }
 
-    /// Wakes whoever else sleeps on the same word.
+    /// Wakes whoever else of this process sleeps or listens on the same word.
     pub fn wake(&self) {
         if self.flag.load() != protocol::AWAKE {
-            protocol::wake(&self.flag);
+            protocol::wake(&self.flag, || self.peer.signal_listeners());
+        }
+    }
+
+    /// Announces that this side listens: from now on a wake-up of the peer, and its departure, end in a signal of
+    /// `event`. Call [`listen_all`] after it, then look once more ([`crate::Source`]).
+    pub fn announce(&mut self, event: &Event) {
+        if !self.listener.as_ref().is_some_and(|(_, old)| old.is_same(event)) {
+            self.forget_listener();
+            self.listener = Some((self.peer.watch_event(event), event.clone()));
+        }
+        self.flag.set(protocol::LISTENING);
+    }
+
+    /// Takes the announcement back. Who shares the word with other listeners must not.
+    pub fn unlisten(&mut self) {
+        protocol::cancel(&self.flag, protocol::LISTENING);
+    }
+
+    fn forget_listener(&mut self) {
+        if let Some((number, _)) = self.listener.take() {
+            self.peer.unwatch(number);
         }
     }
 
@@ -139,9 +171,17 @@ impl MemorySleeper {
 
 /// The first step of [`Sleeper`] for several at once, with one barrier for all.
 pub fn prepare_all<'a>(sleepers: impl IntoIterator<Item = &'a MemorySleeper>) {
+    order_all(sleepers.into_iter().inspect(|sleeper| sleeper.flag.set(protocol::ASLEEP)));
+}
+
+/// What follows [`MemorySleeper::announce`] of several: one barrier for all, after which a last look is taken.
+pub fn listen_all<'a>(sleepers: impl IntoIterator<Item = &'a MemorySleeper>) {
+    order_all(sleepers.into_iter());
+}
+
+fn order_all<'a>(sleepers: impl Iterator<Item = &'a MemorySleeper>) {
     let (mut is_any, mut full) = (false, false);
     for sleeper in sleepers {
-        sleeper.flag.store(protocol::ASLEEP);
         is_any = true;
         full |= sleeper.barriers.full;
     }
@@ -165,14 +205,16 @@ pub fn park_any(flags: &[&Flag], limit: Duration) {
         return;
     }
     let limit = if flags.len() > MAX_FLAGS { short } else { limit };
-    if Flag::wait_any(flags, protocol::ASLEEP, limit).is_none() {
+    let values = flags.iter().map(|flag| protocol::parked_value(*flag).map(|value| (*flag, value)));
+    let Some(flags) = values.collect::<Option<Vec<_>>>() else { return };
+    if Flag::wait_any(&flags, limit).is_none() {
         std::thread::sleep(short);
     }
 }
 
 impl Sleeper for MemorySleeper {
     fn prepare(&mut self) {
-        protocol::prepare(&self.flag, &self.barriers);
+        protocol::prepare(&self.flag, protocol::ASLEEP, &self.barriers);
     }
 
     /// Sleeps at most `limit` and at most [`MAX_SLEEP`].
@@ -181,7 +223,7 @@ impl Sleeper for MemorySleeper {
     }
 
     fn cancel(&mut self) {
-        protocol::cancel(&self.flag);
+        protocol::cancel(&self.flag, protocol::ASLEEP);
     }
 
     /// After `true`, every store that the peer made before it went is visible here.
@@ -195,26 +237,28 @@ impl Sleeper for MemorySleeper {
 impl Drop for MemorySleeper {
     fn drop(&mut self) {
         self.peer.unwatch(self.watch);
+        self.forget_listener();
     }
 }
 
-/// The other side of a [`MemorySleeper`]: wakes the owner of a futex word if it sleeps.
+/// The other side of a [`MemorySleeper`]: wakes the owner of a futex word if it sleeps or listens.
 #[derive(Clone, Debug)]
 pub struct Waker {
     flag: Flag,
+    peer: Peer,
     barriers: MachineBarriers,
 }
 
 impl Waker {
     /// Looks at `flag`, which `peer` sleeps on.
     pub fn new(flag: Flag, peer: &Peer) -> Self {
-        Waker { flag, barriers: MachineBarriers { full: peer.needs_full_fence() } }
+        Waker { flag, peer: peer.clone(), barriers: MachineBarriers { full: peer.needs_full_fence() } }
     }
 
     /// Call it after the stores that the peer waits for. While the peer is awake it costs one load of a line that
     /// stays in this core's cache, and no fence; otherwise one system call. Says whether it woke.
     #[inline]
     pub fn wake_if_asleep(&self) -> bool {
-        protocol::wake_if_asleep(&self.flag, &self.barriers)
+        protocol::wake_if_asleep(&self.flag, &self.barriers, || self.peer.ring())
     }
 }

@@ -12,7 +12,7 @@ pub(crate) const HEADER_BYTES: usize = 32;
 pub const MAX_PAYLOAD_BYTES: usize = MAX_MESSAGE_BYTES - HEADER_BYTES;
 
 const MAGIC: u32 = u32::from_le_bytes(*b"BEE\x01");
-const VERSION: u16 = 1;
+const VERSION: u16 = 2;
 const FLAG_MEMBARRIER: u32 = 1;
 
 /// What a packet is.
@@ -28,6 +28,9 @@ pub(crate) enum Kind {
     Refusal,
     /// The last packet of either side: it closes in order, it does not die.
     Bye,
+    /// Either side has stored what the other waits for by descriptor. It has neither payload nor descriptors and names
+    /// nothing: whoever is woken looks at everything.
+    Wake,
 }
 
 impl Kind {
@@ -38,6 +41,7 @@ impl Kind {
             Kind::Reply => 3,
             Kind::Refusal => 4,
             Kind::Bye => 5,
+            Kind::Wake => 6,
         }
     }
 
@@ -48,6 +52,7 @@ impl Kind {
             3 => Some(Kind::Reply),
             4 => Some(Kind::Refusal),
             5 => Some(Kind::Bye),
+            6 => Some(Kind::Wake),
             _ => None,
         }
     }
@@ -201,7 +206,7 @@ mod tests {
 
     #[test]
     fn a_packet_comes_back() {
-        for kind in [Kind::Hello, Kind::Call, Kind::Reply, Kind::Refusal, Kind::Bye] {
+        for kind in [Kind::Hello, Kind::Call, Kind::Reply, Kind::Refusal, Kind::Bye, Kind::Wake] {
             for membarrier in [false, true] {
                 let header = Header { kind, membarrier, ..HELLO };
                 assert_eq!(Header::decode(&packet(header, b"body", 3), 3), Ok((header, &b"body"[..])));
@@ -221,7 +226,7 @@ mod tests {
             Header::decode(&bytes, 0).map(|(header, _)| header)
         };
         assert!(matches!(with(0, 0), Err(WireError::Magic { .. })));
-        assert_eq!(with(4, 2), Err(WireError::Version { found: 2 }));
+        assert_eq!(with(4, 1), Err(WireError::Version { found: 1 }));
         assert_eq!(with(6, 9), Err(WireError::Kind { found: 9 }));
         assert_eq!(with(19, 1), Err(WireError::Payload { said: 4 | 1 << 24, found: 4 }));
         assert_eq!(with(21, 1), Err(WireError::Descriptors { said: 256, found: 0 }));

@@ -81,7 +81,7 @@ fn raw_send(socket: &OwnedFd, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> rustix::i
 fn header(kind: u16, serial: u32, payload_bytes: u32, fd_count: u16) -> Vec<u8> {
     let mut bytes = Vec::new();
     bytes.extend(b"BEE\x01");
-    bytes.extend(1u16.to_le_bytes());
+    bytes.extend(2u16.to_le_bytes());
     bytes.extend(kind.to_le_bytes());
     bytes.extend(0u32.to_le_bytes());
     bytes.extend(serial.to_le_bytes());
@@ -95,6 +95,7 @@ fn header(kind: u16, serial: u32, payload_bytes: u32, fd_count: u16) -> Vec<u8> 
 const HELLO: u16 = 1;
 const CALL: u16 = 2;
 const REPLY: u16 = 3;
+const WAKE: u16 = 6;
 
 /// Reads until the other side closes, and counts the packets.
 fn packets_until_closed(socket: &OwnedFd) -> usize {
@@ -132,6 +133,7 @@ fn malformed_packets_close_their_connection_only() {
         ("payload that is not there", spoil(16, 200)),
         ("descriptors that are not there", spoil(20, 3)),
         ("a call before hello", header(CALL, 1, 0, 0)),
+        ("a wake-up before hello", header(WAKE, 1, 0, 0)),
         ("a reply of a client", header(REPLY, 1, 0, 0)),
         ("a packet that is too long", [header(HELLO, 1, 70_000, 0), vec![0; 70_000]].concat()),
         ("nothing but zeros", vec![0; 65_536]),
@@ -142,8 +144,8 @@ fn malformed_packets_close_their_connection_only() {
         packets_until_closed(&socket);
         assert_eq!(good.call(what.as_bytes(), &[]).unwrap().payload, what.as_bytes());
     }
-    // One hello and eleven calls of the good client, nothing of the bad ones.
-    assert_eq!(offered.requests.load(Ordering::Relaxed), 12);
+    // One hello and twelve calls of the good client, nothing of the bad ones.
+    assert_eq!(offered.requests.load(Ordering::Relaxed), 13);
     assert!(offered.departures.try_iter().next().is_none());
 }
 
@@ -158,6 +160,44 @@ fn a_second_hello_ends_the_connection() {
     assert!(packets_until_closed(&socket) >= 1);
     assert_eq!(offered.departures.recv_timeout(WATCHDOG), Ok(Departure::Closed));
     assert_eq!(offered.requests.load(Ordering::Relaxed), 1);
+}
+
+#[test]
+fn wake_ups_that_carry_something_end_the_connection() {
+    let folder = TestFolder::new();
+    let domain = folder.open();
+    let offered = offer(&domain, OfferOptions::default());
+    for (bytes, fds) in [(4, 0), (0, 1)] {
+        let socket = raw_connect(&folder);
+        raw_send(&socket, &header(HELLO, 1, 0, 0), &[]).unwrap();
+        let mut packet = header(WAKE, 0, bytes, fds);
+        packet.resize(packet.len() + bytes as usize, 0);
+        raw_send(&socket, &packet, &[socket.as_fd()][..usize::from(fds)]).unwrap();
+        assert!(packets_until_closed(&socket) >= 1);
+        assert_eq!(offered.departures.recv_timeout(WATCHDOG), Ok(Departure::Closed));
+    }
+}
+
+#[test]
+fn a_flood_of_wake_ups_holds_nobody_up() {
+    let folder = TestFolder::new();
+    let domain = folder.open();
+    let offered = offer(&domain, OfferOptions::default());
+    let (good, _) = domain.connect("name", b"good", &[]).unwrap();
+    let socket = raw_connect(&folder);
+    raw_send(&socket, &header(HELLO, 1, 0, 0), &[]).unwrap();
+    let wake = header(WAKE, 0, 0, 0);
+    let mut sent = 0;
+    for round in 0..200_u32 {
+        // As many as there is room for, so that the domain's thread always has some to read.
+        while raw_send(&socket, &wake, &[]).is_ok() {
+            sent += 1;
+        }
+        assert_eq!(good.call(&round.to_le_bytes(), &[]).unwrap().payload, round.to_le_bytes());
+    }
+    assert!(sent > 200, "{sent} wake-ups are no flood");
+    assert_eq!(offered.requests.load(Ordering::Relaxed), 202);
+    assert!(offered.departures.try_iter().next().is_none(), "a peer may wake as often as it likes");
 }
 
 #[test]

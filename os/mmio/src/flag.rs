@@ -65,6 +65,18 @@ impl Flag {
         self.atomic().swap(value, Ordering::AcqRel)
     }
 
+    /// Sets bits of the flag; release: pairs with the swap of whoever takes them.
+    #[inline]
+    pub fn set(&self, bits: u32) {
+        self.atomic().fetch_or(bits, Ordering::Release);
+    }
+
+    /// Clears bits of the flag; relaxed: who clears them has nothing to say.
+    #[inline]
+    pub fn clear(&self, bits: u32) {
+        self.atomic().fetch_and(!bits, Ordering::Relaxed);
+    }
+
     /// Sleeps while the flag is `expected`, at most `timeout`; one system call.
     pub fn wait(&self, expected: u32, timeout: Duration) -> WaitOutcome {
         // Not private: the sleeper and its waker are different processes.
@@ -79,12 +91,12 @@ impl Flag {
         }
     }
 
-    /// Sleeps while every flag of `flags` is `expected`, at most `timeout`: one system call, `futex_waitv` of Linux 5.16.
-    /// Of more than [`MAX_FLAGS`] flags the first ones are slept on. `None`: the kernel has no such call.
-    pub fn wait_any(flags: &[&Flag], expected: u32, timeout: Duration) -> Option<WaitOutcome> {
+    /// Sleeps while every flag of `flags` has the value beside it, at most `timeout`: one system call, `futex_waitv` of
+    /// Linux 5.16. Of more than [`MAX_FLAGS`] flags the first ones are slept on. `None`: the kernel has no such call.
+    pub fn wait_any(flags: &[(&Flag, u32)], timeout: Duration) -> Option<WaitOutcome> {
         let mut waiters = [futex::Wait::new(); MAX_FLAGS];
-        for (waiter, flag) in waiters.iter_mut().zip(flags) {
-            waiter.val = u64::from(expected);
+        for (waiter, (flag, expected)) in waiters.iter_mut().zip(flags) {
+            waiter.val = u64::from(*expected);
             waiter.uaddr = futex::WaitPtr::new(flag.span.start().cast());
             waiter.flags = futex::WaitFlags::SIZE_U32;
         }
@@ -142,6 +154,9 @@ mod tests {
         flag.store(3);
         assert_eq!(flag.wait(4, WATCHDOG), WaitOutcome::Changed);
         assert_eq!((flag.swap(5), flag.load()), (3, 5));
+        flag.set(2);
+        flag.clear(4);
+        assert_eq!(flag.load(), 3);
         assert_eq!(flag.wake(u32::MAX), 0);
     }
 
@@ -171,13 +186,13 @@ mod tests {
         let region = Region::private(128);
         let flags = [region.flag(0), region.flag(64)];
         let theirs = region.flag(64);
-        let Some(outcome) = Flag::wait_any(&[&flags[0], &flags[1]], 0, Duration::ZERO) else {
+        let Some(outcome) = Flag::wait_any(&[(&flags[0], 0), (&flags[1], 0)], Duration::ZERO) else {
             println!("this kernel, or what stands in for it, knows no futex_waitv");
             return;
         };
         assert_eq!(outcome, WaitOutcome::TimedOut);
         std::thread::scope(|scope| {
-            let sleeper = scope.spawn(move || Flag::wait_any(&[&flags[0], &flags[1]], 0, WATCHDOG));
+            let sleeper = scope.spawn(move || Flag::wait_any(&[(&flags[0], 0), (&flags[1], 0)], WATCHDOG));
             while theirs.wake(1) == 0 {
                 std::thread::yield_now();
             }
@@ -185,7 +200,8 @@ mod tests {
         });
         theirs.store(1);
         let flags = [region.flag(0), region.flag(64)];
-        assert_eq!(Flag::wait_any(&[&flags[0], &flags[1]], 0, WATCHDOG), Some(WaitOutcome::Changed));
+        let changed = Flag::wait_any(&[(&flags[0], 0), (&flags[1], 0)], WATCHDOG);
+        assert_eq!(changed, Some(WaitOutcome::Changed));
     }
 
     /// Two mappings of one memory are two addresses, as in two processes: a private futex would not be woken.

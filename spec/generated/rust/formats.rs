@@ -519,7 +519,7 @@ pub mod rx_ring_header {
 pub mod window_control {
     /// Bytes of the structure.
     pub const BYTES: usize = 64;
-    /// Byte offset of `sender_waiting` (4 bytes): Futex word: 1 while the sender sleeps for credits.
+    /// Byte offset of `sender_waiting` (4 bytes): Futex word: bit 0 while the sender sleeps for credits, bit 1 while it waits by descriptor.
     pub const SENDER_WAITING_OFFSET: usize = 0;
 }
 /// In the sender's memory, pushed by the receiver. The two words are on lines of their own.
@@ -528,7 +528,7 @@ pub mod credit_page {
     pub const BYTES: usize = 128;
     /// Byte offset of `freed_lines` (8 bytes): Absolute count of lines freed since the window was made.
     pub const FREED_LINES_OFFSET: usize = 0;
-    /// Byte offset of `receiver_waiting` (4 bytes): Futex word: 1 while the receiver sleeps for messages.
+    /// Byte offset of `receiver_waiting` (4 bytes): Futex word: bit 0 while the receiver sleeps for messages, bit 1 while it waits by descriptor.
     pub const RECEIVER_WAITING_OFFSET: usize = 64;
 }
 /// A client's credit page of its request window, and behind the credits what the server's threads ask of it.
@@ -542,7 +542,7 @@ pub mod rpc_client_page {
 pub mod port_host_memory {
     /// Bytes of the structure.
     pub const BYTES: usize = 4096;
-    /// Byte offset of `host_waiting` (4 bytes): Futex word: 1 while the host sleeps for frames, credits or interrupts.
+    /// Byte offset of `host_waiting` (4 bytes): Futex word: bit 0 while the host sleeps for frames, credits or interrupts, bit 1 while it waits by descriptor.
     pub const HOST_WAITING_OFFSET: usize = 0;
     /// Byte offset of `nic_waiting` (4 bytes): 1 while the NIC process sleeps: whoever stores next clears it and signals the port's event descriptor.
     pub const NIC_WAITING_OFFSET: usize = 64;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use beeline_domain::Domain;
+use beeline_domain::{Armed, Domain, Event, Source};
 
 use super::link::ShmLink;
 use super::opening::{Session, Target};
@@ -39,5 +39,20 @@ impl Client {
         let (slots, policy) = (target.options.max_outstanding, target.options.policy);
         let session = Session::open(&target, timeout)?;
         Ok(crate::Client::over(ShmLink::new(target, session), slots, policy))
+    }
+}
+
+/// Ready while the end of a call, or the loss or return of the server, may be there for [`Client::poll`].
+impl Source for Client {
+    fn listen(&mut self, event: &Event) -> Armed {
+        match self.listen_with(|link| link.listen(event)) {
+            Ok(()) => Armed::Ready,
+            Err(None) => Armed::Wait,
+            Err(Some(limit)) => Armed::WaitAtMost(limit),
+        }
+    }
+
+    fn unlisten(&mut self) {
+        self.transport_mut().unlisten();
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use beeline_contract_memory::Sleeper;
-use beeline_domain::{Departure, MemoryCreditSink, Peer, park_any, prepare_all};
+use beeline_domain::{Departure, Event, MemoryCreditSink, Peer, listen_all, park_any, prepare_all};
 use beeline_mmio::LoadWindow;
 use beeline_spec::WORD_BYTES;
 use beeline_spec::formats::rpc_client_page::REPLIES_WANTED_OFFSET;
@@ -78,6 +78,27 @@ impl ShmLink {
         self.session.as_ref().map(|session| session.connection.peer())
     }
 
+    /// Has `event` signalled for answers, for a server's thread that asks for a window, and for the server's end. Says
+    /// whether something else is due: a window that is being opened, or is to be.
+    pub(super) fn listen(&mut self, event: &Event) -> bool {
+        for end in self.session.iter_mut().flat_map(|session| session.replies.iter_mut().flatten()) {
+            // A server that waits for room must not wait for a look that does not come.
+            end.receiver.push_credits();
+            end.sleeper.announce(event);
+        }
+        let ends = self.session.iter().flat_map(|session| session.replies.iter().flatten());
+        listen_all(ends.map(|end| &end.sleeper));
+        let is_gone = self.session.as_ref().is_some_and(|session| !session.connection.peer().is_alive());
+        let is_asked = self.session.as_ref().is_some_and(|session| asking(session).is_some());
+        is_gone || is_asked || self.opening.is_some()
+    }
+
+    pub(super) fn unlisten(&mut self) {
+        for end in self.session.iter_mut().flat_map(|session| session.replies.iter_mut().flatten()) {
+            end.sleeper.unlisten();
+        }
+    }
+
     /// Opens reply windows that the server's threads ask for, one at a time.
     fn open_replies(&mut self) {
         let Some(session) = &mut self.session else { return };
@@ -101,11 +122,7 @@ impl ShmLink {
         if self.opening.is_some() || Instant::now() < self.retry_opening {
             return;
         }
-        let wants = |worker: &usize| {
-            let word = session.page.region().word(REPLIES_WANTED_OFFSET + worker * WORD_BYTES);
-            session.replies[*worker].is_none() && word.load() != 0
-        };
-        if let Some(worker) = (0..session.replies.len()).find(wants) {
+        if let Some(worker) = asking(session) {
             let (connection, options) = (Arc::clone(&session.connection), self.target.options.clone());
             let open = move || ReplyEnd::open(&connection, &options, worker as u32, options.timeout);
             self.opening = Pending::start(open).map(|pending| (worker, pending));
@@ -127,6 +144,15 @@ impl ShmLink {
         };
         session.replies.iter_mut().flatten().for_each(|end| end.receiver.sender_gone());
     }
+}
+
+/// A thread of the server that has no reply window and asks for one.
+fn asking(session: &Session) -> Option<usize> {
+    let asks = |worker: &usize| {
+        let word = session.page.region().word(REPLIES_WANTED_OFFSET + worker * WORD_BYTES);
+        session.replies[*worker].is_none() && word.load() != 0
+    };
+    (0..session.replies.len()).find(asks)
 }
 
 /// Without a session nothing is sent and nothing comes; the client does not ask.

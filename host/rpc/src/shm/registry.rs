@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use beeline_contract_memory::Sleeper;
 use beeline_domain::{
-    CreditPage, FreshWindow, MemoryCreditSink, MemorySleeper, Peer, PeerId, Refusal, Reply, SenderParts,
-    Service, StoreOptions,
+    CreditPage, Event, FreshWindow, MemoryCreditSink, MemorySleeper, Peer, PeerId, Refusal, Reply,
+    SenderParts, Service, StoreOptions,
 };
 use beeline_mmio::{Flag, MemoryOptions, Region, SharedMemory, StoreKernel};
 use beeline_spec::WORD_BYTES;
@@ -34,15 +34,21 @@ pub(crate) struct ClientEntry {
     pub(crate) cancels: Cancels,
     /// For each thread.
     replies: Mutex<Vec<ReplySlot>>,
-    /// Threads that sleep, or are about to, on the word that the client looks at. Locked while the word is stored.
-    asleep: Mutex<u32>,
+    /// Threads that wait, or are about to, by the word that the client looks at. Locked while a bit of it is cleared.
+    waiting: Mutex<Waiting>,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    asleep: u32,
+    listening: u32,
 }
 
 /// A reply window on its way to its thread. A client opens one for each and no more.
 #[derive(Debug)]
 enum ReplySlot {
     None,
-    Open(SenderParts),
+    Open(Box<SenderParts>),
     Fetched,
 }
 
@@ -51,7 +57,7 @@ impl ClientEntry {
     pub(crate) fn take_reply(&self, worker: usize) -> Option<SenderParts> {
         let slot = &mut lock(&self.replies)[worker];
         match std::mem::replace(slot, ReplySlot::Fetched) {
-            ReplySlot::Open(parts) => Some(parts),
+            ReplySlot::Open(parts) => Some(*parts),
             other => {
                 *slot = other;
                 None
@@ -62,21 +68,36 @@ impl ClientEntry {
     /// One more thread is about to sleep for this client. [`beeline_domain::prepare_all`] follows, for all of its clients
     /// together.
     pub(crate) fn fall_asleep(&self) {
-        *lock(&self.asleep) += 1;
+        lock(&self.waiting).asleep += 1;
     }
 
     /// A thread is awake again. The word stays as it is while others sleep on it: the client must wake them.
     pub(crate) fn awake(&self, sleeper: &mut MemorySleeper) {
-        let mut asleep = lock(&self.asleep);
-        *asleep -= 1;
-        if *asleep == 0 {
+        let mut waiting = lock(&self.waiting);
+        waiting.asleep -= 1;
+        if waiting.asleep == 0 {
             sleeper.cancel();
         }
     }
 
-    /// Asks the client for a reply window for a thread.
+    /// One more thread is about to listen for this client; its announcement follows.
+    pub(crate) fn listen(&self) {
+        lock(&self.waiting).listening += 1;
+    }
+
+    /// A thread listens no more. The bit stays as it is while others listen.
+    pub(crate) fn unlisten(&self, sleeper: &mut MemorySleeper) {
+        let mut waiting = lock(&self.waiting);
+        waiting.listening -= 1;
+        if waiting.listening == 0 {
+            sleeper.unlisten();
+        }
+    }
+
+    /// Asks the client for a reply window for a thread, and signals a client that waits by descriptor.
     pub(crate) fn want_reply(&self, worker: usize) {
         self.page.region().word(REPLIES_WANTED_OFFSET + worker * WORD_BYTES).store(1);
+        self.peer.ring();
     }
 }
 
@@ -90,6 +111,8 @@ pub(crate) struct Registry {
     next_id: AtomicU64,
     /// What each thread sleeps on besides its clients.
     bells: Region,
+    /// What is signalled besides, for each thread that waits by descriptor.
+    events: Mutex<Vec<Option<Event>>>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -100,6 +123,7 @@ impl Registry {
     pub(crate) fn new(options: ServerOptions) -> Self {
         let bells = Region::private(options.workers * WORD_BYTES);
         Registry {
+            events: Mutex::new(vec![None; options.workers]),
             options,
             clients: Mutex::default(),
             changes: AtomicU64::new(0),
@@ -121,6 +145,11 @@ impl Registry {
     /// The flag that a thread sleeps on, set to 1 before it does.
     pub(crate) fn bell(&self, worker: usize) -> Flag {
         self.bells.flag(worker * WORD_BYTES)
+    }
+
+    /// Has `event` signalled for a thread whenever something changes.
+    pub(crate) fn signal(&self, worker: usize, event: Option<&Event>) {
+        lock(&self.events)[worker] = event.cloned();
     }
 
     pub(crate) fn clients(&self) -> Vec<Arc<ClientEntry>> {
@@ -149,6 +178,7 @@ impl Registry {
                 bell.wake(u32::MAX);
             }
         }
+        lock(&self.events).iter().flatten().for_each(Event::signal);
     }
 
     /// A client's first request.
@@ -179,7 +209,7 @@ impl Registry {
             kernel: hello.kernel(),
             cancels,
             replies: Mutex::new((0..self.options.workers).map(|_| ReplySlot::None).collect()),
-            asleep: Mutex::new(0),
+            waiting: Mutex::default(),
         };
         lock(&self.clients).insert(peer.id(), Arc::new(entry));
         self.change();
@@ -209,7 +239,7 @@ impl Registry {
         let kernel = StoreOptions::with_kernel(self.options.kernel);
         let window = only(fds, "reply window")?;
         let parts = open.window.join(window, &page, peer, kernel).map_err(refused)?;
-        lock(&entry.replies)[worker] = ReplySlot::Open(parts);
+        lock(&entry.replies)[worker] = ReplySlot::Open(Box::new(parts));
         self.change();
         let page_fd = page.fd().try_clone_to_owned().map_err(refused)?;
         Ok(Reply { payload: Vec::new(), fds: vec![page_fd] })

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use beeline_contract_memory::{Sleeper, StorePort};
-use beeline_domain::{MemoryCreditSink, MemorySleeper, SenderParts};
+use beeline_domain::{Event, MemoryCreditSink, MemorySleeper, SenderParts};
 use beeline_mmio::LoadWindow;
 use beeline_spec::WORD_BYTES;
 use beeline_spec::formats::RPC_MAX_PAYLOAD_BYTES;
@@ -62,6 +62,7 @@ pub(crate) struct Session {
     /// A request of several messages: this thread keeps the request window while it takes them in.
     intake: Intake,
     sleeper: MemorySleeper,
+    is_listening: bool,
 }
 
 impl Session {
@@ -76,6 +77,7 @@ impl Session {
             answers: Answers::new(),
             intake: Intake::default(),
             sleeper,
+            is_listening: false,
             worker,
             entry,
         }
@@ -120,6 +122,30 @@ impl Session {
         self.entry.awake(&mut self.sleeper);
         if let Some(room) = &mut self.room {
             room.cancel();
+        }
+    }
+
+    /// Has `event` signalled for what [`Session::has_work`] looks at; [`beeline_domain::listen_all`] follows.
+    pub(crate) fn listen(&mut self, event: &Event) {
+        if !self.is_listening {
+            self.is_listening = true;
+            self.entry.listen();
+        }
+        self.sleeper.announce(event);
+        if self.answers.parked.is_active()
+            && let Some(room) = &mut self.room
+        {
+            room.announce(event);
+        }
+    }
+
+    pub(crate) fn unlisten(&mut self) {
+        if self.is_listening {
+            self.is_listening = false;
+            self.entry.unlisten(&mut self.sleeper);
+        }
+        if let Some(room) = &mut self.room {
+            room.unlisten();
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::time::{Duration, Instant};
 
-use beeline_domain::{park_any, prepare_all};
+use beeline_domain::{Armed, Event, Source, listen_all, park_any, prepare_all};
 use beeline_wait::{Idle, WaitPolicy};
 
 use super::registry::Registry;
@@ -136,5 +136,24 @@ impl Worker {
         for session in &mut self.sessions {
             session.fetch_reply();
         }
+    }
+}
+
+/// Ready while a request may be there, or room for an answer that waits, for [`Worker::poll`].
+impl Source for Worker {
+    fn listen(&mut self, event: &Event) -> Armed {
+        self.registry.signal(self.index, Some(event));
+        if self.registry.changes() != self.seen_changes {
+            self.refresh();
+        }
+        self.sessions.iter_mut().for_each(|session| session.listen(event));
+        listen_all(self.sessions.iter().flat_map(Session::sleepers));
+        let has_work = self.sessions.iter_mut().any(|session| session.has_work());
+        if has_work || self.registry.changes() != self.seen_changes { Armed::Ready } else { Armed::Wait }
+    }
+
+    fn unlisten(&mut self) {
+        self.registry.signal(self.index, None);
+        self.sessions.iter_mut().for_each(Session::unlisten);
     }
 }

@@ -10,7 +10,9 @@ use beeline_mmio::{LoadWindow, MemoryOptions, StoreKernel};
 use super::halves::{CreditPage, FreshWindow};
 use super::hello::{Request, encode_answer};
 use super::options::{WindowError, WindowOptions, check_lines};
-use crate::{Domain, MemoryCreditSink, MemorySleeper, Offer, OfferOptions, Peer, Refusal, Reply, Service};
+use crate::{
+    Domain, Event, MemoryCreditSink, MemorySleeper, Offer, OfferOptions, Peer, Refusal, Reply, Service,
+};
 
 /// Windows that may wait to be accepted; senders that connect and go cannot fill more.
 const MAX_WAITING: usize = 16;
@@ -52,6 +54,8 @@ struct Queue {
 #[derive(Debug, Default)]
 struct QueueState {
     waiting: VecDeque<ReceiverParts>,
+    /// What is signalled when a sender comes.
+    event: Option<Event>,
     is_closed: bool,
 }
 
@@ -107,6 +111,12 @@ impl WindowListener {
             }
             state = self.queue.arrived.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
         }
+    }
+
+    /// Has `event` signalled when a sender comes, instead of what was given before. Whoever came before the call is there
+    /// for the next [`WindowListener::try_accept`].
+    pub fn signal(&self, event: Option<&Event>) {
+        self.queue.lock().event = event.cloned();
     }
 
     fn take(&self, state: &mut QueueState) -> Option<ReceiverParts> {
@@ -169,8 +179,12 @@ impl Service for Maker {
             Refusal::new(format!("the receiver cannot make a window: {error}"))
         })?;
         self.sender = Some(peer.clone());
-        self.queue.lock().waiting.push_back(parts);
+        let mut state = self.queue.lock();
+        state.waiting.push_back(parts);
         self.queue.arrived.notify_one();
+        if let Some(event) = &state.event {
+            event.signal();
+        }
         Ok(reply)
     }
 

@@ -1,0 +1,286 @@
+//! Readiness by descriptor through the public API: windows and ports in one epoll beside a pipe.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking, its helper functions too")]
+
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
+
+use beeline::rpc::{Method, Replied, Reply, Request, Started};
+use beeline::{Armed, Domain, NicPort, Polled, PortOptions, Receiver, RecvError, Sender, ServerOptions};
+use beeline_domain::DomainConfig;
+use beeline_nic_process::{NicProcess, NicProcessConfig};
+use rustix::buffer::spare_capacity;
+use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+/// Seconds after which a wake-up counts as lost; only a lost one takes them.
+const LOST_AFTER_SECONDS: i64 = 60;
+
+/// Whether the descriptor becomes readable in time.
+fn wait(fd: impl AsFd, seconds: i64) -> bool {
+    let limit = Timespec { tv_sec: seconds, tv_nsec: 0 };
+    poll(&mut [PollFd::new(&fd, PollFlags::IN)], Some(&limit)).unwrap() == 1
+}
+
+struct Pair {
+    sender: Sender,
+    receiver: Polled<Receiver>,
+    domain: Domain,
+    _folder: tempfile::TempDir,
+}
+
+fn pair() -> Pair {
+    let folder = tempfile::tempdir().unwrap();
+    let domain = Domain::open_in(folder.path(), "test").unwrap();
+    let receiver = Polled::new(domain.receiver("window").unwrap()).unwrap();
+    let sender = domain.sender("window").unwrap();
+    Pair { sender, receiver, domain, _folder: folder }
+}
+
+/// Every message is sent when the last one was received: in even cases only after the receiver has armed and found
+/// nothing, in odd ones while it arms.
+fn no_wake_up_is_lost(cases: u64) {
+    let Pair { mut sender, mut receiver, .. } = pair();
+    let (received, armed) = (AtomicU64::new(0), AtomicU64::new(0));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for case in 1..=cases {
+                let may_send = || {
+                    received.load(Ordering::Acquire) == case - 1
+                        && (!case.is_multiple_of(2) || armed.load(Ordering::Acquire) == case)
+                };
+                while !may_send() {
+                    std::thread::yield_now();
+                }
+                sender.send(&case.to_le_bytes()).unwrap();
+            }
+        });
+        let mut waits = 0u64;
+        for case in 1..=cases {
+            loop {
+                if let Some(message) = receiver.try_recv().unwrap() {
+                    assert_eq!(message.word(0), case);
+                    break;
+                }
+                if receiver.arm() == Armed::Wait {
+                    waits += 1;
+                    armed.store(case, Ordering::Release);
+                    assert!(wait(&receiver, LOST_AFTER_SECONDS), "the wake-up of message {case} is lost");
+                }
+            }
+            received.store(case, Ordering::Release);
+        }
+        assert!(waits >= cases / 2, "{waits} waits for {cases} messages");
+    });
+}
+
+#[test]
+fn no_wake_up_is_lost_in_a_hundred_thousand() {
+    no_wake_up_is_lost(100_000);
+}
+
+#[test]
+#[ignore = "takes minutes; for a quiet machine"]
+fn no_wake_up_is_lost_in_ten_million() {
+    no_wake_up_is_lost(10_000_000);
+}
+
+#[test]
+fn end_of_a_sender_and_the_next_sender_are_signalled() {
+    let Pair { sender, mut receiver, domain, _folder } = pair();
+    assert_eq!(receiver.arm(), Armed::Wait);
+    assert!(!wait(&receiver, 0), "nothing has happened");
+    drop(sender);
+    assert!(wait(&receiver, LOST_AFTER_SECONDS), "the end of the sender");
+    let error = loop {
+        match receiver.try_recv() {
+            Err(error) => break error,
+            Ok(message) => assert!(message.is_none()),
+        }
+        assert!(receiver.arm() == Armed::Ready || wait(&receiver, LOST_AFTER_SECONDS));
+    };
+    assert!(matches!(error, RecvError::SenderGone), "{error}");
+    assert_eq!(receiver.arm(), Armed::Wait, "there is no sender");
+    assert!(!wait(&receiver, 0));
+    let mut next = domain.sender("window").unwrap();
+    assert!(wait(&receiver, LOST_AFTER_SECONDS), "the next sender");
+    next.send(b"again").unwrap();
+    loop {
+        if let Some(message) = receiver.try_recv().unwrap() {
+            assert_eq!(message.to_vec(), b"again");
+            return;
+        }
+        assert!(receiver.arm() == Armed::Ready || wait(&receiver, LOST_AFTER_SECONDS));
+    }
+}
+
+#[test]
+fn sender_that_waits_for_room_gets_it_from_a_receiver_that_listens() {
+    let Pair { mut sender, mut receiver, domain: _domain, _folder } = pair();
+    while sender.try_send(&[7; 56]).unwrap() == beeline::Sent::Sent {}
+    let sending = std::thread::spawn(move || sender.send(b"the last").unwrap());
+    let mut last = Vec::new();
+    while last != b"the last" {
+        let message = receiver.try_recv().unwrap().map(beeline::Message::to_vec);
+        if message.is_none() {
+            assert!(receiver.arm() == Armed::Ready || wait(&receiver, LOST_AFTER_SECONDS));
+        }
+        last = message.unwrap_or(last);
+    }
+    sending.join().unwrap();
+}
+
+fn double(request: &mut Request<'_>, reply: Reply<'_>) -> Replied {
+    reply.send(&(request.word(0) * 2).to_le_bytes())
+}
+
+/// Two threads of a server and a client, each always waiting by descriptor; the client's calls go to either thread.
+#[test]
+fn servers_and_clients_that_only_wait_by_descriptor_answer_every_call() {
+    let folder = tempfile::tempdir().unwrap();
+    let domain = Domain::open_in(folder.path(), "test").unwrap();
+    let (_server, workers) = domain.server_with("doubles", ServerOptions::new().workers(2)).unwrap();
+    let is_over = AtomicBool::new(false);
+    let (stop, stopped) = rustix::pipe::pipe().map(|(read, write)| (write, read)).unwrap();
+    std::thread::scope(|scope| {
+        for worker in workers {
+            let (stopped, is_over) = (&stopped, &is_over);
+            let mut worker = Polled::new(worker).unwrap();
+            scope.spawn(move || {
+                while !is_over.load(Ordering::Relaxed) {
+                    if worker.poll(&mut double) == 0 && worker.arm() == Armed::Wait {
+                        let mut set = [worker.as_fd(), stopped.as_fd()]
+                            .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
+                        poll(&mut set, None).unwrap();
+                    }
+                }
+            });
+        }
+        let mut client = Polled::new(domain.client("doubles").unwrap()).unwrap();
+        for case in 0..20_000u64 {
+            let started = client.start(Method(1), &case.to_le_bytes(), None).unwrap();
+            assert!(matches!(started, Started::Call(_)), "one call at a time");
+            loop {
+                if let Some(completion) = client.poll() {
+                    assert_eq!(completion.result.unwrap().word(0), case * 2);
+                    break;
+                }
+                match client.arm() {
+                    Armed::Ready => {}
+                    Armed::Wait => assert!(wait(&client, LOST_AFTER_SECONDS), "answer {case} is lost"),
+                    Armed::WaitAtMost(_) => std::thread::yield_now(),
+                }
+            }
+        }
+        is_over.store(true, Ordering::Relaxed);
+        rustix::io::write(&stop, b"over").unwrap();
+    });
+}
+
+struct Nic {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Nic {
+    fn start(folder: &std::path::Path) -> Self {
+        let config = DomainConfig { root: Some(folder.to_owned()), name: "test".to_owned() };
+        let mut nic = NicProcess::new(NicProcessConfig { domain: config, ..Default::default() }).unwrap();
+        let stop = Arc::new(AtomicBool::new(false));
+        let told = Arc::clone(&stop);
+        let thread = std::thread::spawn(move || {
+            nic.run(&told).unwrap();
+        });
+        Nic { stop, thread: Some(thread) }
+    }
+
+    fn end(&mut self) {
+        // Relaxed: the NIC looks at nothing else that this thread wrote.
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            thread.join().unwrap();
+        }
+    }
+}
+
+impl Drop for Nic {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+fn frame(port: &NicPort, number: u8) -> Vec<u8> {
+    let mut frame = vec![number; 64];
+    frame[..6].fill(0xff);
+    frame[6..12].copy_from_slice(&port.mac());
+    frame[12..14].copy_from_slice(&[0x88, 0xb5]);
+    frame
+}
+
+/// What an epoll says is readable.
+fn ready(set: impl AsFd) -> Vec<u64> {
+    let limit = Timespec { tv_sec: LOST_AFTER_SECONDS, tv_nsec: 0 };
+    let mut events = Vec::with_capacity(8);
+    epoll::wait(set.as_fd(), spare_capacity(&mut events), Some(&limit)).unwrap();
+    assert!(!events.is_empty(), "a wake-up is lost");
+    events.iter().map(|event| event.data.u64()).collect()
+}
+
+const WINDOW: u64 = 0;
+const PORT: u64 = 1;
+const PIPE: u64 = 2;
+
+/// The one test that opens ports, so that no two are opened at a time on a loaded machine.
+#[test]
+fn window_port_and_pipe_stand_in_one_epoll() {
+    let Pair { mut sender, mut receiver, domain, _folder } = pair();
+    let mut nic = Nic::start(_folder.path());
+    let mut far = domain.port_with("nic", PortOptions::new()).unwrap();
+    let mut port = Polled::new(domain.port_with("nic", PortOptions::new()).unwrap()).unwrap();
+    let (read_end, write_end) = rustix::pipe::pipe().unwrap();
+    let set = epoll::create(epoll::CreateFlags::CLOEXEC).unwrap();
+    epoll::add(&set, &receiver, EventData::new_u64(WINDOW), EventFlags::IN).unwrap();
+    epoll::add(&set, &port, EventData::new_u64(PORT), EventFlags::IN).unwrap();
+    epoll::add(&set, &read_end, EventData::new_u64(PIPE), EventFlags::IN).unwrap();
+    for round in 0..30u8 {
+        let (mut came, mut is_sent) = (None, false);
+        while came.is_none() {
+            if let Some(message) = receiver.try_recv().unwrap() {
+                assert_eq!(message.to_vec(), [round]);
+                came = Some(WINDOW);
+                continue;
+            }
+            if let Some(mut got) = port.try_recv().unwrap() {
+                let mut bytes = Vec::new();
+                got.copy_to(&mut bytes);
+                assert_eq!(bytes[14..], [round; 50]);
+                came = Some(PORT);
+                continue;
+            }
+            if (receiver.arm(), port.arm()) != (Armed::Wait, Armed::Wait) {
+                continue;
+            }
+            // Everything is armed: what is sent now has to wake the set.
+            if !is_sent {
+                is_sent = true;
+                match u64::from(round) % 3 {
+                    WINDOW => sender.send(&[round]).unwrap(),
+                    PORT => far.send(&frame(&far, round)).unwrap(),
+                    _ => drop(rustix::io::write(&write_end, &[round]).unwrap()),
+                }
+            }
+            if ready(&set).contains(&PIPE) {
+                let mut byte = [0];
+                assert_eq!((rustix::io::read(&read_end, &mut byte), byte), (Ok(1), [round]));
+                came = Some(PIPE);
+            }
+        }
+        assert_eq!(came, Some(u64::from(round) % 3));
+    }
+    while port.arm() != Armed::Wait {
+        assert!(port.try_recv().unwrap().is_none());
+    }
+    nic.end();
+    assert!(wait(&port, LOST_AFTER_SECONDS), "the end of the NIC");
+}

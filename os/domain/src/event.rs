@@ -1,0 +1,74 @@
+//! A descriptor that is readable when there may be something to do: an eventfd of this process, which no peer ever holds
+//! (docs/decisions/0005-wake-ups-are-sockets.md says why not).
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+
+use rustix::event::{EventfdFlags, eventfd};
+
+/// A descriptor to poll. It is readable from the start and after [`Event::signal`], until [`Event::clear`]. Clones are the
+/// same one.
+#[derive(Clone, Debug)]
+pub struct Event(Arc<OwnedFd>);
+
+impl Event {
+    /// Makes a readable one.
+    ///
+    /// # Errors
+    /// The process is out of descriptors.
+    pub fn new() -> io::Result<Self> {
+        Ok(Event(Arc::new(eventfd(1, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?)))
+    }
+
+    /// Makes it readable. One system call that never waits.
+    pub fn signal(&self) {
+        // The only failure of a descriptor of ours is a full counter: it is readable.
+        let _ = rustix::io::write(&*self.0, &1u64.to_ne_bytes());
+    }
+
+    /// Makes it unreadable until the next signal. One system call that never waits.
+    pub fn clear(&self) {
+        // The only failure of a descriptor of ours is an empty counter: it is unreadable.
+        let _ = rustix::io::read(&*self.0, &mut [0u8; 8]);
+    }
+
+    /// Whether both have one descriptor, so that a signal of either is a signal of both.
+    pub fn is_same(&self, other: &Event) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl AsFd for Event {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+#[cfg(test)]
+#[cfg(not(loom))]
+pub(crate) mod tests {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+    use super::*;
+
+    pub(crate) fn is_readable(event: impl AsFd) -> bool {
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        poll(&mut [PollFd::new(&event, PollFlags::IN)], Some(&now)).unwrap() == 1
+    }
+
+    #[test]
+    fn event_is_readable_until_it_is_cleared() {
+        let event = Event::new().unwrap();
+        assert!(is_readable(&event));
+        event.clear();
+        event.clear();
+        assert!(!is_readable(&event));
+        let clone = event.clone();
+        clone.signal();
+        clone.signal();
+        assert!(is_readable(&event) && event.is_same(&clone));
+        event.clear();
+        assert!(!is_readable(&clone) && !event.is_same(&Event::new().unwrap()));
+    }
+}

@@ -1,0 +1,178 @@
+//! Readiness by descriptor: something to wait for stands in a poll or epoll set beside other descriptors.
+//!
+//! The other side's stores make nothing readable by themselves: as with a sleep, who waits pays. [`Polled::arm`] announces
+//! the wait, orders the announcement before a last look, and takes that look; from then on the other side's next store
+//! ends in a signal (docs/decisions/0020-readiness-by-descriptor.md).
+
+use std::io;
+use std::ops::{Deref, DerefMut};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use std::time::Duration;
+
+use crate::Event;
+
+/// Something that can be waited for by descriptor.
+pub trait Source {
+    /// Has `event` signalled when there may be something to do, then looks. What comes after the look is signalled; what
+    /// came before it is found by it.
+    fn listen(&mut self, event: &Event) -> Armed;
+
+    /// Takes back what [`Source::listen`] asked for. A signal that is on its way may still come.
+    fn unlisten(&mut self);
+}
+
+/// What there is to do before the descriptor is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Armed {
+    /// There is something: take it first. The descriptor is readable.
+    Ready,
+    /// There is nothing. The descriptor becomes readable when there may be something.
+    Wait,
+    /// As [`Armed::Wait`], but arm again after this time at the latest: something is due then that nobody signals.
+    WaitAtMost(Duration),
+}
+
+impl Armed {
+    /// The timeout for `poll` in milliseconds: 0 for [`Armed::Ready`], -1 for [`Armed::Wait`].
+    pub fn timeout_ms(self) -> i32 {
+        match self {
+            Armed::Ready => 0,
+            Armed::Wait => -1,
+            Armed::WaitAtMost(limit) => {
+                // Rounded up: a poll that ends too early finds nothing and is repeated at once.
+                i32::try_from(limit.as_nanos().div_ceil(1_000_000)).unwrap_or(i32::MAX)
+            }
+        }
+    }
+}
+
+/// A source together with a descriptor that is readable whenever there may be something to do.
+///
+/// Before each wait call [`Polled::arm`]. The descriptor is readable at all other times, so that who forgets it spins and
+/// misses nothing. It may be readable for no reason; look, and arm again. Level and edge triggered sets both do.
+#[derive(Debug)]
+pub struct Polled<S: Source> {
+    source: S,
+    event: Event,
+    is_armed: bool,
+}
+
+impl<S: Source> Polled<S> {
+    /// Puts a descriptor beside `source`.
+    ///
+    /// # Errors
+    /// The process is out of descriptors.
+    pub fn new(source: S) -> io::Result<Self> {
+        Ok(Polled { source, event: Event::new()?, is_armed: false })
+    }
+
+    /// Makes the descriptor unreadable if there is nothing to do, until there is. Some microseconds, most of them a
+    /// membarrier; for who is about to wait.
+    pub fn arm(&mut self) -> Armed {
+        // Before the last look: what is signalled after it must stay.
+        self.event.clear();
+        self.is_armed = true;
+        let armed = self.source.listen(&self.event);
+        if armed == Armed::Ready {
+            self.disarm();
+        }
+        armed
+    }
+
+    /// Makes the descriptor readable, and spares the other side the wake-up. Not needed after a wait.
+    pub fn disarm(&mut self) {
+        if self.is_armed {
+            self.source.unlisten();
+            self.is_armed = false;
+        }
+        self.event.signal();
+    }
+}
+
+impl<S: Source> Deref for Polled<S> {
+    type Target = S;
+
+    fn deref(&self) -> &S {
+        &self.source
+    }
+}
+
+impl<S: Source> DerefMut for Polled<S> {
+    fn deref_mut(&mut self) -> &mut S {
+        &mut self.source
+    }
+}
+
+impl<S: Source> AsFd for Polled<S> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.event.as_fd()
+    }
+}
+
+impl<S: Source> AsRawFd for Polled<S> {
+    fn as_raw_fd(&self) -> RawFd {
+        self.event.as_fd().as_raw_fd()
+    }
+}
+
+impl<S: Source> Drop for Polled<S> {
+    fn drop(&mut self) {
+        if self.is_armed {
+            self.source.unlisten();
+        }
+    }
+}
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests {
+    use std::cell::RefCell;
+    use std::rc::Rc;
+
+    use super::*;
+    use crate::event::tests::is_readable;
+
+    /// Says what it is told to, and keeps the event.
+    struct Script(Armed, Rc<RefCell<Option<Event>>>);
+
+    impl Source for Script {
+        fn listen(&mut self, event: &Event) -> Armed {
+            *self.1.borrow_mut() = Some(event.clone());
+            self.0
+        }
+
+        fn unlisten(&mut self) {
+            *self.1.borrow_mut() = None;
+        }
+    }
+
+    #[test]
+    fn descriptor_is_readable_unless_armed_with_nothing_to_do() {
+        let listening = Rc::default();
+        let mut polled = Polled::new(Script(Armed::Wait, Rc::clone(&listening))).unwrap();
+        assert!(is_readable(&polled), "not armed yet");
+        assert_eq!(polled.arm(), Armed::Wait);
+        assert!(!is_readable(&polled));
+        listening.borrow().as_ref().unwrap().signal();
+        assert!(is_readable(&polled));
+        polled.0 = Armed::Ready;
+        assert_eq!(polled.arm(), Armed::Ready);
+        assert!(is_readable(&polled) && listening.borrow().is_none());
+        polled.0 = Armed::Wait;
+        assert_eq!(polled.arm(), Armed::Wait);
+        polled.disarm();
+        assert!(is_readable(&polled) && listening.borrow().is_none());
+        assert_eq!(polled.arm(), Armed::Wait);
+        drop(polled);
+        assert!(listening.borrow().is_none(), "a drop disarms");
+    }
+
+    #[test]
+    fn timeouts_are_those_of_poll() {
+        let millis = |micros| Armed::WaitAtMost(Duration::from_micros(micros)).timeout_ms();
+        assert_eq!((Armed::Ready.timeout_ms(), Armed::Wait.timeout_ms()), (0, -1));
+        assert_eq!((millis(0), millis(1), millis(1000), millis(1001)), (0, 1, 1, 2));
+        assert_eq!(Armed::WaitAtMost(Duration::MAX).timeout_ms(), i32::MAX);
+    }
+}

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use beeline_contract_memory::StorePort;
 use beeline_mmio::{Flag, MemoryOptions, Region, SharedMemory, StoreKernel, Word, membarrier};
 
-use super::{ASLEEP, Barriers, cancel, prepare, wake_if_asleep};
+use super::{ASLEEP, AWAKE, Barriers, cancel, prepare, wake_if_asleep};
 
 const BYTES: usize = 4096;
 /// Offsets of the things shared, each on lines of its own.
@@ -138,7 +138,13 @@ fn count_lost(membarrier: Membarrier, kernel: StoreKernel, rounds: u64, timeout:
         side.wait_for(&side.sender_saw, run << 1);
         let sender_saw = side.sender_saw.load_acquire() & 1 == 1;
         lost += u64::from(!is_seen && !sender_saw);
-        cancel(&side.flag, ASLEEP);
+        if membarrier.is_there {
+            cancel(&side.flag, ASLEEP);
+        } else {
+            // Not the locked `and` of `cancel`: it would bring the flag's line to this core, and the store of the next round
+            // would wait in the buffer for a shorter time, in which the control is to be caught.
+            side.flag.store(AWAKE);
+        }
     }
     side.own_round.store_release(u64::MAX);
     assert!(sender.wait().unwrap().success());

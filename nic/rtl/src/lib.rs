@@ -6,7 +6,7 @@
 //!
 //! From: a link's TLPs. To: cycles of `nic_top` (`sys/`). Two ways to drive it: [`RtlNic`] makes as many cycles as it takes
 //! whenever it is called, so that cycles are counted and make no time pass, and the link's clock drives the NIC's `now_ns`;
-//! [`ClockedNic`] makes each cycle at its time in a virtual-time machine. Not here: the RTL itself (`*/*.sv`).
+//! `ClockedNic` makes each cycle at its time in a virtual-time machine. Not here: the RTL itself (`*/*.sv`).
 #![forbid(unsafe_code)]
 
 #[cfg(feature = "rtl")]

@@ -58,11 +58,11 @@ impl Results {
     }
 
     fn rounds_csv(&self) -> String {
-        let mut text = String::from("kind,part,placement,bare_line_ns,what,kernel,bytes,value,unit\n");
+        let mut text = String::from("kind,part,placement,round,bare_line_ns,what,kernel,bytes,value,unit\n");
         for r in &self.rounds {
             text += &format!(
-                "measured,{},{},{:.1},{},{},{},{:.4},{}\n",
-                r.part, r.placement, r.bare_line_ns, r.what, r.kernel, r.bytes, r.value, r.unit
+                "measured,{},{},{},{:.1},{},{},{},{:.4},{}\n",
+                r.part, r.placement, r.round, r.bare_line_ns, r.what, r.kernel, r.bytes, r.value, r.unit
             );
         }
         text

@@ -64,6 +64,8 @@ pub struct RoundRow {
     pub part: &'static str,
     #[serde(serialize_with = "placement")]
     pub placement: Placement,
+    /// Number of the round in its part.
+    pub round: u32,
     /// The bare line before the round, p50 in ns.
     pub bare_line_ns: f64,
     /// Interface, or fence policy and whether there was a receiver.

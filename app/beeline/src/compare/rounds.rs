@@ -97,10 +97,17 @@ impl Middle {
     pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
         let mut values: Vec<f64> = values.into_iter().collect();
         values.sort_by(f64::total_cmp);
-        let (last, value) = (values.len().checked_sub(1)?, *values.get(values.len() / 2)?);
-        let (low, high) = (values[last / 4], values[last - last / 4]);
+        let value = *values.get(values.len() / 2)?;
+        let [low, high] = quartiles(values)?;
         Some(Middle { value, spread: if value > 0.0 { (high - low) / value } else { 0.0 } })
     }
+}
+
+/// The ends of the middle half of at least one value.
+pub fn quartiles(mut values: Vec<f64>) -> Option<[f64; 2]> {
+    values.sort_by(f64::total_cmp);
+    let last = values.len().checked_sub(1)?;
+    Some([values[last / 4], values[last - last / 4]])
 }
 
 #[cfg(test)]

@@ -79,11 +79,11 @@ impl Results {
                 bare_copy_ns: middle(|round| round.taken.bare_copy_ns),
             });
         }
-        for round in &rounds.kept {
-            let (placement, bare_line_ns) = (round.placement, round.line_ns);
-            self.rounds.extend(round.taken.samples.iter().map(|sample| {
+        for (number, kept) in (0..).zip(&rounds.kept) {
+            let (placement, bare_line_ns) = (kept.placement, kept.line_ns);
+            self.rounds.extend(kept.taken.samples.iter().map(|sample| {
                 let (what, kernel, bytes, value, unit) = each(sample);
-                RoundRow { part, placement, bare_line_ns, what, kernel, bytes, value, unit }
+                RoundRow { part, placement, round: number, bare_line_ns, what, kernel, bytes, value, unit }
             }));
         }
     }

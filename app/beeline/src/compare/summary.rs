@@ -2,18 +2,18 @@
 
 use beeline_floor::Placement;
 
-use super::results::{LatencyKind, Results, UNSTEADY_FROM};
+use super::results::{Results, RoundRow, UNSTEADY_FROM};
+use super::rounds::{Middle, quartiles};
 use super::table::{distinct, placements};
 
 /// A difference below this is none, however steady both are.
 const EVEN_WITHIN: f64 = 0.02;
 
-/// A figure of one interface at one size.
-struct Entry {
-    interface: &'static str,
+/// Figures of one interface at one size: (round, value).
+struct Entry<'r> {
+    interface: &'r str,
     bytes: u32,
-    value: f64,
-    spread: f64,
+    values: Vec<(u32, f64)>,
 }
 
 /// Conditions, winners and warnings, as lines.
@@ -60,33 +60,49 @@ pub fn conditions(results: &Results) -> Vec<String> {
 
 /// Which interface was first, part by part.
 pub fn winners(results: &Results) -> Vec<String> {
+    const PARTS: [(&str, &str, &str, Better); 4] = [
+        ("One way", "there and back", " one-way", Better::Lower),
+        ("Round trip", "there and back", " round trip", Better::Lower),
+        ("There and back", "there and back", "", Better::Higher),
+        ("Onto the wire", "onto the wire", "", Better::Higher),
+    ];
     let mut lines = Vec::new();
     for placement in placements(results) {
-        for latency_kind in [LatencyKind::OneWay, LatencyKind::RoundTrip] {
-            let rows = results
-                .latencies
-                .iter()
-                .filter(|row| (row.placement, row.latency_kind) == (placement, latency_kind));
-            let entries = rows.map(|row| Entry {
-                interface: row.interface.name(),
-                bytes: row.frame_bytes,
-                value: row.p50_ns as f64,
-                spread: row.spread,
-            });
-            let title = if latency_kind == LatencyKind::OneWay { "One way" } else { "Round trip" };
-            lines.extend(contest(title, placement, entries.collect(), Better::Lower));
-        }
-        for (title, rows) in [("There and back", &results.rates), ("Onto the wire", &results.transmits)] {
-            let entries = rows.iter().filter(|row| row.placement == placement).map(|row| Entry {
-                interface: row.interface.name(),
-                bytes: row.frame_bytes,
-                value: row.frames_per_s,
-                spread: row.spread,
-            });
-            lines.extend(contest(title, placement, entries.collect(), Better::Higher));
+        for (title, part, suffix, better) in PARTS {
+            let rows = results.rounds.iter().filter(|row| (row.part, row.placement) == (part, placement));
+            lines.extend(contest(title, placement, &entries(rows, suffix), better));
         }
     }
     lines
+}
+
+/// The figures whose name is that of an interface and this suffix.
+fn entries<'r>(rows: impl Iterator<Item = &'r RoundRow>, suffix: &str) -> Vec<Entry<'r>> {
+    let mut entries: Vec<Entry<'r>> = Vec::new();
+    for row in rows {
+        let Some(interface) = row.what.strip_suffix(suffix).filter(|name| !name.contains(' ')) else {
+            continue;
+        };
+        let value = (row.round, row.value);
+        match entries.iter_mut().find(|entry| (entry.interface, entry.bytes) == (interface, row.bytes)) {
+            Some(entry) => entry.values.push(value),
+            None => entries.push(Entry { interface, bytes: row.bytes, values: vec![value] }),
+        }
+    }
+    entries
+}
+
+impl Entry<'_> {
+    fn middle(&self) -> f64 {
+        Middle::of(self.values.iter().map(|value| value.1)).map_or(f64::NAN, |middle| middle.value)
+    }
+
+    /// This one's values as shares of the other's, each taken in the same round: rounds may differ, as the machine does from
+    /// one moment to the next, by more than the interfaces.
+    fn shares_of(&self, other: &Entry<'_>) -> Vec<f64> {
+        let of_round = |round| other.values.iter().find(|value| value.0 == round).map(|value| value.1);
+        self.values.iter().filter_map(|(round, value)| Some(value / of_round(*round)?)).collect()
+    }
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -97,28 +113,38 @@ enum Better {
     Higher,
 }
 
-/// The first of one size: its name (none where the first two are even), the second, and the ratio of their values.
-fn first_of(entries: &[&Entry], better: Better) -> Option<(Option<&'static str>, &'static str, f64)> {
+/// The first of one size: its name (none where the first two are even), the second, and the middle of the ratios of their
+/// values. They are even unless the middle half of the rounds says the same, by more than [`EVEN_WITHIN`].
+fn first_of<'r>(entries: &[&Entry<'r>], better: Better) -> Option<(Option<&'r str>, &'r str, f64)> {
     let mut sorted = entries.to_vec();
     sorted.sort_by(|a, b| match better {
-        Better::Lower => a.value.total_cmp(&b.value),
-        Better::Higher => b.value.total_cmp(&a.value),
+        Better::Lower => a.middle().total_cmp(&b.middle()),
+        Better::Higher => b.middle().total_cmp(&a.middle()),
     });
     let [first, second, ..] = sorted[..] else { return None };
-    let ratio = first.value / second.value;
-    let noise = first.spread.max(second.spread).max(EVEN_WITHIN);
-    let is_decided = (ratio - 1.0).abs() > noise;
+    let shares = first.shares_of(second);
+    let Middle { value: ratio, .. } = Middle::of(shares.iter().copied())?;
+    let [low, high] = quartiles(shares)?;
+    let is_decided = match better {
+        Better::Lower => high < 1.0 - EVEN_WITHIN,
+        Better::Higher => low > 1.0 + EVEN_WITHIN,
+    };
     Some((is_decided.then_some(first.interface), second.interface, ratio))
 }
 
 /// One sentence about one part in one placement; `None` with fewer than two interfaces.
-fn contest(title: &str, placement: Placement, entries: Vec<Entry>, better: Better) -> Option<String> {
+fn contest(title: &str, placement: Placement, entries: &[Entry<'_>], better: Better) -> Option<String> {
     let mut spans: Vec<(Option<&str>, &str, Vec<(u32, f64)>)> = Vec::new();
     for bytes in distinct(entries.iter().map(|entry| entry.bytes)) {
         let of_size: Vec<&Entry> = entries.iter().filter(|entry| entry.bytes == bytes).collect();
         let (first, second, ratio) = first_of(&of_size, better)?;
-        match spans.last_mut().filter(|span| span.0 == first && (first.is_none() || span.1 == second)) {
-            Some(span) => span.2.push((bytes, ratio)),
+        match spans.last_mut().filter(|span| span.0 == first) {
+            Some(span) => {
+                span.2.push((bytes, ratio));
+                if span.1 != second {
+                    span.1 = "the second";
+                }
+            }
             None => spans.push((first, second, vec![(bytes, ratio)])),
         }
     }
@@ -143,40 +169,32 @@ fn contest(title: &str, placement: Placement, entries: Vec<Entry>, better: Bette
     (!parts.is_empty()).then(|| format!("{title}, {placement}: {}.", parts.join("; ")))
 }
 
-/// Rows whose rounds lie too far apart to be believed.
+/// How many rows have rounds that lie too far apart to be believed one by one.
 pub fn unsteady(results: &Results) -> Option<String> {
-    let per_cent = |spread: f64| format!("{:.0} %", spread * 100.0);
-    let latencies = results.latencies.iter().filter(|row| row.spread > UNSTEADY_FROM).map(|row| {
-        format!(
-            "{} {} {} B, {} ({})",
-            row.interface,
-            row.latency_kind.label(),
-            row.frame_bytes,
-            row.placement,
-            per_cent(row.spread)
-        )
-    });
-    let rates = [("there and back", &results.rates), ("onto the wire", &results.transmits)];
-    let rates = rates.into_iter().flat_map(|(part, rows)| {
-        rows.iter().filter(|row| row.spread > UNSTEADY_FROM).map(move |row| {
-            format!(
-                "{} {part} {} B, {} ({})",
-                row.interface,
-                row.frame_bytes,
-                row.placement,
-                per_cent(row.spread)
-            )
+    let count = |spreads: &mut dyn Iterator<Item = f64>| {
+        let spreads: Vec<f64> = spreads.collect();
+        let over: Vec<f64> = spreads.iter().copied().filter(|spread| *spread > UNSTEADY_FROM).collect();
+        (over.len(), spreads.len(), over.into_iter().fold(0.0, f64::max))
+    };
+    let parts = [
+        ("raw stores", count(&mut results.stores.iter().map(|row| row.spread))),
+        ("latencies", count(&mut results.latencies.iter().map(|row| row.spread))),
+        ("rates there and back", count(&mut results.rates.iter().map(|row| row.spread))),
+        ("rates onto the wire", count(&mut results.transmits.iter().map(|row| row.spread))),
+    ];
+    let said: Vec<String> = parts
+        .iter()
+        .filter(|(_, (over, _, _))| *over > 0)
+        .map(|(part, (over, all, worst))| {
+            format!("{over} of {all} {part}, the worst by {:.0} %", worst * 100.0)
         })
-    });
-    let stores = results.stores.iter().filter(|row| row.spread > UNSTEADY_FROM).count();
-    let mut rows: Vec<String> = latencies.chain(rates).collect();
-    if stores > 0 {
-        rows.push(format!("{stores} of {} rows of raw stores", results.stores.len()));
-    }
-    (!rows.is_empty()).then(|| {
+        .collect();
+    (!said.is_empty()).then(|| {
         format!(
-            "* The middle half of the rounds is wider than 15 % of the middle, so do not build on: {}.",
-            rows.join("; ")
+            "* Marked rows: the middle half of their rounds is wider than {:.0} % of the middle ({}). The machine changed its \
+             speed; compare within rounds, as the sentences above do, not row with row.",
+            UNSTEADY_FROM * 100.0,
+            said.join("; ")
         )
     })
 }
@@ -191,33 +209,66 @@ mod tests {
     use super::super::results::sample::sample;
     use super::*;
 
-    fn entry(interface: &'static str, bytes: u32, value: f64, spread: f64) -> Entry {
-        Entry { interface, bytes, value, spread }
+    fn entry(interface: &'static str, bytes: u32, values: [f64; 3]) -> Entry<'static> {
+        Entry { interface, bytes, values: (0..).zip(values).collect() }
     }
 
     #[test]
     fn sentence_says_who_is_first_where_and_by_how_much() {
-        let entries = vec![
-            entry("mmio", 16, 300.0, 0.01),
-            entry("descriptor", 16, 400.0, 0.01),
-            entry("mmio", 64, 320.0, 0.01),
-            entry("descriptor", 64, 400.0, 0.01),
-            entry("mmio", 256, 400.0, 0.10),
-            entry("descriptor", 256, 420.0, 0.01),
-            entry("mmio", 512, 500.0, 0.01),
-            entry("descriptor", 512, 450.0, 0.01),
+        let entries = [
+            entry("mmio", 16, [300.0; 3]),
+            entry("descriptor", 16, [400.0; 3]),
+            // Rounds that differ by a factor, in which the interfaces keep their distance.
+            entry("mmio", 64, [320.0, 640.0, 330.0]),
+            entry("descriptor", 64, [400.0, 800.0, 412.5]),
+            entry("mmio", 256, [400.0, 440.0, 410.0]),
+            entry("descriptor", 256, [420.0, 400.0, 430.0]),
+            entry("mmio", 512, [500.0; 3]),
+            entry("descriptor", 512, [450.0; 3]),
         ];
         assert_eq!(
-            contest("One way", Placement::Near, entries, Better::Lower).unwrap(),
+            contest("One way", Placement::Near, &entries, Better::Lower).unwrap(),
             "One way, near: mmio first from 16 to 64 B (0.75 to 0.80 of descriptor's time); even at 256 B; \
              descriptor first at 512 B (0.90 of mmio's time)."
         );
-        let rates = vec![entry("mmio", 64, 20e6, 0.0), entry("enso", 64, 25e6, 0.0)];
+        let rates = [entry("mmio", 64, [20e6; 3]), entry("enso", 64, [25e6; 3])];
         assert_eq!(
-            contest("Onto the wire", Placement::Far, rates, Better::Higher).unwrap(),
+            contest("Onto the wire", Placement::Far, &rates, Better::Higher).unwrap(),
             "Onto the wire, far: enso first at 64 B (1.25 of mmio's rate)."
         );
-        assert_eq!(contest("x", Placement::Near, vec![entry("mmio", 64, 1.0, 0.0)], Better::Lower), None);
+        assert_eq!(contest("x", Placement::Near, &[entry("mmio", 64, [1.0; 3])], Better::Lower), None);
+    }
+
+    #[test]
+    fn winners_are_found_in_the_rows_of_rounds() {
+        let row = |what: &str, round, value| RoundRow {
+            part: "there and back",
+            placement: Placement::Near,
+            round,
+            bare_line_ns: 130.0,
+            what: what.to_owned(),
+            kernel: "cached",
+            bytes: 64,
+            value,
+            unit: "",
+        };
+        let mut results = sample();
+        results.rounds = vec![
+            row("mmio one-way", 0, 300.0),
+            row("descriptor one-way", 0, 400.0),
+            row("mmio one-way", 1, 600.0),
+            row("descriptor one-way", 1, 800.0),
+            row("mmio", 0, 3e6),
+            row("descriptor", 0, 1e6),
+        ];
+        let words = winners(&results);
+        assert_eq!(
+            words,
+            [
+                "One way, near: mmio first at 64 B (0.75 of descriptor's time).",
+                "There and back, near: mmio first at 64 B (3.00 of descriptor's rate).",
+            ]
+        );
     }
 
     #[test]
@@ -225,8 +276,8 @@ mod tests {
         let text = render(&sample());
         assert!(text.contains("Placement near: a bare line between cores 0 and 1"), "{text}");
         assert!(text.contains("placement in them: 1."), "{text}");
-        let unsteady = unsteady(&sample()).expect("the sample has a row that is not steady");
-        assert!(unsteady.contains("mmio one-way 64 B, near (30 %)"), "{unsteady}");
+        let marked = unsteady(&sample()).expect("the sample has rows that are not steady");
+        assert!(marked.contains("6 of 54 latencies, the worst by 30 %"), "{marked}");
         assert!(text.lines().all(|line| line.chars().count() <= super::super::table::WIDTH.into()), "{text}");
     }
 }

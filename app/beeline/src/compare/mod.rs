@@ -21,7 +21,7 @@ pub mod table;
 
 use std::path::Path;
 
-use beeline_floor::{Cores, LineTrip, Placement, pin};
+use beeline_floor::{Cores, FloorError, LineTrip, Placement, on_core, pin};
 use beeline_mmio::{Choice, Traffic, kernel_from_environment};
 use indicatif::ProgressBar;
 
@@ -34,7 +34,7 @@ use rounds::Keep;
 use stores::Stores;
 
 use crate::failure::Failure;
-use crate::options::{DeviceName, KernelArgs};
+use crate::options::DeviceName;
 use crate::{cores, machine, out, progress, rtl};
 
 /// Frame sizes in bytes unless others are asked for.
@@ -54,7 +54,6 @@ pub fn run(args: &CompareArgs) -> Result<(), Failure> {
     if !args.no_report {
         check_folder(&args.report)?;
     }
-    pin(first)?;
     let default_sizes = if args.quick { QUICK_SIZES.to_vec() } else { SIZES.to_vec() };
     let plan = Plan {
         args,
@@ -96,11 +95,17 @@ fn shared(cores: Cores, line_ns: f64) -> Failure {
 }
 
 /// Chooses store kernels while both cores are free, and says how.
-fn choose(args: KernelArgs, results: &mut Results) -> Kernels {
+///
+/// # Errors
+/// The first core cannot be had.
+fn choose(plan: &Plan<'_>, results: &mut Results) -> Result<Kernels, Failure> {
     // A variable that cannot be followed is as good as none: `beeline doctor` says what is wrong with it.
-    let named = args.named.or_else(|| kernel_from_environment().ok().flatten());
+    let named = plan.args.kernel.named.or_else(|| kernel_from_environment().ok().flatten());
     let mut choice = |traffic: Traffic| {
-        let choice = Choice::make(traffic, named).unwrap_or_else(|_| Choice::timed(traffic));
+        // On a thread of its own: this one is not pinned yet, so that the other core is seen to be allowed.
+        let choice = on_core(plan.cores.first, || {
+            Ok::<_, FloorError>(Choice::make(traffic, named).unwrap_or_else(|_| Choice::timed(traffic)))
+        })?;
         results.kernels.push(KernelRow {
             traffic: match traffic {
                 Traffic::Latency => "latency",
@@ -109,9 +114,9 @@ fn choose(args: KernelArgs, results: &mut Results) -> Kernels {
             kernel: choice.kernel.name(),
             method: choice.to_string(),
         });
-        choice
+        Ok::<_, FloorError>(choice)
     };
-    Kernels { latency: choice(Traffic::Latency), stream: choice(Traffic::Stream) }
+    Ok(Kernels { latency: choice(Traffic::Latency)?, stream: choice(Traffic::Stream)? })
 }
 
 fn measure(plan: &Plan<'_>) -> Result<Results, Failure> {
@@ -133,7 +138,8 @@ fn measure(plan: &Plan<'_>) -> Result<Results, Failure> {
     if is_timed.contains(&true) && plan.keep() == Keep::Steady {
         check_placement(plan)?;
     }
-    let kernels = choose(args.kernel, &mut results);
+    let kernels = choose(plan, &mut results)?;
+    pin(plan.cores.first)?;
     let bar = progress::bar(0, "measurements", args.output.json);
     let stores = Stores {
         quick: args.quick,

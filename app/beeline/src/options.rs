@@ -49,7 +49,7 @@ impl DomainArgs {
 /// How lines leave the core.
 #[derive(Args, Debug, Clone, Copy, Default)]
 pub struct KernelArgs {
-    /// Instructions that store a line [default: the fastest of this CPU, timed now]
+    /// Instructions that store a line [default: cached, or one that is clearly faster, timed now]
     ///
     /// The store kernel of transmit windows. kpio needs its lines in order and always has cached stores.
     #[arg(long = "kernel", value_name = "NAME", value_parser = KernelName)]

@@ -21,7 +21,7 @@ pub mod table;
 
 use std::path::Path;
 
-use beeline_floor::{Cores, FloorError, LineTrip, Placement, on_core, pin};
+use beeline_floor::{Cores, FloorError, Placement, on_core, pin};
 use beeline_mmio::{Choice, Traffic, kernel_from_environment};
 use indicatif::ProgressBar;
 
@@ -73,8 +73,7 @@ fn check_placement(plan: &Plan<'_>) -> Result<(), Failure> {
         return Err(Failure::new(format!("core {first} was given for both sides"))
             .remedy("--cores with two different ones"));
     }
-    let failed = |e| Failure::new("the cores' placement cannot be measured").because(e);
-    let line = LineTrip::measure(plan.cores).map_err(failed)?;
+    let line = parts::look(plan.cores)?;
     if line.placement() == Placement::Shared {
         return Err(shared(plan.cores, line.p50_ns));
     }
@@ -107,10 +106,7 @@ fn choose(plan: &Plan<'_>, results: &mut Results) -> Result<Kernels, Failure> {
             Ok::<_, FloorError>(Choice::make(traffic, named).unwrap_or_else(|_| Choice::timed(traffic)))
         })?;
         results.kernels.push(KernelRow {
-            traffic: match traffic {
-                Traffic::Latency => "latency",
-                Traffic::Stream => "stream",
-            },
+            traffic: traffic.to_string(),
             kernel: choice.kernel.name(),
             method: choice.to_string(),
         });
@@ -127,6 +123,7 @@ fn measure(plan: &Plan<'_>) -> Result<Results, Failure> {
         version: env!("CARGO_PKG_VERSION"),
         kernels: Vec::new(),
         floors: Vec::new(),
+        dropped: Vec::new(),
         stores: Vec::new(),
         latencies: Vec::new(),
         rates: Vec::new(),
@@ -134,39 +131,46 @@ fn measure(plan: &Plan<'_>) -> Result<Results, Failure> {
         checks: Vec::new(),
         rounds: Vec::new(),
     };
-    let is_timed = [Part::Stores, Part::Latency, Part::Rate, Part::Transmit].map(|part| plan.wants(part));
-    if is_timed.contains(&true) && plan.keep() == Keep::Steady {
-        check_placement(plan)?;
-    }
-    let kernels = choose(plan, &mut results)?;
-    pin(plan.cores.first)?;
-    let bar = progress::bar(0, "measurements", args.output.json);
-    let stores = Stores {
-        quick: args.quick,
-        kernels: stores::kernels(args.kernel.named, kernels.stream.kernel),
-        cores: plan.cores,
-        rounds: plan.rounds,
-        bar: &bar,
-    };
-    bar.set_length(plan.steps(&stores));
-    if plan.wants(Part::Stores) {
-        results.add_stores(&parts::stores(plan, &stores)?);
-    }
-    if plan.wants(Part::Latency) || plan.wants(Part::Rate) {
-        results.add_there_and_back(&parts::there_and_back(plan, &kernels, &bar)?);
-    }
-    if plan.wants(Part::Transmit) {
-        results.add_transmits(&parts::onto_the_wire(plan, &kernels, &bar)?);
-    }
-    if is_timed.contains(&true) && results.floors.is_empty() {
-        return Err(Failure::new("no round kept its placement: the cores were moved in every one of them")
-            .remedy("end what runs beside, or try again in some minutes"));
+    let bar = progress::bar(plan.checks(), "measurements", args.output.json);
+    if [Part::Stores, Part::Latency, Part::Rate, Part::Transmit].into_iter().any(|part| plan.wants(part)) {
+        measure_timed(plan, &bar, &mut results)?;
     }
     if plan.wants(Part::Check) {
         check(plan, &bar, &mut results)?;
     }
     bar.finish_and_clear();
     Ok(results)
+}
+
+/// Everything that is timed: what needs both cores, and store kernels.
+fn measure_timed(plan: &Plan<'_>, bar: &ProgressBar, results: &mut Results) -> Result<(), Failure> {
+    if plan.keep() == Keep::Steady {
+        check_placement(plan)?;
+    }
+    let kernels = choose(plan, results)?;
+    pin(plan.cores.first)?;
+    let stores = Stores {
+        quick: plan.args.quick,
+        kernels: stores::kernels(plan.args.kernel.named, kernels.stream.kernel),
+        cores: plan.cores,
+        rounds: plan.rounds,
+        bar,
+    };
+    bar.set_length(plan.steps(&stores));
+    if plan.wants(Part::Stores) {
+        results.add_stores(&parts::stores(plan, &stores)?);
+    }
+    if plan.wants(Part::Latency) || plan.wants(Part::Rate) {
+        results.add_there_and_back(&parts::there_and_back(plan, &kernels, bar)?);
+    }
+    if plan.wants(Part::Transmit) {
+        results.add_transmits(&parts::onto_the_wire(plan, &kernels, bar)?);
+    }
+    if results.floors.is_empty() {
+        return Err(Failure::new("no round kept its placement: the cores were moved in every one of them")
+            .remedy("end what runs beside, or try again in some minutes"));
+    }
+    Ok(())
 }
 
 fn check(plan: &Plan<'_>, bar: &ProgressBar, results: &mut Results) -> Result<(), Failure> {

@@ -30,7 +30,8 @@ pub struct Kernels {
     pub stream: Choice,
 }
 
-fn look(cores: Cores) -> Result<LineTrip, Failure> {
+/// Where the cores lie to each other now.
+pub fn look(cores: Cores) -> Result<LineTrip, Failure> {
     LineTrip::measure(cores).map_err(|e| Failure::new("the cores' placement cannot be measured").because(e))
 }
 

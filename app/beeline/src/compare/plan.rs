@@ -26,6 +26,11 @@ impl Plan<'_> {
         if self.args.any_placement { Keep::All } else { Keep::Steady }
     }
 
+    /// How many interfaces are checked over three processes.
+    pub fn checks(&self) -> u64 {
+        if self.wants(Part::Check) { self.args.interface.len() as u64 } else { 0 }
+    }
+
     /// How many measurements there are, if no round is dropped.
     pub fn steps(&self, stores: &Stores<'_>) -> u64 {
         let through_nic = (self.args.interface.len() * self.sizes.len()) as u64;
@@ -34,6 +39,6 @@ impl Plan<'_> {
             + counted(Part::Latency, 2 * through_nic)
             + counted(Part::Rate, through_nic)
             + counted(Part::Transmit, through_nic);
-        round * u64::from(self.rounds) + counted(Part::Check, self.args.interface.len() as u64)
+        round * u64::from(self.rounds) + self.checks()
     }
 }

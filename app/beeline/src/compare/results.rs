@@ -19,6 +19,8 @@ pub struct Results {
     pub kernels: Vec<KernelRow>,
     /// The floor, part by part, and how many rounds of the part were kept.
     pub floors: Vec<FloorRow>,
+    /// Parts of which rounds were dropped, those of which none was kept among them.
+    pub dropped: Vec<DroppedRow>,
     /// Raw stores into a window, no NIC.
     pub stores: Vec<StoreRow>,
     /// Latencies through the NIC.
@@ -36,7 +38,7 @@ pub struct Results {
 /// A store kernel and what it was chosen from.
 #[derive(Clone, Debug, Serialize)]
 pub struct KernelRow {
-    pub traffic: &'static str,
+    pub traffic: String,
     pub kernel: &'static str,
     /// The choice in words, with what was timed.
     pub method: String,
@@ -50,12 +52,17 @@ pub struct FloorRow {
     pub placement: Placement,
     /// Rounds that were kept.
     pub rounds: u32,
-    /// Rounds of this part that were dropped, whatever their placement.
-    pub dropped: u32,
     /// Round trip of a bare line, p50, middle of the rounds.
     pub bare_line_ns: f64,
     /// Round trip of the bare copy, p50, middle of the rounds.
     pub bare_copy_ns: f64,
+}
+
+/// Rounds of a part in which the cores changed their placement, or were one.
+#[derive(Clone, Debug, Serialize)]
+pub struct DroppedRow {
+    pub part: &'static str,
+    pub rounds: u32,
 }
 
 /// A figure of one round.

@@ -4,7 +4,7 @@ use beeline_floor::Placement;
 use beeline_session::{BURST, Rated, Times, new_times};
 use beeline_spec::Interface;
 
-use super::results::{FloorRow, LatencyKind, LatencyRow, RateRow, Results, RoundRow, StoreRow};
+use super::results::{DroppedRow, FloorRow, LatencyKind, LatencyRow, RateRow, Results, RoundRow, StoreRow};
 use super::rounds::{Middle, Rounds};
 
 /// What one round of a part measured.
@@ -66,6 +66,9 @@ impl Results {
         rounds: &Rounds<Taken<S>>,
         each: impl Fn(&S) -> (String, &'static str, u32, f64, &'static str),
     ) {
+        if rounds.dropped > 0 {
+            self.dropped.push(DroppedRow { part, rounds: rounds.dropped });
+        }
         for placement in rounds.placements() {
             let middle = |value: fn(&super::rounds::Round<Taken<S>>) -> f64| {
                 Middle::of(rounds.of(placement).map(value)).map_or(f64::NAN, |middle| middle.value)
@@ -74,7 +77,6 @@ impl Results {
                 part,
                 placement,
                 rounds: rounds.of(placement).count() as u32,
-                dropped: rounds.dropped,
                 bare_line_ns: middle(|round| round.line_ns),
                 bare_copy_ns: middle(|round| round.taken.bare_copy_ns),
             });
@@ -205,6 +207,14 @@ mod tests {
     }
 
     #[test]
+    fn part_of_which_no_round_was_kept_is_not_forgotten() {
+        let mut results = super::super::results::sample::empty();
+        results.add_transmits(&Rounds { kept: Vec::new(), dropped: 14 });
+        let dropped: Vec<_> = results.dropped.iter().map(|row| (row.part, row.rounds)).collect();
+        assert_eq!(dropped, [("onto the wire", 14)]);
+    }
+
+    #[test]
     fn rows_are_middles_of_the_rounds_of_one_placement() {
         let (near, far) = (Placement::Near, Placement::Far);
         let kept =
@@ -219,9 +229,10 @@ mod tests {
             results.rates.iter().map(|row| (row.placement, row.frames_per_s.round())).collect();
         assert_eq!(rates, [(near, 2e6), (far, 9e6)]);
         assert_eq!(results.rates[0].frames, 30);
-        let floors: Vec<_> =
-            results.floors.iter().map(|row| (row.placement, row.rounds, row.dropped)).collect();
-        assert_eq!(floors, [(near, 3, 2), (far, 1, 2)]);
+        let floors: Vec<_> = results.floors.iter().map(|row| (row.placement, row.rounds)).collect();
+        assert_eq!(floors, [(near, 3), (far, 1)]);
+        let dropped: Vec<_> = results.dropped.iter().map(|row| (row.part, row.rounds)).collect();
+        assert_eq!(dropped, [("there and back", 2)]);
         assert_eq!(results.rounds.len(), 8, "every figure of every round is kept");
     }
 }

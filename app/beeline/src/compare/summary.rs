@@ -46,11 +46,16 @@ pub fn conditions(results: &Results) -> Vec<String> {
             rounds.join(", ")
         ));
     }
-    let dropped: u32 =
-        distinct(results.floors.iter().map(|row| (row.part, row.dropped))).iter().map(|row| row.1).sum();
-    if dropped > 0 {
-        lines.push(format!("Rounds dropped because the cores changed their placement in them: {dropped}."));
-    }
+    lines.extend(results.dropped.iter().map(|row| {
+        let none = match results.floors.iter().any(|floor| floor.part == row.part) {
+            true => "",
+            false => "; none was left, so there are no figures of it",
+        };
+        format!(
+            "Dropped, because the cores changed their placement: {} rounds {}{none}.",
+            row.rounds, row.part
+        )
+    }));
     lines.extend(results.kernels.iter().map(|row| {
         let method = row.method.lines().map(str::trim).collect::<Vec<_>>().join(", ");
         format!("Store kernel for {}.", method.split_whitespace().collect::<Vec<_>>().join(" "))
@@ -275,7 +280,12 @@ mod tests {
     fn summary_names_conditions_and_rows_that_are_not_steady() {
         let text = render(&sample());
         assert!(text.contains("Placement near: a bare line between cores 0 and 1"), "{text}");
-        assert!(text.contains("placement in them: 1."), "{text}");
+        let dropped =
+            conditions(&sample()).into_iter().find(|line| line.starts_with("Dropped")).unwrap_or_default();
+        assert!(
+            dropped.ends_with("1 rounds onto the wire; none was left, so there are no figures of it."),
+            "{dropped}"
+        );
         let marked = unsteady(&sample()).expect("the sample has rows that are not steady");
         assert!(marked.contains("6 of 54 latencies, the worst by 30 %"), "{marked}");
         assert!(text.lines().all(|line| line.chars().count() <= super::super::table::WIDTH.into()), "{text}");

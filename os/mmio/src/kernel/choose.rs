@@ -58,7 +58,7 @@ pub enum NotChosen {
 
 impl StoreKernel {
     /// The kernel for a kind of traffic between two cores of this machine: the one that [`KERNEL_VARIABLE`] names, or
-    /// the fastest of a timing of some milliseconds. [`Choice`] says why; a variable that cannot be followed is
+    /// what [`Choice::timed`] finds best. [`Choice`] says why; a variable that cannot be followed is
     /// warned of and ignored.
     pub fn choose(traffic: Traffic) -> StoreKernel {
         let wanted = kernel_from_environment().unwrap_or_else(|error| {
@@ -87,8 +87,8 @@ impl Choice {
     pub fn timed(traffic: Traffic) -> Self {
         let kernels: Vec<_> =
             StoreKernel::available().into_iter().filter(|kernel| kernel.is_for_memory()).collect();
-        // A timing that took too long is left out: somebody else was on the other core for a moment.
-        let timed: Vec<_> = (0..TIMINGS).filter_map(|_| timing::between_cores(traffic, &kernels)).collect();
+        // The first timing that takes too long is the last: somebody else is on the other core, and who opens a window waits.
+        let timed: Vec<_> = (0..TIMINGS).map_while(|_| timing::between_cores(traffic, &kernels)).collect();
         if timed.is_empty() {
             return Self::of(traffic, Reason::FastestAlone, &[timing::alone(&kernels)]);
         }

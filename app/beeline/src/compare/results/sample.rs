@@ -16,6 +16,7 @@ pub fn empty() -> Results {
         version: "0.0.0",
         kernels: Vec::new(),
         floors: Vec::new(),
+        dropped: Vec::new(),
         rounds: Vec::new(),
         stores: Vec::new(),
         latencies: Vec::new(),
@@ -29,15 +30,7 @@ pub fn sample() -> Results {
     let sizes = [16u32, 64, 128, 256, 512, 1024, 1500, 4096, 9000];
     let placement = Placement::Near;
     let mut results = empty();
-    results.kernels.push(KernelRow { traffic: "latency", kernel: "cached", method: "as named".to_owned() });
-    results.floors.push(FloorRow {
-        part: "there and back",
-        placement,
-        rounds: 7,
-        dropped: 1,
-        bare_line_ns: 130.0,
-        bare_copy_ns: 160.0,
-    });
+    add_conditions(&mut results);
     for policy in ["none", "per-wrap", "per-message", "per-line"] {
         for receiver in [false, true] {
             for message_bytes in [64, 128, 256, 512, 1024, 2048, 4096, 8192] {
@@ -95,4 +88,20 @@ pub fn sample() -> Results {
         });
     }
     results
+}
+
+fn add_conditions(results: &mut Results) {
+    results.kernels.push(KernelRow {
+        traffic: "latency".to_owned(),
+        kernel: "cached",
+        method: "as named".to_owned(),
+    });
+    results.dropped.push(DroppedRow { part: "onto the wire", rounds: 1 });
+    results.floors.push(FloorRow {
+        part: "there and back",
+        placement: Placement::Near,
+        rounds: 7,
+        bare_line_ns: 130.0,
+        bare_copy_ns: 160.0,
+    });
 }

@@ -1,37 +1,28 @@
 //! A NIC port through the public API, against a NIC on another thread of this process.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking, its helper functions too")]
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
+mod support;
+
 use std::time::{Duration, Instant};
 
 use beeline::{Domain, Flushed, Interface, NicPort, PortOptions, PortRecvError, PortSendError, WaitPolicy};
-use beeline_domain::DomainConfig;
-use beeline_nic_process::{NicProcess, NicProcessConfig};
+use support::{DOMAIN, Nic};
 
 /// Longer than any machine needs; only a hang takes it.
 const WATCHDOG: Duration = Duration::from_secs(60);
 
-struct Nic {
+/// A domain of its own with a NIC in it.
+struct Lan {
+    nic: Nic,
     domain: Domain,
-    stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
     _folder: tempfile::TempDir,
 }
 
-impl Nic {
+impl Lan {
     fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let domain = Domain::open_in(folder.path(), "test").unwrap();
-        let config = DomainConfig { root: Some(folder.path().to_owned()), name: "test".to_owned() };
-        let mut nic = NicProcess::new(NicProcessConfig { domain: config, ..Default::default() }).unwrap();
-        let stop = Arc::new(AtomicBool::new(false));
-        let told = Arc::clone(&stop);
-        let thread = std::thread::spawn(move || {
-            nic.run(&told).unwrap();
-        });
-        Nic { domain, stop, thread: Some(thread), _folder: folder }
+        let domain = Domain::open_in(folder.path(), DOMAIN).unwrap();
+        Lan { nic: Nic::start(folder.path()), domain, _folder: folder }
     }
 
     fn port(&self, interface: Interface, loop_back: bool) -> NicPort {
@@ -39,20 +30,6 @@ impl Nic {
         self.domain
             .port_with("nic", PortOptions::new().interface(interface).loop_back(loop_back).wait(wait))
             .unwrap()
-    }
-
-    fn end(&mut self) {
-        // Relaxed: the NIC looks at nothing else that this thread wrote.
-        self.stop.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            thread.join().unwrap();
-        }
-    }
-}
-
-impl Drop for Nic {
-    fn drop(&mut self) {
-        self.end();
     }
 }
 
@@ -74,9 +51,9 @@ fn recv(port: &mut NicPort) -> Vec<u8> {
 
 #[test]
 fn frames_of_many_sizes_come_back_by_every_interface() {
-    let nic = Nic::start();
+    let lan = Lan::start();
     for interface in Interface::ALL {
-        let mut port = nic.port(interface, true);
+        let mut port = lan.port(interface, true);
         assert!(port.try_recv().unwrap().is_none());
         assert!(port.recv_timeout(Duration::from_millis(1)).unwrap().is_none());
         for (number, bytes) in (16..=port.max_frame_bytes()).step_by(520).enumerate() {
@@ -95,10 +72,10 @@ fn frames_of_many_sizes_come_back_by_every_interface() {
 
 #[test]
 fn bursts_arrive_whole_and_in_order_at_another_port() {
-    let nic = Nic::start();
+    let lan = Lan::start();
     for interface in Interface::ALL {
-        let mut from = nic.port(interface, false);
-        let mut to = nic.port(interface, false);
+        let mut from = lan.port(interface, false);
+        let mut to = lan.port(interface, false);
         let frames: Vec<Vec<u8>> = (0..500).map(|n| frame(&from, n, 64 + n % 5 * 8)).collect();
         let views: Vec<&[u8]> = frames.iter().map(Vec::as_slice).collect();
         let (mut sent, mut received) = (0, 0);
@@ -120,19 +97,19 @@ fn bursts_arrive_whole_and_in_order_at_another_port() {
 
 #[test]
 fn a_program_that_waits_learns_that_the_nic_has_ended() {
-    let mut nic = Nic::start();
-    let mut port = nic.port(Interface::Mmio, true);
+    let mut lan = Lan::start();
+    let mut port = lan.port(Interface::Mmio, true);
     let waiting = std::thread::spawn(move || port.recv().map(|frame| frame.len()));
-    nic.end();
+    lan.nic.end();
     let end = waiting.join().unwrap();
     assert!(matches!(end, Err(PortRecvError::NicGone)), "{end:?}");
 }
 
 #[test]
 fn no_frame_allocates() {
-    let nic = Nic::start();
+    let lan = Lan::start();
     for interface in Interface::ALL {
-        let mut port = nic.port(interface, true);
+        let mut port = lan.port(interface, true);
         let frames: Vec<Vec<u8>> = (0..8).map(|n| frame(&port, n, 64 + n * 8)).collect();
         let views: Vec<&[u8]> = frames.iter().map(Vec::as_slice).collect();
         let mut bytes = [0; 256];

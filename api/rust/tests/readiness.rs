@@ -1,18 +1,17 @@
 //! Readiness by descriptor through the public API: windows and ports in one epoll beside a pipe.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking, its helper functions too")]
 
+mod support;
+
 use std::os::fd::AsFd;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread::JoinHandle;
 
 use beeline::rpc::{Method, Replied, Reply, Request, Started};
 use beeline::{Armed, Domain, NicPort, Polled, PortOptions, Receiver, RecvError, Sender, ServerOptions};
-use beeline_domain::DomainConfig;
-use beeline_nic_process::{NicProcess, NicProcessConfig};
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use support::Nic;
 
 /// Seconds after which a wake-up counts as lost; only a lost one takes them.
 const LOST_AFTER_SECONDS: i64 = 60;
@@ -176,38 +175,6 @@ fn servers_and_clients_that_only_wait_by_descriptor_answer_every_call() {
         is_over.store(true, Ordering::Relaxed);
         rustix::io::write(&stop, b"over").unwrap();
     });
-}
-
-struct Nic {
-    stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Nic {
-    fn start(folder: &std::path::Path) -> Self {
-        let config = DomainConfig { root: Some(folder.to_owned()), name: "test".to_owned() };
-        let mut nic = NicProcess::new(NicProcessConfig { domain: config, ..Default::default() }).unwrap();
-        let stop = Arc::new(AtomicBool::new(false));
-        let told = Arc::clone(&stop);
-        let thread = std::thread::spawn(move || {
-            nic.run(&told).unwrap();
-        });
-        Nic { stop, thread: Some(thread) }
-    }
-
-    fn end(&mut self) {
-        // Relaxed: the NIC looks at nothing else that this thread wrote.
-        self.stop.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            thread.join().unwrap();
-        }
-    }
-}
-
-impl Drop for Nic {
-    fn drop(&mut self) {
-        self.end();
-    }
 }
 
 fn frame(port: &NicPort, number: u8) -> Vec<u8> {

@@ -295,15 +295,20 @@ mod tests {
         assert_eq!(score.seeds[&0], score.own);
     }
 
-    #[test]
-    fn implied_row_that_comes_out_otherwise_is_a_conflict() {
-        let card = Card {
+    /// The card of a platform that was solved from no row.
+    fn card() -> Card {
+        Card {
             name: "m".to_owned(),
             kind: "nic".to_owned(),
             parts: Vec::new(),
             generation: 3,
             parameters: Vec::new(),
-        };
+        }
+    }
+
+    #[test]
+    fn implied_row_that_comes_out_otherwise_is_a_conflict() {
+        let card = card();
         let implied = |by| RowResult { implied: Some(by), ..row("r0001", Class::Implied, Some(0.0)) };
         assert_eq!(conflicts(&[implied(0.99)], std::slice::from_ref(&card)), [""; 0]);
         assert_eq!(
@@ -314,13 +319,7 @@ mod tests {
 
     #[test]
     fn a_scored_row_that_a_file_used_is_a_conflict() {
-        let card = Card {
-            name: "m".to_owned(),
-            kind: "nic".to_owned(),
-            parts: Vec::new(),
-            generation: 3,
-            parameters: Vec::new(),
-        };
+        let card = card();
         let fitted = |row: RowResult| RowResult { was_fitted: true, ..row };
         let scored = row("r0001", Class::Scored, Some(0.0));
         let rows = [scored.clone(), row("r0002", Class::Fitted, Some(0.0))];

@@ -99,6 +99,16 @@ pub fn bare_trips(cores: Cores, window_lines: u32, trips: u64, step: u32) -> Res
     Ok(both.first.into_iter().map(|ticks| calibration.to_ns(ticks)).collect())
 }
 
+/// The middle of [`bare_trips`], in ns; `trips` is at least 1.
+///
+/// # Errors
+/// As [`bare_trips`].
+pub fn bare_trip_p50_ns(cores: Cores, window_lines: u32, trips: u64, step: u32) -> Result<f64, FloorError> {
+    let mut trips_ns = bare_trips(cores, window_lines, trips, step)?;
+    trips_ns.sort_by(f64::total_cmp);
+    Ok(trips_ns[trips_ns.len() / 2])
+}
+
 /// Lines a second of a bare store loop into a window with no receiver: the messages of `source`, whole lines, over
 /// and over. Runs on the calling thread.
 pub fn bare_store_rate(port: &mut StoreWindow, source: &Source, lines: u64) -> f64 {

@@ -6,11 +6,11 @@
 
 use std::fmt;
 
-use crate::{Cores, FloorError, bare_trips};
+use crate::{Cores, FloorError, bare_trip_p50_ns};
 
 /// Round trips of one look: some hundred microseconds where cores are near.
 const TRIPS: u64 = 1_000;
-/// The line of [`bare_trips`] is one and the same, so a small ring is enough.
+/// The line of [`bare_trip_p50_ns`] is one and the same, so a small ring is enough.
 const RING_LINES: u32 = 16;
 /// Cores that share a cache take 100 to 250 ns for a line there and back; those that do not, 350 to 900 (two guests of Zen 4
 /// and Zen 5, and the published figures of both makers' servers).
@@ -59,11 +59,9 @@ impl LineTrip {
     /// Looks: the bare line between two cores that do nothing else, a millisecond at most where each is a core of its own.
     ///
     /// # Errors
-    /// As [`bare_trips`].
+    /// As [`bare_trip_p50_ns`].
     pub fn measure(cores: Cores) -> Result<Self, FloorError> {
-        let mut trips = bare_trips(cores, RING_LINES, TRIPS, 0)?;
-        trips.sort_by(f64::total_cmp);
-        Ok(LineTrip { p50_ns: trips[trips.len() / 2] })
+        Ok(LineTrip { p50_ns: bare_trip_p50_ns(cores, RING_LINES, TRIPS, 0)? })
     }
 
     /// Returns what the time says about the cores.

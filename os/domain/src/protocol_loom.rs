@@ -83,6 +83,22 @@ struct Channel {
     word: AtomicU64,
 }
 
+/// A receiver that sleeps whenever it has seen all there is, until it has seen the last of `messages`.
+pub(super) fn sleep_until(flag: &ModelFutex, word: &AtomicU64, fences: Fences, messages: u64) {
+    loop {
+        let seen = word.load(Ordering::Relaxed);
+        if seen == messages {
+            return;
+        }
+        prepare(flag, ASLEEP, &fences);
+        if word.load(Ordering::Relaxed) == seen {
+            assert!(park(flag, Duration::MAX));
+        } else {
+            cancel(flag, ASLEEP);
+        }
+    }
+}
+
 /// A sender stores `messages` messages; a receiver that sleeps whenever it has seen all there is must get the last.
 fn no_wake_up_is_lost(fences: Fences, messages: u64) {
     loom::model(move || {
@@ -96,18 +112,7 @@ fn no_wake_up_is_lost(fences: Fences, messages: u64) {
                 }
             })
         };
-        loop {
-            let seen = channel.word.load(Ordering::Relaxed);
-            if seen == messages {
-                break;
-            }
-            prepare(&channel.flag, ASLEEP, &fences);
-            if channel.word.load(Ordering::Relaxed) == seen {
-                assert!(park(&channel.flag, Duration::MAX));
-            } else {
-                cancel(&channel.flag, ASLEEP);
-            }
-        }
+        sleep_until(&channel.flag, &channel.word, fences, messages);
         sender.join().unwrap();
     });
 }

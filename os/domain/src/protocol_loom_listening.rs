@@ -9,7 +9,7 @@ use loom::sync::atomic::{AtomicU64, Ordering};
 use loom::sync::{Condvar, Mutex};
 use loom::thread;
 
-use super::loom_models::{BOTH, Fences, ModelFutex};
+use super::loom_models::{BOTH, Fences, ModelFutex, sleep_until};
 use super::*;
 
 /// A descriptor that is readable or not.
@@ -70,7 +70,7 @@ impl ModelSocket {
 }
 
 #[derive(Default)]
-struct Place {
+struct Shared {
     flag: ModelFutex,
     word: AtomicU64,
     event: ModelEvent,
@@ -89,47 +89,32 @@ enum Mutant {
     SignalsEarly,
 }
 
-fn listen_until(place: &Place, fences: Fences, mutant: Mutant, messages: u64) {
+fn listen_until(shared: &Shared, fences: Fences, mutant: Mutant, messages: u64) {
     loop {
-        let seen = place.word.load(Ordering::Relaxed);
+        let seen = shared.word.load(Ordering::Relaxed);
         if seen == messages {
             return;
         }
         if mutant != Mutant::ClearsLate {
-            place.event.clear();
+            shared.event.clear();
         }
-        prepare(&place.flag, LISTENING, &fences);
-        if mutant != Mutant::NoLastLook && place.word.load(Ordering::Relaxed) != seen {
-            cancel(&place.flag, LISTENING);
-            place.event.signal();
+        prepare(&shared.flag, LISTENING, &fences);
+        if mutant != Mutant::NoLastLook && shared.word.load(Ordering::Relaxed) != seen {
+            cancel(&shared.flag, LISTENING);
+            shared.event.signal();
         } else {
             if mutant == Mutant::ClearsLate {
-                place.event.clear();
+                shared.event.clear();
             }
-            place.event.poll();
+            shared.event.poll();
         }
     }
 }
 
-fn sleep_until(place: &Place, fences: Fences, messages: u64) {
-    loop {
-        let seen = place.word.load(Ordering::Relaxed);
-        if seen == messages {
-            return;
-        }
-        prepare(&place.flag, ASLEEP, &fences);
-        if place.word.load(Ordering::Relaxed) == seen {
-            assert!(park(&place.flag, Duration::MAX));
-        } else {
-            cancel(&place.flag, ASLEEP);
-        }
-    }
-}
-
-fn send(place: &Place, fences: Fences, messages: u64) {
+fn send(shared: &Shared, fences: Fences, messages: u64) {
     for message in 1..=messages {
-        place.word.store(message, Ordering::Relaxed);
-        wake_if_asleep(&place.flag, &fences, || place.socket.send());
+        shared.word.store(message, Ordering::Relaxed);
+        wake_if_asleep(&shared.flag, &fences, || shared.socket.send());
     }
 }
 
@@ -138,30 +123,30 @@ fn no_packet_is_lost(fences: Fences, mutant: Mutant, messages: u64) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(3);
     model.check(move || {
-        let place = Arc::new(Place::default());
+        let shared = Arc::new(Shared::default());
         let threads = [
             thread::spawn({
-                let place = Arc::clone(&place);
+                let shared = Arc::clone(&shared);
                 move || {
-                    send(&place, fences, messages);
-                    place.socket.end();
+                    send(&shared, fences, messages);
+                    shared.socket.end();
                 }
             }),
             thread::spawn({
-                let place = Arc::clone(&place);
+                let shared = Arc::clone(&shared);
                 move || {
                     if mutant == Mutant::SignalsEarly {
-                        place.event.signal();
+                        shared.event.signal();
                     }
-                    while place.socket.receive() {
+                    while shared.socket.receive() {
                         if mutant != Mutant::SignalsEarly {
-                            place.event.signal();
+                            shared.event.signal();
                         }
                     }
                 }
             }),
         ];
-        listen_until(&place, fences, mutant, messages);
+        listen_until(&shared, fences, mutant, messages);
         threads.into_iter().for_each(|thread| thread.join().unwrap());
     });
 }
@@ -171,21 +156,21 @@ fn both_are_woken(fences: Fences, messages: u64) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(3);
     model.check(move || {
-        let place = Arc::new(Place::default());
+        let shared = Arc::new(Shared::default());
         let sender = thread::spawn({
-            let place = Arc::clone(&place);
+            let shared = Arc::clone(&shared);
             move || {
                 for message in 1..=messages {
-                    place.word.store(message, Ordering::Relaxed);
-                    wake_if_asleep(&place.flag, &fences, || place.event.signal());
+                    shared.word.store(message, Ordering::Relaxed);
+                    wake_if_asleep(&shared.flag, &fences, || shared.event.signal());
                 }
             }
         });
         let sleeper = thread::spawn({
-            let place = Arc::clone(&place);
-            move || sleep_until(&place, fences, messages)
+            let shared = Arc::clone(&shared);
+            move || sleep_until(&shared.flag, &shared.word, fences, messages)
         });
-        listen_until(&place, fences, Mutant::None, messages);
+        listen_until(&shared, fences, Mutant::None, messages);
         sender.join().unwrap();
         sleeper.join().unwrap();
     });

@@ -1,6 +1,6 @@
 //! The parts of a comparison, each measured in rounds: inside a round every interface takes its turn at every size.
 
-use beeline_floor::{Cores, LineTrip, bare_trips};
+use beeline_floor::{Cores, LineTrip, bare_trip_p50_ns};
 use beeline_mmio::clock::Calibration;
 use beeline_mmio::{Choice, StoreKernel};
 use beeline_session::{
@@ -37,9 +37,7 @@ pub fn look(cores: Cores) -> Result<LineTrip, Failure> {
 
 fn bare_copy_ns(cores: Cores) -> Result<f64, Failure> {
     let failed = |e| Failure::new("the bare copy cannot be measured").because(e);
-    let mut trips = bare_trips(cores, COPY_LINES, COPY_TRIPS, 1).map_err(failed)?;
-    trips.sort_by(f64::total_cmp);
-    Ok(trips[trips.len() / 2])
+    bare_trip_p50_ns(cores, COPY_LINES, COPY_TRIPS, 1).map_err(failed)
 }
 
 /// Raw stores into a window; no NIC.

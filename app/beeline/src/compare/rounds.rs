@@ -84,12 +84,14 @@ impl<T> Rounds<T> {
     }
 }
 
-/// The middle of what rounds found, and how far they lay apart.
+/// The middle of what rounds found, and the ends of their middle half.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Middle {
     pub value: f64,
-    /// Width of the middle half of the rounds (from their first to their third quartile), as a share of the middle.
-    pub spread: f64,
+    /// First quartile.
+    pub low: f64,
+    /// Third quartile.
+    pub high: f64,
 }
 
 impl Middle {
@@ -97,17 +99,14 @@ impl Middle {
     pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
         let mut values: Vec<f64> = values.into_iter().collect();
         values.sort_by(f64::total_cmp);
-        let value = *values.get(values.len() / 2)?;
-        let [low, high] = quartiles(values)?;
-        Some(Middle { value, spread: if value > 0.0 { (high - low) / value } else { 0.0 } })
+        let last = values.len().checked_sub(1)?;
+        Some(Middle { value: values[values.len() / 2], low: values[last / 4], high: values[last - last / 4] })
     }
-}
 
-/// The ends of the middle half of at least one value.
-pub fn quartiles(mut values: Vec<f64>) -> Option<[f64; 2]> {
-    values.sort_by(f64::total_cmp);
-    let last = values.len().checked_sub(1)?;
-    Some([values[last / 4], values[last - last / 4]])
+    /// Width of the middle half, as a share of the middle; the middle is above zero.
+    pub fn spread(&self) -> f64 {
+        (self.high - self.low) / self.value
+    }
 }
 
 #[cfg(test)]
@@ -163,9 +162,10 @@ mod tests {
     #[test]
     fn middle_is_robust_and_spread_is_of_the_middle_half() {
         assert_eq!(Middle::of([]), None);
-        assert_eq!(Middle::of([5.0]), Some(Middle { value: 5.0, spread: 0.0 }));
+        assert_eq!(Middle::of([5.0]), Some(Middle { value: 5.0, low: 5.0, high: 5.0 }));
         let middle = Middle::of([100.0, 1000.0, 102.0, 98.0, 104.0]).unwrap();
-        assert_eq!(middle, Middle { value: 102.0, spread: 4.0 / 102.0 });
-        assert_eq!(Middle::of([10.0, 20.0, 30.0]).unwrap().spread, 1.0);
+        assert_eq!(middle, Middle { value: 102.0, low: 100.0, high: 104.0 });
+        assert_eq!(middle.spread(), 4.0 / 102.0);
+        assert_eq!(Middle::of([10.0, 20.0, 30.0]).unwrap().spread(), 1.0);
     }
 }

@@ -100,16 +100,16 @@ impl Results {
             |s: &StoreSample| Some(((s.policy, s.receiver, s.kernel, s.message_bytes), s.messages_per_s));
         for (placement, key, rates) in grouped(rounds, split) {
             let (policy, receiver, kernel, message_bytes) = key;
-            let Some(Middle { value, spread }) = Middle::of(rates) else { continue };
+            let Some(middle) = Middle::of(rates) else { continue };
             self.stores.push(StoreRow {
                 placement,
                 policy,
                 receiver,
                 kernel,
                 message_bytes,
-                messages_per_s: value,
-                goodput_gbps: value * f64::from(message_bytes) * 8.0 / 1e9,
-                spread,
+                messages_per_s: middle.value,
+                goodput_gbps: middle.value * f64::from(message_bytes) * 8.0 / 1e9,
+                spread: middle.spread(),
             });
         }
     }
@@ -123,7 +123,7 @@ impl Results {
         };
         for (placement, (sent, latency_kind), times) in grouped(rounds, latency) {
             let medians = times.iter().map(|times| times.value_at_quantile(0.5) as f64);
-            let Some(Middle { value, spread }) = Middle::of(medians) else { continue };
+            let Some(middle) = Middle::of(medians) else { continue };
             let mut all = new_times();
             for times in &times {
                 all.add(times).expect("all histograms have the same bounds");
@@ -136,10 +136,10 @@ impl Results {
                 kernel,
                 frame_bytes,
                 samples: all.len(),
-                p50_ns: value as u64,
+                p50_ns: middle.value as u64,
                 p99_ns: all.value_at_quantile(0.99),
                 p999_ns: all.value_at_quantile(0.999),
-                spread,
+                spread: middle.spread(),
             });
         }
         self.rates = rate_rows(rounds);
@@ -172,7 +172,7 @@ fn rate_rows(rounds: &Rounds<Taken<NicSample>>) -> Vec<RateRow> {
     };
     let groups = grouped(rounds, rate);
     let rows = groups.into_iter().filter_map(|(placement, sent, rated)| {
-        let Middle { value, spread } = Middle::of(rated.iter().map(Rated::frames_per_second))?;
+        let middle = Middle::of(rated.iter().map(Rated::frames_per_second))?;
         let host_ns = Middle::of(rated.iter().map(|rated| rated.host_ns_per_frame))?;
         let Sent { interface, kernel, frame_bytes } = sent;
         Some(RateRow {
@@ -182,10 +182,10 @@ fn rate_rows(rounds: &Rounds<Taken<NicSample>>) -> Vec<RateRow> {
             frame_bytes,
             burst: BURST as u32,
             frames: rated.iter().map(|rated| rated.frames).sum(),
-            frames_per_s: value,
-            goodput_gbps: value * f64::from(frame_bytes) * 8.0 / 1e9,
+            frames_per_s: middle.value,
+            goodput_gbps: middle.value * f64::from(frame_bytes) * 8.0 / 1e9,
             host_ns_per_frame: host_ns.value,
-            spread,
+            spread: middle.spread(),
         })
     });
     rows.collect()

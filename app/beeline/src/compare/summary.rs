@@ -3,7 +3,7 @@
 use beeline_floor::Placement;
 
 use super::results::{Results, RoundRow, UNSTEADY_FROM};
-use super::rounds::{Middle, quartiles};
+use super::rounds::Middle;
 use super::table::{distinct, placements};
 
 /// A difference below this is none, however steady both are.
@@ -127,14 +127,12 @@ fn first_of<'r>(entries: &[&Entry<'r>], better: Better) -> Option<(Option<&'r st
         Better::Higher => b.middle().total_cmp(&a.middle()),
     });
     let [first, second, ..] = sorted[..] else { return None };
-    let shares = first.shares_of(second);
-    let Middle { value: ratio, .. } = Middle::of(shares.iter().copied())?;
-    let [low, high] = quartiles(shares)?;
+    let shares = Middle::of(first.shares_of(second))?;
     let is_decided = match better {
-        Better::Lower => high < 1.0 - EVEN_WITHIN,
-        Better::Higher => low > 1.0 + EVEN_WITHIN,
+        Better::Lower => shares.high < 1.0 - EVEN_WITHIN,
+        Better::Higher => shares.low > 1.0 + EVEN_WITHIN,
     };
-    Some((is_decided.then_some(first.interface), second.interface, ratio))
+    Some((is_decided.then_some(first.interface), second.interface, shares.value))
 }
 
 /// One sentence about one part in one placement; `None` with fewer than two interfaces.

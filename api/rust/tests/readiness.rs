@@ -37,11 +37,21 @@ fn pair() -> Pair {
     Pair { sender, receiver, domain, _folder: folder }
 }
 
+/// Runs something when a test ends, by a failed assertion too: threads that wait for this one would otherwise hang it.
+struct AtEnd<F: FnMut()>(F);
+
+impl<F: FnMut()> Drop for AtEnd<F> {
+    fn drop(&mut self) {
+        (self.0)();
+    }
+}
+
 /// Every message is sent when the last one was received: in even cases only after the receiver has armed and found
 /// nothing, in odd ones while it arms.
 fn no_wake_up_is_lost(cases: u64) {
     let Pair { mut sender, mut receiver, .. } = pair();
     let (received, armed) = (AtomicU64::new(0), AtomicU64::new(0));
+    let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
             for case in 1..=cases {
@@ -50,11 +60,15 @@ fn no_wake_up_is_lost(cases: u64) {
                         && (!case.is_multiple_of(2) || armed.load(Ordering::Acquire) == case)
                 };
                 while !may_send() {
+                    if is_over.load(Ordering::Relaxed) {
+                        return;
+                    }
                     std::thread::yield_now();
                 }
                 sender.send(&case.to_le_bytes()).unwrap();
             }
         });
+        let _end = AtEnd(|| is_over.store(true, Ordering::Relaxed));
         let mut waits = 0u64;
         for case in 1..=cases {
             loop {
@@ -156,6 +170,10 @@ fn servers_and_clients_that_only_wait_by_descriptor_answer_every_call() {
                 }
             });
         }
+        let _end = AtEnd(|| {
+            is_over.store(true, Ordering::Relaxed);
+            rustix::io::write(&stop, b"over").unwrap();
+        });
         let mut client = Polled::new(domain.client("doubles").unwrap()).unwrap();
         for case in 0..20_000u64 {
             let started = client.start(Method(1), &case.to_le_bytes(), None).unwrap();
@@ -172,8 +190,6 @@ fn servers_and_clients_that_only_wait_by_descriptor_answer_every_call() {
                 }
             }
         }
-        is_over.store(true, Ordering::Relaxed);
-        rustix::io::write(&stop, b"over").unwrap();
     });
 }
 

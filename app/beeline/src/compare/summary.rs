@@ -52,8 +52,8 @@ pub fn conditions(results: &Results) -> Vec<String> {
             false => "; none was left, so there are no figures of it",
         };
         format!(
-            "Dropped, because the cores changed their placement: {} rounds {}{none}.",
-            row.rounds, row.part
+            "Rounds dropped because the cores changed their placement, {}: {}{none}.",
+            row.part, row.rounds
         )
     }));
     lines.extend(results.kernels.iter().map(|row| {
@@ -278,10 +278,12 @@ mod tests {
     fn summary_names_conditions_and_rows_that_are_not_steady() {
         let text = render(&sample());
         assert!(text.contains("Placement near: a bare line between cores 0 and 1"), "{text}");
-        let dropped =
-            conditions(&sample()).into_iter().find(|line| line.starts_with("Dropped")).unwrap_or_default();
+        let dropped = conditions(&sample())
+            .into_iter()
+            .find(|line| line.starts_with("Rounds dropped"))
+            .unwrap_or_default();
         assert!(
-            dropped.ends_with("1 rounds onto the wire; none was left, so there are no figures of it."),
+            dropped.ends_with("onto the wire: 1; none was left, so there are no figures of it."),
             "{dropped}"
         );
         let marked = unsteady(&sample()).expect("the sample has rows that are not steady");

@@ -28,6 +28,9 @@
  * TIMES are nanoseconds; BEELINE_RPC_NEVER is without end. WORDS are 8 bytes, little-endian, counted from 0; bytes past
  * the end of a request or an answer read as zero. The longest request or answer is BEELINE_RPC_MAX_LENGTH bytes.
  *
+ * READINESS. A client and a worker each have a descriptor for poll and epoll, beside sockets, pipes and timers: see
+ * beeline_rpc_client_arm() and examples/readiness.c.
+ *
  * AT MOST ONCE. No request is sent twice. Where a call ends without an answer, beeline_rpc_may_have_run() tells whether
  * it may have been executed.
  */
@@ -277,6 +280,40 @@ int beeline_rpc_poll(const beeline_rpc_client *client, beeline_rpc_completion *c
 int beeline_rpc_wait(const beeline_rpc_client *client, uint64_t timeout_ns);
 
 /**
+ * The descriptor of a client, for poll, epoll and whatever runs on them: readable whenever beeline_rpc_poll() may find
+ * something. It is made by the first call.
+ *
+ * @param descriptor where its number is put; -1 is put there on failure
+ * @return OK, INVALID, WRONG_THREAD, REFUSED (the process is out of descriptors)
+ *
+ * It belongs to the client, whose close closes it: only wait for it, in any thread; do not read, write or close it. Before
+ * each wait call beeline_rpc_client_arm().
+ */
+int beeline_rpc_client_descriptor(const beeline_rpc_client *client, int *descriptor);
+
+/**
+ * Makes the descriptor unreadable if nothing is there, until something may be. A descriptor that is not armed is readable:
+ * a program that forgets it spins and misses nothing. Level and edge triggered sets both do.
+ *
+ * @param at_most_ns where it is put how long the wait may last, in nanoseconds: 0 with OK; BEELINE_RPC_NEVER; or less, when
+ *                   something is due then that nobody signals, as a deadline is: arm again after it at the latest
+ * @return OK: poll first, the descriptor is readable; EMPTY: wait; INVALID, WRONG_THREAD, REFUSED (the process is out of
+ *         descriptors)
+ *
+ * A wake-up may turn out to be for nothing: poll until EMPTY, and arm again. Takes some microseconds. Lets go of a held
+ * answer.
+ */
+int beeline_rpc_client_arm(const beeline_rpc_client *client, uint64_t *at_most_ns);
+
+/**
+ * Makes the descriptor readable, and spares the server the wake-up: for a program that turns to something else instead of
+ * waiting. Not needed after a wait, nor before a close. Lets go of a held answer.
+ *
+ * @return OK, INVALID, WRONG_THREAD
+ */
+int beeline_rpc_client_disarm(const beeline_rpc_client *client);
+
+/**
  * Abandons a call: it ends with CANCELLED in a later poll, and a server that has not begun it does not.
  *
  * @return OK; EMPTY: it has ended already; INVALID, WRONG_THREAD
@@ -396,6 +433,30 @@ int beeline_rpc_worker_run(const beeline_rpc_worker *worker, beeline_rpc_handler
  * @return OK, INVALID, WRONG_THREAD, BUSY
  */
 int beeline_rpc_worker_wait(const beeline_rpc_worker *worker, uint64_t timeout_ns);
+
+/**
+ * The descriptor of a worker, for poll, epoll and whatever runs on them: readable whenever beeline_rpc_worker_poll() may
+ * find something. It is made by the first call.
+ *
+ * @param descriptor where its number is put; -1 is put there on failure
+ * @return OK, INVALID, WRONG_THREAD, BUSY, REFUSED (the process is out of descriptors)
+ *
+ * It belongs to the worker, as beeline_rpc_client_descriptor() says. beeline_rpc_server_stop() does not make it readable.
+ */
+int beeline_rpc_worker_descriptor(const beeline_rpc_worker *worker, int *descriptor);
+
+/**
+ * Makes the descriptor unreadable if nothing is there, until something may be, as beeline_rpc_client_arm() does.
+ *
+ * @param at_most_ns where it is put how long the wait may last, in nanoseconds: 0 with OK, else BEELINE_RPC_NEVER or less
+ * @return OK: poll first; EMPTY: wait; INVALID, WRONG_THREAD, BUSY, REFUSED (the process is out of descriptors)
+ *
+ * Takes some microseconds, and time with the number of clients.
+ */
+int beeline_rpc_worker_arm(const beeline_rpc_worker *worker, uint64_t *at_most_ns);
+
+/** Makes the descriptor readable, and spares clients the wake-up. @return OK, INVALID, WRONG_THREAD, BUSY */
+int beeline_rpc_worker_disarm(const beeline_rpc_worker *worker);
 
 /** Clients that are connected, as this worker's last poll has seen it. @return OK, INVALID, WRONG_THREAD, BUSY */
 int beeline_rpc_worker_clients(const beeline_rpc_worker *worker, size_t *clients);

@@ -155,6 +155,37 @@ extern "C" fn beeline_rpc_wait(client: Handle<beeline_rpc_client>, timeout_ns: u
 }
 
 #[unsafe(no_mangle)]
+extern "C" fn beeline_rpc_client_descriptor(
+    client: Handle<beeline_rpc_client>,
+    descriptor: Out<'_, c_int>,
+) -> c_int {
+    edge("beeline_rpc_client_descriptor", || {
+        descriptor.put(-1, "descriptor")?;
+        CLIENTS.enter(client)?.0.descriptor.tell(descriptor)
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn beeline_rpc_client_arm(client: Handle<beeline_rpc_client>, at_most_ns: Out<'_, u64>) -> c_int {
+    edge("beeline_rpc_client_arm", || {
+        at_most_ns.put(0, "at_most_ns")?;
+        let inside = &mut CLIENTS.enter(client)?.0;
+        let (client, descriptor) = inside.client_and_descriptor();
+        descriptor.arm(client, at_most_ns)
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn beeline_rpc_client_disarm(client: Handle<beeline_rpc_client>) -> c_int {
+    edge("beeline_rpc_client_disarm", || {
+        let inside = &mut CLIENTS.enter(client)?.0;
+        let (client, descriptor) = inside.client_and_descriptor();
+        descriptor.disarm(client);
+        Ok(OK)
+    })
+}
+
+#[unsafe(no_mangle)]
 extern "C" fn beeline_rpc_cancel(client: Handle<beeline_rpc_client>, call: u64) -> c_int {
     edge("beeline_rpc_cancel", || {
         let inside = &mut CLIENTS.enter(client)?.0;

@@ -10,6 +10,7 @@ use beeline_ffi::{Failure, Outcome};
 use beeline_rpc::shm::{Client, ShmLink};
 use beeline_rpc::{Body, CallError, CallId, Completion, Transport};
 
+use crate::descriptor::Descriptor;
 use crate::status::NO_ANSWER;
 
 /// A message in a reply window, whose client is not borrowed as far as the compiler knows.
@@ -22,6 +23,7 @@ pub(crate) struct Inside {
     /// From `Box::into_raw`: a `Box` would claim to be the only way to what `held` points at.
     client: NonNull<Client>,
     pub(crate) calls: Numbers,
+    pub(crate) descriptor: Descriptor,
     /// Memory of answers to calls that wait.
     pub(crate) spare: Vec<u8>,
 }
@@ -108,6 +110,13 @@ impl Inside {
         unsafe { self.client.as_mut() }
     }
 
+    /// The client, with no answer held, and its descriptor.
+    pub(crate) fn client_and_descriptor(&mut self) -> (&mut Client, &mut Descriptor) {
+        self.held = None;
+        // SAFETY: as in `client`; the descriptor is another field, and no way to the client.
+        (unsafe { self.client.as_mut() }, &mut self.descriptor)
+    }
+
     /// One poll of the client; what has ended, its answer held.
     #[inline(always)]
     pub(crate) fn poll(&mut self) -> Option<(CallId, Result<(), CallError>)> {
@@ -137,6 +146,7 @@ impl Inside {
             held: None,
             client: NonNull::from(Box::leak(Box::new(client))),
             calls: Numbers::new(slots),
+            descriptor: Descriptor::default(),
             spare: Vec::new(),
         }
     }
@@ -154,7 +164,8 @@ fn no_answer() -> Failure {
 
 impl Drop for Inside {
     fn drop(&mut self) {
-        self.held = None;
+        let (client, descriptor) = self.client_and_descriptor();
+        descriptor.withdraw(client);
         // SAFETY: from `Box::leak` in `new`; nothing borrows it any more, and nothing uses it afterwards.
         drop(unsafe { Box::from_raw(self.client.as_ptr()) });
     }

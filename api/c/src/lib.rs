@@ -13,6 +13,7 @@
 #![expect(non_camel_case_types, reason = "types have the names that C knows them by")]
 
 mod client;
+mod descriptor;
 mod domain;
 mod exchange;
 mod inside;

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 enum { ECHO = 1, SILENT = 2, TWICE = 3, UNDONE = 4, NESTED = 5, FAIL = 6, TOO_MUCH = 7, SLOW = 8, FROM_OTHER = 9 };
 
@@ -48,6 +49,8 @@ static void *use_from_other(void *request) {
 static void handle(void *context, beeline_rpc_request *request) {
   unsigned char bytes[256];
   size_t length;
+  uint64_t at_most_ns = 7;
+  int descriptor = 7;
 
   EXPECT((intptr_t)context, 77);
   if (kept != NULL && kept != request)
@@ -90,6 +93,11 @@ static void handle(void *context, beeline_rpc_request *request) {
     EXPECT(beeline_rpc_worker_poll(worker, handle, context, NULL), BEELINE_RPC_BUSY);
     EXPECT(beeline_rpc_worker_run(worker, handle, context), BEELINE_RPC_BUSY);
     EXPECT(beeline_rpc_worker_release(worker), BEELINE_RPC_BUSY);
+    EXPECT(beeline_rpc_worker_descriptor(worker, &descriptor), BEELINE_RPC_BUSY);
+    EXPECT(descriptor, -1);
+    EXPECT(beeline_rpc_worker_arm(worker, &at_most_ns), BEELINE_RPC_BUSY);
+    EXPECT(at_most_ns, 0);
+    EXPECT(beeline_rpc_worker_disarm(worker), BEELINE_RPC_BUSY);
     EXPECT(beeline_rpc_worker_close(&worker), BEELINE_RPC_BUSY);
     EXPECT(worker != NULL, 1);
     EXPECT(beeline_rpc_reply_send(request, bytes, length), BEELINE_RPC_OK);
@@ -133,8 +141,14 @@ static void *serve(void *unused) {
 }
 
 static void *use_client(void *client) {
+  uint64_t at_most_ns = 7;
+  int descriptor = 7;
+
   EXPECT(beeline_rpc_wait((beeline_rpc_client *)client, 0), BEELINE_RPC_WRONG_THREAD);
   EXPECT_SAID("another thread");
+  EXPECT(beeline_rpc_client_descriptor((beeline_rpc_client *)client, &descriptor), BEELINE_RPC_WRONG_THREAD);
+  EXPECT(beeline_rpc_client_arm((beeline_rpc_client *)client, &at_most_ns), BEELINE_RPC_WRONG_THREAD);
+  EXPECT(beeline_rpc_client_disarm((beeline_rpc_client *)client), BEELINE_RPC_WRONG_THREAD);
   EXPECT(beeline_rpc_client_close((beeline_rpc_client **)&client), BEELINE_RPC_WRONG_THREAD);
   EXPECT(client != NULL, 1);
   return NULL;
@@ -150,6 +164,45 @@ static void in_thread(void *(*work)(void *), void *argument) {
 
   EXPECT(pthread_create(&thread, NULL, work, argument), 0);
   pthread_join(thread, NULL);
+}
+
+/* Descriptors: not given where there is nothing to give them of, the same one for ever, closed with their client. */
+static void descriptors(beeline_rpc_client *client) {
+  beeline_rpc_worker *not_a_worker = (beeline_rpc_worker *)client;
+  uint64_t at_most_ns = 7;
+  int descriptor = 7, again = 7;
+  struct rlimit limit, no_more;
+
+  EXPECT(beeline_rpc_client_descriptor(NULL, &descriptor), BEELINE_RPC_INVALID);
+  EXPECT(beeline_rpc_worker_descriptor(NULL, &descriptor), BEELINE_RPC_INVALID);
+  EXPECT(beeline_rpc_worker_descriptor(not_a_worker, &descriptor), BEELINE_RPC_INVALID);
+  EXPECT(descriptor, -1);
+  EXPECT(beeline_rpc_client_arm(NULL, &at_most_ns), BEELINE_RPC_INVALID);
+  EXPECT(beeline_rpc_worker_arm(not_a_worker, &at_most_ns), BEELINE_RPC_INVALID);
+  EXPECT(at_most_ns, 0);
+  EXPECT(beeline_rpc_client_disarm(NULL), BEELINE_RPC_INVALID);
+  EXPECT(beeline_rpc_worker_disarm(not_a_worker), BEELINE_RPC_INVALID);
+  EXPECT(beeline_rpc_client_descriptor(client, NULL), BEELINE_RPC_INVALID);
+  EXPECT_SAID("beeline_rpc_client_descriptor: descriptor is NULL");
+  EXPECT(beeline_rpc_client_arm(client, NULL), BEELINE_RPC_INVALID);
+  EXPECT_SAID("at_most_ns is NULL");
+  /* Before there is a descriptor there is nothing to do. */
+  EXPECT(beeline_rpc_client_disarm(client), BEELINE_RPC_OK);
+  EXPECT(getrlimit(RLIMIT_NOFILE, &limit), 0);
+  no_more = limit;
+  no_more.rlim_cur = 0;
+  EXPECT(setrlimit(RLIMIT_NOFILE, &no_more), 0);
+  EXPECT(beeline_rpc_client_descriptor(client, &descriptor), BEELINE_RPC_REFUSED);
+  EXPECT_SAID("raise the limit");
+  EXPECT(beeline_rpc_client_arm(client, &at_most_ns), BEELINE_RPC_REFUSED);
+  EXPECT(setrlimit(RLIMIT_NOFILE, &limit), 0);
+  EXPECT(descriptor, -1);
+  EXPECT(beeline_rpc_client_descriptor(client, &descriptor), BEELINE_RPC_OK);
+  EXPECT(beeline_rpc_client_descriptor(client, &again), BEELINE_RPC_OK);
+  EXPECT(descriptor >= 0 && descriptor == again, 1);
+  EXPECT(beeline_rpc_client_arm(client, &at_most_ns), BEELINE_RPC_EMPTY);
+  EXPECT(beeline_rpc_client_arm(client, &at_most_ns), BEELINE_RPC_EMPTY);
+  EXPECT(at_most_ns > 0, 1);
 }
 
 /* One call by start and poll. */
@@ -362,7 +415,8 @@ int main(int argc, char **argv) {
   in_thread(use_and_end, client);
   answers(client);
   ends(client);
-  /* Closed while it holds an answer. */
+  descriptors(client);
+  /* Closed while it holds an answer and is armed. */
   EXPECT(ask(client, ECHO, "last").status, BEELINE_RPC_OK);
   kept_client = client;
   EXPECT(beeline_rpc_client_close(&client), BEELINE_RPC_OK);

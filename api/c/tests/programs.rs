@@ -2,7 +2,7 @@
 //! what they should, with each other and with Rust.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::sync::OnceLock;
@@ -88,8 +88,9 @@ struct Running {
 
 impl Running {
     fn start(program: &Path, args: &[&str]) -> Self {
-        let mut child =
-            Command::new(program).args(args).stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap();
+        let mut command = Command::new(program);
+        command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
+        let mut child = command.spawn().unwrap();
         let out = BufReader::new(child.stdout.take().unwrap());
         Running { child, out }
     }
@@ -334,6 +335,41 @@ fn a_server_that_is_killed_ends_every_call_and_is_found_again() {
     assert_eq!(client.line(), "calling");
     assert_eq!(client.line(), "every call ended once");
     assert!(client.child.wait().unwrap().success());
+}
+
+#[test]
+fn worker_client_and_pipe_stand_in_one_epoll() {
+    let installed = installed();
+    for (name, compiler) in [("c", &C11[..]), ("cpp", &CPP17[..])] {
+        let name = format!("readiness-{name}");
+        let program = installed.compile(compiler, "examples/readiness.c", &name, &installed.shared());
+        let place = tempfile::tempdir().unwrap();
+        let out = succeed(Command::new(program).arg(place.path()).arg("2000"));
+        assert_eq!(out, "2000 turns\n");
+    }
+}
+
+#[test]
+fn killed_server_wakes_a_client_that_waits_by_descriptor() {
+    let installed = installed();
+    let shared = installed.shared();
+    let serve = installed.compile(&C11, "examples/server.c", "server-to-wait-for", &shared);
+    for (name, compiler) in [("c", &C11[..]), ("cpp", &CPP17[..])] {
+        let program = installed.compile(compiler, "tests/sleeping.c", &format!("sleeping-{name}"), &shared);
+        let place = tempfile::tempdir().unwrap();
+        let root = place.path().to_str().unwrap();
+        let first = server(&serve, root);
+        let mut client = Running::start(&program, &["sums", root]);
+        assert_eq!(client.line(), "waiting");
+        first.kill();
+        assert_eq!(client.line(), "lost");
+        let second = server(&serve, root);
+        assert_eq!(client.line(), "found");
+        succeed(Command::new("kill").args(["-STOP", &second.child.id().to_string()]));
+        client.child.stdin.take().unwrap().write_all(b"\n").unwrap();
+        assert_eq!(client.line(), "timed out");
+        assert!(client.child.wait().unwrap().success());
+    }
 }
 
 #[test]

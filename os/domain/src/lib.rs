@@ -7,8 +7,9 @@
 //!   not keep it alive. A name whose owner died is reclaimed by the next comer.
 //! - **Wake-up** ([`MemorySleeper`], [`Waker`]): whoever sleeps pays for the ordering, so that senders do not fence
 //!   (docs/design.md, decision 5). [`MemoryCredits`] and [`MemoryCreditSink`] are built on it.
-//! - **Readiness** ([`Polled`], [`Source`], [`Event`]): whoever waits in poll or epoll announces it the same way; the
-//!   other side's wake-up is a packet, for which the domain's thread signals a descriptor of this process.
+//! - **Readiness** ([`Polled`], [`Readiness`], [`Source`], [`Event`]): whoever waits in poll or epoll announces
+//!   it the same way; the other side's wake-up is a packet, for which the domain's thread signals a descriptor of this
+//!   process.
 //! - **Windows** ([`offer_window`], [`connect_window`]): the two halves of a window between processes.
 //!
 //! It does not know messages (`host/window`), NICs (`link/shm`) or other machines. Frames never pass through here:
@@ -63,7 +64,7 @@ pub use folder::FolderError;
 pub use in_use::remove_unused_domains;
 pub use name::{MAX_NAME_BYTES, NameError};
 pub use peer::{Peer, PeerId};
-pub use polled::{Armed, Polled, Source};
+pub use polled::{Armed, Polled, Readiness, Source};
 pub use protocol::Departure;
 pub use service::{OfferOptions, Refusal, Reply, Service};
 pub use sleeper::{MAX_SLEEP, MemorySleeper, Slept, Waker, listen_all, park_any, prepare_all};

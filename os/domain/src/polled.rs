@@ -47,6 +47,59 @@ impl Armed {
     }
 }
 
+/// A descriptor that is readable whenever there may be something to do at a source, which is kept elsewhere.
+///
+/// Every call is given the same source. [`Polled`] keeps both together, for whoever can.
+#[derive(Debug)]
+pub struct Readiness {
+    event: Event,
+    is_armed: bool,
+}
+
+impl Readiness {
+    /// Makes the descriptor, which is readable.
+    ///
+    /// # Errors
+    /// The process is out of descriptors.
+    pub fn new() -> io::Result<Self> {
+        Ok(Readiness { event: Event::new()?, is_armed: false })
+    }
+
+    /// Makes the descriptor unreadable if there is nothing to do at `source`, until there is. Some microseconds, most of
+    /// them a membarrier; for who is about to wait.
+    pub fn arm(&mut self, source: &mut impl Source) -> Armed {
+        // Before the last look: what is signalled after it must stay.
+        self.event.clear();
+        self.is_armed = true;
+        let armed = source.listen(&self.event);
+        if armed == Armed::Ready {
+            self.disarm(source);
+        }
+        armed
+    }
+
+    /// Makes the descriptor readable, and spares the other side the wake-up. Not needed after a wait.
+    pub fn disarm(&mut self, source: &mut impl Source) {
+        self.withdraw(source);
+        self.event.signal();
+    }
+
+    /// Takes back what the last [`Readiness::arm`] announced, and leaves the descriptor as it is: for a source that is
+    /// about to be dropped.
+    pub fn withdraw(&mut self, source: &mut impl Source) {
+        if self.is_armed {
+            source.unlisten();
+            self.is_armed = false;
+        }
+    }
+}
+
+impl AsFd for Readiness {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.event.as_fd()
+    }
+}
+
 /// A source together with a descriptor that is readable whenever there may be something to do.
 ///
 /// Before each wait call [`Polled::arm`]. The descriptor is readable at all other times, so that who forgets it spins and
@@ -54,8 +107,7 @@ impl Armed {
 #[derive(Debug)]
 pub struct Polled<S: Source> {
     source: S,
-    event: Event,
-    is_armed: bool,
+    readiness: Readiness,
 }
 
 impl<S: Source> Polled<S> {
@@ -64,29 +116,18 @@ impl<S: Source> Polled<S> {
     /// # Errors
     /// The process is out of descriptors.
     pub fn new(source: S) -> io::Result<Self> {
-        Ok(Polled { source, event: Event::new()?, is_armed: false })
+        Ok(Polled { source, readiness: Readiness::new()? })
     }
 
     /// Makes the descriptor unreadable if there is nothing to do, until there is. Some microseconds, most of them a
     /// membarrier; for who is about to wait.
     pub fn arm(&mut self) -> Armed {
-        // Before the last look: what is signalled after it must stay.
-        self.event.clear();
-        self.is_armed = true;
-        let armed = self.source.listen(&self.event);
-        if armed == Armed::Ready {
-            self.disarm();
-        }
-        armed
+        self.readiness.arm(&mut self.source)
     }
 
     /// Makes the descriptor readable, and spares the other side the wake-up. Not needed after a wait.
     pub fn disarm(&mut self) {
-        if self.is_armed {
-            self.source.unlisten();
-            self.is_armed = false;
-        }
-        self.event.signal();
+        self.readiness.disarm(&mut self.source);
     }
 }
 
@@ -106,21 +147,19 @@ impl<S: Source> DerefMut for Polled<S> {
 
 impl<S: Source> AsFd for Polled<S> {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.event.as_fd()
+        self.readiness.as_fd()
     }
 }
 
 impl<S: Source> AsRawFd for Polled<S> {
     fn as_raw_fd(&self) -> RawFd {
-        self.event.as_fd().as_raw_fd()
+        self.as_fd().as_raw_fd()
     }
 }
 
 impl<S: Source> Drop for Polled<S> {
     fn drop(&mut self) {
-        if self.is_armed {
-            self.source.unlisten();
-        }
+        self.readiness.withdraw(&mut self.source);
     }
 }
 

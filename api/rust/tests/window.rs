@@ -207,6 +207,42 @@ fn drain_takes_what_has_arrived_and_frees_it() {
     assert_eq!(&text, b"last");
 }
 
+/// More than a window of messages in one call, taken in bulk by a receiver that sleeps in between.
+#[test]
+fn messages_sent_in_bulk_come_out_in_order_and_wake_who_sleeps() {
+    let sleepy = WaitPolicy { spins: 1, yields: 0, sleep: Some(Duration::from_secs(5)) };
+    let folder = tempfile::tempdir().unwrap();
+    let domain = Domain::open_in(folder.path(), "test").unwrap();
+    let mut receiver = domain.receiver_with("window", ReceiverOptions::new().lines(32).wait(sleepy)).unwrap();
+    let messages: Vec<Vec<u8>> = (0..2000usize)
+        .map(|number| number.to_le_bytes().repeat(if number % 50 == 49 { 30 } else { 1 + number % 7 }))
+        .collect();
+    let sent = messages.clone();
+    let sending = std::thread::spawn(move || {
+        let mut sender = domain.sender_with("window", SenderOptions::new().wait(sleepy)).unwrap();
+        sender.send_all(&sent).unwrap();
+        let too_long = vec![0; sender.max_message_bytes() + 1];
+        assert_eq!(sender.try_send_all(&[&b"last"[..], &too_long]).unwrap(), 1);
+        assert!(matches!(sender.send_all(&[too_long]), Err(SendError::TooLong { .. })));
+    });
+    let mut found = Vec::new();
+    while found.len() < messages.len() {
+        // The first of a burst is waited for, the rest is taken in bulk.
+        found.push(recv(&mut receiver));
+        let _ = receiver.drain(100, |mut message| {
+            let mut bytes = Vec::new();
+            message.copy_to(&mut bytes);
+            found.push(bytes);
+        });
+    }
+    sending.join().unwrap();
+    if found.len() == messages.len() {
+        found.push(recv(&mut receiver));
+    }
+    assert_eq!(found.pop().as_deref(), Some(&b"last"[..]));
+    assert_eq!(found, messages);
+}
+
 #[test]
 fn sender_waits_for_a_receiver_that_comes_later() {
     let folder = tempfile::tempdir().unwrap();

@@ -2,6 +2,9 @@
 
 use crate::Line;
 
+/// Lines of a group, which a receiver in bulk looks at and makes free together ([`LoadPort::arrived_group`]).
+pub const GROUP_LINES: u32 = 8;
+
 /// Where a sender's stores go: the lines of a window, a BAR's or a peer's. Write-only by construction.
 ///
 /// No method has a default body: a port that stands in front of another would silently slow down, or lose wake-ups, where it
@@ -131,9 +134,26 @@ pub trait LoadPort {
         }
     }
 
+    /// Whether each of the [`GROUP_LINES`] lines from `first_line` on has arrived whole: no word of them equals `blank`. The
+    /// last line is looked at first, for the reason that receivers look at the last line of a message first.
+    ///
+    /// For a receiver in bulk: one branch for all of them, and their loads do not wait for each other, so that as many
+    /// lines come over from the sender's cache at a time. What it says of a word stays true until the line is blanked,
+    /// because a later load of a word sees no older value of it.
+    #[inline]
+    fn arrived_group(&mut self, first_line: u32, blank: u64) -> bool {
+        (0..GROUP_LINES).rev().all(|ahead| self.arrived_words(first_line.wrapping_add(ahead), blank) == 0xff)
+    }
+
     /// Overwrites a whole line with `blank`, ordered after this side's loads of it and before a later
     /// [`CreditSink::publish`].
     fn blank_line(&mut self, line: u32, blank: u64);
+
+    /// As [`LoadPort::blank_line`] for each of the [`GROUP_LINES`] lines from `first_line` on.
+    #[inline]
+    fn blank_group(&mut self, first_line: u32, blank: u64) {
+        (0..GROUP_LINES).for_each(|ahead| self.blank_line(first_line.wrapping_add(ahead), blank));
+    }
 
     /// Hints that a line will be loaded soon.
     #[inline]

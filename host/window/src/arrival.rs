@@ -2,7 +2,7 @@
 //!
 //! Everything above it (next start, headers, escapes, batches, freeing) is shared, in `receiver.rs`.
 
-use beeline_contract_memory::LoadPort;
+use beeline_contract_memory::{GROUP_LINES, LoadPort};
 
 /// Tells which words of a line have arrived, and makes a line free again.
 pub trait ArrivalTest {
@@ -20,6 +20,18 @@ pub trait ArrivalTest {
 
     /// Makes a line free: nothing of it has arrived.
     fn free<L: LoadPort>(&mut self, port: &mut L, line: u32);
+
+    /// Whether each of the [`GROUP_LINES`] lines from `first_line` on, none of them past the end, has arrived whole.
+    #[inline]
+    fn arrived_group<L: LoadPort>(&mut self, port: &mut L, first_line: u32) -> bool {
+        (0..GROUP_LINES).rev().all(|ahead| self.arrived_words(port, first_line + ahead) == 0xff)
+    }
+
+    /// As [`ArrivalTest::free`] for each of those lines.
+    #[inline]
+    fn free_group<L: LoadPort>(&mut self, port: &mut L, first_line: u32) {
+        (0..GROUP_LINES).for_each(|ahead| self.free(port, first_line + ahead));
+    }
 
     /// The word that an escaped word stands for; `None` where nothing is escaped.
     fn blank(&self) -> Option<u64>;
@@ -63,6 +75,16 @@ impl ArrivalTest for Blank {
     #[inline(always)]
     fn free<L: LoadPort>(&mut self, port: &mut L, line: u32) {
         port.blank_line(line, self.blank);
+    }
+
+    #[inline(always)]
+    fn arrived_group<L: LoadPort>(&mut self, port: &mut L, first_line: u32) -> bool {
+        port.arrived_group(first_line, self.blank)
+    }
+
+    #[inline(always)]
+    fn free_group<L: LoadPort>(&mut self, port: &mut L, first_line: u32) {
+        port.blank_group(first_line, self.blank);
     }
 
     fn blank(&self) -> Option<u64> {

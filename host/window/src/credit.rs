@@ -63,13 +63,13 @@ impl<C: CreditSource> Credits<C> {
         self.next + u64::from(lines) <= self.limit
     }
 
-    /// Whether the line that is to be prefetched now is free, as far as is known without looking.
+    /// Returns the first position at which the line to be prefetched is not known to be free, without looking.
     #[inline(always)]
-    pub(crate) fn may_prefetch(&self) -> bool {
-        self.may_prefetch_after(0)
+    pub(crate) fn prefetch_limit(&self) -> u64 {
+        self.prefetch_limit
     }
 
-    /// The same for the line that comes `ahead` lines after that one.
+    /// Whether the line is free that is to be prefetched `ahead` lines from now, as far as is known without looking.
     #[inline(always)]
     pub(crate) fn may_prefetch_after(&self, ahead: u64) -> bool {
         self.next + ahead < self.prefetch_limit
@@ -155,15 +155,15 @@ mod tests {
     fn only_lines_known_to_be_free_are_prefetched() {
         let (word, mut credits) = account();
         credits.spend(5);
-        assert!(credits.may_prefetch(), "line 7 of 8 is free");
+        assert!(credits.may_prefetch_after(0), "line 7 of 8 is free");
         credits.spend(1);
-        assert!(!credits.may_prefetch());
+        assert!(!credits.may_prefetch_after(0));
         word.set(2);
         assert_eq!(credits.refresh(1), Ok(true));
-        assert!(credits.may_prefetch());
+        assert!(credits.may_prefetch_after(0));
         credits.hold();
-        assert!(!credits.may_prefetch());
-        assert!(!Credits::new(Pushed(word), 8, 0).may_prefetch());
+        assert!(!credits.may_prefetch_after(0));
+        assert!(!Credits::new(Pushed(word), 8, 0).may_prefetch_after(0));
     }
 
     #[test]

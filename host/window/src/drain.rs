@@ -1,16 +1,25 @@
 //! Messages taken in bulk: a loop over what has arrived, without a handle that is dropped for each message.
+//!
+//! Where a group of lines has arrived whole, which one branch tells, each plain message of one line among them costs a load
+//! of its header and one comparison, and the lines are made free together. That is less work a message, but above all it
+//! lets the core fetch several lines from the sender's cache at a time: what the program does with a message no longer
+//! stands between the loads of two lines, and no store but that of the blank waits behind it. Everything else (longer
+//! messages, batches, escapes, the end of what has arrived) goes the way that a poll goes.
 
 use core::mem::ManuallyDrop;
 
-use beeline_contract_memory::{CreditSink, LoadPort};
+use beeline_contract_memory::{CreditSink, GROUP_LINES, LoadPort};
 
 use crate::arrival::ArrivalTest;
+use crate::delivery::Delivery;
 use crate::error::ReceiveError;
+use crate::payload::HEAD_BYTES;
 use crate::{Message, Receiver};
 
 impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
-    /// Gives `each` the messages that have arrived, `max` at most, and frees each when `each` returns. Returns how many there
-    /// were. A message on which `each` panics is given again by the next poll (of a batch, the next record).
+    /// Gives `each` the messages that have arrived, `max` at most, and frees each when `each` returns, or soon after that.
+    /// Returns how many there were. A message on which `each` panics is given again by the next poll (of a batch, the next
+    /// record).
     ///
     /// # Errors
     /// As [`Receiver::poll`]; the messages in front of the error were given.
@@ -20,18 +29,112 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
         max: usize,
         mut each: impl FnMut(&mut Message<'_, L, S, A>),
     ) -> Result<usize, ReceiveError> {
-        for taken in 0..max {
+        let mut taken = 0;
+        while taken < max {
+            if max - taken >= GROUP_LINES as usize && self.has_group() {
+                let given = self.drain_group(&mut each);
+                taken += given as usize;
+                if given == GROUP_LINES {
+                    continue;
+                }
+            }
             let Some(delivery) = self.advance()? else { return Ok(taken) };
             each(&mut ManuallyDrop::new(Message::new(self, delivery)));
             self.release(delivery);
+            taken += 1;
         }
         Ok(max)
+    }
+
+    /// Whether the next lines have arrived, a whole group. Where that was not so, the question waits for as many lines: a
+    /// line that is looked at before it is stored must be fetched back by the sender.
+    #[inline(always)]
+    fn has_group(&mut self) -> bool {
+        if self.next_start < self.group_at || self.is_long {
+            return false;
+        }
+        let line = self.line(0);
+        if u64::from(line) + u64::from(GROUP_LINES) <= self.mask + 1
+            && self.look(GROUP_LINES - 1) == 0xff
+            && self.test.arrived_group(&mut self.port, line)
+        {
+            return true;
+        }
+        self.skip_group();
+        false
+    }
+
+    #[inline(always)]
+    fn skip_group(&mut self) {
+        self.group_at = self.next_start + u64::from(GROUP_LINES);
+    }
+
+    /// Gives the messages of a group that has arrived, up to one that is not a plain message of one line, and frees them.
+    /// Returns how many there were.
+    #[inline(always)]
+    fn drain_group(&mut self, each: &mut impl FnMut(&mut Message<'_, L, S, A>)) -> u32 {
+        let first_line = self.line(0);
+        let mut group = Group { first_line, given: 0, receiver: self };
+        while group.given < GROUP_LINES {
+            let line = first_line + group.given;
+            // The header is read once: the word that is checked here is the length that the message has.
+            let length_bytes = group.receiver.plain_length(group.receiver.port.load_word(line, 0));
+            if length_bytes > HEAD_BYTES as u64 {
+                group.receiver.skip_group();
+                break;
+            }
+            each(&mut ManuallyDrop::new(Message::new(group.receiver, Delivery::plain(line, length_bytes))));
+            group.given += 1;
+        }
+        group.finish()
+    }
+}
+
+/// Messages of a group that were given and whose lines are not free yet. When the program panics, its drop frees them, so
+/// that none of them is given twice.
+struct Group<'r, L: LoadPort, S: CreditSink, A: ArrivalTest> {
+    first_line: u32,
+    given: u32,
+    receiver: &'r mut Receiver<L, S, A>,
+}
+
+impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Group<'_, L, S, A> {
+    /// Frees what was given, and says how many messages that were. Not left to the drop, which the compiler keeps in one
+    /// piece: the count would then be stored for every message, between the lines in the store buffer.
+    #[inline(always)]
+    fn finish(self) -> u32 {
+        let mut group = ManuallyDrop::new(self);
+        let (first_line, given) = (group.first_line, group.given);
+        group.receiver.free_given(first_line, given);
+        given
+    }
+}
+
+impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Drop for Group<'_, L, S, A> {
+    #[cold]
+    fn drop(&mut self) {
+        self.receiver.free_given(self.first_line, self.given);
+    }
+}
+
+impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
+    /// The caller is done with so many messages of the group at the next start, which is on this line.
+    #[inline(always)]
+    fn free_given(&mut self, first_line: u32, given: u32) {
+        if given == GROUP_LINES {
+            self.test.free_group(&mut self.port, first_line);
+            self.next_start += u64::from(GROUP_LINES);
+        } else {
+            (0..given).for_each(|ahead| self.free_line(first_line + ahead));
+        }
+        self.push_when_due();
     }
 }
 
 #[cfg(test)]
 mod tests {
     use crate::Sent;
+    use crate::writer::tests::BLANK;
     use crate::writer::tests::pair;
 
     #[test]
@@ -49,6 +152,88 @@ mod tests {
         assert_eq!(receiver.drain(10, |message| assert_eq!(message.word(0) as u8, b't'))?, 1);
         assert_eq!(receiver.drain(10, |_| panic!("nothing is left"))?, 0);
         assert_eq!((window.arrived_words(), receiver.next_start()), (0, writer.position()));
+        Ok(())
+    }
+
+    /// Lines of a window that is read in groups.
+    const LINES: u32 = 32;
+    /// Miri is thousands of times slower: it has some of the cases.
+    const STRIDE: usize = if cfg!(miri) { 7 } else { 1 };
+
+    #[test]
+    fn groups_are_given_whole_up_to_what_is_no_plain_line() -> Result<(), Box<dyn std::error::Error>> {
+        let (window, mut writer, mut receiver) = pair(LINES);
+        // Every message of one line that is not plain, and one of two lines, at each place of a group. Ten laps and more.
+        for other in (0..40usize).step_by(4 * STRIDE - 3) {
+            let mut expected = Vec::new();
+            for number in 0..19usize {
+                let bytes = if number == other % 10 { 60 } else { (other + number) % 57 };
+                let mut payload = vec![number as u8 + 1; bytes];
+                if number == (other + 5) % 10 && bytes >= 8 {
+                    payload[..8].copy_from_slice(&BLANK.to_le_bytes());
+                }
+                assert_eq!(writer.try_send(&payload)?, Sent::Sent);
+                expected.push(payload);
+            }
+            let mut found = Vec::new();
+            let taken = receiver.drain(18, |message| {
+                found.push(Vec::new());
+                let out = found.last_mut().expect("just pushed");
+                message.copy_to(out);
+                let last = out.len() / 8;
+                let tail = out[last * 8..].iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
+                assert_eq!((message.word(last), message.word(last + 1)), (tail, 0));
+            })?;
+            assert_eq!((taken, &found[..]), (18, &expected[..18]));
+            assert_eq!(receiver.drain(100, |message| assert_eq!(message.len(), expected[18].len()))?, 1);
+            assert_eq!((window.arrived_words(), receiver.next_start()), (0, writer.position()));
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn hole_in_a_group_ends_what_is_given() -> Result<(), Box<dyn std::error::Error>> {
+        for hole in (0..8).step_by(STRIDE) {
+            let (window, mut writer, mut receiver) = pair(LINES);
+            window.hold();
+            for number in 0..10 {
+                assert_eq!(writer.try_send(&[number; 20])?, Sent::Sent);
+            }
+            // Everything but the last word of one line arrives.
+            let missing = hole * 8 + 7;
+            (0..missing).for_each(|_| window.release(0));
+            (missing..79).for_each(|_| window.release(1));
+            let mut next = 0;
+            assert_eq!(receiver.drain(100, |message| next += u64::from(message.len() == 20))?, hole);
+            assert_eq!((receiver.next_start().0, next), (hole as u64, hole as u64));
+            window.release(0);
+            assert_eq!(
+                receiver.drain(100, |message| assert!(message.word(0) as u8 >= hole as u8))?,
+                10 - hole
+            );
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn panic_in_a_group_frees_what_was_given_before() -> Result<(), Box<dyn std::error::Error>> {
+        for at in (0..8).step_by(STRIDE) {
+            let (window, mut writer, mut receiver) = pair(LINES);
+            for number in 0..8 {
+                assert_eq!(writer.try_send(&[number; 20])?, Sent::Sent);
+            }
+            let mut given = 0;
+            let panicking = std::panic::AssertUnwindSafe(|| {
+                receiver.drain(8, |_| {
+                    assert_ne!(given, at, "on purpose");
+                    given += 1;
+                })
+            });
+            assert!(std::panic::catch_unwind(panicking).is_err());
+            assert_eq!((receiver.next_start().0, window.arrived_words()), (at, 8 * (8 - at)));
+            assert_eq!(receiver.poll()?.map(|message| message.word(0) as u8), Some(at as u8));
+            assert_eq!(receiver.drain(100, |_| ())? as u64, 7 - at);
+        }
         Ok(())
     }
 

@@ -23,6 +23,7 @@ extern crate std;
 
 mod arrival;
 mod batch;
+mod bulk;
 mod config;
 mod credit;
 mod delivery;

@@ -47,9 +47,16 @@ impl<'r, L: LoadPort, S: CreditSink, A: ArrivalTest> Message<'r, L, S, A> {
     #[inline(always)]
     pub fn word(&self, index: usize) -> u64 {
         let delivery = self.delivery;
-        // A whole word of a plain message: its place is known.
-        if delivery.is_plain() && index < delivery.length_bytes() / WORD_BYTES {
-            return self.receiver.plain_word(delivery, index);
+        if delivery.is_plain() {
+            // Its place is known, wherever the next start is (`drain.rs` moves it for several messages at once).
+            let (whole, tail) = (delivery.length_bytes() / WORD_BYTES, delivery.length_bytes() % WORD_BYTES);
+            return match index {
+                _ if index < whole => self.receiver.plain_word(delivery, index),
+                _ if index == whole && tail != 0 => {
+                    self.receiver.plain_word(delivery, index) & low_bytes(tail)
+                }
+                _ => 0,
+            };
         }
         self.receiver.word_of(delivery, index)
     }

@@ -54,6 +54,8 @@ pub struct Receiver<L, S, A = Blank> {
     push_at: u64,
     coalesce_lines: u64,
     pub(crate) pace: Pace,
+    /// The position from which on it is worth looking for a group of lines (`drain.rs`).
+    pub(crate) group_at: u64,
     pub(crate) sender_gone: bool,
     /// What the receiver is in the middle of, on the long way.
     pub(crate) phase: Phase,
@@ -92,6 +94,7 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
             push_at: 0,
             coalesce_lines: 0,
             pace: Pace::new(PREFETCH_LINES, lines),
+            group_at: 0,
             sender_gone: false,
             phase: Phase::Start,
             escaped: vec![0; lines as usize].into_boxed_slice(),

@@ -38,12 +38,12 @@ pub struct Writer<P, C> {
     prefetch_lines: u64,
     /// What a one-line message is searched for: the blank. In an observed window, where nothing is escaped, any word
     /// will do; so no message pays for the question of which kind the window is.
-    sought: u64,
+    pub(crate) sought: u64,
     /// The epoch where it stands in a header.
-    epoch_bits: u64,
+    pub(crate) epoch_bits: u64,
     fence_masks: FenceMasks,
     /// Lines of the window less one: a power of two less one.
-    mask: u64,
+    pub(crate) mask: u64,
     max_payload_bytes: u32,
     pub(crate) max_reservation_bytes: u32,
     pub(crate) stream: Stream,
@@ -194,13 +194,19 @@ impl<P: StorePort, C: CreditSource> Writer<P, C> {
     fn finish_line(&mut self) {
         let position = self.credits.next();
         self.credits.spend(1);
-        if self.credits.may_prefetch() {
+        self.after_line(position, self.credits.prefetch_limit());
+        self.port.wake_receiver();
+    }
+
+    /// After the line at `position`, that of a message of one line: prefetches, before `prefetch_limit`, and fences.
+    #[inline(always)]
+    pub(crate) fn after_line(&mut self, position: u64, prefetch_limit: u64) {
+        if position + 1 < prefetch_limit {
             self.port.prefetch(((position + self.prefetch_lines) & self.mask) as u32);
         }
         if position & self.fence_masks.one_line == self.fence_masks.one_line {
             self.port.fence();
         }
-        self.port.wake_receiver();
     }
 
     /// Lines that can be stored before credits must be looked at again.

@@ -1,6 +1,6 @@
 //! A window to load from: the receiver's side of a window in memory.
 
-use beeline_contract_memory::{Line, LoadPort};
+use beeline_contract_memory::{GROUP_LINES, Line, LoadPort};
 
 use crate::arch::{LoadKernel, prefetch, prefetch_to_write, words};
 use crate::span::Span;
@@ -44,6 +44,14 @@ impl LoadWindow {
     #[inline(always)]
     fn line(&self, line: u32) -> *mut u8 {
         self.span.start().wrapping_add((line & self.mask) as usize * LINE_BYTES)
+    }
+
+    /// Where a group of lines starts, unless it reaches past the end of the window.
+    #[inline(always)]
+    fn group(&self, first_line: u32) -> Option<*mut u8> {
+        let fits =
+            (first_line & self.mask).checked_add(GROUP_LINES - 1).is_some_and(|last| last <= self.mask);
+        fits.then(|| self.line(first_line))
     }
 }
 
@@ -109,9 +117,29 @@ impl LoadPort for LoadWindow {
     }
 
     #[inline(always)]
+    fn arrived_group(&mut self, first_line: u32, blank: u64) -> bool {
+        match self.group(first_line) {
+            // SAFETY: the span is whole aligned lines (`with_kernel`), of which a group starts here (`group`).
+            Some(group) => unsafe { self.kernel.arrived_group(group, blank) },
+            None => (0..GROUP_LINES)
+                .rev()
+                .all(|ahead| self.arrived_words(first_line.wrapping_add(ahead), blank) == 0xff),
+        }
+    }
+
+    #[inline(always)]
     fn blank_line(&mut self, line: u32, blank: u64) {
         // SAFETY: as for `load_line`; the mapping is writable.
         unsafe { self.kernel.fill(self.line(line), blank) }
+    }
+
+    #[inline(always)]
+    fn blank_group(&mut self, first_line: u32, blank: u64) {
+        match self.group(first_line) {
+            // SAFETY: as for `arrived_group`; the mapping is writable.
+            Some(group) => unsafe { self.kernel.fill_group(group, blank) },
+            None => (0..GROUP_LINES).for_each(|ahead| self.blank_line(first_line.wrapping_add(ahead), blank)),
+        }
     }
 
     #[inline(always)]
@@ -155,6 +183,49 @@ mod tests {
                 assert_eq!(window.load_line(1), expected, "{kernel:?}");
                 let words: Line = core::array::from_fn(|i| window.load_word(1, i as u32));
                 assert_eq!(words, expected);
+            }
+        }
+    }
+
+    /// One word that is blank, wherever it stands, keeps a group from having arrived; its neighbours do not matter.
+    #[test]
+    fn group_has_arrived_when_none_of_its_words_is_blank() {
+        let region = Region::private(1024);
+        let blank = 0x8123_4567_89ab_cdef;
+        for kernel in LoadKernel::all() {
+            let mut window = LoadWindow::with_kernel(region.span(0, 1024, 64), kernel);
+            region.fill(0, 1024, blank);
+            // Words next to the blank, so that a comparison of half a word would be caught.
+            for word in 3 * 8..11 * 8 {
+                let near = [blank + 1, blank ^ 1 << 63, blank - (1 << 32), 0];
+                region.word(word * 8).store(near[word % 4]);
+            }
+            assert!(window.arrived_group(3, blank) && window.arrived_group(3 + 16, blank), "{kernel:?}");
+            assert!(!window.arrived_group(2, blank) && !window.arrived_group(4, blank), "{kernel:?}");
+            for word in (3 * 8..11 * 8).step_by(if cfg!(miri) { 9 } else { 1 }) {
+                let kept = region.word(word * 8).load();
+                region.word(word * 8).store(blank);
+                assert!(!window.arrived_group(3, blank), "{kernel:?}, word {word}");
+                region.word(word * 8).store(kept);
+            }
+        }
+    }
+
+    #[test]
+    fn group_is_blanked_and_wraps_as_line_numbers_do() {
+        let region = Region::private(1024);
+        for kernel in LoadKernel::all() {
+            let mut window = LoadWindow::with_kernel(region.span(0, 1024, 64), kernel);
+            for first in [4, 11] {
+                region.fill(0, 1024, 1);
+                window.blank_group(first, 9);
+                for line in 0..16 {
+                    let expected = if (line + 16 - first) % 16 < GROUP_LINES { 9 } else { 1 };
+                    let found = window.load_line(line);
+                    assert_eq!(found, [expected; 8], "{kernel:?}, line {line} of a group at {first}");
+                }
+                assert!(window.arrived_group(first, 1) && !window.arrived_group(first, 9), "{kernel:?}");
+                assert!(!window.arrived_group(first + 1, 1), "{kernel:?}, group at {first}");
             }
         }
     }

@@ -4,7 +4,7 @@ use crate::test_memory::TestWindow;
 use crate::{ReceiveError, Receiver};
 use beeline_contract_memory::LoadPort;
 
-const BLANK: u64 = 1 << 63 | 0x1234_5678;
+pub(crate) const BLANK: u64 = 1 << 63 | 0x1234_5678;
 
 pub(crate) fn pair(
     lines: u32,

@@ -4,7 +4,7 @@
 use beeline_window::{ReceiveError, Receiver, WindowConfig, Writer};
 use proptest::prelude::*;
 
-use crate::plan::{Sender, Step, receive, steps};
+use crate::plan::{Sender, Step, drain, receive, steps};
 use crate::test_memory::TestWindow;
 use crate::{BLANK, check};
 
@@ -18,7 +18,7 @@ fn die(lines: u32, plan: &[Step], killed_at: u64, seed: u64) -> bool {
     let mut polls = 0;
     for step in plan {
         window.hold();
-        sender.act(step, || window.issued_words());
+        sender.act(step, &|| window.issued_words());
         while window.held() > 0 {
             window.release(sender.random.below(window.held()));
         }
@@ -28,6 +28,10 @@ fn die(lines: u32, plan: &[Step], killed_at: u64, seed: u64) -> bool {
                 // Only what was whole before the kill can come out, and it is checked against what was sent.
                 receive(&mut receiver, &mut sender.expected);
             }
+        }
+        if let Step::Drain(max) = step {
+            polls += 1;
+            drain(&mut receiver, &mut sender.expected, *max);
         }
         if window.issued_words() >= killed_at && polls % 3 == 0 {
             break;

@@ -2,7 +2,9 @@
 //! crash, hang or touch anything outside.
 
 use beeline_spec::{Header, Kind};
-use beeline_window::{DataBuffer, Observed, ReceiveError, Receiver, SendError, Sent, WindowConfig, Writer};
+use beeline_window::{
+    DataBuffer, Message, Observed, ReceiveError, Receiver, SendError, Sent, WindowConfig, Writer,
+};
 use proptest::prelude::*;
 
 use crate::plan::{NEAR_BLANK, Random};
@@ -26,25 +28,32 @@ fn hostile_word(random: &mut Random) -> u64 {
     }
 }
 
-/// Reads everything of what a receiver gives, for as long as it gives something, at most `polls` times.
+/// Reads everything of a message, and past its end.
+fn read<L, S, A>(message: &mut Message<'_, L, S, A>)
+where
+    L: beeline_contract_memory::LoadPort,
+    S: beeline_contract_memory::CreditSink,
+    A: beeline_window::ArrivalTest,
+{
+    assert!(message.len() <= LINES as usize * 64 - 8);
+    let words = message.len().div_ceil(8) + 1;
+    std::hint::black_box((0..words).fold(0, |sum, i| sum ^ message.word(i)));
+    std::hint::black_box(message.copy_out(&mut [0; 600]));
+}
+
+/// Reads everything of what a receiver gives, for as long as it gives something, at most `polls` times; every other time
+/// in bulk.
 fn drain<L, S, A>(receiver: &mut Receiver<L, S, A>, polls: usize) -> Option<ReceiveError>
 where
     L: beeline_contract_memory::LoadPort,
     S: beeline_contract_memory::CreditSink,
     A: beeline_window::ArrivalTest,
 {
-    let mut out = [0; 600];
-    for _ in 0..polls {
-        let outcome = match receiver.poll() {
-            Ok(Some(mut message)) => {
-                assert!(message.len() <= LINES as usize * 64 - 8);
-                let words = message.len().div_ceil(8) + 1;
-                std::hint::black_box((0..words).fold(0, |sum, i| sum ^ message.word(i)));
-                std::hint::black_box(message.copy_out(&mut out));
-                Ok(())
-            }
-            Ok(None) => Ok(()),
-            Err(error) => Err(error),
+    for number in 0..polls {
+        let outcome = if number % 2 == 0 {
+            receiver.poll().map(|message| message.into_iter().for_each(|mut message| read(&mut message)))
+        } else {
+            receiver.drain(10, read).map(|taken| assert!(taken <= 10))
         };
         if let Err(error) = outcome {
             assert_eq!(receiver.poll().map(|_| ()), Err(error), "an error is final");

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use beeline_contract_memory::{CreditSink, CreditSource, LoadPort, StorePort};
-use beeline_window::{ArrivalTest, Receiver, Sent, Writer};
+use beeline_window::{ArrivalTest, Message, Receiver, Sent, Writer};
 use proptest::prelude::*;
 
 use crate::BLANK;
@@ -20,6 +20,10 @@ pub enum Step {
     Arrive(usize),
     /// Poll so often.
     Poll(usize),
+    /// Send so many messages of one line in turn, so that groups of lines are there.
+    Burst(usize),
+    /// Drain so many at most.
+    Drain(usize),
 }
 
 /// How a reservation ends.
@@ -49,6 +53,8 @@ pub fn steps(lines: u32) -> impl Strategy<Value = Vec<Step>> {
         2 => proptest::collection::vec(0..=(max - 2).min(150), 0..8).prop_map(Step::Batch),
         6 => (0..200usize).prop_map(Step::Arrive),
         4 => (0..6usize).prop_map(Step::Poll),
+        3 => (0..20usize).prop_map(Step::Burst),
+        4 => (0..40usize).prop_map(Step::Drain),
     ];
     proptest::collection::vec(step, 1..120)
 }
@@ -120,25 +126,33 @@ impl<P: StorePort, C: CreditSource> Sender<P, C> {
     }
 
     /// Does what a step says; `stored_words` gives the words stored so far.
-    pub fn act(&mut self, step: &Step, stored_words: impl Fn() -> u64) {
+    pub fn act(&mut self, step: &Step, stored_words: &dyn Fn() -> u64) {
         let before = self.expected.len();
         match step {
-            Step::Send(bytes) => {
-                let payload = self.random.payload(self.words, *bytes);
-                if self.writer.try_send(&payload).expect("it fits") == Sent::Sent {
-                    self.expect(payload);
+            Step::Send(bytes) => self.send(*bytes),
+            Step::Burst(messages) => {
+                for _ in 0..*messages {
+                    let bytes = self.random.below(57);
+                    self.act(&Step::Send(bytes), stored_words);
                 }
             }
             Step::Reserve { reserved, written, piece, end } => {
                 self.reserve(*reserved, *written, *piece, *end)
             }
             Step::Batch(lengths) => self.batch(lengths),
-            Step::Arrive(_) | Step::Poll(_) => {}
+            Step::Arrive(_) | Step::Poll(_) | Step::Drain(_) => {}
         }
-        for expected in self.expected.iter_mut().skip(before) {
+        for expected in self.expected.iter_mut().skip(before).filter(|expected| expected.stored_words == 0) {
             expected.stored_words = stored_words();
         }
         self.tally.laps = self.writer.position().0 / u64::from(self.writer.lines());
+    }
+
+    fn send(&mut self, bytes: usize) {
+        let payload = self.random.payload(self.words, bytes);
+        if self.writer.try_send(&payload).expect("it fits") == Sent::Sent {
+            self.expect(payload);
+        }
     }
 
     fn reserve(&mut self, reserved: usize, written: usize, piece: usize, end: End) {
@@ -179,6 +193,27 @@ pub fn receive<L: LoadPort, S: CreditSink, A: ArrivalTest>(
 ) -> bool {
     let start = receiver.next_start();
     let Some(mut message) = receiver.poll().expect("an honest sender") else { return false };
+    compare(&mut message, expected);
+    drop(message);
+    assert!(receiver.next_start() >= start);
+    true
+}
+
+/// As [`receive`], `max` messages at most in one call.
+pub fn drain<L: LoadPort, S: CreditSink, A: ArrivalTest>(
+    receiver: &mut Receiver<L, S, A>,
+    expected: &mut VecDeque<Expected>,
+    max: usize,
+) {
+    let before = expected.len();
+    let taken = receiver.drain(max, |message| compare(message, expected)).expect("an honest sender");
+    assert_eq!((taken, taken <= max), (before - expected.len(), true));
+}
+
+fn compare<L: LoadPort, S: CreditSink, A: ArrivalTest>(
+    message: &mut Message<'_, L, S, A>,
+    expected: &mut VecDeque<Expected>,
+) {
     let want = expected.pop_front().expect("nothing is received that was not sent").payload;
     assert_eq!(message.len(), want.len());
     let mut out = vec![0xee; want.len() + 3];
@@ -190,9 +225,11 @@ pub fn receive<L: LoadPort, S: CreditSink, A: ArrivalTest>(
         word[..bytes.len()].copy_from_slice(bytes);
         assert_eq!(message.word(index), u64::from_le_bytes(word));
     }
-    drop(message);
-    assert!(receiver.next_start() >= start);
-    true
+    assert_eq!(message.word(want.len().div_ceil(8)), 0);
+    let mut words = Vec::new();
+    message.for_each_word(|word| words.extend(word.to_le_bytes()));
+    assert_eq!(words[..want.len()], want);
+    assert!(words[want.len()..].iter().all(|byte| *byte == 0) && words.len() < want.len() + 8);
 }
 
 /// Runs a plan to its end. `arrive` lets up to so many pieces arrive and says how many wait still.
@@ -219,7 +256,8 @@ pub fn run<P, C, L, S, A>(
                     receive(receiver, &mut sender.expected);
                 }
             }
-            _ => sender.act(step, || 0),
+            Step::Drain(max) => drain(receiver, &mut sender.expected, *max),
+            _ => sender.act(step, &|| 0),
         }
         assert!(receiver.next_start() <= sender.writer.position());
         assert!(receiver.frontier() >= receiver.next_start().0 * 64);

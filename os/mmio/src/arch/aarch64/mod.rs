@@ -1,6 +1,7 @@
 //! aarch64.
 
 mod features;
+mod group;
 mod load;
 mod order;
 mod pieces;

@@ -5,7 +5,7 @@
 use std::sync::OnceLock;
 use std::time::Instant;
 
-use beeline_contract_memory::Line;
+use beeline_contract_memory::{GROUP_LINES, Line};
 
 use crate::StoreKernel;
 use crate::arch::{LineKernel, kernel_port, words};
@@ -157,6 +157,31 @@ impl LoadKernel {
         for at in [0, 16, 32, 48] {
             // SAFETY: inside the line and inside the 64 bytes of `out`.
             unsafe { load_16(line.wrapping_add(at), out.wrapping_add(at)) };
+        }
+    }
+
+    /// Whether no word of a group of lines equals `blank`.
+    ///
+    /// # Safety
+    /// From `group`, aligned to 64, on there are [`GROUP_LINES`] mapped lines, only accessed by atomics and asm.
+    #[inline(always)]
+    pub(crate) unsafe fn arrived_group(self, group: *const u8, blank: u64) -> bool {
+        (0..GROUP_LINES as usize).rev().all(|ahead| {
+            // SAFETY: a line of the group, which is mapped and accessed by atomics and asm only (`LoadWindow::group`).
+            unsafe { self.arrived_words(group.wrapping_add(ahead * crate::LINE_BYTES), blank) == 0xff }
+        })
+    }
+
+    /// Stores `word` into every word of a group of lines.
+    ///
+    /// # Safety
+    /// As for [`LoadKernel::arrived_group`], and writable.
+    #[inline(always)]
+    pub(crate) unsafe fn fill_group(self, group: *mut u8, word: u64) {
+        for ahead in 0..GROUP_LINES as usize {
+            // SAFETY: a line of the group, which is mapped, writable and accessed by atomics and asm only
+            // (`LoadWindow::group`).
+            unsafe { self.fill(group.wrapping_add(ahead * crate::LINE_BYTES), word) };
         }
     }
 

@@ -2,6 +2,7 @@
 
 mod avx512;
 mod features;
+mod group;
 mod load;
 mod order;
 mod pieces;

@@ -136,9 +136,13 @@ impl NicPort {
     /// The next frame if it is there. Never waits, never reads the device.
     ///
     /// # Errors
-    /// The NIC is faulty.
+    /// The NIC is faulty, or gone and everything it gave was received.
     #[inline]
     pub fn try_recv(&mut self) -> Result<Option<Frame<'_>>, PortRecvError> {
+        // In this order: what the NIC stored before it went is visible to a look after it is known to be gone.
+        if self.parts.is_gone() && self.parts.rx.wants_interrupt()? {
+            return Err(PortRecvError::NicGone);
+        }
         Ok(self.parts.rx.poll()?)
     }
 

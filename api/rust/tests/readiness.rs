@@ -1,17 +1,13 @@
-//! Readiness by descriptor through the public API: windows and ports in one epoll beside a pipe.
+//! Readiness by descriptor through the public API: no wake-up of a window, a server or a client is lost.
+//! Several things in one epoll are `epoll.rs`.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking, its helper functions too")]
-
-mod support;
 
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use beeline::rpc::{Method, Replied, Reply, Request, Started};
-use beeline::{Armed, Domain, NicPort, Polled, PortOptions, Receiver, RecvError, Sender, ServerOptions};
-use rustix::buffer::spare_capacity;
-use rustix::event::epoll::{self, EventData, EventFlags};
+use beeline::{Armed, Domain, Polled, Receiver, RecvError, Sender, ServerOptions};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use support::Nic;
 
 /// Seconds after which a wake-up counts as lost; only a lost one takes them.
 const LOST_AFTER_SECONDS: i64 = 60;
@@ -191,79 +187,4 @@ fn servers_and_clients_that_only_wait_by_descriptor_answer_every_call() {
             }
         }
     });
-}
-
-fn frame(port: &NicPort, number: u8) -> Vec<u8> {
-    let mut frame = vec![number; 64];
-    frame[..6].fill(0xff);
-    frame[6..12].copy_from_slice(&port.mac());
-    frame[12..14].copy_from_slice(&[0x88, 0xb5]);
-    frame
-}
-
-/// What an epoll says is readable.
-fn ready(set: impl AsFd) -> Vec<u64> {
-    let limit = Timespec { tv_sec: LOST_AFTER_SECONDS, tv_nsec: 0 };
-    let mut events = Vec::with_capacity(8);
-    epoll::wait(set.as_fd(), spare_capacity(&mut events), Some(&limit)).unwrap();
-    assert!(!events.is_empty(), "a wake-up is lost");
-    events.iter().map(|event| event.data.u64()).collect()
-}
-
-const WINDOW: u64 = 0;
-const PORT: u64 = 1;
-const PIPE: u64 = 2;
-
-/// The one test that opens ports, so that no two are opened at a time on a loaded machine.
-#[test]
-fn window_port_and_pipe_stand_in_one_epoll() {
-    let Pair { mut sender, mut receiver, domain, _folder } = pair();
-    let mut nic = Nic::start(_folder.path());
-    let mut far = domain.port_with("nic", PortOptions::new()).unwrap();
-    let mut port = Polled::new(domain.port_with("nic", PortOptions::new()).unwrap()).unwrap();
-    let (read_end, write_end) = rustix::pipe::pipe().unwrap();
-    let set = epoll::create(epoll::CreateFlags::CLOEXEC).unwrap();
-    epoll::add(&set, &receiver, EventData::new_u64(WINDOW), EventFlags::IN).unwrap();
-    epoll::add(&set, &port, EventData::new_u64(PORT), EventFlags::IN).unwrap();
-    epoll::add(&set, &read_end, EventData::new_u64(PIPE), EventFlags::IN).unwrap();
-    for round in 0..30u8 {
-        let (mut came, mut is_sent) = (None, false);
-        while came.is_none() {
-            if let Some(message) = receiver.try_recv().unwrap() {
-                assert_eq!(message.to_vec(), [round]);
-                came = Some(WINDOW);
-                continue;
-            }
-            if let Some(mut got) = port.try_recv().unwrap() {
-                let mut bytes = Vec::new();
-                got.copy_to(&mut bytes);
-                assert_eq!(bytes[14..], [round; 50]);
-                came = Some(PORT);
-                continue;
-            }
-            if (receiver.arm(), port.arm()) != (Armed::Wait, Armed::Wait) {
-                continue;
-            }
-            // Everything is armed: what is sent now has to wake the set.
-            if !is_sent {
-                is_sent = true;
-                match u64::from(round) % 3 {
-                    WINDOW => sender.send(&[round]).unwrap(),
-                    PORT => far.send(&frame(&far, round)).unwrap(),
-                    _ => drop(rustix::io::write(&write_end, &[round]).unwrap()),
-                }
-            }
-            if ready(&set).contains(&PIPE) {
-                let mut byte = [0];
-                assert_eq!((rustix::io::read(&read_end, &mut byte), byte), (Ok(1), [round]));
-                came = Some(PIPE);
-            }
-        }
-        assert_eq!(came, Some(u64::from(round) % 3));
-    }
-    while port.arm() != Armed::Wait {
-        assert!(port.try_recv().unwrap().is_none());
-    }
-    nic.end();
-    assert!(wait(&port, LOST_AFTER_SECONDS), "the end of the NIC");
 }

@@ -15,6 +15,7 @@ mod report;
 pub mod results;
 mod rounds;
 mod rows;
+mod steps;
 mod stores;
 mod summary;
 pub mod table;
@@ -31,6 +32,7 @@ use parts::Kernels;
 use plan::Plan;
 use results::{KernelRow, Machine, Results};
 use rounds::Keep;
+use steps::Steps;
 use stores::Stores;
 
 use crate::failure::Failure;
@@ -156,15 +158,20 @@ fn measure_timed(plan: &Plan<'_>, bar: &ProgressBar, results: &mut Results) -> R
         rounds: plan.rounds,
         bar,
     };
-    bar.set_length(plan.steps(&stores));
-    if plan.wants(Part::Stores) {
-        results.add_stores(&parts::stores(plan, &stores)?);
+    // All parts before the first begins: the bar shows the whole run.
+    let part = |of_round| Steps::plan(bar, of_round, plan.rounds);
+    let store_steps = plan.wants(Part::Stores).then(|| part(stores.steps()));
+    let is_there_and_back = plan.wants(Part::Latency) || plan.wants(Part::Rate);
+    let nic_steps = is_there_and_back.then(|| part(plan.there_and_back_steps()));
+    let wire_steps = plan.wants(Part::Transmit).then(|| part(plan.transmit_steps()));
+    if let Some(store_steps) = store_steps {
+        results.add_stores(&parts::stores(plan, &stores, store_steps)?);
     }
-    if plan.wants(Part::Latency) || plan.wants(Part::Rate) {
-        results.add_there_and_back(&parts::there_and_back(plan, &kernels, bar)?);
+    if let Some(nic_steps) = nic_steps {
+        results.add_there_and_back(&parts::there_and_back(plan, &kernels, nic_steps)?);
     }
-    if plan.wants(Part::Transmit) {
-        results.add_transmits(&parts::onto_the_wire(plan, &kernels, bar)?);
+    if let Some(wire_steps) = wire_steps {
+        results.add_transmits(&parts::onto_the_wire(plan, &kernels, wire_steps)?);
     }
     if results.floors.is_empty() {
         return Err(Failure::new("no round kept its placement: the cores were moved in every one of them")

@@ -15,6 +15,7 @@ use super::plan::Plan;
 use super::results::LatencyKind;
 use super::rounds::{self, Rounds};
 use super::rows::{NicSample, Sent, StoreSample, Taken};
+use super::steps::Steps;
 use super::stores::Stores;
 use crate::failure::{Failure, own_program};
 
@@ -41,14 +42,23 @@ fn bare_copy_ns(cores: Cores) -> Result<f64, Failure> {
 }
 
 /// Raw stores into a window; no NIC.
-pub fn stores(plan: &Plan<'_>, stores: &Stores<'_>) -> Result<Rounds<Taken<StoreSample>>, Failure> {
+pub fn stores(
+    plan: &Plan<'_>,
+    stores: &Stores<'_>,
+    mut steps: Steps<'_>,
+) -> Result<Rounds<Taken<StoreSample>>, Failure> {
     let cores = plan.cores;
-    rounds::take(
+    let rounds = rounds::take(
         plan.rounds,
         plan.keep(),
         || look(cores),
-        |_| Ok(Taken { bare_copy_ns: bare_copy_ns(cores)?, samples: stores.round()? }),
-    )
+        |_| {
+            steps.begin_round();
+            Ok::<_, Failure>(Taken { bare_copy_ns: bare_copy_ns(cores)?, samples: stores.round()? })
+        },
+    )?;
+    steps.end();
+    Ok(rounds)
 }
 
 /// A NIC process with a core of its own, which it leaves when nothing happens.
@@ -71,34 +81,35 @@ struct NicRound<'a> {
 pub fn there_and_back(
     plan: &Plan<'_>,
     kernels: &Kernels,
-    bar: &ProgressBar,
+    steps: Steps<'_>,
 ) -> Result<Rounds<Taken<NicSample>>, Failure> {
-    through_nic(plan, kernels, bar, true)
+    through_nic(plan, kernels, steps, true)
 }
 
 /// Transmit rates, all through one NIC process whose wire leads nowhere.
 pub fn onto_the_wire(
     plan: &Plan<'_>,
     kernels: &Kernels,
-    bar: &ProgressBar,
+    steps: Steps<'_>,
 ) -> Result<Rounds<Taken<NicSample>>, Failure> {
-    through_nic(plan, kernels, bar, false)
+    through_nic(plan, kernels, steps, false)
 }
 
 fn through_nic(
     plan: &Plan<'_>,
     kernels: &Kernels,
-    bar: &ProgressBar,
+    mut steps: Steps<'_>,
     loopback: bool,
 ) -> Result<Rounds<Taken<NicSample>>, Failure> {
     let nic = start_nic(plan, loopback)?;
     let mut session = Session::open(&nic.session_options(kernels.stream.kernel))?;
-    let round = NicRound { plan, kernels, calibration: Calibration::measure(), bar };
+    let round = NicRound { plan, kernels, calibration: Calibration::measure(), bar: steps.bar() };
     let free_look = || {
         nic.until_asleep()?;
         look(plan.cores)
     };
     let rounds = rounds::take(plan.rounds, plan.keep(), free_look, |_| {
+        steps.begin_round();
         let bare_copy_ns = bare_copy_ns(plan.cores)?;
         let mut samples = Vec::new();
         for size in &plan.sizes {
@@ -112,6 +123,7 @@ fn through_nic(
         }
         Ok::<_, Failure>(Taken { bare_copy_ns, samples })
     })?;
+    steps.end();
     drop(session);
     nic.stop()?;
     Ok(rounds)

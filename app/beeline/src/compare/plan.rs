@@ -4,7 +4,6 @@ use beeline_floor::Cores;
 
 use super::args::{CompareArgs, Part};
 use super::rounds::Keep;
-use super::stores::Stores;
 
 /// The measurements of a run, defaults filled in.
 pub struct Plan<'a> {
@@ -31,14 +30,18 @@ impl Plan<'_> {
         if self.wants(Part::Check) { self.args.interface.len() as u64 } else { 0 }
     }
 
-    /// How many measurements there are, if no round is dropped.
-    pub fn steps(&self, stores: &Stores<'_>) -> u64 {
-        let through_nic = (self.args.interface.len() * self.sizes.len()) as u64;
-        let counted = |part, steps| if self.wants(part) { steps } else { 0 };
-        let round = counted(Part::Stores, stores.steps())
-            + counted(Part::Latency, 2 * through_nic)
-            + counted(Part::Rate, through_nic)
-            + counted(Part::Transmit, through_nic);
-        round * u64::from(self.rounds) + self.checks()
+    /// Measurements of a round of frames that a NIC gives back.
+    pub fn there_and_back_steps(&self) -> u64 {
+        let counted = |part, kinds| if self.wants(part) { kinds * self.frame_kinds() } else { 0 };
+        counted(Part::Latency, 2) + counted(Part::Rate, 1)
+    }
+
+    /// Measurements of a round of transmit rates.
+    pub fn transmit_steps(&self) -> u64 {
+        self.frame_kinds()
+    }
+
+    fn frame_kinds(&self) -> u64 {
+        (self.args.interface.len() * self.sizes.len()) as u64
     }
 }

@@ -104,6 +104,8 @@ impl AsFd for Readiness {
 ///
 /// Before each wait call [`Polled::arm`]. The descriptor is readable at all other times, so that who forgets it spins and
 /// misses nothing. It may be readable for no reason; look, and arm again. Level and edge triggered sets both do.
+///
+/// Whatever uses the source by `&mut` disarms it first, which costs a write to an eventfd once for each wait.
 #[derive(Debug)]
 pub struct Polled<S: Source> {
     source: S,
@@ -140,7 +142,11 @@ impl<S: Source> Deref for Polled<S> {
 }
 
 impl<S: Source> DerefMut for Polled<S> {
+    /// Disarms: a source that is replaced or swapped takes no announcement with it that names this descriptor.
     fn deref_mut(&mut self) -> &mut S {
+        if self.readiness.is_armed {
+            self.disarm();
+        }
         &mut self.source
     }
 }
@@ -205,6 +211,21 @@ mod tests {
         assert_eq!(polled.arm(), Armed::Wait);
         drop(polled);
         assert!(listening.borrow().is_none(), "a drop disarms");
+    }
+
+    #[test]
+    fn source_that_is_swapped_signals_the_descriptor_it_is_beside() {
+        let scripts: [Rc<RefCell<Option<Event>>>; 2] = Default::default();
+        let [mut one, mut other] =
+            scripts.each_ref().map(|script| Polled::new(Script(Armed::Wait, Rc::clone(script))).unwrap());
+        assert_eq!((one.arm(), other.arm()), (Armed::Wait, Armed::Wait));
+        std::mem::swap(&mut *one, &mut *other);
+        assert!(scripts.iter().all(|script| script.borrow().is_none()), "both are disarmed");
+        assert!(is_readable(&one) && is_readable(&other), "and a wait that is not armed ends at once");
+        assert_eq!((one.arm(), other.arm()), (Armed::Wait, Armed::Wait));
+        // The first script is now beside the second descriptor.
+        scripts[0].borrow().as_ref().unwrap().signal();
+        assert!(is_readable(&other) && !is_readable(&one));
     }
 
     #[test]

@@ -2,17 +2,17 @@
 
 use crate::FloorError;
 
-/// Messages that are sent over and over. 16 KiB: they stay in the sender's first-level cache, as what an application
-/// has just written would.
-const MESSAGES: usize = 256;
-
 /// Messages of an application, one after the other in its memory.
 #[derive(Debug)]
 pub struct Source {
-    messages: Box<[[u8; 64]; MESSAGES]>,
+    messages: Box<[[u8; 64]; Source::MESSAGES]>,
 }
 
 impl Source {
+    /// Messages that are sent over and over. 16 KiB: they stay in the sender's first-level cache, as what an application
+    /// has just written would.
+    pub const MESSAGES: usize = 256;
+
     /// Messages that differ in every word.
     pub fn new() -> Self {
         let word = |seed: u64| seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 1;
@@ -29,7 +29,7 @@ impl Source {
     /// Returns the line that is sent as the `number`th.
     #[inline(always)]
     pub fn message(&self, number: u64) -> &[u8; 64] {
-        &self.messages[number as usize % MESSAGES]
+        &self.messages[number as usize % Self::MESSAGES]
     }
 
     /// Compares a sum with that of the first `words` words of the first `messages` messages.

@@ -79,14 +79,19 @@ impl<K> KernelLines<K> {
     pub(crate) fn run<'a>(&self, first_line: u32, bytes: &'a [u8]) -> &'a [[u8; LINE_BYTES]] {
         let (run, rest) = bytes.as_chunks::<LINE_BYTES>();
         let first = first_line & self.mask;
-        assert!(
-            rest.is_empty() && run.len() <= (self.lines() - first) as usize,
-            "{} bytes from line {first} of a window of {} lines",
-            bytes.len(),
-            self.lines()
-        );
+        if !rest.is_empty() || run.len() > (self.lines() - first) as usize {
+            refuse_run(bytes.len(), first, self.lines());
+        }
         run
     }
+}
+
+/// By value: arguments that are formatted in place are stored to the stack for every line, and such a store takes a place
+/// between the lines in the store buffer, so that half as many lines are on their way at a time.
+#[cold]
+#[inline(never)]
+fn refuse_run(bytes: usize, first: u32, lines: u32) -> ! {
+    panic!("{bytes} bytes from line {first} of a window of {lines} lines")
 }
 
 /// Makes [`KernelLines`] of a kernel a [`StorePort`]: `kernel_port! { Kernel { own methods } other, methods }`, where

@@ -1,7 +1,8 @@
 //! Verilates `nic_top` and compiles what comes out, with the shim beside it, into a static library.
 //!
 //! Does nothing without the feature `verilated`, so that nobody who builds the host's side needs a simulator. Where the
-//! simulator is: `$BEELINE_RTL_TOOLS`, or `target/rtl`, where `make rtl-tools` puts it.
+//! simulator is: `$BEELINE_RTL_TOOLS`, or `target/rtl`, where `make rtl-tools` puts it. With `$BEELINE_RTL_CHECK_ONLY` set only
+//! what the Rust side reads is written, for builds that check and link nothing.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -14,12 +15,16 @@ const PARAMETERS: [(&str, u32); 5] =
 /// Statements of a function that is generated, more or less.
 const STATEMENTS: &str = "1000";
 
+/// Set where nothing is linked.
+const CHECK_ONLY: &str = "BEELINE_RTL_CHECK_ONLY";
+
 /// What is simulated: nic_top with registers at the pins that seldom change.
 const WRAPPER: &str = "nic/rtl/sys/src/nic_sim.sv";
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-env-changed=BEELINE_RTL_TOOLS");
+    println!("cargo::rerun-if-env-changed={CHECK_ONLY}");
     if env::var_os("CARGO_FEATURE_VERILATED").is_none() {
         return;
     }
@@ -31,6 +36,11 @@ fn main() {
 }
 
 fn build() -> Result<(), String> {
+    let out = PathBuf::from(env::var_os("OUT_DIR").ok_or("cargo names no OUT_DIR")?);
+    fs::write(out.join("parameters.rs"), parameters()).map_err(|error| error.to_string())?;
+    if env::var_os(CHECK_ONLY).is_some() {
+        return Ok(());
+    }
     // Not as it was when this was compiled: a target folder may be shared by two checkouts.
     let crate_folder = env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from).ok_or("cargo names no folder")?;
     let root = crate_folder.ancestors().nth(3).ok_or("the crate has moved")?;
@@ -39,7 +49,6 @@ fn build() -> Result<(), String> {
     if !verilator.is_file() {
         return Err(format!("{} is not there", verilator.display()));
     }
-    let out = PathBuf::from(env::var_os("OUT_DIR").ok_or("cargo names no OUT_DIR")?);
     let sources = sources(root)?;
     for source in &sources {
         println!("cargo::rerun-if-changed={}", root.join(source).display());
@@ -73,7 +82,6 @@ fn build() -> Result<(), String> {
     if !output.status.success() {
         return Err(String::from_utf8_lossy(&output.stderr).into_owned());
     }
-    fs::write(out.join("parameters.rs"), parameters()).map_err(|error| error.to_string())?;
     compile(&verilator, &generated)
 }
 

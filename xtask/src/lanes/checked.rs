@@ -47,7 +47,8 @@ fn run_models(effort: Effort, package: &str, selection: &[String]) -> Outcome<St
         .env("CARGO_PROFILE_RELEASE_DEBUG", "false")
         .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
     let cargo = match effort {
-        // Two preemptions find almost every ordering bug; without a bound loom is exhaustive.
+        // Two preemptions find almost every ordering bug; without a bound loom is exhaustive, and models that would not end
+        // have one of their own.
         Effort::Short => cargo.env("LOOM_MAX_PREEMPTIONS", "2"),
         Effort::Long => cargo,
     };
@@ -100,6 +101,8 @@ pub fn miri(effort: Effort) -> Outcome {
     let runs = workers::each(&parts, |(package, filter)| {
         Program::cargo()
             .env("MIRIFLAGS", "-Zmiri-disable-isolation")
+            // Of each panic that a test expects: ten seconds go by until Miri has looked up the names.
+            .env("RUST_BACKTRACE", "0")
             .env("PROPTEST_CASES", cases)
             .args([nightly, "miri", "test", "--lib", "--package", package, "--"])
             .args(*filter)
@@ -144,11 +147,15 @@ pub fn fuzz(seconds: u32, effort: Effort) -> Outcome {
     install::program("c++", &["g++"], "libFuzzer is C++")?;
     // Named, so that build scripts and macros, which run on the host, are built without these flags.
     let host = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
-    // An optimiser at its highest level takes longer than a short run gains by it, and lines for debuggers are half a gigabyte.
-    let (level, debug) = if effort == Effort::Short { ("1", "none") } else { ("3", "line-tables-only") };
+    // In a short run an optimiser takes longer than the targets gain by it, and lines for debuggers are half a gigabyte.
+    let (level, lto, debug) = match effort {
+        Effort::Short => ("0", "off", "none"),
+        Effort::Long => ("3", "false", "line-tables-only"),
+    };
     let build = Program::cargo()
         .env("RUSTFLAGS", FUZZ_FLAGS.join(" "))
         .env("CARGO_PROFILE_RELEASE_OPT_LEVEL", level)
+        .env("CARGO_PROFILE_RELEASE_LTO", lto)
         .env("CARGO_PROFILE_RELEASE_DEBUG", debug)
         .env("CARGO_TARGET_DIR", "fuzz/target")
         .args(["build", "--release", "--bins", "--target", &host, "--manifest-path", MANIFEST]);

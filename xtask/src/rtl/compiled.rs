@@ -10,6 +10,11 @@ use crate::run::{Program, root};
 
 /// Lines that the adversary writes in a long run; a short one has the tests' own 10^6.
 const LONG_LINES: &str = "100000000";
+/// Longest frame of the conformance bodies in a long run, but for the jumbo rig's.
+const LONG_FRAME_BYTES: &str = "768";
+/// Tells the build script that nothing will be linked, so that clippy does not wait for a simulator to be compiled: what
+/// cargo builds for it is apart from what it builds for the tests, to the last object file.
+const CHECK_ONLY: &str = "BEELINE_RTL_CHECK_ONLY";
 /// The RTL in everything that can have it.
 const FEATURES: [&str; 2] = ["--features", "beeline-cli/rtl"];
 /// The package whose tests run with the RTL, all of them.
@@ -25,15 +30,19 @@ pub fn run(effort: Effort) -> Outcome {
     let names = test_targets()?;
     let tests_of_them = names.iter().flat_map(|name| ["--test", name]);
     let targets: Vec<&str> = ["--lib", "--example", "port_speed"].into_iter().chain(tests_of_them).collect();
-    let clippy = cargo().args(["clippy", "--workspace"]).args(FEATURES).args(&targets);
+    let clippy = cargo().env(CHECK_ONLY, "1").args(["clippy", "--workspace"]).args(FEATURES).args(&targets);
     clippy.args(["--", "-D", "warnings"]).on_cores().run()?;
     let mut programs = test_programs::build(cargo(), &[&FEATURES[..], &targets].concat())?;
     programs.retain(|program| program.package == PACKAGE || program.target == TEST);
     // What a run has met (places in the span, wraps, shapes of pieces) is to be seen.
     let settings =
         Settings::default().arg("--nocapture").env("BEELINE_RTL_TOOLS", tools.folder().display().to_string());
-    let settings =
-        if effort == Effort::Long { settings.env("BEELINE_RTL_LINES", LONG_LINES) } else { settings };
+    let settings = match effort {
+        Effort::Short => settings,
+        Effort::Long => settings
+            .env("BEELINE_RTL_LINES", LONG_LINES)
+            .env("BEELINE_RTL_LONGEST_BYTES", LONG_FRAME_BYTES),
+    };
     test_programs::run(programs, &settings)
 }
 

@@ -45,7 +45,7 @@ fn source<const N: usize>(seed: u64) -> [u8; N] {
 
 fn config() -> ProptestConfig {
     // Miri cannot keep files of failures, and is slow; the failing input is printed.
-    let cases = if cfg!(miri) { 4 } else { 256 };
+    let cases = if cfg!(miri) { 2 } else { 256 };
     ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
 }
 

@@ -16,7 +16,7 @@ const FOLDER: &str = "nic/formal";
 const TIMEOUT_S: [&str; 2] = ["1200", "14400"];
 /// The longest proofs, as [`Task::property`] names them, longest first: one that begins last is waited for alone.
 const LONGEST: [&str; 4] =
-    ["request_runs prove", "reorder_unit links", "reorder_unit verdicts", "reorder_unit owners"];
+    ["scheduler prove_4", "reorder_unit verdicts", "owners cover_reset", "owners prove4"];
 /// Lines of a failed proof that are shown.
 const SHOWN: usize = 12;
 
@@ -246,10 +246,10 @@ mod tests {
             assert!(text.lines().any(|line| line.split(' ').next() == Some(task)), "{longest} is gone");
         }
         let mut tasks = named("nic/formal/fifo.sby", "prove\n");
-        tasks.extend(named("nic/formal/request_runs.sby", "cover\nprove\n"));
+        tasks.extend(named("nic/formal/scheduler.sby", "cover\nprove_4\n"));
         tasks.sort_by_key(Task::rank);
         let order: Vec<_> = tasks.iter().map(Task::property).collect();
-        assert_eq!(order, ["request_runs prove", "fifo prove", "request_runs cover"]);
+        assert_eq!(order, ["scheduler prove_4", "fifo prove", "scheduler cover"]);
     }
 
     #[test]

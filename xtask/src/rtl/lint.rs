@@ -1,5 +1,8 @@
-//! `rtl-lint`: every module of `nic/rtl/sources.f`, alone and in the corners of `nic/rtl/lint.toml`, under two front
-//! ends and Yosys' `check`; parameters that must be refused; Verible's rules on every file.
+//! `rtl-lint`: every module of `nic/rtl/sources.f`, and the corners of `nic/rtl/lint.toml`, under two front ends and
+//! Yosys' `check`; parameters that must be refused; Verible's rules on every file.
+//!
+//! A long run elaborates each module alone. A short run elaborates all of them together, once for each tool: most of the
+//! time goes into submodules, which are the same in module after module.
 //!
 //! Verible's formatter is left out: it undoes aligned ports and declarations and breaks `unique case ({a, b})` over
 //! four lines, with no option against either.
@@ -9,12 +12,12 @@ use std::fs;
 use serde::Deserialize;
 
 use super::parameters::{Parameters, label};
-use super::{Tools, answer, head, sources};
+use super::{Tools, answer, head, sources, work_folder};
 use crate::effort::Effort;
 use crate::failure::{Context, Failure, Outcome, none_found};
 use crate::generate;
 use crate::run::root;
-use crate::source;
+use crate::source::{self, SourceFile};
 use crate::workers;
 
 const LIST: &str = "nic/rtl/lint.toml";
@@ -24,13 +27,26 @@ const VERIBLE_RULES: &str = "nic/tools/verible.rules";
 /// memory may begin as zeros.
 const SLANG_WAIVERS: [&str; 3] =
     ["-Wno-case-redundant-default", "-Wno-useless-cast", "--allow-dup-initial-drivers"];
+/// The module that a short run makes for Verilator, which elaborates one top at a time.
+const EVERY: &str = "every_module";
 /// Lines of a tool's message that are shown.
 const SHOWN: usize = 24;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct List {
+    #[serde(default)]
+    whole: Vec<Whole>,
     module: Vec<Module>,
+}
+
+/// A design that a short run has Yosys check, with all that is in it.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Whole {
+    name: String,
+    #[serde(default)]
+    parameters: Parameters,
 }
 
 #[derive(Debug, Deserialize)]
@@ -69,8 +85,11 @@ enum Kind {
     Refused(String),
 }
 
+/// What a worker does.
+type Task<'a> = Box<dyn Fn() -> Vec<Finding> + Sync + 'a>;
+
 /// Runs the lane. Of the corners and the refusals a short run leaves Verilator out: it takes 1 to 6 seconds for what
-/// takes slang a quarter of one, and slang tells the same widths and the same sentences. Every module alone is clean under both,
+/// takes slang a quarter of one, and slang tells the same widths and the same sentences. Every module is clean under both,
 /// and the benches elaborate corners under Verilator.
 pub fn run(effort: Effort) -> Outcome {
     let tools = Tools::install()?;
@@ -78,7 +97,8 @@ pub fn run(effort: Effort) -> Outcome {
     let files = source::files(&["sv"])?;
     let text = fs::read_to_string(root().join(LIST)).while_doing(format!("read {LIST}"))?;
     let list: List = toml::from_str(&text).while_doing(format!("understand {LIST}"))?;
-    let jobs = jobs(&sources::modules(&paths), list.module)?;
+    let modules = sources::modules(&paths);
+    let jobs = jobs(&modules, list.module)?;
 
     let ours: Vec<&str> = files
         .iter()
@@ -87,22 +107,89 @@ pub fn run(effort: Effort) -> Outcome {
         .collect();
     let rules = format!("--rules_config={VERIBLE_RULES}");
     let mut findings = sources::findings(&paths, &files);
+    findings.extend(outside(&list.whole, &modules, &files));
     if let Err(cause) = tools.program("verible-verilog-lint").arg(rules).args(&ours).output() {
         findings.extend(said(&cause).lines().map(str::to_owned));
     }
-    findings.extend(grouped(workers::each(&jobs, |job| check(&tools, job, effort)).into_iter().flatten()));
+    let mut tasks = Vec::new();
+    if effort == Effort::Short {
+        tasks = together(&tools, &modules, &list.whole)?;
+    }
+    let one_by_one = jobs.iter().filter(|job| effort == Effort::Long || !matches!(job.kind, Kind::Alone));
+    let tools = &tools;
+    tasks.extend(one_by_one.map(|job| -> Task { Box::new(move || check(tools, job, effort)) }));
+    findings.extend(grouped(workers::each(&tasks, |task| task()).into_iter().flatten()));
     none_found("the SystemVerilog is not clean", findings)?;
     let count = |wanted: fn(&Kind) -> bool| jobs.iter().filter(|job| wanted(&job.kind)).count();
     println!(
-        "  {} files under Verible; {} modules under Verilator, slang and Yosys; {} corners and {} refusals under {}: {} passed",
+        "  {} files under Verible; {} modules under Verilator, slang and Yosys, {}; {} corners and {} refusals under {}: {} passed",
         ours.len(),
         count(|kind| matches!(kind, Kind::Alone)),
+        if effort == Effort::Long { "each alone" } else { "together" },
         count(|kind| matches!(kind, Kind::Corner)),
         count(|kind| matches!(kind, Kind::Refused(_))),
         if effort == Effort::Long { "Verilator and slang" } else { "slang" },
         ours.len() + jobs.len()
     );
     Ok(())
+}
+
+/// Every module with its own parameters, in one run of each front end, and in Yosys as a part of the `whole` designs.
+fn together<'a>(tools: &'a Tools, modules: &'a [String], wholes: &'a [Whole]) -> Outcome<Vec<Task<'a>>> {
+    let work = work_folder("rtl-lint")?;
+    let path = format!("{work}/{EVERY}.sv");
+    fs::write(root().join(&path), every(modules)).while_doing(format!("write {path}"))?;
+    let told = |tool: &str, outcome| {
+        let fault = fault(tool, &Kind::Alone, outcome);
+        fault.map(|fault| ("every module".to_owned(), fault)).into_iter().collect()
+    };
+    let in_verilator = move || told("Verilator", verilator(tools, EVERY, &Parameters::default(), &[&path]));
+    let tops: Vec<&str> = modules.iter().map(String::as_str).collect();
+    let in_slang = move || told("slang", slang(tools, &tops, &Parameters::default()));
+    let mut tasks: Vec<Task> = vec![Box::new(in_verilator)];
+    tasks.extend(wholes.iter().map(|whole| -> Task {
+        Box::new(move || {
+            let fault = fault("Yosys", &Kind::Alone, yosys(tools, &whole.name, &whole.parameters));
+            fault.map(|fault| (label(&whole.name, &whole.parameters), fault)).into_iter().collect()
+        })
+    }));
+    tasks.push(Box::new(in_slang));
+    Ok(tasks)
+}
+
+/// A module that has each of `modules` once. Its pins are left open: what is at them is no business of theirs.
+fn every(modules: &[String]) -> String {
+    let instances: String = modules.iter().map(|module| format!("  {module} u_{module} ();\n")).collect();
+    format!("/* verilator lint_off PINMISSING */\nmodule {EVERY};\n{instances}endmodule\n")
+}
+
+/// Modules that are in none of the `whole` designs, so that Yosys would see them in a long run only.
+fn outside(wholes: &[Whole], modules: &[String], files: &[SourceFile]) -> Vec<String> {
+    let mut reached: Vec<&str> = wholes.iter().map(|whole| whole.name.as_str()).collect();
+    let mut next = 0;
+    while let Some(module) = reached.get(next).copied() {
+        next += 1;
+        let file = files.iter().find(|file| file.path.ends_with(&format!("/{module}.sv")));
+        // An instance begins a line: `fifo #(` or `fifo u_lines (`.
+        let begins = file.iter().flat_map(|file| file.text.lines()).filter_map(|line| {
+            let (name, rest) = line.trim_start().split_once(' ')?;
+            (rest.starts_with("#(") || rest.starts_with("u_")).then_some(name)
+        });
+        let inner: Vec<&str> = begins
+            .filter(|name| modules.iter().any(|module| module == name) && !reached.contains(name))
+            .collect();
+        for name in inner {
+            if !reached.contains(&name) {
+                reached.push(name);
+            }
+        }
+    }
+    let is_missing = |module: &&String| !reached.contains(&module.as_str());
+    modules
+        .iter()
+        .filter(is_missing)
+        .map(|module| format!("{LIST}: no `whole` design has {module}"))
+        .collect()
 }
 
 /// Every module alone, then what the list adds.
@@ -152,13 +239,13 @@ fn said(cause: &Failure) -> String {
 }
 
 fn check(tools: &Tools, job: &Job, effort: Effort) -> Vec<Finding> {
-    let mut runs = vec![("slang", slang(tools, job))];
+    let mut runs = vec![("slang", slang(tools, &[&job.module], &job.parameters))];
     let is_alone = matches!(job.kind, Kind::Alone);
     if is_alone || effort == Effort::Long {
-        runs.push(("Verilator", verilator(tools, job)));
+        runs.push(("Verilator", verilator(tools, &job.module, &job.parameters, &[])));
     }
     if is_alone {
-        runs.push(("Yosys", yosys(tools, job)));
+        runs.push(("Yosys", yosys(tools, &job.module, &job.parameters)));
     }
     let what = label(&job.module, &job.parameters);
     let fault = |(tool, outcome)| Some((what.clone(), fault(tool, &job.kind, outcome)?));
@@ -177,25 +264,27 @@ fn fault(tool: &str, kind: &Kind, outcome: Outcome<String>) -> Option<String> {
     }
 }
 
-fn verilator(tools: &Tools, job: &Job) -> Outcome<String> {
+fn verilator(tools: &Tools, top: &str, parameters: &Parameters, more: &[&str]) -> Outcome<String> {
     let lint =
         tools.program("verilator").args(["--lint-only", "-Wall", "--quiet", WAIVERS, "-f", sources::LIST]);
-    let settings = job.parameters.settings().into_iter().map(|setting| format!("-G{setting}"));
-    lint.args(["--top-module", &job.module]).args(settings).output()
+    let settings = parameters.settings().into_iter().map(|setting| format!("-G{setting}"));
+    lint.args(more).args(["--top-module", top]).args(settings).output()
 }
 
-fn slang(tools: &Tools, job: &Job) -> Outcome<String> {
+fn slang(tools: &Tools, tops: &[&str], parameters: &Parameters) -> Outcome<String> {
     let slang =
         tools.program("python").args(["-c", generate::SLANG, "-Wextra", "-Werror"]).args(SLANG_WAIVERS);
-    let settings = job.parameters.settings().into_iter().flat_map(|setting| ["-G".to_owned(), setting]);
-    slang.args(["-f", sources::LIST, "--top", &job.module]).args(settings).output()
+    let settings = parameters.settings().into_iter().flat_map(|setting| ["-G".to_owned(), setting]);
+    let tops = tops.iter().flat_map(|top| ["--top", top]);
+    slang.args(["-f", sources::LIST]).args(tops).args(settings).output()
 }
 
 /// As synthesis sees it: no loop, no wire without a driver or with two.
-fn yosys(tools: &Tools, job: &Job) -> Outcome<String> {
-    let (list, module) = (sources::LIST, &job.module);
+fn yosys(tools: &Tools, top: &str, parameters: &Parameters) -> Outcome<String> {
+    let settings: String = parameters.settings().iter().map(|setting| format!(" -G {setting}")).collect();
+    let list = sources::LIST;
     tools.yosys(&format!(
-        "read_slang -j 1 --allow-dup-initial-drivers -f {list} --top {module}; proc; opt_clean; check -assert"
+        "read_slang -j 1 --allow-dup-initial-drivers -f {list} --top {top}{settings}; proc; opt_clean; check -assert"
     ))
 }
 
@@ -214,6 +303,23 @@ mod tests {
         assert_eq!(jobs(&modules, list(rows)).unwrap().len(), 4);
         let unknown = jobs(&modules[1..], list(rows)).unwrap_err().to_string();
         assert!(unknown.contains("names a"), "{unknown}");
+    }
+
+    #[test]
+    fn module_that_no_whole_design_has_is_found() {
+        let files = [
+            SourceFile::new("nic/rtl/top/a.sv", "module a;\n  b #(\n  ) u_b ();\nendmodule\n"),
+            SourceFile::new("nic/rtl/base/b.sv", "module b;\n  c u_c ();\nendmodule\n"),
+            SourceFile::new("nic/rtl/base/c.sv", "module c;\nendmodule\n"),
+            SourceFile::new("nic/rtl/base/d.sv", "// a d here\nmodule d;\n  c u_c ();\nendmodule\n"),
+        ];
+        let modules = ["a", "b", "c", "d"].map(str::to_owned);
+        let whole = |name: &str| Whole { name: name.to_owned(), parameters: Parameters::default() };
+        let found = outside(&[whole("a")], &modules, &files);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].contains("has d"), "{found:?}");
+        assert_eq!(outside(&[whole("a"), whole("d")], &modules, &files), Vec::<String>::new());
+        assert!(every(&modules).contains("  d u_d ();\n"));
     }
 
     #[test]

@@ -38,7 +38,7 @@ impl<P: StorePort, C: CreditSource> Writer<P, C> {
     #[inline(always)]
     fn send_run<M: AsRef<[u8]>>(&mut self, messages: &[M]) -> usize {
         let room = self.credits.known_free() as usize;
-        let (start, limit) = (self.credits.next(), self.credits.prefetch_limit());
+        let start = self.credits.next();
         let mut run = Run { stored: 0, writer: self };
         for (position, message) in (start..).zip(messages.iter().take(room)) {
             let payload = message.as_ref();
@@ -51,7 +51,9 @@ impl<P: StorePort, C: CreditSource> Writer<P, C> {
             if !writer.port.store_head_line_unless(line, header, payload, writer.sought) {
                 break;
             }
-            writer.after_line(position, limit);
+            // Nothing is prefetched: stores that follow each other at once fetch their lines together by themselves, and a
+            // line that is asked for early is taken from a receiver that is still at work beside it.
+            writer.fence_after_message(position);
             run.stored += 1;
         }
         run.stored as usize

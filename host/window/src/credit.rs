@@ -63,12 +63,6 @@ impl<C: CreditSource> Credits<C> {
         self.next + u64::from(lines) <= self.limit
     }
 
-    /// Returns the first position at which the line to be prefetched is not known to be free, without looking.
-    #[inline(always)]
-    pub(crate) fn prefetch_limit(&self) -> u64 {
-        self.prefetch_limit
-    }
-
     /// Whether the line is free that is to be prefetched `ahead` lines from now, as far as is known without looking.
     #[inline(always)]
     pub(crate) fn may_prefetch_after(&self, ahead: u64) -> bool {

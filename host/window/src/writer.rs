@@ -194,16 +194,16 @@ impl<P: StorePort, C: CreditSource> Writer<P, C> {
     fn finish_line(&mut self) {
         let position = self.credits.next();
         self.credits.spend(1);
-        self.after_line(position, self.credits.prefetch_limit());
+        if self.credits.may_prefetch_after(0) {
+            self.port.prefetch(((position + self.prefetch_lines) & self.mask) as u32);
+        }
+        self.fence_after_message(position);
         self.port.wake_receiver();
     }
 
-    /// After the line at `position`, that of a message of one line: prefetches, before `prefetch_limit`, and fences.
+    /// After the message of one line at `position`.
     #[inline(always)]
-    pub(crate) fn after_line(&mut self, position: u64, prefetch_limit: u64) {
-        if position + 1 < prefetch_limit {
-            self.port.prefetch(((position + self.prefetch_lines) & self.mask) as u32);
-        }
+    pub(crate) fn fence_after_message(&mut self, position: u64) {
         if position & self.fence_masks.one_line == self.fence_masks.one_line {
             self.port.fence();
         }

@@ -11,7 +11,7 @@
 use std::hint::spin_loop;
 use std::time::Instant;
 
-use beeline_contract_memory::{CreditSink, CreditSource, GROUP_LINES, LoadPort, StorePort};
+use beeline_contract_memory::{CreditSink, CreditSource, LoadPort, StorePort};
 use beeline_mmio::{LoadWindow, StoreKernel, StoreWindow, clock};
 
 use crate::{Cores, FloorError, Sides, Source, Sum, WindowMemory, rate};
@@ -122,7 +122,8 @@ pub fn bare_store_rate(port: &mut StoreWindow, source: &Source, lines: u64) -> f
     rate(lines, start.elapsed())
 }
 
-const GROUP: u64 = GROUP_LINES as u64;
+/// How far ahead the bare line stream prefetches, at its best here.
+const AHEAD_LINES: u64 = 32;
 
 /// Lines a second of the bare line stream of `lines` lines through a window of `window_lines`.
 ///
@@ -147,7 +148,6 @@ pub fn bare_stream_rate(
             for line in 0..lines {
                 while line >= limit {
                     limit = credits.freed_lines() + window;
-                    spin_loop();
                 }
                 out.store_lines((line & mask) as u32, source.message(line));
             }
@@ -155,45 +155,29 @@ pub fn bare_stream_rate(
         },
         move |start| {
             start.wait();
-            let (mut sum, mut line, mut due) = (Sum::default(), 0, window / 8);
-            // The last lines need not be a group.
-            let groups_end = lines - lines % GROUP;
-            while line < groups_end {
+            let (mut sum, mut known_until) = (Sum::default(), 0);
+            for line in 0..lines {
                 let at = (line & mask) as u32;
-                // The last one first: a line that is looked at before it is stored must be fetched back by the sender.
-                while into.arrived_words(at + GROUP_LINES - 1, blank) != 0xff
-                    || !into.arrived_group(at, blank)
-                {
+                while into.arrived(at, blank).0 != 0xff {
                     spin_loop();
                 }
-                (0..GROUP_LINES).for_each(|ahead| add_line(&mut sum, &into, at + ahead));
-                into.blank_group(at, blank);
-                line += GROUP;
-                if line >= due {
-                    freed.publish(line);
-                    due = line + window / 8;
+                if line < known_until {
+                    into.prefetch(((line + AHEAD_LINES) & mask) as u32);
+                } else if into.arrived(((line + 2 * AHEAD_LINES) & mask) as u32, blank).0 != 0 {
+                    known_until = line + AHEAD_LINES;
                 }
-            }
-            for line in groups_end..lines {
-                let at = (line & mask) as u32;
-                while into.arrived_words(at, blank) != 0xff {
-                    spin_loop();
-                }
-                add_line(&mut sum, &into, at);
+                sum.add((0..8).fold(0, |all, word| all ^ into.load_word(at, word)));
                 into.blank_line(at, blank);
+                if (line + 1) & (window / 8 - 1) == 0 || line + 1 == lines {
+                    freed.publish(line + 1);
+                }
             }
-            freed.publish(lines);
             Ok((sum, Instant::now()))
         },
     )?;
     let (sum, ended) = both.second;
     source.check("bare line stream", sum, lines, 8)?;
     Ok(rate(lines, ended - both.first))
-}
-
-#[inline(always)]
-fn add_line(sum: &mut Sum, window: &LoadWindow, line: u32) {
-    sum.add((0..8).fold(0, |all, word| all ^ window.load_word(line, word)));
 }
 
 #[cfg(test)]

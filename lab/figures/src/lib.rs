@@ -10,7 +10,6 @@
 #![forbid(unsafe_code)]
 
 mod cache;
-pub mod chart;
 pub mod curves;
 mod error;
 pub mod evaluate;
@@ -20,6 +19,7 @@ pub mod freeze;
 pub mod left_out;
 pub mod moves;
 pub mod output;
+pub mod plot;
 pub mod published;
 pub mod quantity;
 pub mod registry;

@@ -223,6 +223,28 @@ impl Quantity {
         }
     }
 
+    /// The interface by which it is done, or `None` where it is the machine's own.
+    pub fn interface(&self) -> Option<Interface> {
+        use Quantity as Q;
+        match self {
+            Q::TransmitLatency { interface, .. }
+            | Q::TransmitDone { interface, .. }
+            | Q::FrameRate { interface, .. }
+            | Q::PingPong { interface, .. } => Some(*interface),
+            Q::DescriptorShare { .. } => Some(Interface::Descriptor),
+            Q::TraceStamp(stamp) => Some(match stamp {
+                Stamp::FirstLineAck
+                | Stamp::SecondLineAck
+                | Stamp::FirstLoopBackWrite
+                | Stamp::SecondLoopBackWrite => Interface::Kpio,
+                Stamp::DoorbellAck | Stamp::DescriptorAck | Stamp::PayloadAck | Stamp::PayloadSent => {
+                    Interface::Descriptor
+                }
+            }),
+            _ => None,
+        }
+    }
+
     /// Bytes of the message, frame or transfer, where it has a size.
     pub fn bytes(&self) -> Option<u64> {
         use Quantity as Q;

@@ -4,7 +4,9 @@ mod made_up;
 
 use beeline_figures::evaluate::Ours;
 use beeline_figures::output;
-use beeline_figures::quantity::Quantity;
+use beeline_figures::plot::html::escape;
+use beeline_figures::plot::{Look, sentence};
+use beeline_figures::quantity::{Interface, Quantity};
 use beeline_figures::registry::Class;
 use beeline_figures::{Card, NotModelled, Options, Outcome, Replacement, Simulator, run};
 use made_up::MadeUp;
@@ -147,7 +149,7 @@ fn the_page_is_self_contained_and_its_data_can_be_read_back() {
     for outside in ["src=", "href=", "@import", "url("] {
         assert!(!html.contains(outside), "the page loads something: {outside}");
     }
-    assert_eq!(html.matches("<svg").count(), outcome.figures.len());
+    assert_eq!(html.matches("<svg class=\"plot\"").count(), outcome.figures.len());
     let start = html.find("id=\"outcome\">").unwrap() + "id=\"outcome\">".len();
     let end = start + html[start..].find("</script>").unwrap();
     let value: serde_json::Value = serde_json::from_str(&html[start..end]).unwrap();
@@ -161,7 +163,52 @@ fn published_points_are_drawn_where_they_were_printed_and_nowhere_else() {
     let fig8 = figure("kPIO+WC, figure 8");
     assert!(fig8.lines.iter().all(|line| line.published.is_empty() && !line.simulated.is_empty()));
     let peaks = figure("Dolphin, figures 2 to 6: throughput");
-    assert_eq!(peaks.lines[0].published, [(256.0, 1.45)]);
+    assert_eq!(
+        peaks.lines[2].published.len() + peaks.lines[2].published_uncompared.len(),
+        0,
+        "none is printed"
+    );
+    let first = peaks.lines[0].published.iter().chain(&peaks.lines[0].published_uncompared);
+    assert_eq!(first.collect::<Vec<_>>(), [&(256.0, 1.45)]);
     assert_eq!(figure("gdrcopy").lines[0].published.len(), 11);
     assert_eq!(figure("gdrcopy").lines[0].published[1], (64.0, 0.0902));
+}
+
+#[test]
+fn figures_say_what_they_should_show_and_what_they_show() {
+    let outcome = outcome();
+    let html = output::page(&outcome).unwrap();
+    for figure in &outcome.figures {
+        let seen = sentence(&figure.chart());
+        assert!(!seen.is_empty(), "{}", figure.title);
+        assert!(
+            html.contains(&escape(&seen)) && html.contains(&escape(&figure.expected)),
+            "{}",
+            figure.title
+        );
+    }
+}
+
+#[test]
+fn published_points_whose_rows_are_run_otherwise_are_drawn_and_not_compared() {
+    let outcome = outcome();
+    let figure = |start: &str| outcome.figures.iter().find(|f| f.title.starts_with(start)).unwrap();
+    // The text's 232 ns are a time of stores, and the line is a time until the device has the frame.
+    let line = &figure("kPIO+WC, figure 7").lines[0];
+    assert!(line.published.is_empty() && line.published_uncompared.contains(&(104.0, 232.0)), "{line:?}");
+    for figure in &outcome.figures {
+        assert_eq!(figure.is_rate, figure.unit.ends_with("/s"), "{}", figure.title);
+    }
+}
+
+#[test]
+fn line_of_an_interface_looks_as_the_interface_does_everywhere() {
+    let outcome = outcome();
+    for figure in &outcome.figures {
+        for (line, series) in figure.lines.iter().zip(figure.chart().series) {
+            let is_of_it = |interface| series.look.class() == Look::Of(interface, 0).class();
+            assert_eq!(line.interface.is_some(), line.interface.is_some_and(is_of_it), "{}", line.name);
+            assert!(line.interface.is_some() || !Interface::ALL.into_iter().any(is_of_it), "{}", line.name);
+        }
+    }
 }

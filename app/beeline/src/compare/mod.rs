@@ -7,6 +7,7 @@
 //! are timed are those of `bench/`. Nothing here knows what a good result is.
 
 pub mod args;
+mod charts;
 mod check;
 mod csv;
 mod parts;

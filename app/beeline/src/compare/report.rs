@@ -1,10 +1,8 @@
-//! `report.html`: one file with plots, tables, machine, command and raw data; it loads nothing from outside.
+//! `report.html`: one file with charts, tables, machine, command and raw data; it loads nothing from outside.
 
-use beeline_floor::Placement;
-
-use super::results::{LatencyKind, LatencyRow, RateRow, Results};
-use super::{summary, table};
-use crate::page::{self, Chart, Series, escape, facts, figure};
+use super::results::{LatencyKind, Results};
+use super::{charts, summary, table};
+use crate::page::{self, Chart, escape, facts};
 
 /// The report as HTML text.
 pub fn render(results: &Results) -> String {
@@ -13,46 +11,50 @@ pub fn render(results: &Results) -> String {
     html += "<p class=\"lead\">Every figure on this page was <b>measured</b> on the machine named below, in one run. \
              Frames went from a program through the NIC process; those that came back were compared byte for byte, \
              those that did not were counted by the NIC.</p>\n";
-    html += &words("key", summary::winners(results));
-    html += &words("lead", summary::conditions(results).into_iter().chain(summary::unsteady(results)));
+    html += &list("key", summary::winners(results));
+    html += "<p class=\"note\">These sentences call interfaces even where the rounds do not agree on the first one. The sentence \
+             below a chart is about the points drawn, whichever way the rounds lie.</p>\n";
     html += &machine(results);
-    html += &stores(results);
-    html += &latencies(results, LatencyKind::OneWay);
-    html += &latencies(results, LatencyKind::RoundTrip);
-    html += &rates(
-        results,
+    html += "<h2>Conditions</h2>\n";
+    html += &list("note", summary::conditions(results).into_iter().chain(summary::unsteady(results)));
+    html += &section(
+        "One-way time",
+        "From the call to send to the frame in hand, through the NIC process and back into this thread's receive ring: one \
+         clock. Lower is better.",
+        charts::latencies(results, LatencyKind::OneWay),
+    );
+    html += &section(
+        "Round trip",
+        "A frame there, and the answer back: two passes through the NIC. Lower is better.",
+        charts::latencies(results, LatencyKind::RoundTrip),
+    );
+    html += &section(
         "Onto the wire",
-        &results.transmits,
         "Handed over in bursts, transmitted to a switch with nobody there and counted by the NIC; nothing is received. \
          Higher is better.",
+        charts::rates(results, "Onto the wire", &results.transmits),
     );
-    html += &rates(
-        results,
+    html += &section(
         "There and back",
-        &results.rates,
-        "Sent in bursts, received and verified by the same thread; higher is better.",
+        "Sent in bursts, received and verified by the same thread. Higher is better.",
+        charts::rates(results, "There and back", &results.rates),
+    );
+    html += &section(
+        "Raw stores into a window",
+        "No NIC: the experiment of HotOS'25, figure 2, on this CPU's memory. Where nobody receives it is what the core can store; \
+         a fence after every message or line is what the reorder unit saves. Higher is better.",
+        charts::stores(results),
     );
     html += &raw(results);
     html += page::END;
     html
 }
 
-/// Sentences, a paragraph each.
-fn words(class: &str, sentences: impl IntoIterator<Item = String>) -> String {
-    let paragraph = |sentence: String| format!("<p class=\"{class}\">{}</p>\n", escape(&sentence));
-    sentences.into_iter().map(paragraph).collect()
-}
-
-/// The name of a line in a chart; its placement too where there are several.
-fn series_name(results: &Results, name: &str, kernel: &str, placement: Placement) -> String {
-    let mut text = name.to_owned();
-    if kernel != "-" {
-        text += &format!(" ({kernel})");
-    }
-    if table::placements(results).len() > 1 {
-        text += &format!(", {placement}");
-    }
-    text
+/// Each sentence as an item of a list; no list where there is nothing to say.
+fn list(class: &str, sentences: impl IntoIterator<Item = String>) -> String {
+    let items: String =
+        sentences.into_iter().map(|sentence| format!("<li>{}</li>\n", escape(&sentence))).collect();
+    if items.is_empty() { items } else { format!("<ul class=\"{class}\">\n{items}</ul>\n") }
 }
 
 fn machine(results: &Results) -> String {
@@ -69,75 +71,24 @@ fn machine(results: &Results) -> String {
     facts("Machine and command", &rows)
 }
 
-fn stores(results: &Results) -> String {
-    if results.stores.is_empty() {
+/// Charts below a heading, or nothing where nothing was measured.
+fn section(title: &str, words: &str, charts: Vec<Chart<'_>>) -> String {
+    if charts.is_empty() {
         return String::new();
     }
-    let mut html = String::from("<h2>Raw stores into a window</h2>\n");
-    for receiver in [false, true] {
-        let mut series: Vec<Series> = Vec::new();
-        for row in results.stores.iter().filter(|row| row.receiver == receiver) {
-            let name = series_name(results, row.policy, row.kernel, row.placement);
-            let point = (f64::from(row.message_bytes), row.goodput_gbps);
-            page::add(&mut series, name, point);
-        }
-        let chart = Chart { unit: "Gbit/s", size: "message in the window, bytes", logarithmic: true, series };
-        let caption = if receiver {
-            "Another core receives and checks each message. Lines: fence policy, store kernel."
-        } else {
-            "Nobody receives: what the core can store. The experiment of HotOS'25, figure 2, on this CPU's memory; a \
-             fence after every message or line is what the reorder unit saves."
-        };
-        html += &figure(&chart, caption);
-    }
-    html
-}
-
-fn latencies(results: &Results, latency_kind: LatencyKind) -> String {
-    let rows: Vec<&LatencyRow> =
-        results.latencies.iter().filter(|row| row.latency_kind == latency_kind).collect();
-    if rows.is_empty() {
-        return String::new();
-    }
-    let mut series: Vec<Series> = Vec::new();
-    for row in rows {
-        let name = series_name(results, row.interface.name(), row.kernel, row.placement);
-        let point = (f64::from(row.frame_bytes), row.p50_ns as f64);
-        page::add(&mut series, name, point);
-    }
-    let chart = Chart { unit: "p50, ns", size: "frame, bytes", logarithmic: true, series };
-    let (title, caption) = match latency_kind {
-        LatencyKind::OneWay => (
-            "One-way time",
-            "From the call to send to the frame in hand, through the NIC process and back into this thread's receive \
-             ring: one clock. Lower is better.",
-        ),
-        LatencyKind::RoundTrip => {
-            ("Round trip", "A frame there, and the answer back: two passes through the NIC.")
-        }
-    };
-    format!("<h2>{title}</h2>\n{}", figure(&chart, caption))
-}
-
-fn rates(results: &Results, title: &str, rows: &[RateRow], caption: &str) -> String {
-    if rows.is_empty() {
-        return String::new();
-    }
-    let mut series: Vec<Series> = Vec::new();
-    for row in rows {
-        let name = series_name(results, row.interface.name(), row.kernel, row.placement);
-        let point = (f64::from(row.frame_bytes), row.frames_per_s / 1e6);
-        page::add(&mut series, name, point);
-    }
-    let chart = Chart { unit: "M frames/s", size: "frame, bytes", logarithmic: true, series };
-    format!("<h2>{title}</h2>\n{}", figure(&chart, caption))
+    format!("<h2>{title}</h2>\n<p>{}</p>\n{}", escape(words), page::charts(charts))
 }
 
 fn raw(results: &Results) -> String {
     let mut html = String::from("<h2>Tables and raw data</h2>\n");
-    html += &format!("<pre>{}</pre>\n", escape(&table::render(results)));
+    for (heading, table) in table::tables(results) {
+        html += &page::table(&heading, &table);
+    }
     for (name, csv) in results.csv() {
-        html += &page::folded(name, &csv);
+        // A part that was not measured leaves a header alone.
+        if csv.lines().count() > 1 {
+            html += &page::folded(name, &csv);
+        }
     }
     html += &page::data(results);
     html
@@ -154,6 +105,10 @@ mod tests {
         assert!(html.contains("<svg"));
         assert!(html.contains("<h2>Onto the wire</h2>") && html.contains("<h2>There and back</h2>"));
         assert!(html.contains("Placement near: a bare line"), "a reader sees the conditions");
+        assert!(
+            html.contains("<caption>Frames put on the wire, cores near (measured"),
+            "tables say what they are"
+        );
         assert!(html.contains("Test CPU &lt;with &amp; markup&gt;"));
         for outside in ["src=", "href=", "@import", "url("] {
             assert!(!html.contains(outside), "the report loads something: {outside}");
@@ -167,5 +122,15 @@ mod tests {
         let end = start + html[start..].find("</script>").unwrap();
         let value: serde_json::Value = serde_json::from_str(&html[start..end]).unwrap();
         assert_eq!(value["latencies"].as_array().unwrap().len(), sample().latencies.len());
+    }
+
+    #[test]
+    fn part_that_was_not_measured_leaves_nothing_on_the_page() {
+        let results = Results { stores: Vec::new(), transmits: Vec::new(), ..sample() };
+        let html = render(&results);
+        for absent in ["stores.csv", "transmit.csv", "Raw stores", "<h2>Onto the wire"] {
+            assert!(!html.contains(absent), "{absent}");
+        }
+        assert!(html.contains("latency.csv"));
     }
 }

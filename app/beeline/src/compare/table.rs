@@ -3,7 +3,7 @@
 use beeline_floor::Placement;
 use comfy_table::{Cell, CellAlignment, Table, presets};
 
-use super::results::{LatencyKind, RateRow, Results, UNSTEADY_FROM};
+use super::results::{LatencyKind, LatencyRow, RateRow, Results, UNSTEADY_FROM};
 
 /// Columns a table may take.
 pub const WIDTH: u16 = 100;
@@ -17,26 +17,28 @@ pub fn placements(results: &Results) -> Vec<Placement> {
 
 /// All tables of a run, with headings; those of each placement apart.
 pub fn render(results: &Results) -> String {
-    let mut text = String::new();
+    let text = |(heading, table): &(String, Table)| format!("\n{heading}\n{}", finish(table));
+    tables(results).iter().map(text).collect()
+}
+
+/// The tables, each behind its heading.
+pub fn tables(results: &Results) -> Vec<(String, Table)> {
+    let mut tables = Vec::new();
     for placement in placements(results) {
         let cores = format!("cores {placement}");
         if results.stores.iter().any(|row| row.placement == placement) {
-            text += &format!(
-                "\nRaw stores into a window, {cores}, Gbit/s (measured; HotOS'25 figure 2 on this CPU)\n"
+            let heading = format!(
+                "Raw stores into a window, {cores}, Gbit/s (measured; HotOS'25 figure 2 on this CPU)"
             );
-            text += &stores(results, placement);
+            tables.push((heading, stores(results, placement)));
         }
         for latency_kind in [LatencyKind::OneWay, LatencyKind::RoundTrip] {
-            if results
-                .latencies
-                .iter()
-                .any(|row| (row.placement, row.latency_kind) == (placement, latency_kind))
-            {
+            let is_shown = |row: &LatencyRow| (row.placement, row.latency_kind) == (placement, latency_kind);
+            if results.latencies.iter().any(is_shown) {
                 let title = title(latency_kind);
-                text += &format!(
-                    "\n{title} through the NIC process, {cores}, ns (measured: p50 / p99 / p99.9)\n"
-                );
-                text += &latencies(results, placement, latency_kind);
+                let heading =
+                    format!("{title} through the NIC process, {cores}, ns (measured: p50 / p99 / p99.9)");
+                tables.push((heading, latencies(results, placement, latency_kind)));
             }
         }
         let parts =
@@ -44,16 +46,17 @@ pub fn render(results: &Results) -> String {
         for (part, rows) in parts {
             let rows: Vec<_> = rows.iter().filter(|row| row.placement == placement).collect();
             if !rows.is_empty() {
-                text += &format!("\nFrames {part}, {cores} (measured: M frames/s, Gbit/s, CPU ns a frame)\n");
-                text += &rates(&rows);
+                let heading =
+                    format!("Frames {part}, {cores} (measured: M frames/s, Gbit/s, CPU ns a frame)");
+                tables.push((heading, rates(&rows)));
             }
         }
     }
     if !results.checks.is_empty() {
-        text += "\nThree processes (sender, NIC, receiver): correctness only, no times\n";
-        text += &checks(results);
+        let heading = "Three processes (sender, NIC, receiver): correctness only, no times".to_owned();
+        tables.push((heading, checks(results)));
     }
-    text
+    tables
 }
 
 /// What stands behind a figure whose rounds lie far apart.
@@ -96,7 +99,7 @@ pub fn distinct<T: PartialEq, I: IntoIterator<Item = T>>(items: I) -> Vec<T> {
     seen
 }
 
-fn stores(results: &Results, placement: Placement) -> String {
+fn stores(results: &Results, placement: Placement) -> Table {
     let rows: Vec<_> = results.stores.iter().filter(|row| row.placement == placement).collect();
     let sizes = distinct(rows.iter().map(|row| row.message_bytes));
     let mut header = vec!["fence policy, kernel".to_owned(), "receiver".to_owned()];
@@ -116,10 +119,10 @@ fn stores(results: &Results, placement: Placement) -> String {
         }
         table.add_row(cells);
     }
-    finish(&table)
+    table
 }
 
-fn latencies(results: &Results, placement: Placement, latency_kind: LatencyKind) -> String {
+fn latencies(results: &Results, placement: Placement, latency_kind: LatencyKind) -> Table {
     let rows =
         results.latencies.iter().filter(|row| (row.placement, row.latency_kind) == (placement, latency_kind));
     let rows: Vec<_> = rows.collect();
@@ -141,10 +144,10 @@ fn latencies(results: &Results, placement: Placement, latency_kind: LatencyKind)
         }
         table.add_row(cells);
     }
-    finish(&table)
+    table
 }
 
-fn rates(rates: &[&RateRow]) -> String {
+fn rates(rates: &[&RateRow]) -> Table {
     let columns = distinct(rates.iter().map(|row| (row.interface, row.kernel)));
     let mut header = vec!["frame".to_owned()];
     header.extend(columns.iter().map(|(interface, kernel)| match *kernel {
@@ -169,10 +172,10 @@ fn rates(rates: &[&RateRow]) -> String {
         }
         table.add_row(cells);
     }
-    finish(&table)
+    table
 }
 
-fn checks(results: &Results) -> String {
+fn checks(results: &Results) -> Table {
     let mut table = empty(["interface", "frames", "bytes", "verdict"].map(str::to_owned).to_vec());
     for row in &results.checks {
         table.add_row(vec![
@@ -182,7 +185,7 @@ fn checks(results: &Results) -> String {
             Cell::new(&row.verdict),
         ]);
     }
-    finish(&table)
+    table
 }
 
 #[cfg(test)]

@@ -4,27 +4,53 @@ use super::document::Document;
 use super::row::{Figures, Row};
 use super::table::{self, Group, group, heading, label};
 use crate::compare::table::distinct;
-use crate::page::{self, Chart, Series, add, escape, facts, figure, folded};
+use crate::page::{self, Better, Chart, FRAMES, Look, Series, escape, facts, folded};
 
-/// What a chart shows: its axis, its words, its figure.
-type Shown = (&'static str, &'static str, fn(&Figures) -> f64);
+/// What a chart shows: its title, its axis, which values are good, its words, its figure.
+struct Shown {
+    title: &'static str,
+    unit: &'static str,
+    better: Better,
+    words: &'static str,
+    value: fn(&Figures) -> f64,
+}
 
-const LATENCY: Shown = (
-    "p50, ns",
-    "From the call that sends (of an open loop: from the arrival) to the first bit on the wire. Lower is better.",
-    |figures| figures.p50_ps as f64 / 1000.0,
-);
-const RATE: Shown = ("Gbit/s", "Frames on the wire, FCS excluded. Higher is better.", Figures::gbps);
-const CPU: Shown = (
-    "CPU ns a frame",
-    "Time in which cores did something or stood still because of it. Lower is better.",
-    Figures::core_ns_per_frame,
-);
-const EFFICIENCY: Shown = (
-    "% of link bytes",
-    "Share of the frames in all bytes on the link at the root complex, both directions, headers included. Higher is better.",
-    Figures::efficiency_percent,
-);
+const P50: Shown = Shown {
+    title: "Latency, p50",
+    unit: "ns, p50",
+    better: Better::Lower,
+    words: "Latency is from the call that sends (of an open loop: from the arrival) to the first bit on the wire; lower is better.",
+    value: |figures| figures.p50_ps as f64 / 1000.0,
+};
+const P99: Shown = Shown {
+    title: "Latency, p99",
+    unit: "ns, p99",
+    better: Better::Lower,
+    words: "",
+    value: |figures| figures.p99_ps as f64 / 1000.0,
+};
+const RATE: Shown = Shown {
+    title: "Rate",
+    unit: "Gbit/s",
+    better: Better::Higher,
+    words: "Rate is of frames on the wire, FCS excluded; higher is better.",
+    value: Figures::gbps,
+};
+const CPU: Shown = Shown {
+    title: "Cost to the CPU",
+    unit: "CPU ns a frame",
+    better: Better::Lower,
+    words: "Cost is the time in which cores did something or stood still because of it; lower is better.",
+    value: Figures::core_ns_per_frame,
+};
+const EFFICIENCY: Shown = Shown {
+    title: "Efficiency of the link",
+    unit: "% of link bytes",
+    better: Better::Higher,
+    words: "Efficiency is the share of the frames in all bytes on the link at the root complex, both directions, headers \
+            included; higher is better.",
+    value: Figures::efficiency_percent,
+};
 
 /// The page as HTML text.
 pub fn render(rows: &[Row]) -> String {
@@ -47,7 +73,10 @@ pub fn render(rows: &[Row]) -> String {
     for of in distinct(rows.iter().map(group)) {
         html += &section(rows, of);
     }
-    html += &format!("<h2>Tables and raw data</h2>\n<pre>{}</pre>\n", escape(&table::render(rows)));
+    html += &format!(
+        "<h2>Tables and raw data</h2>\n<pre tabindex=\"0\">{}</pre>\n",
+        escape(&table::render(rows))
+    );
     html += &folded("results.csv", &table::csv(rows));
     html += &page::data(&Document::new(rows));
     html + page::END
@@ -60,21 +89,35 @@ fn section(rows: &[Row], of: Group<'_>) -> String {
         return String::new();
     }
     // A closed loop of one frame has a rate that its latency says already, and full queues have a latency of their own.
-    let shown = match of.arrivals {
-        "one-by-one" => [LATENCY, CPU, EFFICIENCY],
-        arrivals if arrivals.starts_with("always") => [RATE, CPU, EFFICIENCY],
-        _ => [LATENCY, RATE, CPU],
+    let shown: &[Shown] = match of.arrivals {
+        "one-by-one" => &[P50, P99, CPU, EFFICIENCY],
+        arrivals if arrivals.starts_with("always") => &[RATE, CPU, EFFICIENCY],
+        _ => &[P50, P99, RATE, CPU],
     };
-    let mut html = format!("<h2>{}</h2>\n", escape(&heading(of)));
-    for (unit, caption, value) in shown {
-        let mut series: Vec<Series> = Vec::new();
-        for row in &rows {
-            if let Some(figures) = &row.figures {
-                add(&mut series, label(row), (row.frame_bytes, value(figures)));
-            }
-        }
-        let logarithmic = unit != EFFICIENCY.0;
-        html += &figure(&Chart { unit, size: "frame, bytes", logarithmic, series }, caption);
-    }
+    let words: Vec<&str> = shown.iter().map(|shown| shown.words).filter(|words| !words.is_empty()).collect();
+    let mut html = format!("<h2>{}</h2>\n<p>{}</p>\n", escape(&heading(of)), words.join(" "));
+    html += &page::charts(shown.iter().map(|shown| chart(&rows, shown)).collect());
     html
+}
+
+fn chart(rows: &[&Row], shown: &Shown) -> Chart<'static> {
+    let mut series: Vec<Series> = Vec::new();
+    for row in rows {
+        if let Some(figures) = &row.figures {
+            let name = label(row);
+            // Results that are read back may name an interface that is no more.
+            let look =
+                row.interface.parse().map_or(Look::Other(series.len()), |of| page::look(&series, &name, of));
+            page::add(&mut series, name, look, (row.frame_bytes, (shown.value)(figures)));
+        }
+    }
+    Chart {
+        title: shown.title.to_owned(),
+        unit: shown.unit,
+        across: FRAMES,
+        is_logarithmic: shown.unit != EFFICIENCY.unit,
+        better: shown.better,
+        series,
+        values: None,
+    }
 }

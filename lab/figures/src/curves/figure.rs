@@ -34,7 +34,9 @@ pub struct Figure {
     pub title: &'static str,
     /// Rows that are tested by curves of this figure: each rival of theirs is one of its curves.
     pub rows: &'static [&'static str],
-    /// What is seen, and what is lost.
+    /// What the source's figure shows, as far as its text says it: what ours should show too.
+    pub expected: &'static str,
+    /// What is lost, and what is drawn in its place.
     pub caption: &'static str,
     /// Vertical axis, with its unit.
     pub unit: &'static str,
@@ -42,6 +44,8 @@ pub struct Figure {
     pub unit_size: f64,
     /// Horizontal axis.
     pub axis: &'static str,
+    /// Whether the horizontal axis has numbered things, not sizes.
+    pub is_numbered: bool,
     /// Whether the vertical axis is logarithmic.
     pub is_logarithmic: bool,
     /// Sizes that are run.

@@ -85,11 +85,15 @@ pub const FIGURES: &[Figure] = &[
     Figure {
         title: "kPIO+WC, figure 5: the trace of a ping looped back",
         rows: &[],
+        expected: "Acknowledgements of the first and the second line come first, then both looped-back writes, in the \
+                   order of their packets.",
         caption: "When an analyzer sees packets 1 to 4: the acknowledgements of both lines, and both looped-back writes. \
-                  Three of the four are inputs.",
+                  Three of the four are inputs. The modelled device acknowledges both lines with one packet, so packet 2 has \
+                  no simulated time.",
         unit: "ns after the first line",
         unit_size: NS,
         axis: "packet",
+        is_numbered: true,
         is_logarithmic: false,
         sizes: packets,
         curves: &[Curve {
@@ -103,10 +107,13 @@ pub const FIGURES: &[Figure] = &[
     Figure {
         title: "kPIO+WC, figure 6: the trace of a ping by descriptor DMA",
         rows: &[],
+        expected: "Three packets in a row: the doorbell's acknowledgement, some 900 ns later the descriptor's, some \
+                   1000 ns later the payload's.",
         caption: "Acknowledgements of the doorbell, of the descriptor, of the payload. Two of the three are inputs.",
         unit: "ns after the doorbell",
         unit_size: NS,
         axis: "packet",
+        is_numbered: true,
         is_logarithmic: false,
         sizes: dma_stamps,
         curves: &[Curve {
@@ -120,11 +127,14 @@ pub const FIGURES: &[Figure] = &[
     Figure {
         title: "kPIO+WC, figure 7 and table 1: transmit latency by size",
         rows: &["r0035"],
-        caption: "The points of the picture are lost. The squares are the three numbers of the text: one line, and the ping \
-                  by either way (a frame of 104 or 100 bytes).",
+        expected: "kPIO+WC is a staircase with a step every 64 bytes; descriptor DMA is smooth (row r0035).",
+        caption: "The points of the picture are lost. The crosses are the three numbers of the text: one line, and the ping \
+                  by either way (a frame of 104 or 100 bytes). They start and end elsewhere than the lines, as rows r0029, r0030 and \
+                  r0033 say, so they are not compared with them.",
         unit: "ns",
         unit_size: NS,
         axis: "frame, bytes",
+        is_numbered: false,
         is_logarithmic: false,
         sizes: fine,
         curves: &[
@@ -147,11 +157,14 @@ pub const FIGURES: &[Figure] = &[
     Figure {
         title: "kPIO+WC, figure 8: throughput by size",
         rows: &["r0036"],
+        expected: "kPIO+WC is ahead for small frames and drops behind each 64-byte boundary; both come together for \
+                   large ones (row r0036).",
         caption: "The points of the picture are lost. The rival is the NIC of the traces with a doorbell a frame and without \
                   its wire of 1 Gbit/s, as row r0036 has it.",
         unit: "Gbit/s",
         unit_size: GBPS,
         axis: "frame, bytes",
+        is_numbered: false,
         is_logarithmic: false,
         sizes: frames,
         curves: &[
@@ -173,10 +186,13 @@ pub const FIGURES: &[Figure] = &[
     Figure {
         title: "HotOS'25, figure 2: stores of one core",
         rows: &[],
+        expected: "Unfenced stores to the NIC stay at about 120 Gbit/s whatever the size of a message; a fence behind \
+                   each small one leaves 1; stores to memory reach nearly 200.",
         caption: "The points of the picture are lost. 120 and 200 Gbit/s are inputs.",
         unit: "Gbit/s",
         unit_size: GBPS,
         axis: "message, bytes",
+        is_numbered: false,
         is_logarithmic: true,
         sizes: || powers_of_two(64, 8192),
         curves: &[
@@ -206,11 +222,14 @@ pub const FIGURES: &[Figure] = &[
     Figure {
         title: "HotOS'25, figure 3: round trip with and without DMA",
         rows: &["r0065"],
+        expected: "Messages that are pushed need one read by DMA less: a small one's round trip is about 800 ns \
+                   shorter.",
         caption: "The points of the picture are lost; the text has the difference for small messages, 800 ns. Without BlueFlame \
                   is one read of the device, as of a pipe: the same stand-in as in row r0065.",
         unit: "us",
         unit_size: US,
         axis: "message, bytes",
+        is_numbered: false,
         is_logarithmic: false,
         sizes: || powers_of_two(16, 4096),
         curves: &[
@@ -222,12 +241,15 @@ pub const FIGURES: &[Figure] = &[
     Figure {
         title: "HotOS'25, figure 4: pipelined writes, one request a call",
         rows: &["r0066", "r0067"],
+        expected: "At 64 bytes one core reaches about 1 Gbit/s and 64 cores about 30: a fence for each request is what \
+                   limits them.",
         caption: "The points of the picture are lost but for 64 bytes. Larger messages are many frames there; a NIC of ours \
                   has no messages above a frame. One request a call, pushed with a fence; at 256 bytes an entry that holds \
                   its frame is too long to be pushed, and its doorbell needs none.",
         unit: "Gbit/s",
         unit_size: GBPS,
         axis: "message, bytes",
+        is_numbered: false,
         is_logarithmic: true,
         sizes: || powers_of_two(64, 8192),
         curves: &[
@@ -250,10 +272,12 @@ pub const FIGURES: &[Figure] = &[
     Figure {
         title: "pcie-bench: latency of DMA by size",
         rows: &[],
+        expected: "Both lines rise with size; a write with a read behind it takes longer than a read alone.",
         caption: "Medians, Sandy Bridge server. 8 and 64 bytes are inputs.",
         unit: "ns",
         unit_size: NS,
         axis: "transfer, bytes",
+        is_numbered: false,
         is_logarithmic: false,
         sizes: || powers_of_two(8, 2048),
         curves: &[
@@ -292,10 +316,12 @@ pub const FIGURES: &[Figure] = &[
     Figure {
         title: "pcie-bench: bandwidth of DMA by size",
         rows: &[],
+        expected: "From 64 to 512 bytes all three rise with the size of a transfer.",
         caption: "Sandy Bridge server.",
         unit: "Gbit/s",
         unit_size: GBPS,
         axis: "transfer, bytes",
+        is_numbered: false,
         is_logarithmic: false,
         sizes: || powers_of_two(64, 2048),
         curves: &[
@@ -346,10 +372,12 @@ pub const FIGURES: &[Figure] = &[
     Figure {
         title: "gdrcopy: time of a fenced copy into a window by size",
         rows: &[],
+        expected: "Flat while the fence is most of the time, then in proportion to the bytes copied.",
         caption: "copylat, a Xeon and a V100, Gen3 x16.",
         unit: "us",
         unit_size: US,
         axis: "copy, bytes",
+        is_numbered: false,
         is_logarithmic: true,
         sizes: || powers_of_two(1, 65536),
         curves: &[Curve {
@@ -375,11 +403,14 @@ pub const FIGURES: &[Figure] = &[
     Figure {
         title: "Dolphin, figures 2 to 6: throughput by size",
         rows: &[],
-        caption: "The points of the pictures are lost; the squares are the peaks of the text, at 65536 bytes where it gives \
+        expected: "Stores are flat from 256 bytes on, every link is alike below 128 bytes, and Gen3 x4 is nearly Gen2 \
+                   x8 (rows r0112, r0124, r0125).",
+        caption: "The points of the pictures are lost; the crosses are the peaks of the text, at 65536 bytes where it gives \
                   no size. They are from the Linux, VxWorks, Gen3 x8 and DMA runs.",
         unit: "GB/s",
         unit_size: GB_PER_S,
         axis: "segment, bytes",
+        is_numbered: false,
         is_logarithmic: false,
         sizes: || powers_of_two(8, 65536),
         curves: &[
@@ -419,11 +450,14 @@ pub const FIGURES: &[Figure] = &[
     Figure {
         title: "Dolphin, figures 2 to 6: time of a transfer by size",
         rows: &[],
+        expected: "Stores of 1024 bytes take less time (0.72 us) than 256 bytes by DMA (1.75 us): a DMA transfer has a \
+                   start to pay for.",
         caption: "The points of the pictures are lost. What the text calls latency of stores is the time that the sender \
                   streams; by DMA it is the time to arrive.",
         unit: "us",
         unit_size: US,
         axis: "segment, bytes",
+        is_numbered: false,
         is_logarithmic: true,
         sizes: || powers_of_two(8, 4096),
         curves: &[

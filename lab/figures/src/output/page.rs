@@ -1,61 +1,49 @@
 //! One HTML page: plots of our curves under published points, tables, raw data. It loads nothing from outside.
 
-use std::ops::Range;
-
 use super::table::{left_out_words, state, tables};
 use super::{csv, json, ours, percent, remarks, short, verdict};
-use crate::chart;
 use crate::error::Error;
 use crate::evaluate::RowResult;
 use crate::fences::HYPOTHESES;
+use crate::plot::html::{self, escape, folded, table};
 use crate::run::Outcome;
 use crate::score::{MEDIAN_TARGET_PERCENT, NEAR_PERCENT, NEAR_TARGET_PERCENT};
-
-const STYLE: &str = "
-:root{color-scheme:light}
-body{font:16px/1.5 system-ui,sans-serif;max-width:980px;margin:2rem auto;padding:0 1rem;color:#1c1c1c;background:#fff}
-h1{font-size:1.7rem;margin-bottom:.2rem}h2{font-size:1.2rem;margin-top:2.4rem;border-bottom:1px solid #ddd}
-h3{font-size:1rem;margin:1.6rem 0 0}
-.lead{color:#444;margin-top:0}figure{margin:.4rem 0 1rem;overflow-x:auto}figcaption{color:#555;font-size:.9rem}
-.scroll{overflow-x:auto}table{border-collapse:collapse;font-size:.82rem;width:100%}
-th,td{padding:.15rem .5rem .15rem 0;vertical-align:top;text-align:left;border-bottom:1px solid #eee}
-td.n,th.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
-tr.scored{background:#eef5fb}tr.far{background:#fbeeea}
-pre{font-size:.72rem;line-height:1.25;overflow-x:auto;background:#f7f7f7;padding:.8rem}
-.key{font-size:1.05rem;background:#eef5fb;padding:.8rem 1rem;border-left:4px solid #0072b2}
-.warn{background:#fbeeea;border-left-color:#d55e00}details{margin:.5rem 0}";
 
 /// Renders a whole outcome as one HTML page without scripts.
 ///
 /// # Errors
 /// A plot cannot be drawn.
 pub fn page(outcome: &Outcome) -> Result<String, Error> {
-    let mut html = String::from("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">");
-    html += "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">";
-    html += &format!("<title>Published figures and ours</title><style>{STYLE}</style></head><body>\n");
+    let mut html = html::head("Published figures and ours");
     html += "<h1>Published figures beside ours</h1>\n";
-    html += "<p class=\"lead\">Lines are <b>simulated</b>: platforms in virtual time, each from its file. Squares are \
+    html += "<p class=\"lead\">Lines are <b>simulated</b>: platforms in virtual time, each from its file. Crosses are \
              <b>published</b>: numbers that stand in the sources, on their authors' machines. Nothing here was measured.</p>\n";
     html += &headline(outcome);
-    if !outcome.figures.is_empty() {
-        html += "<h2>Figures</h2>\n";
-    }
-    for figure in &outcome.figures {
-        html += &format!("<h3>{}</h3>\n<figure>", escape(figure.title.as_str()));
-        html += &chart::draw(&figure.chart());
-        html += &format!("<figcaption>{}</figcaption></figure>\n", escape(&figure.caption));
-    }
+    html += &figures(outcome);
     html += &fences(outcome);
     html += &scores(outcome);
     html += &left_out(outcome);
     html += &rows(outcome);
     html += &raw(outcome)?;
-    html += "</body></html>\n";
+    html += html::END;
     Ok(html)
 }
 
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+/// The figures of the papers, each with what it should show, what it shows, and what is lost.
+fn figures(outcome: &Outcome) -> String {
+    if outcome.figures.is_empty() {
+        return String::new();
+    }
+    let mut html = String::from(
+        "<h2>Figures</h2>\n<p>Under each figure stands first what is seen in the points drawn, then what the source says that it \
+         should show. A line is compared with a published point only where the row is run as what the line shows.</p>\n\
+         <div class=\"charts\">\n",
+    );
+    for figure in &outcome.figures {
+        let expected = format!("Should show, after the source: {}", figure.expected);
+        html += &html::figure(&figure.chart(), &[&expected, &figure.caption]);
+    }
+    html + "</div>\n"
 }
 
 fn headline(outcome: &Outcome) -> String {
@@ -73,26 +61,6 @@ fn headline(outcome: &Outcome) -> String {
     )
 }
 
-/// A table: header cells (those in `figures` right-aligned) and rows of cells.
-fn table(
-    header: &[&str],
-    figures: Range<usize>,
-    rows: impl Iterator<Item = (String, Vec<String>)>,
-) -> String {
-    let class = |index: usize| if figures.contains(&index) { " class=\"n\"" } else { "" };
-    let mut html = String::from("<div class=\"scroll\"><table><tr>");
-    for (index, name) in header.iter().enumerate() {
-        html += &format!("<th{}>{name}</th>", class(index));
-    }
-    for (row_class, cells) in rows {
-        html += &format!("</tr>\n<tr{row_class}>");
-        for (index, cell) in cells.iter().enumerate() {
-            html += &format!("<td{}>{}</td>", class(index), escape(cell));
-        }
-    }
-    html + "</tr></table></div>\n"
-}
-
 fn fences(outcome: &Outcome) -> String {
     let header: Vec<&str> =
         ["platform", "row", "published", "file says"].into_iter().chain(HYPOTHESES).collect();
@@ -100,12 +68,17 @@ fn fences(outcome: &Outcome) -> String {
         let mut cells = vec![row.platform.clone(), row.row.to_string(), short(row.published_ns)];
         cells.push(row.chosen.clone().unwrap_or("-".to_owned()));
         cells.extend(row.ours_ns.iter().map(|ns| ns.map_or("-".to_owned(), short)));
-        (String::new(), cells)
+        ("", cells)
     });
     format!(
         "<h2>What a fence waits for</h2>\n<p>ns for each 64-byte message with a fence behind it, if the fence waits for \
          nothing but empty buffers, or also for an acknowledgement of the uncore, of the root complex, of the device.</p>\n{}",
-        table(&header, 2..header.len(), rows)
+        table(
+            "Published beside simulated, ns a message; a column for each thing waited for",
+            &header,
+            2..header.len(),
+            rows
+        )
     )
 }
 
@@ -121,7 +94,7 @@ fn scores(outcome: &Outcome) -> String {
             percent(tally.worst_percent),
             percent(tally.near_percent),
         ];
-        (String::new(), cells)
+        ("", cells)
     };
     let platforms = outcome.score.platforms.iter().map(|p| {
         cells(p.platform.clone(), p.knobs.len().to_string(), p.fitted_rows.len().to_string(), &p.tally)
@@ -136,7 +109,12 @@ fn scores(outcome: &Outcome) -> String {
         .groups()
         .map(|(name, tally)| cells(name.to_owned(), String::new(), String::new(), tally));
     let header = ["platform", "knobs", "fitted rows", "scored", "missing", "median", "worst", "within 15 %"];
-    let body = table(&header, 1..header.len(), groups.into_iter().chain(seeds).chain(platforms));
+    let body = table(
+        "Errors of the simulated figures against the published ones",
+        &header,
+        1..header.len(),
+        groups.into_iter().chain(seeds).chain(platforms),
+    );
     let hold = |name: &str, holds: crate::score::Holds| {
         format!("{name}: {} hold, {} do not, {} not run. ", holds.holding, holds.failing, holds.untested)
     };
@@ -162,13 +140,18 @@ fn left_out(outcome: &Outcome) -> String {
             left.errors_percent.len().to_string(),
             percent(left.median_percent),
         ];
-        (String::new(), cells)
+        ("", cells)
     });
     format!(
         "<h2>Leaving a platform out</h2>\n<p>Each platform with the knobs of its nearest kin: same kind, most shared parts, \
          nearest generation. What could not be replaced is named. All: {}.</p>\n{}",
         left_out_words(outcome),
-        table(&["platform", "knobs of", "kept", "replaced", "rows", "median error"], 3..6, rows)
+        table(
+            "Each platform with its kin's knobs",
+            &["platform", "knobs of", "kept", "replaced", "rows", "median error"],
+            3..6,
+            rows
+        )
     )
 }
 
@@ -189,9 +172,18 @@ fn rows(outcome: &Outcome) -> String {
         let is_seed = own.first().is_some_and(|row| row.seed.is_some());
         let open = if is_seed { " open" } else { "" };
         html += &format!("<details{open}><summary>{} ({} rows)</summary>\n", escape(source), own.len());
-        let header =
-            ["row", "quantity", "class", "used to fit", "published", "ours", "error", "inside", "remarks"];
-        html += &table(&header, 5..7, own.iter().map(|row| row_cells(row)));
+        let header = [
+            "row",
+            "quantity",
+            "class",
+            "used to fit",
+            "published",
+            "simulated",
+            "error",
+            "inside",
+            "remarks",
+        ];
+        html += &table(source, &header, 4..7, own.iter().map(|row| row_cells(row)));
         let seed = own.first().and_then(|row| row.seed);
         for lost in outcome.lost.iter().filter(|lost| Some(lost.seed) == seed) {
             html += &format!("<p>Lost in the text: {} ({})</p>\n", escape(&lost.what), escape(&lost.place));
@@ -201,12 +193,12 @@ fn rows(outcome: &Outcome) -> String {
     html
 }
 
-fn row_cells(row: &RowResult) -> (String, Vec<String>) {
+fn row_cells(row: &RowResult) -> (&'static str, Vec<String>) {
     let is_scored = row.class == crate::registry::Class::Scored;
     let is_near = row.error_percent.is_some_and(|error| error.abs() <= NEAR_PERCENT);
     let class = match (is_scored, is_near) {
-        (true, true) => " class=\"scored\"",
-        (true, false) => " class=\"far\"",
+        (true, true) => "scored",
+        (true, false) => "far",
         (false, _) => "",
     };
     let cells = vec![
@@ -220,18 +212,13 @@ fn row_cells(row: &RowResult) -> (String, Vec<String>) {
         verdict(row).to_owned(),
         remarks(row).join("; "),
     ];
-    (class.to_owned(), cells)
+    (class, cells)
 }
 
 fn raw(outcome: &Outcome) -> Result<String, Error> {
-    let details = |name: &str, text: &str| {
-        format!("<details><summary>{name}</summary><pre>{}</pre></details>\n", escape(text))
-    };
     let mut html = String::from("<h2>Tables and raw data</h2>\n");
-    html += &details("tables", &tables(outcome, true));
-    html += &details("rows, CSV", &csv(outcome)?);
-    // `<` cannot end the script element early: it is written as an escape that JSON readers undo.
-    let data = json(outcome)?.replace('<', "\\u003c");
-    html += &format!("<script type=\"application/json\" id=\"outcome\">{data}</script>\n");
+    html += &folded("tables", &tables(outcome, true));
+    html += &folded("rows, CSV", &csv(outcome)?);
+    html += &html::data("outcome", &json(outcome)?);
     Ok(html)
 }

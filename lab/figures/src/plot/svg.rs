@@ -1,0 +1,170 @@
+//! A chart as SVG text. Colours are classes of the page's stylesheet; the drawing is as wide as its box, and small enough for its
+//! text to be read on a phone.
+
+use std::fmt::Write;
+
+use super::axis::{Axis, with_room};
+use super::chart::{Across, Chart, Series};
+use super::look::Look;
+use super::seen::sentence;
+use super::text::{escape, short};
+
+const WIDTH: f64 = 480.0;
+const HEIGHT: f64 = 320.0;
+const LEFT: f64 = 58.0;
+const RIGHT: f64 = WIDTH - 14.0;
+const TOP: f64 = 30.0;
+const BOTTOM: f64 = HEIGHT - 46.0;
+/// Points above which a line is drawn without them.
+const DENSE_POINTS: usize = 30;
+
+/// Draws a chart. A chart without points gives an empty text.
+pub fn draw(chart: &Chart<'_>) -> String {
+    let places = chart.places();
+    let (Some(first), Some(last), Some(range)) = (places.first(), places.last(), chart.value_range()) else {
+        return String::new();
+    };
+    let across = match chart.across {
+        Across::Sizes(_) => across(first / 1.15, last * 1.15, true),
+        Across::Numbers(_) => across(first - 0.5, last + 0.5, false),
+    };
+    let up = upright(range, chart.is_logarithmic);
+    let mut svg = format!(
+        "<svg class=\"plot\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{}: {}\">\n",
+        escape(&chart.title),
+        escape(&sentence(chart))
+    );
+    rules(&mut svg, chart, &across, &up, &places);
+    for series in &chart.series {
+        line(&mut svg, chart, series, &across, &up);
+    }
+    svg + "</svg>\n"
+}
+
+fn across(from: f64, to: f64, is_logarithmic: bool) -> Axis {
+    Axis { from, to, is_logarithmic, start: LEFT, end: RIGHT }
+}
+
+/// The vertical axis: room above and below on a logarithmic one, from nothing on a linear one.
+fn upright((low, high): (f64, f64), is_logarithmic: bool) -> Axis {
+    let (from, to) =
+        if is_logarithmic { (low / 1.25, high * 1.25) } else { (0.0, high.max(f64::MIN_POSITIVE) * 1.08) };
+    Axis { from, to, is_logarithmic, start: BOTTOM, end: TOP }
+}
+
+/// Axes: lines, numbers, names.
+fn rules(svg: &mut String, chart: &Chart<'_>, across: &Axis, up: &Axis, places: &[f64]) {
+    for value in up.numbers() {
+        let y = up.place(value);
+        let _ = writeln!(svg, "<path class=\"grid\" d=\"M{LEFT} {y:.1}H{RIGHT}\"/>");
+        let _ = writeln!(
+            svg,
+            "<text class=\"tick\" x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{value}</text>",
+            LEFT - 8.0,
+            y + 4.5
+        );
+    }
+    // What was run gets the numbers; a sweep of many sizes gets round ones.
+    let numbers = if places.len() > DENSE_POINTS { across.numbers() } else { places.to_vec() };
+    for value in with_room(across, &numbers) {
+        let x = across.place(value);
+        let _ = writeln!(svg, "<path class=\"axis\" d=\"M{x:.1} {BOTTOM}v5\"/>");
+        let _ = writeln!(
+            svg,
+            "<text class=\"tick\" x=\"{x:.1}\" y=\"{}\" text-anchor=\"middle\">{value}</text>",
+            BOTTOM + 20.0
+        );
+    }
+    let _ = writeln!(svg, "<path class=\"axis\" d=\"M{LEFT} {BOTTOM}H{RIGHT}\"/>");
+    let scale = if chart.is_logarithmic { ", logarithmic" } else { "" };
+    let _ = writeln!(svg, "<text class=\"name\" x=\"4\" y=\"15\">{}{scale}</text>", escape(chart.unit));
+    let _ = writeln!(
+        svg,
+        "<text class=\"name\" x=\"{RIGHT}\" y=\"{}\" text-anchor=\"end\">{}</text>",
+        HEIGHT - 6.0,
+        escape(chart.across.name())
+    );
+}
+
+fn line(svg: &mut String, chart: &Chart<'_>, series: &Series, across: &Axis, up: &Axis) {
+    let is_shown = |point: &&(f64, f64)| !chart.is_logarithmic || point.1 > 0.0;
+    let place = |point: &(f64, f64)| (across.place(point.0), up.place(point.1));
+    let shown: Vec<_> = series.points.iter().filter(is_shown).collect();
+    let _ = writeln!(svg, "<g class=\"{}\">", series.look.class());
+    if matches!(chart.across, Across::Sizes(_)) {
+        let places: Vec<String> =
+            shown.iter().map(|point| place(point)).map(|(x, y)| format!("{x:.1} {y:.1}")).collect();
+        if places.len() > 1 {
+            let _ = writeln!(
+                svg,
+                "<path class=\"line\" stroke-dasharray=\"{}\" d=\"M{}\"/>",
+                series.look.dash(),
+                places.join("L")
+            );
+        }
+    }
+    let words = |kind: &str, point: &(f64, f64)| {
+        format!("{}{kind}, {}: {} {}", series.name, chart.across.place(point.0), short(point.1), chart.unit)
+    };
+    // Points that stand so near hide the line.
+    if shown.len() <= DENSE_POINTS {
+        for point in &shown {
+            let (x, y) = place(point);
+            let _ = writeln!(svg, "{}", dot(series.look, x, y, &words("", point)));
+        }
+    }
+    for (class, points, is_upright) in
+        [("cross", &series.marks, false), ("cross other", &series.others, true)]
+    {
+        for point in points.iter().filter(is_shown) {
+            let ((x, y), words) = (place(point), escape(&words(", published", point)));
+            let _ = writeln!(
+                svg,
+                "<path class=\"{class}\" d=\"{}\"><title>{words}</title></path>",
+                cross(x, y, is_upright)
+            );
+        }
+    }
+    svg.push_str("</g>\n");
+}
+
+/// A point of a line, which says its value to whoever points at it.
+fn dot(look: Look, x: f64, y: f64, words: &str) -> String {
+    let class = if look.is_hollow() { "dot hollow" } else { "dot" };
+    format!(
+        "<path class=\"{class}\" d=\"{}\"><title>{}</title></path>",
+        look.marker().path(x, y),
+        escape(words)
+    )
+}
+
+/// A published point; one that is not compared stands upright.
+fn cross(x: f64, y: f64, is_upright: bool) -> String {
+    if is_upright {
+        return format!("M{:.1} {y:.1}h14m-7-7v14", x - 7.0);
+    }
+    format!("M{:.1} {:.1}l10 10m0-10l-10 10", x - 5.0, y - 5.0)
+}
+
+/// The piece of a line that stands before its name in a legend.
+pub(super) fn sample(look: Look, is_joined: bool) -> String {
+    let class = if look.is_hollow() { "dot hollow" } else { "dot" };
+    let line = if is_joined {
+        format!("<path class=\"line\" stroke-dasharray=\"{}\" d=\"M0 7H34\"/>", look.dash())
+    } else {
+        String::new()
+    };
+    format!(
+        "<svg class=\"sample {}\" viewBox=\"0 0 34 14\" aria-hidden=\"true\">{line}<path class=\"{class}\" d=\"{}\"/></svg>",
+        look.class(),
+        look.marker().path(17.0, 7.0)
+    )
+}
+
+/// The cross that stands before words on published points in a legend.
+pub(super) fn sample_cross(class: &str, is_upright: bool) -> String {
+    format!(
+        "<svg class=\"sample ink\" viewBox=\"0 0 34 14\" aria-hidden=\"true\"><path class=\"{class}\" d=\"{}\"/></svg>",
+        cross(17.0, 7.0, is_upright)
+    )
+}

@@ -39,9 +39,9 @@ pub fn run(effort: Effort) -> Outcome {
         Settings::default().arg("--nocapture").env("BEELINE_RTL_TOOLS", tools.folder().display().to_string());
     let settings = match effort {
         Effort::Short => settings,
-        Effort::Long => settings
-            .env("BEELINE_RTL_LINES", LONG_LINES)
-            .env("BEELINE_RTL_LONGEST_BYTES", LONG_FRAME_BYTES),
+        Effort::Long => {
+            settings.env("BEELINE_RTL_LINES", LONG_LINES).env("BEELINE_RTL_LONGEST_BYTES", LONG_FRAME_BYTES)
+        }
     };
     test_programs::run(programs, &settings)
 }

@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
+use crate::check::fastest;
 use crate::figure::Row;
 use crate::kv::{
     ClientKind, Keys, KvClient, KvRival, KvServer, OWN_NAME, OwnClient, get_rate, memcached, redis,
 };
-use crate::verdict::fastest;
-use crate::{BenchError, Bound, Figure, Missing, Report, Settings, Verdict};
+use crate::{BenchError, Bound, Check, Figure, Missing, Report, Settings};
 use beeline_floor::{MEMORY, on_core};
 
 const BENCH: &str = "key-value";
@@ -64,8 +64,8 @@ pub fn run(settings: &Settings) -> Result<Report, BenchError> {
     }
     let figures = on_core::<_, BenchError>(settings.cores.first, move || measure(settings, servers))?;
     drop::<TempDir>(folder);
-    let verdicts = judge(&figures[0], &figures[1..]);
-    Ok(Report { figures: figures.concat(), missing, verdicts })
+    let checks = checks_of(&figures[0], &figures[1..]);
+    Ok(Report { figures: figures.concat(), missing, checks })
 }
 
 /// Figures by contender, ours first, each with one for every depth.
@@ -92,20 +92,20 @@ fn measure(
     Ok(contenders.into_iter().map(Contender::figures).collect())
 }
 
-/// Judges ours against each rival: with one GET outstanding, and at the depth that is best for the rival.
-fn judge(ours: &[Figure], rivals: &[Vec<Figure>]) -> Vec<Verdict> {
-    let mut verdicts = Vec::new();
+/// Checks ours against each rival: with one GET outstanding, and at the depth that is best for the rival.
+fn checks_of(ours: &[Figure], rivals: &[Vec<Figure>]) -> Vec<Check> {
+    let mut checks = Vec::new();
     for rival in rivals {
         let bound = Bound::AtLeast(LEAST_AT_ONE);
-        verdicts.extend(
-            ours.iter().zip(rival).take(1).map(|(own, rival)| Verdict::judge(BENCH, own, rival, bound)),
+        checks.extend(
+            ours.iter().zip(rival).take(1).map(|(own, rival)| Check::ratio(BENCH, own, rival, bound)),
         );
         if let Some(best) = fastest(rival) {
             let depth = rival.iter().position(|figure| figure.name == best.name).unwrap_or_default();
-            verdicts.push(Verdict::judge(BENCH, &ours[depth], best, Bound::AtLeast(1.0)));
+            checks.push(Check::ratio(BENCH, &ours[depth], best, Bound::AtLeast(1.0)));
         }
     }
-    verdicts
+    checks
 }
 
 impl Contender {
@@ -192,13 +192,13 @@ mod tests {
     fn a_rival_is_met_at_one_and_at_its_best_depth() {
         let ours = figures("ours", [100.0, 200.0, 800.0]);
         let rivals = [figures("a", [5.0, 300.0, 250.0]), figures("b", [6.0, 7.0, 8.0])];
-        let verdicts = judge(&ours, &rivals);
-        let found: Vec<_> = verdicts.iter().map(|v| (v.target.as_str(), v.found, v.pass)).collect();
+        let checks = checks_of(&ours, &rivals);
+        let found: Vec<_> = checks.iter().map(|v| (v.target.as_str(), v.found, v.pass)).collect();
         assert_eq!(found[0], ("ours, 1 / a, 1", 20.0, true));
         assert_eq!((found[1].0, found[1].2), ("ours, 2 / a, 2", false));
         assert_eq!((found[2].0, found[2].2), ("ours, 1 / b, 1", false));
         assert_eq!(found[3], ("ours, 4 / b, 4", 100.0, true));
-        assert_eq!(verdicts.len(), 4);
+        assert_eq!(checks.len(), 4);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Measured comparisons: our paths and their rivals, side by side in one run.
 //!
-//! Every bench is a library function that gives a [`Report`] of [`Figure`]s with their raw samples, and [`Verdict`]s
+//! Every bench is a library function that gives a [`Report`] of [`Figure`]s with their raw samples, and [`Check`]s
 //! where there is a target. The `beeline-bench` program lists, runs, prints and writes them. A figure is only ever compared
 //! with another one of the same run, as a ratio: rounds of the two alternate, so that what else the machine does hits both.
 //! Rivals in this process are in `peers`, those in processes of their own in [`rivals`]. The floors are `lab/floor`; what goes
@@ -11,6 +11,7 @@
 //! A new row is a function `fn(&Settings) -> Result<Report, BenchError>` and one line in `registry.rs`.
 #![forbid(unsafe_code)]
 
+mod check;
 pub mod echo;
 mod error;
 mod figure;
@@ -33,18 +34,17 @@ mod settings;
 pub mod simulation;
 pub mod store;
 pub mod stream;
-mod verdict;
 pub mod veth;
 pub mod wire_round_trip;
 pub mod work;
 
+pub use check::{Bound, Check, paired_ratio};
 pub use error::BenchError;
 pub use figure::{Figure, Latencies, Row, Value};
 pub use output::{to_table, write_csv};
 pub use registry::{BENCHES, Bench, find};
 pub use report::{Missing, Report};
 pub use settings::Settings;
-pub use verdict::{Bound, Verdict, paired_ratio};
 
 /// Payload of a one-line message: a line less the header word.
 pub const LINE_PAYLOAD_BYTES: usize = 56;

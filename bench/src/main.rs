@@ -1,4 +1,4 @@
-//! `beeline-bench`: lists and runs the benches, prints figures and verdicts, keeps the raw data.
+//! `beeline-bench`: lists and runs the benches, prints figures and checks, keeps the raw data.
 #![forbid(unsafe_code)]
 
 use std::path::PathBuf;
@@ -134,7 +134,7 @@ impl Run {
             Some(path) => self.write_json(&report, path)?,
             None => print!("{}", to_table(&report)),
         }
-        Ok(report.verdicts.iter().all(|verdict| verdict.pass))
+        Ok(report.checks.iter().all(|check| check.pass))
     }
 
     fn write_json(&self, report: &Report, path: &std::path::Path) -> Result<(), BenchError> {

@@ -8,7 +8,7 @@ use beeline_mmio::{StoreKernel, Traffic};
 use beeline_spec::Interface;
 
 use crate::figure::Row;
-use crate::{BenchError, Bound, Figure, Latencies, Report, Settings, Verdict};
+use crate::{BenchError, Bound, Check, Figure, Latencies, Report, Settings};
 use beeline_floor::{MEMORY, on_core};
 use beeline_session::{Latency, NicOptions, PrivateNic, Queue, Session, kernel_name};
 
@@ -76,9 +76,9 @@ pub(crate) fn against_descriptor(
     bound: Bound,
 ) -> Report {
     let of = |interface: Interface| &figures[interface_index(interface)];
-    let verdict = |interface, bound| Verdict::judge(bench, of(interface), of(Interface::Descriptor), bound);
-    let verdicts = vec![verdict(Interface::Mmio, bound), verdict(Interface::Kpio, Bound::Shown)];
-    Report { figures: figures.into(), verdicts, ..Report::default() }
+    let check = |interface, bound| Check::ratio(bench, of(interface), of(Interface::Descriptor), bound);
+    let checks = vec![check(Interface::Mmio, bound), check(Interface::Kpio, Bound::Shown)];
+    Report { figures: figures.into(), checks, ..Report::default() }
 }
 
 fn interface_index(interface: Interface) -> usize {

@@ -4,14 +4,14 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use crate::{BenchError, Bound, Figure, Missing, Report, Value, Verdict};
+use crate::{BenchError, Bound, Check, Figure, Missing, Report, Value};
 
 /// The report as lines of at most 100 columns.
 pub fn to_table(report: &Report) -> String {
     let mut lines = vec![format!("{:18} {:34} {:10} {:>34}", "bench", "path", "kernel", "value")];
     lines.extend(report.figures.iter().map(figure_line));
     lines.extend(report.missing.iter().map(missing_line));
-    lines.extend(report.verdicts.iter().map(verdict_line));
+    lines.extend(report.checks.iter().map(check_line));
     lines.push(String::new());
     lines.join("\n")
 }
@@ -21,8 +21,8 @@ fn missing_line(missing: &Missing) -> String {
     format!("{bench:18} {name:34} n/a: {why}")
 }
 
-fn verdict_line(verdict: &Verdict) -> String {
-    let Verdict { target, found, bound, pass, .. } = verdict;
+fn check_line(check: &Check) -> String {
+    let Check { target, found, bound, pass, .. } = check;
     let outcome = if *pass { "pass" } else { "MISS" };
     match bound {
         Bound::AtLeast(least) => format!("{outcome}  {target}: {found:.2}, at least {least}"),
@@ -134,14 +134,14 @@ mod tests {
         latencies.add_round(&[100.0, 200.0, 300.0]);
         let delay = Figure::delay(row, vec![vec![1.5e6, 2.5e6, 234.5e6]]);
         let figures = vec![Figure::rate(row, vec![1e6, 3e6, 2e6]), Figure::latency(row, latencies), delay];
-        let verdicts = vec![
-            Verdict::judge("b", &figures[0], &figures[0], Bound::AtLeast(1.5)),
-            Verdict::judge("b", &figures[0], &figures[0], Bound::Shown),
-            Verdict::limit("b", &figures[2], 50.0),
-            Verdict::rate("b", &figures[0], 1.5),
+        let checks = vec![
+            Check::ratio("b", &figures[0], &figures[0], Bound::AtLeast(1.5)),
+            Check::ratio("b", &figures[0], &figures[0], Bound::Shown),
+            Check::limit("b", &figures[2], 50.0),
+            Check::rate("b", &figures[0], 1.5),
         ];
         let [bench, name, why] = ["b", "a rival", "not installed"].map(str::to_owned);
-        Report { figures, verdicts, missing: vec![Missing { bench, name, why }] }
+        Report { figures, checks, missing: vec![Missing { bench, name, why }] }
     }
 
     #[test]

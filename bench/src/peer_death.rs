@@ -15,7 +15,7 @@ use clap::Args;
 use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::figure::Row;
-use crate::{BenchError, Figure, Report, Settings, Verdict};
+use crate::{BenchError, Check, Figure, Report, Settings};
 use beeline_session::{NicError, PrivateDomain, Role, TIMEOUT, with_causes};
 
 const BENCH: &str = "peer-death";
@@ -118,8 +118,8 @@ pub fn run(settings: &Settings) -> Result<Report, BenchError> {
             let count = KILLS_A_ROUND as u64;
             Figure::delay(Row { bench: BENCH, name, kernel: "-", memory: "-", size_bytes: 0, count }, rounds)
         });
-    let verdicts = figures.iter().map(|figure| Verdict::limit(BENCH, figure, LIMIT_MS)).collect();
-    Ok(Report { figures: figures.into(), verdicts, ..Report::default() })
+    let checks = figures.iter().map(|figure| Check::limit(BENCH, figure, LIMIT_MS)).collect();
+    Ok(Report { figures: figures.into(), checks, ..Report::default() })
 }
 
 /// Starts a victim, kills it, and gives the nanoseconds until it is seen as dead.

@@ -1,15 +1,15 @@
-//! The result of a bench: figures, verdicts, and what could not be measured.
+//! The result of a bench: figures, checks, and what could not be measured.
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Figure, Verdict};
+use crate::{Check, Figure};
 
 /// Result of one bench.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     pub figures: Vec<Figure>,
     /// Targets, and whether they are met.
-    pub verdicts: Vec<Verdict>,
+    pub checks: Vec<Check>,
     /// Figures that could not be measured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<Missing>,
@@ -19,7 +19,7 @@ impl Report {
     /// Adds what another bench gave.
     pub fn append(&mut self, mut other: Report) {
         self.figures.append(&mut other.figures);
-        self.verdicts.append(&mut other.verdicts);
+        self.checks.append(&mut other.checks);
         self.missing.append(&mut other.missing);
     }
 }

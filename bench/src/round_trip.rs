@@ -10,7 +10,7 @@ use beeline_mmio::{LoadWindow, StoreKernel, StoreWindow, clock};
 use beeline_window::{Receiver, Sent, Writer};
 
 use crate::figure::Row;
-use crate::{BenchError, Bound, Figure, LINE_PAYLOAD_BYTES, Latencies, Report, Settings, Verdict};
+use crate::{BenchError, Bound, Check, Figure, LINE_PAYLOAD_BYTES, Latencies, Report, Settings};
 use beeline_floor::{FloorError, LocalCredits, MEMORY, Sides, Start, WindowMemory};
 
 const BENCH: &str = "window-round-trip";
@@ -136,10 +136,9 @@ pub fn run(settings: &Settings) -> Result<Report, BenchError> {
     let windows: Vec<_> =
         windows.into_iter().map(|(kernel, latencies)| figure("window", kernel, latencies)).collect();
     let cached = windows.iter().filter(|figure| figure.kernel == StoreKernel::Cached.name());
-    let verdicts =
-        cached.map(|window| Verdict::judge(BENCH, window, &bare_copy, Bound::AtMost(1.25))).collect();
+    let checks = cached.map(|window| Check::ratio(BENCH, window, &bare_copy, Bound::AtMost(1.25))).collect();
     let figures = [bare_copy, bare_line].into_iter().chain(windows).collect();
-    Ok(Report { figures, verdicts, ..Report::default() })
+    Ok(Report { figures, checks, ..Report::default() })
 }
 
 #[cfg(test)]
@@ -152,7 +151,7 @@ mod tests {
         let settings = Settings { rounds: 2, trip_thousands: 1, window_lines: 64, ..settings };
         let report = run(&settings)?;
         assert!(report.figures.iter().all(|figure| figure.samples.len() == 2000 && figure.rounds.len() == 2));
-        assert_eq!(report.verdicts.len(), 1);
+        assert_eq!(report.checks.len(), 1);
         Ok(())
     }
 }

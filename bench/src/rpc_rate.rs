@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 use beeline_bench_echo::Job;
 use beeline_rpc::{Started, shm};
 
+use crate::check::fastest;
 use crate::echo::{ECHO, Launch, RPC, RpcClient, ServerHalf};
 use crate::figure::Row;
-use crate::verdict::fastest;
-use crate::{BenchError, Figure, Report, Settings, Verdict};
+use crate::{BenchError, Check, Figure, Report, Settings};
 use beeline_floor::{Source, Sum, on_core};
 use beeline_session::IdleWatch;
 
@@ -60,8 +60,8 @@ pub fn run(settings: &Settings) -> Result<Report, BenchError> {
         Figure::rate(row, rates)
     };
     let figures: Vec<_> = DEPTHS.into_iter().zip(rounds).map(figure).collect();
-    let verdicts = fastest(&figures).map(|best| Verdict::rate(BENCH, best, LEAST_MILLIONS));
-    Ok(Report { verdicts: verdicts.into_iter().collect(), figures, ..Report::default() })
+    let checks = fastest(&figures).map(|best| Check::rate(BENCH, best, LEAST_MILLIONS));
+    Ok(Report { checks: checks.into_iter().collect(), figures, ..Report::default() })
 }
 
 /// Makes the calls, whole depths of them, and gives how many a second. A window has at least as many lines as the depth.

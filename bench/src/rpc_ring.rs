@@ -11,7 +11,7 @@ use beeline_mmio::clock::Calibration;
 use crate::echo::{Launch, RPC, RpcClient, ServerHalf};
 use crate::figure::Row;
 use crate::rpc_rate::{BYTES, failed, rate};
-use crate::{BenchError, Bound, Figure, Latencies, Report, Settings, Verdict};
+use crate::{BenchError, Bound, Check, Figure, Latencies, Report, Settings};
 use beeline_floor::{MEMORY, on_core};
 
 const BENCH: &str = "rpc-ring";
@@ -53,13 +53,13 @@ pub fn run(settings: &Settings) -> Result<Report, BenchError> {
         latencies.push(latency);
         rates.push(rate);
     }
-    let mut verdicts = Vec::new();
+    let mut checks = Vec::new();
     for figures in [&latencies, &rates] {
         if let [smallest, .., largest] = figures.as_slice() {
-            verdicts.push(Verdict::judge(BENCH, largest, smallest, Bound::Shown));
+            checks.push(Check::ratio(BENCH, largest, smallest, Bound::Shown));
         }
     }
-    Ok(Report { figures: [latencies, rates].concat(), verdicts, ..Report::default() })
+    Ok(Report { figures: [latencies, rates].concat(), checks, ..Report::default() })
 }
 
 impl Ring {

@@ -10,7 +10,7 @@ use beeline_mmio::clock::Calibration;
 use crate::echo::{BARE_COPY, Launch, Pair, RPC};
 use crate::figure::Row;
 use crate::rivals::{Found, ON_ONE_MACHINE, Rival, Workshop};
-use crate::{BenchError, Bound, Figure, Latencies, Missing, Report, Settings, Verdict};
+use crate::{BenchError, Bound, Check, Figure, Latencies, Missing, Report, Settings};
 use beeline_floor::MEMORY;
 
 const BENCH: &str = "rpc-round-trip";
@@ -120,21 +120,21 @@ pub fn run(settings: &Settings) -> Result<Report, BenchError> {
     contenders.append(&mut rivals);
     alternate(&mut contenders, settings.rounds)?;
     let figures: Vec<_> = contenders.into_iter().map(|one| one.figures(BENCH)).collect::<Result<_, _>>()?;
-    let mut verdicts = Vec::new();
+    let mut checks = Vec::new();
     for size in 0..SIZES.len() {
         let of_size: Vec<_> = figures.iter().map(|sizes: &[Figure; SIZES.len()]| &sizes[size]).collect();
-        verdicts.extend(judge(&of_size));
+        checks.extend(checks_of(&of_size));
     }
     // The floor as the glossary has it is one line; what two of them cost is no fault of ours.
     if let [[_, ours], [one_line, _], ..] = figures.as_slice() {
-        verdicts.push(Verdict::judge(BENCH, ours, one_line, Bound::Shown));
+        checks.push(Check::ratio(BENCH, ours, one_line, Bound::Shown));
     }
-    Ok(Report { verdicts, figures: figures.concat(), missing })
+    Ok(Report { checks, figures: figures.concat(), missing })
 }
 
-/// Judges the first figure against the second, the floor, and against each of the others, which it is to be ahead of.
-fn judge(figures: &[&Figure]) -> Vec<Verdict> {
+/// Checks the first figure against the second, the floor, and against each of the others, which it is to be ahead of.
+fn checks_of(figures: &[&Figure]) -> Vec<Check> {
     let [ours, floor, rivals @ ..] = figures else { return Vec::new() };
-    let ahead = rivals.iter().map(|rival| Verdict::judge(BENCH, ours, rival, Bound::AtMost(1.0)));
-    [Verdict::judge(BENCH, ours, floor, Bound::AtMost(FLOOR_RATIO))].into_iter().chain(ahead).collect()
+    let ahead = rivals.iter().map(|rival| Check::ratio(BENCH, ours, rival, Bound::AtMost(1.0)));
+    [Check::ratio(BENCH, ours, floor, Bound::AtMost(FLOOR_RATIO))].into_iter().chain(ahead).collect()
 }

@@ -8,9 +8,9 @@ use beeline_mmio::{StoreKernel, StoreWindow};
 use beeline_window::{FencePolicy, Sent, Writer};
 
 use crate::LINE_PAYLOAD_BYTES;
+use crate::check::fastest;
 use crate::figure::Row;
-use crate::verdict::fastest;
-use crate::{BenchError, Bound, Figure, Report, Settings, Verdict};
+use crate::{BenchError, Bound, Check, Figure, Report, Settings};
 use beeline_floor::{MEMORY, Source, Unreceived, WindowMemory, on_core};
 
 const BENCH: &str = "window-store";
@@ -107,8 +107,8 @@ fn run_here(settings: &Settings) -> Result<Report, BenchError> {
     if let Some(best) = fastest(pairs.iter().map(|(_, windows)| &windows[0]).filter(is_non_temporal))
         && let Some((bare, windows)) = pairs.iter().find(|(bare, _)| bare.kernel == best.kernel)
     {
-        report.verdicts.push(Verdict::judge(BENCH, &windows[0], bare, Bound::AtLeast(0.9)));
-        report.verdicts.push(Verdict::judge(BENCH, &windows[0], &windows[2], Bound::AtLeast(20.0)));
+        report.checks.push(Check::ratio(BENCH, &windows[0], bare, Bound::AtLeast(0.9)));
+        report.checks.push(Check::ratio(BENCH, &windows[0], &windows[2], Bound::AtLeast(20.0)));
     }
     report.figures =
         pairs.into_iter().flat_map(|(bare, windows)| std::iter::once(bare).chain(windows)).collect();

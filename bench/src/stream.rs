@@ -9,10 +9,10 @@ use std::time::Instant;
 use beeline_mmio::StoreKernel;
 use beeline_window::Sent;
 
+use crate::check::fastest;
 use crate::figure::Row;
 use crate::peers::{descriptor, spsc};
-use crate::verdict::fastest;
-use crate::{BenchError, Bound, Figure, LINE_PAYLOAD_BYTES, Report, Settings, Verdict};
+use crate::{BenchError, Bound, Check, Figure, LINE_PAYLOAD_BYTES, Report, Settings};
 use beeline_floor::{MEMORY, Sides, Source, Sum, WindowMemory};
 
 const BENCH: &str = "window-stream";
@@ -205,15 +205,15 @@ pub fn run(settings: &Settings) -> Result<Report, BenchError> {
         })
         .collect();
     let best = |prefix: &str| fastest(figures.iter().filter(|figure| figure.name.starts_with(prefix)));
-    let mut verdicts = Vec::new();
+    let mut checks = Vec::new();
     if let (Some(window), Some(rtrb), Some(descriptor)) = (best("window"), best("rtrb"), best("descriptor")) {
-        verdicts.push(Verdict::judge(BENCH, window, rtrb, Bound::AtLeast(1.5)));
-        verdicts.push(Verdict::judge(BENCH, window, descriptor, Bound::AtLeast(1.5)));
+        checks.push(Check::ratio(BENCH, window, rtrb, Bound::AtLeast(1.5)));
+        checks.push(Check::ratio(BENCH, window, descriptor, Bound::AtLeast(1.5)));
     }
     if let (Some(window), Some(bare)) = (best("window"), best("bare")) {
-        verdicts.push(Verdict::judge(BENCH, window, bare, Bound::AtLeast(0.8)));
+        checks.push(Check::ratio(BENCH, window, bare, Bound::AtLeast(0.8)));
     }
-    Ok(Report { figures, verdicts, ..Report::default() })
+    Ok(Report { figures, checks, ..Report::default() })
 }
 
 #[cfg(test)]
@@ -227,7 +227,7 @@ mod tests {
         let settings = Settings { rounds: 1, stream_thousands: 3, window_lines: 1024, ..settings };
         let report = run(&settings)?;
         assert!(report.figures.len() >= 3 + spsc::CHUNKS.len() + descriptor::BATCHES.len());
-        assert_eq!(report.verdicts.len(), 3);
+        assert_eq!(report.checks.len(), 3);
         assert!(report.figures.iter().all(|figure| figure.rounds.len() == 1 && figure.rounds[0] > 0.0));
         Ok(())
     }

@@ -11,13 +11,13 @@ use crate::echo::{Launch, RPC_AF_PACKET, RPC_AF_XDP};
 use crate::rivals::OVER_A_WIRE;
 use crate::rpc_round_trip::{Contender, SIZES, alternate, start_rivals};
 use crate::veth::{ADDRESSES, Veth};
-use crate::{BenchError, Bound, Figure, Missing, Report, Settings, Verdict};
+use crate::{BenchError, Bound, Check, Figure, Missing, Report, Settings};
 use beeline_session::with_causes;
 
 const BENCH: &str = "wire-round-trip";
 /// Times fewer trips in a round than of the fastest path of one machine.
 const SLOWNESS: u32 = 5;
-/// What figures are called whose path is judged, and which it is judged against.
+/// What figures are called whose path is checked, and which it is checked against.
 const OURS: &str = "beeline RPC, AF_XDP";
 const BLOCKING: &str = "UDP";
 
@@ -55,19 +55,19 @@ pub fn run(settings: &Settings) -> Result<Report, BenchError> {
     alternate(&mut contenders, settings.rounds)?;
     let figures: Vec<_> = contenders.into_iter().map(|one| one.figures(BENCH)).collect::<Result<_, _>>()?;
     let figures = figures.concat();
-    let verdicts = SIZES.iter().flat_map(|bytes| judge(&figures, *bytes)).collect();
-    Ok(Report { verdicts, figures, missing })
+    let checks = SIZES.iter().flat_map(|bytes| checks_of(&figures, *bytes)).collect();
+    Ok(Report { checks, figures, missing })
 }
 
 /// Ours against every other path, of this size: to be ahead of blocking sockets.
-fn judge(figures: &[Figure], bytes: usize) -> Vec<Verdict> {
+fn checks_of(figures: &[Figure], bytes: usize) -> Vec<Check> {
     let name = |path: &str| format!("{path}, {bytes} B");
     let Some(ours) = figures.iter().find(|figure| figure.name == name(OURS)) else { return Vec::new() };
     let others =
         figures.iter().filter(|figure| figure.size_bytes == ours.size_bytes && figure.name != ours.name);
     let bound =
         |figure: &Figure| if figure.name == name(BLOCKING) { Bound::AtMost(1.0) } else { Bound::Shown };
-    others.map(|other| Verdict::judge(BENCH, ours, other, bound(other))).collect()
+    others.map(|other| Check::ratio(BENCH, ours, other, bound(other))).collect()
 }
 
 fn not_here(name: &str, why: String) -> Missing {
@@ -91,9 +91,9 @@ mod tests {
             figure("UDP, 100 B", 100, 1.0),
             figure("beeline RPC, AF_XDP, 10 B", 10, 6.0),
         ];
-        let verdicts = judge(&figures, 10);
-        let found: Vec<_> = verdicts.iter().map(|v| (v.found, v.bound)).collect();
+        let checks = checks_of(&figures, 10);
+        let found: Vec<_> = checks.iter().map(|v| (v.found, v.bound)).collect();
         assert_eq!(found, [(0.1, Bound::AtMost(1.0)), (1.5, Bound::Shown)]);
-        assert_eq!(judge(&figures, 100), []);
+        assert_eq!(checks_of(&figures, 100), []);
     }
 }

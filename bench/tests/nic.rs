@@ -193,12 +193,12 @@ fn the_rows_through_a_nic_have_a_figure_for_every_interface() {
     let report = nic_one_way::run(&settings).unwrap();
     assert_eq!(report.figures.len(), Interface::ALL.len());
     assert!(report.figures.iter().all(|figure| figure.samples.len() == 2_000 && figure.rounds.len() == 2));
-    assert_eq!(report.verdicts[0].bound, Bound::AtMost(0.85));
-    assert!(report.verdicts[0].target.starts_with("mmio"), "{:?}", report.verdicts);
+    assert_eq!(report.checks[0].bound, Bound::AtMost(0.85));
+    assert!(report.checks[0].target.starts_with("mmio"), "{:?}", report.checks);
     let report = nic_rate::run(&settings).unwrap();
     assert_eq!(report.figures.len(), 2 * Interface::ALL.len());
     assert!(report.figures.iter().all(|figure| figure.rounds.len() == 2 && figure.rounds[0] > 0.0));
-    let bounds: Vec<_> = report.verdicts.iter().map(|verdict| verdict.bound).collect();
+    let bounds: Vec<_> = report.checks.iter().map(|check| check.bound).collect();
     assert_eq!(bounds, [Bound::AtLeast(2.0), Bound::Shown, Bound::Shown, Bound::Shown]);
 }
 
@@ -206,7 +206,7 @@ fn the_rows_through_a_nic_have_a_figure_for_every_interface() {
 fn every_death_is_seen() {
     let Some(settings) = settings() else { return };
     let report = peer_death::run(&settings).unwrap();
-    assert_eq!((report.figures.len(), report.verdicts.len()), (2, 2));
+    assert_eq!((report.figures.len(), report.checks.len()), (2, 2));
     for figure in &report.figures {
         assert_eq!((figure.samples.len(), figure.rounds.len()), (16, 2));
         let Value::Delay { p50_ns, p99_ns, worst_ns } = figure.value else { panic!("{:?}", figure.value) };
@@ -238,5 +238,5 @@ fn the_program_runs_a_row_and_hides_its_roles() {
     // 2 tells a target that was missed: a loaded machine may well miss one.
     assert!(matches!(output.status.code(), Some(0 | 2)), "{output:?}");
     assert_eq!(report.figures[0].bench, "peer-death");
-    assert_eq!(report.verdicts[0].bound, Bound::WithinMs(50.0));
+    assert_eq!(report.checks[0].bound, Bound::WithinMs(50.0));
 }

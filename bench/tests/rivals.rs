@@ -70,7 +70,7 @@ fn calls_by_the_dozen_all_come_back() {
     let report = rpc_rate::run(&settings).unwrap();
     assert_eq!(report.figures.len(), 4);
     assert!(report.figures.iter().all(|figure| figure.rounds.len() == 2 && figure.rounds[0] > 0.0));
-    assert_eq!(report.verdicts[0].bound, Bound::AtLeastMillions(20.0));
+    assert_eq!(report.checks[0].bound, Bound::AtLeastMillions(20.0));
 }
 
 #[test]
@@ -108,10 +108,10 @@ fn the_row_has_a_figure_or_a_reason_for_every_rival() {
     assert!(
         report.figures.iter().all(|figure| figure.samples.len() as u64 == figure.count * 2) && slowest > 0
     );
-    assert_eq!(report.verdicts.len(), report.figures.len() - 2 + 1);
-    assert_eq!(report.verdicts[0].bound, Bound::AtMost(1.5));
-    assert_eq!(report.verdicts[0].target, "beeline RPC, 10 B / bare copy, 10 B");
-    assert!(report.verdicts[1..report.verdicts.len() / 2].iter().all(|v| v.bound == Bound::AtMost(1.0)));
+    assert_eq!(report.checks.len(), report.figures.len() - 2 + 1);
+    assert_eq!(report.checks[0].bound, Bound::AtMost(1.5));
+    assert_eq!(report.checks[0].target, "beeline RPC, 10 B / bare copy, 10 B");
+    assert!(report.checks[1..report.checks.len() / 2].iter().all(|v| v.bound == Bound::AtMost(1.0)));
 }
 
 #[test]
@@ -161,7 +161,7 @@ fn the_key_value_row_has_a_figure_for_every_depth() {
     let here = key_value::RIVALS.len() - report.missing.len();
     // Ours besides.
     assert_eq!(report.figures.len(), (here + 1) * key_value::DEPTHS.len());
-    let bounds: Vec<_> = report.verdicts.iter().map(|verdict| verdict.bound).collect();
+    let bounds: Vec<_> = report.checks.iter().map(|check| check.bound).collect();
     assert_eq!(bounds, [Bound::AtLeast(20.0), Bound::AtLeast(1.0)].repeat(here));
     assert!(report.figures.iter().all(|figure| figure.rounds.len() == 2 && figure.rounds[0] > 0.0));
     assert!(report.missing.iter().all(|missing| missing.why.starts_with("`apt-get install ")));

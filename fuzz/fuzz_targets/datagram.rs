@@ -1,7 +1,7 @@
 //! A datagram endpoint with an open connection. Any station of the Ethernet controls every byte of a frame; the other
 //! side of the connection knows its sessions and says what it likes with them. Nothing panics; no message is shown
-//! twice, none out of order, none that a stranger sent; the room that this side tells never goes back; a connection
-//! that a stranger cannot name lives on.
+//! twice, none out of order, none that an attacker sent; the room that this side tells never goes back; a connection
+//! that an attacker cannot name lives on.
 #![no_main]
 
 use std::cell::RefCell;
@@ -34,7 +34,7 @@ enum Operation<'a> {
     /// Any bytes.
     Frame(&'a [u8]),
     /// A frame with a right Ethernet header, from somebody who knows no session but may try the peer's own.
-    Stranger {
+    Attacker {
         last: u8,
         head: Fields,
         message: &'a [u8],
@@ -228,7 +228,7 @@ impl Watched {
                 }
                 Some(Event::Closed { id, unacknowledged, .. }) if id == self.id => {
                     assert!(!self.is_over, "an end is told once");
-                    assert!(self.may_end, "a stranger ended the connection");
+                    assert!(self.may_end, "an attacker ended the connection");
                     assert!(unacknowledged <= self.sent);
                     self.is_over = true;
                 }
@@ -260,8 +260,8 @@ impl Watched {
     fn operation(&mut self, operation: &Operation<'_>) {
         match operation {
             Operation::Frame(bytes) => self.give(bytes.to_vec()),
-            Operation::Stranger { last, head, message } => {
-                // A stranger guesses small sessions: the real ones, and those offered to others, he cannot know.
+            Operation::Attacker { last, head, message } => {
+                // An attacker guesses small sessions: the real ones, and those offered to others, he cannot know.
                 let to_session = head.to_session & 0xffff;
                 let from_session = if head.flags & 2 == 0 { PEER_SESSION } else { head.from_session };
                 let head = Fields { to_session, from_session, flags: head.flags & 1, ..*head };

@@ -1,4 +1,4 @@
-//! Isolation on the behavioural NIC. A stranger owns one queue, of any interface: its window, its doorbell and its memory are
+//! Isolation on the behavioural NIC. An attacker owns one queue, of any interface: its window, its doorbell and its memory are
 //! his, byte by byte, and whoever set the queue up starts it anew whenever he likes. Beside it is an honest queue of every
 //! interface. What leaves of those is what their owners handed over, in order, to the byte; they stay active, everything
 //! they were lent comes back exactly, and no write of theirs is refused.
@@ -18,7 +18,7 @@ use libfuzzer_sys::fuzz_target;
 
 const WINDOW_LINES: u32 = 64;
 const QUEUES: u32 = 8;
-/// The stranger's queue; those before it are honest.
+/// The attacker's queue; those before it are honest.
 const HOSTILE: u16 = INTERFACES.len() as u16;
 /// Where the credits of queue `q` go: this plus 64 `q`.
 const CREDITS: u64 = 0x1000;
@@ -26,14 +26,14 @@ const CREDITS: u64 = 0x1000;
 const LONGEST_BYTES: usize = 700;
 /// Frames that an honest owner hands over at most, so that an input ends.
 const MOST_FRAMES: usize = 300;
-/// Turns of honest owners behind the stranger's last operation: enough for each to come round its window.
+/// Turns of honest owners behind the attacker's last operation: enough for each to come round its window.
 const AFTERMATH: usize = 40;
 
 #[derive(Arbitrary, Debug)]
 enum Operation<'a> {
     /// An honest owner makes several writes.
     Honest { which: u8, writes: u8 },
-    /// The stranger breaks the rules of his interface, as these numbers choose.
+    /// The attacker breaks the rules of his interface, as these numbers choose.
     Break(u64),
     /// He stores bytes into his window.
     Bytes { at: u16, data: &'a [u8], enables: Option<u64> },
@@ -195,7 +195,7 @@ impl World {
         panic!("the device wants something for ever");
     }
 
-    /// Answers one of the reads that wait. What a stranger names may lie anywhere; only his reads fail.
+    /// Answers one of the reads that wait. What an attacker names may lie anywhere; only his reads fail.
     fn answer(&mut self, which: usize, fails: bool) {
         let (address, bytes, tag) = self.reads.remove(which);
         let own = resources(HOSTILE).memory;
@@ -313,7 +313,7 @@ impl World {
         self.nic.time_passed(SimTime::from_ns(self.now_ns));
     }
 
-    /// Honest owners go on for a while, for what the stranger left behind, and end what they have begun; then everything
+    /// Honest owners go on for a while, for what the attacker left behind, and end what they have begun; then everything
     /// has left, and is theirs again.
     fn end(&mut self) {
         self.nic.wire_ready(true);
@@ -365,7 +365,7 @@ fuzz_target!(|input: (u8, Vec<(Operation<'_>, bool)>)| {
     world.begin(interface, 0, 0);
     for (operation, drains) in operations {
         world.happen(operation);
-        // Between any two things that the stranger does every honest owner makes a write.
+        // Between any two things that the attacker does every honest owner makes a write.
         for which in 0..INTERFACES.len() {
             world.honest(which, 0);
         }

@@ -1,4 +1,4 @@
-//! Capture files. A stranger controls every byte of the file. It gives frames, each no longer than the file, and ends or
+//! Capture files. An attacker controls every byte of the file. It gives frames, each no longer than the file, and ends or
 //! fails once; nothing is allocated that the file does not hold.
 #![no_main]
 

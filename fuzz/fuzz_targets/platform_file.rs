@@ -1,4 +1,4 @@
-//! Platform files. A stranger controls every byte of the file, and a key and a value of `--set`. What reads keeps its
+//! Platform files. An attacker controls every byte of the file, and a key and a value of `--set`. What reads keeps its
 //! bounds in every row; setting a row to the value that it has changes nothing else; an error names the file.
 #![no_main]
 
@@ -6,15 +6,15 @@ use beeline_platforms::{Platform, Scalar};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
-    let platform = match Platform::from_text("stranger.toml", text) {
+    let platform = match Platform::from_text("attacker.toml", text) {
         Ok(platform) => platform,
         Err(error) => {
-            assert!(error.to_string().contains("stranger.toml"), "an error says where: {error}");
+            assert!(error.to_string().contains("attacker.toml"), "an error says where: {error}");
             return;
         }
     };
     check(&platform);
-    // The stranger's own words as what follows --set: a comment of the file is both.
+    // The attacker's own words as what follows --set: a comment of the file is both.
     for line in text.lines().filter_map(|line| line.strip_prefix('#')) {
         let (key, value) = line.split_once('=').unwrap_or((line, line));
         if let Ok(changed) = platform.with(key.trim(), value) {

@@ -3,7 +3,7 @@
 #![no_main]
 
 use arbitrary::Arbitrary;
-use beeline_rpc::fuzzing::Stranger;
+use beeline_rpc::fuzzing::Attacker;
 use beeline_rpc::{Replied, Reply, Request};
 use beeline_spec::rpc::{Part, RequestWord, ResponseWord};
 use libfuzzer_sys::fuzz_target;
@@ -57,9 +57,9 @@ fn handle(request: &mut Request<'_>, reply: Reply<'_>) -> Replied {
 
 fuzz_target!(|input: (u8, Vec<Message>)| {
     let (max_bytes, messages) = (64 + usize::from(input.0), input.1);
-    let mut stranger = Stranger::default();
+    let mut attacker = Attacker::default();
     for message in messages {
-        let Ok(answers) = stranger.take(&message.bytes(), max_bytes, &mut handle) else { return };
+        let Ok(answers) = attacker.take(&message.bytes(), max_bytes, &mut handle) else { return };
         let words: Vec<_> = answers
             .iter()
             .map(|answer| {

@@ -1,4 +1,4 @@
-//! Decoders of `spec`. A stranger controls every word they are given. What they return lies inside what they were given,
+//! Decoders of `spec`. An attacker controls every word they are given. What they return lies inside what they were given,
 //! they read nothing outside it, and every walk ends.
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Vector files. A stranger controls the text of the file. It is refused with an error, or it is a case that can be
+//! Vector files. An attacker controls the text of the file. It is refused with an error, or it is a case that can be
 //! played: the behavioural NIC then agrees with it or not, and nothing panics or hangs.
 #![no_main]
 

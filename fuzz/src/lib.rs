@@ -1,4 +1,4 @@
-//! What the fuzz targets share: the words a stranger would try, and what stands around the code that is fuzzed.
+//! What the fuzz targets share: the words an attacker would try, and what stands around the code that is fuzzed.
 //!
 //! Random bytes almost never look like a header, a link or a blank, so structures that only near misses reach would go
 //! untouched; [`Word`] makes such words likely and still allows every other one. Not here: what each target checks.
@@ -30,7 +30,7 @@ pub mod scripted;
 /// The blank of every blank window here.
 pub const BLANK: u64 = 1 << 63 | 0x0123_4567_89ab_cdef;
 
-/// A word as a stranger would choose it.
+/// A word as an attacker would choose it.
 #[derive(Arbitrary, Clone, Copy, Debug)]
 pub enum Word {
     /// A header of epoch 0, well formed if its kind is.

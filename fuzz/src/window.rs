@@ -1,4 +1,4 @@
-//! Windows one end of which is a stranger's: memory that changes under its reader, and a port that counts stores.
+//! Windows one end of which is an attacker's: memory that changes under its reader, and a port that counts stores.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;

@@ -1,7 +1,7 @@
 // What is proved of nic/rtl/mmio/free_list.sv, for every length of run, by k-induction (nic/formal/free_list.sby):
 //   - a name is given out only when it is not out: no double allocation;
 //   - every name is at every moment out, or in exactly one place inside: none leaks, none is doubled;
-//   - `free_o` is how many are inside; a name is ready at most `Patience` cycles after one is inside;
+//   - `free_o` is how many are inside; a name is ready at most `MaxWaitCycles` cycles after one is inside;
 //   - what is offered and not taken stands still.
 //
 // Assumed: a giver gives back what is out. All else is free, reset in the middle of traffic included.
@@ -23,7 +23,7 @@ module free_list_proof #(
 );
 
   // Cycles that a name may be inside before one is offered.
-  localparam int unsigned Patience = 3;
+  localparam int unsigned MaxWaitCycles = 3;
   localparam int unsigned NameW = $clog2(Count);
   localparam int unsigned CountW = $clog2(Count + 1);
   // Places where a name may be found at once, out included: enough bits to count a fault too.
@@ -119,7 +119,7 @@ module free_list_proof #(
       if (take) assert (32'(take_name) < Count && !out_q[take_name]);
       assert (is_once == '1);
       assert (PlacesW'(free) == held && held + lent == PlacesW'(Count));
-      assert (starved_q <= 3'(Patience));
+      assert (starved_q <= 3'(MaxWaitCycles));
       if (waited_q) assert (take_valid && take_name == waited_name_q);
       if (take_two) assert (take_valid && dut.u_ready.count_q >= 3'd2);
       // Invariants of the ring that make it inductive.
@@ -136,7 +136,7 @@ module free_list_proof #(
     if (started_q && rst_ni) begin
       cover (out_q == '1);
       cover (out_q == '0 && dut.fresh_q == CountW'(Count) && take_valid);
-      cover (starved_q == 3'(Patience));
+      cover (starved_q == 3'(MaxWaitCycles));
       cover (take && give_valid_i && free == CountW'(1) && dut.fresh_q == CountW'(Count));
     end
   end

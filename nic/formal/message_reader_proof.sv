@@ -14,8 +14,8 @@
 // Assumed, of its surroundings: a queue has one turn at a time and is announced a cycle after its frontier moved (what
 // scheduler_proof.sv proves); the frontier moves on, less than 2^PosW lines beyond what was used up; the header of the
 // message at `next start` is the same whenever it is read; a queue is started while nothing of it is under way; the
-// verdict on a batch comes after its look, that on a message that was shown after the last line of that, and it is
-// `whole` only if there was no abort mark. Headers, moves, verdicts, back-pressure, shares and the order of turns are
+// outcome of a batch comes after its look, that on a message that was shown after the last line of that, and it is
+// `whole` only if there was no abort mark. Headers, moves, outcomes, back-pressure, shares and the order of turns are
 // free.
 //
 // Proved for 2 queues and windows of 2, 4 and 8 lines, so positions of 5 bits. A queue enters by addresses of tables and
@@ -203,13 +203,13 @@ module message_reader_proof #(
         look_q       <= 1'b1;
         look_queue_q <= dut.lqueue1_q;
         look_shows_q <= dut.show_begins;
-      end else if (dut.verdict) begin
+      end else if (dut.outcome) begin
         look_q <= 1'b0;
       end
       if (line_valid && line_ready_i && line_scan && line_last) begin
         look_done_q  <= 1'b1;
         look_whole_q <= !line_abort;
-      end else if (dut.verdict) begin
+      end else if (dut.outcome) begin
         look_done_q <= 1'b0;
       end
     end
@@ -256,7 +256,7 @@ module message_reader_proof #(
     if (drops) dropped_q <= 1'b1;
     if (begins) checked_q <= 1'b0;
     if (uses) used_q <= used_q + 1'b1;
-    if (rst_ni && dut.verdict && dut.verdict_queue == place_i) begin
+    if (rst_ni && dut.outcome && dut.outcome_queue == place_i) begin
       checked_q   <= 1'b1;
       malformed_q <= dut.checked_wr[1];
     end

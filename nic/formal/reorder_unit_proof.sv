@@ -21,7 +21,7 @@
 `default_nettype none
 
 module reorder_unit_proof #(
-  // What is proved: 0 verdicts, 1 links, 2 owners of contexts.
+  // What is proved: 0 outcomes, 1 links, 2 owners of contexts.
   parameter int unsigned Part = 0,
   localparam int unsigned NumQueues = 2,
   localparam int unsigned LineW = 3,
@@ -272,7 +272,7 @@ module reorder_unit_proof #(
 
   logic [PosW-1:0] meant_ahead;
   assign meant_ahead = pos_q[6] - plain_q;
-  if (Part == 0) begin : g_verdicts
+  if (Part == 0) begin : g_outcomes
     always_ff @(posedge clk_i) begin
       if (run_q) begin
         if (judged_valid && dut.queue6 == follow_i) assert (judged_dropped == has_failed_q);

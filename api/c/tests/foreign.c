@@ -48,13 +48,13 @@ static void serve(const char *root, uint32_t uid) {
   check(beeline_rpc_worker_run(worker, echo, NULL));
 }
 
-static void call(beeline_rpc_domain *domain, uint64_t patience_ns) {
+static void call(beeline_rpc_domain *domain, uint64_t timeout_ns) {
   beeline_rpc_client_options options = BEELINE_RPC_CLIENT_OPTIONS_INIT;
   beeline_rpc_client *client;
   char answer[8];
   size_t length;
 
-  options.connect_timeout_ns = patience_ns;
+  options.connect_timeout_ns = timeout_ns;
   check(beeline_rpc_client_connect(domain, "echo", &options, &client));
   check(beeline_rpc_call(client, 1, "across", 6, answer, sizeof answer, &length, BEELINE_RPC_NEVER));
   printf("%.*s\n", (int)length, answer);

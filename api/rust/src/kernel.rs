@@ -26,11 +26,11 @@ pub(crate) fn kernel_for(traffic: Traffic) -> StoreKernel {
     *known.get_or_init(|| match kernel_from_environment() {
         Ok(Some(named)) => named,
         // A variable that cannot be followed is as good as none: `beeline doctor` says what is wrong with it.
-        Ok(None) | Err(_) => remembered_or_timed(Memory::of_this_machine().as_ref(), traffic, Choice::timed),
+        Ok(None) | Err(_) => load_or_time(Memory::of_this_machine().as_ref(), traffic, Choice::timed),
     })
 }
 
-fn remembered_or_timed(
+fn load_or_time(
     memory: Option<&Memory>,
     traffic: Traffic,
     time: impl FnOnce(Traffic) -> Choice,
@@ -160,8 +160,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let memory = memory(folder.path());
         let cached = choice(StoreKernel::Cached, Reason::FastestBetweenCores);
-        assert_eq!(remembered_or_timed(Some(&memory), Traffic::Latency, cached), StoreKernel::Cached);
-        assert_eq!(remembered_or_timed(Some(&memory), Traffic::Latency, never), StoreKernel::Cached);
+        assert_eq!(load_or_time(Some(&memory), Traffic::Latency, cached), StoreKernel::Cached);
+        assert_eq!(load_or_time(Some(&memory), Traffic::Latency, never), StoreKernel::Cached);
         assert_eq!(memory.recall(Traffic::Stream), None);
         let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!((mode(&memory.path(Traffic::Latency)), mode(&memory.folder)), (0o600, 0o700));
@@ -173,7 +173,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let memory = memory(folder.path());
         let alone = choice(StoreKernel::Cached, Reason::FastestAlone);
-        assert_eq!(remembered_or_timed(Some(&memory), Traffic::Latency, alone), StoreKernel::Cached);
+        assert_eq!(load_or_time(Some(&memory), Traffic::Latency, alone), StoreKernel::Cached);
         assert_eq!(memory.recall(Traffic::Latency), None);
     }
 

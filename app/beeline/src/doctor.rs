@@ -68,12 +68,12 @@ fn in_words(findings: &[Finding], columns: usize) -> String {
         let line = format!("{}: {}", finding.what, finding.words);
         let _ = writeln!(text, "{}", textwrap::fill(&line, options(mark)));
     }
-    let _ = writeln!(text, "\n{}", textwrap::fill(&verdict(findings), options("").subsequent_indent("")));
+    let _ = writeln!(text, "\n{}", textwrap::fill(&conclusion(findings), options("").subsequent_indent("")));
     text
 }
 
 /// Summarises the findings in one sentence.
-fn verdict(findings: &[Finding]) -> String {
+fn conclusion(findings: &[Finding]) -> String {
     let count = |state| findings.iter().filter(|finding| finding.state == state).count();
     let limits = match count(State::Limited) {
         0 => "without limits".to_owned(),

@@ -85,9 +85,9 @@ fn a_capture_goes_through_every_interface_unchanged() {
     for interface in ["mmio", "kpio", "descriptor", "coherent"] {
         let args =
             ["send", "in.pcap", "--out", "out.pcap", "--interface", interface, "--adversary", "11", "--json"];
-        let verdict: serde_json::Value = serde_json::from_str(&folder.succeed(&args)).unwrap();
-        assert_eq!(verdict["frames"], 400, "{interface}");
-        assert_eq!(verdict["verdict"], "complete, in order, unchanged");
+        let received: serde_json::Value = serde_json::from_str(&folder.succeed(&args)).unwrap();
+        assert_eq!(received["frames"], 400, "{interface}");
+        assert_eq!(received["result"], "complete, in order, unchanged");
     }
 }
 
@@ -105,9 +105,9 @@ fn a_kernel_is_taken_by_its_name_or_refused_with_those_there_are() {
         for (interface, named) in [("mmio", kernel), ("kpio", "cached"), ("descriptor", "-")] {
             let args = ["send", "in.pcap", "-o", "out.pcap", "--interface", interface, "--kernel", kernel];
             let text = folder.succeed(&[&args[..], &["--json"]].concat());
-            let verdict: serde_json::Value = serde_json::from_str(&text).unwrap();
-            assert_eq!(verdict["kernel"], named, "{verdict}");
-            assert_eq!((&verdict["frames"], &verdict["fences"]), (&4.into(), &"none".into()), "{verdict}");
+            let received: serde_json::Value = serde_json::from_str(&text).unwrap();
+            assert_eq!(received["kernel"], named, "{received}");
+            assert_eq!((&received["frames"], &received["fences"]), (&4.into(), &"none".into()), "{received}");
         }
     }
     std::fs::remove_file(folder.file("out.pcap")).unwrap();
@@ -131,8 +131,8 @@ fn fences_are_placed_by_mmio_and_refused_elsewhere_before_anything_is_sent() {
     let send = ["send", "in.pcap", "-o", "out.pcap"];
     for policy in ["none", "per-wrap", "per-message", "per-line"] {
         let args = [&send[..], &["--fences", policy, "--adversary", "5", "--json"]].concat();
-        let verdict: serde_json::Value = serde_json::from_str(&folder.succeed(&args)).unwrap();
-        assert_eq!((&verdict["fences"], &verdict["frames"]), (&policy.into(), &300.into()), "{verdict}");
+        let received: serde_json::Value = serde_json::from_str(&folder.succeed(&args)).unwrap();
+        assert_eq!((&received["fences"], &received["frames"]), (&policy.into(), &300.into()), "{received}");
     }
     let words = folder.succeed(&[&send[..], &["--fences", "per-line", "--kernel", "cached"]].concat());
     assert!(words.contains("lines stored with cached, fences: per-line"), "{words}");
@@ -205,7 +205,7 @@ fn three_processes_move_frames_in_order_and_complete() {
     let checks = results["checks"].as_array().unwrap();
     assert_eq!(checks.len(), 3);
     for check in checks {
-        assert_eq!(check["verdict"], "complete, in order, unchanged", "{check}");
+        assert_eq!(check["result"], "complete, in order, unchanged", "{check}");
     }
 }
 

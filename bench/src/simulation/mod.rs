@@ -17,7 +17,7 @@ use beeline_link_sim::pcie::{Class, Kind, Link, LinkEvent, LinkId, Side, Tlp};
 use beeline_spec::Interface;
 
 use crate::figure::Row;
-use crate::{BenchError, Bound, Figure, Missing, Report, Settings, Verdict};
+use crate::{BenchError, Bound, Check, Figure, Missing, Report, Settings};
 use beeline_floor::on_core;
 use cocotb::Cocotb;
 
@@ -48,16 +48,16 @@ pub fn run(settings: &Settings) -> Result<Report, BenchError> {
     let row = |name| Row { bench: BENCH, name, kernel: "-", memory: "private", size_bytes: 64, count };
     let whole = Figure::rate(row("packets, whole path"), whole);
     let two = Figure::rate(row("packets, whole path, two runs on two cores"), two);
-    let mut verdicts = vec![
-        Verdict::rate(BENCH, &whole, LEAST_MILLIONS),
-        Verdict::judge(BENCH, &two, &whole, Bound::AtLeast(LEAST_OF_TWO)),
+    let mut checks = vec![
+        Check::rate(BENCH, &whole, LEAST_MILLIONS),
+        Check::ratio(BENCH, &two, &whole, Bound::AtLeast(LEAST_OF_TWO)),
     ];
     let alone = [Figure::rate(row("packets, link alone"), link), Figure::rate(row("events alone"), events)];
     let mut missing = Vec::new();
     let context = match Cocotb::find() {
         Ok(cocotb) => {
             let figure = context(&cocotb, settings, row(CONTEXT))?;
-            verdicts.push(Verdict::judge(BENCH, &whole, &figure, Bound::Shown));
+            checks.push(Check::ratio(BENCH, &whole, &figure, Bound::Shown));
             Some(figure)
         }
         Err(why) => {
@@ -66,7 +66,7 @@ pub fn run(settings: &Settings) -> Result<Report, BenchError> {
         }
     };
     let figures = [whole, two].into_iter().chain(alone).chain(context).collect();
-    Ok(Report { figures, verdicts, missing })
+    Ok(Report { figures, checks, missing })
 }
 
 /// What cocotbext-pcie does beside us, on the same core (a process has the cores of who starts it) and in as many rounds.
@@ -193,7 +193,7 @@ mod tests {
         let report = run(&Settings { rounds: 2, stream_thousands: 5, ..settings })?;
         // The fifth is of cocotbext-pcie: there, or said to be missing.
         assert_eq!(report.figures.len() + report.missing.len(), 5);
-        assert_eq!(report.verdicts.len() + report.missing.len(), 3);
+        assert_eq!(report.checks.len() + report.missing.len(), 3);
         assert!(report.figures.iter().all(|figure| figure.rounds.iter().all(|rate| *rate > 0.0)));
         Ok(())
     }

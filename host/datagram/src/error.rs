@@ -15,7 +15,7 @@ pub enum EndpointError {
         /// The setting that is wrong, and a value to give instead.
         wrong: String,
     },
-    /// The system gives no random numbers, without which strangers could guess sessions.
+    /// The system gives no random numbers, without which attackers could guess sessions.
     #[error("the system gives no random numbers: {0}; see that getrandom(2) or /dev/urandom is there")]
     NoRandom(getrandom::Error),
     /// The up-link failed. Connections stay as they are; a later poll may succeed.

@@ -6,7 +6,7 @@
 //! (`datagram_frame`); the protocol is written down in `docs/datagram.md`, and decision 0008 says why it is our own.
 //!
 //! The protocol itself (`connection/`, `outbox.rs`, `inbox.rs`) does no I/O and reads no clock: time comes in as
-//! [`Nanos`], frames go out through a sink. All that a stranger can send is checked in `header.rs` before anything is
+//! [`Nanos`], frames go out through a sink. All that an attacker can send is checked in `header.rs` before anything is
 //! believed. Not here: frames longer than the up-link carries, fragments, requests (`host/rpc`), finding a station,
 //! secrecy: whoever can read the wire can also forge what is on it.
 //!

@@ -1,6 +1,6 @@
 //! Numbers of datagrams: 32 bits on the wire, 64 inside, so that nothing inside ever wraps.
 
-/// Names one side's end of one connection: random, so that a stranger cannot guess it and a restarted side has another.
+/// Names one side's end of one connection: random, so that an attacker cannot guess it and a restarted side has another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Session(pub(crate) u64);
 

@@ -5,15 +5,15 @@ use crate::wire::caller::Caller;
 
 /// A client that says anything.
 #[derive(Debug)]
-pub struct Stranger(Caller);
+pub struct Attacker(Caller);
 
-impl Default for Stranger {
+impl Default for Attacker {
     fn default() -> Self {
-        Stranger(Caller::new(ClientId(1)))
+        Attacker(Caller::new(ClientId(1)))
     }
 }
 
-impl Stranger {
+impl Attacker {
     /// Takes a message; the messages that answer it, each at most `max_bytes` long. An error ends the connection.
     pub fn take(
         &mut self,

@@ -56,7 +56,7 @@ pub fn csv(outcome: &Outcome) -> Result<String, Error> {
             row.unit.clone(),
             row.ours.figure().map(six_digits).unwrap_or_default(),
             row.error_percent.map(|error| format!("{error:.2}")).unwrap_or_default(),
-            verdict(row).to_owned(),
+            holds_word(row).to_owned(),
             remarks(row).join("; "),
         ];
         writer.write_record(fields).map_err(|error| fail(error.to_string()))?;
@@ -70,7 +70,7 @@ fn yes(is: bool) -> &'static str {
 }
 
 /// Whether a range, a limit, a shape or arithmetic holds; empty where that is no question.
-fn verdict(row: &RowResult) -> &'static str {
+fn holds_word(row: &RowResult) -> &'static str {
     match (&row.ours, row.is_inside) {
         (Ours::Shape(finding), _) => yes(finding.holds),
         (_, Some(is_inside)) => yes(is_inside),
@@ -80,7 +80,7 @@ fn verdict(row: &RowResult) -> &'static str {
 
 /// The error of a row in a few words, or whether it holds.
 fn error_words(row: &RowResult) -> String {
-    match (row.error_percent, verdict(row)) {
+    match (row.error_percent, holds_word(row)) {
         (Some(error), _) => format!("{error:+.1} %"),
         (None, "yes") => "holds".to_owned(),
         (None, "no") => "does not hold".to_owned(),

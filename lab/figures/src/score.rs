@@ -92,11 +92,11 @@ impl Holds {
     fn count(rows: &[RowResult], class: Class) -> Holds {
         let mut holds = Holds::default();
         for row in rows.iter().filter(|row| row.class == class) {
-            let verdict = match &row.ours {
+            let is_holding = match &row.ours {
                 Ours::Shape(finding) => Some(finding.holds),
                 Ours::Figure(_) | Ours::None(_) => row.is_inside,
             };
-            match verdict {
+            match is_holding {
                 Some(true) => holds.holding += 1,
                 Some(false) => holds.failing += 1,
                 None => holds.untested += 1,

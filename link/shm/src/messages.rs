@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_come_back_and_strangers_are_refused() {
+    fn messages_come_back_and_others_are_refused() {
         let open = Request::Open { version: VERSION, loop_back: true };
         assert_eq!(serde_json::from_slice::<Request>(&to_bytes(&open)).unwrap(), open);
         for garbage in

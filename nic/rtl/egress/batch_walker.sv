@@ -5,7 +5,7 @@
 // then its frames are made. Records too short for a frame are skipped and counted at the first look.
 //
 // Guarantees
-//   - A scan ends with one verdict: bad if a record claims more than is left, or more than a frame may have.
+//   - A scan ends with one outcome: bad if a record claims more than is left, or more than a frame may have.
 //   - Beats lie inside the message: they are those of records that a scan has found good.
 //   - The last line of a message is let go in a cycle of its own, without a beat.
 // Two cycles a record and one a beat or line. Twin: nic/model/src/mmio/message.rs (check_batch, BatchWalk).
@@ -39,9 +39,9 @@ module batch_walker (
   output logic         beat_last_o,
   output logic         ends_message_o,
 
-  // The verdict of a scan.
-  output logic         verdict_valid_o,
-  output logic         verdict_bad_o,
+  // The outcome of a scan.
+  output logic         outcome_valid_o,
+  output logic         outcome_bad_o,
   output logic         count_runts_o
 );
 
@@ -98,7 +98,7 @@ module batch_walker (
   assign beat_word_o  = ~choice_n_q;
   assign beat_last_o  = last_q;
   assign beat_bytes_o = beat_last_o ? bytes_q[6:0] : 7'd64;
-  assign verdict_bad_o = bad_q;
+  assign outcome_bad_o = bad_q;
 
   always_comb begin
     state_d = state_q;
@@ -114,7 +114,7 @@ module batch_walker (
     advance_o       = 1'b0;
     beat_valid_o    = 1'b0;
     ends_message_o  = 1'b0;
-    verdict_valid_o = 1'b0;
+    outcome_valid_o = 1'b0;
     count_runts_o   = 1'b0;
 
     unique case (state_q)
@@ -187,7 +187,7 @@ module batch_walker (
         advance_o = 1'b1;
         if (line_last_i) begin
           ends_message_o  = !line_scan_i;
-          verdict_valid_o = line_scan_i;
+          outcome_valid_o = line_scan_i;
           state_d         = Begin;
         end
       end

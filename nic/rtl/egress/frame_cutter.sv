@@ -15,7 +15,7 @@
 // A line of a message that is shown before it is whole (`early`) marks its beat; nothing is told of its message when it
 // has left. One with `abort` ends its frame in a beat that says so.
 // Batches are taken apart by `batch_walker`, whose beats come from the same two lines; a batch that is only looked at
-// makes nothing but a verdict. A line of another message waits until all of a batch's are gone.
+// makes nothing but an outcome. A line of another message waits until all of a batch's are gone.
 // Latency none, 1 cycle for a batch. Cost: 1,150 registers. Twin: Frame::gather in nic/model/src/mmio/message.rs.
 
 `default_nettype none
@@ -98,7 +98,7 @@ module frame_cutter #(
     logic [511:0]      data;
   } held_t;
   held_t       held_q;
-  logic        holds_q, step, goes_on, advance, walk_beat, walk_last, walk_ends, verdict_valid, verdict_bad;
+  logic        holds_q, step, goes_on, advance, walk_beat, walk_last, walk_ends, outcome_valid, outcome_bad;
   logic [2:0]  walk_word;
   logic [6:0]  walk_bytes;
 
@@ -115,8 +115,8 @@ module frame_cutter #(
   assign ends         = left[13:7] == '0 && !(left[6] && left[5:0] != '0);
 
   // ---------------------------------------------------------------------------------------------- batches
-  // One verdict waits for its taker, and the next one for that.
-  assign step = room_q && !(verdict_valid && scanned_valid_o);
+  // One outcome waits for its taker, and the next one for that.
+  assign step = room_q && !(outcome_valid && scanned_valid_o);
 
   batch_walker u_walker (
     .clk_i, .rst_ni, .max_frame_bytes_i,
@@ -124,7 +124,7 @@ module frame_cutter #(
     .line_bytes_i(held_q.bytes), .line_data_i(held_q.data), .step_i(step), .next_last_i(line_last_i),
     .goes_on_o(goes_on), .advance_o(advance), .beat_valid_o(walk_beat), .beat_word_o(walk_word),
     .beat_bytes_o(walk_bytes), .beat_last_o(walk_last), .ends_message_o(walk_ends),
-    .verdict_valid_o(verdict_valid), .verdict_bad_o(verdict_bad), .count_runts_o
+    .outcome_valid_o(outcome_valid), .outcome_bad_o(outcome_bad), .count_runts_o
   );
 
   always_ff @(posedge clk_i) begin
@@ -138,10 +138,10 @@ module frame_cutter #(
       };
     end
     if (!rst_ni) scanned_valid_o <= 1'b0;
-    else if (holds_q && step && verdict_valid) scanned_valid_o <= 1'b1;
+    else if (holds_q && step && outcome_valid) scanned_valid_o <= 1'b1;
     else if (scanned_ready_i) scanned_valid_o <= 1'b0;
     if (!scanned_valid_o) begin
-      scanned_bad_o   <= verdict_bad;
+      scanned_bad_o   <= outcome_bad;
       scanned_queue_o <= held_q.queue_index;
     end
   end

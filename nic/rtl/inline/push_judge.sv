@@ -5,7 +5,7 @@
 //
 // Guarantees
 //   - Events are judged one after the other: what was torn, then what is whole. Each ends in bounded time, whatever the
-//     wire does: a push for which there is no room among the frames within Patience cycles is left to the ring.
+//     wire does: a push for which there is no room among the frames within RoomTimeoutCycles is left to the ring.
 //   - What is taken counts as posted and used in one cycle, so nobody asks for it; all other posts pass through.
 //   - With self-test every so many pushes that could be taken one is not, and is counted.
 // Limits
@@ -20,7 +20,7 @@ module push_judge #(
   // Queues, a power of two from 1 to 1024.
   parameter int unsigned NumQueues = 64,
   // Cycles that a push waits for room, 16 to 255.
-  parameter int unsigned Patience = 64,
+  parameter int unsigned RoomTimeoutCycles = 64,
   localparam int unsigned QueueW = (NumQueues > 1) ? $clog2(NumQueues) : 1
 ) (
   input  logic              clk_i,
@@ -105,8 +105,8 @@ module push_judge #(
   localparam int unsigned HeadBytes = nic_pkg::EntryHeadBytes;
   localparam int unsigned LineBytes = nic_pkg::LineBytes;
 
-  if (Patience < 16 || Patience > 255) begin : g_bad_patience
-    $fatal(1, "push_judge: Patience must be 16 to 255");
+  if (RoomTimeoutCycles < 16 || RoomTimeoutCycles > 255) begin : g_bad_timeout
+    $fatal(1, "push_judge: RoomTimeoutCycles must be 16 to 255");
   end
 
   typedef struct packed {
@@ -136,7 +136,7 @@ module push_judge #(
   fetch_pkg::head_t  head, head_q;
   logic [63:0]       address_q;
   logic              is_next_q, is_next_d, announced, is_whole, room_ends;
-  logic [7:0]        patience_q, patience_d;
+  logic [7:0]        timeout_q, timeout_d;
   logic [1:0]        index_q, index_d;
   logic              first_q, first_d, put, put_end, skip;
   logic [13:0]       rest_q, rest_d;
@@ -194,7 +194,7 @@ module push_judge #(
 
   // ---- The way of a frame.
   assign grant_o   = judge_q == JudgeWant || judge_q == JudgeOffer || judge_q == JudgeLines || judge_q == JudgeSkip;
-  assign room_ends = patience_q == '0;
+  assign room_ends = timeout_q == '0;
 
   assign frame_valid_o   = judge_q == JudgeOffer;
   assign frame_count_o   = end_q;
@@ -222,7 +222,7 @@ module push_judge #(
     judge_d     = judge_q;
     torn_d      = torn_q;
     is_next_d   = is_next_q;
-    patience_d  = (patience_q == '0) ? '0 : patience_q - 1'b1;
+    timeout_d   = (timeout_q == '0) ? '0 : timeout_q - 1'b1;
     index_d     = index_q;
     first_d     = first_q;
     rest_d      = rest_q;
@@ -267,7 +267,7 @@ module push_judge #(
       JudgeTest: begin
         tests_write    = 1'b1;
         count_tested_o = due_q;
-        patience_d     = 8'(Patience);
+        timeout_d      = 8'(RoomTimeoutCycles);
         judge_d        = due_q ? JudgePass : JudgeWant;
       end
       JudgeWant: begin
@@ -316,7 +316,7 @@ module push_judge #(
       event_word_q      <= event_word_i;
     end
     is_next_q  <= is_next_d;
-    patience_q <= patience_d;
+    timeout_q <= timeout_d;
     index_q    <= index_d;
     first_q    <= first_d;
     rest_q     <= rest_d;

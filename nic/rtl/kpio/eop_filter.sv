@@ -6,7 +6,7 @@
 // signature: the packet is damaged, and lost, which the paper accepts once in 2^64 words.
 //
 // Guarantees
-//   - Ops leave in the order in which they came, one a cycle, each line with its verdict by the signature that was in
+//   - Ops leave in the order in which they came, one a cycle, each line with its outcome by the signature that was in
 //     force when its queue was started.
 // Limits: a payload word equal to the signature directly before the stuffing, or last in a line, does not show.
 // Latency 3 cycles: read the queue's signature; compare word by word; judge.
@@ -38,7 +38,7 @@ module eop_filter #(
   output logic [QueueW-1:0] out_queue_o,
   output logic [511:0]      out_data_o,
   output nic_pkg::queue_status_cause_e out_cause_o,
-  output kpio_pkg::verdict_t out_verdict_o,
+  output kpio_pkg::outcome_t out_outcome_o,
   // No op is at work.
   output logic              is_idle_o
 );
@@ -51,7 +51,7 @@ module eop_filter #(
   logic [63:0]                     eop_mem [NumQueues];
   logic [63:0]                     eop_q;
   logic [7:0]                      is_eop, signatures_q, tail;
-  kpio_pkg::verdict_t              verdict, verdict_q;
+  kpio_pkg::outcome_t              outcome, outcome_q;
 
   assign load3      = !valid3_q || out_ready_i;
   assign load2      = !valid2_q || load3;
@@ -72,11 +72,11 @@ module eop_filter #(
   // The signatures at the end of the line: bit i when words i to 7 are all signatures.
   always_comb begin
     for (int i = 0; i < 8; i++) tail[i] = (signatures_q | 8'((1 << i) - 1)) == '1;
-    verdict.goes_on = !signatures_q[7];
-    verdict.damaged = signatures_q != tail;
+    outcome.goes_on = !signatures_q[7];
+    outcome.damaged = signatures_q != tail;
     // The words that are not in the tail; 8 of them cannot be where the packet ends.
-    verdict.words   = '0;
-    for (int i = 0; i < 8; i++) if (!tail[i]) verdict.words = 3'(i + 1);
+    outcome.words   = '0;
+    for (int i = 0; i < 8; i++) if (!tail[i]) outcome.words = 3'(i + 1);
   end
 
   always_ff @(posedge clk_i) begin
@@ -107,7 +107,7 @@ module eop_filter #(
       queue3_q  <= queue2_q;
       data3_q   <= data2_q;
       cause3_q  <= cause2_q;
-      verdict_q <= verdict;
+      outcome_q <= outcome;
     end
   end
 
@@ -116,7 +116,7 @@ module eop_filter #(
   assign out_queue_o   = queue3_q;
   assign out_data_o    = data3_q;
   assign out_cause_o   = cause3_q;
-  assign out_verdict_o = verdict_q;
+  assign out_outcome_o = outcome_q;
   assign is_idle_o     = !(valid1_q || valid2_q || valid3_q);
 
   if (NumQueues < 1 || NumQueues > 1024) begin : g_bad_queues

@@ -131,7 +131,7 @@ module kpio #(
   logic [QueueW-1:0]            merged_queue, judged_queue, ready_queue;
   logic [511:0]                 merged_data, judged_data, ready_data;
   nic_pkg::queue_status_cause_e merged_cause, judged_cause, ready_cause;
-  kpio_pkg::verdict_t           judged_verdict, ready_verdict;
+  kpio_pkg::outcome_t           judged_outcome, ready_outcome;
   logic [3:0]                   waiting_count;
   logic                         merge_idle, filter_idle, queue_idle;
   logic                         halt_we, halt_value;
@@ -276,20 +276,20 @@ module kpio #(
     .out_queue_o   (judged_queue),
     .out_data_o    (judged_data),
     .out_cause_o   (judged_cause),
-    .out_verdict_o (judged_verdict),
+    .out_outcome_o (judged_outcome),
     .is_idle_o     (filter_idle)
   );
 
   // A line that waits for room stops what is in front by this FIFO's register, not by a path through every stage.
-  fifo #(.Width(2 + QueueW + 512 + 4 + $bits(kpio_pkg::verdict_t)), .Depth(8)) u_waiting (
+  fifo #(.Width(2 + QueueW + 512 + 4 + $bits(kpio_pkg::outcome_t)), .Depth(8)) u_waiting (
     .clk_i,
     .rst_ni,
     .push_valid_i (judged_valid),
     .push_ready_o (judged_ready),
-    .push_data_i  ({judged_op, judged_queue, judged_data, judged_cause, judged_verdict}),
+    .push_data_i  ({judged_op, judged_queue, judged_data, judged_cause, judged_outcome}),
     .pop_valid_o  (ready_valid),
     .pop_ready_i  (ready_ready),
-    .pop_data_o   ({ready_op, ready_queue, ready_data, ready_cause, ready_verdict}),
+    .pop_data_o   ({ready_op, ready_queue, ready_data, ready_cause, ready_outcome}),
     .count_o      (waiting_count)
   );
 
@@ -303,7 +303,7 @@ module kpio #(
     .op_queue_i           (ready_queue),
     .op_data_i            (ready_data),
     .op_cause_i           (ready_cause),
-    .op_verdict_i         (ready_verdict),
+    .op_outcome_i         (ready_outcome),
     .start_backpressure_i (set_backpressure_q),
     .stopping_valid_i     (stopping_q),
     .stopping_queue_i     (set_queue_q),

@@ -17,7 +17,7 @@ package kpio_pkg;
     OpFail  = 2'd3
   } op_e;
 
-  // What a line says about the packet that it belongs to. Twin: Verdict in nic/model/src/kpio/eop_filter.rs.
+  // What a line says about the packet that it belongs to. Twin: Outcome in nic/model/src/kpio/eop_filter.rs.
   typedef struct packed {
     // The packet goes on in the next line.
     logic       goes_on;
@@ -25,7 +25,7 @@ package kpio_pkg;
     logic       damaged;
     // Words of the line that are the packet's own, 0 to 7; counts where the packet ends undamaged.
     logic [2:0] words;
-  } verdict_t;
+  } outcome_t;
 
   // Lines that may be in pieces at once in a queue: as many as a core has write-combining buffers.
   localparam int unsigned MaxPartialLines = 10;

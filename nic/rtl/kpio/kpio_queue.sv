@@ -41,14 +41,14 @@ module kpio_queue #(
   // Strap: lines of every window less 1; a window has a power of two of lines, at most 2^LineW.
   input  logic [LineW-1:0]   window_mask_i,
 
-  // Ops with verdicts.
+  // Ops with outcomes.
   input  logic               op_valid_i,
   output logic               op_ready_o,
   input  kpio_pkg::op_e      op_i,
   input  logic [QueueW-1:0]  op_queue_i,
   input  logic [511:0]       op_data_i,
   input  nic_pkg::queue_status_cause_e op_cause_i,
-  input  kpio_pkg::verdict_t op_verdict_i,
+  input  kpio_pkg::outcome_t op_outcome_i,
   // Of an OpStart; stands while the op is under way.
   input  logic               start_backpressure_i,
   // An OpStop of this queue waits to come in: its lines no longer wait for room.
@@ -140,7 +140,7 @@ module kpio_queue #(
   logic [QueueW-1:0]            queue_q;
   logic [511:0]                 data_q;
   nic_pkg::queue_status_cause_e cause_q;
-  kpio_pkg::verdict_t           verdict_q;
+  kpio_pkg::outcome_t           outcome_q;
 
   state_t                       state, state_d, state_read, state_q;
   logic                         state_we, fresh_q;
@@ -217,10 +217,10 @@ module kpio_queue #(
   assign stands  = waits || !entry_room_i || !failed_room || (op_q == kpio_pkg::OpStop && !stop_room_i);
 
   // Lengths, as if the line ended its packet.
-  assign is_empty   = state.open == '0 && verdict_q.words == '0;
+  assign is_empty   = state.open == '0 && outcome_q.words == '0;
   assign is_runt    = state.open == '0
-                   && 7'(verdict_q.words) * 7'(nic_pkg::WordBytes) < 7'(nic_pkg::MinFrameBytes);
-  assign is_long    = {state.open, verdict_q.words} > (OpenW + 3)'(LongestWords);
+                   && 7'(outcome_q.words) * 7'(nic_pkg::WordBytes) < 7'(nic_pkg::MinFrameBytes);
+  assign is_long    = {state.open, outcome_q.words} > (OpenW + 3)'(LongestWords);
   assign is_longest = state.open == longest_q;
 
   // What the line, if it is taken, does to its packet.
@@ -232,9 +232,9 @@ module kpio_queue #(
     bad_length = 1'b0;
     if (state.dropping) begin
       ends = 1'b1;
-    end else if (verdict_q.damaged) begin
+    end else if (outcome_q.damaged) begin
       malformed = 1'b1;
-    end else if (verdict_q.goes_on) begin
+    end else if (outcome_q.goes_on) begin
       ends       = is_longest;
       bad_length = is_longest;
     end else begin
@@ -250,7 +250,7 @@ module kpio_queue #(
     state_d              = state;
     state_d.backpressure = (op_q == kpio_pkg::OpStart) ? start_backpressure_i : state.backpressure;
     state_d.active       = op_q == kpio_pkg::OpStart || (op_q == kpio_pkg::OpLine && !full);
-    state_d.dropping     = op_q == kpio_pkg::OpLine && ends && verdict_q.goes_on;
+    state_d.dropping     = op_q == kpio_pkg::OpLine && ends && outcome_q.goes_on;
     state_d.open         = (op_q == kpio_pkg::OpLine && !ends) ? next_open : '0;
     state_d.position     = (op_q == kpio_pkg::OpStart) ? head : next_position;
     state_d.count        = (op_q == kpio_pkg::OpStart) ? '0 : next_count;
@@ -309,7 +309,7 @@ module kpio_queue #(
       queue_q   <= op_queue_i;
       data_q    <= op_data_i;
       cause_q   <= op_cause_i;
-      verdict_q <= op_verdict_i;
+      outcome_q <= op_outcome_i;
     end
     report_q           <= {queue_q, cause};
     halt_queue_o       <= queue_q;
@@ -324,7 +324,7 @@ module kpio_queue #(
     entry_end_o        <= next_count;
     entry_position_o   <= next_position;
     entry_lines_o      <= next_open;
-    entry_words_o      <= verdict_q.words;
+    entry_words_o      <= outcome_q.words;
     entry_send_o       <= sends;
     // Lines that a packet may have in front of the one in which it must have ended.
     longest_q <= (32'(capacity) < LongestLines) ? OpenW'(window_mask_i) : OpenW'(LongestLines - 1);

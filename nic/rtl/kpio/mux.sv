@@ -69,8 +69,8 @@ module mux #(
   logic [15:0]         port;
   logic                path_ready, path_valid, path_kpio, first_q;
   logic                in_range, forwards, judged_valid_q, judged_forward_q, judge_load;
-  logic                verdict_valid, verdict_forward, ends;
-  logic [$clog2(Judgements):0] unused_paths, unused_verdicts;
+  logic                outcome_valid, outcome_forward, ends;
+  logic [$clog2(Judgements):0] unused_paths, unused_outcomes;
 
   // ---- Frames wait here.
   assign in_ready_o = room_q && beat_ready && path_ready;
@@ -146,26 +146,26 @@ module mux #(
     if (judge_load) judged_forward_q <= forwards;
   end
 
-  fifo #(.Width(1), .Depth(Judgements)) u_verdicts (
+  fifo #(.Width(1), .Depth(Judgements)) u_outcomes (
     .clk_i,
     .rst_ni,
     .push_valid_i (judged_valid_q),
     .push_ready_o (judge_ready),
     .push_data_i  (judged_forward_q),
-    .pop_valid_o  (verdict_valid),
+    .pop_valid_o  (outcome_valid),
     .pop_ready_i  (ends),
-    .pop_data_o   (verdict_forward),
-    .count_o      (unused_verdicts)
+    .pop_data_o   (outcome_forward),
+    .count_o      (unused_outcomes)
   );
 
   // ---- Frames leave, or fall.
-  assign out_valid_o = beat_valid_q && verdict_valid && verdict_forward;
-  assign pop         = beat_valid_q && verdict_valid && (out_ready_i || !verdict_forward);
+  assign out_valid_o = beat_valid_q && outcome_valid && outcome_forward;
+  assign pop         = beat_valid_q && outcome_valid && (out_ready_i || !outcome_forward);
   assign ends        = pop && out_last_o;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) count_mux_mismatches_o <= 1'b0;
-    else         count_mux_mismatches_o <= ends && !verdict_forward;
+    else         count_mux_mismatches_o <= ends && !outcome_forward;
   end
 
   if (QueueW < 1 || QueueW > 10) begin : g_bad_queue

@@ -6,7 +6,7 @@
 // Stages (of the reorder unit)
 //   4  the piece's distance from the frontier is known, whether or not the piece in stage 5 moves that frontier
 //   5  the frontier moves to the next missing line if the piece's line is complete and was the missing one
-//   6  the verdict: what failed, what is counted, whose context is empty
+//   6  the outcome: what failed, what is counted, whose context is empty
 // Guarantees
 //   - A frontier never moves back, and passes a line only when all its bytes have arrived.
 //   - A piece that breaks a rule fails its queue before any later piece of that queue moves the frontier.

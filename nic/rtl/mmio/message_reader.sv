@@ -15,7 +15,7 @@
 //   turn   the queue's state is read
 //   fetch  line after line is asked of the pool, the first through the link of the line before it
 //   load   the pool's RAM gives the line
-//   line   the line is there: header, length, verdict
+//   line   the line is there: header, length, outcome
 //   out    the line leaves; next start, credits and the share are brought up to date
 // Guarantees
 //   - A message leaves only if all its lines lie before the frontier, each line once, in order, without a gap. A line
@@ -385,9 +385,9 @@ module message_reader #(
   logic           consider, has_share, consume, bad, waits, ends, finished, ends_message;
   logic           is_checked, is_malformed, is_sent, looks, scans, scan_begins, scan_waits, scan_ends;
   logic           may_show, show_begins;
-  // The verdict on what was looked at or shown.
-  logic              verdict, verdict_valid, shown_q, shown_bad_q;
-  logic [QueueW-1:0] verdict_queue, shown_queue_q;
+  // The outcome of what was looked at or shown.
+  logic              outcome, outcome_valid, shown_q, shown_bad_q;
+  logic [QueueW-1:0] outcome_queue, shown_queue_q;
 
   header_check #(.LineW(LineW), .PosW(PosW)) u_header (
     .window_mask_i, .max_frame_bytes_i, .header_i(load_header_i), .epoch_i(lsetup1_q.epoch), .there_i(left1_q),
@@ -402,7 +402,7 @@ module message_reader #(
   // before); one whose class is not the first that waits stops there too, and keeps its share.
   assign has_share = (!lstate1_q.share[ShareW-1] || !others_wait1_q) && !first_waits1_q;
   // A batch leaves only after it was looked at, which is done when it is the first message of a turn; the look is a
-  // turn of its own, without effect, and its end is the verdict. To show a message is the same.
+  // turn of its own, without effect, and its end is the outcome. To show a message is the same.
   assign is_checked   = first1_q && lchecked1_q[0];
   assign is_malformed = is_batch && is_checked && lchecked1_q[1];
   assign is_sent      = !is_batch && is_checked && lchecked1_q[1];
@@ -428,7 +428,7 @@ module message_reader #(
     .clk_i, .rst_ni, .go_i(go), .begins_i(show_begins), .ends_i(scan_ends), .queue_i(lqueue1_q), .rest_i(rest_q),
     .fetch_last_i(fetch_last), .fetch_empty_i(fetch_empty), .closing_i(fetch_setup_q.closing), .shows_o(show_q),
     .hold_o(hold_q), .flush_o(flush_q), .valid_i(shown_valid_i), .bad_i(shown_bad_i), .broken_i(shown_broken_i),
-    .told_valid_o(shown_q), .told_taken_i(verdict), .told_bad_o(shown_bad_q), .told_queue_o(shown_queue_q)
+    .told_valid_o(shown_q), .told_taken_i(outcome), .told_bad_o(shown_bad_q), .told_queue_o(shown_queue_q)
   );
 
   // What the line changes. As sums of products: what is chosen is known before the choice.
@@ -494,7 +494,7 @@ module message_reader #(
       uncheck_q           <= go && consume && !discard1_q && at_header && (is_batch || is_checked);
       if (go && scans) scan_q <= !scan_ends;
       if (go && scan_begins) scan_pending_q <= 1'b1;
-      else if (verdict) scan_pending_q <= 1'b0;
+      else if (outcome) scan_pending_q <= 1'b0;
       failed_valid_o      <= go && consider && !empty1_q && !discard1_q && at_header && bad && has_share
           && !lstate1_q.told;
       done2_q             <= go && ends;
@@ -545,20 +545,20 @@ module message_reader #(
   assign failed_queue_o     = queue2_q;
   // The end of a look is the end of its turn, and the queue wants another, in which the batch leaves.
   assign scanned_ready_o    = !done2_q && !uncheck_q;
-  assign verdict_valid      = scanned_valid_i || shown_q;
-  assign verdict            = verdict_valid && scanned_ready_o;
-  assign verdict_queue      = shown_q ? shown_queue_q : scanned_queue_i;
-  assign ending_o           = done2_q || verdict;
+  assign outcome_valid      = scanned_valid_i || shown_q;
+  assign outcome            = outcome_valid && scanned_ready_o;
+  assign outcome_queue      = shown_q ? shown_queue_q : scanned_queue_i;
+  assign ending_o           = done2_q || outcome;
   assign more2              = moved2_q || again2_q || (frontier_we_i && frontier_queue_i == queue2_q);
-  assign checked_we         = start_valid_i || uncheck_q || verdict;
-  assign checked_queue      = start_valid_i ? set_queue_i : (uncheck_q ? queue2_q : verdict_queue);
+  assign checked_we         = start_valid_i || uncheck_q || outcome;
+  assign checked_queue      = start_valid_i ? set_queue_i : (uncheck_q ? queue2_q : outcome_queue);
   assign checked_wr         = (start_valid_i || uncheck_q) ? '0 : {shown_q ? !shown_bad_q : scanned_bad_i, 1'b1};
   assign emptied_queue_o    = done_queue_o;
   // A frontier that moves in the cycle of `ending` still gives another turn; so the end is told a cycle later.
   always_ff @(posedge clk_i) begin
     done_valid_o    <= rst_ni && ending_o;
     emptied_valid_o <= rst_ni && done2_q && finished2_q && closing2_q && !more2;
-    done_queue_o    <= done2_q ? queue2_q : verdict_queue;
+    done_queue_o    <= done2_q ? queue2_q : outcome_queue;
     done_more_o     <= !done2_q || more2;
     emptied_tail_o  <= lstate_q.tail;
   end
@@ -587,7 +587,7 @@ module message_reader #(
       a_show_is_there     : assert (!(go && show_q) || (line1_q && live_q && scan_q));
       a_show_has_next     : assert (!(go && show_q && !scan_ends)
                                     || (load_q && fetch_q && (!fetch_empty || rest_q <= (LineW + 1)'(2))));
-      a_one_verdict       : assert (!(shown_q && scanned_valid_i) && (!shown_q || scan_pending_q));
+      a_one_outcome       : assert (!(shown_q && scanned_valid_i) && (!shown_q || scan_pending_q));
       a_rest_is_told      : assert (!line1_q || ends_message == (rest_d == '0));
       a_next_is_sum       : assert (!(consume && at_header && !discard1_q)
                                     || lstate_d.next_start == lstate1_q.next_start + PosW'(less_one) + 1'b1);

@@ -5,7 +5,7 @@
 // Buffer is the pool itself. What the frontier has passed is the reader's.
 //
 // Stages, and the cycle in which they are, counted from the cycle in which a piece stands at the input
-//   0 input   1 arrival   2..4 contexts   5 commit: the frontier moves   6 verdict
+//   0 input   1 arrival   2..4 contexts   5 commit: the frontier moves   6 outcome
 // Guarantees
 //   - One piece is taken in every cycle unless `hold` or back-pressure stops the unit; whatever the order of pieces
 //     inside the span, in whatever queues.

@@ -1,6 +1,6 @@
 // What is counted of each write to a transmit window: how many, how large, how far from where it was expected.
 //
-// Comes from: the verdict of the reorder unit (stage 6), piece by piece. A write is counted once: whether it came in
+// Comes from: the outcome of the reorder unit (stage 6), piece by piece. A write is counted once: whether it came in
 // order by its first piece, how large it is by all of them. Twin: nic/model/src/mmio/arrival.rs (check_place) and
 // nic/model/src/nic.rs (arrived).
 // Latency 5 cycles. Cost: about 180 registers.

@@ -100,7 +100,7 @@ module rc_adapter #(
     logic [12:0]      bytes;
     logic [6:0]       lines;
     logic [12:0]      after;
-  } verdict_t;
+  } outcome_t;
 
   // ---- What was asked for, and what is to come next of it.
   typedef struct packed {
@@ -149,7 +149,7 @@ module rc_adapter #(
   end
 
   // ---- Stage 3: is it what its tag waits for?
-  verdict_t          verdict, verdict_q;
+  outcome_t          outcome, outcome_q;
   logic [TagW-1:0]   tag;
   asked_t            asked_here;
   logic [12:0]       left_here;
@@ -167,17 +167,17 @@ module rc_adapter #(
     // Not by more than the rest of a DW.
     bad     = claim_q.failed || !follows || claim_q.completed != ends
               || (claim_q.after[14] && claim_q.after[13:2] != '1);
-    verdict.known  = known;
-    verdict.failed = bad;
-    verdict.writes = known && !bad;
-    verdict.done   = claim_q.completed;
-    verdict.tag    = claim_q.tag;
-    verdict.line   = asked_here.line;
-    verdict.offset = asked_here.bytes - claim_q.byte_count;
-    verdict.gap    = claim_q.gap;
-    verdict.bytes  = asked_here.bytes;
-    verdict.lines  = asked_here.lines;
-    verdict.after  = claim_q.after[12:0];
+    outcome.known  = known;
+    outcome.failed = bad;
+    outcome.writes = known && !bad;
+    outcome.done   = claim_q.completed;
+    outcome.tag    = claim_q.tag;
+    outcome.line   = asked_here.line;
+    outcome.offset = asked_here.bytes - claim_q.byte_count;
+    outcome.gap    = claim_q.gap;
+    outcome.bytes  = asked_here.bytes;
+    outcome.lines  = asked_here.lines;
+    outcome.after  = claim_q.after[12:0];
     owed_d  = owed_q;
     begun_d = begun_q;
     if (settle && known) begin
@@ -203,14 +203,14 @@ module rc_adapter #(
   assign unused_part_line = ^whole_bytes[5:0];
 
   always_comb begin
-    begin_d = 14'(verdict_q.offset) - 14'(HeadBytes) - 14'(verdict_q.gap);
+    begin_d = 14'(outcome_q.offset) - 14'(HeadBytes) - 14'(outcome_q.gap);
     if (!three_q.sop) begin_d = begin_q;
-    whole_bytes     = verdict_q.bytes - verdict_q.after;
-    progress.tag    = verdict_q.tag;
-    progress.lines  = verdict_q.done ? verdict_q.lines : whole_bytes[12:6];
-    progress.done   = verdict_q.done;
-    progress.failed = verdict_q.failed;
-    tells           = three_valid_q && three_q.last && verdict_q.known;
+    whole_bytes     = outcome_q.bytes - outcome_q.after;
+    progress.tag    = outcome_q.tag;
+    progress.lines  = outcome_q.done ? outcome_q.lines : whole_bytes[12:6];
+    progress.done   = outcome_q.done;
+    progress.failed = outcome_q.failed;
+    tells           = three_valid_q && three_q.last && outcome_q.known;
   end
 
   // ---- Stage 5: the beat is turned, and cut at the border of two lines.
@@ -258,14 +258,14 @@ module rc_adapter #(
     two_q           <= one_q;
     three_q         <= two_q;
     four_data_q     <= three_q.data;
-    four_be_q       <= (three_valid_q && verdict_q.writes && !three_q.void_beat) ? three_q.be : '0;
+    four_be_q       <= (three_valid_q && outcome_q.writes && !three_q.void_beat) ? three_q.be : '0;
     four_sop_q      <= three_q.sop;
     // A TLP's beats may come with pauses between them, in which the block's lines stand as they were.
     if (one_valid_q && one_q.sop) claim_q <= claim;
-    if (settle) verdict_q <= verdict;
+    if (settle) outcome_q <= outcome;
     if (three_valid_q) begin
       begin_q      <= begin_d;
-      first_line_q <= verdict_q.line;
+      first_line_q <= outcome_q.line;
     end
     progress_four_q        <= progress;
     progress_four_q.failed <= progress.failed || three_q.void_beat;
@@ -311,7 +311,7 @@ module rc_adapter #(
         else $error("rc_adapter: a TLP begins inside another one; is straddle on?");
       assert (!piece_valid_i || !owed_q[piece_i.tag[TagW-1:0]])
         else $error("rc_adapter: tag %0d is used twice", piece_i.tag);
-      assert (!(settle && known && !bad) || verdict.offset <= asked_here.bytes)
+      assert (!(settle && known && !bad) || outcome.offset <= asked_here.bytes)
         else $error("rc_adapter: bytes in front of the piece");
     end
   end

@@ -150,7 +150,7 @@ module registers #(
   // A read waits until the writes before it have changed their tables; a read of a counter also for a whole sweep, which
   // takes Counters + 2 cycles (counters.sv).
   localparam int unsigned EffectCycles = 24, CountCycles = EffectCycles + Counters;
-  logic [$clog2(CountCycles + 1)-1:0] patience_q, patience_d;
+  logic [$clog2(CountCycles + 1)-1:0] elapsed_q, elapsed_d;
   logic                looping_q, looping_d, pending_q;
 
   // ------------------------------------------------------------------------------ tables
@@ -295,7 +295,7 @@ module registers #(
     tag_d       = tag_q;
     queue_d     = queue_q;
     index_d     = index_q;
-    patience_d  = patience_q;
+    elapsed_d   = elapsed_q;
     looping_d   = looping_q;
     enable_d    = enable_q;
     mux_d       = mux_q;
@@ -340,7 +340,7 @@ module registers #(
 
       Idle: begin
         index_d    = WordControl;
-        patience_d = '0;
+        elapsed_d = '0;
         looping_d  = 1'b0;
         // What failed is told before anything is answered.
         queue_d    = failed_valid_i ? failed_queue_i : queue_q;
@@ -466,9 +466,9 @@ module registers #(
 
       Wait: begin
         // An engine says that it is busy from the cycle after the pulse on.
-        patience_d = (patience_q == $bits(patience_q)'(2)) ? patience_q : patience_q + 1'b1;
-        if (patience_q == $bits(patience_q)'(2) && !engines_busy_i && !counters_busy_i) begin
-          patience_d = '0;
+        elapsed_d = (elapsed_q == $bits(elapsed_q)'(2)) ? elapsed_q : elapsed_q + 1'b1;
+        if (elapsed_q == $bits(elapsed_q)'(2) && !engines_busy_i && !counters_busy_i) begin
+          elapsed_d = '0;
           state_d    = looping_q ? LoopLook : Idle;
         end
       end
@@ -476,7 +476,7 @@ module registers #(
       Loop: begin
         // The device was enabled or disabled: every queue in turn.
         word_raddr = {queue_q, WordControl};
-        patience_d = '0;
+        elapsed_d = '0;
         state_d    = enable_q ? Check : Stop;
       end
 
@@ -494,12 +494,12 @@ module registers #(
       end
 
       ReadLook: begin
-        patience_d = patience_q + 1'b1;
-        if (failed_valid_i) patience_d = '0;
+        elapsed_d = elapsed_q + 1'b1;
+        if (failed_valid_i) elapsed_d = '0;
         if (failed_valid_i) begin
           address_d = address_q;
           state_d   = Answer;
-        end else if (patience_q == $bits(patience_q)'(is_counter ? CountCycles : EffectCycles)) begin
+        end else if (elapsed_q == $bits(elapsed_q)'(is_counter ? CountCycles : EffectCycles)) begin
           state_d = Answer;
         end
       end
@@ -519,7 +519,7 @@ module registers #(
               failed_count_d  = failed_count_q + 1'b1;
               irq_failed_valid_o = irq_mask_q[2];
             end
-            patience_d = '0;
+            elapsed_d = '0;
             state_d    = Read;
           end
         end else begin
@@ -543,7 +543,7 @@ module registers #(
         mac_d       = mac_i;
         failed_count_d = '0;
         looping_d   = 1'b0;
-        patience_d  = '0;
+        elapsed_d   = '0;
         state_d     = Clear;
       end
 
@@ -564,7 +564,7 @@ module registers #(
       state_q        <= Clear;
       clear_q        <= '0;
       queue_q        <= '0;
-      patience_q     <= '0;
+      elapsed_q      <= '0;
       looping_q      <= 1'b0;
       enable_q       <= 1'b0;
       mux_q          <= '0;
@@ -577,7 +577,7 @@ module registers #(
       state_q        <= state_d;
       clear_q        <= clear_d;
       queue_q        <= queue_d;
-      patience_q     <= patience_d;
+      elapsed_q      <= elapsed_d;
       looping_q      <= looping_d;
       enable_q       <= enable_d;
       mux_q          <= mux_d;

@@ -176,13 +176,13 @@ async def a_wire_that_takes_nothing_keeps_no_piece(dut: SimHandleBase) -> None:
 async def a_push_that_is_late_is_given_up_at_its_time(dut: SimHandleBase) -> None:
     bench = EntryBench(dut, 4)
     await bench.begin()
-    patience_ns = 4000
-    queue = await bench.start(0, 64, hole_timeout_ns=patience_ns)
+    timeout_ns = 4000
+    queue = await bench.start(0, 64, hole_timeout_ns=timeout_ns)
     entry = bench.entry(queue, 100)
     bench.store(0, 0, entry[:64])
     await bench.arrived()
     began = bench.now
-    while bench.now < began + patience_ns - 20 * PERIOD_NS:
+    while bench.now < began + timeout_ns - 20 * PERIOD_NS:
         await bench.cycles(1)
         assert not bench.counters["push_torn"], "before its time"
     await bench.cycles(20 + 6 * max(bench.count, 8) + 20)

@@ -12,7 +12,7 @@ from usplus.dma_ports import Bench
 # Queues of the largest device that the bench's vector can name.
 QUEUES = 64
 # A watchdog, and no measurement.
-PATIENCE_CYCLES = 2000
+TIMEOUT_CYCLES = 2000
 
 
 async def raise_interrupt(dut: Any, queue: int) -> None:
@@ -37,7 +37,7 @@ async def queues_beyond_the_granted_messages_share_them(dut: Any, messages: int)
     for count, queue in enumerate(queues, 1):
         await raise_interrupt(dut, queue)
         # A message that comes again before its handler has run is the same one to the host.
-        for _ in range(PATIENCE_CYCLES):
+        for _ in range(TIMEOUT_CYCLES):
             if len(bench.interrupts) >= count:
                 break
             await RisingEdge(dut.user_clk)

@@ -1,4 +1,4 @@
-//! What a stranger's bytes go through first, reachable for the fuzz targets alone (`fuzz/`).
+//! What an attacker's bytes go through first, reachable for the fuzz targets alone (`fuzz/`).
 //!
 //! Compiled only with `--cfg fuzzing`, so none of it is part of the crate's interface.
 

@@ -50,8 +50,8 @@ fn echo() -> (Box<dyn Service>, Receiver<(Peer, &'static str)>) {
 #[test]
 fn role() {
     let Some(role) = Role::of_this_process() else { return };
-    if role.name == "stranger" {
-        return stranger(&role);
+    if role.name == "other_user" {
+        return other_user(&role);
     }
     let domain = role.open();
     match role.name.as_str() {
@@ -112,21 +112,21 @@ fn forker(domain: &Domain) {
     let (reader, writer) = std::io::pipe().unwrap();
     if let fork::Fork::Child = fork::fork().unwrap() {
         let is_forked = |error: &MisuseError| matches!(error, MisuseError::Forked { opened_by, .. } if *opened_by == parent);
-        let verdicts = [
+        let answers = [
             matches!(connection.call(b"x", &[]), Err(ConnectError::Misuse(error)) if is_forked(&error)),
             matches!(domain.connect("name", b"", &[]), Err(ConnectError::Misuse(error)) if is_forked(&error)),
             matches!(domain.offer("other", echo().0), Err(OfferError::Misuse(error)) if is_forked(&error)),
         ];
         // Dropping the copies must neither hang nor harm the parent.
         drop((connection, offer, domain.clone()));
-        let _ = rustix::io::write(&writer, &verdicts.map(u8::from));
+        let _ = rustix::io::write(&writer, &answers.map(u8::from));
         let _ = rustix::process::kill_process(rustix::process::getpid(), Signal::KILL);
         unreachable!();
     }
     drop(writer);
-    let mut verdicts = Vec::new();
-    std::io::BufReader::new(reader).read_to_end(&mut verdicts).unwrap();
-    say(&format!("child {verdicts:?}"));
+    let mut answers = Vec::new();
+    std::io::BufReader::new(reader).read_to_end(&mut answers).unwrap();
+    say(&format!("child {answers:?}"));
     let answer = connection.call(b"ab", &[]).unwrap();
     say(&format!("parent {}", String::from_utf8(answer.payload).unwrap()));
     let (_own, reply) = domain.connect("own", b"cd", &[]).unwrap();
@@ -167,7 +167,7 @@ fn opener(role: &Role) {
 }
 
 /// A process of another user, on a domain that is not its own.
-fn stranger(role: &Role) {
+fn other_user(role: &Role) {
     let owner: u32 = role.argument.parse().unwrap();
     let domain = Domain::open_foreign(&role.config, owner).unwrap();
     for name in ["open", "closed", "others"] {
@@ -490,7 +490,7 @@ fn nothing_leaks() {
 
 #[test]
 fn another_user_needs_to_be_on_the_list() {
-    const STRANGER: u32 = 65_534;
+    const OTHER_USER: u32 = 65_534;
     if !rustix::process::geteuid().is_root() {
         eprintln!("not run: only root can start a process of another user");
         return;
@@ -504,26 +504,26 @@ fn another_user_needs_to_be_on_the_list() {
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
     std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o711)).unwrap();
     let domain = folder.open();
-    let options = OfferOptions { allowed_uids: vec![STRANGER], ..OfferOptions::default() };
+    let options = OfferOptions { allowed_uids: vec![OTHER_USER], ..OfferOptions::default() };
     let (open_service, events) = echo();
     let _open = domain.offer_with("open", open_service, options).unwrap();
     let _closed = domain.offer("closed", echo().0).unwrap();
-    // Its socket lets everybody in, so only the kernel's word keeps the stranger out.
-    let options = OfferOptions { allowed_uids: vec![STRANGER - 1], ..OfferOptions::default() };
+    // Its socket lets everybody in, so only the kernel's word keeps the other user out.
+    let options = OfferOptions { allowed_uids: vec![OTHER_USER - 1], ..OfferOptions::default() };
     let (others_service, others_events) = echo();
     let _others = domain.offer_with("others", others_service, options).unwrap();
     let mut command = std::process::Command::new(&program);
-    command.args(["--exact", "role", "--nocapture", "--test-threads=1"]).uid(STRANGER).gid(STRANGER);
-    let mut stranger = Helper::run(&mut command, "stranger", folder.path(), "0");
-    stranger.expect("open: connected to uid 0");
-    stranger.expect("closed: PermissionDenied");
-    let refused = stranger.hear();
+    command.args(["--exact", "role", "--nocapture", "--test-threads=1"]).uid(OTHER_USER).gid(OTHER_USER);
+    let mut other_user = Helper::run(&mut command, "other_user", folder.path(), "0");
+    other_user.expect("open: connected to uid 0");
+    other_user.expect("closed: PermissionDenied");
+    let refused = other_user.hear();
     assert!(
         refused.starts_with("others: ") && refused.contains("uid 65534 is not on the offer's list"),
         "{refused}"
     );
-    stranger.expect("offer: true");
+    other_user.expect("offer: true");
     assert!(others_events.try_recv().is_err());
     let (peer, _) = events.recv().unwrap();
-    assert_eq!(peer.uid(), STRANGER);
+    assert_eq!(peer.uid(), OTHER_USER);
 }

@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[derive(Debug, PartialEq, Eq)]
-    enum Verdict {
+    enum Action {
         Passed,
         /// To the socket of this queue in this map.
         Redirected {
@@ -114,7 +114,7 @@ mod tests {
     }
 
     /// Runs the program on a frame, as the kernel's interpreter would; addresses are offsets into the frame.
-    fn run(code: &[Instruction], frame: &[u8], queue: u64) -> Verdict {
+    fn run(code: &[Instruction], frame: &[u8], queue: u64) -> Action {
         let mut registers = [0u64; 11];
         let mut at = 0;
         loop {
@@ -155,8 +155,8 @@ mod tests {
                     assert_eq!((now.constant, registers[3]), (51, 2), "redirect, or else pass");
                     registers[0] = 4;
                 }
-                0x95 if registers[0] == 2 => return Verdict::Passed,
-                0x95 => return Verdict::Redirected { queue: registers[2], map: registers[1] },
+                0x95 if registers[0] == 2 => return Action::Passed,
+                0x95 => return Action::Redirected { queue: registers[2], map: registers[1] },
                 other => panic!("instruction {other:#x}"),
             }
         }
@@ -172,10 +172,10 @@ mod tests {
     #[test]
     fn one_type_is_steered_and_every_other_passes() {
         let code = program(Some(0x88b5), 7);
-        assert_eq!(run(&code, &frame(0x88b5, 60), 3), Verdict::Redirected { queue: 3, map: 7 });
-        assert_eq!(run(&code, &frame(0x88b5, 14), 0), Verdict::Redirected { queue: 0, map: 7 });
+        assert_eq!(run(&code, &frame(0x88b5, 60), 3), Action::Redirected { queue: 3, map: 7 });
+        assert_eq!(run(&code, &frame(0x88b5, 14), 0), Action::Redirected { queue: 0, map: 7 });
         for other in [0x0800, 0x0806, 0x86dd, 0xb588, 0x88b4, 0] {
-            assert_eq!(run(&code, &frame(other, 60), 0), Verdict::Passed, "{other:#x}");
+            assert_eq!(run(&code, &frame(other, 60), 0), Action::Passed, "{other:#x}");
         }
     }
 
@@ -183,7 +183,7 @@ mod tests {
     fn a_frame_without_a_whole_header_is_not_looked_into() {
         let code = program(Some(0x88b5), 7);
         for bytes in [0, 1, 12, 13] {
-            assert_eq!(run(&code, &frame(0x88b5, 14)[..bytes], 0), Verdict::Passed, "{bytes} bytes");
+            assert_eq!(run(&code, &frame(0x88b5, 14)[..bytes], 0), Action::Passed, "{bytes} bytes");
         }
     }
 
@@ -191,7 +191,7 @@ mod tests {
     fn without_a_type_every_frame_is_steered() {
         let code = program(None, 9);
         for bytes in [0, 14, 60] {
-            assert_eq!(run(&code, &vec![0; bytes], 5), Verdict::Redirected { queue: 5, map: 9 });
+            assert_eq!(run(&code, &vec![0; bytes], 5), Action::Redirected { queue: 5, map: 9 });
         }
     }
 }

@@ -20,7 +20,7 @@ struct Mark(Arc<AtomicBool>);
 
 impl Drop for Mark {
     fn drop(&mut self) {
-        // What is done from here on, by destructors of this thread that run later, is a stranger's.
+        // What destructors of this thread do from here on counts as another thread's.
         NUMBER.set(UNNUMBERED);
         // Release: whatever this thread did with its handles comes before; pairs with the load in `has_ended`.
         self.0.store(true, Ordering::Release);

@@ -10,7 +10,7 @@ use crate::run::{Program, root};
 use crate::source::{self, SourceFile};
 use crate::workers;
 
-/// Crates whose unit tests run under Miri: the one with unsafe code, and those that read what strangers write. Miri runs on
+/// Crates whose unit tests run under Miri: the one with unsafe code, and those that read what attackers write. Miri runs on
 /// one core, so the tests of a crate that has many are two runs, by a filter and without what it selects.
 const MIRI: [(&str, &[&[&str]]); 4] = [
     ("beeline-window", &[&["receiver"], &["--skip", "receiver"]]),
@@ -137,11 +137,11 @@ const FUZZ_FLAGS: [&str; 8] = [
 pub fn fuzz(seconds: u32, effort: Effort) -> Outcome {
     const MANIFEST: &str = "fuzz/Cargo.toml";
     let manifest = fs::read_to_string(root().join(MANIFEST))
-        .while_doing(format!("read {MANIFEST}, without which what strangers write would go unchecked"))?;
+        .while_doing(format!("read {MANIFEST}, without which what attackers write would go unchecked"))?;
     let targets = fuzz_targets(&manifest);
     if targets.is_empty() {
         return Err(Failure::new(format!(
-            "{MANIFEST} names no target: what strangers write would go unchecked"
+            "{MANIFEST} names no target: what attackers write would go unchecked"
         )));
     }
     install::program("c++", &["g++"], "libFuzzer is C++")?;

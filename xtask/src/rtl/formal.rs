@@ -16,7 +16,7 @@ const FOLDER: &str = "nic/formal";
 const TIMEOUT_S: [&str; 2] = ["1200", "14400"];
 /// The longest proofs, as [`Task::property`] names them, longest first: one that begins last is waited for alone.
 const LONGEST: [&str; 4] =
-    ["scheduler prove_4", "reorder_unit verdicts", "owners cover_reset", "owners prove4"];
+    ["scheduler prove_4", "reorder_unit outcomes", "owners cover_reset", "owners prove4"];
 /// Lines of a failed proof that are shown.
 const SHOWN: usize = 12;
 

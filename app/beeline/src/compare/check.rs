@@ -39,7 +39,7 @@ pub fn run(check: Check<'_>) -> Result<CheckRow, Failure> {
     let bytes =
         bytes.parse().map_err(|_| Failure::new(format!("the receiver said {bytes:?} instead of a count")))?;
     let Check { interface, frames, .. } = check;
-    Ok(CheckRow { interface, frames, bytes, verdict: "complete, in order, unchanged".to_owned() })
+    Ok(CheckRow { interface, frames, bytes, result: "complete, in order, unchanged".to_owned() })
 }
 
 /// A sender or a receiver.

@@ -188,7 +188,7 @@ pub struct CheckRow {
     /// Bytes of those frames.
     pub bytes: u64,
     /// "complete and in order", or what was wrong.
-    pub verdict: String,
+    pub result: String,
 }
 
 fn placement<S: serde::Serializer>(placement: &Placement, out: S) -> Result<S::Ok, S::Error> {

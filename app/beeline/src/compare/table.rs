@@ -176,13 +176,13 @@ fn rates(rates: &[&RateRow]) -> Table {
 }
 
 fn checks(results: &Results) -> Table {
-    let mut table = empty(["interface", "frames", "bytes", "verdict"].map(str::to_owned).to_vec());
+    let mut table = empty(["interface", "frames", "bytes", "result"].map(str::to_owned).to_vec());
     for row in &results.checks {
         table.add_row(vec![
             Cell::new(row.interface),
             Cell::new(row.frames),
             Cell::new(row.bytes),
-            Cell::new(&row.verdict),
+            Cell::new(&row.result),
         ]);
     }
     table

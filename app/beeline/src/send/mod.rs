@@ -28,7 +28,7 @@ use crate::{out, progress, rtl};
 
 /// Results of `send`, for `--json`.
 #[derive(Serialize)]
-struct Verdict {
+struct Received {
     interface: &'static str,
     device: String,
     /// How the lines of a window left the core; `-` where there is none.
@@ -39,7 +39,7 @@ struct Verdict {
     bytes: u64,
     /// Frames that were padded by the interface (kPIO+WC sends multiples of 8 bytes).
     padded_frames: u64,
-    verdict: &'static str,
+    result: &'static str,
 }
 
 /// Runs `beeline send`.
@@ -81,9 +81,9 @@ pub fn run(args: &SendArgs) -> Result<(), Failure> {
     drop(session);
     nic.stop()?;
     bar.finish_and_clear();
-    let verdict = compare(args, kernel_name(args.interface, kernel), multiple)?;
-    check_total(args, &verdict, total)?;
-    report(args, &verdict)
+    let received = compare(args, kernel_name(args.interface, kernel), multiple)?;
+    check_total(args, &received, total)?;
+    report(args, &received)
 }
 
 /// The same through the NIC's RTL: no process but this one, and every store a write at the RTL's port.
@@ -91,22 +91,22 @@ fn run_on_rtl(args: &SendArgs, total: u64) -> Result<(), Failure> {
     let bar = progress::bar(total, "frames", args.json);
     let replayed = rtl::send(args, open(&args.input)?.without_warnings(), &bar)?;
     bar.finish_and_clear();
-    let verdict = compare(args, "writes at the port", replayed.frame_multiple_bytes)?;
-    check_total(args, &verdict, total)?;
-    report(args, &verdict)?;
+    let received = compare(args, "writes at the port", replayed.frame_multiple_bytes)?;
+    check_total(args, &received, total)?;
+    report(args, &received)?;
     if !args.json {
         out::line(format_args!("{} cycles of the RTL", replayed.cycles))?;
     }
     Ok(())
 }
 
-fn check_total(args: &SendArgs, verdict: &Verdict, total: u64) -> Result<(), Failure> {
-    if verdict.frames != total {
+fn check_total(args: &SendArgs, received: &Received, total: u64) -> Result<(), Failure> {
+    if received.frames != total {
         // Both captures were read to their ends, so the input is another one than at the start.
         return Err(Failure::new(format!(
             "{} held {total} frames at the start and holds {} now: it changed while it was sent",
             args.input.display(),
-            verdict.frames
+            received.frames
         )));
     }
     Ok(())
@@ -173,7 +173,7 @@ impl Job for Replay<'_> {
 }
 
 /// Compares what was to be sent with what the wire saw.
-fn compare(args: &SendArgs, kernel: &'static str, multiple: usize) -> Result<Verdict, Failure> {
+fn compare(args: &SendArgs, kernel: &'static str, multiple: usize) -> Result<Received, Failure> {
     let (mut sent, mut seen) = (open(&args.input)?.without_warnings(), open(&args.out)?.without_warnings());
     let (mut expected, mut found) = (Vec::new(), Vec::new());
     let (mut frames, mut bytes, mut padded_frames) = (0, 0, 0);
@@ -196,7 +196,7 @@ fn compare(args: &SendArgs, kernel: &'static str, multiple: usize) -> Result<Ver
         }
         frames += 1;
     }
-    Ok(Verdict {
+    Ok(Received {
         interface: args.interface.name(),
         device: args.device.to_string(),
         kernel,
@@ -205,7 +205,7 @@ fn compare(args: &SendArgs, kernel: &'static str, multiple: usize) -> Result<Ver
         frames,
         bytes,
         padded_frames,
-        verdict: "complete, in order, unchanged",
+        result: "complete, in order, unchanged",
     })
 }
 
@@ -213,12 +213,12 @@ fn wrong(frames: u64, what: &str) -> Failure {
     Failure::new(format!("after {frames} frames: {what}"))
 }
 
-fn report(args: &SendArgs, verdict: &Verdict) -> Result<(), Failure> {
+fn report(args: &SendArgs, received: &Received) -> Result<(), Failure> {
     if args.json {
-        return out::json(verdict);
+        return out::json(received);
     }
-    let Verdict { frames, bytes, padded_frames, kernel, fences, .. } = verdict;
-    out::line(format_args!("{frames} frames, {bytes} bytes by {}: {}", verdict.interface, verdict.verdict))?;
+    let Received { frames, bytes, padded_frames, kernel, fences, .. } = received;
+    out::line(format_args!("{frames} frames, {bytes} bytes by {}: {}", received.interface, received.result))?;
     let stores = args.interface.stores();
     match stores {
         Stores::None => {}

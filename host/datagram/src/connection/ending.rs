@@ -1,4 +1,4 @@
-//! How a connection ends: by a close that is acknowledged, by the other side's, by a reset, or by a verdict.
+//! How a connection ends: by a close that is acknowledged, by the other side's, by a reset, or by a decision of this side.
 
 use beeline_spec::formats::datagram_reset as reset;
 

@@ -1,7 +1,7 @@
 //! An up-link, one polling thread, many connections.
 //!
 //! [`Endpoint::poll`] does one thing at a time: it sends what is due, tells the program what is ready, or takes a frame
-//! from the up-link. A message that comes in order is shown where the up-link put it. What strangers send is
+//! from the up-link. A message that comes in order is shown where the up-link put it. What attackers send is
 //! answered in `unmatched.rs`, timers and lists are kept in `upkeep.rs`; this file holds the connections and the clock,
 //! which is read for a message and for an idle poll now and then, not for each.
 //!

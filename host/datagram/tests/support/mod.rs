@@ -24,7 +24,7 @@ pub struct Weather {
     pub burst: u32,
     /// The up-link has no room for a frame.
     pub refuse: u32,
-    /// A stranger's frame comes along, made of this one with a few bits changed.
+    /// An attacker's frame comes along, made of this one with a few bits changed.
     pub garbage: u32,
 }
 
@@ -155,7 +155,7 @@ impl Net {
         Accept::Taken
     }
 
-    /// A frame that a stranger could send: he knows the protocol and the addresses, but no session.
+    /// A frame that an attacker could send: he knows the protocol and the addresses, but no session.
     fn garble(&mut self, frame: &[u8]) -> Vec<u8> {
         use beeline_spec::formats::datagram_frame as f;
         let mut frame = frame.to_vec();

@@ -181,13 +181,13 @@ fn small_items_fill_the_memory_too() {
 }
 
 #[test]
-fn requests_of_a_stranger_are_answered_as_what_they_are() {
+fn requests_of_an_attacker_are_answered_as_what_they_are() {
     for workers in [1, 2] {
         let options = KvOptions { max_value_bytes: 100, ..KvOptions::default() };
         let store = Store::serve(workers, options);
-        let mut stranger = store.rpc_client();
+        let mut attacker = store.rpc_client();
         let mut ask = |method: Method, request: &[u8]| {
-            stranger.call(method, request, &mut Vec::new(), watchdog()).map_err(|failure| match failure {
+            attacker.call(method, request, &mut Vec::new(), watchdog()).map_err(|failure| match failure {
                 CallFailure::Call(CallError::Failed { code, .. }) => Some(code),
                 CallFailure::Call(CallError::UnknownMethod) => None,
                 other => panic!("{other}"),

@@ -1,7 +1,7 @@
 //! One HTML page: plots of our curves under published points, tables, raw data. It loads nothing from outside.
 
 use super::table::{left_out_words, state, tables};
-use super::{csv, json, ours, percent, remarks, short, verdict};
+use super::{csv, holds_word, json, ours, percent, remarks, short};
 use crate::error::Error;
 use crate::evaluate::RowResult;
 use crate::fences::HYPOTHESES;
@@ -209,7 +209,7 @@ fn row_cells(row: &RowResult) -> (&'static str, Vec<String>) {
         format!("{} {}", row.printed, row.unit),
         ours(row),
         row.error_percent.map_or(String::new(), |error| format!("{error:+.1} %")),
-        verdict(row).to_owned(),
+        holds_word(row).to_owned(),
         remarks(row).join("; "),
     ];
     (class, cells)

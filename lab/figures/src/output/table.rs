@@ -2,7 +2,7 @@
 
 use comfy_table::{Cell, CellAlignment, Table, presets};
 
-use super::{ours, percent, remarks, short, verdict, yes};
+use super::{holds_word, ours, percent, remarks, short, yes};
 use crate::evaluate::RowResult;
 use crate::fences::HYPOTHESES;
 use crate::freeze::State;
@@ -91,7 +91,7 @@ fn row_table(rows: &[&RowResult]) -> String {
             Cell::new(cut(&row.unit, 8)),
             Cell::new(ours(row)),
             Cell::new(row.error_percent.map_or(String::new(), |error| format!("{error:+.1} %"))),
-            Cell::new(verdict(row)),
+            Cell::new(holds_word(row)),
         ]);
     }
     format!("{table}\n")

@@ -16,7 +16,7 @@ use beeline_spec::{LINE_BYTES, WORD_BYTES, WORDS_PER_LINE};
 
 /// What a line says about the packet it belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum Outcome {
     /// All 64 bytes are the packet's, and it goes on in the next line.
     GoesOn,
     /// The packet ends: this many bytes of the line are its own (0 to 56), the rest are signatures.
@@ -30,21 +30,21 @@ pub(crate) enum Verdict {
 
 /// Judges a line. Constant time: eight compares, no data-dependent loop.
 #[inline]
-pub(crate) fn judge(line: &[u8; LINE_BYTES], eop: u64) -> Verdict {
+pub(crate) fn judge(line: &[u8; LINE_BYTES], eop: u64) -> Outcome {
     let eop = eop.to_le_bytes();
     let mut signatures = 0u8;
     for (i, word) in line.as_chunks::<WORD_BYTES>().0.iter().enumerate() {
         signatures |= u8::from(*word == eop) << i;
     }
     if signatures == 0 {
-        return Verdict::GoesOn;
+        return Outcome::GoesOn;
     }
     let tail_words = signatures.leading_ones();
     let is_only_tail = signatures.count_ones() == tail_words;
     match (is_only_tail, tail_words) {
-        (true, _) => Verdict::Ends((WORDS_PER_LINE - tail_words as usize) * WORD_BYTES),
-        (false, 0) => Verdict::DamagedGoesOn,
-        (false, _) => Verdict::DamagedEnds,
+        (true, _) => Outcome::Ends((WORDS_PER_LINE - tail_words as usize) * WORD_BYTES),
+        (false, 0) => Outcome::DamagedGoesOn,
+        (false, _) => Outcome::DamagedEnds,
     }
 }
 
@@ -67,9 +67,9 @@ mod tests {
         for own_words in 0..8 {
             let mut words = [7; 8];
             words[own_words..].fill(EOP);
-            assert_eq!(judge(&line(words), EOP), Verdict::Ends(own_words * 8));
+            assert_eq!(judge(&line(words), EOP), Outcome::Ends(own_words * 8));
         }
-        assert_eq!(judge(&line([7; 8]), EOP), Verdict::GoesOn);
+        assert_eq!(judge(&line([7; 8]), EOP), Outcome::GoesOn);
     }
 
     #[test]
@@ -77,10 +77,10 @@ mod tests {
         for pattern in 0..=255u8 {
             let words = core::array::from_fn(|i| if pattern >> i & 1 == 1 { EOP } else { EOP + 1 });
             let expected = match (pattern.leading_ones(), pattern.count_ones()) {
-                (_, 0) => Verdict::GoesOn,
-                (tail, ones) if tail == ones => Verdict::Ends((8 - tail as usize) * 8),
-                (0, _) => Verdict::DamagedGoesOn,
-                _ => Verdict::DamagedEnds,
+                (_, 0) => Outcome::GoesOn,
+                (tail, ones) if tail == ones => Outcome::Ends((8 - tail as usize) * 8),
+                (0, _) => Outcome::DamagedGoesOn,
+                _ => Outcome::DamagedEnds,
             };
             assert_eq!(judge(&line(words), EOP), expected, "pattern {pattern:#010b}");
         }
@@ -90,6 +90,6 @@ mod tests {
     fn a_signature_across_two_words_is_none() {
         let mut bytes = [0; 64];
         bytes[4..12].copy_from_slice(&EOP.to_le_bytes());
-        assert_eq!(judge(&bytes, EOP), Verdict::GoesOn);
+        assert_eq!(judge(&bytes, EOP), Outcome::GoesOn);
     }
 }

@@ -19,7 +19,7 @@ use beeline_contract_device::{Accept, Enables, QueueId, SimTime};
 use beeline_spec::LINE_BYTES;
 use beeline_spec::formats::MIN_FRAME_BYTES;
 
-use super::eop_filter::{self, Verdict};
+use super::eop_filter::{self, Outcome};
 use super::line_merge::{LineMerge, Merged};
 use crate::engine::{Cause, QueueSettings, Shared};
 use crate::fetch::FrameRing;
@@ -198,10 +198,10 @@ impl KpioQueue {
     #[inline]
     fn take_line(&mut self, line: &[u8; LINE_BYTES], shared: &mut Shared) {
         shared.counters.kpio_lines += 1;
-        let verdict = eop_filter::judge(line, self.eop);
+        let outcome = eop_filter::judge(line, self.eop);
         if self.is_dropping {
             self.freed_lines += 1;
-            self.is_dropping = matches!(verdict, Verdict::GoesOn | Verdict::DamagedGoesOn);
+            self.is_dropping = matches!(outcome, Outcome::GoesOn | Outcome::DamagedGoesOn);
             return;
         }
         let start = self.lines.reserve(1).expect("room was checked when the write arrived");
@@ -210,16 +210,16 @@ impl KpioQueue {
         }
         *self.lines.line_mut(self.open_start, self.open_lines) = *line;
         self.open_lines += 1;
-        match verdict {
-            Verdict::GoesOn if self.open_lines < self.longest_packet_lines => {}
-            Verdict::GoesOn => {
+        match outcome {
+            Outcome::GoesOn if self.open_lines < self.longest_packet_lines => {}
+            Outcome::GoesOn => {
                 shared.counters.bad_lengths += 1;
                 self.drop_packet(true);
             }
-            Verdict::Ends(own_bytes) => self.end_packet(own_bytes, shared),
-            Verdict::DamagedGoesOn | Verdict::DamagedEnds => {
+            Outcome::Ends(own_bytes) => self.end_packet(own_bytes, shared),
+            Outcome::DamagedGoesOn | Outcome::DamagedEnds => {
                 shared.counters.kpio_malformed += 1;
-                self.drop_packet(verdict == Verdict::DamagedGoesOn);
+                self.drop_packet(outcome == Outcome::DamagedGoesOn);
             }
         }
     }

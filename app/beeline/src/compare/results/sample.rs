@@ -84,7 +84,7 @@ pub fn sample() -> Results {
             interface,
             frames: 1000,
             bytes: 64_000,
-            verdict: "complete and in order".to_owned(),
+            result: "complete and in order".to_owned(),
         });
     }
     results

@@ -33,7 +33,7 @@ impl Bound {
 
 /// A target, the ratio found, and whether the target is met.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Verdict {
+pub struct Check {
     /// The bench it belongs to.
     pub bench: String,
     /// The two figures that are compared.
@@ -44,27 +44,27 @@ pub struct Verdict {
     pub pass: bool,
 }
 
-impl Verdict {
-    /// Judges `ours` against `rival`: the ratio of [`paired_ratio`].
-    pub fn judge(bench: &str, ours: &Figure, rival: &Figure, bound: Bound) -> Self {
+impl Check {
+    /// Checks the ratio of `ours` to `rival`: that of [`paired_ratio`].
+    pub fn ratio(bench: &str, ours: &Figure, rival: &Figure, bound: Bound) -> Self {
         let found = paired_ratio(ours, rival);
         let target = format!("{} / {}", label(ours), label(rival));
-        Verdict { bench: bench.to_owned(), target, found, bound, pass: bound.holds(found) }
+        Check { bench: bench.to_owned(), target, found, bound, pass: bound.holds(found) }
     }
 
-    /// Judges the longest of the times that `figure` was made of, all of them, in milliseconds.
+    /// Checks the longest of the times that `figure` was made of, all of them, in milliseconds.
     pub fn limit(bench: &str, figure: &Figure, most_ms: f64) -> Self {
         let found = figure.samples.iter().copied().fold(0.0, f64::max) / 1e6;
         let bound = Bound::WithinMs(most_ms);
         let target = format!("{}, worst", label(figure));
-        Verdict { bench: bench.to_owned(), target, found, bound, pass: bound.holds(found) }
+        Check { bench: bench.to_owned(), target, found, bound, pass: bound.holds(found) }
     }
 
-    /// Judges the middle of the rates that `figure` was made of, in millions a second.
+    /// Checks the middle of the rates that `figure` was made of, in millions a second.
     pub fn rate(bench: &str, figure: &Figure, least_millions: f64) -> Self {
         let found = median(&figure.rounds) / 1e6;
         let bound = Bound::AtLeastMillions(least_millions);
-        Verdict { bench: bench.to_owned(), target: label(figure), found, bound, pass: bound.holds(found) }
+        Check { bench: bench.to_owned(), target: label(figure), found, bound, pass: bound.holds(found) }
     }
 }
 
@@ -106,33 +106,33 @@ mod tests {
         let ours = figure("ours", &[10.0, 30.0, 2.0]);
         let rival = figure("rival", &[5.0, 10.0, 2.0]);
         assert_eq!(paired_ratio(&ours, &rival), 2.0);
-        assert!(Verdict::judge("b", &ours, &rival, Bound::AtLeast(2.0)).pass);
-        assert!(!Verdict::judge("b", &ours, &rival, Bound::AtLeast(2.1)).pass);
-        assert!(Verdict::judge("b", &ours, &rival, Bound::AtMost(2.0)).pass);
-        assert!(!Verdict::judge("b", &ours, &rival, Bound::AtMost(1.9)).pass);
+        assert!(Check::ratio("b", &ours, &rival, Bound::AtLeast(2.0)).pass);
+        assert!(!Check::ratio("b", &ours, &rival, Bound::AtLeast(2.1)).pass);
+        assert!(Check::ratio("b", &ours, &rival, Bound::AtMost(2.0)).pass);
+        assert!(!Check::ratio("b", &ours, &rival, Bound::AtMost(1.9)).pass);
     }
 
     #[test]
     fn limit_is_compared_with_the_worst_time() {
         let row = Row { bench: "b", name: "death", kernel: "-", memory: "-", size_bytes: 0, count: 3 };
         let figure = Figure::delay(row, vec![vec![1e6, 49e6], vec![2e6]]);
-        assert!(Verdict::limit("b", &figure, 50.0).pass);
-        assert!(!Verdict::limit("b", &figure, 48.0).pass);
-        assert_eq!(Verdict::limit("b", &figure, 48.0).found, 49.0);
+        assert!(Check::limit("b", &figure, 50.0).pass);
+        assert!(!Check::limit("b", &figure, 48.0).pass);
+        assert_eq!(Check::limit("b", &figure, 48.0).found, 49.0);
     }
 
     #[test]
     fn rate_is_judged_by_its_median() {
         let figure = figure("calls", &[30e6, 1e6, 21e6]);
-        assert!(Verdict::rate("b", &figure, 21.0).pass);
-        assert!(!Verdict::rate("b", &figure, 21.1).pass);
-        assert_eq!(Verdict::rate("b", &figure, 20.0).found, 21.0);
+        assert!(Check::rate("b", &figure, 21.0).pass);
+        assert!(!Check::rate("b", &figure, 21.1).pass);
+        assert_eq!(Check::rate("b", &figure, 20.0).found, 21.0);
     }
 
     #[test]
     fn a_ratio_that_is_shown_fails_nothing() {
         let [a, b] = [figure("a", &[1.0]), figure("b", &[1000.0])];
-        assert!(Verdict::judge("b", &a, &b, Bound::Shown).pass);
+        assert!(Check::ratio("b", &a, &b, Bound::Shown).pass);
     }
 
     #[test]

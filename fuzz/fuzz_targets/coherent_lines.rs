@@ -1,7 +1,8 @@
-//! Coherent lines, sent and received. A hostile device controls every word of both rings and of the buffers that their
-//! entries name. No panic, no hang, no access outside a ring or a buffer, no frame longer than its buffer. A frame that
-//! was sent lies whole in its entry or in buffers that no other entry names; an entry comes back as it went or there is an
-//! error; what a device that has not lied delivers is received to the byte, nothing of a life before a recovery is.
+//! This target sends and receives by coherent lines. A hostile device controls every word of both rings and of the buffers
+//! that their entries name. The host half does not panic, does not hang, does not leave a ring or a buffer, and gives no
+//! frame that is longer than its buffer. A frame that was sent lies whole in its entry or in buffers that no other entry
+//! names. An entry comes back as it went, or there is an error. What a device that has not lied delivers is received to the
+//! byte, and nothing of a life before a recovery is received.
 #![no_main]
 
 use std::collections::VecDeque;

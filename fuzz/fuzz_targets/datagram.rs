@@ -1,7 +1,7 @@
-//! A datagram endpoint with an open connection. Any station of the Ethernet controls every byte of a frame; the other
-//! side of the connection knows its sessions and says what it likes with them. Nothing panics; no message is shown
-//! twice, none out of order, none that an attacker sent; the room that this side tells never goes back; a connection
-//! that an attacker cannot name lives on.
+//! This target is a datagram endpoint with an open connection. Any station of the Ethernet controls every byte of a frame;
+//! the other side of the connection knows its sessions and says what it likes with them. Nothing panics. No message is
+//! shown twice, out of order, or if an attacker sent it. The room that this side tells never goes back. A connection that
+//! an attacker cannot name lives on.
 #![no_main]
 
 use std::cell::RefCell;

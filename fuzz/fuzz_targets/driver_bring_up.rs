@@ -1,5 +1,5 @@
-//! Bring-up of a port. A hostile device, or none, answers every register read with what it likes, late or never, and
-//! may vanish. Bring-up ends with a port that can be used or with an error that stays; it never panics and never polls
+//! This target brings up a port. A hostile device, or none, answers every register read with what it likes, late or never,
+//! and may vanish. Bring-up ends with a port that can be used or with an error that stays; it never panics and never polls
 //! for ever.
 #![no_main]
 
@@ -12,7 +12,7 @@ use libfuzzer_sys::fuzz_target;
 
 #[derive(Arbitrary, Debug)]
 struct Input {
-    /// Starts as a sound device, of which some answers change.
+    /// The device starts as a sound one, of which some answers change.
     sound: bool,
     busy: bool,
     silent: bool,
@@ -20,7 +20,7 @@ struct Input {
     default: u64,
     capabilities: Option<Vec<ListWord>>,
     answers: Vec<(u16, u64)>,
-    /// Vanishes after so many polls.
+    /// The device vanishes after so many polls.
     gone_after: Option<u8>,
     mac: Option<[u8; 6]>,
     /// Answers that change while the port is polled.

@@ -1,8 +1,8 @@
-//! The host half of every interface. A hostile device controls every word of every ring, completion and credit, and what
-//! registers read. No panic, no hang, no access outside a ring or window (the link panics on one). A frame that was
-//! sent lies whole where the device will look, and inside the queue's own memory. A count of finished work that runs
-//! ahead is an error; what a device delivers without lying is received to the byte; freed counts never run ahead; a
-//! receive error stays.
+//! This target runs the host half of every interface. A hostile device controls every word of every ring, completion and
+//! credit, and what registers read. The host half does not panic, does not hang, and does not leave a ring or a window (the
+//! link panics when it does). A frame that was sent lies whole where the device will look, and inside the queue's own
+//! memory. A count of finished work that runs ahead is an error. What a device delivers without lying is received to the
+//! byte. Freed counts never run ahead, and a receive error stays.
 #![no_main]
 
 use arbitrary::Arbitrary;
@@ -17,7 +17,7 @@ use libfuzzer_sys::fuzz_target;
 enum Operation {
     /// A frame is sent.
     Send { which: u8, bytes: u16, fill: Word },
-    /// Five frames are.
+    /// Five frames are sent.
     Burst { which: u8, bytes: [u16; 5] },
     /// The device says that it has finished so many more than it was given, and the driver looks.
     Finished { which: u8, more: i8 },
@@ -35,7 +35,7 @@ enum Operation {
     Poke { region: u8, word: u8, value: Word },
     /// A word anywhere in it.
     PokeFar { region: u8, word: u16, value: Word },
-    /// What a register of a queue reads; `None`: what a sound device says.
+    /// A register of a queue reads this; `None`: what a sound device says.
     Register { queue: u8, index: u8, value: Option<u64> },
     /// The device takes only every other access, does not answer, or is gone.
     Device { is_busy: bool, is_silent: bool, is_gone: bool },

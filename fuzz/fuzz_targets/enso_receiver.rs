@@ -1,7 +1,8 @@
-//! Pipes of several queues behind one ring of notifications (`EnsoReceiver`). A hostile device controls every word of the
-//! ring and of the pipes, while queues join, leave and are recovered. No panic, no hang, no read outside a pipe, no frame
-//! longer than what was told of; what a device that has not lied tells of comes to the byte, by its queue and in order,
-//! nothing of a life before a recovery does; freed counts never run ahead; an error needs a lie and stays.
+//! This target receives from pipes of several queues behind one ring of notifications (`EnsoReceiver`). A hostile device
+//! controls every word of the ring and of the pipes, while queues join, leave and are recovered. The receiver does not
+//! panic, does not hang, does not read outside a pipe, and gives no frame that is longer than what was told of. What a
+//! device that has not lied tells of comes to the byte, by its queue and in order, and nothing comes of a life before a
+//! recovery. Freed counts never run ahead. An error needs a lie, and stays.
 #![no_main]
 
 use std::collections::VecDeque;

@@ -1,8 +1,8 @@
-//! The NIC process's half of a port in shared memory, the behavioural NIC behind it. A hostile host controls the
-//! requests it sends and every word of the register channel, the windows, the doorbells and the memory it lends, and
-//! may die at any time. The port goes on or closes with an error; the process neither panics nor is kept busy for
-//! ever. What the device hears was stored, once; what it wants is carried out inside lent memory and nowhere else;
-//! what it puts on the wire was completely written; no other word of shared memory changes.
+//! This target is the NIC process's half of a port in shared memory, with the behavioural NIC behind it. A hostile host
+//! controls the requests it sends and every word of the register channel, the windows, the doorbells and the memory it
+//! lends, and may die at any time. The port goes on or closes with an error; the process neither panics nor is kept busy
+//! for ever. What the device hears was stored, once; what it wants is carried out inside lent memory and nowhere else; what
+//! it puts on the wire was completely written; no other word of shared memory changes.
 #![no_main]
 
 use arbitrary::Arbitrary;

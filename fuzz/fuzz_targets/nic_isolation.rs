@@ -1,7 +1,7 @@
-//! Isolation on the behavioural NIC. An attacker owns one queue, of any interface: its window, its doorbell and its memory are
-//! his, byte by byte, and whoever set the queue up starts it anew whenever he likes. Beside it is an honest queue of every
-//! interface. What leaves of those is what their owners handed over, in order, to the byte; they stay active, everything
-//! they were lent comes back exactly, and no write of theirs is refused.
+//! This target checks isolation on the behavioural NIC. An attacker owns one queue, of any interface: its window, its
+//! doorbell and its memory are his, byte by byte, and whoever set the queue up starts it anew whenever he likes. Beside it
+//! is an honest queue of every interface. What leaves of those is what their owners handed over, in order, to the byte;
+//! they stay active, everything they were lent comes back exactly, and no write of theirs is refused.
 #![no_main]
 
 use std::collections::VecDeque;
@@ -37,7 +37,7 @@ enum Operation<'a> {
     Break(u64),
     /// He stores bytes into his window.
     Bytes { at: u16, data: &'a [u8], enables: Option<u64> },
-    /// Words into his window.
+    /// He stores words into his window.
     Words { line: u8, word: u8, words: Vec<Word> },
     /// He rings.
     Ring(Word),

@@ -1,7 +1,8 @@
-//! The behavioural NIC. Attackers control everything that reaches it: a host its registers, windows and memory (the
-//! answers to DMA reads and watches), the wire its frames. It never panics and never wants something for ever; it asks for reads of
-//! at most 4096 bytes, transmits only frames a port may send and only while the wire takes them, and answers every
-//! register read once; it watches at most one line of a half of a queue, and takes back only what it watches.
+//! This target is the behavioural NIC. Attackers control everything that reaches it: a host controls its registers, windows
+//! and memory (the answers to DMA reads and watches), the wire controls its frames. The NIC never panics and never wants
+//! something for ever. It asks for reads of at most 4096 bytes, transmits only frames a port may send and only while the
+//! wire takes them, and answers every register read once. It watches at most one line of a half of a queue, and takes back
+//! only what it watches.
 #![no_main]
 
 use beeline_contract_device::{

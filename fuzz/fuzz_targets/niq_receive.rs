@@ -1,7 +1,8 @@
-//! Receiving by reads of entries in the BAR (`RxNiq`). A hostile device controls every answer to a read and when it
-//! comes, where long frames lie and what is said of them. No panic, no hang, no read outside window or memory, no frame
-//! longer than its entry or buffer; what a device that has not lied answers is received to the byte, nothing of a life
-//! before a recovery is; freed counts never run ahead; an error needs a lie and stays.
+//! This target receives by reads of entries in the BAR (`RxNiq`). A hostile device controls every answer to a read and when
+//! it comes, where long frames lie and what is said of them. The receive half does not panic, does not hang, does not read
+//! outside window or memory, and gives no frame that is longer than its entry or buffer. What a device that has not lied
+//! answers is received to the byte, and nothing of a life before a recovery is received. Freed counts never run ahead. An
+//! error needs a lie, and stays.
 #![no_main]
 
 use arbitrary::Arbitrary;

@@ -1,6 +1,6 @@
-//! The receiver of an observed window. A hostile sender controls every write: where, which bytes, which byte enables. No
-//! panic, no hang; a write outside the window or over a byte that is not free is an error for good, and what is
-//! delivered was written byte for byte.
+//! This target is the receiver of an observed window. A hostile sender controls every write: its offset, its bytes and its
+//! byte enables. The receiver does not panic and does not hang. A write outside the window or over a byte that is not free
+//! is an error for good, and what is delivered was written byte for byte.
 #![no_main]
 
 use arbitrary::Arbitrary;

@@ -1,5 +1,5 @@
-//! Capture files. An attacker controls every byte of the file. It gives frames, each no longer than the file, and ends or
-//! fails once; nothing is allocated that the file does not hold.
+//! This target reads capture files. An attacker controls every byte of the file. The file gives frames, each no longer than
+//! itself, and its reading ends or fails once; nothing is allocated that the file does not hold.
 #![no_main]
 
 use std::io::{Seek, Write};

@@ -1,5 +1,6 @@
-//! Platform files. An attacker controls every byte of the file, and a key and a value of `--set`. What reads keeps its
-//! bounds in every row; setting a row to the value that it has changes nothing else; an error names the file.
+//! This target reads platform files. An attacker controls every byte of the file, and a key and a value of `--set`. What
+//! can be read keeps its bounds in every row. Setting a row to the value that it has changes nothing else. An error names
+//! the file.
 #![no_main]
 
 use beeline_platforms::{Platform, Scalar};

@@ -1,6 +1,6 @@
-//! The rendezvous. Any process that reaches the socket controls every byte of a packet and how many descriptors come
-//! with it; the other side of a connection controls what it answers about a window. Nothing panics, and what is taken
-//! has the size it claims.
+//! This target is the rendezvous. Any process that reaches the socket controls every byte of a packet and how many
+//! descriptors come with it; the other side of a connection controls what it answers about a window. Nothing panics, and
+//! what is taken has the size it claims.
 #![no_main]
 
 use arbitrary::Arbitrary;

@@ -1,4 +1,5 @@
-//! What a server may send to a client of calls: any messages. Each call ends once, and what no server says ends them all.
+//! This target is a client of calls, whose server may send any messages. Each call ends once, and what no server says ends
+//! them all.
 #![no_main]
 
 use std::collections::{HashSet, VecDeque};

@@ -1,5 +1,5 @@
-//! What a client may send to a server of calls: any messages. Each whole request is answered once, what is no request
-//! ends the connection, and nothing is taken for longer than it may be.
+//! This target is a server of calls, whose client may send any messages. Each whole request is answered once, what is no
+//! request ends the connection, and nothing is taken for longer than it may be.
 #![no_main]
 
 use arbitrary::Arbitrary;

@@ -1,5 +1,5 @@
-//! Decoders of `spec`. An attacker controls every word they are given. What they return lies inside what they were given,
-//! they read nothing outside it, and every walk ends.
+//! This target runs the decoders of `spec`. An attacker controls every word they are given. What they return lies inside
+//! what they were given, they read nothing outside it, and every walk ends.
 #![no_main]
 
 use arbitrary::Arbitrary;

@@ -1,5 +1,5 @@
-//! Vector files. An attacker controls the text of the file. It is refused with an error, or it is a case that can be
-//! played: the behavioural NIC then agrees with it or not, and nothing panics or hangs.
+//! This target reads vector files. An attacker controls the text of the file. The file is refused with an error, or it is a
+//! case that can be played: the behavioural NIC then agrees with it or not, and nothing panics or hangs.
 #![no_main]
 
 use std::sync::LazyLock;

@@ -1,6 +1,6 @@
-//! The receiver of a blank window. A hostile sender controls every word of the window, also between two loads of the
-//! receiver, and may die at any time. No panic, no hang, no access outside the window; lengths fit the window; nothing
-//! is delivered after an error, which stays as it was.
+//! This target is the receiver of a blank window. A hostile sender controls every word of the window, also between two
+//! loads of the receiver, and may die at any time. The receiver does not panic, does not hang and does not leave the
+//! window. Lengths fit the window, and nothing is delivered after an error, which stays as it was.
 #![no_main]
 
 use arbitrary::Arbitrary;
@@ -20,7 +20,7 @@ struct Input {
 
 #[derive(Arbitrary, Debug)]
 enum Operation {
-    /// The sender stores, from the next load on.
+    /// The sender stores these words, from the next load on.
     Store(Vec<Store>),
     /// A message is there at once, so many lines after the next start.
     Message { ahead: u8, header: Word, words: Vec<Word> },

@@ -1,6 +1,6 @@
-//! Both ends of a blank window, honest, with the fabric between them hostile: the fuzzer chooses in which order words
-//! arrive. What was sent comes out, byte for byte, in order, and nothing else; no word is stored over one that is not
-//! free, and no line is freed before all of it arrived (both checked by the window itself).
+//! This target is both ends of a blank window. They are honest, and the fabric between them is hostile: the fuzzer chooses
+//! in which order words arrive. What was sent comes out, byte for byte, in order, and nothing else does. No word is stored
+//! over one that is not free, and no line is freed before all of it arrived; the window itself checks both.
 #![no_main]
 
 use std::collections::VecDeque;

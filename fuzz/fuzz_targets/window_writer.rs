@@ -1,5 +1,6 @@
-//! The sender's end. A hostile receiver controls the count of freed lines, at every look. No panic, no hang, no store
-//! outside the window, none past the lines that the counts allow; an impossible count is an error for good.
+//! This target is the sender's end of a window. A hostile receiver controls the count of freed lines, at every look. The
+//! sender does not panic, does not hang, and stores neither outside the window nor past the lines that the counts allow. An
+//! impossible count is an error for good.
 #![no_main]
 
 use std::cell::Cell;

@@ -60,7 +60,7 @@ pub enum Event<'a> {
         enables: Option<u64>,
     },
     Read(RegisterAddress),
-    /// A DMA read or a watch is answered; by no words: with an error.
+    /// A DMA read or a watch is answered; an answer without words is an error.
     Answer {
         which: u8,
         words: Vec<Word>,

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use beeline_ethernet::{Accept, PcapOut, Uplink};
+use beeline_spec::Interface;
 
 fn send(folder: &Path, more: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_beeline"));
@@ -24,11 +25,16 @@ fn write_capture(path: &Path) -> usize {
     lengths.len()
 }
 
+/// All but the one whose lines an interconnect keeps coherent.
+fn interfaces_of_rtl() -> impl Iterator<Item = &'static str> {
+    Interface::ALL.into_iter().filter(|interface| *interface != Interface::Coherent).map(Interface::name)
+}
+
 #[test]
 fn a_capture_goes_through_the_rtl_unchanged_or_the_program_says_how_to_get_it() {
     let folder = tempfile::tempdir().expect("a folder for the captures");
     let frames = write_capture(&folder.path().join("in.pcap"));
-    for interface in ["mmio", "kpio", "descriptor", "inline", "enso", "niq"] {
+    for interface in interfaces_of_rtl() {
         for more in [&[][..], &["--adversary", "1", "--json"]] {
             let output = send(folder.path(), &[&["--interface", interface], more].concat());
             let (said, wrong) =
@@ -105,7 +111,7 @@ fn waves_are_written_or_the_program_says_how_to_get_them() {
 fn cycles_of_the_rtl_are_counted_by_interface() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_beeline"));
     command.args(["compare", "--device", "rtl", "--quick", "--size", "64,1500", "--json"]);
-    command.args(["--interface", "mmio,kpio,descriptor,inline,enso,niq"]);
+    command.args(["--interface", &interfaces_of_rtl().collect::<Vec<_>>().join(",")]);
     let output = command.output().expect("the program starts");
     if !cfg!(feature = "rtl") {
         assert!(String::from_utf8_lossy(&output.stderr).contains("make rtl-tools"));

@@ -97,7 +97,7 @@ counters! {
     push_unused PUSH_UNUSED "Pushes not used because their entry was not the next, is longer than a half, or found no room; it is fetched.",
     push_tested PUSH_TESTED "Whole pushes not used for the sake of the self-test.",
     notifications NOTIFICATIONS "Notifications of receive pipes written.",
-    entries ENTRIES "Entries of `niq` and `coherent` queues that arrived whole.",
+    entries ENTRIES "Entries that arrived whole, in a window or in lines that changed owner.",
     entry_reads ENTRY_READS "Reads of entries in the BAR, one for each word.",
     held_reads HELD_READS "Those of them that were held because the entry was not there yet.",
     held_read_timeouts HELD_READ_TIMEOUTS "Held reads answered with zero because their time was up.",

@@ -1,5 +1,4 @@
-//! What the engines of the model (`mmio`, `kpio`, `descriptor`, `inline`, `enso`, `niq`, `coherent`, `rx`) and the
-//! device around them tell each other.
+//! What the engines of the model (one for each interface, and `rx`) and the device around them tell each other.
 //!
 //! The device ([`crate::Nic`]) decodes the BAR, keeps the registers and asks the arbiter what goes on the wire; an
 //! engine knows one way of getting frames in or out. An engine never sees the BAR, another engine or the wire: it
@@ -69,7 +68,7 @@ pub(crate) trait Engine {
     fn dma_completed(&mut self, tag: u16, data: Result<&[u8], DmaError>, shared: &mut Shared);
 }
 
-/// A transmit engine whose queues have a window in the aperture (`mmio`, `kpio`, `inline`, `niq`).
+/// A transmit engine whose queues have a window in the aperture.
 pub(crate) trait WindowEngine: Engine + FrameSource {
     /// A write that lies wholly inside the window of a started queue: `offset_bytes` from the window's start. It is
     /// not empty; with [`Enables::Mask`] it has at most 64 bytes. The device counts writes and their sizes (`tx_writes`,
@@ -84,8 +83,7 @@ pub(crate) trait WindowEngine: Engine + FrameSource {
     ) -> Accept;
 }
 
-/// A transmit engine that fetches frames from host memory (`descriptor`, `inline`, `enso`; `niq` and `coherent` have no
-/// doorbell).
+/// A transmit engine that fetches frames from host memory when a doorbell is rung.
 pub(crate) trait FetchEngine: Engine + FrameSource {
     /// The host wrote the absolute transmit tail of a started queue. The device has counted the doorbell.
     fn doorbell(&mut self, queue: QueueId, tail: u64, shared: &mut Shared);

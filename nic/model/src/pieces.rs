@@ -1,7 +1,7 @@
 //! A write cut at line ends: what of it lies in each line, and which bytes of the line that enables.
 //!
 //! Windows keep a bit for each byte of a line, and most writes are whole lines, so masks are made by shifting and whole
-//! lines are copied whole. From: writes to the windows of entries ([`crate::inline`], [`crate::niq`]).
+//! lines are copied whole. From: writes to windows that take entries.
 
 use beeline_contract_device::Enables;
 use beeline_spec::LINE_BYTES;

@@ -6,7 +6,7 @@
 //! messages itself.
 //!
 //! Not here: random tests (an adversary with a seed says less about why) and timing. The cases come from HotOS'25 §3
-//! (reorder unit), kPIO+WC §III.A and figure 3, the papers that `inline`, `enso` and `niq` come from, and the rules of
+//! (reorder unit), kPIO+WC §III.A and figure 3, the papers that the other interfaces come from (docs/nic.md), and the rules of
 //! `spec/formats.toml`.
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Entries of `inline` and `niq`, good and bad.
+//! Entries that are pushed or written into a window, good and bad.
 
 use crate::Random;
 use beeline_spec::entry::{EntryHeader, EntryKind, position_of};

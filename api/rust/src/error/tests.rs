@@ -134,7 +134,7 @@ fn frames() -> Vec<Error> {
     let mut errors: Vec<Error> = vec![
         PortError::from(Below::Link(LinkError::DeviceGone)).into(),
         PortError::from(Below::Link(LinkError::NotExpressible)).into(),
-        PortError::from(Below::NoInterface { interface: Interface::Niq, mask: 1 }).into(),
+        PortError::from(Below::NoInterface { interface: Interface::Coherent, mask: 1 }).into(),
         PortError::from(Below::NoAnswer { what: "start", offset: 0, last: None, waited_ns: 1_000_000 })
             .into(),
         PortError::NoRandom { source: "no device".into() }.into(),

@@ -21,7 +21,7 @@ pub struct CompareArgs {
     /// Measure only these parts
     #[arg(long, value_delimiter = ',', value_name = "PART")]
     pub only: Vec<Part>,
-    /// Interfaces to measure; `inline`, `enso`, `niq` and `coherent` only when they are named
+    /// Interfaces to measure; all others only when they are named
     #[arg(long, value_delimiter = ',', default_values_t = [Interface::Mmio, Interface::Kpio, Interface::Descriptor], value_name = "NAME", value_parser = interface())]
     pub interface: Vec<Interface>,
     /// Device to measure: `rtl` counts cycles of the NIC's clock and measures no time

@@ -37,7 +37,7 @@ impl Default for DescriptorConfig {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RxDescriptorConfig {
     /// Epoch the queue starts with where it has no transmit half, whose epoch is otherwise the queue's; recovery raises
-    /// it by one. Behind [`crate::RxNiqConfig`] it says nothing.
+    /// it by one. Behind a queue that receives by reads it says nothing.
     pub epoch: u8,
     /// Buffers, a power of two.
     pub entries: u32,

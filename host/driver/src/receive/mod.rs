@@ -18,7 +18,7 @@ use crate::error::RxError;
 pub trait Receive {
     /// The next frame if there is one. Never blocks, allocates or reads the device; costs one load of a word that
     /// stays in this core's cache until the device writes it. Finding nothing tells the device what was freed. The
-    /// exception is [`crate::RxNiq`], which reads the device: it starts a read, or looks for the answer of one.
+    /// exception is a queue that receives by reads of the BAR: it starts a read, or looks for the answer of one.
     ///
     /// # Errors
     /// The device wrote what it must not. The queue is unusable from then on and repeats the error.

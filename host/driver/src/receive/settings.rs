@@ -13,7 +13,7 @@ pub struct InterruptModeration {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RxRingConfig {
     /// Epoch the queue starts with where it has no transmit half, whose epoch is otherwise the queue's; recovery raises it
-    /// by one. Behind [`crate::RxNiqConfig`] it says nothing.
+    /// by one. Behind a queue that receives by reads it says nothing.
     pub epoch: u8,
     /// Lines of the ring, a power of two, enough for the longest frame twice.
     pub lines: u32,

@@ -1,7 +1,7 @@
 //! Laying an entry out: its head, then the frame, zeros to the end.
 //!
 //! Entries are made here on the stack, whole, and then go where their interface wants them: into the ring and the
-//! window (`inline`), or into the window alone (`niq`).
+//! window, or into the window alone.
 
 use beeline_spec::entry::{EntryHeader, EntryKind, position_of};
 use beeline_spec::formats::{ENTRY_HEAD_BYTES, RING_ENTRY_MAX_BYTES};

@@ -4,7 +4,7 @@
 //! begins at the start. Which bytes an entry's end frees is noted for each place of the entry ring, because the device
 //! only tells how many entries are done.
 //!
-//! Used by `inline` and `niq`. Not here: the memory itself, which the queue owns.
+//! Used by interfaces with entries. Not here: the memory itself, which the queue owns.
 
 use alloc::boxed::Box;
 use alloc::vec;

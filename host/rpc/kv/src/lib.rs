@@ -33,7 +33,7 @@
 //! **Memory is bounded**, and a store that is full says so: nothing is evicted, because an order of use costs a store
 //! for each GET, and a value that silently goes is another service.
 //!
-//! Not here: persistence, expiry, replication. Source: the use that seeds "RAMCloud/HiStar" and "NIQ" name.
+//! Not here: persistence, expiry, replication. Source: the use that papers R and N name (docs/papers.md).
 #![forbid(unsafe_code)]
 
 mod client;

@@ -8,7 +8,7 @@
 //!
 //! What is done is told to the host here too ([`HeadReport`]): the count moves when a frame is, whatever its interface.
 //!
-//! From: [`crate::descriptor`], [`crate::inline`], [`crate::niq`], [`crate::coherent`]. To: the wire.
+//! From: the engines of interfaces that read host memory ([`crate::interfaces`]). To: the wire.
 //! Larsen & Lee, NAS'15, §I and figure 1.
 
 use std::ops::Range;

@@ -1,7 +1,7 @@
 //! What interfaces that read host memory share: rings, reads under way, frames put together, completions.
 //!
-//! [`Fetching`] is an engine of queues that fetch ([`FetchQueue`]); `descriptor`, `inline` and `enso` fetch what they
-//! send, `niq` and `coherent` the payload that their entries name. [`DescriptorRing`], [`Reads`] and [`Moderation`] serve
+//! [`Fetching`] is an engine of queues that fetch ([`FetchQueue`]); some interfaces fetch all that they
+//! send, others the payload that their entries name. [`DescriptorRing`], [`Reads`] and [`Moderation`] serve
 //! the receive engine too, and [`FrameRing`] serves `kpio`. Not here: what a line of a ring means (each interface's
 //! folder), and the queue of accesses before the link ([`crate::dma_port`]).
 

@@ -8,9 +8,9 @@ use beeline_contract_device::{
     Device, DmaError, DmaTag, Enables, ReadTag, SimTime, Want, WatchEnd, WatchTag, Write,
 };
 use beeline_nic_model::{Nic, NicConfig};
+use beeline_spec::Interface;
 use beeline_spec::coherent::{LineHeader, LineKind};
 use beeline_spec::entry::{EntryHeader, EntryKind};
-use beeline_spec::formats::interface;
 use beeline_spec::regs::{self, doorbell, queue as r};
 
 use crate::rig::{QueueSetup, Random, Rig, Sender, for_seeds, small_config};
@@ -278,7 +278,7 @@ fn whatever_a_host_writes_the_device_stays_sound() {
 
 #[test]
 fn a_device_that_was_abused_works_after_a_reset() {
-    for iface in [interface::INLINE, interface::ENSO, interface::NIQ, interface::COHERENT] {
+    for iface in Interface::ALL.map(Interface::code) {
         let mut rig = Rig::new(small_config());
         rig.set(Rig::queue_register(0, r::TX_RING_ADDRESS), 64);
         rig.set(Rig::queue_register(0, r::TX_RING_ENTRIES), 16);

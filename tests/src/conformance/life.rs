@@ -72,7 +72,8 @@ fn live<R: Rig, H: Transmit + QueueHalf>(rig: &mut R, half: Stopped<H>, rx: &mut
 pub fn reset<R: Rig>(rig: &mut R, setup: &Setup) {
     for round in 0..3 {
         let (mut tx, mut rx) = (setup.transmit(rig, 0, TxQueueConfig::default()), setup.receive(rig, 1));
-        let frames: Vec<_> = (0..30).map(|n| frame(round * 100 + n, 40 + 20 * n)).collect();
+        let growth_bytes = 20.min((longest(&tx) - 40) / 30);
+        let frames: Vec<_> = (0..30).map(|n| frame(round * 100 + n, 40 + growth_bytes * n)).collect();
         exchange(rig, &mut tx, &mut rx, &frames, 7);
         for frame in &frames {
             let _full_is_fine = tx.try_send(frame).expect("a legal frame");

@@ -9,8 +9,9 @@ use super::Launch;
 use crate::BenchError;
 use beeline_session::Role;
 
-/// How long a side may say nothing: longer than any job takes, and than a slow machine starts a program.
-const TIMEOUT: Duration = Duration::from_secs(30);
+/// How long a side may say nothing: longer than any job takes, and than a slow machine starts a program. Where the two cores
+/// have other work too, each of a thousand trips waits for two turns of the scheduler.
+const TIMEOUT: Duration = Duration::from_secs(120);
 const SAMPLE_BYTES: usize = 8;
 
 /// A running side. Between jobs it waits for the next one and costs nothing. Dropping it ends it.

@@ -35,7 +35,7 @@ impl Pair {
     /// Makes round trips and gives the ticks of each of those that count.
     ///
     /// # Errors
-    /// [`BenchError::Rival`]: a side ended, or said nothing for half a minute.
+    /// [`BenchError::Rival`]: a side ended, or said nothing for two minutes.
     pub fn run(&mut self, job: Job) -> Result<Vec<u64>, BenchError> {
         self.server.begin(job)?;
         let ticks = self.client.run(job)?;

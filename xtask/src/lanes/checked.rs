@@ -49,7 +49,7 @@ fn run_models(effort: Effort, package: &str, selection: &[String]) -> Outcome<St
     let cargo = match effort {
         // Two preemptions find almost every ordering bug; without a bound loom is exhaustive, and models that would not end
         // have one of their own.
-        Effort::Short => cargo.env("LOOM_MAX_PREEMPTIONS", "2"),
+        Effort::Short => cargo.env("LOOM_MAX_PREEMPTIONS", "2").env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1"),
         Effort::Long => cargo,
     };
     cargo.args(["test", "--release", "--package", package]).args(selection).output()

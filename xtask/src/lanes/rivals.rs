@@ -1,7 +1,7 @@
 //! The rivals of `bench/`: checked as everything else is, and made ready to be measured against.
 //!
 //! `bench/rivals` is a workspace of its own, because its crates take longer to compile than all others together; so it
-//! has a lane of its own, and only a long run tests it. Building it, and bringing the packages that the other rivals
+//! has a lane of its own, which only a long run has. Building it, and bringing the packages that the other rivals
 //! are made of, is no check: `make bench` asks for it.
 
 use std::path::Path;

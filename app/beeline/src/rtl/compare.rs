@@ -21,7 +21,7 @@ const SIZES: [u32; 5] = [64, 128, 512, 1500, 9000];
 const QUICK_SIZES: [u32; 3] = [64, 512, 1500];
 /// Frames of a row.
 const FRAMES: u64 = 4_000;
-const QUICK_FRAMES: u64 = 1_000;
+const QUICK_FRAMES: u64 = 250;
 /// Frames that are handed over at a time.
 const BURSTS: [usize; 2] = [1, 32];
 

@@ -6,8 +6,9 @@
 use std::hint::spin_loop;
 use std::time::Instant;
 
+use beeline_contract_memory::{CreditSink, LoadPort};
 use beeline_mmio::StoreKernel;
-use beeline_window::Sent;
+use beeline_window::{Message, Sent};
 
 use crate::check::fastest;
 use crate::figure::Row;
@@ -53,9 +54,7 @@ pub fn window_rate(settings: &Settings, kernel: StoreKernel) -> Result<f64, Benc
                     spin_loop();
                     continue;
                 };
-                let mut all = 0;
-                message.for_each_word(|word| all ^= word);
-                sum.add(all);
+                add_to(&mut sum, &message);
                 received += 1;
             }
             Ok((sum, Instant::now()))
@@ -64,6 +63,14 @@ pub fn window_rate(settings: &Settings, kernel: StoreKernel) -> Result<f64, Benc
     let (sum, ended) = both.second;
     source.check("window stream", sum, messages, WORDS)?;
     Ok(beeline_floor::rate(messages, ended - both.first))
+}
+
+/// Adds a message to a sum, for which every word of it is read.
+#[inline(always)]
+pub(crate) fn add_to<L: LoadPort, S: CreditSink>(sum: &mut Sum, message: &Message<'_, L, S>) {
+    let mut all = 0;
+    message.for_each_word(|word| all ^= word);
+    sum.add(all);
 }
 
 /// The messages of a source as they are sent in bulk: the first [`LINE_PAYLOAD_BYTES`] bytes of each.
@@ -117,11 +124,7 @@ pub fn bulk_rate(settings: &Settings, kernel: StoreKernel) -> Result<f64, BenchE
             start.wait();
             let (mut sum, mut received) = (Sum::default(), 0);
             while received < messages {
-                let taken = receiver.drain(BULK, |message| {
-                    let mut all = 0;
-                    message.for_each_word(|word| all ^= word);
-                    sum.add(all);
-                })?;
+                let taken = receiver.drain(BULK, |message| add_to(&mut sum, message))?;
                 if taken == 0 {
                     if start.is_over() {
                         break;

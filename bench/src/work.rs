@@ -4,10 +4,10 @@
 use std::time::Instant;
 
 use beeline_mmio::StoreKernel;
-use beeline_window::{Message, Sent};
+use beeline_window::Sent;
 
 use crate::figure::Row;
-use crate::stream::payloads;
+use crate::stream::{add_to, payloads};
 use crate::{BenchError, Figure, LINE_PAYLOAD_BYTES, Report, Settings};
 use beeline_floor::{MEMORY, Source, Sum, WindowMemory, pin};
 
@@ -33,9 +33,7 @@ pub fn rates(memory: &WindowMemory, source: &Source, laps: u64) -> Result<[f64; 
         }
         let sent = Instant::now();
         while let Some(message) = receiver.poll()? {
-            let mut all = 0;
-            message.for_each_word(|word| all ^= word);
-            sum.add(all);
+            add_to(&mut sum, &message);
         }
         sending += sent - start;
         receiving += sent.elapsed();
@@ -64,12 +62,7 @@ pub fn bulk_rates(memory: &WindowMemory, source: &Source, laps: u64) -> Result<[
             number += writer.try_send_all(chunk)? as u64;
         }
         let sent = Instant::now();
-        let each = |message: &mut Message<'_, _, _>| {
-            let mut all = 0;
-            message.for_each_word(|word| all ^= word);
-            sum.add(all);
-        };
-        receiver.drain(usize::MAX, each)?;
+        receiver.drain(usize::MAX, |message| add_to(&mut sum, message))?;
         sending += sent - start;
         receiving += sent.elapsed();
     }

@@ -35,7 +35,7 @@ pub fn every_length<R: Rig>(rig: &mut R, setup: &Setup) {
 pub fn bursts<R: Rig>(rig: &mut R, setup: &Setup) {
     let (mut tx, mut rx) = (setup.transmit(rig, TX, TxQueueConfig::default()), setup.receive(rig, RX));
     let mut random = Random::new(setup.random);
-    // The longest is more than any ring or window of a rig takes at a time.
+    // The longest is more than the transmit queue of any rig takes at a time.
     for burst in [2, 3, 8, 31, 100] {
         let frames = random_frames(&mut random, burst * 1000, 2 * burst, longest(&tx));
         exchange(rig, &mut tx, &mut rx, &frames, burst);

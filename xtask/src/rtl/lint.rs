@@ -175,10 +175,7 @@ fn outside(wholes: &[Whole], modules: &[String], files: &[SourceFile]) -> Vec<St
             let (name, rest) = line.trim_start().split_once(' ')?;
             (rest.starts_with("#(") || rest.starts_with("u_")).then_some(name)
         });
-        let inner: Vec<&str> = begins
-            .filter(|name| modules.iter().any(|module| module == name) && !reached.contains(name))
-            .collect();
-        for name in inner {
+        for name in begins.filter(|name| modules.iter().any(|module| module == name)) {
             if !reached.contains(&name) {
                 reached.push(name);
             }

@@ -6,10 +6,11 @@ use super::table::{self, Group, group, heading, label};
 use crate::compare::table::distinct;
 use crate::page::{self, Better, Chart, FRAMES, Look, Series, escape, facts, folded};
 
-/// What a chart shows: its title, its axis, which values are good, its words, its figure.
+/// What a chart shows, and what is said of it once above the charts.
 struct Shown {
     title: &'static str,
     unit: &'static str,
+    is_logarithmic: bool,
     better: Better,
     words: &'static str,
     value: fn(&Figures) -> f64,
@@ -18,6 +19,7 @@ struct Shown {
 const P50: Shown = Shown {
     title: "Latency, p50",
     unit: "ns, p50",
+    is_logarithmic: true,
     better: Better::Lower,
     words: "Latency is from the call that sends (of an open loop: from the arrival) to the first bit on the wire; lower is better.",
     value: |figures| figures.p50_ps as f64 / 1000.0,
@@ -25,6 +27,7 @@ const P50: Shown = Shown {
 const P99: Shown = Shown {
     title: "Latency, p99",
     unit: "ns, p99",
+    is_logarithmic: true,
     better: Better::Lower,
     words: "",
     value: |figures| figures.p99_ps as f64 / 1000.0,
@@ -32,6 +35,7 @@ const P99: Shown = Shown {
 const RATE: Shown = Shown {
     title: "Rate",
     unit: "Gbit/s",
+    is_logarithmic: true,
     better: Better::Higher,
     words: "Rate is of frames on the wire, FCS excluded; higher is better.",
     value: Figures::gbps,
@@ -39,6 +43,7 @@ const RATE: Shown = Shown {
 const CPU: Shown = Shown {
     title: "Cost to the CPU",
     unit: "CPU ns a frame",
+    is_logarithmic: true,
     better: Better::Lower,
     words: "Cost is the time in which cores did something or stood still because of it; lower is better.",
     value: Figures::core_ns_per_frame,
@@ -46,6 +51,7 @@ const CPU: Shown = Shown {
 const EFFICIENCY: Shown = Shown {
     title: "Efficiency of the link",
     unit: "% of link bytes",
+    is_logarithmic: false,
     better: Better::Higher,
     words: "Efficiency is the share of the frames in all bytes on the link at the root complex, both directions, headers \
             included; higher is better.",
@@ -115,7 +121,7 @@ fn chart(rows: &[&Row], shown: &Shown) -> Chart<'static> {
         title: shown.title.to_owned(),
         unit: shown.unit,
         across: FRAMES,
-        is_logarithmic: shown.unit != EFFICIENCY.unit,
+        is_logarithmic: shown.is_logarithmic,
         better: shown.better,
         series,
         values: None,

@@ -26,13 +26,13 @@ impl Series {
 /// Which values are good ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Better {
-    /// Times and costs.
+    /// As of times and costs.
     Lower,
-    /// Rates and shares.
+    /// As of rates and shares.
     Higher,
 }
 
-/// The horizontal axis.
+/// What the horizontal axis counts, and its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Across<'a> {
     /// Sizes with their unit, on a logarithmic axis.

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * One thread waits in one epoll for a worker, a client and a pipe. A number goes round: out of the pipe into a call, from
- * the worker's answer back into the pipe, one larger each time. Usage: readiness [ROOT [TURNS]].
+ * the worker's answer back into the pipe, one larger each time; each is looked at when it woke the thread, and only then.
+ * Usage: readiness [ROOT [TURNS]].
  *
  *   cc readiness.c $(pkg-config --cflags --libs beeline_rpc) -o readiness
  */
@@ -69,9 +70,24 @@ static int wait_for(int set, uint64_t at_most_ns, struct epoll_event *events) {
   return count < 0 ? 0 : count;
 }
 
+/* Takes the answers that have come, and puts the number of each into the pipe. */
+static void take_answers(beeline_rpc_client *client, int pipe_end) {
+  beeline_rpc_completion completion;
+  uint64_t number;
+  int status;
+
+  while ((status = beeline_rpc_poll(client, &completion)) == BEELINE_RPC_OK) {
+    check(completion.status);
+    number = beeline_rpc_answer_word(client, 0);
+    check_system(write(pipe_end, &number, sizeof number) == sizeof number, "write");
+  }
+  check(status);
+}
+
 int main(int argc, char **argv) {
   uint64_t turns = argc > 2 ? strtoull(argv[2], NULL, 10) : 1000;
   uint64_t number = 0, woken[SOURCES] = {0, 0, 0};
+  uint64_t worker_ns = BEELINE_RPC_NEVER, client_ns = BEELINE_RPC_NEVER;
   beeline_rpc_domain *domain;
   beeline_rpc_server *server;
   beeline_rpc_worker *worker;
@@ -90,33 +106,37 @@ int main(int argc, char **argv) {
   add(set, PIPE, ends[0]);
   check_system(write(ends[1], &number, sizeof number) == sizeof number, "write");
   while (number < turns) {
+    /* Neither is armed before its first event: until then its descriptor is readable. */
     struct epoll_event events[SOURCES];
-    uint64_t worker_ns = 0, client_ns = 0;
-    beeline_rpc_completion completion;
-    int count, status;
+    int count = wait_for(set, worker_ns < client_ns ? worker_ns : client_ns, events);
 
-    check(beeline_rpc_worker_poll(worker, answer, NULL, NULL));
-    while ((status = beeline_rpc_poll(client, &completion)) == BEELINE_RPC_OK) {
-      check(completion.status);
-      number = beeline_rpc_answer_word(client, 0);
-      check_system(write(ends[1], &number, sizeof number) == sizeof number, "write");
-    }
-    check(status);
-    /* All is done that was found: armed, both say whether more has come meanwhile. */
-    check(beeline_rpc_worker_arm(worker, &worker_ns));
-    check(beeline_rpc_client_arm(client, &client_ns));
-    count = wait_for(set, worker_ns < client_ns ? worker_ns : client_ns, events);
     for (int at = 0; at < count; at++) {
       woken[events[at].data.fd]++;
-      if (events[at].data.fd != PIPE)
-        continue;
-      check_system(read(ends[0], &number, sizeof number) == sizeof number, "read");
-      check(beeline_rpc_start(client, NEXT, &number, sizeof number, BEELINE_RPC_NEVER, NULL));
+      switch (events[at].data.fd) {
+      case WORKER:
+        check(beeline_rpc_worker_poll(worker, answer, NULL, NULL));
+        check(beeline_rpc_worker_arm(worker, &worker_ns));
+        break;
+      case CLIENT:
+        take_answers(client, ends[1]);
+        check(beeline_rpc_client_arm(client, &client_ns));
+        break;
+      default:
+        check_system(read(ends[0], &number, sizeof number) == sizeof number, "read");
+        if (number < turns)
+          check(beeline_rpc_start(client, NEXT, &number, sizeof number, BEELINE_RPC_NEVER, NULL));
+      }
+    }
+    /* Nobody signals a time that is over: armed again, both look. */
+    if (count == 0) {
+      check(beeline_rpc_worker_arm(worker, &worker_ns));
+      check(beeline_rpc_client_arm(client, &client_ns));
     }
   }
   for (int source = 0; source < SOURCES; source++) {
-    if (turns > 0 && woken[source] == 0) {
-      fprintf(stderr, "readiness: the %s woke nobody\n", names[source]);
+    if (woken[source] < turns) {
+      fprintf(stderr, "readiness: the %s woke %llu times in %llu turns\n", names[source],
+              (unsigned long long)woken[source], (unsigned long long)turns);
       return EXIT_FAILURE;
     }
   }

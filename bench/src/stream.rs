@@ -109,7 +109,7 @@ pub fn bulk_rate(settings: &Settings, kernel: StoreKernel) -> Result<f64, BenchE
             while number < messages {
                 let first = number as usize % payloads.len();
                 let left = (messages - number).min((payloads.len() - first) as u64) as usize;
-                let sent = writer.try_send_all(&payloads[first..first + left])?;
+                let sent = writer.try_send_all(&payloads[first..first + left])?.0;
                 if sent == 0 {
                     if start.is_over() {
                         break;

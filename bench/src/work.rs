@@ -59,7 +59,7 @@ pub fn bulk_rates(memory: &WindowMemory, source: &Source, laps: u64) -> Result<[
         let first = number as usize % payloads.len();
         let start = Instant::now();
         for chunk in lap[first..].chunks(payloads.len()) {
-            number += writer.try_send_all(chunk)? as u64;
+            number += writer.try_send_all(chunk)?.0 as u64;
         }
         let sent = Instant::now();
         receiver.drain(usize::MAX, |message| add_to(&mut sum, message))?;

@@ -1,8 +1,6 @@
 //! What calls answer that are neither errors nor messages. All must be used: who ignores one may lose a message.
 
-#[cfg(feature = "nic")]
-pub use beeline_driver::Taken;
-pub use beeline_window::Sent;
+pub use beeline_window::{Sent, Taken};
 
 /// Whether everything that was sent has been taken by the other side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

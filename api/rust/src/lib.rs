@@ -51,9 +51,7 @@ mod threads;
 #[cfg(feature = "nic")]
 mod waiting;
 
-#[cfg(feature = "nic")]
-pub use answer::Taken;
-pub use answer::{Flushed, Sent};
+pub use answer::{Flushed, Sent, Taken};
 pub use beeline_domain::{Armed, Event, Polled, Source};
 #[cfg(feature = "nic")]
 pub use beeline_driver::RxFrame as Frame;

@@ -8,7 +8,7 @@ use beeline_spec::header::lines_of;
 use beeline_wait::Waiter;
 use beeline_window::{FencePolicy, WaitPolicy, WindowConfig, Writer};
 
-use crate::{Flushed, SendError, SenderOptions, Sent, WriteError};
+use crate::{Flushed, SendError, SenderOptions, Sent, Taken, WriteError};
 
 /// Sends messages to one receiver. Made by [`crate::Domain::sender`]; there is one for a window.
 ///
@@ -74,20 +74,20 @@ impl Sender {
     pub fn send_all<M: AsRef<[u8]>>(&mut self, messages: &[M]) -> Result<(), SendError> {
         let mut left = messages;
         loop {
-            let sent = self.try_send_all(left)?;
+            let Taken(sent) = self.try_send_all(left)?;
             let Some((next, rest)) = left[sent..].split_first() else { return Ok(()) };
             self.send(next.as_ref())?;
             left = rest;
         }
     }
 
-    /// Sends messages in order, as many as there is room for, and returns how many left. Never waits.
+    /// Sends messages in order, as many as there is room for, and returns how many were sent. Never waits.
     ///
     /// # Errors
     /// As [`Sender::try_send`], for the first of `messages`; nothing was sent then. Where a later one cannot be sent, those in
     /// front of it are, and a call that begins with it says why.
     #[inline]
-    pub fn try_send_all<M: AsRef<[u8]>>(&mut self, messages: &[M]) -> Result<usize, SendError> {
+    pub fn try_send_all<M: AsRef<[u8]>>(&mut self, messages: &[M]) -> Result<Taken, SendError> {
         Ok(self.writer.try_send_all(messages)?)
     }
 

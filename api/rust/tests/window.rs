@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use beeline::{
     ConnectError, Domain, FencePolicy, Flushed, OpenError, Receiver, ReceiverOptions, RecvError, SendError,
-    Sender, SenderOptions, Sent, StoreKernel, WaitPolicy,
+    Sender, SenderOptions, Sent, StoreKernel, Taken, WaitPolicy,
 };
 
 /// Longer than any machine needs; only a hang takes it.
@@ -222,7 +222,7 @@ fn messages_sent_in_bulk_come_out_in_order_and_wake_who_sleeps() {
         let mut sender = domain.sender_with("window", SenderOptions::new().wait(sleepy)).unwrap();
         sender.send_all(&sent).unwrap();
         let too_long = vec![0; sender.max_message_bytes() + 1];
-        assert_eq!(sender.try_send_all(&[&b"last"[..], &too_long]).unwrap(), 1);
+        assert_eq!(sender.try_send_all(&[&b"last"[..], &too_long]).unwrap(), Taken(1));
         assert!(matches!(sender.send_all(&[too_long]), Err(SendError::TooLong { .. })));
     });
     let mut found = Vec::new();

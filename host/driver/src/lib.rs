@@ -32,7 +32,7 @@ mod port;
 mod receive;
 mod transmit;
 
-pub use beeline_window::{FencePolicy, Sent};
+pub use beeline_window::{FencePolicy, Sent, Taken};
 pub use choice::{Choice, OnHalf, OnSendHalf};
 pub use coherent::receive::RxCoherent;
 pub use coherent::settings::{CoherentConfig, RxCoherentConfig};
@@ -64,4 +64,4 @@ pub use receive::settings::{InterruptModeration, RxRingConfig};
 pub use receive::{Receive, RxFrame};
 pub use transmit::credits::DmaCredits;
 pub use transmit::settings::{CreditCoalescing, TxQueueConfig};
-pub use transmit::{Declared, Taken, Transmit};
+pub use transmit::{Declared, Transmit};

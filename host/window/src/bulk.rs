@@ -10,25 +10,25 @@ use beeline_spec::{Header, Kind};
 
 use crate::error::SendError;
 use crate::payload::HEAD_BYTES;
-use crate::{Sent, Writer};
+use crate::{Sent, Taken, Writer};
 
 impl<P: StorePort, C: CreditSource> Writer<P, C> {
-    /// Sends messages in order, as many as there is room for, and returns how many left. A receiver that sleeps is woken when
+    /// Sends messages in order, as many as there is room for, and returns how many were sent. A receiver that sleeps is woken when
     /// the last of them is stored, or there is no more room.
     ///
     /// # Errors
     /// As [`Writer::try_send`], for the first of `messages`; nothing was sent then. Where a later one cannot be sent, those in
     /// front of it are, and a call that begins with it says why.
     #[inline]
-    pub fn try_send_all<M: AsRef<[u8]>>(&mut self, messages: &[M]) -> Result<usize, SendError> {
+    pub fn try_send_all<M: AsRef<[u8]>>(&mut self, messages: &[M]) -> Result<Taken, SendError> {
         let mut sent = 0;
         loop {
             sent += self.send_run(&messages[sent..]);
-            let Some(message) = messages.get(sent) else { return Ok(sent) };
+            let Some(message) = messages.get(sent) else { return Ok(Taken(sent)) };
             match self.try_send(message.as_ref()) {
                 Ok(Sent::Sent) => sent += 1,
                 Err(error) if sent == 0 => return Err(error),
-                Ok(Sent::Full) | Err(_) => return Ok(sent),
+                Ok(Sent::Full) | Err(_) => return Ok(Taken(sent)),
             }
         }
     }
@@ -81,7 +81,7 @@ impl<P: StorePort, C: CreditSource> Drop for Run<'_, P, C> {
 mod tests {
     use crate::error::SendError;
     use crate::writer::tests::{BLANK, pair};
-    use crate::{FencePolicy, Receiver, Sent, WindowConfig, Writer};
+    use crate::{FencePolicy, Receiver, Sent, Taken, WindowConfig, Writer};
 
     /// Takes everything that is there.
     fn received<L, S, A>(receiver: &mut Receiver<L, S, A>) -> Vec<Vec<u8>>
@@ -115,12 +115,12 @@ mod tests {
             .collect();
         let mut sent = 0;
         while sent < messages.len() {
-            let count = writer.try_send_all(&messages[sent..])?;
+            let Taken(count) = writer.try_send_all(&messages[sent..])?;
             assert!((6..=16).contains(&count) || sent + count == messages.len(), "{count} in 16 lines");
             assert_eq!(received(&mut receiver), &messages[sent..sent + count]);
             sent += count;
         }
-        assert_eq!((writer.try_send_all::<&[u8]>(&[])?, window.arrived_words()), (0, 0));
+        assert_eq!((writer.try_send_all::<&[u8]>(&[])?, window.arrived_words()), (Taken(0), 0));
         Ok(())
     }
 
@@ -128,12 +128,12 @@ mod tests {
     fn message_that_is_too_long_is_an_error_once_it_is_the_first() -> Result<(), SendError> {
         let (_, mut writer, mut receiver) = pair(8);
         let messages = [vec![1; 8], vec![2; 8], vec![3; 1000], vec![4; 8]];
-        assert_eq!(writer.try_send_all(&messages)?, 2);
+        assert_eq!(writer.try_send_all(&messages)?, Taken(2));
         assert_eq!(
             writer.try_send_all(&messages[2..]),
             Err(SendError::TooLong { bytes: 1000, max_bytes: 8 * 64 - 8 })
         );
-        assert_eq!(writer.try_send_all(&messages[3..])?, 1);
+        assert_eq!(writer.try_send_all(&messages[3..])?, Taken(1));
         assert_eq!(received(&mut receiver), [&messages[0], &messages[1], &messages[3]].map(Clone::clone));
         Ok(())
     }
@@ -171,9 +171,9 @@ mod tests {
                         messages
                             .iter()
                             .try_for_each(|m| writer.try_send(m).map(|sent| assert_eq!(sent, Sent::Sent)))
-                            .map(|()| 5)
+                            .map(|()| Taken(5))
                     };
-                    assert_eq!((sent, received(&mut receiver).len()), (Ok(5), 5));
+                    assert_eq!((sent, received(&mut receiver).len()), (Ok(Taken(5)), 5));
                 }
                 window.fences()
             });

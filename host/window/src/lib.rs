@@ -57,7 +57,7 @@ pub use observed::{DataBuffer, Observed};
 pub use payload::HEAD_BYTES;
 pub use receiver::{COALESCE_PARTS, PREFETCH_LINES, Receiver};
 pub use reservation::Reservation;
-pub use sent::Sent;
+pub use sent::{Sent, Taken};
 #[cfg(feature = "std")]
 pub use shared::{Finished, SharedMessage, SharedReceiver, SharedWindow};
 pub use writer::Writer;

@@ -21,13 +21,13 @@ use beeline_spec::coherent::{
 use beeline_spec::regs::field::entry;
 use beeline_spec::regs::queue as r;
 use beeline_spec::{Interface, LINE_BYTES, WORD_BYTES};
-use beeline_window::Sent;
+use beeline_window::{Sent, Taken};
 
 use crate::coherent::buffer_pool::{self, Buffer, BufferPool};
 use crate::coherent::settings::CoherentConfig;
 use crate::error::TxError;
 use crate::port::half::{Epoch, QueueHalf, TxIdentity};
-use crate::transmit::{Declared, Taken, Transmit, check_length};
+use crate::transmit::{Declared, Transmit, check_length};
 
 /// Where the parts of the memory lie, in bytes: the ring of entries, then the buffers.
 #[derive(Clone, Copy, Debug)]

@@ -14,13 +14,13 @@ use beeline_contract_link::{DmaMemory, Doorbell};
 use beeline_spec::formats::tx_descriptor as f;
 use beeline_spec::regs::queue as r;
 use beeline_spec::{Interface, LINE_BYTES};
-use beeline_window::Sent;
+use beeline_window::{Sent, Taken};
 
 use crate::descriptor::settings::DescriptorConfig;
 use crate::error::TxError;
 use crate::port::half::{Epoch, QueueHalf, TxIdentity, moderation};
 use crate::receive::settings::InterruptModeration;
-use crate::transmit::{Declared, Taken, Transmit, check_length};
+use crate::transmit::{Declared, Transmit, check_length};
 
 /// Where the parts of the memory lie, in bytes: the head word on a line of its own, the ring, the buffer.
 #[derive(Clone, Copy, Debug)]

@@ -9,13 +9,13 @@
 use beeline_contract_link::{DmaMemory, Doorbell};
 use beeline_spec::regs::queue as r;
 use beeline_spec::{Interface, LINE_BYTES, WORD_BYTES, pipe};
-use beeline_window::Sent;
+use beeline_window::{Sent, Taken};
 
 use crate::enso::settings::EnsoConfig;
 use crate::error::TxError;
 use crate::port::half::{Epoch, QueueHalf, TxIdentity, moderation};
 use crate::receive::settings::InterruptModeration;
-use crate::transmit::{Declared, Taken, Transmit, check_length};
+use crate::transmit::{Declared, Transmit, check_length};
 
 /// The head word has a line of its own, before the pipe.
 const HEAD_AT: usize = 0;

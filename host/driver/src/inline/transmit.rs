@@ -17,7 +17,7 @@ use beeline_spec::entry::{PUSH_HALF_LINES, RING_MAX_FRAME_BYTES, lines_of};
 use beeline_spec::regs::field::tx_push;
 use beeline_spec::regs::queue as r;
 use beeline_spec::{Interface, LINE_BYTES};
-use beeline_window::Sent;
+use beeline_window::{Sent, Taken};
 
 use crate::error::TxError;
 use crate::inline::settings::InlineConfig;
@@ -25,7 +25,7 @@ use crate::port::half::{Epoch, QueueHalf, TxIdentity, moderation, window_registe
 use crate::receive::settings::InterruptModeration;
 use crate::transmit::entry::Entry;
 use crate::transmit::frame_buffer::FrameBuffer;
-use crate::transmit::{Declared, Taken, Transmit, check_length};
+use crate::transmit::{Declared, Transmit, check_length};
 
 /// What the device bears of disorder on an observed window: a fence ends every push, so it stays inside one half.
 pub(crate) const TOLERANCE: Tolerance = Tolerance { span_lines: PUSH_HALF_LINES, split_lines: true };

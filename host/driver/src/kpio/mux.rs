@@ -11,13 +11,13 @@ use beeline_contract_link::{DmaMemory, Doorbell};
 use beeline_contract_memory::StorePort;
 use beeline_spec::Interface;
 use beeline_spec::flow::tcp_destination_port;
-use beeline_window::Sent;
+use beeline_window::{Sent, Taken};
 
 use crate::descriptor::transmit::TxDescriptor;
 use crate::error::TxError;
 use crate::kpio::transmit::TxKpio;
 use crate::port::settings::Mux;
-use crate::transmit::{Declared, Taken, Transmit};
+use crate::transmit::{Declared, Transmit};
 
 /// A kPIO+WC queue and a descriptor queue behind one transmit call.
 #[derive(Debug)]

@@ -16,13 +16,13 @@ use beeline_contract_link::DmaMemory;
 use beeline_contract_memory::{CreditSource, StorePort, Tolerance};
 use beeline_spec::regs::queue as r;
 use beeline_spec::{Interface, LINE_BYTES, Line, WORD_BYTES, WORDS_PER_LINE};
-use beeline_window::Sent;
+use beeline_window::{Sent, Taken};
 
 use crate::error::TxError;
 use crate::kpio::settings::KpioConfig;
 use crate::port::half::{Epoch, QueueHalf, TxIdentity, window_registers};
 use crate::transmit::credits::DmaCredits;
-use crate::transmit::{Declared, Taken, Transmit, burst_of_singles, check_length};
+use crate::transmit::{Declared, Transmit, burst_of_singles, check_length};
 
 /// A kPIO+WC transmit queue: window `P`, credits in memory `M`.
 #[derive(Debug)]

@@ -17,13 +17,13 @@ use beeline_spec::formats::MIN_FRAME_BYTES;
 use beeline_spec::header::lines_of;
 use beeline_spec::regs::{field, queue as r};
 use beeline_spec::{Interface, LINE_BYTES, WORD_BYTES};
-use beeline_window::{Sent, WindowConfig, Writer};
+use beeline_window::{Sent, Taken, WindowConfig, Writer};
 
 use crate::error::TxError;
 use crate::mmio::settings::MmioConfig;
 use crate::port::half::{Epoch, QueueHalf, TxIdentity, window_registers};
 use crate::transmit::credits::DmaCredits;
-use crate::transmit::{Declared, Taken, Transmit, burst_of_singles, check_length};
+use crate::transmit::{Declared, Transmit, burst_of_singles, check_length};
 
 /// A transmit queue fed by plain stores: window `P`, credits in memory `M`.
 #[derive(Debug)]

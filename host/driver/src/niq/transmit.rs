@@ -13,7 +13,7 @@ use beeline_spec::formats::ENTRY_HEAD_BYTES;
 use beeline_spec::regs::field::entry as f;
 use beeline_spec::regs::queue as r;
 use beeline_spec::{Interface, LINE_BYTES, WORD_BYTES};
-use beeline_window::Sent;
+use beeline_window::{Sent, Taken};
 
 use crate::error::TxError;
 use crate::niq::settings::NiqConfig;
@@ -22,7 +22,7 @@ use crate::receive::settings::InterruptModeration;
 use crate::transmit::entry::Entry;
 use crate::transmit::frame_buffer::FrameBuffer;
 use crate::transmit::settings::CreditCoalescing;
-use crate::transmit::{Declared, Taken, Transmit, burst_of_singles, check_length};
+use crate::transmit::{Declared, Transmit, burst_of_singles, check_length};
 
 /// The head word has a line of its own, before the buffer.
 const HEAD_AT: usize = 0;

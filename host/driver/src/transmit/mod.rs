@@ -8,7 +8,7 @@ pub(crate) mod settings;
 use beeline_contract_memory::Tolerance;
 use beeline_spec::Interface;
 use beeline_spec::formats::MIN_FRAME_BYTES;
-use beeline_window::Sent;
+use beeline_window::{Sent, Taken};
 
 use crate::error::TxError;
 
@@ -45,11 +45,6 @@ pub trait Transmit {
     /// What the interface needs of the way to the device, and what it does to frames.
     fn declared(&self) -> Declared;
 }
-
-/// How many frames of a burst were taken, from the first on. The others are still the caller's, to be offered again.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-#[must_use = "frames that were not taken are lost unless they are offered again"]
-pub struct Taken(pub usize);
 
 /// Properties that an interface declares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,14 +7,14 @@
 use core::ptr::NonNull;
 
 use beeline_ffi::{Failure, Outcome};
-use beeline_rpc::shm::{Client, ShmLink};
+use beeline_rpc::shm::{Client, ShmTransport};
 use beeline_rpc::{Body, CallError, CallId, Completion, Transport};
 
 use crate::descriptor::Descriptor;
 use crate::status::NO_ANSWER;
 
 /// A message in a reply window, whose client is not borrowed as far as the compiler knows.
-type Window = <ShmLink as Transport>::Message<'static>;
+type Window = <ShmTransport as Transport>::Message<'static>;
 
 /// A client and the answer that it holds.
 pub(crate) struct Inside {

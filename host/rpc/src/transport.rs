@@ -1,4 +1,4 @@
-//! What a client needs of the way to its server.
+//! What carries the messages of a client to its server and back.
 
 use std::time::Duration;
 
@@ -8,8 +8,8 @@ use crate::deadline::Deadline;
 use crate::error::Loss;
 use crate::payload::Payload;
 
-/// A way to one server: messages whole, in order and exactly once, until it is lost. Non-blocking; implemented over
-/// windows ([`crate::shm`]) and over a wire ([`crate::wire`]).
+/// Carries messages to one server and back: whole, in order and exactly once, until the server is lost. Non-blocking;
+/// implemented over windows ([`crate::shm`]) and over a wire ([`crate::wire`]).
 pub trait Transport {
     /// A message in the transport's memory.
     type Message<'a>: Payload

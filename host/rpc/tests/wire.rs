@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 
 use beeline_datagram::{Address, Adversary, Chances, Clock, Config, Endpoint, MacAddress, Nanos, Port};
 use beeline_ethernet::{Accept, Traits, Uplink, UplinkError};
-use beeline_rpc::wire::{WireLink, WireServer};
+use beeline_rpc::wire::{WireServer, WireTransport};
 use beeline_rpc::{CallError, Client, Loss, Method, Replied, Reply, Request, Started, WaitPolicy};
 use support::{BUSY, ECHO, FAIL, FILL, PANIC, WRITE, filling, handle};
 
@@ -56,7 +56,7 @@ impl Clock for Virtual {
     }
 }
 
-type Link = WireLink<Adversary<Pipe>, Virtual>;
+type Wire = WireTransport<Adversary<Pipe>, Virtual>;
 type Server = WireServer<Adversary<Pipe>, Virtual>;
 
 struct World {
@@ -81,10 +81,10 @@ impl World {
         WireServer::on_endpoint(self.endpoint(Config::server(SERVER), pipe, key))
     }
 
-    fn client(&self, outstanding: u32) -> Client<Link> {
+    fn client(&self, outstanding: u32) -> Client<Wire> {
         let endpoint = self.endpoint(Config::client(CLIENT), self.wire.clone(), 77);
         let remote = Address { mac: SERVER, port: Port::default() };
-        Client::<Link>::on_endpoint(endpoint, remote, outstanding, WaitPolicy::SPIN).unwrap()
+        Client::<Wire>::on_endpoint(endpoint, remote, outstanding, WaitPolicy::SPIN).unwrap()
     }
 
     fn pass(&self) {
@@ -152,7 +152,7 @@ fn with_a_third_of_everything_too() {
 fn ask(
     world: &World,
     server: &mut Server,
-    client: &mut Client<Link>,
+    client: &mut Client<Wire>,
     method: Method,
     request: &[u8],
 ) -> Result<Vec<u8>, CallError> {

@@ -1,7 +1,7 @@
 //! The client's half: calls that wait, and GETs and SETs many at a time.
 
 use beeline_domain::Domain;
-use beeline_rpc::shm::{Client, ClientOptions, ShmLink};
+use beeline_rpc::shm::{Client, ClientOptions, ShmTransport};
 use beeline_rpc::{Body, CallError, CallFailure, CallId, Deadline, Started, Transport};
 
 use crate::counters::KvStats;
@@ -24,7 +24,7 @@ pub struct KvClient {
 pub struct Ended<'a> {
     pub id: CallId,
     /// Of a GET, the value where it lies, `None` if the key has none. Of a SET, no bytes.
-    pub result: Result<Option<Body<'a, <ShmLink as Transport>::Message<'a>>>, CallError>,
+    pub result: Result<Option<Body<'a, <ShmTransport as Transport>::Message<'a>>>, CallError>,
 }
 
 impl KvClient {

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use beeline_domain::{Armed, Domain, Event, Source};
 
-use super::link::ShmLink;
 use super::opening::{Session, Target};
 use super::options::ClientOptions;
+use super::transport::ShmTransport;
 use crate::error::RpcError;
 
 /// A client of a server on the same host.
-pub type Client = crate::Client<ShmLink>;
+pub type Client = crate::Client<ShmTransport>;
 
 impl Client {
     /// Connects to the server that offers `name`. The client finds it again when it is restarted.
@@ -38,14 +38,14 @@ impl Client {
     fn connect_within(target: Target, timeout: Duration) -> Result<Client, RpcError> {
         let (slots, policy) = (target.options.max_outstanding, target.options.policy);
         let session = Session::open(&target, timeout)?;
-        Ok(crate::Client::over(ShmLink::new(target, session), slots, policy))
+        Ok(crate::Client::over(ShmTransport::new(target, session), slots, policy))
     }
 }
 
 /// Ready while the end of a call, or the loss or return of the server, may be there for [`Client::poll`].
 impl Source for Client {
     fn listen(&mut self, event: &Event) -> Armed {
-        match self.listen_with(|link| link.listen(event)) {
+        match self.listen_with(|transport| transport.listen(event)) {
             Ok(()) => Armed::Ready,
             Err(None) => Armed::Wait,
             Err(Some(limit)) => Armed::WaitAtMost(limit),

@@ -11,16 +11,16 @@
 
 mod connect;
 mod hello;
-mod link;
 mod opening;
 mod options;
 mod registry;
 mod server;
 mod session;
+mod transport;
 mod worker;
 
 pub use connect::Client;
-pub use link::ShmLink;
 pub use options::{ClientOptions, ServerOptions};
 pub use server::Server;
+pub use transport::ShmTransport;
 pub use worker::Worker;

@@ -7,11 +7,11 @@
 //! memory rather than in the client's.
 
 pub(crate) mod caller;
-mod link;
 mod server;
+mod transport;
 
-pub use link::WireLink;
 pub use server::WireServer;
+pub use transport::WireTransport;
 
 /// A client of a server behind an up-link.
-pub type Client<U> = crate::Client<WireLink<U>>;
+pub type Client<U> = crate::Client<WireTransport<U>>;

@@ -1,4 +1,4 @@
-//! The client's way to a server behind an up-link.
+//! The transport of a client whose server is behind an up-link: a datagram connection.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ const BLIND_SLEEP: Duration = Duration::from_micros(50);
 
 /// A datagram connection to a server.
 #[derive(Debug)]
-pub struct WireLink<U, C = TickClock> {
+pub struct WireTransport<U, C = TickClock> {
     endpoint: Endpoint<U, C>,
     remote: Address,
     /// None after it was lost, until the next attempt.
@@ -34,7 +34,7 @@ pub struct WireLink<U, C = TickClock> {
     lost: Option<Loss>,
 }
 
-impl<U: Uplink> crate::Client<WireLink<U>> {
+impl<U: Uplink> crate::Client<WireTransport<U>> {
     /// A client of the server that listens at `remote`, over this up-link. It does not wait for the connection: calls
     /// find no room until it is open, and end when it cannot be opened.
     ///
@@ -52,7 +52,7 @@ impl<U: Uplink> crate::Client<WireLink<U>> {
     }
 }
 
-impl<U: Uplink, C: Clock> crate::Client<WireLink<U, C>> {
+impl<U: Uplink, C: Clock> crate::Client<WireTransport<U, C>> {
     /// As [`crate::wire::Client::open`], on an endpoint that is there already; it must have no other connections.
     ///
     /// # Errors
@@ -69,7 +69,7 @@ impl<U: Uplink, C: Clock> crate::Client<WireLink<U, C>> {
         }
         let connection = endpoint.connect(remote).map_err(RpcError::Station)?;
         let connection = Some(connection);
-        let link = WireLink {
+        let transport = WireTransport {
             endpoint,
             remote,
             connection,
@@ -78,11 +78,11 @@ impl<U: Uplink, C: Clock> crate::Client<WireLink<U, C>> {
             has_opened: false,
             lost: None,
         };
-        Ok(crate::Client::over(link, max_outstanding, policy))
+        Ok(crate::Client::over(transport, max_outstanding, policy))
     }
 }
 
-impl<U: Uplink, C: Clock> WireLink<U, C> {
+impl<U: Uplink, C: Clock> WireTransport<U, C> {
     /// The endpoint, for its counters and its up-link's.
     pub fn endpoint(&self) -> &Endpoint<U, C> {
         &self.endpoint
@@ -120,7 +120,7 @@ impl<U: Uplink, C: Clock> WireLink<U, C> {
         }
     }
 
-    /// As [`WireLink::look`]; a loss is kept for [`Transport::tend`].
+    /// As [`WireTransport::look`]; a loss is kept for [`Transport::tend`].
     #[inline]
     fn look_and_keep(&mut self) -> bool {
         self.look().unwrap_or_else(|loss| {
@@ -135,7 +135,7 @@ fn failed(error: EndpointError) -> Loss {
     Loss::Down { why: error.to_string() }
 }
 
-impl<U: Uplink, C: Clock> Transport for WireLink<U, C> {
+impl<U: Uplink, C: Clock> Transport for WireTransport<U, C> {
     type Message<'a>
         = &'a [u8]
     where

@@ -1,4 +1,4 @@
-//! The client's way to a server of the same host.
+//! The transport of a client whose server is on the same host: windows.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -22,7 +22,7 @@ const ASKED_AFTER: Duration = Duration::from_millis(1);
 
 /// Windows to a server and from each of its threads.
 #[derive(Debug)]
-pub struct ShmLink {
+pub struct ShmTransport {
     target: Target,
     /// `None` while there is no server.
     session: Option<Session>,
@@ -59,9 +59,9 @@ impl Search {
     }
 }
 
-impl ShmLink {
+impl ShmTransport {
     pub(super) fn new(target: Target, session: Session) -> Self {
-        ShmLink {
+        ShmTransport {
             target,
             session: Some(session),
             turn: 0,
@@ -160,7 +160,7 @@ fn absent() -> Loss {
     Loss::Broke { what: "it is not connected".to_owned() }
 }
 
-impl Transport for ShmLink {
+impl Transport for ShmTransport {
     type Message<'a> = Message<'a, LoadWindow, MemoryCreditSink>;
 
     fn max_message_bytes(&self) -> usize {

@@ -18,8 +18,9 @@
 //! ```
 //!
 //! Calls named `try_…` never wait. The others wait as their [`WaitPolicy`] says: they look for some microseconds, then
-//! offer the core to others, then sleep until they are woken; `WaitPolicy::SPIN` never sleeps. No call allocates,
-//! locks or enters the kernel while there is something to do.
+//! offer the core to others, then sleep until they are woken. `WaitPolicy::SPIN` never sleeps once the peer is connected; a
+//! wait for a peer that is not there yet, as [`Receiver::recv`] has it without a sender, sleeps under every policy. No call
+//! allocates, locks or enters the kernel while there is something to do.
 //!
 //! To wait for several things at once, [`Polled`] puts a descriptor beside each, for poll, epoll, or whatever runs on them.
 //!

@@ -54,7 +54,7 @@ impl Transport for Scripted {
         assert!(slot < 8);
     }
     fn tend(&mut self) -> Result<(), Loss> {
-        if std::mem::take(&mut self.is_lost) { Err(Loss::Died { pid: 1 }) } else { Ok(()) }
+        if std::mem::take(&mut self.is_lost) { Err(Loss::Died { pid: Some(1) }) } else { Ok(()) }
     }
     fn reconnect(&mut self) -> bool {
         self.coming.clear();

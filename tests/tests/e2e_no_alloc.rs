@@ -65,7 +65,7 @@ fn nic(loop_back: bool, count: u64) -> u64 {
     let root = folder.path().to_owned();
     let config = NicProcessConfig {
         domain: DomainConfig { root: Some(root.clone()), name: "e2e".into() },
-        idle: WaitPolicy { spins: 100, yields: 0, sleep: None },
+        idle: WaitPolicy::new().spins(100).yields(0).sleep(None),
         ..NicProcessConfig::default()
     };
     let mut process = NicProcess::new(config).unwrap();

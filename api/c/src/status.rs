@@ -72,6 +72,7 @@ pub(crate) fn of_call(error: &CallError) -> c_int {
         CallError::Crashed => CRASHED,
         CallError::ServerGone { was_sent: true, .. } => SERVER_GONE,
         CallError::ServerGone { was_sent: false, .. } => SERVER_GONE_UNSENT,
+        _ => INTERNAL,
     }
 }
 
@@ -80,6 +81,7 @@ pub(crate) fn of_start(error: &StartError) -> c_int {
     match error {
         StartError::TooLong { .. } => INVALID,
         StartError::NotConnected { .. } => NOT_CONNECTED,
+        _ => INTERNAL,
     }
 }
 
@@ -90,6 +92,7 @@ pub(crate) fn of_failure(error: &CallFailure) -> c_int {
         CallFailure::Call(error) => of_call(error),
         CallFailure::NoRoom { .. } => NO_ROOM,
         CallFailure::Outstanding { .. } => OUTSTANDING,
+        _ => INTERNAL,
     }
 }
 
@@ -145,7 +148,8 @@ mod tests {
 
     #[test]
     fn not_executed_is_reported_exactly_for_errors_that_promise_it() {
-        let unsent = CallError::ServerGone { loss: beeline_rpc::Loss::Died { pid: 1 }, was_sent: false };
+        let unsent =
+            CallError::ServerGone { loss: beeline_rpc::Loss::Died { pid: Some(1) }, was_sent: false };
         for error in [&CallError::UnknownMethod, &CallError::DeadlinePassed, &CallError::Overloaded, &unsent]
         {
             assert!(error.to_string().contains("not execute") || *error == CallError::UnknownMethod);

@@ -9,7 +9,7 @@ use beeline::{Domain, ReceiverOptions, Result, WaitPolicy};
 
 fn main() -> Result<()> {
     let domain = Domain::open("example-sleep")?;
-    let wait = WaitPolicy { spins: 1000, yields: 0, sleep: Some(Duration::from_millis(500)) };
+    let wait = WaitPolicy::new().spins(1000).yields(0).sleep(Some(Duration::from_millis(500)));
     let mut receiver = domain.receiver_with("bell", ReceiverOptions::new().wait(wait))?;
     assert!(receiver.recv_timeout(Duration::from_millis(20))?.is_none(), "nobody has rung");
 

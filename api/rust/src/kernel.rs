@@ -22,12 +22,17 @@ pub(crate) fn kernel_for(traffic: Traffic) -> StoreKernel {
     let known = match traffic {
         Traffic::Latency => &LATENCY,
         Traffic::Stream => &STREAM,
+        _ => return look_for_kernel(traffic),
     };
-    *known.get_or_init(|| match kernel_from_environment() {
+    *known.get_or_init(|| look_for_kernel(traffic))
+}
+
+fn look_for_kernel(traffic: Traffic) -> StoreKernel {
+    match kernel_from_environment() {
         Ok(Some(named)) => named,
         // A variable that cannot be followed is as good as none: `beeline doctor` says what is wrong with it.
         Ok(None) | Err(_) => load_or_time(Memory::of_this_machine().as_ref(), traffic, Choice::timed),
-    })
+    }
 }
 
 fn load_or_time(

@@ -42,7 +42,7 @@ impl NicPort {
         let sleeper = link.sleeper();
         let started = Instant::now();
         let mut port = Port::new(link, PortConfig::default());
-        let mut opening = Waiting { policy: WaitPolicy { sleep: None, ..options.wait }, sleeper: None };
+        let mut opening = Waiting { policy: options.wait.sleep(None), sleeper: None };
         let deadline = Some(started + TIMEOUT);
         let is_up = opening.wait(
             &mut port,

@@ -34,7 +34,7 @@ impl Waiting {
         let found = match &mut self.sleeper {
             Some(sleeper) => Waiter::new(&self.policy, sleeper, deadline).wait(look)?,
             None => {
-                let policy = WaitPolicy { sleep: None, ..self.policy };
+                let policy = self.policy.sleep(None);
                 Waiter::new(&policy, &mut Awake, deadline).wait(look)?
             }
         };

@@ -26,7 +26,7 @@ impl Lan {
     }
 
     fn port(&self, interface: Interface, loop_back: bool) -> NicPort {
-        let wait = WaitPolicy { spins: 100, yields: 10, sleep: Some(Duration::from_millis(100)) };
+        let wait = WaitPolicy::new().spins(100).yields(10).sleep(Some(Duration::from_millis(100)));
         self.domain
             .port_with("nic", PortOptions::new().interface(interface).loop_back(loop_back).wait(wait))
             .unwrap()

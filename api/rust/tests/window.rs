@@ -146,8 +146,8 @@ fn one_sender_after_the_other() {
 
 #[test]
 fn two_threads_and_a_small_window_lose_nothing_however_they_wait() {
-    let sleepy = WaitPolicy { spins: 10, yields: 0, sleep: Some(Duration::from_millis(100)) };
-    let yielding = WaitPolicy { spins: 10, yields: 0, sleep: None };
+    let sleepy = WaitPolicy::new().spins(10).yields(0).sleep(Some(Duration::from_millis(100)));
+    let yielding = WaitPolicy::new().spins(10).yields(0).sleep(None);
     for wait in [sleepy, yielding] {
         let folder = tempfile::tempdir().unwrap();
         let domain = Domain::open_in(folder.path(), "test").unwrap();
@@ -210,7 +210,7 @@ fn drain_takes_what_has_arrived_and_frees_it() {
 /// More than a window of messages in one call, taken in bulk by a receiver that sleeps in between.
 #[test]
 fn messages_sent_in_bulk_come_out_in_order_and_wake_who_sleeps() {
-    let sleepy = WaitPolicy { spins: 1, yields: 0, sleep: Some(Duration::from_secs(5)) };
+    let sleepy = WaitPolicy::new().spins(1).yields(0).sleep(Some(Duration::from_secs(5)));
     let folder = tempfile::tempdir().unwrap();
     let domain = Domain::open_in(folder.path(), "test").unwrap();
     let mut receiver = domain.receiver_with("window", ReceiverOptions::new().lines(32).wait(sleepy)).unwrap();

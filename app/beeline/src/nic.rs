@@ -115,7 +115,7 @@ fn config(args: &NicArgs) -> NicProcessConfig {
         uplinks,
         idle: match args.idle {
             Idle::Spin => WaitPolicy::SPIN,
-            Idle::Yield => WaitPolicy { spins: 1_000, yields: 0, sleep: None },
+            Idle::Yield => WaitPolicy::new().spins(1_000).yields(0).sleep(None),
             Idle::Sleep => NicProcessConfig::default().idle,
         },
         core: args.core,

@@ -7,8 +7,10 @@
 
 use core::time::Duration;
 
-/// How long to look in which way before the next, more patient one.
+/// How long to look in which way before the next, more patient one: `WaitPolicy::new().spins(100).sleep(None)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+#[must_use]
 pub struct WaitPolicy {
     /// Looks one after the other, the core to ourselves.
     pub spins: u32,
@@ -21,12 +23,32 @@ pub struct WaitPolicy {
 impl WaitPolicy {
     /// Never sleeps and never yields: the lowest latency, one core used up.
     pub const SPIN: WaitPolicy = WaitPolicy { spins: u32::MAX, yields: 0, sleep: None };
+
+    /// Spins for some tens of microseconds, yields a few times, then sleeps for at most 100 ms at a time.
+    pub const fn new() -> Self {
+        WaitPolicy { spins: 10_000, yields: 16, sleep: Some(Duration::from_millis(100)) }
+    }
+
+    /// Looks so many times one after the other, the core to ourselves.
+    pub const fn spins(self, spins: u32) -> Self {
+        WaitPolicy { spins, ..self }
+    }
+
+    /// Then looks so many times with the core offered to others in between.
+    pub const fn yields(self, yields: u32) -> Self {
+        WaitPolicy { yields, ..self }
+    }
+
+    /// Then sleeps until it is woken, at most `limit` at a time; `None`: goes on yielding.
+    pub const fn sleep(self, limit: Option<Duration>) -> Self {
+        WaitPolicy { sleep: limit, ..self }
+    }
 }
 
 impl Default for WaitPolicy {
-    /// Spins for some tens of microseconds, yields a few times, then sleeps for at most 100 ms at a time.
+    /// [`WaitPolicy::new`].
     fn default() -> Self {
-        WaitPolicy { spins: 10_000, yields: 16, sleep: Some(Duration::from_millis(100)) }
+        WaitPolicy::new()
     }
 }
 

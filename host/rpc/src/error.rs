@@ -7,6 +7,7 @@ use beeline_domain::{Absence, ConnectError, MayArrive, OfferError, WindowError};
 /// How a call ended without an answer. A call is executed at most once, whatever this says; where it says more, the
 /// variant tells.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum CallError {
     /// The handler ran and gave an error of its own.
     #[error("the handler failed with code {code} and {} bytes of detail", .detail.len())]
@@ -45,20 +46,46 @@ pub enum CallError {
     },
 }
 
+impl CallError {
+    /// What to do about it.
+    pub fn remedy(&self) -> &'static str {
+        match self {
+            CallError::Failed { .. } => "see the handler's code and detail",
+            CallError::UnknownMethod => "use a server and a client of versions that go together",
+            CallError::DeadlinePassed | CallError::Overloaded => "repeat the call later; it was not executed",
+            CallError::TimedOut | CallError::Cancelled => {
+                "find out whether the request was executed before you repeat it"
+            }
+            CallError::TooLong => "send or ask for less, or offer longer windows",
+            CallError::Crashed => "see the server's log; the request may have been executed in part",
+            CallError::ServerGone { was_sent: false, .. } => "start the server again and repeat the call",
+            CallError::ServerGone { was_sent: true, .. } => {
+                "start the server again; find out whether the request was executed before you repeat it"
+            }
+        }
+    }
+}
+
+/// The server's process in the middle of a sentence; nothing for one that is not known.
+fn in_parentheses(pid: Option<u32>) -> String {
+    pid.map(|pid| format!(" (process {pid})")).unwrap_or_default()
+}
+
 /// Reasons for which a server is lost.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Loss {
     /// Its process ended.
-    #[error("the server (pid {pid}) died")]
+    #[error("the server{} died", in_parentheses(*.pid))]
     Died {
-        /// Its process id.
-        pid: u32,
+        /// Its process id; `None` for one outside this pid namespace.
+        pid: Option<u32>,
     },
     /// The server closed the connection.
-    #[error("the server (pid {pid}) closed the connection")]
+    #[error("the server{} closed the connection", in_parentheses(*.pid))]
     Closed {
-        /// Its process id.
-        pid: u32,
+        /// Its process id; `None` for one outside this pid namespace.
+        pid: Option<u32>,
     },
     /// It said something that no server says; this side closed the connection.
     #[error("the server broke the protocol ({what})")]
@@ -70,6 +97,7 @@ pub enum Loss {
 
 /// Reasons for which a call was not begun. Nothing was sent.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum StartError {
     /// The request is longer than any may be.
     #[error("a request of {bytes} bytes; the longest is {max_bytes}")]
@@ -84,6 +112,18 @@ pub enum StartError {
         /// Reason for which the last server was lost.
         loss: Loss,
     },
+}
+
+impl StartError {
+    /// What to do about it.
+    pub fn remedy(&self) -> &'static str {
+        match self {
+            StartError::TooLong { .. } => "send a shorter request, or offer longer request windows",
+            StartError::NotConnected { .. } => {
+                "start the server again; the client finds it when it is polled"
+            }
+        }
+    }
 }
 
 /// Reasons for which a client or a server cannot be made.
@@ -126,6 +166,7 @@ impl MayArrive for RpcError {
 
 /// Reasons for which [`crate::Client::call`] gave no answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum CallFailure {
     /// The call was not begun.
     #[error(transparent)]
@@ -141,4 +182,33 @@ pub enum CallFailure {
         "{outstanding} calls are outstanding; poll for their answers before a call that waits for its own"
     )]
     Outstanding { outstanding: usize },
+}
+
+impl CallFailure {
+    /// What to do about it.
+    pub fn remedy(&self) -> &'static str {
+        match self {
+            CallFailure::Start(error) => error.remedy(),
+            CallFailure::Call(error) => error.remedy(),
+            CallFailure::NoRoom { .. } => {
+                "give the server more workers or longer windows, or the call more time"
+            }
+            CallFailure::Outstanding { .. } => {
+                "poll until no call is outstanding, or begin this one with `start`"
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn server_outside_the_pid_namespace_has_no_number_in_a_loss() {
+        for (pid, expected) in [(None, "the server died"), (Some(7), "the server (process 7) died")] {
+            assert_eq!(Loss::Died { pid }.to_string(), expected);
+        }
+        assert_eq!(Loss::Closed { pid: None }.to_string(), "the server closed the connection");
+    }
 }

@@ -294,7 +294,7 @@ impl<'a> ReplyWriter<'a> {
                 let gathered = answers.parked.bytes();
                 if gathered.len() + bytes.len() > *max_bytes {
                     let (bytes, written_bytes) = (bytes.len(), gathered.len());
-                    return Err(WriteError { bytes, written_bytes, reserved_bytes: *max_bytes });
+                    return Err(WriteError::new(bytes, written_bytes, *max_bytes));
                 }
                 gathered.extend_from_slice(bytes);
                 Ok(())

@@ -170,7 +170,8 @@ fn clients_killed_under_load_cost_the_others_nothing() {
             .map(|mut worker| {
                 let stop = &stop;
                 scope.spawn(move || {
-                    let policy = WaitPolicy { spins: 10, yields: 100, sleep: Some(Duration::from_millis(5)) };
+                    let policy =
+                        WaitPolicy::new().spins(10).yields(100).sleep(Some(Duration::from_millis(5)));
                     worker.run(&mut handle, &policy, stop);
                     worker
                 })

@@ -69,7 +69,7 @@ fn each_call_of_each_client_is_answered_once_whoever_takes_it() {
                         handle(request, reply)
                     };
                     let policy =
-                        WaitPolicy { spins: 10, yields: 1000, sleep: Some(Duration::from_millis(5)) };
+                        WaitPolicy::new().spins(10).yields(1000).sleep(Some(Duration::from_millis(5)));
                     worker.run(&mut count, &policy, stop);
                 });
             }
@@ -148,7 +148,7 @@ fn both_sides_sleep_and_wake_each_other() {
     let domain = folder.domain();
     let (_server, workers) = server(&domain, shared(2));
     // They sleep at once, for longer than the test may take.
-    let policy = WaitPolicy { spins: 0, yields: 0, sleep: Some(WATCHDOG) };
+    let policy = WaitPolicy::new().spins(0).yields(0).sleep(Some(WATCHDOG));
     let mut client = client(&domain, ClientOptions { policy, ..ClientOptions::default() });
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {

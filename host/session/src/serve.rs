@@ -56,7 +56,7 @@ pub fn process_config(sizes: Sizes) -> NicProcessConfig {
 /// For a NIC that is measured: it polls without pause while anything happens, and leaves its core to others some milliseconds
 /// after the last frame, so that a floor can be measured on the same core in the same run ([`crate::PrivateNic::until_asleep`]).
 const SPIN_THEN_SLEEP: WaitPolicy =
-    WaitPolicy { spins: 50_000, yields: 0, sleep: Some(Duration::from_millis(100)) };
+    WaitPolicy::new().spins(50_000).yields(0).sleep(Some(Duration::from_millis(100)));
 
 /// What a private NIC's process is started with, by [`crate::PrivateNic`] only.
 #[derive(Args, Clone, Debug, PartialEq, Eq)]
@@ -95,7 +95,7 @@ impl ServeArgs {
             loop_back: *loopback,
             is_lossless: *lossless || pcap_out.is_some(),
             uplinks: pcap_out.clone().map(UplinkConfig::PcapOut).into_iter().collect(),
-            idle: if *spin { SPIN_THEN_SLEEP } else { WaitPolicy { spins: 1_000, yields: 0, sleep: None } },
+            idle: if *spin { SPIN_THEN_SLEEP } else { WaitPolicy::new().spins(1_000).yields(0).sleep(None) },
             core: *core,
             ..process_config(Sizes::default())
         }

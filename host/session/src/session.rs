@@ -29,7 +29,7 @@ const QUEUE: u32 = 0;
 pub const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Gives the core away between two looks, so that a NIC on the same core can answer.
-const YIELDING: WaitPolicy = WaitPolicy { spins: 0, yields: 0, sleep: None };
+const YIELDING: WaitPolicy = WaitPolicy::new().spins(0).yields(0).sleep(None);
 
 /// How to reach a NIC and how lines leave the core.
 #[derive(Clone, Debug)]

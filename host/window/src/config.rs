@@ -46,6 +46,7 @@ impl WindowConfig {
 /// When a sender fences. Everything but `None` is a baseline to compare with (HotOS'25 figure 2): the receiver
 /// recovers the order without any of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum FencePolicy {
     /// Never: the principle.
     #[default]

@@ -48,6 +48,7 @@ pub enum SendError {
 /// More bytes were written into a reservation than it has room for. Nothing of this write was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{bytes} bytes into a reservation of {reserved_bytes} that holds {written_bytes} already")]
+#[non_exhaustive]
 pub struct WriteError {
     pub bytes: usize,
     /// Bytes written before.
@@ -55,8 +56,22 @@ pub struct WriteError {
     pub reserved_bytes: usize,
 }
 
+impl WriteError {
+    /// The error of a write of `bytes` after `written_bytes` of `reserved_bytes`.
+    #[cold]
+    pub const fn new(bytes: usize, written_bytes: usize, reserved_bytes: usize) -> Self {
+        WriteError { bytes, written_bytes, reserved_bytes }
+    }
+
+    /// What to do about it.
+    pub fn remedy(&self) -> &'static str {
+        "reserve more bytes, or write fewer"
+    }
+}
+
 /// What a dead sender left behind: the start of a message that will never be complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Torn {
     /// Where the message starts: the last next start.
     pub position: Position,
@@ -64,6 +79,13 @@ pub struct Torn {
     pub words_seen: u64,
     /// Words of header and payload, if the header arrived.
     pub words_expected: Option<u32>,
+}
+
+impl Torn {
+    /// The start of a message at `position`, of which this many words arrived, of this many.
+    pub const fn new(position: Position, words_seen: u64, words_expected: Option<u32>) -> Self {
+        Torn { position, words_seen, words_expected }
+    }
 }
 
 impl core::fmt::Display for Torn {

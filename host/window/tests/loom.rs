@@ -323,7 +323,7 @@ fn sleep_for_one_message(fences: bool) {
             let mut writer = Writer::new(port, credits, WindowConfig::blank(BLANK, 0));
             assert_eq!(writer.try_send(&payload(0).to_le_bytes()), Ok(Sent::Sent));
         });
-        let policy = WaitPolicy { spins: 0, yields: 0, sleep: Some(Duration::from_secs(1)) };
+        let policy = WaitPolicy::new().spins(0).yields(0).sleep(Some(Duration::from_secs(1)));
         let mut sleeper = ModelSleeper { memory: Arc::clone(&memory), fences };
         let mut receiver = receiver(&memory, Ordering::Release);
         let message =

@@ -17,7 +17,7 @@ const MAX_PORTS: u32 = 4096;
 const MAX_ADDRESSES: u32 = 1 << 20;
 
 /// What a NIC process does when nothing arrives, if nothing else is said: it looks for milliseconds before it sleeps.
-const IDLE: WaitPolicy = WaitPolicy { spins: 20_000, yields: 200, sleep: Some(Duration::from_millis(100)) };
+const IDLE: WaitPolicy = WaitPolicy::new().spins(20_000).yields(200).sleep(Some(Duration::from_millis(100)));
 
 /// How a NIC process is set up.
 #[derive(Clone, Debug)]
@@ -163,7 +163,7 @@ mod tests {
         refused(NicProcessConfig { nic, ..good.clone() }, "queues = 0");
         let port = PortConfig { burst_lines: 0, ..PortConfig::default() };
         refused(NicProcessConfig { port, ..good.clone() }, "burst_lines");
-        let idle = WaitPolicy { spins: 1, yields: 1, sleep: Some(Duration::from_secs(60)) };
+        let idle = WaitPolicy::new().spins(1).yields(1).sleep(Some(Duration::from_secs(60)));
         refused(NicProcessConfig { idle, ..good.clone() }, "1 ms to 1 s");
         let departure_limit = Duration::from_secs(61);
         refused(NicProcessConfig { departure_limit, ..good.clone() }, "at most 60 s");

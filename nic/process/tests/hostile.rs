@@ -108,7 +108,7 @@ fn window_mappings() -> usize {
 
 #[test]
 fn ten_thousand_requests_for_a_window_leave_the_nic_as_it_was() {
-    for idle in [WaitPolicy { spins: 100, yields: 0, sleep: None }, WaitPolicy::SPIN] {
+    for idle in [WaitPolicy::new().spins(100).yields(0).sleep(None), WaitPolicy::SPIN] {
         let folder = tempfile::tempdir().unwrap();
         let nic = Running::start(NicProcessConfig { idle, ..config(folder.path()) });
         let mut stations = stations(folder.path());

@@ -47,7 +47,7 @@ impl Idle {
     #[inline]
     pub fn rest(&mut self) -> Rest {
         self.looks = self.looks.saturating_add(1);
-        let WaitPolicy { spins, yields, sleep } = self.policy;
+        let WaitPolicy { spins, yields, sleep, .. } = self.policy;
         match sleep {
             _ if self.looks <= spins => Rest::Spin,
             Some(limit) if self.looks > spins.saturating_add(yields) => Rest::Sleep(limit),
@@ -80,7 +80,7 @@ mod tests {
     #[test]
     fn rest_deepens_and_work_brings_it_back() {
         let limit = Duration::from_millis(5);
-        let mut idle = Idle::new(WaitPolicy { spins: 2, yields: 1, sleep: Some(limit) });
+        let mut idle = Idle::new(WaitPolicy::new().spins(2).yields(1).sleep(Some(limit)));
         let rests: Vec<Rest> = (0..5).map(|_| idle.rest()).collect();
         assert_eq!(rests, [Rest::Spin, Rest::Spin, Rest::Yield, Rest::Sleep(limit), Rest::Sleep(limit)]);
         idle.slept();
@@ -93,13 +93,13 @@ mod tests {
     fn policy_without_sleep_spins_or_yields_for_ever() {
         let mut spin = Idle::new(WaitPolicy::SPIN);
         assert!((0..100_000).all(|_| spin.rest() == Rest::Spin));
-        let mut yielding = Idle::new(WaitPolicy { spins: 0, yields: 0, sleep: None });
+        let mut yielding = Idle::new(WaitPolicy::new().spins(0).yields(0).sleep(None));
         assert!((0..100_000).all(|_| yielding.rest() == Rest::Yield));
     }
 
     #[test]
     fn checks_are_due_now_and_then_while_spinning_and_always_after() {
-        let mut idle = Idle::new(WaitPolicy { spins: 100, yields: 10, sleep: None });
+        let mut idle = Idle::new(WaitPolicy::new().spins(100).yields(10).sleep(None));
         let due: Vec<u32> = (0..104)
             .filter(|_| {
                 let is_due = idle.is_check_due();

@@ -108,7 +108,7 @@ mod tests {
     }
 
     const SLEEP_AT_ONCE: WaitPolicy =
-        WaitPolicy { spins: 0, yields: 0, sleep: Some(Duration::from_secs(60)) };
+        WaitPolicy::new().spins(0).yields(0).sleep(Some(Duration::from_secs(60)));
 
     /// A look that finds something the time of this number.
     fn at(time: u32) -> impl FnMut(bool) -> Result<Option<u32>, ()> {
@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn look_is_told_that_the_peer_is_gone_in_every_phase() {
-        for policy in [WaitPolicy::SPIN, WaitPolicy { spins: 3, yields: 5, sleep: None }, SLEEP_AT_ONCE] {
+        for policy in [WaitPolicy::SPIN, WaitPolicy::new().spins(3).yields(5).sleep(None), SLEEP_AT_ONCE] {
             let mut sleeper = Script { is_peer_gone: true, ..Script::default() };
             let found = Waiter::new(&policy, &mut sleeper, None)
                 .wait(|gone| if gone { Err("gone") } else { Ok(None::<()>) });

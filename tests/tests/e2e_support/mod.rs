@@ -67,9 +67,9 @@ pub fn stop_flag() -> &'static AtomicBool {
 /// The role of the NIC: ready when it says so, ends with its standard input.
 pub fn run_nic() {
     let idle = match argument("IDLE").as_deref() {
-        Some("sleep") => WaitPolicy { spins: 0, yields: 0, sleep: Some(Duration::from_secs(1)) },
+        Some("sleep") => WaitPolicy::new().spins(0).yields(0).sleep(Some(Duration::from_secs(1))),
         Some("spin") => WaitPolicy::SPIN,
-        _ => WaitPolicy { spins: 100, yields: 100, sleep: Some(Duration::from_millis(50)) },
+        _ => WaitPolicy::new().spins(100).yields(100).sleep(Some(Duration::from_millis(50))),
     };
     let config = NicProcessConfig { domain: domain_config(), idle, ..NicProcessConfig::default() };
     let stop = stop_flag();

@@ -72,7 +72,7 @@ impl Error {
             Error::Offer(error) => error.remedy(),
             Error::Connect(error) => error.remedy(),
             Error::Send(error) => error.remedy(),
-            Error::Write(_) => "reserve more bytes, or write fewer",
+            Error::Write(error) => error.remedy(),
             Error::Recv(error) => error.remedy(),
             #[cfg(feature = "nic")]
             Error::Port(error) => error.remedy(),
@@ -81,44 +81,9 @@ impl Error {
             #[cfg(feature = "nic")]
             Error::PortRecv(error) => error.remedy(),
             #[cfg(feature = "rpc")]
-            Error::Call(CallFailure::Start(error)) | Error::StartCall(error) => remedy_of_start(error),
+            Error::Call(error) => error.remedy(),
             #[cfg(feature = "rpc")]
-            Error::Call(CallFailure::Call(error)) => remedy_of_call(error),
-            #[cfg(feature = "rpc")]
-            Error::Call(CallFailure::NoRoom { .. }) => {
-                "give the server more workers or longer windows, or the call more time"
-            }
-            #[cfg(feature = "rpc")]
-            Error::Call(CallFailure::Outstanding { .. }) => {
-                "poll until no call is outstanding, or begin this one with `start`"
-            }
-        }
-    }
-}
-
-#[cfg(feature = "rpc")]
-fn remedy_of_start(error: &StartError) -> &'static str {
-    match error {
-        StartError::TooLong { .. } => "send a shorter request, or offer longer request windows",
-        StartError::NotConnected { .. } => "start the server again; the client finds it when it is polled",
-    }
-}
-
-#[cfg(feature = "rpc")]
-fn remedy_of_call(error: &beeline_rpc::CallError) -> &'static str {
-    use beeline_rpc::CallError;
-    match error {
-        CallError::Failed { .. } => "see the handler's code and detail",
-        CallError::UnknownMethod => "use a server and a client of versions that go together",
-        CallError::DeadlinePassed | CallError::Overloaded => "repeat the call later; it was not executed",
-        CallError::TimedOut | CallError::Cancelled => {
-            "find out whether the request was executed before you repeat it"
-        }
-        CallError::TooLong => "send or ask for less, or offer longer windows",
-        CallError::Crashed => "see the server's log; the request may have been executed in part",
-        CallError::ServerGone { was_sent: false, .. } => "start the server again and repeat the call",
-        CallError::ServerGone { was_sent: true, .. } => {
-            "start the server again; find out whether the request was executed before you repeat it"
+            Error::StartCall(error) => error.remedy(),
         }
     }
 }

@@ -49,6 +49,11 @@ fn process(pid: Option<u32>) -> String {
     }
 }
 
+/// A process behind a sentence; nothing for one that is not known.
+fn in_parentheses(pid: Option<u32>) -> String {
+    pid.map(|pid| format!(" (process {pid})")).unwrap_or_default()
+}
+
 /// The layer below says 0 for a process that it does not know.
 fn known(pid: u32) -> Option<u32> {
     (pid != 0).then_some(pid)
@@ -249,12 +254,12 @@ pub enum ConnectError {
         pid: Option<u32>,
     },
     /// The process that offers the name refuses: a window that has a sender, a user who is not allowed.
-    #[error("{target} refuses: {reason} (process {pid})")]
+    #[error("{target} refuses: {reason}{}", in_parentheses(*.pid))]
     Refused {
         /// What was to be reached.
         target: Target,
-        /// The process.
-        pid: u32,
+        /// The process; `None` for one outside this pid namespace.
+        pid: Option<u32>,
         /// Its reason, in its words.
         reason: String,
     },
@@ -308,9 +313,11 @@ impl ConnectError {
         match error {
             Below::Name(error) => ConnectError::Name { target, source: error.into() },
             Below::Absent { path } => ConnectError::Absent { target, path },
-            Below::OwnerDied { pid, .. } => ConnectError::OwnerDied { target, pid },
-            Below::Refused { pid, reason, .. } => ConnectError::Refused { target, pid, reason },
-            Below::TimedOut { pid, waited, .. } => ConnectError::NoAnswer { target, pid, waited },
+            Below::OwnerDied { pid, .. } => ConnectError::OwnerDied { target, pid: pid.and_then(known) },
+            Below::Refused { pid, reason, .. } => ConnectError::Refused { target, pid: known(pid), reason },
+            Below::TimedOut { pid, waited, .. } => {
+                ConnectError::NoAnswer { target, pid: pid.and_then(known), waited }
+            }
             Below::Misuse(error) => ConnectError::Misuse { target, source: error.into() },
             other => ConnectError::System { target, source: other.into() },
         }
@@ -352,9 +359,13 @@ impl ConnectError {
             ConnectError::Absent { target, .. }
             | ConnectError::OwnerDied { target, .. }
             | ConnectError::TimedOut { target, .. } => match target {
-                Target::Window(_) => "start the receiver; check the name and the domain",
-                Target::Server(_) => "start the server; check the name and the domain",
-                Target::Nic(_) => "start a NIC in this domain: `beeline nic`",
+                Target::Window(_) => {
+                    "start the receiver; check the name, the domain and that both programs use one folder (BEELINE_ROOT)"
+                }
+                Target::Server(_) => {
+                    "start the server; check the name, the domain and that both programs use one folder (BEELINE_ROOT)"
+                }
+                Target::Nic(_) => "start a NIC in this domain and its folder (BEELINE_ROOT): `beeline nic`",
             },
             ConnectError::Refused { target: Target::Window(_), .. } => {
                 "end the window's other sender; a receiver that is to take another user lists its uid"

@@ -117,12 +117,12 @@ fn offering_and_connecting() -> Vec<Error> {
 
 fn messages() -> Vec<Error> {
     use beeline_window::SendError as Below;
-    let torn = Torn { position: Position(3), words_seen: 1, words_expected: None };
+    let torn = Torn::new(Position(3), 1, None);
     vec![
         SendError::from(Below::TooLong { bytes: 9, max_bytes: 8 }).into(),
         SendError::from(Below::ReceiverGone).into(),
         SendError::from(Below::Credits(CreditError::Ahead { found: 2, sent: 1 })).into(),
-        WriteError { bytes: 3, written_bytes: 2, reserved_bytes: 4 }.into(),
+        WriteError::new(3, 2, 4).into(),
         RecvError::from(ReceiveError::Gone).into(),
         RecvError::from(ReceiveError::Torn(torn)).into(),
         RecvError::from(ReceiveError::SharedFailed).into(),
@@ -155,7 +155,7 @@ fn frames() -> Vec<Error> {
 }
 
 fn calls() -> Vec<Error> {
-    let gone = || Loss::Died { pid: 7 };
+    let gone = || Loss::Died { pid: Some(7) };
     let ends = [
         CallError::Failed { code: 3, detail: [1, 2].into() },
         CallError::UnknownMethod,
@@ -225,6 +225,7 @@ fn variant(error: &Error) -> u32 {
         Error::Call(CallFailure::Call(_)) => 36,
         Error::Call(CallFailure::NoRoom { .. }) => 37,
         Error::Call(CallFailure::Outstanding { .. }) => 38,
+        Error::Call(other) => panic!("{other} is not in `calls`"),
         Error::StartCall(_) => 39,
     }
 }
@@ -267,4 +268,9 @@ fn a_process_that_is_not_known_has_no_number() {
     assert!(matches!(error, ConnectError::OwnerDied { pid: None, .. }));
     assert!(!error.to_string().contains("process 0"), "{error}");
     assert!(error.source().is_none());
+    let refused =
+        beeline_domain::ConnectError::Refused { path: "/x".into(), pid: 0, reason: "no".to_owned() };
+    let error = ConnectError::new(Target::Window("w".to_owned()), refused);
+    assert!(matches!(error, ConnectError::Refused { pid: None, .. }));
+    assert!(!error.to_string().contains('0'), "{error}");
 }

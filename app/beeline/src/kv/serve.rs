@@ -72,7 +72,7 @@ fn options(args: &ServeArgs) -> KvOptions {
 fn policy(idle: Idle) -> WaitPolicy {
     match idle {
         Idle::Spin => WaitPolicy::SPIN,
-        Idle::Yield => WaitPolicy { spins: SPINS, yields: 0, sleep: None },
+        Idle::Yield => WaitPolicy::new().spins(SPINS).yields(0).sleep(None),
         Idle::Sleep => WaitPolicy::default(),
     }
 }

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 
 fn loss() -> Loss {
-    Loss::Died { pid: 7 }
+    Loss::Died { pid: Some(7) }
 }
 
 #[test]

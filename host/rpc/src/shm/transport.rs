@@ -136,7 +136,8 @@ impl ShmTransport {
         if peer.is_alive() || self.departed.is_some() {
             return;
         }
-        let pid = peer.pid();
+        // The kernel says 0 for a process outside this pid namespace.
+        let pid = Some(peer.pid()).filter(|pid| *pid != 0);
         self.departed = match peer.departure() {
             None => return,
             Some(Departure::Died) => Some(Loss::Died { pid }),

@@ -40,7 +40,7 @@ impl<F: FnMut()> Sleeper for Script<F> {
     }
 }
 
-const SLEEP_AT_ONCE: WaitPolicy = WaitPolicy { spins: 0, yields: 0, sleep: Some(Duration::from_secs(60)) };
+const SLEEP_AT_ONCE: WaitPolicy = WaitPolicy::new().spins(0).yields(0).sleep(Some(Duration::from_secs(60)));
 
 #[test]
 fn a_receiver_sleeps_until_a_message_is_there() -> Result<(), ReceiveError> {
@@ -117,7 +117,7 @@ fn a_deadline_that_is_past_ends_the_wait() {
 
 #[test]
 fn a_peer_that_is_gone_ends_every_wait() {
-    for policy in [WaitPolicy::SPIN, WaitPolicy { spins: 3, yields: 5, sleep: None }, SLEEP_AT_ONCE] {
+    for policy in [WaitPolicy::SPIN, WaitPolicy::new().spins(3).yields(5).sleep(None), SLEEP_AT_ONCE] {
         let (_, mut writer, mut receiver) = pair(1);
         let mut sleeper = Script::new(|| {});
         sleeper.peer_gone = true;

@@ -60,7 +60,7 @@ pub fn config(root: &Path) -> NicProcessConfig {
     let limit = Duration::from_millis(20);
     NicProcessConfig {
         domain: DomainConfig { root: Some(root.to_owned()), name: "test".into() },
-        idle: WaitPolicy { spins: 50, yields: 50, sleep: Some(limit) },
+        idle: WaitPolicy::new().spins(50).yields(50).sleep(Some(limit)),
         ..NicProcessConfig::default()
     }
 }

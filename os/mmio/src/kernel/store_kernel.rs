@@ -5,6 +5,7 @@ use core::str::FromStr;
 
 /// An instruction sequence that stores one line. None contains a fence or a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum StoreKernel {
     /// Plain stores, as wide as the CPU has them: they land in the cache and move by coherence.
     Cached,
@@ -26,6 +27,7 @@ pub enum StoreKernel {
 
 /// What a window is used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Traffic {
     /// One message and its answer at a time.
     Latency,

@@ -15,7 +15,7 @@ use beeline_rpc::{Deadline, WaitPolicy};
 
 /// Gives the core away at once: tests share theirs.
 pub const POLITE: WaitPolicy =
-    WaitPolicy { spins: 100, yields: 100, sleep: Some(Duration::from_millis(100)) };
+    WaitPolicy::new().spins(100).yields(100).sleep(Some(Duration::from_millis(100)));
 
 pub fn domain(folder: &Path) -> Domain {
     Domain::open(&DomainConfig { root: Some(folder.into()), name: "store".into() }).unwrap()

@@ -15,6 +15,7 @@ pub fn run() -> Outcome {
     let files = source::files(&["rs", "c", "h", "sv", "py", "sh", "toml", "md", "rdl", "json"])?;
     let mut findings = shape::too_long(&files);
     findings.extend(shape::vague_names(&files));
+    findings.extend(shape::doubled_examples(&files));
     findings.extend(shape::unfinished(&files));
     findings.extend(shape::readmes(&files));
     findings.extend(layers::unsafe_code(&files));

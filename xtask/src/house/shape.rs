@@ -1,5 +1,6 @@
 //! Shape of files: length, names, READMEs, nothing unfinished.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::source::{SourceFile, code_only, is_generated, words};
@@ -34,6 +35,22 @@ pub fn vague_names(files: &[SourceFile]) -> Vec<String> {
     let finding =
         |file: &SourceFile| format!("{}: a name says what is inside; this one says nothing", file.path);
     files.iter().filter(vague).map(finding).collect()
+}
+
+/// Examples of two crates with one name: `cargo run --example` at the root cannot tell them apart, and Cargo writes both programs
+/// to one path.
+pub fn doubled_examples(files: &[SourceFile]) -> Vec<String> {
+    let mut known: BTreeMap<&str, &str> = BTreeMap::new();
+    let mut findings = Vec::new();
+    for file in files.iter().filter(|file| file.extension() == "rs") {
+        let Some((folder, rest)) = file.path.split_once("/examples/") else { continue };
+        let name = rest.split('/').next().map(|first| first.trim_end_matches(".rs")).unwrap_or_default();
+        let first = *known.entry(name).or_insert(folder);
+        if first != folder {
+            findings.push(format!("{}: {first} has an example `{name}` too", file.path));
+        }
+    }
+    findings
 }
 
 /// Marks that say that something is missing.
@@ -100,6 +117,16 @@ mod tests {
             assert_eq!(vague_names(&file(path, "")).len(), 1, "{path}");
         }
         assert_eq!(vague_names(&file("host/window/src/commonly.rs", "")).len(), 0);
+    }
+
+    #[test]
+    fn examples_of_two_crates_with_one_name_are_found() {
+        let two = |second: &str| [file("a/examples/rate.rs", ""), file(second, "")].concat();
+        assert!(doubled_examples(&two("b/c/examples/rate.rs"))[0].contains("a has an example `rate` too"));
+        assert_eq!(doubled_examples(&two("b/c/examples/rate/main.rs")).len(), 1);
+        for good in ["b/examples/rates.rs", "a/examples/other.rs", "b/tests/rate.rs", "b/examples/rate.c"] {
+            assert_eq!(doubled_examples(&two(good)).len(), 0, "{good}");
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! How many packets a second of real time the whole path does on one core: host half, write-combining buffers, root
 //! complex, link, NIC; unfenced frames of one line by `mmio`, on the machine of HotOS'25.
 //!
-//! `cargo run --release -p beeline-experiments --example rate`: what a profiler is pointed at. Figures are of this
+//! `cargo run --release -p beeline-experiments --example experiment_rate`: what a profiler is pointed at. Figures are of this
 //! machine and of now; those that are reported are of `bench`.
 
 use std::time::Instant;

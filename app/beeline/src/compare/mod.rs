@@ -4,7 +4,7 @@
 //! polls its own receive ring on one core, the NIC has another. Frames are compared byte for byte. Then each interface
 //! through a NIC process that puts frames on the wire and counts them. Each of these parts is measured in rounds, in which
 //! every interface takes its turn and which are dropped when the cores changed their placement (`rounds.rs`). The loops that
-//! are timed are those of `bench/`. Nothing here knows what a good result is.
+//! are timed are those of `lab/floor` (stores, the bare copy) and `host/session` (frames). Nothing here knows what a good result is.
 
 pub mod args;
 mod charts;

@@ -21,6 +21,10 @@ fn send_as_another_user(folder: &Path, owner_uid: u32) {
     domain.sender_timeout("open", WATCHDOG).unwrap().send(b"from another user").unwrap();
     let refused = domain.sender("others").unwrap_err();
     assert!(matches!(&refused, ConnectError::Refused { .. }), "{refused}");
+    let closed = domain.sender("own").unwrap_err();
+    assert!(closed.remedy().contains("allowed_uids"), "{closed}: {}", closed.remedy());
+    let absent = Domain::open_foreign(folder, "absent", owner_uid).unwrap_err();
+    assert!(absent.remedy().contains("as its owner"), "{absent}: {}", absent.remedy());
     assert!(domain.receiver("mine").is_err(), "only the owner offers");
 }
 
@@ -39,6 +43,7 @@ fn listed_user_sends_and_another_is_refused() {
     let domain = Domain::open_in(folder.path(), "shared").unwrap();
     let offer = |name, uid| domain.receiver_with(name, ReceiverOptions::new().allowed_uids([uid])).unwrap();
     let (mut open, _others) = (offer("open", OTHER_UID), offer("others", OTHER_UID - 1));
+    let _own = domain.receiver("own").unwrap();
     // Where nobody else may enter the build's folder, a copy of the program is run.
     let program = folder.path().join("program");
     std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();

@@ -27,6 +27,22 @@ pub fn policy() -> impl TypedValueParser<Value = FencePolicy> {
         .map(|name| name.parse::<FencePolicy>().expect("the parser lets only known names through"))
 }
 
+/// A user by number.
+pub fn uid() -> impl TypedValueParser<Value = u32> {
+    StringValueParser::new().try_map(|text| parse_uid(&text))
+}
+
+fn parse_uid(text: &str) -> Result<u32, String> {
+    match text.parse::<u32>() {
+        Ok(u32::MAX) => Err(format!("{text} is the number that stands for no user")),
+        Ok(uid) => Ok(uid),
+        Err(_) if text.starts_with(|first: char| first.is_ascii_digit() || first == '-') => {
+            Err(format!("a uid is a number from 0 to {}", u32::MAX - 1))
+        }
+        Err(_) => Err(format!("a uid is a number; `id -u {text}` prints that of a user of this name")),
+    }
+}
+
 /// A store kernel by its name, if it can be used here.
 #[derive(Clone, Copy, Debug)]
 pub struct KernelName;
@@ -114,6 +130,21 @@ mod tests {
                 listed.split(", ").collect::<Vec<_>>(),
                 usable().map(StoreKernel::name).collect::<Vec<_>>()
             );
+        }
+    }
+
+    #[test]
+    fn uid_that_is_none_is_refused_with_how_to_find_it() {
+        assert_eq!((parse_uid("0"), parse_uid("4294967294")), (Ok(0), Ok(4_294_967_294)));
+        for (text, why) in [
+            ("alice", "`id -u alice`"),
+            ("4294967295", "stands for no user"),
+            ("4294967296", "from 0 to 4294967294"),
+            ("-1", "from 0 to 4294967294"),
+            ("1000x", "from 0 to 4294967294"),
+        ] {
+            let error = parse_uid(text).unwrap_err();
+            assert!(error.contains(why), "{text}: {error}");
         }
     }
 

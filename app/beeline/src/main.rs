@@ -26,6 +26,7 @@ mod send;
 mod sim;
 mod stat;
 mod trace;
+mod waiting;
 mod wire_ping;
 mod worker;
 

@@ -14,7 +14,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::cores;
 use crate::failure::Failure;
-use crate::options::{DomainArgs, Idle};
+use crate::options::{AllowArgs, DomainArgs, Idle};
 use crate::out;
 
 /// Options of `nic`.
@@ -24,6 +24,7 @@ Examples:
   beeline nic                             a switch for any number of local programs
   beeline nic --name lab --loopback       every frame returns to its sender
   beeline nic --pcap-out wire.pcap        what crosses the switch, captured
+  beeline nic --allow-uid 1001            for programs of user 1001 too (SECURITY.md says what they may do)
   sudo beeline nic --tap bee0             joined to the kernel's network
   sudo beeline nic --uplink af-xdp:eth0   joined to a wire, past the kernel")]
 pub struct NicArgs {
@@ -32,6 +33,8 @@ pub struct NicArgs {
     pub name: String,
     #[command(flatten)]
     pub domain: DomainArgs,
+    #[command(flatten)]
+    pub allow: AllowArgs,
     /// Ports at most
     #[arg(long, default_value_t = 16, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub ports: u16,
@@ -93,6 +96,9 @@ pub fn run(args: &NicArgs) -> Result<(), Failure> {
     } else {
         let domain = &args.domain.name;
         out::remark(format_args!("NIC {} in domain {domain}; end it with Ctrl-C", process.service()));
+        if let Some(invitation) = args.allow.invitation(&args.domain) {
+            out::remark(invitation);
+        }
     }
     let last = run_ready(&mut process, &stop)?;
     if !args.until_stdin_closes {
@@ -110,6 +116,7 @@ fn config(args: &NicArgs) -> NicProcessConfig {
     NicProcessConfig {
         domain: args.domain.config(),
         service: args.name.clone(),
+        allowed_uids: args.allow.uids.clone(),
         loop_back: args.loopback,
         is_lossless: args.lossless,
         uplinks,

@@ -1,15 +1,18 @@
 //! Options that several commands have. They know no command.
 
-use std::path::PathBuf;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use beeline_domain::DomainConfig;
+use beeline_domain::{Domain, DomainConfig, DomainError, MayArrive};
 use beeline_experiments::NicKind;
 use beeline_mmio::{StoreKernel, Traffic};
 use beeline_nic_rtl::RtlError;
+use beeline_session::how_to_start;
 use beeline_window::FencePolicy;
 use clap::{Args, ValueEnum};
 
-use crate::choices::{KernelName, policy};
+use crate::choices::{KernelName, policy, uid};
 use crate::failure::Failure;
 
 /// Where domains lie.
@@ -38,11 +41,80 @@ impl DomainArgs {
     pub fn config(&self) -> DomainConfig {
         DomainConfig { root: self.root.root.clone(), name: self.name.clone() }
     }
+}
 
-    /// What another command needs to open the same, as it is typed.
-    pub fn typed(&self) -> String {
-        let root = self.root.root.as_ref().map(|root| format!(" --root {}", root.display()));
-        format!("--domain {}{}", self.name, root.unwrap_or_default())
+/// The users that an offer lets in besides the domain's owner.
+#[derive(Args, Debug, Clone, Default)]
+pub struct AllowArgs {
+    /// Other users who may use this, by uid, with commas between [default: none]
+    ///
+    /// `id -u NAME` prints the uid of a user. Their commands name yours with --owner. SECURITY.md says what a user who is let
+    /// in can do.
+    #[arg(long = "allow-uid", value_delimiter = ',', value_name = "UID", allow_negative_numbers = true, value_parser = uid())]
+    pub uids: Vec<u32>,
+}
+
+impl AllowArgs {
+    /// What the other users type to get here; `None` where there are none.
+    pub fn invitation(&self, domain: &DomainArgs) -> Option<String> {
+        if self.uids.is_empty() {
+            return None;
+        }
+        let uids: Vec<_> = self.uids.iter().map(u32::to_string).collect();
+        let (config, own_uid) = (domain.config(), rustix::process::geteuid().as_raw());
+        let root = config.root_folder();
+        let root = std::path::absolute(&root).unwrap_or(root);
+        let typed = format!("--owner {own_uid} --domain {} --root {}", config.name, root.display());
+        let mut invitation = format!("for uid {} too, by: {typed}", uids.join(", "));
+        if let Some(closed) = closed_above(&root) {
+            let closed = closed.display();
+            invitation +=
+                &format!("\n  but {closed} lets no other user through (chmod o+x, or another --root)");
+        }
+        Some(invitation)
+    }
+}
+
+/// The first folder above that others may not enter, as far as its mode tells.
+fn closed_above(folder: &Path) -> Option<&Path> {
+    let mut above: Vec<_> = folder.ancestors().skip(1).collect();
+    above.reverse();
+    above.into_iter().find(|above| above.metadata().is_ok_and(|data| data.mode() & 0o001 == 0))
+}
+
+/// The domain in which a command looks for something, of this user or of another.
+#[derive(Args, Debug, Clone)]
+pub struct ReachArgs {
+    #[command(flatten)]
+    pub domain: DomainArgs,
+    /// Uid of the domain's owner, if that is another user
+    ///
+    /// The owner must let you in: --allow-uid with your uid (`id -u`). The folder is then /tmp/beeline-UID of the owner,
+    /// unless --root or $BEELINE_ROOT names another.
+    #[arg(long, value_name = "UID", allow_negative_numbers = true, value_parser = uid())]
+    pub owner: Option<u32>,
+}
+
+impl ReachArgs {
+    /// Adds to a failure the command that would offer what was looked for, where nobody offers it.
+    ///
+    /// Whoever is there and refuses says what to do, and so does what keeps this user out of the folder.
+    pub fn advise(&self, failure: Failure, error: &impl MayArrive, command: &str) -> Failure {
+        match error.absence() {
+            Some(_) => failure.remedy(how_to_start(command, &self.domain.config(), self.owner)),
+            None => failure,
+        }
+    }
+
+    /// Opens the domain; one of another user is waited for until its owner opens it to others.
+    ///
+    /// # Errors
+    /// Those of [`Domain::open`] and [`Domain::open_foreign_awaiting`].
+    pub fn open(&self, timeout: Duration) -> Result<Domain, DomainError> {
+        match self.owner {
+            Some(owner_uid) => Domain::open_foreign_awaiting(&self.domain.config(), owner_uid, timeout),
+            None => Domain::open(&self.domain.config()),
+        }
     }
 }
 

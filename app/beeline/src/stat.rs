@@ -1,28 +1,32 @@
 //! `beeline stat`: the live counters of a running NIC, as totals and as rates.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use beeline_domain::Domain;
 use beeline_nic_process::{Statistics, StatisticsError, StatisticsFeed};
 use clap::Args;
 use comfy_table::{CellAlignment, Table, presets};
 
 use crate::failure::Failure;
-use crate::options::DomainArgs;
-use crate::out;
+use crate::options::ReachArgs;
+use crate::waiting::WaitArgs;
+use crate::{out, waiting};
 
 /// Options of `stat`.
 #[derive(Args, Debug, Clone)]
 #[command(after_help = "\
 Examples:
   beeline stat                            counters of the NIC called nic, once a second
-  beeline stat --once --json              one snapshot for a script")]
+  beeline stat --once --json              one snapshot for a script
+  beeline stat --timeout-ms 5000          as soon as the NIC is there, if that is within 5 s
+  beeline stat --owner 1000               the NIC of user 1000, started with --allow-uid and your uid")]
 pub struct StatArgs {
     /// Name of the NIC
     #[arg(long, default_value = "nic", value_name = "NAME")]
     pub name: String,
     #[command(flatten)]
-    pub domain: DomainArgs,
+    pub reach: ReachArgs,
+    #[command(flatten)]
+    pub wait: WaitArgs,
     /// Print one snapshot and stop
     #[arg(long)]
     pub once: bool,
@@ -46,16 +50,7 @@ struct Line {
 
 /// Runs `beeline stat`.
 pub fn run(args: &StatArgs) -> Result<(), Failure> {
-    let domain = Domain::open(&args.domain.config())
-        .map_err(|e| Failure::new(format!("cannot open domain {}", args.domain.name)).because(e))?;
-    let (feed, first) = StatisticsFeed::open(&domain, &args.name).map_err(|e| {
-        // What could not be done is in the error; saying it again would hide why.
-        Failure::new(e.to_string()).remedy(format!(
-            "start one: beeline nic --name {} {}",
-            args.name,
-            args.domain.typed()
-        ))
-    })?;
+    let (feed, first) = open(args)?;
     show(args, &first, None)?;
     if args.once {
         return Ok(());
@@ -75,6 +70,24 @@ pub fn run(args: &StatArgs) -> Result<(), Failure> {
         show(args, &now, Some(&before))?;
         before = now;
     }
+}
+
+/// Asks the NIC for the first time, and waits for it as long as was said.
+fn open(args: &StatArgs) -> Result<(StatisticsFeed, Statistics), Failure> {
+    let (name, domain, timeout) = (&args.name, &args.reach.domain.name, args.wait.timeout());
+    let called = Instant::now();
+    let _waiting = waiting::say_if_it_takes_long(format!("NIC {name} in domain {domain}"), timeout);
+    let nic = format!("nic --name {name}");
+    let opened = args.reach.open(timeout).map_err(|error| {
+        args.reach.advise(Failure::new(format!("cannot open domain {domain}")), &error, &nic).because(error)
+    })?;
+    let asked = match args.wait.timeout_ms {
+        // A NIC that is there has as long to answer as it takes.
+        None | Some(0) => StatisticsFeed::open(&opened, name),
+        Some(_) => StatisticsFeed::open_awaiting(&opened, name, timeout.saturating_sub(called.elapsed())),
+    };
+    // What could not be done is in the error; saying it again would hide why.
+    asked.map_err(|error| args.reach.advise(Failure::new(error.to_string()), &error, &nic))
 }
 
 /// Whether the NIC is known to have ended; watching it then ends too, in good order.
@@ -142,7 +155,7 @@ fn table(args: &StatArgs, now: &Statistics, before: Option<&Statistics>) -> Stri
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::options::RootArgs;
+    use crate::options::{DomainArgs, RootArgs};
     use beeline_nic_process::PortStatistics;
 
     #[test]
@@ -165,7 +178,11 @@ mod tests {
         };
         let args = StatArgs {
             name: "nic".to_owned(),
-            domain: DomainArgs { name: "default".to_owned(), root: RootArgs::default() },
+            reach: ReachArgs {
+                domain: DomainArgs { name: "default".to_owned(), root: RootArgs::default() },
+                owner: None,
+            },
+            wait: WaitArgs::default(),
             once: true,
             interval_ms: 1000,
             all: false,

@@ -43,7 +43,7 @@ const LONGEST_BYTES: u64 = 9000;
 /// Runs `beeline worker`.
 pub fn run(args: &WorkerArgs) -> Result<(), Failure> {
     let kernel = args.kernel.choose(Traffic::Stream);
-    let options = SessionOptions { domain: args.domain.config(), nic: args.nic.clone(), kernel };
+    let options = SessionOptions::new(args.domain.config(), &args.nic, kernel);
     let mut session = Session::open(&options)?;
     let queue = Queue::of(args.interface);
     let multiple = match args.interface {

@@ -4,6 +4,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStderr, Command, ExitStatus, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -177,7 +178,7 @@ fn what_a_store_refuses_is_said() {
 #[test]
 fn a_store_that_is_not_there_is_named_with_what_to_do() {
     let folder = TestFolder::new();
-    let (code, _, err) = folder.run(&["get", "k", "--name", "nobody"]);
+    let (code, _, err) = folder.run(&["get", "k", "--name", "nobody", "--timeout-ms", "20"]);
     assert_eq!(code, Some(1));
     assert!(err.starts_with("beeline: cannot reach store nobody in domain default: "), "{err}");
     assert!(err.contains("try: beeline kv serve --name nobody --domain default"), "{err}");
@@ -194,6 +195,24 @@ fn a_store_that_is_not_there_is_named_with_what_to_do() {
 }
 
 #[test]
+fn store_that_comes_within_the_timeout_answers_and_one_that_does_not_is_not_waited_for_longer() {
+    let folder = TestFolder::new();
+    let mut get = folder.command(&["get", "k", "--timeout-ms", "60000"]);
+    let get = get.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // The client makes the folder of the domain and looks once before it waits.
+    while !folder.folder.path().join("default").is_dir() {
+        std::thread::yield_now();
+    }
+    let _store = folder.serve(&[]);
+    let (code, _, err) = parts(get.wait_with_output().unwrap());
+    assert_eq!(code, Some(3), "{err}");
+    let called = Instant::now();
+    let (code, _, err) = folder.run(&["get", "k", "--name", "nobody", "--timeout-ms", "1200"]);
+    assert!(code == Some(1) && called.elapsed() >= Duration::from_millis(1200), "{err}");
+    assert!(err.starts_with("waiting for store nobody in domain default, 1.2 s at most"), "{err}");
+}
+
+#[test]
 fn command_lines_that_mean_nothing_are_refused() {
     let folder = TestFolder::new();
     for args in [
@@ -202,6 +221,8 @@ fn command_lines_that_mean_nothing_are_refused() {
         &["get"],
         &["put", "k", "v"],
         &["serve", "--workers", "0"],
+        &["serve", "--allow-uid", "root"],
+        &["get", "k", "--owner", "4294967295"],
     ] {
         assert_eq!(folder.run(args).0, Some(2), "{args:?}");
     }

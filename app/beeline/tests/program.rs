@@ -225,7 +225,7 @@ fn a_running_nic_answers_stat_and_ends_with_its_standard_input() {
     drop(nic.0.stdin.take());
     assert!(nic.0.wait().unwrap().success());
     let message = folder.fail(&["stat", "--name", "lab", "--once"]);
-    assert!(message.contains("lab") && message.contains("try: start one"), "{message}");
+    assert!(message.contains("lab") && message.contains("try: beeline nic --name lab"), "{message}");
 }
 
 #[test]

@@ -114,6 +114,36 @@ fn loopback_nic_is_named_when_ping_meets_one() {
 }
 
 #[test]
+fn nic_that_comes_within_the_timeout_is_asked_and_without_one_nothing_waits() {
+    let root = Root::new();
+    for args in
+        ["stat --once --json --timeout-ms 60000", "ping --nic nic --timeout-ms 60000 --count 10 --cores 0,0"]
+    {
+        let mut waiting = root.beeline(args).spawn().unwrap();
+        // It says so when it has found no NIC and waits.
+        let mut said = BufReader::new(waiting.stderr.take().unwrap()).lines();
+        assert_eq!(
+            said.next().unwrap().unwrap(),
+            "waiting for NIC nic in domain default, 60 s at most; Ctrl-C ends it",
+            "beeline {args}"
+        );
+        let nic = root.nic("");
+        let output = waiting.wait_with_output().unwrap();
+        assert!(output.status.success() && !output.stdout.is_empty(), "beeline {args}: {:?}", said.next());
+        drop(nic);
+    }
+    for args in ["stat --once", "ping --nic nic --cores 0,0"] {
+        let (code, _, err) = root.run(args);
+        assert!(code == Some(1) && err.contains("try: beeline nic --name nic --domain default"), "{err}");
+        assert!(!err.contains("waiting"), "{err}");
+    }
+    let (code, _, err) = root.run("ping --timeout-ms 5");
+    assert!(code == Some(2) && err.contains("--nic"), "{err}");
+    let (code, _, err) = root.run("ping --owner 5 --cores 0,0");
+    assert!(code == Some(1) && err.contains("--nic NAME beside --owner"), "{err}");
+}
+
+#[test]
 fn option_goes_before_variable_and_an_error_names_the_folder() {
     let (root, other) = (Root::new(), Root::new());
     let option = format!("--root {}", other.path().display());

@@ -6,7 +6,7 @@ use std::error::Error;
 use std::io;
 use std::path::PathBuf;
 
-use beeline_domain::DomainError;
+use beeline_domain::{DomainConfig, DomainError, MayArrive};
 use beeline_driver::{PortError, RxError, TxError};
 use beeline_link_shm::ConnectError;
 use beeline_nic_process::NicProcessError;
@@ -15,15 +15,24 @@ use beeline_nic_process::NicProcessError;
 #[derive(Debug, thiserror::Error)]
 pub enum NicError {
     /// The NIC's domain cannot be opened.
-    #[error("cannot open domain {domain}")]
-    Domain { domain: String, source: DomainError },
+    #[error("cannot open domain {}", domain.name)]
+    Domain {
+        /// Name of the NIC.
+        nic: String,
+        domain: DomainConfig,
+        /// The domain's owner, if that is another user.
+        owner_uid: Option<u32>,
+        source: Box<DomainError>,
+    },
     /// No such NIC, or it is not one of ours.
-    #[error("cannot reach a NIC called {nic} in domain {domain}")]
+    #[error("cannot reach a NIC called {nic} in domain {}", domain.name)]
     Reach {
         /// Name of the NIC.
         nic: String,
         /// Domain that was looked in.
-        domain: String,
+        domain: DomainConfig,
+        /// The domain's owner, if that is another user.
+        owner_uid: Option<u32>,
         source: Box<ConnectError>,
     },
     /// Bring-up, or opening or closing a queue, failed.
@@ -107,8 +116,12 @@ impl NicError {
     /// What a person can do about it, if anything.
     pub fn remedy(&self) -> Option<String> {
         match self {
-            NicError::Reach { nic, domain, .. } => {
-                Some(format!("start one: beeline nic --name {nic} --domain {domain}"))
+            NicError::Domain { nic, domain, owner_uid, source } => {
+                source.absence().map(|_| how_to_start(&format!("nic --name {nic}"), domain, *owner_uid))
+            }
+            NicError::Reach { nic, domain, owner_uid, source } => {
+                // A NIC that is there and refuses says itself what to do.
+                source.absence().map(|_| how_to_start(&format!("nic --name {nic}"), domain, *owner_uid))
             }
             NicError::TimedOut { .. } => Some(
                 "beeline stat shows whether the NIC still counts; beeline doctor what may be wrong"
@@ -116,6 +129,20 @@ impl NicError {
             ),
             NicError::Program(_) => Some("run it by its full path".to_owned()),
             _ => None,
+        }
+    }
+}
+
+/// What a person types to offer what a command looked for: `command` is that of the program `beeline`, `owner_uid` the user
+/// who has to type it, if that is another one than this process's.
+pub fn how_to_start(command: &str, domain: &DomainConfig, owner_uid: Option<u32>) -> String {
+    let root = domain.root.as_ref().map(|root| format!(" --root {}", root.display())).unwrap_or_default();
+    let typed = format!("beeline {command} --domain {}{root}", domain.name);
+    match owner_uid {
+        None => typed,
+        Some(owner_uid) => {
+            let own_uid = rustix::process::geteuid().as_raw();
+            format!("have uid {owner_uid} run: {typed} --allow-uid {own_uid}")
         }
     }
 }
@@ -138,6 +165,7 @@ pub fn with_causes(error: &dyn Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use beeline_domain::FolderError;
 
     #[test]
     fn what_because_and_remedy_are_apart() {
@@ -147,6 +175,33 @@ mod tests {
         assert_eq!(error.remedy(), None);
         let waited = NicError::TimedOut { seconds: 10, what: "a frame".to_owned() };
         assert!(waited.remedy().is_some_and(|remedy| remedy.contains("beeline doctor")));
+    }
+
+    #[test]
+    fn remedy_of_an_absent_nic_is_the_command_of_whoever_has_to_start_it() {
+        let reach = |owner_uid, below| NicError::Reach {
+            nic: "lab".to_owned(),
+            domain: DomainConfig { root: Some("/r".into()), ..DomainConfig::named("d") },
+            owner_uid,
+            source: Box::new(ConnectError::Rendezvous { service: "lab".to_owned(), source: below }),
+        };
+        let absent = || beeline_domain::ConnectError::Absent { path: "/r/d/lab.sock".into() };
+        let typed = "beeline nic --name lab --domain d --root /r";
+        assert_eq!(reach(None, absent()).remedy().as_deref(), Some(typed));
+        let own_uid = rustix::process::geteuid().as_raw();
+        let other = format!("have uid 7 run: {typed} --allow-uid {own_uid}");
+        assert_eq!(reach(Some(7), absent()).remedy(), Some(other));
+        let source = FolderError::ForeignAbsent { path: "/r/d".into(), owner_uid: 7 };
+        let domain = DomainConfig { root: Some("/r".into()), ..DomainConfig::named("d") };
+        let no_folder = NicError::Domain {
+            nic: "lab".to_owned(),
+            domain,
+            owner_uid: Some(7),
+            source: Box::new(source.into()),
+        };
+        assert_eq!(no_folder.remedy(), reach(Some(7), absent()).remedy());
+        let refused = beeline_domain::ConnectError::NotAllowed { path: "/r/d/lab.sock".into(), uid: 8 };
+        assert_eq!(reach(Some(7), refused).remedy(), None);
     }
 
     #[test]

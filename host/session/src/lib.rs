@@ -27,7 +27,7 @@ mod serve;
 mod session;
 mod watchdog;
 
-pub use error::{NicError, with_causes};
+pub use error::{NicError, how_to_start, with_causes};
 pub use exchange::{finish, padded_bytes, receive_one, send_one};
 pub use frames::{Frames, HEADER_BYTES};
 pub use idle_watch::IdleWatch;

@@ -61,7 +61,7 @@ impl PrivateNic {
 
     /// Where a [`crate::Session`] finds it, storing with `kernel`.
     pub fn session_options(&self, kernel: StoreKernel) -> SessionOptions {
-        SessionOptions { domain: self.domain().clone(), nic: self.name().to_owned(), kernel }
+        SessionOptions::new(self.domain().clone(), self.name(), kernel)
     }
 
     /// Waits until the NIC has nothing to do and sleeps, so that its core is free.

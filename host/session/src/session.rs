@@ -36,10 +36,21 @@ const YIELDING: WaitPolicy = WaitPolicy::new().spins(0).yields(0).sleep(None);
 pub struct SessionOptions {
     /// Domain of the NIC.
     pub domain: DomainConfig,
+    /// The domain's owner, if that is another user; the NIC must allow this one.
+    pub owner_uid: Option<u32>,
     /// Name of the NIC.
     pub nic: String,
     /// Store kernel of transmit windows.
     pub kernel: StoreKernel,
+    /// How long a NIC that is not there yet is waited for.
+    pub timeout: Duration,
+}
+
+impl SessionOptions {
+    /// Options for a NIC in a domain of this user that is there already.
+    pub fn new(domain: DomainConfig, nic: impl Into<String>, kernel: StoreKernel) -> Self {
+        SessionOptions { domain, owner_uid: None, nic: nic.into(), kernel, timeout: Duration::ZERO }
+    }
 }
 
 /// Settings of the transmit queue.
@@ -120,13 +131,23 @@ impl Session {
     /// # Errors
     /// No such NIC, or it is not one of ours.
     pub fn open(options: &SessionOptions) -> Result<Self, NicError> {
-        let SessionOptions { domain, nic, kernel } = options.clone();
-        let opened = Domain::open(&domain);
-        let domain = domain.name;
-        let opened = opened.map_err(|source| NicError::Domain { domain: domain.clone(), source })?;
+        let SessionOptions { domain, owner_uid, nic, kernel, timeout } = options.clone();
+        let called = Instant::now();
+        let opened = match owner_uid {
+            Some(owner_uid) => Domain::open_foreign_awaiting(&domain, owner_uid, timeout),
+            None => Domain::open(&domain),
+        };
+        let opened = opened.map_err(|source| {
+            let (nic, domain) = (nic.clone(), domain.clone());
+            NicError::Domain { nic, domain, owner_uid, source: Box::new(source) }
+        })?;
         let options = ShmOptions { service: nic.clone(), kernel, ..ShmOptions::default() };
-        let link = ShmLink::connect(&opened, &options);
-        let link = link.map_err(|source| NicError::Reach { nic, domain, source: Box::new(source) })?;
+        let left = timeout.saturating_sub(called.elapsed());
+        let link = opened.retry_until_offered(left, |_| ShmLink::connect(&opened, &options));
+        let link = link.map_err(|source| {
+            let source = Box::new(source);
+            NicError::Reach { nic, domain, owner_uid, source }
+        })?;
         let port = Port::new(link, PortConfig::default());
         let mut session = Session { port, kernel, _domain: opened, started: Instant::now() };
         session.wait_for("the NIC to come up", |session| {

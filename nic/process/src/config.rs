@@ -26,6 +26,9 @@ pub struct NicProcessConfig {
     pub domain: DomainConfig,
     /// The name under which they find it.
     pub service: String,
+    /// Users besides the domain's owner whose processes may open ports and ask for statistics. SECURITY.md says what that
+    /// lets them do.
+    pub allowed_uids: Vec<u32>,
     /// Ports at most.
     pub max_ports: u32,
     /// The device behind each port. Its windows are always blank windows, and the number of the port is added to its
@@ -55,6 +58,7 @@ impl Default for NicProcessConfig {
         NicProcessConfig {
             domain: DomainConfig { root: None, name: "default".into() },
             service: "nic".into(),
+            allowed_uids: Vec::new(),
             max_ports: 64,
             nic: NicConfig { blank: true, ..NicConfig::default() },
             port: PortConfig::default(),

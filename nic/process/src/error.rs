@@ -3,6 +3,8 @@
 use std::io;
 use std::time::Duration;
 
+use beeline_domain::{Absence, MayArrive};
+
 /// Why a NIC process cannot start or go on.
 #[derive(Debug, thiserror::Error)]
 pub enum NicProcessError {
@@ -57,7 +59,7 @@ pub enum NicProcessError {
 #[derive(Debug, thiserror::Error)]
 pub enum StatisticsError {
     /// The NIC process is not there or refused.
-    #[error("cannot ask NIC `{service}`: {error}; is `beeline nic` running in this domain?")]
+    #[error("cannot ask NIC `{service}`: {error}")]
     Connect {
         /// The name it would have.
         service: String,
@@ -66,6 +68,12 @@ pub enum StatisticsError {
     /// The answer of the NIC process makes no sense.
     #[error("NIC `{service}` answered what is no statistics ({reason}); is it another version of Beeline?")]
     Answer { service: String, reason: String },
+}
+
+impl MayArrive for StatisticsError {
+    fn absence(&self) -> Option<Absence> {
+        if let StatisticsError::Connect { error, .. } = self { error.absence() } else { None }
+    }
 }
 
 #[cfg(test)]

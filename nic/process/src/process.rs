@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::channel;
 
-use beeline_domain::{Domain, Offer};
+use beeline_domain::{Domain, Offer, OfferOptions};
 use beeline_ethernet::{Loopback, PcapIn, PcapOut, Tap, Uplink};
 use beeline_mmio::{cpu, membarrier};
 use beeline_wait::Idle;
@@ -50,7 +50,9 @@ impl NicProcess {
         let engine = Engine::new(endpoints, commands, Arc::clone(&event), idle, departures);
         let domain = Domain::open(&config.domain)?;
         let (service, core) = (config.service.clone(), config.core);
-        let offer = domain.offer(&service, Box::new(PortService::new(config, sender, left, event)))?;
+        let options = OfferOptions { allowed_uids: config.allowed_uids.clone(), ..OfferOptions::default() };
+        let ports = PortService::new(config, sender, left, event);
+        let offer = domain.offer_with(&service, Box::new(ports), options)?;
         Ok(NicProcess { engine, offer, core })
     }
 

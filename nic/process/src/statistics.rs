@@ -4,8 +4,9 @@
 //! the thread that was asked.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
-use beeline_domain::{Connection, Domain};
+use beeline_domain::{Connection, DEFAULT_TIMEOUT, Domain};
 use beeline_link_shm::PortCounters;
 use beeline_nic_model::Counters;
 use serde::{Deserialize, Serialize};
@@ -175,8 +176,30 @@ impl StatisticsFeed {
     /// # Errors
     /// As [`Statistics::fetch`].
     pub fn open(domain: &Domain, service: &str) -> Result<(Self, Statistics), StatisticsError> {
+        Self::open_within(domain, service, DEFAULT_TIMEOUT)
+    }
+
+    /// Connects as [`StatisticsFeed::open`] does, and waits for a NIC process that does not offer `service` yet. All of it
+    /// takes at most `timeout`.
+    ///
+    /// # Errors
+    /// As [`Statistics::fetch`].
+    pub fn open_awaiting(
+        domain: &Domain,
+        service: &str,
+        timeout: Duration,
+    ) -> Result<(Self, Statistics), StatisticsError> {
+        domain.retry_until_offered(timeout, |left| Self::open_within(domain, service, left))
+    }
+
+    fn open_within(
+        domain: &Domain,
+        service: &str,
+        timeout: Duration,
+    ) -> Result<(Self, Statistics), StatisticsError> {
         let connect = |error| StatisticsError::Connect { service: service.to_owned(), error };
-        let (connection, reply) = domain.connect(service, &question(), &[]).map_err(connect)?;
+        let (connection, reply) =
+            domain.connect_within(service, &question(), &[], timeout).map_err(connect)?;
         let feed = StatisticsFeed { connection, service: service.to_owned() };
         let first = feed.parse(&reply.payload)?;
         Ok((feed, first))

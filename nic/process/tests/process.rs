@@ -3,9 +3,10 @@
 
 mod support;
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use beeline_contract_link::{Link, LinkError};
+use beeline_domain::{Absence, MayArrive};
 use beeline_driver::{Sent, Transmit};
 use beeline_ethernet::{Accept, PcapIn, PcapOut, Uplink};
 use beeline_link_shm::{ShmLink, ShmOptions};
@@ -225,8 +226,16 @@ fn a_name_that_is_taken_or_not_there_is_said_so() {
     let folder = tempfile::tempdir().unwrap();
     let error = reasons(&ShmLink::connect(&domain(folder.path()), &ShmOptions::default()).unwrap_err());
     assert!(error.contains("NIC `nic`: nobody offers"), "{error}");
-    assert!(Statistics::fetch(&domain(folder.path()), "nic").is_err());
-    let nic = Running::start(config(folder.path()));
-    assert!(NicProcess::new(config(folder.path())).is_err());
-    nic.stop();
+    let domain = domain(folder.path());
+    assert!(Statistics::fetch(&domain, "nic").is_err());
+    let absent = StatisticsFeed::open_awaiting(&domain, "nic", Duration::from_millis(20)).unwrap_err();
+    assert_eq!(absent.absence(), Some(Absence::NoSocket), "{absent}");
+    std::thread::scope(|scope| {
+        let asked = scope.spawn(|| StatisticsFeed::open_awaiting(&domain, "nic", WATCHDOG));
+        std::thread::sleep(Duration::from_millis(20));
+        let nic = Running::start(config(folder.path()));
+        assert_eq!(asked.join().unwrap().unwrap().1.service, "nic");
+        assert!(NicProcess::new(config(folder.path())).is_err());
+        nic.stop();
+    });
 }

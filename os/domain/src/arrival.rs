@@ -11,9 +11,10 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
 
+use crate::DomainConfig;
 use crate::domain::Domain;
-use crate::error::ConnectError;
-use crate::folder::Folder;
+use crate::error::{ConnectError, DomainError};
+use crate::folder::{Folder, FolderError};
 use crate::window::WindowError;
 
 /// Between two attempts without an event, where the folder is watched.
@@ -46,6 +47,13 @@ impl MayArrive for ConnectError {
     }
 }
 
+impl MayArrive for DomainError {
+    fn absence(&self) -> Option<Absence> {
+        let is_absent = matches!(self, DomainError::Folder(FolderError::ForeignAbsent { .. }));
+        is_absent.then_some(Absence::NoSocket)
+    }
+}
+
 impl MayArrive for WindowError {
     fn absence(&self) -> Option<Absence> {
         if let WindowError::Connect(error) = self { error.absence() } else { None }
@@ -53,6 +61,34 @@ impl MayArrive for WindowError {
 }
 
 impl Domain {
+    /// Opens another user's domain as [`Domain::open_foreign`] does, and waits for at most `timeout` until its owner has made
+    /// it and opened it to other users. Looks again at bounded intervals: a folder that may not be read cannot be watched.
+    ///
+    /// # Errors
+    /// As [`Domain::open_foreign`]: at once for what waiting does not cure, else when the time is over.
+    pub fn open_foreign_awaiting(
+        config: &DomainConfig,
+        owner_uid: u32,
+        timeout: Duration,
+    ) -> Result<Domain, DomainError> {
+        let started = Instant::now();
+        loop {
+            let error = match Domain::open_foreign(config, owner_uid) {
+                Ok(domain) => return Ok(domain),
+                Err(error) => error,
+            };
+            let left = timeout.saturating_sub(started.elapsed());
+            let may_come = matches!(
+                &error,
+                DomainError::Folder(FolderError::ForeignAbsent { .. } | FolderError::ForeignClosed { .. })
+            );
+            if !may_come || left.is_zero() {
+                return Err(error);
+            }
+            std::thread::sleep(left.min(POLL_INTERVAL));
+        }
+    }
+
     /// Repeats `attempt` while nobody offers the name that it connects to, for at most `timeout`; gives its last result.
     ///
     /// `attempt` is told how much of `timeout` is left, and runs at least once. Between attempts the thread sleeps until a

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use crate::folder::FolderError;
+use crate::folder::{FolderError, own_uid};
 
 /// The environment variable that names the folder of the domains where [`DomainConfig::root`] names none.
 pub const ROOT_VARIABLE: &str = "BEELINE_ROOT";
@@ -38,21 +38,27 @@ impl DomainConfig {
     /// The folder that holds the domains: [`DomainConfig::root`], else what `BEELINE_ROOT` names, else
     /// `/tmp/beeline-<effective uid>`.
     pub fn root_folder(&self) -> PathBuf {
-        root_folder(self.root.as_deref(), std::env::var_os(ROOT_VARIABLE))
+        self.root_folder_of(own_uid())
     }
 
-    /// [`DomainConfig::root_folder`], unless the environment gives one that depends on the working folder.
-    pub(crate) fn checked_root_folder(&self) -> Result<PathBuf, FolderError> {
-        let path = self.root_folder();
+    /// The folder that holds the domains of the user `owner_uid`: [`DomainConfig::root`], else what `BEELINE_ROOT` names,
+    /// else `/tmp/beeline-<owner_uid>`.
+    pub fn root_folder_of(&self, owner_uid: u32) -> PathBuf {
+        root_folder(self.root.as_deref(), std::env::var_os(ROOT_VARIABLE), owner_uid)
+    }
+
+    /// [`DomainConfig::root_folder_of`], unless the environment gives one that depends on the working folder.
+    pub(crate) fn checked_root_folder(&self, owner_uid: u32) -> Result<PathBuf, FolderError> {
+        let path = self.root_folder_of(owner_uid);
         if self.root.is_none() && path.is_relative() { Err(FolderError::Relative { path }) } else { Ok(path) }
     }
 }
 
-fn root_folder(given: Option<&Path>, variable: Option<OsString>) -> PathBuf {
+fn root_folder(given: Option<&Path>, variable: Option<OsString>, owner_uid: u32) -> PathBuf {
     match (given, variable) {
         (Some(root), _) => root.to_owned(),
         (None, Some(variable)) if !variable.is_empty() => variable.into(),
-        _ => PathBuf::from(format!("/tmp/beeline-{}", rustix::process::geteuid().as_raw())),
+        _ => PathBuf::from(format!("/tmp/beeline-{owner_uid}")),
     }
 }
 
@@ -64,17 +70,16 @@ mod tests {
     #[test]
     fn root_is_the_given_one_then_the_variable_then_the_default() {
         let given = Some(Path::new("/x/y"));
-        assert_eq!(root_folder(given, Some("/v".into())), PathBuf::from("/x/y"));
-        assert_eq!(root_folder(None, Some("/v".into())), PathBuf::from("/v"));
-        let default = PathBuf::from(format!("/tmp/beeline-{}", rustix::process::geteuid().as_raw()));
-        assert_eq!(root_folder(None, Some("".into())), default);
-        assert_eq!(root_folder(None, None), default);
+        assert_eq!(root_folder(given, Some("/v".into()), 7), PathBuf::from("/x/y"));
+        assert_eq!(root_folder(None, Some("/v".into()), 7), PathBuf::from("/v"));
+        assert_eq!(root_folder(None, Some("".into()), 7), PathBuf::from("/tmp/beeline-7"));
+        assert_eq!(root_folder(None, None, 8), PathBuf::from("/tmp/beeline-8"));
     }
 
     #[test]
     fn given_root_is_taken_as_it_is() {
         let config = DomainConfig { root: Some("x/y".into()), ..DomainConfig::default() };
         assert_eq!((config.root_folder(), config.name.as_str()), (PathBuf::from("x/y"), "default"));
-        assert!(config.checked_root_folder().is_ok());
+        assert!(config.checked_root_folder(7).is_ok());
     }
 }

@@ -187,6 +187,11 @@ fn reach(
             Err(Errno::AGAIN) => {
                 return Err(ConnectError::TimedOut { path: owner.path.clone(), pid: None, waited: timeout });
             }
+            // The socket's mode: an offer without a list of users lets in none but the folder's owner.
+            Err(Errno::ACCESS) if shared.folder().owner_uid() != shared.identity.uid => {
+                let (path, uid) = (owner.path.clone(), shared.identity.uid);
+                return Err(ConnectError::NotAllowed { path, uid });
+            }
             Err(errno) => return Err(owner.failed("connect to", errno)),
         }
     }

@@ -11,7 +11,7 @@ use crate::claim::{self, Claim, ClaimError};
 use crate::connection::DEFAULT_TIMEOUT;
 use crate::error::{ConnectError, DomainError, MisuseError, OfferError};
 use crate::evidence::own_started_ticks;
-use crate::folder::{Folder, FolderError};
+use crate::folder::{Folder, FolderError, own_uid};
 use crate::name::{Name, SOCKET_SUFFIX};
 use crate::reactor::Reactor;
 use crate::shared::Shared;
@@ -34,19 +34,20 @@ impl Domain {
     /// The name is none; the folder is not this user's alone; the process is out of threads or descriptors.
     pub fn open(config: &DomainConfig) -> Result<Domain, DomainError> {
         let name = Name::new(&config.name)?;
-        let folder = Folder::open_own(&config.checked_root_folder()?, &name)?;
+        let folder = Folder::open_own(&config.checked_root_folder(own_uid())?, &name)?;
         claim::sweep(&folder);
         Self::in_folder(folder)
     }
 
     /// Opens a domain that belongs to another user, to connect to offers whose [`OfferOptions::allowed_uids`] have
-    /// this one. Give [`DomainConfig::root`]: the default is this user's own.
+    /// this one. Its folder is [`DomainConfig::root_folder_of`] that user.
     ///
     /// # Errors
     /// As [`Domain::open`]; the folder is not there, or belongs to somebody else than `owner_uid`.
     pub fn open_foreign(config: &DomainConfig, owner_uid: u32) -> Result<Domain, DomainError> {
         let name = Name::new(&config.name)?;
-        Self::in_folder(Folder::open_foreign(&config.checked_root_folder()?, &name, owner_uid)?)
+        let root = config.checked_root_folder(owner_uid)?;
+        Self::in_folder(Folder::open_foreign(&root, &name, owner_uid)?)
     }
 
     fn in_folder(folder: Folder) -> Result<Domain, DomainError> {
@@ -54,7 +55,7 @@ impl Domain {
             tracing::info!(%error, "peers and this process fence per message");
         }
         let identity = Identity {
-            uid: rustix::process::geteuid().as_raw(),
+            uid: own_uid(),
             membarrier: membarrier::is_registered(),
             started_ticks: own_started_ticks(),
         };

@@ -139,6 +139,18 @@ pub enum ConnectError {
         /// Uid that was expected.
         expected: u32,
     },
+    /// The owner offers it to other users than this one, or to none.
+    #[error(
+        "uid {uid} may not connect to {}: it is offered to its owner's processes alone; the owner lets this user in by \
+         `--allow-uid {uid}` (`allowed_uids` in a program)",
+        path.display()
+    )]
+    NotAllowed {
+        /// The offer's socket.
+        path: PathBuf,
+        /// This process's user.
+        uid: u32,
+    },
     /// The process at the other end cannot be watched.
     #[error("the owner of {} is in another pid namespace, which this kernel cannot watch; Linux 6.5 can", path.display())]
     Invisible {

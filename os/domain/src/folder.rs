@@ -45,7 +45,8 @@ pub enum FolderError {
     NotFolder { path: PathBuf },
     /// Another user owns the folder.
     #[error(
-        "the folder {} belongs to uid {found}, expected {expected}; choose another root (BEELINE_ROOT or an option)",
+        "the folder {} belongs to uid {found}, expected {expected}; choose another root (BEELINE_ROOT or an option), or say \
+         that the domain is that user's: `--owner {found}`, `open_foreign`",
         path.display()
     )]
     Owner {
@@ -53,6 +54,26 @@ pub enum FolderError {
         found: u32,
         /// Uid that was expected.
         expected: u32,
+    },
+    /// Another user is said to have the folder, and it is not there.
+    #[error(
+        "uid {owner_uid} has no folder {}; its owner must start what is to be reached, and uid, domain and root (BEELINE_ROOT \
+         or an option) must be the owner's",
+        path.display()
+    )]
+    ForeignAbsent {
+        path: PathBuf,
+        /// Uid that was said to own it.
+        owner_uid: u32,
+    },
+    /// A folder of another user does not let this one through to the domain.
+    #[error("uid {uid} may not enter the folder {}; {remedy}", path.display())]
+    ForeignClosed {
+        /// The first folder on the way that is closed.
+        path: PathBuf,
+        /// This process's user.
+        uid: u32,
+        remedy: &'static str,
     },
     /// The environment names it relative to the working folder, which other processes do not share.
     #[error("BEELINE_ROOT is {}, which is no absolute path: every working folder would have its own domains", path.display())]
@@ -64,6 +85,11 @@ pub enum FolderError {
         /// Permission bits of the folder.
         mode: u32,
     },
+}
+
+/// Who this process is when it opens a file.
+pub(crate) fn own_uid() -> u32 {
+    rustix::process::geteuid().as_raw()
 }
 
 /// An open and checked folder of one domain.
@@ -78,7 +104,7 @@ pub(crate) struct Folder {
 impl Folder {
     /// Opens the folder of this user's domain, making it and its root if they are not there.
     pub(crate) fn open_own(root_path: &Path, name: &Name) -> Result<Self, FolderError> {
-        let owner_uid = rustix::process::geteuid().as_raw();
+        let owner_uid = own_uid();
         make(CWD, root_path, root_path)?;
         let root = open(CWD, root_path, root_path, OFlags::RDONLY, owner_uid)?;
         root.check(|mode| mode & OTHERS_WRITE == 0)?;
@@ -93,11 +119,13 @@ impl Folder {
     /// Opens the folder of a domain that belongs to `owner_uid`, to connect only. It is not made.
     pub(crate) fn open_foreign(root_path: &Path, name: &Name, owner_uid: u32) -> Result<Self, FolderError> {
         // Others may search the folder but not read it, which is all that O_PATH needs.
-        let root = open(CWD, root_path, root_path, OFlags::PATH, owner_uid)?;
+        let root = open(CWD, root_path, root_path, OFlags::PATH, owner_uid)
+            .map_err(|error| explain_foreign(error, root_path, owner_uid))?;
         root.check(|mode| mode & OTHERS_WRITE == 0)?;
         let path = root_path.join(name.as_str());
         let root = root.fd;
-        let fd = open(root.as_fd(), Path::new(name.as_str()), &path, OFlags::PATH, owner_uid)?;
+        let fd = open(root.as_fd(), Path::new(name.as_str()), &path, OFlags::PATH, owner_uid)
+            .map_err(|error| explain_foreign(error, root_path, owner_uid))?;
         fd.check(|mode| mode == PRIVATE || mode == SEARCHABLE)?;
         Ok(Folder { root, fd: fd.fd, path, owner_uid })
     }
@@ -256,6 +284,25 @@ fn explain_open(parent: BorrowedFd<'_>, relative: &Path, path: &Path, errno: Err
     }
 }
 
+/// Says in words why another user's folder cannot be opened: it is not there, or which folder on the way is closed.
+fn explain_foreign(error: FolderError, root_path: &Path, owner_uid: u32) -> FolderError {
+    let FolderError::System { path, errno, .. } = &error else { return error };
+    match *errno {
+        Errno::NOENT => FolderError::ForeignAbsent { path: path.clone(), owner_uid },
+        Errno::ACCESS => {
+            // What can be looked at lies in a folder that lets this user through: the lowest such is the one that does not.
+            let closed = path.ancestors().skip(1).find(|above| above.metadata().is_ok()).unwrap_or(root_path);
+            let remedy = if closed.starts_with(root_path) {
+                "its owner opens it by offering something to this user (`--allow-uid`, `allowed_uids`)"
+            } else {
+                "whoever owns it lets others through it (chmod o+x), or the domain's owner chooses another root"
+            };
+            FolderError::ForeignClosed { path: closed.to_owned(), uid: own_uid(), remedy }
+        }
+        _ => error,
+    }
+}
+
 #[cfg(test)]
 #[cfg(not(loom))]
 mod tests {
@@ -338,6 +385,11 @@ mod tests {
             matches!(error, FolderError::Owner { found, expected, .. } if (found, expected) == (own, own + 1))
         );
         assert!(Folder::open_foreign(dir.path(), &name(), own).is_ok());
+        let absent = Folder::open_foreign(dir.path(), &Name::new("e").unwrap(), own).unwrap_err();
+        assert!(
+            matches!(&absent, FolderError::ForeignAbsent { path, owner_uid } if path.ends_with("e") && *owner_uid == own),
+            "{absent}"
+        );
     }
 
     #[test]

@@ -130,7 +130,13 @@ impl Table {
         };
         let uid = evidence.uid();
         if uid != self.identity.uid && !offer.options.allowed_uids.contains(&uid) {
-            self.send_away(&channel, &format!("uid {uid} is not on the offer's list"));
+            self.send_away(
+                &channel,
+                &format!(
+                    "uid {uid} is not on the offer's list; its owner lets this user in by `--allow-uid {uid}` \
+                     (`allowed_uids` in a program)"
+                ),
+            );
             return Ok(());
         }
         let deadline = Instant::now() + offer.options.hello_timeout;

@@ -10,8 +10,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use beeline_domain::{
-    ConnectError, Departure, Domain, MayArrive, MisuseError, OfferError, OfferOptions, Peer, Refusal, Reply,
-    Service,
+    ConnectError, Departure, Domain, DomainConfig, MayArrive, MisuseError, OfferError, OfferOptions, Peer,
+    Refusal, Reply, Service,
 };
 use harness::{Helper, Role, TestFolder, fork_a_bystander, listen, open_fds, say, wait_for_end, wait_until};
 use rustix::fs::MemfdFlags;
@@ -166,6 +166,22 @@ fn opener(role: &Role) {
     say("done");
 }
 
+#[test]
+fn foreign_domain_is_waited_for_until_its_owner_makes_it() {
+    let folder = TestFolder::new();
+    let config = DomainConfig { root: Some(folder.path().join("later")), ..DomainConfig::default() };
+    let owner = rustix::process::geteuid().as_raw();
+    let open = |timeout| Domain::open_foreign_awaiting(&config, owner, timeout);
+    let absent = open(Duration::from_millis(20)).unwrap_err().to_string();
+    assert!(absent.contains(&format!("uid {owner} has no folder")) && absent.contains("later"), "{absent}");
+    std::thread::scope(|scope| {
+        let opened = scope.spawn(|| open(Duration::from_secs(60)));
+        std::thread::sleep(Duration::from_millis(30));
+        let owned = Domain::open(&config).unwrap();
+        assert_eq!(opened.join().unwrap().unwrap().path(), owned.path());
+    });
+}
+
 /// A process of another user, on a domain that is not its own.
 fn other_user(role: &Role) {
     let owner: u32 = role.argument.parse().unwrap();
@@ -173,9 +189,7 @@ fn other_user(role: &Role) {
     for name in ["open", "closed", "others"] {
         match domain.connect(name, b"pid", &[]) {
             Ok((connection, _)) => say(&format!("{name}: connected to uid {}", connection.peer().uid())),
-            Err(ConnectError::System { errno, .. }) => {
-                say(&format!("{name}: {:?}", std::io::Error::from(errno).kind()))
-            }
+            Err(ConnectError::NotAllowed { uid, .. }) => say(&format!("{name}: uid {uid} is not allowed")),
             Err(error) => say(&format!("{name}: {error}")),
         }
     }
@@ -516,7 +530,7 @@ fn another_user_needs_to_be_on_the_list() {
     command.args(["--exact", "role", "--nocapture", "--test-threads=1"]).uid(OTHER_USER).gid(OTHER_USER);
     let mut other_user = Helper::run(&mut command, "other_user", folder.path(), "0");
     other_user.expect("open: connected to uid 0");
-    other_user.expect("closed: PermissionDenied");
+    other_user.expect("closed: uid 65534 is not allowed");
     let refused = other_user.hear();
     assert!(
         refused.starts_with("others: ") && refused.contains("uid 65534 is not on the offer's list"),

@@ -113,6 +113,12 @@ impl OpenError {
                 Some(FolderError::Permissions { .. }) => {
                     "take the permissions of others from the folder: chmod 700"
                 }
+                Some(FolderError::ForeignAbsent { .. }) => {
+                    "start what is to be reached as its owner; check the folder, the domain and the owner's uid"
+                }
+                Some(FolderError::ForeignClosed { .. }) => {
+                    "let the owner offer something to this user: `allowed_uids`; check the folders above"
+                }
                 Some(FolderError::Owner { .. }) => {
                     "open the domain in another folder, or say whose it is with `open_foreign`"
                 }
@@ -374,6 +380,11 @@ impl ConnectError {
             ConnectError::NoAnswer { .. } => "see whether that process is stopped, or starved of CPU",
             ConnectError::Options { .. } => "give the option a value in its bounds",
             ConnectError::Misuse { .. } => MISUSE,
+            ConnectError::System { source, .. }
+                if matches!(source.downcast_ref(), Some(beeline_domain::ConnectError::NotAllowed { .. })) =>
+            {
+                "let the owner offer it to this user: `allowed_uids`"
+            }
             ConnectError::System { .. } => {
                 "see that both programs are of one release and that this user may use the domain"
             }

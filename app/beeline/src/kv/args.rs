@@ -6,7 +6,7 @@ use beeline_kv::{Key, KeyError, MAX_VALUE_BYTES};
 use bytesize::ByteSize;
 use clap::{Args, Subcommand};
 
-use crate::options::{DomainArgs, Idle};
+use crate::options::{AllowArgs, DomainArgs, Idle, ReachArgs};
 
 /// Options of `kv`.
 #[derive(Args, Debug, Clone)]
@@ -21,6 +21,8 @@ Examples:
   beeline kv delete user:1
   beeline kv stats --json
   beeline kv serve --name sessions --workers 2 --core 2,3 --max-memory 4GiB
+  beeline kv serve --allow-uid 1001       for user 1001 too, who types (uid 1000 serves):
+  beeline kv get --owner 1000 user:1
 
 Exit codes of get and delete: 0 found, 3 nothing under the key, 1 anything else.
 Programs use the library: crate beeline-kv, or any client of the RPC library (hundreds of nanoseconds a GET).")]
@@ -45,21 +47,15 @@ pub enum KvAction {
     Stats(StatsArgs),
 }
 
+/// How a store is called.
 #[derive(Args, Debug, Clone)]
-pub struct StoreArgs {
+pub struct CallArgs {
     /// Name of the store
     #[arg(long, default_value = "kv", value_name = "NAME")]
     pub name: String,
     #[command(flatten)]
-    pub domain: DomainArgs,
-}
-
-/// How a store is called.
-#[derive(Args, Debug, Clone)]
-pub struct CallArgs {
-    #[command(flatten)]
-    pub store: StoreArgs,
-    /// Milliseconds to wait for the store, to connect and to answer
+    pub reach: ReachArgs,
+    /// Milliseconds to wait in all: for a store that is not there yet, to connect, and for the answer
     #[arg(long, default_value_t = 10_000, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..))]
     pub timeout_ms: u64,
     /// Print the result as JSON
@@ -90,8 +86,13 @@ impl KeyArgs {
 /// Options of `kv serve`.
 #[derive(Args, Debug, Clone)]
 pub struct ServeArgs {
+    /// Name of the store
+    #[arg(long, default_value = "kv", value_name = "NAME")]
+    pub name: String,
     #[command(flatten)]
-    pub store: StoreArgs,
+    pub domain: DomainArgs,
+    #[command(flatten)]
+    pub allow: AllowArgs,
     /// Threads that answer; one alone is fastest for one client
     #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
     pub workers: u16,

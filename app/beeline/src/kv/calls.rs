@@ -5,7 +5,6 @@ use std::os::unix::ffi::OsStrExt;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use beeline_domain::Domain;
 use beeline_kv::{Key, KvClient, KvError, KvStats, MAX_VALUE_BYTES};
 use beeline_rpc::Deadline;
 use beeline_rpc::shm::ClientOptions;
@@ -14,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::args::{CallArgs, DeleteArgs, GetArgs, KeyArgs, SetArgs, StatsArgs};
 use crate::failure::Failure;
-use crate::out;
+use crate::{out, waiting};
 
 /// Exit code when there is nothing under a key.
 const ABSENT: u8 = 3;
@@ -116,28 +115,32 @@ fn key(args: &KeyArgs) -> Result<Key, Failure> {
     })
 }
 
+/// Waits for the store, if need be, and connects. The deadline is that of all that the command does.
 fn connect(args: &CallArgs) -> Result<(KvClient, Option<Deadline>), Failure> {
-    let (name, domain) = (&args.store.name, &args.store.domain.name);
-    let failed = || {
-        Failure::new(format!("cannot reach store {name} in domain {domain}"))
-            .remedy(format!("beeline kv serve --name {name} {}", args.store.domain.typed()))
-    };
+    let (name, domain) = (&args.name, &args.reach.domain.name);
+    let failed = || Failure::new(format!("cannot reach store {name} in domain {domain}"));
     let timeout = Duration::from_millis(args.timeout_ms);
-    let opened = Domain::open(&args.store.domain.config()).map_err(|e| failed().because(e))?;
-    let options = ClientOptions { timeout, ..ClientOptions::default() };
-    let client = KvClient::connect(&opened, name, options).map_err(|e| failed().because(e))?;
-    Ok((client, Some(Deadline::after(timeout))))
+    let deadline = Deadline::after(timeout);
+    let waiting = waiting::say_if_it_takes_long(format!("store {name} in domain {domain}"), timeout);
+    let serve = format!("kv serve --name {name}");
+    let opened = args.reach.open(deadline.remaining());
+    let opened = opened.map_err(|error| args.reach.advise(failed(), &error, &serve).because(error))?;
+    let options = ClientOptions { timeout: deadline.remaining(), ..ClientOptions::default() };
+    let client = KvClient::connect_awaiting(&opened, name, options)
+        .map_err(|error| args.reach.advise(failed(), &error, &serve).because(error))?;
+    drop(waiting);
+    Ok((client, Some(deadline)))
 }
 
 fn failed(args: &CallArgs, what: &str, error: KvError) -> Failure {
-    Failure::new(format!("{what} in store {} failed", args.store.name)).because(error)
+    Failure::new(format!("{what} in store {} failed", args.name)).because(error)
 }
 
 fn absent(key: Key, args: &CallArgs) -> Result<ExitCode, Failure> {
     if args.json {
         print_json(&json!({ "key": key.to_string(), "found": false }))?;
     } else {
-        out::remark(format_args!("beeline: nothing under key {key} in store {}", args.store.name));
+        out::remark(format_args!("beeline: nothing under key {key} in store {}", args.name));
     }
     Ok(ExitCode::from(ABSENT))
 }

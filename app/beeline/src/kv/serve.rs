@@ -22,7 +22,7 @@ const SPINS: u32 = 10_000;
 
 /// Runs `beeline kv serve`.
 pub fn run(args: &ServeArgs) -> Result<(), Failure> {
-    let (name, domain, workers) = (&args.store.name, &args.store.domain.name, usize::from(args.workers));
+    let (name, domain, workers) = (&args.name, &args.domain.name, usize::from(args.workers));
     if !args.core.is_empty() && args.core.len() != workers {
         let cores = args.core.len();
         let what = format!("{cores} cores for {workers} threads");
@@ -36,13 +36,17 @@ pub fn run(args: &ServeArgs) -> Result<(), Failure> {
     }
     let failed = || Failure::new(format!("cannot serve store {name} in domain {domain}"));
     let services = KvService::open(workers, options(args)).map_err(|e| failed().because(e))?;
-    let opened = Domain::open(&args.store.domain.config()).map_err(|e| failed().because(e))?;
-    let options = ServerOptions { workers, ..ServerOptions::default() };
+    let opened = Domain::open(&args.domain.config()).map_err(|e| failed().because(e))?;
+    let allowed_uids = args.allow.uids.clone();
+    let options = ServerOptions { workers, allowed_uids, ..ServerOptions::default() };
     let (server, workers) = Server::offer(&opened, name, options).map_err(|e| failed().because(e))?;
     out::remark(format_args!(
         "store {name} in domain {domain}, up to {}; end it with Ctrl-C",
         args.max_memory.display().iec()
     ));
+    if let Some(invitation) = args.allow.invitation(&args.domain) {
+        out::remark(invitation);
+    }
     let cores = args.core.iter().copied().map(Some).chain(std::iter::repeat(None));
     let mut threads = Vec::new();
     for ((service, worker), core) in services.into_iter().zip(workers).zip(cores) {

@@ -4,7 +4,7 @@ use beeline_spec::Interface;
 use clap::Args;
 
 use crate::choices::interface;
-use crate::options::{DomainArgs, FenceArgs, KernelArgs, OutputArgs};
+use crate::options::{FenceArgs, KernelArgs, OutputArgs, ReachArgs};
 use crate::wire_ping::args::WireArgs;
 
 /// Options of `ping`.
@@ -15,6 +15,7 @@ Examples:
   beeline ping --size 10,100,1024 --count 100000 --interface mmio,descriptor
   beeline ping --kernel nt8 --fences per-line   non-temporal stores, a fence after each
   beeline ping --nic nic                  through the NIC that `beeline nic` runs under this name
+  beeline ping --nic nic --owner 1000     the same of user 1000, whose NIC runs with --allow-uid and your uid
 Over a wire, past the kernel; the server says its station address:
   sudo beeline ping --server --uplink af-xdp:veth1,netns=there --core 1
   sudo beeline ping --client 02:00:00:00:00:02 --uplink af-xdp:veth0 --uplink af-packet:veth0 --core 0
@@ -36,8 +37,11 @@ pub struct PingArgs {
     /// Use the NIC running under this name instead of a private one
     #[arg(long, value_name = "NAME")]
     pub nic: Option<String>,
+    /// Milliseconds to wait for the NIC of --nic, if it is not there yet [default: 0]
+    #[arg(long, value_name = "MS", requires = "nic")]
+    pub timeout_ms: Option<u64>,
     #[command(flatten)]
-    pub domain: DomainArgs,
+    pub reach: ReachArgs,
     /// Core of the measuring thread and core of the private NIC
     #[arg(long, value_delimiter = ',', default_values_t = [0usize, 1], num_args = 1, value_name = "HOST,NIC")]
     pub cores: Vec<usize>,

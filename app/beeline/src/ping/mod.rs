@@ -5,6 +5,8 @@
 
 pub mod args;
 
+use std::time::Duration;
+
 use beeline_driver::{Receive, Transmit};
 use beeline_floor::pin;
 use beeline_mmio::Traffic;
@@ -21,7 +23,7 @@ use args::PingArgs;
 use crate::choices::check_fences;
 use crate::cores;
 use crate::failure::{Failure, own_program};
-use crate::{machine, out, progress};
+use crate::{machine, out, progress, waiting};
 
 /// One line of the result.
 #[derive(Serialize)]
@@ -44,13 +46,17 @@ struct Row {
 pub fn run(args: &PingArgs) -> Result<(), Failure> {
     let [host_core, nic_core] = cores::two(&args.cores)?;
     check_fences(args.fences.policy, &args.interface)?;
+    if args.reach.owner.is_some() && args.nic.is_none() {
+        return Err(Failure::new("--owner names the user of a running NIC, and a private NIC is your own")
+            .remedy("--nic NAME beside --owner, or no --owner"));
+    }
     let private = match &args.nic {
         Some(_) => None,
         None => {
             let options = NicOptions {
                 core: Some(nic_core),
                 spin: true,
-                root: args.domain.root.root.clone(),
+                root: args.reach.domain.root.root.clone(),
                 ..NicOptions::default()
             };
             Some(PrivateNic::start(&own_program()?, &options)?)
@@ -60,11 +66,16 @@ pub fn run(args: &PingArgs) -> Result<(), Failure> {
     let kernel = args.kernel.choose(Traffic::Latency);
     let options = match (&private, &args.nic) {
         (Some(private), _) => private.session_options(kernel),
-        (None, nic) => {
-            SessionOptions { domain: args.domain.config(), nic: nic.clone().unwrap_or_default(), kernel }
-        }
+        (None, nic) => SessionOptions {
+            owner_uid: args.reach.owner,
+            timeout: Duration::from_millis(args.timeout_ms.unwrap_or(0)),
+            ..SessionOptions::new(args.reach.domain.config(), nic.clone().unwrap_or_default(), kernel)
+        },
     };
+    let what = format!("NIC {} in domain {}", options.nic, options.domain.name);
+    let waiting = waiting::say_if_it_takes_long(what, options.timeout);
     let mut asking = Session::open(&options)?;
+    drop(waiting);
     let mut answering = Session::open(&options)?;
     let calibration = Calibration::measure();
     let total = args.size.len() * args.interface.len();

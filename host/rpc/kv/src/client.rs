@@ -34,7 +34,21 @@ impl KvClient {
     /// Nobody serves that name, or its owner refuses; what is served is no store.
     pub fn connect(domain: &Domain, name: &str, options: ClientOptions) -> Result<Self, KvError> {
         let deadline = Deadline::after(options.timeout);
-        let calls = Client::connect(domain, name, options)?;
+        Self::over(Client::connect(domain, name, options)?, deadline)
+    }
+
+    /// Connects as [`KvClient::connect`] does, and waits for a store that is not served yet. All of it takes at most
+    /// [`ClientOptions::timeout`].
+    ///
+    /// # Errors
+    /// As [`KvClient::connect`]; nobody served that name in time.
+    pub fn connect_awaiting(domain: &Domain, name: &str, options: ClientOptions) -> Result<Self, KvError> {
+        let deadline = Deadline::after(options.timeout);
+        Self::over(Client::connect_awaiting(domain, name, options)?, deadline)
+    }
+
+    /// A client of what answers `calls`, if that is a store.
+    fn over(calls: Client, deadline: Deadline) -> Result<Self, KvError> {
         let mut client = KvClient { calls, request: Vec::new(), answer: Vec::new() };
         client.stats(Some(deadline))?;
         Ok(client)

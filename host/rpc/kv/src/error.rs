@@ -1,5 +1,6 @@
 //! Why there is no store, and why a client has no answer.
 
+use beeline_domain::{Absence, MayArrive};
 use beeline_rpc::{CallError, CallFailure, RpcError, StartError};
 
 /// Reasons for which a store cannot be made.
@@ -44,6 +45,12 @@ pub enum KvError {
     /// Whoever offers this name is no key-value store, or one of another version.
     #[error("what is served under this name is no key-value store of this version: {what}")]
     NotAStore { what: String },
+}
+
+impl MayArrive for KvError {
+    fn absence(&self) -> Option<Absence> {
+        if let KvError::Connect(error) = self { error.absence() } else { None }
+    }
 }
 
 impl From<StartError> for KvError {

@@ -4,7 +4,9 @@
 mod support;
 
 use std::collections::HashMap;
+use std::time::Duration;
 
+use beeline_domain::{Absence, MayArrive};
 use beeline_kv::protocol::{self, DELETE, GET, MALFORMED, SET, STATS};
 use beeline_kv::{Hashing, Key, KvClient, KvError, KvOptions, KvService, KvStats, MAX_VALUE_BYTES};
 use beeline_rpc::shm::{Client, ClientOptions, Server, ServerOptions};
@@ -271,6 +273,24 @@ fn a_name_that_is_no_store_is_found_out_at_once() {
     assert!(matches!(error, KvError::NotAStore { .. }), "{error}");
     let error = KvClient::connect(&domain, "nobody", ClientOptions::default()).unwrap_err();
     assert!(matches!(error, KvError::Connect(_)), "{error}");
+}
+
+#[test]
+fn store_that_is_served_later_is_waited_for_within_the_timeout() {
+    let folder = tempfile::tempdir().unwrap();
+    let domain = domain(folder.path());
+    let connect = |timeout| {
+        let options = ClientOptions { timeout, policy: POLITE, ..ClientOptions::default() };
+        KvClient::connect_awaiting(&domain, "kv", options)
+    };
+    let error = connect(Duration::from_millis(20)).unwrap_err();
+    assert_eq!(error.absence(), Some(Absence::NoSocket), "{error}");
+    std::thread::scope(|scope| {
+        let connected = scope.spawn(|| connect(Duration::from_secs(60)).unwrap().stats(watchdog()).unwrap());
+        std::thread::sleep(Duration::from_millis(20));
+        let _store = Store::serve_in(folder, 1, KvOptions::default());
+        assert_eq!(connected.join().unwrap().items, 0);
+    });
 }
 
 #[test]

@@ -35,7 +35,10 @@ pub struct Store {
 
 impl Store {
     pub fn serve(workers: usize, options: KvOptions) -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        Self::serve_in(tempfile::tempdir().unwrap(), workers, options)
+    }
+
+    pub fn serve_in(folder: tempfile::TempDir, workers: usize, options: KvOptions) -> Self {
         let services = KvService::open(workers, options).unwrap();
         let offered = ServerOptions { workers, ..ServerOptions::default() };
         let (server, workers) = Server::offer(&domain(folder.path()), "kv", offered).unwrap();

@@ -15,7 +15,8 @@ macro_rules! store_port_default {
     };
     (@ composed) => {
         $crate::store_port_default! {
-            store_lines, store_head_line, store_head_line_unless, store_prefixed_line_unless, store_padded_line
+            store_lines, store_head_line, store_head_line_unless, store_prefixed_line_unless, store_padded_line,
+            run_stores
         }
     };
     (@ hints) => {
@@ -78,6 +79,12 @@ macro_rules! store_port_default {
             self.store_line(line, &words);
         }
     };
+    (@ run_stores) => {
+        #[inline(always)]
+        fn run_stores<T: $crate::StoreTask>(&mut self, task: T) -> T::Output {
+            task.run(self)
+        }
+    };
     (@ has_word) => {
         #[inline]
         fn has_word(&self, payload: &[u8], word: u64) -> bool {
@@ -121,7 +128,7 @@ macro_rules! forward_store_port {
     (@each $ports:tt stores $($method:ident)*) => {
         $crate::forward_store_port! {
             @each $ports store_line store_word store_lines store_head_line store_head_line_unless
-                store_prefixed_line_unless store_padded_line $($method)*
+                store_prefixed_line_unless store_padded_line run_stores $($method)*
         }
     };
     (@each $ports:tt hints $($method:ident)*) => {
@@ -173,6 +180,12 @@ macro_rules! forward_store_port {
             @write fn store_padded_line(&mut self, line: u32, bytes: &[u8]) -> (); $ports
         }
     };
+    (@ run_stores $ports:tt) => {
+        #[inline(always)]
+        fn run_stores<T: $crate::StoreTask>(&mut self, task: T) -> T::Output {
+            $crate::forward_store_port! { @call self run_stores (task) $ports }
+        }
+    };
     (@ has_word $ports:tt) => {
         $crate::forward_store_port! { @write fn has_word(&self, payload: &[u8], word: u64) -> bool; $ports }
     };
@@ -218,33 +231,52 @@ mod tests {
     use std::vec::Vec;
     use std::{format, vec};
 
-    use crate::{Line, StorePort};
+    use crate::{Line, StorePort, StoreTask};
 
     /// Writes down what it is called with.
     #[derive(Default)]
     struct Recorder(RefCell<Vec<String>>);
+
+    const TASK: &str = "task";
+
+    /// Says which port it was run on.
+    struct TypeName;
+
+    impl StoreTask for TypeName {
+        type Output = String;
+
+        fn run<P: StorePort + ?Sized>(self, _port: &mut P) -> String {
+            std::any::type_name::<P>().into()
+        }
+    }
 
     /// Makes of one list the recorder's methods and a call of each: a method of the trait without a call does not compile.
     macro_rules! recorded {
         ($($kind:ident fn $name:ident($($argument:ident: $type:ty = $value:expr),*) -> $result:ty = $answer:expr;)*) => {
             impl StorePort for Recorder {
                 $(recorded! { @$kind fn $name($($argument: $type),*) -> $result = $answer; })*
+
+                fn run_stores<T: StoreTask>(&mut self, task: T) -> T::Output {
+                    self.0.borrow_mut().push(TASK.into());
+                    task.run(self)
+                }
             }
 
             /// Calls every method once: the answers, and what a recorder that was reached has written down.
             fn call_every_method(port: &mut impl StorePort) -> Vec<String> {
-                vec![$(format!("{:?}", port.$name($($value),*))),*]
+                vec![$(format!("{:?}", port.$name($($value),*)),)* port.run_stores(TypeName)]
             }
 
             fn answers() -> Vec<String> {
-                vec![$({ let answer: $result = $answer; format!("{answer:?}") }),*]
+                let reached = std::any::type_name::<Recorder>();
+                vec![$({ let answer: $result = $answer; format!("{answer:?}") },)* reached.into()]
             }
 
             fn records() -> Vec<String> {
                 vec![$({
                     $(let $argument: $type = $value;)*
                     format!("{}{:?}", stringify!($name), ($($argument,)*))
-                }),*]
+                },)* TASK.into()]
             }
         };
         (@reading fn $name:ident($($argument:ident: $type:ty),*) -> $result:ty = $answer:expr;) => {

@@ -51,6 +51,10 @@ pub trait StorePort {
     /// Stores the last line of a message whole: at most 64 `bytes`, zeros.
     fn store_padded_line(&mut self, line: u32, bytes: &[u8]);
 
+    /// Runs `task` on the port that stores in the end, whose kind is known where the task is compiled: what a port in front,
+    /// or one that is of several kinds, would decide for every line is decided once.
+    fn run_stores<T: StoreTask>(&mut self, task: T) -> T::Output;
+
     /// Whether a whole word of `payload` equals `word`: asked before a payload of several lines is stored, whose header
     /// must say where it is escaped. For ports whose CPU has wider comparisons than the compiler may use.
     fn has_word(&self, payload: &[u8], word: u64) -> bool;
@@ -76,6 +80,16 @@ pub trait StorePort {
     /// Releases stores that the port holds back on purpose, and wakes the receiver for them; called whenever the sender
     /// waits. Only the ordering adversary holds stores back: other ports do nothing.
     fn progress(&mut self);
+}
+
+/// Stores that are made in one go ([`StorePort::run_stores`]).
+pub trait StoreTask {
+    /// What comes of it.
+    type Output;
+
+    /// Makes the stores. Nothing of the port is used but the methods that store, and [`StorePort::fence`]: a port in front
+    /// of this one may have more to do for the others, as waking the receiver.
+    fn run<P: StorePort + ?Sized>(self, port: &mut P) -> Self::Output;
 }
 
 /// The receiver's side of a window in memory: it loads what has arrived and re-blanks what it frees.

@@ -5,11 +5,12 @@
 //! from being fetched from the receiver's cache at the same time. Longer messages, and those that must be escaped, go the
 //! way that [`Writer::try_send`] goes.
 
-use beeline_contract_memory::{CreditSource, StorePort};
+use beeline_contract_memory::{CreditSource, StorePort, StoreTask};
 use beeline_spec::{Header, Kind};
 
 use crate::error::SendError;
 use crate::payload::HEAD_BYTES;
+use crate::writer::FenceMasks;
 use crate::{Sent, Taken, Writer};
 
 impl<P: StorePort, C: CreditSource> Writer<P, C> {
@@ -38,25 +39,71 @@ impl<P: StorePort, C: CreditSource> Writer<P, C> {
     #[inline(always)]
     fn send_run<M: AsRef<[u8]>>(&mut self, messages: &[M]) -> usize {
         let room = self.credits.known_free() as usize;
-        let start = self.credits.next();
         let mut run = Run { stored: 0, writer: self };
-        for (position, message) in (start..).zip(messages.iter().take(room)) {
+        let writer = &mut *run.writer;
+        writer.port.run_stores(HeadLines {
+            messages: &messages[..room.min(messages.len())],
+            start: writer.credits.next(),
+            mask: writer.mask,
+            header: Header::new(Kind::Data, 0, 0).encode() | writer.epoch_bits,
+            sought: writer.sought,
+            fence_masks: writer.fence_masks,
+            stored: &mut run.stored,
+        });
+        run.stored as usize
+    }
+}
+
+/// Messages of one line each, to be stored one after the other. One decision of the port for all of them.
+struct HeadLines<'m, M> {
+    messages: &'m [M],
+    /// Position of the first.
+    start: u64,
+    mask: u64,
+    /// Header of a message of no length; length is its lowest field.
+    header: u64,
+    sought: u64,
+    fence_masks: FenceMasks,
+    /// Where it is put how many were stored, also when the program panics.
+    stored: &'m mut u32,
+}
+
+impl<M: AsRef<[u8]>> StoreTask for HeadLines<'_, M> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<P: StorePort + ?Sized>(self, port: &mut P) {
+        // A local account, written when it is dropped: one that is written for every message would stand between the lines
+        // in the store buffer.
+        let mut account = Account { stored: 0, total: self.stored };
+        for (position, message) in (self.start..).zip(self.messages) {
             let payload = message.as_ref();
-            if payload.len() > HEAD_BYTES {
-                break;
-            }
-            let writer = &mut *run.writer;
-            let header = Header::new(Kind::Data, payload.len() as u32, 0).encode() | writer.epoch_bits;
-            let line = (position & writer.mask) as u32;
-            if !writer.port.store_head_line_unless(line, header, payload, writer.sought) {
+            let (line, length_bytes) = ((position & self.mask) as u32, payload.len());
+            if length_bytes > HEAD_BYTES
+                || !port.store_head_line_unless(line, self.header | length_bytes as u64, payload, self.sought)
+            {
                 break;
             }
             // Nothing is prefetched: stores that follow each other at once fetch their lines together by themselves, and a
             // line that is asked for early is taken from a receiver that is still at work beside it.
-            writer.fence_after_message(position);
-            run.stored += 1;
+            if self.fence_masks.is_due(position) {
+                port.fence();
+            }
+            account.stored += 1;
         }
-        run.stored as usize
+    }
+}
+
+/// How many lines were stored.
+struct Account<'t> {
+    stored: u32,
+    total: &'t mut u32,
+}
+
+impl Drop for Account<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        *self.total = self.stored;
     }
 }
 

@@ -2,19 +2,22 @@
 
 use beeline_spec::WORD_BYTES;
 use beeline_spec::batch::Record;
+use beeline_spec::header::MAX_PAYLOAD_BYTES;
 
 use crate::payload;
 
 /// Where the bytes of a delivered message lie, in one register: two fields would be stored one by one on the way from
 /// the poll to the handle and loaded together, which waits for both stores to leave the core.
 ///
-/// Length in bytes in the lower half. Above it, for a plain message ([`PLAIN`] set), the window line in which it starts;
-/// otherwise the offset of the first byte from the start of the message, header word included.
+/// Length in bytes in the lower half, beside [`PLAIN`]. Above it, for a plain message (the bit set), the window line in which
+/// it starts; otherwise the offset of the first byte from the start of the message, header word included.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Delivery(u64);
 
-/// A data message without escapes: its payload begins after the header word, and its words are as stored.
-const PLAIN: u64 = 1 << 63;
+/// A data message without escapes: its payload begins after the header word, and its words are as stored. Above every length,
+/// so that a line is what a shift leaves.
+const PLAIN: u64 = 1 << 31;
+const _: () = assert!(MAX_PAYLOAD_BYTES < 1 << 31);
 
 impl Delivery {
     /// A plain message that starts in this line.
@@ -45,10 +48,16 @@ impl Delivery {
         self.is_plain() && self.length_bytes() <= payload::HEAD_BYTES
     }
 
-    /// The window line in which a plain message starts. A window has at most 2^31 lines.
+    /// Whether it is a plain message that fills one line.
+    #[inline(always)]
+    pub(crate) fn is_full_line(self) -> bool {
+        self.0 as u32 == (PLAIN | payload::HEAD_BYTES as u64) as u32
+    }
+
+    /// The window line in which a plain message starts.
     #[inline(always)]
     pub(crate) fn line(self) -> u32 {
-        ((self.0 & !PLAIN) >> 32) as u32
+        (self.0 >> 32) as u32
     }
 
     #[inline(always)]
@@ -58,6 +67,6 @@ impl Delivery {
 
     #[inline(always)]
     pub(crate) fn length_bytes(self) -> usize {
-        self.0 as u32 as usize
+        (self.0 as u32 & !(PLAIN as u32)) as usize
     }
 }

@@ -65,22 +65,24 @@ impl<'r, L: LoadPort, S: CreditSink, A: ArrivalTest> Message<'r, L, S, A> {
     #[inline(always)]
     pub fn for_each_word(&self, mut each: impl FnMut(u64)) {
         let delivery = self.delivery;
-        if delivery.is_plain() {
-            if delivery.length_bytes() == payload::HEAD_BYTES {
-                // The full line is the common one: no loop.
-                let (line, port) = (delivery.line(), &self.receiver.port);
-                (1..WORDS_PER_LINE as u32).for_each(|slot| each(port.load_word(line, slot)));
-                return;
-            }
-            let (whole, tail) = (delivery.length_bytes() / WORD_BYTES, delivery.length_bytes() % WORD_BYTES);
-            (0..whole).for_each(|index| each(self.receiver.plain_word(delivery, index)));
-            if tail != 0 {
-                each(self.receiver.plain_word(delivery, whole) & low_bytes(tail));
-            }
+        if delivery.is_full_line() {
+            // The common one: no loop.
+            let (line, port) = (delivery.line(), &self.receiver.port);
+            (1..WORDS_PER_LINE as u32).for_each(|slot| each(port.load_word(line, slot)));
             return;
         }
-        for index in 0..delivery.length_bytes().div_ceil(WORD_BYTES) {
-            each(self.receiver.word_of(delivery, index));
+        let (whole, tail) = (delivery.length_bytes() / WORD_BYTES, delivery.length_bytes() % WORD_BYTES);
+        let (is_plain, mut index) = (delivery.is_plain(), 0);
+        // One loop for both kinds, so that `each` is small enough to be made part of it. Its state must not be handed to a
+        // function that is not, or each word would be stored to the stack and loaded again.
+        while index < whole + usize::from(tail != 0) {
+            let word = if is_plain {
+                self.receiver.plain_word(delivery, index)
+            } else {
+                self.receiver.word_of(delivery, index)
+            };
+            each(if index == whole { word & low_bytes(tail) } else { word });
+            index += 1;
         }
     }
 

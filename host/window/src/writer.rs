@@ -41,7 +41,7 @@ pub struct Writer<P, C> {
     pub(crate) sought: u64,
     /// The epoch where it stands in a header.
     pub(crate) epoch_bits: u64,
-    fence_masks: FenceMasks,
+    pub(crate) fence_masks: FenceMasks,
     /// Lines of the window less one: a power of two less one.
     pub(crate) mask: u64,
     max_payload_bytes: u32,
@@ -204,7 +204,7 @@ impl<P: StorePort, C: CreditSource> Writer<P, C> {
     /// After the message of one line at `position`.
     #[inline(always)]
     pub(crate) fn fence_after_message(&mut self, position: u64) {
-        if position & self.fence_masks.one_line == self.fence_masks.one_line {
+        if self.fence_masks.is_due(position) {
             self.port.fence();
         }
     }
@@ -461,7 +461,7 @@ fn joined(prefix: u64, payload: &[u8]) -> [u8; HEAD_BYTES] {
 /// Where a policy fences, as masks: after a line, or after a message that ends with a line, whose position has every bit
 /// of the mask set. So every policy costs the unfenced sender the same comparison, and no question which one it is.
 #[derive(Clone, Copy, Debug)]
-struct FenceMasks {
+pub(crate) struct FenceMasks {
     line: u64,
     message: u64,
     one_line: u64,
@@ -481,6 +481,12 @@ impl FenceMasks {
         };
         // One of the two is `NEVER`, which has every bit of the other.
         FenceMasks { line, message, one_line: line & message }
+    }
+
+    /// Whether a fence is due after a message of one line at `position`.
+    #[inline(always)]
+    pub(crate) fn is_due(self, position: u64) -> bool {
+        position & self.one_line == self.one_line
     }
 }
 

@@ -141,7 +141,7 @@ macro_rules! kernel_port {
             }
 
             beeline_contract_memory::store_port_default! {
-                has_word, prefetch_lines, wake_receiver, progress $(, $default)*
+                run_stores, has_word, prefetch_lines, wake_receiver, progress $(, $default)*
             }
         }
     };

@@ -48,6 +48,7 @@ macro_rules! kernel_functions {
 kernel_functions! {
     beeline_kernel_cached_bytes: Cached bytes([u8; 64]), "movdqa XMMWORD PTR", 16;
     beeline_kernel_cached_words: Cached words(Line), "mov QWORD PTR", 8;
+    beeline_kernel_cached_avx2_bytes: CachedAvx2 bytes([u8; 64]), "vmovdqa YMMWORD PTR", 32;
     beeline_kernel_cached_avx512_bytes: CachedAvx512 bytes([u8; 64]), "vmovdqa64 ZMMWORD PTR", 64;
     beeline_kernel_cached_avx512_words: CachedAvx512 words(Line), "vmovdqa64 ZMMWORD PTR", 64;
     beeline_kernel_nt8_words: Nt8 words(Line), "movnti QWORD PTR", 8;

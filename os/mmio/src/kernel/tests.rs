@@ -101,6 +101,29 @@ proptest! {
     }
 
     #[test]
+    fn a_prefixed_line_with_a_blank_is_not_stored(
+        line in 0..LINES, header in 0..1u64 << 63, prefix in 0..1u64 << 63,
+        payload in prop::collection::vec(any::<u8>(), 0..=48), at in 0usize..9, blank in 1u64 << 63..,
+    ) {
+        let (mut payload, mut prefix) = (payload, prefix);
+        let words = payload.len() / 8;
+        match at {
+            0 => prefix = blank,
+            at if at <= words => payload[(at - 1) * 8..][..8].copy_from_slice(&blank.to_le_bytes()),
+            _ => {}
+        }
+        let stores = prefix != blank && !payload.as_chunks::<8>().0.contains(&blank.to_le_bytes());
+        let mut bytes = [0; 64];
+        bytes[..8].copy_from_slice(&header.to_le_bytes());
+        bytes[8..16].copy_from_slice(&prefix.to_le_bytes());
+        bytes[16..16 + payload.len()].copy_from_slice(&payload);
+        let expected = if stores { memory_with(line as usize * 64, &bytes) } else { memory_with(0, &[]) };
+        check(&expected, |window| {
+            assert_eq!(window.store_prefixed_line_unless(line, header, prefix, &payload, blank), stores);
+        });
+    }
+
+    #[test]
     fn a_padded_line_ends_in_zeros(
         line in 0..LINES, length in 0usize..=64, skip in 0usize..64, seed: u64,
     ) {
@@ -119,33 +142,41 @@ proptest! {
     }
 }
 
-/// A payload that ends where mapped memory ends is not read past its end.
+/// A payload that ends where mapped memory ends, or starts where it starts, is not read past its ends.
 #[test]
 #[cfg(not(miri))]
-fn nothing_past_the_callers_slice_is_read() {
+fn nothing_outside_the_callers_slice_is_read() {
     let page = rustix::param::page_size();
     let flags = rustix::mm::MapFlags::PRIVATE;
     let protection = rustix::mm::ProtFlags::READ | rustix::mm::ProtFlags::WRITE;
     // SAFETY: a fresh range chosen by the kernel.
     let start =
-        unsafe { rustix::mm::mmap_anonymous(std::ptr::null_mut(), 2 * page, protection, flags) }.unwrap();
-    // SAFETY: the second page of the range that was just mapped, which nobody uses.
-    unsafe { rustix::mm::munmap(start.wrapping_byte_add(page), page) }.unwrap();
+        unsafe { rustix::mm::mmap_anonymous(std::ptr::null_mut(), 3 * page, protection, flags) }.unwrap();
+    for around in [0, 2] {
+        // SAFETY: a page of the range that was just mapped, which nobody uses.
+        unsafe { rustix::mm::munmap(start.wrapping_byte_add(around * page), page) }.unwrap();
+    }
+    let first = start.cast::<u8>().wrapping_add(page);
     for length in 0..=64 {
-        let from = start.cast::<u8>().wrapping_add(page - length);
-        // SAFETY: the last bytes of the first page, which stays mapped to the end of the test.
-        let payload = unsafe { std::slice::from_raw_parts(from, length) };
-        for kernel in all_kernels() {
-            let region = Region::private(BYTES);
-            let mut window = window(&region, kernel);
-            window.store_padded_line(1, payload);
-            window.store_head_line(2, u64::MAX, &payload[..length.min(56)]);
-            window.fence();
-            assert_eq!((region.word(64).load(), region.word(128).load()), (0, u64::MAX), "{kernel:?}");
+        for from in [first, first.wrapping_add(page - length)] {
+            // SAFETY: the first or the last bytes of the second page, which stays mapped to the end of the test.
+            let payload = unsafe { std::slice::from_raw_parts(from, length) };
+            for kernel in all_kernels() {
+                let region = Region::private(BYTES);
+                let mut window = window(&region, kernel);
+                let (blank, head) = (1 << 63, &payload[..length.min(56)]);
+                window.store_padded_line(1, payload);
+                window.store_head_line(2, u64::MAX, head);
+                assert!(window.store_head_line_unless(3, 7, head, blank), "{kernel:?}");
+                assert!(window.store_prefixed_line_unless(4, 8, 9, &payload[..length.min(48)], blank));
+                window.fence();
+                let words = [64, 128, 192, 256].map(|at| region.word(at).load());
+                assert_eq!(words, [0, u64::MAX, 7, 8], "{kernel:?}");
+            }
         }
     }
-    // SAFETY: the first page, which nobody uses any more.
-    unsafe { rustix::mm::munmap(start, page) }.unwrap();
+    // SAFETY: the page that is left, which nobody uses any more.
+    unsafe { rustix::mm::munmap(first.cast(), page) }.unwrap();
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::StoreKernel;
 pub(crate) fn lacks(kernel: StoreKernel) -> Option<&'static str> {
     match kernel {
         StoreKernel::Cached | StoreKernel::Nt8 | StoreKernel::NtSse2 => None,
-        StoreKernel::NtAvx2 => (!is_x86_feature_detected!("avx2")).then_some("AVX2"),
+        StoreKernel::NtAvx2 => (!has_avx2()).then_some("AVX2"),
         StoreKernel::NtAvx512 => (!has_avx512()).then_some("AVX-512 (F, BW, VL)"),
         StoreKernel::Movdir64b => (!has_movdir64b()).then_some("MOVDIR64B"),
         StoreKernel::Stnp | StoreKernel::St64b => Some("the aarch64 instruction set"),
@@ -23,6 +23,7 @@ pub(crate) fn kernel(name: StoreKernel) -> Option<Kernel> {
     }
     match name {
         StoreKernel::Cached if has_avx512() => Some(Kernel::CachedAvx512),
+        StoreKernel::Cached if has_avx2() => Some(Kernel::CachedAvx2),
         StoreKernel::Cached => Some(Kernel::Cached),
         StoreKernel::Nt8 => Some(Kernel::Nt8),
         StoreKernel::NtSse2 => Some(Kernel::NtSse2),
@@ -38,13 +39,20 @@ pub(crate) fn kernel(name: StoreKernel) -> Option<Kernel> {
 #[cfg(test)]
 pub(crate) fn all_kernels() -> Vec<Kernel> {
     let mut kernels = vec![Kernel::Cached, Kernel::Nt8, Kernel::NtSse2];
-    kernels.extend(is_x86_feature_detected!("avx2").then_some(Kernel::NtAvx2));
+    if has_avx2() {
+        kernels.extend([Kernel::CachedAvx2, Kernel::NtAvx2]);
+    }
     kernels.extend(has_movdir64b().then_some(Kernel::Movdir64b));
     if has_avx512() {
         kernels.extend([Kernel::CachedAvx512, Kernel::NtAvx512]);
         kernels.extend(has_movdir64b().then_some(Kernel::Movdir64bAvx512));
     }
     kernels
+}
+
+/// Whether the CPU and the kernel of the operating system let 32-byte registers be used for integers.
+pub(super) fn has_avx2() -> bool {
+    is_x86_feature_detected!("avx2")
 }
 
 /// Whether the CPU and the kernel of the operating system let 64-byte registers be used (F for the registers, BW for

@@ -80,6 +80,30 @@ impl LoadKernel {
             }
             return;
         }
+        if self == LoadKernel::Avx2 {
+            // SAFETY: the lines of the group are mapped, writable, aligned to 64 and accessed by atomics and asm only
+            // (`LoadWindow::group`); `best` and `all` give this kernel only on a CPU with AVX2.
+            unsafe {
+                asm!(
+                    "vmovq xmm0, {word}", "vpbroadcastq ymm0, xmm0",
+                    "vmovdqa [{group}], ymm0", "vmovdqa [{group} + 32], ymm0",
+                    "vmovdqa [{group} + 64], ymm0", "vmovdqa [{group} + 96], ymm0",
+                    "vmovdqa [{group} + 128], ymm0", "vmovdqa [{group} + 160], ymm0",
+                    "vmovdqa [{group} + 192], ymm0", "vmovdqa [{group} + 224], ymm0",
+                    "vmovdqa [{group} + 256], ymm0", "vmovdqa [{group} + 288], ymm0",
+                    "vmovdqa [{group} + 320], ymm0", "vmovdqa [{group} + 352], ymm0",
+                    "vmovdqa [{group} + 384], ymm0", "vmovdqa [{group} + 416], ymm0",
+                    "vmovdqa [{group} + 448], ymm0", "vmovdqa [{group} + 480], ymm0",
+                    "vzeroupper",
+                    group = in(reg) group, word = in(reg) word,
+                    out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _, out("xmm4") _, out("xmm5") _,
+                    out("xmm6") _, out("xmm7") _, out("xmm8") _, out("xmm9") _, out("xmm10") _, out("xmm11") _,
+                    out("xmm12") _, out("xmm13") _, out("xmm14") _, out("xmm15") _,
+                    options(nostack, preserves_flags),
+                );
+            }
+            return;
+        }
         for ahead in 0..GROUP_LINES as usize {
             // SAFETY: a line of the group, which is mapped, writable and accessed by atomics and asm only
             // (`LoadWindow::group`).

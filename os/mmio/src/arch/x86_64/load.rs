@@ -5,11 +5,10 @@
 
 use core::arch::asm;
 use core::mem::MaybeUninit;
-use std::arch::is_x86_feature_detected;
 
 use beeline_contract_memory::Line;
 
-use super::features::has_avx512;
+use super::features::{has_avx2, has_avx512};
 use crate::arch::words;
 
 /// How a port loads lines; chosen once a port.
@@ -32,7 +31,7 @@ impl LoadKernel {
     pub(crate) fn best() -> Self {
         if has_avx512() {
             LoadKernel::Avx512
-        } else if is_x86_feature_detected!("avx2") {
+        } else if has_avx2() {
             LoadKernel::Avx2
         } else {
             LoadKernel::Words
@@ -43,7 +42,7 @@ impl LoadKernel {
     #[cfg(test)]
     pub(crate) fn all() -> Vec<Self> {
         let mut kernels = vec![LoadKernel::Words];
-        kernels.extend(is_x86_feature_detected!("avx2").then_some(LoadKernel::Avx2));
+        kernels.extend(has_avx2().then_some(LoadKernel::Avx2));
         kernels.extend(has_avx512().then_some(LoadKernel::Avx512));
         kernels
     }
@@ -145,11 +144,16 @@ impl LoadKernel {
     /// As for [`LoadKernel::arrived`].
     #[inline(always)]
     pub(crate) unsafe fn arrived_head(self, line: *const u8, blank: u64) -> (u8, u64) {
-        if self != LoadKernel::Avx512 {
+        if self == LoadKernel::Words {
             // SAFETY: `line` is 64 mapped bytes, aligned to 64 and accessed by atomics and asm only
             // (`LoadWindow::line`).
-            let (mask, words) = unsafe { self.arrived(line, blank) };
-            return (mask, words[0]);
+            let words = unsafe { words::load_line(line) };
+            return (words::differing(&words, blank), words[0]);
+        }
+        if self == LoadKernel::Avx2 {
+            // SAFETY: `line` is 64 mapped bytes, aligned to 64 and accessed by atomics and asm only
+            // (`LoadWindow::line`); `best` and `all` give this kernel only on a CPU with AVX2.
+            return unsafe { arrived_head_avx2(line, blank) };
         }
         let (mask, head): (u32, u64);
         // SAFETY: `line` is 64 mapped bytes, aligned to 64 and accessed by atomics and asm only (`LoadWindow::line`);
@@ -178,7 +182,7 @@ impl LoadKernel {
         if self != LoadKernel::Avx512 {
             // SAFETY: `line` is 64 mapped bytes, aligned to 64 and accessed by atomics and asm only
             // (`LoadWindow::line`).
-            return unsafe { self.arrived(line, blank) }.0;
+            return unsafe { self.arrived_head(line, blank) }.0;
         }
         let mask: u32;
         // SAFETY: `line` is 64 mapped bytes, aligned to 64 and accessed by atomics and asm only (`LoadWindow::line`);
@@ -278,6 +282,35 @@ impl LoadKernel {
             );
         }
     }
+}
+
+/// [`LoadKernel::arrived_head`] by two 32-byte loads.
+///
+/// # Safety
+/// As for [`LoadKernel::arrived`]; the CPU has AVX2.
+#[inline(always)]
+unsafe fn arrived_head_avx2(line: *const u8, blank: u64) -> (u8, u64) {
+    let (low, high, head): (u32, u32, u64);
+    // SAFETY: `line` is 64 mapped bytes, aligned to 64 and accessed by atomics and asm only (`LoadWindow::line`); the
+    // caller's CPU has AVX2.
+    unsafe {
+        asm!(
+            "vmovdqa ymm0, [{line}]",
+            "vmovq xmm2, {blank}", "vpbroadcastq ymm2, xmm2",
+            "vpcmpeqq ymm1, ymm2, [{line} + 32]",
+            "vmovq {head}, xmm0",
+            "vpcmpeqq ymm0, ymm0, ymm2",
+            "vmovmskpd {low:e}, ymm0", "vmovmskpd {high:e}, ymm1",
+            "vzeroupper",
+            line = in(reg) line, blank = in(reg) blank,
+            head = lateout(reg) head, low = lateout(reg) low, high = lateout(reg) high,
+            out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _, out("xmm4") _, out("xmm5") _,
+            out("xmm6") _, out("xmm7") _, out("xmm8") _, out("xmm9") _, out("xmm10") _, out("xmm11") _,
+            out("xmm12") _, out("xmm13") _, out("xmm14") _, out("xmm15") _,
+            options(nostack, preserves_flags, readonly),
+        );
+    }
+    (!(low | high << 4) as u8, head)
 }
 
 /// Asks for a line to be brought into the cache.

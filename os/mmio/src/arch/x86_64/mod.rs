@@ -1,5 +1,6 @@
 //! x86-64.
 
+mod avx2;
 mod avx512;
 mod features;
 mod group;
@@ -24,6 +25,7 @@ pub(crate) use store::{Kernel, KernelPort};
 /// The kernels as types, for the test that disassembles them.
 #[cfg(test)]
 pub(crate) mod kernels {
+    pub(crate) use super::avx2::CachedAvx2;
     pub(crate) use super::avx512::{CachedAvx512, Movdir64bAvx512, NtAvx512};
     pub(crate) use super::store::{Cached, Movdir64b, Nt8, NtAvx2, NtSse2};
 }

@@ -2,13 +2,15 @@
 
 use core::arch::asm;
 
-use super::features::has_avx512;
+use super::features::{has_avx2, has_avx512};
 
 /// How a payload is searched; chosen once a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ScanKernel {
     /// As the compiler makes it for every x86-64.
     Portable,
+    /// As the compiler makes it for CPUs with AVX2; the baseline has no comparison of words in vectors.
+    Avx2,
     /// 64 bytes a comparison.
     Avx512,
 }
@@ -16,13 +18,18 @@ pub(crate) enum ScanKernel {
 impl ScanKernel {
     /// The widest this CPU has.
     pub(crate) fn best() -> Self {
-        if has_avx512() { ScanKernel::Avx512 } else { ScanKernel::Portable }
+        match () {
+            () if has_avx512() => ScanKernel::Avx512,
+            () if has_avx2() => ScanKernel::Avx2,
+            () => ScanKernel::Portable,
+        }
     }
 
     /// Every kernel this CPU can run.
     #[cfg(test)]
     pub(crate) fn all() -> Vec<Self> {
         let mut kernels = vec![ScanKernel::Portable];
+        kernels.extend(has_avx2().then_some(ScanKernel::Avx2));
         kernels.extend(has_avx512().then_some(ScanKernel::Avx512));
         kernels
     }
@@ -33,12 +40,21 @@ impl ScanKernel {
         if self == ScanKernel::Portable {
             return beeline_contract_memory::has_word(bytes, word);
         }
+        if self == ScanKernel::Avx2 {
+            // SAFETY: a `ScanKernel` is only made for a CPU that has it.
+            return unsafe { has_word_avx2(bytes, word) };
+        }
         let (lines, rest) = bytes.as_chunks::<64>();
         // A line that has the word ends the search.
         // SAFETY: a `ScanKernel` is only made for a CPU that has it.
         lines.iter().any(|line| unsafe { has_word_avx512(line, word) })
             || (rest.len() >= 8 && unsafe { has_word_avx512(rest, word) })
     }
+}
+
+#[target_feature(enable = "avx2")]
+fn has_word_avx2(bytes: &[u8], word: u64) -> bool {
+    beeline_contract_memory::has_word(bytes, word)
 }
 
 /// Searches the whole words of at most 64 bytes. The mask keeps the load inside `bytes`: what it leaves out is not

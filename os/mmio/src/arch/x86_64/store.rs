@@ -11,12 +11,15 @@ use core::arch::asm;
 
 use beeline_contract_memory::Line;
 
+use super::avx2::CachedAvx2;
 use super::avx512::{CachedAvx512, Movdir64bAvx512, NtAvx512};
 use crate::arch::{LineKernel, kernel_port, kernels, words};
 
 kernels! {
     /// Cached stores, 16 bytes each, or 8 when the words are in registers.
     Cached => Cached,
+    /// Two cached 32-byte stores, or words.
+    CachedAvx2 => CachedAvx2,
     /// One cached 64-byte store.
     CachedAvx512 => CachedAvx512,
     /// Eight `movnti`.

@@ -16,6 +16,29 @@ use crate::error::ReceiveError;
 use crate::payload::HEAD_BYTES;
 use crate::{Message, Receiver};
 
+/// How far in front the receiver looks whether groups can be tested without a look at their last line.
+const FAR_LINES: u64 = 64;
+
+/// What is known of where the sender is.
+#[derive(Debug)]
+pub(crate) struct Groups {
+    /// The position from which on it is worth looking for a group.
+    from: u64,
+    /// The position from which on it is worth looking far in front.
+    look_at: u64,
+    /// The sender was seen past every line before this position.
+    known_until: u64,
+}
+
+impl Groups {
+    /// For a window of so many lines.
+    pub(crate) fn new(lines: u32) -> Self {
+        // In a small window what is far in front is near behind.
+        let look_at = if u64::from(lines) < 4 * FAR_LINES { u64::MAX } else { 0 };
+        Groups { from: 0, look_at, known_until: 0 }
+    }
+}
+
 impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
     /// Gives `each` the messages that have arrived, `max` at most, and frees each when `each` returns, or soon after that.
     /// Returns how many there were. A message on which `each` panics is given again by the next poll (of a batch, the next
@@ -50,12 +73,12 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
     /// line that is looked at before it is stored must be fetched back by the sender.
     #[inline(always)]
     fn has_group(&mut self) -> bool {
-        if self.next_start < self.group_at || self.is_long {
+        if self.next_start < self.groups.from || self.is_long {
             return false;
         }
         let line = self.line(0);
         if u64::from(line) + u64::from(GROUP_LINES) <= self.mask + 1
-            && self.look(GROUP_LINES - 1) == 0xff
+            && (self.sender_is_far() || self.look(GROUP_LINES - 1) == 0xff)
             && self.test.arrived_group(&mut self.port, line)
         {
             return true;
@@ -64,9 +87,22 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
         false
     }
 
+    /// Whether the sender is known to be past the next lines, a whole group, so that a look at them takes nothing from it.
+    /// Known from a look far in front once in as many lines; a hint, as that line may have been stored before others.
+    #[inline(always)]
+    fn sender_is_far(&mut self) -> bool {
+        if self.next_start >= self.groups.look_at {
+            self.groups.look_at = self.next_start + FAR_LINES;
+            if self.look(FAR_LINES as u32 - 1) == 0xff {
+                self.groups.known_until = self.next_start + FAR_LINES;
+            }
+        }
+        self.next_start + u64::from(GROUP_LINES) <= self.groups.known_until
+    }
+
     #[inline(always)]
     fn skip_group(&mut self) {
-        self.group_at = self.next_start + u64::from(GROUP_LINES);
+        self.groups.from = self.next_start + u64::from(GROUP_LINES);
     }
 
     /// Gives the messages of a group that has arrived, up to one that is not a plain message of one line, and frees them.

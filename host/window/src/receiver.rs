@@ -19,6 +19,7 @@ use beeline_spec::{Header, Kind, WORDS_PER_LINE};
 
 use crate::arrival::{ArrivalTest, Blank};
 use crate::delivery::Delivery;
+use crate::drain::Groups;
 use crate::error::ReceiveError;
 use crate::pace::Pace;
 use crate::payload::{HEAD_BYTES, payload_bytes_of};
@@ -54,8 +55,8 @@ pub struct Receiver<L, S, A = Blank> {
     push_at: u64,
     coalesce_lines: u64,
     pub(crate) pace: Pace,
-    /// The position from which on it is worth looking for a group of lines (`drain.rs`).
-    pub(crate) group_at: u64,
+    /// What reading in groups of lines goes by (`drain.rs`).
+    pub(crate) groups: Groups,
     pub(crate) sender_gone: bool,
     /// What the receiver is in the middle of, on the long way.
     pub(crate) phase: Phase,
@@ -94,7 +95,7 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
             push_at: 0,
             coalesce_lines: 0,
             pace: Pace::new(PREFETCH_LINES, lines),
-            group_at: 0,
+            groups: Groups::new(lines),
             sender_gone: false,
             phase: Phase::Start,
             escaped: vec![0; lines as usize].into_boxed_slice(),

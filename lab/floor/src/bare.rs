@@ -9,9 +9,9 @@
 //! every sender.
 
 use std::hint::spin_loop;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use beeline_contract_memory::{CreditSink, CreditSource, LoadPort, StorePort};
+use beeline_contract_memory::{CreditSink, CreditSource, GROUP_LINES, LoadPort, StorePort};
 use beeline_mmio::{LoadWindow, StoreKernel, StoreWindow, clock};
 
 use crate::{Cores, FloorError, Sides, Source, Sum, WindowMemory, rate};
@@ -122,10 +122,21 @@ pub fn bare_store_rate(port: &mut StoreWindow, source: &Source, lines: u64) -> f
     rate(lines, start.elapsed())
 }
 
-/// How far ahead the bare line stream prefetches, at its best here.
-const AHEAD_LINES: u64 = 32;
+/// Lines that the sender of the bare line stream stores before it looks at the credits again, and a divisor of every window's
+/// lines and of the source's messages.
+const RUN_LINES: u64 = 32;
+const _: () = assert!(
+    (Source::MESSAGES as u64).is_multiple_of(RUN_LINES) && RUN_LINES.is_multiple_of(GROUP_LINES as u64)
+);
 
-/// Lines a second of the bare line stream of `lines` lines through a window of `window_lines`.
+/// How far in front the receiver of the bare line stream looks for the sender.
+const FAR_LINES: u64 = 64;
+
+/// Lines a second of the bare line stream of `lines` lines, rounded up to whole runs, through a window of `window_lines`, at
+/// least 256.
+///
+/// The sender stores runs straight from its source; the receiver tests a group, folds it and makes it free, in vectors. It
+/// prefetches nothing: on each machine met so far that is its best setting (docs/performance.md).
 ///
 /// # Errors
 /// [`FloorError`].
@@ -136,40 +147,48 @@ pub fn bare_stream_rate(
     kernel: StoreKernel,
 ) -> Result<f64, FloorError> {
     let memory = WindowMemory::new(window_lines)?;
-    let (mut out, mut into) = (memory.store_window(kernel), memory.load_window().for_sender(kernel));
+    let (mut out, mut into) = (memory.store_window(kernel), memory.load_window());
     let (mut credits, mut freed) = (memory.credits(), memory.credits());
-    let window = u64::from(window_lines);
+    let (window, lines) = (u64::from(window_lines), lines.next_multiple_of(RUN_LINES));
     let (source, blank, mask) = (&Source::new(), memory.config().blank, window - 1);
     let both = Sides::run::<FloorError>(
         cores,
         move |start| {
             let started = start.wait();
             let mut limit = window;
-            for line in 0..lines {
-                while line >= limit {
+            for line in (0..lines).step_by(RUN_LINES as usize) {
+                while line + RUN_LINES > limit {
                     limit = credits.freed_lines() + window;
                 }
-                out.store_lines((line & mask) as u32, source.message(line));
+                out.store_lines((line & mask) as u32, source.run(line, RUN_LINES));
             }
             Ok(started)
         },
         move |start| {
             start.wait();
-            let (mut sum, mut known_until) = (Sum::default(), 0);
-            for line in 0..lines {
+            let (mut sum, group) = (Sum::default(), u64::from(GROUP_LINES));
+            let (mut look_at, mut known_until) = (0, 0);
+            for line in (0..lines).step_by(GROUP_LINES as usize) {
                 let at = (line & mask) as u32;
-                while into.arrived(at, blank).0 != 0xff {
-                    spin_loop();
+                // A line that is looked at before it is stored must be fetched back by the sender. So a line far in front
+                // is looked at first, once in as many lines, and else the last one of each group. No pause between looks:
+                // one takes as long as some lines.
+                if line >= look_at {
+                    look_at = line + FAR_LINES;
+                    if into.arrived_words(((look_at - 1) & mask) as u32, blank) == 0xff {
+                        known_until = look_at;
+                    }
                 }
-                if line < known_until {
-                    into.prefetch(((line + AHEAD_LINES) & mask) as u32);
-                } else if into.arrived(((line + 2 * AHEAD_LINES) & mask) as u32, blank).0 != 0 {
-                    known_until = line + AHEAD_LINES;
-                }
-                sum.add((0..8).fold(0, |all, word| all ^ into.load_word(at, word)));
-                into.blank_line(at, blank);
-                if (line + 1) & (window / 8 - 1) == 0 || line + 1 == lines {
-                    freed.publish(line + 1);
+                while line >= known_until && into.arrived_words(at + GROUP_LINES - 1, blank) != 0xff {}
+                let sums = loop {
+                    if let Some(sums) = into.group_sums(at, blank) {
+                        break sums;
+                    }
+                };
+                sums.into_iter().for_each(|words| sum.add(words));
+                into.blank_group(at, blank);
+                if (line + group) & (window / 8 - 1) == 0 || line + group == lines {
+                    freed.publish(line + group);
                 }
             }
             Ok((sum, Instant::now()))
@@ -178,6 +197,36 @@ pub fn bare_stream_rate(
     let (sum, ended) = both.second;
     source.check("bare line stream", sum, lines, 8)?;
     Ok(rate(lines, ended - both.first))
+}
+
+/// Lines a second of each end of the bare line stream alone, sender and receiver, on the calling thread: a window is filled
+/// and then emptied, `laps` times.
+///
+/// # Errors
+/// [`FloorError`].
+pub fn bare_work_rates(window_lines: u32, laps: u64) -> Result<[f64; 2], FloorError> {
+    let memory = WindowMemory::new(window_lines)?;
+    let (mut out, mut into) = (memory.store_window(StoreKernel::Cached), memory.load_window());
+    let (source, blank, mut sum) = (Source::new(), memory.config().blank, Sum::default());
+    let mut took = [Duration::ZERO; 2];
+    for lap in 0..laps {
+        let start = Instant::now();
+        for line in (0..window_lines).step_by(RUN_LINES as usize) {
+            let number = lap * u64::from(window_lines) + u64::from(line);
+            out.store_lines(line, source.run(number, RUN_LINES));
+        }
+        let stored = Instant::now();
+        for line in (0..window_lines).step_by(GROUP_LINES as usize) {
+            let sums = into.group_sums(line, blank).unwrap_or_default();
+            sums.into_iter().for_each(|words| sum.add(words));
+            into.blank_group(line, blank);
+        }
+        took[0] += stored - start;
+        took[1] += stored.elapsed();
+    }
+    let lines = laps * u64::from(window_lines);
+    source.check("bare line stream on one core", sum, lines, 8)?;
+    Ok(took.map(|took| rate(lines, took)))
 }
 
 #[cfg(test)]
@@ -192,7 +241,8 @@ mod tests {
             assert_eq!(trips.len(), 1000);
             assert!(trips.iter().all(|ns| *ns > 0.0));
         }
-        assert!(bare_stream_rate(cores, 64, 500_000, StoreKernel::Cached)? > 0.0);
+        assert!(bare_stream_rate(cores, 256, 500_000, StoreKernel::Cached)? > 0.0);
+        assert!(bare_work_rates(256, 5)?.iter().all(|rate| *rate > 0.0));
         let memory = WindowMemory::new(8)?;
         let source = Source::new();
         let mut port = memory.store_window(StoreKernel::Cached);

@@ -12,7 +12,7 @@ mod placement;
 mod sides;
 mod traffic;
 
-pub use bare::{BareEnd, bare_store_rate, bare_stream_rate, bare_trip_p50_ns, bare_trips};
+pub use bare::{BareEnd, bare_store_rate, bare_stream_rate, bare_trip_p50_ns, bare_trips, bare_work_rates};
 pub use cores::{Cores, on_core, pin};
 pub use error::FloorError;
 pub use memory::{LocalCredits, MEMORY, Unreceived, WindowMemory};

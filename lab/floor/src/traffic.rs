@@ -32,6 +32,14 @@ impl Source {
         &self.messages[number as usize % Self::MESSAGES]
     }
 
+    /// Returns the bytes of `lines` lines, the first of which is sent as the `number`th; none is the last of the source but
+    /// the last one.
+    #[inline(always)]
+    pub fn run(&self, number: u64, lines: u64) -> &[u8] {
+        let first = number as usize % Self::MESSAGES;
+        self.messages[first..first + lines as usize].as_flattened()
+    }
+
     /// Compares a sum with that of the first `words` words of the first `messages` messages.
     ///
     /// # Errors

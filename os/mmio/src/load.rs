@@ -41,6 +41,22 @@ impl LoadWindow {
         self
     }
 
+    /// The exclusive or of the words of each line of the group from `first_line` on, once no word of the group equals
+    /// `blank`: the whole of what a floor of streams does with a group ([`LoadPort::arrived_group`]) before it is made free,
+    /// in the widest registers there are.
+    #[inline(always)]
+    pub fn group_sums(&mut self, first_line: u32, blank: u64) -> Option<[u64; GROUP_LINES as usize]> {
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        if let (Some(group), true) = (self.group(first_line), self.kernel != LoadKernel::Words) {
+            // SAFETY: the span is whole aligned lines (`with_kernel`), of which a group starts here (`group`).
+            return unsafe { self.kernel.group_sums(group, blank) };
+        }
+        self.arrived_group(first_line, blank).then(|| {
+            let sum = |line| (0..8).fold(0, |all, word| all ^ self.load_word(line, word));
+            core::array::from_fn(|ahead| sum(first_line.wrapping_add(ahead as u32)))
+        })
+    }
+
     #[inline(always)]
     fn line(&self, line: u32) -> *mut u8 {
         self.span.start().wrapping_add((line & self.mask) as usize * LINE_BYTES)
@@ -202,10 +218,15 @@ mod tests {
             }
             assert!(window.arrived_group(3, blank) && window.arrived_group(3 + 16, blank), "{kernel:?}");
             assert!(!window.arrived_group(2, blank) && !window.arrived_group(4, blank), "{kernel:?}");
+            let sums = core::array::from_fn(|line| {
+                (0..8).fold(0, |all, word| all ^ region.word((3 + line) * 64 + word * 8).load())
+            });
+            assert_eq!(window.group_sums(3, blank), Some(sums), "{kernel:?}");
             for word in (3 * 8..11 * 8).step_by(if cfg!(miri) { 9 } else { 1 }) {
                 let kept = region.word(word * 8).load();
                 region.word(word * 8).store(blank);
                 assert!(!window.arrived_group(3, blank), "{kernel:?}, word {word}");
+                assert_eq!(window.group_sums(3, blank), None, "{kernel:?}, word {word}");
                 region.word(word * 8).store(kept);
             }
         }

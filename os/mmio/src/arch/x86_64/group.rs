@@ -17,11 +17,7 @@ macro_rules! equal_in_two_lines {
     ($first:literal, $second:literal) => {
         concat!(
             "vpcmpeqq ymm2, ymm0, [{group} + ",
-            $second,
-            " + 32]\n",
-            "vpor ymm1, ymm1, ymm2\n",
-            "vpcmpeqq ymm2, ymm0, [{group} + ",
-            $second,
+            $first,
             "]\n",
             "vpor ymm1, ymm1, ymm2\n",
             "vpcmpeqq ymm2, ymm0, [{group} + ",
@@ -29,8 +25,12 @@ macro_rules! equal_in_two_lines {
             " + 32]\n",
             "vpor ymm1, ymm1, ymm2\n",
             "vpcmpeqq ymm2, ymm0, [{group} + ",
-            $first,
+            $second,
             "]\n",
+            "vpor ymm1, ymm1, ymm2\n",
+            "vpcmpeqq ymm2, ymm0, [{group} + ",
+            $second,
+            " + 32]\n",
             "vpor ymm1, ymm1, ymm2",
         )
     };
@@ -152,10 +152,10 @@ unsafe fn arrived_group_avx2(group: *const u8, blank: u64) -> bool {
     unsafe {
         asm!(
             "vmovq xmm0, {blank}", "vpbroadcastq ymm0, xmm0", "vpxor xmm1, xmm1, xmm1",
-            equal_in_two_lines!("384", "448"),
-            equal_in_two_lines!("256", "320"),
-            equal_in_two_lines!("128", "192"),
             equal_in_two_lines!("0", "64"),
+            equal_in_two_lines!("128", "192"),
+            equal_in_two_lines!("256", "320"),
+            equal_in_two_lines!("384", "448"),
             "vpmovmskb {equal:e}, ymm1",
             "vzeroupper",
             group = in(reg) group, blank = in(reg) blank, equal = lateout(reg) equal,

@@ -9,6 +9,7 @@ mod order;
 mod pieces;
 mod scan;
 mod store;
+mod sums;
 
 #[cfg(test)]
 pub(crate) use features::all_kernels;

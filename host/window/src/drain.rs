@@ -13,31 +13,9 @@ use beeline_contract_memory::{CreditSink, GROUP_LINES, LoadPort};
 use crate::arrival::ArrivalTest;
 use crate::delivery::Delivery;
 use crate::error::ReceiveError;
+use crate::pace::FAR_LINES;
 use crate::payload::HEAD_BYTES;
 use crate::{Message, Receiver};
-
-/// How far in front the receiver looks whether groups can be tested without a look at their last line.
-const FAR_LINES: u64 = 64;
-
-/// What is known of where the sender is.
-#[derive(Debug)]
-pub(crate) struct Groups {
-    /// The position from which on it is worth looking for a group.
-    from: u64,
-    /// The position from which on it is worth looking far in front.
-    look_at: u64,
-    /// The sender was seen past every line before this position.
-    known_until: u64,
-}
-
-impl Groups {
-    /// For a window of so many lines.
-    pub(crate) fn new(lines: u32) -> Self {
-        // In a small window what is far in front is near behind.
-        let look_at = if u64::from(lines) < 4 * FAR_LINES { u64::MAX } else { 0 };
-        Groups { from: 0, look_at, known_until: 0 }
-    }
-}
 
 impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
     /// Gives `each` the messages that have arrived, `max` at most, and frees each when `each` returns, or soon after that.

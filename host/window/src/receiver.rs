@@ -19,9 +19,8 @@ use beeline_spec::{Header, Kind, WORDS_PER_LINE};
 
 use crate::arrival::{ArrivalTest, Blank};
 use crate::delivery::Delivery;
-use crate::drain::Groups;
 use crate::error::ReceiveError;
-use crate::pace::Pace;
+use crate::pace::{Groups, Pace};
 use crate::payload::{HEAD_BYTES, payload_bytes_of};
 use crate::phase::Phase;
 use crate::{Position, WindowConfig};

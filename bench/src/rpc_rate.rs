@@ -84,7 +84,7 @@ pub(crate) fn rate(client: &mut shm::Client, depth: u64, calls: u64) -> Result<f
                 idle.idle(|waited| still_makes_sense(waited, || format!("answer after {ended} of {calls}")))?;
                 continue;
             };
-            let mut answer = completion.result.map_err(|error| failed(&error))?;
+            let answer = completion.result.map_err(|error| failed(&error))?;
             if answer.len() != BYTES {
                 return Err(failed(&format!("an answer of {} bytes", answer.len())));
             }

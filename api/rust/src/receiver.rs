@@ -169,6 +169,7 @@ impl Source for Receiver {
 
 /// A received message, where the sender stored it. Dropping it frees its place.
 #[derive(Debug)]
+#[must_use = "a message that is dropped is gone"]
 pub struct Message<'r> {
     inner: beeline_window::Message<'r, LoadWindow, MemoryCreditSink>,
 }

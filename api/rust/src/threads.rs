@@ -1,13 +1,15 @@
 //! Which types go to other threads and which are shared, checked when this is compiled. It is part of what the crate promises.
 
 use crate::{
-    Batch, Domain, Error, Message, MessageRef, Receiver, ReceiverOptions, Reservation, Sender, SenderOptions,
+    Batch, Domain, Error, Event, Message, MessageRef, Polled, Receiver, ReceiverOptions, Reservation, Sender,
+    SenderOptions,
 };
 
 const fn sends<T: Send>() {}
 const fn shares<T: Sync>() {}
 
-/// Handles go to another thread; each has one owner at a time.
+/// Handles go to another thread; each has one owner at a time. Whether they are `Sync` is not promised: what they do takes
+/// `&mut self`. A frame stays in the thread of its port.
 const _: () = {
     sends::<Domain>();
     sends::<Receiver>();
@@ -16,19 +18,27 @@ const _: () = {
     sends::<MessageRef<'_, '_>>();
     sends::<Reservation<'_>>();
     sends::<Batch<'_>>();
+    sends::<Polled<Receiver>>();
+    sends::<Event>();
     sends::<Error>();
 };
 
-/// What threads share: a domain, options and errors.
+/// What threads share: a domain, what signals another thread, options and errors.
 const _: () = {
     shares::<Domain>();
+    shares::<Event>();
     shares::<ReceiverOptions>();
     shares::<SenderOptions>();
     shares::<Error>();
 };
 
 #[cfg(feature = "nic")]
-const _: () = sends::<crate::NicPort>();
+const _: () = {
+    sends::<crate::NicPort>();
+    sends::<Polled<crate::NicPort>>();
+    sends::<crate::PortOptions>();
+    shares::<crate::PortOptions>();
+};
 
 #[cfg(feature = "rpc")]
 const _: () = {
@@ -36,4 +46,8 @@ const _: () = {
     shares::<crate::rpc::Server>();
     sends::<crate::rpc::Worker>();
     sends::<crate::rpc::Client>();
+    sends::<crate::ServerOptions>();
+    shares::<crate::ServerOptions>();
+    sends::<crate::ClientOptions>();
+    shares::<crate::ClientOptions>();
 };

@@ -42,6 +42,7 @@ pub enum Started {
 
 /// The end of a call.
 #[derive(Debug)]
+#[must_use = "an answer that is dropped is gone"]
 pub struct Completion<'a, M> {
     pub id: CallId,
     /// Its answer, read where it lies, or why there is none.
@@ -199,7 +200,7 @@ impl<T: Transport> Client<T> {
                 return None;
             }
         }
-        let mut message = self.transport.poll()?;
+        let message = self.transport.poll()?;
         let word = message.word(0);
         if word >> 32 == 0
             && message.len() >= WORD_BYTES

@@ -15,7 +15,7 @@ pub trait Payload {
     }
 
     /// Word `index`. Memory of a peer is loaded once for each call: read once, check, use.
-    fn word(&mut self, index: usize) -> u64;
+    fn word(&self, index: usize) -> u64;
 
     /// Copies what is there from word `first` on into `out`, as much as fits; the number of bytes copied.
     fn copy_out_from(&mut self, first: usize, out: &mut [u8]) -> usize;
@@ -28,7 +28,7 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Payload for Message<'_, L, S, A
     }
 
     #[inline(always)]
-    fn word(&mut self, index: usize) -> u64 {
+    fn word(&self, index: usize) -> u64 {
         Message::word(self, index)
     }
 
@@ -44,7 +44,7 @@ impl Payload for &[u8] {
         <[u8]>::len(self)
     }
 
-    fn word(&mut self, index: usize) -> u64 {
+    fn word(&self, index: usize) -> u64 {
         let rest = self.get(index.saturating_mul(WORD_BYTES)..).unwrap_or_default();
         match rest.first_chunk() {
             Some(bytes) => u64::from_le_bytes(*bytes),
@@ -115,8 +115,8 @@ impl<'a, M: Payload> Body<'a, M> {
 
     /// Bytes `8 * index` to `8 * index + 7` as a little-endian word; bytes past the end are zero.
     #[inline(always)]
-    pub fn word(&mut self, index: usize) -> u64 {
-        match &mut self.source {
+    pub fn word(&self, index: usize) -> u64 {
+        match &self.source {
             Source::Message(message) => message.word(self.first_word + index),
             Source::Bytes(bytes) => bytes.word(index),
         }
@@ -168,7 +168,7 @@ mod tests {
         let mut out = [0; 2];
         assert_eq!((body.copy_out_from(1, &mut out), out), (2, [24, 25]));
         assert_eq!(body.copy_out_from(2, &mut out), 0);
-        let mut body: Body<'_, &[u8]> = Body::of_bytes(&bytes);
+        let body: Body<'_, &[u8]> = Body::of_bytes(&bytes);
         assert_eq!((body.len(), body.word(3)), (27, 0x1a_1918));
         assert!(Body::of_message(&bytes[..3], 1).is_empty());
     }

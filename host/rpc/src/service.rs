@@ -89,7 +89,7 @@ impl Request<'_> {
     /// Bytes `8 * index` to `8 * index + 7` as a little-endian word; bytes past the end are zero. Each call loads from
     /// memory that the client can write: read once, check, use.
     #[inline(always)]
-    pub fn word(&mut self, index: usize) -> u64 {
+    pub fn word(&self, index: usize) -> u64 {
         self.body.word(index)
     }
 

@@ -51,6 +51,7 @@ pub(crate) struct FrameSpan {
 }
 
 /// A received frame, in place. Dropping it frees its memory for the device.
+#[must_use = "a frame that is dropped is gone"]
 pub struct RxFrame<'a> {
     owner: &'a mut dyn FrameOwner,
     span: FrameSpan,

@@ -220,7 +220,7 @@ int beeline_rpc_client_release(const beeline_rpc_client *client);
 /**
  * Whether there is a server now.
  *
- * @param server_pid NULL, or where its process id is put
+ * @param server_pid NULL, or where its process id is put; 0 for a process outside this pid namespace (another container)
  * @return OK, NOT_CONNECTED (beeline_rpc_last_error() says how it was lost), INVALID, WRONG_THREAD
  *
  * Lets go of a held answer.

@@ -13,7 +13,7 @@ use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use beeline_contract_device::SimTime;
-use beeline_domain::{Departure, PeerId};
+use beeline_domain::{Departure, PeerId, process_name};
 
 use crate::endpoints::Endpoints;
 use crate::statistics::LoopCounters;
@@ -139,10 +139,10 @@ impl Departures {
         counters.torn_messages += torn.len() as u64;
         match port.peer.departure() {
             Some(Departure::Died) => tracing::warn!(
-                "process {} of port {number} died; queues with a torn message: {torn:?}",
-                port.peer.pid()
+                "{} of port {number} died; queues with a torn message: {torn:?}",
+                process_name(port.peer.pid())
             ),
-            _ => tracing::info!("port {number} closed by process {}", port.peer.pid()),
+            _ => tracing::info!("port {number} closed by {}", process_name(port.peer.pid())),
         }
         self.give_back(number);
     }

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::sync::mpsc::{Receiver, SyncSender};
 use std::time::Duration;
 
-use beeline_domain::{Peer, PeerId};
+use beeline_domain::{Peer, PeerId, process_name};
 use beeline_link_shm::DevicePort;
 use beeline_mmio::membarrier;
 use beeline_nic_model::Nic;
@@ -154,7 +154,7 @@ impl Engine {
             match command {
                 Command::Open { number, peer, link } => {
                     self.counters.ports_opened += 1;
-                    tracing::info!("port {number} opened by process {}", peer.pid());
+                    tracing::info!("port {number} opened by {}", process_name(peer.pid()));
                     self.endpoints.open(number, peer, *link);
                 }
                 Command::Departed { number, id } => {
@@ -183,7 +183,7 @@ impl Engine {
     #[cold]
     fn expel(&mut self, number: u32, error: beeline_link_shm::PortError) {
         let Some(mut port) = self.endpoints.remove(number) else { return };
-        tracing::warn!("port {number} of process {} closed: {error}", port.peer.pid());
+        tracing::warn!("port {number} of {} closed: {error}", process_name(port.peer.pid()));
         self.counters.ports_expelled += 1;
         port.link.close(Some(error));
         // Its number is given back when its host goes. What of its frames was still in its device is lost, and counted.

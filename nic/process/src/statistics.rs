@@ -69,9 +69,9 @@ pub struct LoopCounters {
 #[serde(default)]
 pub struct PortStatistics {
     pub port: u32,
-    /// The process of its host.
+    /// The process of its host, in the pid namespace of the NIC; 0 for one outside of it.
     pub pid: u32,
-    /// The user of that process.
+    /// The user of that process, in the user namespace of the NIC.
     pub uid: u32,
     /// Whether it gets its own frames back.
     pub is_loop_back: bool,

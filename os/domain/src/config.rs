@@ -12,7 +12,8 @@ pub const ROOT_VARIABLE: &str = "BEELINE_ROOT";
 ///
 /// The folder is the first of these that is given: [`DomainConfig::root`], the environment variable `BEELINE_ROOT`,
 /// `/tmp/beeline-<effective uid>`. Nothing else decides, so a service and a login shell of one user meet without being
-/// told; where they do not share `/tmp` (`PrivateTmp=`, a container), give both the same `BEELINE_ROOT`.
+/// told; where they do not share `/tmp` (`PrivateTmp=`, containers), mount one folder in both and give each as `BEELINE_ROOT`
+/// where it sees it. The paths may differ; the user must be the same one, whatever uid each user namespace shows for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DomainConfig {
     /// Folder that holds the domains of one user, whose owner that user is and that nobody else may write to; `None`:

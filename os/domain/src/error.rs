@@ -55,7 +55,7 @@ pub enum OfferError {
     #[error("not the name of an offer: {0}")]
     Name(NameError),
     /// Another live process offers the name.
-    #[error("{} is offered by process {pid}, which is alive; stop it or choose another name", path.display())]
+    #[error("{} is offered by {}, which is alive; stop it or choose another name", path.display(), process_name(*pid))]
     Taken {
         /// The offer's socket.
         path: PathBuf,
@@ -78,9 +78,15 @@ pub enum OfferError {
     Misuse(#[from] MisuseError),
 }
 
-/// A process in the middle of a sentence; nothing for one that is not known or not in this pid namespace.
+/// Returns words for a process that the kernel named. It says 0 for one outside this pid namespace, as every process of
+/// another container is: that one has no number here.
+pub fn process_name(pid: u32) -> String {
+    if pid == 0 { "a process outside this pid namespace".to_owned() } else { format!("process {pid}") }
+}
+
+/// A process in the middle of a sentence; nothing where nobody knows any more which one it was.
 fn in_parentheses(pid: Option<u32>) -> String {
-    pid.filter(|pid| *pid != 0).map(|pid| format!(" (process {pid})")).unwrap_or_default()
+    pid.map(|pid| format!(" ({})", process_name(pid))).unwrap_or_default()
 }
 
 /// Why an offer cannot be reached, or did not answer as asked.
@@ -103,7 +109,7 @@ pub enum ConnectError {
         pid: Option<u32>,
     },
     /// The owner closed the connection.
-    #[error("the owner of {} (process {pid}) closed the connection", path.display())]
+    #[error("the owner of {} ({}) closed the connection", path.display(), process_name(*pid))]
     Closed {
         /// The offer's socket.
         path: PathBuf,
@@ -111,7 +117,7 @@ pub enum ConnectError {
         pid: u32,
     },
     /// The owner refused the request.
-    #[error("the owner of {} (process {pid}) refuses: {reason}", path.display())]
+    #[error("the owner of {} ({}) refuses: {reason}", path.display(), process_name(*pid))]
     Refused {
         /// The offer's socket.
         path: PathBuf,
@@ -158,7 +164,7 @@ pub enum ConnectError {
         path: PathBuf,
     },
     /// The owner sent something that is not an answer.
-    #[error("the owner of {} (process {pid}) broke the protocol: {error}", path.display())]
+    #[error("the owner of {} ({}) broke the protocol: {error}", path.display(), process_name(*pid))]
     Protocol {
         /// The offer's socket.
         path: PathBuf,

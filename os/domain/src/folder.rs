@@ -15,6 +15,7 @@ use rustix::io::Errno;
 
 use crate::in_use;
 use crate::name::Name;
+use crate::uid;
 
 /// How long a folder may be locked by a sweep, or vanish again and again, before opening it fails.
 const MAX_MARK_WAIT: Duration = Duration::from_secs(5);
@@ -74,6 +75,17 @@ pub enum FolderError {
         /// This process's user.
         uid: u32,
         remedy: &'static str,
+    },
+    /// Its owner has no uid in this process's user namespace, as where two containers do not map the same users.
+    #[error(
+        "the folder {} belongs to a user whom this user namespace does not map (uid {uid} stands for all of them); give this \
+         container the same user mapping as the folder's owner, or choose another root (BEELINE_ROOT or an option)",
+        path.display()
+    )]
+    Unmapped {
+        path: PathBuf,
+        /// Uid by which the namespace shows every user that it does not map.
+        uid: u32,
     },
     /// The environment names it relative to the working folder, which other processes do not share.
     #[error("BEELINE_ROOT is {}, which is no absolute path: every working folder would have its own domains", path.display())]
@@ -251,7 +263,7 @@ fn open<'a>(
 ) -> Result<Opened<'a>, FolderError> {
     let flags = access | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let fd = rustix::fs::openat(parent, relative, flags, Mode::empty())
-        .map_err(|errno| explain_open(parent, relative, path, errno))?;
+        .map_err(|errno| explain_open(parent, relative, path, errno, owner_uid))?;
     let stat = rustix::fs::fstat(&fd).map_err(|errno| FolderError::System {
         action: "examine",
         path: path.to_owned(),
@@ -260,13 +272,40 @@ fn open<'a>(
     })?;
     let mode = stat.st_mode & 0o777;
     if stat.st_uid != owner_uid {
-        return Err(FolderError::Owner { path: path.to_owned(), found: stat.st_uid, expected: owner_uid });
+        return Err(belongs_to_another(path, stat.st_uid, owner_uid));
+    }
+    // Two users may have this number; the folder's is the right one if it is this process's own.
+    if !uid::names_one_user(owner_uid) && !is_own(&fd) {
+        return Err(FolderError::Unmapped { path: path.to_owned(), uid: owner_uid });
     }
     Ok(Opened { fd, mode, path })
 }
 
+/// Whether this process's user owns the open folder, by the users themselves and not by their numbers: only a file's owner
+/// may set this flag. It changes nothing for a folder, and a descriptor that is a mere path cannot have it.
+fn is_own(folder: &OwnedFd) -> bool {
+    rustix::fs::fcntl_getfl(folder)
+        .and_then(|flags| rustix::fs::fcntl_setfl(folder, flags | OFlags::NOATIME))
+        .is_ok()
+}
+
+fn belongs_to_another(path: &Path, found: u32, expected: u32) -> FolderError {
+    let path = path.to_owned();
+    if uid::names_one_user(found) {
+        FolderError::Owner { path, found, expected }
+    } else {
+        FolderError::Unmapped { path, uid: found }
+    }
+}
+
 /// Says in words why a folder cannot be opened. Only the wording rests on this second look, not the refusal.
-fn explain_open(parent: BorrowedFd<'_>, relative: &Path, path: &Path, errno: Errno) -> FolderError {
+fn explain_open(
+    parent: BorrowedFd<'_>,
+    relative: &Path,
+    path: &Path,
+    errno: Errno,
+    owner_uid: u32,
+) -> FolderError {
     let path = path.to_owned();
     match rustix::fs::statat(parent, relative, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) if rustix::fs::FileType::from_raw_mode(stat.st_mode).is_symlink() => {
@@ -274,6 +313,9 @@ fn explain_open(parent: BorrowedFd<'_>, relative: &Path, path: &Path, errno: Err
         }
         Ok(stat) if !rustix::fs::FileType::from_raw_mode(stat.st_mode).is_dir() => {
             FolderError::NotFolder { path }
+        }
+        Ok(stat) if errno == Errno::ACCESS && stat.st_uid != owner_uid => {
+            belongs_to_another(&path, stat.st_uid, owner_uid)
         }
         _ => FolderError::System {
             action: "open",

@@ -50,6 +50,7 @@ mod socket;
 pub mod support;
 mod sync;
 mod table;
+mod uid;
 mod window;
 mod wire;
 
@@ -58,7 +59,7 @@ pub use config::{DomainConfig, ROOT_VARIABLE};
 pub use connection::{Connection, DEFAULT_TIMEOUT};
 pub use credits::{MemoryCreditSink, MemoryCredits};
 pub use domain::{Domain, Offer};
-pub use error::{ConnectError, DomainError, MisuseError, OfferError};
+pub use error::{ConnectError, DomainError, MisuseError, OfferError, process_name};
 pub use event::Event;
 pub use folder::FolderError;
 pub use in_use::remove_unused_domains;

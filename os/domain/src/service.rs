@@ -87,8 +87,10 @@ impl Refusal {
 /// Who may connect, and how patient an offer is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OfferOptions {
-    /// Users besides the owner whose processes may connect. Only if there is one are the folder and the socket opened
-    /// to others: the socket to all, who are then told apart by the kernel's word.
+    /// Users besides the owner whose processes may connect, by their uids in this process's user namespace. Only if there
+    /// is one are the folder and the socket opened to others: the socket to all, who are then told apart by the kernel's
+    /// word. A user whom the namespace does not map has no uid here, and the number that stands for all of those (65534)
+    /// lets nobody in.
     pub allowed_uids: Vec<u32>,
     /// Connections at the same time, those included that have not said anything yet.
     pub max_connections: usize,
@@ -124,7 +126,7 @@ mod tests {
     fn a_reason_travels_cut_and_harmless() {
         let long = Refusal::new("ä".repeat(MAX_REASON_BYTES));
         assert_eq!(long.to_wire().len(), MAX_REASON_BYTES);
-        assert_eq!(Refusal::from_wire(Refusal::new("taken by pid 7").to_wire()), "taken by pid 7");
+        assert_eq!(Refusal::from_wire(Refusal::new("taken by process 7").to_wire()), "taken by process 7");
         assert_eq!(Refusal::from_wire(b"\x1b[2J\xff"), "\\u{1b}[2J\u{fffd}");
         assert!(Refusal::from_wire(&[b'x'; 5000]).len() <= MAX_REASON_BYTES);
     }

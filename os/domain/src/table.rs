@@ -16,6 +16,7 @@ use crate::mailbox::Mail;
 use crate::protocol::Departure;
 use crate::service::{OfferOptions, Refusal, Reply, Service, guarded};
 use crate::socket;
+use crate::uid;
 use crate::wire::{Identity, Kind};
 
 /// Connections accepted for one event; more wait for the next round, so that nobody else starves.
@@ -128,15 +129,8 @@ impl Table {
             }
             Err(EvidenceError::System(error)) => return Err(error),
         };
-        let uid = evidence.uid();
-        if uid != self.identity.uid && !offer.options.allowed_uids.contains(&uid) {
-            self.send_away(
-                &channel,
-                &format!(
-                    "uid {uid} is not on the offer's list; its owner lets this user in by `--allow-uid {uid}` \
-                     (`allowed_uids` in a program)"
-                ),
-            );
+        if let Err(reason) = admit(evidence.uid(), self.identity.uid, &offer.options.allowed_uids) {
+            self.send_away(&channel, &reason);
             return Ok(());
         }
         let deadline = Instant::now() + offer.options.hello_timeout;
@@ -205,6 +199,28 @@ impl Table {
             }
         }
     }
+}
+
+/// Whether a process of the user `uid` may connect to an offer of the user `own_uid`; else why it may not.
+///
+/// Where two users can have the same uid (`uid.rs`), the list admits neither. An offer without a list needs no uid: its
+/// socket and folder are the owner's alone, and the kernel compared the users themselves when it let this one connect.
+fn admit(uid: u32, own_uid: u32, allowed_uids: &[u32]) -> Result<(), String> {
+    if uid == own_uid && allowed_uids.is_empty() {
+        return Ok(());
+    }
+    if !uid::names_one_user(uid) {
+        return Err(format!(
+            "the user namespace of the offer's owner does not map your user (there uid {uid} stands for every such user, and \
+             no list lets it in); give both containers the same user mapping"
+        ));
+    }
+    if uid == own_uid || allowed_uids.contains(&uid) {
+        return Ok(());
+    }
+    Err(format!(
+        "uid {uid} is not on the offer's list; its owner lets this user in by `--allow-uid {uid}` (`allowed_uids` in a program)"
+    ))
 }
 
 #[cfg(test)]

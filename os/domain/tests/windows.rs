@@ -155,7 +155,7 @@ fn a_window_has_one_sender_and_the_next_gets_a_fresh_one() {
         let mut receiver = listener.accept(WATCHDOG).unwrap();
         assert_eq!(receiver.peer.pid(), helper.pid());
         let taken = sender(&domain).unwrap_err();
-        assert!(taken.to_string().contains(&format!("taken by pid {}", helper.pid())), "{taken}");
+        assert!(taken.to_string().contains(&format!("taken by process {}", helper.pid())), "{taken}");
         if is_killed {
             helper.kill();
         } else {

@@ -119,6 +119,9 @@ impl OpenError {
                 Some(FolderError::ForeignClosed { .. }) => {
                     "let the owner offer something to this user: `allowed_uids`; check the folders above"
                 }
+                Some(FolderError::Unmapped { .. }) => {
+                    "map the same users in both containers, or open the domain in another folder"
+                }
                 Some(FolderError::Owner { .. }) => {
                     "open the domain in another folder, or say whose it is with `open_foreign`"
                 }
@@ -374,7 +377,7 @@ impl ConnectError {
                 Target::Nic(_) => "start a NIC in this domain and its folder (BEELINE_ROOT): `beeline nic`",
             },
             ConnectError::Refused { target: Target::Window(_), .. } => {
-                "end the window's other sender; a receiver that is to take another user lists its uid"
+                "end the window's other sender; a receiver that is to take another user lists its uid, and maps it"
             }
             ConnectError::Refused { .. } => "do what the reason asks for",
             ConnectError::NoAnswer { .. } => "see whether that process is stopped, or starved of CPU",

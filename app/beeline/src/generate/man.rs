@@ -149,9 +149,10 @@ const FILES: &str = "\
 .TP
 \\fI/tmp/beeline\\-UID/\\fR
 Folder of the domains of the user UID: the first that is given of \\fB\\-\\-root\\fR, \\fBBEELINE_ROOT\\fR and this. Nothing else
-decides, so a service and a login shell of one user meet. Where they do not share /tmp (PrivateTmp=, a container), give both the
-same \\fBBEELINE_ROOT\\fR. A folder that belongs to another user, or that others may write to, is refused. With
-\\fB\\-\\-owner\\fR, UID is that owner: the folder must be the owner's, who offers with \\fB\\-\\-allow\\-uid\\fR.
+decides, so a service and a login shell of one user meet. Where they do not share /tmp (PrivateTmp=, containers), mount one folder
+in both and name it with \\fBBEELINE_ROOT\\fR; its path may differ, its user may not. A folder that belongs to another user, or
+that others may write to, is refused. With \\fB\\-\\-owner\\fR, UID is that owner: the folder must be the owner's, who offers with
+\\fB\\-\\-allow\\-uid\\fR.
 .TP
 \\fIDOMAIN/NAME.sock\\fR, \\fIDOMAIN/NAME.lock\\fR
 In that folder: where the owner of a name answers, and the lock by which it owns it. Those of an owner that has died are removed by

@@ -12,6 +12,7 @@ use super::hello::{Request, encode_answer};
 use super::options::{WindowError, WindowOptions, check_lines};
 use crate::{
     Domain, Event, MemoryCreditSink, MemorySleeper, Offer, OfferOptions, Peer, Refusal, Reply, Service,
+    process_name,
 };
 
 /// Windows that may wait to be accepted; senders that connect and go cannot fill more.
@@ -161,7 +162,7 @@ impl Service for Maker {
         let [credit_fd] = <[OwnedFd; 1]>::try_from(fds)
             .map_err(|fds| Refusal::new(format!("{} descriptors, one credit page is needed", fds.len())))?;
         if let Some(sender) = self.sender.as_ref().filter(|sender| sender.is_connected_now()) {
-            return Err(Refusal::new(format!("the window is taken by pid {}", sender.pid())));
+            return Err(Refusal::new(format!("the window is taken by {}", process_name(sender.pid()))));
         }
         {
             let state = self.queue.lock();
@@ -247,7 +248,7 @@ mod tests {
         };
         let ((first, first_end), (second, _second_end)) = (peer_with_socket(), peer_with_socket());
         ask(&mut maker, &first).unwrap();
-        assert!(ask(&mut maker, &second).unwrap_err().reason().contains("taken by pid"));
+        assert!(ask(&mut maker, &second).unwrap_err().reason().contains("taken by process"));
         drop(first_end);
         assert!(first.is_alive(), "the domain's thread has not seen the hang-up");
         ask(&mut maker, &second).unwrap();

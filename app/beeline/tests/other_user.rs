@@ -171,9 +171,11 @@ fn folder_of_another_user_that_is_absent_or_closed_or_somebody_elses_is_named() 
 #[test]
 fn command_of_another_user_waits_until_the_owner_offers_to_it() {
     let Some(users) = TwoUsers::new() else { return };
+    // The folder is there and closed; one that is not there yet is waited for in the tests of `os/domain`.
+    let (_own, _) = users.serve("kv serve --name own", 1);
     let mut get = users.command(LISTED, &format!("kv get k --timeout-ms {LONG_MS}"));
     let mut get = Ended(get.args(["--owner", "0"]).stderr(Stdio::piped()).spawn().unwrap());
-    // It says that it waits: from here on it has looked at least once, and found no folder.
+    // It says that it waits: from here on it has looked at least once, and found the folder closed.
     let mut said = BufReader::new(get.0.stderr.take().unwrap()).lines();
     assert_eq!(
         said.next().unwrap().unwrap(),

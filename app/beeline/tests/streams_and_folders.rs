@@ -167,6 +167,14 @@ fn option_goes_before_variable_and_an_error_names_the_folder() {
 }
 
 #[test]
+fn folder_of_another_user_is_the_default_one_of_that_user() {
+    let output =
+        Root::new().beeline("stat --once --owner 54329").env_remove("BEELINE_ROOT").output().unwrap();
+    let err = words(output).2;
+    assert!(err.contains("uid 54329 has no folder /tmp/beeline-54329"), "{err}");
+}
+
+#[test]
 fn folder_that_others_may_write_to_is_refused() {
     use std::os::unix::fs::PermissionsExt;
     let root = Root::new();

@@ -85,12 +85,12 @@ fn ping_with(mut station: Station, mut tx: impl Transmit, mut rx: impl Receive, 
 
 #[test]
 fn no_wake_up_is_lost_between_two_sleepers() {
-    let ways = [
+    let pairs = [
         (Interface::Mmio, StoreKernel::Cached),
         (Interface::Mmio, StoreKernel::Nt8),
         (Interface::Coherent, StoreKernel::Cached),
     ];
-    for (interface, kernel) in ways {
+    for (interface, kernel) in pairs {
         if kernel != StoreKernel::Cached && !StoreKernel::available().contains(&kernel) {
             continue;
         }

@@ -52,7 +52,7 @@ unsafe impl OptionsOfC for beeline_rpc_client_options<'_> {
     const FIRST_BYTES: usize = FIRST_CLIENT_BYTES;
 }
 
-// SAFETY: as above.
+// SAFETY: `#[repr(C)]` above; integers and pointers, the first the size.
 unsafe impl OptionsOfC for beeline_rpc_server_options<'_> {
     const FIRST_BYTES: usize = FIRST_SERVER_BYTES;
 }

@@ -151,7 +151,8 @@ impl Source for Receiver {
     fn listen(&mut self, event: &Event) -> Armed {
         self.listener.signal(Some(event));
         let Some((open, _)) = self.look_for_sender() else { return Armed::Wait };
-        // Who freed messages and did not look for the next one has told nobody of their lines; a sender may wait for them.
+        // A receiver that freed messages and did not look for the next one has told nobody of their lines; a sender may wait for
+        // them.
         open.receiver.push_credits();
         open.sleeper.announce(event);
         listen_all([&open.sleeper]);

@@ -199,12 +199,12 @@ fn several_devices_carry_more_and_each_is_told() {
     let found: serde_json::Value = serde_json::from_str(&folder.read("a.json")).unwrap();
     let rows = found["rows"].as_array().unwrap();
     // Cores that were fewer than devices are as many, and the same point is not done twice.
-    let crews: Vec<[u64; 2]> = rows
+    let device_and_core_counts: Vec<[u64; 2]> = rows
         .iter()
         .filter(|row| row["interface"] == "mmio")
         .map(|row| [&row["devices"], &row["cores"]].map(|number| number.as_u64().unwrap()))
         .collect();
-    assert_eq!(crews, [[1, 1], [1, 2], [2, 2], [4, 4]]);
+    assert_eq!(device_and_core_counts, [[1, 1], [1, 2], [2, 2], [4, 4]]);
     let gbps = |figures: &serde_json::Value| {
         figures["bytes"].as_f64().unwrap() * 8000.0 / figures["elapsed_ps"].as_f64().unwrap()
     };

@@ -9,8 +9,8 @@ use std::process::{Child, Command, Output, Stdio};
 
 use beeline_bench::veth::{INTERFACE, Veth};
 
-/// What both ends suffer in foul weather.
-const FOUL: [&str; 8] = ["--loss", "5", "--duplicate", "2", "--reorder", "5", "--seed", "7"];
+/// What both ends do to the frames that they send over an impaired network.
+const IMPAIRED: [&str; 8] = ["--loss", "5", "--duplicate", "2", "--reorder", "5", "--seed", "7"];
 
 /// A wire, or `None` with the reason printed.
 fn wire() -> Option<Veth> {
@@ -115,8 +115,8 @@ fn every_kind_of_socket_asks_and_answers() {
 fn what_is_lost_doubled_and_overtaken_is_answered_all_the_same() {
     let Some(veth) = wire() else { return };
     for kind in ["af-packet", "af-xdp"] {
-        let Some(server) = Server::start(&veth, kind, &FOUL) else { continue };
-        let results = ask(&veth, &server, kind, &[&FOUL[..], &["--count", "2000"]].concat());
+        let Some(server) = Server::start(&veth, kind, &IMPAIRED) else { continue };
+        let results = ask(&veth, &server, kind, &[&IMPAIRED[..], &["--count", "2000"]].concat());
         check(&results, kind, &[10, 100], 2000);
         let repeats: u64 = results["round_trips"]
             .as_array()

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use beeline_datagram::{ConnectError, Down, Event, HEAD_BYTES, SendError, Sent};
 use beeline_spec::formats::{datagram_frame as f, datagram_kind as kind};
-use support::{Fate, Net, Side, Weather, endpoint, mac, message, pair, run_until};
+use support::{Fate, Impairments, Net, Side, endpoint, mac, message, pair, run_until};
 
-const FAIR: [Weather; 2] = [Weather::FAIR; 2];
+const UNIMPAIRED: [Impairments; 2] = [Impairments::UNIMPAIRED; 2];
 const SECOND: u64 = 1_000_000_000;
 
 fn run(net: &support::Shared, sides: &mut [&mut Side], ns: u64) {
@@ -43,7 +43,7 @@ fn answer_one(net: &support::Shared, server: &mut Side, client: &mut Side) {
 
 #[test]
 fn a_connection_opens_with_three_frames_and_an_answer() {
-    let net = Net::new(1, FAIR);
+    let net = Net::new(1, UNIMPAIRED);
     let (mut client, mut server) = pair(&net, |config| config);
     let elapsed = net.lock().unwrap().now - 1_000_000;
     assert!(elapsed < 50_000, "{elapsed} ns for one round trip and a half");
@@ -56,7 +56,7 @@ fn a_connection_opens_with_three_frames_and_an_answer() {
 #[test]
 fn a_question_and_its_answer_cost_two_frames() {
     for window in [1, 2, 64] {
-        let net = Net::new(1, FAIR);
+        let net = Net::new(1, UNIMPAIRED);
         let (mut client, mut server) = pair(&net, |mut config| {
             (config.send_window, config.receive_window) = (window, window);
             config
@@ -82,7 +82,7 @@ fn a_question_and_its_answer_cost_two_frames() {
 
 #[test]
 fn a_stream_costs_few_acknowledgements() {
-    let net = Net::new(1, FAIR);
+    let net = Net::new(1, UNIMPAIRED);
     let (mut client, mut server) = pair(&net, |config| config);
     let before = net.lock().unwrap().sent;
     client.to_send = 10_000;
@@ -98,7 +98,7 @@ fn a_stream_costs_few_acknowledgements() {
 #[test]
 fn frame_overtaken_by_four_is_repeated_and_by_three_is_not() {
     for (overtaken_by, repeats) in [(1, 0), (3, 0), (4, 1)] {
-        let net = Net::new(1, FAIR);
+        let net = Net::new(1, UNIMPAIRED);
         let (mut client, mut server) = pair(&net, |config| config);
         run(&net, &mut [&mut client, &mut server], 1_000_000);
         let mut seen = 0;
@@ -121,7 +121,7 @@ fn frame_overtaken_by_four_is_repeated_and_by_three_is_not() {
 
 #[test]
 fn a_lost_frame_is_repeated_once_without_a_timeout() {
-    let net = Net::new(1, FAIR);
+    let net = Net::new(1, UNIMPAIRED);
     let (mut client, mut server) = pair(&net, |config| config);
     let before = net.lock().unwrap().sent[0];
     let mut seen = 0;
@@ -143,7 +143,7 @@ fn a_lost_frame_is_repeated_once_without_a_timeout() {
 
 #[test]
 fn a_repeat_that_is_lost_is_repeated_without_a_timeout_while_others_arrive() {
-    let net = Net::new(1, FAIR);
+    let net = Net::new(1, UNIMPAIRED);
     let (mut client, mut server) = pair(&net, |config| config);
     let mut copies = 0;
     net.lock().unwrap().script(move |from, frame| {
@@ -164,7 +164,7 @@ fn a_repeat_that_is_lost_is_repeated_without_a_timeout_while_others_arrive() {
 
 #[test]
 fn a_lost_tail_comes_after_one_timeout() {
-    let net = Net::new(1, FAIR);
+    let net = Net::new(1, UNIMPAIRED);
     let (mut client, mut server) = pair(&net, |config| config);
     for _ in 0..20 {
         send_one(&net, &mut client, &mut server);
@@ -192,7 +192,7 @@ fn a_lost_tail_comes_after_one_timeout() {
 
 #[test]
 fn timeouts_back_off_and_the_silent_side_is_given_up() {
-    let net = Net::new(1, FAIR);
+    let net = Net::new(1, UNIMPAIRED);
     let (mut client, mut server) = pair(&net, |config| config);
     send_one(&net, &mut client, &mut server);
     run(&net, &mut [&mut client, &mut server], SECOND / 100);
@@ -218,7 +218,7 @@ fn timeouts_back_off_and_the_silent_side_is_given_up() {
 
 #[test]
 fn an_idle_connection_lives_on_keep_alives() {
-    let net = Net::new(1, FAIR);
+    let net = Net::new(1, UNIMPAIRED);
     let (mut client, mut server) = pair(&net, |config| config);
     let before = net.lock().unwrap().sent;
     run(&net, &mut [&mut client, &mut server], 60 * SECOND);
@@ -231,7 +231,7 @@ fn an_idle_connection_lives_on_keep_alives() {
 
 #[test]
 fn a_program_that_does_not_poll_for_long_takes_nobody_for_dead() {
-    let net = Net::new(1, FAIR);
+    let net = Net::new(1, UNIMPAIRED);
     let (mut client, mut server) = pair(&net, |config| config);
     send_one(&net, &mut client, &mut server);
     run(&net, &mut [&mut client, &mut server], SECOND / 100);
@@ -244,7 +244,7 @@ fn a_program_that_does_not_poll_for_long_takes_nobody_for_dead() {
 
 #[test]
 fn closing_delivers_everything_and_both_sides_say_so() {
-    let net = Net::new(1, FAIR);
+    let net = Net::new(1, UNIMPAIRED);
     let (mut client, mut server) = pair(&net, |config| config);
     (client.to_send, server.to_send) = (500, 0);
     assert!(run_until(&net, &mut [&mut client, &mut server], 10 * SECOND, |sides| sides[0].sent == 500));
@@ -264,7 +264,7 @@ fn closing_delivers_everything_and_both_sides_say_so() {
 
 #[test]
 fn a_close_whose_acknowledgement_is_lost_is_still_a_close() {
-    let net = Net::new(1, FAIR);
+    let net = Net::new(1, UNIMPAIRED);
     let (mut client, mut server) = pair(&net, |config| config);
     send_one(&net, &mut client, &mut server);
     run(&net, &mut [&mut client, &mut server], SECOND / 100);
@@ -285,7 +285,7 @@ fn a_close_whose_acknowledgement_is_lost_is_still_a_close() {
 
 #[test]
 fn both_sides_may_close_at_once() {
-    let net = Net::new(1, FAIR);
+    let net = Net::new(1, UNIMPAIRED);
     let (mut client, mut server) = pair(&net, |config| config);
     (client.to_send, server.to_send) = (20, 30);
     client.run();
@@ -301,7 +301,7 @@ fn both_sides_may_close_at_once() {
 
 #[test]
 fn an_abort_reaches_the_other_side() {
-    let net = Net::new(1, FAIR);
+    let net = Net::new(1, UNIMPAIRED);
     let (mut client, mut server) = pair(&net, |config| config);
     client.endpoint.abort(client.id.unwrap());
     assert!(run_until(&net, &mut [&mut client, &mut server], 10 * SECOND, |sides| {
@@ -312,7 +312,7 @@ fn an_abort_reaches_the_other_side() {
 
 #[test]
 fn a_paused_side_holds_its_window_and_then_the_sender_waits() {
-    let net = Net::new(1, FAIR);
+    let net = Net::new(1, UNIMPAIRED);
     let (mut client, mut server) = pair(&net, |mut config| {
         config.receive_window = 8;
         config
@@ -329,7 +329,7 @@ fn a_paused_side_holds_its_window_and_then_the_sender_waits() {
 
 #[test]
 fn a_lost_word_of_new_room_is_asked_for() {
-    let net = Net::new(1, FAIR);
+    let net = Net::new(1, UNIMPAIRED);
     let (mut client, mut server) = pair(&net, |mut config| {
         config.receive_window = 4;
         config
@@ -350,7 +350,7 @@ fn a_lost_word_of_new_room_is_asked_for() {
 
 #[test]
 fn what_cannot_be_is_refused_with_a_reason() {
-    let net = Net::new(1, FAIR);
+    let net = Net::new(1, UNIMPAIRED);
     let (mut client, _server) = pair(&net, |config| config);
     let id = client.id.unwrap();
     let max_bytes = client.endpoint.max_message_bytes();
@@ -368,7 +368,7 @@ fn what_cannot_be_is_refused_with_a_reason() {
 
 #[test]
 fn connect_to_nobody_times_out_and_to_a_non_listener_is_refused() {
-    let net = Net::new(1, FAIR);
+    let net = Net::new(1, UNIMPAIRED);
     let mut client = Side::new(endpoint(&net, 0, 1, |config| config), [1, 2], 0);
     client.id = Some(client.endpoint.connect(mac(1)).unwrap());
     assert!(run_until(&net, &mut [&mut client], 10 * SECOND, |sides| sides[0].down.is_some()));
@@ -390,7 +390,7 @@ fn connect_to_nobody_times_out_and_to_a_non_listener_is_refused() {
 #[test]
 fn frames_of_two_lengths_are_refused_from_either_side() {
     for (client_bytes, server_bytes) in [(1514, 1000), (1000, 1514)] {
-        let net = Net::new(1, FAIR);
+        let net = Net::new(1, UNIMPAIRED);
         let with = |bytes| {
             move |mut config: beeline_datagram::Config| {
                 config.frame_bytes = bytes;
@@ -412,7 +412,7 @@ fn frames_of_two_lengths_are_refused_from_either_side() {
 
 #[test]
 fn both_sides_may_ask_at_once() {
-    let net = Net::new(1, FAIR);
+    let net = Net::new(1, UNIMPAIRED);
     let mut one = Side::new(endpoint(&net, 0, 1, |config| config), [1, 2], 50);
     let mut two = Side::new(endpoint(&net, 1, 2, |config| config), [2, 1], 50);
     one.id = Some(one.endpoint.connect(mac(1)).unwrap());
@@ -426,7 +426,7 @@ fn both_sides_may_ask_at_once() {
 
 #[test]
 fn a_burst_is_flushed_once() {
-    let net = Net::new(1, FAIR);
+    let net = Net::new(1, UNIMPAIRED);
     let (mut client, _server) = pair(&net, |config| config);
     let before = net.lock().unwrap().flushes;
     let id = client.id.unwrap();

@@ -6,9 +6,9 @@ mod support;
 
 use beeline_datagram::{Address, ConnectError, Down, Event, Port};
 use beeline_spec::formats::{datagram_frame as f, datagram_kind as kind, datagram_reset as reset};
-use support::{Fate, Net, Side, TestEndpoint, Weather, endpoint, mac, pair, run_until};
+use support::{Fate, Impairments, Net, Side, TestEndpoint, endpoint, mac, pair, run_until};
 
-const FAIR: [Weather; 2] = [Weather::FAIR; 2];
+const UNIMPAIRED: [Impairments; 2] = [Impairments::UNIMPAIRED; 2];
 const SECOND: u64 = 1_000_000_000;
 
 fn run(net: &support::Shared, sides: &mut [&mut Side], ns: u64) {
@@ -35,7 +35,7 @@ fn last_of(net: &support::Shared, wanted: u8) -> Vec<u8> {
 
 /// Two sides that said a word each, every frame of which was recorded.
 fn talked() -> (support::Shared, Side, Side) {
-    let net = Net::new(1, FAIR);
+    let net = Net::new(1, UNIMPAIRED);
     net.lock().unwrap().log = Some(Vec::new());
     let (mut client, mut server) = pair(&net, |config| config);
     (client.to_send, server.to_send) = (5, 5);
@@ -280,7 +280,7 @@ fn a_peer_that_takes_back_room_or_names_everything_holds_up_itself_only() {
 
 #[test]
 fn a_full_endpoint_refuses_and_says_so() {
-    let net = Net::new(1, FAIR);
+    let net = Net::new(1, UNIMPAIRED);
     let one = |mut config: beeline_datagram::Config| {
         config.max_connections = 1;
         config
@@ -308,7 +308,7 @@ fn a_full_endpoint_refuses_and_says_so() {
 
 #[test]
 fn endpoints_of_one_station_do_not_disturb_each_other() {
-    let net = Net::new(1, FAIR);
+    let net = Net::new(1, UNIMPAIRED);
     let (mut client, mut server) = pair(&net, |config| config);
     // A second endpoint at the client's station sees every frame, as with AF_PACKET.
     net.lock().unwrap().log = Some(Vec::new());
@@ -335,7 +335,7 @@ fn endpoints_of_one_station_do_not_disturb_each_other() {
 
 #[test]
 fn a_client_that_is_killed_while_it_opens_leaves_nothing() {
-    let net = Net::new(1, FAIR);
+    let net = Net::new(1, UNIMPAIRED);
     let mut server = Side::new(endpoint(&net, 1, 2, |config| config), [2, 1], 0);
     let mut client = endpoint(&net, 0, 1, |config| config);
     client.connect(mac(1)).unwrap();

@@ -6,7 +6,7 @@ mod figures;
 
 use serde::Serialize;
 
-use crate::plot::{Across, Better, Chart, Look, Series};
+use crate::plot::{Across, Better, Chart, LineStyle, Series};
 use crate::published::{Row, RowId};
 use crate::quantity::{Interface, Quantity};
 use crate::registry::Registry;
@@ -45,7 +45,7 @@ pub struct Line {
     pub name: String,
     /// Platform it was run on.
     pub machine: String,
-    /// Gives the line its look; `None` where the machine stores or reads by itself.
+    /// Gives the line its style; `None` where the machine stores or reads by itself.
     pub interface: Option<Interface>,
     /// Ours.
     pub simulated: Vec<(f64, f64)>,
@@ -61,18 +61,18 @@ impl Drawn {
         let mut others = 0..;
         let mut seen: Vec<Interface> = Vec::new();
         let series = |line: &Line| {
-            let look = match line.interface {
+            let style = match line.interface {
                 Some(interface) => {
                     let variant = seen.iter().filter(|other| **other == interface).count();
                     seen.push(interface);
-                    Look::Of(interface, variant)
+                    LineStyle::Of(interface, variant)
                 }
-                None => Look::Other(others.next().unwrap_or_default()),
+                None => LineStyle::Other(others.next().unwrap_or_default()),
             };
             Series {
                 marks: line.published.clone(),
                 others: line.published_uncompared.clone(),
-                ..Series::line(line.name.clone(), look, line.simulated.clone())
+                ..Series::line(line.name.clone(), style, line.simulated.clone())
             }
         };
         Chart {

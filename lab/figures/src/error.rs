@@ -21,7 +21,7 @@ pub enum Error {
     #[error("formula `{formula}`: {problem}")]
     Formula {
         formula: String,
-        /// Why.
+        /// What is wrong with it.
         problem: String,
     },
     /// Output that could not be made.

@@ -6,12 +6,12 @@
 mod axis;
 mod chart;
 pub mod html;
-mod look;
+mod line_style;
 mod seen;
 mod svg;
 mod text;
 
 pub use chart::{Across, Better, Chart, Series, align};
-pub use look::{Look, Marker};
+pub use line_style::{LineStyle, Marker};
 pub use seen::sentence;
 pub use svg::draw;

@@ -5,7 +5,7 @@ mod made_up;
 use beeline_figures::evaluate::Ours;
 use beeline_figures::output;
 use beeline_figures::plot::html::escape;
-use beeline_figures::plot::{Look, sentence};
+use beeline_figures::plot::{LineStyle, sentence};
 use beeline_figures::quantity::{Interface, Quantity};
 use beeline_figures::registry::Class;
 use beeline_figures::{Card, NotModelled, Options, Outcome, Replacement, Simulator, run};
@@ -206,7 +206,7 @@ fn line_of_an_interface_looks_as_the_interface_does_everywhere() {
     let outcome = outcome();
     for figure in &outcome.figures {
         for (line, series) in figure.lines.iter().zip(figure.chart().series) {
-            let is_of_it = |interface| series.look.class() == Look::Of(interface, 0).class();
+            let is_of_it = |interface| series.style.class() == LineStyle::Of(interface, 0).class();
             assert_eq!(line.interface.is_some(), line.interface.is_some_and(is_of_it), "{}", line.name);
             assert!(line.interface.is_some() || !Interface::ALL.into_iter().any(is_of_it), "{}", line.name);
         }

@@ -22,7 +22,7 @@ pub enum PlatformError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// What the system said.
         error: std::io::Error,
     },
     /// The file is not TOML.

@@ -12,7 +12,7 @@ use beeline_spec::formats::MAX_FRAME_BYTES;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socket_with};
 
-use crate::interface::Interface;
+use crate::net_interface::NetInterface;
 use crate::{Accept, Traits, Uplink, UplinkError};
 
 const NEEDS_RAW: &str =
@@ -33,7 +33,7 @@ pub struct AfPacketConfig {
 /// A raw AF_PACKET socket on one interface.
 pub struct AfPacket {
     name: String,
-    interface: Interface,
+    interface: NetInterface,
     socket: OwnedFd,
     too_long: u64,
 }
@@ -44,7 +44,7 @@ impl AfPacket {
     /// # Errors
     /// There is no such interface, or the process lacks CAP_NET_RAW.
     pub fn open(config: &AfPacketConfig) -> Result<Self, UplinkError> {
-        let interface = Interface::find(&config.interface)?;
+        let interface = NetInterface::find(&config.interface)?;
         let failed = |step| move |error| refused(&config.interface, step, error);
         let socket = make(&config.interface)?;
         if config.is_promiscuous {

@@ -21,11 +21,11 @@ mod af_packet;
 #[cfg(target_os = "linux")]
 mod af_xdp;
 mod error;
-#[cfg(target_os = "linux")]
-mod interface;
 mod loopback;
 #[cfg(target_os = "linux")]
 mod namespace;
+#[cfg(target_os = "linux")]
+mod net_interface;
 mod pcap_in;
 mod pcap_out;
 mod records;

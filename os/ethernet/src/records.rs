@@ -48,11 +48,12 @@ pub(crate) struct Records<R: BufRead> {
 
 enum Format<R: BufRead> {
     Pcap(PcapReader<R>),
-    PcapNg { reader: R, big_endian: bool, interfaces: Vec<Interface>, body: Vec<u8> },
+    PcapNg { reader: R, big_endian: bool, interfaces: Vec<CapturedInterface>, body: Vec<u8> },
 }
 
+/// A network interface that a pcapng section describes.
 #[derive(Clone, Copy)]
-struct Interface {
+struct CapturedInterface {
     link_type: u32,
     snap_bytes: u32,
     /// Resolution of the interface's timestamps.
@@ -243,14 +244,14 @@ impl Block<'_> {
     fn read(
         &self,
         kind: u32,
-        interfaces: &mut Vec<Interface>,
+        interfaces: &mut Vec<CapturedInterface>,
         data: &mut Vec<u8>,
     ) -> Result<Option<Record>, UplinkError> {
         match kind {
             SECTION_HEADER => interfaces.clear(),
             INTERFACE_DESCRIPTION => {
                 let (link_type, snap_bytes) = (self.number(0..2)?, self.number(4..8)?);
-                interfaces.push(Interface { link_type, snap_bytes, ticks_per_s: self.ticks_per_s() });
+                interfaces.push(CapturedInterface { link_type, snap_bytes, ticks_per_s: self.ticks_per_s() });
             }
             ENHANCED_PACKET => {
                 let (captured, original) = (self.number(12..16)?, self.number(16..20)?);
@@ -275,7 +276,11 @@ impl Block<'_> {
         Ok(None)
     }
 
-    fn interface(&self, interfaces: &[Interface], index: u32) -> Result<Interface, UplinkError> {
+    fn interface(
+        &self,
+        interfaces: &[CapturedInterface],
+        index: u32,
+    ) -> Result<CapturedInterface, UplinkError> {
         let interface = interfaces.get(index as usize).copied().ok_or_else(|| {
             let reason = format!("names interface {index} of {}", interfaces.len());
             malformed(self.path, self.offset_bytes, reason)
@@ -307,7 +312,7 @@ impl Block<'_> {
     }
 
     /// The timestamp of a packet block in nanoseconds.
-    fn captured_at_ns(&self, interface: Interface) -> Result<Option<u64>, UplinkError> {
+    fn captured_at_ns(&self, interface: CapturedInterface) -> Result<Option<u64>, UplinkError> {
         let ticks = u64::from(self.number(4..8)?) << 32 | u64::from(self.number(8..12)?);
         let ns = u128::from(ticks) * 1_000_000_000 / u128::from(interface.ticks_per_s);
         Ok(u64::try_from(ns).ok())

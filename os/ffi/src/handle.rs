@@ -35,7 +35,7 @@ impl<T> Copy for Handle<T> {}
 
 // SAFETY: the pointer is never followed: `bits` takes its address, and that is all that is done with it.
 unsafe impl<T> Send for Handle<T> {}
-// SAFETY: as above.
+// SAFETY: nothing is done with a shared pointer but taking its address.
 unsafe impl<T> Sync for Handle<T> {}
 
 impl<T: Kind> Handle<T> {

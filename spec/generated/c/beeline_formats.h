@@ -289,7 +289,7 @@
 #define BEELINE_FEATURE_SHARED_NOTIFICATIONS 2 /* Pipes of several queues may be told of in one notification ring (queue register `rx_notify_share`). */
 
 /* Why a NIC process closed a port: the value of port_host_memory `closed`. */
-#define BEELINE_PORT_CLOSED_OPEN 0 /* It has not. */
+#define BEELINE_PORT_CLOSED_OPEN 0 /* The port is open. */
 #define BEELINE_PORT_CLOSED_PROTOCOL 1 /* The host wrote something to the register channel that is no register access. */
 #define BEELINE_PORT_CLOSED_STOPPED 2 /* The NIC process stops. */
 

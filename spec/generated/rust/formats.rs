@@ -393,7 +393,7 @@ pub mod feature {
 }
 /// Why a NIC process closed a port: the value of port_host_memory `closed`.
 pub mod port_closed {
-    /// It has not.
+    /// The port is open.
     pub const OPEN: u8 = 0;
     /// The host wrote something to the register channel that is no register access.
     pub const PROTOCOL: u8 = 1;

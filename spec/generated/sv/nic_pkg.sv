@@ -289,7 +289,7 @@ package nic_pkg;
 
   // Why a NIC process closed a port: the value of port_host_memory `closed`.
   typedef enum logic [7:0] {
-    // It has not.
+    // The port is open.
     PortClosedOpen = 8'h0,
     // The host wrote something to the register channel that is no register access.
     PortClosedProtocol = 8'h1,

@@ -44,7 +44,7 @@ pub enum PortError {
     /// The NIC refused, or is not sound.
     #[error("cannot open a port")]
     Failed {
-        /// Why.
+        /// What the NIC refused, or what is not sound about it.
         source: Cause,
     },
 }

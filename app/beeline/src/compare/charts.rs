@@ -6,7 +6,7 @@ use beeline_window::FencePolicy;
 
 use super::results::{LatencyKind, LatencyRow, RateRow, Results};
 use super::table::{distinct, placements};
-use crate::page::{self, Across, Better, Chart, FRAMES, Look, Series};
+use crate::page::{self, Across, Better, Chart, FRAMES, LineStyle, Series};
 
 /// A percentile: its name with the unit, and its value in a row.
 type Percentile = (&'static str, fn(&LatencyRow) -> u64);
@@ -73,9 +73,9 @@ pub fn stores(results: &Results) -> Vec<Chart<'static>> {
                     .filter(|row| (row.placement, row.kernel, row.receiver) == (placement, kernel, receiver))
                 {
                     let number = FencePolicy::ALL.iter().position(|policy| policy.name() == row.policy);
-                    let look = Look::Other(number.unwrap_or_default());
+                    let style = LineStyle::Other(number.unwrap_or_default());
                     let point = (f64::from(row.message_bytes), row.goodput_gbps);
-                    page::add(&mut series, fences(row.policy), look, point);
+                    page::add(&mut series, fences(row.policy), style, point);
                 }
                 let who = if receiver { "received" } else { "nobody receives" };
                 charts.push(Chart {
@@ -109,8 +109,8 @@ fn of_interfaces(points: impl Iterator<Item = (Interface, &'static str, u32, f64
             "-" => interface.to_string(),
             kernel => format!("{interface} ({kernel})"),
         };
-        let look = page::look(&series, &name, interface);
-        page::add(&mut series, name, look, (f64::from(frame_bytes), value));
+        let style = page::style_of(&series, &name, interface);
+        page::add(&mut series, name, style, (f64::from(frame_bytes), value));
     }
     series
 }
@@ -177,8 +177,8 @@ mod tests {
         let points = rows.map(|(kernel, value)| (Interface::Mmio, kernel, value as u32, value));
         let series = of_interfaces(points.into_iter());
         assert_eq!(series.len(), 2);
-        assert_eq!(series[0].look, Look::Of(Interface::Mmio, 0));
-        assert_eq!(series[1].look, Look::Of(Interface::Mmio, 1));
-        assert_ne!(series[0].look.dash(), series[1].look.dash());
+        assert_eq!(series[0].style, LineStyle::Of(Interface::Mmio, 0));
+        assert_eq!(series[1].style, LineStyle::Of(Interface::Mmio, 1));
+        assert_ne!(series[0].style.dash(), series[1].style.dash());
     }
 }

@@ -2,7 +2,7 @@
 
 use beeline_figures::plot::html;
 pub use beeline_figures::plot::html::{END, charts, escape, facts, folded, head};
-pub use beeline_figures::plot::{Across, Better, Chart, Look, Series};
+pub use beeline_figures::plot::{Across, Better, Chart, LineStyle, Series};
 use beeline_spec::Interface;
 use comfy_table::Table;
 use serde::Serialize;
@@ -11,18 +11,18 @@ use serde::Serialize;
 pub const FRAMES: Across<'_> = Across::Sizes("frame, bytes");
 
 /// Appends a point to the series with this name, which is made if it is not there.
-pub fn add(series: &mut Vec<Series>, name: String, look: Look, point: (f64, f64)) {
+pub fn add(series: &mut Vec<Series>, name: String, style: LineStyle, point: (f64, f64)) {
     match series.iter_mut().find(|series| series.name == name) {
         Some(series) => series.points.push(point),
-        None => series.push(Series::line(name, look, vec![point])),
+        None => series.push(Series::line(name, style, vec![point])),
     }
 }
 
-/// The look of the series with this name: the interface's own, and a variant of it where a series of the interface is there.
-pub fn look(series: &[Series], name: &str, interface: Interface) -> Look {
-    let class = Look::Of(interface, 0).class();
-    let before = series.iter().filter(|series| series.name != name && series.look.class() == class).count();
-    Look::Of(interface, before)
+/// The style of the series with this name: the interface's own, and a variant of it where a series of the interface is there.
+pub fn style_of(series: &[Series], name: &str, interface: Interface) -> LineStyle {
+    let class = LineStyle::Of(interface, 0).class();
+    let before = series.iter().filter(|series| series.name != name && series.style.class() == class).count();
+    LineStyle::Of(interface, before)
 }
 
 /// A table for terminals as one of the page: names to the left, figures to the right.

@@ -4,7 +4,7 @@ use super::document::Document;
 use super::row::{Figures, Row};
 use super::table::{self, Group, group, heading, label};
 use crate::compare::table::distinct;
-use crate::page::{self, Better, Chart, FRAMES, Look, Series, escape, facts, folded};
+use crate::page::{self, Better, Chart, FRAMES, LineStyle, Series, escape, facts, folded};
 
 /// What a chart shows, and what is said of it once above the charts.
 struct Shown {
@@ -112,9 +112,11 @@ fn chart(rows: &[&Row], shown: &Shown) -> Chart<'static> {
         if let Some(figures) = &row.figures {
             let name = label(row);
             // Results that are read back may name an interface that is no more.
-            let look =
-                row.interface.parse().map_or(Look::Other(series.len()), |of| page::look(&series, &name, of));
-            page::add(&mut series, name, look, (row.frame_bytes, (shown.value)(figures)));
+            let style = row
+                .interface
+                .parse()
+                .map_or(LineStyle::Other(series.len()), |of| page::style_of(&series, &name, of));
+            page::add(&mut series, name, style, (row.frame_bytes, (shown.value)(figures)));
         }
     }
     Chart {

@@ -83,7 +83,7 @@ impl Plan {
         };
         for machine in 0..plan.machines.len() {
             for arrivals in &arrivals {
-                for (devices, cores) in crews(args) {
+                for (devices, cores) in device_and_core_counts(args) {
                     for (interface, fences) in interface_variants(args) {
                         for frame_bytes in &sizes {
                             let (arrivals, frame_bytes) = (*arrivals, *frame_bytes);
@@ -251,9 +251,9 @@ fn fences(point: &Point) -> &'static str {
 }
 
 /// How many devices, and how many cores take them in turn: none of them is without one.
-fn crews(args: &SimArgs) -> Vec<(u16, u16)> {
-    let crew = |devices: u16| args.cores.iter().map(move |cores| (devices, devices.max(*cores)));
-    args.devices.iter().copied().flat_map(crew).collect()
+fn device_and_core_counts(args: &SimArgs) -> Vec<(u16, u16)> {
+    let counts = |devices: u16| args.cores.iter().map(move |cores| (devices, devices.max(*cores)));
+    args.devices.iter().copied().flat_map(counts).collect()
 }
 
 /// Each chosen interface, once for each fence policy if it has any.

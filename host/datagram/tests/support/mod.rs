@@ -13,10 +13,10 @@ use beeline_ethernet::{Accept, Traits, Uplink, UplinkError};
 
 /// What the network does to frames of one direction, in parts of a thousand.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Weather {
+pub struct Impairments {
     pub loss: u32,
     pub duplicate: u32,
-    /// A frame takes up to [`Weather::late_ns`] longer than the others.
+    /// A frame takes up to [`Impairments::late_ns`] longer than the others.
     pub late: u32,
     pub late_ns: u64,
     pub delay_ns: u64,
@@ -28,9 +28,9 @@ pub struct Weather {
     pub garbage: u32,
 }
 
-impl Weather {
+impl Impairments {
     /// A network that only takes time.
-    pub const FAIR: Weather = Weather {
+    pub const UNIMPAIRED: Impairments = Impairments {
         loss: 0,
         duplicate: 0,
         late: 0,
@@ -56,7 +56,7 @@ type Script = Box<dyn FnMut(usize, &[u8]) -> Fate + Send>;
 pub struct Net {
     pub now: u64,
     random: u64,
-    weather: [Weather; 2],
+    impairments: [Impairments; 2],
     burst_left: [u32; 2],
     script: Option<Script>,
     /// Frames under way by arrival: (when, in which order they left), (station they go to, bytes).
@@ -71,11 +71,11 @@ pub struct Net {
 pub type Shared = Arc<Mutex<Net>>;
 
 impl Net {
-    pub fn new(seed: u64, weather: [Weather; 2]) -> Shared {
+    pub fn new(seed: u64, impairments: [Impairments; 2]) -> Shared {
         Arc::new(Mutex::new(Net {
             now: 1_000_000,
             random: seed,
-            weather,
+            impairments,
             burst_left: [0; 2],
             script: None,
             under_way: BTreeMap::new(),
@@ -90,8 +90,8 @@ impl Net {
         self.script = Some(Box::new(script));
     }
 
-    pub fn set_weather(&mut self, weather: [Weather; 2]) {
-        self.weather = weather;
+    pub fn impair(&mut self, impairments: [Impairments; 2]) {
+        self.impairments = impairments;
     }
 
     /// SplitMix64.
@@ -114,15 +114,15 @@ impl Net {
     }
 
     fn send(&mut self, from: usize, frame: &[u8]) -> Accept {
-        let weather = self.weather[from];
-        if self.happens(weather.refuse) {
+        let impairments = self.impairments[from];
+        if self.happens(impairments.refuse) {
             return Accept::Refused;
         }
         self.sent[from] += 1;
         if let Some(log) = &mut self.log {
             log.push((from, frame.to_vec()));
         }
-        let mut delay = weather.delay_ns;
+        let mut delay = impairments.delay_ns;
         if let Some(script) = &mut self.script {
             match script(from, frame) {
                 Fate::Pass => {}
@@ -134,20 +134,20 @@ impl Net {
             self.burst_left[from] -= 1;
             return Accept::Taken;
         }
-        if self.happens(weather.loss) {
-            if weather.burst > 0 {
-                self.burst_left[from] = (self.random() % u64::from(weather.burst + 1)) as u32;
+        if self.happens(impairments.loss) {
+            if impairments.burst > 0 {
+                self.burst_left[from] = (self.random() % u64::from(impairments.burst + 1)) as u32;
             }
             return Accept::Taken;
         }
-        if self.happens(weather.late) {
-            delay += self.random() % weather.late_ns.max(1);
+        if self.happens(impairments.late) {
+            delay += self.random() % impairments.late_ns.max(1);
         }
-        if self.happens(weather.duplicate) {
-            let later = delay + self.random() % (weather.late_ns + 1000);
+        if self.happens(impairments.duplicate) {
+            let later = delay + self.random() % (impairments.late_ns + 1000);
             self.inject(1 - from, frame, later);
         }
-        if self.happens(weather.garbage) {
+        if self.happens(impairments.garbage) {
             let garbage = self.garble(frame);
             self.inject(1 - from, &garbage, delay);
         }

@@ -1,13 +1,13 @@
 //! What a chart shows, before anything is drawn.
 
-use super::look::Look;
+use super::line_style::LineStyle;
 
 /// One line of a chart.
 #[derive(Clone, Debug)]
 pub struct Series {
     /// Name in the legend.
     pub name: String,
-    pub look: Look,
+    pub style: LineStyle,
     /// Points of the line: place on the horizontal axis, value.
     pub points: Vec<(f64, f64)>,
     /// Published points of the quantity that the line shows: crosses in its colour, never joined.
@@ -18,8 +18,8 @@ pub struct Series {
 
 impl Series {
     /// A line without published points.
-    pub fn line(name: impl Into<String>, look: Look, points: Vec<(f64, f64)>) -> Series {
-        Series { name: name.into(), look, points, marks: Vec::new(), others: Vec::new() }
+    pub fn line(name: impl Into<String>, style: LineStyle, points: Vec<(f64, f64)>) -> Series {
+        Series { name: name.into(), style, points, marks: Vec::new(), others: Vec::new() }
     }
 }
 

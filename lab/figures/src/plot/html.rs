@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use super::chart::{Across, Chart, align};
-use super::look::{self, DARK_PAGE, LIGHT_PAGE};
+use super::line_style::{self, DARK_PAGE, LIGHT_PAGE};
 use super::seen::sentence;
 use super::{svg, text};
 
@@ -66,7 +66,7 @@ pub fn head(title: &str) -> String {
          @media(prefers-color-scheme:dark){{:root{{--page:{DARK_PAGE};{DARK}}}}}\n\
          @media print{{:root{{--page:{LIGHT_PAGE};{LIGHT}}}}}{STYLE}{}</style></head><body><main>\n",
         escape(title),
-        look::css()
+        line_style::css()
     )
 }
 
@@ -144,7 +144,7 @@ fn legend(chart: &Chart<'_>) -> String {
     let mut items: Vec<String> = chart
         .series
         .iter()
-        .map(|series| format!("<li>{}{}</li>", svg::sample(series.look, is_joined), escape(&series.name)))
+        .map(|series| format!("<li>{}{}</li>", svg::sample(series.style, is_joined), escape(&series.name)))
         .collect();
     if chart.series.iter().any(|series| !series.marks.is_empty()) {
         items.push(format!("<li>{}published</li>", svg::sample_cross("cross", false)));
@@ -173,7 +173,7 @@ pub fn data(id: &str, json: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::chart::{Better, Series};
-    use super::super::look::Look;
+    use super::super::line_style::LineStyle;
     use super::*;
 
     fn chart(is_logarithmic: bool, values: [f64; 3]) -> Chart<'static> {
@@ -181,7 +181,7 @@ mod tests {
         let interface = beeline_spec::Interface::Kpio;
         let series = Series {
             marks: vec![(64.0, values[1])],
-            ..Series::line("first <line>", Look::Of(interface, 0), points)
+            ..Series::line("first <line>", LineStyle::Of(interface, 0), points)
         };
         Chart {
             title: "Title".to_owned(),

@@ -184,14 +184,14 @@ fn value_at(chart: &Chart<'_>, series: &Series, place: f64) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::look::Look;
+    use super::super::line_style::LineStyle;
     use super::*;
 
     fn chart(better: Better, lines: &[(&str, &[(f64, f64)])]) -> Chart<'static> {
         let series = lines
             .iter()
             .enumerate()
-            .map(|(number, (name, points))| Series::line(*name, Look::Other(number), points.to_vec()));
+            .map(|(number, (name, points))| Series::line(*name, LineStyle::Other(number), points.to_vec()));
         Chart {
             title: "One way".to_owned(),
             unit: "ns",

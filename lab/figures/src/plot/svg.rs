@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use super::axis::{Axis, with_room};
 use super::chart::{Across, Chart, Series};
-use super::look::Look;
+use super::line_style::LineStyle;
 use super::seen::sentence;
 use super::text::{escape, short};
 
@@ -90,7 +90,7 @@ fn line(svg: &mut String, chart: &Chart<'_>, series: &Series, across: &Axis, up:
     let is_shown = |point: &&(f64, f64)| !chart.is_logarithmic || point.1 > 0.0;
     let place = |point: &(f64, f64)| (across.place(point.0), up.place(point.1));
     let shown: Vec<_> = series.points.iter().filter(is_shown).collect();
-    let _ = writeln!(svg, "<g class=\"{}\">", series.look.class());
+    let _ = writeln!(svg, "<g class=\"{}\">", series.style.class());
     if matches!(chart.across, Across::Sizes(_)) {
         let places: Vec<String> =
             shown.iter().map(|point| place(point)).map(|(x, y)| format!("{x:.1} {y:.1}")).collect();
@@ -98,7 +98,7 @@ fn line(svg: &mut String, chart: &Chart<'_>, series: &Series, across: &Axis, up:
             let _ = writeln!(
                 svg,
                 "<path class=\"line\" stroke-dasharray=\"{}\" d=\"M{}\"/>",
-                series.look.dash(),
+                series.style.dash(),
                 places.join("L")
             );
         }
@@ -110,7 +110,7 @@ fn line(svg: &mut String, chart: &Chart<'_>, series: &Series, across: &Axis, up:
     if shown.len() <= DENSE_POINTS {
         for point in &shown {
             let (x, y) = place(point);
-            let _ = writeln!(svg, "{}", dot(series.look, x, y, &words("", point)));
+            let _ = writeln!(svg, "{}", dot(series.style, x, y, &words("", point)));
         }
     }
     for (class, points, is_upright) in
@@ -129,11 +129,11 @@ fn line(svg: &mut String, chart: &Chart<'_>, series: &Series, across: &Axis, up:
 }
 
 /// A point of a line, which says its value to whoever points at it.
-fn dot(look: Look, x: f64, y: f64, words: &str) -> String {
-    let class = if look.is_hollow() { "dot hollow" } else { "dot" };
+fn dot(style: LineStyle, x: f64, y: f64, words: &str) -> String {
+    let class = if style.is_hollow() { "dot hollow" } else { "dot" };
     format!(
         "<path class=\"{class}\" d=\"{}\"><title>{}</title></path>",
-        look.marker().path(x, y),
+        style.marker().path(x, y),
         escape(words)
     )
 }
@@ -147,17 +147,17 @@ fn cross(x: f64, y: f64, is_upright: bool) -> String {
 }
 
 /// The piece of a line that stands before its name in a legend.
-pub(super) fn sample(look: Look, is_joined: bool) -> String {
-    let class = if look.is_hollow() { "dot hollow" } else { "dot" };
+pub(super) fn sample(style: LineStyle, is_joined: bool) -> String {
+    let class = if style.is_hollow() { "dot hollow" } else { "dot" };
     let line = if is_joined {
-        format!("<path class=\"line\" stroke-dasharray=\"{}\" d=\"M0 7H34\"/>", look.dash())
+        format!("<path class=\"line\" stroke-dasharray=\"{}\" d=\"M0 7H34\"/>", style.dash())
     } else {
         String::new()
     };
     format!(
         "<svg class=\"sample {}\" viewBox=\"0 0 34 14\" aria-hidden=\"true\">{line}<path class=\"{class}\" d=\"{}\"/></svg>",
-        look.class(),
-        look.marker().path(17.0, 7.0)
+        style.class(),
+        style.marker().path(17.0, 7.0)
     )
 }
 

@@ -51,9 +51,9 @@ pub(crate) struct Scanner<L> {
     next_look: u32,
 }
 
-/// What came of one look.
+/// What came of one look at a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Look {
+enum Outcome {
     Nothing,
     /// Something was delivered, or the frontier's line is complete now.
     Progress,
@@ -146,8 +146,8 @@ impl<L: LoadPort> Scanner<L> {
                 continue;
             }
             match self.incomplete(arrived, device, counters) {
-                Look::Progress => any = true,
-                Look::Nothing | Look::Refused => return any,
+                Outcome::Progress => any = true,
+                Outcome::Nothing | Outcome::Refused => return any,
             }
         }
         any
@@ -169,57 +169,62 @@ impl<L: LoadPort> Scanner<L> {
     }
 
     /// The frontier's line is not complete: delivers what is new of it, or looks ahead.
-    fn incomplete<D: Device>(&mut self, arrived: u8, device: &mut D, counters: &mut PortCounters) -> Look {
+    fn incomplete<D: Device>(&mut self, arrived: u8, device: &mut D, counters: &mut PortCounters) -> Outcome {
         let position = self.frontier;
         let before = self.delivered[self.slot(position)];
         if arrived & !before != 0 {
             // Most partial lines are stores under way, and one more look finds the rest.
             let (again, mut words) = self.port.arrived(self.line(position), self.blank);
             if again == ALL && before == 0 {
-                return Look::Progress;
+                return Outcome::Progress;
             }
             return self.deliver(position, again, &mut words, device, counters);
         }
         let ahead = self.config.ahead_lines;
         if ahead == 0 {
-            return Look::Nothing;
+            return Outcome::Nothing;
         }
         if before == 0 && self.beyond == 0 {
             // Idle, as far as can be seen: one line a round, so that waiting stays as cheap as looking at two lines.
             self.next_look = if self.next_look >= ahead { 1 } else { self.next_look + 1 };
             return self.look_ahead(self.next_look, device, counters);
         }
-        let mut any = Look::Nothing;
+        let mut any = Outcome::Nothing;
         for distance in 1..=ahead {
             match self.look_ahead(distance, device, counters) {
-                Look::Nothing => {}
-                Look::Progress => any = Look::Progress,
-                Look::Refused => return Look::Refused,
+                Outcome::Nothing => {}
+                Outcome::Progress => any = Outcome::Progress,
+                Outcome::Refused => return Outcome::Refused,
             }
         }
         any
     }
 
-    fn look_ahead<D: Device>(&mut self, distance: u32, device: &mut D, counters: &mut PortCounters) -> Look {
+    fn look_ahead<D: Device>(
+        &mut self,
+        distance: u32,
+        device: &mut D,
+        counters: &mut PortCounters,
+    ) -> Outcome {
         let position = self.frontier + u64::from(distance);
         let slot = self.slot(position);
         let before = self.delivered[slot];
         if before == ALL {
-            return Look::Nothing;
+            return Outcome::Nothing;
         }
         let (arrived, mut words) = self.port.arrived(self.line(position), self.blank);
         if arrived & !before == 0 {
-            return Look::Nothing;
+            return Outcome::Nothing;
         }
         // Acquire: the next look at the frontier's line is after the one just made. Pairs with the sender's order of
         // stores, whatever it was; without it two looks in the wrong order would be taken for disorder.
         fence(Ordering::Acquire);
         let (front, _) = self.port.arrived(self.line(self.frontier), self.blank);
         if front | self.delivered[self.slot(self.frontier)] == ALL {
-            return Look::Progress;
+            return Outcome::Progress;
         }
         let look = self.deliver(position, arrived, &mut words, device, counters);
-        if look == Look::Progress {
+        if look == Outcome::Progress {
             counters.ahead_writes += 1;
             self.beyond += u32::from(before == 0);
         }
@@ -234,7 +239,7 @@ impl<L: LoadPort> Scanner<L> {
         words: &mut Line,
         device: &mut D,
         counters: &mut PortCounters,
-    ) -> Look {
+    ) -> Outcome {
         let (slot, line) = (self.slot(position), self.line(position));
         let before = self.delivered[slot];
         let new = arrived & !before;
@@ -242,7 +247,7 @@ impl<L: LoadPort> Scanner<L> {
         let write = Write { offset_bytes: self.offset(line), data: bytes_of(words), enables };
         if device.write_arrived(write) == Accept::Refused {
             counters.refused_writes += 1;
-            return Look::Refused;
+            return Outcome::Refused;
         }
         if new == ALL {
             counters.whole_lines += 1;
@@ -254,7 +259,7 @@ impl<L: LoadPort> Scanner<L> {
         if before | new == ALL {
             self.port.blank_line(line, self.blank);
         }
-        Look::Progress
+        Outcome::Progress
     }
 }
 

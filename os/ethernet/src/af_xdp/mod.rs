@@ -20,14 +20,14 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 pub use config::{AfXdpConfig, BusyPoll, XdpAttach, XdpCopy};
 
-use crate::interface::Interface;
+use crate::net_interface::NetInterface;
 use crate::{Accept, Taken, Traits, Uplink, UplinkError};
 use open::{Opened, Steering};
 
 /// An AF_XDP socket on one queue of an interface.
 pub struct AfXdp {
     name: String,
-    interface: Interface,
+    interface: NetInterface,
     /// Before the socket, so that frames stop coming before the memory for them goes.
     _steering: Steering,
     socket: OwnedFd,
@@ -82,7 +82,7 @@ impl AfXdp {
     /// There is no such interface or queue, another socket or program has it, the driver does not do what was asked
     /// for, or the process lacks a capability or locked memory.
     pub fn open(config: &AfXdpConfig) -> Result<Self, UplinkError> {
-        let interface = Interface::find(&config.interface)?;
+        let interface = NetInterface::find(&config.interface)?;
         let Opened { steering, socket, rings, is_zero_copy, is_native } = open::open(config, &interface)?;
         let how = if is_zero_copy { "zero-copy" } else { "copy" };
         let name = format!("af-xdp {} queue {} ({how})", interface.name, config.queue);

@@ -15,7 +15,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, socket_with};
 
 use super::{AfXdpConfig, BusyPoll, XdpAttach, XdpCopy};
 use crate::UplinkError;
-use crate::interface::Interface;
+use crate::net_interface::NetInterface;
 use crate::redirect;
 
 const NEEDS_RAW: &str = "it needs CAP_NET_RAW: run as root, or once `sudo setcap \
@@ -57,7 +57,7 @@ pub(super) struct Steering {
 }
 
 /// Opens a socket on an interface.
-pub(super) fn open(config: &AfXdpConfig, interface: &Interface) -> Result<Opened, UplinkError> {
+pub(super) fn open(config: &AfXdpConfig, interface: &NetInterface) -> Result<Opened, UplinkError> {
     let failed = |step, error| refused(config, step, error);
     let Prepared { socket, rings, map, program } = prepare(config)?;
     let (link, is_native) =
@@ -122,7 +122,11 @@ fn set_busy_poll(socket: &OwnedFd, busy_poll: BusyPoll) -> Result<(), Errno> {
 }
 
 /// Attaches the program; whether in the driver.
-fn attach(program: &XdpProgram, interface: &Interface, wanted: XdpAttach) -> Result<(XdpLink, bool), Errno> {
+fn attach(
+    program: &XdpProgram,
+    interface: &NetInterface,
+    wanted: XdpAttach,
+) -> Result<(XdpLink, bool), Errno> {
     let is_faster_after = wanted == XdpAttach::Auto && interface.driver == "veth";
     if wanted != XdpAttach::Generic && !is_faster_after {
         match when_released(|| XdpLink::attach(program, interface.index, AttachMode::Native)) {
@@ -152,7 +156,11 @@ fn when_released<T>(attempt: impl Fn() -> Result<T, Errno>) -> Result<T, Errno> 
     }
 }
 
-fn bind_to_queue(socket: &OwnedFd, config: &AfXdpConfig, interface: &Interface) -> Result<(), UplinkError> {
+fn bind_to_queue(
+    socket: &OwnedFd,
+    config: &AfXdpConfig,
+    interface: &NetInterface,
+) -> Result<(), UplinkError> {
     let mut flags = SocketAddrXdpFlags::XDP_USE_NEED_WAKEUP;
     match config.copy {
         XdpCopy::Copy => flags |= SocketAddrXdpFlags::XDP_COPY,

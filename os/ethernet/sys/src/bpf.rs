@@ -231,7 +231,7 @@ fn address<T>(value: &T) -> u64 {
 /// # Safety
 /// As for [`call`], and the command gives a new descriptor.
 unsafe fn call_for_descriptor<T>(command: libc::c_int, attributes: &T) -> Result<OwnedFd, Errno> {
-    // SAFETY: the caller's promise.
+    // SAFETY: the attributes are those of the command, and what they lead to may be used as it does (both promised above).
     let fd = unsafe { call(command, attributes)? };
     // SAFETY: the command gave a descriptor that is new, so that nobody else closes it.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
@@ -241,8 +241,8 @@ unsafe fn call_for_descriptor<T>(command: libc::c_int, attributes: &T) -> Result
 /// The attributes are those of the command, without padding, and what their pointers lead to may be read, or written,
 /// as the command does.
 unsafe fn call<T>(command: libc::c_int, attributes: &T) -> Result<libc::c_int, Errno> {
-    // SAFETY: the kernel reads as many bytes of the attributes as it is told, takes what is missing as zeros, and what
-    // pointers lead to is the caller's promise.
+    // SAFETY: the kernel reads as many bytes of the attributes as it is told and takes what is missing as zeros; what pointers
+    // lead to may be used as the command does (promised above).
     let result = unsafe {
         libc::syscall(libc::SYS_bpf, command, std::ptr::from_ref(attributes), size_of::<T>() as libc::c_uint)
     };

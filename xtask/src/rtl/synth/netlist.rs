@@ -82,7 +82,7 @@ pub struct Graph {
     /// Wires that a register or a memory drives, and pins at which one reads.
     pub register_outputs: Vec<usize>,
     pub register_inputs: Vec<End>,
-    /// The same of the module's ports.
+    /// Wires that an input of the module drives, and pins that drive an output.
     pub port_inputs: Vec<usize>,
     pub port_outputs: Vec<End>,
     /// Names that somebody gave.

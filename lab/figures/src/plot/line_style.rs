@@ -1,4 +1,4 @@
-//! How lines look: a colour, a marker and a dash for each interface, the same on every page, and looks of their own for lines
+//! The styles of lines: a colour, a marker and a dash for each interface, the same on every page, and styles of their own for lines
 //! that are no interface. Colours are classes of the stylesheet, one value for light pages and one for dark ones.
 
 use beeline_spec::Interface;
@@ -46,28 +46,28 @@ const OTHERS: [Row; 7] = [
     ("#57606a", "#9aa4ae", Marker::Bar, "9 3 2 3 2 3"),
 ];
 
-/// How one line looks.
+/// Chooses a row of the table above: by interface, or by number for a line that is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Look {
+pub enum LineStyle {
     /// The line of an interface; its second line in the same chart (another setting) has variant 1: hollow markers, thin.
     Of(Interface, usize),
     /// The line with this number of those that are no interface: hollow markers.
     Other(usize),
 }
 
-impl Look {
+impl LineStyle {
     fn row(self) -> Row {
         match self {
-            Look::Of(interface, _) => row(interface),
-            Look::Other(number) => OTHERS[number % OTHERS.len()],
+            LineStyle::Of(interface, _) => row(interface),
+            LineStyle::Other(number) => OTHERS[number % OTHERS.len()],
         }
     }
 
     /// Returns the class that gives the line its colour.
     pub fn class(self) -> String {
         match self {
-            Look::Of(interface, _) => format!("i-{interface}"),
-            Look::Other(number) => format!("o-{}", number % OTHERS.len()),
+            LineStyle::Of(interface, _) => format!("i-{interface}"),
+            LineStyle::Other(number) => format!("o-{}", number % OTHERS.len()),
         }
     }
 
@@ -79,26 +79,26 @@ impl Look {
     /// Returns the dash of its line as SVG has it.
     pub fn dash(self) -> &'static str {
         match self {
-            Look::Of(_, variant) if variant > 0 => "1 3",
+            LineStyle::Of(_, variant) if variant > 0 => "1 3",
             _ => self.row().3,
         }
     }
 
     /// Whether its points are outlines.
     pub fn is_hollow(self) -> bool {
-        !matches!(self, Look::Of(_, 0))
+        !matches!(self, LineStyle::Of(_, 0))
     }
 }
 
 /// The stylesheet's colours: those of light pages, and those of dark ones for readers who prefer them.
 pub(super) fn css() -> String {
-    let looks: Vec<Look> = Interface::ALL
+    let styles: Vec<LineStyle> = Interface::ALL
         .into_iter()
-        .map(|interface| Look::Of(interface, 0))
-        .chain((0..OTHERS.len()).map(Look::Other))
+        .map(|interface| LineStyle::Of(interface, 0))
+        .chain((0..OTHERS.len()).map(LineStyle::Other))
         .collect();
     let rules = |colour: fn(Row) -> &'static str| -> String {
-        looks.iter().map(|look| format!(".{}{{--c:{}}}", look.class(), colour(look.row()))).collect()
+        styles.iter().map(|style| format!(".{}{{--c:{}}}", style.class(), colour(style.row()))).collect()
     };
     format!(
         "{}\n@media(prefers-color-scheme:dark){{{}}}\n@media print{{{}}}\n",

@@ -1,4 +1,4 @@
-//! Any weather: whatever the network does, every message that was taken is told once, in order, or the end of the
+//! Impairments of any kind: whatever the network does, every message that was taken is told once, in order, or the end of the
 //! connection is; nothing is told after the end, and no bound is passed.
 //!
 //! The receiving side checks each message as it comes (`support::Side`), so what is left to check here is the end.
@@ -10,7 +10,7 @@ mod support;
 use beeline_datagram::{Config, MOST_WINDOW, Pacing};
 use beeline_spec::formats::datagram_frame as f;
 use proptest::prelude::*;
-use support::{Net, Shared, Side, Weather, endpoint, mac, pair, run_until, seed};
+use support::{Impairments, Net, Shared, Side, endpoint, mac, pair, run_until, seed};
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -50,13 +50,13 @@ fn setup() -> impl Strategy<Value = Setup> {
     )
 }
 
-fn weather(most_loss: u32) -> impl Strategy<Value = Weather> {
+fn impairments(most_loss: u32) -> impl Strategy<Value = Impairments> {
     let chances = (0..=most_loss, 0..=200_u32, 0..=500_u32, 0..=100_u32, 0..=100_u32);
     (chances, 0..=200_000_u64, 100..=200_000_u64, 0..=8_u32).prop_map(
         |((loss, duplicate, late, refuse, garbage), late_ns, delay_ns, burst)| {
             // Bursts make losses more; the sum stays what was asked for.
             let loss = loss / (1 + burst / 2);
-            Weather { loss, duplicate, late, late_ns, delay_ns, burst, refuse, garbage }
+            Impairments { loss, duplicate, late, late_ns, delay_ns, burst, refuse, garbage }
         },
     )
 }
@@ -97,9 +97,9 @@ fn check_windows(net: &Shared, windows: [u8; 2]) {
     }
 }
 
-/// Two sides talk in this weather until all is said, or an hour has gone.
-fn talk(seed: u64, weather: [Weather; 2], setup: Setup, messages: [u64; 2]) -> (Shared, Side, Side) {
-    let net = Net::new(seed, weather);
+/// Two sides talk over this network until all is said, or an hour has gone.
+fn talk(seed: u64, impairments: [Impairments; 2], setup: Setup, messages: [u64; 2]) -> (Shared, Side, Side) {
+    let net = Net::new(seed, impairments);
     net.lock().unwrap().log = Some(Vec::new());
     let mut client = Side::new(endpoint(&net, 0, seed as u8, |c| setup.apply(c)), [1, 2], messages[0]);
     let mut server = Side::new(endpoint(&net, 1, !seed as u8, |c| setup.apply(c)), [2, 1], messages[1]);
@@ -126,42 +126,42 @@ proptest! {
     #[test]
     fn every_message_comes_once_in_order_or_the_end_does(
         seed in any::<u64>(),
-        weather in [weather(600), weather(600)],
+        impairments in [impairments(600), impairments(600)],
         setup in setup(),
         messages in [0..300_u64, 0..300_u64],
     ) {
-        talk(seed, weather, setup, messages);
+        talk(seed, impairments, setup, messages);
     }
 
     #[test]
-    fn in_bad_weather_that_is_not_hopeless_everything_comes(
+    fn moderate_impairments_lose_no_message_and_no_connection(
         seed in any::<u64>(),
-        weather in [weather(200), weather(200)],
+        impairments in [impairments(200), impairments(200)],
         setup in setup(),
         messages in [0..200_u64, 0..200_u64],
     ) {
-        let (_, client, server) = talk(seed, weather, setup, messages);
+        let (_, client, server) = talk(seed, impairments, setup, messages);
         prop_assert_eq!((client.down, server.down), (None, None));
     }
 
     #[test]
     fn a_restart_in_the_middle_is_seen_by_the_other_side(
         seed in any::<u64>(),
-        weather in [weather(200), weather(200)],
+        impairments in [impairments(200), impairments(200)],
         at_ns in 0..30_000_000_u64,
         is_server in any::<bool>(),
     ) {
-        restart(seed, weather, at_ns, is_server);
+        restart(seed, impairments, at_ns, is_server);
     }
 
     #[test]
     fn a_close_in_the_middle_loses_nothing_that_was_taken(
         seed in any::<u64>(),
-        weather in [weather(200), weather(200)],
+        impairments in [impairments(200), impairments(200)],
         setup in setup(),
         messages in 0..100_u64,
     ) {
-        let net = Net::new(seed, weather);
+        let net = Net::new(seed, impairments);
         let (mut client, mut server) = pair(&net, |config| setup.apply(config));
         client.to_send = messages;
         let is_sent = run_until(&net, &mut [&mut client, &mut server], 3600 * SECOND, |s| s[0].sent == messages);
@@ -178,8 +178,8 @@ proptest! {
 }
 
 /// One side is killed at some moment and started again; the client then connects again, and both talk on.
-fn restart(seed: u64, weather: [Weather; 2], at_ns: u64, is_server: bool) {
-    let net = Net::new(seed, weather);
+fn restart(seed: u64, impairments: [Impairments; 2], at_ns: u64, is_server: bool) {
+    let net = Net::new(seed, impairments);
     let (mut client, mut server) = pair(&net, |config| config);
     (client.to_send, server.to_send) = (2000, 2000);
     let at = net.lock().unwrap().now + at_ns;
@@ -228,9 +228,10 @@ fn again_server(old: Side, streams: [u64; 2]) -> Side {
 /// Frames that left for each message, both directions together, at this loss, in thousandths.
 fn frames_a_message(loss: u32, reorder: bool) -> f64 {
     let seed = seed(20_260_727) + u64::from(loss);
-    let fair = Weather { loss, ..Weather::FAIR };
-    let weather = if reorder { Weather { late: 100, late_ns: 3_000, duplicate: 20, ..fair } } else { fair };
-    let net = Net::new(seed, [weather; 2]);
+    let base = Impairments { loss, ..Impairments::UNIMPAIRED };
+    let impairments =
+        if reorder { Impairments { late: 100, late_ns: 3_000, duplicate: 20, ..base } } else { base };
+    let net = Net::new(seed, [impairments; 2]);
     let (mut client, mut server) = pair(&net, |config| config);
     let before = net.lock().unwrap().sent;
     client.to_send = 20_000;
@@ -253,8 +254,8 @@ fn losses_cost_little_more_than_what_was_lost() {
 #[test]
 fn messages_leave_hardly_more_often_than_they_must() {
     for (loss, most) in [(50, 1.08), (200, 1.32), (500, 2.3)] {
-        let weather = Weather { loss, ..Weather::FAIR };
-        let net = Net::new(seed(4) + u64::from(loss), [weather; 2]);
+        let impairments = Impairments { loss, ..Impairments::UNIMPAIRED };
+        let net = Net::new(seed(4) + u64::from(loss), [impairments; 2]);
         let (mut client, mut server) = pair(&net, |config| config);
         let before = net.lock().unwrap().sent[0];
         client.to_send = 20_000;

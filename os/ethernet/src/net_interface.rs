@@ -1,4 +1,4 @@
-//! An interface of this thread's network namespace: what up-links on sockets have to know of it.
+//! A network interface of this thread's namespace: what up-links on sockets have to know of it.
 
 use std::os::fd::OwnedFd;
 
@@ -13,7 +13,7 @@ use crate::UplinkError;
 const HEADER_BYTES: usize = 14;
 
 #[derive(Clone, Debug)]
-pub(crate) struct Interface {
+pub(crate) struct NetInterface {
     pub(crate) name: String,
     pub(crate) index: u32,
     /// Bytes of the longest frame, header included.
@@ -23,7 +23,7 @@ pub(crate) struct Interface {
     pub(crate) driver: String,
 }
 
-impl Interface {
+impl NetInterface {
     /// Asks the kernel.
     pub(crate) fn find(name: &str) -> Result<Self, UplinkError> {
         let missing = |error: Errno| UplinkError::NoInterface { name: name.to_owned(), error: error.into() };
@@ -33,7 +33,7 @@ impl Interface {
         let asked: OwnedFd = socket_with(AddressFamily::UNIX, SocketType::DGRAM, SocketFlags::CLOEXEC, None)
             .map_err(missing)?;
         let mtu = sys::mtu(&asked, name).map_err(missing)?;
-        Ok(Interface {
+        Ok(NetInterface {
             name: name.to_owned(),
             index: name_to_index(&asked, name).map_err(missing)?,
             longest_frame_bytes: mtu as usize + HEADER_BYTES,
@@ -50,7 +50,7 @@ mod tests {
     #[test]
     fn what_is_not_there_is_said_by_name() {
         for name in ["", "no-such-one", "a/b", "sixteen-bytes-xx"] {
-            let error = Interface::find(name).unwrap_err().to_string();
+            let error = NetInterface::find(name).unwrap_err().to_string();
             assert!(
                 error.contains(&format!("no interface `{name}`")) && error.contains("ip link"),
                 "{error}"
@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn the_loop_back_interface_is_found() {
-        let found = Interface::find("lo").unwrap();
+        let found = NetInterface::find("lo").unwrap();
         assert_eq!((found.name.as_str(), found.station, found.driver.as_str()), ("lo", [0; 6], "unknown"));
         assert!(found.index > 0 && found.longest_frame_bytes > 1280);
     }

@@ -46,8 +46,8 @@ pub enum FolderError {
     NotFolder { path: PathBuf },
     /// Another user owns the folder.
     #[error(
-        "the folder {} belongs to uid {found}, expected {expected}; choose another root (BEELINE_ROOT or an option), or say \
-         that the domain is that user's: `--owner {found}`, `open_foreign`",
+        "the folder {} belongs to uid {found}, expected {expected}; choose another root (BEELINE_ROOT or an option); to reach \
+         what its owner offers there, name the owner: `--owner {found}`, `open_foreign`",
         path.display()
     )]
     Owner {

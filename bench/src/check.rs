@@ -36,6 +36,9 @@ impl Bound {
 pub struct Check {
     /// The bench it belongs to.
     pub bench: String,
+    /// As of its figures.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub placement: String,
     /// The two figures that are compared.
     pub target: String,
     /// The ratio found, or milliseconds or millions a second where the bound is of that kind.
@@ -49,7 +52,14 @@ impl Check {
     pub fn ratio(bench: &str, ours: &Figure, rival: &Figure, bound: Bound) -> Self {
         let found = paired_ratio(ours, rival);
         let target = format!("{} / {}", label(ours), label(rival));
-        Check { bench: bench.to_owned(), target, found, bound, pass: bound.holds(found) }
+        Check {
+            bench: bench.to_owned(),
+            placement: String::new(),
+            target,
+            found,
+            bound,
+            pass: bound.holds(found),
+        }
     }
 
     /// Checks the longest of the times that `figure` was made of, all of them, in milliseconds.
@@ -57,14 +67,28 @@ impl Check {
         let found = figure.samples.iter().copied().fold(0.0, f64::max) / 1e6;
         let bound = Bound::WithinMs(most_ms);
         let target = format!("{}, worst", label(figure));
-        Check { bench: bench.to_owned(), target, found, bound, pass: bound.holds(found) }
+        Check {
+            bench: bench.to_owned(),
+            placement: String::new(),
+            target,
+            found,
+            bound,
+            pass: bound.holds(found),
+        }
     }
 
     /// Checks the middle of the rates that `figure` was made of, in millions a second.
     pub fn rate(bench: &str, figure: &Figure, least_millions: f64) -> Self {
         let found = median(&figure.rounds) / 1e6;
         let bound = Bound::AtLeastMillions(least_millions);
-        Check { bench: bench.to_owned(), target: label(figure), found, bound, pass: bound.holds(found) }
+        Check {
+            bench: bench.to_owned(),
+            placement: String::new(),
+            target: label(figure),
+            found,
+            bound,
+            pass: bound.holds(found),
+        }
     }
 }
 

@@ -46,6 +46,9 @@ pub struct Figure {
     pub kernel: String,
     /// Memory type of the path.
     pub memory: String,
+    /// Where the cores lay to each other in every round, `near` or `far`; empty where that is not known or does not matter.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub placement: String,
     /// Bytes of a message on the path, headers included.
     pub size_bytes: u32,
     /// Messages a round.
@@ -87,6 +90,38 @@ impl Figure {
     }
 }
 
+impl Figure {
+    /// The same figure of some of its rounds, in which the cores lay so. Rounds of a latency have as many events each.
+    ///
+    /// # Panics
+    /// If a round is none of the figure's.
+    pub(crate) fn of_rounds(&self, rounds: &[usize], placement: &str) -> Self {
+        let row = Row {
+            bench: &self.bench,
+            name: &self.name,
+            kernel: &self.kernel,
+            memory: &self.memory,
+            size_bytes: self.size_bytes,
+            count: self.count,
+        };
+        let events = self.samples.len() / self.rounds.len().max(1);
+        let events_of = |round: &usize| &self.samples[round * events..(round + 1) * events];
+        let mut figure = match self.value {
+            Value::Rate { .. } => Figure::rate(row, rounds.iter().map(|round| self.rounds[*round]).collect()),
+            Value::Latency { .. } => {
+                let mut latencies = Latencies::new();
+                rounds.iter().for_each(|round| latencies.add_round(events_of(round)));
+                Figure::latency(row, latencies)
+            }
+            Value::Delay { .. } => {
+                Figure::delay(row, rounds.iter().map(|round| events_of(round).to_vec()).collect())
+            }
+        };
+        figure.placement = placement.to_owned();
+        figure
+    }
+}
+
 /// Columns that tell one figure from another.
 #[derive(Clone, Copy, Debug)]
 pub struct Row<'a> {
@@ -110,6 +145,7 @@ impl Row<'_> {
             name: self.name.to_owned(),
             kernel: self.kernel.to_owned(),
             memory: self.memory.to_owned(),
+            placement: String::new(),
             size_bytes: self.size_bytes,
             count: self.count,
             value,

@@ -65,7 +65,7 @@ pub fn run(settings: &Settings) -> Result<Report, BenchError> {
     let figures = on_core::<_, BenchError>(settings.cores.first, move || measure(settings, servers))?;
     drop::<TempDir>(folder);
     let checks = checks_of(&figures[0], &figures[1..]);
-    Ok(Report { figures: figures.concat(), missing, checks })
+    Ok(Report { figures: figures.concat(), missing, checks, ..Report::default() })
 }
 
 /// Figures by contender, ours first, each with one for every depth.

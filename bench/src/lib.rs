@@ -11,9 +11,11 @@
 //! A new row is a function `fn(&Settings) -> Result<Report, BenchError>` and one line in `registry.rs`.
 #![forbid(unsafe_code)]
 
+pub mod bytes;
 mod check;
 pub mod echo;
 mod error;
+pub mod fan_in;
 mod figure;
 pub mod key_value;
 pub mod kv;
@@ -21,8 +23,10 @@ mod median;
 pub mod nic_one_way;
 pub mod nic_rate;
 mod output;
+mod paths;
 pub mod peer_death;
 pub mod peers;
+mod placed;
 mod registry;
 mod report;
 pub mod rivals;

@@ -9,6 +9,7 @@ use beeline_bench::peer_death::{self, VictimArgs};
 use beeline_bench::{BENCHES, Bench, BenchError, Report, Settings};
 use beeline_bench::{find, to_table, write_csv};
 use beeline_floor::Cores;
+use beeline_floor::rounds::Keep;
 use beeline_session::{ServeArgs, with_causes};
 use clap::{Args, Parser, Subcommand};
 
@@ -55,6 +56,9 @@ struct Run {
     /// Rounds of each path.
     #[arg(long, value_name = "N")]
     rounds: Option<u32>,
+    /// Count rounds in which the cores moved, and those on one core: to try the program, not for figures.
+    #[arg(long)]
+    any_placement: bool,
     /// The two cores to use.
     #[arg(long, num_args = 2, value_names = ["FIRST", "SECOND"])]
     cores: Option<Vec<usize>>,
@@ -108,6 +112,9 @@ impl Run {
         let mut settings = if self.quick { Settings::quick()? } else { Settings::full()? };
         if let Some(&[first, second]) = self.cores.as_deref() {
             settings.cores = Cores { first, second };
+        }
+        if self.any_placement {
+            settings.keep = Keep::All;
         }
         settings.rounds = self.rounds.unwrap_or(settings.rounds).max(1);
         Ok(settings)

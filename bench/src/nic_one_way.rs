@@ -8,6 +8,7 @@ use beeline_mmio::{StoreKernel, Traffic};
 use beeline_spec::Interface;
 
 use crate::figure::Row;
+use crate::placed::Placed;
 use crate::{BenchError, Bound, Check, Figure, Latencies, Report, Settings};
 use beeline_floor::{MEMORY, on_core};
 use beeline_session::{Latency, NicOptions, PrivateNic, Queue, Session, kernel_name};
@@ -28,7 +29,7 @@ fn run_here(settings: &Settings) -> Result<Report, BenchError> {
     let kernel = StoreKernel::choose(Traffic::Latency);
     let calibration = Calibration::measure();
     let mut all = Interface::ALL.map(|interface| (interface, Latencies::new()));
-    for _ in 0..settings.rounds {
+    let placed = Placed::run(settings, || {
         // A fresh one each round: where its memory happens to lie is part of a figure.
         let nic = PrivateNic::start(&settings.program, &nic_options(settings, true))?;
         let mut session = Session::open(&nic.session_options(kernel))?;
@@ -46,15 +47,15 @@ fn run_here(settings: &Settings) -> Result<Report, BenchError> {
             latencies.add_round(&times);
         }
         drop(session);
-        nic.stop()?;
-    }
+        Ok(nic.stop()?)
+    })?;
     let figures = all.map(|(interface, latencies)| {
         let (name, kernel) = (interface.name(), kernel_name(interface, kernel));
         let count = settings.trips();
         let row = Row { bench: BENCH, name, kernel, memory: MEMORY, size_bytes: FRAME_BYTES, count };
         Figure::latency(row, latencies)
     });
-    Ok(against_descriptor(BENCH, figures, Bound::AtMost(0.85)))
+    Ok(placed.report(BENCH, &figures, |figures| against_descriptor(BENCH, figures, Bound::AtMost(0.85))))
 }
 
 /// A NIC with a core of its own.
@@ -68,17 +69,12 @@ pub(crate) fn nic_options(settings: &Settings, loopback: bool) -> NicOptions {
     }
 }
 
-/// The figures of all interfaces, in their order, and how `mmio` and `kpio` do against `descriptor`: the first is
-/// bound, the second shown.
-pub(crate) fn against_descriptor(
-    bench: &str,
-    figures: [Figure; Interface::ALL.len()],
-    bound: Bound,
-) -> Report {
+/// How `mmio` and `kpio` do against `descriptor` in figures of all interfaces, in their order: the first is bound, the second
+/// shown.
+pub(crate) fn against_descriptor(bench: &str, figures: &[Figure], bound: Bound) -> Vec<Check> {
     let of = |interface: Interface| &figures[interface_index(interface)];
     let check = |interface, bound| Check::ratio(bench, of(interface), of(Interface::Descriptor), bound);
-    let checks = vec![check(Interface::Mmio, bound), check(Interface::Kpio, Bound::Shown)];
-    Report { figures: figures.into(), checks, ..Report::default() }
+    vec![check(Interface::Mmio, bound), check(Interface::Kpio, Bound::Shown)]
 }
 
 fn interface_index(interface: Interface) -> usize {

@@ -10,6 +10,7 @@ use beeline_spec::Interface;
 
 use crate::figure::Row;
 use crate::nic_one_way::{against_descriptor, nic_options};
+use crate::placed::Placed;
 use crate::{BenchError, Bound, Figure, Report, Settings};
 use beeline_floor::{MEMORY, on_core};
 use beeline_session::{
@@ -39,7 +40,7 @@ fn run_here(settings: &Settings) -> Result<Report, BenchError> {
     let frames = settings.stream_messages() / FRACTION;
     let frame_bytes = FRAME_BYTES as usize;
     let (mut out, mut there_and_back) = (Rates::default(), Rates::default());
-    for _ in 0..settings.rounds {
+    let placed = Placed::run(settings, || {
         round(settings, kernel, false, &mut out, |session, queue| {
             let job = TransmitRate { frame_bytes, frames, burst: BURST, calibration };
             Ok(session.with_queue(queue, job)?)
@@ -47,11 +48,14 @@ fn run_here(settings: &Settings) -> Result<Report, BenchError> {
         round(settings, kernel, true, &mut there_and_back, |session, queue| {
             let job = ThereAndBack { frame_bytes, frames, burst: BURST, in_flight: IN_FLIGHT, calibration };
             Ok(session.with_queue(queue, job)?)
-        })?;
-    }
-    let mut report = report("onto the wire", kernel, frames, out, Bound::AtLeast(2.0));
-    report.append(self::report("there and back", kernel, frames, there_and_back, Bound::Shown));
-    Ok(report)
+        })
+    })?;
+    let out = figures("onto the wire", kernel, frames, out);
+    let there_and_back = figures("there and back", kernel, frames, there_and_back);
+    Ok(placed.report(BENCH, &[out, there_and_back].concat(), |figures| {
+        let parts = figures.chunks(Interface::ALL.len()).zip([Bound::AtLeast(2.0), Bound::Shown]);
+        parts.flat_map(|(figures, bound)| against_descriptor(BENCH, figures, bound)).collect()
+    }))
 }
 
 /// Every interface once through a fresh NIC: where its memory happens to lie is part of a figure.
@@ -71,12 +75,11 @@ fn round(
     Ok(nic.stop()?)
 }
 
-fn report(way: &str, kernel: StoreKernel, count: u64, rates: Rates, bound: Bound) -> Report {
-    let mut rates = rates.into_iter();
-    let figures = Interface::ALL.map(|interface| {
-        let (name, kernel) = (format!("{interface}, {way}"), kernel_name(interface, kernel));
+fn figures(direction: &str, kernel: StoreKernel, count: u64, rates: Rates) -> Vec<Figure> {
+    let figure = |(interface, rates): (Interface, _)| {
+        let (name, kernel) = (format!("{interface}, {direction}"), kernel_name(interface, kernel));
         let row = Row { bench: BENCH, name: &name, kernel, memory: MEMORY, size_bytes: FRAME_BYTES, count };
-        Figure::rate(row, rates.next().unwrap_or_default())
-    });
-    against_descriptor(BENCH, figures, bound)
+        Figure::rate(row, rates)
+    };
+    Interface::ALL.into_iter().zip(rates).map(figure).collect()
 }

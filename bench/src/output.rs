@@ -8,25 +8,30 @@ use crate::{BenchError, Bound, Check, Figure, Missing, Report, Value};
 
 /// The report as lines of at most 100 columns.
 pub fn to_table(report: &Report) -> String {
-    let mut lines = vec![format!("{:18} {:34} {:10} {:>34}", "bench", "path", "kernel", "value")];
+    let mut lines = vec![format!("{:17} {:4} {:34} {:9} {:>32}", "bench", "at", "path", "kernel", "value")];
     lines.extend(report.figures.iter().map(figure_line));
     lines.extend(report.missing.iter().map(missing_line));
     lines.extend(report.checks.iter().map(check_line));
+    lines.extend(report.notes.iter().map(|note| format!("note  {note}")));
     lines.push(String::new());
     lines.join("\n")
 }
 
 fn missing_line(missing: &Missing) -> String {
     let Missing { bench, name, why } = missing;
-    format!("{bench:18} {name:34} n/a: {why}")
+    format!("{bench:17} {:4} {name:34} n/a: {why}", "")
 }
 
 fn check_line(check: &Check) -> String {
-    let Check { target, found, bound, pass, .. } = check;
+    let Check { placement, target, found, bound, pass, .. } = check;
     let outcome = if *pass { "pass" } else { "MISS" };
+    let target = match placement.as_str() {
+        "" => target.clone(),
+        placement => format!("{placement}: {target}"),
+    };
     match bound {
-        Bound::AtLeast(least) => format!("{outcome}  {target}: {found:.2}, at least {least}"),
-        Bound::AtMost(most) => format!("{outcome}  {target}: {found:.2}, at most {most}"),
+        Bound::AtLeast(least) => format!("{outcome}  {target}: {found:.2}, at least {least:.2}"),
+        Bound::AtMost(most) => format!("{outcome}  {target}: {found:.2}, at most {most:.2}"),
         Bound::WithinMs(most) => format!("{outcome}  {target}: {found:.2} ms, at most {most} ms"),
         Bound::AtLeastMillions(least) => format!("{outcome}  {target}: {found:.1} M/s, at least {least} M/s"),
         Bound::Shown => format!("shown {target}: {found:.2}"),
@@ -44,10 +49,11 @@ fn figure_line(figure: &Figure) -> String {
         }
         Value::Delay { p50_ns, p99_ns, worst_ns } => {
             let [p50, p99, worst] = [p50_ns, p99_ns, worst_ns].map(|ns| ns / 1e6);
-            format!("p50 {p50:.2} p99 {p99:.2} worst {worst:.2} ms")
+            format!("p50 {p50:.2} p99 {p99:.1} max {worst:.1} ms")
         }
     };
-    format!("{:18} {:34} {:10} {value:>34}", figure.bench, figure.name, figure.kernel)
+    let Figure { bench, placement, name, kernel, .. } = figure;
+    format!("{bench:17} {placement:4} {name:34} {kernel:9} {value:>32}")
 }
 
 /// Writes the raw samples, one file for each figure, and `summary.csv`; gives the files.
@@ -64,7 +70,9 @@ pub fn write_csv(report: &Report, folder: &Path) -> Result<Vec<PathBuf>, BenchEr
     write_summary(report, &summary).map_err(failed(&summary))?;
     let mut files = vec![summary];
     for figure in &report.figures {
-        let name = format!("{}_{}_{}.csv", figure.bench, figure.name, figure.kernel);
+        let placement =
+            if figure.placement.is_empty() { String::new() } else { format!("_{}", figure.placement) };
+        let name = format!("{}_{}_{}{placement}.csv", figure.bench, figure.name, figure.kernel);
         let name: String = name
             .chars()
             .map(|c| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' })
@@ -78,9 +86,10 @@ pub fn write_csv(report: &Report, folder: &Path) -> Result<Vec<PathBuf>, BenchEr
 
 fn write_summary(report: &Report, path: &Path) -> std::io::Result<()> {
     let mut out = BufWriter::new(File::create(path)?);
-    writeln!(out, "bench,path,kernel,memory,size_bytes,messages_a_round,quantity,value")?;
+    writeln!(out, "bench,path,kernel,memory,placement,size_bytes,messages_a_round,rounds,quantity,value")?;
     for figure in &report.figures {
-        let Figure { bench, name, kernel, memory, size_bytes, count, .. } = figure;
+        let Figure { bench, name, kernel, memory, placement, size_bytes, count, rounds, .. } = figure;
+        let rounds = rounds.len();
         let quantities = match figure.value {
             Value::Rate { best_per_second, median_per_second } => {
                 vec![("median_per_second", median_per_second), ("best_per_second", best_per_second)]
@@ -95,12 +104,12 @@ fn write_summary(report: &Report, path: &Path) -> std::io::Result<()> {
         for (quantity, value) in quantities {
             writeln!(
                 out,
-                "{bench},\"{name}\",{kernel},\"{memory}\",{size_bytes},{count},{quantity},{value}"
+                "{bench},\"{name}\",{kernel},\"{memory}\",{placement},{size_bytes},{count},{rounds},{quantity},{value}"
             )?;
         }
     }
     for Missing { bench, name, .. } in &report.missing {
-        writeln!(out, "{bench},\"{name}\",-,-,,,n/a,")?;
+        writeln!(out, "{bench},\"{name}\",-,-,,,,,n/a,")?;
     }
     out.flush()
 }
@@ -141,7 +150,7 @@ mod tests {
             Check::rate("b", &figures[0], 1.5),
         ];
         let [bench, name, why] = ["b", "a rival", "not installed"].map(str::to_owned);
-        Report { figures, checks, missing: vec![Missing { bench, name, why }] }
+        Report { figures, checks, missing: vec![Missing { bench, name, why }], ..Report::default() }
     }
 
     #[test]
@@ -151,8 +160,8 @@ mod tests {
         assert!(table.contains("2.0 M/s, best 3.0") && table.contains("p50 200 p99 300"), "{table}");
         let slow = Figure::rate(row(), vec![4000.0, 5500.0]);
         assert!(figure_line(&slow).ends_with("5.5 K/s, best 5.5"), "{}", figure_line(&slow));
-        assert!(table.contains("p50 2.50 p99 234.50 worst 234.50 ms"), "{table}");
-        assert!(table.contains("MISS  a path, 1/2 / a path, 1/2: 1.00, at least 1.5"), "{table}");
+        assert!(table.contains("p50 2.50 p99 234.5 max 234.5 ms"), "{table}");
+        assert!(table.contains("MISS  a path, 1/2 / a path, 1/2: 1.00, at least 1.50"), "{table}");
         assert!(table.contains("shown a path, 1/2 / a path, 1/2: 1.00\n"), "{table}");
         assert!(table.contains("pass  a path, 1/2: 2.0 M/s, at least 1.5 M/s"), "{table}");
         assert!(table.contains("a rival                            n/a: not installed"), "{table}");
@@ -167,8 +176,11 @@ mod tests {
         let files = write_csv(&report, folder.path())?;
         assert_eq!(files.len(), 2);
         let summary = std::fs::read_to_string(&files[0])?;
-        assert!(summary.contains("b,\"a path, 1/2\",-,\"m, n\",64,3,median_per_second,2000000"), "{summary}");
-        assert!(summary.ends_with("b,\"a rival\",-,-,,,n/a,\n"), "{summary}");
+        assert!(
+            summary.contains("b,\"a path, 1/2\",-,\"m, n\",,64,3,3,median_per_second,2000000"),
+            "{summary}"
+        );
+        assert!(summary.ends_with("b,\"a rival\",-,-,,,,,n/a,\n"), "{summary}");
         assert_eq!(
             std::fs::read_to_string(&files[1])?,
             "sample,per_second\n0,1000000\n1,3000000\n2,2000000\n"

@@ -1,8 +1,8 @@
 //! What there is to run.
 
 use crate::{
-    BenchError, Report, Settings, key_value, nic_one_way, nic_rate, peer_death, round_trip, rpc_rate,
-    rpc_ring, rpc_round_trip, simulation, store, stream, wire_round_trip, work,
+    BenchError, Report, Settings, bytes, fan_in, key_value, nic_one_way, nic_rate, peer_death, round_trip,
+    rpc_rate, rpc_ring, rpc_round_trip, simulation, store, stream, wire_round_trip, work,
 };
 
 /// A bench by name.
@@ -26,6 +26,16 @@ pub const BENCHES: &[Bench] = &[
         name: "window-stream",
         about: "64 B messages streamed between two cores: window, rtrb in chunks, descriptor ring",
         run: stream::run,
+    },
+    Bench {
+        name: "window-bytes",
+        about: "1 KB and 8 KB messages streamed and copied out: window in bulk, memcpy through a ring of bytes",
+        run: bytes::run,
+    },
+    Bench {
+        name: "window-fan-in",
+        about: "64 B messages to a receiver of 1 window and of 64, one of which has a sender",
+        run: fan_in::run,
     },
     Bench {
         name: "window-work",

@@ -13,6 +13,9 @@ pub struct Report {
     /// Figures that could not be measured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<Missing>,
+    /// What a reader of the figures has to know besides.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
 
 impl Report {
@@ -21,6 +24,7 @@ impl Report {
         self.figures.append(&mut other.figures);
         self.checks.append(&mut other.checks);
         self.missing.append(&mut other.missing);
+        self.notes.append(&mut other.notes);
     }
 }
 

@@ -10,6 +10,7 @@ use beeline_mmio::{LoadWindow, StoreKernel, StoreWindow, clock};
 use beeline_window::{Receiver, Sent, Writer};
 
 use crate::figure::Row;
+use crate::placed::Placed;
 use crate::{BenchError, Bound, Check, Figure, LINE_PAYLOAD_BYTES, Latencies, Report, Settings};
 use beeline_floor::{FloorError, LocalCredits, MEMORY, Sides, Start, WindowMemory};
 
@@ -110,7 +111,7 @@ pub fn run(settings: &Settings) -> Result<Report, BenchError> {
     let kernels = StoreKernel::available().into_iter().filter(|kernel| *kernel != StoreKernel::St64b);
     let mut windows: Vec<_> = kernels.map(|kernel| (kernel, Latencies::new())).collect();
     let (mut bare_copy, mut bare_line) = (Latencies::new(), Latencies::new());
-    for _ in 0..settings.rounds {
+    let placed = Placed::run(settings, || {
         bare_copy.add_round(&beeline_floor::bare_trips(
             settings.cores,
             settings.window_lines,
@@ -126,29 +127,36 @@ pub fn run(settings: &Settings) -> Result<Report, BenchError> {
         for (kernel, latencies) in &mut windows {
             latencies.add_round(&window_trips(settings, *kernel)?);
         }
-    }
+        Ok(())
+    })?;
     let figure = |name, kernel: StoreKernel, latencies| {
         let (kernel, count) = (kernel.name(), settings.trips());
         Figure::latency(Row { bench: BENCH, name, kernel, memory: MEMORY, size_bytes: 64, count }, latencies)
     };
     let bare_copy = figure("bare copy", StoreKernel::Cached, bare_copy);
     let bare_line = figure("bare line", StoreKernel::Cached, bare_line);
-    let windows: Vec<_> =
-        windows.into_iter().map(|(kernel, latencies)| figure("window", kernel, latencies)).collect();
+    let windows = windows.into_iter().map(|(kernel, latencies)| figure("window", kernel, latencies));
+    let figures: Vec<_> = [bare_copy, bare_line].into_iter().chain(windows).collect();
+    Ok(placed.report(BENCH, &figures, checks))
+}
+
+/// The cached window against the bare copy, the first figure.
+fn checks(figures: &[Figure]) -> Vec<Check> {
+    let [bare_copy, _, windows @ ..] = figures else { return Vec::new() };
     let cached = windows.iter().filter(|figure| figure.kernel == StoreKernel::Cached.name());
-    let checks = cached.map(|window| Check::ratio(BENCH, window, &bare_copy, Bound::AtMost(1.25))).collect();
-    let figures = [bare_copy, bare_line].into_iter().chain(windows).collect();
-    Ok(Report { figures, checks, ..Report::default() })
+    cached.map(|window| Check::ratio(BENCH, window, bare_copy, Bound::AtMost(1.15))).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use beeline_floor::rounds::Keep;
 
     #[test]
     fn messages_go_round_with_every_kernel() -> Result<(), BenchError> {
         let Ok(settings) = Settings::quick() else { return Ok(()) };
-        let settings = Settings { rounds: 2, trip_thousands: 1, window_lines: 64, ..settings };
+        let settings =
+            Settings { rounds: 2, trip_thousands: 1, window_lines: 64, keep: Keep::All, ..settings };
         let report = run(&settings)?;
         assert!(report.figures.iter().all(|figure| figure.samples.len() == 2000 && figure.rounds.len() == 2));
         assert_eq!(report.checks.len(), 1);

@@ -13,6 +13,7 @@ use beeline_rpc::{Started, shm};
 use crate::check::fastest;
 use crate::echo::{ECHO, Launch, RPC, RpcClient, ServerHalf};
 use crate::figure::Row;
+use crate::placed::Placed;
 use crate::{BenchError, Check, Figure, Report, Settings};
 use beeline_floor::{Source, Sum, on_core};
 use beeline_session::IdleWatch;
@@ -39,18 +40,19 @@ pub fn run(settings: &Settings) -> Result<Report, BenchError> {
     let mut server = ServerHalf::start(&launch, settings.cores.second)?;
     // Whole depths of every one.
     let calls = settings.stream_messages().next_multiple_of(DEPTHS[DEPTHS.len() - 1]);
-    let rounds = on_core::<_, BenchError>(settings.cores.first, || {
+    let (rounds, placed) = on_core::<_, BenchError>(settings.cores.first, || {
         let mut client =
             RpcClient::connect(server.address(), PIPELINE_LINES).map_err(|error| failed(&error))?;
         let mut rounds = DEPTHS.map(|_| Vec::new());
-        for _ in 0..settings.rounds {
+        let placed = Placed::run(settings, || {
             for (depth, rates) in DEPTHS.into_iter().zip(&mut rounds) {
                 server.begin(Job { bytes: BYTES, warm_up: 0, trips: calls })?;
                 rates.push(rate(&mut client.0, depth, calls)?);
                 server.finish()?;
             }
-        }
-        Ok(rounds)
+            Ok(())
+        })?;
+        Ok((rounds, placed))
     })?;
     server.stop()?;
     let figure = |(depth, rates)| {
@@ -60,8 +62,9 @@ pub fn run(settings: &Settings) -> Result<Report, BenchError> {
         Figure::rate(row, rates)
     };
     let figures: Vec<_> = DEPTHS.into_iter().zip(rounds).map(figure).collect();
-    let checks = fastest(&figures).map(|best| Check::rate(BENCH, best, LEAST_MILLIONS));
-    Ok(Report { checks: checks.into_iter().collect(), figures, ..Report::default() })
+    Ok(placed.report(BENCH, &figures, |figures| {
+        fastest(figures).map(|best| Check::rate(BENCH, best, LEAST_MILLIONS)).into_iter().collect()
+    }))
 }
 
 /// Makes the calls, whole depths of them, and gives how many a second. A window has at least as many lines as the depth.

@@ -10,6 +10,7 @@ use beeline_mmio::clock::Calibration;
 
 use crate::echo::{Launch, RPC, RpcClient, ServerHalf};
 use crate::figure::Row;
+use crate::placed::Placed;
 use crate::rpc_rate::{BYTES, failed, rate};
 use crate::{BenchError, Bound, Check, Figure, Latencies, Report, Settings};
 use beeline_floor::{MEMORY, on_core};
@@ -36,16 +37,14 @@ struct Ring {
 pub fn run(settings: &Settings) -> Result<Report, BenchError> {
     let (trips, calls) =
         (settings.trips(), settings.stream_messages().next_multiple_of(MOST_OUTSTANDING.into()));
-    let rings = on_core::<_, BenchError>(settings.cores.first, || {
+    let (rings, placed) = on_core::<_, BenchError>(settings.cores.first, || {
         let calibration = Calibration::measure();
         let rings = LINES.into_iter().map(|lines| Ring::open(settings, lines));
         let mut rings: Vec<Ring> = rings.collect::<Result<_, _>>()?;
-        for _ in 0..settings.rounds {
-            for ring in &mut rings {
-                ring.round(trips, calls, &calibration)?;
-            }
-        }
-        Ok(rings)
+        let placed = Placed::run(settings, || {
+            rings.iter_mut().try_for_each(|ring| ring.round(trips, calls, &calibration))
+        })?;
+        Ok((rings, placed))
     })?;
     let (mut latencies, mut rates) = (Vec::new(), Vec::new());
     for ring in rings {
@@ -53,13 +52,13 @@ pub fn run(settings: &Settings) -> Result<Report, BenchError> {
         latencies.push(latency);
         rates.push(rate);
     }
-    let mut checks = Vec::new();
-    for figures in [&latencies, &rates] {
-        if let [smallest, .., largest] = figures.as_slice() {
-            checks.push(Check::ratio(BENCH, largest, smallest, Bound::Shown));
-        }
-    }
-    Ok(Report { figures: [latencies, rates].concat(), checks, ..Report::default() })
+    Ok(placed.report(BENCH, &[latencies, rates].concat(), |figures| {
+        let largest_to_smallest = |figures: &[Figure]| match figures {
+            [smallest, .., largest] => Some(Check::ratio(BENCH, largest, smallest, Bound::Shown)),
+            _ => None,
+        };
+        figures.chunks(LINES.len()).filter_map(largest_to_smallest).collect()
+    }))
 }
 
 impl Ring {

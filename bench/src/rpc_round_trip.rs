@@ -9,6 +9,7 @@ use beeline_mmio::clock::Calibration;
 
 use crate::echo::{BARE_COPY, Launch, Pair, RPC};
 use crate::figure::Row;
+use crate::placed::Placed;
 use crate::rivals::{Found, ON_ONE_MACHINE, Rival, Workshop};
 use crate::{BenchError, Bound, Check, Figure, Latencies, Missing, Report, Settings};
 use beeline_floor::MEMORY;
@@ -66,16 +67,16 @@ impl Contender {
 }
 
 /// Runs the rounds of these contenders, in turns.
-pub(crate) fn alternate(contenders: &mut [Contender], rounds: u32) -> Result<(), BenchError> {
+pub(crate) fn alternate(contenders: &mut [Contender], settings: &Settings) -> Result<Placed, BenchError> {
     let calibration = Calibration::measure();
-    for _ in 0..rounds {
+    Placed::run(settings, || {
         for size in 0..SIZES.len() {
             for contender in &mut *contenders {
                 contender.round(size, &calibration)?;
             }
         }
-    }
-    Ok(())
+        Ok(())
+    })
 }
 
 /// Starts what is here of `rivals`, as `adapt` changes it; says of the others why not.
@@ -118,18 +119,24 @@ pub fn run(settings: &Settings) -> Result<Report, BenchError> {
     let mut contenders: Vec<_> = own.into_iter().collect::<Result<_, _>>()?;
     let (mut rivals, missing) = start_rivals(BENCH, ON_ONE_MACHINE, settings, |launch| launch)?;
     contenders.append(&mut rivals);
-    alternate(&mut contenders, settings.rounds)?;
+    let placed = alternate(&mut contenders, settings)?;
     let figures: Vec<_> = contenders.into_iter().map(|one| one.figures(BENCH)).collect::<Result<_, _>>()?;
+    Ok(Report { missing, ..placed.report(BENCH, &figures.concat(), checks) })
+}
+
+/// Checks figures of all contenders, ours first and the floor second, each with all sizes.
+fn checks(figures: &[Figure]) -> Vec<Check> {
+    let (contenders, _) = figures.as_chunks::<{ SIZES.len() }>();
     let mut checks = Vec::new();
     for size in 0..SIZES.len() {
-        let of_size: Vec<_> = figures.iter().map(|sizes: &[Figure; SIZES.len()]| &sizes[size]).collect();
+        let of_size: Vec<_> = contenders.iter().map(|sizes| &sizes[size]).collect();
         checks.extend(checks_of(&of_size));
     }
     // The floor as the glossary has it is one line; what two of them cost is no fault of ours.
-    if let [[_, ours], [one_line, _], ..] = figures.as_slice() {
+    if let [[_, ours], [one_line, _], ..] = contenders {
         checks.push(Check::ratio(BENCH, ours, one_line, Bound::Shown));
     }
-    Ok(Report { checks, figures: figures.concat(), missing })
+    checks
 }
 
 /// Checks the first figure against the second, the floor, and against each of the others, which it is to be ahead of.

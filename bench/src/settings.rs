@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use beeline_floor::Cores;
+use beeline_floor::rounds::Keep;
 use beeline_session::Program;
 
 use crate::BenchError;
@@ -14,6 +15,8 @@ pub struct Settings {
     pub cores: Cores,
     /// Rounds of each path; paths alternate within a round.
     pub rounds: u32,
+    /// Whether rounds in which the cores moved are dropped.
+    pub keep: Keep,
     /// Messages a round of a stream, in thousands.
     pub stream_thousands: u32,
     /// Round trips a round, in thousands.
@@ -35,6 +38,7 @@ impl Settings {
         Ok(Settings {
             cores,
             rounds: 15,
+            keep: Keep::Steady,
             stream_thousands: 4000,
             trip_thousands: 50,
             window_lines: 16384,

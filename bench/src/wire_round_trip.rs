@@ -52,11 +52,10 @@ pub fn run(settings: &Settings) -> Result<Report, BenchError> {
     })?;
     contenders.append(&mut rivals);
     missing.append(&mut absent);
-    alternate(&mut contenders, settings.rounds)?;
+    let placed = alternate(&mut contenders, settings)?;
     let figures: Vec<_> = contenders.into_iter().map(|one| one.figures(BENCH)).collect::<Result<_, _>>()?;
-    let figures = figures.concat();
-    let checks = SIZES.iter().flat_map(|bytes| checks_of(&figures, *bytes)).collect();
-    Ok(Report { checks, figures, missing })
+    let checks = |figures: &[Figure]| SIZES.iter().flat_map(|bytes| checks_of(figures, *bytes)).collect();
+    Ok(Report { missing, ..placed.report(BENCH, &figures.concat(), checks) })
 }
 
 /// Ours against every other path, of this size: to be ahead of blocking sockets.

@@ -6,6 +6,7 @@ use std::process::{Command, Output};
 
 use beeline_bench::{BenchError, Bound, Report, Settings, Value, nic_one_way, nic_rate, peer_death};
 use beeline_driver::Transmit;
+use beeline_floor::rounds::Keep;
 use beeline_mmio::StoreKernel;
 use beeline_mmio::clock::Calibration;
 use beeline_session::{
@@ -31,7 +32,14 @@ fn open(loopback: bool) -> (PrivateNic, Session) {
 /// Few rounds of few frames; `None` where two sides cannot have a core each.
 fn settings() -> Option<Settings> {
     let settings = Settings::quick().ok()?;
-    Some(Settings { rounds: 2, stream_thousands: 20, trip_thousands: 1, program: program(), ..settings })
+    Some(Settings {
+        rounds: 2,
+        stream_thousands: 20,
+        trip_thousands: 1,
+        program: program(),
+        keep: Keep::All,
+        ..settings
+    })
 }
 
 #[test]
@@ -218,7 +226,8 @@ fn every_death_is_seen() {
 fn a_victim_that_never_connects_is_an_error() {
     let Some(settings) = settings() else { return };
     // It answers to no role, and says something else.
-    let outcome = peer_death::run(&Settings { program: Program::at("/bin/echo"), ..settings });
+    let outcome =
+        peer_death::run(&Settings { program: Program::at("/bin/echo"), keep: Keep::All, ..settings });
     assert!(matches!(&outcome, Err(BenchError::Meet(said)) if said.contains("victim")), "{outcome:?}");
 }
 

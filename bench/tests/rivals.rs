@@ -13,6 +13,7 @@ use beeline_bench::{
 };
 use beeline_bench_echo::Job;
 use beeline_floor::Cores;
+use beeline_floor::rounds::Keep;
 use beeline_session::Program;
 
 fn program() -> Program {
@@ -25,7 +26,7 @@ static CORES: Mutex<()> = Mutex::new(());
 /// Few rounds of few trips, and the cores for as long as they are held; `None` where two sides cannot have a core each.
 fn settings() -> Option<(Settings, MutexGuard<'static, ()>)> {
     let settings = Settings::quick().ok()?;
-    let settings = Settings { rounds: 2, trip_thousands: 1, program: program(), ..settings };
+    let settings = Settings { rounds: 2, trip_thousands: 1, program: program(), keep: Keep::All, ..settings };
     // What another test left broken is nothing that this one shares.
     Some((settings, CORES.lock().unwrap_or_else(PoisonError::into_inner)))
 }

@@ -9,6 +9,7 @@ mod cores;
 mod error;
 mod memory;
 mod placement;
+pub mod rounds;
 mod sides;
 mod traffic;
 

@@ -3,7 +3,7 @@
 //! Raw stores first (no NIC), then each interface through a NIC process that gives frames back: one thread sends and
 //! polls its own receive ring on one core, the NIC has another. Frames are compared byte for byte. Then each interface
 //! through a NIC process that puts frames on the wire and counts them. Each of these parts is measured in rounds, in which
-//! every interface takes its turn and which are dropped when the cores changed their placement (`rounds.rs`). The loops that
+//! every interface takes its turn and which are dropped when the cores changed their placement (`lab/floor`). The loops that
 //! are timed are those of `lab/floor` (stores, the bare copy) and `host/session` (frames). Nothing here knows what a good result is.
 
 pub mod args;
@@ -14,7 +14,6 @@ mod parts;
 mod plan;
 mod report;
 pub mod results;
-mod rounds;
 mod rows;
 mod steps;
 mod stores;
@@ -28,11 +27,11 @@ use beeline_mmio::{Choice, Traffic, kernel_from_environment};
 use indicatif::ProgressBar;
 
 use args::{CompareArgs, Part};
+use beeline_floor::rounds::Keep;
 use check::Check;
 use parts::Kernels;
 use plan::Plan;
 use results::{KernelRow, Machine, Results};
-use rounds::Keep;
 use steps::Steps;
 use stores::Stores;
 

@@ -13,11 +13,11 @@ use indicatif::ProgressBar;
 use super::args::Part;
 use super::plan::Plan;
 use super::results::LatencyKind;
-use super::rounds::{self, Rounds};
 use super::rows::{NicSample, Sent, StoreSample, Taken};
 use super::steps::Steps;
 use super::stores::Stores;
 use crate::failure::{Failure, own_program};
+use beeline_floor::rounds::{self, Rounds};
 
 /// Lines of the ring in which the bare copy goes round: as many as a window of [`super::stores`] has.
 const COPY_LINES: u32 = 4096;

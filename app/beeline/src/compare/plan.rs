@@ -3,7 +3,7 @@
 use beeline_floor::Cores;
 
 use super::args::{CompareArgs, Part};
-use super::rounds::Keep;
+use beeline_floor::rounds::Keep;
 
 /// The measurements of a run, defaults filled in.
 pub struct Plan<'a> {

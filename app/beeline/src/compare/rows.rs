@@ -5,7 +5,7 @@ use beeline_session::{BURST, Rated, Times, new_times};
 use beeline_spec::Interface;
 
 use super::results::{DroppedRow, FloorRow, LatencyKind, LatencyRow, RateRow, Results, RoundRow, StoreRow};
-use super::rounds::{Middle, Rounds};
+use beeline_floor::rounds::{Middle, Rounds};
 
 /// What one round of a part measured.
 #[derive(Debug)]
@@ -70,7 +70,7 @@ impl Results {
             self.dropped.push(DroppedRow { part, rounds: rounds.dropped });
         }
         for placement in rounds.placements() {
-            let middle = |value: fn(&super::rounds::Round<Taken<S>>) -> f64| {
+            let middle = |value: fn(&beeline_floor::rounds::Round<Taken<S>>) -> f64| {
                 Middle::of(rounds.of(placement).map(value)).map_or(f64::NAN, |middle| middle.value)
             };
             self.floors.push(FloorRow {
@@ -193,8 +193,8 @@ fn rate_rows(rounds: &Rounds<Taken<NicSample>>) -> Vec<RateRow> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::rounds::Round;
     use super::*;
+    use beeline_floor::rounds::Round;
 
     fn round(placement: Placement, p50_ns: u64, frames_per_s: f64) -> Round<Taken<NicSample>> {
         let sent = Sent { interface: Interface::Mmio, kernel: "cached", frame_bytes: 64 };

@@ -41,8 +41,8 @@ impl<'a> Steps<'a> {
 mod tests {
     use beeline_floor::LineTrip;
 
-    use super::super::rounds::{self, Keep};
     use super::*;
+    use beeline_floor::rounds::{self, Keep};
 
     const STEPS_OF_ROUND: u64 = 3;
 

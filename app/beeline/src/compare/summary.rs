@@ -3,8 +3,8 @@
 use beeline_floor::Placement;
 
 use super::results::{Results, RoundRow, UNSTEADY_FROM};
-use super::rounds::Middle;
 use super::table::{distinct, placements};
+use beeline_floor::rounds::Middle;
 
 /// A difference below this is none, however steady both are.
 const EVEN_WITHIN: f64 = 0.02;

@@ -3,7 +3,7 @@
 //! A virtual machine moves its cores within minutes. Interfaces measured one after the other would each meet another machine;
 //! measured in turn, round by round, they meet the same one, and a round that met two is seen by the bare line at its ends.
 
-use beeline_floor::{LineTrip, Placement};
+use crate::{LineTrip, Placement};
 
 /// Rounds that may be tried for each that is wanted: on a machine that never rests, the run ends.
 const TRIES: u32 = 2;

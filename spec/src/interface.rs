@@ -13,10 +13,23 @@ pub enum Stores {
     None,
 }
 
-/// The one list of interfaces: its documentation, name in code, name that people type, code in the registers, stores, and
-/// faults of its own. `cargo xtask house` reads the names too.
+/// What the host writes into the BAR for a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Writes {
+    /// The frame, into the lines of the window, one after the other.
+    Lines,
+    /// The frame or its beginning, into entries that are found by their number.
+    Entries,
+    /// A doorbell, after the frame is in host memory.
+    Doorbell,
+    /// The device finds the frame in host memory by itself.
+    Nothing,
+}
+
+/// The one list of interfaces: its documentation, name in code, name that people type, code in the registers, stores, writes,
+/// of how many bytes its frames are a multiple, and faults of its own. `cargo xtask house` reads the names too.
 macro_rules! interfaces {
-    ($($(#[$doc:meta])* $interface:ident $name:literal $code:ident $stores:ident $faults:tt;)*) => {
+    ($($(#[$doc:meta])* $interface:ident $name:literal $code:ident $stores:ident $writes:ident $multiple_bytes:literal $faults:tt;)*) => {
         /// One way to hand frames to a NIC.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[cfg_attr(
@@ -61,6 +74,20 @@ macro_rules! interfaces {
                 }
             }
 
+            /// What the host writes into the BAR for a frame.
+            pub const fn writes(self) -> Writes {
+                match self {
+                    $(Interface::$interface => Writes::$writes,)*
+                }
+            }
+
+            /// Frames are padded with zeros to a multiple of this many bytes, and arrive so.
+            pub const fn frame_multiple_bytes(self) -> usize {
+                match self {
+                    $(Interface::$interface => $multiple_bytes,)*
+                }
+            }
+
             /// Counters of what goes wrong with this interface alone, by name. A device without it need not have them.
             pub const fn faults(self) -> &'static [&'static str] {
                 match self {
@@ -73,19 +100,19 @@ macro_rules! interfaces {
 
 interfaces! {
     /// Unordered write-combined stores of the whole frame (HotOS'25).
-    Mmio "mmio" MMIO AnyOrder [];
+    Mmio "mmio" MMIO AnyOrder Lines 1 [];
     /// Ordered write-combined lines with EOP stuffing (kPIO+WC).
-    Kpio "kpio" KPIO InOrder [];
+    Kpio "kpio" KPIO InOrder Lines 8 [];
     /// Doorbell, descriptor DMA, payload DMA.
-    Descriptor "descriptor" DESCRIPTOR None [];
+    Descriptor "descriptor" DESCRIPTOR None Doorbell 1 [];
     /// Entries in a ring, pushed into a window of two halves as well (BlueFlame).
-    Inline "inline" INLINE InOrder ["push_torn", "push_unused", "push_tested"];
+    Inline "inline" INLINE InOrder Entries 1 ["push_torn", "push_unused", "push_tested"];
     /// Frames back to back in a pipe in host memory, one tail write (Ensō).
-    Enso "enso" ENSO None [];
+    Enso "enso" ENSO None Doorbell 1 [];
     /// Small packets whole in a queue entry (NIQ).
-    Niq "niq" NIQ InOrder ["held_read_timeouts"];
+    Niq "niq" NIQ InOrder Entries 1 ["held_read_timeouts"];
     /// Lines of host memory whose ownership passes with them (CC-NIC).
-    Coherent "coherent" COHERENT None [];
+    Coherent "coherent" COHERENT None Nothing 1 [];
 }
 
 impl core::fmt::Display for Interface {

@@ -27,7 +27,7 @@ pub mod pipe;
 pub mod rpc;
 
 pub use header::{Header, HeaderError, Kind};
-pub use interface::{Interface, Stores};
+pub use interface::{Interface, Stores, Writes};
 
 /// Bytes of a word, the unit of single-copy atomicity.
 pub const WORD_BYTES: usize = formats::WORD_BYTES;

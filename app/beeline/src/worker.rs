@@ -46,10 +46,7 @@ pub fn run(args: &WorkerArgs) -> Result<(), Failure> {
     let options = SessionOptions::new(args.domain.config(), &args.nic, kernel);
     let mut session = Session::open(&options)?;
     let queue = Queue::of(args.interface);
-    let multiple = match args.interface {
-        beeline_spec::Interface::Kpio => 8,
-        _ => 1,
-    };
+    let multiple = args.interface.frame_multiple_bytes();
     match &args.to {
         Some(text) => {
             let to = parse_mac(text).ok_or_else(|| Failure::new(format!("{text} is no station address")))?;

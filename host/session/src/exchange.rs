@@ -7,7 +7,7 @@ use crate::{NicError, Rx, Session, Watchdog};
 
 /// Bytes that a frame of `bytes` bytes has on arrival: some interfaces pad (kPIO+WC to multiples of 8).
 pub fn padded_bytes<T: Transmit>(bytes: usize, tx: &T) -> usize {
-    bytes.next_multiple_of(tx.declared().frame_multiple_bytes)
+    bytes.next_multiple_of(tx.declared().frame_multiple_bytes())
 }
 
 /// Hands a frame over, waiting for room.

@@ -8,7 +8,7 @@ use beeline_nic_model::Nic;
 #[cfg(feature = "rtl")]
 use beeline_nic_rtl::{ClockPeriod, ClockedNic};
 use beeline_platforms::Platform;
-use beeline_spec::Interface;
+use beeline_spec::{Interface, Writes};
 use beeline_window::FencePolicy;
 
 use crate::branches::branch_out;
@@ -138,7 +138,7 @@ impl Experiment<'_> {
         station: &mut Station<Watched<D>>,
     ) -> Result<Measured, LabError> {
         let run = self.run().on(station, self.cores);
-        let fills_lines = matches!(self.interface, Interface::Mmio | Interface::Kpio);
+        let fills_lines = self.interface.writes() == Writes::Lines;
         let spans = station.sim.with(|machine| {
             let mut spans = machine.device().spans().clone();
             machine.devices()[1..].iter().for_each(|device| spans.merge(device.spans()));

@@ -76,7 +76,7 @@ fn frames(multiple: usize) -> Vec<Vec<u8>> {
 
 /// Sends every frame and receives it again, byte for byte, in order.
 fn exchange<T: Transmit, R: Receive>(rig: &mut Rig, tx: &mut T, rx: &mut R) {
-    let frames = frames(tx.declared().frame_multiple_bytes);
+    let frames = frames(tx.declared().frame_multiple_bytes());
     let (mut sent, mut received, mut got) = (0, 0, Vec::new());
     while received < frames.len() {
         if sent < frames.len() && tx.try_send(&frames[sent]).unwrap() == Sent::Sent {

@@ -9,7 +9,7 @@ use crate::Rig;
 
 /// The longest frame that can be sent and received: what the port carries, padding included.
 pub(super) fn longest(tx: &dyn Transmit) -> usize {
-    let multiple_bytes = tx.declared().frame_multiple_bytes;
+    let multiple_bytes = tx.declared().frame_multiple_bytes();
     tx.max_frame_bytes() / multiple_bytes * multiple_bytes
 }
 
@@ -41,7 +41,7 @@ pub(super) fn exchange_into<R: Rig>(
     (frames, arriving): (&[Vec<u8>], &[Vec<u8>]),
     burst: usize,
 ) {
-    let multiple_bytes = tx.declared().frame_multiple_bytes;
+    let multiple_bytes = tx.declared().frame_multiple_bytes();
     let views: Vec<&[u8]> = frames.iter().map(Vec::as_slice).collect();
     let (mut sent, mut received, mut idle_steps) = (0, 0, 0);
     let mut arrived = Vec::new();

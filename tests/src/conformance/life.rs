@@ -35,7 +35,7 @@ fn live<R: Rig, H: Transmit + QueueHalf>(rig: &mut R, half: Stopped<H>, rx: &mut
     let mut stopped = half;
     for life in 0..6 {
         let mut tx = open(rig, stopped);
-        let multiple_bytes = tx.declared().frame_multiple_bytes;
+        let multiple_bytes = tx.declared().frame_multiple_bytes();
         let frames = random_frames(&mut random, life * 1000, 40, longest(&tx));
         exchange(rig, &mut tx, rx, &frames, 4);
         let mut sent = Vec::new();

@@ -22,7 +22,7 @@ pub fn right_under_disorder<R: Rig>(rig: &mut R, interface: Interface, seed: u64
     let disorder = Disorder::Beyond(Tolerance { span_lines: 8, split_lines: false }, seed);
     let setup = Setup::new(interface, disorder, Reception::Ring);
     let (mut tx, mut rx) = (setup.transmit(rig, 0, TxQueueConfig::default()), setup.receive(rig, 1));
-    let multiple_bytes = tx.declared().frame_multiple_bytes;
+    let multiple_bytes = tx.declared().frame_multiple_bytes();
     let (mut sent, mut received) = (Vec::new(), Vec::new());
     for number in 0..200 {
         let frame = frame(number, 100 + 10 * (number % 30));

@@ -114,7 +114,7 @@ pub fn illegal_lengths<R: Rig>(rig: &mut R, setup: &Setup) {
 /// When the interface breaks the promise.
 pub fn back_pressure<R: Rig>(rig: &mut R, setup: &Setup) {
     let (mut tx, mut rx) = (setup.transmit(rig, TX, TxQueueConfig::default()), setup.receive(rig, RX));
-    let multiple_bytes = tx.declared().frame_multiple_bytes;
+    let multiple_bytes = tx.declared().frame_multiple_bytes();
     let mut random = Random::new(setup.random + 2);
     for round in 0..3 {
         let frames = random_frames(&mut random, round * 100_000, 20_000, longest(&tx));
@@ -153,7 +153,7 @@ pub fn several_queues<R: Rig>(rig: &mut R, setup: &Setup) {
     const COUNT: usize = 300;
     let mut rx = setup.receive(rig, RX);
     let mut queues = [0, 2].map(|queue| setup.transmit(rig, queue, TxQueueConfig::default()));
-    let multiple_bytes = queues[0].declared().frame_multiple_bytes;
+    let multiple_bytes = queues[0].declared().frame_multiple_bytes();
     let mut random = Random::new(setup.random + 3);
     let mut expected: Vec<VecDeque<Vec<u8>>> = Vec::new();
     let mut left: Vec<VecDeque<Vec<u8>>> = Vec::new();

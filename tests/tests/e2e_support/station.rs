@@ -92,7 +92,7 @@ pub fn send(
     count: u64,
     stop: &AtomicBool,
 ) -> Ended {
-    let multiple = tx.declared().frame_multiple_bytes;
+    let multiple = tx.declared().frame_multiple_bytes();
     let (mut frame, mut number) = (Vec::new(), 0);
     frames::write(&mut frame, from, to, Label { life, number }, multiple);
     let mut waits = 0u32;

@@ -141,7 +141,7 @@ impl Job for Count {
         bench.link.with_bus(|bus| bus.device.set_stepped(true));
         // A cycle at 250 MHz; times decide only about credits and completions that nothing else makes due.
         bench.step_ns = 4;
-        let multiple = tx.declared().frame_multiple_bytes;
+        let multiple = tx.declared().frame_multiple_bytes();
         let (start, mut sent, mut seen, mut idle) = (bench.cycles(), 0, 0, 0);
         while seen < self.frames {
             let handed = self.hand_over(tx, sent)?;

@@ -74,7 +74,7 @@ impl Job for Replay<'_> {
             self.step(bench)?;
             if tx.is_idle() {
                 self.wire.flush().map_err(|error| Failure::new("cannot write").because(error))?;
-                let frame_multiple_bytes = tx.declared().frame_multiple_bytes;
+                let frame_multiple_bytes = tx.declared().frame_multiple_bytes();
                 return Ok(Replayed { cycles: bench.cycles(), frame_multiple_bytes });
             }
         }

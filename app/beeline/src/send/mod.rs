@@ -168,7 +168,7 @@ impl Job for Replay<'_> {
             self.bar.inc(1);
         }
         finish(session, tx)?;
-        Ok(tx.declared().frame_multiple_bytes)
+        Ok(tx.declared().frame_multiple_bytes())
     }
 }
 

@@ -290,6 +290,6 @@ impl<M: DmaMemory> Transmit for TxCoherent<M> {
     }
 
     fn declared(&self) -> Declared {
-        Declared { interface: Interface::Coherent, tolerance: None, frame_multiple_bytes: 1 }
+        Declared { interface: Interface::Coherent, tolerance: None }
     }
 }

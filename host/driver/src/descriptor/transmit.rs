@@ -243,6 +243,6 @@ impl<M: DmaMemory, D: Doorbell> Transmit for TxDescriptor<M, D> {
     }
 
     fn declared(&self) -> Declared {
-        Declared { interface: Interface::Descriptor, tolerance: None, frame_multiple_bytes: 1 }
+        Declared { interface: Interface::Descriptor, tolerance: None }
     }
 }

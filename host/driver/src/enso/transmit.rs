@@ -171,6 +171,6 @@ impl<M: DmaMemory, D: Doorbell> Transmit for TxEnso<M, D> {
     }
 
     fn declared(&self) -> Declared {
-        Declared { interface: Interface::Enso, tolerance: None, frame_multiple_bytes: 1 }
+        Declared { interface: Interface::Enso, tolerance: None }
     }
 }

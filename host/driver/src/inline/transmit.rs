@@ -309,6 +309,6 @@ impl<P: StorePort, M: DmaMemory, D: Doorbell> Transmit for TxInline<P, M, D> {
 
     fn declared(&self) -> Declared {
         let tolerance = if self.blank == 0 { TOLERANCE } else { TOLERANCE_IN_MEMORY };
-        Declared { interface: Interface::Inline, tolerance: Some(tolerance), frame_multiple_bytes: 1 }
+        Declared { interface: Interface::Inline, tolerance: Some(tolerance) }
     }
 }

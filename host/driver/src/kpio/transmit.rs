@@ -278,6 +278,6 @@ impl<P: StorePort, M: DmaMemory> Transmit for TxKpio<P, M> {
     }
 
     fn declared(&self) -> Declared {
-        Declared { interface: Interface::Kpio, tolerance: Some(TOLERANCE), frame_multiple_bytes: WORD_BYTES }
+        Declared { interface: Interface::Kpio, tolerance: Some(TOLERANCE) }
     }
 }

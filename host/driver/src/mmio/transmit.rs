@@ -250,7 +250,6 @@ impl<P: StorePort, M: DmaMemory> Transmit for TxMmio<P, M> {
         Declared {
             interface: Interface::Mmio,
             tolerance: Some(Tolerance { span_lines: self.span_lines, split_lines: true }),
-            frame_multiple_bytes: 1,
         }
     }
 }

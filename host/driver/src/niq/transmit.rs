@@ -236,6 +236,6 @@ impl<P: StorePort, M: DmaMemory> Transmit for TxNiq<P, M> {
 
     fn declared(&self) -> Declared {
         let tolerance = tolerance(self.entry_lines, self.blank != 0);
-        Declared { interface: Interface::Niq, tolerance: Some(tolerance), frame_multiple_bytes: 1 }
+        Declared { interface: Interface::Niq, tolerance: Some(tolerance) }
     }
 }

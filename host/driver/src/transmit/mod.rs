@@ -52,8 +52,13 @@ pub struct Declared {
     pub interface: Interface,
     /// Disorder of its stores that the device bears; `None` when it stores no frame across the link.
     pub tolerance: Option<Tolerance>,
+}
+
+impl Declared {
     /// Frames are padded with zeros to a multiple of this many bytes, and arrive so.
-    pub frame_multiple_bytes: usize,
+    pub fn frame_multiple_bytes(&self) -> usize {
+        self.interface.frame_multiple_bytes()
+    }
 }
 
 /// Refuses a frame that no device would transmit.

@@ -84,7 +84,7 @@ pub fn send_all(link: &Link, tx: &mut dyn Transmit, frames: &[Vec<u8>], burst: u
         }
     }
     assert!(tx.is_idle(), "the device does not finish");
-    let multiple = tx.declared().frame_multiple_bytes;
+    let multiple = tx.declared().frame_multiple_bytes();
     let wire = link.take_wire();
     assert_eq!(wire.len(), frames.len());
     for (i, (found, sent)) in wire.iter().zip(frames).enumerate() {

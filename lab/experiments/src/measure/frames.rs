@@ -6,7 +6,7 @@ use beeline_link_sim::device::Transmitted;
 use beeline_link_sim::machine::{CoreId, DeviceId, Next, Pause, Sim};
 use beeline_link_sim::pcie::{Cut, Dllp, Kind, Packet, Passed, Side, completions, requests};
 use beeline_nic_model::Nic;
-use beeline_spec::Interface;
+use beeline_spec::{Interface, Writes};
 use beeline_window::Sent;
 
 use super::Bench;
@@ -71,9 +71,9 @@ impl Bench<'_> {
         let mut total = 0;
         for _ in 0..SINGLES {
             let single = self.send_single(&station.sim, &mut half, bytes)?;
-            let begun = match interface {
-                Interface::Descriptor | Interface::Enso => single.returned.since(doorbell),
-                _ => single.called,
+            let begun = match interface.writes() {
+                Writes::Doorbell => single.returned.since(doorbell),
+                Writes::Lines | Writes::Entries | Writes::Nothing => single.called,
             };
             total += single.transmitted.decided_at.since(begun).0;
         }

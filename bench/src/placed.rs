@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn bench_of_which_no_round_counts_says_so_and_has_no_figures() {
+    fn bench_without_a_counted_round_has_a_note_and_no_figures() {
         let placed = Placed { kept: BTreeMap::new(), dropped: 3 };
         let report = placed.report("b", &[Figure::rate(row("ours"), vec![])], |_| Vec::new());
         assert!(report.figures.is_empty() && report.notes[0].contains("no figures"));

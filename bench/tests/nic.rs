@@ -175,7 +175,7 @@ impl Job for Strange {
 }
 
 #[test]
-fn a_frame_that_nobody_waits_for_is_no_rate() {
+fn unexpected_frame_is_an_error_and_no_rate() {
     let (_nic, mut session) = open(true);
     let calibration = Calibration::measure();
     let rate = ThereAndBack { frame_bytes: 64, frames: 100, burst: 32, in_flight: 256, calibration };

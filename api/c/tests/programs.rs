@@ -374,7 +374,7 @@ fn killed_server_wakes_a_client_that_waits_by_descriptor() {
 }
 
 #[test]
-fn calls_to_a_server_that_went_and_to_the_next_one_are_not_taken_for_each_other() {
+fn restarted_server_answers_no_call_of_its_predecessor() {
     let installed = installed();
     for (name, compiler) in [("c", &C11[..]), ("cpp", &CPP17[..])] {
         let gnu: Vec<&str> = compiler.iter().copied().chain(["-D_DEFAULT_SOURCE"]).collect();

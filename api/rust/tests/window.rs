@@ -209,7 +209,7 @@ fn drain_takes_what_has_arrived_and_frees_it() {
 
 /// More than a window of messages in one call, taken in bulk by a receiver that sleeps in between.
 #[test]
-fn messages_sent_in_bulk_come_out_in_order_and_wake_who_sleeps() {
+fn messages_sent_in_bulk_arrive_in_order_and_wake_a_sleeping_receiver() {
     let sleepy = WaitPolicy::new().spins(1).yields(0).sleep(Some(Duration::from_secs(5)));
     let folder = tempfile::tempdir().unwrap();
     let domain = Domain::open_in(folder.path(), "test").unwrap();

@@ -124,7 +124,7 @@ fn a_kernel_is_taken_by_its_name_or_refused_with_those_there_are() {
 }
 
 #[test]
-fn fences_are_placed_by_mmio_and_refused_elsewhere_before_anything_is_sent() {
+fn fences_are_placed_by_mmio_and_refused_for_other_interfaces() {
     let folder = TestFolder::new();
     let sizes: Vec<usize> = (0..300).map(|i| 60 + i * 5).collect();
     capture(&folder.file("in.pcap"), &sizes);

@@ -31,7 +31,7 @@ fn interfaces_of_rtl() -> impl Iterator<Item = &'static str> {
 }
 
 #[test]
-fn a_capture_goes_through_the_rtl_unchanged_or_the_program_says_how_to_get_it() {
+fn capture_passes_the_rtl_unchanged_or_error_says_how_to_get_it() {
     let folder = tempfile::tempdir().expect("a folder for the captures");
     let frames = write_capture(&folder.path().join("in.pcap"));
     for interface in interfaces_of_rtl() {

@@ -226,7 +226,7 @@ fn warning_into_a_pipe_has_no_colour_and_is_printed_once() {
 }
 
 #[test]
-fn report_whose_folder_is_missing_is_refused_and_no_folder_is_made() {
+fn report_in_a_missing_folder_is_refused_and_no_folder_is_made() {
     let root = Root::new();
     let (code, out, err) = root.run("compare --cores 0,0 --report missing/x.html");
     assert_eq!((code, out.as_str()), (Some(1), ""));

@@ -142,7 +142,7 @@ fn a_lost_frame_is_repeated_once_without_a_timeout() {
 }
 
 #[test]
-fn a_repeat_that_is_lost_is_repeated_without_a_timeout_while_others_arrive() {
+fn lost_repeat_is_repeated_without_a_timeout_while_others_arrive() {
     let net = Net::new(1, UNIMPAIRED);
     let (mut client, mut server) = pair(&net, |config| config);
     let mut copies = 0;
@@ -230,7 +230,7 @@ fn an_idle_connection_lives_on_keep_alives() {
 }
 
 #[test]
-fn a_program_that_does_not_poll_for_long_takes_nobody_for_dead() {
+fn program_that_pauses_polling_keeps_its_connections() {
     let net = Net::new(1, UNIMPAIRED);
     let (mut client, mut server) = pair(&net, |config| config);
     send_one(&net, &mut client, &mut server);
@@ -263,7 +263,7 @@ fn closing_delivers_everything_and_both_sides_say_so() {
 }
 
 #[test]
-fn a_close_whose_acknowledgement_is_lost_is_still_a_close() {
+fn close_completes_when_its_acknowledgement_is_lost() {
     let net = Net::new(1, UNIMPAIRED);
     let (mut client, mut server) = pair(&net, |config| config);
     send_one(&net, &mut client, &mut server);
@@ -367,7 +367,7 @@ fn what_cannot_be_is_refused_with_a_reason() {
 }
 
 #[test]
-fn connect_to_nobody_times_out_and_to_a_non_listener_is_refused() {
+fn connect_to_silence_times_out_and_to_a_non_listener_is_refused() {
     let net = Net::new(1, UNIMPAIRED);
     let mut client = Side::new(endpoint(&net, 0, 1, |config| config), [1, 2], 0);
     client.id = Some(client.endpoint.connect(mac(1)).unwrap());

@@ -72,7 +72,7 @@ fn is_sent(link: &Link) -> bool {
 }
 
 #[test]
-fn one_notification_ring_is_polled_for_all_pipes_and_each_frame_names_its_queue() {
+fn one_notification_ring_serves_all_pipes_and_frames_name_their_queue() {
     for notifications in [4, 64] {
         let (link, mut port) = nic(true);
         let mut rx = receiver(&mut port, notifications);

@@ -118,7 +118,7 @@ fn a_device_that_goes_on_is_not_reset_by_a_time_out_of_one_operation() {
 }
 
 #[test]
-fn a_window_whose_size_the_device_denies_is_refused() {
+fn window_size_that_differs_from_the_register_is_refused() {
     let link = Scripted::sound(64);
     link.0.borrow_mut().registers.insert(queue_register(2, regs::queue::WINDOW_LINES), 128);
     let mut port = link.ready();

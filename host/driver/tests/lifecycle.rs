@@ -59,7 +59,7 @@ fn after_close_the_device_touches_no_memory_of_the_queue() {
 }
 
 #[test]
-fn a_quarantined_queue_is_recovered_with_a_new_epoch_and_loses_no_later_frame() {
+fn queue_recovered_from_quarantine_loses_no_later_frame() {
     for interface in [Interface::Mmio, Interface::Kpio] {
         let (link, mut port) = nic(true);
         let queue = beeline_driver::TxQueueConfig { hole_timeout_ns: 1_000, ..Default::default() };

@@ -96,7 +96,7 @@ impl Rig {
 }
 
 #[test]
-fn one_read_is_outstanding_while_nothing_comes_and_the_next_while_a_frame_is_used() {
+fn one_read_is_held_when_idle_and_the_next_during_a_frame() {
     let mut rig = rig(config());
     rig.hold(true);
     for _ in 0..5 {

@@ -128,7 +128,7 @@ fn a_queue_that_fails_while_frames_come_receives_the_next_ones() {
 }
 
 #[test]
-fn coherent_lines_that_come_back_as_something_else_fail_the_queue_until_it_is_recovered() {
+fn altered_coherent_lines_fail_the_queue_until_it_is_recovered() {
     let (link, mut port) = nic(true);
     let config = RxCoherentConfig { entries: 4, buffers: 2, ..Default::default() };
     let half = port.rx_coherent(QUEUE, config).unwrap();

@@ -89,7 +89,7 @@ fn call_for_ever(domain: &Domain) {
 }
 
 #[test]
-fn a_server_killed_under_load_ends_every_call_once_and_executes_none_twice() {
+fn server_killed_under_load_ends_every_call_once_and_repeats_none() {
     if std::env::var(ROLE).is_ok() {
         return;
     }

@@ -112,7 +112,7 @@ fn a_thread_opens_its_reply_window_on_first_use() {
 }
 
 #[test]
-fn a_request_in_parts_stays_with_one_thread_while_others_serve_other_clients() {
+fn request_in_parts_is_served_by_one_thread_beside_other_clients() {
     let folder = TestFolder::new();
     let domain = folder.domain();
     let (_server, mut workers) = server(&domain, ServerOptions { request_lines: 16, ..shared(2) });

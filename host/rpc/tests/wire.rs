@@ -137,14 +137,14 @@ fn every_call_is_answered_once_over_a_good_wire() {
 }
 
 #[test]
-fn with_5_percent_loss_duplication_and_reorder_every_call_is_answered_and_none_twice() {
+fn every_call_is_answered_once_at_5_percent_loss_and_reorder() {
     for seed in seed()..seed() + 4 {
         exchange(Chances { loss: 0.05, duplicate: 0.05, reorder: 0.05 }, 1500, seed);
     }
 }
 
 #[test]
-fn with_a_third_of_everything_too() {
+fn every_call_is_answered_once_at_33_percent_loss_and_reorder() {
     exchange(Chances { loss: 0.33, duplicate: 0.33, reorder: 0.33 }, 200, seed());
 }
 
@@ -226,7 +226,7 @@ fn a_server_started_again_ends_every_call_and_is_found() {
 }
 
 #[test]
-fn a_client_whose_requests_are_garbage_is_disconnected() {
+fn client_that_sends_garbage_is_disconnected() {
     let world = World::new(Chances::default(), seed());
     let mut server = world.server(1);
     let mut endpoint = world.endpoint(Config::client(CLIENT), world.wire.clone(), 9);

@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn idle_polls_look_at_the_clock_once_per_interval_and_an_event_restarts_it() {
+    fn idle_polls_read_the_clock_once_an_interval_and_events_restart_it() {
         let mut idle = IdleWatch::new();
         assert_eq!(polls_until(&mut idle, 2), 2 * POLLS_PER_LOOK);
         let _ = idle.idle(|_| Ok::<(), ()>(()));

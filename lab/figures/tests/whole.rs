@@ -190,7 +190,7 @@ fn figures_say_what_they_should_show_and_what_they_show() {
 }
 
 #[test]
-fn published_points_whose_rows_are_run_otherwise_are_drawn_and_not_compared() {
+fn published_points_of_other_runs_are_drawn_and_not_compared() {
     let outcome = outcome();
     let figure = |start: &str| outcome.figures.iter().find(|f| f.title.starts_with(start)).unwrap();
     // The text's 232 ns are a time of stores, and the line is a time until the device has the frame.

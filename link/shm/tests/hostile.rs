@@ -243,7 +243,7 @@ fn garbage_in_the_register_channel_closes_the_port() {
 }
 
 #[test]
-fn a_torn_register_access_waits_and_harms_nobody() {
+fn torn_register_access_waits_without_effect() {
     let mut rig = rig();
     let mut channel = rig.registers.store_window(0, 64, StoreKernel::Cached);
     channel.store_word(0, 0, u64::from(regs::MUX_PORTS) | 1 << 32);

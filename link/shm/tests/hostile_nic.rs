@@ -142,7 +142,7 @@ fn an_event_that_could_keep_the_host_waiting_is_refused() {
 }
 
 #[test]
-fn a_nic_that_always_sleeps_and_never_reads_its_event_keeps_nobody_waiting() {
+fn nic_that_sleeps_and_never_reads_its_event_blocks_no_doorbell() {
     let (done, watch) = channel();
     std::thread::spawn(move || {
         let folder = tempfile::tempdir().unwrap();

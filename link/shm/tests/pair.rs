@@ -173,7 +173,7 @@ fn watched_lines_bring_every_frame_back_and_nothing_else_does() {
 }
 
 #[test]
-fn a_watched_line_that_is_nobody_s_memory_fails_its_queue_alone() {
+fn watched_line_outside_all_memory_fails_its_queue_alone() {
     let mut rig = Rig::new(&ShmOptions::default(), &PortConfig::default());
     let half = rig.port.coherent(1, CoherentConfig::default()).unwrap();
     let pending = rig.port.open(half);

@@ -74,7 +74,7 @@ fn an_event_is_asked_for_once_and_never_for_the_past() {
 /// Asking for a packet only when the wire is free changes nothing but how often is asked: the next one leaves as if it had been
 /// taken when it was ready, and lines are merged that waited then.
 #[test]
-fn a_packet_that_is_asked_for_when_the_wire_is_free_left_when_it_was_ready() {
+fn packet_asked_for_on_a_free_wire_leaves_at_its_ready_time() {
     let settings = RootSettings { merges: true, ..settings() };
     let mut outbound = Outbound::new(&settings);
     for (ready, number) in [(400, 0), (420, 1), (424, 2)] {

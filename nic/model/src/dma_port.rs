@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_from_before_a_reset_are_nobodys() {
+    fn answers_from_before_a_reset_are_ignored() {
         let mut port = DmaPort::new();
         assert!(port.read(DmaOwner::Transmit(Interface::Descriptor), 0, 1, 7) && port.write(0, &[1]));
         let Some(DmaWant::Read { tag, .. }) = port.take() else { panic!("a read was asked") };

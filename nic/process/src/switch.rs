@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_learn_moves_nobody() {
+    fn frame_that_is_not_learned_from_moves_no_station() {
         let mut switch = switch();
         switch.decide(0, true, &frame(2, 1));
         assert_eq!(switch.decide(7, false, &frame(2, 1)), Decision::Flood);

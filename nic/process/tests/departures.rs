@@ -66,7 +66,7 @@ fn what_a_host_sent_before_it_left_arrives_although_its_receiver_was_full() {
 }
 
 #[test]
-fn a_receiver_that_never_reads_keeps_no_port_for_ever_and_every_frame_is_counted() {
+fn port_of_a_receiver_that_never_reads_is_freed_and_frames_counted() {
     let folder = tempfile::tempdir().unwrap();
     let departure_limit = Duration::from_millis(50);
     let nic = Running::start(NicProcessConfig { departure_limit, max_ports: 2, ..config(folder.path()) });

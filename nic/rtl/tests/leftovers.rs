@@ -136,7 +136,7 @@ fn a_hole_from_before_a_reset_of_the_device_is_none_behind_it() {
 }
 
 #[test]
-fn a_frame_of_its_last_life_is_waited_for_whichever_queue_was_started_last() {
+fn frame_of_the_last_life_is_waited_for_after_another_queue_started() {
     let mut bench = Bench::new(RtlConfig { span_lines: 16, window_lines: 64, ..RtlConfig::default() });
     bench.start(0, 7, 0, false);
     // The queue that was started last is another one.

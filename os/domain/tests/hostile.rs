@@ -179,7 +179,7 @@ fn wake_ups_that_carry_something_end_the_connection() {
 }
 
 #[test]
-fn a_flood_of_wake_ups_holds_nobody_up() {
+fn flood_of_wake_ups_delays_no_other_client() {
     let folder = TestFolder::new();
     let domain = folder.open();
     let offered = offer(&domain, OfferOptions::default());
@@ -201,7 +201,7 @@ fn a_flood_of_wake_ups_holds_nobody_up() {
 }
 
 #[test]
-fn descriptors_nobody_asked_for_are_closed() {
+fn descriptors_that_were_not_asked_for_are_closed() {
     let folder = TestFolder::new();
     let domain = folder.open();
     let _offered = offer(&domain, OfferOptions::default());
@@ -221,7 +221,7 @@ fn descriptors_nobody_asked_for_are_closed() {
 }
 
 #[test]
-fn connections_that_say_nothing_hold_nobody_up() {
+fn silent_connections_delay_no_other_client() {
     let folder = TestFolder::new();
     let domain = folder.open();
     let patient = Duration::from_secs(3600);

@@ -387,7 +387,7 @@ fn a_dead_owners_name_is_reclaimed() {
 }
 
 #[test]
-fn files_of_a_killed_owner_are_removed_by_the_next_process_that_opens_the_domain() {
+fn files_of_a_killed_owner_are_removed_by_the_next_open() {
     let folder = TestFolder::new();
     let (mut killed, mut alive) = (folder.helper("owner", ""), folder.helper("owner", "name=other"));
     killed.expect("ready");

@@ -306,7 +306,7 @@ fn a_credit_page_that_is_not_one_is_refused() {
 }
 
 #[test]
-fn garbage_in_the_flags_hurts_nobody() {
+fn garbage_in_the_flags_does_no_harm() {
     let folder = TestFolder::new();
     let domain = folder.open();
     let listener = listener(&domain);

@@ -172,7 +172,7 @@ mod tests {
 
     /// Where the kernel lets us, a frame crosses `lo`; where it does not, the error says why. Both are checked.
     #[test]
-    fn a_frame_crosses_the_loop_back_interface_or_the_error_says_what_is_missing() {
+    fn frame_crosses_the_loopback_or_error_says_what_is_missing() {
         let config =
             AfPacketConfig { interface: "lo".into(), ether_type: Some(0x88b6), is_promiscuous: false };
         let mut uplink = match AfPacket::open(&config) {

@@ -49,7 +49,7 @@ fn object_belongs_to_one_thread_until_released_or_the_thread_ends() {
 }
 
 #[test]
-fn nobody_is_let_in_twice() {
+fn handle_in_use_is_busy_for_every_other_call() {
     table!(TABLE);
     let handle = TABLE.insert(thing(0)).unwrap();
     let pass = TABLE.enter(handle).unwrap();

@@ -60,7 +60,7 @@ fn a_wrong_answer_and_a_wrong_byte_in_memory_are_noticed_in_every_vector() {
 }
 
 #[test]
-fn a_wrong_byte_a_wrong_credit_and_a_wrong_cause_are_noticed_in_every_vector() {
+fn tampered_bytes_credits_and_causes_are_noticed_in_every_vector() {
     for case in cases() {
         let fails = |tamper: fn(&mut Case)| {
             let mut tampered = case.clone();

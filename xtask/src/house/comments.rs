@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn public_function_of_the_library_needs_a_comment_and_a_private_one_does_not() {
+    fn public_function_of_a_library_needs_a_comment_and_private_does_not() {
         assert_eq!(findings("pub fn take() {}"), ["host/window/src/a.rs:1: a public item without a comment"]);
         assert!(findings("fn take() {}").is_empty());
         assert!(findings("pub(crate) fn take() {}").is_empty());

@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn part_of_which_no_round_was_kept_is_not_forgotten() {
+    fn part_without_a_kept_round_lists_its_dropped_rounds() {
         let mut results = super::super::results::sample::empty();
         results.add_transmits(&Rounds { kept: Vec::new(), dropped: 14 });
         let dropped: Vec<_> = results.dropped.iter().map(|row| (row.part, row.rounds)).collect();

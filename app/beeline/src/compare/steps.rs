@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn round_that_is_dropped_makes_the_bar_longer_and_one_that_is_never_begun_shorter() {
+    fn dropped_round_lengthens_the_bar_and_skipped_round_shortens_it() {
         // Near cores, then a move in the middle of the second round, then two more rounds.
         let near = 120.0;
         assert_eq!(lengths(3, &[near; 6]), (14, 14));

@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn sentence_says_who_is_first_where_and_by_how_much() {
+    fn sentence_names_the_first_interface_at_each_size_and_its_lead() {
         let entries = [
             entry("mmio", 16, [300.0; 3]),
             entry("descriptor", 16, [400.0; 3]),

@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_of_interfaces_keep_apart_for_readers_who_see_no_red_or_no_green() {
+    fn colours_of_interfaces_differ_for_colour_blind_readers() {
         for vision in VISIONS {
             let seen = |colour| {
                 let rgb = linear(colour);

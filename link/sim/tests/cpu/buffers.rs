@@ -88,7 +88,7 @@ fn a_time_out_is_kept_within_a_turn() {
 }
 
 #[test]
-fn a_flush_empties_the_buffers_and_a_line_with_holes_is_a_packet_for_each_run() {
+fn flush_sends_a_packet_for_each_run_of_a_line_with_holes() {
     let settings = settings();
     let (mut wc, mut path) = buffers(&settings);
     wc.store(Picoseconds(0), &piece(1, 0b1001_0110, 0), &settings, &mut path).unwrap();

@@ -42,7 +42,7 @@ fn a_load_comes_behind_what_the_buffers_hold_and_the_core_stands_still() {
 
 /// Of a line that is stored at 8 and leaves at once, the fence costing 1,000,000 by itself.
 #[test]
-fn a_fence_waits_for_whom_it_is_said_to() {
+fn fence_waits_for_the_acknowledgement_of_its_setting() {
     for (fence_ack, done) in [
         (FenceAck::None, Some(38 + 1_000_000)),
         (FenceAck::Uncore, Some(508 + 1_000_000)),

@@ -41,7 +41,7 @@ impl Device for Slow {
 }
 
 #[test]
-fn a_refused_frame_waits_with_those_behind_it_and_comes_when_the_device_wakes() {
+fn refused_frame_and_those_behind_it_arrive_when_the_device_wakes() {
     let sim = Sim::new(Slow::default(), settings(1), 1).expect("a machine");
     sim.with(|machine| {
         machine.frame_will_come(DeviceId(0), Picoseconds::from_ns(10), vec![1; 64]);
@@ -56,7 +56,7 @@ fn a_refused_frame_waits_with_those_behind_it_and_comes_when_the_device_wakes() 
 
 /// Of several devices each has a wire of its own: the frames of one wait for nothing that another one refuses.
 #[test]
-fn a_frame_comes_to_the_device_at_whose_wire_it_is() {
+fn frame_arrives_at_the_device_of_its_wire() {
     let branch = Branch { link: bare_link(), further: vec![] };
     let switch = SwitchSettings { latency: ns(110), branches: vec![branch; 2], groups: vec![] };
     let machine = MachineSettings { switch: Some(switch), ..settings(1) };

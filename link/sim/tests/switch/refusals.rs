@@ -12,7 +12,7 @@ fn star(groups: &[Group]) -> Result<Star, String> {
 
 /// A read of a group, and one of an address that nobody has, are answered as unsupported, to who asked; writes are dropped.
 #[test]
-fn what_nobody_has_is_answered() {
+fn access_without_an_owner_is_refused_and_reads_are_answered() {
     let mut star = star(&[group(&[1, 2, 3])]).unwrap();
     let read = |address, requester| Tlp { requester, tag: 7, ..Tlp::new(Kind::MemoryRead, address, 64) };
     star.run(&[
@@ -30,7 +30,7 @@ fn what_nobody_has_is_answered() {
 
 /// A group whose only receiver is the sender: there is nobody to copy to.
 #[test]
-fn a_copy_for_nobody_is_gone() {
+fn copy_without_a_receiver_is_dropped() {
     let mut star = star(&[group(&[2])]).unwrap();
     star.run(&[(0, 2, Tlp::new(Kind::MemoryWrite, GROUP_AT, 64))]);
     assert_eq!((star.copies, star.arrived.len(), star.refused), (0, 0, 0));

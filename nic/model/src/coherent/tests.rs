@@ -334,7 +334,7 @@ fn random_receive(seed: u64, entry_lines: u32) {
 }
 
 #[test]
-fn frames_are_received_in_entries_and_in_buffers_of_which_each_is_in_one_entry() {
+fn frames_use_entries_and_buffers_and_each_buffer_is_in_one_entry() {
     for seed in 0..12 {
         random_receive(seed, 1 << (seed % 3));
     }

@@ -241,7 +241,7 @@ fn one_doorbell_fetches_in_bursts_and_ahead_of_the_payload() {
 }
 
 #[test]
-fn frames_that_nobody_takes_wait_and_hold_the_rest_back() {
+fn frames_without_a_taker_wait_and_hold_the_rest_back() {
     let mut bench = Bench::new(1);
     bench.start(0, &settings(0, 256));
     bench.describe_small(256, 0, 256);

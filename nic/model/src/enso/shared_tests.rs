@@ -214,7 +214,7 @@ fn a_ring_that_is_not_there_is_refused_and_counted() {
 }
 
 #[test]
-fn an_owner_that_stops_takes_those_who_share_with_it_and_nothing_is_written_any_more() {
+fn stopped_owner_fails_its_sharers_and_writes_nothing_more() {
     let mut bench = bench();
     for queue in 0..3 {
         bench.start(queue, 1, 4).unwrap();

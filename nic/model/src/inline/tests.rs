@@ -245,7 +245,7 @@ fn frames_leave_once_and_in_order_whatever_becomes_of_their_pushes() {
 }
 
 #[test]
-fn nothing_that_is_stored_into_the_window_fails_the_queue_or_makes_a_frame() {
+fn garbage_in_the_window_fails_no_queue_and_makes_no_frame() {
     for seed in 0..40 {
         let mut random = Random::new(seed);
         let mut bench = Bench::new(&settings());

@@ -126,7 +126,7 @@ fn packets_a_b_and_c_of_figure_3_are_stuffed_and_filtered() {
 }
 
 #[test]
-fn every_length_that_is_a_multiple_of_8_goes_through_and_the_window_goes_round() {
+fn frame_of_any_multiple_of_8_bytes_passes_across_window_laps() {
     let mut bench = Bench::new(1, &settings());
     for bytes in (16..=MAX_FRAME as usize).step_by(8) {
         let sent = frame(bytes, bytes as u8);
@@ -279,7 +279,7 @@ fn one_write_may_carry_many_lines() {
 }
 
 #[test]
-fn a_host_that_respects_its_credits_is_never_refused_and_one_that_does_not_fails_its_queue() {
+fn host_beyond_its_credits_fails_its_own_queue_alone() {
     let mut bench = Bench::new(2, &settings());
     for n in 0..WINDOW_LINES as u8 / 2 {
         bench.lines(0, &stuffed(&frame(64, n)));

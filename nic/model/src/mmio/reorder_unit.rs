@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reserved_context_is_kept_for_who_reserved_it() {
+    fn reserved_context_is_refused_to_other_queues() {
         let mut unit = ReorderUnit::new(2, 4);
         assert!(unit.reserve());
         assert!(unit.allocate(QueueId(1), Account::Shared).is_some());

@@ -284,7 +284,7 @@ fn frames_fill_buffers_in_order_whatever_order_descriptors_come_in() {
 }
 
 #[test]
-fn the_completion_is_written_after_the_frame_and_useless_buffers_come_back_empty() {
+fn completion_follows_its_frame_and_useless_buffers_return_empty() {
     let mut bench = Bench::new(1, true);
     lend_all(&mut bench, 4);
     bench.host.put(RING, &descriptor(BUFFERS, 0, 0));

@@ -29,7 +29,7 @@ fn a_queue_runs_only_while_device_and_queue_are_enabled() {
 
 /// Whatever their numbers: who shares a notification ring starts after its owner and stops before it.
 #[test]
-fn a_device_that_is_switched_keeps_those_who_share_a_ring() {
+fn switched_device_keeps_the_sharers_of_a_ring() {
     const RUNNING: u64 = 1;
     let mut rig = Rig::new(small_config());
     rig.set(regs::CONTROL, 0);

@@ -92,7 +92,7 @@ fn writers_that_die_and_break_rules() {
 }
 
 #[test]
-fn rules_that_are_judged_in_order_of_arrival_are_judged_alike_to_the_last_count() {
+fn rules_judged_in_order_of_arrival_match_to_the_last_count() {
     let in_order = Shape { breaks: Breaks::InOrder, ..Shape::DEFAULT };
     let config = RtlConfig { span_lines: 8, window_lines: 64, ..RtlConfig::default() };
     play(&config, Shape { queues: 5, ..in_order }, 6);

@@ -220,7 +220,7 @@ fn the_bar_takes_what_credits_allow_after_two_thousand_broken_lives() {
 }
 
 #[test]
-fn a_context_that_opens_behind_a_line_of_a_dead_queue_gives_back_only_its_own() {
+fn context_opened_behind_a_dead_queues_line_gives_back_only_its_own() {
     let mut names = Names::new(LONG);
     let before = names.free();
     for round in 0..200 {
@@ -300,7 +300,7 @@ fn no_burst_of_broken_pieces_loses_or_doubles_a_name() {
 }
 
 #[test]
-fn no_burst_of_broken_pieces_loses_or_doubles_a_name_where_the_ring_is_the_window() {
+fn bursts_of_broken_pieces_keep_every_name_where_ring_is_window() {
     let pieces = [(0, 0, 64), (0, 0, 8), (0, 8, 64), (1, 0, 8), (2, 0, 8), (17, 0, 8), (31, 0, 64)];
     bursts(SHORT, &pieces, 3);
 }

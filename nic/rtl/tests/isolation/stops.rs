@@ -36,7 +36,7 @@ fn batch(epoch: u8, records: &[u16]) -> [u8; 64] {
 const ASLEEP: std::ops::Range<u64> = 4040..4140;
 
 #[test]
-fn a_stop_ends_when_engines_that_nobody_uses_fall_asleep() {
+fn stop_ends_while_unused_engines_fall_asleep() {
     for at in ASLEEP.step_by(5) {
         let mut host = Host::new(CONFIG);
         host.start(1, Start { interface: Interface::Mmio, epoch: 1, credits: true });

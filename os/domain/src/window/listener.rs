@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sender_that_has_gone_does_not_hold_the_window_although_nobody_has_said_so_yet() {
+    fn departed_sender_frees_the_window_before_its_hang_up_is_seen() {
         let mut maker = Maker {
             name: "test".into(),
             lines: 64,

@@ -13,7 +13,7 @@
 use alloc::boxed::Box;
 use alloc::vec;
 
-use beeline_contract_memory::{CreditSink, LoadPort};
+use beeline_contract_memory::{CreditSink, GROUP_LINES, LoadPort};
 use beeline_spec::header::lines_of;
 use beeline_spec::{Header, Kind, WORDS_PER_LINE};
 
@@ -154,7 +154,10 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
             return false;
         }
         self.prefetch(start);
-        for ahead in 1..last {
+        let Some(ahead) = (if last > GROUP_LINES { self.has_groups(last) } else { Some(1) }) else {
+            return false;
+        };
+        for ahead in ahead..last {
             if self.look(ahead) != 0xff {
                 return false;
             }
@@ -162,6 +165,29 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
         }
         self.prefetch(start + u64::from(last));
         true
+    }
+
+    /// Tests lines 1 to `last` of a message in groups, up to the end of the window. Returns the first that is in none, unless
+    /// one of a group has not arrived. Not inlined: short messages have no use for it.
+    #[inline(never)]
+    fn has_groups(&mut self, last: u32) -> Option<u32> {
+        let mut ahead = 1;
+        while self.is_group(ahead, last - ahead) {
+            let line = self.line(ahead);
+            if !self.test.arrived_group(&mut self.port, line) {
+                return None;
+            }
+            (0..GROUP_LINES).for_each(|next| self.prefetch(self.next_start + u64::from(ahead + next)));
+            ahead += GROUP_LINES;
+        }
+        Some(ahead)
+    }
+
+    /// Whether `lines` lines from the one `ahead` of the next start on begin with a group that does not reach past the end of
+    /// the window.
+    #[inline(always)]
+    fn is_group(&self, ahead: u32, lines: u32) -> bool {
+        lines >= GROUP_LINES && u64::from(self.line(ahead)) + u64::from(GROUP_LINES) <= self.mask + 1
     }
 
     /// Whether a poll may find a message, or an error: its header has arrived. For who waits for several receivers; pushes
@@ -262,10 +288,25 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
     /// The caller is done with a message of several lines, of which nothing is escaped any more.
     #[inline]
     pub(crate) fn release_lines(&mut self, lines: u32) {
-        for _ in 0..lines {
+        let left = if lines < GROUP_LINES { lines } else { self.free_groups(lines) };
+        for _ in 0..left {
             self.free_line(self.line(0));
         }
         self.push_when_due();
+    }
+
+    /// As [`Receiver::free_line`] for lines from the next start on, in groups up to the end of the window; returns how many are
+    /// left. Not inlined: short messages have no use for it.
+    #[inline(never)]
+    fn free_groups(&mut self, lines: u32) -> u32 {
+        let mut left = lines;
+        while self.is_group(0, left) {
+            let line = self.line(0);
+            self.test.free_group(&mut self.port, line);
+            self.next_start += u64::from(GROUP_LINES);
+            left -= GROUP_LINES;
+        }
+        left
     }
 
     /// Makes `line`, the one at the next start, free again and moves the next start past it.

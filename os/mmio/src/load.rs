@@ -126,10 +126,8 @@ impl LoadPort for LoadWindow {
             self.lines()
         );
         let start = self.line(first);
-        for (i, line) in lines.iter_mut().enumerate() {
-            // SAFETY: that many lines are left in the span, as just checked; a line of `lines` is 64 bytes of our own.
-            unsafe { self.kernel.copy(start.wrapping_add(i * LINE_BYTES), line.as_mut_ptr()) }
-        }
+        // SAFETY: that many lines are left in the span, as just checked; `lines` is as many of our own.
+        unsafe { self.kernel.copy_lines(start, lines) }
     }
 
     #[inline(always)]

@@ -4,6 +4,7 @@ use core::arch::asm;
 
 use beeline_contract_memory::Line;
 
+use crate::LINE_BYTES;
 use crate::arch::words;
 
 /// How a port loads lines; chosen once a port.
@@ -107,6 +108,18 @@ impl LoadKernel {
                 a = out(vreg) _, b = out(vreg) _, c = out(vreg) _, d = out(vreg) _,
                 options(nostack, preserves_flags),
             );
+        }
+    }
+
+    /// Copies lines to `out`, as bytes in memory order.
+    ///
+    /// # Safety
+    /// As for [`LoadKernel::arrived`], for as many lines as `out` has.
+    #[inline]
+    pub(crate) unsafe fn copy_lines(self, first: *const u8, out: &mut [[u8; LINE_BYTES]]) {
+        for (ahead, out) in out.iter_mut().enumerate() {
+            // SAFETY: a line of those that this function may load, and one of our own.
+            unsafe { self.copy(first.wrapping_add(ahead * LINE_BYTES), out.as_mut_ptr()) };
         }
     }
 

@@ -160,6 +160,18 @@ impl LoadKernel {
         }
     }
 
+    /// Copies lines to `out`, as bytes in memory order.
+    ///
+    /// # Safety
+    /// As for [`LoadKernel::arrived`], for as many lines as `out` has.
+    #[inline]
+    pub(crate) unsafe fn copy_lines(self, first: *const u8, out: &mut [[u8; LINE_BYTES]]) {
+        for (ahead, out) in out.iter_mut().enumerate() {
+            // SAFETY: a line of those that this function may load, and one of our own.
+            unsafe { self.copy(first.wrapping_add(ahead * LINE_BYTES), out.as_mut_ptr()) };
+        }
+    }
+
     /// Whether no word of a group of lines equals `blank`.
     ///
     /// # Safety

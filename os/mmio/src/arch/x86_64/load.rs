@@ -9,6 +9,7 @@ use core::mem::MaybeUninit;
 use beeline_contract_memory::Line;
 
 use super::features::{has_avx2, has_avx512};
+use crate::LINE_BYTES;
 use crate::arch::words;
 
 /// How a port loads lines; chosen once a port.
@@ -248,6 +249,43 @@ impl LoadKernel {
                 line = in(reg) line, out = in(reg) out,
                 a = out(xmm_reg) _, b = out(xmm_reg) _, c = out(xmm_reg) _, d = out(xmm_reg) _,
                 options(nostack, preserves_flags),
+            );
+        }
+    }
+
+    /// Copies lines to `out`, as bytes in memory order.
+    ///
+    /// # Safety
+    /// As for [`LoadKernel::arrived`], for as many lines as `out` has.
+    #[inline]
+    pub(crate) unsafe fn copy_lines(self, first: *const u8, out: &mut [[u8; LINE_BYTES]]) {
+        if self != LoadKernel::Avx2 {
+            for (ahead, out) in out.iter_mut().enumerate() {
+                // SAFETY: a line of those that this function may load, and one of our own.
+                unsafe { self.copy(first.wrapping_add(ahead * LINE_BYTES), out.as_mut_ptr()) };
+            }
+            return;
+        }
+        if out.is_empty() {
+            return;
+        }
+        // SAFETY: as many lines from `first` on are mapped, aligned to 64 and accessed by atomics and asm only
+        // (`LoadWindow::load_lines`) as `out` has, of which there is one; `best` and `all` give this kernel only on a CPU with
+        // AVX2.
+        unsafe {
+            asm!(
+                "2:",
+                "vmovdqa ymm0, [{from}]", "vmovdqa ymm1, [{from} + 32]",
+                "vmovdqu [{to}], ymm0", "vmovdqu [{to} + 32], ymm1",
+                "add {from}, 64", "add {to}, 64",
+                "dec {left}",
+                "jnz 2b",
+                "vzeroupper",
+                from = inout(reg) first => _, to = inout(reg) out.as_mut_ptr() => _, left = inout(reg) out.len() => _,
+                out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _, out("xmm4") _, out("xmm5") _,
+                out("xmm6") _, out("xmm7") _, out("xmm8") _, out("xmm9") _, out("xmm10") _, out("xmm11") _,
+                out("xmm12") _, out("xmm13") _, out("xmm14") _, out("xmm15") _,
+                options(nostack),
             );
         }
     }

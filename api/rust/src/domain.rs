@@ -42,8 +42,22 @@ impl Domain {
     /// # Errors
     /// The folder is not there, may not be entered, or belongs to somebody else.
     pub fn open_foreign(root: impl Into<PathBuf>, name: &str, owner_uid: u32) -> Result<Self, OpenError> {
+        Self::open_foreign_timeout(root, name, owner_uid, Duration::ZERO)
+    }
+
+    /// Opens another user's domain that may not be there yet: waits until its owner has made it and offers something to other
+    /// users, for at most `timeout`. [`Domain::sender_timeout`] and its like then wait for the name.
+    ///
+    /// # Errors
+    /// As [`Domain::open_foreign`]: when the time is over, or at once for what waiting does not cure.
+    pub fn open_foreign_timeout(
+        root: impl Into<PathBuf>,
+        name: &str,
+        owner_uid: u32,
+        timeout: Duration,
+    ) -> Result<Self, OpenError> {
         let config = DomainConfig { root: Some(root.into()), name: name.to_owned() };
-        let opened = beeline_domain::Domain::open_foreign(&config, owner_uid);
+        let opened = beeline_domain::Domain::open_foreign_awaiting(&config, owner_uid, timeout);
         Self::opened(config, opened)
     }
 

@@ -1,11 +1,12 @@
 //! A window whose sender is another user, who is on its list.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking, its helper functions too")]
 
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::time::Duration;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use beeline::{ConnectError, Domain, ReceiverOptions};
 
@@ -15,9 +16,15 @@ const OTHER_UID: u32 = 65_533;
 /// Says to a copy of this test which folder it is to send in.
 const FOLDER: &str = "BEELINE_TEST_FOREIGN_FOLDER";
 
+/// What the other user's program prints before it waits for the domain.
+const WAITING: &str = "waits for the domain";
+
 /// The other user's program: a copy of this test that finds [`FOLDER`] in its environment.
 fn send_as_another_user(folder: &Path, owner_uid: u32) {
-    let domain = Domain::open_foreign(folder, "shared", owner_uid).unwrap();
+    let early = Domain::open_foreign(folder, "shared", owner_uid).unwrap_err();
+    assert!(early.remedy().contains("as its owner"), "{early}: {}", early.remedy());
+    println!("{WAITING}");
+    let domain = Domain::open_foreign_timeout(folder, "shared", owner_uid, WATCHDOG).unwrap();
     domain.sender_timeout("open", WATCHDOG).unwrap().send(b"from another user").unwrap();
     let refused = domain.sender("others").unwrap_err();
     assert!(matches!(&refused, ConnectError::Refused { .. }), "{refused}");
@@ -40,17 +47,49 @@ fn listed_user_sends_and_another_is_refused() {
         return;
     }
     std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o711)).unwrap();
-    let domain = Domain::open_in(folder.path(), "shared").unwrap();
-    let offer = |name, uid| domain.receiver_with(name, ReceiverOptions::new().allowed_uids([uid])).unwrap();
-    let (mut open, _others) = (offer("open", OTHER_UID), offer("others", OTHER_UID - 1));
-    let _own = domain.receiver("own").unwrap();
     // Where nobody else may enter the build's folder, a copy of the program is run.
     let program = folder.path().join("program");
-    std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    // A process of its own copies it: a descriptor of this one, open for writing, would be inherited by whatever another test
+    // starts meanwhile, and a program that somebody has open for writing cannot be executed (ETXTBSY).
+    let copied = Command::new("cp").arg(std::env::current_exe().unwrap()).arg(&program).status();
+    assert!(copied.unwrap().success());
     let mut other = Command::new(&program);
-    other.args(["--exact", "listed_user_sends_and_another_is_refused", "--nocapture"]);
+    other.args(["--exact", "listed_user_sends_and_another_is_refused", "--nocapture"]).stdout(Stdio::piped());
     let mut other = other.env(FOLDER, folder.path()).uid(OTHER_UID).gid(OTHER_UID).spawn().unwrap();
+    let mut said = BufReader::new(other.stdout.take().unwrap()).lines();
+    assert!(said.any(|line| line.unwrap().contains(WAITING)), "the other user's program ended");
+    let domain = Domain::open_in(folder.path(), "shared").unwrap();
+    let offer = |name, uid| domain.receiver_with(name, ReceiverOptions::new().allowed_uids([uid])).unwrap();
+    let _own = domain.receiver("own").unwrap();
+    // The last: the other user's program tries all three once it is there.
+    let (_others, mut open) = (offer("others", OTHER_UID - 1), offer("open", OTHER_UID));
     let message = open.recv_timeout(WATCHDOG).unwrap().expect("the other user sends").to_vec();
     assert_eq!(message, b"from another user");
     assert!(other.wait().unwrap().success());
+}
+
+#[test]
+fn domain_of_another_user_that_is_not_made_in_time_is_an_error_and_a_wrong_owner_one_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let owner_uid = folder.path().metadata().unwrap().uid();
+    let (started, limit) = (Instant::now(), Duration::from_millis(30));
+    let late = Domain::open_foreign_timeout(folder.path(), "absent", owner_uid, limit).unwrap_err();
+    assert!(started.elapsed() >= limit && late.remedy().contains("as its owner"), "{late}");
+    let wrong = Domain::open_foreign_timeout(folder.path(), "absent", owner_uid + 1, WATCHDOG).unwrap_err();
+    assert!(started.elapsed() < WATCHDOG && wrong.remedy().contains("open_foreign"), "{wrong}");
+}
+
+#[test]
+fn domain_is_waited_for_until_its_owner_makes_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let (root, owner_uid) = (folder.path().join("later"), folder.path().metadata().unwrap().uid());
+    std::thread::scope(|scope| {
+        let sender = scope.spawn(|| {
+            let domain = Domain::open_foreign_timeout(&root, "shared", owner_uid, WATCHDOG).unwrap();
+            domain.sender_timeout("name", WATCHDOG).unwrap().send(b"late").unwrap();
+        });
+        let mut receiver = Domain::open_in(&root, "shared").unwrap().receiver("name").unwrap();
+        assert_eq!(receiver.recv_timeout(WATCHDOG).unwrap().unwrap().to_vec(), b"late");
+        sender.join().unwrap();
+    });
 }

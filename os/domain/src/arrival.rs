@@ -78,11 +78,7 @@ impl Domain {
                 Err(error) => error,
             };
             let left = timeout.saturating_sub(started.elapsed());
-            let may_come = matches!(
-                &error,
-                DomainError::Folder(FolderError::ForeignAbsent { .. } | FolderError::ForeignClosed { .. })
-            );
-            if !may_come || left.is_zero() {
+            if !error.owner_may_come() || left.is_zero() {
                 return Err(error);
             }
             std::thread::sleep(left.min(POLL_INTERVAL));

@@ -48,6 +48,16 @@ pub enum DomainError {
     Thread { what: &'static str, error: std::io::Error },
 }
 
+impl DomainError {
+    /// Whether waiting may cure it: another user has not made the domain's folder yet, or has not opened it to this one.
+    pub fn owner_may_come(&self) -> bool {
+        matches!(
+            self,
+            DomainError::Folder(FolderError::ForeignAbsent { .. } | FolderError::ForeignClosed { .. })
+        )
+    }
+}
+
 /// Why a name cannot be offered.
 #[derive(Debug, thiserror::Error)]
 pub enum OfferError {

@@ -27,6 +27,9 @@ const PRIVATE: u32 = 0o700;
 const OTHERS_WRITE: u32 = 0o022;
 /// Search permission of others.
 const OTHERS_SEARCH: u32 = 0o011;
+/// What helps a user whom a domain's folder, or the folder of the domains, keeps out.
+const OWNER_OPENS: &str =
+    "its owner opens it by offering something to this user (`--allow-uid`, `allowed_uids`)";
 /// Mode of a folder whose sockets other users may reach if they know the name; nobody but the owner lists or changes.
 const SEARCHABLE: u32 = PRIVATE | OTHERS_SEARCH;
 
@@ -139,6 +142,10 @@ impl Folder {
         let fd = open(root.as_fd(), Path::new(name.as_str()), &path, OFlags::PATH, owner_uid)
             .map_err(|error| explain_foreign(error, root_path, owner_uid))?;
         fd.check(|mode| mode == PRIVATE || mode == SEARCHABLE)?;
+        // Opening a mere path needs no permission on the folder itself; its first entry tells whether this user may search it.
+        if matches!(rustix::fs::statat(&fd.fd, ".", AtFlags::empty()), Err(Errno::ACCESS)) {
+            return Err(FolderError::ForeignClosed { path, uid: own_uid(), remedy: OWNER_OPENS });
+        }
         Ok(Folder { root, fd: fd.fd, path, owner_uid })
     }
 
@@ -335,7 +342,7 @@ fn explain_foreign(error: FolderError, root_path: &Path, owner_uid: u32) -> Fold
             // What can be looked at lies in a folder that lets this user through: the lowest such is the one that does not.
             let closed = path.ancestors().skip(1).find(|above| above.metadata().is_ok()).unwrap_or(root_path);
             let remedy = if closed.starts_with(root_path) {
-                "its owner opens it by offering something to this user (`--allow-uid`, `allowed_uids`)"
+                OWNER_OPENS
             } else {
                 "whoever owns it lets others through it (chmod o+x), or the domain's owner chooses another root"
             };

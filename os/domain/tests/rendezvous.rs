@@ -186,6 +186,10 @@ fn foreign_domain_is_waited_for_until_its_owner_makes_it() {
 fn other_user(role: &Role) {
     let owner: u32 = role.argument.parse().unwrap();
     let domain = Domain::open_foreign(&role.config, owner).unwrap();
+    // Nothing is offered to another user in this one, so it is to be waited for.
+    let later = DomainConfig { name: "later".into(), ..role.config.clone() };
+    let closed = Domain::open_foreign(&later, owner).unwrap_err();
+    say(&format!("later: {} {closed}", closed.owner_may_come()));
     for name in ["open", "closed", "others"] {
         match domain.connect(name, b"pid", &[]) {
             Ok((connection, _)) => say(&format!("{name}: connected to uid {}", connection.peer().uid())),
@@ -515,10 +519,16 @@ fn another_user_needs_to_be_on_the_list() {
     use std::os::unix::fs::PermissionsExt;
     use std::os::unix::process::CommandExt;
     let program = folder.path().join("program");
-    std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    // A process of its own copies it: a descriptor of this one, open for writing, would be inherited by whatever another test
+    // starts meanwhile, and a program that somebody has open for writing cannot be executed (ETXTBSY).
+    let copied =
+        std::process::Command::new("cp").arg(std::env::current_exe().unwrap()).arg(&program).status();
+    assert!(copied.unwrap().success());
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
     std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o711)).unwrap();
     let domain = folder.open();
+    let later = DomainConfig { name: "later".into(), ..folder.config() };
+    let _later = Domain::open(&later).unwrap();
     let options = OfferOptions { allowed_uids: vec![OTHER_USER], ..OfferOptions::default() };
     let (open_service, events) = echo();
     let _open = domain.offer_with("open", open_service, options).unwrap();
@@ -530,6 +540,9 @@ fn another_user_needs_to_be_on_the_list() {
     let mut command = std::process::Command::new(&program);
     command.args(["--exact", "role", "--nocapture", "--test-threads=1"]).uid(OTHER_USER).gid(OTHER_USER);
     let mut other_user = Helper::run(&mut command, "other_user", folder.path(), "0");
+    let later = other_user.hear();
+    let closed = "later: true uid 65533 may not enter the folder ";
+    assert!(later.starts_with(closed) && later.contains("/later;"), "{later}");
     other_user.expect("open: connected to uid 0");
     other_user.expect("closed: uid 65533 is not allowed");
     let refused = other_user.hear();

@@ -57,7 +57,9 @@ impl Host {
             [(std::env::current_exe().unwrap(), "test"), (env!("CARGO_BIN_EXE_beeline").into(), "beeline")]
         {
             let to = folder.path().join(name);
-            std::fs::copy(from, &to).unwrap();
+            // By a process of its own: what another test starts meanwhile would inherit a descriptor of this one that is open
+            // for writing, and a program that somebody has open for writing cannot be executed (ETXTBSY).
+            assert!(Command::new("cp").arg(from).arg(&to).status().unwrap().success());
             open(&to, 0o755);
         }
         std::fs::create_dir(folder.path().join("root")).unwrap();

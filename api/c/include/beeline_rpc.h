@@ -152,12 +152,14 @@ const char *beeline_rpc_version(void);
 int beeline_rpc_domain_open(const char *name, const char *root, beeline_rpc_domain **domain);
 
 /**
- * Opens the domain of another user, to connect to servers of his that allow this one (allowed_uids of the server's
+ * Opens the domain of another user, to connect to servers of theirs that allow this one (allowed_uids of the server's
  * options). Nothing can be offered in it.
  *
- * @param root      the folder of the owner's domains, as the owner gives it to beeline_rpc_domain_open(); not NULL
+ * @param root      folder of the owner's domains; NULL: what BEELINE_ROOT names, or /tmp/beeline-<owner_uid>
  * @param owner_uid whose domain it must be: a folder or a server of anybody else is refused
- * @return OK, INVALID, REFUSED (the folder is not there, is not the owner's, or no server allows another user yet)
+ * @return OK, INVALID, REFUSED (a folder is not the owner's, or is one that others may change)
+ *
+ * The owner need not have made the domain, nor opened it to other users: beeline_rpc_client_connect() waits for both.
  */
 int beeline_rpc_domain_open_foreign(const char *name, const char *root, uint32_t owner_uid, beeline_rpc_domain **domain);
 
@@ -182,7 +184,10 @@ typedef struct beeline_rpc_client_options {
   uint32_t max_outstanding;
   /** Lines (64 bytes) of each reply window, a power of two from 16 to 131072; default 512. */
   uint32_t reply_lines;
-  /** How long connecting may take, waiting for a server that is not there yet included, in nanoseconds; default 10 s. */
+  /**
+   * How long connecting may take in nanoseconds, waiting for a server or a domain of another user that is not there yet
+   * included; default 10 s.
+   */
   uint64_t connect_timeout_ns;
   /** Name of the instructions that requests are stored with, as `beeline doctor` lists them; default "cached". */
   const char *store_kernel;
@@ -202,7 +207,8 @@ typedef struct beeline_rpc_client_options {
  * @param client  where the handle is put; NULL is put there on failure
  * @return OK, INVALID, REFUSED (nobody offered the name in time, or its owner refuses)
  *
- * Blocks until connected, at most connect_timeout_ns; sleeps while nobody offers the name.
+ * Blocks until connected, at most connect_timeout_ns; sleeps while nobody offers the name, or the domain of another user is not
+ * there yet.
  */
 int beeline_rpc_client_connect(const beeline_rpc_domain *domain, const char *name,
                                const beeline_rpc_client_options *options, beeline_rpc_client **client);

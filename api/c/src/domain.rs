@@ -2,15 +2,44 @@
 
 use core::ffi::c_int;
 use std::path::PathBuf;
+use std::sync::OnceLock;
+use std::time::Duration;
 
 use beeline_domain::{Domain, DomainConfig, DomainError};
 use beeline_ffi::{Failure, Handle, HandleVariable, Kind, Out, Outcome, Shared, Text, edge};
 
 use crate::status::{OK, REFUSED};
 
-/// An open domain. Any thread may use it.
-pub struct beeline_rpc_domain {
-    pub(crate) domain: Domain,
+/// A domain. Any thread may use it.
+pub enum beeline_rpc_domain {
+    /// This user's, which is open.
+    Own(Domain),
+    /// Another user's, which may be made later than the handle.
+    Foreign(Foreign),
+}
+
+/// Another user's domain, opened when its owner has made it.
+pub struct Foreign {
+    config: DomainConfig,
+    owner_uid: u32,
+    opened: OnceLock<Domain>,
+}
+
+impl beeline_rpc_domain {
+    /// The open domain; waits for at most `timeout` until another user has made it and opened it to this one.
+    pub(crate) fn opened_within(&self, timeout: Duration) -> Outcome<&Domain> {
+        let foreign = match self {
+            beeline_rpc_domain::Own(domain) => return Ok(domain),
+            beeline_rpc_domain::Foreign(foreign) => foreign,
+        };
+        if let Some(domain) = foreign.opened.get() {
+            return Ok(domain);
+        }
+        let domain =
+            Domain::open_foreign_awaiting(&foreign.config, foreign.owner_uid, timeout).map_err(refused)?;
+        // Of threads that waited at once, one keeps its domain.
+        Ok(foreign.opened.get_or_init(|| domain))
+    }
 }
 
 impl Kind for beeline_rpc_domain {
@@ -20,19 +49,34 @@ impl Kind for beeline_rpc_domain {
 
 pub(crate) static DOMAINS: Shared<beeline_rpc_domain> = Shared::new();
 
+fn refused(error: DomainError) -> Failure {
+    Failure::new(REFUSED, error.to_string())
+}
+
 fn open(
     name: Text<'_>,
     root: Text<'_>,
     place: Out<'_, Handle<beeline_rpc_domain>>,
-    open: impl FnOnce(&DomainConfig) -> Result<Domain, DomainError>,
+    open: impl FnOnce(DomainConfig) -> Outcome<beeline_rpc_domain>,
 ) -> Outcome<c_int> {
     place.put(Handle::NULL, "domain")?;
     let name = name.read("name")?.to_owned();
     let root = if root.is_null() { None } else { Some(PathBuf::from(root.read("root")?)) };
-    let domain =
-        open(&DomainConfig { root, name }).map_err(|error| Failure::new(REFUSED, error.to_string()))?;
-    place.put(DOMAINS.insert(beeline_rpc_domain { domain })?, "domain")?;
+    place.put(DOMAINS.insert(open(DomainConfig { root, name })?)?, "domain")?;
     Ok(OK)
+}
+
+fn open_own(config: DomainConfig) -> Outcome<beeline_rpc_domain> {
+    Ok(beeline_rpc_domain::Own(Domain::open(&config).map_err(refused)?))
+}
+
+fn open_foreign(config: DomainConfig, owner_uid: u32) -> Outcome<beeline_rpc_domain> {
+    let opened = match Domain::open_foreign(&config, owner_uid) {
+        Ok(domain) => OnceLock::from(domain),
+        Err(error) if error.owner_may_come() => OnceLock::new(),
+        Err(error) => return Err(refused(error)),
+    };
+    Ok(beeline_rpc_domain::Foreign(Foreign { config, owner_uid, opened }))
 }
 
 #[unsafe(no_mangle)]
@@ -41,7 +85,7 @@ extern "C" fn beeline_rpc_domain_open(
     root: Text<'_>,
     domain: Out<'_, Handle<beeline_rpc_domain>>,
 ) -> c_int {
-    edge("beeline_rpc_domain_open", || open(name, root, domain, Domain::open))
+    edge("beeline_rpc_domain_open", || open(name, root, domain, open_own))
 }
 
 #[unsafe(no_mangle)]
@@ -52,13 +96,7 @@ extern "C" fn beeline_rpc_domain_open_foreign(
     domain: Out<'_, Handle<beeline_rpc_domain>>,
 ) -> c_int {
     edge("beeline_rpc_domain_open_foreign", || {
-        domain.put(Handle::NULL, "domain")?;
-        if root.is_null() {
-            return Err(Failure::invalid(
-                "root is NULL: the default is this user's own; give the owner's folder",
-            ));
-        }
-        open(name, root, domain, |config| Domain::open_foreign(config, owner_uid))
+        open(name, root, domain, |config| open_foreign(config, owner_uid))
     })
 }
 

@@ -3,6 +3,7 @@
 use core::ffi::c_int;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use beeline_ffi::{Failure, Handle, HandleVariable, Kind, Options, Out, Shared, Text, edge};
 use beeline_rpc::WaitPolicy;
@@ -41,8 +42,9 @@ extern "C" fn beeline_rpc_server_offer(
         let domain = DOMAINS.get(domain)?;
         let name = name.read("name")?;
         let (options, policy) = options::server(&options)?;
+        let domain = domain.opened_within(Duration::ZERO)?;
         let (offered, workers) =
-            Server::offer(&domain.domain, name, options).map_err(|error| status::refused(&error))?;
+            Server::offer(domain, name, options).map_err(|error| status::refused(&error))?;
         let workers = Mutex::new(workers.into_iter().map(Some).collect());
         let stop = Arc::new(AtomicBool::new(false));
         let offered = beeline_rpc_server { server: offered, workers, policy, stop };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * A server that allows one other user, and a client of that user; or a client that waits for its server. Usage:
- * foreign serve ROOT ALLOWED_UID | foreign call ROOT OWNER_UID | foreign wait ROOT. Also C++17.
+ * foreign serve ROOT ALLOWED_UID | foreign call ROOT OWNER_UID TIMEOUT_MS | foreign wait ROOT. Also C++17. ROOT of a client that
+ * is "-" is left to the library.
  */
 #include <beeline_rpc.h>
 
@@ -69,9 +70,13 @@ int main(int argc, char **argv) {
     return EXIT_FAILURE;
   if (strcmp(argv[1], "serve") == 0 && argc > 3) {
     serve(argv[2], (uint32_t)strtoul(argv[3], NULL, 10));
-  } else if (strcmp(argv[1], "call") == 0 && argc > 3) {
-    check(beeline_rpc_domain_open_foreign("default", argv[2], (uint32_t)strtoul(argv[3], NULL, 10), &domain));
-    call(domain, 5000000000U);
+  } else if (strcmp(argv[1], "call") == 0 && argc > 4) {
+    const char *root = strcmp(argv[2], "-") == 0 ? NULL : argv[2];
+
+    check(beeline_rpc_domain_open_foreign("default", root, (uint32_t)strtoul(argv[3], NULL, 10), &domain));
+    printf("waiting\n");
+    fflush(stdout);
+    call(domain, strtoull(argv[4], NULL, 10) * 1000000U);
   } else {
     check(beeline_rpc_domain_open("default", argv[2], &domain));
     printf("waiting\n");

@@ -289,13 +289,23 @@ static void nothing_given(beeline_rpc_domain *domain) {
 /* Handles that name nothing: closed through another copy, of another kind, an address of something else. */
 static void no_handles(beeline_rpc_domain *domain, const char *root) {
   beeline_rpc_domain *closed, *copy, *again;
-  beeline_rpc_client *client = (beeline_rpc_client *)domain;
+  beeline_rpc_client *client = (beeline_rpc_client *)domain, *nobody;
+  beeline_rpc_client_options options = BEELINE_RPC_CLIENT_OPTIONS_INIT;
   beeline_rpc_server *no_server = NULL;
   unsigned char bytes[256];
 
   memset(bytes, 0x29, sizeof bytes);
-  EXPECT(beeline_rpc_domain_open_foreign("default", NULL, 0, &closed), BEELINE_RPC_INVALID);
-  EXPECT_SAID("root is NULL");
+  /* A user who has made no domain: its folder is the default one of that user, and is waited for when it is used. */
+  options.connect_timeout_ns = 1;
+  EXPECT(beeline_rpc_domain_open_foreign("default", NULL, 4000000, &closed), BEELINE_RPC_OK);
+  EXPECT(beeline_rpc_client_connect(closed, "nobody", &options, &nobody), BEELINE_RPC_REFUSED);
+  EXPECT_SAID("beeline_rpc_client_connect: uid 4000000 has no folder /tmp/beeline-4000000");
+  EXPECT(beeline_rpc_server_offer(closed, "other", NULL, &no_server), BEELINE_RPC_REFUSED);
+  EXPECT_SAID("uid 4000000");
+  EXPECT(beeline_rpc_domain_close(&closed), BEELINE_RPC_OK);
+  EXPECT(beeline_rpc_domain_open_foreign("UPPER", NULL, 4000000, &closed), BEELINE_RPC_REFUSED);
+  EXPECT(beeline_rpc_domain_open_foreign("default", root, 4000000, &closed), BEELINE_RPC_REFUSED);
+  EXPECT_SAID("expected 4000000");
   EXPECT(beeline_rpc_domain_open("default", root, &closed), BEELINE_RPC_OK);
   copy = closed;
   EXPECT(beeline_rpc_domain_close(&closed), BEELINE_RPC_OK);

@@ -88,8 +88,11 @@ struct Running {
 
 impl Running {
     fn start(program: &Path, args: &[&str]) -> Self {
-        let mut command = Command::new(program);
-        command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
+        Self::spawn(Command::new(program).args(args))
+    }
+
+    fn spawn(command: &mut Command) -> Self {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
         let mut child = command.spawn().unwrap();
         let out = BufReader::new(child.stdout.take().unwrap());
         Running { child, out }
@@ -125,7 +128,8 @@ fn domain(root: &Path) -> Domain {
 }
 
 fn run(program: &Path, args: &[&str]) -> Output {
-    Command::new(program).args(args).output().unwrap()
+    // What is left to the library is the default, whatever this test was started with.
+    Command::new(program).args(args).env_remove("BEELINE_ROOT").output().unwrap()
 }
 
 #[test]
@@ -188,12 +192,17 @@ fn a_c_client_waits_for_a_server_that_is_not_there_yet() {
     let program = installed.compile(&CPP17, "tests/foreign.c", "patient", &installed.shared());
     let place = tempfile::tempdir().unwrap();
     let root = place.path().to_str().unwrap();
-    let mut client = Running::start(&program, &["wait", root]);
-    assert_eq!(client.line(), "waiting");
-    let mut server = Running::start(&program, &["serve", root, "65534"]);
-    assert_eq!(server.line(), "ready");
-    assert_eq!(client.line(), "across");
-    assert!(client.child.wait().unwrap().success());
+    // The second waits for the domain too, which it opens as another user would.
+    let (later, own_uid) = (format!("{root}/later"), succeed(Command::new("id").arg("-u")));
+    for (root, args) in [(root, vec!["wait", root]), (&later, vec!["call", &later, own_uid.trim(), "60000"])]
+    {
+        let mut client = Running::start(&program, &args);
+        assert_eq!(client.line(), "waiting");
+        let mut server = Running::start(&program, &["serve", root, "65534"]);
+        assert_eq!(server.line(), "ready");
+        assert_eq!(client.line(), "across");
+        assert!(client.child.wait().unwrap().success());
+    }
 }
 
 #[test]
@@ -212,24 +221,31 @@ fn a_c_client_of_another_user_calls_a_server_that_allows_it_and_no_other() {
     // The program must be there for users who may not enter a temporary folder.
     std::fs::set_permissions(installed.folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
     let place = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(place.path(), std::fs::Permissions::from_mode(0o711)).unwrap();
     let root = place.path().to_str().unwrap();
-    let call = |uid| {
+    let client = |uid, root: &str, owner_uid, timeout_ms| {
         let mut client = Command::new(&program);
-        client.args(["call", root, "0"]).uid(uid).gid(uid).output().unwrap()
+        client.args(["call", root, owner_uid, timeout_ms]).uid(uid).gid(uid);
+        client
     };
-    let before = call(allowed);
-    let said = String::from_utf8(before.stderr).unwrap();
-    assert!(!before.status.success() && said.contains("beeline_rpc_domain_open_foreign: "), "{said}");
+    let call = |uid, root, owner_uid| {
+        let output = client(uid, root, owner_uid, "20").env("BEELINE_ROOT", place.path()).output().unwrap();
+        (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (_, said) = call(allowed, root, "0");
+    let absent = format!("beeline_rpc_client_connect: uid 0 has no folder {root}/default;");
+    assert!(said.starts_with(&absent), "{said}");
+    let mut early = Running::spawn(&mut client(allowed, root, "0", "60000"));
+    assert_eq!(early.line(), "waiting");
     let mut server = Running::start(&program, &["serve", root, &allowed.to_string()]);
     assert_eq!(server.line(), "ready");
-    let output = call(allowed);
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(String::from_utf8_lossy(&output.stdout), "across\n", "{said}");
-    let refused = call(other);
-    let said = String::from_utf8(refused.stderr).unwrap();
-    assert!(!refused.status.success() && said.contains("65532 is not on the offer's list"), "{said}");
-    let wrong_owner = Command::new(&program).args(["call", root, "1"]).uid(allowed).output().unwrap();
-    assert!(String::from_utf8(wrong_owner.stderr).unwrap().contains("belongs to uid 0, expected 1"));
+    assert_eq!(early.line(), "across");
+    let mut by_default = client(allowed, "-", "0", "60000");
+    assert_eq!(succeed(by_default.env("BEELINE_ROOT", place.path())), "waiting\nacross\n");
+    let (_, said) = call(other, root, "0");
+    assert!(said.contains("65532 is not on the offer's list"), "{said}");
+    let (said_first, said) = call(allowed, root, "1");
+    assert!(said_first.is_empty() && said.contains("belongs to uid 0, expected 1"), "{said}");
 }
 
 #[test]

@@ -45,8 +45,13 @@ const LAYERS: [(&str, &str); 6] = [
 /// Where a layer has a type from that it hands on itself.
 const HANDED_ON: [(&str, &str); 1] = [("WaitPolicy", "contract/memory/src")];
 /// Calls that take a domain of the layer below, which the facade does not give: `Domain::client` and `server` are its own.
-const OF_THE_LAYER_BELOW: [(&str, &str); 4] =
-    [("Client", "connect"), ("Client", "connect_awaiting"), ("Client", "over"), ("Server", "offer")];
+const OF_THE_LAYER_BELOW: [(&str, &str); 5] = [
+    ("Client", "connect"),
+    ("Client", "connect_awaiting"),
+    ("Client", "connect_within"),
+    ("Client", "over"),
+    ("Server", "offer"),
+];
 
 /// A name that a `use` gives: the name here, the name where it comes from, and the first segment of the path.
 #[derive(Debug)]

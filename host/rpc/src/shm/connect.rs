@@ -20,7 +20,7 @@ impl Client {
     pub fn connect(domain: &Domain, name: &str, options: ClientOptions) -> Result<Client, RpcError> {
         options.check()?;
         let timeout = options.timeout;
-        Self::connect_within(Target { domain: domain.clone(), name: name.to_owned(), options }, timeout)
+        Self::connect_once(Target { domain: domain.clone(), name: name.to_owned(), options }, timeout)
     }
 
     /// Connects as [`Client::connect`] does, and waits for a server that does not offer `name` yet. All of it takes at most
@@ -29,13 +29,27 @@ impl Client {
     /// # Errors
     /// As [`Client::connect`]; nobody offered the name in time.
     pub fn connect_awaiting(domain: &Domain, name: &str, options: ClientOptions) -> Result<Client, RpcError> {
-        options.check()?;
         let timeout = options.timeout;
-        let target = Target { domain: domain.clone(), name: name.to_owned(), options };
-        domain.retry_until_offered(timeout, |left| Self::connect_within(target.clone(), left))
+        Self::connect_within(domain, name, options, timeout)
     }
 
-    fn connect_within(target: Target, timeout: Duration) -> Result<Client, RpcError> {
+    /// Connects as [`Client::connect_awaiting`] does, in at most `timeout`; [`ClientOptions::timeout`] is for later connections
+    /// only. For a program that has spent a part of its time on opening the domain.
+    ///
+    /// # Errors
+    /// As [`Client::connect_awaiting`].
+    pub fn connect_within(
+        domain: &Domain,
+        name: &str,
+        options: ClientOptions,
+        timeout: Duration,
+    ) -> Result<Client, RpcError> {
+        options.check()?;
+        let target = Target { domain: domain.clone(), name: name.to_owned(), options };
+        domain.retry_until_offered(timeout, |left| Self::connect_once(target.clone(), left))
+    }
+
+    fn connect_once(target: Target, timeout: Duration) -> Result<Client, RpcError> {
         let (slots, policy) = (target.options.max_outstanding, target.options.policy);
         let session = Session::open(&target, timeout)?;
         Ok(crate::Client::over(ShmTransport::new(target, session), slots, policy))

@@ -90,7 +90,9 @@ impl Memory {
     fn store(&self, traffic: Traffic, kernel: StoreKernel) -> std::io::Result<()> {
         DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
         let path = self.path(traffic);
-        let unfinished = path.with_extension(std::process::id().to_string());
+        // No pid: processes of two containers that share the folder may have the same, and one that was killed here leaves its file.
+        let random = getrandom::u64().map_err(std::io::Error::other)?;
+        let unfinished = path.with_extension(format!("{random:016x}"));
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&unfinished)?;
         let written = write!(file, "{}\nkernel: {kernel}\n", self.machine);
         let stored = written.and_then(|()| std::fs::rename(&unfinished, &path));
@@ -171,6 +173,27 @@ mod tests {
         let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!((mode(&memory.path(Traffic::Latency)), mode(&memory.folder)), (0o600, 0o700));
         assert_eq!(std::fs::read_dir(&memory.folder).unwrap().count(), 1, "no unfinished file is left");
+    }
+
+    /// As processes of two containers that are both pid 1 and share the folder, beside what a killed one has left there.
+    #[test]
+    fn timings_are_remembered_by_processes_of_one_pid_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let memory = memory(folder.path());
+        memory.store(Traffic::Latency, StoreKernel::Cached).unwrap();
+        let left = memory.path(Traffic::Latency).with_extension(std::process::id().to_string());
+        std::fs::write(left, "unfinished").unwrap();
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..50 {
+                        memory.store(Traffic::Latency, StoreKernel::Cached).unwrap();
+                        assert_eq!(memory.recall(Traffic::Latency), Some(StoreKernel::Cached));
+                    }
+                });
+            }
+        });
+        assert_eq!(std::fs::read_dir(&memory.folder).unwrap().count(), 2, "no file of these is left");
     }
 
     #[test]

@@ -27,6 +27,8 @@ enum AskError {
     Send(#[from] SendError),
     #[error(transparent)]
     Transmit(#[from] TransmitError),
+    #[error("the system gives no random numbers: {0}; see that getrandom(2) or /dev/urandom is there")]
+    NoRandom(getrandom::Error),
     #[error("the connection ended: {0}")]
     Down(Down),
     #[error("the answer to question {number} has {bytes} bytes or other contents than the question")]
@@ -96,7 +98,7 @@ fn measure(
         results.transmit.push(Transmit::new(&uplink, frames, &times));
         bar.inc(1);
     }
-    let config = Config { port: own_port(), ..Config::client(socket.station()) };
+    let config = Config { port: random_port()?, ..Config::client(socket.station()) };
     match args.wire.chances() {
         // Another seed than the server's, or both would lose the same frames.
         Some(chances) => {
@@ -107,9 +109,12 @@ fn measure(
     }
 }
 
-/// A port of this process's own, so that several clients can share an interface. The server has port 0.
-fn own_port() -> Port {
-    Port((std::process::id() % u32::from(u16::MAX)) as u16 + 1)
+/// A port that other clients on the interface hardly have, drawn at random. The server has port 0.
+///
+/// No number of the process's own: the pids of two containers that share an interface may be the same.
+fn random_port() -> Result<Port, AskError> {
+    let random = getrandom::u64().map_err(AskError::NoRandom)?;
+    Ok(Port((random % u64::from(u16::MAX)) as u16 + 1))
 }
 
 fn ask_all<U: Uplink>(
@@ -185,4 +190,18 @@ fn ask<U: Uplink>(
         }
     }
     Ok(times)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    /// Two processes of one pid, in two containers, draw as one process does twice.
+    #[test]
+    fn ports_differ_within_one_pid_and_none_is_the_servers() {
+        let ports: BTreeSet<u16> = (0..64).map(|_| random_port().unwrap().0).collect();
+        assert!(ports.len() > 32 && !ports.contains(&0), "{ports:?}");
+    }
 }

@@ -1,4 +1,4 @@
-//! The cached store kernel that makes the line in two 32-byte registers, for CPUs without 64-byte ones.
+//! The store kernels that make the line in two 32-byte registers, for CPUs without 64-byte ones.
 //!
 //! A header and its payload are joined in registers, straight from the caller's memory: masks keep each load inside the
 //! caller's slice (`vpmaskmovq` accesses no word that they leave out), and the last bytes, which are no whole word, come from
@@ -8,46 +8,9 @@ use core::arch::asm;
 
 use beeline_contract_memory::Line;
 
-use super::store::Cached;
+use super::store::{Cached, movnti};
 use crate::LINE_BYTES;
 use crate::arch::{LineKernel, kernel_port, words};
-
-/// Cached stores of 32 bytes, or of 8 when the words are in registers.
-pub(crate) struct CachedAvx2;
-
-impl LineKernel for CachedAvx2 {
-    #[inline(always)]
-    unsafe fn words(line: *mut u8, words: &Line) {
-        // SAFETY: this function's own contract is that of `Cached::words`, which needs no AVX2.
-        unsafe { Cached::words(line, words) }
-    }
-
-    #[inline(always)]
-    unsafe fn bytes(line: *mut u8, bytes: &[u8; 64]) {
-        // SAFETY: `bytes` is a reference to 64 bytes, read without alignment; `line` is 64 mapped, writable bytes,
-        // aligned to 64 and accessed by atomics and asm only (`KernelLines::new`); `features::kernel` chose it on a CPU
-        // with AVX2.
-        unsafe {
-            asm!(
-                "vmovdqu ymm0, [{bytes}]", "vmovdqu ymm1, [{bytes} + 32]",
-                "vmovdqa [{line}], ymm0", "vmovdqa [{line} + 32], ymm1",
-                "vzeroupper",
-                line = in(reg) line, bytes = in(reg) bytes,
-                out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _, out("xmm4") _, out("xmm5") _,
-                out("xmm6") _, out("xmm7") _, out("xmm8") _, out("xmm9") _, out("xmm10") _, out("xmm11") _,
-                out("xmm12") _, out("xmm13") _, out("xmm14") _, out("xmm15") _,
-                options(nostack, preserves_flags),
-            );
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn word(word: *mut u8, value: u64) {
-        // SAFETY: `word` is 8 mapped, writable bytes, aligned to 8 and accessed by atomics and asm only
-        // (`KernelLines::word`).
-        unsafe { words::store_word(word, value) }
-    }
-}
 
 /// Which words of a line a payload fills whole, a row for each number of whole words, for a payload that starts at word
 /// `LEAD` of the line. One cache line a row.
@@ -130,14 +93,17 @@ macro_rules! make_line {
 
 /// As [`make_line`], and stores the line unless a word of it equals `$blank`; then the function returns `false`.
 macro_rules! store_unless {
-    ($line:expr, $blank:expr; $bytes:expr, $masks:expr, $lead_words:literal, [$($lead:literal),*]; $($operands:tt)*) => {
+    (
+        $line:expr, $blank:expr, [$low:literal, $high:literal]; $bytes:expr, $masks:expr, $lead_words:literal, [$($lead:literal),*];
+        $($operands:tt)*
+    ) => {
         make_line! {
             $bytes, $masks, $lead_words; lead: [$($lead),*]; then: [
                 "vmovq xmm5, {blank}", "vpbroadcastq ymm5, xmm5",
                 "vpcmpeqq ymm2, ymm0, ymm5", "vpcmpeqq ymm3, ymm1, ymm5",
                 "vpor ymm2, ymm2, ymm3", "vptest ymm2, ymm2",
                 "jnz {found}",
-                "vmovdqa [{line}], ymm0", "vmovdqa [{line} + 32], ymm1",
+                $low, $high,
                 "vzeroupper"
             ];
             line = in(reg) $line, blank = in(reg) $blank,
@@ -152,70 +118,151 @@ macro_rules! store_unless {
     };
 }
 
-kernel_port! {
-    CachedAvx2 {
-        #[inline(always)]
-        fn store_head_line(&mut self, line: u32, header: u64, payload: &[u8]) {
-            let line = self.line(line);
-            // SAFETY: the masks let no word past the last whole one of `payload` be loaded, and the tail comes from inside it;
-            // `line` is writable (`KernelLines::new`); `features::kernel` chose the kernel on a CPU with AVX2.
-            unsafe {
-                make_line! {
-                    payload, AFTER_HEADER, 1; lead: ["vmovq xmm5, {header}", "vpblendd ymm0, ymm0, ymm5, 3"];
-                    then: ["vmovdqa [{line}], ymm0", "vmovdqa [{line} + 32], ymm1", "vzeroupper"];
-                    line = in(reg) line, header = in(reg) header, options(nostack),
+/// The kernels that differ in their stores only: `$low` and `$high` store the halves of a line, in `ymm0` and `ymm1`; `$words`
+/// stores words that were just computed, `$word` one of them.
+macro_rules! avx2_kernel {
+    ($(#[$doc:meta])* $name:ident, $low:literal, $high:literal, $words:path, $word:path) => {
+        $(#[$doc])*
+        pub(crate) struct $name;
+
+        impl LineKernel for $name {
+            #[inline(always)]
+            unsafe fn words(line: *mut u8, words: &Line) {
+                // SAFETY: `line` is 64 mapped, writable bytes, aligned to 64 and accessed by atomics and asm only
+                // (`KernelLines::new`); `features::kernel` chose it on a CPU with AVX2.
+                unsafe { $words(line, words) }
+            }
+
+            #[inline(always)]
+            unsafe fn bytes(line: *mut u8, bytes: &[u8; 64]) {
+                // SAFETY: `bytes` is a reference to 64 bytes, read without alignment; `line` is 64 mapped, writable
+                // bytes, aligned to 64 and accessed by atomics and asm only (`KernelLines::new`); `features::kernel`
+                // chose it on a CPU with AVX2.
+                unsafe {
+                    asm!(
+                        "vmovdqu ymm0, [{bytes}]", "vmovdqu ymm1, [{bytes} + 32]",
+                        $low, $high,
+                        "vzeroupper",
+                        line = in(reg) line, bytes = in(reg) bytes,
+                        out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _, out("xmm4") _, out("xmm5") _,
+                        out("xmm6") _, out("xmm7") _, out("xmm8") _, out("xmm9") _, out("xmm10") _, out("xmm11") _,
+                        out("xmm12") _, out("xmm13") _, out("xmm14") _, out("xmm15") _,
+                        options(nostack, preserves_flags),
+                    );
                 }
+            }
+
+            #[inline(always)]
+            unsafe fn word(word: *mut u8, value: u64) {
+                // SAFETY: `word` is 8 mapped, writable bytes, aligned to 8 and accessed by atomics and asm only
+                // (`KernelLines::word`).
+                unsafe { $word(word, value) }
             }
         }
 
-        #[inline(always)]
-        fn store_head_line_unless(&mut self, line: u32, header: u64, payload: &[u8], blank: u64) -> bool {
-            let line = self.line(line);
-            // SAFETY: as for `store_head_line`.
-            unsafe {
-                store_unless! {
-                    line, blank; payload, AFTER_HEADER, 1, ["vmovq xmm5, {header}", "vpblendd ymm0, ymm0, ymm5, 3"];
-                    header = in(reg) header,
+        kernel_port! {
+            $name {
+                #[inline(always)]
+                fn store_head_line(&mut self, line: u32, header: u64, payload: &[u8]) {
+                    let line = self.line(line);
+                    // SAFETY: the masks let no word past the last whole one of `payload` be loaded, and the tail comes from inside it;
+                    // `line` is writable (`KernelLines::new`); `features::kernel` chose the kernel on a CPU with AVX2.
+                    unsafe {
+                        make_line! {
+                            payload, AFTER_HEADER, 1; lead: ["vmovq xmm5, {header}", "vpblendd ymm0, ymm0, ymm5, 3"];
+                            then: [$low, $high, "vzeroupper"];
+                            line = in(reg) line, header = in(reg) header, options(nostack),
+                        }
+                    }
                 }
-            }
-            true
-        }
 
-        #[inline(always)]
-        fn store_prefixed_line_unless(
-            &mut self,
-            line: u32,
-            header: u64,
-            prefix: u64,
-            payload: &[u8],
-            blank: u64,
-        ) -> bool {
-            let line = self.line(line);
-            // SAFETY: as for `store_head_line`.
-            unsafe {
-                store_unless! {
-                    line, blank; payload, AFTER_PREFIX, 2, [
-                        "vmovq xmm5, {header}", "vmovq xmm6, {prefix}", "vpunpcklqdq xmm5, xmm5, xmm6",
-                        "vpblendd ymm0, ymm0, ymm5, 15"
-                    ];
-                    header = in(reg) header, prefix = in(reg) prefix,
+                #[inline(always)]
+                fn store_head_line_unless(&mut self, line: u32, header: u64, payload: &[u8], blank: u64) -> bool {
+                    let line = self.line(line);
+                    // SAFETY: as for `store_head_line`.
+                    unsafe {
+                        store_unless! {
+                            line, blank, [$low, $high]; payload, AFTER_HEADER, 1, ["vmovq xmm5, {header}", "vpblendd ymm0, ymm0, ymm5, 3"];
+                            header = in(reg) header,
+                        }
+                    }
+                    true
                 }
-            }
-            true
-        }
 
-        #[inline(always)]
-        fn store_padded_line(&mut self, line: u32, bytes: &[u8]) {
-            let line = self.line(line);
-            // SAFETY: as for `store_head_line`.
-            unsafe {
-                make_line! {
-                    bytes, AFTER_NOTHING, 0; lead: [];
-                    then: ["vmovdqa [{line}], ymm0", "vmovdqa [{line} + 32], ymm1", "vzeroupper"];
-                    line = in(reg) line, options(nostack),
+                #[inline(always)]
+                fn store_prefixed_line_unless(
+                    &mut self,
+                    line: u32,
+                    header: u64,
+                    prefix: u64,
+                    payload: &[u8],
+                    blank: u64,
+                ) -> bool {
+                    let line = self.line(line);
+                    // SAFETY: as for `store_head_line`.
+                    unsafe {
+                        store_unless! {
+                            line, blank, [$low, $high]; payload, AFTER_PREFIX, 2, [
+                                "vmovq xmm5, {header}", "vmovq xmm6, {prefix}", "vpunpcklqdq xmm5, xmm5, xmm6",
+                                "vpblendd ymm0, ymm0, ymm5, 15"
+                            ];
+                            header = in(reg) header, prefix = in(reg) prefix,
+                        }
+                    }
+                    true
+                }
+
+                #[inline(always)]
+                fn store_padded_line(&mut self, line: u32, bytes: &[u8]) {
+                    let line = self.line(line);
+                    // SAFETY: as for `store_head_line`.
+                    unsafe {
+                        make_line! {
+                            bytes, AFTER_NOTHING, 0; lead: [];
+                            then: [$low, $high, "vzeroupper"];
+                            line = in(reg) line, options(nostack),
+                        }
+                    }
                 }
             }
         }
+    };
+}
+
+avx2_kernel! {
+    /// Cached stores of 32 bytes, or of 8 when the words are in registers.
+    CachedAvx2, "vmovdqa [{line}], ymm0", "vmovdqa [{line} + 32], ymm1", Cached::words, words::store_word
+}
+
+avx2_kernel! {
+    /// Two `vmovntdq` of 32 bytes.
+    NtAvx2, "vmovntdq [{line}], ymm0", "vmovntdq [{line} + 32], ymm1", join_and_stream, movnti
+}
+
+/// Streams words that were just computed: loaded in words, because a wide load over narrow stores waits for them.
+///
+/// # Safety
+/// `line` is 64 mapped, writable bytes, aligned to 64 and accessed by atomics and asm only; the CPU has AVX2.
+#[inline(always)]
+unsafe fn join_and_stream(line: *mut u8, words: &Line) {
+    // SAFETY: `line` is 64 mapped, writable bytes, aligned to 64 and accessed by atomics and asm only, and the CPU has AVX2, by
+    // this function's own contract; `words` is a reference to 64 bytes.
+    unsafe {
+        asm!(
+            "vmovq xmm0, qword ptr [{words}]", "vmovhps xmm0, xmm0, qword ptr [{words} + 8]",
+            "vmovq xmm1, qword ptr [{words} + 16]", "vmovhps xmm1, xmm1, qword ptr [{words} + 24]",
+            "vmovq xmm2, qword ptr [{words} + 32]", "vmovhps xmm2, xmm2, qword ptr [{words} + 40]",
+            "vmovq xmm3, qword ptr [{words} + 48]", "vmovhps xmm3, xmm3, qword ptr [{words} + 56]",
+            "vinserti128 ymm0, ymm0, xmm1, 1",
+            "vinserti128 ymm2, ymm2, xmm3, 1",
+            "vmovntdq [{line}], ymm0", "vmovntdq [{line} + 32], ymm2",
+            "vzeroupper",
+            line = in(reg) line, words = in(reg) words.as_ptr(),
+            out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _, out("xmm4") _, out("xmm5") _,
+            out("xmm6") _, out("xmm7") _, out("xmm8") _, out("xmm9") _, out("xmm10") _, out("xmm11") _,
+            out("xmm12") _, out("xmm13") _, out("xmm14") _, out("xmm15") _,
+            options(nostack, preserves_flags),
+        );
     }
 }
 

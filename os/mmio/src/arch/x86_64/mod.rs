@@ -26,7 +26,7 @@ pub(crate) use store::{Kernel, KernelPort};
 /// The kernels as types, for the test that disassembles them.
 #[cfg(test)]
 pub(crate) mod kernels {
-    pub(crate) use super::avx2::CachedAvx2;
+    pub(crate) use super::avx2::{CachedAvx2, NtAvx2};
     pub(crate) use super::avx512::{CachedAvx512, Movdir64bAvx512, NtAvx512};
-    pub(crate) use super::store::{Cached, Movdir64b, Nt8, NtAvx2, NtSse2};
+    pub(crate) use super::store::{Cached, Movdir64b, Nt8, NtSse2};
 }

@@ -11,7 +11,7 @@ use core::arch::asm;
 
 use beeline_contract_memory::Line;
 
-use super::avx2::CachedAvx2;
+use super::avx2::{CachedAvx2, NtAvx2};
 use super::avx512::{CachedAvx512, Movdir64bAvx512, NtAvx512};
 use crate::arch::{LineKernel, kernel_port, kernels, words};
 
@@ -180,63 +180,6 @@ impl LineKernel for NtSse2 {
 }
 
 kernel_port! { NtSse2 }
-
-/// Two `vmovntdq` of 32 bytes. `vzeroupper` follows, because registers below 16 are used and code compiled for the
-/// baseline would be slowed down by their upper halves; so all sixteen are declared as overwritten.
-pub(crate) struct NtAvx2;
-
-impl LineKernel for NtAvx2 {
-    #[inline(always)]
-    unsafe fn words(line: *mut u8, words: &Line) {
-        // SAFETY: `line` is 64 mapped, writable bytes, aligned to 64 and accessed by atomics and asm only
-        // (`KernelLines::new`); `features::kernel` chose it on a CPU with AVX2.
-        unsafe {
-            asm!(
-                "vmovq xmm0, qword ptr [{words}]", "vmovhps xmm0, xmm0, qword ptr [{words} + 8]",
-                "vmovq xmm1, qword ptr [{words} + 16]", "vmovhps xmm1, xmm1, qword ptr [{words} + 24]",
-                "vmovq xmm2, qword ptr [{words} + 32]", "vmovhps xmm2, xmm2, qword ptr [{words} + 40]",
-                "vmovq xmm3, qword ptr [{words} + 48]", "vmovhps xmm3, xmm3, qword ptr [{words} + 56]",
-                "vinserti128 ymm0, ymm0, xmm1, 1",
-                "vinserti128 ymm2, ymm2, xmm3, 1",
-                "vmovntdq [{line}], ymm0", "vmovntdq [{line} + 32], ymm2",
-                "vzeroupper",
-                line = in(reg) line, words = in(reg) words.as_ptr(),
-                out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _, out("xmm4") _, out("xmm5") _,
-                out("xmm6") _, out("xmm7") _, out("xmm8") _, out("xmm9") _, out("xmm10") _, out("xmm11") _,
-                out("xmm12") _, out("xmm13") _, out("xmm14") _, out("xmm15") _,
-                options(nostack, preserves_flags),
-            );
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn bytes(line: *mut u8, bytes: &[u8; 64]) {
-        // SAFETY: `bytes` is a reference to 64 bytes, read without alignment; `line` is 64 mapped, writable bytes,
-        // aligned to 64 and accessed by atomics and asm only (`KernelLines::new`); `features::kernel` chose it on a CPU
-        // with AVX2.
-        unsafe {
-            asm!(
-                "vmovdqu ymm0, [{bytes}]", "vmovdqu ymm1, [{bytes} + 32]",
-                "vmovntdq [{line}], ymm0", "vmovntdq [{line} + 32], ymm1",
-                "vzeroupper",
-                line = in(reg) line, bytes = in(reg) bytes,
-                out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _, out("xmm4") _, out("xmm5") _,
-                out("xmm6") _, out("xmm7") _, out("xmm8") _, out("xmm9") _, out("xmm10") _, out("xmm11") _,
-                out("xmm12") _, out("xmm13") _, out("xmm14") _, out("xmm15") _,
-                options(nostack, preserves_flags),
-            );
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn word(word: *mut u8, value: u64) {
-        // SAFETY: `word` is 8 mapped, writable bytes, aligned to 8 and accessed by atomics and asm only
-        // (`KernelLines::word`).
-        unsafe { movnti(word, value) }
-    }
-}
-
-kernel_port! { NtAvx2 }
 
 /// `movdir64b`: the only x86 store that is a 64-byte write by definition.
 ///

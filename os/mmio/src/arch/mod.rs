@@ -140,8 +140,14 @@ macro_rules! kernel_port {
                 $crate::fence::order_stores();
             }
 
+            // A function for each kernel: the loops of all of them in one are more than the compiler keeps in registers.
+            #[inline(never)]
+            fn run_stores<T: beeline_contract_memory::StoreTask>(&mut self, task: T) -> T::Output {
+                task.run(self)
+            }
+
             beeline_contract_memory::store_port_default! {
-                run_stores, has_word, prefetch_lines, wake_receiver, progress $(, $default)*
+                has_word, prefetch_lines, wake_receiver, progress $(, $default)*
             }
         }
     };

@@ -172,8 +172,11 @@ fn paths(settings: &Settings) -> Vec<Path<'_>> {
     let (cores, lines, cached) = (settings.cores, settings.window_lines, StoreKernel::Cached);
     let bare = move || Ok(beeline_floor::bare_stream_rate(cores, lines, count, cached)?);
     let floor = path(settings, "bare line stream".to_owned(), cached.name(), bare);
-    let chunks = spsc::CHUNKS.into_iter().map(|chunk| {
-        path(settings, format!("rtrb in chunks of {chunk}"), "-", move || spsc::rate(settings, chunk))
+    let chunks = spsc::Ring::ALL.into_iter().flat_map(|ring| {
+        spsc::CHUNKS.into_iter().map(move |chunk| {
+            let name = format!("{} in chunks of {chunk}", ring.name);
+            path(settings, name, "-", move || (ring.rate)(settings, chunk))
+        })
     });
     let batches = descriptor::BATCHES.into_iter().map(|batch| {
         let name = format!("descriptor ring in batches of {batch}");
@@ -190,24 +193,41 @@ pub fn run(settings: &Settings) -> Result<Report, BenchError> {
     paths::measure(BENCH, settings, &paths(settings), checks)
 }
 
-/// Compares the best of our paths with the best of each kind of rival, and with the floor.
+/// Compares the best of our paths with the best of all rings, with the descriptor ring, and with the floor.
 fn checks(figures: &[Figure]) -> Vec<Check> {
-    let best = |prefix: &str| fastest(figures.iter().filter(|figure| figure.name.starts_with(prefix)));
+    let best_of = |is_meant: fn(&Figure) -> bool| fastest(figures.iter().filter(|figure| is_meant(figure)));
+    let window = best_of(|figure| figure.name.starts_with("window"));
+    let ring = best_of(is_ring);
+    let descriptor = best_of(is_descriptor_ring);
+    let bare = best_of(|figure| figure.name.starts_with("bare"));
     let mut checks = Vec::new();
-    if let (Some(window), Some(rtrb), Some(descriptor)) = (best("window"), best("rtrb"), best("descriptor")) {
+    if let (Some(window), Some(ring)) = (window, ring) {
         let least = if window.placement == "far" { 2.0 } else { 1.2 };
-        checks.push(Check::ratio(BENCH, window, rtrb, Bound::AtLeast(least)));
+        checks.push(Check::ratio(BENCH, window, ring, Bound::AtLeast(least)));
+    }
+    if let (Some(window), Some(descriptor)) = (window, descriptor) {
         checks.push(Check::ratio(BENCH, window, descriptor, Bound::AtLeast(1.5)));
     }
-    if let (Some(window), Some(bare)) = (best("window"), best("bare")) {
+    if let (Some(window), Some(bare)) = (window, bare) {
         checks.push(Check::ratio(BENCH, window, bare, Bound::AtLeast(0.85)));
     }
     checks
 }
 
+fn is_descriptor_ring(figure: &Figure) -> bool {
+    figure.name.starts_with("descriptor ring")
+}
+
+/// Whether a figure is a rival's: a descriptor ring, or a ring crate whatever its name.
+fn is_ring(figure: &Figure) -> bool {
+    let is_crate = |ring: spsc::Ring| figure.name.split(' ').next() == Some(ring.name);
+    is_descriptor_ring(figure) || spsc::Ring::ALL.into_iter().any(is_crate)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::figure::Row;
     use beeline_floor::rounds::Keep;
 
     #[test]
@@ -217,9 +237,38 @@ mod tests {
         let settings =
             Settings { rounds: 1, stream_thousands: 3, window_lines: 1024, keep: Keep::All, ..settings };
         let report = run(&settings)?;
-        assert!(report.figures.len() >= 3 + spsc::CHUNKS.len() + descriptor::BATCHES.len());
+        let rings = spsc::Ring::ALL.len() * spsc::CHUNKS.len() + descriptor::BATCHES.len();
+        assert_eq!(report.figures.iter().filter(|figure| is_ring(figure)).count(), rings);
         assert_eq!(report.checks.len(), 3);
         assert!(report.figures.iter().all(|figure| figure.rounds.len() == 1 && figure.rounds[0] > 0.0));
         Ok(())
+    }
+
+    fn figures(placement: &str, rates: &[(&str, f64)]) -> Vec<Figure> {
+        let figure = |(name, rate): &(&str, f64)| {
+            let row = Row { bench: BENCH, name, kernel: "-", memory: "-", size_bytes: 64, count: 1 };
+            Figure { placement: placement.to_owned(), ..Figure::rate(row, vec![*rate]) }
+        };
+        rates.iter().map(figure).collect()
+    }
+
+    #[test]
+    fn fastest_ring_of_any_kind_is_what_the_window_is_compared_with() {
+        for fastest in [
+            "rtrb in chunks of 16",
+            "yring in chunks of 64",
+            "gil in chunks of 256",
+            "ringbuf in chunks of 16",
+            "descriptor ring in batches of 64",
+        ] {
+            let mut rates = vec![("window", 90.0), ("window in bulk", 130.0), ("bare line stream", 500.0)];
+            rates.extend(spsc::Ring::ALL.map(|ring| (ring.name, 60.0)));
+            rates.extend([("descriptor ring in batches of 16", 50.0), (fastest, 100.0)]);
+            let near = &checks(&figures("near", &rates))[0];
+            assert_eq!(near.target, format!("window in bulk / {fastest}"));
+            assert_eq!((near.found, near.bound, near.pass), (1.3, Bound::AtLeast(1.2), true));
+            let far = &checks(&figures("far", &rates))[0];
+            assert_eq!((far.found, far.bound, far.pass), (1.3, Bound::AtLeast(2.0), false));
+        }
     }
 }

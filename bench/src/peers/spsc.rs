@@ -17,7 +17,7 @@ use crate::{BenchError, Settings};
 use beeline_floor::{Sides, Source, Sum};
 
 /// Chunk sizes that are tried; the best one counts.
-pub const CHUNKS: [usize; 3] = [16, 64, 256];
+pub const CHUNKS: [usize; 4] = [16, 64, 256, 1024];
 
 /// A ring crate.
 #[derive(Clone, Copy, Debug)]
@@ -89,6 +89,8 @@ fn yring(settings: &Settings, chunk: usize) -> Result<f64, BenchError> {
             }
             if taken > 0 {
                 consumer.release();
+            } else {
+                fall_behind(wanted);
             }
             taken
         },
@@ -109,6 +111,9 @@ fn gil(settings: &Settings, chunk: usize) -> Result<f64, BenchError> {
             let mut slots = receiver.read_guard();
             let taken = slots.len().min(wanted);
             slots.as_slice()[..taken].iter().for_each(|slot| add(sum, slot));
+            if taken == 0 {
+                fall_behind(wanted);
+            }
             // Published when the guard is dropped.
             slots.advance(taken);
             taken
@@ -185,6 +190,12 @@ fn rate(
     let (sum, ended) = both.second;
     source.check(name, sum, messages, 8)?;
     Ok(beeline_floor::rate(messages, ended - both.first))
+}
+
+/// Lets a producer get ahead by about this many messages: a consumer at its heels finds few of them at each look, and shares
+/// a line with it each time. For rings that cannot be asked to wait until a chunk is there.
+fn fall_behind(messages: usize) {
+    (0..messages).for_each(|_| spin_loop());
 }
 
 #[inline(always)]

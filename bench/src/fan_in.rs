@@ -1,6 +1,6 @@
 //! One receiver of many windows, one of which has a sender that is busy: what the others cost it.
 //!
-//! The receiver goes round all windows and takes what each has, at most [`TURN`] messages; 63 of them never have any.
+//! The receiver goes round all windows and takes what each has, at most 256 messages at a time; 63 of them never have any.
 
 use std::time::Instant;
 

@@ -7,9 +7,9 @@ use std::time::Instant;
 
 use beeline_contract_memory::{GROUP_LINES, Line};
 
-use crate::StoreKernel;
 use crate::arch::{LineKernel, kernel_port, words};
 use crate::sync::{Ordering, fence};
+use crate::{LINE_BYTES, StoreKernel};
 
 pub(crate) use crate::arch::PortableScan as ScanKernel;
 
@@ -180,7 +180,7 @@ impl LoadKernel {
     pub(crate) unsafe fn arrived_group(self, group: *const u8, blank: u64) -> bool {
         (0..GROUP_LINES as usize).rev().all(|ahead| {
             // SAFETY: a line of the group, which is mapped and accessed by atomics and asm only (`LoadWindow::group`).
-            unsafe { self.arrived_words(group.wrapping_add(ahead * crate::LINE_BYTES), blank) == 0xff }
+            unsafe { self.arrived_words(group.wrapping_add(ahead * LINE_BYTES), blank) == 0xff }
         })
     }
 
@@ -193,7 +193,7 @@ impl LoadKernel {
         for ahead in 0..GROUP_LINES as usize {
             // SAFETY: a line of the group, which is mapped, writable and accessed by atomics and asm only
             // (`LoadWindow::group`).
-            unsafe { self.fill(group.wrapping_add(ahead * crate::LINE_BYTES), word) };
+            unsafe { self.fill(group.wrapping_add(ahead * LINE_BYTES), word) };
         }
     }
 

@@ -13,13 +13,12 @@ use rtrb::RingBuffer;
 
 use crate::check::fastest;
 use crate::paths::{self, Path};
+use crate::stream::BULK;
 use crate::{BenchError, Bound, Check, Figure, Report, Settings};
 
 const BENCH: &str = "window-bytes";
 /// Sizes of a message.
 const SIZES: [usize; 2] = [1024, 8192];
-/// Messages that a receiver in bulk takes at most before it looks at anything else.
-const TURN: usize = 64;
 /// Messages of the application, one after the other in its memory.
 const SOURCE: usize = 8;
 
@@ -104,7 +103,7 @@ pub fn window_rate(settings: &Settings, kernel: StoreKernel, bytes: usize) -> Re
         move |message| Ok(writer.try_send(message)? == Sent::Sent),
         move |out, first| {
             let (mut number, mut checked) = (first, Ok(()));
-            receiver.drain(TURN, |message| {
+            receiver.drain(BULK, |message| {
                 message.copy_out(out);
                 if checked.is_ok() {
                     checked = check("window of bytes", out, number);

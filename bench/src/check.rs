@@ -48,18 +48,16 @@ pub struct Check {
 }
 
 impl Check {
+    fn of(bench: &str, target: String, found: f64, bound: Bound) -> Self {
+        let (bench, placement, pass) = (bench.to_owned(), String::new(), bound.holds(found));
+        Check { bench, placement, target, found, bound, pass }
+    }
+
     /// Checks the ratio of `ours` to `rival`: that of [`paired_ratio`].
     pub fn ratio(bench: &str, ours: &Figure, rival: &Figure, bound: Bound) -> Self {
         let found = paired_ratio(ours, rival);
         let target = format!("{} / {}", label(ours), label(rival));
-        Check {
-            bench: bench.to_owned(),
-            placement: String::new(),
-            target,
-            found,
-            bound,
-            pass: bound.holds(found),
-        }
+        Check::of(bench, target, found, bound)
     }
 
     /// Checks the longest of the times that `figure` was made of, all of them, in milliseconds.
@@ -67,28 +65,14 @@ impl Check {
         let found = figure.samples.iter().copied().fold(0.0, f64::max) / 1e6;
         let bound = Bound::WithinMs(most_ms);
         let target = format!("{}, worst", label(figure));
-        Check {
-            bench: bench.to_owned(),
-            placement: String::new(),
-            target,
-            found,
-            bound,
-            pass: bound.holds(found),
-        }
+        Check::of(bench, target, found, bound)
     }
 
     /// Checks the middle of the rates that `figure` was made of, in millions a second.
     pub fn rate(bench: &str, figure: &Figure, least_millions: f64) -> Self {
         let found = median(&figure.rounds) / 1e6;
         let bound = Bound::AtLeastMillions(least_millions);
-        Check {
-            bench: bench.to_owned(),
-            placement: String::new(),
-            target: label(figure),
-            found,
-            bound,
-            pass: bound.holds(found),
-        }
+        Check::of(bench, label(figure), found, bound)
     }
 }
 

@@ -77,7 +77,7 @@ impl Placed {
             ""
         };
         format!(
-            "{bench}: {dropped} of {} rounds dropped, in which the cores moved, or were one core, or of a place they had for few{but}",
+            "{bench}: {dropped} of {} rounds dropped: the cores moved, were one core, or lay so for too few rounds{but}",
             kept + dropped as usize
         )
     }

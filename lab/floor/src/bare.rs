@@ -136,7 +136,7 @@ const FAR_LINES: u64 = 64;
 /// least 256.
 ///
 /// The sender stores runs straight from its source; the receiver tests a group, folds it and makes it free, in vectors. It
-/// prefetches nothing: on each machine met so far that is its best setting (docs/performance.md).
+/// prefetches nothing.
 ///
 /// # Errors
 /// [`FloorError`].

@@ -24,7 +24,7 @@ pub const BENCHES: &[Bench] = &[
     },
     Bench {
         name: "window-stream",
-        about: "64 B messages streamed between two cores: window, four SPSC ring crates in chunks, descriptor ring",
+        about: "64 B messages streamed between two cores: window, SPSC rings in chunks (four crates, Concurrency Kit, DPDK), descriptor ring",
         run: stream::run,
     },
     Bench {

@@ -13,6 +13,8 @@ use beeline_window::{Message, Sent, Writer};
 use crate::check::fastest;
 use crate::paths::{self, Path};
 use crate::peers::{descriptor, spsc};
+use crate::rivals::Workshop;
+use crate::rivals::rings::{self, Built};
 use crate::{BenchError, Bound, Check, Figure, LINE_PAYLOAD_BYTES, Report, Settings};
 use beeline_floor::{LocalCredits, Sides, Source, Start, Sum, WindowMemory};
 
@@ -164,7 +166,7 @@ fn path<'s>(
     Path { name, kernel, size_bytes: 64, count: settings.stream_messages(), round: Box::new(round) }
 }
 
-fn paths(settings: &Settings) -> Vec<Path<'_>> {
+fn paths<'s>(settings: &'s Settings, built: &'s [Built]) -> Vec<Path<'s>> {
     type Round = fn(&Settings, StoreKernel) -> Result<f64, BenchError>;
     // The floor is as good as its best kernel, as the window is: between far cores that is not the cached one.
     let by_kernel: [(&str, Round); 3] =
@@ -181,19 +183,27 @@ fn paths(settings: &Settings) -> Vec<Path<'_>> {
             path(settings, name, "-", move || (ring.rate)(settings, chunk))
         })
     });
+    let in_c = built.iter().flat_map(|built| {
+        let chunks = built.ring.chunks.iter();
+        chunks.map(move |&chunk| {
+            path(settings, built.ring.title(chunk), "-", move || built.rate(settings, chunk))
+        })
+    });
     let batches = descriptor::BATCHES.into_iter().map(|batch| {
         let name = format!("descriptor ring in batches of {batch}");
         path(settings, name, StoreKernel::Cached.name(), move || descriptor::rate(settings, batch))
     });
-    by_kernel.chain(chunks).chain(batches).collect()
+    by_kernel.chain(chunks).chain(in_c).chain(batches).collect()
 }
 
-/// Runs every kernel and every rival.
+/// Runs every kernel and every rival that is installed.
 ///
 /// # Errors
-/// [`BenchError`].
+/// [`BenchError`]; a rival that is not installed is no error.
 pub fn run(settings: &Settings) -> Result<Report, BenchError> {
-    paths::measure(BENCH, settings, &paths(settings), checks)
+    let workshop = Workshop::new(&settings.program)?;
+    let (built, missing) = rings::build(BENCH, &workshop)?;
+    Ok(Report { missing, ..paths::measure(BENCH, settings, &paths(settings, &built), checks)? })
 }
 
 /// Compares the best of our paths with the best of all rings, with the descriptor ring, and with the floor.
@@ -221,10 +231,11 @@ fn is_descriptor_ring(figure: &Figure) -> bool {
     figure.name.starts_with("descriptor ring")
 }
 
-/// Whether a figure is a rival's: a descriptor ring, or a ring crate whatever its name.
+/// Whether a figure is a rival's: a descriptor ring, or a ring of a crate or of a library in C, whatever its name.
 fn is_ring(figure: &Figure) -> bool {
-    let is_crate = |ring: spsc::Ring| figure.name.split(' ').next() == Some(ring.name);
-    is_descriptor_ring(figure) || spsc::Ring::ALL.into_iter().any(is_crate)
+    let names = spsc::Ring::ALL.iter().map(|ring| ring.name).chain(rings::ALL.iter().map(|ring| ring.name));
+    let is_named = |name: &str| figure.name.split(' ').next() == name.split(' ').next();
+    is_descriptor_ring(figure) || names.into_iter().any(is_named)
 }
 
 #[cfg(test)]
@@ -238,9 +249,12 @@ mod tests {
         let Ok(settings) = Settings::quick() else { return Ok(()) };
         // Fewer lines than messages, so that each path goes round its ring.
         let settings =
-            Settings { rounds: 1, stream_thousands: 3, window_lines: 1024, keep: Keep::All, ..settings };
+            Settings { rounds: 1, stream_thousands: 3, window_lines: 2048, keep: Keep::All, ..settings };
         let report = run(&settings)?;
-        let rings = spsc::Ring::ALL.len() * spsc::CHUNKS.len() + descriptor::BATCHES.len();
+        let is_missing = |ring: &&rings::Ring| report.missing.iter().any(|missing| missing.name == ring.name);
+        let in_c = rings::ALL.iter().filter(|ring| !is_missing(ring)).map(|ring| ring.chunks.len());
+        let rings =
+            spsc::Ring::ALL.len() * spsc::CHUNKS.len() + descriptor::BATCHES.len() + in_c.sum::<usize>();
         assert_eq!(report.figures.iter().filter(|figure| is_ring(figure)).count(), rings);
         assert_eq!(report.checks.len(), 3);
         assert!(report.figures.iter().all(|figure| figure.rounds.len() == 1 && figure.rounds[0] > 0.0));
@@ -262,6 +276,8 @@ mod tests {
             "yring in chunks of 64",
             "gil in chunks of 256",
             "ringbuf in chunks of 16",
+            "ck_ring",
+            "rte_ring in place in chunks of 1024",
             "descriptor ring in batches of 64",
         ] {
             let mut rates = vec![("window", 90.0), ("window in bulk", 130.0), ("bare line stream", 500.0)];

@@ -2,9 +2,10 @@
 //!
 //! Their code is `bench/rivals/`: programs in C, compiled by a [`Workshop`] when a row asks for them, against Debian's
 //! packages; and one program with crates of its own, which `make bench` builds beside this one. All of them speak the
-//! words of `beeline-bench-echo`, so a [`crate::echo::Pair`] runs any of them. Not here: the bare copy
+//! words of `beeline-bench-echo`, so a [`crate::echo::Pair`] runs any of them; [`rings`] have both sides in one process. Not here: the bare copy
 //! (`echo/bare.rs`), key-value servers (`kv/`), rivals in the row's own process (`peers/`).
 
+pub mod rings;
 mod workshop;
 
 pub use workshop::{Found, Workshop};

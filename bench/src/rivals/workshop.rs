@@ -13,9 +13,13 @@ use beeline_session::Program;
 
 /// The program with the rivals that bring crates.
 const CRATES_PROGRAM: &str = "beeline-bench-rivals";
-/// Every program in C begins and ends with these.
-const INCLUDED: [(&str, &str); 2] =
-    [("start.h", include_str!("../../rivals/c/start.h")), ("echo.h", include_str!("../../rivals/c/echo.h"))];
+/// Programs in C begin and end with these.
+const INCLUDED: [(&str, &str); 4] = [
+    ("start.h", include_str!("../../rivals/c/start.h")),
+    ("echo.h", include_str!("../../rivals/c/echo.h")),
+    ("message.h", include_str!("../../rivals/c/message.h")),
+    ("stream.h", include_str!("../../rivals/c/stream.h")),
+];
 /// As the libraries' own authors would build a benchmark of theirs.
 const FLAGS: [&str; 5] = ["-std=gnu11", "-O3", "-march=native", "-Wall", "-pthread"];
 
@@ -64,8 +68,11 @@ impl Workshop {
         })
     }
 
-    /// The program, or what is not installed.
-    fn compiled(&self, program: &InC) -> Result<Result<PathBuf, String>, BenchError> {
+    /// The program, built if need be, or what is not installed.
+    ///
+    /// # Errors
+    /// [`BenchError::Rival`]: all it needs is installed and it does not compile.
+    pub(super) fn compiled(&self, program: &InC) -> Result<Result<PathBuf, String>, BenchError> {
         let (source, built) = (
             self.folder.path().join(program.name).with_extension("c"),
             self.folder.path().join(program.name),
@@ -83,12 +90,12 @@ impl Workshop {
                 }
                 found => {
                     let missing = if found.is_some() { library.package } else { "pkg-config" };
-                    return Ok(Err(format!("`apt-get install {missing}`")));
+                    return Ok(Err(format!("not installed: `apt-get install {missing}`")));
                 }
             }
         }
         fs::write(&source, program.text)?;
-        match output(compiler(&source, &built).args(libraries)) {
+        match output(&mut compiler(&source, &built, &libraries)) {
             Some(compiled) if compiled.status.success() => Ok(Ok(built)),
             Some(compiled) => {
                 Err(failed(format!("cc: {}", String::from_utf8_lossy(&compiled.stderr).trim())))
@@ -98,9 +105,10 @@ impl Workshop {
     }
 }
 
-fn compiler(source: &Path, built: &Path) -> Command {
+/// The compiler's call. Our flags come last, so that a package's own choice of an older CPU (DPDK's) does not hold.
+fn compiler(source: &Path, built: &Path, libraries: &[String]) -> Command {
     let mut command = Command::new("cc");
-    command.args(FLAGS).arg("-o").arg(built).arg(source);
+    command.arg("-o").arg(built).arg(source).args(libraries).args(FLAGS);
     command
 }
 
@@ -196,8 +204,8 @@ mod tests {
         let missing = workshop.find(&rival(InC { name: "missing", library, ..SOUND }))?;
         assert!(
             [
-                Found::Missing("`apt-get install libnone-dev`".to_owned()),
-                Found::Missing("`apt-get install pkg-config`".to_owned())
+                Found::Missing("not installed: `apt-get install libnone-dev`".to_owned()),
+                Found::Missing("not installed: `apt-get install pkg-config`".to_owned())
             ]
             .contains(&missing),
             "{missing:?}"

@@ -67,6 +67,13 @@ impl Default for Source {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sum(u64);
 
+impl From<u64> for Sum {
+    /// A sum that a program in another language made in the same way.
+    fn from(sum: u64) -> Self {
+        Sum(sum)
+    }
+}
+
 impl Sum {
     /// Adds a message, given the exclusive or of its words.
     #[inline(always)]

@@ -13,7 +13,8 @@ use crate::run::Program;
 
 const MANIFEST: &str = "bench/rivals/Cargo.toml";
 /// Libraries that rivals are written against: as pkg-config knows them, and the package.
-const LIBRARIES: [(&str, &str); 2] = [("ucx", "libucx-dev"), ("libfabric", "libfabric-dev")];
+const LIBRARIES: [(&str, &str); 4] =
+    [("ucx", "libucx-dev"), ("libfabric", "libfabric-dev"), ("ck", "libck-dev"), ("libdpdk", "libdpdk-dev")];
 /// Servers that are rivals: program and package.
 const SERVERS: [(&str, &str); 2] = [("memcached", "memcached"), ("redis-server", "redis-server")];
 

@@ -2,7 +2,7 @@
 //!
 //! - [`edge`](edge()) runs the body of an exported function: a panic ends there, a [`Failure`] becomes a code and a text that
 //!   [`last_error`] gives to the same thread.
-//! - [`Text`], [`Bytes`], [`Memory`], [`Array`], [`Out`] and [`Options`] are pointers as C passes them. They have no safe
+//! - [`Text`], [`Bytes`], [`Memory`], [`Array`], [`Pieces`], [`Places`], [`Out`] and [`Options`] are pointers as C passes them. They have no safe
 //!   constructor, so a value exists only where C passed one; the library's header obliges C to pass NULL or memory that is
 //!   there during the call. Each is looked at for NULL, length and alignment before it is followed.
 //! - [`Handle`] names an object in a table: [`Owned`] for objects of one thread at a time, [`Shared`] for objects of any.
@@ -19,6 +19,7 @@
 #![expect(unsafe_code, reason = "pointers that C passes are followed here")]
 
 mod argument;
+mod arrays;
 mod edge;
 mod handle;
 mod options;
@@ -28,6 +29,7 @@ pub mod status;
 mod thread;
 
 pub use argument::{Array, Bytes, Memory, Out, Text};
+pub use arrays::{Piece, Pieces, Places};
 pub use edge::{Failure, Outcome, Reason, edge, edge_or, keep, last_error};
 pub use handle::{Handle, HandleVariable, Kind};
 pub use options::{Options, OptionsOfC};

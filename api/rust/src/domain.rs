@@ -18,6 +18,15 @@ pub struct Domain {
     name: String,
 }
 
+/// A domain that was opened by the layer below, for programs that use both: it is the same one.
+impl From<beeline_domain::Domain> for Domain {
+    fn from(inner: beeline_domain::Domain) -> Self {
+        // Its folder has its name.
+        let name = inner.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
+        Domain { inner, name }
+    }
+}
+
 impl Domain {
     /// Opens this user's domain of that name, making it if it is not there. It lies in the
     /// folder that `BEELINE_ROOT` names, or in `/tmp/beeline-<uid>`.

@@ -200,6 +200,12 @@ impl Message<'_> {
         self.inner.copy_out(bytes)
     }
 
+    /// Copies the message from word `first_word` on to the front of `bytes`, as much as fits; the number of bytes copied.
+    #[inline]
+    pub fn copy_out_from(&mut self, first_word: usize, bytes: &mut [u8]) -> usize {
+        self.inner.copy_out_from(first_word, bytes)
+    }
+
     /// The message as a vector; allocates.
     pub fn to_vec(mut self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(self.len());
@@ -237,6 +243,12 @@ impl MessageRef<'_, '_> {
     #[inline]
     pub fn copy_out(&mut self, bytes: &mut [u8]) -> usize {
         self.inner.copy_out(bytes)
+    }
+
+    /// Copies the message from word `first_word` on to the front of `bytes`, as much as fits; the number of bytes copied.
+    #[inline]
+    pub fn copy_out_from(&mut self, first_word: usize, bytes: &mut [u8]) -> usize {
+        self.inner.copy_out_from(first_word, bytes)
     }
 
     /// Appends the message to `bytes`; allocates when there is no room.

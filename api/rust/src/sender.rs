@@ -47,6 +47,15 @@ impl Sender {
         Ok(())
     }
 
+    /// As [`Sender::send`], for at most `timeout`: [`Sent::Full`] when there was no room for so long, and nothing was sent.
+    ///
+    /// # Errors
+    /// As [`Sender::send`].
+    pub fn send_timeout(&mut self, message: &[u8], timeout: Duration) -> Result<Sent, SendError> {
+        let deadline = Instant::now().checked_add(timeout);
+        Ok(self.writer.send_wait(message, &mut Waiter::new(&self.wait, &mut self.sleeper, deadline))?)
+    }
+
     /// Sends a message if there is room: [`Sent::Full`] when there is none, and nothing was sent. Never waits, never enters
     /// the kernel.
     ///
@@ -97,7 +106,7 @@ impl Sender {
     /// # Errors
     /// As [`Sender::send`].
     pub fn reserve(&mut self, bytes: usize) -> Result<Reservation<'_>, SendError> {
-        self.wait_for_room(bytes)?;
+        self.room_until(bytes, None)?;
         let inner =
             self.writer.reserve(bytes)?.expect("room was just waited for, and only this sender takes any");
         Ok(Reservation { inner })
@@ -109,10 +118,19 @@ impl Sender {
     /// # Errors
     /// As [`Sender::send`].
     pub fn batch(&mut self, bytes: usize) -> Result<Batch<'_>, SendError> {
-        self.wait_for_room(bytes)?;
+        self.room_until(bytes, None)?;
         let inner =
             self.writer.batch(bytes)?.expect("room was just waited for, and only this sender takes any");
         Ok(Batch { inner })
+    }
+
+    /// Waits until there is room for a message, a reservation or a batch of `bytes` bytes, for at most `timeout`; returns
+    /// whether there is. A call of that size that follows does not wait.
+    ///
+    /// # Errors
+    /// As [`Sender::send`].
+    pub fn wait_for_room(&mut self, bytes: usize, timeout: Duration) -> Result<bool, SendError> {
+        self.room_until(bytes, Instant::now().checked_add(timeout))
     }
 
     /// Waits until everything sent has been received, for at most `timeout`. The receiver tells when it looks for the next
@@ -136,15 +154,13 @@ impl Sender {
         self.sleeper.is_peer_gone()
     }
 
-    fn wait_for_room(&mut self, bytes: usize) -> Result<(), SendError> {
+    fn room_until(&mut self, bytes: usize, deadline: Option<Instant>) -> Result<bool, SendError> {
         let max_bytes = self.max_message_bytes();
         if bytes > max_bytes {
             return Err(SendError::TooLong { bytes, max_bytes });
         }
-        let mut waiter = Waiter::new(&self.wait, &mut self.sleeper, None);
-        let has_room = self.writer.room_wait(lines_of(bytes as u32), &mut waiter)?;
-        debug_assert!(has_room, "there is no deadline");
-        Ok(())
+        let mut waiter = Waiter::new(&self.wait, &mut self.sleeper, deadline);
+        Ok(self.writer.room_wait(lines_of(bytes as u32), &mut waiter)?)
     }
 }
 

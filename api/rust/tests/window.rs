@@ -54,11 +54,28 @@ fn full_and_empty_are_said_and_not_errors() {
     let sent = (0..100).take_while(|_| sender.try_send(b"one line").unwrap() == Sent::Sent).count();
     assert_eq!(sent, 8);
     assert_eq!(sender.flush(Duration::from_millis(1)).unwrap(), Flushed::TimedOut, "nothing was received");
+    let moment = Duration::from_millis(1);
+    assert_eq!(sender.send_timeout(b"one line", moment).unwrap(), Sent::Full);
+    assert!(!sender.wait_for_room(8, moment).unwrap());
+    assert!(sender.wait_for_room(1000, moment).is_err(), "no window of 8 lines ever has that room");
     for _ in 0..sent {
         assert_eq!(recv(&mut receiver), b"one line");
     }
     assert!(receiver.try_recv().unwrap().is_none());
     assert_eq!(sender.flush(WATCHDOG).unwrap(), Flushed::All);
+    assert!(sender.wait_for_room(sender.max_message_bytes(), Duration::ZERO).unwrap());
+    assert_eq!(sender.send_timeout(b"one line", Duration::ZERO).unwrap(), Sent::Sent);
+    assert_eq!(recv(&mut receiver), b"one line");
+}
+
+#[test]
+fn domain_of_the_layer_below_is_the_same_one() {
+    let Pair { sender: _sender, receiver: _receiver, domain, _folder } = pair(8, FencePolicy::None);
+    let root = Some(_folder.path().to_owned());
+    let config = beeline_domain::DomainConfig { root, name: domain.name().to_owned() };
+    let below = Domain::from(beeline_domain::Domain::open(&config).unwrap());
+    assert_eq!(below.name(), domain.name());
+    assert!(below.receiver("window").is_err(), "the name is offered already");
 }
 
 #[test]
@@ -72,6 +89,14 @@ fn a_message_is_read_in_place() {
     assert_eq!(message.word(2), 0);
     let mut front = [0; 4];
     assert_eq!((message.copy_out(&mut front), &front), (4, b"abcd"));
+    assert_eq!((message.copy_out_from(1, &mut front), &front), (2, b"ijcd"));
+    assert_eq!(message.copy_out_from(2, &mut front), 0);
+    assert_eq!(message.copy_out_from(usize::MAX, &mut front), 0);
+    drop(message);
+    sender.send(&[7; 100]).unwrap();
+    let mut bytes = [0; 200];
+    assert_eq!(receiver.drain(1, |mut last| assert_eq!(last.copy_out_from(2, &mut bytes), 84)).unwrap(), 1);
+    assert_eq!((&bytes[..84], &bytes[84..]), (&[7; 84][..], &[0; 116][..]));
 }
 
 #[test]

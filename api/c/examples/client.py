@@ -3,7 +3,7 @@
 import ctypes
 import sys
 
-beeline = ctypes.CDLL(sys.argv[3] if len(sys.argv) > 3 else "libbeeline_rpc.so.0")
+beeline = ctypes.CDLL(sys.argv[3] if len(sys.argv) > 3 else "libbeeline.so.0")
 beeline.beeline_rpc_last_error.restype = ctypes.c_char_p
 call = beeline.beeline_rpc_call
 call.argtypes = [ctypes.c_void_p, ctypes.c_uint16, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_size_t]

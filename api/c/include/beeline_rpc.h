@@ -13,6 +13,8 @@
  * whatever copy), that is of another kind or that never was one, use of a client from the wrong thread or from inside a
  * handler of the same worker are codes too. What is not caught, as in any C library: a pointer to memory that is not there.
  *
+ * One library has calls and messages (beeline_window.h), and a beeline_rpc_domain is a beeline_domain (beeline.h).
+ *
  * HANDLES have the type of a pointer and are numbers: they are not followed, and none is given twice. A process has at
  * most 4096 domains, 4096 servers, 16384 clients and 16384 workers at the same time.
  *

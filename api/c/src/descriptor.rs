@@ -1,6 +1,6 @@
-//! Readiness by descriptor: how a client or a worker stands in poll or epoll beside sockets, pipes and timers.
+//! Readiness by descriptor: how a client, a worker or a receiver stands in poll or epoll beside sockets, pipes and timers.
 //!
-//! A client or a worker whose descriptor nobody asks for has none: descriptors are scarcer than handles.
+//! One whose descriptor nobody asks for has none: descriptors are scarcer than handles.
 
 use core::ffi::c_int;
 use std::os::fd::{AsFd, AsRawFd};
@@ -10,7 +10,7 @@ use beeline_ffi::{Failure, Out, Outcome};
 
 use crate::status::{EMPTY, OK, REFUSED};
 
-/// The descriptor of a client or a worker, once it was asked for.
+/// The descriptor of a client, a worker or a receiver, once it was asked for.
 #[derive(Debug, Default)]
 pub(crate) struct Descriptor(Option<Readiness>);
 
@@ -44,6 +44,17 @@ impl Descriptor {
         };
         at_most_ns.put_if_wanted(nanos);
         Ok(status)
+    }
+
+    /// Says that there is something already, without preparing a wait; the descriptor is readable.
+    pub(crate) fn find_ready(
+        &mut self,
+        source: &mut impl Source,
+        at_most_ns: Out<'_, u64>,
+    ) -> Outcome<c_int> {
+        self.open()?.disarm(source);
+        at_most_ns.put_if_wanted(0);
+        Ok(OK)
     }
 
     /// Ends a wait for `source` that was prepared.

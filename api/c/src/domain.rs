@@ -1,4 +1,5 @@
-//! Domains: the groups of processes that find each other.
+//! Domains: the groups of processes that find each other. `beeline.h` and `beeline_rpc.h` have the same ones, each by a name
+//! of its own.
 
 use core::ffi::c_int;
 use std::path::PathBuf;
@@ -103,4 +104,28 @@ extern "C" fn beeline_rpc_domain_open_foreign(
 #[unsafe(no_mangle)]
 extern "C" fn beeline_rpc_domain_close(domain: HandleVariable<'_, beeline_rpc_domain>) -> c_int {
     edge("beeline_rpc_domain_close", || DOMAINS.close(&domain).map(|_| OK))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn beeline_domain_open(
+    name: Text<'_>,
+    root: Text<'_>,
+    domain: Out<'_, Handle<beeline_rpc_domain>>,
+) -> c_int {
+    edge("beeline_domain_open", || open(name, root, domain, open_own))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn beeline_domain_open_foreign(
+    name: Text<'_>,
+    root: Text<'_>,
+    owner_uid: u32,
+    domain: Out<'_, Handle<beeline_rpc_domain>>,
+) -> c_int {
+    edge("beeline_domain_open_foreign", || open(name, root, domain, |config| open_foreign(config, owner_uid)))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn beeline_domain_close(domain: HandleVariable<'_, beeline_rpc_domain>) -> c_int {
+    edge("beeline_domain_close", || DOMAINS.close(&domain).map(|_| OK))
 }

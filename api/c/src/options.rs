@@ -57,7 +57,7 @@ unsafe impl OptionsOfC for beeline_rpc_server_options<'_> {
     const FIRST_BYTES: usize = FIRST_SERVER_BYTES;
 }
 
-fn policy(wait: u32) -> Outcome<WaitPolicy> {
+pub(crate) fn policy(wait: u32) -> Outcome<WaitPolicy> {
     match wait {
         SLEEP => Ok(WaitPolicy::default()),
         SPIN => Ok(WaitPolicy::SPIN),
@@ -67,7 +67,7 @@ fn policy(wait: u32) -> Outcome<WaitPolicy> {
     }
 }
 
-fn kernel(name: Text<'_>) -> Outcome<Option<StoreKernel>> {
+pub(crate) fn kernel(name: Text<'_>) -> Outcome<Option<StoreKernel>> {
     if name.is_null() {
         return Ok(None);
     }

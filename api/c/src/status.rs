@@ -102,6 +102,11 @@ extern "C" fn beeline_rpc_last_error() -> *const c_char {
 }
 
 #[unsafe(no_mangle)]
+extern "C" fn beeline_last_error() -> *const c_char {
+    beeline_ffi::last_error()
+}
+
+#[unsafe(no_mangle)]
 extern "C" fn beeline_rpc_status_text(status: c_int) -> *const c_char {
     entry(status).map_or(c"no status of this library", |(.., text)| text).as_ptr()
 }
@@ -118,6 +123,11 @@ const VERSION: &CStr = match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_V
 
 #[unsafe(no_mangle)]
 extern "C" fn beeline_rpc_version() -> *const c_char {
+    VERSION.as_ptr()
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn beeline_version() -> *const c_char {
     VERSION.as_ptr()
 }
 

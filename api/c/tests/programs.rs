@@ -2,119 +2,21 @@
 //! what they should, with each other and with Rust.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-use std::io::{BufRead, BufReader, Write};
-use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, Output, Stdio};
-use std::sync::OnceLock;
+use std::io::Write;
+use std::path::Path;
+use std::process::Command;
 
 use beeline_domain::{Domain, DomainConfig};
 use beeline_rpc::shm::{Client, ClientOptions, Server, ServerOptions};
 use beeline_rpc::{CallError, CallFailure, Method, Replied, Reply, Request, WaitPolicy};
 
-const HERE: &str = env!("CARGO_MANIFEST_DIR");
-const STRICT: [&str; 5] = ["-Wall", "-Wextra", "-pedantic", "-Werror", "-O1"];
+mod support;
 
-/// The library, installed into a folder of this test.
-struct Installed {
-    folder: tempfile::TempDir,
-}
+use support::{C11, CPP17, HERE, Installed, Running, STRICT, make, run, succeed};
 
+/// The package by its first name, as programs ask that were written before the library had windows.
 fn installed() -> &'static Installed {
-    static INSTALLED: OnceLock<Installed> = OnceLock::new();
-    INSTALLED.get_or_init(|| {
-        let folder = tempfile::tempdir().unwrap();
-        // Beside this test lies what it was built with.
-        let built = std::env::current_exe().unwrap().parent().unwrap().to_owned();
-        make(folder.path(), &["install-built", &format!("built={}", built.display())]);
-        Installed { folder }
-    })
-}
-
-fn make(prefix: &Path, targets: &[&str]) {
-    let prefix = format!("PREFIX={}", prefix.display());
-    succeed(
-        Command::new("make").args(["--no-print-directory", "-C", HERE, &prefix, "DESTDIR="]).args(targets),
-    );
-}
-
-fn succeed(command: &mut Command) -> String {
-    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
-    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success(), "{command:?}: {}\n{out}{err}", output.status);
-    out.into_owned()
-}
-
-impl Installed {
-    fn pkg_config(&self, what: &[&str]) -> Vec<String> {
-        let path = self.folder.path().join("lib/pkgconfig");
-        let out =
-            succeed(Command::new("pkg-config").args(what).arg("beeline_rpc").env("PKG_CONFIG_PATH", path));
-        out.split_whitespace().map(str::to_owned).collect()
-    }
-
-    /// Compiles a program and links it as `link` says.
-    fn compile(&self, compiler: &[&str], source: &str, name: &str, link: &[String]) -> PathBuf {
-        let program = self.folder.path().join(name);
-        let source = Path::new(HERE).join(source);
-        let mut command = Command::new(compiler[0]);
-        command.args(&compiler[1..]).args(STRICT).args(self.pkg_config(&["--cflags"])).arg(source);
-        succeed(command.args(["-x", "none", "-o"]).arg(&program).args(link));
-        program
-    }
-
-    fn shared(&self) -> Vec<String> {
-        let mut link = self.pkg_config(&["--libs"]);
-        link.push(format!("-Wl,-rpath,{}", self.folder.path().join("lib").display()));
-        link.push("-lpthread".to_owned());
-        link
-    }
-
-    /// The archive by its own name, and what it needs.
-    fn archive(&self) -> Vec<String> {
-        let library = self.folder.path().join("lib/libbeeline_rpc.a").display().to_string();
-        let needed = self.pkg_config(&["--static", "--libs-only-l"]);
-        std::iter::once(library).chain(needed.into_iter().filter(|name| name != "-lbeeline_rpc")).collect()
-    }
-}
-
-const C11: [&str; 2] = ["cc", "-std=c11"];
-const CPP17: [&str; 4] = ["c++", "-std=c++17", "-x", "c++"];
-
-/// A program that is ended with the test, however the test ends.
-struct Running {
-    child: Child,
-    out: BufReader<ChildStdout>,
-}
-
-impl Running {
-    fn start(program: &Path, args: &[&str]) -> Self {
-        Self::spawn(Command::new(program).args(args))
-    }
-
-    fn spawn(command: &mut Command) -> Self {
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
-        let mut child = command.spawn().unwrap();
-        let out = BufReader::new(child.stdout.take().unwrap());
-        Running { child, out }
-    }
-
-    fn line(&mut self) -> String {
-        let mut line = String::new();
-        self.out.read_line(&mut line).unwrap();
-        line.trim_end().to_owned()
-    }
-
-    fn kill(mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+    support::installed("beeline_rpc")
 }
 
 fn server(program: &Path, root: &str) -> Running {
@@ -127,18 +29,15 @@ fn domain(root: &Path) -> Domain {
     Domain::open(&DomainConfig { root: Some(root.into()), name: "default".into() }).unwrap()
 }
 
-fn run(program: &Path, args: &[&str]) -> Output {
-    // What is left to the library is the default, whatever this test was started with.
-    Command::new(program).args(args).env_remove("BEELINE_ROOT").output().unwrap()
-}
-
 #[test]
-fn the_header_stands_alone_in_c_and_cpp() {
+fn each_header_stands_alone_in_c_and_cpp() {
     let installed = installed();
-    let header = installed.folder.path().join("include/beeline_rpc.h");
-    for compiler in [["cc", "-std=c11", "-x", "c"], ["c++", "-std=c++17", "-x", "c++"]] {
-        let mut command = Command::new(compiler[0]);
-        succeed(command.args(&compiler[1..]).args(STRICT).args(["-fsyntax-only"]).arg(&header));
+    for header in ["beeline.h", "beeline_rpc.h", "beeline_window.h"] {
+        let header = installed.folder.path().join("include").join(header);
+        for compiler in [["cc", "-std=c11", "-x", "c"], ["c++", "-std=c++17", "-x", "c++"]] {
+            let mut command = Command::new(compiler[0]);
+            succeed(command.args(&compiler[1..]).args(STRICT).args(["-fsyntax-only"]).arg(&header));
+        }
     }
 }
 
@@ -147,8 +46,12 @@ fn examples_work_with_each_other_in_every_language_and_linkage() {
     let installed = installed();
     let (shared, archive) = (installed.shared(), installed.archive());
     let all_static = [&["-static".to_owned()], &*archive].concat();
+    // As a program is linked that does not ask pkg-config.
+    let by_first_name: Vec<String> =
+        shared.iter().map(|word| word.replace("-lbeeline", "-lbeeline_rpc")).collect();
     for (name, compiler, link) in [
         ("c", &C11[..], &shared),
+        ("c-first-name", &C11[..], &by_first_name),
         ("c-archive", &C11[..], &archive),
         ("c-static", &C11[..], &all_static),
         ("cpp", &CPP17[..], &shared),
@@ -182,7 +85,7 @@ fn a_client_in_python_calls_a_c_server() {
     let _server = server(&serve, place.path().to_str().unwrap());
     let mut python = Command::new("python3");
     python.arg(Path::new(HERE).join("examples/client.py")).arg("sums").arg(place.path());
-    let out = succeed(python.arg(installed.folder.path().join("lib/libbeeline_rpc.so.0")));
+    let out = succeed(python.arg(installed.folder.path().join("lib/libbeeline.so.0")));
     assert_eq!(out, "40 + 2 = 42\n");
 }
 
@@ -317,11 +220,7 @@ fn what_a_program_does_wrong_is_a_code_and_a_text() {
 fn what_a_program_does_wrong_costs_no_memory() {
     let installed = installed();
     let sanitize = ["cc", "-std=c11", "-g", "-D_POSIX_C_SOURCE=200809L", "-fsanitize=address,undefined"];
-    let empty = installed.folder.path().join("empty.c");
-    std::fs::write(&empty, "int main(void) { return 0; }\n").unwrap();
-    let probe =
-        Command::new("cc").args(&sanitize[1..]).arg(&empty).arg("-o").arg(empty.with_extension("")).status();
-    if !probe.unwrap().success() {
+    if !support::has_sanitizers(&sanitize) {
         eprintln!("the C compiler has no sanitizers here; not looked for");
         return;
     }
@@ -432,14 +331,19 @@ fn what_is_installed_is_taken_away_again() {
         files
     };
     make(folder.path(), &["install-built", &format!("built={}", built.display())]);
-    let version = concat!("libbeeline_rpc.so.", env!("CARGO_PKG_VERSION"));
+    let version = concat!("libbeeline.so.", env!("CARGO_PKG_VERSION"));
     let expected = [
+        "beeline.h",
+        "beeline.pc",
         "beeline_rpc.h",
         "beeline_rpc.pc",
+        "beeline_window.h",
+        "libbeeline.a",
+        "libbeeline.so",
+        "libbeeline.so.0",
+        version,
         "libbeeline_rpc.a",
         "libbeeline_rpc.so",
-        "libbeeline_rpc.so.0",
-        version,
     ];
     assert_eq!(files(), expected);
     make(folder.path(), &["uninstall"]);

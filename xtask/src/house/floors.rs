@@ -113,7 +113,7 @@ const FLOORS: &[(&str, &[&str])] = &[
             "host/rpc",
         ],
     ),
-    ("api/c", &["os/mmio", "os/domain", "os/ffi", "host/rpc"]),
+    ("api/c", &["os/mmio", "os/domain", "os/ffi", "host/rpc", "api/rust"]),
     (
         "app/beeline",
         &[

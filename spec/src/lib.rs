@@ -23,6 +23,7 @@ pub mod escape;
 pub mod flow;
 pub mod header;
 pub mod interface;
+pub mod lap;
 pub mod pipe;
 pub mod rpc;
 

@@ -91,6 +91,45 @@
 #define BEELINE_BLANK_TAG_LSB 63
 #define BEELINE_BLANK_TAG_MASK 0x1ULL
 
+/* First word of every message of a lap window: a window whose receivers only load from it. Bit 63 of every word that is stored there is the lap, so that a word has arrived when it has the lap that its receiver expects; a fresh window is zero. Bit 63 of the payload words behind the header stands in the header. */
+/* Payload bytes; the words of kind lap_tops are not counted. */
+#define BEELINE_LAP_HEADER_LENGTH_BYTES_LSB 0
+#define BEELINE_LAP_HEADER_LENGTH_BYTES_MASK 0xffffffULL
+/* Bit 63 of the payload words in the header's line: bit i of the field is of word i + 1 of the message. Zero behind the payload. */
+#define BEELINE_LAP_HEADER_TOPS_LSB 24
+#define BEELINE_LAP_HEADER_TOPS_MASK 0x7fULL
+/* Zero; a message with another value is malformed. */
+#define BEELINE_LAP_HEADER_RESERVED_LSB 31
+#define BEELINE_LAP_HEADER_RESERVED_MASK 0x7fffULL
+/* See message_kind; data, and no other. */
+#define BEELINE_LAP_HEADER_KIND_LSB 46
+#define BEELINE_LAP_HEADER_KIND_MASK 0xfULL
+/* Epoch of the window the message was written for. */
+#define BEELINE_LAP_HEADER_EPOCH_LSB 50
+#define BEELINE_LAP_HEADER_EPOCH_MASK 0xffULL
+/* Zero; a message with another value is malformed. */
+#define BEELINE_LAP_HEADER_RESERVED_HIGH_LSB 58
+#define BEELINE_LAP_HEADER_RESERVED_HIGH_MASK 0x1fULL
+/* 1 when the window goes round for the first time, and flipped each time it goes round again. Each word has the lap of its own line, so a message that wraps has both. */
+#define BEELINE_LAP_HEADER_LAP_LSB 63
+#define BEELINE_LAP_HEADER_LAP_MASK 0x1ULL
+
+/* First word of each group of eight lines that follow a message's first line in a lap window, the last group being of as many lines as are left: bit 63 of the 63 words behind it. */
+/* Bit i is bit 63 of word i + 1 of the group. Zero behind the payload. */
+#define BEELINE_LAP_TOPS_TOPS_LSB 0
+#define BEELINE_LAP_TOPS_TOPS_MASK 0x7fffffffffffffffULL
+/* As in lap_header. */
+#define BEELINE_LAP_TOPS_LAP_LSB 63
+#define BEELINE_LAP_TOPS_LAP_MASK 0x1ULL
+
+/* Every other word of a message in a lap window; zero but for the lap behind the payload. */
+/* Bits 0 to 62 of the payload word. */
+#define BEELINE_LAP_PAYLOAD_BITS_LSB 0
+#define BEELINE_LAP_PAYLOAD_BITS_MASK 0x7fffffffffffffffULL
+/* As in lap_header. */
+#define BEELINE_LAP_PAYLOAD_LAP_LSB 63
+#define BEELINE_LAP_PAYLOAD_LAP_MASK 0x1ULL
+
 /* First word of a register access carried over shared memory. */
 /* Byte offset in the BAR. */
 #define BEELINE_REGISTER_REQUEST_OFFSET_LSB 0

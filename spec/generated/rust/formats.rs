@@ -95,6 +95,59 @@ pub mod blank {
     /// Mask of `tag` before shifting.
     pub const TAG_MASK: u64 = 0x1;
 }
+/// First word of every message of a lap window: a window whose receivers only load from it. Bit 63 of every word that is stored there is the lap, so that a word has arrived when it has the lap that its receiver expects; a fresh window is zero. Bit 63 of the payload words behind the header stands in the header.
+pub mod lap_header {
+    /// Lowest bit of `length_bytes`: Payload bytes; the words of kind lap_tops are not counted.
+    pub const LENGTH_BYTES_LSB: u32 = 0;
+    /// Mask of `length_bytes` before shifting.
+    pub const LENGTH_BYTES_MASK: u64 = 0xffffff;
+    /// Lowest bit of `tops`: Bit 63 of the payload words in the header's line: bit i of the field is of word i + 1 of the message. Zero behind the payload.
+    pub const TOPS_LSB: u32 = 24;
+    /// Mask of `tops` before shifting.
+    pub const TOPS_MASK: u64 = 0x7f;
+    /// Lowest bit of `reserved`: Zero; a message with another value is malformed.
+    pub const RESERVED_LSB: u32 = 31;
+    /// Mask of `reserved` before shifting.
+    pub const RESERVED_MASK: u64 = 0x7fff;
+    /// Lowest bit of `kind`: See message_kind; data, and no other.
+    pub const KIND_LSB: u32 = 46;
+    /// Mask of `kind` before shifting.
+    pub const KIND_MASK: u64 = 0xf;
+    /// Lowest bit of `epoch`: Epoch of the window the message was written for.
+    pub const EPOCH_LSB: u32 = 50;
+    /// Mask of `epoch` before shifting.
+    pub const EPOCH_MASK: u64 = 0xff;
+    /// Lowest bit of `reserved_high`: Zero; a message with another value is malformed.
+    pub const RESERVED_HIGH_LSB: u32 = 58;
+    /// Mask of `reserved_high` before shifting.
+    pub const RESERVED_HIGH_MASK: u64 = 0x1f;
+    /// Lowest bit of `lap`: 1 when the window goes round for the first time, and flipped each time it goes round again. Each word has the lap of its own line, so a message that wraps has both.
+    pub const LAP_LSB: u32 = 63;
+    /// Mask of `lap` before shifting.
+    pub const LAP_MASK: u64 = 0x1;
+}
+/// First word of each group of eight lines that follow a message's first line in a lap window, the last group being of as many lines as are left: bit 63 of the 63 words behind it.
+pub mod lap_tops {
+    /// Lowest bit of `tops`: Bit i is bit 63 of word i + 1 of the group. Zero behind the payload.
+    pub const TOPS_LSB: u32 = 0;
+    /// Mask of `tops` before shifting.
+    pub const TOPS_MASK: u64 = 0x7fffffffffffffff;
+    /// Lowest bit of `lap`: As in lap_header.
+    pub const LAP_LSB: u32 = 63;
+    /// Mask of `lap` before shifting.
+    pub const LAP_MASK: u64 = 0x1;
+}
+/// Every other word of a message in a lap window; zero but for the lap behind the payload.
+pub mod lap_payload {
+    /// Lowest bit of `bits`: Bits 0 to 62 of the payload word.
+    pub const BITS_LSB: u32 = 0;
+    /// Mask of `bits` before shifting.
+    pub const BITS_MASK: u64 = 0x7fffffffffffffff;
+    /// Lowest bit of `lap`: As in lap_header.
+    pub const LAP_LSB: u32 = 63;
+    /// Mask of `lap` before shifting.
+    pub const LAP_MASK: u64 = 0x1;
+}
 /// First word of a register access carried over shared memory.
 pub mod register_request {
     /// Lowest bit of `offset`: Byte offset in the BAR.

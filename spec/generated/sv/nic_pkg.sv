@@ -595,6 +595,33 @@ package nic_pkg;
     logic [62:0] random;
   } blank_word_t;
 
+  // First word of every message of a lap window: a window whose receivers only load from it. Bit
+  // 63 of every word that is stored there is the lap, so that a word has arrived when it has the
+  // lap that its receiver expects; a fresh window is zero. Bit 63 of the payload words behind the
+  // header stands in the header.
+  typedef struct packed {
+    logic        lap;
+    logic [4:0]  reserved_high;
+    logic [7:0]  epoch;
+    logic [3:0]  kind;
+    logic [14:0] reserved;
+    logic [6:0]  tops;
+    logic [23:0] length_bytes;
+  } lap_header_word_t;
+
+  // First word of each group of eight lines that follow a message's first line in a lap window,
+  // the last group being of as many lines as are left: bit 63 of the 63 words behind it.
+  typedef struct packed {
+    logic        lap;
+    logic [62:0] tops;
+  } lap_tops_word_t;
+
+  // Every other word of a message in a lap window; zero but for the lap behind the payload.
+  typedef struct packed {
+    logic        lap;
+    logic [62:0] bits;
+  } lap_payload_word_t;
+
   // First word of a register access carried over shared memory.
   typedef struct packed {
     logic [7:0]  unused_56;

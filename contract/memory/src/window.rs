@@ -174,6 +174,28 @@ pub trait LoadPort {
     fn prefetch(&mut self, _line: u32) {}
 }
 
+/// The receiver's side of a window that its receiver only loads from: its mapping may be read-only, and other receivers may
+/// load from the same memory.
+///
+/// It has no way to make a line free, so a receiver that re-blanks ([`LoadPort::blank_line`]) cannot be made of it, whatever
+/// the mapping allows. The memory need not be coherent with the sender's: it is enough that a store becomes visible at some
+/// time, whole in each aligned word, and that a later load of a word gives no older value of it.
+pub trait ReadPort {
+    /// Lines of the window, a power of two.
+    fn lines(&self) -> u32;
+
+    /// As [`LoadPort::load_word`].
+    fn load_word(&self, line: u32, word: u32) -> u64;
+
+    /// Loads a line, each word single-copy atomic and in no particular order: bit 63 of its words, bit i for word i, and word
+    /// 0 as it was when the bits were taken.
+    fn load_tops(&mut self, line: u32) -> (u8, u64);
+
+    /// Hints that a line will be loaded soon.
+    #[inline]
+    fn prefetch(&mut self, _line: u32) {}
+}
+
 /// The sender's end of the credits: a word in memory local to the sender, pushed by the receiver.
 pub trait CreditSource {
     /// Lines freed since the window was made, as last pushed. Acquire: pairs with [`CreditSink::publish`], so that a

@@ -1,8 +1,8 @@
 //! Memory that a device or a peer can write, and the stores that reach it.
 //!
 //! This is the only crate that touches such memory, and the only one with `unsafe` code besides those that are FFI. It
-//! maps it ([`SharedMemory`], [`PciBar`]), hands out bounds-checked handles into it ([`Word`], [`Flag`],
-//! [`StoreWindow`], [`LoadWindow`], [`DmaRegion`]; [`XskRings`] for what the kernel shares), and defines how a line
+//! maps it ([`SharedMemory`], [`ReadOnlyMemory`], [`PciBar`]), hands out bounds-checked handles into it ([`Word`], [`Flag`],
+//! [`StoreWindow`], [`LoadWindow`], [`ReadWindow`], [`DmaRegion`]; [`XskRings`] for what the kernel shares), and defines how a line
 //! leaves the core ([`StoreKernel`], [`fence`]).
 //!
 //! It does not know messages, credits or devices: a line here is 64 bytes that go somewhere. Frames come from
@@ -30,6 +30,7 @@ pub mod membarrier;
 mod memfd;
 mod memory;
 mod pci;
+mod read;
 mod region;
 pub mod rights;
 pub mod selftest;
@@ -49,8 +50,9 @@ pub use kernel::{
     UnknownKernel, kernel_from_environment, kernel_report,
 };
 pub use load::LoadWindow;
-pub use memory::{MemoryOptions, SharedMemory};
+pub use memory::{MemoryOptions, ReadOnlyMemory, ReadOnlyRegion, SharedMemory};
 pub use pci::{NotPciAddress, PciAddress};
+pub use read::ReadWindow;
 pub use region::Region;
 pub use store::StoreWindow;
 pub use word::{Word, Words};

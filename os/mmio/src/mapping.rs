@@ -36,7 +36,8 @@ impl Mapping {
     /// Takes over `bytes` mapped at `start`.
     ///
     /// # Safety
-    /// The range is what one mmap call gave, for reading and writing, and nobody else unmaps it.
+    /// The range is what one mmap call gave, and nobody else unmaps it. It is mapped for reading, and for writing too unless it
+    /// becomes nothing but a [`crate::ReadOnlyRegion`].
     pub(crate) unsafe fn from_mmap(start: NonNull<u8>, bytes: usize, backing: Backing) -> Self {
         debug_assert!(backing != Backing::Heap && start.addr().get().is_multiple_of(PAGE_BYTES));
         Mapping { start, bytes, backing }

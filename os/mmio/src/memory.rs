@@ -15,6 +15,10 @@ use crate::mapping::{Backing, Mapping};
 use crate::memfd::create_memfd;
 use crate::{MapError, Region, huge_pages};
 
+mod read_only;
+
+pub use read_only::{ReadOnlyMemory, ReadOnlyRegion};
+
 /// How memory is backed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemoryOptions {
@@ -76,31 +80,12 @@ impl SharedMemory {
         options: MemoryOptions,
     ) -> Result<Self, MapError> {
         let number = fd.as_raw_fd();
-        let examine = |errno| MapError::Examine { object: format!("descriptor {number}"), errno };
-        let stat = rustix::fs::fstat(&fd).map_err(examine)?;
-        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
-            return Err(MapError::NotMemfd { fd: number, errno: Errno::INVAL });
-        }
-        let seals =
-            rustix::fs::fcntl_get_seals(&fd).map_err(|errno| MapError::NotMemfd { fd: number, errno })?;
-        if !seals.contains(SEALS) {
-            return Err(MapError::Unsealed { fd: number, missing: names(SEALS.difference(seals)) });
-        }
+        let seals = check_sealed(&fd, expected_bytes, options.huge_pages)?;
         if seals.intersects(SealFlags::WRITE | SealFlags::FUTURE_WRITE) {
             return Err(MapError::ReadOnly { fd: number, why: "it is sealed against writing" });
         }
-        if rustix::fs::fcntl_getfl(&fd).map_err(examine)? & OFlags::RWMODE != OFlags::RDWR {
+        if rustix::fs::fcntl_getfl(&fd).map_err(unexamined(number))? & OFlags::RWMODE != OFlags::RDWR {
             return Err(MapError::ReadOnly { fd: number, why: "it is not open for both" });
-        }
-        if !options.huge_pages && huge_pages::are_behind(&fd).map_err(examine)? {
-            return Err(MapError::UnaskedHugePages { fd: number });
-        }
-        let found = u64::try_from(stat.st_size).unwrap_or(0);
-        if found != expected_bytes as u64 {
-            return Err(MapError::WrongSize { fd: number, found, expected: expected_bytes });
-        }
-        if expected_bytes == 0 {
-            return Err(MapError::Size { bytes: 0 });
         }
         Ok(SharedMemory { fd, bytes: expected_bytes, options })
     }
@@ -141,6 +126,36 @@ impl SharedMemory {
         populate(&mapping)?;
         Ok(mapping)
     }
+}
+
+/// The error of a descriptor that cannot be examined.
+fn unexamined(number: i32) -> impl Fn(Errno) -> MapError {
+    move |errno| MapError::Examine { object: format!("descriptor {number}"), errno }
+}
+
+/// Checks that a descriptor from a peer is a memfd whose size is sealed and as agreed, of ordinary pages unless huge ones are
+/// allowed, and returns its seals.
+fn check_sealed(fd: &OwnedFd, expected_bytes: usize, allow_huge_pages: bool) -> Result<SealFlags, MapError> {
+    let number = fd.as_raw_fd();
+    let stat = rustix::fs::fstat(fd).map_err(unexamined(number))?;
+    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+        return Err(MapError::NotMemfd { fd: number, errno: Errno::INVAL });
+    }
+    let seals = rustix::fs::fcntl_get_seals(fd).map_err(|errno| MapError::NotMemfd { fd: number, errno })?;
+    if !seals.contains(SEALS) {
+        return Err(MapError::Unsealed { fd: number, missing: names(SEALS.difference(seals)) });
+    }
+    if !allow_huge_pages && huge_pages::are_behind(fd).map_err(unexamined(number))? {
+        return Err(MapError::UnaskedHugePages { fd: number });
+    }
+    let found = u64::try_from(stat.st_size).unwrap_or(0);
+    if found != expected_bytes as u64 {
+        return Err(MapError::WrongSize { fd: number, found, expected: expected_bytes });
+    }
+    if expected_bytes == 0 {
+        return Err(MapError::Size { bytes: 0 });
+    }
+    Ok(seals)
 }
 
 /// Makes every page present and writable.

@@ -9,7 +9,8 @@ use crate::arch::words;
 use crate::mapping::{Backing, Mapping};
 use crate::span::{Span, reaches_outside};
 use crate::{
-    DmaRegion, Flag, LINE_BYTES, LoadWindow, StoreKernel, StoreWindow, WORD_BYTES, Word, Words, copy,
+    DmaRegion, Flag, LINE_BYTES, LoadWindow, ReadWindow, StoreKernel, StoreWindow, WORD_BYTES, Word, Words,
+    copy,
 };
 
 /// Mapped memory, for reading and writing. Clones share the mapping; it is unmapped when the last clone and the last
@@ -74,6 +75,12 @@ impl Region {
     #[track_caller]
     pub fn load_window(&self, offset_bytes: usize, lines: u32) -> LoadWindow {
         LoadWindow::new(self.lines(offset_bytes, lines))
+    }
+
+    /// A window of `lines` lines (a power of two) to load from and nothing else.
+    #[track_caller]
+    pub fn read_window(&self, offset_bytes: usize, lines: u32) -> ReadWindow {
+        ReadWindow::new(self.lines(offset_bytes, lines))
     }
 
     /// Memory that a device reads and writes at `bus_address` (a multiple of 64).

@@ -89,3 +89,9 @@ pub(crate) fn words_of(bytes: &[u8; 64]) -> Line {
 pub(crate) fn differing(words: &Line, blank: u64) -> u8 {
     words.iter().enumerate().fold(0, |mask, (i, word)| mask | u8::from(*word != blank) << i)
 }
+
+/// Bit 63 of each word, bit i for word i.
+#[inline(always)]
+pub(crate) fn tops(words: &Line) -> u8 {
+    words.iter().enumerate().fold(0, |mask, (i, word)| mask | ((word >> 63) as u8) << i)
+}

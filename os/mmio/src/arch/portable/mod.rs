@@ -138,6 +138,17 @@ impl LoadKernel {
         unsafe { self.arrived(line, blank) }.0
     }
 
+    /// Bit 63 of each word, bit i for word i, and word 0.
+    ///
+    /// # Safety
+    /// As for [`LoadKernel::arrived`].
+    #[inline(always)]
+    pub(crate) unsafe fn tops(self, line: *const u8) -> (u8, u64) {
+        // SAFETY: `line` is 64 mapped bytes, aligned to 64 and accessed by atomics and asm only (`ReadWindow::line`).
+        let words = unsafe { self.line(line) };
+        (words::tops(&words), words[0])
+    }
+
     /// The line.
     ///
     /// # Safety

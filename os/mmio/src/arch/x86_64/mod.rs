@@ -10,6 +10,7 @@ mod pieces;
 mod scan;
 mod store;
 mod sums;
+mod tops;
 
 #[cfg(test)]
 pub(crate) use features::all_kernels;

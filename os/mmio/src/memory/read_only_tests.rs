@@ -1,0 +1,84 @@
+//! Memory for reading: who can write it, and that nobody else ever can.
+#![cfg(not(miri))]
+
+use std::ffi::c_void;
+use std::os::unix::process::ExitStatusExt;
+use std::process::Command;
+
+use beeline_contract_memory::ReadPort;
+use rustix::fs::FallocateFlags;
+
+use super::*;
+
+/// Set for a process that is to store into a read-only mapping, and to die of it.
+const VICTIM: &str = "BEELINE_TEST_READ_ONLY_VICTIM";
+
+fn mapped() -> (Region, ReadOnlyMemory, ReadOnlyRegion) {
+    let (region, memory) = ReadOnlyMemory::create("beeline-test", 8192).unwrap();
+    let passed = memory.fd().try_clone_to_owned().unwrap();
+    let read_only = ReadOnlyMemory::from_fd(passed, 8192).unwrap().map().unwrap();
+    (region, memory, read_only)
+}
+
+#[test]
+fn what_the_maker_stores_is_seen_by_who_maps_it_for_reading() {
+    let (region, memory, read_only) = mapped();
+    let mut window = read_only.read_window(4096, 64);
+    assert_eq!((window.load_tops(3), memory.bytes(), read_only.bytes()), ((0, 0), 8192, 8192));
+    region.word(4096 + 3 * 64).store(1 << 63 | 5);
+    assert_eq!((window.load_tops(3), window.load_word(3, 0)), ((1, 1 << 63 | 5), 1 << 63 | 5));
+}
+
+#[test]
+fn nobody_but_its_maker_can_write_it() {
+    let (region, memory, read_only) = mapped();
+    let peer = memory.fd().try_clone_to_owned().unwrap();
+    region.word(0).store(7);
+    let both = ProtFlags::READ | ProtFlags::WRITE;
+    // SAFETY: a fresh address range chosen by the kernel; nothing of this process is replaced.
+    let mapping = unsafe { rustix::mm::mmap(std::ptr::null_mut(), 8192, both, MapFlags::SHARED, &peer, 0) };
+    assert_eq!(mapping.map(|_| ()), Err(Errno::PERM));
+    assert_eq!(rustix::io::pwrite(&peer, &[1], 0), Err(Errno::PERM));
+    let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+    assert_eq!(rustix::fs::fallocate(&peer, hole, 0, 4096), Err(Errno::PERM));
+    assert_eq!(rustix::fs::ftruncate(&peer, 0), Err(Errno::PERM));
+    let start = read_only.0.span(0, 8192, 64).start().cast::<c_void>();
+    let writable = rustix::mm::MprotectFlags::READ | rustix::mm::MprotectFlags::WRITE;
+    // SAFETY: our own mapping, and the kernel refuses.
+    let changed = unsafe { rustix::mm::mprotect(start, 8192, writable) };
+    assert_eq!(changed, Err(Errno::ACCESS));
+    let refused = SharedMemory::from_fd(peer, 8192).unwrap_err();
+    assert!(matches!(refused, MapError::ReadOnly { .. }), "{refused}");
+    assert_eq!(read_only.read_window(0, 1).load_word(0, 0), 7);
+}
+
+#[test]
+fn store_into_the_mapping_ends_the_process() {
+    if std::env::var_os(VICTIM).is_some() {
+        let (_region, _memory, read_only) = mapped();
+        let start = read_only.0.span(0, 64, 64).start();
+        // SAFETY: 64 mapped bytes; the kernel ends this process before anything is stored.
+        unsafe { words::store_word(start, 1) };
+        std::process::exit(0);
+    }
+    let name = "memory::read_only::tests::store_into_the_mapping_ends_the_process";
+    let mut victim = Command::new(std::env::current_exe().unwrap());
+    let status = victim.args([name, "--exact", "--nocapture"]).env(VICTIM, "1").output().unwrap().status;
+    assert_eq!(status.signal(), Some(rustix::process::Signal::SEGV.as_raw()), "{status}");
+}
+
+#[test]
+fn memory_of_another_size_or_unsealed_is_refused() {
+    let (_, memory, _) = mapped();
+    let passed = || memory.fd().try_clone_to_owned().unwrap();
+    let wrong = ReadOnlyMemory::from_fd(passed(), 4096).unwrap_err();
+    assert!(matches!(wrong, MapError::WrongSize { found: 8192, expected: 4096, .. }), "{wrong}");
+    let unsealed = create_memfd("beeline-test", MemfdFlags::empty()).unwrap();
+    rustix::fs::ftruncate(&unsealed, 4096).unwrap();
+    let unsealed = ReadOnlyMemory::from_fd(unsealed, 4096).unwrap_err();
+    assert!(matches!(unsealed, MapError::Unsealed { .. }), "{unsealed}");
+    let writable = SharedMemory::create("beeline-test", 4096, MemoryOptions::default()).unwrap();
+    let passed = writable.fd().try_clone_to_owned().unwrap();
+    assert!(ReadOnlyMemory::from_fd(passed, 4096).unwrap().map().is_ok(), "reading is enough");
+    assert!(matches!(ReadOnlyMemory::create("beeline-test", 0), Err(MapError::Size { bytes: 0 })));
+}

@@ -29,6 +29,7 @@ mod credit;
 mod delivery;
 mod drain;
 mod error;
+pub mod lap;
 mod message;
 mod observed;
 mod order;

@@ -6,6 +6,10 @@
 mod blank;
 mod death;
 mod hostile;
+#[allow(dead_code, reason = "the unit tests use the rest of it")]
+#[path = "../../src/lap/test_memory.rs"]
+mod lap_memory;
+mod laps;
 mod observed;
 mod plan;
 #[allow(dead_code, reason = "the unit tests use the rest of it")]

@@ -8,6 +8,7 @@ use beeline_spec::formats::KPIO_EOP_DEFAULT;
 use beeline_spec::regs::field::queue_status::cause;
 use beeline_spec::regs::field::rx_mode::mode;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use thiserror::Error;
 
 use crate::case::{
@@ -63,6 +64,19 @@ pub fn load() -> Result<Vec<Case>, LoadError> {
 /// # Errors
 /// The first file that cannot be read or makes no sense.
 pub fn load_folder(folder: &Path) -> Result<Vec<Case>, LoadError> {
+    load_each(folder, |name, raw: RawCase| {
+        let case = raw.decode()?;
+        check_name(&case.name, name)?;
+        check::check(&case)?;
+        Ok(case)
+    })
+}
+
+/// Reads every `*.json` in a folder, by name, and makes a case of each, or says what is wrong with it.
+pub(crate) fn load_each<Raw: DeserializeOwned, Case>(
+    folder: &Path,
+    make: impl Fn(&str, Raw) -> Result<Case, String>,
+) -> Result<Vec<Case>, LoadError> {
     let unreadable = |cause| LoadError::Read { path: folder.to_owned(), cause };
     let mut paths = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(unreadable)? {
@@ -72,23 +86,21 @@ pub fn load_folder(folder: &Path) -> Result<Vec<Case>, LoadError> {
         }
     }
     paths.sort();
-    let cases = paths.iter().map(|path| load_file(path)).collect::<Result<Vec<_>, _>>()?;
+    let mut cases = Vec::new();
+    for path in paths {
+        let text =
+            std::fs::read_to_string(&path).map_err(|cause| LoadError::Read { path: path.clone(), cause })?;
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let raw =
+            serde_json::from_str(&text).map_err(|cause| LoadError::Json { path: path.clone(), cause })?;
+        cases.push(make(&name, raw).map_err(|problem| LoadError::Case { path, problem })?);
+    }
     if cases.is_empty() { Err(LoadError::Empty(folder.to_owned())) } else { Ok(cases) }
 }
 
-fn load_file(path: &Path) -> Result<Case, LoadError> {
-    let text =
-        std::fs::read_to_string(path).map_err(|cause| LoadError::Read { path: path.to_owned(), cause })?;
-    let name = path.file_stem().unwrap_or_default().to_string_lossy();
-    let raw: RawCase =
-        serde_json::from_str(&text).map_err(|cause| LoadError::Json { path: path.to_owned(), cause })?;
-    let problem = |problem| LoadError::Case { path: path.to_owned(), problem };
-    let case = raw.decode().map_err(problem)?;
-    if case.name != name {
-        return Err(problem(format!("the case is called `{}`, its file `{name}`", case.name)));
-    }
-    check::check(&case).map_err(problem)?;
-    Ok(case)
+/// A case is called as its file is.
+pub(crate) fn check_name(case: &str, file: &str) -> Result<(), String> {
+    if case == file { Ok(()) } else { Err(format!("the case is called `{case}`, its file `{file}`")) }
 }
 
 #[derive(Deserialize)]
@@ -192,7 +204,7 @@ struct RawRead {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct RawWrite {
+pub(crate) struct RawWrite {
     at: u64,
     bytes: String,
     enables: Option<String>,
@@ -240,7 +252,7 @@ enum RawCount {
     AtLeast(String),
 }
 
-fn said(what: &str, error: &NotationError) -> String {
+pub(crate) fn said(what: &str, error: &NotationError) -> String {
     format!("{what}: {error}")
 }
 
@@ -367,7 +379,7 @@ impl RawEvent {
 }
 
 impl RawWrite {
-    fn decode(self) -> Result<Write, String> {
+    pub(crate) fn decode(self) -> Result<Write, String> {
         let bytes = parse_bytes(&self.bytes).map_err(|error| said("bytes", &error))?;
         let enables =
             self.enables.as_deref().map(parse_word).transpose().map_err(|error| said("enables", &error))?;

@@ -14,6 +14,7 @@ mod case;
 mod check;
 mod file;
 mod host;
+mod lap;
 mod notation;
 mod run;
 
@@ -23,5 +24,6 @@ pub use case::{
 };
 pub use file::{LoadError, load, load_folder};
 pub use host::Area;
+pub use lap::{LapCase, LapEvent, load_laps};
 pub use notation::{NotationError, parse_bytes, parse_word};
 pub use run::{Mismatch, run};

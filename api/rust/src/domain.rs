@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use beeline_domain::{DomainConfig, StoreOptions, connect_window, offer_window};
 use beeline_mmio::Choice;
+use beeline_tuning::kernel_for;
 
-use crate::kernel::kernel_for;
 use crate::{ConnectError, OfferError, OpenError, Receiver, ReceiverOptions, Sender, SenderOptions, Target};
 
 /// The programs of one user that meet under a name. Clones are the same domain; what was opened in it keeps it open.
@@ -92,6 +92,10 @@ impl Domain {
 
     /// Offers a window of 1 MiB under `name`. Does not wait for a sender; receiving does.
     ///
+    /// How its lines are prefetched, whether they are tested in groups and how often credits are pushed follows, in this order,
+    /// from [`ReceiverOptions::tuning`], the environment variable `BEELINE_TUNING` (`prefetch=write:32,group=8,credits=8`, any of
+    /// them; `default`), what [`crate::Tuning::find`] or `beeline doctor` found last, and the defaults. Nothing is timed here.
+    ///
     /// # Errors
     /// Somebody offers the name already.
     pub fn receiver(&self, name: &str) -> Result<Receiver, OfferError> {
@@ -105,15 +109,15 @@ impl Domain {
     pub fn receiver_with(&self, name: &str, options: ReceiverOptions) -> Result<Receiver, OfferError> {
         let listener = offer_window(&self.inner, name, options.window)
             .map_err(|error| OfferError::window(Target::Window(name.to_owned()), error))?;
-        Ok(Receiver::new(listener, options.wait))
+        Ok(Receiver::new(listener, options.wait, options.tuning))
     }
 
     /// Becomes the sender of the window that a receiver offers under `name`.
     ///
     /// Which instructions store fastest differs between machines. The first sender on a machine times them, which takes some
-    /// milliseconds and two cores, and remembers the result in the file `beeline/store-kernel-…` of this user's cache folder
-    /// (`$XDG_CACHE_HOME` or `~/.cache`) for this CPU, kernel and release. [`SenderOptions::kernel`] and the environment
-    /// variable `BEELINE_STORE_KERNEL` name one instead.
+    /// milliseconds and two cores, and keeps the result in the file `beeline/tuning.json` of this user's cache folder
+    /// (`$XDG_CACHE_HOME` or `~/.cache`) for this CPU, kernel, release and placement of the cores. [`SenderOptions::kernel`] and
+    /// the environment variable `BEELINE_STORE_KERNEL` name one instead. [`crate::Tuning`] finds more than the kernel.
     ///
     /// # Errors
     /// Nobody offers the window, or it has a sender.

@@ -26,7 +26,7 @@
 //!
 //! Every kind of call has an error of its own, which says what happened, why, and what to do; [`Error`] holds any of them.
 //!
-//! This crate is a facade: types without parameters over `os/domain`, `host/window`, `host/rpc`, `host/driver` and `link/shm`,
+//! This crate is a facade: types without parameters over `os/domain`, `host/window`, `host/tuning`, `host/rpc`, `host/driver` and `link/shm`,
 //! for programs that want messages and not choices. A program with a link, a store kernel or a device of its own uses
 //! those crates. Not here: sockets, segments.
 #![forbid(unsafe_code)]
@@ -36,7 +36,6 @@ mod answer;
 mod calls;
 mod domain;
 mod error;
-mod kernel;
 #[cfg(feature = "nic")]
 mod nic;
 mod options;
@@ -59,6 +58,7 @@ pub use beeline_driver::RxFrame as Frame;
 pub use beeline_mmio::{StoreKernel, Traffic};
 #[cfg(feature = "nic")]
 pub use beeline_spec::Interface;
+pub use beeline_tuning::{Prefetch, ReceiveTuning, Tuning};
 pub use beeline_window::{FencePolicy, Torn, WaitPolicy};
 #[cfg(feature = "rpc")]
 pub use calls::{ClientOptions, ServerOptions};

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use beeline_domain::WindowOptions;
 use beeline_mmio::{MemoryOptions, StoreKernel, Traffic};
+use beeline_tuning::ReceiveTuning;
 use beeline_window::{FencePolicy, WaitPolicy};
 
 /// The window that a receiver offers: 16,384 lines (1 MiB) of ordinary memory, for senders of this user; the receiver looks,
@@ -17,6 +18,7 @@ use beeline_window::{FencePolicy, WaitPolicy};
 pub struct ReceiverOptions {
     pub(crate) window: WindowOptions,
     pub(crate) wait: WaitPolicy,
+    pub(crate) tuning: Option<ReceiveTuning>,
 }
 
 impl ReceiverOptions {
@@ -34,6 +36,12 @@ impl ReceiverOptions {
     /// Looks, yields and sleeps as `policy` says while nothing has arrived.
     pub fn wait(mut self, policy: WaitPolicy) -> Self {
         self.wait = policy;
+        self
+    }
+
+    /// Looks at the window this way, whatever was timed before; [`crate::Domain::receiver`] says what stands otherwise.
+    pub fn tuning(mut self, tuning: ReceiveTuning) -> Self {
+        self.tuning = Some(tuning);
         self
     }
 

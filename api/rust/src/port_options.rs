@@ -4,9 +4,8 @@ use std::time::Duration;
 
 use beeline_mmio::{StoreKernel, Traffic};
 use beeline_spec::{Interface, Stores};
+use beeline_tuning::kernel_for;
 use beeline_window::WaitPolicy;
-
-use crate::kernel::kernel_for;
 
 /// How a port of a NIC is used: by `mmio`, joined to the other ports; it looks, then sleeps. The NIC must be there already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,6 +6,7 @@ use beeline_domain::{
     Armed, Event, MemoryCreditSink, MemorySleeper, ReceiverParts, Source, WindowListener, listen_all,
 };
 use beeline_mmio::LoadWindow;
+use beeline_tuning::{ReceiveTuning, receive_for, receiver};
 use beeline_wait::Waiter;
 use beeline_window::{WaitPolicy, WindowConfig};
 
@@ -19,6 +20,8 @@ use crate::RecvError;
 pub struct Receiver {
     listener: WindowListener,
     wait: WaitPolicy,
+    /// How every window is looked at; otherwise each as its sender stores.
+    tuning: Option<ReceiveTuning>,
     open: Option<Open>,
     /// The sender of `open` is over and the caller has been told.
     is_over: bool,
@@ -31,18 +34,16 @@ struct Open {
 }
 
 impl Open {
-    fn new(parts: ReceiverParts) -> Self {
+    fn new(parts: ReceiverParts, tuning: Option<ReceiveTuning>) -> Self {
+        let tuning = tuning.unwrap_or_else(|| receive_for(parts.kernel));
         let config = WindowConfig::blank(parts.blank, parts.epoch);
-        Open {
-            receiver: beeline_window::Receiver::new(parts.load, parts.sink, config),
-            sleeper: parts.sleeper,
-        }
+        Open { receiver: receiver(tuning, parts.load, parts.sink, config), sleeper: parts.sleeper }
     }
 }
 
 impl Receiver {
-    pub(crate) fn new(listener: WindowListener, wait: WaitPolicy) -> Self {
-        Receiver { listener, wait, open: None, is_over: false }
+    pub(crate) fn new(listener: WindowListener, wait: WaitPolicy, tuning: Option<ReceiveTuning>) -> Self {
+        Receiver { listener, wait, tuning, open: None, is_over: false }
     }
 
     /// The next message; waits for a sender and for the message.
@@ -142,7 +143,8 @@ impl Receiver {
     fn accept(&mut self, time: Option<Duration>) {
         self.open = None;
         self.is_over = false;
-        self.open = self.listener.accept(time.unwrap_or(Duration::MAX)).map(Open::new);
+        let parts = self.listener.accept(time.unwrap_or(Duration::MAX));
+        self.open = parts.map(|parts| Open::new(parts, self.tuning));
     }
 }
 

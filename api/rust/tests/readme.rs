@@ -34,12 +34,13 @@ fn sources(folder: &Path) -> Vec<syn::File> {
 }
 
 /// The folders of the crates that the facade takes types from.
-const LAYERS: [(&str, &str); 6] = [
+const LAYERS: [(&str, &str); 7] = [
     ("beeline_domain", "os/domain/src"),
     ("beeline_driver", "host/driver/src"),
     ("beeline_mmio", "os/mmio/src"),
     ("beeline_rpc", "host/rpc/src"),
     ("beeline_spec", "spec/src"),
+    ("beeline_tuning", "host/tuning/src"),
     ("beeline_window", "host/window/src"),
 ];
 /// Where a layer has a type from that it hands on itself.

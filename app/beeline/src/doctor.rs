@@ -6,13 +6,14 @@ pub mod args;
 mod bar;
 mod finding;
 pub mod mapping;
+mod tuning;
 
 use std::fmt::Write;
 
 use beeline_domain::support;
 use beeline_ethernet::{AfPacket, AfXdp, UplinkError};
 use beeline_mmio::selftest::MemoryType;
-use beeline_mmio::{Choice, KernelState, MemoryOptions, SharedMemory, Traffic, clock, cpu, kernel_report};
+use beeline_mmio::{KernelState, MemoryOptions, SharedMemory, clock, cpu, kernel_report};
 
 use args::DoctorArgs;
 use finding::{Finding, State};
@@ -31,6 +32,7 @@ pub fn run(args: &DoctorArgs) -> Result<(), Failure> {
     let mut findings = Vec::new();
     machine_facts(&mut findings);
     kernels(&mut findings);
+    findings.extend(tuning::look(args.tune));
     memory(&mut findings);
     processes(&mut findings);
     network(&mut findings);
@@ -125,13 +127,6 @@ fn kernels(findings: &mut Vec<Finding>) {
             KernelState::DeviceOnly | KernelState::NotRunHere(_) | KernelState::NotBuilt(_) => State::Fact,
         };
         findings.push(Finding::new(SECTION, kernel.to_string(), state, found.to_string()));
-    }
-    for traffic in [Traffic::Latency, Traffic::Stream] {
-        let choice = Choice::timed(traffic);
-        let times: Vec<String> =
-            choice.timings.iter().map(|timing| format!("{} {:.1} ns", timing.kernel, timing.ns)).collect();
-        let words = format!("{} (timed just now: {})", choice.kernel, times.join(", "));
-        findings.push(Finding::new(SECTION, format!("for {traffic}"), State::Fact, words));
     }
 }
 

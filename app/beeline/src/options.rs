@@ -121,17 +121,18 @@ impl ReachArgs {
 /// How lines leave the core.
 #[derive(Args, Debug, Clone, Copy, Default)]
 pub struct KernelArgs {
-    /// Instructions that store a line [default: cached, or one that is clearly faster, timed now]
+    /// Instructions that store a line [default: cached, or one that is clearly faster by timing]
     ///
-    /// The store kernel of transmit windows. kpio needs its lines in order and always has cached stores.
+    /// The store kernel of transmit windows. What was timed is kept for the next command, as long as a line between two cores
+    /// takes about the same time; `compare` always times, `doctor` shows what is kept. kpio needs its lines in order and always has cached stores.
     #[arg(long = "kernel", value_name = "NAME", value_parser = KernelName)]
     pub named: Option<StoreKernel>,
 }
 
 impl KernelArgs {
-    /// The kernel that was named, or else the best for this traffic; that takes some milliseconds.
+    /// The kernel that was named, or else the best for this traffic: kept from before, or timed, which takes some milliseconds.
     pub fn choose(self, traffic: Traffic) -> StoreKernel {
-        self.named.unwrap_or_else(|| StoreKernel::choose(traffic))
+        self.named.unwrap_or_else(|| beeline_tuning::kernel_now(traffic))
     }
 }
 

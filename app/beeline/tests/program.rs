@@ -24,7 +24,8 @@ impl TestFolder {
 
     fn beeline(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_beeline"));
-        command.args(args).env("BEELINE_ROOT", self.folder.path()).current_dir(self.folder.path());
+        let folder = self.folder.path();
+        command.args(args).env("BEELINE_ROOT", folder).env("XDG_CACHE_HOME", folder).current_dir(folder);
         command
     }
 
@@ -232,7 +233,7 @@ fn a_running_nic_answers_stat_and_ends_with_its_standard_input() {
 fn doctor_and_generate_say_what_they_should() {
     let folder = TestFolder::new();
     let words = folder.succeed(&["doctor"]);
-    for section in ["Machine", "Store kernels", "Memory", "Processes", "Network", "Real BARs"] {
+    for section in ["Machine", "Store kernels", "Tuning", "Memory", "Processes", "Network", "Real BARs"] {
         assert!(words.contains(section), "doctor is silent about {section}:\n{words}");
     }
     assert!(words.lines().all(|line| line.chars().count() <= 100), "wider than 100 columns:\n{words}");
@@ -252,6 +253,40 @@ fn doctor_and_generate_say_what_they_should() {
         assert!(found == options && text.contains("stnp"), "{page}: {text}");
         assert!(text.contains(&format!("beeline {page}")), "{page} has no examples");
     }
+}
+
+/// What doctor's JSON says of the tuning.
+fn tuning(folder: &TestFolder, args: &[&str]) -> serde_json::Value {
+    let findings: serde_json::Value = serde_json::from_str(&folder.succeed(args)).unwrap();
+    let of_tuning = findings.as_array().unwrap().iter().find(|finding| finding["section"] == "Tuning");
+    of_tuning.unwrap()["measured"].clone()
+}
+
+/// Whether anything can be timed is the machine's business; whatever was, is kept, and whatever is in the file stops nothing.
+#[test]
+fn doctor_keeps_what_it_timed_and_outlives_any_file_in_its_place() {
+    let folder = TestFolder::new();
+    let file = folder.file("beeline/tuning.json");
+    for garbage in [None, Some("{}"), Some("\0\0"), Some("[[[[[[[[")] {
+        if let Some(garbage) = garbage {
+            std::fs::create_dir_all(folder.file("beeline")).unwrap();
+            std::fs::write(&file, garbage).unwrap();
+        }
+        let timed = tuning(&folder, &["doctor", "--json"]);
+        if timed["basis"] != "timed" {
+            assert_eq!((&timed["basis"], &timed["found_unix_s"]), (&"untimed".into(), &().into()), "{timed}");
+            continue;
+        }
+        let kept = std::fs::read_to_string(&file).unwrap();
+        assert!(kept.contains("\"machine\"") && !timed["timings"].as_array().unwrap().is_empty(), "{kept}");
+        let again = tuning(&folder, &["doctor", "--json"]);
+        if again["basis"] == "kept" {
+            assert_eq!(again["timings"], timed["timings"]);
+        }
+        std::fs::remove_file(&file).unwrap();
+    }
+    let named = folder.beeline(&["doctor"]).env("BEELINE_TUNING", "prefetch=sideways").output().unwrap();
+    assert!(String::from_utf8_lossy(&named.stdout).contains("`sideways` is no way to prefetch"), "{named:?}");
 }
 
 /// A file in the place of a BAR: it is mapped, but nothing is stored to it until its scratch bytes are named.

@@ -41,4 +41,9 @@ impl Groups {
         let look_at = if u64::from(lines) < 4 * FAR_LINES { u64::MAX } else { 0 };
         Groups { from: 0, look_at, known_until: 0 }
     }
+
+    /// For a receiver that never looks for a group.
+    pub(crate) fn never() -> Self {
+        Groups { from: u64::MAX, look_at: u64::MAX, known_until: 0 }
+    }
 }

@@ -120,6 +120,13 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
         self
     }
 
+    /// Whether [`Receiver::drain`] tests and frees lines in groups of eight where it can; it does unless told otherwise.
+    #[must_use]
+    pub fn with_groups(mut self, in_groups: bool) -> Self {
+        self.groups = if in_groups { Groups::new(self.lines()) } else { Groups::never() };
+        self
+    }
+
     /// [`Receiver::poll`] up to the handle: what the caller gets must become one (`message.rs`).
     #[inline(always)]
     pub(crate) fn advance(&mut self) -> Result<Option<Delivery>, ReceiveError> {

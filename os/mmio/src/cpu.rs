@@ -45,6 +45,11 @@ pub fn another_core() -> Option<usize> {
     others().find(|core| !siblings.contains(core)).or_else(|| others().next())
 }
 
+/// The core that this thread is on and [`another_core`]; `None` where there is no other one.
+pub fn two_cores() -> Option<[usize; 2]> {
+    Some([current_core(&allowed_cores())?, another_core()?])
+}
+
 fn current_core(cores: &[usize]) -> Option<usize> {
     if cfg!(miri) {
         return cores.first().copied();

@@ -41,6 +41,13 @@ impl LoadWindow {
         self
     }
 
+    /// As [`LoadWindow::for_sender`], for who knows what is better here: whether prefetched lines are fetched for writing.
+    #[must_use]
+    pub fn prefetching_to_write(mut self, to_write: bool) -> Self {
+        self.exclusive = to_write;
+        self
+    }
+
     /// The exclusive or of the words of each line of the group from `first_line` on, once no word of the group equals
     /// `blank`: the whole of what a floor of streams does with a group ([`LoadPort::arrived_group`]) before it is made free,
     /// in the widest registers there are.

@@ -49,6 +49,7 @@ const FLOORS: &[(&str, &[&str])] = &[
     ),
     // Windows and host halves are written once, for every link.
     ("host/window", &["contract/memory", "spec"]),
+    ("host/tuning", &["contract/memory", "os/mmio", "host/window"]),
     ("host/driver", &["contract/memory", "contract/link", "spec", "host/window"]),
     ("host/datagram", &["spec", "os/mmio", "os/ethernet"]),
     (
@@ -109,6 +110,7 @@ const FLOORS: &[(&str, &[&str])] = &[
             "os/domain",
             "link/shm",
             "host/window",
+            "host/tuning",
             "host/driver",
             "host/rpc",
         ],
@@ -128,6 +130,7 @@ const FLOORS: &[(&str, &[&str])] = &[
             "nic/rtl",
             "nic/process",
             "host/window",
+            "host/tuning",
             "host/driver",
             "host/datagram",
             "host/rpc",

@@ -167,7 +167,7 @@ mod tests {
 
     fn args(root: &tempfile::TempDir, file: &str, scratch: Option<usize>) -> DoctorArgs {
         let path = root.path().join(FUNCTIONS).join(BDF).join(file);
-        DoctorArgs { bar: Some(path.to_str().unwrap().to_owned()), scratch, json: false }
+        DoctorArgs { bar: Some(path.to_str().unwrap().to_owned()), scratch, tune: false, json: false }
     }
 
     #[test]

@@ -58,8 +58,15 @@ impl<'a> Page<'a> {
     /// Sections of which clap knows nothing, in the order of man-pages(7).
     fn own_sections(&self) -> Vec<(&'static str, String)> {
         let mut sections = vec![("EXIT STATUS", self.exit_status()), ("ENVIRONMENT", self.environment())];
+        let mut files = String::new();
         if self.has("root") {
-            sections.push(("FILES", FILES.to_owned()));
+            files += FILES;
+        }
+        if self.is_tuned() {
+            files += TUNING_FILE;
+        }
+        if !files.is_empty() {
+            sections.push(("FILES", files));
         }
         let after = self.command.get_after_help().map(ToString::to_string).unwrap_or_default();
         let (notes, examples) = after.split_once(EXAMPLES).unwrap_or((&after, ""));
@@ -115,6 +122,11 @@ impl<'a> Page<'a> {
         text + "\n"
     }
 
+    /// Whether it uses, or finds, what was timed.
+    fn is_tuned(&self) -> bool {
+        self.has("tune") || self.has("named")
+    }
+
     fn exit_status(&self) -> String {
         let mut text = ".TP\n0\nIt did what it was asked, or the reader of its output had seen enough.\n\
              .TP\n1\nIt failed; standard error says what, why and what to do.\n\
@@ -136,6 +148,13 @@ impl<'a> Page<'a> {
         if self.has("named") {
             text +=
                 ".TP\n\\fBBEELINE_STORE_KERNEL\\fR\nStore kernel where \\fB\\-\\-kernel\\fR names none.\n";
+        }
+        if self.has("tune") {
+            text += TUNING_VARIABLES;
+        }
+        if self.is_tuned() {
+            text += ".TP\n\\fBXDG_CACHE_HOME\\fR\nAn absolute path: the folder that \\fIbeeline/tuning.json\\fR lies in; without it \
+                     \\fI~/.cache\\fR.\n";
         }
         text += ".TP\n\\fBBEELINE_LOG\\fR\nWhich events are told on standard error, in place of \\fB\\-v\\fR: \
                  a level, or TARGET=LEVEL, several with commas.\n\
@@ -160,6 +179,27 @@ the next process that opens the domain.
 .TP
 \\fIprivate\\-*/\\fR
 In that folder: the domain of one run. That of a killed run is removed by the next.
+";
+
+/// What stands in place of what was timed.
+const TUNING_VARIABLES: &str = "\
+.TP
+\\fBBEELINE_STORE_KERNEL\\fR
+Store kernel of every window that this user's programs store into, whatever was timed.
+.TP
+\\fBBEELINE_TUNING\\fR
+How receivers look at their windows, any of these with commas between: \\fBprefetch=\\fR with \\fBnone\\fR,
+\\fBread:\\fR\\fILINES\\fR or \\fBwrite:\\fR\\fILINES\\fR ahead; \\fBgroup=1\\fR or \\fBgroup=8\\fR lines tested together;
+\\fBcredits=\\fR\\fIN\\fR, pushed for each Nth of the window; \\fBdefault\\fR, which leaves out what was timed.
+";
+
+/// Where what was timed is kept.
+const TUNING_FILE: &str = "\
+.TP
+\\fI~/.cache/beeline/tuning.json\\fR
+What was timed on this machine, for each placement of two cores: store kernels, and how windows are received from. It is made anew
+where it is missing, a month old, broken, of another machine, or open to other users; it may be removed at any time.
+\\fBbeeline doctor\\fR shows what is in it.
 ";
 
 /// The values of an option as its help names them; `None` of one that takes none.

@@ -334,4 +334,13 @@ fn the_wire_is_measured_in_every_form_of_result() {
     assert_eq!(csv.lines().count(), 1 + 3 * 2, "{csv}");
     let report = std::fs::read_to_string(folder.file("report.html")).unwrap();
     assert!(report.contains("Onto the wire") && report.contains("<svg"));
+    // The run that was kept, shown again: the same page and the same results.
+    let again = folder.succeed(&["compare", "--read", "csv", "--json", "--report", "again.html"]);
+    assert_eq!(serde_json::from_str::<serde_json::Value>(&again).unwrap(), results);
+    assert_eq!(std::fs::read_to_string(folder.file("again.html")).unwrap(), report);
+    let usage = folder.beeline(&["compare", "--read", "csv", "--quick"]).output().unwrap();
+    assert_eq!(usage.status.code(), Some(2), "nothing is measured, so nothing says how");
+    std::fs::write(folder.file("csv/rounds.csv"), csv.replacen("frames/s", "frames/h", 1)).unwrap();
+    let message = folder.fail(&["compare", "--read", "csv", "--no-report"]);
+    assert!(message.contains("csv/rounds.csv, line 2: column unit: \"frames/h\" is not one of"), "{message}");
 }

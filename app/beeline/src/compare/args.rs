@@ -16,6 +16,8 @@ Examples:
   beeline compare --quick --no-report     a look, in seconds
   beeline compare --only latency --interface mmio,descriptor --size 64 --samples 200000
   beeline compare --only stores,rate --kernel cached   how plain stores do, whatever is fastest
+  beeline compare --csv run1              also keeps every round, in a folder
+  beeline compare --read run1             its tables, summary and report again, nothing measured
   beeline compare --json > results.json")]
 pub struct CompareArgs {
     /// Measure only these parts
@@ -42,6 +44,10 @@ pub struct CompareArgs {
     /// Latency samples for each interface and size, all rounds together
     #[arg(long, default_value_t = 50_000, value_name = "N", value_parser = clap::value_parser!(u64).range(100..=100_000_000))]
     pub samples: u64,
+    /// Measure nothing: tables, summary and report of a run that --csv kept in this folder
+    #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath,
+          conflicts_with_all = ["only", "interface", "device", "clock_mhz", "size", "rounds", "any_placement", "samples", "named", "quick", "cores", "root"])]
+    pub read: Option<PathBuf>,
     #[command(flatten)]
     pub kernel: KernelArgs,
     /// Few samples and sizes: a look, not a measurement

@@ -9,7 +9,7 @@
 pub mod args;
 mod charts;
 mod check;
-mod csv;
+mod kept;
 mod parts;
 mod plan;
 mod report;
@@ -52,10 +52,13 @@ pub fn run(args: &CompareArgs) -> Result<(), Failure> {
     if args.device == DeviceName::Rtl {
         return rtl::compare(args);
     }
-    let [first, second] = cores::two(&args.cores)?;
     if !args.no_report {
         check_folder(&args.report)?;
     }
+    if let Some(folder) = &args.read {
+        return publish(args, &kept::read(folder)?);
+    }
+    let [first, second] = cores::two(&args.cores)?;
     let default_sizes = if args.quick { QUICK_SIZES.to_vec() } else { SIZES.to_vec() };
     let plan = Plan {
         args,
@@ -122,7 +125,7 @@ fn measure(plan: &Plan<'_>) -> Result<Results, Failure> {
     let mut results = Results {
         machine: machine::look(&args.cores),
         command: std::env::args().collect::<Vec<_>>().join(" "),
-        version: env!("CARGO_PKG_VERSION"),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
         kernels: Vec::new(),
         floors: Vec::new(),
         dropped: Vec::new(),
@@ -208,6 +211,9 @@ fn publish(args: &CompareArgs, results: &Results) -> Result<(), Failure> {
         return out::json(results);
     }
     let Machine { cpu, cpus, kernel, .. } = &results.machine;
+    if let Some(folder) = &args.read {
+        out::line(format_args!("A run kept in {}; nothing was measured now.", folder.display()))?;
+    }
     out::line(format_args!("{cpu} ({cpus} CPUs), kernel {kernel}"))?;
     out::text(table::render(results))?;
     out::text(summary::render(results))?;

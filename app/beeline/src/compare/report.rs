@@ -66,7 +66,7 @@ fn machine(results: &Results) -> String {
         ("Hypervisor", machine.hypervisor.clone()),
         ("Cores used", format!("{cores} (measuring thread, NIC)")),
         ("Command", results.command.clone()),
-        ("Version", results.version.to_owned()),
+        ("Version", results.version.clone()),
     ];
     facts("Machine and command", &rows)
 }

@@ -14,7 +14,7 @@ pub struct Results {
     /// The command line that made it.
     pub command: String,
     /// Version of the program.
-    pub version: &'static str,
+    pub version: String,
     /// Store kernels, chosen before anything else was started.
     pub kernels: Vec<KernelRow>,
     /// The floor, part by part, and how many rounds of the part were kept.

@@ -7,6 +7,20 @@ use beeline_spec::Interface;
 use super::results::{DroppedRow, FloorRow, LatencyKind, LatencyRow, RateRow, Results, RoundRow, StoreRow};
 use beeline_floor::rounds::{Middle, Rounds};
 
+/// Names of parts and units in rows of rounds.
+pub const STORES_PART: &str = "stores";
+pub const THERE_AND_BACK: &str = "there and back";
+pub const ONTO_THE_WIRE: &str = "onto the wire";
+pub const MESSAGES_PER_S: &str = "messages/s";
+pub const P50_NS: &str = "ns (p50)";
+pub const FRAMES_PER_S: &str = "frames/s";
+
+/// What raw stores are called in rows of rounds.
+pub fn stores_name(policy: &str, receiver: bool) -> String {
+    let receiver = if receiver { "received" } else { "not received" };
+    format!("{policy} {receiver}")
+}
+
 /// What one round of a part measured.
 #[derive(Debug)]
 pub struct Taken<S> {
@@ -92,9 +106,9 @@ impl Results {
 
     /// Adds the rounds of raw stores.
     pub fn add_stores(&mut self, rounds: &Rounds<Taken<StoreSample>>) {
-        self.add_rounds("stores", rounds, |s| {
-            let receiver = if s.receiver { "received" } else { "not received" };
-            (format!("{} {receiver}", s.policy), s.kernel, s.message_bytes, s.messages_per_s, "messages/s")
+        self.add_rounds(STORES_PART, rounds, |s| {
+            let name = stores_name(s.policy, s.receiver);
+            (name, s.kernel, s.message_bytes, s.messages_per_s, MESSAGES_PER_S)
         });
         let split =
             |s: &StoreSample| Some(((s.policy, s.receiver, s.kernel, s.message_bytes), s.messages_per_s));
@@ -116,7 +130,7 @@ impl Results {
 
     /// Adds the rounds through a NIC that gives frames back.
     pub fn add_there_and_back(&mut self, rounds: &Rounds<Taken<NicSample>>) {
-        self.add_nic_rounds("there and back", rounds);
+        self.add_nic_rounds(THERE_AND_BACK, rounds);
         let latency = |sample: &NicSample| match sample {
             NicSample::Latency(sent, latency_kind, times) => Some(((*sent, *latency_kind), times.clone())),
             NicSample::Rate(..) => None,
@@ -147,7 +161,7 @@ impl Results {
 
     /// Adds the rounds through a NIC whose wire leads nowhere.
     pub fn add_transmits(&mut self, rounds: &Rounds<Taken<NicSample>>) {
-        self.add_nic_rounds("onto the wire", rounds);
+        self.add_nic_rounds(ONTO_THE_WIRE, rounds);
         self.transmits = rate_rows(rounds);
     }
 
@@ -155,11 +169,11 @@ impl Results {
         self.add_rounds(part, rounds, |sample| match sample {
             NicSample::Latency(sent, latency_kind, times) => {
                 let what = format!("{} {}", sent.interface, latency_kind.label());
-                (what, sent.kernel, sent.frame_bytes, times.value_at_quantile(0.5) as f64, "ns (p50)")
+                (what, sent.kernel, sent.frame_bytes, times.value_at_quantile(0.5) as f64, P50_NS)
             }
             NicSample::Rate(sent, rated) => {
                 let rate = rated.frames_per_second();
-                (sent.interface.to_string(), sent.kernel, sent.frame_bytes, rate, "frames/s")
+                (sent.interface.to_string(), sent.kernel, sent.frame_bytes, rate, FRAMES_PER_S)
             }
         });
     }

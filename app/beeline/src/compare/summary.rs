@@ -3,6 +3,7 @@
 use beeline_floor::Placement;
 
 use super::results::{Results, RoundRow, UNSTEADY_FROM};
+use super::rows::{ONTO_THE_WIRE, THERE_AND_BACK};
 use super::table::{distinct, placements};
 use beeline_floor::rounds::Middle;
 
@@ -66,10 +67,10 @@ pub fn conditions(results: &Results) -> Vec<String> {
 /// Which interface was first, part by part.
 pub fn winners(results: &Results) -> Vec<String> {
     const PARTS: [(&str, &str, &str, Better); 4] = [
-        ("One way", "there and back", " one-way", Better::Lower),
-        ("Round trip", "there and back", " round trip", Better::Lower),
-        ("There and back", "there and back", "", Better::Higher),
-        ("Onto the wire", "onto the wire", "", Better::Higher),
+        ("One way", THERE_AND_BACK, " one-way", Better::Lower),
+        ("Round trip", THERE_AND_BACK, " round trip", Better::Lower),
+        ("There and back", THERE_AND_BACK, "", Better::Higher),
+        ("Onto the wire", ONTO_THE_WIRE, "", Better::Higher),
     ];
     let mut lines = Vec::new();
     for placement in placements(results) {

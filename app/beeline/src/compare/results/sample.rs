@@ -13,7 +13,7 @@ pub fn empty() -> Results {
             cores: vec![0, 1],
         },
         command: "beeline compare".to_owned(),
-        version: "0.0.0",
+        version: "0.0.0".to_owned(),
         kernels: Vec::new(),
         floors: Vec::new(),
         dropped: Vec::new(),

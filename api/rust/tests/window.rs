@@ -6,8 +6,9 @@ use std::io::Write;
 use std::time::Duration;
 
 use beeline::{
-    ConnectError, Domain, FencePolicy, Flushed, OpenError, Receiver, ReceiverOptions, RecvError, SendError,
-    Sender, SenderOptions, Sent, StoreKernel, Taken, WaitPolicy,
+    ConnectError, Domain, FencePolicy, Flushed, OpenError, Prefetch, ReceiveTuning, Receiver,
+    ReceiverOptions, RecvError, SendError, Sender, SenderOptions, Sent, StoreKernel, Taken, Tuning,
+    WaitPolicy,
 };
 
 /// Longer than any machine needs; only a hang takes it.
@@ -43,6 +44,41 @@ fn messages_of_every_size_arrive_while_the_window_wraps() {
         }
         let error = sender.send(&vec![0; sender.max_message_bytes() + 1]).unwrap_err();
         assert!(error.remedy().contains("more lines"), "{error}");
+    }
+}
+
+/// A tuning decides speed alone, whatever its values are.
+#[test]
+fn messages_arrive_whatever_the_tuning_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let domain = Domain::open_in(folder.path(), "test").unwrap();
+    let default = ReceiveTuning::for_sender(Some(StoreKernel::Cached));
+    let far = Prefetch::Write { lines: u32::MAX };
+    let tunings = [
+        ReceiveTuning { prefetch: Prefetch::None, in_groups: false, credit_parts: 0 },
+        ReceiveTuning { prefetch: far, credit_parts: u32::MAX, ..default },
+        ReceiveTuning { prefetch: Prefetch::Read { lines: 1 }, credit_parts: 1, ..default },
+        Tuning::kept().receive,
+    ];
+    for (index, tuning) in tunings.into_iter().enumerate() {
+        let name = format!("window-{index}");
+        let options = ReceiverOptions::new().lines(64).tuning(tuning);
+        let mut receiver = domain.receiver_with(&name, options).unwrap();
+        let mut sender = domain.sender(&name).unwrap();
+        let (mut sent, mut received) = (0u64, 0u64);
+        while received < 1000 {
+            while sender.try_send(&sent.to_le_bytes()).unwrap() == Sent::Sent {
+                sent += 1;
+            }
+            let mut check = |word| {
+                assert_eq!(word, received, "{tuning}");
+                received += 1;
+            };
+            receiver.drain(17, |message| check(message.word(0))).unwrap();
+            if let Some(message) = receiver.try_recv().unwrap() {
+                check(message.word(0));
+            }
+        }
     }
 }
 

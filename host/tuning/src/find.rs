@@ -200,7 +200,7 @@ pub fn kernel_for(traffic: Traffic) -> StoreKernel {
             let known = kept
                 .as_ref()
                 .and_then(|kept| kept.entries().into_iter().find_map(|entry| entry.kernel(traffic)));
-            known.unwrap_or_else(|| kernel_timed(kept.as_ref(), traffic, line_ns(None), Choice::timed))
+            known.unwrap_or_else(|| kernel_timed(kept.as_ref(), traffic, || line_ns(None), Choice::timed))
         })
     })
 }
@@ -225,22 +225,24 @@ fn kernel_from(
     line: Result<f64, NotTimed>,
     time: impl FnOnce(Traffic) -> Choice,
 ) -> StoreKernel {
-    let known = kept.zip(line.ok()).and_then(|(kept, line_ns)| {
-        let mut entries = kept.entries().into_iter().filter(|entry| agree(entry.line_ns, line_ns));
+    let known = kept.zip(line.as_ref().ok()).and_then(|(kept, line_ns)| {
+        let mut entries = kept.entries().into_iter().filter(|entry| agree(entry.line_ns, *line_ns));
         entries.find_map(|entry| entry.kernel(traffic))
     });
-    known.unwrap_or_else(|| kernel_timed(kept, traffic, line, time))
+    known.unwrap_or_else(|| kernel_timed(kept, traffic, || line, time))
 }
 
-/// Times the kernels, and keeps the one chosen if it was compared between two cores.
+/// Times the kernels, and keeps the one chosen if it was compared between two cores whose placement is known.
 fn kernel_timed(
     kept: Option<&Kept>,
     traffic: Traffic,
-    line: Result<f64, NotTimed>,
+    line: impl FnOnce() -> Result<f64, NotTimed>,
     time: impl FnOnce(Traffic) -> Choice,
 ) -> StoreKernel {
     let choice = time(traffic);
-    if let (Some(kept), Ok(line_ns), Reason::FastestBetweenCores) = (kept, line, &choice.reason) {
+    if let (Some(kept), Reason::FastestBetweenCores) = (kept, &choice.reason)
+        && let Ok(line_ns) = line()
+    {
         let same = kept.entries().into_iter().find(|entry| agree(entry.line_ns, line_ns));
         let mut entry = same.unwrap_or(Entry {
             line_ns,

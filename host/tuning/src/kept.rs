@@ -112,13 +112,8 @@ impl Kept {
         }
         let mut text = Vec::new();
         file.take(MAX_FILE_BYTES).read_to_end(&mut text).ok()?;
-        let stored: Stored = serde_json::from_slice(&text).ok()?;
-        if stored.machine != self.machine || stored.entries.len() > MAX_ENTRIES {
-            return None;
-        }
-        let entries: Vec<Entry> =
-            stored.entries.into_iter().map(StoredEntry::checked).collect::<Option<_>>()?;
-        Some(entries.into_iter().filter(|entry| self.is_of_age(entry.found)).collect())
+        let entries = parsed(&text, &self.machine)?.into_iter();
+        Some(entries.filter(|entry| self.is_of_age(entry.found)).collect())
     }
 
     fn is_of_age(&self, found: SystemTime) -> bool {
@@ -166,6 +161,15 @@ impl Kept {
         }
         Ok(folder)
     }
+}
+
+/// The entries of a file of this text, if every part of it can be believed.
+pub(crate) fn parsed(text: &[u8], machine: &str) -> Option<Vec<Entry>> {
+    let stored: Stored = serde_json::from_slice(text).ok()?;
+    if stored.machine != machine || stored.entries.len() > MAX_ENTRIES {
+        return None;
+    }
+    stored.entries.into_iter().map(StoredEntry::checked).collect()
 }
 
 fn own_uid() -> u32 {

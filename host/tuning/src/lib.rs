@@ -12,6 +12,8 @@
 
 mod choose;
 mod find;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod kept;
 mod machine;
 mod measure;

@@ -10,8 +10,11 @@ use crate::choose::{best, middles};
 use crate::stream::{Bench, Candidate, Taking};
 use crate::tuning::{Prefetch, ReceiveTuning, Tuning};
 
-/// How long all of it may take before it is given up: a core may be somebody else's. Alone on two cores it takes a tenth.
-const TIMEOUT: Duration = Duration::from_millis(900);
+/// How long all of it may take before it is given up: a core may be somebody else's. Alone on two cores it takes a tenth of a
+/// second.
+const TIMEOUT: Duration = Duration::from_millis(700);
+/// The same of a look at the line alone, which takes a millisecond.
+const LINE_TIMEOUT: Duration = Duration::from_millis(100);
 /// How often it is begun again when the cores moved meanwhile.
 const TRIES: u32 = 2;
 /// Another tuning is wanted where the round trip of a line is longer or shorter by half.
@@ -78,7 +81,7 @@ pub(crate) fn cores(asked: Option<[usize; 2]>) -> Result<[usize; 2], NotTimed> {
 
 /// Round trip of a bare line; a millisecond where each core is free.
 pub(crate) fn line_ns(asked: Option<[usize; 2]>) -> Result<f64, NotTimed> {
-    let bench = Bench::new(cores(asked)?, Instant::now() + TIMEOUT).ok_or(NotTimed::NoMemory)?;
+    let bench = Bench::new(cores(asked)?, Instant::now() + LINE_TIMEOUT).ok_or(NotTimed::NoMemory)?;
     placed(bench.line_ns())
 }
 

@@ -14,6 +14,9 @@ pub enum BenchError {
     /// A window refused a message.
     #[error(transparent)]
     Send(#[from] SendError),
+    /// A lap window refused a message.
+    #[error(transparent)]
+    SendToAll(#[from] beeline_window::lap::LapSendError),
     /// A window could not be received from.
     #[error(transparent)]
     Receive(#[from] ReceiveError),

@@ -19,6 +19,7 @@ pub mod fan_in;
 mod figure;
 pub mod key_value;
 pub mod kv;
+pub mod lap;
 mod median;
 pub mod nic_one_way;
 pub mod nic_rate;

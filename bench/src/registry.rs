@@ -1,8 +1,8 @@
 //! What there is to run.
 
 use crate::{
-    BenchError, Report, Settings, bytes, fan_in, key_value, nic_one_way, nic_rate, peer_death, round_trip,
-    rpc_rate, rpc_ring, rpc_round_trip, simulation, store, stream, wire_round_trip, work,
+    BenchError, Report, Settings, bytes, fan_in, key_value, lap, nic_one_way, nic_rate, peer_death,
+    round_trip, rpc_rate, rpc_ring, rpc_round_trip, simulation, store, stream, wire_round_trip, work,
 };
 
 /// A bench by name.
@@ -31,6 +31,11 @@ pub const BENCHES: &[Bench] = &[
         name: "window-bytes",
         about: "1 KB and 8 KB messages streamed and copied out: window in bulk, memcpy through a ring of bytes",
         run: bytes::run,
+    },
+    Bench {
+        name: "window-lap",
+        about: "64 B messages streamed: blank window, lap window to one receiver and to two, cached and non-temporal",
+        run: lap::run,
     },
     Bench {
         name: "window-fan-in",

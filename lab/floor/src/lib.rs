@@ -16,7 +16,7 @@ mod traffic;
 pub use bare::{BareEnd, bare_store_rate, bare_stream_rate, bare_trip_p50_ns, bare_trips, bare_work_rates};
 pub use cores::{Cores, on_core, pin};
 pub use error::FloorError;
-pub use memory::{LocalCredits, MEMORY, Unreceived, WindowMemory};
+pub use memory::{LapEnds, LocalCredits, MEMORY, Unreceived, WindowMemory, lap_window};
 pub use placement::{LineTrip, Placement};
 pub use sides::{Sides, Start, rate};
 pub use traffic::{Source, Sum};

@@ -1,7 +1,11 @@
 //! Windows in sealed memory between two threads, as two processes would share them.
 
 use beeline_contract_memory::{CreditSink, CreditSource};
-use beeline_mmio::{LoadWindow, MemoryOptions, Region, SharedMemory, StoreKernel, StoreWindow, Word};
+use beeline_mmio::{
+    LoadWindow, MemoryOptions, ReadOnlyMemory, ReadWindow, Region, SharedMemory, StoreKernel, StoreWindow,
+    Word,
+};
+use beeline_window::lap::{LapReceiver, LapWriter};
 use beeline_window::{Receiver, WindowConfig, Writer};
 
 use crate::FloorError;
@@ -63,6 +67,28 @@ impl WindowMemory {
     }
 }
 
+/// The sender's end of a lap window, and the ends of its receivers.
+pub type LapEnds = (LapWriter<StoreWindow, LocalCredits>, Vec<LapReceiver<ReadWindow, LocalCredits>>);
+
+/// Both ends of a fresh lap window of `lines` lines that is stored into with `kernel`. Each of the `receivers` has a mapping of
+/// its own, which is read-only, and credits of its own.
+///
+/// # Errors
+/// [`FloorError::Map`].
+pub fn lap_window(lines: u32, kernel: StoreKernel, receivers: usize) -> Result<LapEnds, FloorError> {
+    let bytes = lines as usize * beeline_mmio::LINE_BYTES;
+    let (region, memory) = ReadOnlyMemory::create("bench-lap-window", bytes)?;
+    let mut writer = LapWriter::new(region.store_window(0, lines, kernel), 0);
+    let mut ends = Vec::new();
+    for _ in 0..receivers {
+        let credits = SharedMemory::create("bench-credits", 4096, MemoryOptions::default())?.map()?;
+        let (_, start) = writer.join(LocalCredits(credits.word(0)));
+        let port = memory.map()?.read_window(0, lines);
+        ends.push(LapReceiver::new(port, LocalCredits(credits.word(0)), 0, start));
+    }
+    Ok((writer, ends))
+}
+
 /// A credit word between two threads that never sleep.
 #[derive(Debug)]
 pub struct LocalCredits(Word);
@@ -121,6 +147,21 @@ mod tests {
             receiver.poll()?.expect("a message was stored").copy_to(&mut out);
             assert_eq!(out, [lap; 60]);
             assert!(receiver.poll()?.is_none());
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn a_message_of_a_lap_window_crosses_to_each_receiver() -> Result<(), FloorError> {
+        let (mut writer, mut receivers) = lap_window(8, StoreKernel::Cached, 3)?;
+        for lap in 0..100u8 {
+            assert_eq!(writer.try_send(&[!lap; 60]).ok(), Some(Sent::Sent));
+            for receiver in &mut receivers {
+                let mut out = Vec::new();
+                receiver.poll()?.expect("a message was stored").copy_to(&mut out);
+                assert_eq!(out, [!lap; 60]);
+                assert!(receiver.poll()?.is_none());
+            }
         }
         Ok(())
     }

@@ -270,7 +270,8 @@ static void held(void) {
 
   EXPECT(beeline_window_send(sender, "twelve bytes", 12, 0), BEELINE_OK);
   EXPECT(beeline_window_wait(receiver, WATCHDOG_NS), BEELINE_OK);
-  /* A wait has found it, and has not given it. */
+  /* A wait has found it, and has not given it; nor does another wait. */
+  EXPECT(beeline_window_wait(receiver, WATCHDOG_NS), BEELINE_OK);
   EXPECT(beeline_window_message_length(kept), 0);
   EXPECT_SAID("no message is held");
   EXPECT(beeline_window_poll(receiver, &message, &length), BEELINE_OK);
@@ -336,6 +337,71 @@ static void spans(void) {
   EXPECT(found[1].length, 0);
   EXPECT(memcmp(memory, "more than there is memory for", 29), 0);
   EXPECT(beeline_window_drain_into(receiver, memory, sizeof memory, found, 4, &taken), BEELINE_EMPTY);
+}
+
+/* Sends messages of so many bytes, each of its own letter. */
+static void send_lengths(const size_t *lengths, size_t count) {
+  char bytes[1000];
+
+  for (size_t at = 0; at < count; at++) {
+    memset(bytes, 'a' + (int)at, sizeof bytes);
+    EXPECT(beeline_window_send(sender, bytes, lengths[at], 0), BEELINE_OK);
+  }
+}
+
+/* What a callback is given, in order. */
+static void note(void *context, beeline_window_message *message, size_t length) {
+  char **end = (char **)context;
+
+  EXPECT(length, beeline_window_message_length(message));
+  *(*end)++ = (char)beeline_window_message_word(message, 0);
+}
+
+/* Messages are read in runs where there is space for short ones; one that has none stays the next, and so do those behind. */
+static void runs(void) {
+  static const size_t short_ones[8] = {8, 8, 8, 8, 8, 8, 8, 8}, mixed[8] = {8, 8, 8, 900, 8, 8, 8, 8};
+  static const size_t long_first[8] = {900, 8, 8, 8, 8, 8, 8, 8};
+  static unsigned char memory[1024];
+  static beeline_window_span found[20];
+  beeline_window_message *message;
+  char letters[9] = {0}, *end = letters;
+  size_t taken = 7, length = 7;
+
+  send_lengths(short_ones, 8);
+  EXPECT(beeline_window_drain_into(receiver, memory, 512, found, 20, &taken), BEELINE_OK);
+  EXPECT(taken, 8);
+  send_lengths(mixed, 8);
+  EXPECT(beeline_window_drain_into(receiver, memory, 512, found, 20, &taken), BEELINE_OK);
+  EXPECT(taken, 3);
+  EXPECT(memory[found[2].offset], 'c');
+  EXPECT(beeline_window_drain_into(receiver, memory, 512, found, 20, &taken), BEELINE_NO_SPACE);
+  EXPECT(found[0].length, 900);
+  /* The next is that one by whatever way; and those behind it come in order, whether they are in the window or not. */
+  EXPECT(beeline_window_try_send(sender, "i", 1), BEELINE_OK);
+  EXPECT(beeline_window_wait(receiver, 0), BEELINE_OK);
+  EXPECT(beeline_window_poll(receiver, &message, &length), BEELINE_OK);
+  EXPECT(length, 900);
+  EXPECT(beeline_window_message_word(message, 112), 0x64646464);
+  EXPECT(beeline_window_message_word(message, 113), 0);
+  EXPECT(beeline_window_message_copy(message, 112, memory, sizeof memory), 4);
+  EXPECT(beeline_window_drain_into(receiver, memory, sizeof memory, found, 2, &taken), BEELINE_OK);
+  EXPECT(taken, 2);
+  EXPECT(memory[0], 'e');
+  EXPECT(beeline_window_drain(receiver, 20, note, &end, &taken), BEELINE_OK);
+  EXPECT(taken, 3);
+  EXPECT(strcmp(letters, "ghi"), 0);
+  /* The same where it is the first of a run. */
+  send_lengths(short_ones, 8);
+  EXPECT(beeline_window_drain_into(receiver, memory, 512, found, 20, &taken), BEELINE_OK);
+  send_lengths(long_first, 8);
+  EXPECT(beeline_window_drain_into(receiver, memory, 512, found, 20, &taken), BEELINE_NO_SPACE);
+  EXPECT(taken, 0);
+  EXPECT(found[0].length, 900);
+  EXPECT(beeline_window_drain_into(receiver, memory, sizeof memory, found, 20, &taken), BEELINE_OK);
+  EXPECT(taken, 8);
+  EXPECT(memory[found[0].offset + 899], 'a');
+  EXPECT(memory[found[7].offset], 'h');
+  EXPECT(beeline_window_drain(receiver, 20, note, &end, &taken), BEELINE_EMPTY);
 }
 
 static void *use_message_elsewhere(void *message) {
@@ -525,6 +591,7 @@ int main(int argc, char **argv) {
   callbacks();
   held();
   spans();
+  runs();
   no_handles(domain);
   descriptors();
   threads();

@@ -33,7 +33,7 @@ pub struct beeline_window_receiver {
     /// Messages that have left the window; all are in front of the one in the slot, and of those in the window.
     left_over: VecDeque<Vec<u8>>,
     failed: Option<RecvError>,
-    /// The longest message of the last run.
+    /// The longest message of the last run; halved by each shorter one since, so that one long message ends no runs for good.
     longest_bytes: usize,
     descriptor: Descriptor,
 }
@@ -216,13 +216,18 @@ impl beeline_window_receiver {
                 }
             };
             let length = message.len();
+            self.longest_bytes = length.max(self.longest_bytes / 2);
             let Some(out) = filled.place(length) else {
                 slot.0 = Held::Waiting(message);
                 return filled.full(length);
             };
             let _ = message.copy_out(out);
         }
-        self.ended(filled.taken)
+        match self.left_over.front() {
+            // The first of a run had no space, and nothing was in front of it.
+            Some(bytes) if filled.taken == 0 => filled.no_space(bytes.len()),
+            _ => self.ended(filled.taken),
+        }
     }
 
     /// Copies a run of messages; whether it was a whole one that had space.

@@ -74,6 +74,14 @@ fn what_a_program_does_wrong_is_a_code_and_a_text() {
     }
 }
 
+#[test]
+fn what_a_receiver_holds_is_the_next_by_whatever_way() {
+    for (name, compiler) in [("c", &C11[..]), ("cpp", &CPP17[..])] {
+        let program = compile(compiler, "tests/window_reading.c", &format!("window-reading-{name}"));
+        finds_no_failure(&program);
+    }
+}
+
 fn finds_no_failure(program: &Path) {
     let place = tempfile::tempdir().unwrap();
     let output = run(program, &[root(&place)]);
@@ -91,12 +99,10 @@ fn what_a_program_does_wrong_costs_no_memory() {
         return;
     }
     let archive = installed.archive();
-    finds_no_failure(&installed.compile(
-        &sanitize,
-        "tests/window_misuse.c",
-        "window-misuse-sanitized",
-        &archive,
-    ));
+    for source in ["window_misuse", "window_reading"] {
+        let (path, name) = (format!("tests/{source}.c"), format!("{source}-sanitized"));
+        finds_no_failure(&installed.compile(&sanitize, &path, &name, &archive));
+    }
     let stream = installed.compile(&sanitize, "tests/stream.c", "stream-sanitized", &archive);
     let place = tempfile::tempdir().unwrap();
     let mut receiver = Running::start(&stream, &["receive", root(&place), "5000", "mixed"]);

@@ -103,7 +103,7 @@ pub fn window_rate(settings: &Settings, kernel: StoreKernel, bytes: usize) -> Re
         move |message| Ok(writer.try_send(message)? == Sent::Sent),
         move |out, first| {
             let (mut number, mut checked) = (first, Ok(()));
-            receiver.drain(BULK, |message| {
+            receiver.drain(BULK, |mut message| {
                 message.copy_out(out);
                 if checked.is_ok() {
                     checked = check("window of bytes", out, number);

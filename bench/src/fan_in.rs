@@ -8,7 +8,7 @@ use beeline_floor::{Sides, Source, Sum, WindowMemory};
 use beeline_mmio::StoreKernel;
 
 use crate::paths::{self, Path};
-use crate::stream::{add_to, payloads, send_all_of};
+use crate::stream::{add_in_bulk, payloads, send_all_of};
 use crate::{BenchError, Bound, Check, Figure, LINE_PAYLOAD_BYTES, Report, Settings};
 
 const BENCH: &str = "window-fan-in";
@@ -37,7 +37,7 @@ pub fn rate(settings: &Settings, windows: usize) -> Result<f64, BenchError> {
             let (mut sum, mut received) = (Sum::default(), 0);
             while received < messages && !start.is_over() {
                 for receiver in &mut receivers {
-                    received += receiver.drain(TURN, |message| add_to(&mut sum, message))? as u64;
+                    received += receiver.drain(TURN, |message| add_in_bulk(&mut sum, &message))? as u64;
                 }
             }
             Ok((sum, Instant::now()))

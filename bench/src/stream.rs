@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use beeline_contract_memory::{CreditSink, LoadPort};
 use beeline_mmio::{StoreKernel, StoreWindow};
-use beeline_window::{Message, Sent, Writer};
+use beeline_window::{Message, MessageRef, Sent, Writer};
 
 use crate::check::fastest;
 use crate::paths::{self, Path};
@@ -70,9 +70,13 @@ pub fn window_rate(settings: &Settings, kernel: StoreKernel) -> Result<f64, Benc
 /// Adds a message to a sum, for which every word of it is read.
 #[inline(always)]
 pub(crate) fn add_to<L: LoadPort, S: CreditSink>(sum: &mut Sum, message: &Message<'_, L, S>) {
-    let mut all = 0;
-    message.for_each_word(|word| all ^= word);
-    sum.add(all);
+    sum.add(message.fold_words(0, |all, word| all ^ word));
+}
+
+/// As [`add_to`], in bulk.
+#[inline(always)]
+pub(crate) fn add_in_bulk<L: LoadPort, S: CreditSink>(sum: &mut Sum, message: &MessageRef<'_, L, S>) {
+    sum.add(message.fold_words(0, |all, word| all ^ word));
 }
 
 /// The messages of a source as they are sent in bulk: the first [`LINE_PAYLOAD_BYTES`] bytes of each.
@@ -134,7 +138,7 @@ pub fn bulk_rate(settings: &Settings, kernel: StoreKernel) -> Result<f64, BenchE
             start.wait();
             let (mut sum, mut received) = (Sum::default(), 0);
             while received < messages {
-                let taken = receiver.drain(BULK, |message| add_to(&mut sum, message))?;
+                let taken = receiver.drain(BULK, |message| add_in_bulk(&mut sum, &message))?;
                 if taken == 0 {
                     if start.is_over() {
                         break;

@@ -7,7 +7,7 @@ use beeline_mmio::StoreKernel;
 use beeline_window::Sent;
 
 use crate::figure::Row;
-use crate::stream::{add_to, payloads};
+use crate::stream::{add_in_bulk, add_to, payloads};
 use crate::{BenchError, Bound, Check, Figure, LINE_PAYLOAD_BYTES, Report, Settings};
 use beeline_floor::{MEMORY, Source, Sum, WindowMemory, pin};
 
@@ -74,7 +74,7 @@ pub fn bulk_rates(memory: &WindowMemory, source: &Source, laps: u64) -> Result<[
             number += writer.try_send_all(&payloads[first..first + left])?.0 as u64;
         }
         let sent = Instant::now();
-        receiver.drain(usize::MAX, |message| add_to(&mut sum, message))?;
+        receiver.drain(usize::MAX, |message| add_in_bulk(&mut sum, &message))?;
         sending += sent - start;
         receiving += sent.elapsed();
     }

@@ -82,6 +82,8 @@ impl Memory {
 }
 
 impl LoadPort for HostileMemory {
+    beeline_contract_memory::group_line_by_line! {}
+
     fn lines(&self) -> u32 {
         self.0.borrow().words.len() as u32
     }

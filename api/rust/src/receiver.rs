@@ -86,7 +86,7 @@ impl Receiver {
     /// # fn main() -> Result<(), beeline::Error> {
     /// # let mut receiver = beeline::Domain::open("demo")?.receiver("numbers")?;
     /// let mut sum = 0u64;
-    /// let count = receiver.drain(64, |message| sum += message.word(0))?;
+    /// let count = receiver.drain(64, |message| sum = message.fold_words(sum, u64::wrapping_add))?;
     /// # Ok(())
     /// # }
     /// ```
@@ -94,11 +94,7 @@ impl Receiver {
     /// # Errors
     /// As [`Receiver::recv`]; the messages in front of the error were given.
     #[inline]
-    pub fn drain(
-        &mut self,
-        max: usize,
-        mut each: impl FnMut(MessageRef<'_, '_>),
-    ) -> Result<usize, RecvError> {
+    pub fn drain(&mut self, max: usize, mut each: impl FnMut(MessageRef<'_>)) -> Result<usize, RecvError> {
         let Some((open, is_over)) = self.look_for_sender() else { return Ok(0) };
         open.receiver.drain(max, |inner| each(MessageRef { inner })).map_err(|error| {
             *is_over = true;
@@ -196,6 +192,19 @@ impl Message<'_> {
         self.inner.word(index)
     }
 
+    /// Gives `each` all words, as [`Message::word`] gives them.
+    #[inline]
+    pub fn for_each_word(&self, each: impl FnMut(u64)) {
+        self.inner.for_each_word(each);
+    }
+
+    /// Folds all words, as [`Message::word`] gives them: `start`, then what `fold` makes of that and the first word, and so on.
+    /// The fastest way to read all of a message: what is folded stays in registers.
+    #[inline]
+    pub fn fold_words<T>(&self, start: T, fold: impl FnMut(T, u64) -> T) -> T {
+        self.inner.fold_words(start, fold)
+    }
+
     /// Copies the message to the front of `bytes`, as much as fits; the number of bytes copied.
     #[inline]
     pub fn copy_out(&mut self, bytes: &mut [u8]) -> usize {
@@ -218,11 +227,11 @@ impl Message<'_> {
 
 /// A message that [`Receiver::drain`] gives, where the sender stored it.
 #[derive(Debug)]
-pub struct MessageRef<'a, 'r> {
-    inner: &'a mut beeline_window::Message<'r, LoadWindow, MemoryCreditSink>,
+pub struct MessageRef<'r> {
+    inner: beeline_window::MessageRef<'r, LoadWindow, MemoryCreditSink>,
 }
 
-impl MessageRef<'_, '_> {
+impl MessageRef<'_> {
     /// Bytes of the message.
     #[inline]
     pub fn len(&self) -> usize {
@@ -239,6 +248,19 @@ impl MessageRef<'_, '_> {
     #[inline]
     pub fn word(&self, index: usize) -> u64 {
         self.inner.word(index)
+    }
+
+    /// Gives `each` all words, as [`Message::word`] gives them.
+    #[inline]
+    pub fn for_each_word(&self, each: impl FnMut(u64)) {
+        self.inner.for_each_word(each);
+    }
+
+    /// Folds all words, as [`Message::word`] gives them: `start`, then what `fold` makes of that and the first word, and so on.
+    /// The fastest way to read all of a message: what is folded stays in registers.
+    #[inline]
+    pub fn fold_words<T>(&self, start: T, fold: impl FnMut(T, u64) -> T) -> T {
+        self.inner.fold_words(start, fold)
     }
 
     /// Copies the message to the front of `bytes`, as much as fits; the number of bytes copied.

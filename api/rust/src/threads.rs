@@ -15,7 +15,7 @@ const _: () = {
     sends::<Receiver>();
     sends::<Sender>();
     sends::<Message<'_>>();
-    sends::<MessageRef<'_, '_>>();
+    sends::<MessageRef<'_>>();
     sends::<Reservation<'_>>();
     sends::<Batch<'_>>();
     sends::<Polled<Receiver>>();

@@ -254,7 +254,13 @@ fn drain_takes_what_has_arrived_and_frees_it() {
         }
         let mut words = Vec::new();
         assert_eq!(receiver.drain(2, |message| words.push(message.word(0))).unwrap(), 2);
-        assert_eq!(receiver.drain(9, |message| words.push(message.word(0))).unwrap(), 1);
+        let mut sum = 0;
+        let rest = receiver.drain(9, |message| {
+            words.push(message.word(0));
+            sum = message.fold_words(sum, u64::wrapping_add);
+            message.for_each_word(|word| assert_eq!(word, number * 3 + 2));
+        });
+        assert_eq!((rest.unwrap(), sum), (1, number * 3 + 2));
         assert_eq!(words, [number * 3, number * 3 + 1, number * 3 + 2]);
     }
     sender.send(b"last").unwrap();

@@ -223,6 +223,19 @@ macro_rules! forward_store_port {
     };
 }
 
+/// Writes [`crate::LoadPort::group`] for ports that work out the place of each line anew.
+#[macro_export]
+macro_rules! group_line_by_line {
+    () => {
+        type Group<'p> = $crate::LineByLine<'p, Self>;
+
+        #[inline]
+        fn group(&self, first_line: u32) -> $crate::LineByLine<'_, Self> {
+            $crate::LineByLine::new(self, first_line)
+        }
+    };
+}
+
 #[cfg(test)]
 mod tests {
     extern crate std;

@@ -16,7 +16,9 @@ mod window;
 pub use adversary::{Adversary, Tolerance};
 pub use line::{fill_words, has_word};
 pub use sleep::{Sleeper, Wait, WaitPolicy};
-pub use window::{CreditSink, CreditSource, GROUP_LINES, LoadPort, ReadPort, StorePort, StoreTask};
+pub use window::{
+    CreditSink, CreditSource, GROUP_LINES, Group, LineByLine, LoadPort, ReadPort, StorePort, StoreTask,
+};
 
 /// One line as its eight words.
 pub type Line = [u64; 8];

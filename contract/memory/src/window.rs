@@ -92,8 +92,55 @@ pub trait StoreTask {
     fn run<P: StorePort + ?Sized>(self, port: &mut P) -> Self::Output;
 }
 
+/// The lines of a group where they lie, for a receiver in bulk: where that is was worked out once for all of them.
+///
+/// Numbers of lines (`ahead`, from the first line of the group on) and of words are taken modulo 8.
+pub trait Group: Copy + core::fmt::Debug {
+    /// Loads one word, as [`LoadPort::load_word`] does.
+    fn word(self, ahead: u32, word: u32) -> u64;
+}
+
+/// A [`Group`] of a port that works out the place of each line anew.
+pub struct LineByLine<'p, P> {
+    port: &'p P,
+    first_line: u32,
+}
+
+impl<'p, P> LineByLine<'p, P> {
+    /// None of the [`GROUP_LINES`] lines is looked at before it is loaded: a group past the end shows then.
+    pub fn new(port: &'p P, first_line: u32) -> Self {
+        LineByLine { port, first_line }
+    }
+}
+
+impl<P> core::fmt::Debug for LineByLine<'_, P> {
+    fn fmt(&self, out: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        out.debug_struct("LineByLine").field("first_line", &self.first_line).finish_non_exhaustive()
+    }
+}
+
+impl<P> Clone for LineByLine<'_, P> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<P> Copy for LineByLine<'_, P> {}
+
+impl<P: LoadPort> Group for LineByLine<'_, P> {
+    #[inline]
+    fn word(self, ahead: u32, word: u32) -> u64 {
+        self.port.load_word(self.first_line + ahead % GROUP_LINES, word % 8)
+    }
+}
+
 /// The receiver's side of a window in memory: it loads what has arrived and re-blanks what it frees.
 pub trait LoadPort {
+    /// What [`LoadPort::group`] gives; [`LineByLine`] where there is no faster way.
+    type Group<'p>: Group
+    where
+        Self: 'p;
+
     /// Lines of the window, a power of two.
     fn lines(&self) -> u32;
 
@@ -158,6 +205,12 @@ pub trait LoadPort {
     fn arrived_group(&mut self, first_line: u32, blank: u64) -> bool {
         (0..GROUP_LINES).rev().all(|ahead| self.arrived_words(first_line.wrapping_add(ahead), blank) == 0xff)
     }
+
+    /// The [`GROUP_LINES`] lines from `first_line` on, none of which is past the end of the window.
+    ///
+    /// # Panics
+    /// May panic, now or when they are loaded, if one is.
+    fn group(&self, first_line: u32) -> Self::Group<'_>;
 
     /// Overwrites a whole line with `blank`, ordered after this side's loads of it and before a later
     /// [`CreditSink::publish`].

@@ -213,7 +213,7 @@ impl Bench {
             let taken = meeting.until(|| {
                 let taken = match taking {
                     Taking::Drain => receiver.drain(left.min(CALL), |message| {
-                        message.for_each_word(|word| *sum = sum.wrapping_add(word));
+                        *sum = message.fold_words(*sum, u64::wrapping_add);
                     }),
                     Taking::Poll => poll(receiver, sum),
                 };

@@ -138,7 +138,7 @@ mod tests {
         A: crate::ArrivalTest,
     {
         let mut all = Vec::new();
-        let taken = receiver.drain(1000, |message| {
+        let taken = receiver.drain(1000, |mut message| {
             let mut payload = Vec::new();
             message.copy_to(&mut payload);
             all.push(payload);

@@ -8,14 +8,13 @@
 
 use core::mem::ManuallyDrop;
 
-use beeline_contract_memory::{CreditSink, GROUP_LINES, LoadPort};
+use beeline_contract_memory::{CreditSink, GROUP_LINES, Group, LoadPort};
 
 use crate::arrival::ArrivalTest;
-use crate::delivery::Delivery;
 use crate::error::ReceiveError;
 use crate::pace::FAR_LINES;
 use crate::payload::HEAD_BYTES;
-use crate::{Message, Receiver};
+use crate::{Message, MessageRef, Receiver};
 
 impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
     /// Gives `each` the messages that have arrived, `max` at most, and frees each when `each` returns, or soon after that.
@@ -28,7 +27,7 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
     pub fn drain(
         &mut self,
         max: usize,
-        mut each: impl FnMut(&mut Message<'_, L, S, A>),
+        mut each: impl FnMut(MessageRef<'_, L, S, A>),
     ) -> Result<usize, ReceiveError> {
         let mut taken = 0;
         while taken < max {
@@ -40,7 +39,7 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
                 }
             }
             let Some(delivery) = self.advance()? else { return Ok(taken) };
-            each(&mut ManuallyDrop::new(Message::new(self, delivery)));
+            each(MessageRef::any(Message::new(self, delivery)));
             self.release(delivery);
             taken += 1;
         }
@@ -86,52 +85,67 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
     /// Gives the messages of a group that has arrived, up to one that is not a plain message of one line, and frees them.
     /// Returns how many there were.
     #[inline(always)]
-    fn drain_group(&mut self, each: &mut impl FnMut(&mut Message<'_, L, S, A>)) -> u32 {
+    fn drain_group(&mut self, each: &mut impl FnMut(MessageRef<'_, L, S, A>)) -> u32 {
         let first_line = self.line(0);
-        let mut group = Group { first_line, given: 0, receiver: self };
-        while group.given < GROUP_LINES {
-            let line = first_line + group.given;
+        let mut given = Given { first_line, messages: 0, receiver: self };
+        let lines = given.receiver.port.group(first_line);
+        let full_header = given.receiver.plain_header + HEAD_BYTES as u64;
+        while given.messages < GROUP_LINES {
             // The header is read once: the word that is checked here is the length that the message has.
-            let length_bytes = group.receiver.plain_length(group.receiver.port.load_word(line, 0));
-            if length_bytes > HEAD_BYTES as u64 {
-                group.receiver.skip_group();
-                break;
+            let header = lines.word(given.messages, 0);
+            if header == full_header {
+                // A full line, as in a stream of one size, whose length is known where the program's code is compiled.
+                each(MessageRef::line(lines, given.messages, HEAD_BYTES));
+            } else {
+                let length_bytes = given.receiver.plain_length(header);
+                if length_bytes >= HEAD_BYTES as u64 {
+                    given.receiver.skip_group();
+                    break;
+                }
+                each(MessageRef::line(lines, given.messages, length_bytes as usize));
             }
-            each(&mut ManuallyDrop::new(Message::new(group.receiver, Delivery::plain(line, length_bytes))));
-            group.given += 1;
+            given.messages += 1;
         }
-        group.finish()
+        given.finish()
     }
 }
 
 /// Messages of a group that were given and whose lines are not free yet. When the program panics, its drop frees them, so
 /// that none of them is given twice.
-struct Group<'r, L: LoadPort, S: CreditSink, A: ArrivalTest> {
+struct Given<'r, L: LoadPort, S: CreditSink, A: ArrivalTest> {
     first_line: u32,
-    given: u32,
+    messages: u32,
     receiver: &'r mut Receiver<L, S, A>,
 }
 
-impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Group<'_, L, S, A> {
+impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Given<'_, L, S, A> {
     /// Frees what was given, and says how many messages that were. Not left to the drop, which the compiler keeps in one
     /// piece: the count would then be stored for every message, between the lines in the store buffer.
     #[inline(always)]
     fn finish(self) -> u32 {
-        let mut group = ManuallyDrop::new(self);
-        let (first_line, given) = (group.first_line, group.given);
-        group.receiver.free_given(first_line, given);
-        given
+        let mut given = ManuallyDrop::new(self);
+        let (first_line, messages) = (given.first_line, given.messages);
+        given.receiver.free_given(first_line, messages);
+        messages
     }
 }
 
-impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Drop for Group<'_, L, S, A> {
-    #[cold]
+impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Drop for Given<'_, L, S, A> {
+    #[inline(always)]
     fn drop(&mut self) {
-        self.receiver.free_given(self.first_line, self.given);
+        self.receiver.free_given_cold(self.first_line, self.messages);
     }
 }
 
 impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
+    /// As [`Receiver::free_given`], when the program has panicked. It gets what it needs and not the account, which so has a
+    /// place in memory nowhere.
+    #[cold]
+    #[inline(never)]
+    fn free_given_cold(&mut self, first_line: u32, given: u32) {
+        self.free_given(first_line, given);
+    }
+
     /// The caller is done with so many messages of the group at the next start, which is on this line.
     #[inline(always)]
     fn free_given(&mut self, first_line: u32, given: u32) {
@@ -190,7 +204,7 @@ mod tests {
                 expected.push(payload);
             }
             let mut found = Vec::new();
-            let taken = receiver.drain(18, |message| {
+            let taken = receiver.drain(18, |mut message| {
                 found.push(Vec::new());
                 let out = found.last_mut().expect("just pushed");
                 message.copy_to(out);

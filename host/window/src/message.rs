@@ -61,29 +61,35 @@ impl<'r, L: LoadPort, S: CreditSink, A: ArrivalTest> Message<'r, L, S, A> {
         self.receiver.word_of(delivery, index)
     }
 
-    /// Gives `each` the payload, word by word as [`Message::word`] would.
+    /// Gives `each` the payload, word by word as [`Message::word`] would. Where something comes of it, [`Message::fold_words`] is
+    /// cheaper.
     #[inline(always)]
     pub fn for_each_word(&self, mut each: impl FnMut(u64)) {
         let delivery = self.delivery;
         if delivery.is_full_line() {
-            // The common one: no loop.
             let (line, port) = (delivery.line(), &self.receiver.port);
-            (1..WORDS_PER_LINE as u32).for_each(|slot| each(port.load_word(line, slot)));
-            return;
+            return payload::fold_full(|index| port.load_word(line, index + 1), (), |(), word| each(word));
         }
-        let (whole, tail) = (delivery.length_bytes() / WORD_BYTES, delivery.length_bytes() % WORD_BYTES);
-        let (is_plain, mut index) = (delivery.is_plain(), 0);
-        // One loop for both kinds, so that `each` is small enough to be made part of it. Its state must not be handed to a
-        // function that is not, or each word would be stored to the stack and loaded again.
-        while index < whole + usize::from(tail != 0) {
-            let word = if is_plain {
-                self.receiver.plain_word(delivery, index)
-            } else {
-                self.receiver.word_of(delivery, index)
-            };
-            each(if index == whole { word & low_bytes(tail) } else { word });
-            index += 1;
+        (0..delivery.length_bytes().div_ceil(WORD_BYTES)).for_each(|index| each(self.word_by_call(index)));
+    }
+
+    /// [`Message::word`], not inlined: for loops over all words that are to be small.
+    #[inline(never)]
+    pub(crate) fn word_by_call(&self, index: usize) -> u64 {
+        self.word(index)
+    }
+
+    /// Folds the payload, word by word as [`Message::word`] would give it: `start`, then what `fold` makes of that and the
+    /// first word, and so on. Cheaper than [`Message::for_each_word`] with a variable: nothing but the result has a place in
+    /// memory.
+    #[inline(always)]
+    pub fn fold_words<T>(&self, start: T, fold: impl FnMut(T, u64) -> T) -> T {
+        let delivery = self.delivery;
+        if delivery.is_full_line() {
+            let (line, port) = (delivery.line(), &self.receiver.port);
+            return payload::fold_full(|index| port.load_word(line, index + 1), start, fold);
         }
+        self.receiver.fold_of(delivery, start, fold)
     }
 
     /// Copies the payload into `out`, as much as fits, and gives the number of bytes copied.
@@ -159,6 +165,19 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
         } else {
             self.release_long();
         }
+    }
+
+    /// [`Message::fold_words`] of what is no full line. Not inlined: a program's code is then small enough to be.
+    #[inline(never)]
+    fn fold_of<T>(&self, delivery: Delivery, start: T, mut fold: impl FnMut(T, u64) -> T) -> T {
+        let (whole, tail) = (delivery.length_bytes() / WORD_BYTES, delivery.length_bytes() % WORD_BYTES);
+        let (is_plain, mut folded) = (delivery.is_plain(), start);
+        for index in 0..whole + usize::from(tail != 0) {
+            let word =
+                if is_plain { self.plain_word(delivery, index) } else { self.word_of(delivery, index) };
+            folded = fold(folded, if index == whole { word & low_bytes(tail) } else { word });
+        }
+        folded
     }
 
     /// Word `index` of a plain message's payload, with whatever stands behind its end.
@@ -252,7 +271,7 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
 
 /// Keeps the lowest `bytes` bytes of a word, 1 to 7.
 #[inline(always)]
-const fn low_bytes(bytes: usize) -> u64 {
+pub(crate) const fn low_bytes(bytes: usize) -> u64 {
     (1 << (8 * bytes)) - 1
 }
 

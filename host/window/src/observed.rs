@@ -37,6 +37,8 @@ impl DataBuffer {
 }
 
 impl LoadPort for DataBuffer {
+    beeline_contract_memory::group_line_by_line! {}
+
     fn lines(&self) -> u32 {
         self.lines.len() as u32
     }

@@ -24,6 +24,21 @@ pub(crate) fn last_word(payload: &[u8], blank: u64) -> Option<usize> {
     payload.as_chunks::<WORD_BYTES>().0.iter().rposition(|bytes| u64::from_le_bytes(*bytes) == blank)
 }
 
+/// Folds the words of a full first line, without a loop.
+#[inline(always)]
+pub(crate) fn fold_full<T>(word: impl Fn(u32) -> u64, start: T, mut fold: impl FnMut(T, u64) -> T) -> T {
+    // All of them first: the compiler takes a load of a word that others store for something that may change any variable that
+    // has a place in memory.
+    let (a, b, c, d, e, f, g) = (word(0), word(1), word(2), word(3), word(4), word(5), word(6));
+    let mut folded = fold(start, a);
+    folded = fold(folded, b);
+    folded = fold(folded, c);
+    folded = fold(folded, d);
+    folded = fold(folded, e);
+    folded = fold(folded, f);
+    fold(folded, g)
+}
+
 /// The bytes of a line in memory order.
 #[inline]
 pub(crate) fn line_bytes(line: &Line) -> [u8; WORDS_PER_LINE * WORD_BYTES] {

@@ -44,7 +44,7 @@ pub struct Receiver<L, S, A = Blank> {
     /// Whether a poll has to take the long way (`order.rs`).
     pub(crate) is_long: bool,
     /// A header of a data message without escapes, length 0: what most headers look like above the length.
-    plain_header: u64,
+    pub(crate) plain_header: u64,
     /// Longest payload that a message of this window can have.
     max_payload_bytes: u64,
     /// Start of the message that is next, or in the caller's hands. All lines before it are free.

@@ -176,6 +176,8 @@ impl StorePort for TestWindow {
 }
 
 impl LoadPort for TestWindow {
+    beeline_contract_memory::group_line_by_line! {}
+
     fn lines(&self) -> u32 {
         StorePort::lines(self)
     }

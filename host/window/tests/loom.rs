@@ -109,6 +109,8 @@ impl StorePort for End {
 }
 
 impl LoadPort for End {
+    beeline_contract_memory::group_line_by_line! {}
+
     fn lines(&self) -> u32 {
         LINES as u32
     }

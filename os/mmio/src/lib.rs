@@ -49,7 +49,7 @@ pub use kernel::{
     Choice, KERNEL_VARIABLE, KernelState, KernelTiming, NotChosen, Reason, StoreKernel, Traffic,
     UnknownKernel, kernel_from_environment, kernel_report,
 };
-pub use load::LoadWindow;
+pub use load::{LoadWindow, WindowGroup};
 pub use memory::{MemoryOptions, ReadOnlyMemory, ReadOnlyRegion, SharedMemory};
 pub use pci::{NotPciAddress, PciAddress};
 pub use read::ReadWindow;

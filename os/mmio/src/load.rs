@@ -1,6 +1,8 @@
 //! A window to load from: the receiver's side of a window in memory.
 
-use beeline_contract_memory::{GROUP_LINES, Line, LoadPort};
+use core::marker::PhantomData;
+
+use beeline_contract_memory::{GROUP_LINES, Group, Line, LoadPort};
 
 use crate::arch::{LoadKernel, prefetch, prefetch_to_write, words};
 use crate::span::Span;
@@ -54,8 +56,8 @@ impl LoadWindow {
     #[inline(always)]
     pub fn group_sums(&mut self, first_line: u32, blank: u64) -> Option<[u64; GROUP_LINES as usize]> {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
-        if let (Some(group), true) = (self.group(first_line), self.kernel != LoadKernel::Words) {
-            // SAFETY: the span is whole aligned lines (`with_kernel`), of which a group starts here (`group`).
+        if let (Some(group), true) = (self.place_of_group(first_line), self.kernel != LoadKernel::Words) {
+            // SAFETY: the span is whole aligned lines (`with_kernel`), of which a group starts here (`place_of_group`).
             return unsafe { self.kernel.group_sums(group, blank) };
         }
         self.arrived_group(first_line, blank).then(|| {
@@ -71,14 +73,45 @@ impl LoadWindow {
 
     /// Where a group of lines starts, unless it reaches past the end of the window.
     #[inline(always)]
-    fn group(&self, first_line: u32) -> Option<*mut u8> {
+    fn place_of_group(&self, first_line: u32) -> Option<*mut u8> {
         let fits =
             (first_line & self.mask).checked_add(GROUP_LINES - 1).is_some_and(|last| last <= self.mask);
         fits.then(|| self.line(first_line))
     }
 }
 
+/// A group of lines of a window, none of which is past its end.
+#[derive(Clone, Copy, Debug)]
+pub struct WindowGroup<'w> {
+    start: *const u8,
+    window: PhantomData<&'w LoadWindow>,
+}
+
+// SAFETY: it only loads words of a window, which any thread may do while the window is there (`LoadWindow` is `Sync`).
+unsafe impl Send for WindowGroup<'_> {}
+// SAFETY: as for `Send`.
+unsafe impl Sync for WindowGroup<'_> {}
+
+impl WindowGroup<'_> {
+    #[inline(always)]
+    fn line(self, ahead: u32) -> *const u8 {
+        self.start.wrapping_add((ahead % GROUP_LINES) as usize * LINE_BYTES)
+    }
+}
+
+impl Group for WindowGroup<'_> {
+    #[inline(always)]
+    fn word(self, ahead: u32, word: u32) -> u64 {
+        let place = self.line(ahead).wrapping_add((word & 7) as usize * 8);
+        // SAFETY: inside a line of the group, all of which the window has mapped (`LoadWindow::group`), aligned because the
+        // line is (`with_kernel`).
+        unsafe { words::load_word(place) }
+    }
+}
+
 impl LoadPort for LoadWindow {
+    type Group<'w> = WindowGroup<'w>;
+
     #[inline(always)]
     fn lines(&self) -> u32 {
         self.mask + 1
@@ -139,13 +172,21 @@ impl LoadPort for LoadWindow {
 
     #[inline(always)]
     fn arrived_group(&mut self, first_line: u32, blank: u64) -> bool {
-        match self.group(first_line) {
-            // SAFETY: the span is whole aligned lines (`with_kernel`), of which a group starts here (`group`).
+        match self.place_of_group(first_line) {
+            // SAFETY: the span is whole aligned lines (`with_kernel`), of which a group starts here (`place_of_group`).
             Some(group) => unsafe { self.kernel.arrived_group(group, blank) },
             None => (0..GROUP_LINES)
                 .rev()
                 .all(|ahead| self.arrived_words(first_line.wrapping_add(ahead), blank) == 0xff),
         }
+    }
+
+    #[inline(always)]
+    fn group(&self, first_line: u32) -> WindowGroup<'_> {
+        let Some(start) = self.place_of_group(first_line) else {
+            panic!("no group of lines from line {first_line} of a window of {} on", self.lines())
+        };
+        WindowGroup { start, window: PhantomData }
     }
 
     #[inline(always)]
@@ -156,7 +197,7 @@ impl LoadPort for LoadWindow {
 
     #[inline(always)]
     fn blank_group(&mut self, first_line: u32, blank: u64) {
-        match self.group(first_line) {
+        match self.place_of_group(first_line) {
             // SAFETY: as for `arrived_group`; the mapping is writable.
             Some(group) => unsafe { self.kernel.fill_group(group, blank) },
             None => (0..GROUP_LINES).for_each(|ahead| self.blank_line(first_line.wrapping_add(ahead), blank)),
@@ -223,6 +264,12 @@ mod tests {
             }
             assert!(window.arrived_group(3, blank) && window.arrived_group(3 + 16, blank), "{kernel:?}");
             assert!(!window.arrived_group(2, blank) && !window.arrived_group(4, blank), "{kernel:?}");
+            for (line, word) in (0..8).flat_map(|line| (0..8).map(move |word| (line, word))) {
+                let expected = region.word((3 + line as usize) * 64 + word as usize * 8).load();
+                let group = window.group(3 + 16);
+                let found = (group.word(line, word), group.word(line + 8, word + 8));
+                assert_eq!(found, (expected, expected), "{kernel:?}, line {line}, word {word}");
+            }
             let sums = core::array::from_fn(|line| {
                 (0..8).fold(0, |all, word| all ^ region.word((3 + line) * 64 + word * 8).load())
             });
@@ -287,6 +334,12 @@ mod tests {
                 assert_eq!(region.word(word * 8).load(), expected, "{kernel:?}, word {word}");
             }
         }
+    }
+
+    #[test]
+    #[should_panic(expected = "no group of lines from line 9 of a window of 16 on")]
+    fn group_past_the_end_is_refused() {
+        let _ = Region::private(1024).load_window(0, 16).group(9);
     }
 
     #[test]

@@ -40,6 +40,8 @@ impl CreditSink for NoSink {
 struct Memory(Rc<RefCell<Vec<Line>>>);
 
 impl LoadPort for Memory {
+    beeline_contract_memory::group_line_by_line! {}
+
     fn lines(&self) -> u32 {
         self.0.borrow().len() as u32
     }

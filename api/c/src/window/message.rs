@@ -53,7 +53,7 @@ pub(crate) enum Held {
 }
 
 /// What a drain has in its hands: NULL between two messages.
-pub(crate) struct Lent(Cell<*mut MessageRef<'static, 'static>>);
+pub(crate) struct Lent(Cell<*mut MessageRef<'static>>);
 
 impl Lent {
     pub(crate) fn nothing() -> Self {
@@ -78,7 +78,7 @@ impl<'a> Lending<'a> {
 
     /// Has C look at a message.
     #[inline(always)]
-    pub(crate) fn give(&self, mut message: MessageRef<'_, '_>, each: Each, context: *mut c_void) {
+    pub(crate) fn give(&self, mut message: MessageRef<'_>, each: Each, context: *mut c_void) {
         let length = message.len();
         // The lifetimes are longer than the truth: the pointer is taken back below, or by the drop of this if C unwinds.
         self.lent.0.set((&raw mut message).cast());
@@ -119,7 +119,7 @@ pub(crate) fn give_held(place: Place, held: Held, each: Each, context: *mut c_vo
 /// What C can read of a message.
 enum Readable<'a> {
     Message(&'a mut Message<'static>),
-    Lent(&'a mut MessageRef<'static, 'static>),
+    Lent(&'a mut MessageRef<'static>),
     Bytes(&'a [u8]),
 }
 

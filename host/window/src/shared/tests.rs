@@ -14,6 +14,8 @@ const BLANK: u64 = 0xb1a4_0000_0000_0001;
 struct Port(TestWindow);
 
 impl LoadPort for Port {
+    beeline_contract_memory::group_line_by_line! {}
+
     fn lines(&self) -> u32 {
         LoadPort::lines(&self.0)
     }

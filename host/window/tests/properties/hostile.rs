@@ -2,11 +2,10 @@
 //! crash, hang or touch anything outside.
 
 use beeline_spec::{Header, Kind};
-use beeline_window::{
-    DataBuffer, Message, Observed, ReceiveError, Receiver, SendError, Sent, WindowConfig, Writer,
-};
+use beeline_window::{DataBuffer, Observed, ReceiveError, Receiver, SendError, Sent, WindowConfig, Writer};
 use proptest::prelude::*;
 
+use crate::given::Given;
 use crate::plan::{NEAR_BLANK, Random};
 use crate::test_memory::TestWindow;
 use crate::{BLANK, check};
@@ -29,12 +28,7 @@ fn hostile_word(random: &mut Random) -> u64 {
 }
 
 /// Reads everything of a message, and past its end.
-fn read<L, S, A>(message: &mut Message<'_, L, S, A>)
-where
-    L: beeline_contract_memory::LoadPort,
-    S: beeline_contract_memory::CreditSink,
-    A: beeline_window::ArrivalTest,
-{
+fn read(mut message: impl Given) {
     assert!(message.len() <= LINES as usize * 64 - 8);
     let words = message.len().div_ceil(8) + 1;
     std::hint::black_box((0..words).fold(0, |sum, i| sum ^ message.word(i)));
@@ -51,9 +45,9 @@ where
 {
     for number in 0..polls {
         let outcome = if number % 2 == 0 {
-            receiver.poll().map(|message| message.into_iter().for_each(|mut message| read(&mut message)))
+            receiver.poll().map(|message| message.into_iter().for_each(read))
         } else {
-            receiver.drain(10, read).map(|taken| assert!(taken <= 10))
+            receiver.drain(10, |message| read(message)).map(|taken| assert!(taken <= 10))
         };
         if let Err(error) = outcome {
             assert_eq!(receiver.poll().map(|_| ()), Err(error), "an error is final");

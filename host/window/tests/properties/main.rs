@@ -5,6 +5,7 @@
 
 mod blank;
 mod death;
+mod given;
 mod hostile;
 #[allow(dead_code, reason = "the unit tests use the rest of it")]
 #[path = "../../src/lap/test_memory.rs"]

@@ -3,10 +3,11 @@
 use std::collections::VecDeque;
 
 use beeline_contract_memory::{CreditSink, CreditSource, LoadPort, StorePort};
-use beeline_window::{ArrivalTest, Message, Receiver, Sent, Writer};
+use beeline_window::{ArrivalTest, Receiver, Sent, Writer};
 use proptest::prelude::*;
 
 use crate::BLANK;
+use crate::given::Given;
 
 #[derive(Clone, Debug)]
 pub enum Step {
@@ -192,9 +193,8 @@ pub fn receive<L: LoadPort, S: CreditSink, A: ArrivalTest>(
     expected: &mut VecDeque<Expected>,
 ) -> bool {
     let start = receiver.next_start();
-    let Some(mut message) = receiver.poll().expect("an honest sender") else { return false };
-    compare(&mut message, expected);
-    drop(message);
+    let Some(message) = receiver.poll().expect("an honest sender") else { return false };
+    compare(message, expected);
     assert!(receiver.next_start() >= start);
     true
 }
@@ -210,10 +210,7 @@ pub fn drain<L: LoadPort, S: CreditSink, A: ArrivalTest>(
     assert_eq!((taken, taken <= max), (before - expected.len(), true));
 }
 
-fn compare<L: LoadPort, S: CreditSink, A: ArrivalTest>(
-    message: &mut Message<'_, L, S, A>,
-    expected: &mut VecDeque<Expected>,
-) {
+fn compare(mut message: impl Given, expected: &mut VecDeque<Expected>) {
     let want = expected.pop_front().expect("nothing is received that was not sent").payload;
     assert_eq!(message.len(), want.len());
     let mut out = vec![0xee; want.len() + 3];
@@ -229,6 +226,11 @@ fn compare<L: LoadPort, S: CreditSink, A: ArrivalTest>(
     let mut words = Vec::new();
     message.for_each_word(|word| words.extend(word.to_le_bytes()));
     assert_eq!(words[..want.len()], want);
+    let folded = message.fold_words(Vec::new(), |mut all, word| {
+        all.extend(word.to_le_bytes());
+        all
+    });
+    assert_eq!(folded, words);
     assert!(words[want.len()..].iter().all(|byte| *byte == 0) && words.len() < want.len() + 8);
 }
 

@@ -20,6 +20,8 @@ impl Memory {
 }
 
 impl LoadPort for Memory {
+    beeline_contract_memory::group_line_by_line! {}
+
     fn lines(&self) -> u32 {
         LINES
     }

@@ -10,7 +10,7 @@ use core::mem::{MaybeUninit, replace};
 use core::ptr::NonNull;
 use std::collections::VecDeque;
 
-use beeline::{Message, Receiver, RecvError};
+use beeline::{Message, MessageRef, Receiver, RecvError};
 use beeline_ffi::{Caller, Failure, Handle, Kind, Out, Outcome, Pass, SlotRef};
 
 use super::message::{Each, Held, Lending, Lent, MESSAGES, beeline_window_message, give_held};
@@ -236,18 +236,15 @@ impl beeline_window_receiver {
         let receiver = self.receiver();
         let (left_over, mut longest_bytes) = (&mut self.left_over, 0);
         let ended = receiver.drain(RUN_MESSAGES, |mut message| {
-            longest_bytes = longest_bytes.max(message.len());
+            let length = message.len();
+            longest_bytes = longest_bytes.max(length);
             // Behind one that had no space, none may be in front of it.
-            let out = if left_over.is_empty() { filled.place(message.len()) } else { None };
-            match out {
-                Some(out) => {
-                    let _ = message.copy_out(out);
-                }
-                None => {
-                    let mut bytes = Vec::new();
-                    message.copy_to(&mut bytes);
-                    left_over.push_back(bytes);
-                }
+            if left_over.is_empty()
+                && let Some(out) = filled.place(length)
+            {
+                let _ = message.copy_out(out);
+            } else {
+                set_aside(left_over, message);
             }
         });
         self.longest_bytes = longest_bytes;
@@ -334,6 +331,15 @@ impl Drop for beeline_window_receiver {
         // SAFETY: from `Box::leak` in `new`; nothing borrows it any more, and nothing uses it afterwards.
         drop(unsafe { Box::from_raw(self.receiver.as_ptr()) });
     }
+}
+
+/// Copies a message that had no space. Not in the loop over those that have: it would cost them registers.
+#[cold]
+#[inline(never)]
+fn set_aside(left_over: &mut VecDeque<Vec<u8>>, mut message: MessageRef<'_, '_>) {
+    let mut bytes = Vec::new();
+    message.copy_to(&mut bytes);
+    left_over.push_back(bytes);
 }
 
 /// Memory of C that messages are copied to, one after the other.

@@ -444,10 +444,12 @@ pub(crate) mod tests {
         std::fs::create_dir(kept.path()).unwrap();
         kept.keep(entry(&kept, 600.0));
         assert_eq!((kept.entries(), std::fs::read_dir(&kept.folder).unwrap().count()), (Vec::new(), 1));
+        std::fs::remove_dir(kept.path()).unwrap();
+        kept.keep(entry(&kept, 600.0));
+        assert_eq!(kept.entries().len(), 1);
         let moved = folder.path().join("moved");
         std::fs::rename(&kept.folder, &moved).unwrap();
         symlink(&moved, &kept.folder).unwrap();
-        kept.keep(entry(&kept, 600.0));
         assert_eq!(kept.entries(), [], "the folder is a link");
     }
 

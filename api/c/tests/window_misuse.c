@@ -199,6 +199,45 @@ static void lengths(void) {
   EXPECT(beeline_window_drain(receiver, 100, count, &sent, NULL), BEELINE_EMPTY);
 }
 
+/* A full window is no error: nothing is sent, now or within the time, and the count says how much was. */
+static void full_window(void) {
+  static const uint64_t MOMENT_NS = 1000000;
+  beeline_window_bytes messages[LINES];
+  size_t sent = 7, taken = 7, bytes = 0;
+
+  for (size_t at = 0; at < LINES; at++) {
+    messages[at].start = "m";
+    messages[at].length = 1;
+  }
+  EXPECT(beeline_window_try_send_all(sender, messages, LINES - 1, &sent), BEELINE_OK);
+  EXPECT(sent, LINES - 1);
+  EXPECT(beeline_window_flush(sender, MOMENT_NS), BEELINE_FULL);
+  EXPECT(beeline_window_wait_for_room(sender, 1, 0), BEELINE_OK);
+  EXPECT(beeline_window_wait_for_room(sender, 100, MOMENT_NS), BEELINE_FULL);
+  EXPECT(beeline_window_reserve(sender, 100, MOMENT_NS), BEELINE_FULL);
+  EXPECT(beeline_window_batch(sender, 100, 0), BEELINE_FULL);
+  EXPECT(beeline_window_try_send_all(sender, messages, 2, &sent), BEELINE_OK);
+  EXPECT(sent, 1);
+  EXPECT(beeline_window_try_send_all(sender, messages, 2, &sent), BEELINE_FULL);
+  EXPECT(sent, 0);
+  EXPECT(beeline_window_try_send(sender, "m", 1), BEELINE_FULL);
+  EXPECT(beeline_window_send(sender, "m", 1, MOMENT_NS), BEELINE_FULL);
+  EXPECT(beeline_window_send_all(sender, messages, 2, MOMENT_NS, &sent), BEELINE_FULL);
+  EXPECT(sent, 0);
+  EXPECT(beeline_window_wait_for_room(sender, 1, MOMENT_NS), BEELINE_FULL);
+  /* The receiver tells of what it has taken when it looks for more. */
+  EXPECT(beeline_window_drain(receiver, LINES, count, &bytes, &taken), BEELINE_OK);
+  EXPECT(taken, LINES);
+  EXPECT(beeline_window_drain(receiver, LINES, count, &bytes, &taken), BEELINE_EMPTY);
+  EXPECT(beeline_window_send_all(sender, messages, LINES, 0, NULL), BEELINE_OK);
+  EXPECT(beeline_window_send_all(sender, messages, 3, MOMENT_NS, &sent), BEELINE_FULL);
+  EXPECT(beeline_window_drain(receiver, 2 * LINES, count, &bytes, &taken), BEELINE_OK);
+  EXPECT(taken, LINES);
+  EXPECT(bytes, 2 * LINES);
+  EXPECT(beeline_window_drain(receiver, LINES, count, &bytes, &taken), BEELINE_EMPTY);
+  EXPECT(beeline_window_flush(sender, WATCHDOG_NS), BEELINE_OK);
+}
+
 static void opened(void) {
   unsigned char bytes[8] = {0};
   size_t sent = 0;
@@ -371,6 +410,7 @@ int main(int argc, char **argv) {
   EXPECT(beeline_window_receiver_sender(receiver), BEELINE_OK);
   nothing_given(domain);
   lengths();
+  full_window();
   opened();
   callbacks();
   no_handles(domain);

@@ -336,7 +336,7 @@ impl Drop for beeline_window_receiver {
 /// Copies a message that had no space. Not in the loop over those that have: it would cost them registers.
 #[cold]
 #[inline(never)]
-fn set_aside(left_over: &mut VecDeque<Vec<u8>>, mut message: MessageRef<'_, '_>) {
+fn set_aside(left_over: &mut VecDeque<Vec<u8>>, mut message: MessageRef<'_>) {
     let mut bytes = Vec::new();
     message.copy_to(&mut bytes);
     left_over.push_back(bytes);

@@ -106,8 +106,7 @@ fn draw_one(simulator: &mut dyn Simulator, registry: &Registry, rows: &[Row], fi
         }
         if !missing.is_empty() {
             let places = missing.join(", ");
-            caption +=
-                &format!(" The simulator has no value of {} at {}: {places}.", curve.name, figure.axis);
+            caption += &format!(" The simulator has no value of {} at {} {places}.", curve.name, figure.axis);
         }
         let (published, published_uncompared) = published(curve, figure, registry, rows);
         lines.push(Line {

@@ -79,10 +79,13 @@ pub fn render(rows: &[Row]) -> String {
     for of in distinct(rows.iter().map(group)) {
         html += &section(rows, of);
     }
-    html += &format!(
-        "<h2>Tables and raw data</h2>\n<pre tabindex=\"0\">{}</pre>\n",
-        escape(&table::render(rows))
-    );
+    html += &format!("<h2>Tables and raw data</h2>\n<p class=\"note\">{}</p>\n", escape(table::LEGEND));
+    for of in distinct(rows.iter().map(group)) {
+        let rows: Vec<&Row> = rows.iter().filter(|row| group(row) == of).collect();
+        for (what, table) in table::tables(&rows) {
+            html += &page::table(&format!("{what}: {} (simulated)", heading(of)), &table);
+        }
+    }
     html += &folded("results.csv", &table::csv(rows));
     html += &page::data(&Document::new(rows));
     html + page::END
@@ -103,6 +106,9 @@ fn section(rows: &[Row], of: Group<'_>) -> String {
     let words: Vec<&str> = shown.iter().map(|shown| shown.words).filter(|words| !words.is_empty()).collect();
     let mut html = format!("<h2>{}</h2>\n<p>{}</p>\n", escape(&heading(of)), words.join(" "));
     html += &page::charts(shown.iter().map(|shown| chart(&rows, shown)).collect());
+    for why in table::why_not(&rows) {
+        html += &format!("<p class=\"note\">Not drawn: {}.</p>\n", escape(&why));
+    }
     html
 }
 

@@ -65,23 +65,42 @@ pub fn render(rows: &[Row]) -> String {
     for of in distinct(rows.iter().map(group)) {
         let rows: Vec<&Row> = rows.iter().filter(|row| group(row) == of).collect();
         let _ = writeln!(text, "\n{} (simulated)", heading(of));
-        let _ = writeln!(text, "{}", speed(&rows));
-        let _ = writeln!(text, "{}", cost(&rows));
-        if of.devices > 1 {
-            let _ = writeln!(text, "{}", shares(&rows));
+        for (_, table) in tables(&rows) {
+            let _ = writeln!(text, "{table}");
         }
-        for why in
-            distinct(rows.iter().filter_map(|row| Some((label(row), size(row), row.why_not.as_deref()?))))
-        {
-            let _ = writeln!(text, "n/a: {}, {} B: {}", why.0, why.1, why.2);
+        for why in why_not(&rows) {
+            let _ = writeln!(text, "n/a: {why}");
         }
     }
-    text + "\n\
+    text + "\n" + LEGEND
+}
+
+/// What the columns of the tables are.
+pub const LEGEND: &str = "\
         p50, p99, p99.9: ns from the call (open loop: from the arrival) to the first bit on the wire.\n\
         CPU ns: time of cores a frame. P(>k): share of writes that need a span of more than k lines.\n\
         B a frame: bytes on the link at the root complex, > to the NIC, < to the host, headers included.\n\
         eff: the frames' share of them. mem: bytes of memory that the NIC reads and writes a byte of\n\
-        frames. nJ: energy a frame, where the platform says what its parts use.\n"
+        frames. nJ: energy a frame, where the platform says what its parts use.\n";
+
+/// The tables of a group's rows, each with what it is about.
+pub fn tables(rows: &[&Row]) -> Vec<(&'static str, comfy_table::Table)> {
+    let mut tables = vec![("Times and rates", speed(rows)), ("What crossed the link", cost(rows))];
+    if rows.iter().any(|row| row.devices > 1) {
+        tables.push(("Shares of the devices", shares(rows)));
+    }
+    tables
+}
+
+/// Why some rows have no figures: each reason once, with the sizes it holds at.
+pub fn why_not(rows: &[&Row]) -> Vec<String> {
+    let reasons = rows.iter().filter_map(|row| Some((label(row), row.why_not.as_deref()?)));
+    let sentence = |(name, why): (String, &str)| {
+        let is_meant = |row: &&&Row| (label(row), row.why_not.as_deref()) == (name.clone(), Some(why));
+        let sizes = distinct(rows.iter().filter(is_meant).map(|row| size(row)));
+        format!("{name}, {} B: {why}", sizes.join(", "))
+    };
+    distinct(reasons).into_iter().map(sentence).collect()
 }
 
 fn size(row: &Row) -> String {

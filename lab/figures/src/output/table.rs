@@ -52,7 +52,10 @@ pub fn state(state: &State) -> String {
             "Frozen: platform files and fit set are as they were before scoring.".to_owned()
         }
         State::Frozen { edits } => {
-            format!("Frozen; {edits} edits since, each with the rows it moved (frozen.toml).")
+            format!(
+                "Platform files were frozen before scoring; of {edits} edits since, each is written down with the rows it moved \
+                 (frozen.toml)."
+            )
         }
         State::Changed(changes) => {
             let (first, more) = changes.split_at(changes.len().min(FIRST_CHANGES));

@@ -117,8 +117,9 @@ impl Marker {
             format!("M{}Z", places.join("L"))
         };
         match self {
-            Marker::Circle => format!("M{:.1} {y:.1}a4 4 0 1 0 8 0a4 4 0 1 0-8 0Z", x - 4.0),
-            Marker::Square => polygon(&[(-3.6, -3.6), (3.6, -3.6), (3.6, 3.6), (-3.6, 3.6)]),
+            Marker::Circle => format!("M{:.1} {y:.1}a3.7 3.7 0 1 0 7.4 0a3.7 3.7 0 1 0-7.4 0Z", x - 3.7),
+            // Its corners show below a circle at the same point.
+            Marker::Square => polygon(&[(-4.4, -4.4), (4.4, -4.4), (4.4, 4.4), (-4.4, 4.4)]),
             Marker::Triangle => polygon(&[(0.0, -4.8), (4.7, 3.6), (-4.7, 3.6)]),
             Marker::Diamond => polygon(&[(0.0, -5.2), (5.2, 0.0), (0.0, 5.2), (-5.2, 0.0)]),
             Marker::Wedge => polygon(&[(0.0, 4.8), (4.7, -3.6), (-4.7, -3.6)]),

@@ -84,12 +84,20 @@ fn word(chart: &Chart<'_>) -> &'static str {
     }
 }
 
+/// A share with two digits behind the point, or as many as it takes to show two that count.
+fn share(share: f64) -> String {
+    if share >= 0.01 {
+        return format!("{share:.2}");
+    }
+    format!("{share:.1e}").parse::<f64>().unwrap_or(share).to_string()
+}
+
 fn in_words(chart: &Chart<'_>, stretch: &Stretch) -> String {
     let at = between(chart, stretch.from, stretch.to);
     if stretch.is_level {
         return format!("{} are level, and {}, {at}", stretch.best, word(chart));
     }
-    let (low, high) = (format!("{:.2}", stretch.shares.0), format!("{:.2}", stretch.shares.1));
+    let (low, high) = (share(stretch.shares.0), share(stretch.shares.1));
     let shares = if low == high { low } else { format!("{low} to {high}") };
     format!("{} is {} {at} ({shares} of the next)", stretch.best, word(chart))
 }
@@ -201,6 +209,12 @@ mod tests {
             series: series.collect(),
             values: None,
         }
+    }
+
+    #[test]
+    fn share_is_never_printed_as_nothing() {
+        let shares = [1.5, 0.05, 0.01, 0.004_21, 0.000_03];
+        assert_eq!(shares.map(share), ["1.50", "0.05", "0.01", "0.0042", "0.00003"].map(str::to_owned));
     }
 
     #[test]

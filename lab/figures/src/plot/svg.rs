@@ -7,7 +7,7 @@ use super::axis::{Axis, with_room};
 use super::chart::{Across, Chart, Series};
 use super::line_style::LineStyle;
 use super::seen::sentence;
-use super::text::{escape, short};
+use super::text::{escape, on_axis, short};
 
 const WIDTH: f64 = 480.0;
 const HEIGHT: f64 = 320.0;
@@ -35,8 +35,15 @@ pub fn draw(chart: &Chart<'_>) -> String {
         escape(&sentence(chart))
     );
     rules(&mut svg, chart, &across, &up, &places);
-    for series in &chart.series {
-        line(&mut svg, chart, series, &across, &up);
+    // Lines that coincide: a dashed one over the solid one shows both. Points that coincide: the first series' circle over the
+    // square of the second shows both.
+    if matches!(chart.across, Across::Sizes(_)) {
+        for series in &chart.series {
+            line(&mut svg, series, &shown(chart, &series.points), &across, &up);
+        }
+    }
+    for series in chart.series.iter().rev() {
+        points(&mut svg, chart, series, &across, &up);
     }
     svg + "</svg>\n"
 }
@@ -59,9 +66,10 @@ fn rules(svg: &mut String, chart: &Chart<'_>, across: &Axis, up: &Axis, places: 
         let _ = writeln!(svg, "<path class=\"grid\" d=\"M{LEFT} {y:.1}H{RIGHT}\"/>");
         let _ = writeln!(
             svg,
-            "<text class=\"tick\" x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{value}</text>",
+            "<text class=\"tick\" x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
             LEFT - 8.0,
-            y + 4.5
+            y + 4.5,
+            on_axis(value)
         );
     }
     // What was run gets the numbers; a sweep of many sizes gets round ones.
@@ -71,7 +79,8 @@ fn rules(svg: &mut String, chart: &Chart<'_>, across: &Axis, up: &Axis, places: 
         let _ = writeln!(svg, "<path class=\"axis\" d=\"M{x:.1} {BOTTOM}v5\"/>");
         let _ = writeln!(
             svg,
-            "<text class=\"tick\" x=\"{x:.1}\" y=\"{}\" text-anchor=\"middle\">{value}</text>",
+            "<text class=\"tick\" x=\"{:.1}\" y=\"{}\" text-anchor=\"middle\">{value}</text>",
+            inside(x, &value.to_string()),
             BOTTOM + 20.0
         );
     }
@@ -86,29 +95,42 @@ fn rules(svg: &mut String, chart: &Chart<'_>, across: &Axis, up: &Axis, places: 
     );
 }
 
-fn line(svg: &mut String, chart: &Chart<'_>, series: &Series, across: &Axis, up: &Axis) {
-    let is_shown = |point: &&(f64, f64)| !chart.is_logarithmic || point.1 > 0.0;
-    let place = |point: &(f64, f64)| (across.place(point.0), up.place(point.1));
-    let shown: Vec<_> = series.points.iter().filter(is_shown).collect();
-    let _ = writeln!(svg, "<g class=\"{}\">", series.style.class());
-    if matches!(chart.across, Across::Sizes(_)) {
-        let places: Vec<String> =
-            shown.iter().map(|point| place(point)).map(|(x, y)| format!("{x:.1} {y:.1}")).collect();
-        if places.len() > 1 {
-            let _ = writeln!(
-                svg,
-                "<path class=\"line\" stroke-dasharray=\"{}\" d=\"M{}\"/>",
-                series.style.dash(),
-                places.join("L")
-            );
-        }
+/// Where a number below the axis has its middle, so that the drawing does not end inside it.
+fn inside(x: f64, number: &str) -> f64 {
+    /// Half of a digit as wide as phones show it.
+    const HALF_DIGIT: f64 = 4.8;
+    x.min(WIDTH - HALF_DIGIT * number.len() as f64)
+}
+
+/// The points of a series that its axis can show.
+fn shown<'s>(chart: &Chart<'_>, points: &'s [(f64, f64)]) -> Vec<&'s (f64, f64)> {
+    points.iter().filter(|point| !chart.is_logarithmic || point.1 > 0.0).collect()
+}
+
+fn line(svg: &mut String, series: &Series, shown: &[&(f64, f64)], across: &Axis, up: &Axis) {
+    let places: Vec<String> =
+        shown.iter().map(|point| format!("{:.1} {:.1}", across.place(point.0), up.place(point.1))).collect();
+    if places.len() > 1 {
+        let _ = writeln!(
+            svg,
+            "<g class=\"{}\"><path class=\"line\" stroke-dasharray=\"{}\" d=\"M{}\"/></g>",
+            series.style.class(),
+            series.style.dash(),
+            places.join("L")
+        );
     }
+}
+
+fn points(svg: &mut String, chart: &Chart<'_>, series: &Series, across: &Axis, up: &Axis) {
+    let place = |point: &(f64, f64)| (across.place(point.0), up.place(point.1));
+    let of_line = shown(chart, &series.points);
+    let _ = writeln!(svg, "<g class=\"{}\">", series.style.class());
     let words = |kind: &str, point: &(f64, f64)| {
         format!("{}{kind}, {}: {} {}", series.name, chart.across.place(point.0), short(point.1), chart.unit)
     };
     // Points that stand so near hide the line.
-    if shown.len() <= DENSE_POINTS {
-        for point in &shown {
+    if of_line.len() <= DENSE_POINTS {
+        for point in of_line {
             let (x, y) = place(point);
             let _ = writeln!(svg, "{}", dot(series.style, x, y, &words("", point)));
         }
@@ -116,7 +138,7 @@ fn line(svg: &mut String, chart: &Chart<'_>, series: &Series, across: &Axis, up:
     for (class, points, is_upright) in
         [("cross", &series.marks, false), ("cross other", &series.others, true)]
     {
-        for point in points.iter().filter(is_shown) {
+        for point in shown(chart, points) {
             let ((x, y), words) = (place(point), escape(&words(", published", point)));
             let _ = writeln!(
                 svg,

@@ -12,7 +12,7 @@ pub fn render(results: &Results) -> String {
              Frames went from a program through the NIC process; those that came back were compared byte for byte, \
              those that did not were counted by the NIC.</p>\n";
     html += &list("key", summary::winners(results));
-    html += "<p class=\"note\">These sentences call interfaces even where the rounds do not agree on the first one. The sentence \
+    html += "<p class=\"note\">These sentences name a first only where the rounds agree, by more than 5 %: smaller leads come and go between runs. The sentence \
              below a chart is about the points drawn, whichever way the rounds lie.</p>\n";
     html += &machine(results);
     html += "<h2>Conditions</h2>\n";

@@ -198,6 +198,21 @@ pub trait Device {
     /// A posted write arrived. A refused write is offered again and blocks those behind it.
     fn write_arrived(&mut self, write: Write<'_>) -> Accept;
 
+    /// Whole lines of 64 bytes that follow each other from `offset_bytes` on arrived, each as a write of its own, in order.
+    /// Returns how many the device has taken, from the first on; the line behind them, if there is one, was refused.
+    ///
+    /// Means a call of [`Device::write_arrived`] for each. A device may take them for less than so many calls cost.
+    #[inline]
+    fn lines_arrived(&mut self, offset_bytes: u64, lines: &[[u8; 64]]) -> usize {
+        let mut offset_bytes = offset_bytes;
+        let mut is_taken = |line: &[u8; 64]| {
+            let write = Write { offset_bytes, data: line, enables: Enables::All };
+            offset_bytes += line.len() as u64;
+            self.write_arrived(write) == Accept::Taken
+        };
+        lines.iter().take_while(|line| is_taken(line)).count()
+    }
+
     /// A read of one aligned 64-bit register arrived; answered by [`Want::ReadCompletion`], after every write that
     /// arrived before it has taken effect (PCIe: a read pushes posted writes).
     fn read_arrived(&mut self, offset_bytes: u64, tag: ReadTag);
@@ -228,6 +243,20 @@ pub trait Device {
 
     /// What the device wants next; `None` until something else happens. Call it until it says so.
     fn next(&mut self) -> Option<Want<'_>>;
+
+    /// Gives `wire` frames that leave now, in order, `most` at most, until it returns `false` (it takes no other) or something
+    /// else is wanted before the next frame. Returns how many left.
+    ///
+    /// Means a [`Want::Transmit`] for each. A device that has nothing cheaper than that gives none here, and any device may
+    /// give fewer than leave: [`Device::next`] has the others.
+    #[inline]
+    fn transmit_run(&mut self, most: u32, wire: impl FnMut(QueueId, &[u8]) -> bool) -> u32
+    where
+        Self: Sized,
+    {
+        let _ = (most, wire);
+        0
+    }
 
     /// The earliest time at which the device wants [`Device::time_passed`] to be called, if any.
     fn wake_at(&self) -> Option<SimTime>;

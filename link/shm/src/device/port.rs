@@ -140,6 +140,7 @@ impl<D: Device> DevicePort<D> {
             self.give_back();
         }
         while wants < WANTS_PER_TURN {
+            wants += self.transmit_run(WANTS_PER_TURN - wants, wire);
             let Some(want) = self.device.next() else {
                 if self.reads.is_empty() {
                     break;
@@ -161,15 +162,10 @@ impl<D: Device> DevicePort<D> {
                         self.quiet_turns = 0;
                     }
                 }
-                Want::Transmit { queue, frame } => match wire.transmit(queue, frame) {
-                    Wired::Taken => {}
-                    Wired::Full => self.set_wire_ready(false),
-                    Wired::Back => {
-                        self.returned.clear();
-                        self.returned.extend_from_slice(frame);
-                        self.give_back();
-                    }
-                },
+                Want::Transmit { queue, frame } => {
+                    let wired = put_on_wire(wire, queue, frame, &mut self.returned);
+                    self.settle(wired);
+                }
                 // Its check sequence is spoilt, so nobody receives it.
                 Want::Aborted { .. } => {}
                 Want::DmaRead { address, bytes, tag } => {
@@ -194,6 +190,28 @@ impl<D: Device> DevicePort<D> {
             self.wake_host();
         }
         Work { wants }
+    }
+
+    /// Puts on the wire frames that leave one after the other; how many.
+    #[inline]
+    fn transmit_run(&mut self, most: u32, wire: &mut impl Wire) -> u32 {
+        let (returned, mut last) = (&mut self.returned, Wired::Taken);
+        let frames = self.device.transmit_run(most, |queue, frame| {
+            last = put_on_wire(wire, queue, frame, returned);
+            last == Wired::Taken
+        });
+        self.settle(last);
+        frames
+    }
+
+    /// Does what the wire's answer to a frame asks for.
+    #[inline]
+    fn settle(&mut self, wired: Wired) {
+        match wired {
+            Wired::Taken => {}
+            Wired::Full => self.set_wire_ready(false),
+            Wired::Back => self.give_back(),
+        }
     }
 
     /// Carries out the reads that wait. The device may want more in the meantime; that comes after.
@@ -351,4 +369,15 @@ impl<D: Device> DevicePort<D> {
         self.words.closed.store_release(u64::from(reason));
         self.wake_host();
     }
+}
+
+/// Puts a frame on the wire; one that comes back is kept in `returned`.
+#[inline(always)]
+fn put_on_wire(wire: &mut impl Wire, queue: QueueId, frame: &[u8], returned: &mut Vec<u8>) -> Wired {
+    let wired = wire.transmit(queue, frame);
+    if wired == Wired::Back {
+        returned.clear();
+        returned.extend_from_slice(frame);
+    }
+    wired
 }

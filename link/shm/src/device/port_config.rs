@@ -25,8 +25,8 @@ impl Default for PortConfig {
     fn default() -> Self {
         PortConfig {
             look_ahead_lines: 16,
-            burst_lines: 32,
-            prefetch_lines: 8,
+            burst_lines: 96,
+            prefetch_lines: 32,
             max_memory_bytes: 256 << 20,
             max_regions: 4096,
             memory: MemoryOptions::default(),

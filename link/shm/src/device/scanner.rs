@@ -13,7 +13,7 @@
 use core::sync::atomic::{Ordering, fence};
 
 use beeline_contract_device::{Accept, Device, Enables, Write};
-use beeline_contract_memory::{Line, LoadPort};
+use beeline_contract_memory::{GROUP_LINES, Line, LoadPort};
 use beeline_spec::{LINE_BYTES, WORDS_PER_LINE};
 
 use super::PortCounters;
@@ -49,7 +49,25 @@ pub(crate) struct Scanner<L> {
     beyond: u32,
     /// Distance at which the next idle look ahead is made.
     next_look: u32,
+    /// Position from which on groups are looked for.
+    groups_from: u64,
+    /// Lines delivered in groups since a group was looked for that had not arrived.
+    lines_in_groups: u32,
+    /// The bytes of groups on their way to the device.
+    run: Run,
 }
+
+/// Most lines that are handed to the device in one call; whole groups.
+const RUN_LINES: u32 = 4 * GROUP_LINES;
+
+/// Lines that must have been found in groups one after the other before others are fetched ahead: then the sender is well in
+/// front. A line that is fetched before it is stored must be fetched back by the sender.
+const LINES_BEFORE_PREFETCH: u32 = 32;
+
+/// The bytes of lines that follow each other, aligned so that no vector store into them crosses a cache line.
+#[derive(Debug)]
+#[repr(align(64))]
+struct Run([[u8; LINE_BYTES]; RUN_LINES as usize]);
 
 /// What came of one look at a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,6 +95,9 @@ impl<L: LoadPort> Scanner<L> {
             delivered: vec![0; ring].into_boxed_slice(),
             beyond: 0,
             next_look: 0,
+            groups_from: 0,
+            lines_in_groups: 0,
+            run: Run([[0; LINE_BYTES]; RUN_LINES as usize]),
         }
     }
 
@@ -90,6 +111,8 @@ impl<L: LoadPort> Scanner<L> {
         self.delivered.fill(0);
         self.beyond = 0;
         self.next_look = 0;
+        self.groups_from = 0;
+        self.lines_in_groups = 0;
     }
 
     /// Position of the first line of which something is still to arrive; tells how many lines were taken.
@@ -117,7 +140,19 @@ impl<L: LoadPort> Scanner<L> {
     pub(crate) fn scan<D: Device>(&mut self, device: &mut D, counters: &mut PortCounters) -> bool {
         let mut any = false;
         let mut words = Line::default();
-        for _ in 0..self.config.burst_lines {
+        let mut left = self.config.burst_lines;
+        while left > 0 {
+            let arrived = self.arrived_groups(left);
+            if arrived != 0 {
+                let taken = self.deliver_groups(arrived, device, counters);
+                any |= taken > 0;
+                if taken < arrived {
+                    return any;
+                }
+                left -= arrived;
+                continue;
+            }
+            left -= 1;
             let slot = self.slot(self.frontier);
             let line = self.line(self.frontier);
             let before = self.delivered[slot];
@@ -151,6 +186,67 @@ impl<L: LoadPort> Scanner<L> {
             }
         }
         any
+    }
+
+    /// How many lines from the frontier's on have arrived, in whole groups of which nothing was delivered; at most `most`.
+    #[inline(always)]
+    fn arrived_groups(&mut self, most: u32) -> u32 {
+        let is_untouched = self.beyond == 0 && self.delivered[self.slot(self.frontier)] == 0;
+        if self.frontier < self.groups_from || !is_untouched {
+            return 0;
+        }
+        // A run ends with the window: the device is told of lines that follow each other in its address space.
+        let until_end = self.port.lines() - self.line(self.frontier);
+        let most = most.min(RUN_LINES).min(until_end) & !(GROUP_LINES - 1);
+        let mut lines = 0;
+        while lines < most && self.has_group(self.frontier + u64::from(lines)) {
+            lines += GROUP_LINES;
+        }
+        lines
+    }
+
+    /// Whether the lines from a position on have arrived, a whole group. Where that was not so, the question waits until the
+    /// frontier is behind it: a line that is looked at before it is stored must be fetched back by the sender.
+    #[inline(always)]
+    fn has_group(&mut self, position: u64) -> bool {
+        let line = self.line(position);
+        if self.port.arrived_words(line + GROUP_LINES - 1, self.blank) == ALL
+            && self.port.arrived_group(line, self.blank)
+        {
+            return true;
+        }
+        self.groups_from = position + u64::from(GROUP_LINES);
+        self.lines_in_groups = 0;
+        false
+    }
+
+    /// Delivers groups of lines from the frontier's on, which have arrived. Returns how many lines the device took.
+    #[inline(always)]
+    fn deliver_groups<D: Device>(&mut self, lines: u32, device: &mut D, counters: &mut PortCounters) -> u32 {
+        let first = self.line(self.frontier);
+        let run = &mut self.run.0[..lines as usize];
+        let is_behind = self.lines_in_groups >= LINES_BEFORE_PREFETCH;
+        self.lines_in_groups = self.lines_in_groups.saturating_add(lines);
+        for (group, bytes) in run.chunks_mut(GROUP_LINES as usize).enumerate() {
+            let line = first + group as u32 * GROUP_LINES;
+            if is_behind {
+                (0..GROUP_LINES)
+                    .for_each(|next| self.port.prefetch(line + self.config.prefetch_lines + next));
+            }
+            self.port.load_lines(line, bytes.as_flattened_mut());
+        }
+        let offset_bytes = self.base_bytes + u64::from(first) * LINE_BYTES as u64;
+        let taken = device.lines_arrived(offset_bytes, run) as u32;
+        counters.whole_lines += u64::from(taken);
+        let whole = taken & !(GROUP_LINES - 1);
+        for group in (0..whole).step_by(GROUP_LINES as usize) {
+            self.port.blank_group(first + group, self.blank);
+        }
+        (whole..taken).for_each(|ahead| self.port.blank_line(first + ahead, self.blank));
+        counters.refused_writes += u64::from(taken < lines);
+        // Nothing of a later line was delivered, so none is noted to be behind the frontier now.
+        self.frontier += u64::from(taken);
+        taken
     }
 
     #[inline(always)]

@@ -166,10 +166,89 @@ fn a_refused_write_is_offered_again_until_it_is_taken() {
     assert_eq!((counters.refused_writes, device.writes.len(), scanner.frontier()), (3, 2, 1));
 }
 
-/// One step of a run: store a word of a line that many lines beyond the frontier, scan, or refuse.
+/// A device that says how many lines it was handed in each call, and takes as many as it has room for.
+#[derive(Default)]
+struct Runs {
+    inner: Recorder,
+    calls: Vec<(u64, usize)>,
+    room: usize,
+}
+
+impl Device for Runs {
+    fn write_arrived(&mut self, write: Write<'_>) -> Accept {
+        self.inner.write_arrived(write)
+    }
+    fn lines_arrived(&mut self, offset_bytes: u64, lines: &[[u8; LINE_BYTES]]) -> usize {
+        let taken = lines.len().min(self.room);
+        self.room -= taken;
+        self.calls.push(((offset_bytes - BASE) / LINE_BYTES as u64, lines.len()));
+        self.inner.lines_arrived(offset_bytes, &lines[..taken])
+    }
+    fn read_arrived(&mut self, _offset_bytes: u64, _tag: ReadTag) {}
+    fn dma_completed(&mut self, _tag: DmaTag, _data: Result<&[u8], DmaError>) {}
+    fn frame_arrived(&mut self, _frame: &[u8]) -> Accept {
+        Accept::Taken
+    }
+    fn time_passed(&mut self, _now: SimTime) {}
+    fn wire_ready(&mut self, _ready: bool) {}
+    fn next(&mut self) -> Option<Want<'_>> {
+        None
+    }
+    fn wake_at(&self) -> Option<SimTime> {
+        None
+    }
+}
+
+#[test]
+fn groups_are_handed_over_in_runs_that_end_with_the_window() {
+    let (mut scanner, mut counters) = (scanner(4, 40), PortCounters::default());
+    let mut device = Runs { room: usize::MAX, ..Runs::default() };
+    for position in 0..5 {
+        store_line(&mut scanner, position);
+    }
+    assert!(scanner.scan(&mut device, &mut counters));
+    // One by one, because no group was there; the look for one waits until eight lines are behind.
+    assert_eq!((device.calls.len(), device.inner.writes.len(), scanner.frontier()), (0, 5, 5));
+    for position in 5..21 {
+        store_line(&mut scanner, position);
+    }
+    assert!(scanner.scan(&mut device, &mut counters));
+    assert_eq!(device.calls, [(8, 8)], "then the window's first lines, which are no group yet");
+    assert_eq!((scanner.frontier(), counters.whole_lines, counters.window_writes()), (21, 21, 21));
+    let lines: Vec<u32> = device.inner.writes.iter().map(|(line, _, _)| *line).collect();
+    assert_eq!(lines, (0..21).map(|position| position % LINES).collect::<Vec<_>>());
+    assert!(scanner.port.0.iter().all(|line| *line == [BLANK; 8]));
+}
+
+#[test]
+fn lines_of_a_run_that_are_refused_stay_and_are_offered_again() {
+    for room in 0..16 {
+        let (mut scanner, mut counters) = (scanner(4, 40), PortCounters::default());
+        let mut device = Runs { room, ..Runs::default() };
+        for position in 0..16 {
+            store_line(&mut scanner, position);
+        }
+        assert_eq!(scanner.scan(&mut device, &mut counters), room > 0);
+        assert_eq!((scanner.frontier(), counters.refused_writes), (room as u64, 1));
+        for (position, line) in scanner.port.0.iter().enumerate() {
+            assert_eq!(*line == [BLANK; 8], position < room, "line {position} of {room} taken");
+        }
+        device.room = usize::MAX;
+        scanner.scan(&mut device, &mut counters);
+        assert_eq!((scanner.frontier(), device.inner.writes.len()), (16, 16));
+        for (position, (line, _, data)) in device.inner.writes.iter().enumerate() {
+            let first = u64::from_le_bytes(data[..8].try_into().unwrap());
+            assert_eq!((*line as usize, first), (position, value(position as u64, 0)));
+        }
+    }
+}
+
+/// One step of a run: store a word of a line that many lines beyond the frontier, store whole lines from the frontier's on,
+/// scan, or refuse.
 #[derive(Clone, Copy, Debug)]
 enum Action {
     Store { ahead: u64, word: usize },
+    StoreLines(u64),
     Scan,
     Refuse(u32),
 }
@@ -177,6 +256,7 @@ enum Action {
 fn actions() -> impl Strategy<Value = Vec<Action>> {
     let action = prop_oneof![
         12 => (0u64..5, 0usize..8).prop_map(|(ahead, word)| Action::Store { ahead, word }),
+        2 => (1..u64::from(LINES)).prop_map(Action::StoreLines),
         3 => Just(Action::Scan),
         1 => (1u32..4).prop_map(Action::Refuse),
     ];
@@ -185,7 +265,7 @@ fn actions() -> impl Strategy<Value = Vec<Action>> {
 
 proptest! {
     #[test]
-    fn every_word_is_delivered_once_whatever_the_order(actions in actions(), burst in 1u32..9) {
+    fn every_word_is_delivered_once_whatever_the_order(actions in actions(), burst in 1u32..40) {
         let (mut scanner, mut device, mut counters) =
             (scanner(4, burst), Recorder::default(), PortCounters::default());
         let mut stored: HashMap<(u64, usize), u64> = HashMap::new();
@@ -196,6 +276,14 @@ proptest! {
                     // A sender stores every word once.
                     if stored.insert((position, word), value(position, word)).is_none() {
                         scanner.port.store(position, word, value(position, word));
+                    }
+                }
+                Action::StoreLines(lines) => {
+                    let first = scanner.frontier();
+                    for (position, word) in (first..first + lines).flat_map(|line| (0..8).map(move |word| (line, word))) {
+                        if stored.insert((position, word), value(position, word)).is_none() {
+                            scanner.port.store(position, word, value(position, word));
+                        }
                     }
                 }
                 Action::Scan => { scanner.scan(&mut device, &mut counters); }

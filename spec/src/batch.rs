@@ -60,6 +60,12 @@ impl Cursor {
         Cursor { next_bytes: 0, end_bytes: length_bytes }
     }
 
+    /// Bytes of the payload.
+    #[inline]
+    pub const fn end_bytes(&self) -> u32 {
+        self.end_bytes
+    }
+
     /// Whether every record has been given.
     #[inline]
     pub const fn is_done(&self) -> bool {

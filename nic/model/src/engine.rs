@@ -36,6 +36,43 @@ pub(crate) trait FrameSource {
 
     /// The oldest frame has been transmitted (or filtered): lets it go. The engine returns credits or completions.
     fn pop(&mut self, queue: QueueId, shared: &mut Shared);
+
+    /// Gives `wire` frames of `queue` and lets them go, until it takes no other, `most` have left, there is none, or memory
+    /// is to be accessed. Returns how many left, and their bytes. Means `head` and `pop` for each.
+    #[inline(always)]
+    fn leave(
+        &mut self,
+        queue: QueueId,
+        most: u32,
+        shared: &mut Shared,
+        mut wire: impl FnMut(&[u8]) -> bool,
+    ) -> Left {
+        let (mut left, mut goes_on) = (Left::default(), true);
+        while goes_on && left.frames < most {
+            let Some(frame) = self.head(queue) else { break };
+            left.count(frame);
+            goes_on = wire(frame);
+            self.pop(queue, shared);
+            // What is to be written (credits, say) is written before the next frame leaves.
+            goes_on &= shared.dma.is_empty();
+        }
+        left
+    }
+}
+
+/// Frames that have left.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Left {
+    pub frames: u32,
+    pub bytes: u64,
+}
+
+impl Left {
+    #[inline(always)]
+    pub(crate) fn count(&mut self, frame: &[u8]) {
+        self.frames += 1;
+        self.bytes += frame.len() as u64;
+    }
 }
 
 /// What every engine, the receiving one included, does.

@@ -7,6 +7,7 @@
 //! clocks, threads.
 
 use std::cell::Cell;
+use std::slice;
 
 use beeline_contract_device::{
     Accept, Device, DmaError, DmaTag, Enables, QueueId, ReadTag, SimTime, Want, WatchEnd, WatchTag, Write,
@@ -247,7 +248,7 @@ impl Nic {
 
     /// Marks the cached wake-up time as stale, because an input has changed the state.
     #[inline]
-    fn invalidate_rest(&mut self) {
+    pub(crate) fn invalidate_rest(&mut self) {
         *self.rests_until.get_mut() = SimTime(0);
     }
 
@@ -282,7 +283,12 @@ impl Device for Nic {
         {
             match self.queues[usize::from(queue.0)].route {
                 Route::To(Interface::Mmio)
-                    if self.engines.mmio.take_next_line(queue, line, bytes, &mut self.shared) =>
+                    if self.engines.mmio.take_next_lines(
+                        queue,
+                        line,
+                        slice::from_ref(bytes),
+                        &mut self.shared,
+                    ) == 1 =>
                 {
                     self.settle_failures();
                     return Accept::Taken;
@@ -294,6 +300,37 @@ impl Device for Nic {
             }
         }
         self.other_write(write)
+    }
+
+    #[inline]
+    fn lines_arrived(&mut self, offset_bytes: u64, lines: &[[u8; LINE_BYTES]]) -> usize {
+        self.invalidate_rest();
+        let mut taken = 0;
+        while taken < lines.len() {
+            let offset_bytes = offset_bytes + (taken * LINE_BYTES) as u64;
+            let next = &lines[taken..];
+            let of_mmio = self
+                .decoder
+                .whole_line(offset_bytes)
+                .filter(|(queue, _)| self.queues[usize::from(queue.0)].route == Route::To(Interface::Mmio));
+            if let Some((queue, line)) = of_mmio {
+                // As many as lie in this window.
+                let next = &next[..next.len().min((self.config.window_lines - line) as usize)];
+                let count = self.engines.mmio.take_next_lines(queue, line, next, &mut self.shared);
+                if count > 0 {
+                    self.settle_failures();
+                    taken += count;
+                    continue;
+                }
+            }
+            if self.write_arrived(Write { offset_bytes, data: &next[0], enables: Enables::All })
+                == Accept::Refused
+            {
+                break;
+            }
+            taken += 1;
+        }
+        taken
     }
 
     fn read_arrived(&mut self, offset_bytes: u64, tag: ReadTag) {
@@ -383,6 +420,11 @@ impl Device for Nic {
         self.engines.mmio.push_due_credits(&mut self.shared);
         self.engines.kpio.push_due_credits(&mut self.shared);
         if self.shared.dma.is_empty() { None } else { self.dma_want() }
+    }
+
+    #[inline]
+    fn transmit_run(&mut self, most: u32, wire: impl FnMut(QueueId, &[u8]) -> bool) -> u32 {
+        self.leave_in_a_run(most, wire)
     }
 
     fn wake_at(&self) -> Option<SimTime> {

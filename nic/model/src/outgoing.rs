@@ -11,6 +11,7 @@ use beeline_contract_device::{QueueId, Want};
 use beeline_spec::Interface;
 
 use crate::egress::{OnWire, Wire, fill_in};
+use crate::engine::FrameSource;
 use crate::interfaces::Engines;
 use crate::kpio::{Mux, Path};
 use crate::nic::Nic;
@@ -124,6 +125,36 @@ impl Nic {
             return self.with_checksums(queue, interface);
         }
         Want::Transmit { queue, frame: self.engines.head(queue, interface).expect(CHOSEN) }
+    }
+
+    /// Lets frames of one queue leave one after the other, without asking before each of them whose turn it is and what else
+    /// is wanted: only while no other queue has one, nothing else is wanted, and the wire takes whole frames. Of interfaces
+    /// whose engines read memory none leave here, because their engines have something to do after each frame.
+    #[inline]
+    pub(crate) fn leave_in_a_run(&mut self, most: u32, mut wire: impl FnMut(QueueId, &[u8]) -> bool) -> u32 {
+        self.invalidate_rest();
+        if let Some((queue, interface)) = self.lent.take() {
+            self.pop(queue, interface);
+        }
+        let is_free = self.wire.beats == Wire::UNBOUNDED && !self.wire.is_open();
+        if self.attention || !self.shared.dma.is_empty() || !is_free {
+            return 0;
+        }
+        let Some(queue) = self.shared.ready.only_one() else { return 0 };
+        let state = &self.queues[usize::from(queue.0)];
+        if state.fills_in_checksums {
+            return 0;
+        }
+        let Nic { engines, shared, .. } = self;
+        let wire = |frame: &[u8]| wire(queue, frame);
+        let left = match state.transmits {
+            Some(Interface::Mmio) => engines.mmio.leave(queue, most, shared, wire),
+            Some(Interface::Kpio) if self.mux == Mux::Both => engines.kpio.leave(queue, most, shared, wire),
+            _ => return 0,
+        };
+        shared.counters.tx_frames += u64::from(left.frames);
+        shared.counters.tx_frame_bytes += left.bytes;
+        left.frames
     }
 
     /// Whether the multiplexer of kPIO+WC lets the frame at the head of a queue out.

@@ -4,6 +4,8 @@
 //! else is cut into pieces and merged in a context first. Failures of the write's own queue end here; they are counted
 //! where they are found. Comes from: [`crate::nic`]. Goes to: [`super::tx_queue`]. HotOS'25 §3.1 and 3.3.
 
+use std::slice;
+
 use beeline_contract_device::{Accept, QueueId};
 use beeline_spec::formats::MIN_FRAME_BYTES;
 use beeline_spec::{Kind, LINE_BYTES};
@@ -14,30 +16,41 @@ use crate::engine::{Cause, Shared};
 use super::bar_ingress::{Piece, Pieces};
 use super::buffer_pool::{Account, BufferPool, PoolLine};
 use super::reorder_unit::{Placed, TEST_VECTOR};
-use super::tx_queue::{LineState, TxQueue};
+use super::tx_queue::{Appended, LineState, TxQueue};
 use super::{MmioEngine, message};
 
 impl MmioEngine {
-    /// The fast path: takes a whole line if it is the next one of a queue that takes writes and holds nothing
-    /// incomplete; `false` when the general path has to look at it. Such writes are counted here, all in one.
+    /// The fast path: takes whole lines that follow each other, as long as they are the next ones of a queue that takes
+    /// writes and holds nothing incomplete. How many; the general path has to look at the next one. Such writes are counted
+    /// here, all in one.
     #[inline]
-    pub(crate) fn take_next_line(
+    pub(crate) fn take_next_lines(
         &mut self,
         queue: QueueId,
         line: u32,
-        bytes: &[u8; LINE_BYTES],
+        lines: &[PoolLine],
         shared: &mut Shared,
-    ) -> bool {
-        let Some(state) = self.queues.get(usize::from(queue.0)) else { return false };
-        let has_room = state.account == Account::Reserved || self.pool.shared_lines() > 0;
-        if !state.is_next_line(line) || !has_room {
-            return false;
+    ) -> usize {
+        let Some(state) = self.queues.get(usize::from(queue.0)) else { return 0 };
+        let free = match state.account {
+            Account::Reserved => state.next_lines(line),
+            Account::Shared => state.next_lines(line).min(self.pool.shared_lines()),
+        };
+        let lines = &lines[..lines.len().min(free as usize)];
+        let mut taken = 0;
+        while taken < lines.len() {
+            match self.lines_arrived(queue, &lines[taken..], shared) {
+                Ok(count) => taken += count as usize,
+                Err(cause) => {
+                    // The line that failed the queue was taken, and is counted.
+                    taken += 1;
+                    self.fail(queue, cause, shared);
+                    break;
+                }
+            }
         }
-        self.next_lines += 1;
-        if let Err(cause) = self.line_arrived(queue, bytes, shared) {
-            self.fail(queue, cause, shared);
-        }
-        true
+        self.next_lines += taken as u64;
+        taken
     }
 
     /// Adds what the fast path counted: whole lines without displacement.
@@ -48,15 +61,20 @@ impl MmioEngine {
         counters.displacement_histogram[0] += self.next_lines;
     }
 
-    /// A whole line arrived at the frontier of a queue. When it completes a message, that is checked and its frames are
-    /// shown to the arbiter.
+    /// Whole lines arrived at the frontier of a queue. Takes them up to the end of a message, and says how many that were.
+    /// When they complete a message, that is checked and its frames are shown to the arbiter.
     #[inline]
-    fn line_arrived(&mut self, queue: QueueId, bytes: &PoolLine, shared: &mut Shared) -> Result<(), Cause> {
+    fn lines_arrived(
+        &mut self,
+        queue: QueueId,
+        lines: &[PoolLine],
+        shared: &mut Shared,
+    ) -> Result<u32, Cause> {
         let MmioEngine { queues, pool, credits, complete_shared_lines, .. } = self;
         let state = &mut queues[usize::from(queue.0)];
-        let is_whole = state.append(pool, bytes, &mut shared.counters)?;
+        let Appended { lines: count, is_whole } = state.append(pool, lines, &mut shared.counters)?;
         if state.account == Account::Shared {
-            // The line's place in the window can be written again as soon as the line is in the pool.
+            // The place of a line in the window can be written again as soon as the line is in the pool.
             state.freed = state.frontier;
             credits.freed(queue, state.freed, shared);
         }
@@ -64,10 +82,10 @@ impl MmioEngine {
             if state.can_begin() {
                 shared.frame_ready(queue);
             }
-            return Ok(());
+            return Ok(count);
         }
         if !state.incoming_is_plain() {
-            return self.release_special(queue, shared);
+            return self.release_special(queue, shared).map(|()| count);
         }
         let lines = state.complete_plain();
         if state.account == Account::Shared {
@@ -75,7 +93,7 @@ impl MmioEngine {
         }
         shared.counters.tx_messages += 1;
         shared.frame_ready(queue);
-        Ok(())
+        Ok(count)
     }
 
     /// A message is complete that is not plain data, or is too short to be sent.
@@ -90,16 +108,10 @@ impl MmioEngine {
         }
         // A message without frames at the head is let go at once.
         let given_back = state.settle_head(&mut self.pool);
-        match state.account {
-            Account::Shared => self.complete_shared_lines -= given_back,
-            Account::Reserved => {
-                state.freed += u64::from(given_back);
-                self.credits.freed(queue, state.freed, shared);
-            }
-        }
         if state.frame().bytes != 0 {
             shared.frame_ready(queue);
         }
+        self.given_back(queue, given_back, shared);
         Ok(())
     }
 
@@ -153,7 +165,7 @@ impl MmioEngine {
         let ahead = self.check_line(queue, piece, first, &mut shared.counters)?;
         let state = &mut self.queues[usize::from(queue.0)];
         if state.context.is_none() && ahead == 0 && piece.valid == TEST_VECTOR {
-            return self.line_arrived(queue, &piece.bytes, shared);
+            return self.lines_arrived(queue, slice::from_ref(&piece.bytes), shared).map(|_| ());
         }
         let context = match state.context {
             Some(context) => context,
@@ -176,7 +188,7 @@ impl MmioEngine {
         if ahead == 0 {
             while let Some(line) = self.reorder.take(context, self.queues[usize::from(queue.0)].frontier) {
                 let line = *line;
-                self.line_arrived(queue, &line, shared)?;
+                self.lines_arrived(queue, slice::from_ref(&line), shared)?;
             }
         }
         if self.reorder.lines_held(context) == 0 {

@@ -16,10 +16,21 @@ use super::buffer_pool::{BufferPool, NONE};
 struct Seek {
     line: u32,
     index: u32,
+    /// Whether all lines lie one after the other in memory, as they mostly do: then there is nothing to walk.
+    is_run: bool,
 }
 
 impl Seek {
+    /// At the first line of a message.
+    fn new(pool: &BufferPool, first: u32, header: &Header) -> Self {
+        Seek { line: first, index: 0, is_run: pool.is_run(first, header.lines()) }
+    }
+
+    #[inline]
     fn to(&mut self, pool: &BufferPool, index: u32) -> u32 {
+        if self.is_run {
+            return self.line + index;
+        }
         while self.index < index {
             self.line = pool.successor(self.line);
             self.index += 1;
@@ -42,6 +53,7 @@ const fn is_frame(bytes: u16) -> bool {
     bytes as usize >= MIN_FRAME_BYTES
 }
 
+#[inline]
 fn load_payload_word(pool: &BufferPool, seek: &mut Seek, payload_word: u32) -> u64 {
     let word = 1 + payload_word;
     let line = seek.to(pool, word / WORDS_PER_LINE as u32);
@@ -56,7 +68,7 @@ pub(crate) fn check_batch(
     max_frame_bytes: u32,
 ) -> Result<u64, BatchFault> {
     let mut cursor = Cursor::new(header.length_bytes);
-    let mut seek = Seek { line: first, index: 0 };
+    let mut seek = Seek::new(pool, first, header);
     let mut runts = 0;
     loop {
         let record =
@@ -148,23 +160,67 @@ pub(crate) struct BatchWalk {
 
 impl BatchWalk {
     /// At the first record of a checked batch.
-    pub(crate) fn new(first: u32, header: &Header) -> Self {
-        BatchWalk { cursor: Cursor::new(header.length_bytes), seek: Seek { line: first, index: 0 } }
+    pub(crate) fn new(pool: &BufferPool, first: u32, header: &Header) -> Self {
+        BatchWalk { cursor: Cursor::new(header.length_bytes), seek: Seek::new(pool, first, header) }
+    }
+
+    /// Whether the batch lies in one piece.
+    #[inline]
+    pub(crate) fn is_run(&self) -> bool {
+        self.seek.is_run
     }
 
     /// The next record that is long enough to be sent; [`Frame::NONE`] when there are no more.
     #[inline]
     pub(crate) fn next_frame(&mut self, pool: &BufferPool) -> Frame {
-        // A record that does not fit ends the walk here too, but `check_batch` has refused such a message before.
-        while let Ok(Some(record)) = self.cursor.next(|word| load_payload_word(pool, &mut self.seek, word)) {
-            if is_frame(record.length_bytes) {
-                let at = WORD_BYTES as u32 + record.offset_bytes;
-                let line = self.seek.to(pool, at / LINE_BYTES as u32);
-                return Frame { line, offset: at % LINE_BYTES as u32, bytes: record.length_bytes.into() };
+        let at = next_frame(&mut self.cursor, |word| load_payload_word(pool, &mut self.seek, word));
+        at.map_or(Frame::NONE, |(at, bytes)| self.frame_at(pool, at, bytes))
+    }
+
+    /// Where the frame of `bytes` bytes lies that is `at` bytes behind the start of the message.
+    #[inline]
+    fn frame_at(&mut self, pool: &BufferPool, at: u32, bytes: u32) -> Frame {
+        Frame { line: self.seek.to(pool, at / LINE_BYTES as u32), offset: at % LINE_BYTES as u32, bytes }
+    }
+
+    /// Gives `wire` the frames of a batch that lies in one piece, from `frame` on, until it takes no other. Returns the next
+    /// one; [`Frame::NONE`] when there are no more.
+    ///
+    /// What a record says of the next one is all that a step waits for: nothing else is looked up or stored on the way.
+    #[inline(always)]
+    pub(crate) fn leave(
+        &mut self,
+        pool: &BufferPool,
+        frame: Frame,
+        mut wire: impl FnMut(&[u8]) -> bool,
+    ) -> Frame {
+        let first = self.seek.line;
+        let message = pool.bytes_from(first, self.cursor.end_bytes() as usize + WORD_BYTES);
+        let words = message.as_chunks::<WORD_BYTES>().0;
+        let mut cursor = self.cursor.clone();
+        let mut next = Some(((frame.line - first) * LINE_BYTES as u32 + frame.offset, frame.bytes));
+        while let Some((at, bytes)) = next {
+            let goes_on = wire(&message[at as usize..(at + bytes) as usize]);
+            next = next_frame(&mut cursor, |word| u64::from_le_bytes(words[1 + word as usize]));
+            if !goes_on {
+                break;
             }
         }
-        Frame::NONE
+        self.cursor = cursor;
+        next.map_or(Frame::NONE, |(at, bytes)| self.frame_at(pool, at, bytes))
     }
+}
+
+/// The next record of a batch that is long enough to be sent: how many bytes behind the start of the message, and how long.
+#[inline(always)]
+fn next_frame(cursor: &mut Cursor, mut load_word: impl FnMut(u32) -> u64) -> Option<(u32, u32)> {
+    // A record that does not fit ends the walk here too, but `check_batch` has refused such a message before.
+    while let Ok(Some(record)) = cursor.next(&mut load_word) {
+        if is_frame(record.length_bytes) {
+            return Some((WORD_BYTES as u32 + record.offset_bytes, record.length_bytes.into()));
+        }
+    }
+    None
 }
 
 #[cfg(test)]
@@ -178,17 +234,8 @@ mod tests {
         let mut bytes = header.encode().to_le_bytes().to_vec();
         bytes.extend_from_slice(payload);
         bytes.resize(header.lines() as usize * LINE_BYTES, 0);
-        let (mut first, mut last) = (NONE, NONE);
-        for line in bytes.as_chunks::<LINE_BYTES>().0 {
-            let taken = pool.take(Account::Shared, line).expect("the pool is large enough");
-            if first == NONE {
-                first = taken;
-            } else {
-                pool.link(last, taken);
-            }
-            last = taken;
-        }
-        first
+        let lines = bytes.as_chunks::<LINE_BYTES>().0;
+        pool.take(Account::Shared, lines).expect("the pool is large enough").first
     }
 
     fn batch_of(records: &[&[u8]]) -> Vec<u8> {
@@ -206,7 +253,7 @@ mod tests {
         if header.kind == Kind::Data {
             return vec![Frame::of_data(first, header.length_bytes).gather(pool, &mut buffer).to_vec()];
         }
-        let mut walk = BatchWalk::new(first, header);
+        let mut walk = BatchWalk::new(pool, first, header);
         let mut out = Vec::new();
         loop {
             let frame = walk.next_frame(pool);

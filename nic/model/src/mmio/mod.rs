@@ -23,7 +23,7 @@ mod tx_queue;
 use beeline_contract_device::{Accept, DmaError, Enables, QueueId, SimTime};
 
 use crate::NicConfig;
-use crate::engine::{Cause, Engine, FrameSource, QueueSettings, Shared, WindowEngine};
+use crate::engine::{Cause, Engine, FrameSource, Left, QueueSettings, Shared, WindowEngine};
 
 use bar_ingress::Pieces;
 use buffer_pool::{Account, BufferPool};
@@ -111,6 +111,22 @@ impl MmioEngine {
         Some((frame.gather(&self.pool, &mut self.gather), state.frame().bytes != 0))
     }
 
+    /// Lines of complete messages of a queue were given back to the pool.
+    #[inline(always)]
+    fn given_back(&mut self, queue: QueueId, lines: u32, shared: &mut Shared) {
+        if lines == 0 {
+            return;
+        }
+        let state = &mut self.queues[usize::from(queue.0)];
+        match state.account {
+            Account::Shared => self.complete_shared_lines -= lines,
+            Account::Reserved => {
+                state.freed += u64::from(lines);
+                self.credits.freed(queue, state.freed, shared);
+            }
+        }
+    }
+
     fn release_context(&mut self, queue: QueueId) {
         let state = &mut self.queues[usize::from(queue.0)];
         if let Some(context) = state.context.take() {
@@ -159,16 +175,39 @@ impl FrameSource for MmioEngine {
 
     #[inline]
     fn pop(&mut self, queue: QueueId, shared: &mut Shared) {
-        let MmioEngine { queues, pool, credits, complete_shared_lines, .. } = self;
-        let state = &mut queues[usize::from(queue.0)];
-        let lines = state.pop(pool);
-        match state.account {
-            Account::Shared => *complete_shared_lines -= lines,
-            Account::Reserved => {
-                state.freed += u64::from(lines);
-                credits.freed(queue, state.freed, shared);
-            }
+        let lines = self.queues[usize::from(queue.0)].pop(&mut self.pool);
+        self.given_back(queue, lines, shared);
+    }
+
+    #[inline(always)]
+    fn leave(
+        &mut self,
+        queue: QueueId,
+        most: u32,
+        shared: &mut Shared,
+        mut wire: impl FnMut(&[u8]) -> bool,
+    ) -> Left {
+        let (mut left, mut goes_on) = (Left::default(), true);
+        while goes_on && left.frames < most {
+            let state = &mut self.queues[usize::from(queue.0)];
+            let mut to_wire = |frame: &[u8]| {
+                left.count(frame);
+                goes_on = wire(frame);
+                goes_on && left.frames < most
+            };
+            let lines = if state.has_run_of_frames() {
+                state.leave_from_batch(&mut self.pool, to_wire)
+            } else if state.frame().bytes != 0 {
+                to_wire(state.frame().gather(&self.pool, &mut self.gather));
+                state.pop(&mut self.pool)
+            } else {
+                break;
+            };
+            self.given_back(queue, lines, shared);
+            // Credits are written before the next frame leaves.
+            goes_on &= shared.dma.is_empty();
         }
+        left
     }
 }
 

@@ -14,7 +14,7 @@ use beeline_spec::{Header, HeaderError, Kind, LINE_BYTES};
 
 use crate::engine::{Cause, Counters, QueueSettings};
 
-use super::buffer_pool::{Account, BufferPool, NONE};
+use super::buffer_pool::{Account, BufferPool, NONE, PoolLine};
 use super::message::{BatchWalk, Frame};
 use super::reorder_unit::ContextId;
 
@@ -27,6 +27,14 @@ pub(crate) enum LineState {
     BeyondSpan(u32),
     /// On a line that has arrived and is not free yet.
     NotFree,
+}
+
+/// What was appended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Appended {
+    pub lines: u32,
+    /// The last of them is the last one of its message.
+    pub is_whole: bool,
 }
 
 /// A queue's state.
@@ -51,6 +59,9 @@ pub(crate) struct TxQueue {
     first: u32,
     complete_lines: u32,
     last: u32,
+    /// Pool lines set aside for the earliest incomplete message: the next one, and how many are left.
+    aside: u32,
+    aside_lines: u32,
     window_lines: u32,
     max_frame_bytes: u32,
     /// The frame that goes out next, if any, and the lines of the message it is in.
@@ -105,6 +116,8 @@ impl TxQueue {
             first: NONE,
             complete_lines: 0,
             last: NONE,
+            aside: NONE,
+            aside_lines: 0,
             window_lines: 1,
             max_frame_bytes: 0,
             frame: Frame::NONE,
@@ -159,37 +172,56 @@ impl TxQueue {
         }
     }
 
-    /// Takes the whole line at the frontier into the pool; `Ok(true)` when it is the last one of its message. When it
-    /// fails, the cause was counted and the frontier has not moved.
+    /// Takes whole lines, the first of which is the one at the frontier, into the pool: all of `lines`, or fewer, one at least,
+    /// and none behind the end of their message. How many that were, and whether the last of them ends its message. When it fails, the cause was
+    /// counted and the frontier has not moved.
     #[inline]
     pub(crate) fn append(
         &mut self,
         pool: &mut BufferPool,
-        bytes: &[u8; 64],
+        lines: &[PoolLine],
         counters: &mut Counters,
-    ) -> Result<bool, Cause> {
+    ) -> Result<Appended, Cause> {
         let is_first = self.missing_lines == 0;
         if is_first {
-            let word = u64::from_le_bytes(*bytes.first_chunk().expect("a line is longer than a word"));
+            let header = lines.first().and_then(|line| line.first_chunk());
+            let word = u64::from_le_bytes(*header.expect("a line is longer than a word"));
             self.missing_lines = self.open(word, counters)?;
             self.incoming = word;
+            if lines.len() < self.missing_lines as usize && self.account == Account::Reserved {
+                // The rest comes later, and others' lines meanwhile. No more than the window has free: that was reserved.
+                let count = self.missing_lines.min(self.free_window_lines());
+                if let Some(first) = pool.set_aside(count) {
+                    (self.aside, self.aside_lines) = (first, count);
+                }
+            }
         }
-        let Some(line) = pool.take(self.account, bytes) else {
-            counters.no_pool += 1;
-            return Err(Cause::NoPool);
+        let mut count = (lines.len() as u32).min(self.missing_lines);
+        let list = if self.aside_lines != 0 {
+            count = count.min(self.aside_lines);
+            self.aside_lines -= count;
+            let list = pool.fill_aside(self.aside, &lines[..count as usize]);
+            self.aside += count;
+            list
+        } else {
+            let Some(list) = pool.take(self.account, &lines[..count as usize]) else {
+                counters.no_pool += 1;
+                return Err(Cause::NoPool);
+            };
+            list
         };
         if is_first && self.complete_lines == 0 {
-            self.first = line;
+            self.first = list.first;
         } else {
-            pool.link(self.last, line);
+            pool.link(self.last, list.first);
         }
         if is_first {
-            self.incoming_first = line;
+            self.incoming_first = list.first;
         }
-        self.last = line;
-        self.frontier += 1;
-        self.missing_lines -= 1;
-        Ok(self.missing_lines == 0)
+        self.last = list.last;
+        self.frontier += u64::from(count);
+        self.missing_lines -= count;
+        Ok(Appended { lines: count, is_whole: self.missing_lines == 0 })
     }
 
     /// The lines of the message whose header word this is.
@@ -313,13 +345,19 @@ impl TxQueue {
         Some(Frame::of_data(self.incoming_first, whole_beats))
     }
 
-    /// Whether `line` is the window's line at the frontier, it is free, and nothing incomplete is held.
+    /// If `line` is the window's line at the frontier and nothing incomplete is held: how many lines from it on are free.
+    /// Otherwise none.
     #[inline]
-    pub(crate) fn is_next_line(&self, line: u32) -> bool {
-        self.active
-            && self.context.is_none()
-            && line == self.frontier as u32 & (self.window_lines - 1)
-            && self.frontier - self.freed < u64::from(self.window_lines)
+    pub(crate) fn next_lines(&self, line: u32) -> u32 {
+        let is_next =
+            self.active && self.context.is_none() && line == self.frontier as u32 & (self.window_lines - 1);
+        if is_next { self.free_window_lines() } else { 0 }
+    }
+
+    /// Lines of the window that hold nothing, or a part of a line.
+    #[inline]
+    fn free_window_lines(&self) -> u32 {
+        self.window_lines - (self.frontier - self.freed) as u32
     }
 
     /// Opens complete messages until one has a frame; gives the others back. Returns the lines given back.
@@ -349,7 +387,7 @@ impl TxQueue {
             }
             Kind::Data | Kind::Void => {}
             Kind::Batch => {
-                let mut walk = BatchWalk::new(self.first, &header);
+                let mut walk = BatchWalk::new(pool, self.first, &header);
                 self.frame = walk.next_frame(pool);
                 self.batch = Some(walk);
             }
@@ -375,6 +413,31 @@ impl TxQueue {
                 return 0;
             }
         }
+        self.leave_head(pool)
+    }
+
+    /// Whether the frame at the head is in a batch whose frames can be given one after the other.
+    #[inline]
+    pub(crate) fn has_run_of_frames(&self) -> bool {
+        self.frame.bytes != 0 && self.batch.as_ref().is_some_and(BatchWalk::is_run)
+    }
+
+    /// Gives `wire` frames of the batch at the head, one at least, until it takes no other or the batch ends. Returns the lines
+    /// given back.
+    #[inline(always)]
+    pub(crate) fn leave_from_batch(&mut self, pool: &mut BufferPool, wire: impl FnMut(&[u8]) -> bool) -> u32 {
+        if let Some(walk) = &mut self.batch {
+            self.frame = walk.leave(pool, self.frame, wire);
+            if self.frame.bytes != 0 {
+                return 0;
+            }
+        }
+        self.leave_head(pool)
+    }
+
+    /// The last frame of the message at the head has gone: moves on. Returns the lines given back.
+    #[inline]
+    fn leave_head(&mut self, pool: &mut BufferPool) -> u32 {
         let given_back = self.give_back_head(pool);
         given_back + self.settle_head(pool)
     }
@@ -394,6 +457,7 @@ impl TxQueue {
     /// Gives back the lines of the earliest incomplete message.
     pub(crate) fn drop_incomplete(&mut self, pool: &mut BufferPool) {
         let lines = self.incoming_lines();
+        pool.put_back(self.aside, std::mem::take(&mut self.aside_lines));
         pool.give_back(self.account, self.incoming_first, lines);
         if self.complete_lines == 0 {
             self.is_open = false;

@@ -8,3 +8,4 @@ mod qos;
 mod registers;
 mod reorder;
 mod rig;
+mod runs;

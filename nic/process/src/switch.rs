@@ -111,9 +111,8 @@ impl Switch {
             self.counters.runts += 1;
             return Decision::Drop;
         };
-        let cached = self.cached.get(source as usize).copied().flatten();
-        let decision = match cached {
-            Some(last) if last.addresses == *addresses && last.version == self.version => last.decision,
+        let decision = match self.cached.get(source as usize) {
+            Some(Some(last)) if last.addresses == *addresses && last.version == self.version => last.decision,
             _ => self.decide_slowly(source, learns, addresses),
         };
         match decision {

@@ -2,10 +2,9 @@
 //!
 //! Contiguous data of a queue moves here from the window (HotOS'25 §3.3: "dynamically manages on-NIC memory, similar
 //! to many switches") and leaves when it has been transmitted. The lines of a queue are one linked list, oldest first, whose
-//! length the queue knows; the pool knows nothing of messages. Free lines are used last in, first out, so that a device
-//! that keeps up stays in a few lines of its cache. A list is given back as it is, so the lines of the next message
-//! mostly lie next to each other in memory, and its frames can be sent from where they are. For a message that comes in
-//! parts such lines are set aside when its first line arrives, and whenever no line is in use the list is put in order.
+//! length the queue knows; the pool knows nothing of messages. Lines that are taken together, or set aside for a message that
+//! comes in parts, lie one after the other in memory wherever so many are free, so that frames can be sent from where they
+//! are; the lowest ones are taken, so that a device that keeps up stays in a few lines of its cache.
 //!
 //! A queue that counts on credits alone *reserves* its whole window when it starts, so that a line it was granted can
 //! always be taken; the other queues share what nobody reserved, and may find it empty. Not here: who may ask
@@ -13,7 +12,7 @@
 
 use beeline_spec::LINE_BYTES;
 
-/// No line: the end of the list of free ones.
+/// No line.
 pub(crate) const NONE: u32 = u32::MAX;
 
 pub(crate) type PoolLine = [u8; LINE_BYTES];
@@ -21,6 +20,12 @@ pub(crate) type PoolLine = [u8; LINE_BYTES];
 #[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C, align(64))]
 struct Aligned(PoolLine);
+
+/// Lines of a word of the map of lines in use.
+const MAP_LINES: u32 = u64::BITS;
+/// Pieces of free memory that are looked at for lines that lie one after the other: whoever cut the pool into pieces must not
+/// make every message of others a search.
+const MOST_PIECES: u32 = 16;
 
 /// Lines that were taken together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,29 +45,32 @@ pub(crate) enum Account {
 
 pub(crate) struct BufferPool {
     lines: Box<[Aligned]>,
+    /// The line behind each line of a list.
     next: Box<[u32]>,
-    free: u32,
+    /// Bit i of word j: line 64 j + i is in use, or set aside.
+    used: Box<[u64]>,
+    /// The words before this one have no line that is not in use.
+    lowest: usize,
     /// Lines that hold nothing, those that are set aside among them.
     free_lines: u32,
-    /// Lines that are set aside and hold nothing.
-    aside_lines: u32,
     /// Free lines that no queue has reserved.
     shared_lines: u32,
-    /// Links of lines from this one on are as they were made.
-    untouched: u32,
 }
 
 impl BufferPool {
     /// A pool of `lines` free lines.
     pub(crate) fn new(lines: u32) -> Self {
+        let mut used = vec![0; lines.div_ceil(MAP_LINES) as usize].into_boxed_slice();
+        if let Some(last) = used.last_mut().filter(|_| !lines.is_multiple_of(MAP_LINES)) {
+            *last = u64::MAX << (lines % MAP_LINES);
+        }
         BufferPool {
             lines: vec![Aligned([0; LINE_BYTES]); lines as usize].into_boxed_slice(),
-            next: (1..lines).chain([NONE]).collect(),
-            free: if lines == 0 { NONE } else { 0 },
+            next: vec![NONE; lines as usize].into_boxed_slice(),
+            used,
+            lowest: 0,
             free_lines: lines,
-            aside_lines: 0,
             shared_lines: lines,
-            untouched: 0,
         }
     }
 
@@ -104,17 +112,12 @@ impl BufferPool {
         if account == Account::Shared {
             self.shared_lines = self.shared_lines.checked_sub(count)?;
         }
-        let first = self.free;
-        let last = if self.is_run(first, count) {
-            self.fill_run(first, lines);
-            self.untouched = self.untouched.max(first + count);
-            first + count - 1
-        } else {
-            self.fill_list(first, lines)
-        };
-        self.free = self.next[last as usize];
         self.free_lines -= count;
-        Some(List { first, last })
+        if let Some(first) = self.use_run(count) {
+            self.fill_run(first, lines);
+            return Some(List { first, last: first + count - 1 });
+        }
+        Some(self.fill_list(lines))
     }
 
     /// Fills lines that lie one after the other.
@@ -124,30 +127,29 @@ impl BufferPool {
         bytemuck::cast_slice_mut(&mut self.lines[start..start + lines.len()]).copy_from_slice(lines);
     }
 
-    /// Fills the lines of a list; gives the last one.
-    fn fill_list(&mut self, first: u32, lines: &[PoolLine]) -> u32 {
-        let (mut last, mut line) = (first, first);
+    /// Uses and fills the lowest free lines, wherever they are; there are as many.
+    #[cold]
+    fn fill_list(&mut self, lines: &[PoolLine]) -> List {
+        let mut list = List { first: NONE, last: NONE };
         for bytes in lines {
+            let line = self.use_run(1).expect("the account has a line");
             self.lines[line as usize].0 = *bytes;
-            self.untouched = self.untouched.max(line + 1);
-            (last, line) = (line, self.next[line as usize]);
+            if list.first == NONE {
+                list.first = line;
+            } else {
+                self.link(list.last, line);
+            }
+            list.last = line;
         }
-        last
+        list
     }
 
-    /// Sets `count` lines aside, one at least, if those that are next in the list of free ones lie one after the other in
-    /// memory. They are filled by [`BufferPool::fill_aside`]; until then they count as free. Only for an account that has
-    /// reserved them, so that nobody lacks them meanwhile.
+    /// Sets `count` lines aside, one at least, if so many that lie one after the other are found. They are filled by
+    /// [`BufferPool::fill_aside`]; until then they count as free. Only for an account that has reserved them, so that nobody
+    /// lacks them meanwhile.
     #[inline]
     pub(crate) fn set_aside(&mut self, count: u32) -> Option<u32> {
-        let first = self.free;
-        if count == 0 || first == NONE || !self.is_run(first, count) {
-            return None;
-        }
-        self.free = self.next[(first + count - 1) as usize];
-        self.untouched = self.untouched.max(first + count);
-        self.aside_lines += count;
-        Some(first)
+        if count == 0 { None } else { self.use_run(count) }
     }
 
     /// Fills the first of the lines that were set aside, from `first` on; one at least.
@@ -156,26 +158,67 @@ impl BufferPool {
         let count = lines.len() as u32;
         self.fill_run(first, lines);
         self.free_lines -= count;
-        self.aside_lines -= count;
         List { first, last: first + count - 1 }
     }
 
     /// Gives back lines that were set aside and not filled.
     pub(crate) fn put_back(&mut self, first: u32, count: u32) {
-        if let Some(hops) = count.checked_sub(1) {
-            self.next[(first + hops) as usize] = self.free;
-            self.free = first;
-            self.aside_lines -= count;
-        }
+        self.unuse_run(first, count);
     }
 
-    /// Puts the list of free lines in order: every line is in it.
-    fn put_in_order(&mut self) {
-        let lines = self.next.len() as u32;
-        for (line, next) in (0..self.untouched).zip(&mut self.next) {
-            *next = if line + 1 == lines { NONE } else { line + 1 };
+    /// Uses `count` lines, one at least, that lie one after the other, and links them; `None` when none were found.
+    #[inline]
+    fn use_run(&mut self, count: u32) -> Option<u32> {
+        let first = self.find_run(count)?;
+        for_each_mask(first, count, |word, mask| self.used[word] |= mask);
+        while self.used.get(self.lowest) == Some(&u64::MAX) {
+            self.lowest += 1;
         }
-        (self.free, self.untouched) = (0, 0);
+        let links = &mut self.next[first as usize..(first + count - 1) as usize];
+        links.iter_mut().zip(first + 1..).for_each(|(next, line)| *next = line);
+        Some(first)
+    }
+
+    /// The lowest of `count` lines that are not in use and lie one after the other.
+    #[inline]
+    fn find_run(&self, count: u32) -> Option<u32> {
+        // The piece of free memory that ends where the search is.
+        let (mut first, mut length) = (0, 0);
+        let mut pieces = 0;
+        for (word, used) in self.used.iter().enumerate().skip(self.lowest) {
+            let mut bit = 0;
+            while bit < MAP_LINES {
+                let rest = used >> bit;
+                let gap = rest.trailing_zeros().min(MAP_LINES - bit);
+                if gap != 0 {
+                    if length == 0 {
+                        first = word as u32 * MAP_LINES + bit;
+                    }
+                    length += gap;
+                    if length >= count {
+                        return Some(first);
+                    }
+                    bit += gap;
+                } else {
+                    pieces += u32::from(length != 0);
+                    if pieces > MOST_PIECES {
+                        return None;
+                    }
+                    length = 0;
+                    bit += rest.trailing_ones();
+                }
+            }
+        }
+        None
+    }
+
+    /// Lines that lie one after the other are in use no more.
+    #[inline]
+    fn unuse_run(&mut self, first: u32, count: u32) {
+        if count != 0 {
+            for_each_mask(first, count, |word, mask| self.used[word] &= !mask);
+            self.lowest = self.lowest.min((first / MAP_LINES) as usize);
+        }
     }
 
     /// Whether the list's first `count` lines, one at least, lie one after the other in memory. Compared many at a time: a walk
@@ -200,21 +243,22 @@ impl BufferPool {
     pub(crate) fn give_back(&mut self, account: Account, first: u32, lines: u32) -> u32 {
         let Some(hops) = lines.checked_sub(1) else { return first };
         let last = if self.is_run(first, lines) {
+            self.unuse_run(first, lines);
             first + hops
         } else {
-            (0..hops).fold(first, |line, _| self.next[line as usize])
+            let mut line = first;
+            self.unuse_run(line, 1);
+            for _ in 0..hops {
+                line = self.next[line as usize];
+                self.unuse_run(line, 1);
+            }
+            line
         };
-        let successor = self.next[last as usize];
-        self.next[last as usize] = self.free;
-        self.free = first;
         self.free_lines += lines;
         if account == Account::Shared {
             self.shared_lines += lines;
         }
-        if self.free_lines as usize == self.next.len() && self.aside_lines == 0 {
-            self.put_in_order();
-        }
-        successor
+        self.next[last as usize]
     }
 
     /// The line after `line` in its list.
@@ -261,6 +305,18 @@ impl BufferPool {
     }
 }
 
+/// Gives `each` the words of the map that have the bits of `count` lines from `first` on, and those bits.
+#[inline(always)]
+fn for_each_mask(first: u32, count: u32, mut each: impl FnMut(usize, u64)) {
+    let (mut line, end) = (first, first + count);
+    while line < end {
+        let bit = line % MAP_LINES;
+        let here = (end - line).min(MAP_LINES - bit);
+        each((line / MAP_LINES) as usize, u64::MAX >> (MAP_LINES - here) << bit);
+        line += here;
+    }
+}
+
 impl core::fmt::Debug for BufferPool {
     fn fmt(&self, out: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         out.debug_struct("BufferPool")
@@ -298,54 +354,76 @@ mod tests {
     }
 
     #[test]
-    fn a_list_given_back_is_taken_again_in_its_order_and_lies_in_one_run() {
+    fn a_frame_lies_in_one_piece_if_its_lines_are_linked_in_order() {
         let mut pool = BufferPool::new(4);
-        for lap in 0..3 {
-            let take = |pool: &mut BufferPool, i: u8| take_one(pool, Account::Shared, i).unwrap();
-            let lines: Vec<u32> = (0..3).map(|i| take(&mut pool, lap + i)).collect();
-            // Whatever the order in which they were given back.
-            assert_eq!(lines, [0, 1, 2], "lap {lap}");
-            pool.link(lines[0], lines[1]);
-            let run = pool.run(0, 60, 8).expect("both lines are linked").to_vec();
-            assert_eq!(run, [lap, lap, lap, lap, lap + 1, lap + 1, lap + 1, lap + 1]);
-            // Linked backwards, it is no run.
-            pool.link(lines[1], lines[0]);
-            assert_eq!(pool.run(1, 60, 8), None);
-            assert_eq!(pool.run(1, 60, 4), Some(&[lap + 1; 4][..]));
-            pool.link(lines[1], lines[2]);
-            assert_eq!(pool.give_back(Account::Shared, lines[0], 0), lines[0]);
-            assert_eq!(pool.give_back(Account::Shared, lines[0], 2), lines[2]);
-            pool.give_back(Account::Shared, lines[2], 1);
-            assert_eq!((pool.free_lines(), pool.shared_lines()), (4, 4));
+        let lines: Vec<u32> = (0..3).map(|i| take_one(&mut pool, Account::Shared, i).unwrap()).collect();
+        assert_eq!(lines, [0, 1, 2], "the lowest first");
+        pool.link(0, 1);
+        assert_eq!(pool.run(0, 60, 8), Some(&[0, 0, 0, 0, 1, 1, 1, 1][..]));
+        // Linked backwards, it is no run.
+        pool.link(1, 0);
+        assert_eq!(pool.run(1, 60, 8), None);
+        assert_eq!(pool.run(1, 60, 4), Some(&[1; 4][..]));
+        pool.link(1, 2);
+        assert_eq!(pool.give_back(Account::Shared, 0, 0), 0);
+        assert_eq!(pool.give_back(Account::Shared, 0, 2), 2);
+        assert_eq!(take_one(&mut pool, Account::Shared, 7), Some(0), "the lowest again");
+    }
+
+    /// Takes every line, then gives back those for which `is_free`.
+    fn pool_with_free(lines: u32, is_free: impl Fn(u32) -> bool) -> BufferPool {
+        let mut pool = BufferPool::new(lines);
+        assert!(pool.take(Account::Shared, &vec![[0; LINE_BYTES]; lines as usize]).is_some());
+        for line in (0..lines).filter(|line| is_free(*line)) {
+            pool.give_back(Account::Shared, line, 1);
+        }
+        pool
+    }
+
+    #[test]
+    fn lines_taken_together_are_a_list_in_one_piece_where_there_is_one() {
+        let lines: Vec<PoolLine> = (0..70).map(|i| [i; LINE_BYTES]).collect();
+        // Free lines, and the first line of 70 that lie one after the other among them.
+        let cases: [(fn(u32) -> bool, Option<u32>); 6] = [
+            (|_| true, Some(0)),
+            (|line| line >= 63, Some(63)),
+            (|line| (100..170).contains(&line) || line < 69, Some(100)),
+            (|line| line >= 230, Some(230)),
+            (|line| line % 100 != 99 || line < 64, Some(0)),
+            (|line| line % 3 != 0, None),
+        ];
+        for (number, (is_free, run)) in cases.into_iter().enumerate() {
+            let mut pool = pool_with_free(300, is_free);
+            let before = (pool.free_lines(), pool.shared_lines());
+            let list = pool.take(Account::Shared, &lines).expect("there are 70 free lines");
+            let expected: Vec<u32> = match run {
+                Some(first) => (first..first + 70).collect(),
+                None => (0..300).filter(|line| is_free(*line)).take(70).collect(),
+            };
+            assert_eq!((list.first, list.last), (expected[0], expected[69]), "case {number}");
+            let mut at = list.first;
+            for (expected, line) in expected.iter().zip(&lines) {
+                assert_eq!((at, pool.line(at)), (*expected, line), "case {number}");
+                at = pool.successor(at);
+            }
+            assert_eq!(pool.run(list.first, 0, 70 * LINE_BYTES).is_some(), run.is_some(), "case {number}");
+            assert_eq!((pool.free_lines(), pool.shared_lines()), (before.0 - 70, before.1 - 70));
+            let left = vec![[0; LINE_BYTES]; pool.free_lines() as usize + 1];
+            assert_eq!(pool.take(Account::Shared, &left), None, "one more than there are");
+            pool.give_back(Account::Shared, list.first, 70);
+            assert_eq!((pool.free_lines(), pool.shared_lines()), before, "case {number}");
+            assert_eq!(pool.take(Account::Shared, &lines), Some(list), "the same lines are free again");
         }
     }
 
     #[test]
-    fn lines_taken_together_are_a_list_whether_free_ones_lie_in_order_or_not() {
-        let lines: Vec<PoolLine> = (0..5).map(|i| [i; LINE_BYTES]).collect();
-        let free_in_order: [u32; 6] = [0, 1, 2, 3, 4, 5];
-        for free in
-            [free_in_order, [3, 4, 5, 0, 1, 2], [5, 4, 3, 2, 1, 0], [0, 1, 2, 3, 5, 4], [1, 0, 2, 3, 4, 5]]
-        {
-            // One more stays in use, so that the list is not put in order.
-            let mut pool = BufferPool::new(7);
-            assert!(pool.take(Account::Shared, &[[0; LINE_BYTES]; 7]).is_some());
-            // The one that is given back last is taken first.
-            for line in free.iter().rev() {
-                pool.give_back(Account::Shared, *line, 1);
+    fn every_line_can_be_had_one_by_one() {
+        for lines in [1, 63, 64, 65, 128, 200] {
+            let mut pool = BufferPool::new(lines);
+            for line in 0..lines {
+                assert_eq!(take_one(&mut pool, Account::Shared, 0), Some(line));
             }
-            let list = pool.take(Account::Shared, &lines).expect("six are free");
-            assert_eq!((list.first, list.last), (free[0], free[4]));
-            let mut at = list.first;
-            for (expected, line) in free.iter().zip(&lines) {
-                assert_eq!((at, pool.line(at)), (*expected, line), "{free:?}");
-                at = pool.successor(at);
-            }
-            assert_eq!(pool.run(list.first, 0, 5 * LINE_BYTES).is_some(), free == free_in_order, "{free:?}");
-            assert_eq!((pool.free_lines(), pool.take(Account::Shared, &lines[..2])), (1, None));
-            assert_eq!((pool.free_lines(), pool.shared_lines()), (1, 1), "what cannot be had takes nothing");
-            assert_eq!(pool.give_back(Account::Shared, list.first, 5), free[5]);
-            assert_eq!(pool.take(Account::Shared, &lines), Some(list), "in the order in which it was");
+            assert_eq!((take_one(&mut pool, Account::Shared, 0), pool.free_lines()), (None, 0));
         }
     }
 
@@ -365,9 +443,11 @@ mod tests {
         assert_eq!(pool.run(0, 0, 5 * LINE_BYTES), Some(lines.as_flattened()));
         pool.give_back(Account::Shared, 6, 1);
         pool.give_back(Account::Reserved, 0, 5);
-        assert_eq!(pool.set_aside(6).map(|first| pool.put_back(first, 6)), None, "0 to 4, then 6");
-        assert_eq!(pool.set_aside(5).map(|first| pool.put_back(first, 5)), Some(()));
-        assert_eq!(take_one(&mut pool, Account::Reserved, 1), Some(0), "what was put back is next");
+        assert_eq!(pool.set_aside(6), None, "0 to 4 are free, and 6");
+        assert_eq!(pool.set_aside(5), Some(0));
+        assert_eq!(take_one(&mut pool, Account::Reserved, 1), Some(6));
+        pool.put_back(2, 3);
+        assert_eq!(take_one(&mut pool, Account::Reserved, 1), Some(2), "the lowest that was put back");
     }
 
     #[test]

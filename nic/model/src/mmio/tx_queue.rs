@@ -29,7 +29,7 @@ pub(crate) enum LineState {
     NotFree,
 }
 
-/// What was appended.
+/// So many lines went from the window to the pool, and perhaps a message ended with them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Appended {
     pub lines: u32,

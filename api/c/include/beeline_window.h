@@ -83,6 +83,10 @@ typedef struct beeline_window_receiver_options {
  * @param options  NULL: defaults
  * @param receiver where the handle is put; NULL is put there on failure
  * @return OK, INVALID, REFUSED (the name is taken, or is none)
+ *
+ * How lines are prefetched, whether they are tested in groups and how often credits are pushed is what the environment variable
+ * BEELINE_TUNING says (prefetch=write:32,group=8,credits=8, any of them), else what `beeline doctor` found last on this machine,
+ * else a default. Nothing is timed here.
  */
 int beeline_window_receiver_offer(const beeline_domain *domain, const char *name,
                                   const beeline_window_receiver_options *options, beeline_window_receiver **receiver);
@@ -238,9 +242,9 @@ typedef struct beeline_window_sender_options {
    */
   uint64_t connect_timeout_ns;
   /**
-   * Name of the instructions that messages are stored with, as `beeline doctor` lists them. Default: the fastest for
-   * `traffic`; the first sender on a machine times them, which takes some milliseconds and two cores, and remembers them in
-   * the user's cache folder.
+   * Name of the instructions that messages are stored with, as `beeline doctor` lists them. Default: what the environment
+   * variable BEELINE_STORE_KERNEL names, else the fastest for `traffic`; the first sender on a machine times them, which takes
+   * some milliseconds and two cores, and keeps the result in the user's cache folder.
    */
   const char *store_kernel;
   /** enum beeline_window_traffic. */

@@ -130,26 +130,33 @@ enum Better {
     Higher,
 }
 
-/// The first of one size: its name (none where no lead is clear), the second, and the middle of the ratios of their values. A
-/// lead is clear if all of the middle half of the rounds has it, by more than [`CLEAR_FROM`].
-fn first_of<'r>(entries: &[&Entry<'r>], better: Better) -> Option<(Option<&'r str>, &'r str, f64)> {
+/// The first of one size: its name, or those of several that are level (none where no lead is clear), who comes next, and the
+/// middle of the ratios of their values. A lead is clear if all of the middle half of the rounds has it, by more than [`CLEAR_FROM`].
+fn first_of<'r>(entries: &[&Entry<'r>], better: Better) -> Option<(Option<String>, &'r str, f64)> {
     let mut sorted = entries.to_vec();
     sorted.sort_by(|a, b| match better {
         Better::Lower => a.standing(entries).total_cmp(&b.standing(entries)),
         Better::Higher => b.standing(entries).total_cmp(&a.standing(entries)),
     });
-    let [first, second, ..] = sorted[..] else { return None };
-    let shares = Middle::of(first.shares_of(second))?;
-    let is_clear = match better {
+    let (first, others) = sorted.split_first()?;
+    let shares: Vec<Middle> =
+        others.iter().map(|other| Middle::of(first.shares_of(other))).collect::<Option<_>>()?;
+    let is_clear = |shares: &Middle| match better {
         Better::Lower => shares.high < 1.0 - CLEAR_FROM,
         Better::Higher => shares.low > 1.0 + CLEAR_FROM,
     };
-    Some((is_clear.then_some(first.interface), second.interface, shares.value))
+    let Some(next) = shares.iter().position(is_clear) else {
+        return Some((None, others.first()?.interface, shares.first()?.value));
+    };
+    let mut level: Vec<&str> = sorted[..=next].iter().map(|entry| entry.interface).collect();
+    level.sort_unstable();
+    let level_or_alone = if level.len() > 1 { " level and first" } else { " first" };
+    Some((Some(level.join(" and ") + level_or_alone), others[next].interface, shares[next].value))
 }
 
 /// One sentence about one part in one placement; `None` with fewer than two interfaces.
 fn contest(title: &str, placement: Placement, entries: &[Entry<'_>], better: Better) -> Option<String> {
-    let mut spans: Vec<(Option<&str>, &str, Vec<(u32, f64)>)> = Vec::new();
+    let mut spans: Vec<(Option<String>, &str, Vec<(u32, f64)>)> = Vec::new();
     for bytes in distinct(entries.iter().map(|entry| entry.bytes)) {
         let of_size: Vec<&Entry> = entries.iter().filter(|entry| entry.bytes == bytes).collect();
         let (first, second, ratio) = first_of(&of_size, better)?;
@@ -178,7 +185,7 @@ fn contest(title: &str, placement: Placement, entries: &[Entry<'_>], better: Bet
             });
             let range =
                 if high - low < 0.01 { format!("{high:.2}") } else { format!("{low:.2} to {high:.2}") };
-            format!("{first} first {at} ({range} of {second}'s {quantity})")
+            format!("{first} {at} ({range} of {second}'s {quantity})")
         })
         .collect();
     (!parts.is_empty()).then(|| format!("{title}, {placement}: {}.", parts.join("; ")))
@@ -260,6 +267,17 @@ mod tests {
         assert_eq!(
             contest("One way", Placement::Near, &entries, Better::Lower).unwrap(),
             "One way, near: none clearly first at 64 B."
+        );
+        let [mmio, kpio] = entries;
+        assert_eq!(
+            contest(
+                "One way",
+                Placement::Near,
+                &[mmio, entry("descriptor", 64, [600.0; 3]), kpio],
+                Better::Lower
+            )
+            .unwrap(),
+            "One way, near: kpio and mmio level and first at 64 B (0.80 of descriptor's time)."
         );
     }
 

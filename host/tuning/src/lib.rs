@@ -7,7 +7,7 @@
 //! has timed before ([`kernel_for`]); what is kept is used, else the defaults of `host/window`.
 //!
 //! Not here: figures to compare with others (`bench/`), and the names of placements (`lab/floor`). Papers: HotOS'25 figure 2
-//! and kPIO+WC §III show how much the kernel alone matters; `docs/decisions/0024` says what is timed when.
+//! and kPIO+WC §III show how much the kernel alone matters; `docs/decisions/0025` says what is timed when.
 #![forbid(unsafe_code)]
 
 mod choose;

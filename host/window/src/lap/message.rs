@@ -4,8 +4,9 @@ use alloc::vec::Vec;
 
 use beeline_contract_memory::{CreditSink, ReadPort, Wait};
 use beeline_spec::WORD_BYTES;
-use beeline_spec::lap::{GROUP_PAYLOAD_WORDS, HEAD_WORDS, LapHeader, place, restored};
+use beeline_spec::lap::{GROUP_PAYLOAD_WORDS, HEAD_WORDS, place, restored};
 
+use super::delivery::Delivery;
 use super::receiver::LapReceiver;
 use crate::error::ReceiveError;
 
@@ -17,19 +18,19 @@ use crate::error::ReceiveError;
 #[derive(Debug)]
 pub struct LapMessage<'r, L: ReadPort, S: CreditSink> {
     receiver: &'r mut LapReceiver<L, S>,
-    header: LapHeader,
+    delivery: Delivery,
 }
 
 impl<'r, L: ReadPort, S: CreditSink> LapMessage<'r, L, S> {
     #[inline(always)]
-    pub(super) fn new(receiver: &'r mut LapReceiver<L, S>, header: LapHeader) -> Self {
-        LapMessage { receiver, header }
+    pub(super) fn new(receiver: &'r mut LapReceiver<L, S>, delivery: Delivery) -> Self {
+        LapMessage { receiver, delivery }
     }
 
     /// Payload bytes.
     #[inline(always)]
     pub fn len(&self) -> usize {
-        self.header.length_bytes as usize
+        self.delivery.length_bytes()
     }
 
     /// Whether the payload has no bytes.
@@ -116,7 +117,7 @@ impl<'r, L: ReadPort, S: CreditSink> LapMessage<'r, L, S> {
     /// Payload word `index` of the header's line.
     #[inline(always)]
     fn head_word(&self, index: usize) -> u64 {
-        restored(self.receiver.message_word(index + 1), u64::from(self.header.tops) >> index)
+        restored(self.receiver.message_word(index + 1), self.delivery.tops() >> index)
     }
 
     /// The payload word of `bit` of the word `tops`, which is word `at` of the message.
@@ -135,7 +136,7 @@ impl<L: ReadPort, S: CreditSink> LapReceiver<L, S> {
     /// [`ReceiveError`], for good: a malformed header, or after [`LapReceiver::sender_gone`] the end.
     #[inline(always)]
     pub fn poll(&mut self) -> Result<Option<LapMessage<'_, L, S>>, ReceiveError> {
-        Ok(self.advance()?.map(|header| LapMessage::new(self, header)))
+        Ok(self.advance()?.map(|delivery| LapMessage::new(self, delivery)))
     }
 
     /// Gives `each` the messages that are there, `max` at most, and says how many there were. Each is freed when `each`
@@ -152,7 +153,7 @@ impl<L: ReadPort, S: CreditSink> LapReceiver<L, S> {
         let mut taken = 0;
         while taken < max {
             match self.advance() {
-                Ok(Some(header)) => each(&mut LapMessage::new(self, header)),
+                Ok(Some(delivery)) => each(&mut LapMessage::new(self, delivery)),
                 Ok(None) => break,
                 Err(_) if taken > 0 => {
                     self.forget_error();
@@ -174,20 +175,20 @@ impl<L: ReadPort, S: CreditSink> LapReceiver<L, S> {
         &mut self,
         waiter: &mut impl Wait,
     ) -> Result<Option<LapMessage<'_, L, S>>, ReceiveError> {
-        let header = waiter.wait(|peer_gone| {
+        let delivery = waiter.wait(|peer_gone| {
             if peer_gone {
                 self.sender_gone();
             }
             self.advance()
         })?;
-        Ok(header.map(|header| LapMessage::new(self, header)))
+        Ok(delivery.map(|delivery| LapMessage::new(self, delivery)))
     }
 }
 
 impl<L: ReadPort, S: CreditSink> Drop for LapMessage<'_, L, S> {
     #[inline(always)]
     fn drop(&mut self) {
-        self.receiver.release(self.header.lines());
+        self.receiver.release(self.delivery);
     }
 }
 

@@ -11,6 +11,7 @@
 //! the caller's port wakes them ([`beeline_contract_memory::StorePort::wake_receiver`]). As in a blank window nothing is
 //! fenced, but when a receiver joins.
 
+mod delivery;
 mod error;
 mod message;
 mod reader_id;

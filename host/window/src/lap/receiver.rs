@@ -6,11 +6,11 @@
 //! sender stores, a header is read once a look and checked, and every access stays inside the window.
 
 use beeline_contract_memory::{CreditSink, ReadPort};
-use beeline_spec::header::words_of;
+use beeline_spec::header::{HeaderError, words_of};
 use beeline_spec::lap::{LapHeader, lap_of, payload_bytes_of};
 
+use super::delivery::Delivery;
 use crate::error::{ReceiveError, Torn};
-use crate::payload::HEAD_BYTES;
 use crate::{COALESCE_PARTS, Position};
 
 /// A receiver's end of a lap window. There may be any number of them, each with credits of its own.
@@ -103,21 +103,25 @@ impl<L: ReadPort, S: CreditSink> LapReceiver<L, S> {
 
     /// `LapReceiver::poll` up to the handle: what the caller gets must become one.
     #[inline(always)]
-    pub(super) fn advance(&mut self) -> Result<Option<LapHeader>, ReceiveError> {
+    pub(super) fn advance(&mut self) -> Result<Option<Delivery>, ReceiveError> {
         let (arrived, head) = self.look(0);
         if arrived & 1 == 0 || self.failed.is_some() {
             return self.idle();
         }
-        let header = match LapHeader::decode(head, self.max_payload_bytes, self.epoch) {
-            Ok(header) => header,
-            Err(error) => {
-                let position = Position(self.next_start);
-                return Err(self.fail(ReceiveError::Header { position, error }));
-            }
+        let delivery = match LapHeader::decode(head, self.max_payload_bytes, self.epoch) {
+            Ok(header) => Delivery::new(header),
+            Err(error) => return Err(self.malformed(error)),
         };
-        let is_complete =
-            arrived == 0xff && (header.length_bytes as usize <= HEAD_BYTES || self.has_rest(header.lines()));
-        if is_complete { Ok(Some(header)) } else { self.idle() }
+        let is_complete = arrived == 0xff && (delivery.is_one_line() || self.has_rest(delivery.lines()));
+        if is_complete { Ok(Some(delivery)) } else { self.idle() }
+    }
+
+    /// The word at the next start is no header.
+    #[cold]
+    #[inline(never)]
+    fn malformed(&mut self, error: HeaderError) -> ReceiveError {
+        let position = Position(self.next_start);
+        self.fail(ReceiveError::Header { position, error })
     }
 
     /// Whether lines 1 to `lines` of a message have arrived. Its last line is looked at first: senders mostly store in
@@ -160,9 +164,26 @@ impl<L: ReadPort, S: CreditSink> LapReceiver<L, S> {
         self.port.load_word(line, (index % 8) as u32)
     }
 
-    /// The caller is done with the message of `lines` lines at the next start.
+    /// The caller is done with the message at the next start.
+    ///
+    /// A message of one line has a branch of its own, which is predicted: were the lines reckoned from the header, the place of
+    /// the next message would be known only when this line has come over, and no two lines would be on their way at a time.
     #[inline(always)]
-    pub(super) fn release(&mut self, lines: u32) {
+    pub(super) fn release(&mut self, delivery: Delivery) {
+        if delivery.is_one_line() {
+            self.release_lines(1);
+        } else {
+            self.release_long(delivery);
+        }
+    }
+
+    #[inline(never)]
+    fn release_long(&mut self, delivery: Delivery) {
+        self.release_lines(delivery.lines());
+    }
+
+    #[inline(always)]
+    fn release_lines(&mut self, lines: u32) {
         self.next_start += u64::from(lines);
         self.arrived_lines = 0;
         if self.next_start - self.published >= self.coalesce_lines {
@@ -172,7 +193,7 @@ impl<L: ReadPort, S: CreditSink> LapReceiver<L, S> {
 
     /// Nothing to deliver: what is held back for the sender is pushed.
     #[inline(always)]
-    fn idle(&mut self) -> Result<Option<LapHeader>, ReceiveError> {
+    fn idle(&mut self) -> Result<Option<Delivery>, ReceiveError> {
         if self.next_start == self.published && !self.sender_gone && self.failed.is_none() {
             return Ok(None);
         }
@@ -180,7 +201,7 @@ impl<L: ReadPort, S: CreditSink> LapReceiver<L, S> {
     }
 
     #[inline(never)]
-    fn idle_long(&mut self) -> Result<Option<LapHeader>, ReceiveError> {
+    fn idle_long(&mut self) -> Result<Option<Delivery>, ReceiveError> {
         self.push_credits();
         match self.failed {
             Some(ReceiveError::Torn(_)) => Err(self.fail(ReceiveError::Gone)),

@@ -311,7 +311,7 @@ impl ReadPort for Changing {
 #[test]
 fn words_that_change_between_loads_are_borne() {
     let (errors, received) = (std::cell::Cell::new(0), std::cell::Cell::new(0));
-    check(2000, any::<u64>(), |seed| {
+    check(6000, any::<u64>(), |seed| {
         let lines = [1u32, 2, 8, 16][seed as usize % 4];
         let words = RefCell::new((vec![[0; 8]; lines as usize], Random(seed)));
         let start = beeline_window::Position(0);

@@ -213,6 +213,15 @@ pub trait Device {
         lines.iter().take_while(|line| is_taken(line)).count()
     }
 
+    /// How many whole lines from `offset_bytes` on the device waits for before anything comes of those that it has; 0: it does
+    /// not know, or it does not wait for so many. A hint: a link that only sees memory looks at the last of them first, because
+    /// a look at a line takes it from the sender that is about to store it.
+    #[inline]
+    fn awaited_lines(&self, offset_bytes: u64) -> u32 {
+        let _ = offset_bytes;
+        0
+    }
+
     /// A read of one aligned 64-bit register arrived; answered by [`Want::ReadCompletion`], after every write that
     /// arrived before it has taken effect (PCIe: a read pushes posted writes).
     fn read_arrived(&mut self, offset_bytes: u64, tag: ReadTag);

@@ -333,6 +333,16 @@ impl Device for Nic {
         taken
     }
 
+    #[inline]
+    fn awaited_lines(&self, offset_bytes: u64) -> u32 {
+        match self.decoder.whole_line(offset_bytes) {
+            Some((queue, line)) if self.queues[usize::from(queue.0)].route == Route::To(Interface::Mmio) => {
+                self.engines.mmio.awaited_lines(queue, line)
+            }
+            _ => 0,
+        }
+    }
+
     fn read_arrived(&mut self, offset_bytes: u64, tag: ReadTag) {
         self.invalidate_rest();
         self.attention = true;

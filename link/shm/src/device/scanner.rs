@@ -51,13 +51,25 @@ pub(crate) struct Scanner<L> {
     next_look: u32,
     /// Position from which on groups are looked for.
     groups_from: u64,
-    /// Lines delivered in groups since a group was looked for that had not arrived.
+    /// Lines delivered in runs since a group was looked for that had not arrived.
     lines_in_groups: u32,
-    /// The bytes of groups on their way to the device.
+    /// Position of a line that the device waits for, and lines before it; below the frontier: none.
+    awaited: u64,
+    /// Looks at that line before the others are looked at.
+    patience: u32,
+    /// Lines before this position are likely to have arrived, as the last of them has.
+    expected: u64,
+    /// The bytes of a run on their way to the device.
     run: Run,
 }
 
-/// Most lines that are handed to the device in one call; whole groups.
+/// Lines of a message that are waited for together: the sender stores undisturbed, and what it stored comes over at once.
+const AWAITED_LINES: u32 = 4 * GROUP_LINES;
+
+/// Looks at the last line that is awaited before whatever else arrived is looked at: it may have overtaken that line.
+const PATIENCE: u32 = 32;
+
+/// Most lines that are handed to the device in one call.
 const RUN_LINES: u32 = 4 * GROUP_LINES;
 
 /// Lines that must have been found in groups one after the other before others are fetched ahead: then the sender is well in
@@ -97,6 +109,9 @@ impl<L: LoadPort> Scanner<L> {
             next_look: 0,
             groups_from: 0,
             lines_in_groups: 0,
+            awaited: 0,
+            patience: 0,
+            expected: 0,
             run: Run([[0; LINE_BYTES]; RUN_LINES as usize]),
         }
     }
@@ -113,6 +128,7 @@ impl<L: LoadPort> Scanner<L> {
         self.next_look = 0;
         self.groups_from = 0;
         self.lines_in_groups = 0;
+        (self.awaited, self.expected) = (0, 0);
     }
 
     /// Position of the first line of which something is still to arrive; tells how many lines were taken.
@@ -120,9 +136,10 @@ impl<L: LoadPort> Scanner<L> {
         self.frontier
     }
 
-    /// Whether a part of a line, or something beyond an incomplete line, was delivered and the rest never came.
+    /// Whether a part of a line, something beyond an incomplete line, or some lines of a message were delivered and the rest
+    /// never came.
     pub(crate) fn is_torn(&self) -> bool {
-        self.beyond > 0 || self.delivered[self.slot(self.frontier)] != 0
+        self.frontier < self.awaited || self.beyond > 0 || self.delivered[self.slot(self.frontier)] != 0
     }
 
     #[inline(always)]
@@ -142,14 +159,18 @@ impl<L: LoadPort> Scanner<L> {
         let mut words = Line::default();
         let mut left = self.config.burst_lines;
         while left > 0 {
-            let arrived = self.arrived_groups(left);
+            if self.frontier < self.awaited && !self.has_awaited() {
+                return any;
+            }
+            let arrived = self.arrived_run(left);
             if arrived != 0 {
-                let taken = self.deliver_groups(arrived, device, counters);
+                let taken = self.deliver_run(arrived, device, counters);
                 any |= taken > 0;
                 if taken < arrived {
                     return any;
                 }
                 left -= arrived;
+                self.await_lines(device);
                 continue;
             }
             left -= 1;
@@ -177,6 +198,9 @@ impl<L: LoadPort> Scanner<L> {
                 counters.whole_lines += 1;
                 self.port.blank_line(line, self.blank);
                 self.advance();
+                if self.frontier >= self.awaited {
+                    self.await_lines(device);
+                }
                 any = true;
                 continue;
             }
@@ -188,19 +212,49 @@ impl<L: LoadPort> Scanner<L> {
         any
     }
 
-    /// How many lines from the frontier's on have arrived, in whole groups of which nothing was delivered; at most `most`.
+    /// Asks the device how far from the frontier on it waits for lines.
     #[inline(always)]
-    fn arrived_groups(&mut self, most: u32) -> u32 {
+    fn await_lines<D: Device>(&mut self, device: &D) {
+        let lines = device.awaited_lines(self.offset(self.line(self.frontier))).min(AWAITED_LINES);
+        if lines > 1 {
+            self.awaited = self.frontier + u64::from(lines) - 1;
+            self.patience = PATIENCE;
+        }
+    }
+
+    /// Whether the lines that are awaited are to be looked at: the last of them has arrived, or it was looked at often enough.
+    fn has_awaited(&mut self) -> bool {
+        if self.port.arrived_words(self.line(self.awaited), self.blank) != ALL {
+            // Looked at at once when it is not there the next time: most are a moment away.
+            self.patience = self.patience.checked_sub(1).unwrap_or(PATIENCE);
+            return self.patience == 0;
+        }
+        // They are likely to be there all, and come over together.
+        (self.frontier..self.awaited).for_each(|position| self.port.prefetch(self.line(position)));
+        (self.groups_from, self.expected) = (self.frontier, self.awaited + 1);
+        self.awaited = 0;
+        true
+    }
+
+    /// How many lines from the frontier's on have arrived, of which nothing was delivered; at most `most`. Whole groups, but for
+    /// the end of what is expected.
+    #[inline(always)]
+    fn arrived_run(&mut self, most: u32) -> u32 {
         let is_untouched = self.beyond == 0 && self.delivered[self.slot(self.frontier)] == 0;
         if self.frontier < self.groups_from || !is_untouched {
             return 0;
         }
         // A run ends with the window: the device is told of lines that follow each other in its address space.
         let until_end = self.port.lines() - self.line(self.frontier);
-        let most = most.min(RUN_LINES).min(until_end) & !(GROUP_LINES - 1);
+        let most = most.min(RUN_LINES).min(until_end);
         let mut lines = 0;
-        while lines < most && self.has_group(self.frontier + u64::from(lines)) {
+        while lines + GROUP_LINES <= most && self.has_group(self.frontier + u64::from(lines)) {
             lines += GROUP_LINES;
+        }
+        let expected = self.expected.saturating_sub(self.frontier).min(u64::from(most)) as u32;
+        while lines < expected && self.port.arrived_words(self.line(self.frontier) + lines, self.blank) == ALL
+        {
+            lines += 1;
         }
         lines
     }
@@ -220,9 +274,9 @@ impl<L: LoadPort> Scanner<L> {
         false
     }
 
-    /// Delivers groups of lines from the frontier's on, which have arrived. Returns how many lines the device took.
+    /// Delivers lines from the frontier's on, which have arrived. Returns how many lines the device took.
     #[inline(always)]
-    fn deliver_groups<D: Device>(&mut self, lines: u32, device: &mut D, counters: &mut PortCounters) -> u32 {
+    fn deliver_run<D: Device>(&mut self, lines: u32, device: &mut D, counters: &mut PortCounters) -> u32 {
         let first = self.line(self.frontier);
         let run = &mut self.run.0[..lines as usize];
         let is_behind = self.lines_in_groups >= LINES_BEFORE_PREFETCH;

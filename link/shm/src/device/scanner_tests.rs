@@ -166,12 +166,14 @@ fn a_refused_write_is_offered_again_until_it_is_taken() {
     assert_eq!((counters.refused_writes, device.writes.len(), scanner.frontier()), (3, 2, 1));
 }
 
-/// A device that says how many lines it was handed in each call, and takes as many as it has room for.
+/// A device that says how many lines it was handed in each call, takes as many as it has room for, and waits for all lines
+/// before a position.
 #[derive(Default)]
 struct Runs {
     inner: Recorder,
     calls: Vec<(u64, usize)>,
     room: usize,
+    waits_until: u64,
 }
 
 impl Device for Runs {
@@ -183,6 +185,9 @@ impl Device for Runs {
         self.room -= taken;
         self.calls.push(((offset_bytes - BASE) / LINE_BYTES as u64, lines.len()));
         self.inner.lines_arrived(offset_bytes, &lines[..taken])
+    }
+    fn awaited_lines(&self, offset_bytes: u64) -> u32 {
+        self.waits_until.saturating_sub((offset_bytes - BASE) / LINE_BYTES as u64) as u32
     }
     fn read_arrived(&mut self, _offset_bytes: u64, _tag: ReadTag) {}
     fn dma_completed(&mut self, _tag: DmaTag, _data: Result<&[u8], DmaError>) {}
@@ -241,6 +246,41 @@ fn lines_of_a_run_that_are_refused_stay_and_are_offered_again() {
             assert_eq!((*line as usize, first), (position, value(position as u64, 0)));
         }
     }
+}
+
+#[test]
+fn lines_of_a_message_are_looked_at_once_its_last_one_is_there() {
+    for lines in 3..u64::from(LINES) {
+        let (mut scanner, mut counters) = (scanner(4, 40), PortCounters::default());
+        let mut device = Runs { room: usize::MAX, waits_until: lines, ..Runs::default() };
+        assert!(!scanner.scan(&mut device, &mut counters) && !scanner.is_torn());
+        for position in 0..lines - 1 {
+            store_line(&mut scanner, position);
+            // The first is delivered when it comes; after that the last is looked at, and not the one that is stored.
+            scanner.scan(&mut device, &mut counters);
+            assert_eq!((scanner.frontier(), scanner.is_torn()), (1, true), "{position} of {lines}");
+        }
+        store_line(&mut scanner, lines - 1);
+        assert!(scanner.scan(&mut device, &mut counters));
+        assert_eq!((scanner.frontier(), counters.whole_lines, scanner.is_torn()), (lines, lines, false));
+        assert_eq!(device.calls, [(1, lines as usize - 1)], "all of them at once");
+    }
+}
+
+#[test]
+fn lines_of_a_message_are_delivered_although_its_last_one_never_comes() {
+    let (mut scanner, mut counters) = (scanner(4, 40), PortCounters::default());
+    let mut device = Runs { room: usize::MAX, waits_until: 8, ..Runs::default() };
+    for position in [0, 1, 3] {
+        store_line(&mut scanner, position);
+    }
+    let scans = (1..1000).find(|_| {
+        scanner.scan(&mut device, &mut counters);
+        device.inner.writes.len() == 3
+    });
+    assert!(scans.is_some_and(|scans| scans > PATIENCE), "{scans:?}");
+    let order: Vec<_> = device.inner.writes.iter().map(|(line, _, _)| *line).collect();
+    assert_eq!((order, counters.ahead_writes, scanner.is_torn()), (vec![0, 1, 3], 1, true));
 }
 
 /// One step of a run: store a word of a line that many lines beyond the frontier, store whole lines from the frontier's on,

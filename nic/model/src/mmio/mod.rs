@@ -82,6 +82,13 @@ impl MmioEngine {
         self.reorder.free_contexts()
     }
 
+    /// Lines from the queue's next line on, if it is this one, that the earliest incomplete message lacks; 0 where its frame may
+    /// begin without them.
+    #[inline]
+    pub(crate) fn awaited_lines(&self, queue: QueueId, line: u32) -> u32 {
+        self.queues.get(usize::from(queue.0)).map_or(0, |state| state.awaited_lines(line))
+    }
+
     /// Pushes the credits that are due; called when the device has nothing else to do, so that a burst shares a push.
     #[inline]
     pub(crate) fn push_due_credits(&mut self, shared: &mut Shared) {

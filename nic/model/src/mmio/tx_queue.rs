@@ -354,6 +354,14 @@ impl TxQueue {
         if is_next { self.free_window_lines() } else { 0 }
     }
 
+    /// Lines that the earliest incomplete message lacks, if `line` is the first of them; 0 where its frame may begin without
+    /// them.
+    #[inline]
+    pub(crate) fn awaited_lines(&self, line: u32) -> u32 {
+        let waits = self.cut_through_lines == 0 && self.next_lines(line) != 0;
+        if waits { self.missing_lines } else { 0 }
+    }
+
     /// Lines of the window that hold nothing, or a part of a line.
     #[inline]
     fn free_window_lines(&self) -> u32 {

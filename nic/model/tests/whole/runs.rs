@@ -1,6 +1,7 @@
 //! Lines that arrive together and frames that leave together, against the same lines and frames one by one.
 
 use beeline_contract_device::{Device, QueueId};
+use beeline_spec::regs::{field, queue as r};
 use beeline_spec::{Header, Kind, escape};
 
 use crate::rig::{PlacedLine, QueueSetup, Random, Rig, Sender, for_seeds, small_config};
@@ -121,4 +122,25 @@ fn queue_that_stops_inside_a_message_keeps_no_line() {
             rig.assert_empty();
         }
     });
+}
+
+#[test]
+fn device_waits_for_the_lines_that_the_earliest_message_lacks() {
+    let mut rig = Rig::new(small_config());
+    rig.enable(1, &QueueSetup::default());
+    let message = Sender::new(1, 0).frame(&[1; 300]);
+    assert_eq!(rig.awaited_lines(1, 0), 0, "no header is there");
+    for (position, line) in (1..).zip(&message) {
+        rig.write_lines(1, std::slice::from_ref(line));
+        let expected = message.len() as u32 - position as u32;
+        assert_eq!((rig.awaited_lines(1, position), rig.awaited_lines(1, position + 1)), (expected, 0));
+    }
+    assert_eq!((rig.frames_of(1).len(), rig.awaited_lines(2, 0)), (1, 0));
+
+    // Where a frame may begin early, its lines are wanted as they come.
+    let cut_through = Rig::queue_register(0, r::CUT_THROUGH);
+    rig.set(cut_through, 4 << field::cut_through::LINES_LSB);
+    rig.enable(0, &QueueSetup::default());
+    rig.write_lines(0, &message[..1]);
+    assert_eq!(rig.awaited_lines(0, 1), 0);
 }

@@ -221,6 +221,12 @@ impl Rig {
         self.nic.lines_arrived(self.aperture + u64::from(queue) * self.stride + at, lines)
     }
 
+    /// Lines from a position on that the device says it waits for.
+    pub fn awaited_lines(&self, queue: u16, position: u64) -> u32 {
+        let at = position % u64::from(self.nic.config().window_lines) * 64;
+        self.nic.awaited_lines(self.aperture + u64::from(queue) * self.stride + at)
+    }
+
     /// Takes everything the device wants. DMA reads are noted and not answered.
     pub fn settle(&mut self) {
         while self.take_want() {}

@@ -159,7 +159,7 @@ impl<L: LoadPort> Scanner<L> {
         let mut words = Line::default();
         let mut left = self.config.burst_lines;
         while left > 0 {
-            if self.frontier < self.awaited && !self.has_awaited() {
+            if self.frontier < self.awaited && self.beyond == 0 && !self.has_awaited() {
                 return any;
             }
             let arrived = self.arrived_run(left);
@@ -170,7 +170,9 @@ impl<L: LoadPort> Scanner<L> {
                     return any;
                 }
                 left -= arrived;
-                self.await_lines(device);
+                if self.frontier >= self.awaited {
+                    self.await_lines(device);
+                }
                 continue;
             }
             left -= 1;
@@ -225,8 +227,7 @@ impl<L: LoadPort> Scanner<L> {
     /// Whether the lines that are awaited are to be looked at: the last of them has arrived, or it was looked at often enough.
     fn has_awaited(&mut self) -> bool {
         if self.port.arrived_words(self.line(self.awaited), self.blank) != ALL {
-            // Looked at at once when it is not there the next time: most are a moment away.
-            self.patience = self.patience.checked_sub(1).unwrap_or(PATIENCE);
+            self.patience = self.patience.saturating_sub(1);
             return self.patience == 0;
         }
         // They are likely to be there all, and come over together.

@@ -17,7 +17,7 @@ pub use adversary::{Adversary, Tolerance};
 pub use line::{fill_words, has_word};
 pub use sleep::{Sleeper, Wait, WaitPolicy};
 pub use window::{
-    CreditSink, CreditSource, GROUP_LINES, Group, LineByLine, LoadPort, ReadPort, StorePort, StoreTask,
+    CreditSink, CreditSource, GROUP_LINES, Group, LineByLine, LoadPort, ReadOnlyPort, StorePort, StoreTask,
 };
 
 /// One line as its eight words.

@@ -233,7 +233,7 @@ pub trait LoadPort {
 /// It has no way to make a line free, so a receiver that re-blanks ([`LoadPort::blank_line`]) cannot be made of it, whatever
 /// the mapping allows. The memory need not be coherent with the sender's: it is enough that a store becomes visible at some
 /// time, whole in each aligned word, and that a later load of a word gives no older value of it.
-pub trait ReadPort {
+pub trait ReadOnlyPort {
     /// Lines of the window, a power of two.
     fn lines(&self) -> u32;
 

@@ -5,7 +5,7 @@
 //! which keeps the number of interleavings small and leaves every kind of word in.
 #![cfg(loom)]
 
-use beeline_contract_memory::{CreditSink, CreditSource, Line, ReadPort, StorePort, store_port_default};
+use beeline_contract_memory::{CreditSink, CreditSource, Line, ReadOnlyPort, StorePort, store_port_default};
 use beeline_window::Sent;
 use beeline_window::lap::{LapReceiver, LapWriter};
 use loom::cell::UnsafeCell;
@@ -89,7 +89,7 @@ struct Loads {
     checks: bool,
 }
 
-impl ReadPort for Loads {
+impl ReadOnlyPort for Loads {
     fn lines(&self) -> u32 {
         LINES as u32
     }

@@ -1,6 +1,6 @@
 //! A window to load from and nothing else: the receiver's side of a window whose mapping may be read-only.
 
-use beeline_contract_memory::ReadPort;
+use beeline_contract_memory::ReadOnlyPort;
 
 use crate::LINE_BYTES;
 use crate::arch::{LoadKernel, prefetch, words};
@@ -34,7 +34,7 @@ impl ReadWindow {
     }
 }
 
-impl ReadPort for ReadWindow {
+impl ReadOnlyPort for ReadWindow {
     #[inline(always)]
     fn lines(&self) -> u32 {
         self.mask + 1

@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use beeline_contract_memory::{CreditSink, CreditSource, Line, ReadPort, StorePort, store_port_default};
+use beeline_contract_memory::{CreditSink, CreditSource, Line, ReadOnlyPort, StorePort, store_port_default};
 use beeline_vectors::{LapCase, LapEvent, load_laps};
 use beeline_window::lap::{LapReceiver, LapWriter};
 use beeline_window::{Position, ReceiveError, Sent};
@@ -23,7 +23,7 @@ impl Memory {
     }
 }
 
-impl ReadPort for Memory {
+impl ReadOnlyPort for Memory {
     fn lines(&self) -> u32 {
         self.0.borrow().0.len() as u32
     }
@@ -40,7 +40,7 @@ impl ReadPort for Memory {
 
 impl StorePort for Memory {
     fn lines(&self) -> u32 {
-        ReadPort::lines(self)
+        ReadOnlyPort::lines(self)
     }
 
     fn store_line(&mut self, line: u32, words: &Line) {

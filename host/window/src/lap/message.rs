@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use beeline_contract_memory::{CreditSink, ReadPort, Wait};
+use beeline_contract_memory::{CreditSink, ReadOnlyPort, Wait};
 use beeline_spec::WORD_BYTES;
 use beeline_spec::lap::{GROUP_PAYLOAD_WORDS, HEAD_WORDS, place, restored};
 
@@ -16,12 +16,12 @@ use crate::error::ReceiveError;
 /// A sender that breaks the rules can change the bytes while the handle lives. That is within what we promise (memory
 /// safety and bounds, not content); who decides something by the bytes of an untrusted sender copies them first.
 #[derive(Debug)]
-pub struct LapMessage<'r, L: ReadPort, S: CreditSink> {
+pub struct LapMessage<'r, L: ReadOnlyPort, S: CreditSink> {
     receiver: &'r mut LapReceiver<L, S>,
     delivery: Delivery,
 }
 
-impl<'r, L: ReadPort, S: CreditSink> LapMessage<'r, L, S> {
+impl<'r, L: ReadOnlyPort, S: CreditSink> LapMessage<'r, L, S> {
     #[inline(always)]
     pub(super) fn new(receiver: &'r mut LapReceiver<L, S>, delivery: Delivery) -> Self {
         LapMessage { receiver, delivery }
@@ -127,7 +127,7 @@ impl<'r, L: ReadPort, S: CreditSink> LapMessage<'r, L, S> {
     }
 }
 
-impl<L: ReadPort, S: CreditSink> LapReceiver<L, S> {
+impl<L: ReadOnlyPort, S: CreditSink> LapReceiver<L, S> {
     /// The next message, if it is complete.
     ///
     /// When there is none, credits held back are pushed, so that a polling receiver never starves its sender.
@@ -185,7 +185,7 @@ impl<L: ReadPort, S: CreditSink> LapReceiver<L, S> {
     }
 }
 
-impl<L: ReadPort, S: CreditSink> Drop for LapMessage<'_, L, S> {
+impl<L: ReadOnlyPort, S: CreditSink> Drop for LapMessage<'_, L, S> {
     #[inline(always)]
     fn drop(&mut self) {
         self.receiver.release(self.delivery);

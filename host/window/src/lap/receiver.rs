@@ -5,7 +5,7 @@
 //! the lap of its line's position; nothing is made free in the window, only counted and pushed to the sender. Whatever a hostile
 //! sender stores, a header is read once a look and checked, and every access stays inside the window.
 
-use beeline_contract_memory::{CreditSink, ReadPort};
+use beeline_contract_memory::{CreditSink, ReadOnlyPort};
 use beeline_spec::header::{HeaderError, words_of};
 use beeline_spec::lap::{LapHeader, lap_of, payload_bytes_of};
 
@@ -35,7 +35,7 @@ pub struct LapReceiver<L, S> {
     failed: Option<ReceiveError>,
 }
 
-impl<L: ReadPort, S: CreditSink> LapReceiver<L, S> {
+impl<L: ReadOnlyPort, S: CreditSink> LapReceiver<L, S> {
     /// The receiver's end of a window that it joins at `start` ([`super::LapWriter::join`]); `sink` has had no count pushed.
     ///
     /// # Panics

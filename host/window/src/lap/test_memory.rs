@@ -7,7 +7,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use beeline_contract_memory::{CreditSink, CreditSource, Line, ReadPort, StorePort};
+use beeline_contract_memory::{CreditSink, CreditSource, Line, ReadOnlyPort, StorePort};
 
 /// One aligned word in flight.
 #[derive(Clone, Copy, Debug)]
@@ -191,7 +191,7 @@ impl StorePort for LapMemory {
     beeline_contract_memory::store_port_default! { composed, hints, wake_receiver, progress }
 }
 
-impl ReadPort for Replicated {
+impl ReadOnlyPort for Replicated {
     fn lines(&self) -> u32 {
         self.memory.lines()
     }

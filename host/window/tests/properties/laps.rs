@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 use std::collections::VecDeque;
 
-use beeline_contract_memory::{Adversary, Line, ReadPort, StorePort, Tolerance};
+use beeline_contract_memory::{Adversary, Line, ReadOnlyPort, StorePort, Tolerance};
 use beeline_spec::lap::{LapHeader, payload_bytes_of, stored};
 use beeline_window::lap::{LapMessage, LapReceiver, LapSendError, LapWriter, ReaderId};
 use beeline_window::{ReceiveError, Sent};
@@ -289,7 +289,7 @@ impl Changing {
     }
 }
 
-impl ReadPort for Changing {
+impl ReadOnlyPort for Changing {
     fn lines(&self) -> u32 {
         self.words.borrow().0.len() as u32
     }

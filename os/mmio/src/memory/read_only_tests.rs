@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 
-use beeline_contract_memory::ReadPort;
+use beeline_contract_memory::ReadOnlyPort;
 use rustix::fs::FallocateFlags;
 
 use super::*;

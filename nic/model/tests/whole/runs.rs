@@ -102,9 +102,10 @@ fn lines_and_frames_in_runs_mean_what_they_mean_one_by_one() {
 
 #[test]
 fn queue_that_stops_inside_a_message_keeps_no_line() {
-    for_seeds(100, |random| {
+    for_seeds(20, |random| {
         let mut rig = Rig::new(small_config());
-        for epoch in 1..8 {
+        // More lives than the pool could bear if each kept a line that was set aside, which no count tells.
+        for epoch in 1..100 {
             let mut messages = [0u16, 1].map(|queue| {
                 rig.enable(queue, &QueueSetup { epoch, ..QueueSetup::default() });
                 let mut sender = Sender::new(epoch, 0);

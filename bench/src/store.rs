@@ -10,6 +10,7 @@ use beeline_window::{FencePolicy, Sent, Writer};
 use crate::LINE_PAYLOAD_BYTES;
 use crate::check::fastest;
 use crate::figure::Row;
+use crate::stream::payloads;
 use crate::{BenchError, Bound, Check, Figure, Report, Settings};
 use beeline_floor::{MEMORY, Source, Unreceived, WindowMemory, on_core};
 
@@ -36,10 +37,32 @@ pub fn store_rate<P: StorePort>(
     Ok(beeline_floor::rate(messages, start.elapsed()))
 }
 
+/// As [`store_rate`], with messages sent in bulk.
+///
+/// # Errors
+/// [`BenchError::Send`].
+pub fn bulk_rate<P: StorePort>(
+    writer: &mut Writer<P, Unreceived>,
+    source: &Source,
+    messages: u64,
+) -> Result<f64, BenchError> {
+    let payloads = payloads(source);
+    let (start, mut number) = (Instant::now(), 0);
+    while number < messages {
+        let first = number as usize % payloads.len();
+        let left = (messages - number).min((payloads.len() - first) as u64) as usize;
+        number += writer.try_send_all(&payloads[first..first + left])?.0 as u64;
+    }
+    writer.fence();
+    Ok(beeline_floor::rate(messages, start.elapsed()))
+}
+
 /// The rows of one kernel.
 struct Rows {
     kernel: StoreKernel,
     bare: Vec<f64>,
+    /// In bulk, without fences.
+    bulk: (Writer<StoreWindow, Unreceived>, Vec<f64>),
     windows: Vec<(FencePolicy, Writer<StoreWindow, Unreceived>, Vec<f64>)>,
 }
 
@@ -51,7 +74,8 @@ impl Rows {
             let credits = Unreceived::new(port.lines());
             (policy, Writer::new(port, credits, config), Vec::new())
         };
-        Rows { kernel, bare: Vec::new(), windows: FencePolicy::ALL.map(window).into() }
+        let (_, writer, rates) = window(FencePolicy::None);
+        Rows { kernel, bare: Vec::new(), bulk: (writer, rates), windows: FencePolicy::ALL.map(window).into() }
     }
 
     fn round(&mut self, memory: &WindowMemory, source: &Source, messages: u64) -> Result<(), BenchError> {
@@ -60,6 +84,8 @@ impl Rows {
             source,
             messages,
         ));
+        let (writer, rates) = &mut self.bulk;
+        rates.push(bulk_rate(writer, source, messages)?);
         for (policy, writer, rates) in &mut self.windows {
             let fenced = matches!(policy, FencePolicy::PerMessage | FencePolicy::PerLine);
             let messages = if fenced { messages / FENCED_FRACTION } else { messages };
@@ -68,16 +94,18 @@ impl Rows {
         Ok(())
     }
 
+    /// The bare loop, and the window in bulk and then by each policy.
     fn figures(self, messages: u64) -> (Figure, Vec<Figure>) {
         let kernel = self.kernel.name();
         let row = |name: &str, count, rates| {
             let row = Row { bench: BENCH, name, kernel, memory: MEMORY, size_bytes: 64, count };
             Figure::rate(row, rates)
         };
+        let bulk = row("window in bulk, fences none", messages, self.bulk.1);
         let windows = self.windows.into_iter();
         let windows =
             windows.map(|(policy, _, rates)| row(&format!("window, fences {policy}"), messages, rates));
-        (row("bare store loop", messages, self.bare), windows.collect())
+        (row("bare store loop", messages, self.bare), std::iter::once(bulk).chain(windows).collect())
     }
 }
 
@@ -104,11 +132,16 @@ fn run_here(settings: &Settings) -> Result<Report, BenchError> {
     let mut report = Report::default();
     let is_non_temporal = |figure: &&Figure| figure.kernel != StoreKernel::Cached.name();
     // The target is about non-temporal stores: the kernel with which this CPU sends most, against the same bare loop.
-    if let Some(best) = fastest(pairs.iter().map(|(_, windows)| &windows[0]).filter(is_non_temporal))
-        && let Some((bare, windows)) = pairs.iter().find(|(bare, _)| bare.kernel == best.kernel)
-    {
-        report.checks.push(Check::ratio(BENCH, &windows[0], bare, Bound::AtLeast(0.9)));
-        report.checks.push(Check::ratio(BENCH, &windows[0], &windows[2], Bound::AtLeast(20.0)));
+    // In bulk, as the bare loop stores, and message by message.
+    for way in [0, 1] {
+        if let Some(best) = fastest(pairs.iter().map(|(_, windows)| &windows[way]).filter(is_non_temporal))
+            && let Some((bare, windows)) = pairs.iter().find(|(bare, _)| bare.kernel == best.kernel)
+        {
+            report.checks.push(Check::ratio(BENCH, &windows[way], bare, Bound::AtLeast(0.9)));
+            if way == 1 {
+                report.checks.push(Check::ratio(BENCH, &windows[1], &windows[3], Bound::AtLeast(20.0)));
+            }
+        }
     }
     report.figures =
         pairs.into_iter().flat_map(|(bare, windows)| std::iter::once(bare).chain(windows)).collect();

@@ -120,6 +120,17 @@ impl Row {
     }
 }
 
+/// What people call a source of [`Row::seed`].
+pub fn seed_name(seed: u8) -> &'static str {
+    match seed {
+        0 => "kPIO+WC (NAS'15)",
+        1 => "HotOS'25",
+        2 => "RAMCloud, HiStar (notes)",
+        3 => "eXpressWare",
+        _ => "NIQ (ATC'13)",
+    }
+}
+
 /// All rows, in the file's order.
 pub fn rows() -> Result<Vec<Row>, Error> {
     read(FILE)

@@ -6,6 +6,7 @@ use crate::error::Error;
 use crate::evaluate::RowResult;
 use crate::fences::HYPOTHESES;
 use crate::plot::html::{self, escape, folded, table};
+use crate::published::seed_name;
 use crate::run::Outcome;
 use crate::score::{MEDIAN_TARGET_PERCENT, NEAR_PERCENT, NEAR_TARGET_PERCENT};
 
@@ -103,7 +104,7 @@ fn scores(outcome: &Outcome) -> String {
         .score
         .seeds
         .iter()
-        .map(|(seed, tally)| cells(format!("source {seed:03}"), String::new(), String::new(), tally));
+        .map(|(seed, tally)| cells(seed_name(*seed).to_owned(), String::new(), String::new(), tally));
     let groups = outcome
         .score
         .groups()

@@ -6,6 +6,7 @@ use super::{holds_word, ours, percent, remarks, short, yes};
 use crate::evaluate::RowResult;
 use crate::fences::HYPOTHESES;
 use crate::freeze::State;
+use crate::published::seed_name;
 use crate::registry::Class;
 use crate::run::Outcome;
 use crate::score::{Holds, MEDIAN_TARGET_PERCENT, NEAR_PERCENT, NEAR_TARGET_PERCENT, Tally};
@@ -212,7 +213,7 @@ fn score(outcome: &Outcome) -> String {
         add(&cut(&platform.platform, 33), knobs.to_string(), fitted.to_string(), &platform.tally);
     }
     for (seed, tally) in &score.seeds {
-        add(&format!("source {seed:03}"), String::new(), String::new(), tally);
+        add(seed_name(*seed), String::new(), String::new(), tally);
     }
     for (name, tally) in score.groups() {
         add(name, String::new(), String::new(), tally);

@@ -4,7 +4,7 @@
 //! calls or answers. The server serves by count, so that it does not spin while rivals are measured.
 
 use std::hint::spin_loop;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use beeline_bench_echo::{EchoClient, EchoServer, Failure};
 use beeline_datagram::{Config, MacAddress};
@@ -19,6 +19,8 @@ use crate::veth::INTERFACE;
 const OUTSTANDING: u32 = 16;
 /// Between two jobs nobody polls, and that is no death: longer than all the rounds of the others take.
 const SILENCE: Duration = Duration::from_secs(3600);
+/// How long a server polls after the last answer: several times what a frame waits for before it is sent again.
+const LINGER: Duration = Duration::from_millis(100);
 
 /// An up-link that knows the address of its interface.
 pub(super) trait Wire: Uplink + Sized {
@@ -99,8 +101,12 @@ impl<U: Wire> EchoServer for Server<U> {
                 spin_loop();
             }
         }
-        // The last answer leaves at the latest with this.
-        while self.server.poll(&mut self.echo)? {}
+        // A frame that is lost is sent again only by who polls: the client that lacks the last answer would wait for ever.
+        let served = Instant::now();
+        while served.elapsed() < LINGER {
+            self.server.poll(&mut self.echo)?;
+            spin_loop();
+        }
         Ok(())
     }
 }

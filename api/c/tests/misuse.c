@@ -5,6 +5,9 @@
  */
 #include <beeline_rpc.h>
 
+#define LAST_ERROR beeline_rpc_last_error
+#include "expect.h"
+
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,26 +15,6 @@
 #include <sys/resource.h>
 
 enum { ECHO = 1, SILENT = 2, TWICE = 3, UNDONE = 4, NESTED = 5, FAIL = 6, TOO_MUCH = 7, SLOW = 8, FROM_OTHER = 9 };
-
-static int failures;
-
-#define EXPECT(expression, value)                                                                                      \
-  do {                                                                                                                 \
-    long long found_ = (long long)(expression), wanted_ = (long long)(value);                                          \
-    if (found_ != wanted_) {                                                                                           \
-      fprintf(stderr, "%s:%d: %s is %lld, not %lld (%s)\n", __FILE__, __LINE__, #expression, found_, wanted_,          \
-              beeline_rpc_last_error());                                                                               \
-      failures++;                                                                                                      \
-    }                                                                                                                  \
-  } while (0)
-
-#define EXPECT_SAID(text)                                                                                              \
-  do {                                                                                                                 \
-    if (strstr(beeline_rpc_last_error(), text) == NULL) {                                                              \
-      fprintf(stderr, "%s:%d: `%s` is not in `%s`\n", __FILE__, __LINE__, text, beeline_rpc_last_error());             \
-      failures++;                                                                                                      \
-    }                                                                                                                  \
-  } while (0)
 
 static beeline_rpc_server *server;
 static beeline_rpc_worker *worker;

@@ -107,7 +107,7 @@ pub struct LineByLine<'p, P> {
 }
 
 impl<'p, P> LineByLine<'p, P> {
-    /// None of the [`GROUP_LINES`] lines is looked at before it is loaded: a group past the end shows then.
+    /// The [`GROUP_LINES`] lines from `first_line` on. Nothing is checked: a line past the end shows when it is loaded.
     pub fn new(port: &'p P, first_line: u32) -> Self {
         LineByLine { port, first_line }
     }

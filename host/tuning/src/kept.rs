@@ -76,7 +76,7 @@ impl Kept {
         Some(Kept { folder: cache.join("beeline"), machine: machine()?, now: SystemTime::now() })
     }
 
-    /// The file.
+    /// Where the tunings are kept.
     pub(crate) fn path(&self) -> PathBuf {
         self.folder.join(FILE)
     }
@@ -183,7 +183,7 @@ fn is_private_file(file: &File) -> bool {
     })
 }
 
-/// The file.
+/// What the file holds.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Stored {

@@ -138,8 +138,8 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Drop for Given<'_, L, S, A> {
 }
 
 impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
-    /// As [`Receiver::free_given`], when the program has panicked. It gets what it needs and not the account, which so has a
-    /// place in memory nowhere.
+    /// As [`Receiver::free_given`], when the program has panicked. It takes the two numbers and not the [`Given`] that has them:
+    /// a reference to that would give it a place in memory, to which each message's count would be stored.
     #[cold]
     #[inline(never)]
     fn free_given_cold(&mut self, first_line: u32, given: u32) {

@@ -9,6 +9,7 @@ use beeline_spec::lap::{GROUP_PAYLOAD_WORDS, HEAD_WORDS, place, restored};
 use super::delivery::Delivery;
 use super::receiver::LapReceiver;
 use crate::error::ReceiveError;
+use crate::message::low_bytes;
 
 /// A received message, not copied yet. Dropping it counts its lines as freed; until then the sender cannot reuse them. A
 /// handle that is forgotten frees nothing: the next poll gives the same message again.
@@ -190,10 +191,4 @@ impl<L: ReadOnlyPort, S: CreditSink> Drop for LapMessage<'_, L, S> {
     fn drop(&mut self) {
         self.receiver.release(self.delivery);
     }
-}
-
-/// Keeps the lowest `bytes` bytes of a word, 1 to 7.
-#[inline(always)]
-const fn low_bytes(bytes: usize) -> u64 {
-    (1 << (8 * bytes)) - 1
 }

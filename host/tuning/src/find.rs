@@ -7,7 +7,8 @@ use std::time::SystemTime;
 use beeline_mmio::{Choice, KERNEL_VARIABLE, Reason, StoreKernel, Traffic, kernel_from_environment};
 
 use crate::kept::{Entry, Kept};
-use crate::measure::{Measured, NotTimed, Timing, agree, line_ns, measure};
+use crate::line::same_placement;
+use crate::measure::{Measured, NotTimed, Timing, line_ns, measure};
 use crate::overrides::{Overrides, TUNING_VARIABLE};
 use crate::tuning::{ReceiveTuning, Tuning};
 
@@ -127,7 +128,7 @@ pub fn kept_file() -> Option<PathBuf> {
 fn kept_for(kept: &Kept, line_ns: f64) -> Option<(&Kept, Entry, Tuning)> {
     let entries = kept.entries().into_iter();
     entries
-        .filter(|entry| agree(entry.line_ns, line_ns))
+        .filter(|entry| same_placement(entry.line_ns, line_ns))
         .find_map(|entry| entry.tuning().map(|tuning| (kept, entry, tuning)))
 }
 
@@ -226,7 +227,7 @@ fn kernel_from(
     time: impl FnOnce(Traffic) -> Choice,
 ) -> StoreKernel {
     let known = kept.zip(line.as_ref().ok()).and_then(|(kept, line_ns)| {
-        let mut entries = kept.entries().into_iter().filter(|entry| agree(entry.line_ns, *line_ns));
+        let mut entries = kept.entries().into_iter().filter(|entry| same_placement(entry.line_ns, *line_ns));
         entries.find_map(|entry| entry.kernel(traffic))
     });
     known.unwrap_or_else(|| kernel_timed(kept, traffic, || line, time))
@@ -243,7 +244,7 @@ fn kernel_timed(
     if let (Some(kept), Reason::FastestBetweenCores) = (kept, &choice.reason)
         && let Ok(line_ns) = line()
     {
-        let same = kept.entries().into_iter().find(|entry| agree(entry.line_ns, line_ns));
+        let same = kept.entries().into_iter().find(|entry| same_placement(entry.line_ns, line_ns));
         let mut entry = same.unwrap_or(Entry {
             line_ns,
             found: kept.now(),

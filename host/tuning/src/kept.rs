@@ -14,8 +14,9 @@ use beeline_mmio::{StoreKernel, Traffic};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use serde::{Deserialize, Serialize};
 
+use crate::line::same_placement;
 use crate::machine::machine;
-use crate::measure::{Timing, agree};
+use crate::measure::Timing;
 use crate::overrides::Overrides;
 use crate::tuning::{ReceiveTuning, Tuning};
 
@@ -90,7 +91,7 @@ impl Kept {
     /// again, so what hinders it is told to nobody but the log.
     pub(crate) fn keep(&self, entry: Entry) {
         let mut entries = self.entries();
-        entries.retain(|kept| !agree(kept.line_ns, entry.line_ns));
+        entries.retain(|kept| !same_placement(kept.line_ns, entry.line_ns));
         entries.insert(0, entry);
         entries.truncate(MAX_ENTRIES);
         if let Err(error) = self.write(&entries) {

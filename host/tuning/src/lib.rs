@@ -15,6 +15,7 @@ mod find;
 #[cfg(fuzzing)]
 pub mod fuzzing;
 mod kept;
+mod line;
 mod machine;
 mod measure;
 mod meeting;
@@ -23,6 +24,7 @@ mod stream;
 mod tuning;
 
 pub use find::{Basis, Found, kept_file, kernel_for, kernel_now, receive_for};
+pub use line::{same_placement, takes_turns};
 pub use measure::{NotTimed, Timing};
 pub use overrides::{NotFollowed, Overrides, TUNING_VARIABLE};
 pub use tuning::{NotPrefetch, Prefetch, ReceiveTuning, Tuning, receiver};

@@ -7,6 +7,7 @@ use beeline_window::{COALESCE_PARTS, PREFETCH_LINES};
 use serde::{Deserialize, Serialize};
 
 use crate::choose::{best, middles};
+use crate::line::{same_placement, takes_turns};
 use crate::stream::{Bench, Candidate, Taking};
 use crate::tuning::{Prefetch, ReceiveTuning, Tuning};
 
@@ -17,10 +18,6 @@ const TIMEOUT: Duration = Duration::from_millis(700);
 const LINE_TIMEOUT: Duration = Duration::from_millis(100);
 /// How often it is begun again when the cores moved meanwhile.
 const TRIES: u32 = 2;
-/// Another tuning is wanted where the round trip of a line is longer or shorter by half.
-const SAME_WITHIN: f64 = 1.5;
-/// No interconnect of one machine takes so long; two threads that take turns on one core do.
-const SHARED_FROM_NS: f64 = 1_500.0;
 /// Distances at which prefetching is tried.
 const PREFETCH_DISTANCES: [u32; 4] = [8, 16, 32, 64];
 /// Parts of a window of which each pushes credits.
@@ -69,11 +66,6 @@ pub(crate) struct Measured {
     pub timings: Vec<Timing>,
 }
 
-/// Whether two looks at the line found one placement: neither took half as long again as the other.
-pub(crate) fn agree(a_ns: f64, b_ns: f64) -> bool {
-    a_ns.max(b_ns) < a_ns.min(b_ns) * SAME_WITHIN
-}
-
 /// The cores that were asked for, else the one that this thread is on and another one.
 pub(crate) fn cores(asked: Option<[usize; 2]>) -> Result<[usize; 2], NotTimed> {
     asked.or_else(cpu::two_cores).ok_or(NotTimed::OneCore)
@@ -88,7 +80,7 @@ pub(crate) fn line_ns(asked: Option<[usize; 2]>) -> Result<f64, NotTimed> {
 fn placed(line_ns: Option<f64>) -> Result<f64, NotTimed> {
     match line_ns {
         None => Err(NotTimed::Taken),
-        Some(line_ns) if line_ns >= SHARED_FROM_NS => Err(NotTimed::Shared { line_ns }),
+        Some(line_ns) if takes_turns(line_ns) => Err(NotTimed::Shared { line_ns }),
         Some(line_ns) => Ok(line_ns),
     }
 }
@@ -102,7 +94,7 @@ pub(crate) fn measure(asked: Option<[usize; 2]>) -> Result<Measured, NotTimed> {
         let mut stages = Stages { bench: &bench, timings: Vec::new() };
         let tuning = stages.run().ok_or(NotTimed::Taken)?;
         let after_ns = placed(bench.line_ns())?;
-        if agree(before_ns, after_ns) {
+        if same_placement(before_ns, after_ns) {
             return Ok(Measured { tuning, line_ns: before_ns, timings: stages.timings });
         }
         moved = NotTimed::Moved { before_ns, after_ns };
@@ -200,13 +192,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn round_trips_agree_within_half() {
-        assert!(agree(100.0, 149.0) && agree(149.0, 100.0));
-        assert!(!agree(100.0, 150.0) && !agree(150.0, 100.0));
-        assert!(!agree(100.0, f64::INFINITY));
-    }
-
-    #[test]
     fn cores_that_take_turns_on_one_are_no_placement() {
         assert_eq!(placed(Some(120.0)), Ok(120.0));
         assert_eq!(placed(Some(1_500.0)), Err(NotTimed::Shared { line_ns: 1_500.0 }));
@@ -228,7 +213,7 @@ mod tests {
     fn timing_finds_a_tuning_among_its_candidates_or_a_reason() {
         match measure(None) {
             Ok(Measured { tuning, line_ns, timings }) => {
-                assert!(line_ns > 0.0 && line_ns < SHARED_FROM_NS);
+                assert!(line_ns > 0.0 && !takes_turns(line_ns));
                 let timed = |of: &str, candidate: String| {
                     assert!(
                         timings.iter().any(|timing| timing.of == of && timing.candidate == candidate),

@@ -6,6 +6,8 @@
 
 use std::fmt;
 
+use beeline_tuning::{same_placement, takes_turns};
+
 use crate::{Cores, FloorError, bare_trip_p50_ns};
 
 /// Round trips of one look: some hundred microseconds where cores are near.
@@ -15,10 +17,6 @@ const RING_LINES: u32 = 16;
 /// Cores that share a cache take 100 to 250 ns for a line there and back; those that do not, 350 to 900 (two guests of Zen 4
 /// and Zen 5, and the published figures of both makers' servers).
 const NEAR_BELOW_NS: f64 = 300.0;
-/// No interconnect of one machine takes so long; two threads that take turns on one core do.
-const SHARED_FROM_NS: f64 = 1_500.0;
-/// Two looks of one placement differ by less than this.
-const SAME_WITHIN: f64 = 1.5;
 
 /// Where two cores lie to each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -68,15 +66,14 @@ impl LineTrip {
     pub fn placement(self) -> Placement {
         match self.p50_ns {
             ns if ns < NEAR_BELOW_NS => Placement::Near,
-            ns if ns < SHARED_FROM_NS => Placement::Far,
-            _ => Placement::Shared,
+            ns if takes_turns(ns) => Placement::Shared,
+            _ => Placement::Far,
         }
     }
 
     /// Whether both looks found the same placement: by its name, and neither took half as long again as the other.
     pub fn agrees_with(self, other: Self) -> bool {
-        let (short, long) = (self.p50_ns.min(other.p50_ns), self.p50_ns.max(other.p50_ns));
-        self.placement() == other.placement() && long < short * SAME_WITHIN
+        self.placement() == other.placement() && same_placement(self.p50_ns, other.p50_ns)
     }
 }
 

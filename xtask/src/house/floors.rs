@@ -81,7 +81,7 @@ const FLOORS: &[(&str, &[&str])] = &[
             "host/driver",
         ],
     ),
-    ("lab/floor", &["contract/memory", "os/mmio", "host/window"]),
+    ("lab/floor", &["contract/memory", "os/mmio", "host/window", "host/tuning"]),
     ("lab/platforms", &[]),
     (
         "lab/experiments",

@@ -72,10 +72,15 @@ typedef struct beeline_window_receiver_options {
   const uint32_t *allowed_uids;
   /** How many. */
   size_t allowed_uid_count;
+  /**
+   * How every window is looked at, as `beeline doctor` shows it: "prefetch=write:32,group=8,credits=8", all three. Default: as
+   * beeline_window_receiver_offer() says. It decides speed alone.
+   */
+  const char *tuning;
 } beeline_window_receiver_options;
 
 /** Options that are all defaults. */
-#define BEELINE_WINDOW_RECEIVER_OPTIONS_INIT {sizeof(beeline_window_receiver_options), 0, 0, 0, 0, NULL, 0}
+#define BEELINE_WINDOW_RECEIVER_OPTIONS_INIT {sizeof(beeline_window_receiver_options), 0, 0, 0, 0, NULL, 0, NULL}
 
 /**
  * Offers a window under a name. Does not wait for a sender.
@@ -84,8 +89,8 @@ typedef struct beeline_window_receiver_options {
  * @param receiver where the handle is put; NULL is put there on failure
  * @return OK, INVALID, REFUSED (the name is taken, or is none)
  *
- * How lines are prefetched, whether they are tested in groups and how often credits are pushed is what the environment variable
- * BEELINE_TUNING says (prefetch=write:32,group=8,credits=8, any of them), else what `beeline doctor` found last on this machine,
+ * How lines are prefetched, whether they are tested in groups and how often credits are pushed is what the options' tuning says,
+ * else what the environment variable BEELINE_TUNING does (prefetch=write:32,group=8,credits=8, any of them), else what `beeline doctor` found last on this machine,
  * else a default. Nothing is timed here.
  */
 int beeline_window_receiver_offer(const beeline_domain *domain, const char *name,
@@ -232,6 +237,18 @@ enum beeline_window_traffic {
   BEELINE_WINDOW_STREAM = 1
 };
 
+/**
+ * When a sender fences. Messages arrive in order without any of it: the others are there to measure what they cost. Where one
+ * side cannot keep a sleeping receiver from missing a message otherwise, each message is fenced at least.
+ */
+enum beeline_window_fences {
+  BEELINE_WINDOW_FENCE_NONE = 0,
+  /** Once each time the window goes round, before its first line is stored again. */
+  BEELINE_WINDOW_FENCE_PER_WRAP = 1,
+  BEELINE_WINDOW_FENCE_PER_MESSAGE = 2,
+  BEELINE_WINDOW_FENCE_PER_LINE = 3
+};
+
 /** What a sender is like. Begin with BEELINE_WINDOW_SENDER_OPTIONS_INIT; a field that is 0 or NULL has its default. */
 typedef struct beeline_window_sender_options {
   /** Bytes of this struct as the program knows it. */
@@ -253,8 +270,8 @@ typedef struct beeline_window_sender_options {
   uint32_t wait;
   /** enum beeline_window_flags, combined. */
   uint32_t flags;
-  /** 0. */
-  uint32_t reserved;
+  /** enum beeline_window_fences. */
+  uint32_t fences;
 } beeline_window_sender_options;
 
 /** Options that are all defaults. */

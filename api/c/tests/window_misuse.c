@@ -75,6 +75,10 @@ static void nothing_given(beeline_domain *domain) {
   receiver_options.reserved = 1;
   EXPECT(beeline_window_receiver_offer(domain, "x", &receiver_options, &no_receiver), BEELINE_INVALID);
   receiver_options.reserved = 0;
+  receiver_options.tuning = "prefetch=write:32,group=8";
+  EXPECT(beeline_window_receiver_offer(domain, "x", &receiver_options, &no_receiver), BEELINE_INVALID);
+  EXPECT_SAID("options.tuning");
+  receiver_options.tuning = NULL;
   receiver_options.allowed_uid_count = 1;
   EXPECT(beeline_window_receiver_offer(domain, "x", &receiver_options, &no_receiver), BEELINE_INVALID);
   receiver_options.size = 3;
@@ -95,6 +99,10 @@ static void nothing_given(beeline_domain *domain) {
   options.store_kernel = NULL;
   options.flags = 0x80000000u;
   EXPECT(beeline_window_sender_connect(domain, "misuse", &options, &no_sender), BEELINE_INVALID);
+  options.flags = 0;
+  options.fences = BEELINE_WINDOW_FENCE_PER_LINE + 1;
+  EXPECT(beeline_window_sender_connect(domain, "misuse", &options, &no_sender), BEELINE_INVALID);
+  EXPECT_SAID("options.fences = 4");
 
   EXPECT(beeline_window_poll(NULL, &message, &length), BEELINE_INVALID);
   EXPECT(message == NULL && length == 0, 1);
@@ -388,6 +396,38 @@ static void closed(void) {
   EXPECT(beeline_window_receiver_close(&copy), BEELINE_INVALID);
 }
 
+/* However a sender fences and a receiver looks, twice the window goes through it. */
+static void tuned(beeline_domain *domain) {
+  static const char *const tunings[] = {NULL, "prefetch=none,group=1,credits=2", "credits=32,group=8,prefetch=read:8",
+                                        "prefetch=write:64,group=1,credits=16"};
+  beeline_window_receiver_options receiver_options = BEELINE_WINDOW_RECEIVER_OPTIONS_INIT;
+  beeline_window_sender_options options = BEELINE_WINDOW_SENDER_OPTIONS_INIT;
+  unsigned char message[150], copy[150];
+  beeline_window_span span;
+  size_t taken, length;
+
+  receiver_options.lines = LINES;
+  for (uint32_t fences = BEELINE_WINDOW_FENCE_NONE; fences <= BEELINE_WINDOW_FENCE_PER_LINE; fences++) {
+    beeline_window_receiver *in = NULL;
+    beeline_window_sender *out = NULL;
+
+    receiver_options.tuning = tunings[fences];
+    options.fences = fences;
+    EXPECT(beeline_window_receiver_offer(domain, "tuned", &receiver_options, &in), BEELINE_OK);
+    EXPECT(beeline_window_sender_connect(domain, "tuned", &options, &out), BEELINE_OK);
+    for (int number = 0; number < 2 * LINES; number++) {
+      length = 1 + (size_t)number % sizeof message;
+      memset(message, number + (int)fences, length);
+      EXPECT(beeline_window_try_send(out, message, length), BEELINE_OK);
+      EXPECT(beeline_window_wait(in, WATCHDOG_NS), BEELINE_OK);
+      EXPECT(beeline_window_drain_into(in, copy, sizeof copy, &span, 1, &taken), BEELINE_OK);
+      EXPECT(taken == 1 && span.length == length && memcmp(message, copy, length) == 0, 1);
+    }
+    EXPECT(beeline_window_sender_close(&out), BEELINE_OK);
+    EXPECT(beeline_window_receiver_close(&in), BEELINE_OK);
+  }
+}
+
 int main(int argc, char **argv) {
   beeline_window_receiver_options options = BEELINE_WINDOW_RECEIVER_OPTIONS_INIT;
   beeline_rpc_domain *domain;
@@ -409,6 +449,7 @@ int main(int argc, char **argv) {
   EXPECT(beeline_window_wait(receiver, 0), BEELINE_EMPTY);
   EXPECT(beeline_window_receiver_sender(receiver), BEELINE_OK);
   nothing_given(domain);
+  tuned(domain);
   lengths();
   full_window();
   opened();

@@ -17,7 +17,6 @@ use serde::{Deserialize, Serialize};
 use crate::line::same_placement;
 use crate::machine::machine;
 use crate::measure::Timing;
-use crate::overrides::Overrides;
 use crate::tuning::{ReceiveTuning, Tuning};
 
 const FILE: &str = "tuning.json";
@@ -233,7 +232,7 @@ impl StoredEntry {
             found: UNIX_EPOCH.checked_add(Duration::from_secs(self.found_unix_s))?,
             latency: all_or_none(self.latency.as_deref(), kernel)?,
             stream: all_or_none(self.stream.as_deref(), kernel)?,
-            receive: all_or_none(self.receive.as_deref(), receive)?,
+            receive: all_or_none(self.receive.as_deref(), |text| text.parse().ok())?,
             timings: self.timings,
         })
     }
@@ -250,13 +249,6 @@ fn all_or_none<T>(text: Option<&str>, read: impl FnOnce(&str) -> Option<T>) -> O
 fn kernel(name: &str) -> Option<StoreKernel> {
     let kernel: StoreKernel = name.parse().ok()?;
     (kernel.is_available() && kernel.is_for_memory()).then_some(kernel)
-}
-
-fn receive(text: &str) -> Option<ReceiveTuning> {
-    let Overrides { ignores_kept: false, prefetch, in_groups, credit_parts } = text.parse().ok()? else {
-        return None;
-    };
-    Some(ReceiveTuning { prefetch: prefetch?, in_groups: in_groups?, credit_parts: credit_parts? })
 }
 
 /// A short word that a terminal prints as it is.

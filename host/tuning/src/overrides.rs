@@ -26,6 +26,8 @@ pub struct Overrides {
 /// A text that cannot be followed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotFollowed {
+    #[error("`{0}` is no whole tuning, which names prefetch=, group= and credits= and nothing else")]
+    NotWhole(String),
     #[error("`{0}` is none of default, prefetch=, group= and credits=")]
     Key(String),
     #[error(transparent)]
@@ -75,6 +77,23 @@ impl FromStr for Overrides {
     }
 }
 
+/// As its `Display` shows it: all three values, in any order.
+impl FromStr for ReceiveTuning {
+    type Err = NotFollowed;
+
+    fn from_str(text: &str) -> Result<Self, NotFollowed> {
+        let named = match text.parse()? {
+            Overrides { ignores_kept: false, prefetch, in_groups, credit_parts } => {
+                prefetch.zip(in_groups).zip(credit_parts)
+            }
+            _ => None,
+        };
+        let ((prefetch, in_groups), credit_parts) =
+            named.ok_or_else(|| NotFollowed::NotWhole(text.to_owned()))?;
+        Ok(ReceiveTuning { prefetch, in_groups, credit_parts })
+    }
+}
+
 /// Reads a number of lines that are tested together: whether they are eight.
 pub(crate) fn in_groups(lines: &str) -> Result<bool, NotFollowed> {
     match lines {
@@ -109,6 +128,18 @@ mod tests {
         );
         assert!("default,group=1".parse::<Overrides>().unwrap().ignores_kept);
         assert!(!"group=1".parse::<Overrides>().unwrap().ignores_kept);
+    }
+
+    #[test]
+    fn whole_tuning_is_read_as_it_is_shown() {
+        let tuning =
+            ReceiveTuning { prefetch: Prefetch::Write { lines: 8 }, in_groups: false, credit_parts: 16 };
+        assert_eq!(tuning.to_string().parse(), Ok(tuning));
+        for text in
+            ["", "prefetch=none,group=8", "group=1,credits=4", "default,prefetch=none,group=8,credits=4"]
+        {
+            assert_eq!(text.parse::<ReceiveTuning>(), Err(NotFollowed::NotWhole(text.to_owned())));
+        }
     }
 
     #[test]

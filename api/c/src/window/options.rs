@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use beeline::{ReceiverOptions, SenderOptions, Traffic};
+use beeline::{FencePolicy, ReceiverOptions, SenderOptions, Traffic};
 use beeline_ffi::{Array, Failure, Options, OptionsOfC, Outcome, Text};
 
 use crate::options::{kernel, policy};
@@ -25,6 +25,7 @@ pub struct beeline_window_receiver_options<'a> {
     reserved: u32,
     allowed_uids: Array<'a, u32>,
     allowed_uid_count: usize,
+    tuning: Text<'a>,
 }
 
 /// `struct beeline_window_sender_options`.
@@ -37,7 +38,7 @@ pub struct beeline_window_sender_options<'a> {
     traffic: u32,
     wait: u32,
     flags: u32,
-    reserved: u32,
+    fences: u32,
 }
 
 /// Options of the first header: no program has less.
@@ -45,7 +46,7 @@ const FIRST_RECEIVER_BYTES: usize = 40;
 const FIRST_SENDER_BYTES: usize = 40;
 
 const _: () = assert!(
-    size_of::<beeline_window_receiver_options<'_>>() == 40
+    size_of::<beeline_window_receiver_options<'_>>() == 48
         && size_of::<beeline_window_sender_options<'_>>() == 40
 );
 
@@ -59,29 +60,50 @@ unsafe impl OptionsOfC for beeline_window_sender_options<'_> {
     const FIRST_BYTES: usize = FIRST_SENDER_BYTES;
 }
 
-fn check(flags: u32, reserved: u32) -> Outcome<()> {
+fn check(flags: u32) -> Outcome<()> {
     if flags & !(HUGE_PAGES | LOCKED) != 0 {
         let why = "it must be 0 or made of BEELINE_WINDOW_HUGE_PAGES and _LOCKED";
         return Err(Failure::invalid(format!("options.flags = {flags:#x}; {why}")));
     }
-    if reserved != 0 {
-        return Err(Failure::invalid(format!("options.reserved = {reserved}; it must be 0")));
-    }
     Ok(())
+}
+
+fn fence_policy(fences: u32) -> Outcome<FencePolicy> {
+    match fences {
+        0 => Ok(FencePolicy::None),
+        1 => Ok(FencePolicy::PerWrap),
+        2 => Ok(FencePolicy::PerMessage),
+        3 => Ok(FencePolicy::PerLine),
+        other => {
+            let why = "it must be one of BEELINE_WINDOW_FENCE_NONE to _PER_LINE";
+            Err(Failure::invalid(format!("options.fences = {other}; {why}")))
+        }
+    }
 }
 
 pub(crate) fn receiver(
     options: &Options<'_, beeline_window_receiver_options<'_>>,
 ) -> Outcome<ReceiverOptions> {
     let Some(given) = options.read()? else { return Ok(ReceiverOptions::new()) };
-    check(given.flags, given.reserved)?;
+    check(given.flags)?;
+    if given.reserved != 0 {
+        return Err(Failure::invalid(format!("options.reserved = {}; it must be 0", given.reserved)));
+    }
     let uids = given.allowed_uids.read(given.allowed_uid_count, 65_536, "options.allowed_uids")?;
-    let chosen = ReceiverOptions::new()
+    let mut chosen = ReceiverOptions::new()
         .wait(policy(given.wait)?)
         .huge_pages(given.flags & HUGE_PAGES != 0)
         .locked(given.flags & LOCKED != 0)
         .allowed_uids(uids.iter().copied());
-    Ok(if given.lines == 0 { chosen } else { chosen.lines(given.lines) })
+    if given.lines != 0 {
+        chosen = chosen.lines(given.lines);
+    }
+    if !given.tuning.is_null() {
+        let tuning = given.tuning.read("options.tuning")?;
+        let tuning = tuning.parse().map_err(|error| Failure::invalid(format!("options.tuning: {error}")))?;
+        chosen = chosen.tuning(tuning);
+    }
+    Ok(chosen)
 }
 
 /// Options of a sender, and how long connecting may take.
@@ -89,7 +111,7 @@ pub(crate) fn sender(
     options: &Options<'_, beeline_window_sender_options<'_>>,
 ) -> Outcome<(SenderOptions, Duration)> {
     let Some(given) = options.read()? else { return Ok((SenderOptions::new(), CONNECT_TIMEOUT)) };
-    check(given.flags, given.reserved)?;
+    check(given.flags)?;
     let traffic = match given.traffic {
         0 => Traffic::Latency,
         1 => Traffic::Stream,
@@ -100,6 +122,7 @@ pub(crate) fn sender(
     };
     let mut chosen = SenderOptions::new()
         .traffic(traffic)
+        .fences(fence_policy(given.fences)?)
         .wait(policy(given.wait)?)
         .huge_pages(given.flags & HUGE_PAGES != 0)
         .locked(given.flags & LOCKED != 0);
@@ -111,4 +134,78 @@ pub(crate) fn sender(
         timeout_ns => Duration::from_nanos(timeout_ns),
     };
     Ok((chosen, timeout))
+}
+
+#[cfg(test)]
+mod tests {
+    use core::ffi::CStr;
+    use core::mem::{transmute, zeroed};
+
+    use super::*;
+
+    fn given<T>(options: &T) -> Options<'_, T> {
+        // SAFETY: `Options` is a transparent pointer, here to what is borrowed for as long.
+        unsafe { transmute(options) }
+    }
+
+    fn text(text: &CStr) -> Text<'_> {
+        // SAFETY: `Text` is a transparent pointer, here to a string that is borrowed for as long.
+        unsafe { transmute(text.as_ptr()) }
+    }
+
+    fn of_receiver<'a>() -> beeline_window_receiver_options<'a> {
+        // SAFETY: integers and pointers (`OptionsOfC`), all of which may be zero.
+        let zero: beeline_window_receiver_options<'a> = unsafe { zeroed() };
+        beeline_window_receiver_options { size: size_of_val(&zero), ..zero }
+    }
+
+    fn of_sender<'a>() -> beeline_window_sender_options<'a> {
+        // SAFETY: integers and pointers (`OptionsOfC`), all of which may be zero.
+        let zero: beeline_window_sender_options<'a> = unsafe { zeroed() };
+        beeline_window_sender_options { size: size_of_val(&zero), ..zero }
+    }
+
+    #[test]
+    fn tuning_of_a_receiver_is_the_one_named() {
+        let none = receiver(&given(&of_receiver())).unwrap();
+        assert_eq!(none, ReceiverOptions::new());
+        let named = "prefetch=read:16,group=1,credits=4";
+        let options = beeline_window_receiver_options {
+            tuning: text(c"prefetch=read:16,group=1,credits=4"),
+            ..of_receiver()
+        };
+        assert_eq!(
+            receiver(&given(&options)).unwrap(),
+            ReceiverOptions::new().tuning(named.parse().unwrap())
+        );
+        let first = beeline_window_receiver_options { size: FIRST_RECEIVER_BYTES, ..options };
+        assert_eq!(
+            receiver(&given(&first)).unwrap(),
+            ReceiverOptions::new(),
+            "an older header has no tuning"
+        );
+    }
+
+    #[test]
+    fn tuning_that_is_none_is_invalid() {
+        for (tuning, words) in [(c"group=1", "no whole tuning"), (c"group=2", "1 or 8"), (c"", "no whole")] {
+            let options = beeline_window_receiver_options { tuning: text(tuning), ..of_receiver() };
+            let failure = receiver(&given(&options)).unwrap_err();
+            let why = &failure.why;
+            assert!(why.contains("options.tuning") && why.contains(words), "{why}");
+        }
+    }
+
+    #[test]
+    fn fences_of_a_sender_are_those_named() {
+        let policies =
+            [FencePolicy::None, FencePolicy::PerWrap, FencePolicy::PerMessage, FencePolicy::PerLine];
+        assert_eq!(policies, FencePolicy::ALL);
+        for (fences, policy) in policies.into_iter().enumerate() {
+            let options = beeline_window_sender_options { fences: fences as u32, ..of_sender() };
+            assert_eq!(sender(&given(&options)).unwrap().0, SenderOptions::new().fences(policy));
+        }
+        let options = beeline_window_sender_options { fences: 4, ..of_sender() };
+        assert!(sender(&given(&options)).unwrap_err().why.contains("options.fences = 4"));
+    }
 }

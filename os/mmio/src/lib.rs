@@ -29,6 +29,7 @@ mod mapping;
 pub mod membarrier;
 mod memfd;
 mod memory;
+mod pace;
 mod pci;
 mod read;
 mod region;
@@ -37,6 +38,7 @@ pub mod selftest;
 mod span;
 mod store;
 mod sync;
+pub mod thread;
 mod word;
 #[cfg(target_os = "linux")]
 mod xsk;
@@ -51,6 +53,7 @@ pub use kernel::{
 };
 pub use load::{LoadWindow, WindowGroup};
 pub use memory::{MemoryOptions, ReadOnlyMemory, ReadOnlyRegion, SharedMemory};
+pub use pace::{PIECE_BYTES, Pace, Unpaced};
 pub use pci::{NotPciAddress, PciAddress};
 pub use read::ReadWindow;
 pub use region::Region;

@@ -4,6 +4,8 @@ use core::ffi::c_void;
 use core::ptr::NonNull;
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 
+use crate::pace::UNMAP_PIECE_BYTES;
+
 /// What lies behind a mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Backing {
@@ -24,6 +26,8 @@ pub(crate) struct Mapping {
     start: NonNull<u8>,
     bytes: usize,
     backing: Backing,
+    /// Bytes of one call that unmaps; at least a page.
+    unmap_bytes: usize,
 }
 
 // SAFETY: a mapping is memory that others write concurrently anyway; every access to it is atomic, or asm, through raw
@@ -40,7 +44,13 @@ impl Mapping {
     /// becomes nothing but a [`crate::ReadOnlyRegion`].
     pub(crate) unsafe fn from_mmap(start: NonNull<u8>, bytes: usize, backing: Backing) -> Self {
         debug_assert!(backing != Backing::Heap && start.addr().get().is_multiple_of(PAGE_BYTES));
-        Mapping { start, bytes, backing }
+        Mapping { start, bytes, backing, unmap_bytes: usize::MAX }
+    }
+
+    /// Has it unmapped in pieces. Not for huge pages of hugetlbfs, of which no part can be unmapped.
+    pub(crate) fn unmapped_in_pieces(mut self) -> Self {
+        self.unmap_bytes = UNMAP_PIECE_BYTES;
+        self
     }
 
     /// Zeroed memory of this process only, aligned to a page, every page present.
@@ -55,7 +65,7 @@ impl Mapping {
             // SAFETY: just allocated and not shared yet; volatile, so that the page is touched although it is zero.
             unsafe { page.write_volatile(0) };
         }
-        Mapping { start, bytes, backing: Backing::Heap }
+        Mapping { start, bytes, backing: Backing::Heap, unmap_bytes: usize::MAX }
     }
 
     fn heap_layout(bytes: usize) -> Layout {
@@ -84,8 +94,15 @@ impl Drop for Mapping {
             unsafe { dealloc(self.start.as_ptr(), Self::heap_layout(self.bytes)) };
             return;
         }
-        // SAFETY: `from_mmap` was given this range as owned, and no handle is left: they hold the `Arc`.
-        let unmapped = unsafe { rustix::mm::munmap(self.start.as_ptr().cast::<c_void>(), self.bytes) };
-        debug_assert!(unmapped.is_ok(), "munmap of our own range: {unmapped:?}");
+        let mut offset = 0;
+        while offset < self.bytes {
+            let piece = self.unmap_bytes.min(self.bytes - offset);
+            let start = self.start.as_ptr().wrapping_add(offset).cast::<c_void>();
+            // SAFETY: `from_mmap` was given the whole range as owned, no handle is left (they hold the `Arc`), and this part of
+            // it was not unmapped before.
+            let unmapped = unsafe { rustix::mm::munmap(start, piece) };
+            debug_assert!(unmapped.is_ok(), "munmap of our own range: {unmapped:?}");
+            offset += piece;
+        }
     }
 }

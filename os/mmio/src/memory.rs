@@ -13,7 +13,8 @@ use rustix::mm::{Advice, MapFlags, ProtFlags};
 
 use crate::mapping::{Backing, Mapping};
 use crate::memfd::create_memfd;
-use crate::{MapError, Region, huge_pages};
+use crate::pace::in_pieces;
+use crate::{MapError, Pace, Region, Unpaced, huge_pages};
 
 mod read_only;
 
@@ -59,7 +60,9 @@ impl SharedMemory {
         rustix::fs::fcntl_add_seals(&fd, SEALS).map_err(failed)?;
         let memory = SharedMemory { fd, bytes, options };
         if options.huge_pages {
-            memory.map_pages().map_err(|errno| huge_pages::refused(name, bytes, &memory.fd, errno))?;
+            memory
+                .map_pages(&Unpaced)
+                .map_err(|errno| huge_pages::refused(name, bytes, &memory.fd, errno))?;
         }
         Ok(memory)
     }
@@ -102,19 +105,27 @@ impl SharedMemory {
 
     /// Maps it for reading and writing, every page present, so that no access on a hot path takes a page fault.
     pub fn map(&self) -> Result<Region, MapError> {
-        let mapping = self.map_pages().map_err(|errno| MapError::Map {
+        self.map_paced(&Unpaced)
+    }
+
+    /// As [`SharedMemory::map`]; `pace` decides when each piece of the pages is brought in.
+    ///
+    /// # Errors
+    /// [`MapError::Map`] and [`MapError::Lock`].
+    pub fn map_paced(&self, pace: &dyn Pace) -> Result<Region, MapError> {
+        let mapping = self.map_pages(pace).map_err(|errno| MapError::Map {
             object: format!("the shared memory in descriptor {}", self.fd.as_raw_fd()),
             bytes: self.bytes,
             errno,
             remedy: "free memory, or raise the limits on it (`ulimit -v`, the cgroup's memory.max)",
         })?;
         if self.options.locked {
-            lock(&mapping)?;
+            lock(&mapping, pace)?;
         }
         Ok(Region::new(mapping))
     }
 
-    fn map_pages(&self) -> Result<Mapping, Errno> {
+    fn map_pages(&self, pace: &dyn Pace) -> Result<Mapping, Errno> {
         let protection = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a fresh address range chosen by the kernel; nothing of this process is replaced.
         let start = unsafe {
@@ -123,7 +134,8 @@ impl SharedMemory {
         let start = NonNull::new(start.cast()).expect("mmap without MAP_FIXED never gives address 0");
         // SAFETY: the range was just mapped for reading and writing, and nobody else knows it.
         let mapping = unsafe { Mapping::from_mmap(start, self.bytes, Backing::Shared) };
-        populate(&mapping)?;
+        let mapping = if self.options.huge_pages { mapping } else { mapping.unmapped_in_pieces() };
+        populate(&mapping, pace)?;
         Ok(mapping)
     }
 }
@@ -137,11 +149,12 @@ fn unexamined(number: i32) -> impl Fn(Errno) -> MapError {
 /// allowed, and returns its seals.
 fn check_sealed(fd: &OwnedFd, expected_bytes: usize, allow_huge_pages: bool) -> Result<SealFlags, MapError> {
     let number = fd.as_raw_fd();
+    // Before anything else is asked: a file of another kind may belong to a program that never answers.
+    let seals = rustix::fs::fcntl_get_seals(fd).map_err(|errno| MapError::NotMemfd { fd: number, errno })?;
     let stat = rustix::fs::fstat(fd).map_err(unexamined(number))?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
         return Err(MapError::NotMemfd { fd: number, errno: Errno::INVAL });
     }
-    let seals = rustix::fs::fcntl_get_seals(fd).map_err(|errno| MapError::NotMemfd { fd: number, errno })?;
     if !seals.contains(SEALS) {
         return Err(MapError::Unsealed { fd: number, missing: names(SEALS.difference(seals)) });
     }
@@ -159,22 +172,27 @@ fn check_sealed(fd: &OwnedFd, expected_bytes: usize, allow_huge_pages: bool) -> 
 }
 
 /// Makes every page present and writable.
-fn populate(mapping: &Mapping) -> Result<(), Errno> {
+fn populate(mapping: &Mapping, pace: &dyn Pace) -> Result<(), Errno> {
     let (start, bytes) = (mapping.start().as_ptr(), mapping.bytes());
     // SAFETY: advice about our own range; it changes no bytes. Huge pages are a wish, so its failure is none.
     let _ = unsafe { rustix::mm::madvise(start.cast(), bytes, Advice::LinuxHugepage) };
-    // SAFETY: as above: pages are brought in, and no bytes change.
-    match unsafe { rustix::mm::madvise(start.cast(), bytes, Advice::LinuxPopulateWrite) } {
-        // Before Linux 5.14 the pages are touched by hand.
-        Err(Errno::INVAL) => touch(mapping),
-        result => return result,
-    }
-    Ok(())
+    in_pieces(bytes, pace, |offset, bytes| {
+        let piece = start.wrapping_add(offset);
+        // SAFETY: as above, about a part of the range: pages are brought in, and no bytes change.
+        match unsafe { rustix::mm::madvise(piece.cast(), bytes, Advice::LinuxPopulateWrite) } {
+            // Before Linux 5.14 the pages are touched by hand.
+            Err(Errno::INVAL) => {
+                touch(mapping, offset, bytes);
+                Ok(())
+            }
+            result => result,
+        }
+    })
 }
 
-/// Writes to every page without changing it, whoever else writes.
-fn touch(mapping: &Mapping) {
-    for offset in (0..mapping.bytes() / 8 * 8).step_by(4096) {
+/// Writes to every page of a piece without changing it, whoever else writes.
+fn touch(mapping: &Mapping, from: usize, bytes: usize) {
+    for offset in (from..(from + bytes) / 8 * 8).step_by(4096) {
         let word = mapping.start().as_ptr().wrapping_add(offset);
         // SAFETY: a whole word inside the mapping, aligned because mappings start on pages.
         let word = unsafe { crate::sync::AtomicU64::from_ptr(word.cast()) };
@@ -183,12 +201,15 @@ fn touch(mapping: &Mapping) {
     }
 }
 
-fn lock(mapping: &Mapping) -> Result<(), MapError> {
-    let (start, bytes) = (mapping.start().as_ptr(), mapping.bytes());
-    // SAFETY: locking our own range into RAM changes no bytes.
-    unsafe { rustix::mm::mlock(start.cast(), bytes) }.map_err(|errno| {
+fn lock(mapping: &Mapping, pace: &dyn Pace) -> Result<(), MapError> {
+    let (start, whole) = (mapping.start().as_ptr(), mapping.bytes());
+    in_pieces(whole, pace, |offset, bytes| {
+        // SAFETY: locking a part of our own range into RAM changes no bytes.
+        unsafe { rustix::mm::mlock(start.wrapping_add(offset).cast(), bytes) }
+    })
+    .map_err(|errno| {
         let limit = rustix::process::getrlimit(rustix::process::Resource::Memlock).current;
-        MapError::Lock { bytes, limit_bytes: limit.unwrap_or(u64::MAX), errno }
+        MapError::Lock { bytes: whole, limit_bytes: limit.unwrap_or(u64::MAX), errno }
     })
 }
 

@@ -126,10 +126,10 @@ fn memory_that_cannot_be_written_is_refused() {
 #[test]
 fn pages_touched_by_hand_keep_what_they_hold() {
     let memory = SharedMemory::create("beeline-test", 3 * 4096 + 5, MemoryOptions::default()).unwrap();
-    let mapping = memory.map_pages().unwrap();
+    let mapping = memory.map_pages(&Unpaced).unwrap();
     let region = memory.map().unwrap();
     region.fill(0, 3 * 4096, 0x77);
-    touch(&mapping);
+    touch(&mapping, 0, mapping.bytes());
     assert_eq!((region.word(0).load(), region.word(8192).load()), (0x77, 0x77));
 }
 
@@ -196,4 +196,52 @@ fn the_lock_limit_is_named_with_its_remedy() {
     })
     .join()
     .unwrap();
+}
+
+/// Page faults of the calling thread so far.
+fn faults() -> u64 {
+    let stat = std::fs::read_to_string("/proc/thread-self/stat").unwrap();
+    stat.rsplit_once(')').unwrap().1.split_ascii_whitespace().nth(7).unwrap().parse().unwrap()
+}
+
+/// Records the faults of each piece.
+#[derive(Default)]
+struct Watching(std::cell::RefCell<Vec<u64>>);
+
+impl Pace for Watching {
+    fn piece(&self, work: &mut dyn FnMut()) {
+        let before = faults();
+        work();
+        self.0.borrow_mut().push(faults() - before);
+    }
+}
+
+#[test]
+fn pages_are_brought_in_and_filled_in_pieces_and_none_is_missing() {
+    let bytes = 9 * crate::PIECE_BYTES + 8192;
+    let memory = SharedMemory::create("beeline-test", bytes, MemoryOptions::default()).unwrap();
+    let pace = Watching::default();
+    let region = memory.map_paced(&pace).unwrap();
+    let mapped = pace.0.take();
+    // Reading /proc has a few faults of its own.
+    let most = (crate::PIECE_BYTES / 4096) as u64 + 16;
+    assert!(mapped.len() == 10 && mapped.iter().all(|faults| *faults <= most), "{mapped:?}");
+    region.fill_paced(4096, bytes - 4096, 7, &pace);
+    let filled = pace.0.take();
+    assert!(filled.len() == 10 && filled.iter().sum::<u64>() < most, "the pages were there: {filled:?}");
+    assert_eq!(
+        (region.word(4088).load(), region.word(4096).load(), region.word(bytes - 8).load()),
+        (0, 7, 7)
+    );
+}
+
+#[test]
+fn a_mapping_of_many_pieces_goes_as_a_whole() {
+    let mapped = |name: &str| std::fs::read_to_string("/proc/self/maps").unwrap().contains(name);
+    let bytes = (5 << 20) + 4096;
+    let region =
+        SharedMemory::create("beeline-pieces", bytes, MemoryOptions::default()).unwrap().map().unwrap();
+    assert!(mapped("beeline-pieces"));
+    drop(region);
+    assert!(!mapped("beeline-pieces"));
 }

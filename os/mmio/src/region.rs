@@ -7,10 +7,11 @@ use std::sync::Arc;
 
 use crate::arch::words;
 use crate::mapping::{Backing, Mapping};
+use crate::pace::in_pieces;
 use crate::span::{Span, reaches_outside};
 use crate::{
-    DmaRegion, Flag, LINE_BYTES, LoadWindow, ReadWindow, StoreKernel, StoreWindow, WORD_BYTES, Word, Words,
-    copy,
+    DmaRegion, Flag, LINE_BYTES, LoadWindow, Pace, ReadWindow, StoreKernel, StoreWindow, WORD_BYTES, Word,
+    Words, copy,
 };
 
 /// Mapped memory, for reading and writing. Clones share the mapping; it is unmapped when the last clone and the last
@@ -120,6 +121,16 @@ impl Region {
             // SAFETY: inside the range that `at` checked, and aligned because mappings start on pages.
             unsafe { words::store_word(start.wrapping_add(offset), word) }
         }
+    }
+
+    /// As [`Region::fill`]; `pace` decides when each piece is filled.
+    #[track_caller]
+    pub fn fill_paced(&self, offset_bytes: usize, bytes: usize, word: u64, pace: &dyn Pace) {
+        let filled: Result<(), core::convert::Infallible> = in_pieces(bytes, pace, |offset, piece| {
+            self.fill(offset_bytes + offset, piece, word);
+            Ok(())
+        });
+        filled.unwrap_or_else(|never| match never {});
     }
 
     #[track_caller]

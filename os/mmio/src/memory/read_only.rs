@@ -15,7 +15,8 @@ use super::{MemoryOptions, SEALS, SharedMemory, check_sealed};
 use crate::arch::words;
 use crate::mapping::{Backing, Mapping};
 use crate::memfd::create_memfd;
-use crate::{MapError, ReadWindow, Region};
+use crate::pace::in_pieces;
+use crate::{MapError, ReadWindow, Region, Unpaced};
 
 /// A memfd that can be mapped for reading and not for writing, whose size can no longer change.
 #[derive(Debug)]
@@ -84,7 +85,7 @@ impl ReadOnlyMemory {
         }?;
         let start = NonNull::new(start.cast()).expect("mmap without MAP_FIXED never gives address 0");
         // SAFETY: the range was just mapped, nobody else knows it, and `map` makes a `ReadOnlyRegion` of it.
-        let mapping = unsafe { Mapping::from_mmap(start, self.bytes, Backing::Shared) };
+        let mapping = unsafe { Mapping::from_mmap(start, self.bytes, Backing::Shared) }.unmapped_in_pieces();
         populate(&mapping)?;
         Ok(mapping)
     }
@@ -93,18 +94,21 @@ impl ReadOnlyMemory {
 /// Makes every page present.
 fn populate(mapping: &Mapping) -> Result<(), Errno> {
     let (start, bytes) = (mapping.start().as_ptr(), mapping.bytes());
-    // SAFETY: advice about our own range: pages are brought in, and no bytes change.
-    match unsafe { rustix::mm::madvise(start.cast(), bytes, Advice::LinuxPopulateRead) } {
-        // Before Linux 5.14 the pages are touched by hand.
-        Err(Errno::INVAL) => {
-            for offset in (0..bytes).step_by(4096) {
-                // SAFETY: a byte inside the mapping.
-                core::hint::black_box(unsafe { words::load_byte(start.wrapping_add(offset)) });
+    in_pieces(bytes, &Unpaced, |from, bytes| {
+        let piece = start.wrapping_add(from);
+        // SAFETY: advice about a part of our own range: pages are brought in, and no bytes change.
+        match unsafe { rustix::mm::madvise(piece.cast(), bytes, Advice::LinuxPopulateRead) } {
+            // Before Linux 5.14 the pages are touched by hand.
+            Err(Errno::INVAL) => {
+                for offset in (0..bytes).step_by(4096) {
+                    // SAFETY: a byte inside the mapping.
+                    core::hint::black_box(unsafe { words::load_byte(piece.wrapping_add(offset)) });
+                }
+                Ok(())
             }
-            Ok(())
+            result => result,
         }
-        result => result,
-    }
+    })
 }
 
 /// Memory mapped for reading. It gives out windows to load from and nothing that stores; clones share the mapping. So a

@@ -1,0 +1,88 @@
+//! Threads of our own, on which no handler of the program's signals ever runs.
+//!
+//! A program that links us has handlers for its own threads. One that runs on ours interrupts what everybody waits for, may
+//! block it, and finds none of the state that it expects. A new thread has the signal mask of the one that starts it, so
+//! signals are blocked here for the moment of starting.
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::thread::{Builder, JoinHandle};
+
+/// Signals that a thread causes itself by what it does. They stay open: the kernel delivers them to no other thread, and
+/// blocking them would only take a crash report from the program.
+const OWN_FAULTS: [libc::c_int; 6] =
+    [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP, libc::SIGSYS];
+
+/// Starts a thread in which every signal is blocked but those that report a fault of its own.
+///
+/// # Errors
+/// The process is out of threads or memory.
+pub fn spawn<T: Send + 'static>(
+    name: &str,
+    body: impl FnOnce() -> T + Send + 'static,
+) -> io::Result<JoinHandle<T>> {
+    let _blocked = Blocked::new();
+    Builder::new().name(name.to_owned()).spawn(body)
+}
+
+/// The signal mask of the calling thread until all signals were blocked in it; dropping it brings that one back.
+struct Blocked(Option<libc::sigset_t>);
+
+impl Blocked {
+    fn new() -> Self {
+        if cfg!(miri) {
+            return Blocked(None);
+        }
+        let mut all = MaybeUninit::<libc::sigset_t>::uninit();
+        // SAFETY: sigfillset initialises the set it is given, and fails for no valid address.
+        unsafe { libc::sigfillset(all.as_mut_ptr()) };
+        // SAFETY: as above: it is initialised.
+        let mut all = unsafe { all.assume_init() };
+        for signal in OWN_FAULTS {
+            // SAFETY: an initialised set and the number of a signal.
+            unsafe { libc::sigdelset(&raw mut all, signal) };
+        }
+        let mut before = all;
+        // SAFETY: two initialised sets of this function; the call changes the mask of this thread and no memory but `before`.
+        let result = unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before) };
+        Blocked((result == 0).then_some(before))
+    }
+}
+
+impl Drop for Blocked {
+    fn drop(&mut self) {
+        if let Some(before) = &self.0 {
+            // SAFETY: the mask that pthread_sigmask gave; nothing is written.
+            unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before, std::ptr::null_mut()) };
+        }
+    }
+}
+
+#[cfg(test)]
+#[cfg(not(miri))]
+mod tests {
+    use super::*;
+
+    /// The blocked signals of the calling thread, a bit each, as the kernel says.
+    fn blocked() -> u64 {
+        let status = std::fs::read_to_string("/proc/thread-self/status").unwrap();
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigBlk:")).unwrap();
+        u64::from_str_radix(mask.trim(), 16).unwrap()
+    }
+
+    #[test]
+    fn a_thread_of_ours_blocks_every_signal_but_its_own_faults_and_the_starter_none() {
+        let before = blocked();
+        let there = spawn("test", blocked).unwrap().join().unwrap();
+        assert_eq!(blocked(), before, "the mask of the starting thread");
+        let bit = |signal: libc::c_int| 1u64 << (signal - 1);
+        for signal in
+            [libc::SIGTERM, libc::SIGINT, libc::SIGALRM, libc::SIGPROF, libc::SIGUSR1, libc::SIGCHLD]
+        {
+            assert_ne!(there & bit(signal), 0, "signal {signal}");
+        }
+        for signal in OWN_FAULTS {
+            assert_eq!(there & bit(signal), before & bit(signal), "signal {signal}");
+        }
+    }
+}

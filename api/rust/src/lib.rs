@@ -58,12 +58,14 @@ pub use beeline_driver::RxFrame as Frame;
 pub use beeline_mmio::{StoreKernel, Traffic};
 #[cfg(feature = "nic")]
 pub use beeline_spec::Interface;
-pub use beeline_tuning::{Prefetch, ReceiveTuning, Tuning};
+pub use beeline_tuning::{Prefetch, ReceiveTuning, Tuning, TuningWatch};
 pub use beeline_window::{FencePolicy, Torn, WaitPolicy};
 #[cfg(feature = "rpc")]
 pub use calls::{ClientOptions, ServerOptions};
 pub use domain::Domain;
-pub use error::{ConnectError, Error, OfferError, OpenError, RecvError, SendError, Target, WriteError};
+pub use error::{
+    ConnectError, Error, KernelError, OfferError, OpenError, RecvError, SendError, Target, WriteError,
+};
 #[cfg(feature = "nic")]
 pub use error::{PortError, PortRecvError, PortSendError};
 pub use options::{ReceiverOptions, SenderOptions};

@@ -6,7 +6,7 @@ use beeline_domain::{
     Armed, Event, MemoryCreditSink, MemorySleeper, ReceiverParts, Source, WindowListener, listen_all,
 };
 use beeline_mmio::LoadWindow;
-use beeline_tuning::{ReceiveTuning, receive_for, receiver};
+use beeline_tuning::{ReceiveTuning, receive_for, receiver, retune};
 use beeline_wait::Waiter;
 use beeline_window::{WaitPolicy, WindowConfig};
 
@@ -100,6 +100,35 @@ impl Receiver {
             *is_over = true;
             error.into()
         })
+    }
+
+    /// Looks at windows another way from now on: at the one that is open, and at those of later senders, as
+    /// [`crate::ReceiverOptions::tuning`] says it when it is made. For a tuning that was found since ([`crate::TuningWatch`]); its
+    /// `receive` was timed with a sender that stores with its `stream` kernel. Changes no message, whenever it is called.
+    ///
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # fn main() -> Result<(), beeline::Error> {
+    /// let mut watch = beeline::TuningWatch::find();
+    /// let mut receiver = beeline::Domain::open("demo")?.receiver("numbers")?;
+    /// loop {
+    ///     match receiver.recv_timeout(Duration::from_secs(60))? {
+    ///         Some(message) => println!("{} bytes", message.len()),
+    ///         // There is time now.
+    ///         None => {
+    ///             if let Some(tuning) = watch.look() {
+    ///                 receiver.set_tuning(tuning.receive);
+    ///             }
+    ///         }
+    ///     }
+    /// }
+    /// # }
+    /// ```
+    pub fn set_tuning(&mut self, tuning: ReceiveTuning) {
+        self.tuning = Some(tuning);
+        if let Some(open) = &mut self.open {
+            retune(&mut open.receiver, tuning);
+        }
     }
 
     /// Whether a sender is connected, or has left messages.

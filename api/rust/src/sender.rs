@@ -4,11 +4,12 @@ use std::time::{Duration, Instant};
 
 use beeline_contract_memory::Sleeper;
 use beeline_domain::{MemoryCredits, MemorySleeper, PeerWindow, SenderParts};
+use beeline_mmio::{Choice, StoreKernel, Traffic};
 use beeline_spec::header::lines_of;
 use beeline_wait::Waiter;
 use beeline_window::{FencePolicy, WaitPolicy, WindowConfig, Writer};
 
-use crate::{Flushed, SendError, SenderOptions, Sent, Taken, WriteError};
+use crate::{Flushed, KernelError, SendError, SenderOptions, Sent, Taken, WriteError};
 
 /// Sends messages to one receiver. Made by [`crate::Domain::sender`]; there is one for a window.
 ///
@@ -142,6 +143,22 @@ impl Sender {
         let deadline = Instant::now().checked_add(timeout);
         let mut waiter = Waiter::new(&self.wait, &mut self.sleeper, deadline);
         Ok(Flushed::when(self.writer.room_wait(u32::MAX, &mut waiter)?))
+    }
+
+    /// Stores with another kernel from the next message on: with that of a tuning that was found since
+    /// ([`crate::TuningWatch`], [`crate::Tuning::kernel`]). Changes no message, whenever it is called; the receiver is not told.
+    ///
+    /// # Errors
+    /// This machine lacks the kernel, or it does not store to memory; the sender stores as before.
+    pub fn set_kernel(&mut self, kernel: StoreKernel) -> Result<(), KernelError> {
+        Choice::make(Traffic::Latency, Some(kernel))?;
+        self.writer.port_mut().set_kernel(kernel);
+        Ok(())
+    }
+
+    /// The kernel that messages are stored with.
+    pub fn kernel(&self) -> StoreKernel {
+        self.writer.port().kernel()
     }
 
     /// The longest message in bytes.

@@ -6,6 +6,7 @@ use std::time::SystemTime;
 
 use beeline_mmio::{Choice, KERNEL_VARIABLE, Reason, StoreKernel, Traffic, kernel_from_environment};
 
+use crate::in_use::{in_use, take_up};
 use crate::kept::{Entry, Kept};
 use crate::line::same_placement;
 use crate::measure::{Measured, NotTimed, Timing, line_ns, measure};
@@ -44,15 +45,23 @@ impl Found {
     /// tuning that was found for about that time; otherwise times one, in some tenth of a second, and keeps it. What runs on
     /// the second core meanwhile spoils it.
     pub fn now(cores: Option<[usize; 2]>) -> Self {
-        Self::from(Kept::of_this_user().as_ref(), || line_ns(cores), || measure(cores))
+        Self::from(Kept::of_this_user().as_ref(), || line_ns(cores), || measure(cores)).take_up()
     }
 
     /// As [`Found::now`], but times one whatever is kept.
     pub fn anew(cores: Option<[usize; 2]>) -> Self {
-        Self::timed(Kept::of_this_user().as_ref(), None, || measure(cores))
+        Self::timed(Kept::of_this_user().as_ref(), None, || measure(cores)).take_up()
     }
 
-    fn from(
+    /// Has windows that this process opens from now on go by what was found, if anything was.
+    pub(crate) fn take_up(self) -> Self {
+        if self.found.is_some() {
+            take_up(self.tuning);
+        }
+        self
+    }
+
+    pub(crate) fn from(
         kept: Option<&Kept>,
         line: impl FnOnce() -> Result<f64, NotTimed>,
         measure: impl FnOnce() -> Result<Measured, NotTimed>,
@@ -151,7 +160,7 @@ impl Tuning {
         found.map(|(_, tuning)| tuning).unwrap_or_default().overridden()
     }
 
-    fn overridden(self) -> Self {
+    pub(crate) fn overridden(self) -> Self {
         let kernel = kernel_from_environment().ok().flatten();
         let Tuning { latency, stream, .. } = self;
         let stream = kernel.unwrap_or(stream);
@@ -160,15 +169,15 @@ impl Tuning {
     }
 }
 
-/// How to receive from a sender that stores so: as the environment says, as was found last for that kernel, or by default. Times
-/// nothing; the file is read once in a process.
+/// How to receive from a sender that stores so: as the environment says, as was found last for that kernel, in this process or
+/// else before it, or by default. Times nothing; the file is read once in a process.
 pub fn receive_for(sender: Option<StoreKernel>) -> ReceiveTuning {
     static KEPT: OnceLock<(Overrides, Option<Tuning>)> = OnceLock::new();
     let (overrides, tuning) = *KEPT.get_or_init(|| {
         let found = Kept::of_this_user().as_ref().and_then(last);
         (environment(), found.map(|(_, tuning)| tuning))
     });
-    received(overrides, tuning, sender)
+    received(overrides, in_use().or(tuning), sender)
 }
 
 fn received(overrides: Overrides, tuning: Option<Tuning>, sender: Option<StoreKernel>) -> ReceiveTuning {
@@ -186,23 +195,25 @@ fn environment() -> Overrides {
     })
 }
 
-/// The store kernel for a kind of traffic, looked for once in a process: what the environment names, what was found last, or
-/// what is timed now, which takes some milliseconds and is kept. Does not look at the line where something is kept.
+/// The store kernel for a kind of traffic: what the environment names, what this process found last, what was found before it, or
+/// what is timed now, once in a process, which takes some milliseconds and is kept. Does not look at the line where something is kept.
 pub fn kernel_for(traffic: Traffic) -> StoreKernel {
+    static NAMED: OnceLock<Option<StoreKernel>> = OnceLock::new();
     static LATENCY: OnceLock<StoreKernel> = OnceLock::new();
     static STREAM: OnceLock<StoreKernel> = OnceLock::new();
+    let known = NAMED.get_or_init(kernel_named).or_else(|| in_use().map(|tuning| tuning.kernel(traffic)));
+    if let Some(kernel) = known {
+        return kernel;
+    }
     let known = match traffic {
         Traffic::Stream => &STREAM,
         _ => &LATENCY,
     };
     *known.get_or_init(|| {
-        kernel_named().unwrap_or_else(|| {
-            let kept = Kept::of_this_user();
-            let known = kept
-                .as_ref()
-                .and_then(|kept| kept.entries().into_iter().find_map(|entry| entry.kernel(traffic)));
-            known.unwrap_or_else(|| kernel_timed(kept.as_ref(), traffic, || line_ns(None), Choice::timed))
-        })
+        let kept = Kept::of_this_user();
+        let known =
+            kept.as_ref().and_then(|kept| kept.entries().into_iter().find_map(|entry| entry.kernel(traffic)));
+        known.unwrap_or_else(|| kernel_timed(kept.as_ref(), traffic, || line_ns(None), Choice::timed))
     })
 }
 

@@ -3,7 +3,7 @@
 //!
 //! A [`Tuning`] is found by timing the code that programs run between two cores ([`Found::now`]), and kept in a file of this
 //! user with the round trip of a bare line between those cores. It holds for as long as a line takes about that time: where
-//! the round trip has changed by half, another one is found. Opening a window times nothing but a store kernel that nobody
+//! the round trip has changed by half, another one is found; a program that runs for long asks a [`TuningWatch`]. Opening a window times nothing but a store kernel that nobody
 //! has timed before ([`kernel_for`]); what is kept is used, else the defaults of `host/window`.
 //!
 //! Not here: figures to compare with others (`bench/`), and the names of placements (`lab/floor`). Papers: HotOS'25 figure 2
@@ -14,6 +14,7 @@ mod choose;
 mod find;
 #[cfg(fuzzing)]
 pub mod fuzzing;
+mod in_use;
 mod kept;
 mod line;
 mod machine;
@@ -22,9 +23,11 @@ mod meeting;
 mod overrides;
 mod stream;
 mod tuning;
+mod watch;
 
 pub use find::{Basis, Found, kept_file, kernel_for, kernel_now, receive_for};
 pub use line::{same_placement, takes_turns};
 pub use measure::{NotTimed, Timing};
 pub use overrides::{NotFollowed, Overrides, TUNING_VARIABLE};
-pub use tuning::{NotPrefetch, Prefetch, ReceiveTuning, Tuning, receiver};
+pub use tuning::{NotPrefetch, Prefetch, ReceiveTuning, Tuning, receiver, retune};
+pub use watch::TuningWatch;

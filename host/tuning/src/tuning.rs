@@ -87,13 +87,17 @@ pub fn receiver<S: CreditSink>(
     sink: S,
     config: WindowConfig,
 ) -> Receiver<LoadWindow, S> {
-    let load = load.prefetching_to_write(matches!(tuning.prefetch, Prefetch::Write { .. }));
-    let receiver = Receiver::new(load, sink, config);
-    let credit_lines = receiver.lines() / tuning.credit_parts.max(1);
+    let mut receiver = Receiver::new(load, sink, config);
+    retune(&mut receiver, tuning);
     receiver
-        .with_prefetch(tuning.prefetch.lines())
-        .with_groups(tuning.in_groups)
-        .with_coalescing(credit_lines)
+}
+
+/// Has a receiver look at its window so from now on. What it has received, and what is on its way, stays as it is.
+pub fn retune<S: CreditSink>(receiver: &mut Receiver<LoadWindow, S>, tuning: ReceiveTuning) {
+    receiver.port_mut().set_prefetching_to_write(matches!(tuning.prefetch, Prefetch::Write { .. }));
+    receiver.set_prefetch(tuning.prefetch.lines());
+    receiver.set_groups(tuning.in_groups);
+    receiver.set_coalescing(receiver.lines() / tuning.credit_parts.max(1));
 }
 
 /// As [`crate::TUNING_VARIABLE`] takes it.

@@ -107,24 +107,39 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
     /// of the window is cut to that.
     #[must_use]
     pub fn with_prefetch(mut self, lines: u32) -> Self {
-        self.pace = Pace::new(lines, self.lines());
+        self.set_prefetch(lines);
         self
+    }
+
+    /// As [`Receiver::with_prefetch`], for a receiver that runs.
+    pub fn set_prefetch(&mut self, lines: u32) {
+        self.pace = Pace::new(lines, self.lines());
     }
 
     /// Pushes credits when this many lines are freed (and whenever nothing is there to receive). More than half the
     /// window is cut to that, so that the sender always has lines to go on with.
     #[must_use]
     pub fn with_coalescing(mut self, lines: u32) -> Self {
+        self.set_coalescing(lines);
+        self
+    }
+
+    /// As [`Receiver::with_coalescing`], for a receiver that runs.
+    pub fn set_coalescing(&mut self, lines: u32) {
         self.coalesce_lines = u64::from(lines.clamp(1, (self.lines() / 2).max(1)));
         self.push_at = self.published + self.coalesce_lines;
-        self
     }
 
     /// Whether [`Receiver::drain`] tests and frees lines in groups of eight where it can; it does unless told otherwise.
     #[must_use]
     pub fn with_groups(mut self, in_groups: bool) -> Self {
-        self.groups = if in_groups { Groups::new(self.lines()) } else { Groups::never() };
+        self.set_groups(in_groups);
         self
+    }
+
+    /// As [`Receiver::with_groups`], for a receiver that runs.
+    pub fn set_groups(&mut self, in_groups: bool) {
+        self.groups = if in_groups { Groups::new(self.lines()) } else { Groups::never() };
     }
 
     /// [`Receiver::poll`] up to the handle: what the caller gets must become one (`message.rs`).
@@ -242,6 +257,11 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
             self.push_at = self.published + self.coalesce_lines;
             self.sink.publish(self.published);
         }
+    }
+
+    /// The port, to change how it loads. Who frees lines through it takes messages away.
+    pub fn port_mut(&mut self) -> &mut L {
+        &mut self.port
     }
 
     /// The port, the credits and the arrival test.

@@ -250,6 +250,12 @@ impl<P: StorePort, C: CreditSource> Writer<P, C> {
         &self.port
     }
 
+    /// The port, to change how it stores: with other instructions, say, from the next message on. Who stores to lines through it
+    /// destroys messages.
+    pub fn port_mut(&mut self) -> &mut P {
+        &mut self.port
+    }
+
     /// As [`StorePort::progress`]: for whoever waits without sending.
     pub fn progress(&mut self) {
         self.port.progress();

@@ -46,8 +46,13 @@ impl LoadWindow {
     /// As [`LoadWindow::for_sender`], for who knows what is better here: whether prefetched lines are fetched for writing.
     #[must_use]
     pub fn prefetching_to_write(mut self, to_write: bool) -> Self {
-        self.exclusive = to_write;
+        self.set_prefetching_to_write(to_write);
         self
+    }
+
+    /// As [`LoadWindow::prefetching_to_write`], for a window in use.
+    pub fn set_prefetching_to_write(&mut self, to_write: bool) {
+        self.exclusive = to_write;
     }
 
     /// The exclusive or of the words of each line of the group from `first_line` on, once no word of the group equals

@@ -39,6 +39,18 @@ impl StoreWindow {
         StoreWindow { port, scan: ScanKernel::best(), kernel: name, span }
     }
 
+    /// Stores with another kernel from now on. Lines that were stored with the last one stay as they are: a line is stored again
+    /// only after its receiver has seen every word of it, so that no order between two kernels matters.
+    ///
+    /// # Panics
+    /// If this machine lacks the kernel's instructions, as making the window with it does.
+    #[track_caller]
+    pub fn set_kernel(&mut self, name: StoreKernel) {
+        if name != self.kernel {
+            *self = Self::new(self.span.clone(), name);
+        }
+    }
+
     /// The kernel that stores its lines.
     pub fn kernel(&self) -> StoreKernel {
         self.kernel

@@ -15,7 +15,7 @@ pub use open::{ConnectError, OfferError, OpenError, Target};
 pub(crate) use port::NicGone;
 #[cfg(feature = "nic")]
 pub use port::{PortError, PortRecvError, PortSendError};
-pub use window::{RecvError, SendError, WriteError};
+pub use window::{KernelError, RecvError, SendError, WriteError};
 
 #[cfg(feature = "rpc")]
 use beeline_rpc::{CallFailure, StartError};
@@ -39,6 +39,9 @@ pub enum Error {
     /// More was written into a reservation than it has room for.
     #[error(transparent)]
     Write(#[from] WriteError),
+    /// A sender cannot store with a kernel.
+    #[error(transparent)]
+    Kernel(#[from] KernelError),
     /// No message can be received.
     #[error(transparent)]
     Recv(#[from] RecvError),
@@ -73,6 +76,7 @@ impl Error {
             Error::Connect(error) => error.remedy(),
             Error::Send(error) => error.remedy(),
             Error::Write(error) => error.remedy(),
+            Error::Kernel(error) => error.remedy(),
             Error::Recv(error) => error.remedy(),
             #[cfg(feature = "nic")]
             Error::Port(error) => error.remedy(),

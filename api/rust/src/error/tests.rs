@@ -5,7 +5,7 @@ use std::time::Duration;
 use beeline_contract_link::LinkError;
 use beeline_domain::{DomainError, FolderError, MisuseError, NameError, WindowError, WireError};
 use beeline_driver::{RxError, TxError};
-use beeline_mmio::MapError;
+use beeline_mmio::{MapError, NotChosen, StoreKernel};
 use beeline_rpc::{CallError, Loss, RpcError};
 use beeline_spec::Interface;
 use beeline_window::{CreditError, Position, ReceiveError, Torn};
@@ -123,6 +123,7 @@ fn messages() -> Vec<Error> {
         SendError::from(Below::ReceiverGone).into(),
         SendError::from(Below::Credits(CreditError::Ahead { found: 2, sent: 1 })).into(),
         WriteError::new(3, 2, 4).into(),
+        KernelError::from(NotChosen::DeviceOnly(StoreKernel::St64b)).into(),
         RecvError::from(ReceiveError::Gone).into(),
         RecvError::from(ReceiveError::Torn(torn)).into(),
         RecvError::from(ReceiveError::SharedFailed).into(),
@@ -227,6 +228,7 @@ fn variant(error: &Error) -> u32 {
         Error::Call(CallFailure::Outstanding { .. }) => 38,
         Error::Call(other) => panic!("{other} is not in `calls`"),
         Error::StartCall(_) => 39,
+        Error::Kernel(KernelError { .. }) => 41,
     }
 }
 
@@ -234,7 +236,7 @@ fn variant(error: &Error) -> u32 {
 fn every_variant_prints_its_chain_without_a_repetition() {
     let errors = all();
     let seen: BTreeSet<u32> = errors.iter().map(variant).collect();
-    assert_eq!(seen, (0..=40).collect(), "an error of every variant is tried");
+    assert_eq!(seen, (0..=41).collect(), "an error of every variant is tried");
     for error in &errors {
         let texts = chain(error);
         for (index, text) in texts.iter().enumerate() {

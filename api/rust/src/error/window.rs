@@ -1,5 +1,6 @@
 //! Why messages cannot be sent or received.
 
+use beeline_mmio::NotChosen;
 use beeline_window::{ReceiveError, Torn};
 
 use super::cause::Cause;
@@ -51,6 +52,22 @@ impl From<beeline_window::SendError> for SendError {
             Below::ReceiverGone => SendError::ReceiverGone,
             Below::Credits(error) => SendError::ReceiverFaulty { source: error.into() },
         }
+    }
+}
+
+/// A store kernel that this machine lacks, or that does not store to memory. The sender stores as before.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot store with another kernel")]
+pub struct KernelError {
+    /// Which kernel, and what it needs.
+    #[from]
+    source: NotChosen,
+}
+
+impl KernelError {
+    /// What to do about it.
+    pub fn remedy(&self) -> &'static str {
+        "take one of `StoreKernel::available()`, or a tuning that was found on this machine"
     }
 }
 

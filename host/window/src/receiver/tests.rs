@@ -73,6 +73,29 @@ fn credits_are_coalesced_and_flushed_when_idle() -> Result<(), ReceiveError> {
     Ok(())
 }
 
+#[test]
+fn credits_that_are_due_stay_due_when_the_tuning_changes() -> Result<(), ReceiveError> {
+    let (window, mut writer, receiver) = pair(64);
+    let mut receiver = receiver.with_coalescing(32);
+    for _ in 0..40 {
+        assert_eq!(writer.try_send(b"x"), Ok(Sent::Sent));
+    }
+    for taken in 1..=20 {
+        drop(receiver.poll()?.expect("a message"));
+        receiver.set_prefetch(taken % 9);
+        receiver.set_groups(taken % 2 == 0);
+    }
+    assert_eq!(window.published(), 0);
+    receiver.set_coalescing(4);
+    drop(receiver.poll()?.expect("a message"));
+    assert_eq!(window.published(), 21, "what was freed before counts");
+    assert_eq!(receiver.drain(19, |_| ())?, 19);
+    receiver.set_coalescing(32);
+    assert!(receiver.poll()?.is_none());
+    assert_eq!(window.published(), 40, "nothing is there to receive");
+    Ok(())
+}
+
 /// The arrival test of a blank window; counts how often a group is asked for.
 struct CountsGroups {
     blank: Blank,

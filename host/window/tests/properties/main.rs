@@ -1,5 +1,5 @@
-//! Properties of a window under every disorder: any plan of sends, reservations and batches, over many laps, with
-//! stores that arrive in any order and in any pieces, comes out byte for byte, and no word is stored twice a lap or
+//! Properties of a window under every disorder: any plan of sends, reservations, batches and changes of the receiver's tuning, over
+//! many laps, with stores that arrive in any order and in any pieces, comes out byte for byte, and no word is stored twice a lap or
 //! over a line that is not free (`test_memory` checks that). Payload words are drawn from the blank and its
 //! neighbours, so that escaping runs on most messages.
 

@@ -25,6 +25,8 @@ pub enum Step {
     Burst(usize),
     /// Drain so many at most.
     Drain(usize),
+    /// Receive in another way from now on: prefetch so far ahead, in groups or not, push credits for so many lines.
+    Tune { prefetch_lines: u32, in_groups: bool, credit_lines: u32 },
 }
 
 /// How a reservation ends.
@@ -48,6 +50,9 @@ pub fn steps(lines: u32) -> impl Strategy<Value = Vec<Step>> {
             end,
         },
     );
+    let tune = (0..=lines, any::<bool>(), 0..=lines).prop_map(|(prefetch_lines, in_groups, credit_lines)| {
+        Step::Tune { prefetch_lines, in_groups, credit_lines }
+    });
     let step = prop_oneof![
         6 => length.prop_map(Step::Send),
         3 => reserve,
@@ -56,6 +61,7 @@ pub fn steps(lines: u32) -> impl Strategy<Value = Vec<Step>> {
         4 => (0..6usize).prop_map(Step::Poll),
         3 => (0..20usize).prop_map(Step::Burst),
         4 => (0..40usize).prop_map(Step::Drain),
+        2 => tune,
     ];
     proptest::collection::vec(step, 1..120)
 }
@@ -141,7 +147,7 @@ impl<P: StorePort, C: CreditSource> Sender<P, C> {
                 self.reserve(*reserved, *written, *piece, *end)
             }
             Step::Batch(lengths) => self.batch(lengths),
-            Step::Arrive(_) | Step::Poll(_) | Step::Drain(_) => {}
+            Step::Arrive(_) | Step::Poll(_) | Step::Drain(_) | Step::Tune { .. } => {}
         }
         for expected in self.expected.iter_mut().skip(before).filter(|expected| expected.stored_words == 0) {
             expected.stored_words = stored_words();
@@ -259,6 +265,11 @@ pub fn run<P, C, L, S, A>(
                 }
             }
             Step::Drain(max) => drain(receiver, &mut sender.expected, *max),
+            Step::Tune { prefetch_lines, in_groups, credit_lines } => {
+                receiver.set_prefetch(*prefetch_lines);
+                receiver.set_groups(*in_groups);
+                receiver.set_coalescing(*credit_lines);
+            }
             _ => sender.act(step, &|| 0),
         }
         assert!(receiver.next_start() <= sender.writer.position());
@@ -275,4 +286,7 @@ pub fn run<P, C, L, S, A>(
         assert!(looks < 100_000, "{} messages never arrive", sender.expected.len());
     }
     assert!(sender.expected.is_empty(), "{} messages are lost", sender.expected.len());
+    // A look that finds nothing tells of every line that is free, however often credits were to be pushed.
+    assert!(!receive(receiver, &mut sender.expected));
+    assert_eq!(sender.writer.refresh(), Ok(sender.writer.lines()), "lines of which no credit came");
 }

@@ -1,7 +1,7 @@
 //! Where a sender stores: the lines of a window in the receiver's memory, and the word that says whether it sleeps.
 
 use beeline_contract_memory::{StorePort, forward_store_port};
-use beeline_mmio::StoreWindow;
+use beeline_mmio::{StoreKernel, StoreWindow};
 
 use crate::Waker;
 
@@ -15,6 +15,20 @@ pub struct PeerWindow {
 impl PeerWindow {
     pub(crate) fn new(lines: StoreWindow, receiver: Waker) -> Self {
         PeerWindow { lines, receiver }
+    }
+
+    /// The kernel that stores its lines.
+    pub fn kernel(&self) -> StoreKernel {
+        self.lines.kernel()
+    }
+
+    /// Stores with another kernel from now on, as [`StoreWindow::set_kernel`].
+    ///
+    /// # Panics
+    /// If this machine lacks the kernel's instructions.
+    #[track_caller]
+    pub fn set_kernel(&mut self, kernel: StoreKernel) {
+        self.lines.set_kernel(kernel);
     }
 }
 

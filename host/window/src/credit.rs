@@ -74,6 +74,16 @@ impl<C: CreditSource> Credits<C> {
         (self.limit - self.next) as u32
     }
 
+    /// Every line before this position is free, as last believed.
+    pub(crate) fn freed(&self) -> u64 {
+        self.freed
+    }
+
+    /// Lines that are free, as last believed, also while the account is held.
+    pub(crate) fn free_lines(&self) -> u32 {
+        (self.freed + self.window_lines - self.next) as u32
+    }
+
     /// Looks at the pushed count; then as [`Credits::has`].
     #[cold]
     pub(crate) fn refresh(&mut self, lines: u32) -> Result<bool, CreditError> {

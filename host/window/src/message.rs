@@ -125,6 +125,15 @@ impl<'r, L: LoadPort, S: CreditSink, A: ArrivalTest> Message<'r, L, S, A> {
         bytes
     }
 
+    /// As [`Message::copy_out`], from payload byte `first_byte` on. Where that is a word, [`Message::copy_out_from`] is cheaper.
+    pub fn copy_out_at(&mut self, first_byte: usize, out: &mut [u8]) -> usize {
+        let bytes = self.len().saturating_sub(first_byte).min(out.len());
+        if bytes > 0 {
+            self.receiver.copy_at(self.delivery, first_byte, &mut out[..bytes]);
+        }
+        bytes
+    }
+
     /// Appends the payload to `out`. Allocates when `out` has no room for it.
     pub fn copy_to(&mut self, out: &mut Vec<u8>) {
         let start = out.len();
@@ -207,7 +216,22 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
     /// [`Message::copy_out`] of any message, from byte `skip` of its payload on, as much as `out` takes.
     #[inline(never)]
     fn copy_of(&mut self, delivery: Delivery, skip: usize, out: &mut [u8]) {
-        let first_byte = delivery.first_byte() + skip;
+        self.copy_bytes(delivery.first_byte() + skip, out);
+    }
+
+    /// [`Message::copy_out_at`]: a plain message need not be at the next start (`drain.rs` moves that for several at once).
+    #[inline(never)]
+    fn copy_at(&mut self, delivery: Delivery, skip: usize, out: &mut [u8]) {
+        if !delivery.is_one_line() {
+            return self.copy_of(delivery, skip, out);
+        }
+        let line = payload::line_bytes(&self.port.load_line(delivery.line()));
+        out.copy_from_slice(&line[WORD_BYTES + skip..][..out.len()]);
+    }
+
+    /// Copies bytes from the one on that is so many after the start of the line at the next start, in a message that goes so
+    /// far, un-escaped.
+    pub(crate) fn copy_bytes(&mut self, first_byte: usize, out: &mut [u8]) {
         self.copy_lines(first_byte, out);
         if self.has_escapes {
             self.unescape(first_byte, out);

@@ -125,6 +125,20 @@ impl<'r, L: LoadPort, S: CreditSink, A: ArrivalTest> MessageRef<'r, L, S, A> {
         }
     }
 
+    /// As [`Message::copy_out_at`].
+    pub fn copy_out_at(&mut self, first_byte: usize, out: &mut [u8]) -> usize {
+        match &mut self.0 {
+            Place::Line { lines, ahead, length_bytes } => {
+                let bytes = length_bytes.saturating_sub(first_byte).min(out.len());
+                let mut payload = [0; HEAD_BYTES];
+                payload::copy_words(|index| lines.word(*ahead, index as u32 + 1), &mut payload);
+                out[..bytes].copy_from_slice(payload.get(first_byte..first_byte + bytes).unwrap_or(&[]));
+                bytes
+            }
+            Place::Any(message) => message.copy_out_at(first_byte, out),
+        }
+    }
+
     /// As [`Message::copy_to`].
     pub fn copy_to(&mut self, out: &mut Vec<u8>) {
         let start = out.len();

@@ -7,6 +7,7 @@
 
 use beeline_contract_memory::{CreditSink, LoadPort};
 use beeline_spec::batch::Cursor;
+use beeline_spec::escape::EscapeError;
 use beeline_spec::header::words_of;
 use beeline_spec::{Header, Kind, WORDS_PER_LINE, escape};
 
@@ -147,6 +148,11 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
             return Err(self.poison(ReceiveError::UnexpectedEscape { position, index: escape_last }));
         }
         self.has_escapes = true;
+        self.mark_escapes(escape_last).map_err(|error| self.poison(ReceiveError::Escape { position, error }))
+    }
+
+    /// Marks the words that a chain of the message at the next start goes through.
+    pub(crate) fn mark_escapes(&mut self, escape_last: u32) -> Result<(), EscapeError> {
         let (start, mask) = (self.next_start, self.mask);
         let place = |index: u32| {
             let line = (start + u64::from(index) / WORDS_PER_LINE as u64) & mask;
@@ -161,10 +167,7 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
             let (line, slot) = place(index);
             escaped[line as usize] |= 1 << slot;
         };
-        match escape::walk(escape_last, load, mark) {
-            Ok(_) => Ok(()),
-            Err(error) => Err(self.poison(ReceiveError::Escape { position, error })),
-        }
+        escape::walk(escape_last, load, mark).map(|_| ())
     }
 
     /// Nothing to deliver: what is held back for the sender is pushed.
@@ -204,7 +207,7 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
     }
 
     /// Makes the message of `lines` lines at the next start free and moves the next start past it.
-    fn free(&mut self, lines: u32) {
+    pub(crate) fn free(&mut self, lines: u32) {
         if self.has_escapes {
             self.forget_escapes(lines);
         }
@@ -214,10 +217,16 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
 
     #[cold]
     fn forget_escapes(&mut self, lines: u32) {
+        self.unmark_escapes(lines);
+        self.has_escapes = false;
+    }
+
+    /// Takes the marks from `lines` lines from the next start on.
+    #[cold]
+    pub(crate) fn unmark_escapes(&mut self, lines: u32) {
         for ahead in 0..lines {
             let line = self.line(ahead);
             self.escaped[line as usize] = 0;
         }
-        self.has_escapes = false;
     }
 }

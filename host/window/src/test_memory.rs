@@ -80,6 +80,18 @@ impl TestWindow {
         }
     }
 
+    /// Whether a store into this line waits.
+    pub fn holds_line(&self, line: u32) -> bool {
+        self.0.borrow().held.iter().any(|store| store.line == line)
+    }
+
+    /// The word that was stored here last, also if it has not arrived.
+    pub fn issued_word(&self, line: u32, word: u32) -> u64 {
+        let state = self.0.borrow();
+        let held = state.held.iter().rev().find(|store| (store.line, store.word) == (line, word));
+        held.map_or(state.words[line as usize][word as usize], |store| store.value)
+    }
+
     /// Loses every store from the `count`th word on.
     pub fn kill_after(&self, count: u64) {
         self.0.borrow_mut().killed_at = Some(count);

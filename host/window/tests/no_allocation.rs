@@ -4,7 +4,9 @@
 #[path = "../src/test_memory.rs"]
 mod test_memory;
 
-use beeline_window::{DataBuffer, Observed, Receiver, Sent, WindowConfig, Writer};
+use beeline_window::{
+    ByteRead, ByteReader, ByteWriter, DataBuffer, Observed, Receiver, Sent, WindowConfig, Writer,
+};
 use test_memory::{ObservedCredits, TestWindow};
 
 const BLANK: u64 = 0x8000_0000_0000_0001;
@@ -70,6 +72,32 @@ fn no_message_through_an_observed_window_allocates() {
     };
     pass();
     let counted = allocation_counter::measure(|| (0..50).for_each(|_| pass()));
+    assert_eq!(counted.count_total, 0);
+}
+
+#[test]
+fn no_byte_of_a_stream_allocates() {
+    let window = TestWindow::new(32, BLANK);
+    let config = WindowConfig::blank(BLANK, 0);
+    let mut writer = ByteWriter::new(Writer::new(window.clone(), window.clone(), config));
+    let mut reader = ByteReader::new(Receiver::new(window.clone(), window.clone(), config));
+    let words = [BLANK.to_le_bytes(); 40];
+    let (bytes, mut out) = (words.as_flattened(), [0; 400]);
+    let mut moved = 0;
+    let counted = allocation_counter::measure(|| {
+        for size in (1..320).step_by(7) {
+            let taken = writer.write(&bytes[..size]).expect("an honest receiver");
+            let more = writer.write_more(&bytes[..size / 2]).expect("an honest receiver");
+            let slices = [&bytes[..3], &bytes[..size / 9]];
+            let gathered = writer.write_vectored(&slices).expect("an honest receiver");
+            moved += taken + more + gathered;
+            assert_eq!(reader.queued_bytes(), (taken + more + gathered) as u64);
+            assert_eq!(writer.unacknowledged_bytes(), Ok((taken + more + gathered) as u64));
+            assert_eq!(reader.peek(2, &mut out[..1]), Ok(ByteRead::Bytes(1)));
+            while let Ok(ByteRead::Bytes(1..)) = reader.read(&mut out[..99]) {}
+        }
+    });
+    assert!(moved > 10_000, "{moved} bytes");
     assert_eq!(counted.count_total, 0);
 }
 

@@ -1,5 +1,5 @@
 use crate::error::ReceiveError;
-use crate::writer::tests::pair;
+use crate::writer::tests::{BLANK, pair};
 use crate::{Position, Sent};
 
 #[test]
@@ -33,6 +33,45 @@ fn the_message_of_a_forgotten_handle_is_given_again() -> Result<(), ReceiveError
     core::mem::forget(receiver.poll()?);
     assert_eq!(receiver.poll()?.expect("the next record").len(), 6);
     assert_eq!(window.arrived_words(), 0);
+    Ok(())
+}
+
+#[test]
+fn copying_out_begins_at_any_byte() -> Result<(), ReceiveError> {
+    let (_, mut writer, mut receiver) = pair(64);
+    // One line, several, escaped ones, and a record; the last two handed out singly and in bulk.
+    for length in [20, 56, 57, 200] {
+        let mut payload: Vec<u8> = (1..=length).map(|i| i as u8).collect();
+        for is_escaped in [false, true] {
+            if is_escaped {
+                payload[8..16].copy_from_slice(&BLANK.to_le_bytes());
+            }
+            for first in (0..length + 2).step_by(if cfg!(miri) { 9 } else { 1 }) {
+                let expected = payload.get(first..).unwrap_or(&[]);
+                let check = |copy: &mut dyn FnMut(&mut [u8]) -> usize| {
+                    let mut out = [0xee; 210];
+                    assert_eq!(copy(&mut out), expected.len());
+                    assert_eq!(&out[..expected.len()], expected);
+                    assert_eq!(out[expected.len()], 0xee);
+                    let mut short = [0; 3];
+                    let bytes = copy(&mut short);
+                    assert_eq!(short[..bytes], expected[..expected.len().min(3)]);
+                };
+                assert_eq!(writer.try_send(&payload), Ok(Sent::Sent));
+                let mut message = receiver.poll()?.expect("it was sent");
+                check(&mut |out| message.copy_out_at(first, out));
+                drop(message);
+                let mut batch = writer.batch(1000).expect("credits are good").expect("an empty window");
+                assert_eq!(batch.push(&payload), Ok(Sent::Sent));
+                batch.send();
+                (0..8).for_each(|_| assert_eq!(writer.try_send(&payload), Ok(Sent::Sent)));
+                let given =
+                    receiver.drain(9, |mut message| check(&mut |out| message.copy_out_at(first, out)))?;
+                assert_eq!(given, 9);
+                assert!(receiver.poll()?.is_none());
+            }
+        }
+    }
     Ok(())
 }
 

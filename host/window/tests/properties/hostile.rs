@@ -2,7 +2,10 @@
 //! crash, hang or touch anything outside.
 
 use beeline_spec::{Header, Kind};
-use beeline_window::{DataBuffer, Observed, ReceiveError, Receiver, SendError, Sent, WindowConfig, Writer};
+use beeline_window::{
+    ByteRead, ByteReader, ByteWriteError, ByteWriter, DataBuffer, Observed, ReceiveError, Receiver,
+    SendError, Sent, WindowConfig, Writer,
+};
 use proptest::prelude::*;
 
 use crate::given::Given;
@@ -78,6 +81,95 @@ fn any_words_in_a_blank_window_are_borne() {
         Ok(())
     });
     assert!(cfg!(miri) || errors.get() > 1000, "{} of 3000 were found out", errors.get());
+}
+
+/// Reads, peeks and counts at random; gives the error that ends it.
+fn read_stream(reader: &mut ByteReader<TestWindow, TestWindow>, random: &mut Random) -> Option<ReceiveError> {
+    let (mut out, most) = ([0xee; 700], u64::from(LINES) * 64);
+    for _ in 0..8 {
+        let size = random.below(700);
+        match random.below(4) {
+            0 => assert!(reader.queued_bytes() <= most),
+            1 => {
+                let offset = if random.below(9) == 0 { random.next() } else { random.below(600) as u64 };
+                if let Ok(ByteRead::Bytes(bytes)) = reader.peek(offset, &mut out[..size]) {
+                    assert!(bytes <= size);
+                }
+            }
+            _ => match reader.read(&mut out[..size]) {
+                Ok(ByteRead::Bytes(bytes)) => assert!(bytes <= size),
+                Ok(ByteRead::Nothing) => {}
+                Ok(ByteRead::End) => return None,
+                Err(error) => {
+                    assert_eq!(reader.read(&mut [0]), Err(error), "an error is final");
+                    assert_eq!(reader.peek(0, &mut [0]), Err(error));
+                    return Some(error);
+                }
+            },
+        }
+        assert!(out[size..].iter().all(|byte| *byte == 0xee), "written outside what was lent");
+        out.fill(0xee);
+    }
+    None
+}
+
+#[test]
+fn any_words_under_a_stream_are_borne() {
+    let errors = std::cell::Cell::new(0);
+    check(3000, any::<u64>(), |seed| {
+        let mut random = Random(seed);
+        let window = TestWindow::new(LINES, BLANK);
+        let config = WindowConfig::blank(BLANK, 0);
+        let mut reader = ByteReader::new(Receiver::new(window.clone(), window.clone(), config));
+        for _ in 0..20 {
+            for _ in 0..random.below(100) {
+                let (line, word) = (random.below(LINES as usize) as u32, random.below(8) as u32);
+                window.forge(line, word, hostile_word(&mut random));
+            }
+            if read_stream(&mut reader, &mut random).is_some() {
+                errors.set(errors.get() + 1);
+                break;
+            }
+        }
+        Ok(())
+    });
+    assert!(cfg!(miri) || errors.get() > 1000, "{} of 3000 were found out", errors.get());
+}
+
+#[test]
+fn any_credits_under_a_stream_are_borne_and_no_unfreed_line_is_stored() {
+    check(1000, any::<u64>(), |seed| {
+        let mut random = Random(seed);
+        let window = TestWindow::new(LINES, BLANK);
+        let mut writer =
+            ByteWriter::new(Writer::new(window.clone(), window.clone(), WindowConfig::blank(BLANK, 0)));
+        let mut failed = None;
+        for _ in 0..50 {
+            let sent = writer.position().0;
+            window.forge_credits(match random.below(4) {
+                0 => sent + 1 + random.next() % 1000,
+                1 => random.next() | 1 << 32,
+                _ => 0,
+            });
+            let payload = random.payload(NEAR_BLANK, random.clone().below(300));
+            let outcome = match random.below(4) {
+                0 => writer.write(&payload).map(|_| ()),
+                1 => writer.write_more(&payload).map(|_| ()),
+                2 => writer.room_bytes().map(|_| ()),
+                _ => writer.unacknowledged_bytes().map(|bytes| assert!(bytes <= 512)).map_err(Into::into),
+            };
+            match outcome {
+                Ok(()) => {}
+                Err(ByteWriteError::Send(SendError::Credits(error))) => {
+                    assert!(failed.is_none_or(|before| before == error), "an error is final");
+                    failed = Some(error);
+                }
+                Err(other) => panic!("{other}"),
+            }
+            assert!(window.issued_words() <= u64::from(LINES) * 8);
+        }
+        Ok(())
+    });
 }
 
 #[test]

@@ -4,6 +4,7 @@
 //! neighbours, so that escaping runs on most messages.
 
 mod blank;
+mod bytes;
 mod death;
 mod given;
 mod hostile;

@@ -9,10 +9,9 @@ use std::time::Instant;
 
 use beeline_floor::{Sides, Source, Sum, lap_window};
 use beeline_mmio::StoreKernel;
-use beeline_window::Sent;
 
 use crate::paths::{self, Path};
-use crate::stream::{BULK, bulk_rate, window_rate};
+use crate::stream::{BULK, bulk_rate, send_each, window_rate};
 use crate::{BenchError, LINE_PAYLOAD_BYTES, Report, Settings};
 
 const BENCH: &str = "window-lap";
@@ -26,18 +25,7 @@ pub fn lap_rate(settings: &Settings, kernel: StoreKernel, receivers: usize) -> R
     let (messages, source) = (settings.stream_messages(), &Source::new());
     let both = Sides::run::<BenchError>(
         settings.cores,
-        move |start| {
-            let started = start.wait();
-            for number in 0..messages {
-                while writer.try_send(&source.message(number)[..LINE_PAYLOAD_BYTES])? == Sent::Full {
-                    if start.is_over() {
-                        return Ok(started);
-                    }
-                    spin_loop();
-                }
-            }
-            Ok(started)
-        },
+        move |start| send_each(source, messages, &start, |message| writer.try_send(message)),
         move |start| {
             start.wait();
             let mut sums = vec![(Sum::default(), 0); receivers.len()];

@@ -33,18 +33,7 @@ pub fn window_rate(settings: &Settings, kernel: StoreKernel) -> Result<f64, Benc
     let (messages, source) = (settings.stream_messages(), &Source::new());
     let both = Sides::run::<BenchError>(
         settings.cores,
-        move |start| {
-            let started = start.wait();
-            for number in 0..messages {
-                while writer.try_send(&source.message(number)[..LINE_PAYLOAD_BYTES])? == Sent::Full {
-                    if start.is_over() {
-                        return Ok(started);
-                    }
-                    spin_loop();
-                }
-            }
-            Ok(started)
-        },
+        move |start| send_each(source, messages, &start, |message| writer.try_send(message)),
         move |start| {
             start.wait();
             let (mut sum, mut received) = (Sum::default(), 0);
@@ -65,6 +54,26 @@ pub fn window_rate(settings: &Settings, kernel: StoreKernel) -> Result<f64, Benc
     let (sum, ended) = both.second;
     source.check("window stream", sum, messages, WORDS)?;
     Ok(beeline_floor::rate(messages, ended - both.first))
+}
+
+/// Sends the messages of the source one by one, and says when it began.
+#[inline(always)]
+pub(crate) fn send_each<E: Into<BenchError>>(
+    source: &Source,
+    messages: u64,
+    start: &Start<'_>,
+    mut try_send: impl FnMut(&[u8]) -> Result<Sent, E>,
+) -> Result<Instant, BenchError> {
+    let started = start.wait();
+    for number in 0..messages {
+        while try_send(&source.message(number)[..LINE_PAYLOAD_BYTES]).map_err(Into::into)? == Sent::Full {
+            if start.is_over() {
+                return Ok(started);
+            }
+            spin_loop();
+        }
+    }
+    Ok(started)
 }
 
 /// Adds a message to a sum, for which every word of it is read.

@@ -7,10 +7,10 @@
 //!
 //! What is *not* here: memory and store instructions (`os/mmio`), who the peer is and whether it lives
 //! (`os/domain`), what a NIC does with a window (`nic/model`). No `unsafe`, no system call, no allocation after
-//! construction; no atomic but where several threads receive from one window (`SharedWindow`).
+//! construction; no atomic but where several threads receive from one window (`SharedWindow`) or send into one (`Shared`).
 //!
 //! Without the feature `std` this needs only `core` and `alloc`, so that firmware or a kernel can hold an end of a window;
-//! `SharedWindow`, which has a lock, and `std::io::Write` of a [`Reservation`] are then not there.
+//! `SharedWindow` and `Shared`, which have locks, and the traits of `std::io` are then not there.
 //!
 //! Papers: HotOS'25 §3.1 (next start, valid vector), §3.4 (address reuse without fences); the escape replaces the
 //! end-of-packet signature of kPIO+WC §III.A, which loses a packet in 2^64.
@@ -42,11 +42,14 @@ mod prefetch;
 mod receiver;
 mod reservation;
 mod sent;
+mod set;
 #[cfg(feature = "std")]
 mod shared;
 mod stream;
 #[cfg(feature = "std")]
 mod sync;
+#[cfg(feature = "std")]
+mod turns;
 mod wait;
 mod writer;
 
@@ -63,8 +66,11 @@ pub use payload::HEAD_BYTES;
 pub use receiver::{COALESCE_PARTS, PREFETCH_LINES, Receiver};
 pub use reservation::Reservation;
 pub use sent::{Sent, Taken};
+pub use set::{IDLE_PASSES, MemberError, MemberId, ReceiverSet};
 #[cfg(feature = "std")]
 pub use shared::{Finished, SharedMessage, SharedReceiver, SharedWindow};
+#[cfg(feature = "std")]
+pub use turns::{Shared, Turn};
 pub use writer::Writer;
 
 #[cfg(test)]

@@ -49,7 +49,7 @@ fuzz_target!(|input: Input<'_>| {
     match input {
         Input::Packet { bytes, descriptors } => packet(bytes, descriptors),
         Input::Headed { kind, said_bytes, said_descriptors, payload, descriptors } => {
-            let mut bytes = b"BEE\x01\x02\x00".to_vec();
+            let mut bytes = b"BEE\x01\x03\x00".to_vec();
             bytes.extend(kind.to_le_bytes());
             bytes.extend([0; 8]);
             bytes.extend(said_bytes.to_le_bytes());

@@ -6,34 +6,67 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 
+use crate::outbox::Outbox;
 use crate::socket;
-use crate::wire::{Header, Kind};
+use crate::wire::Header;
+
+/// Which end of a connection a channel is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// The end of who offers the name.
+    Owner,
+    /// The end of who connected.
+    Client,
+}
 
 /// A connected socket and whether this side has closed it. The descriptor stays open until the last owner drops it,
 /// so that its number cannot be reused while somebody still looks at it.
 #[derive(Debug)]
 pub(crate) struct Channel {
     socket: OwnedFd,
+    end: End,
     opened_by: u32,
     closed_here: AtomicBool,
+    outbox: Outbox,
 }
 
 impl Channel {
-    pub(crate) fn new(socket: OwnedFd) -> Self {
-        Channel { socket, opened_by: std::process::id(), closed_here: AtomicBool::new(false) }
+    pub(crate) fn new(socket: OwnedFd, end: End) -> Self {
+        Channel {
+            socket,
+            end,
+            opened_by: std::process::id(),
+            closed_here: AtomicBool::new(false),
+            outbox: Outbox::default(),
+        }
     }
 
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
 
+    pub(crate) fn end(&self) -> End {
+        self.end
+    }
+
+    /// Sends a packet whose order with answers and notifications does not matter.
     pub(crate) fn send(&self, header: Header, payload: &[u8], fds: &[BorrowedFd<'_>]) -> Result<(), Errno> {
         socket::send(self.fd(), header, payload, fds)
+    }
+
+    /// What has an order. Locked while it is used, so not for a forked child.
+    pub(crate) fn outbox(&self) -> &Outbox {
+        &self.outbox
     }
 
     /// Whether this process made it; a forked child only has a copy. One system call.
     pub(crate) fn is_own(&self) -> bool {
         self.opened_by == std::process::id()
+    }
+
+    /// The process that made it.
+    pub(crate) fn opened_by(&self) -> u32 {
+        self.opened_by
     }
 
     /// Says goodbye and ends the connection; the domain's thread sees the hang-up and does the rest. In a forked child
@@ -46,9 +79,7 @@ impl Channel {
         if self.closed_here.swap(true, Ordering::Relaxed) {
             return;
         }
-        let bye = Header { kind: Kind::Bye, membarrier: false, serial: 0, started_ticks: 0 };
-        // Best effort: without it the other side finds out a little later that this process lives.
-        let _ = self.send(bye, &[], &[]);
+        self.outbox.say_goodbye(self.fd());
         socket::shut_down(&self.socket);
     }
 

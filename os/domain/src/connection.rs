@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 
-use crate::channel::Channel;
+use crate::channel::{Channel, End};
 use crate::error::ConnectError;
 use crate::evidence::{Evidence, EvidenceError};
 use crate::mailbox::{Mail, Mailbox};
@@ -25,9 +25,9 @@ const BACKLOG_RETRY: Duration = Duration::from_millis(1);
 /// A connection to the owner of an offer. Dropping it closes it in order.
 #[derive(Debug)]
 pub struct Connection {
-    shared: Arc<Shared>,
-    channel: Arc<Channel>,
-    mailbox: Arc<Mailbox>,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) channel: Arc<Channel>,
+    pub(crate) mailbox: Arc<Mailbox>,
     peer: Peer,
     path: PathBuf,
     /// Serial of the last request; locked for a whole call, so that one is outstanding at a time.
@@ -78,7 +78,7 @@ impl Connection {
         shared.check_thread()?;
         let deadline = deadline_after(timeout);
         let mut owner = OwnerName { path: shared.folder().path().join(name.socket_file()), pid: 0 };
-        let channel = Arc::new(Channel::new(reach(shared, &name, &owner, timeout, deadline)?));
+        let channel = Arc::new(Channel::new(reach(shared, &name, &owner, timeout, deadline)?, End::Client));
         let evidence = Evidence::of_peer(channel.fd()).map_err(|error| match error {
             EvidenceError::Gone { pid } => {
                 ConnectError::OwnerDied { path: owner.path.clone(), pid: Some(pid) }

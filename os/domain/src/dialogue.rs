@@ -11,14 +11,16 @@ use rustix::io::Errno;
 use crate::Peer;
 use crate::links::Role;
 use crate::mailbox::Mail;
+use crate::notices::Going;
 use crate::protocol::Departure;
 use crate::service::{Refusal, Reply, guarded};
 use crate::socket::{self, PacketBuffer, Received};
 use crate::table::{Offered, Table};
 use crate::wire::{Header, Kind, MAX_FDS, MAX_PAYLOAD_BYTES, WireError};
 
-/// Unread packets of a dead process that are searched for a goodbye.
-const MAX_LAST_WORDS: usize = 64;
+/// Unread packets of a dead process that are looked at: far more than an honest one leaves, since it may have no more
+/// notifications untaken than [`crate::MAX_UNTAKEN_NOTIFICATIONS`]. Children that it left may go on sending.
+const MAX_LAST_WORDS: usize = 1024;
 
 /// What a packet was about: enough to answer it.
 struct Request<'a> {
@@ -32,6 +34,16 @@ impl Table {
     pub(crate) fn read(&mut self, number: u64, buffer: &mut PacketBuffer) {
         let Some(link) = self.links.get_mut(number) else { return };
         let channel = Arc::clone(&link.channel);
+        // The event may be room in the socket for what waits.
+        match channel.outbox().pass_on(channel.fd()) {
+            // A broken pipe is followed by a hang-up, which tells how the peer went.
+            Ok(()) | Err(Errno::PIPE | Errno::CONNRESET) => {}
+            Err(error) => {
+                tracing::warn!(%error, "what waits for a peer cannot be sent; it is disconnected");
+                self.end(number, Departure::Closed);
+                return;
+            }
+        }
         match socket::receive(channel.fd(), buffer) {
             Received::Packet(header, payload, fds) => {
                 self.packet(number, Request { header, payload, fds });
@@ -46,14 +58,16 @@ impl Table {
         }
     }
 
-    /// The process at the other end has ended. One that said goodbye first did not die on us.
+    /// The process at the other end has ended. One that said goodbye first did not die on us. What an owner told us before
+    /// it died still counts.
     pub(crate) fn process_ended(&mut self, number: u64, buffer: &mut PacketBuffer) {
-        let Some(link) = self.links.get_mut(number) else { return };
         for _ in 0..MAX_LAST_WORDS {
-            match socket::receive(link.channel.fd(), buffer) {
-                Received::Packet(header, ..) if header.kind == Kind::Bye => {
-                    self.end(number, Departure::Closed);
-                    return;
+            let Some(link) = self.links.get_mut(number) else { return };
+            let is_owner = matches!(link.role, Role::Client(_));
+            let channel = Arc::clone(&link.channel);
+            match socket::receive(channel.fd(), buffer) {
+                Received::Packet(header, payload, fds) if is_owner || header.kind == Kind::Bye => {
+                    self.packet(number, Request { header, payload, fds });
                 }
                 // A request that nobody waits for any more.
                 Received::Packet(..) => {}
@@ -81,7 +95,12 @@ impl Table {
         match (&link.role, request.header.kind) {
             (_, Kind::Wake)
                 if link.peer.is_some() && request.payload.is_empty() && request.fds.is_empty() => {}
-            (_, Kind::Bye) => self.end(number, Departure::Closed),
+            (role, Kind::Bye) => {
+                if let Role::Client(mailbox) = role {
+                    mailbox.notices.goodbye(request.header.serial);
+                }
+                self.end(number, Departure::Closed);
+            }
             (Role::Served(offer), Kind::Hello) if link.peer.is_none() => {
                 let offer = *offer;
                 self.hello(number, offer, request);
@@ -90,7 +109,20 @@ impl Table {
                 let offer = *offer;
                 self.call(number, offer, request);
             }
+            (Role::Served(offer), Kind::Taken)
+                if link.peer.is_some() && request.payload.is_empty() && request.fds.is_empty() =>
+            {
+                let offer = *offer;
+                self.taken(number, offer, request.header.serial);
+            }
             (Role::Client(_), Kind::Reply | Kind::Refusal) => self.answer(number, request),
+            (Role::Client(mailbox), Kind::Notify) => {
+                // Before the first answer, too: nobody takes it before the connection is made.
+                let received = mailbox.notices.receive(request.header.serial, request.payload, request.fds);
+                if let Err(error) = received {
+                    self.broken(number, error);
+                }
+            }
             _ => self.broken(number, request.header.out_of_place()),
         }
     }
@@ -129,6 +161,24 @@ impl Table {
         self.respond(number, request.header.serial, result);
     }
 
+    /// A client has taken notifications.
+    fn taken(&mut self, number: u64, offer: u64, count: u32) {
+        let Some(link) = self.links.get_mut(number) else { return };
+        match link.channel.outbox().client_took(count) {
+            Ok(false) => {}
+            Ok(true) => {
+                if let (Some(peer), Some(offered)) = (&link.peer, self.offers.get_mut(&offer)) {
+                    // A panic is reported by `guarded`; there is nobody to refuse here.
+                    let _ = guarded(|| {
+                        offered.service.has_room(peer);
+                        Ok(Reply::default())
+                    });
+                }
+            }
+            Err(error) => self.broken(number, error),
+        }
+    }
+
     fn respond(&mut self, number: u64, serial: u32, result: Result<Reply, Refusal>) {
         let Some(link) = self.links.get_mut(number) else { return };
         let result = result.and_then(|reply| {
@@ -143,10 +193,12 @@ impl Table {
         let sent = match &result {
             Ok(reply) => {
                 let fds: Vec<_> = reply.fds.iter().map(AsFd::as_fd).collect();
-                link.channel.send(self.identity.header(Kind::Reply, serial), &reply.payload, &fds)
+                let header = self.identity.header(Kind::Reply, serial);
+                link.channel.outbox().answer(link.channel.fd(), header, &reply.payload, &fds)
             }
             Err(refusal) => {
-                link.channel.send(self.identity.header(Kind::Refusal, serial), refusal.to_wire(), &[])
+                let header = self.identity.header(Kind::Refusal, serial);
+                link.channel.outbox().answer(link.channel.fd(), header, refusal.to_wire(), &[])
             }
         };
         match sent {
@@ -184,7 +236,10 @@ impl Table {
         let Some(link) = self.links.get_mut(number) else { return };
         tracing::warn!(pid = link.evidence.pid(), %error, "a peer broke the protocol; it is disconnected");
         match &link.role {
-            Role::Client(mailbox) => mailbox.close(Mail::Broken(error)),
+            Role::Client(mailbox) => {
+                mailbox.close(Mail::Broken(error));
+                mailbox.notices.end(Going::Broken(error));
+            }
             Role::Served(_) => {
                 let refusal = Refusal::new(error.to_string());
                 let _ = link.channel.send(self.identity.header(Kind::Refusal, 1), refusal.to_wire(), &[]);

@@ -30,6 +30,9 @@ pub enum MisuseError {
     /// The domain belongs to another user.
     #[error("the domain belongs to uid {owner}; only its owner may offer a name in it")]
     NotOwner { owner: u32 },
+    /// The peer is the owner that this process connected to.
+    #[error("the peer is the owner of an offer; only its clients are notified")]
+    NotClient,
 }
 
 /// Why a domain cannot be opened.

@@ -2,7 +2,11 @@
 //!
 //! Compiled only with `--cfg fuzzing`, so none of it is part of the crate's interface.
 
+use std::os::fd::{AsFd, OwnedFd};
+
 use crate::name::Name;
+use crate::notices::Notices;
+use crate::outbox::Outbox;
 use crate::window;
 use crate::wire::Header;
 
@@ -24,4 +28,46 @@ pub fn window_answer(answer: &[u8]) -> Option<(u32, usize)> {
 /// Whether a text may name a domain or an offer.
 pub fn is_name(text: &str) -> bool {
     Name::new(text).is_ok()
+}
+
+/// A client's side of notifications: what the owner sends is put in, what the program takes is taken out.
+#[derive(Debug, Default)]
+pub struct Received(Notices);
+
+impl Received {
+    /// Whether a notification with this number, payload and so many descriptors is taken in.
+    pub fn receive(&self, serial: u32, payload: &[u8], descriptors: u8) -> bool {
+        let fd = || crate::Event::new().and_then(|event| event.as_fd().try_clone_to_owned());
+        let fds = (0..descriptors).map(|_| fd()).collect::<Result<_, _>>();
+        fds.is_ok_and(|fds| self.0.receive(serial, payload, fds).is_ok())
+    }
+
+    /// The length of the next payload and its descriptors, and what the owner is told.
+    pub fn take(&self) -> Option<(usize, usize, Option<u32>)> {
+        let taken = self.0.take().ok()??;
+        Some((taken.notification.payload.len(), taken.notification.fds.len(), taken.tell))
+    }
+}
+
+/// An owner's side of notifications, and a client that never reads them but may say that it took them.
+#[derive(Debug)]
+pub struct Sent(Outbox, [OwnedFd; 2]);
+
+impl Sent {
+    /// A connection without notifications; `None` when the process is out of descriptors.
+    pub fn new() -> Option<Sent> {
+        use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+        let pair = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).ok()?;
+        Some(Sent(Outbox::default(), pair.into()))
+    }
+
+    /// Whether a notification is accepted.
+    pub fn notify(&self, payload: &[u8]) -> bool {
+        self.0.notify(self.1[0].as_fd(), payload, &[]).is_ok_and(|accepted| accepted)
+    }
+
+    /// What the client says; `false` ends its connection.
+    pub fn client_took(&self, said: u32) -> bool {
+        self.0.client_took(said).is_ok()
+    }
 }

@@ -2,6 +2,8 @@
 //!
 //! - **Rendezvous** ([`Domain`], [`Service`], [`Connection`]): an owner offers a name in an owner-only folder; a client
 //!   connects, sends a request with descriptors, gets an answer with descriptors. No daemon, no root.
+//! - **Notifications** ([`Peer::notify`], [`Notifications`]): an owner tells a client something unasked, in order with its
+//!   answers, without waiting for it; the client waits by descriptor, by timeout or with callbacks on a thread.
 //! - **Liveness** ([`Peer`]): one background thread, asleep in the kernel, learns of a peer's death from its pidfd,
 //!   never from silence; a hot path asks with one relaxed load. A stopped peer is alive; a forked peer's children do
 //!   not keep it alive. A name whose owner died is reclaimed by the next comer.
@@ -22,6 +24,7 @@
 #![forbid(unsafe_code)]
 
 mod arrival;
+mod callbacks;
 mod channel;
 mod claim;
 mod config;
@@ -39,6 +42,10 @@ mod in_use;
 mod links;
 mod mailbox;
 mod name;
+mod notices;
+mod notifications;
+mod notify;
+mod outbox;
 mod peer;
 mod polled;
 mod protocol;
@@ -50,11 +57,13 @@ mod socket;
 pub mod support;
 mod sync;
 mod table;
+mod thread;
 mod uid;
 mod window;
 mod wire;
 
 pub use arrival::{Absence, MayArrive};
+pub use callbacks::CallbackThread;
 pub use config::{DomainConfig, ROOT_VARIABLE};
 pub use connection::{Connection, DEFAULT_TIMEOUT};
 pub use credits::{MemoryCreditSink, MemoryCredits};
@@ -64,6 +73,8 @@ pub use event::Event;
 pub use folder::FolderError;
 pub use in_use::remove_unused_domains;
 pub use name::{MAX_NAME_BYTES, NameError};
+pub use notifications::Notifications;
+pub use notify::{Notification, NotificationsEnded, Notified, NotifyError};
 pub use peer::{Peer, PeerId};
 pub use polled::{Armed, Polled, Readiness, Source};
 pub use protocol::Departure;
@@ -73,4 +84,7 @@ pub use window::{
     CreditPage, FreshWindow, MAX_WINDOW_LINES, PeerWindow, ReceiverParts, SenderParts, StoreOptions,
     WindowError, WindowListener, WindowOptions, WindowTerms, connect_window, offer_window,
 };
-pub use wire::{MAX_FDS, MAX_MESSAGE_BYTES, MAX_PAYLOAD_BYTES, WireError};
+pub use wire::{
+    MAX_FDS, MAX_MESSAGE_BYTES, MAX_NOTIFICATION_BYTES, MAX_NOTIFICATION_FDS, MAX_PAYLOAD_BYTES,
+    MAX_UNTAKEN_FDS, MAX_UNTAKEN_NOTIFICATIONS, WireError,
+};

@@ -15,6 +15,7 @@ use crate::Peer;
 use crate::channel::Channel;
 use crate::evidence::Evidence;
 use crate::mailbox::Mailbox;
+use crate::outbox;
 
 /// What a connection without a goodbye is given to turn out as a death: a dying process closes its sockets shortly
 /// before its pidfd tells. After that it is a live process that closed its end without a word, as exec does.
@@ -80,7 +81,7 @@ pub(crate) struct Link {
 /// All connections, and the epoll they are watched by.
 #[derive(Debug)]
 pub(crate) struct Links {
-    epoll: OwnedFd,
+    epoll: Arc<OwnedFd>,
     links: HashMap<u64, Link>,
     next: u64,
 }
@@ -88,7 +89,7 @@ pub(crate) struct Links {
 impl Links {
     pub(crate) fn new() -> Result<Self, Errno> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        Ok(Links { epoll, links: HashMap::new(), next: 1 })
+        Ok(Links { epoll: Arc::new(epoll), links: HashMap::new(), next: 1 })
     }
 
     pub(crate) fn epoll(&self) -> BorrowedFd<'_> {
@@ -104,8 +105,9 @@ impl Links {
         deadline: Option<Instant>,
     ) -> Result<u64, Errno> {
         let number = self.next;
-        let readable = EventFlags::IN | EventFlags::RDHUP;
-        epoll::add(&self.epoll, channel.fd(), Source::Socket(number).token(), readable)?;
+        let source = Source::Socket(number);
+        epoll::add(&self.epoll, channel.fd(), source.token(), outbox::ALWAYS)?;
+        channel.outbox().watched_by(Arc::clone(&self.epoll), source.token().u64());
         if let Err(error) =
             epoll::add(&self.epoll, evidence.pidfd(), Source::Process(number).token(), EventFlags::IN)
         {

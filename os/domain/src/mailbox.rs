@@ -3,6 +3,7 @@
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Instant;
 
+use crate::notices::Notices;
 use crate::protocol::Departure;
 use crate::wire::WireError;
 use crate::{Peer, Reply};
@@ -12,6 +13,8 @@ use crate::{Peer, Reply};
 pub(crate) struct Mailbox {
     state: Mutex<MailState>,
     arrived: Condvar,
+    /// What the owner says unasked.
+    pub(crate) notices: Notices,
 }
 
 #[derive(Debug, Default)]
@@ -43,6 +46,7 @@ impl Mailbox {
 
     /// Leaves an answer. One that came too late, for a request that nobody waits for any more, is dropped.
     pub(crate) fn deliver(&self, serial: u32, answer: Result<Reply, String>, peer: Peer) {
+        self.notices.count_answer();
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.awaited == Some(serial) {
             state.awaited = None;

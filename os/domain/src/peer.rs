@@ -1,15 +1,18 @@
 //! A peer: the process at the other end of one connection.
 
 use std::fmt;
+use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use beeline_mmio::Flag;
 use rustix::io::Errno;
 
-use crate::channel::Channel;
+use crate::channel::{Channel, End};
+use crate::error::MisuseError;
 use crate::event::Event;
 use crate::evidence::Evidence;
+use crate::notify::{self, Notified, NotifyError};
 use crate::protocol::{self, Departure, Presence};
 use crate::wire::{Header, Kind};
 
@@ -119,6 +122,21 @@ impl Peer {
         self.0.channel.close();
     }
 
+    /// Tells a client something unasked, at any time and from any thread, in order with the answers to its calls: what was
+    /// accepted before an answer was given is there when the client's call returns. Never waits for the client.
+    ///
+    /// An accepted notification is lost only with the connection: [`crate::NotificationsEnded`] says when that may be.
+    ///
+    /// # Errors
+    /// The client has gone, or is the owner and not a client; the notification is too large; the kernel refused something;
+    /// this process was forked from the one that offers.
+    pub fn notify(&self, payload: &[u8], fds: &[BorrowedFd<'_>]) -> Result<Notified, NotifyError> {
+        if self.0.channel.end() != End::Owner {
+            return Err(MisuseError::NotClient.into());
+        }
+        notify::notify(&self.0.channel, payload, fds)
+    }
+
     /// Has the domain's thread wake the sleepers of `flag` when the peer goes; the number removes it again.
     pub(crate) fn watch(&self, flag: &Flag) -> u64 {
         let mut sleepers = self.0.sleepers.lock().unwrap_or_else(PoisonError::into_inner);
@@ -217,7 +235,7 @@ pub(crate) mod tests {
         let (socket, other) =
             socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).unwrap();
         let evidence = Evidence::of_peer(other.as_fd()).unwrap();
-        (Peer::new(Arc::new(evidence), Arc::new(Channel::new(socket)), true), other)
+        (Peer::new(Arc::new(evidence), Arc::new(Channel::new(socket, End::Owner)), true), other)
     }
 
     fn peer() -> Peer {

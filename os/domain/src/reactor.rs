@@ -24,6 +24,7 @@ use crate::mailbox::Mailbox;
 use crate::service::{OfferOptions, Service};
 use crate::socket::PacketBuffer;
 use crate::table::Table;
+use crate::thread::spawn_without_signals;
 use crate::wire::{Identity, MAX_MESSAGE_BYTES};
 
 /// Events taken at a time.
@@ -80,10 +81,8 @@ impl Reactor {
             .map_err(|e| ("watch an eventfd", e.into()))?;
         let inbox = Arc::new(Inbox { wake, state: Mutex::default() });
         let body = Loop { inbox: Arc::clone(&inbox), table: Table::new(links, identity) };
-        let thread = std::thread::Builder::new()
-            .name("beeline-domain".into())
-            .spawn(move || body.run())
-            .map_err(|e| ("start a thread", e))?;
+        let thread =
+            spawn_without_signals("beeline-domain", move || body.run()).map_err(|e| ("start a thread", e))?;
         let thread_id = thread.thread().id();
         Ok(Reactor { inbox, thread: Some(thread), thread_id })
     }

@@ -9,7 +9,8 @@ use crate::Peer;
 /// Answers the peers of an offer.
 ///
 /// Every call comes from the domain's background thread, one at a time. It must not block, or nobody's death is seen
-/// meanwhile. A panic is caught and refused. What a peer sends is not trusted: check before use.
+/// meanwhile. A panic is caught and refused. What a peer sends is not trusted: check before use. Signals are blocked on that
+/// thread, and on threads that a callback starts.
 pub trait Service: Send {
     /// A peer connected; `request` and `fds` are what it connected with. A refused peer is disconnected, and nothing
     /// more is heard of it.
@@ -26,6 +27,10 @@ pub trait Service: Send {
 
     /// A connected peer died or closed its end; [`Peer::departure`] says which. Called once for each.
     fn departed(&mut self, peer: &Peer);
+
+    /// A peer has taken notifications since [`Peer::notify`] last said [`crate::Notified::WouldBlock`], and there is room for
+    /// at least one.
+    fn has_room(&mut self, _peer: &Peer) {}
 }
 
 /// An answer.

@@ -9,10 +9,11 @@ use std::time::{Duration, Instant};
 use rustix::event::epoll::{self, EventFlags};
 use rustix::io::Errno;
 
-use crate::channel::Channel;
+use crate::channel::{Channel, End};
 use crate::evidence::{Evidence, EvidenceError};
 use crate::links::{Links, Role, Source};
 use crate::mailbox::Mail;
+use crate::notices::Going;
 use crate::protocol::Departure;
 use crate::service::{OfferOptions, Refusal, Reply, Service, guarded};
 use crate::socket;
@@ -103,7 +104,7 @@ impl Table {
             let Some(offer) = self.offers.get_mut(&number) else { return };
             let failed = match socket::accept(&offer.listener) {
                 Ok(None) => return,
-                Ok(Some(comer)) => self.welcome(number, Channel::new(comer)).err(),
+                Ok(Some(comer)) => self.welcome(number, Channel::new(comer, End::Owner)).err(),
                 Err(error) => Some(error),
             };
             if let Some(error) = failed {
@@ -182,12 +183,21 @@ impl Table {
 
     /// Ends a connection: tells whoever sleeps for the peer, whoever waits for its answer, and its service.
     pub(crate) fn end(&mut self, number: u64, how: Departure) {
+        // Before it is removed, which closes it here.
+        let was_closed_here = self.links.get_mut(number).is_some_and(|link| link.channel.is_closed_here());
         let Some(link) = self.links.remove(number) else { return };
         if let Some(peer) = &link.peer {
             peer.depart(how);
         }
         match link.role {
-            Role::Client(mailbox) => mailbox.close(Mail::Gone(how)),
+            Role::Client(mailbox) => {
+                mailbox.close(Mail::Gone(how));
+                mailbox.notices.end(match how {
+                    Departure::Died => Going::Died,
+                    Departure::Closed if was_closed_here => Going::ClosedHere,
+                    Departure::Closed => Going::Closed,
+                });
+            }
             Role::Served(offer) => {
                 if let (Some(peer), Some(offered)) = (&link.peer, self.offers.get_mut(&offer)) {
                     // A panic is reported by `guarded`; there is nobody to refuse here.
@@ -271,7 +281,7 @@ mod tests {
     fn client(table: &mut Table) -> (u64, OwnedFd) {
         let (socket, other) = pair();
         let evidence = Arc::new(Evidence::of_peer(socket.as_fd()).unwrap());
-        let channel = Arc::new(Channel::new(socket));
+        let channel = Arc::new(Channel::new(socket, End::Owner));
         let number =
             table.links.insert(Arc::clone(&channel), Arc::clone(&evidence), Role::Served(1), None).unwrap();
         table.links.get_mut(number).unwrap().peer = Some(Peer::new(evidence, channel, true));

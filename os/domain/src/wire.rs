@@ -10,9 +10,18 @@ pub const MAX_FDS: usize = 32;
 pub(crate) const HEADER_BYTES: usize = 32;
 /// Longest payload in bytes.
 pub const MAX_PAYLOAD_BYTES: usize = MAX_MESSAGE_BYTES - HEADER_BYTES;
+/// Longest payload of a notification in bytes.
+pub const MAX_NOTIFICATION_BYTES: usize = 4096;
+/// Most descriptors in one notification.
+pub const MAX_NOTIFICATION_FDS: usize = 4;
+/// Notifications of one connection that a client has not taken, most of all. With [`MAX_NOTIFICATION_BYTES`] it bounds what
+/// one connection can make either side hold.
+pub const MAX_UNTAKEN_NOTIFICATIONS: usize = 256;
+/// Descriptors in the notifications of one connection that a client has not taken, most of all.
+pub const MAX_UNTAKEN_FDS: usize = 32;
 
 const MAGIC: u32 = u32::from_le_bytes(*b"BEE\x01");
-const VERSION: u16 = 2;
+const VERSION: u16 = 3;
 const FLAG_MEMBARRIER: u32 = 1;
 
 /// What a packet is.
@@ -31,6 +40,10 @@ pub(crate) enum Kind {
     /// Either side has stored what the other waits for by descriptor. It has neither payload nor descriptors and names
     /// nothing: whoever is woken looks at everything.
     Wake,
+    /// What the owner tells without being asked. The serial counts the notifications of the connection, from 1.
+    Notify,
+    /// The client's program has taken notifications; the serial says how many in all. Neither payload nor descriptors.
+    Taken,
 }
 
 impl Kind {
@@ -42,6 +55,8 @@ impl Kind {
             Kind::Refusal => 4,
             Kind::Bye => 5,
             Kind::Wake => 6,
+            Kind::Notify => 7,
+            Kind::Taken => 8,
         }
     }
 
@@ -53,6 +68,8 @@ impl Kind {
             4 => Some(Kind::Refusal),
             5 => Some(Kind::Bye),
             6 => Some(Kind::Wake),
+            7 => Some(Kind::Notify),
+            8 => Some(Kind::Taken),
             _ => None,
         }
     }
@@ -119,6 +136,36 @@ pub enum WireError {
         said: u16,
         /// Number that arrived.
         found: usize,
+    },
+    /// A notification has another number than the one after the last.
+    #[error("notification {found} came where {expected} was due")]
+    Sequence { expected: u32, found: u32 },
+    /// A notification is larger than one may be.
+    #[error(
+        "a notification of {bytes} bytes and {fds} descriptors; at most {MAX_NOTIFICATION_BYTES} and {MAX_NOTIFICATION_FDS} \
+         are allowed"
+    )]
+    LargeNotification {
+        /// Bytes of its payload.
+        bytes: usize,
+        /// Number of its descriptors.
+        fds: usize,
+    },
+    /// More notifications came than an owner may send before they are taken.
+    #[error(
+        "more than {MAX_UNTAKEN_NOTIFICATIONS} notifications, or {MAX_UNTAKEN_FDS} descriptors in them, that were not taken"
+    )]
+    Flood,
+    /// A client says that it has taken notifications that it was not sent, or none.
+    #[error(
+        "the client says it has taken {said} notifications, {known} were taken before and {sent} were sent"
+    )]
+    NotTaken {
+        /// Number that the client says, of all that were sent over the connection.
+        said: u32,
+        /// Number that it said before.
+        known: u32,
+        sent: u32,
     },
 }
 
@@ -206,7 +253,8 @@ mod tests {
 
     #[test]
     fn a_packet_comes_back() {
-        for kind in [Kind::Hello, Kind::Call, Kind::Reply, Kind::Refusal, Kind::Bye, Kind::Wake] {
+        use Kind::{Bye, Call, Hello, Notify, Refusal, Reply, Taken, Wake};
+        for kind in [Hello, Call, Reply, Refusal, Bye, Wake, Notify, Taken] {
             for membarrier in [false, true] {
                 let header = Header { kind, membarrier, ..HELLO };
                 assert_eq!(Header::decode(&packet(header, b"body", 3), 3), Ok((header, &b"body"[..])));

@@ -14,8 +14,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
-use beeline_domain::{ConnectError, Departure, Domain, Offer, OfferOptions, Peer, Refusal, Reply, Service};
-use harness::{TestFolder, WATCHDOG};
+use beeline_domain::{
+    ConnectError, Departure, Domain, MAX_NOTIFICATION_FDS, MAX_UNTAKEN_FDS, MAX_UNTAKEN_NOTIFICATIONS,
+    NotificationsEnded, Offer, OfferOptions, Peer, Refusal, Reply, Service, WireError,
+};
+use harness::{TestFolder, WATCHDOG, wait_until};
 use rustix::net::{
     AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix,
     SocketFlags, SocketType,
@@ -81,7 +84,7 @@ fn raw_send(socket: &OwnedFd, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> rustix::i
 fn header(kind: u16, serial: u32, payload_bytes: u32, fd_count: u16) -> Vec<u8> {
     let mut bytes = Vec::new();
     bytes.extend(b"BEE\x01");
-    bytes.extend(2u16.to_le_bytes());
+    bytes.extend(3u16.to_le_bytes());
     bytes.extend(kind.to_le_bytes());
     bytes.extend(0u32.to_le_bytes());
     bytes.extend(serial.to_le_bytes());
@@ -96,6 +99,8 @@ const HELLO: u16 = 1;
 const CALL: u16 = 2;
 const REPLY: u16 = 3;
 const WAKE: u16 = 6;
+const NOTIFY: u16 = 7;
+const TAKEN: u16 = 8;
 
 /// Reads until the other side closes, and counts the packets.
 fn packets_until_closed(socket: &OwnedFd) -> usize {
@@ -135,6 +140,8 @@ fn malformed_packets_close_their_connection_only() {
         ("a call before hello", header(CALL, 1, 0, 0)),
         ("a wake-up before hello", header(WAKE, 1, 0, 0)),
         ("a reply of a client", header(REPLY, 1, 0, 0)),
+        ("a notification of a client", header(NOTIFY, 1, 0, 0)),
+        ("notifications taken before hello", header(TAKEN, 1, 0, 0)),
         ("a packet that is too long", [header(HELLO, 1, 70_000, 0), vec![0; 70_000]].concat()),
         ("nothing but zeros", vec![0; 65_536]),
     ];
@@ -144,8 +151,8 @@ fn malformed_packets_close_their_connection_only() {
         packets_until_closed(&socket);
         assert_eq!(good.call(what.as_bytes(), &[]).unwrap().payload, what.as_bytes());
     }
-    // One hello and twelve calls of the good client, nothing of the bad ones.
-    assert_eq!(offered.requests.load(Ordering::Relaxed), 13);
+    // One hello and fourteen calls of the good client, nothing of the bad ones.
+    assert_eq!(offered.requests.load(Ordering::Relaxed), 15);
     assert!(offered.departures.try_iter().next().is_none());
 }
 
@@ -198,6 +205,24 @@ fn flood_of_wake_ups_delays_no_other_client() {
     assert!(sent > 200, "{sent} wake-ups are no flood");
     assert_eq!(offered.requests.load(Ordering::Relaxed), 202);
     assert!(offered.departures.try_iter().next().is_none(), "a peer may wake as often as it likes");
+}
+
+#[test]
+fn client_that_takes_what_it_was_not_sent_is_disconnected() {
+    let folder = TestFolder::new();
+    let domain = folder.open();
+    let offered = offer(&domain, OfferOptions::default());
+    let (good, _) = domain.connect("name", b"good", &[]).unwrap();
+    for (serial, bytes, fds) in [(0, 0, 0), (1, 0, 0), (u32::MAX, 0, 0), (1, 4, 0), (1, 0, 1)] {
+        let socket = raw_connect(&folder);
+        raw_send(&socket, &header(HELLO, 1, 0, 0), &[]).unwrap();
+        let mut packet = header(TAKEN, serial, bytes, fds);
+        packet.resize(packet.len() + bytes as usize, 0);
+        raw_send(&socket, &packet, &[socket.as_fd()][..usize::from(fds)]).unwrap();
+        assert!(packets_until_closed(&socket) >= 1);
+        assert_eq!(offered.departures.recv_timeout(WATCHDOG), Ok(Departure::Closed));
+    }
+    assert_eq!(good.call(b"ab", &[]).unwrap().payload, b"ab");
 }
 
 #[test]
@@ -346,5 +371,61 @@ fn an_owner_that_never_answers_costs_no_more_than_the_timeout() {
     for _ in 0..3 {
         let error = domain.connect_within("name", b"", &[], Duration::from_millis(20)).unwrap_err();
         assert!(matches!(error, ConnectError::TimedOut { .. }), "{error}");
+    }
+}
+
+/// Notifications of a hostile owner after a good answer to the connect, each a header, a payload and a number of
+/// descriptors; how the client's connection ends, and how many notifications it could take before.
+fn told_by_hostile_owner(told: Vec<(Vec<u8>, usize)>) -> (usize, NotificationsEnded) {
+    let folder = TestFolder::new();
+    let domain = folder.open();
+    let (reader, writer) = std::io::pipe().unwrap();
+    let mut kept = Vec::new();
+    hostile_owner(&folder, move |socket| {
+        raw_send(&socket, &header(REPLY, 1, 0, 0), &[]).unwrap();
+        for (packet, fds) in &told {
+            let fds = vec![writer.as_fd(); *fds];
+            let started = Instant::now();
+            // The client's side reads; only a full socket is tried again.
+            while raw_send(&socket, packet, &fds) == Err(rustix::io::Errno::AGAIN) {
+                assert!(started.elapsed() < WATCHDOG);
+            }
+        }
+        kept.push(socket);
+    });
+    let (connection, _) = domain.connect("name", b"", &[]).unwrap();
+    let notifications = connection.notifications().unwrap();
+    wait_until(|| !connection.peer().is_alive());
+    let mut count = 0;
+    let ended = loop {
+        match notifications.next_within(WATCHDOG) {
+            Ok(next) => count += usize::from(next.is_some()),
+            Err(ended) => break ended,
+        }
+    };
+    drop(reader);
+    (count, ended)
+}
+
+#[test]
+fn owner_that_floods_or_lies_is_disconnected_and_bounded() {
+    let notify = |serial, bytes: u32, fds: u16| {
+        let packet = [header(NOTIFY, serial, bytes, fds), vec![7; bytes as usize]].concat();
+        (packet, usize::from(fds))
+    };
+    let flood = (1..=2000).map(|serial| notify(serial, 4096, 0)).collect();
+    let ended = NotificationsEnded::Broken(WireError::Flood);
+    assert_eq!(told_by_hostile_owner(flood), (MAX_UNTAKEN_NOTIFICATIONS, ended));
+    let flood = (1..=200).map(|serial| notify(serial, 0, 4)).collect();
+    assert_eq!(told_by_hostile_owner(flood), (MAX_UNTAKEN_FDS / MAX_NOTIFICATION_FDS, ended));
+    for (told, error) in [
+        (vec![notify(1, 0, 0), notify(3, 0, 0)], WireError::Sequence { expected: 2, found: 3 }),
+        (vec![notify(1, 0, 0), notify(1, 0, 0)], WireError::Sequence { expected: 2, found: 1 }),
+        (vec![notify(1, 0, 0), notify(2, 4097, 0)], WireError::LargeNotification { bytes: 4097, fds: 0 }),
+        (vec![notify(1, 0, 0), notify(2, 0, 5)], WireError::LargeNotification { bytes: 0, fds: 5 }),
+        (vec![notify(1, 0, 0), (header(TAKEN, 1, 0, 0), 0)], WireError::Kind { found: TAKEN }),
+        (vec![notify(1, 0, 0), (header(NOTIFY, 2, 0, 1), 0)], WireError::Descriptors { said: 1, found: 0 }),
+    ] {
+        assert_eq!(told_by_hostile_owner(told), (1, NotificationsEnded::Broken(error)));
     }
 }

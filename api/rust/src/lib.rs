@@ -4,6 +4,7 @@
 //!
 //! - a **window** takes messages from one program to another: [`Sender`] stores them, [`Receiver`] recovers the order
 //!   and hands them out where they lie;
+//! - the same window takes a **byte stream**, read and written in pieces of any size ([`ByteSender`], [`ByteReceiver`]);
 //! - a **NIC port** ([`NicPort`]) takes Ethernet frames to and from a NIC, a process of `beeline nic` by default.
 //!
 //! ```no_run
@@ -32,6 +33,8 @@
 #![forbid(unsafe_code)]
 
 mod answer;
+mod byte_receiver;
+mod byte_sender;
 #[cfg(feature = "rpc")]
 mod calls;
 mod domain;
@@ -59,7 +62,9 @@ pub use beeline_mmio::{StoreKernel, Traffic};
 #[cfg(feature = "nic")]
 pub use beeline_spec::Interface;
 pub use beeline_tuning::{Prefetch, ReceiveTuning, Tuning, TuningWatch};
-pub use beeline_window::{FencePolicy, Torn, WaitPolicy};
+pub use beeline_window::{ByteRead, FencePolicy, Shared, Torn, Turn, WaitPolicy};
+pub use byte_receiver::ByteReceiver;
+pub use byte_sender::ByteSender;
 #[cfg(feature = "rpc")]
 pub use calls::{ClientOptions, ServerOptions};
 pub use domain::Domain;

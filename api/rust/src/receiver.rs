@@ -18,23 +18,24 @@ use crate::RecvError;
 /// [`RecvError::Torn`], and the next waits for the next sender, which gets a fresh window.
 #[derive(Debug)]
 pub struct Receiver {
-    listener: WindowListener,
-    wait: WaitPolicy,
+    pub(crate) listener: WindowListener,
+    pub(crate) wait: WaitPolicy,
     /// How every window is looked at; otherwise each as its sender stores.
-    tuning: Option<ReceiveTuning>,
-    open: Option<Open>,
+    pub(crate) tuning: Option<ReceiveTuning>,
+    pub(crate) open: Option<Open>,
     /// The sender of `open` is over and the caller has been told.
-    is_over: bool,
+    pub(crate) is_over: bool,
 }
 
+/// A window that has a sender, or had one.
 #[derive(Debug)]
-struct Open {
-    receiver: beeline_window::Receiver<LoadWindow, MemoryCreditSink>,
-    sleeper: MemorySleeper,
+pub(crate) struct Open {
+    pub(crate) receiver: beeline_window::Receiver<LoadWindow, MemoryCreditSink>,
+    pub(crate) sleeper: MemorySleeper,
 }
 
 impl Open {
-    fn new(parts: ReceiverParts, tuning: Option<ReceiveTuning>) -> Self {
+    pub(crate) fn new(parts: ReceiverParts, tuning: Option<ReceiveTuning>) -> Self {
         let tuning = tuning.unwrap_or_else(|| receive_for(parts.kernel));
         let config = WindowConfig::blank(parts.blank, parts.epoch);
         Open { receiver: receiver(tuning, parts.load, parts.sink, config), sleeper: parts.sleeper }
@@ -246,6 +247,12 @@ impl Message<'_> {
         self.inner.copy_out_from(first_word, bytes)
     }
 
+    /// Copies the message from byte `first_byte` on to the front of `bytes`, as much as fits; the number of bytes copied. Where that
+    /// is a word, [`Message::copy_out_from`] is cheaper.
+    pub fn copy_out_at(&mut self, first_byte: usize, bytes: &mut [u8]) -> usize {
+        self.inner.copy_out_at(first_byte, bytes)
+    }
+
     /// The message as a vector; allocates.
     pub fn to_vec(mut self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(self.len());
@@ -302,6 +309,11 @@ impl MessageRef<'_> {
     #[inline]
     pub fn copy_out_from(&mut self, first_word: usize, bytes: &mut [u8]) -> usize {
         self.inner.copy_out_from(first_word, bytes)
+    }
+
+    /// Copies the message from byte `first_byte` on to the front of `bytes`, as much as fits; the number of bytes copied.
+    pub fn copy_out_at(&mut self, first_byte: usize, bytes: &mut [u8]) -> usize {
+        self.inner.copy_out_at(first_byte, bytes)
     }
 
     /// Appends the message to `bytes`; allocates when there is no room.

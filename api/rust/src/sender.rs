@@ -16,9 +16,9 @@ use crate::{Flushed, KernelError, SendError, SenderOptions, Sent, Taken, WriteEr
 /// What was sent stays for the receiver when this is dropped. `Send`, not `Sync`: one thread at a time sends.
 #[derive(Debug)]
 pub struct Sender {
-    writer: Writer<PeerWindow, MemoryCredits>,
-    sleeper: MemorySleeper,
-    wait: WaitPolicy,
+    pub(crate) writer: Writer<PeerWindow, MemoryCredits>,
+    pub(crate) sleeper: MemorySleeper,
+    pub(crate) wait: WaitPolicy,
 }
 
 impl Sender {

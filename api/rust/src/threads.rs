@@ -1,8 +1,8 @@
 //! Which types go to other threads and which are shared, checked when this is compiled. It is part of what the crate promises.
 
 use crate::{
-    Batch, Domain, Error, Event, Message, MessageRef, Polled, Receiver, ReceiverOptions, Reservation, Sender,
-    SenderOptions,
+    Batch, ByteReceiver, ByteSender, Domain, Error, Event, Message, MessageRef, Polled, Receiver,
+    ReceiverOptions, Reservation, Sender, SenderOptions, Shared,
 };
 
 const fn sends<T: Send>() {}
@@ -19,6 +19,10 @@ const _: () = {
     sends::<Reservation<'_>>();
     sends::<Batch<'_>>();
     sends::<Polled<Receiver>>();
+    sends::<ByteReceiver>();
+    sends::<ByteSender>();
+    sends::<Polled<ByteReceiver>>();
+    sends::<Shared<ByteSender>>();
     sends::<Event>();
     sends::<Error>();
 };
@@ -26,6 +30,7 @@ const _: () = {
 /// What threads share: a domain, what signals another thread, options and errors.
 const _: () = {
     shares::<Domain>();
+    shares::<Shared<ByteSender>>();
     shares::<Event>();
     shares::<ReceiverOptions>();
     shares::<SenderOptions>();

@@ -123,6 +123,7 @@ fn messages() -> Vec<Error> {
         SendError::from(Below::ReceiverGone).into(),
         SendError::from(Below::Credits(CreditError::Ahead { found: 2, sent: 1 })).into(),
         WriteError::new(3, 2, 4).into(),
+        SendError::from(beeline_window::ByteWriteError::Shut).into(),
         KernelError::from(NotChosen::DeviceOnly(StoreKernel::St64b)).into(),
         RecvError::from(ReceiveError::Gone).into(),
         RecvError::from(ReceiveError::Torn(torn)).into(),
@@ -229,6 +230,7 @@ fn variant(error: &Error) -> u32 {
         Error::Call(other) => panic!("{other} is not in `calls`"),
         Error::StartCall(_) => 39,
         Error::Kernel(KernelError { .. }) => 41,
+        Error::Send(SendError::ShutDown) => 42,
     }
 }
 
@@ -236,7 +238,7 @@ fn variant(error: &Error) -> u32 {
 fn every_variant_prints_its_chain_without_a_repetition() {
     let errors = all();
     let seen: BTreeSet<u32> = errors.iter().map(variant).collect();
-    assert_eq!(seen, (0..=41).collect(), "an error of every variant is tried");
+    assert_eq!(seen, (0..=42).collect(), "an error of every variant is tried");
     for error in &errors {
         let texts = chain(error);
         for (index, text) in texts.iter().enumerate() {

@@ -1,7 +1,7 @@
 //! Why messages cannot be sent or received.
 
 use beeline_mmio::NotChosen;
-use beeline_window::{ReceiveError, Torn};
+use beeline_window::{ByteWriteError, ReceiveError, Torn};
 
 use super::cause::Cause;
 
@@ -28,6 +28,9 @@ pub enum SendError {
         /// The value that the receiver wrote, and what was possible.
         source: Cause,
     },
+    /// The byte stream was shut down by [`crate::ByteSender::shut_down`].
+    #[error("the stream was shut down")]
+    ShutDown,
 }
 
 impl SendError {
@@ -39,6 +42,7 @@ impl SendError {
             SendError::ReceiverFaulty { .. } => {
                 "end the receiver; start it again, then open the window again"
             }
+            SendError::ShutDown => "write before the stream is shut down, or open a window for another one",
         }
     }
 }
@@ -51,6 +55,16 @@ impl From<beeline_window::SendError> for SendError {
             Below::TooLong { bytes, max_bytes } => SendError::TooLong { bytes, max_bytes },
             Below::ReceiverGone => SendError::ReceiverGone,
             Below::Credits(error) => SendError::ReceiverFaulty { source: error.into() },
+        }
+    }
+}
+
+impl From<ByteWriteError> for SendError {
+    #[cold]
+    fn from(error: ByteWriteError) -> Self {
+        match error {
+            ByteWriteError::Send(error) => error.into(),
+            _ => SendError::ShutDown,
         }
     }
 }
@@ -93,7 +107,9 @@ impl RecvError {
     /// What to do about it.
     pub fn remedy(&self) -> &'static str {
         match self {
-            RecvError::SenderGone | RecvError::Torn(_) => "receive again to wait for the next sender",
+            RecvError::SenderGone | RecvError::Torn(_) => {
+                "receive again to wait for the next sender; with a byte stream, call `next_stream` first"
+            }
             RecvError::SenderFaulty { .. } => "end the sender; the next one gets a fresh window",
         }
     }

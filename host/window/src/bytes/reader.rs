@@ -169,8 +169,8 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> ByteReader<L, S, A> {
         }
     }
 
-    /// Leaves an error for the next read.
-    pub(super) fn keep_error(&mut self, error: ReceiveError) {
+    /// Leaves an error that a read gave for the next read: for a caller that has bytes to hand on first.
+    pub fn keep_error(&mut self, error: ReceiveError) {
         self.error = Some(error);
     }
 

@@ -60,6 +60,14 @@ impl Check {
         Check::of(bench, target, found, bound)
     }
 
+    /// As [`Check::ratio`] of two times, with `allowance_ns` nanoseconds of `ours` left out: what is allowed at every size.
+    pub fn ratio_beyond(bench: &str, ours: &Figure, rival: &Figure, allowance_ns: f64, bound: Bound) -> Self {
+        let beyond = ours.rounds.iter().map(|ours| (ours - allowance_ns).max(0.0));
+        let ratios: Vec<f64> = beyond.zip(&rival.rounds).map(|(ours, rival)| ours / rival).collect();
+        let target = format!("({} - {allowance_ns} ns) / {}", label(ours), label(rival));
+        Check::of(bench, target, median(&ratios), bound)
+    }
+
     /// Checks the longest of the times that `figure` was made of, all of them, in milliseconds.
     pub fn limit(bench: &str, figure: &Figure, most_ms: f64) -> Self {
         let found = figure.samples.iter().copied().fold(0.0, f64::max) / 1e6;
@@ -118,6 +126,15 @@ mod tests {
         assert!(!Check::ratio("b", &ours, &rival, Bound::AtLeast(2.1)).pass);
         assert!(Check::ratio("b", &ours, &rival, Bound::AtMost(2.0)).pass);
         assert!(!Check::ratio("b", &ours, &rival, Bound::AtMost(1.9)).pass);
+    }
+
+    #[test]
+    fn allowance_is_taken_from_each_round() {
+        let (ours, rival) = (figure("ours", &[31.0, 5.0, 130.0]), figure("rival", &[10.0, 10.0, 100.0]));
+        let check = Check::ratio_beyond("b", &ours, &rival, 20.0, Bound::AtMost(1.1));
+        assert!((check.found - 1.1).abs() < 1e-9 && check.target == "(ours - 20 ns) / rival", "{check:?}");
+        assert!(!Check::ratio_beyond("b", &ours, &rival, 19.0, Bound::AtMost(1.1)).pass);
+        assert_eq!(Check::ratio_beyond("b", &rival, &ours, 200.0, Bound::AtMost(0.0)).found, 0.0);
     }
 
     #[test]

@@ -13,6 +13,7 @@
 
 pub mod bytes;
 mod check;
+pub mod copy_sizes;
 pub mod echo;
 mod error;
 pub mod fan_in;

@@ -1,8 +1,9 @@
 //! What there is to run.
 
 use crate::{
-    BenchError, Report, Settings, bytes, fan_in, key_value, lap, nic_one_way, nic_rate, peer_death,
-    round_trip, rpc_rate, rpc_ring, rpc_round_trip, simulation, store, stream, wire_round_trip, work,
+    BenchError, Report, Settings, bytes, copy_sizes, fan_in, key_value, lap, nic_one_way, nic_rate,
+    peer_death, round_trip, rpc_rate, rpc_ring, rpc_round_trip, simulation, store, stream, wire_round_trip,
+    work,
 };
 
 /// A bench by name.
@@ -51,6 +52,11 @@ pub const BENCHES: &[Bench] = &[
         name: "window-round-trip",
         about: "64 B there and back between two cores: window by kernel, bare copy, bare line",
         run: round_trip::run,
+    },
+    Bench {
+        name: "copy-sizes",
+        about: "copies of 4 B to 1 MiB into mapped memory and out of it, aligned and odd: ours, memcpy",
+        run: copy_sizes::run,
     },
     Bench {
         name: "rpc-round-trip",

@@ -16,6 +16,7 @@ use crate::LINE_BYTES;
     path = "portable/mod.rs"
 )]
 mod chosen;
+pub(crate) mod pieces;
 pub(crate) mod words;
 
 pub(crate) use chosen::*;

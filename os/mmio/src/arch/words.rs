@@ -45,6 +45,10 @@ pub(crate) unsafe fn load_byte(byte: *const u8) -> u8 {
 /// # Safety
 /// As for [`load_byte`], writable.
 #[inline(always)]
+#[cfg_attr(
+    all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri)),
+    allow(dead_code, reason = "copies have asm for it")
+)]
 pub(crate) unsafe fn store_byte(byte: *mut u8, value: u8) {
     if cfg!(miri) {
         let (word, shift) = word_around(byte);

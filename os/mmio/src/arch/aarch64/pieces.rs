@@ -1,32 +1,80 @@
-//! Copies between mapped memory and our own, sixteen bytes at a time: two single-copy atomic words.
+//! Copies between mapped memory and our own on aarch64: pairs of 16-byte registers for lines, each two single-copy atomic
+//! words.
 
 use core::arch::asm;
 
-/// # Safety
-/// `from` is 16 mapped bytes, aligned to 16, only accessed by atomics and asm; `out` 16 writable bytes of our own.
-#[inline(always)]
-pub(crate) unsafe fn load_16(from: *const u8, out: *mut u8) {
-    // SAFETY: `from` is 16 mapped bytes, aligned to 16, inside the span that `copy.rs` checked, which only atomics and
-    // asm access; `out` is 16 bytes of the slice being filled.
-    unsafe {
-        asm!(
-            "ldr {a:q}, [{from}]", "str {a:q}, [{out}]",
-            from = in(reg) from, out = in(reg) out, a = out(vreg) _,
-            options(nostack, preserves_flags),
-        );
-    }
+use crate::arch::pieces::{In, Out, Pieces};
+
+/// One load and one store of a register.
+macro_rules! register_piece {
+    ($name:ident, $class:ident, $load:literal, $store:literal) => {
+        #[inline(always)]
+        unsafe fn $name(mapped: *mut u8, own: *mut u8) {
+            let (from, to) = Self::ends(mapped, own);
+            // SAFETY: both ends have the bytes of the piece, one of them mapped and accessed by atomics and asm only, as the
+            // contract of `Pieces` says and `copy.rs` establishes.
+            unsafe {
+                asm!(
+                    $load, $store, from = in(reg) from, to = in(reg) to, piece = out($class) _,
+                    options(nostack, preserves_flags),
+                );
+            }
+        }
+    };
 }
 
+macro_rules! pieces {
+    ($direction:ty, $lines_are_own:literal, |$mapped:ident, $own:ident| $ends:expr) => {
+        impl $direction {
+            /// Where bytes come from and go to.
+            #[inline(always)]
+            fn ends($mapped: *mut u8, $own: *mut u8) -> (*const u8, *mut u8) {
+                $ends
+            }
+        }
+
+        impl Pieces for $direction {
+            const LINES_ARE_OWN: bool = $lines_are_own;
+
+            register_piece! { one, reg, "ldrb {piece:w}, [{from}]", "strb {piece:w}, [{to}]" }
+            register_piece! { two, reg, "ldrh {piece:w}, [{from}]", "strh {piece:w}, [{to}]" }
+            register_piece! { four, reg, "ldr {piece:w}, [{from}]", "str {piece:w}, [{to}]" }
+            register_piece! { eight, reg, "ldr {piece}, [{from}]", "str {piece}, [{to}]" }
+            register_piece! { sixteen, vreg, "ldr {piece:q}, [{from}]", "str {piece:q}, [{to}]" }
+
+            #[inline(always)]
+            unsafe fn lines(mapped: *mut u8, own: *mut u8, lines: usize) {
+                let (from, to) = Self::ends(mapped, own);
+                if lines > 0 {
+                    // SAFETY: both ends have the lines, as the contract of `Pieces` says.
+                    unsafe { copy_lines(from, to, lines) }
+                }
+            }
+        }
+    };
+}
+
+pieces! { In, false, |mapped, own| (own, mapped) }
+pieces! { Out, true, |mapped, own| (mapped, own) }
+
+/// A line a turn.
+///
 /// # Safety
-/// `to` is 16 mapped, writable bytes, aligned to 16, only accessed by atomics and asm; `bytes` 16 readable ones.
-#[inline(always)]
-pub(crate) unsafe fn store_16(to: *mut u8, bytes: *const u8) {
-    // SAFETY: `to` is 16 mapped, writable bytes, aligned to 16, inside the span that `copy.rs` checked, which only
-    // atomics and asm access; `bytes` is 16 bytes of the slice being copied.
+/// `from` and `to` have `lines` lines, at least one. One of them is mapped and aligned to 16.
+#[inline(never)]
+unsafe fn copy_lines(from: *const u8, to: *mut u8, lines: usize) {
+    // SAFETY: the lines of both ends, as the caller promises.
     unsafe {
         asm!(
-            "ldr {a:q}, [{bytes}]", "str {a:q}, [{to}]",
-            to = in(reg) to, bytes = in(reg) bytes, a = out(vreg) _,
+            "2:",
+            "ldp {a:q}, {b:q}, [{from}]", "ldp {c:q}, {d:q}, [{from}, #32]",
+            "add {from}, {from}, #64",
+            "stp {a:q}, {b:q}, [{to}]", "stp {c:q}, {d:q}, [{to}, #32]",
+            "add {to}, {to}, #64",
+            "sub {left}, {left}, #1",
+            "cbnz {left}, 2b",
+            from = inout(reg) from => _, to = inout(reg) to => _, left = inout(reg) lines => _,
+            a = out(vreg) _, b = out(vreg) _, c = out(vreg) _, d = out(vreg) _,
             options(nostack, preserves_flags),
         );
     }

@@ -2,11 +2,14 @@
 //!
 //! For Miri, and for instruction sets that have no folder of their own.
 
+mod pieces;
+
 use std::sync::OnceLock;
 use std::time::Instant;
 
 use beeline_contract_memory::{GROUP_LINES, Line};
 
+use crate::arch::pieces::{Out, Pieces};
 use crate::arch::{LineKernel, kernel_port, words};
 use crate::sync::{Ordering, fence};
 use crate::{LINE_BYTES, StoreKernel};
@@ -165,10 +168,8 @@ impl LoadKernel {
     /// As for [`LoadKernel::arrived`]; `out` is 64 writable bytes of our own, at any alignment.
     #[inline(always)]
     pub(crate) unsafe fn copy(self, line: *const u8, out: *mut u8) {
-        for at in [0, 16, 32, 48] {
-            // SAFETY: inside the line and inside the 64 bytes of `out`.
-            unsafe { load_16(line.wrapping_add(at), out.wrapping_add(at)) };
-        }
+        // SAFETY: a line that this function may load, aligned to 64, and 64 bytes of our own.
+        unsafe { Out::lines(line.cast_mut(), out, 1) };
     }
 
     /// Copies lines to `out`, as bytes in memory order.
@@ -274,31 +275,4 @@ pub(crate) fn ticks_per_second() -> Option<u64> {
 /// The clock of the standard library is monotonic and steady.
 pub(crate) fn ticks_are_steady() -> bool {
     true
-}
-
-/// # Safety
-/// `from` is 16 mapped bytes, aligned to 8, only accessed by atomics and asm; `out` is 16 writable bytes of our own.
-#[inline(always)]
-pub(crate) unsafe fn load_16(from: *const u8, out: *mut u8) {
-    // SAFETY: `from` is 16 mapped bytes, aligned to 8, inside the span that `copy.rs` checked, which only atomics and
-    // asm access; `out` is 16 bytes of the slice being filled.
-    let words: [u64; 2] = core::array::from_fn(|i| unsafe { words::load_word(from.wrapping_add(i * 8)) });
-    for (i, word) in words.into_iter().enumerate() {
-        let out = out.wrapping_add(i * 8).cast::<[u8; 8]>();
-        // SAFETY: `out` is 16 writable bytes, of which these are 8; an array of bytes needs no alignment.
-        unsafe { out.write(word.to_le_bytes()) };
-    }
-}
-
-/// # Safety
-/// `to` is 16 mapped, writable bytes, aligned to 8, only accessed by atomics and asm; `bytes` is 16 readable ones.
-#[inline(always)]
-pub(crate) unsafe fn store_16(to: *mut u8, bytes: *const u8) {
-    for at in [0, 8] {
-        // SAFETY: `bytes` is 16 readable bytes, of which these are 8; an array of bytes needs no alignment.
-        let word = u64::from_le_bytes(unsafe { bytes.wrapping_add(at).cast::<[u8; 8]>().read() });
-        // SAFETY: `to` is 16 mapped, writable bytes, aligned to 8, inside the span that `copy.rs` checked, which only
-        // atomics and asm access; `bytes` is 16 bytes of the slice being copied.
-        unsafe { words::store_word(to.wrapping_add(at), word) };
-    }
 }

@@ -20,7 +20,6 @@ pub(crate) use order::{
     flush_write_combining, order_dma_loads, order_dma_stores, order_stores, ticks, ticks_are_steady,
     ticks_per_second, unordered_ticks,
 };
-pub(crate) use pieces::{load_16, store_16};
 pub(crate) use scan::ScanKernel;
 pub(crate) use store::{Kernel, KernelPort};
 

@@ -1,0 +1,29 @@
+//! What copies between mapped memory and our own are made of: one access for each piece, whole lines in a loop.
+
+/// Into mapped memory.
+#[derive(Debug)]
+pub(crate) struct In;
+
+/// Out of mapped memory.
+#[derive(Debug)]
+pub(crate) struct Out;
+
+/// Moves bytes in one direction. Each mapped byte is accessed once, so that a device sees no store twice, and each aligned
+/// word of the mapped side by one instruction.
+///
+/// # Safety
+/// For every function: as many bytes as it moves are mapped at `mapped`, writable for [`In`], and only accessed by atomics and
+/// asm; `mapped` is a multiple of the piece, or of 16 for lines. At `own` there are as many bytes of this process alone,
+/// writable for [`Out`], at any alignment.
+pub(crate) trait Pieces {
+    /// Whether lines are those of our own side, where both sides cannot begin at one: it is stores across lines that cost.
+    const LINES_ARE_OWN: bool;
+
+    unsafe fn one(mapped: *mut u8, own: *mut u8);
+    unsafe fn two(mapped: *mut u8, own: *mut u8);
+    unsafe fn four(mapped: *mut u8, own: *mut u8);
+    unsafe fn eight(mapped: *mut u8, own: *mut u8);
+    unsafe fn sixteen(mapped: *mut u8, own: *mut u8);
+    /// Moves `lines` lines of 64 bytes.
+    unsafe fn lines(mapped: *mut u8, own: *mut u8, lines: usize);
+}

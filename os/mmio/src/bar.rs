@@ -40,28 +40,12 @@ impl PciBar {
 
     /// As [`PciBar::open`], with another root than `/sys`: for tests.
     pub fn open_under(sysfs: &Path, address: PciAddress, index: u8, kind: BarKind) -> Result<Self, MapError> {
-        let folder = sysfs.join("bus/pci/devices").join(address.to_string());
-        let suffix = if kind == BarKind::WriteCombining { "_wc" } else { "" };
-        let path = folder.join(format!("resource{index}{suffix}"));
-        let refused = |why: String, remedy: String| MapError::Bar { path: path.clone(), why, remedy };
-        if index > 5 {
-            return Err(refused(
-                format!("a PCI function has no BAR {index}"),
-                "name one of 0 to 5".to_owned(),
-            ));
-        }
-        check_enabled(&folder)?;
-        let fd = open_file(&path).map_err(|source| {
-            let (why, remedy) = explain_open(source, &folder, kind);
-            refused(why, remedy)
-        })?;
-        let bytes =
-            size(&fd).map_err(|why| refused(why, "name another BAR (`lspci -vv` shows them)".to_owned()))?;
-        let mapping = map(&fd, bytes).map_err(|source| {
+        let file = open(sysfs, address, index, kind, true)?;
+        let mapping = map(&file.fd, file.bytes).map_err(|source| {
             let (why, remedy) = explain_map(source, address);
-            refused(why, remedy)
+            MapError::Bar { path: file.path.clone(), why, remedy }
         })?;
-        Ok(PciBar { region: Region::new(mapping), path, kind })
+        Ok(PciBar { region: Region::new(mapping), path: file.path, kind })
     }
 
     /// The mapped BAR: registers are its words, windows its lines.
@@ -80,6 +64,38 @@ impl PciBar {
     }
 }
 
+/// A BAR's file, open and of a BAR's size.
+pub(crate) struct BarFile {
+    pub(crate) fd: OwnedFd,
+    pub(crate) bytes: usize,
+    pub(crate) path: PathBuf,
+}
+
+/// Opens the file of BAR `index` of a function.
+pub(crate) fn open(
+    sysfs: &Path,
+    address: PciAddress,
+    index: u8,
+    kind: BarKind,
+    to_write: bool,
+) -> Result<BarFile, MapError> {
+    let folder = sysfs.join("bus/pci/devices").join(address.to_string());
+    let suffix = if kind == BarKind::WriteCombining { "_wc" } else { "" };
+    let path = folder.join(format!("resource{index}{suffix}"));
+    let refused = |why: String, remedy: String| MapError::Bar { path: path.clone(), why, remedy };
+    if index > 5 {
+        return Err(refused(format!("a PCI function has no BAR {index}"), "name one of 0 to 5".to_owned()));
+    }
+    check_enabled(&folder)?;
+    let fd = open_file(&path, to_write).map_err(|source| {
+        let (why, remedy) = explain_open(source, &folder, kind);
+        refused(why, remedy)
+    })?;
+    let bytes =
+        size(&fd).map_err(|why| refused(why, "name another BAR (`lspci -vv` shows them)".to_owned()))?;
+    Ok(BarFile { fd, bytes, path })
+}
+
 /// A function whose memory decoding is off answers every load with ones and drops every store.
 fn check_enabled(folder: &Path) -> Result<(), MapError> {
     let path = folder.join("enable");
@@ -95,8 +111,9 @@ fn check_enabled(folder: &Path) -> Result<(), MapError> {
 }
 
 /// Opens without following a link in the last component: sysfs has none there, so a link is somebody's trick.
-fn open_file(path: &Path) -> Result<OwnedFd, Errno> {
-    let flags = OFlags::RDWR | OFlags::SYNC | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+fn open_file(path: &Path, to_write: bool) -> Result<OwnedFd, Errno> {
+    let access = if to_write { OFlags::RDWR } else { OFlags::RDONLY };
+    let flags = access | OFlags::SYNC | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     rustix::fs::open(path, flags, Mode::empty())
 }
 

@@ -15,6 +15,8 @@
 
 mod arch;
 mod bar;
+#[cfg(test)]
+mod child;
 pub mod clock;
 mod copy;
 pub mod cpu;
@@ -22,6 +24,7 @@ mod dma;
 mod error;
 pub mod fence;
 mod flag;
+mod guard;
 mod huge_pages;
 mod kernel;
 mod load;
@@ -31,9 +34,11 @@ mod memfd;
 mod memory;
 mod pace;
 mod pci;
+mod populate;
 mod read;
 mod region;
 pub mod rights;
+mod segment;
 pub mod selftest;
 mod span;
 mod store;
@@ -47,6 +52,7 @@ pub use bar::{BarKind, PciBar};
 pub use dma::DmaRegion;
 pub use error::MapError;
 pub use flag::{Flag, MAX_FLAGS, WaitOutcome};
+pub use guard::FaultGuard;
 pub use kernel::{
     Choice, KERNEL_VARIABLE, KernelState, KernelTiming, NotChosen, Reason, StoreKernel, Traffic,
     UnknownKernel, kernel_from_environment, kernel_report,
@@ -57,6 +63,10 @@ pub use pace::{PIECE_BYTES, Pace, Unpaced};
 pub use pci::{NotPciAddress, PciAddress};
 pub use read::ReadWindow;
 pub use region::Region;
+pub use segment::{
+    Access, CopyError, DmaBuf, GuardError, HugePages, InUse, MappedPointer, MappedSegment, OnLoss, OwnMemory,
+    Pages, SegmentError, SegmentOptions, StillMapped,
+};
 pub use store::StoreWindow;
 pub use word::{Word, Words};
 #[cfg(target_os = "linux")]

@@ -4,6 +4,9 @@ use core::ffi::c_void;
 use core::ptr::NonNull;
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 
+use rustix::io::Errno;
+
+use crate::guard::Watched;
 use crate::pace::UNMAP_PIECE_BYTES;
 
 /// What lies behind a mapping.
@@ -25,9 +28,13 @@ const PAGE_BYTES: usize = 4096;
 pub(crate) struct Mapping {
     start: NonNull<u8>,
     bytes: usize,
+    /// Whole pages: what is unmapped.
+    mapped_bytes: usize,
     backing: Backing,
     /// Bytes of one call that unmaps; at least a page.
     unmap_bytes: usize,
+    /// For memory that can go away; ends before the mapping does.
+    watched: Option<Watched>,
 }
 
 // SAFETY: a mapping is memory that others write concurrently anyway; every access to it is atomic, or asm, through raw
@@ -44,13 +51,32 @@ impl Mapping {
     /// becomes nothing but a [`crate::ReadOnlyRegion`].
     pub(crate) unsafe fn from_mmap(start: NonNull<u8>, bytes: usize, backing: Backing) -> Self {
         debug_assert!(backing != Backing::Heap && start.addr().get().is_multiple_of(PAGE_BYTES));
-        Mapping { start, bytes, backing, unmap_bytes: usize::MAX }
+        Mapping { start, bytes, mapped_bytes: bytes, backing, unmap_bytes: usize::MAX, watched: None }
     }
 
     /// Has it unmapped in pieces. Not for huge pages of hugetlbfs, of which no part can be unmapped.
     pub(crate) fn unmapped_in_pieces(mut self) -> Self {
         self.unmap_bytes = UNMAP_PIECE_BYTES;
         self
+    }
+
+    /// As [`Mapping::from_mmap`], of `mapped_bytes` in whole pages. What can go away is watched.
+    ///
+    /// # Safety
+    /// As for [`Mapping::from_mmap`], for `mapped_bytes`, of which `bytes` are handed out.
+    pub(crate) unsafe fn of_pages(
+        start: NonNull<u8>,
+        bytes: usize,
+        mapped_bytes: usize,
+        backing: Backing,
+        watched: Option<Watched>,
+    ) -> Self {
+        debug_assert!(bytes <= mapped_bytes);
+        // SAFETY: the caller's promise, for fewer bytes.
+        let mut mapping = unsafe { Mapping::from_mmap(start, bytes, backing) };
+        mapping.mapped_bytes = mapped_bytes;
+        mapping.watched = watched;
+        mapping
     }
 
     /// Zeroed memory of this process only, aligned to a page, every page present.
@@ -65,7 +91,14 @@ impl Mapping {
             // SAFETY: just allocated and not shared yet; volatile, so that the page is touched although it is zero.
             unsafe { page.write_volatile(0) };
         }
-        Mapping { start, bytes, backing: Backing::Heap, unmap_bytes: usize::MAX }
+        Mapping {
+            start,
+            bytes,
+            mapped_bytes: bytes,
+            backing: Backing::Heap,
+            unmap_bytes: usize::MAX,
+            watched: None,
+        }
     }
 
     fn heap_layout(bytes: usize) -> Layout {
@@ -85,24 +118,53 @@ impl Mapping {
     pub(crate) fn backing(&self) -> Backing {
         self.backing
     }
+
+    /// Whether memory of it was found to be gone.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.watched.as_ref().is_some_and(Watched::is_lost)
+    }
+
+    /// Unmaps it, once. The kernel refuses to cut a piece out of what it keeps as one mapping when the process has as many
+    /// mappings as it may have; then the pages stay.
+    pub(crate) fn unmap(mut self) -> Result<(), (Self, Errno)> {
+        // Before the mapping ends: its addresses may be somebody else's at once.
+        let watched = self.watched.take().map(|watched| watched.again());
+        match self.end() {
+            Ok(()) => Ok(()),
+            Err(errno) => {
+                self.watched = watched.map(|again| again());
+                Err((self, errno))
+            }
+        }
+    }
+
+    fn end(&mut self) -> Result<(), Errno> {
+        if self.backing == Backing::Heap {
+            if std::mem::take(&mut self.mapped_bytes) > 0 {
+                // SAFETY: `on_heap` allocated this address with this layout, and by `mapped_bytes` this happens once.
+                unsafe { dealloc(self.start.as_ptr(), Self::heap_layout(self.bytes)) };
+            }
+            return Ok(());
+        }
+        // From the end on, so that what is left still begins at the start.
+        while self.mapped_bytes > 0 {
+            let last = (self.mapped_bytes - 1) / self.unmap_bytes * self.unmap_bytes;
+            let start = self.start.as_ptr().wrapping_add(last).cast::<c_void>();
+            // SAFETY: `from_mmap` was given the whole range as owned, no handle is left (they hold the `Arc`), and this part of
+            // it, the last, was not unmapped before.
+            unsafe { rustix::mm::munmap(start, self.mapped_bytes - last) }?;
+            self.mapped_bytes = last;
+        }
+        Ok(())
+    }
 }
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        if self.backing == Backing::Heap {
-            // SAFETY: `on_heap` allocated this address with this layout.
-            unsafe { dealloc(self.start.as_ptr(), Self::heap_layout(self.bytes)) };
-            return;
-        }
-        let mut offset = 0;
-        while offset < self.bytes {
-            let piece = self.unmap_bytes.min(self.bytes - offset);
-            let start = self.start.as_ptr().wrapping_add(offset).cast::<c_void>();
-            // SAFETY: `from_mmap` was given the whole range as owned, no handle is left (they hold the `Arc`), and this part of
-            // it was not unmapped before.
-            let unmapped = unsafe { rustix::mm::munmap(start, piece) };
-            debug_assert!(unmapped.is_ok(), "munmap of our own range: {unmapped:?}");
-            offset += piece;
+        // Before the mapping ends, as in `unmap`.
+        self.watched = None;
+        if let Err(errno) = self.end() {
+            tracing::error!(bytes = self.mapped_bytes, %errno, "memory stays mapped");
         }
     }
 }

@@ -9,15 +9,16 @@ use std::ptr::NonNull;
 
 use rustix::fs::{FileType, MemfdFlags, OFlags, SealFlags};
 use rustix::io::Errno;
-use rustix::mm::{Advice, MapFlags, ProtFlags};
+use rustix::mm::{MapFlags, ProtFlags};
 
 use crate::mapping::{Backing, Mapping};
 use crate::memfd::create_memfd;
 use crate::pace::in_pieces;
-use crate::{MapError, Pace, Region, Unpaced, huge_pages};
+use crate::{MapError, Pace, Region, Unpaced, huge_pages, populate};
 
 mod read_only;
 
+pub(crate) use read_only::read_only;
 pub use read_only::{ReadOnlyMemory, ReadOnlyRegion};
 
 /// How memory is backed.
@@ -135,7 +136,9 @@ impl SharedMemory {
         // SAFETY: the range was just mapped for reading and writing, and nobody else knows it.
         let mapping = unsafe { Mapping::from_mmap(start, self.bytes, Backing::Shared) };
         let mapping = if self.options.huge_pages { mapping } else { mapping.unmapped_in_pieces() };
-        populate(&mapping, pace)?;
+        // Huge pages are a wish, so that their lack is no error.
+        populate::wish_for_huge_pages(&mapping);
+        populate::to_write(&mapping, pace)?;
         Ok(mapping)
     }
 }
@@ -169,36 +172,6 @@ fn check_sealed(fd: &OwnedFd, expected_bytes: usize, allow_huge_pages: bool) -> 
         return Err(MapError::Size { bytes: 0 });
     }
     Ok(seals)
-}
-
-/// Makes every page present and writable.
-fn populate(mapping: &Mapping, pace: &dyn Pace) -> Result<(), Errno> {
-    let (start, bytes) = (mapping.start().as_ptr(), mapping.bytes());
-    // SAFETY: advice about our own range; it changes no bytes. Huge pages are a wish, so its failure is none.
-    let _ = unsafe { rustix::mm::madvise(start.cast(), bytes, Advice::LinuxHugepage) };
-    in_pieces(bytes, pace, |offset, bytes| {
-        let piece = start.wrapping_add(offset);
-        // SAFETY: as above, about a part of the range: pages are brought in, and no bytes change.
-        match unsafe { rustix::mm::madvise(piece.cast(), bytes, Advice::LinuxPopulateWrite) } {
-            // Before Linux 5.14 the pages are touched by hand.
-            Err(Errno::INVAL) => {
-                touch(mapping, offset, bytes);
-                Ok(())
-            }
-            result => result,
-        }
-    })
-}
-
-/// Writes to every page of a piece without changing it, whoever else writes.
-fn touch(mapping: &Mapping, from: usize, bytes: usize) {
-    for offset in (from..(from + bytes) / 8 * 8).step_by(4096) {
-        let word = mapping.start().as_ptr().wrapping_add(offset);
-        // SAFETY: a whole word inside the mapping, aligned because mappings start on pages.
-        let word = unsafe { crate::sync::AtomicU64::from_ptr(word.cast()) };
-        // Relaxed: only the page fault matters.
-        word.fetch_add(0, crate::sync::Ordering::Relaxed);
-    }
 }
 
 fn lock(mapping: &Mapping, pace: &dyn Pace) -> Result<(), MapError> {

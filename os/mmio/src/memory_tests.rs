@@ -129,7 +129,7 @@ fn pages_touched_by_hand_keep_what_they_hold() {
     let mapping = memory.map_pages(&Unpaced).unwrap();
     let region = memory.map().unwrap();
     region.fill(0, 3 * 4096, 0x77);
-    touch(&mapping, 0, mapping.bytes());
+    populate::touch(&mapping, 0, mapping.bytes());
     assert_eq!((region.word(0).load(), region.word(8192).load()), (0x77, 0x77));
 }
 

@@ -25,7 +25,12 @@ pub struct Region {
 
 impl Region {
     pub(crate) fn new(mapping: Mapping) -> Self {
-        Region { mapping: Arc::new(mapping) }
+        Region::of(Arc::new(mapping))
+    }
+
+    /// A mapping that others have a share of.
+    pub(crate) fn of(mapping: Arc<Mapping>) -> Self {
+        Region { mapping }
     }
 
     /// Zeroed memory of this process only: for windows between threads, for timing, and for Miri.

@@ -6,17 +6,16 @@
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
+use std::sync::Arc;
 
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::io::Errno;
-use rustix::mm::{Advice, MapFlags, ProtFlags};
+use rustix::mm::{MapFlags, ProtFlags};
 
 use super::{MemoryOptions, SEALS, SharedMemory, check_sealed};
-use crate::arch::words;
 use crate::mapping::{Backing, Mapping};
 use crate::memfd::create_memfd;
-use crate::pace::in_pieces;
-use crate::{MapError, ReadWindow, Region, Unpaced};
+use crate::{MapError, ReadWindow, Region, Unpaced, populate};
 
 /// A memfd that can be mapped for reading and not for writing, whose size can no longer change.
 #[derive(Debug)]
@@ -86,29 +85,9 @@ impl ReadOnlyMemory {
         let start = NonNull::new(start.cast()).expect("mmap without MAP_FIXED never gives address 0");
         // SAFETY: the range was just mapped, nobody else knows it, and `map` makes a `ReadOnlyRegion` of it.
         let mapping = unsafe { Mapping::from_mmap(start, self.bytes, Backing::Shared) }.unmapped_in_pieces();
-        populate(&mapping)?;
+        populate::to_read(&mapping, &Unpaced)?;
         Ok(mapping)
     }
-}
-
-/// Makes every page present.
-fn populate(mapping: &Mapping) -> Result<(), Errno> {
-    let (start, bytes) = (mapping.start().as_ptr(), mapping.bytes());
-    in_pieces(bytes, &Unpaced, |from, bytes| {
-        let piece = start.wrapping_add(from);
-        // SAFETY: advice about a part of our own range: pages are brought in, and no bytes change.
-        match unsafe { rustix::mm::madvise(piece.cast(), bytes, Advice::LinuxPopulateRead) } {
-            // Before Linux 5.14 the pages are touched by hand.
-            Err(Errno::INVAL) => {
-                for offset in (0..bytes).step_by(4096) {
-                    // SAFETY: a byte inside the mapping.
-                    core::hint::black_box(unsafe { words::load_byte(piece.wrapping_add(offset)) });
-                }
-                Ok(())
-            }
-            result => result,
-        }
-    })
 }
 
 /// Memory mapped for reading. It gives out windows to load from and nothing that stores; clones share the mapping. So a
@@ -130,6 +109,11 @@ fn populate(mapping: &Mapping) -> Result<(), Errno> {
 #[derive(Clone, Debug)]
 pub struct ReadOnlyRegion(Region);
 
+/// A mapping for reading becomes this and no other handle.
+pub(crate) fn read_only(mapping: Arc<Mapping>) -> ReadOnlyRegion {
+    ReadOnlyRegion(Region::of(mapping))
+}
+
 impl ReadOnlyRegion {
     /// Returns the size of the mapped memory.
     pub fn bytes(&self) -> usize {
@@ -140,6 +124,12 @@ impl ReadOnlyRegion {
     #[track_caller]
     pub fn read_window(&self, offset_bytes: usize, lines: u32) -> ReadWindow {
         self.0.read_window(offset_bytes, lines)
+    }
+
+    /// Copies bytes out of the region from any offset. Aligned words are loaded whole, in no defined order.
+    #[track_caller]
+    pub fn copy_out(&self, offset_bytes: usize, bytes: &mut [u8]) {
+        self.0.copy_out(offset_bytes, bytes);
     }
 }
 

@@ -9,6 +9,7 @@ use beeline_contract_memory::ReadOnlyPort;
 use rustix::fs::FallocateFlags;
 
 use super::*;
+use crate::arch::words;
 
 /// Set for a process that is to store into a read-only mapping, and to die of it.
 #[cfg(not(target_arch = "aarch64"))]

@@ -1,0 +1,64 @@
+//! Bringing pages in before somebody accesses them.
+
+use rustix::io::Errno;
+use rustix::mm::Advice;
+
+use crate::arch::words;
+use crate::mapping::Mapping;
+use crate::pace::{Pace, in_pieces};
+use crate::sync::{AtomicU64, Ordering};
+
+/// Makes every page present and writable.
+pub(crate) fn to_write(mapping: &Mapping, pace: &dyn Pace) -> Result<(), Errno> {
+    let start = mapping.start().as_ptr();
+    in_pieces(mapping.bytes(), pace, |offset, bytes| {
+        let piece = start.wrapping_add(offset);
+        // SAFETY: advice about a part of our own range: pages are brought in, and no bytes change.
+        match unsafe { rustix::mm::madvise(piece.cast(), bytes, Advice::LinuxPopulateWrite) } {
+            // Before Linux 5.14 the pages are touched by hand.
+            Err(Errno::INVAL) => {
+                touch(mapping, offset, bytes);
+                Ok(())
+            }
+            result => result,
+        }
+    })
+}
+
+/// Makes every page present.
+pub(crate) fn to_read(mapping: &Mapping, pace: &dyn Pace) -> Result<(), Errno> {
+    let start = mapping.start().as_ptr();
+    in_pieces(mapping.bytes(), pace, |offset, bytes| {
+        let piece = start.wrapping_add(offset);
+        // SAFETY: advice about a part of our own range: pages are brought in, and no bytes change.
+        match unsafe { rustix::mm::madvise(piece.cast(), bytes, Advice::LinuxPopulateRead) } {
+            // Before Linux 5.14 the pages are touched by hand.
+            Err(Errno::INVAL) => {
+                for offset in (0..bytes).step_by(4096) {
+                    // SAFETY: a byte inside the mapping.
+                    core::hint::black_box(unsafe { words::load_byte(piece.wrapping_add(offset)) });
+                }
+                Ok(())
+            }
+            result => result,
+        }
+    })
+}
+
+/// Asks for huge pages in the place of ordinary ones, and says whether the kernel takes note of it.
+pub(crate) fn wish_for_huge_pages(mapping: &Mapping) -> bool {
+    let (start, bytes) = (mapping.start().as_ptr(), mapping.bytes());
+    // SAFETY: advice about our own range; it changes no bytes.
+    unsafe { rustix::mm::madvise(start.cast(), bytes, Advice::LinuxHugepage) }.is_ok()
+}
+
+/// Writes to every page of a piece without changing it, whoever else writes.
+pub(crate) fn touch(mapping: &Mapping, from: usize, bytes: usize) {
+    for offset in (from..(from + bytes) / 8 * 8).step_by(4096) {
+        let word = mapping.start().as_ptr().wrapping_add(offset);
+        // SAFETY: a whole word inside the mapping, aligned because mappings start on pages.
+        let word = unsafe { AtomicU64::from_ptr(word.cast()) };
+        // Relaxed: only the page fault matters.
+        word.fetch_add(0, Ordering::Relaxed);
+    }
+}

@@ -9,7 +9,6 @@ use std::thread::JoinHandle;
 
 use crate::notifications::Notifications;
 use crate::notify::{Notification, NotificationsEnded};
-use crate::thread::spawn_without_signals;
 
 /// A thread that gives notifications to a callback. Dropping it ends the thread; what was not given stays to be taken.
 ///
@@ -35,7 +34,7 @@ impl Notifications {
         F: FnMut(Result<Notification, NotificationsEnded>) + Send + 'static,
     {
         let is_stopped = Arc::new(AtomicBool::new(false));
-        let thread = spawn_without_signals("beeline-notify", {
+        let thread = beeline_mmio::thread::spawn("beeline-notify", {
             let (notifications, is_stopped) = (self.clone(), Arc::clone(&is_stopped));
             move || deliver(&notifications, &is_stopped, callback)
         })?;

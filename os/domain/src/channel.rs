@@ -3,6 +3,7 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use beeline_mmio::ThisProcess;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 
@@ -25,7 +26,7 @@ pub(crate) enum End {
 pub(crate) struct Channel {
     socket: OwnedFd,
     end: End,
-    opened_by: u32,
+    opened_by: ThisProcess,
     closed_here: AtomicBool,
     outbox: Outbox,
 }
@@ -35,7 +36,7 @@ impl Channel {
         Channel {
             socket,
             end,
-            opened_by: std::process::id(),
+            opened_by: ThisProcess::get(),
             closed_here: AtomicBool::new(false),
             outbox: Outbox::default(),
         }
@@ -61,12 +62,12 @@ impl Channel {
 
     /// Whether this process made it; a forked child only has a copy. One system call.
     pub(crate) fn is_own(&self) -> bool {
-        self.opened_by == std::process::id()
+        self.opened_by.is_this()
     }
 
     /// The process that made it.
     pub(crate) fn opened_by(&self) -> u32 {
-        self.opened_by
+        self.opened_by.pid()
     }
 
     /// Says goodbye and ends the connection; the domain's thread sees the hang-up and does the rest. In a forked child

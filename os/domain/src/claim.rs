@@ -11,11 +11,12 @@
 //! Record locks have one trap: closing *any* descriptor of the file ends the process's lock. So the lock file is
 //! opened only here, under a process-wide table of the names this process holds.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use beeline_mmio::{PerProcess, ThisProcess};
 use nix::fcntl::FcntlArg;
 use nix::libc;
 use rustix::fs::{AtFlags, Mode, OFlags};
@@ -39,7 +40,7 @@ pub(crate) struct Claim {
     folder: Arc<Folder>,
     name: Name,
     key: Key,
-    owner_pid: u32,
+    owner: ThisProcess,
     /// Closing it ends the lock; only [`Claim::drop`] does, after the files are gone.
     lock: Option<OwnedFd>,
 }
@@ -47,12 +48,13 @@ pub(crate) struct Claim {
 /// Device and inode of the folder, and the name in it.
 type Key = (u64, u64, String);
 
-/// The names held by this process, with the process id: an entry a parent made means nothing to a forked child.
-static HELD: Mutex<BTreeMap<Key, u32>> = Mutex::new(BTreeMap::new());
+/// The names held by this process. A forked child holds none of its parent's, and the parent's lock may be locked for ever
+/// there.
+static HELD: PerProcess<Mutex<BTreeSet<Key>>> = PerProcess::new();
 
-fn held() -> MutexGuard<'static, BTreeMap<Key, u32>> {
+fn held() -> MutexGuard<'static, BTreeSet<Key>> {
     // The table is changed by single inserts and removals, so a panic elsewhere cannot leave it half changed.
-    HELD.lock().unwrap_or_else(PoisonError::into_inner)
+    HELD.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// How often a lock file may vanish between open and lock before we give up; each time somebody else gave it up.
@@ -68,21 +70,21 @@ impl Claim {
     /// Claims `name`, reclaiming it from a dead owner. Never waits: an owner that lives, stopped or not, wins.
     pub(crate) fn take(folder: &Arc<Folder>, name: &Name) -> Result<Self, ClaimError> {
         let key = key(folder, name).map_err(|e| ClaimError::System("examine the folder of", e))?;
-        let owner_pid = std::process::id();
+        let owner = ThisProcess::get();
         let mut table = held();
-        if table.get(&key) == Some(&owner_pid) {
-            return Err(ClaimError::Taken(owner_pid));
+        if table.contains(&key) {
+            return Err(ClaimError::Taken(owner.pid()));
         }
         for _ in 0..MAX_TRIES {
             if let Some(lock) = try_lock(folder, name, OWNED_BYTES)? {
                 remove(folder, &name.socket_file())
                     .map_err(|e| ClaimError::System("remove the stale socket of", e))?;
-                table.insert(key.clone(), owner_pid);
+                table.insert(key.clone());
                 return Ok(Claim {
                     folder: Arc::clone(folder),
                     name: name.clone(),
                     key,
-                    owner_pid,
+                    owner,
                     lock: Some(lock),
                 });
             }
@@ -93,11 +95,15 @@ impl Claim {
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        if self.owner_pid != std::process::id() {
-            // A forked child: neither the lock nor the files are its own, and closing its copy ends nothing.
+        let mut table = held();
+        if !self.owner.is_this() {
+            // A forked child: neither the lock nor the files are its own, and closing its copy ends nothing of the parent's. It
+            // would end the child's own lock, if the child has the name now: then the copy stays open.
+            if table.contains(&self.key) {
+                std::mem::forget(self.lock.take());
+            }
             return;
         }
-        let mut table = held();
         for file in [self.name.socket_file(), self.name.lock_file()] {
             // The lock file goes while the lock is held; a comer that has opened it already sees that it is unlinked.
             if let Err(error) = remove(&self.folder, &file) {
@@ -127,7 +133,7 @@ pub(crate) fn sweep(folder: &Folder) {
     for name in names.into_iter().filter_map(|name| Name::new(name).ok()) {
         // One's own lock is no obstacle to oneself, and closing any descriptor of the file would end it.
         let table = held();
-        let is_own = key(folder, &name).is_ok_and(|key| table.get(&key) == Some(&std::process::id()));
+        let is_own = key(folder, &name).is_ok_and(|key| table.contains(&key));
         if !is_own && let Ok(Some(lock)) = try_lock(folder, &name, SWEPT_BYTES) {
             for file in [name.socket_file(), name.lock_file()] {
                 if let Err(error) = remove(folder, &file) {

@@ -5,26 +5,32 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use beeline_mmio::membarrier;
+use beeline_mmio::PerProcess;
 
 use crate::claim::{self, Claim, ClaimError};
 use crate::connection::DEFAULT_TIMEOUT;
 use crate::error::{ConnectError, DomainError, MisuseError, OfferError};
-use crate::evidence::own_started_ticks;
 use crate::folder::{Folder, FolderError, own_uid};
 use crate::name::{Name, SOCKET_SUFFIX};
-use crate::reactor::Reactor;
 use crate::shared::Shared;
-use crate::wire::Identity;
 use crate::{Connection, DomainConfig, OfferOptions, Reply, Service, socket};
 
 /// An open domain. Clones are the same one; its thread ends, and its connections close, when the last clone, offer and
 /// connection are gone.
 ///
-/// A process that was forked from the one that opened it must open the domain itself: the thread is not there, and
-/// every call fails with [`MisuseError::Forked`]. Dropping the child's copies does the parent no harm.
+/// A process that was forked from the one that opened it may use it too: its first offer or connection starts a thread of
+/// its own, in the folder that was checked when the domain was opened. It waits for no lock that a thread of the parent may
+/// have held. What the parent offered and connected stays the parent's: there every call of the child fails with
+/// [`MisuseError::Forked`], and dropping the child's copies does the parent no harm.
 #[derive(Clone, Debug)]
-pub struct Domain(Arc<Shared>);
+pub struct Domain(Arc<Opened>);
+
+/// A domain's folder, and what each process that uses it has of its own.
+#[derive(Debug)]
+struct Opened {
+    folder: Arc<Folder>,
+    processes: PerProcess<Arc<Shared>>,
+}
 
 impl Domain {
     /// Opens this user's domain, making its folder if it is not there, and registers the process for membarriers. Names
@@ -51,18 +57,9 @@ impl Domain {
     }
 
     fn in_folder(folder: Folder) -> Result<Domain, DomainError> {
-        if let Err(error) = membarrier::register() {
-            tracing::info!(%error, "peers and this process fence per message");
-        }
-        let identity = Identity {
-            uid: own_uid(),
-            membarrier: membarrier::is_registered(),
-            started_ticks: own_started_ticks(),
-        };
-        let reactor =
-            Reactor::start(identity).map_err(|(what, error)| DomainError::Thread { what, error })?;
-        let opened_by = std::process::id();
-        Ok(Domain(Arc::new(Shared { folder: Arc::new(folder), reactor, identity, opened_by })))
+        let opened = Opened { folder: Arc::new(folder), processes: PerProcess::new() };
+        opened.of_this_process()?;
+        Ok(Domain(Arc::new(opened)))
     }
 
     pub(crate) fn folder(&self) -> &Folder {
@@ -105,7 +102,7 @@ impl Domain {
         service: Box<dyn Service>,
         options: OfferOptions,
     ) -> Result<Offer, OfferError> {
-        let shared = &self.0;
+        let shared = self.0.of_this_process().map_err(|error| OfferError::Reopen(Box::new(error)))?;
         let name = Name::new(name)?;
         shared.check_thread()?;
         let owner = shared.folder.owner_uid();
@@ -156,7 +153,14 @@ impl Domain {
         fds: &[BorrowedFd<'_>],
         timeout: Duration,
     ) -> Result<(Connection, Reply), ConnectError> {
-        Connection::open(&self.0, name, request, fds, timeout)
+        let shared = self.0.of_this_process().map_err(|error| ConnectError::Reopen(Box::new(error)))?;
+        Connection::open(shared, name, request, fds, timeout)
+    }
+}
+
+impl Opened {
+    fn of_this_process(&self) -> Result<&Arc<Shared>, DomainError> {
+        self.processes.get_or_try_init(|| Shared::start(Arc::clone(&self.folder)).map(Arc::new))
     }
 }
 

@@ -12,9 +12,9 @@ use crate::wire::{MAX_FDS, MAX_PAYLOAD_BYTES, WireError};
 /// A call that this thread or process must not make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MisuseError {
-    /// The domain belongs to the parent.
+    /// An offer, a connection or what was made over it belongs to the parent. A domain does not: a child may use it.
     #[error(
-        "the domain was opened by process {opened_by}; process {pid} was forked from it and must open the domain itself"
+        "it was opened by process {opened_by}; process {pid} was forked from it and must offer or connect itself"
     )]
     Forked {
         /// The process that opened it.
@@ -86,6 +86,9 @@ pub enum OfferError {
         path: PathBuf,
         errno: Errno,
     },
+    /// This process was forked from the one that opened the domain, and cannot open it for itself.
+    #[error("a forked process uses its parent's domain anew: {0}")]
+    Reopen(Box<DomainError>),
     /// A call that must not be made.
     #[error(transparent)]
     Misuse(#[from] MisuseError),
@@ -202,6 +205,9 @@ pub enum ConnectError {
         path: PathBuf,
         errno: Errno,
     },
+    /// This process was forked from the one that opened the domain, and cannot open it for itself.
+    #[error("a forked process uses its parent's domain anew: {0}")]
+    Reopen(Box<DomainError>),
     /// A call that must not be made.
     #[error(transparent)]
     Misuse(#[from] MisuseError),

@@ -6,7 +6,7 @@
 //! counts only if `/proc` shows that start time. A lie there hurts only the liar: it is watched as somebody else.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use nix::sys::socket::sockopt::{PeerCredentials, PeerPidfd};
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -117,12 +117,19 @@ fn close_on_exec(fd: &OwnedFd) {
 
 /// Whether this kernel gives the pidfd of a socket's peer.
 pub(crate) fn peer_pidfd_is_supported() -> bool {
-    static SUPPORTED: OnceLock<bool> = OnceLock::new();
-    *SUPPORTED.get_or_init(|| {
-        use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
-        let pair = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None);
-        pair.is_ok_and(|(a, _b)| nix::sys::socket::getsockopt(&a, PeerPidfd).is_ok())
-    })
+    use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+    /// 0 for not known. Not a `OnceLock`: in a child of fork it could be one that is filled for ever.
+    static SUPPORTED: AtomicU8 = AtomicU8::new(0);
+    // Relaxed: the value alone matters, and who comes first twice finds the same.
+    match SUPPORTED.load(Ordering::Relaxed) {
+        0 => {
+            let pair = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None);
+            let is_supported = pair.is_ok_and(|(a, _b)| nix::sys::socket::getsockopt(&a, PeerPidfd).is_ok());
+            SUPPORTED.store(1 + u8::from(is_supported), Ordering::Relaxed);
+            is_supported
+        }
+        known => known == 2,
+    }
 }
 
 /// Whether this kernel gives pidfds at all.

@@ -57,7 +57,6 @@ mod socket;
 pub mod support;
 mod sync;
 mod table;
-mod thread;
 mod uid;
 mod window;
 mod wire;

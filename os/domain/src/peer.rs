@@ -59,6 +59,9 @@ struct Sleepers {
     events: Vec<(u64, Event)>,
 }
 
+/// What a forked child gets to watch for its parent's peer: no thread tells it, and the lock may be held for ever.
+const NOT_WATCHED: u64 = u64::MAX;
+
 impl Peer {
     pub(crate) fn new(evidence: Arc<Evidence>, channel: Arc<Channel>, has_membarrier: bool) -> Self {
         Peer(Arc::new(State {
@@ -139,6 +142,9 @@ impl Peer {
 
     /// Has the domain's thread wake the sleepers of `flag` when the peer goes; the number removes it again.
     pub(crate) fn watch(&self, flag: &Flag) -> u64 {
+        if !self.0.channel.is_own() {
+            return NOT_WATCHED;
+        }
         let mut sleepers = self.0.sleepers.lock().unwrap_or_else(PoisonError::into_inner);
         let number = sleepers.next;
         sleepers.next += 1;
@@ -151,6 +157,9 @@ impl Peer {
 
     /// Has the domain's thread signal `event` for every packet of the peer and when it goes; the number removes it again.
     pub(crate) fn watch_event(&self, event: &Event) -> u64 {
+        if !self.0.channel.is_own() {
+            return NOT_WATCHED;
+        }
         let mut sleepers = self.0.sleepers.lock().unwrap_or_else(PoisonError::into_inner);
         let number = sleepers.next;
         sleepers.next += 1;

@@ -24,7 +24,6 @@ use crate::mailbox::Mailbox;
 use crate::service::{OfferOptions, Service};
 use crate::socket::PacketBuffer;
 use crate::table::Table;
-use crate::thread::spawn_without_signals;
 use crate::wire::{Identity, MAX_MESSAGE_BYTES};
 
 /// Events taken at a time.
@@ -81,8 +80,8 @@ impl Reactor {
             .map_err(|e| ("watch an eventfd", e.into()))?;
         let inbox = Arc::new(Inbox { wake, state: Mutex::default() });
         let body = Loop { inbox: Arc::clone(&inbox), table: Table::new(links, identity) };
-        let thread =
-            spawn_without_signals("beeline-domain", move || body.run()).map_err(|e| ("start a thread", e))?;
+        let thread = beeline_mmio::thread::spawn("beeline-domain", move || body.run())
+            .map_err(|e| ("start a thread", e))?;
         let thread_id = thread.thread().id();
         Ok(Reactor { inbox, thread: Some(thread), thread_id })
     }

@@ -4,13 +4,16 @@ use std::os::fd::OwnedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
+use beeline_mmio::ThisProcess;
+
 use crate::Peer;
 
 /// Answers the peers of an offer.
 ///
 /// Every call comes from the domain's background thread, one at a time. It must not block, or nobody's death is seen
 /// meanwhile. A panic is caught and refused. What a peer sends is not trusted: check before use. Signals are blocked on that
-/// thread, and on threads that a callback starts.
+/// thread, and on threads that a callback starts. A child that a callback forks executes a program or exits; if it returns, it
+/// is aborted.
 pub trait Service: Send {
     /// A peer connected; `request` and `fds` are what it connected with. A refused peer is disconnected, and nothing
     /// more is heard of it.
@@ -116,7 +119,14 @@ impl Default for OfferOptions {
 
 /// Calls a service so that its panic does not end the thread that watches everybody.
 pub(crate) fn guarded(call: impl FnOnce() -> Result<Reply, Refusal>) -> Result<Reply, Refusal> {
-    catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|_| {
+    let process = ThisProcess::get();
+    let result = catch_unwind(AssertUnwindSafe(call));
+    if !process.is_this() {
+        // Two processes would go on with one epoll and answer one request.
+        tracing::error!("a child that a service forked has returned from it; it is ended");
+        std::process::abort();
+    }
+    result.unwrap_or_else(|_| {
         tracing::error!("a service panicked");
         Err(Refusal::new("the service failed; see the owner's log"))
     })

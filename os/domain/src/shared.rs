@@ -2,8 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::error::MisuseError;
-use crate::folder::Folder;
+use beeline_mmio::{ThisProcess, membarrier};
+
+use crate::error::{DomainError, MisuseError};
+use crate::evidence::own_started_ticks;
+use crate::folder::{Folder, own_uid};
 use crate::reactor::Reactor;
 use crate::wire::{Header, Identity, Kind};
 
@@ -13,10 +16,25 @@ pub(crate) struct Shared {
     pub(crate) folder: Arc<Folder>,
     pub(crate) reactor: Reactor,
     pub(crate) identity: Identity,
-    pub(crate) opened_by: u32,
+    pub(crate) opened_by: ThisProcess,
 }
 
 impl Shared {
+    /// Starts the thread of this process for a domain whose folder is open, and registers the process for membarriers.
+    pub(crate) fn start(folder: Arc<Folder>) -> Result<Self, DomainError> {
+        if let Err(error) = membarrier::register() {
+            tracing::info!(%error, "peers and this process fence per message");
+        }
+        let identity = Identity {
+            uid: own_uid(),
+            membarrier: membarrier::is_registered(),
+            started_ticks: own_started_ticks(),
+        };
+        let reactor =
+            Reactor::start(identity).map_err(|(what, error)| DomainError::Thread { what, error })?;
+        Ok(Shared { folder, reactor, identity, opened_by: ThisProcess::get() })
+    }
+
     pub(crate) fn folder(&self) -> &Folder {
         &self.folder
     }
@@ -31,13 +49,13 @@ impl Shared {
 
     /// Whether this is the process that opened the domain. One system call.
     pub(crate) fn is_own(&self) -> bool {
-        std::process::id() == self.opened_by
+        self.opened_by.is_this()
     }
 
     /// Whether this process and thread may wait for the background thread.
     pub(crate) fn check_thread(&self) -> Result<(), MisuseError> {
         if !self.is_own() {
-            return Err(MisuseError::Forked { opened_by: self.opened_by, pid: std::process::id() });
+            return Err(MisuseError::Forked { opened_by: self.opened_by.pid(), pid: std::process::id() });
         }
         if self.reactor.is_this_thread() {
             return Err(MisuseError::OnDomainThread);

@@ -27,10 +27,11 @@ impl Service for Echo {
         Ok(reply)
     }
 
-    fn requested(&mut self, _peer: &Peer, request: &[u8], fds: Vec<OwnedFd>) -> Result<Reply, Refusal> {
+    fn requested(&mut self, peer: &Peer, request: &[u8], fds: Vec<OwnedFd>) -> Result<Reply, Refusal> {
         match request {
             b"no" => Err(Refusal::new("asked to refuse")),
             b"fds" => Ok(Reply::new(open_fds().to_string())),
+            b"who" => Ok(Reply::new(peer.pid().to_string())),
             b"pid" => Ok(Reply::new(std::process::id().to_string())),
             b"panic" => panic!("a service that panics, on purpose"),
             _ => Ok(Reply { payload: request.iter().rev().copied().collect(), fds }),
@@ -103,7 +104,7 @@ fn client(domain: &Domain, how: &str) {
     }
 }
 
-/// Forks, and has the child misuse everything it inherited.
+/// Forks, and has the child use the domain and misuse everything else it inherited.
 fn forker(domain: &Domain) {
     let (connection, _) = domain.connect("name", b"hello", &[]).unwrap();
     let (service, _events) = echo();
@@ -112,13 +113,19 @@ fn forker(domain: &Domain) {
     let (reader, writer) = std::io::pipe().unwrap();
     if let fork::Fork::Child = fork::fork().unwrap() {
         let is_forked = |error: &MisuseError| matches!(error, MisuseError::Forked { opened_by, .. } if *opened_by == parent);
+        let pid = std::process::id().to_string().into_bytes();
+        let other = domain.offer("other", echo().0);
         let answers = [
             matches!(connection.call(b"x", &[]), Err(ConnectError::Misuse(error)) if is_forked(&error)),
-            matches!(domain.connect("name", b"", &[]), Err(ConnectError::Misuse(error)) if is_forked(&error)),
-            matches!(domain.offer("other", echo().0), Err(OfferError::Misuse(error)) if is_forked(&error)),
+            matches!(connection.notifications(), Err(error) if error.to_string().contains("was forked from it")),
+            // The owner's evidence is of this process, not of its parent.
+            domain.connect("name", b"who", &[]).is_ok_and(|(_, reply)| reply.payload == pid),
+            other.is_ok()
+                && domain.connect("other", b"pid", &[]).is_ok_and(|(_, reply)| reply.payload == pid),
+            matches!(domain.offer("own", echo().0), Err(OfferError::Taken { pid, .. }) if pid == parent),
         ];
         // Dropping the copies must neither hang nor harm the parent.
-        drop((connection, offer, domain.clone()));
+        drop((connection, offer, other, domain.clone()));
         let _ = rustix::io::write(&writer, &answers.map(u8::from));
         let _ = rustix::process::kill_process(rustix::process::getpid(), Signal::KILL);
         unreachable!();
@@ -482,12 +489,12 @@ fn a_stopped_client_is_alive() {
 }
 
 #[test]
-fn a_forked_child_can_neither_use_nor_harm_what_it_inherits() {
+fn forked_child_uses_the_domain_and_cannot_harm_what_it_inherits() {
     let folder = TestFolder::new();
     let mut owner = folder.helper("owner", "");
     owner.expect("ready");
     let mut forker = folder.helper("forker", "");
-    forker.expect("child [1, 1, 1]");
+    forker.expect("child [1, 1, 1, 1, 1]");
     forker.expect("parent ba");
     forker.expect("own dc");
     assert!(forker.finish().success());

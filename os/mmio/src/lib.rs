@@ -35,6 +35,7 @@ mod memory;
 mod pace;
 mod pci;
 mod populate;
+mod process;
 mod read;
 mod region;
 pub mod rights;
@@ -61,6 +62,7 @@ pub use load::{LoadWindow, WindowGroup};
 pub use memory::{MemoryOptions, ReadOnlyMemory, ReadOnlyRegion, SharedMemory};
 pub use pace::{PIECE_BYTES, Pace, Unpaced};
 pub use pci::{NotPciAddress, PciAddress};
+pub use process::{PerProcess, ThisProcess};
 pub use read::ReadWindow;
 pub use region::Region;
 pub use segment::{

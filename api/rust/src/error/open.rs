@@ -197,7 +197,7 @@ impl OfferError {
             }
             Below::Misuse(error) => OfferError::Misuse { target, source: error.into() },
             Below::Folder(error) => OfferError::System { target, source: error.into() },
-            Below::System { .. } => OfferError::System { target, source: error.into() },
+            Below::System { .. } | Below::Reopen(_) => OfferError::System { target, source: error.into() },
         }
     }
 

@@ -92,13 +92,20 @@ pub fn offer_window(
 
 impl WindowListener {
     /// The window of a sender that has connected, if one waits. The name stays taken until the listener and every
-    /// window accepted from it are dropped.
+    /// window accepted from it are dropped. In a process that was forked from the one that offers there is never one.
     pub fn try_accept(&self) -> Option<ReceiverParts> {
+        // Before the lock, which a thread may hold that a child does not have.
+        if !self.offer.is_own() {
+            return None;
+        }
         self.take(&mut self.queue.lock())
     }
 
     /// As [`WindowListener::try_accept`], but waits for a sender for at most `timeout`.
     pub fn accept(&self, timeout: Duration) -> Option<ReceiverParts> {
+        if !self.offer.is_own() {
+            return None;
+        }
         let deadline = Instant::now().checked_add(timeout);
         let mut state = self.queue.lock();
         loop {
@@ -117,6 +124,9 @@ impl WindowListener {
     /// Has `event` signalled when a sender comes, instead of what was given before. Whoever came before the call is there
     /// for the next [`WindowListener::try_accept`].
     pub fn signal(&self, event: Option<&Event>) {
+        if !self.offer.is_own() {
+            return;
+        }
         self.queue.lock().event = event.cloned();
     }
 

@@ -30,17 +30,15 @@ fn check_copy(region: &Region, offset: usize, skip: usize, count: usize) {
     region.copy_in(offset, &bytes[skip..]);
     let mut expected = vec![CANARY; whole];
     expected[offset..offset + count].copy_from_slice(&bytes[skip..]);
-    let found: Vec<u8> = (0..whole / 8).flat_map(|i| region.word(i * 8).load().to_le_bytes()).collect();
-    assert!(found == expected, "{count} bytes from +{skip} in to {offset}");
+    let (words, _) = expected.as_chunks::<8>();
+    let is_as_expected =
+        |(i, word): (usize, &[u8; 8])| region.word(i * 8).load() == u64::from_le_bytes(*word);
+    assert!(words.iter().enumerate().all(is_as_expected), "{count} bytes from +{skip} in to {offset}");
     let mut out = vec![CANARY; MARGIN + skip + count + MARGIN];
     region.copy_out(offset, &mut out[MARGIN + skip..][..count]);
-    let (before, rest) = out.split_at(MARGIN + skip);
-    let (copied, after) = rest.split_at(count);
-    assert!(copied == &bytes[skip..], "{count} bytes out of {offset} to +{skip}");
-    assert!(
-        before.iter().chain(after).all(|byte| *byte == CANARY),
-        "{count} bytes out of {offset} to +{skip}"
-    );
+    let mut expected = vec![CANARY; out.len()];
+    expected[MARGIN + skip..][..count].copy_from_slice(&bytes[skip..]);
+    assert!(out == expected, "{count} bytes out of {offset} to +{skip}");
 }
 
 #[test]
@@ -51,7 +49,7 @@ fn copies_around_every_threshold_take_each_alignment_and_leave_neighbours_alone(
     let counts: Vec<usize> = (0..13).chain(around).collect();
     for offset in (MARGIN..MARGIN + LINE_BYTES).step_by(stride(1, 37)) {
         for skip in [0, 1, 8, 31].into_iter().step_by(stride(1, 3)) {
-            for count in counts.iter().step_by(stride(1, 12)) {
+            for count in counts.iter().step_by(stride(1, 15)) {
                 check_copy(&region, offset, skip, *count);
             }
         }
@@ -144,7 +142,7 @@ fn check_accesses<const LINES_ARE_OWN: bool>(start: usize, own: usize, length: u
 #[test]
 fn each_byte_is_accessed_once_in_pieces_aligned_to_their_size() {
     for start in (4096..4096 + LINE_BYTES).step_by(stride(1, 13)) {
-        for length in (0..700).step_by(stride(1, 29)) {
+        for length in (0..700).step_by(stride(1, 97)) {
             for own in [9 << 10, (9 << 10) + 3, (9 << 10) + 16] {
                 assert!(check_accesses::<false>(start, own, length), "stores into mapped memory");
                 let congruent = start % 16 == own % 16;

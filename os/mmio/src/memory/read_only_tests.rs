@@ -9,7 +9,6 @@ use beeline_contract_memory::ReadOnlyPort;
 use rustix::fs::FallocateFlags;
 
 use super::*;
-use crate::arch::words;
 
 /// Set for a process that is to store into a read-only mapping, and to die of it.
 #[cfg(not(target_arch = "aarch64"))]
@@ -62,7 +61,7 @@ fn store_into_the_mapping_ends_the_process() {
         let (_region, _memory, read_only) = mapped();
         let start = read_only.0.span(0, 64, 64).start();
         // SAFETY: 64 mapped bytes; the kernel ends this process before anything is stored.
-        unsafe { words::store_word(start, 1) };
+        unsafe { crate::arch::words::store_word(start, 1) };
         std::process::exit(0);
     }
     let name = "memory::read_only::tests::store_into_the_mapping_ends_the_process";

@@ -223,7 +223,7 @@ macro_rules! forward_store_port {
     };
 }
 
-/// Writes [`crate::LoadPort::group`] for ports that work out the place of each line anew.
+/// Writes [`crate::LoadPort::group`] and [`crate::LoadPort::groups`] for ports that work out the place of each line anew.
 #[macro_export]
 macro_rules! group_line_by_line {
     () => {
@@ -232,6 +232,13 @@ macro_rules! group_line_by_line {
         #[inline]
         fn group(&self, first_line: u32) -> $crate::LineByLine<'_, Self> {
             $crate::LineByLine::new(self, first_line)
+        }
+
+        type Groups<'p> = $crate::GroupsLineByLine<'p, Self>;
+
+        #[inline]
+        fn groups(&mut self, first_line: u32, _groups: u32) -> $crate::GroupsLineByLine<'_, Self> {
+            $crate::GroupsLineByLine::new(self, first_line)
         }
     };
 }

@@ -134,10 +134,84 @@ impl<P: LoadPort> Group for LineByLine<'_, P> {
     }
 }
 
+/// Groups of lines that follow each other in a window, which a receiver in bulk tests, reads and makes free one after the other.
+///
+/// They are an own thing because their place is worked out once: what a receiver needs for each group is then in registers.
+pub trait Groups<P: LoadPort + ?Sized> {
+    /// As [`LoadPort::arrived_group`] of the lines of group `group`.
+    ///
+    /// # Panics
+    /// May panic, as every method here, if there are not so many groups.
+    fn arrived(&mut self, group: u32, blank: u64) -> bool;
+
+    /// The lines of group `group`.
+    fn group<'g>(&'g self, group: u32) -> P::Group<'g>
+    where
+        P: 'g;
+
+    /// As [`LoadPort::prefetch`] of the lines of group `group`.
+    fn prefetch(&mut self, group: u32);
+
+    /// As [`LoadPort::blank_line`] of the line `ahead` lines into group `group`.
+    fn blank_line(&mut self, group: u32, ahead: u32, blank: u64);
+
+    /// As [`LoadPort::blank_group`] of group `group`.
+    fn blank(&mut self, group: u32, blank: u64);
+}
+
+/// [`Groups`] of a port that works out the place of each line anew.
+#[derive(Debug)]
+pub struct GroupsLineByLine<'p, P> {
+    port: &'p mut P,
+    first_line: u32,
+}
+
+impl<'p, P: LoadPort> GroupsLineByLine<'p, P> {
+    /// Nothing is checked, as by [`LineByLine::new`].
+    pub fn new(port: &'p mut P, first_line: u32) -> Self {
+        GroupsLineByLine { port, first_line }
+    }
+
+    fn line(&self, group: u32) -> u32 {
+        self.first_line + group * GROUP_LINES
+    }
+}
+
+impl<P: LoadPort> Groups<P> for GroupsLineByLine<'_, P> {
+    fn arrived(&mut self, group: u32, blank: u64) -> bool {
+        self.port.arrived_group(self.line(group), blank)
+    }
+
+    fn group<'g>(&'g self, group: u32) -> P::Group<'g>
+    where
+        P: 'g,
+    {
+        self.port.group(self.line(group))
+    }
+
+    fn prefetch(&mut self, group: u32) {
+        let first = self.line(group);
+        (0..GROUP_LINES).for_each(|ahead| self.port.prefetch(first + ahead));
+    }
+
+    fn blank_line(&mut self, group: u32, ahead: u32, blank: u64) {
+        self.port.blank_line(self.line(group) + ahead, blank);
+    }
+
+    fn blank(&mut self, group: u32, blank: u64) {
+        self.port.blank_group(self.line(group), blank);
+    }
+}
+
 /// The receiver's side of a window in memory: it loads what has arrived and re-blanks what it frees.
 pub trait LoadPort {
     /// What [`LoadPort::group`] gives; [`LineByLine`] where there is no faster way.
     type Group<'p>: Group
+    where
+        Self: 'p;
+
+    /// What [`LoadPort::groups`] gives; [`GroupsLineByLine`] where there is no faster way.
+    type Groups<'p>: Groups<Self>
     where
         Self: 'p;
 
@@ -211,6 +285,12 @@ pub trait LoadPort {
     /// # Panics
     /// May panic, now or when they are loaded, if one is.
     fn group(&self, first_line: u32) -> Self::Group<'_>;
+
+    /// So many groups from `first_line` on, none of whose lines is past the end of the window.
+    ///
+    /// # Panics
+    /// As [`LoadPort::group`].
+    fn groups(&mut self, first_line: u32, groups: u32) -> Self::Groups<'_>;
 
     /// Overwrites a whole line with `blank`, ordered after this side's loads of it and before a later
     /// [`CreditSink::publish`].

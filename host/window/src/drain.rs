@@ -6,13 +6,13 @@
 //! stands between the loads of two lines, and no store but that of the blank waits behind it. Everything else (longer
 //! messages, batches, escapes, the end of what has arrived) goes the way that a poll goes.
 
+use core::marker::PhantomData;
 use core::mem::ManuallyDrop;
 
-use beeline_contract_memory::{CreditSink, GROUP_LINES, Group, LoadPort};
+use beeline_contract_memory::{CreditSink, GROUP_LINES, Group, Groups, LoadPort};
 
 use crate::arrival::ArrivalTest;
 use crate::error::ReceiveError;
-use crate::pace::FAR_LINES;
 use crate::payload::HEAD_BYTES;
 use crate::{Message, MessageRef, Receiver};
 
@@ -31,10 +31,11 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
     ) -> Result<usize, ReceiveError> {
         let mut taken = 0;
         while taken < max {
-            if max - taken >= GROUP_LINES as usize && self.has_group() {
-                let given = self.drain_group(&mut each);
+            let groups = self.groups_in_a_row(max - taken);
+            if groups > 0 {
+                let given = self.drain_groups(groups, &mut each);
                 taken += given as usize;
-                if given == GROUP_LINES {
+                if given == groups * GROUP_LINES {
                     continue;
                 }
             }
@@ -46,116 +47,109 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
         Ok(max)
     }
 
-    /// Whether the next lines have arrived, a whole group. Where that was not so, the question waits for as many lines: a
-    /// line that is looked at before it is stored must be fetched back by the sender.
+    /// How many groups of lines, from the next start on, may be looked at one after the other: up to the end of the window, to
+    /// `max` messages, and until credits are due. None where that was asked not long ago and the lines had not arrived.
     #[inline(always)]
-    fn has_group(&mut self) -> bool {
-        if self.next_start < self.groups.from || self.is_long {
-            return false;
+    fn groups_in_a_row(&self, max: usize) -> u32 {
+        if self.next_start < self.groups_from || self.is_long || self.test.blank().is_none() {
+            return 0;
         }
-        let line = self.line(0);
-        if u64::from(line) + u64::from(GROUP_LINES) <= self.mask + 1
-            && (self.sender_is_far() || self.look(GROUP_LINES - 1) == 0xff)
-            && self.test.arrived_group(&mut self.port, line)
-        {
-            return true;
-        }
-        self.skip_group();
-        false
+        let lines = (self.mask + 1 - u64::from(self.line(0))).min(max as u64);
+        let until_due = self.push_at.saturating_sub(self.next_start);
+        (lines / u64::from(GROUP_LINES)).min(until_due.div_ceil(u64::from(GROUP_LINES))) as u32
     }
 
-    /// Whether the sender is known to be past the next lines, a whole group, so that a look at them takes nothing from it.
-    /// Known from a look far in front once in as many lines; a hint, as that line may have been stored before others.
+    /// Gives the messages of `groups` groups, up to the first that has not arrived or has anything else than plain messages of
+    /// one line, and frees them. Returns how many there were.
     #[inline(always)]
-    fn sender_is_far(&mut self) -> bool {
-        if self.next_start >= self.groups.look_at {
-            self.groups.look_at = self.next_start + FAR_LINES;
-            if self.look(FAR_LINES as u32 - 1) == 0xff {
-                self.groups.known_until = self.next_start + FAR_LINES;
+    fn drain_groups(&mut self, groups: u32, each: &mut impl FnMut(MessageRef<'_, L, S, A>)) -> u32 {
+        let (first_line, blank) = (self.line(0), self.test.blank().unwrap_or_default());
+        let prefetches = self.pace.ahead_lines > 0;
+        let (plain_header, next_start) = (self.plain_header, &mut self.next_start);
+        let run = self.port.groups(first_line, groups);
+        let mut given = Given::<L, _> { run, blank, next_start, groups: 0, messages: 0, port: PhantomData };
+        while given.groups < groups && given.run.arrived(given.groups, blank) {
+            // Whoever has found two groups in a row is behind the sender, and takes no line from it that it is about to store.
+            // One group ahead is best, near and far: lines that are asked for earlier have to wait for each other.
+            if prefetches && given.groups > 0 && given.groups + 1 < groups {
+                given.run.prefetch(given.groups + 1);
             }
-        }
-        self.next_start + u64::from(GROUP_LINES) <= self.groups.known_until
-    }
-
-    #[inline(always)]
-    fn skip_group(&mut self) {
-        self.groups.from = self.next_start + u64::from(GROUP_LINES);
-    }
-
-    /// Gives the messages of a group that has arrived, up to one that is not a plain message of one line, and frees them.
-    /// Returns how many there were.
-    #[inline(always)]
-    fn drain_group(&mut self, each: &mut impl FnMut(MessageRef<'_, L, S, A>)) -> u32 {
-        let first_line = self.line(0);
-        let mut given = Given { first_line, messages: 0, receiver: self };
-        let lines = given.receiver.port.group(first_line);
-        let full_header = given.receiver.plain_header + HEAD_BYTES as u64;
-        while given.messages < GROUP_LINES {
-            // The header is read once: the word that is checked here is the length that the message has.
-            let header = lines.word(given.messages, 0);
-            if header == full_header {
-                // A full line, as in a stream of one size, whose length is known where the program's code is compiled.
-                each(MessageRef::line(lines, given.messages, HEAD_BYTES));
-            } else {
-                let length_bytes = given.receiver.plain_length(header);
-                if length_bytes >= HEAD_BYTES as u64 {
-                    given.receiver.skip_group();
+            let lines = given.run.group(given.groups);
+            while given.messages < GROUP_LINES {
+                // The header is read once: the word that is checked here is the length that the message has.
+                let length_bytes = lines.word(given.messages, 0).wrapping_sub(plain_header);
+                if length_bytes == HEAD_BYTES as u64 {
+                    // A full line, as in a stream of one size, whose length is known where the program's code is compiled.
+                    each(MessageRef::line(lines, given.messages, HEAD_BYTES));
+                } else if length_bytes < HEAD_BYTES as u64 {
+                    each(MessageRef::line(lines, given.messages, length_bytes as usize));
+                } else {
                     break;
                 }
-                each(MessageRef::line(lines, given.messages, length_bytes as usize));
+                given.messages += 1;
             }
-            given.messages += 1;
+            if given.messages < GROUP_LINES {
+                break;
+            }
+            given.free_group();
         }
-        given.finish()
-    }
-}
-
-/// Messages of a group that were given and whose lines are not free yet. When the program panics, its drop frees them, so
-/// that none of them is given twice.
-struct Given<'r, L: LoadPort, S: CreditSink, A: ArrivalTest> {
-    first_line: u32,
-    messages: u32,
-    receiver: &'r mut Receiver<L, S, A>,
-}
-
-impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Given<'_, L, S, A> {
-    /// Frees what was given, and says how many messages that were. Not left to the drop, which the compiler keeps in one
-    /// piece: the count would then be stored for every message, between the lines in the store buffer.
-    #[inline(always)]
-    fn finish(self) -> u32 {
-        let mut given = ManuallyDrop::new(self);
-        let (first_line, messages) = (given.first_line, given.messages);
-        given.receiver.free_given(first_line, messages);
+        let messages = given.finish();
+        if messages < groups * GROUP_LINES {
+            // The question waits for as many lines: a line that is looked at before it is stored must be fetched back by the
+            // sender.
+            self.groups_from = self.next_start + u64::from(GROUP_LINES - messages % GROUP_LINES);
+        }
+        self.push_when_due();
         messages
     }
 }
 
-impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Drop for Given<'_, L, S, A> {
+/// Messages of groups that were given and whose lines are not free yet. When the program panics, its drop frees them, so
+/// that none of them is given twice.
+struct Given<'r, L: LoadPort, G: Groups<L>> {
+    run: G,
+    blank: u64,
+    next_start: &'r mut u64,
+    /// Groups that were given whole, and are free.
+    groups: u32,
+    /// Messages of the next group that were given.
+    messages: u32,
+    port: PhantomData<fn(L)>,
+}
+
+impl<L: LoadPort, G: Groups<L>> Given<'_, L, G> {
+    /// The program has had every message of the group.
     #[inline(always)]
-    fn drop(&mut self) {
-        self.receiver.free_given_cold(self.first_line, self.messages);
+    fn free_group(&mut self) {
+        self.run.blank(self.groups, self.blank);
+        self.groups += 1;
+        self.messages = 0;
+    }
+
+    /// Frees what was given, moves the next start past it, and says how many messages that were. Not left to the drop, which
+    /// the compiler keeps in one piece: the count would then be stored for every message, between the lines in the store buffer.
+    #[inline(always)]
+    fn finish(self) -> u32 {
+        let mut given = ManuallyDrop::new(self);
+        for ahead in 0..given.messages {
+            let (group, blank) = (given.groups, given.blank);
+            given.run.blank_line(group, ahead, blank);
+        }
+        let messages = given.groups * GROUP_LINES + given.messages;
+        *given.next_start += u64::from(messages);
+        messages
     }
 }
 
-impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
-    /// As [`Receiver::free_given`], when the program has panicked. It takes the two numbers and not the [`Given`] that has them:
-    /// a reference to that would give it a place in memory, to which each message's count would be stored.
-    #[cold]
-    #[inline(never)]
-    fn free_given_cold(&mut self, first_line: u32, given: u32) {
-        self.free_given(first_line, given);
-    }
-
-    /// The caller is done with so many messages of the group at the next start, which is on this line.
+impl<L: LoadPort, G: Groups<L>> Drop for Given<'_, L, G> {
     #[inline(always)]
-    fn free_given(&mut self, first_line: u32, given: u32) {
-        if given == GROUP_LINES {
-            self.test.free_group(&mut self.port, first_line);
-            self.next_start += u64::from(GROUP_LINES);
-        } else {
-            (0..given).for_each(|ahead| self.free_line(first_line + ahead));
+    fn drop(&mut self) {
+        // When the program has panicked. By numbers and not by a reference to all of this, which would give it a place in
+        // memory, to which each message's count would be stored.
+        *self.next_start += u64::from(self.groups * GROUP_LINES + self.messages);
+        for ahead in 0..self.messages {
+            self.run.blank_line(self.groups, ahead, self.blank);
         }
-        self.push_when_due();
     }
 }
 

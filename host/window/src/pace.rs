@@ -19,31 +19,3 @@ impl Pace {
         Pace { ahead_lines, known_until: 0, look_at }
     }
 }
-
-/// How far in front the receiver looks whether groups can be tested without a look at their last line.
-pub(crate) const FAR_LINES: u64 = 64;
-
-/// What is known of where the sender is.
-#[derive(Debug)]
-pub(crate) struct Groups {
-    /// The position from which on it is worth looking for a group.
-    pub(crate) from: u64,
-    /// The position from which on it is worth looking far in front.
-    pub(crate) look_at: u64,
-    /// The sender was seen past every line before this position.
-    pub(crate) known_until: u64,
-}
-
-impl Groups {
-    /// For a window of so many lines.
-    pub(crate) fn new(lines: u32) -> Self {
-        // In a small window what is far in front is near behind.
-        let look_at = if u64::from(lines) < 4 * FAR_LINES { u64::MAX } else { 0 };
-        Groups { from: 0, look_at, known_until: 0 }
-    }
-
-    /// For a receiver that never looks for a group.
-    pub(crate) fn never() -> Self {
-        Groups { from: u64::MAX, look_at: u64::MAX, known_until: 0 }
-    }
-}

@@ -20,7 +20,7 @@ use beeline_spec::{Header, Kind, WORDS_PER_LINE};
 use crate::arrival::{ArrivalTest, Blank};
 use crate::delivery::Delivery;
 use crate::error::ReceiveError;
-use crate::pace::{Groups, Pace};
+use crate::pace::Pace;
 use crate::payload::{HEAD_BYTES, payload_bytes_of};
 use crate::phase::Phase;
 use crate::{Position, WindowConfig};
@@ -51,11 +51,11 @@ pub struct Receiver<L, S, A = Blank> {
     pub(crate) next_start: u64,
     published: u64,
     /// The next start from which on credits are pushed.
-    push_at: u64,
+    pub(crate) push_at: u64,
     coalesce_lines: u64,
     pub(crate) pace: Pace,
-    /// What reading in groups of lines goes by (`drain.rs`).
-    pub(crate) groups: Groups,
+    /// The position from which on it is worth looking for whole groups of lines (`drain.rs`).
+    pub(crate) groups_from: u64,
     pub(crate) sender_gone: bool,
     /// What the receiver is in the middle of, on the long way.
     pub(crate) phase: Phase,
@@ -94,7 +94,7 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
             push_at: 0,
             coalesce_lines: 0,
             pace: Pace::new(PREFETCH_LINES, lines),
-            groups: Groups::new(lines),
+            groups_from: 0,
             sender_gone: false,
             phase: Phase::Start,
             escaped: vec![0; lines as usize].into_boxed_slice(),
@@ -139,7 +139,7 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
 
     /// As [`Receiver::with_groups`], for a receiver that runs.
     pub fn set_groups(&mut self, in_groups: bool) {
-        self.groups = if in_groups { Groups::new(self.lines()) } else { Groups::never() };
+        self.groups_from = if in_groups { 0 } else { u64::MAX };
     }
 
     /// [`Receiver::poll`] up to the handle: what the caller gets must become one (`message.rs`).

@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use beeline_contract_memory::{CreditSink, CreditSource, Line, LoadPort, StorePort};
+use beeline_contract_memory::{CreditSink, CreditSource, GROUP_LINES, Line, LoadPort, StorePort};
 
 /// One aligned word in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +33,7 @@ struct State {
     freed_lines: u64,
     published: u64,
     publications: u64,
+    groups_looked_at: u64,
 }
 
 /// The window and its credit word; clones are the two ends.
@@ -55,7 +56,13 @@ impl TestWindow {
             freed_lines: 0,
             published: 0,
             publications: 0,
+            groups_looked_at: 0,
         })))
+    }
+
+    /// How often it was asked whether a group of lines had arrived.
+    pub fn groups_looked_at(&self) -> u64 {
+        self.0.borrow().groups_looked_at
     }
 
     /// From now on stores wait for [`TestWindow::release`].
@@ -200,6 +207,11 @@ impl LoadPort for TestWindow {
 
     fn load_line(&mut self, line: u32) -> Line {
         self.0.borrow().words[line as usize]
+    }
+
+    fn arrived_group(&mut self, first_line: u32, blank: u64) -> bool {
+        self.0.borrow_mut().groups_looked_at += 1;
+        (first_line..first_line + GROUP_LINES).all(|line| self.arrived_words(line, blank) == 0xff)
     }
 
     fn blank_line(&mut self, line: u32, blank: u64) {

@@ -11,7 +11,7 @@
 use std::hint::spin_loop;
 use std::time::{Duration, Instant};
 
-use beeline_contract_memory::{CreditSink, CreditSource, GROUP_LINES, LoadPort, StorePort};
+use beeline_contract_memory::{CreditSink, CreditSource, GROUP_LINES, Groups, LoadPort, StorePort};
 use beeline_mmio::{LoadWindow, StoreKernel, StoreWindow, clock};
 
 use crate::{Cores, FloorError, Sides, Source, Sum, WindowMemory, rate};
@@ -122,21 +122,21 @@ pub fn bare_store_rate(port: &mut StoreWindow, source: &Source, lines: u64) -> f
     rate(lines, start.elapsed())
 }
 
-/// Lines that the sender of the bare line stream stores before it looks at the credits again, and a divisor of every window's
-/// lines and of the source's messages.
-const RUN_LINES: u64 = 32;
+/// Lines that the sender of the bare line stream stores before it looks at the credits again, and that its receiver waits for
+/// before it reads the first of them. A divisor of every window's lines and of the source's messages.
+const RUN_LINES: u64 = 64;
+const RUN_GROUPS: u32 = RUN_LINES as u32 / GROUP_LINES;
 const _: () = assert!(
     (Source::MESSAGES as u64).is_multiple_of(RUN_LINES) && RUN_LINES.is_multiple_of(GROUP_LINES as u64)
 );
 
-/// How far in front the receiver of the bare line stream looks for the sender.
-const FAR_LINES: u64 = 64;
-
 /// Lines a second of the bare line stream of `lines` lines, rounded up to whole runs, through a window of `window_lines`, at
 /// least 256.
 ///
-/// The sender stores runs straight from its source; the receiver tests a group, folds it and makes it free, in vectors. It
-/// prefetches nothing.
+/// The sender stores runs straight from its source. The receiver waits for the last line of a run; then it tests a group, asks
+/// for the lines of the next one, folds the words of each line and makes them free, in vectors. Nothing but lines that are stored
+/// is asked for, and only one of a run is looked at while its sender may be at it, because a line that is looked at before it is
+/// stored must be fetched back. No pause between looks: one takes as long as some lines.
 ///
 /// # Errors
 /// [`FloorError`].
@@ -166,29 +166,21 @@ pub fn bare_stream_rate(
         },
         move |start| {
             start.wait();
-            let (mut sum, group) = (Sum::default(), u64::from(GROUP_LINES));
-            let (mut look_at, mut known_until) = (0, 0);
-            for line in (0..lines).step_by(GROUP_LINES as usize) {
+            let mut sum = Sum::default();
+            for line in (0..lines).step_by(RUN_LINES as usize) {
                 let at = (line & mask) as u32;
-                // A line that is looked at before it is stored must be fetched back by the sender. So a line far in front
-                // is looked at first, once in as many lines, and else the last one of each group. No pause between looks:
-                // one takes as long as some lines.
-                if line >= look_at {
-                    look_at = line + FAR_LINES;
-                    if into.arrived_words(((look_at - 1) & mask) as u32, blank) == 0xff {
-                        known_until = look_at;
+                while into.arrived_words(at + RUN_LINES as u32 - 1, blank) != 0xff {}
+                let mut run = into.groups(at, RUN_GROUPS);
+                for group in 0..RUN_GROUPS {
+                    while !run.arrived(group, blank) {}
+                    if group + 1 < RUN_GROUPS {
+                        run.prefetch(group + 1);
                     }
+                    run.sums(group).into_iter().for_each(|words| sum.add(words));
+                    run.blank(group, blank);
                 }
-                while line >= known_until && into.arrived_words(at + GROUP_LINES - 1, blank) != 0xff {}
-                let sums = loop {
-                    if let Some(sums) = into.group_sums(at, blank) {
-                        break sums;
-                    }
-                };
-                sums.into_iter().for_each(|words| sum.add(words));
-                into.blank_group(at, blank);
-                if (line + group) & (window / 8 - 1) == 0 || line + group == lines {
-                    freed.publish(line + group);
+                if (line + RUN_LINES) & (window / 8 - 1) == 0 || line + RUN_LINES == lines {
+                    freed.publish(line + RUN_LINES);
                 }
             }
             Ok((sum, Instant::now()))
@@ -216,10 +208,14 @@ pub fn bare_work_rates(window_lines: u32, laps: u64) -> Result<[f64; 2], FloorEr
             out.store_lines(line, source.run(number, RUN_LINES));
         }
         let stored = Instant::now();
-        for line in (0..window_lines).step_by(GROUP_LINES as usize) {
-            let sums = into.group_sums(line, blank).unwrap_or_default();
-            sums.into_iter().for_each(|words| sum.add(words));
-            into.blank_group(line, blank);
+        let groups = window_lines / GROUP_LINES;
+        let mut run = into.groups(0, groups);
+        for group in 0..groups {
+            if !run.arrived(group, blank) {
+                break;
+            }
+            run.sums(group).into_iter().for_each(|words| sum.add(words));
+            run.blank(group, blank);
         }
         took[0] += stored - start;
         took[1] += stored.elapsed();

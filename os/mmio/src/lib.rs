@@ -24,6 +24,7 @@ mod dma;
 mod error;
 pub mod fence;
 mod flag;
+mod groups;
 mod guard;
 mod huge_pages;
 mod kernel;
@@ -53,12 +54,13 @@ pub use bar::{BarKind, PciBar};
 pub use dma::DmaRegion;
 pub use error::MapError;
 pub use flag::{Flag, MAX_FLAGS, WaitOutcome};
+pub use groups::{WindowGroup, WindowGroups};
 pub use guard::FaultGuard;
 pub use kernel::{
     Choice, KERNEL_VARIABLE, KernelState, KernelTiming, NotChosen, Reason, StoreKernel, Traffic,
     UnknownKernel, kernel_from_environment, kernel_report,
 };
-pub use load::{LoadWindow, WindowGroup};
+pub use load::LoadWindow;
 pub use memory::{MemoryOptions, ReadOnlyMemory, ReadOnlyRegion, SharedMemory};
 pub use pace::{PIECE_BYTES, Pace, Unpaced};
 pub use pci::{NotPciAddress, PciAddress};

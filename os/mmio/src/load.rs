@@ -1,12 +1,10 @@
 //! A window to load from: the receiver's side of a window in memory.
 
-use core::marker::PhantomData;
-
-use beeline_contract_memory::{GROUP_LINES, Group, Line, LoadPort};
+use beeline_contract_memory::{GROUP_LINES, Groups, Line, LoadPort};
 
 use crate::arch::{LoadKernel, prefetch, prefetch_to_write, words};
 use crate::span::Span;
-use crate::{LINE_BYTES, StoreKernel};
+use crate::{LINE_BYTES, StoreKernel, WindowGroup, WindowGroups};
 
 /// The lines of a window that a peer stores into. Not `Clone`: a window has one receiver.
 ///
@@ -55,22 +53,6 @@ impl LoadWindow {
         self.exclusive = to_write;
     }
 
-    /// The exclusive or of the words of each line of the group from `first_line` on, once no word of the group equals
-    /// `blank`: the whole of what a floor of streams does with a group ([`LoadPort::arrived_group`]) before it is made free,
-    /// in the widest registers there are.
-    #[inline(always)]
-    pub fn group_sums(&mut self, first_line: u32, blank: u64) -> Option<[u64; GROUP_LINES as usize]> {
-        #[cfg(all(target_arch = "x86_64", not(miri)))]
-        if let (Some(group), true) = (self.place_of_group(first_line), self.kernel != LoadKernel::Words) {
-            // SAFETY: the span is whole aligned lines (`with_kernel`), of which a group starts here (`place_of_group`).
-            return unsafe { self.kernel.group_sums(group, blank) };
-        }
-        self.arrived_group(first_line, blank).then(|| {
-            let sum = |line| (0..8).fold(0, |all, word| all ^ self.load_word(line, word));
-            core::array::from_fn(|ahead| sum(first_line.wrapping_add(ahead as u32)))
-        })
-    }
-
     #[inline(always)]
     fn line(&self, line: u32) -> *mut u8 {
         self.span.start().wrapping_add((line & self.mask) as usize * LINE_BYTES)
@@ -85,32 +67,41 @@ impl LoadWindow {
     }
 }
 
-/// A group of lines of a window, none of which is past its end.
-#[derive(Clone, Copy, Debug)]
-pub struct WindowGroup<'w> {
-    start: *const u8,
-    window: PhantomData<&'w LoadWindow>,
-}
-
-// SAFETY: it only loads words of a window, which any thread may do while the window is there (`LoadWindow` is `Sync`).
-unsafe impl Send for WindowGroup<'_> {}
-// SAFETY: as for `Send`.
-unsafe impl Sync for WindowGroup<'_> {}
-
-impl WindowGroup<'_> {
+impl Groups<LoadWindow> for WindowGroups<'_> {
     #[inline(always)]
-    fn line(self, ahead: u32) -> *const u8 {
-        self.start.wrapping_add((ahead % GROUP_LINES) as usize * LINE_BYTES)
+    fn arrived(&mut self, group: u32, blank: u64) -> bool {
+        // SAFETY: `place` gives the start of whole lines that the window has mapped, aligned (`LoadWindow::groups`).
+        unsafe { self.kernel.arrived_group(self.place(group), blank) }
     }
-}
 
-impl Group for WindowGroup<'_> {
     #[inline(always)]
-    fn word(self, ahead: u32, word: u32) -> u64 {
-        let place = self.line(ahead).wrapping_add((word & 7) as usize * 8);
-        // SAFETY: inside a line of the group, all of which the window has mapped (`LoadWindow::group`), aligned because the
-        // line is (`with_kernel`).
-        unsafe { words::load_word(place) }
+    fn group<'g>(&'g self, group: u32) -> WindowGroup<'g>
+    where
+        LoadWindow: 'g,
+    {
+        WindowGroup::new(self.place(group))
+    }
+
+    #[inline(always)]
+    fn prefetch(&mut self, group: u32) {
+        let place = self.place(group);
+        for ahead in 0..GROUP_LINES as usize {
+            let line = place.wrapping_add(ahead * LINE_BYTES);
+            if self.exclusive { prefetch_to_write(line) } else { prefetch(line) }
+        }
+    }
+
+    #[inline(always)]
+    fn blank_line(&mut self, group: u32, ahead: u32, blank: u64) {
+        let line = self.place(group).wrapping_add((ahead % GROUP_LINES) as usize * LINE_BYTES);
+        // SAFETY: as for `arrived`, of which it is one line; the mapping is writable.
+        unsafe { self.kernel.fill(line, blank) }
+    }
+
+    #[inline(always)]
+    fn blank(&mut self, group: u32, blank: u64) {
+        // SAFETY: as for `arrived`; the mapping is writable.
+        unsafe { self.kernel.fill_group(self.place(group), blank) }
     }
 }
 
@@ -191,7 +182,16 @@ impl LoadPort for LoadWindow {
         let Some(start) = self.place_of_group(first_line) else {
             panic!("no group of lines from line {first_line} of a window of {} on", self.lines())
         };
-        WindowGroup { start, window: PhantomData }
+        WindowGroup::new(start)
+    }
+
+    type Groups<'w> = WindowGroups<'w>;
+
+    #[inline(always)]
+    fn groups(&mut self, first_line: u32, groups: u32) -> WindowGroups<'_> {
+        let left = (self.lines() - (first_line & self.mask)) / GROUP_LINES;
+        assert!(groups <= left, "{groups} groups of lines from line {first_line} of {}", self.lines());
+        WindowGroups::new(self.line(first_line), groups, self.kernel, self.exclusive)
     }
 
     #[inline(always)]
@@ -218,6 +218,8 @@ impl LoadPort for LoadWindow {
 
 #[cfg(test)]
 mod tests {
+    use beeline_contract_memory::Group as _;
+
     use super::*;
     use crate::Region;
 
@@ -278,12 +280,11 @@ mod tests {
             let sums = core::array::from_fn(|line| {
                 (0..8).fold(0, |all, word| all ^ region.word((3 + line) * 64 + word * 8).load())
             });
-            assert_eq!(window.group_sums(3, blank), Some(sums), "{kernel:?}");
+            assert_eq!(window.groups(3, 1).sums(0), sums, "{kernel:?}");
             for word in (3 * 8..11 * 8).step_by(if cfg!(miri) { 9 } else { 1 }) {
                 let kept = region.word(word * 8).load();
                 region.word(word * 8).store(blank);
                 assert!(!window.arrived_group(3, blank), "{kernel:?}, word {word}");
-                assert_eq!(window.group_sums(3, blank), None, "{kernel:?}, word {word}");
                 region.word(word * 8).store(kept);
             }
         }

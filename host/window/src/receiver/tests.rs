@@ -96,50 +96,10 @@ fn credits_that_are_due_stay_due_when_the_tuning_changes() -> Result<(), Receive
     Ok(())
 }
 
-/// The arrival test of a blank window; counts how often a group is asked for.
-struct CountsGroups {
-    blank: Blank,
-    groups: u32,
-}
-
-impl ArrivalTest for CountsGroups {
-    fn arrived_head<L: LoadPort>(&mut self, port: &mut L, line: u32) -> (u8, u64) {
-        self.blank.arrived_head(port, line)
-    }
-
-    fn arrived_words<L: LoadPort>(&mut self, port: &mut L, line: u32) -> u8 {
-        self.blank.arrived_words(port, line)
-    }
-
-    fn touched<L: LoadPort>(&mut self, port: &mut L, line: u32) -> u8 {
-        self.blank.touched(port, line)
-    }
-
-    fn prefix_bytes<L: LoadPort>(&mut self, port: &mut L, line: u32) -> u32 {
-        self.blank.prefix_bytes(port, line)
-    }
-
-    fn free<L: LoadPort>(&mut self, port: &mut L, line: u32) {
-        self.blank.free(port, line);
-    }
-
-    fn arrived_group<L: LoadPort>(&mut self, port: &mut L, first_line: u32) -> bool {
-        self.groups += 1;
-        self.blank.arrived_group(port, first_line)
-    }
-
-    fn blank(&self) -> Option<u64> {
-        self.blank.blank()
-    }
-}
-
 #[test]
 fn drain_without_groups_gives_the_same_messages_and_asks_for_no_group() -> Result<(), ReceiveError> {
     for in_groups in [true, false] {
-        let (window, mut writer, _) = pair(512);
-        let config = crate::WindowConfig::blank(BLANK, EPOCH);
-        let test = CountsGroups { blank: Blank::new(BLANK), groups: 0 };
-        let receiver = Receiver::with_test(window.clone(), window.clone(), test, config);
+        let (window, mut writer, receiver) = pair(512);
         let mut receiver = receiver.with_groups(in_groups);
         for number in 0..300u64 {
             assert_eq!(writer.try_send(&number.to_le_bytes()), Ok(Sent::Sent));
@@ -147,8 +107,8 @@ fn drain_without_groups_gives_the_same_messages_and_asks_for_no_group() -> Resul
         let mut found = Vec::new();
         assert_eq!(receiver.drain(1000, |message| found.push(message.word(0)))?, 300);
         assert_eq!((found, window.arrived_words()), ((0..300).collect(), 0));
-        let (.., test) = receiver.into_parts();
-        assert_eq!(test.groups > 0, in_groups, "{} groups", test.groups);
+        let groups = window.groups_looked_at();
+        assert_eq!(groups > 0, in_groups, "{groups} groups");
     }
     Ok(())
 }

@@ -14,6 +14,9 @@ pub enum BenchError {
     /// A window refused a message.
     #[error(transparent)]
     Send(#[from] SendError),
+    /// A byte stream refused bytes.
+    #[error(transparent)]
+    Stream(#[from] beeline_window::ByteWriteError),
     /// A lap window refused a message.
     #[error(transparent)]
     SendToAll(#[from] beeline_window::lap::LapSendError),

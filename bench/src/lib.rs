@@ -11,6 +11,7 @@
 //! A new row is a function `fn(&Settings) -> Result<Report, BenchError>` and one line in `registry.rs`.
 #![forbid(unsafe_code)]
 
+pub mod byte_stream;
 pub mod bytes;
 mod check;
 pub mod copy_sizes;

@@ -1,9 +1,9 @@
 //! What there is to run.
 
 use crate::{
-    BenchError, Report, Settings, bytes, copy_sizes, fan_in, key_value, lap, nic_one_way, nic_rate,
-    peer_death, round_trip, rpc_rate, rpc_ring, rpc_round_trip, simulation, store, stream, wire_round_trip,
-    work,
+    BenchError, Report, Settings, byte_stream, bytes, copy_sizes, fan_in, key_value, lap, nic_one_way,
+    nic_rate, peer_death, round_trip, rpc_rate, rpc_ring, rpc_round_trip, simulation, store, stream,
+    wire_round_trip, work,
 };
 
 /// A bench by name.
@@ -32,6 +32,11 @@ pub const BENCHES: &[Bench] = &[
         name: "window-bytes",
         about: "1 KB and 8 KB messages streamed and copied out: window in bulk, memcpy through a ring of bytes",
         run: bytes::run,
+    },
+    Bench {
+        name: "window-byte-stream",
+        about: "a byte stream by writes of 64 B, 1 KB and 16 KB: window, memcpy through a ring of bytes, pair of Unix sockets",
+        run: byte_stream::run,
     },
     Bench {
         name: "window-lap",

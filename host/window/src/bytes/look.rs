@@ -2,7 +2,7 @@
 
 use beeline_contract_memory::{CreditSink, LoadPort};
 use beeline_spec::batch::Cursor;
-use beeline_spec::{Kind, WORD_BYTES};
+use beeline_spec::{Kind, LINE_BYTES, WORD_BYTES};
 
 use super::reader::{ByteRead, ByteReader};
 use crate::Receiver;
@@ -13,7 +13,7 @@ use crate::error::ReceiveError;
 const PAYLOAD_AT: usize = WORD_BYTES;
 
 impl<L: LoadPort, S: CreditSink, A: ArrivalTest> ByteReader<L, S, A> {
-    /// Bytes that have arrived and were not read [FIONREAD]: those that reads give without waiting, up to the end of the stream
+    /// Bytes that have arrived and were not read (`FIONREAD`): those that reads give without waiting, up to the end of the stream
     /// or an error. Frees nothing.
     ///
     /// Costs a look at each line that has arrived since the last call, so that is proportional to what came and not to what is
@@ -26,11 +26,13 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> ByteReader<L, S, A> {
         let records = self.records_left();
         let rest = records.map_or(0, |cursor| self.receiver.record_bytes_left(cursor).unwrap_or(0));
         self.count_ahead();
-        self.hand.left_bytes as u64 + rest + self.ahead.bytes
+        // A hostile sender that makes messages shorter once they are counted adds up what is not there.
+        let window_bytes = u64::from(self.receiver.lines()) * LINE_BYTES as u64;
+        (self.hand.left_bytes as u64 + rest + self.ahead.bytes).min(window_bytes)
     }
 
     /// Copies bytes from the one on that is `offset` bytes after the next, as many as `out` takes and have arrived, and leaves
-    /// them to be read [MSG_PEEK]. [`ByteRead::Nothing`] if fewer have arrived, [`ByteRead::End`] if there will not be more.
+    /// them to be read (`MSG_PEEK`). [`ByteRead::Nothing`] if fewer have arrived, [`ByteRead::End`] if there will not be more.
     ///
     /// Costs a copy, a load for each message in front of the offset, and what [`ByteReader::queued_bytes`] does.
     ///

@@ -5,7 +5,7 @@
 //! 0026). A writer that dies leaves no such mark, so a reader tells an end from a loss.
 //!
 //! Both are non-blocking state machines like the ends that they own, and wait in the forms of `wait.rs` only. What several
-//! threads write to one stream goes through [`Shared`], which has the lock; who owns an end alone has none.
+//! threads write to one stream goes through [`crate::Shared`], which has the lock; who owns an end alone has none.
 //!
 //! Bytes come from the caller and go to [`crate::Writer`]; from [`crate::Receiver`] they go to the caller. Not here: sockets,
 //! their options and their descriptors.

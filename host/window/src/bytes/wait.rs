@@ -26,7 +26,7 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> ByteReader<L, S, A> {
         Ok(found.unwrap_or(ByteRead::Nothing))
     }
 
-    /// As [`ByteReader::read_wait`] until `out` is full [MSG_WAITALL]: fewer bytes only at the end of the stream, in front of an
+    /// As [`ByteReader::read_wait`] until `out` is full (`MSG_WAITALL`): fewer bytes only at the end of the stream, in front of an
     /// error, which the next read says, or when the time of `waiter` is over.
     ///
     /// # Errors

@@ -121,7 +121,7 @@ impl<P: StorePort, C: CreditSource> ByteWriter<P, C> {
 
     /// As [`ByteWriter::write`], but the last bytes may be kept back, to share a message with those of later calls: until
     /// [`ByteWriter::write`] or [`ByteWriter::flush`], or until they fill a message. For small writes when more is to come
-    /// [`MSG_MORE`]. Bytes kept are in the window already, without a header: nothing is copied twice.
+    /// (`MSG_MORE`). Bytes kept are in the window already, without a header: nothing is copied twice.
     ///
     /// # Errors
     /// As [`ByteWriter::write`].
@@ -164,7 +164,7 @@ impl<P: StorePort, C: CreditSource> ByteWriter<P, C> {
         }
     }
 
-    /// Ends the stream [`SHUT_WR`]: the reader gets what was written and then the end. What was kept back is sent first. The
+    /// Ends the stream (`SHUT_WR`): the reader gets what was written and then the end. What was kept back is sent first. The
     /// other direction, a window of its own, is not touched. A second call does nothing.
     ///
     /// [`Sent::Full`] only where messages that were sent before there was a stream still fill the window.
@@ -212,7 +212,7 @@ impl<P: StorePort, C: CreditSource> ByteWriter<P, C> {
         Ok(open_bytes + whole as usize * payload_bytes_of(self.message_lines) as usize + rest_bytes)
     }
 
-    /// Bytes written that the receiver has not released yet, as far as it has told [SIOCOUTQ]; those kept back are among them.
+    /// Bytes written that the receiver has not released yet, as far as it has told (`SIOCOUTQ`); those kept back are among them.
     /// Looks at the credits, and costs a load for each message that was released since the last look.
     ///
     /// Exactly: the bytes of the stream in lines of the window that no credit covers. A receiver frees a line when its last byte

@@ -9,6 +9,7 @@ use beeline_spec::formats::{batch_record, header, link};
 
 pub mod device;
 pub mod fillers;
+pub mod lap;
 pub mod opened;
 pub mod port;
 pub mod queues;

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Instant;
 
-use beeline_domain::{Departure, Domain, DomainConfig, Peer, Refusal, Reply, Service};
+use beeline_domain::{Answer, Departure, Domain, DomainConfig, Peer, Refusal, Reply, Service};
 use clap::Args;
 use rustix::event::{PollFd, PollFlags, poll};
 
@@ -78,13 +78,13 @@ fn wait_for_hang_up() {
 struct Mourner(Sender<Peer>);
 
 impl Service for Mourner {
-    fn connected(&mut self, peer: &Peer, _: &[u8], _: Vec<OwnedFd>) -> Result<Reply, Refusal> {
+    fn connected(&mut self, peer: &Peer, _: &[u8], _: Vec<OwnedFd>) -> Result<Answer, Refusal> {
         self.0.send(peer.clone()).map_err(|_| Refusal::new("nobody mourns any more"))?;
-        Ok(Reply::default())
+        Ok(Reply::default().into())
     }
 
-    fn requested(&mut self, _: &Peer, _: &[u8], _: Vec<OwnedFd>) -> Result<Reply, Refusal> {
-        Ok(Reply::default())
+    fn requested(&mut self, _: &Peer, _: &[u8], _: Vec<OwnedFd>) -> Result<Answer, Refusal> {
+        Ok(Reply::default().into())
     }
 
     fn departed(&mut self, _: &Peer) {}

@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Condvar, Mutex};
 
 use beeline_domain::{
-    Connection, Notifications, NotificationsEnded, Notified, Peer, Refusal, Reply, Service,
+    Answer, Connection, Notifications, NotificationsEnded, Notified, Peer, Refusal, Reply, Service,
 };
 use e2e_support::{Role, WATCHDOG, domain_at, domain_config, own_role, say};
 use rustix::buffer::spare_capacity;
@@ -49,13 +49,13 @@ impl Counter {
 struct CounterService(Arc<Counter>);
 
 impl Service for CounterService {
-    fn connected(&mut self, peer: &Peer, _: &[u8], _: Vec<OwnedFd>) -> Result<Reply, Refusal> {
+    fn connected(&mut self, peer: &Peer, _: &[u8], _: Vec<OwnedFd>) -> Result<Answer, Refusal> {
         self.0.watchers.lock().unwrap().push(peer.clone());
-        Ok(Reply::default())
+        Ok(Reply::default().into())
     }
 
-    fn requested(&mut self, _: &Peer, request: &[u8], _: Vec<OwnedFd>) -> Result<Reply, Refusal> {
-        Ok(Reply::new(request))
+    fn requested(&mut self, _: &Peer, request: &[u8], _: Vec<OwnedFd>) -> Result<Answer, Refusal> {
+        Ok(Reply::new(request).into())
     }
 
     fn departed(&mut self, peer: &Peer) {

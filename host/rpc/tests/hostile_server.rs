@@ -9,8 +9,8 @@ use std::time::Instant;
 
 use beeline_contract_memory::StorePort;
 use beeline_domain::{
-    CreditPage, Domain, FreshWindow, OfferOptions, Peer, Refusal, Reply, SenderParts, Service, StoreOptions,
-    WindowTerms,
+    Answer, CreditPage, Domain, FreshWindow, OfferOptions, Peer, Refusal, Reply, SenderParts, Service,
+    StoreOptions, WindowTerms,
 };
 use beeline_mmio::{MemoryOptions, SharedMemory, StoreKernel};
 use beeline_rpc::shm::{Client, ClientOptions, ServerOptions};
@@ -27,16 +27,16 @@ struct Hostile {
 }
 
 impl Service for Hostile {
-    fn connected(&mut self, _: &Peer, _: &[u8], _: Vec<OwnedFd>) -> Result<Reply, Refusal> {
+    fn connected(&mut self, _: &Peer, _: &[u8], _: Vec<OwnedFd>) -> Result<Answer, Refusal> {
         let window = FreshWindow::create("requests", 64, MemoryOptions::default(), 0).unwrap();
         let table = SharedMemory::create("table", 8192, MemoryOptions::default()).unwrap();
         let honest = serde_json::json!({ "window": window.terms(), "workers": 1 }).to_string();
         let table = table.fd().as_fd().try_clone_to_owned().unwrap();
         let payload = self.welcome.map_or(honest, str::to_owned).into_bytes();
-        Ok(Reply { payload, fds: vec![window.clone_fd().unwrap(), table] })
+        Ok(Reply { payload, fds: vec![window.clone_fd().unwrap(), table] }.into())
     }
 
-    fn requested(&mut self, peer: &Peer, request: &[u8], fds: Vec<OwnedFd>) -> Result<Reply, Refusal> {
+    fn requested(&mut self, peer: &Peer, request: &[u8], fds: Vec<OwnedFd>) -> Result<Answer, Refusal> {
         let open: serde_json::Value = serde_json::from_slice(request).unwrap();
         let terms: WindowTerms = serde_json::from_value(open["window"].clone()).unwrap();
         let page = CreditPage::create("replies").unwrap();
@@ -45,7 +45,7 @@ impl Service for Hostile {
         self.replies.send(parts).unwrap();
         let fd = page.fd().try_clone_to_owned().unwrap();
         self.page = Some(page);
-        Ok(Reply { payload: Vec::new(), fds: vec![fd] })
+        Ok(Reply { payload: Vec::new(), fds: vec![fd] }.into())
     }
 
     fn departed(&mut self, _: &Peer) {}

@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 
 use beeline_contract_device::{QueueId, SimTime};
 use beeline_contract_memory::{LoadPort, StorePort};
-use beeline_domain::Reply;
+use beeline_domain::{Domain, DomainConfig, Reply};
 use beeline_link_shm::{ControlError, DevicePort, PortConfig, PortControl, Wire, Wired};
 use beeline_mmio::{MemoryOptions, Region, SharedMemory, StoreKernel};
 use beeline_nic_model::{Nic, NicConfig};
@@ -296,4 +296,87 @@ fn only_sealed_memory_of_the_right_size_opens_a_port() {
     let (good, _) = memory(host::BYTES);
     let error = PortControl::open(observed, &config, None, open, vec![copy(&good)]).map(|_| ()).unwrap_err();
     assert!(error.to_string().contains("observed windows"), "{error}");
+}
+
+/// Mappings of this process with this many bytes, of memory that a test calls "hostile".
+fn mappings(bytes: usize) -> usize {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    let size = |line: &str| {
+        let (start, end) = line.split_once(' ')?.0.split_once('-')?;
+        let number = |text: &str| usize::from_str_radix(text, 16).ok();
+        Some(number(end)? - number(start)?)
+    };
+    maps.lines().filter(|line| line.contains("memfd:hostile") && size(line) == Some(bytes)).count()
+}
+
+#[test]
+fn what_a_host_closes_is_unmapped_elsewhere_and_counted_until_then() {
+    /// Holds the thread that drops things.
+    struct Held(std::sync::mpsc::Receiver<()>);
+    impl Drop for Held {
+        fn drop(&mut self) {
+            let _: Result<(), _> = self.0.recv();
+        }
+    }
+    const BYTES: usize = 700 << 10;
+    let folder = tempfile::tempdir().unwrap();
+    let config = DomainConfig { root: Some(folder.path().to_owned()), name: "test".into() };
+    let domain = Domain::open(&config).unwrap();
+    let mut rig = rig();
+    rig.device.dispose_with(domain.disposer());
+    let register = format!(r#"{{"request":"memory","bytes":{BYTES}}}"#);
+    let ask = |rig: &mut Rig| {
+        let sealed = SharedMemory::create("hostile", BYTES, MemoryOptions::default()).unwrap();
+        rig.control.request(register.as_bytes(), vec![copy(&sealed)]).map(drop)
+    };
+    ask(&mut rig).unwrap();
+    rig.device.apply_updates();
+    let (go, held) = std::sync::mpsc::channel();
+    domain.disposer().dispose(Held(held));
+    rig.control.request(br#"{"request":"release","region":1}"#, Vec::new()).unwrap();
+    rig.device.apply_updates();
+    // The loop has let it go; nobody has unmapped it, and the account of 1 MiB has no room for another.
+    assert_eq!(mappings(BYTES), 1);
+    assert!(matches!(ask(&mut rig), Err(ControlError::TooMuchMemory { .. })));
+    go.send(()).unwrap();
+    while mappings(BYTES) > 0 {
+        std::thread::yield_now();
+    }
+    while ask(&mut rig).is_err() {
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn a_large_window_is_blanked_over_many_turns_before_its_queue_starts() {
+    const LINES: u32 = 1 << 15;
+    let nic = NicConfig { window_lines: LINES, blank: true, ..NicConfig::default() };
+    let queues = nic.queues;
+    let (host_memory, host) = memory(host::BYTES);
+    let open = br#"{"request":"open","version":1,"loop_back":true}"#;
+    let config = PortConfig::default();
+    let (control, device, reply) =
+        PortControl::open(Nic::new(nic).unwrap(), &config, None, open, vec![copy(&host_memory)]).unwrap();
+    let doorbells = (queues as usize * 64).next_multiple_of(4096);
+    let registers = region_of(reply, 4096 + doorbells);
+    let mut rig = Rig { control, device, host, registers, posted: 0 };
+    let reply = rig.control.request(br#"{"request":"window","queue":0,"is_cached":true}"#, Vec::new());
+    let window = region_of(reply.unwrap(), LINES as usize * 64);
+    let mut store = window.store_window(0, LINES, StoreKernel::Cached);
+    for line in [0, LINES - 1] {
+        store.store_line(line, &[1; 8]);
+    }
+    rig.write(regs::CONTROL, 1);
+    rig.write(regs::QUEUE + regs::queue::CONTROL, 1);
+    let taken = |rig: &Rig| rig.host.word(host::REGISTERS_TAKEN_OFFSET).load();
+    let mut turns = 0;
+    while taken(&rig) < 2 {
+        assert!(rig.device.poll().unwrap(), "it is not done, and says so");
+        turns += 1;
+        // No turn is long, and none is in vain.
+        let blank = |line: u32| window.word(line as usize * 64).load() >> 63 == 1;
+        assert_eq!(taken(&rig) == 2, blank(LINES - 1), "turn {turns}");
+        assert!(blank(0));
+    }
+    assert_eq!(turns, LINES / 1024);
 }

@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use beeline_contract_link::{Doorbell, Link, LinkError};
-use beeline_domain::{Domain, DomainConfig, Offer, Peer, Refusal, Reply, Service};
+use beeline_domain::{Answer, Domain, DomainConfig, Offer, Peer, Refusal, Reply, Service};
 use beeline_link_shm::{ConnectError, ShmLink, ShmOptions};
 use beeline_mmio::{MemoryOptions, Region, SharedMemory};
 use beeline_spec::formats::{port_device_memory as device_memory, port_host_memory as host};
@@ -51,7 +51,7 @@ fn full_pipe() -> (OwnedFd, OwnedFd) {
 }
 
 impl Service for Nic {
-    fn connected(&mut self, _peer: &Peer, _request: &[u8], mut fds: Vec<OwnedFd>) -> Result<Reply, Refusal> {
+    fn connected(&mut self, _peer: &Peer, _request: &[u8], mut fds: Vec<OwnedFd>) -> Result<Answer, Refusal> {
         let host = SharedMemory::from_fd(fds.remove(0), host::BYTES).unwrap().map().unwrap();
         self.host.set(host).unwrap();
         let device = memory(device_memory::BYTES + 4096);
@@ -64,19 +64,19 @@ impl Service for Nic {
         };
         self.kept.push(ours);
         let payload = br#"{"answer":"opened","queues":4}"#.to_vec();
-        Ok(Reply { payload, fds: vec![fd(&device), theirs] })
+        Ok(Reply { payload, fds: vec![fd(&device), theirs] }.into())
     }
 
-    fn requested(&mut self, _peer: &Peer, request: &[u8], _fds: Vec<OwnedFd>) -> Result<Reply, Refusal> {
+    fn requested(&mut self, _peer: &Peer, request: &[u8], _fds: Vec<OwnedFd>) -> Result<Answer, Refusal> {
         if let Some(refusal) = self.refusal {
             return Err(Refusal::new(refusal));
         }
         if !request.starts_with(br#"{"request":"window""#) {
-            return Ok(Reply::new(br#"{"answer":"done"}"#));
+            return Ok(Reply::new(br#"{"answer":"done"}"#).into());
         }
         let window = memory((self.lines as usize * 64).max(64));
         let payload = format!(r#"{{"answer":"window","lines":{}}}"#, self.lines).into_bytes();
-        Ok(Reply { payload, fds: vec![fd(&window)] })
+        Ok(Reply { payload, fds: vec![fd(&window)] }.into())
     }
 
     fn departed(&mut self, _peer: &Peer) {}

@@ -6,6 +6,8 @@
 //! left is dropped, copy by copy and counted (`SwitchCounters::dropped_sender_left`). Only then is the port's number free
 //! again, so that ports that leave are among the ports there may be, and so is their memory.
 //!
+//! A port that was expelled leaves too, but only to have its frames counted; its number is free when its host has gone.
+//!
 //! The bound is the configuration's and counts from the departure. Counting ends, too, a second after it: a descriptor
 //! ring that a hostile host left can have no end.
 
@@ -28,6 +30,15 @@ struct Leaving {
     /// When its frames stop to wait.
     until: SimTime,
     phase: Phase,
+    expulsion: Expulsion,
+}
+
+/// Whether the port was expelled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Expulsion {
+    None,
+    HostStays,
+    HostLeft,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,9 +71,9 @@ impl Departures {
         self.leaving.is_empty()
     }
 
-    /// Ports that leave.
+    /// Ports whose host is gone and that leave.
     pub(crate) fn count(&self) -> u64 {
-        self.leaving.len() as u64
+        self.leaving.iter().filter(|leaving| leaving.expulsion == Expulsion::None).count() as u64
     }
 
     /// The host of a port is gone, and all its stores are there. The port may have been expelled before.
@@ -74,32 +85,45 @@ impl Departures {
         endpoints: &mut Endpoints,
         counters: &mut LoopCounters,
     ) {
+        if let Some(expelled) = self.leaving.iter_mut().find(|leaving| leaving.number == number) {
+            expelled.expulsion = Expulsion::HostLeft;
+            return;
+        }
         if !endpoints.begin_leaving(number, id) {
             self.give_back(number);
             return;
         }
         counters.ports_departed += 1;
-        self.leaving.push(Leaving { number, until: after(now, self.limit), phase: Phase::Sending });
+        let (until, phase, expulsion) = (after(now, self.limit), Phase::Sending, Expulsion::None);
+        self.leaving.push(Leaving { number, until, phase, expulsion });
+    }
+
+    /// A port is expelled, and its host may still be there.
+    pub(crate) fn expel(&mut self, number: u32, id: PeerId, now: SimTime, endpoints: &mut Endpoints) {
+        if endpoints.begin_leaving(number, id) {
+            let (until, phase) = (after(now, COUNTING_LIMIT), Phase::Counting);
+            self.leaving.push(Leaving { number, until, phase, expulsion: Expulsion::HostStays });
+        }
     }
 
     /// One turn of each; whether anything was done.
     pub(crate) fn round(&mut self, endpoints: &mut Endpoints, counters: &mut LoopCounters) -> bool {
         let mut any = false;
         for index in (0..self.leaving.len()).rev() {
-            let Leaving { number, phase, .. } = self.leaving[index];
+            let Leaving { number, phase, expulsion, .. } = self.leaving[index];
             let worked = match phase {
                 Phase::Sending => endpoints.turn(number).unwrap_or_else(|_| {
                     // Its host left garbage behind: what came before that is counted.
                     self.leaving[index].phase = Phase::Counting;
                     true
                 }),
-                Phase::Counting => endpoints.discard_turn(number),
+                Phase::Counting => endpoints.discard_turn(number, expulsion == Expulsion::None),
                 Phase::Over => false,
             };
             any |= worked;
             if !worked && (phase == Phase::Over || !endpoints.is_held(number)) {
-                self.leaving.swap_remove(index);
-                self.remove(number, endpoints, counters);
+                let leaving = self.leaving.swap_remove(index);
+                self.remove(leaving, endpoints, counters);
                 any = true;
             }
         }
@@ -128,13 +152,21 @@ impl Departures {
 
     /// The NIC stops: none of them waits any longer.
     pub(crate) fn cut_short(&mut self, endpoints: &mut Endpoints, counters: &mut LoopCounters) {
-        while let Some(Leaving { number, .. }) = self.leaving.pop() {
-            self.remove(number, endpoints, counters);
+        while let Some(leaving) = self.leaving.pop() {
+            self.remove(leaving, endpoints, counters);
         }
     }
 
-    fn remove(&self, number: u32, endpoints: &mut Endpoints, counters: &mut LoopCounters) {
+    fn remove(&self, leaving: Leaving, endpoints: &mut Endpoints, counters: &mut LoopCounters) {
+        let Leaving { number, expulsion, .. } = leaving;
         let Some(port) = endpoints.remove(number) else { return };
+        if expulsion != Expulsion::None {
+            endpoints.dispose(port);
+            if expulsion == Expulsion::HostLeft {
+                self.give_back(number);
+            }
+            return;
+        }
         let torn: Vec<u32> = port.link.torn_queues().collect();
         counters.torn_messages += torn.len() as u64;
         match port.peer.departure() {
@@ -144,6 +176,7 @@ impl Departures {
             ),
             _ => tracing::info!("port {number} closed by {}", process_name(port.peer.pid())),
         }
+        endpoints.dispose(port);
         self.give_back(number);
     }
 

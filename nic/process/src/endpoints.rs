@@ -6,7 +6,7 @@
 //! looped-back ports get their frames back inside the link and are not part of the switch.
 
 use beeline_contract_device::{Accept, QueueId, SimTime};
-use beeline_domain::{Peer, PeerId};
+use beeline_domain::{Disposer, Peer, PeerId};
 use beeline_ethernet::{Traits, Uplink};
 use beeline_link_shm::{DevicePort, PortError, Wire, Wired};
 use beeline_nic_model::Nic;
@@ -43,10 +43,12 @@ pub(crate) struct Endpoints {
     is_lossless: bool,
     /// Frames of up-links on their way in.
     incoming: Vec<u8>,
+    /// Takes ports, and memory of theirs: dropping it takes time.
+    disposer: Disposer,
 }
 
 impl Endpoints {
-    pub(crate) fn new(config: &NicProcessConfig, uplinks: Vec<Box<dyn Uplink>>) -> Self {
+    pub(crate) fn new(config: &NicProcessConfig, uplinks: Vec<Box<dyn Uplink>>, disposer: Disposer) -> Self {
         let uplinks: Vec<UplinkSlot> = uplinks.into_iter().map(UplinkSlot::new).collect();
         Endpoints {
             ports: (0..config.max_ports).map(|_| None).collect(),
@@ -57,6 +59,7 @@ impl Endpoints {
             loop_back: config.loop_back,
             is_lossless: config.is_lossless,
             incoming: Vec::new(),
+            disposer,
         }
     }
 
@@ -69,9 +72,14 @@ impl Endpoints {
         self.ports.get(number as usize)?.as_deref()
     }
 
+    pub(crate) fn port_mut(&mut self, number: u32) -> Option<&mut Port> {
+        self.ports.get_mut(number as usize)?.as_deref_mut()
+    }
+
     /// Adds a port under a free number.
     pub(crate) fn open(&mut self, number: u32, peer: Peer, mut link: DevicePort<Nic>) {
         link.set_lossless(self.is_lossless);
+        link.dispose_with(self.disposer.clone());
         let is_loop_back = self.loop_back || link.is_loop_back();
         self.ports[number as usize] =
             Some(Box::new(Port { peer, link, is_loop_back, is_leaving: false, hold: Hold::default() }));
@@ -84,6 +92,11 @@ impl Endpoints {
         let mut port = self.ports.get_mut(number as usize)?.take()?;
         self.drop_held(&mut port);
         Some(port)
+    }
+
+    /// Drops a port that was taken out, elsewhere: its mappings and its device are as large as they are.
+    pub(crate) fn dispose(&self, port: Box<Port>) {
+        self.disposer.dispose(port);
     }
 
     /// The host of a port is gone. It is not live any more: nothing is learned of it or sent to it; but its slot is
@@ -126,18 +139,19 @@ impl Endpoints {
         }
     }
 
-    /// A turn of a port whose frames have nowhere to go any more: each is counted and dropped; whether it did anything.
-    pub(crate) fn discard_turn(&mut self, number: u32) -> bool {
+    /// A turn of a port whose frames have nowhere to go any more: each is counted and dropped; whether it did anything. Only
+    /// if it `polls`, what its host stored goes in.
+    pub(crate) fn discard_turn(&mut self, number: u32, polls: bool) -> bool {
         let Some(mut port) = self.ports.get_mut(number as usize).and_then(Option::take) else { return false };
         self.drop_held(&mut port);
-        let polled = port.link.poll();
+        let polled = polls && port.link.poll().unwrap_or(false);
         let any = self.discard(&mut port);
         self.ports[number as usize] = Some(port);
-        polled.unwrap_or(false) | any
+        polled | any
     }
 
     /// Drops and counts what the device of a port wants to send; whether it wanted anything.
-    pub(crate) fn discard(&mut self, port: &mut Port) -> bool {
+    fn discard(&mut self, port: &mut Port) -> bool {
         let mut nowhere = Nowhere { frames: 0 };
         let any = port.link.drive(&mut nowhere).wants > 0;
         if !port.is_loop_back {

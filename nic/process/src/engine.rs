@@ -27,8 +27,6 @@ use crate::statistics::{LoopCounters, Raw};
 const ROUNDS_PER_CLOCK: u64 = 16;
 /// Rounds between looks at commands, at what hosts opened and closed, and at up-links that cost a system call.
 const ROUNDS_PER_COMMAND: u64 = 512;
-/// Turns in which frames of an expelled port are counted; a descriptor ring without an end would take for ever.
-const EXPELLED_TURNS: u32 = 64;
 /// A shorter sleep than this is not worth its system calls.
 const SHORTEST_SLEEP: Duration = Duration::from_micros(50);
 
@@ -182,16 +180,13 @@ impl Engine {
 
     #[cold]
     fn expel(&mut self, number: u32, error: beeline_link_shm::PortError) {
-        let Some(mut port) = self.endpoints.remove(number) else { return };
+        let Some(port) = self.endpoints.port_mut(number) else { return };
         tracing::warn!("port {number} of {} closed: {error}", process_name(port.peer.pid()));
-        self.counters.ports_expelled += 1;
         port.link.close(Some(error));
-        // Its number is given back when its host goes. What of its frames was still in its device is lost, and counted.
-        for _ in 0..EXPELLED_TURNS {
-            if !self.endpoints.discard(&mut port) {
-                break;
-            }
-        }
+        let id = port.peer.id();
+        self.counters.ports_expelled += 1;
+        // Its number is given back when its host goes. What of its frames is still in its device is lost, and counted.
+        self.departures.expel(number, id, self.clock.now(), &mut self.endpoints);
     }
 
     fn announce(&self, is_asleep: bool) {

@@ -15,7 +15,7 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 use crate::departures::Departures;
 use crate::endpoints::Endpoints;
 use crate::engine::Engine;
-use crate::service::PortService;
+use crate::service::{LoopHandle, PortService};
 use crate::{NicProcessConfig, NicProcessError, Statistics, UplinkConfig};
 
 /// A NIC whose ports can be opened. Dropping it withdraws its name.
@@ -44,14 +44,14 @@ impl NicProcess {
         let event: Arc<OwnedFd> = Arc::new(event.map_err(|error| NicProcessError::Event(error.into()))?);
         let (sender, commands) = channel();
         let (leaver, left) = channel();
-        let endpoints = Endpoints::new(&config, uplinks);
+        let domain = Domain::open(&config.domain)?;
+        let endpoints = Endpoints::new(&config, uplinks, domain.disposer());
         let idle = Idle::new(config.idle);
         let departures = Departures::new(config.departure_limit, leaver);
         let engine = Engine::new(endpoints, commands, Arc::clone(&event), idle, departures);
-        let domain = Domain::open(&config.domain)?;
         let (service, core) = (config.service.clone(), config.core);
         let options = OfferOptions { allowed_uids: config.allowed_uids.clone(), ..OfferOptions::default() };
-        let ports = PortService::new(config, sender, left, event);
+        let ports = PortService::new(config, LoopHandle::new(sender, event), left, domain.disposer());
         let offer = domain.offer_with(&service, Box::new(ports), options)?;
         Ok(NicProcess { engine, offer, core })
     }

@@ -1,12 +1,12 @@
-//! The thread that answers hosts: it opens ports and hands them to the loop.
+//! The threads that answer hosts: ports are opened on the domain's workers and handed to the loop.
 
 use std::collections::{BTreeSet, HashMap};
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use beeline_domain::{Peer, PeerId, Refusal, Reply, Service};
+use beeline_domain::{Answer, Disposer, Peer, PeerId, Refusal, Reply, Service};
 use beeline_link_shm::PortControl;
 use beeline_nic_model::{Nic, NicConfig};
 
@@ -17,70 +17,123 @@ use crate::statistics::Question;
 /// How long the loop may take to copy its counters; it takes microseconds unless it is stopped.
 const STATISTICS_LIMIT: Duration = Duration::from_secs(2);
 
-/// A port's slow half, and its number.
+/// A port's slow half and its number. The half is there once the port is open; a worker has it while it answers.
 struct Opened {
     number: u32,
-    control: PortControl,
+    control: Arc<Mutex<Option<PortControl>>>,
 }
 
 /// What a NIC process offers in its domain.
 pub(crate) struct PortService {
     config: NicProcessConfig,
-    commands: Sender<Command>,
-    event: Arc<OwnedFd>,
+    nic_loop: LoopHandle,
+    disposer: Disposer,
     opened: HashMap<PeerId, Opened>,
     free: BTreeSet<u32>,
     /// Numbers of ports that the loop has let go of.
     left: Receiver<u32>,
 }
 
-impl PortService {
-    pub(crate) fn new(
-        config: NicProcessConfig,
-        commands: Sender<Command>,
-        left: Receiver<u32>,
-        event: Arc<OwnedFd>,
-    ) -> Self {
-        let free = (0..config.max_ports).collect();
-        PortService { config, commands, event, opened: HashMap::new(), free, left }
+/// How the loop is told something.
+#[derive(Clone)]
+pub(crate) struct LoopHandle {
+    commands: Sender<Command>,
+    event: Arc<OwnedFd>,
+}
+
+impl LoopHandle {
+    /// Commands go where `commands` leads; after each, `event` is signalled.
+    pub(crate) fn new(commands: Sender<Command>, event: Arc<OwnedFd>) -> Self {
+        LoopHandle { commands, event }
     }
 
     fn tell(&self, command: Command) -> Result<(), Refusal> {
         self.commands.send(command).map_err(|_| Refusal::new("the NIC process is stopping"))?;
-        self.wake_loop();
+        self.wake();
         Ok(())
     }
 
-    fn wake_loop(&self) {
+    fn wake(&self) {
         // It fails only when the count is full, and then the loop is awake anyway. No other process has this event.
         let _ = rustix::io::write(&self.event, &1u64.to_ne_bytes());
     }
 
-    fn statistics(&self) -> Result<Reply, Refusal> {
+    fn statistics(&self, service: &str) -> Result<Reply, Refusal> {
         let (answer, raw) = sync_channel(1);
         self.tell(Command::Statistics(answer))?;
         let raw = raw.recv_timeout(STATISTICS_LIMIT).map_err(|_| {
             Refusal::new("the NIC's loop does not answer; is its process stopped or its core taken?")
         })?;
-        let statistics = raw.into_statistics(&self.config.service);
+        let statistics = raw.into_statistics(service);
         let payload = serde_json::to_vec(&statistics).map_err(|error| Refusal::new(error.to_string()))?;
         Ok(Reply::new(payload))
     }
+}
 
-    fn open(&mut self, peer: &Peer, request: &[u8], fds: Vec<OwnedFd>) -> Result<Reply, Refusal> {
-        self.free.extend(self.left.try_iter());
-        let most = self.config.max_ports;
-        let full = || Refusal::new(format!("all {most} ports are open; start the NIC with more (`--ports`)"));
-        let number = self.free.first().copied().ok_or_else(full)?;
-        let device =
-            Nic::new(device_config(&self.config.nic, number)).map_err(|e| Refusal::new(e.to_string()))?;
-        let (control, link, reply) = PortControl::open(device, &self.config.port, Some(peer), request, fds)
-            .map_err(|error| Refusal::new(error.to_string()))?;
-        self.tell(Command::Open { number, peer: peer.clone(), link: Box::new(link) })?;
-        self.free.remove(&number);
-        self.opened.insert(peer.id(), Opened { number, control });
-        Ok(reply)
+impl PortService {
+    pub(crate) fn new(
+        config: NicProcessConfig,
+        nic_loop: LoopHandle,
+        left: Receiver<u32>,
+        disposer: Disposer,
+    ) -> Self {
+        let free = (0..config.max_ports).collect();
+        PortService { config, nic_loop, disposer, opened: HashMap::new(), free, left }
     }
+
+    fn statistics(&self, fds: Vec<OwnedFd>) -> Answer {
+        let (nic_loop, service) = (self.nic_loop.clone(), self.config.service.clone());
+        Answer::later(move |_| {
+            drop(fds);
+            nic_loop.statistics(&service)
+        })
+    }
+
+    fn open(&mut self, peer: &Peer, request: &[u8], fds: Vec<OwnedFd>) -> Answer {
+        self.free.extend(self.left.try_iter());
+        let Some(number) = self.free.pop_first() else {
+            let most = self.config.max_ports;
+            let full = format!("all {most} ports are open; start the NIC with more (`--ports`)");
+            return Answer::refusal(Refusal::new(full), fds);
+        };
+        let control = Arc::new(Mutex::new(None));
+        self.opened.insert(peer.id(), Opened { number, control: Arc::clone(&control) });
+        let (nic_loop, peer, request) = (self.nic_loop.clone(), peer.clone(), request.to_vec());
+        let (nic, port) = (device_config(&self.config.nic, number), self.config.port);
+        Answer::later(move |_| {
+            let device = Nic::new(nic).map_err(refused)?;
+            let (opened, link, reply) =
+                PortControl::open(device, &port, Some(&peer), &request, fds).map_err(refused)?;
+            nic_loop.tell(Command::Open { number, peer, link: Box::new(link) })?;
+            *lock(&control) = Some(opened);
+            Ok(reply)
+        })
+    }
+
+    fn request(&self, peer: &Peer, request: &[u8], fds: Vec<OwnedFd>) -> Answer {
+        let Some(opened) = self.opened.get(&peer.id()) else {
+            return Answer::refusal(Refusal::new("no port was opened before"), fds);
+        };
+        let (nic_loop, control, request) =
+            (self.nic_loop.clone(), Arc::clone(&opened.control), request.to_vec());
+        Answer::later(move |pace| {
+            let mut control = lock(&control);
+            let control = control.as_mut().ok_or_else(|| Refusal::new("no port was opened before"))?;
+            let answer = control.request_paced(&request, fds, pace).map_err(refused);
+            // What was opened or closed waits for the loop, and only so much may wait.
+            nic_loop.wake();
+            answer
+        })
+    }
+}
+
+fn lock(control: &Mutex<Option<PortControl>>) -> MutexGuard<'_, Option<PortControl>> {
+    // A panic of a port's request is that port's; its host is told, and the port goes on.
+    control.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn refused(error: impl std::fmt::Display) -> Refusal {
+    Refusal::new(error.to_string())
 }
 
 /// The device of one port: blank windows, because its link is memory, frames refused rather than dropped, because the
@@ -98,27 +151,25 @@ fn is_question(request: &[u8]) -> bool {
 }
 
 impl Service for PortService {
-    fn connected(&mut self, peer: &Peer, request: &[u8], fds: Vec<OwnedFd>) -> Result<Reply, Refusal> {
-        if is_question(request) { self.statistics() } else { self.open(peer, request, fds) }
+    fn connected(&mut self, peer: &Peer, request: &[u8], fds: Vec<OwnedFd>) -> Result<Answer, Refusal> {
+        Ok(if is_question(request) { self.statistics(fds) } else { self.open(peer, request, fds) })
     }
 
-    fn requested(&mut self, peer: &Peer, request: &[u8], fds: Vec<OwnedFd>) -> Result<Reply, Refusal> {
-        if is_question(request) {
-            return self.statistics();
-        }
-        let opened =
-            self.opened.get_mut(&peer.id()).ok_or_else(|| Refusal::new("no port was opened before"))?;
-        let answer = opened.control.request(request, fds).map_err(|error| Refusal::new(error.to_string()));
-        // What was opened or closed waits for the loop, and only so much may wait.
-        self.wake_loop();
-        answer
+    fn requested(&mut self, peer: &Peer, request: &[u8], fds: Vec<OwnedFd>) -> Result<Answer, Refusal> {
+        Ok(if is_question(request) { self.statistics(fds) } else { self.request(peer, request, fds) })
     }
 
     fn departed(&mut self, peer: &Peer) {
-        let Some(opened) = self.opened.remove(&peer.id()) else { return };
+        let Some(Opened { number, control }) = self.opened.remove(&peer.id()) else { return };
+        if lock(&control).is_none() {
+            // It was refused: the loop has never heard of it.
+            self.free.insert(number);
+            return;
+        }
         // The loop gives the number back once the last frames of this host have gone. When it has ended there is nobody
         // to tell, and no port to come.
-        let _ = self.tell(Command::Departed { number: opened.number, id: peer.id() });
+        let _ = self.nic_loop.tell(Command::Departed { number, id: peer.id() });
+        self.disposer.dispose(control);
     }
 }
 

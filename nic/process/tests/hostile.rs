@@ -140,3 +140,42 @@ fn ten_thousand_requests_for_a_window_leave_the_nic_as_it_was() {
         nic.stop();
     }
 }
+
+/// Page faults so far of the threads of this process that have this name.
+fn faults(name: &str) -> u64 {
+    let threads = std::fs::read_dir("/proc/self/task").unwrap();
+    let stats =
+        threads.filter_map(|thread| std::fs::read_to_string(thread.unwrap().path().join("stat")).ok());
+    stats
+        .filter_map(|stat| {
+            let (before, after) = stat.rsplit_once(')')?;
+            let is_it = before.split_once('(')?.1 == name;
+            is_it.then(|| after.split_ascii_whitespace().nth(7)?.parse::<u64>().ok()).flatten()
+        })
+        .sum()
+}
+
+#[test]
+fn memory_that_a_host_registers_is_mapped_by_no_thread_that_others_wait_for() {
+    const BYTES: usize = 32 << 20;
+    const ROUNDS: u64 = 4;
+    let folder = tempfile::tempdir().unwrap();
+    let nic = Running::start(config(folder.path()));
+    let mut stations = stations(folder.path());
+    let hostile = Hostile::open(folder.path());
+    let before = faults("beeline-domain");
+    for round in 0..ROUNDS {
+        // Nothing is in it: whoever maps it brings its pages in.
+        let memory = SharedMemory::create("sparse", BYTES, MemoryOptions::default()).unwrap();
+        let register = format!(r#"{{"request":"memory","bytes":{BYTES}}}"#);
+        let reply = hostile.connection.call(register.as_bytes(), &[memory.fd()]).unwrap();
+        let answer: serde_json::Value = serde_json::from_slice(&reply.payload).unwrap();
+        let release = format!(r#"{{"request":"release","region":{}}}"#, answer["region"]);
+        hostile.connection.call(release.as_bytes(), &[]).unwrap();
+        echo(&mut stations, round as u16);
+    }
+    let faulted = faults("beeline-domain") - before;
+    // Each piece of memory is of 8192 pages.
+    assert!(faulted < 2000, "{faulted} page faults on threads that watch, for {ROUNDS} pieces of memory");
+    nic.stop();
+}

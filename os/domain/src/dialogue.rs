@@ -2,21 +2,26 @@
 //!
 //! Every packet is from a process that is not trusted; one that is malformed or out of place ends its connection.
 
+use std::mem;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Instant;
 
+use beeline_mmio::Pace;
 use rustix::io::Errno;
 
 use crate::Peer;
+use crate::disposer::Disposer;
+use crate::inbox::Command;
 use crate::links::Role;
 use crate::mailbox::Mail;
 use crate::notices::Going;
 use crate::protocol::Departure;
-use crate::service::{Refusal, Reply, guarded};
+use crate::service::{Answer, Refusal, Reply, Work, guarded};
 use crate::socket::{self, PacketBuffer, Received};
 use crate::table::{Offered, Table};
 use crate::wire::{Header, Kind, MAX_FDS, MAX_PAYLOAD_BYTES, WireError};
+use crate::workers::Process;
 
 /// Unread packets of a dead process that are looked at: far more than an honest one leaves, since it may have no more
 /// notifications untaken than [`crate::MAX_UNTAKEN_NOTIFICATIONS`]. Children that it left may go on sending.
@@ -26,14 +31,38 @@ const MAX_LAST_WORDS: usize = 1024;
 struct Request<'a> {
     header: Header,
     payload: &'a [u8],
+    fds: Passed,
+}
+
+/// Descriptors that a peer has passed. Those that nobody takes are closed elsewhere: that may wait for the peer.
+struct Passed {
     fds: Vec<OwnedFd>,
+    disposer: Disposer,
+}
+
+impl Passed {
+    fn is_empty(&self) -> bool {
+        self.fds.is_empty()
+    }
+
+    fn take(mut self) -> Vec<OwnedFd> {
+        mem::take(&mut self.fds)
+    }
+}
+
+impl Drop for Passed {
+    fn drop(&mut self) {
+        if !self.fds.is_empty() {
+            self.disposer.dispose(mem::take(&mut self.fds));
+        }
+    }
 }
 
 impl Table {
     /// Takes one packet from a connection; more wait for the next round, so that nobody else starves.
     pub(crate) fn read(&mut self, number: u64, buffer: &mut PacketBuffer) {
         let Some(link) = self.links.get_mut(number) else { return };
-        let channel = Arc::clone(&link.channel);
+        let (channel, is_busy) = (Arc::clone(&link.channel), link.is_busy);
         // The event may be room in the socket for what waits.
         match channel.outbox().pass_on(channel.fd()) {
             // A broken pipe is followed by a hang-up, which tells how the peer went.
@@ -44,36 +73,72 @@ impl Table {
                 return;
             }
         }
+        if is_busy {
+            // Nothing is read before it has its answer; a hang-up would be told again and again.
+            if channel.is_hung_up() {
+                self.links.unwatch(number);
+            }
+            return;
+        }
         match socket::receive(channel.fd(), buffer) {
             Received::Packet(header, payload, fds) => {
+                let fds = self.passed(fds);
                 self.packet(number, Request { header, payload, fds });
                 // After every packet, a wake-up or not: see `Peer::signal_listeners`.
                 if let Some(peer) = self.links.get_mut(number).and_then(|link| link.peer.as_ref()) {
                     peer.signal_listeners();
                 }
             }
-            Received::Malformed(error) => self.broken(number, error),
+            Received::Malformed(error, fds) => {
+                drop(self.passed(fds));
+                self.broken(number, error);
+            }
             Received::Nothing => {}
-            Received::End => self.hung_up(number),
+            Received::End(fds) => {
+                drop(self.passed(fds));
+                self.hung_up(number);
+            }
+        }
+    }
+
+    fn passed(&self, fds: Vec<OwnedFd>) -> Passed {
+        Passed { fds, disposer: self.disposer.clone() }
+    }
+
+    /// Declares the deaths that the kernel has told of.
+    pub(crate) fn deaths(&mut self, buffer: &mut PacketBuffer) {
+        loop {
+            let dead = self.links.dead();
+            if dead.is_empty() {
+                return;
+            }
+            dead.into_iter().for_each(|number| self.process_ended(number, buffer));
         }
     }
 
     /// The process at the other end has ended. One that said goodbye first did not die on us. What an owner told us before
     /// it died still counts.
     pub(crate) fn process_ended(&mut self, number: u64, buffer: &mut PacketBuffer) {
+        let mut unasked = Vec::new();
         for _ in 0..MAX_LAST_WORDS {
-            let Some(link) = self.links.get_mut(number) else { return };
+            let Some(link) = self.links.get_mut(number) else { break };
             let is_owner = matches!(link.role, Role::Client(_));
             let channel = Arc::clone(&link.channel);
             match socket::receive(channel.fd(), buffer) {
                 Received::Packet(header, payload, fds) if is_owner || header.kind == Kind::Bye => {
+                    let fds = self.passed(fds);
                     self.packet(number, Request { header, payload, fds });
                 }
                 // A request that nobody waits for any more.
-                Received::Packet(..) => {}
-                Received::Malformed(_) | Received::Nothing | Received::End => break,
+                Received::Packet(_, _, fds) => unasked.extend(fds),
+                Received::Malformed(_, fds) | Received::End(fds) => {
+                    unasked.extend(fds);
+                    break;
+                }
+                Received::Nothing => break,
             }
         }
+        drop(self.passed(unasked));
         self.end(number, Departure::Died);
     }
 
@@ -84,6 +149,9 @@ impl Table {
             self.end(number, Departure::Died);
         } else if link.channel.is_closed_here() || matches!((&link.role, &link.peer), (Role::Served(_), None))
         {
+            self.end(number, Departure::Closed);
+        } else if link.evidence.still_runs() {
+            // It closed its end without a goodbye, as exec does: it was read after the hang-up that it runs.
             self.end(number, Departure::Closed);
         } else {
             self.links.hung_up(number, Instant::now());
@@ -118,7 +186,8 @@ impl Table {
             (Role::Client(_), Kind::Reply | Kind::Refusal) => self.answer(number, request),
             (Role::Client(mailbox), Kind::Notify) => {
                 // Before the first answer, too: nobody takes it before the connection is made.
-                let received = mailbox.notices.receive(request.header.serial, request.payload, request.fds);
+                let mut fds = request.fds;
+                let received = mailbox.notices.receive(request.header.serial, request.payload, &mut fds.fds);
                 if let Err(error) = received {
                     self.broken(number, error);
                 }
@@ -137,12 +206,12 @@ impl Table {
         }
         let peer = Peer::new(Arc::clone(&link.evidence), Arc::clone(&link.channel), header.membarrier);
         let Some(Offered { service, .. }) = self.offers.get_mut(&offer) else { return };
-        let result = guarded(|| service.connected(&peer, request.payload, request.fds));
+        let result = guarded(|| service.connected(&peer, request.payload, request.fds.take()));
         match result {
-            Ok(reply) => {
+            Ok(answer) => {
                 link.peer = Some(peer);
                 link.deadline = None;
-                self.respond(number, header.serial, Ok(reply));
+                self.give(number, header.serial, answer, true);
             }
             Err(refusal) => {
                 // The service may have kept a clone; for it, too, this peer is over.
@@ -157,8 +226,67 @@ impl Table {
     fn call(&mut self, number: u64, offer: u64, request: Request<'_>) {
         let Some(link) = self.links.get_mut(number) else { return };
         let (Some(peer), Some(offered)) = (&link.peer, self.offers.get_mut(&offer)) else { return };
-        let result = guarded(|| offered.service.requested(peer, request.payload, request.fds));
-        self.respond(number, request.header.serial, result);
+        let result = guarded(|| offered.service.requested(peer, request.payload, request.fds.take()));
+        match result {
+            Ok(answer) => self.give(number, request.header.serial, answer, false),
+            Err(refusal) => self.respond(number, request.header.serial, Err(refusal)),
+        }
+    }
+
+    fn give(&mut self, number: u64, serial: u32, answer: Answer, is_first: bool) {
+        match answer {
+            Answer::Now(reply) => self.respond(number, serial, Ok(reply)),
+            Answer::Later(work) => self.have_done(number, serial, work, is_first),
+        }
+    }
+
+    /// Has a worker do what gives an answer. Until it is done, nothing more is read of the connection.
+    fn have_done(&mut self, number: u64, serial: u32, work: Work, is_first: bool) {
+        let Some(link) = self.links.get_mut(number) else { return };
+        let Some(peer) = link.peer.clone() else { return };
+        let process = Process { pid: peer.pid(), uid: peer.uid() };
+        self.links.pause(number);
+        let inbox = Arc::clone(&self.inbox);
+        let job = move |pace: &dyn Pace| {
+            let result = if peer.is_alive() {
+                guarded(|| work(pace))
+            } else {
+                drop(work);
+                Err(Refusal::new("nobody waits for the answer"))
+            };
+            drop(peer);
+            inbox.post(Command::Answered { link: number, serial, is_first, result });
+        };
+        self.workers.submit(process, Box::new(job));
+    }
+
+    /// The work behind an answer is done.
+    pub(crate) fn answered(
+        &mut self,
+        number: u64,
+        serial: u32,
+        is_first: bool,
+        result: Result<Reply, Refusal>,
+    ) {
+        if self.worked_in_vain(number) {
+            self.disposer.dispose(result);
+            return;
+        }
+        if let Err(error) = self.links.resume(number) {
+            tracing::warn!(%error, "a connection cannot be read again; it is closed");
+            self.end(number, Departure::Closed);
+            return;
+        }
+        // The refusal of a first request ends the connection.
+        let is_over = is_first && result.is_err();
+        if let Some(peer) = self.links.get_mut(number).and_then(|link| link.peer.as_ref().filter(|_| is_over))
+        {
+            peer.depart(Departure::Closed);
+        }
+        self.respond(number, serial, result);
+        if is_over {
+            self.end(number, Departure::Closed);
+        }
     }
 
     /// A client has taken notifications.
@@ -171,7 +299,7 @@ impl Table {
                     // A panic is reported by `guarded`; there is nobody to refuse here.
                     let _ = guarded(|| {
                         offered.service.has_room(peer);
-                        Ok(Reply::default())
+                        Ok(())
                     });
                 }
             }
@@ -201,6 +329,12 @@ impl Table {
                 link.channel.outbox().answer(link.channel.fd(), header, refusal.to_wire(), &[])
             }
         };
+        if let Ok(Reply { fds, .. }) = result
+            && !fds.is_empty()
+        {
+            // The last descriptor of memory that nobody has mapped any more frees it.
+            self.disposer.dispose(fds);
+        }
         match sent {
             // A broken pipe is followed by a hang-up, which tells how the peer went.
             Ok(()) | Err(Errno::PIPE | Errno::CONNRESET) => {}
@@ -225,10 +359,12 @@ impl Table {
         }
         let (Role::Client(mailbox), Some(peer)) = (&link.role, &link.peer) else { return };
         let answer = match header.kind {
-            Kind::Reply => Ok(Reply { payload: request.payload.to_vec(), fds: request.fds }),
+            Kind::Reply => Ok(Reply { payload: request.payload.to_vec(), fds: request.fds.take() }),
             _ => Err(Refusal::from_wire(request.payload)),
         };
-        mailbox.deliver(header.serial, answer, peer.clone());
+        if let Some(late) = mailbox.deliver(header.serial, answer, peer.clone()) {
+            self.disposer.dispose(late);
+        }
     }
 
     /// A packet that is not in order ends its connection.

@@ -13,7 +13,7 @@ use crate::error::{ConnectError, DomainError, MisuseError, OfferError};
 use crate::folder::{Folder, FolderError, own_uid};
 use crate::name::{Name, SOCKET_SUFFIX};
 use crate::shared::Shared;
-use crate::{Connection, DomainConfig, OfferOptions, Reply, Service, socket};
+use crate::{Connection, Disposer, DomainConfig, OfferOptions, Reply, Service, socket};
 
 /// An open domain. Clones are the same one; its thread ends, and its connections close, when the last clone, offer and
 /// connection are gone.
@@ -66,6 +66,12 @@ impl Domain {
         &self.0.folder
     }
 
+    /// What drops things for this domain on a thread of its own; for a thread that must not take the time.
+    pub fn disposer(&self) -> Disposer {
+        // A child of fork that cannot open the domain has none to share, and starts one of its own.
+        self.0.of_this_process().map(|shared| shared.reactor.disposer().clone()).unwrap_or_default()
+    }
+
     /// The domain's folder.
     pub fn path(&self) -> &Path {
         self.0.folder.path()
@@ -91,7 +97,7 @@ impl Domain {
         self.offer_with(name, service, OfferOptions::default())
     }
 
-    /// Offers `name`: `service` answers whoever connects, on the domain's thread. A name whose owner died is
+    /// Offers `name`: `service` answers whoever connects, on the domain's thread and its workers. A name whose owner died is
     /// reclaimed, also if children of that owner live.
     ///
     /// # Errors

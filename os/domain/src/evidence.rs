@@ -76,6 +76,13 @@ impl Evidence {
         Err(EvidenceError::Gone { pid: self.pid })
     }
 
+    /// Whether the process runs, after everything that was seen of it: then it closes descriptors because it wants to, not
+    /// because it dies. `false` says nothing. A few system calls on `/proc`.
+    pub(crate) fn still_runs(&self) -> bool {
+        // In this order: what was read is about this process, whose number was not free before it was reaped.
+        has_address_space(self.pid) && !self.has_died()
+    }
+
     pub(crate) fn pid(&self) -> u32 {
         self.pid
     }
@@ -92,6 +99,24 @@ impl Evidence {
     pub(crate) fn has_died(&self) -> bool {
         is_readable(self.pidfd.as_fd())
     }
+}
+
+/// Whether `/proc` shows that a process has an address space. It gives that up when it begins to end, before it closes its
+/// first descriptor, and a program that is started with exec has one at any time. `false` if `/proc` does not say.
+fn has_address_space(pid: u32) -> bool {
+    if pid == 0 || !proc_names_our_processes() {
+        return false;
+    }
+    // Bytes of it, in pages, are the first number.
+    let sizes = std::fs::read_to_string(format!("/proc/{pid}/statm"));
+    let pages = sizes.ok().and_then(|sizes| sizes.split_ascii_whitespace().next()?.parse::<u64>().ok());
+    pages.is_some_and(|pages| pages > 0)
+}
+
+/// Whether the numbers in `/proc` are those of our pid namespace.
+fn proc_names_our_processes() -> bool {
+    let own = std::fs::read_link("/proc/self").ok();
+    own.and_then(|own| own.to_str()?.parse::<u32>().ok()) == Some(std::process::id())
 }
 
 /// Whether a descriptor is readable now.
@@ -169,6 +194,23 @@ mod tests {
         assert_eq!(evidence.uid(), rustix::process::geteuid().as_raw());
         assert!(!evidence.has_died());
         evidence.confirm(own_started_ticks()).unwrap();
+    }
+
+    #[test]
+    fn only_a_process_with_an_address_space_runs() {
+        let mut child =
+            std::process::Command::new("cat").stdin(std::process::Stdio::piped()).spawn().unwrap();
+        let evidence = Evidence::by_number(child.id(), 0).unwrap();
+        assert!(evidence.still_runs());
+        child.kill().unwrap();
+        // Before it is reaped its entry in /proc is there, and everything that it had is gone.
+        while !evidence.has_died() {
+            std::thread::yield_now();
+        }
+        assert!(!has_address_space(child.id()) && !evidence.still_runs());
+        child.wait().unwrap();
+        assert!(!evidence.still_runs());
+        assert!(!has_address_space(0));
     }
 
     #[test]

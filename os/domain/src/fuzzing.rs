@@ -39,7 +39,7 @@ impl Received {
     pub fn receive(&self, serial: u32, payload: &[u8], descriptors: u8) -> bool {
         let fd = || crate::Event::new().and_then(|event| event.as_fd().try_clone_to_owned());
         let fds = (0..descriptors).map(|_| fd()).collect::<Result<_, _>>();
-        fds.is_ok_and(|fds| self.0.receive(serial, payload, fds).is_ok())
+        fds.is_ok_and(|mut fds| self.0.receive(serial, payload, &mut fds).is_ok())
     }
 
     /// The length of the next payload and its descriptors, and what the owner is told.

@@ -31,6 +31,7 @@ mod config;
 mod connection;
 mod credits;
 mod dialogue;
+mod disposer;
 mod domain;
 mod error;
 mod event;
@@ -39,6 +40,7 @@ mod folder;
 #[cfg(fuzzing)]
 pub mod fuzzing;
 mod in_use;
+mod inbox;
 mod links;
 mod mailbox;
 mod name;
@@ -57,15 +59,18 @@ mod socket;
 pub mod support;
 mod sync;
 mod table;
+mod turns;
 mod uid;
 mod window;
 mod wire;
+mod workers;
 
 pub use arrival::{Absence, MayArrive};
 pub use callbacks::CallbackThread;
 pub use config::{DomainConfig, ROOT_VARIABLE};
 pub use connection::{Connection, DEFAULT_TIMEOUT};
 pub use credits::{MemoryCreditSink, MemoryCredits};
+pub use disposer::Disposer;
 pub use domain::{Domain, Offer};
 pub use error::{ConnectError, DomainError, MisuseError, OfferError, process_name};
 pub use event::Event;
@@ -77,7 +82,7 @@ pub use notify::{Notification, NotificationsEnded, Notified, NotifyError};
 pub use peer::{Peer, PeerId};
 pub use polled::{Armed, Polled, Readiness, Source};
 pub use protocol::Departure;
-pub use service::{OfferOptions, Refusal, Reply, Service};
+pub use service::{Answer, OfferOptions, Refusal, Reply, Service, Work};
 pub use sleeper::{MAX_SLEEP, MemorySleeper, Slept, Waker, listen_all, park_any, prepare_all};
 pub use window::{
     CreditPage, FreshWindow, MAX_WINDOW_LINES, PeerWindow, ReceiverParts, SenderParts, StoreOptions,

@@ -1,13 +1,16 @@
 //! The connections of a domain, as its background thread sees them: who is there, and when somebody goes.
 //!
-//! Every connection has two descriptors in the thread's epoll: its socket and the pidfd of the process at its other
-//! end. Both are taken out by hand when the connection ends: a forked child may hold copies, which would keep them in.
+//! Every connection has two descriptors: its socket in the thread's epoll, and the pidfd of the process at its other end in a
+//! second one within the first, so that deaths can be asked for at any time, before whatever else there is. Both are taken
+//! out by hand when the connection ends: a forked child may hold copies, which would keep them in.
 
 use std::collections::HashMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use rustix::buffer::spare_capacity;
+use rustix::event::Timespec;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
 
@@ -17,9 +20,13 @@ use crate::evidence::Evidence;
 use crate::mailbox::Mailbox;
 use crate::outbox;
 
-/// What a connection without a goodbye is given to turn out as a death: a dying process closes its sockets shortly
-/// before its pidfd tells. After that it is a live process that closed its end without a word, as exec does.
+/// What a connection without a goodbye is given to turn out as a death, where nothing shows that its process runs: a dying
+/// process closes its sockets shortly before its pidfd tells. After that it is a live process that closed its end without
+/// a word, as exec does.
 const HANG_UP_GRACE: Duration = Duration::from_secs(1);
+
+/// Deaths taken at a time.
+const DEATHS: usize = 64;
 
 /// What an event is about: two bits of its token, the rest is a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,8 +37,8 @@ pub(crate) enum Source {
     Listener(u64),
     /// The socket of a connection.
     Socket(u64),
-    /// The pidfd of the process at a connection's other end.
-    Process(u64),
+    /// The epoll of the pidfds.
+    Deaths,
 }
 
 impl Source {
@@ -40,7 +47,7 @@ impl Source {
             Source::Inbox => 0,
             Source::Listener(number) => number << 2 | 1,
             Source::Socket(number) => number << 2 | 2,
-            Source::Process(number) => number << 2 | 3,
+            Source::Deaths => 3,
         })
     }
 
@@ -50,7 +57,7 @@ impl Source {
             0 => Source::Inbox,
             1 => Source::Listener(number),
             2 => Source::Socket(number),
-            _ => Source::Process(number),
+            _ => Source::Deaths,
         }
     }
 }
@@ -74,14 +81,20 @@ pub(crate) struct Link {
     pub peer: Option<Peer>,
     /// When the connection is given up: no first packet, or nothing but a hang-up, until then.
     pub deadline: Option<Instant>,
-    /// Whether the socket has hung up and was taken out of the epoll.
+    /// Whether an answer of it is being worked on. Meanwhile nothing more is read.
+    pub is_busy: bool,
+    /// Whether the socket has hung up.
     hung_up: bool,
+    /// Whether the socket is in the epoll.
+    is_watched: bool,
 }
 
 /// All connections, and the epoll they are watched by.
 #[derive(Debug)]
 pub(crate) struct Links {
     epoll: Arc<OwnedFd>,
+    /// The pidfds.
+    deaths: OwnedFd,
     links: HashMap<u64, Link>,
     next: u64,
 }
@@ -89,11 +102,22 @@ pub(crate) struct Links {
 impl Links {
     pub(crate) fn new() -> Result<Self, Errno> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        Ok(Links { epoll: Arc::new(epoll), links: HashMap::new(), next: 1 })
+        let deaths = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        epoll::add(&epoll, &deaths, Source::Deaths.token(), EventFlags::IN)?;
+        Ok(Links { epoll: Arc::new(epoll), deaths, links: HashMap::new(), next: 1 })
     }
 
     pub(crate) fn epoll(&self) -> BorrowedFd<'_> {
         self.epoll.as_fd()
+    }
+
+    /// Connections whose process has ended, some at a time. It never waits.
+    pub(crate) fn dead(&self) -> Vec<u64> {
+        let mut events = Vec::with_capacity(DEATHS);
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        // An error is a signal, or what the wait for everything will find too.
+        let _ = epoll::wait(&self.deaths, spare_capacity(&mut events), Some(&now));
+        events.iter().map(|event| event.data.u64()).collect()
     }
 
     /// Watches a connection; gives it a number.
@@ -109,14 +133,45 @@ impl Links {
         epoll::add(&self.epoll, channel.fd(), source.token(), outbox::ALWAYS)?;
         channel.outbox().watched_by(Arc::clone(&self.epoll), source.token().u64());
         if let Err(error) =
-            epoll::add(&self.epoll, evidence.pidfd(), Source::Process(number).token(), EventFlags::IN)
+            epoll::add(&self.deaths, evidence.pidfd(), EventData::new_u64(number), EventFlags::IN)
         {
             let _ = epoll::delete(&self.epoll, channel.fd());
             return Err(error);
         }
         self.next += 1;
-        self.links.insert(number, Link { channel, evidence, role, peer: None, deadline, hung_up: false });
+        let (peer, is_busy, hung_up, is_watched) = (None, false, false, true);
+        self.links
+            .insert(number, Link { channel, evidence, role, peer, deadline, is_busy, hung_up, is_watched });
         Ok(number)
+    }
+
+    /// Reads nothing more of a connection, until [`Links::resume`]: an answer of it is being worked on. What waits for room in
+    /// its socket is passed on all the same.
+    pub(crate) fn pause(&mut self, number: u64) {
+        let Some(link) = self.links.get_mut(&number) else { return };
+        link.is_busy = true;
+        link.channel.outbox().await_packets(link.channel.fd(), false);
+    }
+
+    /// Reads a connection again. Fails when this process lacks memory.
+    pub(crate) fn resume(&mut self, number: u64) -> Result<(), Errno> {
+        let Some(link) = self.links.get_mut(&number) else { return Ok(()) };
+        link.is_busy = false;
+        if !link.is_watched && !link.hung_up {
+            epoll::add(&self.epoll, link.channel.fd(), Source::Socket(number).token(), outbox::ALWAYS)?;
+            link.is_watched = true;
+        }
+        link.channel.outbox().await_packets(link.channel.fd(), true);
+        Ok(())
+    }
+
+    /// Takes a connection's socket out of the epoll; [`Links::resume`] puts it back.
+    pub(crate) fn unwatch(&mut self, number: u64) {
+        if let Some(link) = self.links.get_mut(&number)
+            && std::mem::take(&mut link.is_watched)
+        {
+            let _ = epoll::delete(&self.epoll, link.channel.fd());
+        }
     }
 
     pub(crate) fn get_mut(&mut self, number: u64) -> Option<&mut Link> {
@@ -126,10 +181,10 @@ impl Links {
     /// Stops watching a connection and shuts it down for every copy of its socket.
     pub(crate) fn remove(&mut self, number: u64) -> Option<Link> {
         let link = self.links.remove(&number)?;
-        if !link.hung_up {
+        if link.is_watched {
             let _ = epoll::delete(&self.epoll, link.channel.fd());
         }
-        let _ = epoll::delete(&self.epoll, link.evidence.pidfd());
+        let _ = epoll::delete(&self.deaths, link.evidence.pidfd());
         link.channel.close();
         Some(link)
     }
@@ -138,9 +193,9 @@ impl Links {
     pub(crate) fn hung_up(&mut self, number: u64, now: Instant) {
         let Some(link) = self.links.get_mut(&number) else { return };
         if !link.hung_up {
-            let _ = epoll::delete(&self.epoll, link.channel.fd());
             link.hung_up = true;
             link.deadline = Some(now + HANG_UP_GRACE);
+            self.unwatch(number);
         }
     }
 
@@ -180,7 +235,7 @@ mod tests {
 
     #[test]
     fn tokens_come_back() {
-        for source in [Source::Inbox, Source::Listener(0), Source::Socket(7), Source::Process(1 << 60)] {
+        for source in [Source::Inbox, Source::Listener(0), Source::Socket(1 << 60), Source::Deaths] {
             assert_eq!(Source::from_token(source.token()), source);
         }
     }

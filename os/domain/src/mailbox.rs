@@ -44,15 +44,18 @@ impl Mailbox {
         state.mail = None;
     }
 
-    /// Leaves an answer. One that came too late, for a request that nobody waits for any more, is dropped.
-    pub(crate) fn deliver(&self, serial: u32, answer: Result<Reply, String>, peer: Peer) {
+    /// Leaves an answer. One that came too late, for a request that nobody waits for any more, is given back.
+    pub(crate) fn deliver(&self, serial: u32, answer: Result<Reply, String>, peer: Peer) -> Option<Mail> {
         self.notices.count_answer();
+        let mail = Mail::Answer(answer, peer);
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if state.awaited == Some(serial) {
-            state.awaited = None;
-            state.mail = Some(Mail::Answer(answer, peer));
-            self.arrived.notify_all();
+        if state.awaited != Some(serial) {
+            return Some(mail);
         }
+        state.awaited = None;
+        state.mail = Some(mail);
+        self.arrived.notify_all();
+        None
     }
 
     /// Says that no answer will ever come.

@@ -70,8 +70,13 @@ impl Notices {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts in what the owner sent; an error is the end of the connection.
-    pub(crate) fn receive(&self, serial: u32, payload: &[u8], fds: Vec<OwnedFd>) -> Result<(), WireError> {
+    /// Puts in what the owner sent, and takes the descriptors; an error is the end of the connection.
+    pub(crate) fn receive(
+        &self,
+        serial: u32,
+        payload: &[u8],
+        fds: &mut Vec<OwnedFd>,
+    ) -> Result<(), WireError> {
         let (bytes, fd_count) = (payload.len(), fds.len());
         if bytes > MAX_NOTIFICATION_BYTES || fd_count > MAX_NOTIFICATION_FDS {
             return Err(WireError::LargeNotification { bytes, fds: fd_count });
@@ -88,6 +93,7 @@ impl Notices {
         let answers_before = state.answers;
         state.received = serial;
         state.waiting_fds += fd_count;
+        let fds = std::mem::take(fds);
         state.waiting.push_back(Notification { payload: payload.to_vec(), fds, answers_before });
         self.tell_of_change(&state);
         Ok(())
@@ -227,35 +233,38 @@ mod tests {
     #[test]
     fn notifications_are_numbered_without_a_gap() {
         let notices = Notices::default();
-        notices.receive(1, b"a", vec![]).unwrap();
+        notices.receive(1, b"a", &mut vec![]).unwrap();
         for found in [0, 1, 3, u32::MAX] {
             let expected = 2;
-            assert_eq!(notices.receive(found, b"", vec![]), Err(WireError::Sequence { expected, found }));
+            assert_eq!(
+                notices.receive(found, b"", &mut vec![]),
+                Err(WireError::Sequence { expected, found })
+            );
         }
         notices.lock().received = u32::MAX;
-        notices.receive(0, b"b", vec![]).unwrap();
+        notices.receive(0, b"b", &mut vec![]).unwrap();
     }
 
     #[test]
     fn what_an_owner_can_make_a_client_hold_is_bounded() {
         let notices = Notices::default();
         let long = vec![0; MAX_NOTIFICATION_BYTES + 1];
-        assert!(matches!(notices.receive(1, &long, vec![]), Err(WireError::LargeNotification { .. })));
-        let many = fds(MAX_NOTIFICATION_FDS + 1);
-        assert!(matches!(notices.receive(1, b"", many), Err(WireError::LargeNotification { .. })));
+        assert!(matches!(notices.receive(1, &long, &mut vec![]), Err(WireError::LargeNotification { .. })));
+        let mut many = fds(MAX_NOTIFICATION_FDS + 1);
+        assert!(matches!(notices.receive(1, b"", &mut many), Err(WireError::LargeNotification { .. })));
         let mut serial = 0;
         for _ in 0..MAX_UNTAKEN_FDS / MAX_NOTIFICATION_FDS {
             serial += 1;
-            notices.receive(serial, &long[1..], fds(MAX_NOTIFICATION_FDS)).unwrap();
+            notices.receive(serial, &long[1..], &mut fds(MAX_NOTIFICATION_FDS)).unwrap();
         }
-        assert_eq!(notices.receive(serial + 1, b"", fds(1)), Err(WireError::Flood));
+        assert_eq!(notices.receive(serial + 1, b"", &mut fds(1)), Err(WireError::Flood));
         while (serial as usize) < MAX_UNTAKEN_NOTIFICATIONS {
             serial += 1;
-            notices.receive(serial, b"", vec![]).unwrap();
+            notices.receive(serial, b"", &mut vec![]).unwrap();
         }
-        assert_eq!(notices.receive(serial + 1, b"", vec![]), Err(WireError::Flood));
+        assert_eq!(notices.receive(serial + 1, b"", &mut vec![]), Err(WireError::Flood));
         notices.take().unwrap().unwrap();
-        notices.receive(serial + 1, b"", vec![]).unwrap();
+        notices.receive(serial + 1, b"", &mut vec![]).unwrap();
     }
 
     #[test]
@@ -263,14 +272,14 @@ mod tests {
         let notices = Notices::default();
         let tell = |notices: &Notices| notices.take().unwrap().unwrap().tell;
         for serial in 1..=TELL_AFTER {
-            notices.receive(serial, b"", vec![]).unwrap();
+            notices.receive(serial, b"", &mut vec![]).unwrap();
         }
         for taken in 1..=TELL_AFTER {
             assert_eq!(tell(&notices), (taken == TELL_AFTER).then_some(taken));
         }
         // Few with many descriptors fill what they may fill just as well.
         for serial in TELL_AFTER + 1..=TELL_AFTER + 2 {
-            notices.receive(serial, b"", fds(MAX_NOTIFICATION_FDS)).unwrap();
+            notices.receive(serial, b"", &mut fds(MAX_NOTIFICATION_FDS)).unwrap();
         }
         assert_eq!((tell(&notices), tell(&notices)), (None, Some(TELL_AFTER + 2)));
     }
@@ -278,15 +287,15 @@ mod tests {
     #[test]
     fn descriptor_is_readable_while_there_is_something_to_take_and_at_the_end() {
         let notices = Notices::default();
-        notices.receive(1, b"", vec![]).unwrap();
+        notices.receive(1, b"", &mut vec![]).unwrap();
         let event = notices.event().unwrap();
         assert!(is_readable(&event));
-        notices.receive(2, b"", vec![]).unwrap();
+        notices.receive(2, b"", &mut vec![]).unwrap();
         notices.take().unwrap();
         assert!(is_readable(&event), "one more waits");
         notices.take().unwrap();
         assert!(!is_readable(&event) && notices.take().unwrap().is_none());
-        notices.receive(3, b"", vec![]).unwrap();
+        notices.receive(3, b"", &mut vec![]).unwrap();
         assert!(is_readable(&event));
         notices.end(Going::Died);
         assert!(notices.take().unwrap().is_some(), "what came before the end");
@@ -303,7 +312,7 @@ mod tests {
             (None, NotificationsEnded::CutOff { missing: None }),
         ] {
             let notices = Notices::default();
-            notices.receive(1, b"", vec![]).unwrap();
+            notices.receive(1, b"", &mut vec![]).unwrap();
             said.into_iter().for_each(|said| notices.goodbye(said));
             notices.end(Going::Closed);
             notices.end(Going::Died);
@@ -315,9 +324,9 @@ mod tests {
     #[test]
     fn notification_says_how_many_answers_came_before_it() {
         let notices = Notices::default();
-        notices.receive(1, b"", vec![]).unwrap();
+        notices.receive(1, b"", &mut vec![]).unwrap();
         notices.count_answer();
-        notices.receive(2, b"", vec![]).unwrap();
+        notices.receive(2, b"", &mut vec![]).unwrap();
         let before = || notices.take().unwrap().unwrap().notification.answers_before;
         assert_eq!((before(), before()), (0, 1));
     }

@@ -58,9 +58,10 @@ struct Watch {
     epoll: Arc<OwnedFd>,
     token: u64,
     awaits_room: bool,
+    awaits_packets: bool,
 }
 
-/// The events of a socket that its domain's thread always waits for.
+/// The events of a socket that its domain's thread waits for, but while an answer is being worked on.
 pub(crate) const ALWAYS: EventFlags = EventFlags::IN.union(EventFlags::RDHUP);
 
 impl Outbox {
@@ -71,7 +72,15 @@ impl Outbox {
 
     /// Says which epoll watches the socket, and with which token.
     pub(crate) fn watched_by(&self, epoll: Arc<OwnedFd>, token: u64) {
-        self.lock().watch = Some(Watch { epoll, token, awaits_room: false });
+        self.lock().watch = Some(Watch { epoll, token, awaits_room: false, awaits_packets: true });
+    }
+
+    /// Has the domain's thread told of what the peer sends, or not for now.
+    pub(crate) fn await_packets(&self, socket: BorrowedFd<'_>, awaits: bool) {
+        if let Some(watch) = &mut self.lock().watch {
+            watch.awaits_packets = awaits;
+            watch.apply(socket);
+        }
     }
 
     /// Sends a notification after everything accepted before it; `false` when the client must take some first.
@@ -217,11 +226,18 @@ impl State {
     fn await_room(&mut self, socket: BorrowedFd<'_>, awaits: bool) {
         let Some(watch) = &mut self.watch else { return };
         if watch.awaits_room != awaits {
-            let events = if awaits { ALWAYS | EventFlags::OUT } else { ALWAYS };
-            // A socket that is no longer in the epoll belongs to a connection that ends.
-            let _ = epoll::modify(&*watch.epoll, socket, EventData::new_u64(watch.token), events);
             watch.awaits_room = awaits;
+            watch.apply(socket);
         }
+    }
+}
+
+impl Watch {
+    fn apply(&self, socket: BorrowedFd<'_>) {
+        let packets = if self.awaits_packets { ALWAYS } else { EventFlags::empty() };
+        let room = if self.awaits_room { EventFlags::OUT } else { EventFlags::empty() };
+        // A socket that is not in the epoll belongs to a connection that ends, or waits for an answer after a hang-up.
+        let _ = epoll::modify(&*self.epoll, socket, EventData::new_u64(self.token), packets | room);
     }
 }
 

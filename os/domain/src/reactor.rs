@@ -4,68 +4,39 @@
 //! services and declares deaths, so none of that needs a lock. Other threads leave commands in its inbox. Nothing it
 //! does waits for a peer: whoever does not read, write or say hello in time loses its connection.
 
-use std::collections::VecDeque;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread::{JoinHandle, ThreadId};
 use std::time::Instant;
 
+use beeline_mmio::thread;
 use rustix::buffer::spare_capacity;
+use rustix::event::Timespec;
 use rustix::event::epoll::{self, EventFlags};
-use rustix::event::{EventfdFlags, Timespec};
 use rustix::io::Errno;
 
 use crate::channel::Channel;
+use crate::disposer::Disposer;
 use crate::evidence::Evidence;
+use crate::inbox::{Command, Done, Inbox};
 use crate::links::{Links, Role, Source};
 use crate::mailbox::Mailbox;
 use crate::service::{OfferOptions, Service};
 use crate::socket::PacketBuffer;
 use crate::table::Table;
 use crate::wire::{Identity, MAX_MESSAGE_BYTES};
+use crate::workers::{Starter, Workers};
 
 /// Events taken at a time.
 const EVENTS: usize = 64;
 
-/// What other threads ask of the background thread. An answer goes back where somebody waits for one.
-enum Command {
-    Offer {
-        number: u64,
-        listener: OwnedFd,
-        service: Box<dyn Service>,
-        options: OfferOptions,
-        done: SyncSender<Result<(), Errno>>,
-    },
-    Withdraw {
-        number: u64,
-        done: SyncSender<Result<(), Errno>>,
-    },
-    Join {
-        channel: Arc<Channel>,
-        evidence: Arc<Evidence>,
-        mailbox: Arc<Mailbox>,
-        done: SyncSender<Result<(), Errno>>,
-    },
-    Stop,
-}
-
-/// Commands, and the eventfd that says that there are some.
-struct Inbox {
-    wake: OwnedFd,
-    state: Mutex<InboxState>,
-}
-
-#[derive(Default)]
-struct InboxState {
-    commands: VecDeque<Command>,
-    next_offer: u64,
-}
-
 /// Other threads' handle on the background thread. Dropping it ends the thread, and with it every connection.
 pub(crate) struct Reactor {
     inbox: Arc<Inbox>,
+    workers: Starter,
+    disposer: Disposer,
     thread: Option<JoinHandle<()>>,
     thread_id: ThreadId,
 }
@@ -74,16 +45,17 @@ impl Reactor {
     /// Starts the thread.
     pub(crate) fn start(identity: Identity) -> Result<Self, (&'static str, io::Error)> {
         let links = Links::new().map_err(|e| ("create an epoll", e.into()))?;
-        let wake = rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
-            .map_err(|e| ("create an eventfd", e.into()))?;
-        epoll::add(links.epoll(), &wake, Source::Inbox.token(), EventFlags::IN)
+        let inbox = Arc::new(Inbox::new().map_err(|e| ("create an eventfd", e.into()))?);
+        epoll::add(links.epoll(), inbox.descriptor(), Source::Inbox.token(), EventFlags::IN)
             .map_err(|e| ("watch an eventfd", e.into()))?;
-        let inbox = Arc::new(Inbox { wake, state: Mutex::default() });
-        let body = Loop { inbox: Arc::clone(&inbox), table: Table::new(links, identity) };
-        let thread = beeline_mmio::thread::spawn("beeline-domain", move || body.run())
-            .map_err(|e| ("start a thread", e))?;
+        let (workers, disposer) = (Workers::new(identity.uid), Disposer::default());
+        let starter = workers.starter();
+        let table = Table::new(links, identity, Arc::clone(&inbox), workers, disposer.clone());
+        let body = Loop { inbox: Arc::clone(&inbox), table };
+        let thread =
+            thread::spawn("beeline-domain", move || body.run()).map_err(|e| ("start a thread", e))?;
         let thread_id = thread.thread().id();
-        Ok(Reactor { inbox, thread: Some(thread), thread_id })
+        Ok(Reactor { inbox, workers: starter, disposer, thread: Some(thread), thread_id })
     }
 
     /// Whether the caller is the background thread, which must not wait for itself.
@@ -98,11 +70,10 @@ impl Reactor {
         service: Box<dyn Service>,
         options: OfferOptions,
     ) -> Result<u64, Errno> {
-        let number = {
-            let mut state = self.inbox.state.lock().unwrap_or_else(PoisonError::into_inner);
-            state.next_offer += 1;
-            state.next_offer
-        };
+        // Here, so that the background thread never has to start a thread.
+        self.disposer.start();
+        self.workers.start().map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::AGAIN))?;
+        let number = self.inbox.next_offer();
         self.ask(|done| Command::Offer { number, listener, service, options, done })?;
         Ok(number)
     }
@@ -110,10 +81,16 @@ impl Reactor {
     /// Stops to serve and drops the service; waits until that is done, except on the thread itself.
     pub(crate) fn withdraw(&self, number: u64) {
         let (done, answer) = sync_channel(1);
-        self.post(Command::Withdraw { number, done });
+        self.inbox.post(Command::Withdraw { number, done });
         if !self.is_this_thread() {
-            wait_for(&answer).unwrap_or_else(|error| tracing::warn!(%error, "withdrawing an offer"));
+            // A closed channel is a thread that has ended, and with it every offer.
+            drop(answer.recv());
         }
+    }
+
+    /// What drops things for this domain.
+    pub(crate) fn disposer(&self) -> &Disposer {
+        &self.disposer
     }
 
     /// Watches a connection that this process made.
@@ -126,16 +103,10 @@ impl Reactor {
         self.ask(|done| Command::Join { channel, evidence, mailbox, done })
     }
 
-    fn ask(&self, command: impl FnOnce(SyncSender<Result<(), Errno>>) -> Command) -> Result<(), Errno> {
+    fn ask(&self, command: impl FnOnce(Done) -> Command) -> Result<(), Errno> {
         let (done, answer) = sync_channel(1);
-        self.post(command(done));
+        self.inbox.post(command(done));
         wait_for(&answer)
-    }
-
-    fn post(&self, command: Command) {
-        self.inbox.state.lock().unwrap_or_else(PoisonError::into_inner).commands.push_back(command);
-        // A full counter is a thread that is already being woken.
-        let _ = rustix::io::write(&self.inbox.wake, &1u64.to_ne_bytes());
     }
 
     /// In a forked child: forgets the thread, which exists in the parent only. Not even its handle may be dropped: the
@@ -159,7 +130,7 @@ impl std::fmt::Debug for Reactor {
 impl Drop for Reactor {
     fn drop(&mut self) {
         let Some(thread) = self.thread.take() else { return };
-        self.post(Command::Stop);
+        self.inbox.post(Command::Stop);
         // The last handle may be dropped by a service, on the thread itself: then it ends on its own.
         if !self.is_this_thread() && thread.join().is_err() {
             tracing::error!("the domain's background thread panicked");
@@ -187,20 +158,17 @@ impl Loop {
                     return;
                 }
             }
-            let sources = || events.iter().map(|event| Source::from_token(event.data));
-            // Deaths first: a name or window that a dead peer held is free for whoever asks in this same round.
-            for source in sources() {
-                if let Source::Process(number) = source {
-                    self.table.process_ended(number, &mut buffer);
-                }
-            }
-            for source in sources() {
-                match source {
-                    Source::Inbox => self.empty_wake(),
+            // Deaths before each of the others, however many there are: everybody waits for those, and a name or window that
+            // a dead peer held is free for whoever asks next.
+            self.table.deaths(&mut buffer);
+            for event in &events {
+                match Source::from_token(event.data) {
+                    Source::Inbox => self.inbox.empty_wake(),
                     Source::Listener(number) => self.table.accept(number),
                     Source::Socket(number) => self.table.read(number, &mut buffer),
-                    Source::Process(_) => {}
+                    Source::Deaths => {}
                 }
+                self.table.deaths(&mut buffer);
             }
             if !self.obey() {
                 self.table.end_all();
@@ -210,27 +178,28 @@ impl Loop {
         }
     }
 
-    fn empty_wake(&self) {
-        // The count does not matter; commands are taken until there are none.
-        let _ = rustix::io::read(&self.inbox.wake, &mut [0u8; 8]);
-    }
-
     /// Carries out what is in the inbox; `false` when the thread is to end.
     fn obey(&mut self) -> bool {
         loop {
-            // Taken one by one and without the lock held: a service may drop handles that post commands.
-            let next = self.inbox.state.lock().unwrap_or_else(PoisonError::into_inner).commands.pop_front();
+            let command = self.inbox.take();
             // Whoever asked may have given up waiting; then nobody hears the answer.
-            let _ = match next {
+            let _ = match command {
                 Some(Command::Offer { number, listener, service, options, done }) => {
                     done.send(self.table.add_offer(number, listener, service, options))
                 }
                 Some(Command::Withdraw { number, done }) => {
-                    self.table.withdraw(number);
-                    done.send(Ok(()))
+                    let service = self.table.withdraw(number);
+                    if let Err(unheard) = done.send(service) {
+                        self.table.disposer.dispose(unheard.0);
+                    }
+                    Ok(())
                 }
                 Some(Command::Join { channel, evidence, mailbox, done }) => {
                     done.send(self.table.join(channel, evidence, Role::Client(mailbox)))
+                }
+                Some(Command::Answered { link, serial, is_first, result }) => {
+                    self.table.answered(link, serial, is_first, result);
+                    Ok(())
                 }
                 Some(Command::Stop) => return false,
                 None => return true,

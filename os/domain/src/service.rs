@@ -4,36 +4,81 @@ use std::os::fd::OwnedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-use beeline_mmio::ThisProcess;
+use beeline_mmio::{Pace, ThisProcess};
 
 use crate::Peer;
 
 /// Answers the peers of an offer.
 ///
 /// Every call comes from the domain's background thread, one at a time. It must not block, or nobody's death is seen
-/// meanwhile. A panic is caught and refused. What a peer sends is not trusted: check before use. Signals are blocked on that
-/// thread, and on threads that a callback starts. A child that a callback forks executes a program or exits; if it returns, it
-/// is aborted.
+/// meanwhile: whatever takes time in proportion to what was asked for is left to an [`Answer::Later`]. A panic is caught
+/// and refused. What a peer sends is not trusted: check before use. Signals are blocked on that thread, and on threads that
+/// a callback starts. A child that a callback forks executes a program or exits; if it returns, it is aborted.
 pub trait Service: Send {
-    /// A peer connected; `request` and `fds` are what it connected with. A refused peer is disconnected, and nothing
-    /// more is heard of it.
+    /// A peer connected; `request` and `fds` are what it connected with. A refused peer is disconnected. Of one that is
+    /// refused here nothing more is heard; of one whose work refuses it, [`Service::departed`] is.
     ///
     /// # Errors
     /// A refusal, whose reason the peer is told.
-    fn connected(&mut self, peer: &Peer, request: &[u8], fds: Vec<OwnedFd>) -> Result<Reply, Refusal>;
+    fn connected(&mut self, peer: &Peer, request: &[u8], fds: Vec<OwnedFd>) -> Result<Answer, Refusal>;
 
     /// A connected peer asks for something.
     ///
     /// # Errors
     /// A refusal, whose reason the peer is told; it stays connected.
-    fn requested(&mut self, peer: &Peer, request: &[u8], fds: Vec<OwnedFd>) -> Result<Reply, Refusal>;
+    fn requested(&mut self, peer: &Peer, request: &[u8], fds: Vec<OwnedFd>) -> Result<Answer, Refusal>;
 
-    /// A connected peer died or closed its end; [`Peer::departure`] says which. Called once for each.
+    /// A connected peer died or closed its end; [`Peer::departure`] says which. Called once for each, and never while work
+    /// for an answer to it is under way.
     fn departed(&mut self, peer: &Peer);
 
     /// A peer has taken notifications since [`Peer::notify`] last said [`crate::Notified::WouldBlock`], and there is room for
     /// at least one.
     fn has_room(&mut self, _peer: &Peer) {}
+}
+
+/// Work that gives an answer. It runs on a thread of the domain's workers, never on the one that watches, and may take its
+/// time: whoever asked waits for it, and nobody else does. Long work on memory is done in pieces, at the [`Pace`] it is
+/// given. It is dropped without being called when the peer has gone, or the domain goes.
+pub type Work = Box<dyn FnOnce(&dyn Pace) -> Result<Reply, Refusal> + Send>;
+
+/// What a service says to a request.
+pub enum Answer {
+    /// This, at once.
+    Now(Reply),
+    /// What the work gives.
+    Later(Work),
+}
+
+impl Answer {
+    /// The answer that `work` gives; for everything whose time grows with what was asked for, as making, mapping and filling
+    /// memory, and for what may wait, as closing descriptors of a peer.
+    pub fn later(work: impl FnOnce(&dyn Pace) -> Result<Reply, Refusal> + Send + 'static) -> Self {
+        Answer::Later(Box::new(work))
+    }
+
+    /// A refusal of a request that came with descriptors; a worker closes them, which may wait for the peer.
+    pub fn refusal(refusal: Refusal, fds: Vec<OwnedFd>) -> Self {
+        Answer::later(move |_| {
+            drop(fds);
+            Err(refusal)
+        })
+    }
+}
+
+impl From<Reply> for Answer {
+    fn from(reply: Reply) -> Self {
+        Answer::Now(reply)
+    }
+}
+
+impl std::fmt::Debug for Answer {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Answer::Now(reply) => out.debug_tuple("Now").field(reply).finish(),
+            Answer::Later(_) => out.write_str("Later"),
+        }
+    }
 }
 
 /// An answer.
@@ -118,7 +163,7 @@ impl Default for OfferOptions {
 }
 
 /// Calls a service so that its panic does not end the thread that watches everybody.
-pub(crate) fn guarded(call: impl FnOnce() -> Result<Reply, Refusal>) -> Result<Reply, Refusal> {
+pub(crate) fn guarded<T>(call: impl FnOnce() -> Result<T, Refusal>) -> Result<T, Refusal> {
     let process = ThisProcess::get();
     let result = catch_unwind(AssertUnwindSafe(call));
     if !process.is_this() {

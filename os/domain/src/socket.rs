@@ -88,20 +88,24 @@ pub(crate) fn send(
 pub(crate) enum Received<'a> {
     /// A packet whose header is in order.
     Packet(Header, &'a [u8], Vec<OwnedFd>),
-    /// Something that is not a packet of ours; descriptors it carried are closed.
-    Malformed(WireError),
+    /// Something that is not a packet of ours, and the descriptors it carried.
+    Malformed(WireError, Vec<OwnedFd>),
     /// No packet is there now.
     Nothing,
-    /// The other end is closed.
-    End,
+    /// The other end is closed, or sent an empty packet; with the descriptors that came with it.
+    End(Vec<OwnedFd>),
 }
+
+/// Most descriptors that the kernel passes with a packet (`SCM_MAX_FD`). There is room for all, though more than
+/// [`MAX_FDS`] are refused: the kernel closes those that it finds no room for, and on the thread that reads.
+const MOST_FDS: usize = 253;
 
 /// Room for one packet, and for one byte more, so that a longer one is noticed.
 pub(crate) type PacketBuffer = [u8; MAX_MESSAGE_BYTES + 1];
 
 /// Takes one packet, if there is one.
 pub(crate) fn receive<'a>(socket: BorrowedFd<'_>, buffer: &'a mut PacketBuffer) -> Received<'a> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_FDS))];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_FDS))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
     // A reset is reported once, before the packets still queued; a signal may come at any time.
@@ -110,7 +114,7 @@ pub(crate) fn receive<'a>(socket: BorrowedFd<'_>, buffer: &'a mut PacketBuffer) 
             Ok(message) => break message,
             Err(Errno::INTR | Errno::CONNRESET) => {}
             Err(Errno::AGAIN) => return Received::Nothing,
-            Err(_) => return Received::End,
+            Err(_) => return Received::End(Vec::new()),
         }
     };
     let mut fds = Vec::new();
@@ -121,15 +125,15 @@ pub(crate) fn receive<'a>(socket: BorrowedFd<'_>, buffer: &'a mut PacketBuffer) 
     }
     if message.bytes == 0 {
         // The end, or an empty packet, which nobody of ours sends: the same to us.
-        return Received::End;
+        return Received::End(fds);
     }
     if message.flags.intersects(ReturnFlags::TRUNC | ReturnFlags::CTRUNC) || message.bytes > MAX_MESSAGE_BYTES
     {
-        return Received::Malformed(WireError::Truncated);
+        return Received::Malformed(WireError::Truncated, fds);
     }
     match Header::decode(&buffer[..message.bytes], fds.len()) {
         Ok((header, payload)) => Received::Packet(header, payload, fds),
-        Err(error) => Received::Malformed(error),
+        Err(error) => Received::Malformed(error, fds),
     }
 }
 
@@ -163,7 +167,7 @@ mod tests {
     }
 
     fn raw_send(socket: &OwnedFd, bytes: &[u8], fds: &[BorrowedFd<'_>]) {
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(200))];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_FDS))];
         let mut control = SendAncillaryBuffer::new(&mut space);
         assert!(fds.is_empty() || control.push(SendAncillaryMessage::ScmRights(fds)));
         rustix::net::sendmsg(socket, &[IoSlice::new(bytes)], &mut control, SendFlags::empty()).unwrap();
@@ -182,7 +186,7 @@ mod tests {
         }
         assert!(matches!(receive(b.as_fd(), &mut buffer), Received::Nothing));
         shut_down(&a);
-        assert!(matches!(receive(b.as_fd(), &mut buffer), Received::End));
+        assert!(matches!(receive(b.as_fd(), &mut buffer), Received::End(_)));
     }
 
     #[test]
@@ -190,14 +194,15 @@ mod tests {
         let (a, b) = pair();
         let mut buffer = buffer();
         raw_send(&a, &vec![0; MAX_MESSAGE_BYTES + 1], &[]);
-        assert!(matches!(receive(b.as_fd(), &mut buffer), Received::Malformed(WireError::Truncated)));
-        raw_send(&a, &CALL.encode(0, MAX_FDS), &[a.as_fd(); MAX_FDS + 60]);
-        assert!(matches!(receive(b.as_fd(), &mut buffer), Received::Malformed(WireError::Truncated)));
-        raw_send(&a, &CALL.encode(0, 0), &[a.as_fd()]);
-        assert!(matches!(
-            receive(b.as_fd(), &mut buffer),
-            Received::Malformed(WireError::Descriptors { .. })
-        ));
+        assert!(matches!(receive(b.as_fd(), &mut buffer), Received::Malformed(WireError::Truncated, _)));
+        for (claimed, sent) in [(MAX_FDS, MAX_FDS + 60), (MAX_FDS, MOST_FDS), (0, 1)] {
+            raw_send(&a, &CALL.encode(0, claimed), &vec![a.as_fd(); sent]);
+            let Received::Malformed(WireError::Descriptors { .. }, fds) = receive(b.as_fd(), &mut buffer)
+            else {
+                panic!("{sent} descriptors")
+            };
+            assert_eq!(fds.len(), sent, "the kernel closed none on this thread");
+        }
     }
 
     #[test]
@@ -211,7 +216,7 @@ mod tests {
             receive(b.as_fd(), &mut buffer),
             Received::Packet(Header { kind: Kind::Bye, .. }, ..)
         ));
-        assert!(matches!(receive(b.as_fd(), &mut buffer), Received::End));
+        assert!(matches!(receive(b.as_fd(), &mut buffer), Received::End(_)));
     }
 
     #[test]
@@ -230,7 +235,7 @@ mod tests {
         let before = open_fds();
         for _ in 0..200 {
             raw_send(&a, b"garbage", &[a.as_fd(); 20]);
-            assert!(matches!(receive(b.as_fd(), &mut buffer), Received::Malformed(_)));
+            assert!(matches!(receive(b.as_fd(), &mut buffer), Received::Malformed(..)));
         }
         assert!(open_fds() < before + 500, "{before} before, {} after", open_fds());
     }

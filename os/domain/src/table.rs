@@ -9,16 +9,20 @@ use std::time::{Duration, Instant};
 use rustix::event::epoll::{self, EventFlags};
 use rustix::io::Errno;
 
+use crate::Peer;
 use crate::channel::{Channel, End};
+use crate::disposer::Disposer;
 use crate::evidence::{Evidence, EvidenceError};
+use crate::inbox::Inbox;
 use crate::links::{Links, Role, Source};
 use crate::mailbox::Mail;
 use crate::notices::Going;
 use crate::protocol::Departure;
-use crate::service::{OfferOptions, Refusal, Reply, Service, guarded};
+use crate::service::{OfferOptions, Refusal, Service, guarded};
 use crate::socket;
 use crate::uid;
 use crate::wire::{Identity, Kind};
+use crate::workers::Workers;
 
 /// Connections accepted for one event; more wait for the next round, so that nobody else starves.
 const ACCEPTS: usize = 16;
@@ -33,16 +37,36 @@ pub(crate) struct Offered {
     rests_until: Option<Instant>,
 }
 
+/// A peer that went while an answer to it was being worked on: its service hears of that when the work is done.
+struct Leaving {
+    offer: u64,
+    peer: Peer,
+}
+
 /// Everything the background thread looks after.
 pub(crate) struct Table {
     pub(crate) links: Links,
     pub(crate) offers: HashMap<u64, Offered>,
     pub(crate) identity: Identity,
+    /// Where workers say that they are done.
+    pub(crate) inbox: Arc<Inbox>,
+    pub(crate) workers: Workers,
+    /// Takes what peers have sent and what is left of them, which may take time to drop.
+    pub(crate) disposer: Disposer,
+    /// By the number that their connection had.
+    leaving: HashMap<u64, Leaving>,
 }
 
 impl Table {
-    pub(crate) fn new(links: Links, identity: Identity) -> Self {
-        Table { links, offers: HashMap::new(), identity }
+    pub(crate) fn new(
+        links: Links,
+        identity: Identity,
+        inbox: Arc<Inbox>,
+        workers: Workers,
+        disposer: Disposer,
+    ) -> Self {
+        let (offers, leaving) = (HashMap::new(), HashMap::new());
+        Table { links, offers, identity, inbox, workers, disposer, leaving }
     }
 
     pub(crate) fn epoll(&self) -> BorrowedFd<'_> {
@@ -75,26 +99,27 @@ impl Table {
         self.links.insert(channel, evidence, role, None).map(|_| ())
     }
 
-    /// Ends an offer: nobody connects any more, who is connected is told goodbye, and the service is dropped.
-    pub(crate) fn withdraw(&mut self, number: u64) {
-        let Some(offer) = self.offers.get(&number) else { return };
+    /// Ends an offer: nobody connects any more, and who is connected is told goodbye. Gives the service, to be dropped.
+    pub(crate) fn withdraw(&mut self, number: u64) -> Option<Box<dyn Service>> {
+        let offer = self.offers.get(&number)?;
         if offer.rests_until.is_none() {
             let _ = epoll::delete(self.links.epoll(), &offer.listener);
         }
         // A forked child may hold a copy of the listener; so whoever waits in it is sent away by hand.
         while let Ok(Some(waiting)) = socket::accept(&offer.listener) {
             socket::shut_down(&waiting);
+            self.disposer.dispose(waiting);
         }
         socket::shut_down(&offer.listener);
         for (link, _) in self.links.of_offer(number) {
             self.end(link, Departure::Closed);
         }
-        self.offers.remove(&number);
+        self.offers.remove(&number).map(|offered| offered.service)
     }
 
     pub(crate) fn end_all(&mut self) {
         let offers: Vec<_> = self.offers.keys().copied().collect();
-        offers.into_iter().for_each(|number| self.withdraw(number));
+        offers.into_iter().for_each(|number| drop(self.withdraw(number)));
         self.links.numbers().into_iter().for_each(|number| self.end(number, Departure::Closed));
     }
 
@@ -120,10 +145,13 @@ impl Table {
         let Some(offer) = self.offers.get(&number) else { return Ok(()) };
         let evidence = match Evidence::of_peer(channel.fd()) {
             Ok(evidence) => evidence,
-            Err(EvidenceError::Gone { .. }) => return Ok(()),
+            Err(EvidenceError::Gone { .. }) => {
+                self.disposer.dispose(channel);
+                return Ok(());
+            }
             Err(EvidenceError::Invisible) => {
                 self.send_away(
-                    &channel,
+                    channel,
                     "this kernel cannot watch a process of another pid namespace; Linux 6.5 can",
                 );
                 return Ok(());
@@ -131,7 +159,7 @@ impl Table {
             Err(EvidenceError::System(error)) => return Err(error),
         };
         if let Err(reason) = admit(evidence.uid(), self.identity.uid, &offer.options.allowed_uids) {
-            self.send_away(&channel, &reason);
+            self.send_away(channel, &reason);
             return Ok(());
         }
         let deadline = Instant::now() + offer.options.hello_timeout;
@@ -142,7 +170,7 @@ impl Table {
             match present.iter().find(|(_, has_spoken)| !has_spoken) {
                 Some((silent, _)) => self.end(*silent, Departure::Closed),
                 None => {
-                    self.send_away(&channel, &format!("all of the offer's {limit} connections are in use"));
+                    self.send_away(channel, &format!("all of the offer's {limit} connections are in use"));
                     return Ok(());
                 }
             }
@@ -152,11 +180,13 @@ impl Table {
     }
 
     /// Refuses a connection whose first packet was not read yet; that packet always has serial 1.
-    fn send_away(&self, channel: &Channel, reason: &str) {
+    fn send_away(&self, channel: Channel, reason: &str) {
         tracing::warn!(reason, "refused a connection");
         let refusal = Refusal::new(reason);
         let _ = channel.send(self.identity.header(Kind::Refusal, 1), refusal.to_wire(), &[]);
         socket::shut_down(channel.fd());
+        // With what it has sent, which nobody has read.
+        self.disposer.dispose(channel);
     }
 
     /// Stops to watch a listener for a while: it would be reported as ready all the time.
@@ -185,11 +215,11 @@ impl Table {
     pub(crate) fn end(&mut self, number: u64, how: Departure) {
         // Before it is removed, which closes it here.
         let was_closed_here = self.links.get_mut(number).is_some_and(|link| link.channel.is_closed_here());
-        let Some(link) = self.links.remove(number) else { return };
+        let Some(mut link) = self.links.remove(number) else { return };
         if let Some(peer) = &link.peer {
             peer.depart(how);
         }
-        match link.role {
+        match &link.role {
             Role::Client(mailbox) => {
                 mailbox.close(Mail::Gone(how));
                 mailbox.notices.end(match how {
@@ -198,16 +228,33 @@ impl Table {
                     Departure::Closed => Going::Closed,
                 });
             }
-            Role::Served(offer) => {
-                if let (Some(peer), Some(offered)) = (&link.peer, self.offers.get_mut(&offer)) {
-                    // A panic is reported by `guarded`; there is nobody to refuse here.
-                    let _ = guarded(|| {
-                        offered.service.departed(peer);
-                        Ok(Reply::default())
-                    });
+            Role::Served(offer) => match link.peer.take() {
+                Some(peer) if link.is_busy => {
+                    self.leaving.insert(number, Leaving { offer: *offer, peer });
                 }
-            }
+                Some(peer) => self.departed(*offer, peer),
+                None => {}
+            },
         }
+        self.disposer.dispose(link);
+    }
+
+    /// The work for an answer to a peer that has gone meanwhile is done; whether it was such a peer.
+    pub(crate) fn worked_in_vain(&mut self, number: u64) -> bool {
+        let Some(Leaving { offer, peer }) = self.leaving.remove(&number) else { return false };
+        self.departed(offer, peer);
+        true
+    }
+
+    fn departed(&mut self, offer: u64, peer: Peer) {
+        if let Some(offered) = self.offers.get_mut(&offer) {
+            // A panic is reported by `guarded`; there is nobody to refuse here.
+            let _ = guarded(|| {
+                offered.service.departed(&peer);
+                Ok(())
+            });
+        }
+        self.disposer.dispose(peer);
     }
 }
 
@@ -242,7 +289,8 @@ mod tests {
     use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
     use super::*;
-    use crate::Peer;
+    use crate::Reply;
+    use crate::service::Answer;
     use crate::socket::PacketBuffer;
     use crate::wire::MAX_MESSAGE_BYTES;
 
@@ -250,12 +298,12 @@ mod tests {
     struct Watching(Sender<Option<Departure>>);
 
     impl Service for Watching {
-        fn connected(&mut self, _: &Peer, _: &[u8], _: Vec<OwnedFd>) -> Result<Reply, Refusal> {
-            Ok(Reply::default())
+        fn connected(&mut self, _: &Peer, _: &[u8], _: Vec<OwnedFd>) -> Result<Answer, Refusal> {
+            Ok(Reply::default().into())
         }
 
-        fn requested(&mut self, _: &Peer, _: &[u8], _: Vec<OwnedFd>) -> Result<Reply, Refusal> {
-            Ok(Reply::default())
+        fn requested(&mut self, _: &Peer, _: &[u8], _: Vec<OwnedFd>) -> Result<Answer, Refusal> {
+            Ok(Reply::default().into())
         }
 
         fn departed(&mut self, peer: &Peer) {
@@ -270,8 +318,13 @@ mod tests {
         socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).unwrap()
     }
 
+    fn empty() -> Table {
+        let inbox = Arc::new(Inbox::new().unwrap());
+        Table::new(Links::new().unwrap(), IDENTITY, inbox, Workers::new(0), Disposer::default())
+    }
+
     fn table() -> (Table, Receiver<Option<Departure>>) {
-        let mut table = Table::new(Links::new().unwrap(), IDENTITY);
+        let mut table = empty();
         let (departures, receiver) = channel();
         table.add_offer(1, pair().0, Box::new(Watching(departures)), OfferOptions::default()).unwrap();
         (table, receiver)
@@ -309,7 +362,7 @@ mod tests {
 
     #[test]
     fn an_idle_table_never_wakes_up() {
-        let mut table = Table::new(Links::new().unwrap(), IDENTITY);
+        let mut table = empty();
         assert_eq!(table.next_deadline(), None);
         let (service, _departures) = channel();
         table.add_offer(1, pair().0, Box::new(Watching(service)), OfferOptions::default()).unwrap();

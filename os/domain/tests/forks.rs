@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use beeline_domain::{
-    Domain, NotificationsEnded, Notified, OfferError, Peer, Refusal, Reply, Service, StoreOptions,
+    Answer, Domain, NotificationsEnded, Notified, OfferError, Peer, Refusal, Reply, Service, StoreOptions,
     WindowOptions, connect_window, offer_window,
 };
 use beeline_mmio::StoreKernel;
@@ -24,13 +24,13 @@ use rustix::process::{Pid, Signal, WaitOptions};
 struct Who;
 
 impl Service for Who {
-    fn connected(&mut self, peer: &Peer, request: &[u8], fds: Vec<OwnedFd>) -> Result<Reply, Refusal> {
+    fn connected(&mut self, peer: &Peer, request: &[u8], fds: Vec<OwnedFd>) -> Result<Answer, Refusal> {
         self.requested(peer, request, fds)
     }
 
-    fn requested(&mut self, peer: &Peer, _: &[u8], fds: Vec<OwnedFd>) -> Result<Reply, Refusal> {
+    fn requested(&mut self, peer: &Peer, _: &[u8], fds: Vec<OwnedFd>) -> Result<Answer, Refusal> {
         let _ = peer.notify(b"told", &[]).map(|told| told == Notified::Accepted);
-        Ok(Reply { payload: peer.pid().to_string().into_bytes(), fds })
+        Ok(Reply { payload: peer.pid().to_string().into_bytes(), fds }.into())
     }
 
     fn departed(&mut self, _: &Peer) {}
@@ -237,15 +237,15 @@ fn child_of_a_service_that_returns_is_ended() {
     struct Forking(std::sync::mpsc::Sender<i32>);
 
     impl Service for Forking {
-        fn connected(&mut self, _: &Peer, _: &[u8], _: Vec<OwnedFd>) -> Result<Reply, Refusal> {
+        fn connected(&mut self, _: &Peer, _: &[u8], _: Vec<OwnedFd>) -> Result<Answer, Refusal> {
             if let fork::Fork::Parent(child) = fork::fork().unwrap() {
                 self.0.send(child).unwrap();
             }
-            Ok(Reply::default())
+            Ok(Reply::default().into())
         }
 
-        fn requested(&mut self, _: &Peer, _: &[u8], _: Vec<OwnedFd>) -> Result<Reply, Refusal> {
-            Ok(Reply::new("still here"))
+        fn requested(&mut self, _: &Peer, _: &[u8], _: Vec<OwnedFd>) -> Result<Answer, Refusal> {
+            Ok(Reply::new("still here").into())
         }
 
         fn departed(&mut self, _: &Peer) {}

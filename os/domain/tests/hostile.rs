@@ -15,8 +15,9 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
 use beeline_domain::{
-    ConnectError, Departure, Domain, MAX_NOTIFICATION_FDS, MAX_UNTAKEN_FDS, MAX_UNTAKEN_NOTIFICATIONS,
-    NotificationsEnded, Offer, OfferOptions, Peer, Refusal, Reply, Service, WireError,
+    Answer, ConnectError, Departure, Domain, MAX_NOTIFICATION_FDS, MAX_UNTAKEN_FDS,
+    MAX_UNTAKEN_NOTIFICATIONS, NotificationsEnded, Offer, OfferOptions, Peer, Refusal, Reply, Service,
+    WireError,
 };
 use harness::{TestFolder, WATCHDOG, wait_until};
 use rustix::net::{
@@ -31,13 +32,13 @@ struct Counting {
 }
 
 impl Service for Counting {
-    fn connected(&mut self, peer: &Peer, request: &[u8], fds: Vec<OwnedFd>) -> Result<Reply, Refusal> {
+    fn connected(&mut self, peer: &Peer, request: &[u8], fds: Vec<OwnedFd>) -> Result<Answer, Refusal> {
         self.requested(peer, request, fds)
     }
 
-    fn requested(&mut self, _peer: &Peer, request: &[u8], _fds: Vec<OwnedFd>) -> Result<Reply, Refusal> {
+    fn requested(&mut self, _peer: &Peer, request: &[u8], _fds: Vec<OwnedFd>) -> Result<Answer, Refusal> {
         self.requests.fetch_add(1, Ordering::Relaxed);
-        Ok(Reply::new(request))
+        Ok(Reply::new(request).into())
     }
 
     fn departed(&mut self, peer: &Peer) {

@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 
 use beeline_contract_memory::{LoadPort, StorePort};
 use beeline_domain::{
-    Event, Peer, Refusal, Reply, Service, StoreOptions, WindowOptions, connect_window, listen_all,
+    Answer, Event, Peer, Refusal, Reply, Service, StoreOptions, WindowOptions, connect_window, listen_all,
     offer_window,
 };
 use beeline_mmio::StoreKernel;
@@ -28,14 +28,14 @@ struct Holding {
 }
 
 impl Service for Holding {
-    fn connected(&mut self, _: &Peer, _: &[u8], _: Vec<OwnedFd>) -> Result<Reply, Refusal> {
+    fn connected(&mut self, _: &Peer, _: &[u8], _: Vec<OwnedFd>) -> Result<Answer, Refusal> {
         self.is_held.send(()).unwrap();
         self.go_on.recv().unwrap();
-        Ok(Reply::default())
+        Ok(Reply::default().into())
     }
 
-    fn requested(&mut self, _: &Peer, _: &[u8], _: Vec<OwnedFd>) -> Result<Reply, Refusal> {
-        Ok(Reply::default())
+    fn requested(&mut self, _: &Peer, _: &[u8], _: Vec<OwnedFd>) -> Result<Answer, Refusal> {
+        Ok(Reply::default().into())
     }
 
     fn departed(&mut self, _: &Peer) {}

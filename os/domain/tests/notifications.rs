@@ -12,8 +12,8 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use beeline_domain::{
-    Departure, Domain, MAX_NOTIFICATION_BYTES, MAX_NOTIFICATION_FDS, MAX_UNTAKEN_NOTIFICATIONS, MisuseError,
-    Notification, NotificationsEnded, Notified, NotifyError, Peer, Refusal, Reply, Service,
+    Answer, Departure, Domain, MAX_NOTIFICATION_BYTES, MAX_NOTIFICATION_FDS, MAX_UNTAKEN_NOTIFICATIONS,
+    MisuseError, Notification, NotificationsEnded, Notified, NotifyError, Peer, Refusal, Reply, Service,
 };
 use harness::{Role, TestFolder, WATCHDOG, listen, say, wait_for_end, wait_until};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -48,25 +48,25 @@ impl Told {
 struct Teller(Arc<Told>);
 
 impl Service for Teller {
-    fn connected(&mut self, peer: &Peer, _: &[u8], _: Vec<OwnedFd>) -> Result<Reply, Refusal> {
+    fn connected(&mut self, peer: &Peer, _: &[u8], _: Vec<OwnedFd>) -> Result<Answer, Refusal> {
         self.0.clients.lock().unwrap().push(peer.clone());
-        Ok(Reply::default())
+        Ok(Reply::default().into())
     }
 
-    fn requested(&mut self, peer: &Peer, request: &[u8], _: Vec<OwnedFd>) -> Result<Reply, Refusal> {
+    fn requested(&mut self, peer: &Peer, request: &[u8], _: Vec<OwnedFd>) -> Result<Answer, Refusal> {
         let number = self.0.requests.fetch_add(1, Ordering::SeqCst) + 1;
         match request {
             b"tell" => {
                 let payload = [&b"call"[..], &number.to_le_bytes()].concat();
                 let told = peer.notify(&payload, &[]).map_err(|error| Refusal::new(error.to_string()))?;
-                Ok(Reply::new(if told == Notified::Accepted { "told" } else { "full" }))
+                Ok(Reply::new(if told == Notified::Accepted { "told" } else { "full" }).into())
             }
             b"bye" => {
                 peer.disconnect();
-                Ok(Reply::default())
+                Ok(Reply::default().into())
             }
             b"no" => Err(Refusal::new("asked to refuse")),
-            other => Ok(Reply::new(other)),
+            other => Ok(Reply::new(other).into()),
         }
     }
 
@@ -302,14 +302,14 @@ struct Holding {
 }
 
 impl Service for Holding {
-    fn connected(&mut self, _: &Peer, _: &[u8], _: Vec<OwnedFd>) -> Result<Reply, Refusal> {
+    fn connected(&mut self, _: &Peer, _: &[u8], _: Vec<OwnedFd>) -> Result<Answer, Refusal> {
         self.is_held.send(()).unwrap();
         self.go_on.recv().unwrap();
-        Ok(Reply::default())
+        Ok(Reply::default().into())
     }
 
-    fn requested(&mut self, _: &Peer, _: &[u8], _: Vec<OwnedFd>) -> Result<Reply, Refusal> {
-        Ok(Reply::default())
+    fn requested(&mut self, _: &Peer, _: &[u8], _: Vec<OwnedFd>) -> Result<Answer, Refusal> {
+        Ok(Reply::default().into())
     }
 
     fn departed(&mut self, _: &Peer) {}

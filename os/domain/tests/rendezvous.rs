@@ -10,8 +10,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use beeline_domain::{
-    ConnectError, Departure, Domain, DomainConfig, MayArrive, MisuseError, OfferError, OfferOptions, Peer,
-    Refusal, Reply, Service,
+    Answer, ConnectError, Departure, Domain, DomainConfig, MayArrive, MisuseError, OfferError, OfferOptions,
+    Peer, Refusal, Reply, Service,
 };
 use harness::{Helper, Role, TestFolder, fork_a_bystander, listen, open_fds, say, wait_for_end, wait_until};
 use rustix::fs::MemfdFlags;
@@ -21,20 +21,20 @@ use rustix::process::Signal;
 struct Echo(Sender<(Peer, &'static str)>);
 
 impl Service for Echo {
-    fn connected(&mut self, peer: &Peer, request: &[u8], fds: Vec<OwnedFd>) -> Result<Reply, Refusal> {
+    fn connected(&mut self, peer: &Peer, request: &[u8], fds: Vec<OwnedFd>) -> Result<Answer, Refusal> {
         let reply = self.requested(peer, request, fds)?;
         let _ = self.0.send((peer.clone(), "connected"));
         Ok(reply)
     }
 
-    fn requested(&mut self, peer: &Peer, request: &[u8], fds: Vec<OwnedFd>) -> Result<Reply, Refusal> {
+    fn requested(&mut self, peer: &Peer, request: &[u8], fds: Vec<OwnedFd>) -> Result<Answer, Refusal> {
         match request {
             b"no" => Err(Refusal::new("asked to refuse")),
-            b"fds" => Ok(Reply::new(open_fds().to_string())),
-            b"who" => Ok(Reply::new(peer.pid().to_string())),
-            b"pid" => Ok(Reply::new(std::process::id().to_string())),
+            b"fds" => Ok(Reply::new(open_fds().to_string()).into()),
+            b"who" => Ok(Reply::new(peer.pid().to_string()).into()),
+            b"pid" => Ok(Reply::new(std::process::id().to_string()).into()),
             b"panic" => panic!("a service that panics, on purpose"),
-            _ => Ok(Reply { payload: request.iter().rev().copied().collect(), fds }),
+            _ => Ok(Reply { payload: request.iter().rev().copied().collect(), fds }.into()),
         }
     }
 

@@ -9,9 +9,9 @@ use std::mem::MaybeUninit;
 use std::thread::{Builder, JoinHandle};
 
 /// Signals that a thread causes itself by what it does. They stay open: the kernel delivers them to no other thread, and
-/// blocking them would only take a crash report from the program.
-const OWN_FAULTS: [libc::c_int; 6] =
-    [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP, libc::SIGSYS];
+/// blocking them would only take from the program what it does about them: a stack overflow would end it without a word.
+const OWN_FAULTS: [libc::c_int; 7] =
+    [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP, libc::SIGSYS, libc::SIGABRT];
 
 /// Starts a thread in which every signal is blocked but those that report a fault of its own.
 ///

@@ -1,4 +1,4 @@
-//! The clients of a server: made by the domain's thread when they connect, used by the server's threads.
+//! The clients of a server: made by the domain's workers when they connect, used by the server's threads.
 //!
 //! Nothing here is on the path of a request: a thread looks at one counter and takes the lock only when it has changed.
 
@@ -9,10 +9,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use beeline_contract_memory::Sleeper;
 use beeline_domain::{
-    CreditPage, Event, FreshWindow, MemoryCreditSink, MemorySleeper, Peer, PeerId, Refusal, Reply,
-    SenderParts, Service, StoreOptions,
+    Answer, CreditPage, Disposer, Event, FreshWindow, MemoryCreditSink, MemorySleeper, Peer, PeerId, Refusal,
+    Reply, SenderParts, Service, StoreOptions,
 };
-use beeline_mmio::{Flag, MemoryOptions, Region, SharedMemory, StoreKernel};
+use beeline_mmio::{Flag, MemoryOptions, Pace, Region, SharedMemory, StoreKernel};
 use beeline_spec::WORD_BYTES;
 use beeline_spec::formats::rpc_client_page::REPLIES_WANTED_OFFSET;
 use beeline_window::{SharedWindow, WindowConfig};
@@ -101,10 +101,12 @@ impl ClientEntry {
     }
 }
 
-/// What a server's threads and the domain's thread share.
+/// What a server's threads, the domain's thread and its workers share.
 #[derive(Debug)]
 pub(crate) struct Registry {
     options: ServerOptions,
+    /// Takes clients that are gone: unmapping their windows takes time.
+    disposer: Disposer,
     clients: Mutex<HashMap<PeerId, Arc<ClientEntry>>>,
     /// Goes up whenever a client came, went, or opened a window.
     changes: AtomicU64,
@@ -120,11 +122,12 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Registry {
-    pub(crate) fn new(options: ServerOptions) -> Self {
+    pub(crate) fn new(options: ServerOptions, disposer: Disposer) -> Self {
         let bells = Region::private(options.workers * WORD_BYTES);
         Registry {
             events: Mutex::new(vec![None; options.workers]),
             options,
+            disposer,
             clients: Mutex::default(),
             changes: AtomicU64::new(0),
             next_id: AtomicU64::new(1),
@@ -159,10 +162,16 @@ impl Registry {
     /// Lets go of a client, whoever noticed first that it is of no use any more.
     pub(crate) fn remove(&self, peer: &Peer) {
         let removed = lock(&self.clients).remove(&peer.id());
-        if removed.is_some() {
+        if let Some(entry) = removed {
             peer.disconnect();
             self.change();
+            self.dispose(entry);
         }
+    }
+
+    /// Has what is left of a client dropped where nobody waits for it.
+    pub(crate) fn dispose(&self, left: impl Send + 'static) {
+        self.disposer.dispose(left);
     }
 
     fn change(&self) {
@@ -182,14 +191,20 @@ impl Registry {
     }
 
     /// A client's first request.
-    fn welcome(&self, peer: &Peer, request: &[u8], fds: Vec<OwnedFd>) -> Result<Reply, Refusal> {
+    fn welcome(
+        &self,
+        peer: &Peer,
+        request: &[u8],
+        fds: Vec<OwnedFd>,
+        pace: &dyn Pace,
+    ) -> Result<Reply, Refusal> {
         let hello: Hello = decode(request).map_err(Refusal::new)?;
         hello.check().map_err(Refusal::new)?;
         let page = CreditPage::from_fd(only(fds, "credit page")?).map_err(refused)?;
         let lines = self.options.request_lines;
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
-        let window =
-            FreshWindow::create("requests", lines, self.options.memory, id as u8).map_err(refused)?;
+        let window = FreshWindow::create_paced("requests", lines, self.options.memory, id as u8, pace);
+        let window = window.map_err(refused)?;
         let table =
             SharedMemory::create("beeline-cancels", table_bytes(hello.slots), MemoryOptions::default())
                 .map_err(refused)?;
@@ -217,7 +232,13 @@ impl Registry {
     }
 
     /// A client opens a reply window for one thread.
-    fn open_reply(&self, peer: &Peer, request: &[u8], fds: Vec<OwnedFd>) -> Result<Reply, Refusal> {
+    fn open_reply(
+        &self,
+        peer: &Peer,
+        request: &[u8],
+        fds: Vec<OwnedFd>,
+        pace: &dyn Pace,
+    ) -> Result<Reply, Refusal> {
         let open: OpenReply = decode(request).map_err(Refusal::new)?;
         let worker = open.worker as usize;
         if worker >= self.options.workers {
@@ -238,7 +259,7 @@ impl Registry {
         let page = CreditPage::create("replies").map_err(refused)?;
         let kernel = StoreOptions::with_kernel(self.options.kernel);
         let window = only(fds, "reply window")?;
-        let parts = open.window.join(window, &page, peer, kernel).map_err(refused)?;
+        let parts = open.window.join_paced(window, &page, peer, kernel, pace).map_err(refused)?;
         lock(&entry.replies)[worker] = ReplySlot::Open(Box::new(parts));
         self.change();
         let page_fd = page.fd().try_clone_to_owned().map_err(refused)?;
@@ -260,12 +281,14 @@ fn only(fds: Vec<OwnedFd>, what: &str) -> Result<OwnedFd, Refusal> {
 pub(crate) struct Rendezvous(pub(crate) Arc<Registry>);
 
 impl Service for Rendezvous {
-    fn connected(&mut self, peer: &Peer, request: &[u8], fds: Vec<OwnedFd>) -> Result<Reply, Refusal> {
-        self.0.welcome(peer, request, fds)
+    fn connected(&mut self, peer: &Peer, request: &[u8], fds: Vec<OwnedFd>) -> Result<Answer, Refusal> {
+        let (registry, peer, request) = (Arc::clone(&self.0), peer.clone(), request.to_vec());
+        Ok(Answer::later(move |pace| registry.welcome(&peer, &request, fds, pace)))
     }
 
-    fn requested(&mut self, peer: &Peer, request: &[u8], fds: Vec<OwnedFd>) -> Result<Reply, Refusal> {
-        self.0.open_reply(peer, request, fds)
+    fn requested(&mut self, peer: &Peer, request: &[u8], fds: Vec<OwnedFd>) -> Result<Answer, Refusal> {
+        let (registry, peer, request) = (Arc::clone(&self.0), peer.clone(), request.to_vec());
+        Ok(Answer::later(move |pace| registry.open_reply(&peer, &request, fds, pace)))
     }
 
     fn departed(&mut self, peer: &Peer) {

@@ -38,7 +38,7 @@ impl Server {
             max_connections: options.max_clients,
             ..OfferOptions::default()
         };
-        let registry = Arc::new(Registry::new(options));
+        let registry = Arc::new(Registry::new(options, domain.disposer()));
         let workers =
             (0..registry.workers()).map(|index| Worker::new(index, Arc::clone(&registry))).collect();
         let offer = domain.offer_with(name, Box::new(Rendezvous(registry)), offered)?;

@@ -129,7 +129,9 @@ impl Worker {
         self.seen_changes = self.registry.changes();
         let clients = self.registry.clients();
         let present: HashSet<_> = clients.iter().map(|client| client.id).collect();
-        self.sessions.retain(|session| present.contains(&session.entry.id));
+        for gone in self.sessions.extract_if(.., |session| !present.contains(&session.entry.id)) {
+            self.registry.dispose(gone);
+        }
         let known: HashSet<_> = self.sessions.iter().map(|session| session.entry.id).collect();
         let new = clients.into_iter().filter(|client| !known.contains(&client.id));
         self.sessions.extend(new.map(|client| Session::new(client, self.index)));

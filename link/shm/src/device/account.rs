@@ -4,15 +4,22 @@
 //! the host has open would let a host that opens and closes faster than the loop looks have any amount of it.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::error::ControlError;
 
 /// The account of one port.
 #[derive(Clone, Debug)]
 pub(crate) struct Account {
-    used: Arc<AtomicU64>,
+    used: Arc<Used>,
     limit: u64,
+}
+
+/// What is mapped, or about to be.
+#[derive(Debug, Default)]
+struct Used {
+    bytes: AtomicU64,
+    mappings: AtomicU32,
 }
 
 impl Account {
@@ -24,7 +31,13 @@ impl Account {
     /// Bytes that are mapped, or about to be.
     pub(crate) fn used(&self) -> u64 {
         // Acquire: what was given back is unmapped. Pairs with the drop of a charge.
-        self.used.load(Ordering::Acquire)
+        self.used.bytes.load(Ordering::Acquire)
+    }
+
+    /// Mappings that there are, or are about to be.
+    pub(crate) fn mappings(&self) -> u32 {
+        // Acquire: as for the bytes.
+        self.used.mappings.load(Ordering::Acquire)
     }
 
     /// Charges the account before memory is made; `regions` is only said in the error.
@@ -34,7 +47,8 @@ impl Account {
             return Err(ControlError::TooMuchMemory { asked: bytes, used, limit: self.limit, regions });
         }
         // Relaxed: one thread charges, others only give back, so it is still within the limit.
-        self.used.fetch_add(bytes, Ordering::Relaxed);
+        self.used.bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.used.mappings.fetch_add(1, Ordering::Relaxed);
         Ok(Charge { used: Arc::clone(&self.used), bytes })
     }
 }
@@ -42,14 +56,15 @@ impl Account {
 /// Bytes charged. It is kept beside the mapping it stands for and dropped after it.
 #[derive(Debug)]
 pub(crate) struct Charge {
-    used: Arc<AtomicU64>,
+    used: Arc<Used>,
     bytes: u64,
 }
 
 impl Drop for Charge {
     fn drop(&mut self) {
         // Release: the mapping is gone before it is counted as gone. Pairs with the load in `Account::used`.
-        self.used.fetch_sub(self.bytes, Ordering::Release);
+        self.used.bytes.fetch_sub(self.bytes, Ordering::Release);
+        self.used.mappings.fetch_sub(1, Ordering::Release);
     }
 }
 
@@ -69,6 +84,6 @@ mod tests {
         assert!(account.charge(u64::MAX, 1).is_err() && account.charge(61, 1).is_err());
         let third = account.charge(60, 1).unwrap();
         drop((second, third));
-        assert_eq!(account.used(), 0);
+        assert_eq!((account.used(), account.mappings()), (0, 0));
     }
 }

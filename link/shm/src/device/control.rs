@@ -1,6 +1,6 @@
 //! The slow path of a port: opening it, its windows, doorbells and memory.
 //!
-//! It runs on the thread that accepts connections and must not wait for the loop that runs the device: it makes and
+//! It runs on a worker of the domain and must not wait for the loop that runs the device: it makes and
 //! checks memory, and leaves what it made in a channel that the loop empties before it looks at the next register
 //! access of the host. So whatever a host was told is there, is there before the device hears of it. Nothing a host
 //! sends is trusted: numbers are bounds-checked, memory must be a sealed memfd of exactly the size it claims. Nor can it
@@ -12,13 +12,13 @@ use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 
 use beeline_contract_device::Device;
 use beeline_domain::{Peer, Reply, Waker};
-use beeline_mmio::{Region, SharedMemory, StoreKernel, Word};
+use beeline_mmio::{Pace, Region, SharedMemory, StoreKernel, Unpaced, Word};
 use beeline_spec::LINE_BYTES;
 use beeline_spec::escape::blank_from_random;
 use beeline_spec::formats::{port_closed, port_device_memory as device_memory, port_host_memory as host};
 
 use super::DevicePort;
-use super::account::Account;
+use super::account::{Account, Charge};
 use super::device_layout::DeviceLayout;
 use super::port_config::PortConfig;
 use super::port_parts::{HostWords, PortParts, Update};
@@ -28,7 +28,8 @@ use crate::event::EventReceiver;
 use crate::layout::{self, FIRST_REGION, HOST_BYTES, REGISTER_LINES, region_address};
 use crate::messages::{Answer, Request, VERSION, to_bytes};
 
-/// Things that a host may open or close before the loop has taken over any of them.
+/// Things that a host may open or close before the loop has taken over any of them, and mappings that may be on their way to
+/// the loop, or from it to where they are dropped.
 const MAX_UPDATES: usize = 512;
 
 /// The side of a port that answers its host's requests.
@@ -102,7 +103,20 @@ impl PortControl {
     ///
     /// # Errors
     /// The request is garbage, asks for what is not there, or for more than a port may have. The port goes on.
-    pub fn request(&mut self, request: &[u8], mut fds: Vec<OwnedFd>) -> Result<Reply, ControlError> {
+    pub fn request(&mut self, request: &[u8], fds: Vec<OwnedFd>) -> Result<Reply, ControlError> {
+        self.request_paced(request, fds, &Unpaced)
+    }
+
+    /// As [`PortControl::request`]; `pace` decides when each piece of memory is made, mapped or filled.
+    ///
+    /// # Errors
+    /// As [`PortControl::request`].
+    pub fn request_paced(
+        &mut self,
+        request: &[u8],
+        mut fds: Vec<OwnedFd>,
+        pace: &dyn Pace,
+    ) -> Result<Reply, ControlError> {
         if self.closed.load() != u64::from(port_closed::OPEN) {
             return Err(ControlError::Closed("the NIC process said so before".into()));
         }
@@ -112,29 +126,38 @@ impl PortControl {
         }
         match request {
             Request::Open { .. } => Err(ControlError::Order("another port on the same connection")),
-            Request::Window { queue, is_cached } => self.window(queue, is_cached),
+            Request::Window { queue, is_cached } => self.window(queue, is_cached, pace),
             Request::Doorbell { offset_bytes } => self.doorbell(offset_bytes),
-            Request::Memory { bytes } => self.memory(bytes, only_descriptor(&mut fds)?),
+            Request::Memory { bytes } => self.memory(bytes, only_descriptor(&mut fds)?, pace),
             Request::Release { region } => self.release(region),
         }
     }
 
-    fn window(&mut self, queue: u32, is_cached: bool) -> Result<Reply, ControlError> {
+    fn window(&mut self, queue: u32, is_cached: bool, pace: &dyn Pace) -> Result<Reply, ControlError> {
         let queues = self.layout.queues;
         let lines = self.layout.window_lines.get(queue as usize).copied();
         let lines = lines.ok_or(ControlError::Queue { queue, queues })?;
         // Always fresh memory: stores of a former sender that are still on their way must not land in this window.
         let bytes = lines as usize * LINE_BYTES;
-        let charge = self.account.charge(bytes as u64, self.regions.len())?;
+        let charge = self.charge(bytes as u64)?;
         let memory = SharedMemory::create("beeline-window", bytes, self.config.memory)?;
-        let region = memory.map()?;
+        let region = memory.map_paced(pace)?;
         let blank = random_blank()?;
-        region.fill(0, memory.bytes(), blank);
+        region.fill_paced(0, memory.bytes(), blank, pace);
         let fd = copy(&memory.fd())?;
         let kernel = if is_cached { StoreKernel::Cached } else { StoreKernel::Nt8 };
         let port = region.load_window(0, lines).for_sender(kernel);
         self.update(Update::Window { queue, port, charge, blank })?;
         Ok(Reply { payload: to_bytes(&Answer::Window { lines }), fds: vec![fd] })
+    }
+
+    /// Charges the port's account for a mapping that is about to be made.
+    fn charge(&self, bytes: u64) -> Result<Charge, ControlError> {
+        let in_use = self.regions.len() + self.layout.queues as usize;
+        if self.account.mappings() as usize >= in_use + MAX_UPDATES {
+            return Err(ControlError::Behind { updates: MAX_UPDATES });
+        }
+        self.account.charge(bytes, self.regions.len())
     }
 
     fn doorbell(&mut self, offset_bytes: u32) -> Result<Reply, ControlError> {
@@ -144,14 +167,14 @@ impl PortControl {
         Ok(Reply::new(to_bytes(&Answer::Done)))
     }
 
-    fn memory(&mut self, bytes: u64, fd: OwnedFd) -> Result<Reply, ControlError> {
+    fn memory(&mut self, bytes: u64, fd: OwnedFd, pace: &dyn Pace) -> Result<Reply, ControlError> {
         let regions = self.regions.len();
         if regions >= self.config.max_regions as usize || bytes == 0 || bytes > u64::from(u32::MAX) {
             let (used, limit) = (self.account.used(), self.config.max_memory_bytes);
             return Err(ControlError::TooMuchMemory { asked: bytes, used, limit, regions });
         }
-        let charge = self.account.charge(bytes, regions)?;
-        let region = SharedMemory::from_fd(fd, bytes as usize)?.map()?;
+        let charge = self.charge(bytes)?;
+        let region = SharedMemory::from_fd(fd, bytes as usize)?.map_paced(pace)?;
         let number = (FIRST_REGION..).find(|number| !self.regions.contains(number));
         let number = number.expect("fewer regions than numbers are registered");
         let memory = region.dma_memory(0, bytes as usize, region_address(number));

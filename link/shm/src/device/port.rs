@@ -12,7 +12,7 @@ use std::os::fd::BorrowedFd;
 use std::sync::mpsc::Receiver;
 
 use beeline_contract_device::{Accept, Device, DmaError, DmaTag, QueueId, ReadTag, SimTime, Want, Watches};
-use beeline_domain::Waker;
+use beeline_domain::{Disposer, Waker};
 use beeline_spec::formats::port_closed;
 
 use super::PortCounters;
@@ -88,6 +88,8 @@ pub struct DevicePort<D> {
     is_loop_back: bool,
     updates: Receiver<Update>,
     event: EventReceiver,
+    /// Takes mappings that are closed; without it they are dropped here.
+    disposer: Option<Disposer>,
 }
 
 impl<D: Device> DevicePort<D> {
@@ -112,6 +114,7 @@ impl<D: Device> DevicePort<D> {
             is_loop_back: loop_back,
             updates,
             event,
+            disposer: None,
         }
     }
 
@@ -258,6 +261,11 @@ impl<D: Device> DevicePort<D> {
                     self.device.read_arrived(u64::from(offset_bytes), ReadTag(tag));
                 }
                 Some(Access::Write { offset_bytes, value }) => {
+                    if !self.queues.prepare(offset_bytes, value) {
+                        // The access stays where it is, and the next turn goes on with it.
+                        any = true;
+                        break;
+                    }
                     self.queues.before_write(&mut self.device, offset_bytes, value);
                     if !write_register(&mut self.device, offset_bytes, value) {
                         self.counters.refused_writes += 1;
@@ -279,13 +287,32 @@ impl<D: Device> DevicePort<D> {
         while let Ok(update) = self.updates.try_recv() {
             match update {
                 Update::Window { queue, port, charge, blank } => {
-                    self.queues.add_window(queue, port, charge, blank);
+                    let former = self.queues.add_window(queue, port, charge, blank);
+                    self.dispose(former);
                 }
                 Update::Doorbell { offset_bytes, word } => self.queues.add_doorbell(offset_bytes, word),
-                Update::Region { number, memory, charge } => self.regions.insert(number, memory, charge),
-                Update::Release { number } => self.regions.remove(number),
+                Update::Region { number, memory, charge } => {
+                    let former = self.regions.insert(number, memory, charge);
+                    self.dispose(former);
+                }
+                Update::Release { number } => {
+                    let former = self.regions.remove(number);
+                    self.dispose(former);
+                }
             }
         }
+    }
+
+    /// Drops what was mapped, which takes time in proportion to its size, where nobody waits for it.
+    fn dispose(&self, former: Option<impl Send + 'static>) {
+        if let (Some(former), Some(disposer)) = (former, &self.disposer) {
+            disposer.dispose(former);
+        }
+    }
+
+    /// Has what the host closes dropped by `disposer`; until then it is dropped by whoever calls this port.
+    pub fn dispose_with(&mut self, disposer: Disposer) {
+        self.disposer = Some(disposer);
     }
 
     /// A frame came from the wire; what the device says.

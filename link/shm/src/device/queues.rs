@@ -14,9 +14,12 @@ use super::device_layout::DeviceLayout;
 use super::port_config::PortConfig;
 use super::scanner::Scanner;
 
+/// Lines of windows that are blanked in one turn of their port.
+const BLANKED_LINES: u32 = 1024;
+
 /// A transmit window.
 #[derive(Debug)]
-struct Window {
+pub(crate) struct Window {
     scanner: Scanner<LoadWindow>,
     /// Used when the host leaves the choice to us.
     own_blank: u64,
@@ -93,18 +96,57 @@ impl Queues {
     }
 
     /// A fresh window of a queue; every word of it is `blank`. It is looked at from the next enabling of the queue on:
-    /// only then do positions agree.
-    pub(crate) fn add_window(&mut self, queue: u32, port: LoadWindow, charge: Charge, blank: u64) {
+    /// only then do positions agree. Gives the queue's former window.
+    pub(crate) fn add_window(
+        &mut self,
+        queue: u32,
+        port: LoadWindow,
+        charge: Charge,
+        blank: u64,
+    ) -> Option<Window> {
         let base = self.layout.window_offset(queue);
         let scanner = Scanner::new(port, base, self.layout.scan_config(&self.config));
         let window = Window { scanner, own_blank: blank, is_started: false, _charge: charge };
-        self.windows[queue as usize] = Some(window);
+        self.windows[queue as usize].replace(window)
     }
 
     /// A doorbell to be looked at from now on.
     pub(crate) fn add_doorbell(&mut self, offset_bytes: u32, word: Word) {
         self.doorbells.retain(|doorbell| doorbell.offset_bytes != offset_bytes);
         self.doorbells.push(Doorbell { offset_bytes, word, seen: 0 });
+    }
+
+    /// Gets ready for a register write: a window must be blank when its queue starts, and some windows take long to blank.
+    /// So each call blanks a piece of them; whether they are ready, and the write may go to the device.
+    pub(crate) fn prepare(&mut self, offset_bytes: u32, value: u64) -> bool {
+        let mut lines = BLANKED_LINES;
+        (0..self.layout.queues).all(|queue| {
+            !self.would_start(queue, offset_bytes, value) || self.prepare_window(queue, &mut lines)
+        })
+    }
+
+    /// Whether a register write starts a queue that does not run.
+    fn would_start(&self, queue: u32, offset_bytes: u32, value: u64) -> bool {
+        let has = |lsb: u32, mask: u64| value >> lsb & mask != 0;
+        let (mut is_device_on, mut is_on) =
+            (self.is_device_enabled, self.settings[queue as usize].is_enabled);
+        if offset_bytes == regs::CONTROL {
+            is_device_on = has(field::control::ENABLE_LSB, field::control::ENABLE_MASK)
+                && !has(field::control::RESET_LSB, field::control::RESET_MASK);
+        } else if offset_bytes == regs::QUEUE + queue * regs::QUEUE_STRIDE + regs::queue::CONTROL {
+            is_on = has(field::queue_control::ENABLE_LSB, field::queue_control::ENABLE_MASK);
+        } else {
+            return false;
+        }
+        is_device_on && is_on && !self.active.contains(&queue)
+    }
+
+    fn prepare_window(&mut self, queue: u32, lines: &mut u32) -> bool {
+        let chosen = self.settings[queue as usize].blank;
+        self.windows[queue as usize].as_mut().is_none_or(|window| {
+            let blank = if chosen == 0 { window.own_blank } else { chosen };
+            window.scanner.prepare(blank, lines)
+        })
     }
 
     /// Looks at a register write before the device gets it.

@@ -24,25 +24,25 @@ pub(crate) struct Regions {
     charges: Vec<Option<Charge>>,
 }
 
+/// A region that was taken out, and its place in the account: the mapping goes before it is counted as gone.
+pub(crate) type Former = (Option<DmaRegion>, Option<Charge>);
+
 impl Regions {
-    /// Registers a region under a number.
-    pub(crate) fn insert(&mut self, number: u32, memory: DmaRegion, charge: Charge) {
+    /// Registers a region under a number; gives the former one.
+    pub(crate) fn insert(&mut self, number: u32, memory: DmaRegion, charge: Charge) -> Option<Former> {
         let index = number as usize;
         if self.slots.len() <= index {
             self.slots.resize_with(index + 1, || None);
             self.charges.resize_with(index + 1, || None);
         }
-        // The mapping first: it is gone before it is counted as gone.
-        self.slots[index] = Some(memory);
-        self.charges[index] = Some(charge);
+        let former = (self.slots[index].replace(memory), self.charges[index].replace(charge));
+        former.0.is_some().then_some(former)
     }
 
-    /// Forgets a region.
-    pub(crate) fn remove(&mut self, number: u32) {
-        if let Some(slot) = self.slots.get_mut(number as usize) {
-            *slot = None;
-            self.charges[number as usize] = None;
-        }
+    /// Forgets a region, and gives it.
+    pub(crate) fn remove(&mut self, number: u32) -> Option<Former> {
+        let memory = self.slots.get_mut(number as usize)?.take()?;
+        Some((Some(memory), self.charges[number as usize].take()))
     }
 
     #[inline(always)]

@@ -61,6 +61,8 @@ pub(crate) struct Scanner<L> {
     expected: u64,
     /// The bytes of a run on their way to the device.
     run: Run,
+    /// Lines from the first on that [`Scanner::prepare`] has made blank.
+    prepared: u32,
 }
 
 /// Lines of a message that are waited for together: the sender stores undisturbed, and what it stored comes over at once.
@@ -113,15 +115,32 @@ impl<L: LoadPort> Scanner<L> {
             patience: 0,
             expected: 0,
             run: Run([[0; LINE_BYTES]; RUN_LINES as usize]),
+            prepared: 0,
         }
     }
 
-    /// Blanks the whole window and begins at its first line. The sender must not be storing.
-    pub(crate) fn start(&mut self, blank: u64) {
-        for line in 0..self.port.lines() {
+    /// Blanks more of the window, at most `lines` lines, which it takes off; whether the whole window is blank now. The
+    /// sender must not be storing, and the scanner not be scanning.
+    pub(crate) fn prepare(&mut self, blank: u64, lines: &mut u32) -> bool {
+        if self.blank != blank {
+            (self.blank, self.prepared) = (blank, 0);
+        }
+        let end = self.port.lines().min(self.prepared.saturating_add(*lines));
+        for line in self.prepared..end {
             self.port.blank_line(line, blank);
         }
-        self.blank = blank;
+        *lines -= end - self.prepared;
+        self.prepared = end;
+        end == self.port.lines()
+    }
+
+    /// Begins at the first line of a window that is blank; what [`Scanner::prepare`] has not done is done here. The sender
+    /// must not be storing.
+    pub(crate) fn start(&mut self, blank: u64) {
+        let mut all = u32::MAX;
+        self.prepare(blank, &mut all);
+        // From here on lines are stored into.
+        self.prepared = 0;
         self.frontier = 0;
         self.delivered.fill(0);
         self.beyond = 0;

@@ -372,3 +372,34 @@ proptest! {
         prop_assert_eq!(counters.ahead_writes, 0);
     }
 }
+
+#[test]
+fn a_window_is_blanked_in_pieces_and_begins_anew_with_another_blank_or_start() {
+    const OTHER: u64 = 0x8000_0000_0000_0077;
+    let mut scanner = scanner(4, 8);
+    let (mut device, mut counters) = (Recorder::default(), PortCounters::default());
+    let blank = |scanner: &Scanner<Memory>, blank: u64| {
+        scanner.port.0.iter().filter(|line| **line == [blank; 8]).count() as u32
+    };
+    let mut lines = 5;
+    assert!(!scanner.prepare(OTHER, &mut lines));
+    assert_eq!((lines, blank(&scanner, OTHER)), (0, 5));
+    assert!(!scanner.prepare(OTHER, &mut lines), "nothing is left to be done with");
+    lines = LINES;
+    assert!(scanner.prepare(OTHER, &mut lines));
+    assert_eq!((lines, blank(&scanner, OTHER)), (5, LINES));
+    scanner.start(OTHER);
+    store_line(&mut scanner, 0);
+    scanner.port.store(1, 0, 5);
+    assert!(scanner.scan(&mut device, &mut counters));
+    // The torn line must go, although the blank is the same.
+    lines = 3;
+    assert!(!scanner.prepare(OTHER, &mut lines));
+    lines = LINES;
+    assert!(scanner.prepare(OTHER, &mut lines) && blank(&scanner, OTHER) == LINES);
+    lines = 3;
+    assert!(!scanner.prepare(BLANK, &mut lines));
+    assert_eq!(blank(&scanner, BLANK), 3);
+    scanner.start(BLANK);
+    assert_eq!((blank(&scanner, BLANK), scanner.frontier()), (LINES, 0), "the rest is done at the start");
+}

@@ -6,7 +6,7 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use beeline_mmio::{LoadWindow, MemoryOptions, Region, SharedMemory, StoreKernel};
+use beeline_mmio::{LoadWindow, MemoryOptions, Pace, Region, SharedMemory, StoreKernel, Unpaced};
 use beeline_spec::LINE_BYTES;
 use beeline_spec::escape::{blank_from_random, is_blank_value};
 use beeline_spec::formats::CONTROL_PAGE_BYTES;
@@ -69,8 +69,24 @@ impl WindowTerms {
         peer: &Peer,
         options: StoreOptions,
     ) -> Result<SenderParts, WindowError> {
+        self.join_paced(window_fd, page, peer, options, &Unpaced)
+    }
+
+    /// As [`WindowTerms::join`]; `pace` decides when each piece of the window is mapped.
+    ///
+    /// # Errors
+    /// As [`WindowTerms::join`].
+    pub fn join_paced(
+        &self,
+        window_fd: OwnedFd,
+        page: &CreditPage,
+        peer: &Peer,
+        options: StoreOptions,
+        pace: &dyn Pace,
+    ) -> Result<SenderParts, WindowError> {
         self.check(options.memory.huge_pages)?;
-        let window = SharedMemory::from_fd_with(window_fd, self.bytes, options.memory)?.map()?;
+        let memory = SharedMemory::from_fd_with(window_fd, self.bytes, options.memory)?;
+        let window = memory.map_paced(pace)?;
         let lines = window.store_window(CONTROL_PAGE_BYTES, self.lines, options.kernel);
         Ok(SenderParts {
             store: PeerWindow::new(lines, receiver_waker(&page.region, peer)),
@@ -157,13 +173,27 @@ impl FreshWindow {
     /// # Errors
     /// The number of lines cannot be; the system has no memory, no descriptor or no random number left.
     pub fn create(name: &str, lines: u32, memory: MemoryOptions, epoch: u8) -> Result<Self, WindowError> {
+        Self::create_paced(name, lines, memory, epoch, &Unpaced)
+    }
+
+    /// As [`FreshWindow::create`]; `pace` decides when each piece of its memory is made.
+    ///
+    /// # Errors
+    /// As [`FreshWindow::create`].
+    pub fn create_paced(
+        name: &str,
+        lines: u32,
+        memory: MemoryOptions,
+        epoch: u8,
+        pace: &dyn Pace,
+    ) -> Result<Self, WindowError> {
         check_lines(lines)?;
         let memory = SharedMemory::create(&format!("beeline-window-{name}"), window_bytes(lines), memory)?;
-        let region = memory.map()?;
+        let region = memory.map_paced(pace)?;
         let random =
             getrandom::u64().map_err(|e| WindowError::Malformed { what: format!("no random blank: {e}") })?;
         let blank = blank_from_random(random);
-        region.fill(CONTROL_PAGE_BYTES, lines as usize * LINE_BYTES, blank);
+        region.fill_paced(CONTROL_PAGE_BYTES, lines as usize * LINE_BYTES, blank, pace);
         let terms = WindowTerms { lines, bytes: memory.bytes(), blank, epoch };
         Ok(FreshWindow { memory, region, terms })
     }

@@ -5,14 +5,14 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use beeline_mmio::{LoadWindow, MemoryOptions, StoreKernel};
+use beeline_mmio::{LoadWindow, MemoryOptions, Pace, StoreKernel};
 
 use super::halves::{CreditPage, FreshWindow};
 use super::hello::{Request, encode_answer};
 use super::options::{WindowError, WindowOptions, check_lines};
 use crate::{
-    Domain, Event, MemoryCreditSink, MemorySleeper, Offer, OfferOptions, Peer, Refusal, Reply, Service,
-    process_name,
+    Answer, Domain, Event, MemoryCreditSink, MemorySleeper, Offer, OfferOptions, Peer, Refusal, Reply,
+    Service, process_name,
 };
 
 /// Windows that may wait to be accepted; senders that connect and go cannot fill more.
@@ -45,7 +45,7 @@ pub struct WindowListener {
     queue: Arc<Queue>,
 }
 
-/// Between the domain's thread, which makes windows, and whoever accepts them.
+/// Between the workers, which make windows, and whoever accepts them.
 #[derive(Debug, Default)]
 struct Queue {
     state: Mutex<QueueState>,
@@ -55,6 +55,8 @@ struct Queue {
 #[derive(Debug, Default)]
 struct QueueState {
     waiting: VecDeque<ReceiverParts>,
+    /// Windows that are being made.
+    under_way: usize,
     /// What is signalled when a sender comes.
     event: Option<Event>,
     is_closed: bool,
@@ -154,7 +156,7 @@ impl Drop for WindowListener {
     }
 }
 
-/// The service behind the name: makes a window for each sender.
+/// The service behind the name: has a window made for each sender.
 struct Maker {
     name: String,
     lines: u32,
@@ -167,39 +169,18 @@ struct Maker {
 }
 
 impl Service for Maker {
-    fn connected(&mut self, peer: &Peer, request: &[u8], fds: Vec<OwnedFd>) -> Result<Reply, Refusal> {
-        let kernel = Request::decode(request).map_err(Refusal::new)?;
-        let [credit_fd] = <[OwnedFd; 1]>::try_from(fds)
-            .map_err(|fds| Refusal::new(format!("{} descriptors, one credit page is needed", fds.len())))?;
-        if let Some(sender) = self.sender.as_ref().filter(|sender| sender.is_connected_now()) {
-            return Err(Refusal::new(format!("the window is taken by {}", process_name(sender.pid()))));
-        }
-        {
-            let state = self.queue.lock();
-            if state.is_closed {
-                return Err(Refusal::new("the receiver accepts no more senders"));
-            }
-            if state.waiting.len() >= MAX_WAITING {
-                return Err(Refusal::new(format!("{MAX_WAITING} windows already wait to be accepted")));
-            }
-        }
-        let credit_page = CreditPage::from_fd(credit_fd)
-            .map_err(|error| Refusal::new(format!("the credit page cannot be used: {error}")))?;
-        let (reply, parts) = self.make(peer, &credit_page, kernel).map_err(|error| {
-            tracing::error!(%error, window = self.name, "cannot make a window");
-            Refusal::new(format!("the receiver cannot make a window: {error}"))
-        })?;
-        self.sender = Some(peer.clone());
-        let mut state = self.queue.lock();
-        state.waiting.push_back(parts);
-        self.queue.arrived.notify_one();
-        if let Some(event) = &state.event {
-            event.signal();
-        }
-        Ok(reply)
+    fn connected(&mut self, peer: &Peer, request: &[u8], fds: Vec<OwnedFd>) -> Result<Answer, Refusal> {
+        Ok(match self.begin(peer, request) {
+            Ok((place, making)) => Answer::later(move |pace| {
+                let (reply, parts) = making.make(fds, pace)?;
+                place.fill(parts)?;
+                Ok(reply)
+            }),
+            Err(refusal) => Answer::refusal(refusal, fds),
+        })
     }
 
-    fn requested(&mut self, _peer: &Peer, _request: &[u8], _fds: Vec<OwnedFd>) -> Result<Reply, Refusal> {
+    fn requested(&mut self, _peer: &Peer, _request: &[u8], _fds: Vec<OwnedFd>) -> Result<Answer, Refusal> {
         Err(Refusal::new("a window answers no further requests"))
     }
 
@@ -211,23 +192,95 @@ impl Service for Maker {
 }
 
 impl Maker {
-    /// A fresh window, all blank, and the receiver's half of it.
-    fn make(
-        &mut self,
-        peer: &Peer,
-        page: &CreditPage,
-        kernel: Option<StoreKernel>,
-    ) -> Result<(Reply, ReceiverParts), WindowError> {
+    /// Gives the window to a sender, if it is free.
+    fn begin(&mut self, peer: &Peer, request: &[u8]) -> Result<(Place, Making), Refusal> {
+        let kernel = Request::decode(request).map_err(Refusal::new)?;
+        if let Some(sender) = self.sender.as_ref().filter(|sender| sender.is_connected_now()) {
+            return Err(Refusal::new(format!("the window is taken by {}", process_name(sender.pid()))));
+        }
+        let place = Place::reserve(&self.queue)?;
+        self.sender = Some(peer.clone());
         self.epoch = self.epoch.wrapping_add(1);
-        let window = FreshWindow::create(&self.name, self.lines, self.memory, self.epoch)?;
+        let (name, peer) = (self.name.clone(), peer.clone());
+        let (lines, memory, epoch) = (self.lines, self.memory, self.epoch);
+        Ok((place, Making { name, lines, memory, epoch, peer, kernel }))
+    }
+}
+
+/// A place in the queue for a window that is being made.
+struct Place(Arc<Queue>);
+
+impl Place {
+    fn reserve(queue: &Arc<Queue>) -> Result<Self, Refusal> {
+        let mut state = queue.lock();
+        if state.is_closed {
+            return Err(closed());
+        }
+        if state.waiting.len() + state.under_way >= MAX_WAITING {
+            return Err(Refusal::new(format!("{MAX_WAITING} windows already wait to be accepted")));
+        }
+        state.under_way += 1;
+        Ok(Place(Arc::clone(queue)))
+    }
+
+    fn fill(self, parts: ReceiverParts) -> Result<(), Refusal> {
+        let mut state = self.0.lock();
+        if state.is_closed {
+            drop(state);
+            return Err(closed());
+        }
+        state.waiting.push_back(parts);
+        self.0.arrived.notify_one();
+        if let Some(event) = &state.event {
+            event.signal();
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.lock().under_way -= 1;
+    }
+}
+
+fn closed() -> Refusal {
+    Refusal::new("the receiver accepts no more senders")
+}
+
+/// What a worker needs to make a window.
+struct Making {
+    name: String,
+    lines: u32,
+    memory: MemoryOptions,
+    epoch: u8,
+    peer: Peer,
+    kernel: Option<StoreKernel>,
+}
+
+impl Making {
+    /// A fresh window, all blank, and the receiver's half of it.
+    fn make(self, fds: Vec<OwnedFd>, pace: &dyn Pace) -> Result<(Reply, ReceiverParts), Refusal> {
+        let [credit_fd] = <[OwnedFd; 1]>::try_from(fds)
+            .map_err(|fds| Refusal::new(format!("{} descriptors, one credit page is needed", fds.len())))?;
+        let page = CreditPage::from_fd(credit_fd)
+            .map_err(|error| Refusal::new(format!("the credit page cannot be used: {error}")))?;
+        self.halves(&page, pace).map_err(|error| {
+            tracing::error!(%error, window = self.name, "cannot make a window");
+            Refusal::new(format!("the receiver cannot make a window: {error}"))
+        })
+    }
+
+    fn halves(&self, page: &CreditPage, pace: &dyn Pace) -> Result<(Reply, ReceiverParts), WindowError> {
+        let window = FreshWindow::create_paced(&self.name, self.lines, self.memory, self.epoch, pace)?;
         let parts = ReceiverParts {
-            load: window.load(kernel),
-            kernel,
-            sink: window.sink(page, peer).disconnecting(),
-            peer: peer.clone(),
+            load: window.load(self.kernel),
+            kernel: self.kernel,
+            sink: window.sink(page, &self.peer).disconnecting(),
+            peer: self.peer.clone(),
             blank: window.terms().blank,
             epoch: self.epoch,
-            sleeper: window.sleeper(page, peer),
+            sleeper: window.sleeper(page, &self.peer),
         };
         Ok((Reply { payload: encode_answer(window.terms()), fds: vec![window.clone_fd()?] }, parts))
     }
@@ -238,12 +291,17 @@ impl Maker {
 mod tests {
     use std::os::fd::AsFd;
 
+    use beeline_mmio::Unpaced;
+
     use super::*;
     use crate::peer::tests::peer_with_socket;
 
     fn ask(maker: &mut Maker, peer: &Peer) -> Result<Reply, Refusal> {
         let fd = CreditPage::create("page").unwrap().fd().as_fd().try_clone_to_owned().unwrap();
-        maker.connected(peer, &Request::encode(StoreKernel::Cached), vec![fd])
+        match maker.connected(peer, &Request::encode(StoreKernel::Cached), vec![fd])? {
+            Answer::Now(reply) => Ok(reply),
+            Answer::Later(work) => work(&Unpaced),
+        }
     }
 
     #[test]

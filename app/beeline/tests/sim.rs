@@ -253,6 +253,8 @@ fn mistakes_are_named_with_what_to_do() {
         (1, "sim --platform epyc-7543", "did you mean \"epyc-7543-cx6dx\""),
         (1, "sim --set core.wc_bufers=4", "did you mean \"core.wc_buffers\""),
         (1, "sim --set core.wc_buffers=400", "a whole number from 1 to 64"),
+        (1, "sim --set device.wire_gbps=1e-9", "0 or a number from 0.001 to 100000"),
+        (1, "sim --set device.dma_gbps=1e-308", "0 or a number from 0.001 to 100000"),
         (2, "sim --set core.wc_buffers", "KEY=VALUE"),
         (2, "sim --sizes 5", "14 to 9216"),
         (2, "sim --arrivals poisson", "poisson:RATE"),

@@ -9,8 +9,9 @@ const TIME: Bounds = Bounds::Between(0.0, 1_000_000.0);
 const INTERVAL: Bounds = Bounds::Between(0.001, 1_000_000.0);
 /// Bounds of a time between interrupts: up to a second.
 const INTERRUPTS: Bounds = Bounds::Between(0.0, 1_000_000_000.0);
-/// Bounds of a rate where 0 stands for no limit.
-const RATE: Bounds = Bounds::Between(0.0, 100_000.0);
+/// Bounds of a rate where 0 stands for no limit. A megabit a second is less than any link of a NIC, and a frame's time at it is
+/// still far from what the clock of a run can hold.
+const RATE: Bounds = Bounds::ZeroOr(0.001, 100_000.0);
 /// Sizes of packets.
 const SIZE: Bounds = Bounds::OneOf(&[128, 256, 512, 1024, 2048, 4096]);
 /// Credits of a link; 0 stands for infinite.

@@ -92,6 +92,8 @@ impl fmt::Display for Scalar {
 pub enum Bounds {
     /// A number from the first to the last, both included.
     Between(f64, f64),
+    /// 0, which stands for none or no limit, or a number from the first to the last, both included.
+    ZeroOr(f64, f64),
     /// A whole number from the first to the last, both included.
     Whole(u32, u32),
     OneOf(&'static [u32]),
@@ -103,6 +105,9 @@ impl Bounds {
     pub fn allow(&self, value: &Scalar) -> bool {
         match (self, value) {
             (Bounds::Between(least, most), Scalar::Number(number)) => (*least..=*most).contains(number),
+            (Bounds::ZeroOr(least, most), Scalar::Number(number)) => {
+                *number == 0.0 || (*least..=*most).contains(number)
+            }
             (Bounds::Whole(least, most), Scalar::Number(number)) => {
                 number.fract() == 0.0 && (f64::from(*least)..=f64::from(*most)).contains(number)
             }
@@ -119,6 +124,7 @@ impl fmt::Display for Bounds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Bounds::Between(least, most) => write!(f, "a number from {least} to {most}"),
+            Bounds::ZeroOr(least, most) => write!(f, "0 or a number from {least} to {most}"),
             Bounds::Whole(least, most) => write!(f, "a whole number from {least} to {most}"),
             Bounds::OneOf(numbers) => {
                 let numbers: Vec<String> = numbers.iter().map(u32::to_string).collect();
@@ -208,6 +214,12 @@ mod tests {
         for (number, allowed) in [(0.5, true), (2.0, true), (0.499, false), (2.001, false), (f64::NAN, false)]
         {
             assert_eq!(between.allow(&Scalar::Number(number)), allowed, "{number}");
+        }
+        let rate = Bounds::ZeroOr(0.5, 2.0);
+        for (number, allowed) in
+            [(0.0, true), (0.5, true), (2.0, true), (1e-9, false), (-0.1, false), (2.1, false)]
+        {
+            assert_eq!(rate.allow(&Scalar::Number(number)), allowed, "{number}");
         }
         assert!(!Bounds::Whole(1, 9).allow(&Scalar::Number(1.5)));
         assert!(!Bounds::OneOf(&[64, 128]).allow(&Scalar::Number(96.0)));

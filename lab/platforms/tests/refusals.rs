@@ -194,6 +194,12 @@ fn outside(bounds: Bounds) -> BoxedStrategy<String> {
             prop_oneof![near.prop_map(|n| n.to_string()), Just("nan".to_owned()), Just("\"no\"".to_owned())]
                 .boxed()
         }
+        Bounds::ZeroOr(least, most) => {
+            let less = (least / 1e300..least * 0.999).prop_map(|n| n.to_string());
+            let more = (0.001..1e9_f64).prop_map(move |d| (most + d).to_string());
+            let below = (1e-300..1e9_f64).prop_map(|d| (-d).to_string());
+            prop_oneof![less, more, below].boxed()
+        }
         Bounds::Whole(least, most) => {
             let (least, most) = (i64::from(least), i64::from(most));
             let apart = (1..1_i64 << 40).prop_flat_map(move |d| prop_oneof![Just(least - d), Just(most + d)]);

@@ -1,8 +1,8 @@
 //! The loop: round the ports, then whatever does not have to be looked at every time.
 //!
 //! A round costs a few loads for each port that is silent. The clock is read every few rounds, up-links that cost no
-//! system call are polled as often, those that do and the service's commands more rarely. When nothing arrives the
-//! loop rests as its policy says; sleep follows docs/design.md, decision 5: say so in every host's memory, order that
+//! system call are polled as often, those that do and the service's commands more rarely, and everything after each time that
+//! the core was offered to others. When nothing arrives the loop rests as its policy says; sleep follows docs/design.md, decision 5: say so in every host's memory, order that
 //! before everything else on all cores, look once more, and only then wait.
 
 use std::os::fd::{AsFd, OwnedFd};
@@ -79,6 +79,12 @@ impl Engine {
                 Rest::Yield => {
                     self.counters.yields += 1;
                     std::thread::yield_now();
+                    // Where others want the core, each yield takes as long as all of them run: hundreds of rounds would be seconds,
+                    // after which hosts that open a port have given the NIC up.
+                    if self.look_everywhere() {
+                        self.counters.busy += 1;
+                        self.idle.busy();
+                    }
                 }
                 Rest::Sleep(limit) => self.sleep(limit),
             }
@@ -136,7 +142,7 @@ impl Engine {
         self.departures.time_passed(now, &mut self.endpoints);
     }
 
-    /// Everything that is looked at now and then, at once: before sleeping.
+    /// Everything that is looked at now and then, at once: before sleeping, and after others may have had the core.
     fn look_everywhere(&mut self) -> bool {
         let mut any = self.serve_commands();
         self.endpoints.apply_updates();
@@ -244,3 +250,6 @@ impl Engine {
         was_woken
     }
 }
+
+#[cfg(test)]
+mod tests;

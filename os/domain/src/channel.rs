@@ -7,6 +7,7 @@ use beeline_mmio::ThisProcess;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 
+use crate::descriptor::{Descriptor, Purpose};
 use crate::outbox::Outbox;
 use crate::socket;
 use crate::wire::Header;
@@ -24,7 +25,7 @@ pub(crate) enum End {
 /// so that its number cannot be reused while somebody still looks at it.
 #[derive(Debug)]
 pub(crate) struct Channel {
-    socket: OwnedFd,
+    socket: Descriptor,
     end: End,
     opened_by: ThisProcess,
     closed_here: AtomicBool,
@@ -34,7 +35,7 @@ pub(crate) struct Channel {
 impl Channel {
     pub(crate) fn new(socket: OwnedFd, end: End) -> Self {
         Channel {
-            socket,
+            socket: Descriptor::new(socket, Purpose::Connection),
             end,
             opened_by: ThisProcess::get(),
             closed_here: AtomicBool::new(false),
@@ -50,9 +51,15 @@ impl Channel {
         self.end
     }
 
+    /// The socket, unless other code of this process closed or replaced its descriptor: then `BADF`. For every use that says
+    /// or hears something.
+    pub(crate) fn live(&self) -> Result<BorrowedFd<'_>, Errno> {
+        self.socket.check()
+    }
+
     /// Sends a packet whose order with answers and notifications does not matter.
     pub(crate) fn send(&self, header: Header, payload: &[u8], fds: &[BorrowedFd<'_>]) -> Result<(), Errno> {
-        socket::send(self.fd(), header, payload, fds)
+        socket::send(self.live()?, header, payload, fds)
     }
 
     /// What has an order. Locked while it is used, so not for a forked child.
@@ -80,8 +87,10 @@ impl Channel {
         if self.closed_here.swap(true, Ordering::Relaxed) {
             return;
         }
-        self.outbox.say_goodbye(self.fd());
-        socket::shut_down(&self.socket);
+        if let Ok(socket) = self.live() {
+            self.outbox.say_goodbye(socket);
+            socket::shut_down(socket);
+        }
     }
 
     pub(crate) fn is_closed_here(&self) -> bool {
@@ -90,7 +99,8 @@ impl Channel {
 
     /// Whether an end of the connection is closed; what was sent before may still be unread. One system call.
     pub(crate) fn is_hung_up(&self) -> bool {
-        let mut fds = [PollFd::new(&self.socket, PollFlags::RDHUP)];
+        let Ok(socket) = self.live() else { return true };
+        let mut fds = [PollFd::from_borrowed_fd(socket, PollFlags::RDHUP)];
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };
         // Any event here is RDHUP, HUP or ERR.
         matches!(rustix::event::poll(&mut fds, Some(&now)), Ok(1))

@@ -12,7 +12,7 @@
 //! opened only here, under a process-wide table of the names this process holds.
 
 use std::collections::BTreeSet;
-use std::os::fd::OwnedFd;
+use std::os::fd::AsFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -22,6 +22,7 @@ use nix::libc;
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 
+use crate::descriptor::{Descriptor, Purpose};
 use crate::folder::Folder;
 use crate::name::{LOCK_SUFFIX, Name, SOCKET_SUFFIX};
 
@@ -42,7 +43,7 @@ pub(crate) struct Claim {
     key: Key,
     owner: ThisProcess,
     /// Closing it ends the lock; only [`Claim::drop`] does, after the files are gone.
-    lock: Option<OwnedFd>,
+    lock: Option<Descriptor>,
 }
 
 /// Device and inode of the folder, and the name in it.
@@ -104,7 +105,10 @@ impl Drop for Claim {
             }
             return;
         }
-        for file in [self.name.socket_file(), self.name.lock_file()] {
+        // With its descriptor the lock has gone, and the files may be the next owner's.
+        let is_held = self.lock.as_ref().is_some_and(Descriptor::is_ours) && self.folder.is_ours();
+        let files = is_held.then(|| [self.name.socket_file(), self.name.lock_file()]);
+        for file in files.into_iter().flatten() {
             // The lock file goes while the lock is held; a comer that has opened it already sees that it is unlinked.
             if let Err(error) = remove(&self.folder, &file) {
                 tracing::warn!(%file, %error, "cannot remove a file of a withdrawn offer");
@@ -146,11 +150,13 @@ pub(crate) fn sweep(folder: &Folder) {
 }
 
 /// Opens and locks the lock file; `None` when the file was unlinked meanwhile, so that the lock protects nothing.
-fn try_lock(folder: &Folder, name: &Name, bytes: i64) -> Result<Option<OwnedFd>, ClaimError> {
+fn try_lock(folder: &Folder, name: &Name, bytes: i64) -> Result<Option<Descriptor>, ClaimError> {
     let file = name.lock_file();
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let lock = rustix::fs::openat(folder.fd(), &*file, flags, Mode::RUSR | Mode::WUSR)
         .map_err(|e| ClaimError::System("open the lock file of", e))?;
+    // Before it is locked: it may get another number, and closing the first would end the lock.
+    let lock = Descriptor::new(lock, Purpose::Claim);
     lock_opened(folder, &file, lock, bytes)
 }
 
@@ -158,11 +164,11 @@ fn try_lock(folder: &Folder, name: &Name, bytes: i64) -> Result<Option<OwnedFd>,
 fn lock_opened(
     folder: &Folder,
     file: &str,
-    lock: OwnedFd,
+    lock: Descriptor,
     bytes: i64,
-) -> Result<Option<OwnedFd>, ClaimError> {
+) -> Result<Option<Descriptor>, ClaimError> {
     let wanted = record_lock(bytes);
-    match nix::fcntl::fcntl(&lock, FcntlArg::F_SETLK(&wanted)) {
+    match nix::fcntl::fcntl(lock.as_fd(), FcntlArg::F_SETLK(&wanted)) {
         Ok(_) => {}
         Err(nix::Error::EAGAIN | nix::Error::EACCES) => return holder(&lock).map(|()| None),
         Err(error) => return Err(ClaimError::System("lock", Errno::from_raw_os_error(error as i32))),
@@ -176,9 +182,9 @@ fn lock_opened(
 }
 
 /// Fails with the owner's process id; returns when the lock has just been given up, or is about to be.
-fn holder(lock: &OwnedFd) -> Result<(), ClaimError> {
+fn holder(lock: &Descriptor) -> Result<(), ClaimError> {
     let mut found = record_lock(OWNED_BYTES);
-    nix::fcntl::fcntl(lock, FcntlArg::F_GETLK(&mut found))
+    nix::fcntl::fcntl(lock.as_fd(), FcntlArg::F_GETLK(&mut found))
         .map_err(|e| ClaimError::System("ask who holds", Errno::from_raw_os_error(e as i32)))?;
     if found.l_type == libc::F_UNLCK as libc::c_short {
         return Ok(());
@@ -250,16 +256,18 @@ mod tests {
         let folder = folder(&dir);
         let file = Name::new("n").unwrap().lock_file();
         let path = folder.path().join(&file);
-        let open =
-            || std::fs::File::options().create(true).truncate(false).write(true).open(&path).unwrap().into();
+        let open = || {
+            let file = std::fs::File::options().create(true).truncate(false).write(true).open(&path).unwrap();
+            Descriptor::new(file.into(), Purpose::Claim)
+        };
         // The last owner withdrew between our open and our lock.
         let gone = open();
         std::fs::remove_file(&path).unwrap();
         assert!(lock_opened(&folder, &file, gone, OWNED_BYTES).unwrap().is_none());
         // And the next comer was faster than we.
-        let replaced: OwnedFd = open();
+        let replaced = open();
         std::fs::remove_file(&path).unwrap();
-        let current: OwnedFd = open();
+        let current = open();
         assert!(lock_opened(&folder, &file, replaced, OWNED_BYTES).unwrap().is_none());
         assert!(lock_opened(&folder, &file, current, OWNED_BYTES).unwrap().is_some());
     }

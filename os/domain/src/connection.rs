@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 
 use crate::channel::{Channel, End};
-use crate::error::ConnectError;
+use crate::error::{ConnectError, MisuseError};
 use crate::evidence::{Evidence, EvidenceError};
 use crate::mailbox::{Mail, Mailbox};
 use crate::name::Name;
@@ -143,7 +143,12 @@ impl Connection {
         if let Err(errno) = sent
             && errno != Errno::PIPE
         {
-            return Err(owner.failed("send to", errno));
+            let is_lost = errno == Errno::BADF;
+            return Err(if is_lost {
+                MisuseError::DescriptorLost.into()
+            } else {
+                owner.failed("send to", errno)
+            });
         }
         owner.open(self.mailbox.wait(deadline), timeout).map(|(reply, _)| reply)
     }

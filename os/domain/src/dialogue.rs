@@ -64,7 +64,11 @@ impl Table {
         let Some(link) = self.links.get_mut(number) else { return };
         let (channel, is_busy) = (Arc::clone(&link.channel), link.is_busy);
         // The event may be room in the socket for what waits.
-        match channel.outbox().pass_on(channel.fd()) {
+        let Ok(socket) = channel.live() else {
+            self.lost(number);
+            return;
+        };
+        match channel.outbox().pass_on(socket) {
             // A broken pipe is followed by a hang-up, which tells how the peer went.
             Ok(()) | Err(Errno::PIPE | Errno::CONNRESET) => {}
             Err(error) => {
@@ -80,7 +84,7 @@ impl Table {
             }
             return;
         }
-        match socket::receive(channel.fd(), buffer) {
+        match socket::receive(socket, buffer) {
             Received::Packet(header, payload, fds) => {
                 let fds = self.passed(fds);
                 self.packet(number, Request { header, payload, fds });
@@ -124,7 +128,8 @@ impl Table {
             let Some(link) = self.links.get_mut(number) else { break };
             let is_owner = matches!(link.role, Role::Client(_));
             let channel = Arc::clone(&link.channel);
-            match socket::receive(channel.fd(), buffer) {
+            let Ok(socket) = channel.live() else { break };
+            match socket::receive(socket, buffer) {
                 Received::Packet(header, payload, fds) if is_owner || header.kind == Kind::Bye => {
                     let fds = self.passed(fds);
                     self.packet(number, Request { header, payload, fds });
@@ -140,6 +145,19 @@ impl Table {
         }
         drop(self.passed(unasked));
         self.end(number, Departure::Died);
+    }
+
+    /// The socket is no longer ours to read: what comes behind its number is not the peer's.
+    fn lost(&mut self, number: u64) {
+        let Some(link) = self.links.get_mut(number) else { return };
+        tracing::error!(
+            pid = link.evidence.pid(),
+            "the socket of a connection was closed or replaced in this process"
+        );
+        if let Role::Client(mailbox) = &link.role {
+            mailbox.notices.end(Going::Lost);
+        }
+        self.end(number, Departure::Closed);
     }
 
     fn hung_up(&mut self, number: u64) {
@@ -322,11 +340,15 @@ impl Table {
             Ok(reply) => {
                 let fds: Vec<_> = reply.fds.iter().map(AsFd::as_fd).collect();
                 let header = self.identity.header(Kind::Reply, serial);
-                link.channel.outbox().answer(link.channel.fd(), header, &reply.payload, &fds)
+                link.channel
+                    .live()
+                    .and_then(|socket| link.channel.outbox().answer(socket, header, &reply.payload, &fds))
             }
             Err(refusal) => {
                 let header = self.identity.header(Kind::Refusal, serial);
-                link.channel.outbox().answer(link.channel.fd(), header, refusal.to_wire(), &[])
+                link.channel
+                    .live()
+                    .and_then(|socket| link.channel.outbox().answer(socket, header, refusal.to_wire(), &[]))
             }
         };
         if let Ok(Reply { fds, .. }) = result

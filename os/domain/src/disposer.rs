@@ -4,14 +4,14 @@
 //! as long as the peer has arranged for: a socket may linger, a file may belong to a program that does not answer.
 
 use std::any::Any;
+use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, OnceLock};
 
-use beeline_mmio::thread;
+use beeline_mmio::{PerProcess, thread};
 
-/// Drops things on a thread of its own. Clones share the thread, which ends with the last of them.
+/// Drops things on a thread of its own, one in each process. Clones share the thread, which ends with the last of them.
 #[derive(Clone, Debug, Default)]
-pub struct Disposer(Arc<OnceLock<Option<Sender<Box<dyn Any + Send>>>>>);
+pub struct Disposer(Arc<PerProcess<Option<Sender<Box<dyn Any + Send>>>>>);
 
 impl Disposer {
     /// Starts the thread now, so that no later call has to.

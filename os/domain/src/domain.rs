@@ -9,6 +9,7 @@ use beeline_mmio::PerProcess;
 
 use crate::claim::{self, Claim, ClaimError};
 use crate::connection::DEFAULT_TIMEOUT;
+use crate::descriptor::{Descriptor, Purpose};
 use crate::error::{ConnectError, DomainError, MisuseError, OfferError};
 use crate::folder::{Folder, FolderError, own_uid};
 use crate::name::{Name, SOCKET_SUFFIX};
@@ -126,6 +127,7 @@ impl Domain {
         }
         let listener = socket::listen(&shared.folder, &name, for_others)
             .map_err(|errno| OfferError::System { what: "make the socket", path: path.clone(), errno })?;
+        let listener = Descriptor::new(listener, Purpose::Offer);
         let number = shared
             .reactor
             .offer(listener, service, options)

@@ -33,6 +33,12 @@ pub enum MisuseError {
     /// The peer is the owner that this process connected to.
     #[error("the peer is the owner of an offer; only its clients are notified")]
     NotClient,
+    /// Other code of this process closed a descriptor of the library, or another file has its number.
+    #[error(
+        "other code of this process closed or replaced a descriptor of the library (closefrom, close_range, dup2); leave those \
+         that `descriptors` lists alone, or have them placed above others"
+    )]
+    DescriptorLost,
 }
 
 /// Why a domain cannot be opened.

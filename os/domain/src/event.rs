@@ -2,15 +2,17 @@
 //! (docs/decisions/0005-wake-ups-are-sockets.md says why not).
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
 use rustix::event::{EventfdFlags, eventfd};
 
+use crate::descriptor::{Descriptor, Purpose};
+
 /// A descriptor to poll. It is readable from the start and after [`Event::signal`], until [`Event::clear`]. Clones are the
 /// same one.
 #[derive(Clone, Debug)]
-pub struct Event(Arc<OwnedFd>);
+pub struct Event(Arc<Descriptor>);
 
 impl Event {
     /// Makes a readable one.
@@ -18,17 +20,25 @@ impl Event {
     /// # Errors
     /// The process is out of descriptors.
     pub fn new() -> io::Result<Self> {
-        Ok(Event(Arc::new(eventfd(1, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?)))
+        let event = eventfd(1, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        Ok(Event(Arc::new(Descriptor::new(event, Purpose::Event))))
     }
 
-    /// Makes it readable. One system call that never waits.
+    /// Makes it readable. Two system calls that never wait.
     pub fn signal(&self) {
+        // Not into a file of the program that has got the number.
+        if !self.0.is_same_kind() {
+            return;
+        }
         // The only failure of a descriptor of ours is a full counter: it is readable.
         let _ = rustix::io::write(&*self.0, &1u64.to_ne_bytes());
     }
 
-    /// Makes it unreadable until the next signal. One system call that never waits.
+    /// Makes it unreadable until the next signal. Two system calls that never wait.
     pub fn clear(&self) {
+        if !self.0.is_same_kind() {
+            return;
+        }
         // The only failure of a descriptor of ours is an empty counter: it is unreadable.
         let _ = rustix::io::read(&*self.0, &mut [0u8; 8]);
     }

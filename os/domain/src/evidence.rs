@@ -13,6 +13,8 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags};
 
+use crate::descriptor::{Descriptor, Purpose};
+
 /// Why there is no evidence about a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EvidenceError {
@@ -29,7 +31,7 @@ pub(crate) enum EvidenceError {
 pub(crate) struct Evidence {
     pid: u32,
     uid: u32,
-    pidfd: OwnedFd,
+    pidfd: Descriptor,
     /// Whether the kernel vouches for the pidfd; otherwise [`Evidence::confirm`] has to.
     exact: bool,
 }
@@ -45,7 +47,7 @@ impl Evidence {
             Ok(pidfd) => {
                 close_on_exec(&pidfd);
                 // One that has ended is reported by its pidfd at once.
-                Ok(Evidence { pid, uid, pidfd, exact: true })
+                Ok(Evidence { pid, uid, pidfd: Descriptor::new(pidfd, Purpose::Process), exact: true })
             }
             Err(nix::Error::EMFILE | nix::Error::ENFILE) => Err(EvidenceError::System(Errno::MFILE)),
             // ESRCH, EINVAL or ENODATA, depending on the kernel: the process was reaped.
@@ -57,7 +59,9 @@ impl Evidence {
     fn by_number(pid: u32, uid: u32) -> Result<Self, EvidenceError> {
         let number = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or(EvidenceError::Invisible)?;
         match rustix::process::pidfd_open(number, PidfdFlags::empty()) {
-            Ok(pidfd) => Ok(Evidence { pid, uid, pidfd, exact: false }),
+            Ok(pidfd) => {
+                Ok(Evidence { pid, uid, pidfd: Descriptor::new(pidfd, Purpose::Process), exact: false })
+            }
             Err(Errno::SRCH | Errno::INVAL) => Err(EvidenceError::Gone { pid }),
             Err(error) => Err(EvidenceError::System(error)),
         }
@@ -97,7 +101,8 @@ impl Evidence {
 
     /// Whether the process has ended; a stopped one has not. One system call.
     pub(crate) fn has_died(&self) -> bool {
-        is_readable(self.pidfd.as_fd())
+        // A file that took the number says nothing about the process.
+        self.pidfd.is_ours() && is_readable(self.pidfd.as_fd())
     }
 }
 

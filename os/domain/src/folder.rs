@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use rustix::io::Errno;
 
+use crate::descriptor::{Descriptor, Purpose};
 use crate::in_use;
 use crate::name::Name;
 use crate::uid;
@@ -110,8 +111,8 @@ pub(crate) fn own_uid() -> u32 {
 /// An open and checked folder of one domain.
 #[derive(Debug)]
 pub(crate) struct Folder {
-    root: OwnedFd,
-    fd: OwnedFd,
+    root: Descriptor,
+    fd: Descriptor,
     path: PathBuf,
     owner_uid: u32,
 }
@@ -128,6 +129,7 @@ impl Folder {
         // Whoever cleans the temporary folder by age leaves a locked folder alone; nobody of ours wants it exclusively.
         let _ = in_use::mark(root.as_fd());
         let fd = open_marked(root.as_fd(), name, &path, owner_uid)?;
+        let (root, fd) = (Descriptor::new(root, Purpose::Folder), Descriptor::new(fd, Purpose::Folder));
         Ok(Folder { root, fd, path, owner_uid })
     }
 
@@ -146,11 +148,17 @@ impl Folder {
         if matches!(rustix::fs::statat(&fd.fd, ".", AtFlags::empty()), Err(Errno::ACCESS)) {
             return Err(FolderError::ForeignClosed { path, uid: own_uid(), remedy: OWNER_OPENS });
         }
-        Ok(Folder { root, fd: fd.fd, path, owner_uid })
+        let (root, fd) = (Descriptor::new(root, Purpose::Folder), Descriptor::new(fd.fd, Purpose::Folder));
+        Ok(Folder { root, fd, path, owner_uid })
     }
 
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
+    }
+
+    /// Whether the folder's descriptors still are those that were checked.
+    pub(crate) fn is_ours(&self) -> bool {
+        self.root.is_ours() && self.fd.is_ours()
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -164,7 +172,7 @@ impl Folder {
 
     /// A path to a file in this folder that leads through the descriptor.
     pub(crate) fn through_descriptor(&self, file: &str) -> PathBuf {
-        PathBuf::from(format!("/proc/self/fd/{}/{file}", self.fd.as_raw_fd()))
+        PathBuf::from(format!("/proc/self/fd/{}/{file}", self.fd.as_fd().as_raw_fd()))
     }
 
     /// Lets other users reach sockets in this folder whose own mode lets them connect.

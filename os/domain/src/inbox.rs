@@ -1,15 +1,15 @@
 //! What other threads ask of the background thread.
 
 use std::collections::VecDeque;
-use std::os::fd::OwnedFd;
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rustix::event::EventfdFlags;
 use rustix::io::Errno;
 
 use crate::channel::Channel;
+use crate::descriptor::Descriptor;
 use crate::evidence::Evidence;
+use crate::links::Links;
 use crate::mailbox::Mailbox;
 use crate::service::{OfferOptions, Refusal, Reply, Service};
 
@@ -20,7 +20,7 @@ pub(crate) type Done = SyncSender<Result<(), Errno>>;
 pub(crate) enum Command {
     Offer {
         number: u64,
-        listener: OwnedFd,
+        listener: Descriptor,
         service: Box<dyn Service>,
         options: OfferOptions,
         done: Done,
@@ -49,7 +49,8 @@ pub(crate) enum Command {
 
 /// Commands, and the eventfd that says that there are some.
 pub(crate) struct Inbox {
-    wake: OwnedFd,
+    wake: Arc<Descriptor>,
+    epoll: Arc<Descriptor>,
     state: Mutex<State>,
 }
 
@@ -57,17 +58,30 @@ pub(crate) struct Inbox {
 struct State {
     commands: VecDeque<Command>,
     next_offer: u64,
+    /// Whether the thread has ended, or is about to: nobody takes commands.
+    is_over: bool,
 }
 
 impl Inbox {
-    pub(crate) fn new() -> Result<Self, Errno> {
-        let wake = rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        Ok(Inbox { wake, state: Mutex::default() })
+    /// The inbox of the thread that waits for `links`.
+    pub(crate) fn new(links: &Links) -> Self {
+        let (epoll, wake) = links.shared();
+        Inbox { wake, epoll, state: Mutex::default() }
     }
 
-    /// Readable when there are commands.
-    pub(crate) fn descriptor(&self) -> &OwnedFd {
-        &self.wake
+    /// Whether other code of this process closed or replaced the thread's epoll or what wakes it.
+    pub(crate) fn is_lost(&self) -> bool {
+        !self.epoll.is_ours()
+    }
+
+    /// Takes no more commands; who waits for the answer to one is told that there will be none.
+    pub(crate) fn close(&self) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.is_over = true;
+        let commands = std::mem::take(&mut state.commands);
+        drop(state);
+        // Outside the lock: a service that is dropped may post.
+        drop(commands);
     }
 
     /// A number for an offer; each is given once.
@@ -77,17 +91,26 @@ impl Inbox {
         state.next_offer
     }
 
-    /// Leaves a command. It never waits.
+    /// Leaves a command. It never waits. One that nobody will take is dropped, and with it what would answer.
     pub(crate) fn post(&self, command: Command) {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).commands.push_back(command);
+        if self.is_lost() {
+            return;
+        }
+        {
+            let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+            if state.is_over {
+                return;
+            }
+            state.commands.push_back(command);
+        }
         // A full counter is a thread that is already being woken.
-        let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
+        let _ = rustix::io::write(&*self.wake, &1u64.to_ne_bytes());
     }
 
     /// Makes the descriptor unreadable again.
     pub(crate) fn empty_wake(&self) {
         // The count does not matter; commands are taken until there are none.
-        let _ = rustix::io::read(&self.wake, &mut [0u8; 8]);
+        let _ = rustix::io::read(&*self.wake, &mut [0u8; 8]);
     }
 
     /// The next command. One at a time and without the lock held: a service may drop handles that post commands.

@@ -5,17 +5,19 @@
 //! out by hand when the connection ends: a forked child may hold copies, which would keep them in.
 
 use std::collections::HashMap;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::buffer::spare_capacity;
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::Errno;
 
 use crate::Peer;
 use crate::channel::Channel;
+use crate::descriptor::{Descriptor, Purpose};
 use crate::evidence::Evidence;
 use crate::mailbox::Mailbox;
 use crate::outbox;
@@ -92,31 +94,46 @@ pub(crate) struct Link {
 /// All connections, and the epoll they are watched by.
 #[derive(Debug)]
 pub(crate) struct Links {
-    epoll: Arc<OwnedFd>,
+    epoll: Arc<Descriptor>,
+    wake: Arc<Descriptor>,
     /// The pidfds.
-    deaths: OwnedFd,
+    deaths: Descriptor,
     links: HashMap<u64, Link>,
     next: u64,
 }
 
 impl Links {
     pub(crate) fn new() -> Result<Self, Errno> {
+        let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        let wake = Arc::new(Descriptor::new(wake, Purpose::Event));
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let epoll = Arc::new(Descriptor::epoll(epoll, &wake, Source::Inbox.token().u64())?);
         let deaths = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        epoll::add(&epoll, &deaths, Source::Deaths.token(), EventFlags::IN)?;
-        Ok(Links { epoll: Arc::new(epoll), deaths, links: HashMap::new(), next: 1 })
+        let deaths = Descriptor::watched(deaths, Purpose::Epoll, &epoll, Source::Deaths.token().u64())?;
+        Ok(Links { epoll, wake, deaths, links: HashMap::new(), next: 1 })
     }
 
     pub(crate) fn epoll(&self) -> BorrowedFd<'_> {
         self.epoll.as_fd()
     }
 
+    /// Whether other code of this process closed or replaced what the domain's thread waits on.
+    pub(crate) fn is_lost(&self) -> bool {
+        !(self.epoll.is_ours() && self.deaths.is_ours())
+    }
+
+    /// The epoll, and what makes it ready for [`Source::Inbox`].
+    pub(crate) fn shared(&self) -> (Arc<Descriptor>, Arc<Descriptor>) {
+        (Arc::clone(&self.epoll), Arc::clone(&self.wake))
+    }
+
     /// Connections whose process has ended, some at a time. It never waits.
     pub(crate) fn dead(&self) -> Vec<u64> {
+        let Ok(deaths) = self.deaths.check() else { return Vec::new() };
         let mut events = Vec::with_capacity(DEATHS);
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };
         // An error is a signal, or what the wait for everything will find too.
-        let _ = epoll::wait(&self.deaths, spare_capacity(&mut events), Some(&now));
+        let _ = epoll::wait(deaths, spare_capacity(&mut events), Some(&now));
         events.iter().map(|event| event.data.u64()).collect()
     }
 

@@ -11,6 +11,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use crate::Event;
+use crate::error::MisuseError;
 use crate::notify::{Notification, NotificationsEnded};
 use crate::wire::{
     MAX_NOTIFICATION_BYTES, MAX_NOTIFICATION_FDS, MAX_UNTAKEN_FDS, MAX_UNTAKEN_NOTIFICATIONS, WireError,
@@ -56,6 +57,7 @@ pub(crate) enum Going {
     Closed,
     Died,
     Broken(WireError),
+    Lost,
 }
 
 /// What was taken, and what the owner is to be told: the number of notifications taken in all.
@@ -115,6 +117,7 @@ impl Notices {
         let ended = match (going, state.said) {
             (Going::ClosedHere, _) => NotificationsEnded::ClosedHere,
             (Going::Died, _) => NotificationsEnded::OwnerDied,
+            (Going::Lost, _) => NotificationsEnded::Misuse(MisuseError::DescriptorLost),
             (Going::Broken(error), _) => NotificationsEnded::Broken(error),
             (Going::Closed, Some(said)) if said == state.received => NotificationsEnded::Closed,
             (Going::Closed, said) => {

@@ -94,7 +94,10 @@ impl Notifications {
 
     fn tell(&self, taken: Taken) -> Notification {
         if let Some(count) = taken.tell {
-            self.channel.outbox().tell_taken(self.channel.fd(), count);
+            // Without the socket there is no owner to tell.
+            if let Ok(socket) = self.channel.live() {
+                self.channel.outbox().tell_taken(socket, count);
+            }
         }
         taken.notification
     }

@@ -102,7 +102,8 @@ pub(crate) fn notify(
     if !channel.is_own() {
         return Err(forked(channel).into());
     }
-    match channel.outbox().notify(channel.fd(), payload, fds) {
+    let Ok(socket) = channel.live() else { return Err(MisuseError::DescriptorLost.into()) };
+    match channel.outbox().notify(socket, payload, fds) {
         Ok(true) => Ok(Notified::Accepted),
         Ok(false) => Ok(Notified::WouldBlock),
         Err(Errno::PIPE | Errno::CONNRESET | Errno::NOTCONN) => Err(NotifyError::Gone),

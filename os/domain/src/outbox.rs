@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
 
+use crate::descriptor::Descriptor;
 use crate::socket;
 use crate::wire::{
     Header, Kind, MAX_NOTIFICATION_FDS, MAX_UNTAKEN_FDS, MAX_UNTAKEN_NOTIFICATIONS, WireError,
@@ -55,7 +56,7 @@ struct Packet {
 /// How the domain's thread is told that it is to pass packets on.
 #[derive(Debug)]
 struct Watch {
-    epoll: Arc<OwnedFd>,
+    epoll: Arc<Descriptor>,
     token: u64,
     awaits_room: bool,
     awaits_packets: bool,
@@ -71,7 +72,7 @@ impl Outbox {
     }
 
     /// Says which epoll watches the socket, and with which token.
-    pub(crate) fn watched_by(&self, epoll: Arc<OwnedFd>, token: u64) {
+    pub(crate) fn watched_by(&self, epoll: Arc<Descriptor>, token: u64) {
         self.lock().watch = Some(Watch { epoll, token, awaits_room: false, awaits_packets: true });
     }
 

@@ -5,7 +5,6 @@
 //! does waits for a peer: whoever does not read, write or say hello in time loses its connection.
 
 use std::io;
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread::{JoinHandle, ThreadId};
@@ -14,10 +13,11 @@ use std::time::Instant;
 use beeline_mmio::thread;
 use rustix::buffer::spare_capacity;
 use rustix::event::Timespec;
-use rustix::event::epoll::{self, EventFlags};
+use rustix::event::epoll;
 use rustix::io::Errno;
 
 use crate::channel::Channel;
+use crate::descriptor::Descriptor;
 use crate::disposer::Disposer;
 use crate::evidence::Evidence;
 use crate::inbox::{Command, Done, Inbox};
@@ -44,10 +44,8 @@ pub(crate) struct Reactor {
 impl Reactor {
     /// Starts the thread.
     pub(crate) fn start(identity: Identity) -> Result<Self, (&'static str, io::Error)> {
-        let links = Links::new().map_err(|e| ("create an epoll", e.into()))?;
-        let inbox = Arc::new(Inbox::new().map_err(|e| ("create an eventfd", e.into()))?);
-        epoll::add(links.epoll(), inbox.descriptor(), Source::Inbox.token(), EventFlags::IN)
-            .map_err(|e| ("watch an eventfd", e.into()))?;
+        let links = Links::new().map_err(|e| ("create an epoll and an eventfd", e.into()))?;
+        let inbox = Arc::new(Inbox::new(&links));
         let (workers, disposer) = (Workers::new(identity.uid), Disposer::default());
         let starter = workers.starter();
         let table = Table::new(links, identity, Arc::clone(&inbox), workers, disposer.clone());
@@ -66,7 +64,7 @@ impl Reactor {
     /// Starts to serve; gives the offer a number.
     pub(crate) fn offer(
         &self,
-        listener: OwnedFd,
+        listener: Descriptor,
         service: Box<dyn Service>,
         options: OfferOptions,
     ) -> Result<u64, Errno> {
@@ -109,6 +107,11 @@ impl Reactor {
         wait_for(&answer)
     }
 
+    /// Whether descriptors of the thread were closed or replaced. One system call.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.inbox.is_lost()
+    }
+
     /// In a forked child: forgets the thread, which exists in the parent only. Not even its handle may be dropped: the
     /// C library has taken the thread's stack, where its state lay, for other uses.
     pub(crate) fn forget_thread(&mut self) {
@@ -130,6 +133,13 @@ impl std::fmt::Debug for Reactor {
 impl Drop for Reactor {
     fn drop(&mut self) {
         let Some(thread) = self.thread.take() else { return };
+        if self.inbox.is_lost() {
+            // Nothing wakes the thread any more, if it sleeps.
+            tracing::error!(
+                "descriptors of a domain were closed or replaced in this process; its thread is left behind"
+            );
+            return;
+        }
         self.inbox.post(Command::Stop);
         // The last handle may be dropped by a service, on the thread itself: then it ends on its own.
         if !self.is_this_thread() && thread.join().is_err() {
@@ -149,13 +159,19 @@ impl Loop {
         let mut buffer: Box<PacketBuffer> = Box::new([0; MAX_MESSAGE_BYTES + 1]);
         let mut events = Vec::with_capacity(EVENTS);
         loop {
+            if self.table.links.is_lost() {
+                tracing::error!(
+                    "descriptors of a domain were closed or replaced in this process; the domain ends"
+                );
+                return self.end();
+            }
             let timeout = self.table.next_deadline().map(time_until);
             events.clear();
             match epoll::wait(self.table.epoll(), spare_capacity(&mut events), timeout.as_ref()) {
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(error) => {
                     tracing::error!(%error, "the domain's epoll failed; its peers are no longer watched");
-                    return;
+                    return self.end();
                 }
             }
             // Deaths before each of the others, however many there are: everybody waits for those, and a name or window that
@@ -171,11 +187,15 @@ impl Loop {
                 self.table.deaths(&mut buffer);
             }
             if !self.obey() {
-                self.table.end_all();
-                return;
+                return self.end();
             }
             self.table.expire(Instant::now());
         }
+    }
+
+    fn end(&mut self) {
+        self.inbox.close();
+        self.table.end_all();
     }
 
     /// Carries out what is in the inbox; `false` when the thread is to end.

@@ -52,13 +52,16 @@ impl Shared {
         self.opened_by.is_this()
     }
 
-    /// Whether this process and thread may wait for the background thread.
+    /// Whether this process and thread may wait for the background thread, and its descriptors are there.
     pub(crate) fn check_thread(&self) -> Result<(), MisuseError> {
         if !self.is_own() {
             return Err(MisuseError::Forked { opened_by: self.opened_by.pid(), pid: std::process::id() });
         }
         if self.reactor.is_this_thread() {
             return Err(MisuseError::OnDomainThread);
+        }
+        if self.reactor.is_lost() || !self.folder.is_ours() {
+            return Err(MisuseError::DescriptorLost);
         }
         Ok(())
     }

@@ -50,7 +50,7 @@ pub(crate) fn connect(folder: &Folder, name: &Name) -> Result<OwnedFd, Errno> {
 }
 
 /// The next waiting connection, if any.
-pub(crate) fn accept(listener: &OwnedFd) -> Result<Option<OwnedFd>, Errno> {
+pub(crate) fn accept(listener: impl AsFd) -> Result<Option<OwnedFd>, Errno> {
     match rustix::net::accept_with(listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
         Ok(socket) => Ok(Some(socket)),
         // The comer has gone again, or a signal came: the next event tells.

@@ -2,7 +2,7 @@
 //! `dialogue.rs`.
 
 use std::collections::HashMap;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -11,6 +11,7 @@ use rustix::io::Errno;
 
 use crate::Peer;
 use crate::channel::{Channel, End};
+use crate::descriptor::Descriptor;
 use crate::disposer::Disposer;
 use crate::evidence::{Evidence, EvidenceError};
 use crate::inbox::Inbox;
@@ -30,7 +31,7 @@ const ACCEPTS: usize = 16;
 const REST: Duration = Duration::from_millis(100);
 
 pub(crate) struct Offered {
-    listener: OwnedFd,
+    listener: Descriptor,
     pub(crate) service: Box<dyn Service>,
     options: OfferOptions,
     /// Set while the listener is not watched.
@@ -81,7 +82,7 @@ impl Table {
     pub(crate) fn add_offer(
         &mut self,
         number: u64,
-        listener: OwnedFd,
+        listener: Descriptor,
         service: Box<dyn Service>,
         options: OfferOptions,
     ) -> Result<(), Errno> {
@@ -106,11 +107,13 @@ impl Table {
             let _ = epoll::delete(self.links.epoll(), &offer.listener);
         }
         // A forked child may hold a copy of the listener; so whoever waits in it is sent away by hand.
-        while let Ok(Some(waiting)) = socket::accept(&offer.listener) {
-            socket::shut_down(&waiting);
-            self.disposer.dispose(waiting);
+        if let Ok(listener) = offer.listener.check() {
+            while let Ok(Some(waiting)) = socket::accept(listener) {
+                socket::shut_down(&waiting);
+                self.disposer.dispose(waiting);
+            }
+            socket::shut_down(listener);
         }
-        socket::shut_down(&offer.listener);
         for (link, _) in self.links.of_offer(number) {
             self.end(link, Departure::Closed);
         }
@@ -127,7 +130,14 @@ impl Table {
     pub(crate) fn accept(&mut self, number: u64) {
         for _ in 0..ACCEPTS {
             let Some(offer) = self.offers.get_mut(&number) else { return };
-            let failed = match socket::accept(&offer.listener) {
+            let Ok(listener) = offer.listener.check() else {
+                tracing::error!(
+                    "the socket of an offer was closed or replaced in this process; it is withdrawn"
+                );
+                self.withdraw(number);
+                return;
+            };
+            let failed = match socket::accept(listener) {
                 Ok(None) => return,
                 Ok(Some(comer)) => self.welcome(number, Channel::new(comer, End::Owner)).err(),
                 Err(error) => Some(error),
@@ -283,13 +293,14 @@ fn admit(uid: u32, own_uid: u32, allowed_uids: &[u32]) -> Result<(), String> {
 #[cfg(test)]
 #[cfg(not(loom))]
 mod tests {
-    use std::os::fd::AsFd;
+    use std::os::fd::{AsFd, OwnedFd};
     use std::sync::mpsc::{Receiver, Sender, channel};
 
     use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
     use super::*;
     use crate::Reply;
+    use crate::descriptor::Purpose;
     use crate::service::Answer;
     use crate::socket::PacketBuffer;
     use crate::wire::MAX_MESSAGE_BYTES;
@@ -318,15 +329,20 @@ mod tests {
         socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).unwrap()
     }
 
+    fn listener() -> Descriptor {
+        Descriptor::new(pair().0, Purpose::Offer)
+    }
+
     fn empty() -> Table {
-        let inbox = Arc::new(Inbox::new().unwrap());
-        Table::new(Links::new().unwrap(), IDENTITY, inbox, Workers::new(0), Disposer::default())
+        let links = Links::new().unwrap();
+        let inbox = Arc::new(Inbox::new(&links));
+        Table::new(links, IDENTITY, inbox, Workers::new(0), Disposer::default())
     }
 
     fn table() -> (Table, Receiver<Option<Departure>>) {
         let mut table = empty();
         let (departures, receiver) = channel();
-        table.add_offer(1, pair().0, Box::new(Watching(departures)), OfferOptions::default()).unwrap();
+        table.add_offer(1, listener(), Box::new(Watching(departures)), OfferOptions::default()).unwrap();
         (table, receiver)
     }
 
@@ -365,7 +381,7 @@ mod tests {
         let mut table = empty();
         assert_eq!(table.next_deadline(), None);
         let (service, _departures) = channel();
-        table.add_offer(1, pair().0, Box::new(Watching(service)), OfferOptions::default()).unwrap();
+        table.add_offer(1, listener(), Box::new(Watching(service)), OfferOptions::default()).unwrap();
         assert_eq!(table.next_deadline(), None, "an offer");
         let (number, _other) = client(&mut table);
         assert_eq!(table.next_deadline(), None, "a client");

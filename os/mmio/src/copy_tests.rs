@@ -155,35 +155,40 @@ fn each_byte_is_accessed_once_in_pieces_aligned_to_their_size() {
 /// A word that one thread copies in, all its bytes alike, is found whole by a thread that copies out.
 #[test]
 fn words_are_never_seen_in_parts() {
-    const BYTES: usize = if cfg!(miri) { 8 + 256 + 8 } else { 8 + 1024 + 8 };
-    let rounds = stride(20_000, 4);
+    const MANY: usize = if cfg!(miri) { 8 + 256 + 8 } else { 8 + 1024 + 8 };
     let region = Region::private(2048);
-    for (offset, shift) in [
+    for (bytes, offset, shift, rounds) in [
         // Neither at a line nor at a piece, and our own sides at no word either.
-        (40, 3),
+        (MANY, 40, 3, stride(20_000, 4)),
         // Our own side is at a line where the mapped side is not, so that loads cross lines of the mapped side.
-        (48, 0),
+        (MANY, 48, 0, stride(20_000, 4)),
+        // A word, and the two of a piece: many more copies in the same time.
+        (8, 40, 3, stride(1_000_000, 20)),
+        (16, 48, 3, stride(1_000_000, 20)),
     ] {
-        look_for_parts(&region, BYTES, rounds, (offset, shift));
+        look_for_parts(&region, bytes, rounds, (offset, shift));
     }
 }
 
 fn look_for_parts(region: &Region, bytes: usize, rounds: usize, (offset, shift): (usize, usize)) {
     #[repr(align(64))]
     struct Own([u8; 2048]);
+    // What stood there before is no word of this test.
+    region.fill(0, region.bytes(), 0);
     std::thread::scope(|scope| {
         scope.spawn(|| {
+            let own = [Own([0; 2048]), Own([0xff; 2048])];
             for round in 0..rounds {
-                let own = Own([round as u8; 2048]);
-                region.copy_in(offset, &own.0[shift..][..bytes]);
+                region.copy_in(offset, &own[round % 2].0[shift..][..bytes]);
             }
         });
         let mut own = Own([0; 2048]);
         for _ in 0..rounds {
             let out = &mut own.0[shift..][..bytes];
             region.copy_out(offset, out);
-            for word in out.chunks_exact(8) {
-                assert!(word.iter().all(|byte| *byte == word[0]), "a word in parts: {word:x?}");
+            let (words, _) = out.as_chunks::<8>();
+            for word in words {
+                assert!(matches!(u64::from_ne_bytes(*word), 0 | u64::MAX), "a word in parts: {word:x?}");
             }
         }
     });

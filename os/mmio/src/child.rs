@@ -6,10 +6,16 @@ use std::process::{Command, ExitStatus};
 /// Names the test of a child.
 const CHILD: &str = "BEELINE_TEST_CHILD";
 
+/// What no child takes on the busiest machine.
+const WATCHDOG_SECONDS: u32 = 300;
+
 /// Runs `body` in a process of its own, with nothing but the calling test, and says how the process ended. `test` is the whole
 /// name of the calling test. In an emulator of one process, which cannot start this program again, nothing is run.
 pub(crate) fn run(test: &str, body: impl FnOnce()) -> Option<ExitStatus> {
     if std::env::var_os(CHILD).is_some_and(|child| child == *test) {
+        // A fault that is met again and again ends by this signal and is no test that hangs.
+        // SAFETY: changes nothing but when the signal comes.
+        unsafe { libc::alarm(WATCHDOG_SECONDS) };
         body();
         std::process::exit(0);
     }

@@ -162,12 +162,13 @@ pub(super) fn find(address: usize) -> Option<(&'static Entry, Range)> {
 mod tests {
     use super::*;
 
-    /// Addresses that nothing is mapped at; a base for each test, because the list is one for the process.
+    /// Addresses that nothing is mapped at; a base for each test, because the list is one for the process. Each differs from the
+    /// others in all that is noted.
     fn range(base: usize, number: usize) -> Range {
         Range {
-            start: base + number * 0x10_000,
-            bytes: 0x2000,
-            page_bytes: 4096,
+            start: base + number * 0x10_0000,
+            bytes: (number + 1) * 0x2000,
+            page_bytes: 4096 << number,
             is_writable: number.is_multiple_of(2),
         }
     }
@@ -213,6 +214,31 @@ mod tests {
         assert!(watched.is_lost() && find(range.start).is_some());
     }
 
+    #[test]
+    fn place_that_changes_is_read_whole_or_not_at_all() {
+        let (entry, ranges) = (append(), [range(0x5_0000_0000, 1), range(0x6_0000_0000, 2)]);
+        entry.write(ranges[0]);
+        let is_over = AtomicBool::new(false);
+        let reads = if cfg!(miri) { 100 } else { 3_000_000 };
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                // Relaxed: nothing is inferred from it.
+                while !is_over.load(Ordering::Relaxed) {
+                    entry.write(ranges[1]);
+                    entry.write(ranges[0]);
+                }
+            });
+            let mut torn = None;
+            for _ in 0..reads {
+                torn = torn.or(entry.read().filter(|found| !ranges.contains(found)));
+            }
+            // Relaxed: as above.
+            is_over.store(true, Ordering::Relaxed);
+            assert_eq!(torn, None);
+        });
+        entry.write(Range { start: 0, bytes: 0, page_bytes: 0, is_writable: false });
+    }
+
     /// A handler that walks the list while mappings come and go finds what stays, and never a mix of two mappings.
     #[test]
     fn list_is_walked_while_mappings_come_and_go() {
@@ -232,7 +258,7 @@ mod tests {
             for round in 0..rounds {
                 assert_eq!(find(stays.start).map(|(_, found)| found), Some(stays));
                 let base = 0x3_0000_0000 + 0x1000_0000;
-                if let Some((_, found)) = find(base + round % 7 * 0x10_000) {
+                if let Some((_, found)) = find(base + round % 7 * 0x10_0000) {
                     assert_eq!(found, range(base, round % 7));
                 }
             }

@@ -26,7 +26,7 @@ use std::sync::Arc;
 use rustix::io::Errno;
 
 use crate::mapping::Mapping;
-use crate::{BarKind, PciAddress, ReadOnlyRegion, Region, bar, memory};
+use crate::{BarKind, PciAddress, ReadOnlyRegion, Region, bar, copy, memory};
 use source::Source;
 
 pub use dma_buf::DmaBuf;
@@ -148,8 +148,12 @@ impl MappedSegment {
     /// # Errors
     /// [`CopyError`].
     pub fn copy_in(&self, offset_bytes: usize, bytes: &[u8]) -> Result<(), CopyError> {
-        self.check(offset_bytes, bytes.len())?;
-        self.region().ok_or(CopyError::ReadOnly)?.copy_in(offset_bytes, bytes);
+        let to = self.at(offset_bytes, bytes.len())?;
+        if self.access == Access::ReadOnly {
+            return Err(CopyError::ReadOnly);
+        }
+        // SAFETY: `at` checked that these bytes are mapped, for writing too by the access.
+        unsafe { copy::copy_in(to, bytes) };
         self.intact()
     }
 
@@ -158,17 +162,19 @@ impl MappedSegment {
     /// # Errors
     /// [`CopyError`].
     pub fn copy_out(&self, offset_bytes: usize, bytes: &mut [u8]) -> Result<(), CopyError> {
-        self.check(offset_bytes, bytes.len())?;
-        self.read_only_region().copy_out(offset_bytes, bytes);
+        let from = self.at(offset_bytes, bytes.len())?;
+        // SAFETY: `at` checked that these bytes are mapped.
+        unsafe { copy::copy_out(from, bytes) };
         self.intact()
     }
 
-    fn check(&self, offset_bytes: usize, bytes: usize) -> Result<(), CopyError> {
+    #[inline]
+    fn at(&self, offset_bytes: usize, bytes: usize) -> Result<*mut u8, CopyError> {
         let whole = self.bytes();
         if offset_bytes > whole || bytes > whole - offset_bytes {
             return Err(CopyError::Outside { bytes, offset_bytes, whole });
         }
-        Ok(())
+        Ok(self.as_ptr().as_ptr().wrapping_add(offset_bytes))
     }
 
     fn intact(&self) -> Result<(), CopyError> {

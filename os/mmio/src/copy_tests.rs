@@ -58,7 +58,7 @@ fn copies_around_every_threshold_take_each_alignment_and_leave_neighbours_alone(
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: if cfg!(miri) { 4 } else { 300 },
+        cases: if cfg!(miri) { 2 } else { 300 },
         failure_persistence: None,
         ..ProptestConfig::default()
     })]
@@ -141,8 +141,8 @@ fn check_accesses<const LINES_ARE_OWN: bool>(start: usize, own: usize, length: u
 /// So that a device sees no store twice, and no aligned word is stored or loaded in parts.
 #[test]
 fn each_byte_is_accessed_once_in_pieces_aligned_to_their_size() {
-    for start in (4096..4096 + LINE_BYTES).step_by(stride(1, 13)) {
-        for length in (0..700).step_by(stride(1, 97)) {
+    for start in (4096..4096 + LINE_BYTES).step_by(stride(1, 41)) {
+        for length in (0..700).step_by(stride(1, 171)) {
             for own in [9 << 10, (9 << 10) + 3, (9 << 10) + 16] {
                 assert!(check_accesses::<false>(start, own, length), "stores into mapped memory");
                 let congruent = start % 16 == own % 16;
@@ -155,16 +155,16 @@ fn each_byte_is_accessed_once_in_pieces_aligned_to_their_size() {
 /// A word that one thread copies in, all its bytes alike, is found whole by a thread that copies out.
 #[test]
 fn words_are_never_seen_in_parts() {
-    const MANY: usize = if cfg!(miri) { 8 + 256 + 8 } else { 8 + 1024 + 8 };
+    const MANY: usize = if cfg!(miri) { 8 + 192 + 8 } else { 8 + 1024 + 8 };
     let region = Region::private(2048);
     for (bytes, offset, shift, rounds) in [
         // Neither at a line nor at a piece, and our own sides at no word either.
-        (MANY, 40, 3, stride(20_000, 4)),
+        (MANY, 40, 3, stride(20_000, 2)),
         // Our own side is at a line where the mapped side is not, so that loads cross lines of the mapped side.
-        (MANY, 48, 0, stride(20_000, 4)),
+        (MANY, 48, 0, stride(20_000, 2)),
         // A word, and the two of a piece: many more copies in the same time.
-        (8, 40, 3, stride(1_000_000, 20)),
-        (16, 48, 3, stride(1_000_000, 20)),
+        (8, 40, 3, stride(1_000_000, 8)),
+        (16, 48, 3, stride(1_000_000, 8)),
     ] {
         look_for_parts(&region, bytes, rounds, (offset, shift));
     }

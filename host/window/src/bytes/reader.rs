@@ -127,7 +127,8 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> ByteReader<L, S, A> {
 
     /// Whether a read may find bytes, the end or an error. Costs one look at a line at most, and pushes no credits.
     pub fn is_readable(&mut self) -> bool {
-        self.hand.left_bytes > 0 || self.is_ended || self.error.is_some() || self.receiver.has_begun()
+        let is_over = self.is_ended || self.error.is_some() || self.receiver.sender_gone;
+        self.hand.left_bytes > 0 || is_over || self.receiver.has_begun()
     }
 
     /// Whether every byte was read and the sender has shut the stream down.

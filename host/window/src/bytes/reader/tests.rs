@@ -63,10 +63,12 @@ fn sender_that_is_gone_without_an_end_is_an_error_after_every_byte() -> Result<(
     core::mem::forget(writer);
     reader.sender_gone();
     let mut out = [0; 2];
+    assert!(reader.is_readable());
     let mut slices = [&mut out[..]];
     assert_eq!(reader.read_vectored(&mut slices)?, ByteRead::Bytes(2));
     assert_eq!(reader.queued_bytes(), 1);
     assert_eq!(reader.read(&mut [0; 9])?, ByteRead::Bytes(1), "the error waits for the next read");
+    assert!(reader.is_readable(), "the loss is to be read");
     assert_eq!(reader.queued_bytes(), 0);
     assert_eq!(reader.peek(0, &mut [0]), Err(ReceiveError::Gone));
     assert_eq!(reader.read(&mut [0]), Err(ReceiveError::Gone));

@@ -48,15 +48,31 @@ impl Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{}", self.what)?;
+        write_safely(out, &self.what)?;
         if let Some(because) = &self.because {
-            write!(out, ": {because}")?;
+            out.write_str(": ")?;
+            write_safely(out, because)?;
         }
         if let Some(remedy) = &self.remedy {
-            write!(out, "\n  try: {remedy}")?;
+            out.write_str("\n  try: ")?;
+            write_safely(out, remedy)?;
         }
         Ok(())
     }
+}
+
+/// Writes text for a terminal. What a user typed, or a file or peer says, may hold sequences that a terminal obeys: control
+/// characters are shown and not sent, line ends apart.
+fn write_safely(out: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
+    for part in text.split_inclusive(|c: char| c.is_control() && c != '\n') {
+        match part.char_indices().next_back() {
+            Some((at, last)) if last.is_control() && last != '\n' => {
+                write!(out, "{}{}", &part[..at], last.escape_default())?;
+            }
+            _ => out.write_str(part)?,
+        }
+    }
+    Ok(())
 }
 
 impl Error for Failure {}
@@ -92,6 +108,12 @@ mod tests {
         let cause = std::io::Error::other("disk full");
         let failure = Failure::new("cannot write out.pcap").because(cause).remedy("free some space");
         assert_eq!(failure.to_string(), "cannot write out.pcap: disk full\n  try: free some space");
+    }
+
+    #[test]
+    fn what_a_terminal_would_obey_is_shown() {
+        let failure = Failure::new("no store \u{1b}[31mx").remedy("one\nline\r");
+        assert_eq!(failure.to_string(), "no store \\u{1b}[31mx\n  try: one\nline\\r");
     }
 
     #[test]

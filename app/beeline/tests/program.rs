@@ -199,6 +199,15 @@ fn a_bad_capture_is_refused_by_name_before_anything_is_sent() {
 }
 
 #[test]
+fn a_pipe_is_refused_at_once_and_not_waited_for() {
+    let folder = TestFolder::new();
+    let pipe = folder.file("in.pcap");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let err = folder.fail(&["send", "--out", "out.pcap", "in.pcap"]);
+    assert!(err.contains("in.pcap: not a regular file") && err.contains("try: "), "{err}");
+}
+
+#[test]
 fn three_processes_move_frames_in_order_and_complete() {
     let folder = TestFolder::new();
     let args = ["compare", "--only", "check", "--quick", "--no-report", "--json"];

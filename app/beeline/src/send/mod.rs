@@ -120,6 +120,14 @@ fn same_file(a: &Path, b: &Path) -> bool {
 
 /// Reads the whole capture once, so that a bad file is refused before a frame of it is sent.
 pub fn check_input(path: &Path) -> Result<u64, Failure> {
+    // It is read three times: checked, sent, and compared with what came out. Opening a pipe would wait for whoever writes it.
+    if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+        let what = format!(
+            "cannot read {}: not a regular file, and a capture is read more than once",
+            path.display()
+        );
+        return Err(Failure::new(what).remedy("write it to a file first, as in `zcat x.pcap.gz > x.pcap`"));
+    }
     let mut capture = open(path)?;
     let mut frame = Vec::new();
     let mut number = 0;

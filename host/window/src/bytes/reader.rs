@@ -2,7 +2,7 @@
 //!
 //! A message is read when all of it has arrived, as every message is; from then on its lines are freed as they are read, and
 //! not only at its end: each is whole, the header is known, and the escapes were found before the first of them was freed.
-//! That is the rule of partial release (decision 0026). A batch is freed as a whole, since the length of each of its records is
+//! That is the rule of partial release (decision 0027). A batch is freed as a whole, since the length of each of its records is
 //! in its lines.
 
 use beeline_contract_memory::{CreditSink, LoadPort};

@@ -4,12 +4,12 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::time::SystemTime;
 
-use beeline_mmio::{Choice, KERNEL_VARIABLE, Reason, StoreKernel, Traffic, kernel_from_environment};
+use beeline_mmio::{KERNEL_VARIABLE, StoreKernel, Traffic, kernel_from_environment};
 
 use crate::in_use::{in_use, take_up};
 use crate::kept::{Entry, Kept};
 use crate::line::same_placement;
-use crate::measure::{Measured, NotTimed, Timing, line_ns, measure};
+use crate::measure::{Measured, MeasuredKernel, NotTimed, Timing, line_ns, measure, measure_kernel};
 use crate::overrides::{Overrides, TUNING_VARIABLE};
 use crate::tuning::{ReceiveTuning, Tuning};
 
@@ -213,7 +213,7 @@ pub fn kernel_for(traffic: Traffic) -> StoreKernel {
         let kept = Kept::of_this_user();
         let known =
             kept.as_ref().and_then(|kept| kept.entries().into_iter().find_map(|entry| entry.kernel(traffic)));
-        known.unwrap_or_else(|| kernel_timed(kept.as_ref(), traffic, || line_ns(None), Choice::timed))
+        known.unwrap_or_else(|| kernel_timed(kept.as_ref(), traffic, measure_kernel(None, traffic)))
     })
 }
 
@@ -221,7 +221,7 @@ pub fn kernel_for(traffic: Traffic) -> StoreKernel {
 /// millisecond.
 pub fn kernel_now(traffic: Traffic) -> StoreKernel {
     kernel_named()
-        .unwrap_or_else(|| kernel_from(Kept::of_this_user().as_ref(), traffic, line_ns(None), Choice::timed))
+        .unwrap_or_else(|| kernel_from(Kept::of_this_user().as_ref(), traffic, line_ns(None), measure_kernel))
 }
 
 fn kernel_named() -> Option<StoreKernel> {
@@ -235,26 +235,29 @@ fn kernel_from(
     kept: Option<&Kept>,
     traffic: Traffic,
     line: Result<f64, NotTimed>,
-    time: impl FnOnce(Traffic) -> Choice,
+    measure: impl FnOnce(Option<[usize; 2]>, Traffic) -> Result<MeasuredKernel, NotTimed>,
 ) -> StoreKernel {
-    let known = kept.zip(line.as_ref().ok()).and_then(|(kept, line_ns)| {
-        let mut entries = kept.entries().into_iter().filter(|entry| same_placement(entry.line_ns, *line_ns));
+    let known = kept.zip(line.ok()).and_then(|(kept, line_ns)| {
+        let mut entries = kept.entries().into_iter().filter(|entry| same_placement(entry.line_ns, line_ns));
         entries.find_map(|entry| entry.kernel(traffic))
     });
-    known.unwrap_or_else(|| kernel_timed(kept, traffic, || line, time))
+    known.unwrap_or_else(|| kernel_timed(kept, traffic, measure(None, traffic)))
 }
 
-/// Times the kernels, and keeps the one chosen if it was compared between two cores whose placement is known.
+/// Keeps the kernel that was chosen, if one was timed; else it is the default.
 fn kernel_timed(
     kept: Option<&Kept>,
     traffic: Traffic,
-    line: impl FnOnce() -> Result<f64, NotTimed>,
-    time: impl FnOnce(Traffic) -> Choice,
+    measured: Result<MeasuredKernel, NotTimed>,
 ) -> StoreKernel {
-    let choice = time(traffic);
-    if let (Some(kept), Reason::FastestBetweenCores) = (kept, &choice.reason)
-        && let Ok(line_ns) = line()
-    {
+    let MeasuredKernel { kernel, line_ns, .. } = match measured {
+        Ok(measured) => measured,
+        Err(why) => {
+            tracing::debug!(%why, "no store kernel is timed");
+            return Tuning::default().kernel(traffic);
+        }
+    };
+    if let Some(kept) = kept {
         let same = kept.entries().into_iter().find(|entry| same_placement(entry.line_ns, line_ns));
         let mut entry = same.unwrap_or(Entry {
             line_ns,
@@ -265,12 +268,12 @@ fn kernel_timed(
             timings: Vec::new(),
         });
         match traffic {
-            Traffic::Stream => entry.stream = Some(choice.kernel),
-            _ => entry.latency = Some(choice.kernel),
+            Traffic::Stream => entry.stream = Some(kernel),
+            _ => entry.latency = Some(kernel),
         }
         kept.keep(entry);
     }
-    choice.kernel
+    kernel
 }
 
 #[cfg(test)]

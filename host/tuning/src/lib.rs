@@ -16,6 +16,7 @@ mod find;
 pub mod fuzzing;
 mod in_use;
 mod kept;
+mod kernel;
 mod line;
 mod machine;
 mod measure;
@@ -26,6 +27,7 @@ mod tuning;
 mod watch;
 
 pub use find::{Basis, Found, kept_file, kernel_for, kernel_now, receive_for};
+pub use kernel::KernelChoice;
 pub use line::{same_placement, takes_turns};
 pub use measure::{NotTimed, Timing};
 pub use overrides::{NotFollowed, Overrides, TUNING_VARIABLE};

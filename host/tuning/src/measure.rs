@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use beeline_mmio::{StoreKernel, cpu};
+use beeline_mmio::{StoreKernel, Traffic, cpu};
 use beeline_window::{COALESCE_PARTS, PREFETCH_LINES};
 use serde::{Deserialize, Serialize};
 
@@ -66,6 +66,14 @@ pub(crate) struct Measured {
     pub timings: Vec<Timing>,
 }
 
+/// One kernel that was found, and for which placement.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct MeasuredKernel {
+    pub kernel: StoreKernel,
+    pub line_ns: f64,
+    pub timings: Vec<Timing>,
+}
+
 /// The cores that were asked for, else the one that this thread is on and another one.
 pub(crate) fn cores(asked: Option<[usize; 2]>) -> Result<[usize; 2], NotTimed> {
     asked.or_else(cpu::two_cores).ok_or(NotTimed::OneCore)
@@ -87,15 +95,36 @@ fn placed(line_ns: Option<f64>) -> Result<f64, NotTimed> {
 
 /// Times everything between two cores.
 pub(crate) fn measure(asked: Option<[usize; 2]>) -> Result<Measured, NotTimed> {
+    let (tuning, line_ns, timings) = in_one_placement(asked, |stages| stages.run())?;
+    Ok(Measured { tuning, line_ns, timings })
+}
+
+/// Times the kernels alone, for one kind of traffic.
+pub(crate) fn measure_kernel(
+    asked: Option<[usize; 2]>,
+    traffic: Traffic,
+) -> Result<MeasuredKernel, NotTimed> {
+    let (kernel, line_ns, timings) = in_one_placement(asked, |stages| match traffic {
+        Traffic::Stream => stages.stream().map(|chosen| chosen.kernel),
+        _ => stages.latency(),
+    })?;
+    Ok(MeasuredKernel { kernel, line_ns, timings })
+}
+
+/// What `run` finds while the round trip of a line stays the same, that round trip, and every timing.
+fn in_one_placement<T>(
+    asked: Option<[usize; 2]>,
+    run: impl Fn(&mut Stages<'_>) -> Option<T>,
+) -> Result<(T, f64, Vec<Timing>), NotTimed> {
     let bench = Bench::new(cores(asked)?, Instant::now() + TIMEOUT).ok_or(NotTimed::NoMemory)?;
     let mut moved = NotTimed::Taken;
     for _ in 0..TRIES {
         let before_ns = placed(bench.line_ns())?;
         let mut stages = Stages { bench: &bench, timings: Vec::new() };
-        let tuning = stages.run().ok_or(NotTimed::Taken)?;
+        let found = run(&mut stages).ok_or(NotTimed::Taken)?;
         let after_ns = placed(bench.line_ns())?;
         if same_placement(before_ns, after_ns) {
-            return Ok(Measured { tuning, line_ns: before_ns, timings: stages.timings });
+            return Ok((found, before_ns, stages.timings));
         }
         moved = NotTimed::Moved { before_ns, after_ns };
     }
@@ -108,10 +137,14 @@ struct Stages<'a> {
 }
 
 impl Stages<'_> {
-    fn run(&mut self) -> Option<Tuning> {
+    fn latency(&mut self) -> Option<StoreKernel> {
         let kernels = kernels();
         let trips = self.bench.round_trips(&kernels)?;
-        let latency = kernels[self.choose("latency", &kernels, &trips)];
+        Some(kernels[self.choose("latency", &kernels, &trips)])
+    }
+
+    fn stream(&mut self) -> Option<Candidate> {
+        let kernels = kernels();
         let by_kernel = |kernel: &StoreKernel| Candidate {
             kernel: *kernel,
             receive: ReceiveTuning::for_sender(Some(*kernel)),
@@ -119,8 +152,12 @@ impl Stages<'_> {
         };
         let candidates: Vec<Candidate> = kernels.iter().map(by_kernel).collect();
         let streams = self.bench.streams(&candidates)?;
-        let mut chosen = candidates[self.choose("stream", &kernels, &streams)];
+        Some(candidates[self.choose("stream", &kernels, &streams)])
+    }
 
+    fn run(&mut self) -> Option<Tuning> {
+        let latency = self.latency()?;
+        let mut chosen = self.stream()?;
         let groups = [true, false].map(|in_groups| ReceiveTuning { in_groups, ..chosen.receive });
         chosen.receive = self.receive("group", chosen, &groups, |tuning| tuning.group_lines().to_string())?;
         chosen.taking = Taking::Poll;

@@ -18,7 +18,7 @@ const CREDITS_AT: [usize; 2] = [2 * WINDOW_BYTES, 2 * WINDOW_BYTES + 4096];
 /// No payload here has such a word.
 const BLANK: u64 = 0xb1a7_c0de_5eed_0b1a;
 /// Each candidate is timed once in each round: one round may meet an interrupt, or a change of placement.
-const ROUNDS: u64 = 5;
+pub(crate) const ROUNDS: u64 = 5;
 /// Messages before the clock starts, and those that it times.
 const WARM_UP: usize = LINES as usize;
 const TIMED: usize = 2 * LINES as usize;

@@ -22,8 +22,9 @@ pub mod table;
 
 use std::path::Path;
 
-use beeline_floor::{Cores, FloorError, Placement, on_core, pin};
-use beeline_mmio::{Choice, Traffic, kernel_from_environment};
+use beeline_floor::{Cores, Placement, pin};
+use beeline_mmio::{Traffic, kernel_from_environment};
+use beeline_tuning::KernelChoice;
 use indicatif::ProgressBar;
 
 use args::{CompareArgs, Part};
@@ -98,26 +99,24 @@ fn shared(cores: Cores, line_ns: f64) -> Failure {
     )
 }
 
-/// Chooses store kernels while both cores are free, and says how.
-///
-/// # Errors
-/// The first core cannot be had.
-fn choose(plan: &Plan<'_>, results: &mut Results) -> Result<Kernels, Failure> {
+/// Chooses store kernels while both cores are free, as windows of programs have them chosen, and says how.
+fn choose(plan: &Plan<'_>, results: &mut Results) -> Kernels {
     // A variable that cannot be followed is as good as none: `beeline doctor` says what is wrong with it.
     let named = plan.args.kernel.named.or_else(|| kernel_from_environment().ok().flatten());
+    let Cores { first, second } = plan.cores;
     let mut choice = |traffic: Traffic| {
-        // On a thread of its own: this one is not pinned yet, so that the other core is seen to be allowed.
-        let choice = on_core(plan.cores.first, || {
-            Ok::<_, FloorError>(Choice::make(traffic, named).unwrap_or_else(|_| Choice::timed(traffic)))
-        })?;
+        let choice = match named {
+            Some(kernel) => KernelChoice::named(traffic, kernel),
+            None => KernelChoice::timed(traffic, [first, second]),
+        };
         results.kernels.push(KernelRow {
             traffic: traffic.to_string(),
             kernel: choice.kernel.name(),
             method: choice.to_string(),
         });
-        Ok::<_, FloorError>(choice)
+        choice.kernel
     };
-    Ok(Kernels { latency: choice(Traffic::Latency)?, stream: choice(Traffic::Stream)? })
+    Kernels { latency: choice(Traffic::Latency), stream: choice(Traffic::Stream) }
 }
 
 fn measure(plan: &Plan<'_>) -> Result<Results, Failure> {
@@ -152,11 +151,11 @@ fn measure_timed(plan: &Plan<'_>, bar: &ProgressBar, results: &mut Results) -> R
     if plan.keep() == Keep::Steady {
         check_placement(plan)?;
     }
-    let kernels = choose(plan, results)?;
+    let kernels = choose(plan, results);
     pin(plan.cores.first)?;
     let stores = Stores {
         quick: plan.args.quick,
-        kernels: stores::kernels(plan.args.kernel.named, kernels.stream.kernel),
+        kernels: stores::kernels(plan.args.kernel.named, kernels.stream),
         cores: plan.cores,
         rounds: plan.rounds,
         bar,

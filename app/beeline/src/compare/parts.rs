@@ -1,8 +1,8 @@
 //! The parts of a comparison, each measured in rounds: inside a round every interface takes its turn at every size.
 
 use beeline_floor::{Cores, LineTrip, bare_trip_p50_ns};
+use beeline_mmio::StoreKernel;
 use beeline_mmio::clock::Calibration;
-use beeline_mmio::{Choice, StoreKernel};
 use beeline_session::{
     BURST, IN_FLIGHT, Latency, NicOptions, PrivateNic, Queue, Session, ThereAndBack, TransmitRate,
     kernel_name, new_times,
@@ -27,8 +27,8 @@ const COPY_TRIPS: u64 = 5_000;
 /// Store kernels, chosen while both cores were free.
 #[derive(Debug)]
 pub struct Kernels {
-    pub latency: Choice,
-    pub stream: Choice,
+    pub latency: StoreKernel,
+    pub stream: StoreKernel,
 }
 
 /// Where the cores lie to each other now.
@@ -102,7 +102,7 @@ fn through_nic(
     loopback: bool,
 ) -> Result<Rounds<Taken<NicSample>>, Failure> {
     let nic = start_nic(plan, loopback)?;
-    let mut session = Session::open(&nic.session_options(kernels.stream.kernel))?;
+    let mut session = Session::open(&nic.session_options(kernels.stream))?;
     let round = NicRound { plan, kernels, calibration: Calibration::measure(), bar: steps.bar() };
     let free_look = || {
         nic.until_asleep()?;
@@ -160,7 +160,7 @@ impl NicRound<'_> {
         latency_kind: LatencyKind,
     ) -> Result<NicSample, Failure> {
         self.bar.set_message(format!("{interface}, {size} B, {}", latency_kind.label()));
-        let kernel = self.kernels.latency.kernel;
+        let kernel = self.kernels.latency;
         session.set_kernel(kernel);
         let samples = (self.plan.samples / u64::from(self.plan.rounds)).max(100);
         let mut times = new_times();
@@ -179,7 +179,7 @@ impl NicRound<'_> {
 
     fn rate(&self, session: &mut Session, interface: Interface, size: u32) -> Result<NicSample, Failure> {
         self.bar.set_message(format!("{interface}, {size} B, rate"));
-        let kernel = self.kernels.stream.kernel;
+        let kernel = self.kernels.stream;
         session.set_kernel(kernel);
         let job = ThereAndBack {
             frame_bytes: size as usize,
@@ -200,7 +200,7 @@ impl NicRound<'_> {
         size: u32,
     ) -> Result<NicSample, Failure> {
         self.bar.set_message(format!("{interface}, {size} B, transmit rate"));
-        let kernel = self.kernels.stream.kernel;
+        let kernel = self.kernels.stream;
         let job = TransmitRate {
             frame_bytes: size as usize,
             frames: self.frames(size),

@@ -80,11 +80,13 @@ fn environment_stands_before_what_was_timed_and_that_before_the_default() {
     assert_eq!(received(say("prefetch=none"), Some(timed), other), expected);
 }
 
-fn choice(kernel: StoreKernel, reason: Reason) -> impl FnOnce(Traffic) -> Choice {
-    move |traffic| Choice { traffic, kernel, reason, timings: Vec::new() }
+type Timed = Result<MeasuredKernel, NotTimed>;
+
+fn chosen(kernel: StoreKernel, line_ns: f64) -> impl FnOnce(Option<[usize; 2]>, Traffic) -> Timed {
+    move |_, _| Ok(MeasuredKernel { kernel, line_ns, timings: Vec::new() })
 }
 
-fn no_choice(_: Traffic) -> Choice {
+fn no_choice(_: Option<[usize; 2]>, _: Traffic) -> Timed {
     panic!("nothing is timed")
 }
 
@@ -93,35 +95,30 @@ fn kernel_alone_is_kept_for_its_traffic_and_its_line() {
     let folder = tempfile::tempdir().unwrap();
     let kept = kept(folder.path());
     let other = if cfg!(target_arch = "aarch64") { StoreKernel::Stnp } else { StoreKernel::Nt8 };
-    let between = || choice(other, Reason::FastestBetweenCores);
-    assert_eq!(kernel_from(Some(&kept), Traffic::Stream, Ok(100.0), between()), other);
+    let cached = StoreKernel::Cached;
+    assert_eq!(kernel_from(Some(&kept), Traffic::Stream, Ok(100.0), chosen(other, 100.0)), other);
     assert_eq!(kernel_from(Some(&kept), Traffic::Stream, Ok(120.0), no_choice), other);
-    let cached = || choice(StoreKernel::Cached, Reason::FastestBetweenCores);
-    assert_eq!(kernel_from(Some(&kept), Traffic::Stream, Ok(600.0), cached()), StoreKernel::Cached);
-    assert_eq!(kernel_from(Some(&kept), Traffic::Latency, Ok(100.0), cached()), StoreKernel::Cached);
+    assert_eq!(kernel_from(Some(&kept), Traffic::Stream, Ok(600.0), chosen(cached, 600.0)), cached);
+    assert_eq!(kernel_from(Some(&kept), Traffic::Latency, Ok(100.0), chosen(cached, 100.0)), cached);
     let entries = kept.entries();
-    assert_eq!(
-        (entries.len(), entries[0].latency, entries[0].stream),
-        (2, Some(StoreKernel::Cached), Some(other))
-    );
+    assert_eq!((entries.len(), entries[0].latency, entries[0].stream), (2, Some(cached), Some(other)));
     assert_eq!(last(&kept), None, "no whole tuning was timed");
     // A whole tuning for that line takes its place.
     let found = Found::from(Some(&kept), || Ok(110.0), || Ok(measured(110.0, 16)));
     assert_eq!(found.basis, Basis::Timed);
-    assert_eq!(kernel_from(Some(&kept), Traffic::Stream, Ok(100.0), no_choice), StoreKernel::Cached);
+    assert_eq!(kernel_from(Some(&kept), Traffic::Stream, Ok(100.0), no_choice), cached);
 }
 
 #[test]
-fn kernel_without_a_second_core_or_a_placement_is_not_kept() {
+fn kernel_that_cannot_be_timed_is_the_default_and_is_not_kept() {
     let folder = tempfile::tempdir().unwrap();
     let kept = kept(folder.path());
-    let alone = choice(StoreKernel::Cached, Reason::FastestAlone);
-    assert_eq!(kernel_from(Some(&kept), Traffic::Latency, Ok(100.0), alone), StoreKernel::Cached);
-    let between = choice(StoreKernel::Cached, Reason::FastestBetweenCores);
-    let shared = Err(NotTimed::Shared { line_ns: 9e6 });
-    assert_eq!(kernel_from(Some(&kept), Traffic::Latency, shared, between), StoreKernel::Cached);
+    for why in [NotTimed::OneCore, NotTimed::Shared { line_ns: 9e6 }] {
+        let line = Err(why);
+        assert_eq!(kernel_from(Some(&kept), Traffic::Stream, line, |_, _| Err(why)), StoreKernel::Cached);
+    }
     assert_eq!(kept.entries(), []);
     kept.keep(entry(&kept, 100.0));
-    let alone = choice(StoreKernel::Cached, Reason::FastestAlone);
-    assert_eq!(kernel_from(None, Traffic::Latency, Ok(100.0), alone), StoreKernel::Cached);
+    let cached = chosen(StoreKernel::Cached, 100.0);
+    assert_eq!(kernel_from(None, Traffic::Latency, Ok(100.0), cached), StoreKernel::Cached);
 }

@@ -1,6 +1,8 @@
 //! Which kernel to use: named by the user, or timed here and now.
 //!
-//! Nothing is remembered between calls; whoever opens many windows keeps the [`Choice`].
+//! Nothing is remembered between calls; whoever opens many windows keeps the [`Choice`]. Windows of programs, `beeline doctor` and
+//! `beeline compare` have theirs from `host/tuning`, which times the writer and the receiver that they run; this way stands for who
+//! is below that floor or uses [`StoreKernel::choose`] alone, and has neither of the two, so its reader is a plain loop.
 
 use core::fmt;
 

@@ -6,8 +6,8 @@ use std::sync::mpsc::{Receiver, Sender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use beeline_domain::{Answer, Disposer, Peer, PeerId, Refusal, Reply, Service};
-use beeline_link_shm::PortControl;
+use beeline_domain::{Answer, Disposer, Peer, PeerId, Process, Refusal, Reply, Service, Shares};
+use beeline_link_shm::{MemoryAccount, PortControl};
 use beeline_nic_model::{Nic, NicConfig};
 
 use crate::NicProcessConfig;
@@ -16,6 +16,11 @@ use crate::statistics::Question;
 
 /// How long the loop may take to copy its counters; it takes microseconds unless it is stopped.
 const STATISTICS_LIMIT: Duration = Duration::from_secs(2);
+
+/// What all ports of one process may have mapped together, in times what one port may.
+const PROCESS_MEMORY_PORTS: u64 = 2;
+/// What all ports of one user besides the owner may have mapped together.
+const OTHER_USER_MEMORY_PORTS: u64 = 4;
 
 /// A port's slow half and its number. The half is there once the port is open; a worker has it while it answers.
 struct Opened {
@@ -29,6 +34,9 @@ pub(crate) struct PortService {
     nic_loop: LoopHandle,
     disposer: Disposer,
     opened: HashMap<PeerId, Opened>,
+    /// Whose the ports are, those included that their hosts have left.
+    holders: HashMap<u32, Process>,
+    accounts: Accounts,
     free: BTreeSet<u32>,
     /// Numbers of ports that the loop has let go of.
     left: Receiver<u32>,
@@ -78,7 +86,9 @@ impl PortService {
         disposer: Disposer,
     ) -> Self {
         let free = (0..config.max_ports).collect();
-        PortService { config, nic_loop, disposer, opened: HashMap::new(), free, left }
+        let accounts = Accounts::new(config.port.max_memory_bytes);
+        let (opened, holders) = (HashMap::new(), HashMap::new());
+        PortService { config, nic_loop, disposer, opened, holders, accounts, free, left }
     }
 
     fn statistics(&self, fds: Vec<OwnedFd>) -> Answer {
@@ -90,24 +100,43 @@ impl PortService {
     }
 
     fn open(&mut self, peer: &Peer, request: &[u8], fds: Vec<OwnedFd>) -> Answer {
-        self.free.extend(self.left.try_iter());
-        let Some(number) = self.free.pop_first() else {
-            let most = self.config.max_ports;
-            let full = format!("all {most} ports are open; start the NIC with more (`--ports`)");
-            return Answer::refusal(Refusal::new(full), fds);
+        let process = Process::of(peer);
+        let number = match self.take_number(process) {
+            Ok(number) => number,
+            Err(full) => return Answer::refusal(full, fds),
         };
         let control = Arc::new(Mutex::new(None));
         self.opened.insert(peer.id(), Opened { number, control: Arc::clone(&control) });
         let (nic_loop, peer, request) = (self.nic_loop.clone(), peer.clone(), request.to_vec());
         let (nic, port) = (device_config(&self.config.nic, number), self.config.port);
+        let accounts = self.accounts.of(process);
         Answer::later(move |_| {
             let device = Nic::new(nic).map_err(refused)?;
-            let (opened, link, reply) =
+            let (mut opened, link, reply) =
                 PortControl::open(device, &port, Some(&peer), &request, fds).map_err(refused)?;
+            opened.charge_also(accounts);
             nic_loop.tell(Command::Open { number, peer, link: Box::new(link) })?;
             *lock(&control) = Some(opened);
             Ok(reply)
         })
+    }
+
+    /// A number for a port of a process, if there is one within its share and its user's.
+    fn take_number(&mut self, process: Process) -> Result<u32, Refusal> {
+        for number in self.left.try_iter() {
+            self.holders.remove(&number);
+            self.free.insert(number);
+        }
+        let most = self.config.max_ports;
+        let number = self.free.first().copied().ok_or_else(|| {
+            Refusal::new(format!("all {most} ports are open; start the NIC with more (`--ports`)"))
+        })?;
+        if let Err(exceeded) = Shares::of(most as usize).check(process, self.holders.values().copied()) {
+            return Err(Refusal::new(format!("of the {most} ports {exceeded}")));
+        }
+        self.free.remove(&number);
+        self.holders.insert(number, process);
+        Ok(number)
     }
 
     fn request(&self, peer: &Peer, request: &[u8], fds: Vec<OwnedFd>) -> Answer {
@@ -134,6 +163,37 @@ fn lock(control: &Mutex<Option<PortControl>>) -> MutexGuard<'_, Option<PortContr
 
 fn refused(error: impl std::fmt::Display) -> Refusal {
     Refusal::new(error.to_string())
+}
+
+/// What processes and users may have mapped, over all of their ports.
+struct Accounts {
+    /// Bytes of one port.
+    of_port: u64,
+    of_processes: HashMap<Process, MemoryAccount>,
+    of_users: HashMap<u32, MemoryAccount>,
+}
+
+impl Accounts {
+    fn new(of_port: u64) -> Self {
+        Accounts { of_port, of_processes: HashMap::new(), of_users: HashMap::new() }
+    }
+
+    /// The accounts of a process, and of its user if that is not ours.
+    fn of(&mut self, process: Process) -> Vec<MemoryAccount> {
+        self.of_processes.retain(|_, account| !account.is_closed());
+        self.of_users.retain(|_, account| !account.is_closed());
+        let account = |ports: u64| MemoryAccount::new(self.of_port.saturating_mul(ports));
+        let mut accounts = Vec::new();
+        if process.pid != 0 {
+            let of_process = self.of_processes.entry(process);
+            accounts.push(of_process.or_insert_with(|| account(PROCESS_MEMORY_PORTS)).clone());
+        }
+        if process.is_foreign() {
+            let of_user = self.of_users.entry(process.uid);
+            accounts.push(of_user.or_insert_with(|| account(OTHER_USER_MEMORY_PORTS)).clone());
+        }
+        accounts
+    }
 }
 
 /// The device of one port: blank windows, because its link is memory, frames refused rather than dropped, because the
@@ -163,6 +223,7 @@ impl Service for PortService {
         let Some(Opened { number, control }) = self.opened.remove(&peer.id()) else { return };
         if lock(&control).is_none() {
             // It was refused: the loop has never heard of it.
+            self.holders.remove(&number);
             self.free.insert(number);
             return;
         }
@@ -183,6 +244,23 @@ mod tests {
         assert_eq!(device_config(&base, 0).mac, base.mac);
         assert_eq!(device_config(&base, 3).mac, [2, 0xbe, 0xe1, 0x1e, 1, 1]);
         assert!(device_config(&base, 9).blank);
+    }
+
+    #[test]
+    fn ports_of_a_process_share_an_account_and_those_of_another_user_too() {
+        let mut accounts = Accounts::new(100);
+        let own = Process { pid: 7, uid: rustix::process::geteuid().as_raw() };
+        let foreign = |pid| Process { pid, uid: own.uid + 1 };
+        let (first, second) = (accounts.of(own), accounts.of(own));
+        let limits =
+            |accounts: &[MemoryAccount]| accounts.iter().map(MemoryAccount::limit).collect::<Vec<_>>();
+        assert_eq!((limits(&first), limits(&second)), (vec![200], vec![200]));
+        assert_eq!(limits(&accounts.of(foreign(8))), [200, 400]);
+        let kept = accounts.of(foreign(9));
+        assert_eq!((accounts.of_processes.len(), accounts.of_users.len()), (2, 1));
+        drop((first, second, kept));
+        accounts.of(Process { pid: 0, ..own });
+        assert_eq!((accounts.of_processes.len(), accounts.of_users.len()), (0, 0), "they are forgotten");
     }
 
     #[test]

@@ -18,10 +18,10 @@ use crate::mailbox::Mail;
 use crate::notices::Going;
 use crate::protocol::Departure;
 use crate::service::{Answer, Refusal, Reply, Work, guarded};
+use crate::shares::Process;
 use crate::socket::{self, PacketBuffer, Received};
 use crate::table::{Offered, Table};
 use crate::wire::{Header, Kind, MAX_FDS, MAX_PAYLOAD_BYTES, WireError};
-use crate::workers::Process;
 
 /// Unread packets of a dead process that are looked at: far more than an honest one leaves, since it may have no more
 /// notifications untaken than [`crate::MAX_UNTAKEN_NOTIFICATIONS`]. Children that it left may go on sending.
@@ -262,7 +262,7 @@ impl Table {
     fn have_done(&mut self, number: u64, serial: u32, work: Work, is_first: bool) {
         let Some(link) = self.links.get_mut(number) else { return };
         let Some(peer) = link.peer.clone() else { return };
-        let process = Process { pid: peer.pid(), uid: peer.uid() };
+        let process = Process::of(&peer);
         self.links.pause(number);
         let inbox = Arc::clone(&self.inbox);
         let job = move |pace: &dyn Pace| {

@@ -55,6 +55,7 @@ mod protocol;
 mod reactor;
 mod service;
 mod shared;
+mod shares;
 mod sleeper;
 mod socket;
 pub mod support;
@@ -85,6 +86,7 @@ pub use peer::{Peer, PeerId};
 pub use polled::{Armed, Polled, Readiness, Source};
 pub use protocol::Departure;
 pub use service::{Answer, OfferOptions, Refusal, Reply, Service, Work};
+pub use shares::{Exceeded, Process, Shares};
 pub use sleeper::{MAX_SLEEP, MemorySleeper, Slept, Waker, listen_all, park_any, prepare_all};
 pub use window::{
     CreditPage, FreshWindow, MAX_WINDOW_LINES, PeerWindow, ReceiverParts, SenderParts, StoreOptions,

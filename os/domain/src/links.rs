@@ -21,6 +21,7 @@ use crate::descriptor::{Descriptor, Purpose};
 use crate::evidence::Evidence;
 use crate::mailbox::Mailbox;
 use crate::outbox;
+use crate::shares::Process;
 
 /// What a connection without a goodbye is given to turn out as a death, where nothing shows that its process runs: a dying
 /// process closes its sockets shortly before its pidfd tells. After that it is a live process that closed its end without
@@ -89,6 +90,15 @@ pub(crate) struct Link {
     hung_up: bool,
     /// Whether the socket is in the epoll.
     is_watched: bool,
+}
+
+/// A connection of an offer.
+pub(crate) struct Present {
+    pub number: u64,
+    pub process: Process,
+    pub has_spoken: bool,
+    /// Whether it is kept only until it is known how it ended.
+    pub has_hung_up: bool,
 }
 
 /// All connections, and the epoll they are watched by.
@@ -227,16 +237,17 @@ impl Links {
         self.links.values().filter_map(|link| link.deadline).min()
     }
 
-    /// The connections of one offer, oldest first, each with whether it has said something.
-    pub(crate) fn of_offer(&self, offer: u64) -> Vec<(u64, bool)> {
+    /// The connections of one offer, oldest first.
+    pub(crate) fn of_offer(&self, offer: u64) -> Vec<Present> {
         let served = |link: &Link| matches!(link.role, Role::Served(number) if number == offer);
-        let mut found: Vec<_> = self
-            .links
-            .iter()
-            .filter(|(_, link)| served(link))
-            .map(|(n, link)| (*n, link.peer.is_some()))
-            .collect();
-        found.sort_unstable();
+        let present = |(number, link): (&u64, &Link)| Present {
+            number: *number,
+            process: Process { pid: link.evidence.pid(), uid: link.evidence.uid() },
+            has_spoken: link.peer.is_some(),
+            has_hung_up: link.hung_up,
+        };
+        let mut found: Vec<_> = self.links.iter().filter(|(_, link)| served(link)).map(present).collect();
+        found.sort_unstable_by_key(|present| present.number);
         found
     }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use beeline_mmio::{Pace, ThisProcess};
 
 use crate::Peer;
+use crate::shares::Shares;
 
 /// Answers the peers of an offer.
 ///
@@ -147,6 +148,8 @@ pub struct OfferOptions {
     pub allowed_uids: Vec<u32>,
     /// Connections at the same time, those included that have not said anything yet.
     pub max_connections: usize,
+    /// How many of them one process, and one user besides the owner, may have; `None`: [`Shares::of`] them.
+    pub shares: Option<Shares>,
     /// How long a connection may take for its first request.
     pub hello_timeout: Duration,
 }
@@ -157,6 +160,7 @@ impl Default for OfferOptions {
         OfferOptions {
             allowed_uids: Vec::new(),
             max_connections: 1024,
+            shares: None,
             hello_timeout: Duration::from_secs(5),
         }
     }

@@ -20,6 +20,7 @@ use crate::mailbox::Mail;
 use crate::notices::Going;
 use crate::protocol::Departure;
 use crate::service::{OfferOptions, Refusal, Service, guarded};
+use crate::shares::{Exceeded, Process, Shares};
 use crate::socket;
 use crate::uid;
 use crate::wire::{Identity, Kind};
@@ -114,8 +115,8 @@ impl Table {
             }
             socket::shut_down(listener);
         }
-        for (link, _) in self.links.of_offer(number) {
-            self.end(link, Departure::Closed);
+        for present in self.links.of_offer(number) {
+            self.end(present.number, Departure::Closed);
         }
         self.offers.remove(&number).map(|offered| offered.service)
     }
@@ -173,20 +174,49 @@ impl Table {
             return Ok(());
         }
         let deadline = Instant::now() + offer.options.hello_timeout;
-        let limit = offer.options.max_connections;
-        let present = self.links.of_offer(number);
-        if present.len() >= limit {
-            // Those that have not said anything make room, the oldest first.
-            match present.iter().find(|(_, has_spoken)| !has_spoken) {
-                Some((silent, _)) => self.end(*silent, Departure::Closed),
-                None => {
-                    self.send_away(channel, &format!("all of the offer's {limit} connections are in use"));
-                    return Ok(());
-                }
-            }
+        let comer = Process { pid: evidence.pid(), uid: evidence.uid() };
+        if let Err(reason) = self.make_room(number, comer) {
+            self.send_away(channel, &reason);
+            return Ok(());
         }
         self.links.insert(Arc::new(channel), Arc::new(evidence), Role::Served(number), Some(deadline))?;
         Ok(())
+    }
+
+    /// Makes sure that there is room for one more connection of an offer, within the share of its process and its user; else
+    /// why there is none.
+    fn make_room(&mut self, number: u64, comer: Process) -> Result<(), String> {
+        let Some(offer) = self.offers.get(&number) else { return Ok(()) };
+        let limit = offer.options.max_connections;
+        let shares = offer.options.shares.unwrap_or(Shares::of(limit));
+        let present = self.links.of_offer(number);
+        // Those that only wait to be told dead from closed hold no place, as long as they are not too many.
+        let hung_up = present.iter().filter(|present| present.has_hung_up).count();
+        // Those that went while their answer was worked on hold one: what is made for them is there until it is done.
+        let leaving = self.leaving.values().filter(|leaving| leaving.offer == number);
+        let leaving: Vec<Process> = leaving.map(|leaving| Process::of(&leaving.peer)).collect();
+        let connected = present.iter().filter(|present| !present.has_hung_up).map(|present| present.process);
+        let exceeded = shares.check(comer, connected.chain(leaving.iter().copied())).err();
+        let taken = present.len() - hung_up + leaving.len();
+        if taken < limit && hung_up < limit && exceeded.is_none() {
+            return Ok(());
+        }
+        // Those that have not said anything make room, the oldest first; for a share, only those that are part of it.
+        let is_part = |process: Process| match exceeded {
+            None => true,
+            Some(Exceeded::Process { .. }) => process == comer,
+            Some(Exceeded::User { .. }) => process.uid == comer.uid,
+        };
+        match present.iter().find(|present| !present.has_spoken && is_part(present.process)) {
+            Some(silent) => {
+                self.end(silent.number, Departure::Closed);
+                Ok(())
+            }
+            None => Err(match exceeded {
+                Some(exceeded) if taken < limit => format!("of the offer's {limit} connections {exceeded}"),
+                _ => format!("all of the offer's {limit} connections are in use"),
+            }),
+        }
     }
 
     /// Refuses a connection whose first packet was not read yet; that packet always has serial 1.

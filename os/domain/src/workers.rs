@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use beeline_mmio::{Pace, thread};
 
+use crate::shares::Process;
 use crate::turns::Turns;
 
 /// Works under way at the same time.
@@ -22,13 +23,6 @@ const IDLE_LIMIT: Duration = Duration::from_secs(1);
 
 /// Something to do, and then to tell.
 pub(crate) type Job = Box<dyn FnOnce(&dyn Pace) + Send>;
-
-/// For whom a work is done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Process {
-    pub(crate) pid: u32,
-    pub(crate) uid: u32,
-}
 
 /// Another thread's handle on the workers. Dropping the last one ends them, once what is under way is done.
 pub(crate) struct Workers(Arc<Pool>);

@@ -314,6 +314,26 @@ fn a_peer_that_closes_without_a_word_and_lives_has_closed() {
     assert_eq!(offered.departures.recv_timeout(WATCHDOG), Ok(Departure::Closed));
 }
 
+#[test]
+fn connections_that_running_processes_closed_without_a_word_hold_no_place() {
+    let folder = TestFolder::new();
+    let domain = folder.open();
+    let offered = offer(&domain, OfferOptions { max_connections: 8, ..OfferOptions::default() });
+    // All within the second that a dying process would be given.
+    for round in 0..50 {
+        let socket = raw_connect(&folder);
+        raw_send(&socket, &header(HELLO, 1, 0, 0), &[]).unwrap();
+        let mut answer = [0; 64];
+        let (_, bytes) = rustix::net::recv(&socket, &mut answer[..], RecvFlags::empty()).unwrap();
+        assert_eq!((bytes, answer[6]), (32, REPLY as u8), "round {round}");
+    }
+    let (good, _) = domain.connect("name", b"x", &[]).unwrap();
+    for _ in 0..50 {
+        assert_eq!(offered.departures.recv_timeout(WATCHDOG), Ok(Departure::Closed));
+    }
+    assert_eq!(good.call(b"y", &[]).unwrap().payload, b"y");
+}
+
 /// Listens where an owner would, and does with each connection what it is told to.
 fn hostile_owner(folder: &TestFolder, mut act: impl FnMut(OwnedFd) + Send + 'static) {
     let listener = raw_socket();

@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 
 use beeline_contract_memory::LoadPort;
 use beeline_domain::{
-    Answer, Departure, Domain, MAX_NOTIFICATION_BYTES, MAX_UNTAKEN_NOTIFICATIONS, Notified, Offer, Peer,
-    Refusal, Reply, Service, StoreOptions, WindowOptions, connect_window, offer_window,
+    Answer, Departure, Domain, MAX_NOTIFICATION_BYTES, MAX_UNTAKEN_NOTIFICATIONS, Notified, Offer,
+    OfferOptions, Peer, Refusal, Reply, Service, StoreOptions, WindowOptions, connect_window, offer_window,
 };
 use beeline_mmio::StoreKernel;
 use harness::{Role, TestFolder, WATCHDOG, listen, say, wait_for_end};
@@ -25,12 +25,14 @@ use harness::{Role, TestFolder, WATCHDOG, listen, say, wait_for_end};
 /// What happened to a service, in order.
 type Events = Receiver<(u32, &'static str)>;
 
+/// The last peer that asked for anything, and the thread that watches it.
+type Asked = Arc<Mutex<Option<(Peer, rustix::thread::Pid)>>>;
+
 /// Answers `slow` when the test lets it, `late refusal` with a refusal, and everything else at once.
 struct Slow {
     events: Sender<(u32, &'static str)>,
     may: Arc<Mutex<Receiver<()>>>,
-    /// The last peer that asked for anything.
-    peer: Arc<Mutex<Option<Peer>>>,
+    asked: Asked,
 }
 
 impl Service for Slow {
@@ -40,7 +42,7 @@ impl Service for Slow {
 
     fn requested(&mut self, peer: &Peer, request: &[u8], _: Vec<OwnedFd>) -> Result<Answer, Refusal> {
         let (events, may, pid) = (self.events.clone(), Arc::clone(&self.may), peer.pid());
-        *self.peer.lock().unwrap() = Some(peer.clone());
+        *self.asked.lock().unwrap() = Some((peer.clone(), rustix::thread::gettid()));
         match request {
             b"slow" => Ok(Answer::later(move |_| {
                 events.send((pid, "begins")).unwrap();
@@ -70,11 +72,11 @@ fn offer(domain: &Domain) -> (Offer, Events, Sender<()>) {
 }
 
 /// As [`offer`]; also gives where the last peer is.
-fn offer_with_peer(domain: &Domain) -> (Offer, Events, Sender<()>, Arc<Mutex<Option<Peer>>>) {
+fn offer_with_peer(domain: &Domain) -> (Offer, Events, Sender<()>, Asked) {
     let ((events, happened), (go, may)) = (channel(), channel());
-    let peer = Arc::default();
-    let service = Slow { events, may: Arc::new(Mutex::new(may)), peer: Arc::clone(&peer) };
-    (domain.offer("name", Box::new(service)).unwrap(), happened, go, peer)
+    let asked = Arc::default();
+    let service = Slow { events, may: Arc::new(Mutex::new(may)), asked: Arc::clone(&asked) };
+    (domain.offer("name", Box::new(service)).unwrap(), happened, go, asked)
 }
 
 #[test]
@@ -182,16 +184,36 @@ fn an_offer_and_its_domain_may_go_while_an_answer_is_worked_on() {
 }
 
 #[test]
+fn one_process_leaves_connections_to_others() {
+    let folder = TestFolder::new();
+    let domain = folder.open();
+    let ((events, _happened), (_go, may)) = (channel(), channel());
+    let service = Slow { events, may: Arc::new(Mutex::new(may)), asked: Arc::default() };
+    let options = OfferOptions { max_connections: 16, ..OfferOptions::default() };
+    let _offer = domain.offer_with("name", Box::new(service), options).unwrap();
+    let mut mine: Vec<_> = (0..15).map(|_| domain.connect("name", b"x", &[]).unwrap()).collect();
+    let refused = domain.connect("name", b"x", &[]).unwrap_err().to_string();
+    assert!(refused.contains("the most that one process may have"), "{refused}");
+    let mut other = folder.helper("client", "x");
+    other.expect("begins");
+    other.expect("connected");
+    let refused = domain.connect("name", b"x", &[]).unwrap_err().to_string();
+    assert!(refused.contains("all of the offer's 16 connections"), "{refused}");
+    mine.pop();
+    drop(domain.connect("name", b"x", &[]).unwrap());
+}
+
+#[test]
 fn what_waits_for_room_is_passed_on_while_an_answer_is_worked_on() {
     let folder = TestFolder::new();
     let domain = folder.open();
-    let (_offer, events, go, peer) = offer_with_peer(&domain);
+    let (_offer, events, go, asked) = offer_with_peer(&domain);
     let (client, _) = folder.open().connect("name", b"x", &[]).unwrap();
     let notifications = client.notifications().unwrap();
     std::thread::scope(|scope| {
         let call = scope.spawn(|| client.call(b"slow", &[]).unwrap().payload);
         assert_eq!(events.recv().unwrap().1, "begins");
-        let peer = peer.lock().unwrap().clone().unwrap();
+        let (peer, _) = asked.lock().unwrap().clone().unwrap();
         // More than a socket holds, so that some wait on the owner's side.
         let payload = vec![7; MAX_NOTIFICATION_BYTES];
         for number in 0..MAX_UNTAKEN_NOTIFICATIONS {
@@ -211,14 +233,14 @@ fn what_waits_for_room_is_passed_on_while_an_answer_is_worked_on() {
 fn a_peer_that_hangs_up_while_its_answer_is_worked_on_has_closed_and_nobody_spins() {
     let folder = TestFolder::new();
     let domain = folder.open();
-    let (_offer, events, go, peer) = offer_with_peer(&domain);
+    let (_offer, events, go, asked) = offer_with_peer(&domain);
     let (first, _) = folder.open().connect("name", b"x", &[]).unwrap();
     let call = std::thread::spawn(move || drop(first.call_within(b"slow", &[], Duration::ZERO)));
     assert_eq!(events.recv().unwrap().1, "begins");
     // The call gave up, and its connection was closed.
     call.join().unwrap();
-    let peer = peer.lock().unwrap().clone().unwrap();
-    let ticks = || cpu_ticks("beeline-domain");
+    let (peer, watching) = asked.lock().unwrap().clone().unwrap();
+    let ticks = || cpu_ticks(watching);
     let before = ticks();
     // Looked at for a while: it can be seen that somebody spins, not that nobody does.
     std::thread::sleep(Duration::from_millis(300));
@@ -229,17 +251,12 @@ fn a_peer_that_hangs_up_while_its_answer_is_worked_on_has_closed_and_nobody_spin
     assert_eq!(events.recv_timeout(WATCHDOG).unwrap(), (std::process::id(), "closed"));
 }
 
-/// CPU time so far of the threads of this process that have this name, in hundredths of a second.
-fn cpu_ticks(name: &str) -> u64 {
-    let stats = std::fs::read_dir("/proc/self/task").unwrap();
-    let stats = stats.filter_map(|thread| std::fs::read_to_string(thread.unwrap().path().join("stat")).ok());
-    let ticks = |stat: String| {
-        let (before, after) = stat.rsplit_once(')').unwrap();
-        let mut times = after.split_ascii_whitespace().skip(11).map(|time| time.parse::<u64>().unwrap());
-        let sum = times.next().unwrap() + times.next().unwrap();
-        (before.split_once('(').unwrap().1 == name).then_some(sum)
-    };
-    stats.filter_map(ticks).sum()
+/// CPU time so far of a thread of this process, in hundredths of a second.
+fn cpu_ticks(thread: rustix::thread::Pid) -> u64 {
+    let stat = std::fs::read_to_string(format!("/proc/self/task/{thread}/stat")).unwrap();
+    let (_, after) = stat.rsplit_once(')').unwrap();
+    let mut times = after.split_ascii_whitespace().skip(11).map(|time| time.parse::<u64>().unwrap());
+    times.next().unwrap() + times.next().unwrap()
 }
 
 /// Page faults so far of each thread of this process that has this name.

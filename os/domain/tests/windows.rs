@@ -201,7 +201,9 @@ fn senders_that_come_and_go_fill_no_more_than_a_few_windows() {
     let domain = folder.open();
     let listener = listener(&domain);
     let refused = (0..100).find_map(|_| sender(&domain).err()).unwrap();
-    assert!(matches!(refused, WindowError::Connect(ConnectError::Refused { .. })), "{refused}");
+    assert!(refused.to_string().contains("the most that one process may have"), "{refused}");
+    // Another process still finds a place.
+    folder.helper("sender", "").expect("stored");
     assert_eq!(std::iter::from_fn(|| listener.try_accept()).count(), 16);
     assert!(sender(&domain).is_ok());
 }

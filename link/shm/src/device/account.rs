@@ -1,6 +1,6 @@
-//! How much memory a port has in this process: counted when it is made, until the loop has let go of it.
+//! How much memory a host has in this process: counted when it is made, until it was dropped.
 //!
-//! Memory is made on the thread that answers the host and dropped on the loop's, some time later. Counting it by what
+//! Memory is made on the thread that answers the host, given up on the loop's and dropped on a third, some time later. Counting it by what
 //! the host has open would let a host that opens and closes faster than the loop looks have any amount of it.
 
 use std::sync::Arc;
@@ -8,9 +8,10 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::error::ControlError;
 
-/// The account of one port.
+/// How much memory somebody may have mapped in this process: a port, or all ports of a process or a user. Clones are the same
+/// account.
 #[derive(Clone, Debug)]
-pub(crate) struct Account {
+pub struct MemoryAccount {
     used: Arc<Used>,
     limit: u64,
 }
@@ -22,16 +23,26 @@ struct Used {
     mappings: AtomicU32,
 }
 
-impl Account {
+impl MemoryAccount {
     /// Starts an account of which nothing of the `limit` bytes is used.
-    pub(crate) fn new(limit: u64) -> Self {
-        Account { used: Arc::default(), limit }
+    pub fn new(limit: u64) -> Self {
+        MemoryAccount { used: Arc::default(), limit }
+    }
+
+    /// The bytes that may be used.
+    pub fn limit(&self) -> u64 {
+        self.limit
     }
 
     /// Bytes that are mapped, or about to be.
-    pub(crate) fn used(&self) -> u64 {
+    pub fn used(&self) -> u64 {
         // Acquire: what was given back is unmapped. Pairs with the drop of a charge.
         self.used.bytes.load(Ordering::Acquire)
+    }
+
+    /// Whether nobody else has this account any more, nor anything that was charged to it.
+    pub fn is_closed(&self) -> bool {
+        Arc::strong_count(&self.used) == 1
     }
 
     /// Mappings that there are, or are about to be.
@@ -42,29 +53,40 @@ impl Account {
 
     /// Charges the account before memory is made; `regions` is only said in the error.
     pub(crate) fn charge(&self, bytes: u64, regions: usize) -> Result<Charge, ControlError> {
-        let used = self.used();
-        if bytes > self.limit.saturating_sub(used) {
-            return Err(ControlError::TooMuchMemory { asked: bytes, used, limit: self.limit, regions });
-        }
-        // Relaxed: one thread charges, others only give back, so it is still within the limit.
-        self.used.bytes.fetch_add(bytes, Ordering::Relaxed);
-        self.used.mappings.fetch_add(1, Ordering::Relaxed);
-        Ok(Charge { used: Arc::clone(&self.used), bytes })
+        let mut charge = Charge { used: Vec::with_capacity(3), bytes };
+        charge.add(self, regions)?;
+        Ok(charge)
     }
 }
 
-/// Bytes charged. It is kept beside the mapping it stands for and dropped after it.
+/// Bytes charged, to one account or several. It is kept beside the mapping it stands for and dropped after it.
 #[derive(Debug)]
 pub(crate) struct Charge {
-    used: Arc<Used>,
+    used: Vec<Arc<Used>>,
     bytes: u64,
+}
+
+impl Charge {
+    /// Charges one more account with the same bytes.
+    pub(crate) fn add(&mut self, account: &MemoryAccount, regions: usize) -> Result<(), ControlError> {
+        let (asked, limit) = (self.bytes, account.limit);
+        let charged = |used: u64| used.checked_add(asked).filter(|sum| *sum <= limit);
+        // Acquire: what was given back is unmapped. Pairs with the drop of a charge.
+        let added = account.used.bytes.fetch_update(Ordering::Acquire, Ordering::Acquire, charged);
+        added.map_err(|used| ControlError::TooMuchMemory { asked, used, limit, regions })?;
+        account.used.mappings.fetch_add(1, Ordering::Relaxed);
+        self.used.push(Arc::clone(&account.used));
+        Ok(())
+    }
 }
 
 impl Drop for Charge {
     fn drop(&mut self) {
-        // Release: the mapping is gone before it is counted as gone. Pairs with the load in `Account::used`.
-        self.used.bytes.fetch_sub(self.bytes, Ordering::Release);
-        self.used.mappings.fetch_sub(1, Ordering::Release);
+        for used in &self.used {
+            // Release: the mapping is gone before it is counted as gone. Pairs with the loads of the account.
+            used.bytes.fetch_sub(self.bytes, Ordering::Release);
+            used.mappings.fetch_sub(1, Ordering::Release);
+        }
     }
 }
 
@@ -74,7 +96,7 @@ mod tests {
 
     #[test]
     fn what_is_dropped_can_be_had_again_and_no_more() {
-        let account = Account::new(100);
+        let account = MemoryAccount::new(100);
         let (first, second) = (account.charge(60, 0).unwrap(), account.charge(40, 1).unwrap());
         assert!(matches!(
             account.charge(1, 2),
@@ -85,5 +107,20 @@ mod tests {
         let third = account.charge(60, 1).unwrap();
         drop((second, third));
         assert_eq!((account.used(), account.mappings()), (0, 0));
+    }
+
+    #[test]
+    fn a_charge_to_several_accounts_is_whole_or_none() {
+        let (port, process) = (MemoryAccount::new(100), MemoryAccount::new(70));
+        let both = |bytes| {
+            let mut charge = port.charge(bytes, 0)?;
+            charge.add(&process, 0).map(|()| charge)
+        };
+        let first = both(50).unwrap();
+        assert!(matches!(both(30), Err(ControlError::TooMuchMemory { used: 50, limit: 70, .. })));
+        assert_eq!((port.used(), process.used()), (50, 50), "the port's part was given back");
+        assert!(!process.is_closed());
+        drop(first);
+        assert!(process.is_closed() && both(70).is_ok());
     }
 }

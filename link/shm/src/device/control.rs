@@ -18,7 +18,7 @@ use beeline_spec::escape::blank_from_random;
 use beeline_spec::formats::{port_closed, port_device_memory as device_memory, port_host_memory as host};
 
 use super::DevicePort;
-use super::account::{Account, Charge};
+use super::account::{Charge, MemoryAccount};
 use super::device_layout::DeviceLayout;
 use super::port_config::PortConfig;
 use super::port_parts::{HostWords, PortParts, Update};
@@ -38,7 +38,9 @@ pub struct PortControl {
     layout: DeviceLayout,
     config: PortConfig,
     updates: SyncSender<Update>,
-    account: Account,
+    account: MemoryAccount,
+    /// Accounts of its process and user.
+    shared_accounts: Vec<MemoryAccount>,
     /// Doorbells and register channel.
     device_region: Region,
     closed: Word,
@@ -90,7 +92,8 @@ impl PortControl {
             layout: layout.clone(),
             config: *config,
             updates: sender,
-            account: Account::new(config.max_memory_bytes),
+            account: MemoryAccount::new(config.max_memory_bytes),
+            shared_accounts: Vec::new(),
             device_region,
             closed: words.closed.clone(),
             regions: BTreeSet::new(),
@@ -157,7 +160,15 @@ impl PortControl {
         if self.account.mappings() as usize >= in_use + MAX_UPDATES {
             return Err(ControlError::Behind { updates: MAX_UPDATES });
         }
-        self.account.charge(bytes, self.regions.len())
+        let regions = self.regions.len();
+        let mut charge = self.account.charge(bytes, regions)?;
+        self.shared_accounts.iter().try_for_each(|account| charge.add(account, regions))?;
+        Ok(charge)
+    }
+
+    /// Has everything that is mapped from now on charged to these accounts, too, which other ports share.
+    pub fn charge_also(&mut self, accounts: Vec<MemoryAccount>) {
+        self.shared_accounts = accounts;
     }
 
     fn doorbell(&mut self, offset_bytes: u32) -> Result<Reply, ControlError> {

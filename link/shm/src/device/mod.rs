@@ -14,6 +14,7 @@ mod scanner;
 
 pub(crate) use registers::{Access, encode};
 
+pub use account::MemoryAccount;
 pub use control::PortControl;
 pub use counters::PortCounters;
 pub use port::{DevicePort, Wire, Wired, Work};

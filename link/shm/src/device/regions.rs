@@ -124,12 +124,12 @@ impl HostMemory for Regions {
 mod tests {
     use beeline_mmio::{MemoryOptions, SharedMemory};
 
-    use super::super::account::Account;
+    use super::super::account::MemoryAccount;
     use super::*;
     use crate::layout::region_address;
 
     fn regions() -> Regions {
-        let (mut regions, account) = (Regions::default(), Account::new(8192));
+        let (mut regions, account) = (Regions::default(), MemoryAccount::new(8192));
         for number in [1, 3] {
             let memory =
                 SharedMemory::create("regions", 4096, MemoryOptions::default()).unwrap().map().unwrap();

@@ -43,7 +43,11 @@ impl Uplink for Stops {
 fn until_looked_at_everything(policy: WaitPolicy) -> LoopCounters {
     let stop = Arc::new(AtomicBool::new(false));
     let config = NicProcessConfig::default();
-    let endpoints = Endpoints::new(&config, vec![Box::new(Stops { looks: 3, stop: Arc::clone(&stop) })]);
+    let endpoints = Endpoints::new(
+        &config,
+        vec![Box::new(Stops { looks: 3, stop: Arc::clone(&stop) })],
+        beeline_domain::Disposer::default(),
+    );
     let (sender, commands) = channel();
     let (left, _left) = channel();
     let event = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).expect("an event"));

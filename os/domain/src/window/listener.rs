@@ -11,8 +11,8 @@ use super::halves::{CreditPage, FreshWindow};
 use super::hello::{Request, encode_answer};
 use super::options::{WindowError, WindowOptions, check_lines};
 use crate::{
-    Answer, Domain, Event, MemoryCreditSink, MemorySleeper, Offer, OfferOptions, Peer, Refusal, Reply,
-    Service, process_name,
+    Answer, Domain, Event, MemoryCreditSink, MemorySleeper, Offer, OfferOptions, Peer, Process, Refusal,
+    Reply, Service, Shares, process_name,
 };
 
 /// Windows that may wait to be accepted; senders that connect and go cannot fill more.
@@ -55,8 +55,8 @@ struct Queue {
 #[derive(Debug, Default)]
 struct QueueState {
     waiting: VecDeque<ReceiverParts>,
-    /// Windows that are being made.
-    under_way: usize,
+    /// For whom windows are being made.
+    under_way: Vec<Process>,
     /// What is signalled when a sender comes.
     event: Option<Event>,
     is_closed: bool,
@@ -198,7 +198,7 @@ impl Maker {
         if let Some(sender) = self.sender.as_ref().filter(|sender| sender.is_connected_now()) {
             return Err(Refusal::new(format!("the window is taken by {}", process_name(sender.pid()))));
         }
-        let place = Place::reserve(&self.queue)?;
+        let place = Place::reserve(&self.queue, Process::of(peer))?;
         self.sender = Some(peer.clone());
         self.epoch = self.epoch.wrapping_add(1);
         let (name, peer) = (self.name.clone(), peer.clone());
@@ -208,29 +208,37 @@ impl Maker {
 }
 
 /// A place in the queue for a window that is being made.
-struct Place(Arc<Queue>);
+struct Place {
+    queue: Arc<Queue>,
+    sender: Process,
+}
 
 impl Place {
-    fn reserve(queue: &Arc<Queue>) -> Result<Self, Refusal> {
+    fn reserve(queue: &Arc<Queue>, sender: Process) -> Result<Self, Refusal> {
         let mut state = queue.lock();
         if state.is_closed {
             return Err(closed());
         }
-        if state.waiting.len() + state.under_way >= MAX_WAITING {
+        let holders = state.waiting.iter().map(|parts| Process::of(&parts.peer));
+        let holders = holders.chain(state.under_way.iter().copied());
+        if let Err(exceeded) = Shares::of(MAX_WAITING).check(sender, holders) {
+            return Err(Refusal::new(format!("of the windows that wait to be accepted {exceeded}")));
+        }
+        if state.waiting.len() + state.under_way.len() >= MAX_WAITING {
             return Err(Refusal::new(format!("{MAX_WAITING} windows already wait to be accepted")));
         }
-        state.under_way += 1;
-        Ok(Place(Arc::clone(queue)))
+        state.under_way.push(sender);
+        Ok(Place { queue: Arc::clone(queue), sender })
     }
 
     fn fill(self, parts: ReceiverParts) -> Result<(), Refusal> {
-        let mut state = self.0.lock();
+        let mut state = self.queue.lock();
         if state.is_closed {
             drop(state);
             return Err(closed());
         }
         state.waiting.push_back(parts);
-        self.0.arrived.notify_one();
+        self.queue.arrived.notify_one();
         if let Some(event) = &state.event {
             event.signal();
         }
@@ -240,7 +248,10 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.0.lock().under_way -= 1;
+        let mut state = self.queue.lock();
+        if let Some(place) = state.under_way.iter().position(|sender| *sender == self.sender) {
+            state.under_way.swap_remove(place);
+        }
     }
 }
 

@@ -1,11 +1,10 @@
 //! From a message of a request to the handler: what every server does, whatever the request came by.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
 use beeline_spec::WORD_BYTES;
 use beeline_spec::rpc::{Part, RequestWord, RpcWordError, Status};
 
 use crate::deadline::Deadline;
+use crate::method::Method;
 use crate::payload::Payload;
 use crate::service::{Reply, Request, Service};
 
@@ -48,6 +47,10 @@ impl Head {
 }
 
 /// Calls the handler, unless the call was taken back or its time is over.
+///
+/// A handler that panics unwinds out of here: its client was told then, by the reply that was dropped on the way, and who polls
+/// goes on ([`std::panic::catch_unwind`]). The service may be in the middle of something; that is its author's to think of, as
+/// it is with a mutex that is poisoned.
 #[inline(always)]
 pub(crate) fn serve(service: &mut impl Service, request: &mut Request<'_>, reply: Reply<'_>) {
     if request.is_cancelled() {
@@ -56,13 +59,19 @@ pub(crate) fn serve(service: &mut impl Service, request: &mut Request<'_>, reply
     if request.deadline.is_some_and(Deadline::has_passed) {
         return reply.refuse(Status::DeadlinePassed);
     }
-    // A reply that is dropped on the way tells the client. The service may be in the middle of something; that is its
-    // author's to think of, as it is with a mutex that is poisoned.
-    let handled = catch_unwind(AssertUnwindSafe(|| service.call(request, reply)));
-    if handled.is_err() {
-        tracing::error!(
-            method = request.method.0,
-            "a handler panicked; its client is told, the server goes on"
-        );
+    let note = PanicNote { method: request.method };
+    let _replied = service.call(request, reply);
+    core::mem::forget(note);
+}
+
+/// Says of a handler that it panicked when it is dropped.
+struct PanicNote {
+    method: Method,
+}
+
+impl Drop for PanicNote {
+    #[cold]
+    fn drop(&mut self) {
+        tracing::error!(method = self.method.0, "a handler panicked; its client is told, the server goes on");
     }
 }

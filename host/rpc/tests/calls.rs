@@ -103,6 +103,33 @@ fn errors_are_values() {
 }
 
 #[test]
+fn handler_that_panics_in_the_middle_of_a_poll_ends_its_call_and_no_other() {
+    let folder = TestFolder::new();
+    let domain = folder.domain();
+    let (_server, mut workers) = server(&domain, ServerOptions::default());
+    let mut clients = [(); 2].map(|()| client(&domain, ClientOptions::default()));
+    for client in &mut clients {
+        // Reply windows are open, and the poll below has nothing else to do.
+        assert_eq!(ask(client, &mut workers, ECHO, b"first"), Ok(b"first".to_vec()));
+    }
+    let asked = [ECHO, PANIC, PANIC, ECHO];
+    for client in &mut clients {
+        for method in asked {
+            start(client, method, b"asked");
+        }
+    }
+    assert_eq!(workers[0].poll(&mut handle), 8, "one poll takes every request, those that panic too");
+    for client in &mut clients {
+        let ends = asked.map(|_| {
+            let end = client.poll().unwrap();
+            end.result.map(|mut answer| answer.to_vec())
+        });
+        let (echo, crash) = (Ok(b"asked".to_vec()), Err(CallError::Crashed));
+        assert_eq!(ends, [echo.clone(), crash.clone(), crash, echo]);
+    }
+}
+
+#[test]
 fn calls_are_pipelined_and_a_full_window_is_an_answer() {
     let folder = TestFolder::new();
     let domain = folder.domain();

@@ -18,7 +18,7 @@ use crate::dispatch::{Head, RequestError, serve};
 use crate::intake::{Intake, Taken};
 use crate::method::Method;
 use crate::payload::Body;
-use crate::service::{Answers, Reply, ReplyPath, ReplyWindow, Request, Service};
+use crate::service::{Reply, ReplyPath, ReplyWindow, Request, Service};
 
 /// Longest message in a window of `lines` lines: a quarter of it, so that one side stores parts while the other takes
 /// earlier ones.
@@ -34,7 +34,7 @@ pub(crate) fn writer(parts: SenderParts) -> (ReplyWindow, MemorySleeper) {
 }
 
 /// Result of one step of serving a client.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     /// A request was answered, or a part of one was taken in.
     Worked,
@@ -42,8 +42,9 @@ pub(crate) enum Step {
     Sent,
     /// There is nothing to do.
     Idle,
-    /// The client is of no use any more.
-    Broken(String),
+    /// The client is of no use any more, for the reason that [`Session::why`] gives. That is not carried along: what each step
+    /// comes to then stays in a register.
+    Broken,
 }
 
 /// One client, for one thread.
@@ -52,13 +53,13 @@ pub(crate) struct Session {
     pub(crate) entry: Arc<ClientEntry>,
     worker: usize,
     requests: SharedReceiver<LoadWindow, MemoryCreditSink>,
-    reply: Option<ReplyWindow>,
-    /// Sleeps for room in it.
+    reply: ReplyPath,
+    /// Sleeps for room in the reply window.
     room: Option<MemorySleeper>,
-    /// Whether the client was asked for it.
+    /// Whether the client was asked for that window.
     has_asked: bool,
-    reply_bytes: usize,
-    answers: Answers,
+    /// Why the client is of no use any more, if it is not.
+    broken: Option<String>,
     /// A request of several messages: this thread keeps the request window while it takes them in.
     intake: Intake,
     sleeper: MemorySleeper,
@@ -70,11 +71,10 @@ impl Session {
         let sleeper = entry.window.sleeper(&entry.page, &entry.peer);
         Session {
             requests: entry.requests.receiver(entry.window.load(entry.kernel)),
-            reply: None,
+            reply: ReplyPath::new(),
             room: None,
             has_asked: false,
-            reply_bytes: 0,
-            answers: Answers::new(),
+            broken: None,
             intake: Intake::default(),
             sleeper,
             is_listening: false,
@@ -86,29 +86,30 @@ impl Session {
     /// Fetches the reply window, if the client has opened it.
     pub(crate) fn fetch_reply(&mut self) {
         if let Some(parts) = self.entry.take_reply(self.worker) {
-            self.reply_bytes = max_message_bytes(parts.store.lines());
-            let (reply, room) = writer(parts);
-            (self.reply, self.room) = (Some(reply), Some(room));
+            self.reply.max_message_bytes = max_message_bytes(parts.store.lines());
+            let (window, room) = writer(parts);
+            (self.reply.window, self.room) = (Some(window), Some(room));
         }
     }
 
     /// Whether there is work, for a thread about to sleep. Without a reply window there is none: the bell rings when it
     /// comes. With an answer waiting there is some when there is room, for which [`Session::sleepers`] has a word.
     pub(crate) fn has_work(&mut self) -> bool {
-        let Some(reply) = &mut self.reply else {
+        let ReplyPath { window, max_message_bytes, answers } = &mut self.reply;
+        let Some(window) = window else {
             self.ask_for_reply();
             return false;
         };
-        if self.answers.parked.is_active() {
-            let needed = lines_of(self.answers.parked.next_bytes(self.reply_bytes) as u32);
-            return reply.refresh().map_or(true, |free| free >= needed);
+        if answers.parked.is_active() {
+            let needed = lines_of(answers.parked.next_bytes(*max_message_bytes) as u32);
+            return window.refresh().map_or(true, |free| free >= needed);
         }
         self.requests.has_work()
     }
 
     /// Whether an answer waits for room.
     pub(crate) fn has_unsent(&self) -> bool {
-        self.answers.parked.is_active()
+        self.reply.answers.parked.is_active()
     }
 
     /// Returns the sleepers that a thread waits on when this client has nothing for it.
@@ -132,7 +133,7 @@ impl Session {
             self.entry.listen();
         }
         self.sleeper.announce(event);
-        if self.answers.parked.is_active()
+        if self.has_unsent()
             && let Some(room) = &mut self.room
         {
             room.announce(event);
@@ -152,14 +153,16 @@ impl Session {
     /// Takes one message of a request, if there is one, and serves what is whole.
     #[inline(always)]
     pub(crate) fn step(&mut self, service: &mut impl Service) -> Step {
-        let Some(reply) = &mut self.reply else { return self.step_without_reply() };
-        if self.answers.parked.is_active() {
+        if self.reply.window.is_none() {
+            return self.step_without_reply();
+        }
+        if self.reply.answers.parked.is_active() {
             return self.send_parked();
         }
         let message = match self.requests.poll_where(is_first_part) {
             Ok(Some(message)) => message,
             Ok(None) => return Step::Idle,
-            Err(error) => return Step::Broken(error.to_string()),
+            Err(error) => return broke(&mut self.broken, &error),
         };
         let (word, is_short) = (message.word(0), message.len() < WORD_BYTES);
         let mut request = Request {
@@ -179,18 +182,13 @@ impl Session {
                     drop(request);
                     return self.serve_parts(first, service);
                 }
-                Err(error) => return Step::Broken(error.to_string()),
+                Err(error) => return broke(&mut self.broken, &error),
             }
         }
-        let path = ReplyPath {
-            window: Some(reply),
-            max_message_bytes: self.reply_bytes,
-            answers: &mut self.answers,
-        };
         let number = request.number;
-        serve(service, &mut request, Reply::new(number, path));
+        serve(service, &mut request, Reply::new(number, &mut self.reply));
         drop(request);
-        self.trouble()
+        self.after_answer()
     }
 
     /// A client can be told of a request only by a reply window: without one nothing is taken.
@@ -211,12 +209,13 @@ impl Session {
     #[cold]
     #[inline(never)]
     fn send_parked(&mut self) -> Step {
-        let Some(window) = &mut self.reply else { return Step::Idle };
+        let ReplyPath { window, max_message_bytes, answers } = &mut self.reply;
+        let Some(window) = window else { return Step::Idle };
         let send = |head: &[u8], rest: &[u8]| window.try_send_parts(head, rest);
-        match self.answers.parked.progress(self.reply_bytes, send) {
+        match answers.parked.progress(*max_message_bytes, send) {
             Ok(true) => Step::Sent,
             Ok(false) => Step::Idle,
-            Err(error) => Step::Broken(error.to_string()),
+            Err(error) => broke(&mut self.broken, &error),
         }
     }
 
@@ -230,11 +229,6 @@ impl Session {
             // They may have gone to sleep meanwhile, and the client wakes nobody for what it has sent.
             self.sleeper.wake();
         }
-        let path = ReplyPath {
-            window: self.reply.as_mut(),
-            max_message_bytes: self.reply_bytes,
-            answers: &mut self.answers,
-        };
         let mut request = Request {
             method: Method(first.word.method()),
             client: self.entry.id,
@@ -243,18 +237,32 @@ impl Session {
             cancels: Some(&self.entry.cancels),
             body: Body::of_bytes(self.intake.bytes()),
         };
-        serve(service, &mut request, Reply::new(first.word.call(), path));
-        self.trouble()
+        serve(service, &mut request, Reply::new(first.word.call(), &mut self.reply));
+        drop(request);
+        self.after_answer()
     }
 
-    /// Whether answering has found out that the client cannot be believed.
+    /// What a step has come to that answered a request: answering may have found out that the client cannot be believed.
     #[inline(always)]
-    fn trouble(&self) -> Step {
-        match &self.answers.trouble {
+    pub(crate) fn after_answer(&mut self) -> Step {
+        match &self.reply.answers.trouble {
             None => Step::Worked,
-            Some(error) => Step::Broken(error.to_string()),
+            Some(error) => broke(&mut self.broken, error),
         }
     }
+
+    /// Why it is [`Step::Broken`].
+    pub(crate) fn why(&self) -> &str {
+        self.broken.as_deref().unwrap_or_default()
+    }
+}
+
+/// Not a method: a message of the client may be in hand.
+#[cold]
+#[inline(never)]
+fn broke(broken: &mut Option<String>, why: &dyn std::fmt::Display) -> Step {
+    *broken = Some(why.to_string());
+    Step::Broken
 }
 
 /// Whether a message begins a request of several, so that the thread that takes it needs the next ones too.

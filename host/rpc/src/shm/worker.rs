@@ -1,6 +1,7 @@
 //! A thread of a server: it polls the clients' requests and answers them.
 
 use std::collections::HashSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::time::{Duration, Instant};
@@ -41,22 +42,13 @@ impl Worker {
         if self.registry.changes() != self.seen_changes {
             self.refresh();
         }
-        let mut worked = 0;
-        for session in &mut self.sessions {
-            for _ in 0..BURST {
-                match session.step(service) {
-                    Step::Worked => worked += 1,
-                    Step::Sent => {}
-                    Step::Idle => break,
-                    Step::Broken(why) => {
-                        tracing::warn!(client = session.entry.peer.pid(), why, "a client is disconnected");
-                        self.registry.remove(&session.entry.peer);
-                        break;
-                    }
-                }
-            }
+        let mut round = Round { worker: self, service, session: 0, left: BURST, worked: 0 };
+        // Caught here and not around each call, so that handler and loop are one piece of code, with the reply in registers.
+        // What is caught is one word, the reference: several would be moved through memory.
+        while catch_unwind(AssertUnwindSafe(|| round.run())).is_err() {
+            round.handler_panicked();
         }
-        worked
+        round.worked
     }
 
     /// Polls until `stop`, waiting as `policy` says. Answers that wait for room then get 100 ms to leave; a client that makes
@@ -82,7 +74,7 @@ impl Worker {
         while self.has_unsent() && Instant::now() < end {
             for session in self.sessions.iter_mut().filter(|session| session.has_unsent()) {
                 // With an answer waiting, that is all that a step is about.
-                if let Step::Broken(_) = session.step(service) {
+                if session.step(service) == Step::Broken {
                     return;
                 }
             }
@@ -139,6 +131,57 @@ impl Worker {
             session.fetch_reply();
         }
     }
+}
+
+/// One look at every client, up to a burst of each: where it stands, so that it goes on when a handler has panicked.
+struct Round<'w, S> {
+    worker: &'w mut Worker,
+    service: &'w mut S,
+    /// Whose turn it is, and what is left of it.
+    session: usize,
+    left: u32,
+    worked: usize,
+}
+
+impl<S: Service> Round<'_, S> {
+    #[inline]
+    fn run(&mut self) {
+        while let Some(session) = self.worker.sessions.get_mut(self.session) {
+            while self.left > 0 {
+                self.left -= 1;
+                match session.step(self.service) {
+                    Step::Worked => self.worked += 1,
+                    Step::Sent => {}
+                    Step::Idle => break,
+                    Step::Broken => {
+                        disconnect(&self.worker.registry, session);
+                        break;
+                    }
+                }
+            }
+            self.session += 1;
+            self.left = BURST;
+        }
+    }
+
+    /// The request in hand was answered by the drop of its reply, and freed.
+    #[cold]
+    fn handler_panicked(&mut self) {
+        self.worked += 1;
+        if let Some(session) = self.worker.sessions.get_mut(self.session)
+            && session.after_answer() == Step::Broken
+        {
+            disconnect(&self.worker.registry, session);
+            self.left = 0;
+        }
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn disconnect(registry: &Registry, session: &Session) {
+    tracing::warn!(client = session.entry.peer.pid(), why = session.why(), "a client is disconnected");
+    registry.remove(&session.entry.peer);
 }
 
 /// Ready while a request may be there, or room for an answer that waits, for [`Worker::poll`].

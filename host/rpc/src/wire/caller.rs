@@ -1,6 +1,7 @@
 //! One client of a server behind an up-link: its requests put together and served, its answers gathered.
 
 use core::time::Duration;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use beeline_spec::WORD_BYTES;
 
@@ -9,19 +10,19 @@ use crate::dispatch::{Head, RequestError, serve};
 use crate::intake::{Intake, Taken};
 use crate::method::Method;
 use crate::payload::{Body, Payload};
-use crate::service::{Answers, ClientId, Reply, ReplyPath, Request, Service};
+use crate::service::{ClientId, Reply, ReplyPath, Request, Service};
 
 /// A server's state of one client.
 #[derive(Debug)]
 pub(crate) struct Caller {
     id: ClientId,
     intake: Intake,
-    pub(crate) answers: Answers,
+    pub(crate) reply: ReplyPath,
 }
 
 impl Caller {
     pub(crate) fn new(id: ClientId) -> Self {
-        Caller { id, intake: Intake::default(), answers: Answers::new() }
+        Caller { id, intake: Intake::default(), reply: ReplyPath::new() }
     }
 
     /// Takes a message of this client, who is not trusted, and serves the request if it is whole: then an answer waits.
@@ -42,7 +43,6 @@ impl Caller {
     }
 
     fn serve(&mut self, head: Head, bytes: &[u8], service: &mut impl Service) {
-        let path = ReplyPath { window: None, max_message_bytes: 0, answers: &mut self.answers };
         let mut request = Request {
             method: Method(head.word.method()),
             client: self.id,
@@ -51,6 +51,8 @@ impl Caller {
             cancels: None,
             body: Body::of_bytes(bytes),
         };
-        serve(service, &mut request, Reply::new(head.word.call(), path));
+        let reply = Reply::new(head.word.call(), &mut self.reply);
+        // What a handler that panics leaves was said and answered in `serve`.
+        let _ended = catch_unwind(AssertUnwindSafe(|| serve(service, &mut request, reply)));
     }
 }

@@ -101,7 +101,7 @@ impl<U: Uplink, C: Clock> WireServer<U, C> {
             return;
         };
         let gone = self.callers.swap_remove(index);
-        self.waiting -= usize::from(gone.caller.answers.parked.is_active());
+        self.waiting -= usize::from(gone.caller.reply.answers.parked.is_active());
     }
 
     /// Sends a caller's answer, as far as there is room. What is left waits, and the caller with it.
@@ -116,7 +116,8 @@ impl<U: Uplink, C: Clock> WireServer<U, C> {
     /// Whether the whole answer has left, or nobody is there to take it.
     #[inline]
     fn send(&mut self, index: usize) -> bool {
-        let Connected { connection, caller: Caller { answers, .. } } = &mut self.callers[index];
+        let Connected { connection, caller } = &mut self.callers[index];
+        let answers = &mut caller.reply.answers;
         let (endpoint, id) = (&mut self.endpoint, *connection);
         let max_bytes = endpoint.max_message_bytes();
         let sent = answers.parked.progress(max_bytes, |head, rest| {
@@ -135,7 +136,7 @@ impl<U: Uplink, C: Clock> WireServer<U, C> {
     #[cold]
     fn send_waiting(&mut self) {
         for index in 0..self.callers.len() {
-            if self.callers[index].caller.answers.parked.is_active() && self.send(index) {
+            if self.callers[index].caller.reply.answers.parked.is_active() && self.send(index) {
                 self.endpoint.resume(self.callers[index].connection);
                 self.waiting -= 1;
             }

@@ -12,6 +12,12 @@ pub trait ArrivalTest {
     /// As [`ArrivalTest::arrived_head`] for a line that has no header.
     fn arrived_words<L: LoadPort>(&mut self, port: &mut L, line: u32) -> u8;
 
+    /// Whether word 0 of a line has arrived whole: what a poll that finds nothing asks, and no more.
+    #[inline(always)]
+    fn has_begun<L: LoadPort>(&mut self, port: &mut L, line: u32) -> bool {
+        self.arrived_head(port, line).0 & 1 == 1
+    }
+
     /// Words of a line of which at least one byte has arrived. Not asked for every message.
     fn touched<L: LoadPort>(&mut self, port: &mut L, line: u32) -> u8;
 
@@ -62,6 +68,11 @@ impl ArrivalTest for Blank {
     #[inline(always)]
     fn arrived_words<L: LoadPort>(&mut self, port: &mut L, line: u32) -> u8 {
         port.arrived_words(line, self.blank)
+    }
+
+    #[inline(always)]
+    fn has_begun<L: LoadPort>(&mut self, port: &mut L, line: u32) -> bool {
+        port.load_word(line, 0) != self.blank
     }
 
     fn touched<L: LoadPort>(&mut self, port: &mut L, line: u32) -> u8 {

@@ -61,10 +61,34 @@ pub(crate) fn copy_words(mut word: impl FnMut(usize) -> u64, out: &mut [u8]) {
         chunks.iter_mut().enumerate().for_each(|(index, chunk)| *chunk = word(index).to_le_bytes());
     }
     if !tail.is_empty() {
-        for (to, from) in tail.iter_mut().zip(word(whole).to_le_bytes()) {
-            *to = from;
-        }
+        copy_tail(word(whole).to_le_bytes(), tail);
     }
+}
+
+/// The first bytes of a word into `out`, less than a word: in pieces that are powers of two, the largest first. Who sends `out` on
+/// at once loads the same pieces, and need not wait until they have left the core.
+#[inline(always)]
+fn copy_tail(bytes: [u8; WORD_BYTES], out: &mut [u8]) {
+    let bytes_left = out.len();
+    let (mut from, mut rest) = (&bytes[..], out);
+    if bytes_left & 4 != 0 {
+        (from, rest) = copy_piece::<4>(from, rest);
+    }
+    if bytes_left & 2 != 0 {
+        (from, rest) = copy_piece::<2>(from, rest);
+    }
+    if bytes_left & 1 != 0 {
+        copy_piece::<1>(from, rest);
+    }
+}
+
+/// Copies the first bytes; gives what is behind them on both sides.
+#[inline(always)]
+fn copy_piece<'f, 'o, const BYTES: usize>(from: &'f [u8], out: &'o mut [u8]) -> (&'f [u8], &'o mut [u8]) {
+    let (piece, from_behind) = from.split_at(BYTES);
+    let (to, out_behind) = out.split_at_mut(BYTES);
+    to.copy_from_slice(piece);
+    (from_behind, out_behind)
 }
 
 #[cfg(test)]

@@ -30,6 +30,12 @@ pub const PREFETCH_LINES: u32 = 32;
 /// Credits are pushed when this fraction of a window is freed, unless told otherwise; found by measurement.
 pub const COALESCE_PARTS: u32 = 8;
 
+/// Lines of the next message that a waiting receiver looks at, when the last one had as many.
+pub(crate) const WATCHED_LINES: u32 = 4;
+
+/// How often the last line of a message that has begun is looked at before a poll gives up; loom and Miri need no more than two.
+const LOOKS_AT_REST: u32 = if cfg!(any(loom, miri)) { 2 } else { 32 };
+
 /// The receiver's end of a window in memory (`A` = [`Blank`]) or of an observed one ([`crate::Observed`]). It has cache
 /// lines of its own, as [`crate::Writer`] has.
 #[derive(Debug)]
@@ -46,7 +52,7 @@ pub struct Receiver<L, S, A = Blank> {
     /// A header of a data message without escapes, length 0: what most headers look like above the length.
     pub(crate) plain_header: u64,
     /// Longest payload that a message of this window can have.
-    max_payload_bytes: u64,
+    pub(crate) max_payload_bytes: u64,
     /// Start of the message that is next, or in the caller's hands. All lines before it are free.
     pub(crate) next_start: u64,
     published: u64,
@@ -54,6 +60,8 @@ pub struct Receiver<L, S, A = Blank> {
     pub(crate) push_at: u64,
     coalesce_lines: u64,
     pub(crate) pace: Pace,
+    /// Lines of the last message, [`WATCHED_LINES`] at most.
+    pub(crate) expected_lines: u32,
     /// The position from which on it is worth looking for whole groups of lines (`drain.rs`).
     pub(crate) groups_from: u64,
     pub(crate) sender_gone: bool,
@@ -94,6 +102,7 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
             push_at: 0,
             coalesce_lines: 0,
             pace: Pace::new(PREFETCH_LINES, lines),
+            expected_lines: 1,
             groups_from: 0,
             sender_gone: false,
             phase: Phase::Start,
@@ -147,12 +156,18 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
     pub(crate) fn advance(&mut self) -> Result<Option<Delivery>, ReceiveError> {
         if !self.is_long {
             let line = self.line(0);
+            // Most polls find nothing: they look at one word and go. So does the poll that finds something: the branch that was
+            // guessed wrong is known some cycles sooner than by a test of the whole line, and those are in every round trip.
+            if !self.has_begun_at(line) && self.next_start == self.published && !self.sender_gone {
+                return Ok(None);
+            }
             let (arrived, header) = self.test.arrived_head(&mut self.port, line);
             // A whole line whose header is plain and short enough is a message; that is most of them. Length is the
             // lowest field of a header, so one subtraction and one comparison check every other field too.
             let length_bytes = self.plain_length(header);
             if arrived == 0xff {
                 if length_bytes <= HEAD_BYTES as u64 {
+                    self.expected_lines = 1;
                     self.prefetch(self.next_start);
                     return Ok(Some(Delivery::plain(line, length_bytes)));
                 }
@@ -160,20 +175,45 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
                     return Ok(Some(Delivery::plain(line, length_bytes)));
                 }
             }
-            if arrived & 1 == 0 && self.next_start == self.published && !self.sender_gone {
-                return Ok(None);
-            }
         }
         self.resume()
+    }
+
+    /// Whether a message has begun in this line, the one at the next start. Where the last message had several lines, the next
+    /// ones are looked at too, so that they come over together with the first and not after it.
+    #[inline(always)]
+    pub(crate) fn has_begun_at(&mut self, line: u32) -> bool {
+        let mut has_begun = self.test.has_begun(&mut self.port, line);
+        if self.expected_lines > 1 {
+            has_begun &= self.watch();
+        }
+        has_begun
+    }
+
+    /// Looks at the lines behind the next start that a message like the last one has; always `true`, but only after the looks.
+    #[inline]
+    fn watch(&mut self) -> bool {
+        let mut seen = false;
+        for ahead in 1..self.expected_lines {
+            let line = self.line(ahead);
+            seen |= self.test.has_begun(&mut self.port, line);
+        }
+        core::hint::black_box(seen);
+        true
     }
 
     /// Whether every line after the first of a plain message has arrived. Its last line is looked at first: senders mostly
     /// store in ascending order, and a line that is looked at before it is stored must be fetched back by the sender.
     #[inline]
-    fn has_rest(&mut self, length_bytes: u32) -> bool {
+    pub(crate) fn has_rest(&mut self, length_bytes: u32) -> bool {
         let (start, last) = (self.next_start, lines_of(length_bytes) - 1);
-        if self.look(last) != 0xff {
-            return false;
+        let mut looks = 1;
+        while self.look(last) != 0xff {
+            // It most often comes some nanoseconds after the first line: to go away and come back takes longer.
+            if looks == LOOKS_AT_REST {
+                return false;
+            }
+            looks += 1;
         }
         self.prefetch(start);
         let Some(ahead) = (if last > GROUP_LINES { self.has_groups(last) } else { Some(1) }) else {
@@ -186,6 +226,7 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
             self.prefetch(start + u64::from(ahead));
         }
         self.prefetch(start + u64::from(last));
+        self.expected_lines = (last + 1).min(WATCHED_LINES);
         true
     }
 

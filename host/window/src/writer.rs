@@ -17,6 +17,7 @@ use beeline_spec::{Header, Kind, LINE_BYTES, WORD_BYTES, WORDS_PER_LINE, escape}
 use crate::credit::Credits;
 use crate::error::SendError;
 use crate::payload::{self, HEAD_BYTES, payload_bytes_of};
+use crate::receiver::WATCHED_LINES;
 use crate::sent::Sent;
 use crate::stream::Stream;
 use crate::{FencePolicy, Position, WindowConfig};
@@ -160,7 +161,36 @@ impl<P: StorePort, C: CreditSource> Writer<P, C> {
     #[inline(never)]
     fn send_prefixed_lines(&mut self, prefix: u64, payload: &[u8]) -> Result<Sent, SendError> {
         let (first, rest) = payload.split_at(PREFIXED_BYTES);
-        self.send_lines(Kind::Data, &joined(prefix, first), rest)
+        let bytes = HEAD_BYTES + rest.len();
+        let Some(lines) = self.room_for(bytes)? else { return Ok(Sent::Full) };
+        let (start, header) = (self.credits.next(), self.header(Kind::Data, bytes as u32).encode());
+        let line = (start & self.mask) as u32;
+        if self.escapes(rest)
+            || !self.port.store_prefixed_line_unless(line, header, prefix, first, self.sought)
+        {
+            self.send_sought(Kind::Data, &joined(prefix, first), rest);
+        } else {
+            self.fence_after(start);
+            self.store_rest(start + 1, rest);
+        }
+        self.finish(lines);
+        Ok(Sent::Sent)
+    }
+
+    /// Lines of a message of so many bytes, more than one, if there is room for them, which are then prefetched.
+    #[inline(always)]
+    fn room_for(&mut self, bytes: usize) -> Result<Option<u32>, SendError> {
+        let max_bytes = self.max_payload_bytes as usize;
+        if bytes > max_bytes {
+            return Err(SendError::TooLong { bytes, max_bytes });
+        }
+        let lines = lines_of(bytes as u32);
+        if !self.credits.has(lines) && !self.find_room(lines)? {
+            return Ok(None);
+        }
+        self.will_send(lines);
+        self.prefetch_for(lines);
+        Ok(Some(lines))
     }
 
     #[cold]
@@ -187,6 +217,22 @@ impl<P: StorePort, C: CreditSource> Writer<P, C> {
         }
         self.finish_line();
         Ok(Sent::Sent)
+    }
+
+    /// Says that a message of about so many lines will be sent in a moment: its first lines are asked for, as far as they are
+    /// known to be free, while the caller still makes the message. For who answers, and the receiver waits: a line at which it
+    /// looks has to be fetched back from there before the message leaves the core.
+    #[inline(always)]
+    pub fn will_send(&mut self, lines: u32) {
+        if self.prefetch_lines == 0 {
+            return;
+        }
+        for ahead in 0..lines.min(WATCHED_LINES) {
+            if !self.credits.has(ahead + 1) {
+                return;
+            }
+            self.port.prefetch(((self.credits.next() + u64::from(ahead)) & self.mask) as u32);
+        }
     }
 
     /// After the store of a message of one line.
@@ -288,15 +334,8 @@ impl<P: StorePort, C: CreditSource> Writer<P, C> {
     /// A message of several lines: `head` fills the first one.
     #[inline(never)]
     fn send_lines(&mut self, kind: Kind, head: &[u8], rest: &[u8]) -> Result<Sent, SendError> {
-        let (bytes, max_bytes) = (head.len() + rest.len(), self.max_payload_bytes as usize);
-        if bytes > max_bytes {
-            return Err(SendError::TooLong { bytes, max_bytes });
-        }
-        let lines = lines_of(bytes as u32);
-        if !self.credits.has(lines) && !self.find_room(lines)? {
-            return Ok(Sent::Full);
-        }
-        self.prefetch_for(lines);
+        let bytes = head.len() + rest.len();
+        let Some(lines) = self.room_for(bytes)? else { return Ok(Sent::Full) };
         let start = self.credits.next();
         let header = self.header(kind, bytes as u32).encode();
         // The lines after the first one are searched before anything is stored, the first one while it is stored.

@@ -153,9 +153,7 @@ impl Session {
     /// Takes one message of a request, if there is one, and serves what is whole.
     #[inline(always)]
     pub(crate) fn step(&mut self, service: &mut impl Service) -> Step {
-        if self.reply.window.is_none() {
-            return self.step_without_reply();
-        }
+        let Some(window) = &mut self.reply.window else { return self.step_without_reply() };
         if self.reply.answers.parked.is_active() {
             return self.send_parked();
         }
@@ -164,6 +162,7 @@ impl Session {
             Ok(None) => return Step::Idle,
             Err(error) => return broke(&mut self.broken, &error),
         };
+        window.will_send(lines_of(message.len() as u32));
         let (word, is_short) = (message.word(0), message.len() < WORD_BYTES);
         let mut request = Request {
             method: Method((word >> METHOD_LSB) as u16),

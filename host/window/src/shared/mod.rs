@@ -12,6 +12,7 @@
 mod ledger;
 
 use beeline_contract_memory::{CreditSink, LoadPort};
+use beeline_spec::header::lines_of;
 use beeline_spec::{Header, Kind};
 
 use crate::delivery::Delivery;
@@ -191,19 +192,28 @@ impl<L: LoadPort, S: CreditSink> SharedReceiver<L, S> {
         }
         self.receiver.next_start = start;
         let line = self.receiver.line(0);
+        // One word first, as `Receiver::advance` does.
+        if !self.receiver.has_begun_at(line) {
+            self.receiver.sink().ledger.idle();
+            return self.nothing();
+        }
         let (arrived, header) = self.receiver.head(line);
         let length_bytes = self.receiver.plain_length(header);
         if arrived == 0xff && length_bytes <= HEAD_BYTES as u64 {
             self.receiver.prefetch(start);
+            self.receiver.expected_lines = 1;
             let next = self.next(start + 1, line, length_bytes, keep);
             if !self.receiver.sink().ledger.take(claim, next) {
                 return Ok(None);
             }
             return Ok(Some(self.adopt(start, next, Delivery::plain(line, length_bytes))));
         }
+        if arrived == 0xff && length_bytes <= self.receiver.max_payload_bytes {
+            return self.take_lines(claim, freed, line, length_bytes as u32, keep);
+        }
+        // Another thread may have taken and freed it since.
         if arrived & 1 == 0 {
-            self.receiver.sink().ledger.idle();
-            return self.nothing();
+            return Ok(None);
         }
         self.take_long(claim, freed, header, keep)
     }
@@ -215,7 +225,36 @@ impl<L: LoadPort, S: CreditSink> SharedReceiver<L, S> {
         if self.keeps || keep(first) { end | KEPT } else { end }
     }
 
-    /// What is more than a plain message of one line, at the position that is set.
+    /// A plain message of several lines, of which the first has arrived, at the position that is set.
+    #[inline(never)]
+    fn take_lines(
+        &mut self,
+        claim: u64,
+        freed: u64,
+        line: u32,
+        length_bytes: u32,
+        keep: impl FnOnce(u64) -> bool,
+    ) -> Result<Option<Delivery>, ReceiveError> {
+        let (start, lines) = (claim & !KEPT, lines_of(length_bytes));
+        if !self.is_within(start, lines, freed) || !self.receiver.has_rest(length_bytes) {
+            self.receiver.sink().ledger.idle();
+            return self.nothing();
+        }
+        let next = self.next(start + u64::from(lines), line, u64::from(length_bytes), keep);
+        if !self.receiver.sink().ledger.take(claim, next) {
+            return Ok(None);
+        }
+        Ok(Some(self.adopt(start, next, Delivery::plain(line, u64::from(length_bytes)))))
+    }
+
+    /// Whether a message may reach so far: an honest sender had credits for all of it before it stored the first word, and the
+    /// count that we saw may be older than that.
+    #[inline(always)]
+    fn is_within(&self, start: u64, lines: u32, freed: u64) -> bool {
+        start + u64::from(lines) <= freed + self.receiver.mask + 1
+    }
+
+    /// What is more than a plain message, at the position that is set.
     #[inline(never)]
     fn take_long(
         &mut self,
@@ -236,9 +275,7 @@ impl<L: LoadPort, S: CreditSink> SharedReceiver<L, S> {
             return self.malformed(claim, ReceiveError::SharedBatch { position: Position(start) });
         }
         let lines = header.lines();
-        // An honest sender had credits for the whole message before it stored the first word of it; the count that we
-        // saw may be older than that.
-        if start + u64::from(lines) > freed + self.receiver.mask + 1 || !self.has_all(lines) {
+        if !self.is_within(start, lines, freed) || !self.has_all(lines) {
             self.receiver.sink().ledger.idle();
             return self.nothing();
         }
@@ -248,6 +285,7 @@ impl<L: LoadPort, S: CreditSink> SharedReceiver<L, S> {
             return Ok(None);
         }
         if self.receiver.plain_length(word) == u64::from(header.length_bytes) {
+            // Its first line was not whole when it was looked at.
             let delivery = Delivery::plain(line, u64::from(header.length_bytes));
             return Ok(Some(self.adopt(start, next, delivery)));
         }

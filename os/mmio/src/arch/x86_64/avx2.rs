@@ -8,6 +8,7 @@ use core::arch::asm;
 
 use beeline_contract_memory::Line;
 
+use super::narrow;
 use super::store::{Cached, movnti};
 use crate::LINE_BYTES;
 use crate::arch::{LineKernel, kernel_port, words};
@@ -121,7 +122,7 @@ macro_rules! store_unless {
 /// The kernels that differ in their stores only: `$low` and `$high` store the halves of a line, in `ymm0` and `ymm1`; `$words`
 /// stores words that were just computed, `$word` one of them.
 macro_rules! avx2_kernel {
-    ($(#[$doc:meta])* $name:ident, $low:literal, $high:literal, $words:path, $word:path) => {
+    ($(#[$doc:meta])* $name:ident, $low:literal, $high:literal, $words:path, $word:path; $($own:tt)*) => {
         $(#[$doc])*
         pub(crate) struct $name;
 
@@ -189,41 +190,7 @@ macro_rules! avx2_kernel {
                     true
                 }
 
-                #[inline(always)]
-                fn store_prefixed_line_unless(
-                    &mut self,
-                    line: u32,
-                    header: u64,
-                    prefix: u64,
-                    payload: &[u8],
-                    blank: u64,
-                ) -> bool {
-                    let line = self.line(line);
-                    // SAFETY: as for `store_head_line`.
-                    unsafe {
-                        store_unless! {
-                            line, blank, [$low, $high]; payload, AFTER_PREFIX, 2, [
-                                "vmovq xmm5, {header}", "vmovq xmm6, {prefix}", "vpunpcklqdq xmm5, xmm5, xmm6",
-                                "vpblendd ymm0, ymm0, ymm5, 15"
-                            ];
-                            header = in(reg) header, prefix = in(reg) prefix,
-                        }
-                    }
-                    true
-                }
-
-                #[inline(always)]
-                fn store_padded_line(&mut self, line: u32, bytes: &[u8]) {
-                    let line = self.line(line);
-                    // SAFETY: as for `store_head_line`.
-                    unsafe {
-                        make_line! {
-                            bytes, AFTER_NOTHING, 0; lead: [];
-                            then: [$low, $high, "vzeroupper"];
-                            line = in(reg) line, options(nostack),
-                        }
-                    }
-                }
+                $($own)*
             }
         }
     };
@@ -231,12 +198,68 @@ macro_rules! avx2_kernel {
 
 avx2_kernel! {
     /// Cached stores of 32 bytes, or of 8 when the words are in registers.
-    CachedAvx2, "vmovdqa [{line}], ymm0", "vmovdqa [{line} + 32], ymm1", Cached::words, words::store_word
+    CachedAvx2, "vmovdqa [{line}], ymm0", "vmovdqa [{line} + 32], ymm1", Cached::words, words::store_word;
+
+    // Word by word: what these lines are made of was probably just written (`narrow.rs`).
+    #[inline(always)]
+    fn store_prefixed_line_unless(
+        &mut self,
+        line: u32,
+        header: u64,
+        prefix: u64,
+        payload: &[u8],
+        blank: u64,
+    ) -> bool {
+        // SAFETY: `line` masks into the lines; what they are was promised to `KernelLines::new`.
+        unsafe { narrow::store_unless(self.line(line), [header, prefix], payload, |word| word == blank) }
+    }
+
+    #[inline(always)]
+    fn store_padded_line(&mut self, line: u32, bytes: &[u8]) {
+        // SAFETY: as for `store_prefixed_line_unless`.
+        unsafe { narrow::store_unless(self.line(line), [], bytes, |_| false) };
+    }
 }
 
 avx2_kernel! {
     /// Two `vmovntdq` of 32 bytes.
-    NtAvx2, "vmovntdq [{line}], ymm0", "vmovntdq [{line} + 32], ymm1", join_and_stream, movnti
+    NtAvx2, "vmovntdq [{line}], ymm0", "vmovntdq [{line} + 32], ymm1", join_and_stream, movnti;
+
+    #[inline(always)]
+    fn store_prefixed_line_unless(
+        &mut self,
+        line: u32,
+        header: u64,
+        prefix: u64,
+        payload: &[u8],
+        blank: u64,
+    ) -> bool {
+        let line = self.line(line);
+        // SAFETY: as for `store_head_line`.
+        unsafe {
+            store_unless! {
+                line, blank, ["vmovntdq [{line}], ymm0", "vmovntdq [{line} + 32], ymm1"]; payload, AFTER_PREFIX, 2, [
+                    "vmovq xmm5, {header}", "vmovq xmm6, {prefix}", "vpunpcklqdq xmm5, xmm5, xmm6",
+                    "vpblendd ymm0, ymm0, ymm5, 15"
+                ];
+                header = in(reg) header, prefix = in(reg) prefix,
+            }
+        }
+        true
+    }
+
+    #[inline(always)]
+    fn store_padded_line(&mut self, line: u32, bytes: &[u8]) {
+        let line = self.line(line);
+        // SAFETY: as for `store_head_line`.
+        unsafe {
+            make_line! {
+                bytes, AFTER_NOTHING, 0; lead: [];
+                then: ["vmovntdq [{line}], ymm0", "vmovntdq [{line} + 32], ymm1", "vzeroupper"];
+                line = in(reg) line, options(nostack),
+            }
+        }
+    }
 }
 
 /// Streams words that were just computed: loaded in words, because a wide load over narrow stores waits for them.

@@ -5,6 +5,7 @@ mod avx512;
 mod features;
 mod group;
 mod load;
+mod narrow;
 mod order;
 mod pieces;
 mod scan;

@@ -37,6 +37,10 @@ impl ScanKernel {
     /// Whether a whole word of `bytes`, counted from their start, equals `word`.
     #[inline(always)]
     pub(crate) fn has_word(self, bytes: &[u8], word: u64) -> bool {
+        if bytes.len() <= 64 && self != ScanKernel::Avx512 {
+            // Word by word: so short a payload was probably just written, and in words (`narrow.rs`).
+            return bytes.as_chunks::<8>().0.iter().any(|found| u64::from_le_bytes(*found) == word);
+        }
         if self == ScanKernel::Portable {
             return beeline_contract_memory::has_word(bytes, word);
         }

@@ -16,8 +16,8 @@ use crate::{Position, Sent, Writer};
 
 /// Lines of the longest message that a stream is cut into, in windows of at least four times as many; a quarter of the window
 /// in smaller ones. A message is read when all of it has arrived, so a shorter one is read sooner and a longer one has fewer
-/// headers.
-pub const MESSAGE_LINES: u32 = 256;
+/// headers. A write of 16 KiB is one message.
+pub const MESSAGE_LINES: u32 = 257;
 
 /// Why nothing can be written to a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

@@ -43,6 +43,21 @@ fn write_takes_what_there_is_room_for_and_the_end_has_room_always() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "thousands of words, of which Miri learns nothing that fewer do not show")]
+fn write_of_sixteen_kibibytes_is_one_message() {
+    let (_, mut writer, mut reader) = stream(2048);
+    assert_eq!(writer.write(&[7; 16 << 10]), Ok(16 << 10));
+    assert_eq!(writer.position(), Position(u64::from(MESSAGE_LINES)));
+    assert_eq!(reader.queued_bytes(), 16 << 10);
+    assert_eq!(writer.write(&[7; (16 << 10) + 57]), Ok((16 << 10) + 57));
+    assert_eq!(
+        writer.position(),
+        Position(2 * u64::from(MESSAGE_LINES) + 1),
+        "56 bytes more fill its last line"
+    );
+}
+
+#[test]
 fn room_of_an_open_message_is_counted() {
     let (_, mut writer, _reader) = stream(64);
     assert_eq!(writer.write_more(&[1; 100]), Ok(100));

@@ -1,6 +1,6 @@
 //! What may be chosen of a window, and why there is none.
 
-use beeline_mmio::{MapError, MemoryOptions, StoreKernel, Traffic};
+use beeline_mmio::{MapError, MemoryOptions, StoreKernel};
 use beeline_spec::LINE_BYTES;
 use beeline_spec::formats::CONTROL_PAGE_BYTES;
 
@@ -39,11 +39,6 @@ pub struct StoreOptions {
 }
 
 impl StoreOptions {
-    /// The kernel that this machine is fastest with for a kind of traffic; ordinary memory.
-    pub fn for_traffic(traffic: Traffic) -> Self {
-        StoreOptions::with_kernel(StoreKernel::choose(traffic))
-    }
-
     /// This kernel; ordinary memory.
     pub fn with_kernel(kernel: StoreKernel) -> Self {
         StoreOptions { kernel, memory: MemoryOptions::default() }

@@ -179,3 +179,54 @@ fn memory_that_a_host_registers_is_mapped_by_no_thread_that_others_wait_for() {
     assert!(faulted < 2000, "{faulted} page faults on threads that watch, for {ROUNDS} pieces of memory");
     nic.stop();
 }
+
+/// Prints how long frames take between two honest ports, without and with a host that registers and releases 255 MiB as fast
+/// as it can.
+#[test]
+#[ignore = "its times mean something on a quiet machine only"]
+fn frames_pass_while_large_memory_is_registered_and_released() {
+    const BYTES: usize = 255 << 20;
+    const LASTS: std::time::Duration = std::time::Duration::from_secs(3);
+    let folder = tempfile::tempdir().unwrap();
+    let nic = Running::start(config(folder.path()));
+    let mut stations = stations(folder.path());
+    let mut measure = |what: &str| {
+        let (start, mut times) = (Instant::now(), Vec::new());
+        while start.elapsed() < LASTS {
+            let begun = Instant::now();
+            echo(&mut stations, times.len() as u16);
+            times.push(begun.elapsed());
+        }
+        times.sort();
+        let at = |share: f64| times[(times.len() as f64 * share) as usize];
+        println!("{what}: median {:?}, p99 {:?}, worst {:?}", at(0.5), at(0.99), times[times.len() - 1]);
+        at(0.5)
+    };
+    let quiet = measure("nothing is registered");
+    let hostile = Hostile::open(folder.path());
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    let busy = std::thread::scope(|scope| {
+        let churn = scope.spawn(|| {
+            let mut rounds = 0;
+            while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                let memory = SharedMemory::create("sparse", BYTES, MemoryOptions::default()).unwrap();
+                let register = format!(r#"{{"request":"memory","bytes":{BYTES}}}"#);
+                // The one before counts until it is unmapped.
+                let Ok(reply) = hostile.connection.call(register.as_bytes(), &[memory.fd()]) else {
+                    continue;
+                };
+                let answer: serde_json::Value = serde_json::from_slice(&reply.payload).unwrap();
+                let release = format!(r#"{{"request":"release","region":{}}}"#, answer["region"]);
+                hostile.connection.call(release.as_bytes(), &[]).unwrap();
+                rounds += 1;
+            }
+            rounds
+        });
+        let busy = measure("255 MiB are registered and released");
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        println!("{} times", churn.join().unwrap());
+        busy
+    });
+    assert!(busy < quiet + std::time::Duration::from_millis(50));
+    nic.stop();
+}

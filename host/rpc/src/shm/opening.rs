@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use beeline_domain::{
     Connection, CreditPage, Domain, FreshWindow, MemoryCreditSink, MemorySleeper, StoreOptions, WindowError,
 };
-use beeline_mmio::{LoadWindow, MemoryOptions, SharedMemory};
+use beeline_mmio::{LoadWindow, MemoryOptions, SharedMemory, thread};
 use beeline_spec::formats::RPC_MAX_WORKERS;
 use beeline_window::{Receiver, WindowConfig};
 
@@ -57,9 +57,8 @@ impl<T: Send + 'static> Pending<T> {
     /// Has `work` done elsewhere; `None` when the process is out of threads, which may be over later.
     pub(crate) fn start(work: impl FnOnce() -> Result<T, RpcError> + Send + 'static) -> Option<Self> {
         let (sender, mailbox) = mpsc::channel();
-        let thread = std::thread::Builder::new().name("beeline-rpc-open".to_owned());
         // A client that is gone does not want the result any more.
-        let spawned = thread.spawn(move || drop(sender.send(work())));
+        let spawned = thread::spawn("beeline-rpc-open", move || drop(sender.send(work())));
         spawned.ok().map(|_| Pending(mailbox))
     }
 

@@ -144,8 +144,9 @@ impl<L: LoadPort, G: Groups<L>> Given<'_, L, G> {
 impl<L: LoadPort, G: Groups<L>> Drop for Given<'_, L, G> {
     #[inline(always)]
     fn drop(&mut self) {
-        // When the program has panicked. By numbers and not by a reference to all of this, which would give it a place in
-        // memory, to which each message's count would be stored.
+        // The program has panicked: what it had is free, and the credits follow with the next poll. Short and in line, so that
+        // the counts stay in registers until here; a call with a reference would give them a place in memory, to which each
+        // message's count would be stored.
         *self.next_start += u64::from(self.groups * GROUP_LINES + self.messages);
         for ahead in 0..self.messages {
             self.run.blank_line(self.groups, ahead, self.blank);

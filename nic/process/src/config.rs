@@ -125,6 +125,14 @@ pub enum UplinkConfig {
     Wire(Box<WireConfig>),
 }
 
+/// The address that a NIC with this address gives to a port.
+pub(crate) fn station_address(mac: [u8; 6], number: u32) -> [u8; 6] {
+    let [rest @ .., high, low] = mac;
+    let [a, b, c, d] = rest;
+    let [high, low] = u16::from_be_bytes([high, low]).wrapping_add(number as u16).to_be_bytes();
+    [a, b, c, d, high, low]
+}
+
 /// The table of station addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MacTableConfig {

@@ -11,6 +11,7 @@ use beeline_link_shm::{MemoryAccount, PortControl};
 use beeline_nic_model::{Nic, NicConfig};
 
 use crate::NicProcessConfig;
+use crate::config::station_address;
 use crate::engine::Command;
 use crate::statistics::Question;
 
@@ -199,11 +200,8 @@ impl Accounts {
 /// The device of one port: blank windows, because its link is memory, frames refused rather than dropped, because the
 /// switch decides about that, and a station address of its own.
 pub(crate) fn device_config(config: &NicConfig, number: u32) -> NicConfig {
-    let mut config = NicConfig { blank: true, rx_lossless: true, ..config.clone() };
-    let [.., high, low] = &mut config.mac;
-    let sum = u16::from_be_bytes([*high, *low]).wrapping_add(number as u16);
-    [*high, *low] = sum.to_be_bytes();
-    config
+    let mac = station_address(config.mac, number);
+    NicConfig { blank: true, rx_lossless: true, mac, ..config.clone() }
 }
 
 fn is_question(request: &[u8]) -> bool {

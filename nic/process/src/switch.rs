@@ -4,6 +4,12 @@
 //! from the source of every frame of an endpoint that learns; a frame to an unknown or group address floods; a frame
 //! whose destination is behind the endpoint it came from is filtered, never sent back. A frame of the same two
 //! addresses as the last one from the same endpoint is decided by comparing two words.
+//!
+//! The address that the NIC gave to a port belongs to that port while it is open: nothing that another endpoint sends moves it,
+//! and what another port sends under it goes nowhere. Otherwise whoever sends one frame under its neighbour's address gets
+//! its neighbour's frames.
+
+use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
@@ -25,6 +31,8 @@ pub struct SwitchCounters {
     pub flooded: u64,
     /// Frames not sent on, because their destination is behind the endpoint they came from.
     pub filtered: u64,
+    /// Frames of a port under the station address of another, dropped.
+    pub forged: u64,
     /// Frames of looped-back ports, given back.
     pub looped_back: u64,
     /// Frames too short to have addresses, dropped.
@@ -53,6 +61,8 @@ pub(crate) enum Decision {
     Flood,
     /// Nowhere.
     Drop,
+    /// Nowhere, because its source is another port's.
+    Forged,
 }
 
 /// The decision on the last frame of an endpoint, good until something is learned or time has passed.
@@ -66,6 +76,10 @@ struct CachedDecision {
 #[derive(Debug)]
 pub(crate) struct Switch {
     table: MacTable,
+    /// Endpoints below this number are ports, the others up-links.
+    ports: u32,
+    /// Which port has the address that the NIC gave it.
+    owners: HashMap<u64, Endpoint>,
     cached: Vec<Option<CachedDecision>>,
     /// Goes up whenever a decision may have changed.
     version: u64,
@@ -74,10 +88,13 @@ pub(crate) struct Switch {
 }
 
 impl Switch {
-    pub(crate) fn new(config: &MacTableConfig) -> Self {
+    /// A switch whose first `ports` endpoints are ports.
+    pub(crate) fn new(config: &MacTableConfig, ports: u32) -> Self {
         let ageing = u32::try_from(config.ageing.as_secs()).unwrap_or(u32::MAX);
         Switch {
             table: MacTable::new(config.entries, ageing),
+            ports,
+            owners: HashMap::new(),
             cached: Vec::new(),
             version: 0,
             now_seconds: 0,
@@ -93,9 +110,16 @@ impl Switch {
         }
     }
 
-    /// An endpoint is gone: so is what was learned of it.
+    /// A port is open, and this is the address that it was given.
+    pub(crate) fn give(&mut self, address: [u8; 6], port: Endpoint) {
+        self.owners.insert(word(&address), port);
+        self.version += 1;
+    }
+
+    /// An endpoint is gone: so is what was learned of it, and the address that it was given.
     pub(crate) fn forget(&mut self, endpoint: Endpoint) {
         self.table.forget(endpoint);
+        self.owners.retain(|_, owner| *owner != endpoint);
         self.version += 1;
     }
 
@@ -119,14 +143,19 @@ impl Switch {
             Decision::To(_) => self.counters.forwarded += 1,
             Decision::Flood => self.counters.flooded += 1,
             Decision::Drop => self.counters.filtered += 1,
+            Decision::Forged => self.counters.forged += 1,
         }
         decision
     }
 
     fn decide_slowly(&mut self, source: Endpoint, learns: bool, addresses: &[u8; 12]) -> Decision {
-        let word = |bytes: &[u8]| bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
         let (to, from) = (word(&addresses[..6]), word(&addresses[6..]));
-        if learns && from & GROUP_BIT == 0 {
+        let owner = self.owners.get(&from).copied().filter(|owner| *owner != source);
+        if owner.is_some() && source < self.ports {
+            self.cache_decision(source, addresses, Decision::Forged);
+            return Decision::Forged;
+        }
+        if learns && owner.is_none() && from & GROUP_BIT == 0 {
             let learned = self.table.learn(from, source, self.now_seconds);
             let count = match learned {
                 Learned::Known => None,
@@ -144,7 +173,8 @@ impl Switch {
         let decision = if to & GROUP_BIT == 1 {
             Decision::Flood
         } else {
-            match self.table.find(to, self.now_seconds) {
+            let owner = self.owners.get(&to).copied();
+            match owner.or_else(|| self.table.find(to, self.now_seconds)) {
                 Some(endpoint) if endpoint == source => Decision::Drop,
                 Some(endpoint) => Decision::To(endpoint),
                 None => Decision::Flood,
@@ -164,6 +194,11 @@ impl Switch {
     }
 }
 
+/// An address as a number, first byte lowest.
+fn word(address: &[u8]) -> u64 {
+    address.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte))
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
@@ -177,8 +212,11 @@ mod tests {
         frame
     }
 
+    /// Endpoints that are ports; those after them are up-links.
+    const PORTS: u32 = 8;
+
     fn switch() -> Switch {
-        Switch::new(&MacTableConfig { entries: 64, ageing: Duration::from_secs(10) })
+        Switch::new(&MacTableConfig { entries: 64, ageing: Duration::from_secs(10) }, PORTS)
     }
 
     #[test]
@@ -217,6 +255,33 @@ mod tests {
         assert_eq!(switch.counters.moved, 1);
         switch.forget(2);
         assert_eq!(switch.decide(0, true, &frame(2, 1)), Decision::Flood);
+    }
+
+    #[test]
+    fn the_address_of_a_port_is_taken_by_nobody_else() {
+        let mut switch = switch();
+        let address = |last| [2, 0, 0, 0, 0, last];
+        switch.give(address(1), 1);
+        switch.give(address(2), 2);
+        // It is known before it was heard of.
+        assert_eq!(switch.decide(1, true, &frame(2, 1)), Decision::To(2));
+        // Another port that sends under it, again and again, is heard by nobody, and moves nothing.
+        for _ in 0..3 {
+            assert_eq!(switch.decide(3, true, &frame(1, 2)), Decision::Forged);
+            assert_eq!(switch.decide(1, true, &frame(2, 1)), Decision::To(2));
+        }
+        // An up-link may bring frames of it back, as a capture does that is played; they move nothing either.
+        assert_eq!(switch.decide(PORTS, true, &frame(1, 2)), Decision::To(1));
+        assert_eq!(switch.decide(1, true, &frame(2, 1)), Decision::To(2));
+        assert_eq!((switch.counters.forged, switch.counters.moved, switch.counters.filtered), (3, 0, 0));
+        // Addresses that nobody was given are learned from whoever sends.
+        assert_eq!(switch.decide(3, true, &frame(1, 9)), Decision::To(1));
+        assert_eq!(switch.decide(1, true, &frame(9, 1)), Decision::To(3));
+        // When the port is gone its address is as any other.
+        switch.forget(2);
+        assert_eq!(switch.decide(1, true, &frame(2, 1)), Decision::Flood);
+        assert_eq!(switch.decide(3, true, &frame(1, 2)), Decision::To(1));
+        assert_eq!(switch.decide(1, true, &frame(2, 1)), Decision::To(3));
     }
 
     #[test]

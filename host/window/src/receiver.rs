@@ -253,11 +253,17 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
         lines >= GROUP_LINES && u64::from(self.line(ahead)) + u64::from(GROUP_LINES) <= self.mask + 1
     }
 
-    /// Whether a poll may find a message, or an error: its header has arrived. For who waits for several receivers; pushes
-    /// no credits.
+    /// Whether a poll may find a message, or an error: its header has arrived, and once a poll has found the rest missing, the
+    /// rest too. So who polls when this says so, and sleeps when it does not, is not kept awake by a sender that stops in the
+    /// middle of a message. For who waits for several receivers; pushes no credits.
     #[inline]
     pub fn has_begun(&mut self) -> bool {
-        self.is_long || self.look(0) & 1 == 1
+        if !self.is_long {
+            return self.look(0) & 1 == 1;
+        }
+        let Phase::Arriving { header, arrived_lines } = &self.phase else { return true };
+        let missing = *arrived_lines..header.lines();
+        self.sender_gone || missing.rev().all(|ahead| self.look(ahead) == 0xff)
     }
 
     /// Start of the earliest message that is not complete or not yet freed (HotOS'25 §3.1).

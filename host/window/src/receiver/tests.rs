@@ -96,6 +96,40 @@ fn credits_that_are_due_stay_due_when_the_tuning_changes() -> Result<(), Receive
     Ok(())
 }
 
+/// Whoever waits asks this before it sleeps: half a message must not keep it awake.
+#[test]
+fn a_message_that_stops_in_the_middle_is_worth_one_poll() -> Result<(), ReceiveError> {
+    for words in [0, 1, 7, 8, 23] {
+        let (window, mut writer, mut receiver) = pair(8);
+        window.hold();
+        assert!(!receiver.has_begun());
+        assert_eq!(writer.try_send(&[7; 130]), Ok(Sent::Sent));
+        (0..=words).for_each(|_| window.release(0));
+        let is_whole = words == 23;
+        assert!(receiver.has_begun(), "its header is there");
+        assert_eq!(receiver.poll()?.map(|message| message.len()), is_whole.then_some(130));
+        for _ in 0..3 {
+            assert!(!receiver.has_begun(), "{words} words: nothing has come since");
+            assert!(receiver.poll()?.is_none());
+        }
+        if !is_whole {
+            (words + 1..24).for_each(|_| window.release(0));
+            assert!(receiver.has_begun(), "{words} words, and then the rest");
+            assert_eq!(receiver.poll()?.map(|message| message.len()), Some(130));
+        }
+        assert!(!receiver.has_begun());
+    }
+    // The end of a sender is to be heard of, whatever it left.
+    let (window, mut writer, mut receiver) = pair(8);
+    window.hold();
+    assert_eq!(writer.try_send(&[7; 130]), Ok(Sent::Sent));
+    (0..9).for_each(|_| window.release(0));
+    assert!(receiver.poll()?.is_none() && !receiver.has_begun());
+    receiver.sender_gone();
+    assert!(receiver.has_begun() && matches!(receiver.poll(), Err(ReceiveError::Torn(_))));
+    Ok(())
+}
+
 #[test]
 fn drain_without_groups_gives_the_same_messages_and_asks_for_no_group() -> Result<(), ReceiveError> {
     for in_groups in [true, false] {

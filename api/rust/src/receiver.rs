@@ -113,14 +113,13 @@ impl Receiver {
     /// let mut watch = beeline::TuningWatch::find();
     /// let mut receiver = beeline::Domain::open("demo")?.receiver("numbers")?;
     /// loop {
-    ///     match receiver.recv_timeout(Duration::from_secs(60))? {
-    ///         Some(message) => println!("{} bytes", message.len()),
-    ///         // There is time now.
-    ///         None => {
-    ///             if let Some(tuning) = watch.look() {
-    ///                 receiver.set_tuning(tuning.receive);
-    ///             }
-    ///         }
+    ///     if let Some(message) = receiver.recv_timeout(Duration::from_secs(60))? {
+    ///         println!("{} bytes", message.len());
+    ///         continue;
+    ///     }
+    ///     // There is time now.
+    ///     if let Some(tuning) = watch.look() {
+    ///         receiver.set_tuning(tuning.receive);
     ///     }
     /// }
     /// # }

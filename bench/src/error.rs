@@ -55,6 +55,9 @@ pub enum BenchError {
     /// No bench of this name.
     #[error("no bench `{0}`; `beeline-bench list` shows what there is")]
     Unknown(String),
+    /// Benches by name that ended in an error, which the report has; what the others measured stands.
+    #[error("these benches failed, and the others did not: {0}")]
+    Failed(String),
     /// A file cannot be written.
     #[error("cannot write {path}: {error}")]
     Write {

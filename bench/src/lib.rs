@@ -49,8 +49,8 @@ pub use check::{Bound, Check, paired_ratio};
 pub use error::BenchError;
 pub use figure::{Figure, Latencies, Row, Value};
 pub use output::{to_table, write_csv};
-pub use registry::{BENCHES, Bench, find};
-pub use report::{Missing, Report};
+pub use registry::{BENCHES, Bench, find, run_all};
+pub use report::{Failed, Missing, Report};
 pub use settings::Settings;
 
 /// Payload of a one-line message: a line less the header word.

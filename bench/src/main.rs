@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use beeline_bench::echo;
 use beeline_bench::peer_death::{self, VictimArgs};
 use beeline_bench::{BENCHES, Bench, BenchError, Report, Settings};
-use beeline_bench::{find, to_table, write_csv};
+use beeline_bench::{find, run_all, to_table, write_csv};
 use beeline_floor::Cores;
 use beeline_floor::rounds::Keep;
 use beeline_session::{ServeArgs, with_causes};
@@ -127,11 +127,8 @@ impl Run {
             [] => BENCHES.iter().collect(),
             names => names.iter().map(|name| find(name)).collect::<Result<_, _>>()?,
         };
-        let mut report = Report::default();
-        for bench in benches {
-            eprintln!("running {}: {}", bench.name, bench.about);
-            report.append((bench.run)(&settings)?);
-        }
+        let report =
+            run_all(&benches, &settings, |bench| eprintln!("running {}: {}", bench.name, bench.about));
         if let Some(folder) = &self.csv {
             for file in write_csv(&report, folder)? {
                 eprintln!("wrote {}", file.display());
@@ -141,7 +138,11 @@ impl Run {
             Some(path) => self.write_json(&report, path)?,
             None => print!("{}", to_table(&report)),
         }
-        Ok(report.checks.iter().all(|check| check.pass))
+        let failed: Vec<String> = report.failed.into_iter().map(|failed| failed.bench).collect();
+        if failed.is_empty() {
+            return Ok(report.checks.iter().all(|check| check.pass));
+        }
+        Err(BenchError::Failed(failed.join(", ")))
     }
 
     fn write_json(&self, report: &Report, path: &std::path::Path) -> Result<(), BenchError> {

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use crate::{BenchError, Bound, Check, Figure, Missing, Report, Value};
+use crate::{BenchError, Bound, Check, Failed, Figure, Missing, Report, Value};
 
 /// The report as lines of at most 100 columns.
 pub fn to_table(report: &Report) -> String {
@@ -12,6 +12,7 @@ pub fn to_table(report: &Report) -> String {
     lines.extend(report.figures.iter().map(figure_line));
     lines.extend(report.missing.iter().map(missing_line));
     lines.extend(report.checks.iter().map(check_line));
+    lines.extend(report.failed.iter().map(|Failed { bench, why }| format!("FAIL  {bench}: {why}")));
     lines.extend(report.notes.iter().map(|note| format!("note  {note}")));
     lines.push(String::new());
     lines.join("\n")

@@ -1,9 +1,11 @@
 //! What there is to run.
 
+use beeline_session::with_causes;
+
 use crate::{
-    BenchError, Report, Settings, byte_stream, bytes, copy_sizes, fan_in, key_value, lap, nic_one_way,
-    nic_rate, peer_death, round_trip, rpc_rate, rpc_ring, rpc_round_trip, simulation, store, stream,
-    wire_round_trip, work,
+    BenchError, Failed, Report, Settings, byte_stream, bytes, copy_sizes, fan_in, key_value, lap,
+    nic_one_way, nic_rate, peer_death, round_trip, rpc_rate, rpc_ring, rpc_round_trip, simulation, store,
+    stream, wire_round_trip, work,
 };
 
 /// A bench by name.
@@ -110,6 +112,27 @@ pub const BENCHES: &[Bench] = &[
     },
 ];
 
+/// Runs benches one after the other. One that fails spoils no other: it is in [`Report::failed`], and what the others measured
+/// before and after it stands.
+pub fn run_all(benches: &[&Bench], settings: &Settings, mut starts: impl FnMut(&Bench)) -> Report {
+    let mut report = Report::default();
+    for bench in benches {
+        starts(bench);
+        match (bench.run)(settings) {
+            Ok(measured) => report.append(measured),
+            Err(error) => {
+                let mut why = with_causes(&error);
+                if let Some(remedy) = error.remedy() {
+                    why.push_str("; try: ");
+                    why.push_str(&remedy);
+                }
+                report.failed.push(Failed { bench: bench.name.to_owned(), why });
+            }
+        }
+    }
+    report
+}
+
 /// The bench of this name.
 ///
 /// # Errors
@@ -121,6 +144,28 @@ pub fn find(name: &str) -> Result<&'static Bench, BenchError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_bench_that_fails_spoils_no_other() -> Result<(), BenchError> {
+        fn noted(note: &str) -> Result<Report, BenchError> {
+            Ok(Report { notes: vec![note.to_owned()], ..Report::default() })
+        }
+        let good = |name, run| Bench { name, about: "", run };
+        let benches = [
+            good("first", |_| noted("before")),
+            good("second", |_| Err(BenchError::Unknown("second".to_owned()))),
+            good("third", |_| noted("after")),
+        ];
+        let mut started = Vec::new();
+        let all: Vec<&Bench> = benches.iter().collect();
+        let report = run_all(&all, &Settings::quick()?, |bench| started.push(bench.name));
+        assert_eq!(started, ["first", "second", "third"]);
+        assert_eq!(report.notes, ["before", "after"]);
+        let failed: Vec<&str> = report.failed.iter().map(|failed| failed.bench.as_str()).collect();
+        assert_eq!(failed, ["second"]);
+        assert!(crate::to_table(&report).contains("FAIL  second: "), "{}", crate::to_table(&report));
+        Ok(())
+    }
 
     #[test]
     fn names_are_found_once() {

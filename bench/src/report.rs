@@ -13,6 +13,9 @@ pub struct Report {
     /// Figures that could not be measured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<Missing>,
+    /// Benches that failed. What the others measured stands.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failed: Vec<Failed>,
     /// What a reader of the figures has to know besides.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
@@ -24,6 +27,7 @@ impl Report {
         self.figures.append(&mut other.figures);
         self.checks.append(&mut other.checks);
         self.missing.append(&mut other.missing);
+        self.failed.append(&mut other.failed);
         self.notes.append(&mut other.notes);
     }
 }
@@ -36,6 +40,15 @@ pub struct Missing {
     /// Figure that would have been measured.
     pub name: String,
     /// Why it was not, and what to do about it.
+    pub why: String,
+}
+
+/// A bench that ended in an error.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failed {
+    /// Its name.
+    pub bench: String,
+    /// The error with its causes.
     pub why: String,
 }
 

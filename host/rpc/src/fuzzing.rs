@@ -23,7 +23,7 @@ impl Attacker {
     ) -> Result<Vec<Vec<u8>>, String> {
         self.0.take(message, service).map_err(|error| error.to_string())?;
         let mut answers = Vec::new();
-        let sent = self.0.answers.parked.progress(max_bytes, |head, rest| {
+        let sent = self.0.reply.answers.parked.progress(max_bytes, |head, rest| {
             answers.push([head, rest].concat());
             Ok::<_, ()>(beeline_window::Sent::Sent)
         });

@@ -58,9 +58,10 @@ fn end_comes_after_every_byte_and_stays() -> Result<(), ReceiveError> {
 
 #[test]
 fn sender_that_is_gone_without_an_end_is_an_error_after_every_byte() -> Result<(), ReceiveError> {
-    let (_, mut writer, mut reader) = stream(8);
+    let (window, mut writer, mut reader) = stream(8);
     assert_eq!(writer.write(b"abc"), Ok(3));
-    core::mem::forget(writer);
+    window.kill_after(0);
+    drop(writer);
     reader.sender_gone();
     let mut out = [0; 2];
     assert!(reader.is_readable());

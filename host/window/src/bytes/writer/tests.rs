@@ -140,14 +140,15 @@ impl beeline_contract_memory::Wait for Gone {
 
 #[test]
 fn waits_for_a_peer_that_is_gone_are_errors_once_nothing_is_left() {
-    let (_, mut writer, mut reader) = stream(4);
+    let (window, mut writer, mut reader) = stream(4);
     assert_eq!(writer.write_all_wait(&[1; 300], &mut Gone), Ok(168));
     assert_eq!(
         writer.write_all_wait(&[1; 300], &mut Gone),
         Err(ByteWriteError::Send(SendError::ReceiverGone))
     );
     assert!(writer.acknowledged_wait(&mut Gone).is_err());
-    core::mem::forget(writer);
+    window.kill_after(0);
+    drop(writer);
     assert_eq!(reader.read_full_wait(&mut [0; 300], &mut Gone), Ok(ByteRead::Bytes(168)));
     assert_eq!(reader.read_full_wait(&mut [0; 300], &mut Gone), Err(crate::ReceiveError::Gone));
 }

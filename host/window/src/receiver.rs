@@ -156,9 +156,10 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
     pub(crate) fn advance(&mut self) -> Result<Option<Delivery>, ReceiveError> {
         if !self.is_long {
             let line = self.line(0);
-            // Most polls find nothing: they look at one word and go. So does the poll that finds something: the branch that was
-            // guessed wrong is known some cycles sooner than by a test of the whole line, and those are in every round trip.
-            if !self.has_begun_at(line) && self.next_start == self.published && !self.sender_gone {
+            // Most polls of who waits find nothing: they look at one word and go. So does the poll that finds something: the branch
+            // that was guessed wrong is known some cycles sooner than by a test of the whole line, and those are in every round
+            // trip. Whoever is in the middle of a stream still holds credits back, and needs no such look.
+            if self.next_start == self.published && !self.sender_gone && !self.has_begun_at(line) {
                 return Ok(None);
             }
             let (arrived, header) = self.test.arrived_head(&mut self.port, line);

@@ -16,8 +16,7 @@ use beeline_domain::{
     WindowOptions, connect_window, offer_window,
 };
 use beeline_mmio::StoreKernel;
-use harness::{Role, TestFolder, WATCHDOG, say, wait_for_end};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use harness::{Role, TestFolder, WATCHDOG, is_readable, say, wait_for_end};
 use rustix::process::{Pid, Signal, WaitOptions};
 
 /// Answers with the process id of who asks, and notifies it before.
@@ -125,9 +124,7 @@ fn in_child(body: impl FnOnce() -> bool) {
 
 fn expect_good(reader: &PipeReader, writer: PipeWriter, pid: i32) {
     drop(writer);
-    let limit = Timespec { tv_sec: WATCHDOG.as_secs().cast_signed() / 2, tv_nsec: 0 };
-    let answered = poll(&mut [PollFd::new(&reader, PollFlags::IN)], Some(&limit)).unwrap();
-    if answered == 0 {
+    if !is_readable(reader, WATCHDOG / 2) {
         let stacks = std::fs::read_to_string(format!("/proc/{pid}/stack")).unwrap_or_default();
         let _ = rustix::process::kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL);
         panic!("a child hangs: {stacks}");

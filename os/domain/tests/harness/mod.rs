@@ -5,12 +5,16 @@
 //! none outlives its test. Every wait is for an event; a watchdog ends the whole program if one does not come.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
+pub mod held;
+
 use std::io::{BufRead, BufReader, Write};
+use std::os::fd::AsFd;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 use beeline_domain::{Domain, DomainConfig};
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, Signal};
 
 /// How long a test may take before it is taken for hung; far more than any needs.
@@ -184,7 +188,6 @@ fn end_with_the_test() {
 
 /// Returns when the test has ended or let go of this helper. Reads nothing that is meant for somebody else.
 fn wait_for_hang_up() {
-    use rustix::event::{PollFd, PollFlags, poll};
     // A hang-up is reported without being asked for.
     let _ = poll(&mut [PollFd::new(&std::io::stdin(), PollFlags::empty())], None);
 }
@@ -224,6 +227,12 @@ pub fn wait_until(mut happened: impl FnMut() -> bool) {
         assert!(started.elapsed() < WATCHDOG, "it never happened");
         std::thread::yield_now();
     }
+}
+
+/// Whether a descriptor is readable, or becomes so within a time.
+pub fn is_readable(fd: impl AsFd, within: Duration) -> bool {
+    let limit = within.try_into().unwrap();
+    poll(&mut [PollFd::new(&fd, PollFlags::IN)], Some(&limit)).unwrap() == 1
 }
 
 /// Descriptors this process has open.

@@ -6,9 +6,9 @@
 //! in its lines.
 
 use beeline_contract_memory::{CreditSink, LoadPort};
-use beeline_spec::LINE_BYTES;
 use beeline_spec::batch::Cursor;
 use beeline_spec::header::lines_of;
+use beeline_spec::{LINE_BYTES, WORDS_PER_LINE};
 
 use super::ahead::Ahead;
 use crate::Receiver;
@@ -199,8 +199,8 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> ByteReader<L, S, A> {
     #[inline(never)]
     fn next_special(&mut self, first: Delivery) -> Result<bool, ReceiveError> {
         let mut delivery = first;
-        // Empty records are skipped, no more than a window has in one call: their sender may store as fast as we free.
-        for _ in 0..=u64::from(self.receiver.lines()) * LINE_BYTES as u64 / 8 {
+        let mut empty_records = 0;
+        loop {
             let length_bytes = delivery.length_bytes();
             let (lines, kind) = match &self.receiver.phase {
                 Phase::Batch { lines, .. } => (*lines, HandKind::Record),
@@ -217,12 +217,15 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> ByteReader<L, S, A> {
                 self.receiver.push_credits();
                 return Ok(false);
             }
-            match self.receiver.advance()? {
-                Some(next) => delivery = next,
-                None => return Ok(false),
+            // Empty records are skipped, no more than a window has in one call: their sender may store as fast as we free. The look
+            // is before the next record is taken, which would be lost.
+            empty_records += 1;
+            if empty_records > self.receiver.lines() * WORDS_PER_LINE as u32 {
+                return Ok(false);
             }
+            let Some(next) = self.receiver.advance()? else { return Ok(false) };
+            delivery = next;
         }
-        Ok(false)
     }
 
     #[inline]

@@ -105,6 +105,57 @@ fn counting_looks_at_each_line_once() {
     assert_eq!(reader.queued_bytes(), expected);
 }
 
+/// Credits of a sender that stores the next batch of empty records as soon as it learns of free lines, and at the end of them a
+/// record that is not empty.
+struct Refilling {
+    window: TestWindow,
+    writer: Writer<TestWindow, TestWindow>,
+    empty_records: u32,
+}
+
+impl Refilling {
+    /// A batch of one line.
+    fn refill(&mut self) {
+        let Ok(Some(mut batch)) = self.writer.batch(56) else { return };
+        for _ in 0..7 {
+            if self.empty_records == 0 {
+                assert_eq!(batch.push(b"x"), Ok(Sent::Sent));
+                self.empty_records = u32::MAX;
+                break;
+            } else if self.empty_records < u32::MAX {
+                assert_eq!(batch.push(b""), Ok(Sent::Sent));
+                self.empty_records -= 1;
+            }
+        }
+        batch.send();
+    }
+}
+
+impl CreditSink for Refilling {
+    fn publish(&mut self, freed_lines: u64) {
+        self.window.publish(freed_lines);
+        self.refill();
+    }
+}
+
+#[test]
+fn record_behind_any_number_of_empty_ones_is_read() -> Result<(), ReceiveError> {
+    for empty_records in 0..100 {
+        let (window, writer, _) = pair(8);
+        let mut sink = Refilling { window: window.clone(), writer, empty_records };
+        sink.refill();
+        let receiver = Receiver::new(window, sink, WindowConfig::blank(BLANK, 3)).with_coalescing(1);
+        let mut reader = ByteReader::new(receiver);
+        let mut out = [0; 9];
+        let found = match reader.read(&mut out)? {
+            ByteRead::Nothing => reader.read(&mut out)?,
+            found => found,
+        };
+        assert_eq!(found, ByteRead::Bytes(1), "behind {empty_records} empty records");
+    }
+    Ok(())
+}
+
 #[test]
 fn observed_window_is_a_stream_too() -> Result<(), ReceiveError> {
     let window = TestWindow::new(8, BLANK);

@@ -34,6 +34,7 @@ struct State {
     published: u64,
     publications: u64,
     groups_looked_at: u64,
+    words_loaded: u64,
 }
 
 /// The window and its credit word; clones are the two ends.
@@ -57,12 +58,18 @@ impl TestWindow {
             published: 0,
             publications: 0,
             groups_looked_at: 0,
+            words_loaded: 0,
         })))
     }
 
     /// How often it was asked whether a group of lines had arrived.
     pub fn groups_looked_at(&self) -> u64 {
         self.0.borrow().groups_looked_at
+    }
+
+    /// Calls of `load_word` so far: what a walk over the records of a batch costs.
+    pub fn words_loaded(&self) -> u64 {
+        self.0.borrow().words_loaded
     }
 
     /// From now on stores wait for [`TestWindow::release`].
@@ -202,7 +209,9 @@ impl LoadPort for TestWindow {
     }
 
     fn load_word(&self, line: u32, word: u32) -> u64 {
-        self.0.borrow().words[line as usize][word as usize]
+        let mut state = self.0.borrow_mut();
+        state.words_loaded += 1;
+        state.words[line as usize][word as usize]
     }
 
     fn load_line(&mut self, line: u32) -> Line {

@@ -17,7 +17,7 @@ pub(super) struct Ahead {
     pub(super) position: u64,
     /// Payload bytes from the end of the message in hand (of its batch) up to there.
     pub(super) bytes: u64,
-    /// Start of the batch that was taken off last.
+    /// Start of the message that was taken off last.
     taken_start: u64,
     /// The end mark is in front of `position`.
     pub(super) has_end: bool,
@@ -34,19 +34,17 @@ impl Ahead {
         *self = Ahead { position: end, bytes: 0, taken_start: start, has_end: false };
     }
 
-    /// Whether the message at `start` was counted.
+    /// Whether the bytes of the message at `start`, the next one, are among those counted. Of a batch, only until its first record
+    /// with bytes is in hand: the others have its start.
     #[inline]
-    pub(super) fn is_past(&self, start: u64) -> bool {
-        self.position > start
+    pub(super) fn has_counted(&self, start: u64) -> bool {
+        self.position > start && self.taken_start != start
     }
 
     /// The message from `start` to `end` of so many bytes, which was counted, is in hand now.
     pub(super) fn take(&mut self, start: u64, end: u64, bytes: u64) {
-        // Further records of a batch have its start.
-        if self.taken_start != start {
-            self.taken_start = start;
-            self.bytes = if end >= self.position { 0 } else { self.bytes.saturating_sub(bytes) };
-        }
+        self.taken_start = start;
+        self.bytes = if end >= self.position { 0 } else { self.bytes.saturating_sub(bytes) };
     }
 }
 

@@ -233,7 +233,7 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> ByteReader<L, S, A> {
         let (left_bytes, next_byte) = (delivery.length_bytes(), delivery.first_byte());
         self.hand = Hand { left_bytes, next_byte, lines, kind };
         let start = self.receiver.next_start;
-        if self.ahead.is_past(start) {
+        if self.ahead.has_counted(start) {
             let bytes = match &self.receiver.phase {
                 Phase::Batch { cursor, .. } => {
                     // A batch was counted as a whole, and is taken off with its first record, however many are left of it.

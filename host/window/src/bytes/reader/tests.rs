@@ -105,6 +105,23 @@ fn counting_looks_at_each_line_once() {
     assert_eq!(reader.queued_bytes(), expected);
 }
 
+#[test]
+fn counted_batch_is_walked_once_and_not_for_each_of_its_records() -> Result<(), ReceiveError> {
+    const RECORDS: u64 = 50;
+    let (window, mut writer, receiver) = pair(64);
+    let mut reader = ByteReader::new(receiver);
+    assert_eq!(writer.try_send(b"first"), Ok(Sent::Sent));
+    let mut batch = writer.batch(1000).ok().flatten().expect("the window is empty");
+    (0..RECORDS).for_each(|_| assert_eq!(batch.push(b"record"), Ok(Sent::Sent)));
+    batch.send();
+    assert_eq!(reader.queued_bytes(), 5 + 6 * RECORDS);
+    let before = window.words_loaded();
+    assert_eq!(reader.read(&mut [0; 1000])?, ByteRead::Bytes(5 + 6 * RECORDS as usize));
+    let loaded = window.words_loaded() - before;
+    assert!(loaded < 10 * RECORDS, "{loaded} words of {RECORDS} records were loaded");
+    Ok(())
+}
+
 /// Credits of a sender that stores the next batch of empty records as soon as it learns of free lines, and at the end of them a
 /// record that is not empty.
 struct Refilling {

@@ -149,7 +149,7 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> ReceiverSet<L, S, A> {
         let mut taken = 0;
         for _ in 0..self.active.len() {
             if taken >= max {
-                return Ok(taken);
+                break;
             }
             if let Some(index) = self.active.pop_front() {
                 self.drain_slot(index, max, &mut taken, &mut each)?;
@@ -157,11 +157,13 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> ReceiverSet<L, S, A> {
         }
         let looks = if taken == 0 { self.idle.len() } else { self.idle.len().div_ceil(IDLE_PASSES) };
         for _ in 0..looks {
-            if taken >= max {
-                break;
-            }
-            if let Some(index) = self.idle.pop_front() {
+            let Some(index) = self.idle.pop_front() else { break };
+            if taken < max {
                 self.drain_slot(index, max, &mut taken, &mut each)?;
+            } else {
+                // Also when this pass takes no more: busy members may give `max` in every one, and would keep the others out.
+                let has_begun = self.slots[index as usize].has_begun();
+                self.put_back(index, has_begun);
             }
         }
         Ok(taken)

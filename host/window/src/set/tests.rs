@@ -85,6 +85,21 @@ fn idle_members_are_found_within_the_passes_promised() {
 }
 
 #[test]
+fn idle_member_is_found_although_a_busy_one_gives_all_that_each_pass_takes() {
+    for most in 1..=4 {
+        let mut set = ReceiverSet::new(4);
+        let (_, mut flood, _) = member(&mut set, 64);
+        let (late, mut trickle, _) = member(&mut set, 2);
+        send(&mut flood, 0);
+        assert_eq!(pass(&mut set, usize::MAX).len(), 1, "from now on the other one is idle");
+        send(&mut trickle, 9);
+        (0..60).for_each(|number| send(&mut flood, number));
+        let given: Vec<_> = (0..=IDLE_PASSES).flat_map(|_| pass(&mut set, most)).collect();
+        assert!(given.contains(&(late, 9)), "{given:?} in passes of {most}");
+    }
+}
+
+#[test]
 fn nothing_is_said_only_after_a_look_at_every_member() {
     let mut set = ReceiverSet::new(2);
     let mut members: Vec<_> = (0..rounds(100, 5)).map(|_| member(&mut set, 2)).collect();

@@ -216,15 +216,21 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> ReceiverSet<L, S, A> {
             self.put_back(index, false);
             return Ok(());
         };
+        // Before the program runs: if it panics, the member stays in a queue.
+        self.active.push_back(index);
         let mut given = 0;
         let outcome = receiver.drain(self.burst.min(max - *taken), |message| {
             given += 1;
             each(member, message);
         });
         *taken += given;
+        if given > 0 && outcome.is_ok() {
+            return Ok(());
+        }
+        self.active.pop_back();
         match outcome {
             Ok(_) => {
-                self.put_back(index, given > 0);
+                self.put_back(index, false);
                 Ok(())
             }
             Err(error) => {

@@ -100,6 +100,16 @@ fn idle_member_is_found_although_a_busy_one_gives_all_that_each_pass_takes() {
 }
 
 #[test]
+fn member_on_whose_message_the_program_panics_stays_in_the_set() {
+    let mut set = ReceiverSet::new(4);
+    let (only, mut writer, _) = member(&mut set, 8);
+    send(&mut writer, 1);
+    let panicking = std::panic::AssertUnwindSafe(|| set.drain(9, |_, _| panic!("on purpose")));
+    assert!(std::panic::catch_unwind(panicking).is_err());
+    assert_eq!(pass(&mut set, 9), [(only, 1)], "the message is given again");
+}
+
+#[test]
 fn nothing_is_said_only_after_a_look_at_every_member() {
     let mut set = ReceiverSet::new(2);
     let mut members: Vec<_> = (0..rounds(100, 5)).map(|_| member(&mut set, 2)).collect();

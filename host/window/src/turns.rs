@@ -66,6 +66,9 @@ impl<W> Shared<W> {
     /// A turn, waited for until `deadline`, without one for ever; `None` when the time is over.
     pub fn turn_until(&self, deadline: Option<Instant>) -> Option<Turn<'_, W>> {
         let mut state = self.0.lock();
+        if state.is_promised && deadline.is_some_and(|deadline| deadline <= Instant::now()) {
+            return None;
+        }
         if state.is_promised || state.end.is_none() {
             state.waiting += 1;
             state = self.0.wait(state, deadline);

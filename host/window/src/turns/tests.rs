@@ -71,6 +71,24 @@ fn thread_that_waits_comes_before_one_that_comes_later() {
 }
 
 #[test]
+fn thread_without_time_does_not_take_the_turn_that_another_one_was_promised() {
+    let shared = Shared::new(());
+    // As between the end of a turn and the moment at which the thread that was woken runs.
+    let promise = |waiting, is_promised| {
+        let mut state = shared.0.lock();
+        (state.waiting, state.is_promised) = (waiting, is_promised);
+    };
+    promise(1, true);
+    assert!(shared.try_turn().is_none());
+    assert!(shared.turn_until(Some(Instant::now())).is_none());
+    let state = shared.0.lock();
+    assert!(state.is_promised && state.waiting == 1, "{state:?}");
+    drop(state);
+    promise(0, false);
+    assert!(shared.turn_until(Some(Instant::now())).is_some());
+}
+
+#[test]
 fn panic_in_a_turn_gives_it_back() {
     let shared = Shared::new(1);
     let panicking = std::panic::AssertUnwindSafe(|| {

@@ -1,7 +1,6 @@
 //! Finding a tuning: named by the user, kept from before, timed now, or the defaults, in this order.
 
 use std::path::PathBuf;
-use std::sync::OnceLock;
 use std::time::SystemTime;
 
 use beeline_mmio::{KERNEL_VARIABLE, StoreKernel, Traffic, kernel_from_environment};
@@ -10,6 +9,7 @@ use crate::in_use::{in_use, take_up};
 use crate::kept::{Entry, Kept};
 use crate::line::same_placement;
 use crate::measure::{Measured, MeasuredKernel, NotTimed, Timing, line_ns, measure, measure_kernel};
+use crate::once::OncePerProcess;
 use crate::overrides::{Overrides, TUNING_VARIABLE};
 use crate::tuning::{ReceiveTuning, Tuning};
 
@@ -172,7 +172,7 @@ impl Tuning {
 /// How to receive from a sender that stores so: as the environment says, as was found last for that kernel, in this process or
 /// else before it, or by default. Times nothing; the file is read once in a process.
 pub fn receive_for(sender: Option<StoreKernel>) -> ReceiveTuning {
-    static KEPT: OnceLock<(Overrides, Option<Tuning>)> = OnceLock::new();
+    static KEPT: OncePerProcess<(Overrides, Option<Tuning>)> = OncePerProcess::new();
     let (overrides, tuning) = *KEPT.get_or_init(|| {
         let found = Kept::of_this_user().as_ref().and_then(last);
         (environment(), found.map(|(_, tuning)| tuning))
@@ -198,9 +198,9 @@ fn environment() -> Overrides {
 /// The store kernel for a kind of traffic: what the environment names, what this process found last, what was found before it, or
 /// what is timed now, once in a process, which takes some milliseconds and is kept. Does not look at the line where something is kept.
 pub fn kernel_for(traffic: Traffic) -> StoreKernel {
-    static NAMED: OnceLock<Option<StoreKernel>> = OnceLock::new();
-    static LATENCY: OnceLock<StoreKernel> = OnceLock::new();
-    static STREAM: OnceLock<StoreKernel> = OnceLock::new();
+    static NAMED: OncePerProcess<Option<StoreKernel>> = OncePerProcess::new();
+    static LATENCY: OncePerProcess<StoreKernel> = OncePerProcess::new();
+    static STREAM: OncePerProcess<StoreKernel> = OncePerProcess::new();
     let known = NAMED.get_or_init(kernel_named).or_else(|| in_use().map(|tuning| tuning.kernel(traffic)));
     if let Some(kernel) = known {
         return kernel;

@@ -284,9 +284,7 @@ impl<L: LoadPort> Scanner<L> {
     #[inline(always)]
     fn has_group(&mut self, position: u64) -> bool {
         let line = self.line(position);
-        if self.port.arrived_words(line + GROUP_LINES - 1, self.blank) == ALL
-            && self.port.arrived_group(line, self.blank)
-        {
+        if self.port.arrived_group(line, self.blank) {
             return true;
         }
         self.groups_from = position + u64::from(GROUP_LINES);

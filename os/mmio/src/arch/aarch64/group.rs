@@ -34,12 +34,18 @@ macro_rules! equal_in_line {
 }
 
 impl LoadKernel {
-    /// Whether no word of a group of lines equals `blank`. The last line is loaded first.
+    /// Whether no word of a group of lines equals `blank`. The last line is looked at first, and where it has not arrived no
+    /// other: each look takes a line away from a sender that is about to store it.
     ///
     /// # Safety
     /// From `group`, aligned to 64, on there are [`GROUP_LINES`] mapped lines, only accessed by atomics and asm.
     #[inline(always)]
     pub(crate) unsafe fn arrived_group(self, group: *const u8, blank: u64) -> bool {
+        let last = group.wrapping_add((GROUP_LINES as usize - 1) * LINE_BYTES);
+        // SAFETY: a line of the group, which is mapped and accessed by atomics and asm only (`LoadWindow::group`).
+        if unsafe { self.arrived_words(last, blank) } != 0xff {
+            return false;
+        }
         let found: u32;
         // SAFETY: the lines of the group are mapped, aligned to 64 and accessed by atomics and asm only
         // (`LoadWindow::group`); NEON is part of aarch64.

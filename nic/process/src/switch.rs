@@ -21,7 +21,7 @@ const HEADER_BYTES: usize = 14;
 /// First byte of the address, lowest bit: a group of stations.
 const GROUP_BIT: u64 = 1;
 
-/// Frames by decision. Absolute counts since the process started. Absolute counts since the process started.
+/// Frames by decision. Absolute counts since the process started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SwitchCounters {

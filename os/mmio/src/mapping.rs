@@ -125,14 +125,14 @@ impl Mapping {
     }
 
     /// Unmaps it, once. The kernel refuses to cut a piece out of what it keeps as one mapping when the process has as many
-    /// mappings as it may have; then the pages stay.
+    /// mappings as it may have; then the pages stay, without those at the end that are already unmapped.
     pub(crate) fn unmap(mut self) -> Result<(), (Self, Errno)> {
         // Before the mapping ends: its addresses may be somebody else's at once.
         let watched = self.watched.take().map(|watched| watched.again());
         match self.end() {
             Ok(()) => Ok(()),
             Err(errno) => {
-                self.watched = watched.map(|again| again());
+                self.watched = watched.map(|again| again(self.mapped_bytes));
                 Err((self, errno))
             }
         }
@@ -153,7 +153,9 @@ impl Mapping {
             // SAFETY: `from_mmap` was given the whole range as owned, no handle is left (they hold the `Arc`), and this part of
             // it, the last, was not unmapped before.
             unsafe { rustix::mm::munmap(start, self.mapped_bytes - last) }?;
-            self.mapped_bytes = last;
+            // If a later part cannot be unmapped, the segment that stays must not reach what is gone: those addresses may be
+            // another mapping's already.
+            (self.mapped_bytes, self.bytes) = (last, self.bytes.min(last));
         }
         Ok(())
     }
@@ -166,5 +168,38 @@ impl Drop for Mapping {
         if let Err(errno) = self.end() {
             tracing::error!(bytes = self.mapped_bytes, %errno, "memory stays mapped");
         }
+    }
+}
+
+#[cfg(test)]
+#[cfg(not(miri))]
+mod tests {
+    use rustix::mm::{MapFlags, ProtFlags};
+
+    use super::*;
+    use crate::guard::Range;
+
+    /// Pages of a mapping whose second part the kernel refuses to unmap, because it begins at no page.
+    #[test]
+    fn mapping_that_is_unmapped_in_part_keeps_what_is_still_there() {
+        const PAGES: usize = 4;
+        let (bytes, is_writable) = (PAGES * PAGE_BYTES, true);
+        let both = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: a fresh range chosen by the kernel; nothing of this process is replaced.
+        let start =
+            unsafe { rustix::mm::mmap_anonymous(std::ptr::null_mut(), bytes, both, MapFlags::PRIVATE) };
+        let start = NonNull::new(start.unwrap().cast::<u8>()).unwrap();
+        let range = Range { start: start.addr().get(), bytes, page_bytes: PAGE_BYTES, is_writable };
+        let watched = Some(Watched::new(range));
+        // SAFETY: the range was just mapped for reading and writing, and nobody else knows it.
+        let mut mapping = unsafe { Mapping::of_pages(start, bytes - 10, bytes, Backing::Shared, watched) };
+        mapping.unmap_bytes = PAGE_BYTES * 3 / 2;
+        let (mut mapping, errno) = mapping.unmap().unwrap_err();
+        assert_eq!((errno, mapping.bytes()), (Errno::INVAL, 3 * PAGE_BYTES));
+        let watched = |page: usize| crate::guard::is_watched(start.addr().get() + page * PAGE_BYTES);
+        assert!(watched(2) && !watched(3));
+        mapping.unmap_bytes = PAGE_BYTES;
+        mapping.unmap().unwrap();
+        assert!(!watched(2));
     }
 }

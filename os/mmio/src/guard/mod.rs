@@ -72,6 +72,12 @@ impl FaultGuard {
     }
 }
 
+/// Whether a lost page at this address would be replaced.
+#[cfg(all(test, not(miri)))]
+pub(crate) fn is_watched(address: usize) -> bool {
+    table::find(address).is_some()
+}
+
 fn handler_address() -> libc::sighandler_t {
     let handler: extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) = on_bus_error;
     handler as *const () as libc::sighandler_t

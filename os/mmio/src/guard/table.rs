@@ -53,14 +53,13 @@ impl Watched {
         // put there are loaded after its store.
         self.0.is_lost.load(Ordering::Acquire)
     }
-}
 
-impl Watched {
-    /// Takes the mapping off the list, and returns what enters it again as it was.
-    pub(crate) fn again(self) -> impl FnOnce() -> Watched {
+    /// Takes the mapping off the list, and returns what enters it again, with the bytes from its start on that it still has.
+    pub(crate) fn again(self) -> impl FnOnce(usize) -> Watched {
         let (range, was_lost) = (self.0.read(), self.is_lost());
-        move || {
-            let watched = Watched::new(range.expect("a mapping's own place changes only when it ends"));
+        move |bytes| {
+            let range = range.expect("a mapping's own place changes only when it ends");
+            let watched = Watched::new(Range { bytes, ..range });
             if was_lost {
                 watched.0.mark_lost();
             }
@@ -210,8 +209,8 @@ mod tests {
         find(range.start).unwrap().0.mark_lost();
         let again = watched.again();
         assert!(find(range.start).is_none());
-        let watched = again();
-        assert!(watched.is_lost() && find(range.start).is_some());
+        let watched = again(range.bytes);
+        assert!(watched.is_lost() && find(range.start).map(|(_, found)| found) == Some(range));
     }
 
     #[test]

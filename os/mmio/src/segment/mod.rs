@@ -93,7 +93,7 @@ impl MappedSegment {
         Self::of(&source::bar(object, file.fd, file.bytes as u64, options)?, options)
     }
 
-    fn of(source: &Source, options: &SegmentOptions) -> Result<Self, SegmentError> {
+    fn of(source: &Source<'_>, options: &SegmentOptions) -> Result<Self, SegmentError> {
         let (mapping, has_huge_pages) = place::map(source, options)?;
         Ok(MappedSegment { mapping: Arc::new(mapping), access: options.access, has_huge_pages })
     }

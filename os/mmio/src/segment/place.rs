@@ -25,7 +25,7 @@ struct Part {
 }
 
 /// Maps what the options ask for, and says whether the kernel took note of a wish for huge pages.
-pub(super) fn map(source: &Source, options: &SegmentOptions) -> Result<(Mapping, bool), SegmentError> {
+pub(super) fn map(source: &Source<'_>, options: &SegmentOptions) -> Result<(Mapping, bool), SegmentError> {
     let part = part(source, options)?;
     if let OnLoss::Guarded(guard) = options.on_loss
         && !guard.is_first()
@@ -59,7 +59,7 @@ pub(super) fn map(source: &Source, options: &SegmentOptions) -> Result<(Mapping,
     Ok((mapping, has_huge_pages))
 }
 
-fn part(source: &Source, options: &SegmentOptions) -> Result<Part, SegmentError> {
+fn part(source: &Source<'_>, options: &SegmentOptions) -> Result<Part, SegmentError> {
     let (offset_bytes, page_bytes) = (options.offset_bytes, source.page_bytes);
     let unaligned = |what, value| Err(SegmentError::Unaligned { what, value, page_bytes });
     if !offset_bytes.is_multiple_of(page_bytes) {
@@ -92,7 +92,7 @@ fn part(source: &Source, options: &SegmentOptions) -> Result<Part, SegmentError>
     Ok(Part { offset_bytes, bytes, mapped_bytes: bytes.next_multiple_of(page_bytes as usize) })
 }
 
-fn place(source: &Source, part: Part, options: &SegmentOptions) -> Result<NonNull<u8>, SegmentError> {
+fn place(source: &Source<'_>, part: Part, options: &SegmentOptions) -> Result<NonNull<u8>, SegmentError> {
     let mut protection = ProtFlags::READ;
     protection.set(ProtFlags::WRITE, options.access == Access::ReadWrite);
     let mut flags = MapFlags::SHARED;
@@ -130,7 +130,7 @@ fn taken(address: usize, bytes: usize) -> SegmentError {
     SegmentError::Taken { address, bytes, by }
 }
 
-fn refused(source: &Source, part: Part, errno: Errno) -> SegmentError {
+fn refused(source: &Source<'_>, part: Part, errno: Errno) -> SegmentError {
     if errno == Errno::NOMEM
         && let Some((maps, limit)) = process_maps::count()
         // The last few are hidden, or the kernel's own.

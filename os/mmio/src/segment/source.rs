@@ -15,9 +15,9 @@ const SYSFS_MAGIC: u64 = 0x6265_6572;
 
 /// Memory that a segment is mapped from, checked.
 #[derive(Debug)]
-pub(super) struct Source {
+pub(super) struct Source<'fd> {
     pub(super) object: String,
-    pub(super) fd: Descriptor,
+    pub(super) fd: Descriptor<'fd>,
     pub(super) bytes: u64,
     /// The least that can be mapped.
     pub(super) page_bytes: u64,
@@ -27,17 +27,18 @@ pub(super) struct Source {
 
 /// The descriptor to map.
 #[derive(Debug)]
-pub(super) enum Descriptor {
-    /// A new one, for reading.
-    Reopened(OwnedFd),
-    /// A copy of the caller's.
-    Copied(OwnedFd),
+pub(super) enum Descriptor<'fd> {
+    /// One that was opened for this mapping.
+    Opened(OwnedFd),
+    /// The caller's.
+    Borrowed(BorrowedFd<'fd>),
 }
 
-impl AsFd for Descriptor {
+impl AsFd for Descriptor<'_> {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match self {
-            Descriptor::Reopened(fd) | Descriptor::Copied(fd) => fd.as_fd(),
+            Descriptor::Opened(fd) => fd.as_fd(),
+            Descriptor::Borrowed(fd) => *fd,
         }
     }
 }
@@ -51,7 +52,7 @@ fn not_a(object: &str, wanted: &'static str, why: impl Into<String>) -> SegmentE
 }
 
 /// Memory that cannot shrink: a memfd that is sealed.
-pub(super) fn memory(fd: BorrowedFd<'_>, options: &SegmentOptions) -> Result<Source, SegmentError> {
+pub(super) fn memory<'fd>(fd: BorrowedFd<'fd>, options: &SegmentOptions) -> Result<Source<'fd>, SegmentError> {
     const WANTED: &str = "memory that can be sealed";
     let object = format!("descriptor {}", fd.as_raw_fd());
     // Before anything else is asked: a file of another kind may belong to a program that never answers.
@@ -66,7 +67,7 @@ pub(super) fn memory(fd: BorrowedFd<'_>, options: &SegmentOptions) -> Result<Sou
 }
 
 /// A regular file: on a disk, in `/dev/shm`, a memfd that is sealed or not.
-pub(super) fn file(fd: BorrowedFd<'_>, options: &SegmentOptions) -> Result<Source, SegmentError> {
+pub(super) fn file<'fd>(fd: BorrowedFd<'fd>, options: &SegmentOptions) -> Result<Source<'fd>, SegmentError> {
     const WANTED: &str = "a file whose bytes can be mapped";
     let object = format!("descriptor {}", fd.as_raw_fd());
     check_regular(&object, fd, WANTED)?;
@@ -99,12 +100,12 @@ fn check_regular(object: &str, fd: BorrowedFd<'_>, wanted: &'static str) -> Resu
     Err(not_a(object, wanted, why))
 }
 
-fn regular(
+fn regular<'fd>(
     object: String,
-    fd: BorrowedFd<'_>,
+    fd: BorrowedFd<'fd>,
     seals: SealFlags,
     options: &SegmentOptions,
-) -> Result<Source, SegmentError> {
+) -> Result<Source<'fd>, SegmentError> {
     let has_huge_pages = huge_pages::are_behind(&fd).map_err(unexamined(&object))?;
     check_pages(&object, has_huge_pages, options.huge_pages)?;
     let is_write_sealed = seals.intersects(SealFlags::WRITE | SealFlags::FUTURE_WRITE);
@@ -160,13 +161,13 @@ fn check_pages(object: &str, has_huge_pages: bool, asked: HugePages) -> Result<(
 }
 
 /// A descriptor that gives the access and, for reading, no more: a mapping made of it never becomes writable.
-fn for_access(
+fn for_access<'fd>(
     object: &str,
-    fd: BorrowedFd<'_>,
+    fd: BorrowedFd<'fd>,
     opened: OFlags,
     is_write_sealed: bool,
     access: Access,
-) -> Result<Descriptor, SegmentError> {
+) -> Result<Descriptor<'fd>, SegmentError> {
     let wanted = if access == Access::ReadWrite { "reading and writing" } else { "reading" };
     let refused = |why| Err(SegmentError::Access { object: object.to_owned(), wanted, why });
     match (access, opened & OFlags::RWMODE) {
@@ -180,15 +181,11 @@ fn for_access(
             let reopened = rustix::fs::open(link, flags, Mode::empty());
             let what = || format!("{object}, to be opened again for reading");
             reopened
-                .map(Descriptor::Reopened)
+                .map(Descriptor::Opened)
                 .map_err(|errno| SegmentError::Examine { object: what(), errno })
         }
-        _ => copied(object, fd),
+        _ => Ok(Descriptor::Borrowed(fd)),
     }
-}
-
-fn copied(object: &str, fd: BorrowedFd<'_>) -> Result<Descriptor, SegmentError> {
-    rustix::io::fcntl_dupfd_cloexec(fd, 0).map(Descriptor::Copied).map_err(unexamined(object))
 }
 
 /// Whether a descriptor is of a dma-buf, and its bytes.
@@ -206,14 +203,13 @@ pub(super) fn dma_buf_bytes(fd: BorrowedFd<'_>) -> Result<u64, SegmentError> {
 }
 
 /// A dma-buf, which has the bytes that [`dma_buf_bytes`] found.
-pub(super) fn dma_buf(
-    fd: BorrowedFd<'_>,
+pub(super) fn dma_buf<'fd>(
+    fd: BorrowedFd<'fd>,
     bytes: u64,
     options: &SegmentOptions,
-) -> Result<Source, SegmentError> {
+) -> Result<Source<'fd>, SegmentError> {
     let object = format!("the dma-buf in descriptor {}", fd.as_raw_fd());
-    let source = device(object, bytes, options)?;
-    Ok(source(copied(&format!("descriptor {}", fd.as_raw_fd()), fd)?))
+    device(object, Descriptor::Borrowed(fd), bytes, options)
 }
 
 /// A BAR's open file.
@@ -222,15 +218,16 @@ pub(super) fn bar(
     fd: OwnedFd,
     bytes: u64,
     options: &SegmentOptions,
-) -> Result<Source, SegmentError> {
-    Ok(device(object, bytes, options)?(Descriptor::Copied(fd)))
+) -> Result<Source<'static>, SegmentError> {
+    device(object, Descriptor::Opened(fd), bytes, options)
 }
 
-fn device(
+fn device<'fd>(
     object: String,
+    fd: Descriptor<'fd>,
     bytes: u64,
     options: &SegmentOptions,
-) -> Result<impl FnOnce(Descriptor) -> Source, SegmentError> {
+) -> Result<Source<'fd>, SegmentError> {
     check_pages(&object, false, options.huge_pages)?;
     if options.on_loss == OnLoss::Refused {
         return Err(SegmentError::CanBeLost {
@@ -240,5 +237,5 @@ fn device(
         });
     }
     let page_bytes = rustix::param::page_size() as u64;
-    Ok(move |fd| Source { object, fd, bytes, page_bytes, has_huge_pages: false, is_device: true })
+    Ok(Source { object, fd, bytes, page_bytes, has_huge_pages: false, is_device: true })
 }

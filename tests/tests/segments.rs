@@ -76,6 +76,7 @@ fn stores_of_one_process_are_found_by_the_other_where_it_maps_them() {
     whole.copy_out(2 * PAGE_BYTES, &mut found).unwrap();
     assert_eq!(&found, b"and back");
     whole.copy_out(3 * PAGE_BYTES, &mut found).unwrap();
+    assert_eq!(found, [0; 8], "between what the two stored");
     assert!(whole.is_intact());
 }
 

@@ -28,7 +28,7 @@ const PAGE_BYTES: usize = 4096;
 pub(crate) struct Mapping {
     start: NonNull<u8>,
     bytes: usize,
-    /// Whole pages: what is unmapped.
+    /// What is still to be unmapped: the bytes and, if [`Mapping::of_pages`] was given it, the rest of their last page.
     mapped_bytes: usize,
     backing: Backing,
     /// Bytes of one call that unmaps; at least a page.

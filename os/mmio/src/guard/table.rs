@@ -12,7 +12,7 @@ pub(super) struct Entry {
     /// Odd while the fields below change.
     version: AtomicUsize,
     start: AtomicUsize,
-    /// Whole pages; 0 for a place that is free.
+    /// A number of whole pages; 0 for a place that is free.
     bytes: AtomicUsize,
     page_bytes: AtomicUsize,
     is_writable: AtomicBool,
@@ -27,7 +27,7 @@ static FREE: Mutex<Vec<&'static Entry>> = Mutex::new(Vec::new());
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Range {
     pub(crate) start: usize,
-    /// Whole pages.
+    /// A number of whole pages.
     pub(crate) bytes: usize,
     /// Bytes of a page, the least that can be mapped anew.
     pub(crate) page_bytes: usize,

@@ -23,7 +23,7 @@ impl DmaBuf {
     /// Takes over a descriptor, after checking that it is a dma-buf's.
     ///
     /// # Errors
-    /// [`SegmentError::Kind`], [`SegmentError::Examine`].
+    /// [`SegmentError::Kind`] if it is of something else, [`SegmentError::Examine`] if the kernel does not say what it is.
     pub fn from_fd(fd: OwnedFd) -> Result<Self, SegmentError> {
         let bytes = source::dma_buf_bytes(fd.as_fd())?;
         Ok(DmaBuf { fd, bytes })
@@ -42,7 +42,7 @@ impl DmaBuf {
     /// Maps a part of it. Its device can be removed, which needs an [`OnLoss`](super::OnLoss) that allows it.
     ///
     /// # Errors
-    /// [`SegmentError`].
+    /// As for [`MappedSegment::memory`].
     pub fn map(&self, options: &SegmentOptions) -> Result<MappedSegment, SegmentError> {
         MappedSegment::of(&source::dma_buf(self.fd(), self.bytes, options)?, options)
     }
@@ -50,7 +50,7 @@ impl DmaBuf {
     /// Makes what devices wrote visible to the CPU. May wait for a device.
     ///
     /// # Errors
-    /// The kernel's.
+    /// The error of the kernel's `DMA_BUF_IOCTL_SYNC`.
     pub fn begin_access(&self, access: Access) -> Result<(), Errno> {
         self.synchronise(access, 0)
     }
@@ -58,7 +58,7 @@ impl DmaBuf {
     /// Makes what the CPU wrote visible to devices.
     ///
     /// # Errors
-    /// The kernel's.
+    /// The error of the kernel's `DMA_BUF_IOCTL_SYNC`.
     pub fn end_access(&self, access: Access) -> Result<(), Errno> {
         /// `DMA_BUF_SYNC_END` of Linux's `dma-buf.h`.
         const END: u64 = 1 << 2;

@@ -146,7 +146,7 @@ impl MappedSegment {
     /// Copies bytes into the segment, as [`Region::copy_in`] does, and looks whether it is intact.
     ///
     /// # Errors
-    /// [`CopyError`].
+    /// [`CopyError`], if the bytes reach outside the segment, it is mapped for reading only, or memory of it is gone.
     pub fn copy_in(&self, offset_bytes: usize, bytes: &[u8]) -> Result<(), CopyError> {
         let to = self.at(offset_bytes, bytes.len())?;
         if self.access == Access::ReadOnly {
@@ -160,7 +160,7 @@ impl MappedSegment {
     /// Copies bytes out of the segment, as [`Region::copy_out`] does, and looks whether it is intact.
     ///
     /// # Errors
-    /// [`CopyError`].
+    /// [`CopyError`], if the bytes reach outside the segment or memory of it is gone.
     pub fn copy_out(&self, offset_bytes: usize, bytes: &mut [u8]) -> Result<(), CopyError> {
         let from = self.at(offset_bytes, bytes.len())?;
         // SAFETY: `at` checked that these bytes are mapped.

@@ -8,7 +8,8 @@ pub enum Access {
     /// Loads and stores.
     #[default]
     ReadWrite,
-    /// Loads. A store ends the process, and the mapping cannot be made writable later (`mprotect`).
+    /// Loads. A store ends the process, and the mapping cannot be made writable later (`mprotect`); only that of a
+    /// [`DmaBuf`](super::DmaBuf) whose descriptor is open for writing can.
     ReadOnly,
 }
 

@@ -42,10 +42,12 @@ impl OwnMemory {
             if entry.start > next {
                 return Err(refused(format!("nothing is mapped at {next:#x}")));
             }
-            check(entry, file).map_err(|why| refused(format!("at {:#x} {why}", entry.start.max(address))))?;
-            let expected = offset_bytes + (entry.start.max(address) - address) as u64;
-            if entry.offset_bytes + (entry.start.max(address) - entry.start) as u64 != expected {
-                return Err(refused(format!("at {:#x} another part of the file follows", entry.start)));
+            // The first byte of the caller's that is in this mapping.
+            let at = entry.start.max(address);
+            check(entry, file).map_err(|why| refused(format!("at {at:#x} {why}")))?;
+            let expected = offset_bytes + (at - address) as u64;
+            if entry.offset_bytes + (at - entry.start) as u64 != expected {
+                return Err(refused(format!("at {at:#x} another part of the file follows")));
             }
             next = entry.end;
         }
@@ -79,7 +81,7 @@ impl OwnMemory {
 
 /// Why a mapping cannot be shared by a descriptor of this file.
 fn check(entry: &Entry, (major, minor, inode): (u32, u32, u64)) -> Result<(), String> {
-    let name = if entry.name.is_empty() { "memory without a name" } else { &entry.name };
+    let name = entry.name();
     if !entry.is_shared {
         let why = if entry.inode == 0 {
             "is private memory of this process (an allocation, a stack, MAP_PRIVATE): allocate it from a memfd"

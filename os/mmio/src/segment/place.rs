@@ -20,7 +20,7 @@ struct Part {
     offset_bytes: u64,
     /// What is handed out.
     bytes: usize,
-    /// Whole pages.
+    /// The bytes, rounded up to whole pages.
     mapped_bytes: usize,
 }
 
@@ -70,17 +70,9 @@ fn part(source: &Source<'_>, options: &SegmentOptions) -> Result<Part, SegmentEr
     {
         return unaligned("address", address as u64);
     }
-    if options.address == Some(0) {
-        // Root could have it.
-        return Err(SegmentError::Taken {
-            address: 0,
-            bytes: 0,
-            by: "no memory: 0 is the address of nothing and".to_owned(),
-        });
-    }
     let left = source.bytes.saturating_sub(offset_bytes);
     let bytes = options.bytes.map_or(left, |bytes| bytes as u64);
-    if options.bytes.is_some() && bytes > left || options.bytes.is_none() && left == 0 {
+    if bytes > left || options.bytes.is_none() && left == 0 {
         let (object, found) = (source.object.clone(), source.bytes);
         return Err(SegmentError::Outside { object, bytes, offset_bytes, found });
     }
@@ -93,13 +85,17 @@ fn part(source: &Source<'_>, options: &SegmentOptions) -> Result<Part, SegmentEr
 }
 
 fn place(source: &Source<'_>, part: Part, options: &SegmentOptions) -> Result<NonNull<u8>, SegmentError> {
+    let bytes = part.mapped_bytes;
+    if options.address == Some(0) {
+        // The kernel would let root have it.
+        return Err(SegmentError::Taken { address: 0, bytes, by: "the page of the null pointer".to_owned() });
+    }
     let mut protection = ProtFlags::READ;
     protection.set(ProtFlags::WRITE, options.access == Access::ReadWrite);
     let mut flags = MapFlags::SHARED;
     let wanted = options.address.map_or(ptr::null_mut(), ptr::without_provenance_mut::<c_void>);
     // Never in the place of another mapping; before Linux 4.17, where this is a wish, the answer below is compared.
     flags.set(MapFlags::FIXED_NOREPLACE, options.address.is_some());
-    let bytes = part.mapped_bytes;
     // SAFETY: the kernel chooses a fresh address range, or takes the wanted one only if nothing is there; nothing of this process
     // is replaced.
     let mapped = unsafe { rustix::mm::mmap(wanted, bytes, protection, flags, &source.fd, part.offset_bytes) };
@@ -122,10 +118,7 @@ fn taken(address: usize, bytes: usize) -> SegmentError {
     let by = process_maps::inside(address, bytes).into_iter().next();
     let by = by.map_or_else(
         || "another mapping".to_owned(),
-        |entry| {
-            let name = if entry.name.is_empty() { "memory without a name" } else { &entry.name };
-            format!("{:#x}-{:#x} {name}", entry.start, entry.end)
-        },
+        |entry| format!("{:#x}-{:#x} {}", entry.start, entry.end, entry.name()),
     );
     SegmentError::Taken { address, bytes, by }
 }

@@ -16,7 +16,14 @@ pub(super) struct Entry {
     /// 0 where there is no file.
     pub(super) inode: u64,
     /// Path or other name; empty for memory without.
-    pub(super) name: String,
+    name: String,
+}
+
+impl Entry {
+    /// The path or other name, in words where there is none.
+    pub(super) fn name(&self) -> &str {
+        if self.name.is_empty() { "memory without a name" } else { &self.name }
+    }
 }
 
 /// `55d0c000-55d0d000 r--p 00001000 fe:00 1234   /path`

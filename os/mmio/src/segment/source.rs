@@ -233,7 +233,7 @@ fn device<'fd>(
         return Err(SegmentError::CanBeLost {
             object,
             why: "its device can be removed",
-            remedy: "nobody can forbid that",
+            remedy: "map memory that is no device's",
         });
     }
     let page_bytes = rustix::param::page_size() as u64;

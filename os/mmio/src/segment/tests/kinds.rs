@@ -58,7 +58,7 @@ fn pointer_reads_and_writes_what_copies_do_and_keeps_the_memory_mapped() {
     assert_eq!(unsafe { also.as_ptr().read_volatile() }, 0x77);
     let start = also.as_ptr().addr().get();
     drop((word, also));
-    assert!(process_maps::inside(start, 1).iter().all(|entry| !entry.name.contains("beeline-test")));
+    assert!(process_maps::inside(start, 1).iter().all(|entry| !entry.name().contains("beeline-test")));
 }
 
 #[test]
@@ -110,6 +110,10 @@ fn segment_is_at_the_address_that_was_named_or_nowhere() {
     assert!(matches!(nowhere, SegmentError::Map { errno: Errno::NOMEM, .. }), "{nowhere}");
     let null = refusal(&fd, &SegmentOptions { address: Some(0), ..fixed });
     assert!(matches!(null, SegmentError::Taken { address: 0, .. }), "{null}");
+    assert_eq!(
+        null.to_string(),
+        "a segment of 8192 bytes cannot begin at 0x0: the page of the null pointer is there"
+    );
 }
 
 /// 512-byte blocks that a file takes.
@@ -241,6 +245,7 @@ fn part_of_a_bar_is_mapped_for_who_says_what_happens_when_it_is_removed() {
     };
     let refused = open(BarKind::Uncached, &options()).unwrap_err();
     assert!(refused.to_string().contains("its device can be removed"), "{refused}");
+    assert!(refused.to_string().contains("map memory that is no device's, or allow it"), "{refused}");
     let part =
         SegmentOptions { offset_bytes: 4096, bytes: Some(PAGE_BYTES), on_loss: OnLoss::Fatal, ..options() };
     let segment = open(BarKind::WriteCombining, &part).unwrap();

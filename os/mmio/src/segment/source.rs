@@ -52,7 +52,10 @@ fn not_a(object: &str, wanted: &'static str, why: impl Into<String>) -> SegmentE
 }
 
 /// Memory that cannot shrink: a memfd that is sealed.
-pub(super) fn memory<'fd>(fd: BorrowedFd<'fd>, options: &SegmentOptions) -> Result<Source<'fd>, SegmentError> {
+pub(super) fn memory<'fd>(
+    fd: BorrowedFd<'fd>,
+    options: &SegmentOptions,
+) -> Result<Source<'fd>, SegmentError> {
     const WANTED: &str = "memory that can be sealed";
     let object = format!("descriptor {}", fd.as_raw_fd());
     // Before anything else is asked: a file of another kind may belong to a program that never answers.
@@ -180,9 +183,7 @@ fn for_access<'fd>(
             let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
             let reopened = rustix::fs::open(link, flags, Mode::empty());
             let what = || format!("{object}, to be opened again for reading");
-            reopened
-                .map(Descriptor::Opened)
-                .map_err(|errno| SegmentError::Examine { object: what(), errno })
+            reopened.map(Descriptor::Opened).map_err(|errno| SegmentError::Examine { object: what(), errno })
         }
         _ => Ok(Descriptor::Borrowed(fd)),
     }

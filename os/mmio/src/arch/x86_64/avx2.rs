@@ -55,7 +55,7 @@ macro_rules! make_line {
     ) => {{
         let bytes: &[u8] = $bytes;
         if bytes.len() > LINE_BYTES - 8 * $lead_words {
-            too_long(bytes.len(), LINE_BYTES - 8 * $lead_words);
+            narrow::too_long(bytes.len(), LINE_BYTES - 8 * $lead_words);
         }
         let whole = bytes.len() / 8;
         let row: *const Line = &raw const $masks.0[whole];
@@ -287,10 +287,4 @@ unsafe fn join_and_stream(line: *mut u8, words: &Line) {
             options(nostack, preserves_flags),
         );
     }
-}
-
-#[cold]
-#[inline(never)]
-fn too_long(bytes: usize, limit: usize) -> ! {
-    panic!("{bytes} bytes do not fit the {limit} left of a line");
 }

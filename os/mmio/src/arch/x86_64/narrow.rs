@@ -101,6 +101,6 @@ fn tail_word(tail: &[u8]) -> u64 {
 
 #[cold]
 #[inline(never)]
-fn too_long(bytes: usize, limit: usize) -> ! {
+pub(super) fn too_long(bytes: usize, limit: usize) -> ! {
     panic!("{bytes} bytes do not fit the {limit} left of a line");
 }

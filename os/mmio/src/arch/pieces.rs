@@ -8,6 +8,30 @@ pub(crate) struct In;
 #[derive(Debug)]
 pub(crate) struct Out;
 
+/// [`In`] or [`Out`]. Each instruction set has the [`Pieces`] of both in one `impl`.
+pub(crate) trait Direction {
+    /// Whether bytes go into mapped memory.
+    const IS_IN: bool;
+
+    /// Where bytes come from and go to.
+    #[inline(always)]
+    #[cfg_attr(
+        not(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri))),
+        allow(dead_code, reason = "copies without asm access the two sides differently")
+    )]
+    fn ends(mapped: *mut u8, own: *mut u8) -> (*const u8, *mut u8) {
+        if Self::IS_IN { (own, mapped) } else { (mapped, own) }
+    }
+}
+
+impl Direction for In {
+    const IS_IN: bool = true;
+}
+
+impl Direction for Out {
+    const IS_IN: bool = false;
+}
+
 /// Moves bytes in one direction. Each mapped byte is accessed once, so that a device sees no store twice, and each aligned
 /// word of the mapped side by one instruction.
 ///

@@ -3,14 +3,14 @@
 
 use core::arch::asm;
 
-use crate::arch::pieces::{In, Out, Pieces};
+use crate::arch::pieces::{Direction, Pieces};
 
 /// One load and one store of a register.
 macro_rules! register_piece {
     ($name:ident, $class:ident, $load:literal, $store:literal) => {
         #[inline(always)]
         unsafe fn $name(mapped: *mut u8, own: *mut u8) {
-            let (from, to) = Self::ends(mapped, own);
+            let (from, to) = D::ends(mapped, own);
             // SAFETY: both ends have the bytes of the piece, one of them mapped and accessed by atomics and asm only, as the
             // contract of `Pieces` says and `copy.rs` establishes.
             unsafe {
@@ -23,39 +23,24 @@ macro_rules! register_piece {
     };
 }
 
-macro_rules! pieces {
-    ($direction:ty, $lines_are_own:literal, |$mapped:ident, $own:ident| $ends:expr) => {
-        impl $direction {
-            /// Where bytes come from and go to.
-            #[inline(always)]
-            fn ends($mapped: *mut u8, $own: *mut u8) -> (*const u8, *mut u8) {
-                $ends
-            }
+impl<D: Direction> Pieces for D {
+    const LINES_ARE_OWN: bool = !D::IS_IN;
+
+    register_piece! { one, reg, "ldrb {piece:w}, [{from}]", "strb {piece:w}, [{to}]" }
+    register_piece! { two, reg, "ldrh {piece:w}, [{from}]", "strh {piece:w}, [{to}]" }
+    register_piece! { four, reg, "ldr {piece:w}, [{from}]", "str {piece:w}, [{to}]" }
+    register_piece! { eight, reg, "ldr {piece}, [{from}]", "str {piece}, [{to}]" }
+    register_piece! { sixteen, vreg, "ldr {piece:q}, [{from}]", "str {piece:q}, [{to}]" }
+
+    #[inline(always)]
+    unsafe fn lines(mapped: *mut u8, own: *mut u8, lines: usize) {
+        let (from, to) = D::ends(mapped, own);
+        if lines > 0 {
+            // SAFETY: both ends have the lines, as the contract of `Pieces` says.
+            unsafe { copy_lines(from, to, lines) }
         }
-
-        impl Pieces for $direction {
-            const LINES_ARE_OWN: bool = $lines_are_own;
-
-            register_piece! { one, reg, "ldrb {piece:w}, [{from}]", "strb {piece:w}, [{to}]" }
-            register_piece! { two, reg, "ldrh {piece:w}, [{from}]", "strh {piece:w}, [{to}]" }
-            register_piece! { four, reg, "ldr {piece:w}, [{from}]", "str {piece:w}, [{to}]" }
-            register_piece! { eight, reg, "ldr {piece}, [{from}]", "str {piece}, [{to}]" }
-            register_piece! { sixteen, vreg, "ldr {piece:q}, [{from}]", "str {piece:q}, [{to}]" }
-
-            #[inline(always)]
-            unsafe fn lines(mapped: *mut u8, own: *mut u8, lines: usize) {
-                let (from, to) = Self::ends(mapped, own);
-                if lines > 0 {
-                    // SAFETY: both ends have the lines, as the contract of `Pieces` says.
-                    unsafe { copy_lines(from, to, lines) }
-                }
-            }
-        }
-    };
+    }
 }
-
-pieces! { In, false, |mapped, own| (own, mapped) }
-pieces! { Out, true, |mapped, own| (mapped, own) }
 
 /// A line a turn.
 ///

@@ -7,14 +7,14 @@
 use core::arch::asm;
 
 use super::features::{has_avx2, has_avx512};
-use crate::arch::pieces::{In, Out, Pieces};
+use crate::arch::pieces::{Direction, Pieces};
 
 /// One load and one store of a general register.
 macro_rules! register_piece {
     ($name:ident, $load:literal, $store:literal) => {
         #[inline(always)]
         unsafe fn $name(mapped: *mut u8, own: *mut u8) {
-            let (from, to) = Self::ends(mapped, own);
+            let (from, to) = D::ends(mapped, own);
             // SAFETY: both ends have the bytes of the piece, one of them mapped and accessed by atomics and asm only, as the
             // contract of `Pieces` says and `copy.rs` establishes.
             unsafe {
@@ -27,59 +27,44 @@ macro_rules! register_piece {
     };
 }
 
-macro_rules! pieces {
-    ($direction:ty, $lines_are_own:literal, |$mapped:ident, $own:ident| $ends:expr) => {
-        impl $direction {
-            /// Where bytes come from and go to.
-            #[inline(always)]
-            fn ends($mapped: *mut u8, $own: *mut u8) -> (*const u8, *mut u8) {
-                $ends
-            }
+impl<D: Direction> Pieces for D {
+    const LINES_ARE_OWN: bool = !D::IS_IN;
+
+    register_piece! { one, "movzx {piece:e}, byte ptr [{from}]", "mov byte ptr [{to}], {piece:l}" }
+    register_piece! { two, "movzx {piece:e}, word ptr [{from}]", "mov word ptr [{to}], {piece:x}" }
+    register_piece! { four, "mov {piece:e}, dword ptr [{from}]", "mov dword ptr [{to}], {piece:e}" }
+    register_piece! { eight, "mov {piece}, qword ptr [{from}]", "mov qword ptr [{to}], {piece}" }
+
+    #[inline(always)]
+    unsafe fn sixteen(mapped: *mut u8, own: *mut u8) {
+        let (from, to) = D::ends(mapped, own);
+        // SAFETY: both ends have 16 bytes, one of them mapped and accessed by atomics and asm only, as the contract
+        // of `Pieces` says and `copy.rs` establishes; SSE2 is part of x86-64.
+        unsafe {
+            asm!(
+                "movdqu {piece}, [{from}]", "movdqu [{to}], {piece}",
+                from = in(reg) from, to = in(reg) to, piece = out(xmm_reg) _,
+                options(nostack, preserves_flags),
+            );
         }
+    }
 
-        impl Pieces for $direction {
-            const LINES_ARE_OWN: bool = $lines_are_own;
-
-            register_piece! { one, "movzx {piece:e}, byte ptr [{from}]", "mov byte ptr [{to}], {piece:l}" }
-            register_piece! { two, "movzx {piece:e}, word ptr [{from}]", "mov word ptr [{to}], {piece:x}" }
-            register_piece! { four, "mov {piece:e}, dword ptr [{from}]", "mov dword ptr [{to}], {piece:e}" }
-            register_piece! { eight, "mov {piece}, qword ptr [{from}]", "mov qword ptr [{to}], {piece}" }
-
-            #[inline(always)]
-            unsafe fn sixteen(mapped: *mut u8, own: *mut u8) {
-                let (from, to) = Self::ends(mapped, own);
-                // SAFETY: both ends have 16 bytes, one of them mapped and accessed by atomics and asm only, as the contract
-                // of `Pieces` says and `copy.rs` establishes; SSE2 is part of x86-64.
-                unsafe {
-                    asm!(
-                        "movdqu {piece}, [{from}]", "movdqu [{to}], {piece}",
-                        from = in(reg) from, to = in(reg) to, piece = out(xmm_reg) _,
-                        options(nostack, preserves_flags),
-                    );
-                }
-            }
-
-            #[inline(always)]
-            unsafe fn lines(mapped: *mut u8, own: *mut u8, lines: usize) {
-                let (from, to) = Self::ends(mapped, own);
-                if lines == 0 {
-                } else if has_avx512() {
-                    // SAFETY: both ends have the lines, as the contract of `Pieces` says; the CPU has AVX-512.
-                    unsafe { lines_avx512(from, to, lines) }
-                } else if has_avx2() {
-                    // SAFETY: both ends have the lines, as the contract of `Pieces` says; the CPU has AVX2.
-                    unsafe { lines_avx2(from, to, lines) }
-                } else {
-                    // SAFETY: both ends have the lines, as the contract of `Pieces` says.
-                    unsafe { lines_sse2(from, to, lines) }
-                }
-            }
+    #[inline(always)]
+    unsafe fn lines(mapped: *mut u8, own: *mut u8, lines: usize) {
+        let (from, to) = D::ends(mapped, own);
+        if lines == 0 {
+        } else if has_avx512() {
+            // SAFETY: both ends have the lines, as the contract of `Pieces` says; the CPU has AVX-512.
+            unsafe { lines_avx512(from, to, lines) }
+        } else if has_avx2() {
+            // SAFETY: both ends have the lines, as the contract of `Pieces` says; the CPU has AVX2.
+            unsafe { lines_avx2(from, to, lines) }
+        } else {
+            // SAFETY: both ends have the lines, as the contract of `Pieces` says.
+            unsafe { lines_sse2(from, to, lines) }
         }
-    };
+    }
 }
-
-pieces! { In, false, |mapped, own| (own, mapped) }
-pieces! { Out, true, |mapped, own| (mapped, own) }
 
 /// Two lines a turn, an odd one first.
 ///

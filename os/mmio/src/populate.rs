@@ -10,34 +10,27 @@ use crate::sync::{AtomicU64, Ordering};
 
 /// Makes every page present and writable.
 pub(crate) fn to_write(mapping: &Mapping, pace: &dyn Pace) -> Result<(), Errno> {
-    let start = mapping.start().as_ptr();
-    in_pieces(mapping.bytes(), pace, |offset, bytes| {
-        let piece = start.wrapping_add(offset);
-        // SAFETY: advice about a part of our own range: pages are brought in, and no bytes change.
-        match unsafe { rustix::mm::madvise(piece.cast(), bytes, Advice::LinuxPopulateWrite) } {
-            // Before Linux 5.14 the pages are touched by hand.
-            Err(Errno::INVAL) => {
-                touch(mapping, offset, bytes);
-                Ok(())
-            }
-            result => result,
-        }
-    })
+    bring_in(mapping, pace, Advice::LinuxPopulateWrite, touch)
 }
 
 /// Makes every page present.
 pub(crate) fn to_read(mapping: &Mapping, pace: &dyn Pace) -> Result<(), Errno> {
-    let start = mapping.start().as_ptr();
+    bring_in(mapping, pace, Advice::LinuxPopulateRead, look)
+}
+
+fn bring_in(
+    mapping: &Mapping,
+    pace: &dyn Pace,
+    advice: Advice,
+    by_hand: fn(&Mapping, usize, usize),
+) -> Result<(), Errno> {
     in_pieces(mapping.bytes(), pace, |offset, bytes| {
-        let piece = start.wrapping_add(offset);
+        let piece = mapping.start().as_ptr().wrapping_add(offset);
         // SAFETY: advice about a part of our own range: pages are brought in, and no bytes change.
-        match unsafe { rustix::mm::madvise(piece.cast(), bytes, Advice::LinuxPopulateRead) } {
-            // Before Linux 5.14 the pages are touched by hand.
+        match unsafe { rustix::mm::madvise(piece.cast(), bytes, advice) } {
+            // Before Linux 5.14 the kernel does not know the advice.
             Err(Errno::INVAL) => {
-                for offset in (0..bytes).step_by(4096) {
-                    // SAFETY: a byte inside the mapping.
-                    core::hint::black_box(unsafe { words::load_byte(piece.wrapping_add(offset)) });
-                }
+                by_hand(mapping, offset, bytes);
                 Ok(())
             }
             result => result,
@@ -60,5 +53,13 @@ pub(crate) fn touch(mapping: &Mapping, from: usize, bytes: usize) {
         let word = unsafe { AtomicU64::from_ptr(word.cast()) };
         // Relaxed: only the page fault matters.
         word.fetch_add(0, Ordering::Relaxed);
+    }
+}
+
+/// Reads a byte of every page of a piece.
+fn look(mapping: &Mapping, from: usize, bytes: usize) {
+    for offset in (from..from + bytes).step_by(4096) {
+        // SAFETY: a byte inside the mapping.
+        core::hint::black_box(unsafe { words::load_byte(mapping.start().as_ptr().wrapping_add(offset)) });
     }
 }

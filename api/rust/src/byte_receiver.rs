@@ -62,12 +62,10 @@ impl ByteReceiver {
     /// end of the stream, and for no `bytes`.
     ///
     /// # Errors
-    /// The sender has ended without an end of its stream, or is faulty.
+    /// The sender has ended without an end of its stream, or is faulty; or this process was forked and there is no sender, nor will
+    /// be.
     pub fn read(&mut self, bytes: &mut [u8]) -> Result<usize, RecvError> {
-        match self.read_until(bytes, None)? {
-            ByteRead::Bytes(count) => Ok(count),
-            ByteRead::Nothing | ByteRead::End => Ok(0),
-        }
+        count_of(self.read_until(bytes, None)?)
     }
 
     /// As [`ByteReceiver::read`], for at most `timeout`: [`ByteRead::Nothing`] when nothing came.
@@ -94,11 +92,8 @@ impl ByteReceiver {
     /// # Errors
     /// As [`ByteReceiver::read`].
     pub fn read_full(&mut self, bytes: &mut [u8]) -> Result<usize, RecvError> {
-        let Some((open, wait)) = self.open_until(None) else { return Ok(0) };
-        match open.reader.read_full_wait(bytes, &mut Waiter::new(wait, &mut open.sleeper, None))? {
-            ByteRead::Bytes(count) => Ok(count),
-            ByteRead::Nothing | ByteRead::End => Ok(0),
-        }
+        let (open, wait) = self.open_until(None).ok_or(RecvError::Forked)?;
+        count_of(open.reader.read_full_wait(bytes, &mut Waiter::new(wait, &mut open.sleeper, None))?)
     }
 
     /// Copies bytes from the one on that is `offset` bytes after the next, as many as `bytes` takes and have arrived, and leaves
@@ -209,9 +204,19 @@ impl io::Read for ByteReceiver {
     }
 }
 
+/// What a read without a deadline found, 0 at the end. It finds nothing only in a forked child, where no sender ever comes.
+fn count_of(found: ByteRead) -> Result<usize, RecvError> {
+    match found {
+        ByteRead::Bytes(count) => Ok(count),
+        ByteRead::End => Ok(0),
+        ByteRead::Nothing => Err(RecvError::Forked),
+    }
+}
+
 fn into_io(error: RecvError) -> io::Error {
     let kind = match &error {
         RecvError::SenderFaulty { .. } => io::ErrorKind::InvalidData,
+        RecvError::Forked => io::ErrorKind::NotConnected,
         _ => io::ErrorKind::ConnectionReset,
     };
     io::Error::new(kind, Error::from(error))

@@ -50,10 +50,10 @@ impl Receiver {
     /// The next message; waits for a sender and for the message.
     ///
     /// # Errors
-    /// The sender has ended, or is faulty.
+    /// The sender has ended, or is faulty; or this process was forked and there is no sender, nor will be.
     pub fn recv(&mut self) -> Result<Message<'_>, RecvError> {
-        let message = self.recv_until(None)?;
-        Ok(message.expect("without a deadline it waits until there is one"))
+        // Without a deadline only a listener of another process gives up.
+        self.recv_until(None)?.ok_or(RecvError::Forked)
     }
 
     /// As [`Receiver::recv`], for at most `timeout`: `None` when nothing came.

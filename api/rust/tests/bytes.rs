@@ -202,6 +202,39 @@ fn process_that_ends_without_an_end_is_an_error_after_its_bytes_and_another_may_
     assert_eq!((&rest[..], receiver.is_at_end()), ("next", true));
 }
 
+/// Whether `child` returns `true` in a forked child, and does not panic.
+fn is_true_in_a_forked_child(child: impl FnOnce() -> bool + std::panic::UnwindSafe) -> bool {
+    let (mut said, mut say) = std::io::pipe().unwrap();
+    if let fork::Fork::Child = fork::fork().unwrap() {
+        let is_true = std::panic::catch_unwind(child).unwrap_or(false);
+        let _ = say.write_all(&[is_true.into()]);
+        // Not an exit, which would run what the test harness of the parent has registered.
+        let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
+    }
+    drop(say);
+    let mut answer = [0];
+    said.read_exact(&mut answer).is_ok() && answer == [1]
+}
+
+#[test]
+fn receiver_without_a_sender_in_a_forked_child_is_an_error_and_no_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let domain = domain(folder.path());
+    let mut bytes = domain.receiver("bytes").unwrap().into_bytes();
+    let mut messages = domain.receiver("messages").unwrap();
+    let forked = |found: Result<usize, RecvError>| matches!(found, Err(RecvError::Forked));
+    let child = std::panic::AssertUnwindSafe(|| {
+        let all = [
+            forked(bytes.read(&mut [0])),
+            forked(bytes.read_full(&mut [0])),
+            Read::read(&mut bytes, &mut [0]).is_err_and(|error| error.kind() == ErrorKind::NotConnected),
+            forked(messages.recv().map(|message| message.len())),
+        ];
+        all == [true; 4]
+    });
+    assert!(is_true_in_a_forked_child(child));
+}
+
 struct Pair {
     sender: ByteSender,
     receiver: ByteReceiver,

@@ -128,6 +128,7 @@ fn messages() -> Vec<Error> {
         RecvError::from(ReceiveError::Gone).into(),
         RecvError::from(ReceiveError::Torn(torn)).into(),
         RecvError::from(ReceiveError::SharedFailed).into(),
+        RecvError::Forked.into(),
     ]
 }
 
@@ -231,6 +232,7 @@ fn variant(error: &Error) -> u32 {
         Error::StartCall(_) => 39,
         Error::Kernel(KernelError { .. }) => 41,
         Error::Send(SendError::ShutDown) => 42,
+        Error::Recv(RecvError::Forked) => 43,
     }
 }
 
@@ -238,7 +240,7 @@ fn variant(error: &Error) -> u32 {
 fn every_variant_prints_its_chain_without_a_repetition() {
     let errors = all();
     let seen: BTreeSet<u32> = errors.iter().map(variant).collect();
-    assert_eq!(seen, (0..=42).collect(), "an error of every variant is tried");
+    assert_eq!(seen, (0..=43).collect(), "an error of every variant is tried");
     for error in &errors {
         let texts = chain(error);
         for (index, text) in texts.iter().enumerate() {

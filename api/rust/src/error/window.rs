@@ -101,6 +101,9 @@ pub enum RecvError {
         /// What it stored.
         source: Cause,
     },
+    /// This process was forked from the one that made the receiver, to which its senders connect.
+    #[error("the receiver belongs to the process that this one was forked from")]
+    Forked,
 }
 
 impl RecvError {
@@ -111,6 +114,7 @@ impl RecvError {
                 "receive again to wait for the next sender; with a byte stream, call `next_stream` first"
             }
             RecvError::SenderFaulty { .. } => "end the sender; the next one gets a fresh window",
+            RecvError::Forked => "make a receiver of another name in this process",
         }
     }
 }

@@ -144,7 +144,9 @@ impl Links {
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };
         // An error is a signal, or what the wait for everything will find too.
         let _ = epoll::wait(deaths, spare_capacity(&mut events), Some(&now));
-        events.iter().map(|event| event.data.u64()).collect()
+        // A pidfd that other code closed cannot be taken out while a forked child holds a copy, and is told of for ever.
+        let numbers = events.iter().map(|event| event.data.u64());
+        numbers.filter(|number| self.links.contains_key(number)).collect()
     }
 
     /// Watches a connection; gives it a number.
@@ -259,7 +261,19 @@ impl Links {
 #[cfg(test)]
 #[cfg(not(loom))]
 mod tests {
+    use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
     use super::*;
+
+    #[test]
+    fn death_without_a_connection_is_passed_over() {
+        let links = Links::new().unwrap();
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let pidfd = pidfd_open(Pid::from_child(&child), PidfdFlags::empty()).unwrap();
+        child.wait().unwrap();
+        epoll::add(&links.deaths, &pidfd, EventData::new_u64(7), EventFlags::IN).unwrap();
+        assert_eq!(links.dead(), [0; 0]);
+    }
 
     #[test]
     fn tokens_come_back() {

@@ -135,7 +135,8 @@ impl Table {
                 tracing::error!(
                     "the socket of an offer was closed or replaced in this process; it is withdrawn"
                 );
-                self.withdraw(number);
+                let service = self.withdraw(number);
+                self.disposer.dispose(service);
                 return;
             };
             let failed = match socket::accept(listener) {

@@ -31,7 +31,7 @@ impl ThisProcess {
         self == Self::get()
     }
 
-    /// Its process id.
+    /// Returns its process id.
     pub fn pid(self) -> u32 {
         self.pid
     }
@@ -180,7 +180,7 @@ impl<T> PerProcess<T> {
         }
     }
 
-    /// As [`PerProcess::get_or_try_init`], for what cannot fail.
+    /// Returns the value of this process; makes it, as [`PerProcess::get_or_try_init`] does, if there is none.
     pub fn get_or_init(&self, make: impl FnOnce() -> T) -> &T {
         let made: Result<&T, std::convert::Infallible> = self.get_or_try_init(|| Ok(make()));
         match made {

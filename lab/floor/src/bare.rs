@@ -133,10 +133,10 @@ const _: () = assert!(
 /// Lines a second of the bare line stream of `lines` lines, rounded up to whole runs, through a window of `window_lines`, at
 /// least 256.
 ///
-/// The sender stores runs straight from its source. The receiver waits for the last line of a run; then it tests a group, asks
-/// for the lines of the next one, folds the words of each line and makes them free, in vectors. Nothing but lines that are stored
-/// is asked for, and only one of a run is looked at while its sender may be at it, because a line that is looked at before it is
-/// stored must be fetched back. No pause between looks: one takes as long as some lines.
+/// The sender stores runs straight from its source. The receiver waits for the last line of a run; then it tests a group and folds
+/// the words of each line in one pass of vectors, and makes it free. Only one line of a run is looked at while its sender may be at
+/// it, because a line that is looked at before it is stored must be fetched back. No pause between looks: one takes as long as
+/// some lines.
 ///
 /// # Errors
 /// [`FloorError`].
@@ -172,11 +172,12 @@ pub fn bare_stream_rate(
                 while into.arrived_words(at + RUN_LINES as u32 - 1, blank) != 0xff {}
                 let mut run = into.groups(at, RUN_GROUPS);
                 for group in 0..RUN_GROUPS {
-                    while !run.arrived(group, blank) {}
-                    if group + 1 < RUN_GROUPS {
-                        run.prefetch(group + 1);
-                    }
-                    run.sums(group).into_iter().for_each(|words| sum.add(words));
+                    let sums = loop {
+                        if let Some(sums) = run.sums(group, blank) {
+                            break sums;
+                        }
+                    };
+                    sums.into_iter().for_each(|words| sum.add(words));
                     run.blank(group, blank);
                 }
                 if (line + RUN_LINES) & (window / 8 - 1) == 0 || line + RUN_LINES == lines {
@@ -211,10 +212,7 @@ pub fn bare_work_rates(window_lines: u32, laps: u64) -> Result<[f64; 2], FloorEr
         let groups = window_lines / GROUP_LINES;
         let mut run = into.groups(0, groups);
         for group in 0..groups {
-            if !run.arrived(group, blank) {
-                break;
-            }
-            run.sums(group).into_iter().for_each(|words| sum.add(words));
+            run.sums(group, blank).unwrap_or_default().into_iter().for_each(|words| sum.add(words));
             run.blank(group, blank);
         }
         took[0] += stored - start;

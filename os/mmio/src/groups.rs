@@ -37,17 +37,26 @@ impl WindowGroups<'_> {
         self.start.wrapping_add(group as usize * (GROUP_LINES as usize * LINE_BYTES))
     }
 
-    /// The exclusive or of the words of each line of a group, in the widest registers there are: what a floor of streams does
-    /// with a group that has arrived.
+    /// The exclusive or of the words of each line of a group, once no word of it equals `blank`: test and fold in one pass of the
+    /// widest registers there are, which is all that a floor of streams does with a group before it is made free.
     #[inline(always)]
-    pub fn sums(&self, group: u32) -> [u64; GROUP_LINES as usize] {
+    pub fn sums(&mut self, group: u32, blank: u64) -> Option<[u64; GROUP_LINES as usize]> {
+        let place = self.place(group);
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         if self.kernel != LoadKernel::Words {
             // SAFETY: `place` gives the start of whole lines that the window has mapped, aligned (`LoadWindow::groups`).
-            return unsafe { self.kernel.group_sums(self.place(group)) };
+            return unsafe { self.kernel.group_sums(place, blank) };
         }
-        let lines = WindowGroup::new(self.place(group));
-        core::array::from_fn(|ahead| (0..8).fold(0, |all, word| all ^ lines.word(ahead as u32, word)))
+        let lines = WindowGroup::new(place);
+        let mut has_arrived = true;
+        let sums = core::array::from_fn(|ahead| {
+            (0..8).fold(0, |all, word| {
+                let found = lines.word(ahead as u32, word);
+                has_arrived &= found != blank;
+                all ^ found
+            })
+        });
+        has_arrived.then_some(sums)
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a person sees when a command fails: what, why, what to do.
 
 use std::error::Error;
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use beeline_floor::FloorError;
 use beeline_session::{NicError, Program, with_causes};
@@ -64,15 +64,11 @@ impl fmt::Display for Failure {
 /// Writes text for a terminal. What a user typed, or a file or peer says, may hold sequences that a terminal obeys: control
 /// characters are shown and not sent, line ends apart.
 fn write_safely(out: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
-    for part in text.split_inclusive(|c: char| c.is_control() && c != '\n') {
-        match part.char_indices().next_back() {
-            Some((at, last)) if last.is_control() && last != '\n' => {
-                write!(out, "{}{}", &part[..at], last.escape_default())?;
-            }
-            _ => out.write_str(part)?,
-        }
-    }
-    Ok(())
+    text.chars().try_for_each(|c| match c {
+        '\n' => out.write_char(c),
+        _ if c.is_control() => write!(out, "{}", c.escape_default()),
+        _ => out.write_char(c),
+    })
 }
 
 impl Error for Failure {}

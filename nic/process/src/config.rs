@@ -126,11 +126,16 @@ pub enum UplinkConfig {
 }
 
 /// The address that a NIC with this address gives to a port.
-pub(crate) fn station_address(mac: [u8; 6], number: u32) -> [u8; 6] {
-    let [rest @ .., high, low] = mac;
-    let [a, b, c, d] = rest;
+pub(crate) fn station_address([a, b, c, d, high, low]: [u8; 6], number: u32) -> [u8; 6] {
     let [high, low] = u16::from_be_bytes([high, low]).wrapping_add(number as u16).to_be_bytes();
     [a, b, c, d, high, low]
+}
+
+/// The number of the port to which a NIC with this address gives `address`, if there is such a port among `ports`.
+pub(crate) fn port_of_station(mac: [u8; 6], address: [u8; 6], ports: u32) -> Option<u32> {
+    let last = |address: [u8; 6]| u16::from_be_bytes([address[4], address[5]]);
+    let number = u32::from(last(address).wrapping_sub(last(mac)));
+    (address[..4] == mac[..4] && number < ports).then_some(number)
 }
 
 /// The table of station addresses.
@@ -152,6 +157,20 @@ impl Default for MacTableConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_port_of_a_station_is_the_one_it_was_given_to() {
+        // The last two bytes go round.
+        for mac in [[2, 0xbe, 0xe1, 0x1e, 0, 0xfe], [2, 0, 0, 0, 0xff, 0xf0]] {
+            for number in [0, 1, 2, 15, 16, 299, 4095] {
+                let address = station_address(mac, number);
+                assert_eq!(port_of_station(mac, address, 4096), Some(number));
+                assert_eq!(port_of_station(mac, address, number), None, "there are fewer ports");
+                let other = [address[0], address[1], address[2], !address[3], address[4], address[5]];
+                assert_eq!(port_of_station(mac, other, 4096), None);
+            }
+        }
+    }
 
     #[test]
     fn the_default_makes_sense() {

@@ -12,7 +12,6 @@ use beeline_link_shm::{DevicePort, PortError, Wire, Wired};
 use beeline_nic_model::Nic;
 
 use crate::NicProcessConfig;
-use crate::config::station_address;
 use crate::mac_table::Endpoint;
 use crate::statistics::{RawPort, UplinkStatistics};
 use crate::switch::{Decision, Switch};
@@ -40,8 +39,6 @@ pub(crate) struct Endpoints {
     uplinks: Vec<UplinkSlot>,
     has_mirrors: bool,
     pub(crate) switch: Switch,
-    /// The NIC's own station address, from which those of the ports follow.
-    mac: [u8; 6],
     loop_back: bool,
     is_lossless: bool,
     /// Frames of up-links on their way in.
@@ -58,8 +55,7 @@ impl Endpoints {
             live: Vec::with_capacity(config.max_ports as usize),
             has_mirrors: uplinks.iter().any(|uplink| uplink.traits.mirrors),
             uplinks,
-            switch: Switch::new(&config.addresses, config.max_ports),
-            mac: config.nic.mac,
+            switch: Switch::new(&config.addresses, config.nic.mac, config.max_ports),
             loop_back: config.loop_back,
             is_lossless: config.is_lossless,
             incoming: Vec::new(),
@@ -88,7 +84,7 @@ impl Endpoints {
         self.ports[number as usize] =
             Some(Box::new(Port { peer, link, is_loop_back, is_leaving: false, hold: Hold::default() }));
         self.live.push(number);
-        self.switch.give(station_address(self.mac, number), number);
+        self.switch.opened(number);
     }
 
     /// Takes a port out, and with it what was learned of it, what waits for it and what of it waits for others.

@@ -9,11 +9,10 @@
 //! and what another port sends under it goes nowhere. Otherwise whoever sends one frame under its neighbour's address gets
 //! its neighbour's frames.
 
-use std::collections::HashMap;
-
 use serde::{Deserialize, Serialize};
 
 use crate::MacTableConfig;
+use crate::config::port_of_station;
 use crate::mac_table::{Endpoint, Learned, MacTable};
 
 /// Bytes of two addresses and a type: what makes an Ethernet frame.
@@ -76,10 +75,10 @@ struct CachedDecision {
 #[derive(Debug)]
 pub(crate) struct Switch {
     table: MacTable,
-    /// Endpoints below this number are ports, the others up-links.
-    ports: u32,
-    /// Which port has the address that the NIC gave it.
-    owners: HashMap<u64, Endpoint>,
+    /// The NIC's own station address, from which those of the ports follow.
+    mac: [u8; 6],
+    /// Whether each port is open. Endpoints after the ports are up-links.
+    is_open: Box<[bool]>,
     cached: Vec<Option<CachedDecision>>,
     /// Goes up whenever a decision may have changed.
     version: u64,
@@ -88,13 +87,13 @@ pub(crate) struct Switch {
 }
 
 impl Switch {
-    /// A switch whose first `ports` endpoints are ports.
-    pub(crate) fn new(config: &MacTableConfig, ports: u32) -> Self {
+    /// A switch whose first `ports` endpoints are ports of a NIC with this station address.
+    pub(crate) fn new(config: &MacTableConfig, mac: [u8; 6], ports: u32) -> Self {
         let ageing = u32::try_from(config.ageing.as_secs()).unwrap_or(u32::MAX);
         Switch {
             table: MacTable::new(config.entries, ageing),
-            ports,
-            owners: HashMap::new(),
+            mac,
+            is_open: vec![false; ports as usize].into_boxed_slice(),
             cached: Vec::new(),
             version: 0,
             now_seconds: 0,
@@ -110,17 +109,26 @@ impl Switch {
         }
     }
 
-    /// A port is open, and this is the address that it was given.
-    pub(crate) fn give(&mut self, address: [u8; 6], port: Endpoint) {
-        self.owners.insert(word(&address), port);
+    /// A port is open: the address that the NIC gives it is its own from now on.
+    pub(crate) fn opened(&mut self, port: Endpoint) {
+        self.is_open[port as usize] = true;
         self.version += 1;
     }
 
-    /// An endpoint is gone: so is what was learned of it, and the address that it was given.
+    /// An endpoint is gone: so is what was learned of it, and its hold on its address.
     pub(crate) fn forget(&mut self, endpoint: Endpoint) {
+        if let Some(is_open) = self.is_open.get_mut(endpoint as usize) {
+            *is_open = false;
+        }
         self.table.forget(endpoint);
-        self.owners.retain(|_, owner| *owner != endpoint);
         self.version += 1;
+    }
+
+    /// The open port that the NIC gave an address to.
+    fn owner(&self, address: &[u8]) -> Option<Endpoint> {
+        let address = *address.first_chunk()?;
+        let port = port_of_station(self.mac, address, self.is_open.len() as u32)?;
+        self.is_open[port as usize].then_some(port)
     }
 
     /// Addresses that are known.
@@ -149,13 +157,14 @@ impl Switch {
     }
 
     fn decide_slowly(&mut self, source: Endpoint, learns: bool, addresses: &[u8; 12]) -> Decision {
+        let word = |bytes: &[u8]| bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
         let (to, from) = (word(&addresses[..6]), word(&addresses[6..]));
-        let owner = self.owners.get(&from).copied().filter(|owner| *owner != source);
-        if owner.is_some() && source < self.ports {
+        let is_of_another = self.owner(&addresses[6..]).is_some_and(|owner| owner != source);
+        if is_of_another && (source as usize) < self.is_open.len() {
             self.cache_decision(source, addresses, Decision::Forged);
             return Decision::Forged;
         }
-        if learns && owner.is_none() && from & GROUP_BIT == 0 {
+        if learns && !is_of_another && from & GROUP_BIT == 0 {
             let learned = self.table.learn(from, source, self.now_seconds);
             let count = match learned {
                 Learned::Known => None,
@@ -173,8 +182,7 @@ impl Switch {
         let decision = if to & GROUP_BIT == 1 {
             Decision::Flood
         } else {
-            let owner = self.owners.get(&to).copied();
-            match owner.or_else(|| self.table.find(to, self.now_seconds)) {
+            match self.owner(addresses).or_else(|| self.table.find(to, self.now_seconds)) {
                 Some(endpoint) if endpoint == source => Decision::Drop,
                 Some(endpoint) => Decision::To(endpoint),
                 None => Decision::Flood,
@@ -194,11 +202,6 @@ impl Switch {
     }
 }
 
-/// An address as a number, first byte lowest.
-fn word(address: &[u8]) -> u64 {
-    address.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte))
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
@@ -214,9 +217,11 @@ mod tests {
 
     /// Endpoints that are ports; those after them are up-links.
     const PORTS: u32 = 8;
+    /// Port `n` is given the address that ends in 100 + n.
+    const MAC: [u8; 6] = [2, 0, 0, 0, 0, 100];
 
     fn switch() -> Switch {
-        Switch::new(&MacTableConfig { entries: 64, ageing: Duration::from_secs(10) }, PORTS)
+        Switch::new(&MacTableConfig { entries: 64, ageing: Duration::from_secs(10) }, MAC, PORTS)
     }
 
     #[test]
@@ -260,28 +265,27 @@ mod tests {
     #[test]
     fn the_address_of_a_port_is_taken_by_nobody_else() {
         let mut switch = switch();
-        let address = |last| [2, 0, 0, 0, 0, last];
-        switch.give(address(1), 1);
-        switch.give(address(2), 2);
+        switch.opened(1);
+        switch.opened(2);
         // It is known before it was heard of.
-        assert_eq!(switch.decide(1, true, &frame(2, 1)), Decision::To(2));
+        assert_eq!(switch.decide(1, true, &frame(102, 101)), Decision::To(2));
         // Another port that sends under it, again and again, is heard by nobody, and moves nothing.
         for _ in 0..3 {
-            assert_eq!(switch.decide(3, true, &frame(1, 2)), Decision::Forged);
-            assert_eq!(switch.decide(1, true, &frame(2, 1)), Decision::To(2));
+            assert_eq!(switch.decide(3, true, &frame(101, 102)), Decision::Forged);
+            assert_eq!(switch.decide(1, true, &frame(102, 101)), Decision::To(2));
         }
         // An up-link may bring frames of it back, as a capture does that is played; they move nothing either.
-        assert_eq!(switch.decide(PORTS, true, &frame(1, 2)), Decision::To(1));
-        assert_eq!(switch.decide(1, true, &frame(2, 1)), Decision::To(2));
+        assert_eq!(switch.decide(PORTS, true, &frame(101, 102)), Decision::To(1));
+        assert_eq!(switch.decide(1, true, &frame(102, 101)), Decision::To(2));
         assert_eq!((switch.counters.forged, switch.counters.moved, switch.counters.filtered), (3, 0, 0));
         // Addresses that nobody was given are learned from whoever sends.
-        assert_eq!(switch.decide(3, true, &frame(1, 9)), Decision::To(1));
-        assert_eq!(switch.decide(1, true, &frame(9, 1)), Decision::To(3));
+        assert_eq!(switch.decide(3, true, &frame(101, 9)), Decision::To(1));
+        assert_eq!(switch.decide(1, true, &frame(9, 101)), Decision::To(3));
         // When the port is gone its address is as any other.
         switch.forget(2);
-        assert_eq!(switch.decide(1, true, &frame(2, 1)), Decision::Flood);
-        assert_eq!(switch.decide(3, true, &frame(1, 2)), Decision::To(1));
-        assert_eq!(switch.decide(1, true, &frame(2, 1)), Decision::To(3));
+        assert_eq!(switch.decide(1, true, &frame(102, 101)), Decision::Flood);
+        assert_eq!(switch.decide(3, true, &frame(101, 102)), Decision::To(1));
+        assert_eq!(switch.decide(1, true, &frame(102, 101)), Decision::To(3));
     }
 
     #[test]

@@ -38,5 +38,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     writers.join().expect("it writes only")?;
     assert_eq!(lines, 6);
+    println!("{lines} lines");
     Ok(())
 }

@@ -5,6 +5,9 @@
 //! - a **window** takes messages from one program to another: [`Sender`] stores them, [`Receiver`] recovers the order
 //!   and hands them out where they lie;
 //! - the same window takes a **byte stream**, read and written in pieces of any size ([`ByteSender`], [`ByteReceiver`]);
+//! - **many windows** are received from by one thread with one wait ([`ReceiverSet`]);
+//! - a **notifier** tells its subscribers things unasked, in order with its answers ([`Notifier`], [`Subscription`]);
+//! - a **segment** is memory that several programs have mapped ([`segment`]);
 //! - a **NIC port** ([`NicPort`]) takes Ethernet frames to and from a NIC, a process of `beeline nic` by default.
 //!
 //! ```no_run
@@ -25,11 +28,15 @@
 //!
 //! To wait for several things at once, [`Polled`] puts a descriptor beside each, for poll, epoll, or whatever runs on them.
 //!
-//! Every kind of call has an error of its own, which says what happened, why, and what to do; [`Error`] holds any of them.
+//! A child of fork uses its parent's [`Domain`], and opens what it needs there itself: what the parent opened says that it is the
+//! parent's. [`descriptors`] lists what the library holds open; all of it is closed by exec.
+//!
+//! Every kind of call has an error of its own, which says what happened, why, and what to do; [`Error`] holds any of them but
+//! those of [`segment`].
 //!
 //! This crate is a facade: types without parameters over `os/domain`, `host/window`, `host/tuning`, `host/rpc`, `host/driver` and `link/shm`,
 //! for programs that want messages and not choices. A program with a link, a store kernel or a device of its own uses
-//! those crates. Not here: sockets, segments.
+//! those crates. Not here: sockets, SISCI.
 #![forbid(unsafe_code)]
 
 mod answer;
@@ -41,21 +48,28 @@ mod domain;
 mod error;
 #[cfg(feature = "nic")]
 mod nic;
+mod notifier;
 mod options;
 #[cfg(feature = "nic")]
 mod port;
 #[cfg(feature = "nic")]
 mod port_options;
 mod receiver;
+mod receiver_set;
 #[cfg(feature = "rpc")]
 pub mod rpc;
+pub mod segment;
 mod sender;
+mod subscription;
 mod threads;
 #[cfg(feature = "nic")]
 mod waiting;
 
 pub use answer::{Flushed, Sent, Taken};
-pub use beeline_domain::{Armed, Event, Polled, Source};
+pub use beeline_domain::{
+    Armed, CallbackThread, Event, Notification, Notified, PeerId, Polled, Purpose, Source, descriptors,
+    place_descriptors_above,
+};
 #[cfg(feature = "nic")]
 pub use beeline_driver::RxFrame as Frame;
 pub use beeline_mmio::{StoreKernel, Traffic};
@@ -69,17 +83,21 @@ pub use byte_sender::ByteSender;
 pub use calls::{ClientOptions, ServerOptions};
 pub use domain::Domain;
 pub use error::{
-    ConnectError, Error, KernelError, OfferError, OpenError, RecvError, SendError, Target, WriteError,
+    ConnectError, Error, KernelError, NotifyError, OfferError, OpenError, RecvError, SendError,
+    SubscriptionEnded, Target, WriteError,
 };
 #[cfg(feature = "nic")]
 pub use error::{PortError, PortRecvError, PortSendError};
+pub use notifier::{Answer, Notifier, NotifierEvent, NotifierOptions, Subscriber};
 pub use options::{ReceiverOptions, SenderOptions};
 #[cfg(feature = "nic")]
 pub use port::NicPort;
 #[cfg(feature = "nic")]
 pub use port_options::PortOptions;
 pub use receiver::{Message, MessageRef, Receiver};
+pub use receiver_set::{MemberError, MemberId, ReceiverSet};
 pub use sender::{Batch, Reservation, Sender};
+pub use subscription::Subscription;
 
 /// A result of any call here, for programs that hand errors up.
 pub type Result<T, E = Error> = core::result::Result<T, E>;

@@ -263,7 +263,7 @@ impl Message<'_> {
 /// A message that [`Receiver::drain`] gives, where the sender stored it.
 #[derive(Debug)]
 pub struct MessageRef<'r> {
-    inner: beeline_window::MessageRef<'r, LoadWindow, MemoryCreditSink>,
+    pub(crate) inner: beeline_window::MessageRef<'r, LoadWindow, MemoryCreditSink>,
 }
 
 impl MessageRef<'_> {

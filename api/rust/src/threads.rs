@@ -1,8 +1,9 @@
 //! Which types go to other threads and which are shared, checked when this is compiled. It is part of what the crate promises.
 
 use crate::{
-    Batch, ByteReceiver, ByteSender, Domain, Error, Event, Message, MessageRef, Polled, Receiver,
-    ReceiverOptions, Reservation, Sender, SenderOptions, Shared,
+    Batch, ByteReceiver, ByteSender, CallbackThread, Domain, Error, Event, Message, MessageRef, Notifier,
+    Polled, Receiver, ReceiverOptions, ReceiverSet, Reservation, Sender, SenderOptions, Shared, Subscriber,
+    Subscription,
 };
 
 const fn sends<T: Send>() {}
@@ -23,6 +24,12 @@ const _: () = {
     sends::<ByteSender>();
     sends::<Polled<ByteReceiver>>();
     sends::<Shared<ByteSender>>();
+    sends::<ReceiverSet>();
+    sends::<Polled<ReceiverSet>>();
+    sends::<Notifier>();
+    sends::<Subscriber>();
+    sends::<Subscription>();
+    sends::<CallbackThread>();
     sends::<Event>();
     sends::<Error>();
 };
@@ -31,6 +38,9 @@ const _: () = {
 const _: () = {
     shares::<Domain>();
     shares::<Shared<ByteSender>>();
+    shares::<Notifier>();
+    shares::<Subscriber>();
+    shares::<Subscription>();
     shares::<Event>();
     shares::<ReceiverOptions>();
     shares::<SenderOptions>();

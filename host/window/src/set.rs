@@ -25,6 +25,14 @@ pub struct MemberId {
     generation: u32,
 }
 
+impl MemberId {
+    /// The member's place among all that are members now: below the number of members that there ever were at one time.
+    #[inline]
+    pub fn index(self) -> usize {
+        self.index as usize
+    }
+}
+
 /// A member from which nothing more is received. It is told once; the member stays until it is removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a member of a set of receivers failed: {error}")]

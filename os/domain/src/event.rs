@@ -4,8 +4,9 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
+use std::time::Duration;
 
-use rustix::event::{EventfdFlags, eventfd};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
 use crate::descriptor::{Descriptor, Purpose};
 
@@ -43,6 +44,15 @@ impl Event {
         let _ = rustix::io::read(&*self.0, &mut [0u8; 8]);
     }
 
+    /// Waits until it is readable, for at most `limit`; whether it is. A signal handler that runs meanwhile ends the wait.
+    pub fn wait(&self, limit: Duration) -> bool {
+        let Ok(tv_sec) = i64::try_from(limit.as_secs()) else {
+            return self.wait(Duration::from_secs(1 << 40));
+        };
+        let limit = Timespec { tv_sec, tv_nsec: limit.subsec_nanos().into() };
+        poll(&mut [PollFd::new(&*self.0, PollFlags::IN)], Some(&limit)) == Ok(1)
+    }
+
     /// Whether both have one descriptor, so that a signal of either is a signal of both.
     pub fn is_same(&self, other: &Event) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
@@ -58,8 +68,6 @@ impl AsFd for Event {
 #[cfg(test)]
 #[cfg(not(loom))]
 pub(crate) mod tests {
-    use rustix::event::{PollFd, PollFlags, Timespec, poll};
-
     use super::*;
 
     pub(crate) fn is_readable(event: impl AsFd) -> bool {
@@ -78,7 +86,9 @@ pub(crate) mod tests {
         clone.signal();
         clone.signal();
         assert!(is_readable(&event) && event.is_same(&clone));
+        assert!(event.wait(Duration::MAX) && event.wait(Duration::ZERO));
         event.clear();
+        assert!(!event.wait(Duration::ZERO) && !event.wait(Duration::from_micros(1)));
         assert!(!is_readable(&clone) && !event.is_same(&Event::new().unwrap()));
     }
 }

@@ -78,6 +78,11 @@ impl Readiness {
         armed
     }
 
+    /// Waits until the descriptor is readable, for at most `limit`; whether it is.
+    pub fn wait(&self, limit: Duration) -> bool {
+        self.event.wait(limit)
+    }
+
     /// Makes the descriptor readable, and spares the other side the wake-up. Not needed after a wait.
     pub fn disarm(&mut self, source: &mut impl Source) {
         self.withdraw(source);

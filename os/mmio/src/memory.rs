@@ -99,6 +99,11 @@ impl SharedMemory {
         self.fd.as_fd()
     }
 
+    /// The descriptor alone; what is mapped stays mapped.
+    pub fn into_fd(self) -> OwnedFd {
+        self.fd
+    }
+
     /// Bytes of the memory: what was asked for, rounded up to whole huge pages if it is made of them.
     pub fn bytes(&self) -> usize {
         self.bytes

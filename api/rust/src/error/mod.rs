@@ -5,11 +5,13 @@
 //! there" are answers, not errors.
 
 mod cause;
+mod notify;
 mod open;
 #[cfg(feature = "nic")]
 mod port;
 mod window;
 
+pub use notify::{NotifyError, SubscriptionEnded};
 pub use open::{ConnectError, OfferError, OpenError, Target};
 #[cfg(feature = "nic")]
 pub(crate) use port::NicGone;
@@ -17,6 +19,7 @@ pub(crate) use port::NicGone;
 pub use port::{PortError, PortRecvError, PortSendError};
 pub use window::{KernelError, RecvError, SendError, WriteError};
 
+use crate::MemberError;
 #[cfg(feature = "rpc")]
 use beeline_rpc::{CallFailure, StartError};
 
@@ -45,6 +48,15 @@ pub enum Error {
     /// No message can be received.
     #[error(transparent)]
     Recv(#[from] RecvError),
+    /// A sender of a member of a set of receivers is over.
+    #[error(transparent)]
+    Member(#[from] MemberError),
+    /// A subscriber cannot be told something.
+    #[error(transparent)]
+    Notify(#[from] NotifyError),
+    /// A subscription gives nothing more.
+    #[error(transparent)]
+    Ended(#[from] SubscriptionEnded),
     /// A port of a NIC cannot be opened.
     #[cfg(feature = "nic")]
     #[error(transparent)]
@@ -78,6 +90,9 @@ impl Error {
             Error::Write(error) => error.remedy(),
             Error::Kernel(error) => error.remedy(),
             Error::Recv(error) => error.remedy(),
+            Error::Member(error) => error.remedy(),
+            Error::Notify(error) => error.remedy(),
+            Error::Ended(error) => error.remedy(),
             #[cfg(feature = "nic")]
             Error::Port(error) => error.remedy(),
             #[cfg(feature = "nic")]

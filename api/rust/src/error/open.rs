@@ -20,13 +20,15 @@ pub enum Target {
     Server(String),
     /// A NIC with ports.
     Nic(String),
+    /// A notifier to subscribe to.
+    Notifier(String),
 }
 
 impl Target {
     /// Returns the name by which the target was asked for.
     pub fn name(&self) -> &str {
         match self {
-            Target::Window(name) | Target::Server(name) | Target::Nic(name) => name,
+            Target::Window(name) | Target::Server(name) | Target::Nic(name) | Target::Notifier(name) => name,
         }
     }
 }
@@ -37,6 +39,7 @@ impl fmt::Display for Target {
             Target::Window(name) => write!(out, "window `{name}`"),
             Target::Server(name) => write!(out, "server `{name}`"),
             Target::Nic(name) => write!(out, "NIC `{name}`"),
+            Target::Notifier(name) => write!(out, "notifier `{name}`"),
         }
     }
 }
@@ -187,7 +190,7 @@ pub enum OfferError {
 }
 
 impl OfferError {
-    fn new(target: Target, error: beeline_domain::OfferError) -> Self {
+    pub(crate) fn new(target: Target, error: beeline_domain::OfferError) -> Self {
         use beeline_domain::OfferError as Below;
         match error {
             Below::Name(error) => OfferError::Name { target, source: error.into() },
@@ -373,6 +376,9 @@ impl ConnectError {
                 }
                 Target::Server(_) => {
                     "start the server; check the name, the domain and that both programs use one folder (BEELINE_ROOT)"
+                }
+                Target::Notifier(_) => {
+                    "start the notifier; check the name, the domain and that both programs use one folder (BEELINE_ROOT)"
                 }
                 Target::Nic(_) => "start a NIC in this domain and its folder (BEELINE_ROOT): `beeline nic`",
             },

@@ -132,6 +132,28 @@ fn messages() -> Vec<Error> {
     ]
 }
 
+fn notifications() -> Vec<Error> {
+    use beeline_domain::{NotificationsEnded as Ended, NotifyError as Below};
+    let misuse = || MisuseError::DescriptorLost;
+    vec![
+        NotifyError::from(Below::Gone).into(),
+        NotifyError::from(Below::TooLarge { bytes: 5000, fds: 1 }).into(),
+        NotifyError::from(Below::Misuse(misuse())).into(),
+        NotifyError::from(Below::System { errno: rustix::io::Errno::NOBUFS }).into(),
+        SubscriptionEnded::from(Ended::ClosedHere).into(),
+        SubscriptionEnded::from(Ended::Closed).into(),
+        SubscriptionEnded::from(Ended::CutOff { missing: Some(3) }).into(),
+        SubscriptionEnded::from(Ended::OwnerDied).into(),
+        SubscriptionEnded::from(Ended::Broken(WireError::Flood)).into(),
+        SubscriptionEnded::from(Ended::Misuse(misuse())).into(),
+    ]
+}
+
+fn members() -> Vec<Error> {
+    let member = crate::MemberId { index: 0, generation: 0 };
+    vec![MemberError { member, taken: 0, error: RecvError::SenderGone }.into()]
+}
+
 fn frames() -> Vec<Error> {
     use beeline_driver::PortError as Below;
     let mut errors: Vec<Error> = vec![
@@ -180,7 +202,9 @@ fn calls() -> Vec<Error> {
 }
 
 fn all() -> Vec<Error> {
-    [opening(), offering_and_connecting(), messages(), frames(), calls()].into_iter().flatten().collect()
+    let (windows, others) = ([messages(), members(), notifications()], [frames(), calls()]);
+    let first = [opening(), offering_and_connecting()];
+    first.into_iter().chain(windows).chain(others).flatten().collect()
 }
 
 /// The variant, by an exhaustive match: a new one does not compile before it is listed here.
@@ -233,6 +257,17 @@ fn variant(error: &Error) -> u32 {
         Error::Kernel(KernelError { .. }) => 41,
         Error::Send(SendError::ShutDown) => 42,
         Error::Recv(RecvError::Forked) => 43,
+        Error::Member(_) => 44,
+        Error::Notify(NotifyError::Gone) => 45,
+        Error::Notify(NotifyError::TooLarge { .. }) => 46,
+        Error::Notify(NotifyError::Misuse { .. }) => 47,
+        Error::Notify(NotifyError::System { .. }) => 48,
+        Error::Ended(SubscriptionEnded::Unsubscribed) => 49,
+        Error::Ended(SubscriptionEnded::Closed) => 50,
+        Error::Ended(SubscriptionEnded::CutOff { .. }) => 51,
+        Error::Ended(SubscriptionEnded::OwnerDied) => 52,
+        Error::Ended(SubscriptionEnded::OwnerFaulty { .. }) => 53,
+        Error::Ended(SubscriptionEnded::Misuse { .. }) => 54,
     }
 }
 
@@ -240,7 +275,7 @@ fn variant(error: &Error) -> u32 {
 fn every_variant_prints_its_chain_without_a_repetition() {
     let errors = all();
     let seen: BTreeSet<u32> = errors.iter().map(variant).collect();
-    assert_eq!(seen, (0..=43).collect(), "an error of every variant is tried");
+    assert_eq!(seen, (0..=54).collect(), "an error of every variant is tried");
     for error in &errors {
         let texts = chain(error);
         for (index, text) in texts.iter().enumerate() {

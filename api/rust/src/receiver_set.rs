@@ -1,0 +1,341 @@
+//! Many windows received from by one thread: many-to-one, with one wait for all of them.
+
+use std::time::{Duration, Instant};
+
+use beeline_domain::{
+    Armed, Event, MemoryCreditSink, MemorySleeper, Readiness, Source, WindowListener, listen_all,
+};
+use beeline_mmio::LoadWindow;
+use beeline_tuning::ReceiveTuning;
+use beeline_wait::Idle;
+use beeline_window::WaitPolicy;
+
+use crate::receiver::{Open, Receiver};
+use crate::{MessageRef, RecvError};
+
+/// Messages that are taken from one member before the next, unless [`ReceiverSet::with_burst`] says otherwise.
+const BURST: usize = 32;
+/// In each pass one of so many members is looked at for a new sender and for the end of one; all of them where nothing came.
+const LOOK_AFTER: usize = 8;
+/// Longest single sleep; a hostile sender may never wake this side.
+const MAX_SLEEP: Duration = Duration::from_secs(1);
+
+type Windows = beeline_window::ReceiverSet<LoadWindow, MemoryCreditSink>;
+
+/// A member of a [`ReceiverSet`]; no later member has the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct MemberId {
+    pub(crate) index: usize,
+    pub(crate) generation: u64,
+}
+
+/// The sender of a member has ended, or is faulty. The member stays and receives from its next sender.
+#[derive(Debug, thiserror::Error)]
+#[error("the window of a member of the set is over")]
+#[non_exhaustive]
+pub struct MemberError {
+    /// Whose sender.
+    pub member: MemberId,
+    /// Messages that the call had given before, of any member.
+    pub taken: usize,
+    /// What happened to it.
+    #[source]
+    pub error: RecvError,
+}
+
+impl MemberError {
+    /// What to do about it.
+    pub fn remedy(&self) -> &'static str {
+        match self.error {
+            RecvError::SenderFaulty { .. } => self.error.remedy(),
+            _ => "drain again: the member waits for its next sender; or remove it",
+        }
+    }
+}
+
+/// Receives from many senders, each of which has a window of its own: no sender waits for another, and none, however fast, keeps
+/// the others out. Messages of one member come in order; between members there is none.
+///
+/// ```no_run
+/// # fn main() -> Result<(), beeline::Error> {
+/// # use std::time::Duration;
+/// let domain = beeline::Domain::open("demo")?;
+/// let mut set = beeline::ReceiverSet::new();
+/// let (red, blue) = (set.insert(domain.receiver("red")?), set.insert(domain.receiver("blue")?));
+/// set.drain_timeout(256, Duration::from_secs(1), |member, message| {
+///     println!("{}: {} bytes", if member == red { "red" } else { "blue" }, message.len());
+/// })?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// A pass costs a look at each member that gave something lately and at an eighth of the others; a member that begins to send is
+/// met after eight passes at most. A wait that ends in a sleep costs some ten nanoseconds a member, and a membarrier for all.
+#[derive(Debug)]
+pub struct ReceiverSet {
+    windows: Windows,
+    wait: WaitPolicy,
+    slots: Vec<Slot>,
+    /// Members; a slot without one is used again.
+    members: usize,
+    /// The slot at which the next look for senders begins.
+    next_look: usize,
+    /// By a window's place in `windows`: the slot of its member.
+    owners: Vec<MemberId>,
+    /// For sleeps; made by the first one.
+    readiness: Option<Readiness>,
+}
+
+#[derive(Debug, Default)]
+struct Slot {
+    generation: u64,
+    member: Option<Member>,
+}
+
+#[derive(Debug)]
+struct Member {
+    listener: WindowListener,
+    wait: WaitPolicy,
+    tuning: Option<ReceiveTuning>,
+    /// The window of the sender that is there, in the set of windows.
+    window: Option<(beeline_window::MemberId, MemorySleeper)>,
+}
+
+impl Default for ReceiverSet {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl ReceiverSet {
+    /// An empty set that takes 32 messages from a member before it goes on to the next, and that looks, then sleeps.
+    pub fn new() -> Self {
+        ReceiverSet {
+            windows: Windows::new(BURST),
+            wait: WaitPolicy::default(),
+            slots: Vec::new(),
+            members: 0,
+            next_look: 0,
+            owners: Vec::new(),
+            readiness: None,
+        }
+    }
+
+    /// An empty set that takes at most `messages`, one at least, from a member before it goes on to the next.
+    #[must_use]
+    pub fn with_burst(messages: usize) -> Self {
+        ReceiverSet { windows: Windows::new(messages), ..Self::new() }
+    }
+
+    /// As it is, but looks, yields and sleeps as `policy` says while nothing has arrived. The policies of its members do not count.
+    #[must_use]
+    pub fn wait(mut self, policy: WaitPolicy) -> Self {
+        self.wait = policy;
+        self
+    }
+
+    /// Takes in a receiver, whether it has a sender or not.
+    pub fn insert(&mut self, receiver: Receiver) -> MemberId {
+        let free = self.slots.iter().position(|slot| slot.member.is_none());
+        let index = free.unwrap_or_else(|| {
+            self.slots.push(Slot::default());
+            self.slots.len() - 1
+        });
+        let Receiver { listener, wait, tuning, open, is_over } = receiver;
+        self.slots[index].member = Some(Member { listener, wait, tuning, window: None });
+        self.members += 1;
+        if let Some(open) = open.filter(|_| !is_over) {
+            self.open(index, open);
+        }
+        MemberId { index, generation: self.slots[index].generation }
+    }
+
+    /// Takes a receiver out; `None` if it was taken out before. What its sender has sent stays for it.
+    pub fn remove(&mut self, member: MemberId) -> Option<Receiver> {
+        let slot = self.slots.get_mut(member.index)?;
+        if slot.generation != member.generation {
+            return None;
+        }
+        let Member { listener, wait, tuning, window } = slot.member.take()?;
+        slot.generation += 1;
+        self.members -= 1;
+        listener.signal(None);
+        let mut receiver = Receiver::new(listener, wait, tuning);
+        receiver.open = window.and_then(|(id, mut sleeper)| {
+            sleeper.unlisten();
+            let receiver = self.windows.remove(id)?;
+            Some(Open { receiver, sleeper })
+        });
+        Some(receiver)
+    }
+
+    /// Members.
+    pub fn len(&self) -> usize {
+        self.members
+    }
+
+    /// Whether there is no member.
+    pub fn is_empty(&self) -> bool {
+        self.members == 0
+    }
+
+    /// Gives `each` the messages that have arrived, a burst of each member in turn and `max` in all, and frees each when `each`
+    /// returns. Returns how many there were; 0 only if no member had any. Never waits.
+    ///
+    /// # Errors
+    /// [`MemberError`], once for each sender that ends: what it completed was given, and so were `taken` messages by this call.
+    /// The next call goes on with the next member.
+    pub fn drain(
+        &mut self,
+        max: usize,
+        mut each: impl FnMut(MemberId, MessageRef<'_>),
+    ) -> Result<usize, MemberError> {
+        self.look_for_senders(self.slots.len().div_ceil(LOOK_AFTER));
+        match self.pass(max, &mut each)? {
+            0 if max > 0 => {
+                self.look_for_senders(self.slots.len());
+                self.pass(max, &mut each)
+            }
+            taken => Ok(taken),
+        }
+    }
+
+    /// As [`ReceiverSet::drain`], waiting for the first message of any member, for at most `timeout`: 0 when none came.
+    ///
+    /// # Errors
+    /// As [`ReceiverSet::drain`].
+    pub fn drain_timeout(
+        &mut self,
+        max: usize,
+        timeout: Duration,
+        mut each: impl FnMut(MemberId, MessageRef<'_>),
+    ) -> Result<usize, MemberError> {
+        let deadline = Instant::now().checked_add(timeout);
+        let left = || deadline.map_or(Duration::MAX, |at| at.saturating_duration_since(Instant::now()));
+        let mut idle = Idle::new(self.wait);
+        loop {
+            let taken = self.drain(max, &mut each)?;
+            if taken > 0 || max == 0 || idle.is_check_due() && left().is_zero() {
+                return Ok(taken);
+            }
+            if let Some(limit) = idle.pass() {
+                self.sleep(limit.min(left()).min(MAX_SLEEP));
+                idle.slept();
+            }
+        }
+    }
+
+    fn pass(
+        &mut self,
+        max: usize,
+        each: &mut impl FnMut(MemberId, MessageRef<'_>),
+    ) -> Result<usize, MemberError> {
+        let owners = &self.owners;
+        let passed = self
+            .windows
+            .drain(max, |window, message| each(owners[window.index()], MessageRef { inner: message }));
+        passed.map_err(|failed| self.failed(failed))
+    }
+
+    /// The sender of a member is over: its window is let go.
+    #[cold]
+    fn failed(&mut self, failed: beeline_window::MemberError) -> MemberError {
+        let member = self.owners[failed.member.index()];
+        self.windows.remove(failed.member);
+        if let Some(of_slot) = &mut self.slots[member.index].member {
+            of_slot.window = None;
+        }
+        MemberError { member, taken: failed.taken, error: failed.error.into() }
+    }
+
+    /// Looks at so many slots, from where the last look ended on, for senders that have come or gone.
+    #[inline]
+    fn look_for_senders(&mut self, slots: usize) {
+        for _ in 0..slots {
+            let index = self.next_look;
+            self.next_look = if index + 1 < self.slots.len() { index + 1 } else { 0 };
+            self.look_for_sender(index);
+        }
+    }
+
+    /// Has the window of a sender that has come in the set, and the set know of one that has gone.
+    fn look_for_sender(&mut self, index: usize) {
+        let Some(member) = self.slots.get_mut(index).and_then(|slot| slot.member.as_mut()) else { return };
+        match &member.window {
+            Some((id, sleeper)) => {
+                if beeline_contract_memory::Sleeper::is_peer_gone(sleeper)
+                    && let Some(receiver) = self.windows.get_mut(*id)
+                {
+                    receiver.sender_gone();
+                }
+            }
+            None => {
+                if let Some(parts) = member.listener.try_accept() {
+                    let open = Open::new(parts, member.tuning);
+                    self.open(index, open);
+                }
+            }
+        }
+    }
+
+    /// Takes in the window of a member.
+    fn open(&mut self, index: usize, open: Open) {
+        let slot = &mut self.slots[index];
+        let id = MemberId { index, generation: slot.generation };
+        let window = self.windows.insert(open.receiver);
+        if self.owners.len() <= window.index() {
+            self.owners.resize(window.index() + 1, id);
+        }
+        self.owners[window.index()] = id;
+        if let Some(member) = &mut slot.member {
+            member.window = Some((window, open.sleeper));
+        }
+    }
+
+    /// Sleeps until a sender wakes this side or comes.
+    fn sleep(&mut self, limit: Duration) {
+        let Some(mut readiness) = self.readiness.take().or_else(|| Readiness::new().ok()) else {
+            // Without a descriptor it looks once a millisecond.
+            return std::thread::sleep(limit.min(Duration::from_millis(1)));
+        };
+        if readiness.arm(self) == Armed::Wait {
+            readiness.wait(limit);
+            readiness.disarm(self);
+        }
+        self.readiness = Some(readiness);
+    }
+}
+
+/// Ready while a message or the end of a sender of any member, or a sender of one, may be there for [`ReceiverSet::drain`].
+impl Source for ReceiverSet {
+    fn listen(&mut self, event: &Event) -> Armed {
+        for index in 0..self.slots.len() {
+            if let Some(member) = &self.slots[index].member {
+                member.listener.signal(Some(event));
+            }
+            // Whoever came before the line above is found by this look, whoever comes after it signals.
+            self.look_for_sender(index);
+        }
+        self.windows.iter_mut().for_each(|(_, receiver)| receiver.push_credits());
+        for (_, sleeper) in windows_of(&mut self.slots) {
+            sleeper.announce(event);
+        }
+        let sleepers = || self.slots.iter().filter_map(|slot| slot.member.as_ref()?.window.as_ref());
+        listen_all(sleepers().map(|(_, sleeper)| sleeper));
+        let is_over = sleepers().any(|(_, sleeper)| beeline_contract_memory::Sleeper::is_peer_gone(sleeper));
+        if is_over || self.windows.has_begun() { Armed::Ready } else { Armed::Wait }
+    }
+
+    fn unlisten(&mut self) {
+        for slot in &self.slots {
+            if let Some(member) = &slot.member {
+                member.listener.signal(None);
+            }
+        }
+        windows_of(&mut self.slots).for_each(|(_, sleeper)| sleeper.unlisten());
+    }
+}
+
+fn windows_of(slots: &mut [Slot]) -> impl Iterator<Item = &mut (beeline_window::MemberId, MemorySleeper)> {
+    slots.iter_mut().filter_map(|slot| slot.member.as_mut()?.window.as_mut())
+}

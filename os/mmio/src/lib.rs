@@ -14,6 +14,7 @@
 #![expect(unsafe_code, reason = "mapped memory, store instructions and futexes have no safe interface")]
 
 mod arch;
+mod arena;
 mod bar;
 #[cfg(test)]
 mod child;
@@ -50,6 +51,7 @@ mod word;
 #[cfg(target_os = "linux")]
 mod xsk;
 
+pub use arena::{ARENA_PAGE_BYTES, Arena, ArenaError, Part};
 pub use bar::{BarKind, PciBar};
 pub use dma::DmaRegion;
 pub use error::MapError;

@@ -1,8 +1,10 @@
 //! One mapping: its address, its size, what it is, and its end.
 
+use core::any::Any;
 use core::ffi::c_void;
 use core::ptr::NonNull;
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::sync::Arc;
 
 use rustix::io::Errno;
 
@@ -21,7 +23,7 @@ pub(crate) enum Backing {
 }
 
 /// Alignment of every mapping; the smallest page of the CPUs we run on.
-const PAGE_BYTES: usize = 4096;
+pub(crate) const PAGE_BYTES: usize = 4096;
 
 /// Bytes mapped into this process, unmapped on drop. Handles keep it alive through an `Arc`.
 #[derive(Debug)]
@@ -35,6 +37,8 @@ pub(crate) struct Mapping {
     unmap_bytes: usize,
     /// For memory that can go away; ends before the mapping does.
     watched: Option<Watched>,
+    /// Of a part: what has the memory mapped, and what is kept as long as there are handles of the part.
+    _part: Option<(Box<dyn Any + Send + Sync>, Arc<Mapping>)>,
 }
 
 // SAFETY: a mapping is memory that others write concurrently anyway; every access to it is atomic, or asm, through raw
@@ -51,7 +55,30 @@ impl Mapping {
     /// becomes nothing but a [`crate::ReadOnlyRegion`].
     pub(crate) unsafe fn from_mmap(start: NonNull<u8>, bytes: usize, backing: Backing) -> Self {
         debug_assert!(backing != Backing::Heap && start.addr().get().is_multiple_of(PAGE_BYTES));
-        Mapping { start, bytes, mapped_bytes: bytes, backing, unmap_bytes: usize::MAX, watched: None }
+        Mapping {
+            start,
+            bytes,
+            mapped_bytes: bytes,
+            backing,
+            unmap_bytes: usize::MAX,
+            watched: None,
+            _part: None,
+        }
+    }
+
+    /// A part of another mapping, which it keeps, and `kept` with it. It unmaps nothing itself.
+    ///
+    /// # Safety
+    /// The `bytes` bytes from `start` on lie in `whole`.
+    pub(crate) unsafe fn part_of(
+        whole: Arc<Mapping>,
+        start: NonNull<u8>,
+        bytes: usize,
+        kept: Box<dyn Any + Send + Sync>,
+    ) -> Self {
+        let backing = whole.backing;
+        let _part = Some((kept, whole));
+        Mapping { start, bytes, mapped_bytes: 0, backing, unmap_bytes: usize::MAX, watched: None, _part }
     }
 
     /// Has it unmapped in pieces. Not for huge pages of hugetlbfs, of which no part can be unmapped.
@@ -98,6 +125,7 @@ impl Mapping {
             backing: Backing::Heap,
             unmap_bytes: usize::MAX,
             watched: None,
+            _part: None,
         }
     }
 

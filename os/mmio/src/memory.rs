@@ -119,19 +119,33 @@ impl SharedMemory {
     /// # Errors
     /// [`MapError::Map`] and [`MapError::Lock`].
     pub fn map_paced(&self, pace: &dyn Pace) -> Result<Region, MapError> {
-        let mapping = self.map_pages(pace).map_err(|errno| MapError::Map {
-            object: format!("the shared memory in descriptor {}", self.fd.as_raw_fd()),
-            bytes: self.bytes,
-            errno,
-            remedy: "free memory, or raise the limits on it (`ulimit -v`, the cgroup's memory.max)",
-        })?;
+        let mapping = self.map_pages(pace).map_err(|errno| self.not_mapped(errno))?;
         if self.options.locked {
             lock(&mapping, pace)?;
         }
         Ok(Region::new(mapping))
     }
 
-    fn map_pages(&self, pace: &dyn Pace) -> Result<Mapping, Errno> {
+    /// Maps it for reading and writing without bringing pages in: each comes with the first access to it, or in a part with
+    /// [`Region::populate`]. For memory that is much larger than what is used of it. Nothing is locked, and no huge pages are
+    /// asked for, which would bring in more than was asked for.
+    ///
+    /// # Errors
+    /// [`MapError::Map`].
+    pub fn map_sparse(&self) -> Result<Region, MapError> {
+        self.map_addresses().map(Region::new).map_err(|errno| self.not_mapped(errno))
+    }
+
+    fn not_mapped(&self, errno: Errno) -> MapError {
+        MapError::Map {
+            object: format!("the shared memory in descriptor {}", self.fd.as_raw_fd()),
+            bytes: self.bytes,
+            errno,
+            remedy: "free memory, or raise the limits on it (`ulimit -v`, the cgroup's memory.max)",
+        }
+    }
+
+    fn map_addresses(&self) -> Result<Mapping, Errno> {
         let protection = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a fresh address range chosen by the kernel; nothing of this process is replaced.
         let start = unsafe {
@@ -140,7 +154,11 @@ impl SharedMemory {
         let start = NonNull::new(start.cast()).expect("mmap without MAP_FIXED never gives address 0");
         // SAFETY: the range was just mapped for reading and writing, and nobody else knows it.
         let mapping = unsafe { Mapping::from_mmap(start, self.bytes, Backing::Shared) };
-        let mapping = if self.options.huge_pages { mapping } else { mapping.unmapped_in_pieces() };
+        Ok(if self.options.huge_pages { mapping } else { mapping.unmapped_in_pieces() })
+    }
+
+    fn map_pages(&self, pace: &dyn Pace) -> Result<Mapping, Errno> {
+        let mapping = self.map_addresses()?;
         // Huge pages are a wish, so that their lack is no error.
         populate::wish_for_huge_pages(&mapping);
         populate::to_write(&mapping, pace)?;

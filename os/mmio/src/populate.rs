@@ -4,27 +4,44 @@ use rustix::io::Errno;
 use rustix::mm::Advice;
 
 use crate::arch::words;
-use crate::mapping::Mapping;
+use crate::mapping::{Backing, Mapping};
 use crate::pace::{Pace, in_pieces};
 use crate::sync::{AtomicU64, Ordering};
 
 /// Makes every page present and writable.
 pub(crate) fn to_write(mapping: &Mapping, pace: &dyn Pace) -> Result<(), Errno> {
-    bring_in(mapping, pace, Advice::LinuxPopulateWrite, touch)
+    part_to_write(mapping, 0, mapping.bytes(), pace)
+}
+
+/// Makes every page of a part present and writable.
+pub(crate) fn part_to_write(
+    mapping: &Mapping,
+    from: usize,
+    bytes: usize,
+    pace: &dyn Pace,
+) -> Result<(), Errno> {
+    // Pages of the heap are there from the start.
+    if mapping.backing() == Backing::Heap {
+        return Ok(());
+    }
+    bring_in(mapping, from, bytes, pace, Advice::LinuxPopulateWrite, touch)
 }
 
 /// Makes every page present.
 pub(crate) fn to_read(mapping: &Mapping, pace: &dyn Pace) -> Result<(), Errno> {
-    bring_in(mapping, pace, Advice::LinuxPopulateRead, look)
+    bring_in(mapping, 0, mapping.bytes(), pace, Advice::LinuxPopulateRead, look)
 }
 
 fn bring_in(
     mapping: &Mapping,
+    from: usize,
+    bytes: usize,
     pace: &dyn Pace,
     advice: Advice,
     by_hand: fn(&Mapping, usize, usize),
 ) -> Result<(), Errno> {
-    in_pieces(mapping.bytes(), pace, |offset, bytes| {
+    in_pieces(bytes, pace, |offset, bytes| {
+        let offset = from + offset;
         let piece = mapping.start().as_ptr().wrapping_add(offset);
         // SAFETY: advice about a part of our own range: pages are brought in, and no bytes change.
         match unsafe { rustix::mm::madvise(piece.cast(), bytes, advice) } {

@@ -5,13 +5,16 @@
 use core::ptr::NonNull;
 use std::sync::Arc;
 
+use rustix::io::Errno;
+use rustix::mm::Advice;
+
 use crate::arch::words;
-use crate::mapping::{Backing, Mapping};
+use crate::mapping::{Backing, Mapping, PAGE_BYTES};
 use crate::pace::in_pieces;
 use crate::span::{Span, reaches_outside};
 use crate::{
-    DmaRegion, Flag, LINE_BYTES, LoadWindow, Pace, ReadWindow, StoreKernel, StoreWindow, WORD_BYTES, Word,
-    Words, copy,
+    DmaRegion, Flag, LINE_BYTES, LoadWindow, MapError, Pace, ReadWindow, StoreKernel, StoreWindow,
+    WORD_BYTES, Word, Words, copy, populate,
 };
 
 /// Mapped memory, for reading and writing. Clones share the mapping; it is unmapped when the last clone and the last
@@ -94,6 +97,52 @@ impl Region {
     pub fn dma_memory(&self, offset_bytes: usize, bytes: usize, bus_address: u64) -> DmaRegion {
         assert!(bus_address.is_multiple_of(64), "bus address {bus_address:#x} is not a multiple of 64");
         DmaRegion::new(self.span(offset_bytes, bytes, LINE_BYTES), bus_address)
+    }
+
+    /// A part of it as a region of its own. Its handles keep `kept` as well as the memory: it is dropped when the last of them
+    /// is gone.
+    #[track_caller]
+    pub fn part(&self, offset_bytes: usize, bytes: usize, kept: impl Send + Sync + 'static) -> Region {
+        let start = self.span(offset_bytes, bytes, LINE_BYTES).start();
+        let start = NonNull::new(start).expect("inside a mapping, which is not at 0");
+        let whole = Arc::clone(&self.mapping);
+        // SAFETY: `span` checked that the bytes lie in `whole`, which the new mapping keeps.
+        Region::new(unsafe { Mapping::part_of(whole, start, bytes, Box::new(kept)) })
+    }
+
+    /// Brings the pages of a part in, for writing, so that no later access to it takes a page fault or finds the system without
+    /// memory; `pace` decides when each piece comes. The offset is a multiple of 4096.
+    ///
+    /// # Errors
+    /// [`MapError::Map`] if there are no pages.
+    #[track_caller]
+    pub fn populate(&self, offset_bytes: usize, bytes: usize, pace: &dyn Pace) -> Result<(), MapError> {
+        let start = self.span(offset_bytes, bytes, PAGE_BYTES).start();
+        let whole_offset = start.addr() - self.mapping.start().addr().get();
+        populate::part_to_write(&self.mapping, whole_offset, bytes, pace).map_err(|errno| MapError::Map {
+            object: "a part of shared memory".to_owned(),
+            bytes,
+            errno,
+            remedy: "free memory, or raise the limits on it (`ulimit -v`, the cgroup's memory.max)",
+        })
+    }
+
+    /// Gives the pages of a part back to the system, for every process that has it mapped; until somebody writes there again
+    /// its bytes are zero. `pace` decides when each piece goes. The offset is a multiple of 4096.
+    ///
+    /// # Errors
+    /// The kernel cannot; the memory is not shared pages.
+    #[track_caller]
+    pub fn remove_pages(&self, offset_bytes: usize, bytes: usize, pace: &dyn Pace) -> Result<(), Errno> {
+        let start = self.span(offset_bytes, bytes, PAGE_BYTES).start();
+        if self.mapping.backing() == Backing::Heap {
+            self.fill_paced(offset_bytes, bytes, 0, pace);
+            return Ok(());
+        }
+        in_pieces(bytes, pace, |offset, piece| {
+            // SAFETY: a part of our own range. The bytes of a shared mapping change, as a peer may change them at any time.
+            unsafe { rustix::mm::madvise(start.wrapping_add(offset).cast(), piece, Advice::LinuxRemove) }
+        })
     }
 
     /// Copies bytes into the region at any offset. Aligned words are stored whole, in no defined order.

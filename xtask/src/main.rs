@@ -15,6 +15,7 @@ mod install;
 mod lanes;
 mod links;
 mod pointers;
+mod promises;
 mod readmes;
 mod rtl;
 mod run;

@@ -90,7 +90,16 @@ pub struct Role {
 impl Role {
     /// Starts this program again in a role.
     pub fn start(name: &'static str, root: &Path, arguments: &[(&str, &str)]) -> Self {
-        let mut command = Command::new(std::env::current_exe().unwrap());
+        Self::start_by(Command::new(std::env::current_exe().unwrap()), name, root, arguments)
+    }
+
+    /// As [`Role::start`], by a command that starts this program in another way, as by another user.
+    pub fn start_by(
+        mut command: Command,
+        name: &'static str,
+        root: &Path,
+        arguments: &[(&str, &str)],
+    ) -> Self {
         command.args(["--exact", "role", "--ignored", "--nocapture", "--test-threads=1"]);
         command.env(ROLE, name).env(ROOT, root);
         for (argument, value) in arguments {
@@ -152,10 +161,21 @@ impl Role {
         }
     }
 
+    /// The next line that it has said already.
+    pub fn try_line(&mut self) -> Option<String> {
+        self.lines.try_recv().ok()
+    }
+
     /// What it has said already that begins with `start`; `None` when it has said nothing of the kind yet.
     pub fn try_expect(&mut self, start: &str) -> Option<String> {
-        let mut said = std::iter::from_fn(|| self.lines.try_recv().ok());
-        said.find_map(|line| line.strip_prefix(start).map(|rest| rest.trim().to_owned()))
+        std::iter::from_fn(|| self.try_line())
+            .find_map(|line| line.strip_prefix(start).map(|rest| rest.trim().to_owned()))
+    }
+
+    /// Stops it, or lets it go on.
+    pub fn signal(&self, signal: rustix::process::Signal) {
+        let pid = rustix::process::Pid::from_raw(self.pid().cast_signed()).unwrap();
+        rustix::process::kill_process(pid, signal).unwrap();
     }
 
     /// Ends its standard input, and so tells it to end.
@@ -165,6 +185,11 @@ impl Role {
 
     /// `kill -9`, and waits until the process is no more.
     pub fn kill(mut self) {
+        self.kill_in_place();
+    }
+
+    /// As [`Role::kill`]; what it said can still be asked for.
+    pub fn kill_in_place(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }

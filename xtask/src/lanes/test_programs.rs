@@ -56,11 +56,15 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// In a long run tests marked `#[ignore]` run too, and property tests draw more cases.
+    /// In a long run tests marked `#[ignore]` run too, property tests draw more cases, and attacks last longer.
     pub fn of(effort: Effort) -> Self {
         match effort {
             Effort::Short => Settings::default(),
-            Effort::Long => Settings::default().env("PROPTEST_CASES", "20000").arg("--include-ignored"),
+            Effort::Long => Settings::default()
+                .env("PROPTEST_CASES", "20000")
+                .env("BEELINE_SCRIBBLE_MS", "10000")
+                .env("BEELINE_KILLS", "10000")
+                .arg("--include-ignored"),
         }
     }
 

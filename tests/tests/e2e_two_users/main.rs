@@ -1,0 +1,218 @@
+//! `kill -9` and SIGSTOP across two users: an owner of one uid, clients of another that its offers list. Whoever is killed, wherever
+//! it is (connecting, in a window, in a byte stream, between notifications, in a segment, closing): every death is seen as one, no
+//! item is lost in the middle, comes twice or is wrong, the next process is served, and nothing is left.
+//!
+//! 200 kills; `BEELINE_KILLS` asks for another number. The seed is printed and taken back from `BEELINE_SEED`. Only root can
+//! start processes of two users; anybody else skips this, and says so.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+#[path = "../e2e_support/mod.rs"]
+mod e2e_support;
+
+mod client;
+mod items;
+mod owner;
+mod refusals;
+mod users;
+
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use e2e_support::{WATCHDOG, own_role};
+use rustix::process::Signal;
+use users::{Process, Size, TwoUsers};
+
+#[test]
+#[ignore = "a role of the other tests, not a test"]
+fn role() {
+    match own_role().as_deref() {
+        Some("owner") => owner::run(),
+        Some("client") => client::run(),
+        other => panic!("no role {other:?}"),
+    }
+}
+
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % end
+    }
+}
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+/// The processes of a run.
+struct Run {
+    users: TwoUsers,
+    random: Random,
+    owner: Process,
+    client: Process,
+    /// Lives through all, and sees every death of an owner.
+    beside: Process,
+    /// Whether the client closes and connects again by itself.
+    closes: bool,
+    /// Whether the client has been heard to connect to this owner.
+    is_connected: bool,
+    /// What the owner was when its two clients were first connected.
+    size: Option<Size>,
+}
+
+impl Run {
+    fn new(users: TwoUsers, seed: u64) -> Self {
+        let mut owner = users.owner();
+        owner.expect("ready");
+        let mut beside = users.client(&[("BESIDE", "yes")]);
+        beside.expect("connected");
+        let client = users.client(&[]);
+        Run {
+            users,
+            random: Random(seed),
+            owner,
+            client,
+            beside,
+            closes: false,
+            is_connected: false,
+            size: None,
+        }
+    }
+
+    /// A client that stays, or one that closes and connects again after some steps.
+    fn start_client(&mut self) {
+        let steps = [None, None, Some("1"), Some("20"), Some("500")][self.random.below(5) as usize];
+        let arguments: Vec<(&str, &str)> = steps.map(|steps| ("STEPS", steps)).into_iter().collect();
+        self.closes = steps.is_some();
+        self.client = self.users.client(&arguments);
+        self.is_connected = false;
+    }
+
+    /// Anywhere within so many microseconds.
+    fn wait(&mut self, most_us: u64) {
+        let moment = Instant::now() + Duration::from_micros(self.random.below(most_us));
+        while Instant::now() < moment {
+            std::thread::sleep(owner::PAUSE);
+        }
+    }
+
+    /// The client is connected, things flow, and the owner is no larger than when it first had both clients.
+    fn settle(&mut self) {
+        if !self.is_connected {
+            self.client.expect("connected");
+            self.is_connected = true;
+        }
+        for process in [&mut self.client, &mut self.beside] {
+            process.forget("flows");
+            process.expect("flows");
+        }
+        if self.closes {
+            return;
+        }
+        let begun = Instant::now();
+        let size = *self.size.get_or_insert_with(|| self.owner.size());
+        // What is closed by a thread of its own takes a moment.
+        while !self.owner.size().is_within(size) {
+            assert!(begun.elapsed() < WATCHDOG, "{:?}, and {size:?} before", self.owner.size());
+            std::thread::sleep(owner::PAUSE);
+        }
+    }
+
+    fn kill_client(&mut self) {
+        let pid = self.client.kill();
+        let departed = self.owner.departures_of(pid, usize::from(self.is_connected));
+        if self.is_connected && !self.closes {
+            // Before it, only connections that the client gave up itself, as one that was not answered in time.
+            let died = departed.iter().filter(|how| *how == "died").count();
+            assert_eq!(died, 1, "the owner saw {departed:?}");
+        }
+        self.start_client();
+    }
+
+    fn kill_owner(&mut self) {
+        let pid = self.owner.kill();
+        self.beside.expect(&format!("lost {pid}"));
+        if !self.closes {
+            self.client.expect(&format!("lost {pid}"));
+        }
+        self.owner = self.users.owner();
+        self.owner.expect("ready");
+        self.beside.expect("connected");
+        (self.size, self.is_connected) = (None, false);
+        if self.closes {
+            // It says only once that it is connected.
+            self.client.kill();
+            self.start_client();
+        }
+    }
+
+    /// One side is stopped for a while: nobody takes it for dead, and who does not need it goes on.
+    fn stop_one(&mut self) {
+        let is_owner = self.random.below(2) == 0;
+        let stopped = if is_owner { &self.owner } else { &self.client };
+        stopped.signal(Signal::STOP);
+        if is_owner {
+            self.wait(20_000);
+        } else {
+            self.beside.forget("flows");
+            for _ in 0..3 {
+                self.beside.expect("flows");
+            }
+        }
+        let stopped = if is_owner { &self.owner } else { &self.client };
+        stopped.signal(Signal::CONT);
+        for process in [&mut self.client, &mut self.beside] {
+            process.forget("flows");
+            process.expect("flows");
+            process.has_not_said("lost");
+            self.owner.has_not_said(&format!("died {}", process.pid()));
+        }
+    }
+
+    fn round(&mut self) {
+        // Now and then before anything is settled: in a start, in a connect.
+        if self.random.below(3) == 0 {
+            self.wait(25_000);
+            return self.kill_client();
+        }
+        self.settle();
+        match self.random.below(10) {
+            0 => self.stop_one(),
+            1 => {
+                self.wait(3_000);
+                return self.kill_owner();
+            }
+            _ => {}
+        }
+        self.wait(3_000);
+        self.kill_client();
+    }
+}
+
+#[test]
+fn whoever_is_killed_is_seen_to_die_and_leaves_nothing() {
+    let Some(users) = TwoUsers::new() else { return };
+    let kills = number("BEELINE_KILLS").unwrap_or(200);
+    let clock = SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |now| now.as_nanos() as u64);
+    let seed = number("BEELINE_SEED").unwrap_or(clock | 1);
+    println!("{kills} kills with BEELINE_SEED={seed}");
+    let mut run = Run::new(users, seed);
+    run.settle();
+    let (files, beside) = (run.users.files(), run.beside.size());
+    for kill in 0..kills {
+        if kill % 100 == 99 {
+            println!("{} kills", kill + 1);
+        }
+        run.round();
+    }
+    run.settle();
+    assert_eq!(run.users.files(), files, "names in the folder of the domain");
+    assert!(run.beside.size().is_within(beside), "{:?}, and {beside:?} before", run.beside.size());
+    let Run { users, owner, client, beside, .. } = run;
+    client.end();
+    beside.end();
+    owner.end();
+    assert_eq!(users.files(), Vec::<String>::new(), "what an owner leaves that ends in good order");
+}

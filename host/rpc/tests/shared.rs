@@ -167,6 +167,42 @@ fn both_sides_sleep_and_wake_each_other() {
     });
 }
 
+/// The kernel takes 128 words for one sleep.
+#[test]
+fn thread_sleeps_and_is_woken_however_many_clients_it_has() {
+    const SLEEP: Duration = Duration::from_millis(100);
+    let folder = TestFolder::new();
+    let domain = folder.domain();
+    let (_server, mut workers) = server(&domain, shared(1));
+    let options = ClientOptions { reply_lines: 64, ..ClientOptions::default() };
+    let mut clients: Vec<_> = (0..140).map(|_| client(&domain, options.clone())).collect();
+    while workers[0].clients() < clients.len() {
+        assert_eq!(workers[0].poll(&mut handle), 0);
+    }
+    // What signals from the connecting are left end a sleep or two.
+    let sleeps = (0..10).map(|_| {
+        let begun = Instant::now();
+        workers[0].sleep(SLEEP);
+        begun.elapsed()
+    });
+    assert!(sleeps.max() >= Some(SLEEP), "nobody has anything for it");
+    let policy = WaitPolicy::new().spins(0).yields(0).sleep(Some(WATCHDOG));
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let stop = &stop;
+        workers.into_iter().for_each(|mut worker| {
+            scope.spawn(move || worker.run(&mut handle, &policy, stop));
+        });
+        let mut answer = Vec::new();
+        for (number, client) in (0u64..).zip(&mut clients) {
+            client.call(ECHO, &number.to_le_bytes(), &mut answer, None).unwrap();
+            assert_eq!(answer, number.to_le_bytes());
+        }
+        stop.store(true, Ordering::Relaxed);
+        drop(clients);
+    });
+}
+
 #[test]
 fn a_client_that_sends_garbage_is_disconnected_and_the_others_are_not() {
     let folder = TestFolder::new();

@@ -63,6 +63,7 @@ mod sync;
 mod table;
 mod turns;
 mod uid;
+mod watchers;
 mod window;
 mod wire;
 mod workers;

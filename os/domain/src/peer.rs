@@ -3,7 +3,7 @@
 use std::fmt;
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use beeline_mmio::Flag;
 use rustix::io::Errno;
@@ -14,6 +14,7 @@ use crate::event::Event;
 use crate::evidence::Evidence;
 use crate::notify::{self, Notified, NotifyError};
 use crate::protocol::{self, Departure, Presence};
+use crate::watchers::Watchers;
 use crate::wire::{Header, Kind};
 
 /// Names a peer within this process; no two peers ever have the same.
@@ -48,15 +49,7 @@ struct State {
     needs_full_fence: bool,
     evidence: Arc<Evidence>,
     channel: Arc<Channel>,
-    sleepers: Mutex<Sleepers>,
-}
-
-/// The flags that are slept on for this peer and the events of those who listen, each with a number to remove it by.
-#[derive(Default)]
-struct Sleepers {
-    next: u64,
-    flags: Vec<(u64, Flag)>,
-    events: Vec<(u64, Event)>,
+    watchers: Mutex<Watchers>,
 }
 
 /// What a forked child gets to watch for its parent's peer: no thread tells it, and the lock may be held for ever.
@@ -71,7 +64,7 @@ impl Peer {
             needs_full_fence: !(has_membarrier && beeline_mmio::membarrier::is_registered()),
             evidence,
             channel,
-            sleepers: Mutex::default(),
+            watchers: Mutex::default(),
         }))
     }
 
@@ -145,10 +138,8 @@ impl Peer {
         if !self.0.channel.is_own() {
             return NOT_WATCHED;
         }
-        let mut sleepers = self.0.sleepers.lock().unwrap_or_else(PoisonError::into_inner);
-        let number = sleepers.next;
-        sleepers.next += 1;
-        sleepers.flags.push((number, flag.clone()));
+        let number = self.watchers().add_flag(flag);
+        // After it is in: whoever departs meanwhile finds it there, or is found here.
         if !self.is_alive() {
             protocol::rouse(flag);
         }
@@ -160,10 +151,8 @@ impl Peer {
         if !self.0.channel.is_own() {
             return NOT_WATCHED;
         }
-        let mut sleepers = self.0.sleepers.lock().unwrap_or_else(PoisonError::into_inner);
-        let number = sleepers.next;
-        sleepers.next += 1;
-        sleepers.events.push((number, event.clone()));
+        let number = self.watchers().add_event(event);
+        // As for a flag.
         if !self.is_alive() {
             event.signal();
         }
@@ -173,8 +162,7 @@ impl Peer {
     /// Signals every listener. The domain's thread does it for each packet, after it has read it: a waker whose packet
     /// found no room knows that one is unread, and that its reading is signalled.
     pub(crate) fn signal_listeners(&self) {
-        let sleepers = self.0.sleepers.lock().unwrap_or_else(PoisonError::into_inner);
-        sleepers.events.iter().for_each(|(_, event)| event.signal());
+        self.watchers().events().for_each(Event::signal);
     }
 
     /// Has the peer's listeners signalled: one packet, which never waits for room. It costs some microseconds; for
@@ -199,17 +187,20 @@ impl Peer {
         if !self.0.channel.is_own() {
             return;
         }
-        let mut sleepers = self.0.sleepers.lock().unwrap_or_else(PoisonError::into_inner);
-        sleepers.flags.retain(|(n, _)| *n != number);
-        sleepers.events.retain(|(n, _)| *n != number);
+        self.watchers().remove(number);
+    }
+
+    /// Not in a forked child: a thread that it does not have may hold the lock.
+    fn watchers(&self) -> MutexGuard<'_, Watchers> {
+        self.0.watchers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Marks the peer as gone and wakes whoever sleeps for it. Only the domain's thread calls it, once.
     pub(crate) fn depart(&self, how: Departure) {
         self.0.presence.depart(how);
-        let sleepers = self.0.sleepers.lock().unwrap_or_else(PoisonError::into_inner);
-        sleepers.flags.iter().for_each(|(_, flag)| protocol::rouse(flag));
-        sleepers.events.iter().for_each(|(_, event)| event.signal());
+        let watchers = self.watchers();
+        watchers.flags().for_each(protocol::rouse);
+        watchers.events().for_each(Event::signal);
     }
 }
 
@@ -288,7 +279,7 @@ pub(crate) mod tests {
         for _ in 0..10 {
             drop(MemorySleeper::new(flag.clone(), &peer));
         }
-        assert!(peer.0.sleepers.lock().unwrap().flags.is_empty());
+        assert_eq!(peer.watchers().flags().count(), 0);
         flag.set(protocol::ASLEEP);
         peer.depart(Departure::Died);
         assert_eq!(flag.load(), protocol::ASLEEP);

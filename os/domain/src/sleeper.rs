@@ -195,8 +195,8 @@ fn order_all<'a>(sleepers: impl Iterator<Item = &'a MemorySleeper>) {
 }
 
 /// The last step of [`Sleeper`] for several at once: sleeps until one of them is woken, at most `limit` and at most
-/// [`MAX_SLEEP`]. Each was prepared before, and is cancelled after. More than 128 are not all slept on, and a kernel may
-/// know no such sleep (before 5.16): then it lasts a millisecond at most.
+/// [`MAX_SLEEP`]. Each was prepared before, and is cancelled after. A kernel may know no such sleep (before 5.16), and none takes
+/// more than [`MAX_FLAGS`]: then it lasts a millisecond at most, and whoever has so many listens by one [`Event`] instead.
 pub fn park_any(flags: &[&Flag], limit: Duration) {
     let limit = limit.min(MAX_SLEEP);
     let short = limit.min(Duration::from_millis(1));

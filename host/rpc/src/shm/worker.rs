@@ -6,8 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::time::{Duration, Instant};
 
-use beeline_domain::{Armed, Event, Source, listen_all, park_any, prepare_all};
+use beeline_domain::{Armed, Event, MAX_SLEEP, Source, listen_all, park_any, prepare_all};
+use beeline_mmio::MAX_FLAGS;
 use beeline_wait::{Idle, WaitPolicy};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::registry::Registry;
 use super::session::{Session, Step};
@@ -28,11 +30,13 @@ pub struct Worker {
     registry: Arc<Registry>,
     seen_changes: u64,
     sessions: Vec<Session>,
+    /// What a sleep on more flags than the kernel takes waits for; made by the first one.
+    event: Option<Event>,
 }
 
 impl Worker {
     pub(crate) fn new(index: usize, registry: Arc<Registry>) -> Self {
-        Worker { index, registry, seen_changes: 0, sessions: Vec::new() }
+        Worker { index, registry, seen_changes: 0, sessions: Vec::new(), event: None }
     }
 
     /// Answers what is there, at most a burst of each client: how many messages of requests it took. Never waits: an
@@ -84,6 +88,13 @@ impl Worker {
 
     /// Sleeps until a client may have sent something, at most `limit`. For a thread that polls nothing else.
     pub fn sleep(&mut self, limit: Duration) {
+        // The bell is one more.
+        if self.sessions.iter().flat_map(Session::sleepers).count() >= MAX_FLAGS {
+            self.event = self.event.take().or_else(|| Event::new().ok());
+            if let Some(event) = self.event.clone() {
+                return self.sleep_by_event(&event, limit);
+            }
+        }
         let bell = self.registry.bell(self.index);
         bell.store(1);
         // Pairs with the fence in `Registry::change`.
@@ -101,6 +112,19 @@ impl Worker {
         }
         self.sessions.iter_mut().for_each(Session::awake);
         bell.store(0);
+    }
+
+    /// As [`Worker::sleep`], for any number of clients: the sleep is by descriptor, and a wake-up passes through the domain's
+    /// thread.
+    #[cold]
+    fn sleep_by_event(&mut self, event: &Event, limit: Duration) {
+        event.clear();
+        if self.listen(event) != Armed::Ready {
+            let limit = Timespec::try_from(limit.min(MAX_SLEEP)).ok();
+            // An error is a signal, or a lack of memory: who polls looks again in either case.
+            let _ = poll(&mut [PollFd::new(event, PollFlags::IN)], limit.as_ref());
+        }
+        self.unlisten();
     }
 
     /// Whether a request was taken whose answer waits for room in its client's window. Who polls for a number of

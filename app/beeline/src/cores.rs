@@ -2,6 +2,7 @@
 //! nothing says that it is ready.
 
 use beeline_mmio::cpu::{self, PinError};
+use beeline_mmio::thread;
 
 use crate::failure::Failure;
 
@@ -22,8 +23,11 @@ pub fn check(option: &str, cores: impl IntoIterator<Item = usize>) -> Result<(),
 
 /// Tries a core on a thread of its own, so that this one stays where it is: being pinned elsewhere is no obstacle.
 fn may_run_on(core: usize) -> Result<(), PinError> {
-    let tried = std::thread::scope(|scope| scope.spawn(|| cpu::pin_current_thread(core)).join());
-    tried.unwrap_or(Ok(()))
+    let tried = std::thread::scope(|scope| {
+        // Without a thread nothing is known against the core.
+        thread::spawn_in(scope, "beeline-core", || cpu::pin_current_thread(core)).map(|tries| tries.join())
+    });
+    tried.map_or(Ok(()), |tried| tried.unwrap_or(Ok(())))
 }
 
 /// The two cores of `--cores`.

@@ -4,7 +4,7 @@ use std::hint::spin_loop;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
-use beeline_mmio::cpu;
+use beeline_mmio::{cpu, thread};
 
 /// Where both threads wait for each other.
 #[derive(Debug)]
@@ -24,10 +24,14 @@ pub(crate) fn on_both<A: Send, B: Send>(
 ) -> Option<(A, B)> {
     let meeting = Meeting { came: AtomicU64::new(0), given_up: AtomicBool::new(false), deadline };
     std::thread::scope(|scope| {
-        let first = scope.spawn(|| meeting.run(cores[0], first));
-        let second = scope.spawn(|| meeting.run(cores[1], second));
+        let side = "beeline-tuning";
+        let first = thread::spawn_in(scope, side, || meeting.run(cores[0], first)).ok()?;
+        let second = thread::spawn_in(scope, side, || meeting.run(cores[1], second));
+        if second.is_err() {
+            meeting.give_up();
+        }
         let first = first.join().expect("a side that times does not panic");
-        let second = second.join().expect("a side that times does not panic");
+        let second = second.ok()?.join().expect("a side that times does not panic");
         Some((first?, second?))
     })
 }

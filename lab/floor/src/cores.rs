@@ -1,6 +1,6 @@
 //! Cores, and threads that are pinned to them.
 
-use beeline_mmio::cpu;
+use beeline_mmio::{cpu, thread};
 
 use crate::FloorError;
 
@@ -43,10 +43,11 @@ pub fn on_core<T: Send, E: From<FloorError> + Send>(
     work: impl FnOnce() -> Result<T, E> + Send,
 ) -> Result<T, E> {
     std::thread::scope(|scope| {
-        let thread = scope.spawn(move || {
+        let measure = move || {
             pin(core)?;
             work()
-        });
+        };
+        let thread = thread::spawn_in(scope, "beeline-floor", measure).map_err(FloorError::Thread)?;
         thread.join().map_err(|_| FloorError::Panicked("measuring"))?
     })
 }

@@ -22,6 +22,9 @@ pub enum FloorError {
         /// Message of the system.
         reason: String,
     },
+    /// A thread cannot be started.
+    #[error("cannot start a thread to measure on: {0}")]
+    Thread(std::io::Error),
     /// A window refused a message.
     #[error(transparent)]
     Send(#[from] SendError),

@@ -4,6 +4,8 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use beeline_mmio::thread;
+
 use crate::{Cores, FloorError, pin};
 
 /// The start, given to both sides.
@@ -76,8 +78,16 @@ impl<A: Send, B: Send> Sides<A, B> {
         let (barrier, failed) = (Barrier::new(2), AtomicBool::new(false));
         let start = Start { barrier: &barrier, failed: &failed };
         std::thread::scope(|scope| {
-            let second = scope.spawn(move || start.run(cores.second, second));
-            let first = scope.spawn(move || start.run(cores.first, first));
+            let side = "beeline-floor";
+            let second = thread::spawn_in(scope, side, move || start.run(cores.second, second))
+                .map_err(FloorError::Thread)?;
+            let first = thread::spawn_in(scope, side, move || start.run(cores.first, first));
+            let first = first.map_err(|error| {
+                // The other side waits for this one.
+                failed.store(true, Ordering::Relaxed);
+                barrier.wait();
+                FloorError::Thread(error)
+            })?;
             let first = first.join().map_err(|_| FloorError::Panicked("first"))?;
             let second = second.join().map_err(|_| FloorError::Panicked("second"))?;
             Ok(Sides { first: first?, second: second? })

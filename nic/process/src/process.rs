@@ -7,7 +7,7 @@ use std::sync::mpsc::channel;
 
 use beeline_domain::{Domain, Offer, OfferOptions};
 use beeline_ethernet::{Loopback, PcapIn, PcapOut, Tap, Uplink};
-use beeline_mmio::{cpu, membarrier};
+use beeline_mmio::{cpu, membarrier, thread};
 use beeline_wait::Idle;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::thread::{CpuSet, sched_setaffinity};
@@ -89,10 +89,13 @@ fn open_uplink(config: &UplinkConfig) -> Result<Box<dyn Uplink>, NicProcessError
 /// Refuses a core that this process may not run on, before anybody can be told that the NIC is there. A thread of its
 /// own tries it: the caller's stays where it is, and one that is pinned elsewhere may still be given the core.
 fn check_core(core: usize) -> Result<(), NicProcessError> {
-    let tried = std::thread::scope(|scope| scope.spawn(|| cpu::pin_current_thread(core)).join());
+    let tried = std::thread::scope(|scope| {
+        // Without a thread nothing is known against the core.
+        thread::spawn_in(scope, "beeline-core", || cpu::pin_current_thread(core)).map(|tries| tries.join())
+    });
     match tried {
-        Ok(Err(error)) => Err(NicProcessError::Core { core, error: error.errno.into() }),
-        Ok(Ok(())) | Err(_) => Ok(()),
+        Ok(Ok(Err(error))) => Err(NicProcessError::Core { core, error: error.errno.into() }),
+        Ok(_) | Err(_) => Ok(()),
     }
 }
 

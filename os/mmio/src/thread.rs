@@ -6,7 +6,7 @@
 
 use std::io;
 use std::mem::MaybeUninit;
-use std::thread::{Builder, JoinHandle};
+use std::thread::{Builder, JoinHandle, Scope, ScopedJoinHandle};
 
 /// Signals that a thread causes itself by what it does. They stay open: the kernel delivers them to no other thread, and
 /// blocking them would only take from the program what it does about them: a stack overflow would end it without a word.
@@ -23,6 +23,19 @@ pub fn spawn<T: Send + 'static>(
 ) -> io::Result<JoinHandle<T>> {
     let _blocked = Blocked::new();
     Builder::new().name(name.to_owned()).spawn(body)
+}
+
+/// Starts a thread within a scope, with the signals of [`spawn`] blocked.
+///
+/// # Errors
+/// The process is out of threads or memory.
+pub fn spawn_in<'scope, T: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    name: &str,
+    body: impl FnOnce() -> T + Send + 'scope,
+) -> io::Result<ScopedJoinHandle<'scope, T>> {
+    let _blocked = Blocked::new();
+    Builder::new().name(name.to_owned()).spawn_scoped(scope, body)
 }
 
 /// The signal mask of the calling thread until all signals were blocked in it; dropping it brings that one back.
@@ -74,7 +87,9 @@ mod tests {
     fn a_thread_of_ours_blocks_every_signal_but_its_own_faults_and_the_starter_none() {
         let before = blocked();
         let there = spawn("test", blocked).unwrap().join().unwrap();
+        let within = std::thread::scope(|scope| spawn_in(scope, "test", blocked).unwrap().join().unwrap());
         assert_eq!(blocked(), before, "the mask of the starting thread");
+        assert_eq!(within, there);
         let bit = |signal: libc::c_int| 1u64 << (signal - 1);
         for signal in
             [libc::SIGTERM, libc::SIGINT, libc::SIGALRM, libc::SIGPROF, libc::SIGUSR1, libc::SIGCHLD]

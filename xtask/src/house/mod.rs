@@ -6,6 +6,7 @@ mod floors;
 mod layers;
 mod offsets;
 mod shape;
+mod threads;
 
 use crate::failure::{Outcome, none_found};
 use crate::source;
@@ -24,6 +25,7 @@ pub fn run() -> Outcome {
     findings.extend(circles::between_files(&files));
     findings.extend(offsets::typed(&files));
     findings.extend(comments::say_something(&files));
+    findings.extend(threads::unblocked(&files));
     none_found("the house rules are broken (STYLE.md, ARCHITECTURE.md)", findings)?;
     println!("  {} files keep the house rules", files.len());
     Ok(())

@@ -67,7 +67,7 @@ pub enum Command {
     },
     /// rustfmt in check mode
     Fmt,
-    /// File length, names, unsafe code, layering, circles of files, register offsets, READMEs
+    /// File length, names, unsafe code, layering, circles of files, register offsets, threads, READMEs
     House,
     /// What ARCHITECTURE.md, other pages and every README point at, and the decisions that files cite, are there
     Tour,

@@ -7,6 +7,7 @@ use std::thread::JoinHandle;
 use beeline_domain::Domain;
 use beeline_kv::{Hashing, KvOptions, KvService, KvStats};
 use beeline_mmio::cpu::{PinError, pin_current_thread};
+use beeline_mmio::thread;
 use beeline_rpc::WaitPolicy;
 use beeline_rpc::shm::{Server, ServerOptions, Worker};
 use bytesize::ByteSize;
@@ -97,8 +98,8 @@ fn start(
         worker.run(&mut service, &policy, &stop);
         Ok(service.stats())
     };
-    let thread = std::thread::Builder::new().name("beeline-kv".to_owned());
-    thread.spawn(work).map_err(|e| Failure::new("cannot start a thread of the store").because(e))
+    thread::spawn("beeline-kv", work)
+        .map_err(|e| Failure::new("cannot start a thread of the store").because(e))
 }
 
 fn pin(core: usize) -> Result<(), Failure> {

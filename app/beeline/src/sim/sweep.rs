@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread;
 
+use beeline_mmio::thread::spawn_in;
+
 use super::plan::Plan;
 use super::row::Row;
 use crate::failure::Failure;
@@ -29,14 +31,18 @@ pub fn run(
     let outcome = thread::scope(|scope| {
         for _ in 0..jobs.min(points.len()) {
             let (sender, next, is_over) = (sender.clone(), &next, &is_over);
-            scope.spawn(move || {
+            let run = move || {
                 // Relaxed: each only hands out numbers; rows are handed over by the channel.
                 while let Some(index) = points.get(next.fetch_add(1, Ordering::Relaxed)) {
                     if is_over.load(Ordering::Relaxed) || sender.send(plan.run(*index)).is_err() {
                         return;
                     }
                 }
-            });
+            };
+            spawn_in(scope, "beeline-sim", run).map_err(|error| {
+                is_over.store(true, Ordering::Relaxed);
+                Failure::new("cannot start a thread for the points").because(error)
+            })?;
         }
         drop(sender);
         for row in receiver {

@@ -11,7 +11,7 @@ use beeline_contract_memory::{LoadPort, StorePort};
 
 use super::{StoreKernel, Traffic};
 use crate::clock::{Calibration, now_ticks};
-use crate::{LoadWindow, Region, StoreWindow, Word, cpu};
+use crate::{LoadWindow, Region, StoreWindow, Word, cpu, thread};
 
 /// Time that a store kernel took.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -49,7 +49,7 @@ pub(super) fn between_cores(traffic: Traffic, kernels: &[StoreKernel]) -> Option
         deadline: Instant::now() + TIMEOUT,
     };
     let best = std::thread::scope(|scope| {
-        let answering = scope.spawn(|| {
+        let answering = thread::spawn_in(scope, "beeline-timing", || {
             let pinned = cpu::pin_current_thread(other).is_ok();
             if !pinned {
                 meeting.give_up();
@@ -59,7 +59,8 @@ pub(super) fn between_cores(traffic: Traffic, kernels: &[StoreKernel]) -> Option
                 Traffic::Stream => Reader::new(&region, *kernel).read(turn, &meeting),
                 Traffic::Latency => Echo::new(&region, *kernel, 1).answer(&meeting),
             })
-        });
+        })
+        .ok()?;
         meeting.start.wait();
         let mut best = Vec::with_capacity(kernels.len());
         for (turn, kernel) in (0..).zip(kernels) {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use beeline_contract_memory::{LoadPort, StorePort};
 
-use crate::{Region, StoreKernel, cpu};
+use crate::{Region, StoreKernel, cpu, thread};
 
 /// How often lines were seen, and how often in part. Prints as a sentence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +29,9 @@ pub enum CannotWatch {
     /// There is no second core.
     #[error("whole lines cannot be watched for: this process has one core (`taskset -cp $$` shows which)")]
     OneCore,
+    /// A thread cannot be started.
+    #[error("whole lines cannot be watched for: the process cannot start a thread ({0})")]
+    NoThread(std::io::ErrorKind),
 }
 
 /// Lines used, so that one is stored while another is looked at.
@@ -51,14 +54,15 @@ pub fn whole_lines(
     }
     store.fence();
     let (watching, done) = (AtomicBool::new(false), AtomicBool::new(false));
-    let (stored, (seen, partial)) = std::thread::scope(|scope| {
-        let watcher = scope.spawn(|| {
+    let watched: Result<_, CannotWatch> = std::thread::scope(|scope| {
+        let watcher = thread::spawn_in(scope, "beeline-watch", || {
             // Where pinning fails, the scheduler still puts two busy threads on two cores.
             let _ = cpu::pin_current_thread(other);
             // Relaxed, here and below: the flags only start and end loops.
             watching.store(true, Ordering::Relaxed);
             watch(&mut load, &done)
-        });
+        })
+        .map_err(|error| CannotWatch::NoThread(error.kind()))?;
         while !watching.load(Ordering::Relaxed) {
             std::thread::yield_now();
         }
@@ -72,8 +76,9 @@ pub fn whole_lines(
             }
         }
         done.store(true, Ordering::Relaxed);
-        (stored, watcher.join().expect("the watching thread does not panic"))
+        Ok((stored, watcher.join().expect("the watching thread does not panic")))
     });
+    let (stored, (seen, partial)) = watched?;
     Ok(WholeLines { kernel, stored, seen, partial })
 }
 
@@ -132,7 +137,7 @@ mod tests {
                         (0..16).map(|line| region.word(1024 + line * 64 + 56).load()).collect();
                     assert_eq!(last.iter().max(), Some(&report.stored), "{report}");
                 }
-                Err(CannotWatch::OneCore) => assert!(cpu::another_core().is_none()),
+                Err(error) => assert!(error == CannotWatch::OneCore && cpu::another_core().is_none()),
             }
             assert_eq!((region.word(1016).load(), region.word(2048).load()), (0, 0), "neighbours");
         }

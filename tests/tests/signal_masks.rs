@@ -5,9 +5,10 @@ mod e2e_support;
 
 use std::collections::{BTreeMap, HashSet};
 use std::os::fd::OwnedFd;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, mpsc};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::{Duration, Instant};
 
 use beeline::rpc::{Method, Replied, Reply as RpcReply, Request};
 use beeline::{Domain, WaitPolicy};
@@ -55,18 +56,34 @@ fn open_signals(thread: u32) -> Option<(String, u64)> {
     Some((field("Name:")?.to_owned(), of_the_program() & !blocked))
 }
 
-/// Looks at every thread but the program's own until `is_over`: the open signals of each, by name.
-fn look(mut program: HashSet<u32>, is_over: &AtomicBool) -> BTreeMap<String, u64> {
-    program.insert(rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned());
-    let mut seen = BTreeMap::new();
-    // Relaxed: nothing is read on the strength of it.
-    while !is_over.load(Ordering::Relaxed) {
-        for (name, open) in threads().into_iter().filter(|id| !program.contains(id)).filter_map(open_signals)
-        {
-            *seen.entry(name).or_default() |= open;
+/// The open signals of every thread but the program's own, by name.
+#[derive(Default)]
+struct Seen {
+    open: Mutex<BTreeMap<String, u64>>,
+    is_over: AtomicBool,
+}
+
+impl Seen {
+    /// Looks at all threads until it is over.
+    fn look(&self, mut program: HashSet<u32>) {
+        program.insert(rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned());
+        // Relaxed: nothing is read on the strength of it.
+        while !self.is_over.load(Ordering::Relaxed) {
+            let ours = threads().into_iter().filter(|id| !program.contains(id));
+            for (name, open) in ours.filter_map(open_signals) {
+                *self.open.lock().unwrap().entry(name).or_default() |= open;
+            }
         }
     }
-    seen
+
+    /// Waits until a thread with this name was looked at; the kernel keeps 15 bytes of a name.
+    fn wait_for(&self, name: &str) {
+        let begun = Instant::now();
+        while !self.open.lock().unwrap().contains_key(&name[..name.len().min(15)]) {
+            assert!(begun.elapsed() < WATCHDOG, "no thread is called {name}");
+            std::thread::yield_now();
+        }
+    }
 }
 
 /// Tells whoever connects something.
@@ -85,7 +102,7 @@ impl Service for Greeting {
     fn departed(&mut self, _: &Peer) {}
 }
 
-fn notifications(root: &std::path::Path) {
+fn notifications(root: &std::path::Path, seen: &Seen) {
     let domain = domain_at(root);
     let _offer = domain.offer("greeting", Box::new(Greeting)).unwrap();
     let (connection, _) = domain.connect("greeting", b"", &[]).unwrap();
@@ -94,6 +111,9 @@ fn notifications(root: &std::path::Path) {
         connection.notifications().unwrap().deliver_to(move |given| drop(sender.send(given))).unwrap();
     connection.call(b"", &[]).unwrap();
     assert_eq!(given.recv_timeout(WATCHDOG).unwrap().unwrap().payload, b"hello");
+    for name in ["beeline-domain", "beeline-worker", "beeline-disposer", "beeline-notify"] {
+        seen.wait_for(name);
+    }
 }
 
 fn windows_and_calls(domain: &Domain) {
@@ -141,24 +161,21 @@ fn timings() {
 #[test]
 fn every_thread_of_the_library_blocks_the_signals_of_the_program() {
     let folder = tempfile::tempdir().unwrap();
-    let (program, is_over) = (threads().into_iter().collect(), AtomicBool::new(false));
-    let seen = std::thread::scope(|scope| {
-        let looking = scope.spawn(|| look(program, &is_over));
-        let used = std::panic::catch_unwind(|| {
+    let (program, seen) = (threads().into_iter().collect(), Seen::default());
+    std::thread::scope(|scope| {
+        scope.spawn(|| seen.look(program));
+        let used = catch_unwind(AssertUnwindSafe(|| {
             let domain = Domain::open_in(folder.path(), "e2e").unwrap();
-            notifications(folder.path());
+            notifications(folder.path(), &seen);
             windows_and_calls(&domain);
             port_of_a_nic(folder.path(), &domain);
             timings();
-        });
-        is_over.store(true, Ordering::Relaxed);
-        (used.is_ok(), looking.join().unwrap())
+        }));
+        // Relaxed: as above.
+        seen.is_over.store(true, Ordering::Relaxed);
+        assert!(used.is_ok());
     });
-    let (was_used, seen) = seen;
-    assert!(was_used);
-    for name in ["beeline-domain", "beeline-worker", "beeline-notify", "beeline-dispos"] {
-        assert!(seen.keys().any(|seen| seen.starts_with(name)), "{name} is not among {:?}", seen.keys());
-    }
-    let open: Vec<_> = seen.iter().filter(|(_, open)| **open != 0).collect();
+    let mut open = seen.open.into_inner().unwrap();
+    open.retain(|_, open| *open != 0);
     assert!(open.is_empty(), "{open:x?}");
 }

@@ -4,7 +4,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use beeline_domain::{Domain, DomainConfig, DomainError, MayArrive};
+use beeline_domain::{Domain, DomainConfig, DomainError, DomainPlace, MayArrive, NETWORK_NAMESPACE};
 use beeline_experiments::NicKind;
 use beeline_mmio::{StoreKernel, Traffic};
 use beeline_nic_rtl::RtlError;
@@ -21,7 +21,8 @@ pub struct RootArgs {
     /// Folder of the domains [default: $BEELINE_ROOT, or /tmp/beeline-UID]
     ///
     /// Processes meet in it, so they all need the same. It is made if it is not there; one that belongs to another user or
-    /// that others may write to is refused.
+    /// that others may write to is refused. The word @net, instead of a folder, is the network namespace: for processes that
+    /// share one and no folder.
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     pub root: Option<PathBuf>,
 }
@@ -62,8 +63,10 @@ impl AllowArgs {
         }
         let uids: Vec<_> = self.uids.iter().map(u32::to_string).collect();
         let (config, own_uid) = (domain.config(), rustix::process::geteuid().as_raw());
-        let root = config.root_folder();
-        let root = std::path::absolute(&root).unwrap_or(root);
+        let root = match config.place() {
+            DomainPlace::Folder(root) => std::path::absolute(&root).unwrap_or(root),
+            DomainPlace::NetworkNamespace => PathBuf::from(NETWORK_NAMESPACE),
+        };
         let typed = format!("--owner {own_uid} --domain {} --root {}", config.name, root.display());
         let mut invitation = format!("for uid {} too, by: {typed}", uids.join(", "));
         if let Some(closed) = closed_above(&root) {

@@ -1,8 +1,8 @@
 //! Waiting for an offer that is not there yet.
 //!
 //! The kernel tells when a file appears in the domain's folder (inotify). A socket accepts connections a moment after its
-//! file has appeared, which the kernel does not tell, and a folder that this user may only search cannot be watched: both
-//! are polled, at bounded intervals.
+//! file has appeared, which the kernel does not tell, and a folder that this user may only search or a network namespace
+//! cannot be watched: those are polled, at bounded intervals.
 
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
@@ -15,6 +15,7 @@ use crate::DomainConfig;
 use crate::domain::Domain;
 use crate::error::{ConnectError, DomainError};
 use crate::folder::{Folder, FolderError};
+use crate::place::Place;
 use crate::window::WindowError;
 
 /// Between two attempts without an event, where the folder is watched.
@@ -108,18 +109,22 @@ impl Domain {
             let Some(absence) = error.absence().filter(|_| !left.is_zero()) else { return Err(error) };
             match &watch {
                 // What appeared between the attempt and the start of the watch is found by the next attempt.
-                None => watch = Some(Watch::start(self.folder())),
+                None => watch = Some(Watch::start(self.place())),
                 Some(watch) => watch.wait(absence, left),
             }
         }
     }
 }
 
-/// Events of a folder, where it can be watched.
+/// Events of a folder, where it can be watched; a network namespace cannot.
 struct Watch(Option<OwnedFd>);
 
 impl Watch {
-    fn start(folder: &Folder) -> Watch {
+    fn start(place: &Place) -> Watch {
+        Watch(place.folder().and_then(Self::of))
+    }
+
+    fn of(folder: &Folder) -> Option<OwnedFd> {
         let events = WatchFlags::CREATE | WatchFlags::MOVED_TO | WatchFlags::ATTRIB | WatchFlags::ONLYDIR;
         let watched = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).and_then(|queue| {
             inotify::add_watch(&queue, folder.through_descriptor("."), events)?;
@@ -128,7 +133,7 @@ impl Watch {
         if let Err(error) = &watched {
             tracing::debug!(%error, folder = %folder.path().display(), "cannot watch the folder; it is polled");
         }
-        Watch(watched.ok())
+        watched.ok()
     }
 
     /// Sleeps until something changed in the folder, an interval is over, or `left` is.

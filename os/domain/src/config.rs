@@ -8,12 +8,26 @@ use crate::folder::{FolderError, own_uid};
 /// The environment variable that names the folder of the domains where [`DomainConfig::root`] names none.
 pub const ROOT_VARIABLE: &str = "BEELINE_ROOT";
 
+/// In the place of a folder: domains lie in the network namespace of the process that opens them, and in no file system.
+pub const NETWORK_NAMESPACE: &str = "@net";
+
+/// Where the processes of a domain meet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DomainPlace {
+    /// In a folder that holds the domains of one user, for all processes that see it.
+    Folder(PathBuf),
+    /// In the network namespace, under names that the kernel keeps there (abstract unix sockets): for processes that share no
+    /// folder. Such names have no permissions: anybody may take one first, who is recognised by uid, and refused.
+    NetworkNamespace,
+}
+
 /// Name and folder of a domain: processes that give the same two meet.
 ///
 /// The folder is the first of these that is given: [`DomainConfig::root`], the environment variable `BEELINE_ROOT`,
 /// `/tmp/beeline-<effective uid>`. Nothing else decides, so a service and a login shell of one user meet without being
 /// told; where they do not share `/tmp` (`PrivateTmp=`, containers), mount one folder in both and give each as `BEELINE_ROOT`
 /// where it sees it. The paths may differ; the user must be the same one, whatever uid each user namespace shows for it.
+/// Where they share no folder but the network namespace, [`NETWORK_NAMESPACE`] stands in the place of the folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DomainConfig {
     /// Folder that holds the domains of one user, whose owner that user is and that nobody else may write to; `None`:
@@ -34,6 +48,19 @@ impl DomainConfig {
     /// The domain of this name in the default folder.
     pub fn named(name: impl Into<String>) -> Self {
         DomainConfig { root: None, name: name.into() }
+    }
+
+    /// The domain of this name in the network namespace of whoever opens it.
+    pub fn in_network_namespace(name: impl Into<String>) -> Self {
+        DomainConfig { root: Some(NETWORK_NAMESPACE.into()), name: name.into() }
+    }
+
+    /// Where processes of this user meet in the domain, as [`DomainConfig::root`] or `BEELINE_ROOT` say.
+    pub fn place(&self) -> DomainPlace {
+        match self.root_folder() {
+            root if root == Path::new(NETWORK_NAMESPACE) => DomainPlace::NetworkNamespace,
+            root => DomainPlace::Folder(root),
+        }
     }
 
     /// The folder that holds the domains: [`DomainConfig::root`], else what `BEELINE_ROOT` names, else
@@ -82,5 +109,16 @@ mod tests {
         let config = DomainConfig { root: Some("x/y".into()), ..DomainConfig::default() };
         assert_eq!((config.root_folder(), config.name.as_str()), (PathBuf::from("x/y"), "default"));
         assert!(config.checked_root_folder(7).is_ok());
+        assert_eq!(config.place(), DomainPlace::Folder("x/y".into()));
+    }
+
+    #[test]
+    fn network_namespace_stands_in_the_place_of_a_folder() {
+        assert_eq!(DomainConfig::in_network_namespace("d").place(), DomainPlace::NetworkNamespace);
+        let like_it = DomainConfig { root: Some("./@net".into()), ..DomainConfig::default() };
+        assert!(
+            matches!(like_it.place(), DomainPlace::Folder(_)),
+            "a folder of that name is named by a path"
+        );
     }
 }

@@ -15,7 +15,7 @@ use crate::name::Name;
 use crate::protocol::Departure;
 use crate::shared::Shared;
 use crate::wire::{Kind, MAX_FDS, MAX_PAYLOAD_BYTES};
-use crate::{Peer, Reply, socket};
+use crate::{Peer, Reply};
 
 /// How long a call waits for its answer if nothing else is said.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -77,7 +77,7 @@ impl Connection {
         check_size(request, fds)?;
         shared.check_thread()?;
         let deadline = deadline_after(timeout);
-        let mut owner = OwnerName { path: shared.folder().path().join(name.socket_file()), pid: 0 };
+        let mut owner = OwnerName { path: shared.place().socket_path(&name), pid: 0 };
         let channel = Arc::new(Channel::new(reach(shared, &name, &owner, timeout, deadline)?, End::Client));
         let evidence = Evidence::of_peer(channel.fd()).map_err(|error| match error {
             EvidenceError::Gone { pid } => {
@@ -87,8 +87,8 @@ impl Connection {
             EvidenceError::System(errno) => owner.failed("watch the owner of", errno),
         })?;
         owner.pid = evidence.pid();
-        let expected = shared.folder().owner_uid();
-        if evidence.uid() != expected {
+        let expected = shared.place().owner_uid();
+        if !shared.place().is_owner(evidence.uid()) {
             return Err(ConnectError::Impostor { path: owner.path, found: evidence.uid(), expected });
         }
         let mailbox = Arc::new(Mailbox::default());
@@ -180,7 +180,7 @@ fn reach(
     deadline: Instant,
 ) -> Result<OwnedFd, ConnectError> {
     loop {
-        match socket::connect(shared.folder(), name) {
+        match shared.place().connect(name) {
             Ok(socket) => return Ok(socket),
             Err(Errno::NOENT) => return Err(ConnectError::Absent { path: owner.path.clone() }),
             // A socket that nobody listens on: its owner was killed and left no child that holds it.
@@ -193,7 +193,7 @@ fn reach(
                 return Err(ConnectError::TimedOut { path: owner.path.clone(), pid: None, waited: timeout });
             }
             // The socket's mode: an offer without a list of users lets in none but the folder's owner.
-            Err(Errno::ACCESS) if shared.folder().owner_uid() != shared.identity.uid => {
+            Err(Errno::ACCESS) if shared.place().owner_uid() != shared.identity.uid => {
                 let (path, uid) = (owner.path.clone(), shared.identity.uid);
                 return Err(ConnectError::NotAllowed { path, uid });
             }

@@ -24,6 +24,8 @@ use rustix::io::Errno;
 pub enum Purpose {
     /// A folder of a domain, or the one that holds the domains.
     Folder,
+    /// The network namespace in which a domain lies.
+    Namespace,
     /// The lock file of a name that this process offers.
     Claim,
     /// The socket of an offer, on which it listens.
@@ -42,6 +44,7 @@ impl fmt::Display for Purpose {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(match self {
             Purpose::Folder => "a domain's folder",
+            Purpose::Namespace => "a domain's network namespace",
             Purpose::Claim => "the lock of an offer",
             Purpose::Offer => "the socket of an offer",
             Purpose::Connection => "the socket of a connection",

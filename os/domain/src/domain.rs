@@ -7,14 +7,15 @@ use std::time::Duration;
 
 use beeline_mmio::PerProcess;
 
-use crate::claim::{self, Claim, ClaimError};
+use crate::claim::Claim;
 use crate::connection::DEFAULT_TIMEOUT;
 use crate::descriptor::{Descriptor, Purpose};
 use crate::error::{ConnectError, DomainError, MisuseError, OfferError};
-use crate::folder::{Folder, FolderError, own_uid};
-use crate::name::{Name, SOCKET_SUFFIX};
+use crate::folder::FolderError;
+use crate::name::Name;
+use crate::place::{Offered, Place};
 use crate::shared::Shared;
-use crate::{Connection, Disposer, DomainConfig, OfferOptions, Reply, Service, socket};
+use crate::{Connection, Disposer, DomainConfig, OfferOptions, Reply, Service};
 
 /// An open domain. Clones are the same one; its thread ends, and its connections close, when the last clone, offer and
 /// connection are gone.
@@ -26,10 +27,10 @@ use crate::{Connection, Disposer, DomainConfig, OfferOptions, Reply, Service, so
 #[derive(Clone, Debug)]
 pub struct Domain(Arc<Opened>);
 
-/// A domain's folder, and what each process that uses it has of its own.
+/// A domain's place, and what each process that uses it has of its own.
 #[derive(Debug)]
 struct Opened {
-    folder: Arc<Folder>,
+    place: Arc<Place>,
     processes: PerProcess<Arc<Shared>>,
 }
 
@@ -40,31 +41,27 @@ impl Domain {
     /// # Errors
     /// The name is none; the folder is not this user's alone; the process is out of threads or descriptors.
     pub fn open(config: &DomainConfig) -> Result<Domain, DomainError> {
-        let name = Name::new(&config.name)?;
-        let folder = Folder::open_own(&config.checked_root_folder(own_uid())?, &name)?;
-        claim::sweep(&folder);
-        Self::in_folder(folder)
+        Self::in_place(Place::open_own(config)?)
     }
 
     /// Opens a domain that belongs to another user, to connect to offers whose [`OfferOptions::allowed_uids`] have
-    /// this one. Its folder is [`DomainConfig::root_folder_of`] that user.
+    /// this one. Its folder is [`DomainConfig::root_folder_of`] that user. In a network namespace nothing is there to be
+    /// opened, and opening succeeds also where nobody has offered anything.
     ///
     /// # Errors
     /// As [`Domain::open`]; the folder is not there, or belongs to somebody else than `owner_uid`.
     pub fn open_foreign(config: &DomainConfig, owner_uid: u32) -> Result<Domain, DomainError> {
-        let name = Name::new(&config.name)?;
-        let root = config.checked_root_folder(owner_uid)?;
-        Self::in_folder(Folder::open_foreign(&root, &name, owner_uid)?)
+        Self::in_place(Place::open_foreign(config, owner_uid)?)
     }
 
-    fn in_folder(folder: Folder) -> Result<Domain, DomainError> {
-        let opened = Opened { folder: Arc::new(folder), processes: PerProcess::new() };
+    fn in_place(place: Place) -> Result<Domain, DomainError> {
+        let opened = Opened { place: Arc::new(place), processes: PerProcess::new() };
         opened.of_this_process()?;
         Ok(Domain(Arc::new(opened)))
     }
 
-    pub(crate) fn folder(&self) -> &Folder {
-        &self.0.folder
+    pub(crate) fn place(&self) -> &Place {
+        &self.0.place
     }
 
     /// What drops things for this domain on a thread of its own; for a thread that must not take the time.
@@ -73,19 +70,18 @@ impl Domain {
         self.0.of_this_process().map(|shared| shared.reactor.disposer().clone()).unwrap_or_default()
     }
 
-    /// The domain's folder.
+    /// The domain's folder; in a network namespace, what the names of its sockets begin with, `@beeline/<uid>/<domain>`.
     pub fn path(&self) -> &Path {
-        self.0.folder.path()
+        self.0.place.path()
     }
 
-    /// The names that have a socket, sorted; a dead owner's may be among them.
+    /// The names that have a socket, sorted; a dead owner's may be among them, and in a network namespace those that another
+    /// user has taken.
     ///
     /// # Errors
     /// The folder cannot be listed, as a foreign one cannot.
     pub fn names(&self) -> Result<Vec<String>, FolderError> {
-        let files = self.0.folder.files()?;
-        let names = files.iter().filter_map(|file| file.strip_suffix(SOCKET_SUFFIX));
-        let mut names: Vec<_> = names.filter(|name| Name::new(name).is_ok()).map(str::to_owned).collect();
+        let mut names = self.0.place.names()?;
         names.sort_unstable();
         Ok(names)
     }
@@ -112,26 +108,15 @@ impl Domain {
         let shared = self.0.of_this_process().map_err(|error| OfferError::Reopen(Box::new(error)))?;
         let name = Name::new(name)?;
         shared.check_thread()?;
-        let owner = shared.folder.owner_uid();
+        let owner = shared.place.owner_uid();
         if owner != shared.identity.uid {
             return Err(MisuseError::NotOwner { owner }.into());
         }
-        let path = shared.folder.path().join(name.socket_file());
-        let claim = Claim::take(&shared.folder, &name).map_err(|error| match error {
-            ClaimError::Taken(pid) => OfferError::Taken { path: path.clone(), pid },
-            ClaimError::System(what, errno) => OfferError::System { what, path: path.clone(), errno },
-        })?;
-        let for_others = !options.allowed_uids.is_empty();
-        if for_others {
-            shared.folder.make_searchable()?;
-        }
-        let listener = socket::listen(&shared.folder, &name, for_others)
-            .map_err(|errno| OfferError::System { what: "make the socket", path: path.clone(), errno })?;
+        let Offered { listener, claim } = shared.place.offer(&name, !options.allowed_uids.is_empty())?;
         let listener = Descriptor::new(listener, Purpose::Offer);
-        let number = shared
-            .reactor
-            .offer(listener, service, options)
-            .map_err(|errno| OfferError::System { what: "watch the socket", path, errno })?;
+        let number = shared.reactor.offer(listener, service, options).map_err(|errno| {
+            OfferError::System { what: "watch the socket", path: shared.place.socket_path(&name), errno }
+        })?;
         Ok(Offer { shared: Arc::clone(shared), number, name, _claim: claim })
     }
 
@@ -168,7 +153,7 @@ impl Domain {
 
 impl Opened {
     fn of_this_process(&self) -> Result<&Arc<Shared>, DomainError> {
-        self.processes.get_or_try_init(|| Shared::start(Arc::clone(&self.folder)).map(Arc::new))
+        self.processes.get_or_try_init(|| Shared::start(Arc::clone(&self.place)).map(Arc::new))
     }
 }
 
@@ -180,7 +165,7 @@ pub struct Offer {
     number: u64,
     name: Name,
     /// Given up after the thread has let go of the socket.
-    _claim: Claim,
+    _claim: Option<Claim>,
 }
 
 impl Offer {

@@ -7,6 +7,7 @@ use rustix::io::Errno;
 
 use crate::folder::FolderError;
 use crate::name::NameError;
+use crate::namespace::NamespaceError;
 use crate::wire::{MAX_FDS, MAX_PAYLOAD_BYTES, WireError};
 
 /// A call that this thread or process must not make.
@@ -39,6 +40,12 @@ pub enum MisuseError {
          that `descriptors` lists alone, or have them placed above others"
     )]
     DescriptorLost,
+    /// The domain lies in a network namespace, and this thread has entered another since.
+    #[error(
+        "the domain lies in the network namespace in which it was opened, and this thread is in another one; open the domain \
+         again"
+    )]
+    OtherNamespace,
 }
 
 /// Why a domain cannot be opened.
@@ -50,6 +57,9 @@ pub enum DomainError {
     /// The folder of the domain cannot be used.
     #[error(transparent)]
     Folder(#[from] FolderError),
+    /// The network namespace of the domain cannot be used.
+    #[error(transparent)]
+    Namespace(#[from] NamespaceError),
     /// The background thread cannot be had.
     #[error(
         "cannot {what} for the domain's background thread: {error}; raise the limits shown by `ulimit -a`"
@@ -80,6 +90,30 @@ pub enum OfferError {
         path: PathBuf,
         /// Its owner; 0 for one outside this pid namespace.
         pid: u32,
+    },
+    /// A process of another user has the name in the network namespace, where anybody may take it first.
+    #[error(
+        "a process of uid {uid} has taken the name {}, which it can in a network namespace; nobody trusts it there: end it, \
+         choose another domain, or a folder (BEELINE_ROOT)",
+        path.display()
+    )]
+    Squatted {
+        /// The offer's socket.
+        path: PathBuf,
+        uid: u32,
+    },
+    /// The name in the network namespace is held by a process that does not answer for it.
+    #[error(
+        "the name {}{} is held by a process that did not offer it, as a child does whose parent forked it while it offered; end \
+         that process (`ss -xlp` shows it), or choose another name",
+        path.display(),
+        in_parentheses(*pid)
+    )]
+    Orphaned {
+        /// The offer's socket.
+        path: PathBuf,
+        /// The process that offered it, and has died; `None` where the kernel does not say.
+        pid: Option<u32>,
     },
     /// The folder cannot be opened to other users.
     #[error(transparent)]

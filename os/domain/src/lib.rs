@@ -1,6 +1,7 @@
 //! Who is there: rendezvous, sealed memory passed by descriptor, liveness, wake-up.
 //!
-//! - **Rendezvous** ([`Domain`], [`Service`], [`Connection`]): an owner offers a name in an owner-only folder; a client
+//! - **Rendezvous** ([`Domain`], [`Service`], [`Connection`]): an owner offers a name in an owner-only folder, or in a network
+//!   namespace; a client
 //!   connects, sends a request with descriptors, gets an answer with descriptors. No daemon, no root.
 //! - **Notifications** ([`Peer::notify`], [`Notifications`]): an owner tells a client something unasked, in order with its
 //!   answers, without waiting for it; the client waits by descriptor, by timeout or with callbacks on a thread.
@@ -45,11 +46,13 @@ mod inbox;
 mod links;
 mod mailbox;
 mod name;
+mod namespace;
 mod notices;
 mod notifications;
 mod notify;
 mod outbox;
 mod peer;
+mod place;
 mod polled;
 mod protocol;
 mod reactor;
@@ -70,7 +73,7 @@ mod workers;
 
 pub use arrival::{Absence, MayArrive};
 pub use callbacks::CallbackThread;
-pub use config::{DomainConfig, ROOT_VARIABLE};
+pub use config::{DomainConfig, DomainPlace, NETWORK_NAMESPACE, ROOT_VARIABLE};
 pub use connection::{Connection, DEFAULT_TIMEOUT};
 pub use credits::{MemoryCreditSink, MemoryCredits};
 pub use descriptor::{Purpose, descriptors, place_descriptors_above};
@@ -80,7 +83,8 @@ pub use error::{ConnectError, DomainError, MisuseError, OfferError, process_name
 pub use event::Event;
 pub use folder::FolderError;
 pub use in_use::remove_unused_domains;
-pub use name::{MAX_NAME_BYTES, NameError};
+pub use name::{MAX_NAME_BYTES, MAX_NAMESPACE_NAME_BYTES, NameError};
+pub use namespace::NamespaceError;
 pub use notifications::Notifications;
 pub use notify::{Notification, NotificationsEnded, Notified, NotifyError};
 pub use peer::{Peer, PeerId};

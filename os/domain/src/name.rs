@@ -4,6 +4,8 @@ use std::fmt;
 
 /// Longest name in bytes.
 pub const MAX_NAME_BYTES: usize = 48;
+/// Longest name in bytes of a domain in a network namespace, whose sockets have all of their name in 107 bytes.
+pub const MAX_NAMESPACE_NAME_BYTES: usize = 39;
 
 /// Why a string is not a name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -14,6 +16,9 @@ pub enum NameError {
     /// The string is too long.
     #[error("a name of {bytes} bytes; at most {MAX_NAME_BYTES} are allowed")]
     TooLong { bytes: usize },
+    /// The string is too long for a domain in a network namespace.
+    #[error("a name of {bytes} bytes; a domain in a network namespace may have {MAX_NAMESPACE_NAME_BYTES}")]
+    TooLongForNamespace { bytes: usize },
     /// A character that names may not have, or not at that place.
     #[error(
         "`{}` at position {position} of a name: names are [a-z0-9] followed by [a-z0-9._-]",

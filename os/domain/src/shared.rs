@@ -6,22 +6,23 @@ use beeline_mmio::{ThisProcess, membarrier};
 
 use crate::error::{DomainError, MisuseError};
 use crate::evidence::own_started_ticks;
-use crate::folder::{Folder, own_uid};
+use crate::folder::own_uid;
+use crate::place::Place;
 use crate::reactor::Reactor;
 use crate::wire::{Header, Identity, Kind};
 
-/// The folder, the thread and the identity of a domain.
+/// The place, the thread and the identity of a domain.
 #[derive(Debug)]
 pub(crate) struct Shared {
-    pub(crate) folder: Arc<Folder>,
+    pub(crate) place: Arc<Place>,
     pub(crate) reactor: Reactor,
     pub(crate) identity: Identity,
     pub(crate) opened_by: ThisProcess,
 }
 
 impl Shared {
-    /// Starts the thread of this process for a domain whose folder is open, and registers the process for membarriers.
-    pub(crate) fn start(folder: Arc<Folder>) -> Result<Self, DomainError> {
+    /// Starts the thread of this process for a domain whose place is open, and registers the process for membarriers.
+    pub(crate) fn start(place: Arc<Place>) -> Result<Self, DomainError> {
         if let Err(error) = membarrier::register() {
             tracing::info!(%error, "peers and this process fence per message");
         }
@@ -29,14 +30,15 @@ impl Shared {
             uid: own_uid(),
             membarrier: membarrier::is_registered(),
             started_ticks: own_started_ticks(),
+            has_permissions: place.keeps_others_out(),
         };
         let reactor =
             Reactor::start(identity).map_err(|(what, error)| DomainError::Thread { what, error })?;
-        Ok(Shared { folder, reactor, identity, opened_by: ThisProcess::get() })
+        Ok(Shared { place, reactor, identity, opened_by: ThisProcess::get() })
     }
 
-    pub(crate) fn folder(&self) -> &Folder {
-        &self.folder
+    pub(crate) fn place(&self) -> &Place {
+        &self.place
     }
 
     pub(crate) fn reactor(&self) -> &Reactor {
@@ -52,7 +54,8 @@ impl Shared {
         self.opened_by.is_this()
     }
 
-    /// Whether this process and thread may wait for the background thread, and its descriptors are there.
+    /// Whether this process and thread may wait for the background thread, its descriptors are there, and it is
+    /// where the domain lies.
     pub(crate) fn check_thread(&self) -> Result<(), MisuseError> {
         if !self.is_own() {
             return Err(MisuseError::Forked { opened_by: self.opened_by.pid(), pid: std::process::id() });
@@ -60,10 +63,10 @@ impl Shared {
         if self.reactor.is_this_thread() {
             return Err(MisuseError::OnDomainThread);
         }
-        if self.reactor.is_lost() || !self.folder.is_ours() {
+        if self.reactor.is_lost() {
             return Err(MisuseError::DescriptorLost);
         }
-        Ok(())
+        self.place.check()
     }
 }
 

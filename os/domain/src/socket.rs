@@ -1,4 +1,4 @@
-//! `SOCK_SEQPACKET` sockets in the rendezvous folder, and packets with descriptors over them.
+//! `SOCK_SEQPACKET` sockets of the rendezvous, and packets with descriptors over them.
 //!
 //! Every socket is close-on-exec and non-blocking: whoever does not read or write in time loses its connection, never
 //! ours its time.
@@ -26,13 +26,14 @@ fn new_socket() -> Result<OwnedFd, Errno> {
     rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)
 }
 
-fn address(folder: &Folder, name: &Name) -> Result<SocketAddrUnix, Errno> {
+/// The address of an offer's socket in a folder.
+pub(crate) fn address(folder: &Folder, name: &Name) -> Result<SocketAddrUnix, Errno> {
     SocketAddrUnix::new(folder.through_descriptor(&name.socket_file()))
 }
 
-/// Makes the socket of an offer. `for_others` lets users other than the folder's owner connect; without it the
+/// Makes the socket of an offer in a folder. `for_others` lets users other than the folder's owner connect; without it the
 /// socket's own mode forbids them to.
-pub(crate) fn listen(folder: &Folder, name: &Name, for_others: bool) -> Result<OwnedFd, Errno> {
+pub(crate) fn listen_in(folder: &Folder, name: &Name, for_others: bool) -> Result<OwnedFd, Errno> {
     let socket = new_socket()?;
     rustix::net::bind(&socket, &address(folder, name)?)?;
     let mode = Mode::from_raw_mode(if for_others { 0o666 } else { 0o600 });
@@ -42,10 +43,18 @@ pub(crate) fn listen(folder: &Folder, name: &Name, for_others: bool) -> Result<O
     Ok(socket)
 }
 
-/// One attempt to connect; `AGAIN` when the owner's backlog is full.
-pub(crate) fn connect(folder: &Folder, name: &Name) -> Result<OwnedFd, Errno> {
+/// Makes the socket of an offer under a name that has no permissions.
+pub(crate) fn listen(address: &SocketAddrUnix) -> Result<OwnedFd, Errno> {
     let socket = new_socket()?;
-    rustix::net::connect(&socket, &address(folder, name)?)?;
+    rustix::net::bind(&socket, address)?;
+    rustix::net::listen(&socket, BACKLOG)?;
+    Ok(socket)
+}
+
+/// One attempt to connect; `AGAIN` when the owner's backlog is full.
+pub(crate) fn connect(address: &SocketAddrUnix) -> Result<OwnedFd, Errno> {
+    let socket = new_socket()?;
+    rustix::net::connect(&socket, address)?;
     Ok(socket)
 }
 

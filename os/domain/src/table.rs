@@ -170,7 +170,7 @@ impl Table {
             }
             Err(EvidenceError::System(error)) => return Err(error),
         };
-        if let Err(reason) = admit(evidence.uid(), self.identity.uid, &offer.options.allowed_uids) {
+        if let Err(reason) = admit(evidence.uid(), self.identity, &offer.options.allowed_uids) {
             self.send_away(channel, &reason);
             return Ok(());
         }
@@ -299,12 +299,14 @@ impl Table {
     }
 }
 
-/// Whether a process of the user `uid` may connect to an offer of the user `own_uid`; else why it may not.
+/// Whether a process of the user `uid` may connect to an offer; else why it may not.
 ///
-/// Where two users can have the same uid (`uid.rs`), the list admits neither. An offer without a list needs no uid: its
-/// socket and folder are the owner's alone, and the kernel compared the users themselves when it let this one connect.
-fn admit(uid: u32, own_uid: u32, allowed_uids: &[u32]) -> Result<(), String> {
-    if uid == own_uid && allowed_uids.is_empty() {
+/// Where two users can have the same uid (`uid.rs`), the list admits neither. An offer without a list in a folder needs no
+/// uid: its socket and folder are the owner's alone, and the kernel compared the users themselves when it let this one
+/// connect. A name in a network namespace lets everybody connect.
+fn admit(uid: u32, owner: Identity, allowed_uids: &[u32]) -> Result<(), String> {
+    let own_uid = owner.uid;
+    if uid == own_uid && allowed_uids.is_empty() && owner.has_permissions {
         return Ok(());
     }
     if !uid::names_one_user(uid) {
@@ -353,7 +355,7 @@ mod tests {
         }
     }
 
-    const IDENTITY: Identity = Identity { uid: 0, membarrier: true, started_ticks: 0 };
+    const IDENTITY: Identity = Identity { uid: 0, membarrier: true, started_ticks: 0, has_permissions: true };
 
     fn pair() -> (OwnedFd, OwnedFd) {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;

@@ -225,12 +225,14 @@ impl Header {
     }
 }
 
-/// What this process says of itself in every header.
+/// What this process is in a domain, most of which it says in every header.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Identity {
     pub uid: u32,
     pub membarrier: bool,
     pub started_ticks: u64,
+    /// Whether permissions of files keep everybody but the owner from offers without a list. Never sent.
+    pub has_permissions: bool,
 }
 
 impl Identity {

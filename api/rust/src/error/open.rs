@@ -86,6 +86,14 @@ pub enum OpenError {
         /// Which folder, and why.
         source: Cause,
     },
+    /// It lies in the network namespace, which cannot be used here.
+    #[error("cannot use the network namespace for domain `{name}`")]
+    Namespace {
+        /// Name of the domain.
+        name: String,
+        /// What is missing.
+        source: Cause,
+    },
     /// The process is out of threads or descriptors.
     #[error("cannot start the background thread of domain `{name}`")]
     Resources {
@@ -101,6 +109,7 @@ impl OpenError {
         match error {
             DomainError::Name(error) => OpenError::Name { name, source: error.into() },
             DomainError::Folder(error) => OpenError::Folder { name, source: error.into() },
+            DomainError::Namespace(error) => OpenError::Namespace { name, source: error.into() },
             DomainError::Thread { .. } => OpenError::Resources { name, source: error.into() },
         }
     }
@@ -130,6 +139,7 @@ impl OpenError {
                 }
                 _ => "see that the folder above it exists and lets you write, or open the domain in another",
             },
+            OpenError::Namespace { .. } => "mount /proc and map the user, or open the domain in a folder",
             OpenError::Resources { .. } => "raise the limits that `ulimit -a` shows",
         }
     }
@@ -154,6 +164,14 @@ pub enum OfferError {
         target: Target,
         /// The process; `None` for one outside this pid namespace.
         pid: Option<u32>,
+    },
+    /// A process that does not answer for it holds the name, as anybody can in a network namespace.
+    #[error("cannot offer {target}: a process that may not offer it holds the name")]
+    Held {
+        /// What was to be offered.
+        target: Target,
+        /// Which user it is, or whose child.
+        source: Cause,
     },
     /// An option is out of bounds.
     #[error("cannot offer {target} with these options")]
@@ -199,6 +217,9 @@ impl OfferError {
                 OfferError::NotOwner { target, owner_uid: owner }
             }
             Below::Misuse(error) => OfferError::Misuse { target, source: error.into() },
+            Below::Squatted { .. } | Below::Orphaned { .. } => {
+                OfferError::Held { target, source: error.into() }
+            }
             Below::Folder(error) => OfferError::System { target, source: error.into() },
             Below::System { .. } | Below::Reopen(_) => OfferError::System { target, source: error.into() },
         }
@@ -227,6 +248,9 @@ impl OfferError {
         match self {
             OfferError::Name { .. } => NAMES,
             OfferError::Taken { .. } => "stop that process, or offer under another name",
+            OfferError::Held { .. } => {
+                "end that process, or open the domain under another name or in a folder"
+            }
             OfferError::Options { .. } => "give the option a value in its bounds",
             OfferError::NotOwner { .. } => "offer in a domain of your own",
             OfferError::Misuse { .. } => MISUSE,

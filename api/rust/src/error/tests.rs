@@ -3,7 +3,9 @@ use std::error::Error as _;
 use std::time::Duration;
 
 use beeline_contract_link::LinkError;
-use beeline_domain::{DomainError, FolderError, MisuseError, NameError, WindowError, WireError};
+use beeline_domain::{
+    DomainError, FolderError, MisuseError, NameError, NamespaceError, WindowError, WireError,
+};
 use beeline_driver::{RxError, TxError};
 use beeline_mmio::{MapError, NotChosen, StoreKernel};
 use beeline_rpc::{CallError, Loss, RpcError};
@@ -40,6 +42,8 @@ fn domain_offers() -> Vec<beeline_domain::OfferError> {
         Below::Name(NameError::Empty),
         Below::Taken { path: "/x".into(), pid: 7 },
         Below::Taken { path: "/x".into(), pid: 0 },
+        Below::Squatted { path: "/x".into(), uid: 7 },
+        Below::Orphaned { path: "/x".into(), pid: Some(7) },
         Below::Folder(FolderError::NotFolder { path: "/x".into() }),
         Below::System { what: "make the socket", path: "/x".into(), errno },
         Below::Misuse(MisuseError::NotOwner { owner: 5 }),
@@ -83,6 +87,7 @@ fn opening() -> Vec<Error> {
     let path = || "/x/d".into();
     vec![
         OpenError::new("D".to_owned(), DomainError::Name(NameError::Empty)).into(),
+        OpenError::new("d".to_owned(), NamespaceError::Unmapped { uid: 7 }.into()).into(),
         folder(FolderError::Symlink { path: path() }).into(),
         folder(FolderError::Owner { path: path(), found: 1, expected: 2 }).into(),
         folder(FolderError::Permissions { path: path(), mode: 0o777 }).into(),
@@ -268,6 +273,8 @@ fn variant(error: &Error) -> u32 {
         Error::Ended(SubscriptionEnded::OwnerDied) => 52,
         Error::Ended(SubscriptionEnded::OwnerFaulty { .. }) => 53,
         Error::Ended(SubscriptionEnded::Misuse { .. }) => 54,
+        Error::Open(OpenError::Namespace { .. }) => 55,
+        Error::Offer(OfferError::Held { .. }) => 56,
     }
 }
 
@@ -275,7 +282,7 @@ fn variant(error: &Error) -> u32 {
 fn every_variant_prints_its_chain_without_a_repetition() {
     let errors = all();
     let seen: BTreeSet<u32> = errors.iter().map(variant).collect();
-    assert_eq!(seen, (0..=54).collect(), "an error of every variant is tried");
+    assert_eq!(seen, (0..=56).collect(), "an error of every variant is tried");
     for error in &errors {
         let texts = chain(error);
         for (index, text) in texts.iter().enumerate() {

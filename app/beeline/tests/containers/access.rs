@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 
-use crate::host::{HERE, Host, Place, THERE, User};
+use crate::host::{HERE, Host, Place, Process, THERE, User};
 
 /// The uid by which the kernel shows every user that a user namespace does not map.
 const OVERFLOW_UID: &str = "65534";
@@ -23,6 +23,31 @@ pub fn name_has_one_owner_and_is_free_after_its_death(host: &Host) {
     let mut third = offer(THERE);
     third.expect("offered");
     third.end();
+}
+
+/// A domain that no other run of this test has: the machine's network namespace is everybody's.
+fn own_domain() -> String {
+    format!("containers-{}", std::process::id())
+}
+
+pub fn network_namespaces_of_two_containers_are_two_domains(host: &Host) {
+    let domain = own_domain();
+    let role = ["offers-in-namespace", &domain, "window"];
+    let offer = |place| host.container(place, &role);
+    let mut here = offer(HERE);
+    here.expect("offered");
+    let mut there = offer(THERE);
+    there.expect("offered");
+    let mut outside = host.plain(User::Owner, &role);
+    outside.expect("offered");
+    [here, there, outside].into_iter().for_each(Process::end);
+}
+
+pub fn user_with_the_overflow_uid_has_no_domain_in_a_network_namespace(host: &Host) {
+    let mut nobody = host.container(NOBODY, &["offers-in-namespace", &own_domain(), "window"]);
+    let refused = nobody.expect("not opened: ");
+    assert!(refused.contains("stands for every user that this user namespace does not map"), "{refused}");
+    nobody.end();
 }
 
 pub fn user_with_the_overflow_uid_uses_its_own_folder(host: &Host) {

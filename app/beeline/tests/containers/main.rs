@@ -14,6 +14,7 @@ mod access;
 mod enter;
 mod host;
 mod messages;
+mod notifications;
 mod payload;
 mod programs;
 mod roles;
@@ -39,7 +40,7 @@ const fn test_of_two_users(name: &'static str, run: fn(&Host)) -> Test {
     Test { name, needs_other_user: true, run }
 }
 
-const TESTS: [Test; 13] = [
+const TESTS: [Test; 16] = [
     test("windows_carry_every_byte_both_ways", messages::windows_carry_every_byte_both_ways),
     test("calls_are_answered_byte_for_byte", messages::calls_are_answered_byte_for_byte),
     test("sleeping_receiver_is_woken_by_each_message", messages::sleeping_receiver_is_woken_by_each_message),
@@ -50,6 +51,18 @@ const TESTS: [Test; 13] = [
     test(
         "killed_receiver_wakes_its_sender_which_is_told",
         messages::killed_receiver_wakes_its_sender_which_is_told,
+    ),
+    test(
+        "notifications_come_from_another_container_and_end_with_its_death",
+        messages::notifications_come_from_another_container_and_end_with_its_death,
+    ),
+    test(
+        "network_namespaces_of_two_containers_are_two_domains",
+        access::network_namespaces_of_two_containers_are_two_domains,
+    ),
+    test(
+        "user_with_the_overflow_uid_has_no_domain_in_a_network_namespace",
+        access::user_with_the_overflow_uid_has_no_domain_in_a_network_namespace,
     ),
     test("killed_server_ends_an_outstanding_call", messages::killed_server_ends_an_outstanding_call),
     test(

@@ -78,6 +78,26 @@ pub fn killed_receiver_wakes_its_sender_which_is_told(host: &Host) {
     sender.end();
 }
 
+pub fn notifications_come_from_another_container_and_end_with_its_death(host: &Host) {
+    let mut owner = host.container(HERE, &["notifies", "news"]);
+    owner.expect("ready");
+    let mut client = host.container(THERE, &["is-notified", "news"]);
+    client.expect("news 0");
+    for number in 1..WAKE_UPS {
+        client.wait_until_asleep();
+        owner.tell(&number.to_string());
+        client.expect(&format!("news {number}"));
+    }
+    client.kill();
+    assert_eq!(owner.expect("end: "), "Died");
+    let mut client = host.container(THERE, &["is-notified", "news"]);
+    client.expect("news 0");
+    client.wait_until_asleep();
+    owner.kill();
+    assert_eq!(client.expect("end: "), "OwnerDied");
+    client.end();
+}
+
 pub fn killed_server_ends_an_outstanding_call(host: &Host) {
     let mut server = host.container(HERE, &["hangs", "server"]);
     server.expect("ready");

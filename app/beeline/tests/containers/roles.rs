@@ -15,15 +15,16 @@ use beeline::{
     Armed, Domain, OpenError, Polled, Receiver, ReceiverOptions, RecvError, SendError, Sender, Sent, Source,
     WaitPolicy,
 };
+use beeline_domain::NETWORK_NAMESPACE;
 use rustix::event::{PollFd, PollFlags, Timespec, epoll};
 
 use crate::enter::NAMESPACES;
-use crate::payload;
+use crate::{notifications, payload};
 
 /// Ends what hangs; nothing is ever waited for this long.
 pub const WATCHDOG: Duration = Duration::from_secs(30);
 /// Name of the domain in the shared folder.
-const DOMAIN: &str = "shared";
+pub const DOMAIN: &str = "shared";
 /// Messages that each side of [`talk`] sends.
 const MESSAGES: u64 = 250;
 /// Calls of [`client`].
@@ -40,7 +41,7 @@ pub fn say(what: &str) {
 }
 
 /// The next line of the test; `None` when it wants the role to end.
-fn listen() -> Option<String> {
+pub fn listen() -> Option<String> {
     let mut line = String::new();
     match std::io::stdin().lock().read_line(&mut line).unwrap() {
         0 => None,
@@ -80,8 +81,14 @@ pub fn play(root: &Path, role: &[String]) -> ExitCode {
         open_and_tell(root, rest);
         return ExitCode::SUCCESS;
     }
+    if let ["offers-in-namespace", domain, name] = words[..] {
+        offer_in_namespace(domain, name);
+        return ExitCode::SUCCESS;
+    }
     let domain = Domain::open_in(root, DOMAIN).unwrap();
     match words[..] {
+        ["notifies", name] => notifications::notify(root, name),
+        ["is-notified", name] => notifications::be_notified(root, name),
         ["talks", own, other] => talk(&domain, own, other),
         ["receives", name, how] => receive(&domain, name, how),
         ["sends", name] => send_when_told(domain.sender(name).unwrap()),
@@ -94,6 +101,14 @@ pub fn play(root: &Path, role: &[String]) -> ExitCode {
         _ => panic!("no role {words:?}"),
     }
     ExitCode::SUCCESS
+}
+
+/// Offers a window in the network namespace and in no folder.
+fn offer_in_namespace(domain: &str, name: &str) {
+    match Domain::open_in(NETWORK_NAMESPACE, domain) {
+        Ok(domain) => offer(&domain, name, &[]),
+        Err(error) => say(&format!("not opened: {}", text(&error))),
+    }
 }
 
 /// Opens the domain, as its own or as that of the user of a uid, and becomes the sender of a window; says how that went.

@@ -6,6 +6,7 @@
 #![allow(dead_code, reason = "each test file uses its own part")]
 
 pub mod held;
+pub mod users;
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::fd::AsFd;

@@ -1,0 +1,193 @@
+//! Where a domain lies: in a checked folder, or in a network namespace.
+
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::io::Errno;
+
+use crate::claim::{self, Claim, ClaimError};
+use crate::config::{DomainConfig, NETWORK_NAMESPACE};
+use crate::error::{DomainError, MisuseError, OfferError};
+use crate::folder::{Folder, FolderError, own_uid};
+use crate::name::{Name, SOCKET_SUFFIX};
+use crate::namespace::{self, Holder, Namespace};
+use crate::{socket, uid};
+
+/// A domain's folder, or its network namespace.
+#[derive(Debug)]
+pub(crate) enum Place {
+    Folder(Arc<Folder>),
+    Namespace(Namespace),
+}
+
+/// A name that is offered: its socket, and in a folder the lock that says whose it is.
+pub(crate) struct Offered {
+    pub(crate) listener: OwnedFd,
+    pub(crate) claim: Option<Claim>,
+}
+
+impl Place {
+    /// The place of this user's domain. In a folder, names whose owners have died are removed.
+    pub(crate) fn open_own(config: &DomainConfig) -> Result<Self, DomainError> {
+        let name = Name::new(&config.name)?;
+        let root = config.checked_root_folder(own_uid())?;
+        if is_namespace(&root) {
+            return Self::in_namespace(name, own_uid());
+        }
+        let folder = Folder::open_own(&root, &name)?;
+        claim::sweep(&folder);
+        Ok(Place::Folder(Arc::new(folder)))
+    }
+
+    /// The place of a domain that belongs to `owner_uid`, to connect only.
+    pub(crate) fn open_foreign(config: &DomainConfig, owner_uid: u32) -> Result<Self, DomainError> {
+        let name = Name::new(&config.name)?;
+        let root = config.checked_root_folder(owner_uid)?;
+        if is_namespace(&root) {
+            return Self::in_namespace(name, owner_uid);
+        }
+        Ok(Place::Folder(Arc::new(Folder::open_foreign(&root, &name, owner_uid)?)))
+    }
+
+    fn in_namespace(name: Name, owner_uid: u32) -> Result<Self, DomainError> {
+        namespace::check_length(&name)?;
+        Ok(Place::Namespace(Namespace::open(name, owner_uid)?))
+    }
+
+    /// Who owns the domain, and so every offer in it.
+    pub(crate) fn owner_uid(&self) -> u32 {
+        match self {
+            Place::Folder(folder) => folder.owner_uid(),
+            Place::Namespace(namespace) => namespace.owner_uid(),
+        }
+    }
+
+    /// Whether a process that the kernel gives this uid belongs to the domain's owner. A folder was compared with its owner
+    /// when it was opened, whatever number the owner has; a network namespace has nothing but the number.
+    pub(crate) fn is_owner(&self, uid: u32) -> bool {
+        let is_same = uid == self.owner_uid();
+        match self {
+            Place::Folder(_) => is_same,
+            Place::Namespace(_) => is_same && uid::names_one_user(uid),
+        }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        match self {
+            Place::Folder(folder) => folder.path(),
+            Place::Namespace(namespace) => namespace.path(),
+        }
+    }
+
+    /// The socket of an offer as errors name it.
+    pub(crate) fn socket_path(&self, name: &Name) -> PathBuf {
+        match self {
+            Place::Folder(folder) => folder.path().join(name.socket_file()),
+            Place::Namespace(namespace) => namespace.path().join(name.as_str()),
+        }
+    }
+
+    /// Whether permissions of files keep everybody but the owner from the socket of an offer without a list.
+    pub(crate) fn keeps_others_out(&self) -> bool {
+        matches!(self, Place::Folder(_))
+    }
+
+    /// Whether its descriptors are there, and this thread is where it is.
+    pub(crate) fn check(&self) -> Result<(), MisuseError> {
+        match self {
+            Place::Folder(folder) if folder.is_ours() => Ok(()),
+            Place::Namespace(namespace) if !namespace.is_ours() => Err(MisuseError::DescriptorLost),
+            Place::Namespace(namespace) if namespace.is_here() => Ok(()),
+            Place::Namespace(_) => Err(MisuseError::OtherNamespace),
+            Place::Folder(_) => Err(MisuseError::DescriptorLost),
+        }
+    }
+
+    /// The folder to be watched for new names, where there is one.
+    pub(crate) fn folder(&self) -> Option<&Folder> {
+        match self {
+            Place::Folder(folder) => Some(folder),
+            Place::Namespace(_) => None,
+        }
+    }
+
+    /// The names that have a socket, in no order.
+    pub(crate) fn names(&self) -> Result<Vec<String>, FolderError> {
+        let files = match self {
+            Place::Folder(folder) => folder.files()?,
+            Place::Namespace(namespace) => {
+                return namespace.names().map_err(|errno| FolderError::System {
+                    action: "list",
+                    path: namespace.path().to_owned(),
+                    errno,
+                    remedy: "mount /proc",
+                });
+            }
+        };
+        let names = files.iter().filter_map(|file| file.strip_suffix(SOCKET_SUFFIX));
+        Ok(names.filter(|name| Name::new(name).is_ok()).map(str::to_owned).collect())
+    }
+
+    /// Takes a name and listens under it. `for_others` lets users other than the owner reach the socket, where permissions
+    /// of files keep them from it.
+    pub(crate) fn offer(&self, name: &Name, for_others: bool) -> Result<Offered, OfferError> {
+        match self {
+            Place::Folder(folder) => offer_in_folder(folder, name, for_others, self.socket_path(name)),
+            Place::Namespace(namespace) => {
+                let path = self.socket_path(name);
+                let listener = namespace.address(name).and_then(|address| socket::listen(&address));
+                match listener {
+                    Ok(listener) => Ok(Offered { listener, claim: None }),
+                    Err(Errno::ADDRINUSE) => Err(held(namespace, name, path)),
+                    Err(errno) => Err(OfferError::System { what: "make the socket", path, errno }),
+                }
+            }
+        }
+    }
+
+    /// One attempt to connect to the owner of a name.
+    pub(crate) fn connect(&self, name: &Name) -> Result<OwnedFd, Errno> {
+        match self {
+            Place::Folder(folder) => socket::connect(&socket::address(folder, name)?),
+            // Nobody listens: whether a socket has the name makes no difference to who comes.
+            Place::Namespace(namespace) => socket::connect(&namespace.address(name)?)
+                .map_err(|errno| if errno == Errno::CONNREFUSED { Errno::NOENT } else { errno }),
+        }
+    }
+}
+
+fn is_namespace(root: &Path) -> bool {
+    root == Path::new(NETWORK_NAMESPACE)
+}
+
+fn offer_in_folder(
+    folder: &Arc<Folder>,
+    name: &Name,
+    for_others: bool,
+    path: PathBuf,
+) -> Result<Offered, OfferError> {
+    let claim = Claim::take(folder, name).map_err(|error| match error {
+        ClaimError::Taken(pid) => OfferError::Taken { path: path.clone(), pid },
+        ClaimError::System(what, errno) => OfferError::System { what, path: path.clone(), errno },
+    })?;
+    if for_others {
+        folder.make_searchable()?;
+    }
+    let listener = socket::listen_in(folder, name, for_others).map_err(|errno| OfferError::System {
+        what: "make the socket",
+        path,
+        errno,
+    })?;
+    Ok(Offered { listener, claim: Some(claim) })
+}
+
+/// Says who has a name of a network namespace that cannot be had.
+fn held(namespace: &Namespace, name: &Name, path: PathBuf) -> OfferError {
+    match namespace.holder(name) {
+        Holder::Process { pid, uid } if uid == namespace.owner_uid() => OfferError::Taken { path, pid },
+        Holder::Process { uid, .. } => OfferError::Squatted { path, uid },
+        Holder::Orphans { pid } => OfferError::Orphaned { path, pid: Some(pid) },
+        Holder::Unknown => OfferError::Orphaned { path, pid: None },
+    }
+}

@@ -4,7 +4,7 @@ use alloc::string::String;
 
 use beeline_contract_memory::StorePort;
 
-use crate::{DmaMemory, ReadPort};
+use crate::{DmaMemory, LinkKind, ReadPort};
 
 /// Why a link cannot do what was asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,7 +71,7 @@ pub trait Doorbell {
 }
 
 /// A link as a host half sees it. Nothing here blocks.
-pub trait Link {
+pub trait Link: LinkKind {
     /// Stores into a queue's transmit window.
     type Window: StorePort;
     /// Device-visible host memory.

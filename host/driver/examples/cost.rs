@@ -8,7 +8,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use beeline_contract_link::{Doorbell, Link, LinkError, NoReads, RegisterRead};
+use beeline_contract_link::{Doorbell, Evidence, Link, LinkError, LinkKind, NoReads, RegisterRead};
 use beeline_driver::{
     Batching, DescriptorConfig, KpioConfig, MmioConfig, Port, PortConfig, PortState, Progress, QueueHalf,
     Sent, Stopped, Transmit,
@@ -34,6 +34,10 @@ impl Doorbell for Bell {
     fn ring(&mut self, value: u64) {
         self.0.store_release(value);
     }
+}
+
+impl LinkKind for Null {
+    const EVIDENCE: Evidence = Evidence::OneProcess;
 }
 
 impl Link for Null {

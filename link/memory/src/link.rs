@@ -4,7 +4,7 @@
 //! of its window, as the rendezvous of a link in shared memory does.
 
 use beeline_contract_device::Device;
-use beeline_contract_link::{Doorbell, Link, LinkError, RegisterRead};
+use beeline_contract_link::{Doorbell, Evidence, Link, LinkError, LinkKind, RegisterRead};
 use beeline_spec::regs;
 use beeline_spec::regs::field::queue_control;
 
@@ -55,6 +55,10 @@ impl<D: Device> Bus<D> {
             _ => {}
         }
     }
+}
+
+impl<D: Device> LinkKind for MemoryLink<D> {
+    const EVIDENCE: Evidence = Evidence::OneProcess;
 }
 
 impl<D: Device> Link for MemoryLink<D> {

@@ -35,6 +35,8 @@
 #define BEELINE_DATAGRAM_ETHERTYPE 34997
 /* Version of the datagram protocol; a frame of another version is dropped. */
 #define BEELINE_DATAGRAM_VERSION 1
+/* What marks a link_side, and its version. */
+#define BEELINE_LINK_SIDE_FORMAT 200192001
 /* Most datagrams of one direction under way: the bits of `selective`, and one. */
 #define BEELINE_DATAGRAM_WINDOW 64
 /* Bytes of a half of an inline queue's window: the longest entry that can be pushed. The window is a run of halves; all even ones are one memory, all odd ones another. Where the window is blank, a push fills its half. */
@@ -90,6 +92,14 @@
 /* One. */
 #define BEELINE_BLANK_TAG_LSB 63
 #define BEELINE_BLANK_TAG_MASK 0x1ULL
+
+/* Each word of a link_side: what a side of a link without a common kernel says, and as which incarnation it says it. A word whose incarnation is not that of word 0 is not read. */
+/* What the words of the structure link_side are. */
+#define BEELINE_SAID_VALUE_LSB 0
+#define BEELINE_SAID_VALUE_MASK 0xffffffffULL
+/* Random, not 0, and another one each time that the side comes up anew. */
+#define BEELINE_SAID_INCARNATION_LSB 32
+#define BEELINE_SAID_INCARNATION_MASK 0xffffffffULL
 
 /* First word of every message of a lap window: a window whose receivers only load from it. Bit 63 of every word that is stored there is the lap, so that a word has arrived when it has the lap that its receiver expects; a fresh window is zero. Bit 63 of the payload words behind the header stands in the header. */
 /* Payload bytes; the words of kind lap_tops are not counted. */
@@ -480,6 +490,31 @@ struct beeline_credit_page {
 };
 #define BEELINE_CREDIT_PAGE_FREED_LINES_OFFSET 0
 #define BEELINE_CREDIT_PAGE_RECEIVER_WAITING_OFFSET 64
+
+/* What one side of a link without a common kernel pushes to the other, once in half a period and whole. Every word has the fields of `said`. Word 0 is stored last and loaded first. All zero: nobody came yet. */
+struct beeline_link_side {
+	uint64_t beat; /* Beats of this incarnation, modulo 2^32 and never 0; 0: it has left and will not come back. */
+	uint64_t accepted; /* Incarnation of the other side that this one takes; 0: none yet. Within one incarnation it is set once and does not change. */
+	uint64_t declared_down; /* Incarnation of the other side that this one has declared down as it took its present one; 0: none. */
+	uint64_t declared; /* Bits 0 to 15: period in milliseconds; 16 to 31: bound in milliseconds. The two sides have the same, or the link does not come up. */
+	uint64_t format; /* link_side_format. */
+	uint8_t unused_40[24];
+};
+#define BEELINE_LINK_SIDE_BEAT_OFFSET 0
+#define BEELINE_LINK_SIDE_ACCEPTED_OFFSET 8
+#define BEELINE_LINK_SIDE_DECLARED_DOWN_OFFSET 16
+#define BEELINE_LINK_SIDE_DECLARED_OFFSET 24
+#define BEELINE_LINK_SIDE_FORMAT_OFFSET 32
+
+/* The two sides of a link in memory that both of them map. The lines are not neighbours, so that no prefetcher fetches both. */
+struct beeline_link_state {
+	uint64_t first; /* First word of the link_side that the first side stores and the second loads. */
+	uint8_t unused_8[120];
+	uint64_t second; /* First word of the link_side that the second side stores and the first loads. */
+	uint8_t unused_136[120];
+};
+#define BEELINE_LINK_STATE_FIRST_OFFSET 0
+#define BEELINE_LINK_STATE_SECOND_OFFSET 128
 
 /* A client's credit page of its request window, and behind the credits what the server's threads ask of it. */
 struct beeline_rpc_client_page {

@@ -26,6 +26,8 @@ pub const MAX_QUEUES: usize = 1024;
 pub const DATAGRAM_ETHERTYPE: usize = 34997;
 /// Version of the datagram protocol; a frame of another version is dropped.
 pub const DATAGRAM_VERSION: usize = 1;
+/// What marks a link_side, and its version.
+pub const LINK_SIDE_FORMAT: usize = 200192001;
 /// Most datagrams of one direction under way: the bits of `selective`, and one.
 pub const DATAGRAM_WINDOW: usize = 64;
 /// Bytes of a half of an inline queue's window: the longest entry that can be pushed. The window is a run of halves; all even ones are one memory, all odd ones another. Where the window is blank, a push fills its half.
@@ -94,6 +96,17 @@ pub mod blank {
     pub const TAG_LSB: u32 = 63;
     /// Mask of `tag` before shifting.
     pub const TAG_MASK: u64 = 0x1;
+}
+/// Each word of a link_side: what a side of a link without a common kernel says, and as which incarnation it says it. A word whose incarnation is not that of word 0 is not read.
+pub mod said {
+    /// Lowest bit of `value`: What the words of the structure link_side are.
+    pub const VALUE_LSB: u32 = 0;
+    /// Mask of `value` before shifting.
+    pub const VALUE_MASK: u64 = 0xffffffff;
+    /// Lowest bit of `incarnation`: Random, not 0, and another one each time that the side comes up anew.
+    pub const INCARNATION_LSB: u32 = 32;
+    /// Mask of `incarnation` before shifting.
+    pub const INCARNATION_MASK: u64 = 0xffffffff;
 }
 /// First word of every message of a lap window: a window whose receivers only load from it. Bit 63 of every word that is stored there is the lap, so that a word has arrived when it has the lap that its receiver expects; a fresh window is zero. Bit 63 of the payload words behind the header stands in the header.
 pub mod lap_header {
@@ -583,6 +596,30 @@ pub mod credit_page {
     pub const FREED_LINES_OFFSET: usize = 0;
     /// Byte offset of `receiver_waiting` (4 bytes): Futex word: bit 0 while the receiver sleeps for messages, bit 1 while it waits by descriptor.
     pub const RECEIVER_WAITING_OFFSET: usize = 64;
+}
+/// What one side of a link without a common kernel pushes to the other, once in half a period and whole. Every word has the fields of `said`. Word 0 is stored last and loaded first. All zero: nobody came yet.
+pub mod link_side {
+    /// Bytes of the structure.
+    pub const BYTES: usize = 64;
+    /// Byte offset of `beat` (8 bytes): Beats of this incarnation, modulo 2^32 and never 0; 0: it has left and will not come back.
+    pub const BEAT_OFFSET: usize = 0;
+    /// Byte offset of `accepted` (8 bytes): Incarnation of the other side that this one takes; 0: none yet. Within one incarnation it is set once and does not change.
+    pub const ACCEPTED_OFFSET: usize = 8;
+    /// Byte offset of `declared_down` (8 bytes): Incarnation of the other side that this one has declared down as it took its present one; 0: none.
+    pub const DECLARED_DOWN_OFFSET: usize = 16;
+    /// Byte offset of `declared` (8 bytes): Bits 0 to 15: period in milliseconds; 16 to 31: bound in milliseconds. The two sides have the same, or the link does not come up.
+    pub const DECLARED_OFFSET: usize = 24;
+    /// Byte offset of `format` (8 bytes): link_side_format.
+    pub const FORMAT_OFFSET: usize = 32;
+}
+/// The two sides of a link in memory that both of them map. The lines are not neighbours, so that no prefetcher fetches both.
+pub mod link_state {
+    /// Bytes of the structure.
+    pub const BYTES: usize = 256;
+    /// Byte offset of `first` (8 bytes): First word of the link_side that the first side stores and the second loads.
+    pub const FIRST_OFFSET: usize = 0;
+    /// Byte offset of `second` (8 bytes): First word of the link_side that the second side stores and the first loads.
+    pub const SECOND_OFFSET: usize = 128;
 }
 /// A client's credit page of its request window, and behind the credits what the server's threads ask of it.
 pub mod rpc_client_page {

@@ -33,6 +33,8 @@ package nic_pkg;
   localparam int unsigned DatagramEthertype = 34997;
   // Version of the datagram protocol; a frame of another version is dropped.
   localparam int unsigned DatagramVersion = 1;
+  // What marks a link_side, and its version.
+  localparam int unsigned LinkSideFormat = 200192001;
   // Most datagrams of one direction under way: the bits of `selective`, and one.
   localparam int unsigned DatagramWindow = 64;
   // Bytes of a half of an inline queue's window: the longest entry that can be pushed. The window
@@ -595,6 +597,13 @@ package nic_pkg;
     logic [62:0] random;
   } blank_word_t;
 
+  // Each word of a link_side: what a side of a link without a common kernel says, and as which
+  // incarnation it says it. A word whose incarnation is not that of word 0 is not read.
+  typedef struct packed {
+    logic [31:0] incarnation;
+    logic [31:0] value;
+  } said_word_t;
+
   // First word of every message of a lap window: a window whose receivers only load from it. Bit
   // 63 of every word that is stored there is the lap, so that a word has arrived when it has the
   // lap that its receiver expects; a fresh window is zero. Bit 63 of the payload words behind the
@@ -823,6 +832,30 @@ package nic_pkg;
   localparam int unsigned CreditPageBytes = 128;
   localparam int unsigned CreditPageFreedLinesOffset = 0;
   localparam int unsigned CreditPageReceiverWaitingOffset = 64;
+
+  // What one side of a link without a common kernel pushes to the other, once in half a period
+  // and whole. Every word has the fields of `said`. Word 0 is stored last and loaded first. All
+  // zero: nobody came yet.
+  localparam int unsigned LinkSideBytes = 64;
+  localparam int unsigned LinkSideBeatOffset = 0;
+  localparam int unsigned LinkSideAcceptedOffset = 8;
+  localparam int unsigned LinkSideDeclaredDownOffset = 16;
+  localparam int unsigned LinkSideDeclaredOffset = 24;
+  localparam int unsigned LinkSideFormatOffset = 32;
+  typedef struct packed {
+    logic [191:0] unused_320;
+    logic [63:0]  format;
+    logic [63:0]  declared;
+    logic [63:0]  declared_down;
+    logic [63:0]  accepted;
+    logic [63:0]  beat;
+  } link_side_t;
+
+  // The two sides of a link in memory that both of them map. The lines are not neighbours, so
+  // that no prefetcher fetches both.
+  localparam int unsigned LinkStateBytes = 256;
+  localparam int unsigned LinkStateFirstOffset = 0;
+  localparam int unsigned LinkStateSecondOffset = 128;
 
   // A client's credit page of its request window, and behind the credits what the server's
   // threads ask of it.

@@ -21,6 +21,8 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("os/wait", &["contract/memory"]),
     ("os/mmio", &["contract/memory", "contract/link"]),
     ("os/domain", &["contract/memory", "contract/link", "spec", "os/mmio"]),
+    // Beside the domain, whose peers a kernel can tell of; the two share what wakes a program.
+    ("os/heartbeat", &["contract/memory", "contract/link", "spec", "os/mmio", "os/domain"]),
     // What C libraries have in common, whatever is below them.
     ("os/ffi", &[]),
     ("os/ethernet/sys", &[]),

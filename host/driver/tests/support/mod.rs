@@ -14,7 +14,9 @@ use std::rc::Rc;
 use beeline_contract_device::{
     Accept, Device, DmaError, DmaTag, Enables, HostMemory, QueueId, ReadTag, SimTime, Want, Watches, Write,
 };
-use beeline_contract_link::{DmaMemory, Doorbell, Link, LinkError, NoReads, RegisterRead};
+use beeline_contract_link::{
+    DmaMemory, Doorbell, Evidence, Link, LinkError, LinkKind, NoReads, RegisterRead,
+};
 use beeline_contract_memory::{Line, StorePort};
 use beeline_driver::{Pending, Port, PortError, PortState, Progress};
 use beeline_spec::LINE_BYTES;
@@ -345,6 +347,10 @@ impl<D: Device> Doorbell for BusDoorbell<D> {
     fn ring(&mut self, value: u64) {
         self.bus.0.borrow_mut().post(u64::from(self.offset_bytes), value.to_le_bytes().to_vec());
     }
+}
+
+impl<D: Device> LinkKind for InProcess<D> {
+    const EVIDENCE: Evidence = Evidence::OneProcess;
 }
 
 impl<D: Device> Link for InProcess<D> {

@@ -5,7 +5,9 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use beeline_contract_link::{DmaMemory, Doorbell, Link, LinkError, ReadPort, RegisterRead, WindowRead};
+use beeline_contract_link::{
+    DmaMemory, Doorbell, Evidence, Link, LinkError, LinkKind, ReadPort, RegisterRead, WindowRead,
+};
 use beeline_contract_memory::{Line, StorePort};
 use beeline_driver::{Port, PortConfig, PortState};
 use beeline_spec::caps::Capabilities;
@@ -115,6 +117,10 @@ fn status(registers: &HashMap<u32, u64>, offset: u32) -> Option<u64> {
     }
     let control = registers.get(&(offset - regs::queue::STATUS + regs::queue::CONTROL)).copied().unwrap_or(0);
     Some(control & 0xff01)
+}
+
+impl LinkKind for Scripted {
+    const EVIDENCE: Evidence = Evidence::OneProcess;
 }
 
 impl Link for Scripted {

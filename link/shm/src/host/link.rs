@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use beeline_contract_device::Device;
-use beeline_contract_link::{Link, LinkError, NoReads, RegisterRead};
+use beeline_contract_link::{Evidence, Link, LinkError, LinkKind, NoReads, RegisterRead};
 use beeline_domain::{Domain, MemorySleeper, Peer};
 use beeline_mmio::{Flag, MemoryOptions, Region, SharedMemory, StoreKernel, Word};
 use beeline_spec::LINE_BYTES;
@@ -245,6 +245,10 @@ fn map_window(answer: Answer, mut fds: Vec<OwnedFd>) -> Result<(Region, u32), Li
     let region = SharedMemory::from_fd(fd, lines as usize * LINE_BYTES).and_then(|memory| memory.map());
     let region = region.map_err(|error| LinkError::Unsound { what: WINDOW, found: error.to_string() })?;
     Ok((region, lines))
+}
+
+impl LinkKind for ShmLink {
+    const EVIDENCE: Evidence = Evidence::Kernel;
 }
 
 impl Link for ShmLink {

@@ -1,7 +1,7 @@
 //! The link as the programs of a core see it: the same traits as every other link.
 
 use beeline_contract_device::Device;
-use beeline_contract_link::{DmaMemory, Doorbell, Link, LinkError, RegisterRead};
+use beeline_contract_link::{DmaMemory, Doorbell, Evidence, Link, LinkError, LinkKind, RegisterRead};
 use beeline_contract_memory::{Line, StorePort};
 
 use super::state::Around;
@@ -197,6 +197,10 @@ fn word_piece(offset_bytes: u64, value: u64) -> Piece {
     let mut words = [0; 8];
     words[word] = value;
     Piece { offset_bytes: offset_bytes & !(LINE_BYTES as u64 - 1), mask: 0xff << (word * WORD_BYTES), words }
+}
+
+impl<D: Device> LinkKind for CoreLink<D> {
+    const EVIDENCE: Evidence = Evidence::OneProcess;
 }
 
 impl<D: Device> Link for CoreLink<D> {

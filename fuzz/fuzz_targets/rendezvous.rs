@@ -30,6 +30,35 @@ enum Input<'a> {
         epoch: u8,
     },
     Name(&'a str),
+    /// What the other side of an arena says, whatever it is.
+    Arena(&'a [u8]),
+    /// Windows that an owner lends, in memory of so many pages.
+    Lent {
+        pages: u8,
+        leases: Vec<(u16, u32, u64, u64, u8)>,
+    },
+    /// What a client says of windows of which so many were lent.
+    Told {
+        lent: u8,
+        said: Vec<(u8, u8)>,
+    },
+}
+
+/// The windows that are taken lie in the memory, and apart.
+fn lent(pages: u8, leases: &[(u16, u32, u64, u64, u8)]) {
+    let bytes = (1 << 20) + usize::from(pages) * 4096;
+    let mut taken = Vec::new();
+    for (name, lines, offset, blank, epoch) in leases {
+        let sizes = u64::from(*lines) << 32 | u64::from(*name);
+        let words = [1, sizes, *offset, *blank, u64::from(*epoch)];
+        taken.push(words.into_iter().flat_map(u64::to_le_bytes).collect::<Vec<_>>());
+    }
+    let mut ranges = fuzzing::arena_lent(bytes, &taken);
+    ranges.sort_unstable();
+    for (start, end) in &ranges {
+        assert!(*start >= 1 << 20 && start < end && *end <= bytes && start.is_multiple_of(4096));
+    }
+    assert!(ranges.windows(2).all(|pair| pair[0].1 <= pair[1].0), "two windows share bytes");
 }
 
 fn packet(bytes: &[u8], descriptors: u8) {
@@ -49,7 +78,7 @@ fuzz_target!(|input: Input<'_>| {
     match input {
         Input::Packet { bytes, descriptors } => packet(bytes, descriptors),
         Input::Headed { kind, said_bytes, said_descriptors, payload, descriptors } => {
-            let mut bytes = b"BEE\x01\x03\x00".to_vec();
+            let mut bytes = b"BEE\x01\x04\x00".to_vec();
             bytes.extend(kind.to_le_bytes());
             bytes.extend([0; 8]);
             bytes.extend(said_bytes.to_le_bytes());
@@ -64,6 +93,9 @@ fuzz_target!(|input: Input<'_>| {
             let text = format!(r#"{{"lines":{lines},"bytes":{bytes},"blank":{blank},"epoch":{epoch}}}"#);
             answer(text.as_bytes());
         }
+        Input::Arena(bytes) => drop(fuzzing::arena_message(bytes)),
+        Input::Lent { pages, leases } => lent(pages, &leases),
+        Input::Told { lent, said } => fuzzing::arena_told(lent, &said),
         Input::Name(name) => {
             let sound = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "._-".contains(c);
             let is_file_name = !name.starts_with('.') && name.chars().all(sound);

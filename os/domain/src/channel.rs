@@ -67,6 +67,13 @@ impl Channel {
         &self.outbox
     }
 
+    /// Sends a wake-up of this branch as soon as there is room for it.
+    pub(crate) fn owe_wake(&self, branch: u32) {
+        if let Ok(socket) = self.live() {
+            self.outbox.owe_wake(socket, branch);
+        }
+    }
+
     /// Whether this process made it; a forked child only has a copy. One system call.
     pub(crate) fn is_own(&self) -> bool {
         self.opened_by.is_this()

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
 use crate::channel::{Channel, End};
@@ -12,9 +13,10 @@ use crate::error::{ConnectError, MisuseError};
 use crate::evidence::{Evidence, EvidenceError};
 use crate::mailbox::{Mail, Mailbox};
 use crate::name::Name;
+use crate::notify::{self, Notified, NotifyError};
 use crate::protocol::Departure;
 use crate::shared::Shared;
-use crate::wire::{Kind, MAX_FDS, MAX_PAYLOAD_BYTES};
+use crate::wire::{Kind, MAX_FDS, MAX_NOTIFICATION_BYTES, MAX_PAYLOAD_BYTES};
 use crate::{Peer, Reply};
 
 /// How long a call waits for its answer if nothing else is said.
@@ -151,6 +153,54 @@ impl Connection {
             });
         }
         owner.open(self.mailbox.wait(deadline), timeout).map(|(reply, _)| reply)
+    }
+
+    /// Tells the owner something that it does not answer, in order with what is told and asked before and after it. Never waits:
+    /// where the owner has not read what it was sent, nothing is.
+    ///
+    /// # Errors
+    /// The owner has gone; the message is larger than [`crate::MAX_NOTIFICATION_BYTES`]; the kernel refused something; this process
+    /// was forked from the one that connected.
+    pub fn tell(&self, message: &[u8]) -> Result<Notified, NotifyError> {
+        if message.len() > MAX_NOTIFICATION_BYTES {
+            return Err(NotifyError::TooLarge { bytes: message.len(), fds: 0 });
+        }
+        if !self.channel.is_own() {
+            return Err(notify::forked(&self.channel).into());
+        }
+        match self.channel.send(self.shared.header(Kind::Tell, 0), message, &[]) {
+            Ok(()) => Ok(Notified::Accepted),
+            Err(Errno::AGAIN) => Ok(Notified::WouldBlock),
+            Err(Errno::BADF) => Err(MisuseError::DescriptorLost.into()),
+            Err(Errno::PIPE | Errno::CONNRESET | Errno::NOTCONN) => Err(NotifyError::Gone),
+            Err(errno) => Err(NotifyError::System { errno }),
+        }
+    }
+
+    /// As [`Connection::tell`], but waits for room, at most until `deadline`.
+    pub(crate) fn tell_until(&self, message: &[u8], deadline: Instant) -> Result<Notified, NotifyError> {
+        loop {
+            let told = self.tell(message)?;
+            let left = deadline.saturating_duration_since(Instant::now());
+            if told == Notified::Accepted || left.is_zero() {
+                return Ok(told);
+            }
+            let Ok(socket) = self.channel.live() else { return Err(MisuseError::DescriptorLost.into()) };
+            let left = Timespec::try_from(left).unwrap_or(Timespec { tv_sec: i64::MAX, tv_nsec: 0 });
+            // A signal ends the wait early, which costs one attempt.
+            let _ = poll(&mut [PollFd::from_borrowed_fd(socket, PollFlags::OUT)], Some(&left));
+        }
+    }
+
+    /// Tells something as soon as there is room. What waits for it the caller bounds. A connection that has ended says so
+    /// elsewhere.
+    pub(crate) fn tell_later(&self, message: &[u8]) {
+        let header = self.shared.header(Kind::Tell, 0);
+        if let Ok(socket) = self.channel.live()
+            && let Err(error) = self.channel.outbox().tell(socket, header, message)
+        {
+            tracing::debug!(%error, "the owner of a connection is not told");
+        }
     }
 
     /// The owner.

@@ -21,7 +21,7 @@ use crate::service::{Answer, Refusal, Reply, Work, guarded};
 use crate::shares::Process;
 use crate::socket::{self, PacketBuffer, Received};
 use crate::table::{Offered, Table};
-use crate::wire::{Header, Kind, MAX_FDS, MAX_PAYLOAD_BYTES, WireError};
+use crate::wire::{Header, Kind, MAX_FDS, MAX_NOTIFICATION_BYTES, MAX_PAYLOAD_BYTES, WireError};
 
 /// Unread packets of a dead process that are looked at: far more than an honest one leaves, since it may have no more
 /// notifications untaken than [`crate::MAX_UNTAKEN_NOTIFICATIONS`]. Children that it left may go on sending.
@@ -180,7 +180,14 @@ impl Table {
         let Some(link) = self.links.get_mut(number) else { return };
         match (&link.role, request.header.kind) {
             (_, Kind::Wake)
-                if link.peer.is_some() && request.payload.is_empty() && request.fds.is_empty() => {}
+                if link.peer.is_some() && request.payload.is_empty() && request.fds.is_empty() =>
+            {
+                // The listeners of the connection itself are signalled after every packet.
+                let branch = link.peer.as_ref().and_then(|peer| peer.find_branch(request.header.serial));
+                if let Some(branch) = branch {
+                    branch.signal_listeners();
+                }
+            }
             (role, Kind::Bye) => {
                 if let Role::Client(mailbox) = role {
                     mailbox.notices.goodbye(request.header.serial);
@@ -195,6 +202,14 @@ impl Table {
                 let offer = *offer;
                 self.call(number, offer, request);
             }
+            (Role::Served(offer), Kind::Tell)
+                if link.peer.is_some()
+                    && request.payload.len() <= MAX_NOTIFICATION_BYTES
+                    && request.fds.is_empty() =>
+            {
+                let offer = *offer;
+                self.told(number, offer, request.payload);
+            }
             (Role::Served(offer), Kind::Taken)
                 if link.peer.is_some() && request.payload.is_empty() && request.fds.is_empty() =>
             {
@@ -204,10 +219,16 @@ impl Table {
             (Role::Client(_), Kind::Reply | Kind::Refusal) => self.answer(number, request),
             (Role::Client(mailbox), Kind::Notify) => {
                 // Before the first answer, too: nobody takes it before the connection is made.
-                let mut fds = request.fds;
+                let (mut fds, mailbox) = (request.fds, Arc::clone(mailbox));
                 let received = mailbox.notices.receive(request.header.serial, request.payload, &mut fds.fds);
                 if let Err(error) = received {
                     self.broken(number, error);
+                } else if let Some(taker) = mailbox.taker() {
+                    taker.notified();
+                    if Arc::strong_count(&taker) == 1 {
+                        // Everybody else has dropped it meanwhile, and its memory with it.
+                        self.disposer.dispose(taker);
+                    }
                 }
             }
             _ => self.broken(number, request.header.out_of_place()),
@@ -248,6 +269,18 @@ impl Table {
         match result {
             Ok(answer) => self.give(number, request.header.serial, answer, false),
             Err(refusal) => self.respond(number, request.header.serial, Err(refusal)),
+        }
+    }
+
+    /// What a client tells.
+    fn told(&mut self, number: u64, offer: u64, message: &[u8]) {
+        let Some(link) = self.links.get_mut(number) else { return };
+        if let (Some(peer), Some(offered)) = (&link.peer, self.offers.get_mut(&offer)) {
+            // A panic is reported by `guarded`; there is nobody to refuse here.
+            let _ = guarded(|| {
+                offered.service.told(peer, message);
+                Ok(())
+            });
         }
     }
 

@@ -25,6 +25,22 @@ pub fn window_answer(answer: &[u8]) -> Option<(u32, usize)> {
     window::decode_answer(answer).ok()
 }
 
+/// Whether the other side of an arena of windows may have said this.
+pub fn arena_message(bytes: &[u8]) -> bool {
+    window::fuzzed::decode(bytes)
+}
+
+/// Starts and ends of the windows that a client takes of what an owner lends in a memory of so many bytes.
+pub fn arena_lent(bytes: usize, notes: &[Vec<u8>]) -> Vec<(usize, usize)> {
+    window::fuzzed::lent(bytes, notes)
+}
+
+/// What a client says of windows, of which so many were lent to it: a name and what happened to it each time. No window that a
+/// receiver has is free.
+pub fn arena_told(lent: u8, said: &[(u8, u8)]) {
+    window::fuzzed::told(lent, said);
+}
+
 /// Whether a text may name a domain or an offer.
 pub fn is_name(text: &str) -> bool {
     Name::new(text).is_ok()

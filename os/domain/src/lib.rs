@@ -13,7 +13,8 @@
 //! - **Readiness** ([`Polled`], [`Readiness`], [`Source`], [`Event`]): whoever waits in poll or epoll announces
 //!   it the same way; the other side's wake-up is a packet, for which the domain's thread signals a descriptor of this
 //!   process.
-//! - **Windows** ([`offer_window`], [`connect_window`]): the two halves of a window between processes.
+//! - **Windows** ([`offer_window`], [`connect_window`]): the two halves of a window between processes; and thousands of them in an
+//!   arena ([`offer_windows`], [`join_windows`]).
 //!
 //! It does not know messages (`host/window`), NICs (`link/shm`) or other machines. Frames never pass through here:
 //! this crate is called when things begin, end, or have been quiet for a while. Memory comes from `os/mmio`, which
@@ -94,8 +95,9 @@ pub use service::{Answer, OfferOptions, Refusal, Reply, Service, Work};
 pub use shares::{Exceeded, Process, Shares};
 pub use sleeper::{MAX_SLEEP, MemorySleeper, Slept, Waker, listen_all, park_any, prepare_all};
 pub use window::{
-    CreditPage, FreshWindow, MAX_WINDOW_LINES, PeerWindow, ReceiverParts, SenderParts, StoreOptions,
-    WindowError, WindowListener, WindowOptions, WindowTerms, connect_window, offer_window,
+    ArenaListener, ArenaOptions, CreditPage, FreshWindow, MAX_ARENA_BYTES, MAX_ARENA_WINDOWS,
+    MAX_WINDOW_LINES, PeerWindow, ReceiverParts, SenderArena, SenderParts, StoreOptions, WindowError,
+    WindowListener, WindowOptions, WindowTerms, connect_window, join_windows, offer_window, offer_windows,
 };
 pub use wire::{
     MAX_FDS, MAX_MESSAGE_BYTES, MAX_NOTIFICATION_BYTES, MAX_NOTIFICATION_FDS, MAX_PAYLOAD_BYTES,

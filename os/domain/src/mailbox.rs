@@ -1,6 +1,6 @@
 //! Where the domain's thread leaves what a peer answered, for the thread that waits for it.
 
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::time::Instant;
 
 use crate::notices::Notices;
@@ -15,6 +15,14 @@ pub(crate) struct Mailbox {
     arrived: Condvar,
     /// What the owner says unasked.
     pub(crate) notices: Notices,
+    /// Takes that on the domain's thread, if somebody of this crate does.
+    taker: Mutex<Option<Weak<dyn TakesNotices>>>,
+}
+
+/// Takes what an owner says unasked, on the domain's thread: in a bounded time, and without waiting for anybody.
+pub(crate) trait TakesNotices: Send + Sync {
+    /// There is something to take.
+    fn notified(&self);
 }
 
 #[derive(Debug, Default)]
@@ -37,6 +45,16 @@ pub(crate) enum Mail {
 }
 
 impl Mailbox {
+    /// Has what comes from now on taken by `taker`. What came before it takes itself.
+    pub(crate) fn taken_by(&self, taker: Weak<dyn TakesNotices>) {
+        *self.taker.lock().unwrap_or_else(PoisonError::into_inner) = Some(taker);
+    }
+
+    /// Who takes what the owner says unasked, if it is not the program.
+    pub(crate) fn taker(&self) -> Option<Arc<dyn TakesNotices>> {
+        self.taker.lock().unwrap_or_else(PoisonError::into_inner).as_ref().and_then(Weak::upgrade)
+    }
+
     /// Begins to wait for the answer to the request of this serial.
     pub(crate) fn expect(&self, serial: u32) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);

@@ -5,7 +5,7 @@
 //! it on when the socket has room. Nobody waits for a client that does not read: its owner is told that there is no room.
 //! What waits is bounded: notifications by what the client may leave untaken, answers by [`MAX_WAITING_ANSWERS`].
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -42,6 +42,8 @@ struct State {
     own_taken: u32,
     /// On the client's side: whether the owner still has to be told of `own_taken`.
     owes_taken: bool,
+    /// Branches whose other side is to be woken.
+    owed_wakes: BTreeSet<u32>,
     is_closed: bool,
     watch: Option<Watch>,
 }
@@ -152,6 +154,19 @@ impl Outbox {
         }
     }
 
+    /// Tells the owner something after everything that waits, and waits itself if there is no room. Whoever calls bounds how much.
+    pub(crate) fn tell(&self, socket: BorrowedFd<'_>, header: Header, message: &[u8]) -> Result<(), Errno> {
+        self.lock().pass(socket, header, message, &[]).map(drop)
+    }
+
+    /// Has a branch's other side woken as soon as there is room for it.
+    pub(crate) fn owe_wake(&self, socket: BorrowedFd<'_>, branch: u32) {
+        let mut state = self.lock();
+        state.owed_wakes.insert(branch);
+        // A broken connection is told by its hang-up.
+        let _ = state.pass_on(socket);
+    }
+
     /// Passes on what waits, as far as there is room.
     pub(crate) fn pass_on(&self, socket: BorrowedFd<'_>) -> Result<(), Errno> {
         self.lock().pass_on(socket)
@@ -219,6 +234,11 @@ impl State {
                 Header { kind: Kind::Taken, membarrier: false, serial: self.own_taken, started_ticks: 0 };
             socket::send(socket, header, &[], &[])?;
             self.owes_taken = false;
+        }
+        while let Some(serial) = self.owed_wakes.first().copied() {
+            let header = Header { kind: Kind::Wake, membarrier: false, serial, started_ticks: 0 };
+            socket::send(socket, header, &[], &[])?;
+            self.owed_wakes.pop_first();
         }
         Ok(())
     }

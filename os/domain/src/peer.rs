@@ -1,9 +1,10 @@
 //! A peer: the process at the other end of one connection.
 
-use std::fmt;
+use std::collections::{HashMap, hash_map};
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::{fmt, mem};
 
 use beeline_mmio::Flag;
 use rustix::io::Errno;
@@ -50,6 +51,40 @@ struct State {
     evidence: Arc<Evidence>,
     channel: Arc<Channel>,
     watchers: Mutex<Watchers>,
+    /// Only of one that is not a connection's own.
+    branch: Option<Branch>,
+    /// Its own branches by name; those that nobody has any more may still be here.
+    branches: Mutex<HashMap<u32, Weak<State>>>,
+}
+
+/// One of several things that end each by itself on one connection: a window in an arena.
+struct Branch {
+    trunk: Peer,
+    /// Not 0.
+    name: u32,
+    ends: Weak<dyn EndsBranches>,
+}
+
+/// Who tells the other side that this one has given a branch up.
+pub(crate) trait EndsBranches: Send + Sync {
+    /// Called once, on the thread that gives it up.
+    fn end_branch(&self, name: u32);
+}
+
+/// The branches of a connection that has ended, whose sleepers and listeners are still to be woken.
+pub(crate) struct Severed(hash_map::IntoIter<u32, Weak<State>>);
+
+impl Severed {
+    /// Wakes whoever waits for at most `most` branches; `false` when all are done.
+    pub(crate) fn rouse_some(&mut self, most: usize) -> bool {
+        for _ in 0..most {
+            let Some((_, branch)) = self.0.next() else { return false };
+            if let Some(branch) = branch.upgrade() {
+                branch.rouse();
+            }
+        }
+        true
+    }
 }
 
 /// What a forked child gets to watch for its parent's peer: no thread tells it, and the lock may be held for ever.
@@ -65,7 +100,53 @@ impl Peer {
             evidence,
             channel,
             watchers: Mutex::default(),
+            branch: None,
+            branches: Mutex::default(),
         }))
+    }
+
+    /// A peer for one of several things on this connection, by a name that is not 0 and that no other has now. It is gone when
+    /// either side gives it up, or the connection ends. Only this process's threads may use it.
+    pub(crate) fn branch(&self, name: u32, ends: Weak<dyn EndsBranches>) -> Peer {
+        let state = &*self.0;
+        let branch = Peer(Arc::new(State {
+            id: PeerId::next(),
+            presence: Presence::new(),
+            has_membarrier: state.has_membarrier,
+            needs_full_fence: state.needs_full_fence,
+            evidence: Arc::clone(&state.evidence),
+            channel: Arc::clone(&state.channel),
+            watchers: Mutex::default(),
+            branch: Some(Branch { trunk: self.clone(), name, ends }),
+            branches: Mutex::default(),
+        }));
+        self.branches().insert(name, Arc::downgrade(&branch.0));
+        branch
+    }
+
+    /// The branch of this name, if somebody has it.
+    pub(crate) fn find_branch(&self, name: u32) -> Option<Peer> {
+        self.branches().get(&name).and_then(Weak::upgrade).map(Peer)
+    }
+
+    /// The branch of this name is nobody's any more.
+    pub(crate) fn forget_branch(&self, name: u32) {
+        self.branches().remove(&name);
+    }
+
+    /// What is left to do for the branches of a peer that has departed, if it has any.
+    pub(crate) fn sever(&self) -> Option<Severed> {
+        let branches = mem::take(&mut *self.branches());
+        (!branches.is_empty()).then(|| Severed(branches.into_iter()))
+    }
+
+    fn branches(&self) -> MutexGuard<'_, HashMap<u32, Weak<State>>> {
+        self.0.branches.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether it was made by this process; a forked child only has a copy. One system call.
+    pub(crate) fn is_own(&self) -> bool {
+        self.0.channel.is_own()
     }
 
     /// Returns the number by which this domain knows the peer.
@@ -88,13 +169,14 @@ impl Peer {
     /// A stopped process is there. After `false`, call [`Peer::departure`] before you read its last stores.
     #[inline]
     pub fn is_alive(&self) -> bool {
-        self.0.presence.is_present()
+        self.0.presence.is_present() && self.0.branch.as_ref().is_none_or(|branch| branch.trunk.is_alive())
     }
 
     /// Returns how the peer went, once it has. After `Some`, every store that the peer made before it went is visible
     /// here.
     pub fn departure(&self) -> Option<Departure> {
-        self.0.presence.departure()
+        let own = self.0.presence.departure();
+        own.or_else(|| self.0.branch.as_ref().and_then(|branch| branch.trunk.departure()))
     }
 
     /// Whether its process takes part in expedited membarriers.
@@ -113,9 +195,20 @@ impl Peer {
         self.is_alive() && !self.0.evidence.has_died() && !self.0.channel.is_hung_up()
     }
 
-    /// Closes the connection in order; the peer's process learns that this one lives on.
+    /// Closes the connection in order; the peer's process learns that this one lives on. The peer of a window in an arena loses
+    /// that window only.
     pub fn disconnect(&self) {
-        self.0.channel.close();
+        let Some(branch) = &self.0.branch else {
+            self.0.channel.close();
+            return;
+        };
+        // In a forked child the window is the parent's.
+        if self.is_own()
+            && self.depart(Departure::Closed)
+            && let Some(ends) = branch.ends.upgrade()
+        {
+            ends.end_branch(branch.name);
+        }
     }
 
     /// Tells a client something unasked, at any time and from any thread, in order with the answers to its calls: what was
@@ -127,7 +220,7 @@ impl Peer {
     /// The client has gone, or is the owner and not a client; the notification is too large; the kernel refused something;
     /// this process was forked from the one that offers.
     pub fn notify(&self, payload: &[u8], fds: &[BorrowedFd<'_>]) -> Result<Notified, NotifyError> {
-        if self.0.channel.end() != End::Owner {
+        if self.0.channel.end() != End::Owner || self.0.branch.is_some() {
             return Err(MisuseError::NotClient.into());
         }
         notify::notify(&self.0.channel, payload, fds)
@@ -169,8 +262,12 @@ impl Peer {
     /// changes that the peer cannot see by a flag.
     #[cold]
     pub fn ring(&self) {
-        let wake = Header { kind: Kind::Wake, membarrier: false, serial: 0, started_ticks: 0 };
+        let serial = self.0.branch.as_ref().map_or(0, |branch| branch.name);
+        let wake = Header { kind: Kind::Wake, membarrier: false, serial, started_ticks: 0 };
         match self.0.channel.send(wake, &[], &[]) {
+            // Packets that are read tell the listeners of the connection only.
+            Err(Errno::AGAIN) if serial != 0 => self.0.channel.owe_wake(serial),
+
             // No room: packets of ours are unread, and the peer's thread signals its listeners for each that it reads.
             // A broken pipe is followed by a hang-up, which tells how the peer went.
             Ok(()) | Err(Errno::AGAIN | Errno::PIPE | Errno::CONNRESET) => {}
@@ -190,14 +287,29 @@ impl Peer {
         self.watchers().remove(number);
     }
 
-    /// Not in a forked child: a thread that it does not have may hold the lock.
     fn watchers(&self) -> MutexGuard<'_, Watchers> {
-        self.0.watchers.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.watchers()
     }
 
-    /// Marks the peer as gone and wakes whoever sleeps for it. Only the domain's thread calls it, once.
-    pub(crate) fn depart(&self, how: Departure) {
-        self.0.presence.depart(how);
+    /// Marks the peer as gone and wakes whoever sleeps for it; `false` if it was gone before. Only the domain's thread calls it,
+    /// and for a branch whoever gives it up. Those of its branches are woken by [`Peer::sever`].
+    pub(crate) fn depart(&self, how: Departure) -> bool {
+        let is_first = self.0.presence.depart(how);
+        if is_first {
+            self.0.rouse();
+        }
+        is_first
+    }
+}
+
+impl State {
+    /// Not in a forked child: a thread that it does not have may hold the lock.
+    fn watchers(&self) -> MutexGuard<'_, Watchers> {
+        self.watchers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Wakes whoever sleeps or listens.
+    fn rouse(&self) {
         let watchers = self.watchers();
         watchers.flags().for_each(protocol::rouse);
         watchers.events().for_each(Event::signal);

@@ -114,7 +114,7 @@ pub(crate) fn rouse(flag: &impl Futex) {
     flag.wake();
 }
 
-/// Whether a peer is there: written once by the domain's thread, read by everybody.
+/// Whether a peer is there: written once, by the domain's thread or by who gives a branch up, read by everybody.
 #[derive(Debug)]
 pub(crate) struct Presence(AtomicU8);
 
@@ -152,17 +152,19 @@ impl Presence {
         }
     }
 
-    /// Marks the peer as gone. The caller then calls [`rouse`] on every flag that is slept on for that peer.
-    pub(crate) fn depart(&self, how: Departure) {
+    /// Marks the peer as gone; `false` if it was before. The caller then calls [`rouse`] on every flag that is slept on for that
+    /// peer.
+    pub(crate) fn depart(&self, how: Departure) -> bool {
         let value = match how {
             Departure::Closed => CLOSED,
             Departure::Died => DIED,
         };
-        // Release: pairs with `departure`.
-        self.0.store(value, Ordering::Release);
+        // Release: pairs with `departure`. The first departure counts.
+        let is_first = self.0.compare_exchange(PRESENT, value, Ordering::Release, Ordering::Relaxed).is_ok();
         // Pairs with the heavy barrier of `prepare`: either the sleeper's last look sees the departure, or what
         // follows here takes its bit.
         fence(Ordering::SeqCst);
+        is_first
     }
 }
 

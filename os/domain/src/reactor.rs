@@ -165,7 +165,11 @@ impl Loop {
                 );
                 return self.end();
             }
-            let timeout = self.table.next_deadline().map(time_until);
+            let timeout = if self.table.rouse_severed() {
+                Some(Timespec { tv_sec: 0, tv_nsec: 0 })
+            } else {
+                self.table.next_deadline().map(time_until)
+            };
             events.clear();
             match epoll::wait(self.table.epoll(), spare_capacity(&mut events), timeout.as_ref()) {
                 Ok(_) | Err(Errno::INTR) => {}
@@ -196,6 +200,7 @@ impl Loop {
     fn end(&mut self) {
         self.inbox.close();
         self.table.end_all();
+        while self.table.rouse_severed() {}
     }
 
     /// Carries out what is in the inbox; `false` when the thread is to end.

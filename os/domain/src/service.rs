@@ -33,6 +33,10 @@ pub trait Service: Send {
     /// for an answer to it is under way.
     fn departed(&mut self, peer: &Peer);
 
+    /// A connected peer tells something that it gets no answer to ([`crate::Connection::tell`]), at most
+    /// [`crate::MAX_NOTIFICATION_BYTES`].
+    fn told(&mut self, _peer: &Peer, _message: &[u8]) {}
+
     /// A peer has taken notifications since [`Peer::notify`] last said [`crate::Notified::WouldBlock`], and there is room for
     /// at least one.
     fn has_room(&mut self, _peer: &Peer) {}

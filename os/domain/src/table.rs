@@ -1,7 +1,7 @@
 //! Offers and their connections on the background thread: how they begin and end. What is said in between is in
 //! `dialogue.rs`.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,6 +18,7 @@ use crate::inbox::Inbox;
 use crate::links::{Links, Role, Source};
 use crate::mailbox::Mail;
 use crate::notices::Going;
+use crate::peer::Severed;
 use crate::protocol::Departure;
 use crate::service::{OfferOptions, Refusal, Service, guarded};
 use crate::shares::{Exceeded, Process, Shares};
@@ -28,6 +29,8 @@ use crate::workers::Workers;
 
 /// Connections accepted for one event; more wait for the next round, so that nobody else starves.
 const ACCEPTS: usize = 16;
+/// Branches of an ended connection whose sleepers are woken at a time, so that nobody's death waits for more.
+const SEVERED: usize = 64;
 /// How long a listener rests when this process has no descriptors left.
 const REST: Duration = Duration::from_millis(100);
 
@@ -57,6 +60,8 @@ pub(crate) struct Table {
     pub(crate) disposer: Disposer,
     /// By the number that their connection had.
     leaving: HashMap<u64, Leaving>,
+    /// Of connections that have ended.
+    severed: VecDeque<Severed>,
 }
 
 impl Table {
@@ -67,8 +72,8 @@ impl Table {
         workers: Workers,
         disposer: Disposer,
     ) -> Self {
-        let (offers, leaving) = (HashMap::new(), HashMap::new());
-        Table { links, offers, identity, inbox, workers, disposer, leaving }
+        let (offers, leaving, severed) = (HashMap::new(), HashMap::new(), VecDeque::new());
+        Table { links, offers, identity, inbox, workers, disposer, leaving, severed }
     }
 
     pub(crate) fn epoll(&self) -> BorrowedFd<'_> {
@@ -259,6 +264,7 @@ impl Table {
         let Some(mut link) = self.links.remove(number) else { return };
         if let Some(peer) = &link.peer {
             peer.depart(how);
+            self.severed.extend(peer.sever());
         }
         match &link.role {
             Role::Client(mailbox) => {
@@ -278,6 +284,16 @@ impl Table {
             },
         }
         self.disposer.dispose(link);
+    }
+
+    /// Wakes whoever waits for some of the branches of connections that have ended; `false` when there are no more.
+    pub(crate) fn rouse_severed(&mut self) -> bool {
+        if let Some(severed) = self.severed.front_mut()
+            && !severed.rouse_some(SEVERED)
+        {
+            self.severed.pop_front();
+        }
+        !self.severed.is_empty()
     }
 
     /// The work for an answer to a peer that has gone meanwhile is done; whether it was such a peer.

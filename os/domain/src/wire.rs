@@ -21,7 +21,7 @@ pub const MAX_UNTAKEN_NOTIFICATIONS: usize = 256;
 pub const MAX_UNTAKEN_FDS: usize = 32;
 
 const MAGIC: u32 = u32::from_le_bytes(*b"BEE\x01");
-const VERSION: u16 = 3;
+const VERSION: u16 = 4;
 const FLAG_MEMBARRIER: u32 = 1;
 
 /// What a packet is.
@@ -37,13 +37,15 @@ pub(crate) enum Kind {
     Refusal,
     /// The last packet of either side: it closes in order, it does not die.
     Bye,
-    /// Either side has stored what the other waits for by descriptor. It has neither payload nor descriptors and names
-    /// nothing: whoever is woken looks at everything.
+    /// Either side has stored what the other waits for by descriptor. It has neither payload nor descriptors. The serial names
+    /// the branch of the connection that it is about; 0 names none: whoever is woken looks at everything.
     Wake,
     /// What the owner tells without being asked. The serial counts the notifications of the connection, from 1.
     Notify,
     /// The client's program has taken notifications; the serial says how many in all. Neither payload nor descriptors.
     Taken,
+    /// What a client tells and gets no answer to. It has no descriptors.
+    Tell,
 }
 
 impl Kind {
@@ -57,6 +59,7 @@ impl Kind {
             Kind::Wake => 6,
             Kind::Notify => 7,
             Kind::Taken => 8,
+            Kind::Tell => 9,
         }
     }
 
@@ -70,6 +73,7 @@ impl Kind {
             6 => Some(Kind::Wake),
             7 => Some(Kind::Notify),
             8 => Some(Kind::Taken),
+            9 => Some(Kind::Tell),
             _ => None,
         }
     }
@@ -255,8 +259,8 @@ mod tests {
 
     #[test]
     fn a_packet_comes_back() {
-        use Kind::{Bye, Call, Hello, Notify, Refusal, Reply, Taken, Wake};
-        for kind in [Hello, Call, Reply, Refusal, Bye, Wake, Notify, Taken] {
+        use Kind::{Bye, Call, Hello, Notify, Refusal, Reply, Taken, Tell, Wake};
+        for kind in [Hello, Call, Reply, Refusal, Bye, Wake, Notify, Taken, Tell] {
             for membarrier in [false, true] {
                 let header = Header { kind, membarrier, ..HELLO };
                 assert_eq!(Header::decode(&packet(header, b"body", 3), 3), Ok((header, &b"body"[..])));
@@ -277,7 +281,7 @@ mod tests {
         };
         assert!(matches!(with(0, 0), Err(WireError::Magic { .. })));
         assert_eq!(with(4, 1), Err(WireError::Version { found: 1 }));
-        assert_eq!(with(6, 9), Err(WireError::Kind { found: 9 }));
+        assert_eq!(with(6, 10), Err(WireError::Kind { found: 10 }));
         assert_eq!(with(19, 1), Err(WireError::Payload { said: 4 | 1 << 24, found: 4 }));
         assert_eq!(with(21, 1), Err(WireError::Descriptors { said: 256, found: 0 }));
     }

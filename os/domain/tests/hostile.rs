@@ -85,7 +85,7 @@ fn raw_send(socket: &OwnedFd, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> rustix::i
 fn header(kind: u16, serial: u32, payload_bytes: u32, fd_count: u16) -> Vec<u8> {
     let mut bytes = Vec::new();
     bytes.extend(b"BEE\x01");
-    bytes.extend(3u16.to_le_bytes());
+    bytes.extend(4u16.to_le_bytes());
     bytes.extend(kind.to_le_bytes());
     bytes.extend(0u32.to_le_bytes());
     bytes.extend(serial.to_le_bytes());
@@ -102,6 +102,7 @@ const REPLY: u16 = 3;
 const WAKE: u16 = 6;
 const NOTIFY: u16 = 7;
 const TAKEN: u16 = 8;
+const TELL: u16 = 9;
 
 /// Reads until the other side closes, and counts the packets.
 fn packets_until_closed(socket: &OwnedFd) -> usize {
@@ -143,6 +144,7 @@ fn malformed_packets_close_their_connection_only() {
         ("a reply of a client", header(REPLY, 1, 0, 0)),
         ("a notification of a client", header(NOTIFY, 1, 0, 0)),
         ("notifications taken before hello", header(TAKEN, 1, 0, 0)),
+        ("what is told before hello", header(TELL, 1, 0, 0)),
         ("a packet that is too long", [header(HELLO, 1, 70_000, 0), vec![0; 70_000]].concat()),
         ("nothing but zeros", vec![0; 65_536]),
     ];
@@ -152,8 +154,8 @@ fn malformed_packets_close_their_connection_only() {
         packets_until_closed(&socket);
         assert_eq!(good.call(what.as_bytes(), &[]).unwrap().payload, what.as_bytes());
     }
-    // One hello and fourteen calls of the good client, nothing of the bad ones.
-    assert_eq!(offered.requests.load(Ordering::Relaxed), 15);
+    // One hello and fifteen calls of the good client, nothing of the bad ones.
+    assert_eq!(offered.requests.load(Ordering::Relaxed), 16);
     assert!(offered.departures.try_iter().next().is_none());
 }
 

@@ -5,8 +5,11 @@
 //! shared memory. A window has one sender. When that one goes, in order or not, its window is never used again: the
 //! next sender gets a fresh one, so that late stores of the old one reach nothing that is read.
 //!
+//! Many windows between two processes, without a descriptor and a mapping for each, are in an arena (`arena/`).
+//!
 //! Neither messages nor credits are understood here; see `host/window` for both.
 
+mod arena;
 mod halves;
 mod hello;
 mod listener;
@@ -14,6 +17,9 @@ mod options;
 mod sender;
 mod store;
 
+pub use arena::{
+    ArenaListener, ArenaOptions, MAX_ARENA_BYTES, MAX_ARENA_WINDOWS, SenderArena, join_windows, offer_windows,
+};
 pub use halves::{CreditPage, FreshWindow, SenderParts, WindowTerms};
 pub use listener::{ReceiverParts, WindowListener, offer_window};
 pub use options::{MAX_WINDOW_LINES, StoreOptions, WindowError, WindowOptions};
@@ -25,6 +31,9 @@ pub use store::PeerWindow;
 pub(crate) fn decode_request(request: &[u8]) -> Result<Option<beeline_mmio::StoreKernel>, String> {
     hello::Request::decode(request)
 }
+
+#[cfg(fuzzing)]
+pub(crate) use arena::fuzzed;
 
 /// Reads lines and bytes of a receiver's answer, for [`crate::fuzzing`].
 #[cfg(fuzzing)]

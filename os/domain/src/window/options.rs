@@ -66,6 +66,9 @@ pub enum WindowError {
     /// The receiver's answer makes no sense.
     #[error("the receiver's answer is not that of a window: {what}")]
     Malformed { what: String },
+    /// An arena or a window of it cannot be as it was asked for.
+    #[error("an arena of {what}")]
+    Arena { what: String },
 }
 
 pub(super) fn check_lines(lines: u32) -> Result<(), WindowError> {
@@ -75,9 +78,14 @@ pub(super) fn check_lines(lines: u32) -> Result<(), WindowError> {
     Err(WindowError::Lines { lines })
 }
 
+/// Bytes of the lines of a window.
+pub(super) fn line_bytes(lines: u32) -> usize {
+    lines as usize * LINE_BYTES
+}
+
 /// Bytes of a window's memory, its control page included, before rounding to pages.
 pub(super) fn window_bytes(lines: u32) -> usize {
-    CONTROL_PAGE_BYTES + lines as usize * LINE_BYTES
+    CONTROL_PAGE_BYTES + line_bytes(lines)
 }
 
 #[cfg(test)]

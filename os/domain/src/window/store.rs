@@ -1,7 +1,7 @@
 //! Where a sender stores: the lines of a window in the receiver's memory, and the word that says whether it sleeps.
 
 use beeline_contract_memory::{StorePort, forward_store_port};
-use beeline_mmio::{StoreKernel, StoreWindow};
+use beeline_mmio::{StoreKernel, StoreWindow, fence, membarrier};
 
 use crate::Waker;
 
@@ -10,11 +10,14 @@ use crate::Waker;
 pub struct PeerWindow {
     lines: StoreWindow,
     receiver: Waker,
+    /// Whether a kernel was used whose stores may linger in a core.
+    has_streamed: bool,
 }
 
 impl PeerWindow {
     pub(crate) fn new(lines: StoreWindow, receiver: Waker) -> Self {
-        PeerWindow { lines, receiver }
+        let has_streamed = lines.kernel() != StoreKernel::Cached;
+        PeerWindow { lines, receiver, has_streamed }
     }
 
     /// The kernel that stores its lines.
@@ -29,6 +32,17 @@ impl PeerWindow {
     #[track_caller]
     pub fn set_kernel(&mut self, kernel: StoreKernel) {
         self.lines.set_kernel(kernel);
+        self.has_streamed |= kernel != StoreKernel::Cached;
+    }
+}
+
+impl Drop for PeerWindow {
+    /// In an arena the lines are lent anew once nobody has them. Non-temporal stores of a thread that has handed the window on
+    /// may still be in a buffer of its core; what empties that is what a sleeper orders senders with.
+    fn drop(&mut self) {
+        if self.has_streamed && membarrier::global_expedited().is_err() {
+            fence::order_all();
+        }
     }
 }
 

@@ -10,6 +10,7 @@
 //! `EFAULT` and lose nothing, and threads that block SIGBUS, which the kernel ends with their process.
 
 mod table;
+mod watched;
 
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
@@ -18,10 +19,12 @@ use std::sync::{Mutex, PoisonError};
 
 use rustix::io::Errno;
 
+use crate::PerProcess;
 use crate::segment::GuardError;
-use crate::sync::{AtomicI32, AtomicUsize, Ordering};
+use crate::sync::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
 
-pub(crate) use table::{Range, Watched};
+pub(crate) use table::Range;
+pub(crate) use watched::Watched;
 
 /// Says that the process's handler of bus errors is the guard's; made by [`FaultGuard::install`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,8 +33,10 @@ pub struct FaultGuard(());
 /// The handler before the guard's: an address, or `SIG_DFL` or `SIG_IGN`; and its flags.
 static PREVIOUS: AtomicUsize = AtomicUsize::new(libc::SIG_DFL);
 static PREVIOUS_FLAGS: AtomicI32 = AtomicI32::new(0);
-/// Whether the guard was ever installed; locked while it is.
-static INSTALLED: Mutex<bool> = Mutex::new(false);
+/// Whether the guard was ever installed, by this process or by one that it was forked from.
+static INSTALLED: AtomicBool = AtomicBool::new(false);
+/// Locked while the guard is installed. A forked child has its own: a thread of its parent may have had that one.
+static INSTALLING: PerProcess<Mutex<()>> = PerProcess::new();
 
 impl FaultGuard {
     /// Makes the guard the process's handler of SIGBUS, once; the handler until now is called for what is not the guard's, with
@@ -43,12 +48,16 @@ impl FaultGuard {
     /// # Errors
     /// [`GuardError::Replaced`] if it was installed and is not the handler now, [`GuardError::Refused`].
     pub fn install() -> Result<Self, GuardError> {
-        let mut installed = INSTALLED.lock().unwrap_or_else(PoisonError::into_inner);
+        let _installing =
+            INSTALLING.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner);
         let before = action(None)?;
         if is_ours(&before) {
+            // A child that was forked in the middle of an installation has the handler and not yet the word for it.
+            // Relaxed, here and below: with the lock.
+            INSTALLED.store(true, Ordering::Relaxed);
             return Ok(FaultGuard(()));
         }
-        if *installed {
+        if INSTALLED.load(Ordering::Relaxed) {
             // Once more would make a circle of a handler that calls the one before it.
             return Err(GuardError::Replaced);
         }
@@ -61,7 +70,7 @@ impl FaultGuard {
         ours.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | kept;
         // A handler that came in between is the one to be called.
         remember(&action(Some(&ours))?);
-        *installed = true;
+        INSTALLED.store(true, Ordering::Relaxed);
         Ok(FaultGuard(()))
     }
 
@@ -75,7 +84,7 @@ impl FaultGuard {
 /// Whether a lost page at this address would be replaced.
 #[cfg(all(test, not(miri)))]
 pub(crate) fn is_watched(address: usize) -> bool {
-    table::find(address).is_some()
+    watched::find(address).is_some()
 }
 
 fn handler_address() -> libc::sighandler_t {
@@ -130,7 +139,7 @@ extern "C" fn on_bus_error(signal: c_int, info: *mut libc::siginfo_t, context: *
 
 /// Puts zeroed memory in the place of a guarded mapping's lost page; `false` if none has the address, or it cannot be had.
 fn replace(address: usize) -> bool {
-    let Some((entry, range)) = table::find(address) else { return false };
+    let Some((entry, range)) = watched::find(address) else { return false };
     // Before the page is there, so that who loads from the page finds the mark.
     entry.mark_lost();
     let page = address - (address - range.start) % range.page_bytes;

@@ -252,3 +252,57 @@ fn guard_that_was_replaced_is_not_relied_on() {
         assert!(matches!(refused, SegmentError::Guard(GuardError::Replaced)), "{refused}");
     });
 }
+
+/// What a child is given, on the busiest machine.
+const CHILD_SECONDS: u32 = 60;
+
+/// A child of a process whose other threads enter mappings and install the guard: one of them may have a lock at that moment.
+#[test]
+fn forked_child_waits_for_no_thread_of_its_parent() {
+    child::succeeds("guard::tests::forked_child_waits_for_no_thread_of_its_parent", || {
+        let enter = || {
+            let range = Range { start: 1 << 40, bytes: 4096, page_bytes: 4096, is_writable: true };
+            drop([Watched::new(range), Watched::new(range)]);
+        };
+        let is_over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    enter()
+                }
+            });
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    FaultGuard::install().unwrap();
+                }
+            });
+            let outcomes: Vec<_> = (0..300)
+                .map(|_| {
+                    in_child(|| {
+                        enter();
+                        FaultGuard::install().unwrap();
+                    })
+                })
+                .collect();
+            is_over.store(true, Ordering::Relaxed);
+            assert!(outcomes.iter().all(|is_good| *is_good), "{outcomes:?}");
+        });
+    });
+}
+
+/// Whether a forked child comes to the end of `body`.
+fn in_child(body: impl FnOnce()) -> bool {
+    // SAFETY: the child calls nothing but `body`, which takes no lock of another thread, and ends without exit handlers.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        // SAFETY: ends the child when it hangs.
+        unsafe { libc::alarm(CHILD_SECONDS) };
+        body();
+        // SAFETY: ends the child.
+        unsafe { libc::_exit(0) };
+    }
+    let mut status = 0;
+    // SAFETY: a place for the status of this process's own child.
+    let ended = unsafe { libc::waitpid(child, &raw mut status, 0) };
+    child > 0 && ended == child && status == 0
+}

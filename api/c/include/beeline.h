@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /**
  * @file beeline.h
- * What programs that use Beeline by C or C++ have in common: domains, codes, errors. Messages are in beeline_window.h, calls
- * in beeline_rpc.h; one library has both. Build with `pkg-config --cflags --libs beeline`.
+ * What programs that use Beeline by C or C++ have in common: domains, codes, errors. Messages are in beeline_window.h, byte
+ * streams in beeline_bytes.h, notifications in beeline_notify.h, calls in beeline_rpc.h; one library has all of it. Build with `pkg-config --cflags --libs beeline`.
  *
  * CODES. Functions that give an int give 0 or a positive code when they did what was asked, a negative one when not;
  * enum beeline_status has them all, but for those of beeline_rpc.h, which has a list of its own. beeline_last_error() then
@@ -40,6 +40,8 @@ enum beeline_status {
   BEELINE_FULL = 1,
   /** Nothing is there yet. */
   BEELINE_EMPTY = 2,
+  /** The byte stream has ended, and all of it was read. */
+  BEELINE_END = 3,
 
   /* The message, or the other side. */
   /** The message can never fit: the window is too small for it. */
@@ -54,6 +56,14 @@ enum beeline_status {
   BEELINE_RECEIVER_GONE = -34,
   /** The receiver wrote what no sound one writes. Nothing more is stored into its window. */
   BEELINE_RECEIVER_FAULTY = -35,
+  /** The byte stream was shut down by this side before. */
+  BEELINE_SHUT_DOWN = -36,
+  /** The subscriber has ended or unsubscribed. */
+  BEELINE_SUBSCRIBER_GONE = -37,
+  /** The notifier has ended, or the subscription was closed; everything that was told was taken. */
+  BEELINE_NOTIFIER_GONE = -38,
+  /** The notifier has ended before all that it told had left: some of it is lost. */
+  BEELINE_CUT_OFF = -39,
 
   /* The program is wrong. */
   /** An argument is not what it must be. */
@@ -64,7 +74,7 @@ enum beeline_status {
   BEELINE_BUSY = -42,
   /** No message is held: the callback has returned, or the receiver was used since. */
   BEELINE_NO_MESSAGE = -47,
-  /** The next message is longer than the memory that was given for it. It stays the next. */
+  /** What comes next is longer than the memory that was given for it. It stays the next. */
   BEELINE_NO_SPACE = -48,
   /** A reservation or a batch is open in the sender: commit or discard it first. */
   BEELINE_OPEN = -49,

@@ -209,6 +209,70 @@ int beeline_window_receiver_arm(const beeline_window_receiver *receiver, uint64_
  */
 int beeline_window_receiver_disarm(const beeline_window_receiver *receiver);
 
+/* ------------------------------------------------------- sets of receivers */
+
+/**
+ * Many windows, each with a sender of its own, received from by one thread with one wait. No sender waits for another, and none,
+ * however fast, keeps the others out. Messages of one member come in order; between members there is none. A set belongs to a
+ * thread as a receiver does. A process has at most 16384 of them.
+ */
+typedef struct beeline_window_set beeline_window_set;
+
+/**
+ * Makes an empty set.
+ *
+ * @param burst messages that are taken from a member before the next; 0: the default, 32
+ * @param wait  enum beeline_wait_policy, for beeline_window_set_drain()
+ * @return OK, INVALID, REFUSED
+ */
+int beeline_window_set_open(size_t burst, uint32_t wait, beeline_window_set **set);
+
+/** Closes a set: every name of it is withdrawn. @return OK, or WRONG_THREAD, BUSY: then it is not closed */
+int beeline_window_set_close(beeline_window_set **set);
+
+/** Gives a set up, so that another thread may use it. @return OK, INVALID, WRONG_THREAD, BUSY */
+int beeline_window_set_release(const beeline_window_set *set);
+
+/**
+ * Offers a window under a name, as beeline_window_receiver_offer() does, and has the set receive from it.
+ *
+ * @param member where its number is put, which no other member of the set has; 0 is put there on failure
+ * @return OK, INVALID, REFUSED, WRONG_THREAD, BUSY
+ *
+ * The wait policy of the options does not count. A descriptor that was armed is readable.
+ */
+int beeline_window_set_offer(const beeline_window_set *set, const beeline_domain *domain, const char *name,
+                             const beeline_window_receiver_options *options, uint64_t *member);
+
+/** Withdraws the name of a member. What was not received is lost. @return OK, INVALID, WRONG_THREAD, BUSY */
+int beeline_window_set_remove(const beeline_window_set *set, uint64_t member);
+
+/** What beeline_window_set_drain() calls for each message; as beeline_window_each. */
+typedef void (*beeline_window_each_of)(void *context, uint64_t member, beeline_window_message *message, size_t length);
+
+/**
+ * Gives the messages that are there to a callback, a burst of each member in turn; waits for the first of any member, as
+ * beeline_window_set_open() was told, for at most timeout_ns.
+ *
+ * @param max    how many at most; not 0
+ * @param taken  NULL, or where it is put how many there were, whatever is returned
+ * @param failed where it is put whose sender is over; 0 unless one is
+ * @return OK: some were given; EMPTY: the time is over; SENDER_GONE, TORN, SENDER_FAULTY of the member *failed, once for each
+ *         sender, of which all that it completed was given: the member stays and receives from its next sender; INVALID,
+ *         WRONG_THREAD, BUSY
+ */
+int beeline_window_set_drain(const beeline_window_set *set, size_t max, uint64_t timeout_ns, beeline_window_each_of each,
+                             void *context, size_t *taken, uint64_t *failed);
+
+/** As beeline_window_receiver_descriptor(). @return OK, INVALID, WRONG_THREAD, BUSY, REFUSED */
+int beeline_window_set_descriptor(const beeline_window_set *set, int *descriptor);
+
+/** As beeline_window_receiver_arm(). @return OK: drain first; EMPTY: wait; INVALID, WRONG_THREAD, BUSY, REFUSED */
+int beeline_window_set_arm(const beeline_window_set *set, uint64_t *at_most_ns);
+
+/** As beeline_window_receiver_disarm(). @return OK, INVALID, WRONG_THREAD, BUSY */
+int beeline_window_set_disarm(const beeline_window_set *set);
+
 /* --------------------------------------------- a message, where it lies */
 
 /** Bytes of the message; 0 also where `message` means nothing (any more): beeline_last_error() then says so. */

@@ -13,11 +13,13 @@
 #![expect(unsafe_code, reason = "the C interface")]
 #![expect(non_camel_case_types, reason = "types have the names that C knows them by")]
 
+mod bytes;
 mod client;
 mod descriptor;
 mod domain;
 mod exchange;
 mod inside;
+mod notify;
 mod options;
 mod reply;
 mod request;

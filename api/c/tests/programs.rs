@@ -32,7 +32,7 @@ fn domain(root: &Path) -> Domain {
 #[test]
 fn each_header_stands_alone_in_c_and_cpp() {
     let installed = installed();
-    for header in ["beeline.h", "beeline_rpc.h", "beeline_window.h"] {
+    for header in ["beeline.h", "beeline_bytes.h", "beeline_notify.h", "beeline_rpc.h", "beeline_window.h"] {
         let header = installed.folder.path().join("include").join(header);
         for compiler in [["cc", "-std=c11", "-x", "c"], ["c++", "-std=c++17", "-x", "c++"]] {
             let mut command = Command::new(compiler[0]);
@@ -335,6 +335,8 @@ fn what_is_installed_is_taken_away_again() {
     let expected = [
         "beeline.h",
         "beeline.pc",
+        "beeline_bytes.h",
+        "beeline_notify.h",
         "beeline_rpc.h",
         "beeline_rpc.pc",
         "beeline_window.h",

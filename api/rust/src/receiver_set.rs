@@ -25,8 +25,19 @@ type Windows = beeline_window::ReceiverSet<LoadWindow, MemoryCreditSink>;
 /// A member of a [`ReceiverSet`]; no later member has the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct MemberId {
-    pub(crate) index: usize,
-    pub(crate) generation: u64,
+    pub(crate) index: u32,
+    pub(crate) generation: u32,
+}
+
+impl MemberId {
+    /// A number that no other member of the set has, and that is never 0.
+    pub fn number(self) -> u64 {
+        (u64::from(self.generation) << 32) + u64::from(self.index) + 1
+    }
+
+    fn slot(self) -> usize {
+        self.index as usize
+    }
 }
 
 /// The sender of a member has ended, or is faulty. The member stays and receives from its next sender.
@@ -88,7 +99,7 @@ pub struct ReceiverSet {
 
 #[derive(Debug, Default)]
 struct Slot {
-    generation: u64,
+    generation: u32,
     member: Option<Member>,
 }
 
@@ -147,17 +158,22 @@ impl ReceiverSet {
         if let Some(open) = open.filter(|_| !is_over) {
             self.open(index, open);
         }
-        MemberId { index, generation: self.slots[index].generation }
+        self.id(index)
+    }
+
+    fn id(&self, slot: usize) -> MemberId {
+        let index = u32::try_from(slot).expect("memory ends before that");
+        MemberId { index, generation: self.slots[slot].generation }
     }
 
     /// Takes a receiver out; `None` if it was taken out before. What its sender has sent stays for it.
     pub fn remove(&mut self, member: MemberId) -> Option<Receiver> {
-        let slot = self.slots.get_mut(member.index)?;
+        let slot = self.slots.get_mut(member.slot())?;
         if slot.generation != member.generation {
             return None;
         }
         let Member { listener, wait, tuning, window } = slot.member.take()?;
-        slot.generation += 1;
+        slot.generation = slot.generation.wrapping_add(1);
         self.members -= 1;
         listener.signal(None);
         let mut receiver = Receiver::new(listener, wait, tuning);
@@ -242,7 +258,7 @@ impl ReceiverSet {
     fn failed(&mut self, failed: beeline_window::MemberError) -> MemberError {
         let member = self.owners[failed.member.index()];
         self.windows.remove(failed.member);
-        if let Some(of_slot) = &mut self.slots[member.index].member {
+        if let Some(of_slot) = &mut self.slots[member.slot()].member {
             of_slot.window = None;
         }
         MemberError { member, taken: failed.taken, error: failed.error.into() }
@@ -280,8 +296,8 @@ impl ReceiverSet {
 
     /// Takes in the window of a member.
     fn open(&mut self, index: usize, open: Open) {
+        let id = self.id(index);
         let slot = &mut self.slots[index];
-        let id = MemberId { index, generation: slot.generation };
         let window = self.windows.insert(open.receiver);
         if self.owners.len() <= window.index() {
             self.owners.resize(window.index() + 1, id);

@@ -100,6 +100,11 @@ impl Subscription {
         Ok(Answer { payload: reply.payload, fds: reply.fds })
     }
 
+    /// Ends the subscription. Threads that wait in another of its calls are told so.
+    pub fn unsubscribe(&self) {
+        self.connection.peer().disconnect();
+    }
+
     /// What the notifier answered when this process subscribed.
     pub fn first_answer(&self) -> &Answer {
         &self.first_answer

@@ -23,6 +23,11 @@ use crate::wire::{Header, Kind};
 pub struct PeerId(u64);
 
 impl PeerId {
+    /// A number that stands for it where a number is asked for; no two peers ever have the same.
+    pub fn number(self) -> u64 {
+        self.0
+    }
+
     fn next() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         // Relaxed: only uniqueness matters.

@@ -78,13 +78,25 @@ impl<'a> Lending<'a> {
 
     /// Has C look at a message.
     #[inline(always)]
-    pub(crate) fn give(&self, mut message: MessageRef<'_>, each: Each, context: *mut c_void) {
+    pub(crate) fn give(&self, message: MessageRef<'_>, each: Each, context: *mut c_void) {
+        self.lend(message, |message, length| {
+            // SAFETY: what C gave to `beeline_window_drain` as a callback, with the context that goes with it; the header has it
+            // be callable until that function returns.
+            unsafe { each(context, message, length) }
+        });
+    }
+
+    /// Has the handle name a message for the time of `call`, which is given the handle and the message's length.
+    #[inline(always)]
+    pub(crate) fn lend(
+        &self,
+        mut message: MessageRef<'_>,
+        call: impl FnOnce(Handle<beeline_window_message>, usize),
+    ) {
         let length = message.len();
         // The lifetimes are longer than the truth: the pointer is taken back below, or by the drop of this if C unwinds.
         self.lent.0.set((&raw mut message).cast());
-        // SAFETY: what C gave to `beeline_window_drain` as a callback, with the context that goes with it; the header has it
-        // be callable until that function returns.
-        unsafe { each(context, self.place.0.handle(), length) };
+        call(self.place.0.handle(), length);
         self.lent.0.set(null_mut());
     }
 }

@@ -1,12 +1,13 @@
 //! Messages in windows for C and C++: what `include/beeline_window.h` declares, over the facade of Rust (`api/rust`).
 //!
-//! What a handle holds and what may be done with it is in `inside.rs`, `message.rs` and `open.rs`; `receiver.rs` and
-//! `sender.rs` are the functions, each a gate, a check and a call.
+//! What a handle holds and what may be done with it is in `inside.rs`, `message.rs` and `open.rs`; `receiver.rs`,
+//! `sender.rs` and `set.rs` are the functions, each a gate, a check and a call.
 
 mod inside;
 mod message;
 mod open;
-mod options;
+pub(crate) mod options;
 mod receiver;
 mod sender;
-mod status;
+mod set;
+pub(crate) mod status;

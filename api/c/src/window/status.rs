@@ -5,7 +5,7 @@ use core::ffi::{CStr, c_char, c_int};
 use core::fmt::Write as _;
 use core::time::Duration;
 
-use beeline::{ConnectError, OfferError, RecvError, SendError};
+use beeline::{ConnectError, NotifyError, OfferError, RecvError, SendError, SubscriptionEnded};
 use beeline_ffi::Failure;
 
 macro_rules! codes {
@@ -21,17 +21,22 @@ codes! {
     OK = 0, c"done";
     FULL = 1, c"there is no room now";
     EMPTY = 2, c"nothing is there yet";
+    END = 3, c"the byte stream has ended";
     TOO_LONG = -30, c"the message can never fit";
     SENDER_GONE = -31, c"the sender has ended; everything it completed was received";
     TORN = -32, c"the sender has ended in the middle of a message; everything in front of it was received";
     SENDER_FAULTY = -33, c"the sender stored what is no message";
     RECEIVER_GONE = -34, c"the receiver has ended; what it had not received is lost";
     RECEIVER_FAULTY = -35, c"the receiver wrote what no sound one writes";
+    SHUT_DOWN = -36, c"the byte stream was shut down before";
+    SUBSCRIBER_GONE = -37, c"the subscriber has gone";
+    NOTIFIER_GONE = -38, c"the notifier has gone, and everything that it told was taken";
+    CUT_OFF = -39, c"the notifier has ended before all that it told had left";
     INVALID = -40, c"an argument is not what it must be";
     WRONG_THREAD = -41, c"the handle belongs to another thread";
     BUSY = -42, c"the handle is in use further up in this thread";
     NO_MESSAGE = -47, c"no message is held";
-    NO_SPACE = -48, c"the next message is longer than the memory for it";
+    NO_SPACE = -48, c"what comes next is longer than the memory for it";
     OPEN = -49, c"a reservation or a batch is open";
     NOT_OPEN = -50, c"no reservation or batch is open";
     REFUSED = -60, c"no domain, no connection, or no name: see the last error";
@@ -77,6 +82,7 @@ pub(crate) fn of_send(error: &SendError) -> Failure {
         SendError::TooLong { .. } => TOO_LONG,
         SendError::ReceiverGone => RECEIVER_GONE,
         SendError::ReceiverFaulty { .. } => RECEIVER_FAULTY,
+        SendError::ShutDown => SHUT_DOWN,
         _ => INTERNAL,
     };
     failure(status, error, error.remedy())
@@ -91,6 +97,26 @@ pub(crate) fn of_recv(error: &RecvError) -> Failure {
         _ => INTERNAL,
     };
     failure(status, error, error.remedy())
+}
+
+#[cold]
+pub(crate) fn of_notify(error: &NotifyError) -> Failure {
+    let status = match error {
+        NotifyError::Gone => SUBSCRIBER_GONE,
+        NotifyError::TooLarge { .. } => TOO_LONG,
+        _ => REFUSED,
+    };
+    failure(status, error, error.remedy())
+}
+
+#[cold]
+pub(crate) fn of_end(ended: &SubscriptionEnded) -> Failure {
+    let status = match ended {
+        SubscriptionEnded::CutOff { .. } => CUT_OFF,
+        SubscriptionEnded::OwnerFaulty { .. } | SubscriptionEnded::Misuse { .. } => REFUSED,
+        _ => NOTIFIER_GONE,
+    };
+    failure(status, ended, ended.remedy())
 }
 
 /// A time that C gives in nanoseconds, without end for `BEELINE_NEVER`.

@@ -1,0 +1,235 @@
+//! Notifiers: what C calls, and its callback for requests.
+
+use core::ffi::{c_int, c_void};
+use std::collections::HashMap;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use beeline::{Answer, Notified, Notifier, NotifierEvent, NotifierOptions, NotifyError, Subscriber};
+use beeline_ffi::{
+    Array, Failure, Handle, HandleVariable, Kind, MAX_FDS, Options, OptionsOfC, Out, Outcome, Parcel,
+    ParcelPointer, Shared, Space, Text, duplicate, edge,
+};
+
+use super::callback::{Context, numbers, without_unwinding};
+use crate::domain::{DOMAINS, beeline_rpc_domain};
+use crate::window::status::{EMPTY, FULL, OK, duration, of_notify, of_offer};
+
+/// `BEELINE_MAX_ANSWER_BYTES`.
+const MAX_ANSWER_BYTES: usize = 65_000;
+
+/// `beeline_notifier_answer`.
+type AnswerOfC = unsafe extern "C-unwind" fn(
+    context: *mut c_void,
+    subscriber: u64,
+    request: *const Parcel<'_>,
+    answer: *mut Space,
+) -> c_int;
+
+/// A notifier of C. Any thread may use it.
+pub struct beeline_notifier {
+    notifier: Notifier,
+    book: Arc<Book>,
+}
+
+impl Kind for beeline_notifier {
+    const NAME: &'static str = "notifier";
+    const TAG: u8 = 0x35;
+}
+
+static NOTIFIERS: Shared<beeline_notifier> = Shared::new();
+
+/// Subscribers by the numbers that C knows them by; those that have gone are forgotten when another one comes.
+#[derive(Default)]
+struct Book(Mutex<HashMap<u64, Subscriber>>);
+
+impl Book {
+    fn lock(&self) -> MutexGuard<'_, HashMap<u64, Subscriber>> {
+        // Changed by single inserts and removals.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The number of a subscriber that says something.
+    fn enter(&self, subscriber: &Subscriber) -> u64 {
+        let number = subscriber.id().number();
+        let mut known = self.lock();
+        if !known.contains_key(&number) {
+            known.retain(|_, other| !other.is_gone());
+            known.insert(number, subscriber.clone());
+        }
+        number
+    }
+
+    fn find(&self, number: u64) -> Outcome<Subscriber> {
+        self.lock().get(&number).cloned().ok_or_else(|| of_notify(&NotifyError::Gone))
+    }
+}
+
+/// `struct beeline_notifier_options`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct beeline_notifier_options<'a> {
+    size: usize,
+    max_subscribers: usize,
+    allowed_uids: Array<'a, u32>,
+    allowed_uid_count: usize,
+}
+
+const _: () = assert!(size_of::<beeline_notifier_options<'_>>() == 32);
+
+// SAFETY: `#[repr(C)]` above; integers and pointers, the first the size.
+unsafe impl OptionsOfC for beeline_notifier_options<'_> {
+    const FIRST_BYTES: usize = 32;
+}
+
+/// `struct beeline_notifier_event`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct beeline_notifier_event {
+    subscriber: u64,
+    kind: u32,
+    pid: u32,
+    uid: u32,
+    reserved: u32,
+}
+
+fn options(given: &Options<'_, beeline_notifier_options<'_>>) -> Outcome<NotifierOptions> {
+    let Some(given) = given.read()? else { return Ok(NotifierOptions::new()) };
+    let uids = given.allowed_uids.read(given.allowed_uid_count, 65_536, "options.allowed_uids")?;
+    let options = NotifierOptions::new().allowed_uids(uids.iter().copied());
+    Ok(match given.max_subscribers {
+        0 => options,
+        subscribers => options.max_subscribers(subscribers),
+    })
+}
+
+/// What C answers to a request, or its reason for a refusal. What it says that it has put into the memory is checked.
+fn answer(
+    of_c: (AnswerOfC, Context),
+    subscriber: u64,
+    request: &[u8],
+    fds: &[OwnedFd],
+) -> Result<Answer, String> {
+    let (mut bytes, mut given) = (vec![0; MAX_ANSWER_BYTES], [-1; MAX_FDS]);
+    let shown = numbers(fds);
+    let parcel = Parcel::of(request, &shown);
+    let mut space = Space::over(&mut bytes, &mut given);
+    let (call, context) = of_c;
+    let refused = without_unwinding(|| {
+        // SAFETY: what C gave to `beeline_notifier_offer` as a callback, with the context that goes with it; the header has it be
+        // callable by any thread until the notifier is closed, and both structs are there until it returns.
+        unsafe { call(context.get(), subscriber, &raw const parcel, &raw mut space) }
+    });
+    let (length, fd_count) = space.filled();
+    if length > MAX_ANSWER_BYTES || fd_count > MAX_FDS {
+        return Err(format!(
+            "the notifier says that it has answered {length} bytes and {fd_count} descriptors"
+        ));
+    }
+    if refused != 0 {
+        return Err(String::from_utf8_lossy(&bytes[..length]).into_owned());
+    }
+    let fds: Outcome<Vec<OwnedFd>> =
+        given[..fd_count].iter().map(|number| duplicate(*number, "answer")).collect();
+    bytes.truncate(length);
+    Ok(Answer { payload: bytes, fds: fds.map_err(|failure| failure.why.clone())? })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn beeline_notifier_offer(
+    domain: Handle<beeline_rpc_domain>,
+    name: Text<'_>,
+    given: Options<'_, beeline_notifier_options<'_>>,
+    answer_of_c: Option<AnswerOfC>,
+    context: *mut c_void,
+    notifier: Out<'_, Handle<beeline_notifier>>,
+) -> c_int {
+    edge("beeline_notifier_offer", || {
+        notifier.put(Handle::NULL, "notifier")?;
+        let domain = DOMAINS.get(domain)?;
+        let (name, options) = (name.read("name")?, options(&given)?);
+        let domain = beeline::Domain::from(domain.opened_within(core::time::Duration::ZERO)?.clone());
+        let (book, context) = (Arc::new(Book::default()), Context(context));
+        let of_requests = Arc::clone(&book);
+        let offered = domain.notifier_with(name, options, move |subscriber, request, fds| {
+            let number = of_requests.enter(subscriber);
+            match answer_of_c {
+                Some(call) => answer((call, context), number, request, &fds),
+                None if request.is_empty() => Ok(Answer::default()),
+                None => Err("this notifier answers nothing".to_owned()),
+            }
+        });
+        let new = beeline_notifier { notifier: offered.map_err(|error| of_offer(&error))?, book };
+        notifier.put(NOTIFIERS.insert(new)?, "notifier")?;
+        Ok(OK)
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn beeline_notifier_close(notifier: HandleVariable<'_, beeline_notifier>) -> c_int {
+    edge("beeline_notifier_close", || NOTIFIERS.close(&notifier).map(|_| OK))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn beeline_notifier_next_event(
+    notifier: Handle<beeline_notifier>,
+    timeout_ns: u64,
+    event: Out<'_, beeline_notifier_event>,
+) -> c_int {
+    edge("beeline_notifier_next_event", || {
+        event.check("event")?;
+        let notifier = NOTIFIERS.get(notifier)?;
+        let Some(found) = notifier.notifier.event_timeout(duration(timeout_ns)) else { return Ok(EMPTY) };
+        let kind = match &found {
+            NotifierEvent::Joined(_) => 0,
+            NotifierEvent::HasRoom(_) => 1,
+            NotifierEvent::Left(_) => 2,
+            _ => return Err(Failure::new(beeline_ffi::status::INTERNAL, "an event without a number")),
+        };
+        let of = found.subscriber();
+        let (subscriber, pid, uid) = (of.id().number(), of.pid().unwrap_or(0), of.uid());
+        event.put(beeline_notifier_event { subscriber, kind, pid, uid, reserved: 0 }, "event")?;
+        Ok(OK)
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn beeline_notifier_descriptor(
+    notifier: Handle<beeline_notifier>,
+    descriptor: Out<'_, c_int>,
+) -> c_int {
+    edge("beeline_notifier_descriptor", || {
+        descriptor.put(-1, "descriptor")?;
+        descriptor.put_if_wanted(NOTIFIERS.get(notifier)?.notifier.as_fd().as_raw_fd());
+        Ok(OK)
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn beeline_notifier_notify(
+    notifier: Handle<beeline_notifier>,
+    subscriber: u64,
+    told: ParcelPointer<'_>,
+) -> c_int {
+    edge("beeline_notifier_notify", || {
+        let subscriber = NOTIFIERS.get(notifier)?.book.find(subscriber)?;
+        let (bytes, fds) = told.read("told")?;
+        let fds: Vec<_> = fds.iter().map(AsFd::as_fd).collect();
+        match subscriber.notify(bytes, &fds).map_err(|error| of_notify(&error))? {
+            Notified::Accepted => Ok(OK),
+            Notified::WouldBlock => Ok(FULL),
+        }
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn beeline_notifier_disconnect(notifier: Handle<beeline_notifier>, subscriber: u64) -> c_int {
+    edge("beeline_notifier_disconnect", || {
+        let subscriber = NOTIFIERS.get(notifier)?.book.find(subscriber)?;
+        if subscriber.is_gone() {
+            return Err(of_notify(&NotifyError::Gone));
+        }
+        subscriber.disconnect();
+        Ok(OK)
+    })
+}

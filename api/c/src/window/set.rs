@@ -1,0 +1,210 @@
+//! Sets of receivers: many windows received from by one thread, each function a gate, a check and a call.
+
+use core::ffi::{c_int, c_void};
+use core::time::Duration;
+use std::collections::BTreeMap;
+
+use beeline::{MemberId, ReceiverSet};
+use beeline_ffi::{
+    Caller, Failure, Handle, HandleVariable, Kind, Options, Out, Outcome, Owned, SlotRef, Text, edge,
+};
+
+use super::message::{Held, Lending, Lent, MESSAGES, beeline_window_message};
+use super::options::{self, beeline_window_receiver_options};
+use super::status::{EMPTY, OK, duration, of_offer, of_recv};
+use crate::descriptor::Descriptor;
+use crate::domain::{DOMAINS, beeline_rpc_domain};
+use crate::options::policy;
+
+/// `beeline_window_each_of`. Unwinds as `beeline_window_each` does.
+type EachOf = unsafe extern "C-unwind" fn(
+    context: *mut c_void,
+    member: u64,
+    message: Handle<beeline_window_message>,
+    length: usize,
+);
+
+/// A set of C.
+pub struct beeline_window_set {
+    set: ReceiverSet,
+    members: BTreeMap<u64, MemberId>,
+    message: SlotRef<beeline_window_message>,
+    descriptor: Descriptor,
+}
+
+impl Kind for beeline_window_set {
+    const NAME: &'static str = "set";
+    const TAG: u8 = 0x39;
+}
+
+static SETS: Owned<beeline_window_set> = Owned::new();
+
+impl beeline_window_set {
+    /// Gives at most `max` messages to C's callback, and counts them in `given`; puts whose sender is over.
+    fn drain(
+        &mut self,
+        caller: Caller,
+        (max, timeout_ns): (usize, u64),
+        (each, context): (EachOf, *mut c_void),
+        (given, failed): (&mut usize, Out<'_, u64>),
+    ) -> Outcome<c_int> {
+        let lent = Lent::nothing();
+        let lending = Lending::begin((self.message, caller), &lent);
+        let drained = self.set.drain_timeout(max, duration(timeout_ns), |member, message| {
+            // Counted first: a callback that ends the process has had its message.
+            *given += 1;
+            lending.lend(message, |message, length| {
+                // SAFETY: what C gave to `beeline_window_set_drain` as a callback, with the context that goes with it; the header
+                // has it be callable until that function returns.
+                unsafe { each(context, member.number(), message, length) }
+            });
+        });
+        match drained {
+            Ok(0) => Ok(EMPTY),
+            Ok(_) => Ok(OK),
+            Err(error) => {
+                failed.put_if_wanted(error.member.number());
+                Err(of_recv(&error.error))
+            }
+        }
+    }
+}
+
+impl Drop for beeline_window_set {
+    fn drop(&mut self) {
+        // It is nobody's, this thread's, or a thread's that has ended: whoever owns it owned the set.
+        drop(MESSAGES.remove(self.message.handle()));
+        self.descriptor.withdraw(&mut self.set);
+    }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn beeline_window_set_open(
+    burst: usize,
+    wait: u32,
+    set: Out<'_, Handle<beeline_window_set>>,
+) -> c_int {
+    edge("beeline_window_set_open", || {
+        set.put(Handle::NULL, "set")?;
+        let policy = policy(wait)?;
+        let message = MESSAGES.slot(MESSAGES.insert(beeline_window_message(Held::Nothing))?);
+        let receivers = if burst == 0 { ReceiverSet::new() } else { ReceiverSet::with_burst(burst) };
+        let (members, descriptor) = (BTreeMap::new(), Descriptor::default());
+        let new = beeline_window_set { set: receivers.wait(policy), members, message, descriptor };
+        set.put(SETS.insert(new)?, "set")?;
+        Ok(OK)
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn beeline_window_set_close(set: HandleVariable<'_, beeline_window_set>) -> c_int {
+    edge("beeline_window_set_close", || SETS.close(&set).map(|_| OK))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn beeline_window_set_release(set: Handle<beeline_window_set>) -> c_int {
+    edge("beeline_window_set_release", || {
+        let pass = SETS.enter(set)?;
+        let message = pass.message;
+        // So that it is this thread's, and can be given up by it.
+        drop(message.enter_as(pass.caller())?);
+        MESSAGES.release(message.handle())?;
+        drop(pass);
+        SETS.release(set)?;
+        Ok(OK)
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn beeline_window_set_offer(
+    set: Handle<beeline_window_set>,
+    domain: Handle<beeline_rpc_domain>,
+    name: Text<'_>,
+    options: Options<'_, beeline_window_receiver_options<'_>>,
+    member: Out<'_, u64>,
+) -> c_int {
+    edge("beeline_window_set_offer", || {
+        member.put(0, "member")?;
+        let mut set = SETS.enter(set)?;
+        let domain = DOMAINS.get(domain)?;
+        let (name, options) = (name.read("name")?, options::receiver(&options)?);
+        let domain = beeline::Domain::from(domain.opened_within(Duration::ZERO)?.clone());
+        let receiver = domain.receiver_with(name, options).map_err(|error| of_offer(&error))?;
+        let beeline_window_set { set: receivers, members, descriptor, .. } = &mut *set;
+        // What was announced does not stand for the new one.
+        descriptor.disarm(receivers);
+        let id = receivers.insert(receiver);
+        members.insert(id.number(), id);
+        member.put(id.number(), "member")?;
+        Ok(OK)
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn beeline_window_set_remove(set: Handle<beeline_window_set>, member: u64) -> c_int {
+    edge("beeline_window_set_remove", || {
+        let mut set = SETS.enter(set)?;
+        let removed = set.members.remove(&member).and_then(|id| set.set.remove(id));
+        if removed.is_none() {
+            return Err(Failure::invalid(format!("member = {member}; the set has none of that number")));
+        }
+        Ok(OK)
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn beeline_window_set_drain(
+    set: Handle<beeline_window_set>,
+    max: usize,
+    timeout_ns: u64,
+    each: Option<EachOf>,
+    context: *mut c_void,
+    taken: Out<'_, usize>,
+    failed: Out<'_, u64>,
+) -> c_int {
+    edge("beeline_window_set_drain", || {
+        taken.put_if_wanted(0);
+        failed.put(0, "failed")?;
+        let mut set = SETS.enter(set)?;
+        let caller = set.caller();
+        let each = each.ok_or_else(|| Failure::invalid("each is NULL"))?;
+        if max == 0 {
+            return Err(Failure::invalid("max = 0; a call takes at least one message"));
+        }
+        let mut given = 0;
+        let status = set.drain(caller, (max, timeout_ns), (each, context), (&mut given, failed));
+        taken.put_if_wanted(given);
+        status
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn beeline_window_set_descriptor(
+    set: Handle<beeline_window_set>,
+    descriptor: Out<'_, c_int>,
+) -> c_int {
+    edge("beeline_window_set_descriptor", || {
+        descriptor.put(-1, "descriptor")?;
+        SETS.enter(set)?.descriptor.tell(descriptor)
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn beeline_window_set_arm(set: Handle<beeline_window_set>, at_most_ns: Out<'_, u64>) -> c_int {
+    edge("beeline_window_set_arm", || {
+        at_most_ns.put(0, "at_most_ns")?;
+        let mut set = SETS.enter(set)?;
+        let beeline_window_set { set, descriptor, .. } = &mut *set;
+        descriptor.arm(set, at_most_ns)
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn beeline_window_set_disarm(set: Handle<beeline_window_set>) -> c_int {
+    edge("beeline_window_set_disarm", || {
+        let mut set = SETS.enter(set)?;
+        let beeline_window_set { set, descriptor, .. } = &mut *set;
+        descriptor.disarm(set);
+        Ok(OK)
+    })
+}

@@ -42,6 +42,9 @@ enum Input<'a> {
         lent: u8,
         said: Vec<(u8, u8)>,
     },
+    /// What the kernel says of a socket, whose addresses others choose.
+    SocketAnswer(&'a [u8]),
+    SocketLine(&'a str),
 }
 
 /// The windows that are taken lie in the memory, and apart.
@@ -96,6 +99,10 @@ fuzz_target!(|input: Input<'_>| {
         Input::Arena(bytes) => drop(fuzzing::arena_message(bytes)),
         Input::Lent { pages, leases } => lent(pages, &leases),
         Input::Told { lent, said } => fuzzing::arena_told(lent, &said),
+        Input::SocketAnswer(bytes) => {
+            assert!(!fuzzing::socket_answer(bytes) || bytes.len() >= 88, "nothing is read out of a part");
+        }
+        Input::SocketLine(line) => drop(fuzzing::socket_line(line)),
         Input::Name(name) => {
             let sound = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "._-".contains(c);
             let is_file_name = !name.starts_with('.') && name.chars().all(sound);

@@ -112,7 +112,7 @@ impl Domain {
         if owner != shared.identity.uid {
             return Err(MisuseError::NotOwner { owner }.into());
         }
-        let Offered { listener, claim } = shared.place.offer(&name, !options.allowed_uids.is_empty())?;
+        let Offered { listener, claim } = shared.place.offer(&name, options.is_for_others())?;
         let listener = Descriptor::new(listener, Purpose::Offer);
         let number = shared.reactor.offer(listener, service, options).map_err(|errno| {
             OfferError::System { what: "watch the socket", path: shared.place.socket_path(&name), errno }

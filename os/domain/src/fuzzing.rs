@@ -7,6 +7,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use crate::name::Name;
 use crate::notices::Notices;
 use crate::outbox::Outbox;
+use crate::tcp_socket;
 use crate::window;
 use crate::wire::Header;
 
@@ -44,6 +45,16 @@ pub fn arena_told(lent: u8, said: &[(u8, u8)]) {
 /// Whether a text may name a domain or an offer.
 pub fn is_name(text: &str) -> bool {
     Name::new(text).is_ok()
+}
+
+/// Whether a socket is read out of an answer of the kernel's socket list.
+pub fn socket_answer(bytes: &[u8]) -> bool {
+    tcp_socket::read_answer(bytes)
+}
+
+/// Whether a socket is read out of a line of `/proc/net/tcp` or `tcp6`.
+pub fn socket_line(line: &str) -> bool {
+    tcp_socket::read_line(line)
 }
 
 /// A client's side of notifications: what the owner sends is put in, what the program takes is taken out.

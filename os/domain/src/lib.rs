@@ -25,6 +25,7 @@
 //! must not fence.
 #![forbid(unsafe_code)]
 
+mod admissions;
 mod arrival;
 mod callbacks;
 mod channel;
@@ -59,12 +60,14 @@ mod protocol;
 mod reactor;
 mod service;
 mod shared;
+mod shared_connection;
 mod shares;
 mod sleeper;
 mod socket;
 pub mod support;
 mod sync;
 mod table;
+mod tcp_socket;
 mod turns;
 mod uid;
 mod watchers;
@@ -72,6 +75,7 @@ mod window;
 mod wire;
 mod workers;
 
+pub use admissions::{Admissions, Admitted};
 pub use arrival::{Absence, MayArrive};
 pub use callbacks::CallbackThread;
 pub use config::{DomainConfig, DomainPlace, NETWORK_NAMESPACE, ROOT_VARIABLE};
@@ -92,6 +96,7 @@ pub use peer::{Peer, PeerId};
 pub use polled::{Armed, Polled, Readiness, Source};
 pub use protocol::Departure;
 pub use service::{Answer, OfferOptions, Refusal, Reply, Service, Work};
+pub use shared_connection::{NotShared, OtherEnd};
 pub use shares::{Exceeded, Process, Shares};
 pub use sleeper::{MAX_SLEEP, MemorySleeper, Slept, Waker, listen_all, park_any, prepare_all};
 pub use window::{

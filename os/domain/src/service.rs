@@ -7,6 +7,7 @@ use std::time::Duration;
 use beeline_mmio::{Pace, ThisProcess};
 
 use crate::Peer;
+use crate::admissions::Admissions;
 use crate::shares::Shares;
 
 /// Answers the peers of an offer.
@@ -150,6 +151,9 @@ pub struct OfferOptions {
     /// word. A user whom the namespace does not map has no uid here, and the number that stands for all of those (65534)
     /// lets nobody in.
     pub allowed_uids: Vec<u32>,
+    /// Who is let in besides, because it shares a connection with this process. `None`: nobody. It opens folder and socket to
+    /// others as a list does.
+    pub admissions: Option<Admissions>,
     /// Connections at the same time, those included that have not said anything yet.
     pub max_connections: usize,
     /// How many of them one process, and one user besides the owner, may have; `None`: [`Shares::of`] them.
@@ -163,10 +167,18 @@ impl Default for OfferOptions {
     fn default() -> Self {
         OfferOptions {
             allowed_uids: Vec::new(),
+            admissions: None,
             max_connections: 1024,
             shares: None,
             hello_timeout: Duration::from_secs(5),
         }
+    }
+}
+
+impl OfferOptions {
+    /// Whether anybody but the owner may be let in.
+    pub(crate) fn is_for_others(&self) -> bool {
+        !self.allowed_uids.is_empty() || self.admissions.is_some()
     }
 }
 

@@ -5,6 +5,7 @@ use std::fmt;
 use beeline_mmio::membarrier;
 
 use crate::evidence::{peer_pidfd_is_supported, pidfd_is_supported};
+use crate::tcp_socket;
 
 /// One thing a domain needs from the machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,7 +26,13 @@ impl fmt::Display for Finding {
 /// Looks at what this machine gives a domain. It registers this process for membarriers, as opening a domain does.
 pub fn findings() -> Vec<Finding> {
     let membarrier = membarrier::register().is_ok() && membarrier::global_expedited().is_ok();
-    findings_for(membarrier, pidfd_is_supported(), peer_pidfd_is_supported(), own_descriptors_have_paths())
+    findings_for(
+        membarrier,
+        pidfd_is_supported(),
+        peer_pidfd_is_supported(),
+        own_descriptors_have_paths(),
+        tcp_socket::is_supported(),
+    )
 }
 
 /// Whether `/proc/self/fd` leads to open files, which is how sockets are reached through the checked folder.
@@ -37,7 +44,13 @@ fn own_descriptors_have_paths() -> bool {
         })
 }
 
-fn findings_for(membarrier: bool, pidfd: bool, peer_pidfd: bool, proc_paths: bool) -> Vec<Finding> {
+fn findings_for(
+    membarrier: bool,
+    pidfd: bool,
+    peer_pidfd: bool,
+    proc_paths: bool,
+    sock_diag: bool,
+) -> Vec<Finding> {
     let finding =
         |what, is_there, good, bad| Finding { what, is_there, meaning: if is_there { good } else { bad } };
     vec![
@@ -66,6 +79,12 @@ fn findings_for(membarrier: bool, pidfd: bool, peer_pidfd: bool, proc_paths: boo
             "sockets are reached through the checked folder",
             "domains do not work here; mount /proc",
         ),
+        finding(
+            "socket lists by netlink (sock_diag)",
+            sock_diag,
+            "the user at the other end of a TCP connection is asked for at once",
+            "the user at the other end of a TCP connection is looked for in /proc, which takes longer the more connections there are",
+        ),
     ]
 }
 
@@ -76,7 +95,7 @@ mod tests {
 
     #[test]
     fn every_finding_has_words_for_both_outcomes() {
-        let all = |is_there: bool| findings_for(is_there, is_there, is_there, is_there);
+        let all = |is_there: bool| findings_for(is_there, is_there, is_there, is_there, is_there);
         for (good, bad) in all(true).into_iter().zip(all(false)) {
             assert_eq!(good.what, bad.what);
             assert_ne!(good.meaning, bad.meaning);
@@ -86,7 +105,9 @@ mod tests {
 
     #[test]
     fn this_machine_can_run_the_other_tests() {
-        for finding in findings().into_iter().filter(|f| f.what != "pidfd of a socket's peer") {
+        for finding in findings().into_iter().filter(|f| {
+            !["pidfd of a socket's peer", "socket lists by netlink (sock_diag)"].contains(&f.what)
+        }) {
             assert!(finding.is_there, "{finding}");
         }
     }

@@ -175,7 +175,7 @@ impl Table {
             }
             Err(EvidenceError::System(error)) => return Err(error),
         };
-        if let Err(reason) = admit(evidence.uid(), self.identity, &offer.options.allowed_uids) {
+        if let Err(reason) = admit(evidence.uid(), self.identity, &offer.options) {
             self.send_away(channel, &reason);
             return Ok(());
         }
@@ -320,9 +320,9 @@ impl Table {
 /// Where two users can have the same uid (`uid.rs`), the list admits neither. An offer without a list in a folder needs no
 /// uid: its socket and folder are the owner's alone, and the kernel compared the users themselves when it let this one
 /// connect. A name in a network namespace lets everybody connect.
-fn admit(uid: u32, owner: Identity, allowed_uids: &[u32]) -> Result<(), String> {
+fn admit(uid: u32, owner: Identity, options: &OfferOptions) -> Result<(), String> {
     let own_uid = owner.uid;
-    if uid == own_uid && allowed_uids.is_empty() && owner.has_permissions {
+    if uid == own_uid && !options.is_for_others() && owner.has_permissions {
         return Ok(());
     }
     if !uid::names_one_user(uid) {
@@ -331,7 +331,8 @@ fn admit(uid: u32, owner: Identity, allowed_uids: &[u32]) -> Result<(), String> 
              no list lets it in); give both containers the same user mapping"
         ));
     }
-    if uid == own_uid || allowed_uids.contains(&uid) {
+    let is_listed = uid == own_uid || options.allowed_uids.contains(&uid);
+    if is_listed || options.admissions.as_ref().is_some_and(|admissions| admissions.has(uid)) {
         return Ok(());
     }
     Err(format!(

@@ -87,7 +87,8 @@ pub fn offer_window(
         sender: None,
         epoch: 0,
     };
-    let offer_options = OfferOptions { allowed_uids: options.allowed_uids, ..OfferOptions::default() };
+    let WindowOptions { allowed_uids, admissions, .. } = options;
+    let offer_options = OfferOptions { allowed_uids, admissions, ..OfferOptions::default() };
     let offer = Arc::new(domain.offer_with(name, Box::new(maker), offer_options)?);
     Ok(WindowListener { offer, queue })
 }

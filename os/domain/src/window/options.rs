@@ -4,6 +4,7 @@ use beeline_mmio::{MapError, MemoryOptions, StoreKernel};
 use beeline_spec::LINE_BYTES;
 use beeline_spec::formats::CONTROL_PAGE_BYTES;
 
+use crate::Admissions;
 use crate::error::{ConnectError, OfferError};
 
 /// Most lines of a window: 1 GiB.
@@ -19,12 +20,15 @@ pub struct WindowOptions {
     pub memory: MemoryOptions,
     /// Users besides the owner who may send.
     pub allowed_uids: Vec<u32>,
+    /// Who may send besides, because it shares a connection with this process; `None`: nobody.
+    pub admissions: Option<Admissions>,
 }
 
 impl Default for WindowOptions {
     /// 1 MiB, ordinary memory, this user only.
     fn default() -> Self {
-        WindowOptions { lines: 16 * 1024, memory: MemoryOptions::default(), allowed_uids: Vec::new() }
+        let (lines, memory, allowed_uids) = (16 * 1024, MemoryOptions::default(), Vec::new());
+        WindowOptions { lines, memory, allowed_uids, admissions: None }
     }
 }
 

@@ -1,0 +1,101 @@
+//! Who is let in by an offer besides those on its list: whoever shares a connection with the process that offers.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use beeline_mmio::ThisProcess;
+
+use crate::error::MisuseError;
+use crate::shared_connection::OtherEnd;
+use crate::uid;
+
+/// Proofs by which an offer lets processes in that are on no list. Clones are the same; a program adds and removes proofs while
+/// the offer is there.
+#[derive(Clone)]
+pub struct Admissions(Arc<State>);
+
+struct State {
+    made_by: ThisProcess,
+    proofs: Mutex<Proofs>,
+}
+
+#[derive(Default)]
+struct Proofs {
+    next: u64,
+    by_number: BTreeMap<u64, OtherEnd>,
+}
+
+/// A proof that an offer goes by until this is dropped. Connections that were made by then stay.
+#[derive(Debug)]
+#[must_use = "the proof is good until this is dropped"]
+pub struct Admitted {
+    admissions: Admissions,
+    number: u64,
+}
+
+impl Default for Admissions {
+    /// Nobody.
+    fn default() -> Self {
+        Admissions(Arc::new(State { made_by: ThisProcess::get(), proofs: Mutex::default() }))
+    }
+}
+
+impl Admissions {
+    /// Has offers with these admissions let in processes of the user who has the other end of a connection.
+    ///
+    /// # Errors
+    /// This process was forked from the one that made them.
+    pub fn admit(&self, other_end: OtherEnd) -> Result<Admitted, MisuseError> {
+        self.check()?;
+        let mut proofs = self.lock();
+        let number = proofs.next;
+        proofs.next += 1;
+        proofs.by_number.insert(number, other_end);
+        drop(proofs);
+        Ok(Admitted { admissions: self.clone(), number })
+    }
+
+    /// Whether a process of this user is let in by a proof.
+    pub(crate) fn has(&self, uid: u32) -> bool {
+        self.check().is_ok()
+            && self.lock().by_number.values().any(|other_end| other_end.uid() == uid)
+            && uid::names_one_user(uid)
+    }
+
+    fn check(&self) -> Result<(), MisuseError> {
+        // Before the lock, which a thread may hold that a forked child does not have.
+        if self.0.made_by.is_this() {
+            return Ok(());
+        }
+        Err(MisuseError::Forked { opened_by: self.0.made_by.pid(), pid: std::process::id() })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Proofs> {
+        // Changed by single inserts and removals.
+        self.0.proofs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Admitted {
+    fn drop(&mut self) {
+        if self.admissions.check().is_ok() {
+            self.admissions.lock().by_number.remove(&self.number);
+        }
+    }
+}
+
+/// The same admissions, not equal ones.
+impl PartialEq for Admissions {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for Admissions {}
+
+impl fmt::Debug for Admissions {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Admissions").finish_non_exhaustive()
+    }
+}

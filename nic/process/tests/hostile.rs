@@ -5,12 +5,16 @@ mod support;
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
+use beeline_contract_link::Link;
 use beeline_domain::Connection;
+use beeline_link_shm::{ShmLink, ShmOptions};
 use beeline_mmio::{MemoryOptions, SharedMemory};
 use beeline_nic_process::{NicProcessConfig, StatisticsFeed};
 use beeline_spec::formats::port_host_memory as host;
+use beeline_spec::regs;
 use beeline_wait::WaitPolicy;
 use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown};
@@ -180,6 +184,66 @@ fn memory_that_a_host_registers_is_mapped_by_no_thread_that_others_wait_for() {
     nic.stop();
 }
 
+/// Ends what floods, also when the test fails.
+struct Floods<'a>(&'a AtomicBool);
+
+impl Drop for Floods<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Writes registers of a port of its own, resets and starts of queues among them, until it is told to stop; how many.
+fn flood_registers(root: &Path, stop: &AtomicBool) -> u64 {
+    let (mut random, mut written) = (0x9e37_79b9_7f4a_7c15_u64, 0);
+    while !stop.load(Ordering::Relaxed) {
+        // A port that broke a rule is expelled; the next one goes on.
+        let Ok(mut link) = ShmLink::connect(&domain(root), &ShmOptions::default()) else { continue };
+        while !stop.load(Ordering::Relaxed) {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            let queue = regs::QUEUE + (random >> 8) as u32 % 17 * regs::QUEUE_STRIDE;
+            let (offset, value) = match random % 4 {
+                0 => (regs::CONTROL, random >> 32 & 3),
+                1 => (queue + regs::queue::CONTROL, 1 | (random >> 32 & 7) << 4),
+                2 => (queue + (random >> 16) as u32 % 0x12 * 8, random >> 20),
+                _ => ((random >> 16) as u32, random),
+            };
+            match link.write_register(offset, value) {
+                Ok(is_written) => written += u64::from(is_written),
+                Err(_) => break,
+            }
+        }
+    }
+    written
+}
+
+#[test]
+fn floods_of_register_writes_and_questions_change_no_frame_of_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let nic = Running::start(config(folder.path()));
+    let mut stations = stations(folder.path());
+    let stop = AtomicBool::new(false);
+    let (written, asked) = std::thread::scope(|scope| {
+        let registers = scope.spawn(|| flood_registers(folder.path(), &stop));
+        let questions = scope.spawn(|| {
+            let (feed, _) = StatisticsFeed::open(&domain(folder.path()), "nic").unwrap();
+            let asked = (0_u64..).find(|_| stop.load(Ordering::Relaxed) || feed.next().is_err());
+            assert!(stop.load(Ordering::Relaxed), "a question is not answered");
+            asked.unwrap_or_default()
+        });
+        let floods = Floods(&stop);
+        (0..300).for_each(|number| echo(&mut stations, number));
+        drop(floods);
+        (registers.join().unwrap(), questions.join().unwrap())
+    });
+    println!("{written} registers were written, {asked} questions asked");
+    assert!(written > 1000 && asked > 10, "{written} registers, {asked} questions are no flood");
+    echo(&mut stations, 0);
+    nic.stop();
+}
+
 /// Prints how long frames take between two honest ports, without and with a host that registers and releases 255 MiB as fast
 /// as it can.
 #[test]
@@ -204,11 +268,11 @@ fn frames_pass_while_large_memory_is_registered_and_released() {
     };
     let quiet = measure("nothing is registered");
     let hostile = Hostile::open(folder.path());
-    let stop = std::sync::atomic::AtomicBool::new(false);
+    let stop = AtomicBool::new(false);
     let busy = std::thread::scope(|scope| {
         let churn = scope.spawn(|| {
             let mut rounds = 0;
-            while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+            while !stop.load(Ordering::Relaxed) {
                 let memory = SharedMemory::create("sparse", BYTES, MemoryOptions::default()).unwrap();
                 let register = format!(r#"{{"request":"memory","bytes":{BYTES}}}"#);
                 // The one before counts until it is unmapped.
@@ -223,7 +287,7 @@ fn frames_pass_while_large_memory_is_registered_and_released() {
             rounds
         });
         let busy = measure("255 MiB are registered and released");
-        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        stop.store(true, Ordering::Relaxed);
         println!("{} times", churn.join().unwrap());
         busy
     });

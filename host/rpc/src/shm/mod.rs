@@ -10,7 +10,7 @@
 //! ```
 
 mod connect;
-mod hello;
+pub(crate) mod hello;
 mod opening;
 mod options;
 mod registry;

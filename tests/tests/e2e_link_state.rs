@@ -1,29 +1,23 @@
 //! Two processes that share a mapped file and nothing else: each in a pid, user and network namespace of its own, so that no kernel
 //! object tells one of the other. What is killed or stopped is down after the bound, both sides know, and nothing else is down.
 //!
-//! A side talks in lines that begin with `@` and obeys lines on its standard input. Where the kernel refuses namespaces, the
-//! sides run without, and a line of the output says so. The seed is printed and taken back from `BEELINE_SEED`.
+//! The seed is printed and taken back from `BEELINE_SEED`.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-use std::fs::File;
-use std::io::{BufRead, BufReader, Write};
-use std::os::fd::AsFd;
+mod link_support;
+
+use std::io::BufRead;
 use std::path::Path;
-use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use beeline_contract_link::{Evidence, Heartbeat, LinkKind};
 use beeline_heartbeat::{
     Acceptance, Counters, Down, HeartbeatLink, MappedFile, MappedState, Session, Side, Status,
 };
-use beeline_mmio::{MappedSegment, OnLoss, Region, SegmentOptions};
+use link_support::{NAMESPACES, Random, Role, argument, folder, has_namespaces, introduce, map, say, seed};
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::process::{Pid, Signal, kill_process};
-
-const WATCHDOG: Duration = Duration::from_secs(60);
-const NAMESPACES: [&str; 3] = ["pid", "user", "net"];
+use rustix::process::Signal;
 
 /// A bound for machines that are overloaded on purpose.
 struct Patient;
@@ -43,30 +37,8 @@ fn role() {
     }
 }
 
-fn argument(name: &str) -> String {
-    std::env::var(format!("BEELINE_E2E_{name}")).expect("a role is given its arguments")
-}
-
-fn say(line: &str) {
-    println!("@{line}");
-}
-
-fn map() -> Region {
-    let file = File::options().read(true).write(true).open(argument("FILE")).unwrap();
-    let options = SegmentOptions { on_loss: OnLoss::Fatal, ..SegmentOptions::default() };
-    MappedSegment::file(file.as_fd(), &options).unwrap().region().unwrap()
-}
-
 fn own_side() -> Side {
     if argument("SIDE") == "first" { Side::First } else { Side::Second }
-}
-
-fn introduce() {
-    // The process id as the test program knows it: that of the /proc of before.
-    let pid = std::fs::read_link("/proc/self").unwrap();
-    let of = |kind: &&str| std::fs::read_link(format!("/proc/self/ns/{kind}")).unwrap();
-    let namespaces: Vec<_> = NAMESPACES.iter().map(|kind| of(kind).display().to_string()).collect();
-    say(&format!("pid {} {}", pid.display(), namespaces.join(" ")));
 }
 
 fn run_side<K: LinkKind>() {
@@ -121,116 +93,6 @@ fn run_hostile() {
     say("done");
 }
 
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    fn below(&mut self, end: u64) -> u64 {
-        self.next() % end
-    }
-}
-
-fn seed() -> u64 {
-    std::env::var("BEELINE_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(0x9e37_79b9)
-}
-
-/// Whether a process may have namespaces of its own here, without privileges.
-fn has_namespaces() -> bool {
-    let status = Command::new("unshare").args(APART).arg("true").stderr(Stdio::null()).status();
-    let can = status.is_ok_and(|status| status.success());
-    if !can {
-        println!("this kernel, or the lack of `unshare`, gives no namespaces: the sides run without");
-    }
-    can
-}
-
-const APART: [&str; 5] = ["--user", "--map-root-user", "--pid", "--net", "--fork"];
-
-/// A process in a role, in namespaces of its own.
-struct Role {
-    child: Child,
-    stdin: ChildStdin,
-    pid: Pid,
-    namespaces: Vec<String>,
-    lines: Receiver<String>,
-}
-
-impl Role {
-    fn start(kind: &str, side: &str, folder: &Path, more: &[(&str, &str)]) -> Self {
-        let program = std::env::current_exe().unwrap();
-        let mut command = if has_namespaces() {
-            let mut command = Command::new("unshare");
-            command.args(APART).arg(program);
-            command
-        } else {
-            Command::new(program)
-        };
-        command.args(["--exact", "role", "--ignored", "--nocapture", "--test-threads=1"]);
-        let file = folder.join("shared");
-        command.env("BEELINE_E2E_KIND", kind).env("BEELINE_E2E_SIDE", side).env("BEELINE_E2E_FILE", file);
-        command.envs(more.iter().map(|(name, value)| (format!("BEELINE_E2E_{name}"), value)));
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-        let (sender, lines) = channel();
-        let stdout = BufReader::new(child.stdout.take().unwrap());
-        std::thread::spawn(move || {
-            for line in stdout.lines().map_while(Result::ok) {
-                // Libtest writes the test's name before the first line.
-                let Some(at) = line.find('@') else { continue };
-                if sender.send(line[at + 1..].to_owned()).is_err() {
-                    return;
-                }
-            }
-        });
-        let first = lines.recv_timeout(WATCHDOG).expect("a role says who it is");
-        let mut words = first.split(' ').skip(1);
-        let pid = Pid::from_raw(words.next().unwrap().parse().unwrap()).unwrap();
-        let namespaces = words.map(str::to_owned).collect();
-        Role { stdin: child.stdin.take().unwrap(), child, pid, namespaces, lines }
-    }
-
-    fn line(&self) -> String {
-        self.lines.recv_timeout(WATCHDOG).expect("a side says something in time")
-    }
-
-    /// The session, once it is up.
-    fn up(&self) -> String {
-        let line = self.line();
-        line.strip_prefix("up ").unwrap_or_else(|| panic!("not up: {line}")).to_owned()
-    }
-
-    fn signal(&self, signal: Signal) {
-        kill_process(self.pid, signal).unwrap();
-    }
-
-    /// Times up, times down, of these silent and declared down, longest silence and longest pause in microseconds.
-    fn counters(&mut self) -> [u64; 6] {
-        self.stdin.write_all(b"counters\n").unwrap();
-        let line = self.line();
-        let numbers = line.strip_prefix("counted ").unwrap_or_else(|| panic!("asked, and heard {line}"));
-        let numbers: Vec<u64> = numbers.split(' ').map(|number| number.parse().unwrap()).collect();
-        numbers.try_into().unwrap()
-    }
-}
-
-impl Drop for Role {
-    fn drop(&mut self) {
-        let _ = kill_process(self.pid, Signal::KILL);
-        let _ = self.child.wait();
-    }
-}
-
-fn folder() -> tempfile::TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    File::create(folder.path().join("shared")).unwrap().set_len(4096).unwrap();
-    folder
-}
-
 fn pair(kind: &str, folder: &Path) -> [Role; 2] {
     let sides = ["first", "second"].map(|side| Role::start(kind, side, folder, &[]));
     if has_namespaces() {
@@ -243,6 +105,15 @@ fn pair(kind: &str, folder: &Path) -> [Role; 2] {
     let [first, second] = sides.each_ref().map(Role::up);
     assert_eq!(first, second, "both are in one session");
     sides
+}
+
+/// Times up, times down, of these silent and declared down, longest silence and longest pause in microseconds.
+fn counters(side: &mut Role) -> [u64; 6] {
+    side.order("counters");
+    let line = side.line();
+    let numbers = line.strip_prefix("counted ").unwrap_or_else(|| panic!("asked, and heard {line}"));
+    let numbers: Vec<u64> = numbers.split(' ').map(|number| number.parse().unwrap()).collect();
+    numbers.try_into().unwrap()
 }
 
 #[test]
@@ -260,7 +131,7 @@ fn killed_side_is_down_after_the_bound_and_its_successor_comes_up() {
     drop(second);
     let second = Role::start("mapped-file", "second", folder.path(), &[]);
     assert_eq!(first.up(), second.up());
-    let [times_up, times_down, silent, declared_down, ..] = first.counters();
+    let [times_up, times_down, silent, declared_down, ..] = counters(&mut first);
     assert_eq!((times_up, times_down, silent, declared_down), (2, 1, 1, 0));
 }
 
@@ -275,11 +146,11 @@ fn stopped_side_is_down_and_when_it_goes_on_both_know_and_come_up_anew() {
         second.signal(Signal::CONT);
         assert_eq!(second.line(), "down DeclaredDown");
         assert_eq!(first.up(), second.up());
-        let [.., pause_us] = second.counters();
+        let [.., pause_us] = counters(&mut second);
         assert!(pause_us >= 900_000, "it did not look for {pause_us} us");
-        let [up, down, silent, declared_down, ..] = first.counters();
+        let [up, down, silent, declared_down, ..] = counters(&mut first);
         assert_eq!((up, down, silent, declared_down), (times + 1, times, times, 0));
-        let [up, down, silent, declared_down, silence_us, _] = second.counters();
+        let [up, down, silent, declared_down, silence_us, _] = counters(&mut second);
         assert_eq!((up, down, silent, declared_down), (times + 1, times, 0, times));
         assert!(silence_us < 900_000, "its own stop is no silence of the other: {silence_us} us");
     }
@@ -311,7 +182,7 @@ fn neither_a_stop_below_the_bound_nor_a_thousand_delays_on_a_loaded_machine_are_
         }
         stop.store(true, Ordering::Relaxed);
     });
-    let [first, second] = sides.each_mut().map(Role::counters);
+    let [first, second] = sides.each_mut().map(counters);
     println!("first {first:?}, second {second:?}");
     assert_eq!((first[0], first[1], second[0], second[1]), (1, 0, 1, 0));
     assert!(first[4] >= 300_000, "the stop was a silence of {} us", first[4]);

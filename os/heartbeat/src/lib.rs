@@ -8,7 +8,7 @@
 //! [`beeline_contract_link::LinkKind`], and a link whose kind has the kernel's evidence has no heartbeat: that does not compile.
 //! Neither is here what the memory is used for, nor connections over a wire, which end by a silence of their own
 //! (`host/datagram`). The protocol is that of Bidirectional Forwarding Detection (RFC 5880) over memory instead of packets:
-//! each side names the other's number before the link is up. Decision 0034.
+//! each side names the other's number before the link is up. Decision 0036.
 #![forbid(unsafe_code)]
 
 mod beater;

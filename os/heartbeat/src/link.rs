@@ -37,8 +37,8 @@ struct Shared {
 struct Inner {
     state: LinkState,
     port: Box<dyn StatePort + Send>,
-    /// Status and offer that [`HeartbeatLink::take_change`] has returned last.
-    taken: (Status, Option<Session>),
+    /// What [`HeartbeatLink::take_change`] has returned last.
+    taken: Status,
 }
 
 impl std::fmt::Debug for Inner {
@@ -59,7 +59,7 @@ impl HeartbeatLink {
         let mut random = [0; 8];
         getrandom::fill(&mut random).map_err(io::Error::other)?;
         let state = LinkState::new::<K>(acceptance, u64::from_le_bytes(random), port.pushed().as_ref());
-        let inner = Inner { taken: (state.status(), None), state, port: Box::new(port) };
+        let inner = Inner { taken: state.status(), state, port: Box::new(port) };
         let shared = Arc::new(Shared {
             session: AtomicU64::new(0),
             event: Event::new()?,
@@ -91,12 +91,13 @@ impl HeartbeatLink {
     pub fn take_change(&self) -> Option<Status> {
         let mut inner = self.inner()?;
         self.shared.event.clear();
-        let now = (inner.state.status(), inner.state.offered());
+        let now = inner.state.status();
         let before = std::mem::replace(&mut inner.taken, now);
-        (before != now).then_some(now.0)
+        (before != now).then_some(now)
     }
 
-    /// Returns the session that waits for [`HeartbeatLink::accept`]: with [`Acceptance::WhenTold`], once the peer beats.
+    /// Returns the session that waits for [`HeartbeatLink::accept`]: with [`Acceptance::WhenTold`], once the peer beats. It is no
+    /// change of the status, and makes the descriptor readable once.
     pub fn offered(&self) -> Option<Session> {
         self.inner()?.state.offered()
     }
@@ -129,7 +130,7 @@ impl HeartbeatLink {
 
 const FORKED: Status = Status::Down { reason: Down::Forked, since: Duration::ZERO };
 
-/// Readable when [`HeartbeatLink::take_change`] has something.
+/// Readable when [`HeartbeatLink::take_change`] or [`HeartbeatLink::offered`] may have something, until that is taken.
 impl AsFd for HeartbeatLink {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.shared.event.as_fd()

@@ -44,6 +44,12 @@ fn open<K: LinkKind>(file: &File, side: Side) -> HeartbeatLink {
     HeartbeatLink::open::<K>(MappedState::new(&map(file), 0, side), Acceptance::AtOnce).unwrap()
 }
 
+fn await_change(link: &HeartbeatLink) {
+    let limit = Timespec { tv_sec: 30, tv_nsec: 0 };
+    let ready = poll(&mut [PollFd::new(link, PollFlags::IN)], Some(&limit)).unwrap();
+    assert_eq!(ready, 1, "nothing told of a change since {:?}", link.status());
+}
+
 /// Waits by descriptor until the status is wanted.
 fn wait(link: &HeartbeatLink, wanted: impl Fn(&Status) -> bool) -> Status {
     let begun = Instant::now();
@@ -53,8 +59,7 @@ fn wait(link: &HeartbeatLink, wanted: impl Fn(&Status) -> bool) -> Status {
             return status;
         }
         assert!(begun.elapsed() < WATCHDOG, "still {status:?}, {:?}", link.counters());
-        let limit = Timespec { tv_sec: 1, tv_nsec: 0 };
-        poll(&mut [PollFd::new(link, PollFlags::IN)], Some(&limit)).unwrap();
+        await_change(link);
         link.take_change();
     }
 }
@@ -112,8 +117,8 @@ fn session_waits_for_who_prepares_it() {
             break session;
         }
         assert!(begun.elapsed() < WATCHDOG);
-        poll(&mut [PollFd::new(&first, PollFlags::IN)], None).unwrap();
-        first.take_change();
+        await_change(&first);
+        assert_eq!(first.take_change(), None, "an offer is no change");
     };
     assert!(!first.is_up() && !second.is_up());
     assert!(first.accept(offered));
@@ -126,7 +131,9 @@ fn peer_that_stores_anything_at_all_takes_the_link_up_or_down_and_nothing_else()
     let first = open::<Quick>(&file, Side::First);
     let theirs = map(&file);
     let (mut random, mut counters) = (0x9e37_79b9_7f4a_7c15u64, first.counters());
+    let begun = Instant::now();
     while counters.unreadable < 100 {
+        assert!(begun.elapsed() < WATCHDOG, "it looks no longer: {counters:?}");
         for word in 0..8 {
             random ^= random << 13;
             random ^= random >> 7;

@@ -68,12 +68,31 @@ impl Check {
         Check::of(bench, target, median(&ratios), bound)
     }
 
+    /// Checks the ratio of the p99 of all events of `ours` to that of `rival`, two latencies.
+    pub fn p99_ratio(bench: &str, ours: &Figure, rival: &Figure, bound: Bound) -> Self {
+        let p99_ns = |figure: &Figure| match figure.value {
+            Value::Latency { p99_ns, .. } | Value::Delay { p99_ns, .. } => p99_ns,
+            Value::Rate { .. } => f64::NAN,
+        };
+        let target = format!("p99: {} / {}", label(ours), label(rival));
+        Check::of(bench, target, p99_ns(ours) / p99_ns(rival), bound)
+    }
+
     /// Checks the longest of the times that `figure` was made of, all of them, in milliseconds.
     pub fn limit(bench: &str, figure: &Figure, most_ms: f64) -> Self {
         let found = figure.samples.iter().copied().fold(0.0, f64::max) / 1e6;
         let bound = Bound::WithinMs(most_ms);
         let target = format!("{}, worst", label(figure));
         Check::of(bench, target, found, bound)
+    }
+
+    /// Checks the p99.9 of all events of a latency, in milliseconds.
+    pub fn p999_limit(bench: &str, figure: &Figure, most_ms: f64) -> Self {
+        let found = match figure.value {
+            Value::Latency { p999_ns, .. } => p999_ns / 1e6,
+            Value::Delay { .. } | Value::Rate { .. } => f64::NAN,
+        };
+        Check::of(bench, format!("{}, p99.9", label(figure)), found, Bound::WithinMs(most_ms))
     }
 
     /// Checks the middle of the rates that `figure` was made of, in millions a second.
@@ -144,6 +163,31 @@ mod tests {
         assert!(Check::limit("b", &figure, 50.0).pass);
         assert!(!Check::limit("b", &figure, 48.0).pass);
         assert_eq!(Check::limit("b", &figure, 48.0).found, 49.0);
+    }
+
+    #[test]
+    fn p99_of_all_events_is_compared_and_a_rate_has_none() {
+        let row = |name| Row { bench: "b", name, kernel: "-", memory: "-", size_bytes: 0, count: 100 };
+        let delay = |name, slow: f64| {
+            let events: Vec<f64> = (0..100).map(|event| if event < 98 { 1.0 } else { slow }).collect();
+            Figure::delay(row(name), vec![events])
+        };
+        let (ours, rival) = (delay("ours", 8.0), delay("rival", 4.0));
+        let check = Check::p99_ratio("b", &ours, &rival, Bound::AtMost(2.0));
+        assert_eq!((check.found, check.pass, check.target.as_str()), (2.0, true, "p99: ours / rival"));
+        assert!(!Check::p99_ratio("b", &ours, &rival, Bound::AtMost(1.9)).pass);
+        assert!(!Check::p99_ratio("b", &ours, &figure("rate", &[1.0]), Bound::AtMost(2.0)).pass);
+    }
+
+    #[test]
+    fn p999_of_a_latency_is_limited_and_nothing_else_has_one() {
+        let row = Row { bench: "b", name: "GET", kernel: "-", memory: "-", size_bytes: 0, count: 1000 };
+        let mut latencies = crate::Latencies::new();
+        latencies.add_round(&(1..=1000).map(|event| if event < 999 { 1.0 } else { 2e6 }).collect::<Vec<_>>());
+        let get = Figure::latency(row, latencies);
+        assert!((Check::p999_limit("b", &get, 2.1).found - 2.0).abs() < 0.01);
+        assert!(Check::p999_limit("b", &get, 2.1).pass && !Check::p999_limit("b", &get, 1.9).pass);
+        assert!(!Check::p999_limit("b", &figure("rate", &[1.0]), 1.0).pass);
     }
 
     #[test]

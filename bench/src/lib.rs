@@ -11,6 +11,7 @@
 //! A new row is a function `fn(&Settings) -> Result<Report, BenchError>` and one line in `registry.rs`.
 #![forbid(unsafe_code)]
 
+pub mod attack;
 pub mod byte_stream;
 pub mod bytes;
 mod check;
@@ -19,8 +20,10 @@ pub mod echo;
 mod error;
 pub mod fan_in;
 mod figure;
+pub mod frames_under_attack;
 pub mod key_value;
 pub mod kv;
+pub mod kv_fill;
 pub mod lap;
 mod median;
 pub mod nic_one_way;
@@ -42,6 +45,9 @@ pub mod simulation;
 pub mod store;
 pub mod stream;
 pub mod veth;
+pub mod waiter;
+pub mod wake_up;
+pub mod watch_latency;
 pub mod wire_round_trip;
 pub mod work;
 

@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use beeline_bench::attack::{self, AttackArgs};
 use beeline_bench::echo;
 use beeline_bench::peer_death::{self, VictimArgs};
 use beeline_bench::{BENCHES, Bench, BenchError, Report, Settings};
@@ -38,6 +39,9 @@ enum Command {
     /// Be a process that is killed.
     #[command(hide = true)]
     Victim(VictimArgs),
+    /// Be a process that keeps others busy.
+    #[command(hide = true)]
+    Attacker(AttackArgs),
     /// Be one side of an echo.
     #[command(hide = true)]
     Echo {
@@ -56,6 +60,9 @@ struct Run {
     /// Rounds of each path.
     #[arg(long, value_name = "N")]
     rounds: Option<u32>,
+    /// Items with which `kv-fill` fills its store, in millions.
+    #[arg(long, value_name = "MILLIONS")]
+    items: Option<u32>,
     /// Count rounds in which the cores moved, and those on one core: to try the program, not for figures.
     #[arg(long)]
     any_placement: bool,
@@ -81,6 +88,7 @@ fn main() -> ExitCode {
         Command::Run(run) => run.execute(),
         Command::PrivateNic(args) => beeline_session::serve(&args).map(|()| true).map_err(BenchError::from),
         Command::Victim(args) => peer_death::be_victim(&args).map(|()| true),
+        Command::Attacker(args) => attack::be_attacker(&args).map(|()| true),
         Command::Echo { args } => return play(&args),
     };
     match outcome {
@@ -115,6 +123,9 @@ impl Run {
         }
         if self.any_placement {
             settings.keep = Keep::All;
+        }
+        if let Some(millions) = self.items {
+            settings.fill_thousands = millions.clamp(1, 1000) * 1000;
         }
         settings.rounds = self.rounds.unwrap_or(settings.rounds).max(1);
         Ok(settings)

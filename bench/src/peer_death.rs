@@ -16,21 +16,24 @@ use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::figure::Row;
 use crate::{BenchError, Check, Figure, Report, Settings};
-use beeline_session::{NicError, PrivateDomain, Role, TIMEOUT, with_causes};
+use beeline_mmio::StoreKernel;
+use beeline_session::{NicError, PrivateDomain, Role, Session, SessionOptions, TIMEOUT, with_causes};
 
 const BENCH: &str = "peer-death";
 
 /// The hidden subcommand that runs [`be_victim`].
 const ROLE: &str = "victim";
 /// What this process offers in its domain.
-const NAME: &str = "mourner";
+pub(crate) const NAME: &str = "mourner";
 /// What a victim says once it is connected.
 const CONNECTED: &str = "connected";
+/// What a victim connects with: others that connect are not mourned.
+const VICTIM: &[u8] = b"victim";
 
 /// Kills a round of each kind of victim. With the rounds of a full run, more than 100 of each.
 const KILLS_A_ROUND: usize = 8;
 /// Milliseconds within which every death is to be seen.
-const LIMIT_MS: f64 = 50.0;
+pub(crate) const LIMIT_MS: f64 = 50.0;
 
 /// Arguments that a victim is started with.
 #[derive(Args, Clone, Debug)]
@@ -44,6 +47,9 @@ pub struct VictimArgs {
     /// Fork a child that lives on.
     #[arg(long)]
     forks: bool,
+    /// Open a port of this NIC, and connect to nothing else.
+    #[arg(long)]
+    nic: Option<String>,
 }
 
 /// Connects, says so, and waits to be killed; ends with its standard input all the same.
@@ -53,8 +59,12 @@ pub struct VictimArgs {
 pub fn be_victim(args: &VictimArgs) -> Result<(), BenchError> {
     let meet = |error: &dyn std::error::Error| BenchError::Meet(with_causes(error));
     let config = DomainConfig { root: Some(args.root.clone()), name: args.domain.clone() };
+    if let Some(nic) = &args.nic {
+        let _port = Session::open(&SessionOptions::new(config, nic.clone(), StoreKernel::Cached))?;
+        return wait_for_the_end();
+    }
     let domain = Domain::open(&config).map_err(|e| meet(&e))?;
-    let _connection = domain.connect(NAME, b"", &[]).map_err(|e| meet(&e))?;
+    let _connection = domain.connect(NAME, VICTIM, &[]).map_err(|e| meet(&e))?;
     if args.forks
         && let fork::Fork::Child = fork::fork()?
     {
@@ -62,6 +72,11 @@ pub fn be_victim(args: &VictimArgs) -> Result<(), BenchError> {
         // Nothing of what it holds is its own, so nothing of it may run: not even what an orderly end would.
         let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
     }
+    wait_for_the_end()
+}
+
+/// Says that everything is there, and waits to be killed.
+fn wait_for_the_end() -> Result<(), BenchError> {
     writeln!(std::io::stdout(), "{CONNECTED}")?;
     std::io::stdout().flush()?;
     wait_for_hang_up();
@@ -74,11 +89,14 @@ fn wait_for_hang_up() {
     let _ = poll(&mut [PollFd::new(&std::io::stdin(), PollFlags::empty())], None);
 }
 
-/// Hands out the peers that connect.
-struct Mourner(Sender<Peer>);
+/// Hands out the victims that connect.
+pub(crate) struct Mourner(pub(crate) Sender<Peer>);
 
 impl Service for Mourner {
-    fn connected(&mut self, peer: &Peer, _: &[u8], _: Vec<OwnedFd>) -> Result<Answer, Refusal> {
+    fn connected(&mut self, peer: &Peer, request: &[u8], _: Vec<OwnedFd>) -> Result<Answer, Refusal> {
+        if request != VICTIM {
+            return Ok(Reply::default().into());
+        }
         self.0.send(peer.clone()).map_err(|_| Refusal::new("nobody mourns any more"))?;
         Ok(Reply::default().into())
     }
@@ -122,23 +140,31 @@ pub fn run(settings: &Settings) -> Result<Report, BenchError> {
     Ok(Report { figures: figures.into(), checks, ..Report::default() })
 }
 
-/// Starts a victim, kills it, and gives the nanoseconds until it is seen as dead.
-fn kill_one(
+/// Starts a victim in a domain and waits until everything of it is there.
+pub(crate) fn start_victim(
     settings: &Settings,
-    private: &PrivateDomain,
-    peers: &Receiver<Peer>,
-    forks: bool,
-) -> Result<f64, BenchError> {
+    domain: &DomainConfig,
+    options: &[&str],
+) -> Result<Role, BenchError> {
     let mut command = settings.program.command(ROLE);
-    command.arg("--root").arg(private.config().root_folder()).args(["--domain", private.name()]);
-    if forks {
-        command.arg("--forks");
-    }
+    command.arg("--root").arg(domain.root_folder()).args(["--domain", &domain.name]).args(options);
     let mut victim = Role::start(&mut command)?;
     let said = victim.line().unwrap_or_default();
     if said != CONNECTED {
         return Err(BenchError::Meet(format!("it said {said:?} and not that it is connected")));
     }
+    Ok(victim)
+}
+
+/// Starts a victim, kills it, and gives the nanoseconds until it is seen as dead.
+pub(crate) fn kill_one(
+    settings: &Settings,
+    private: &PrivateDomain,
+    peers: &Receiver<Peer>,
+    forks: bool,
+) -> Result<f64, BenchError> {
+    let options: &[&str] = if forks { &["--forks"] } else { &[] };
+    let mut victim = start_victim(settings, private.config(), options)?;
     let pid = victim.pid();
     let peer = peers.recv_timeout(TIMEOUT).map_err(|error| BenchError::Meet(error.to_string()))?;
     if peer.pid() != pid || !peer.is_alive() {

@@ -3,9 +3,9 @@
 use beeline_session::with_causes;
 
 use crate::{
-    BenchError, Failed, Report, Settings, byte_stream, bytes, copy_sizes, fan_in, key_value, lap,
-    nic_one_way, nic_rate, peer_death, round_trip, rpc_rate, rpc_ring, rpc_round_trip, simulation, store,
-    stream, wire_round_trip, work,
+    BenchError, Failed, Report, Settings, byte_stream, bytes, copy_sizes, fan_in, frames_under_attack,
+    key_value, kv_fill, lap, nic_one_way, nic_rate, peer_death, round_trip, rpc_rate, rpc_ring,
+    rpc_round_trip, simulation, store, stream, waiter, wake_up, watch_latency, wire_round_trip, work,
 };
 
 /// A bench by name.
@@ -86,6 +86,11 @@ pub const BENCHES: &[Bench] = &[
         run: key_value::run,
     },
     Bench {
+        name: "kv-fill",
+        about: "GETs of one client while another fills the store with 1 million items (--items), and while it replaces them",
+        run: kv_fill::run,
+    },
+    Bench {
         name: "wire-round-trip",
         about: "10 B and 100 B over veth between two network namespaces and back: our RPC, kernel UDP",
         run: wire_round_trip::run,
@@ -101,9 +106,29 @@ pub const BENCHES: &[Bench] = &[
         run: nic_rate::run,
     },
     Bench {
+        name: "notification",
+        about: "a notification to another process and back, polled, asleep, by callback: ours, eventfds, packet sockets",
+        run: wake_up::run,
+    },
+    Bench {
+        name: "waiter",
+        about: "one thread that waits for 1 to 1,000 windows, one or all of them busy: a set, epoll; eventfds, sockets",
+        run: waiter::run,
+    },
+    Bench {
         name: "peer-death",
         about: "from kill -9 of a process to its peer seeing it as dead, also when its forked child lives",
         run: peer_death::run,
+    },
+    Bench {
+        name: "watch-latency",
+        about: "from kill -9 of a peer, and of a host of a NIC, to its death being seen, idle and under attacks",
+        run: watch_latency::run,
+    },
+    Bench {
+        name: "frames-under-attack",
+        about: "64 B frames between two ports of a NIC while a third one keeps it busy: with and without waits for a core",
+        run: frames_under_attack::run,
     },
     Bench {
         name: "simulation",

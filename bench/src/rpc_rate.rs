@@ -101,7 +101,7 @@ pub(crate) fn rate(client: &mut shm::Client, depth: u64, calls: u64) -> Result<f
 }
 
 /// Fails once nothing has come for [`TIMEOUT`], so that a lost call does not hang the bench.
-fn still_makes_sense(waited: Duration, what: impl FnOnce() -> String) -> Result<(), BenchError> {
+pub(crate) fn still_makes_sense(waited: Duration, what: impl FnOnce() -> String) -> Result<(), BenchError> {
     if waited < TIMEOUT {
         return Ok(());
     }

@@ -21,6 +21,8 @@ pub struct Settings {
     pub stream_thousands: u32,
     /// Round trips a round, in thousands.
     pub trip_thousands: u32,
+    /// Items of a store that is filled, in thousands.
+    pub fill_thousands: u32,
     /// Lines of every window and ring, a power of two.
     pub window_lines: u32,
     /// What NIC processes and victims are started from: it has the hidden subcommands of `beeline-bench`.
@@ -41,6 +43,7 @@ impl Settings {
             keep: Keep::Steady,
             stream_thousands: 4000,
             trip_thousands: 50,
+            fill_thousands: 1000,
             window_lines: 16384,
             program,
         })
@@ -51,7 +54,13 @@ impl Settings {
     /// # Errors
     /// As [`Settings::full`].
     pub fn quick() -> Result<Self, BenchError> {
-        Ok(Settings { rounds: 5, stream_thousands: 500, trip_thousands: 5, ..Settings::full()? })
+        Ok(Settings {
+            rounds: 5,
+            stream_thousands: 500,
+            trip_thousands: 5,
+            fill_thousands: 200,
+            ..Settings::full()?
+        })
     }
 
     pub(crate) fn stream_messages(&self) -> u64 {
@@ -60,6 +69,10 @@ impl Settings {
 
     pub(crate) fn trips(&self) -> u64 {
         u64::from(self.trip_thousands) * 1000
+    }
+
+    pub(crate) fn fill_items(&self) -> u64 {
+        u64::from(self.fill_thousands) * 1000
     }
 
     /// How long a round of GETs lasts about: as long as the trips of a round would at a microsecond each.

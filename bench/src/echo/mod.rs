@@ -18,6 +18,7 @@ use beeline_bench_echo::{Failure, Side, SideArgs, play_client, play_server};
 use beeline_ethernet::{AfPacket, AfXdp};
 
 use crate::kv::Store;
+use crate::wake_up;
 
 pub use half::ServerHalf;
 pub use launch::Launch;
@@ -34,7 +35,8 @@ pub fn play(args: &[String]) -> Result<(), Failure> {
     let side = SideArgs::from_args(args)?;
     side.start()?;
     let (input, output) = (stdin().lock(), stdout().lock());
-    let (rival, lines) = split_lines(&side.rival);
+    let (rival, number) = split_number(&side.rival);
+    let lines = number.unwrap_or(USUAL_LINES);
     match (rival, &side.side) {
         (BARE_COPY, Side::Server) => bare::serve(input, output),
         (BARE_COPY, Side::Client { address }) => bare::ask(address, input, output),
@@ -46,21 +48,28 @@ pub fn play(args: &[String]) -> Result<(), Failure> {
         (RPC_AF_XDP, side) => play_wire::<AfXdp>(side, input, output),
         (RPC_AF_PACKET, side) => play_wire::<AfPacket>(side, input, output),
         (KV, Side::Server) => {
-            let mut store = Store::offer()?;
+            let mut store = Store::offer(number)?;
             let address = store.address().to_owned();
             play_server(&mut store, &address, input, output)
         }
         (RPC, Side::Client { address }) => {
             play_client(&mut rpc::RpcClient::connect(address, lines)?, input, output)
         }
-        (other, _) => Err(format!("this program plays no {other}").into()),
+        (other, Side::Server) => {
+            let role = wake_up::Role::of_word(other);
+            let role = role.ok_or_else(|| format!("this program plays no {other}"))?;
+            let mut server = wake_up::Answering::offer(role)?;
+            let address = server.address().to_owned();
+            play_server(&mut server, &address, input, output)
+        }
+        (other, Side::Client { .. }) => Err(format!("this program plays no client of {other}").into()),
     }
 }
 
-/// A rival, and how many lines its windows are to have: `rpc` and `rpc,64`.
-fn split_lines(rival: &str) -> (&str, u32) {
-    let split = rival.split_once(',').and_then(|(rival, lines)| Some((rival, lines.parse().ok()?)));
-    split.unwrap_or((rival, USUAL_LINES))
+/// A rival, and a number behind it: how many lines its windows are to have, or how many MiB its store (`rpc` and `rpc,64`).
+fn split_number(rival: &str) -> (&str, Option<u32>) {
+    let split = rival.split_once(',').and_then(|(rival, number)| Some((rival, number.parse().ok()?)));
+    split.map_or((rival, None), |(rival, number)| (rival, Some(number)))
 }
 
 fn play_wire<U: wire::Wire>(side: &Side, input: impl BufRead, output: impl Write) -> Result<(), Failure> {
@@ -79,9 +88,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_stand_behind_a_comma() {
-        assert_eq!(split_lines("rpc"), ("rpc", USUAL_LINES));
-        assert_eq!(split_lines("rpc,64"), ("rpc", 64));
-        assert_eq!(split_lines("rpc,many"), ("rpc,many", USUAL_LINES));
+    fn a_number_stands_behind_a_comma() {
+        assert_eq!(split_number("rpc"), ("rpc", None));
+        assert_eq!(split_number("rpc,64"), ("rpc", Some(64)));
+        assert_eq!(split_number("rpc,many"), ("rpc,many", None));
     }
 }

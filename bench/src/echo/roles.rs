@@ -10,5 +10,6 @@ pub const RPC: &str = "rpc";
 pub const RPC_AF_XDP: &str = "rpc-af-xdp";
 /// Our calls over AF_PACKET, likewise.
 pub const RPC_AF_PACKET: &str = "rpc-af-packet";
-/// Our key-value store: a server only, which answers so many requests and then waits for a job.
+/// Our key-value store: a server only, which answers so many requests and then waits for a job; with a comma and a
+/// number behind it, a store of so many MiB.
 pub const KV: &str = "kv";

@@ -19,7 +19,7 @@ use std::time::Instant;
 pub use connection::Connection;
 pub use load::{KEY_BYTES, Key, Keys, VALUE_BYTES, Value};
 pub(crate) use own::Store;
-pub use own::{NAME as OWN_NAME, OwnClient};
+pub use own::{NAME as OWN_NAME, OFFER as OWN_OFFER, OwnClient};
 pub use protocol::{Asker, Protocol};
 pub use server::KvServer;
 

@@ -20,7 +20,7 @@ use beeline_session::{PrivateDomain, Program};
 /// Name in figures.
 pub const NAME: &str = "beeline kv";
 /// What the server offers in its domain.
-const OFFER: &str = "kv";
+pub const OFFER: &str = "kv";
 
 /// The side that answers.
 pub(crate) struct Store {
@@ -32,15 +32,18 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    /// Offers an empty store in a domain of its own.
-    pub(crate) fn offer() -> Result<Self, Failure> {
+    /// Offers an empty store in a domain of its own, with so much memory if it is said how much.
+    pub(crate) fn offer(max_memory_mib: Option<u32>) -> Result<Self, Failure> {
         let private = PrivateDomain::new()?;
         let domain = Domain::open(private.config())?;
         let options = shm::ServerOptions { request_lines: PIPELINE_LINES, ..shm::ServerOptions::default() };
         let (server, mut workers) = shm::Server::offer(&domain, OFFER, options)?;
         let worker = workers.pop().ok_or("a server without a worker")?;
-        let service =
-            KvService::open(1, beeline_kv::KvOptions::default())?.pop().ok_or("a store without a thread")?;
+        let mut store = beeline_kv::KvOptions::default();
+        if let Some(mib) = max_memory_mib {
+            store.max_memory_bytes = u64::from(mib) << 20;
+        }
+        let service = KvService::open(1, store)?.pop().ok_or("a store without a thread")?;
         Ok(Store { worker, service, _server: server, domain: private })
     }
 

@@ -64,6 +64,11 @@ impl PrivateNic {
         SessionOptions::new(self.domain().clone(), self.name(), kernel)
     }
 
+    /// Returns the process id.
+    pub fn pid(&self) -> u32 {
+        self.role.pid()
+    }
+
     /// Waits until the NIC has nothing to do and sleeps, so that its core is free.
     ///
     /// # Errors

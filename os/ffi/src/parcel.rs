@@ -221,7 +221,11 @@ mod tests {
         assert!(read(&Parcel { bytes: core::ptr::null(), ..good }).is_err());
         assert!(read(&Parcel { length: usize::MAX, ..good }).is_err());
         assert!(read(&Parcel { fds: core::ptr::null(), ..good }).is_err());
-        assert!(read(&Parcel { fd_count: MAX_FDS + 1, ..good }).is_err());
+        let held = std::fs::File::open("/dev/null").unwrap();
+        let many = [held.as_raw_fd(); MAX_FDS + 1];
+        let refused = read(&Parcel::of(b"", &many)).unwrap_err().why.clone();
+        assert!(refused.contains("33 elements"), "{refused}");
+        assert_eq!(read(&Parcel::of(b"", &many[1..])).unwrap().1.len(), MAX_FDS);
     }
 
     #[test]

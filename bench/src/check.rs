@@ -95,6 +95,12 @@ impl Check {
         Check::of(bench, format!("{}, p99.9", label(figure)), found, Bound::WithinMs(most_ms))
     }
 
+    /// Checks the middle of the latencies of the rounds, in microseconds.
+    pub fn middle(bench: &str, figure: &Figure, most_us: f64) -> Self {
+        let (found, bound) = (median(&figure.rounds) / 1e6, Bound::WithinMs(most_us / 1e3));
+        Check::of(bench, format!("{}, middle", label(figure)), found, bound)
+    }
+
     /// Checks the middle of the rates that `figure` was made of, in millions a second.
     pub fn rate(bench: &str, figure: &Figure, least_millions: f64) -> Self {
         let found = median(&figure.rounds) / 1e6;

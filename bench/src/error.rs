@@ -35,6 +35,9 @@ pub enum BenchError {
     /// A process that is to be missed cannot be met.
     #[error("cannot meet the process that is to be killed: {0}")]
     Meet(String),
+    /// Two processes that are to connect, send and close do not.
+    #[error("two processes cannot connect: {0}")]
+    Connect(String),
     /// A dead peer was not seen as what it is.
     #[error("process {pid} was killed, and its peer saw {seen}")]
     Missed {

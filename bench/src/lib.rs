@@ -15,6 +15,7 @@ pub mod attack;
 pub mod byte_stream;
 pub mod bytes;
 mod check;
+pub mod connect;
 pub mod copy_sizes;
 pub mod echo;
 mod error;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use beeline_bench::attack::{self, AttackArgs};
+use beeline_bench::connect::{self, AcceptorArgs};
 use beeline_bench::echo;
 use beeline_bench::peer_death::{self, VictimArgs};
 use beeline_bench::{BENCHES, Bench, BenchError, Report, Settings};
@@ -42,6 +43,9 @@ enum Command {
     /// Be a process that keeps others busy.
     #[command(hide = true)]
     Attacker(AttackArgs),
+    /// Be a process that others connect to.
+    #[command(hide = true)]
+    Acceptor(AcceptorArgs),
     /// Be one side of an echo.
     #[command(hide = true)]
     Echo {
@@ -89,6 +93,7 @@ fn main() -> ExitCode {
         Command::PrivateNic(args) => beeline_session::serve(&args).map(|()| true).map_err(BenchError::from),
         Command::Victim(args) => peer_death::be_victim(&args).map(|()| true),
         Command::Attacker(args) => attack::be_attacker(&args).map(|()| true),
+        Command::Acceptor(args) => connect::be_acceptor(&args).map(|()| true),
         Command::Echo { args } => return play(&args),
     };
     match outcome {

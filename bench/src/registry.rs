@@ -3,9 +3,10 @@
 use beeline_session::with_causes;
 
 use crate::{
-    BenchError, Failed, Report, Settings, byte_stream, bytes, copy_sizes, fan_in, frames_under_attack,
-    key_value, kv_fill, lap, nic_one_way, nic_rate, peer_death, round_trip, rpc_rate, rpc_ring,
-    rpc_round_trip, simulation, store, stream, waiter, wake_up, watch_latency, wire_round_trip, work,
+    BenchError, Failed, Report, Settings, byte_stream, bytes, connect, copy_sizes, fan_in,
+    frames_under_attack, key_value, kv_fill, lap, nic_one_way, nic_rate, peer_death, round_trip, rpc_rate,
+    rpc_ring, rpc_round_trip, simulation, store, stream, waiter, wake_up, watch_latency, wire_round_trip,
+    work,
 };
 
 /// A bench by name.
@@ -129,6 +130,11 @@ pub const BENCHES: &[Bench] = &[
         name: "frames-under-attack",
         about: "64 B frames between two ports of a NIC while a third one keeps it busy: with and without waits for a core",
         run: frames_under_attack::run,
+    },
+    Bench {
+        name: "connect",
+        about: "connect, a first message and close: window, window in an arena, Unix stream socket, TCP over loopback",
+        run: connect::run,
     },
     Bench {
         name: "simulation",

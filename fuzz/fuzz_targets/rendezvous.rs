@@ -45,6 +45,8 @@ enum Input<'a> {
     /// What the kernel says of a socket, whose addresses others choose.
     SocketAnswer(&'a [u8]),
     SocketLine(&'a str),
+    /// What the other side of a shared connection sends.
+    Preamble(&'a [u8]),
 }
 
 /// The windows that are taken lie in the memory, and apart.
@@ -102,6 +104,7 @@ fuzz_target!(|input: Input<'_>| {
         Input::SocketAnswer(bytes) => {
             assert!(!fuzzing::socket_answer(bytes) || bytes.len() >= 88, "nothing is read out of a part");
         }
+        Input::Preamble(bytes) => assert!(!fuzzing::is_preamble(bytes) || bytes.len() == 56),
         Input::SocketLine(line) => drop(fuzzing::socket_line(line)),
         Input::Name(name) => {
             let sound = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "._-".contains(c);

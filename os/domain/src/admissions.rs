@@ -7,7 +7,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use beeline_mmio::ThisProcess;
 
 use crate::error::MisuseError;
+use crate::evidence::Evidence;
 use crate::shared_connection::OtherEnd;
+use crate::token::{SECRET_BYTES, Token};
 use crate::uid;
 
 /// Proofs by which an offer lets processes in that are on no list. Clones are the same; a program adds and removes proofs while
@@ -23,7 +25,16 @@ struct State {
 #[derive(Default)]
 struct Proofs {
     next: u64,
-    by_number: BTreeMap<u64, OtherEnd>,
+    by_number: BTreeMap<u64, Proof>,
+}
+
+/// What lets somebody in.
+#[derive(Debug)]
+enum Proof {
+    /// Any process of the user who has the other end of a connection.
+    User(OtherEnd),
+    /// The process that has the other side of a token, once.
+    Holder(Token),
 }
 
 /// A proof that an offer goes by until this is dropped. Connections that were made by then stay.
@@ -47,19 +58,54 @@ impl Admissions {
     /// # Errors
     /// This process was forked from the one that made them.
     pub fn admit(&self, other_end: OtherEnd) -> Result<Admitted, MisuseError> {
+        self.add(Proof::User(other_end))
+    }
+
+    /// Has offers with these admissions let in the process with which a token was exchanged, once: it must show its side of the
+    /// token ([`crate::Domain::connect_proving`]).
+    ///
+    /// # Errors
+    /// This process was forked from the one that made them.
+    pub fn admit_holder(&self, token: Token) -> Result<Admitted, MisuseError> {
+        self.add(Proof::Holder(token))
+    }
+
+    fn add(&self, proof: Proof) -> Result<Admitted, MisuseError> {
         self.check()?;
         let mut proofs = self.lock();
         let number = proofs.next;
         proofs.next += 1;
-        proofs.by_number.insert(number, other_end);
+        proofs.by_number.insert(number, proof);
         drop(proofs);
         Ok(Admitted { admissions: self.clone(), number })
+    }
+
+    /// Whether a process may try to show a secret: the kernel says that it is one with which a token was exchanged.
+    pub(crate) fn awaits(&self, comer: &Evidence) -> bool {
+        let is_it = |proof: &Proof| matches!(proof, Proof::Holder(token) if token.identity.is(comer));
+        self.check().is_ok() && self.lock().by_number.values().any(is_it)
+    }
+
+    /// Takes the token whose secret a process shows; gives what it is answered. The secret is good no more.
+    pub(crate) fn prove(&self, comer: &Evidence, shown: &[u8]) -> Option<[u8; SECRET_BYTES]> {
+        self.check().ok()?;
+        let mut proofs = self.lock();
+        let is_it = |proof: &Proof| matches!(proof, Proof::Holder(token) if token.identity.is(comer) && token.own.is(shown));
+        let number = proofs.by_number.iter().find(|(_, proof)| is_it(proof)).map(|(number, _)| *number)?;
+        match proofs.by_number.remove(&number) {
+            Some(Proof::Holder(token)) => Some(*token.theirs.bytes()),
+            _ => None,
+        }
     }
 
     /// Whether a process of this user is let in by a proof.
     pub(crate) fn has(&self, uid: u32) -> bool {
         self.check().is_ok()
-            && self.lock().by_number.values().any(|other_end| other_end.uid() == uid)
+            && self
+                .lock()
+                .by_number
+                .values()
+                .any(|proof| matches!(proof, Proof::User(other_end) if other_end.uid() == uid))
             && uid::names_one_user(uid)
     }
 

@@ -16,6 +16,7 @@ use crate::name::Name;
 use crate::notify::{self, Notified, NotifyError};
 use crate::protocol::Departure;
 use crate::shared::Shared;
+use crate::token::Token;
 use crate::wire::{Kind, MAX_FDS, MAX_NOTIFICATION_BYTES, MAX_PAYLOAD_BYTES};
 use crate::{Peer, Reply};
 
@@ -74,6 +75,7 @@ impl Connection {
         request: &[u8],
         fds: &[BorrowedFd<'_>],
         timeout: Duration,
+        token: Option<Token>,
     ) -> Result<(Self, Reply), ConnectError> {
         let name = Name::new(name)?;
         check_size(request, fds)?;
@@ -93,6 +95,9 @@ impl Connection {
         if !shared.place().is_owner(evidence.uid()) {
             return Err(ConnectError::Impostor { path: owner.path, found: evidence.uid(), expected });
         }
+        if token.as_ref().is_some_and(|token| !token.identity.is(&evidence)) {
+            return Err(ConnectError::Unproved { path: owner.path, pid: owner.pid });
+        }
         let mailbox = Arc::new(Mailbox::default());
         mailbox.expect(1);
         // From here on the domain's thread reads the socket; closing it makes that thread forget it.
@@ -101,18 +106,40 @@ impl Connection {
             .join(Arc::clone(&channel), Arc::new(evidence), Arc::clone(&mailbox))
             .map_err(|errno| owner.failed("watch the connection to", errno))?;
         let guard = CloseUnlessKept(Some(&channel));
-        let sent = channel.send(shared.header(Kind::Hello, 1), request, fds);
-        // A broken pipe: the owner has gone, and the mailbox will say how.
-        if let Err(errno) = sent
-            && errno != Errno::PIPE
+        let send = |owner: &OwnerName, kind, serial, payload: &[u8], fds: &[BorrowedFd<'_>]| match channel
+            .send(shared.header(kind, serial), payload, fds)
         {
-            return Err(owner.failed("send to", errno));
-        }
+            // A broken pipe: the owner has gone, and the mailbox will say how.
+            Ok(()) | Err(Errno::PIPE) => Ok(()),
+            Err(errno) => Err(owner.failed("send to", errno)),
+        };
         let path = owner.path.clone();
+        let mut serial = 1;
+        if let Some(token) = token {
+            send(&owner, Kind::Prove, serial, token.theirs.bytes(), &[])?;
+            let again = OwnerName { path: path.clone(), pid: owner.pid };
+            let (answer, _) = again.open(mailbox.wait(deadline), timeout)?;
+            if !token.own.is(&answer.payload) {
+                return Err(ConnectError::Unproved { path, pid: owner.pid });
+            }
+            serial += 1;
+            mailbox.expect(serial);
+        }
+        send(&owner, Kind::Hello, serial, request, fds)?;
         let (reply, peer) = owner.open(mailbox.wait(deadline), timeout)?;
         guard.keep();
-        let serial = Mutex::new(1);
-        Ok((Connection { shared: Arc::clone(shared), channel, mailbox, peer, path, serial }, reply))
+        let serial = Mutex::new(serial);
+        Ok((
+            Connection {
+                shared: Arc::clone(shared),
+                channel: Arc::clone(&channel),
+                mailbox,
+                peer,
+                path,
+                serial,
+            },
+            reply,
+        ))
     }
 
     /// Asks the owner for something more; waits at most [`DEFAULT_TIMEOUT`].

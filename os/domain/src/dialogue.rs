@@ -58,6 +58,12 @@ impl Drop for Passed {
     }
 }
 
+fn unproved() -> Refusal {
+    Refusal::new(
+        "this process has not shown a token that was exchanged with it and is good; a token is good once",
+    )
+}
+
 impl Table {
     /// Takes one packet from a connection; more wait for the next round, so that nobody else starves.
     pub(crate) fn read(&mut self, number: u64, buffer: &mut PacketBuffer) {
@@ -194,6 +200,14 @@ impl Table {
                 }
                 self.end(number, Departure::Closed);
             }
+            (Role::Served(offer), Kind::Prove) if link.peer.is_none() && request.fds.is_empty() => {
+                let offer = *offer;
+                self.prove(number, offer, &request);
+            }
+            (Role::Served(_), Kind::Hello) if link.must_prove => {
+                self.respond(number, request.header.serial, Err(unproved()));
+                self.end(number, Departure::Closed);
+            }
             (Role::Served(offer), Kind::Hello) if link.peer.is_none() => {
                 let offer = *offer;
                 self.hello(number, offer, request);
@@ -232,6 +246,20 @@ impl Table {
                 }
             }
             _ => self.broken(number, request.header.out_of_place()),
+        }
+    }
+
+    /// A client shows a secret; one that is not good ends its connection.
+    fn prove(&mut self, number: u64, offer: u64, request: &Request<'_>) {
+        let Some(link) = self.links.get_mut(number) else { return };
+        let admissions = self.offers.get(&offer).and_then(|offered| offered.options.admissions.as_ref());
+        let answer = admissions.and_then(|admissions| admissions.prove(&link.evidence, request.payload));
+        link.must_prove &= answer.is_none();
+        let is_good = answer.is_some();
+        let result = answer.map(Reply::new).ok_or_else(unproved);
+        self.respond(number, request.header.serial, result);
+        if !is_good {
+            self.end(number, Departure::Closed);
         }
     }
 

@@ -15,6 +15,7 @@ use crate::folder::FolderError;
 use crate::name::Name;
 use crate::place::{Offered, Place};
 use crate::shared::Shared;
+use crate::token::Token;
 use crate::{Connection, Disposer, DomainConfig, OfferOptions, Reply, Service};
 
 /// An open domain. Clones are the same one; its thread ends, and its connections close, when the last clone, offer and
@@ -147,7 +148,25 @@ impl Domain {
         timeout: Duration,
     ) -> Result<(Connection, Reply), ConnectError> {
         let shared = self.0.of_this_process().map_err(|error| ConnectError::Reopen(Box::new(error)))?;
-        Connection::open(shared, name, request, fds, timeout)
+        Connection::open(shared, name, request, fds, timeout, None)
+    }
+
+    /// Connects as [`Domain::connect_within`] does, and first proves that this process has the other side of a token that was
+    /// exchanged in a connection ([`crate::Token::exchange`]), and has the owner prove its side. Nothing is sent to a process that is
+    /// not the one at the other end of that connection.
+    ///
+    /// # Errors
+    /// As [`Domain::connect_within`]; the owner is not that process, or the token is no longer good.
+    pub fn connect_proving(
+        &self,
+        token: Token,
+        name: &str,
+        request: &[u8],
+        fds: &[BorrowedFd<'_>],
+        timeout: Duration,
+    ) -> Result<(Connection, Reply), ConnectError> {
+        let shared = self.0.of_this_process().map_err(|error| ConnectError::Reopen(Box::new(error)))?;
+        Connection::open(shared, name, request, fds, timeout, Some(token))
     }
 }
 

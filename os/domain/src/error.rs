@@ -201,6 +201,18 @@ pub enum ConnectError {
         /// Uid that was expected.
         expected: u32,
     },
+    /// The process that serves the name is not the one with which a token was exchanged, or does not know it.
+    #[error(
+        "{} is served by {}, which is not the process at the other end of the connection in which the token was exchanged",
+        path.display(),
+        process_name(*pid)
+    )]
+    Unproved {
+        /// The offer's socket.
+        path: PathBuf,
+        /// The process that serves it.
+        pid: u32,
+    },
     /// The owner offers it to other users than this one, or to none.
     #[error(
         "uid {uid} may not connect to {}: it is offered to its owner's processes alone; the owner lets this user in by \

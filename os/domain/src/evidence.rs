@@ -15,6 +15,9 @@ use rustix::process::{Pid, PidfdFlags};
 
 use crate::descriptor::{Descriptor, Purpose};
 
+/// The file system that has pidfds since Linux 6.9, and numbers them by their process.
+const PID_FS_MAGIC: rustix::fs::FsWord = 0x5049_4446;
+
 /// Why there is no evidence about a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EvidenceError {
@@ -95,6 +98,11 @@ impl Evidence {
         self.uid
     }
 
+    /// The number of the process that no other ever has, in whatever namespace; `None` before Linux 6.9.
+    pub(crate) fn inode(&self) -> Option<u64> {
+        if self.exact { inode(self.pidfd.as_fd()) } else { None }
+    }
+
     pub(crate) fn pidfd(&self) -> BorrowedFd<'_> {
         self.pidfd.as_fd()
     }
@@ -162,6 +170,19 @@ pub(crate) fn peer_pidfd_is_supported() -> bool {
     }
 }
 
+/// This process's number that no other ever has; `None` before Linux 6.9.
+pub(crate) fn own_inode() -> Option<u64> {
+    let pidfd = rustix::process::pidfd_open(rustix::process::getpid(), PidfdFlags::empty()).ok()?;
+    inode(pidfd.as_fd())
+}
+
+/// Pidfds of older kernels are files without a name, all with one inode.
+fn inode(pidfd: BorrowedFd<'_>) -> Option<u64> {
+    let is_numbered = rustix::fs::fstatfs(pidfd).is_ok_and(|system| system.f_type == PID_FS_MAGIC);
+    let stat = rustix::fs::fstat(pidfd).ok()?;
+    is_numbered.then_some(stat.st_ino)
+}
+
 /// Whether this kernel gives pidfds at all.
 pub(crate) fn pidfd_is_supported() -> bool {
     rustix::process::pidfd_open(rustix::process::getpid(), PidfdFlags::empty()).is_ok()
@@ -198,6 +219,7 @@ mod tests {
         assert_eq!(evidence.pid(), std::process::id());
         assert_eq!(evidence.uid(), rustix::process::geteuid().as_raw());
         assert!(!evidence.has_died());
+        assert_eq!(evidence.inode(), own_inode());
         evidence.confirm(own_started_ticks()).unwrap();
     }
 

@@ -8,6 +8,7 @@ use crate::name::Name;
 use crate::notices::Notices;
 use crate::outbox::Outbox;
 use crate::tcp_socket;
+use crate::token;
 use crate::window;
 use crate::wire::Header;
 
@@ -50,6 +51,11 @@ pub fn is_name(text: &str) -> bool {
 /// Whether a socket is read out of an answer of the kernel's socket list.
 pub fn socket_answer(bytes: &[u8]) -> bool {
     tcp_socket::read_answer(bytes)
+}
+
+/// Whether bytes are the preamble of a token.
+pub fn is_preamble(bytes: &[u8]) -> bool {
+    token::is_preamble(bytes)
 }
 
 /// Whether a socket is read out of a line of `/proc/net/tcp` or `tcp6`.

@@ -68,6 +68,7 @@ pub mod support;
 mod sync;
 mod table;
 mod tcp_socket;
+mod token;
 mod turns;
 mod uid;
 mod watchers;
@@ -99,10 +100,12 @@ pub use service::{Answer, OfferOptions, Refusal, Reply, Service, Work};
 pub use shared_connection::{NotShared, OtherEnd};
 pub use shares::{Exceeded, Process, Shares};
 pub use sleeper::{MAX_SLEEP, MemorySleeper, Slept, Waker, listen_all, park_any, prepare_all};
+pub use token::{ExchangeError, Token};
 pub use window::{
     ArenaListener, ArenaOptions, CreditPage, FreshWindow, MAX_ARENA_BYTES, MAX_ARENA_WINDOWS,
     MAX_WINDOW_LINES, PeerWindow, ReceiverParts, SenderArena, SenderParts, StoreOptions, WindowError,
-    WindowListener, WindowOptions, WindowTerms, connect_window, join_windows, offer_window, offer_windows,
+    WindowListener, WindowOptions, WindowTerms, connect_window, connect_window_proving, join_windows,
+    offer_window, offer_windows,
 };
 pub use wire::{
     MAX_FDS, MAX_MESSAGE_BYTES, MAX_NOTIFICATION_BYTES, MAX_NOTIFICATION_FDS, MAX_PAYLOAD_BYTES,

@@ -84,6 +84,8 @@ pub(crate) struct Link {
     pub peer: Option<Peer>,
     /// When the connection is given up: no first packet, or nothing but a hang-up, until then.
     pub deadline: Option<Instant>,
+    /// Whether a client has to show a secret before anything else is heard of it.
+    pub must_prove: bool,
     /// Whether an answer of it is being worked on. Meanwhile nothing more is read.
     pub is_busy: bool,
     /// Whether the socket has hung up.
@@ -169,8 +171,9 @@ impl Links {
         }
         self.next += 1;
         let (peer, is_busy, hung_up, is_watched) = (None, false, false, true);
-        self.links
-            .insert(number, Link { channel, evidence, role, peer, deadline, is_busy, hung_up, is_watched });
+        let must_prove = false;
+        let link = Link { channel, evidence, role, peer, deadline, must_prove, is_busy, hung_up, is_watched };
+        self.links.insert(number, link);
         Ok(number)
     }
 

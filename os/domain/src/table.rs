@@ -37,7 +37,7 @@ const REST: Duration = Duration::from_millis(100);
 pub(crate) struct Offered {
     listener: Descriptor,
     pub(crate) service: Box<dyn Service>,
-    options: OfferOptions,
+    pub(crate) options: OfferOptions,
     /// Set while the listener is not watched.
     rests_until: Option<Instant>,
 }
@@ -175,7 +175,12 @@ impl Table {
             }
             Err(EvidenceError::System(error)) => return Err(error),
         };
-        if let Err(reason) = admit(evidence.uid(), self.identity, &offer.options) {
+        let refused = admit(evidence.uid(), self.identity, &offer.options).err();
+        let must_prove = refused.is_some();
+        let awaits = || offer.options.admissions.as_ref().is_some_and(|it| it.awaits(&evidence));
+        if let Some(reason) = refused
+            && !awaits()
+        {
             self.send_away(channel, &reason);
             return Ok(());
         }
@@ -185,7 +190,11 @@ impl Table {
             self.send_away(channel, &reason);
             return Ok(());
         }
-        self.links.insert(Arc::new(channel), Arc::new(evidence), Role::Served(number), Some(deadline))?;
+        let (channel, evidence) = (Arc::new(channel), Arc::new(evidence));
+        let link = self.links.insert(channel, evidence, Role::Served(number), Some(deadline))?;
+        if let Some(link) = self.links.get_mut(link) {
+            link.must_prove = must_prove;
+        }
         Ok(())
     }
 

@@ -44,6 +44,9 @@ pub(crate) enum Kind {
     Notify,
     /// The client's program has taken notifications; the serial says how many in all. Neither payload nor descriptors.
     Taken,
+    /// Before a client's first request: it shows the owner's secret, and the answer is its own. A client waits for that before
+    /// it sends anything else.
+    Prove,
     /// What a client tells and gets no answer to. It has no descriptors.
     Tell,
 }
@@ -59,6 +62,7 @@ impl Kind {
             Kind::Wake => 6,
             Kind::Notify => 7,
             Kind::Taken => 8,
+            Kind::Prove => 10,
             Kind::Tell => 9,
         }
     }
@@ -74,6 +78,7 @@ impl Kind {
             7 => Some(Kind::Notify),
             8 => Some(Kind::Taken),
             9 => Some(Kind::Tell),
+            10 => Some(Kind::Prove),
             _ => None,
         }
     }
@@ -259,8 +264,8 @@ mod tests {
 
     #[test]
     fn a_packet_comes_back() {
-        use Kind::{Bye, Call, Hello, Notify, Refusal, Reply, Taken, Tell, Wake};
-        for kind in [Hello, Call, Reply, Refusal, Bye, Wake, Notify, Taken, Tell] {
+        use Kind::{Bye, Call, Hello, Notify, Prove, Refusal, Reply, Taken, Tell, Wake};
+        for kind in [Hello, Call, Reply, Refusal, Bye, Wake, Notify, Taken, Tell, Prove] {
             for membarrier in [false, true] {
                 let header = Header { kind, membarrier, ..HELLO };
                 assert_eq!(Header::decode(&packet(header, b"body", 3), 3), Ok((header, &b"body"[..])));
@@ -281,7 +286,7 @@ mod tests {
         };
         assert!(matches!(with(0, 0), Err(WireError::Magic { .. })));
         assert_eq!(with(4, 1), Err(WireError::Version { found: 1 }));
-        assert_eq!(with(6, 10), Err(WireError::Kind { found: 10 }));
+        assert_eq!(with(6, 11), Err(WireError::Kind { found: 11 }));
         assert_eq!(with(19, 1), Err(WireError::Payload { said: 4 | 1 << 24, found: 4 }));
         assert_eq!(with(21, 1), Err(WireError::Descriptors { said: 256, found: 0 }));
     }

@@ -23,7 +23,7 @@ pub use arena::{
 pub use halves::{CreditPage, FreshWindow, SenderParts, WindowTerms};
 pub use listener::{ReceiverParts, WindowListener, offer_window};
 pub use options::{MAX_WINDOW_LINES, StoreOptions, WindowError, WindowOptions};
-pub use sender::connect_window;
+pub use sender::{connect_window, connect_window_proving};
 pub use store::PeerWindow;
 
 /// Reads a sender's request, for [`crate::fuzzing`].

@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use super::halves::{CreditPage, SenderParts};
 use super::hello::{Request, decode_answer};
 use super::options::{StoreOptions, WindowError};
-use crate::Domain;
+use crate::{Connection, DEFAULT_TIMEOUT, Domain, Reply, Token};
 
 /// Asks the receiver that offers `name` for a window. It is fresh and nobody else's.
 ///
@@ -17,13 +17,39 @@ pub fn connect_window(
     options: StoreOptions,
 ) -> Result<SenderParts, WindowError> {
     let page = CreditPage::create(name)?;
-    let (connection, reply) = domain.connect(name, &Request::encode(options.kernel), &[page.fd()])?;
+    let request = Request::encode(options.kernel);
+    let connected = domain.connect(name, &request, &[page.fd()])?;
+    join(&page, connected, options)
+}
+
+/// Asks for a window as [`connect_window`] does, of the process with which a token was exchanged in a connection
+/// ([`Domain::connect_proving`]).
+///
+/// # Errors
+/// As [`connect_window`]; the receiver is not that process, or the token is no longer good.
+pub fn connect_window_proving(
+    domain: &Domain,
+    token: Token,
+    name: &str,
+    options: StoreOptions,
+) -> Result<SenderParts, WindowError> {
+    let page = CreditPage::create(name)?;
+    let request = Request::encode(options.kernel);
+    let connected = domain.connect_proving(token, name, &request, &[page.fd()], DEFAULT_TIMEOUT)?;
+    join(&page, connected, options)
+}
+
+fn join(
+    page: &CreditPage,
+    (connection, reply): (Connection, Reply),
+    options: StoreOptions,
+) -> Result<SenderParts, WindowError> {
     let terms = decode_answer(&reply.payload)?;
     terms.check(options.memory.huge_pages)?;
     let [window_fd] = <[OwnedFd; 1]>::try_from(reply.fds).map_err(|fds| WindowError::Malformed {
         what: format!("{} descriptors instead of one", fds.len()),
     })?;
     let peer = connection.peer().clone();
-    let parts = terms.join(window_fd, &page, &peer, options)?;
+    let parts = terms.join(window_fd, page, &peer, options)?;
     Ok(SenderParts { credits: parts.credits.holding(connection), ..parts })
 }

@@ -27,8 +27,6 @@ const BENCH: &str = "frames-under-attack";
 const FRAME_BYTES: usize = 64;
 /// Frames between two looks at what the kernel counts.
 const BLOCK: usize = 16;
-/// A round times so many times fewer frames than it makes trips elsewhere.
-const SLOWNESS: u64 = 5;
 /// How long a round of a row looks for frames that had both cores.
 const LONGEST_ROUND: Duration = Duration::from_millis(300);
 /// Times of its p99 without an attack that a frame may take under one.
@@ -184,7 +182,7 @@ pub fn run(settings: &Settings) -> Result<Report, BenchError> {
     for attack in ATTACKS {
         cases.push(Case::new(Some(Attacker::start(settings, nic.domain(), attack)?)));
     }
-    let frames = (settings.trips() / SLOWNESS) as usize;
+    let frames = settings.trips() as usize;
     let placed = on_core::<_, BenchError>(settings.cores.first, || {
         let options = nic.session_options(StoreKernel::Cached);
         let (mut from, mut to) = (Session::open(&options)?, Session::open(&options)?);

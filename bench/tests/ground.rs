@@ -74,7 +74,7 @@ fn frames_cross_under_every_attack() {
         report => report.unwrap(),
     };
     assert_eq!((report.figures.len(), report.checks.len(), report.notes.len()), (8, 6, 4));
-    assert!(report.figures.iter().all(|figure| figure.samples.len() == 2 * 200));
+    assert!(report.figures.iter().all(|figure| figure.samples.len() == 2 * 1_000));
     for note in &report.notes[1..] {
         assert!(done(note.split_once(": ").unwrap().1, ": ", " done") > 0, "{note}");
     }

@@ -3,15 +3,16 @@
 //! It is believed only if it and its folder belong to this user alone, and speak of this machine. A file that is not believed,
 //! or cannot be written, costs another timing and nothing else; whatever stands in it, only speed follows from it.
 
-use std::fs::{DirBuilder, File};
+use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::fd::OwnedFd;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use beeline_mmio::{StoreKernel, Traffic};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use crate::line::same_placement;
@@ -131,10 +132,12 @@ impl Kept {
         let random = getrandom::u64().map_err(io::Error::other)?;
         let unfinished = format!("{FILE}.{random:016x}");
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let mut file =
-            File::from(rustix::fs::openat(&folder, &unfinished, flags, Mode::from_raw_mode(0o600))?);
+        let private = Mode::from_raw_mode(0o600);
+        let mut file = File::from(rustix::fs::openat(&folder, &unfinished, flags, private)?);
         let written = serde_json::to_vec(&stored).map_err(io::Error::other);
         let written = written.and_then(|text| file.write_all(&text));
+        // A umask may have taken rights of the owner's.
+        let written = written.and_then(|()| Ok(rustix::fs::fchmod(&file, private)?));
         let kept = written.and_then(|()| Ok(rustix::fs::renameat(&folder, &unfinished, &folder, FILE)?));
         if kept.is_err() {
             rustix::fs::unlinkat(&folder, &unfinished, AtFlags::empty())?;
@@ -144,11 +147,13 @@ impl Kept {
 
     /// Makes the folder, in one of this user's own: root who kept something in a user's home would shut the user out.
     fn make_folder(&self) -> io::Result<()> {
-        let above = self.folder.ancestors().find(|above| above.exists()).unwrap_or(Path::new("/"));
+        let missing: Vec<&Path> = self.folder.ancestors().take_while(|path| !path.exists()).collect();
+        let above = missing.last().map_or(Some(self.folder.as_path()), |path| path.parent());
+        let above = above.unwrap_or(Path::new("/"));
         if above.metadata()?.uid() != own_uid() {
             return Err(io::Error::other(format!("{} belongs to another user", above.display())));
         }
-        DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)
+        missing.into_iter().rev().try_for_each(make_private)
     }
 
     /// The folder, if nobody but this user may put a file into it.
@@ -170,6 +175,24 @@ pub(crate) fn parsed(text: &[u8], machine: &str) -> Option<Vec<Entry>> {
         return None;
     }
     stored.entries.into_iter().map(StoredEntry::checked).collect()
+}
+
+/// Makes a folder of mode 0700, whatever the umask. One that another process makes at the same time is left to that process.
+fn make_private(folder: &Path) -> io::Result<()> {
+    match rustix::fs::mkdir(folder, Mode::RWXU) {
+        Ok(()) => {}
+        Err(Errno::EXIST) => return Ok(()),
+        Err(error) => return Err(error.into()),
+    }
+    // Through a descriptor that is a mere path, which a folder without rights of its owner's can be opened as, and which does
+    // not follow what somebody may have put in its place.
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let made = rustix::fs::openat(CWD, folder, flags, Mode::empty())?;
+    if rustix::fs::fstat(&made)?.st_mode & 0o700 == 0o700 {
+        return Ok(());
+    }
+    let name = format!("/proc/self/fd/{}", made.as_raw_fd());
+    Ok(rustix::fs::chmodat(CWD, name, Mode::RWXU, AtFlags::empty())?)
 }
 
 fn own_uid() -> u32 {
@@ -261,6 +284,7 @@ pub(crate) mod tests {
     use std::os::unix::fs::{PermissionsExt, symlink};
 
     use super::*;
+    use crate::once::tests::in_child;
     use crate::tuning::Prefetch;
 
     pub(crate) fn kept(folder: &Path) -> Kept {
@@ -301,6 +325,23 @@ pub(crate) mod tests {
         let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!((mode(&kept.path()), mode(&kept.folder)), (0o600, 0o700));
         assert_eq!(std::fs::read_dir(&kept.folder).unwrap().count(), 1, "no unfinished file is left");
+    }
+
+    #[test]
+    fn what_is_kept_has_its_modes_whatever_the_umask() {
+        let folder = tempfile::tempdir().unwrap();
+        let kept = kept(folder.path());
+        let entry = entry(&kept, 100.0);
+        let keep = || {
+            rustix::process::umask(Mode::from_raw_mode(0o777));
+            kept.keep(entry.clone());
+            1
+        };
+        assert_eq!(in_child(keep), Some(1));
+        let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        let above = kept.folder.parent().unwrap();
+        assert_eq!((mode(above), mode(&kept.folder), mode(&kept.path())), (0o700, 0o700, 0o600));
+        assert_eq!(kept.entries().len(), 1);
     }
 
     #[test]

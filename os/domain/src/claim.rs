@@ -13,6 +13,7 @@
 
 use std::collections::BTreeSet;
 use std::os::fd::AsFd;
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -24,6 +25,7 @@ use rustix::io::Errno;
 
 use crate::descriptor::{Descriptor, Purpose};
 use crate::folder::Folder;
+use crate::modes;
 use crate::name::{LOCK_SUFFIX, Name, SOCKET_SUFFIX};
 
 /// Why a name cannot be claimed.
@@ -62,6 +64,8 @@ fn held() -> MutexGuard<'static, BTreeSet<Key>> {
 const MAX_TRIES: u32 = 1000;
 /// How long a comer leaves a sweep alone before it tries again.
 const SWEEP_PAUSE: Duration = Duration::from_millis(1);
+/// Mode of a lock file.
+const LOCK_MODE: u32 = 0o600;
 /// Bytes locked by a sweep.
 const SWEPT_BYTES: i64 = 1;
 /// Bytes locked by an owner: all there can be.
@@ -153,8 +157,18 @@ pub(crate) fn sweep(folder: &Folder) {
 fn try_lock(folder: &Folder, name: &Name, bytes: i64) -> Result<Option<Descriptor>, ClaimError> {
     let file = name.lock_file();
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let lock = rustix::fs::openat(folder.fd(), &*file, flags, Mode::RUSR | Mode::WUSR)
-        .map_err(|e| ClaimError::System("open the lock file of", e))?;
+    let open = || rustix::fs::openat(folder.fd(), &*file, flags, Mode::from_raw_mode(LOCK_MODE));
+    // A umask may have taken rights from the file: from this one, which is open all the same, or from one that is there.
+    let complete = || modes::complete(folder.fd(), Path::new(&file), LOCK_MODE);
+    let opened = match open() {
+        Err(Errno::ACCESS) => complete().and_then(|()| open()),
+        opened => opened,
+    };
+    let lock = opened.map_err(|e| ClaimError::System("open the lock file of", e))?;
+    match complete() {
+        Ok(()) | Err(Errno::NOENT) => {}
+        Err(error) => return Err(ClaimError::System("set the mode of the lock file of", error)),
+    }
     // Before it is locked: it may get another number, and closing the first would end the lock.
     let lock = Descriptor::new(lock, Purpose::Claim);
     lock_opened(folder, &file, lock, bytes)

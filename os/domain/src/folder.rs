@@ -15,11 +15,14 @@ use rustix::io::Errno;
 
 use crate::descriptor::{Descriptor, Purpose};
 use crate::in_use;
+use crate::modes;
 use crate::name::Name;
 use crate::uid;
 
 /// How long a folder may be locked by a sweep, or vanish again and again, before opening it fails.
 const MAX_MARK_WAIT: Duration = Duration::from_secs(5);
+/// How long another process may take to give a root that it made the rights that its umask took.
+const MAX_HALF_MADE: Duration = Duration::from_millis(200);
 /// Time between two attempts.
 const MARK_RETRY: Duration = Duration::from_millis(1);
 /// Mode of a folder that only its owner may use.
@@ -101,6 +104,13 @@ pub enum FolderError {
         /// Permission bits of the folder.
         mode: u32,
     },
+    /// The owner's own rights in the folder are missing, as after `chmod`, or after a umask of an earlier version's run.
+    #[error("the folder {} has mode {mode:04o}, which keeps its owner out; run: chmod 700 {}", path.display(), path.display())]
+    Closed {
+        path: PathBuf,
+        /// Permission bits of the folder.
+        mode: u32,
+    },
 }
 
 /// Who this process is when it opens a file.
@@ -121,11 +131,8 @@ impl Folder {
     /// Opens the folder of this user's domain, making it and its root if they are not there.
     pub(crate) fn open_own(root_path: &Path, name: &Name) -> Result<Self, FolderError> {
         let owner_uid = own_uid();
-        make(CWD, root_path, root_path)?;
-        let root = open(CWD, root_path, root_path, OFlags::RDONLY, owner_uid)?;
-        root.check(|mode| mode & OTHERS_WRITE == 0)?;
+        let root = open_root(root_path, owner_uid)?;
         let path = root_path.join(name.as_str());
-        let root = root.fd;
         // Whoever cleans the temporary folder by age leaves a locked folder alone; nobody of ours wants it exclusively.
         let _ = in_use::mark(root.as_fd());
         let fd = open_marked(root.as_fd(), name, &path, owner_uid)?;
@@ -208,6 +215,26 @@ impl Folder {
     }
 }
 
+/// Opens the root, making it if it is not there. One that was there may be any folder of the user's, so its mode stays as it is.
+fn open_root(path: &Path, owner_uid: u32) -> Result<OwnedFd, FolderError> {
+    if make(CWD, path, path)? {
+        complete(CWD, path, path)?;
+    }
+    let deadline = Instant::now() + MAX_HALF_MADE;
+    loop {
+        let opened = open(CWD, path, path, OFlags::RDONLY, owner_uid);
+        let opened = opened.and_then(|root| {
+            root.check(|mode| mode & OTHERS_WRITE == 0)?;
+            Ok(root.fd)
+        });
+        match opened {
+            // Another process made it just now, under a umask that took the owner's rights, and has not given them back yet.
+            Err(FolderError::Closed { .. }) if Instant::now() < deadline => std::thread::sleep(MARK_RETRY),
+            opened => return opened,
+        }
+    }
+}
+
 /// Opens a domain's own folder, makes it if it is not there, and marks it as in use.
 fn open_marked(
     root: BorrowedFd<'_>,
@@ -219,6 +246,8 @@ fn open_marked(
     let deadline = Instant::now() + MAX_MARK_WAIT;
     loop {
         make(root, relative, path)?;
+        // Whoever made it, and whenever: all that is in it is the library's.
+        complete(root, relative, path)?;
         let opened = match open(root, relative, path, OFlags::RDONLY, owner_uid) {
             // A sweep removed it since, taking it for left over.
             Err(FolderError::System { errno: Errno::NOENT, .. }) if Instant::now() < deadline => continue,
@@ -241,9 +270,25 @@ fn open_marked(
     }
 }
 
-fn make(parent: BorrowedFd<'_>, relative: &Path, path: &Path) -> Result<(), FolderError> {
+/// Gives a folder what a umask took from its mode. What is there and is no folder of this user's is left to whoever opens it.
+fn complete(parent: BorrowedFd<'_>, relative: &Path, path: &Path) -> Result<(), FolderError> {
+    match modes::complete(parent, relative, PRIVATE) {
+        // A sweep removed it since.
+        Ok(()) | Err(Errno::NOENT) => Ok(()),
+        Err(errno) => Err(FolderError::System {
+            action: "set the mode of",
+            path: path.to_owned(),
+            errno,
+            remedy: "is /proc there? or choose another root",
+        }),
+    }
+}
+
+/// Makes a folder; `false` when one is there already.
+fn make(parent: BorrowedFd<'_>, relative: &Path, path: &Path) -> Result<bool, FolderError> {
     match rustix::fs::mkdirat(parent, relative, Mode::from_raw_mode(PRIVATE)) {
-        Ok(()) | Err(Errno::EXIST) => Ok(()),
+        Ok(()) => Ok(true),
+        Err(Errno::EXIST) => Ok(false),
         Err(errno) => Err(FolderError::System {
             action: "create",
             path: path.to_owned(),
@@ -262,6 +307,9 @@ struct Opened<'a> {
 
 impl Opened<'_> {
     fn check(&self, is_good: impl FnOnce(u32) -> bool) -> Result<(), FolderError> {
+        if keeps_owner_out(self.mode) {
+            return Err(FolderError::Closed { path: self.path.to_owned(), mode: self.mode });
+        }
         if is_good(self.mode) {
             return Ok(());
         }
@@ -332,6 +380,9 @@ fn explain_open(
         Ok(stat) if errno == Errno::ACCESS && stat.st_uid != owner_uid => {
             belongs_to_another(&path, stat.st_uid, owner_uid)
         }
+        Ok(stat) if errno == Errno::ACCESS && keeps_owner_out(stat.st_mode) => {
+            FolderError::Closed { path, mode: stat.st_mode & 0o777 }
+        }
         _ => FolderError::System {
             action: "open",
             path,
@@ -339,6 +390,11 @@ fn explain_open(
             remedy: "is the domain's owner running, and may you enter its folder?",
         },
     }
+}
+
+/// Whether a mode lacks a right of its owner's, without which nobody but root can use the folder.
+fn keeps_owner_out(mode: u32) -> bool {
+    mode & PRIVATE != PRIVATE
 }
 
 /// Says in words why another user's folder cannot be opened: it is not there, or which folder on the way is closed.

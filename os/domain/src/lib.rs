@@ -47,6 +47,7 @@ mod in_use;
 mod inbox;
 mod links;
 mod mailbox;
+mod modes;
 mod name;
 mod namespace;
 mod notices;

@@ -125,6 +125,7 @@ impl OpenError {
                 Some(FolderError::Permissions { .. }) => {
                     "take the permissions of others from the folder: chmod 700"
                 }
+                Some(FolderError::Closed { .. }) => "give its owner all rights to the folder: chmod 700",
                 Some(FolderError::ForeignAbsent { .. }) => {
                     "start what is to be reached as its owner; check the folder, the domain and the owner's uid"
                 }

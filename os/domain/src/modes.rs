@@ -1,0 +1,82 @@
+//! Exact modes for what this crate makes in the rendezvous folder, whatever the umask takes from them.
+//!
+//! The umask is the process's, and others of its threads make files too, so it is left alone. What it took is given back
+//! through a descriptor that is a mere path: a folder or file that its owner may not open can still be had that way, and a
+//! link put in its place in the meantime is not followed.
+
+use std::os::fd::{AsFd, AsRawFd};
+use std::path::Path;
+
+use rustix::fs::{CWD, FileType, Mode, OFlags};
+use rustix::io::Errno;
+
+use crate::folder::own_uid;
+
+/// Gives what lies at `relative` in `parent` this mode if it has less of it and nothing else, and is this user's.
+///
+/// A mode with a right that `mode` does not have stays: whoever opens the file or folder judges it.
+pub(crate) fn complete(parent: impl AsFd, relative: &Path, mode: u32) -> Result<(), Errno> {
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let found = rustix::fs::openat(parent, relative, flags, Mode::empty())?;
+    let stat = rustix::fs::fstat(&found)?;
+    let is_link = FileType::from_raw_mode(stat.st_mode).is_symlink();
+    if is_link || stat.st_uid != own_uid() || !lacks(stat.st_mode & 0o777, mode) {
+        return Ok(());
+    }
+    // `fchmod` refuses a mere path; its name in /proc leads to the same file and nowhere else.
+    let name = format!("/proc/self/fd/{}", found.as_fd().as_raw_fd());
+    rustix::fs::chmodat(CWD, name, Mode::from_raw_mode(mode), rustix::fs::AtFlags::empty())
+}
+
+/// Whether a mode is a part of the wanted one, and not all of it.
+fn lacks(found: u32, wanted: u32) -> bool {
+    found != wanted && found & !wanted == 0
+}
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    fn mode_after(before: u32, wanted: u32) -> u32 {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        std::fs::write(&path, "").unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(before)).unwrap();
+        complete(CWD, &path, wanted).unwrap();
+        std::fs::metadata(&path).unwrap().permissions().mode() & 0o7777
+    }
+
+    #[test]
+    fn what_a_umask_took_is_given_back() {
+        for before in [0o000, 0o400, 0o200, 0o600] {
+            assert_eq!(mode_after(before, 0o600), 0o600, "{before:o}");
+        }
+    }
+
+    #[test]
+    fn mode_with_a_right_that_is_not_wanted_stays() {
+        for before in [0o644, 0o100, 0o020, 0o777] {
+            assert_eq!(mode_after(before, 0o600), before, "{before:o}");
+        }
+    }
+
+    #[test]
+    fn link_is_not_followed() {
+        let dir = tempfile::tempdir().unwrap();
+        let (file, link) = (dir.path().join("file"), dir.path().join("link"));
+        std::fs::write(&file, "").unwrap();
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o400)).unwrap();
+        symlink(&file, &link).unwrap();
+        complete(CWD, &link, 0o600).unwrap();
+        assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o7777, 0o400);
+    }
+
+    #[test]
+    fn what_is_not_there_is_an_error() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(complete(CWD, &dir.path().join("none"), 0o600), Err(Errno::NOENT));
+    }
+}

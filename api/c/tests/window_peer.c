@@ -6,7 +6,8 @@
  *                                         of each, "lost" at its end
  *   window_peer send ROOT                 sends until the receiver ends; says "sending" when the first message was received,
  *                                         "lost" at the end of the receiver
- *   window_peer begin ROOT                sends one message, opens another, says "open" and stops there
+ *   window_peer begin ROOT                sends one message, opens another, says "open" and stops there;
+ *                                         after a line of input it closes its sender, says "closed" and stops again
  *
  * WAIT is wait, epoll or spin: how the receiver waits. Also C++17.
  */
@@ -89,7 +90,10 @@ static void receive(beeline_domain *domain, const char *how, long times) {
     case BEELINE_TORN:
       check(taken == 0, "an error with messages");
       check(strstr(beeline_last_error(), "receive again") != NULL, "no remedy");
-      say(status == BEELINE_TORN ? "torn" : "lost");
+      if (status == BEELINE_TORN && strstr(beeline_last_error(), "the sender closed the window") != NULL)
+        say("torn by closing");
+      else
+        say(status == BEELINE_TORN ? "torn" : "lost");
       is_receiving = 0;
       times--;
       break;
@@ -143,6 +147,9 @@ static void begin(beeline_domain *domain) {
   check(beeline_window_reserve(sender, 1000, WATCHDOG_NS) == BEELINE_OK, "no room");
   check(beeline_window_write(sender, long_message, sizeof long_message) == BEELINE_OK, "not written");
   say("open");
+  getchar();
+  check(beeline_window_sender_close(&sender) == BEELINE_OK, "not closed");
+  say("closed");
   getchar();
 }
 

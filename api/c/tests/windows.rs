@@ -141,6 +141,19 @@ fn receiver_is_told_of_a_killed_sender_however_it_waits_and_gets_the_next() {
 }
 
 #[test]
+fn receiver_is_told_that_a_sender_closed_in_the_middle_of_a_message() {
+    let program = compile(&C11, "tests/window_peer.c", "window-peer-that-closes");
+    let place = tempfile::tempdir().unwrap();
+    let mut receiver = Running::start(&program, &["receive", root(&place), "wait", "1"]);
+    assert_eq!(receiver.line(), "offered");
+    let mut sender = Running::start(&program, &["begin", root(&place)]);
+    assert_eq!((receiver.line(), sender.line()), ("receiving".to_owned(), "open".to_owned()));
+    sender.child.stdin.as_mut().unwrap().write_all(b"\n").unwrap();
+    assert_eq!((receiver.line(), sender.line()), ("torn by closing".to_owned(), "closed".to_owned()));
+    assert!(receiver.child.wait().unwrap().success());
+}
+
+#[test]
 fn sender_is_told_of_a_killed_receiver_by_every_call_that_needs_room() {
     for (name, compiler) in [("c", &C11[..]), ("cpp", &CPP17[..])] {
         let program = compile(compiler, "tests/window_peer.c", &format!("window-peer-of-{name}"));

@@ -8,7 +8,7 @@ use beeline_domain::{Armed, Event, MemoryCreditSink, MemorySleeper, Source, Wind
 use beeline_mmio::LoadWindow;
 use beeline_tuning::ReceiveTuning;
 use beeline_wait::Waiter;
-use beeline_window::{ByteRead, ByteReader, WaitPolicy};
+use beeline_window::{ByteRead, ByteReader, ReceiveError, WaitPolicy};
 
 use crate::receiver::{Open, Receiver};
 use crate::{Error, RecvError};
@@ -48,6 +48,13 @@ impl From<Open> for OpenStream {
     }
 }
 
+impl OpenStream {
+    /// What the program is told of an error of the stream.
+    fn told(&self, error: ReceiveError) -> RecvError {
+        RecvError::new(error, self.sleeper.peer().departure())
+    }
+}
+
 impl Receiver {
     /// Reads bytes instead of messages from here on: the payloads that come, one after the other. The sender does the same
     /// ([`crate::Sender::into_bytes`]); it may send messages too, where an empty one is the end.
@@ -84,7 +91,7 @@ impl ByteReceiver {
     #[inline]
     pub fn try_read(&mut self, bytes: &mut [u8]) -> Result<ByteRead, RecvError> {
         let Some(open) = self.look_for_sender() else { return Ok(ByteRead::Nothing) };
-        Ok(open.reader.read(bytes)?)
+        open.reader.read(bytes).map_err(|error| open.told(error))
     }
 
     /// Reads until `bytes` is full; returns how many there were, fewer only at the end of the stream or in front of an error.
@@ -93,7 +100,8 @@ impl ByteReceiver {
     /// As [`ByteReceiver::read`].
     pub fn read_full(&mut self, bytes: &mut [u8]) -> Result<usize, RecvError> {
         let (open, wait) = self.open_until(None).ok_or(RecvError::Forked)?;
-        count_of(open.reader.read_full_wait(bytes, &mut Waiter::new(wait, &mut open.sleeper, None))?)
+        let found = open.reader.read_full_wait(bytes, &mut Waiter::new(wait, &mut open.sleeper, None));
+        count_of(found.map_err(|error| open.told(error))?)
     }
 
     /// Copies bytes from the one on that is `offset` bytes after the next, as many as `bytes` takes and have arrived, and leaves
@@ -103,7 +111,7 @@ impl ByteReceiver {
     /// As [`ByteReceiver::read`], which says the same error again.
     pub fn peek(&mut self, offset: u64, bytes: &mut [u8]) -> Result<ByteRead, RecvError> {
         let Some(open) = self.look_for_sender() else { return Ok(ByteRead::Nothing) };
-        Ok(open.reader.peek(offset, bytes)?)
+        open.reader.peek(offset, bytes).map_err(|error| open.told(error))
     }
 
     /// Bytes that can be read without waiting. Looks at each line that has arrived since it was asked last.
@@ -128,7 +136,8 @@ impl ByteReceiver {
 
     fn read_until(&mut self, bytes: &mut [u8], deadline: Option<Instant>) -> Result<ByteRead, RecvError> {
         let Some((open, wait)) = self.open_until(deadline) else { return Ok(ByteRead::Nothing) };
-        Ok(open.reader.read_wait(bytes, &mut Waiter::new(wait, &mut open.sleeper, deadline))?)
+        let found = open.reader.read_wait(bytes, &mut Waiter::new(wait, &mut open.sleeper, deadline));
+        found.map_err(|error| open.told(error))
     }
 
     /// The stream in use, after a wait for a sender if there is none.

@@ -76,7 +76,7 @@ pub use beeline_mmio::{StoreKernel, Traffic};
 #[cfg(feature = "nic")]
 pub use beeline_spec::Interface;
 pub use beeline_tuning::{Prefetch, ReceiveTuning, Tuning, TuningWatch};
-pub use beeline_window::{ByteRead, FencePolicy, Shared, Torn, Turn, WaitPolicy};
+pub use beeline_window::{ByteRead, FencePolicy, SenderEnd, Shared, Torn, Turn, WaitPolicy};
 pub use byte_receiver::ByteReceiver;
 pub use byte_sender::ByteSender;
 #[cfg(feature = "rpc")]

@@ -75,7 +75,7 @@ impl Receiver {
             Ok(message) => Ok(message.map(|inner| Message { inner })),
             Err(error) => {
                 *is_over = true;
-                Err(error.into())
+                Err(RecvError::new(error, open.sleeper.peer().departure()))
             }
         }
     }
@@ -99,7 +99,7 @@ impl Receiver {
         let Some((open, is_over)) = self.look_for_sender() else { return Ok(0) };
         open.receiver.drain(max, |inner| each(MessageRef { inner })).map_err(|error| {
             *is_over = true;
-            error.into()
+            RecvError::new(error, open.sleeper.peer().departure())
         })
     }
 
@@ -159,7 +159,7 @@ impl Receiver {
             Ok(message) => Ok(message.map(|inner| Message { inner })),
             Err(error) => {
                 *is_over = true;
-                Err(error.into())
+                Err(RecvError::new(error, open.sleeper.peer().departure()))
             }
         }
     }

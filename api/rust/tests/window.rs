@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use beeline::{
     ConnectError, Domain, FencePolicy, Flushed, OpenError, Prefetch, ReceiveTuning, Receiver,
-    ReceiverOptions, RecvError, SendError, Sender, SenderOptions, Sent, StoreKernel, Taken, Tuning,
+    ReceiverOptions, RecvError, SendError, Sender, SenderEnd, SenderOptions, Sent, StoreKernel, Taken, Tuning,
     WaitPolicy,
 };
 
@@ -203,6 +203,41 @@ fn one_sender_after_the_other() {
     assert!(matches!(gone, Some(SendError::ReceiverGone)), "{gone:?}");
     assert!(sender.is_receiver_gone());
     assert!(matches!(domain.sender("window"), Err(ConnectError::Absent { .. })));
+}
+
+#[test]
+fn sender_that_closes_in_the_middle_of_a_message_is_said_to_have_closed() {
+    type Look = fn(&mut Receiver) -> Option<RecvError>;
+    let looks: [Look; 3] = [
+        |receiver| receiver.recv_timeout(WATCHDOG).err(),
+        |receiver| std::iter::repeat_with(|| receiver.try_recv().err()).find_map(|error| error),
+        |receiver| std::iter::repeat_with(|| receiver.drain(9, |_| ()).err()).find_map(|error| error),
+    ];
+    for look in looks {
+        let Pair { mut sender, mut receiver, domain: _domain, _folder } = pair(64, FencePolicy::None);
+        leave_half_a_message(&mut sender);
+        drop(sender);
+        let error = look(&mut receiver);
+        assert_closed(error);
+    }
+    let Pair { mut sender, receiver, domain: _domain, _folder } = pair(64, FencePolicy::None);
+    leave_half_a_message(&mut sender);
+    drop(sender);
+    let mut stream = receiver.into_bytes();
+    assert_closed(stream.read(&mut [0; 8]).err());
+}
+
+/// What a program leaves that forgets a reservation: some lines, and no header.
+fn leave_half_a_message(sender: &mut Sender) {
+    let mut message = sender.reserve(1000).unwrap();
+    message.write_all(&[7; 512]).unwrap();
+    std::mem::forget(message);
+}
+
+fn assert_closed(error: Option<RecvError>) {
+    let text = error.as_ref().map(ToString::to_string).unwrap_or_default();
+    assert!(matches!(error, Some(RecvError::Torn(torn)) if torn.sender == SenderEnd::Closed), "{text}");
+    assert!(text.starts_with("the sender closed the window and left a torn message"), "{text}");
 }
 
 #[test]

@@ -69,7 +69,29 @@ impl WriteError {
     }
 }
 
-/// What a dead sender left behind: the start of a message that will never be complete.
+/// How the sender of a message that will never be complete went.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SenderEnd {
+    /// It is gone; who told the receiver so did not say how.
+    #[default]
+    Gone,
+    /// Its process ended.
+    Died,
+    /// It closed the window in order, and its process lives on.
+    Closed,
+}
+
+impl core::fmt::Display for SenderEnd {
+    fn fmt(&self, out: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        out.write_str(match self {
+            SenderEnd::Gone => "the sender is gone",
+            SenderEnd::Died => "the sender died",
+            SenderEnd::Closed => "the sender closed the window",
+        })
+    }
+}
+
+/// What a sender that is gone left behind: the start of a message that will never be complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Torn {
@@ -79,12 +101,19 @@ pub struct Torn {
     pub words_seen: u64,
     /// Words of header and payload, if the header arrived.
     pub words_expected: Option<u32>,
+    pub sender: SenderEnd,
 }
 
 impl Torn {
     /// The start of a message at `position`, of which this many words arrived, of this many.
     pub const fn new(position: Position, words_seen: u64, words_expected: Option<u32>) -> Self {
-        Torn { position, words_seen, words_expected }
+        Torn { position, words_seen, words_expected, sender: SenderEnd::Gone }
+    }
+
+    /// The same, left by a sender that went in this way.
+    #[must_use]
+    pub const fn left_by(self, sender: SenderEnd) -> Self {
+        Torn { sender, ..self }
     }
 }
 
@@ -159,10 +188,10 @@ pub enum ReceiveError {
         /// Offset of the byte in the window.
         offset_bytes: u64,
     },
-    /// The sender died in the middle of a message.
-    #[error("the sender died and left {0}")]
+    /// The sender went in the middle of a message.
+    #[error("{sender} and left {torn}", sender = .0.sender, torn = .0)]
     Torn(Torn),
-    /// The sender died; everything it completed has been delivered.
+    /// The sender is gone; everything it completed has been delivered.
     #[error("the sender is gone")]
     Gone,
 }

@@ -58,7 +58,7 @@ pub use batch::Batch;
 pub use beeline_contract_memory::WaitPolicy;
 pub use bytes::{ByteRead, ByteReader, ByteWriteError, ByteWriter, MESSAGE_LINES};
 pub use config::{FencePolicy, Position, UnknownPolicy, WindowConfig};
-pub use error::{CreditError, ReceiveError, SendError, Torn, WriteError};
+pub use error::{CreditError, ReceiveError, SendError, SenderEnd, Torn, WriteError};
 pub use message::Message;
 pub use message_ref::MessageRef;
 pub use observed::{DataBuffer, Observed};

@@ -179,7 +179,7 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
         Ok(None)
     }
 
-    /// The sender is dead and the message at the next start incomplete.
+    /// The sender is gone and the message at the next start incomplete.
     #[cold]
     fn end(&mut self) -> ReceiveError {
         let words_seen = (0..=self.mask)
@@ -192,7 +192,7 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
             Phase::Arriving { header, .. } => Some(words_of(header.length_bytes)),
             _ => None,
         };
-        let torn = Torn { position: Position(self.next_start), words_seen, words_expected };
+        let torn = Torn::new(Position(self.next_start), words_seen, words_expected);
         self.poison(if words_seen == 0 { ReceiveError::Gone } else { ReceiveError::Torn(torn) })
     }
 

@@ -290,7 +290,7 @@ impl<L: LoadPort, S: CreditSink, A: ArrivalTest> Receiver<L, S, A> {
         (self.mask + 1) as u32
     }
 
-    /// Tells the receiver that the kernel has shown the sender to be dead, so nothing more will arrive. Complete
+    /// Tells the receiver that the kernel has shown the sender to be gone, so nothing more will arrive. Complete
     /// messages are still delivered; then [`ReceiveError::Torn`] once if words of another one are there, and
     /// [`ReceiveError::Gone`] from then on.
     pub fn sender_gone(&mut self) {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use beeline_contract_link::LinkError;
 use beeline_domain::{
-    DomainError, FolderError, MisuseError, NameError, NamespaceError, WindowError, WireError,
+    Departure, DomainError, FolderError, MisuseError, NameError, NamespaceError, WindowError, WireError,
 };
 use beeline_driver::{RxError, TxError};
 use beeline_mmio::{MapError, NotChosen, StoreKernel};
@@ -26,6 +26,7 @@ fn map_errors() -> Vec<MapError> {
     vec![
         MapError::Size { bytes: 0 },
         MapError::Create { name: name(), bytes: 4096, errno },
+        MapError::FileSize { name: name(), bytes: 4096, limit_bytes: 1024 },
         MapError::HugePages { name: name(), needed: 1, page_bytes: 2 << 20, free: 0, errno },
         MapError::Lock { bytes: 4096, limit_bytes: 1024, errno },
         MapError::NotMemfd { fd: 3, errno },
@@ -91,6 +92,7 @@ fn opening() -> Vec<Error> {
         folder(FolderError::Symlink { path: path() }).into(),
         folder(FolderError::Owner { path: path(), found: 1, expected: 2 }).into(),
         folder(FolderError::Permissions { path: path(), mode: 0o777 }).into(),
+        folder(FolderError::Closed { path: path(), mode: 0o500 }).into(),
         OpenError::new(
             "d".to_owned(),
             DomainError::Thread { what: "start a thread", error: std::io::Error::other("no more threads") },
@@ -130,9 +132,9 @@ fn messages() -> Vec<Error> {
         WriteError::new(3, 2, 4).into(),
         SendError::from(beeline_window::ByteWriteError::Shut).into(),
         KernelError::from(NotChosen::DeviceOnly(StoreKernel::St64b)).into(),
-        RecvError::from(ReceiveError::Gone).into(),
-        RecvError::from(ReceiveError::Torn(torn)).into(),
-        RecvError::from(ReceiveError::SharedFailed).into(),
+        RecvError::new(ReceiveError::Gone, None).into(),
+        RecvError::new(ReceiveError::Torn(torn), Some(Departure::Closed)).into(),
+        RecvError::new(ReceiveError::SharedFailed, None).into(),
         RecvError::Forked.into(),
     ]
 }

@@ -1,7 +1,8 @@
 //! Why messages cannot be sent or received.
 
+use beeline_domain::Departure;
 use beeline_mmio::NotChosen;
-use beeline_window::{ByteWriteError, ReceiveError, Torn};
+use beeline_window::{ByteWriteError, ReceiveError, SenderEnd, Torn};
 
 use super::cause::Cause;
 
@@ -92,8 +93,8 @@ pub enum RecvError {
     /// The program at the sending end has ended; everything it completed was received.
     #[error("the sender is gone")]
     SenderGone,
-    /// It ended in the middle of a message.
-    #[error("the sender died and left {0}")]
+    /// It ended in the middle of a message: its process died, or it closed the window and lives on.
+    #[error("{sender} and left {torn}", sender = .0.sender, torn = .0)]
     Torn(Torn),
     /// What the sender stored is no message.
     #[error("the sender is faulty")]
@@ -119,12 +120,18 @@ impl RecvError {
     }
 }
 
-impl From<ReceiveError> for RecvError {
+impl RecvError {
+    /// The error of a window whose sender went in this way, if it went.
     #[cold]
-    fn from(error: ReceiveError) -> Self {
+    pub(crate) fn new(error: ReceiveError, departure: Option<Departure>) -> Self {
+        let sender = match departure {
+            None => SenderEnd::Gone,
+            Some(Departure::Died) => SenderEnd::Died,
+            Some(Departure::Closed) => SenderEnd::Closed,
+        };
         match error {
             ReceiveError::Gone => RecvError::SenderGone,
-            ReceiveError::Torn(torn) => RecvError::Torn(torn),
+            ReceiveError::Torn(torn) => RecvError::Torn(torn.left_by(sender)),
             other => RecvError::SenderFaulty { source: other.into() },
         }
     }

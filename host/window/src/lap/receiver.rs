@@ -80,7 +80,7 @@ impl<L: ReadOnlyPort, S: CreditSink> LapReceiver<L, S> {
         self.lines
     }
 
-    /// Tells the receiver that the kernel has shown the sender to be dead, so nothing more will arrive. Complete
+    /// Tells the receiver that the kernel has shown the sender to be gone, so nothing more will arrive. Complete
     /// messages are still delivered; then [`ReceiveError::Torn`] once if words of another one are there, and
     /// [`ReceiveError::Gone`] from then on.
     pub fn sender_gone(&mut self) {
@@ -224,7 +224,7 @@ impl<L: ReadOnlyPort, S: CreditSink> LapReceiver<L, S> {
         error
     }
 
-    /// The sender is dead and the message at the next start incomplete.
+    /// The sender is gone and the message at the next start incomplete.
     #[cold]
     fn end(&mut self) -> ReceiveError {
         let words_seen = (0..self.lines).map(|ahead| u64::from(self.look(ahead).0.count_ones())).sum();
@@ -232,7 +232,7 @@ impl<L: ReadOnlyPort, S: CreditSink> LapReceiver<L, S> {
         let header = LapHeader::decode(head, self.max_payload_bytes, self.epoch);
         let words_expected =
             header.ok().filter(|_| arrived & 1 == 1).map(|header| words_of(header.length_bytes));
-        let torn = Torn { position: Position(self.next_start), words_seen, words_expected };
+        let torn = Torn::new(Position(self.next_start), words_seen, words_expected);
         self.fail(if words_seen == 0 { ReceiveError::Gone } else { ReceiveError::Torn(torn) })
     }
 }

@@ -268,7 +268,7 @@ fn sender_s_death_is_told_apart_from_its_silence() {
     (0..3).for_each(|_| replica.release(0));
     assert_eq!(taken(&mut receiver), None);
     receiver.sender_gone();
-    let torn = Torn { position: Position(1), words_seen: 3, words_expected: Some(14) };
+    let torn = Torn::new(Position(1), 3, Some(14));
     assert_eq!(receiver.poll().unwrap_err(), ReceiveError::Torn(torn));
     for _ in 0..2 {
         assert_eq!(receiver.poll().unwrap_err(), ReceiveError::Gone);
@@ -284,7 +284,7 @@ fn dead_sender_s_whole_messages_come_first_and_torn_is_told_after_a_drain() {
     replica.release(9);
     receiver.sender_gone();
     assert_eq!(receiver.drain(9, |message| assert_eq!(message.len(), 90)), Ok(1));
-    let torn = Torn { position: Position(2), words_seen: 1, words_expected: None };
+    let torn = Torn::new(Position(2), 1, None);
     assert_eq!(receiver.drain(9, |_| ()), Err(ReceiveError::Torn(torn)));
     assert_eq!(receiver.drain(9, |_| ()), Err(ReceiveError::Gone));
 }

@@ -229,7 +229,7 @@ fn a_dead_senders_messages_are_delivered_then_its_torn_one_then_the_end() -> Res
     assert_eq!(writer.try_send(&[1; 100]), Ok(Sent::Sent));
     receiver.sender_gone();
     assert_eq!(receiver.poll()?.expect("it was complete").len(), 5);
-    let torn = Torn { position: Position(1), words_seen: 11, words_expected: Some(14) };
+    let torn = Torn::new(Position(1), 11, Some(14));
     assert_eq!(receiver.poll().map(|_| ()), Err(ReceiveError::Torn(torn)));
     assert_eq!(receiver.poll().map(|_| ()), Err(ReceiveError::Gone));
     assert_eq!(receiver.poll().map(|_| ()), Err(ReceiveError::Gone));
@@ -243,7 +243,7 @@ fn a_torn_message_without_its_header_is_seen_too() {
     assert_eq!(writer.try_send(&[1; 100]), Ok(Sent::Sent));
     window.release(12);
     receiver.sender_gone();
-    let torn = Torn { position: Position(0), words_seen: 1, words_expected: None };
+    let torn = Torn::new(Position(0), 1, None);
     assert_eq!(receiver.poll().map(|_| ()), Err(ReceiveError::Torn(torn)));
 }
 

@@ -12,6 +12,7 @@ mod failure;
 mod figures;
 mod generate;
 mod kv;
+mod limits;
 mod machine;
 mod nic;
 mod options;
@@ -43,6 +44,7 @@ use tracing_subscriber::EnvFilter;
 const FAILED: u8 = 1;
 
 fn main() -> ExitCode {
+    limits::bear_file_limit();
     let outcome = match Role::asked_for() {
         Some(role) => {
             tracing(0);
@@ -66,6 +68,7 @@ fn main() -> ExitCode {
 }
 
 fn run(command: &Command) -> Result<ExitCode, Failure> {
+    limits::check_address_space(command)?;
     let outcome = match command {
         Command::Compare(args) => compare::run(args),
         Command::Send(args) => send::run(args),

@@ -24,6 +24,19 @@ pub enum MapError {
         bytes: usize,
         errno: Errno,
     },
+    /// The process may not have files of this size, which memory between processes is one of.
+    #[error(
+        "cannot create shared memory `{name}` of {bytes} bytes: this process may make files of {limit_bytes} bytes \
+         (RLIMIT_FSIZE), and shared memory is one: raise it with `ulimit -f`"
+    )]
+    FileSize {
+        /// Name the memory would have under `/proc/<pid>/fd`.
+        name: String,
+        /// Bytes asked for.
+        bytes: usize,
+        /// Bytes that a file of this process may have.
+        limit_bytes: u64,
+    },
     /// There are not enough huge pages.
     #[error(
         "cannot back shared memory `{name}` with huge pages: it needs {needed} of {page_bytes} bytes, {free} are free \

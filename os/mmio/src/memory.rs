@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags};
 
 use crate::mapping::{Backing, Mapping};
-use crate::memfd::create_memfd;
+use crate::memfd::{create_memfd, set_size};
 use crate::pace::in_pieces;
 use crate::{MapError, Pace, Region, Unpaced, huge_pages, populate};
 
@@ -57,7 +57,7 @@ impl SharedMemory {
         };
         let bytes =
             if options.huge_pages { bytes.next_multiple_of(huge_pages::page_bytes(&fd)?) } else { bytes };
-        rustix::fs::ftruncate(&fd, bytes as u64).map_err(failed)?;
+        set_size(&fd, name, bytes)?;
         rustix::fs::fcntl_add_seals(&fd, SEALS).map_err(failed)?;
         let memory = SharedMemory { fd, bytes, options };
         if options.huge_pages {

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::fs::{MemfdFlags, OFlags, SealFlags};
 use rustix::io::Errno;
-use rustix::process::{Resource, getrlimit, setrlimit};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::CapabilitySet;
 
 use super::*;
@@ -196,6 +196,26 @@ fn the_lock_limit_is_named_with_its_remedy() {
     })
     .join()
     .unwrap();
+}
+
+/// Asked of the kernel it would be a signal, which ends the process unless the program has made other arrangements.
+#[test]
+fn size_that_the_limit_of_files_forbids_is_an_error_and_no_signal() {
+    const TEST: &str = "memory::tests::size_that_the_limit_of_files_forbids_is_an_error_and_no_signal";
+    crate::child::succeeds(TEST, || {
+        let limit = Rlimit { current: Some(8192), ..getrlimit(Resource::Fsize) };
+        setrlimit(Resource::Fsize, limit).unwrap();
+        SharedMemory::create("small", 8192, MemoryOptions::default()).unwrap().map().unwrap();
+        let errors = [
+            SharedMemory::create("large", 12_288, MemoryOptions::default()).err(),
+            ReadOnlyMemory::create("large", 12_288).err(),
+        ];
+        for error in errors {
+            let text = error.unwrap().to_string();
+            assert!(text.contains("`large` of 12288 bytes") && text.contains("files of 8192 bytes"), "{text}");
+            assert!(text.contains("ulimit -f"), "{text}");
+        }
+    });
 }
 
 /// Page faults of the calling thread so far.

@@ -14,7 +14,7 @@ use rustix::mm::{MapFlags, ProtFlags};
 
 use super::{MemoryOptions, SEALS, SharedMemory, check_sealed};
 use crate::mapping::{Backing, Mapping};
-use crate::memfd::create_memfd;
+use crate::memfd::{create_memfd, set_size};
 use crate::{MapError, ReadWindow, Region, Unpaced, populate};
 
 /// A memfd that can be mapped for reading and not for writing, whose size can no longer change.
@@ -35,7 +35,7 @@ impl ReadOnlyMemory {
             return Err(MapError::Size { bytes });
         }
         let fd = create_memfd(name, MemfdFlags::empty()).map_err(failed)?;
-        rustix::fs::ftruncate(&fd, bytes as u64).map_err(failed)?;
+        set_size(&fd, name, bytes)?;
         let memory = SharedMemory { fd, bytes, options: MemoryOptions::default() };
         let region = memory.map()?;
         rustix::fs::fcntl_add_seals(&memory.fd, SEALS | SealFlags::FUTURE_WRITE).map_err(failed)?;

@@ -62,6 +62,11 @@ pub struct Address {
 }
 
 impl Address {
+    /// The station in one word, which no other station has.
+    pub(crate) const fn station_key(self) -> u64 {
+        self.key() >> u16::BITS
+    }
+
     /// The address in one word, which no other address has.
     pub(crate) const fn key(self) -> u64 {
         let [a, b, c, d, e, f] = self.mac.0;

@@ -1,10 +1,13 @@
 //! How an endpoint is set up, and what may be set.
 
-use std::num::NonZeroU32;
+use std::num::{NonZeroU16, NonZeroU32};
 use std::time::Duration;
 
 use crate::error::EndpointError;
 use crate::{Address, HEAD_BYTES, MOST_WINDOW, MacAddress, Port};
+
+/// One connection of so many is kept for other stations than the one that has the rest.
+const KEPT_FOR_OTHERS: usize = 16;
 
 /// How close together the frames of a connection leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +31,10 @@ pub struct Config {
     pub listens: bool,
     /// Connections at most; one more is refused. Each takes 128 times [`Config::frame_bytes`] of memory.
     pub max_connections: u16,
+    /// Connections with one station from which on it may begin no more, so that others find some left; those that this side
+    /// begins have no such limit. `None`: all but a sixteenth, and all but one at least. One machine may well run every client
+    /// of a server, so it has nearly all; half for each station would be wasted there.
+    pub station_share: Option<NonZeroU16>,
     /// Messages under way that this side allows itself, 1 to [`MOST_WINDOW`].
     pub send_window: u8,
     /// Messages that this side holds for a connection, 1 to [`MOST_WINDOW`]; the other side is told.
@@ -61,6 +68,7 @@ impl Config {
             port: Port::default(),
             listens: false,
             max_connections: 64,
+            station_share: None,
             send_window: MOST_WINDOW,
             receive_window: MOST_WINDOW,
             frame_bytes: 1514,
@@ -83,6 +91,13 @@ impl Config {
     /// The endpoint's own address.
     pub fn address(&self) -> Address {
         Address { mac: self.local, port: self.port }
+    }
+
+    /// Connections with one station from which on it may begin no more.
+    pub(crate) fn most_of_station(&self) -> usize {
+        let all = usize::from(self.max_connections);
+        let default = || (all - all.div_ceil(KEPT_FOR_OTHERS)).max(1);
+        self.station_share.map_or_else(default, |share| share.get().into())
     }
 
     /// Bytes of the longest message.
@@ -116,6 +131,16 @@ impl Config {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_station_has_nearly_all_connections_and_one_at_least() {
+        let config = Config::server(MacAddress([2, 0, 0, 0, 0, 1]));
+        for (all, share) in [(1, 1), (2, 1), (4, 3), (16, 15), (17, 15), (64, 60), (1024, 960)] {
+            assert_eq!(Config { max_connections: all, ..config.clone() }.most_of_station(), share);
+        }
+        let config = Config { station_share: NonZeroU16::new(7), ..config };
+        assert_eq!(config.most_of_station(), 7);
+    }
 
     #[test]
     fn what_cannot_work_is_refused_with_a_reason() {

@@ -99,6 +99,13 @@ pub enum Down {
     /// The other side takes no connections, or no more.
     #[error("the other side takes no connection: it does not listen, or has no room")]
     Refused,
+    /// This station has as many connections with the other side as that one lets a station have. Its other programs, and other
+    /// users of it, have them.
+    #[error(
+        "the other side has as many connections with this station as it lets one station have; close some, or have it allow \
+         a station more"
+    )]
+    StationShare,
     /// The two sides are set up for frames of different lengths.
     #[error(
         "frames of the other side carry {theirs_bytes} bytes, of this side {ours_bytes}; give both interfaces the same MTU"

@@ -22,6 +22,8 @@ pub(crate) struct Table {
     #[expect(clippy::vec_box, reason = "moving the box and not what is in it is the point")]
     spare: Vec<Box<Connection>>,
     by_address: HashMap<u64, u32>,
+    /// How many of those each station has.
+    of_stations: HashMap<u64, u32>,
     /// The address looked up last, and its slot: most frames come from where the last one came from.
     last: (u64, u32),
     most: usize,
@@ -38,6 +40,7 @@ impl Table {
             free: Vec::with_capacity(most),
             spare: Vec::new(),
             by_address: HashMap::with_capacity(most),
+            of_stations: HashMap::with_capacity(most),
             last: (NOBODY, 0),
             most,
         }
@@ -46,6 +49,11 @@ impl Table {
     /// Whether one more connection is allowed. Those that lost their address are only waiting for their end.
     pub(crate) fn has_room(&self) -> bool {
         self.by_address.len() < self.most
+    }
+
+    /// How many connections there are with the station of this address.
+    pub(crate) fn of_station(&self, remote: Address) -> usize {
+        self.of_stations.get(&remote.station_key()).map_or(0, |&count| count as usize)
     }
 
     /// Returns the slot of the connection with this endpoint.
@@ -76,16 +84,24 @@ impl Table {
         });
         self.slots[index as usize].connection = Some(connection);
         self.by_address.insert(remote.key(), index);
+        *self.of_stations.entry(remote.station_key()).or_default() += 1;
         index
     }
 
     /// Frames from its address no longer go to this connection.
     pub(crate) fn detach(&mut self, index: u32) {
         let Some(connection) = self.at(index) else { return };
-        let key = connection.remote().key();
-        if self.by_address.get(&key) == Some(&index) {
-            self.by_address.remove(&key);
+        let remote = connection.remote();
+        if self.by_address.get(&remote.key()) == Some(&index) {
+            self.by_address.remove(&remote.key());
             self.last = (NOBODY, 0);
+            let station = remote.station_key();
+            if let Some(count) = self.of_stations.get_mut(&station) {
+                *count -= 1;
+                if *count == 0 {
+                    self.of_stations.remove(&station);
+                }
+            }
         }
     }
 

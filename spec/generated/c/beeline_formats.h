@@ -355,6 +355,7 @@
 #define BEELINE_DATAGRAM_RESET_REFUSED 2 /* No connection is wanted, or there is no room for one more. */
 #define BEELINE_DATAGRAM_RESET_FRAME_BYTES 3 /* The other side may send longer frames than this one takes. */
 #define BEELINE_DATAGRAM_RESET_ABORTED 4 /* The program on this side ended the connection without waiting for what is under way. */
+#define BEELINE_DATAGRAM_RESET_STATION_SHARE 5 /* The station has as many connections here as one station may have. */
 
 /* Values of field `mux` of `control`. Which transmit path the multiplexer of kPIO+WC forwards. */
 #define BEELINE_CONTROL_MUX_BOTH 0 /* Every frame passes. */

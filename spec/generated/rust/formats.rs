@@ -491,6 +491,8 @@ pub mod datagram_reset {
     pub const FRAME_BYTES: u8 = 3;
     /// The program on this side ended the connection without waiting for what is under way.
     pub const ABORTED: u8 = 4;
+    /// The station has as many connections here as one station may have.
+    pub const STATION_SHARE: u8 = 5;
 }
 /// Head of a datagram frame: an Ethernet header and the protocol's, with every field at its natural alignment in the frame. Octets 0 to 11 are the station addresses of destination and source. The message follows; a frame may be padded to Ethernet's least length.
 pub mod datagram_frame {

@@ -327,7 +327,9 @@ package nic_pkg;
     // The other side may send longer frames than this one takes.
     DatagramResetFrameBytes = 8'h3,
     // The program on this side ended the connection without waiting for what is under way.
-    DatagramResetAborted = 8'h4
+    DatagramResetAborted = 8'h4,
+    // The station has as many connections here as one station may have.
+    DatagramResetStationShare = 8'h5
   } datagram_reset_e;
 
   // Register `magic`. Reads as the ASCII bytes `BEELINE1`.

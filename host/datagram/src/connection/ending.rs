@@ -17,6 +17,7 @@ impl Connection {
             Ok(reset::UNKNOWN) if is_delivered => Down::Closed,
             Ok(reset::UNKNOWN) => Down::Restarted,
             Ok(reset::REFUSED) => Down::Refused,
+            Ok(reset::STATION_SHARE) => Down::StationShare,
             Ok(reset::FRAME_BYTES) => Down::FrameBytes {
                 ours_bytes: self.limits.message_bytes,
                 theirs_bytes: head.acknowledged as usize,

@@ -42,10 +42,11 @@ impl<U: Uplink, C: Clock> Endpoint<U, C> {
             self.stats.malformed += 1;
             return;
         }
-        let has_room = is_known || self.connections.has_room();
-        if !self.config.listens || !has_room {
+        let no_room = if is_known { None } else { self.no_room_for(head.from) };
+        let refusal = if self.config.listens { no_room } else { Some(reset::REFUSED) };
+        if let Some(why) = refusal {
             self.stats.refused += 1;
-            self.answer_reset(head.from, Session::NONE, head.from_session, reset::REFUSED);
+            self.answer_reset(head.from, Session::NONE, head.from_session, why);
         } else if head.number as usize != self.config.message_bytes() {
             self.stats.refused += 1;
             self.answer_reset(head.from, Session::NONE, head.from_session, reset::FRAME_BYTES);
@@ -136,9 +137,9 @@ impl<U: Uplink, C: Clock> Endpoint<U, C> {
                 self.detach(index);
                 self.touch(index, |connection, _| connection.end_with(Down::Restarted));
             }
-            if !self.connections.has_room() {
+            if let Some(why) = self.no_room_for(head.from) {
                 self.stats.refused += 1;
-                self.answer_reset(head.from, ours, theirs, reset::REFUSED);
+                self.answer_reset(head.from, ours, theirs, why);
                 return;
             }
             let begin = |connection: &mut Connection| {
@@ -152,6 +153,17 @@ impl<U: Uplink, C: Clock> Endpoint<U, C> {
             connection.take(head, message, true, now);
         }
         self.settle(index);
+    }
+
+    /// Why no connection that `remote` begins can be added.
+    fn no_room_for(&self, remote: Address) -> Option<u8> {
+        if !self.connections.has_room() {
+            Some(reset::REFUSED)
+        } else if self.connections.of_station(remote) >= self.config.most_of_station() {
+            Some(reset::STATION_SHARE)
+        } else {
+            None
+        }
     }
 
     /// Sends a reset: there is no such connection.

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use beeline::{
     ConnectError, Domain, FencePolicy, Flushed, OpenError, Prefetch, ReceiveTuning, Receiver,
-    ReceiverOptions, RecvError, SendError, Sender, SenderEnd, SenderOptions, Sent, StoreKernel, Taken, Tuning,
-    WaitPolicy,
+    ReceiverOptions, RecvError, SendError, Sender, SenderEnd, SenderOptions, Sent, StoreKernel, Taken,
+    Tuning, WaitPolicy,
 };
 
 /// Longer than any machine needs; only a hang takes it.

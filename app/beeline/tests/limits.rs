@@ -44,7 +44,10 @@ fn file_that_may_not_grow_is_a_failure_with_its_reason() {
         &limited(path, "-f 8192", "send in.pcap --out out.pcap"),
         &["cannot write", "out.pcap", "File too large"],
     );
-    fails_with(&limited(path, "-f 4", "platforms epyc-7543-cx6dx > out"), &["standard output", "File too large"]);
+    fails_with(
+        &limited(path, "-f 4", "platforms epyc-7543-cx6dx > out"),
+        &["standard output", "File too large"],
+    );
     assert!(path.join("out").metadata().unwrap().len() <= 4096);
 }
 

@@ -19,7 +19,8 @@ impl Home {
         let home = Home(tempfile::tempdir().unwrap());
         // By another process: a descriptor of this one that writes the file would be in whatever another test forks just now,
         // and a file that somebody can write to is not run.
-        let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_beeline")).arg(home.path().join("beeline")).status();
+        let copied =
+            Command::new("cp").arg(env!("CARGO_BIN_EXE_beeline")).arg(home.path().join("beeline")).status();
         assert!(copied.unwrap().success());
         if is_root() {
             std::os::unix::fs::chown(home.path(), Some(PLAIN_USER), Some(PLAIN_USER)).unwrap();
@@ -93,9 +94,12 @@ fn everything_made_has_its_mode_whatever_the_umask() {
     for umask in ["0777", "0277", "0477", "0", "0022"] {
         let home = Home::new();
         let nic = home.nic(umask);
-        for (path, mode) in
-            [("root", 0o700), ("root/default", 0o700), ("root/default/nic.lock", 0o600), ("root/default/nic.sock", 0o600)]
-        {
+        for (path, mode) in [
+            ("root", 0o700),
+            ("root/default", 0o700),
+            ("root/default/nic.lock", 0o600),
+            ("root/default/nic.sock", 0o600),
+        ] {
             assert_eq!(home.mode(path), mode, "{path} under umask {umask}");
         }
         let (code, err) = words(home.beeline(umask, "stat --once").output().unwrap());
@@ -109,8 +113,7 @@ fn everything_made_has_its_mode_whatever_the_umask() {
 #[test]
 fn many_that_start_at_once_under_a_hostile_umask_all_find_the_folder() {
     let home = Home::new();
-    let started: Vec<Child> =
-        (0..8).map(|_| home.beeline("0777", "stat --once").spawn().unwrap()).collect();
+    let started: Vec<Child> = (0..8).map(|_| home.beeline("0777", "stat --once").spawn().unwrap()).collect();
     for child in started {
         let (_, err) = words(child.wait_with_output().unwrap());
         assert!(err.contains("try: beeline nic"), "{err}");
@@ -125,7 +128,11 @@ fn domain_that_an_earlier_umask_closed_is_opened_again() {
         home.set_mode("root/default/nic.lock", 0o000);
         home.set_mode("root/default", mode);
         drop(home.nic("0022"));
-        assert_eq!((home.mode("root/default"), home.mode("root/default/nic.lock")), (0o700, 0o600), "{mode:04o}");
+        assert_eq!(
+            (home.mode("root/default"), home.mode("root/default/nic.lock")),
+            (0o700, 0o600),
+            "{mode:04o}"
+        );
     }
 }
 
@@ -137,7 +144,8 @@ fn root_that_keeps_its_owner_out_is_refused_with_the_remedy() {
         home.set_mode("root", mode);
         let (code, err) = words(home.beeline("0022", "stat --once").output().unwrap());
         let root = home.root();
-        let remedy = format!("has mode {mode:04o}, which keeps its owner out; run: chmod 700 {}", root.display());
+        let remedy =
+            format!("has mode {mode:04o}, which keeps its owner out; run: chmod 700 {}", root.display());
         assert!(code == Some(1) && err.contains(&remedy), "{err}");
         assert_eq!(home.mode("root"), mode, "a folder that the user named is the user's to change");
     }

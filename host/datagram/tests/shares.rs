@@ -36,9 +36,8 @@ impl Crowd {
         self.programs = self.programs.wrapping_add(1);
         let mut client = endpoint(&self.net, 0, self.programs, at);
         let id = client.connect(mac(1)).unwrap();
-        let events = self.talk(&mut client, |event| {
-            matches!(event, Event::Opened { .. } | Event::Closed { .. })
-        });
+        let events =
+            self.talk(&mut client, |event| matches!(event, Event::Opened { .. } | Event::Closed { .. }));
         let outcome = match events.last().unwrap() {
             Event::Closed { why, .. } => Err(*why),
             _ => Ok(()),

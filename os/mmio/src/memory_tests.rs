@@ -212,7 +212,10 @@ fn size_that_the_limit_of_files_forbids_is_an_error_and_no_signal() {
         ];
         for error in errors {
             let text = error.unwrap().to_string();
-            assert!(text.contains("`large` of 12288 bytes") && text.contains("files of 8192 bytes"), "{text}");
+            assert!(
+                text.contains("`large` of 12288 bytes") && text.contains("files of 8192 bytes"),
+                "{text}"
+            );
             assert!(text.contains("ulimit -f"), "{text}");
         }
     });

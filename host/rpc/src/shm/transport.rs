@@ -99,6 +99,15 @@ impl ShmTransport {
         }
     }
 
+    /// Has the server find a count of freed lines in the window of its first thread that cannot be, and takes no more from it.
+    #[cfg(test)]
+    pub(super) fn forge_credits(&mut self) {
+        let end =
+            self.session.as_mut().and_then(|session| session.replies[0].take()).expect("a reply window");
+        let (_, mut sink, _) = end.receiver.into_parts();
+        beeline_contract_memory::CreditSink::publish(&mut sink, u64::MAX);
+    }
+
     /// Opens reply windows that the server's threads ask for, one at a time.
     fn open_replies(&mut self) {
         let Some(session) = &mut self.session else { return };

@@ -75,15 +75,21 @@ impl Worker {
     #[cold]
     fn send_rest(&mut self, service: &mut impl Service) {
         let end = Instant::now() + LAST_ANSWERS;
-        while self.has_unsent() && Instant::now() < end {
-            for session in self.sessions.iter_mut().filter(|session| session.has_unsent()) {
-                // With an answer waiting, that is all that a step is about.
-                if session.step(service) == Step::Broken {
-                    return;
-                }
-            }
+        while self.send_waiting(service) && Instant::now() < end {
             std::thread::yield_now();
         }
+    }
+
+    /// Sends of each answer that waits as much as there is room for; whether some still wait. A client that is found to be of no
+    /// use is left out from now on, and the others are not.
+    fn send_waiting(&mut self, service: &mut impl Service) -> bool {
+        // With an answer waiting, that is all that a step is about.
+        let is_broken = |session: &mut Session| session.has_unsent() && session.step(service) == Step::Broken;
+        for broken in self.sessions.extract_if(.., is_broken) {
+            disconnect(&self.registry, &broken);
+            self.registry.dispose(broken);
+        }
+        self.has_unsent()
     }
 
     /// Sleeps until a client may have sent something, at most `limit`. For a thread that polls nothing else.
@@ -226,3 +232,6 @@ impl Source for Worker {
         self.sessions.iter_mut().for_each(Session::unlisten);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -9,4 +9,5 @@
 mod frames;
 mod refusals;
 mod rig;
+mod sessions;
 mod steering;

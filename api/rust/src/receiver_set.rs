@@ -258,10 +258,10 @@ impl ReceiverSet {
     fn failed(&mut self, failed: beeline_window::MemberError) -> MemberError {
         let member = self.owners[failed.member.index()];
         self.windows.remove(failed.member);
-        if let Some(of_slot) = &mut self.slots[member.slot()].member {
-            of_slot.window = None;
-        }
-        MemberError { member, taken: failed.taken, error: failed.error.into() }
+        let of_slot = self.slots[member.slot()].member.as_mut();
+        let window = of_slot.and_then(|of_slot| of_slot.window.take());
+        let departure = window.and_then(|(_, sleeper)| sleeper.peer().departure());
+        MemberError { member, taken: failed.taken, error: RecvError::new(failed.error, departure) }
     }
 
     /// Looks at so many slots, from where the last look ended on, for senders that have come or gone.

@@ -22,7 +22,6 @@ pub(crate) struct Table {
     #[expect(clippy::vec_box, reason = "moving the box and not what is in it is the point")]
     spare: Vec<Box<Connection>>,
     by_address: HashMap<u64, u32>,
-    /// How many of those each station has.
     of_stations: HashMap<u64, u32>,
     /// The address looked up last, and its slot: most frames come from where the last one came from.
     last: (u64, u32),

@@ -2,6 +2,7 @@
 //! what one sees of the other's end.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;

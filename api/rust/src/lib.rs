@@ -68,7 +68,7 @@ mod waiting;
 pub use answer::{Flushed, Sent, Taken};
 pub use beeline_domain::{
     Armed, CallbackThread, Event, Notification, Notified, PeerId, Polled, Purpose, Source, descriptors,
-    place_descriptors_above,
+    move_descriptors_above, place_descriptors_above,
 };
 #[cfg(feature = "nic")]
 pub use beeline_driver::RxFrame as Frame;

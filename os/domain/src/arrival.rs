@@ -127,7 +127,8 @@ impl Watch {
     fn of(folder: &Folder) -> Option<OwnedFd> {
         let events = WatchFlags::CREATE | WatchFlags::MOVED_TO | WatchFlags::ATTRIB | WatchFlags::ONLYDIR;
         let watched = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).and_then(|queue| {
-            inotify::add_watch(&queue, folder.through_descriptor("."), events)?;
+            let (path, _folder) = folder.through_descriptor(".");
+            inotify::add_watch(&queue, path, events)?;
             Ok(queue)
         });
         if let Err(error) = &watched {

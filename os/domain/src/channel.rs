@@ -1,13 +1,14 @@
 //! One connected socket, shared by whoever talks over it.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use beeline_mmio::ThisProcess;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 
-use crate::descriptor::{Descriptor, Purpose};
+use crate::descriptor::{Descriptor, Held, Watching};
+use crate::numbers::Purpose;
 use crate::outbox::Outbox;
 use crate::socket;
 use crate::wire::Header;
@@ -43,8 +44,8 @@ impl Channel {
         }
     }
 
-    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
+    pub(crate) fn fd(&self) -> Held {
+        self.socket.hold()
     }
 
     pub(crate) fn end(&self) -> End {
@@ -53,13 +54,22 @@ impl Channel {
 
     /// The socket, unless other code of this process closed or replaced its descriptor: then `BADF`. For every use that says
     /// or hears something.
-    pub(crate) fn live(&self) -> Result<BorrowedFd<'_>, Errno> {
+    pub(crate) fn live(&self) -> Result<Held, Errno> {
         self.socket.check()
+    }
+
+    /// Gives the socket a number of at least `lowest`, also where the domain's thread watches it.
+    pub(crate) fn move_above(&self, lowest: RawFd, epoll: Option<&Descriptor>) -> Result<(), Errno> {
+        self.outbox.relocate(|token, flags| {
+            let watching = epoll.map(|by| Watching { by, token, flags });
+            self.socket.move_above(lowest, watching.as_ref())?;
+            Ok(self.socket.hold())
+        })
     }
 
     /// Sends a packet whose order with answers and notifications does not matter.
     pub(crate) fn send(&self, header: Header, payload: &[u8], fds: &[BorrowedFd<'_>]) -> Result<(), Errno> {
-        socket::send(self.live()?, header, payload, fds)
+        socket::send(self.live()?.as_fd(), header, payload, fds)
     }
 
     /// What has an order. Locked while it is used, so not for a forked child.
@@ -70,7 +80,7 @@ impl Channel {
     /// Sends a wake-up of this branch as soon as there is room for it.
     pub(crate) fn owe_wake(&self, branch: u32) {
         if let Ok(socket) = self.live() {
-            self.outbox.owe_wake(socket, branch);
+            self.outbox.owe_wake(socket.as_fd(), branch);
         }
     }
 
@@ -95,7 +105,7 @@ impl Channel {
             return;
         }
         if let Ok(socket) = self.live() {
-            self.outbox.say_goodbye(socket);
+            self.outbox.say_goodbye(socket.as_fd());
             socket::shut_down(socket);
         }
     }
@@ -107,7 +117,7 @@ impl Channel {
     /// Whether an end of the connection is closed; what was sent before may still be unread. One system call.
     pub(crate) fn is_hung_up(&self) -> bool {
         let Ok(socket) = self.live() else { return true };
-        let mut fds = [PollFd::from_borrowed_fd(socket, PollFlags::RDHUP)];
+        let mut fds = [PollFd::new(&socket, PollFlags::RDHUP)];
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };
         // Any event here is RDHUP, HUP or ERR.
         matches!(rustix::event::poll(&mut fds, Some(&now)), Ok(1))

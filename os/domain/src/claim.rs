@@ -12,7 +12,6 @@
 //! opened only here, under a process-wide table of the names this process holds.
 
 use std::collections::BTreeSet;
-use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -23,10 +22,11 @@ use nix::libc;
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 
-use crate::descriptor::{Descriptor, Purpose};
+use crate::descriptor::Descriptor;
 use crate::folder::Folder;
 use crate::modes;
 use crate::name::{LOCK_SUFFIX, Name, SOCKET_SUFFIX};
+use crate::numbers::Purpose;
 
 /// Why a name cannot be claimed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -182,12 +182,13 @@ fn lock_opened(
     bytes: i64,
 ) -> Result<Option<Descriptor>, ClaimError> {
     let wanted = record_lock(bytes);
-    match nix::fcntl::fcntl(lock.as_fd(), FcntlArg::F_SETLK(&wanted)) {
+    match nix::fcntl::fcntl(lock.hold(), FcntlArg::F_SETLK(&wanted)) {
         Ok(_) => {}
         Err(nix::Error::EAGAIN | nix::Error::EACCES) => return holder(&lock).map(|()| None),
         Err(error) => return Err(ClaimError::System("lock", Errno::from_raw_os_error(error as i32))),
     }
-    let ours = rustix::fs::fstat(&lock).map_err(|e| ClaimError::System("examine the lock file of", e))?;
+    let ours =
+        rustix::fs::fstat(lock.hold()).map_err(|e| ClaimError::System("examine the lock file of", e))?;
     match rustix::fs::statat(folder.fd(), file, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(named) if (named.st_dev, named.st_ino) == (ours.st_dev, ours.st_ino) => Ok(Some(lock)),
         Ok(_) | Err(Errno::NOENT) => Ok(None),
@@ -198,7 +199,7 @@ fn lock_opened(
 /// Fails with the owner's process id; returns when the lock has just been given up, or is about to be.
 fn holder(lock: &Descriptor) -> Result<(), ClaimError> {
     let mut found = record_lock(OWNED_BYTES);
-    nix::fcntl::fcntl(lock.as_fd(), FcntlArg::F_GETLK(&mut found))
+    nix::fcntl::fcntl(lock.hold(), FcntlArg::F_GETLK(&mut found))
         .map_err(|e| ClaimError::System("ask who holds", Errno::from_raw_os_error(e as i32)))?;
     if found.l_type == libc::F_UNLCK as libc::c_short {
         return Ok(());

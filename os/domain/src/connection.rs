@@ -1,6 +1,6 @@
 //! The client's end of a connection to an offer.
 
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -83,7 +83,7 @@ impl Connection {
         let deadline = deadline_after(timeout);
         let mut owner = OwnerName { path: shared.place().socket_path(&name), pid: 0 };
         let channel = Arc::new(Channel::new(reach(shared, &name, &owner, timeout, deadline)?, End::Client));
-        let evidence = Evidence::of_peer(channel.fd()).map_err(|error| match error {
+        let evidence = Evidence::of_peer(channel.fd().as_fd()).map_err(|error| match error {
             EvidenceError::Gone { pid } => {
                 ConnectError::OwnerDied { path: owner.path.clone(), pid: Some(pid) }
             }
@@ -215,7 +215,7 @@ impl Connection {
             let Ok(socket) = self.channel.live() else { return Err(MisuseError::DescriptorLost.into()) };
             let left = Timespec::try_from(left).unwrap_or(Timespec { tv_sec: i64::MAX, tv_nsec: 0 });
             // A signal ends the wait early, which costs one attempt.
-            let _ = poll(&mut [PollFd::from_borrowed_fd(socket, PollFlags::OUT)], Some(&left));
+            let _ = poll(&mut [PollFd::new(&socket, PollFlags::OUT)], Some(&left));
         }
     }
 
@@ -224,7 +224,7 @@ impl Connection {
     pub(crate) fn tell_later(&self, message: &[u8]) {
         let header = self.shared.header(Kind::Tell, 0);
         if let Ok(socket) = self.channel.live()
-            && let Err(error) = self.channel.outbox().tell(socket, header, message)
+            && let Err(error) = self.channel.outbox().tell(socket.as_fd(), header, message)
         {
             tracing::debug!(%error, "the owner of a connection is not told");
         }

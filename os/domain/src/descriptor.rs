@@ -1,103 +1,36 @@
-//! Descriptors that this library holds for a process: which there are, above which number, and whether each is still the file
-//! that it was.
+//! Descriptors that this library holds for a process: whether each is still the file that it was, and another number for one that is
+//! in use.
 //!
 //! Other code of the process may close a descriptor of ours (`closefrom`, `close_range`), or have another file take its number
 //! (`dup2`, or the next `open` after such a close). So before a number is used, and before it is closed, the file behind it is
 //! compared with the one that was opened. Between that look and the use another thread may still take the number: this finds
-//! a loss, it does not prevent one.
+//! a loss, it does not prevent one. A descriptor that has moved out of the way is not met at all.
+//!
+//! Who uses a descriptor holds the number that it had when the use began ([`Held`]). A move opens the file under another number
+//! for those who come later, and the old one is closed when its last user is done.
 
-use std::collections::BTreeMap;
-use std::fmt;
-use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, OwnedFd, RawFd};
-use std::sync::atomic::{AtomicI32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::sync::Arc;
 
-use beeline_mmio::{PerProcess, ThisProcess};
+use arc_swap::ArcSwap;
 use rustix::event::epoll::{self, EventData, EventFlags};
-use rustix::fs::FileType;
 use rustix::io::Errno;
 
-/// What a descriptor of the library is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[non_exhaustive]
-pub enum Purpose {
-    /// A folder of a domain, or the one that holds the domains.
-    Folder,
-    /// The network namespace in which a domain lies.
-    Namespace,
-    /// The lock file of a name that this process offers.
-    Claim,
-    /// The socket of an offer, on which it listens.
-    Offer,
-    /// The socket of a connection.
-    Connection,
-    /// The process at the other end of a connection.
-    Process,
-    /// What a domain's thread waits on.
-    Epoll,
-    /// What wakes a domain's thread, or what a program waits on ([`crate::Event`]).
-    Event,
-}
-
-impl fmt::Display for Purpose {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(match self {
-            Purpose::Folder => "a domain's folder",
-            Purpose::Namespace => "a domain's network namespace",
-            Purpose::Claim => "the lock of an offer",
-            Purpose::Offer => "the socket of an offer",
-            Purpose::Connection => "the socket of a connection",
-            Purpose::Process => "a peer's process",
-            Purpose::Epoll => "the epoll of a domain's thread",
-            Purpose::Event => "an event",
-        })
-    }
-}
-
-/// Descriptors of this process; a forked child begins with none, and its parent's lock may be locked for ever there.
-static HELD: PerProcess<Mutex<BTreeMap<RawFd, Purpose>>> = PerProcess::new();
-/// The lowest number that a new descriptor may have.
-static FLOOR: AtomicI32 = AtomicI32::new(0);
-
-fn held() -> MutexGuard<'static, BTreeMap<RawFd, Purpose>> {
-    // Changed by single inserts and removals.
-    HELD.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The descriptors that this library has open for domains, offers, connections and events of this process, by number. Those
-/// that a child of fork inherited are not among them: nothing there uses them.
-///
-/// Memory of windows has a descriptor only while it is made and mapped, and those that peers send belong to who gets them.
-pub fn descriptors() -> Vec<(RawFd, Purpose)> {
-    held().iter().map(|(number, purpose)| (*number, *purpose)).collect()
-}
-
-/// Has every descriptor that the library opens from now on take a number of at least `lowest`; those that are open stay where
-/// they are. Call it before the first domain is opened, and a program that numbers, closes or duplicates its own descriptors
-/// from below never meets ours.
-///
-/// # Errors
-/// The process may not have such numbers (`RLIMIT_NOFILE`).
-pub fn place_descriptors_above(lowest: RawFd) -> io::Result<()> {
-    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
-    let is_possible = u64::try_from(lowest).is_ok_and(|lowest| limit.is_none_or(|limit| lowest < limit));
-    if !is_possible {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "RLIMIT_NOFILE allows no such descriptor"));
-    }
-    // Relaxed: a number alone.
-    FLOOR.store(lowest, Ordering::Relaxed);
-    Ok(())
-}
+use crate::file_identity::{FileIdentity, is_same_kind};
+use crate::numbers::{Number, Purpose, lowest};
 
 /// A descriptor of ours, and which file it was opened as.
 #[derive(Debug)]
 pub(crate) struct Descriptor {
-    /// `None` once it is being dropped.
-    fd: Option<OwnedFd>,
+    /// Swapped without a lock: a forked child uses the folders of its parent, one of whose threads may be about to move them.
+    number: ArcSwap<Number>,
+    purpose: Purpose,
     identity: Identity,
-    made_by: ThisProcess,
 }
+
+/// The number of a descriptor at one moment. It stands for the file for as long as this is there, also when the descriptor moves.
+#[derive(Clone, Debug)]
+pub(crate) struct Held(Arc<Number>);
 
 /// What tells our file from others that may take its number.
 #[derive(Debug)]
@@ -110,51 +43,16 @@ enum Identity {
     Watched { by: Arc<Descriptor>, token: u64 },
 }
 
-/// What tells an open file from others.
-#[derive(Clone, Copy, Debug)]
-struct FileIdentity {
-    device: u64,
-    inode: u64,
-    event: EventNumber,
-}
-
-/// Files without a name share an inode; the kernel numbers events beside it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum EventNumber {
-    Event(u64),
-    /// Not an event.
-    None,
-    /// `/proc` does not say, as where a process has changed its root.
-    Unknown,
-}
-
-impl FileIdentity {
-    fn of(fd: BorrowedFd<'_>) -> Result<Self, Errno> {
-        let stat = rustix::fs::fstat(fd)?;
-        let is_anonymous = FileType::from_raw_mode(stat.st_mode) == FileType::Unknown;
-        let event = if is_anonymous { event_number(fd) } else { EventNumber::None };
-        Ok(FileIdentity { device: stat.st_dev, inode: stat.st_ino, event })
-    }
-
-    fn is_same(self, other: Self) -> bool {
-        let is_unknown = [self.event, other.event].contains(&EventNumber::Unknown);
-        (self.device, self.inode) == (other.device, other.inode) && (is_unknown || self.event == other.event)
-    }
-}
-
-/// The number of an eventfd (Linux 5.2).
-fn event_number(fd: BorrowedFd<'_>) -> EventNumber {
-    let Ok(info) = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", fd.as_raw_fd())) else {
-        return EventNumber::Unknown;
-    };
-    let number = info.lines().find_map(|line| line.strip_prefix("eventfd-id:")?.trim().parse().ok());
-    number.map_or(EventNumber::None, EventNumber::Event)
+/// How an epoll watches a descriptor; it knows it by its number.
+pub(crate) struct Watching<'a> {
+    pub(crate) by: &'a Descriptor,
+    pub(crate) token: EventData,
+    pub(crate) flags: EventFlags,
 }
 
 /// Gives a new descriptor a number that is high enough. Where there is none free, the one it has is better than none.
 fn raise(fd: OwnedFd) -> OwnedFd {
-    // Relaxed: a number alone.
-    let lowest = FLOOR.load(Ordering::Relaxed);
+    let lowest = lowest();
     let raised =
         if fd.as_raw_fd() < lowest { rustix::io::fcntl_dupfd_cloexec(&fd, lowest).ok() } else { None };
     raised.unwrap_or(fd)
@@ -171,7 +69,7 @@ impl Descriptor {
     /// Takes a new epoll in and has it watch `event`, with `token`.
     pub(crate) fn epoll(epoll: OwnedFd, event: &Arc<Descriptor>, token: u64) -> Result<Self, Errno> {
         let epoll = raise(epoll);
-        epoll::add(&epoll, &**event, EventData::new_u64(token), EventFlags::IN)?;
+        epoll::add(&epoll, event.hold(), EventData::new_u64(token), EventFlags::IN)?;
         let identity = Identity::Epoll { event: Arc::clone(event), token };
         Ok(Self::list(epoll, Purpose::Epoll, identity))
     }
@@ -184,68 +82,103 @@ impl Descriptor {
         token: u64,
     ) -> Result<Self, Errno> {
         let fd = raise(fd);
-        epoll::add(&**by, &fd, EventData::new_u64(token), EventFlags::IN)?;
+        epoll::add(by.hold(), &fd, EventData::new_u64(token), EventFlags::IN)?;
         Ok(Self::list(fd, purpose, Identity::Watched { by: Arc::clone(by), token }))
     }
 
     fn list(fd: OwnedFd, purpose: Purpose, identity: Identity) -> Self {
-        held().insert(fd.as_raw_fd(), purpose);
-        Descriptor { fd: Some(fd), identity, made_by: ThisProcess::get() }
+        Descriptor { number: ArcSwap::from_pointee(Number::new(fd, purpose)), purpose, identity }
+    }
+
+    /// The number that it has now.
+    pub(crate) fn hold(&self) -> Held {
+        Held(self.number.load_full())
+    }
+
+    /// What `look` finds under the number that it has now; once more if it moved meanwhile and nothing was found.
+    fn find<T>(&self, look: impl Fn(&Held) -> Option<T>) -> Option<(Held, T)> {
+        loop {
+            let held = self.hold();
+            if let Some(found) = look(&held) {
+                return Some((held, found));
+            }
+            if Arc::ptr_eq(&held.0, &self.number.load()) {
+                return None;
+            }
+        }
     }
 
     /// Whether the number still stands for the file that it was made for. One system call; for an event, three more. For an
     /// epoll, whether the event in it is still ours, too.
     pub(crate) fn is_ours(&self) -> bool {
-        match &self.identity {
-            Identity::File(opened) => {
-                let found = FileIdentity::of(self.as_fd());
-                matches!((found, opened), (Ok(found), Some(opened)) if found.is_same(*opened))
-            }
-            // The kernel finds it by its number and by the file behind the number.
-            Identity::Epoll { event, token } => {
-                epoll::modify(self.as_fd(), &**event, EventData::new_u64(*token), EventFlags::IN).is_ok()
-            }
-            Identity::Watched { by, token } => {
-                epoll::modify(&**by, self.as_fd(), EventData::new_u64(*token), EventFlags::IN).is_ok()
-            }
-        }
+        self.check().is_ok()
     }
 
     /// As [`Descriptor::is_ours`] by one system call, but an event that took the number of an event is not noticed.
-    pub(crate) fn is_same_kind(&self) -> bool {
-        let (Identity::File(Some(opened)), Ok(stat)) = (&self.identity, rustix::fs::fstat(self)) else {
-            return false;
-        };
-        (stat.st_dev, stat.st_ino) == (opened.device, opened.inode)
+    pub(crate) fn check_kind(&self) -> Result<Held, Errno> {
+        let Identity::File(Some(opened)) = &self.identity else { return Err(Errno::BADF) };
+        let found = self.find(|held| is_same_kind(held.as_fd(), *opened).then_some(()));
+        found.map_or(Err(Errno::BADF), |(held, ())| Ok(held))
     }
 
     /// Fails with `BADF` where the number no longer stands for the file that it was made for.
-    pub(crate) fn check(&self) -> Result<BorrowedFd<'_>, Errno> {
-        if self.is_ours() { Ok(self.as_fd()) } else { Err(Errno::BADF) }
+    pub(crate) fn check(&self) -> Result<Held, Errno> {
+        let found = self.find(|held| self.is_ours_as(held).then_some(()));
+        found.map_or(Err(Errno::BADF), |(held, ())| Ok(held))
+    }
+
+    fn is_ours_as(&self, held: &Held) -> bool {
+        let is_known = |epoll: &Held, watched: &Held, token: u64| {
+            epoll::modify(epoll, watched, EventData::new_u64(token), EventFlags::IN).ok()
+        };
+        match &self.identity {
+            Identity::File(opened) => {
+                let found = FileIdentity::of(held.as_fd());
+                matches!((found, opened), (Ok(found), Some(opened)) if found.is_same(*opened))
+            }
+            // The kernel finds it by its number and by the file behind the number.
+            Identity::Epoll { event, token } => event.find(|event| is_known(held, event, *token)).is_some(),
+            Identity::Watched { by, token } => by.find(|by| is_known(by, held, *token)).is_some(),
+        }
+    }
+
+    /// Gives it a number of at least `lowest`, and has the epoll that watches it know it by that one. Uses that have begun go on
+    /// under the old number, which is closed after them.
+    ///
+    /// One thread at a time; who watches it, or no longer, is that thread too.
+    ///
+    /// # Errors
+    /// It was lost; there is no such number free; the process lacks memory.
+    pub(crate) fn move_above(&self, lowest: RawFd, watching: Option<&Watching<'_>>) -> Result<(), Errno> {
+        let old = self.check()?;
+        if old.as_fd().as_raw_fd() >= lowest {
+            return Ok(());
+        }
+        let new = Number::new(rustix::io::fcntl_dupfd_cloexec(&old, lowest)?, self.purpose);
+        if let Some(Watching { by, token, flags }) = watching {
+            // Both are known for a moment: an event that comes then is told twice, and none is missed.
+            epoll::add(by.hold(), &new, *token, *flags)?;
+        }
+        self.number.store(Arc::new(new));
+        if let Some(Watching { by, .. }) = watching {
+            // While the number stands for the file: the epoll would tell of it for as long as the file is open under any number.
+            let _ = epoll::delete(by.hold(), &old);
+        }
+        Ok(())
     }
 }
 
-impl AsFd for Descriptor {
+impl AsFd for Held {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.fd.as_ref().expect("it is taken out by the drop alone").as_fd()
+        self.0.as_fd()
     }
 }
 
 impl Drop for Descriptor {
-    /// Closes the file, unless the number stands for one of somebody else.
+    /// The file is closed with its last user, unless the number stands for one of somebody else.
     fn drop(&mut self) {
-        let is_ours = self.is_ours();
-        let Some(fd) = self.fd.take() else { return };
-        if self.made_by.is_this() {
-            // Before it is closed: the next descriptor of ours may get the number at once.
-            held().remove(&fd.as_raw_fd());
-        }
-        if !is_ours {
-            let number = fd.into_raw_fd();
-            tracing::error!(
-                number,
-                "other code of this process closed or replaced a descriptor of the library"
-            );
+        if !self.is_ours() {
+            self.number.load().set_lost();
         }
     }
 }
@@ -254,6 +187,7 @@ impl Drop for Descriptor {
 #[cfg(not(loom))]
 mod tests {
     use super::*;
+    use crate::numbers::{descriptors, place_descriptors_above};
 
     fn event() -> OwnedFd {
         use rustix::event::{EventfdFlags, eventfd};
@@ -264,10 +198,59 @@ mod tests {
         rustix::fs::memfd_create("test", rustix::fs::MemfdFlags::CLOEXEC).unwrap()
     }
 
+    /// As `dup2` of other code does it, which knows the number alone.
+    fn replace(ours: &Descriptor, theirs: &OwnedFd) {
+        let mut number = ours.number.swap(Arc::new(Number::new(event(), Purpose::Event)));
+        rustix::io::dup2(theirs, Arc::get_mut(&mut number).unwrap().fd_mut()).unwrap();
+        ours.number.store(number);
+    }
+
+    #[test]
+    fn descriptor_that_moves_is_the_same_file_and_its_old_number_lasts_as_long_as_its_user() {
+        let ours = Descriptor::new(event(), Purpose::Event);
+        let user = ours.hold();
+        let old = user.as_fd().as_raw_fd();
+        ours.move_above(700, None).unwrap();
+        let new = ours.hold().as_fd().as_raw_fd();
+        assert!(new >= 700 && ours.is_ours() && ours.check_kind().is_ok());
+        rustix::io::write(&user, &3u64.to_ne_bytes()).unwrap();
+        let mut count = [0; 8];
+        rustix::io::read(ours.hold(), &mut count).unwrap();
+        assert_eq!(u64::from_ne_bytes(count), 3);
+        for number in [old, new] {
+            assert!(descriptors().contains(&(number, Purpose::Event)), "{number}");
+        }
+        ours.move_above(650, None).unwrap();
+        assert_eq!(ours.hold().as_fd().as_raw_fd(), new, "it is high enough");
+    }
+
+    #[test]
+    fn epoll_tells_of_a_descriptor_that_has_moved_by_its_token_until_it_is_taken_out() {
+        let epoll = || epoll::create(epoll::CreateFlags::CLOEXEC).unwrap();
+        let wake = Arc::new(Descriptor::new(event(), Purpose::Event));
+        let outer = Arc::new(Descriptor::epoll(epoll(), &wake, 1).unwrap());
+        let inner = Descriptor::watched(epoll(), Purpose::Epoll, &outer, 2).unwrap();
+        let (by, flags) = (&*outer, EventFlags::IN);
+        outer.move_above(700, None).unwrap();
+        wake.move_above(700, Some(&Watching { by, token: EventData::new_u64(1), flags })).unwrap();
+        inner.move_above(700, Some(&Watching { by, token: EventData::new_u64(2), flags })).unwrap();
+        assert!(outer.is_ours() && wake.is_ours() && inner.is_ours());
+        rustix::io::write(wake.hold(), &1u64.to_ne_bytes()).unwrap();
+        let told = || {
+            let mut events = Vec::with_capacity(4);
+            let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
+            epoll::wait(outer.hold(), rustix::buffer::spare_capacity(&mut events), Some(&now)).unwrap();
+            events.iter().map(|event| event.data.u64()).collect::<Vec<_>>()
+        };
+        assert_eq!(told(), [1], "once: the old number is not known any more");
+        epoll::delete(outer.hold(), wake.hold()).unwrap();
+        assert_eq!(told(), [0; 0]);
+    }
+
     #[test]
     fn descriptor_is_listed_until_it_is_dropped() {
         let ours = Descriptor::new(event(), Purpose::Event);
-        let number = ours.as_fd().as_raw_fd();
+        let number = ours.hold().as_fd().as_raw_fd();
         assert!(ours.is_ours() && ours.check().is_ok());
         assert!(descriptors().contains(&(number, Purpose::Event)));
         drop(ours);
@@ -277,15 +260,14 @@ mod tests {
     #[test]
     fn file_that_took_the_number_is_noticed_and_not_closed() {
         for (mine, other) in [(event(), file()), (file(), event()), (event(), event()), (file(), file())] {
-            let mut ours = Descriptor::new(mine, Purpose::Event);
+            let ours = Descriptor::new(mine, Purpose::Event);
             let (reader, writer) = std::io::pipe().unwrap();
             for theirs in [&other, &OwnedFd::from(writer)] {
-                // As `dup2` of other code does it, which knows the number alone.
-                rustix::io::dup2(theirs, ours.fd.as_mut().unwrap()).unwrap();
+                replace(&ours, theirs);
                 assert!(!ours.is_ours());
                 assert_eq!(ours.check().err(), Some(Errno::BADF));
             }
-            let number = ours.as_fd().as_raw_fd();
+            let number = ours.hold().as_fd().as_raw_fd();
             drop(ours);
             // The copy of the writing end is still there, and is all that keeps the pipe open.
             assert_eq!(rustix::io::ioctl_fionread(&reader), Ok(0));

@@ -74,7 +74,7 @@ impl Table {
             self.lost(number);
             return;
         };
-        match channel.outbox().pass_on(socket) {
+        match channel.outbox().pass_on(socket.as_fd()) {
             // A broken pipe is followed by a hang-up, which tells how the peer went.
             Ok(()) | Err(Errno::PIPE | Errno::CONNRESET) => {}
             Err(error) => {
@@ -90,7 +90,7 @@ impl Table {
             }
             return;
         }
-        match socket::receive(socket, buffer) {
+        match socket::receive(socket.as_fd(), buffer) {
             Received::Packet(header, payload, fds) => {
                 let fds = self.passed(fds);
                 self.packet(number, Request { header, payload, fds });
@@ -135,7 +135,7 @@ impl Table {
             let is_owner = matches!(link.role, Role::Client(_));
             let channel = Arc::clone(&link.channel);
             let Ok(socket) = channel.live() else { break };
-            match socket::receive(socket, buffer) {
+            match socket::receive(socket.as_fd(), buffer) {
                 Received::Packet(header, payload, fds) if is_owner || header.kind == Kind::Bye => {
                     let fds = self.passed(fds);
                     self.packet(number, Request { header, payload, fds });
@@ -401,15 +401,15 @@ impl Table {
             Ok(reply) => {
                 let fds: Vec<_> = reply.fds.iter().map(AsFd::as_fd).collect();
                 let header = self.identity.header(Kind::Reply, serial);
-                link.channel
-                    .live()
-                    .and_then(|socket| link.channel.outbox().answer(socket, header, &reply.payload, &fds))
+                link.channel.live().and_then(|socket| {
+                    link.channel.outbox().answer(socket.as_fd(), header, &reply.payload, &fds)
+                })
             }
             Err(refusal) => {
                 let header = self.identity.header(Kind::Refusal, serial);
-                link.channel
-                    .live()
-                    .and_then(|socket| link.channel.outbox().answer(socket, header, refusal.to_wire(), &[]))
+                link.channel.live().and_then(|socket| {
+                    link.channel.outbox().answer(socket.as_fd(), header, refusal.to_wire(), &[])
+                })
             }
         };
         if let Ok(Reply { fds, .. }) = result

@@ -2,17 +2,19 @@
 
 use std::os::fd::BorrowedFd;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use beeline_mmio::PerProcess;
 
 use crate::claim::Claim;
 use crate::connection::DEFAULT_TIMEOUT;
-use crate::descriptor::{Descriptor, Purpose};
+use crate::descriptor::Descriptor;
 use crate::error::{ConnectError, DomainError, MisuseError, OfferError};
 use crate::folder::FolderError;
+use crate::moving::{self, Registered};
 use crate::name::Name;
+use crate::numbers::Purpose;
 use crate::place::{Offered, Place};
 use crate::shared::Shared;
 use crate::token::Token;
@@ -33,6 +35,7 @@ pub struct Domain(Arc<Opened>);
 struct Opened {
     place: Arc<Place>,
     processes: PerProcess<Arc<Shared>>,
+    _moves: Registered,
 }
 
 impl Domain {
@@ -56,7 +59,9 @@ impl Domain {
     }
 
     fn in_place(place: Place) -> Result<Domain, DomainError> {
-        let opened = Opened { place: Arc::new(place), processes: PerProcess::new() };
+        let place = Arc::new(place);
+        let moves: Weak<Place> = Arc::downgrade(&place);
+        let opened = Opened { place, processes: PerProcess::new(), _moves: moving::register(moves) };
         opened.of_this_process()?;
         Ok(Domain(Arc::new(opened)))
     }

@@ -2,18 +2,39 @@
 //! (docs/decisions/0005-wake-ups-are-sockets.md says why not).
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::Arc;
+use std::os::fd::{AsFd, BorrowedFd, RawFd};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use beeline_mmio::PerProcess;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
-use crate::descriptor::{Descriptor, Purpose};
+use crate::descriptor::{Descriptor, Held};
+use crate::moving::{self, Movable, Registered};
+use crate::numbers::Purpose;
 
 /// A descriptor to poll. It is readable from the start and after [`Event::signal`], until [`Event::clear`]. Clones are the
 /// same one.
 #[derive(Clone, Debug)]
-pub struct Event(Arc<Descriptor>);
+pub struct Event(Arc<State>);
+
+#[derive(Debug)]
+struct State {
+    descriptor: Descriptor,
+    /// What the program was given, which it may have put into a set by its number: it stands for the event as long as the event is
+    /// there.
+    shown: PerProcess<Held>,
+    _moves: Registered,
+}
+
+impl Movable for State {
+    fn move_above(&self, lowest: RawFd) -> io::Result<()> {
+        if self.shown.get().is_some() {
+            return Ok(());
+        }
+        Ok(self.descriptor.move_above(lowest, None)?)
+    }
+}
 
 /// What clones of one event have in common, for as long as one of them is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -26,26 +47,27 @@ impl Event {
     /// The process is out of descriptors.
     pub fn new() -> io::Result<Self> {
         let event = eventfd(1, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        Ok(Event(Arc::new(Descriptor::new(event, Purpose::Event))))
+        let descriptor = Descriptor::new(event, Purpose::Event);
+        Ok(Event(Arc::new_cyclic(|event: &Weak<State>| State {
+            descriptor,
+            shown: PerProcess::new(),
+            _moves: moving::register(event.clone()),
+        })))
     }
 
     /// Makes it readable. Two system calls that never wait.
     pub fn signal(&self) {
         // Not into a file of the program that has got the number.
-        if !self.0.is_same_kind() {
-            return;
-        }
+        let Ok(event) = self.0.descriptor.check_kind() else { return };
         // The only failure of a descriptor of ours is a full counter: it is readable.
-        let _ = rustix::io::write(&*self.0, &1u64.to_ne_bytes());
+        let _ = rustix::io::write(event, &1u64.to_ne_bytes());
     }
 
     /// Makes it unreadable until the next signal. Two system calls that never wait.
     pub fn clear(&self) {
-        if !self.0.is_same_kind() {
-            return;
-        }
+        let Ok(event) = self.0.descriptor.check_kind() else { return };
         // The only failure of a descriptor of ours is an empty counter: it is unreadable.
-        let _ = rustix::io::read(&*self.0, &mut [0u8; 8]);
+        let _ = rustix::io::read(event, &mut [0u8; 8]);
     }
 
     /// Waits until it is readable, for at most `limit`; whether it is. A signal handler that runs meanwhile ends the wait.
@@ -54,7 +76,7 @@ impl Event {
             return self.wait(Duration::from_secs(1 << 40));
         };
         let limit = Timespec { tv_sec, tv_nsec: limit.subsec_nanos().into() };
-        poll(&mut [PollFd::new(&*self.0, PollFlags::IN)], Some(&limit)) == Ok(1)
+        poll(&mut [PollFd::new(&self.0.descriptor.hold(), PollFlags::IN)], Some(&limit)) == Ok(1)
     }
 
     /// Whether both have one descriptor, so that a signal of either is a signal of both.
@@ -69,7 +91,7 @@ impl Event {
 
 impl AsFd for Event {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
+        self.0.shown.get_or_init(|| self.0.descriptor.hold()).as_fd()
     }
 }
 

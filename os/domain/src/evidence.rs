@@ -13,7 +13,8 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags};
 
-use crate::descriptor::{Descriptor, Purpose};
+use crate::descriptor::Descriptor;
+use crate::numbers::Purpose;
 
 /// The file system that has pidfds since Linux 6.9, and numbers them by their process.
 const PID_FS_MAGIC: rustix::fs::FsWord = 0x5049_4446;
@@ -100,17 +101,17 @@ impl Evidence {
 
     /// The number of the process that no other ever has, in whatever namespace; `None` before Linux 6.9.
     pub(crate) fn inode(&self) -> Option<u64> {
-        if self.exact { inode(self.pidfd.as_fd()) } else { None }
+        if self.exact { inode(self.pidfd.hold().as_fd()) } else { None }
     }
 
-    pub(crate) fn pidfd(&self) -> BorrowedFd<'_> {
-        self.pidfd.as_fd()
+    pub(crate) fn pidfd(&self) -> &Descriptor {
+        &self.pidfd
     }
 
     /// Whether the process has ended; a stopped one has not. One system call.
     pub(crate) fn has_died(&self) -> bool {
         // A file that took the number says nothing about the process.
-        self.pidfd.is_ours() && is_readable(self.pidfd.as_fd())
+        self.pidfd.check().is_ok_and(|pidfd| is_readable(pidfd.as_fd()))
     }
 }
 

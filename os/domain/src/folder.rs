@@ -6,17 +6,18 @@
 //! swapped, linked or chowned between check and use cannot lead elsewhere, and sockets, reached as
 //! `/proc/self/fd/<n>/<name>.sock`, do not run into the 108 bytes of a socket address.
 
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use rustix::io::Errno;
 
-use crate::descriptor::{Descriptor, Purpose};
+use crate::descriptor::{Descriptor, Held};
 use crate::in_use;
 use crate::modes;
 use crate::name::Name;
+use crate::numbers::Purpose;
 use crate::uid;
 
 /// How long a folder may be locked by a sweep, or vanish again and again, before opening it fails.
@@ -159,13 +160,19 @@ impl Folder {
         Ok(Folder { root, fd, path, owner_uid })
     }
 
-    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
-        self.fd.as_fd()
+    pub(crate) fn fd(&self) -> Held {
+        self.fd.hold()
     }
 
     /// Whether the folder's descriptors still are those that were checked.
     pub(crate) fn is_ours(&self) -> bool {
         self.root.is_ours() && self.fd.is_ours()
+    }
+
+    /// Gives its descriptors numbers of at least `lowest`.
+    pub(crate) fn move_above(&self, lowest: RawFd) -> Result<(), Errno> {
+        self.root.move_above(lowest, None)?;
+        self.fd.move_above(lowest, None)
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -177,16 +184,18 @@ impl Folder {
         self.owner_uid
     }
 
-    /// A path to a file in this folder that leads through the descriptor.
-    pub(crate) fn through_descriptor(&self, file: &str) -> PathBuf {
-        PathBuf::from(format!("/proc/self/fd/{}/{file}", self.fd.as_fd().as_raw_fd()))
+    /// A path to a file in this folder that leads through the descriptor, for as long as that is held.
+    pub(crate) fn through_descriptor(&self, file: &str) -> (PathBuf, Held) {
+        let fd = self.fd.hold();
+        (PathBuf::from(format!("/proc/self/fd/{}/{file}", fd.as_fd().as_raw_fd())), fd)
     }
 
     /// Lets other users reach sockets in this folder whose own mode lets them connect.
     pub(crate) fn make_searchable(&self) -> Result<(), FolderError> {
         for (fd, path) in [(&self.root, self.path.parent().unwrap_or(&self.path)), (&self.fd, &*self.path)] {
-            let widened = rustix::fs::fstat(fd).and_then(|stat| {
-                rustix::fs::fchmod(fd, Mode::from_raw_mode(stat.st_mode & 0o777 | OTHERS_SEARCH))
+            let fd = fd.hold();
+            let widened = rustix::fs::fstat(&fd).and_then(|stat| {
+                rustix::fs::fchmod(&fd, Mode::from_raw_mode(stat.st_mode & 0o777 | OTHERS_SEARCH))
             });
             widened.map_err(|errno| FolderError::System {
                 action: "let other users search",
@@ -206,7 +215,7 @@ impl Folder {
             errno,
             remedy: "only its owner may list it",
         };
-        let entries = rustix::fs::Dir::read_from(&self.fd).map_err(failed)?;
+        let entries = rustix::fs::Dir::read_from(self.fd.hold()).map_err(failed)?;
         let mut files = Vec::new();
         for entry in entries {
             files.extend(entry.map_err(failed)?.file_name().to_str().map(str::to_owned));

@@ -1,6 +1,7 @@
 //! What other threads ask of the background thread.
 
 use std::collections::VecDeque;
+use std::os::fd::RawFd;
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -43,6 +44,11 @@ pub(crate) enum Command {
         /// Whether it was the first request of the connection.
         is_first: bool,
         result: Result<Reply, Refusal>,
+    },
+    /// Gives every descriptor a number of at least so much.
+    Move {
+        lowest: RawFd,
+        done: Done,
     },
     Stop,
 }
@@ -104,13 +110,13 @@ impl Inbox {
             state.commands.push_back(command);
         }
         // A full counter is a thread that is already being woken.
-        let _ = rustix::io::write(&*self.wake, &1u64.to_ne_bytes());
+        let _ = rustix::io::write(self.wake.hold(), &1u64.to_ne_bytes());
     }
 
     /// Makes the descriptor unreadable again.
     pub(crate) fn empty_wake(&self) {
         // The count does not matter; commands are taken until there are none.
-        let _ = rustix::io::read(&*self.wake, &mut [0u8; 8]);
+        let _ = rustix::io::read(self.wake.hold(), &mut [0u8; 8]);
     }
 
     /// The next command. One at a time and without the lock held: a service may drop handles that post commands.

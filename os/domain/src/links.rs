@@ -5,7 +5,7 @@
 //! out by hand when the connection ends: a forked child may hold copies, which would keep them in.
 
 use std::collections::HashMap;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, RawFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -17,9 +17,10 @@ use rustix::io::Errno;
 
 use crate::Peer;
 use crate::channel::Channel;
-use crate::descriptor::{Descriptor, Purpose};
+use crate::descriptor::{Descriptor, Watching};
 use crate::evidence::Evidence;
 use crate::mailbox::Mailbox;
+use crate::numbers::{Purpose, lowest};
 use crate::outbox;
 use crate::shares::Process;
 
@@ -125,8 +126,8 @@ impl Links {
         Ok(Links { epoll, wake, deaths, links: HashMap::new(), next: 1 })
     }
 
-    pub(crate) fn epoll(&self) -> BorrowedFd<'_> {
-        self.epoll.as_fd()
+    pub(crate) fn epoll(&self) -> &Descriptor {
+        &self.epoll
     }
 
     /// Whether other code of this process closed or replaced what the domain's thread waits on.
@@ -137,6 +138,26 @@ impl Links {
     /// The epoll, and what makes it ready for [`Source::Inbox`].
     pub(crate) fn shared(&self) -> (Arc<Descriptor>, Arc<Descriptor>) {
         (Arc::clone(&self.epoll), Arc::clone(&self.wake))
+    }
+
+    /// Gives every descriptor a number of at least `lowest`; the first that could not have one is the error.
+    pub(crate) fn move_above(&self, lowest: RawFd) -> Result<(), Errno> {
+        let by = &*self.epoll;
+        let watching = |source: Source| Watching { by, token: source.token(), flags: EventFlags::IN };
+        let own = [
+            self.epoll.move_above(lowest, None),
+            self.wake.move_above(lowest, Some(&watching(Source::Inbox))),
+            self.deaths.move_above(lowest, Some(&watching(Source::Deaths))),
+        ];
+        let links = self.links.iter().map(|(number, link)| self.move_link(*number, link, lowest));
+        own.into_iter().chain(links).fold(Ok(()), Result::and)
+    }
+
+    fn move_link(&self, number: u64, link: &Link, lowest: RawFd) -> Result<(), Errno> {
+        let (token, flags) = (EventData::new_u64(number), EventFlags::IN);
+        let process =
+            link.evidence.pidfd().move_above(lowest, Some(&Watching { by: &self.deaths, token, flags }));
+        link.channel.move_above(lowest, link.is_watched.then_some(&*self.epoll)).and(process)
     }
 
     /// Connections whose process has ended, some at a time. It never waits.
@@ -161,18 +182,23 @@ impl Links {
     ) -> Result<u64, Errno> {
         let number = self.next;
         let source = Source::Socket(number);
-        epoll::add(&self.epoll, channel.fd(), source.token(), outbox::ALWAYS)?;
+        epoll::add(self.epoll.hold(), channel.fd(), source.token(), outbox::ALWAYS)?;
         channel.outbox().watched_by(Arc::clone(&self.epoll), source.token().u64());
-        if let Err(error) =
-            epoll::add(&self.deaths, evidence.pidfd(), EventData::new_u64(number), EventFlags::IN)
-        {
-            let _ = epoll::delete(&self.epoll, channel.fd());
+        if let Err(error) = epoll::add(
+            self.deaths.hold(),
+            evidence.pidfd().hold(),
+            EventData::new_u64(number),
+            EventFlags::IN,
+        ) {
+            let _ = epoll::delete(self.epoll.hold(), channel.fd());
             return Err(error);
         }
         self.next += 1;
         let (peer, is_busy, hung_up, is_watched) = (None, false, false, true);
         let must_prove = false;
         let link = Link { channel, evidence, role, peer, deadline, must_prove, is_busy, hung_up, is_watched };
+        // One that was opened before the others were moved may come after them. Where no number is free it stays as it is.
+        let _ = self.move_link(number, &link, lowest());
         self.links.insert(number, link);
         Ok(number)
     }
@@ -182,7 +208,7 @@ impl Links {
     pub(crate) fn pause(&mut self, number: u64) {
         let Some(link) = self.links.get_mut(&number) else { return };
         link.is_busy = true;
-        link.channel.outbox().await_packets(link.channel.fd(), false);
+        link.channel.outbox().await_packets(link.channel.fd().as_fd(), false);
     }
 
     /// Reads a connection again. Fails when this process lacks memory.
@@ -190,10 +216,10 @@ impl Links {
         let Some(link) = self.links.get_mut(&number) else { return Ok(()) };
         link.is_busy = false;
         if !link.is_watched && !link.hung_up {
-            epoll::add(&self.epoll, link.channel.fd(), Source::Socket(number).token(), outbox::ALWAYS)?;
+            epoll::add(self.epoll.hold(), link.channel.fd(), Source::Socket(number).token(), outbox::ALWAYS)?;
             link.is_watched = true;
         }
-        link.channel.outbox().await_packets(link.channel.fd(), true);
+        link.channel.outbox().await_packets(link.channel.fd().as_fd(), true);
         Ok(())
     }
 
@@ -202,7 +228,7 @@ impl Links {
         if let Some(link) = self.links.get_mut(&number)
             && std::mem::take(&mut link.is_watched)
         {
-            let _ = epoll::delete(&self.epoll, link.channel.fd());
+            let _ = epoll::delete(self.epoll.hold(), link.channel.fd());
         }
     }
 
@@ -214,9 +240,9 @@ impl Links {
     pub(crate) fn remove(&mut self, number: u64) -> Option<Link> {
         let link = self.links.remove(&number)?;
         if link.is_watched {
-            let _ = epoll::delete(&self.epoll, link.channel.fd());
+            let _ = epoll::delete(self.epoll.hold(), link.channel.fd());
         }
-        let _ = epoll::delete(&self.deaths, link.evidence.pidfd());
+        let _ = epoll::delete(self.deaths.hold(), link.evidence.pidfd().hold());
         link.channel.close();
         Some(link)
     }
@@ -274,7 +300,7 @@ mod tests {
         let mut child = std::process::Command::new("true").spawn().unwrap();
         let pidfd = pidfd_open(Pid::from_child(&child), PidfdFlags::empty()).unwrap();
         child.wait().unwrap();
-        epoll::add(&links.deaths, &pidfd, EventData::new_u64(7), EventFlags::IN).unwrap();
+        epoll::add(links.deaths.hold(), &pidfd, EventData::new_u64(7), EventFlags::IN).unwrap();
         assert_eq!(links.dead(), [0; 0]);
     }
 

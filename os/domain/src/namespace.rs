@@ -8,16 +8,17 @@
 //! The kernel gives a name up when the last descriptor of its socket is closed. A child that the owner forked holds one
 //! until it executes a program or ends; the owner's death is seen all the same, by its pidfd.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd, RawFd};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::net::SocketAddrUnix;
 
-use crate::descriptor::{Descriptor, Purpose};
+use crate::descriptor::Descriptor;
 use crate::evidence::{Evidence, EvidenceError};
 use crate::name::{MAX_NAMESPACE_NAME_BYTES, Name, NameError};
+use crate::numbers::Purpose;
 use crate::{socket, uid};
 
 /// How the names of all our sockets begin.
@@ -95,6 +96,11 @@ impl Namespace {
         &self.path
     }
 
+    /// Gives its descriptor a number of at least `lowest`.
+    pub(crate) fn move_above(&self, lowest: RawFd) -> Result<(), Errno> {
+        self.pinned.move_above(lowest, None)
+    }
+
     /// Whether the descriptor that was opened is still there.
     pub(crate) fn is_ours(&self) -> bool {
         self.pinned.is_ours()
@@ -104,7 +110,7 @@ impl Namespace {
     pub(crate) fn is_here(&self) -> bool {
         let identity = |fd: &dyn AsFd| rustix::fs::fstat(fd.as_fd()).map(|stat| (stat.st_dev, stat.st_ino));
         let here = open_own().and_then(|here| identity(&here));
-        matches!((here, identity(&self.pinned)), (Ok(here), Ok(pinned)) if here == pinned)
+        matches!((here, identity(&self.pinned.hold())), (Ok(here), Ok(pinned)) if here == pinned)
     }
 
     pub(crate) fn address(&self, name: &Name) -> Result<SocketAddrUnix, Errno> {

@@ -96,7 +96,7 @@ impl Notifications {
         if let Some(count) = taken.tell {
             // Without the socket there is no owner to tell.
             if let Ok(socket) = self.channel.live() {
-                self.channel.outbox().tell_taken(socket, count);
+                self.channel.outbox().tell_taken(socket.as_fd(), count);
             }
         }
         taken.notification

@@ -1,6 +1,6 @@
 //! A notification: what is told, what becomes of it, and why no more come.
 
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::io::Errno;
 
@@ -103,7 +103,7 @@ pub(crate) fn notify(
         return Err(forked(channel).into());
     }
     let Ok(socket) = channel.live() else { return Err(MisuseError::DescriptorLost.into()) };
-    match channel.outbox().notify(socket, payload, fds) {
+    match channel.outbox().notify(socket.as_fd(), payload, fds) {
         Ok(true) => Ok(Notified::Accepted),
         Ok(false) => Ok(Notified::WouldBlock),
         Err(Errno::PIPE | Errno::CONNRESET | Errno::NOTCONN) => Err(NotifyError::Gone),

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
 
-use crate::descriptor::Descriptor;
+use crate::descriptor::{Descriptor, Held};
 use crate::socket;
 use crate::wire::{
     Header, Kind, MAX_NOTIFICATION_FDS, MAX_UNTAKEN_FDS, MAX_UNTAKEN_NOTIFICATIONS, WireError,
@@ -60,6 +60,8 @@ struct Packet {
 struct Watch {
     epoll: Arc<Descriptor>,
     token: u64,
+    /// The socket's number, once it has another than the one by which it came here.
+    moved: Option<Held>,
     awaits_room: bool,
     awaits_packets: bool,
 }
@@ -75,7 +77,20 @@ impl Outbox {
 
     /// Says which epoll watches the socket, and with which token.
     pub(crate) fn watched_by(&self, epoll: Arc<Descriptor>, token: u64) {
-        self.lock().watch = Some(Watch { epoll, token, awaits_room: false, awaits_packets: true });
+        self.lock().watch =
+            Some(Watch { epoll, token, moved: None, awaits_room: false, awaits_packets: true });
+    }
+
+    /// Has `relocate` give the socket another number, while nobody changes what the epoll tells of it: it is given what the epoll knows
+    /// the socket by, and returns the number.
+    pub(crate) fn relocate(
+        &self,
+        relocate: impl FnOnce(EventData, EventFlags) -> Result<Held, Errno>,
+    ) -> Result<(), Errno> {
+        let mut state = self.lock();
+        let Some(watch) = &mut state.watch else { return Ok(()) };
+        watch.moved = Some(relocate(EventData::new_u64(watch.token), watch.flags())?);
+        Ok(())
     }
 
     /// Has the domain's thread told of what the peer sends, or not for now.
@@ -254,11 +269,17 @@ impl State {
 }
 
 impl Watch {
-    fn apply(&self, socket: BorrowedFd<'_>) {
+    fn flags(&self) -> EventFlags {
         let packets = if self.awaits_packets { ALWAYS } else { EventFlags::empty() };
         let room = if self.awaits_room { EventFlags::OUT } else { EventFlags::empty() };
+        packets | room
+    }
+
+    fn apply(&self, socket: BorrowedFd<'_>) {
+        // Whoever came with a number may have taken it before the socket moved.
+        let socket = self.moved.as_ref().map_or(socket, Held::as_fd);
         // A socket that is not in the epoll belongs to a connection that ends, or waits for an answer after a hang-up.
-        let _ = epoll::modify(&*self.epoll, socket, EventData::new_u64(self.token), packets | room);
+        let _ = epoll::modify(self.epoll.hold(), socket, EventData::new_u64(self.token), self.flags());
     }
 }
 

@@ -1,6 +1,7 @@
 //! Where a domain lies: in a checked folder, or in a network namespace.
 
-use std::os::fd::OwnedFd;
+use std::io;
+use std::os::fd::{OwnedFd, RawFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,6 +11,7 @@ use crate::claim::{self, Claim, ClaimError};
 use crate::config::{DomainConfig, NETWORK_NAMESPACE};
 use crate::error::{DomainError, MisuseError, OfferError};
 use crate::folder::{Folder, FolderError, own_uid};
+use crate::moving::Movable;
 use crate::name::{Name, SOCKET_SUFFIX};
 use crate::namespace::{self, Holder, Namespace};
 use crate::{socket, uid};
@@ -149,11 +151,24 @@ impl Place {
     /// One attempt to connect to the owner of a name.
     pub(crate) fn connect(&self, name: &Name) -> Result<OwnedFd, Errno> {
         match self {
-            Place::Folder(folder) => socket::connect(&socket::address(folder, name)?),
+            Place::Folder(folder) => {
+                let (address, _folder) = socket::address(folder, name)?;
+                socket::connect(&address)
+            }
             // Nobody listens: whether a socket has the name makes no difference to who comes.
             Place::Namespace(namespace) => socket::connect(&namespace.address(name)?)
                 .map_err(|errno| if errno == Errno::CONNREFUSED { Errno::NOENT } else { errno }),
         }
+    }
+}
+
+impl Movable for Place {
+    fn move_above(&self, lowest: RawFd) -> io::Result<()> {
+        let moved = match self {
+            Place::Folder(folder) => folder.move_above(lowest),
+            Place::Namespace(namespace) => namespace.move_above(lowest),
+        };
+        Ok(moved?)
     }
 }
 

@@ -5,8 +5,9 @@
 //! does waits for a peer: whoever does not read, write or say hello in time loses its connection.
 
 use std::io;
-use std::sync::Arc;
+use std::os::fd::RawFd;
 use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::{Arc, Weak};
 use std::thread::{JoinHandle, ThreadId};
 use std::time::Instant;
 
@@ -23,6 +24,7 @@ use crate::evidence::Evidence;
 use crate::inbox::{Command, Done, Inbox};
 use crate::links::{Links, Role, Source};
 use crate::mailbox::Mailbox;
+use crate::moving::{self, Movable, Registered};
 use crate::service::{OfferOptions, Service};
 use crate::socket::PacketBuffer;
 use crate::table::Table;
@@ -34,6 +36,7 @@ const EVENTS: usize = 64;
 
 /// Other threads' handle on the background thread. Dropping it ends the thread, and with it every connection.
 pub(crate) struct Reactor {
+    _moves: (Arc<Mover>, Registered),
     inbox: Arc<Inbox>,
     workers: Starter,
     disposer: Disposer,
@@ -53,7 +56,10 @@ impl Reactor {
         let thread =
             thread::spawn("beeline-domain", move || body.run()).map_err(|e| ("start a thread", e))?;
         let thread_id = thread.thread().id();
-        Ok(Reactor { inbox, workers: starter, disposer, thread: Some(thread), thread_id })
+        let mover = Arc::new(Mover { inbox: Arc::clone(&inbox), thread_id });
+        let moves: Weak<Mover> = Arc::downgrade(&mover);
+        let _moves = (mover, moving::register(moves));
+        Ok(Reactor { _moves, inbox, workers: starter, disposer, thread: Some(thread), thread_id })
     }
 
     /// Whether the caller is the background thread, which must not wait for itself.
@@ -148,6 +154,24 @@ impl Drop for Reactor {
     }
 }
 
+/// Has the thread move its descriptors: it alone watches and forgets them.
+struct Mover {
+    inbox: Arc<Inbox>,
+    thread_id: ThreadId,
+}
+
+impl Movable for Mover {
+    fn move_above(&self, lowest: RawFd) -> io::Result<()> {
+        if std::thread::current().id() == self.thread_id {
+            return Err(Errno::DEADLK.into());
+        }
+        let (done, answer) = sync_channel(1);
+        self.inbox.post(Command::Move { lowest, done });
+        // A closed channel is a thread that has ended, and has no descriptors.
+        Ok(answer.recv().unwrap_or(Ok(()))?)
+    }
+}
+
 /// The thread's own state.
 struct Loop {
     inbox: Arc<Inbox>,
@@ -171,7 +195,7 @@ impl Loop {
                 self.table.next_deadline().map(time_until)
             };
             events.clear();
-            match epoll::wait(self.table.epoll(), spare_capacity(&mut events), timeout.as_ref()) {
+            match epoll::wait(self.table.epoll().hold(), spare_capacity(&mut events), timeout.as_ref()) {
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(error) => {
                     tracing::error!(%error, "the domain's epoll failed; its peers are no longer watched");
@@ -226,6 +250,7 @@ impl Loop {
                     self.table.answered(link, serial, is_first, result);
                     Ok(())
                 }
+                Some(Command::Move { lowest, done }) => done.send(self.table.move_above(lowest)),
                 Some(Command::Stop) => return false,
                 None => return true,
             };

@@ -14,6 +14,7 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType,
 };
 
+use crate::descriptor::Held;
 use crate::folder::Folder;
 use crate::name::Name;
 use crate::wire::{HEADER_BYTES, Header, MAX_FDS, MAX_MESSAGE_BYTES, WireError};
@@ -26,19 +27,21 @@ fn new_socket() -> Result<OwnedFd, Errno> {
     rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)
 }
 
-/// The address of an offer's socket in a folder.
-pub(crate) fn address(folder: &Folder, name: &Name) -> Result<SocketAddrUnix, Errno> {
-    SocketAddrUnix::new(folder.through_descriptor(&name.socket_file()))
+/// The address of an offer's socket in a folder, while that is held.
+pub(crate) fn address(folder: &Folder, name: &Name) -> Result<(SocketAddrUnix, Held), Errno> {
+    let (path, folder) = folder.through_descriptor(&name.socket_file());
+    Ok((SocketAddrUnix::new(path)?, folder))
 }
 
 /// Makes the socket of an offer in a folder. `for_others` lets users other than the folder's owner connect; without it the
 /// socket's own mode forbids them to.
 pub(crate) fn listen_in(folder: &Folder, name: &Name, for_others: bool) -> Result<OwnedFd, Errno> {
     let socket = new_socket()?;
-    rustix::net::bind(&socket, &address(folder, name)?)?;
+    let (address, folder) = address(folder, name)?;
+    rustix::net::bind(&socket, &address)?;
     let mode = Mode::from_raw_mode(if for_others { 0o666 } else { 0o600 });
     // Until `listen` below nobody can connect, so no mode but this one is ever in force.
-    rustix::fs::chmodat(folder.fd(), &*name.socket_file(), mode, AtFlags::empty())?;
+    rustix::fs::chmodat(&folder, &*name.socket_file(), mode, AtFlags::empty())?;
     rustix::net::listen(&socket, BACKLOG)?;
     Ok(socket)
 }

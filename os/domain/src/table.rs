@@ -2,7 +2,7 @@
 //! `dialogue.rs`.
 
 use std::collections::{HashMap, VecDeque};
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, RawFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -11,13 +11,14 @@ use rustix::io::Errno;
 
 use crate::Peer;
 use crate::channel::{Channel, End};
-use crate::descriptor::Descriptor;
+use crate::descriptor::{Descriptor, Watching};
 use crate::disposer::Disposer;
 use crate::evidence::{Evidence, EvidenceError};
 use crate::inbox::Inbox;
 use crate::links::{Links, Role, Source};
 use crate::mailbox::Mail;
 use crate::notices::Going;
+use crate::numbers::lowest;
 use crate::peer::Severed;
 use crate::protocol::Departure;
 use crate::service::{OfferOptions, Refusal, Service, guarded};
@@ -76,8 +77,19 @@ impl Table {
         Table { links, offers, identity, inbox, workers, disposer, leaving, severed }
     }
 
-    pub(crate) fn epoll(&self) -> BorrowedFd<'_> {
+    pub(crate) fn epoll(&self) -> &Descriptor {
         self.links.epoll()
+    }
+
+    /// Gives every descriptor a number of at least `lowest`; the first that could not have one is the error.
+    pub(crate) fn move_above(&self, lowest: RawFd) -> Result<(), Errno> {
+        let by = self.links.epoll();
+        let offers = self.offers.iter().map(|(number, offer)| {
+            let (token, flags) = (Source::Listener(*number).token(), EventFlags::IN);
+            let watching = offer.rests_until.is_none().then_some(Watching { by, token, flags });
+            offer.listener.move_above(lowest, watching.as_ref())
+        });
+        offers.fold(self.links.move_above(lowest), Result::and)
     }
 
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
@@ -92,8 +104,15 @@ impl Table {
         service: Box<dyn Service>,
         options: OfferOptions,
     ) -> Result<(), Errno> {
-        epoll::add(self.links.epoll(), &listener, Source::Listener(number).token(), EventFlags::IN)?;
+        epoll::add(
+            self.links.epoll().hold(),
+            listener.hold(),
+            Source::Listener(number).token(),
+            EventFlags::IN,
+        )?;
         self.offers.insert(number, Offered { listener, service, options, rests_until: None });
+        // One that was opened before the others were moved may come after them. Where no number is free it stays as it is.
+        let _ = self.move_above(lowest());
         Ok(())
     }
 
@@ -110,11 +129,11 @@ impl Table {
     pub(crate) fn withdraw(&mut self, number: u64) -> Option<Box<dyn Service>> {
         let offer = self.offers.get(&number)?;
         if offer.rests_until.is_none() {
-            let _ = epoll::delete(self.links.epoll(), &offer.listener);
+            let _ = epoll::delete(self.links.epoll().hold(), offer.listener.hold());
         }
         // A forked child may hold a copy of the listener; so whoever waits in it is sent away by hand.
         if let Ok(listener) = offer.listener.check() {
-            while let Ok(Some(waiting)) = socket::accept(listener) {
+            while let Ok(Some(waiting)) = socket::accept(&listener) {
                 socket::shut_down(&waiting);
                 self.disposer.dispose(waiting);
             }
@@ -160,7 +179,7 @@ impl Table {
     /// Watches a new connection, unless it may not be here. Fails when this process lacks descriptors or memory.
     fn welcome(&mut self, number: u64, channel: Channel) -> Result<(), Errno> {
         let Some(offer) = self.offers.get(&number) else { return Ok(()) };
-        let evidence = match Evidence::of_peer(channel.fd()) {
+        let evidence = match Evidence::of_peer(channel.fd().as_fd()) {
             Ok(evidence) => evidence,
             Err(EvidenceError::Gone { .. }) => {
                 self.disposer.dispose(channel);
@@ -247,7 +266,7 @@ impl Table {
     /// Stops to watch a listener for a while: it would be reported as ready all the time.
     fn rest(&mut self, number: u64) {
         if let Some(offer) = self.offers.get_mut(&number) {
-            let _ = epoll::delete(self.links.epoll(), &offer.listener);
+            let _ = epoll::delete(self.links.epoll().hold(), offer.listener.hold());
             offer.rests_until = Some(Instant::now() + REST);
         }
     }
@@ -260,7 +279,8 @@ impl Table {
         for (number, offer) in &mut self.offers {
             if offer.rests_until.is_some_and(|until| until <= now) {
                 let token = Source::Listener(*number).token();
-                let watched = epoll::add(self.links.epoll(), &offer.listener, token, EventFlags::IN);
+                let watched =
+                    epoll::add(self.links.epoll().hold(), offer.listener.hold(), token, EventFlags::IN);
                 offer.rests_until = watched.is_err().then(|| now + REST);
             }
         }
@@ -359,7 +379,7 @@ mod tests {
 
     use super::*;
     use crate::Reply;
-    use crate::descriptor::Purpose;
+    use crate::numbers::Purpose;
     use crate::service::Answer;
     use crate::socket::PacketBuffer;
     use crate::wire::MAX_MESSAGE_BYTES;

@@ -1,6 +1,6 @@
 //! The sender's side: joining an arena and opening windows in it.
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Instant;
 
@@ -234,7 +234,7 @@ impl TakesNotices for Joined {
             if let Some(count) = taken.tell
                 && let Ok(socket) = self.connection.channel.live()
             {
-                self.connection.channel.outbox().tell_taken(socket, count);
+                self.connection.channel.outbox().tell_taken(socket.as_fd(), count);
             }
             if let Err(error) = self.heard(&taken.notification.payload) {
                 tracing::warn!(%error, pid = self.connection.peer().pid(), "an owner of windows is disconnected");

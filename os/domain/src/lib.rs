@@ -40,6 +40,7 @@ mod domain;
 mod error;
 mod event;
 mod evidence;
+mod fair_lock;
 mod file_identity;
 mod folder;
 #[cfg(fuzzing)]
@@ -73,7 +74,6 @@ mod sync;
 mod table;
 mod tcp_socket;
 mod token;
-mod turns;
 mod uid;
 mod watchers;
 mod window;

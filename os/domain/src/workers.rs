@@ -2,7 +2,7 @@
 //!
 //! One work of each process is under way at a time and the processes take turns, so one that asks for much delays itself.
 //! Processes of other users than the owner's have half of the threads, together. Work on memory takes turns by the piece
-//! (`turns.rs`), so threads are only many where works wait for something else.
+//! (`fair_lock.rs`), so threads are only many where works wait for something else.
 
 use std::collections::VecDeque;
 use std::io;
@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use beeline_mmio::{Pace, thread};
 
+use crate::fair_lock::FairLock;
 use crate::shares::Process;
-use crate::turns::Turns;
 
 /// Works under way at the same time.
 const MOST_THREADS: usize = 16;
@@ -31,7 +31,7 @@ struct Pool {
     own_uid: u32,
     state: Mutex<State>,
     more: Condvar,
-    turns: Turns,
+    turns: FairLock,
 }
 
 #[derive(Default)]
@@ -52,7 +52,8 @@ struct Line {
 
 impl Workers {
     pub(crate) fn new(own_uid: u32) -> Self {
-        let pool = Pool { own_uid, state: Mutex::default(), more: Condvar::new(), turns: Turns::default() };
+        let pool =
+            Pool { own_uid, state: Mutex::default(), more: Condvar::new(), turns: FairLock::default() };
         Workers(Arc::new(pool))
     }
 

@@ -9,7 +9,7 @@ use beeline_mmio::Pace;
 
 /// A lock that is fair: whoever asked first is next.
 #[derive(Debug, Default)]
-pub(crate) struct Turns {
+pub(crate) struct FairLock {
     tickets: Mutex<Tickets>,
     moved: Condvar,
 }
@@ -23,9 +23,9 @@ struct Tickets {
 }
 
 /// One turn; dropping it makes it the next one's.
-struct Turn<'a>(&'a Turns);
+struct Turn<'a>(&'a FairLock);
 
-impl Turns {
+impl FairLock {
     fn lock(&self) -> MutexGuard<'_, Tickets> {
         self.tickets.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -51,7 +51,7 @@ impl Drop for Turn<'_> {
     }
 }
 
-impl Pace for Turns {
+impl Pace for FairLock {
     fn piece(&self, work: &mut dyn FnMut()) {
         let _turn = self.take();
         work();
@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn a_short_work_waits_for_one_piece_of_a_long_one() {
-        let turns = Turns::default();
+        let turns = FairLock::default();
         let (begun, wait) = channel();
         let (go, may) = channel::<()>();
         let order = Mutex::new(Vec::new());
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn a_piece_that_panics_gives_its_turn_back() {
-        let turns = Turns::default();
+        let turns = FairLock::default();
         let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             turns.piece(&mut || panic!("a piece"));
         }));

@@ -10,18 +10,29 @@ use std::io::IoSlice;
 use std::mem::MaybeUninit;
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use beeline_domain::{Answer, Departure, Peer, Refusal, Reply, Service};
 use harness::{Role, TestFolder, WATCHDOG, say, wait_for_end};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix};
 
-/// Tells which peers go, and how.
-struct Departures(Sender<(u32, Departure)>);
+/// The first request of a client with which the domain's thread waits.
+const HOLD: &[u8] = b"hold";
+
+/// Tells which peers go, and how. The domain's thread waits with a client that asks for it until the test goes on.
+struct Departures {
+    told: Sender<(u32, Departure)>,
+    held: Sender<()>,
+    go_on: Receiver<()>,
+}
 
 impl Service for Departures {
-    fn connected(&mut self, _: &Peer, _: &[u8], _: Vec<OwnedFd>) -> Result<Answer, Refusal> {
+    fn connected(&mut self, _: &Peer, request: &[u8], _: Vec<OwnedFd>) -> Result<Answer, Refusal> {
+        if request == HOLD {
+            self.held.send(()).unwrap();
+            self.go_on.recv().unwrap();
+        }
         Ok(Reply::default().into())
     }
 
@@ -30,7 +41,7 @@ impl Service for Departures {
     }
 
     fn departed(&mut self, peer: &Peer) {
-        self.0.send((peer.pid(), peer.departure().unwrap())).unwrap();
+        self.told.send((peer.pid(), peer.departure().unwrap())).unwrap();
     }
 }
 
@@ -54,14 +65,8 @@ fn lingering() -> (OwnedFd, TcpStream) {
     (ours, theirs)
 }
 
-#[test]
-fn closing_what_a_peer_passes_delays_no_death() {
-    let folder = TestFolder::new();
-    let domain = folder.open();
-    let (departures, departed) = channel();
-    let _offer = domain.offer("name", Box::new(Departures(departures))).unwrap();
-    let mut victim = folder.helper("client", "");
-    victim.expect("connected");
+/// Passes a descriptor to the owner in a packet that no client of ours sends.
+fn pass(folder: &TestFolder, fd: &OwnedFd) -> OwnedFd {
     let socket = rustix::net::socket_with(
         rustix::net::AddressFamily::UNIX,
         rustix::net::SocketType::SEQPACKET,
@@ -71,18 +76,37 @@ fn closing_what_a_peer_passes_delays_no_death() {
     .unwrap();
     let address = SocketAddrUnix::new(folder.path().join("test/name.sock")).unwrap();
     rustix::net::connect(&socket, &address).unwrap();
-    let (fd, _unread) = lingering();
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = SendAncillaryBuffer::new(&mut space);
     let rights = [fd.as_fd()];
     assert!(control.push(SendAncillaryMessage::ScmRights(&rights)));
     let parts = [IoSlice::new(b"not a packet of ours")];
     rustix::net::sendmsg(&socket, &parts, &mut control, SendFlags::empty()).unwrap();
-    // From here on the only descriptor is the one on its way.
+    socket
+}
+
+#[test]
+fn closing_what_a_peer_passes_delays_no_death() {
+    let folder = TestFolder::new();
+    let domain = folder.open();
+    let ((told, departed), (held, is_held), (may_go_on, go_on)) = (channel(), channel(), channel());
+    let _offer = domain.offer("name", Box::new(Departures { told, held, go_on })).unwrap();
+    let mut victim = folder.helper("client", "");
+    victim.expect("connected");
+    let holder = {
+        let domain = domain.clone();
+        std::thread::spawn(move || domain.connect("name", HOLD, &[]).unwrap())
+    };
+    is_held.recv_timeout(WATCHDOG).unwrap();
+    let (fd, _unread) = lingering();
+    let _socket = pass(&folder, &fd);
+    // From here on the only descriptor is the one on its way: the domain's thread has not taken it. Had it closed its own
+    // before, this line would take the minute after which the kernel gives up such a socket.
     drop(fd);
+    may_go_on.send(()).unwrap();
+    let _held = holder.join().unwrap();
     let pid = victim.pid();
     victim.kill();
-    // The kernel gives up such a socket after about a minute.
     assert_eq!(departed.recv_timeout(WATCHDOG / 4).unwrap(), (pid, Departure::Died));
     // And the domain's thread goes on.
     let (mine, _) = domain.connect("name", b"mine", &[]).unwrap();

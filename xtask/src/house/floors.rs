@@ -67,7 +67,7 @@ const FLOORS: &[(&str, &[&str])] = &[
             "host/datagram",
         ],
     ),
-    ("host/rpc/kv", &["spec", "os/domain", "host/rpc"]),
+    ("host/rpc/kv", &["spec", "os/mmio", "os/domain", "host/rpc"]),
     (
         "host/session",
         &[

@@ -26,8 +26,9 @@
 //! # }
 //! ```
 //!
-//! **One thread** has the items to itself in a table of 64-byte entries, values up to 40 bytes inside: a GET touches two
-//! cache lines. **Several threads** share a table that is read without a lock ([`papaya`]); a SET allocates, and what it
+//! **One thread** has the items to itself: an item is a line of 64 bytes with values up to 40 bytes inside, and a GET touches three
+//! cache lines. All of them lie in one mapping, so the store never takes more memory than it was given, whatever was stored
+//! and deleted before, and what is free can be used for whatever comes. **Several threads** share a table that is read without a lock ([`papaya`]); a SET allocates, and what it
 //! replaces is freed once no reader can have it.
 //!
 //! **Memory is bounded**, and a store that is full says so: nothing is evicted, because an order of use costs a store
@@ -36,10 +37,13 @@
 //! Not here: persistence, expiry, replication. Source: the use that papers R and N name (docs/papers.md).
 #![forbid(unsafe_code)]
 
+mod arena;
+mod blocks;
 mod client;
 mod counters;
 mod error;
 mod hash;
+mod item_page;
 mod key;
 mod options;
 pub mod protocol;

@@ -16,9 +16,9 @@ const MIN_MEMORY_BYTES: u64 = 1 << 16;
 pub struct KvOptions {
     /// Memory of items and their table, in bytes; from 64 KiB. A SET that would need more is refused.
     ///
-    /// It counts what is asked of the allocator. Besides, in the moment in which a table of one thread grows, the last
-    /// one is still there, at most half as much as the table has then; and with several threads an allocator may keep
-    /// about as much again for each of them when values are replaced (glibc does, unless `MALLOC_ARENA_MAX` is 1).
+    /// With one thread that is all the memory that the store takes from the system, however values of different lengths came
+    /// and went. With several it counts what is asked of the allocator, which may keep about as much again for each of them
+    /// when values are replaced (glibc does, unless `MALLOC_ARENA_MAX` is 1).
     pub max_memory_bytes: u64,
     /// Longest value, in bytes; at most [`MAX_VALUE_BYTES`].
     pub max_value_bytes: usize,

@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use beeline_rpc::{Replied, Reply, Request, Service};
 
+use crate::blocks::Pieces;
 use crate::counters::{Counters, KvStats};
 use crate::error::OpenError;
 use crate::hash::KeyHash;
+use crate::item_page::Found;
 use crate::key::{KEY_BYTES, Key};
 use crate::options::KvOptions;
 use crate::protocol::{DELETE, FULL, GET, MALFORMED, NOT_FOUND, SET, STATS, VALUE_TOO_LONG, bytes_of};
@@ -49,7 +51,7 @@ impl KvService {
         let counters: Arc<[Counters]> = (0..workers).map(|_| Counters::default()).collect();
         let office = |index| Office { counters: Arc::clone(&counters), index, options: options.clone() };
         if workers == 1 {
-            let items = Items::SingleThread(SingleThreadTable::new(hash, max_bytes));
+            let items = Items::SingleThread(SingleThreadTable::new(hash, max_bytes)?);
             return Ok(vec![KvService { items, office: office(0) }]);
         }
         let table = SharedTable::new(hash, max_bytes);
@@ -87,9 +89,13 @@ impl Office {
         if request.method() == GET && request.len() == KEY_BYTES {
             let key = key_of(request);
             return table.get(key, |found| match found {
-                Some(value) => {
+                Some(Found::Whole(value)) => {
                     self.mine().hits.count();
                     reply.send(value)
+                }
+                Some(Found::InPieces(pieces)) => {
+                    self.mine().hits.count();
+                    send_pieces(pieces, reply)
                 }
                 None => {
                     self.mine().misses.count();
@@ -149,6 +155,16 @@ impl Office {
         }
         stats
     }
+}
+
+/// Answers with a value that does not lie in one piece.
+#[inline(never)]
+fn send_pieces(pieces: Pieces<'_>, reply: Reply<'_>) -> Replied {
+    let mut answer = reply.begin(pieces.bytes());
+    for piece in pieces {
+        answer.write(piece).expect("room for the whole value was asked for");
+    }
+    answer.commit()
 }
 
 #[inline(always)]

@@ -12,6 +12,7 @@ use beeline_rpc::Request;
 use papaya::{HashMap, ResizeMode};
 
 use crate::hash::KeyHash;
+use crate::item_page::Found;
 use crate::key::Key;
 use crate::table::{Refused, Table};
 use crate::value::{ALLOCATION_BYTES, Value};
@@ -63,10 +64,10 @@ fn item_bytes(heap_bytes: u64) -> u64 {
 
 impl Table for SharedTable {
     #[inline(always)]
-    fn get<R>(&self, key: Key, found: impl FnOnce(Option<&[u8]>) -> R) -> R {
+    fn get<R>(&self, key: Key, found: impl FnOnce(Option<Found<'_>>) -> R) -> R {
         let items = &self.0.map;
         let guard = items.guard();
-        found(items.get(&key, &guard).map(Value::as_slice))
+        found(items.get(&key, &guard).map(|value| Found::Whole(value.as_slice())))
     }
 
     fn set(&mut self, key: Key, request: &mut Request<'_>, bytes: usize) -> Result<(), Refused> {

@@ -2,12 +2,13 @@
 
 use beeline_rpc::Request;
 
+use crate::item_page::Found;
 use crate::key::Key;
 
 /// Items by key, for one thread.
 pub(crate) trait Table {
     /// Hands the value of a key to `found`, where it lies.
-    fn get<R>(&self, key: Key, found: impl FnOnce(Option<&[u8]>) -> R) -> R;
+    fn get<R>(&self, key: Key, found: impl FnOnce(Option<Found<'_>>) -> R) -> R;
 
     /// Stores the value of `bytes` bytes that a SET carries behind its key; if it is refused, the last one stays.
     fn set(&mut self, key: Key, request: &mut Request<'_>, bytes: usize) -> Result<(), Refused>;

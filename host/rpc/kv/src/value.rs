@@ -47,25 +47,8 @@ impl Value {
         Ok(value)
     }
 
-    /// Takes the value of a SET in place of the last one, if it takes the same memory.
-    pub(crate) fn replace(&mut self, request: &mut Request<'_>) -> bool {
-        let bytes = request.len() - KEY_BYTES;
-        let is_same = if self.0.spilled() { self.0.capacity() == bytes } else { bytes <= INLINE_BYTES };
-        if is_same {
-            self.take(request, bytes);
-        }
-        is_same
-    }
-
     fn take(&mut self, request: &mut Request<'_>, bytes: usize) {
         self.0.resize(bytes, 0);
         request.copy_out_from(KEY_BYTES / 8, &mut self.0);
-    }
-}
-
-#[cfg(test)]
-impl From<&[u8]> for Value {
-    fn from(bytes: &[u8]) -> Self {
-        Value(SmallVec::from_slice(bytes))
     }
 }

@@ -1,0 +1,111 @@
+//! Memory of this process alone, a mapping for itself: a page of it takes memory from when it is touched.
+//!
+//! For who owns its memory and bounds it. An allocator keeps what is freed in pieces, and what of that can be used again
+//! depends on what is asked for next.
+
+use std::ptr::NonNull;
+
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise};
+
+use crate::MapError;
+
+/// Zeroed memory that nobody else has. Aligned to a page.
+#[derive(Debug)]
+pub struct PrivateMemory {
+    start: NonNull<u8>,
+    bytes: usize,
+}
+
+// SAFETY: it is owned memory, reached through `&` and `&mut` of this handle alone, as a `Box<[u8]>` is.
+unsafe impl Send for PrivateMemory {}
+// SAFETY: as above; `&` only reads.
+unsafe impl Sync for PrivateMemory {}
+
+impl PrivateMemory {
+    /// Maps so many bytes, none of which takes memory yet. Where the system grants huge pages to who asks, it is taken by those.
+    ///
+    /// # Errors
+    /// The size is 0 or more than half the address space, or the kernel refuses it.
+    pub fn zeroed(bytes: usize) -> Result<Self, MapError> {
+        if bytes == 0 || bytes > isize::MAX as usize {
+            return Err(MapError::Size { bytes });
+        }
+        let protection = ProtFlags::READ | ProtFlags::WRITE;
+        // Not counted against what the system has promised to others: it may be much, and only what is touched is taken.
+        let flags = if cfg!(miri) { MapFlags::PRIVATE } else { MapFlags::PRIVATE | MapFlags::NORESERVE };
+        // SAFETY: a fresh address range chosen by the kernel; nothing of this process is replaced.
+        let start = unsafe { rustix::mm::mmap_anonymous(std::ptr::null_mut(), bytes, protection, flags) };
+        let start = start.map_err(|errno| MapError::Map {
+            object: "memory of its own".to_owned(),
+            bytes,
+            errno,
+            remedy: "ask for less, or raise the limits on it (`ulimit -v`)",
+        })?;
+        let start = NonNull::new(start.cast::<u8>()).expect("mmap without MAP_FIXED never gives address 0");
+        if !cfg!(miri) {
+            // A wish, so that its lack is no error. SAFETY: our own range, of which no byte changes.
+            let _ = unsafe { madvise(start.as_ptr().cast(), bytes, Advice::LinuxHugepage) };
+        }
+        Ok(PrivateMemory { start, bytes })
+    }
+
+    /// The bytes.
+    #[inline(always)]
+    pub fn bytes(&self) -> &[u8] {
+        // SAFETY: `zeroed` mapped these bytes, initialised, for as long as the handle lives; `&self` keeps every writer away.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.bytes) }
+    }
+
+    /// The bytes, to be changed.
+    #[inline(always)]
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as in `bytes`; `&mut self` keeps everybody else away.
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.bytes) }
+    }
+}
+
+impl Drop for PrivateMemory {
+    fn drop(&mut self) {
+        // SAFETY: our own mapping, whole, which nobody can reach any more.
+        let _ = unsafe { rustix::mm::munmap(self.start.as_ptr().cast(), self.bytes) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_zero_when_it_comes_and_keeps_what_is_written() {
+        let mut memory = PrivateMemory::zeroed(3 * 4096 + 5).unwrap();
+        assert!(memory.bytes().len() == 3 * 4096 + 5 && memory.bytes().iter().all(|byte| *byte == 0));
+        assert!(memory.bytes().as_ptr().addr().is_multiple_of(4096));
+        memory.bytes_mut()[3 * 4096 + 4] = 9;
+        assert_eq!(memory.bytes()[3 * 4096 + 4], 9);
+    }
+
+    #[test]
+    fn sizes_that_nothing_has_are_refused() {
+        for bytes in [0, usize::MAX] {
+            assert!(matches!(PrivateMemory::zeroed(bytes), Err(MapError::Size { .. })), "{bytes}");
+        }
+    }
+
+    #[cfg(not(miri))]
+    #[test]
+    fn only_what_was_touched_takes_memory() {
+        const BYTES: usize = 1 << 30;
+        let resident_kib = |start: *const u8| {
+            let maps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+            let (_, after) = maps.split_once(&format!("{:x}-", start.addr())).expect("its mapping");
+            let line = after.lines().find_map(|line| line.strip_prefix("Rss:")).unwrap();
+            line.trim().trim_end_matches(" kB").parse::<usize>().unwrap()
+        };
+        let mut memory = PrivateMemory::zeroed(BYTES).unwrap();
+        assert_eq!(resident_kib(memory.bytes().as_ptr()), 0);
+        memory.bytes_mut()[..16 << 20].fill(1);
+        // Where the system makes huge pages by itself, the last one may reach further.
+        let touched_kib = resident_kib(memory.bytes().as_ptr());
+        assert!((16 << 10..=20 << 10).contains(&touched_kib), "{touched_kib} KiB");
+    }
+}

@@ -49,7 +49,7 @@ impl PrivateMemory {
         Ok(PrivateMemory { start, bytes })
     }
 
-    /// The bytes.
+    /// Lends what it holds, zeros where nothing was written.
     #[inline(always)]
     pub fn bytes(&self) -> &[u8] {
         // SAFETY: `zeroed` mapped these bytes, initialised, for as long as the handle lives; `&self` keeps every writer away.

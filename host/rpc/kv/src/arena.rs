@@ -5,7 +5,6 @@
 
 use beeline_mmio::{MapError, PrivateMemory};
 
-/// Bytes of a page.
 pub(crate) const PAGE_BYTES: usize = 4096;
 /// No page, no block.
 pub(crate) const NONE: u32 = u32::MAX;

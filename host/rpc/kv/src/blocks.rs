@@ -10,9 +10,7 @@ use std::ops::Range;
 
 use crate::arena::{Arena, NONE, PAGE_BYTES};
 
-/// Bytes of a block.
 pub(crate) const BLOCK_BYTES: usize = 192;
-/// Blocks of a page.
 pub(crate) const PAGE_BLOCKS: u32 = 20;
 /// Where blocks begin in their page.
 const BLOCKS_OFFSET: usize = 256;
@@ -51,7 +49,6 @@ pub(crate) fn blocks_of(bytes: usize) -> u32 {
 pub(crate) struct Blocks {
     /// Pages that are used in part, by how many of their blocks are in use: up to 5, 10, 15, 19.
     partial: [u32; LISTS],
-    /// Free blocks of these.
     free: u64,
 }
 

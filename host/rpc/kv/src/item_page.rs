@@ -10,7 +10,6 @@ use crate::key::{KEY_BYTES, Key};
 
 /// Longest value that lies beside its key.
 pub(crate) const INLINE_BYTES: usize = 40;
-/// Items of a page.
 pub(crate) const PAGE_ITEMS: u32 = 63;
 
 const LINE_BYTES: usize = 64;
@@ -75,7 +74,6 @@ impl Place {
     }
 }
 
-/// Where the head of a page is.
 #[inline(always)]
 fn head_of(page: u32) -> usize {
     Place(page * LINES + page % LINES).start()
@@ -122,7 +120,6 @@ impl Arena {
         u64::from_le_bytes(self.bytes_at(head_of(page) + index * 8))
     }
 
-    /// Items of a page.
     pub(crate) fn items(&self, page: u32) -> u32 {
         (0..HEAD_WORDS).map(|index| (self.head_word(page, index) & HIGHS).count_ones()).sum()
     }

@@ -134,9 +134,10 @@ fn loser(role: &Role) {
     for purpose in [Connection, Folder, Epoll, Purpose::Event, Process, Claim, Purpose::Offer] {
         let everything = Everything::new(role);
         assert!(everything.works());
-        // The domain's thread may still be closing the connection of before.
-        let is_connection = |listed: &(RawFd, Purpose)| listed.1 == Connection;
-        wait_until(|| descriptors().iter().filter(|listed| is_connection(listed)).count() == 2);
+        // Others may still be closing the connection of before, its socket first, then its process; what is closed just when
+        // another file takes its number is what no look before the use can prevent.
+        let ends = |wanted| descriptors().into_iter().filter(|(_, found)| *found == wanted).count();
+        wait_until(|| ends(Connection) == 2 && ends(Process) == 2);
         let (reader, writer) = std::io::pipe().unwrap();
         let numbers: Vec<_> = descriptors().into_iter().filter(|(_, found)| *found == purpose).collect();
         assert!(!numbers.is_empty(), "{purpose}");

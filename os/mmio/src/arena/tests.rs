@@ -158,6 +158,7 @@ mod shared {
     }
 
     #[test]
+    #[cfg_attr(not(target_arch = "x86_64"), ignore = "emulators say that they removed pages and do not")]
     fn memory_follows_use() {
         const BYTES: usize = 1 << 30;
         let memory = SharedMemory::create("arena", BYTES, MemoryOptions::default()).unwrap();
@@ -176,6 +177,7 @@ mod shared {
 
     /// What the maker leaves out a peer may bring in, and take away: it reads as zero then, and no access ends this process.
     #[test]
+    #[cfg_attr(not(target_arch = "x86_64"), ignore = "emulators say that they removed pages and do not")]
     fn pages_that_a_peer_takes_read_as_zero() {
         let memory = SharedMemory::create("arena", 1 << 20, MemoryOptions::default()).unwrap();
         let theirs =

@@ -1,11 +1,13 @@
 //! Other numbers for all descriptors of this process that are open, while they are in use.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::RawFd;
 use std::sync::{Mutex, MutexGuard, PoisonError, Weak};
 
 use beeline_mmio::{PerProcess, ThisProcess};
+use rustix::io::Errno;
 
 use crate::numbers::place_descriptors_above;
 
@@ -19,6 +21,11 @@ pub(crate) trait Movable: Send + Sync {
 static MOVABLE: PerProcess<Mutex<Movables>> = PerProcess::new();
 /// Locked while descriptors are moved.
 static MOVING: PerProcess<Mutex<()>> = PerProcess::new();
+
+thread_local! {
+    /// The process in which this is a domain's thread; a child forked on it has a thread of its own for that.
+    static IS_DOMAIN_THREAD_OF: Cell<Option<ThisProcess>> = const { Cell::new(None) };
+}
 
 #[derive(Default)]
 struct Movables {
@@ -54,6 +61,11 @@ impl Drop for Registered {
     }
 }
 
+/// Says that this thread moves descriptors for others, who wait for it.
+pub(crate) fn begin_domain_thread() {
+    IS_DOMAIN_THREAD_OF.set(Some(ThisProcess::get()));
+}
+
 /// Gives every open descriptor of the library a number of at least `lowest`, and those that it opens from now on
 /// ([`crate::place_descriptors_above`]). Any thread may call it, whatever others do with domains, connections and windows
 /// meanwhile: calls that have begun end under the old number, which is closed after them.
@@ -63,9 +75,13 @@ impl Drop for Registered {
 /// ([`std::os::fd::AsFd`]) may stand in a set of the program's under that number. [`crate::descriptors`] says which they are.
 ///
 /// # Errors
-/// The process may not have such numbers, or has none left; a descriptor was lost; the calling thread is a domain's. What could be
-/// moved was.
+/// The calling thread is a domain's, as a service's is: nothing is moved. The process may not have such numbers, or has none left; a
+/// descriptor was lost: what could be moved was.
 pub fn move_descriptors_above(lowest: RawFd) -> io::Result<()> {
+    // Before the lock: whoever has it may be waiting for this thread.
+    if IS_DOMAIN_THREAD_OF.get().is_some_and(ThisProcess::is_this) {
+        return Err(Errno::DEADLK.into());
+    }
     let _moving = MOVING.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner);
     place_descriptors_above(lowest)?;
     let all: Vec<_> = movables().all.values().filter_map(Weak::upgrade).collect();

@@ -56,7 +56,7 @@ impl Reactor {
         let thread =
             thread::spawn("beeline-domain", move || body.run()).map_err(|e| ("start a thread", e))?;
         let thread_id = thread.thread().id();
-        let mover = Arc::new(Mover { inbox: Arc::clone(&inbox), thread_id });
+        let mover = Arc::new(Mover(Arc::clone(&inbox)));
         let moves: Weak<Mover> = Arc::downgrade(&mover);
         let _moves = (mover, moving::register(moves));
         Ok(Reactor { _moves, inbox, workers: starter, disposer, thread: Some(thread), thread_id })
@@ -155,18 +155,12 @@ impl Drop for Reactor {
 }
 
 /// Has the thread move its descriptors: it alone watches and forgets them.
-struct Mover {
-    inbox: Arc<Inbox>,
-    thread_id: ThreadId,
-}
+struct Mover(Arc<Inbox>);
 
 impl Movable for Mover {
     fn move_above(&self, lowest: RawFd) -> io::Result<()> {
-        if std::thread::current().id() == self.thread_id {
-            return Err(Errno::DEADLK.into());
-        }
         let (done, answer) = sync_channel(1);
-        self.inbox.post(Command::Move { lowest, done });
+        self.0.post(Command::Move { lowest, done });
         // A closed channel is a thread that has ended, and has no descriptors.
         Ok(answer.recv().unwrap_or(Ok(()))?)
     }
@@ -180,6 +174,7 @@ struct Loop {
 
 impl Loop {
     fn run(mut self) {
+        moving::begin_domain_thread();
         let mut buffer: Box<PacketBuffer> = Box::new([0; MAX_MESSAGE_BYTES + 1]);
         let mut events = Vec::with_capacity(EVENTS);
         loop {

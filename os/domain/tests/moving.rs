@@ -216,3 +216,37 @@ fn nothing_is_lost_by_a_thousand_moves_nor_by_a_program_that_closes_what_is_belo
     mover.expect("done");
     assert!(mover.finish().success());
 }
+
+/// Moves descriptors on the domain's thread while another thread does, which waits for the domain's thread.
+struct MovesMeanwhile;
+
+impl Service for MovesMeanwhile {
+    fn connected(&mut self, _: &Peer, _: &[u8], _: Vec<OwnedFd>) -> Result<Answer, Refusal> {
+        Ok(Reply::default().into())
+    }
+
+    fn requested(&mut self, _: &Peer, _: &[u8], _: Vec<OwnedFd>) -> Result<Answer, Refusal> {
+        let (sender, begins) = channel();
+        std::thread::spawn(move || {
+            sender.send(()).unwrap();
+            move_descriptors_above(0).unwrap();
+        });
+        begins.recv().unwrap();
+        let refused = move_descriptors_above(0).unwrap_err().to_string();
+        Ok(Reply::new(refused).into())
+    }
+
+    fn departed(&mut self, _: &Peer) {}
+}
+
+#[test]
+fn service_that_moves_descriptors_is_refused_and_does_not_wait_for_who_waits_for_it() {
+    let folder = TestFolder::new();
+    let domain = folder.open();
+    let _offer = domain.offer("name", Box::new(MovesMeanwhile)).unwrap();
+    let (connection, _) = domain.connect("name", b"", &[]).unwrap();
+    for _ in 0..200 {
+        let refused = connection.call(b"", &[]).unwrap().payload;
+        assert!(String::from_utf8_lossy(&refused).contains("deadlock"), "{refused:?}");
+    }
+}

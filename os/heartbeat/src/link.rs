@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -140,6 +141,9 @@ impl AsFd for HeartbeatLink {
 impl Drop for HeartbeatLink {
     fn drop(&mut self) {
         let Some(mut inner) = self.inner() else { return };
+        if inner.state.is_over() {
+            return;
+        }
         let now = self.shared.opened_at.elapsed();
         // Whoever has taken this side meanwhile must not leave by our word.
         let is_ours = inner.is_ours();
@@ -150,6 +154,20 @@ impl Drop for HeartbeatLink {
 }
 
 impl Inner {
+    fn beat(&mut self, opened_at: Instant) {
+        let (heard, pushed) = (self.port.look(), self.port.pushed());
+        // The time of the look: what comes after it is later.
+        let now = opened_at.elapsed();
+        if let Some(line) = self.state.look(now, &heard, pushed.as_ref()) {
+            self.port.push(&line);
+        }
+    }
+
+    /// What a program is told of when it changes.
+    fn standing(&self) -> (Status, Option<Session>) {
+        (self.state.status(), self.state.offered())
+    }
+
     fn is_ours(&mut self) -> bool {
         let pushed = self.port.pushed();
         pushed.is_none_or(|pushed| self.state.is_own(&pushed))
@@ -165,22 +183,20 @@ impl Shared {
 impl Beats for Shared {
     fn beat(&self) -> bool {
         let mut inner = self.lock();
-        let Inner { state, port, .. } = &mut *inner;
-        let (heard, pushed) = (port.look(), port.pushed());
-        // The time of the look: what comes after it is later.
-        let now = self.opened_at.elapsed();
-        let before = (state.status(), state.offered());
-        if let Some(line) = state.look(now, &heard, pushed.as_ref()) {
-            port.push(&line);
+        let before = inner.standing();
+        // A port that panics ends its own link, and not the thread that beats for the others. The state is whole: it does not
+        // change while the port is called.
+        if catch_unwind(AssertUnwindSafe(|| inner.beat(self.opened_at))).is_err() {
+            inner.state.fail(self.opened_at.elapsed());
         }
-        let after = (state.status(), state.offered());
+        let after = inner.standing();
         if before != after {
             let number = after.0.session().map_or(0, Session::number);
             // Relaxed: the number orders nothing, and what belongs to it comes from the peer.
             self.session.store(number, Ordering::Relaxed);
             self.event.signal();
         }
-        !state.is_over()
+        !inner.state.is_over()
     }
 }
 

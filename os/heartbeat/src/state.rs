@@ -167,6 +167,13 @@ impl LinkState {
         Some(farewell.encode())
     }
 
+    /// Ends the link because this side's own memory cannot be used.
+    pub(crate) fn fail(&mut self, now: Duration) {
+        if !self.is_over() {
+            self.give_up(Down::Failed, now);
+        }
+    }
+
     /// Returns how the link stands.
     pub fn status(&self) -> Status {
         self.status

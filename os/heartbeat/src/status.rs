@@ -47,6 +47,8 @@ pub enum Down {
     Unsound,
     /// Somebody else stores where this side does: another process has taken its place. The link stays down.
     Displaced,
+    /// The port of this side ([`beeline_contract_link::StatePort`]) panicked. The link stays down.
+    Failed,
     /// This side has left. The link stays down.
     Closed,
     /// This process was forked from the one whose link it is.
@@ -56,7 +58,7 @@ pub enum Down {
 impl Down {
     /// Whether the link stays down whatever comes.
     pub fn is_final(self) -> bool {
-        matches!(self, Down::Displaced | Down::Closed | Down::Forked)
+        matches!(self, Down::Displaced | Down::Failed | Down::Closed | Down::Forked)
     }
 }
 
@@ -69,6 +71,7 @@ impl fmt::Display for Down {
             Down::Left => out.write_str("the peer has left"),
             Down::Unsound => out.write_str("the peer took back what it had said"),
             Down::Displaced => out.write_str("somebody else has taken this side of the link"),
+            Down::Failed => out.write_str("the memory of this side's line failed"),
             Down::Closed => out.write_str("this side has left"),
             Down::Forked => out.write_str("this process was forked from the one whose link it is"),
         }

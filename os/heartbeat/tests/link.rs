@@ -5,7 +5,8 @@ use std::fs::File;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-use beeline_contract_link::{Evidence, Heartbeat, LinkKind};
+use beeline_contract_link::{Evidence, Heartbeat, LinkKind, StatePort};
+use beeline_contract_memory::Line;
 use beeline_heartbeat::{
     Acceptance, Down, Gone, HeartbeatLink, MappedState, PeerEvidence, Session, Side, Status,
 };
@@ -78,6 +79,15 @@ fn both_up(links: [&HeartbeatLink; 2]) -> u64 {
             return ours;
         }
         assert!(begun.elapsed() < WATCHDOG, "{numbers:?}");
+    }
+}
+
+/// Waits until ten beats more were heard of the peer.
+fn await_beats(link: &HeartbeatLink) {
+    let (begun, heard) = (Instant::now(), link.counters().beats_heard);
+    while link.counters().beats_heard < heard + 10 {
+        assert!(begun.elapsed() < WATCHDOG, "nothing beats: {:?}", link.counters());
+        std::thread::yield_now();
     }
 }
 
@@ -186,10 +196,31 @@ fn forked_child_neither_beats_nor_leaves_for_its_parent() {
     let (_, status) =
         rustix::process::waitpid(child, rustix::process::WaitOptions::empty()).unwrap().unwrap();
     assert_eq!(status.exit_status(), Some(0));
-    let heard = second.counters().beats_heard;
-    while second.counters().beats_heard < heard + 10 {
-        std::thread::yield_now();
-    }
+    await_beats(&second);
     assert_eq!(both_up([&first, &second]), session, "nobody left");
     assert_eq!(first.counters().times_down, 0);
+}
+
+/// Memory that fails when it was looked at so often.
+struct Failing(u32);
+
+impl StatePort for Failing {
+    fn push(&mut self, _: &Line) {}
+
+    fn look(&mut self) -> Line {
+        self.0 = self.0.checked_sub(1).expect("looks that do not fail");
+        [0; 8]
+    }
+}
+
+#[test]
+fn port_that_panics_ends_its_own_link_and_no_other() {
+    let file = file();
+    let links = [Side::First, Side::Second].map(|side| open::<Patient>(&file, side));
+    let session = both_up(links.each_ref());
+    let failing = HeartbeatLink::open::<Patient>(Failing(10), Acceptance::AtOnce).unwrap();
+    wait(&failing, is_down(Down::Failed));
+    await_beats(&links[0]);
+    assert_eq!(both_up(links.each_ref()), session);
+    assert_eq!(links.each_ref().map(|link| link.counters().times_down), [0; 2]);
 }

@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use beeline_contract_device::Device;
 use beeline_contract_link::{Evidence, Link, LinkError, LinkKind, NoReads, RegisterRead};
@@ -65,7 +65,7 @@ pub struct ShmLink {
     closed: Word,
     /// Which windows have a sender.
     in_use: Vec<Arc<AtomicBool>>,
-    dropped: Dropped,
+    dropped: Arc<Dropped>,
 }
 
 impl ShmLink {
@@ -143,7 +143,7 @@ impl ShmLink {
             waker,
             closed: host_region.word(host::CLOSED_OFFSET),
             in_use: (0..queues).map(|_| Arc::new(AtomicBool::new(false))).collect(),
-            dropped: Dropped::default(),
+            dropped: Arc::new(Dropped::new()),
             requests,
             device_region,
             host_region,
@@ -199,11 +199,10 @@ impl ShmLink {
 
     /// Tells the NIC process about regions that were dropped. One that it does not release is told again next time.
     fn release_dropped(&self) -> Result<(), LinkError> {
-        // Not locked while it waits for the answer: whoever drops memory must not wait for the NIC.
-        let next = || self.dropped.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        while let Some(region) = next() {
+        // No lock is held while it waits for the answer: whoever drops memory must not wait for the NIC.
+        while let Some(region) = self.dropped.pop() {
             if let Err(error) = self.ask(&Request::Release { region }, &[], "the release of memory") {
-                self.dropped.lock().unwrap_or_else(PoisonError::into_inner).push(region);
+                self.dropped.push(region);
                 return Err(error);
             }
         }

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use beeline::rpc::{Method, Replied, Reply as RpcReply, Request};
 use beeline::{Domain, WaitPolicy};
 use beeline_domain::{Answer, DomainConfig, Notified, Peer, Refusal, Reply, Service};
+use beeline_heartbeat::{Acceptance, HeartbeatLink, MappedFile, MappedState, Side};
 use beeline_mmio::selftest::whole_lines;
 use beeline_mmio::{Choice, Region, StoreKernel, Traffic, cpu, thread};
 use beeline_nic_process::{NicProcess, NicProcessConfig};
@@ -153,6 +154,12 @@ fn port_of_a_nic(root: &std::path::Path, domain: &Domain) {
     serving.unwrap().join().unwrap().unwrap();
 }
 
+fn link_by_heartbeats(seen: &Seen) {
+    let state = MappedState::new(&Region::private(MappedState::BYTES), 0, Side::First);
+    let _link = HeartbeatLink::open::<MappedFile>(state, Acceptance::AtOnce).unwrap();
+    seen.wait_for("beeline-beat");
+}
+
 fn timings() {
     let _ = Choice::timed(Traffic::Stream);
     let _ = whole_lines(&Region::private(4096), 0, StoreKernel::Cached, Duration::from_millis(20));
@@ -169,6 +176,7 @@ fn every_thread_of_the_library_blocks_the_signals_of_the_program() {
             notifications(folder.path(), &seen);
             windows_and_calls(&domain);
             port_of_a_nic(folder.path(), &domain);
+            link_by_heartbeats(&seen);
             timings();
         }));
         // Relaxed: as above.

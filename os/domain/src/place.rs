@@ -4,6 +4,7 @@ use std::io;
 use std::os::fd::{OwnedFd, RawFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use rustix::io::Errno;
 
@@ -15,6 +16,11 @@ use crate::moving::Movable;
 use crate::name::{Name, SOCKET_SUFFIX};
 use crate::namespace::{self, Holder, Namespace};
 use crate::{socket, uid};
+
+/// How often a name is tried on which nobody listens.
+const MAX_TRIES: u32 = 20;
+/// Between two such attempts.
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// A domain's folder, or its network namespace.
 #[derive(Debug)]
@@ -136,15 +142,7 @@ impl Place {
     pub(crate) fn offer(&self, name: &Name, for_others: bool) -> Result<Offered, OfferError> {
         match self {
             Place::Folder(folder) => offer_in_folder(folder, name, for_others, self.socket_path(name)),
-            Place::Namespace(namespace) => {
-                let path = self.socket_path(name);
-                let listener = namespace.address(name).and_then(|address| socket::listen(&address));
-                match listener {
-                    Ok(listener) => Ok(Offered { listener, claim: None }),
-                    Err(Errno::ADDRINUSE) => Err(held(namespace, name, path)),
-                    Err(errno) => Err(OfferError::System { what: "make the socket", path, errno }),
-                }
-            }
+            Place::Namespace(namespace) => offer_in_namespace(namespace, name, self.socket_path(name)),
         }
     }
 
@@ -197,12 +195,25 @@ fn offer_in_folder(
     Ok(Offered { listener, claim: Some(claim) })
 }
 
-/// Says who has a name of a network namespace that cannot be had.
-fn held(namespace: &Namespace, name: &Name, path: PathBuf) -> OfferError {
-    match namespace.holder(name) {
-        Holder::Process { pid, uid } if uid == namespace.owner_uid() => OfferError::Taken { path, pid },
-        Holder::Process { uid, .. } => OfferError::Squatted { path, uid },
-        Holder::Orphans { pid } => OfferError::Orphaned { path, pid: Some(pid) },
-        Holder::Unknown => OfferError::Orphaned { path, pid: None },
+fn offer_in_namespace(namespace: &Namespace, name: &Name, path: PathBuf) -> Result<Offered, OfferError> {
+    let system = |errno| OfferError::System { what: "make the socket", path: path.clone(), errno };
+    let address = namespace.address(name).map_err(system)?;
+    for _ in 0..MAX_TRIES {
+        match socket::listen(&address) {
+            Ok(listener) => return Ok(Offered { listener, claim: None }),
+            Err(Errno::ADDRINUSE) => {}
+            Err(errno) => return Err(system(errno)),
+        }
+        return Err(match namespace.holder(name) {
+            Holder::Process { pid, uid } if uid == namespace.owner_uid() => OfferError::Taken { path, pid },
+            Holder::Process { uid, .. } => OfferError::Squatted { path, uid },
+            Holder::Orphans { pid } => OfferError::Orphaned { path, pid: Some(pid) },
+            // Its owner is about to listen, or has just given it up.
+            Holder::Unknown => {
+                std::thread::sleep(PAUSE);
+                continue;
+            }
+        });
     }
+    Err(OfferError::Orphaned { path, pid: None })
 }

@@ -333,6 +333,26 @@ fn name_that_a_forked_child_holds_is_reported_with_its_dead_owner() {
 }
 
 #[test]
+fn of_two_who_offer_one_name_at_once_one_is_told_of_the_other() {
+    let _watchdog = watchdog();
+    let config = fresh();
+    let offer_again = || {
+        let domain = open(&config);
+        for _ in 0..300 {
+            match offer(&domain, "told", &[]) {
+                Ok(offered) => drop(offered),
+                Err(OfferError::Taken { pid, .. }) => assert_eq!(pid, std::process::id()),
+                Err(other) => panic!("{other}"),
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(offer_again);
+        scope.spawn(offer_again);
+    });
+}
+
+#[test]
 fn domain_whose_name_is_too_long_for_a_network_namespace_is_refused() {
     let error = Domain::open(&DomainConfig::in_network_namespace("n".repeat(40))).unwrap_err();
     assert!(matches!(error, DomainError::Name(NameError::TooLongForNamespace { bytes: 40 })), "{error}");

@@ -4,17 +4,22 @@
 //! file has appeared, which the kernel does not tell, and a folder that this user may only search or a network namespace
 //! cannot be watched: those are polled, at bounded intervals.
 
+use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, RawFd};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
 
 use crate::DomainConfig;
+use crate::descriptor::Descriptor;
 use crate::domain::Domain;
 use crate::error::{ConnectError, DomainError};
 use crate::folder::{Folder, FolderError};
+use crate::moving::{self, Movable, Registered};
+use crate::numbers::Purpose;
 use crate::place::Place;
 use crate::window::WindowError;
 
@@ -117,19 +122,30 @@ impl Domain {
 }
 
 /// Events of a folder, where it can be watched; a network namespace cannot.
-struct Watch(Option<OwnedFd>);
+struct Watch(Option<(Arc<Queue>, Registered)>);
+
+/// The kernel's queue of such events.
+struct Queue(Descriptor);
+
+impl Movable for Queue {
+    fn move_above(&self, lowest: RawFd) -> io::Result<()> {
+        Ok(self.0.move_above(lowest, None)?)
+    }
+}
 
 impl Watch {
     fn start(place: &Place) -> Watch {
         Watch(place.folder().and_then(Self::of))
     }
 
-    fn of(folder: &Folder) -> Option<OwnedFd> {
+    fn of(folder: &Folder) -> Option<(Arc<Queue>, Registered)> {
         let events = WatchFlags::CREATE | WatchFlags::MOVED_TO | WatchFlags::ATTRIB | WatchFlags::ONLYDIR;
         let watched = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).and_then(|queue| {
             let (path, _folder) = folder.through_descriptor(".");
             inotify::add_watch(&queue, path, events)?;
-            Ok(queue)
+            let queue = Arc::new(Queue(Descriptor::new(queue, Purpose::Arrival)));
+            let moves: Weak<Queue> = Arc::downgrade(&queue);
+            Ok((queue, moving::register(moves)))
         });
         if let Err(error) = &watched {
             tracing::debug!(%error, folder = %folder.path().display(), "cannot watch the folder; it is polled");
@@ -139,14 +155,18 @@ impl Watch {
 
     /// Sleeps until something changed in the folder, an interval is over, or `left` is.
     fn wait(&self, absence: Absence, left: Duration) {
-        let (Some(queue), Absence::NoSocket) = (&self.0, absence) else {
+        // Without the queue, or where other code of this process closed it, the folder is polled.
+        let live = || self.0.as_ref().and_then(|(queue, _)| queue.0.check().ok());
+        let (Some(queue), Absence::NoSocket) = (live(), absence) else {
             return std::thread::sleep(left.min(POLL_INTERVAL));
         };
         let limit = Timespec::try_from(left.min(WATCHED_INTERVAL)).expect("a quarter of a second fits");
         // An error (a signal) ends the sleep early, which costs one attempt.
-        let _ = rustix::event::poll(&mut [PollFd::new(queue, PollFlags::IN)], Some(&limit));
+        let _ = rustix::event::poll(&mut [PollFd::new(&queue, PollFlags::IN)], Some(&limit));
+        // Its number may have become another file's meanwhile, from which nothing may be read.
+        let Some(queue) = live() else { return };
         let mut space = [MaybeUninit::uninit(); 4096];
-        let mut events = inotify::Reader::new(queue, &mut space);
+        let mut events = inotify::Reader::new(queue.as_fd(), &mut space);
         while events.next().is_ok() {}
     }
 }

@@ -29,6 +29,8 @@ pub enum Purpose {
     Epoll,
     /// What wakes a domain's thread, or what a program waits on ([`crate::Event`]).
     Event,
+    /// What tells a thread that waits for an offer of new files in a domain's folder.
+    Arrival,
 }
 
 impl fmt::Display for Purpose {
@@ -42,6 +44,7 @@ impl fmt::Display for Purpose {
             Purpose::Process => "a peer's process",
             Purpose::Epoll => "the epoll of a domain's thread",
             Purpose::Event => "an event",
+            Purpose::Arrival => "the wait for an offer",
         })
     }
 }

@@ -6,9 +6,10 @@
 mod harness;
 
 use std::collections::BTreeSet;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::sync::mpsc::{Sender, channel};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use beeline_domain::{
@@ -82,6 +83,7 @@ fn role() {
         "lister" => lister(&role),
         "placer" => placer(&role),
         "loser" => loser(&role),
+        "waiter" => waiter(&role),
         "closer" => closer(&role),
         other => panic!("unknown role {other}"),
     }
@@ -97,12 +99,15 @@ fn lister(role: &Role) {
     let sender = connect_window(&everything.domain, "window", store).unwrap();
     let receiver = listener.accept(WATCHDOG).unwrap();
     let event = Event::new().unwrap();
+    let waiting = wait_for("later", &everything.domain);
     // The memory that was passed is still mapped or closed by other threads; then there is nothing that is not listed.
     let opened = || open_numbers().difference(&before).copied().collect::<BTreeSet<_>>();
-    wait_until(|| opened() == listed());
-    let purposes: BTreeSet<_> = descriptors().into_iter().map(|(_, purpose)| purpose).collect();
-    assert_eq!(purposes.len(), 7, "{purposes:?}");
-    drop((everything, listener, sender, receiver, event));
+    let purposes = || descriptors().into_iter().map(|(_, purpose)| purpose).collect::<BTreeSet<_>>();
+    wait_until(|| purposes().contains(&Purpose::Arrival) && opened() == listed());
+    assert_eq!(purposes().len(), 8, "{:?}", purposes());
+    let later = everything.domain.offer("later", Box::new(Echo(channel().0))).unwrap();
+    waiting.join().unwrap();
+    drop((everything, listener, sender, receiver, event, later));
     // The domain's thread may still be closing the last connection.
     wait_until(|| listed().is_empty() && open_numbers() == before);
 }
@@ -128,6 +133,44 @@ fn placer(role: &Role) {
     assert_eq!(everything.offer.name(), "name");
 }
 
+/// Connects to a name on a thread of its own as soon as it is offered.
+fn wait_for(name: &'static str, domain: &Domain) -> JoinHandle<()> {
+    let domain = domain.clone();
+    std::thread::spawn(move || {
+        domain.retry_until_offered(WATCHDOG, |left| domain.connect_within(name, b"", &[], left)).unwrap();
+    })
+}
+
+/// Has a file of the program take a number of ours; gives the copy that has it.
+fn take(number: RawFd, file: &impl AsFd) -> OwnedFd {
+    nix::unistd::close(number).unwrap();
+    // Another thread may have something open under the number for a moment.
+    let mut copy = rustix::io::fcntl_dupfd_cloexec(file, number).unwrap();
+    wait_until(|| {
+        if copy.as_raw_fd() != number {
+            copy = rustix::io::fcntl_dupfd_cloexec(file, number).unwrap();
+        }
+        copy.as_raw_fd() == number
+    });
+    copy
+}
+
+/// Has a pipe of the program take the number by which a thread waits for an offer.
+fn waiter(role: &Role) {
+    let domain = role.open();
+    let waiting = wait_for("later", &domain);
+    let number = || descriptors().into_iter().find(|(_, purpose)| *purpose == Purpose::Arrival);
+    wait_until(|| number().is_some());
+    let (reader, mut writer) = std::io::pipe().unwrap();
+    let copy = take(number().unwrap().0, &reader);
+    writer.write_all(b"the program's").unwrap();
+    let _later = domain.offer("later", Box::new(Echo(channel().0))).unwrap();
+    waiting.join().unwrap();
+    // Nothing was read from the program's pipe, and its copy was not closed.
+    assert_eq!(rustix::io::ioctl_fionread(&copy), Ok(13));
+    assert!(std::io::PipeReader::from(copy).read_exact(&mut [0; 13]).is_ok());
+}
+
 /// Has a pipe of the program take the numbers of all descriptors of one purpose after the other.
 fn loser(role: &Role) {
     use Purpose::{Claim, Connection, Epoll, Folder, Process};
@@ -141,21 +184,7 @@ fn loser(role: &Role) {
         let (reader, writer) = std::io::pipe().unwrap();
         let numbers: Vec<_> = descriptors().into_iter().filter(|(_, found)| *found == purpose).collect();
         assert!(!numbers.is_empty(), "{purpose}");
-        let copies: Vec<_> = numbers
-            .into_iter()
-            .map(|(number, _)| {
-                nix::unistd::close(number).unwrap();
-                // Another thread may have something open under the number for a moment.
-                let mut copy = rustix::io::fcntl_dupfd_cloexec(&writer, number).unwrap();
-                wait_until(|| {
-                    if copy.as_raw_fd() != number {
-                        copy = rustix::io::fcntl_dupfd_cloexec(&writer, number).unwrap();
-                    }
-                    copy.as_raw_fd() == number
-                });
-                copy
-            })
-            .collect();
+        let copies: Vec<_> = numbers.into_iter().map(|(number, _)| take(number, &writer)).collect();
         notices(&everything, purpose);
         drop(everything);
         // The end of the connections wakes the domain's thread, which has noticed the loss when it has ended.
@@ -244,6 +273,11 @@ fn program_that_closes_below_the_lowest_number_closes_none_of_ours() {
 #[test]
 fn another_file_under_a_lost_number_is_neither_used_nor_closed() {
     play("loser");
+}
+
+#[test]
+fn file_under_the_number_of_a_wait_for_an_offer_is_neither_read_nor_closed() {
+    play("waiter");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use beeline_mmio::ThisProcess;
 use crate::error::MisuseError;
 use crate::evidence::Evidence;
 use crate::shared_connection::OtherEnd;
-use crate::token::{SECRET_BYTES, Token};
+use crate::token::{Comer, SECRET_BYTES, Token};
 use crate::uid;
 
 /// Proofs by which an offer lets processes in that are on no list. Clones are the same; a program adds and removes proofs while
@@ -82,6 +82,8 @@ impl Admissions {
 
     /// Whether a process may try to show a secret: the kernel says that it is one with which a token was exchanged.
     pub(crate) fn awaits(&self, comer: &Evidence) -> bool {
+        // Outside the lock, and once: anybody may come, and the domain's thread asks.
+        let comer = Comer::of(comer);
         let is_it = |proof: &Proof| matches!(proof, Proof::Holder(token) if token.identity.is(comer));
         self.check().is_ok() && self.lock().by_number.values().any(is_it)
     }
@@ -89,6 +91,7 @@ impl Admissions {
     /// Takes the token whose secret a process shows; gives what it is answered. The secret is good no more.
     pub(crate) fn prove(&self, comer: &Evidence, shown: &[u8]) -> Option<[u8; SECRET_BYTES]> {
         self.check().ok()?;
+        let comer = Comer::of(comer);
         let mut proofs = self.lock();
         let is_it = |proof: &Proof| matches!(proof, Proof::Holder(token) if token.identity.is(comer) && token.own.is(shown));
         let number = proofs.by_number.iter().find(|(_, proof)| is_it(proof)).map(|(number, _)| *number)?;

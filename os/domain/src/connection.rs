@@ -16,7 +16,7 @@ use crate::name::Name;
 use crate::notify::{self, Notified, NotifyError};
 use crate::protocol::Departure;
 use crate::shared::Shared;
-use crate::token::Token;
+use crate::token::{Comer, Token};
 use crate::wire::{Kind, MAX_FDS, MAX_NOTIFICATION_BYTES, MAX_PAYLOAD_BYTES};
 use crate::{Peer, Reply};
 
@@ -95,7 +95,7 @@ impl Connection {
         if !shared.place().is_owner(evidence.uid()) {
             return Err(ConnectError::Impostor { path: owner.path, found: evidence.uid(), expected });
         }
-        if token.as_ref().is_some_and(|token| !token.identity.is(&evidence)) {
+        if token.as_ref().is_some_and(|token| !token.identity.is(Comer::of(&evidence))) {
             return Err(ConnectError::Unproved { path: owner.path, pid: owner.pid });
         }
         let mailbox = Arc::new(Mailbox::default());

@@ -49,6 +49,22 @@ impl fmt::Debug for Secret {
     }
 }
 
+/// What the kernel says of the process at the other end of a rendezvous: asked once, with however many tokens it is compared.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Comer {
+    /// `None` where the kernel does not number processes.
+    process: Option<u64>,
+    /// `None` where the uid stands for many.
+    uid: Option<u32>,
+}
+
+impl Comer {
+    pub(crate) fn of(evidence: &Evidence) -> Self {
+        let uid = Some(evidence.uid()).filter(|uid| uid::names_one_user(*uid));
+        Comer { process: evidence.inode(), uid }
+    }
+}
+
 /// Who a side says that it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Identity {
@@ -64,10 +80,10 @@ impl Identity {
 
     /// Whether the kernel says so of the process at the other end of a rendezvous. Where it does not number processes, the
     /// user decides.
-    pub(crate) fn is(self, found: &Evidence) -> bool {
-        match found.inode() {
-            Some(inode) if self.process != 0 => inode == self.process,
-            _ => self.uid == found.uid() && uid::names_one_user(self.uid),
+    pub(crate) fn is(self, comer: Comer) -> bool {
+        match comer.process {
+            Some(process) if self.process != 0 => process == self.process,
+            _ => comer.uid == Some(self.uid),
         }
     }
 }
@@ -310,6 +326,21 @@ mod tests {
             Token::exchange(std::fs::File::open("/dev/null").unwrap(), LONG).err(),
             Some(ExchangeError::NotStream)
         );
+    }
+
+    #[test]
+    fn number_of_the_process_decides_and_without_one_a_uid_that_names_one_user() {
+        let (number, uid) = (Some(5), Some(6));
+        let named = Identity { process: 5, uid: 6 };
+        let unnamed = Identity { process: 0, uid: 6 };
+        assert!(named.is(Comer { process: number, uid: None }));
+        assert!(!named.is(Comer { process: Some(4), uid }), "another process of the user");
+        assert!(named.is(Comer { process: None, uid }) && unnamed.is(Comer { process: number, uid }));
+        for identity in [named, unnamed] {
+            assert!(!identity.is(Comer { process: None, uid: Some(7) }));
+            assert!(!identity.is(Comer { process: None, uid: None }), "a uid that stands for many");
+        }
+        assert!(!unnamed.is(Comer { process: Some(0), uid: None }), "no process has the number 0");
     }
 
     #[test]

@@ -77,7 +77,8 @@ pub(crate) fn is_supported() -> bool {
     // Relaxed: the value alone matters, and who comes first twice finds the same.
     match SUPPORTED.load(Ordering::Relaxed) {
         0 => {
-            let is_supported = answers();
+            // Without a socket to ask for, as where the loopback is down or descriptors are short, it is asked again.
+            let Some(is_supported) = answers() else { return false };
             SUPPORTED.store(1 + u8::from(is_supported), Ordering::Relaxed);
             is_supported
         }
@@ -85,11 +86,12 @@ pub(crate) fn is_supported() -> bool {
     }
 }
 
-/// Asks for a socket of our own, which is found if anything is.
-fn answers() -> bool {
-    let Ok(listener) = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)) else { return false };
-    let Ok(local) = listener.local_addr() else { return false };
-    matches!(ask_raw(Tuple { local, remote: SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), 0) }), Ok(Some(_)))
+/// Asks for a socket of our own, which is found if anything is; `None` where there can be none.
+fn answers() -> Option<bool> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).ok()?;
+    let local = listener.local_addr().ok()?;
+    let remote = SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), 0);
+    Some(matches!(ask_raw(Tuple { local, remote }), Ok(Some(_))))
 }
 
 fn ask(tuple: Tuple) -> Result<Option<Listed>, Errno> {
@@ -197,12 +199,19 @@ fn find_in_proc(tuple: Tuple) -> Result<Option<Listed>, Errno> {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
             Err(error) => return Err(Errno::from_io_error(&error).unwrap_or(Errno::IO)),
         };
-        let mut sockets = lines.lines().filter_map(line);
-        if let Some((_, listed)) = sockets.find(|(found, _)| *found == tuple) {
+        if let Some(listed) = only(&lines, tuple) {
             return Ok(Some(listed));
         }
     }
     Ok(None)
+}
+
+/// The socket with these addresses; none where several have them. Addresses of one link are others' on the next, and the list does
+/// not say on which link a socket is.
+fn only(lines: &str, tuple: Tuple) -> Option<Listed> {
+    let mut sockets = lines.lines().filter_map(line).filter(|(found, _)| *found == tuple);
+    let (_, listed) = sockets.next()?;
+    sockets.next().is_none().then_some(listed)
 }
 
 /// Reads a line of `/proc/net/tcp` or `/proc/net/tcp6`.
@@ -302,6 +311,18 @@ mod tests {
         for find in [ask, find_in_proc] {
             assert_eq!(find(tuple(&client).mirrored()).unwrap().unwrap().inode, 0);
         }
+    }
+
+    #[test]
+    fn addresses_that_two_sockets_have_on_different_links_are_nobodys() {
+        let end = "000080FE000000000000000001000000";
+        let line = |uid, inode| format!("0: {end}:0001 {end}:0002 01 0:0 00:0 0 {uid} 0 {inode}\n");
+        let address = |port| SocketAddr::new("fe80::1".parse().unwrap(), port);
+        let tuple = Tuple::new(address(1), address(2));
+        let expected = Listed { is_established: true, uid: 7, inode: 8 };
+        assert_eq!(only(&line(7, 8), tuple), Some(expected));
+        assert_eq!(only(&(line(7, 8) + &line(9, 10)), tuple), None);
+        assert_eq!(only(&line(7, 8), tuple.mirrored()), None);
     }
 
     #[test]

@@ -286,9 +286,13 @@ impl Watch {
 #[cfg(test)]
 #[cfg(not(loom))]
 mod tests {
+    use std::os::fd::AsRawFd;
+
     use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
     use super::*;
+    use crate::descriptor::Watching;
+    use crate::numbers::Purpose;
     use crate::socket::{PacketBuffer, Received};
     use crate::wire::{MAX_MESSAGE_BYTES, MAX_NOTIFICATION_BYTES};
 
@@ -371,6 +375,33 @@ mod tests {
         let answers = (0..100).take_while(|_| outbox.answer(ours.as_fd(), REPLY, &payload, &[]).is_ok());
         assert!(answers.count() < 20);
         assert_eq!(outbox.lock().waiting.len(), MAX_WAITING_ANSWERS);
+    }
+
+    #[test]
+    fn number_from_before_a_move_still_has_the_thread_told_of_room() {
+        let event = rustix::event::eventfd(0, rustix::event::EventfdFlags::CLOEXEC).unwrap();
+        let event = Arc::new(Descriptor::new(event, Purpose::Event));
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).unwrap();
+        let epoll = Arc::new(Descriptor::epoll(epoll, &event, 1).unwrap());
+        let ((ours, theirs), outbox) = (pair(), Outbox::default());
+        let socket = Descriptor::new(ours, Purpose::Connection);
+        epoll::add(epoll.hold(), socket.hold(), EventData::new_u64(2), ALWAYS).unwrap();
+        outbox.watched_by(Arc::clone(&epoll), 2);
+        let stale = socket.hold();
+        let relocate = |token, flags| {
+            socket.move_above(700, Some(&Watching { by: &epoll, token, flags }))?;
+            Ok(socket.hold())
+        };
+        outbox.relocate(relocate).unwrap();
+        assert_ne!(stale.as_fd().as_raw_fd(), socket.hold().as_fd().as_raw_fd());
+        while outbox.lock().waiting.is_empty() {
+            outbox.answer(stale.as_fd(), REPLY, &[0; 8192], &[]).unwrap();
+        }
+        read_all(&theirs);
+        let mut events = Vec::with_capacity(4);
+        let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
+        epoll::wait(epoll.hold(), rustix::buffer::spare_capacity(&mut events), Some(&now)).unwrap();
+        assert_eq!(events.iter().map(|event| event.data.u64()).collect::<Vec<_>>(), [2]);
     }
 
     #[test]

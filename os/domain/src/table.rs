@@ -194,7 +194,7 @@ impl Table {
             }
             Err(EvidenceError::System(error)) => return Err(error),
         };
-        let refused = admit(evidence.uid(), self.identity, &offer.options).err();
+        let refused = admit(evidence.uid(), self.identity, &offer.options, uid::names_one_user).err();
         let must_prove = refused.is_some();
         let awaits = || offer.options.admissions.as_ref().is_some_and(|it| it.awaits(&evidence));
         if let Some(reason) = refused
@@ -349,12 +349,17 @@ impl Table {
 /// Where two users can have the same uid (`uid.rs`), the list admits neither. An offer without a list in a folder needs no
 /// uid: its socket and folder are the owner's alone, and the kernel compared the users themselves when it let this one
 /// connect. A name in a network namespace lets everybody connect.
-fn admit(uid: u32, owner: Identity, options: &OfferOptions) -> Result<(), String> {
+fn admit(
+    uid: u32,
+    owner: Identity,
+    options: &OfferOptions,
+    names_one_user: impl Fn(u32) -> bool,
+) -> Result<(), String> {
     let own_uid = owner.uid;
     if uid == own_uid && !options.is_for_others() && owner.has_permissions {
         return Ok(());
     }
-    if !uid::names_one_user(uid) {
+    if !names_one_user(uid) {
         return Err(format!(
             "the user namespace of the offer's owner does not map your user (there uid {uid} stands for every such user, and \
              no list lets it in); give both containers the same user mapping"
@@ -452,6 +457,21 @@ mod tests {
             }
             table.process_ended(number, &mut buffer);
             assert_eq!(departures.try_recv(), Ok(Some(departure)), "{last_words:?}");
+        }
+    }
+
+    #[test]
+    fn uid_that_stands_for_many_is_let_in_by_permissions_alone() {
+        const MANY: u32 = 65_534;
+        let in_folder = Identity { uid: MANY, ..IDENTITY };
+        let in_namespace = Identity { has_permissions: false, ..in_folder };
+        let own = OfferOptions::default();
+        let listed = OfferOptions { allowed_uids: vec![MANY], ..OfferOptions::default() };
+        let is_let_in = |owner, options, names_one| admit(MANY, owner, options, |_| names_one).is_ok();
+        assert!(is_let_in(in_folder, &own, false));
+        for (owner, options) in [(in_folder, &listed), (in_namespace, &own), (in_namespace, &listed)] {
+            assert!(!is_let_in(owner, options, false));
+            assert!(is_let_in(owner, options, true));
         }
     }
 

@@ -6,10 +6,11 @@
 
 mod e2e_support;
 
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use beeline_nic_process::Statistics;
-use e2e_support::{Role, WATCHDOG, domain_at, own_role, run_nic, station, stop_flag};
+use beeline_tests::Random;
+use e2e_support::{Role, WATCHDOG, domain_at, number, own_role, run_nic, seed, station, stop_flag};
 
 #[test]
 #[ignore = "a role of the other tests, not a test"]
@@ -20,21 +21,6 @@ fn role() {
         Some("receiver") => station::run_receiver(stop_flag()),
         other => panic!("no role {other:?}"),
     }
-}
-
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % end
-    }
-}
-
-fn number(name: &str) -> Option<u64> {
-    std::env::var(name).ok()?.parse().ok()
 }
 
 /// Frames of the sender's present life arrive.
@@ -60,15 +46,14 @@ fn flows(sender: &mut Role, receiver: &mut Role, life: &mut String) {
 #[test]
 fn whoever_is_killed_the_others_go_on() {
     let rounds = number("BEELINE_KILL_ROUNDS").unwrap_or(200);
-    let clock = SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |now| now.as_nanos() as u64);
-    let seed = number("BEELINE_SEED").unwrap_or(clock | 1);
+    let seed = seed();
     println!("{rounds} rounds with BEELINE_SEED={seed}");
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path();
     let sender_of = |random: &mut Random| {
-        let interface = ["mmio", "mmio", "descriptor"][random.below(3) as usize];
-        let kernel = ["cached", "nt8"][random.below(2) as usize];
+        let interface = ["mmio", "mmio", "descriptor"][random.below(3)];
+        let kernel = ["cached", "nt8"][random.below(2)];
         Role::start("sender", root, &[("INTERFACE", interface), ("KERNEL", kernel)])
     };
     let receiver_of = || Role::start("receiver", root, &[("MAY_LOSE", "yes")]);
@@ -82,10 +67,10 @@ fn whoever_is_killed_the_others_go_on() {
         if random.below(4) != 0 {
             flows(&mut sender, &mut receiver, &mut life);
         }
-        let victim = random.below(3) as usize;
+        let victim = random.below(3);
         kills[victim] += 1;
         // Anywhere within a few milliseconds.
-        let moment = Instant::now() + Duration::from_micros(random.below(5000));
+        let moment = Instant::now() + Duration::from_micros(random.below(5000) as u64);
         while Instant::now() < moment {
             std::hint::spin_loop();
         }

@@ -15,7 +15,9 @@ use beeline_contract_link::{Evidence, Heartbeat, LinkKind};
 use beeline_heartbeat::{
     Acceptance, Counters, Down, HeartbeatLink, MappedFile, MappedState, Session, Side, Status,
 };
-use link_support::{NAMESPACES, Random, Role, argument, folder, has_namespaces, introduce, map, say, seed};
+use beeline_tests::Random;
+use link_support::e2e_support::{argument, own_role, say, seed};
+use link_support::{NAMESPACES, Role, folder, has_namespaces, introduce, map};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::Signal;
 
@@ -29,16 +31,16 @@ impl LinkKind for Patient {
 #[test]
 #[ignore = "a role of the other tests, not a test"]
 fn role() {
-    match argument("KIND").as_str() {
-        "mapped-file" => run_side::<MappedFile>(),
-        "patient" => run_side::<Patient>(),
-        "hostile" => run_hostile(),
-        other => panic!("no kind {other}"),
+    match own_role().as_deref() {
+        Some("mapped-file") => run_side::<MappedFile>(),
+        Some("patient") => run_side::<Patient>(),
+        Some("hostile") => run_hostile(),
+        other => panic!("no role {other:?}"),
     }
 }
 
 fn own_side() -> Side {
-    if argument("SIDE") == "first" { Side::First } else { Side::Second }
+    if argument("SIDE").unwrap() == "first" { Side::First } else { Side::Second }
 }
 
 fn run_side<K: LinkKind>() {
@@ -77,13 +79,15 @@ fn counted(counters: &Counters) -> String {
 /// Stores whatever it likes where the second side stores: noise, and lines of a side with some words wrong.
 fn run_hostile() {
     introduce();
-    let (map, mut random) = (map(), Random(seed()));
-    for _ in 0..argument("ROUNDS").parse().unwrap() {
+    let seed = seed();
+    eprintln!("run again with BEELINE_SEED={seed}");
+    let (map, mut random) = (map(), Random::new(seed));
+    for _ in 0..argument("ROUNDS").unwrap().parse().unwrap() {
         for word in 0..8 {
             let theirs = map.word(word * 8).load();
             let value =
-                [random.next(), theirs, theirs ^ (random.next() % 7), theirs ^ (1 << random.below(64))]
-                    [random.below(4) as usize];
+                [random.word(), theirs, theirs ^ (random.word() % 7), theirs ^ (1 << random.below(64))]
+                    [random.below(4)];
             map.word(128 + word * 8).store(value);
         }
         if random.below(100) == 0 {
@@ -93,8 +97,8 @@ fn run_hostile() {
     say("done");
 }
 
-fn pair(kind: &str, folder: &Path) -> [Role; 2] {
-    let sides = ["first", "second"].map(|side| Role::start(kind, side, folder, &[]));
+fn pair(kind: &'static str, folder: &Path) -> [Role; 2] {
+    let mut sides = ["first", "second"].map(|side| Role::start(kind, side, folder, &[]));
     if has_namespaces() {
         for (at, kind) in NAMESPACES.iter().enumerate() {
             let own = std::fs::read_link(format!("/proc/self/ns/{kind}")).unwrap().display().to_string();
@@ -102,7 +106,7 @@ fn pair(kind: &str, folder: &Path) -> [Role; 2] {
             assert!(first != second && first != own && second != own, "a common {kind} namespace");
         }
     }
-    let [first, second] = sides.each_ref().map(Role::up);
+    let [first, second] = sides.each_mut().map(Role::up);
     assert_eq!(first, second, "both are in one session");
     sides
 }
@@ -129,7 +133,7 @@ fn killed_side_is_down_after_the_bound_and_its_successor_comes_up() {
     let silence = Duration::from_micros(silence_us.parse().unwrap());
     assert!(silence >= declared.bound() && silence <= declared.bound() + declared.period(), "{silence:?}");
     drop(second);
-    let second = Role::start("mapped-file", "second", folder.path(), &[]);
+    let mut second = Role::start("mapped-file", "second", folder.path(), &[]);
     assert_eq!(first.up(), second.up());
     let [times_up, times_down, silent, declared_down, ..] = counters(&mut first);
     assert_eq!((times_up, times_down, silent, declared_down), (2, 1, 1, 0));
@@ -163,8 +167,9 @@ fn neither_a_stop_below_the_bound_nor_a_thousand_delays_on_a_loaded_machine_are_
     sides[1].signal(Signal::STOP);
     std::thread::sleep(Duration::from_millis(600));
     sides[1].signal(Signal::CONT);
-    let (stop, mut random) = (AtomicBool::new(false), Random(seed()));
-    println!("BEELINE_SEED={}", random.0);
+    let seed = seed();
+    println!("run again with BEELINE_SEED={seed}");
+    let (stop, mut random) = (AtomicBool::new(false), Random::new(seed));
     let cores = std::thread::available_parallelism().map_or(2, usize::from);
     std::thread::scope(|scope| {
         for _ in 0..4 * cores {
@@ -175,9 +180,9 @@ fn neither_a_stop_below_the_bound_nor_a_thousand_delays_on_a_loaded_machine_are_
             });
         }
         for _ in 0..1000 {
-            let side = &sides[random.below(2) as usize];
+            let side = &sides[random.below(2)];
             side.signal(Signal::STOP);
-            std::thread::sleep(Duration::from_micros(random.below(4000)));
+            std::thread::sleep(Duration::from_micros(random.below(4000) as u64));
             side.signal(Signal::CONT);
         }
         stop.store(true, Ordering::Relaxed);
@@ -192,10 +197,10 @@ fn neither_a_stop_below_the_bound_nor_a_thousand_delays_on_a_loaded_machine_are_
 #[test]
 fn hostile_side_harms_nothing_but_its_own_link() {
     let folder = folder();
-    let first = Role::start("patient", "first", folder.path(), &[]);
-    let hostile = Role::start("hostile", "second", folder.path(), &[("ROUNDS", "200000")]);
+    let mut first = Role::start("patient", "first", folder.path(), &[]);
+    let mut hostile = Role::start("hostile", "second", folder.path(), &[("ROUNDS", "200000")]);
     assert_eq!(hostile.line(), "done");
-    let second = Role::start("patient", "second", folder.path(), &[]);
+    let mut second = Role::start("patient", "second", folder.path(), &[]);
     let session = second.up();
     let mut heard = first.line();
     // What it could do is bring the link up and down.

@@ -13,7 +13,8 @@ use beeline_heartbeat::{Acceptance, HeartbeatLink, MappedFile, MappedState, Sess
 use beeline_mmio::{LoadWindow, Region, StoreKernel, StoreWindow, Word};
 use beeline_spec::escape::blank_from_random;
 use beeline_window::{Receiver, Sent, WindowConfig, Writer};
-use link_support::{Role, argument, end_with_stdin, folder, introduce, map, say};
+use link_support::e2e_support::{own_role, say};
+use link_support::{Role, end_with_stdin, folder, introduce, map};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Signal;
 
@@ -31,10 +32,10 @@ const MANY: u64 = 2000;
 fn role() {
     introduce();
     end_with_stdin();
-    match argument("KIND").as_str() {
-        "receiver" => Receiving::new().run(),
-        "sender" => Sending::new().run(),
-        other => panic!("no role {other}"),
+    match own_role().as_deref() {
+        Some("receiver") => Receiving::new().run(),
+        Some("sender") => Sending::new().run(),
+        other => panic!("no role {other:?}"),
     }
 }
 
@@ -188,7 +189,7 @@ impl Sending {
 #[test]
 fn senders_that_are_killed_and_stopped_leave_no_wrong_byte_behind() {
     let folder = folder();
-    let receiver = Role::start("receiver", "first", folder.path(), &[]);
+    let mut receiver = Role::start("receiver", "first", folder.path(), &[]);
     let mut sender = Role::start("sender", "second", folder.path(), &[]);
     let mut sessions = vec![sender.up()];
     for round in 0..3 {
@@ -203,7 +204,7 @@ fn senders_that_are_killed_and_stopped_leave_no_wrong_byte_behind() {
             sessions.push(sender.up());
             continue;
         }
-        let before = std::mem::replace(&mut sender, Role::start("sender", "second", folder.path(), &[]));
+        let mut before = std::mem::replace(&mut sender, Role::start("sender", "second", folder.path(), &[]));
         sessions.push(sender.up());
         if round == 2 {
             // While its successor sends.

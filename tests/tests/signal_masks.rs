@@ -68,7 +68,7 @@ impl Seen {
     /// Looks at all threads until it is over.
     fn look(&self, mut program: HashSet<u32>) {
         program.insert(rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned());
-        // Relaxed: nothing is read on the strength of it.
+        // Relaxed: only the end of the loop follows from it.
         while !self.is_over.load(Ordering::Relaxed) {
             let ours = threads().into_iter().filter(|id| !program.contains(id));
             for (name, open) in ours.filter_map(open_signals) {
@@ -179,7 +179,7 @@ fn every_thread_of_the_library_blocks_the_signals_of_the_program() {
             link_by_heartbeats(&seen);
             timings();
         }));
-        // Relaxed: as above.
+        // Relaxed: the thread that looks reads nothing on the strength of it.
         seen.is_over.store(true, Ordering::Relaxed);
         assert!(used.is_ok());
     });

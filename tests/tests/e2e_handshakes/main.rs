@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use beeline::{Domain, PortOptions, ReceiverOptions, WaitPolicy};
 use beeline_nic_process::{NicProcess, NicProcessConfig};
+use e2e_support::held::Held;
 use e2e_support::{Role, domain_config, own_role, say, stop_flag};
 
 #[test]
@@ -52,34 +53,17 @@ fn offer_everything(stop: &'static AtomicBool) {
     });
 }
 
-/// What a process holds.
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Clone, Copy)]
-struct Held {
-    fds: usize,
-    threads: usize,
-    mappings_of_memfds: usize,
-}
-
-impl Held {
-    fn by(process: &str) -> Self {
-        let count = |name| std::fs::read_dir(format!("/proc/{process}/{name}")).unwrap().count();
-        let maps = std::fs::read_to_string(format!("/proc/{process}/maps")).unwrap();
-        let mappings_of_memfds = maps.lines().filter(|line| line.contains("/memfd:")).count();
-        Held { fds: count("fd"), threads: count("task"), mappings_of_memfds }
-    }
-
-    /// Whether it is no more than before; reading `/proc` and allocators hold nothing of this.
-    fn is_within(self, before: Held) -> bool {
-        self.fds <= before.fds
-            && self.threads <= before.threads
-            && self.mappings_of_memfds <= before.mappings_of_memfds
-    }
+/// Whether a process holds no more than before of what reading `/proc` and allocators do not move.
+fn is_within(now: Held, before: Held) -> bool {
+    now.fds <= before.fds
+        && now.threads <= before.threads
+        && now.mappings_of_memfds <= before.mappings_of_memfds
 }
 
 /// Waits until a process holds no more than before.
-fn settle(process: &str, before: Held) {
+fn settle(process: u32, before: Held) {
     let begun = std::time::Instant::now();
-    while !Held::by(process).is_within(before) {
+    while !is_within(Held::by(process), before) {
         assert!(
             begun.elapsed() < e2e_support::WATCHDOG,
             "{:?} is left, {before:?} was before",
@@ -108,18 +92,18 @@ fn no_handshake_of_a_client_does_harm_or_leaves_anything() {
     let mut victim = Role::start("victim", folder.path(), &[]);
     victim.expect("ready");
     let domain = Domain::open_in(folder.path(), "e2e").unwrap();
-    let process = victim.pid().to_string();
+    let process = victim.pid();
     // Twice: what begins with the first peer is there before anything is counted.
     everything_works(&mut victim, &domain);
     clients::attack(folder.path());
     everything_works(&mut victim, &domain);
     std::thread::sleep(Duration::from_millis(100));
-    let before = Held::by(&process);
+    let before = Held::by(process);
     println!("{before:?}");
     clients::attack(folder.path());
-    settle(&process, before);
+    settle(process, before);
     everything_works(&mut victim, &domain);
-    settle(&process, before);
+    settle(process, before);
     victim.end();
 }
 
@@ -128,8 +112,8 @@ fn no_handshake_of_an_owner_does_harm_or_leaves_anything() {
     let folder = tempfile::tempdir().unwrap();
     let domain = e2e_support::domain_at(folder.path());
     owners::attack(&domain);
-    let before = Held::by("self");
+    let before = Held::by(std::process::id());
     println!("{before:?}");
     owners::attack(&domain);
-    settle("self", before);
+    settle(std::process::id(), before);
 }

@@ -19,11 +19,12 @@ use beeline::rpc::{Client, Deadline, Method};
 use beeline::{ClientOptions, Domain, NicPort, PortOptions, ReceiverOptions, SenderOptions};
 use beeline_kv::{Key, KvClient};
 use beeline_spec::Interface;
-use e2e_support::{Role, WATCHDOG, domain_at, own_role, run_nic};
+use e2e_support::held::Held;
+use e2e_support::{Role, WATCHDOG, domain_at, number, own_role, run_nic};
 use victims::{POLITE, honest};
 
 /// What a process may need beyond what it had when the attack began.
-const MOST_MORE_BYTES: u64 = 64 << 20;
+const MOST_MORE_KIB: u64 = 64 << 10;
 /// Far fewer than there are connections in an attack.
 const MOST_MORE_FDS: usize = 4;
 
@@ -39,23 +40,13 @@ fn role() {
 }
 
 fn lasts() -> Duration {
-    let asked = std::env::var("BEELINE_SCRIBBLE_MS").ok().and_then(|ms| ms.parse().ok());
-    Duration::from_millis(asked.unwrap_or(1000))
-}
-
-/// Bytes of a process that are in memory, and its descriptors.
-fn size_of(role: &Role) -> (u64, usize) {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", role.pid())).unwrap();
-    let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
-    let kilobytes: u64 = resident.trim().trim_end_matches(" kB").parse().unwrap();
-    let fds = std::fs::read_dir(format!("/proc/{}/fd", role.pid())).unwrap().count();
-    (kilobytes << 10, fds)
+    Duration::from_millis(number("BEELINE_SCRIBBLE_MS").unwrap_or(1000))
 }
 
 /// Does honest steps while an attacker scribbles, and ends the attacker: the victim is no larger than before.
 fn attacked(victim: &Role, root: &Path, attacker: &[(&str, &str)], mut honest: impl FnMut()) {
     honest();
-    let (bytes, fds) = size_of(victim);
+    let before = Held::by(victim.pid());
     let mut attack = Role::start("attacker", root, attacker);
     attack.expect("scribbles");
     let begun = Instant::now();
@@ -68,11 +59,11 @@ fn attacked(victim: &Role, root: &Path, attacker: &[(&str, &str)], mut honest: i
     let begun = Instant::now();
     loop {
         honest();
-        let now = size_of(victim);
-        if now.0 < bytes + MOST_MORE_BYTES && now.1 <= fds + MOST_MORE_FDS {
+        let now = Held::by(victim.pid());
+        if now.resident_kib < before.resident_kib + MOST_MORE_KIB && now.fds <= before.fds + MOST_MORE_FDS {
             return;
         }
-        assert!(begun.elapsed() < WATCHDOG, "{now:?} after the attack, {:?} before", (bytes, fds));
+        assert!(begun.elapsed() < WATCHDOG, "{now:?} after the attack, {before:?} before");
     }
 }
 

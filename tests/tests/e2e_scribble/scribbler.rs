@@ -8,61 +8,38 @@ use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use beeline_mmio::{MappedSegment, Region, SegmentOptions};
+use beeline_tests::Random;
 use rustix::fs::{FallocateFlags, fallocate};
+
+use crate::e2e_support::seed;
 
 const LINE_BYTES: usize = 64;
 const WORD_BYTES: usize = 8;
 const PAGE_BYTES: usize = 4096;
 
-/// A small generator; its seed is all that a run needs to be repeated as far as the scheduler lets it.
-pub struct Random(u64);
-
-impl Random {
-    /// Seeded by `BEELINE_SEED`, or by the clock.
-    pub fn new() -> Self {
-        let given = std::env::var("BEELINE_SEED").ok().and_then(|seed| seed.parse().ok());
-        let clock = SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |now| now.as_nanos() as u64);
-        let seed = given.unwrap_or(clock | 1);
-        println!("run again with BEELINE_SEED={seed}");
-        Random(seed)
-    }
-
-    pub fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    pub fn below(&mut self, end: u64) -> u64 {
-        self.next() % end
-    }
-
-    /// One of 16 kinds of values, some of which follow from what is there now.
-    fn value(&mut self, now: u64) -> u64 {
-        let random = self.next();
-        match self.below(16) {
-            0 => 0,
-            1 => u64::MAX,
-            2 => 1,
-            3 => 1 << 63,
-            4 => now ^ 1 << (random % 64),
-            5 => now.wrapping_add(1),
-            6 => now.wrapping_sub(1),
-            7 => !now,
-            8 => now << 1,
-            9 => now.rotate_left(32),
-            10 => random,
-            11 => random % 4096,
-            12 => 0xaaaa_aaaa_5555_5555,
-            13 => u64::from(u32::MAX),
-            // As a header of a message looks: kind, length and epoch in their places.
-            14 => now & 0xff << 56 | 1 << 46 | random & 0x3fff,
-            _ => (random & 0xffff) << 32 | 1 << 32,
-        }
+/// One of 16 kinds of values, some of which follow from what is there now.
+fn value_after(random: &mut Random, now: u64) -> u64 {
+    let word = random.word();
+    match random.below(16) {
+        0 => 0,
+        1 => u64::MAX,
+        2 => 1,
+        3 => 1 << 63,
+        4 => now ^ 1 << (word % 64),
+        5 => now.wrapping_add(1),
+        6 => now.wrapping_sub(1),
+        7 => !now,
+        8 => now << 1,
+        9 => now.rotate_left(32),
+        10 => word,
+        11 => word % 4096,
+        12 => 0xaaaa_aaaa_5555_5555,
+        13 => u64::from(u32::MAX),
+        // As a header of a message looks: kind, length and epoch in their places.
+        14 => now & 0xff << 56 | 1 << 46 | word & 0x3fff,
+        _ => (word & 0xffff) << 32 | 1 << 32,
     }
 }
 
@@ -115,7 +92,10 @@ pub struct Scribbler {
 impl Scribbler {
     pub fn new() -> Self {
         let remembered = [Remembered::default(); 16];
-        Scribbler { random: Random::new(), shared: BTreeMap::new(), remembered, stores: 0, holes: 0 }
+        let seed = seed();
+        // On standard error: the test takes standard output for itself.
+        eprintln!("run again with BEELINE_SEED={seed}");
+        Scribbler { random: Random::new(seed), shared: BTreeMap::new(), remembered, stores: 0, holes: 0 }
     }
 
     /// Looks again at what this process shares with others.
@@ -158,26 +138,25 @@ impl Scribbler {
     pub fn scribble(&mut self, deeds: u64) -> bool {
         let Scribbler { random, shared, remembered, stores, holes } = self;
         for _ in 0..deeds {
-            let which = random.below(shared.len().max(1) as u64) as usize;
+            let which = random.below(shared.len().max(1));
             let Some((&inode, found)) = shared.iter().nth(which) else { return false };
             let lines = found.region.bytes() / LINE_BYTES;
-            let any = |random: &mut Random| random.below(lines as u64) as usize;
+            let any = |random: &mut Random| random.below(lines);
             // The first lines of a window, and the words of a page of credits, are where most is decided.
-            let line =
-                if random.below(3) == 0 { random.below(lines.min(4) as u64) as usize } else { any(random) };
-            let word = random.below(8) as usize;
+            let line = if random.below(3) == 0 { random.below(lines.min(4)) } else { any(random) };
+            let word = random.below(8);
             let mut words = found.line(line);
-            let slot = random.below(16) as usize;
+            let slot = random.below(16);
             *stores += 1;
             match random.below(64) {
                 0 => *holes += u64::from(found.take_page(line * LINE_BYTES / PAGE_BYTES)),
                 1 => {
-                    let value = random.value(words[word]);
+                    let value = value_after(random, words[word]);
                     let start = line * LINE_BYTES / PAGE_BYTES * PAGE_BYTES;
                     let bytes = PAGE_BYTES.min(found.region.bytes() - start);
                     found.region.fill(start, bytes, value);
                 }
-                2..12 => found.store(line, &[random.value(words[word]); 8]),
+                2..12 => found.store(line, &[value_after(random, words[word]); 8]),
                 // Another line's words, or the first half of them.
                 12..20 => {
                     words = found.line(any(random));
@@ -192,7 +171,7 @@ impl Scribbler {
                     }
                 }
                 _ => {
-                    let value = random.value(words[word]);
+                    let value = value_after(random, words[word]);
                     found.region.word(line * LINE_BYTES + word * WORD_BYTES).store(value);
                 }
             }

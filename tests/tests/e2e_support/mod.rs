@@ -6,12 +6,12 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 #![allow(dead_code, reason = "each test program uses its own part")]
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use beeline_contract_memory::WaitPolicy;
 use beeline_domain::{Domain, DomainConfig};
@@ -19,6 +19,7 @@ use beeline_link_shm::ShmLink;
 use beeline_nic_process::{NicProcess, NicProcessConfig};
 
 pub mod frames;
+pub mod held;
 pub mod station;
 
 /// Ends a test that hangs; nothing is ever waited for this long.
@@ -35,6 +36,17 @@ pub fn own_role() -> Option<String> {
 /// An argument of this process's role.
 pub fn argument(name: &str) -> Option<String> {
     std::env::var(format!("BEELINE_E2E_{name}")).ok()
+}
+
+/// A number that the environment gives.
+pub fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+/// The seed that `BEELINE_SEED` gives, or one of the clock.
+pub fn seed() -> u64 {
+    let clock = SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |now| now.as_nanos() as u64);
+    number("BEELINE_SEED").unwrap_or(clock)
 }
 
 /// The domain of the test, in its role's folder.
@@ -176,6 +188,11 @@ impl Role {
     pub fn signal(&self, signal: rustix::process::Signal) {
         let pid = rustix::process::Pid::from_raw(self.pid().cast_signed()).unwrap();
         rustix::process::kill_process(pid, signal).unwrap();
+    }
+
+    /// Writes a line to its standard input.
+    pub fn order(&mut self, line: &str) {
+        writeln!(self.stdin.as_mut().expect("it is not told to end"), "{line}").unwrap();
     }
 
     /// Ends its standard input, and so tells it to end.

@@ -15,11 +15,13 @@ mod owner;
 mod refusals;
 mod users;
 
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
-use e2e_support::{WATCHDOG, own_role};
+use beeline_tests::Random;
+use e2e_support::held::Held;
+use e2e_support::{WATCHDOG, number, own_role, seed};
 use rustix::process::Signal;
-use users::{Process, Size, TwoUsers};
+use users::{Process, TwoUsers, is_within};
 
 #[test]
 #[ignore = "a role of the other tests, not a test"]
@@ -29,21 +31,6 @@ fn role() {
         Some("client") => client::run(),
         other => panic!("no role {other:?}"),
     }
-}
-
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % end
-    }
-}
-
-fn number(name: &str) -> Option<u64> {
-    std::env::var(name).ok()?.parse().ok()
 }
 
 /// The processes of a run.
@@ -58,8 +45,8 @@ struct Run {
     closes: bool,
     /// Whether the client has been heard to connect to this owner.
     is_connected: bool,
-    /// What the owner was when its two clients were first connected.
-    size: Option<Size>,
+    /// What the owner held when its two clients were first connected.
+    held: Option<Held>,
 }
 
 impl Run {
@@ -71,19 +58,19 @@ impl Run {
         let client = users.client(&[]);
         Run {
             users,
-            random: Random(seed),
+            random: Random::new(seed),
             owner,
             client,
             beside,
             closes: false,
             is_connected: false,
-            size: None,
+            held: None,
         }
     }
 
     /// A client that stays, or one that closes and connects again after some steps.
     fn start_client(&mut self) {
-        let steps = [None, None, Some("1"), Some("20"), Some("500")][self.random.below(5) as usize];
+        let steps = [None, None, Some("1"), Some("20"), Some("500")][self.random.below(5)];
         let arguments: Vec<(&str, &str)> = steps.map(|steps| ("STEPS", steps)).into_iter().collect();
         self.closes = steps.is_some();
         self.client = self.users.client(&arguments);
@@ -91,8 +78,8 @@ impl Run {
     }
 
     /// Anywhere within so many microseconds.
-    fn wait(&mut self, most_us: u64) {
-        let moment = Instant::now() + Duration::from_micros(self.random.below(most_us));
+    fn wait(&mut self, most_us: usize) {
+        let moment = Instant::now() + Duration::from_micros(self.random.below(most_us) as u64);
         while Instant::now() < moment {
             std::thread::sleep(owner::PAUSE);
         }
@@ -112,10 +99,10 @@ impl Run {
             return;
         }
         let begun = Instant::now();
-        let size = *self.size.get_or_insert_with(|| self.owner.size());
+        let held = *self.held.get_or_insert_with(|| self.owner.held());
         // What is closed by a thread of its own takes a moment.
-        while !self.owner.size().is_within(size) {
-            assert!(begun.elapsed() < WATCHDOG, "{:?}, and {size:?} before", self.owner.size());
+        while !is_within(self.owner.held(), held) {
+            assert!(begun.elapsed() < WATCHDOG, "{:?}, and {held:?} before", self.owner.held());
             std::thread::sleep(owner::PAUSE);
         }
     }
@@ -140,7 +127,7 @@ impl Run {
         self.owner = self.users.owner();
         self.owner.expect("ready");
         self.beside.expect("connected");
-        (self.size, self.is_connected) = (None, false);
+        (self.held, self.is_connected) = (None, false);
         if self.closes {
             // It says only once that it is connected.
             self.client.kill();
@@ -195,12 +182,11 @@ impl Run {
 fn whoever_is_killed_is_seen_to_die_and_leaves_nothing() {
     let Some(users) = TwoUsers::new() else { return };
     let kills = number("BEELINE_KILLS").unwrap_or(200);
-    let clock = SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |now| now.as_nanos() as u64);
-    let seed = number("BEELINE_SEED").unwrap_or(clock | 1);
+    let seed = seed();
     println!("{kills} kills with BEELINE_SEED={seed}");
     let mut run = Run::new(users, seed);
     run.settle();
-    let (files, beside) = (run.users.files(), run.beside.size());
+    let (files, beside) = (run.users.files(), run.beside.held());
     for kill in 0..kills {
         if kill % 100 == 99 {
             println!("{} kills", kill + 1);
@@ -209,7 +195,7 @@ fn whoever_is_killed_is_seen_to_die_and_leaves_nothing() {
     }
     run.settle();
     assert_eq!(run.users.files(), files, "names in the folder of the domain");
-    assert!(run.beside.size().is_within(beside), "{:?}, and {beside:?} before", run.beside.size());
+    assert!(is_within(run.beside.held(), beside), "{:?}, and {beside:?} before", run.beside.held());
     let Run { users, owner, client, beside, .. } = run;
     client.end();
     beside.end();

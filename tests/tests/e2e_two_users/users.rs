@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
+use crate::e2e_support::held::Held;
 use crate::e2e_support::{Role, WATCHDOG};
 
 /// Who owns the domain, and whom its offers list.
@@ -85,23 +86,12 @@ fn names(folder: &Path, found: &mut Vec<String>) {
     }
 }
 
-/// What a process holds.
-#[derive(Clone, Copy, Debug)]
-pub struct Size {
-    fds: usize,
-    threads: usize,
-    maps: usize,
-    resident_kib: u64,
-}
-
-impl Size {
-    /// Whether this is as much as before, but for what a run moves by chance, and for threads that begin with their first work.
-    pub fn is_within(self, before: Size) -> bool {
-        self.fds <= before.fds
-            && self.threads <= before.threads + 2
-            && self.maps <= before.maps + 8
-            && self.resident_kib <= before.resident_kib + MOST_MORE_KIB
-    }
+/// Whether a process holds as much as before, but for what a run moves by chance, and for threads that begin with their first work.
+pub fn is_within(now: Held, before: Held) -> bool {
+    now.fds <= before.fds
+        && now.threads <= before.threads + 2
+        && now.mappings <= before.mappings + 8
+        && now.resident_kib <= before.resident_kib + MOST_MORE_KIB
 }
 
 pub struct Process {
@@ -171,14 +161,8 @@ impl Process {
         }
     }
 
-    pub fn size(&self) -> Size {
-        let path = |name: &str| PathBuf::from(format!("/proc/{}/{name}", self.role.pid()));
-        let count = |name| std::fs::read_dir(path(name)).unwrap().count();
-        let maps = std::fs::read_to_string(path("maps")).unwrap().lines().count();
-        let status = std::fs::read_to_string(path("status")).unwrap();
-        let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
-        let resident_kib = resident.trim().trim_end_matches(" kB").parse().unwrap();
-        Size { fds: count("fd"), threads: count("task"), maps, resident_kib }
+    pub fn held(&self) -> Held {
+        Held::by(self.role.pid())
     }
 
     pub fn kill(&mut self) -> u32 {

@@ -55,7 +55,7 @@ impl Waited {
 /// Times of one round.
 #[derive(Default)]
 struct Times {
-    /// As they came.
+    /// Of the first frames, whatever their threads waited for.
     all: Vec<f64>,
     /// Of blocks in which nobody waited for a core.
     on_core: Vec<f64>,
@@ -153,7 +153,7 @@ impl Case {
         self.short += u32::from(on_core.len() < frames);
         // Frames that did not have their cores are no better than those that did.
         let on_core = if on_core.is_empty() { &all } else { &on_core };
-        // Rounds have as many events each.
+        // Each round counts as many events, so one with few on-core frames repeats them.
         let repeated = |times: &[f64]| times.iter().copied().cycle().take(frames).collect::<Vec<_>>();
         self.on_core.add_round(&repeated(on_core));
         self.all.add_round(&repeated(&all));

@@ -25,7 +25,7 @@ use crate::rpc_rate::{PIPELINE_LINES, still_makes_sense};
 use crate::{BenchError, Bound, Check, Figure, Latencies, Report, Settings};
 
 const BENCH: &str = "kv-fill";
-/// SETs outstanding.
+/// SETs that wait for their answers at once.
 const DEPTH: u64 = 64;
 const SETS_A_GET: u64 = 32;
 /// Memory of the store, in MiB, for each million items: a line for each in tables that may be half full, twice over.
@@ -35,7 +35,7 @@ const MOST_MS: f64 = 1.0;
 
 /// Both clients of one store.
 struct Clients {
-    // Before their server.
+    // Fields are dropped in order: clients leave before their server ends.
     fill: KvClient,
     probe: KvClient,
     server: ServerHalf,
@@ -46,7 +46,7 @@ impl Clients {
         let mib = (items * MIB_A_MILLION).div_ceil(1_000_000).max(64);
         let launch = Launch::role(OWN_NAME, &settings.program, &format!("{KV},{mib}"));
         let mut server = ServerHalf::start(&launch, settings.cores.second)?;
-        // A client asks what it has met.
+        // A client asks one thing of the store when it connects, and the server answers as many calls as its job says.
         server.begin(job(2))?;
         let connect = || {
             let domain = Domain::open(&DomainConfig::named(server.address().to_owned()));
@@ -73,7 +73,7 @@ impl Clients {
                 begun += u64::from(set != Started::Full);
                 any |= set != Started::Full;
             }
-            // Of items that are there.
+            // Only items that have been stored are asked for.
             let there = stored.max(ended);
             if asked.is_none() && there > 0 && begun / SETS_A_GET > ticks.len() as u64 {
                 let number = begun.wrapping_mul(0x9e37_79b9) % there;

@@ -38,7 +38,7 @@ pub(super) fn failed(what: &dyn std::fmt::Display) -> BenchError {
     BenchError::Rival { rival: "many windows".to_owned(), what: what.to_string() }
 }
 
-/// For a second at most.
+/// Sleeps until the descriptor is readable, for [`LONGEST_SLEEP`] at most.
 pub(super) fn wait_readable(descriptor: BorrowedFd<'_>) -> Result<(), BenchError> {
     let limit = Timespec { tv_sec: LONGEST_SLEEP.as_secs() as i64, tv_nsec: 0 };
     match poll(&mut [PollFd::new(&descriptor, PollFlags::IN)], Some(&limit)) {
@@ -54,13 +54,11 @@ pub(super) struct Set {
 }
 
 impl Set {
-    /// An empty one.
     pub(super) fn new() -> Result<Self, BenchError> {
         let epoll = epoll::create(CreateFlags::CLOEXEC).map_err(|error| failed(&error))?;
         Ok(Set { epoll, ready: Vec::with_capacity(EVENTS) })
     }
 
-    /// Takes a descriptor in.
     pub(super) fn add(&self, descriptor: BorrowedFd<'_>, number: usize) -> Result<(), BenchError> {
         let data = EventData::new_u64(number as u64);
         epoll::add(&self.epoll, descriptor, data, EventFlags::IN).map_err(|error| failed(&error))

@@ -40,7 +40,7 @@ struct Pair {
     name: String,
     role: Role,
     count: u64,
-    // Before its server.
+    // Fields are dropped in order: the end closes before its server is stopped.
     end: Option<Asking>,
     server: ServerHalf,
     latencies: Latencies,

@@ -168,7 +168,8 @@ fn answer(bytes: &[u8]) -> Result<Option<(Tuple, Listed)>, Errno> {
         let code = word(16).ok_or(Errno::PROTO)?.cast_signed();
         return match code.checked_neg() {
             Some(2) => Ok(None),
-            Some(code) if code > 0 => Err(Errno::from_raw_os_error(code)),
+            // `Errno` takes what the kernel may say, and panics at other numbers.
+            Some(code @ 1..=4095) => Err(Errno::from_raw_os_error(code)),
             _ => Err(Errno::PROTO),
         };
     }
@@ -339,6 +340,16 @@ mod tests {
                 spoiled[bytes] = value;
                 let _ = answer(&spoiled);
             }
+        }
+        good[4..6].copy_from_slice(&NLMSG_ERROR.to_ne_bytes());
+        for code in [i32::MIN, -4096, -4095, -13, -2, 0, 1, i32::MAX] {
+            good[16..20].copy_from_slice(&code.to_ne_bytes());
+            let expected = match code {
+                -2 => Ok(None),
+                -4095 | -13 => Err(Errno::from_raw_os_error(-code)),
+                _ => Err(Errno::PROTO),
+            };
+            assert_eq!(answer(&good), expected, "{code}");
         }
         for text in
             ["", "  sl  local_address rem_address   st", "0: é:1 0:0 01 x y z 0 0 5", "0: 0100007F:1F90"]

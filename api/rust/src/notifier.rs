@@ -147,6 +147,16 @@ impl Notifier {
         entries.values().filter(|entry| entry.has_joined).map(|entry| entry.subscriber.clone()).collect()
     }
 
+    /// The subscriber whose [`PeerId::number`] this is; `None` once it has gone. Known from its first request on, before
+    /// [`Notifier::subscribers`] has it. In a child of fork nobody is.
+    pub fn subscriber(&self, number: u64) -> Option<Subscriber> {
+        // Before the lock, which a thread may hold that a child does not have.
+        if !self.made_by.is_this() {
+            return None;
+        }
+        self.book.lock().entries.get(&number).map(|entry| entry.subscriber.clone())
+    }
+
     /// The next event; `None` when there is none now. Never waits.
     pub fn try_event(&self) -> Option<NotifierEvent> {
         self.event_timeout(Duration::ZERO)
@@ -243,7 +253,8 @@ struct Book {
 
 #[derive(Debug, Default)]
 struct State {
-    entries: HashMap<PeerId, Entry>,
+    /// By the numbers of their ids.
+    entries: HashMap<u64, Entry>,
     /// In order; at most one of a kind for each subscriber.
     events: VecDeque<NotifierEvent>,
 }
@@ -274,20 +285,20 @@ impl Book {
 
     fn enter(&self, subscriber: &Subscriber) {
         let entry = Entry { subscriber: subscriber.clone(), has_joined: false };
-        self.lock().entries.insert(subscriber.id(), entry);
+        self.lock().entries.insert(subscriber.id().number(), entry);
     }
 
     /// Its first request was answered.
     fn joined(&self, subscriber: &Subscriber) {
         let mut state = self.lock();
-        let Some(entry) = state.entries.get_mut(&subscriber.id()) else { return };
+        let Some(entry) = state.entries.get_mut(&subscriber.id().number()) else { return };
         entry.has_joined = true;
         self.tell(&mut state, NotifierEvent::Joined(subscriber.clone()));
     }
 
     fn has_room(&self, id: PeerId) {
         let mut state = self.lock();
-        let Some(entry) = state.entries.get(&id).filter(|entry| entry.has_joined) else { return };
+        let Some(entry) = state.entries.get(&id.number()).filter(|entry| entry.has_joined) else { return };
         let subscriber = entry.subscriber.clone();
         if !state.has(id, |event| matches!(event, NotifierEvent::HasRoom(_))) {
             self.tell(&mut state, NotifierEvent::HasRoom(subscriber));
@@ -296,7 +307,7 @@ impl Book {
 
     fn left(&self, id: PeerId) {
         let mut state = self.lock();
-        let Some(entry) = state.entries.remove(&id) else { return };
+        let Some(entry) = state.entries.remove(&id.number()) else { return };
         let is_known = entry.has_joined && !state.has(id, |event| matches!(event, NotifierEvent::Joined(_)));
         // Of one that the program has not heard of it need not hear at all: so nobody fills this by coming and going.
         state.events.retain(|event| event.subscriber().id() != id);

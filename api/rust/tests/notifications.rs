@@ -118,6 +118,8 @@ fn coming_and_going_fills_no_queue() {
     let notifier = domain.notifier("door").unwrap();
     let stays = domain.subscribe("door").unwrap();
     let first = joined(&notifier);
+    let number = first.id().number();
+    assert_eq!(notifier.subscriber(number).map(|it| it.id()), Some(first.id()));
     for _ in 0..50 {
         drop(domain.subscribe("door").unwrap());
     }
@@ -138,6 +140,7 @@ fn coming_and_going_fills_no_queue() {
         other => panic!("{other:?}"),
     }
     assert!(first.is_gone() && matches!(first.notify(b"", &[]), Err(NotifyError::Gone)));
+    assert!(notifier.subscriber(number).is_none());
     assert_eq!(first.pid(), Some(std::process::id()));
     drop(last);
 }

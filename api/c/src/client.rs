@@ -1,7 +1,6 @@
 //! Clients: what C calls, each function a gate, a check and a call.
 
 use core::ffi::c_int;
-use std::time::Instant;
 
 use beeline_rpc::shm::Client;
 use beeline_rpc::{CallError, CallFailure, Deadline, Method, Started};
@@ -51,9 +50,7 @@ extern "C" fn beeline_rpc_client_connect(
         client.put(Handle::NULL, "client")?;
         let domain = DOMAINS.get(domain)?;
         let (name, options) = (name.read("name")?, options::client(&options)?);
-        let started = Instant::now();
-        let domain = domain.opened_within(options.timeout)?;
-        let left = options.timeout.saturating_sub(started.elapsed());
+        let (domain, left) = domain.opened_within(options.timeout)?;
         let connected = Client::connect_within(domain, name, options, left);
         let inside = Inside::new(connected.map_err(|error| status::refused(&error))?);
         client.put(CLIENTS.insert(beeline_rpc_client(inside))?, "client")?;

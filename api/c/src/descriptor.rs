@@ -3,6 +3,7 @@
 //! One whose descriptor nobody asks for has none: descriptors are scarcer than handles.
 
 use core::ffi::c_int;
+use core::ops::{Deref, DerefMut};
 use std::os::fd::{AsFd, AsRawFd};
 
 use beeline_domain::{Armed, Readiness, Source};
@@ -69,5 +70,55 @@ impl Descriptor {
         if let Some(readiness) = &mut self.0 {
             readiness.withdraw(source);
         }
+    }
+}
+
+/// A source and its descriptor, for those that nothing borrows. Its drop prepares the end of the source.
+#[derive(Debug)]
+pub(crate) struct Described<T: Source> {
+    source: T,
+    descriptor: Descriptor,
+}
+
+impl<T: Source> Described<T> {
+    pub(crate) fn new(source: T) -> Self {
+        Described { source, descriptor: Descriptor::default() }
+    }
+
+    /// Makes the descriptor at the first call, and puts its number where C wants it.
+    pub(crate) fn tell(&mut self, descriptor: Out<'_, c_int>) -> Outcome<c_int> {
+        self.descriptor.tell(descriptor)
+    }
+
+    /// Prepares a wait, and tells C for how long it may wait.
+    pub(crate) fn arm(&mut self, at_most_ns: Out<'_, u64>) -> Outcome<c_int> {
+        self.descriptor.arm(&mut self.source, at_most_ns)
+    }
+
+    /// Ends a wait that was prepared.
+    pub(crate) fn disarm(&mut self) {
+        self.descriptor.disarm(&mut self.source);
+    }
+}
+
+impl<T: Source> Deref for Described<T> {
+    type Target = T;
+
+    #[inline(always)]
+    fn deref(&self) -> &T {
+        &self.source
+    }
+}
+
+impl<T: Source> DerefMut for Described<T> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.source
+    }
+}
+
+impl<T: Source> Drop for Described<T> {
+    fn drop(&mut self) {
+        self.descriptor.withdraw(&mut self.source);
     }
 }

@@ -4,7 +4,7 @@
 use core::ffi::c_int;
 use std::path::PathBuf;
 use std::sync::OnceLock;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use beeline_domain::{Domain, DomainConfig, DomainError};
 use beeline_ffi::{Failure, Handle, HandleVariable, Kind, Out, Outcome, Shared, Text, edge};
@@ -27,8 +27,20 @@ pub struct Foreign {
 }
 
 impl beeline_rpc_domain {
-    /// The open domain; waits for at most `timeout` until another user has made it and opened it to this one.
-    pub(crate) fn opened_within(&self, timeout: Duration) -> Outcome<&Domain> {
+    /// The open domain; does not wait for another user to make it.
+    pub(crate) fn opened(&self) -> Outcome<&Domain> {
+        Ok(self.opened_within(Duration::ZERO)?.0)
+    }
+
+    /// The open domain, and what is left of `timeout`: for at most so long this waits until another user has made it and opened
+    /// it to this one.
+    pub(crate) fn opened_within(&self, timeout: Duration) -> Outcome<(&Domain, Duration)> {
+        let started = Instant::now();
+        let domain = self.await_opened(timeout)?;
+        Ok((domain, timeout.saturating_sub(started.elapsed())))
+    }
+
+    fn await_opened(&self, timeout: Duration) -> Outcome<&Domain> {
         let foreign = match self {
             beeline_rpc_domain::Own(domain) => return Ok(domain),
             beeline_rpc_domain::Foreign(foreign) => foreign,

@@ -3,7 +3,6 @@
 use core::ffi::c_int;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use beeline_ffi::{Failure, Handle, HandleVariable, Kind, Options, Out, Shared, Text, edge};
 use beeline_rpc::WaitPolicy;
@@ -42,7 +41,7 @@ extern "C" fn beeline_rpc_server_offer(
         let domain = DOMAINS.get(domain)?;
         let name = name.read("name")?;
         let (options, policy) = options::server(&options)?;
-        let domain = domain.opened_within(Duration::ZERO)?;
+        let domain = domain.opened()?;
         let (offered, workers) =
             Server::offer(domain, name, options).map_err(|error| status::refused(&error))?;
         let workers = Mutex::new(workers.into_iter().map(Some).collect());

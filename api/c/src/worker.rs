@@ -9,7 +9,7 @@ use beeline_ffi::{Caller, Failure, Handle, HandleVariable, Kind, Out, Outcome, O
 use beeline_rpc::shm::Worker;
 use beeline_rpc::{Replied, Reply, Request, WaitPolicy};
 
-use crate::descriptor::Descriptor;
+use crate::descriptor::Described;
 use crate::exchange::{Handler, REQUESTS, beeline_rpc_request};
 use crate::status::OK;
 
@@ -18,8 +18,7 @@ const MAX_SLEEP: Duration = Duration::from_secs(3600);
 
 /// One thread's share of a server.
 pub struct beeline_rpc_worker {
-    worker: Worker,
-    descriptor: Descriptor,
+    worker: Described<Worker>,
     /// What handlers are given.
     request: SlotRef<beeline_rpc_request>,
     policy: WaitPolicy,
@@ -37,19 +36,12 @@ impl beeline_rpc_worker {
     /// Takes a worker in, for C to close.
     pub(crate) fn insert(worker: Worker, policy: WaitPolicy, stop: Arc<AtomicBool>) -> Outcome<Handle<Self>> {
         let request = REQUESTS.slot(REQUESTS.insert(beeline_rpc_request::empty())?);
-        WORKERS.insert(beeline_rpc_worker {
-            worker,
-            descriptor: Descriptor::default(),
-            request,
-            policy,
-            stop,
-        })
+        WORKERS.insert(beeline_rpc_worker { worker: Described::new(worker), request, policy, stop })
     }
 }
 
 impl Drop for beeline_rpc_worker {
     fn drop(&mut self) {
-        self.descriptor.withdraw(&mut self.worker);
         // It is nobody's, this thread's, or a thread's that has ended: whoever owns it owned the worker.
         drop(REQUESTS.remove(self.request.handle()));
     }
@@ -120,7 +112,7 @@ extern "C" fn beeline_rpc_worker_descriptor(
 ) -> c_int {
     edge("beeline_rpc_worker_descriptor", || {
         descriptor.put(-1, "descriptor")?;
-        WORKERS.enter(worker)?.descriptor.tell(descriptor)
+        WORKERS.enter(worker)?.worker.tell(descriptor)
     })
 }
 
@@ -128,16 +120,14 @@ extern "C" fn beeline_rpc_worker_descriptor(
 extern "C" fn beeline_rpc_worker_arm(worker: Handle<beeline_rpc_worker>, at_most_ns: Out<'_, u64>) -> c_int {
     edge("beeline_rpc_worker_arm", || {
         at_most_ns.put(0, "at_most_ns")?;
-        let beeline_rpc_worker { worker, descriptor, .. } = &mut *WORKERS.enter(worker)?;
-        descriptor.arm(worker, at_most_ns)
+        WORKERS.enter(worker)?.worker.arm(at_most_ns)
     })
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn beeline_rpc_worker_disarm(worker: Handle<beeline_rpc_worker>) -> c_int {
     edge("beeline_rpc_worker_disarm", || {
-        let beeline_rpc_worker { worker, descriptor, .. } = &mut *WORKERS.enter(worker)?;
-        descriptor.disarm(worker);
+        WORKERS.enter(worker)?.worker.disarm();
         Ok(OK)
     })
 }

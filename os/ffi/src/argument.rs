@@ -37,7 +37,7 @@ impl<'a> Text<'a> {
 /// The start of bytes that C gives to be read, or NULL.
 #[derive(Clone, Copy, Debug)]
 #[repr(transparent)]
-pub struct Bytes<'a>(*const u8, PhantomData<&'a [u8]>);
+pub struct Bytes<'a>(pub(crate) *const u8, pub(crate) PhantomData<&'a [u8]>);
 
 impl<'a> Bytes<'a> {
     /// The bytes; C said how many.
@@ -119,7 +119,7 @@ fn too_long(bytes: usize, what: &str) -> Failure {
 /// The start of an array of C, or NULL.
 #[derive(Clone, Copy, Debug)]
 #[repr(transparent)]
-pub struct Array<'a, T>(*const T, PhantomData<&'a [T]>);
+pub struct Array<'a, T>(pub(crate) *const T, pub(crate) PhantomData<&'a [T]>);
 
 impl<'a, T: Copy> Array<'a, T> {
     /// The elements; C said how many.
@@ -144,6 +144,19 @@ impl<'a, T: Copy> Array<'a, T> {
 #[derive(Clone, Copy, Debug)]
 #[repr(transparent)]
 pub struct Out<'a, T>(*mut T, PhantomData<&'a mut T>);
+
+impl Out<'_, usize> {
+    /// Puts what `body` has counted, whether it fails or not, unless C passed NULL because it does not want it.
+    #[inline(always)]
+    pub fn counted<R>(self, body: impl FnOnce(&mut usize) -> R) -> R {
+        // First, for a body that panics.
+        self.put_if_wanted(0);
+        let mut count = 0;
+        let result = body(&mut count);
+        self.put_if_wanted(count);
+        result
+    }
+}
 
 impl<T: Copy> Out<'_, T> {
     /// Fails where C passed NULL.
@@ -230,5 +243,28 @@ mod tests {
         let nowhere = Out::<u64>(core::ptr::null_mut(), PhantomData);
         assert_eq!(nowhere.put(3, "call").unwrap_err().why, "call is NULL");
         nowhere.put_if_wanted(3);
+    }
+
+    #[test]
+    fn count_is_put_also_of_what_fails_or_panics() {
+        let mut place = 7usize;
+        let out = Out(&raw mut place, PhantomData);
+        let failed = out.counted(|count| {
+            *count = 2;
+            Outcome::<()>::Err(Failure::invalid("the third"))
+        });
+        assert!(failed.is_err());
+        // SAFETY: memory of this test, whose pointer `out` has.
+        assert_eq!(unsafe { out.0.read() }, 2);
+        let panicked = std::panic::catch_unwind(core::panic::AssertUnwindSafe(|| {
+            out.counted(|count| {
+                *count = 3;
+                panic!("as asked")
+            })
+        }));
+        assert!(panicked.is_err());
+        // SAFETY: as above.
+        assert_eq!(unsafe { out.0.read() }, 0);
+        assert_eq!(Out::<usize>(core::ptr::null_mut(), PhantomData).counted(|_| 5), 5);
     }
 }

@@ -66,7 +66,7 @@ fn no_piece(index: usize, bytes: usize, what: &str) -> Failure {
 /// The start of an array that is filled with results, or NULL.
 #[derive(Debug)]
 #[repr(transparent)]
-pub struct Places<'a, T>(*mut T, PhantomData<&'a mut [T]>);
+pub struct Places<'a, T>(pub(crate) *mut T, pub(crate) PhantomData<&'a mut [T]>);
 
 impl<'a, T: Copy> Places<'a, T> {
     /// The places, which C need not have set.

@@ -43,6 +43,12 @@ impl Failure {
     pub fn invalid(why: impl Into<String>) -> Self {
         Failure::new(status::INVALID, why)
     }
+
+    /// The failure of a field, whose name its text begins with, as one of the struct that C knows as `whole`.
+    #[cold]
+    pub(crate) fn in_struct(self, whole: &str) -> Self {
+        Failure::new(self.status, format!("{whole}->{}", self.why))
+    }
 }
 
 #[cold]

@@ -2,9 +2,10 @@
 //!
 //! - [`edge`](edge()) runs the body of an exported function: a panic ends there, a [`Failure`] becomes a code and a text that
 //!   [`last_error`] gives to the same thread.
-//! - [`Text`], [`Bytes`], [`Memory`], [`Array`], [`Pieces`], [`Places`], [`Out`], [`Options`], [`ParcelPointer`] and [`SpacePointer`] are pointers as C passes them. They have no safe
-//!   constructor, so a value exists only where C passed one; the library's header obliges C to pass NULL or memory that is
-//!   there during the call. Each is looked at for NULL, length and alignment before it is followed.
+//! - [`Text`], [`Bytes`], [`Memory`], [`Array`], [`Pieces`], [`Places`], [`Out`], [`Options`], [`ParcelPointer`] and
+//!   [`SpacePointer`] are pointers as C passes them. No other crate can make one, so a value exists only where C passed one;
+//!   the library's header obliges C to pass NULL or memory that is there during the call. Each is looked at for NULL, length
+//!   and alignment before it is followed.
 //! - [`Handle`] names an object in a table: [`Owned`] for objects of one thread at a time, [`Shared`] for objects of any.
 //!
 //! # Handles are numbers
@@ -35,5 +36,5 @@ pub use edge::{Failure, Outcome, Reason, edge, edge_or, keep, last_error};
 pub use handle::{Handle, HandleVariable, Kind};
 pub use options::{Options, OptionsOfC};
 pub use owned::{Caller, Owned, Pass, SlotRef};
-pub use parcel::{MAX_FDS, Parcel, ParcelPointer, Space, SpacePointer, duplicate};
+pub use parcel::{EmptySpace, MAX_FDS, Parcel, ParcelPointer, Space, SpacePointer, duplicate};
 pub use shared::Shared;

@@ -2,8 +2,11 @@
 
 use core::ffi::c_int;
 use core::marker::PhantomData;
+use core::mem::MaybeUninit;
 use std::os::fd::{BorrowedFd, IntoRawFd, OwnedFd};
 
+use crate::argument::{Array, Bytes};
+use crate::arrays::Places;
 use crate::edge::{Failure, Outcome, null};
 
 /// Most descriptors of a parcel.
@@ -13,22 +16,20 @@ pub const MAX_FDS: usize = 32;
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Parcel<'a> {
-    bytes: *const u8,
+    bytes: Bytes<'a>,
     length: usize,
-    fds: *const c_int,
+    fds: Array<'a, c_int>,
     fd_count: usize,
-    lifetime: PhantomData<&'a [u8]>,
 }
 
 impl<'a> Parcel<'a> {
     /// What a callback of C is shown.
     pub fn of(bytes: &'a [u8], fds: &'a [c_int]) -> Self {
         Parcel {
-            bytes: bytes.as_ptr(),
+            bytes: Bytes(bytes.as_ptr(), PhantomData),
             length: bytes.len(),
-            fds: fds.as_ptr(),
+            fds: Array(fds.as_ptr(), PhantomData),
             fd_count: fds.len(),
-            lifetime: PhantomData,
         }
     }
 }
@@ -53,36 +54,11 @@ impl<'a> ParcelPointer<'a> {
         // SAFETY: not NULL and aligned (checked above), so a struct that C has set and nobody writes during the call: the contract
         // under which C passes a parcel. Any value is one of integers and pointers.
         let parcel = unsafe { *self.0 };
-        let is_there = parcel.length == 0 || !parcel.bytes.is_null() && parcel.length <= isize::MAX as usize;
-        if !is_there {
-            let length = parcel.length;
-            return Err(Failure::invalid(format!(
-                "{what}->bytes is NULL or too long, with a length of {length} bytes"
-            )));
-        }
-        let bytes = if parcel.length == 0 {
-            &[][..]
-        } else {
-            // SAFETY: not NULL and not longer than a slice may be (checked above); bytes that nobody writes during the call.
-            unsafe { core::slice::from_raw_parts(parcel.bytes, parcel.length) }
-        };
-        Ok((bytes, fds(parcel.fds, parcel.fd_count, what)?))
+        let bytes = parcel.bytes.read(parcel.length, "bytes").map_err(|failure| failure.in_struct(what))?;
+        let fds = parcel.fds.read(parcel.fd_count, MAX_FDS, "fds");
+        let fds = fds.map_err(|failure| failure.in_struct(what))?;
+        Ok((bytes, fds.iter().map(|number| duplicate(*number, what)).collect::<Outcome<_>>()?))
     }
-}
-
-/// Descriptors of our own of the files that those of C are of.
-fn fds(start: *const c_int, count: usize, what: &str) -> Outcome<Vec<OwnedFd>> {
-    if count > MAX_FDS || count > 0 && (start.is_null() || !start.is_aligned()) {
-        return Err(Failure::invalid(format!(
-            "{what}->fds has {count} elements; {MAX_FDS} at most, and its start must not be NULL"
-        )));
-    }
-    if count == 0 {
-        return Ok(Vec::new());
-    }
-    // SAFETY: not NULL and aligned (checked above); as many numbers as C says, which nobody writes during the call.
-    let numbers = unsafe { core::slice::from_raw_parts(start, count) };
-    numbers.iter().map(|number| duplicate(*number, what)).collect()
 }
 
 /// A descriptor of our own of the file that `number` is of.
@@ -104,20 +80,20 @@ pub fn duplicate(number: c_int, what: &str) -> Outcome<OwnedFd> {
 /// Memory for bytes and descriptors that come, and how many did.
 #[derive(Debug)]
 #[repr(C)]
-pub struct Space {
-    bytes: *mut u8,
+pub struct Space<'a> {
+    bytes: Places<'a, u8>,
     capacity: usize,
     length: usize,
-    fds: *mut c_int,
+    fds: Places<'a, c_int>,
     fd_capacity: usize,
     fd_count: usize,
 }
 
-impl Space {
+impl<'a> Space<'a> {
     /// Memory of ours that a callback of C may fill.
-    pub fn over(bytes: &mut [u8], fds: &mut [c_int]) -> Self {
+    pub fn over(bytes: &'a mut [u8], fds: &'a mut [c_int]) -> Self {
         let (capacity, fd_capacity) = (bytes.len(), fds.len());
-        let (bytes, fds) = (bytes.as_mut_ptr(), fds.as_mut_ptr());
+        let (bytes, fds) = (Places(bytes.as_mut_ptr(), PhantomData), Places(fds.as_mut_ptr(), PhantomData));
         Space { bytes, capacity, length: 0, fds, fd_capacity, fd_count: 0 }
     }
 
@@ -128,16 +104,16 @@ impl Space {
 }
 
 /// Memory that C gives for what comes, or NULL.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 #[repr(transparent)]
-pub struct SpacePointer<'a>(*mut Space, PhantomData<&'a mut Space>);
+pub struct SpacePointer<'a>(*mut Space<'a>, PhantomData<&'a mut Space<'a>>);
 
-impl SpacePointer<'_> {
-    /// Says that nothing has come yet.
+impl<'a> SpacePointer<'a> {
+    /// The memory, after C was told that nothing has come yet.
     ///
     /// # Errors
     /// It is NULL or not aligned; NULL with a capacity.
-    pub fn clear(self, what: &str) -> Outcome<()> {
+    pub fn empty(self, what: &str) -> Outcome<EmptySpace<'a>> {
         if self.0.is_null() {
             return Err(null(what));
         }
@@ -146,50 +122,50 @@ impl SpacePointer<'_> {
         }
         // SAFETY: not NULL and aligned (checked above), so a struct that C has set and that this call alone uses: the contract
         // under which C passes a space. Any value is one of integers and pointers.
-        let space = unsafe { &mut *self.0 };
-        (space.length, space.fd_count) = (0, 0);
-        let bytes_are_there =
-            space.capacity == 0 || !space.bytes.is_null() && space.capacity <= isize::MAX as usize;
-        let fds_are_there = space.fd_capacity == 0
-            || !space.fds.is_null()
-                && space.fds.is_aligned()
-                && space.fd_capacity <= isize::MAX as usize / size_of::<c_int>();
-        if bytes_are_there && fds_are_there {
-            return Ok(());
-        }
-        Err(Failure::invalid(format!("{what} has NULL, not aligned, or too long memory")))
+        let Space { bytes, capacity, length, fds, fd_capacity, fd_count } = unsafe { &mut *self.0 };
+        (*length, *fd_count) = (0, 0);
+        let bytes = Places(bytes.0, PhantomData).fill(*capacity, "bytes");
+        let fds = Places(fds.0, PhantomData).fill(*fd_capacity, "fds");
+        Ok(EmptySpace {
+            bytes: bytes.map_err(|failure| failure.in_struct(what))?,
+            fds: fds.map_err(|failure| failure.in_struct(what))?,
+            length,
+            fd_count,
+        })
     }
+}
 
-    /// Puts what has come, whose descriptors are C's then; gives it back if there is no room for all, and tells C how much there
-    /// would have to be. [`SpacePointer::clear`] has checked the memory.
+/// Memory of C that was looked at and that nothing was put into yet.
+#[derive(Debug)]
+pub struct EmptySpace<'a> {
+    bytes: &'a mut [MaybeUninit<u8>],
+    fds: &'a mut [MaybeUninit<c_int>],
+    length: &'a mut usize,
+    fd_count: &'a mut usize,
+}
+
+impl EmptySpace<'_> {
+    /// Puts what has come, whose descriptors are C's then, and tells C how much it is; where there is no room for all, puts
+    /// nothing.
     ///
     /// # Errors
-    /// What has come, where there is no room for it.
+    /// The descriptors that have come, where there is no room.
     pub fn put(self, bytes: &[u8], fds: Vec<OwnedFd>) -> Result<(), Vec<OwnedFd>> {
-        if self.0.is_null() {
+        (*self.length, *self.fd_count) = (bytes.len(), fds.len());
+        let (Some(of_bytes), Some(of_fds)) =
+            (self.bytes.get_mut(..bytes.len()), self.fds.get_mut(..fds.len()))
+        else {
             return Err(fds);
-        }
-        // SAFETY: as in `clear`, which has checked it.
-        let space = unsafe { &mut *self.0 };
-        (space.length, space.fd_count) = (bytes.len(), fds.len());
-        if bytes.len() > space.capacity || fds.len() > space.fd_capacity {
-            return Err(fds);
-        }
-        if !bytes.is_empty() {
-            // SAFETY: `capacity` bytes of C's, as many as there are at least, which this call alone uses (`clear`).
-            let to = unsafe { core::slice::from_raw_parts_mut(space.bytes, bytes.len()) };
-            to.copy_from_slice(bytes);
-        }
-        for (index, fd) in fds.into_iter().enumerate() {
-            // SAFETY: in `fd_capacity` numbers of C's (compared above).
-            unsafe { space.fds.wrapping_add(index).write(fd.into_raw_fd()) };
+        };
+        of_bytes.write_copy_of_slice(bytes);
+        for (place, fd) in of_fds.iter_mut().zip(fds) {
+            place.write(fd.into_raw_fd());
         }
         Ok(())
     }
 }
 
 #[cfg(test)]
-#[cfg(not(miri))]
 mod tests {
     use std::io::{Read, Write};
     use std::os::fd::{AsRawFd, FromRawFd};
@@ -218,9 +194,9 @@ mod tests {
             assert!(why.contains(&format!("the descriptor {}", numbers[0])), "{why}");
         }
         let good = Parcel::of(b"abc", &numbers);
-        assert!(read(&Parcel { bytes: core::ptr::null(), ..good }).is_err());
+        assert!(read(&Parcel { bytes: Bytes(core::ptr::null(), PhantomData), ..good }).is_err());
         assert!(read(&Parcel { length: usize::MAX, ..good }).is_err());
-        assert!(read(&Parcel { fds: core::ptr::null(), ..good }).is_err());
+        assert!(read(&Parcel { fds: Array(core::ptr::null(), PhantomData), ..good }).is_err());
         let held = std::fs::File::open("/dev/null").unwrap();
         let many = [held.as_raw_fd(); MAX_FDS + 1];
         let refused = read(&Parcel::of(b"", &many)).unwrap_err().why.clone();
@@ -230,21 +206,39 @@ mod tests {
 
     #[test]
     fn space_takes_all_or_nothing() {
-        let (mut bytes, mut fds) = ([0u8; 4], [-1; 1]);
+        let (mut bytes, mut fds) = ([7u8; 4], [-1; 1]);
         let mut space = Space::over(&mut bytes, &mut fds);
-        let pointer = SpacePointer(&raw mut space, PhantomData);
-        pointer.clear("told").unwrap();
+        let space = &raw mut space;
+        let empty = || SpacePointer(space, PhantomData).empty("told").unwrap();
+        // SAFETY: the struct above, which nobody else uses meanwhile.
+        let filled = || unsafe { (*space).filled() };
         let fd = || OwnedFd::from(std::io::pipe().unwrap().1);
-        assert_eq!(pointer.put(b"12345", vec![fd()]).unwrap_err().len(), 1);
-        assert_eq!(space.filled(), (5, 1));
-        let pointer = SpacePointer(&raw mut space, PhantomData);
-        assert_eq!(pointer.put(b"1234", vec![fd(), fd()]).unwrap_err().len(), 2);
-        pointer.put(b"123", vec![fd()]).unwrap();
-        assert_eq!((space.filled(), bytes), ((3, 1), *b"123\0"));
+        assert_eq!(empty().put(b"12345", vec![fd()]).unwrap_err().len(), 1);
+        assert_eq!(filled(), (5, 1));
+        assert_eq!(empty().put(b"1234", vec![fd(), fd()]).unwrap_err().len(), 2);
+        assert_eq!(filled(), (4, 2));
+        let _nothing = empty();
+        assert_eq!(filled(), (0, 0));
+        empty().put(b"123", vec![fd()]).unwrap();
+        assert_eq!(filled(), (3, 1));
+        assert_eq!(bytes, *b"123\x07", "what did not fit has left no trace");
         // SAFETY: a descriptor that `put` gave away, to this test alone.
         drop(unsafe { OwnedFd::from_raw_fd(fds[0]) });
-        assert!(SpacePointer(core::ptr::null_mut(), PhantomData).clear("told").is_err());
-        let mut none = Space { bytes: core::ptr::null_mut(), capacity: 1, ..space };
-        assert!(SpacePointer(&raw mut none, PhantomData).clear("told").is_err());
+    }
+
+    #[test]
+    fn space_that_cannot_be_is_refused() {
+        let refused =
+            |space: *mut Space<'_>| SpacePointer(space, PhantomData).empty("told").unwrap_err().why.clone();
+        assert_eq!(refused(core::ptr::null_mut()), "told is NULL");
+        let mut none = Space::over(&mut [], &mut []);
+        none.bytes = Places(core::ptr::null_mut(), PhantomData);
+        none.capacity = 1;
+        assert!(refused(&raw mut none).starts_with("told->bytes has 1 elements"));
+        assert!(refused((&raw mut none).wrapping_byte_add(1)).contains("not aligned"));
+        (none.capacity, none.fd_capacity) = (0, usize::MAX);
+        assert!(refused(&raw mut none).starts_with("told->fds has"));
+        none.fd_capacity = 0;
+        assert!(SpacePointer(&raw mut none, PhantomData).empty("told").is_ok());
     }
 }

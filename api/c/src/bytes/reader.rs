@@ -1,21 +1,18 @@
 //! Readers: what C calls, each function a gate, a check and a call.
 
 use core::ffi::c_int;
-use std::time::Duration;
 
 use beeline::{ByteRead, ByteReceiver, RecvError};
 use beeline_ffi::{Handle, HandleVariable, Kind, Memory, Options, Out, Outcome, Owned, Text, edge};
 
-use crate::descriptor::Descriptor;
-use crate::domain::{DOMAINS, beeline_rpc_domain};
-use crate::window::options::{self, beeline_window_receiver_options};
-use crate::window::status::{EMPTY, END, OK, duration, of_offer, of_recv};
+use crate::descriptor::Described;
+use crate::domain::beeline_rpc_domain;
+use crate::window::options::beeline_window_receiver_options;
+use crate::window::rendezvous;
+use crate::window::status::{EMPTY, END, OK, duration, of_recv};
 
 /// A reader of C.
-pub struct beeline_bytes_reader {
-    receiver: ByteReceiver,
-    descriptor: Descriptor,
-}
+pub struct beeline_bytes_reader(Described<ByteReceiver>);
 
 impl Kind for beeline_bytes_reader {
     const NAME: &'static str = "reader";
@@ -23,12 +20,6 @@ impl Kind for beeline_bytes_reader {
 }
 
 static READERS: Owned<beeline_bytes_reader> = Owned::new();
-
-impl Drop for beeline_bytes_reader {
-    fn drop(&mut self) {
-        self.descriptor.withdraw(&mut self.receiver);
-    }
-}
 
 /// The code of what a read found, and the number of bytes.
 fn told(found: Result<ByteRead, RecvError>, count: Out<'_, usize>) -> Outcome<c_int> {
@@ -51,12 +42,8 @@ extern "C" fn beeline_bytes_reader_offer(
 ) -> c_int {
     edge("beeline_bytes_reader_offer", || {
         reader.put(Handle::NULL, "reader")?;
-        let domain = DOMAINS.get(domain)?;
-        let (name, options) = (name.read("name")?, options::receiver(&options)?);
-        let domain = beeline::Domain::from(domain.opened_within(Duration::ZERO)?.clone());
-        let offered = domain.receiver_with(name, options).map_err(|error| of_offer(&error))?;
-        let new = beeline_bytes_reader { receiver: offered.into_bytes(), descriptor: Descriptor::default() };
-        reader.put(READERS.insert(new)?, "reader")?;
+        let offered = Described::new(rendezvous::offer(domain, name, &options)?.into_bytes());
+        reader.put(READERS.insert(beeline_bytes_reader(offered))?, "reader")?;
         Ok(OK)
     })
 }
@@ -81,7 +68,7 @@ extern "C" fn beeline_bytes_try_read(
     edge("beeline_bytes_try_read", || {
         count.put(0, "count")?;
         let mut reader = READERS.enter(reader)?;
-        told(reader.receiver.try_read(memory.fill(capacity, "memory")?), count)
+        told(reader.0.try_read(memory.fill(capacity, "memory")?), count)
     })
 }
 
@@ -101,7 +88,7 @@ extern "C" fn beeline_bytes_read(
             // For no bytes nobody waits.
             return Ok(OK);
         }
-        told(reader.receiver.read_timeout(memory, duration(timeout_ns)), count)
+        told(reader.0.read_timeout(memory, duration(timeout_ns)), count)
     })
 }
 
@@ -116,7 +103,7 @@ extern "C" fn beeline_bytes_peek(
     edge("beeline_bytes_peek", || {
         count.put(0, "count")?;
         let mut reader = READERS.enter(reader)?;
-        told(reader.receiver.peek(offset, memory.fill(capacity, "memory")?), count)
+        told(reader.0.peek(offset, memory.fill(capacity, "memory")?), count)
     })
 }
 
@@ -124,7 +111,7 @@ extern "C" fn beeline_bytes_peek(
 extern "C" fn beeline_bytes_queued(reader: Handle<beeline_bytes_reader>, bytes: Out<'_, u64>) -> c_int {
     edge("beeline_bytes_queued", || {
         bytes.put(0, "bytes")?;
-        bytes.put_if_wanted(READERS.enter(reader)?.receiver.queued_bytes());
+        bytes.put_if_wanted(READERS.enter(reader)?.0.queued_bytes());
         Ok(OK)
     })
 }
@@ -133,10 +120,9 @@ extern "C" fn beeline_bytes_queued(reader: Handle<beeline_bytes_reader>, bytes: 
 extern "C" fn beeline_bytes_next_stream(reader: Handle<beeline_bytes_reader>) -> c_int {
     edge("beeline_bytes_next_stream", || {
         let mut reader = READERS.enter(reader)?;
-        let beeline_bytes_reader { receiver, descriptor } = &mut *reader;
         // What was announced was announced to the sender that is let go.
-        descriptor.disarm(receiver);
-        receiver.next_stream();
+        reader.0.disarm();
+        reader.0.next_stream();
         Ok(OK)
     })
 }
@@ -148,7 +134,7 @@ extern "C" fn beeline_bytes_reader_descriptor(
 ) -> c_int {
     edge("beeline_bytes_reader_descriptor", || {
         descriptor.put(-1, "descriptor")?;
-        READERS.enter(reader)?.descriptor.tell(descriptor)
+        READERS.enter(reader)?.0.tell(descriptor)
     })
 }
 
@@ -159,18 +145,14 @@ extern "C" fn beeline_bytes_reader_arm(
 ) -> c_int {
     edge("beeline_bytes_reader_arm", || {
         at_most_ns.put(0, "at_most_ns")?;
-        let mut reader = READERS.enter(reader)?;
-        let beeline_bytes_reader { receiver, descriptor } = &mut *reader;
-        descriptor.arm(receiver, at_most_ns)
+        READERS.enter(reader)?.0.arm(at_most_ns)
     })
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn beeline_bytes_reader_disarm(reader: Handle<beeline_bytes_reader>) -> c_int {
     edge("beeline_bytes_reader_disarm", || {
-        let mut reader = READERS.enter(reader)?;
-        let beeline_bytes_reader { receiver, descriptor } = &mut *reader;
-        descriptor.disarm(receiver);
+        READERS.enter(reader)?.0.disarm();
         Ok(OK)
     })
 }

@@ -6,9 +6,10 @@ use std::time::Instant;
 use beeline::{ByteSender, Flushed, SendError};
 use beeline_ffi::{Bytes, Handle, HandleVariable, Kind, Options, Out, Outcome, Owned, Text, edge};
 
-use crate::domain::{DOMAINS, beeline_rpc_domain};
-use crate::window::options::{self, beeline_window_sender_options};
-use crate::window::status::{FULL, OK, duration, of_connect, of_send};
+use crate::domain::beeline_rpc_domain;
+use crate::window::options::beeline_window_sender_options;
+use crate::window::rendezvous;
+use crate::window::status::{FULL, OK, duration, of_send, unless_gone};
 
 /// A writer of C.
 pub struct beeline_bytes_writer(ByteSender);
@@ -21,20 +22,21 @@ impl Kind for beeline_bytes_writer {
 static WRITERS: Owned<beeline_bytes_writer> = Owned::new();
 
 impl beeline_bytes_writer {
-    /// The code of a write that took so many of `length` bytes.
-    fn told(&self, taken: Result<usize, SendError>, length: usize, count: Out<'_, usize>) -> Outcome<c_int> {
-        let taken = taken.map_err(|error| of_send(&error))?;
-        count.put_if_wanted(taken);
-        if taken > 0 || length == 0 {
-            return Ok(OK);
-        }
-        self.full()
+    /// Writes as many of `bytes` as `write` does, and counts in `done` what was written.
+    #[inline(always)]
+    fn write_some(
+        &mut self,
+        bytes: &[u8],
+        done: &mut usize,
+        write: impl FnOnce(&mut ByteSender, &[u8]) -> Result<usize, SendError>,
+    ) -> Outcome<c_int> {
+        *done = write(&mut self.0, bytes).map_err(|error| of_send(&error))?;
+        if *done > 0 || bytes.is_empty() { Ok(OK) } else { self.full() }
     }
 
-    /// There is no room now; there never will be if the reader has ended.
     #[cold]
     fn full(&self) -> Outcome<c_int> {
-        if self.0.is_receiver_gone() { Err(of_send(&SendError::ReceiverGone)) } else { Ok(FULL) }
+        unless_gone(self.0.is_receiver_gone(), FULL)
     }
 
     /// Writes all of `bytes`, and counts in `done` what was written.
@@ -61,12 +63,7 @@ extern "C" fn beeline_bytes_writer_connect(
 ) -> c_int {
     edge("beeline_bytes_writer_connect", || {
         writer.put(Handle::NULL, "writer")?;
-        let domain = DOMAINS.get(domain)?;
-        let (name, (options, timeout)) = (name.read("name")?, options::sender(&options)?);
-        let started = Instant::now();
-        let domain = beeline::Domain::from(domain.opened_within(timeout)?.clone());
-        let options = options.timeout(timeout.saturating_sub(started.elapsed()));
-        let connected = domain.sender_with(name, options).map_err(|error| of_connect(&error))?;
+        let connected = rendezvous::connect(domain, name, &options)?;
         writer.put(WRITERS.insert(beeline_bytes_writer(connected.into_bytes()))?, "writer")?;
         Ok(OK)
     })
@@ -84,10 +81,7 @@ extern "C" fn beeline_bytes_writer_release(writer: Handle<beeline_bytes_writer>)
 
 #[unsafe(no_mangle)]
 extern "C" fn beeline_bytes_writer_reader(writer: Handle<beeline_bytes_writer>) -> c_int {
-    edge("beeline_bytes_writer_reader", || match WRITERS.enter(writer)?.0.is_receiver_gone() {
-        true => Err(of_send(&SendError::ReceiverGone)),
-        false => Ok(OK),
-    })
+    edge("beeline_bytes_writer_reader", || unless_gone(WRITERS.enter(writer)?.0.is_receiver_gone(), OK))
 }
 
 #[unsafe(no_mangle)]
@@ -98,10 +92,11 @@ extern "C" fn beeline_bytes_try_write(
     count: Out<'_, usize>,
 ) -> c_int {
     edge("beeline_bytes_try_write", || {
-        count.put(0, "count")?;
-        let mut writer = WRITERS.enter(writer)?;
-        let taken = writer.0.try_write(bytes.read(length, "bytes")?);
-        writer.told(taken, length, count)
+        count.check("count")?;
+        count.counted(|done| {
+            let mut writer = WRITERS.enter(writer)?;
+            writer.write_some(bytes.read(length, "bytes")?, done, ByteSender::try_write)
+        })
     })
 }
 
@@ -114,12 +109,10 @@ extern "C" fn beeline_bytes_write(
     count: Out<'_, usize>,
 ) -> c_int {
     edge("beeline_bytes_write", || {
-        count.put_if_wanted(0);
-        let mut writer = WRITERS.enter(writer)?;
-        let mut done = 0;
-        let status = writer.write(bytes.read(length, "bytes")?, timeout_ns, &mut done);
-        count.put_if_wanted(done);
-        status
+        count.counted(|done| {
+            let mut writer = WRITERS.enter(writer)?;
+            writer.write(bytes.read(length, "bytes")?, timeout_ns, done)
+        })
     })
 }
 
@@ -131,10 +124,11 @@ extern "C" fn beeline_bytes_write_more(
     count: Out<'_, usize>,
 ) -> c_int {
     edge("beeline_bytes_write_more", || {
-        count.put(0, "count")?;
-        let mut writer = WRITERS.enter(writer)?;
-        let taken = writer.0.write_more(bytes.read(length, "bytes")?);
-        writer.told(taken, length, count)
+        count.check("count")?;
+        count.counted(|done| {
+            let mut writer = WRITERS.enter(writer)?;
+            writer.write_some(bytes.read(length, "bytes")?, done, ByteSender::write_more)
+        })
     })
 }
 

@@ -1,9 +1,7 @@
 //! Notifiers: what C calls, and its callback for requests.
 
 use core::ffi::{c_int, c_void};
-use std::collections::HashMap;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use beeline::{Answer, Notified, Notifier, NotifierEvent, NotifierOptions, NotifyError, Subscriber};
 use beeline_ffi::{
@@ -27,10 +25,7 @@ type AnswerOfC = unsafe extern "C-unwind" fn(
 ) -> c_int;
 
 /// A notifier of C. Any thread may use it.
-pub struct beeline_notifier {
-    notifier: Notifier,
-    book: Arc<Book>,
-}
+pub struct beeline_notifier(Notifier);
 
 impl Kind for beeline_notifier {
     const NAME: &'static str = "notifier";
@@ -39,29 +34,9 @@ impl Kind for beeline_notifier {
 
 static NOTIFIERS: Shared<beeline_notifier> = Shared::new();
 
-/// Subscribers by the numbers that C knows them by; those that have gone are forgotten when another one comes.
-#[derive(Default)]
-struct Book(Mutex<HashMap<u64, Subscriber>>);
-
-impl Book {
-    fn lock(&self) -> MutexGuard<'_, HashMap<u64, Subscriber>> {
-        // Changed by single inserts and removals.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The number of a subscriber that says something.
-    fn enter(&self, subscriber: &Subscriber) -> u64 {
-        let number = subscriber.id().number();
-        let mut known = self.lock();
-        if !known.contains_key(&number) {
-            known.retain(|_, other| !other.is_gone());
-            known.insert(number, subscriber.clone());
-        }
-        number
-    }
-
-    fn find(&self, number: u64) -> Outcome<Subscriber> {
-        self.lock().get(&number).cloned().ok_or_else(|| of_notify(&NotifyError::Gone))
+impl beeline_notifier {
+    fn subscriber(&self, number: u64) -> Outcome<Subscriber> {
+        self.0.subscriber(number).ok_or_else(|| of_notify(&NotifyError::Gone))
     }
 }
 
@@ -148,18 +123,15 @@ extern "C" fn beeline_notifier_offer(
         notifier.put(Handle::NULL, "notifier")?;
         let domain = DOMAINS.get(domain)?;
         let (name, options) = (name.read("name")?, options(&given)?);
-        let domain = beeline::Domain::from(domain.opened_within(core::time::Duration::ZERO)?.clone());
-        let (book, context) = (Arc::new(Book::default()), Context(context));
-        let of_requests = Arc::clone(&book);
-        let offered = domain.notifier_with(name, options, move |subscriber, request, fds| {
-            let number = of_requests.enter(subscriber);
-            match answer_of_c {
-                Some(call) => answer((call, context), number, request, &fds),
+        let domain = beeline::Domain::from(domain.opened()?.clone());
+        let context = Context(context);
+        let offered =
+            domain.notifier_with(name, options, move |subscriber, request, fds| match answer_of_c {
+                Some(call) => answer((call, context), subscriber.id().number(), request, &fds),
                 None if request.is_empty() => Ok(Answer::default()),
                 None => Err("this notifier answers nothing".to_owned()),
-            }
-        });
-        let new = beeline_notifier { notifier: offered.map_err(|error| of_offer(&error))?, book };
+            });
+        let new = beeline_notifier(offered.map_err(|error| of_offer(&error))?);
         notifier.put(NOTIFIERS.insert(new)?, "notifier")?;
         Ok(OK)
     })
@@ -179,7 +151,7 @@ extern "C" fn beeline_notifier_next_event(
     edge("beeline_notifier_next_event", || {
         event.check("event")?;
         let notifier = NOTIFIERS.get(notifier)?;
-        let Some(found) = notifier.notifier.event_timeout(duration(timeout_ns)) else { return Ok(EMPTY) };
+        let Some(found) = notifier.0.event_timeout(duration(timeout_ns)) else { return Ok(EMPTY) };
         let kind = match &found {
             NotifierEvent::Joined(_) => 0,
             NotifierEvent::HasRoom(_) => 1,
@@ -200,7 +172,7 @@ extern "C" fn beeline_notifier_descriptor(
 ) -> c_int {
     edge("beeline_notifier_descriptor", || {
         descriptor.put(-1, "descriptor")?;
-        descriptor.put_if_wanted(NOTIFIERS.get(notifier)?.notifier.as_fd().as_raw_fd());
+        descriptor.put_if_wanted(NOTIFIERS.get(notifier)?.0.as_fd().as_raw_fd());
         Ok(OK)
     })
 }
@@ -212,7 +184,7 @@ extern "C" fn beeline_notifier_notify(
     told: ParcelPointer<'_>,
 ) -> c_int {
     edge("beeline_notifier_notify", || {
-        let subscriber = NOTIFIERS.get(notifier)?.book.find(subscriber)?;
+        let subscriber = NOTIFIERS.get(notifier)?.subscriber(subscriber)?;
         let (bytes, fds) = told.read("told")?;
         let fds: Vec<_> = fds.iter().map(AsFd::as_fd).collect();
         match subscriber.notify(bytes, &fds).map_err(|error| of_notify(&error))? {
@@ -225,7 +197,7 @@ extern "C" fn beeline_notifier_notify(
 #[unsafe(no_mangle)]
 extern "C" fn beeline_notifier_disconnect(notifier: Handle<beeline_notifier>, subscriber: u64) -> c_int {
     edge("beeline_notifier_disconnect", || {
-        let subscriber = NOTIFIERS.get(notifier)?.book.find(subscriber)?;
+        let subscriber = NOTIFIERS.get(notifier)?.subscriber(subscriber)?;
         if subscriber.is_gone() {
             return Err(of_notify(&NotifyError::Gone));
         }

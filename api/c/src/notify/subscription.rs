@@ -3,12 +3,11 @@
 use core::ffi::{c_int, c_void};
 use std::os::fd::{AsFd, AsRawFd};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
 
 use beeline::{Answer, CallbackThread, Notification, Subscription};
 use beeline_ffi::{
-    Failure, Handle, HandleVariable, Kind, Out, Outcome, Parcel, ParcelPointer, Shared, SpacePointer, Text,
-    edge,
+    EmptySpace, Failure, Handle, HandleVariable, Kind, Out, Outcome, Parcel, ParcelPointer, Shared,
+    SpacePointer, Text, edge,
 };
 
 use super::callback::{Context, numbers, without_unwinding};
@@ -49,7 +48,7 @@ fn no_space(bytes: usize, fds: usize, and: &str) -> Failure {
 }
 
 impl beeline_subscription {
-    fn first_answer(&self, space: SpacePointer<'_>) -> Outcome<c_int> {
+    fn first_answer(&self, space: EmptySpace<'_>) -> Outcome<c_int> {
         let mut first = lock(&self.first);
         let Some(Answer { payload, fds }) = first.take() else { return Ok(EMPTY) };
         match space.put(&payload, fds) {
@@ -62,7 +61,7 @@ impl beeline_subscription {
         }
     }
 
-    fn next(&self, timeout_ns: u64, space: SpacePointer<'_>) -> Outcome<c_int> {
+    fn next(&self, timeout_ns: u64, space: EmptySpace<'_>) -> Outcome<c_int> {
         let held = lock(&self.held).take();
         let found = match held {
             Some(held) => Some(held),
@@ -120,10 +119,9 @@ extern "C" fn beeline_subscription_open(
         subscription.put(Handle::NULL, "subscription")?;
         let domain = DOMAINS.get(domain)?;
         let (name, (request, fds)) = (name.read("name")?, request.read("request")?);
-        let (timeout, started) = (duration(timeout_ns), Instant::now());
-        let domain = beeline::Domain::from(domain.opened_within(timeout)?.clone());
         let fds: Vec<_> = fds.iter().map(AsFd::as_fd).collect();
-        let left = timeout.saturating_sub(started.elapsed());
+        let (domain, left) = domain.opened_within(duration(timeout_ns))?;
+        let domain = beeline::Domain::from(domain.clone());
         let mut opened =
             domain.subscribe_with(name, request, &fds, left).map_err(|error| of_connect(&error))?;
         let fds = opened.take_fds();
@@ -158,8 +156,8 @@ extern "C" fn beeline_subscription_first_answer(
     answer: SpacePointer<'_>,
 ) -> c_int {
     edge("beeline_subscription_first_answer", || {
-        answer.clear("answer")?;
-        SUBSCRIPTIONS.get(subscription)?.first_answer(answer)
+        let space = answer.empty("answer")?;
+        SUBSCRIPTIONS.get(subscription)?.first_answer(space)
     })
 }
 
@@ -170,8 +168,8 @@ extern "C" fn beeline_subscription_next(
     told: SpacePointer<'_>,
 ) -> c_int {
     edge("beeline_subscription_next", || {
-        told.clear("told")?;
-        SUBSCRIPTIONS.get(subscription)?.next(timeout_ns, told)
+        let space = told.empty("told")?;
+        SUBSCRIPTIONS.get(subscription)?.next(timeout_ns, space)
     })
 }
 
@@ -195,13 +193,13 @@ extern "C" fn beeline_subscription_call(
     answer: SpacePointer<'_>,
 ) -> c_int {
     edge("beeline_subscription_call", || {
-        answer.clear("answer")?;
+        let space = answer.empty("answer")?;
         let subscription = SUBSCRIPTIONS.get(subscription)?;
         let (request, fds) = request.read("request")?;
         let fds: Vec<_> = fds.iter().map(AsFd::as_fd).collect();
         let answered = subscription.subscription.call_timeout(request, &fds, duration(timeout_ns));
         let Answer { payload, fds } = answered.map_err(|error| of_connect(&error))?;
-        match answer.put(&payload, fds) {
+        match space.put(&payload, fds) {
             Ok(()) => Ok(OK),
             Err(fds) => Err(no_space(payload.len(), fds.len(), "the answer is dropped")),
         }

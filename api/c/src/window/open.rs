@@ -7,10 +7,10 @@ use core::ffi::c_int;
 use core::ptr::NonNull;
 use std::time::{Duration, Instant};
 
-use beeline::{Batch, Flushed, Reservation, SendError, Sender, Sent, Taken};
+use beeline::{Batch, Flushed, Reservation, Sender, Sent, Taken};
 use beeline_ffi::{Failure, Kind, Outcome, Piece};
 
-use super::status::{FULL, NOT_OPEN, OK, OPEN, duration, of_send};
+use super::status::{FULL, NOT_OPEN, OK, OPEN, duration, of_send, unless_gone};
 
 /// A sender of C.
 pub struct beeline_window_sender {
@@ -126,8 +126,7 @@ impl beeline_window_sender {
 
     /// Whether the receiver lives.
     pub(crate) fn check_receiver(&mut self) -> Outcome<c_int> {
-        let sender = self.sender()?;
-        if sender.is_receiver_gone() { Err(of_send(&SendError::ReceiverGone)) } else { Ok(OK) }
+        unless_gone(self.sender()?.is_receiver_gone(), OK)
     }
 
     pub(crate) fn reserve(&mut self, bytes: usize, timeout_ns: u64) -> Outcome<c_int> {
@@ -207,10 +206,9 @@ fn has_room(sender: &mut Sender, bytes: usize, timeout_ns: u64) -> Outcome<bool>
     Ok(has_room)
 }
 
-/// There is no room now; there never will be if the receiver has ended.
 #[cold]
 fn full(sender: &Sender) -> Outcome<c_int> {
-    if sender.is_receiver_gone() { Err(of_send(&SendError::ReceiverGone)) } else { Ok(FULL) }
+    unless_gone(sender.is_receiver_gone(), FULL)
 }
 
 #[cold]

@@ -5,13 +5,13 @@ use core::ffi::{c_int, c_void};
 use beeline_ffi::{
     Failure, Handle, HandleVariable, Memory, Options, Out, Outcome, Owned, Places, Text, edge,
 };
-use std::time::Duration;
 
 use super::inside::{Filled, beeline_window_receiver, beeline_window_span};
 use super::message::{Each, beeline_window_message};
-use super::options::{self, beeline_window_receiver_options};
-use super::status::{EMPTY, OK, of_offer};
-use crate::domain::{DOMAINS, beeline_rpc_domain};
+use super::options::beeline_window_receiver_options;
+use super::rendezvous;
+use super::status::{EMPTY, OK};
+use crate::domain::beeline_rpc_domain;
 
 static RECEIVERS: Owned<beeline_window_receiver> = Owned::new();
 
@@ -24,10 +24,7 @@ extern "C" fn beeline_window_receiver_offer(
 ) -> c_int {
     edge("beeline_window_receiver_offer", || {
         receiver.put(Handle::NULL, "receiver")?;
-        let domain = DOMAINS.get(domain)?;
-        let (name, options) = (name.read("name")?, options::receiver(&options)?);
-        let domain = beeline::Domain::from(domain.opened_within(Duration::ZERO)?.clone());
-        let offered = domain.receiver_with(name, options).map_err(|error| of_offer(&error))?;
+        let offered = rendezvous::offer(domain, name, &options)?;
         receiver.put(RECEIVERS.insert(beeline_window_receiver::new(offered)?)?, "receiver")?;
         Ok(OK)
     })
@@ -86,15 +83,13 @@ extern "C" fn beeline_window_drain(
     taken: Out<'_, usize>,
 ) -> c_int {
     edge("beeline_window_drain", || {
-        taken.put_if_wanted(0);
-        let mut pass = RECEIVERS.enter(receiver)?;
-        let caller = pass.caller();
-        let each = each.ok_or_else(|| Failure::invalid("each is NULL"))?;
-        check_max(max)?;
-        let mut given = 0;
-        let status = pass.drain(caller, max, (each, context), &mut given);
-        taken.put_if_wanted(given);
-        status
+        taken.counted(|given| {
+            let mut pass = RECEIVERS.enter(receiver)?;
+            let caller = pass.caller();
+            let each = each.ok_or_else(|| Failure::invalid("each is NULL"))?;
+            check_max(max)?;
+            pass.drain(caller, max, (each, context), given)
+        })
     })
 }
 
@@ -119,7 +114,7 @@ extern "C" fn beeline_window_drain_into(
     })
 }
 
-fn check_max(max: usize) -> Outcome<()> {
+pub(crate) fn check_max(max: usize) -> Outcome<()> {
     if max == 0 {
         return Err(Failure::invalid("max = 0; a call takes at least one message"));
     }

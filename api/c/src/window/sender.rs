@@ -1,14 +1,14 @@
 //! Senders: what C calls, each function a gate, a check and a call.
 
 use core::ffi::c_int;
-use std::time::Instant;
 
 use beeline_ffi::{Bytes, Handle, HandleVariable, Options, Out, Owned, Pieces, Text, edge, edge_or};
 
 use super::open::beeline_window_sender;
-use super::options::{self, beeline_window_sender_options};
-use super::status::{OK, of_connect};
-use crate::domain::{DOMAINS, beeline_rpc_domain};
+use super::options::beeline_window_sender_options;
+use super::rendezvous;
+use super::status::OK;
+use crate::domain::beeline_rpc_domain;
 
 static SENDERS: Owned<beeline_window_sender> = Owned::new();
 
@@ -21,12 +21,7 @@ extern "C" fn beeline_window_sender_connect(
 ) -> c_int {
     edge("beeline_window_sender_connect", || {
         sender.put(Handle::NULL, "sender")?;
-        let domain = DOMAINS.get(domain)?;
-        let (name, (options, timeout)) = (name.read("name")?, options::sender(&options)?);
-        let started = Instant::now();
-        let domain = beeline::Domain::from(domain.opened_within(timeout)?.clone());
-        let options = options.timeout(timeout.saturating_sub(started.elapsed()));
-        let connected = domain.sender_with(name, options).map_err(|error| of_connect(&error))?;
+        let connected = rendezvous::connect(domain, name, &options)?;
         sender.put(SENDERS.insert(beeline_window_sender::new(connected))?, "sender")?;
         Ok(OK)
     })
@@ -85,12 +80,11 @@ extern "C" fn beeline_window_try_send_all(
     sent: Out<'_, usize>,
 ) -> c_int {
     edge("beeline_window_try_send_all", || {
-        sent.put(0, "sent")?;
-        let mut sender = SENDERS.enter(sender)?;
-        let mut done = 0;
-        let status = sender.try_send_all(messages.read(count, "messages")?, &mut done);
-        sent.put_if_wanted(done);
-        status
+        sent.check("sent")?;
+        sent.counted(|done| {
+            let mut sender = SENDERS.enter(sender)?;
+            sender.try_send_all(messages.read(count, "messages")?, done)
+        })
     })
 }
 
@@ -103,12 +97,10 @@ extern "C" fn beeline_window_send_all(
     sent: Out<'_, usize>,
 ) -> c_int {
     edge("beeline_window_send_all", || {
-        sent.put_if_wanted(0);
-        let mut sender = SENDERS.enter(sender)?;
-        let mut done = 0;
-        let status = sender.send_all(messages.read(count, "messages")?, timeout_ns, &mut done);
-        sent.put_if_wanted(done);
-        status
+        sent.counted(|done| {
+            let mut sender = SENDERS.enter(sender)?;
+            sender.send_all(messages.read(count, "messages")?, timeout_ns, done)
+        })
     })
 }
 

@@ -1,7 +1,6 @@
 //! Sets of receivers: many windows received from by one thread, each function a gate, a check and a call.
 
 use core::ffi::{c_int, c_void};
-use core::time::Duration;
 use std::collections::BTreeMap;
 
 use beeline::{MemberId, ReceiverSet};
@@ -10,10 +9,12 @@ use beeline_ffi::{
 };
 
 use super::message::{Held, Lending, Lent, MESSAGES, beeline_window_message};
-use super::options::{self, beeline_window_receiver_options};
-use super::status::{EMPTY, OK, duration, of_offer, of_recv};
-use crate::descriptor::Descriptor;
-use crate::domain::{DOMAINS, beeline_rpc_domain};
+use super::options::beeline_window_receiver_options;
+use super::receiver::check_max;
+use super::rendezvous;
+use super::status::{EMPTY, OK, duration, of_recv};
+use crate::descriptor::Described;
+use crate::domain::beeline_rpc_domain;
 use crate::options::policy;
 
 /// `beeline_window_each_of`. Unwinds as `beeline_window_each` does.
@@ -26,10 +27,9 @@ type EachOf = unsafe extern "C-unwind" fn(
 
 /// A set of C.
 pub struct beeline_window_set {
-    set: ReceiverSet,
+    set: Described<ReceiverSet>,
     members: BTreeMap<u64, MemberId>,
     message: SlotRef<beeline_window_message>,
-    descriptor: Descriptor,
 }
 
 impl Kind for beeline_window_set {
@@ -74,7 +74,6 @@ impl Drop for beeline_window_set {
     fn drop(&mut self) {
         // It is nobody's, this thread's, or a thread's that has ended: whoever owns it owned the set.
         drop(MESSAGES.remove(self.message.handle()));
-        self.descriptor.withdraw(&mut self.set);
     }
 }
 
@@ -89,8 +88,8 @@ extern "C" fn beeline_window_set_open(
         let policy = policy(wait)?;
         let message = MESSAGES.slot(MESSAGES.insert(beeline_window_message(Held::Nothing))?);
         let receivers = if burst == 0 { ReceiverSet::new() } else { ReceiverSet::with_burst(burst) };
-        let (members, descriptor) = (BTreeMap::new(), Descriptor::default());
-        let new = beeline_window_set { set: receivers.wait(policy), members, message, descriptor };
+        let receivers = Described::new(receivers.wait(policy));
+        let new = beeline_window_set { set: receivers, members: BTreeMap::new(), message };
         set.put(SETS.insert(new)?, "set")?;
         Ok(OK)
     })
@@ -126,15 +125,11 @@ extern "C" fn beeline_window_set_offer(
     edge("beeline_window_set_offer", || {
         member.put(0, "member")?;
         let mut set = SETS.enter(set)?;
-        let domain = DOMAINS.get(domain)?;
-        let (name, options) = (name.read("name")?, options::receiver(&options)?);
-        let domain = beeline::Domain::from(domain.opened_within(Duration::ZERO)?.clone());
-        let receiver = domain.receiver_with(name, options).map_err(|error| of_offer(&error))?;
-        let beeline_window_set { set: receivers, members, descriptor, .. } = &mut *set;
+        let receiver = rendezvous::offer(domain, name, &options)?;
         // What was announced does not stand for the new one.
-        descriptor.disarm(receivers);
-        let id = receivers.insert(receiver);
-        members.insert(id.number(), id);
+        set.set.disarm();
+        let id = set.set.insert(receiver);
+        set.members.insert(id.number(), id);
         member.put(id.number(), "member")?;
         Ok(OK)
     })
@@ -163,18 +158,14 @@ extern "C" fn beeline_window_set_drain(
     failed: Out<'_, u64>,
 ) -> c_int {
     edge("beeline_window_set_drain", || {
-        taken.put_if_wanted(0);
-        failed.put(0, "failed")?;
-        let mut set = SETS.enter(set)?;
-        let caller = set.caller();
-        let each = each.ok_or_else(|| Failure::invalid("each is NULL"))?;
-        if max == 0 {
-            return Err(Failure::invalid("max = 0; a call takes at least one message"));
-        }
-        let mut given = 0;
-        let status = set.drain(caller, (max, timeout_ns), (each, context), (&mut given, failed));
-        taken.put_if_wanted(given);
-        status
+        taken.counted(|given| {
+            failed.put(0, "failed")?;
+            let mut set = SETS.enter(set)?;
+            let caller = set.caller();
+            let each = each.ok_or_else(|| Failure::invalid("each is NULL"))?;
+            check_max(max)?;
+            set.drain(caller, (max, timeout_ns), (each, context), (given, failed))
+        })
     })
 }
 
@@ -185,7 +176,7 @@ extern "C" fn beeline_window_set_descriptor(
 ) -> c_int {
     edge("beeline_window_set_descriptor", || {
         descriptor.put(-1, "descriptor")?;
-        SETS.enter(set)?.descriptor.tell(descriptor)
+        SETS.enter(set)?.set.tell(descriptor)
     })
 }
 
@@ -193,18 +184,14 @@ extern "C" fn beeline_window_set_descriptor(
 extern "C" fn beeline_window_set_arm(set: Handle<beeline_window_set>, at_most_ns: Out<'_, u64>) -> c_int {
     edge("beeline_window_set_arm", || {
         at_most_ns.put(0, "at_most_ns")?;
-        let mut set = SETS.enter(set)?;
-        let beeline_window_set { set, descriptor, .. } = &mut *set;
-        descriptor.arm(set, at_most_ns)
+        SETS.enter(set)?.set.arm(at_most_ns)
     })
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn beeline_window_set_disarm(set: Handle<beeline_window_set>) -> c_int {
     edge("beeline_window_set_disarm", || {
-        let mut set = SETS.enter(set)?;
-        let beeline_window_set { set, descriptor, .. } = &mut *set;
-        descriptor.disarm(set);
+        SETS.enter(set)?.set.disarm();
         Ok(OK)
     })
 }

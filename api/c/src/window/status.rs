@@ -6,7 +6,7 @@ use core::fmt::Write as _;
 use core::time::Duration;
 
 use beeline::{ConnectError, NotifyError, OfferError, RecvError, SendError, SubscriptionEnded};
-use beeline_ffi::Failure;
+use beeline_ffi::{Failure, Outcome};
 
 macro_rules! codes {
     ($($name:ident = $value:literal, $text:literal;)*) => {
@@ -86,6 +86,12 @@ pub(crate) fn of_send(error: &SendError) -> Failure {
         _ => INTERNAL,
     };
     failure(status, error, error.remedy())
+}
+
+/// `status` of a sender whose receiver lives, such as [`FULL`]; of one that has ended there is no room now, nor will there be.
+#[inline]
+pub(crate) fn unless_gone(is_receiver_gone: bool, status: c_int) -> Outcome<c_int> {
+    if is_receiver_gone { Err(of_send(&SendError::ReceiverGone)) } else { Ok(status) }
 }
 
 #[cold]

@@ -1,14 +1,32 @@
-//! Every example that needs nobody else runs to its end, as a user runs it. Cargo has built them beside this test.
+//! Every example that needs nobody else runs to its end, as a user runs it. `cargo test -p beeline-ipc` builds them beside this
+//! test; with `--test examples` it builds none, and the tests fail where one is not there or older than its source.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 fn program(name: &str) -> PathBuf {
     let deps = std::env::current_exe().unwrap();
     let program = deps.parent().unwrap().parent().unwrap().join("examples").join(name);
-    assert!(program.exists(), "{} is not built; `cargo test -p beeline-ipc` builds it", program.display());
+    let remedy = "`cargo test -p beeline-ipc` builds it, with `--test examples` it does not";
+    assert!(program.exists(), "{} is not built: {remedy}", program.display());
+    if let Some(newer) = newer_source(&program) {
+        panic!("{} is older than {newer}: {remedy}", program.display());
+    }
     program
+}
+
+/// A source of a program that was changed, or taken away, after cargo had built it.
+fn newer_source(program: &Path) -> Option<String> {
+    let changed = |path: &Path| std::fs::metadata(path).and_then(|it| it.modified());
+    let built = changed(program).unwrap();
+    // Cargo lists the sources of a program, those of its dependencies in the workspace too, in a file beside it:
+    // `program: source source`, with a backslash in front of a space that is part of a name.
+    let list = std::fs::read_to_string(program.with_extension("d")).unwrap();
+    let (_, sources) = list.split_once(": ").unwrap();
+    let sources = sources.replace("\\ ", "\0");
+    let mut sources = sources.split_whitespace().map(|source| source.replace('\0', " "));
+    sources.find(|source| changed(Path::new(source)).map_or(true, |changed| changed > built))
 }
 
 fn run(name: &str) -> String {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Tells its subscribers the numbers from 1 to COUNT, and answers each request with the last number that the subscriber was
- * told. Waits for SUBSCRIBERS of them. Usage: notifier NAME ROOT SUBSCRIBERS COUNT; see subscriber.c.
+ * Waits for SUBSCRIBERS, tells each the numbers from 1 to COUNT, and answers each request with what was asked. Usage: notifier NAME ROOT SUBSCRIBERS COUNT; see subscriber.c.
  *
  *   cc notifier.c $(pkg-config --cflags --libs beeline) -o notifier
  */
@@ -26,7 +25,7 @@ static void fail(const char *why) {
   exit(EXIT_FAILURE);
 }
 
-/* Runs on threads of the library: gives back what was asked. */
+/* Runs on threads of the library. */
 static int answer(void *context, uint64_t subscriber, const beeline_parcel *request, beeline_space *answered) {
   (void)context, (void)subscriber;
   answered->length = request->length < answered->capacity ? request->length : answered->capacity;

@@ -53,7 +53,7 @@ static void called(void *context, int status, const beeline_parcel *parcel) {
   pthread_mutex_unlock(&told.lock);
 }
 
-/* Takes one, waiting as `how` says; the code that ends it. */
+/* Takes all, waiting as `how` says; gives the code that ends it. */
 static int take_all(const beeline_subscription *subscription, const char *how) {
   unsigned char bytes[BEELINE_MAX_NOTIFICATION_BYTES];
   beeline_space space = {bytes, sizeof bytes, 0, NULL, 0, 0};

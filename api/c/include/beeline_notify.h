@@ -179,7 +179,8 @@ int beeline_subscription_open(const beeline_domain *domain, const char *name, co
 
 /**
  * Unsubscribes, and ends the thread of a callback. The close waits for the callback that is running, unless the callback itself
- * closes. @return OK, INVALID
+ * closes; it is not called again. Threads that wait in another function of the subscription are told that it has ended.
+ * @return OK, INVALID
  */
 int beeline_subscription_close(beeline_subscription **subscription);
 
@@ -194,8 +195,8 @@ int beeline_subscription_first_answer(const beeline_subscription *subscription, 
  * Takes the next notification, waiting for it for at most timeout_ns.
  *
  * @param told BEELINE_MAX_NOTIFICATION_BYTES and _FDS always have room
- * @return OK; EMPTY: none came; NO_SPACE: there is no room for all of it, and it stays the next; NOTIFIER_GONE: there is none and
- *         none will come; CUT_OFF: as NOTIFIER_GONE, and the notifier has ended before all that it told had left; INVALID, REFUSED
+ * @return OK; EMPTY: none came; NO_SPACE: there is no room for all of it, and it stays the next of this function, while neither
+ *         the descriptor nor a callback tells of it; NOTIFIER_GONE: there is none and none will come; CUT_OFF: as NOTIFIER_GONE, and the notifier has ended before all that it told had left; INVALID, REFUSED
  *         (the notifier is faulty, or the library's descriptor was closed)
  *
  * After an end everything that was told before it is taken first.

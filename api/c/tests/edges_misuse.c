@@ -18,6 +18,7 @@ static const uint64_t WATCHDOG_NS = UINT64_C(60000000000);
 static beeline_domain *domain;
 static beeline_window_set *used_set;
 static beeline_subscription *shared;
+static beeline_notifier *telling;
 
 static void in_thread(void *(*work)(void *), void *argument) {
   pthread_t thread;
@@ -248,11 +249,14 @@ static void sets(void) {
 
 /* ---------------------------------------------------------- notifications */
 
-/* Refuses a request that begins with `n`, claims too much for one with `l`, gives back the descriptor of one with `d`. */
+/*
+ * Refuses a request that begins with `n`, claims too much for one with `l`, gives back the descriptor of one with `d`, tells
+ * something before the answer to one with `t`.
+ */
 static int answer(void *context, uint64_t subscriber, const beeline_parcel *request, beeline_space *answered) {
   char first = request->length > 0 ? *(const char *)request->bytes : 'e';
 
-  (void)context, (void)subscriber;
+  (void)context;
   EXPECT(answered->capacity >= BEELINE_MAX_ANSWER_BYTES && answered->fd_capacity >= BEELINE_MAX_ANSWER_FDS, 1);
   if (first == 'l')
     answered->length = answered->capacity + 1;
@@ -260,6 +264,8 @@ static int answer(void *context, uint64_t subscriber, const beeline_parcel *requ
     answered->fds[0] = request->fds[0];
     answered->fd_count = 1;
   }
+  if (first == 't')
+    EXPECT(beeline_notifier_notify(telling, subscriber, request), BEELINE_OK);
   if (first != 'n')
     return 0;
   memcpy(answered->bytes, "not today", 9);
@@ -283,6 +289,31 @@ static void *wait_elsewhere(void *argument) {
   memset(&space, 0, sizeof space);
   EXPECT(beeline_subscription_next(shared, BEELINE_NEVER, &space), BEELINE_NOTIFIER_GONE);
   return NULL;
+}
+
+/* Until another thread closes the subscription, which may be before this one has begun to wait. */
+static void *wait_for_close(void *subscription) {
+  beeline_space space;
+  int status;
+
+  memset(&space, 0, sizeof space);
+  status = beeline_subscription_next((beeline_subscription *)subscription, WATCHDOG_NS, &space);
+  EXPECT(status == BEELINE_NOTIFIER_GONE || status == BEELINE_INVALID, 1);
+  return NULL;
+}
+
+/* Begins when `*context` is 1, closes its own subscription, and is called no more. */
+static void close_inside(void *context, int status, const beeline_parcel *told) {
+  int *calls = (int *)context;
+  beeline_subscription *closed = shared;
+
+  EXPECT(status == BEELINE_OK && told != NULL, 1);
+  while (__atomic_load_n(calls, __ATOMIC_SEQ_CST) == 0)
+    usleep(100);
+  EXPECT(beeline_subscription_close(&shared), BEELINE_OK);
+  EXPECT(shared == NULL, 1);
+  EXPECT(beeline_subscription_deliver_to(closed, close_inside, context), BEELINE_INVALID);
+  __atomic_add_fetch(calls, 1, __ATOMIC_SEQ_CST);
 }
 
 static void count_told(void *context, int status, const beeline_parcel *told) {
@@ -412,6 +443,41 @@ static void notifications(void) {
   EXPECT(beeline_notifier_close(&notifier), BEELINE_OK);
 }
 
+/* What is told before an answer is in front of it, also of the first one; a subscription is closed while it is in use. */
+static void notifications_in_use(void) {
+  beeline_parcel tell = {"told", 4, NULL, 0};
+  unsigned char bytes[8];
+  beeline_space space = {bytes, sizeof bytes, 0, NULL, 0, 0};
+  beeline_notifier_event event;
+  pthread_t waiting;
+  int calls = 0;
+
+  EXPECT(beeline_notifier_offer(domain, "used", NULL, answer, NULL, &telling), BEELINE_OK);
+  EXPECT(beeline_subscription_open(domain, "used", &tell, 0, &shared), BEELINE_OK);
+  EXPECT(beeline_subscription_next(shared, 0, &space), BEELINE_OK);
+  EXPECT(space.length == 4 && memcmp(bytes, "told", 4) == 0, 1);
+  EXPECT(beeline_subscription_call(shared, &tell, WATCHDOG_NS, &space), BEELINE_OK);
+  EXPECT(beeline_subscription_next(shared, 0, &space), BEELINE_OK);
+  /* By its callback. */
+  EXPECT(beeline_notifier_next_event(telling, WATCHDOG_NS, &event), BEELINE_OK);
+  EXPECT(beeline_subscription_deliver_to(shared, close_inside, &calls), BEELINE_OK);
+  EXPECT(beeline_notifier_notify(telling, event.subscriber, NULL), BEELINE_OK);
+  EXPECT(beeline_notifier_notify(telling, event.subscriber, NULL), BEELINE_OK);
+  __atomic_store_n(&calls, 1, __ATOMIC_SEQ_CST);
+  EXPECT(beeline_notifier_next_event(telling, WATCHDOG_NS, &event), BEELINE_OK);
+  EXPECT(event.kind, BEELINE_SUBSCRIBER_LEFT);
+  while (__atomic_load_n(&calls, __ATOMIC_SEQ_CST) < 2)
+    usleep(100);
+  /* While another thread waits in it. */
+  EXPECT(beeline_subscription_open(domain, "used", NULL, 0, &shared), BEELINE_OK);
+  EXPECT(pthread_create(&waiting, NULL, wait_for_close, shared), 0);
+  usleep(20000);
+  EXPECT(beeline_subscription_close(&shared), BEELINE_OK);
+  pthread_join(waiting, NULL);
+  EXPECT(calls, 2);
+  EXPECT(beeline_notifier_close(&telling), BEELINE_OK);
+}
+
 /* Opens and closes one of each; nothing of it may stay. */
 static void round_trip(void) {
   beeline_window_receiver_options options = BEELINE_WINDOW_RECEIVER_OPTIONS_INIT;
@@ -455,6 +521,7 @@ int main(int argc, char **argv) {
   sets();
   no_notifications();
   notifications();
+  notifications_in_use();
   for (long done = 0; done < rounds; done++) {
     round_trip();
     if (done == rounds / 2)

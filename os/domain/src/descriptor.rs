@@ -132,10 +132,7 @@ impl Descriptor {
             epoll::modify(epoll, watched, EventData::new_u64(token), EventFlags::IN).ok()
         };
         match &self.identity {
-            Identity::File(opened) => {
-                let found = FileIdentity::of(held.as_fd());
-                matches!((found, opened), (Ok(found), Some(opened)) if found.is_same(*opened))
-            }
+            Identity::File(opened) => opened.is_some_and(|opened| opened.is_of(held.as_fd())),
             // The kernel finds it by its number and by the file behind the number.
             Identity::Epoll { event, token } => event.find(|event| is_known(held, event, *token)).is_some(),
             Identity::Watched { by, token } => by.find(|by| is_known(by, held, *token)).is_some(),

@@ -14,10 +14,8 @@ use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags};
 
 use crate::descriptor::Descriptor;
+use crate::file_identity::is_numbered_pidfd;
 use crate::numbers::Purpose;
-
-/// The file system that has pidfds since Linux 6.9, and numbers them by their process.
-const PID_FS_MAGIC: rustix::fs::FsWord = 0x5049_4446;
 
 /// Why there is no evidence about a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -177,11 +175,9 @@ pub(crate) fn own_inode() -> Option<u64> {
     inode(pidfd.as_fd())
 }
 
-/// Pidfds of older kernels are files without a name, all with one inode.
 fn inode(pidfd: BorrowedFd<'_>) -> Option<u64> {
-    let is_numbered = rustix::fs::fstatfs(pidfd).is_ok_and(|system| system.f_type == PID_FS_MAGIC);
     let stat = rustix::fs::fstat(pidfd).ok()?;
-    is_numbered.then_some(stat.st_ino)
+    is_numbered_pidfd(pidfd).then_some(stat.st_ino)
 }
 
 /// Whether this kernel gives pidfds at all.

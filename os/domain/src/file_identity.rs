@@ -5,6 +5,9 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
+/// The file system that has pidfds since Linux 6.9, and numbers them by their process.
+const PID_FS_MAGIC: rustix::fs::FsWord = 0x5049_4446;
+
 /// What tells an open file from others.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FileIdentity {
@@ -21,19 +24,26 @@ enum EventNumber {
     None,
     /// `/proc` does not say, as where a process has changed its root.
     Unknown,
+    /// The file has an inode of its own, so that nothing more need be known of it.
+    Needless,
 }
 
 impl FileIdentity {
     pub(crate) fn of(fd: BorrowedFd<'_>) -> Result<Self, Errno> {
         let stat = rustix::fs::fstat(fd)?;
-        let is_anonymous = FileType::from_raw_mode(stat.st_mode) == FileType::Unknown;
-        let event = if is_anonymous { event_number(fd) } else { EventNumber::None };
+        let shares_inode = FileType::from_raw_mode(stat.st_mode) == FileType::Unknown && !is_numbered_pidfd(fd);
+        let event = if shares_inode { event_number(fd) } else { EventNumber::Needless };
         Ok(FileIdentity { device: stat.st_dev, inode: stat.st_ino, event })
     }
 
-    pub(crate) fn is_same(self, other: Self) -> bool {
-        let is_unknown = [self.event, other.event].contains(&EventNumber::Unknown);
-        (self.device, self.inode) == (other.device, other.inode) && (is_unknown || self.event == other.event)
+    /// Whether `fd` is the file of this identity. One system call where the file has an inode of its own, as sockets have; for
+    /// an event, three more.
+    pub(crate) fn is_of(self, fd: BorrowedFd<'_>) -> bool {
+        is_same_kind(fd, self)
+            && (self.event == EventNumber::Needless || {
+                let found = event_number(fd);
+                [self.event, found].contains(&EventNumber::Unknown) || self.event == found
+            })
     }
 }
 
@@ -43,6 +53,12 @@ pub(crate) fn is_same_kind(fd: BorrowedFd<'_>, opened: FileIdentity) -> bool {
     (stat.st_dev, stat.st_ino) == (opened.device, opened.inode)
 }
 
+/// Whether a descriptor is a pidfd whose inode is the process's own. Those of kernels before Linux 6.9 are files without a name, all
+/// with one inode.
+pub(crate) fn is_numbered_pidfd(fd: BorrowedFd<'_>) -> bool {
+    rustix::fs::fstatfs(fd).is_ok_and(|system| system.f_type == PID_FS_MAGIC)
+}
+
 /// The number of an eventfd (Linux 5.2).
 fn event_number(fd: BorrowedFd<'_>) -> EventNumber {
     let Ok(info) = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", fd.as_raw_fd())) else {
@@ -50,4 +66,41 @@ fn event_number(fd: BorrowedFd<'_>) -> EventNumber {
     };
     let number = info.lines().find_map(|line| line.strip_prefix("eventfd-id:")?.trim().parse().ok());
     number.map_or(EventNumber::None, EventNumber::Event)
+}
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests {
+    use std::os::fd::{AsFd, OwnedFd};
+
+    use rustix::event::{EventfdFlags, eventfd};
+    use rustix::process::{Pid, PidfdFlags, getpid, pidfd_open};
+
+    use super::*;
+
+    fn pidfd(pid: Pid) -> OwnedFd {
+        pidfd_open(pid, PidfdFlags::empty()).unwrap()
+    }
+
+    #[test]
+    fn event_is_told_from_another_event_and_from_other_files() {
+        let [one, other] = [0, 0].map(|count| eventfd(count, EventfdFlags::CLOEXEC).unwrap());
+        let identity = FileIdentity::of(one.as_fd()).unwrap();
+        assert!(identity.is_of(one.as_fd()) && identity.is_of(one.try_clone().unwrap().as_fd()));
+        assert!(!identity.is_of(other.as_fd()));
+        assert!(!identity.is_of(pidfd(getpid()).as_fd()));
+        assert!(!FileIdentity::of(pidfd(getpid()).as_fd()).unwrap().is_of(one.as_fd()));
+    }
+
+    /// Where the kernel gives pidfds inodes of their own, that is enough, and `/proc` is not read for them.
+    #[test]
+    fn numbered_pidfd_is_told_from_that_of_another_process() {
+        let (own, parent) = (pidfd(getpid()), pidfd(rustix::process::getppid().unwrap()));
+        if !is_numbered_pidfd(own.as_fd()) {
+            return;
+        }
+        let identity = FileIdentity::of(own.as_fd()).unwrap();
+        assert_eq!(identity.event, EventNumber::Needless);
+        assert!(identity.is_of(own.as_fd()) && !identity.is_of(parent.as_fd()));
+    }
 }

@@ -157,9 +157,17 @@ impl Pool {
                 self.lock().threads -= 1;
             }
             job(&self.turns);
-            self.lock().finish(process);
-            self.more.notify_one();
+            if self.finish(process) {
+                self.more.notify_one();
+            }
         }
+    }
+
+    /// A work of this process is done; whether there are others, which may begin now.
+    fn finish(&self, process: Process) -> bool {
+        let mut state = self.lock();
+        state.finish(process);
+        !state.has_nothing()
     }
 
     /// Waits for a work; `None` when this thread is to end. A spare thread is counted before it is started.

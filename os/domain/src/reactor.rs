@@ -198,16 +198,20 @@ impl Loop {
                 }
             }
             // Deaths before each of the others, however many there are: everybody waits for those, and a name or window that
-            // a dead peer held is free for whoever asks next.
-            self.table.deaths(&mut buffer);
+            // a dead peer held is free for whoever asks next. Before the first of them the wait has just said whether there are
+            // any, unless there was no room for them among the events.
+            let mut may_be_dead = events.len() == EVENTS
+                || events.iter().any(|event| Source::from_token(event.data) == Source::Deaths);
             for event in &events {
+                if std::mem::replace(&mut may_be_dead, true) {
+                    self.table.deaths(&mut buffer);
+                }
                 match Source::from_token(event.data) {
                     Source::Inbox => self.inbox.empty_wake(),
                     Source::Listener(number) => self.table.accept(number),
                     Source::Socket(number) => self.table.read(number, &mut buffer),
                     Source::Deaths => {}
                 }
-                self.table.deaths(&mut buffer);
             }
             if !self.obey() {
                 return self.end();

@@ -101,10 +101,7 @@ impl Connection {
         let mailbox = Arc::new(Mailbox::default());
         mailbox.expect(1);
         // From here on the domain's thread reads the socket; closing it makes that thread forget it.
-        shared
-            .reactor()
-            .join(Arc::clone(&channel), Arc::new(evidence), Arc::clone(&mailbox))
-            .map_err(|errno| owner.failed("watch the connection to", errno))?;
+        let watched = shared.reactor().join(Arc::clone(&channel), Arc::new(evidence), Arc::clone(&mailbox));
         let guard = CloseUnlessKept(Some(&channel));
         let send = |owner: &OwnerName, kind, serial, payload: &[u8], fds: &[BorrowedFd<'_>]| match channel
             .send(shared.header(kind, serial), payload, fds)
@@ -115,8 +112,13 @@ impl Connection {
         };
         let path = owner.path.clone();
         let mut serial = 1;
+        // Before it is known that the connection is watched: the owner's thread has just been woken by it.
+        match &token {
+            Some(token) => send(&owner, Kind::Prove, serial, token.theirs.bytes(), &[])?,
+            None => send(&owner, Kind::Hello, serial, request, fds)?,
+        }
+        watched.wait().map_err(|errno| owner.failed("watch the connection to", errno))?;
         if let Some(token) = token {
-            send(&owner, Kind::Prove, serial, token.theirs.bytes(), &[])?;
             let again = OwnerName { path: path.clone(), pid: owner.pid };
             let (answer, _) = again.open(mailbox.wait(deadline), timeout)?;
             if !token.own.is(&answer.payload) {
@@ -124,8 +126,8 @@ impl Connection {
             }
             serial += 1;
             mailbox.expect(serial);
+            send(&owner, Kind::Hello, serial, request, fds)?;
         }
-        send(&owner, Kind::Hello, serial, request, fds)?;
         let (reply, peer) = owner.open(mailbox.wait(deadline), timeout)?;
         guard.keep();
         let serial = Mutex::new(serial);

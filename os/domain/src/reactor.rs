@@ -78,7 +78,7 @@ impl Reactor {
         self.disposer.start();
         self.workers.start().map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::AGAIN))?;
         let number = self.inbox.next_offer();
-        self.ask(|done| Command::Offer { number, listener, service, options, done })?;
+        self.ask(|done| Command::Offer { number, listener, service, options, done }).wait()?;
         Ok(number)
     }
 
@@ -97,20 +97,20 @@ impl Reactor {
         &self.disposer
     }
 
-    /// Watches a connection that this process made.
+    /// Has the thread watch a connection that this process made; the answer says whether it does.
     pub(crate) fn join(
         &self,
         channel: Arc<Channel>,
         evidence: Arc<Evidence>,
         mailbox: Arc<Mailbox>,
-    ) -> Result<(), Errno> {
+    ) -> Asked {
         self.ask(|done| Command::Join { channel, evidence, mailbox, done })
     }
 
-    fn ask(&self, command: impl FnOnce(Done) -> Command) -> Result<(), Errno> {
+    fn ask(&self, command: impl FnOnce(Done) -> Command) -> Asked {
         let (done, answer) = sync_channel(1);
         self.inbox.post(command(done));
-        wait_for(&answer)
+        Asked(answer)
     }
 
     /// Whether descriptors of the thread were closed or replaced. One system call.
@@ -125,9 +125,16 @@ impl Reactor {
     }
 }
 
-/// A closed channel is a thread that has ended, which it does only when the domain goes.
-fn wait_for(answer: &Receiver<Result<(), Errno>>) -> Result<(), Errno> {
-    answer.recv().unwrap_or(Err(Errno::CANCELED))
+/// Something that the thread was asked for.
+#[must_use]
+pub(crate) struct Asked(Receiver<Result<(), Errno>>);
+
+impl Asked {
+    /// Waits until it is done, or cannot be.
+    pub(crate) fn wait(self) -> Result<(), Errno> {
+        // A closed channel is a thread that has ended, which it does only when the domain goes.
+        self.0.recv().unwrap_or(Err(Errno::CANCELED))
+    }
 }
 
 impl std::fmt::Debug for Reactor {

@@ -31,7 +31,8 @@ enum EventNumber {
 impl FileIdentity {
     pub(crate) fn of(fd: BorrowedFd<'_>) -> Result<Self, Errno> {
         let stat = rustix::fs::fstat(fd)?;
-        let shares_inode = FileType::from_raw_mode(stat.st_mode) == FileType::Unknown && !is_numbered_pidfd(fd);
+        let shares_inode =
+            FileType::from_raw_mode(stat.st_mode) == FileType::Unknown && !is_numbered_pidfd(fd);
         let event = if shares_inode { event_number(fd) } else { EventNumber::Needless };
         Ok(FileIdentity { device: stat.st_dev, inode: stat.st_ino, event })
     }

@@ -11,9 +11,11 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
+use beeline_contract_memory::{LoadPort, StorePort};
 use beeline_domain::{
-    Answer, Domain, NotificationsEnded, Notified, OfferError, Peer, Refusal, Reply, Service, StoreOptions,
-    WindowOptions, connect_window, offer_window,
+    Answer, ArenaListener, ArenaOptions, ConnectError, Domain, MisuseError, NotificationsEnded, Notified,
+    OfferError, Peer, ReceiverParts, Refusal, Reply, SenderArena, SenderParts, Service, StoreOptions,
+    WindowError, WindowOptions, connect_window, join_windows, offer_window, offer_windows,
 };
 use beeline_mmio::StoreKernel;
 use harness::{Role, TestFolder, WATCHDOG, is_readable, say, wait_for_end};
@@ -50,6 +52,7 @@ fn role() {
         }
         "forker" => under_load(&domain, || fork_many(&domain, 150)),
         "grandparent" => fork_deep(&domain, 5),
+        "arena" => fork_with_windows_of_an_arena(&domain),
         "execer" => under_load(&domain, || exec_many(&given, 60)),
         other => panic!("unknown role {other}"),
     }
@@ -189,6 +192,60 @@ fn fork_deep(domain: &Domain, depth: u32) {
     say("done");
 }
 
+/// Both sides of an arena, and windows in it.
+type Windows = (ArenaListener, SenderArena, Vec<(SenderParts, ReceiverParts)>);
+
+/// Whether a child is told that the windows are its parent's, in everything that it may do with them, before it drops them.
+fn has_no_windows((listener, arena, windows): Windows) -> bool {
+    let is_forked = |opened: Result<SenderParts, WindowError>| {
+        matches!(
+            opened,
+            Err(WindowError::Connect(ConnectError::Misuse(MisuseError::Forked { opened_by, .. })))
+                if opened_by != std::process::id()
+        )
+    };
+    let says_so = is_forked(arena.open(StoreKernel::Cached))
+        && is_forked(arena.open_sized(128, StoreKernel::Cached))
+        && listener.try_accept().is_none()
+        && listener.accept(WATCHDOG).is_none();
+    for (sender, receiver) in &windows[..2] {
+        sender.peer.disconnect();
+        receiver.peer.disconnect();
+    }
+    // Handles of either side first, and both sides while the other one's are there.
+    let (senders, receivers): (Vec<_>, Vec<_>) = windows.into_iter().unzip();
+    drop((senders, receivers, arena, listener));
+    says_so
+}
+
+fn fork_with_windows_of_an_arena(domain: &Domain) {
+    let options = ArenaOptions { lines: 128, windows: 40, ..ArenaOptions::default() };
+    let listener = offer_windows(domain, "arena", options).unwrap();
+    let arena = join_windows(domain, "arena", 64).unwrap();
+    let open = |arena: &SenderArena| arena.open(StoreKernel::Cached).unwrap();
+    let accept = |listener: &ArenaListener| listener.accept(WATCHDOG).unwrap();
+    let windows = (0..8).map(|_| (open(&arena), accept(&listener))).collect();
+    // One that nobody has accepted when the child drops the listener.
+    let waiting = open(&arena);
+    let mut inherited: Option<Windows> = Some((listener, arena, windows));
+    for _ in 0..3 {
+        in_child(|| has_no_windows(inherited.take().unwrap()));
+    }
+    let (listener, arena, mut windows) = inherited.unwrap();
+    windows.push((waiting, accept(&listener)));
+    // What a child had told would be heard before these are opened.
+    let mut others: Vec<_> = (0..20).map(|_| (open(&arena), accept(&listener))).collect();
+    for (sender, receiver) in &mut windows {
+        assert!(sender.peer.is_alive() && receiver.peer.is_alive(), "a child has ended a window");
+        sender.store.store_word(63, 7, 1);
+        assert_eq!(receiver.load.load_word(63, 7), 1);
+    }
+    for (_, receiver) in &mut others {
+        assert_eq!(receiver.load.load_word(63, 7), receiver.blank, "a child has given a window back");
+    }
+    say("done");
+}
+
 /// Executes a program that lists its descriptors, many times.
 fn exec_many(given: &[u32], programs: usize) {
     for _ in 0..programs {
@@ -221,6 +278,12 @@ fn child_forked_under_load_uses_the_domain_and_never_hangs() {
 #[test]
 fn grandchildren_use_the_domain() {
     play("grandparent");
+}
+
+/// Such a child says so, gives nothing back and ends nothing.
+#[test]
+fn child_has_no_windows_of_an_arena() {
+    play("arena");
 }
 
 #[test]

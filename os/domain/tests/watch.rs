@@ -127,6 +127,58 @@ fn a_death_is_seen_and_others_are_answered_while_an_answer_is_worked_on() {
     assert_eq!(events.recv_timeout(WATCHDOG).unwrap(), (slow_pid, "died"));
 }
 
+/// Says what it is told and how peers go. `hold` keeps the thread that watches until the test lets it go on.
+struct Holding {
+    events: Sender<String>,
+    go_on: Receiver<()>,
+}
+
+impl Service for Holding {
+    fn connected(&mut self, _: &Peer, _: &[u8], _: Vec<OwnedFd>) -> Result<Answer, Refusal> {
+        Ok(Reply::default().into())
+    }
+
+    fn requested(&mut self, _: &Peer, _: &[u8], _: Vec<OwnedFd>) -> Result<Answer, Refusal> {
+        Ok(Reply::default().into())
+    }
+
+    fn told(&mut self, _: &Peer, message: &[u8]) {
+        self.events.send(String::from_utf8(message.to_vec()).unwrap()).unwrap();
+        if message == b"hold" {
+            self.go_on.recv().unwrap();
+        }
+    }
+
+    fn departed(&mut self, peer: &Peer) {
+        self.events.send(format!("{:?}", peer.departure().unwrap())).unwrap();
+    }
+}
+
+/// The second packet may ask for what the dead one had.
+#[test]
+fn death_after_the_first_of_two_packets_is_seen_before_the_second() {
+    let folder = TestFolder::new();
+    let domain = folder.open();
+    let ((events, happened), (go, go_on)) = (channel(), channel());
+    let _offer = domain.offer("name", Box::new(Holding { events, go_on })).unwrap();
+    let hear = || happened.recv_timeout(WATCHDOG).unwrap();
+    let theirs = folder.open();
+    let [one, two, three] = [(); 3].map(|()| theirs.connect("name", b"", &[]).unwrap().0);
+    let mut victim = folder.helper("client", "");
+    victim.expect("begins");
+    victim.expect("connected");
+    assert_eq!(one.tell(b"hold").unwrap(), Notified::Accepted);
+    assert_eq!(hear(), "hold");
+    // The thread finds both together when it goes on.
+    assert_eq!(two.tell(b"hold").unwrap(), Notified::Accepted);
+    assert_eq!(three.tell(b"last").unwrap(), Notified::Accepted);
+    go.send(()).unwrap();
+    assert_eq!(hear(), "hold");
+    victim.kill();
+    go.send(()).unwrap();
+    assert_eq!((hear(), hear()), ("Died".to_owned(), "last".to_owned()));
+}
+
 #[test]
 fn a_peer_that_dies_while_its_answer_is_worked_on_departs_once_when_that_is_done() {
     let folder = TestFolder::new();

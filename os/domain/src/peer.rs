@@ -403,6 +403,30 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn severing_wakes_the_sleepers_of_so_many_branches_at_a_time() {
+        struct Untold;
+        impl EndsBranches for Untold {
+            fn end_branch(&self, _: u32) {}
+        }
+
+        let (peer, flags) = (peer(), [flag(), flag(), flag()]);
+        let ends: Weak<Untold> = Weak::new();
+        let branches = [1, 2, 3].map(|name| peer.branch(name, ends.clone()));
+        let _sleepers = [0, 1, 2].map(|at| MemorySleeper::new(flags[at].clone(), &branches[at]));
+        flags.iter().for_each(|flag| flag.set(protocol::ASLEEP));
+        peer.depart(Departure::Died);
+        let asleep = || flags.iter().filter(|flag| flag.load() == protocol::ASLEEP).count();
+        assert_eq!(asleep(), 3, "a departure wakes none of them, however many there are");
+        let mut severed = peer.sever().unwrap();
+        assert!(severed.rouse_some(2));
+        assert_eq!(asleep(), 1);
+        assert!(!severed.rouse_some(2));
+        assert_eq!(asleep(), 0);
+        assert!(peer.sever().is_none());
+        assert_eq!(branches[0].departure(), Some(Departure::Died));
+    }
+
+    #[test]
     fn peers_are_told_apart() {
         let ((a, _a_end), (b, b_end)) = (peer_with_socket(), peer_with_socket());
         assert_ne!(a.id(), b.id());

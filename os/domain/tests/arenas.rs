@@ -237,10 +237,12 @@ fn every_window_that_waits_by_descriptor_is_signalled() {
 }
 
 fn domain_ends(windows: Vec<(SenderParts, ReceiverParts)>, event: &Event, arena: SenderArena) {
-    let receivers: Vec<_> = windows.into_iter().map(|(_, receiver)| receiver).collect();
-    drop(arena);
+    // Not a window's own end: the senders keep their halves.
+    arena.peer().disconnect();
     assert!(is_readable(event, WATCHDOG));
-    wait_until(|| receivers.iter().all(|receiver| receiver.peer.departure() == Some(Departure::Closed)));
+    let has_ended = |receiver: &ReceiverParts| receiver.peer.departure() == Some(Departure::Closed);
+    wait_until(|| windows.iter().all(|(_, receiver)| has_ended(receiver)));
+    drop(arena);
 }
 
 #[test]
@@ -250,7 +252,11 @@ fn listener_may_go_before_its_windows() {
     let listener = offer(&domain, 100);
     let arena = join(&domain);
     let (mut sender, mut receiver) = (open(&arena), accept(&listener));
+    let event = Event::new().unwrap();
+    event.clear();
+    listener.signal(Some(&event));
     let waiting = open(&arena);
+    assert!(is_readable(&event, WATCHDOG), "it waits to be accepted");
     drop(listener);
     wait_until(|| !waiting.peer.is_alive());
     let unwanted = open(&arena);
@@ -441,9 +447,14 @@ fn hostile_owners_lend_nothing_outside_and_nothing_twice() {
     for overlapping in [lease(2, LINES, START, BLANK), lease(1, LINES, START + 4096, BLANK)] {
         assert!(lending(&domain, good(), vec![overlapping]).is_err());
     }
-    for answer in
-        [vec![], word(2, 1).to_vec(), word(1, 0).to_vec(), lease(0, LINES, START, BLANK), vec![0xff; 40]]
-    {
+    for answer in [
+        vec![],
+        word(2, 1).to_vec(),
+        word(1, 0).to_vec(),
+        lease(0, LINES, START, BLANK),
+        lease(1, LINES / 2, START, BLANK),
+        vec![0xff; 40],
+    ] {
         let _offer =
             domain.offer("arena", Box::new(Lending { bytes: 4096, first: answer, notes: vec![] })).unwrap();
         assert!(join(&domain).open(StoreKernel::Cached).is_err());

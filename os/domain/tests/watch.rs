@@ -156,7 +156,7 @@ impl Service for Holding {
 
 /// The second packet may ask for what the dead one had.
 #[test]
-fn death_after_the_first_of_two_packets_is_seen_before_the_second() {
+fn death_is_seen_before_a_packet_that_was_there_earlier() {
     let folder = TestFolder::new();
     let domain = folder.open();
     let ((events, happened), (go, go_on)) = (channel(), channel());
@@ -174,6 +174,16 @@ fn death_after_the_first_of_two_packets_is_seen_before_the_second() {
     assert_eq!(three.tell(b"last").unwrap(), Notified::Accepted);
     go.send(()).unwrap();
     assert_eq!(hear(), "hold");
+    victim.kill();
+    go.send(()).unwrap();
+    assert_eq!((hear(), hear()), ("Died".to_owned(), "last".to_owned()));
+    // The thread finds the packet and the death together when it goes on.
+    let mut victim = folder.helper("client", "");
+    victim.expect("begins");
+    victim.expect("connected");
+    assert_eq!(one.tell(b"hold").unwrap(), Notified::Accepted);
+    assert_eq!(hear(), "hold");
+    assert_eq!(three.tell(b"last").unwrap(), Notified::Accepted);
     victim.kill();
     go.send(()).unwrap();
     assert_eq!((hear(), hear()), ("Died".to_owned(), "last".to_owned()));

@@ -241,7 +241,8 @@ mod tests {
         {
             assert!(Note::decode(&lease(words)).is_err());
         }
-        for note in [&b""[..], b"\x01", &word(0, 0), &word(1, 1), &word(2, 0), &word(3, 1), &[0; 16]] {
+        let long = [word(2, 1), word(0, 0)].concat();
+        for note in [&b""[..], b"\x01", &word(0, 0), &word(1, 1), &word(2, 0), &word(3, 1), &[0; 16], &long] {
             assert!(Note::decode(note).is_err());
         }
         assert!(Note::decode(&lease(LEASE.words())[..39]).is_err());

@@ -305,6 +305,19 @@ mod tests {
     }
 
     #[test]
+    fn pidfd_that_has_moved_is_watched_under_its_new_number() {
+        let mut links = Links::new().unwrap();
+        let (socket, _other) = std::os::unix::net::UnixStream::pair().unwrap();
+        let evidence = Arc::new(Evidence::of_peer(socket.as_fd()).unwrap());
+        let channel = Arc::new(Channel::new(socket.into(), crate::channel::End::Owner));
+        let number = links.insert(channel, Arc::clone(&evidence), Role::Served(1), None).unwrap();
+        links.move_above(700).unwrap();
+        // Under no other number can it be taken out while a forked child holds a copy.
+        let token = EventData::new_u64(number);
+        epoll::modify(links.deaths.hold(), evidence.pidfd().hold(), token, EventFlags::IN).unwrap();
+    }
+
+    #[test]
     fn tokens_come_back() {
         for source in [Source::Inbox, Source::Listener(0), Source::Socket(1 << 60), Source::Deaths] {
             assert_eq!(Source::from_token(source.token()), source);

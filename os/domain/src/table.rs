@@ -475,6 +475,26 @@ mod tests {
         }
     }
 
+    /// What the table's epoll tells of now.
+    fn told(table: &Table) -> Vec<Source> {
+        let mut events = Vec::with_capacity(4);
+        let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
+        epoll::wait(table.epoll().hold(), rustix::buffer::spare_capacity(&mut events), Some(&now)).unwrap();
+        events.iter().map(|event| Source::from_token(event.data)).collect()
+    }
+
+    #[test]
+    fn listener_that_has_moved_is_not_told_of_after_its_offer_ended() {
+        let (mut table, _departures) = table();
+        // As a forked child has one: it keeps the socket open, and ready.
+        let copy = rustix::io::dup(table.offers[&1].listener.hold()).unwrap();
+        table.move_above(700).unwrap();
+        assert_eq!(told(&table), [Source::Listener(1)]);
+        table.withdraw(1);
+        assert_eq!(told(&table), []);
+        drop(copy);
+    }
+
     #[test]
     fn an_idle_table_never_wakes_up() {
         let mut table = empty();

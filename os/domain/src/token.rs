@@ -279,9 +279,10 @@ mod tests {
         assert!(at_a.own.is(at_b.theirs.bytes()) && at_b.own.is(at_a.theirs.bytes()));
         assert!(!at_a.own.is(at_b.own.bytes()) && !at_a.own.is(&at_a.own.bytes()[..31]));
         assert_eq!((at_a.identity, at_a.uid()), (Identity::own(), own_uid()));
-        let mut rest = [0; 11];
-        a.read_exact(&mut rest).unwrap();
-        assert_eq!(&rest, b"application");
+        drop(b);
+        let mut rest = Vec::new();
+        a.read_to_end(&mut rest).unwrap();
+        assert_eq!(rest, b"application");
         assert!(
             !format!("{at_a:?}").contains("theirs: Secret([") && format!("{at_a:?}").contains("Secret(..)")
         );
@@ -296,6 +297,17 @@ mod tests {
             let token = Token::exchange(&a, LONG).unwrap();
             assert!(Secret([7; SECRET_BYTES]).is(token.theirs.bytes()));
         });
+    }
+
+    #[test]
+    fn bytes_that_came_with_a_preamble_are_left_to_the_program() {
+        let (mut a, mut b) = UnixStream::pair().unwrap();
+        b.write_all(&[&good()[..], b"application"].concat()).unwrap();
+        Token::exchange(&a, LONG).unwrap();
+        drop(b);
+        let mut rest = Vec::new();
+        a.read_to_end(&mut rest).unwrap();
+        assert_eq!(rest, b"application");
     }
 
     #[test]

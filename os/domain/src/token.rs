@@ -254,6 +254,7 @@ impl Wait<'_> {
 #[cfg(not(loom))]
 mod tests {
     use std::io::{Read, Write};
+    use std::net::Shutdown;
     use std::os::unix::net::UnixStream;
 
     use super::*;
@@ -279,7 +280,7 @@ mod tests {
         assert!(at_a.own.is(at_b.theirs.bytes()) && at_b.own.is(at_a.theirs.bytes()));
         assert!(!at_a.own.is(at_b.own.bytes()) && !at_a.own.is(&at_a.own.bytes()[..31]));
         assert_eq!((at_a.identity, at_a.uid()), (Identity::own(), own_uid()));
-        drop(b);
+        b.shutdown(Shutdown::Write).unwrap();
         let mut rest = Vec::new();
         a.read_to_end(&mut rest).unwrap();
         assert_eq!(rest, b"application");
@@ -304,7 +305,7 @@ mod tests {
         let (mut a, mut b) = UnixStream::pair().unwrap();
         b.write_all(&[&good()[..], b"application"].concat()).unwrap();
         Token::exchange(&a, LONG).unwrap();
-        drop(b);
+        b.shutdown(Shutdown::Write).unwrap();
         let mut rest = Vec::new();
         a.read_to_end(&mut rest).unwrap();
         assert_eq!(rest, b"application");

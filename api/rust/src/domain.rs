@@ -3,11 +3,16 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use beeline_domain::{DomainConfig, StoreOptions, connect_window, offer_window};
+use beeline_domain::{
+    DomainConfig, SenderParts, StoreOptions, WindowError, connect_window, connect_window_proving,
+    offer_window,
+};
 use beeline_mmio::Choice;
 use beeline_tuning::kernel_for;
 
-use crate::{ConnectError, OfferError, OpenError, Receiver, ReceiverOptions, Sender, SenderOptions, Target};
+use crate::{
+    ConnectError, OfferError, OpenError, Receiver, ReceiverOptions, Sender, SenderOptions, Target, Token,
+};
 
 /// The programs of one user that meet under a name. Clones are the same domain; what was opened in it keeps it open.
 ///
@@ -139,6 +144,30 @@ impl Domain {
     /// # Errors
     /// Nobody offers the window, or it has a sender; an option is out of bounds.
     pub fn sender_with(&self, name: &str, options: SenderOptions) -> Result<Sender, ConnectError> {
+        self.sender_by(name, options, |store| connect_window(&self.inner, name, store))
+    }
+
+    /// Becomes the sender of a window of the process with which `token` was exchanged; nothing is sent to another one. The domain is
+    /// that of [`Token::uid`] ([`Domain::open_foreign`]).
+    ///
+    /// # Errors
+    /// As [`Domain::sender_with`]; the receiver is another process, or the token was used before.
+    pub fn sender_proving(
+        &self,
+        name: &str,
+        token: Token,
+        options: SenderOptions,
+    ) -> Result<Sender, ConnectError> {
+        self.sender_by(name, options, |store| connect_window_proving(&self.inner, &token.0, name, store))
+    }
+
+    /// Becomes the sender of the window that `connect` asks for, again and again while nobody offers it and there is time.
+    pub(crate) fn sender_by(
+        &self,
+        name: &str,
+        options: SenderOptions,
+        mut connect: impl FnMut(StoreOptions) -> Result<SenderParts, WindowError>,
+    ) -> Result<Sender, ConnectError> {
         let target = || Target::Window(name.to_owned());
         let kernel = match options.kernel {
             Some(named) => {
@@ -151,7 +180,7 @@ impl Domain {
         let store = StoreOptions { kernel, memory: options.memory };
         let parts = self
             .inner
-            .retry_until_offered(options.timeout, |_| connect_window(&self.inner, name, store))
+            .retry_until_offered(options.timeout, |_| connect(store))
             .map_err(|error| ConnectError::window(target(), error).after(options.timeout))?;
         Ok(Sender::new(parts, options))
     }

@@ -7,6 +7,8 @@
 //! - the same window takes a **byte stream**, read and written in pieces of any size ([`ByteSender`], [`ByteReceiver`]);
 //! - **many windows** are received from by one thread with one wait ([`ReceiverSet`]);
 //! - a **notifier** tells its subscribers things unasked, in order with its answers ([`Notifier`], [`Subscription`]);
+//! - **admissions** let in who shares a connection with this process, though no list names its user ([`Admissions`], [`Token`],
+//!   [`OtherEnd`]);
 //! - a **segment** is memory that several programs have mapped ([`segment`]);
 //! - a **NIC port** ([`NicPort`]) takes Ethernet frames to and from a NIC, a process of `beeline nic` by default.
 //!
@@ -39,6 +41,7 @@
 //! those crates. Not here: sockets, SISCI.
 #![forbid(unsafe_code)]
 
+mod admission;
 mod answer;
 mod byte_receiver;
 mod byte_sender;
@@ -65,10 +68,11 @@ mod threads;
 #[cfg(feature = "nic")]
 mod waiting;
 
+pub use admission::{Admissions, OtherEnd, Token};
 pub use answer::{Flushed, Sent, Taken};
 pub use beeline_domain::{
-    Armed, CallbackThread, Event, Notification, Notified, PeerId, Polled, Purpose, Source, descriptors,
-    move_descriptors_above, place_descriptors_above,
+    Admitted, Armed, CallbackThread, Event, NETWORK_NAMESPACE, Notification, Notified, PeerId, Polled,
+    Purpose, Source, descriptors, move_descriptors_above, place_descriptors_above,
 };
 #[cfg(feature = "nic")]
 pub use beeline_driver::RxFrame as Frame;
@@ -83,7 +87,7 @@ pub use byte_sender::ByteSender;
 pub use calls::{ClientOptions, ServerOptions};
 pub use domain::Domain;
 pub use error::{
-    ConnectError, Error, KernelError, NotifyError, OfferError, OpenError, RecvError, SendError,
+    ConnectError, Error, KernelError, NotifyError, OfferError, OpenError, ProofError, RecvError, SendError,
     SubscriptionEnded, Target, WriteError,
 };
 #[cfg(feature = "nic")]

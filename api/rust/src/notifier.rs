@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use beeline_domain::{Event, Notified, Offer, OfferOptions, Peer, PeerId, Refusal, Reply, Service};
 use beeline_mmio::ThisProcess;
 
-use crate::{Domain, NotifyError, OfferError, Target};
+use crate::{Admissions, Domain, NotifyError, OfferError, Target};
 
 /// Who may subscribe, and how many.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -32,6 +32,12 @@ impl NotifierOptions {
     /// Users besides the domain's owner who may subscribe. They open the domain with [`Domain::open_foreign`].
     pub fn allowed_uids(mut self, uids: impl IntoIterator<Item = u32>) -> Self {
         self.below.allowed_uids = uids.into_iter().collect();
+        self
+    }
+
+    /// Who may subscribe besides, because it shares a connection with this process.
+    pub fn admissions(mut self, admissions: &Admissions) -> Self {
+        self.below.admissions = Some(admissions.0.clone());
         self
     }
 }

@@ -7,6 +7,8 @@ use beeline_mmio::{MemoryOptions, StoreKernel, Traffic};
 use beeline_tuning::ReceiveTuning;
 use beeline_window::{FencePolicy, WaitPolicy};
 
+use crate::Admissions;
+
 /// The window that a receiver offers: 16,384 lines (1 MiB) of ordinary memory, for senders of this user; the receiver looks,
 /// then sleeps.
 ///
@@ -61,6 +63,12 @@ impl ReceiverOptions {
     /// Users besides the domain's owner who may send. They open the domain with [`crate::Domain::open_foreign`].
     pub fn allowed_uids(mut self, uids: impl IntoIterator<Item = u32>) -> Self {
         self.window.allowed_uids = uids.into_iter().collect();
+        self
+    }
+
+    /// Who may send besides, because it shares a connection with this process.
+    pub fn admissions(mut self, admissions: &Admissions) -> Self {
+        self.window.admissions = Some(admissions.0.clone());
         self
     }
 }

@@ -3,9 +3,9 @@
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::time::Duration;
 
-use beeline_domain::{CallbackThread, Connection, Notification, Notifications};
+use beeline_domain::{CallbackThread, Connection, Notification, Notifications, Reply};
 
-use crate::{Answer, ConnectError, Domain, SubscriptionEnded, Target};
+use crate::{Answer, ConnectError, Domain, SubscriptionEnded, Target, Token};
 
 /// What a notifier tells this process, in order with its answers. Made by [`Domain::subscribe`]; dropping it unsubscribes.
 ///
@@ -157,10 +157,38 @@ impl Domain {
         fds: &[BorrowedFd<'_>],
         timeout: Duration,
     ) -> Result<Subscription, ConnectError> {
+        self.subscribe_by(name, timeout, || self.inner.connect(name, request, fds))
+    }
+
+    /// Subscribes as [`Domain::subscribe_with`] does, at the process with which `token` was exchanged; nothing is sent to another
+    /// one. The domain is that of [`Token::uid`] ([`Domain::open_foreign`]).
+    ///
+    /// # Errors
+    /// As [`Domain::subscribe_with`]; the notifier is another process, or the token was used before.
+    pub fn subscribe_proving(
+        &self,
+        name: &str,
+        token: Token,
+        request: &[u8],
+        fds: &[BorrowedFd<'_>],
+        timeout: Duration,
+    ) -> Result<Subscription, ConnectError> {
+        let connect =
+            || self.inner.connect_proving(&token.0, name, request, fds, beeline_domain::DEFAULT_TIMEOUT);
+        self.subscribe_by(name, timeout, connect)
+    }
+
+    /// Subscribes by `connect`, again and again while nobody offers the name and there is time.
+    fn subscribe_by(
+        &self,
+        name: &str,
+        timeout: Duration,
+        mut connect: impl FnMut() -> Result<(Connection, Reply), beeline_domain::ConnectError>,
+    ) -> Result<Subscription, ConnectError> {
         let target = || Target::Notifier(name.to_owned());
         let (connection, reply) = self
             .inner
-            .retry_until_offered(timeout, |_| self.inner.connect(name, request, fds))
+            .retry_until_offered(timeout, |_| connect())
             .map_err(|error| ConnectError::new(target(), error).after(timeout))?;
         let notifications = connection
             .notifications()

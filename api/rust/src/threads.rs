@@ -1,9 +1,9 @@
 //! Which types go to other threads and which are shared, checked when this is compiled. It is part of what the crate promises.
 
 use crate::{
-    Batch, ByteReceiver, ByteSender, CallbackThread, Domain, Error, Event, Message, MessageRef, Notifier,
-    Polled, Receiver, ReceiverOptions, ReceiverSet, Reservation, Sender, SenderOptions, Shared, Subscriber,
-    Subscription,
+    Admissions, Admitted, Batch, ByteReceiver, ByteSender, CallbackThread, Domain, Error, Event, Message,
+    MessageRef, Notifier, Polled, Receiver, ReceiverOptions, ReceiverSet, Reservation, Sender, SenderOptions,
+    Shared, Subscriber, Subscription, Token,
 };
 
 const fn sends<T: Send>() {}
@@ -31,6 +31,9 @@ const _: () = {
     sends::<Subscription>();
     sends::<CallbackThread>();
     sends::<Event>();
+    sends::<Admissions>();
+    sends::<Admitted>();
+    sends::<Token>();
     sends::<Error>();
 };
 
@@ -41,6 +44,8 @@ const _: () = {
     shares::<Notifier>();
     shares::<Subscriber>();
     shares::<Subscription>();
+    shares::<Admissions>();
+    shares::<Admitted>();
     shares::<Event>();
     shares::<ReceiverOptions>();
     shares::<SenderOptions>();

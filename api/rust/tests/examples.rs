@@ -48,6 +48,7 @@ macro_rules! examples {
 }
 
 examples! {
+    admission says "1000 messages of a process that was let in by its connection";
     batch says "1000 messages in";
     bytes says "lines";
     fan_in says "10000 messages of 200 senders";

@@ -2,14 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::os::fd::AsFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use beeline_mmio::ThisProcess;
 
 use crate::error::MisuseError;
 use crate::evidence::Evidence;
 use crate::shared_connection::OtherEnd;
-use crate::token::{Comer, SECRET_BYTES, Token};
+use crate::token::{Comer, ExchangeError, SECRET_BYTES, Token};
 use crate::uid;
 
 /// Proofs by which an offer lets processes in that are on no list. Clones are the same; a program adds and removes proofs while
@@ -45,6 +47,17 @@ pub struct Admitted {
     number: u64,
 }
 
+/// Why nobody is let in by a token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AdmitError {
+    /// There is no token.
+    #[error(transparent)]
+    Exchange(#[from] ExchangeError),
+    /// This process was forked from the one that made the admissions.
+    #[error(transparent)]
+    Misuse(#[from] MisuseError),
+}
+
 impl Default for Admissions {
     /// Nobody.
     fn default() -> Self {
@@ -68,6 +81,18 @@ impl Admissions {
     /// This process was forked from the one that made them.
     pub fn admit_holder(&self, token: Token) -> Result<Admitted, MisuseError> {
         self.add(Proof::Holder(token))
+    }
+
+    /// Exchanges a token in a connection, as [`Token::exchange`] does, and has offers with these admissions let in the process at
+    /// its other end, once ([`Admissions::admit_holder`]). The other side, which calls [`Token::exchange`], has its token only when
+    /// it is let in, and may connect at once. Waits for at most `timeout`.
+    ///
+    /// # Errors
+    /// There is no token, or the other side cannot be let in; then nobody is.
+    pub fn admit_other_side(&self, connection: impl AsFd, timeout: Duration) -> Result<Admitted, AdmitError> {
+        // Before anything of the connection is read.
+        self.check()?;
+        Token::answer(connection.as_fd(), timeout, |token| Ok(self.admit_holder(token)?))
     }
 
     fn add(&self, proof: Proof) -> Result<Admitted, MisuseError> {

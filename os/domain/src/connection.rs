@@ -75,7 +75,7 @@ impl Connection {
         request: &[u8],
         fds: &[BorrowedFd<'_>],
         timeout: Duration,
-        token: Option<Token>,
+        token: Option<&Token>,
     ) -> Result<(Self, Reply), ConnectError> {
         let name = Name::new(name)?;
         check_size(request, fds)?;
@@ -95,7 +95,7 @@ impl Connection {
         if !shared.place().is_owner(evidence.uid()) {
             return Err(ConnectError::Impostor { path: owner.path, found: evidence.uid(), expected });
         }
-        if token.as_ref().is_some_and(|token| !token.identity.is(Comer::of(&evidence))) {
+        if token.is_some_and(|token| !token.identity.is(Comer::of(&evidence))) {
             return Err(ConnectError::Unproved { path: owner.path, pid: owner.pid });
         }
         let mailbox = Arc::new(Mailbox::default());

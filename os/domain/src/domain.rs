@@ -161,10 +161,11 @@ impl Domain {
     /// not the one at the other end of that connection.
     ///
     /// # Errors
-    /// As [`Domain::connect_within`]; the owner is not that process, or the token is no longer good.
+    /// As [`Domain::connect_within`]; the owner is not that process, or the token is no longer good. Where nobody offers the name, the
+    /// token is as good as before.
     pub fn connect_proving(
         &self,
-        token: Token,
+        token: &Token,
         name: &str,
         request: &[u8],
         fds: &[BorrowedFd<'_>],

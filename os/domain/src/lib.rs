@@ -80,7 +80,7 @@ mod window;
 mod wire;
 mod workers;
 
-pub use admissions::{Admissions, Admitted};
+pub use admissions::{Admissions, AdmitError, Admitted};
 pub use arrival::{Absence, MayArrive};
 pub use callbacks::CallbackThread;
 pub use config::{DomainConfig, DomainPlace, NETWORK_NAMESPACE, ROOT_VARIABLE};

@@ -88,8 +88,8 @@ impl Identity {
     }
 }
 
-/// What this process and the one at the other end of a connection told each other in it. It is used once: by whoever connects
-/// ([`crate::Domain::connect_proving`]), or by whoever lets the other in ([`crate::Admissions::admit_holder`]).
+/// What this process and the one at the other end of a connection told each other in it. It is good once: for whoever connects
+/// ([`crate::Domain::connect_proving`]), or for whoever lets the other in ([`crate::Admissions::admit_holder`]).
 #[derive(Debug)]
 pub struct Token {
     /// What the other side must show.
@@ -128,22 +128,22 @@ impl Token {
     /// # Errors
     /// There is none: [`ExchangeError`] says why. Part of a preamble may have been sent by then.
     pub fn exchange(connection: impl AsFd, timeout: Duration) -> Result<Token, ExchangeError> {
-        let stream = connection.as_fd();
-        if sockopt::socket_type(stream) != Ok(SocketType::STREAM) {
-            return Err(ExchangeError::NotStream);
-        }
-        let mut own = Secret([0; SECRET_BYTES]);
-        getrandom::fill(&mut own.0)
-            .map_err(|_| ExchangeError::System { what: "get a random number", errno: Errno::NOSYS })?;
-        let wait = Wait { stream, timeout, deadline: Instant::now().checked_add(timeout) };
+        let (wait, own) = Wait::begin(connection.as_fd(), timeout)?;
         wait.send(&encode(&own, Identity::own()))?;
-        wait.for_magic()?;
-        let (theirs, identity) = decode(&wait.read()?).ok_or(ExchangeError::Malformed)?;
-        // An echo is no other side.
-        if own.is(theirs.bytes()) {
-            return Err(ExchangeError::Malformed);
-        }
-        Ok(Token { own, theirs, identity })
+        wait.token(own)
+    }
+
+    /// As [`Token::exchange`], but sends this side's part only when the other's is there and `keep` has what came of both: once the
+    /// other side has the token, so has `keep`.
+    pub(crate) fn answer<T, E: From<ExchangeError>>(
+        connection: BorrowedFd<'_>,
+        timeout: Duration,
+        keep: impl FnOnce(Token) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let (wait, own) = Wait::begin(connection, timeout)?;
+        let kept = keep(wait.token(own)?)?;
+        wait.send(&encode(&own, Identity::own()))?;
+        Ok(kept)
     }
 
     /// The user as whom the other side runs, by the uid that it has there: whose domain to open. It is a word of the other side, and
@@ -185,7 +185,29 @@ struct Wait<'a> {
     deadline: Option<Instant>,
 }
 
-impl Wait<'_> {
+impl<'a> Wait<'a> {
+    /// Draws this side's secret.
+    fn begin(stream: BorrowedFd<'a>, timeout: Duration) -> Result<(Self, Secret), ExchangeError> {
+        if sockopt::socket_type(stream) != Ok(SocketType::STREAM) {
+            return Err(ExchangeError::NotStream);
+        }
+        let mut own = Secret([0; SECRET_BYTES]);
+        getrandom::fill(&mut own.0)
+            .map_err(|_| ExchangeError::System { what: "get a random number", errno: Errno::NOSYS })?;
+        Ok((Wait { stream, timeout, deadline: Instant::now().checked_add(timeout) }, own))
+    }
+
+    /// What the other side sends, with this side's secret.
+    fn token(&self, own: Secret) -> Result<Token, ExchangeError> {
+        self.for_magic()?;
+        let (theirs, identity) = decode(&self.read()?).ok_or(ExchangeError::Malformed)?;
+        // An echo is no other side.
+        if own.is(theirs.bytes()) {
+            return Err(ExchangeError::Malformed);
+        }
+        Ok(Token { own, theirs, identity })
+    }
+
     fn left(&self) -> Result<Duration, ExchangeError> {
         let left = self
             .deadline

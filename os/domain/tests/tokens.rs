@@ -47,7 +47,7 @@ fn offer(domain: &Domain, admissions: &Admissions) -> Offer {
     domain.offer_with("echo", Box::new(Echo), options).unwrap()
 }
 
-fn prove(domain: &Domain, token: Token) -> Result<(Connection, Reply), ConnectError> {
+fn prove(domain: &Domain, token: &Token) -> Result<(Connection, Reply), ConnectError> {
     domain.connect_proving(token, "echo", b"hello", &[], WATCHDOG)
 }
 
@@ -71,14 +71,14 @@ fn role() {
             let connection = connect();
             let token = exchange(&connection);
             assert_eq!(listen().as_deref(), Some("connect"));
-            let (echo, reply) = prove(&domain_of(&token, name), token).unwrap();
+            let (echo, reply) = prove(&domain_of(&token, name), &token).unwrap();
             assert_eq!(reply.payload, b"hello");
             assert_eq!(echo.call(b"more", &[]).unwrap().payload, b"more");
             let token = exchange(&connection);
             assert_eq!(listen().as_deref(), Some("window"));
             let store = StoreOptions::with_kernel(StoreKernel::Cached);
             let mut sender =
-                connect_window_proving(&domain_of(&token, name), token, "window", store).unwrap();
+                connect_window_proving(&domain_of(&token, name), &token, "window", store).unwrap();
             sender.store.store_word(1, 0, 77);
             say("stored");
             assert_eq!(listen(), None);
@@ -92,7 +92,7 @@ fn role() {
         "deceived" => {
             let token = exchange(&connect());
             assert_eq!(listen().as_deref(), Some("connect"));
-            let error = prove(&domain_of(&token, name), token).unwrap_err();
+            let error = prove(&domain_of(&token, name), &token).unwrap_err();
             say(&format!("{}", matches!(error, ConnectError::Unproved { .. })));
         }
         "owner" => {

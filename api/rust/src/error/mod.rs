@@ -9,6 +9,7 @@ mod notify;
 mod open;
 #[cfg(feature = "nic")]
 mod port;
+mod proof;
 mod window;
 
 pub use notify::{NotifyError, SubscriptionEnded};
@@ -17,6 +18,7 @@ pub use open::{ConnectError, OfferError, OpenError, Target};
 pub(crate) use port::NicGone;
 #[cfg(feature = "nic")]
 pub use port::{PortError, PortRecvError, PortSendError};
+pub use proof::ProofError;
 pub use window::{KernelError, RecvError, SendError, WriteError};
 
 use crate::MemberError;
@@ -57,6 +59,9 @@ pub enum Error {
     /// A subscription gives nothing more.
     #[error(transparent)]
     Ended(#[from] SubscriptionEnded),
+    /// Nothing proves who is at the other end of a connection.
+    #[error(transparent)]
+    Proof(#[from] ProofError),
     /// A port of a NIC cannot be opened.
     #[cfg(feature = "nic")]
     #[error(transparent)]
@@ -93,6 +98,7 @@ impl Error {
             Error::Member(error) => error.remedy(),
             Error::Notify(error) => error.remedy(),
             Error::Ended(error) => error.remedy(),
+            Error::Proof(error) => error.remedy(),
             #[cfg(feature = "nic")]
             Error::Port(error) => error.remedy(),
             #[cfg(feature = "nic")]

@@ -408,7 +408,8 @@ impl ConnectError {
                 Target::Nic(_) => "start a NIC in this domain and its folder (BEELINE_ROOT): `beeline nic`",
             },
             ConnectError::Refused { target: Target::Window(_), .. } => {
-                "end the window's other sender; a receiver that is to take another user lists its uid, and maps it"
+                "end the window's other sender; a receiver that is to take another user lists its uid, and maps it, or \
+                 admits it by a connection, before it comes"
             }
             ConnectError::Refused { .. } => "do what the reason asks for",
             ConnectError::NoAnswer { .. } => "see whether that process is stopped, or starved of CPU",
@@ -418,6 +419,11 @@ impl ConnectError {
                 if matches!(source.downcast_ref(), Some(beeline_domain::ConnectError::NotAllowed { .. })) =>
             {
                 "let the owner offer it to this user: `allowed_uids`"
+            }
+            ConnectError::System { source, .. }
+                if matches!(source.downcast_ref(), Some(beeline_domain::ConnectError::Unproved { .. })) =>
+            {
+                "exchange a token with the process that offers the name, and open the domain of that token's uid"
             }
             ConnectError::System { .. } => {
                 "see that both programs are of one release and that this user may use the domain"

@@ -156,6 +156,22 @@ fn notifications() -> Vec<Error> {
     ]
 }
 
+fn proofs() -> Vec<Error> {
+    use beeline_domain::{AdmitError, ExchangeError as Below, NotShared};
+    let errno = rustix::io::Errno::ACCESS;
+    vec![
+        ProofError::from(NotShared::NotTcp).into(),
+        ProofError::from(NotShared::NotAccepted).into(),
+        ProofError::from(NotShared::System { what: "ask", errno }).into(),
+        ProofError::from(Below::NotStream).into(),
+        ProofError::from(Below::NotOurs).into(),
+        ProofError::from(Below::Malformed).into(),
+        ProofError::from(Below::Closed).into(),
+        ProofError::from(Below::TimedOut { waited: Duration::from_millis(3) }).into(),
+        ProofError::from(AdmitError::from(MisuseError::DescriptorLost)).into(),
+    ]
+}
+
 fn members() -> Vec<Error> {
     let member = crate::MemberId { index: 0, generation: 0 };
     vec![MemberError { member, taken: 0, error: RecvError::SenderGone }.into()]
@@ -209,7 +225,7 @@ fn calls() -> Vec<Error> {
 }
 
 fn all() -> Vec<Error> {
-    let (windows, others) = ([messages(), members(), notifications()], [frames(), calls()]);
+    let (windows, others) = ([messages(), members(), notifications()], [proofs(), frames(), calls()]);
     let first = [opening(), offering_and_connecting()];
     first.into_iter().chain(windows).chain(others).flatten().collect()
 }
@@ -277,6 +293,14 @@ fn variant(error: &Error) -> u32 {
         Error::Ended(SubscriptionEnded::Misuse { .. }) => 54,
         Error::Open(OpenError::Namespace { .. }) => 55,
         Error::Offer(OfferError::Held { .. }) => 56,
+        Error::Proof(ProofError::WrongKind) => 57,
+        Error::Proof(ProofError::NotShared { .. }) => 58,
+        Error::Proof(ProofError::NotToken) => 59,
+        Error::Proof(ProofError::Malformed) => 60,
+        Error::Proof(ProofError::Closed) => 61,
+        Error::Proof(ProofError::TimedOut { .. }) => 62,
+        Error::Proof(ProofError::Misuse { .. }) => 63,
+        Error::Proof(ProofError::System { .. }) => 64,
     }
 }
 
@@ -284,7 +308,7 @@ fn variant(error: &Error) -> u32 {
 fn every_variant_prints_its_chain_without_a_repetition() {
     let errors = all();
     let seen: BTreeSet<u32> = errors.iter().map(variant).collect();
-    assert_eq!(seen, (0..=56).collect(), "an error of every variant is tried");
+    assert_eq!(seen, (0..=64).collect(), "an error of every variant is tried");
     for error in &errors {
         let texts = chain(error);
         for (index, text) in texts.iter().enumerate() {

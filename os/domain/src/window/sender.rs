@@ -29,7 +29,7 @@ pub fn connect_window(
 /// As [`connect_window`]; the receiver is not that process, or the token is no longer good.
 pub fn connect_window_proving(
     domain: &Domain,
-    token: Token,
+    token: &Token,
     name: &str,
     options: StoreOptions,
 ) -> Result<SenderParts, WindowError> {

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use self::buddy::{Buddy, order_for, pages_of};
 use crate::process::ThisProcess;
-use crate::{MapError, Pace, Region};
+use crate::{MapError, Pace, Region, Unpaced};
 
 mod buddy;
 #[cfg(test)]
@@ -93,24 +93,36 @@ impl Arena {
     /// # Errors
     /// [`ArenaError::Full`], and [`ArenaError::Memory`] if the system has no pages.
     pub fn lend(&self, bytes: usize, pace: &dyn Pace) -> Result<Part, ArenaError> {
-        let order = order_for(bytes.div_ceil(ARENA_PAGE_BYTES).max(1)).ok_or_else(|| self.full(bytes))?;
-        if let Some(first) = self.0.lock().take_warm(order) {
-            return Ok(self.part(first, order));
+        if let Some(part) = self.lend_free(bytes, pace)? {
+            return Ok(part);
         }
-        let cold = self.0.lock().cold.take(order);
-        let first = match cold {
-            Some(first) => first,
-            None => {
-                // Blocks that keep their pages may be all that is missing.
-                self.reclaim_to(0, pace);
-                let cold = self.0.lock().cold.take(order);
-                cold.ok_or_else(|| self.full(bytes))?
-            }
-        };
+        // Blocks that keep their pages may be all that is missing.
+        self.reclaim_to(0, pace);
+        self.lend_free(bytes, pace)?.ok_or_else(|| self.full(bytes))
+    }
+
+    /// As [`Arena::lend`], but gives no pages of free parts back to make room, which takes as long as there are many: `None` where
+    /// there may be room only after that.
+    ///
+    /// # Errors
+    /// As [`Arena::lend`].
+    pub fn lend_at_once(&self, bytes: usize) -> Result<Option<Part>, ArenaError> {
+        self.lend_free(bytes, &Unpaced)
+    }
+
+    fn lend_free(&self, bytes: usize, pace: &dyn Pace) -> Result<Option<Part>, ArenaError> {
+        let order = order_for(bytes.div_ceil(ARENA_PAGE_BYTES).max(1)).ok_or_else(|| self.full(bytes))?;
+        let mut state = self.0.lock();
+        if let Some(first) = state.take_warm(order) {
+            return Ok(Some(self.part(first, order)));
+        }
+        let cold = state.cold.take(order);
+        drop(state);
+        let Some(first) = cold else { return Ok(None) };
         // Made first: if there are no pages, its drop gives the block back.
         let part = self.part(first, order);
         self.0.region.populate(part.offset_bytes(), part.bytes(), pace)?;
-        Ok(part)
+        Ok(Some(part))
     }
 
     fn part(&self, first: u32, order: u32) -> Part {

@@ -26,6 +26,22 @@ fn part_is_lent_until_its_last_handle_is_gone() {
 }
 
 #[test]
+fn room_that_pages_have_to_be_given_back_for_is_not_made_at_once() {
+    let arena = private(4, 4);
+    let pages: Vec<Part> = (0..4).map(|_| arena.lend_at_once(PAGE).unwrap().unwrap()).collect();
+    assert!(arena.lend_at_once(PAGE).unwrap().is_none(), "all are lent");
+    drop(pages);
+    assert!(
+        arena.lend_at_once(2 * PAGE).unwrap().is_none(),
+        "four of one page are free, and keep their pages"
+    );
+    assert_eq!(arena.lend_at_once(PAGE).unwrap().map(|part| part.bytes()), Some(PAGE));
+    assert_eq!(arena.lend(2 * PAGE, &Unpaced).unwrap().bytes(), 2 * PAGE);
+    assert_eq!(arena.lend_at_once(2 * PAGE).unwrap().map(|part| part.bytes()), Some(2 * PAGE));
+    assert!(matches!(arena.lend_at_once(usize::MAX), Err(ArenaError::Full { .. })));
+}
+
+#[test]
 fn handles_outlive_the_arena_and_see_the_same_memory() {
     let whole = Region::private(3 * PAGE);
     let arena = Arena::new(whole.clone(), PAGE, 0);

@@ -143,8 +143,10 @@ impl Service for Maker {
         if check_lines(ask.lines).is_err() {
             return Err(Refusal::new(format!("a window of {} lines", ask.lines)));
         }
-        if OwnedArena::is_small(ask.lines) {
-            return arena.asked(ask.lines, &beeline_mmio::Unpaced).map(Answer::Now);
+        if OwnedArena::is_small(ask.lines)
+            && let Some(answer) = arena.asked_at_once(ask.lines)
+        {
+            return answer.map(Answer::Now);
         }
         let arena = Arc::clone(arena);
         Ok(Answer::later(move |pace| arena.asked(ask.lines, pace)))

@@ -1,10 +1,13 @@
 //! The owner's side of one arena: its memory, the windows in it, and what is said to its client.
 
+use std::collections::BTreeSet;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use beeline_mmio::{Arena, MemoryOptions, Pace, Part, Region, SharedMemory, StoreKernel, Unpaced};
+use beeline_mmio::{
+    Arena, ArenaError, MemoryOptions, Pace, Part, Region, SharedMemory, StoreKernel, Unpaced,
+};
 use beeline_spec::LINE_BYTES;
 use beeline_spec::escape::blank_from_random;
 use beeline_spec::formats::{credit_page, window_control};
@@ -47,8 +50,11 @@ pub(super) struct OwnedArena {
 struct State {
     slots: Slots<Lent>,
     epoch: u8,
-    /// Notifications for which the client has to take others first, the oldest first. No more than a few for each window.
-    untold: Vec<Note>,
+    /// Windows whose end the client is to be told when it has taken other notifications. One that it has returned is not among
+    /// them: its name may be another window's by then.
+    untold_ends: BTreeSet<u32>,
+    /// What was lent, when the client has to take other notifications before it is told. No more is lent unasked until it was.
+    untold_leases: Vec<Lease>,
 }
 
 /// What a window that is lent has.
@@ -57,6 +63,21 @@ struct Lent {
     lease: Lease,
     /// Free again when it is dropped.
     _part: Part,
+}
+
+/// Why no window is lent.
+#[derive(Debug, thiserror::Error)]
+enum NotLent {
+    #[error("a window of {lines} lines, the largest of this arena has {most}")]
+    TooLarge { lines: u32, most: u32 },
+    #[error("this client has as many windows as it may have")]
+    All,
+    #[error("no random blank: {0}")]
+    NoRandom(getrandom::Error),
+    #[error(transparent)]
+    Arena(#[from] ArenaError),
+    #[error("pages of free windows have to be given back first")]
+    NeedsRoom,
 }
 
 /// A window that the client has opened, until the program accepts it.
@@ -102,7 +123,12 @@ impl OwnedArena {
             queue: Arc::clone(queue),
             disposer: disposer.clone(),
             is_reclaiming: AtomicBool::new(false),
-            state: Mutex::new(State { slots, epoch: 0, untold: Vec::new() }),
+            state: Mutex::new(State {
+                slots,
+                epoch: 0,
+                untold_ends: BTreeSet::new(),
+                untold_leases: Vec::new(),
+            }),
         });
         let fd = memory.fd().as_fd().try_clone_to_owned().map_err(|error| WindowError::Malformed {
             what: format!("cannot duplicate the arena's descriptor: {error}"),
@@ -123,19 +149,28 @@ impl OwnedArena {
 
     /// The windows that the client asked for.
     pub(super) fn asked(&self, lines: u32, pace: &dyn Pace) -> Result<Reply, Refusal> {
-        if lines > self.most_lines {
-            return Err(Refusal::new(format!(
-                "a window of {lines} lines, the largest of this arena has {}",
-                self.most_lines
-            )));
-        }
-        let most = if lines == self.stock_lines { BATCH } else { 1 };
-        let leases = self.lend(lines, most, pace).map_err(Refusal::new)?;
-        Ok(Reply::new(Note::Lent(leases).encode()))
+        self.answer(lines, Some(pace)).map_err(|not_lent| Refusal::new(not_lent.to_string()))
     }
 
-    /// Lends up to `most` windows, at least one.
-    fn lend(&self, lines: u32, most: u32, pace: &dyn Pace) -> Result<Vec<Lease>, String> {
+    /// As [`OwnedArena::asked`], on the domain's thread; `None` where the pages of free windows have to be given back first,
+    /// however many there are.
+    pub(super) fn asked_at_once(&self, lines: u32) -> Option<Result<Reply, Refusal>> {
+        match self.answer(lines, None) {
+            Err(NotLent::NeedsRoom) => None,
+            answer => Some(answer.map_err(|not_lent| Refusal::new(not_lent.to_string()))),
+        }
+    }
+
+    fn answer(&self, lines: u32, pace: Option<&dyn Pace>) -> Result<Reply, NotLent> {
+        if lines > self.most_lines {
+            return Err(NotLent::TooLarge { lines, most: self.most_lines });
+        }
+        let most = if lines == self.stock_lines { BATCH } else { 1 };
+        Ok(Reply::new(Note::Lent(self.lend(lines, most, pace)?).encode()))
+    }
+
+    /// Lends up to `most` windows, at least one; without a pace, those for which no room has to be made.
+    fn lend(&self, lines: u32, most: u32, pace: Option<&dyn Pace>) -> Result<Vec<Lease>, NotLent> {
         let mut leases = Vec::new();
         while (leases.len() as u32) < most {
             match self.lend_one(lines, pace) {
@@ -148,9 +183,13 @@ impl OwnedArena {
     }
 
     /// Lends a window: all blank, with a random blank of its own. The client hears of it later, so what it can reach is ready.
-    fn lend_one(&self, lines: u32, pace: &dyn Pace) -> Result<Lease, String> {
-        let part = self.arena.lend(line_bytes(lines), pace).map_err(|error| error.to_string())?;
-        let random = getrandom::u64().map_err(|error| format!("no random blank: {error}"))?;
+    fn lend_one(&self, lines: u32, pace: Option<&dyn Pace>) -> Result<Lease, NotLent> {
+        let part = match pace {
+            Some(pace) => self.arena.lend(line_bytes(lines), pace)?,
+            None => self.arena.lend_at_once(line_bytes(lines))?.ok_or(NotLent::NeedsRoom)?,
+        };
+        let pace = pace.unwrap_or(&Unpaced);
+        let random = getrandom::u64().map_err(NotLent::NoRandom)?;
         let (blank, offset) = (blank_from_random(random), part.offset_bytes());
         self.region.fill_paced(offset, lines as usize * LINE_BYTES, blank, pace);
         let mut state = self.lock();
@@ -161,18 +200,21 @@ impl OwnedArena {
             Lent { lease, _part: part }
         });
         let lease = lent.map(|lent| lent.lease);
-        let lease = lease.ok_or_else(|| "this client has as many windows as it may have".to_owned())?;
+        let lease = lease.ok_or(NotLent::All)?;
         state.epoch = epoch;
         Ok(lease)
     }
 
-    /// Lends windows before they are wanted, when few are in stock.
+    /// Lends windows before they are wanted, when few are in stock and the client knows of all of them. Only the domain's thread
+    /// calls it.
     fn refill(&self) {
-        if self.stock_lines == 0 || self.lock().slots.in_stock() > STOCK - BATCH {
+        if self.stock_lines == 0 || !self.lock().has_low_stock() {
             return;
         }
-        if let Ok(leases) = self.lend(self.stock_lines, BATCH, &Unpaced) {
-            self.note(Note::Lent(leases));
+        if let Ok(leases) = self.lend(self.stock_lines, BATCH, None) {
+            let mut state = self.lock();
+            state.untold_leases = leases;
+            self.tell(&mut state);
         }
     }
 
@@ -188,7 +230,7 @@ impl OwnedArena {
                 self.depart(name);
             }
             Tell::Return { name } => {
-                let part = self.lock().slots.returned(name)?;
+                let part = self.lock().returned(name)?;
                 self.depart(name);
                 self.peer.forget_branch(name);
                 self.freed(part);
@@ -223,27 +265,27 @@ impl OwnedArena {
         }
     }
 
-    /// Tells the client, after what waits to be told.
-    fn note(&self, note: Note) {
-        let mut state = self.lock();
-        state.untold.push(note);
-        self.tell(&mut state);
-    }
-
     /// Passes on what waits, when the client has taken notifications.
     pub(super) fn tell_more(&self) {
         self.tell(&mut self.lock());
+        self.refill();
     }
 
     fn tell(&self, state: &mut State) {
-        let told = state.untold.iter().take_while(|note| match self.peer.notify(&note.encode(), &[]) {
-            Ok(Notified::Accepted) => true,
-            Ok(Notified::WouldBlock) => false,
-            // Nobody waits for it: the end of the connection says more.
-            Err(_) => true,
-        });
-        let told = told.count();
-        state.untold.drain(..told);
+        while let Some(name) = state.untold_ends.first().copied() {
+            if !self.is_told(&Note::Ended { name }) {
+                return;
+            }
+            state.untold_ends.remove(&name);
+        }
+        if !state.untold_leases.is_empty() && self.is_told(&Note::Lent(state.untold_leases.clone())) {
+            state.untold_leases.clear();
+        }
+    }
+
+    fn is_told(&self, note: &Note) -> bool {
+        // Where it fails nobody waits for it: the end of the connection says more.
+        !matches!(self.peer.notify(&note.encode(), &[]), Ok(Notified::WouldBlock))
     }
 
     /// The client has gone.
@@ -252,10 +294,25 @@ impl OwnedArena {
     }
 }
 
+impl State {
+    fn has_low_stock(&self) -> bool {
+        self.slots.in_stock() <= STOCK - BATCH && self.untold_leases.is_empty()
+    }
+
+    /// The client has no handle of a window any more, and need not be told of its end.
+    fn returned(&mut self, name: u32) -> Result<Option<Lent>, OutOfPlace> {
+        let part = self.slots.returned(name)?;
+        self.untold_ends.remove(&name);
+        Ok(part)
+    }
+}
+
 impl EndsBranches for OwnedArena {
     fn end_branch(&self, name: u32) {
-        if self.lock().slots.receiver_ended(name) {
-            self.note(Note::Ended { name });
+        let mut state = self.lock();
+        if state.slots.receiver_ended(name) {
+            state.untold_ends.insert(name);
+            self.tell(&mut state);
         }
     }
 }
@@ -287,10 +344,14 @@ impl Drop for ReceiverHalf {
         if !self.arena.peer.is_own() {
             return;
         }
-        let left = self.arena.lock().slots.receiver_gone(self.name);
+        let mut state = self.arena.lock();
+        let left = state.slots.receiver_gone(self.name);
         if left.tells_sender {
-            self.arena.note(Note::Ended { name: self.name });
+            // Before the lock is open: once the client returns the window, the name may be lent anew.
+            state.untold_ends.insert(self.name);
+            self.arena.tell(&mut state);
         }
+        drop(state);
         self.arena.freed(left.part);
     }
 }

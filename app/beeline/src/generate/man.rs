@@ -142,8 +142,8 @@ impl<'a> Page<'a> {
     fn environment(&self) -> String {
         let mut text = String::new();
         if self.has("root") || self.command.has_subcommands() {
-            text += ".TP\n\\fBBEELINE_ROOT\\fR\nFolder of the domains where \\fB\\-\\-root\\fR names none, an absolute path; without it \
-                     \\fI/tmp/beeline\\-UID\\fR.\n";
+            text += ".TP\n\\fBBEELINE_ROOT\\fR\nFolder of the domains where \\fB\\-\\-root\\fR names none, an absolute path, or \
+                     \\fB@net\\fR for the network namespace; without it \\fI/tmp/beeline\\-UID\\fR.\n";
         }
         if self.has("named") {
             text +=
@@ -169,7 +169,8 @@ const FILES: &str = "\
 \\fI/tmp/beeline\\-UID/\\fR
 Folder of the domains of the user UID: the first that is given of \\fB\\-\\-root\\fR, \\fBBEELINE_ROOT\\fR and this. Nothing else
 decides, so a service and a login shell of one user meet. Where they do not share /tmp (PrivateTmp=, containers), mount one folder
-in both and name it with \\fBBEELINE_ROOT\\fR; its path may differ, its user may not. A folder that belongs to another user, or
+in both and name it with \\fBBEELINE_ROOT\\fR; its path may differ, its user may not. Where they share a network namespace and no
+folder, say \\fB@net\\fR in its place: nothing lies in a folder then. A folder that belongs to another user, or
 that others may write to, is refused. With \\fB\\-\\-owner\\fR, UID is that owner: the folder must be the owner's, who offers with
 \\fB\\-\\-allow\\-uid\\fR.
 .TP

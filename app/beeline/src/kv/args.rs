@@ -100,6 +100,9 @@ pub struct ServeArgs {
     #[arg(long, value_delimiter = ',', value_name = "CORE")]
     pub core: Vec<usize>,
     /// Memory for keys and values; a store that is full says so and evicts nothing
+    ///
+    /// All that a store of one worker keeps is in it, what is fragmented included. Of several workers it counts what they ask
+    /// of the allocator, which takes some more.
     #[arg(long, default_value = "1GiB", value_name = "SIZE")]
     pub max_memory: ByteSize,
     /// Longest value, in bytes

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use beeline::rpc::{Replied, Reply, Request};
-use beeline_domain::{ConnectError, Domain};
+use beeline_domain::{ConnectError, Connection, Domain};
 use rustix::net::{
     AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix,
     SocketFlags, SocketType,
@@ -40,6 +40,20 @@ pub fn attack(root: &Path) {
     }
     wrong_reply_windows(&domain);
     wrong_port_requests(&domain);
+    for (name, hello) in HELLOS {
+        connected(&domain, name, hello);
+    }
+}
+
+/// Connects as soon as there is room: what was left half open before is closed by threads that nobody waits for.
+fn connected(domain: &Domain, name: &str, hello: &str) -> Connection {
+    let (fine, begun) = (good(BYTES), Instant::now());
+    loop {
+        match domain.connect(name, hello.as_bytes(), &[fine.as_fd()]) {
+            Ok((connection, _)) => return connection,
+            Err(error) => assert!(begun.elapsed() < WATCHDOG, "{name}: {error}"),
+        }
+    }
 }
 
 fn refused(domain: &Domain, name: &str, request: &[u8], fds: &[BorrowedFd<'_>]) {
@@ -109,13 +123,13 @@ fn wrong_requests(domain: &Domain, name: &str) {
 
 /// A client of calls that opens reply windows which are none.
 fn wrong_reply_windows(domain: &Domain) {
-    let (fine, window) = (good(BYTES), good(2 * BYTES));
+    let window = good(2 * BYTES);
     let terms = |lines: u64, bytes: u64, blank: u64| {
         format!(r#"{{"worker":0,"window":{{"lines":{lines},"bytes":{bytes},"blank":{blank},"epoch":0}}}}"#)
     };
     let blank = 1 << 63 | 5;
     let whole = terms(64, 2 * BYTES as u64, blank);
-    let (connection, _) = domain.connect("calls", CALLS.as_bytes(), &[fine.as_fd()]).unwrap();
+    let connection = connected(domain, "calls", CALLS);
     for (what, fd) in wrong(2 * BYTES) {
         assert!(connection.call(whole.as_bytes(), &[fd.as_fd()]).is_err(), "{what}");
     }
@@ -140,7 +154,7 @@ fn wrong_reply_windows(domain: &Domain) {
 /// A port that asks for what there is not.
 fn wrong_port_requests(domain: &Domain) {
     let host = good(BYTES);
-    let (connection, _) = domain.connect("nic", NIC.as_bytes(), &[host.as_fd()]).unwrap();
+    let connection = connected(domain, "nic", NIC);
     let memory = format!(r#"{{"request":"memory","bytes":{BYTES}}}"#);
     for (what, fd) in wrong(BYTES) {
         assert!(connection.call(memory.as_bytes(), &[fd.as_fd()]).is_err(), "{what}");

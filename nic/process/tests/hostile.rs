@@ -3,6 +3,7 @@
 
 mod support;
 
+use std::collections::HashMap;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -145,18 +146,21 @@ fn ten_thousand_requests_for_a_window_leave_the_nic_as_it_was() {
     }
 }
 
-/// Page faults so far of the threads of this process that have this name.
-fn faults(name: &str) -> u64 {
+/// Page faults so far of each thread of this process that has this name, by its number and the time of its beginning: numbers are
+/// given again.
+fn faults(name: &str) -> HashMap<(u64, u64), u64> {
     let threads = std::fs::read_dir("/proc/self/task").unwrap();
     let stats =
         threads.filter_map(|thread| std::fs::read_to_string(thread.unwrap().path().join("stat")).ok());
     stats
         .filter_map(|stat| {
             let (before, after) = stat.rsplit_once(')')?;
-            let is_it = before.split_once('(')?.1 == name;
-            is_it.then(|| after.split_ascii_whitespace().nth(7)?.parse::<u64>().ok()).flatten()
+            let (number, its_name) = before.split_once(" (")?;
+            let fields: Vec<_> = after.split_ascii_whitespace().collect();
+            let field = |index: usize| fields.get(index)?.parse::<u64>().ok();
+            (its_name == name).then_some(((number.parse().ok()?, field(19)?), field(7)?))
         })
-        .sum()
+        .collect()
 }
 
 #[test]
@@ -178,7 +182,10 @@ fn memory_that_a_host_registers_is_mapped_by_no_thread_that_others_wait_for() {
         hostile.connection.call(release.as_bytes(), &[]).unwrap();
         echo(&mut stations, round as u16);
     }
-    let faulted = faults("beeline-domain") - before;
+    let after = faults("beeline-domain");
+    assert!(after.keys().any(|thread| before.contains_key(thread)), "the NIC's thread lives at both moments");
+    // Threads of other tests begin and end meanwhile.
+    let faulted: u64 = after.iter().map(|(thread, faults)| faults - before.get(thread).unwrap_or(&0)).sum();
     // Each piece of memory is of 8192 pages.
     assert!(faulted < 2000, "{faulted} page faults on threads that watch, for {ROUNDS} pieces of memory");
     nic.stop();

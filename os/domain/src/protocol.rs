@@ -21,9 +21,13 @@ use crate::sync::{AtomicU8, Ordering, fence};
 /// Value of the flag while its owner is awake.
 pub(crate) const AWAKE: u32 = 0;
 /// Bit of the flag: somebody sleeps on the word, or is about to.
-pub(crate) const ASLEEP: u32 = 1;
-/// Bit of the flag: somebody waits for a descriptor to become readable, or is about to.
-pub(crate) const LISTENING: u32 = 2;
+///
+/// It is set twice, so that the word is the same in both byte orders: the kernel compares it in the machine's, and processes of
+/// both may share it.
+pub(crate) const ASLEEP: u32 = 0x0100_0001;
+/// Bit of the flag: somebody waits for a descriptor to become readable, or is about to. Set twice as [`ASLEEP`] is.
+pub(crate) const LISTENING: u32 = 0x0200_0002;
+const _: () = assert!(ASLEEP.swap_bytes() == ASLEEP && LISTENING.swap_bytes() == LISTENING);
 
 /// A word that one side sleeps on.
 pub(crate) trait Futex {

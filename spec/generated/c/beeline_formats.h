@@ -477,7 +477,7 @@ struct beeline_rx_ring_header {
 
 /* First page of a window in memory, before its lines; in the receiver's memory. */
 struct beeline_window_control {
-	uint32_t sender_waiting; /* Futex word: bit 0 while the sender sleeps for credits, bit 1 while it waits by descriptor. */
+	uint32_t sender_waiting; /* Futex word, the same in both byte orders: bits 0 and 24 while the sender sleeps for credits, bits 1 and 25 while it waits by descriptor. */
 	uint8_t unused_4[60];
 };
 #define BEELINE_WINDOW_CONTROL_SENDER_WAITING_OFFSET 0
@@ -486,7 +486,7 @@ struct beeline_window_control {
 struct beeline_credit_page {
 	uint64_t freed_lines; /* Absolute count of lines freed since the window was made. */
 	uint8_t unused_8[56];
-	uint32_t receiver_waiting; /* Futex word: bit 0 while the receiver sleeps for messages, bit 1 while it waits by descriptor. */
+	uint32_t receiver_waiting; /* Futex word, the same in both byte orders: bits 0 and 24 while the receiver sleeps for messages, bits 1 and 25 while it waits by descriptor. */
 	uint8_t unused_68[60];
 };
 #define BEELINE_CREDIT_PAGE_FREED_LINES_OFFSET 0
@@ -527,7 +527,7 @@ struct beeline_rpc_client_page {
 
 /* Of a port over shared memory: what the NIC process tells the host, in the host's memory so that the host never reads across the link. Words that are polled are on lines of their own. */
 struct beeline_port_host_memory {
-	uint32_t host_waiting; /* Futex word: bit 0 while the host sleeps for frames, credits or interrupts, bit 1 while it waits by descriptor. */
+	uint32_t host_waiting; /* Futex word, the same in both byte orders: bits 0 and 24 while the host sleeps for frames, credits or interrupts, bits 1 and 25 while it waits by descriptor. */
 	uint8_t unused_4[60];
 	uint32_t nic_waiting; /* 1 while the NIC process sleeps: whoever stores next clears it and signals the port's event descriptor. */
 	uint8_t unused_68[60];

@@ -587,7 +587,7 @@ pub mod rx_ring_header {
 pub mod window_control {
     /// Bytes of the structure.
     pub const BYTES: usize = 64;
-    /// Byte offset of `sender_waiting` (4 bytes): Futex word: bit 0 while the sender sleeps for credits, bit 1 while it waits by descriptor.
+    /// Byte offset of `sender_waiting` (4 bytes): Futex word, the same in both byte orders: bits 0 and 24 while the sender sleeps for credits, bits 1 and 25 while it waits by descriptor.
     pub const SENDER_WAITING_OFFSET: usize = 0;
 }
 /// In the sender's memory, pushed by the receiver. The two words are on lines of their own.
@@ -596,7 +596,7 @@ pub mod credit_page {
     pub const BYTES: usize = 128;
     /// Byte offset of `freed_lines` (8 bytes): Absolute count of lines freed since the window was made.
     pub const FREED_LINES_OFFSET: usize = 0;
-    /// Byte offset of `receiver_waiting` (4 bytes): Futex word: bit 0 while the receiver sleeps for messages, bit 1 while it waits by descriptor.
+    /// Byte offset of `receiver_waiting` (4 bytes): Futex word, the same in both byte orders: bits 0 and 24 while the receiver sleeps for messages, bits 1 and 25 while it waits by descriptor.
     pub const RECEIVER_WAITING_OFFSET: usize = 64;
 }
 /// What one side of a link without a common kernel pushes to the other, once in half a period and whole. Every word has the fields of `said`. Word 0 is stored last and loaded first. All zero: nobody came yet.
@@ -634,7 +634,7 @@ pub mod rpc_client_page {
 pub mod port_host_memory {
     /// Bytes of the structure.
     pub const BYTES: usize = 4096;
-    /// Byte offset of `host_waiting` (4 bytes): Futex word: bit 0 while the host sleeps for frames, credits or interrupts, bit 1 while it waits by descriptor.
+    /// Byte offset of `host_waiting` (4 bytes): Futex word, the same in both byte orders: bits 0 and 24 while the host sleeps for frames, credits or interrupts, bits 1 and 25 while it waits by descriptor.
     pub const HOST_WAITING_OFFSET: usize = 0;
     /// Byte offset of `nic_waiting` (4 bytes): 1 while the NIC process sleeps: whoever stores next clears it and signals the port's event descriptor.
     pub const NIC_WAITING_OFFSET: usize = 64;

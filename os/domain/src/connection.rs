@@ -11,9 +11,11 @@ use rustix::io::Errno;
 use crate::channel::{Channel, End};
 use crate::error::{ConnectError, MisuseError};
 use crate::evidence::{Evidence, EvidenceError};
+use crate::links::{Link, Role};
 use crate::mailbox::{Mail, Mailbox};
 use crate::name::Name;
 use crate::notify::{self, Notified, NotifyError};
+use crate::opening::Opening;
 use crate::protocol::Departure;
 use crate::shared::Shared;
 use crate::token::{Comer, Token};
@@ -68,21 +70,29 @@ fn check_size(request: &[u8], fds: &[BorrowedFd<'_>]) -> Result<(), ConnectError
     Ok(())
 }
 
-impl Connection {
-    pub(crate) fn open(
-        shared: &Arc<Shared>,
+/// A connection that stands, before anything is said over it.
+pub(crate) struct Reached<'a> {
+    shared: &'a Arc<Shared>,
+    owner: OwnerName,
+    token: Option<&'a Token>,
+    opening: Opening,
+    timeout: Duration,
+    deadline: Instant,
+}
+
+impl<'a> Reached<'a> {
+    /// Connects to the process that offers a name; with a token, to the one that it was exchanged with.
+    pub(crate) fn reach(
+        shared: &'a Arc<Shared>,
         name: &str,
-        request: &[u8],
-        fds: &[BorrowedFd<'_>],
         timeout: Duration,
-        token: Option<&Token>,
-    ) -> Result<(Self, Reply), ConnectError> {
+        token: Option<&'a Token>,
+    ) -> Result<Self, ConnectError> {
         let name = Name::new(name)?;
-        check_size(request, fds)?;
         shared.check_thread()?;
         let deadline = deadline_after(timeout);
         let mut owner = OwnerName { path: shared.place().socket_path(&name), pid: 0 };
-        let channel = Arc::new(Channel::new(reach(shared, &name, &owner, timeout, deadline)?, End::Client));
+        let channel = Channel::new(reach(shared, &name, &owner, timeout, deadline)?, End::Client);
         let evidence = Evidence::of_peer(channel.fd().as_fd()).map_err(|error| match error {
             EvidenceError::Gone { pid } => {
                 ConnectError::OwnerDied { path: owner.path.clone(), pid: Some(pid) }
@@ -98,50 +108,74 @@ impl Connection {
         if token.is_some_and(|token| !token.identity.is(Comer::of(&evidence))) {
             return Err(ConnectError::Unproved { path: owner.path, pid: owner.pid });
         }
-        let mailbox = Arc::new(Mailbox::default());
-        mailbox.expect(1);
-        // From here on the domain's thread reads the socket; closing it makes that thread forget it.
-        let watched = shared.reactor().join(Arc::clone(&channel), Arc::new(evidence), Arc::clone(&mailbox));
-        let guard = CloseUnlessKept(Some(&channel));
-        let send = |owner: &OwnerName, kind, serial, payload: &[u8], fds: &[BorrowedFd<'_>]| match channel
-            .send(shared.header(kind, serial), payload, fds)
-        {
-            // A broken pipe: the owner has gone, and the mailbox will say how.
+        let opening = Opening::new(channel, evidence, shared.reactor().disposer().clone());
+        Ok(Reached { shared, owner, token, opening, timeout, deadline })
+    }
+
+    fn send(
+        &self,
+        kind: Kind,
+        serial: u32,
+        payload: &[u8],
+        fds: &[BorrowedFd<'_>],
+    ) -> Result<(), ConnectError> {
+        match self.opening.channel.send(self.shared.header(kind, serial), payload, fds) {
+            // A broken pipe: the owner has gone, and what it left says how.
             Ok(()) | Err(Errno::PIPE) => Ok(()),
-            Err(errno) => Err(owner.failed("send to", errno)),
-        };
-        let path = owner.path.clone();
-        let mut serial = 1;
-        // Before it is known that the connection is watched: the owner's thread has just been woken by it.
-        match &token {
-            Some(token) => send(&owner, Kind::Prove, serial, token.theirs.bytes(), &[])?,
-            None => send(&owner, Kind::Hello, serial, request, fds)?,
+            Err(errno) => Err(self.owner.failed("send to", errno)),
         }
-        watched.wait().map_err(|errno| owner.failed("watch the connection to", errno))?;
-        if let Some(token) = token {
-            let again = OwnerName { path: path.clone(), pid: owner.pid };
-            let (answer, _) = again.open(mailbox.wait(deadline), timeout)?;
+    }
+
+    fn answer(&mut self, serial: u32) -> Result<(Reply, Peer), ConnectError> {
+        let mail = self.opening.wait(serial, self.deadline);
+        let owner = OwnerName { path: self.owner.path.clone(), pid: self.owner.pid };
+        owner.open(mail, self.timeout)
+    }
+
+    /// Makes the first request and waits for its answer. From then on the domain's thread reads the socket; closing it makes that
+    /// thread forget it.
+    pub(crate) fn ask(
+        mut self,
+        request: &[u8],
+        fds: &[BorrowedFd<'_>],
+    ) -> Result<(Connection, Reply), ConnectError> {
+        let mut serial = 1;
+        if let Some(token) = self.token {
+            self.send(Kind::Prove, serial, token.theirs.bytes(), &[])?;
+            let (answer, _) = self.answer(serial)?;
             if !token.own.is(&answer.payload) {
-                return Err(ConnectError::Unproved { path, pid: owner.pid });
+                return Err(ConnectError::Unproved { path: self.owner.path, pid: self.owner.pid });
             }
             serial += 1;
-            mailbox.expect(serial);
-            send(&owner, Kind::Hello, serial, request, fds)?;
         }
-        let (reply, peer) = owner.open(mailbox.wait(deadline), timeout)?;
-        guard.keep();
-        let serial = Mutex::new(serial);
-        Ok((
-            Connection {
-                shared: Arc::clone(shared),
-                channel: Arc::clone(&channel),
-                mailbox,
-                peer,
-                path,
-                serial,
-            },
-            reply,
-        ))
+        self.send(Kind::Hello, serial, request, fds)?;
+        let (reply, peer) = self.answer(serial)?;
+        let Opening { channel, evidence, mailbox, .. } = &self.opening;
+        let (channel, mailbox) = (Arc::clone(channel), Arc::clone(mailbox));
+        let role = Role::Client(Arc::clone(&mailbox));
+        let mut link = Link::new(Arc::clone(&channel), Arc::clone(evidence), role);
+        link.peer = Some(peer.clone());
+        self.shared
+            .reactor()
+            .join(link)
+            .map_err(|errno| self.owner.failed("watch the connection to", errno))?;
+        self.opening.keep();
+        let (path, serial) = (self.owner.path, Mutex::new(serial));
+        Ok((Connection { shared: Arc::clone(self.shared), channel, mailbox, peer, path, serial }, reply))
+    }
+}
+
+impl Connection {
+    pub(crate) fn open(
+        shared: &Arc<Shared>,
+        name: &str,
+        request: &[u8],
+        fds: &[BorrowedFd<'_>],
+        timeout: Duration,
+        token: Option<&Token>,
+    ) -> Result<(Self, Reply), ConnectError> {
+        check_size(request, fds)?;
+        Reached::reach(shared, name, timeout, token)?.ask(request, fds)
     }
 
     /// Asks the owner for something more; waits at most [`DEFAULT_TIMEOUT`].
@@ -277,23 +311,6 @@ fn reach(
                 return Err(ConnectError::NotAllowed { path, uid });
             }
             Err(errno) => return Err(owner.failed("connect to", errno)),
-        }
-    }
-}
-
-/// Ends a connection that did not come about.
-struct CloseUnlessKept<'a>(Option<&'a Channel>);
-
-impl CloseUnlessKept<'_> {
-    fn keep(mut self) {
-        self.0 = None;
-    }
-}
-
-impl Drop for CloseUnlessKept<'_> {
-    fn drop(&mut self) {
-        if let Some(channel) = self.0 {
-            channel.close();
         }
     }
 }

@@ -21,16 +21,24 @@ use crate::{MemorySleeper, Offer, Peer, Waker};
 /// The sender's end: reads credits from its own credit page.
 #[derive(Debug)]
 pub struct MemoryCredits {
+    /// The window is this sender's as long as the connection stands; it ends with the credits, so with the writer. Dropped before any
+    /// memory: the receiver hears of the end while that is unmapped.
+    _connection: Option<Arc<Connection>>,
     freed_lines: Word,
     peer: Peer,
-    /// The window is this sender's as long as the connection stands; it ends with the credits, so with the writer.
-    _connection: Option<Arc<Connection>>,
+    /// The lines, so that they are not unmapped before.
+    _window: Option<Region>,
 }
 
 impl MemoryCredits {
     pub(crate) fn new(credit_page: &Region, peer: &Peer) -> Self {
         let freed_lines = credit_page.word(credit_page::FREED_LINES_OFFSET);
-        MemoryCredits { freed_lines, peer: peer.clone(), _connection: None }
+        MemoryCredits { _connection: None, freed_lines, peer: peer.clone(), _window: None }
+    }
+
+    /// With the memory of the window, which goes after what ends the connection.
+    pub(crate) fn of_window(self, window: Region) -> Self {
+        MemoryCredits { _window: Some(window), ..self }
     }
 
     /// With the connection that ends when these credits are dropped.

@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Instant;
 
-use beeline_mmio::Pace;
+use beeline_mmio::{Pace, is_small_memory};
 use rustix::io::Errno;
 
 use crate::Peer;
@@ -26,6 +26,12 @@ use crate::wire::{Header, Kind, MAX_FDS, MAX_NOTIFICATION_BYTES, MAX_PAYLOAD_BYT
 /// Unread packets of a dead process that are looked at: far more than an honest one leaves, since it may have no more
 /// notifications untaken than [`crate::MAX_UNTAKEN_NOTIFICATIONS`]. Children that it left may go on sending.
 const MAX_LAST_WORDS: usize = 1024;
+
+/// Packets of one connection that are read at a time.
+const PACKETS: usize = 16;
+
+/// Memory whose descriptor is closed where it was sent: to give back so many bytes takes less time than to wake somebody who does.
+const SMALL_FD_BYTES: usize = 32 << 10;
 
 /// What a packet was about: enough to answer it.
 struct Request<'a> {
@@ -65,14 +71,26 @@ fn unproved() -> Refusal {
 }
 
 impl Table {
-    /// Takes one packet from a connection; more wait for the next round, so that nobody else starves.
+    /// Takes some packets from a connection; more wait for the next round, so that nobody else starves. Deaths come before each.
     pub(crate) fn read(&mut self, number: u64, buffer: &mut PacketBuffer) {
-        let Some(link) = self.links.get_mut(number) else { return };
+        for packet in 0..PACKETS {
+            if packet > 0 {
+                self.deaths(buffer);
+            }
+            if !self.read_one(number, buffer) {
+                return;
+            }
+        }
+    }
+
+    /// Takes one packet; whether there was one, after which the connection may have ended.
+    pub(crate) fn read_one(&mut self, number: u64, buffer: &mut PacketBuffer) -> bool {
+        let Some(link) = self.links.get_mut(number) else { return false };
         let (channel, is_busy) = (Arc::clone(&link.channel), link.is_busy);
         // The event may be room in the socket for what waits.
         let Ok(socket) = channel.live() else {
             self.lost(number);
-            return;
+            return false;
         };
         match channel.outbox().pass_on(socket.as_fd()) {
             // A broken pipe is followed by a hang-up, which tells how the peer went.
@@ -80,7 +98,7 @@ impl Table {
             Err(error) => {
                 tracing::warn!(%error, "what waits for a peer cannot be sent; it is disconnected");
                 self.end(number, Departure::Closed);
-                return;
+                return false;
             }
         }
         if is_busy {
@@ -88,7 +106,7 @@ impl Table {
             if channel.is_hung_up() {
                 self.links.unwatch(number);
             }
-            return;
+            return false;
         }
         match socket::receive(socket.as_fd(), buffer) {
             Received::Packet(header, payload, fds) => {
@@ -98,6 +116,7 @@ impl Table {
                 if let Some(peer) = self.links.get_mut(number).and_then(|link| link.peer.as_ref()) {
                     peer.signal_listeners();
                 }
+                return true;
             }
             Received::Malformed(error, fds) => {
                 drop(self.passed(fds));
@@ -109,6 +128,7 @@ impl Table {
                 self.hung_up(number);
             }
         }
+        false
     }
 
     fn passed(&self, fds: Vec<OwnedFd>) -> Passed {
@@ -413,7 +433,7 @@ impl Table {
             }
         };
         if let Ok(Reply { fds, .. }) = result
-            && !fds.is_empty()
+            && !fds.iter().all(|fd| is_small_memory(fd.as_fd(), SMALL_FD_BYTES))
         {
             // The last descriptor of memory that nobody has mapped any more frees it.
             self.disposer.dispose(fds);

@@ -8,7 +8,7 @@ use std::time::Duration;
 use beeline_mmio::PerProcess;
 
 use crate::claim::Claim;
-use crate::connection::DEFAULT_TIMEOUT;
+use crate::connection::{DEFAULT_TIMEOUT, Reached};
 use crate::descriptor::Descriptor;
 use crate::error::{ConnectError, DomainError, MisuseError, OfferError};
 use crate::folder::FolderError;
@@ -124,6 +124,16 @@ impl Domain {
             OfferError::System { what: "watch the socket", path: shared.place.socket_path(&name), errno }
         })?;
         Ok(Offer { shared: Arc::clone(shared), number, name, _claim: claim })
+    }
+
+    /// Connects to the owner of `name`, who is to be asked within [`DEFAULT_TIMEOUT`].
+    pub(crate) fn reach<'a>(
+        &'a self,
+        name: &str,
+        token: Option<&'a Token>,
+    ) -> Result<Reached<'a>, ConnectError> {
+        let shared = self.0.of_this_process().map_err(|error| ConnectError::Reopen(Box::new(error)))?;
+        Reached::reach(shared, name, DEFAULT_TIMEOUT, token)
     }
 
     /// Connects to the owner of `name` with a first request; waits at most [`DEFAULT_TIMEOUT`].

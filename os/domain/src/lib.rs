@@ -57,6 +57,7 @@ mod notices;
 mod notifications;
 mod notify;
 mod numbers;
+mod opening;
 mod outbox;
 mod peer;
 mod place;

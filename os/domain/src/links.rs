@@ -27,7 +27,7 @@ use crate::shares::Process;
 /// What a connection without a goodbye is given to turn out as a death, where nothing shows that its process runs: a dying
 /// process closes its sockets shortly before its pidfd tells. After that it is a live process that closed its end without
 /// a word, as exec does.
-const HANG_UP_GRACE: Duration = Duration::from_secs(1);
+pub(crate) const HANG_UP_GRACE: Duration = Duration::from_secs(1);
 
 /// Deaths taken at a time.
 const DEATHS: usize = 64;
@@ -110,9 +110,45 @@ pub(crate) struct Links {
     epoll: Arc<Descriptor>,
     wake: Arc<Descriptor>,
     /// The pidfds.
-    deaths: Descriptor,
+    deaths: Arc<Descriptor>,
     links: HashMap<u64, Link>,
-    next: u64,
+}
+
+/// What a domain's thread waits on, shared with whoever has it wait for more.
+#[derive(Clone, Debug)]
+pub(crate) struct Waits {
+    pub(crate) epoll: Arc<Descriptor>,
+    /// What makes the epoll ready for [`Source::Inbox`].
+    pub(crate) wake: Arc<Descriptor>,
+    deaths: Arc<Descriptor>,
+}
+
+impl Waits {
+    /// Has the thread told of what a connection says and when its process ends.
+    pub(crate) fn watch(&self, number: u64, link: &Link) -> Result<(), Errno> {
+        let (channel, token) = (&link.channel, Source::Socket(number).token());
+        channel.outbox().watched_by(&self.epoll, channel.fd().as_fd(), token.u64())?;
+        let (process, token) = (link.evidence.pidfd().hold(), EventData::new_u64(number));
+        epoll::add(self.deaths.hold(), process, token, EventFlags::IN).inspect_err(|_| {
+            let _ = epoll::delete(self.epoll.hold(), channel.fd());
+        })
+    }
+}
+
+impl Link {
+    pub(crate) fn new(channel: Arc<Channel>, evidence: Arc<Evidence>, role: Role) -> Self {
+        Link {
+            channel,
+            evidence,
+            role,
+            peer: None,
+            deadline: None,
+            must_prove: false,
+            is_busy: false,
+            hung_up: false,
+            is_watched: true,
+        }
+    }
 }
 
 impl Links {
@@ -123,7 +159,7 @@ impl Links {
         let epoll = Arc::new(Descriptor::epoll(epoll, &wake, Source::Inbox.token().u64())?);
         let deaths = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let deaths = Descriptor::watched(deaths, Purpose::Epoll, &epoll, Source::Deaths.token().u64())?;
-        Ok(Links { epoll, wake, deaths, links: HashMap::new(), next: 1 })
+        Ok(Links { epoll, wake, deaths: Arc::new(deaths), links: HashMap::new() })
     }
 
     pub(crate) fn epoll(&self) -> &Descriptor {
@@ -135,9 +171,9 @@ impl Links {
         !(self.epoll.is_ours() && self.deaths.is_ours())
     }
 
-    /// The epoll, and what makes it ready for [`Source::Inbox`].
-    pub(crate) fn shared(&self) -> (Arc<Descriptor>, Arc<Descriptor>) {
-        (Arc::clone(&self.epoll), Arc::clone(&self.wake))
+    pub(crate) fn waits(&self) -> Waits {
+        let (epoll, wake) = (Arc::clone(&self.epoll), Arc::clone(&self.wake));
+        Waits { epoll, wake, deaths: Arc::clone(&self.deaths) }
     }
 
     /// Gives every descriptor a number of at least `lowest`; the first that could not have one is the error.
@@ -172,35 +208,11 @@ impl Links {
         numbers.filter(|number| self.links.contains_key(number)).collect()
     }
 
-    /// Watches a connection; gives it a number.
-    pub(crate) fn insert(
-        &mut self,
-        channel: Arc<Channel>,
-        evidence: Arc<Evidence>,
-        role: Role,
-        deadline: Option<Instant>,
-    ) -> Result<u64, Errno> {
-        let number = self.next;
-        let source = Source::Socket(number);
-        epoll::add(self.epoll.hold(), channel.fd(), source.token(), outbox::ALWAYS)?;
-        channel.outbox().watched_by(Arc::clone(&self.epoll), source.token().u64());
-        if let Err(error) = epoll::add(
-            self.deaths.hold(),
-            evidence.pidfd().hold(),
-            EventData::new_u64(number),
-            EventFlags::IN,
-        ) {
-            let _ = epoll::delete(self.epoll.hold(), channel.fd());
-            return Err(error);
-        }
-        self.next += 1;
-        let (peer, is_busy, hung_up, is_watched) = (None, false, false, true);
-        let must_prove = false;
-        let link = Link { channel, evidence, role, peer, deadline, must_prove, is_busy, hung_up, is_watched };
+    /// Takes in a connection that is watched under this number ([`Waits::watch`]).
+    pub(crate) fn insert(&mut self, number: u64, link: Link) {
         // One that was opened before the others were moved may come after them. Where no number is free it stays as it is.
         let _ = self.move_link(number, &link, lowest());
         self.links.insert(number, link);
-        Ok(number)
     }
 
     /// Reads nothing more of a connection, until [`Links::resume`]: an answer of it is being worked on. What waits for room in
@@ -310,7 +322,9 @@ mod tests {
         let (socket, _other) = std::os::unix::net::UnixStream::pair().unwrap();
         let evidence = Arc::new(Evidence::of_peer(socket.as_fd()).unwrap());
         let channel = Arc::new(Channel::new(socket.into(), crate::channel::End::Owner));
-        let number = links.insert(channel, Arc::clone(&evidence), Role::Served(1), None).unwrap();
+        let (number, link) = (1, Link::new(channel, Arc::clone(&evidence), Role::Served(1)));
+        links.waits().watch(number, &link).unwrap();
+        links.insert(number, link);
         links.move_above(700).unwrap();
         // Under no other number can it be taken out while a forked child holds a copy.
         let token = EventData::new_u64(number);

@@ -75,10 +75,25 @@ impl Outbox {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Says which epoll watches the socket, and with which token.
-    pub(crate) fn watched_by(&self, epoll: Arc<Descriptor>, token: u64) {
-        self.lock().watch =
-            Some(Watch { epoll, token, moved: None, awaits_room: false, awaits_packets: true });
+    /// Has an epoll watch the socket, with this token.
+    pub(crate) fn watched_by(
+        &self,
+        epoll: &Arc<Descriptor>,
+        socket: BorrowedFd<'_>,
+        token: u64,
+    ) -> Result<(), Errno> {
+        let mut state = self.lock();
+        let watch = Watch {
+            epoll: Arc::clone(epoll),
+            token,
+            moved: None,
+            // What has been said before found no room and waits.
+            awaits_room: !state.waiting.is_empty() || state.owes_taken || !state.owed_wakes.is_empty(),
+            awaits_packets: true,
+        };
+        epoll::add(epoll.hold(), socket, EventData::new_u64(token), watch.flags())?;
+        state.watch = Some(watch);
+        Ok(())
     }
 
     /// Has `relocate` give the socket another number, while nobody changes what the epoll tells of it: it is given what the epoll knows
@@ -385,8 +400,7 @@ mod tests {
         let epoll = Arc::new(Descriptor::epoll(epoll, &event, 1).unwrap());
         let ((ours, theirs), outbox) = (pair(), Outbox::default());
         let socket = Descriptor::new(ours, Purpose::Connection);
-        epoll::add(epoll.hold(), socket.hold(), EventData::new_u64(2), ALWAYS).unwrap();
-        outbox.watched_by(Arc::clone(&epoll), 2);
+        outbox.watched_by(&epoll, socket.hold().as_fd(), 2).unwrap();
         let stale = socket.hold();
         let relocate = |token, flags| {
             socket.move_above(700, Some(&Watching { by: &epoll, token, flags }))?;

@@ -6,7 +6,7 @@
 
 use std::io;
 use std::os::fd::RawFd;
-use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Weak};
 use std::thread::{JoinHandle, ThreadId};
 use std::time::Instant;
@@ -17,13 +17,10 @@ use rustix::event::Timespec;
 use rustix::event::epoll;
 use rustix::io::Errno;
 
-use crate::channel::Channel;
 use crate::descriptor::Descriptor;
 use crate::disposer::Disposer;
-use crate::evidence::Evidence;
 use crate::inbox::{Command, Done, Inbox};
-use crate::links::{Links, Role, Source};
-use crate::mailbox::Mailbox;
+use crate::links::{Link, Links, Source};
 use crate::moving::{self, Movable, Registered};
 use crate::service::{OfferOptions, Service};
 use crate::socket::PacketBuffer;
@@ -48,7 +45,7 @@ impl Reactor {
     /// Starts the thread.
     pub(crate) fn start(identity: Identity) -> Result<Self, (&'static str, io::Error)> {
         let links = Links::new().map_err(|e| ("create an epoll and an eventfd", e.into()))?;
-        let inbox = Arc::new(Inbox::new(&links));
+        let inbox = Arc::new(Inbox::new(links.waits()));
         let (workers, disposer) = (Workers::new(identity.uid), Disposer::default());
         let starter = workers.starter();
         let table = Table::new(links, identity, Arc::clone(&inbox), workers, disposer.clone());
@@ -78,7 +75,7 @@ impl Reactor {
         self.disposer.start();
         self.workers.start().map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::AGAIN))?;
         let number = self.inbox.next_offer();
-        self.ask(|done| Command::Offer { number, listener, service, options, done }).wait()?;
+        self.ask(|done| Command::Offer { number, listener, service, options, done })?;
         Ok(number)
     }
 
@@ -97,20 +94,22 @@ impl Reactor {
         &self.disposer
     }
 
-    /// Has the thread watch a connection that this process made; the answer says whether it does.
-    pub(crate) fn join(
-        &self,
-        channel: Arc<Channel>,
-        evidence: Arc<Evidence>,
-        mailbox: Arc<Mailbox>,
-    ) -> Asked {
-        self.ask(|done| Command::Join { channel, evidence, mailbox, done })
+    /// Has the thread watch a connection that this process made.
+    ///
+    /// # Errors
+    /// The process lacks memory; the thread has ended.
+    pub(crate) fn join(&self, link: Link) -> Result<(), Errno> {
+        if self.thread.as_ref().is_none_or(JoinHandle::is_finished) {
+            return Err(Errno::CANCELED);
+        }
+        self.inbox.join(link)
     }
 
-    fn ask(&self, command: impl FnOnce(Done) -> Command) -> Asked {
+    fn ask(&self, command: impl FnOnce(Done) -> Command) -> Result<(), Errno> {
         let (done, answer) = sync_channel(1);
         self.inbox.post(command(done));
-        Asked(answer)
+        // A closed channel is a thread that has ended, which it does only when the domain goes.
+        answer.recv().unwrap_or(Err(Errno::CANCELED))
     }
 
     /// Whether descriptors of the thread were closed or replaced. One system call.
@@ -122,18 +121,6 @@ impl Reactor {
     /// C library has taken the thread's stack, where its state lay, for other uses.
     pub(crate) fn forget_thread(&mut self) {
         std::mem::forget(self.thread.take());
-    }
-}
-
-/// Something that the thread was asked for.
-#[must_use]
-pub(crate) struct Asked(Receiver<Result<(), Errno>>);
-
-impl Asked {
-    /// Waits until it is done, or cannot be.
-    pub(crate) fn wait(self) -> Result<(), Errno> {
-        // A closed channel is a thread that has ended, which it does only when the domain goes.
-        self.0.recv().unwrap_or(Err(Errno::CANCELED))
     }
 }
 
@@ -204,6 +191,8 @@ impl Loop {
                     return self.end();
                 }
             }
+            // Who connects comes after who has gone before, whose place it may need.
+            events.sort_by_key(|event| matches!(Source::from_token(event.data), Source::Listener(_)));
             // Deaths before each of the others, however many there are: everybody waits for those, and a name or window that
             // a dead peer held is free for whoever asks next. Before the first of them the wait has just said whether there are
             // any, unless there was no room for them among the events.
@@ -215,7 +204,7 @@ impl Loop {
                 }
                 match Source::from_token(event.data) {
                     Source::Inbox => self.inbox.empty_wake(),
-                    Source::Listener(number) => self.table.accept(number),
+                    Source::Listener(number) => self.table.accept(number, &mut buffer),
                     Source::Socket(number) => self.table.read(number, &mut buffer),
                     Source::Deaths => {}
                 }
@@ -228,7 +217,13 @@ impl Loop {
     }
 
     fn end(&mut self) {
-        self.inbox.close();
+        let left = self.inbox.close();
+        for command in left {
+            // Others are dropped. A service that is dropped may post.
+            if let Command::Join { number, link } = command {
+                self.table.links.insert(number, *link);
+            }
+        }
         self.table.end_all();
         while self.table.rouse_severed() {}
     }
@@ -249,8 +244,9 @@ impl Loop {
                     }
                     Ok(())
                 }
-                Some(Command::Join { channel, evidence, mailbox, done }) => {
-                    done.send(self.table.join(channel, evidence, Role::Client(mailbox)))
+                Some(Command::Join { number, link }) => {
+                    self.table.links.insert(number, *link);
+                    Ok(())
                 }
                 Some(Command::Answered { link, serial, is_first, result }) => {
                     self.table.answered(link, serial, is_first, result);

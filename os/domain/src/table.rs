@@ -15,7 +15,7 @@ use crate::descriptor::{Descriptor, Watching};
 use crate::disposer::Disposer;
 use crate::evidence::{Evidence, EvidenceError};
 use crate::inbox::Inbox;
-use crate::links::{Links, Role, Source};
+use crate::links::{Link, Links, Role, Source};
 use crate::mailbox::Mail;
 use crate::notices::Going;
 use crate::numbers::lowest;
@@ -23,7 +23,7 @@ use crate::peer::Severed;
 use crate::protocol::Departure;
 use crate::service::{OfferOptions, Refusal, Service, guarded};
 use crate::shares::{Exceeded, Process, Shares};
-use crate::socket;
+use crate::socket::{self, PacketBuffer};
 use crate::uid;
 use crate::wire::{Identity, Kind};
 use crate::workers::Workers;
@@ -116,13 +116,12 @@ impl Table {
         Ok(())
     }
 
-    pub(crate) fn join(
-        &mut self,
-        channel: Arc<Channel>,
-        evidence: Arc<Evidence>,
-        role: Role,
-    ) -> Result<(), Errno> {
-        self.links.insert(channel, evidence, role, None).map(|_| ())
+    /// Has the thread watch a connection; gives it a number.
+    fn watch(&mut self, link: Link) -> Result<u64, Errno> {
+        let number = self.inbox.next_link();
+        self.links.waits().watch(number, &link)?;
+        self.links.insert(number, link);
+        Ok(number)
     }
 
     /// Ends an offer: nobody connects any more, and who is connected is told goodbye. Gives the service, to be dropped.
@@ -151,8 +150,8 @@ impl Table {
         self.links.numbers().into_iter().for_each(|number| self.end(number, Departure::Closed));
     }
 
-    /// Takes new connections of an offer.
-    pub(crate) fn accept(&mut self, number: u64) {
+    /// Takes new connections of an offer, and what each has said already.
+    pub(crate) fn accept(&mut self, number: u64, buffer: &mut PacketBuffer) {
         for _ in 0..ACCEPTS {
             let Some(offer) = self.offers.get_mut(&number) else { return };
             let Ok(listener) = offer.listener.check() else {
@@ -163,34 +162,45 @@ impl Table {
                 self.disposer.dispose(service);
                 return;
             };
-            let failed = match socket::accept(listener) {
+            let welcomed = match socket::accept(listener) {
                 Ok(None) => return,
-                Ok(Some(comer)) => self.welcome(number, Channel::new(comer, End::Owner)).err(),
-                Err(error) => Some(error),
+                Ok(Some(comer)) => self.welcome(number, Channel::new(comer, End::Owner)),
+                Err(error) => Err(error),
             };
-            if let Some(error) = failed {
-                tracing::warn!(%error, "cannot accept a connection; trying again in {} ms", REST.as_millis());
-                self.rest(number);
-                return;
+            match welcomed {
+                Ok(None) => {}
+                Ok(Some(link)) => {
+                    self.deaths(buffer);
+                    // Who has its answer may close, and connect anew: the next one comes after what has happened meanwhile.
+                    if self.read_one(link, buffer) {
+                        return;
+                    }
+                }
+                Err(error) => {
+                    let rest_ms = REST.as_millis();
+                    tracing::warn!(%error, "cannot accept a connection; trying again in {rest_ms} ms");
+                    self.rest(number);
+                    return;
+                }
             }
         }
     }
 
-    /// Watches a new connection, unless it may not be here. Fails when this process lacks descriptors or memory.
-    fn welcome(&mut self, number: u64, channel: Channel) -> Result<(), Errno> {
-        let Some(offer) = self.offers.get(&number) else { return Ok(()) };
+    /// Watches a new connection, and gives its number, unless it may not be here. Fails when this process lacks descriptors or memory.
+    fn welcome(&mut self, number: u64, channel: Channel) -> Result<Option<u64>, Errno> {
+        let Some(offer) = self.offers.get(&number) else { return Ok(None) };
         let evidence = match Evidence::of_peer(channel.fd().as_fd()) {
             Ok(evidence) => evidence,
             Err(EvidenceError::Gone { .. }) => {
                 self.disposer.dispose(channel);
-                return Ok(());
+                return Ok(None);
             }
             Err(EvidenceError::Invisible) => {
                 self.send_away(
                     channel,
                     "this kernel cannot watch a process of another pid namespace; Linux 6.5 can",
                 );
-                return Ok(());
+                return Ok(None);
             }
             Err(EvidenceError::System(error)) => return Err(error),
         };
@@ -201,20 +211,18 @@ impl Table {
             && !awaits()
         {
             self.send_away(channel, &reason);
-            return Ok(());
+            return Ok(None);
         }
         let deadline = Instant::now() + offer.options.hello_timeout;
         let comer = Process { pid: evidence.pid(), uid: evidence.uid() };
         if let Err(reason) = self.make_room(number, comer) {
             self.send_away(channel, &reason);
-            return Ok(());
+            return Ok(None);
         }
         let (channel, evidence) = (Arc::new(channel), Arc::new(evidence));
-        let link = self.links.insert(channel, evidence, Role::Served(number), Some(deadline))?;
-        if let Some(link) = self.links.get_mut(link) {
-            link.must_prove = must_prove;
-        }
-        Ok(())
+        let mut link = Link::new(channel, evidence, Role::Served(number));
+        (link.must_prove, link.deadline) = (must_prove, Some(deadline));
+        self.watch(link).map(Some)
     }
 
     /// Makes sure that there is room for one more connection of an offer, within the share of its process and its user; else
@@ -290,11 +298,12 @@ impl Table {
     pub(crate) fn end(&mut self, number: u64, how: Departure) {
         // Before it is removed, which closes it here.
         let was_closed_here = self.links.get_mut(number).is_some_and(|link| link.channel.is_closed_here());
-        let Some(mut link) = self.links.remove(number) else { return };
-        if let Some(peer) = &link.peer {
+        // First of all: somebody waits for it.
+        if let Some(peer) = self.links.get_mut(number).and_then(|link| link.peer.as_ref()) {
             peer.depart(how);
             self.severed.extend(peer.sever());
         }
+        let Some(mut link) = self.links.remove(number) else { return };
         match &link.role {
             Role::Client(mailbox) => {
                 mailbox.close(Mail::Gone(how));
@@ -386,7 +395,6 @@ mod tests {
     use crate::Reply;
     use crate::numbers::Purpose;
     use crate::service::Answer;
-    use crate::socket::PacketBuffer;
     use crate::wire::MAX_MESSAGE_BYTES;
 
     /// Tells the test how its peers go.
@@ -419,7 +427,7 @@ mod tests {
 
     fn empty() -> Table {
         let links = Links::new().unwrap();
-        let inbox = Arc::new(Inbox::new(&links));
+        let inbox = Arc::new(Inbox::new(links.waits()));
         Table::new(links, IDENTITY, inbox, Workers::new(0), Disposer::default())
     }
 
@@ -435,8 +443,8 @@ mod tests {
         let (socket, other) = pair();
         let evidence = Arc::new(Evidence::of_peer(socket.as_fd()).unwrap());
         let channel = Arc::new(Channel::new(socket, End::Owner));
-        let number =
-            table.links.insert(Arc::clone(&channel), Arc::clone(&evidence), Role::Served(1), None).unwrap();
+        let link = Link::new(Arc::clone(&channel), Arc::clone(&evidence), Role::Served(1));
+        let number = table.watch(link).unwrap();
         table.links.get_mut(number).unwrap().peer = Some(Peer::new(evidence, channel, true));
         (number, other)
     }

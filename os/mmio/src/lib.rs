@@ -66,7 +66,7 @@ pub use kernel::{
     UnknownKernel, kernel_from_environment, kernel_report,
 };
 pub use load::LoadWindow;
-pub use memory::{MemoryOptions, ReadOnlyMemory, ReadOnlyRegion, SharedMemory};
+pub use memory::{MemoryOptions, ReadOnlyMemory, ReadOnlyRegion, SharedMemory, is_small_memory};
 pub use pace::{PIECE_BYTES, Pace, Unpaced};
 pub use pci::{NotPciAddress, PciAddress};
 pub use per_process::PerProcess;

@@ -31,6 +31,11 @@ pub struct MemoryOptions {
     pub locked: bool,
 }
 
+/// The smallest transparent huge page there is.
+const HUGE_PAGE_BYTES: usize = 2 << 20;
+/// What `fstat` counts a file's pages in.
+const STAT_BLOCK_BYTES: u64 = 512;
+
 const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
 
 /// A memfd whose size can no longer change. Close-on-exec; the descriptor is what gives access.
@@ -159,11 +164,29 @@ impl SharedMemory {
 
     fn map_pages(&self, pace: &dyn Pace) -> Result<Mapping, Errno> {
         let mapping = self.map_addresses()?;
-        // Huge pages are a wish, so that their lack is no error.
-        populate::wish_for_huge_pages(&mapping);
+        // Huge pages are a wish, so that their lack is no error. Less memory than one of them must not get one.
+        if self.bytes >= HUGE_PAGE_BYTES {
+            populate::wish_for_huge_pages(&mapping);
+        }
         populate::to_write(&mapping, pace)?;
         Ok(mapping)
     }
+}
+
+/// Whether a descriptor, of whomever, is that of sealed memory of at most so many bytes with no more pages than those: to map it
+/// and to close it takes no longer than they take. Two system calls that never wait.
+pub fn is_small_memory(fd: BorrowedFd<'_>, most_bytes: usize) -> bool {
+    // Before anything else is asked: a file of another kind may belong to a program that never answers.
+    if !rustix::fs::fcntl_get_seals(fd).is_ok_and(|seals| seals.contains(SEALS)) {
+        return false;
+    }
+    // Pages behind the end (`FALLOC_FL_KEEP_SIZE`) were there before the seals, and go with the memory.
+    rustix::fs::fstat(fd).is_ok_and(|stat| {
+        let (size, blocks) = (u64::try_from(stat.st_size), u64::try_from(stat.st_blocks));
+        let most_bytes = most_bytes.next_multiple_of(rustix::param::page_size()) as u64;
+        size.is_ok_and(|bytes| bytes <= most_bytes)
+            && blocks.is_ok_and(|blocks| blocks * STAT_BLOCK_BYTES <= most_bytes)
+    })
 }
 
 /// The error of a descriptor that cannot be examined.

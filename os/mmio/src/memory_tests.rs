@@ -30,6 +30,23 @@ fn memory_is_shared_by_its_descriptor() {
 }
 
 #[test]
+fn memory_is_small_by_all_of_its_pages_and_nothing_else_is() {
+    let is_small = |fd: &OwnedFd| is_small_memory(fd.as_fd(), 8192);
+    for (bytes, expected) in [(0, true), (4096, true), (8192, true), (8193, false), (1 << 30, false)] {
+        assert_eq!(is_small(&memfd(bytes, SEALS)), expected, "{bytes} bytes");
+    }
+    assert!(is_small_memory(memfd(4096, SEALS).as_fd(), 1), "a page is the least");
+    assert!(!is_small(&memfd(4096, SealFlags::GROW)), "it could shrink and grow");
+    assert!(!is_small(&File::open("/proc/self/exe").unwrap().into()));
+    // As many pages as its maker likes lie behind the end of this one.
+    let hidden = create_memfd("beeline-test", MemfdFlags::empty()).unwrap();
+    rustix::fs::ftruncate(&hidden, 4096).unwrap();
+    rustix::fs::fallocate(&hidden, rustix::fs::FallocateFlags::KEEP_SIZE, 4096, 1 << 20).unwrap();
+    rustix::fs::fcntl_add_seals(&hidden, SEALS).unwrap();
+    assert!(!is_small(&hidden));
+}
+
+#[test]
 fn handles_keep_the_mapping_when_region_and_memory_are_gone() {
     let memory = SharedMemory::create("beeline-test", 4096, MemoryOptions::default()).unwrap();
     let region = memory.map().unwrap();

@@ -90,7 +90,7 @@ impl WindowTerms {
         let lines = window.store_window(CONTROL_PAGE_BYTES, self.lines, options.kernel);
         Ok(SenderParts {
             store: PeerWindow::new(lines, receiver_waker(&page.region, peer)),
-            credits: MemoryCredits::new(&page.region, peer),
+            credits: MemoryCredits::new(&page.region, peer).of_window(window.clone()),
             blank: self.blank,
             epoch: self.epoch,
             needs_fence_per_message: peer.needs_full_fence(),
@@ -206,6 +206,11 @@ impl FreshWindow {
     /// The descriptor to pass.
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.memory.fd()
+    }
+
+    /// The descriptor alone, to pass; what is mapped stays mapped.
+    pub(super) fn into_fd(self) -> OwnedFd {
+        self.memory.into_fd()
     }
 
     /// A descriptor of its own to pass.

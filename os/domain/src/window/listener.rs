@@ -1,15 +1,16 @@
 //! The receiver's half: a name under which senders ask for a window.
 
 use std::collections::VecDeque;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use beeline_mmio::{LoadWindow, MemoryOptions, Pace, StoreKernel};
+use beeline_mmio::{LoadWindow, MemoryOptions, Pace, StoreKernel, Unpaced, is_small_memory};
+use beeline_spec::formats::CONTROL_PAGE_BYTES;
 
 use super::halves::{CreditPage, FreshWindow};
 use super::hello::{Request, encode_answer};
-use super::options::{WindowError, WindowOptions, check_lines};
+use super::options::{SMALL_BYTES, WindowError, WindowOptions, check_lines, line_bytes};
 use crate::{
     Answer, Domain, Event, MemoryCreditSink, MemorySleeper, Offer, OfferOptions, Peer, Process, Refusal,
     Reply, Service, Shares, process_name,
@@ -171,14 +172,14 @@ struct Maker {
 
 impl Service for Maker {
     fn connected(&mut self, peer: &Peer, request: &[u8], fds: Vec<OwnedFd>) -> Result<Answer, Refusal> {
-        Ok(match self.begin(peer, request) {
-            Ok((place, making)) => Answer::later(move |pace| {
-                let (reply, parts) = making.make(fds, pace)?;
-                place.fill(parts)?;
-                Ok(reply)
-            }),
-            Err(refusal) => Answer::refusal(refusal, fds),
-        })
+        match self.begin(peer, request) {
+            // At once where a constant bounds it: to wake a worker up would take longer.
+            Ok((place, making)) if making.is_small(&fds) => {
+                making.make_in(place, fds, &Unpaced).map(Answer::Now)
+            }
+            Ok((place, making)) => Ok(Answer::later(move |pace| making.make_in(place, fds, pace))),
+            Err(refusal) => Ok(Answer::refusal(refusal, fds)),
+        }
     }
 
     fn requested(&mut self, _peer: &Peer, _request: &[u8], _fds: Vec<OwnedFd>) -> Result<Answer, Refusal> {
@@ -271,6 +272,20 @@ struct Making {
 }
 
 impl Making {
+    /// Whether a constant bounds the time that it takes, with what the sender has sent for it.
+    fn is_small(&self, fds: &[OwnedFd]) -> bool {
+        let is_credit_page = |fd: &OwnedFd| is_small_memory(fd.as_fd(), CONTROL_PAGE_BYTES);
+        self.memory == MemoryOptions::default()
+            && line_bytes(self.lines) <= SMALL_BYTES
+            && fds.iter().all(is_credit_page)
+    }
+
+    fn make_in(self, place: Place, fds: Vec<OwnedFd>, pace: &dyn Pace) -> Result<Reply, Refusal> {
+        let (reply, parts) = self.make(fds, pace)?;
+        place.fill(parts)?;
+        Ok(reply)
+    }
+
     /// A fresh window, all blank, and the receiver's half of it.
     fn make(self, fds: Vec<OwnedFd>, pace: &dyn Pace) -> Result<(Reply, ReceiverParts), Refusal> {
         let [credit_fd] = <[OwnedFd; 1]>::try_from(fds)
@@ -294,7 +309,7 @@ impl Making {
             epoch: self.epoch,
             sleeper: window.sleeper(page, &self.peer),
         };
-        Ok((Reply { payload: encode_answer(window.terms()), fds: vec![window.clone_fd()?] }, parts))
+        Ok((Reply { payload: encode_answer(window.terms()), fds: vec![window.into_fd()] }, parts))
     }
 }
 
@@ -316,16 +331,36 @@ mod tests {
         }
     }
 
+    fn maker(lines: u32) -> Maker {
+        let (memory, queue) = (MemoryOptions::default(), Arc::default());
+        Maker { name: "test".into(), lines, memory, queue, sender: None, epoch: 255 }
+    }
+
+    #[test]
+    fn small_window_is_made_at_once_if_what_came_for_it_is_small() {
+        use rustix::fs::{MemfdFlags, SealFlags};
+
+        let page = || CreditPage::create("page").unwrap().fd().as_fd().try_clone_to_owned().unwrap();
+        let is_now = |lines: u32, fds: Vec<OwnedFd>| {
+            let (peer, _end) = peer_with_socket();
+            let answer = maker(lines).connected(&peer, &Request::encode(StoreKernel::Cached), fds);
+            matches!(answer.unwrap(), Answer::Now(_))
+        };
+        assert!(is_now(64, vec![page()]) && is_now(256, vec![page()]));
+        assert!(!is_now(512, vec![page()]), "it is larger");
+        // To close it takes as long as the pages take that are hidden behind its end.
+        let hidden = rustix::fs::memfd_create("page", MemfdFlags::ALLOW_SEALING).unwrap();
+        rustix::fs::ftruncate(&hidden, CONTROL_PAGE_BYTES as u64).unwrap();
+        let behind = rustix::fs::FallocateFlags::KEEP_SIZE;
+        rustix::fs::fallocate(&hidden, behind, CONTROL_PAGE_BYTES as u64, 1 << 20).unwrap();
+        rustix::fs::fcntl_add_seals(&hidden, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL).unwrap();
+        assert!(!is_now(64, vec![hidden]));
+        assert!(!is_now(64, vec![page(), std::fs::File::open("/proc/self/exe").unwrap().into()]));
+    }
+
     #[test]
     fn departed_sender_frees_the_window_before_its_hang_up_is_seen() {
-        let mut maker = Maker {
-            name: "test".into(),
-            lines: 64,
-            memory: MemoryOptions::default(),
-            queue: Arc::default(),
-            sender: None,
-            epoch: 255,
-        };
+        let mut maker = maker(64);
         let ((first, first_end), (second, _second_end)) = (peer_with_socket(), peer_with_socket());
         ask(&mut maker, &first).unwrap();
         assert!(ask(&mut maker, &second).unwrap_err().reason().contains("taken by process"));

@@ -10,6 +10,10 @@ use crate::error::{ConnectError, OfferError};
 /// Most lines of a window: 1 GiB.
 pub const MAX_WINDOW_LINES: u32 = 1 << 24;
 
+/// A window of so many bytes is made where it is asked for, on the domain's thread too: a page comes in and is blanked in about a
+/// microsecond. Larger ones are made by the workers.
+pub(super) const SMALL_BYTES: usize = 16 << 10;
+
 /// The window a receiver offers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WindowOptions {

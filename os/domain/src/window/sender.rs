@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use super::halves::{CreditPage, SenderParts};
 use super::hello::{Request, decode_answer};
 use super::options::{StoreOptions, WindowError};
-use crate::{Connection, DEFAULT_TIMEOUT, Domain, Reply, Token};
+use crate::{Connection, Domain, Reply, Token};
 
 /// Asks the receiver that offers `name` for a window. It is fresh and nobody else's.
 ///
@@ -16,10 +16,7 @@ pub fn connect_window(
     name: &str,
     options: StoreOptions,
 ) -> Result<SenderParts, WindowError> {
-    let page = CreditPage::create(name)?;
-    let request = Request::encode(options.kernel);
-    let connected = domain.connect(name, &request, &[page.fd()])?;
-    join(&page, connected, options)
+    connect(domain, name, options, None)
 }
 
 /// Asks for a window as [`connect_window`] does, of the process with which a token was exchanged in a connection
@@ -33,9 +30,19 @@ pub fn connect_window_proving(
     name: &str,
     options: StoreOptions,
 ) -> Result<SenderParts, WindowError> {
+    connect(domain, name, options, Some(token))
+}
+
+fn connect(
+    domain: &Domain,
+    name: &str,
+    options: StoreOptions,
+    token: Option<&Token>,
+) -> Result<SenderParts, WindowError> {
+    // Before the page is made: the receiver's thread wakes up meanwhile.
+    let reached = domain.reach(name, token)?;
     let page = CreditPage::create(name)?;
-    let request = Request::encode(options.kernel);
-    let connected = domain.connect_proving(token, name, &request, &[page.fd()], DEFAULT_TIMEOUT)?;
+    let connected = reached.ask(&Request::encode(options.kernel), &[page.fd()])?;
     join(&page, connected, options)
 }
 

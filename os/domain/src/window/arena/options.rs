@@ -3,7 +3,7 @@
 use beeline_mmio::ARENA_PAGE_BYTES;
 use beeline_spec::formats::{credit_page, window_control};
 
-use crate::window::options::{WindowError, check_lines, line_bytes};
+use crate::window::options::{SMALL_BYTES, WindowError, check_lines, line_bytes};
 
 /// Most windows of one arena at a time.
 pub const MAX_ARENA_WINDOWS: u32 = 16 * 1024;
@@ -16,10 +16,7 @@ pub(super) const CONTROL_BYTES: usize = MAX_ARENA_WINDOWS as usize * window_cont
 pub(super) const CREDIT_BYTES: usize = MAX_ARENA_WINDOWS as usize * credit_page::BYTES;
 const _: () = assert!(CONTROL_BYTES.is_multiple_of(ARENA_PAGE_BYTES));
 
-/// A window of so many bytes is made where it is asked for, on the domain's thread too: a page comes in and is blanked in about a
-/// microsecond. Windows of this size are lent before they are wanted; larger ones are made by the workers, when they are.
-pub(super) const SMALL_BYTES: usize = 16 << 10;
-/// Small windows that a client has in stock, at most.
+/// Small windows, which are lent before they are wanted, that a client has in stock, at most.
 pub(super) const STOCK: u32 = 32;
 /// Of those, how many are lent together; all of them are at most a piece of a long work ([`beeline_mmio::PIECE_BYTES`]).
 pub(super) const BATCH: u32 = 16;

@@ -14,8 +14,8 @@ use beeline_spec::formats::{credit_page, window_control};
 
 use super::messages::{Lease, Note, Tell, Terms};
 use super::options::{
-    ArenaOptions, BATCH, CONTROL_BYTES, CREDIT_BYTES, KEPT_BYTES, SMALL_BYTES, STOCK, control_offset,
-    credit_offset, part_bytes,
+    ArenaOptions, BATCH, CONTROL_BYTES, CREDIT_BYTES, KEPT_BYTES, STOCK, control_offset, credit_offset,
+    part_bytes,
 };
 use super::queue::Queue;
 use super::slots::{OutOfPlace, Slots};
@@ -23,7 +23,7 @@ use crate::credits::receiver_sleeper;
 use crate::peer::EndsBranches;
 use crate::protocol::Departure;
 use crate::window::ReceiverParts;
-use crate::window::options::{WindowError, line_bytes};
+use crate::window::options::{SMALL_BYTES, WindowError, line_bytes};
 use crate::{Disposer, MemoryCreditSink, Notified, Offer, Peer, Refusal, Reply};
 
 /// One client's arena, as its owner has it.

@@ -47,13 +47,14 @@ const LAYERS: [(&str, &str); 7] = [
 const HANDED_ON: [(&str, &str); 1] = [("WaitPolicy", "contract/memory/src")];
 /// Calls that take or give types of the layer below, which the facade does not give (`Domain::client` and `server` are its own),
 /// and those for tests of that layer or for others of it.
-const OF_THE_LAYER_BELOW: [(&str, &str); 9] = [
+const OF_THE_LAYER_BELOW: [(&str, &str); 10] = [
     ("Event", "wait"),
     ("MappedSegment", "bar_under"),
     ("MappedSegment", "read_only_region"),
     ("MappedSegment", "region"),
     ("Client", "connect"),
     ("Client", "connect_awaiting"),
+    ("Client", "connect_proving"),
     ("Client", "connect_within"),
     ("Client", "over"),
     ("Server", "offer"),

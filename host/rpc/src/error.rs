@@ -106,8 +106,8 @@ pub enum StartError {
         /// The bound.
         max_bytes: usize,
     },
-    /// There is no server now; it is looked for again whenever the client is polled.
-    #[error("{loss}; it is looked for whenever the client is polled")]
+    /// There is no server now. It is looked for again whenever the client is polled, unless the client connected with a token.
+    #[error("{loss}; there is no server now")]
     NotConnected {
         /// Reason for which the last server was lost.
         loss: Loss,
@@ -120,7 +120,7 @@ impl StartError {
         match self {
             StartError::TooLong { .. } => "send a shorter request, or offer longer request windows",
             StartError::NotConnected { .. } => {
-                "start the server again; the client finds it when it is polled"
+                "start the server again; the client finds it when it is polled, and one that has a token is made anew"
             }
         }
     }

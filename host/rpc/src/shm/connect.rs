@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use beeline_domain::{Armed, Domain, Event, Source};
+use beeline_domain::{Armed, Domain, Event, Source, Token};
 
 use super::opening::{Session, Target};
 use super::options::ClientOptions;
@@ -20,7 +20,25 @@ impl Client {
     pub fn connect(domain: &Domain, name: &str, options: ClientOptions) -> Result<Client, RpcError> {
         options.check()?;
         let timeout = options.timeout;
-        Self::connect_once(Target { domain: domain.clone(), name: name.to_owned(), options }, timeout)
+        Self::connect_once(Target::new(domain, name, options), timeout)
+    }
+
+    /// Connects as [`Client::connect`] does, to the process with which a token was exchanged in a connection, and proves that this one
+    /// is at its other end ([`Domain::connect_proving`]). A token is good once: a server that is lost is not looked for again,
+    /// whoever serves then, and a new client connects with a new token.
+    ///
+    /// # Errors
+    /// As [`Client::connect`]; the owner is not that process, or the token is no longer good.
+    pub fn connect_proving(
+        domain: &Domain,
+        token: &Token,
+        name: &str,
+        options: ClientOptions,
+    ) -> Result<Client, RpcError> {
+        options.check()?;
+        let target = Target { is_found_again: false, ..Target::new(domain, name, options) };
+        let session = Session::open_proving(&target, token, target.options.timeout)?;
+        Ok(Self::new(target, session))
     }
 
     /// Connects as [`Client::connect`] does, and waits for a server that does not offer `name` yet. All of it takes at most
@@ -45,14 +63,18 @@ impl Client {
         timeout: Duration,
     ) -> Result<Client, RpcError> {
         options.check()?;
-        let target = Target { domain: domain.clone(), name: name.to_owned(), options };
+        let target = Target::new(domain, name, options);
         domain.retry_until_offered(timeout, |left| Self::connect_once(target.clone(), left))
     }
 
     fn connect_once(target: Target, timeout: Duration) -> Result<Client, RpcError> {
-        let (slots, policy) = (target.options.max_outstanding, target.options.policy);
         let session = Session::open(&target, timeout)?;
-        Ok(crate::Client::over(ShmTransport::new(target, session), slots, policy))
+        Ok(Self::new(target, session))
+    }
+
+    fn new(target: Target, session: Session) -> Client {
+        let (slots, policy) = (target.options.max_outstanding, target.options.policy);
+        crate::Client::over(ShmTransport::new(target, session), slots, policy)
     }
 }
 

@@ -3,13 +3,14 @@
 //! The first connection is made by whoever asks for a client. Later ones, and reply windows beyond the first, are opened
 //! while the client is polled and must not wait: a thread of a moment does it, and leaves the result where a poll looks.
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver as Mailbox, TryRecvError};
 use std::time::{Duration, Instant};
 
 use beeline_domain::{
-    Connection, CreditPage, Domain, FreshWindow, MemoryCreditSink, MemorySleeper, StoreOptions, WindowError,
+    ConnectError, Connection, CreditPage, Domain, FreshWindow, MemoryCreditSink, MemorySleeper, Reply,
+    StoreOptions, Token, WindowError,
 };
 use beeline_mmio::{LoadWindow, MemoryOptions, SharedMemory, thread};
 use beeline_spec::formats::RPC_MAX_WORKERS;
@@ -28,6 +29,14 @@ pub(crate) struct Target {
     pub(crate) domain: Domain,
     pub(crate) name: String,
     pub(crate) options: ClientOptions,
+    /// Whether a server that was lost is looked for.
+    pub(crate) is_found_again: bool,
+}
+
+impl Target {
+    pub(crate) fn new(domain: &Domain, name: &str, options: ClientOptions) -> Self {
+        Target { domain: domain.clone(), name: name.to_owned(), options, is_found_again: true }
+    }
 }
 
 /// One reply window, at its receiver.
@@ -81,12 +90,30 @@ fn malformed(what: impl std::fmt::Display) -> RpcError {
 impl Session {
     /// Connects, and opens the request window and the first reply window; waits at most `timeout` for the server.
     pub(crate) fn open(target: &Target, timeout: Duration) -> Result<Session, RpcError> {
-        let Target { domain, name, options } = target;
-        let started = Instant::now();
+        let Target { domain, name, .. } = target;
+        Self::open_by(target, timeout, |hello, fds| domain.connect_within(name, hello, fds, timeout))
+    }
+
+    /// As [`Session::open`], with a token that was exchanged with the server's process.
+    pub(crate) fn open_proving(
+        target: &Target,
+        token: &Token,
+        timeout: Duration,
+    ) -> Result<Session, RpcError> {
+        let Target { domain, name, .. } = target;
+        Self::open_by(target, timeout, |hello, fds| domain.connect_proving(token, name, hello, fds, timeout))
+    }
+
+    fn open_by(
+        target: &Target,
+        timeout: Duration,
+        connect: impl FnOnce(&[u8], &[BorrowedFd<'_>]) -> Result<(Connection, Reply), ConnectError>,
+    ) -> Result<Session, RpcError> {
+        let (options, started) = (&target.options, Instant::now());
         let page = CreditPage::create("requests")?;
         let slots = options.max_outstanding;
         let hello = Hello { rpc: VERSION, slots, stores: options.kernel.name().to_owned() };
-        let (connection, reply) = domain.connect_within(name, &encode(&hello), &[page.fd()], timeout)?;
+        let (connection, reply) = connect(&encode(&hello), &[page.fd()])?;
         let welcome: Welcome = decode(&reply.payload).map_err(malformed)?;
         if !(1..=RPC_MAX_WORKERS as u32).contains(&welcome.workers) {
             return Err(malformed(format!("a server of {} threads", welcome.workers)));

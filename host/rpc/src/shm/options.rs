@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use beeline_domain::Admissions;
 use beeline_mmio::{MemoryOptions, StoreKernel};
 use beeline_window::WaitPolicy;
 
@@ -27,6 +28,9 @@ pub struct ServerOptions {
     pub max_reply_lines: u32,
     /// Users besides the owner who may call.
     pub allowed_uids: Vec<u32>,
+    /// Who may call besides, because it shares a connection with this process. `None`: nobody. Clients with a token connect by
+    /// [`crate::shm::Client::connect_proving`].
+    pub admissions: Option<Admissions>,
 }
 
 impl Default for ServerOptions {
@@ -40,6 +44,7 @@ impl Default for ServerOptions {
             max_clients: 1024,
             max_reply_lines: 16 * 1024,
             allowed_uids: Vec::new(),
+            admissions: None,
         }
     }
 }

@@ -35,6 +35,7 @@ impl Server {
         }
         let offered = OfferOptions {
             allowed_uids: options.allowed_uids.clone(),
+            admissions: options.admissions.clone(),
             max_connections: options.max_clients,
             ..OfferOptions::default()
         };

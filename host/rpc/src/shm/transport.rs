@@ -251,6 +251,9 @@ impl Transport for ShmTransport {
                 self.search = Search::new();
             }
         }
+        if !self.target.is_found_again {
+            return false;
+        }
         if let Some(pending) = &self.search.pending {
             let Some(result) = pending.take() else { return false };
             self.search.pending = None;

@@ -95,6 +95,13 @@ fn role() {
             let error = prove(&domain_of(&token, name), &token).unwrap_err();
             say(&format!("{}", matches!(error, ConnectError::Unproved { .. })));
         }
+        // Knows the secret of another process's token.
+        "thief" => {
+            let _token = exchange(&connect());
+            let secret: Vec<u8> = listen().unwrap().split(' ').map(|byte| byte.parse().unwrap()).collect();
+            let config = DomainConfig::in_network_namespace(name);
+            say(&format!("{:?}", lie(&config, &[packet(PROVE, 1, &secret), packet(HELLO, 2, b"")])));
+        }
         "owner" => {
             let admissions = Admissions::default();
             let domain = Domain::open(&DomainConfig::in_network_namespace(name)).unwrap();
@@ -143,6 +150,16 @@ fn holder_of_a_token_gets_in_once_and_a_process_of_its_user_without_the_connecti
     assert!(refused.contains("is not on the offer's list"), "{refused}");
 }
 
+/// Only since Linux 6.9 the kernel tells processes of one user apart for good.
+fn processes_are_numbered() -> bool {
+    let pidfd = rustix::process::pidfd_open(rustix::process::getpid(), PidfdFlags::empty()).unwrap();
+    let is_numbered = rustix::fs::fstatfs(&pidfd).unwrap().f_type == 0x5049_4446;
+    if !is_numbered {
+        eprintln!("skipped: this kernel does not number processes; Linux 6.9 does");
+    }
+    is_numbered
+}
+
 #[test]
 fn owner_that_is_not_at_the_other_end_is_shown_nothing() {
     let _watchdog = watchdog();
@@ -150,10 +167,7 @@ fn owner_that_is_not_at_the_other_end_is_shown_nothing() {
     let tcp = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let argument = format!("{},{}", config.name, tcp.local_addr().unwrap().port());
     // Another process of the same user listens under the name, as somebody between two others would.
-    // Only since Linux 6.9 the kernel tells processes of one user apart for good.
-    let pidfd = rustix::process::pidfd_open(rustix::process::getpid(), PidfdFlags::empty()).unwrap();
-    if rustix::fs::fstatfs(&pidfd).unwrap().f_type != 0x5049_4446 {
-        eprintln!("skipped: this kernel does not number processes; Linux 6.9 does");
+    if !processes_are_numbered() {
         return;
     }
     let mut between = harness::Helper::start("owner", std::path::Path::new("/nowhere"), &argument);
@@ -231,14 +245,8 @@ fn secret_sent_over(connection: &mut TcpStream, answer: &[u8]) -> Vec<u8> {
     preamble[8..40].to_vec()
 }
 
-#[test]
-fn liars_replays_and_parts_of_a_secret_end_their_connection_only() {
-    let _watchdog = watchdog();
-    let config = config();
-    let domain = Domain::open(&config).unwrap();
-    let admissions = Admissions::default();
-    let _offer = offer(&domain, &admissions);
-    let (good, _) = domain.connect("echo", b"good", &[]).unwrap();
+/// A token of this process with itself, and the secret that lets it in.
+fn token_and_its_secret() -> (Token, Vec<u8>) {
     let tcp = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let mut ours = TcpStream::connect(tcp.local_addr().unwrap()).unwrap();
     let (theirs, _) = tcp.accept().unwrap();
@@ -251,10 +259,22 @@ fn liars_replays_and_parts_of_a_secret_end_their_connection_only() {
         preamble[8] ^= 0xff;
         probe.write_all(&preamble).unwrap();
     });
-    let (secret, token) = std::thread::scope(|scope| {
+    std::thread::scope(|scope| {
         let exchanging = scope.spawn(|| exchange(&theirs));
-        (secret_sent_over(&mut ours, &preamble), exchanging.join().unwrap())
-    });
+        let secret = secret_sent_over(&mut ours, &preamble);
+        (exchanging.join().unwrap(), secret)
+    })
+}
+
+#[test]
+fn liars_replays_and_parts_of_a_secret_end_their_connection_only() {
+    let _watchdog = watchdog();
+    let config = config();
+    let domain = Domain::open(&config).unwrap();
+    let admissions = Admissions::default();
+    let _offer = offer(&domain, &admissions);
+    let (good, _) = domain.connect("echo", b"good", &[]).unwrap();
+    let (token, secret) = token_and_its_secret();
     let _admitted = admissions.admit_holder(token).unwrap();
     let mut wrong = secret.clone();
     wrong[31] ^= 1;
@@ -275,4 +295,27 @@ fn liars_replays_and_parts_of_a_secret_end_their_connection_only() {
     assert_eq!(lie(&config, &[packet(PROVE, 1, &secret), hello()]), [REPLY, REPLY]);
     assert_eq!(lie(&config, &[packet(PROVE, 1, &secret), hello()]), [REFUSAL]);
     assert_eq!(good.call(b"still", &[]).unwrap().payload, b"still");
+}
+
+#[test]
+fn secret_of_another_process_lets_nobody_in_and_stays_good() {
+    let _watchdog = watchdog();
+    if !processes_are_numbered() {
+        return;
+    }
+    let config = config();
+    let domain = Domain::open(&config).unwrap();
+    let admissions = Admissions::default();
+    let _offer = offer(&domain, &admissions);
+    let tcp = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let argument = format!("{},{}", config.name, tcp.local_addr().unwrap().port());
+    let mut thief = harness::Helper::start("thief", std::path::Path::new("/nowhere"), &argument);
+    let (connection, _) = tcp.accept().unwrap();
+    // It is waited for, with another secret.
+    let _thiefs = admissions.admit_holder(exchange(&connection)).unwrap();
+    let (token, secret) = token_and_its_secret();
+    let _own = admissions.admit_holder(token).unwrap();
+    thief.tell(&secret.iter().map(u8::to_string).collect::<Vec<_>>().join(" "));
+    thief.expect("[4]");
+    assert_eq!(lie(&config, &[packet(PROVE, 1, &secret), packet(HELLO, 2, b"")]), [REPLY, REPLY]);
 }

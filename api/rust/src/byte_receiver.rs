@@ -4,12 +4,13 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use beeline_contract_memory::Sleeper;
-use beeline_domain::{Armed, Event, MemoryCreditSink, MemorySleeper, Source, WindowListener, listen_all};
+use beeline_domain::{Armed, Event, MemoryCreditSink, MemorySleeper, Source, listen_all};
 use beeline_mmio::LoadWindow;
 use beeline_tuning::ReceiveTuning;
 use beeline_wait::Waiter;
 use beeline_window::{ByteRead, ByteReader, ReceiveError, WaitPolicy};
 
+use crate::origin::Origin;
 use crate::receiver::{Open, Receiver};
 use crate::{Error, RecvError};
 
@@ -30,7 +31,7 @@ use crate::{Error, RecvError};
 /// ```
 #[derive(Debug)]
 pub struct ByteReceiver {
-    listener: WindowListener,
+    origin: Origin,
     wait: WaitPolicy,
     tuning: Option<ReceiveTuning>,
     open: Option<OpenStream>,
@@ -59,8 +60,8 @@ impl Receiver {
     /// Reads bytes instead of messages from here on: the payloads that come, one after the other. The sender does the same
     /// ([`crate::Sender::into_bytes`]); it may send messages too, where an empty one is the end.
     pub fn into_bytes(self) -> ByteReceiver {
-        let Receiver { listener, wait, tuning, open, is_over } = self;
-        ByteReceiver { listener, wait, tuning, open: open.filter(|_| !is_over).map(OpenStream::from) }
+        let Receiver { origin, wait, tuning, open, is_over } = self;
+        ByteReceiver { origin, wait, tuning, open: open.filter(|_| !is_over).map(OpenStream::from) }
     }
 }
 
@@ -90,7 +91,7 @@ impl ByteReceiver {
     /// As [`ByteReceiver::read`].
     #[inline]
     pub fn try_read(&mut self, bytes: &mut [u8]) -> Result<ByteRead, RecvError> {
-        let Some(open) = self.look_for_sender() else { return Ok(ByteRead::Nothing) };
+        let Some(open) = self.look_for_sender()? else { return Ok(ByteRead::Nothing) };
         open.reader.read(bytes).map_err(|error| open.told(error))
     }
 
@@ -99,7 +100,7 @@ impl ByteReceiver {
     /// # Errors
     /// As [`ByteReceiver::read`].
     pub fn read_full(&mut self, bytes: &mut [u8]) -> Result<usize, RecvError> {
-        let (open, wait) = self.open_until(None).ok_or(RecvError::Forked)?;
+        let (open, wait) = self.open_until(None)?.ok_or(RecvError::Forked)?;
         let found = open.reader.read_full_wait(bytes, &mut Waiter::new(wait, &mut open.sleeper, None));
         count_of(found.map_err(|error| open.told(error))?)
     }
@@ -110,13 +111,13 @@ impl ByteReceiver {
     /// # Errors
     /// As [`ByteReceiver::read`], which says the same error again.
     pub fn peek(&mut self, offset: u64, bytes: &mut [u8]) -> Result<ByteRead, RecvError> {
-        let Some(open) = self.look_for_sender() else { return Ok(ByteRead::Nothing) };
+        let Some(open) = self.look_for_sender()? else { return Ok(ByteRead::Nothing) };
         open.reader.peek(offset, bytes).map_err(|error| open.told(error))
     }
 
     /// Bytes that can be read without waiting. Looks at each line that has arrived since it was asked last.
     pub fn queued_bytes(&mut self) -> u64 {
-        self.look_for_sender().map_or(0, |open| open.reader.queued_bytes())
+        self.look_for_sender().ok().flatten().map_or(0, |open| open.reader.queued_bytes())
     }
 
     /// Whether every byte of the stream was read and its sender has shut it down.
@@ -129,39 +130,49 @@ impl ByteReceiver {
         self.open.is_some()
     }
 
-    /// Lets go of the stream, whether it has ended or not: what follows is of the next sender, which gets a fresh window.
+    /// Lets go of the stream, whether it has ended or not: what follows is of the next sender, which gets a fresh window. In an arena
+    /// there is none, and reads fail with [`RecvError::SenderGone`].
     pub fn next_stream(&mut self) {
         self.open = None;
     }
 
     fn read_until(&mut self, bytes: &mut [u8], deadline: Option<Instant>) -> Result<ByteRead, RecvError> {
-        let Some((open, wait)) = self.open_until(deadline) else { return Ok(ByteRead::Nothing) };
+        let Some((open, wait)) = self.open_until(deadline)? else { return Ok(ByteRead::Nothing) };
         let found = open.reader.read_wait(bytes, &mut Waiter::new(wait, &mut open.sleeper, deadline));
         found.map_err(|error| open.told(error))
     }
 
     /// The stream in use, after a wait for a sender if there is none.
-    fn open_until(&mut self, deadline: Option<Instant>) -> Option<(&mut OpenStream, &WaitPolicy)> {
+    fn open_until(
+        &mut self,
+        deadline: Option<Instant>,
+    ) -> Result<Option<(&mut OpenStream, &WaitPolicy)>, RecvError> {
         if self.open.is_none() {
+            self.check_next()?;
             let time = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-            let parts = self.listener.accept(time.unwrap_or(Duration::MAX));
+            let parts = self.origin.accept(time.unwrap_or(Duration::MAX));
             self.open = parts.map(|parts| Open::new(parts, self.tuning).into());
         }
-        self.open.as_mut().map(|open| (open, &self.wait))
+        Ok(self.open.as_mut().map(|open| (open, &self.wait)))
     }
 
     /// The stream in use, after a look for a sender and for its end that does not wait.
     #[inline]
-    fn look_for_sender(&mut self) -> Option<&mut OpenStream> {
+    fn look_for_sender(&mut self) -> Result<Option<&mut OpenStream>, RecvError> {
         if self.open.is_none() {
-            let parts = self.listener.accept(Duration::ZERO);
+            self.check_next()?;
+            let parts = self.origin.accept(Duration::ZERO);
             self.open = parts.map(|parts| Open::new(parts, self.tuning).into());
         }
-        let open = self.open.as_mut()?;
+        let Some(open) = self.open.as_mut() else { return Ok(None) };
         if open.sleeper.is_peer_gone() {
             open.reader.sender_gone();
         }
-        Some(open)
+        Ok(Some(open))
+    }
+
+    fn check_next(&self) -> Result<(), RecvError> {
+        if self.origin.has_next() { Ok(()) } else { Err(RecvError::SenderGone) }
     }
 }
 
@@ -169,8 +180,12 @@ impl ByteReceiver {
 /// until [`ByteReceiver::next_stream`].
 impl Source for ByteReceiver {
     fn listen(&mut self, event: &Event) -> Armed {
-        self.listener.signal(Some(event));
-        let Some(open) = self.look_for_sender() else { return Armed::Wait };
+        self.origin.signal(Some(event));
+        let open = match self.look_for_sender() {
+            Ok(Some(open)) => open,
+            Ok(None) => return Armed::Wait,
+            Err(_) => return Armed::Ready,
+        };
         // The sender may wait for lines that it was not told of.
         open.reader.push_credits();
         open.sleeper.announce(event);
@@ -179,7 +194,7 @@ impl Source for ByteReceiver {
     }
 
     fn unlisten(&mut self) {
-        self.listener.signal(None);
+        self.origin.signal(None);
         if let Some(open) = &mut self.open {
             open.sleeper.unlisten();
         }

@@ -7,9 +7,8 @@ use beeline_domain::{
     DomainConfig, SenderParts, StoreOptions, WindowError, connect_window, connect_window_proving,
     offer_window,
 };
-use beeline_mmio::Choice;
-use beeline_tuning::kernel_for;
 
+use crate::origin::Origin;
 use crate::{
     ConnectError, OfferError, OpenError, Receiver, ReceiverOptions, Sender, SenderOptions, Target, Token,
 };
@@ -114,7 +113,7 @@ impl Domain {
     pub fn receiver_with(&self, name: &str, options: ReceiverOptions) -> Result<Receiver, OfferError> {
         let listener = offer_window(&self.inner, name, options.window)
             .map_err(|error| OfferError::window(Target::Window(name.to_owned()), error))?;
-        Ok(Receiver::new(listener, options.wait, options.tuning))
+        Ok(Receiver::new(Origin::Name(listener), options.wait, options.tuning))
     }
 
     /// Becomes the sender of the window that a receiver offers under `name`.
@@ -169,14 +168,9 @@ impl Domain {
         mut connect: impl FnMut(StoreOptions) -> Result<SenderParts, WindowError>,
     ) -> Result<Sender, ConnectError> {
         let target = || Target::Window(name.to_owned());
-        let kernel = match options.kernel {
-            Some(named) => {
-                Choice::make(options.traffic, Some(named))
-                    .map_err(|error| ConnectError::Options { target: target(), source: error.into() })?
-                    .kernel
-            }
-            None => kernel_for(options.traffic),
-        };
+        let kernel = options
+            .store_kernel()
+            .map_err(|error| ConnectError::Options { target: target(), source: error.into() })?;
         let store = StoreOptions { kernel, memory: options.memory };
         let parts = self
             .inner

@@ -6,6 +6,7 @@
 //!   and hands them out where they lie;
 //! - the same window takes a **byte stream**, read and written in pieces of any size ([`ByteSender`], [`ByteReceiver`]);
 //! - **many windows** are received from by one thread with one wait ([`ReceiverSet`]);
+//! - an **arena** has thousands of windows between two programs in a few descriptors ([`ReceiverArena`], [`SenderArena`]);
 //! - a **notifier** tells its subscribers things unasked, in order with its answers ([`Notifier`], [`Subscription`]);
 //! - **admissions** let in who shares a connection with this process, though no list names its user ([`Admissions`], [`Token`],
 //!   [`OtherEnd`]);
@@ -53,16 +54,19 @@ mod error;
 mod nic;
 mod notifier;
 mod options;
+mod origin;
 #[cfg(feature = "nic")]
 mod port;
 #[cfg(feature = "nic")]
 mod port_options;
 mod receiver;
+mod receiver_arena;
 mod receiver_set;
 #[cfg(feature = "rpc")]
 pub mod rpc;
 pub mod segment;
 mod sender;
+mod sender_arena;
 mod subscription;
 mod threads;
 #[cfg(feature = "nic")]
@@ -99,8 +103,10 @@ pub use port::NicPort;
 #[cfg(feature = "nic")]
 pub use port_options::PortOptions;
 pub use receiver::{Message, MessageRef, Receiver};
+pub use receiver_arena::{ArenaOptions, ReceiverArena};
 pub use receiver_set::{MemberError, MemberId, ReceiverSet};
 pub use sender::{Batch, Reservation, Sender};
+pub use sender_arena::SenderArena;
 pub use subscription::Subscription;
 
 /// A result of any call here, for programs that hand errors up.

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use beeline_domain::WindowOptions;
-use beeline_mmio::{MemoryOptions, StoreKernel, Traffic};
-use beeline_tuning::ReceiveTuning;
+use beeline_mmio::{Choice, MemoryOptions, NotChosen, StoreKernel, Traffic};
+use beeline_tuning::{ReceiveTuning, kernel_for};
 use beeline_window::{FencePolicy, WaitPolicy};
 
 use crate::Admissions;
@@ -100,6 +100,14 @@ impl Default for SenderOptions {
 }
 
 impl SenderOptions {
+    /// The kernel that was asked for, or the one that is fastest here.
+    pub(crate) fn store_kernel(&self) -> Result<StoreKernel, NotChosen> {
+        match self.kernel {
+            Some(named) => Ok(Choice::make(self.traffic, Some(named))?.kernel),
+            None => Ok(kernel_for(self.traffic)),
+        }
+    }
+
     /// The kernel that is fastest for latency, no fence, and a receiver that must be there already.
     pub fn new() -> Self {
         Self::default()

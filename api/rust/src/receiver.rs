@@ -2,23 +2,24 @@
 
 use std::time::{Duration, Instant};
 
-use beeline_domain::{
-    Armed, Event, MemoryCreditSink, MemorySleeper, ReceiverParts, Source, WindowListener, listen_all,
-};
+use beeline_domain::{Armed, Event, MemoryCreditSink, MemorySleeper, ReceiverParts, Source, listen_all};
 use beeline_mmio::LoadWindow;
 use beeline_tuning::{ReceiveTuning, receive_for, receiver, retune};
 use beeline_wait::Waiter;
 use beeline_window::{WaitPolicy, WindowConfig};
 
 use crate::RecvError;
+use crate::origin::Origin;
 
-/// Receives messages from one sender after the other. Made by [`crate::Domain::receiver`].
+/// Receives messages from one sender after the other. Made by [`crate::Domain::receiver`]; of a window of an arena, by
+/// [`crate::ReceiverArena`].
 ///
 /// When a sender ends, what it completed is received first; then one call fails with [`RecvError::SenderGone`] or
-/// [`RecvError::Torn`], and the next waits for the next sender, which gets a fresh window.
+/// [`RecvError::Torn`], and the next waits for the next sender, which gets a fresh window. One of an arena has no next sender: there
+/// all further calls fail with [`RecvError::SenderGone`].
 #[derive(Debug)]
 pub struct Receiver {
-    pub(crate) listener: WindowListener,
+    pub(crate) origin: Origin,
     pub(crate) wait: WaitPolicy,
     /// How every window is looked at; otherwise each as its sender stores.
     pub(crate) tuning: Option<ReceiveTuning>,
@@ -43,8 +44,8 @@ impl Open {
 }
 
 impl Receiver {
-    pub(crate) fn new(listener: WindowListener, wait: WaitPolicy, tuning: Option<ReceiveTuning>) -> Self {
-        Receiver { listener, wait, tuning, open: None, is_over: false }
+    pub(crate) fn new(origin: Origin, wait: WaitPolicy, tuning: Option<ReceiveTuning>) -> Self {
+        Receiver { origin, wait, tuning, open: None, is_over: false }
     }
 
     /// The next message; waits for a sender and for the message.
@@ -70,7 +71,7 @@ impl Receiver {
     /// As [`Receiver::recv`].
     #[inline]
     pub fn try_recv(&mut self) -> Result<Option<Message<'_>>, RecvError> {
-        let Some((open, is_over)) = self.look_for_sender() else { return Ok(None) };
+        let Some((open, is_over)) = self.look_for_sender()? else { return Ok(None) };
         match open.receiver.poll() {
             Ok(message) => Ok(message.map(|inner| Message { inner })),
             Err(error) => {
@@ -96,7 +97,7 @@ impl Receiver {
     /// As [`Receiver::recv`]; the messages in front of the error were given.
     #[inline]
     pub fn drain(&mut self, max: usize, mut each: impl FnMut(MessageRef<'_>)) -> Result<usize, RecvError> {
-        let Some((open, is_over)) = self.look_for_sender() else { return Ok(0) };
+        let Some((open, is_over)) = self.look_for_sender()? else { return Ok(0) };
         open.receiver.drain(max, |inner| each(MessageRef { inner })).map_err(|error| {
             *is_over = true;
             RecvError::new(error, open.sleeper.peer().departure())
@@ -138,21 +139,21 @@ impl Receiver {
 
     /// The window in use and whether it is over, after a look for a sender and for its end that does not wait.
     #[inline]
-    fn look_for_sender(&mut self) -> Option<(&mut Open, &mut bool)> {
+    fn look_for_sender(&mut self) -> Result<Option<(&mut Open, &mut bool)>, RecvError> {
         if self.open.is_none() || self.is_over {
-            self.accept(Some(Duration::ZERO));
+            self.accept(Some(Duration::ZERO))?;
         }
-        let Receiver { open: Some(open), is_over, .. } = self else { return None };
+        let Receiver { open: Some(open), is_over, .. } = self else { return Ok(None) };
         // One relaxed load: an idle receiver must learn of the sender's end without sleeping.
         if beeline_contract_memory::Sleeper::is_peer_gone(&open.sleeper) {
             open.receiver.sender_gone();
         }
-        Some((open, is_over))
+        Ok(Some((open, is_over)))
     }
 
     fn recv_until(&mut self, deadline: Option<Instant>) -> Result<Option<Message<'_>>, RecvError> {
         if self.open.is_none() || self.is_over {
-            self.accept(deadline.map(|deadline| deadline.saturating_duration_since(Instant::now())));
+            self.accept(deadline.map(|deadline| deadline.saturating_duration_since(Instant::now())))?;
         }
         let Receiver { open: Some(open), is_over, wait, .. } = self else { return Ok(None) };
         match open.receiver.recv_wait(&mut Waiter::new(wait, &mut open.sleeper, deadline)) {
@@ -164,20 +165,28 @@ impl Receiver {
         }
     }
 
-    /// Lets go of a window that is over and waits for the next sender, for ever without a time.
-    fn accept(&mut self, time: Option<Duration>) {
+    /// Lets go of a window that is over and waits for the next sender, for ever without a time. The error: none will come.
+    fn accept(&mut self, time: Option<Duration>) -> Result<(), RecvError> {
         self.open = None;
         self.is_over = false;
-        let parts = self.listener.accept(time.unwrap_or(Duration::MAX));
+        if !self.origin.has_next() {
+            return Err(RecvError::SenderGone);
+        }
+        let parts = self.origin.accept(time.unwrap_or(Duration::MAX));
         self.open = parts.map(|parts| Open::new(parts, self.tuning));
+        Ok(())
     }
 }
 
 /// Ready while a message, the end of a sender or the next sender may be there for [`Receiver::try_recv`].
 impl Source for Receiver {
     fn listen(&mut self, event: &Event) -> Armed {
-        self.listener.signal(Some(event));
-        let Some((open, _)) = self.look_for_sender() else { return Armed::Wait };
+        self.origin.signal(Some(event));
+        let open = match self.look_for_sender() {
+            Ok(Some((open, _))) => open,
+            Ok(None) => return Armed::Wait,
+            Err(_) => return Armed::Ready,
+        };
         // A receiver that freed messages and did not look for the next one has told nobody of their lines; a sender may wait for
         // them.
         open.receiver.push_credits();
@@ -188,7 +197,7 @@ impl Source for Receiver {
     }
 
     fn unlisten(&mut self) {
-        self.listener.signal(None);
+        self.origin.signal(None);
         if let Some(open) = &mut self.open {
             open.sleeper.unlisten();
         }

@@ -2,21 +2,22 @@
 
 use std::time::{Duration, Instant};
 
-use beeline_domain::{
-    Armed, Event, MemoryCreditSink, MemorySleeper, Readiness, Source, WindowListener, listen_all,
-};
+use beeline_domain::{Armed, Event, MemoryCreditSink, MemorySleeper, Readiness, Source, listen_all};
 use beeline_mmio::LoadWindow;
 use beeline_tuning::ReceiveTuning;
 use beeline_wait::Idle;
 use beeline_window::WaitPolicy;
 
+use crate::origin::Origin;
 use crate::receiver::{Open, Receiver};
-use crate::{MessageRef, RecvError};
+use crate::{MessageRef, ReceiverArena, RecvError};
 
 /// Messages that are taken from one member before the next, unless [`ReceiverSet::with_burst`] says otherwise.
 const BURST: usize = 32;
 /// In each pass one of so many members is looked at for a new sender and for the end of one; all of them where nothing came.
 const LOOK_AFTER: usize = 8;
+/// Windows of an arena that are taken in at one look for them.
+const ACCEPTED: usize = 32;
 /// Longest single sleep; a hostile sender may never wake this side.
 const MAX_SLEEP: Duration = Duration::from_secs(1);
 
@@ -40,7 +41,8 @@ impl MemberId {
     }
 }
 
-/// The sender of a member has ended, or is faulty. The member stays and receives from its next sender.
+/// The sender of a member has ended, or is faulty. The member stays and receives from its next sender; a window of an arena has none,
+/// and is in the set no more.
 #[derive(Debug, thiserror::Error)]
 #[error("the window of a member of the set is over")]
 #[non_exhaustive]
@@ -59,7 +61,7 @@ impl MemberError {
     pub fn remedy(&self) -> &'static str {
         match self.error {
             RecvError::SenderFaulty { .. } => self.error.remedy(),
-            _ => "drain again: the member waits for its next sender; or remove it",
+            _ => "drain again: the member waits for its next sender, unless it is of an arena; or remove it",
         }
     }
 }
@@ -87,6 +89,10 @@ pub struct ReceiverSet {
     windows: Windows,
     wait: WaitPolicy,
     slots: Vec<Slot>,
+    /// Slots without a member.
+    free: Vec<u32>,
+    /// Whose windows become members.
+    arena: Option<ReceiverArena>,
     /// Members; a slot without one is used again.
     members: usize,
     /// The slot at which the next look for senders begins.
@@ -105,7 +111,7 @@ struct Slot {
 
 #[derive(Debug)]
 struct Member {
-    listener: WindowListener,
+    origin: Origin,
     wait: WaitPolicy,
     tuning: Option<ReceiveTuning>,
     /// The window of the sender that is there, in the set of windows.
@@ -125,6 +131,8 @@ impl ReceiverSet {
             windows: Windows::new(BURST),
             wait: WaitPolicy::default(),
             slots: Vec::new(),
+            free: Vec::new(),
+            arena: None,
             members: 0,
             next_look: 0,
             owners: Vec::new(),
@@ -145,20 +153,41 @@ impl ReceiverSet {
         self
     }
 
-    /// Takes in a receiver, whether it has a sender or not.
+    /// Takes in a receiver, whether it has a sender or not. One of an arena that has told its end is let go, and no member.
     pub fn insert(&mut self, receiver: Receiver) -> MemberId {
-        let free = self.slots.iter().position(|slot| slot.member.is_none());
-        let index = free.unwrap_or_else(|| {
+        let index = self.free.pop().map_or(self.slots.len(), |index| index as usize);
+        if index == self.slots.len() {
             self.slots.push(Slot::default());
-            self.slots.len() - 1
-        });
-        let Receiver { listener, wait, tuning, open, is_over } = receiver;
-        self.slots[index].member = Some(Member { listener, wait, tuning, window: None });
+        }
+        let member = self.id(index);
+        let Receiver { origin, wait, tuning, open, is_over } = receiver;
+        let open = open.filter(|_| !is_over);
+        if open.is_none() && !origin.has_next() {
+            self.vacate(index);
+            return member;
+        }
+        self.slots[index].member = Some(Member { origin, wait, tuning, window: None });
         self.members += 1;
-        if let Some(open) = open.filter(|_| !is_over) {
+        if let Some(open) = open {
             self.open(index, open);
         }
-        self.id(index)
+        member
+    }
+
+    /// Has the windows that are opened in `arena` become members by themselves from now on; each leaves when its sender has ended
+    /// and [`MemberError`] has said so. Returns the arena of before; windows that wait in it are lost if it is dropped.
+    pub fn set_arena(&mut self, arena: Option<ReceiverArena>) -> Option<ReceiverArena> {
+        if let Some(before) = &self.arena {
+            before.signal(None);
+        }
+        std::mem::replace(&mut self.arena, arena)
+    }
+
+    /// Whoever has the id of what was in the slot has it no more.
+    fn vacate(&mut self, index: usize) {
+        let slot = &mut self.slots[index];
+        slot.generation = slot.generation.wrapping_add(1);
+        self.free.push(u32::try_from(index).expect("memory ends before that"));
     }
 
     fn id(&self, slot: usize) -> MemberId {
@@ -172,11 +201,11 @@ impl ReceiverSet {
         if slot.generation != member.generation {
             return None;
         }
-        let Member { listener, wait, tuning, window } = slot.member.take()?;
-        slot.generation = slot.generation.wrapping_add(1);
+        let Member { origin, wait, tuning, window } = slot.member.take()?;
+        self.vacate(member.slot());
         self.members -= 1;
-        listener.signal(None);
-        let mut receiver = Receiver::new(listener, wait, tuning);
+        origin.signal(None);
+        let mut receiver = Receiver::new(origin, wait, tuning);
         receiver.open = window.and_then(|(id, mut sleeper)| {
             sleeper.unlisten();
             let receiver = self.windows.remove(id)?;
@@ -261,16 +290,31 @@ impl ReceiverSet {
         let of_slot = self.slots[member.slot()].member.as_mut();
         let window = of_slot.and_then(|of_slot| of_slot.window.take());
         let departure = window.and_then(|(_, sleeper)| sleeper.peer().departure());
+        if self.slots[member.slot()].member.take_if(|member| !member.origin.has_next()).is_some() {
+            self.vacate(member.slot());
+            self.members -= 1;
+        }
         MemberError { member, taken: failed.taken, error: RecvError::new(failed.error, departure) }
     }
 
     /// Looks at so many slots, from where the last look ended on, for senders that have come or gone.
     #[inline]
     fn look_for_senders(&mut self, slots: usize) {
+        if self.next_look == 0 || slots >= self.slots.len() {
+            self.accept_windows();
+        }
         for _ in 0..slots {
             let index = self.next_look;
             self.next_look = if index + 1 < self.slots.len() { index + 1 } else { 0 };
             self.look_for_sender(index);
+        }
+    }
+
+    /// Takes in windows that were opened in the arena.
+    fn accept_windows(&mut self) {
+        for _ in 0..ACCEPTED {
+            let Some(receiver) = self.arena.as_ref().and_then(ReceiverArena::try_accept) else { return };
+            self.insert(receiver);
         }
     }
 
@@ -286,7 +330,7 @@ impl ReceiverSet {
                 }
             }
             None => {
-                if let Some(parts) = member.listener.try_accept() {
+                if let Some(parts) = member.origin.try_accept() {
                     let open = Open::new(parts, member.tuning);
                     self.open(index, open);
                 }
@@ -325,9 +369,13 @@ impl ReceiverSet {
 /// Ready while a message or the end of a sender of any member, or a sender of one, may be there for [`ReceiverSet::drain`].
 impl Source for ReceiverSet {
     fn listen(&mut self, event: &Event) -> Armed {
+        if let Some(arena) = &self.arena {
+            arena.signal(Some(event));
+        }
+        self.accept_windows();
         for index in 0..self.slots.len() {
             if let Some(member) = &self.slots[index].member {
-                member.listener.signal(Some(event));
+                member.origin.signal(Some(event));
             }
             // Whoever came before the line above is found by this look, whoever comes after it signals.
             self.look_for_sender(index);
@@ -339,13 +387,17 @@ impl Source for ReceiverSet {
         let sleepers = || self.slots.iter().filter_map(|slot| slot.member.as_ref()?.window.as_ref());
         listen_all(sleepers().map(|(_, sleeper)| sleeper));
         let is_over = sleepers().any(|(_, sleeper)| beeline_contract_memory::Sleeper::is_peer_gone(sleeper));
-        if is_over || self.windows.has_begun() { Armed::Ready } else { Armed::Wait }
+        let has_opened = self.arena.as_ref().is_some_and(ReceiverArena::has_opened);
+        if is_over || has_opened || self.windows.has_begun() { Armed::Ready } else { Armed::Wait }
     }
 
     fn unlisten(&mut self) {
+        if let Some(arena) = &self.arena {
+            arena.signal(None);
+        }
         for slot in &self.slots {
             if let Some(member) = &slot.member {
-                member.listener.signal(None);
+                member.origin.signal(None);
             }
         }
         windows_of(&mut self.slots).for_each(|(_, sleeper)| sleeper.unlisten());

@@ -2,8 +2,8 @@
 
 use crate::{
     Admissions, Admitted, Batch, ByteReceiver, ByteSender, CallbackThread, Domain, Error, Event, Message,
-    MessageRef, Notifier, Polled, Receiver, ReceiverOptions, ReceiverSet, Reservation, Sender, SenderOptions,
-    Shared, Subscriber, Subscription, Token,
+    MessageRef, Notifier, Polled, Receiver, ReceiverArena, ReceiverOptions, ReceiverSet, Reservation, Sender,
+    SenderArena, SenderOptions, Shared, Subscriber, Subscription, Token,
 };
 
 const fn sends<T: Send>() {}
@@ -31,6 +31,9 @@ const _: () = {
     sends::<Subscription>();
     sends::<CallbackThread>();
     sends::<Event>();
+    sends::<ReceiverArena>();
+    sends::<Polled<ReceiverArena>>();
+    sends::<SenderArena>();
     sends::<Admissions>();
     sends::<Admitted>();
     sends::<Token>();
@@ -44,6 +47,8 @@ const _: () = {
     shares::<Notifier>();
     shares::<Subscriber>();
     shares::<Subscription>();
+    shares::<ReceiverArena>();
+    shares::<SenderArena>();
     shares::<Admissions>();
     shares::<Admitted>();
     shares::<Event>();

@@ -49,6 +49,7 @@ macro_rules! examples {
 
 examples! {
     admission says "1000 messages of a process that was let in by its connection";
+    arena says "30000 messages of 10000 windows received by one thread";
     batch says "1000 messages in";
     bytes says "lines";
     fan_in says "10000 messages of 200 senders";

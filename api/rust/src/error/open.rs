@@ -22,13 +22,19 @@ pub enum Target {
     Nic(String),
     /// A notifier to subscribe to.
     Notifier(String),
+    /// An arena, and windows of it.
+    Arena(String),
 }
 
 impl Target {
     /// Returns the name by which the target was asked for.
     pub fn name(&self) -> &str {
         match self {
-            Target::Window(name) | Target::Server(name) | Target::Nic(name) | Target::Notifier(name) => name,
+            Target::Window(name)
+            | Target::Server(name)
+            | Target::Nic(name)
+            | Target::Notifier(name)
+            | Target::Arena(name) => name,
         }
     }
 }
@@ -40,6 +46,7 @@ impl fmt::Display for Target {
             Target::Server(name) => write!(out, "server `{name}`"),
             Target::Nic(name) => write!(out, "NIC `{name}`"),
             Target::Notifier(name) => write!(out, "notifier `{name}`"),
+            Target::Arena(name) => write!(out, "arena `{name}`"),
         }
     }
 }
@@ -229,7 +236,9 @@ impl OfferError {
     pub(crate) fn window(target: Target, error: WindowError) -> Self {
         match error {
             WindowError::Offer(error) => OfferError::new(target, error),
-            WindowError::Lines { .. } => OfferError::Options { target, source: error.into() },
+            WindowError::Lines { .. } | WindowError::Arena { .. } => {
+                OfferError::Options { target, source: error.into() }
+            }
             other => OfferError::System { target, source: other.into() },
         }
     }
@@ -375,6 +384,9 @@ impl ConnectError {
     pub(crate) fn window(target: Target, error: WindowError) -> Self {
         match error {
             WindowError::Connect(error) => ConnectError::new(target, error),
+            WindowError::Lines { .. } | WindowError::Arena { .. } => {
+                ConnectError::Options { target, source: error.into() }
+            }
             other => ConnectError::System { target, source: other.into() },
         }
     }
@@ -396,7 +408,7 @@ impl ConnectError {
             ConnectError::Absent { target, .. }
             | ConnectError::OwnerDied { target, .. }
             | ConnectError::TimedOut { target, .. } => match target {
-                Target::Window(_) => {
+                Target::Window(_) | Target::Arena(_) => {
                     "start the receiver; check the name, the domain and that both programs use one folder (BEELINE_ROOT)"
                 }
                 Target::Server(_) => {
@@ -410,6 +422,9 @@ impl ConnectError {
             ConnectError::Refused { target: Target::Window(_), .. } => {
                 "end the window's other sender; a receiver that is to take another user lists its uid, and maps it, or \
                  admits it by a connection, before it comes"
+            }
+            ConnectError::Refused { target: Target::Arena(_), .. } => {
+                "drop windows that are not needed, or have the receiver offer more, larger ones or to more (`ArenaOptions`)"
             }
             ConnectError::Refused { .. } => "do what the reason asks for",
             ConnectError::NoAnswer { .. } => "see whether that process is stopped, or starved of CPU",

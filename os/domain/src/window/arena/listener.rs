@@ -70,6 +70,11 @@ impl ArenaListener {
         opened.map(|opened| opened.accept(&self.offer))
     }
 
+    /// Whether a window waits to be accepted.
+    pub fn has_opened(&self) -> bool {
+        self.offer.is_own() && !self.queue.is_empty()
+    }
+
     /// Has `event` signalled when a window is opened, instead of what was given before. What was opened before the call is there
     /// for the next [`ArenaListener::try_accept`].
     pub fn signal(&self, event: Option<&Event>) {

@@ -45,6 +45,10 @@ impl<T> Queue<T> {
         Ok(())
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.lock().waiting.is_empty()
+    }
+
     pub(super) fn try_take(&self) -> Option<T> {
         self.lock().waiting.pop_front()
     }

@@ -3,7 +3,8 @@
 //!
 //! Both clients are this thread's, so that no third thread wants a core: it keeps SETs outstanding over one connection, and starts a
 //! GET over the other after every so many of them. A GET waits for the SETs that are before it in its worker, and for what
-//! the store does besides: growing, while it is filled, and not while items are replaced. Values are compared.
+//! the store does besides: growing, while it is filled, and not while items are replaced. Values are compared. One store takes memory as
+//! it grows, another one all of it at the start.
 //!
 //! `--items 10` fills 10 million, for which one round is enough.
 
@@ -17,7 +18,7 @@ use beeline_mmio::clock::{self, Calibration};
 use beeline_rpc::{Started, shm};
 use beeline_session::IdleWatch;
 
-use crate::echo::{KV, Launch, ServerHalf};
+use crate::echo::{KV, KV_PREALLOCATED, Launch, ServerHalf};
 use crate::figure::Row;
 use crate::kv::{KEY_BYTES, OWN_NAME, OWN_OFFER, VALUE_BYTES};
 use crate::placed::Placed;
@@ -42,9 +43,9 @@ struct Clients {
 }
 
 impl Clients {
-    fn start(settings: &Settings, items: u64) -> Result<Self, BenchError> {
+    fn start(settings: &Settings, role: &str, items: u64) -> Result<Self, BenchError> {
         let mib = (items * MIB_A_MILLION).div_ceil(1_000_000).max(64);
-        let launch = Launch::role(OWN_NAME, &settings.program, &format!("{KV},{mib}"));
+        let launch = Launch::role(OWN_NAME, &settings.program, &format!("{role},{mib}"));
         let mut server = ServerHalf::start(&launch, settings.cores.second)?;
         // A client asks one thing of the store when it connects, and the server answers as many calls as its job says.
         server.begin(job(2))?;
@@ -125,22 +126,29 @@ impl Clients {
 /// [`BenchError`].
 pub fn run(settings: &Settings) -> Result<Report, BenchError> {
     let items = settings.fill_items();
-    let mut rows =
-        [("GET while items are added", Latencies::new()), ("GET while items are replaced", Latencies::new())];
+    let mut rows = [
+        ("GET while items are added", Latencies::new()),
+        ("GET while items are replaced", Latencies::new()),
+        ("GET while items are added, preallocated", Latencies::new()),
+        ("GET while items are replaced, preallocated", Latencies::new()),
+    ];
     let calibration = Calibration::measure();
     let placed = on_core::<_, BenchError>(settings.cores.first, || {
         Placed::run(settings, || {
-            let mut clients = Clients::start(settings, items)?;
-            let mut stored = 0;
-            for (_, latencies) in &mut rows {
-                let ticks = clients.set_all(items, stored)?;
-                stored = items;
-                let events: Vec<f64> = ticks.into_iter().map(|ticks| calibration.to_ns(ticks)).collect();
-                latencies.add_round(&events);
+            for (role, rows) in [KV, KV_PREALLOCATED].into_iter().zip(rows.chunks_mut(2)) {
+                let mut clients = Clients::start(settings, role, items)?;
+                let mut stored = 0;
+                for (_, latencies) in rows {
+                    let ticks = clients.set_all(items, stored)?;
+                    stored = items;
+                    let events: Vec<f64> = ticks.into_iter().map(|ticks| calibration.to_ns(ticks)).collect();
+                    latencies.add_round(&events);
+                }
+                let Clients { fill, probe, server } = clients;
+                drop((fill, probe));
+                server.stop()?;
             }
-            let Clients { fill, probe, server } = clients;
-            drop((fill, probe));
-            server.stop()
+            Ok(())
         })
     })?;
     let figures = rows.map(|(name, latencies)| {
@@ -149,8 +157,12 @@ pub fn run(settings: &Settings) -> Result<Report, BenchError> {
         Figure::latency(row, latencies)
     });
     let mut report = placed.report(BENCH, &figures, |figures| {
-        let [added, replaced] = figures else { return Vec::new() };
-        vec![Check::p999_limit(BENCH, added, MOST_MS), Check::p99_ratio(BENCH, added, replaced, Bound::Shown)]
+        let [added, replaced, preallocated, _] = figures else { return Vec::new() };
+        vec![
+            Check::p999_limit(BENCH, added, MOST_MS),
+            Check::p999_limit(BENCH, preallocated, MOST_MS),
+            Check::p99_ratio(BENCH, added, replaced, Bound::Shown),
+        ]
     });
     report.notes.push(format!("{BENCH}: {items} items, {DEPTH} SETs outstanding"));
     report.notes.extend(report.figures.iter().map(worst));

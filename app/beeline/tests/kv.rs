@@ -230,6 +230,8 @@ fn command_lines_that_mean_nothing_are_refused() {
     assert!(code == Some(1) && err.contains("1 cores for 2 threads"), "{err}");
     let (code, _, err) = folder.run(&["serve", "--core", "1000000"]);
     assert!(code == Some(1) && err.contains("core 1000000"), "{err}");
+    let (code, _, err) = folder.run(&["serve", "--preallocate", "--workers", "2"]);
+    assert!(code == Some(1) && err.contains("--preallocate with 2 threads"), "{err}");
     let (code, _, err) = folder.run(&["serve", "--max-memory", "1KiB"]);
     assert!(code == Some(1) && err.contains("at least 65536"), "{err}");
 }

@@ -23,7 +23,7 @@ use crate::wake_up;
 pub use half::ServerHalf;
 pub use launch::Launch;
 pub use pair::Pair;
-pub use roles::{BARE_COPY, KV, ROLE, RPC, RPC_AF_PACKET, RPC_AF_XDP};
+pub use roles::{BARE_COPY, KV, KV_PREALLOCATED, ROLE, RPC, RPC_AF_PACKET, RPC_AF_XDP};
 use rpc::USUAL_LINES;
 pub(crate) use rpc::{ECHO, RpcClient, answer};
 
@@ -47,8 +47,8 @@ pub fn play(args: &[String]) -> Result<(), Failure> {
         }
         (RPC_AF_XDP, side) => play_wire::<AfXdp>(side, input, output),
         (RPC_AF_PACKET, side) => play_wire::<AfPacket>(side, input, output),
-        (KV, Side::Server) => {
-            let mut store = Store::offer(number)?;
+        (KV | KV_PREALLOCATED, Side::Server) => {
+            let mut store = Store::offer(number, rival == KV_PREALLOCATED)?;
             let address = store.address().to_owned();
             play_server(&mut store, &address, input, output)
         }

@@ -13,3 +13,5 @@ pub const RPC_AF_PACKET: &str = "rpc-af-packet";
 /// Our key-value store: a server only, which answers so many requests and then waits for a job; with a comma and a
 /// number behind it, a store of so many MiB.
 pub const KV: &str = "kv";
+/// The same, which takes its memory at the start.
+pub const KV_PREALLOCATED: &str = "kv-preallocated";

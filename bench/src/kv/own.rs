@@ -33,13 +33,13 @@ pub(crate) struct Store {
 
 impl Store {
     /// Offers an empty store in a domain of its own, with so much memory if it is said how much.
-    pub(crate) fn offer(max_memory_mib: Option<u32>) -> Result<Self, Failure> {
+    pub(crate) fn offer(max_memory_mib: Option<u32>, is_preallocated: bool) -> Result<Self, Failure> {
         let private = PrivateDomain::new()?;
         let domain = Domain::open(private.config())?;
         let options = shm::ServerOptions { request_lines: PIPELINE_LINES, ..shm::ServerOptions::default() };
         let (server, mut workers) = shm::Server::offer(&domain, OFFER, options)?;
         let worker = workers.pop().ok_or("a server without a worker")?;
-        let mut store = beeline_kv::KvOptions::default();
+        let mut store = beeline_kv::KvOptions { is_preallocated, ..beeline_kv::KvOptions::default() };
         if let Some(mib) = max_memory_mib {
             store.max_memory_bytes = u64::from(mib) << 20;
         }

@@ -5,9 +5,11 @@
 
 use std::ptr::NonNull;
 
+use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise};
 
 use crate::MapError;
+use crate::pace::{Unpaced, in_pieces};
 
 /// Zeroed memory that nobody else has. Aligned to a page.
 #[derive(Debug)]
@@ -49,6 +51,35 @@ impl PrivateMemory {
         Ok(PrivateMemory { start, bytes })
     }
 
+    /// Has every page take its memory now, so that no later access waits for one. What is in it stays. Takes some 0.1 to 3 s
+    /// for each GiB.
+    ///
+    /// # Errors
+    /// A limit on the memory of this process is reached. Where the whole system has too little, the kernel ends a process instead.
+    pub fn populate(&mut self) -> Result<(), MapError> {
+        if cfg!(miri) {
+            return Ok(());
+        }
+        in_pieces(self.bytes, &Unpaced, |offset, bytes| {
+            let piece = self.start.as_ptr().wrapping_add(offset);
+            // SAFETY: advice about a part of our own range, of which no byte changes.
+            match unsafe { madvise(piece.cast(), bytes, Advice::LinuxPopulateWrite) } {
+                // Before Linux 5.14 the kernel does not know the advice.
+                Err(Errno::INVAL) => {
+                    touch(&mut self.bytes_mut()[offset..offset + bytes]);
+                    Ok(())
+                }
+                result => result,
+            }
+        })
+        .map_err(|errno| MapError::Map {
+            object: "memory of its own, to be taken at once".to_owned(),
+            bytes: self.bytes,
+            errno,
+            remedy: "ask for less, or raise the limits on it (`ulimit -v`, the memory of the container)",
+        })
+    }
+
     /// Lends what it holds, zeros where nothing was written.
     #[inline(always)]
     pub fn bytes(&self) -> &[u8] {
@@ -61,6 +92,14 @@ impl PrivateMemory {
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         // SAFETY: as in `bytes`; `&mut self` keeps everybody else away.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.bytes) }
+    }
+}
+
+/// Stores into every page what is there.
+fn touch(bytes: &mut [u8]) {
+    for byte in bytes.iter_mut().step_by(4096) {
+        // SAFETY: a byte of the slice. Volatile, so that storing what was loaded is not left out.
+        unsafe { std::ptr::from_mut(byte).write_volatile(*byte) };
     }
 }
 
@@ -91,21 +130,44 @@ mod tests {
         }
     }
 
+    /// What a mapping that begins here has taken.
+    #[cfg(not(miri))]
+    fn resident_kib(start: *const u8) -> usize {
+        let maps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+        let (_, after) = maps.split_once(&format!("{:x}-", start.addr())).expect("its mapping");
+        let line = after.lines().find_map(|line| line.strip_prefix("Rss:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse::<usize>().unwrap()
+    }
+
     #[cfg(not(miri))]
     #[test]
     fn only_what_was_touched_takes_memory() {
         const BYTES: usize = 1 << 30;
-        let resident_kib = |start: *const u8| {
-            let maps = std::fs::read_to_string("/proc/self/smaps").unwrap();
-            let (_, after) = maps.split_once(&format!("{:x}-", start.addr())).expect("its mapping");
-            let line = after.lines().find_map(|line| line.strip_prefix("Rss:")).unwrap();
-            line.trim().trim_end_matches(" kB").parse::<usize>().unwrap()
-        };
         let mut memory = PrivateMemory::zeroed(BYTES).unwrap();
         assert_eq!(resident_kib(memory.bytes().as_ptr()), 0);
         memory.bytes_mut()[..16 << 20].fill(1);
         // Where the system makes huge pages by itself, the last one may reach further.
         let touched_kib = resident_kib(memory.bytes().as_ptr());
         assert!((16 << 10..=20 << 10).contains(&touched_kib), "{touched_kib} KiB");
+    }
+
+    #[cfg(not(miri))]
+    #[test]
+    fn all_memory_is_taken_at_once_where_that_is_asked_for() {
+        const BYTES: usize = (9 << 20) + 5;
+        for by_hand in [false, true] {
+            let mut memory = PrivateMemory::zeroed(BYTES).unwrap();
+            memory.bytes_mut()[BYTES - 1] = 7;
+            if by_hand {
+                touch(memory.bytes_mut());
+            } else {
+                memory.populate().unwrap();
+            }
+            let taken_kib = resident_kib(memory.bytes().as_ptr());
+            assert!(taken_kib >= BYTES.div_ceil(4096) * 4, "{taken_kib} KiB");
+            assert!(
+                memory.bytes()[..BYTES - 1].iter().all(|byte| *byte == 0) && memory.bytes()[BYTES - 1] == 7
+            );
+        }
     }
 }

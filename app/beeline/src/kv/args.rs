@@ -105,6 +105,10 @@ pub struct ServeArgs {
     /// of the allocator, which takes some more.
     #[arg(long, default_value = "1GiB", value_name = "SIZE")]
     pub max_memory: ByteSize,
+    /// Take all of that memory at the start (0.1 to 3 s for each GiB), so that no request waits for the kernel to clear a page; for one
+    /// thread only
+    #[arg(long)]
+    pub preallocate: bool,
     /// Longest value, in bytes
     #[arg(long, default_value_t = MAX_VALUE_BYTES as u32, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(..=MAX_VALUE_BYTES as i64))]
     pub max_value_bytes: u32,

@@ -30,6 +30,9 @@ pub fn run(args: &ServeArgs) -> Result<(), Failure> {
         return Err(Failure::new(what).remedy("name one core for each thread, or none"));
     }
     cores::check("--core", args.core.iter().copied())?;
+    if args.preallocate {
+        check_preallocation(args, std::fs::read_to_string("/proc/meminfo").ok().as_deref())?;
+    }
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
         signal_hook::flag::register(signal, Arc::clone(&stop))
@@ -66,11 +69,33 @@ pub fn run(args: &ServeArgs) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Refuses what would have the kernel end a process for want of memory.
+fn check_preallocation(args: &ServeArgs, meminfo: Option<&str>) -> Result<(), Failure> {
+    if args.workers != 1 {
+        let what =
+            format!("--preallocate with {} threads, whose memory is taken piece by piece", args.workers);
+        return Err(Failure::new(what).remedy("leave one of --preallocate and --workers out"));
+    }
+    let available =
+        meminfo.into_iter().flat_map(str::lines).find_map(|line| line.strip_prefix("MemAvailable:"));
+    let available_kib = available.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok());
+    match available_kib.map(|kib| kib << 10).filter(|bytes| *bytes < args.max_memory.as_u64()) {
+        Some(bytes) => {
+            let [asked, left] =
+                [args.max_memory, ByteSize(bytes)].map(|size| size.display().iec().to_string());
+            Err(Failure::new(format!("--preallocate would take {asked}, and this machine has {left} left"))
+                .remedy("a smaller --max-memory"))
+        }
+        None => Ok(()),
+    }
+}
+
 fn options(args: &ServeArgs) -> KvOptions {
     KvOptions {
         max_memory_bytes: args.max_memory.as_u64(),
         max_value_bytes: args.max_value_bytes as usize,
         hashing: if args.secret_hash { Hashing::Secret } else { Hashing::Quick },
+        is_preallocated: args.preallocate,
     }
 }
 
@@ -108,4 +133,32 @@ fn pin(core: usize) -> Result<(), Failure> {
             .because(error)
             .remedy("name a core of this machine with --core")
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::cli::{Cli, Command};
+    use crate::kv::args::{KvAction, KvArgs};
+
+    fn refusal(args: &str, meminfo: Option<&str>) -> Option<String> {
+        let Command::Kv(KvArgs { action: KvAction::Serve(args) }) = Cli::parse_from(args.split(' ')).command
+        else {
+            panic!("no store is served")
+        };
+        check_preallocation(&args, meminfo).err().map(|failure| failure.to_string())
+    }
+
+    #[test]
+    fn memory_that_is_not_there_is_not_taken() {
+        let meminfo = Some("MemTotal:       9000000 kB\nMemAvailable:    1048575 kB\n");
+        let refused = refusal("beeline kv serve --preallocate", meminfo).unwrap();
+        assert!(refused.contains("would take 1.0 GiB"), "{refused}");
+        assert_eq!(refusal("beeline kv serve --preallocate --max-memory 1023MiB", meminfo), None);
+        assert_eq!(refusal("beeline kv serve --preallocate", None), None);
+        let threads = refusal("beeline kv serve --preallocate --workers 2", None).unwrap();
+        assert!(threads.contains("with 2 threads"), "{threads}");
+    }
 }

@@ -1,7 +1,7 @@
 //! The memory of a store with one thread: pages of one size, all of which lie in one mapping.
 //!
 //! Whatever a page was used for, it can be used for anything else, so nothing that is free is ever out of reach, and what the
-//! store takes from the system is the mapping at most. A page takes memory from when it is used first.
+//! store takes from the system is the mapping at most. A page takes memory from when it is used first, or all do at once.
 
 use beeline_mmio::{MapError, PrivateMemory};
 
@@ -31,6 +31,11 @@ impl Arena {
         let pages = (max_bytes / PAGE_BYTES as u64).clamp(1, MAX_PAGES) as u32;
         let memory = PrivateMemory::zeroed(pages as usize * PAGE_BYTES)?;
         Ok(Arena { memory, pages, used: 0, given_back: NONE, given_back_count: 0 })
+    }
+
+    /// Has every page take its memory now, and not when it is used first.
+    pub(crate) fn populate(&mut self) -> Result<(), MapError> {
+        self.memory.populate()
     }
 
     /// Pages there are, used or not.

@@ -9,7 +9,7 @@ pub enum OpenError {
     /// An option is out of bounds.
     #[error("{option} = {value}; it must be {bounds}")]
     Option { option: &'static str, value: u64, bounds: &'static str },
-    /// The system does not let the process have so much memory, of which none was taken yet.
+    /// The system does not let the process have so much memory.
     #[error("a store of {max_bytes} bytes: {why}")]
     Memory { max_bytes: u64, why: String },
     /// The system has no random number for the keys of the hash.

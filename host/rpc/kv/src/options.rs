@@ -24,6 +24,10 @@ pub struct KvOptions {
     pub max_value_bytes: usize,
     /// Hash function for keys.
     pub hashing: Hashing,
+    /// Takes all memory when the store is opened, so that no request waits for a page: 0.1 to 3 s for each GiB. Otherwise a page
+    /// takes memory when something is first stored in it, and the kernel may clear a huge page for that, which takes milliseconds on
+    /// some machines. Of a store with one thread only: the memory of others is the allocator's.
+    pub is_preallocated: bool,
 }
 
 /// How keys are hashed: with a random number either way.
@@ -37,14 +41,23 @@ pub enum Hashing {
 }
 
 impl Default for KvOptions {
-    /// 1 GiB, values of any length.
+    /// 1 GiB, taken as it is needed; values of any length.
     fn default() -> Self {
-        KvOptions { max_memory_bytes: 1 << 30, max_value_bytes: MAX_VALUE_BYTES, hashing: Hashing::Quick }
+        KvOptions {
+            max_memory_bytes: 1 << 30,
+            max_value_bytes: MAX_VALUE_BYTES,
+            hashing: Hashing::Quick,
+            is_preallocated: false,
+        }
     }
 }
 
 impl KvOptions {
-    pub(crate) fn check(&self) -> Result<(), OpenError> {
+    pub(crate) fn check(&self, workers: usize) -> Result<(), OpenError> {
+        if self.is_preallocated && workers != 1 {
+            let (option, value) = ("threads of a store that takes its memory at once", workers as u64);
+            return Err(OpenError::Option { option, value, bounds: "1" });
+        }
         if self.max_memory_bytes < MIN_MEMORY_BYTES {
             let (option, value) = ("max_memory_bytes", self.max_memory_bytes);
             return Err(OpenError::Option { option, value, bounds: "at least 65536" });
@@ -63,14 +76,20 @@ mod tests {
 
     #[test]
     fn options_out_of_bounds_are_refused() {
-        assert_eq!(KvOptions::default().check(), Ok(()));
+        assert_eq!(KvOptions::default().check(2), Ok(()));
         assert_eq!(MAX_VALUE_BYTES, 1_048_560, "the message of `check` says so");
         let small = KvOptions { max_memory_bytes: MIN_MEMORY_BYTES - 1, ..KvOptions::default() };
         assert_eq!(
-            small.check().unwrap_err().to_string(),
+            small.check(1).unwrap_err().to_string(),
             "max_memory_bytes = 65535; it must be at least 65536"
         );
         let long = KvOptions { max_value_bytes: MAX_VALUE_BYTES + 1, ..KvOptions::default() };
-        assert!(long.check().is_err());
+        assert!(long.check(1).is_err());
+        let preallocated = KvOptions { is_preallocated: true, ..KvOptions::default() };
+        assert_eq!(preallocated.check(1), Ok(()));
+        assert_eq!(
+            preallocated.check(2).unwrap_err().to_string(),
+            "threads of a store that takes its memory at once = 2; it must be 1"
+        );
     }
 }

@@ -44,15 +44,15 @@ impl KvService {
     /// operation.
     ///
     /// # Errors
-    /// An option is out of bounds; the system gives no random number.
+    /// An option is out of bounds; the system gives no random number, or not the memory.
     pub fn open(workers: usize, options: KvOptions) -> Result<Vec<KvService>, OpenError> {
-        options.check()?;
+        options.check(workers)?;
         let (hash, max_bytes) = (KeyHash::random(options.hashing)?, options.max_memory_bytes);
         let counters: Arc<[Counters]> = (0..workers).map(|_| Counters::default()).collect();
         let office = |index| Office { counters: Arc::clone(&counters), index, options: options.clone() };
         if workers == 1 {
-            let items = Items::SingleThread(SingleThreadTable::new(hash, max_bytes)?);
-            return Ok(vec![KvService { items, office: office(0) }]);
+            let table = SingleThreadTable::new(hash, max_bytes, options.is_preallocated)?;
+            return Ok(vec![KvService { items: Items::SingleThread(table), office: office(0) }]);
         }
         let table = SharedTable::new(hash, max_bytes);
         let service = |index| KvService { items: Items::Shared(table.clone()), office: office(index) };

@@ -77,11 +77,14 @@ struct Way {
 
 impl SingleThreadTable {
     /// # Errors
-    /// The system does not give so much address space.
-    pub(crate) fn new(hash: KeyHash, max_bytes: u64) -> Result<Self, OpenError> {
+    /// The system does not give so much address space, or memory where it is to be taken at once.
+    pub(crate) fn new(hash: KeyHash, max_bytes: u64, is_preallocated: bool) -> Result<Self, OpenError> {
         let max_bytes = max_bytes.min(MAX_BYTES);
         let memory = |error: beeline_mmio::MapError| OpenError::Memory { max_bytes, why: error.to_string() };
-        let arena = Arena::new(max_bytes).map_err(memory)?;
+        let mut arena = Arena::new(max_bytes).map_err(memory)?;
+        if is_preallocated {
+            arena.populate().map_err(memory)?;
+        }
         let parts = (arena.pages() / PART_PAGES).next_power_of_two() as usize;
         let parts = vec![Part::EMPTY; parts].into_boxed_slice();
         Ok(SingleThreadTable { arena, blocks: Blocks::new(), parts, hash, items: 0, max_bytes })

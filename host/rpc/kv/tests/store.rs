@@ -67,7 +67,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 /// Runs the steps against a map. A SET may be refused only when the store is really near its bound.
 fn check(workers: usize, steps: &[Step]) {
     let hashing = if steps.len().is_multiple_of(2) { Hashing::Quick } else { Hashing::Secret };
-    let options = KvOptions { max_memory_bytes: 1 << 16, max_value_bytes: 2500, hashing };
+    let options =
+        KvOptions { max_memory_bytes: 1 << 16, max_value_bytes: 2500, hashing, ..KvOptions::default() };
     let store = Store::serve(workers, options);
     let mut client = store.client();
     let (mut model, mut sets) = (HashMap::new(), 0u64);

@@ -6,7 +6,7 @@ use super::*;
 use crate::options::Hashing;
 
 fn table(max_bytes: u64) -> SingleThreadTable {
-    SingleThreadTable::new(KeyHash::random(Hashing::Quick).unwrap(), max_bytes).unwrap()
+    SingleThreadTable::new(KeyHash::random(Hashing::Quick).unwrap(), max_bytes, false).unwrap()
 }
 
 fn key(number: u64) -> Key {

@@ -53,17 +53,10 @@ fn offer_everything(stop: &'static AtomicBool) {
     });
 }
 
-/// Whether a process holds no more than before of what reading `/proc` and allocators do not move.
-fn is_within(now: Held, before: Held) -> bool {
-    now.fds <= before.fds
-        && now.threads <= before.threads
-        && now.mappings_of_memfds <= before.mappings_of_memfds
-}
-
 /// Waits until a process holds no more than before.
 fn settle(process: u32, before: Held) {
     let begun = std::time::Instant::now();
-    while !is_within(Held::by(process), before) {
+    while !Held::by(process).is_within(before) {
         assert!(
             begun.elapsed() < e2e_support::WATCHDOG,
             "{:?} is left, {before:?} was before",

@@ -25,4 +25,11 @@ impl Held {
             resident_kib: resident.trim().trim_end_matches(" kB").parse().unwrap(),
         }
     }
+
+    /// Whether it is no more than before, of what reading `/proc` and allocators do not move.
+    pub fn is_within(self, before: Held) -> bool {
+        self.fds <= before.fds
+            && self.threads <= before.threads
+            && self.mappings_of_memfds <= before.mappings_of_memfds
+    }
 }

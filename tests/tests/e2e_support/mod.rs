@@ -20,10 +20,14 @@ use beeline_nic_process::{NicProcess, NicProcessConfig};
 
 pub mod frames;
 pub mod held;
+pub mod items;
 pub mod station;
+pub mod users;
 
 /// Ends a test that hangs; nothing is ever waited for this long.
 pub const WATCHDOG: Duration = Duration::from_secs(60);
+/// Between two turns of a loop that does not sleep until it is woken.
+pub const PAUSE: Duration = Duration::from_micros(50);
 
 const ROLE: &str = "BEELINE_E2E_ROLE";
 const ROOT: &str = "BEELINE_E2E_ROOT";

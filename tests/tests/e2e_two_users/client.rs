@@ -9,9 +9,9 @@ use beeline::{ByteSender, Sender, SenderOptions, StoreKernel};
 use beeline_domain::{Connection, Departure, Domain, Notifications, NotificationsEnded};
 use beeline_mmio::{MappedSegment, Region, SegmentOptions};
 
-use crate::e2e_support::{WATCHDOG, argument, domain_config, say, stop_flag};
-use crate::items::{item, notification};
-use crate::owner::{PAUSE, SEGMENT_BYTES};
+use crate::e2e_support::items::{item, notification};
+use crate::e2e_support::{PAUSE, WATCHDOG, argument, domain_config, say, stop_flag};
+use crate::owner::SEGMENT_BYTES;
 
 const SHORT: Duration = Duration::from_millis(20);
 /// Steps after which a word is said, so that whoever listens knows that things flow.

@@ -10,18 +10,16 @@
 mod e2e_support;
 
 mod client;
-mod items;
 mod owner;
 mod refusals;
-mod users;
 
 use std::time::{Duration, Instant};
 
 use beeline_tests::Random;
 use e2e_support::held::Held;
-use e2e_support::{WATCHDOG, number, own_role, seed};
+use e2e_support::users::{ALLOWED, OWNER, Process, Users, is_within};
+use e2e_support::{PAUSE, WATCHDOG, number, own_role, seed};
 use rustix::process::Signal;
-use users::{Process, TwoUsers, is_within};
 
 #[test]
 #[ignore = "a role of the other tests, not a test"]
@@ -33,9 +31,18 @@ fn role() {
     }
 }
 
+fn start_owner(users: &Users) -> Process {
+    users.start(OWNER, "owner", &[("ALLOWED", &ALLOWED.to_string())])
+}
+
+fn start_client(users: &Users, arguments: &[(&str, &str)]) -> Process {
+    let owner = OWNER.to_string();
+    users.start(ALLOWED, "client", &[arguments, &[("OWNER", owner.as_str())]].concat())
+}
+
 /// The processes of a run.
 struct Run {
-    users: TwoUsers,
+    users: Users,
     random: Random,
     owner: Process,
     client: Process,
@@ -50,12 +57,12 @@ struct Run {
 }
 
 impl Run {
-    fn new(users: TwoUsers, seed: u64) -> Self {
-        let mut owner = users.owner();
+    fn new(users: Users, seed: u64) -> Self {
+        let mut owner = start_owner(&users);
         owner.expect("ready");
-        let mut beside = users.client(&[("BESIDE", "yes")]);
+        let mut beside = start_client(&users, &[("BESIDE", "yes")]);
         beside.expect("connected");
-        let client = users.client(&[]);
+        let client = start_client(&users, &[]);
         Run {
             users,
             random: Random::new(seed),
@@ -73,7 +80,7 @@ impl Run {
         let steps = [None, None, Some("1"), Some("20"), Some("500")][self.random.below(5)];
         let arguments: Vec<(&str, &str)> = steps.map(|steps| ("STEPS", steps)).into_iter().collect();
         self.closes = steps.is_some();
-        self.client = self.users.client(&arguments);
+        self.client = start_client(&self.users, &arguments);
         self.is_connected = false;
     }
 
@@ -81,7 +88,7 @@ impl Run {
     fn wait(&mut self, most_us: usize) {
         let moment = Instant::now() + Duration::from_micros(self.random.below(most_us) as u64);
         while Instant::now() < moment {
-            std::thread::sleep(owner::PAUSE);
+            std::thread::sleep(PAUSE);
         }
     }
 
@@ -103,7 +110,7 @@ impl Run {
         // What is closed by a thread of its own takes a moment.
         while !is_within(self.owner.held(), held) {
             assert!(begun.elapsed() < WATCHDOG, "{:?}, and {held:?} before", self.owner.held());
-            std::thread::sleep(owner::PAUSE);
+            std::thread::sleep(PAUSE);
         }
     }
 
@@ -124,7 +131,7 @@ impl Run {
         if !self.closes {
             self.client.expect(&format!("lost {pid}"));
         }
-        self.owner = self.users.owner();
+        self.owner = start_owner(&self.users);
         self.owner.expect("ready");
         self.beside.expect("connected");
         (self.held, self.is_connected) = (None, false);
@@ -180,7 +187,7 @@ impl Run {
 
 #[test]
 fn whoever_is_killed_is_seen_to_die_and_leaves_nothing() {
-    let Some(users) = TwoUsers::new() else { return };
+    let Some(users) = Users::new() else { return };
     let kills = number("BEELINE_KILLS").unwrap_or(200);
     let seed = seed();
     println!("{kills} kills with BEELINE_SEED={seed}");

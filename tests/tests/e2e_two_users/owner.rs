@@ -5,21 +5,19 @@ use std::collections::BTreeMap;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use beeline::{ByteRead, ByteReceiver, Receiver, ReceiverOptions, RecvError};
+use beeline::{ByteRead, ByteReceiver, ReceiverOptions, RecvError};
 use beeline_domain::{
     Answer, Departure, Domain, Notified, OfferOptions, Peer, PeerId, Refusal, Reply, Service, Shares,
 };
 use beeline_mmio::{MappedSegment, MemoryOptions, Region, SegmentOptions, SharedMemory};
 
-use crate::e2e_support::{WATCHDOG, argument, domain_config, say, stop_flag};
-use crate::items::{self, Items};
+use crate::e2e_support::items::{self, Items};
+use crate::e2e_support::{PAUSE, WATCHDOG, argument, domain_config, say, stop_flag};
 
 /// Bytes of the segment that each client is lent: the first half is the owner's to write.
 pub const SEGMENT_BYTES: usize = 1 << 16;
-/// Between two turns of a loop that does not sleep until it is woken.
-pub const PAUSE: Duration = Duration::from_micros(50);
 /// Notifications to one client in one turn of the loop.
 const BURST: usize = 8;
 
@@ -75,17 +73,6 @@ fn tell(clients: &Clients) {
     }
 }
 
-fn receive(receiver: &mut Receiver, items: &mut Items) {
-    for _ in 0..64 {
-        match receiver.try_recv() {
-            Ok(Some(message)) => items.check(&message.to_vec()),
-            Ok(None) => return,
-            Err(RecvError::SenderGone | RecvError::Torn(_)) => *items = Items::default(),
-            Err(error) => panic!("{error}"),
-        }
-    }
-}
-
 /// What was read of a stream and is no whole item yet.
 #[derive(Default)]
 struct Stream {
@@ -135,7 +122,7 @@ pub fn run() {
     say("ready");
     let (mut items, mut stream) = (Items::default(), Stream::default());
     while !stop.load(Ordering::Relaxed) {
-        receive(&mut receiver, &mut items);
+        items.receive(&mut receiver);
         read(&mut reader, &mut stream);
         tell(&clients);
         // The others, and those that are just started, need the cores too.

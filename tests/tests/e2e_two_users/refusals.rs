@@ -5,12 +5,13 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use beeline_domain::{ConnectError, Domain, DomainConfig};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};
 
-use crate::users::{ALLOWED, OWNER, TwoUsers};
+use crate::e2e_support::users::{ALLOWED, OWNER, Users};
+use crate::start_owner;
 
 #[test]
 fn who_is_not_listed_is_refused_root_too_and_who_serves_anothers_name_is_found_out() {
-    let Some(users) = TwoUsers::new() else { return };
-    let mut owner = users.owner();
+    let Some(users) = Users::new() else { return };
+    let mut owner = start_owner(&users);
     owner.expect("ready");
     // This process is root's: every folder and socket lets it pass.
     let config = DomainConfig { root: Some(users.root()), name: "e2e".into() };

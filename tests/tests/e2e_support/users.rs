@@ -8,19 +8,20 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-use crate::e2e_support::held::Held;
-use crate::e2e_support::{Role, WATCHDOG};
+use super::held::Held;
+use super::{PAUSE, Role, WATCHDOG};
 
-/// Who owns the domain, and whom its offers list.
+/// Who owns the domain, who may come in, and who may not.
 pub const OWNER: u32 = 54_321;
 pub const ALLOWED: u32 = 54_322;
+pub const OTHER: u32 = 54_323;
 /// Beyond what allocators and thread stacks may move.
 const MOST_MORE_KIB: u64 = 32 << 10;
 
 /// A folder of the owner in one that every user may pass through, with a copy of this program beside it.
-pub struct TwoUsers(tempfile::TempDir);
+pub struct Users(tempfile::TempDir);
 
-impl TwoUsers {
+impl Users {
     /// `None`, and a word about it, where this process cannot become other users.
     pub fn new() -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
@@ -32,7 +33,7 @@ impl TwoUsers {
             eprintln!("skipped: this user namespace has no uid {OWNER}");
             return None;
         }
-        let users = TwoUsers(folder);
+        let users = Users(folder);
         let mode = std::fs::Permissions::from_mode;
         std::fs::set_permissions(users.0.path(), mode(0o711)).unwrap();
         std::fs::create_dir(users.root()).unwrap();
@@ -53,25 +54,25 @@ impl TwoUsers {
         self.0.path().join("program")
     }
 
-    fn start(&self, uid: u32, name: &'static str, arguments: &[(&str, &str)]) -> Process {
+    /// A process of a user in a role, whose domain is in `root`.
+    pub fn start_in(&self, root: &Path, uid: u32, name: &'static str, arguments: &[(&str, &str)]) -> Process {
         let mut command = Command::new(self.program());
         command.uid(uid).gid(uid).current_dir("/");
-        Process { role: Role::start_by(command, name, &self.root(), arguments), heard: VecDeque::new() }
+        Process { role: Role::start_by(command, name, root, arguments), heard: VecDeque::new() }
     }
 
-    pub fn owner(&self) -> Process {
-        self.start(OWNER, "owner", &[("ALLOWED", &ALLOWED.to_string())])
+    /// A process of a user in a role, whose domain is in the folder.
+    pub fn start(&self, uid: u32, name: &'static str, arguments: &[(&str, &str)]) -> Process {
+        self.start_in(&self.root(), uid, name, arguments)
     }
 
-    pub fn client(&self, arguments: &[(&str, &str)]) -> Process {
-        let owner = OWNER.to_string();
-        self.start(ALLOWED, "client", &[arguments, &[("OWNER", owner.as_str())]].concat())
-    }
-
-    /// Names in the folder of the domain.
+    /// Names in the folder of the domain, if there is one.
     pub fn files(&self) -> Vec<String> {
         let mut found = Vec::new();
-        names(&self.root().join("e2e"), &mut found);
+        let folder = self.root().join("e2e");
+        if folder.is_dir() {
+            names(&folder, &mut found);
+        }
         found.sort();
         found
     }
@@ -157,7 +158,7 @@ impl Process {
                 return went;
             }
             assert!(begun.elapsed() < WATCHDOG, "the owner has seen {said:?} of process {pid}");
-            std::thread::sleep(crate::owner::PAUSE);
+            std::thread::sleep(PAUSE);
         }
     }
 

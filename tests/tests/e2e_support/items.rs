@@ -1,5 +1,7 @@
 //! Items of which each says whose it is and which one, in every byte.
 
+use beeline::{Receiver, RecvError};
+
 /// Bytes of an item before its filling: its length, its life, its number.
 const HEAD: usize = 4 + 8 + 8;
 
@@ -39,5 +41,17 @@ impl Items {
         let life = *self.life.get_or_insert(life);
         assert_eq!(found, item(life, self.next), "item {} of life {life:#x}", self.next);
         self.next += 1;
+    }
+
+    /// Checks what is there to be received, of one sender after the other.
+    pub fn receive(&mut self, receiver: &mut Receiver) {
+        for _ in 0..64 {
+            match receiver.try_recv() {
+                Ok(Some(message)) => self.check(&message.to_vec()),
+                Ok(None) => return,
+                Err(RecvError::SenderGone | RecvError::Torn(_)) => *self = Items::default(),
+                Err(error) => panic!("{error}"),
+            }
+        }
     }
 }

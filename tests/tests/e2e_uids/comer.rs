@@ -1,0 +1,176 @@
+//! Somebody of another user who comes to the owner: by a way that lets it in, or as one whom nothing lets in.
+
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use beeline::{
+    ConnectError, Domain, Error, OtherEnd, Sender, SenderOptions, Sent, StoreKernel, Subscription,
+    SubscriptionEnded, Token,
+};
+
+use crate::e2e_support::held::Held;
+use crate::e2e_support::items::{item, notification};
+use crate::e2e_support::users::OWNER;
+use crate::e2e_support::{PAUSE, WATCHDOG, say, stop_flag};
+use crate::ways::{NEVER, Way};
+
+/// Steps after which a word is said, so that whoever listens knows that things flow.
+const WORD: u64 = 20;
+
+/// A process that lives for some milliseconds has no time to choose a kernel.
+fn options() -> SenderOptions {
+    SenderOptions::new().kernel(StoreKernel::Cached)
+}
+
+/// What one who was let in has of the owner.
+struct Comer {
+    sender: Sender,
+    subscription: Subscription,
+    /// Lets it in for as long as it is open.
+    _connection: Option<OwnedFd>,
+    sent: u64,
+    taken: u64,
+}
+
+/// Tries again while the owner refuses: it may not know yet that the sender before is dead.
+fn accepted<T>(mut attempt: impl FnMut() -> Result<T, Error>) -> Result<T, Error> {
+    let begun = Instant::now();
+    loop {
+        match attempt() {
+            Err(Error::Connect(ConnectError::Refused { .. })) if begun.elapsed() < WATCHDOG => {
+                std::thread::sleep(PAUSE);
+            }
+            done => return done,
+        }
+    }
+}
+
+impl Comer {
+    /// An error where the owner was killed.
+    fn let_in(way: Way) -> Result<Self, String> {
+        let connection = way.connect().map_err(|error| error.to_string())?;
+        let come = || match (way, &connection) {
+            (Way::SharedTcp, Some(connection)) => {
+                // Until the other side has admitted this user, too.
+                if rustix::io::read(connection, &mut [0]) != Ok(1) {
+                    return Ok(None);
+                }
+                Self::listed(way, OtherEnd::of_tcp(connection)?.uid()).map(Some)
+            }
+            (_, Some(connection)) => Self::by_tokens(way, connection).map(Some),
+            (_, None) => Self::listed(way, OWNER).map(Some),
+        };
+        match come() {
+            Ok(Some((sender, subscription))) => {
+                Ok(Comer { sender, subscription, _connection: connection, sent: 0, taken: 0 })
+            }
+            Ok(None) => Err("the owner closed the connection".to_owned()),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    /// By the user alone.
+    fn listed(way: Way, owner: u32) -> Result<(Sender, Subscription), Error> {
+        assert_eq!(owner, OWNER);
+        let (root, name) = way.place();
+        let domain = Domain::open_foreign(root, &name, owner)?;
+        let sender = accepted(|| Ok(domain.sender_with("window", options())?))?;
+        Ok((sender, domain.subscribe("told")?))
+    }
+
+    fn by_tokens(way: Way, connection: &OwnedFd) -> Result<(Sender, Subscription), Error> {
+        let (root, name) = way.place();
+        let exchange = || {
+            let token = Token::exchange(connection, NEVER)?;
+            assert_eq!(token.uid(), OWNER);
+            Ok::<_, Error>((Domain::open_foreign(&root, &name, token.uid())?, token))
+        };
+        let sender = accepted(|| {
+            let (domain, token) = exchange()?;
+            Ok(domain.sender_proving("window", token, options())?)
+        })?;
+        let (domain, token) = exchange()?;
+        Ok((sender, domain.subscribe_proving("told", token, b"", &[], Duration::ZERO)?))
+    }
+
+    /// Sends and takes a little; `false` when the owner has gone.
+    fn step(&mut self) -> bool {
+        loop {
+            match self.subscription.try_next() {
+                Ok(Some(told)) => {
+                    assert_eq!(told.payload, notification(self.taken), "notification {}", self.taken);
+                    self.taken += 1;
+                }
+                Ok(None) => break,
+                Err(ended) => {
+                    assert!(matches!(ended, SubscriptionEnded::OwnerDied), "{ended}");
+                    return false;
+                }
+            }
+        }
+        match self.sender.try_send(&item(u64::from(std::process::id()), self.sent)) {
+            Ok(Sent::Sent) => self.sent += 1,
+            Ok(_) => {}
+            Err(_) => return false,
+        }
+        !self.sender.is_receiver_gone()
+    }
+
+    /// Goes on until the test hangs up or the owner is dead, of which both halves are told.
+    fn flow(mut self, stop: &AtomicBool) {
+        let mut steps = 0_u64;
+        while self.step() {
+            if stop.load(Ordering::Relaxed) {
+                return;
+            }
+            steps += 1;
+            if steps.is_multiple_of(WORD) && self.taken > 0 && self.sent > 0 {
+                say("flows");
+            }
+            std::thread::sleep(PAUSE);
+        }
+        let begun = Instant::now();
+        while !self.sender.is_receiver_gone() || self.subscription.try_next().is_ok() {
+            assert!(begun.elapsed() < WATCHDOG, "the death of the owner is not seen");
+            std::thread::yield_now();
+        }
+    }
+}
+
+fn own_held() -> Held {
+    Held::by(std::process::id())
+}
+
+/// Comes by the way that the test names. When the owner has died nothing of it is left here.
+pub fn run() {
+    let (stop, before) = (stop_flag(), own_held());
+    match Comer::let_in(Way::of_role()) {
+        Ok(comer) => {
+            say("connected");
+            comer.flow(stop);
+        }
+        Err(reason) => say(&format!("failed {reason}")),
+    }
+    if stop.load(Ordering::Relaxed) {
+        return;
+    }
+    let begun = Instant::now();
+    while !own_held().is_within(before) {
+        assert!(begun.elapsed() < WATCHDOG, "{:?}, and {before:?} before", own_held());
+        std::thread::sleep(PAUSE);
+    }
+    say("lost");
+    while !stop.load(Ordering::Relaxed) {
+        std::thread::sleep(PAUSE);
+    }
+}
+
+/// Comes without anything that lets it in, and says what it is told.
+pub fn run_unproved() {
+    let (root, name) = Way::of_role().place();
+    let domain = Domain::open_foreign(root, &name, OWNER).unwrap();
+    for refused in [domain.sender_with("window", options()).map(drop), domain.subscribe("told").map(drop)] {
+        say(&format!("refused {}", refused.unwrap_err()));
+    }
+}

@@ -1,0 +1,84 @@
+//! The owner: it offers a window and notifications, lets in who comes by the way that the test names, and checks every item.
+
+use std::collections::BTreeMap;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::Ordering;
+
+use beeline::{
+    Admissions, Answer, Domain, Notified, NotifierEvent, NotifierOptions, OtherEnd, ReceiverOptions,
+};
+
+use crate::e2e_support::items::{Items, notification};
+use crate::e2e_support::users::ALLOWED;
+use crate::e2e_support::{PAUSE, say, stop_flag};
+use crate::ways::{NEVER, Way};
+
+/// Notifications to one subscriber in one turn of the loop.
+const BURST: usize = 8;
+
+/// Lets in who has the other end of a connection, until the connection ends.
+fn let_in(way: Way, admissions: &Admissions, connection: &OwnedFd) {
+    let mut admitted = Vec::new();
+    if way.has_token() {
+        // As many as are wanted: each is good once.
+        while let Ok(token) = admissions.admit_other_side(connection, NEVER) {
+            admitted.push(token);
+        }
+        return;
+    }
+    // Nobody has the other end of a connection whose process was killed.
+    let Ok(other_end) = OtherEnd::of_tcp(connection) else { return };
+    assert_eq!(other_end.uid(), ALLOWED);
+    admitted.push(admissions.admit(other_end).unwrap());
+    // The other side waits for this byte, or was killed.
+    let _ = rustix::io::write(connection, b"!");
+    while rustix::io::read(connection, &mut [0; 16]).is_ok_and(|bytes| bytes > 0) {}
+}
+
+/// Plays the owner until the test hangs up.
+pub fn run() {
+    let (stop, way) = (stop_flag(), Way::of_role());
+    let (root, name) = way.place();
+    let domain = Domain::open_in(root, &name).unwrap();
+    let admissions = Admissions::new();
+    let listed = (way == Way::Listed).then_some(ALLOWED);
+    let options = ReceiverOptions::new().lines(64).allowed_uids(listed).admissions(&admissions);
+    let mut receiver = domain.receiver_with("window", options).unwrap();
+    let options = NotifierOptions::new().allowed_uids(listed).admissions(&admissions);
+    let notifier = domain.notifier_with("told", options, |_, request, _| Ok(Answer::new(request))).unwrap();
+    let (port, connections) = way.connections();
+    std::thread::spawn(move || {
+        connections.for_each(|connection| let_in(way, &admissions, &connection));
+    });
+    say(&format!("ready {port}"));
+    let (mut items, mut subscribers) = (Items::default(), BTreeMap::new());
+    while !stop.load(Ordering::Relaxed) {
+        items.receive(&mut receiver);
+        while let Some(event) = notifier.try_event() {
+            let subscriber = event.subscriber().clone();
+            let pid = subscriber.pid().unwrap();
+            match event {
+                NotifierEvent::Joined(_) => {
+                    assert_eq!(subscriber.uid(), ALLOWED);
+                    say(&format!("came {pid}"));
+                    subscribers.insert(subscriber.id(), (subscriber, 0));
+                }
+                NotifierEvent::Left(_) => {
+                    assert!(subscribers.remove(&subscriber.id()).is_some(), "a departure of nobody");
+                    say(&format!("left {pid}"));
+                }
+                _ => {}
+            }
+        }
+        for (subscriber, told) in subscribers.values_mut() {
+            for _ in 0..BURST {
+                // One that goes is taken off the list when its departure is known.
+                if !matches!(subscriber.notify(&notification(*told), &[]), Ok(Notified::Accepted)) {
+                    break;
+                }
+                *told += 1;
+            }
+        }
+        std::thread::sleep(PAUSE);
+    }
+}

@@ -26,8 +26,11 @@ const PORTS: u32 = 16;
 const PORTS_OF_PROCESS: usize = 15;
 /// Names the folder in a process that only takes what it gets.
 const TAKER: &str = "BEELINE_TEST_TAKER";
-/// What the taker's memory is called in the mappings of the NIC's process, which is this one.
-const TAKERS_MEMORY: &str = "beeline-of-the-taker";
+
+/// What the memory of a taker is called in the mappings of the NIC's process, which is this one: each test has a taker.
+fn takers_memory(root: &Path) -> String {
+    format!("of-the-taker-in-{}", root.file_name().unwrap().display())
+}
 
 fn small(root: &Path) -> NicProcessConfig {
     let port = PortConfig { max_memory_bytes: PORT_BYTES, ..PortConfig::default() };
@@ -124,16 +127,17 @@ fn taker() {
     let Some(root) = std::env::var_os(TAKER) else { return };
     let mut ports: Vec<Port> =
         std::iter::repeat_with(|| Port::open(root.as_ref())).map_while(Result::ok).collect();
-    let pieces: usize = ports.iter_mut().map(|port| port.fill(TAKERS_MEMORY)).sum();
+    let name = takers_memory(root.as_ref());
+    let pieces: usize = ports.iter_mut().map(|port| port.fill(&name)).sum();
     println!("\ntaken {} {pieces}", ports.len());
     // Until it is killed, or whoever started it has ended.
     let _ = std::io::stdin().read_line(&mut String::new());
 }
 
 /// The taker's memory that the NIC has mapped.
-fn takers_mappings() -> usize {
-    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
-    maps.lines().filter(|line| line.contains(TAKERS_MEMORY)).count()
+fn takers_mappings(root: &Path) -> usize {
+    let (maps, name) = (std::fs::read_to_string("/proc/self/maps").unwrap(), takers_memory(root));
+    maps.lines().filter(|line| line.contains(&name)).count()
 }
 
 #[test]
@@ -163,12 +167,12 @@ fn another_process_has_a_share_of_its_own_and_loses_it_with_its_life() {
     for round in 0..2 {
         let taker = Taker::start(folder.path());
         assert_eq!((taker.ports, taker.pieces), (PORTS as usize - 2, OF_PROCESS), "round {round}");
-        assert_eq!(takers_mappings(), OF_PROCESS);
+        assert_eq!(takers_mappings(folder.path()), OF_PROCESS);
         let full = Port::open(folder.path()).err().unwrap_or_default();
         assert!(full.contains("all 16 ports are open"), "{full}");
         taker.kill();
         let begun = Instant::now();
-        while takers_mappings() > 0 {
+        while takers_mappings(folder.path()) > 0 {
             assert!(begun.elapsed() < WATCHDOG, "the memory of a dead process stays mapped");
             std::thread::yield_now();
         }

@@ -16,12 +16,13 @@ use crate::inbox::Command;
 use crate::links::Role;
 use crate::mailbox::Mail;
 use crate::notices::Going;
+use crate::peer::Signalled;
 use crate::protocol::Departure;
 use crate::service::{Answer, Refusal, Reply, Work, guarded};
 use crate::shares::Process;
 use crate::socket::{self, PacketBuffer, Received};
 use crate::table::{Offered, Table};
-use crate::wire::{Header, Kind, MAX_FDS, MAX_NOTIFICATION_BYTES, MAX_PAYLOAD_BYTES, WireError};
+use crate::wire::{Header, Kind, MAX_FDS, MAX_NOTIFICATION_BYTES, MAX_PAYLOAD_BYTES, WAKE_ALL, WireError};
 
 /// Unread packets of a dead process that are looked at: far more than an honest one leaves, since it may have no more
 /// notifications untaken than [`crate::MAX_UNTAKEN_NOTIFICATIONS`]. Children that it left may go on sending.
@@ -111,10 +112,11 @@ impl Table {
         match socket::receive(socket.as_fd(), buffer) {
             Received::Packet(header, payload, fds) => {
                 let fds = self.passed(fds);
+                let is_for_all = (header.kind, header.serial) == (Kind::Wake, WAKE_ALL);
                 self.packet(number, Request { header, payload, fds });
                 // After every packet, a wake-up or not: see `Peer::signal_listeners`.
                 if let Some(peer) = self.links.get_mut(number).and_then(|link| link.peer.as_ref()) {
-                    peer.signal_listeners();
+                    peer.signal_listeners(if is_for_all { Signalled::All } else { Signalled::Taken });
                 }
                 return true;
             }
@@ -208,10 +210,10 @@ impl Table {
             (_, Kind::Wake)
                 if link.peer.is_some() && request.payload.is_empty() && request.fds.is_empty() =>
             {
-                // The listeners of the connection itself are signalled after every packet.
+                // Those of the connection itself are looked for after every packet.
                 let branch = link.peer.as_ref().and_then(|peer| peer.find_branch(request.header.serial));
                 if let Some(branch) = branch {
-                    branch.signal_listeners();
+                    branch.signal_listeners(Signalled::All);
                 }
             }
             (role, Kind::Bye) => {

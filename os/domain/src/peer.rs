@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, hash_map};
 use std::os::fd::BorrowedFd;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::{fmt, mem};
 
@@ -15,8 +15,9 @@ use crate::event::Event;
 use crate::evidence::Evidence;
 use crate::notify::{self, Notified, NotifyError};
 use crate::protocol::{self, Departure, Presence};
+use crate::sync::AtomicBool;
 use crate::watchers::Watchers;
-use crate::wire::{Header, Kind};
+use crate::wire::{Header, Kind, WAKE_ALL, WAKE_TAKEN};
 
 /// Names a peer within this process; no two peers ever have the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -90,6 +91,14 @@ impl Severed {
         }
         true
     }
+}
+
+/// Which listeners are signalled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Signalled {
+    /// Those whose flags the peer has taken.
+    Taken,
+    All,
 }
 
 /// What a forked child gets to watch for its parent's peer: no thread tells it, and the lock may be held for ever.
@@ -244,12 +253,13 @@ impl Peer {
         number
     }
 
-    /// Has the domain's thread signal `event` for every packet of the peer and when it goes; the number removes it again.
-    pub(crate) fn watch_event(&self, event: &Event) -> u64 {
+    /// Has the domain's thread signal `event` when the peer has taken `flag`, when it rings and when it goes; the number removes
+    /// it again. Each announcement with the flag sets `is_armed` ([`protocol::announce`]).
+    pub(crate) fn watch_event(&self, event: &Event, flag: &Flag, is_armed: &Arc<AtomicBool>) -> u64 {
         if !self.0.channel.is_own() {
             return NOT_WATCHED;
         }
-        let number = self.watchers().add_event(event);
+        let number = self.watchers().add_event(event, flag, is_armed);
         // As for a flag.
         if !self.is_alive() {
             event.signal();
@@ -257,23 +267,40 @@ impl Peer {
         number
     }
 
-    /// Signals every listener. The domain's thread does it for each packet, after it has read it: a waker whose packet
-    /// found no room knows that one is unread, and that its reading is signalled.
-    pub(crate) fn signal_listeners(&self) {
-        self.watchers().events().for_each(Event::signal);
+    /// Signals those who listen. The domain's thread does it for each packet, after it has read it: a waker whose packet
+    /// found no room knows that one is unread, and that its reading is followed by a look at its flag.
+    pub(crate) fn signal_listeners(&self, whom: Signalled) {
+        let watchers = self.watchers();
+        match whom {
+            Signalled::All => watchers.events().for_each(Event::signal),
+            Signalled::Taken => {
+                // Pairs with the barrier of `protocol::wake`.
+                fence(Ordering::SeqCst);
+                watchers.taken().for_each(Event::signal);
+            }
+        }
     }
 
-    /// Has the peer's listeners signalled: one packet, which never waits for room. It costs some microseconds; for
+    /// Has every listener of the peer signalled: one packet, which never waits for room. It costs some microseconds; for
     /// changes that the peer cannot see by a flag.
     #[cold]
     pub fn ring(&self) {
-        let serial = self.0.branch.as_ref().map_or(0, |branch| branch.name);
+        self.send_wake(self.0.branch.as_ref().map_or(WAKE_ALL, |branch| branch.name));
+    }
+
+    /// Has the listeners of the peer signalled whose flags were taken, as [`Peer::ring`] does.
+    #[cold]
+    pub(crate) fn ring_taken(&self) {
+        self.send_wake(self.0.branch.as_ref().map_or(WAKE_TAKEN, |branch| branch.name));
+    }
+
+    fn send_wake(&self, serial: u32) {
         let wake = Header { kind: Kind::Wake, membarrier: false, serial, started_ticks: 0 };
         match self.0.channel.send(wake, &[], &[]) {
-            // Packets that are read tell the listeners of the connection only.
-            Err(Errno::AGAIN) if serial != 0 => self.0.channel.owe_wake(serial),
+            // Packets that are read are followed by a look at the flags of the connection only.
+            Err(Errno::AGAIN) if serial != WAKE_TAKEN && self.is_own() => self.0.channel.owe_wake(serial),
 
-            // No room: packets of ours are unread, and the peer's thread signals its listeners for each that it reads.
+            // No room: packets of ours are unread, and the peer's thread looks at the flags after each that it reads.
             // A broken pipe is followed by a hang-up, which tells how the peer went.
             Ok(()) | Err(Errno::AGAIN | Errno::PIPE | Errno::CONNRESET) => {}
             Err(error) => {
@@ -424,6 +451,37 @@ pub(crate) mod tests {
         assert_eq!(asleep(), 0);
         assert!(peer.sever().is_none());
         assert_eq!(branches[0].departure(), Some(Departure::Died));
+    }
+
+    #[test]
+    fn packet_signals_those_whose_flags_were_taken_and_a_ring_signals_all() {
+        use crate::event::tests::is_readable;
+
+        let (peer, flags) = (peer(), [flag(), flag()]);
+        let events = [(); 2].map(|()| Event::new().unwrap());
+        let mut sleepers = [0, 1].map(|at| MemorySleeper::new(flags[at].clone(), &peer));
+        let mut announce = || {
+            for (sleeper, event) in sleepers.iter_mut().zip(&events) {
+                event.clear();
+                sleeper.announce(event);
+            }
+        };
+        let readable = || [is_readable(&events[0]), is_readable(&events[1])];
+        announce();
+        peer.signal_listeners(Signalled::Taken);
+        assert_eq!(readable(), [false, false]);
+        flags[1].swap(protocol::AWAKE);
+        peer.signal_listeners(Signalled::Taken);
+        assert_eq!(readable(), [false, true]);
+        announce();
+        peer.signal_listeners(Signalled::All);
+        assert_eq!(readable(), [true, true]);
+        announce();
+        sleepers[0].unlisten();
+        peer.signal_listeners(Signalled::Taken);
+        assert_eq!(readable(), [false, false], "it has taken its announcement back");
+        peer.depart(Departure::Closed);
+        assert_eq!(readable(), [true, true]);
     }
 
     #[test]

@@ -16,7 +16,7 @@
 
 use std::time::Duration;
 
-use crate::sync::{AtomicU8, Ordering, fence};
+use crate::sync::{AtomicBool, AtomicU8, Ordering, fence};
 
 /// Value of the flag while its owner is awake.
 pub(crate) const AWAKE: u32 = 0;
@@ -62,6 +62,24 @@ pub(crate) fn prepare(flag: &impl Futex, bit: u32, barriers: &impl Barriers) {
     barriers.heavy();
 }
 
+/// Announces that the owner of `flag` listens; the barrier and the last look come after it. `is_armed` tells the thread that signals
+/// that the descriptor was emptied for this announcement.
+pub(crate) fn announce(flag: &impl Futex, is_armed: &AtomicBool) {
+    // Release: pairs with the swap of `is_to_be_signalled`, whose signal comes after the emptying of the descriptor.
+    is_armed.store(true, Ordering::Release);
+    flag.set(LISTENING);
+}
+
+/// Whether the descriptor of a listener is to be signalled, for the thread that has just read a packet of the peer: somebody
+/// took the bit of its word, which is its alone, and it has not been told since it announced it.
+///
+/// Whatever packet was read: a waker that takes the bit and finds no room for its packet knows that an unread one is there,
+/// and that this is asked after each that is read.
+pub(crate) fn is_to_be_signalled(flag: &impl Futex, is_armed: &AtomicBool) -> bool {
+    // The caller passes a full barrier after the packet that it read; see `wake`.
+    flag.load() & LISTENING == 0 && is_armed.swap(false, Ordering::AcqRel)
+}
+
 /// The value to sleep on; `None` when there is no sleep: the bit was taken, or the peer stored what is no flag, which is
 /// thrown away so that a later sleep is one.
 pub(crate) fn parked_value(flag: &impl Futex) -> Option<u32> {
@@ -103,6 +121,9 @@ pub(crate) fn wake_if_asleep(flag: &impl Futex, barriers: &impl Barriers, ring: 
 #[cold]
 pub(crate) fn wake(flag: &impl Futex, ring: impl FnOnce()) {
     let bits = flag.take();
+    // Either the packet finds room, or the thread that makes room by reading one sees that the bit is taken: pairs with the barrier
+    // between its reading and its look.
+    fence(Ordering::SeqCst);
     if bits & ASLEEP != 0 {
         flag.wake();
     }

@@ -1,11 +1,12 @@
 //! Listening under loom: who waits by descriptor, and who sleeps, on one word.
 //!
 //! The model's event is a bit under a lock, as an eventfd is, and its socket a queue of packets that a thread reads, as the
-//! domain's thread does: it signals the event after every packet that it has read, and a full socket takes none.
+//! domain's thread does: after every packet that it has read it signals the event of a listener whose bit was taken, and a full
+//! socket takes none.
 
 use std::sync::Arc;
 
-use loom::sync::atomic::{AtomicU64, Ordering};
+use loom::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use loom::sync::{Condvar, Mutex};
 use loom::thread;
 
@@ -72,6 +73,7 @@ impl ModelSocket {
 #[derive(Default)]
 struct Shared {
     flag: ModelFutex,
+    is_armed: AtomicBool,
     word: AtomicU64,
     event: ModelEvent,
     socket: ModelSocket,
@@ -87,6 +89,8 @@ enum Mutant {
     ClearsLate,
     /// The thread signals before it reads, so that a packet that found no room is forgotten.
     SignalsEarly,
+    /// The listener is armed once and for all.
+    ArmsOnce,
 }
 
 fn listen_until(shared: &Shared, fences: Fences, mutant: Mutant, messages: u64) {
@@ -98,7 +102,13 @@ fn listen_until(shared: &Shared, fences: Fences, mutant: Mutant, messages: u64) 
         if mutant != Mutant::ClearsLate {
             shared.event.clear();
         }
-        prepare(&shared.flag, LISTENING, &fences);
+        if mutant == Mutant::ArmsOnce && seen > 0 {
+            shared.flag.set(LISTENING);
+        } else {
+            announce(&shared.flag, &shared.is_armed);
+        }
+        // As `listen_all` does.
+        fences.heavy();
         if mutant != Mutant::NoLastLook && shared.word.load(Ordering::Relaxed) != seen {
             cancel(&shared.flag, LISTENING);
             shared.event.signal();
@@ -135,12 +145,18 @@ fn no_packet_is_lost(fences: Fences, mutant: Mutant, messages: u64) {
             thread::spawn({
                 let shared = Arc::clone(&shared);
                 move || {
+                    let look = || {
+                        fence(Ordering::SeqCst);
+                        if is_to_be_signalled(&shared.flag, &shared.is_armed) {
+                            shared.event.signal();
+                        }
+                    };
                     if mutant == Mutant::SignalsEarly {
-                        shared.event.signal();
+                        look();
                     }
                     while shared.socket.receive() {
                         if mutant != Mutant::SignalsEarly {
-                            shared.event.signal();
+                            look();
                         }
                     }
                 }
@@ -219,6 +235,12 @@ fn a_descriptor_emptied_after_the_last_look_loses_a_signal() {
 #[should_panic(expected = "deadlock")]
 fn a_signal_before_the_packet_is_read_loses_the_next_one() {
     no_packet_is_lost(BOTH, Mutant::SignalsEarly, 1);
+}
+
+#[test]
+#[should_panic(expected = "deadlock")]
+fn listener_that_is_not_armed_again_loses_the_next_signal() {
+    no_packet_is_lost(BOTH, Mutant::ArmsOnce, 2);
 }
 
 /// The domain's thread declares a peer gone, and signals whoever listens.

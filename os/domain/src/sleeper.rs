@@ -1,13 +1,16 @@
 //! Sleeping and waking over memory shared with a peer: the protocol of [`crate::protocol`] on a real futex word, with
 //! the real membarrier.
 
+use std::sync::Arc;
 use std::sync::atomic::{Ordering, compiler_fence, fence};
 use std::time::Duration;
 
 use beeline_contract_memory::Sleeper;
 use beeline_mmio::{Flag, MAX_FLAGS, WaitOutcome, membarrier};
 
+use crate::peer::Signalled;
 use crate::protocol::{self, Barriers, Futex};
+use crate::sync::AtomicBool;
 use crate::{Event, Peer};
 
 /// Longest single sleep. A hostile peer may never wake us, so a caller that waits longer looks again this often.
@@ -81,8 +84,10 @@ pub struct MemorySleeper {
     peer: Peer,
     barriers: MachineBarriers,
     watch: u64,
-    /// What the peer's packets signal, and the number to remove it by.
+    /// What is signalled when the peer has taken the flag, and the number to remove it by.
     listener: Option<(u64, Event)>,
+    /// Whether it was announced since it was last signalled.
+    is_armed: Arc<AtomicBool>,
 }
 
 /// Why a sleep ended.
@@ -109,6 +114,7 @@ impl MemorySleeper {
             barriers: MachineBarriers { full: peer.needs_full_fence() },
             watch,
             listener: None,
+            is_armed: Arc::new(AtomicBool::new(false)),
         }
     }
 
@@ -138,7 +144,7 @@ impl MemorySleeper {
     /// Wakes whoever else of this process sleeps or listens on the same word.
     pub fn wake(&self) {
         if self.flag.load() != protocol::AWAKE {
-            protocol::wake(&self.flag, || self.peer.signal_listeners());
+            protocol::wake(&self.flag, || self.peer.signal_listeners(Signalled::Taken));
         }
     }
 
@@ -147,13 +153,16 @@ impl MemorySleeper {
     pub fn announce(&mut self, event: &Event) {
         if !self.listener.as_ref().is_some_and(|(_, old)| old.is_same(event)) {
             self.forget_listener();
-            self.listener = Some((self.peer.watch_event(event), event.clone()));
+            let number = self.peer.watch_event(event, &self.flag, &self.is_armed);
+            self.listener = Some((number, event.clone()));
         }
-        self.flag.set(protocol::LISTENING);
+        protocol::announce(&self.flag, &self.is_armed);
     }
 
     /// Takes the announcement back. Who shares the word with other listeners must not.
     pub fn unlisten(&mut self) {
+        // Relaxed: a signal that is on its way may still come.
+        self.is_armed.store(false, Ordering::Relaxed);
         protocol::cancel(&self.flag, protocol::LISTENING);
     }
 
@@ -259,6 +268,6 @@ impl Waker {
     /// stays in this core's cache, and no fence; otherwise one system call. Says whether it woke.
     #[inline]
     pub fn wake_if_asleep(&self) -> bool {
-        protocol::wake_if_asleep(&self.flag, &self.barriers, || self.peer.ring())
+        protocol::wake_if_asleep(&self.flag, &self.barriers, || self.peer.ring_taken())
     }
 }

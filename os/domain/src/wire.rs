@@ -38,7 +38,8 @@ pub(crate) enum Kind {
     /// The last packet of either side: it closes in order, it does not die.
     Bye,
     /// Either side has stored what the other waits for by descriptor. It has neither payload nor descriptors. The serial names
-    /// the branch of the connection that it is about; 0 names none: whoever is woken looks at everything.
+    /// the branch of the connection that it is about, or none: then it is for all who listen ([`WAKE_ALL`]) or for those whose flags
+    /// were taken ([`WAKE_TAKEN`]).
     Wake,
     /// What the owner tells without being asked. The serial counts the notifications of the connection, from 1.
     Notify,
@@ -83,6 +84,11 @@ impl Kind {
         }
     }
 }
+
+/// Serial of a [`Kind::Wake`] for everybody who listens.
+pub(crate) const WAKE_ALL: u32 = 0;
+/// Serial of a [`Kind::Wake`] for those whose flags were taken; no branch has it for a name. Every packet is for those.
+pub(crate) const WAKE_TAKEN: u32 = u32::MAX;
 
 /// What a header says, apart from the sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -47,6 +47,11 @@ impl Flag {
         unsafe { AtomicU32::from_ptr(self.span.start().cast()) }
     }
 
+    /// Where it lies in this process; clones lie at one place, and no two other flags of one mapping do.
+    pub fn address(&self) -> usize {
+        self.span.start().addr()
+    }
+
     /// Loads the flag; relaxed: a sender's look after its stores, ordered by the sleeper's membarrier.
     #[inline(always)]
     pub fn load(&self) -> u32 {

@@ -203,7 +203,7 @@ typedef struct beeline_rpc_client_options {
 #define BEELINE_RPC_CLIENT_OPTIONS_INIT {sizeof(beeline_rpc_client_options), 0, 0, 0, NULL, 0, 0}
 
 /**
- * Connects to the server that offers a name. A server that goes and comes back is found again while the client is polled.
+ * Connects to the server that offers a name. A server that goes and comes back is found again by polls and calls.
  *
  * @param options NULL: defaults
  * @param client  where the handle is put; NULL is put there on failure

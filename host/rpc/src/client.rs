@@ -365,7 +365,7 @@ impl<T: Transport> Client<T> {
     }
 
     /// Makes one call and waits for its end; the answer is put into `answer`, replacing what was there. No other call
-    /// may be outstanding.
+    /// may be outstanding. While there is no server, it does not wait for one: it looks for it, and a later call finds it.
     ///
     /// # Errors
     /// [`CallFailure`].
@@ -380,9 +380,10 @@ impl<T: Transport> Client<T> {
         if outstanding > 0 {
             return Err(CallFailure::Outstanding { outstanding });
         }
-        let id = match self.start(method, request, deadline)? {
-            Started::Call(id) => id,
-            Started::Full => self.start_when_there_is_room(method, request, deadline)?,
+        let id = match self.start(method, request, deadline) {
+            Ok(Started::Call(id)) => id,
+            Ok(Started::Full) => self.start_when_there_is_room(method, request, deadline)?,
+            Err(error) => self.start_if_found_again(error, method, request, deadline)?,
         };
         loop {
             if let Some(completion) = self.poll()
@@ -395,6 +396,22 @@ impl<T: Transport> Client<T> {
             }
             self.wait(None);
         }
+    }
+
+    /// Looks for a server that was lost, as a poll does: whoever only makes calls would never find it again.
+    #[cold]
+    fn start_if_found_again(
+        &mut self,
+        error: StartError,
+        method: Method,
+        request: &[u8],
+        deadline: Option<Deadline>,
+    ) -> Result<CallId, CallFailure> {
+        self.tend();
+        if self.loss.is_some() || !matches!(error, StartError::NotConnected { .. }) {
+            return Err(error.into());
+        }
+        self.start_when_there_is_room(method, request, deadline)
     }
 
     /// Polls, for late answers free slots and a connection opens, until there is room.

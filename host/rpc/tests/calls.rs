@@ -335,6 +335,32 @@ fn a_server_that_goes_ends_every_call_and_is_found_again() {
 }
 
 #[test]
+fn server_that_comes_back_is_found_by_calls_alone() {
+    let folder = TestFolder::new();
+    let domain = folder.domain();
+    let (server_end, mut workers) = server(&domain, ServerOptions::default());
+    let mut client = client(&domain, ClientOptions::default());
+    workers.clear();
+    drop(server_end);
+    let mut answer = Vec::new();
+    let mut call = |bytes: &[u8]| client.call(ECHO, bytes, &mut answer, None).map(|()| answer.clone());
+    let lost = call(b"lost");
+    assert!(matches!(lost, Err(CallFailure::Call(CallError::ServerGone { .. }))), "{lost:?}");
+    assert!(matches!(call(b"nobody is there"), Err(CallFailure::Start(StartError::NotConnected { .. }))));
+    let (_server, mut workers) = server(&domain, ServerOptions::default());
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| workers[0].run(&mut handle, &beeline_rpc::WaitPolicy::default(), &stop));
+        let begun = Instant::now();
+        let found = std::iter::repeat_with(|| call(b"again"))
+            .find(|called| called.is_ok() || begun.elapsed() > WATCHDOG);
+        // Relaxed: the thread only has to see it some time.
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        assert_eq!(found, Some(Ok(b"again".to_vec())));
+    });
+}
+
+#[test]
 fn call_waits_for_its_own_end() {
     let folder = TestFolder::new();
     let domain = folder.domain();

@@ -121,7 +121,9 @@ impl Arena {
     }
 
     pub(crate) fn items(&self, page: u32) -> u32 {
-        (0..HEAD_WORDS).map(|index| (self.head_word(page, index) & HIGHS).count_ones()).sum()
+        // By bytes, none of which can overflow: not every machine that runs this counts bits in an instruction.
+        let in_bytes = (0..HEAD_WORDS).map(|index| (self.head_word(page, index) & HIGHS) >> 7).sum::<u64>();
+        (in_bytes.wrapping_mul(LOWS) >> 56) as u32
     }
 
     /// The item of this key.
@@ -163,9 +165,18 @@ impl Arena {
         None
     }
 
-    /// Places of a page that have an item.
-    fn places(&self, page: u32) -> Vec<Place> {
-        (1..LINES).map(|tag| Place::of(page, tag)).filter(|place| self.has_item(*place)).collect()
+    /// Places of a page that have an item now.
+    fn places(&self, page: u32) -> impl Iterator<Item = Place> + use<> {
+        let mut there = (0..HEAD_WORDS).fold(0, |there, index| {
+            let bits = (self.head_word(page, index) & HIGHS) >> 7;
+            // The lowest bit of each byte goes to the highest byte, each to a bit of its own.
+            there | (bits.wrapping_mul(0x0102_0408_1020_4080) >> 56) << (index * 8)
+        });
+        std::iter::from_fn(move || {
+            let tag = there.trailing_zeros();
+            there &= there.wrapping_sub(1);
+            (tag < LINES).then(|| Place::of(page, tag))
+        })
     }
 
     /// Puts an item without a value into a page, unless it is full.
@@ -245,30 +256,32 @@ impl Arena {
         self.set_word(at, self.word(at) & !WHOLE);
     }
 
-    /// Moves those items of a page that `hash_if_moved` gives a hash of to another page, which has room for them.
+    /// Moves those items of a page whose hashes `is_moved` says it of to another page, which has room for them. Of those that
+    /// stay, some may go home: their homes were taken when they came and are not any more.
     pub(crate) fn move_items(
         &mut self,
         from: u32,
         to: u32,
-        mut hash_if_moved: impl FnMut(Key) -> Option<u64>,
+        hash_of: impl Fn(Key) -> u64,
+        is_moved: impl Fn(u64) -> bool,
     ) {
+        let mut away = [(Place(0), Place(0), 0); PAGE_ITEMS as usize];
+        let mut away_count = 0;
         for place in self.places(from) {
             let key = self.key(place);
-            if let Some(hash) = hash_if_moved(key) {
+            let hash = hash_of(key);
+            let [home, _] = Place::homes(from, hash);
+            if is_moved(hash) {
                 let there = self.insert(to, hash, key).expect("room for these items");
                 self.move_item(place, there);
+            } else if place != home {
+                away[away_count] = (place, home, tag_of(hash));
+                away_count += 1;
             }
         }
-    }
-
-    /// Moves items of a page home whose homes were taken when they came and are not any more.
-    pub(crate) fn settle(&mut self, page: u32, hash_of: impl Fn(Key) -> u64) {
-        for place in self.places(page) {
-            let key = self.key(place);
-            let hash = hash_of(key);
-            let [home, _] = Place::homes(page, hash);
-            if place != home && !self.has_item(home) {
-                self.bytes_mut()[home.tag()] = tag_of(hash);
+        for &(place, home, tag) in &away[..away_count] {
+            if !self.has_item(home) {
+                self.bytes_mut()[home.tag()] = tag;
                 self.move_item(place, home);
             }
         }

@@ -23,9 +23,9 @@ const PLACES: u64 = 1 << MAX_DEPTH;
 const PLACE_BYTES: usize = 4;
 const LINE_BYTES: usize = 64;
 const _: () = assert!(PLACES as usize * PLACE_BYTES == PAGE_BYTES);
-/// Pages that a part has when all memory is pages of items: far less than its places can lead to, because some fill first, and so
-/// few that most parts of a store that is not full have one page, which nothing stands before.
-const PART_PAGES: u32 = 64;
+/// Pages that a part has when all memory is pages of items: far less than its places can lead to, because some fill first. With
+/// fewer of them nearly each item of a store that has few would lie in a page of its own: more pages than a TLB has places for.
+const PART_PAGES: u32 = 256;
 /// The part of an item is told by these bits of its hash: above those that choose in the part and in a page, below those of the
 /// item's byte.
 const PART_LSB: u32 = 20;
@@ -135,9 +135,9 @@ impl SingleThreadTable {
         self.arena.take_page().expect("there is room for a page")
     }
 
-    /// Makes sure that an item of this hash has a place, and that `blocks` blocks are there besides.
-    fn make_room(&mut self, hash: u64, blocks: u32) -> Result<Way, Refused> {
-        let mut way = match self.way(hash) {
+    /// Makes sure that an item of this hash, to which this way leads, has a place, and that `blocks` blocks are there besides.
+    fn make_room(&mut self, way: Option<Way>, hash: u64, blocks: u32) -> Result<Way, Refused> {
+        let mut way = match way {
             Some(way) => way,
             None => {
                 self.room_for(blocks, 1)?;
@@ -201,9 +201,7 @@ impl SingleThreadTable {
         self.arena.begin_items(other, depth + 1);
         self.arena.set_depth(way.page, depth + 1);
         let own_hash = &self.hash;
-        self.arena
-            .move_items(way.page, other, |key| Some(own_hash.of(key)).filter(|hash| hash >> depth & 1 == 1));
-        self.arena.settle(way.page, |key| own_hash.of(key));
+        self.arena.move_items(way.page, other, |key| own_hash.of(key), |hash| hash >> depth & 1 == 1);
         let bits = hash & ((1 << depth) - 1) | 1 << depth;
         self.lead(way.part, bits, depth + 1, other);
         if hash >> depth & 1 == 1 { other } else { way.page }
@@ -225,7 +223,7 @@ impl SingleThreadTable {
                 return;
             }
             let own_hash = &self.hash;
-            self.arena.move_items(other, page, |key| Some(own_hash.of(key)));
+            self.arena.move_items(other, page, |key| own_hash.of(key), |_| true);
             self.arena.give_page(other);
             self.arena.set_depth(page, depth - 1);
             if depth == 1 {
@@ -251,11 +249,12 @@ impl SingleThreadTable {
         write: impl FnMut(usize, &mut [u8]),
     ) -> Result<(), Refused> {
         let hash = self.hash.of(key);
-        let (place, first) = match self.find(hash, key) {
+        let way = self.way(hash);
+        let (place, first) = match way.and_then(|way| self.arena.find(way.page, hash, key)) {
             Some(place) => (place, self.replace(place, bytes)?),
             None => {
                 let blocks = long_blocks(bytes);
-                let way = self.make_room(hash, blocks)?;
+                let way = self.make_room(way, hash, blocks)?;
                 let place = self.arena.insert(way.page, hash, key).expect("room was made for it");
                 self.items += 1;
                 (place, self.take_blocks(place, blocks))

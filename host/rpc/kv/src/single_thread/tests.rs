@@ -121,7 +121,7 @@ fn nothing_that_is_free_is_out_of_reach_whatever_was_stored_before() {
 fn many_items_fill_the_memory_and_come_and_go() {
     let max_bytes = 64 << 20;
     let mut table = table(max_bytes);
-    assert_eq!(table.parts.len(), 256);
+    assert_eq!(table.parts.len(), 64);
     let items = fill_up(&mut table, 0, 1);
     assert!(items > 400_000, "{items} items of 64 bytes in 64 MiB");
     assert!(table.used_bytes() <= max_bytes && table.items() == items);

@@ -22,6 +22,7 @@ mod error;
 pub mod fan_in;
 mod figure;
 pub mod frames_under_attack;
+pub mod idle;
 pub mod key_value;
 pub mod kv;
 pub mod kv_fill;

@@ -4,9 +4,9 @@ use beeline_session::with_causes;
 
 use crate::{
     BenchError, Failed, Report, Settings, byte_stream, bytes, connect, copy_sizes, fan_in,
-    frames_under_attack, key_value, kv_fill, lap, nic_one_way, nic_rate, peer_death, round_trip, rpc_rate,
-    rpc_ring, rpc_round_trip, simulation, store, stream, waiter, wake_up, watch_latency, wire_round_trip,
-    work,
+    frames_under_attack, idle, key_value, kv_fill, lap, nic_one_way, nic_rate, peer_death, round_trip,
+    rpc_rate, rpc_ring, rpc_round_trip, simulation, store, stream, waiter, wake_up, watch_latency,
+    wire_round_trip, work,
 };
 
 /// A bench by name.
@@ -50,6 +50,11 @@ pub const BENCHES: &[Bench] = &[
         name: "window-fan-in",
         about: "64 B messages to a receiver of 1 window and of 64, one of which has a sender",
         run: fan_in::run,
+    },
+    Bench {
+        name: "window-idle",
+        about: "a pass over 16 to 1,000 windows that nobody sends into: a set, receivers in turn, bare loads",
+        run: idle::run,
     },
     Bench {
         name: "window-work",

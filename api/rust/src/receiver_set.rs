@@ -380,7 +380,7 @@ impl Source for ReceiverSet {
             // Whoever came before the line above is found by this look, whoever comes after it signals.
             self.look_for_sender(index);
         }
-        self.windows.iter_mut().for_each(|(_, receiver)| receiver.push_credits());
+        self.windows.push_credits();
         for (_, sleeper) in windows_of(&mut self.slots) {
             sleeper.announce(event);
         }

@@ -17,8 +17,8 @@ pub use adversary::{Adversary, Tolerance};
 pub use line::{fill_words, has_word};
 pub use sleep::{Sleeper, Wait, WaitPolicy};
 pub use window::{
-    CreditSink, CreditSource, GROUP_LINES, Group, Groups, GroupsLineByLine, LineByLine, LoadPort,
-    ReadOnlyPort, StorePort, StoreTask,
+    CreditSink, CreditSource, GROUP_LINES, Group, Groups, GroupsLineByLine, HeaderPort, LineByLine, LoadPort,
+    ReadOnlyPort, SplitHeaders, StorePort, StoreTask,
 };
 
 /// One line as its eight words.

@@ -307,6 +307,22 @@ pub trait LoadPort {
     fn prefetch(&mut self, _line: u32) {}
 }
 
+/// Loads the first words of a window's lines: what a look at an idle window needs, and nothing else, so that those of many windows
+/// lie side by side.
+pub trait HeaderPort {
+    /// Loads word 0 of a line, as [`LoadPort::load_word`] does.
+    fn load_header(&self, line: u32) -> u64;
+}
+
+/// A [`LoadPort`] whose lines can be looked at from a second place.
+pub trait SplitHeaders: LoadPort {
+    /// What looks at them; it keeps the memory, not the port.
+    type Headers: HeaderPort;
+
+    /// Returns a handle on the same lines.
+    fn headers(&self) -> Self::Headers;
+}
+
 /// The receiver's side of a window that its receiver only loads from: its mapping may be read-only, and other receivers may
 /// load from the same memory.
 ///

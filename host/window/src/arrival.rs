@@ -18,6 +18,13 @@ pub trait ArrivalTest {
         self.arrived_head(port, line).0 & 1 == 1
     }
 
+    /// The word 0 of every line that has not begun, where one that differs has: then [`ArrivalTest::has_begun`] is one load and one
+    /// comparison, which somebody else can make. `None` unless an implementor knows it.
+    #[inline(always)]
+    fn free_header(&self) -> Option<u64> {
+        None
+    }
+
     /// Words of a line of which at least one byte has arrived. Not asked for every message.
     fn touched<L: LoadPort>(&mut self, port: &mut L, line: u32) -> u8;
 
@@ -73,6 +80,11 @@ impl ArrivalTest for Blank {
     #[inline(always)]
     fn has_begun<L: LoadPort>(&mut self, port: &mut L, line: u32) -> bool {
         port.load_word(line, 0) != self.blank
+    }
+
+    #[inline(always)]
+    fn free_header(&self) -> Option<u64> {
+        Some(self.blank)
     }
 
     fn touched<L: LoadPort>(&mut self, port: &mut L, line: u32) -> u8 {

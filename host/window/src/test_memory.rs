@@ -7,7 +7,9 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use beeline_contract_memory::{CreditSink, CreditSource, GROUP_LINES, Line, LoadPort, StorePort};
+use beeline_contract_memory::{
+    CreditSink, CreditSource, GROUP_LINES, HeaderPort, Line, LoadPort, SplitHeaders, StorePort,
+};
 
 /// One aligned word in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -230,6 +232,20 @@ impl LoadPort for TestWindow {
         state.arrived[line as usize] = 0;
         state.issued[line as usize] = 0;
         state.freed_lines += 1;
+    }
+}
+
+impl HeaderPort for TestWindow {
+    fn load_header(&self, line: u32) -> u64 {
+        self.load_word(line, 0)
+    }
+}
+
+impl SplitHeaders for TestWindow {
+    type Headers = TestWindow;
+
+    fn headers(&self) -> TestWindow {
+        self.clone()
     }
 }
 

@@ -65,7 +65,7 @@ pub use kernel::{
     Choice, KERNEL_VARIABLE, KernelState, KernelTiming, NotChosen, Reason, StoreKernel, Traffic,
     UnknownKernel, kernel_from_environment, kernel_report,
 };
-pub use load::LoadWindow;
+pub use load::{LoadWindow, WindowHeaders};
 pub use memory::{MemoryOptions, ReadOnlyMemory, ReadOnlyRegion, SharedMemory, is_small_memory};
 pub use pace::{PIECE_BYTES, Pace, Unpaced};
 pub use pci::{NotPciAddress, PciAddress};

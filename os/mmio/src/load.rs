@@ -1,6 +1,6 @@
 //! A window to load from: the receiver's side of a window in memory.
 
-use beeline_contract_memory::{GROUP_LINES, Groups, Line, LoadPort};
+use beeline_contract_memory::{GROUP_LINES, Groups, HeaderPort, Line, LoadPort, SplitHeaders};
 
 use crate::arch::{LoadKernel, prefetch, prefetch_to_write, words};
 use crate::span::Span;
@@ -216,6 +216,30 @@ impl LoadPort for LoadWindow {
     }
 }
 
+/// The first words of a window's lines. It keeps the mapping.
+#[derive(Debug)]
+pub struct WindowHeaders {
+    span: Span,
+    mask: u32,
+}
+
+impl HeaderPort for WindowHeaders {
+    #[inline(always)]
+    fn load_header(&self, line: u32) -> u64 {
+        let place = self.span.start().wrapping_add((line & self.mask) as usize * LINE_BYTES);
+        // SAFETY: `line` masks into the span, which is whole aligned lines (`LoadWindow::with_kernel`).
+        unsafe { words::load_word(place) }
+    }
+}
+
+impl SplitHeaders for LoadWindow {
+    type Headers = WindowHeaders;
+
+    fn headers(&self) -> WindowHeaders {
+        WindowHeaders { span: self.span.clone(), mask: self.mask }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use beeline_contract_memory::Group as _;
@@ -308,6 +332,22 @@ mod tests {
                 assert!(!window.arrived_group(first + 1, 1), "{kernel:?}, group at {first}");
             }
         }
+    }
+
+    #[test]
+    fn headers_are_the_first_words_and_outlive_the_port() {
+        let region = Region::private(512);
+        (0..64).for_each(|word| region.word(word * 8).store(word as u64));
+        let headers = region.load_window(0, 8).headers();
+        let copied = region.clone();
+        drop(region);
+        for line in 0..20 {
+            assert_eq!(headers.load_header(line), u64::from(line % 8 * 8), "line {line}");
+        }
+        copied.word(3 * 64).store(u64::MAX);
+        assert_eq!(headers.load_header(3), u64::MAX);
+        drop(copied);
+        assert_eq!(headers.load_header(4), 32, "it keeps the mapping");
     }
 
     #[test]

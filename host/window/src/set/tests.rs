@@ -1,5 +1,6 @@
 use std::collections::HashMap;
 
+use super::pass::LOOKS;
 use super::*;
 use crate::test_memory::TestWindow;
 use crate::writer::tests::{BLANK, pair};
@@ -121,6 +122,70 @@ fn nothing_is_said_only_after_a_look_at_every_member() {
         assert_eq!(pass(&mut set, 100), [(*who, 9)]);
     }
     assert_eq!(pass(&mut set, 0), []);
+}
+
+#[test]
+fn member_that_gave_something_last_is_found_without_a_look_at_all_others_and_they_have_theirs() {
+    let mut set = ReceiverSet::new(4);
+    let members = rounds(1000, 300);
+    let mut all: Vec<_> = (0..members).map(|_| member(&mut set, 8)).collect();
+    assert_eq!(pass(&mut set, 9), []);
+    let (who, mut writer, _) = all.swap_remove(members / 2);
+    let looks = |all: &[(MemberId, TestWriter, TestWindow)]| -> u64 {
+        all.iter().map(|(_, _, window)| window.words_loaded()).sum()
+    };
+    for number in 0..rounds(20, 3) as u64 {
+        send(&mut writer, number);
+        let before = looks(&all);
+        assert_eq!(pass(&mut set, 9), [(who, number)]);
+        let looked = (looks(&all) - before) as usize;
+        if number > 0 {
+            let share = members.div_ceil(ROUND_SHARES);
+            assert!(looked <= LOOKS + share, "{looked} looks");
+            assert!(looked + 2 >= share, "{looked} looks keep the others from being found in time");
+        }
+        assert_eq!(pass(&mut set, 9), [], "it is idle again");
+    }
+}
+
+#[test]
+fn receiver_that_somebody_else_received_from_is_looked_at_where_it_is_now() {
+    let mut set = ReceiverSet::new(4);
+    let (who, mut writer, _) = member(&mut set, 8);
+    let (_, mut other, _) = member(&mut set, 8);
+    assert_eq!(pass(&mut set, 9), []);
+    for is_one in [true, false, true] {
+        send(&mut writer, 1);
+        let mut taken = 0;
+        if is_one {
+            let receiver = set.get_mut(who).expect("it is a member");
+            assert_eq!(receiver.drain(9, |_| taken += 1), Ok(1));
+        } else {
+            set.iter_mut().for_each(|(_, receiver)| taken += receiver.drain(9, |_| {}).unwrap_or(9));
+        }
+        assert_eq!((taken, set.has_begun()), (1, false));
+        assert_eq!(pass(&mut set, 9), []);
+        send(&mut writer, 2);
+        assert!(set.has_begun());
+        assert_eq!(pass(&mut set, 9), [(who, 2)]);
+    }
+    send(&mut other, 3);
+    assert_eq!(pass(&mut set, 9).len(), 1);
+}
+
+#[test]
+fn receiver_that_was_exchanged_for_another_is_the_one_that_is_looked_at() {
+    let mut set = ReceiverSet::new(4);
+    let (who, mut first, _) = member(&mut set, 8);
+    let (_, mut second, other) = pair(8);
+    assert_eq!(pass(&mut set, 9), []);
+    let replaced = core::mem::replace(set.get_mut(who).expect("it is a member"), other);
+    drop(replaced);
+    assert_eq!(pass(&mut set, 9), []);
+    send(&mut second, 2);
+    assert_eq!(pass(&mut set, 9), [(who, 2)]);
+    send(&mut first, 1);
+    assert_eq!(pass(&mut set, 9), [], "of a window that is in no set any more");
 }
 
 #[test]
@@ -255,4 +320,17 @@ fn lines_of_an_idle_member_are_told_of() {
     send(&mut writer, 1);
     assert_eq!((pass(&mut set, 9).len(), window.published()), (1, 0));
     assert_eq!((pass(&mut set, 9).len(), window.published()), (0, 1));
+}
+
+#[test]
+fn lines_of_every_member_are_told_of_before_a_sleep() {
+    let mut set = ReceiverSet::new(1);
+    let window = TestWindow::new(64, BLANK);
+    let config = WindowConfig::blank(BLANK, 0);
+    let mut writer = Writer::new(window.clone(), window.clone(), config);
+    set.insert(Receiver::new(window.clone(), window.clone(), config).with_coalescing(32));
+    (0..2).for_each(|number| send(&mut writer, number));
+    assert_eq!((pass(&mut set, 9).len(), window.published()), (1, 0));
+    set.push_credits();
+    assert_eq!(window.published(), 1);
 }

@@ -123,12 +123,10 @@ impl KvClient {
     #[inline(always)]
     pub fn poll(&mut self) -> Option<Ended<'_>> {
         let ended = self.calls.poll()?;
-        let result = match ended.result {
-            Ok(body) => Ok(Some(body)),
-            Err(CallError::Failed { code: NOT_FOUND, .. }) => Ok(None),
-            Err(error) => Err(error),
-        };
-        Some(Ended { id: ended.id, result })
+        match ended.result {
+            Ok(body) => Some(Ended { id: ended.id, result: Ok(Some(body)) }),
+            Err(error) => Some(Ended { id: ended.id, result: value_missing(error) }),
+        }
     }
 
     /// The calls beneath: to wait between polls, to cancel, to see why there is no server.
@@ -145,6 +143,17 @@ impl KvClient {
         self.request.extend_from_slice(key.as_bytes());
         self.request.extend_from_slice(value);
         Ok(())
+    }
+}
+
+/// What a GET comes to that failed. A function of its own: looked at where the answer is, the parts of an error have the answer moved
+/// through memory in pieces of other sizes, which waits for the store buffer each time.
+#[cold]
+#[inline(never)]
+fn value_missing<T>(error: CallError) -> Result<Option<T>, CallError> {
+    match error {
+        CallError::Failed { code: NOT_FOUND, .. } => Ok(None),
+        error => Err(error),
     }
 }
 

@@ -11,6 +11,7 @@ use beeline_contract_memory::WaitPolicy;
 use beeline_kv::{Key, KvClient};
 use beeline_rpc::shm::ClientOptions;
 
+use crate::arenas::{self, Receivers, Senders};
 use crate::e2e_support::{argument, domain_config, say, stop_flag};
 use crate::scribbler::Scribbler;
 use crate::victims::{domain, echo};
@@ -84,6 +85,8 @@ pub fn run() {
                 set.is_ok() && client.get(key, &mut Vec::new(), deadline).is_ok()
             });
         }
+        Some("arena sender") => attack.arena_sender(),
+        Some("arena owner") => attack.arena_owner(),
         Some("port") => attack.port(&domain),
         other => panic!("no attacker {other:?}"),
     }
@@ -127,6 +130,24 @@ impl Attack {
             }
             self.scribbler.forget();
         }
+    }
+
+    fn arena_sender(&mut self) {
+        let domain = arenas::domain();
+        self.each(|| Senders::join(&domain, "windows"), |senders, _| senders.try_step().is_some());
+    }
+
+    fn arena_owner(&mut self) {
+        let listener = arenas::offer(&arenas::domain(), "evil");
+        let mut receivers = Receivers::default();
+        // No process has the number 0: whoever comes is one whose errors are its own affair.
+        self.each(
+            || Some(()),
+            |(), _| {
+                receivers.step(&listener, 0);
+                true
+            },
+        );
     }
 
     /// A port of a NIC over the interface that the test names.

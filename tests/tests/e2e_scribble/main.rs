@@ -7,6 +7,7 @@
 #[path = "../e2e_support/mod.rs"]
 mod e2e_support;
 
+mod arenas;
 mod attackers;
 mod scribbler;
 mod victims;

@@ -11,6 +11,7 @@ use beeline::{
 };
 use beeline_kv::{KvOptions, KvService};
 
+use crate::arenas;
 use crate::e2e_support::{WATCHDOG, argument, domain_config, say, stop_flag};
 
 /// Long enough to be asleep at times, short beside a campaign.
@@ -46,6 +47,8 @@ pub fn run() {
         Some("server") => serve(stop),
         Some("client") => call(stop),
         Some("store") => store(stop),
+        Some("arena owner") => arenas::own(stop),
+        Some("arena sender") => arenas::send(stop),
         other => panic!("no victim {other:?}"),
     }
 }

@@ -6,7 +6,7 @@ use beeline_mmio::StoreKernel;
 use beeline_rpc::shm::{Client, Server, Worker};
 use beeline_window::WaitPolicy;
 
-use crate::{ConnectError, Domain, OfferError, Target};
+use crate::{Admissions, ConnectError, Domain, OfferError, Target, Token};
 
 /// How calls are answered: by one worker, from 512 lines (32 KiB) of ordinary memory for each client, 1024 clients of this user
 /// at most.
@@ -66,6 +66,12 @@ impl ServerOptions {
     /// Users besides the domain's owner who may call. They open the domain with [`Domain::open_foreign`].
     pub fn allowed_uids(mut self, uids: impl IntoIterator<Item = u32>) -> Self {
         self.0.allowed_uids = uids.into_iter().collect();
+        self
+    }
+
+    /// Who may call besides, because it shares a connection with this process.
+    pub fn admissions(mut self, admissions: &Admissions) -> Self {
+        self.0.admissions = Some(admissions.0.clone());
         self
     }
 }
@@ -176,9 +182,34 @@ impl Domain {
                 Client::connect_awaiting(&self.inner, name, below)
             }
         };
-        client.map_err(|error| {
-            let error = ConnectError::client(Target::Server(name.to_owned()), error);
-            error.after(timeout.unwrap_or_default())
-        })
+        client.map_err(|error| cannot_call(name, error, timeout))
     }
+
+    /// Becomes a client of the process with which `token` was exchanged; nothing is sent to another one. The domain is that of
+    /// [`Token::uid`] ([`Domain::open_foreign`]). A server that is lost is not looked for again: whoever serves then is another
+    /// process, and a new client has a new token.
+    ///
+    /// # Errors
+    /// As [`Domain::client_with`]; the server is another process, or the token was used before.
+    pub fn client_proving(
+        &self,
+        name: &str,
+        token: Token,
+        options: ClientOptions,
+    ) -> Result<Client, ConnectError> {
+        let ClientOptions { below, timeout } = options;
+        let connect = |left: Duration| {
+            let below = match timeout {
+                None => below.clone(),
+                Some(_) => beeline_rpc::shm::ClientOptions { timeout: left, ..below.clone() },
+            };
+            Client::connect_proving(&self.inner, &token.0, name, below)
+        };
+        let client = self.inner.retry_until_offered(timeout.unwrap_or_default(), connect);
+        client.map_err(|error| cannot_call(name, error, timeout))
+    }
+}
+
+fn cannot_call(name: &str, error: beeline_rpc::RpcError, waited: Option<Duration>) -> ConnectError {
+    ConnectError::client(Target::Server(name.to_owned()), error).after(waited.unwrap_or_default())
 }

@@ -87,6 +87,30 @@ fn other_side_may_connect_as_soon_as_it_has_its_token() {
 }
 
 #[test]
+#[cfg(feature = "rpc")]
+fn client_with_a_token_waits_for_its_server_and_calls() {
+    use beeline::rpc::{Method, Reply, Request};
+    let domain = Domain::open_in(NETWORK_NAMESPACE, &name()).unwrap();
+    let admissions = Admissions::new();
+    let (_admitted, token) = exchanged(&admissions);
+    let options = || beeline::ServerOptions::new().admissions(&admissions);
+    let waiting = beeline::ClientOptions::new().timeout(WATCHDOG);
+    let (server, mut client) = std::thread::scope(|scope| {
+        let client = scope.spawn(|| domain.client_proving("calls", token, waiting).unwrap());
+        (domain.server_with("calls", options()).unwrap(), client.join().unwrap())
+    });
+    let (_server, mut workers) = server;
+    let _ = client.start(Method(1), b"hello", None).unwrap();
+    let mut echo = |request: &mut Request<'_>, reply: Reply<'_>| reply.send(&[request.len() as u8]);
+    while workers[0].poll(&mut echo) == 0 {}
+    let answered = std::iter::repeat_with(|| client.poll().map(|ended| ended.result.unwrap().to_vec()));
+    assert_eq!(answered.flatten().next().unwrap(), [5]);
+    let (_elsewhere, token) = exchanged(&Admissions::new());
+    let refused = domain.client_proving("calls", token, beeline::ClientOptions::new()).unwrap_err();
+    assert!(matches!(refused, ConnectError::Refused { .. }), "{refused}");
+}
+
+#[test]
 fn connections_that_prove_nothing_are_told_apart() {
     let admissions = Admissions::new();
     let (mut here, mut there) = UnixStream::pair().unwrap();

@@ -164,6 +164,9 @@ fn option_goes_before_variable_and_an_error_names_the_folder() {
     drop(nic);
     let relative = root.beeline("kv get k").env("BEELINE_ROOT", "here").output().unwrap();
     assert!(words(relative).2.contains("BEELINE_ROOT is here, which is no absolute path"));
+    let command = format!("kv get k --timeout-ms 1 --domain nobody-{}", std::process::id());
+    let in_namespace = words(root.beeline(&command).env("BEELINE_ROOT", "@net").output().unwrap()).2;
+    assert!(in_namespace.contains("nobody offers @beeline/"), "{in_namespace}");
 }
 
 #[test]

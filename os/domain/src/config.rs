@@ -31,7 +31,7 @@ pub enum DomainPlace {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DomainConfig {
     /// Folder that holds the domains of one user, whose owner that user is and that nobody else may write to; `None`:
-    /// what `BEELINE_ROOT` names, or `/tmp/beeline-<effective uid>`.
+    /// what `BEELINE_ROOT` names, an absolute path or [`NETWORK_NAMESPACE`], or `/tmp/beeline-<effective uid>`.
     pub root: Option<PathBuf>,
     /// Name of the domain, `[a-z0-9][a-z0-9._-]{0,47}`.
     pub name: String,
@@ -78,8 +78,13 @@ impl DomainConfig {
     /// [`DomainConfig::root_folder_of`], unless the environment gives one that depends on the working folder.
     pub(crate) fn checked_root_folder(&self, owner_uid: u32) -> Result<PathBuf, FolderError> {
         let path = self.root_folder_of(owner_uid);
-        if self.root.is_none() && path.is_relative() { Err(FolderError::Relative { path }) } else { Ok(path) }
+        if self.root.is_none() { checked_variable(path) } else { Ok(path) }
     }
+}
+
+fn checked_variable(path: PathBuf) -> Result<PathBuf, FolderError> {
+    let is_clear = path.is_absolute() || path == Path::new(NETWORK_NAMESPACE);
+    if is_clear { Ok(path) } else { Err(FolderError::Relative { path }) }
 }
 
 fn root_folder(given: Option<&Path>, variable: Option<OsString>, owner_uid: u32) -> PathBuf {
@@ -110,6 +115,19 @@ mod tests {
         assert_eq!((config.root_folder(), config.name.as_str()), (PathBuf::from("x/y"), "default"));
         assert!(config.checked_root_folder(7).is_ok());
         assert_eq!(config.place(), DomainPlace::Folder("x/y".into()));
+    }
+
+    #[test]
+    fn variable_names_an_absolute_path_or_the_network_namespace() {
+        for clear in ["/x", NETWORK_NAMESPACE] {
+            assert!(checked_variable(clear.into()).is_ok(), "{clear}");
+        }
+        for relative in ["x", "./@net", "@net/x", "@network"] {
+            assert!(
+                matches!(checked_variable(relative.into()), Err(FolderError::Relative { .. })),
+                "{relative}"
+            );
+        }
     }
 
     #[test]

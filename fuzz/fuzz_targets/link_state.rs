@@ -1,6 +1,6 @@
 //! This target is one side of a link without a common kernel. A hostile peer controls every word of its line, at every look, and the
 //! time between looks is any. The side does not panic and always has something to push. It is up only while the peer's
-//! line names it, and in no session twice.
+//! line names it and neither side is disabled, and in no session twice.
 #![no_main]
 
 use std::collections::HashSet;
@@ -30,6 +30,8 @@ struct Look {
     incarnation: u8,
     beats: u8,
     names_us: bool,
+    says_disabled: bool,
+    disables: Option<bool>,
     wild: Option<(u8, u64)>,
     is_still: bool,
     accepts: bool,
@@ -49,11 +51,16 @@ fuzz_target!(|input: Input| {
             let says = u64::from(look.incarnation) << 32;
             let accepted = if look.names_us { ours[0] >> 32 } else { 0 };
             let declared = u64::from(Heartbeat::of::<Bridge>().to_bits());
-            let words = [u64::from(beat), accepted, 0, declared, FORMAT, 0, 0, 0];
+            let words = [u64::from(beat), accepted, 0, declared, FORMAT, u64::from(look.says_disabled), 0, 0];
             theirs = words.map(|word| says | word);
             if let Some((at, word)) = look.wild {
                 theirs[usize::from(at) % 8] = word;
             }
+        }
+        match look.disables {
+            Some(true) => state.disable(),
+            Some(false) => state.enable(),
+            None => {}
         }
         ours = state.look(now, &theirs, Some(&ours)).expect("only this side ends the link");
         if let (true, Some(offered)) = (look.accepts, state.offered()) {
@@ -62,6 +69,7 @@ fuzz_target!(|input: Input| {
         let status = state.status().session();
         if let Some(found) = status.filter(|_| session != status) {
             assert_eq!(theirs[1] & 0xffff_ffff, ours[0] >> 32, "it is not named");
+            assert!(theirs[5] & 0xffff_ffff == 0 && !state.is_disabled(), "it is disabled");
             assert!(!over.contains(&found), "{found:?} came back");
         }
         over.extend(session.filter(|_| session != status));

@@ -8,13 +8,15 @@
 
 mod link_support;
 
+use std::sync::Arc;
+
 use beeline_contract_memory::{CreditSink, CreditSource};
-use beeline_heartbeat::{Acceptance, HeartbeatLink, MappedFile, MappedState, Session, Side, Status};
+use beeline_heartbeat::{Acceptance, Down, HeartbeatLink, MappedFile, MappedState, Session, Side, Status};
 use beeline_mmio::{LoadWindow, Region, StoreKernel, StoreWindow, Word};
 use beeline_spec::escape::blank_from_random;
 use beeline_window::{Receiver, Sent, WindowConfig, Writer};
 use link_support::e2e_support::{own_role, say};
-use link_support::{Role, end_with_stdin, folder, introduce, map};
+use link_support::{Role, folder, introduce, map};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Signal;
 
@@ -31,7 +33,6 @@ const MANY: u64 = 2000;
 #[ignore = "a role of the other test, not a test"]
 fn role() {
     introduce();
-    end_with_stdin();
     match own_role().as_deref() {
         Some("receiver") => Receiving::new().run(),
         Some("sender") => Sending::new().run(),
@@ -70,8 +71,23 @@ fn rest(link: &HeartbeatLink) -> Option<Status> {
     link.take_change()
 }
 
+/// Takes the link down and lets it come up as the test says, as an administrator's thread would, and ends with the test.
+fn obey(link: &Arc<HeartbeatLink>) {
+    let link = Arc::clone(link);
+    std::thread::spawn(move || {
+        for order in std::io::stdin().lines() {
+            match order.unwrap().as_str() {
+                "disable" => link.disable(),
+                "enable" => link.enable(),
+                other => panic!("no order {other:?}"),
+            }
+        }
+        std::process::exit(0);
+    });
+}
+
 struct Receiving {
-    link: HeartbeatLink,
+    link: Arc<HeartbeatLink>,
     memory: Region,
     areas: usize,
     window: Option<(Session, Receiver<LoadWindow, Credits>, u64)>,
@@ -81,7 +97,8 @@ impl Receiving {
     fn new() -> Self {
         let memory = map();
         let state = MappedState::new(&memory, 0, Side::First);
-        let link = HeartbeatLink::open::<MappedFile>(state, Acceptance::WhenTold).unwrap();
+        let link = Arc::new(HeartbeatLink::open::<MappedFile>(state, Acceptance::WhenTold).unwrap());
+        obey(&link);
         Receiving { link, memory, areas: 0, window: None }
     }
 
@@ -130,7 +147,7 @@ impl Receiving {
 }
 
 struct Sending {
-    link: HeartbeatLink,
+    link: Arc<HeartbeatLink>,
     memory: Region,
 }
 
@@ -145,7 +162,8 @@ impl Sending {
     fn new() -> Self {
         let memory = map();
         let state = MappedState::new(&memory, 0, Side::Second);
-        let link = HeartbeatLink::open::<MappedFile>(state, Acceptance::AtOnce).unwrap();
+        let link = Arc::new(HeartbeatLink::open::<MappedFile>(state, Acceptance::AtOnce).unwrap());
+        obey(&link);
         Sending { link, memory }
     }
 
@@ -158,8 +176,10 @@ impl Sending {
                     say(&format!("up {:016x}", session.number()));
                 }
                 Some(Status::Down { reason, .. }) => {
-                    // Late stores, as many and as wrong as they can be: a stopped sender may make some until it knows.
-                    if let Some((_, sender)) = window.take() {
+                    // Late stores, as many and as wrong as they can be: a stopped sender may make some until it knows. Not where
+                    // the link was taken down: then the receiver takes what had come before.
+                    let is_late = !matches!(reason, Down::Disabled | Down::PeerDisabled);
+                    if let Some((_, sender)) = window.take().filter(|_| is_late) {
                         self.memory.fill(sender.lines_at, LINES as usize * 64, u64::MAX / 3);
                     }
                     say(&format!("down {reason:?}"));
@@ -215,4 +235,28 @@ fn senders_that_are_killed_and_stopped_leave_no_wrong_byte_behind() {
     assert_eq!(receiver.line(), format!("heard {}", sessions[3]));
     let different: std::collections::HashSet<_> = sessions.iter().collect();
     assert_eq!(different.len(), sessions.len());
+}
+
+#[test]
+fn link_that_is_taken_down_on_either_side_ends_its_window_and_comes_back_with_another() {
+    let folder = folder();
+    let receiver = Role::start("receiver", "first", folder.path(), &[]);
+    let sender = Role::start("sender", "second", folder.path(), &[]);
+    let mut sides = [receiver, sender];
+    let mut sessions = vec![sides[1].up()];
+    for disabling in [0, 1, 0] {
+        let last = sessions.last().unwrap();
+        assert_eq!(sides[0].line(), format!("heard {last}"));
+        sides[disabling].order("disable");
+        for (at, side) in sides.iter_mut().enumerate() {
+            let expected = if at == disabling { "down Disabled" } else { "down PeerDisabled" };
+            let line = side.line();
+            assert!(line.starts_with(expected), "side {at}: {line}");
+        }
+        sides[disabling].order("enable");
+        let session = sides[1].up();
+        assert!(!sessions.contains(&session), "{session} came back");
+        sessions.push(session);
+    }
+    assert_eq!(sides[0].line(), format!("heard {}", sessions[3]));
 }

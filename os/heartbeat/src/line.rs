@@ -14,6 +14,7 @@ const ACCEPTED: usize = link_side::ACCEPTED_OFFSET / WORDS;
 const DECLARED_DOWN: usize = link_side::DECLARED_DOWN_OFFSET / WORDS;
 const DECLARED: usize = link_side::DECLARED_OFFSET / WORDS;
 const FORMAT: usize = link_side::FORMAT_OFFSET / WORDS;
+const DISABLED: usize = link_side::DISABLED_OFFSET / WORDS;
 
 /// The beat of a side that has left.
 pub(crate) const LEFT: u32 = 0;
@@ -26,6 +27,7 @@ pub(crate) struct Said {
     pub(crate) accepted: u32,
     pub(crate) declared_down: u32,
     pub(crate) declared: u32,
+    pub(crate) is_disabled: bool,
 }
 
 impl Said {
@@ -37,6 +39,7 @@ impl Said {
         line[DECLARED_DOWN] = say(self.declared_down);
         line[DECLARED] = say(self.declared);
         line[FORMAT] = say(LINK_SIDE_FORMAT as u32);
+        line[DISABLED] = say(u32::from(self.is_disabled));
         line
     }
 
@@ -53,6 +56,8 @@ impl Said {
             accepted: value(ACCEPTED)?,
             declared_down: value(DECLARED_DOWN)?,
             declared: value(DECLARED)?,
+            // Whatever else stands there is no leave to bring the link up.
+            is_disabled: value(DISABLED)? != 0,
         })
     }
 }
@@ -111,14 +116,21 @@ mod loom_models;
 mod tests {
     use super::*;
 
-    const SAID: Said = Said { incarnation: 7, beat: 3, accepted: 9, declared_down: 2, declared: 0x0003_0001 };
+    const SAID: Said = Said {
+        incarnation: 7,
+        beat: 3,
+        accepted: 9,
+        declared_down: 2,
+        declared: 0x0003_0001,
+        is_disabled: true,
+    };
 
     #[test]
     fn line_comes_back_and_words_of_two_incarnations_are_not_read() {
         let line = SAID.encode();
         assert_eq!(Said::decode(&line), Some(SAID));
         assert_eq!(line[0], 7 << 32 | 3, "the layout that the other side knows");
-        for at in 0..5 {
+        for at in 0..6 {
             let mut torn = line;
             torn[at] ^= 1 << 40;
             assert_eq!(Said::decode(&torn), None, "word {at}");

@@ -53,6 +53,7 @@ fn model(beat: Ordering, check: impl Fn(&Line) + Send + Sync + Copy + 'static) {
                     accepted,
                     declared_down: 0,
                     declared: 0,
+                    is_disabled: false,
                 };
                 store_line(&*words, &said(FIRST, 1, 0).encode());
                 store_line(&*words, &said(FIRST, 2, PEER).encode());
@@ -67,8 +68,14 @@ fn model(beat: Ordering, check: impl Fn(&Line) + Send + Sync + Copy + 'static) {
 /// What `Said::decode` reads of the words that the model has.
 fn decode(line: &Line) -> Option<Said> {
     let (beat, accepted) = (line[BEAT], line[ACCEPTED]);
-    let rest =
-        Said { incarnation: incarnation_of(beat), beat: 0, accepted: 0, declared_down: 0, declared: 0 };
+    let rest = Said {
+        incarnation: incarnation_of(beat),
+        beat: 0,
+        accepted: 0,
+        declared_down: 0,
+        declared: 0,
+        is_disabled: false,
+    };
     let mut whole = rest.encode();
     (whole[BEAT], whole[ACCEPTED]) = (beat, accepted);
     Said::decode(&whole)

@@ -108,6 +108,34 @@ impl HeartbeatLink {
         self.inner().is_some_and(|mut inner| inner.state.accept(session))
     }
 
+    /// Takes the link down until [`HeartbeatLink::enable`]: for an administrator, or for a test of what a program does then. When this
+    /// returns the session is over here, and the peer is told: it finds the link down ([`Down::PeerDisabled`]) at its next look, and
+    /// goes on to see that this side is there. Nothing in a forked child, or once the link is over.
+    pub fn disable(&self) {
+        self.order(LinkState::disable);
+    }
+
+    /// Lets the link come up again, in another session.
+    pub fn enable(&self) {
+        self.order(LinkState::enable);
+    }
+
+    /// Whether the link stays down until [`HeartbeatLink::enable`].
+    pub fn is_disabled(&self) -> bool {
+        self.inner().is_some_and(|inner| inner.state.is_disabled())
+    }
+
+    /// Whether the link stays down until it is enabled on the peer's side, as that has said within the bound.
+    pub fn is_peer_disabled(&self) -> bool {
+        self.inner().is_some_and(|inner| inner.state.is_peer_disabled())
+    }
+
+    fn order(&self, order: impl FnOnce(&mut LinkState)) {
+        if self.process.is_this() {
+            self.shared.turn(order);
+        }
+    }
+
     /// Whether the peer declares another period or bound, so that the link does not come up.
     pub fn is_mismatch(&self) -> bool {
         self.inner().is_some_and(|inner| inner.state.is_mismatch())
@@ -178,12 +206,12 @@ impl Shared {
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
 
-impl Beats for Shared {
-    fn beat(&self) -> bool {
+    /// Has the state obey an order, looks and speaks; `false` once the link is over.
+    fn turn(&self, order: impl FnOnce(&mut LinkState)) -> bool {
         let mut inner = self.lock();
         let before = inner.standing();
+        order(&mut inner.state);
         // A port that panics ends its own link, and not the thread that beats for the others. The state is whole: it does not
         // change while the port is called.
         if catch_unwind(AssertUnwindSafe(|| inner.beat(self.opened_at))).is_err() {
@@ -197,6 +225,12 @@ impl Beats for Shared {
             self.event.signal();
         }
         !inner.state.is_over()
+    }
+}
+
+impl Beats for Shared {
+    fn beat(&self) -> bool {
+        self.turn(|_| ())
     }
 }
 

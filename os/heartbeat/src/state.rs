@@ -52,6 +52,8 @@ pub struct LinkState {
     random: u64,
     ours: Said,
     is_pushed: bool,
+    /// What somebody has asked for; a look makes it so, because nothing but a look changes what this side says.
+    wants_disabled: bool,
     peer: Option<Peer>,
     offered: Option<Session>,
     told: Option<Session>,
@@ -69,6 +71,7 @@ struct Peer {
     /// The beat at the first look since this side has pushed its present incarnation.
     first: Option<u32>,
     silence: Duration,
+    is_disabled: bool,
 }
 
 impl LinkState {
@@ -91,6 +94,7 @@ impl LinkState {
             accepted: 0,
             declared_down: 0,
             declared: declared.to_bits(),
+            is_disabled: false,
         };
         let mut state = LinkState {
             declared,
@@ -98,6 +102,7 @@ impl LinkState {
             random,
             ours,
             is_pushed: false,
+            wants_disabled: false,
             peer: None,
             offered: None,
             told: None,
@@ -121,6 +126,7 @@ impl LinkState {
             self.give_up(Down::Displaced, now);
             return None;
         }
+        self.obey(now);
         let looked_at = self.looked_at.replace(now).unwrap_or(now);
         let pause = now.saturating_sub(looked_at);
         self.counters.longest_pause = self.counters.longest_pause.max(pause);
@@ -167,6 +173,26 @@ impl LinkState {
         Some(farewell.encode())
     }
 
+    /// Takes the link down at the next look, until it is enabled: this side goes on beating, and the peer learns why.
+    pub fn disable(&mut self) {
+        self.wants_disabled = true;
+    }
+
+    /// Lets the link come up again after [`LinkState::disable`], in another session.
+    pub fn enable(&mut self) {
+        self.wants_disabled = false;
+    }
+
+    /// Whether the link stays down until it is enabled on this side.
+    pub fn is_disabled(&self) -> bool {
+        self.wants_disabled
+    }
+
+    /// Whether the link stays down until it is enabled on the peer's side, as that has said within the bound.
+    pub fn is_peer_disabled(&self) -> bool {
+        self.peer.is_some_and(|peer| peer.is_disabled && peer.silence < self.declared.bound())
+    }
+
     /// Ends the link because this side's own memory cannot be used.
     pub(crate) fn fail(&mut self, now: Duration) {
         if !self.is_over() {
@@ -194,6 +220,18 @@ impl LinkState {
         matches!(self.status, Status::Down { reason, .. } if reason.is_final())
     }
 
+    /// Takes the link down, or lets it come up, as somebody has asked.
+    fn obey(&mut self, now: Duration) {
+        if std::mem::replace(&mut self.ours.is_disabled, self.wants_disabled) == self.wants_disabled {
+            return;
+        }
+        if self.wants_disabled {
+            self.give_up(Down::Disabled, now);
+        } else {
+            self.come_anew(0);
+        }
+    }
+
     fn hear(&mut self, said: &Said, counted: Duration, now: Duration) {
         let Some(peer) = self.peer.as_mut().filter(|peer| peer.incarnation == said.incarnation) else {
             return self.hear_another(said, now);
@@ -214,7 +252,7 @@ impl LinkState {
         let is_old = is_later(said.beat, first.wrapping_add(BEATS_BEFORE_ACCEPTED - 1));
         if self.ours.accepted == said.incarnation {
             self.agree(said, now);
-        } else if is_old && (said.accepted == 0 || said.accepted == self.ours.incarnation) {
+        } else if is_old && !self.ours.is_disabled && may_be_taken(said, self.ours.incarnation) {
             self.take(said, now);
         }
     }
@@ -223,7 +261,12 @@ impl LinkState {
     fn hear_another(&mut self, said: &Said, now: Duration) {
         if self.ours.accepted != 0 {
             let is_of_us = said.declared_down == self.ours.incarnation;
-            self.give_up(if is_of_us { Down::DeclaredDown } else { Down::Restarted }, now);
+            let reason = match said.is_disabled {
+                _ if is_of_us => Down::DeclaredDown,
+                true => Down::PeerDisabled,
+                false => Down::Restarted,
+            };
+            self.give_up(reason, now);
         }
         (self.offered, self.told, self.mismatch) = (None, None, false);
         self.peer = Some(Peer {
@@ -231,6 +274,7 @@ impl LinkState {
             beat: said.beat,
             first: None,
             silence: Duration::ZERO,
+            is_disabled: said.is_disabled,
         });
     }
 
@@ -266,7 +310,8 @@ impl LinkState {
 
     /// A peer that this side has taken.
     fn agree(&mut self, said: &Said, now: Duration) {
-        let is_taken = said.accepted == self.ours.incarnation;
+        // A side that is disabled takes nobody, and an incarnation does not become so.
+        let is_taken = said.accepted == self.ours.incarnation && !said.is_disabled;
         if is_taken && !self.status.is_up() {
             let session = Session::new(self.ours.incarnation, said.incarnation);
             self.status = Status::Up { session, since: now };
@@ -288,8 +333,9 @@ impl LinkState {
             self.counters.times_down += 1;
             self.counters.silent += u64::from(matches!(reason, Down::Silent { .. }));
             self.counters.declared_down += u64::from(reason == Down::DeclaredDown);
+            self.counters.disabled += u64::from(matches!(reason, Down::Disabled | Down::PeerDisabled));
         }
-        if self.status.is_up() || reason.is_final() {
+        if self.status.is_up() || reason.is_final() || reason == Down::Disabled {
             self.status = Status::Down { reason, since: now };
         }
         self.come_anew(declared_down);
@@ -318,6 +364,11 @@ impl LinkState {
         mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
         (mixed >> 32) as u32
     }
+}
+
+/// Whether a peer that beats holds on to no older incarnation of this side, and nobody has taken the link down there.
+fn may_be_taken(said: &Said, ours: u32) -> bool {
+    !said.is_disabled && (said.accepted == 0 || said.accepted == ours)
 }
 
 #[cfg(test)]

@@ -25,6 +25,8 @@ enum Step {
     Forge { at: usize, line: Line },
     /// A word of what stands there is changed.
     Flip { at: usize, word: usize, bits: u64 },
+    /// Somebody takes the link down on this side, or lets it come up.
+    Order { at: usize, disables: bool },
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -38,7 +40,8 @@ fn step() -> impl Strategy<Value = Step> {
         2 => (at.clone(), 1..8usize).prop_map(|(at, stores)| Step::Tear { at, stores }),
         1 => (at.clone(), 0..20usize).prop_map(|(at, back)| Step::Repeat { at, back }),
         1 => (at.clone(), any::<Line>()).prop_map(|(at, line)| Step::Forge { at, line }),
-        1 => (at, 0..8usize, any::<u64>()).prop_map(|(at, word, bits)| Step::Flip { at, word, bits }),
+        1 => (at.clone(), 0..8usize, any::<u64>()).prop_map(|(at, word, bits)| Step::Flip { at, word, bits }),
+        1 => (at, any::<bool>()).prop_map(|(at, disables)| Step::Order { at, disables }),
     ]
 }
 
@@ -110,6 +113,7 @@ impl Watched {
             assert!(silence >= BOUND && self.pair.now - self.heard_at[at] >= BOUND, "down too soon");
         }
         let (Some(is), Some(said)) = (is, Said::decode(&self.seen[1 - at])) else { return };
+        assert!(!after.is_disabled() && !said.is_disabled, "somebody has taken it down");
         assert!(!self.given_up[at].contains(&is), "a session came back");
         let taken = self.taken[1 - at].get(&said.incarnation);
         assert!(self.forged || taken == Some(&after.ours.incarnation), "the other side never took this one");
@@ -138,6 +142,8 @@ impl Watched {
                 self.seen[at][word] ^= bits;
                 self.forged = true;
             }
+            Step::Order { at, disables: true } => self.pair.sides[at].disable(),
+            Step::Order { at, disables: false } => self.pair.sides[at].enable(),
         }
     }
 
@@ -145,6 +151,7 @@ impl Watched {
     fn recover(&mut self, offset: Duration) {
         for at in 0..2 {
             self.carry(at, usize::MAX);
+            self.pair.sides[at].enable();
         }
         let looks = 2 * BOUND.div_duration_f64(PERIOD) as u32 + 24;
         for _ in 0..looks {
@@ -308,6 +315,7 @@ proptest! {
                 accepted: pick(picks[2]),
                 declared_down: pick(picks[3]),
                 declared: [DECLARED.to_bits(), DECLARED.to_bits(), pick(picks[4])][kind],
+                is_disabled: picks[6] % 4 == 0,
             };
             let now = Duration::from_micros(u64::from(pick(picks[5])));
             mine = state.look(now, &said.encode(), Some(&mine)).expect("only this side ends a link");

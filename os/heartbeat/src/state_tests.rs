@@ -152,8 +152,14 @@ fn beat_that_comes_again_is_none() {
 #[test]
 fn peer_is_taken_at_its_second_beat_after_a_look_that_came_after_a_push() {
     let mut state = side(16, Acceptance::AtOnce);
-    let mut said =
-        Said { incarnation: 5, beat: 1, accepted: 0, declared_down: 0, declared: DECLARED.to_bits() };
+    let mut said = Said {
+        incarnation: 5,
+        beat: 1,
+        accepted: 0,
+        declared_down: 0,
+        declared: DECLARED.to_bits(),
+        is_disabled: false,
+    };
     let mut now = Duration::ZERO;
     let mut look = |beat: u32| {
         (said.beat, now) = (beat, now + HALF);
@@ -197,6 +203,67 @@ fn peer_that_leaves_and_comes_anew_is_told_apart_from_a_silent_one() {
     pair.run(2);
     assert_eq!(pair.reason(0), Some(Down::Restarted));
     pair.run(10);
+    assert!(pair.both_up());
+}
+
+#[test]
+fn link_that_is_taken_down_stays_down_on_both_sides_and_comes_up_in_another_session() {
+    let mut pair = Pair::up(17);
+    let session = pair.statuses()[0].session();
+    pair.sides[0].disable();
+    assert!(pair.sides[0].is_disabled() && pair.both_up(), "a look does it");
+    pair.run(1);
+    assert_eq!([0, 1].map(|at| pair.reason(at)), [Some(Down::Disabled), Some(Down::PeerDisabled)]);
+    pair.run(1000);
+    assert_eq!([0, 1].map(|at| pair.reason(at)), [Some(Down::Disabled), Some(Down::PeerDisabled)]);
+    assert!(
+        pair.sides[1].is_peer_disabled() && !pair.sides[0].is_peer_disabled() && !pair.sides[1].is_disabled()
+    );
+    // The other side too: one alone does not bring it up.
+    pair.sides[1].disable();
+    pair.run(1);
+    pair.sides[0].enable();
+    pair.run(100);
+    assert_eq!([0, 1].map(|at| pair.reason(at)), [Some(Down::Disabled); 2], "why it went down");
+    assert!(pair.sides[0].is_peer_disabled() && !pair.sides[1].is_peer_disabled());
+    pair.sides[1].enable();
+    pair.run(10);
+    assert!(pair.both_up() && pair.statuses()[0].session() != session);
+    for counters in pair.sides.each_ref().map(LinkState::counters) {
+        assert_eq!((counters.times_up, counters.times_down, counters.disabled), (2, 1, 1));
+        assert_eq!((counters.silent, counters.declared_down), (0, 0));
+    }
+}
+
+#[test]
+fn link_may_be_taken_down_before_anybody_comes_and_a_dead_peer_does_not_keep_it_so() {
+    let mut pair = Pair::new(18);
+    pair.sides[0] = side(19, Acceptance::WhenTold);
+    pair.sides[0].disable();
+    pair.run(100);
+    assert_eq!((pair.reason(0), pair.statuses()[1]), (Some(Down::Disabled), Status::NeverUp));
+    assert!(pair.sides[1].is_peer_disabled() && pair.sides[0].offered().is_none());
+    pair.run_alone(1, 11);
+    assert!(!pair.sides[1].is_peer_disabled(), "nothing is heard of it");
+    pair.sides[0].enable();
+    pair.run(10);
+    let offered = pair.sides[0].offered().unwrap();
+    // Nothing is prepared for a peer that is disabled.
+    pair.sides[1].disable();
+    pair.run(10);
+    assert!(pair.sides[0].offered().is_none() && !pair.sides[0].accept(offered));
+    pair.sides[1].enable();
+    pair.run(10);
+    let offered = pair.sides[0].offered().unwrap();
+    // Taken back while it is on offer.
+    pair.sides[0].disable();
+    pair.run(1);
+    assert!(pair.sides[0].offered().is_none() && !pair.sides[0].accept(offered));
+    pair.sides[0].enable();
+    pair.run(10);
+    let offered = pair.sides[0].offered().unwrap();
+    assert!(pair.sides[0].accept(offered));
+    pair.run(5);
     assert!(pair.both_up());
 }
 
@@ -250,13 +317,14 @@ fn sides_that_declare_different_bounds_do_not_come_up() {
 
 #[test]
 fn peer_that_takes_back_what_it_said_is_down() {
-    for accepted in [0, 77] {
+    for (accepted, is_disabled) in [(Some(0), false), (Some(77), false), (None, true)] {
         let mut pair = Pair::up(14);
         let mut said = Said::decode(&pair.lines[1]).unwrap();
-        (said.accepted, said.beat) = (accepted, next_beat(said.beat));
+        (said.accepted, said.beat) = (accepted.unwrap_or(said.accepted), next_beat(said.beat));
+        said.is_disabled = is_disabled;
         pair.lines[1] = said.encode();
         pair.run_alone(0, 1);
-        assert_eq!(pair.reason(0), Some(Down::Unsound), "{accepted}");
+        assert_eq!(pair.reason(0), Some(Down::Unsound), "{accepted:?}");
     }
 }
 

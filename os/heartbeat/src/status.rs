@@ -43,6 +43,10 @@ pub enum Down {
     Restarted,
     /// The peer has left in order.
     Left,
+    /// Somebody has taken the link down on this side ([`crate::HeartbeatLink::disable`]). It stays down until it is enabled.
+    Disabled,
+    /// Somebody has taken the link down on the peer's side. It stays down until it is enabled there.
+    PeerDisabled,
     /// The peer takes back what it said, as no sound one does.
     Unsound,
     /// Somebody else stores where this side does: another process has taken its place. The link stays down.
@@ -69,6 +73,8 @@ impl fmt::Display for Down {
             Down::DeclaredDown => out.write_str("the peer has declared this side down"),
             Down::Restarted => out.write_str("the peer came anew"),
             Down::Left => out.write_str("the peer has left"),
+            Down::Disabled => out.write_str("the link was taken down on this side"),
+            Down::PeerDisabled => out.write_str("the link was taken down on the peer's side"),
             Down::Unsound => out.write_str("the peer took back what it had said"),
             Down::Displaced => out.write_str("somebody else has taken this side of the link"),
             Down::Failed => out.write_str("the memory of this side's line failed"),
@@ -85,7 +91,7 @@ pub enum Status {
     NeverUp,
     /// Both sides have taken each other, as far as this side can know.
     Up { session: Session, since: Duration },
-    /// It was up.
+    /// It was up, or somebody has taken it down.
     Down { reason: Down, since: Duration },
 }
 
@@ -113,6 +119,8 @@ pub struct Counters {
     pub silent: u64,
     /// Of [`Counters::times_down`]: because the peer had declared this side down.
     pub declared_down: u64,
+    /// Of [`Counters::times_down`]: because somebody had taken the link down, on either side.
+    pub disabled: u64,
     pub beats_heard: u64,
     /// Lines that no side says: of two incarnations at once, or of another format. Some are seen while a peer comes anew.
     pub unreadable: u64,

@@ -116,6 +116,24 @@ fn sides_come_up_and_learn_how_the_other_went() {
 }
 
 #[test]
+fn link_that_is_taken_down_says_so_on_both_sides_and_comes_back() {
+    let file = file();
+    let first = open::<Patient>(&file, Side::First);
+    let second = open::<Patient>(&file, Side::Second);
+    let session = both_up([&first, &second]);
+    first.take_change();
+    first.disable();
+    assert!(!first.is_up() && first.is_disabled(), "at once where it was asked for");
+    assert!(first.take_change().is_some_and(|status| is_down(Down::Disabled)(&status)));
+    wait(&second, is_down(Down::PeerDisabled));
+    await_beats(&second);
+    assert!(second.is_peer_disabled() && !second.is_up() && !second.is_disabled(), "it is there, and beats");
+    first.enable();
+    assert_ne!(both_up([&first, &second]), session);
+    assert!(!second.is_peer_disabled());
+}
+
+#[test]
 fn session_waits_for_who_prepares_it() {
     let file = file();
     let state = MappedState::new(&map(&file), 0, Side::First);
@@ -183,6 +201,7 @@ fn forked_child_neither_beats_nor_leaves_for_its_parent() {
     let child = match fork::fork().unwrap() {
         fork::Fork::Child => {
             let forked = Status::Down { reason: Down::Forked, since: Duration::ZERO };
+            first.disable();
             let says_so = first.status() == forked && first.take_change().is_none();
             drop(first);
             // It has links of its own.

@@ -36,7 +36,7 @@
 /* Version of the datagram protocol; a frame of another version is dropped. */
 #define BEELINE_DATAGRAM_VERSION 1
 /* What marks a link_side, and its version. */
-#define BEELINE_LINK_SIDE_FORMAT 200192001
+#define BEELINE_LINK_SIDE_FORMAT 200192002
 /* Most datagrams of one direction under way: the bits of `selective`, and one. */
 #define BEELINE_DATAGRAM_WINDOW 64
 /* Bytes of a half of an inline queue's window: the longest entry that can be pushed. The window is a run of halves; all even ones are one memory, all odd ones another. Where the window is blank, a push fills its half. */
@@ -499,13 +499,15 @@ struct beeline_link_side {
 	uint64_t declared_down; /* Incarnation of the other side that this one has declared down as it took its present one; 0: none. */
 	uint64_t declared; /* Bits 0 to 15: period in milliseconds; 16 to 31: bound in milliseconds. The two sides have the same, or the link does not come up. */
 	uint64_t format; /* link_side_format. */
-	uint8_t unused_40[24];
+	uint64_t disabled; /* 1: somebody has taken the link down on this side, and it comes up with no incarnation that says so; 0: nobody. Within one incarnation it does not change. */
+	uint8_t unused_48[16];
 };
 #define BEELINE_LINK_SIDE_BEAT_OFFSET 0
 #define BEELINE_LINK_SIDE_ACCEPTED_OFFSET 8
 #define BEELINE_LINK_SIDE_DECLARED_DOWN_OFFSET 16
 #define BEELINE_LINK_SIDE_DECLARED_OFFSET 24
 #define BEELINE_LINK_SIDE_FORMAT_OFFSET 32
+#define BEELINE_LINK_SIDE_DISABLED_OFFSET 40
 
 /* The two sides of a link in memory that both of them map. The lines are not neighbours, so that no prefetcher fetches both. */
 struct beeline_link_state {

@@ -27,7 +27,7 @@ pub const DATAGRAM_ETHERTYPE: usize = 34997;
 /// Version of the datagram protocol; a frame of another version is dropped.
 pub const DATAGRAM_VERSION: usize = 1;
 /// What marks a link_side, and its version.
-pub const LINK_SIDE_FORMAT: usize = 200192001;
+pub const LINK_SIDE_FORMAT: usize = 200192002;
 /// Most datagrams of one direction under way: the bits of `selective`, and one.
 pub const DATAGRAM_WINDOW: usize = 64;
 /// Bytes of a half of an inline queue's window: the longest entry that can be pushed. The window is a run of halves; all even ones are one memory, all odd ones another. Where the window is blank, a push fills its half.
@@ -613,6 +613,8 @@ pub mod link_side {
     pub const DECLARED_OFFSET: usize = 24;
     /// Byte offset of `format` (8 bytes): link_side_format.
     pub const FORMAT_OFFSET: usize = 32;
+    /// Byte offset of `disabled` (8 bytes): 1: somebody has taken the link down on this side, and it comes up with no incarnation that says so; 0: nobody. Within one incarnation it does not change.
+    pub const DISABLED_OFFSET: usize = 40;
 }
 /// The two sides of a link in memory that both of them map. The lines are not neighbours, so that no prefetcher fetches both.
 pub mod link_state {

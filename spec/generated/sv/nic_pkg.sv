@@ -34,7 +34,7 @@ package nic_pkg;
   // Version of the datagram protocol; a frame of another version is dropped.
   localparam int unsigned DatagramVersion = 1;
   // What marks a link_side, and its version.
-  localparam int unsigned LinkSideFormat = 200192001;
+  localparam int unsigned LinkSideFormat = 200192002;
   // Most datagrams of one direction under way: the bits of `selective`, and one.
   localparam int unsigned DatagramWindow = 64;
   // Bytes of a half of an inline queue's window: the longest entry that can be pushed. The window
@@ -844,8 +844,10 @@ package nic_pkg;
   localparam int unsigned LinkSideDeclaredDownOffset = 16;
   localparam int unsigned LinkSideDeclaredOffset = 24;
   localparam int unsigned LinkSideFormatOffset = 32;
+  localparam int unsigned LinkSideDisabledOffset = 40;
   typedef struct packed {
-    logic [191:0] unused_320;
+    logic [127:0] unused_384;
+    logic [63:0]  disabled;
     logic [63:0]  format;
     logic [63:0]  declared;
     logic [63:0]  declared_down;

@@ -30,10 +30,11 @@ const ROUNDS_VARIABLE: &str = "BEELINE_LITMUS_ROUNDS";
 const MIN_ROUNDS: u64 = 200;
 /// When fewer rounds will do, in a short and in a long run.
 const TIMEOUT: Duration = Duration::from_secs(20);
-const LONG_TIMEOUT: Duration = Duration::from_secs(300);
+const LONG_TIMEOUT: Duration = Duration::from_secs(600);
 /// Rounds in which something must be lost at least once, or the control has failed.
 const MAX_CONTROL_ROUNDS: u64 = 100_000_000;
-const WATCHDOG: Duration = Duration::from_secs(360);
+/// How long one side may wait for the other.
+const WATCHDOG: Duration = Duration::from_secs(120);
 /// How long the control may take.
 const CONTROL_TIMEOUT: Duration = Duration::from_secs(120);
 const SENDER: &str = "BEELINE_LITMUS_SENDER";
@@ -83,13 +84,14 @@ impl Side {
     }
 
     fn wait_for(&self, word: &Word, value: u64) {
-        let mut spins = 0u32;
+        let (mut spins, mut begun) = (0u32, None);
         while word.load_acquire() < value {
             spins += 1;
             core::hint::spin_loop();
             if spins.is_multiple_of(1024) {
                 std::thread::yield_now();
-                assert!(self.started.elapsed() < WATCHDOG, "the other process does not come");
+                let begun: &mut Instant = begun.get_or_insert_with(Instant::now);
+                assert!(begun.elapsed() < WATCHDOG, "the other process does not come");
             }
         }
     }

@@ -4,6 +4,7 @@
 //! program that the child executes inherits no descriptor of the library.
 
 use std::os::unix::process::CommandExt;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -30,13 +31,17 @@ fn main() -> Result<()> {
             scope.spawn(move || keep_busy(domain, thread, is_over));
         }
         let outcome = match fork::fork().expect("a process may fork") {
-            // Only this thread is in the child, which ends here: the threads of the scope are the parent's.
-            Fork::Child => std::process::exit(i32::from(child(&domain, &receiver).is_err())),
-            Fork::Parent(child) => parent(receiver, child),
+            // Only this thread is in the child, which ends here: the threads of the scope are the parent's, and a panic that
+            // left the scope would wait for them.
+            Fork::Child => {
+                let outcome = catch_unwind(AssertUnwindSafe(|| child(&domain, &receiver)));
+                std::process::exit(i32::from(!matches!(outcome, Ok(Ok(())))))
+            }
+            Fork::Parent(child) => catch_unwind(AssertUnwindSafe(|| parent(receiver, child))),
         };
         // Relaxed: the threads look at nothing else.
         is_over.store(true, Ordering::Relaxed);
-        outcome
+        outcome.unwrap_or_else(|panic| resume_unwind(panic))
     })
 }
 

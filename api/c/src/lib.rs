@@ -23,6 +23,7 @@ mod notify;
 mod options;
 mod reply;
 mod request;
+mod segment;
 mod server;
 mod status;
 mod window;

@@ -189,6 +189,16 @@ fn finds_no_failure(program: &Path, rounds: &str) {
 }
 
 #[test]
+fn memory_is_mapped_and_copied_and_its_loss_is_told() {
+    // In C more rounds than a process may have descriptors and segments open.
+    for ((name, compiler), rounds) in LANGUAGES.into_iter().zip(["1000", "1"]) {
+        let example = compile(compiler, "examples/segment.c", &format!("segment-{name}"));
+        assert_eq!(succeed(&mut Command::new(example)), "1000 entries, sum 1498500\n");
+        finds_no_failure(&compile(compiler, "tests/segments.c", &format!("segments-{name}")), rounds);
+    }
+}
+
+#[test]
 fn what_a_program_does_wrong_is_a_code_and_nothing_is_left_after_many_rounds() {
     for (name, compiler) in LANGUAGES {
         finds_no_failure(&compile(compiler, "tests/edges_misuse.c", &format!("edges-misuse-{name}")), "200");

@@ -32,7 +32,14 @@ fn domain(root: &Path) -> Domain {
 #[test]
 fn each_header_stands_alone_in_c_and_cpp() {
     let installed = installed();
-    for header in ["beeline.h", "beeline_bytes.h", "beeline_notify.h", "beeline_rpc.h", "beeline_window.h"] {
+    for header in [
+        "beeline.h",
+        "beeline_bytes.h",
+        "beeline_notify.h",
+        "beeline_rpc.h",
+        "beeline_segment.h",
+        "beeline_window.h",
+    ] {
         let header = installed.folder.path().join("include").join(header);
         for compiler in [["cc", "-std=c11", "-x", "c"], ["c++", "-std=c++17", "-x", "c++"]] {
             let mut command = Command::new(compiler[0]);
@@ -339,6 +346,7 @@ fn what_is_installed_is_taken_away_again() {
         "beeline_notify.h",
         "beeline_rpc.h",
         "beeline_rpc.pc",
+        "beeline_segment.h",
         "beeline_window.h",
         "libbeeline.a",
         "libbeeline.so",

@@ -39,6 +39,7 @@ codes! {
     NO_SPACE = -48, c"what comes next is longer than the memory for it";
     OPEN = -49, c"a reservation or a batch is open";
     NOT_OPEN = -50, c"no reservation or batch is open";
+    LOST = -51, c"memory of the segment is gone";
     REFUSED = -60, c"no domain, no connection, or no name: see the last error";
     INTERNAL = -99, c"a defect in the library";
 }

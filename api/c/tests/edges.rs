@@ -189,6 +189,13 @@ fn finds_no_failure(program: &Path, rounds: &str) {
 }
 
 #[test]
+fn windows_of_an_arena_are_opened_accepted_and_gathered() {
+    for (name, compiler) in LANGUAGES {
+        finds_no_failure(&compile(compiler, "tests/arenas.c", &format!("arenas-{name}")), "3");
+    }
+}
+
+#[test]
 fn memory_is_mapped_and_copied_and_its_loss_is_told() {
     // In C more rounds than a process may have descriptors and segments open.
     for ((name, compiler), rounds) in LANGUAGES.into_iter().zip(["1000", "1"]) {

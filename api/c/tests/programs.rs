@@ -34,6 +34,7 @@ fn each_header_stands_alone_in_c_and_cpp() {
     let installed = installed();
     for header in [
         "beeline.h",
+        "beeline_arena.h",
         "beeline_bytes.h",
         "beeline_notify.h",
         "beeline_rpc.h",
@@ -342,6 +343,7 @@ fn what_is_installed_is_taken_away_again() {
     let expected = [
         "beeline.h",
         "beeline.pc",
+        "beeline_arena.h",
         "beeline_bytes.h",
         "beeline_notify.h",
         "beeline_rpc.h",

@@ -214,6 +214,14 @@ impl ReceiverSet {
         Some(receiver)
     }
 
+    /// The member whose [`MemberId::number`] this is; `None` once it is out of the set.
+    pub fn member(&self, number: u64) -> Option<MemberId> {
+        let index = u32::try_from((number & u64::from(u32::MAX)).checked_sub(1)?).ok()?;
+        let member = MemberId { index, generation: u32::try_from(number >> 32).ok()? };
+        let slot = self.slots.get(member.slot())?;
+        (slot.generation == member.generation && slot.member.is_some()).then_some(member)
+    }
+
     /// Members.
     pub fn len(&self) -> usize {
         self.members

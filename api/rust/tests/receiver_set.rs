@@ -67,6 +67,23 @@ fn members_receive_from_one_sender_after_the_other() {
 }
 
 #[test]
+fn member_is_found_by_its_number_until_it_is_taken_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let domain = Domain::open_in(folder.path(), "test").unwrap();
+    let mut set = ReceiverSet::new();
+    let first = set.insert(domain.receiver("first").unwrap());
+    let second = set.insert(domain.receiver("second").unwrap());
+    assert_eq!((set.member(first.number()), set.member(second.number())), (Some(first), Some(second)));
+    for none in [0, 3, 1 << 32, second.number() + (1 << 32), u64::MAX] {
+        assert_eq!(set.member(none), None, "{none:#x}");
+    }
+    set.remove(first).unwrap();
+    assert_eq!(set.member(first.number()), None);
+    let again = set.insert(domain.receiver("again").unwrap());
+    assert_eq!((set.member(first.number()), set.member(again.number())), (None, Some(again)));
+}
+
+#[test]
 fn receiver_that_is_taken_out_goes_on_where_the_set_was() {
     let mut bench = Bench::new(ReceiverSet::new());
     let (red, blue) = (bench.insert("red"), bench.insert("blue"));

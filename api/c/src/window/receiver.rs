@@ -13,7 +13,7 @@ use super::rendezvous;
 use super::status::{EMPTY, OK};
 use crate::domain::beeline_rpc_domain;
 
-static RECEIVERS: Owned<beeline_window_receiver> = Owned::new();
+pub(crate) static RECEIVERS: Owned<beeline_window_receiver> = Owned::new();
 
 #[unsafe(no_mangle)]
 extern "C" fn beeline_window_receiver_offer(

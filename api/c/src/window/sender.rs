@@ -10,7 +10,7 @@ use super::rendezvous;
 use super::status::OK;
 use crate::domain::beeline_rpc_domain;
 
-static SENDERS: Owned<beeline_window_sender> = Owned::new();
+pub(crate) static SENDERS: Owned<beeline_window_sender> = Owned::new();
 
 #[unsafe(no_mangle)]
 extern "C" fn beeline_window_sender_connect(

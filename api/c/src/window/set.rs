@@ -1,9 +1,8 @@
 //! Sets of receivers: many windows received from by one thread, each function a gate, a check and a call.
 
 use core::ffi::{c_int, c_void};
-use std::collections::BTreeMap;
 
-use beeline::{MemberId, ReceiverSet};
+use beeline::ReceiverSet;
 use beeline_ffi::{
     Caller, Failure, Handle, HandleVariable, Kind, Options, Out, Outcome, Owned, SlotRef, Text, edge,
 };
@@ -27,8 +26,8 @@ type EachOf = unsafe extern "C-unwind" fn(
 
 /// A set of C.
 pub struct beeline_window_set {
-    set: Described<ReceiverSet>,
-    members: BTreeMap<u64, MemberId>,
+    pub(crate) set: Described<ReceiverSet>,
+    pub(crate) has_arena: bool,
     message: SlotRef<beeline_window_message>,
 }
 
@@ -37,7 +36,7 @@ impl Kind for beeline_window_set {
     const TAG: u8 = 0x39;
 }
 
-static SETS: Owned<beeline_window_set> = Owned::new();
+pub(crate) static SETS: Owned<beeline_window_set> = Owned::new();
 
 impl beeline_window_set {
     /// Gives at most `max` messages to C's callback, and counts them in `given`; puts whose sender is over.
@@ -89,7 +88,7 @@ extern "C" fn beeline_window_set_open(
         let message = MESSAGES.slot(MESSAGES.insert(beeline_window_message(Held::Nothing))?);
         let receivers = if burst == 0 { ReceiverSet::new() } else { ReceiverSet::with_burst(burst) };
         let receivers = Described::new(receivers.wait(policy));
-        let new = beeline_window_set { set: receivers, members: BTreeMap::new(), message };
+        let new = beeline_window_set { set: receivers, has_arena: false, message };
         set.put(SETS.insert(new)?, "set")?;
         Ok(OK)
     })
@@ -129,7 +128,6 @@ extern "C" fn beeline_window_set_offer(
         // What was announced does not stand for the new one.
         set.set.disarm();
         let id = set.set.insert(receiver);
-        set.members.insert(id.number(), id);
         member.put(id.number(), "member")?;
         Ok(OK)
     })
@@ -139,7 +137,7 @@ extern "C" fn beeline_window_set_offer(
 extern "C" fn beeline_window_set_remove(set: Handle<beeline_window_set>, member: u64) -> c_int {
     edge("beeline_window_set_remove", || {
         let mut set = SETS.enter(set)?;
-        let removed = set.members.remove(&member).and_then(|id| set.set.remove(id));
+        let removed = set.set.member(member).and_then(|id| set.set.remove(id));
         if removed.is_none() {
             return Err(Failure::invalid(format!("member = {member}; the set has none of that number")));
         }

@@ -293,12 +293,15 @@ impl<T: Transport> Client<T> {
 
     /// Waits as the client's policy says until a poll may find something, or a server was lost or found, at most until
     /// `deadline`; whether one of them has come. It does not wait for room: a caller that found none waits for its
-    /// calls, or pauses.
+    /// calls, or pauses. Nor does it wait where nothing can come: a client that connected with a token has no server after its own.
     pub fn wait(&mut self, deadline: Option<Deadline>) -> bool {
         let (mut idle, was_lost) = (Idle::new(self.policy), self.loss.is_some());
         loop {
             if self.has_news() || self.loss.is_some() != was_lost {
                 return true;
+            }
+            if was_lost && !self.transport.looks_again() {
+                return false;
             }
             let sleep = idle.pass();
             if idle.is_check_due() {

@@ -54,6 +54,11 @@ pub trait Transport {
     /// Looks for a server again after a loss; `true` once there is one. Never blocks; called now and then.
     fn reconnect(&mut self) -> bool;
 
+    /// Whether [`Transport::reconnect`] may ever find one. It cannot where the proof that let the client in was good once.
+    fn looks_again(&self) -> bool {
+        true
+    }
+
     /// Announces a sleep; then [`Transport::has_news`] is asked, and the sleep begins or is cancelled.
     fn prepare_sleep(&mut self);
 

@@ -76,6 +76,8 @@ fn client_with_a_token_does_not_look_for_whoever_serves_after_its_server() {
         drop(client.poll());
         assert!(matches!(client.start(ECHO, b"again", None), Err(StartError::NotConnected { .. })));
     }
+    // Nor does it wait for what cannot come: this ends.
+    assert!(!client.wait(None));
 }
 
 #[test]

@@ -274,6 +274,10 @@ impl Transport for ShmTransport {
         false
     }
 
+    fn looks_again(&self) -> bool {
+        self.target.is_found_again
+    }
+
     fn prepare_sleep(&mut self) {
         let ends = self.session.iter().flat_map(|session| session.replies.iter().flatten());
         prepare_all(ends.map(|end| &end.sleeper));

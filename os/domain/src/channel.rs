@@ -84,7 +84,7 @@ impl Channel {
         }
     }
 
-    /// Whether this process made it; a forked child only has a copy. One system call.
+    /// Whether this process made it; a forked child only has a copy.
     pub(crate) fn is_own(&self) -> bool {
         self.opened_by.is_this()
     }

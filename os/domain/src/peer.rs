@@ -158,7 +158,7 @@ impl Peer {
         self.0.branches.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether it was made by this process; a forked child only has a copy. One system call.
+    /// Whether it was made by this process; a forked child only has a copy.
     pub(crate) fn is_own(&self) -> bool {
         self.0.channel.is_own()
     }

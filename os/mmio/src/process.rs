@@ -18,9 +18,15 @@ impl ThisProcess {
         ThisProcess { pid: std::process::id(), generation: generation() }
     }
 
-    /// Whether it is the process that calls. One system call.
+    /// Whether it is the process that calls: one load, and a system call where the kernel cannot tell a child.
+    #[inline]
     pub fn is_this(self) -> bool {
-        self == Self::get()
+        // A child counts on from the copy that it has of its parent's count, so within a family the number says it all, and a value
+        // of this type is never seen by another family. It is in no shared memory.
+        match self.generation {
+            0 => self.pid == std::process::id(),
+            own => own == generation(),
+        }
     }
 
     /// The process that a fork of this one makes, as it would be told from this one.
@@ -105,6 +111,7 @@ mod tests {
         let this = ThisProcess::get();
         assert!(this.is_this() && this.pid() == std::process::id());
         assert!(!this.child().is_this());
-        assert!(!ThisProcess { pid: this.pid + 1, ..this }.is_this());
+        let by_pid = ThisProcess { generation: 0, ..this };
+        assert!(by_pid.is_this() && !ThisProcess { pid: this.pid + 1, ..by_pid }.is_this());
     }
 }

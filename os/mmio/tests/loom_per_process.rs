@@ -22,6 +22,10 @@ mod process {
             ThisProcess(NUMBER.with(Cell::get))
         }
 
+        pub(crate) fn is_this(self) -> bool {
+            self == Self::get()
+        }
+
         /// Puts the calling thread into another process.
         pub(crate) fn enter(number: u32) {
             NUMBER.with(|own| own.set(number));

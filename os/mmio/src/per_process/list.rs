@@ -41,14 +41,14 @@ impl<T> PerProcess<T> {
     /// Returns the value of this process, if it has one.
     pub fn get(&self) -> Option<&T> {
         // Acquire: pairs with the exchange in `get_or_try_init`, which published the entry.
-        self.find(self.latest.load(Ordering::Acquire), ThisProcess::get())
+        self.find(self.latest.load(Ordering::Acquire))
     }
 
-    fn find(&self, mut entry: *mut Entry<T>, process: ThisProcess) -> Option<&T> {
+    fn find(&self, mut entry: *mut Entry<T>) -> Option<&T> {
         while !entry.is_null() {
             // SAFETY: published entries are whole and live as long as `self`.
             let found = unsafe { &*entry };
-            if found.process == process {
+            if found.process.is_this() {
                 return Some(&found.value);
             }
             entry = found.before;
@@ -70,7 +70,7 @@ impl<T> PerProcess<T> {
         loop {
             // Acquire: pairs with the exchange below.
             let latest = self.latest.load(Ordering::Acquire);
-            if let Some(first) = self.find(latest, process) {
+            if let Some(first) = self.find(latest) {
                 // SAFETY: from `Box::into_raw` above, and not published.
                 drop(unsafe { Box::from_raw(made) });
                 return Ok(first);

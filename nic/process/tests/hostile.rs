@@ -6,7 +6,7 @@ mod support;
 use std::collections::HashMap;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 use beeline_contract_link::Link;
@@ -200,9 +200,9 @@ impl Drop for Floods<'_> {
     }
 }
 
-/// Writes registers of a port of its own, resets and starts of queues among them, until it is told to stop; how many.
-fn flood_registers(root: &Path, stop: &AtomicBool) -> u64 {
-    let (mut random, mut written) = (0x9e37_79b9_7f4a_7c15_u64, 0);
+/// Writes registers of a port of its own, resets and starts of queues among them, until it is told to stop, and counts them.
+fn flood_registers(root: &Path, stop: &AtomicBool, written: &AtomicU64) {
+    let mut random = 0x9e37_79b9_7f4a_7c15_u64;
     while !stop.load(Ordering::Relaxed) {
         // A port that broke a rule is expelled; the next one goes on.
         let Ok(mut link) = ShmLink::connect(&domain(root), &ShmOptions::default()) else { continue };
@@ -218,12 +218,11 @@ fn flood_registers(root: &Path, stop: &AtomicBool) -> u64 {
                 _ => ((random >> 16) as u32, random),
             };
             match link.write_register(offset, value) {
-                Ok(is_written) => written += u64::from(is_written),
+                Ok(is_written) => _ = written.fetch_add(u64::from(is_written), Ordering::Relaxed),
                 Err(_) => break,
             }
         }
     }
-    written
 }
 
 #[test]
@@ -231,22 +230,30 @@ fn floods_of_register_writes_and_questions_change_no_frame_of_others() {
     let folder = tempfile::tempdir().unwrap();
     let nic = Running::start(config(folder.path()));
     let mut stations = stations(folder.path());
-    let stop = AtomicBool::new(false);
-    let (written, asked) = std::thread::scope(|scope| {
-        let registers = scope.spawn(|| flood_registers(folder.path(), &stop));
+    let (stop, written, asked) = (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(0));
+    let is_flooded = || written.load(Ordering::Relaxed) > 1000 && asked.load(Ordering::Relaxed) > 10;
+    let echoes = std::thread::scope(|scope| {
+        scope.spawn(|| flood_registers(folder.path(), &stop, &written));
         let questions = scope.spawn(|| {
             let (feed, _) = StatisticsFeed::open(&domain(folder.path()), "nic").unwrap();
-            let asked = (0_u64..).find(|_| stop.load(Ordering::Relaxed) || feed.next().is_err());
-            assert!(stop.load(Ordering::Relaxed), "a question is not answered");
-            asked.unwrap_or_default()
+            while !stop.load(Ordering::Relaxed) {
+                assert!(feed.next().is_ok(), "a question is not answered");
+                asked.fetch_add(1, Ordering::Relaxed);
+            }
         });
         let floods = Floods(&stop);
-        (0..300).for_each(|number| echo(&mut stations, number));
+        // Both floods take their time to begin, and frames pass while they last.
+        let (begun, mut echoes) = (Instant::now(), 0_u64);
+        while echoes < 300 || !is_flooded() {
+            let is_begun = !questions.is_finished() && begun.elapsed() < WATCHDOG;
+            assert!(is_begun, "{written:?} registers, {asked:?} questions are no flood");
+            echo(&mut stations, echoes as u16);
+            echoes += 1;
+        }
         drop(floods);
-        (registers.join().unwrap(), questions.join().unwrap())
+        echoes
     });
-    println!("{written} registers were written, {asked} questions asked");
-    assert!(written > 1000 && asked > 10, "{written} registers, {asked} questions are no flood");
+    println!("{written:?} registers were written, {asked:?} questions asked, {echoes} echoes");
     echo(&mut stations, 0);
     nic.stop();
 }

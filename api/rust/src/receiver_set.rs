@@ -305,16 +305,17 @@ impl ReceiverSet {
         MemberError { member, taken: failed.taken, error: RecvError::new(failed.error, departure) }
     }
 
-    /// Looks at so many slots, from where the last look ended on, for senders that have come or gone.
+    /// Looks at so many slots, from where the last look ended on, for senders that have come or gone; each time the last slot was
+    /// looked at, and in a set without slots, for windows that were opened in the arena.
     #[inline]
     fn look_for_senders(&mut self, slots: usize) {
-        if self.next_look == 0 || slots >= self.slots.len() {
-            self.accept_windows();
-        }
-        for _ in 0..slots {
-            let index = self.next_look;
-            self.next_look = if index + 1 < self.slots.len() { index + 1 } else { 0 };
-            self.look_for_sender(index);
+        for _ in 0..slots.max(1) {
+            self.look_for_sender(self.next_look);
+            self.next_look += 1;
+            if self.next_look >= self.slots.len() {
+                self.next_look = 0;
+                self.accept_windows();
+            }
         }
     }
 

@@ -67,6 +67,30 @@ fn set_receives_from_thousands_of_windows_in_few_descriptors_and_forgets_those_t
 }
 
 #[test]
+fn set_in_which_one_member_never_pauses_takes_in_all_windows_that_are_opened() {
+    const FIRST: usize = 8;
+    const LATER: usize = 100;
+    let folder = tempfile::tempdir().unwrap();
+    let (receivers, arena) = pair(&folder, ArenaOptions::new());
+    let mut set = ReceiverSet::new();
+    set.set_arena(Some(receivers));
+    let mut first: Vec<_> = (0..FIRST).map(|_| arena.open().unwrap()).collect();
+    while set.len() < FIRST {
+        assert_eq!(set.drain_timeout(1, Duration::from_millis(1), |_, _| ()).unwrap(), 0);
+    }
+    let _later: Vec<_> = (0..LATER).map(|_| arena.open().unwrap()).collect();
+    // The receiver is asked for this one, so it has heard of the others when it answers.
+    let _last = arena.open_sized(16).unwrap();
+    let mut passes = 0;
+    while set.len() < FIRST + LATER {
+        assert!(passes < 1000, "{} members after {passes} passes", set.len());
+        first[0].send(b"no pause").unwrap();
+        assert_eq!(set.drain(16, |_, _| ()).unwrap(), 1);
+        passes += 1;
+    }
+}
+
+#[test]
 fn set_that_sleeps_is_woken_by_a_window_that_is_opened() {
     let folder = tempfile::tempdir().unwrap();
     let (receivers, arena) = pair(&folder, ArenaOptions::new());

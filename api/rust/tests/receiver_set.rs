@@ -79,6 +79,7 @@ fn member_is_found_by_its_number_until_it_is_taken_out() {
     }
     set.remove(first).unwrap();
     assert_eq!(set.member(first.number()), None);
+    assert_eq!(set.member(first.number() + (1 << 32)), None, "what comes into the place is not there yet");
     let again = set.insert(domain.receiver("again").unwrap());
     assert_eq!((set.member(first.number()), set.member(again.number())), (None, Some(again)));
 }

@@ -254,7 +254,6 @@ impl Table {
             }
             (Role::Client(_), Kind::Reply | Kind::Refusal) => self.answer(number, request),
             (Role::Client(mailbox), Kind::Notify) => {
-                // Before the first answer, too: nobody takes it before the connection is made.
                 let (mut fds, mailbox) = (request.fds, Arc::clone(mailbox));
                 let received = mailbox.notices.receive(request.header.serial, request.payload, &mut fds.fds);
                 if let Err(error) = received {
@@ -453,16 +452,8 @@ impl Table {
     /// The owner's answer to this process.
     fn answer(&mut self, number: u64, request: Request<'_>) {
         let Some(link) = self.links.get_mut(number) else { return };
-        let header = request.header;
-        if link.peer.is_none() {
-            if link.evidence.confirm(header.started_ticks).is_err() {
-                self.end(number, Departure::Died);
-                return;
-            }
-            let peer = Peer::new(Arc::clone(&link.evidence), Arc::clone(&link.channel), header.membarrier);
-            link.peer = Some(peer);
-        }
         let (Role::Client(mailbox), Some(peer)) = (&link.role, &link.peer) else { return };
+        let header = request.header;
         let answer = match header.kind {
             Kind::Reply => Ok(Reply { payload: request.payload.to_vec(), fds: request.fds.take() }),
             _ => Err(Refusal::from_wire(request.payload)),

@@ -81,7 +81,7 @@ pub(crate) struct Link {
     pub channel: Arc<Channel>,
     pub evidence: Arc<Evidence>,
     pub role: Role,
-    /// Known from the other side's first packet on.
+    /// Of a client, known from its first packet on.
     pub peer: Option<Peer>,
     /// When the connection is given up: no first packet, or nothing but a hang-up, until then.
     pub deadline: Option<Instant>,

@@ -197,7 +197,7 @@ fn windows_of_an_arena_are_opened_accepted_and_gathered() {
 
 #[test]
 fn memory_is_mapped_and_copied_and_its_loss_is_told() {
-    // In C more rounds than a process may have descriptors and segments open.
+    // In C more rounds than the program may have descriptors and segments open.
     for ((name, compiler), rounds) in LANGUAGES.into_iter().zip(["1000", "1"]) {
         let example = compile(compiler, "examples/segment.c", &format!("segment-{name}"));
         assert_eq!(succeed(&mut Command::new(example)), "1000 entries, sum 1498500\n");

@@ -32,6 +32,17 @@ impl beeline_rpc_domain {
         Ok(self.opened_within(Duration::ZERO)?.0)
     }
 
+    /// As `opened`, for the facade of Rust.
+    pub(crate) fn facade(&self) -> Outcome<beeline::Domain> {
+        Ok(self.opened()?.clone().into())
+    }
+
+    /// As `opened_within`, for the facade of Rust.
+    pub(crate) fn facade_within(&self, timeout: Duration) -> Outcome<(beeline::Domain, Duration)> {
+        let (domain, left) = self.opened_within(timeout)?;
+        Ok((domain.clone().into(), left))
+    }
+
     /// The open domain, and what is left of `timeout`: for at most so long this waits until another user has made it and opened
     /// it to this one.
     pub(crate) fn opened_within(&self, timeout: Duration) -> Outcome<(&Domain, Duration)> {

@@ -49,7 +49,7 @@ unsafe impl OptionsOfC for beeline_segment_options {
 }
 
 /// One of the values that an option may have, by its number.
-fn chosen<T: Copy>(values: &[T], number: u32, field: &str) -> Outcome<T> {
+fn by_number<T: Copy>(values: &[T], number: u32, field: &str) -> Outcome<T> {
     values.get(number as usize).copied().ok_or_else(|| {
         let most = values.len() - 1;
         Failure::invalid(format!("options.{field} = {number}; it must be a number of its enum, 0 to {most}"))
@@ -64,25 +64,26 @@ fn read(options: &Options<'_, beeline_segment_options>) -> Outcome<(SegmentOptio
     }
     let bytes = usize::try_from(given.length)
         .map_err(|_| Failure::invalid(format!("options.length = {}; nothing is that long", given.length)))?;
-    let on_loss = match chosen(&[0, 1, 2], given.on_loss, "on_loss")? {
-        0 => OnLoss::Refused,
-        1 => OnLoss::Fatal,
-        _ => OnLoss::Guarded(FaultGuard::install().map_err(|error| of_segment(&error.into()))?),
-    };
+    let is_file = by_number(&[false, true], given.kind, "kind")?;
     let chosen = SegmentOptions {
         offset_bytes: given.offset,
         bytes: (bytes != 0).then_some(bytes),
         address: (!given.address.is_null()).then(|| given.address.addr()),
-        access: chosen(&[Access::ReadWrite, Access::ReadOnly], given.access, "access")?,
-        pages: chosen(&[Pages::Lazy, Pages::Present], given.pages, "pages")?,
-        huge_pages: chosen(
+        access: by_number(&[Access::ReadWrite, Access::ReadOnly], given.access, "access")?,
+        pages: by_number(&[Pages::Lazy, Pages::Present], given.pages, "pages")?,
+        huge_pages: by_number(
             &[HugePages::No, HugePages::Wished, HugePages::Required],
             given.huge_pages,
             "huge_pages",
         )?,
-        on_loss,
+        // Last: it may install a handler of SIGBUS, which options that are refused must not.
+        on_loss: match by_number(&[0, 1, 2], given.on_loss, "on_loss")? {
+            0 => OnLoss::Refused,
+            1 => OnLoss::Fatal,
+            _ => OnLoss::Guarded(FaultGuard::install().map_err(|error| of_segment(&error.into()))?),
+        },
     };
-    Ok((chosen, self::chosen(&[false, true], given.kind, "kind")?))
+    Ok((chosen, is_file))
 }
 
 #[cold]
@@ -141,10 +142,8 @@ extern "C" fn beeline_segment_map(
     edge("beeline_segment_map", || {
         segment.put(Handle::NULL, "segment")?;
         // A copy of our own: another thread may close the number that C gave.
-        let memory = duplicate(descriptor, "descriptor").map_err(|_| {
-            let why = "no such descriptor is open, or this process has no room for another";
-            Failure::invalid(format!("descriptor = {descriptor}; {why}"))
-        })?;
+        let memory = duplicate(descriptor)
+            .map_err(|error| Failure::invalid(format!("descriptor = {descriptor}; {error}")))?;
         let (options, is_file) = read(&options)?;
         let mapped = if is_file {
             MappedSegment::file(memory.as_fd(), &options)

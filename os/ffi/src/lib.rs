@@ -36,5 +36,5 @@ pub use edge::{Failure, Outcome, Reason, edge, edge_or, keep, last_error};
 pub use handle::{Handle, HandleVariable, Kind};
 pub use options::{Options, OptionsOfC};
 pub use owned::{Caller, Owned, Pass, SlotRef};
-pub use parcel::{EmptySpace, MAX_FDS, Parcel, ParcelPointer, Space, SpacePointer, duplicate};
+pub use parcel::{EmptySpace, MAX_FDS, Parcel, ParcelPointer, Space, SpacePointer, duplicate, duplicate_all};
 pub use shared::Shared;

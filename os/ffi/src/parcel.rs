@@ -3,6 +3,7 @@
 use core::ffi::c_int;
 use core::marker::PhantomData;
 use core::mem::MaybeUninit;
+use std::io;
 use std::os::fd::{BorrowedFd, IntoRawFd, OwnedFd};
 
 use crate::argument::{Array, Bytes};
@@ -57,7 +58,7 @@ impl<'a> ParcelPointer<'a> {
         let bytes = parcel.bytes.read(parcel.length, "bytes").map_err(|failure| failure.in_struct(what))?;
         let fds = parcel.fds.read(parcel.fd_count, MAX_FDS, "fds");
         let fds = fds.map_err(|failure| failure.in_struct(what))?;
-        Ok((bytes, fds.iter().map(|number| duplicate(*number, what)).collect::<Outcome<_>>()?))
+        Ok((bytes, duplicate_all(fds, what)?))
     }
 }
 
@@ -65,16 +66,25 @@ impl<'a> ParcelPointer<'a> {
 ///
 /// # Errors
 /// There is no such descriptor, or the process has no room for another.
-pub fn duplicate(number: c_int, what: &str) -> Outcome<OwnedFd> {
-    let refused = |why: &dyn core::fmt::Display| {
-        Failure::invalid(format!("{what}->fds has the descriptor {number}: {why}"))
-    };
+pub fn duplicate(number: c_int) -> io::Result<OwnedFd> {
     if number < 0 {
-        return Err(refused(&"it is negative"));
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is negative"));
     }
     // SAFETY: not -1 (checked above). If it is no open descriptor, the kernel says so to the one call that is made of it.
     let borrowed = unsafe { BorrowedFd::borrow_raw(number) };
-    borrowed.try_clone_to_owned().map_err(|error| refused(&error))
+    borrowed.try_clone_to_owned()
+}
+
+/// Descriptors of our own of the files that those of the parcel `what` are of.
+///
+/// # Errors
+/// As [`duplicate`], of any of them.
+pub fn duplicate_all(numbers: &[c_int], what: &str) -> Outcome<Vec<OwnedFd>> {
+    let duplicate_one = |&number| {
+        duplicate(number)
+            .map_err(|error| Failure::invalid(format!("{what}->fds has the descriptor {number}: {error}")))
+    };
+    numbers.iter().map(duplicate_one).collect()
 }
 
 /// Memory for bytes and descriptors that come, and how many did.

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use beeline::{Answer, Notified, Notifier, NotifierEvent, NotifierOptions, NotifyError, Subscriber};
 use beeline_ffi::{
     Array, Failure, Handle, HandleVariable, Kind, MAX_FDS, Options, OptionsOfC, Out, Outcome, Parcel,
-    ParcelPointer, Shared, Space, Text, duplicate, edge,
+    ParcelPointer, Shared, Space, Text, duplicate_all, edge,
 };
 
 use super::callback::{Context, numbers, without_unwinding};
@@ -104,10 +104,9 @@ fn answer(
     if refused != 0 {
         return Err(String::from_utf8_lossy(&bytes[..length]).into_owned());
     }
-    let fds: Outcome<Vec<OwnedFd>> =
-        given[..fd_count].iter().map(|number| duplicate(*number, "answer")).collect();
+    let fds = duplicate_all(&given[..fd_count], "answer").map_err(|failure| failure.why.clone())?;
     bytes.truncate(length);
-    Ok(Answer { payload: bytes, fds: fds.map_err(|failure| failure.why.clone())? })
+    Ok(Answer { payload: bytes, fds })
 }
 
 #[unsafe(no_mangle)]
@@ -123,7 +122,7 @@ extern "C" fn beeline_notifier_offer(
         notifier.put(Handle::NULL, "notifier")?;
         let domain = DOMAINS.get(domain)?;
         let (name, options) = (name.read("name")?, options(&given)?);
-        let domain = beeline::Domain::from(domain.opened()?.clone());
+        let domain = domain.facade()?;
         let context = Context(context);
         let offered =
             domain.notifier_with(name, options, move |subscriber, request, fds| match answer_of_c {

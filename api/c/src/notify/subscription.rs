@@ -120,8 +120,7 @@ extern "C" fn beeline_subscription_open(
         let domain = DOMAINS.get(domain)?;
         let (name, (request, fds)) = (name.read("name")?, request.read("request")?);
         let fds: Vec<_> = fds.iter().map(AsFd::as_fd).collect();
-        let (domain, left) = domain.opened_within(duration(timeout_ns))?;
-        let domain = beeline::Domain::from(domain.clone());
+        let (domain, left) = domain.facade_within(duration(timeout_ns))?;
         let mut opened =
             domain.subscribe_with(name, request, &fds, left).map_err(|error| of_connect(&error))?;
         let fds = opened.take_fds();

@@ -84,7 +84,7 @@ fn offer(
 ) -> Outcome<ReceiverArena> {
     let domain = DOMAINS.get(domain)?;
     let (name, options) = (name.read("name")?, read(options)?);
-    let domain = beeline::Domain::from(domain.opened()?.clone());
+    let domain = domain.facade()?;
     domain.receiver_arena_with(name, options).map_err(|error| of_offer(&error))
 }
 
@@ -157,8 +157,7 @@ extern "C" fn beeline_arena_join(
         arena.put(Handle::NULL, "arena")?;
         let domain = DOMAINS.get(domain)?;
         let (name, (options, timeout)) = (name.read("name")?, options::sender(&options)?);
-        let (domain, left) = domain.opened_within(timeout)?;
-        let domain = beeline::Domain::from(domain.clone());
+        let (domain, left) = domain.facade_within(timeout)?;
         let joined = domain.sender_arena_with(name, lines, options.timeout(left));
         let joined = beeline_arena_sender(joined.map_err(|error| of_connect(&error))?);
         arena.put(SENDER_ARENAS.insert(joined)?, "arena")?;

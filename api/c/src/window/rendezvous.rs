@@ -15,7 +15,7 @@ pub(crate) fn offer(
 ) -> Outcome<Receiver> {
     let domain = DOMAINS.get(domain)?;
     let (name, options) = (name.read("name")?, options::receiver(options)?);
-    let domain = beeline::Domain::from(domain.opened()?.clone());
+    let domain = domain.facade()?;
     domain.receiver_with(name, options).map_err(|error| of_offer(&error))
 }
 
@@ -27,7 +27,6 @@ pub(crate) fn connect(
 ) -> Outcome<Sender> {
     let domain = DOMAINS.get(domain)?;
     let (name, (options, timeout)) = (name.read("name")?, options::sender(options)?);
-    let (domain, left) = domain.opened_within(timeout)?;
-    let domain = beeline::Domain::from(domain.clone());
+    let (domain, left) = domain.facade_within(timeout)?;
     domain.sender_with(name, options.timeout(left)).map_err(|error| of_connect(&error))
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Waits for SUBSCRIBERS, tells each the numbers from 1 to COUNT, and answers each request with what was asked. Usage: notifier NAME ROOT SUBSCRIBERS COUNT; see subscriber.c.
+ * Waits for SUBSCRIBERS, tells each the numbers from 1 to COUNT, and answers each request with what was asked. Usage:
+ * notifier NAME ROOT SUBSCRIBERS COUNT; see subscriber.c.
  *
  *   cc notifier.c $(pkg-config --cflags --libs beeline) -o notifier
  */

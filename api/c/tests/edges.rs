@@ -124,6 +124,20 @@ fn one_program_receives_from_many() {
 }
 
 #[test]
+fn one_program_receives_from_every_window_of_an_arena() {
+    for (name, compiler) in LANGUAGES {
+        let program = compile(compiler, "examples/arena.c", &format!("arena-{name}"));
+        let place = tempfile::tempdir().unwrap();
+        let [mut receiver, mut sender] =
+            ["receive", "send"].map(|what| Running::start(&program, &[what, root(&place), "2000"]));
+        // The sender first: it waits for nobody, and the receiver waits for all that it opens.
+        assert!(sender.child.wait().unwrap().success());
+        assert_eq!(receiver.line(), "2000 sessions, sum 1999000", "{name}");
+        assert!(receiver.child.wait().unwrap().success());
+    }
+}
+
+#[test]
 fn every_subscriber_is_told_everything_however_it_waits() {
     for (name, compiler) in LANGUAGES {
         let notify = compile(compiler, "examples/notifier.c", &format!("notifier-{name}"));

@@ -2,8 +2,8 @@
 /**
  * @file beeline.h
  * What programs that use Beeline by C or C++ have in common: domains, codes, errors. Messages are in beeline_window.h, byte
- * streams in beeline_bytes.h, thousands of windows in beeline_arena.h, notifications in beeline_notify.h, mapped memory in beeline_segment.h, calls in beeline_rpc.h; one
- * library has all of it. Build with `pkg-config --cflags --libs beeline`.
+ * streams in beeline_bytes.h, thousands of windows in beeline_arena.h, notifications in beeline_notify.h, mapped memory in
+ * beeline_segment.h, calls in beeline_rpc.h; one library has all of it. Build with `pkg-config --cflags --libs beeline`.
  *
  * CODES. Functions that give an int give 0 or a positive code when they did what was asked, a negative one when not;
  * enum beeline_status has them all, but for those of beeline_rpc.h, which has a list of its own. beeline_last_error() then

@@ -67,7 +67,11 @@ int beeline_arena_offer(const beeline_domain *domain, const char *name, const be
  */
 int beeline_arena_accept(const beeline_arena_receiver *arena, uint64_t timeout_ns, beeline_window_receiver **receiver);
 
-/** Withdraws the name. Senders of windows that were not accepted are told that the receiver is gone; the others go on. @return OK, INVALID */
+/**
+ * Withdraws the name. Senders of windows that were not accepted are told that the receiver is gone; the others go on.
+ *
+ * @return OK, INVALID
+ */
 int beeline_arena_receiver_close(beeline_arena_receiver **arena);
 
 /**

@@ -196,8 +196,9 @@ int beeline_subscription_first_answer(const beeline_subscription *subscription, 
  *
  * @param told BEELINE_MAX_NOTIFICATION_BYTES and _FDS always have room
  * @return OK; EMPTY: none came; NO_SPACE: there is no room for all of it, and it stays the next of this function, while neither
- *         the descriptor nor a callback tells of it; NOTIFIER_GONE: there is none and none will come; CUT_OFF: as NOTIFIER_GONE, and the notifier has ended before all that it told had left; INVALID, REFUSED
- *         (the notifier is faulty, or the library's descriptor was closed)
+ *         the descriptor nor a callback tells of it; NOTIFIER_GONE: there is none and none will come; CUT_OFF: as
+ *         NOTIFIER_GONE, and the notifier has ended before all that it told had left; INVALID, REFUSED (the notifier is
+ *         faulty, or the library's descriptor was closed)
  *
  * After an end everything that was told before it is taken first.
  */

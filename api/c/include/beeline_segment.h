@@ -154,7 +154,8 @@ int beeline_segment_write(const beeline_segment *segment, size_t offset, const v
  * Copies bytes out of a segment, each of which is read once.
  *
  * @param memory may be NULL if length is 0; not in a segment itself
- * @return OK; LOST: memory of the segment is gone, and what was copied is worth nothing; INVALID: the bytes reach outside: nothing was copied
+ * @return OK; LOST: memory of the segment is gone, and what was copied is worth nothing; INVALID: the bytes reach outside:
+ *         nothing was copied
  */
 int beeline_segment_read(const beeline_segment *segment, size_t offset, void *memory, size_t length);
 

@@ -3,10 +3,8 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
+use std::process::Stdio;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -15,10 +13,13 @@ use beeline::{
     ReceiverOptions, SenderOptions, Token,
 };
 
+#[path = "support/other_user.rs"]
+mod other_user;
+
+use other_user::{OTHER_UID, as_other_user};
+
 const WATCHDOG: Duration = Duration::from_secs(60);
 const SHORT: Duration = Duration::from_millis(30);
-/// A user who owns nothing. Not 65534: in a container that leaves users out, that number is nobody in particular.
-const OTHER_UID: u32 = 65_533;
 /// Says to a copy of this test which domain it is to come to, whose it is, and by which port.
 const ROLE: &str = "BEELINE_TEST_ADMISSION";
 
@@ -156,24 +157,6 @@ fn come_as_another_user(role: &str) {
     assert_eq!(news.next_timeout(WATCHDOG).unwrap().unwrap().payload, b"by a connection");
 }
 
-/// A copy of this test as another user; `None` where this process cannot become one.
-fn other_user(folder: &std::path::Path, role: &str) -> Option<Child> {
-    if !rustix::process::geteuid().is_root() {
-        eprintln!("skipped: only root can become another user");
-        return None;
-    }
-    std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o711)).unwrap();
-    let program = folder.join("program");
-    // A process of its own copies it: a descriptor of this one, open for writing, would be inherited by whatever another test
-    // starts meanwhile, and a program that somebody has open for writing cannot be executed (ETXTBSY).
-    let copied = Command::new("cp").arg(std::env::current_exe().unwrap()).arg(&program).status();
-    assert!(copied.unwrap().success());
-    let mut other = Command::new(&program);
-    other.args(["--exact", "another_user_comes_by_a_token_and_by_a_connection", "--nocapture"]);
-    other.env(ROLE, role).uid(OTHER_UID).gid(OTHER_UID).current_dir("/");
-    Some(other.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap())
-}
-
 #[test]
 fn another_user_comes_by_a_token_and_by_a_connection() {
     if let Ok(role) = std::env::var(ROLE) {
@@ -190,7 +173,10 @@ fn another_user_comes_by_a_token_and_by_a_connection() {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let port = listener.local_addr().unwrap().port();
     let role = format!("{name},{},{port}", rustix::process::geteuid().as_raw());
-    let Some(mut other) = other_user(folder.path(), &role) else { return };
+    let test = "another_user_comes_by_a_token_and_by_a_connection";
+    let Some(mut other) = as_other_user(folder.path(), test) else { return };
+    other.env(ROLE, role).current_dir("/").stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut other = other.spawn().unwrap();
     let (connection, _) = listener.accept().unwrap();
     let _holder = admissions.admit_other_side(&connection, WATCHDOG).unwrap();
     assert_eq!(receiver.recv_timeout(WATCHDOG).unwrap().unwrap().to_vec(), b"by a token");

@@ -2,17 +2,19 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking, its helper functions too")]
 
 use std::io::{BufRead, BufReader};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::os::unix::process::CommandExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use beeline::{ConnectError, Domain, ReceiverOptions};
 
+#[path = "support/other_user.rs"]
+mod other_user;
+
+use other_user::{OTHER_UID, as_other_user};
+
 const WATCHDOG: Duration = Duration::from_secs(60);
-/// A user who owns nothing. Not 65534: in a container that leaves users out, that number is nobody in particular.
-const OTHER_UID: u32 = 65_533;
 /// Says to a copy of this test which folder it is to send in.
 const FOLDER: &str = "BEELINE_TEST_FOREIGN_FOLDER";
 
@@ -42,20 +44,9 @@ fn listed_user_sends_and_another_is_refused() {
         return send_as_another_user(&folder, owner_uid);
     }
     let folder = tempfile::tempdir().unwrap();
-    if folder.path().metadata().unwrap().uid() != 0 {
-        eprintln!("skipped: only root can become another user");
-        return;
-    }
-    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o711)).unwrap();
-    // Where nobody else may enter the build's folder, a copy of the program is run.
-    let program = folder.path().join("program");
-    // A process of its own copies it: a descriptor of this one, open for writing, would be inherited by whatever another test
-    // starts meanwhile, and a program that somebody has open for writing cannot be executed (ETXTBSY).
-    let copied = Command::new("cp").arg(std::env::current_exe().unwrap()).arg(&program).status();
-    assert!(copied.unwrap().success());
-    let mut other = Command::new(&program);
-    other.args(["--exact", "listed_user_sends_and_another_is_refused", "--nocapture"]).stdout(Stdio::piped());
-    let mut other = other.env(FOLDER, folder.path()).uid(OTHER_UID).gid(OTHER_UID).spawn().unwrap();
+    let name = "listed_user_sends_and_another_is_refused";
+    let Some(mut other) = as_other_user(folder.path(), name) else { return };
+    let mut other = other.env(FOLDER, folder.path()).stdout(Stdio::piped()).spawn().unwrap();
     let mut said = BufReader::new(other.stdout.take().unwrap()).lines();
     assert!(said.any(|line| line.unwrap().contains(WAITING)), "the other user's program ended");
     let domain = Domain::open_in(folder.path(), "shared").unwrap();

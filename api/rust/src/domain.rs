@@ -161,7 +161,7 @@ impl Domain {
     }
 
     /// Becomes the sender of the window that `connect` asks for, again and again while nobody offers it and there is time.
-    pub(crate) fn sender_by(
+    fn sender_by(
         &self,
         name: &str,
         options: SenderOptions,

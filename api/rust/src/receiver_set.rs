@@ -89,12 +89,10 @@ pub struct ReceiverSet {
     windows: Windows,
     wait: WaitPolicy,
     slots: Vec<Slot>,
-    /// Slots without a member.
+    /// Slots without a member, each to be used again.
     free: Vec<u32>,
     /// Whose windows become members.
     arena: Option<ReceiverArena>,
-    /// Members; a slot without one is used again.
-    members: usize,
     /// The slot at which the next look for senders begins.
     next_look: usize,
     /// By a window's place in `windows`: the slot of its member.
@@ -133,7 +131,6 @@ impl ReceiverSet {
             slots: Vec::new(),
             free: Vec::new(),
             arena: None,
-            members: 0,
             next_look: 0,
             owners: Vec::new(),
             readiness: None,
@@ -167,7 +164,6 @@ impl ReceiverSet {
             return member;
         }
         self.slots[index].member = Some(Member { origin, wait, tuning, window: None });
-        self.members += 1;
         if let Some(open) = open {
             self.open(index, open);
         }
@@ -203,7 +199,6 @@ impl ReceiverSet {
         }
         let Member { origin, wait, tuning, window } = slot.member.take()?;
         self.vacate(member.slot());
-        self.members -= 1;
         origin.signal(None);
         let mut receiver = Receiver::new(origin, wait, tuning);
         receiver.open = window.and_then(|(id, mut sleeper)| {
@@ -224,12 +219,12 @@ impl ReceiverSet {
 
     /// Members.
     pub fn len(&self) -> usize {
-        self.members
+        self.slots.len() - self.free.len()
     }
 
     /// Whether there is no member.
     pub fn is_empty(&self) -> bool {
-        self.members == 0
+        self.len() == 0
     }
 
     /// Gives `each` the messages that have arrived, a burst of each member in turn and `max` in all, and frees each when `each`
@@ -300,7 +295,6 @@ impl ReceiverSet {
         let departure = window.and_then(|(_, sleeper)| sleeper.peer().departure());
         if self.slots[member.slot()].member.take_if(|member| !member.origin.has_next()).is_some() {
             self.vacate(member.slot());
-            self.members -= 1;
         }
         MemberError { member, taken: failed.taken, error: RecvError::new(failed.error, departure) }
     }

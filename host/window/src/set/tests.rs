@@ -175,17 +175,43 @@ fn receiver_that_somebody_else_received_from_is_looked_at_where_it_is_now() {
 
 #[test]
 fn receiver_that_was_exchanged_for_another_is_the_one_that_is_looked_at() {
-    let mut set = ReceiverSet::new(4);
-    let (who, mut first, _) = member(&mut set, 8);
-    let (_, mut second, other) = pair(8);
-    assert_eq!(pass(&mut set, 9), []);
-    let replaced = core::mem::replace(set.get_mut(who).expect("it is a member"), other);
-    drop(replaced);
-    assert_eq!(pass(&mut set, 9), []);
-    send(&mut second, 2);
-    assert_eq!(pass(&mut set, 9), [(who, 2)]);
-    send(&mut first, 1);
-    assert_eq!(pass(&mut set, 9), [], "of a window that is in no set any more");
+    for (is_active, is_one) in [(false, true), (true, true), (false, false), (true, false)] {
+        let mut set = ReceiverSet::new(4);
+        let (who, mut first, _) = member(&mut set, 8);
+        let (_, mut second, other) = pair(8);
+        assert_eq!(pass(&mut set, 9), []);
+        if is_active {
+            send(&mut first, 0);
+            assert_eq!(pass(&mut set, 9), [(who, 0)]);
+        }
+        let receiver =
+            if is_one { set.get_mut(who) } else { set.iter_mut().next().map(|(_, receiver)| receiver) };
+        drop(core::mem::replace(receiver.expect("it is a member"), other));
+        assert_eq!(pass(&mut set, 9), []);
+        send(&mut second, 2);
+        assert_eq!(pass(&mut set, 9), [(who, 2)]);
+        send(&mut first, 1);
+        assert_eq!(pass(&mut set, 9), [], "of a window that is in no set any more");
+    }
+}
+
+#[test]
+fn member_in_the_place_of_a_removed_one_is_looked_at_in_its_own_window() {
+    for is_active in [false, true] {
+        let mut set = ReceiverSet::new(4);
+        let (removed, mut first, _) = member(&mut set, 8);
+        assert_eq!(pass(&mut set, 9), []);
+        if is_active {
+            send(&mut first, 0);
+            assert_eq!(pass(&mut set, 9), [(removed, 0)]);
+        }
+        assert!(set.remove(removed).is_some());
+        assert_eq!(pass(&mut set, 9), []);
+        let (who, mut second, _) = member(&mut set, 8);
+        assert_eq!((pass(&mut set, 9), who.index), (vec![], removed.index));
+        send(&mut second, 2);
+        assert_eq!(pass(&mut set, 9), [(who, 2)]);
+    }
 }
 
 #[test]

@@ -24,30 +24,38 @@ pub(crate) fn part_to_write(
     if mapping.backing() == Backing::Heap {
         return Ok(());
     }
-    bring_in(mapping, from, bytes, pace, Advice::LinuxPopulateWrite, touch)
+    let start = mapping.start().as_ptr().wrapping_add(from);
+    let by_hand = |offset, bytes| touch(mapping, from + offset, bytes);
+    // SAFETY: a part of our own range; the advice changes no bytes.
+    unsafe { bring_in(start, bytes, pace, Advice::LinuxPopulateWrite, by_hand) }
 }
 
 /// Makes every page present.
 pub(crate) fn to_read(mapping: &Mapping, pace: &dyn Pace) -> Result<(), Errno> {
-    bring_in(mapping, 0, mapping.bytes(), pace, Advice::LinuxPopulateRead, look)
+    let (start, bytes) = (mapping.start().as_ptr(), mapping.bytes());
+    let by_hand = |offset, bytes| look(mapping, offset, bytes);
+    // SAFETY: our own range; the advice changes no bytes.
+    unsafe { bring_in(start, bytes, pace, Advice::LinuxPopulateRead, by_hand) }
 }
 
-fn bring_in(
-    mapping: &Mapping,
-    from: usize,
+/// Brings pages in by advice, one piece after the other. `by_hand` is given offset and size of each piece where the kernel does not
+/// know the advice.
+///
+/// # Safety
+/// The advice changes nothing in `bytes` bytes from `start` on but whether their pages are present.
+pub(crate) unsafe fn bring_in(
+    start: *mut u8,
     bytes: usize,
     pace: &dyn Pace,
     advice: Advice,
-    by_hand: fn(&Mapping, usize, usize),
+    mut by_hand: impl FnMut(usize, usize),
 ) -> Result<(), Errno> {
     in_pieces(bytes, pace, |offset, bytes| {
-        let offset = from + offset;
-        let piece = mapping.start().as_ptr().wrapping_add(offset);
-        // SAFETY: advice about a part of our own range: pages are brought in, and no bytes change.
-        match unsafe { rustix::mm::madvise(piece.cast(), bytes, advice) } {
+        // SAFETY: the caller's promise, for a part of the range.
+        match unsafe { rustix::mm::madvise(start.wrapping_add(offset).cast(), bytes, advice) } {
             // Before Linux 5.14 the kernel does not know the advice.
             Err(Errno::INVAL) => {
-                by_hand(mapping, offset, bytes);
+                by_hand(offset, bytes);
                 Ok(())
             }
             result => result,

@@ -5,11 +5,10 @@
 
 use std::ptr::NonNull;
 
-use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise};
 
-use crate::MapError;
-use crate::pace::{Unpaced, in_pieces};
+use crate::populate::bring_in;
+use crate::{MapError, Unpaced};
 
 /// Zeroed memory that nobody else has. Aligned to a page.
 #[derive(Debug)]
@@ -60,21 +59,13 @@ impl PrivateMemory {
         if cfg!(miri) {
             return Ok(());
         }
-        in_pieces(self.bytes, &Unpaced, |offset, bytes| {
-            let piece = self.start.as_ptr().wrapping_add(offset);
-            // SAFETY: advice about a part of our own range, of which no byte changes.
-            match unsafe { madvise(piece.cast(), bytes, Advice::LinuxPopulateWrite) } {
-                // Before Linux 5.14 the kernel does not know the advice.
-                Err(Errno::INVAL) => {
-                    touch(&mut self.bytes_mut()[offset..offset + bytes]);
-                    Ok(())
-                }
-                result => result,
-            }
-        })
-        .map_err(|errno| MapError::Map {
+        let (start, bytes) = (self.start.as_ptr(), self.bytes);
+        let by_hand = |offset, bytes| touch(&mut self.bytes_mut()[offset..offset + bytes]);
+        // SAFETY: our own range; the advice changes no bytes.
+        let populated = unsafe { bring_in(start, bytes, &Unpaced, Advice::LinuxPopulateWrite, by_hand) };
+        populated.map_err(|errno| MapError::Map {
             object: "memory of its own, to be taken at once".to_owned(),
-            bytes: self.bytes,
+            bytes,
             errno,
             remedy: "ask for less, or raise the limits on it (`ulimit -v`, the memory of the container)",
         })

@@ -49,7 +49,7 @@ impl Shared {
         self.identity.header(kind, serial)
     }
 
-    /// Whether this is the process that opened the domain. One system call.
+    /// Whether this is the process that opened the domain.
     pub(crate) fn is_own(&self) -> bool {
         self.opened_by.is_this()
     }

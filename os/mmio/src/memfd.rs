@@ -72,7 +72,7 @@ mod tests {
         let link = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&fd));
         let read_only = rustix::fs::open(link, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).unwrap();
         assert_eq!((opens_anew(&read_only, "<"), opens_anew(&read_only, "<>")), (true, false));
-        // What makes a part read-only of memory that was passed for both.
+        // Whoever was passed a descriptor for both opens its file anew for reading, to map a segment read-only.
         assert!(opens_anew(&fd, "<"));
     }
 }

@@ -31,7 +31,7 @@ pub struct MemoryOptions {
     pub locked: bool,
 }
 
-/// The smallest transparent huge page there is.
+/// The size of a huge page on x86-64 and, where pages have 4 KiB, on aarch64.
 const HUGE_PAGE_BYTES: usize = 2 << 20;
 /// What `fstat` counts a file's pages in.
 const STAT_BLOCK_BYTES: u64 = 512;
@@ -164,7 +164,7 @@ impl SharedMemory {
 
     fn map_pages(&self, pace: &dyn Pace) -> Result<Mapping, Errno> {
         let mapping = self.map_addresses()?;
-        // Huge pages are a wish, so that their lack is no error. Less memory than one of them must not get one.
+        // Huge pages are a wish, so that their lack is no error. Memory smaller than one must not get one: it would take all of it.
         if self.bytes >= HUGE_PAGE_BYTES {
             populate::wish_for_huge_pages(&mapping);
         }

@@ -357,7 +357,8 @@ impl<T: Transport> Client<T> {
         }
         let left = self.calls.earliest().map(|deadline| deadline.remaining());
         // Nobody signals a server that comes back, nor room.
-        let soon = is_due || self.loss.is_some() || self.outgoing.is_active();
+        let is_looking = self.loss.is_some() && self.transport.looks_again();
+        let soon = is_due || is_looking || self.outgoing.is_active();
         Err(soon.then_some(DUE_SOON).into_iter().chain(left).min())
     }
 

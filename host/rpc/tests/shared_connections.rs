@@ -11,7 +11,7 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use beeline_domain::{Admissions, Domain, DomainConfig, OtherEnd, Token};
+use beeline_domain::{Admissions, Armed, Domain, DomainConfig, Event, OtherEnd, Source, Token};
 use beeline_rpc::shm::{Client, ClientOptions, Server, ServerOptions, Worker};
 use beeline_rpc::{CallError, CallFailure, StartError, WaitPolicy};
 use harness::users::{LISTED, UNLISTED, Users};
@@ -76,8 +76,9 @@ fn client_with_a_token_does_not_look_for_whoever_serves_after_its_server() {
         drop(client.poll());
         assert!(matches!(client.start(ECHO, b"again", None), Err(StartError::NotConnected { .. })));
     }
-    // Nor does it wait for what cannot come: this ends.
+    // Nor does it wait for what cannot come: this ends, and a wait by descriptor is not broken off to look again.
     assert!(!client.wait(None));
+    assert_eq!(client.listen(&Event::new().unwrap()), Armed::Wait);
 }
 
 #[test]

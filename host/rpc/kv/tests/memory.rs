@@ -9,13 +9,6 @@ use support::*;
 /// Besides the store: the windows of a client, what it keeps, and what comes with threads.
 const BESIDES_BYTES: u64 = 4 << 20;
 
-/// Memory that this process has, of its own and shared.
-fn resident_bytes() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
-    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
-}
-
 /// Values of one length fill the store, most of them are deleted, and longer ones come, which fit in no gap that is left.
 #[test]
 fn values_that_grow_longer_take_no_more_memory_than_the_store_was_given() {

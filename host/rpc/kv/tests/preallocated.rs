@@ -1,14 +1,10 @@
 //! A store that takes its memory when it is opened. Alone in its process, whose memory is counted.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-use beeline_kv::{KvOptions, KvService};
+mod support;
 
-/// Memory that this process has.
-fn resident_bytes() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
-    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
-}
+use beeline_kv::{KvOptions, KvService};
+use support::resident_bytes;
 
 #[test]
 fn memory_that_is_preallocated_is_there_before_the_first_request() {

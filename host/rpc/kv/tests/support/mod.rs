@@ -26,6 +26,13 @@ pub fn watchdog() -> Option<Deadline> {
     Some(Deadline::after(Duration::from_secs(60)))
 }
 
+/// Memory that this process has, of its own and shared.
+pub fn resident_bytes() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
+}
+
 pub struct Store {
     pub folder: tempfile::TempDir,
     stop: Arc<AtomicBool>,

@@ -54,7 +54,7 @@ impl PortOptions {
         self
     }
 
-    /// How long to wait for a NIC that is not there yet; not at all by default.
+    /// How long to wait for a NIC that is not there yet; not at all by default. One that is there has 10 s to come up in any case.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self

@@ -3,11 +3,11 @@
 
 use std::collections::HashSet;
 use std::os::fd::AsFd;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use beeline::{
-    ArenaOptions, Armed, ByteRead, ConnectError, Domain, MemberError, OfferError, Polled, ReceiverArena,
-    ReceiverSet, RecvError, SenderArena, SenderOptions, WaitPolicy,
+    ArenaOptions, Armed, ByteRead, ConnectError, Domain, Flushed, MemberError, OfferError, Polled,
+    ReceiverArena, ReceiverSet, RecvError, SenderArena, SenderOptions, WaitPolicy,
 };
 use rustix::event::{PollFd, PollFlags, Timespec};
 
@@ -94,13 +94,18 @@ fn set_in_which_one_member_never_pauses_takes_in_all_windows_that_are_opened() {
 fn set_that_sleeps_is_woken_by_a_window_that_is_opened() {
     let folder = tempfile::tempdir().unwrap();
     let (receivers, arena) = pair(&folder, ArenaOptions::new());
-    let sleepy = WaitPolicy::new().spins(0).yields(0);
+    let sleepy = WaitPolicy::new().spins(0).yields(0).sleep(Some(WATCHDOG));
     let mut set = ReceiverSet::new().wait(sleepy);
     set.set_arena(Some(receivers));
+    let started = Instant::now();
     std::thread::scope(|scope| {
         let received = scope.spawn(|| {
             let mut numbers = Vec::new();
             while numbers.len() < 300 {
+                assert!(
+                    started.elapsed() < WATCHDOG,
+                    "wake-ups are lost, and found by looks that were due anyway"
+                );
                 let taken = set.drain_timeout(64, WATCHDOG, |_, message| numbers.push(message.word(0)));
                 match taken {
                     Ok(0) => panic!("nothing came for a minute"),
@@ -112,8 +117,10 @@ fn set_that_sleeps_is_woken_by_a_window_that_is_opened() {
             numbers
         });
         for number in 0..300u64 {
-            arena.open().unwrap().send(&number.to_le_bytes()).unwrap();
-            std::thread::yield_now();
+            let mut sender = arena.open().unwrap();
+            sender.send(&number.to_le_bytes()).unwrap();
+            // The set takes the message, finds no other and sleeps, until the next window is opened.
+            assert_eq!(sender.flush(WATCHDOG).unwrap(), Flushed::All);
         }
         assert_eq!(received.join().unwrap(), (0..300).collect::<Vec<_>>());
     });

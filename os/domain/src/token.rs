@@ -289,6 +289,22 @@ mod tests {
     }
 
     #[test]
+    fn answer_is_sent_only_when_the_token_is_kept_and_never_when_it_is_not() {
+        for is_kept in [false, true] {
+            let (a, mut b) = UnixStream::pair().unwrap();
+            b.write_all(&good()).unwrap();
+            b.set_nonblocking(true).unwrap();
+            let mut bytes = [0; PREAMBLE_BYTES];
+            let answered = Token::answer(a.as_fd(), LONG, |token| {
+                assert!(token.theirs.is(&[7; SECRET_BYTES]));
+                assert_eq!((&b).read(&mut bytes).unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
+                if is_kept { Ok(()) } else { Err(ExchangeError::Malformed) }
+            });
+            assert_eq!((answered.is_ok(), (&b).read(&mut bytes).is_ok()), (is_kept, is_kept));
+        }
+    }
+
+    #[test]
     fn both_sides_get_what_the_other_drew_and_the_bytes_behind_it_stay() {
         let (mut a, mut b) = UnixStream::pair().unwrap();
         let (at_a, at_b) = std::thread::scope(|scope| {

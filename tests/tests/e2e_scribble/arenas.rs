@@ -2,13 +2,14 @@
 //! that their senders sleep on. Another peer opens, uses and closes windows of its own meanwhile.
 
 use std::collections::VecDeque;
+use std::error::Error;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use beeline::{FencePolicy, StoreKernel};
 use beeline_domain::{
-    ArenaListener, ArenaOptions, Domain, MemoryCreditSink, MemoryCredits, Peer, PeerWindow, ReceiverParts,
-    SenderArena, SenderParts, join_windows, offer_windows,
+    ArenaListener, ArenaOptions, ConnectError, Domain, MemoryCreditSink, MemoryCredits, Peer, PeerWindow,
+    ReceiverParts, SenderArena, SenderParts, WindowError, join_windows, offer_windows,
 };
 use beeline_mmio::LoadWindow;
 use beeline_window::{ReceiveError, Receiver, Sent, WindowConfig, Writer};
@@ -58,6 +59,18 @@ fn message(number: u64, index: u64) -> Vec<u8> {
     [&number.to_le_bytes()[..], &honest(index)].concat()
 }
 
+/// What an honest receiver makes room for.
+fn wait_for<T>(mut attempt: impl FnMut() -> Option<T>) -> T {
+    let begun = Instant::now();
+    loop {
+        if let Some(done) = attempt() {
+            return done;
+        }
+        assert!(begun.elapsed() < WATCHDOG, "the honest receiver frees nothing");
+        std::thread::yield_now();
+    }
+}
+
 /// The windows that a sender has in an arena: it opens them, sends in turn, and closes the oldest.
 pub struct Senders {
     arena: SenderArena,
@@ -73,36 +86,42 @@ impl Senders {
         Some(Senders { arena, open: VecDeque::new(), opened: 0, steps: 0, sent: 0 })
     }
 
-    /// Whether something was sent; `None` when the receiver has gone or broken a rule. Never waits for room.
-    pub fn try_step(&mut self) -> Option<bool> {
+    /// Opens another window; `None` while the receiver has not let go of enough of those that were closed.
+    fn open(&self, number: u64) -> Result<Option<OpenSender>, WindowError> {
+        match self.arena.open(StoreKernel::Cached) {
+            Ok(parts) => Ok(Some(OpenSender::new(parts, number))),
+            Err(WindowError::Connect(ConnectError::Refused { .. })) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether something was sent; an error when the receiver has gone or broken a rule. Never waits for room.
+    pub fn try_step(&mut self) -> Result<bool, Box<dyn Error>> {
         while self.open.len() < OPEN {
-            self.open.push_back(OpenSender::new(self.arena.open(StoreKernel::Cached).ok()?, self.opened));
+            let Some(opened) = self.open(self.opened)? else { return Ok(false) };
+            self.open.push_back(opened);
             self.opened += 1;
         }
         self.steps += 1;
         let sender = &mut self.open[self.steps as usize % OPEN];
-        let is_sent = sender.writer.try_send(&message(sender.number, sender.sent)).ok()? == Sent::Sent;
+        let is_sent = sender.writer.try_send(&message(sender.number, sender.sent))? == Sent::Sent;
         sender.sent += u64::from(is_sent);
         self.sent += u64::from(is_sent);
         if self.steps.is_multiple_of(STEPS) {
             self.open.pop_front();
         }
-        Some(is_sent)
+        Ok(is_sent)
     }
 
     /// Sends to a receiver that keeps the rules.
     fn step(&mut self) {
-        let begun = Instant::now();
-        while !self.try_step().expect("the honest receiver keeps the rules") {
-            assert!(begun.elapsed() < WATCHDOG, "the honest receiver frees nothing");
-            std::thread::yield_now();
-        }
+        wait_for(|| self.try_step().expect("the honest receiver keeps the rules").then_some(()));
     }
 
     /// Says in a last window that nothing follows: windows are accepted in the order in which they were opened. How many messages
     /// were sent.
     fn close(self) -> u64 {
-        let mut last = OpenSender::new(self.arena.open(StoreKernel::Cached).unwrap(), LAST);
+        let mut last = wait_for(|| self.open(LAST).unwrap());
         assert_eq!(last.writer.try_send(&message(LAST, 0)).unwrap(), Sent::Sent);
         self.sent + 1
     }
@@ -183,7 +202,7 @@ impl Receivers {
     }
 }
 
-/// Plays an owner of windows: whose parent is honest, and whoever else comes is not.
+/// Plays an owner of windows. The process that started it is honest, and every other client is not.
 pub fn own(stop: &AtomicBool) {
     let (domain, honest) = (domain(), std::os::unix::process::parent_id());
     let listener = offer(&domain, "windows");
@@ -205,7 +224,7 @@ pub fn send(stop: &AtomicBool) {
         if evil.is_none() {
             evil = Senders::join(&domain, "evil");
         }
-        if evil.as_mut().is_some_and(|evil| evil.try_step().is_none()) {
+        if evil.as_mut().is_some_and(|evil| evil.try_step().is_err()) {
             (evil, errors) = (None, errors + 1);
         }
         good.step();

@@ -134,13 +134,13 @@ impl Attack {
 
     fn arena_sender(&mut self) {
         let domain = arenas::domain();
-        self.each(|| Senders::join(&domain, "windows"), |senders, _| senders.try_step().is_some());
+        self.each(|| Senders::join(&domain, "windows"), |senders, _| senders.try_step().is_ok());
     }
 
     fn arena_owner(&mut self) {
         let listener = arenas::offer(&arenas::domain(), "evil");
         let mut receivers = Receivers::default();
-        // No process has the number 0: whoever comes is one whose errors are its own affair.
+        // No process has the number 0, so no client is taken for an honest one.
         self.each(
             || Some(()),
             |(), _| {

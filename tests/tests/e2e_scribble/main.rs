@@ -49,7 +49,12 @@ fn attacked(victim: &Role, root: &Path, attacker: &[(&str, &str)], mut honest: i
     honest();
     let before = Held::by(victim.pid());
     let mut attack = Role::start("attacker", root, attacker);
-    attack.expect("scribbles");
+    let begun = Instant::now();
+    // The victim may wait for its honest peer, and the attacker for the victim.
+    while attack.try_expect("scribbles").is_none() {
+        assert!(begun.elapsed() < WATCHDOG, "the attacker does not begin");
+        honest();
+    }
     let begun = Instant::now();
     while begun.elapsed() < lasts() {
         honest();

@@ -16,7 +16,8 @@ impl Held {
         let count = |name| read_dir(format!("/proc/{pid}/{name}")).unwrap().count();
         let text = |name| read_to_string(format!("/proc/{pid}/{name}")).unwrap();
         let (maps, status) = (text("maps"), text("status"));
-        let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let resident = resident.expect("a process that has not ended");
         Held {
             fds: count("fd"),
             threads: count("task"),

@@ -1,4 +1,4 @@
-//! Two users, the folder in which they meet, and processes of each.
+//! Several users, the folder in which they meet, and processes of each.
 
 use std::collections::VecDeque;
 use std::ops::Deref;
@@ -6,7 +6,9 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+use beeline_tests::Random;
 
 use super::held::Held;
 use super::{PAUSE, Role, WATCHDOG};
@@ -26,7 +28,7 @@ impl Users {
     pub fn new() -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
         if folder.path().metadata().unwrap().uid() != 0 {
-            eprintln!("skipped: only root can start processes of two users");
+            eprintln!("skipped: only root can start processes of several users");
             return None;
         }
         if Command::new("true").uid(OWNER).gid(OWNER).status().is_err() {
@@ -54,16 +56,11 @@ impl Users {
         self.0.path().join("program")
     }
 
-    /// A process of a user in a role, whose domain is in `root`.
-    pub fn start_in(&self, root: &Path, uid: u32, name: &'static str, arguments: &[(&str, &str)]) -> Process {
-        let mut command = Command::new(self.program());
-        command.uid(uid).gid(uid).current_dir("/");
-        Process { role: Role::start_by(command, name, root, arguments), heard: VecDeque::new() }
-    }
-
     /// A process of a user in a role, whose domain is in the folder.
     pub fn start(&self, uid: u32, name: &'static str, arguments: &[(&str, &str)]) -> Process {
-        self.start_in(&self.root(), uid, name, arguments)
+        let mut command = Command::new(self.program());
+        command.uid(uid).gid(uid).current_dir("/");
+        Process { role: Role::start_by(command, name, &self.root(), arguments), heard: VecDeque::new() }
     }
 
     /// Names in the folder of the domain, if there is one.
@@ -93,6 +90,14 @@ pub fn is_within(now: Held, before: Held) -> bool {
         && now.threads <= before.threads + 2
         && now.mappings <= before.mappings + 8
         && now.resident_kib <= before.resident_kib + MOST_MORE_KIB
+}
+
+/// Waits until a random moment within so many microseconds.
+pub fn wait(random: &mut Random, most_us: usize) {
+    let moment = Instant::now() + Duration::from_micros(random.below(most_us) as u64);
+    while Instant::now() < moment {
+        std::thread::sleep(PAUSE);
+    }
 }
 
 pub struct Process {

@@ -13,11 +13,11 @@ mod client;
 mod owner;
 mod refusals;
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use beeline_tests::Random;
 use e2e_support::held::Held;
-use e2e_support::users::{ALLOWED, OWNER, Process, Users, is_within};
+use e2e_support::users::{ALLOWED, OWNER, Process, Users, is_within, wait};
 use e2e_support::{PAUSE, WATCHDOG, number, own_role, seed};
 use rustix::process::Signal;
 
@@ -84,14 +84,6 @@ impl Run {
         self.is_connected = false;
     }
 
-    /// Anywhere within so many microseconds.
-    fn wait(&mut self, most_us: usize) {
-        let moment = Instant::now() + Duration::from_micros(self.random.below(most_us) as u64);
-        while Instant::now() < moment {
-            std::thread::sleep(PAUSE);
-        }
-    }
-
     /// The client is connected, things flow, and the owner is no larger than when it first had both clients.
     fn settle(&mut self) {
         if !self.is_connected {
@@ -148,7 +140,7 @@ impl Run {
         let stopped = if is_owner { &self.owner } else { &self.client };
         stopped.signal(Signal::STOP);
         if is_owner {
-            self.wait(20_000);
+            wait(&mut self.random, 20_000);
         } else {
             self.beside.forget("flows");
             for _ in 0..3 {
@@ -168,19 +160,19 @@ impl Run {
     fn round(&mut self) {
         // Now and then before anything is settled: in a start, in a connect.
         if self.random.below(3) == 0 {
-            self.wait(25_000);
+            wait(&mut self.random, 25_000);
             return self.kill_client();
         }
         self.settle();
         match self.random.below(10) {
             0 => self.stop_one(),
             1 => {
-                self.wait(3_000);
+                wait(&mut self.random, 3_000);
                 return self.kill_owner();
             }
             _ => {}
         }
-        self.wait(3_000);
+        wait(&mut self.random, 3_000);
         self.kill_client();
     }
 }

@@ -9,26 +9,26 @@
 #[path = "../e2e_support/mod.rs"]
 mod e2e_support;
 
-mod comer;
+mod admission;
+mod client;
 mod owner;
-mod ways;
 
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
+use admission::{Admission, bequeath};
 use beeline_tests::Random;
 use e2e_support::held::Held;
-use e2e_support::users::{ALLOWED, OTHER, OWNER, Process, Users, is_within};
+use e2e_support::users::{ALLOWED, OTHER, OWNER, Process, Users, is_within, wait};
 use e2e_support::{PAUSE, WATCHDOG, own_role, seed};
-use ways::{Way, bequeath};
 
-/// Times that one who comes is killed at one owner.
+/// Clients that are killed at one owner.
 const KILLS: usize = 8;
-/// Pairs of sockets that an owner is given: one for each who comes.
+/// Pairs of sockets that an owner is given: one for each client.
 const PAIRS: usize = KILLS + 3;
 
 #[test]
@@ -36,16 +36,16 @@ const PAIRS: usize = KILLS + 3;
 fn role() {
     match own_role().as_deref() {
         Some("owner") => owner::run(),
-        Some("comer") => comer::run(),
-        Some("unproved") => comer::run_unproved(),
+        Some("client") => client::run(),
+        Some("unproved") => client::run_unproved(),
         other => panic!("no role {other:?}"),
     }
 }
 
-/// An owner, and what is needed to come to it.
+/// An owner, and what its clients need to reach it.
 struct Run {
     users: Users,
-    way: Way,
+    admission: Admission,
     /// The domain's name in the network namespace.
     name: String,
     owner: Process,
@@ -63,30 +63,33 @@ fn domain_name() -> String {
 }
 
 impl Run {
-    fn new(users: Users, way: Way) -> Self {
+    fn new(users: Users, admission: Admission) -> Self {
         let name = domain_name();
-        let (owner, port, ends) = Self::start_owner(&users, (way, &name));
-        Run { users, way, name, owner, port, ends }
+        let (owner, port, ends) = Self::start_owner(&users, (admission, &name));
+        Run { users, admission, name, owner, port, ends }
     }
 
-    fn start_owner(users: &Users, (way, name): (Way, &str)) -> (Process, String, VecDeque<OwnedFd>) {
-        let pairs = if way == Way::TokenOverPair { PAIRS } else { 0 };
+    fn start_owner(
+        users: &Users,
+        (admission, name): (Admission, &str),
+    ) -> (Process, String, VecDeque<OwnedFd>) {
+        let pairs = if admission == Admission::TokenOverPair { PAIRS } else { 0 };
         let (ends, theirs): (VecDeque<OwnedFd>, Vec<OwnedFd>) = (0..pairs)
             .map(|_| UnixStream::pair().map(|(one, other)| (one.into(), other.into())).unwrap())
             .unzip();
-        let mut owner = start(users, (way, name), (OWNER, "owner"), "", theirs);
+        let mut owner = start(users, (admission, name), (OWNER, "owner"), "", theirs);
         let port = owner.expect("ready").split_once(' ').unwrap().1.to_owned();
         (owner, port, ends)
     }
 
-    fn comer(&mut self) -> Process {
+    fn client(&mut self) -> Process {
         let end = self.ends.pop_front().into_iter().collect();
-        start(&self.users, (self.way, &self.name), (ALLOWED, "comer"), &self.port, end)
+        start(&self.users, (self.admission, &self.name), (ALLOWED, "client"), &self.port, end)
     }
 
     /// Another owner after the death of this one.
     fn start_again(&mut self) {
-        (self.owner, self.port, self.ends) = Self::start_owner(&self.users, (self.way, &self.name));
+        (self.owner, self.port, self.ends) = Self::start_owner(&self.users, (self.admission, &self.name));
     }
 
     /// The owner holds no more than before.
@@ -114,65 +117,58 @@ impl Run {
 /// What the process inherits, no other one does: one at a time is started.
 fn start(
     users: &Users,
-    (way, name): (Way, &str),
+    (admission, name): (Admission, &str),
     (uid, role): (u32, &'static str),
     port: &str,
     sockets: Vec<OwnedFd>,
 ) -> Process {
     let _starting = STARTING.lock().unwrap_or_else(PoisonError::into_inner);
     let inherited: Vec<_> = sockets.iter().map(bequeath).collect();
-    let (way, inherited) = (way.name(), inherited.join(" "));
-    let arguments = [("WAY", way.as_str()), ("NAME", name), ("PORT", port), ("INHERITED", &inherited)];
+    let (admission, inherited) = (admission.name(), inherited.join(" "));
+    let arguments =
+        [("ADMISSION", admission.as_str()), ("NAME", name), ("PORT", port), ("INHERITED", &inherited)];
     let process = users.start(uid, role, &arguments);
     // Before another one may be started: who keeps a copy keeps the connection.
     drop(sockets);
     process
 }
 
-/// Anywhere within so many microseconds.
-fn wait(random: &mut Random, most_us: usize) {
-    let moment = Instant::now() + Duration::from_micros(random.below(most_us) as u64);
-    while Instant::now() < moment {
-        std::thread::sleep(PAUSE);
-    }
-}
-
 #[test]
-fn every_way_lets_in_whom_it_is_for_and_no_third_user() {
-    for way in Way::ALL {
+fn every_admission_lets_in_its_user_and_no_third_one() {
+    for admission in Admission::ALL {
         let Some(users) = Users::new() else { return };
-        println!("{way:?}");
-        let mut run = Run::new(users, way);
-        let mut comer = run.comer();
-        comer.expect("connected");
-        let mut third = start(&run.users, (way, &run.name), (OTHER, "unproved"), "", Vec::new());
+        println!("{admission:?}");
+        let mut run = Run::new(users, admission);
+        let mut client = run.client();
+        client.expect("connected");
+        let mut third = start(&run.users, (admission, &run.name), (OTHER, "unproved"), "", Vec::new());
         for _ in ["window", "told"] {
             let refused = third.expect("refused");
             assert!(refused.contains(&format!("uid {OTHER} is not on the offer's list")), "{refused}");
         }
         third.end();
-        comer.forget("flows");
-        comer.expect("flows");
-        comer.end();
+        client.forget("flows");
+        client.expect("flows");
+        client.end();
         run.end();
     }
 }
 
-/// One who comes is killed: in its start, while it proves itself, connects, sends and is told.
-fn kill_comers(run: &mut Run, random: &mut Random) {
-    let mut first = run.comer();
+/// Kills clients: in their start, while they prove themselves, connect, send and are told.
+fn kill_clients(run: &mut Run, random: &mut Random) {
+    let mut first = run.client();
     first.expect("flows");
     let pid = first.kill();
     run.owner.departures_of(pid, 1);
     let before = run.owner.held();
     for kill in 0..KILLS {
-        let mut comer = run.comer();
+        let mut client = run.client();
         let is_settled = kill % 2 == 1;
         if is_settled {
-            comer.expect("flows");
+            client.expect("flows");
         }
         wait(random, if is_settled { 3_000 } else { 25_000 });
-        let pid = comer.kill();
+        let pid = client.kill();
         run.owner.departures_of(pid, usize::from(is_settled));
         run.settle(before);
     }
@@ -183,25 +179,25 @@ fn whoever_is_killed_is_seen_to_die_and_the_next_one_is_let_in() {
     let seed = seed();
     println!("BEELINE_SEED={seed}");
     let mut random = Random::new(seed);
-    for way in Way::ALL {
+    for admission in Admission::ALL {
         let Some(users) = Users::new() else { return };
-        println!("{way:?}");
-        let mut run = Run::new(users, way);
-        kill_comers(&mut run, &mut random);
+        println!("{admission:?}");
+        let mut run = Run::new(users, admission);
+        kill_clients(&mut run, &mut random);
         for is_settled in [true, false] {
-            let mut comer = run.comer();
+            let mut client = run.client();
             if is_settled {
-                comer.expect("flows");
+                client.expect("flows");
             }
             wait(&mut random, if is_settled { 3_000 } else { 25_000 });
             run.owner.kill();
-            comer.expect("lost");
-            comer.end();
+            client.expect("lost");
+            client.end();
             run.start_again();
         }
-        let mut comer = run.comer();
-        comer.expect("flows");
-        comer.end();
+        let mut client = run.client();
+        client.expect("flows");
+        client.end();
         run.end();
     }
 }

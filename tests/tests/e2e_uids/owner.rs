@@ -1,4 +1,4 @@
-//! The owner: it offers a window and notifications, lets in who comes by the way that the test names, and checks every item.
+//! The owner: it offers a window and notifications, admits clients as the test says, and checks every item.
 
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
@@ -8,18 +8,18 @@ use beeline::{
     Admissions, Answer, Domain, Notified, NotifierEvent, NotifierOptions, OtherEnd, ReceiverOptions,
 };
 
+use crate::admission::{Admission, NEVER};
 use crate::e2e_support::items::{Items, notification};
 use crate::e2e_support::users::ALLOWED;
 use crate::e2e_support::{PAUSE, say, stop_flag};
-use crate::ways::{NEVER, Way};
 
 /// Notifications to one subscriber in one turn of the loop.
 const BURST: usize = 8;
 
 /// Lets in who has the other end of a connection, until the connection ends.
-fn let_in(way: Way, admissions: &Admissions, connection: &OwnedFd) {
+fn let_in(admission: Admission, admissions: &Admissions, connection: &OwnedFd) {
     let mut admitted = Vec::new();
-    if way.has_token() {
+    if admission.has_token() {
         // As many as are wanted: each is good once.
         while let Ok(token) = admissions.admit_other_side(connection, NEVER) {
             admitted.push(token);
@@ -37,18 +37,18 @@ fn let_in(way: Way, admissions: &Admissions, connection: &OwnedFd) {
 
 /// Plays the owner until the test hangs up.
 pub fn run() {
-    let (stop, way) = (stop_flag(), Way::of_role());
-    let (root, name) = way.place();
+    let (stop, admission) = (stop_flag(), Admission::of_role());
+    let (root, name) = admission.domain();
     let domain = Domain::open_in(root, &name).unwrap();
     let admissions = Admissions::new();
-    let listed = (way == Way::Listed).then_some(ALLOWED);
+    let listed = (admission == Admission::Listed).then_some(ALLOWED);
     let options = ReceiverOptions::new().lines(64).allowed_uids(listed).admissions(&admissions);
     let mut receiver = domain.receiver_with("window", options).unwrap();
     let options = NotifierOptions::new().allowed_uids(listed).admissions(&admissions);
     let notifier = domain.notifier_with("told", options, |_, request, _| Ok(Answer::new(request))).unwrap();
-    let (port, connections) = way.connections();
+    let (port, connections) = admission.connections();
     std::thread::spawn(move || {
-        connections.for_each(|connection| let_in(way, &admissions, &connection));
+        connections.for_each(|connection| let_in(admission, &admissions, &connection));
     });
     say(&format!("ready {port}"));
     let (mut items, mut subscribers) = (Items::default(), BTreeMap::new());

@@ -1,4 +1,4 @@
-//! Somebody of another user who comes to the owner: by a way that lets it in, or as one whom nothing lets in.
+//! A client of another user: one that is admitted as the test says, or one that nothing admits.
 
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,11 +9,11 @@ use beeline::{
     SubscriptionEnded, Token,
 };
 
+use crate::admission::{Admission, NEVER};
 use crate::e2e_support::held::Held;
 use crate::e2e_support::items::{item, notification};
 use crate::e2e_support::users::OWNER;
 use crate::e2e_support::{PAUSE, WATCHDOG, say, stop_flag};
-use crate::ways::{NEVER, Way};
 
 /// Steps after which a word is said, so that whoever listens knows that things flow.
 const WORD: u64 = 20;
@@ -23,8 +23,8 @@ fn options() -> SenderOptions {
     SenderOptions::new().kernel(StoreKernel::Cached)
 }
 
-/// What one who was let in has of the owner.
-struct Comer {
+/// What a client that was admitted has of the owner.
+struct Client {
     sender: Sender,
     subscription: Subscription,
     /// Lets it in for as long as it is open.
@@ -46,24 +46,24 @@ fn accepted<T>(mut attempt: impl FnMut() -> Result<T, Error>) -> Result<T, Error
     }
 }
 
-impl Comer {
+impl Client {
     /// An error where the owner was killed.
-    fn let_in(way: Way) -> Result<Self, String> {
-        let connection = way.connect().map_err(|error| error.to_string())?;
-        let come = || match (way, &connection) {
-            (Way::SharedTcp, Some(connection)) => {
+    fn let_in(admission: Admission) -> Result<Self, String> {
+        let connection = admission.connect().map_err(|error| error.to_string())?;
+        let come = || match (admission, &connection) {
+            (Admission::SharedTcp, Some(connection)) => {
                 // Until the other side has admitted this user, too.
                 if rustix::io::read(connection, &mut [0]) != Ok(1) {
                     return Ok(None);
                 }
-                Self::listed(way, OtherEnd::of_tcp(connection)?.uid()).map(Some)
+                Self::listed(admission, OtherEnd::of_tcp(connection)?.uid()).map(Some)
             }
-            (_, Some(connection)) => Self::by_tokens(way, connection).map(Some),
-            (_, None) => Self::listed(way, OWNER).map(Some),
+            (_, Some(connection)) => Self::by_tokens(admission, connection).map(Some),
+            (_, None) => Self::listed(admission, OWNER).map(Some),
         };
         match come() {
             Ok(Some((sender, subscription))) => {
-                Ok(Comer { sender, subscription, _connection: connection, sent: 0, taken: 0 })
+                Ok(Client { sender, subscription, _connection: connection, sent: 0, taken: 0 })
             }
             Ok(None) => Err("the owner closed the connection".to_owned()),
             Err(error) => Err(error.to_string()),
@@ -71,16 +71,16 @@ impl Comer {
     }
 
     /// By the user alone.
-    fn listed(way: Way, owner: u32) -> Result<(Sender, Subscription), Error> {
+    fn listed(admission: Admission, owner: u32) -> Result<(Sender, Subscription), Error> {
         assert_eq!(owner, OWNER);
-        let (root, name) = way.place();
+        let (root, name) = admission.domain();
         let domain = Domain::open_foreign(root, &name, owner)?;
         let sender = accepted(|| Ok(domain.sender_with("window", options())?))?;
         Ok((sender, domain.subscribe("told")?))
     }
 
-    fn by_tokens(way: Way, connection: &OwnedFd) -> Result<(Sender, Subscription), Error> {
-        let (root, name) = way.place();
+    fn by_tokens(admission: Admission, connection: &OwnedFd) -> Result<(Sender, Subscription), Error> {
+        let (root, name) = admission.domain();
         let exchange = || {
             let token = Token::exchange(connection, NEVER)?;
             assert_eq!(token.uid(), OWNER);
@@ -142,13 +142,13 @@ fn own_held() -> Held {
     Held::by(std::process::id())
 }
 
-/// Comes by the way that the test names. When the owner has died nothing of it is left here.
+/// Plays a client that is admitted as the test says. When the owner has died nothing of it is left here.
 pub fn run() {
     let (stop, before) = (stop_flag(), own_held());
-    match Comer::let_in(Way::of_role()) {
-        Ok(comer) => {
+    match Client::let_in(Admission::of_role()) {
+        Ok(client) => {
             say("connected");
-            comer.flow(stop);
+            client.flow(stop);
         }
         Err(reason) => say(&format!("failed {reason}")),
     }
@@ -166,9 +166,9 @@ pub fn run() {
     }
 }
 
-/// Comes without anything that lets it in, and says what it is told.
+/// Plays a client that nothing admits, and says how it is refused.
 pub fn run_unproved() {
-    let (root, name) = Way::of_role().place();
+    let (root, name) = Admission::of_role().domain();
     let domain = Domain::open_foreign(root, &name, OWNER).unwrap();
     for refused in [domain.sender_with("window", options()).map(drop), domain.subscribe("told").map(drop)] {
         say(&format!("refused {}", refused.unwrap_err()));

@@ -1,4 +1,4 @@
-//! The ways by which a process of another user gets in, and the connection that it shares with the owner for that.
+//! What admits a process of another user, and the connection that it shares with the owner for that.
 
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -15,7 +15,7 @@ use crate::e2e_support::{WATCHDOG, argument, domain_config};
 pub const NEVER: Duration = WATCHDOG.saturating_mul(10);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum Admission {
     /// The offer lists its user.
     Listed,
     /// The kernel says that its user has the other end of a connection of TCP.
@@ -26,12 +26,13 @@ pub enum Way {
     TokenOverPair,
 }
 
-impl Way {
-    pub const ALL: [Way; 4] = [Way::Listed, Way::SharedTcp, Way::TokenOverTcp, Way::TokenOverPair];
+impl Admission {
+    pub const ALL: [Admission; 4] =
+        [Admission::Listed, Admission::SharedTcp, Admission::TokenOverTcp, Admission::TokenOverPair];
 
     pub fn of_role() -> Self {
-        let name = argument("WAY").unwrap();
-        Self::ALL.into_iter().find(|way| way.name() == name).unwrap()
+        let name = argument("ADMISSION").unwrap();
+        Self::ALL.into_iter().find(|admission| admission.name() == name).unwrap()
     }
 
     pub fn name(self) -> String {
@@ -39,15 +40,15 @@ impl Way {
     }
 
     pub fn has_token(self) -> bool {
-        matches!(self, Way::TokenOverTcp | Way::TokenOverPair)
+        matches!(self, Admission::TokenOverTcp | Admission::TokenOverPair)
     }
 
-    /// Where the owner and the others of this role's test meet: users on a list in a folder, those who share a connection
-    /// nowhere but in their network namespace.
-    pub fn place(self) -> (PathBuf, String) {
+    /// The root and the name of the domain of this role's test: a folder for users on a list, the network namespace for those who
+    /// share a connection.
+    pub fn domain(self) -> (PathBuf, String) {
         let folder = domain_config();
         match self {
-            Way::Listed => (folder.root.unwrap(), folder.name),
+            Admission::Listed => (folder.root.unwrap(), folder.name),
             _ => (NETWORK_NAMESPACE.into(), argument("NAME").unwrap()),
         }
     }
@@ -55,9 +56,9 @@ impl Way {
     /// The connections that the owner is given, one after the other, and the port at which others connect.
     pub fn connections(self) -> (u16, Box<dyn Iterator<Item = OwnedFd> + Send>) {
         match self {
-            Way::Listed => (0, Box::new(std::iter::empty())),
-            Way::TokenOverPair => (0, Box::new(inherited())),
-            Way::SharedTcp | Way::TokenOverTcp => {
+            Admission::Listed => (0, Box::new(std::iter::empty())),
+            Admission::TokenOverPair => (0, Box::new(inherited())),
+            Admission::SharedTcp | Admission::TokenOverTcp => {
                 let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
                 let port = listener.local_addr().unwrap().port();
                 let accepted = std::iter::repeat_with(move || listener.accept().unwrap().0.into());
@@ -66,12 +67,12 @@ impl Way {
         }
     }
 
-    /// The connection of somebody who comes; an error where the owner has died.
+    /// The connection of a client; an error where the owner has died.
     pub fn connect(self) -> std::io::Result<Option<OwnedFd>> {
         Ok(match self {
-            Way::Listed => None,
-            Way::TokenOverPair => Some(inherited().next().unwrap()),
-            Way::SharedTcp | Way::TokenOverTcp => {
+            Admission::Listed => None,
+            Admission::TokenOverPair => Some(inherited().next().unwrap()),
+            Admission::SharedTcp | Admission::TokenOverTcp => {
                 let port = argument("PORT").unwrap().parse().unwrap();
                 Some(TcpStream::connect((Ipv4Addr::LOCALHOST, port))?.into())
             }

@@ -166,10 +166,10 @@ fn owner_that_is_not_at_the_other_end_is_shown_nothing() {
     let config = config();
     let tcp = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let argument = format!("{},{}", config.name, tcp.local_addr().unwrap().port());
-    // Another process of the same user listens under the name, as somebody between two others would.
     if !processes_are_numbered() {
         return;
     }
+    // Another process of the same user listens under the name, as somebody between two others would.
     let mut between = harness::Helper::start("owner", std::path::Path::new("/nowhere"), &argument);
     between.expect("offered");
     let mut deceived = harness::Helper::start("deceived", std::path::Path::new("/nowhere"), &argument);

@@ -38,6 +38,20 @@ fn exchanged(admissions: &Admissions) -> (beeline::Admitted, Token) {
     })
 }
 
+/// What `connect` gives, in a thread, and `offer`, called when the other has looked for it in vain: 30 ms later.
+fn offered_late<O, C: Send>(offer: impl FnOnce() -> O, connect: impl FnOnce() -> C + Send) -> (O, C) {
+    let (begin, begun) = std::sync::mpsc::channel();
+    std::thread::scope(|scope| {
+        let connected = scope.spawn(move || {
+            begin.send(()).unwrap();
+            connect()
+        });
+        begun.recv().unwrap();
+        std::thread::sleep(SHORT);
+        (offer(), connected.join().unwrap())
+    })
+}
+
 #[test]
 fn token_connects_once_and_only_while_its_admission_lasts() {
     let domain = Domain::open_in(NETWORK_NAMESPACE, &name()).unwrap();
@@ -45,11 +59,11 @@ fn token_connects_once_and_only_while_its_admission_lasts() {
     let options = || ReceiverOptions::new().admissions(&admissions);
     let (admitted, token) = exchanged(&admissions);
     let waiting = SenderOptions::new().timeout(WATCHDOG);
-    let (mut receiver, mut sender) = std::thread::scope(|scope| {
-        // A token is as good after the attempts that found nobody.
-        let sender = scope.spawn(|| domain.sender_proving("window", token, waiting).unwrap());
-        (domain.receiver_with("window", options()).unwrap(), sender.join().unwrap())
-    });
+    // A token is as good after the attempts that found nobody.
+    let (mut receiver, mut sender) = offered_late(
+        || domain.receiver_with("window", options()).unwrap(),
+        || domain.sender_proving("window", token, waiting).unwrap(),
+    );
     drop(admitted);
     sender.send(b"who is in stays").unwrap();
     assert_eq!(receiver.recv_timeout(WATCHDOG).unwrap().unwrap().to_vec(), b"who is in stays");
@@ -88,6 +102,19 @@ fn other_side_may_connect_as_soon_as_it_has_its_token() {
 }
 
 #[test]
+fn subscriber_with_a_token_waits_for_its_notifier() {
+    let domain = Domain::open_in(NETWORK_NAMESPACE, &name()).unwrap();
+    let admissions = Admissions::new();
+    let (_admitted, token) = exchanged(&admissions);
+    let options = NotifierOptions::new().admissions(&admissions);
+    let (_notifier, late) = offered_late(
+        || domain.notifier_with("late", options, |_, _, _| Ok(beeline::Answer::new("hello"))).unwrap(),
+        || domain.subscribe_proving("late", token, b"", &[], WATCHDOG).unwrap(),
+    );
+    assert_eq!(late.first_answer().payload, b"hello");
+}
+
+#[test]
 #[cfg(feature = "rpc")]
 fn client_with_a_token_waits_for_its_server_and_calls() {
     use beeline::rpc::{Method, Reply, Request};
@@ -96,10 +123,10 @@ fn client_with_a_token_waits_for_its_server_and_calls() {
     let (_admitted, token) = exchanged(&admissions);
     let options = || beeline::ServerOptions::new().admissions(&admissions);
     let waiting = beeline::ClientOptions::new().timeout(WATCHDOG);
-    let (server, mut client) = std::thread::scope(|scope| {
-        let client = scope.spawn(|| domain.client_proving("calls", token, waiting).unwrap());
-        (domain.server_with("calls", options()).unwrap(), client.join().unwrap())
-    });
+    let (server, mut client) = offered_late(
+        || domain.server_with("calls", options()).unwrap(),
+        || domain.client_proving("calls", token, waiting).unwrap(),
+    );
     let (_server, mut workers) = server;
     let _ = client.start(Method(1), b"hello", None).unwrap();
     let mut echo = |request: &mut Request<'_>, reply: Reply<'_>| reply.send(&[request.len() as u8]);

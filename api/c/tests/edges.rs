@@ -236,8 +236,10 @@ fn what_a_program_does_wrong_costs_no_memory() {
         return;
     }
     let archive: Vec<String> = installed.archive().into_iter().chain(["-lpthread".to_owned()]).collect();
-    let program = installed.compile(&sanitize, "tests/edges_misuse.c", "edges-misuse-sanitized", &archive);
-    finds_no_failure(&program, "20");
+    for (name, rounds) in [("edges_misuse", "20"), ("arenas", "2"), ("segments", "2")] {
+        let (source, program) = (format!("tests/{name}.c"), format!("{name}-sanitized"));
+        finds_no_failure(&installed.compile(&sanitize, &source, &program, &archive), rounds);
+    }
     let place = tempfile::tempdir().unwrap();
     let (notify, subscribe) = ["notifier", "subscriber"]
         .map(|it| {

@@ -16,7 +16,7 @@ use crate::figure::Row;
 use crate::{BenchError, Bound, Check, Figure, LINE_PAYLOAD_BYTES, Latencies, Report, Settings};
 
 const BENCH: &str = "window-idle";
-/// Numbers of windows.
+/// Numbers of windows that a pass is measured with.
 const COUNTS: [usize; 3] = [16, 256, 1000];
 const LINES: u32 = 256;
 /// Messages that a set takes of one window at a time; none come.
@@ -24,14 +24,14 @@ const BURST: usize = 16;
 /// A round has so many times fewer passes than the settings have trips.
 const SLOWNESS: u64 = 100;
 
-/// Windows that are looked at in one way.
+/// As many windows, with what looks at them in a pass.
 enum Windows {
     Bare(Vec<LoadWindow>, u64),
     InTurn(Vec<Receiver<LoadWindow, LocalCredits>>),
     Set(ReceiverSet<LoadWindow, LocalCredits>),
 }
 
-/// The ways, the floor first and the set last.
+/// What looks at windows, the floor first and the set last.
 const WAYS: [fn(&[WindowMemory]) -> Windows; 3] = [Windows::bare, Windows::in_turn, Windows::set];
 
 fn receiver(memory: &WindowMemory) -> Receiver<LoadWindow, LocalCredits> {

@@ -34,6 +34,7 @@ fn role() {
             follow_use(&listener);
             wait_for_end();
         }
+        "both" => have_both_sides(&role),
         "churner" => churn(&join(&domain, "arena")),
         "owner" => {
             let listener = offer(&domain, "arena");
@@ -107,6 +108,23 @@ fn maps() -> usize {
     std::fs::read_to_string("/proc/self/maps").unwrap().lines().count()
 }
 
+/// Has both sides of an arena, several times: nothing is left of it.
+fn have_both_sides(role: &Role) {
+    let before = open_fds();
+    for _ in 0..3 {
+        let domain = role.open();
+        let (listener, arena) = (offer(&domain, "arena"), join(&domain, "arena"));
+        let open = || (arena.open(StoreKernel::Cached).unwrap(), listener.accept(WATCHDOG).unwrap());
+        let windows: Vec<_> = (0..100).map(|_| open()).collect();
+        // A hundred windows, and no more than a few descriptors for the offer, the connection and its evidence.
+        assert!(open_fds() < before + 20);
+        drop((windows, arena, listener, domain));
+        // What is dropped by threads that nobody waits for takes a moment.
+        wait_until(|| open_fds() <= before);
+    }
+    say("done");
+}
+
 /// One of two processes that each have ten thousand windows to send into and as many to receive from.
 fn many(domain: &Domain, argument: &str) {
     let (own, other) = argument.split_once(' ').unwrap();
@@ -137,6 +155,15 @@ fn many(domain: &Domain, argument: &str) {
     say("again");
     wait_for_end();
     drop((senders, receivers));
+}
+
+/// In a process of its own, where no other test opens anything meanwhile.
+#[test]
+fn nothing_is_left_when_both_sides_have_gone() {
+    let folder = TestFolder::new();
+    let mut helper = folder.helper("both", "");
+    helper.expect("done");
+    assert!(helper.finish().success());
 }
 
 #[test]

@@ -18,7 +18,7 @@ use beeline_domain::{
 };
 use beeline_mmio::{MemoryOptions, SharedMemory, StoreKernel};
 use harness::held::Held;
-use harness::{TestFolder, WATCHDOG, is_readable, open_fds, wait_until};
+use harness::{TestFolder, WATCHDOG, is_readable, wait_until};
 
 const LINES: u32 = 64;
 
@@ -286,21 +286,6 @@ fn ends_of_more_windows_than_may_be_told_at_once_are_all_told() {
     wait_until(|| senders.iter().all(|sender| !sender.peer.is_alive()));
     drop(senders);
     drop((open(&arena), accept(&listener)));
-}
-
-#[test]
-fn nothing_is_left_when_both_sides_have_gone() {
-    let folder = TestFolder::new();
-    for _ in 0..3 {
-        let domain = folder.open();
-        let before = open_fds();
-        let listener = offer(&domain, 100);
-        let arena = join(&domain);
-        let windows: Vec<_> = (0..100).map(|_| (open(&arena), accept(&listener))).collect();
-        // A hundred windows, and no more than a few descriptors for the offer, the connection and its evidence.
-        assert!(open_fds() < before + 20);
-        drop((windows, arena, listener));
-    }
 }
 
 /// What a client of an arena says at first, with memory for its credits.

@@ -112,7 +112,7 @@ pub use window::{
     ArenaListener, ArenaOptions, CreditPage, FreshWindow, MAX_ARENA_BYTES, MAX_ARENA_WINDOWS,
     MAX_WINDOW_LINES, PeerWindow, ReceiverParts, SenderArena, SenderParts, StoreOptions, WindowError,
     WindowListener, WindowOptions, WindowTerms, connect_window, connect_window_proving, join_windows,
-    offer_window, offer_windows,
+    join_windows_proving, offer_window, offer_windows,
 };
 pub use wire::{
     MAX_FDS, MAX_MESSAGE_BYTES, MAX_NOTIFICATION_BYTES, MAX_NOTIFICATION_FDS, MAX_PAYLOAD_BYTES,

@@ -18,7 +18,8 @@ mod sender;
 mod store;
 
 pub use arena::{
-    ArenaListener, ArenaOptions, MAX_ARENA_BYTES, MAX_ARENA_WINDOWS, SenderArena, join_windows, offer_windows,
+    ArenaListener, ArenaOptions, MAX_ARENA_BYTES, MAX_ARENA_WINDOWS, SenderArena, join_windows,
+    join_windows_proving, offer_windows,
 };
 pub use halves::{CreditPage, FreshWindow, SenderParts, WindowTerms};
 pub use listener::{ReceiverParts, WindowListener, offer_window};

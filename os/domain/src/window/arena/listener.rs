@@ -34,6 +34,7 @@ pub fn offer_windows(
     let of_other_user = (options.clients / 2).max(1);
     let offer_options = OfferOptions {
         allowed_uids: options.allowed_uids.clone(),
+        admissions: options.admissions.clone(),
         max_connections: options.clients,
         shares: Some(Shares { of_process: (options.clients / 16).max(1), of_other_user }),
         ..OfferOptions::default()

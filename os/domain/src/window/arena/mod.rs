@@ -30,4 +30,4 @@ mod tests;
 
 pub use listener::{ArenaListener, offer_windows};
 pub use options::{ArenaOptions, MAX_ARENA_BYTES, MAX_ARENA_WINDOWS};
-pub use sender::{SenderArena, join_windows};
+pub use sender::{SenderArena, join_windows, join_windows_proving};

@@ -3,6 +3,7 @@
 use beeline_mmio::ARENA_PAGE_BYTES;
 use beeline_spec::formats::{credit_page, window_control};
 
+use crate::Admissions;
 use crate::window::options::{SMALL_BYTES, WindowError, check_lines, line_bytes};
 
 /// Most windows of one arena at a time.
@@ -37,12 +38,21 @@ pub struct ArenaOptions {
     pub clients: usize,
     /// Users besides the owner who may send.
     pub allowed_uids: Vec<u32>,
+    /// Who may send besides, because it shares a connection with this process; `None`: nobody.
+    pub admissions: Option<Admissions>,
 }
 
 impl Default for ArenaOptions {
     /// Up to 4,096 windows of up to 16 KiB in 64 MiB for each of 64 clients, this user only.
     fn default() -> Self {
-        ArenaOptions { lines: 256, windows: 4096, bytes: 64 << 20, clients: 64, allowed_uids: Vec::new() }
+        ArenaOptions {
+            lines: 256,
+            windows: 4096,
+            bytes: 64 << 20,
+            clients: 64,
+            allowed_uids: Vec::new(),
+            admissions: None,
+        }
     }
 }
 

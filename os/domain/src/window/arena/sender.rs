@@ -17,7 +17,7 @@ use crate::peer::EndsBranches;
 use crate::protocol::Departure;
 use crate::window::options::{WindowError, check_lines, line_bytes};
 use crate::window::{PeerWindow, SenderParts};
-use crate::{Connection, DEFAULT_TIMEOUT, Domain, MemoryCredits, Notified, NotifyError, Peer};
+use crate::{Connection, DEFAULT_TIMEOUT, Domain, MemoryCredits, Notified, NotifyError, Peer, Token};
 
 /// An arena that this process has joined. Clones are the same one; the connection stands as long as there is one, or a window that
 /// was opened in it.
@@ -52,10 +52,29 @@ struct SenderHalf {
 /// # Errors
 /// Nobody offers the name; the receiver has too many clients or offers no such windows; its answer or memory is not in order.
 pub fn join_windows(domain: &Domain, name: &str, lines: u32) -> Result<SenderArena, WindowError> {
+    join(domain, name, lines, None)
+}
+
+/// Joins a receiver as [`join_windows`] does, if it is the process with which a token was exchanged in a connection
+/// ([`Domain::connect_proving`]).
+///
+/// # Errors
+/// As [`join_windows`]; the receiver is not that process, or the token is no longer good.
+pub fn join_windows_proving(
+    domain: &Domain,
+    token: &Token,
+    name: &str,
+    lines: u32,
+) -> Result<SenderArena, WindowError> {
+    join(domain, name, lines, Some(token))
+}
+
+fn join(domain: &Domain, name: &str, lines: u32, token: Option<&Token>) -> Result<SenderArena, WindowError> {
     check_lines(lines)?;
+    let reached = domain.reach(name, token)?;
     let memory =
         SharedMemory::create(&format!("beeline-credits-{name}"), CREDIT_BYTES, MemoryOptions::default())?;
-    let (connection, reply) = domain.connect(name, &Hello::encode(lines), &[memory.fd()])?;
+    let (connection, reply) = reached.ask(&Hello::encode(lines), &[memory.fd()])?;
     let terms = Terms::decode(&reply.payload)?;
     if lines > terms.lines {
         return Err(WindowError::Malformed { what: format!("windows of at most {} lines", terms.lines) });

@@ -2,7 +2,7 @@
 //!
 //! This is the only crate that touches such memory, and the only one with `unsafe` code besides those that are FFI. It
 //! maps it ([`SharedMemory`], [`ReadOnlyMemory`], [`PciBar`]), hands out bounds-checked handles into it ([`Word`], [`Flag`],
-//! [`StoreWindow`], [`LoadWindow`], [`ReadWindow`], [`DmaRegion`]; [`XskRings`] for what the kernel shares), and defines how a line
+//! [`StoreWindow`], [`LoadWindow`], [`ReadWindow`], [`ReadWords`], [`DmaRegion`]; [`XskRings`] for what the kernel shares), and defines how a line
 //! leaves the core ([`StoreKernel`], [`fence`]).
 //!
 //! It does not know messages, credits or devices: a line here is 64 bytes that go somewhere. Frames come from
@@ -42,6 +42,7 @@ mod populate;
 mod private_memory;
 mod process;
 mod read;
+mod read_words;
 mod region;
 pub mod rights;
 mod segment;
@@ -73,6 +74,7 @@ pub use per_process::PerProcess;
 pub use private_memory::PrivateMemory;
 pub use process::ThisProcess;
 pub use read::ReadWindow;
+pub use read_words::ReadWords;
 pub use region::Region;
 pub use segment::{
     Access, CopyError, DmaBuf, GuardError, HugePages, InUse, MappedPointer, MappedSegment, OnLoss, OwnMemory,

@@ -7,7 +7,9 @@ use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::sync::Arc;
 
 use rustix::io::Errno;
+use rustix::mm::Advice;
 
+use crate::ThisProcess;
 use crate::guard::Watched;
 use crate::pace::UNMAP_PIECE_BYTES;
 
@@ -37,6 +39,8 @@ pub(crate) struct Mapping {
     unmap_bytes: usize,
     /// For memory that can go away; ends before the mapping does.
     watched: Option<Watched>,
+    /// The only process that has it, of one that children of fork do not get.
+    only_in: Option<ThisProcess>,
     /// Of a part: what has the memory mapped, and what is kept as long as there are handles of the part.
     _part: Option<(Box<dyn Any + Send + Sync>, Arc<Mapping>)>,
 }
@@ -62,6 +66,7 @@ impl Mapping {
             backing,
             unmap_bytes: usize::MAX,
             watched: None,
+            only_in: None,
             _part: None,
         }
     }
@@ -78,7 +83,16 @@ impl Mapping {
     ) -> Self {
         let backing = whole.backing;
         let _part = Some((kept, whole));
-        Mapping { start, bytes, mapped_bytes: 0, backing, unmap_bytes: usize::MAX, watched: None, _part }
+        Mapping {
+            start,
+            bytes,
+            mapped_bytes: 0,
+            backing,
+            unmap_bytes: usize::MAX,
+            watched: None,
+            only_in: None,
+            _part,
+        }
     }
 
     /// Has it unmapped in pieces. Not for huge pages of hugetlbfs, of which no part can be unmapped.
@@ -125,6 +139,7 @@ impl Mapping {
             backing: Backing::Heap,
             unmap_bytes: usize::MAX,
             watched: None,
+            only_in: None,
             _part: None,
         }
     }
@@ -166,7 +181,27 @@ impl Mapping {
         }
     }
 
+    /// Has children that this process forks from now on begin without it. Memory of the allocator is theirs as a copy anyway.
+    pub(crate) fn dont_fork(&mut self) -> Result<(), Errno> {
+        if self._part.is_some() {
+            return Err(Errno::BUSY);
+        }
+        if self.backing == Backing::Heap {
+            return Ok(());
+        }
+        let start = self.start.as_ptr().cast();
+        // SAFETY: all of our own mapping, in which the advice changes nothing for this process.
+        unsafe { rustix::mm::madvise(start, self.mapped_bytes, Advice::LinuxDontFork) }?;
+        self.only_in = Some(ThisProcess::get());
+        Ok(())
+    }
+
     fn end(&mut self) -> Result<(), Errno> {
+        if self.only_in.is_some_and(|process| !process.is_this()) {
+            // In a child its addresses are free, or another mapping's.
+            self.mapped_bytes = 0;
+            return Ok(());
+        }
         if self.backing == Backing::Heap {
             if std::mem::take(&mut self.mapped_bytes) > 0 {
                 // SAFETY: `on_heap` allocated this address with this layout, and by `mapped_bytes` this happens once.

@@ -13,7 +13,7 @@ use crate::mapping::{Backing, Mapping, PAGE_BYTES};
 use crate::pace::in_pieces;
 use crate::span::{Span, reaches_outside};
 use crate::{
-    DmaRegion, Flag, LINE_BYTES, LoadWindow, MapError, Pace, ReadWindow, StoreKernel, StoreWindow,
+    DmaRegion, Flag, LINE_BYTES, LoadWindow, MapError, Pace, ReadWindow, ReadWords, StoreKernel, StoreWindow,
     WORD_BYTES, Word, Words, copy, populate,
 };
 
@@ -41,6 +41,17 @@ impl Region {
         Region::new(Mapping::on_heap(bytes))
     }
 
+    /// Has children that this process forks from now on begin without the mapping (`MADV_DONTFORK`): a child cannot store into
+    /// what is this process's alone to write. There an access ends the child (SIGSEGV), and dropping a handle does nothing. One
+    /// system call. What [`Region::private`] gives stays as it is: a child has a copy.
+    ///
+    /// # Errors
+    /// There are clones or handles of it already, or it is a part of another one (`EBUSY`); the kernel cannot.
+    pub fn dont_fork(mut self) -> Result<Self, Errno> {
+        Arc::get_mut(&mut self.mapping).ok_or(Errno::BUSY)?.dont_fork()?;
+        Ok(self)
+    }
+
     /// Returns the size of the mapped memory.
     pub fn bytes(&self) -> usize {
         self.mapping.bytes()
@@ -61,6 +72,12 @@ impl Region {
     #[track_caller]
     pub fn words(&self, offset_bytes: usize, words: usize) -> Words {
         Words::new(self.span(offset_bytes, words * WORD_BYTES, WORD_BYTES))
+    }
+
+    /// A table of `words` aligned words from this offset on, a power of two of them, to load from and nothing else.
+    #[track_caller]
+    pub fn read_words(&self, offset_bytes: usize, words: usize) -> ReadWords {
+        ReadWords::new(self.span(offset_bytes, words * WORD_BYTES, WORD_BYTES))
     }
 
     /// The aligned 32-bit futex word at this offset.

@@ -100,10 +100,23 @@ impl Words {
         u64::from_le(self.atomic(index).load(Ordering::Relaxed))
     }
 
+    /// Loads word `index`, modulo the table; acquire: pairs with the peer's [`Words::store_release`].
+    #[inline(always)]
+    pub fn load_acquire(&self, index: usize) -> u64 {
+        u64::from_le(self.atomic(index).load(Ordering::Acquire))
+    }
+
     /// Stores word `index`, modulo the table; relaxed.
     #[inline(always)]
     pub fn store(&self, index: usize, value: u64) {
         self.atomic(index).store(value.to_le(), Ordering::Relaxed);
+    }
+
+    /// Stores word `index`, modulo the table; release: pairs with the peer's [`Words::load_acquire`] and
+    /// [`crate::ReadWords::load_acquire`].
+    #[inline(always)]
+    pub fn store_release(&self, index: usize, value: u64) {
+        self.atomic(index).store(value.to_le(), Ordering::Release);
     }
 }
 
@@ -119,6 +132,8 @@ mod tests {
         words.store(6, 9);
         assert_eq!((region.word(40).load(), region.word(48).load()), (7, 9));
         assert_eq!((words.load(5), words.load(2), words.load(0), words.count()), (7, 9, 0, 4));
+        words.store_release(7, 3);
+        assert_eq!((words.load_acquire(3), region.word(56).load()), (3, 3));
     }
 
     #[test]

@@ -15,7 +15,7 @@ use rustix::mm::{MapFlags, ProtFlags};
 use super::{MemoryOptions, SEALS, SharedMemory, check_sealed};
 use crate::mapping::{Backing, Mapping};
 use crate::memfd::{create_memfd, set_size};
-use crate::{MapError, ReadWindow, Region, Unpaced, populate};
+use crate::{MapError, ReadWindow, ReadWords, Region, Unpaced, populate};
 
 /// A memfd that can be mapped for reading and not for writing, whose size can no longer change.
 #[derive(Debug)]
@@ -30,6 +30,24 @@ impl ReadOnlyMemory {
     /// # Errors
     /// [`MapError`]; also where the kernel does not know the seal (before Linux 5.1).
     pub fn create(name: &str, bytes: usize) -> Result<(Region, Self), MapError> {
+        Self::create_mapped(name, bytes, SharedMemory::map)
+    }
+
+    /// As [`ReadOnlyMemory::create`], without bringing pages in: each comes with the first access to it, by whomever, or in a part
+    /// with [`Region::populate`]. For memory that is much larger than what is used of it. An access that finds the system without
+    /// memory ends the process.
+    ///
+    /// # Errors
+    /// As [`ReadOnlyMemory::create`].
+    pub fn create_sparse(name: &str, bytes: usize) -> Result<(Region, Self), MapError> {
+        Self::create_mapped(name, bytes, SharedMemory::map_sparse)
+    }
+
+    fn create_mapped(
+        name: &str,
+        bytes: usize,
+        map: impl FnOnce(&SharedMemory) -> Result<Region, MapError>,
+    ) -> Result<(Region, Self), MapError> {
         let failed = |errno| MapError::Create { name: name.to_owned(), bytes, errno };
         if bytes == 0 || bytes > isize::MAX as usize / 2 {
             return Err(MapError::Size { bytes });
@@ -37,7 +55,7 @@ impl ReadOnlyMemory {
         let fd = create_memfd(name, MemfdFlags::empty()).map_err(failed)?;
         set_size(&fd, name, bytes)?;
         let memory = SharedMemory { fd, bytes, options: MemoryOptions::default() };
-        let region = memory.map()?;
+        let region = map(&memory)?;
         rustix::fs::fcntl_add_seals(&memory.fd, SEALS | SealFlags::FUTURE_WRITE).map_err(failed)?;
         Ok((region, ReadOnlyMemory { fd: memory.fd, bytes }))
     }
@@ -68,25 +86,41 @@ impl ReadOnlyMemory {
     /// # Errors
     /// [`MapError::Map`].
     pub fn map(&self) -> Result<ReadOnlyRegion, MapError> {
-        let mapping = self.map_pages().map_err(|errno| MapError::Map {
+        let mapping = self.map_addresses();
+        let present = mapping.and_then(|mapping| populate::to_read(&mapping, &Unpaced).map(|()| mapping));
+        present.map(Self::region).map_err(|errno| self.not_mapped(errno))
+    }
+
+    /// As [`ReadOnlyMemory::map`], without bringing pages in. The first load of a page takes a page fault, and where its maker has
+    /// stored nothing there yet a zeroed page comes, which counts as memory of who loads.
+    ///
+    /// # Errors
+    /// [`MapError::Map`].
+    pub fn map_sparse(&self) -> Result<ReadOnlyRegion, MapError> {
+        self.map_addresses().map(Self::region).map_err(|errno| self.not_mapped(errno))
+    }
+
+    fn region(mapping: Mapping) -> ReadOnlyRegion {
+        ReadOnlyRegion(Region::new(mapping))
+    }
+
+    fn not_mapped(&self, errno: Errno) -> MapError {
+        MapError::Map {
             object: format!("the shared memory in descriptor {} for reading", self.fd.as_raw_fd()),
             bytes: self.bytes,
             errno,
             remedy: "free memory, or raise the limits on it (`ulimit -v`, the cgroup's memory.max)",
-        })?;
-        Ok(ReadOnlyRegion(Region::new(mapping)))
+        }
     }
 
-    fn map_pages(&self) -> Result<Mapping, Errno> {
+    fn map_addresses(&self) -> Result<Mapping, Errno> {
         // SAFETY: a fresh address range chosen by the kernel; nothing of this process is replaced.
         let start = unsafe {
             rustix::mm::mmap(std::ptr::null_mut(), self.bytes, ProtFlags::READ, MapFlags::SHARED, &self.fd, 0)
         }?;
         let start = NonNull::new(start.cast()).expect("mmap without MAP_FIXED never gives address 0");
-        // SAFETY: the range was just mapped, nobody else knows it, and `map` makes a `ReadOnlyRegion` of it.
-        let mapping = unsafe { Mapping::from_mmap(start, self.bytes, Backing::Shared) }.unmapped_in_pieces();
-        populate::to_read(&mapping, &Unpaced)?;
-        Ok(mapping)
+        // SAFETY: the range was just mapped, nobody else knows it, and `region` makes a `ReadOnlyRegion` of it.
+        Ok(unsafe { Mapping::from_mmap(start, self.bytes, Backing::Shared) }.unmapped_in_pieces())
     }
 }
 
@@ -115,6 +149,14 @@ pub(crate) fn read_only(mapping: Arc<Mapping>) -> ReadOnlyRegion {
 }
 
 impl ReadOnlyRegion {
+    /// As [`Region::dont_fork`].
+    ///
+    /// # Errors
+    /// As [`Region::dont_fork`].
+    pub fn dont_fork(self) -> Result<Self, Errno> {
+        self.0.dont_fork().map(ReadOnlyRegion)
+    }
+
     /// Returns the size of the mapped memory.
     pub fn bytes(&self) -> usize {
         self.0.bytes()
@@ -124,6 +166,12 @@ impl ReadOnlyRegion {
     #[track_caller]
     pub fn read_window(&self, offset_bytes: usize, lines: u32) -> ReadWindow {
         self.0.read_window(offset_bytes, lines)
+    }
+
+    /// A table of `words` aligned words from this offset on, a power of two of them.
+    #[track_caller]
+    pub fn read_words(&self, offset_bytes: usize, words: usize) -> ReadWords {
+        self.0.read_words(offset_bytes, words)
     }
 
     /// Copies bytes out of the region from any offset. Aligned words are loaded whole, in no defined order.

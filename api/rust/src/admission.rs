@@ -72,8 +72,8 @@ impl Token {
     }
 }
 
-/// Whom offers let in besides the users on their lists: `admissions` of [`crate::ReceiverOptions`], [`crate::NotifierOptions`] and
-/// `ServerOptions`. Clones are the same; nobody at first. A program adds proofs while the offers are there.
+/// Whom offers let in besides the users on their lists: `admissions` of [`crate::ReceiverOptions`], [`crate::ArenaOptions`],
+/// [`crate::NotifierOptions`] and `ServerOptions`. Clones are the same; nobody at first. A program adds proofs while the offers are there.
 ///
 /// ```no_run
 /// # fn main() -> Result<(), beeline::Error> {

@@ -8,7 +8,7 @@ use beeline_window::WaitPolicy;
 
 use crate::origin::Origin;
 use crate::receiver::Open;
-use crate::{Domain, OfferError, Receiver, Target};
+use crate::{Admissions, Domain, OfferError, Receiver, Target};
 
 /// The windows that a receiver offers in an arena: for each of 64 processes of this user up to 4,096 windows of up to 16 KiB, 64 MiB
 /// in all; a receiver of one looks, then sleeps.
@@ -59,6 +59,12 @@ impl ArenaOptions {
     /// Users besides the domain's owner who may open windows. They open the domain with [`Domain::open_foreign`].
     pub fn allowed_uids(mut self, uids: impl IntoIterator<Item = u32>) -> Self {
         self.below.allowed_uids = uids.into_iter().collect();
+        self
+    }
+
+    /// Who may open windows besides, because it shares a connection with this process.
+    pub fn admissions(mut self, admissions: &Admissions) -> Self {
+        self.below.admissions = Some(admissions.0.clone());
         self
     }
 

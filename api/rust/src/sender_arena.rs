@@ -1,9 +1,9 @@
 //! Windows that a process opens in its arena of a receiver.
 
-use beeline_domain::{SenderParts, WindowError, join_windows};
+use beeline_domain::{SenderParts, WindowError, join_windows, join_windows_proving};
 use beeline_mmio::{MemoryOptions, StoreKernel};
 
-use crate::{ConnectError, Domain, Sender, SenderOptions, Target};
+use crate::{ConnectError, Domain, Sender, SenderOptions, Target, Token};
 
 /// This process's arena of a receiver, in which it opens windows. Made by [`Domain::sender_arena`].
 ///
@@ -81,6 +81,31 @@ impl Domain {
         lines: u32,
         options: SenderOptions,
     ) -> Result<SenderArena, ConnectError> {
+        self.sender_arena_by(name, options, || join_windows(&self.inner, name, lines))
+    }
+
+    /// Joins a receiver that is the process with which `token` was exchanged; no other one is asked. The domain is that of
+    /// [`Token::uid`] ([`Domain::open_foreign`]). The token is good once, and all windows are opened in what it joined.
+    ///
+    /// # Errors
+    /// As [`Domain::sender_arena_with`]; the receiver is another process, or the token was used before.
+    pub fn sender_arena_proving(
+        &self,
+        name: &str,
+        lines: u32,
+        token: Token,
+        options: SenderOptions,
+    ) -> Result<SenderArena, ConnectError> {
+        self.sender_arena_by(name, options, || join_windows_proving(&self.inner, &token.0, name, lines))
+    }
+
+    /// Joins by `join`, again and again while nobody offers the name and there is time.
+    fn sender_arena_by(
+        &self,
+        name: &str,
+        options: SenderOptions,
+        mut join: impl FnMut() -> Result<beeline_domain::SenderArena, WindowError>,
+    ) -> Result<SenderArena, ConnectError> {
         let target = || Target::Arena(name.to_owned());
         if options.memory != MemoryOptions::default() {
             let source = "the windows of an arena have no huge pages and are not locked".into();
@@ -91,7 +116,7 @@ impl Domain {
             .map_err(|error| ConnectError::Options { target: target(), source: error.into() })?;
         let inner = self
             .inner
-            .retry_until_offered(options.timeout, |_| join_windows(&self.inner, name, lines))
+            .retry_until_offered(options.timeout, |_| join())
             .map_err(|error| ConnectError::window(target(), error).after(options.timeout))?;
         Ok(SenderArena { inner, kernel, options, name: name.to_owned() })
     }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use beeline::{
-    Admissions, ConnectError, Domain, NETWORK_NAMESPACE, NotifierOptions, OtherEnd, ProofError,
+    Admissions, ArenaOptions, ConnectError, Domain, NETWORK_NAMESPACE, NotifierOptions, OtherEnd, ProofError,
     ReceiverOptions, SenderOptions, Token,
 };
 
@@ -115,6 +115,27 @@ fn subscriber_with_a_token_waits_for_its_notifier() {
 }
 
 #[test]
+fn token_joins_an_arena_once_and_opens_its_windows() {
+    let domain = Domain::open_in(NETWORK_NAMESPACE, &name()).unwrap();
+    let admissions = Admissions::new();
+    let (_admitted, token) = exchanged(&admissions);
+    let options = ArenaOptions::new().admissions(&admissions);
+    let waiting = SenderOptions::new().timeout(WATCHDOG);
+    let (receivers, arena) = offered_late(
+        || domain.receiver_arena_with("arena", options).unwrap(),
+        || domain.sender_arena_proving("arena", 8, token, waiting).unwrap(),
+    );
+    for number in 0..40u64 {
+        arena.open().unwrap().send(&number.to_le_bytes()).unwrap();
+        let mut receiver = receivers.accept_timeout(WATCHDOG).unwrap();
+        assert_eq!(receiver.recv_timeout(WATCHDOG).unwrap().unwrap().word(0), number);
+    }
+    let (_elsewhere, token) = exchanged(&Admissions::new());
+    let refused = domain.sender_arena_proving("arena", 8, token, SenderOptions::new()).unwrap_err();
+    assert!(matches!(refused, ConnectError::Refused { .. }), "{refused}");
+}
+
+#[test]
 #[cfg(feature = "rpc")]
 fn client_with_a_token_waits_for_its_server_and_calls() {
     use beeline::rpc::{Method, Reply, Request};
@@ -174,14 +195,19 @@ fn come_as_another_user(role: &str) {
     let refused = domain.sender("window").unwrap_err();
     assert!(matches!(refused, ConnectError::Refused { .. }), "{refused}");
     domain.sender_proving("window", token, SenderOptions::new()).unwrap().send(b"by a token").unwrap();
-    let refused = domain.subscribe("news").unwrap_err();
-    assert!(refused.to_string().contains("list"), "{refused}");
+    let unlisted = [domain.subscribe("news").map(drop), domain.sender_arena("arena", 8).map(drop)]
+        .map(Result::unwrap_err);
+    for refused in unlisted {
+        assert!(refused.to_string().contains("list"), "{refused}");
+    }
     println!("refused");
     let mut told = String::new();
     std::io::stdin().read_line(&mut told).unwrap();
     assert_eq!(OtherEnd::of_tcp(&connection).unwrap().uid(), owner_uid);
     let news = domain.subscribe("news").unwrap();
     assert_eq!(news.next_timeout(WATCHDOG).unwrap().unwrap().payload, b"by a connection");
+    let arena = domain.sender_arena("arena", 8).unwrap();
+    arena.open().unwrap().send(b"by a connection").unwrap();
 }
 
 #[test]
@@ -197,6 +223,8 @@ fn another_user_comes_by_a_token_and_by_a_connection() {
         domain.receiver_with("window", ReceiverOptions::new().admissions(&admissions)).unwrap();
     let options = NotifierOptions::new().admissions(&admissions);
     let news = domain.notifier_with("news", options, |_, _, _| Ok(beeline::Answer::default())).unwrap();
+    let options = ArenaOptions::new().admissions(&admissions);
+    let receivers = domain.receiver_arena_with("arena", options).unwrap();
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let port = listener.local_addr().unwrap().port();
     let role = format!("{name},{},{port}", rustix::process::geteuid().as_raw());
@@ -216,5 +244,7 @@ fn another_user_comes_by_a_token_and_by_a_connection() {
     let joined = news.event_timeout(WATCHDOG).unwrap();
     assert_eq!(joined.subscriber().uid(), other_end.uid());
     joined.subscriber().notify(b"by a connection", &[]).map(drop).unwrap();
+    let mut opened = receivers.accept_timeout(WATCHDOG).unwrap();
+    assert_eq!(opened.recv_timeout(WATCHDOG).unwrap().unwrap().to_vec(), b"by a connection");
     assert!(other.wait().unwrap().success());
 }

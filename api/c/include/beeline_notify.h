@@ -7,7 +7,7 @@
  *
  * A notifier offers a name in a domain; subscribers subscribe to the name. See examples/notifier.c and examples/subscriber.c.
  * Build with `pkg-config --cflags --libs beeline`. beeline.h says what holds for every function: codes, handles, ownership,
- * times. A process has at most 4096 notifiers and 4096 subscriptions at the same time.
+ * times. A process has at most 4096 notifiers and 65536 subscriptions at the same time.
  *
  * THREADS. Every function may be called by any thread at any time, by callbacks too. Callbacks run on threads of the library, on
  * which all signals are blocked; they must not jump out, and an exception of C++ that leaves one ends the process.
@@ -179,7 +179,8 @@ int beeline_subscription_open(const beeline_domain *domain, const char *name, co
 
 /**
  * Unsubscribes, and ends the thread of a callback. The close waits for the callback that is running, unless the callback itself
- * closes; it is not called again. Threads that wait in another function of the subscription are told that it has ended.
+ * closes; it is not called again. Threads that wait in another function of the subscription are told that it has ended,
+ * and the close returns when they have left it.
  * @return OK, INVALID
  */
 int beeline_subscription_close(beeline_subscription **subscription);

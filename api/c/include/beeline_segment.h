@@ -6,13 +6,13 @@
  * One process makes memory (beeline_segment_create()) or has it already (a memfd, a file), and hands its descriptor to the others,
  * as with a notification (beeline_notify.h) or over any unix socket. Each maps what it wants of it (beeline_segment_map()): a part,
  * for reading only, at an address of its choice. See examples/segment.c. Build with `pkg-config --cflags --libs beeline`. beeline.h says
- * what holds for every function: codes, handles, ownership. A process has at most 4096 segments mapped by this library.
+ * what holds for every function: codes, handles, ownership. A process has at most 65536 segments mapped by this library.
  *
  * LOSS. Memory that can go away, as that of a file that somebody makes shorter, is refused unless the options say what shall
  * happen (enum beeline_segment_loss): an access to what is gone then ends the process, or is caught.
  *
  * THREADS. Any thread may use a segment at any time. Two that write the same bytes at once leave a mixture. A segment that one
- * thread closes while another one copies stays mapped until the copy is done.
+ * thread closes while another one copies stays mapped until the copy is done, and the close returns then.
  *
  * POINTERS. beeline_segment_at() gives the address of bytes. It is good until the segment is closed, and nobody looks whether it
  * is used afterwards. Other processes write this memory at any time: access it by atomic or volatile accesses, and look at nothing

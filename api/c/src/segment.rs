@@ -9,7 +9,7 @@ use beeline::segment::{
     SegmentOptions, create, create_huge,
 };
 use beeline_ffi::{
-    Bytes, Failure, Handle, HandleVariable, Kind, Memory, Options, OptionsOfC, Out, Outcome, Shared, Text,
+    Bytes, Failure, Handle, HandleVariable, Kind, Memory, Options, OptionsOfC, Out, Outcome, Pinned, Text,
     duplicate, edge,
 };
 
@@ -23,7 +23,8 @@ impl Kind for beeline_segment {
     const TAG: u8 = 0x3b;
 }
 
-static SEGMENTS: Shared<beeline_segment> = Shared::new();
+/// Copies of some bytes cost little more than the handle: so its use costs nothing.
+static SEGMENTS: Pinned<beeline_segment> = Pinned::new();
 
 /// `struct beeline_segment_options`.
 #[derive(Clone, Copy, Debug)]
@@ -158,14 +159,14 @@ extern "C" fn beeline_segment_map(
 
 #[unsafe(no_mangle)]
 extern "C" fn beeline_segment_close(segment: HandleVariable<'_, beeline_segment>) -> c_int {
-    edge("beeline_segment_close", || SEGMENTS.close(&segment).map(|_| OK))
+    edge("beeline_segment_close", || SEGMENTS.close(&segment, |_| ()).map(|_| OK))
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn beeline_segment_length(segment: Handle<beeline_segment>, length: Out<'_, usize>) -> c_int {
     edge("beeline_segment_length", || {
         length.put(0, "length")?;
-        length.put(SEGMENTS.get(segment)?.0.bytes(), "length")?;
+        length.put(SEGMENTS.with(segment, |segment| segment.0.bytes())?, "length")?;
         Ok(OK)
     })
 }
@@ -179,14 +180,15 @@ extern "C" fn beeline_segment_at(
 ) -> c_int {
     edge("beeline_segment_at", || {
         address.put(null_mut(), "address")?;
-        let segment = SEGMENTS.get(segment)?;
-        let outside = || {
-            let (bytes, whole) = (length, segment.0.bytes());
-            of_copy(CopyError::Outside { bytes, offset_bytes: offset, whole })
-        };
-        let pointer = segment.0.pointer(offset, length).ok_or_else(outside)?;
-        address.put(pointer.as_ptr().as_ptr().cast(), "address")?;
-        Ok(OK)
+        SEGMENTS.with(segment, |segment| {
+            let outside = || {
+                let (bytes, whole) = (length, segment.0.bytes());
+                of_copy(CopyError::Outside { bytes, offset_bytes: offset, whole })
+            };
+            let pointer = segment.0.pointer(offset, length).ok_or_else(outside)?;
+            address.put(pointer.as_ptr().as_ptr().cast(), "address")?;
+            Ok(OK)
+        })?
     })
 }
 
@@ -198,9 +200,10 @@ extern "C" fn beeline_segment_write(
     length: usize,
 ) -> c_int {
     edge("beeline_segment_write", || {
-        let segment = SEGMENTS.get(segment)?;
-        segment.0.copy_in(offset, bytes.read(length, "bytes")?).map_err(of_copy)?;
-        Ok(OK)
+        SEGMENTS.with(segment, |segment| {
+            segment.0.copy_in(offset, bytes.read(length, "bytes")?).map_err(of_copy)?;
+            Ok(OK)
+        })?
     })
 }
 
@@ -212,15 +215,17 @@ extern "C" fn beeline_segment_read(
     length: usize,
 ) -> c_int {
     edge("beeline_segment_read", || {
-        let segment = SEGMENTS.get(segment)?;
-        segment.0.copy_out(offset, memory.fill(length, "memory")?).map_err(of_copy)?;
-        Ok(OK)
+        SEGMENTS.with(segment, |segment| {
+            segment.0.copy_out(offset, memory.fill(length, "memory")?).map_err(of_copy)?;
+            Ok(OK)
+        })?
     })
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn beeline_segment_is_intact(segment: Handle<beeline_segment>) -> c_int {
     edge("beeline_segment_is_intact", || {
-        if SEGMENTS.get(segment)?.0.is_intact() { Ok(OK) } else { Err(of_copy(CopyError::Lost)) }
+        let is_intact = SEGMENTS.with(segment, |segment| segment.0.is_intact())?;
+        if is_intact { Ok(OK) } else { Err(of_copy(CopyError::Lost)) }
     })
 }

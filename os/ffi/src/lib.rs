@@ -6,7 +6,8 @@
 //!   [`SpacePointer`] are pointers as C passes them. No other crate can make one, so a value exists only where C passed one;
 //!   the library's header obliges C to pass NULL or memory that is there during the call. Each is looked at for NULL, length
 //!   and alignment before it is followed.
-//! - [`Handle`] names an object in a table: [`Owned`] for objects of one thread at a time, [`Shared`] for objects of any.
+//! - [`Handle`] names an object in a table: [`Owned`] for objects of one thread at a time, [`Shared`] and [`Pinned`] for objects of
+//!   any. A use of a pinned object costs next to nothing, and lasts as long as the closure that it is shown to.
 //!
 //! # Handles are numbers
 //! A handle has the type of a pointer in C, and is a number: a tag of its kind, the index of a slot, and the slot's
@@ -26,8 +27,10 @@ mod handle;
 mod options;
 mod owned;
 mod parcel;
+mod pinned;
 mod shared;
 pub mod status;
+mod sync;
 mod thread;
 
 pub use argument::{Array, Bytes, Memory, Out, Text};
@@ -37,4 +40,5 @@ pub use handle::{Handle, HandleVariable, Kind};
 pub use options::{Options, OptionsOfC};
 pub use owned::{Caller, Owned, Pass, SlotRef};
 pub use parcel::{EmptySpace, MAX_FDS, Parcel, ParcelPointer, Space, SpacePointer, duplicate, duplicate_all};
+pub use pinned::Pinned;
 pub use shared::Shared;

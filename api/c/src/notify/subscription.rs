@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use beeline::{Answer, CallbackThread, Notification, Subscription};
 use beeline_ffi::{
-    EmptySpace, Failure, Handle, HandleVariable, Kind, Out, Outcome, Parcel, ParcelPointer, Shared,
+    EmptySpace, Failure, Handle, HandleVariable, Kind, Out, Outcome, Parcel, ParcelPointer, Pinned,
     SpacePointer, Text, edge,
 };
 
@@ -32,7 +32,7 @@ impl Kind for beeline_subscription {
     const TAG: u8 = 0x37;
 }
 
-static SUBSCRIPTIONS: Shared<beeline_subscription> = Shared::new();
+static SUBSCRIPTIONS: Pinned<beeline_subscription> = Pinned::new();
 
 /// Locks what is never left half changed.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -139,12 +139,13 @@ extern "C" fn beeline_subscription_open(
 #[unsafe(no_mangle)]
 extern "C" fn beeline_subscription_close(subscription: HandleVariable<'_, beeline_subscription>) -> c_int {
     edge("beeline_subscription_close", || {
-        let Some(closed) = SUBSCRIPTIONS.close(&subscription)? else { return Ok(OK) };
-        // Outside the lock: it waits for the callback, which may be in a function of this subscription.
-        let thread = lock(&closed.callback).take();
-        drop(thread);
-        // Threads that wait in another function of it end.
-        closed.subscription.unsubscribe();
+        SUBSCRIPTIONS.close(&subscription, |closed| {
+            // Outside the lock: it waits for the callback, which may be in a function of this subscription.
+            let thread = lock(&closed.callback).take();
+            drop(thread);
+            // Threads that wait in another function of it end.
+            closed.subscription.unsubscribe();
+        })?;
         Ok(OK)
     })
 }
@@ -156,7 +157,7 @@ extern "C" fn beeline_subscription_first_answer(
 ) -> c_int {
     edge("beeline_subscription_first_answer", || {
         let space = answer.empty("answer")?;
-        SUBSCRIPTIONS.get(subscription)?.first_answer(space)
+        SUBSCRIPTIONS.with(subscription, |subscription| subscription.first_answer(space))?
     })
 }
 
@@ -168,7 +169,7 @@ extern "C" fn beeline_subscription_next(
 ) -> c_int {
     edge("beeline_subscription_next", || {
         let space = told.empty("told")?;
-        SUBSCRIPTIONS.get(subscription)?.next(timeout_ns, space)
+        SUBSCRIPTIONS.with(subscription, |subscription| subscription.next(timeout_ns, space))?
     })
 }
 
@@ -179,7 +180,8 @@ extern "C" fn beeline_subscription_descriptor(
 ) -> c_int {
     edge("beeline_subscription_descriptor", || {
         descriptor.put(-1, "descriptor")?;
-        descriptor.put_if_wanted(SUBSCRIPTIONS.get(subscription)?.subscription.as_fd().as_raw_fd());
+        let own = SUBSCRIPTIONS.with(subscription, |it| it.subscription.as_fd().as_raw_fd())?;
+        descriptor.put_if_wanted(own);
         Ok(OK)
     })
 }
@@ -193,10 +195,10 @@ extern "C" fn beeline_subscription_call(
 ) -> c_int {
     edge("beeline_subscription_call", || {
         let space = answer.empty("answer")?;
-        let subscription = SUBSCRIPTIONS.get(subscription)?;
         let (request, fds) = request.read("request")?;
         let fds: Vec<_> = fds.iter().map(AsFd::as_fd).collect();
-        let answered = subscription.subscription.call_timeout(request, &fds, duration(timeout_ns));
+        let answered = SUBSCRIPTIONS
+            .with(subscription, |it| it.subscription.call_timeout(request, &fds, duration(timeout_ns)))?;
         let Answer { payload, fds } = answered.map_err(|error| of_connect(&error))?;
         match space.put(&payload, fds) {
             Ok(()) => Ok(OK),
@@ -212,8 +214,9 @@ extern "C" fn beeline_subscription_deliver_to(
     context: *mut c_void,
 ) -> c_int {
     edge("beeline_subscription_deliver_to", || {
-        let subscription = SUBSCRIPTIONS.get(subscription)?;
-        let told = told.ok_or_else(|| Failure::invalid("told is NULL"))?;
-        subscription.deliver_to(told, Context(context))
+        SUBSCRIPTIONS.with(subscription, |subscription| {
+            let told = told.ok_or_else(|| Failure::invalid("told is NULL"))?;
+            subscription.deliver_to(told, Context(context))
+        })?
     })
 }

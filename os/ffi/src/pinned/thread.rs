@@ -1,0 +1,97 @@
+//! Each thread's record of pins: found without a lock, and given up when the thread ends.
+
+use core::cell::Cell;
+use core::ptr;
+use std::sync::OnceLock;
+
+use super::barrier;
+use super::pins::{Pin, Pins, Record};
+use crate::sync::{AtomicPtr, AtomicU32};
+
+/// The pins of all threads of this process.
+pub(super) static PINS: Pins =
+    Pins::of(AtomicPtr::new(ptr::null_mut()), AtomicU32::new(0), AtomicU32::new(0));
+
+/// Gives the record of a thread up when the thread ends.
+struct Mark(Cell<Option<&'static Record>>);
+
+impl Drop for Mark {
+    fn drop(&mut self) {
+        // What destructors of this thread do from here on has a record for each use.
+        RECORD.set(None);
+        if let Some(record) = self.0.get() {
+            record.give_up(&PINS);
+        }
+    }
+}
+
+thread_local! {
+    static RECORD: Cell<Option<&'static Record>> = const { Cell::new(None) };
+    static MARK: Mark = const { Mark(Cell::new(None)) };
+}
+
+/// The calling thread, by the address of a variable of its own: also while it ends, and in a child of fork.
+fn this_thread() -> usize {
+    RECORD.with(|record| ptr::from_ref(record).addr())
+}
+
+/// Runs `body` with `bits` pinned for the calling thread.
+#[inline(always)]
+pub(super) fn pinned<R>(bits: u64, body: impl FnOnce(&Pin<'_>) -> R) -> R {
+    match RECORD.get().and_then(|record| record.pin(&PINS, bits)) {
+        Some(pin) => body(&pin),
+        None => pinned_elsewhere(bits, body),
+    }
+}
+
+/// Does as [`pinned`], for a thread without a record, or whose record is full.
+#[cold]
+#[inline(never)]
+fn pinned_elsewhere<R>(bits: u64, body: impl FnOnce(&Pin<'_>) -> R) -> R {
+    let record = PINS.record_of(this_thread(), is_fenced());
+    // A thread that ends has no mark any more.
+    let is_first = RECORD.get().is_none()
+        && MARK.try_with(|mark| mark.0.set(Some(record))).is_ok_and(|()| {
+            RECORD.set(Some(record));
+            true
+        });
+    // For this use only, unless it is the thread's first: given up also when `body` panics.
+    let _given_up = (!is_first).then(|| GivenUp(record));
+    let pin = record.pin(&PINS, bits).expect("a record without pins has room for one");
+    body(&pin)
+}
+
+/// Gives its record up when it is dropped.
+struct GivenUp(&'static Record);
+
+impl Drop for GivenUp {
+    fn drop(&mut self) {
+        self.0.give_up(&PINS);
+    }
+}
+
+/// Whether the calling thread has pinned something.
+pub(super) fn has_pins() -> bool {
+    PINS.has_pins(this_thread())
+}
+
+/// Whether users fence, because the kernel refuses the barrier. It is asked once, before the first pin.
+pub(super) fn is_fenced() -> bool {
+    static IS_FENCED: OnceLock<bool> = OnceLock::new();
+    *IS_FENCED.get_or_init(|| {
+        forget_others_in_children();
+        !barrier::register()
+    })
+}
+
+/// Threads that were in a function when a process forked are in none in the child, where nobody ends their pins.
+fn forget_others_in_children() {
+    extern "C" fn in_child() {
+        PINS.forget_others(this_thread());
+    }
+    if !cfg!(miri) {
+        // SAFETY: the function only changes atomics, which it may between fork and exec. It fails for want of memory: then a remover
+        // in a child waits for who was inside at the fork.
+        unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
+    }
+}

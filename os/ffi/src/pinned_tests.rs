@@ -1,0 +1,236 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::channel;
+use std::thread;
+
+use super::*;
+
+#[derive(Debug)]
+struct Thing(u32, Arc<AtomicU32>);
+
+impl Kind for Thing {
+    const NAME: &'static str = "thing";
+    const TAG: u8 = 0x41;
+}
+
+impl Drop for Thing {
+    fn drop(&mut self) {
+        self.0 = u32::MAX;
+        self.1.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+fn thing(number: u32) -> Thing {
+    Thing(number, Arc::default())
+}
+
+macro_rules! table {
+    ($name:ident) => {
+        static $name: Pinned<Thing> = Pinned::new();
+    };
+}
+
+fn number(table: &'static Pinned<Thing>, handle: Handle<Thing>) -> Outcome<u32> {
+    table.with(handle, |thing| thing.0)
+}
+
+#[test]
+fn removed_handle_is_refused_also_when_its_slot_is_used_again() {
+    table!(TABLE);
+    let closed = TABLE.insert(thing(1)).unwrap();
+    assert_eq!(number(&TABLE, closed).unwrap(), 1);
+    let removed = TABLE.remove(closed, |thing| assert_eq!(thing.0, 1)).unwrap();
+    assert_eq!(removed.0, 1);
+    let open = TABLE.insert(thing(2)).unwrap();
+    assert_eq!((closed.index(CAPACITY), open.index(CAPACITY)), (Some(0), Some(0)));
+    assert_eq!(number(&TABLE, closed).unwrap_err().status, status::INVALID);
+    let stop = |_: &Thing| panic!("nothing is stopped for a handle that is refused");
+    assert_eq!(TABLE.remove(closed, stop).unwrap_err().status, status::INVALID);
+    assert_eq!(number(&TABLE, open).unwrap(), 2);
+}
+
+#[test]
+fn null_and_foreign_numbers_are_refused_also_by_an_empty_table() {
+    table!(TABLE);
+    assert_eq!(number(&TABLE, Handle::NULL).unwrap_err().why, "thing is NULL");
+    // A slot that was never used holds zero; a closed one the handle without its tag.
+    let closed = TABLE.insert(thing(1)).unwrap();
+    TABLE.remove(closed, |_| ()).unwrap();
+    for bits in [0x41, 0x43, closed.bits() & !0xff, closed.bits() + (1 << 32)] {
+        assert_eq!(number(&TABLE, Handle::of_bits(bits)).unwrap_err().status, status::INVALID, "{bits:x}");
+    }
+}
+
+#[test]
+fn full_table_refuses_until_one_is_removed() {
+    table!(TABLE);
+    let handles: Vec<_> = (0..CAPACITY as u32).map(|number| TABLE.insert(thing(number)).unwrap()).collect();
+    let refused = TABLE.insert(thing(0)).unwrap_err();
+    assert_eq!(refused.status, status::REFUSED);
+    let last = *handles.last().unwrap();
+    assert_eq!(number(&TABLE, last).unwrap(), CAPACITY as u32 - 1);
+    TABLE.remove(handles[3], |_| ()).unwrap();
+    assert_eq!(TABLE.insert(thing(77)).unwrap().index(CAPACITY), Some(3));
+}
+
+#[test]
+fn remover_waits_for_other_threads_which_stop_tells_to_leave() {
+    table!(TABLE);
+    let dropped = Arc::new(AtomicU32::new(0));
+    let handle = TABLE.insert(Thing(1, dropped.clone())).unwrap();
+    let (inside, is_inside) = channel();
+    let (leave, told) = channel();
+    let using = thread::spawn(move || {
+        TABLE.with(handle, |thing| {
+            inside.send(()).unwrap();
+            told.recv().unwrap();
+            // What the remover has dropped says another number.
+            (thing.0, thing.1.load(Ordering::SeqCst))
+        })
+    });
+    is_inside.recv().unwrap();
+    let mut was_refused = None;
+    drop(TABLE.remove(handle, |thing| {
+        // New users are refused already, and the object is there.
+        was_refused = Some(number(&TABLE, handle).unwrap_err().status);
+        assert_eq!((thing.0, thing.1.load(Ordering::SeqCst)), (1, 0));
+        leave.send(()).unwrap();
+    }));
+    assert_eq!(was_refused, Some(status::INVALID));
+    assert_eq!(using.join().unwrap().unwrap(), (1, 0));
+    assert_eq!(dropped.load(Ordering::SeqCst), 1);
+}
+
+#[test]
+fn thread_that_uses_a_handle_removes_none() {
+    table!(TABLE);
+    let (used, other) = (TABLE.insert(thing(1)).unwrap(), TABLE.insert(thing(2)).unwrap());
+    TABLE
+        .with(used, |_| {
+            for handle in [used, other] {
+                let stop = |_: &Thing| panic!("nothing is stopped");
+                assert_eq!(TABLE.remove(handle, stop).unwrap_err().status, status::BUSY);
+            }
+        })
+        .unwrap();
+    assert_eq!((number(&TABLE, used).unwrap(), number(&TABLE, other).unwrap()), (1, 2));
+    TABLE.remove(used, |_| ()).unwrap();
+}
+
+/// Uses handles inside one another, as deep as there are handles, and looks at each depth whether all are busy for others.
+fn nested(table: &'static Pinned<Thing>, handles: &[Handle<Thing>], depth: u32) {
+    let Some((first, rest)) = handles.split_first() else { return };
+    let shown = table.with(*first, |thing| {
+        nested(table, rest, depth + 1);
+        thing.0
+    });
+    assert_eq!(shown.unwrap(), depth);
+}
+
+#[test]
+fn thread_uses_more_handles_at_once_than_its_record_holds() {
+    table!(TABLE);
+    let handles: Vec<_> = (0..8).map(|number| TABLE.insert(thing(number)).unwrap()).collect();
+    // Eight, and eight again within, of a record of seven.
+    for _ in 0..2 {
+        TABLE.with(handles[0], |_| nested(&TABLE, &handles, 0)).unwrap();
+        assert!(!super::thread::has_pins());
+    }
+}
+
+#[test]
+fn panic_in_a_closure_ends_its_pin() {
+    table!(TABLE);
+    let handle = TABLE.insert(thing(1)).unwrap();
+    let panicked = thread::spawn(move || TABLE.with(handle, |_| panic!("in a function"))).join();
+    assert!(panicked.is_err());
+    TABLE.remove(handle, |_| ()).unwrap();
+}
+
+#[test]
+fn destructor_of_an_ending_thread_uses_handles() {
+    table!(TABLE);
+    struct Last(Handle<Thing>, std::sync::mpsc::Sender<u32>);
+    impl Drop for Last {
+        fn drop(&mut self) {
+            self.1.send(number(&TABLE, self.0).unwrap()).unwrap();
+        }
+    }
+    thread_local! {
+        static LAST: core::cell::RefCell<Option<Last>> = const { core::cell::RefCell::new(None) };
+    }
+    let handle = TABLE.insert(thing(9)).unwrap();
+    let (tell, told) = channel();
+    thread::spawn(move || {
+        // Dropped after what the table keeps for the thread, or before it: either order is one that a program may have.
+        let early = tell.clone();
+        LAST.set(Some(Last(handle, tell)));
+        number(&TABLE, handle).unwrap();
+        early.send(0).unwrap();
+    })
+    .join()
+    .unwrap();
+    assert_eq!(told.iter().collect::<Vec<_>>(), [0, 9]);
+    TABLE.remove(handle, |_| ()).unwrap();
+}
+
+#[test]
+fn object_is_whole_while_threads_use_it_and_others_remove_it() {
+    table!(TABLE);
+    let rounds = if cfg!(miri) { 3 } else { 200 };
+    for round in 0..rounds {
+        let dropped = Arc::new(AtomicU32::new(0));
+        let handle = TABLE.insert(Thing(round, dropped.clone())).unwrap();
+        thread::scope(|scope| {
+            let users = [(); 2].map(|()| {
+                scope.spawn(move || {
+                    while let Ok((number, dropped)) =
+                        TABLE.with(handle, |thing| (thing.0, thing.1.load(Ordering::SeqCst)))
+                    {
+                        assert_eq!((number, dropped), (round, 0));
+                    }
+                })
+            });
+            let removers = [(); 2].map(|()| scope.spawn(move || TABLE.remove(handle, |_| ()).is_ok()));
+            let removed = removers.map(|remover| remover.join().unwrap());
+            assert!(removed[0] != removed[1], "one remover takes it: {removed:?}");
+            for user in users {
+                user.join().unwrap();
+            }
+        });
+        assert_eq!(dropped.load(Ordering::SeqCst), 1);
+    }
+}
+
+#[test]
+#[cfg(not(miri))]
+fn child_does_not_wait_for_threads_that_it_does_not_have() {
+    table!(TABLE);
+    let handle = TABLE.insert(thing(1)).unwrap();
+    let (inside, is_inside) = channel();
+    let (leave, told) = channel::<()>();
+    let using = thread::spawn(move || {
+        TABLE.with(handle, |_| {
+            inside.send(()).unwrap();
+            told.recv().unwrap();
+        })
+    });
+    is_inside.recv().unwrap();
+    // SAFETY: the child allocates nothing but what malloc gives after fork in glibc, and ends without destructors.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        // A child that waits is ended by this.
+        // SAFETY: changes nothing but when the signal comes.
+        unsafe { libc::alarm(20) };
+        let code = i32::from(TABLE.remove(handle, |_| ()).is_err());
+        // SAFETY: ends the child at once.
+        unsafe { libc::_exit(code) };
+    }
+    let mut status = -1;
+    // SAFETY: waits for the child that was just made; `status` is ours.
+    let waited = unsafe { libc::waitpid(child, &raw mut status, 0) };
+    assert_eq!((waited, status), (child, 0), "the child waits for a thread of its parent");
+    leave.send(()).unwrap();
+    using.join().unwrap().unwrap();
+    TABLE.remove(handle, |_| ()).unwrap();
+}

@@ -12,6 +12,7 @@
 //! opened only here, under a process-wide table of the names this process holds.
 
 use std::collections::BTreeSet;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -24,6 +25,7 @@ use rustix::io::Errno;
 
 use crate::descriptor::Descriptor;
 use crate::folder::Folder;
+use crate::in_use;
 use crate::modes;
 use crate::name::{LOCK_SUFFIX, Name, SOCKET_SUFFIX};
 use crate::numbers::Purpose;
@@ -153,6 +155,36 @@ pub(crate) fn sweep(folder: &Folder) {
     }
 }
 
+/// Whether a process that lives has the name, by the kernel's word: one that holds the lock of its file. Takes no lock.
+///
+/// The lock file of a name of one's own is never opened, here as everywhere: closing it again would end the lock.
+pub(crate) fn is_held(folder: &Folder, name: &Name) -> Result<bool, ClaimError> {
+    let key = key(folder, name).map_err(|e| ClaimError::System("examine the folder of", e))?;
+    let table = held();
+    if table.contains(&key) {
+        return Ok(true);
+    }
+    let file = name.lock_file();
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    for _ in 0..MAX_TRIES {
+        let opened = match rustix::fs::openat(folder.fd(), &*file, flags, Mode::empty()) {
+            Ok(opened) => opened,
+            Err(Errno::NOENT) => return Ok(false),
+            Err(error) => return Err(ClaimError::System("open the lock file of", error)),
+        };
+        let found = lock_of(opened.as_fd())?;
+        // A sweep holds it because no owner does.
+        if found.l_type != libc::F_UNLCK as libc::c_short && found.l_len != SWEPT_BYTES {
+            return Ok(true);
+        }
+        // Where the file has lost its name, the next owner has another one.
+        if in_use::has_name(folder.fd().as_fd(), Path::new(&file), opened.as_fd()) {
+            return Ok(false);
+        }
+    }
+    Err(ClaimError::System("keep the lock file of", Errno::AGAIN))
+}
+
 /// Opens and locks the lock file; `None` when the file was unlinked meanwhile, so that the lock protects nothing.
 fn try_lock(folder: &Folder, name: &Name, bytes: i64) -> Result<Option<Descriptor>, ClaimError> {
     let file = name.lock_file();
@@ -198,9 +230,7 @@ fn lock_opened(
 
 /// Fails with the owner's process id; returns when the lock has just been given up, or is about to be.
 fn holder(lock: &Descriptor) -> Result<(), ClaimError> {
-    let mut found = record_lock(OWNED_BYTES);
-    nix::fcntl::fcntl(lock.hold(), FcntlArg::F_GETLK(&mut found))
-        .map_err(|e| ClaimError::System("ask who holds", Errno::from_raw_os_error(e as i32)))?;
+    let found = lock_of(lock.hold().as_fd())?;
     if found.l_type == libc::F_UNLCK as libc::c_short {
         return Ok(());
     }
@@ -210,6 +240,14 @@ fn holder(lock: &Descriptor) -> Result<(), ClaimError> {
     }
     // 0 or -1: a process that this pid namespace does not show, or a lock of another kind on the same file.
     Err(ClaimError::Taken(u32::try_from(found.l_pid).unwrap_or(0)))
+}
+
+/// The lock of another process that keeps this one from the file; its type says if there is none.
+fn lock_of(file: BorrowedFd<'_>) -> Result<libc::flock, ClaimError> {
+    let mut found = record_lock(OWNED_BYTES);
+    nix::fcntl::fcntl(file, FcntlArg::F_GETLK(&mut found))
+        .map_err(|e| ClaimError::System("ask who holds", Errno::from_raw_os_error(e as i32)))?;
+    Ok(found)
 }
 
 /// An exclusive lock on so many bytes of the file, from its beginning; 0: on all of it.
@@ -233,12 +271,33 @@ fn remove(folder: &Folder, file: &str) -> Result<(), Errno> {
 #[cfg(test)]
 #[cfg(not(loom))]
 mod tests {
+    use std::io::Read;
+    use std::process::{Child, Command, Stdio};
     use std::sync::Barrier;
 
     use super::*;
 
     fn folder(dir: &tempfile::TempDir) -> Arc<Folder> {
         Arc::new(Folder::open_own(dir.path(), &Name::new("d").unwrap()).unwrap())
+    }
+
+    /// A process that locks so many bytes of a file, 0: all, and says so; it ends when its input does.
+    fn locker(path: &Path, bytes: usize) -> (Child, bool) {
+        let lock = "import fcntl,sys; f=open(sys.argv[1],'r+'); fcntl.lockf(f,fcntl.LOCK_EX|fcntl.LOCK_NB,int(sys.argv[2])); \
+                    print(); sys.stdout.flush(); sys.stdin.read()";
+        let mut python = Command::new("python3");
+        python.args(["-c", lock]).arg(path).arg(bytes.to_string());
+        let mut child =
+            python.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let said = child.stdout.as_mut().unwrap().read(&mut [0]).unwrap();
+        (child, said == 1)
+    }
+
+    fn another_process_locks(path: &Path) -> bool {
+        let (mut child, has_locked) = locker(path, 0);
+        child.stdin = None;
+        child.wait().unwrap();
+        has_locked
     }
 
     #[test]
@@ -300,13 +359,32 @@ mod tests {
         files.sort();
         assert_eq!(files, [".", "..", "held.lock", "held.sock", "not a name.lock", "notes.txt"]);
         // The lock of the held name is still there for others to see.
-        let status = std::process::Command::new("python3")
-            .args(["-c", "import fcntl,sys; fcntl.lockf(open(sys.argv[1],'r+'),fcntl.LOCK_EX|fcntl.LOCK_NB)"])
-            .arg(folder.path().join("held.lock"))
-            .stderr(std::process::Stdio::null())
-            .status();
-        assert!(status.is_ok_and(|status| !status.success()), "another process could lock the held name");
+        assert!(!another_process_locks(&folder.path().join("held.lock")));
         drop(claim);
+    }
+
+    #[test]
+    fn name_is_held_by_its_owner_and_by_no_sweep_and_looking_ends_no_lock() {
+        let dir = tempfile::tempdir().unwrap();
+        let (folder, name) = (folder(&dir), Name::new("held").unwrap());
+        assert_eq!(is_held(&folder, &name), Ok(false));
+        let claim = Claim::take(&folder, &name).unwrap();
+        assert_eq!(is_held(&folder, &name), Ok(true));
+        assert!(!another_process_locks(&folder.path().join("held.lock")), "looking ended the lock");
+        drop(claim);
+        assert_eq!(is_held(&folder, &name), Ok(false));
+        std::fs::write(folder.path().join("held.lock"), "").unwrap();
+        assert_eq!(is_held(&folder, &name), Ok(false), "a dead owner left the file");
+        for (bytes, is_owner) in [(SWEPT_BYTES, false), (OWNED_BYTES, true)] {
+            let (mut child, has_locked) = locker(&folder.path().join("held.lock"), bytes as usize);
+            assert_eq!((has_locked, is_held(&folder, &name)), (true, Ok(is_owner)));
+            child.kill().unwrap();
+            child.wait().unwrap();
+            assert_eq!(is_held(&folder, &name), Ok(false));
+        }
+        std::fs::remove_file(folder.path().join("held.lock")).unwrap();
+        rustix::fs::mkfifoat(folder.fd(), "held.lock", Mode::RUSR | Mode::WUSR).unwrap();
+        assert_eq!(is_held(&folder, &name), Ok(false), "it waited for a writer");
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::claim::Claim;
 use crate::connection::{DEFAULT_TIMEOUT, Reached};
 use crate::descriptor::Descriptor;
 use crate::error::{ConnectError, DomainError, MisuseError, OfferError};
-use crate::folder::FolderError;
+use crate::folder::{FolderError, own_uid};
 use crate::moving::{self, Registered};
 use crate::name::Name;
 use crate::numbers::Purpose;
@@ -124,6 +124,21 @@ impl Domain {
             OfferError::System { what: "watch the socket", path: shared.place.socket_path(&name), errno }
         })?;
         Ok(Offer { shared: Arc::clone(shared), number, name, _claim: claim })
+    }
+
+    /// Whether a process that lives offers `name` now, this one or another; a stopped process lives. In a folder it is one look
+    /// at a record lock and nobody is woken; in a network namespace it is a connection that is closed at once.
+    ///
+    /// # Errors
+    /// The name is none; the kernel refused something; the folder is another user's, who alone may look at its locks: connect, which
+    /// tells the same.
+    pub fn is_offered(&self, name: &str) -> Result<bool, OfferError> {
+        let (name, place) = (Name::new(name)?, self.place());
+        place.check()?;
+        if place.keeps_others_out() && place.owner_uid() != own_uid() {
+            return Err(MisuseError::NotOwner { owner: place.owner_uid() }.into());
+        }
+        place.is_offered(&name)
     }
 
     /// Connects to the owner of `name`, who is to be asked within [`DEFAULT_TIMEOUT`].

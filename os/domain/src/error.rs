@@ -29,7 +29,7 @@ pub enum MisuseError {
     )]
     OnDomainThread,
     /// The domain belongs to another user.
-    #[error("the domain belongs to uid {owner}; only its owner may offer a name in it")]
+    #[error("the domain belongs to uid {owner}; only its owner may offer a name in it, or look at its locks")]
     NotOwner { owner: u32 },
     /// The peer is the owner that this process connected to.
     #[error("the peer is the owner of an offer; only its clients are notified")]

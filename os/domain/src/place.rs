@@ -146,6 +146,19 @@ impl Place {
         }
     }
 
+    /// Whether a process of the owner that lives offers a name.
+    pub(crate) fn is_offered(&self, name: &Name) -> Result<bool, OfferError> {
+        match self {
+            Place::Folder(folder) => {
+                claim::is_held(folder, name).map_err(|error| not_offered(error, self.socket_path(name)))
+            }
+            Place::Namespace(namespace) => {
+                let holder = namespace.holder(name);
+                Ok(matches!(holder, Holder::Process { uid, .. } if uid == namespace.owner_uid()))
+            }
+        }
+    }
+
     /// One attempt to connect to the owner of a name.
     pub(crate) fn connect(&self, name: &Name) -> Result<OwnedFd, Errno> {
         match self {
@@ -174,16 +187,20 @@ fn is_namespace(root: &Path) -> bool {
     root == Path::new(NETWORK_NAMESPACE)
 }
 
+fn not_offered(error: ClaimError, path: PathBuf) -> OfferError {
+    match error {
+        ClaimError::Taken(pid) => OfferError::Taken { path, pid },
+        ClaimError::System(what, errno) => OfferError::System { what, path, errno },
+    }
+}
+
 fn offer_in_folder(
     folder: &Arc<Folder>,
     name: &Name,
     for_others: bool,
     path: PathBuf,
 ) -> Result<Offered, OfferError> {
-    let claim = Claim::take(folder, name).map_err(|error| match error {
-        ClaimError::Taken(pid) => OfferError::Taken { path: path.clone(), pid },
-        ClaimError::System(what, errno) => OfferError::System { what, path: path.clone(), errno },
-    })?;
+    let claim = Claim::take(folder, name).map_err(|error| not_offered(error, path.clone()))?;
     if for_others {
         folder.make_searchable()?;
     }

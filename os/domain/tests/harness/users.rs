@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::{Helper, Watchdog, watchdog};
@@ -36,6 +36,10 @@ impl Users {
             return None;
         }
         Some(users)
+    }
+
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
     }
 
     fn program(&self) -> PathBuf {

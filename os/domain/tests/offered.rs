@@ -1,0 +1,109 @@
+//! Whether a name is offered, as processes see it that do not connect.
+#![cfg(not(loom))]
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking, its helper functions too")]
+
+mod harness;
+
+use std::os::fd::OwnedFd;
+
+use beeline_domain::{
+    Answer, Domain, DomainConfig, MisuseError, OfferError, OfferOptions, Peer, Refusal, Reply, Service,
+};
+use harness::users::{LISTED, Users};
+use harness::{Role, TestFolder, fork_a_bystander, say, wait_for_end};
+
+struct Silent;
+
+impl Service for Silent {
+    fn connected(&mut self, _: &Peer, _: &[u8], _: Vec<OwnedFd>) -> Result<Answer, Refusal> {
+        panic!("somebody connected");
+    }
+
+    fn requested(&mut self, _: &Peer, _: &[u8], _: Vec<OwnedFd>) -> Result<Answer, Refusal> {
+        panic!("somebody asks");
+    }
+
+    fn departed(&mut self, _: &Peer) {}
+}
+
+#[test]
+fn role() {
+    let Some(role) = Role::of_this_process() else { return };
+    if role.name == "foreign" {
+        let domain = Domain::open_foreign(&role.config, role.argument.parse().unwrap()).unwrap();
+        let refused = domain.is_offered("name").unwrap_err();
+        return say(&format!(
+            "{}",
+            matches!(refused, OfferError::Misuse(MisuseError::NotOwner { owner: 0 }))
+        ));
+    }
+    let config = if role.argument.is_empty() { role.config.clone() } else { in_namespace(&role.argument) };
+    let domain = Domain::open(&config).unwrap();
+    let offer = domain.offer("name", Box::new(Silent));
+    if let Err(OfferError::Taken { .. }) = offer {
+        return say("taken");
+    }
+    if role.name == "parent" {
+        fork_a_bystander();
+    }
+    say("ready");
+    wait_for_end();
+}
+
+fn in_namespace(name: &str) -> DomainConfig {
+    DomainConfig::in_network_namespace(name)
+}
+
+#[test]
+fn name_is_offered_while_its_owner_lives_whoever_inherited_its_socket() {
+    let folder = TestFolder::new();
+    let domain = folder.open();
+    assert!(!domain.is_offered("name").unwrap());
+    assert!(matches!(domain.is_offered("../name"), Err(OfferError::Name(_))));
+    let mut owner = folder.helper("parent", "");
+    owner.expect("ready");
+    assert!(domain.is_offered("name").unwrap());
+    owner.stop();
+    assert!(domain.is_offered("name").unwrap(), "a stopped process lives");
+    owner.kill();
+    assert!(!domain.is_offered("name").unwrap(), "a child of the killed one has its socket and lives");
+}
+
+#[test]
+fn looking_at_a_name_of_ones_own_ends_no_offer() {
+    let folder = TestFolder::new();
+    let domain = folder.open();
+    // A second opening is the same process.
+    let again = folder.open();
+    let offer = domain.offer("name", Box::new(Silent)).unwrap();
+    assert!(again.is_offered("name").unwrap() && domain.is_offered("name").unwrap());
+    // Whoever opens the domain sweeps what is nobody's.
+    let mut other = folder.helper("owner", "");
+    other.expect("taken");
+    assert!(offer.name() == "name" && folder.path().join("test/name.sock").exists());
+    drop(offer);
+    assert!(!again.is_offered("name").unwrap());
+}
+
+#[test]
+fn name_in_a_network_namespace_is_offered_while_its_owner_lives() {
+    let _watchdog = harness::watchdog();
+    let name = format!("offered-{}", std::process::id());
+    let domain = Domain::open(&in_namespace(&name)).unwrap();
+    assert!(!domain.is_offered("name").unwrap());
+    let mut owner = harness::Helper::start("parent", std::path::Path::new("/nowhere"), &name);
+    owner.expect("ready");
+    assert!(domain.is_offered("name").unwrap());
+    owner.kill();
+    assert!(!domain.is_offered("name").unwrap());
+}
+
+#[test]
+fn locks_of_another_users_names_are_not_looked_at() {
+    let Some(users) = Users::new() else { return };
+    let config = DomainConfig { root: Some(users.folder().to_owned()), name: "test".into() };
+    let domain = Domain::open(&config).unwrap();
+    let options = OfferOptions { allowed_uids: vec![LISTED], ..OfferOptions::default() };
+    let _offer = domain.offer_with("name", Box::new(Silent), options).unwrap();
+    users.helper(LISTED, "foreign", "0").expect("true");
+}

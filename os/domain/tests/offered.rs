@@ -7,7 +7,7 @@ mod harness;
 use std::os::fd::OwnedFd;
 
 use beeline_domain::{
-    Answer, Domain, DomainConfig, MisuseError, OfferError, OfferOptions, Peer, Refusal, Reply, Service,
+    Answer, Domain, DomainConfig, MisuseError, OfferError, OfferOptions, Peer, Refusal, Service,
 };
 use harness::users::{LISTED, Users};
 use harness::{Role, TestFolder, fork_a_bystander, say, wait_for_end};

@@ -10,7 +10,7 @@ use rustix::io::Errno;
 
 use crate::channel::{Channel, End};
 use crate::error::{ConnectError, MisuseError};
-use crate::evidence::{Evidence, EvidenceError};
+use crate::evidence::{Credentials, Evidence, EvidenceError, credentials};
 use crate::links::{Link, Role};
 use crate::mailbox::{Mail, Mailbox};
 use crate::name::Name;
@@ -19,7 +19,7 @@ use crate::opening::Opening;
 use crate::protocol::Departure;
 use crate::shared::Shared;
 use crate::token::{Comer, Token};
-use crate::wire::{Kind, MAX_FDS, MAX_NOTIFICATION_BYTES, MAX_PAYLOAD_BYTES};
+use crate::wire::{Header, Kind, MAX_FDS, MAX_NOTIFICATION_BYTES, MAX_PAYLOAD_BYTES};
 use crate::{Peer, Reply};
 
 /// How long a call waits for its answer if nothing else is said.
@@ -50,6 +50,29 @@ impl OwnerName {
         ConnectError::System { what, path: self.path.clone(), errno }
     }
 
+    fn unwatched(&self, error: EvidenceError) -> ConnectError {
+        let path = self.path.clone();
+        match error {
+            EvidenceError::Gone { pid } => ConnectError::OwnerDied { path, pid: Some(pid) },
+            EvidenceError::Invisible => ConnectError::Invisible { path },
+            EvidenceError::System(errno) => self.failed("watch the owner of", errno),
+        }
+    }
+
+    fn send(
+        &self,
+        channel: &Channel,
+        header: Header,
+        payload: &[u8],
+        fds: &[BorrowedFd<'_>],
+    ) -> Result<(), ConnectError> {
+        match channel.send(header, payload, fds) {
+            // A broken pipe: the owner has gone, and what it left says how.
+            Ok(()) | Err(Errno::PIPE) => Ok(()),
+            Err(errno) => Err(self.failed("send to", errno)),
+        }
+    }
+
     fn open(self, mail: Option<Mail>, waited: Duration) -> Result<(Reply, Peer), ConnectError> {
         let OwnerName { path, pid } = self;
         match mail {
@@ -75,6 +98,16 @@ pub(crate) struct Reached<'a> {
     shared: &'a Arc<Shared>,
     owner: OwnerName,
     token: Option<&'a Token>,
+    channel: Channel,
+    credentials: Credentials,
+    timeout: Duration,
+    deadline: Instant,
+}
+
+/// One that the owner has been told something over.
+struct Asking<'a> {
+    shared: &'a Arc<Shared>,
+    owner: OwnerName,
     opening: Opening,
     timeout: Duration,
     deadline: Instant,
@@ -93,63 +126,94 @@ impl<'a> Reached<'a> {
         let deadline = deadline_after(timeout);
         let mut owner = OwnerName { path: shared.place().socket_path(&name), pid: 0 };
         let channel = Channel::new(reach(shared, &name, &owner, timeout, deadline)?, End::Client);
-        let evidence = Evidence::of_peer(channel.fd().as_fd()).map_err(|error| match error {
-            EvidenceError::Gone { pid } => {
-                ConnectError::OwnerDied { path: owner.path.clone(), pid: Some(pid) }
-            }
-            EvidenceError::Invisible => ConnectError::Invisible { path: owner.path.clone() },
-            EvidenceError::System(errno) => owner.failed("watch the owner of", errno),
-        })?;
-        owner.pid = evidence.pid();
+        let credentials = credentials(channel.fd().as_fd()).map_err(|error| owner.unwatched(error))?;
+        owner.pid = credentials.pid;
         let expected = shared.place().owner_uid();
-        if !shared.place().is_owner(evidence.uid()) {
-            return Err(ConnectError::Impostor { path: owner.path, found: evidence.uid(), expected });
+        if !shared.place().is_owner(credentials.uid) {
+            return Err(ConnectError::Impostor { path: owner.path, found: credentials.uid, expected });
         }
-        if token.is_some_and(|token| !token.identity.is(Comer::of(&evidence))) {
-            return Err(ConnectError::Unproved { path: owner.path, pid: owner.pid });
-        }
-        let opening = Opening::new(channel, evidence, shared.reactor().disposer().clone());
-        Ok(Reached { shared, owner, token, opening, timeout, deadline })
+        Ok(Reached { shared, owner, token, channel, credentials, timeout, deadline })
     }
 
-    fn send(
-        &self,
-        kind: Kind,
-        serial: u32,
-        payload: &[u8],
+    /// Looks from now on whether the owner lives.
+    fn watch(self) -> Result<Asking<'a>, ConnectError> {
+        let Reached { shared, owner, channel, credentials, timeout, deadline, .. } = self;
+        let disposer = shared.reactor().disposer();
+        match Evidence::of_named(channel.fd().as_fd(), credentials) {
+            Ok(evidence) => {
+                let opening = Opening::new(channel, evidence, disposer.clone());
+                Ok(Asking { shared, owner, opening, timeout, deadline })
+            }
+            Err(error) => {
+                channel.close();
+                // With what the owner has sent and nobody has read.
+                disposer.dispose(channel);
+                Err(owner.unwatched(error))
+            }
+        }
+    }
+
+    /// Makes the first request and waits for its answer. From then on the domain's thread reads the socket; closing it makes that
+    /// thread forget it.
+    pub(crate) fn ask(
+        self,
+        request: &[u8],
         fds: &[BorrowedFd<'_>],
-    ) -> Result<(), ConnectError> {
-        match self.opening.channel.send(self.shared.header(kind, serial), payload, fds) {
-            // A broken pipe: the owner has gone, and what it left says how.
-            Ok(()) | Err(Errno::PIPE) => Ok(()),
-            Err(errno) => Err(self.owner.failed("send to", errno)),
-        }
+    ) -> Result<(Connection, Reply), ConnectError> {
+        self.ask_and(request, fds, || Ok(())).map(|(connection, reply, ())| (connection, reply))
     }
 
+    /// As [`Reached::ask`], and does something else while the owner answers.
+    pub(crate) fn ask_and<T, E: From<ConnectError>>(
+        self,
+        request: &[u8],
+        fds: &[BorrowedFd<'_>],
+        meanwhile: impl FnOnce() -> Result<T, E>,
+    ) -> Result<(Connection, Reply, T), E> {
+        let (mut asking, serial) = if let Some(token) = self.token {
+            let asking = self.prove(token)?;
+            let hello = asking.shared.header(Kind::Hello, 2);
+            asking.owner.send(&asking.opening.channel, hello, request, fds)?;
+            (asking, 2)
+        } else {
+            // At once: the owner's thread has been woken up, and would fall asleep again. Whether it lives is asked for after that.
+            let hello = self.shared.header(Kind::Hello, 1);
+            self.owner.send(&self.channel, hello, request, fds)?;
+            (self.watch()?, 1)
+        };
+        let done = meanwhile()?;
+        let (reply, peer) = asking.answer(serial)?;
+        let connection = asking.stand(peer, serial)?;
+        Ok((connection, reply, done))
+    }
+
+    /// Shows the owner, if it is the process of the token, that this is the other one, and has it do the same.
+    fn prove(self, token: &Token) -> Result<Asking<'a>, ConnectError> {
+        let mut asking = self.watch()?;
+        let unproved =
+            |owner: &OwnerName| ConnectError::Unproved { path: owner.path.clone(), pid: owner.pid };
+        if !token.identity.is(Comer::of(&asking.opening.evidence)) {
+            return Err(unproved(&asking.owner));
+        }
+        let proof = asking.shared.header(Kind::Prove, 1);
+        asking.owner.send(&asking.opening.channel, proof, token.theirs.bytes(), &[])?;
+        let (answer, _) = asking.answer(1)?;
+        if !token.own.is(&answer.payload) {
+            return Err(unproved(&asking.owner));
+        }
+        Ok(asking)
+    }
+}
+
+impl Asking<'_> {
     fn answer(&mut self, serial: u32) -> Result<(Reply, Peer), ConnectError> {
         let mail = self.opening.wait(serial, self.deadline);
         let owner = OwnerName { path: self.owner.path.clone(), pid: self.owner.pid };
         owner.open(mail, self.timeout)
     }
 
-    /// Makes the first request and waits for its answer. From then on the domain's thread reads the socket; closing it makes that
-    /// thread forget it.
-    pub(crate) fn ask(
-        mut self,
-        request: &[u8],
-        fds: &[BorrowedFd<'_>],
-    ) -> Result<(Connection, Reply), ConnectError> {
-        let mut serial = 1;
-        if let Some(token) = self.token {
-            self.send(Kind::Prove, serial, token.theirs.bytes(), &[])?;
-            let (answer, _) = self.answer(serial)?;
-            if !token.own.is(&answer.payload) {
-                return Err(ConnectError::Unproved { path: self.owner.path, pid: self.owner.pid });
-            }
-            serial += 1;
-        }
-        self.send(Kind::Hello, serial, request, fds)?;
-        let (reply, peer) = self.answer(serial)?;
+    /// Leaves the socket to the domain's thread.
+    fn stand(mut self, peer: Peer, serial: u32) -> Result<Connection, ConnectError> {
         let Opening { channel, evidence, mailbox, .. } = &self.opening;
         let (channel, mailbox) = (Arc::clone(channel), Arc::clone(mailbox));
         let role = Role::Client(Arc::clone(&mailbox));
@@ -161,7 +225,7 @@ impl<'a> Reached<'a> {
             .map_err(|errno| self.owner.failed("watch the connection to", errno))?;
         self.opening.keep();
         let (path, serial) = (self.owner.path, Mutex::new(serial));
-        Ok((Connection { shared: Arc::clone(self.shared), channel, mailbox, peer, path, serial }, reply))
+        Ok(Connection { shared: Arc::clone(self.shared), channel, mailbox, peer, path, serial })
     }
 }
 
@@ -312,5 +376,45 @@ fn reach(
             }
             Err(errno) => return Err(owner.failed("connect to", errno)),
         }
+    }
+}
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests {
+    use std::sync::mpsc::{Sender, channel};
+
+    use super::*;
+    use crate::{Answer, Domain, DomainConfig, Refusal, Service};
+
+    /// Tells how its clients go.
+    struct Watching(Sender<Option<Departure>>);
+
+    impl Service for Watching {
+        fn connected(&mut self, _: &Peer, _: &[u8], _: Vec<OwnedFd>) -> Result<Answer, Refusal> {
+            Ok(Reply::default().into())
+        }
+
+        fn requested(&mut self, _: &Peer, _: &[u8], _: Vec<OwnedFd>) -> Result<Answer, Refusal> {
+            Ok(Reply::default().into())
+        }
+
+        fn departed(&mut self, peer: &Peer) {
+            let _ = self.0.send(peer.departure());
+        }
+    }
+
+    #[test]
+    fn client_that_fails_while_the_owner_answers_closes_in_order() {
+        let folder = tempfile::tempdir().unwrap();
+        let config = DomainConfig { root: Some(folder.path().to_owned()), name: "test".into() };
+        let domain = Domain::open(&config).unwrap();
+        let (departures, departed) = channel();
+        let _offer = domain.offer("name", Box::new(Watching(departures))).unwrap();
+        let reached = domain.reach("name", None).unwrap();
+        let failed =
+            reached.ask_and(b"", &[], || Err::<(), _>(ConnectError::from(MisuseError::DescriptorLost)));
+        assert!(matches!(failed, Err(ConnectError::Misuse(MisuseError::DescriptorLost))), "{failed:?}");
+        assert_eq!(departed.recv_timeout(DEFAULT_TIMEOUT), Ok(Some(Departure::Closed)));
     }
 }

@@ -9,7 +9,7 @@
 //! Who uses a descriptor holds the number that it had when the use began ([`Held`]). A move opens the file under another number
 //! for those who come later, and the old one is closed when its last user is done.
 
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
@@ -125,6 +125,19 @@ impl Descriptor {
     pub(crate) fn check(&self) -> Result<Held, Errno> {
         let found = self.find(|held| self.is_ours_as(held).then_some(()));
         found.map_or(Err(Errno::BADF), |(held, ())| Ok(held))
+    }
+
+    /// A second descriptor of the file, for somebody else. It is looked at itself, so that it is of no other file, whatever becomes of
+    /// the number meanwhile.
+    pub(crate) fn duplicate(&self) -> Result<OwnedFd, Errno> {
+        let Identity::File(Some(opened)) = &self.identity else { return Err(Errno::BADF) };
+        let second = rustix::io::fcntl_dupfd_cloexec(self.check()?, lowest())?;
+        if opened.is_of(second.as_fd()) {
+            return Ok(second);
+        }
+        // Left open: to close any descriptor of a file ends the record locks of whoever has it.
+        let _ = second.into_raw_fd();
+        Err(Errno::BADF)
     }
 
     fn is_ours_as(&self, held: &Held) -> bool {
@@ -255,6 +268,17 @@ mod tests {
     }
 
     #[test]
+    fn duplicate_is_of_the_same_file_and_outlives_it() {
+        let ours = Descriptor::new(event(), Purpose::Event);
+        let second = ours.duplicate().unwrap();
+        rustix::io::write(ours.hold(), &3u64.to_ne_bytes()).unwrap();
+        drop(ours);
+        let mut count = [0; 8];
+        rustix::io::read(&second, &mut count).unwrap();
+        assert_eq!(u64::from_ne_bytes(count), 3);
+    }
+
+    #[test]
     fn file_that_took_the_number_is_noticed_and_not_closed() {
         for (mine, other) in [(event(), file()), (file(), event()), (event(), event()), (file(), file())] {
             let ours = Descriptor::new(mine, Purpose::Event);
@@ -263,6 +287,7 @@ mod tests {
                 replace(&ours, theirs);
                 assert!(!ours.is_ours());
                 assert_eq!(ours.check().err(), Some(Errno::BADF));
+                assert_eq!(ours.duplicate().err(), Some(Errno::BADF));
             }
             let number = ours.hold().as_fd().as_raw_fd();
             drop(ours);

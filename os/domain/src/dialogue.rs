@@ -336,6 +336,14 @@ impl Table {
     fn give(&mut self, number: u64, serial: u32, answer: Answer, is_first: bool) {
         match answer {
             Answer::Now(reply) => self.respond(number, serial, Ok(reply)),
+            Answer::Then(reply, afterwards) => {
+                self.respond(number, serial, Ok(reply));
+                // A panic is reported by `guarded`; whoever asked has its answer.
+                let _ = guarded(|| {
+                    afterwards();
+                    Ok(())
+                });
+            }
             Answer::Later(work) => self.have_done(number, serial, work, is_first),
         }
     }

@@ -28,6 +28,14 @@ pub(crate) enum EvidenceError {
     System(Errno),
 }
 
+/// The process at the other end of a socket and its user, as the kernel names them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Credentials {
+    /// 0 for a process outside this pid namespace.
+    pub(crate) pid: u32,
+    pub(crate) uid: u32,
+}
+
 /// A process, pinned by a pidfd.
 #[derive(Debug)]
 pub(crate) struct Evidence {
@@ -41,7 +49,14 @@ pub(crate) struct Evidence {
 impl Evidence {
     /// The process that connected (seen by the owner) or listened (seen by a client) at the other end of `socket`.
     pub(crate) fn of_peer(socket: BorrowedFd<'_>) -> Result<Self, EvidenceError> {
-        let (pid, uid) = credentials(socket)?;
+        Self::of_named(socket, credentials(socket)?)
+    }
+
+    /// As [`Evidence::of_peer`], with what [`credentials`] said.
+    pub(crate) fn of_named(
+        socket: BorrowedFd<'_>,
+        Credentials { pid, uid }: Credentials,
+    ) -> Result<Self, EvidenceError> {
         if !peer_pidfd_is_supported() {
             return Self::by_number(pid, uid);
         }
@@ -140,10 +155,10 @@ pub(crate) fn is_readable(fd: BorrowedFd<'_>) -> bool {
 
 /// Process id and user at the other end. Not through rustix, whose process id cannot be the 0 that the kernel gives
 /// for a process outside this pid namespace.
-fn credentials(socket: BorrowedFd<'_>) -> Result<(u32, u32), EvidenceError> {
+pub(crate) fn credentials(socket: BorrowedFd<'_>) -> Result<Credentials, EvidenceError> {
     let found = nix::sys::socket::getsockopt(&socket, PeerCredentials)
         .map_err(|e| EvidenceError::System(Errno::from_raw_os_error(e as i32)))?;
-    Ok((u32::try_from(found.pid()).unwrap_or(0), found.uid()))
+    Ok(Credentials { pid: u32::try_from(found.pid()).unwrap_or(0), uid: found.uid() })
 }
 
 /// The kernel sets this flag on every pidfd; it is set again because a descriptor that leaks into another program is

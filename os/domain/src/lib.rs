@@ -103,7 +103,7 @@ pub use numbers::{Purpose, descriptors, place_descriptors_above};
 pub use peer::{Peer, PeerId};
 pub use polled::{Armed, Polled, Readiness, Source};
 pub use protocol::Departure;
-pub use service::{Answer, OfferOptions, Refusal, Reply, Service, Work};
+pub use service::{Afterwards, Answer, OfferOptions, Refusal, Reply, Service, Work};
 pub use shared_connection::{NotShared, OtherEnd};
 pub use shares::{Exceeded, Process, Shares};
 pub use sleeper::{MAX_SLEEP, MemorySleeper, Slept, Waker, listen_all, park_any, prepare_all};

@@ -211,7 +211,10 @@ impl Links {
     /// Takes in a connection that is watched under this number ([`Waits::watch`]).
     pub(crate) fn insert(&mut self, number: u64, link: Link) {
         // One that was opened before the others were moved may come after them. Where no number is free it stays as it is.
-        let _ = self.move_link(number, &link, lowest());
+        let lowest = lowest();
+        if lowest > 0 {
+            let _ = self.move_link(number, &link, lowest);
+        }
         self.links.insert(number, link);
     }
 

@@ -31,6 +31,8 @@ pub enum Purpose {
     Event,
     /// What tells a thread that waits for an offer of new files in a domain's folder.
     Arrival,
+    /// Memory of a window that is made in advance, for the next sender.
+    Window,
 }
 
 impl fmt::Display for Purpose {
@@ -45,6 +47,7 @@ impl fmt::Display for Purpose {
             Purpose::Epoll => "the epoll of a domain's thread",
             Purpose::Event => "an event",
             Purpose::Arrival => "the wait for an offer",
+            Purpose::Window => "a window for the next sender",
         })
     }
 }
@@ -62,7 +65,7 @@ fn held() -> MutexGuard<'static, BTreeMap<RawFd, Purpose>> {
 /// The descriptors that this library has open for domains, offers, connections and events of this process, by number. Those
 /// that a child of fork inherited are not among them: nothing there uses them.
 ///
-/// Memory of windows has a descriptor only while it is made and mapped, and those that peers send belong to who gets them.
+/// Memory of windows has a descriptor only while it is made and mapped, but for one that waits for the next sender, and those that peers send belong to who gets them.
 pub fn descriptors() -> Vec<(RawFd, Purpose)> {
     held().iter().map(|(number, purpose)| (*number, *purpose)).collect()
 }

@@ -48,10 +48,16 @@ pub trait Service: Send {
 /// given. It is dropped without being called when the peer has gone, or the domain goes.
 pub type Work = Box<dyn FnOnce(&dyn Pace) -> Result<Reply, Refusal> + Send>;
 
+/// What is done after an answer was sent, on the domain's thread, whether the peer is still there or not. A constant bounds the time
+/// that it takes.
+pub type Afterwards = Box<dyn FnOnce() + Send>;
+
 /// What a service says to a request.
 pub enum Answer {
     /// This, at once.
     Now(Reply),
+    /// This, at once, and then, on the same thread, what whoever asked need not wait for.
+    Then(Reply, Afterwards),
     /// What the work gives.
     Later(Work),
 }
@@ -82,6 +88,7 @@ impl std::fmt::Debug for Answer {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Answer::Now(reply) => out.debug_tuple("Now").field(reply).finish(),
+            Answer::Then(reply, _) => out.debug_tuple("Then").field(reply).finish(),
             Answer::Later(_) => out.write_str("Later"),
         }
     }

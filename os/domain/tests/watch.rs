@@ -407,3 +407,43 @@ fn deaths_are_seen_in_time_while_a_large_window_comes_and_goes() {
     });
     assert!(median < quiet + BOUND);
 }
+
+/// Answers, and then says whether the client had its answer before that was over.
+struct Lingering {
+    heard: Receiver<()>,
+    told: Sender<bool>,
+}
+
+impl Service for Lingering {
+    fn connected(&mut self, _: &Peer, request: &[u8], _: Vec<OwnedFd>) -> Result<Answer, Refusal> {
+        if request == b"panic" {
+            return Ok(Answer::Then(Reply::default(), Box::new(|| panic!("after an answer, on purpose"))));
+        }
+        let (heard, told) = (std::mem::replace(&mut self.heard, channel().1), self.told.clone());
+        let afterwards = move || {
+            let _ = told.send(heard.recv_timeout(Duration::from_secs(5)).is_ok());
+        };
+        Ok(Answer::Then(Reply::new("now"), Box::new(afterwards)))
+    }
+
+    fn requested(&mut self, _: &Peer, _: &[u8], _: Vec<OwnedFd>) -> Result<Answer, Refusal> {
+        Ok(Reply::default().into())
+    }
+
+    fn departed(&mut self, _: &Peer) {}
+}
+
+#[test]
+fn what_comes_after_an_answer_is_not_waited_for_and_may_panic() {
+    let folder = TestFolder::new();
+    let domain = folder.open();
+    let ((hear, heard), (told, telling)) = (channel(), channel());
+    let _offer = domain.offer("name", Box::new(Lingering { heard, told })).unwrap();
+    // A client reads its first answer itself; others are passed on by the thread that is busy here.
+    let (_connection, reply) = domain.connect("name", b"", &[]).unwrap();
+    assert_eq!(reply.payload, b"now");
+    hear.send(()).unwrap();
+    assert_eq!(telling.recv(), Ok(true));
+    let (connection, _) = domain.connect("name", b"panic", &[]).unwrap();
+    connection.call(b"", &[]).unwrap();
+}

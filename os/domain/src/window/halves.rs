@@ -6,7 +6,7 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use beeline_mmio::{LoadWindow, MemoryOptions, Pace, Region, SharedMemory, StoreKernel, Unpaced};
+use beeline_mmio::{LoadWindow, MapError, MemoryOptions, Pace, Region, SharedMemory, StoreKernel, Unpaced};
 use beeline_spec::LINE_BYTES;
 use beeline_spec::escape::{blank_from_random, is_blank_value};
 use beeline_spec::formats::CONTROL_PAGE_BYTES;
@@ -119,6 +119,26 @@ pub struct SenderParts {
     pub sleeper: MemorySleeper,
 }
 
+/// A receiver's half of one window. When the peer has gone, what it left is still there to be read; then drop it and
+/// accept the next sender's.
+#[derive(Debug)]
+pub struct ReceiverParts {
+    /// The window's lines.
+    pub load: LoadWindow,
+    /// How the sender says it stores, if this version knows that way; nothing but speed rests on it.
+    pub kernel: Option<StoreKernel>,
+    /// Where freed lines are counted. Dropping it disconnects the sender.
+    pub sink: MemoryCreditSink,
+    /// The sender.
+    pub peer: Peer,
+    /// Value of a free word.
+    pub blank: u64,
+    /// Epoch of the messages in this window.
+    pub epoch: u8,
+    /// How the receiver waits for messages.
+    pub sleeper: MemorySleeper,
+}
+
 /// Memory of the sender into which the receiver pushes credits.
 #[derive(Debug)]
 pub struct CreditPage {
@@ -132,10 +152,7 @@ impl CreditPage {
     /// # Errors
     /// The system has no memory or no descriptor left.
     pub fn create(name: &str) -> Result<Self, WindowError> {
-        let name = format!("beeline-credits-{name}");
-        let memory = SharedMemory::create(&name, CONTROL_PAGE_BYTES, MemoryOptions::default())?;
-        let region = memory.map()?;
-        Ok(CreditPage { memory, region })
+        UnmappedCreditPage::create(name)?.map()
     }
 
     /// The page behind a descriptor of a process that is not trusted.
@@ -143,9 +160,7 @@ impl CreditPage {
     /// # Errors
     /// It is not sealed memory of a page.
     pub fn from_fd(fd: OwnedFd) -> Result<Self, WindowError> {
-        let memory = SharedMemory::from_fd(fd, CONTROL_PAGE_BYTES)?;
-        let region = memory.map()?;
-        Ok(CreditPage { memory, region })
+        UnmappedCreditPage::from_fd(fd)?.map()
     }
 
     /// The descriptor to pass.
@@ -159,12 +174,51 @@ impl CreditPage {
     }
 }
 
+/// A credit page that can be passed and is not mapped yet: whoever is passed it goes on meanwhile.
+#[derive(Debug)]
+pub(super) struct UnmappedCreditPage(SharedMemory);
+
+impl UnmappedCreditPage {
+    pub(super) fn create(name: &str) -> Result<Self, WindowError> {
+        let name = format!("beeline-credits-{name}");
+        Ok(UnmappedCreditPage(SharedMemory::create(&name, CONTROL_PAGE_BYTES, MemoryOptions::default())?))
+    }
+
+    pub(super) fn from_fd(fd: OwnedFd) -> Result<Self, WindowError> {
+        Ok(UnmappedCreditPage(SharedMemory::from_fd(fd, CONTROL_PAGE_BYTES)?))
+    }
+
+    pub(super) fn fd(&self) -> BorrowedFd<'_> {
+        self.0.fd()
+    }
+
+    pub(super) fn map(self) -> Result<CreditPage, WindowError> {
+        let region = self.region()?;
+        Ok(self.mapped(region))
+    }
+
+    /// What [`UnmappedCreditPage::mapped`] is to be given.
+    pub(super) fn region(&self) -> Result<Region, MapError> {
+        self.0.map()
+    }
+
+    pub(super) fn mapped(self, region: Region) -> CreditPage {
+        CreditPage { memory: self.0, region }
+    }
+}
+
 /// A window that its receiver has made: all blank, nobody's yet.
 #[derive(Debug)]
 pub struct FreshWindow {
     memory: SharedMemory,
+    mapped: MappedWindow,
+}
+
+/// The receiver's side of a window, without a descriptor.
+#[derive(Debug)]
+pub(super) struct MappedWindow {
     region: Region,
-    terms: WindowTerms,
+    pub(super) terms: WindowTerms,
 }
 
 impl FreshWindow {
@@ -195,12 +249,12 @@ impl FreshWindow {
         let blank = blank_from_random(random);
         region.fill_paced(CONTROL_PAGE_BYTES, lines as usize * LINE_BYTES, blank, pace);
         let terms = WindowTerms { lines, bytes: memory.bytes(), blank, epoch };
-        Ok(FreshWindow { memory, region, terms })
+        Ok(FreshWindow { memory, mapped: MappedWindow { region, terms } })
     }
 
     /// Returns the terms that the sender must be told.
     pub fn terms(&self) -> &WindowTerms {
-        &self.terms
+        &self.mapped.terms
     }
 
     /// The descriptor to pass.
@@ -208,9 +262,9 @@ impl FreshWindow {
         self.memory.fd()
     }
 
-    /// The descriptor alone, to pass; what is mapped stays mapped.
-    pub(super) fn into_fd(self) -> OwnedFd {
-        self.memory.into_fd()
+    /// The descriptor to pass, and what stays.
+    pub(super) fn split(self) -> (OwnedFd, MappedWindow) {
+        (self.memory.into_fd(), self.mapped)
     }
 
     /// A descriptor of its own to pass.
@@ -226,6 +280,23 @@ impl FreshWindow {
     /// The window's lines; `kernel` is how the sender says it stores, if this version knows that way. Threads that
     /// share a window ask for one each.
     pub fn load(&self, kernel: Option<StoreKernel>) -> LoadWindow {
+        self.mapped.load(kernel)
+    }
+
+    /// Where freed lines are counted, in the sender's page. Unlike that of a [`crate::WindowListener`], it may be
+    /// dropped without disconnecting the sender.
+    pub fn sink(&self, page: &CreditPage, peer: &Peer) -> MemoryCreditSink {
+        self.mapped.sink(&page.region, peer)
+    }
+
+    /// How the receiver waits for messages; each thread that shares a window has its own.
+    pub fn sleeper(&self, page: &CreditPage, peer: &Peer) -> MemorySleeper {
+        receiver_sleeper(&page.region, peer)
+    }
+}
+
+impl MappedWindow {
+    pub(super) fn load(&self, kernel: Option<StoreKernel>) -> LoadWindow {
         let load = self.region.load_window(CONTROL_PAGE_BYTES, self.terms.lines);
         match kernel {
             Some(kernel) => load.for_sender(kernel),
@@ -233,15 +304,8 @@ impl FreshWindow {
         }
     }
 
-    /// Where freed lines are counted, in the sender's page. Unlike that of a [`crate::WindowListener`], it may be
-    /// dropped without disconnecting the sender.
-    pub fn sink(&self, page: &CreditPage, peer: &Peer) -> MemoryCreditSink {
-        MemoryCreditSink::new(&page.region, &self.region, peer)
-    }
-
-    /// How the receiver waits for messages; each thread that shares a window has its own.
-    pub fn sleeper(&self, page: &CreditPage, peer: &Peer) -> MemorySleeper {
-        receiver_sleeper(&page.region, peer)
+    pub(super) fn sink(&self, page: &Region, peer: &Peer) -> MemoryCreditSink {
+        MemoryCreditSink::new(page, &self.region, peer)
     }
 }
 

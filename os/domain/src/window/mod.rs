@@ -15,14 +15,16 @@ mod hello;
 mod listener;
 mod options;
 mod sender;
+mod spare;
 mod store;
+mod waiting;
 
 pub use arena::{
     ArenaListener, ArenaOptions, MAX_ARENA_BYTES, MAX_ARENA_WINDOWS, SenderArena, join_windows,
     join_windows_proving, offer_windows,
 };
-pub use halves::{CreditPage, FreshWindow, SenderParts, WindowTerms};
-pub use listener::{ReceiverParts, WindowListener, offer_window};
+pub use halves::{CreditPage, FreshWindow, ReceiverParts, SenderParts, WindowTerms};
+pub use listener::{WindowListener, offer_window};
 pub use options::{MAX_WINDOW_LINES, StoreOptions, WindowError, WindowOptions};
 pub use sender::{connect_window, connect_window_proving};
 pub use store::PeerWindow;

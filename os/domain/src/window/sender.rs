@@ -2,7 +2,7 @@
 
 use std::os::fd::OwnedFd;
 
-use super::halves::{CreditPage, SenderParts};
+use super::halves::{CreditPage, SenderParts, UnmappedCreditPage};
 use super::hello::{Request, decode_answer};
 use super::options::{StoreOptions, WindowError};
 use crate::{Connection, Domain, Reply, Token};
@@ -41,9 +41,11 @@ fn connect(
 ) -> Result<SenderParts, WindowError> {
     // Before the page is made: the receiver's thread wakes up meanwhile.
     let reached = domain.reach(name, token)?;
-    let page = CreditPage::create(name)?;
-    let connected = reached.ask(&Request::encode(options.kernel), &[page.fd()])?;
-    join(&page, connected, options)
+    let page = UnmappedCreditPage::create(name)?;
+    let request = Request::encode(options.kernel);
+    let (connection, reply, region) =
+        reached.ask_and(&request, &[page.fd()], || page.region().map_err(WindowError::from))?;
+    join(&page.mapped(region), (connection, reply), options)
 }
 
 fn join(

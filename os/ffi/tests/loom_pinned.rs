@@ -159,7 +159,21 @@ fn pin_of_a_thread_that_ends_inside_a_function_is_not_waited_for() {
 }
 
 #[test]
-fn record_that_one_thread_gives_up_is_another_ones_without_pins() {
+fn record_that_was_given_up_is_taken_by_one_thread() {
+    loom::model(|| {
+        let model = Model::new();
+        model.pins.record_of(1, true).give_up(&model.pins);
+        let takers = [1, 2].map(|owner| {
+            let taker = model.clone();
+            thread::spawn(move || ptr::from_ref(taker.pins.record_of(owner, true)).addr())
+        });
+        let [first, second] = takers.map(|taker| taker.join().unwrap());
+        assert_ne!(first, second, "two threads pin in one record");
+    });
+}
+
+#[test]
+fn users_leave_nothing_behind() {
     loom::model(|| {
         let model = Model::new();
         let users = [1, 2].map(|owner| {

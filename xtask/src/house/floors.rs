@@ -15,6 +15,7 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("contract/memory", &[]),
     ("contract/link", &["contract/memory"]),
     ("contract/device", &[]),
+    ("contract/adapter", &[]),
     ("spec", &[]),
     ("spec/vectors", &["contract/device", "spec"]),
     // Nothing of the kernel but its clock and its scheduler.
@@ -51,6 +52,8 @@ const FLOORS: &[(&str, &[&str])] = &[
     ),
     // Windows and host halves are written once, for every link.
     ("host/window", &["contract/memory", "spec"]),
+    // The semantics know words, and no memory, link or kernel.
+    ("host/fabric", &["contract/adapter"]),
     ("host/tuning", &["contract/memory", "os/mmio", "host/window"]),
     ("host/driver", &["contract/memory", "contract/link", "spec", "host/window"]),
     ("host/datagram", &["spec", "os/mmio", "os/ethernet"]),

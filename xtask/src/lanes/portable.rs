@@ -11,10 +11,12 @@ const TARGET: &str = "wasm32-unknown-unknown";
 
 /// Crates that a browser could carry: contracts, formats, host halves, the model of the NIC, machines in virtual time, and
 /// experiments on them.
-const PACKAGES: [&str; 11] = [
+const PACKAGES: [&str; 13] = [
     "beeline-contract-memory",
     "beeline-contract-link",
     "beeline-contract-device",
+    "beeline-contract-adapter",
+    "beeline-fabric",
     "beeline-spec",
     "beeline-link-memory",
     "beeline-link-sim",
@@ -29,10 +31,12 @@ const PACKAGES: [&str; 11] = [
 const BARE_TARGET: &str = "thumbv7em-none-eabihf";
 
 /// Crates that firmware or a kernel could carry, with `core` and `alloc`.
-const BARE_PACKAGES: [&str; 6] = [
+const BARE_PACKAGES: [&str; 8] = [
     "beeline-contract-memory",
     "beeline-contract-link",
     "beeline-contract-device",
+    "beeline-contract-adapter",
+    "beeline-fabric",
     "beeline-spec",
     "beeline-window",
     "beeline-driver",

@@ -1,0 +1,32 @@
+//! What the fabric asks of an adapter: words that one side alone stores and other sides load.
+//!
+//! Members of a fabric publish what they are, and what they use of each other, in such words (`host/fabric`). Over memory that
+//! several processes map they are that memory; across a link that only carries stores they are copies that are pushed.
+#![no_std]
+#![forbid(unsafe_code)]
+
+/// Words of this side, which it alone stores.
+pub trait PublishPort {
+    /// Stores a word. Who loads it, through a [`ViewPort`], sees everything that this side published before.
+    fn publish(&mut self, word: u32, value: u64);
+
+    /// Orders this side's stores before its loads of other sides' words, as every side sees them: of two sides that each
+    /// publish, pass a barrier and load, at least one sees what the other one has published.
+    fn barrier(&mut self);
+}
+
+/// Words of another side.
+pub trait ViewPort {
+    /// Loads a word, and sees everything that was published before its value.
+    fn load(&self, word: u32) -> u64;
+}
+
+/// The memories of one kind of adapter.
+pub trait Adapter {
+    /// The board of this side.
+    type Board: PublishPort;
+    /// What this side claims of one other side.
+    type Claims: PublishPort;
+    /// A board or claims of another side.
+    type View: ViewPort;
+}

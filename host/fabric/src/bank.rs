@@ -1,0 +1,42 @@
+//! Where in the bank segments lie: upwards, and nowhere twice.
+//!
+//! The bank is one sparse memory of the member. An offset that is not used again cannot alias: a member that stores late into a
+//! segment that was removed stores into nobody's memory.
+
+/// Segments begin at multiples of this, the largest page that kernels use for such memory.
+const ALIGN: u64 = 64 << 10;
+/// The largest sparse file that every kernel makes, with room to round up.
+pub(crate) const BANK_BYTES: u64 = 1 << 46;
+
+#[derive(Debug, Default)]
+pub(crate) struct Bank {
+    next: u64,
+}
+
+impl Bank {
+    /// The offset of `bytes` that nobody has or had; `None` if the bank is used up.
+    pub(crate) fn take(&mut self, bytes: u64) -> Option<u64> {
+        let end = self.next.checked_add(bytes)?.checked_next_multiple_of(ALIGN)?;
+        let offset = self.next;
+        (end <= BANK_BYTES).then(|| {
+            self.next = end;
+            offset
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn segments_lie_one_behind_the_other_and_none_beyond_the_bank() {
+        let mut bank = Bank::default();
+        assert_eq!(bank.take(1), Some(0));
+        assert_eq!(bank.take(ALIGN + 1), Some(ALIGN));
+        assert_eq!(bank.take(BANK_BYTES), None);
+        assert_eq!(bank.take(u64::MAX), None);
+        assert_eq!(bank.take(BANK_BYTES - 3 * ALIGN), Some(3 * ALIGN));
+        assert_eq!(bank.take(1), None);
+    }
+}

@@ -1,0 +1,114 @@
+//! Boards: what a member publishes of itself, and how others read it.
+
+pub(crate) mod layout;
+
+use beeline_contract_adapter::{PublishPort, ViewPort};
+
+use crate::ids::{AdapterNumber, NodeId, Slot};
+use crate::link::LinkWord;
+use crate::segment::memory::Memory;
+use layout::{
+    EntryState, FORMAT_WORD, IDENTITY, LIFE, Life, NODE, entry_state, entry_word, id_of, id_word, link_word,
+    memory_of, memory_words,
+};
+
+/// The board of this member.
+#[derive(Debug)]
+pub(crate) struct OwnBoard<P> {
+    port: P,
+    life: Life,
+}
+
+impl<P: PublishPort> OwnBoard<P> {
+    /// A board in words that are all zero.
+    pub(crate) fn new(mut port: P, node: NodeId, links: impl Iterator<Item = (u32, LinkWord)>) -> Self {
+        port.publish(NODE, u64::from(node.0));
+        for (adapter, link) in links {
+            port.publish(link_word(adapter), link.word());
+        }
+        let life = Life { is_open: true, is_listening: false };
+        port.publish(LIFE, life.word());
+        // Last: a board without its format is none.
+        port.publish(IDENTITY, FORMAT_WORD);
+        OwnBoard { port, life }
+    }
+
+    pub(crate) fn set_link(&mut self, adapter: AdapterNumber, link: LinkWord) {
+        self.port.publish(link_word(adapter.index() as u32), link.word());
+    }
+
+    /// Says whether somebody of this member hears of connections. After it this member looks once: who connected before has not rung.
+    pub(crate) fn set_listening(&mut self, is_listening: bool) {
+        if self.life.is_listening != is_listening {
+            self.life.is_listening = is_listening;
+            self.port.publish(LIFE, self.life.word());
+            // Pairs with the barrier of a claim: either its maker sees that this member listens, or this member's look the claim.
+            self.port.barrier();
+        }
+    }
+
+    /// Ends what this member is to others.
+    pub(crate) fn close(&mut self) {
+        self.life.is_open = false;
+        self.port.publish(LIFE, self.life.word());
+    }
+
+    /// Writes what does not change of an entry that is free.
+    pub(crate) fn describe(&mut self, slot: Slot, id: u32, bytes: u64, memory: Memory) {
+        self.port.publish(entry_word(slot, 1), id_word(id));
+        self.port.publish(entry_word(slot, 2), bytes);
+        for (word, value) in (3..).zip(memory_words(memory)) {
+            self.port.publish(entry_word(slot, word), value);
+        }
+    }
+
+    pub(crate) fn set_entry(&mut self, slot: Slot, state: EntryState) {
+        self.port.publish(entry_state(slot), state.word());
+    }
+
+    /// The port, for the handshake of a removal.
+    pub(crate) fn port(&mut self) -> &mut P {
+        &mut self.port
+    }
+}
+
+/// What another member's board says of an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) state: EntryState,
+    pub(crate) id: u32,
+    pub(crate) bytes: u64,
+    pub(crate) memory: Memory,
+}
+
+/// How often an entry is read that changes meanwhile. Its member changes it a few times in its life; one that does so all the time
+/// lies, and is treated as one that has nothing.
+const READS: u32 = 8;
+
+/// Reads an entry of another member's board whole; `None` if it changes all the time.
+pub(crate) fn read_entry(board: &impl ViewPort, slot: Slot) -> Option<Entry> {
+    (0..READS).find_map(|_| {
+        let state = EntryState::of(board.load(entry_state(slot)));
+        let [id, bytes, memory, number] = [1, 2, 3, 4].map(|word| board.load(entry_word(slot, word)));
+        let entry = Entry { state, id: id_of(id), bytes, memory: memory_of(memory, number) };
+        (EntryState::of(board.load(entry_state(slot))) == state).then_some(entry)
+    })
+}
+
+/// How an entry stands, and nothing else of it.
+pub(crate) fn read_state(board: &impl ViewPort, slot: Slot) -> EntryState {
+    EntryState::of(board.load(entry_state(slot)))
+}
+
+pub(crate) fn read_life(board: &impl ViewPort) -> Life {
+    Life::of(board.load(LIFE))
+}
+
+pub(crate) fn read_link(board: &impl ViewPort, adapter: AdapterNumber) -> LinkWord {
+    LinkWord::of(board.load(link_word(adapter.index() as u32)))
+}
+
+/// Whether these words are a board that this version reads, of the node that they should be of.
+pub(crate) fn is_of(board: &impl ViewPort, node: NodeId) -> bool {
+    board.load(IDENTITY) == FORMAT_WORD && board.load(NODE) == u64::from(node.0)
+}

@@ -1,0 +1,173 @@
+//! Where in a board and in claims each word lies, and what its bits mean. Everything a peer publishes is read through here: any value
+//! of a word means something.
+
+use crate::ids::Slot;
+use crate::segment::memory::Memory;
+
+/// Entries of a board, and words of claims.
+pub const CLAIM_WORDS: u32 = 1 << 16;
+/// Words that the header and all entries take.
+pub const BOARD_WORDS: u32 = HEADER_WORDS + ENTRY_WORDS * CLAIM_WORDS;
+
+const HEADER_WORDS: u32 = 32;
+const ENTRY_WORDS: u32 = 8;
+
+/// Format and version.
+pub(crate) const IDENTITY: u32 = 0;
+pub(crate) const NODE: u32 = 1;
+pub(crate) const LIFE: u32 = 2;
+const FIRST_LINK: u32 = 8;
+
+pub(crate) const FORMAT_WORD: u64 = 0x0bee_f001 << 32 | 1;
+
+pub(crate) fn link_word(adapter: u32) -> u32 {
+    FIRST_LINK + adapter
+}
+
+/// The word of an entry that says how it stands: the only one that changes while the entry is not free.
+pub(crate) fn entry_state(slot: Slot) -> u32 {
+    entry_word(slot, 0)
+}
+
+/// A word of an entry: 1 is the number of the segment, 2 its size, 3 the kind and 4 the place of its memory.
+pub(crate) fn entry_word(slot: Slot, word: u32) -> u32 {
+    HEADER_WORDS + ENTRY_WORDS * u32::from(slot.0) + word
+}
+
+/// What an entry is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Phase {
+    #[default]
+    Free,
+    /// A segment.
+    Open,
+    /// A segment, whose member is looking whether it may remove it.
+    Closing,
+}
+
+/// How an entry stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct EntryState {
+    /// Raised for each segment of the entry, and when connections are ended by force: a claim of another one claims nothing.
+    pub(crate) incarnation: u32,
+    pub(crate) phase: Phase,
+    /// A bit for each adapter by which the segment may be connected to.
+    pub(crate) available: u16,
+}
+
+impl EntryState {
+    pub(crate) fn of(word: u64) -> Self {
+        let phase = match (word >> 16) as u16 {
+            1 => Phase::Open,
+            2 => Phase::Closing,
+            _ => Phase::Free,
+        };
+        EntryState { incarnation: (word >> 32) as u32, phase, available: word as u16 }
+    }
+
+    pub(crate) fn word(self) -> u64 {
+        let phase = match self.phase {
+            Phase::Free => 0,
+            Phase::Open => 1,
+            Phase::Closing => 2,
+        };
+        u64::from(self.incarnation) << 32 | phase << 16 | u64::from(self.available)
+    }
+}
+
+/// What a member is to others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Life {
+    /// It has not left the fabric.
+    pub(crate) is_open: bool,
+    /// It wants to be rung when somebody connects or disconnects.
+    pub(crate) is_listening: bool,
+}
+
+impl Life {
+    pub(crate) fn of(word: u64) -> Self {
+        Life { is_open: word & 1 != 0, is_listening: word & 2 != 0 }
+    }
+
+    pub(crate) fn word(self) -> u64 {
+        u64::from(self.is_open) | u64::from(self.is_listening) << 1
+    }
+}
+
+/// The kind of what the entry is, a segment, beside its number.
+const SEGMENT: u64 = 1;
+
+pub(crate) fn id_word(id: u32) -> u64 {
+    SEGMENT << 32 | u64::from(id)
+}
+
+pub(crate) fn id_of(word: u64) -> u32 {
+    word as u32
+}
+
+const BANK: u64 = 1;
+
+pub(crate) fn memory_words(memory: Memory) -> [u64; 2] {
+    match memory {
+        Memory::Bank { offset } => [BANK, offset],
+        Memory::Own { slot } => [BANK + 1, u64::from(slot.0)],
+    }
+}
+
+pub(crate) fn memory_of(kind: u64, place: u64) -> Memory {
+    match kind {
+        BANK => Memory::Bank { offset: place },
+        _ => Memory::Own { slot: Slot(place as u16) },
+    }
+}
+
+/// What one member claims of an entry of another one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Claim {
+    pub(crate) incarnation: u32,
+    /// Connections.
+    pub(crate) count: u32,
+}
+
+impl Claim {
+    pub(crate) fn of(word: u64) -> Self {
+        Claim { incarnation: (word >> 32) as u32, count: word as u32 }
+    }
+
+    pub(crate) fn word(self) -> u64 {
+        u64::from(self.incarnation) << 32 | u64::from(self.count)
+    }
+
+    /// Whether it keeps a segment from being removed.
+    pub(crate) fn is_of(self, incarnation: u32) -> bool {
+        self.incarnation == incarnation && self.count != 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_word_of_a_peer_is_a_state_and_own_words_come_back() {
+        for phase in [Phase::Free, Phase::Open, Phase::Closing] {
+            let state = EntryState { incarnation: 0xfedc_ba98, phase, available: 0x8001 };
+            assert_eq!(EntryState::of(state.word()), state);
+        }
+        assert_eq!(EntryState::of(u64::MAX).phase, Phase::Free);
+        let claim = Claim { incarnation: 7, count: u32::MAX };
+        assert_eq!(Claim::of(claim.word()), claim);
+        assert!(claim.is_of(7) && !claim.is_of(8) && !Claim { count: 0, ..claim }.is_of(7));
+        for memory in [Memory::Bank { offset: 5 << 16 }, Memory::Own { slot: Slot(9) }] {
+            let [kind, place] = memory_words(memory);
+            assert_eq!(memory_of(kind, place), memory);
+        }
+    }
+
+    #[test]
+    fn words_of_the_last_entry_are_the_last_of_the_board() {
+        assert_eq!(entry_word(Slot(u16::MAX), ENTRY_WORDS - 1) + 1, BOARD_WORDS);
+        assert_eq!(entry_state(Slot(0)), HEADER_WORDS);
+        assert!(link_word(15) < HEADER_WORDS);
+    }
+}

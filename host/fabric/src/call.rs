@@ -1,0 +1,122 @@
+//! What a program asks of a member, and what it gets.
+
+use crate::event::{LocalEvent, RemoteEvent};
+use crate::ids::{AdapterNumber, LocalSegment, NodeId, RemoteSegment, SegmentId, Ticket};
+use crate::segment::memory::Part;
+use crate::sequence::{SequenceStart, SequenceStatus};
+
+/// A call. Times to wait are from the time that the call is made at; `None` is for ever.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Call {
+    /// Makes a segment. Waits for its name, except if it is private.
+    CreateSegment {
+        /// Its number; with `is_auto` the first that is tried.
+        id: SegmentId,
+        /// Takes the next number that is free.
+        is_auto: bool,
+        /// Its size, ignored if it is empty.
+        bytes: u64,
+        /// Nobody connects to it.
+        is_private: bool,
+        /// Its memory is the program's, registered later.
+        is_empty: bool,
+        /// Events are told as they come, and not waited for.
+        has_callback: bool,
+    },
+    /// Puts the program's memory behind an empty segment; other members can map it or cannot.
+    Register {
+        local: LocalSegment,
+        /// The size of the memory.
+        bytes: u64,
+        /// Whether other members can map it.
+        is_shareable: bool,
+    },
+    Prepare(LocalSegment, AdapterNumber),
+    /// Lets members of other nodes connect over an adapter.
+    SetAvailable(LocalSegment, AdapterNumber),
+    /// Lets nobody connect any more over an adapter. Connections stay unless they are forced to end.
+    SetUnavailable {
+        local: LocalSegment,
+        adapter: AdapterNumber,
+        /// Ends all connections to the segment.
+        is_forced: bool,
+    },
+    /// Removes a segment that is not used, or whose users are forced off it.
+    RemoveSegment {
+        local: LocalSegment,
+        /// Ends all connections to the segment.
+        is_forced: bool,
+    },
+    /// Maps a part of a segment of this member.
+    MapLocal(LocalSegment, Part),
+    /// Ends one map of a segment of this member.
+    UnmapLocal(LocalSegment),
+    /// Waits for an event of a segment of this member.
+    WaitLocal {
+        local: LocalSegment,
+        /// How long.
+        timeout_nanos: Option<u64>,
+    },
+    /// Connects to a segment of a node, as soon as it is available.
+    Connect {
+        node: NodeId,
+        /// The segment's number.
+        id: SegmentId,
+        /// The adapter to go by.
+        adapter: AdapterNumber,
+        /// How long to try; at 0 once.
+        timeout_nanos: Option<u64>,
+        /// Returns at once; the outcome is an event.
+        is_asynchronous: bool,
+        /// Events are told as they come, and not waited for.
+        has_callback: bool,
+    },
+    /// Maps a part of a segment that is connected to.
+    MapRemote(RemoteSegment, Part),
+    /// Ends one map of a segment that is connected to.
+    UnmapRemote(RemoteSegment),
+    /// Begins to watch a connection.
+    StartSequence(RemoteSegment),
+    /// Says what happened to a connection since a sequence began.
+    CheckSequence(RemoteSegment, SequenceStart),
+    /// Waits for an event of a connection.
+    WaitRemote {
+        /// The connection.
+        remote: RemoteSegment,
+        /// How long.
+        timeout_nanos: Option<u64>,
+    },
+    /// Ends a connection without maps, or the attempt to make one.
+    Disconnect(RemoteSegment),
+    /// Takes the link of an adapter of this node up or down, as this member sees it.
+    SetLink(AdapterNumber, bool),
+}
+
+/// What becomes of a call that is not refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Done {
+    Now(Value),
+    /// It waits; what comes of it is told under this number.
+    Wait(Ticket),
+}
+
+/// What a call gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Value {
+    /// Nothing but that it is done.
+    Nothing,
+    /// A segment that was made, and its number.
+    Local(LocalSegment, SegmentId),
+    /// A connection, and the size of the segment; zero while it is being made.
+    Remote(RemoteSegment, u64),
+    /// What is to be mapped.
+    Map(crate::segment::memory::Memory, Part),
+    /// A sequence, if it could begin.
+    Started(SequenceStatus, Option<SequenceStart>),
+    /// What a sequence finds.
+    Checked(SequenceStatus),
+    /// What happened to a segment of this member.
+    LocalEvent(LocalEvent),
+    /// What happened to a connection.
+    RemoteEvent(RemoteEvent),
+}

@@ -1,0 +1,64 @@
+//! Calls of a program on its member.
+
+mod connect;
+mod local;
+mod remote;
+
+use beeline_contract_adapter::Adapter;
+
+use crate::call::{Call, Done, Value};
+use crate::ids::{AdapterNumber, Nanos};
+use crate::member::Member;
+use crate::refusal::Refusal;
+
+/// What a call gives.
+type Outcome = Result<Done, Refusal>;
+
+impl<A: Adapter> Member<A> {
+    /// Does what a program asks, at the time `now`.
+    ///
+    /// # Errors
+    /// SISCI's code for what is wrong. Then nothing has changed.
+    pub fn call(&mut self, call: Call, now: Nanos) -> Result<Done, Refusal> {
+        match call {
+            Call::CreateSegment { id, is_auto, bytes, is_private, is_empty, has_callback } => {
+                self.create(id, is_auto, bytes, (is_private, is_empty, has_callback))
+            }
+            Call::Register { local, bytes, is_shareable } => self.register(local, bytes, is_shareable),
+            Call::Prepare(local, adapter) => self.prepare(local, adapter),
+            Call::SetAvailable(local, adapter) => self.set_available(local, adapter),
+            Call::SetUnavailable { local, adapter, is_forced } => {
+                self.set_unavailable(local, adapter, is_forced)
+            }
+            Call::RemoveSegment { local, is_forced } => self.remove(local, is_forced),
+            Call::MapLocal(local, part) => self.map_local(local, part),
+            Call::UnmapLocal(local) => self.unmap_local(local),
+            Call::WaitLocal { local, timeout_nanos } => self.wait_local(local, timeout_nanos, now),
+            Call::Connect { node, id, adapter, timeout_nanos, is_asynchronous, has_callback } => {
+                self.connect(node, id, adapter, (timeout_nanos, is_asynchronous, has_callback), now)
+            }
+            Call::MapRemote(remote, part) => self.map_remote(remote, part),
+            Call::UnmapRemote(remote) => self.unmap_remote(remote),
+            Call::StartSequence(remote) => self.start_sequence(remote),
+            Call::CheckSequence(remote, start) => self.check_sequence(remote, start),
+            Call::WaitRemote { remote, timeout_nanos } => self.wait_remote(remote, timeout_nanos, now),
+            Call::Disconnect(remote) => self.disconnect(remote),
+            Call::SetLink(adapter, is_up) => self.set_link(adapter, is_up),
+        }
+    }
+
+    fn set_link(&mut self, adapter: AdapterNumber, is_up: bool) -> Outcome {
+        self.has_adapter(adapter)?;
+        if let Some(link) = self.links.set(adapter, is_up) {
+            self.board.set_link(adapter, link);
+            let consumers: alloc::vec::Vec<_> = self.pairs.consumers.keys().copied().collect();
+            self.ring(consumers);
+            self.tell();
+        }
+        Ok(Done::Now(Value::Nothing))
+    }
+
+    fn has_adapter(&self, adapter: AdapterNumber) -> Result<(), Refusal> {
+        self.links.of(adapter).map(|_| ()).ok_or(Refusal::NoSuchAdapterno)
+    }
+}

@@ -1,0 +1,179 @@
+//! Connecting: a name is found, its member reached, its board read, and the segment claimed; over and over until the time is over.
+
+use beeline_contract_adapter::Adapter;
+
+use super::Outcome;
+use crate::call::{Done, Value};
+use crate::ids::{AdapterNumber, Nanos, NodeId, PairId, RemoteSegment, SegmentId, Ticket};
+use crate::member::{Asked, Member};
+use crate::pairs::{Claimed, Provider};
+use crate::refusal::Refusal;
+use crate::segment::remote::{Attempt, Connection, Remote, Stage, Step};
+use crate::sequence::Standing;
+use crate::told::Told;
+use crate::want::{Answer, Candidate, Found, NameOp, Want};
+
+/// How long an attempt rests before the next. A program that tries by itself asks as often; each attempt costs it, and nobody else.
+const REST_NANOS: u64 = 1_000_000;
+
+impl<A: Adapter> Member<A> {
+    pub(super) fn connect(
+        &mut self,
+        node: NodeId,
+        id: SegmentId,
+        adapter: AdapterNumber,
+        (timeout_nanos, is_asynchronous, has_callback): (Option<u64>, bool, bool),
+        now: Nanos,
+    ) -> Outcome {
+        self.has_adapter(adapter)?;
+        if !self.config.nodes.contains(&node) {
+            return Err(Refusal::NoSuchNodeid);
+        }
+        let handle = RemoteSegment(self.number());
+        let ticket = (!is_asynchronous).then(|| Ticket(self.number()));
+        let attempt = Attempt {
+            ticket,
+            until: timeout_nanos.map(|nanos| now.after(nanos)),
+            is_once: timeout_nanos == Some(0),
+            step: Step::Finding,
+        };
+        let mut remote = Remote::new(node, id, adapter, attempt);
+        remote.has_callback = has_callback;
+        self.remotes.insert(handle, remote);
+        self.try_again(handle, now);
+        Ok(ticket.map_or(Done::Now(Value::Remote(handle, 0)), Done::Wait))
+    }
+
+    /// Begins an attempt, or rests if it cannot succeed.
+    pub(crate) fn try_again(&mut self, handle: RemoteSegment, now: Nanos) {
+        let Some(remote) = self.remotes.get_mut(&handle) else { return };
+        let (node, id, adapter) = (remote.node, remote.id, remote.adapter);
+        if !self.links.of(adapter).is_some_and(|link| link.is_up) {
+            self.failed(handle, Refusal::NoLinkAccess, now);
+            return;
+        }
+        if let Stage::Connecting(attempt) = &mut remote.stage {
+            attempt.step = Step::Finding;
+            self.ask(Asked::Connect(handle), NameOp::Find(node, id));
+        }
+    }
+
+    /// Goes on with an attempt whose name was to be found.
+    pub(crate) fn name_found(&mut self, handle: RemoteSegment, answer: Answer, now: Nanos) {
+        let Some(Remote { stage: Stage::Connecting(attempt), .. }) = self.remotes.get_mut(&handle) else {
+            return;
+        };
+        match answer {
+            Answer::Found(Found { is_node_alive, candidates }) => {
+                let reason = if is_node_alive { Refusal::NoSuchSegment } else { Refusal::NodeNotResponding };
+                attempt.step = Step::Trying { candidates, reason };
+                self.try_candidates(handle, now);
+            }
+            _ => self.failed(handle, Refusal::System, now),
+        }
+    }
+
+    /// Asks each candidate in turn, as far as they are reached.
+    pub(crate) fn try_candidates(&mut self, handle: RemoteSegment, now: Nanos) {
+        loop {
+            let Some(remote) = self.remotes.get(&handle) else { return };
+            let Stage::Connecting(Attempt { step: Step::Trying { candidates, reason }, .. }) = &remote.stage
+            else {
+                return;
+            };
+            let (node, id, adapter, reason) = (remote.node, remote.id, remote.adapter, *reason);
+            let Some(&Candidate { member, slot }) = candidates.last() else {
+                self.failed(handle, reason, now);
+                return;
+            };
+            let Some(pair) = self.pairs.provider_of(member) else {
+                let pair = PairId(self.number());
+                self.pairs.providers.insert(pair, Provider { node, member, ports: None });
+                self.wants.push_back(Want::Reach { pair, node, member });
+                return;
+            };
+            if self.pairs.providers.get(&pair).is_some_and(|provider| provider.ports.is_none()) {
+                // Until it is reached.
+                return;
+            }
+            let is_open = self.pairs.ports(pair).is_some();
+            let claimed = match self.pairs.ports_mut(pair).filter(|_| is_open) {
+                Some(ports) => ports.connect(slot, id.0, adapter),
+                None => Err(Refusal::NodeNotResponding),
+            };
+            match claimed {
+                Ok(claimed) => {
+                    self.connected(handle, pair, slot, claimed);
+                    return;
+                }
+                Err(refusal) => self.next_candidate(handle, refusal),
+            }
+        }
+    }
+
+    /// Leaves the candidate that was asked. That a name is an old one is the reason only if there is no better.
+    pub(crate) fn next_candidate(&mut self, handle: RemoteSegment, refusal: Refusal) {
+        if let Some(Remote { stage: Stage::Connecting(attempt), .. }) = self.remotes.get_mut(&handle)
+            && let Step::Trying { candidates, reason } = &mut attempt.step
+        {
+            candidates.pop();
+            if refusal != Refusal::NoSuchSegment {
+                *reason = refusal;
+            }
+        }
+    }
+
+    fn connected(&mut self, handle: RemoteSegment, pair: PairId, slot: crate::ids::Slot, claimed: Claimed) {
+        let Claimed { entry, is_listening } = claimed;
+        let (bytes, memory, incarnation) = (entry.bytes, entry.memory, entry.state.incarnation);
+        if is_listening {
+            self.ring([pair]);
+        }
+        let Some(remote) = self.remotes.get_mut(&handle) else { return };
+        let ticket = match &remote.stage {
+            Stage::Connecting(attempt) => attempt.ticket,
+            _ => None,
+        };
+        remote.stage =
+            Stage::Connected(Connection { pair, slot, incarnation, bytes, memory, is_lost: false });
+        if let Some(ticket) = ticket {
+            self.told.push_back(Told::Outcome(ticket, Ok(Value::Remote(handle, bytes))));
+            let standing = self.standing(handle);
+            if let Some(remote) = self.remotes.get_mut(&handle) {
+                remote.set_told_connected(standing.unwrap_or(Standing::Gone));
+            }
+        }
+        self.tell_of_remote(handle);
+    }
+
+    /// An attempt has failed: it is refused, or tried again later.
+    pub(crate) fn failed(&mut self, handle: RemoteSegment, reason: Refusal, now: Nanos) {
+        let Some(Remote { stage: Stage::Connecting(attempt), .. }) = self.remotes.get_mut(&handle) else {
+            return;
+        };
+        let is_over = attempt.until.is_some_and(|until| until <= now);
+        if !attempt.is_once && !is_over {
+            let again = now.after(REST_NANOS);
+            attempt.step = Step::Resting(attempt.until.map_or(again, |until| until.min(again)));
+            return;
+        }
+        let refusal = if attempt.is_once { reason } else { Refusal::Timeout };
+        self.refuse(handle, refusal);
+    }
+
+    /// Ends an attempt.
+    pub(crate) fn refuse(&mut self, handle: RemoteSegment, refusal: Refusal) {
+        let Some(remote) = self.remotes.get_mut(&handle) else { return };
+        let Stage::Connecting(attempt) = &remote.stage else { return };
+        match attempt.ticket {
+            Some(ticket) => {
+                self.remotes.remove(&handle);
+                self.told.push_back(Told::Outcome(ticket, Err(refusal)));
+            }
+            None => {
+                remote.stage = Stage::NotMade(refusal);
+                self.tell_of_remote(handle);
+            }
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! Calls on segments of this member.
+
+use alloc::vec::Vec;
+
+use beeline_contract_adapter::Adapter;
+
+use super::Outcome;
+use crate::board::layout::EntryState;
+use crate::call::{Done, Value};
+use crate::claims::{close, freed};
+use crate::ids::{AdapterNumber, AskId, LocalSegment, Nanos, SegmentId, Slot, Ticket};
+use crate::member::{Asked, Member};
+use crate::refusal::Refusal;
+use crate::segment::local::{Local, LocalMemory};
+use crate::segment::memory::{Memory, Part};
+use crate::segment::slots::Lingering;
+use crate::told::Told;
+use crate::want::{Answer, NameOp, Want};
+
+const NOTHING: Done = Done::Now(Value::Nothing);
+
+impl<A: Adapter> Member<A> {
+    pub(super) fn create(
+        &mut self,
+        id: SegmentId,
+        is_auto: bool,
+        bytes: u64,
+        (is_private, is_empty, has_callback): (bool, bool, bool),
+    ) -> Outcome {
+        if is_auto && is_private {
+            return Err(Refusal::IllegalFlag);
+        }
+        if bytes == 0 && !is_empty {
+            return Err(Refusal::SizeAlignment);
+        }
+        let (slot, entry) = self.slots.take().ok_or(Refusal::MaxEntries)?;
+        let memory = match (is_empty, is_private) {
+            (true, _) => Some(LocalMemory::Nothing),
+            (false, true) => {
+                Some(LocalMemory::There { memory: Memory::Own { slot }, bytes, is_shareable: false })
+            }
+            (false, false) => self.bank.take(bytes).map(|offset| LocalMemory::There {
+                memory: Memory::Bank { offset },
+                bytes,
+                is_shareable: true,
+            }),
+        };
+        let Some(memory) = memory else {
+            self.slots.give_back(slot, entry);
+            return Err(Refusal::Nospc);
+        };
+        let mut local = Local::new(id, slot, entry, memory);
+        (local.is_private, local.has_callback) = (is_private, has_callback);
+        if is_private {
+            return Ok(Done::Now(self.created(local)));
+        }
+        let ticket = Ticket(self.number());
+        let first_of_auto = is_auto.then_some(id);
+        self.ask(Asked::Create { ticket, local, first_of_auto }, NameOp::Put(id, slot));
+        Ok(Done::Wait(ticket))
+    }
+
+    /// Goes on with a segment whose name was to be put.
+    pub(crate) fn name_put(
+        &mut self,
+        ticket: Ticket,
+        mut local: Local,
+        first_of_auto: Option<SegmentId>,
+        answer: &Answer,
+    ) {
+        let next = SegmentId(local.id.0.wrapping_add(1));
+        let outcome = match answer {
+            Answer::Done => {
+                let (memory, bytes) = local.memory.place(local.slot);
+                self.board.describe(local.slot, local.id.0, bytes, memory);
+                self.board.set_entry(local.slot, local.entry);
+                Ok(self.created(local))
+            }
+            Answer::Taken if first_of_auto.is_some_and(|first| first != next) => {
+                local.id = next;
+                let put = NameOp::Put(next, local.slot);
+                self.ask(Asked::Create { ticket, local, first_of_auto }, put);
+                return;
+            }
+            answer => {
+                self.slots.give_back(local.slot, EntryState { available: 0, ..freed(local.entry) });
+                Err(match answer {
+                    Answer::Taken => Refusal::SegmentidUsed,
+                    Answer::Full => Refusal::MaxEntries,
+                    _ => Refusal::System,
+                })
+            }
+        };
+        self.told.push_back(Told::Outcome(ticket, outcome));
+    }
+
+    fn created(&mut self, local: Local) -> Value {
+        let handle = LocalSegment(self.number());
+        let id = local.id;
+        self.locals.insert(handle, local);
+        self.listen();
+        self.tell_of_local(handle);
+        Value::Local(handle, id)
+    }
+
+    fn local(&mut self, local: LocalSegment) -> Result<&mut Local, Refusal> {
+        self.locals.get_mut(&local).ok_or(Refusal::IllegalParameter)
+    }
+
+    pub(super) fn register(&mut self, local: LocalSegment, bytes: u64, is_shareable: bool) -> Outcome {
+        let local = self.local(local)?;
+        if !local.is_empty() {
+            return Err(Refusal::IllegalOperation);
+        }
+        if bytes == 0 {
+            return Err(Refusal::SizeAlignment);
+        }
+        let memory = Memory::Own { slot: local.slot };
+        local.memory = LocalMemory::There { memory, bytes, is_shareable };
+        if !local.is_private {
+            // Nobody can connect yet, so nobody believes what the entry says.
+            let (slot, id) = (local.slot, local.id);
+            self.board.describe(slot, id.0, bytes, memory);
+        }
+        Ok(NOTHING)
+    }
+
+    pub(super) fn prepare(&mut self, local: LocalSegment, adapter: AdapterNumber) -> Outcome {
+        self.local(local)?;
+        self.has_adapter(adapter)?;
+        self.local(local)?.prepare(adapter)?;
+        Ok(NOTHING)
+    }
+
+    pub(super) fn set_available(&mut self, local: LocalSegment, adapter: AdapterNumber) -> Outcome {
+        self.local(local)?;
+        self.has_adapter(adapter)?;
+        let local = self.local(local)?;
+        local.set_available(adapter)?;
+        let (slot, entry) = (local.slot, local.entry);
+        self.board.set_entry(slot, entry);
+        Ok(NOTHING)
+    }
+
+    pub(super) fn set_unavailable(
+        &mut self,
+        handle: LocalSegment,
+        adapter: AdapterNumber,
+        is_forced: bool,
+    ) -> Outcome {
+        self.local(handle)?;
+        self.has_adapter(adapter)?;
+        let local = self.local(handle)?;
+        let before = local.entry.incarnation;
+        local.set_unavailable(adapter, is_forced)?;
+        let (slot, entry) = (local.slot, local.entry);
+        self.board.set_entry(slot, entry);
+        if is_forced {
+            self.ring_claimers(slot, before);
+            self.tell_of_local(handle);
+        }
+        Ok(NOTHING)
+    }
+
+    pub(super) fn remove(&mut self, handle: LocalSegment, is_forced: bool) -> Outcome {
+        let local = self.local(handle)?;
+        if local.maps != 0 {
+            return Err(Refusal::Busy);
+        }
+        let (slot, entry, is_private) = (local.slot, local.entry, local.is_private);
+        if !is_private {
+            if is_forced {
+                self.board.set_entry(slot, freed(entry));
+                self.ring_claimers(slot, entry.incarnation);
+            } else if !close(self.board.port(), self.pairs.claims(), slot, entry) {
+                return Err(Refusal::Busy);
+            }
+        }
+        let mut local = self.locals.remove(&handle).ok_or(Refusal::IllegalParameter)?;
+        while let Some(ticket) = local.waiters.pop() {
+            self.told.push_back(Told::Outcome(ticket, Err(Refusal::Cancelled)));
+        }
+        if !is_private {
+            let name = NameOp::Remove(local.id, slot);
+            let ask = AskId(self.number());
+            self.wants.push_back(Want::Name(ask, name));
+        }
+        self.give_back(slot, freed(entry), local.memory);
+        self.listen();
+        Ok(NOTHING)
+    }
+
+    /// Gives the memory and the entry of a segment back, the entry as soon as nobody has a claim of it.
+    fn give_back(&mut self, slot: Slot, state: EntryState, memory: LocalMemory) {
+        let bank = match memory {
+            LocalMemory::There { memory: Memory::Bank { offset }, bytes, .. } => Some((offset, bytes)),
+            _ => None,
+        };
+        self.punch(bank);
+        if self.pairs.is_claimed(slot) {
+            self.slots.linger(Lingering { slot, state, bank });
+        } else {
+            self.slots.give_back(slot, state);
+        }
+    }
+
+    pub(crate) fn punch(&mut self, bank: Option<(u64, u64)>) {
+        self.wants.extend(bank.map(|(offset, bytes)| Want::Punch { offset, bytes }));
+    }
+
+    fn ring_claimers(&mut self, slot: Slot, incarnation: u32) {
+        let claimers: Vec<_> = self.pairs.claimers(slot, incarnation).collect();
+        self.ring(claimers);
+    }
+
+    pub(super) fn map_local(&mut self, local: LocalSegment, part: Part) -> Outcome {
+        let local = self.local(local)?;
+        let LocalMemory::There { memory, bytes, .. } = local.memory else {
+            return Err(Refusal::IllegalOperation);
+        };
+        if !part.is_within(bytes) {
+            return Err(Refusal::OutOfRange);
+        }
+        local.maps += 1;
+        Ok(Done::Now(Value::Map(memory, part)))
+    }
+
+    pub(super) fn unmap_local(&mut self, local: LocalSegment) -> Outcome {
+        let local = self.local(local)?;
+        local.maps = local.maps.checked_sub(1).ok_or(Refusal::IllegalParameter)?;
+        Ok(NOTHING)
+    }
+
+    pub(super) fn wait_local(
+        &mut self,
+        handle: LocalSegment,
+        timeout_nanos: Option<u64>,
+        now: Nanos,
+    ) -> Outcome {
+        if self.local(handle)?.has_callback {
+            return Err(Refusal::IllegalOperation);
+        }
+        let ticket = Ticket(self.number());
+        let local = self.local(handle)?;
+        local.waiters.push(ticket, timeout_nanos.map(|nanos| now.after(nanos)));
+        self.listen();
+        self.tell_of_local(handle);
+        self.expire(now);
+        Ok(Done::Wait(ticket))
+    }
+}

@@ -1,0 +1,101 @@
+//! Calls on connections to segments of other members.
+
+use beeline_contract_adapter::Adapter;
+
+use super::Outcome;
+use crate::call::{Done, Value};
+use crate::ids::{Nanos, RemoteSegment, Ticket};
+use crate::member::Member;
+use crate::refusal::Refusal;
+use crate::segment::memory::Part;
+use crate::segment::remote::{Remote, Stage};
+use crate::sequence::{SequenceStart, Standing};
+use crate::told::Told;
+
+impl<A: Adapter> Member<A> {
+    fn remote(&mut self, remote: RemoteSegment) -> Result<&mut Remote, Refusal> {
+        self.remotes.get_mut(&remote).ok_or(Refusal::IllegalParameter)
+    }
+
+    /// How a connection stands at this moment; what is lost stays so. `None` without a connection.
+    pub(crate) fn standing(&mut self, handle: RemoteSegment) -> Option<Standing> {
+        let remote = self.remotes.get_mut(&handle)?;
+        let Stage::Connected(connection) = &mut remote.stage else { return None };
+        let ports = self.pairs.ports(connection.pair);
+        let there = ports.filter(|ports| ports.is_there(connection.slot, connection.incarnation));
+        connection.is_lost |= there.is_none();
+        let (Some(ports), false, Some(own)) = (there, connection.is_lost, self.links.of(remote.adapter))
+        else {
+            return Some(Standing::Gone);
+        };
+        Some(Standing::There { own, theirs: ports.link(remote.adapter) })
+    }
+
+    fn standing_of(&mut self, handle: RemoteSegment) -> Result<Standing, Refusal> {
+        self.remote(handle)?;
+        self.standing(handle).ok_or(Refusal::SegmentNotConnected)
+    }
+
+    pub(super) fn map_remote(&mut self, handle: RemoteSegment, part: Part) -> Outcome {
+        if self.standing_of(handle)? == Standing::Gone {
+            return Err(Refusal::NotConnected);
+        }
+        let remote = self.remote(handle)?;
+        let connection = *remote.connection()?;
+        if !part.is_within(connection.bytes) {
+            return Err(Refusal::OutOfRange);
+        }
+        remote.maps += 1;
+        Ok(Done::Now(Value::Map(connection.memory, part)))
+    }
+
+    pub(super) fn unmap_remote(&mut self, handle: RemoteSegment) -> Outcome {
+        let remote = self.remote(handle)?;
+        remote.maps = remote.maps.checked_sub(1).ok_or(Refusal::IllegalParameter)?;
+        Ok(Done::Now(Value::Nothing))
+    }
+
+    pub(super) fn start_sequence(&mut self, handle: RemoteSegment) -> Outcome {
+        let (status, start) = self.standing_of(handle)?.start();
+        Ok(Done::Now(Value::Started(status, start)))
+    }
+
+    pub(super) fn check_sequence(&mut self, handle: RemoteSegment, start: SequenceStart) -> Outcome {
+        Ok(Done::Now(Value::Checked(self.standing_of(handle)?.check(start))))
+    }
+
+    pub(super) fn wait_remote(
+        &mut self,
+        handle: RemoteSegment,
+        timeout_nanos: Option<u64>,
+        now: Nanos,
+    ) -> Outcome {
+        if self.remote(handle)?.has_callback {
+            return Err(Refusal::IllegalOperation);
+        }
+        let ticket = Ticket(self.number());
+        self.remote(handle)?.waiters.push(ticket, timeout_nanos.map(|nanos| now.after(nanos)));
+        self.tell_of_remote(handle);
+        self.expire(now);
+        Ok(Done::Wait(ticket))
+    }
+
+    pub(super) fn disconnect(&mut self, handle: RemoteSegment) -> Outcome {
+        let remote = self.remote(handle)?;
+        if remote.maps != 0 {
+            return Err(Refusal::Busy);
+        }
+        if let Ok(connection) = remote.connection().copied()
+            && let Some(ports) = self.pairs.ports_mut(connection.pair)
+            && ports.disconnect(connection.slot, connection.incarnation)
+        {
+            self.ring([connection.pair]);
+        }
+        if let Some(mut remote) = self.remotes.remove(&handle) {
+            while let Some(ticket) = remote.waiters.pop() {
+                self.told.push_back(Told::Outcome(ticket, Err(Refusal::Cancelled)));
+            }
+        }
+        Ok(Done::Now(Value::Nothing))
+    }
+}

@@ -1,0 +1,60 @@
+//! The handshake of a member that connects and one that removes: each publishes, passes a barrier, and looks at the other's word. At
+//! least one of the two sees the other (Dekker), so a segment is never both connected to and removed, and no packet is needed.
+//!
+//! `claims_loom.rs` runs these functions.
+
+use beeline_contract_adapter::{PublishPort, ViewPort};
+
+use crate::board::layout::{Claim, EntryState, Phase, entry_state};
+use crate::ids::Slot;
+
+/// Claims an entry that was seen as `seen`, for the `new` count of connections; `old` is what this member claims so far. `Err` with what
+/// the entry is now if it is not that segment any more: then nothing has changed.
+pub(crate) fn claim(
+    board: &impl ViewPort,
+    claims: &mut impl PublishPort,
+    slot: Slot,
+    seen: EntryState,
+    (old, new): (Claim, Claim),
+) -> Result<(), EntryState> {
+    let word = u32::from(slot.0);
+    claims.publish(word, new.word());
+    // Pairs with the barrier in `close`, and in `OwnBoard::set_listening`.
+    claims.barrier();
+    let now = EntryState::of(board.load(entry_state(slot)));
+    if now == seen {
+        return Ok(());
+    }
+    claims.publish(word, old.word());
+    Err(now)
+}
+
+/// Makes an entry of the own board free, or leaves it `open` if somebody claims it. Whether it is free.
+pub(crate) fn close<'a, V: ViewPort + 'a>(
+    board: &mut impl PublishPort,
+    claims: impl Iterator<Item = &'a V>,
+    slot: Slot,
+    open: EntryState,
+) -> bool {
+    board.publish(entry_state(slot), EntryState { phase: Phase::Closing, ..open }.word());
+    // Pairs with the barrier in `claim`.
+    board.barrier();
+    let is_free = !are_claimed(claims, slot, open.incarnation);
+    let state = if is_free { freed(open) } else { open };
+    board.publish(entry_state(slot), state.word());
+    is_free
+}
+
+/// What an entry is after its segment: free, and for claims of its segment another one.
+pub(crate) fn freed(open: EntryState) -> EntryState {
+    EntryState { incarnation: open.incarnation.wrapping_add(1), phase: Phase::Free, available: 0 }
+}
+
+/// Whether any of these claims is one of the entry's segment.
+pub(crate) fn are_claimed<'a, V: ViewPort + 'a>(
+    mut claims: impl Iterator<Item = &'a V>,
+    slot: Slot,
+    incarnation: u32,
+) -> bool {
+    claims.any(|claims| Claim::of(claims.load(u32::from(slot.0))).is_of(incarnation))
+}

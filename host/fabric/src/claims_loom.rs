@@ -1,0 +1,101 @@
+//! Members that connect against one that removes, in all orders. Run with
+//! `RUSTFLAGS="--cfg loom" cargo test -p beeline-fabric --release --target-dir target/loom --lib loom`.
+
+use beeline_contract_adapter::{PublishPort, ViewPort};
+use loom::sync::Arc;
+use loom::sync::atomic::{AtomicU64, Ordering, fence};
+use loom::thread;
+
+use crate::board::layout::{Claim, EntryState, Phase, entry_state};
+use crate::claims::{claim, close};
+use crate::ids::Slot;
+
+const SLOT: Slot = Slot(0);
+const OPEN: EntryState = EntryState { incarnation: 3, phase: Phase::Open, available: 1 };
+
+/// One word of a board or of claims.
+#[derive(Clone)]
+struct Word(u32, Arc<AtomicU64>);
+
+impl Word {
+    fn board() -> Self {
+        Word(entry_state(SLOT), Arc::new(AtomicU64::new(OPEN.word())))
+    }
+
+    fn claims() -> Self {
+        Word(0, Arc::new(AtomicU64::new(0)))
+    }
+
+    fn state(&self) -> EntryState {
+        EntryState::of(self.load(self.0))
+    }
+}
+
+impl PublishPort for Word {
+    fn publish(&mut self, word: u32, value: u64) {
+        assert_eq!(word, self.0);
+        self.1.store(value, Ordering::Release);
+    }
+
+    fn barrier(&mut self) {
+        fence(Ordering::SeqCst);
+    }
+}
+
+impl ViewPort for Word {
+    fn load(&self, word: u32) -> u64 {
+        assert_eq!(word, self.0);
+        self.1.load(Ordering::Acquire)
+    }
+}
+
+/// Connects once; the entry was seen open before.
+fn connects(board: &Word, mut claims: Word) -> Result<(), EntryState> {
+    let new = Claim { incarnation: OPEN.incarnation, count: 1 };
+    claim(board, &mut claims, SLOT, OPEN, (Claim::default(), new))
+}
+
+#[test]
+fn segment_is_not_removed_and_connected_to() {
+    loom::model(|| {
+        let (board, claims) = (Word::board(), Word::claims());
+        let (view, own) = (board.clone(), claims.clone());
+        let connecting = thread::spawn(move || connects(&view, own));
+        let is_removed = close(&mut board.clone(), core::iter::once(&claims), SLOT, OPEN);
+        let connected = connecting.join().unwrap();
+        assert!(!(is_removed && connected.is_ok()), "removed under a connection");
+        // What is left says the same.
+        assert_eq!(board.state().phase == Phase::Free, is_removed);
+        assert_eq!(Claim::of(claims.load(0)).is_of(OPEN.incarnation), connected.is_ok());
+    });
+}
+
+#[test]
+fn one_of_two_members_that_connect_keeps_a_segment() {
+    loom::model(|| {
+        let board = Word::board();
+        let claims = [Word::claims(), Word::claims()];
+        let connecting = claims.clone().map(|own| {
+            let view = board.clone();
+            thread::spawn(move || connects(&view, own))
+        });
+        let is_removed = close(&mut board.clone(), claims.iter(), SLOT, OPEN);
+        let connected = connecting.map(|member| member.join().unwrap().is_ok());
+        assert!(!(is_removed && connected.contains(&true)), "removed under a connection");
+    });
+}
+
+#[test]
+fn member_that_disconnects_leaves_a_segment_that_can_be_removed() {
+    loom::model(|| {
+        let (board, claims) = (Word::board(), Word::claims());
+        let (view, mut own) = (board.clone(), claims.clone());
+        let member = thread::spawn(move || {
+            connects(&view, own.clone()).map(|()| own.publish(0, Claim { incarnation: 3, count: 0 }.word()))
+        });
+        let first = close(&mut board.clone(), core::iter::once(&claims), SLOT, OPEN);
+        let _ = member.join().unwrap();
+        let second = first || close(&mut board.clone(), core::iter::once(&claims), SLOT, OPEN);
+        assert!(second, "nobody is connected any more");
+    });
+}

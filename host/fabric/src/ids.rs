@@ -1,0 +1,93 @@
+//! Numbers that must not be mixed.
+
+use crate::refusal::Refusal;
+
+/// Adapters of a node.
+pub(crate) const ADAPTERS: u8 = 16;
+
+/// A time of the embedding program's monotonic clock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Nanos(pub u64);
+
+impl Nanos {
+    pub(crate) fn after(self, nanos: u64) -> Self {
+        Nanos(self.0.saturating_add(nanos))
+    }
+}
+
+/// A configured node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct NodeId(pub u16);
+
+/// The number of a segment, by which members of other nodes find it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SegmentId(pub u32);
+
+/// The number under which a member is offered, random and not used again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct MemberNumber(pub u64);
+
+/// An entry of a member's board.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Slot(pub u16);
+
+/// An adapter of a node, 0 to 15.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct AdapterNumber(u8);
+
+impl AdapterNumber {
+    /// The adapter of a number.
+    ///
+    /// # Errors
+    /// [`Refusal::IllegalAdapterno`]: no node has so many.
+    pub fn new(number: u32) -> Result<Self, Refusal> {
+        u8::try_from(number)
+            .ok()
+            .filter(|number| *number < ADAPTERS)
+            .map(AdapterNumber)
+            .ok_or(Refusal::IllegalAdapterno)
+    }
+
+    pub(crate) fn index(self) -> usize {
+        usize::from(self.0)
+    }
+
+    pub(crate) fn bit(self) -> u16 {
+        1 << self.0
+    }
+}
+
+/// Declares numbers that a member gives out, each once.
+macro_rules! given_once {
+    ($($(#[$doc:meta])* $name:ident),*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub struct $name(pub(crate) u64);
+    )*};
+}
+
+given_once! {
+    /// A segment that this member has made.
+    LocalSegment,
+    /// A segment that this member has connected to, or is connecting to.
+    RemoteSegment,
+    /// A call that waits; what comes of it is told under this number.
+    Ticket,
+    /// What this member has with another one in one direction: it uses the other's segments, or is used.
+    PairId,
+    /// A want that is answered.
+    AskId
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn number_of_an_adapter_is_below_sixteen() {
+        assert_eq!(AdapterNumber::new(15).map(|it| (it.index(), it.bit())), Ok((15, 0x8000)));
+        for number in [16, 256, u32::MAX] {
+            assert_eq!(AdapterNumber::new(number), Err(Refusal::IllegalAdapterno));
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! The semantics of a fabric of nodes: segments of memory that members of other nodes connect to and store into.
+//!
+//! A member is a process of a node. It *publishes what it is* in words that it alone stores, its board, and *what it uses* of
+//! another member in words that it alone stores, its claims. Everybody else only loads. So connecting, removing and checking are
+//! stores and loads of a few words, exact by one barrier on each side; a ring between members says "look" and carries nothing
+//! (`docs/decisions/0038-boards-and-claims.md`).
+//!
+//! [`Member`] is one member's part of it: a state machine without a clock, a thread, a lock or a system call. What blocks or asks
+//! the kernel leaves it as a [`Want`], and comes back by [`Member::answered`] and [`Member::reached`]. Calls are SISCI's (eXpressWare,
+//! SISCI), and so are their refusals ([`Refusal`]). The data of segments does not pass here: members map the memory and store.
+#![cfg_attr(not(test), no_std)]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod bank;
+mod board;
+mod call;
+mod calls;
+mod claims;
+mod event;
+mod ids;
+mod link;
+mod look;
+#[cfg(all(test, loom))]
+#[path = "claims_loom.rs"]
+mod loom_claims;
+mod member;
+mod pairs;
+mod refusal;
+mod segment;
+mod sequence;
+mod told;
+mod want;
+
+pub use board::layout::{BOARD_WORDS, CLAIM_WORDS};
+pub use call::{Call, Done, Value};
+pub use event::{LocalEvent, RemoteEvent};
+pub use ids::{
+    AdapterNumber, AskId, LocalSegment, MemberNumber, Nanos, NodeId, PairId, RemoteSegment, SegmentId, Slot,
+    Ticket,
+};
+pub use member::{Config, Member};
+pub use refusal::Refusal;
+pub use segment::memory::{Memory, Part};
+pub use sequence::{SequenceStart, SequenceStatus};
+pub use told::Told;
+pub use want::{Answer, Candidate, Found, NameOp, Reached, Want};

@@ -1,0 +1,161 @@
+//! Looking: what others publish becomes events, and time goes on.
+
+use alloc::vec::Vec;
+
+use beeline_contract_adapter::Adapter;
+
+use crate::call::Value;
+use crate::ids::{AskId, LocalSegment, MemberNumber, Nanos, PairId, RemoteSegment};
+use crate::member::{Asked, Member};
+use crate::pairs::Ports;
+use crate::refusal::Refusal;
+use crate::segment::remote::{Attempt, Stage, Step};
+use crate::told::Told;
+use crate::want::{Answer, Reached};
+
+impl<A: Adapter> Member<A> {
+    /// Looks at what other members publish: after a ring, when [`Member::wake_at`] has come, and before the program waits.
+    pub fn look(&mut self, now: Nanos) {
+        let quiet = self.slots.settle(|slot| self.pairs.is_claimed(slot));
+        for lingering in quiet {
+            self.punch(lingering.bank);
+        }
+        self.tell();
+        self.expire(now);
+        for handle in self.resting(now) {
+            self.try_again(handle, now);
+        }
+    }
+
+    /// Takes the answer of an operation on names, at the time `now`.
+    pub fn answered(&mut self, ask: AskId, answer: Answer, now: Nanos) {
+        match self.asked.remove(&ask) {
+            Some(Asked::Create { ticket, local, first_of_auto }) => {
+                self.name_put(ticket, local, first_of_auto, &answer);
+            }
+            Some(Asked::Connect(remote)) => self.name_found(remote, answer, now),
+            None => {}
+        }
+    }
+
+    /// Takes what came of an attempt to reach a member, at the time `now`.
+    pub fn reached(&mut self, pair: PairId, reached: Reached<A::View, A::Claims>, now: Nanos) {
+        let Some(provider) = self.pairs.providers.get_mut(&pair) else { return };
+        provider.ports = match reached {
+            Reached::Provider { board, claims } => Ports::new(board, claims, provider.node),
+            Reached::NotResponding => None,
+        };
+        if provider.ports.is_none() {
+            self.gone(pair, now);
+            return;
+        }
+        for handle in self.handles() {
+            self.try_candidates(handle, now);
+        }
+    }
+
+    /// Takes that the other member of a pair is gone, at the time `now`.
+    pub fn gone(&mut self, pair: PairId, now: Nanos) {
+        self.pairs.consumers.remove(&pair);
+        if let Some(provider) = self.pairs.providers.remove(&pair) {
+            // Attempts that wait for it ask the next.
+            for handle in self.handles() {
+                if self.next_member(handle) == Some(provider.member) {
+                    self.next_candidate(handle, Refusal::NodeNotResponding);
+                    self.try_candidates(handle, now);
+                }
+            }
+        }
+        self.look(now);
+    }
+
+    /// Leaves the fabric: connections to this member are lost.
+    pub fn leave(&mut self) {
+        self.board.close();
+        let consumers: Vec<_> = self.pairs.consumers.keys().copied().collect();
+        self.ring(consumers);
+    }
+
+    /// Tells programs what they have not been told, as far as they ask for it.
+    pub(crate) fn tell(&mut self) {
+        self.listen();
+        let locals: Vec<_> = self.locals.keys().copied().collect();
+        for handle in locals {
+            self.tell_of_local(handle);
+        }
+        for handle in self.handles() {
+            self.tell_of_remote(handle);
+        }
+    }
+
+    /// Says on the board whether anybody here hears of connections. Whoever wants to is told what there is afterwards.
+    pub(crate) fn listen(&mut self) {
+        let is_listening = self.locals.values().any(|local| local.has_callback || !local.waiters.is_empty());
+        self.board.set_listening(is_listening);
+    }
+
+    pub(crate) fn tell_of_local(&mut self, handle: LocalSegment) {
+        let Some(local) = self.locals.get_mut(&handle) else { return };
+        while local.has_callback || !local.waiters.is_empty() {
+            let seen = self.pairs.seen(local.slot, local.entry.incarnation);
+            let Some(event) = local.next_event(seen) else { return };
+            self.told.push_back(match local.waiters.pop() {
+                Some(ticket) => Told::Outcome(ticket, Ok(Value::LocalEvent(event))),
+                None => Told::OfLocal(handle, event),
+            });
+        }
+    }
+
+    pub(crate) fn tell_of_remote(&mut self, handle: RemoteSegment) {
+        let standing = self.standing(handle);
+        let Some(remote) = self.remotes.get_mut(&handle) else { return };
+        while remote.has_callback || !remote.waiters.is_empty() {
+            let Some(event) = remote.next_event(standing) else { return };
+            self.told.push_back(match remote.waiters.pop() {
+                Some(ticket) => Told::Outcome(ticket, Ok(Value::RemoteEvent(event))),
+                None => Told::OfRemote(handle, event),
+            });
+        }
+    }
+
+    /// Ends waits whose time is over.
+    pub(crate) fn expire(&mut self, now: Nanos) {
+        let locals = self.locals.values_mut().map(|local| &mut local.waiters);
+        let remotes = self.remotes.values_mut().map(|remote| &mut remote.waiters);
+        for waiters in locals.chain(remotes) {
+            while let Some(ticket) = waiters.pop_late(now) {
+                self.told.push_back(Told::Outcome(ticket, Err(Refusal::Timeout)));
+            }
+        }
+        let is_over = |attempt: &Attempt| !attempt.is_once && attempt.until.is_some_and(|until| until <= now);
+        let over: Vec<_> = self.attempts(is_over).collect();
+        for handle in over {
+            self.refuse(handle, Refusal::Timeout);
+        }
+    }
+
+    fn resting(&self, now: Nanos) -> Vec<RemoteSegment> {
+        self.attempts(|attempt| matches!(attempt.step, Step::Resting(until) if until <= now)).collect()
+    }
+
+    fn attempts(&self, is_one: impl Fn(&Attempt) -> bool) -> impl Iterator<Item = RemoteSegment> {
+        self.remotes.iter().filter_map(move |(handle, remote)| match &remote.stage {
+            Stage::Connecting(attempt) if is_one(attempt) => Some(*handle),
+            _ => None,
+        })
+    }
+
+    /// The member that an attempt asks next.
+    fn next_member(&self, handle: RemoteSegment) -> Option<MemberNumber> {
+        match &self.remotes.get(&handle)?.stage {
+            Stage::Connecting(Attempt { step: Step::Trying { candidates, .. }, .. }) => {
+                candidates.last().map(|candidate| candidate.member)
+            }
+            _ => None,
+        }
+    }
+
+    fn handles(&self) -> Vec<RemoteSegment> {
+        self.remotes.keys().copied().collect()
+    }
+}

@@ -1,0 +1,119 @@
+//! A member of a fabric: its tables, and what goes in and out of it beside calls.
+
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec::Vec;
+
+use beeline_contract_adapter::Adapter;
+
+use crate::bank::Bank;
+use crate::board::OwnBoard;
+use crate::ids::{
+    AdapterNumber, AskId, LocalSegment, Nanos, NodeId, PairId, RemoteSegment, SegmentId, Ticket,
+};
+use crate::link::Links;
+use crate::pairs::{Consumer, Pairs};
+use crate::segment::local::Local;
+use crate::segment::remote::Remote;
+use crate::segment::slots::Slots;
+use crate::told::Told;
+use crate::want::{NameOp, Want};
+
+/// What a member is told before it begins.
+#[derive(Clone, Debug)]
+pub struct Config {
+    pub node: NodeId,
+    /// The node's adapters. Their links are up.
+    pub adapters: Vec<AdapterNumber>,
+    /// The nodes of the fabric.
+    pub nodes: Vec<NodeId>,
+}
+
+/// A process of a node, as a state machine: calls go in, wants and events come out.
+pub struct Member<A: Adapter> {
+    pub(crate) config: Config,
+    pub(crate) board: OwnBoard<A::Board>,
+    pub(crate) links: Links,
+    pub(crate) bank: Bank,
+    pub(crate) slots: Slots,
+    pub(crate) locals: BTreeMap<LocalSegment, Local>,
+    pub(crate) remotes: BTreeMap<RemoteSegment, Remote>,
+    pub(crate) pairs: Pairs<A>,
+    pub(crate) asked: BTreeMap<AskId, Asked>,
+    pub(crate) wants: VecDeque<Want>,
+    pub(crate) told: VecDeque<Told>,
+    /// The last number that was given out.
+    last: u64,
+}
+
+/// What an operation on names was for.
+#[derive(Debug)]
+pub(crate) enum Asked {
+    Create { ticket: Ticket, local: Local, first_of_auto: Option<SegmentId> },
+    Connect(RemoteSegment),
+}
+
+impl<A: Adapter> Member<A> {
+    /// A member whose board is these words, all zero.
+    pub fn new(config: Config, board: A::Board) -> Self {
+        let links = Links::up(&config.adapters);
+        Member {
+            board: OwnBoard::new(board, config.node, links.all()),
+            config,
+            links,
+            bank: Bank::default(),
+            slots: Slots::default(),
+            locals: BTreeMap::new(),
+            remotes: BTreeMap::new(),
+            pairs: Pairs::new(),
+            asked: BTreeMap::new(),
+            wants: VecDeque::new(),
+            told: VecDeque::new(),
+            last: 0,
+        }
+    }
+
+    /// Takes in a member that uses segments of this one, with what it claims.
+    pub fn admit(&mut self, node: NodeId, claims: A::View) -> PairId {
+        let pair = PairId(self.number());
+        self.pairs.consumers.insert(pair, Consumer { node, claims });
+        pair
+    }
+
+    /// The next thing to be done outside; `None` if there is nothing.
+    pub fn next_want(&mut self) -> Option<Want> {
+        self.wants.pop_front()
+    }
+
+    /// The next thing for the program; `None` if there is nothing.
+    pub fn next_event(&mut self) -> Option<Told> {
+        self.told.pop_front()
+    }
+
+    /// When this member wants to look if nothing happens before.
+    pub fn wake_at(&self) -> Option<Nanos> {
+        let locals = self.locals.values().filter_map(|local| local.waiters.next_end());
+        let remotes = self.remotes.values().filter_map(Remote::next_end);
+        locals.chain(remotes).min()
+    }
+
+    pub(crate) fn number(&mut self) -> u64 {
+        self.last += 1;
+        self.last
+    }
+
+    pub(crate) fn ask(&mut self, asked: Asked, op: NameOp) {
+        let ask = AskId(self.number());
+        self.asked.insert(ask, asked);
+        self.wants.push_back(Want::Name(ask, op));
+    }
+
+    /// Rings each of these pairs, once until the program around takes it.
+    pub(crate) fn ring(&mut self, pairs: impl IntoIterator<Item = PairId>) {
+        for pair in pairs {
+            let want = Want::Ring(pair);
+            if !self.wants.contains(&want) {
+                self.wants.push_back(want);
+            }
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! Members that this one uses, and members that use this one.
+
+use alloc::collections::BTreeMap;
+
+use beeline_contract_adapter::{Adapter, PublishPort, ViewPort};
+
+use crate::board::layout::{Claim, EntryState, Phase};
+use crate::board::{Entry, is_of, read_entry, read_life, read_link, read_state};
+use crate::claims::{are_claimed, claim};
+use crate::ids::{AdapterNumber, MemberNumber, NodeId, PairId, Slot};
+use crate::link::LinkWord;
+use crate::refusal::Refusal;
+use crate::segment::local::Seen;
+
+/// Connections of one member to one segment. What a member says beyond is a lie, and counts as these.
+pub(crate) const MAX_CONNECTIONS: u32 = 1024;
+
+/// How often a claim is tried that the other side's changes get in the way of.
+const CLAIMS: u32 = 4;
+
+/// The pairs of this member.
+pub(crate) struct Pairs<A: Adapter> {
+    pub(crate) providers: BTreeMap<PairId, Provider<A>>,
+    pub(crate) consumers: BTreeMap<PairId, Consumer<A>>,
+}
+
+/// A member whose segments this one uses.
+pub(crate) struct Provider<A: Adapter> {
+    pub(crate) node: NodeId,
+    pub(crate) member: MemberNumber,
+    /// Nothing while it is being reached.
+    pub(crate) ports: Option<Ports<A>>,
+}
+
+pub(crate) struct Ports<A: Adapter> {
+    board: A::View,
+    claims: A::Claims,
+    /// What `claims` says, where that is not zero.
+    claimed: BTreeMap<Slot, Claim>,
+}
+
+/// A member that uses segments of this one.
+pub(crate) struct Consumer<A: Adapter> {
+    pub(crate) node: NodeId,
+    pub(crate) claims: A::View,
+}
+
+impl<A: Adapter> Pairs<A> {
+    pub(crate) fn new() -> Self {
+        Pairs { providers: BTreeMap::new(), consumers: BTreeMap::new() }
+    }
+
+    pub(crate) fn provider_of(&self, member: MemberNumber) -> Option<PairId> {
+        self.providers.iter().find(|(_, provider)| provider.member == member).map(|(pair, _)| *pair)
+    }
+
+    /// The words of a pair that is made and whose member has not left.
+    pub(crate) fn ports(&self, pair: PairId) -> Option<&Ports<A>> {
+        self.providers.get(&pair)?.ports.as_ref().filter(|ports| read_life(&ports.board).is_open)
+    }
+
+    pub(crate) fn ports_mut(&mut self, pair: PairId) -> Option<&mut Ports<A>> {
+        self.providers.get_mut(&pair)?.ports.as_mut()
+    }
+
+    /// What members say of their connections to an entry of this member's board.
+    pub(crate) fn seen(&self, slot: Slot, incarnation: u32) -> impl Iterator<Item = Seen> {
+        self.consumers.iter().map(move |(pair, consumer)| {
+            let claim = Claim::of(consumer.claims.load(u32::from(slot.0)));
+            let count = if claim.incarnation == incarnation { claim.count.min(MAX_CONNECTIONS) } else { 0 };
+            Seen { pair: *pair, node: consumer.node, count }
+        })
+    }
+
+    pub(crate) fn claims(&self) -> impl Iterator<Item = &A::View> {
+        self.consumers.values().map(|consumer| &consumer.claims)
+    }
+
+    /// Members with a claim of an incarnation of an entry.
+    pub(crate) fn claimers(&self, slot: Slot, incarnation: u32) -> impl Iterator<Item = PairId> {
+        self.consumers
+            .iter()
+            .filter(move |(_, it)| are_claimed(core::iter::once(&it.claims), slot, incarnation))
+            .map(|(pair, _)| *pair)
+    }
+
+    /// Whether anybody claims any incarnation of an entry.
+    pub(crate) fn is_claimed(&self, slot: Slot) -> bool {
+        self.claims().any(|claims| Claim::of(claims.load(u32::from(slot.0))).count != 0)
+    }
+}
+
+/// What a claim has found.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Claimed {
+    pub(crate) entry: Entry,
+    /// The other member wants to be rung.
+    pub(crate) is_listening: bool,
+}
+
+impl<A: Adapter> Ports<A> {
+    /// The words of a pair; `None` if they are no board of that node.
+    pub(crate) fn new(board: A::View, claims: A::Claims, node: NodeId) -> Option<Self> {
+        is_of(&board, node).then(|| Ports { board, claims, claimed: BTreeMap::new() })
+    }
+
+    pub(crate) fn link(&self, adapter: AdapterNumber) -> LinkWord {
+        read_link(&self.board, adapter)
+    }
+
+    /// Whether an entry is the segment of an incarnation. One that is being closed is.
+    pub(crate) fn is_there(&self, slot: Slot, incarnation: u32) -> bool {
+        let state = read_state(&self.board, slot);
+        state.incarnation == incarnation && state.phase != Phase::Free
+    }
+
+    /// Connects once more to an entry, if it is the segment `id` and available.
+    pub(crate) fn connect(
+        &mut self,
+        slot: Slot,
+        id: u32,
+        adapter: AdapterNumber,
+    ) -> Result<Claimed, Refusal> {
+        for _ in 0..CLAIMS {
+            let entry = read_entry(&self.board, slot).ok_or(Refusal::ConnectionRefused)?;
+            let EntryState { incarnation, phase, available } = entry.state;
+            if phase == Phase::Free || entry.id != id {
+                return Err(Refusal::NoSuchSegment);
+            }
+            if phase == Phase::Closing || available & adapter.bit() == 0 {
+                return Err(Refusal::ConnectionRefused);
+            }
+            if !self.link(adapter).is_up {
+                return Err(Refusal::NoRemoteLinkAccess);
+            }
+            let old = self.claimed.get(&slot).copied().unwrap_or_default();
+            let count = if old.incarnation == incarnation { old.count } else { 0 };
+            if count == MAX_CONNECTIONS {
+                return Err(Refusal::MaxEntries);
+            }
+            let new = Claim { incarnation, count: count + 1 };
+            if claim(&self.board, &mut self.claims, slot, entry.state, (old, new)).is_ok() {
+                self.claimed.insert(slot, new);
+                // After the barrier of the claim: pairs with `OwnBoard::set_listening`.
+                return Ok(Claimed { entry, is_listening: read_life(&self.board).is_listening });
+            }
+        }
+        Err(Refusal::ConnectionRefused)
+    }
+
+    /// Ends one connection to an incarnation of an entry. Whether the other member wants to be rung.
+    pub(crate) fn disconnect(&mut self, slot: Slot, incarnation: u32) -> bool {
+        let Some(claim) = self.claimed.get_mut(&slot).filter(|claim| claim.is_of(incarnation)) else {
+            return false;
+        };
+        claim.count -= 1;
+        self.claims.publish(u32::from(slot.0), claim.word());
+        if claim.count == 0 {
+            self.claimed.remove(&slot);
+        }
+        // Pairs with `OwnBoard::set_listening`.
+        self.claims.barrier();
+        read_life(&self.board).is_listening
+    }
+}

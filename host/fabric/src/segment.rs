@@ -1,0 +1,7 @@
+//! Segments, as their member and as others see them.
+
+pub(crate) mod local;
+pub(crate) mod memory;
+pub(crate) mod remote;
+pub(crate) mod slots;
+pub(crate) mod waiters;

@@ -1,0 +1,194 @@
+//! A segment of this member: its state, and who is connected to it.
+
+use alloc::collections::BTreeMap;
+
+use super::memory::Memory;
+use super::waiters::Waiters;
+use crate::board::layout::{EntryState, Phase};
+use crate::event::LocalEvent;
+use crate::ids::{AdapterNumber, NodeId, PairId, SegmentId, Slot};
+use crate::refusal::Refusal;
+
+#[derive(Debug)]
+pub(crate) struct Local {
+    pub(crate) id: SegmentId,
+    pub(crate) slot: Slot,
+    /// What the board says, or would say of a private segment.
+    pub(crate) entry: EntryState,
+    pub(crate) memory: LocalMemory,
+    pub(crate) is_private: bool,
+    pub(crate) has_callback: bool,
+    /// A bit for each adapter.
+    pub(crate) prepared: u16,
+    /// Maps in this process.
+    pub(crate) maps: u32,
+    pub(crate) waiters: Waiters,
+    told: BTreeMap<PairId, ToldOf>,
+}
+
+/// What is behind a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LocalMemory {
+    /// The program has registered nothing yet.
+    Nothing,
+    There {
+        memory: Memory,
+        bytes: u64,
+        is_shareable: bool,
+    },
+}
+
+impl LocalMemory {
+    /// Where it is, and its size. An empty segment has no bytes yet, and will have a memory of its own.
+    pub(crate) fn place(self, slot: Slot) -> (Memory, u64) {
+        match self {
+            LocalMemory::Nothing => (Memory::Own { slot }, 0),
+            LocalMemory::There { memory, bytes, .. } => (memory, bytes),
+        }
+    }
+}
+
+/// How many connections of a member the program has been told of.
+#[derive(Clone, Copy, Debug)]
+struct ToldOf {
+    node: NodeId,
+    incarnation: u32,
+    count: u32,
+}
+
+/// How many connections a member has to this segment now, as it says.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seen {
+    pub(crate) pair: PairId,
+    pub(crate) node: NodeId,
+    pub(crate) count: u32,
+}
+
+impl Local {
+    pub(crate) fn new(id: SegmentId, slot: Slot, entry: EntryState, memory: LocalMemory) -> Self {
+        Local {
+            id,
+            slot,
+            entry: EntryState { phase: Phase::Open, available: 0, ..entry },
+            memory,
+            is_private: false,
+            has_callback: false,
+            prepared: 0,
+            maps: 0,
+            waiters: Waiters::default(),
+            told: BTreeMap::new(),
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.memory == LocalMemory::Nothing
+    }
+
+    pub(crate) fn prepare(&mut self, adapter: AdapterNumber) -> Result<(), Refusal> {
+        if self.is_empty() {
+            return Err(Refusal::IllegalOperation);
+        }
+        self.prepared |= adapter.bit();
+        Ok(())
+    }
+
+    fn is_prepared(&self, adapter: AdapterNumber) -> Result<(), Refusal> {
+        match self.memory {
+            LocalMemory::Nothing => Err(Refusal::IllegalOperation),
+            _ if self.prepared & adapter.bit() == 0 => Err(Refusal::SegmentNotPrepared),
+            LocalMemory::There { .. } => Ok(()),
+        }
+    }
+
+    pub(crate) fn set_available(&mut self, adapter: AdapterNumber) -> Result<(), Refusal> {
+        self.is_prepared(adapter)?;
+        let is_shareable = matches!(self.memory, LocalMemory::There { is_shareable: true, .. });
+        if self.is_private || !is_shareable {
+            return Err(Refusal::IllegalOperation);
+        }
+        self.entry.available |= adapter.bit();
+        Ok(())
+    }
+
+    pub(crate) fn set_unavailable(&mut self, adapter: AdapterNumber, is_forced: bool) -> Result<(), Refusal> {
+        self.is_prepared(adapter)?;
+        if self.entry.available & adapter.bit() == 0 {
+            return Err(Refusal::IllegalOperation);
+        }
+        self.entry.available &= !adapter.bit();
+        if is_forced {
+            // Claims of connections so far are of another incarnation from here on.
+            self.entry.incarnation = self.entry.incarnation.wrapping_add(1);
+        }
+        Ok(())
+    }
+
+    /// The next event that the program has not been told of, given what members say now.
+    pub(crate) fn next_event(&mut self, seen: impl Iterator<Item = Seen>) -> Option<LocalEvent> {
+        let incarnation = self.entry.incarnation;
+        let mut left: BTreeMap<PairId, ToldOf> = core::mem::take(&mut self.told);
+        let mut event = None;
+        for Seen { pair, node, count } in seen {
+            let mut told = left.remove(&pair).unwrap_or(ToldOf { node, incarnation, count: 0 });
+            let is_here = if told.incarnation == incarnation { count } else { 0 };
+            if event.is_none() && told.count != is_here {
+                let is_more = is_here > told.count;
+                event = Some(if is_more { LocalEvent::Connect(node) } else { LocalEvent::Disconnect(node) });
+                told.count = if is_more { told.count + 1 } else { told.count - 1 };
+            }
+            if told.count == 0 {
+                told.incarnation = incarnation;
+            }
+            self.told.insert(pair, told);
+        }
+        // Members that are gone with their connections.
+        for (pair, mut told) in left {
+            if told.count != 0 && event.is_none() {
+                event = Some(LocalEvent::Lost(told.node));
+                told.count -= 1;
+            }
+            if told.count != 0 {
+                self.told.insert(pair, told);
+            }
+        }
+        event
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn segment() -> Local {
+        Local::new(SegmentId(1), Slot(0), EntryState::default(), LocalMemory::Nothing)
+    }
+
+    fn seen(number: u64, count: u32) -> Seen {
+        Seen { pair: PairId(number), node: NodeId(number as u16), count }
+    }
+
+    #[test]
+    fn events_are_what_is_seen_and_was_not_told() {
+        let mut local = segment();
+        let now = [seen(1, 2), seen(2, 0)];
+        let told = core::iter::from_fn(|| local.next_event(now.into_iter())).collect::<alloc::vec::Vec<_>>();
+        assert_eq!(told, [LocalEvent::Connect(NodeId(1)); 2]);
+        assert_eq!(
+            local.next_event([seen(1, 1), seen(2, 0)].into_iter()),
+            Some(LocalEvent::Disconnect(NodeId(1)))
+        );
+        assert_eq!(local.next_event([seen(2, 0)].into_iter()), Some(LocalEvent::Lost(NodeId(1))));
+        assert_eq!(local.next_event([seen(2, 0)].into_iter()), None);
+    }
+
+    #[test]
+    fn connections_of_an_incarnation_that_is_over_are_disconnected_before_new_ones_count() {
+        let mut local = segment();
+        assert_eq!(local.next_event([seen(1, 1)].into_iter()), Some(LocalEvent::Connect(NodeId(1))));
+        local.entry.incarnation += 1;
+        let now = [seen(1, 1)];
+        assert_eq!(local.next_event(now.into_iter()), Some(LocalEvent::Disconnect(NodeId(1))));
+        assert_eq!(local.next_event(now.into_iter()), Some(LocalEvent::Connect(NodeId(1))));
+        assert_eq!(local.next_event(now.into_iter()), None);
+    }
+}

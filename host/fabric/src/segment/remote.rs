@@ -1,0 +1,183 @@
+//! A segment of another member: the attempt to connect to it, the connection, and what the program has been told.
+
+use alloc::vec::Vec;
+
+use super::memory::Memory;
+use super::waiters::Waiters;
+use crate::event::RemoteEvent;
+use crate::ids::{AdapterNumber, Nanos, NodeId, PairId, SegmentId, Slot, Ticket};
+use crate::refusal::Refusal;
+use crate::sequence::{SequenceStart, Standing};
+use crate::want::Candidate;
+
+#[derive(Debug)]
+pub(crate) struct Remote {
+    pub(crate) node: NodeId,
+    pub(crate) id: SegmentId,
+    pub(crate) adapter: AdapterNumber,
+    pub(crate) has_callback: bool,
+    pub(crate) stage: Stage,
+    pub(crate) maps: u32,
+    pub(crate) waiters: Waiters,
+    told: ToldOf,
+}
+
+#[derive(Debug)]
+pub(crate) enum Stage {
+    Connecting(Attempt),
+    Connected(Connection),
+    NotMade(Refusal),
+}
+
+/// An attempt to connect.
+#[derive(Debug)]
+pub(crate) struct Attempt {
+    /// Whoever waits for it; nobody if it is asynchronous.
+    pub(crate) ticket: Option<Ticket>,
+    pub(crate) until: Option<Nanos>,
+    /// It is tried once, and refused with the reason.
+    pub(crate) is_once: bool,
+    pub(crate) step: Step,
+}
+
+#[derive(Debug)]
+pub(crate) enum Step {
+    /// The name is being looked for.
+    Finding,
+    /// Who may have the segment; the last is the next that is asked.
+    Trying { candidates: Vec<Candidate>, reason: Refusal },
+    /// Until it is tried again.
+    Resting(Nanos),
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Connection {
+    pub(crate) pair: PairId,
+    pub(crate) slot: Slot,
+    pub(crate) incarnation: u32,
+    pub(crate) bytes: u64,
+    pub(crate) memory: Memory,
+    /// It never comes back.
+    pub(crate) is_lost: bool,
+}
+
+/// How the program believes that it stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ToldOf {
+    /// That it is being made.
+    Connecting,
+    /// Up, with the links as they were then.
+    Up(SequenceStart),
+    Down,
+    Over,
+}
+
+impl Remote {
+    pub(crate) fn new(node: NodeId, id: SegmentId, adapter: AdapterNumber, attempt: Attempt) -> Self {
+        Remote {
+            node,
+            id,
+            adapter,
+            has_callback: false,
+            stage: Stage::Connecting(attempt),
+            maps: 0,
+            waiters: Waiters::default(),
+            told: ToldOf::Connecting,
+        }
+    }
+
+    /// The connection.
+    ///
+    /// # Errors
+    /// There is none yet, or there will be none.
+    pub(crate) fn connection(&self) -> Result<&Connection, Refusal> {
+        match &self.stage {
+            Stage::Connected(connection) => Ok(connection),
+            _ => Err(Refusal::SegmentNotConnected),
+        }
+    }
+
+    /// When somebody's time is over, or the attempt goes on.
+    pub(crate) fn next_end(&self) -> Option<Nanos> {
+        let attempt = match &self.stage {
+            Stage::Connecting(Attempt { step: Step::Resting(until), .. }) => Some(*until),
+            Stage::Connecting(attempt) => attempt.until,
+            _ => None,
+        };
+        attempt.into_iter().chain(self.waiters.next_end()).min()
+    }
+
+    /// Whoever waits for the connection itself learns of it, and is not told again.
+    pub(crate) fn set_told_connected(&mut self, standing: Standing) {
+        self.told = match standing.start() {
+            (_, Some(start)) => ToldOf::Up(start),
+            _ => ToldOf::Down,
+        };
+    }
+
+    /// The next event that the program has not been told of. `standing` is that of the connection, if there is one.
+    pub(crate) fn next_event(&mut self, standing: Option<Standing>) -> Option<RemoteEvent> {
+        let bytes = match &self.stage {
+            Stage::Connecting(_) => return None,
+            Stage::NotMade(_) if self.told == ToldOf::Over => return None,
+            Stage::NotMade(refusal) => {
+                self.told = ToldOf::Over;
+                return Some(RemoteEvent::NotMade(*refusal));
+            }
+            Stage::Connected(connection) => connection.bytes,
+        };
+        let standing = standing?;
+        let up = standing.start().1;
+        let (told, event) = match (self.told, standing, up) {
+            (ToldOf::Over, ..) => return None,
+            (ToldOf::Connecting, _, up) => (up.map_or(ToldOf::Down, ToldOf::Up), RemoteEvent::Connect(bytes)),
+            (_, Standing::Gone, _) => (ToldOf::Over, RemoteEvent::Lost),
+            (ToldOf::Up(told), _, up) if up != Some(told) => (ToldOf::Down, RemoteEvent::NotOperational),
+            (ToldOf::Down, _, Some(up)) => (ToldOf::Up(up), RemoteEvent::Operational),
+            _ => return None,
+        };
+        self.told = told;
+        Some(event)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::link::LinkWord;
+
+    fn connected() -> Remote {
+        let attempt = Attempt { ticket: None, until: None, is_once: true, step: Step::Finding };
+        let adapter = AdapterNumber::new(0).unwrap();
+        let mut remote = Remote::new(NodeId(8), SegmentId(1), adapter, attempt);
+        let (pair, slot, memory) = (PairId(1), Slot(0), Memory::Bank { offset: 0 });
+        remote.stage =
+            Stage::Connected(Connection { pair, slot, incarnation: 1, bytes: 64, memory, is_lost: false });
+        remote
+    }
+
+    fn links(own: u64, theirs: u64) -> Option<Standing> {
+        let link = |epoch| LinkWord { epoch, is_up: epoch % 2 == 1 };
+        Some(Standing::There { own: link(own), theirs: link(theirs) })
+    }
+
+    #[test]
+    fn links_that_flap_between_two_looks_are_told_as_both_events() {
+        let mut remote = connected();
+        assert_eq!(remote.next_event(links(1, 1)), Some(RemoteEvent::Connect(64)));
+        assert_eq!(remote.next_event(links(1, 1)), None);
+        assert_eq!(remote.next_event(links(1, 3)), Some(RemoteEvent::NotOperational));
+        assert_eq!(remote.next_event(links(1, 3)), Some(RemoteEvent::Operational));
+        assert_eq!(remote.next_event(links(2, 3)), Some(RemoteEvent::NotOperational));
+        assert_eq!(remote.next_event(links(2, 2)), None);
+    }
+
+    #[test]
+    fn lost_connection_is_told_once_and_nothing_after_it() {
+        let mut remote = connected();
+        assert_eq!(remote.next_event(links(1, 2)), Some(RemoteEvent::Connect(64)));
+        assert_eq!(remote.next_event(Some(Standing::Gone)), Some(RemoteEvent::Lost));
+        assert_eq!(remote.next_event(Some(Standing::Gone)), None);
+        assert_eq!(remote.next_event(links(1, 1)), None);
+    }
+}

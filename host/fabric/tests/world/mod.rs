@@ -1,0 +1,256 @@
+//! Members in one thread: their words are maps, names a table, and rings and news of deaths wait until a test delivers them.
+#![allow(dead_code, reason = "each test uses a part")]
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use beeline_contract_adapter::{Adapter, PublishPort, ViewPort};
+use beeline_fabric::*;
+
+/// Words that one side stores and others load.
+#[derive(Clone, Debug, Default)]
+pub struct Words(pub Rc<RefCell<BTreeMap<u32, u64>>>);
+
+impl PublishPort for Words {
+    fn publish(&mut self, word: u32, value: u64) {
+        assert!(word < BOARD_WORDS);
+        self.0.borrow_mut().insert(word, value);
+    }
+
+    fn barrier(&mut self) {}
+}
+
+impl ViewPort for Words {
+    fn load(&self, word: u32) -> u64 {
+        self.0.borrow().get(&word).copied().unwrap_or(0)
+    }
+}
+
+pub struct InMemory;
+
+impl Adapter for InMemory {
+    type Board = Words;
+    type Claims = Words;
+    type View = Words;
+}
+
+pub struct Process {
+    pub member: Member<InMemory>,
+    pub board: Words,
+    pub node: NodeId,
+    pub is_alive: bool,
+    /// Whom a pair is with, and what the pair is called there.
+    pub pairs: BTreeMap<PairId, (usize, PairId)>,
+    pub told: Vec<Told>,
+    pub punched: Vec<(u64, u64)>,
+}
+
+/// Members, and what is on its way between them.
+#[derive(Default)]
+pub struct World {
+    pub processes: Vec<Process>,
+    names: BTreeMap<(NodeId, SegmentId), Vec<(usize, Slot)>>,
+    /// Who is to look.
+    pub rings: Vec<usize>,
+    /// Who is to learn that the other side of a pair is gone, and of whom.
+    pub gone: Vec<(usize, PairId, usize)>,
+    pub now: Nanos,
+}
+
+pub const NODES: [NodeId; 3] = [NodeId(4), NodeId(8), NodeId(12)];
+
+pub fn adapter(number: u32) -> AdapterNumber {
+    AdapterNumber::new(number).unwrap()
+}
+
+/// What came of a call so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    Now(Result<Value, Refusal>),
+    Waiting(Ticket),
+}
+
+impl World {
+    pub fn of(nodes: &[NodeId]) -> Self {
+        let mut world = World::default();
+        for node in nodes {
+            let board = Words::default();
+            let config =
+                Config { node: *node, adapters: vec![adapter(0), adapter(1)], nodes: NODES.to_vec() };
+            world.processes.push(Process {
+                member: Member::new(config, board.clone()),
+                board,
+                node: *node,
+                is_alive: true,
+                pairs: BTreeMap::new(),
+                told: Vec::new(),
+                punched: Vec::new(),
+            });
+        }
+        world
+    }
+
+    /// Makes a call, and does what the member wants.
+    pub fn call(&mut self, who: usize, call: Call) -> Outcome {
+        let done = self.processes[who].member.call(call, self.now);
+        self.carry_out(who);
+        match done {
+            Err(refusal) => Outcome::Now(Err(refusal)),
+            Ok(Done::Now(value)) => Outcome::Now(Ok(value)),
+            Ok(Done::Wait(ticket)) => match self.outcome(who, ticket) {
+                Some(outcome) => Outcome::Now(outcome),
+                None => Outcome::Waiting(ticket),
+            },
+        }
+    }
+
+    /// Makes a call that does not wait.
+    pub fn now(&mut self, who: usize, call: Call) -> Result<Value, Refusal> {
+        match self.call(who, call) {
+            Outcome::Now(outcome) => outcome,
+            Outcome::Waiting(_) => panic!("{call:?} waits"),
+        }
+    }
+
+    /// Takes what came of a call that waited.
+    pub fn outcome(&mut self, who: usize, ticket: Ticket) -> Option<Result<Value, Refusal>> {
+        let told = &mut self.processes[who].told;
+        let found = told.iter().position(|told| matches!(told, Told::Outcome(of, _) if *of == ticket))?;
+        match told.remove(found) {
+            Told::Outcome(_, outcome) => Some(outcome),
+            _ => None,
+        }
+    }
+
+    pub fn look(&mut self, who: usize) {
+        self.processes[who].member.look(self.now);
+        self.carry_out(who);
+    }
+
+    pub fn ring(&mut self, index: usize) {
+        let who = self.rings.remove(index);
+        if self.processes[who].is_alive {
+            self.look(who);
+        }
+    }
+
+    /// Lets a process die where it stands.
+    pub fn kill(&mut self, who: usize) {
+        self.processes[who].is_alive = false;
+        let pairs: Vec<_> = self.processes[who].pairs.values().copied().collect();
+        self.gone.extend(
+            pairs.into_iter().filter(|(other, _)| *other != who).map(|(other, pair)| (other, pair, who)),
+        );
+    }
+
+    /// Delivers the news of a death: to whom, and of whom it was.
+    pub fn learn(&mut self, index: usize) -> (usize, usize) {
+        let (who, pair, of) = self.gone.remove(index);
+        if self.processes[who].is_alive {
+            self.processes[who].member.gone(pair, self.now);
+            self.carry_out(who);
+        }
+        (who, of)
+    }
+
+    fn carry_out(&mut self, who: usize) {
+        while let Some(want) = self.processes[who].member.next_want() {
+            match want {
+                Want::Name(ask, op) => {
+                    let answer = self.name(who, op);
+                    self.processes[who].member.answered(ask, answer, self.now);
+                }
+                Want::Reach { pair, node, member } => self.reach(who, pair, node, member),
+                Want::Ring(pair) => {
+                    let (other, _) = self.processes[who].pairs[&pair];
+                    self.rings.push(other);
+                }
+                Want::Punch { offset, bytes } => self.processes[who].punched.push((offset, bytes)),
+            }
+        }
+        while let Some(told) = self.processes[who].member.next_event() {
+            self.processes[who].told.push(told);
+        }
+    }
+
+    fn name(&mut self, who: usize, op: NameOp) -> Answer {
+        let (processes, node) = (&self.processes, self.processes[who].node);
+        match op {
+            NameOp::Put(id, slot) => {
+                let holders = self.names.entry((node, id)).or_default();
+                holders.retain(|(holder, _)| processes[*holder].is_alive);
+                if !holders.is_empty() {
+                    return Answer::Taken;
+                }
+                holders.push((who, slot));
+                Answer::Done
+            }
+            NameOp::Remove(id, slot) => {
+                let holders = self.names.entry((node, id)).or_default();
+                let before = holders.len();
+                holders.retain(|holder| *holder != (who, slot));
+                assert_eq!(holders.len() + 1, before, "the name is there until its member removes it");
+                Answer::Done
+            }
+            NameOp::Find(node, id) => {
+                let is_node_alive = processes.iter().any(|it| it.node == node && it.is_alive);
+                let holders = self.names.get(&(node, id)).cloned().unwrap_or_default();
+                let living = holders.into_iter().filter(|(holder, _)| processes[*holder].is_alive);
+                let candidates = living
+                    .map(|(holder, slot)| Candidate { member: MemberNumber(holder as u64), slot })
+                    .collect();
+                Answer::Found(Found { is_node_alive, candidates })
+            }
+        }
+    }
+
+    fn reach(&mut self, who: usize, pair: PairId, node: NodeId, member: MemberNumber) {
+        let other = member.0 as usize;
+        let reached = if self.processes[other].is_alive {
+            assert_eq!(self.processes[other].node, node);
+            let claims = Words::default();
+            let own_node = self.processes[who].node;
+            let there = self.processes[other].member.admit(own_node, claims.clone());
+            self.processes[other].pairs.insert(there, (who, pair));
+            self.processes[who].pairs.insert(pair, (other, there));
+            Reached::Provider { board: self.processes[other].board.clone(), claims }
+        } else {
+            Reached::NotResponding
+        };
+        self.processes[who].member.reached(pair, reached, self.now);
+    }
+}
+
+/// A call that makes a segment.
+pub fn create(id: u32, bytes: u64) -> Call {
+    let (is_auto, is_private, is_empty, has_callback) = (false, false, false, false);
+    Call::CreateSegment { id: SegmentId(id), is_auto, bytes, is_private, is_empty, has_callback }
+}
+
+/// A call that connects at once or not at all, over the first adapter.
+pub fn connect(node: NodeId, id: u32) -> Call {
+    let (is_asynchronous, has_callback) = (false, false);
+    Call::Connect {
+        node,
+        id: SegmentId(id),
+        adapter: adapter(0),
+        timeout_nanos: Some(0),
+        is_asynchronous,
+        has_callback,
+    }
+}
+
+pub fn local_of(value: Value) -> LocalSegment {
+    match value {
+        Value::Local(local, _) => local,
+        other => panic!("{other:?} is no segment"),
+    }
+}
+
+pub fn remote_of(value: Value) -> RemoteSegment {
+    match value {
+        Value::Remote(remote, _) => remote,
+        other => panic!("{other:?} is no connection"),
+    }
+}

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use beeline_link_shm::{ShmLink, ShmOptions};
 
+use crate::port::Opening;
 use crate::port_options::PortOptions;
 use crate::{Domain, NicPort, PortError};
 
@@ -16,7 +17,7 @@ impl Domain {
         self.port_with(nic, PortOptions::new())
     }
 
-    /// Opens a port of a NIC that may not be there yet: waits for it, for at most `timeout`.
+    /// Opens a port of a NIC that may not be there yet: waits until it is there and has come up, for at most `timeout`.
     ///
     /// # Errors
     /// No such NIC came in time, or it cannot be used.
@@ -35,10 +36,13 @@ impl Domain {
             loop_back: options.loop_back,
             ..ShmOptions::default()
         };
+        let opening = Opening::begin(options.opening_timeout());
         let link = self
             .inner
-            .retry_until_offered(options.timeout, |_| ShmLink::connect(&self.inner, &shm))
+            .retry_until_offered(options.timeout, |_| {
+                ShmLink::connect_within(&self.inner, &shm, opening.left())
+            })
             .map_err(|error| PortError::connect(nic, error, options.timeout))?;
-        NicPort::bring_up(link, options)
+        NicPort::bring_up(link, options, opening)
     }
 }

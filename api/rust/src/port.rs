@@ -17,8 +17,6 @@ use crate::{Flushed, Frame, PortError, PortRecvError, PortSendError, Sent, Taken
 
 /// The queue of the port that is used, for both directions.
 const QUEUE: u32 = 0;
-/// How long the NIC may take to come up.
-const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// One port of a NIC with a transmit and a receive queue. Made by [`crate::Domain::port`]; dropping it closes the port.
 ///
@@ -36,22 +34,52 @@ struct Parts {
     rx: RxRing<ShmMemory, ShmDoorbell>,
 }
 
+/// The time that opening a port has.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Opening {
+    started: Instant,
+    timeout: Duration,
+}
+
+impl Opening {
+    pub(crate) fn begin(timeout: Duration) -> Self {
+        Opening { started: Instant::now(), timeout }
+    }
+
+    pub(crate) fn left(self) -> Duration {
+        self.timeout.saturating_sub(self.started.elapsed())
+    }
+
+    fn elapsed_ns(self) -> u64 {
+        self.started.elapsed().as_nanos() as u64
+    }
+
+    /// `None` where the clock does not go so far.
+    fn deadline(self) -> Option<Instant> {
+        self.started.checked_add(self.timeout)
+    }
+
+    fn timed_out(self) -> PortError {
+        PortError::TimedOut { waited: self.timeout }
+    }
+}
+
 impl NicPort {
-    /// Brings the device up and opens its queue.
-    pub(crate) fn bring_up(link: ShmLink, options: PortOptions) -> Result<Self, PortError> {
+    /// Brings the device up and opens its queue, in the time that is left.
+    pub(crate) fn bring_up(link: ShmLink, options: PortOptions, opening: Opening) -> Result<Self, PortError> {
         let sleeper = link.sleeper();
-        let started = Instant::now();
-        let mut port = Port::new(link, PortConfig::default());
-        let mut opening = Waiting { policy: options.wait.sleep(None), sleeper: None };
-        let deadline = Some(started + TIMEOUT);
-        let is_up = opening.wait(
+        // No answer has a time of its own: all of them together have what opening has.
+        let config = PortConfig { answer_timeout_ns: u64::MAX, ..PortConfig::default() };
+        let mut port = Port::new(link, config);
+        let mut waiting = Waiting { policy: options.wait.sleep(None), sleeper: None };
+        let is_up = waiting.wait(
             &mut port,
-            deadline,
-            |port| Ok::<_, PortError>(port.poll(elapsed_ns(started))? == PortState::Ready),
+            opening.deadline(),
+            |port| Ok::<_, PortError>(port.poll(opening.elapsed_ns())? == PortState::Ready),
             |port| port.link().is_device_gone(),
         )?;
         if !is_up {
-            return Err(PortError::TimedOut { waited: started.elapsed() });
+            return Err(opening.timed_out());
         }
         let random = getrandom::u64().map_err(|error| PortError::NoRandom { source: error.into() })?;
         let rx = port.rx_ring(QUEUE, RxRingConfig::default())?;
@@ -60,7 +88,7 @@ impl NicPort {
             &mut port,
             |port| *port,
             QUEUE,
-            OpenPair { rx, started, wait: opening.policy },
+            OpenPair { rx, opening, wait: waiting.policy },
         )??;
         let waiting = Waiting { policy: options.wait, sleeper };
         Ok(NicPort { parts: Parts { port, tx, rx }, waiting })
@@ -184,17 +212,13 @@ impl core::fmt::Debug for NicPort {
     }
 }
 
-fn elapsed_ns(started: Instant) -> u64 {
-    started.elapsed().as_nanos() as u64
-}
-
 /// Both halves of an open queue.
 type Halves = (Box<dyn Transmit + Send>, RxRing<ShmMemory, ShmDoorbell>);
 
 /// Opens the chosen transmit half together with a receive half.
 struct OpenPair {
     rx: Stopped<RxRing<ShmMemory, ShmDoorbell>>,
-    started: Instant,
+    opening: Opening,
     wait: WaitPolicy,
 }
 
@@ -207,9 +231,8 @@ impl OnSendHalf<&mut Port<ShmLink>> for OpenPair {
         tx: Stopped<T>,
     ) -> Result<Halves, PortError> {
         let mut pending = Some(port.open(tx.with(self.rx)?));
-        // An answer that does not come ends in an error of the port.
-        let opened = Waiter::new(&self.wait, &mut Awake, None).wait(|_| {
-            port.poll(elapsed_ns(self.started))?;
+        let opened = Waiter::new(&self.wait, &mut Awake, self.opening.deadline()).wait(|_| {
+            port.poll(self.opening.elapsed_ns())?;
             let under_way = pending.take().expect("a queue is either under way or was returned");
             match port.finish(under_way)? {
                 Progress::Done(halves) => Ok(Some(halves)),
@@ -219,7 +242,7 @@ impl OnSendHalf<&mut Port<ShmLink>> for OpenPair {
                 }
             }
         })?;
-        let (tx, rx) = opened.expect("a wait without a deadline ends when something is found");
+        let (tx, rx) = opened.ok_or_else(|| self.opening.timed_out())?;
         Ok((Box::new(tx), rx))
     }
 }

@@ -7,6 +7,9 @@ use beeline_spec::{Interface, Stores};
 use beeline_tuning::kernel_for;
 use beeline_window::WaitPolicy;
 
+/// How long a NIC may take to come up, unless the program says how long opening may take.
+const BRING_UP_TIMEOUT: Duration = Duration::from_secs(10);
+
 /// How a port of a NIC is used: by `mmio`, joined to the other ports; it looks, then sleeps. The NIC must be there already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
@@ -54,7 +57,8 @@ impl PortOptions {
         self
     }
 
-    /// How long to wait for a NIC that is not there yet; not at all by default. One that is there has 10 s to come up in any case.
+    /// How long opening may take: until a NIC that is not there yet is there, and has come up. By default it must be there already,
+    /// and has 10 s to come up.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self
@@ -65,6 +69,11 @@ impl PortOptions {
     pub fn kernel(mut self, kernel: StoreKernel) -> Self {
         self.kernel = Some(kernel);
         self
+    }
+
+    /// How long opening a port of a NIC that is there may take.
+    pub(crate) fn opening_timeout(&self) -> Duration {
+        if self.timeout.is_zero() { BRING_UP_TIMEOUT } else { self.timeout }
     }
 
     pub(crate) fn store_kernel(&self) -> StoreKernel {

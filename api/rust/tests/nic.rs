@@ -5,7 +5,9 @@ mod support;
 
 use std::time::{Duration, Instant};
 
-use beeline::{Domain, Flushed, Interface, NicPort, PortOptions, PortRecvError, PortSendError, WaitPolicy};
+use beeline::{
+    Domain, Flushed, Interface, NicPort, PortError, PortOptions, PortRecvError, PortSendError, WaitPolicy,
+};
 use support::{DOMAIN, Nic};
 
 /// Longer than any machine needs; only a hang takes it.
@@ -47,6 +49,30 @@ fn recv(port: &mut NicPort) -> Vec<u8> {
     let mut bytes = Vec::new();
     frame.copy_to(&mut bytes);
     bytes
+}
+
+#[test]
+fn opening_takes_no_longer_than_its_timeout_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let domain = Domain::open_in(folder.path(), DOMAIN).unwrap();
+    let _silent = Nic::silent(folder.path());
+    let limit = Duration::from_millis(200);
+    let error = domain.port_timeout("nic", limit).unwrap_err();
+    assert!(matches!(error, PortError::TimedOut { waited } if waited == limit), "{error:?}");
+}
+
+#[test]
+fn nic_that_is_slow_to_come_up_has_the_whole_timeout() {
+    let folder = tempfile::tempdir().unwrap();
+    let domain = Domain::open_in(folder.path(), DOMAIN).unwrap();
+    let silent = Nic::silent(folder.path());
+    std::thread::scope(|scope| {
+        let opened = scope.spawn(|| domain.port_timeout("nic", WATCHDOG).map(|port| port.mac()));
+        // More than a driver gives one answer unless it is told otherwise.
+        std::thread::sleep(Duration::from_millis(2500));
+        let _nic = Nic::run(silent);
+        opened.join().unwrap().unwrap();
+    });
 }
 
 #[test]

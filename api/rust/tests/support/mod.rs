@@ -19,8 +19,16 @@ pub struct Nic {
 
 impl Nic {
     pub fn start(folder: &Path) -> Self {
+        Self::run(Self::silent(folder))
+    }
+
+    /// A NIC whose ports can be opened, and that answers nothing until it runs.
+    pub fn silent(folder: &Path) -> NicProcess {
         let config = DomainConfig { root: Some(folder.to_owned()), name: DOMAIN.to_owned() };
-        let mut nic = NicProcess::new(NicProcessConfig { domain: config, ..Default::default() }).unwrap();
+        NicProcess::new(NicProcessConfig { domain: config, ..Default::default() }).unwrap()
+    }
+
+    pub fn run(mut nic: NicProcess) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let told = Arc::clone(&stop);
         let thread = std::thread::spawn(move || {

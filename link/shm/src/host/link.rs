@@ -3,10 +3,11 @@
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use beeline_contract_device::Device;
 use beeline_contract_link::{Evidence, Link, LinkError, LinkKind, NoReads, RegisterRead};
-use beeline_domain::{Domain, MemorySleeper, Peer};
+use beeline_domain::{DEFAULT_TIMEOUT, Domain, MemorySleeper, Peer};
 use beeline_mmio::{Flag, MemoryOptions, Region, SharedMemory, StoreKernel, Word};
 use beeline_spec::LINE_BYTES;
 use beeline_spec::formats::{port_closed, port_host_memory as host};
@@ -69,11 +70,23 @@ pub struct ShmLink {
 }
 
 impl ShmLink {
-    /// Opens a port of the NIC process that offers `options.service` in `domain`.
+    /// Opens a port of the NIC process that offers `options.service` in `domain`, which has [`DEFAULT_TIMEOUT`] to answer.
     ///
     /// # Errors
     /// Nobody offers it, it refuses, or memory cannot be had; the text says which and what to do.
     pub fn connect(domain: &Domain, options: &ShmOptions) -> Result<Self, ConnectError> {
+        Self::connect_within(domain, options, DEFAULT_TIMEOUT)
+    }
+
+    /// As [`ShmLink::connect`], but the NIC process has `timeout` to answer.
+    ///
+    /// # Errors
+    /// As [`ShmLink::connect`].
+    pub fn connect_within(
+        domain: &Domain,
+        options: &ShmOptions,
+        timeout: Duration,
+    ) -> Result<Self, ConnectError> {
         let host_memory = SharedMemory::create("beeline-host", HOST_BYTES, options.memory)?;
         // So that a NIC process may sleep without our senders fencing; where it fails we fence (`NicWaker`).
         if let Err(error) = beeline_mmio::membarrier::register() {
@@ -81,7 +94,7 @@ impl ShmLink {
         }
         let open = to_bytes(&Request::Open { version: VERSION, loop_back: options.loop_back });
         let (connection, reply) = domain
-            .connect(&options.service, &open, &[host_memory.fd()])
+            .connect_within(&options.service, &open, &[host_memory.fd()], timeout)
             .map_err(|source| ConnectError::Rendezvous { service: options.service.clone(), source })?;
         let answer = serde_json::from_slice(&reply.payload).map_err(|error| ConnectError::Answer {
             expected: "the opening of a port",

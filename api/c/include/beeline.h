@@ -3,7 +3,8 @@
  * @file beeline.h
  * What programs that use Beeline by C or C++ have in common: domains, codes, errors. Messages are in beeline_window.h, byte
  * streams in beeline_bytes.h, thousands of windows in beeline_arena.h, notifications in beeline_notify.h, mapped memory in
- * beeline_segment.h, calls in beeline_rpc.h; one library has all of it. Build with `pkg-config --cflags --libs beeline`.
+ * beeline_segment.h, calls in beeline_rpc.h, programs of different users that no list names in beeline_admission.h; one library has
+ * all of it. Build with `pkg-config --cflags --libs beeline`.
  *
  * CODES. Functions that give an int give 0 or a positive code when they did what was asked, a negative one when not;
  * enum beeline_status has them all, but for those of beeline_rpc.h, which has a list of its own. beeline_last_error() then
@@ -87,6 +88,8 @@ enum beeline_status {
   /* The system or the other side refuses. */
   /** No domain, no connection, no name: beeline_last_error() says why. */
   BEELINE_REFUSED = -60,
+  /** The other side of the connection sends something else than a token. All of it is still there to be read. */
+  BEELINE_NO_TOKEN = -61,
   /** A defect in the library: please report it with what is on standard error. */
   BEELINE_INTERNAL = -99
 };
@@ -105,6 +108,11 @@ enum beeline_wait_policy {
  */
 typedef struct beeline_rpc_domain beeline_domain;
 
+/** Whom offers let in besides the users on their lists (beeline_admission.h). */
+typedef struct beeline_admissions beeline_admissions;
+/** What lets this process in, once, where no list has its user (beeline_admission.h). */
+typedef struct beeline_token beeline_token;
+
 /** What a status means, in a phrase. Never NULL; the text is there for ever. */
 const char *beeline_status_text(int status);
 
@@ -121,7 +129,8 @@ const char *beeline_version(void);
  * Opens a domain of this user, making its folder if it is not there.
  *
  * @param name   [a-z0-9][a-z0-9._-]{0,47}; "default" is what the beeline program uses
- * @param root   folder of the user's domains; NULL: what BEELINE_ROOT names, or /tmp/beeline-<uid>
+ * @param root   folder of the user's domains, or "@net" for one of this network namespace, which needs no folder; NULL: what
+ *               BEELINE_ROOT names, or /tmp/beeline-<uid>
  * @param domain where the handle is put; NULL is put there on failure
  * @return OK, INVALID, REFUSED
  *
@@ -130,8 +139,8 @@ const char *beeline_version(void);
 int beeline_domain_open(const char *name, const char *root, beeline_domain **domain);
 
 /**
- * Opens the domain of another user, to connect to what they offer to this one (allowed_uids of the options). Nothing can be
- * offered in it.
+ * Opens the domain of another user, to connect to what they offer to this one (allowed_uids or admissions of the options). Nothing
+ * can be offered in it.
  *
  * @param root      folder of the owner's domains; NULL: what BEELINE_ROOT names, or /tmp/beeline-<owner_uid>
  * @param owner_uid whose domain it must be: a folder or an offer of anybody else is refused

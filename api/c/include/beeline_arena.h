@@ -43,10 +43,12 @@ typedef struct beeline_arena_options {
   const uint32_t *allowed_uids;
   /** How many. */
   size_t allowed_uid_count;
+  /** Who may open windows besides, because it shares a connection with this program (beeline_admission.h). */
+  const beeline_admissions *admissions;
 } beeline_arena_options;
 
 /** Options that are all defaults. */
-#define BEELINE_ARENA_OPTIONS_INIT {sizeof(beeline_arena_options), 0, 0, 0, 0, 0, NULL, 0}
+#define BEELINE_ARENA_OPTIONS_INIT {sizeof(beeline_arena_options), 0, 0, 0, 0, 0, NULL, 0, NULL}
 
 /**
  * Offers windows under a name. Does not wait for anybody.

@@ -77,10 +77,12 @@ typedef struct beeline_notifier_options {
   const uint32_t *allowed_uids;
   /** How many. */
   size_t allowed_uid_count;
+  /** Who may subscribe besides, because it shares a connection with this program (beeline_admission.h). */
+  const beeline_admissions *admissions;
 } beeline_notifier_options;
 
 /** Options that are all defaults. */
-#define BEELINE_NOTIFIER_OPTIONS_INIT {sizeof(beeline_notifier_options), 0, NULL, 0}
+#define BEELINE_NOTIFIER_OPTIONS_INIT {sizeof(beeline_notifier_options), 0, NULL, 0, NULL}
 
 /**
  * What answers a subscriber: what it said when it subscribed, and what it asks later. One request at a time, on a thread of the
@@ -176,6 +178,14 @@ int beeline_notifier_disconnect(const beeline_notifier *notifier, uint64_t subsc
  */
 int beeline_subscription_open(const beeline_domain *domain, const char *name, const beeline_parcel *request,
                               uint64_t timeout_ns, beeline_subscription **subscription);
+
+/**
+ * Subscribes as beeline_subscription_open() does, to the process with which `token` was exchanged, which lets this one in though no
+ * list has its user (beeline_admission.h). Uses the token up.
+ */
+int beeline_subscription_open_proving(const beeline_domain *domain, const char *name, const beeline_token *token,
+                                      const beeline_parcel *request, uint64_t timeout_ns,
+                                      beeline_subscription **subscription);
 
 /**
  * Unsubscribes, and ends the thread of a callback. The close waits for the callback that is running, unless the callback itself

@@ -197,10 +197,15 @@ typedef struct beeline_rpc_client_options {
   uint32_t wait;
   /** 0. */
   uint32_t reserved;
+  /**
+   * What lets this process in where no list has its user; connecting uses it up (beeline_admission.h). A client that has shown one
+   * does not find its server again.
+   */
+  const struct beeline_token *token;
 } beeline_rpc_client_options;
 
 /** Options that are all defaults. */
-#define BEELINE_RPC_CLIENT_OPTIONS_INIT {sizeof(beeline_rpc_client_options), 0, 0, 0, NULL, 0, 0}
+#define BEELINE_RPC_CLIENT_OPTIONS_INIT {sizeof(beeline_rpc_client_options), 0, 0, 0, NULL, 0, 0, NULL}
 
 /**
  * Connects to the server that offers a name. A server that goes and comes back is found again by polls and calls.
@@ -376,10 +381,12 @@ typedef struct beeline_rpc_server_options {
   const uint32_t *allowed_uids;
   /** How many. */
   size_t allowed_uid_count;
+  /** Who may call besides, because it shares a connection with this program (beeline_admission.h). */
+  const struct beeline_admissions *admissions;
 } beeline_rpc_server_options;
 
 /** Options that are all defaults. */
-#define BEELINE_RPC_SERVER_OPTIONS_INIT {sizeof(beeline_rpc_server_options), 0, 0, 0, 0, NULL, NULL, 0}
+#define BEELINE_RPC_SERVER_OPTIONS_INIT {sizeof(beeline_rpc_server_options), 0, 0, 0, 0, NULL, NULL, 0, NULL}
 
 /**
  * Offers a name. Clients can connect at once; they are answered as soon as a worker is polled.

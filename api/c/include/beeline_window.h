@@ -77,10 +77,12 @@ typedef struct beeline_window_receiver_options {
    * beeline_window_receiver_offer() says. It decides speed alone.
    */
   const char *tuning;
+  /** Who may send besides, because it shares a connection with this program (beeline_admission.h). */
+  const beeline_admissions *admissions;
 } beeline_window_receiver_options;
 
 /** Options that are all defaults. */
-#define BEELINE_WINDOW_RECEIVER_OPTIONS_INIT {sizeof(beeline_window_receiver_options), 0, 0, 0, 0, NULL, 0, NULL}
+#define BEELINE_WINDOW_RECEIVER_OPTIONS_INIT {sizeof(beeline_window_receiver_options), 0, 0, 0, 0, NULL, 0, NULL, NULL}
 
 /**
  * Offers a window under a name. Does not wait for a sender.
@@ -336,10 +338,12 @@ typedef struct beeline_window_sender_options {
   uint32_t flags;
   /** enum beeline_window_fences. */
   uint32_t fences;
+  /** What lets this process in where no list has its user; connecting uses it up (beeline_admission.h). */
+  const beeline_token *token;
 } beeline_window_sender_options;
 
 /** Options that are all defaults. */
-#define BEELINE_WINDOW_SENDER_OPTIONS_INIT {sizeof(beeline_window_sender_options), 0, NULL, 0, 0, 0, 0}
+#define BEELINE_WINDOW_SENDER_OPTIONS_INIT {sizeof(beeline_window_sender_options), 0, NULL, 0, 0, 0, 0, NULL}
 
 /**
  * Becomes the sender of the window that a receiver offers under a name.

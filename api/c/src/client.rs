@@ -2,7 +2,7 @@
 
 use core::ffi::c_int;
 
-use beeline_rpc::shm::Client;
+use beeline_rpc::shm::{Client, ClientOptions};
 use beeline_rpc::{CallError, CallFailure, Deadline, Method, Started};
 
 use beeline_ffi::{
@@ -49,9 +49,15 @@ extern "C" fn beeline_rpc_client_connect(
     edge("beeline_rpc_client_connect", || {
         client.put(Handle::NULL, "client")?;
         let domain = DOMAINS.get(domain)?;
-        let (name, options) = (name.read("name")?, options::client(&options)?);
+        let (name, (options, token)) = (name.read("name")?, options::client(&options)?);
         let (domain, left) = domain.opened_within(options.timeout)?;
-        let connected = Client::connect_within(domain, name, options, left);
+        let connected = match token {
+            None => Client::connect_within(domain, name, options, left),
+            Some(token) => domain.retry_until_offered(left, |left| {
+                let options = ClientOptions { timeout: left, ..options.clone() };
+                Client::connect_proving(domain, &token, name, options)
+            }),
+        };
         let inside = Inside::new(connected.map_err(|error| status::refused(&error))?);
         client.put(CLIENTS.insert(beeline_rpc_client(inside))?, "client")?;
         Ok(OK)

@@ -13,6 +13,7 @@
 #![expect(unsafe_code, reason = "the C interface")]
 #![expect(non_camel_case_types, reason = "types have the names that C knows them by")]
 
+mod admission;
 mod bytes;
 mod client;
 mod descriptor;

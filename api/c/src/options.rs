@@ -2,10 +2,13 @@
 
 use std::time::Duration;
 
-use beeline_ffi::{Array, Failure, Options, OptionsOfC, Outcome, Text};
+use beeline_domain::Token;
+use beeline_ffi::{Array, Failure, Handle, Options, OptionsOfC, Outcome, Text};
 use beeline_mmio::StoreKernel;
 use beeline_rpc::WaitPolicy;
 use beeline_rpc::shm::{ClientOptions, ServerOptions};
+
+use crate::admission::{self, beeline_admissions, beeline_token};
 
 /// `BEELINE_RPC_WAIT_SLEEP`.
 const SLEEP: u32 = 0;
@@ -23,6 +26,7 @@ pub struct beeline_rpc_client_options<'a> {
     store_kernel: Text<'a>,
     wait: u32,
     reserved: u32,
+    token: Handle<beeline_token>,
 }
 
 /// `struct beeline_rpc_server_options`.
@@ -37,10 +41,11 @@ pub struct beeline_rpc_server_options<'a> {
     store_kernel: Text<'a>,
     allowed_uids: Array<'a, u32>,
     allowed_uid_count: usize,
+    admissions: Handle<beeline_admissions>,
 }
 
 const _: () = assert!(
-    size_of::<beeline_rpc_client_options<'_>>() == 40 && size_of::<beeline_rpc_server_options<'_>>() == 48
+    size_of::<beeline_rpc_client_options<'_>>() == 48 && size_of::<beeline_rpc_server_options<'_>>() == 56
 );
 
 /// Options of the first header: no program has less.
@@ -76,9 +81,12 @@ pub(crate) fn kernel(name: Text<'_>) -> Outcome<Option<StoreKernel>> {
     Ok(Some(kernel))
 }
 
-pub(crate) fn client(options: &Options<'_, beeline_rpc_client_options<'_>>) -> Outcome<ClientOptions> {
+/// Options of a client, and what it shows. The token of C is used: this is the last that is read of what C gives.
+pub(crate) fn client(
+    options: &Options<'_, beeline_rpc_client_options<'_>>,
+) -> Outcome<(ClientOptions, Option<Token>)> {
     let mut chosen = ClientOptions::default();
-    let Some(given) = options.read()? else { return Ok(chosen) };
+    let Some(given) = options.read()? else { return Ok((chosen, None)) };
     if given.reserved != 0 {
         return Err(Failure::invalid(format!("options.reserved = {}; it must be 0", given.reserved)));
     }
@@ -95,7 +103,7 @@ pub(crate) fn client(options: &Options<'_, beeline_rpc_client_options<'_>>) -> O
         chosen.kernel = kernel;
     }
     chosen.policy = policy(given.wait)?;
-    Ok(chosen)
+    Ok((chosen, admission::token(given.token)?))
 }
 
 /// Options of a server, and how its workers wait.
@@ -118,6 +126,7 @@ pub(crate) fn server(
     }
     let uids = given.allowed_uids.read(given.allowed_uid_count, 65_536, "options.allowed_uids")?;
     chosen.allowed_uids = uids.to_vec();
+    chosen.admissions = admission::admissions(given.admissions)?;
     Ok((chosen, policy(given.wait)?))
 }
 

@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -14,6 +16,8 @@ use support::{C11, CPP17, Installed, Running, run, succeed};
 
 /// More than anything here takes on the busiest machine.
 const WATCHDOG: Duration = Duration::from_secs(60);
+/// A user who owns nothing. Not 65534: in a container that leaves users out, that number is nobody in particular.
+const OTHER_UID: u32 = 65_533;
 /// C and C++, in which each program is compiled.
 const LANGUAGES: [(&str, &[&str]); 2] = [("c", &C11), ("cpp", &CPP17)];
 
@@ -210,6 +214,47 @@ fn windows_of_an_arena_are_opened_accepted_and_gathered() {
 }
 
 #[test]
+fn tokens_connect_by_every_kind_of_offer_and_what_proves_nothing_is_a_code() {
+    // In C more rounds than the program may have tokens and proofs open.
+    for ((name, compiler), rounds) in LANGUAGES.into_iter().zip(["600", "2"]) {
+        finds_no_failure(&compile(compiler, "tests/admission.c", &format!("admissions-{name}")), rounds);
+    }
+}
+
+#[test]
+fn process_of_another_user_is_let_in_by_its_connection_and_no_other_process_of_its_user() {
+    let is_root = succeed(Command::new("id").arg("-u")).trim() == "0";
+    // As in `windows.rs`: what other users run must be there for those who may not enter a temporary folder.
+    std::fs::set_permissions(installed().folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let unproved = compile(&C11, "tests/admission.c", "unproved");
+    for (name, compiler) in LANGUAGES {
+        let program = compile(compiler, "examples/admission.c", &format!("admission-{name}"));
+        // Every process of the network namespace sees it.
+        let domain = format!("c-{name}-{}", std::process::id());
+        let mut server = Running::start(&program, &["serve", &domain, "1000"]);
+        let port = server.line();
+        let port = port.strip_prefix("port ").unwrap();
+        let own = succeed(Command::new("id").arg("-u"));
+        let as_another = |program: &Path, args: &[&str]| {
+            let mut other = Command::new(program);
+            other.args(args).env_remove("HOME").env_remove("XDG_CACHE_HOME").current_dir("/");
+            if is_root {
+                other.uid(OTHER_UID).gid(OTHER_UID);
+            }
+            other
+        };
+        if is_root {
+            succeed(&mut as_another(&unproved, &["unproved", &domain, own.trim()]));
+        } else {
+            eprintln!("only root can run a client as another user; it runs as this one");
+        }
+        succeed(&mut as_another(&program, &["call", &domain, "1000", port]));
+        assert_eq!(server.line(), "1000 numbers, sum 500500", "{name}");
+        assert!(server.child.wait().unwrap().success());
+    }
+}
+
+#[test]
 fn memory_is_mapped_and_copied_and_its_loss_is_told() {
     // In C more rounds than the program may have descriptors and segments open.
     for ((name, compiler), rounds) in LANGUAGES.into_iter().zip(["1000", "1"]) {
@@ -236,7 +281,7 @@ fn what_a_program_does_wrong_costs_no_memory() {
         return;
     }
     let archive: Vec<String> = installed.archive().into_iter().chain(["-lpthread".to_owned()]).collect();
-    for (name, rounds) in [("edges_misuse", "20"), ("arenas", "2"), ("segments", "2")] {
+    for (name, rounds) in [("edges_misuse", "20"), ("arenas", "2"), ("segments", "2"), ("admission", "2")] {
         let (source, program) = (format!("tests/{name}.c"), format!("{name}-sanitized"));
         finds_no_failure(&installed.compile(&sanitize, &source, &program, &archive), rounds);
     }

@@ -34,6 +34,7 @@ fn each_header_stands_alone_in_c_and_cpp() {
     let installed = installed();
     for header in [
         "beeline.h",
+        "beeline_admission.h",
         "beeline_arena.h",
         "beeline_bytes.h",
         "beeline_notify.h",
@@ -343,6 +344,7 @@ fn what_is_installed_is_taken_away_again() {
     let expected = [
         "beeline.h",
         "beeline.pc",
+        "beeline_admission.h",
         "beeline_arena.h",
         "beeline_bytes.h",
         "beeline_notify.h",

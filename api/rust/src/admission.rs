@@ -53,6 +53,13 @@ impl OtherEnd {
 #[derive(Debug)]
 pub struct Token(pub(crate) beeline_domain::Token);
 
+/// A token that was exchanged by the layer below, for programs that use both.
+impl From<beeline_domain::Token> for Token {
+    fn from(token: beeline_domain::Token) -> Self {
+        Token(token)
+    }
+}
+
 impl Token {
     /// Exchanges a token in a connection whose other end calls [`Admissions::admit_other_side`]: a stream of any kind, in which
     /// neither program sends anything else meanwhile. Sends 56 bytes and reads 56, never more, also from a socket that does not
@@ -90,6 +97,13 @@ impl Token {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Admissions(pub(crate) beeline_domain::Admissions);
+
+/// Admissions that were made by the layer below, for programs that use both: they are the same ones.
+impl From<beeline_domain::Admissions> for Admissions {
+    fn from(admissions: beeline_domain::Admissions) -> Self {
+        Admissions(admissions)
+    }
+}
 
 impl Admissions {
     /// Nobody.

@@ -200,6 +200,8 @@ fn come_as_another_user(role: &str) {
     for refused in unlisted {
         assert!(refused.to_string().contains("list"), "{refused}");
     }
+    let remedy = domain.sender_arena("arena", 8).unwrap_err().remedy();
+    assert!(remedy.contains("admits it by a connection"), "{remedy}");
     println!("refused");
     let mut told = String::new();
     std::io::stdin().read_line(&mut told).unwrap();

@@ -42,6 +42,11 @@ impl<T: Kind> Handle<T> {
     /// NULL, which no table gives.
     pub const NULL: Self = Handle(core::ptr::null(), PhantomData);
 
+    /// Whether C passed NULL.
+    pub fn is_null(self) -> bool {
+        self.0.is_null()
+    }
+
     pub(crate) fn of(index: u32, generation: u32) -> Self {
         const { assert!(T::TAG % 2 == 1) };
         let bits = u64::from(generation) << 32 | u64::from(index) << INDEX_SHIFT | u64::from(T::TAG);

@@ -10,6 +10,7 @@ use beeline_ffi::{
 };
 
 use super::callback::{Context, numbers, without_unwinding};
+use crate::admission::{self, beeline_admissions};
 use crate::domain::{DOMAINS, beeline_rpc_domain};
 use crate::window::status::{EMPTY, FULL, OK, duration, of_notify, of_offer};
 
@@ -48,9 +49,10 @@ pub struct beeline_notifier_options<'a> {
     max_subscribers: usize,
     allowed_uids: Array<'a, u32>,
     allowed_uid_count: usize,
+    admissions: Handle<beeline_admissions>,
 }
 
-const _: () = assert!(size_of::<beeline_notifier_options<'_>>() == 32);
+const _: () = assert!(size_of::<beeline_notifier_options<'_>>() == 40);
 
 // SAFETY: `#[repr(C)]` above; integers and pointers, the first the size.
 unsafe impl OptionsOfC for beeline_notifier_options<'_> {
@@ -71,7 +73,10 @@ pub struct beeline_notifier_event {
 fn options(given: &Options<'_, beeline_notifier_options<'_>>) -> Outcome<NotifierOptions> {
     let Some(given) = given.read()? else { return Ok(NotifierOptions::new()) };
     let uids = given.allowed_uids.read(given.allowed_uid_count, 65_536, "options.allowed_uids")?;
-    let options = NotifierOptions::new().allowed_uids(uids.iter().copied());
+    let mut options = NotifierOptions::new().allowed_uids(uids.iter().copied());
+    if let Some(admissions) = admission::admissions(given.admissions)? {
+        options = options.admissions(&admissions.into());
+    }
     Ok(match given.max_subscribers {
         0 => options,
         subscribers => options.max_subscribers(subscribers),

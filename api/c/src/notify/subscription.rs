@@ -1,16 +1,19 @@
 //! Subscriptions: what C calls, and the thread of its callback.
 
 use core::ffi::{c_int, c_void};
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use beeline::{Answer, CallbackThread, Notification, Subscription};
+use beeline::{Answer, CallbackThread, Domain, Notification, Subscription};
+use beeline_domain::Token;
 use beeline_ffi::{
     EmptySpace, Failure, Handle, HandleVariable, Kind, Out, Outcome, Parcel, ParcelPointer, Pinned,
     SpacePointer, Text, edge,
 };
 
 use super::callback::{Context, numbers, without_unwinding};
+use crate::admission::{self, beeline_token};
 use crate::domain::{DOMAINS, beeline_rpc_domain};
 use crate::window::status::{EMPTY, NO_SPACE, OK, REFUSED, duration, of_connect, of_end};
 
@@ -37,6 +40,27 @@ static SUBSCRIPTIONS: Pinned<beeline_subscription> = Pinned::new();
 /// Locks what is never left half changed.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What a subscription is opened with.
+struct Subscribing<'a> {
+    domain: Domain,
+    name: &'a str,
+    request: &'a [u8],
+    fds: Vec<OwnedFd>,
+    timeout: Duration,
+}
+
+impl Subscribing<'_> {
+    fn subscribe(self, token: Option<Token>) -> Outcome<Subscription> {
+        let Subscribing { domain, name, request, fds, timeout } = self;
+        let fds: Vec<_> = fds.iter().map(AsFd::as_fd).collect();
+        let subscribed = match token {
+            None => domain.subscribe_with(name, request, &fds, timeout),
+            Some(token) => domain.subscribe_proving(name, token.into(), request, &fds, timeout),
+        };
+        subscribed.map_err(|error| of_connect(&error))
+    }
 }
 
 #[cold]
@@ -107,6 +131,27 @@ impl beeline_subscription {
     }
 }
 
+fn open(
+    domain: Handle<beeline_rpc_domain>,
+    name: Text<'_>,
+    request: ParcelPointer<'_>,
+    timeout_ns: u64,
+    subscribe: impl FnOnce(Subscribing<'_>) -> Outcome<Subscription>,
+) -> Outcome<beeline_subscription> {
+    let domain = DOMAINS.get(domain)?;
+    let (name, (request, fds)) = (name.read("name")?, request.read("request")?);
+    let (domain, timeout) = domain.facade_within(duration(timeout_ns))?;
+    let mut opened = subscribe(Subscribing { domain, name, request, fds, timeout })?;
+    let fds = opened.take_fds();
+    let first = Answer { payload: opened.first_answer().payload.clone(), fds };
+    Ok(beeline_subscription {
+        subscription: opened,
+        first: Mutex::new(Some(first)),
+        held: Mutex::default(),
+        callback: Mutex::default(),
+    })
+}
+
 #[unsafe(no_mangle)]
 extern "C" fn beeline_subscription_open(
     domain: Handle<beeline_rpc_domain>,
@@ -117,20 +162,25 @@ extern "C" fn beeline_subscription_open(
 ) -> c_int {
     edge("beeline_subscription_open", || {
         subscription.put(Handle::NULL, "subscription")?;
-        let domain = DOMAINS.get(domain)?;
-        let (name, (request, fds)) = (name.read("name")?, request.read("request")?);
-        let fds: Vec<_> = fds.iter().map(AsFd::as_fd).collect();
-        let (domain, left) = domain.facade_within(duration(timeout_ns))?;
-        let mut opened =
-            domain.subscribe_with(name, request, &fds, left).map_err(|error| of_connect(&error))?;
-        let fds = opened.take_fds();
-        let first = Answer { payload: opened.first_answer().payload.clone(), fds };
-        let new = beeline_subscription {
-            subscription: opened,
-            first: Mutex::new(Some(first)),
-            held: Mutex::default(),
-            callback: Mutex::default(),
-        };
+        let new = open(domain, name, request, timeout_ns, |by| by.subscribe(None))?;
+        subscription.put(SUBSCRIPTIONS.insert(new)?, "subscription")?;
+        Ok(OK)
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn beeline_subscription_open_proving(
+    domain: Handle<beeline_rpc_domain>,
+    name: Text<'_>,
+    token: Handle<beeline_token>,
+    request: ParcelPointer<'_>,
+    timeout_ns: u64,
+    subscription: Out<'_, Handle<beeline_subscription>>,
+) -> c_int {
+    edge("beeline_subscription_open_proving", || {
+        subscription.put(Handle::NULL, "subscription")?;
+        let new =
+            open(domain, name, request, timeout_ns, |by| by.subscribe(Some(admission::use_up(token)?)))?;
         subscription.put(SUBSCRIPTIONS.insert(new)?, "subscription")?;
         Ok(OK)
     })

@@ -9,11 +9,12 @@ use beeline_ffi::{
 
 use super::inside::beeline_window_receiver;
 use super::open::beeline_window_sender;
-use super::options::{self, beeline_window_sender_options};
+use super::options::{self, Connecting, beeline_window_sender_options};
 use super::receiver::RECEIVERS;
 use super::sender::SENDERS;
 use super::set::{SETS, beeline_window_set};
 use super::status::{EMPTY, OK, duration, of_connect, of_offer};
+use crate::admission::{self, beeline_admissions};
 use crate::domain::{DOMAINS, beeline_rpc_domain};
 use crate::options::policy;
 
@@ -48,9 +49,10 @@ pub struct beeline_arena_options<'a> {
     wait: u32,
     allowed_uids: Array<'a, u32>,
     allowed_uid_count: usize,
+    admissions: Handle<beeline_admissions>,
 }
 
-const _: () = assert!(size_of::<beeline_arena_options<'_>>() == 48);
+const _: () = assert!(size_of::<beeline_arena_options<'_>>() == 56);
 
 // SAFETY: `#[repr(C)]` above; integers and pointers, the first the size.
 unsafe impl OptionsOfC for beeline_arena_options<'_> {
@@ -73,6 +75,9 @@ fn read(options: &Options<'_, beeline_arena_options<'_>>) -> Outcome<ArenaOption
     }
     if given.clients != 0 {
         chosen = chosen.clients(given.clients as usize);
+    }
+    if let Some(admissions) = admission::admissions(given.admissions)? {
+        chosen = chosen.admissions(&admissions.into());
     }
     Ok(chosen)
 }
@@ -156,9 +161,14 @@ extern "C" fn beeline_arena_join(
     edge("beeline_arena_join", || {
         arena.put(Handle::NULL, "arena")?;
         let domain = DOMAINS.get(domain)?;
-        let (name, (options, timeout)) = (name.read("name")?, options::sender(&options)?);
+        let (name, connecting) = (name.read("name")?, options::sender(&options)?);
+        let Connecting { options, timeout, token } = connecting;
         let (domain, left) = domain.facade_within(timeout)?;
-        let joined = domain.sender_arena_with(name, lines, options.timeout(left));
+        let options = options.timeout(left);
+        let joined = match token {
+            None => domain.sender_arena_with(name, lines, options),
+            Some(token) => domain.sender_arena_proving(name, lines, token, options),
+        };
         let joined = beeline_arena_sender(joined.map_err(|error| of_connect(&error))?);
         arena.put(SENDER_ARENAS.insert(joined)?, "arena")?;
         Ok(OK)

@@ -2,9 +2,10 @@
 
 use core::time::Duration;
 
-use beeline::{FencePolicy, ReceiverOptions, SenderOptions, Traffic};
-use beeline_ffi::{Array, Failure, Options, OptionsOfC, Outcome, Text};
+use beeline::{FencePolicy, ReceiverOptions, SenderOptions, Token, Traffic};
+use beeline_ffi::{Array, Failure, Handle, Options, OptionsOfC, Outcome, Text};
 
+use crate::admission::{self, beeline_admissions, beeline_token};
 use crate::options::{kernel, policy};
 
 /// `BEELINE_WINDOW_HUGE_PAGES`.
@@ -26,6 +27,7 @@ pub struct beeline_window_receiver_options<'a> {
     allowed_uids: Array<'a, u32>,
     allowed_uid_count: usize,
     tuning: Text<'a>,
+    admissions: Handle<beeline_admissions>,
 }
 
 /// `struct beeline_window_sender_options`.
@@ -39,6 +41,7 @@ pub struct beeline_window_sender_options<'a> {
     wait: u32,
     flags: u32,
     fences: u32,
+    token: Handle<beeline_token>,
 }
 
 /// Options of the first header: no program has less.
@@ -46,8 +49,8 @@ const FIRST_RECEIVER_BYTES: usize = 40;
 const FIRST_SENDER_BYTES: usize = 40;
 
 const _: () = assert!(
-    size_of::<beeline_window_receiver_options<'_>>() == 48
-        && size_of::<beeline_window_sender_options<'_>>() == 40
+    size_of::<beeline_window_receiver_options<'_>>() == 56
+        && size_of::<beeline_window_sender_options<'_>>() == 48
 );
 
 // SAFETY: `#[repr(C)]` above; integers and pointers, the first the size.
@@ -103,14 +106,26 @@ pub(crate) fn receiver(
         let tuning = tuning.parse().map_err(|error| Failure::invalid(format!("options.tuning: {error}")))?;
         chosen = chosen.tuning(tuning);
     }
+    if let Some(admissions) = admission::admissions(given.admissions)? {
+        chosen = chosen.admissions(&admissions.into());
+    }
     Ok(chosen)
 }
 
-/// Options of a sender, and how long connecting may take.
-pub(crate) fn sender(
-    options: &Options<'_, beeline_window_sender_options<'_>>,
-) -> Outcome<(SenderOptions, Duration)> {
-    let Some(given) = options.read()? else { return Ok((SenderOptions::new(), CONNECT_TIMEOUT)) };
+/// How a sender connects.
+pub(crate) struct Connecting {
+    pub(crate) options: SenderOptions,
+    /// How long it may take.
+    pub(crate) timeout: Duration,
+    /// What it shows.
+    pub(crate) token: Option<Token>,
+}
+
+/// Options of a sender. The token of C is used: this is the last that is read of what C gives.
+pub(crate) fn sender(options: &Options<'_, beeline_window_sender_options<'_>>) -> Outcome<Connecting> {
+    let Some(given) = options.read()? else {
+        return Ok(Connecting { options: SenderOptions::new(), timeout: CONNECT_TIMEOUT, token: None });
+    };
     check(given.flags)?;
     let traffic = match given.traffic {
         0 => Traffic::Latency,
@@ -133,7 +148,8 @@ pub(crate) fn sender(
         0 => CONNECT_TIMEOUT,
         timeout_ns => Duration::from_nanos(timeout_ns),
     };
-    Ok((chosen, timeout))
+    let token = admission::token(given.token)?.map(Token::from);
+    Ok(Connecting { options: chosen, timeout, token })
 }
 
 #[cfg(test)]
@@ -203,9 +219,9 @@ mod tests {
         assert_eq!(policies, FencePolicy::ALL);
         for (fences, policy) in policies.into_iter().enumerate() {
             let options = beeline_window_sender_options { fences: fences as u32, ..of_sender() };
-            assert_eq!(sender(&given(&options)).unwrap().0, SenderOptions::new().fences(policy));
+            assert_eq!(sender(&given(&options)).unwrap().options, SenderOptions::new().fences(policy));
         }
         let options = beeline_window_sender_options { fences: 4, ..of_sender() };
-        assert!(sender(&given(&options)).unwrap_err().why.contains("options.fences = 4"));
+        assert!(sender(&given(&options)).err().unwrap().why.contains("options.fences = 4"));
     }
 }

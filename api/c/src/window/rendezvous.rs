@@ -3,7 +3,7 @@
 use beeline::{Receiver, Sender};
 use beeline_ffi::{Handle, Options, Outcome, Text};
 
-use super::options::{self, beeline_window_receiver_options, beeline_window_sender_options};
+use super::options::{self, Connecting, beeline_window_receiver_options, beeline_window_sender_options};
 use super::status::{of_connect, of_offer};
 use crate::domain::{DOMAINS, beeline_rpc_domain};
 
@@ -26,7 +26,13 @@ pub(crate) fn connect(
     options: &Options<'_, beeline_window_sender_options<'_>>,
 ) -> Outcome<Sender> {
     let domain = DOMAINS.get(domain)?;
-    let (name, (options, timeout)) = (name.read("name")?, options::sender(options)?);
+    let (name, connecting) = (name.read("name")?, options::sender(options)?);
+    let Connecting { options, timeout, token } = connecting;
     let (domain, left) = domain.facade_within(timeout)?;
-    domain.sender_with(name, options.timeout(left)).map_err(|error| of_connect(&error))
+    let options = options.timeout(left);
+    let connected = match token {
+        None => domain.sender_with(name, options),
+        Some(token) => domain.sender_proving(name, token, options),
+    };
+    connected.map_err(|error| of_connect(&error))
 }

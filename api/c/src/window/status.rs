@@ -5,7 +5,7 @@ use core::ffi::{CStr, c_char, c_int};
 use core::fmt::Write as _;
 use core::time::Duration;
 
-use beeline::{ConnectError, NotifyError, OfferError, RecvError, SendError, SubscriptionEnded};
+use beeline::{ConnectError, NotifyError, OfferError, ProofError, RecvError, SendError, SubscriptionEnded};
 use beeline_ffi::{Failure, Outcome};
 
 macro_rules! codes {
@@ -41,6 +41,7 @@ codes! {
     NOT_OPEN = -50, c"no reservation or batch is open";
     LOST = -51, c"memory of the segment is gone";
     REFUSED = -60, c"no domain, no connection, or no name: see the last error";
+    NO_TOKEN = -61, c"the other side of the connection sends something else than a token";
     INTERNAL = -99, c"a defect in the library";
 }
 
@@ -124,6 +125,16 @@ pub(crate) fn of_end(ended: &SubscriptionEnded) -> Failure {
         _ => NOTIFIER_GONE,
     };
     failure(status, ended, ended.remedy())
+}
+
+#[cold]
+pub(crate) fn of_proof(error: &ProofError) -> Failure {
+    let status = match error {
+        ProofError::WrongKind => INVALID,
+        ProofError::NotToken => NO_TOKEN,
+        _ => REFUSED,
+    };
+    failure(status, error, error.remedy())
 }
 
 /// A time that C gives in nanoseconds, without end for `BEELINE_NEVER`.

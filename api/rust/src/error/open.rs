@@ -424,7 +424,8 @@ impl ConnectError {
                  admits it by a connection, before it comes"
             }
             ConnectError::Refused { target: Target::Arena(_), .. } => {
-                "drop windows that are not needed, or have the receiver offer more, larger ones or to more (`ArenaOptions`)"
+                "drop windows that are not needed, or have the receiver offer more, larger ones or to more (`ArenaOptions`); a \
+                 receiver that is to take another user lists its uid, or admits it by a connection, before it comes"
             }
             ConnectError::Refused { .. } => "do what the reason asks for",
             ConnectError::NoAnswer { .. } => "see whether that process is stopped, or starved of CPU",

@@ -61,13 +61,13 @@ impl ProofError {
                 _ => "exchange a token in the connection, or list the user's uid (`allowed_uids`)",
             },
             ProofError::NotToken => {
-                "let one side call `Token::exchange` and the other `Admissions::admit_other_side`, before either sends anything else"
+                "let one side exchange a token and the other one admit it, before either sends anything else"
             }
             ProofError::Malformed => "close the connection: its other side cannot be trusted, or is an echo",
             ProofError::Closed => "connect again, and exchange a new token",
             ProofError::TimedOut { .. } => {
-                "close the connection, of which a part may have been read; see that one side calls `Token::exchange`, the other one \
-                 `Admissions::admit_other_side`"
+                "close the connection, of which a part may have been read; see that one side exchanges a token and the other one \
+                 admits it"
             }
             ProofError::Misuse { .. } => "make admissions, and offer, in the process that lets others in",
             ProofError::System { .. } => {

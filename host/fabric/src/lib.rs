@@ -3,7 +3,7 @@
 //! A member is a process of a node. It *publishes what it is* in words that it alone stores, its board, and *what it uses* of
 //! another member in words that it alone stores, its claims. Everybody else only loads. So connecting, removing and checking are
 //! stores and loads of a few words, exact by one barrier on each side; a ring between members says "look" and carries nothing
-//! (`docs/decisions/0038-boards-and-claims.md`).
+//! (`docs/decisions/0039-boards-and-claims.md`).
 //!
 //! [`Member`] is one member's part of it: a state machine without a clock, a thread, a lock or a system call. What blocks or asks
 //! the kernel leaves it as a [`Want`], and comes back by [`Member::answered`] and [`Member::reached`]. Calls are SISCI's (eXpressWare,

@@ -7,10 +7,12 @@ use std::os::fd::{AsFd, OwnedFd};
 use crate::name::Name;
 use crate::notices::Notices;
 use crate::outbox::Outbox;
+use crate::registry::words::{BUCKET_BYTES, Bucket, Placed, Plan, WORD_BYTES, bucket_of};
 use crate::tcp_socket;
 use crate::token;
 use crate::window;
 use crate::wire::Header;
+use crate::{Entry, Kind};
 
 /// The payload of a packet that arrived with so many descriptors; `None` when it is refused.
 pub fn packet(packet: &[u8], descriptors: usize) -> Option<&[u8]> {
@@ -102,5 +104,66 @@ impl Sent {
     /// What the client says; `false` ends its connection.
     pub fn client_took(&self, said: u32) -> bool {
         self.0.client_took(said).is_ok()
+    }
+}
+
+/// A bucket of a registry, as it lies in the file.
+#[derive(Clone, Debug)]
+pub struct RegistryBucket {
+    number: usize,
+    bytes: Vec<u8>,
+}
+
+/// A word of a registry's bucket: its place, and what it says with whose holder.
+pub type RegistryWord = (usize, Entry, u16);
+
+impl RegistryBucket {
+    /// The bucket of an id, with these bytes and zeros in it.
+    pub fn of(kind: Kind, id: u32, mut bytes: Vec<u8>) -> Self {
+        bytes.resize(BUCKET_BYTES, 0);
+        RegistryBucket { number: bucket_of(kind, id), bytes }
+    }
+
+    /// Without what is free, and what nobody can have put there.
+    pub fn entries(&self) -> Vec<RegistryWord> {
+        let bucket = Bucket::new(self.number, &self.bytes);
+        bucket.entries().map(|(place, placed)| (place, placed.entry, placed.holder)).collect()
+    }
+
+    /// Whether this lies in this bucket.
+    pub fn is_place_of(&self, entry: Entry) -> bool {
+        bucket_of(entry.kind, entry.id) == self.number
+    }
+
+    /// Puts an entry in as a holder does; `None` where it is taken, `Some(false)` where there is no room.
+    pub fn put(
+        &mut self,
+        entry: Entry,
+        holder: u16,
+        is_alive: impl Fn(u16) -> bool,
+        may: bool,
+    ) -> Option<bool> {
+        let new = Placed { entry, holder };
+        let plan =
+            Bucket::new(self.number, &self.bytes).plan(new, |holder| Ok(is_alive(holder)), |_| Ok(may));
+        match plan.unwrap_or_else(|never: std::convert::Infallible| match never {}) {
+            Plan::Put { place, cleared } => {
+                cleared.into_iter().for_each(|place| self.write(place, 0));
+                self.write(place, new.to_word());
+                Some(true)
+            }
+            Plan::Taken => None,
+            Plan::Full => Some(false),
+        }
+    }
+
+    /// Takes an entry of a holder out; `false` where it is not there.
+    pub fn remove(&mut self, entry: Entry, holder: u16) -> bool {
+        let place = Bucket::new(self.number, &self.bytes).place_of(Placed { entry, holder });
+        place.inspect(|place| self.write(*place, 0)).is_some()
+    }
+
+    fn write(&mut self, place: usize, word: u64) {
+        self.bytes[place * WORD_BYTES..][..WORD_BYTES].copy_from_slice(&word.to_le_bytes());
     }
 }

@@ -70,8 +70,8 @@ pub(crate) fn begin_domain_thread() {
 /// ([`crate::place_descriptors_above`]). Any thread may call it, whatever others do with domains, connections and windows
 /// meanwhile: calls that have begun end under the old number, which is closed after them.
 ///
-/// Two kinds stay where they are. The lock of an offer ends when any descriptor of its file is closed, so it can have no other
-/// number ([`crate::Purpose::Claim`]); an offer that is made afterwards has a high one. And an event whose number the program was told
+/// Three kinds stay where they are. The lock of an offer ends when any descriptor of its file is closed, so it can have no other
+/// number ([`crate::Purpose::Claim`]); an offer that is made afterwards has a high one. So do the locks of a registry. And an event whose number the program was told
 /// ([`std::os::fd::AsFd`]) may stand in a set of the program's under that number. [`crate::descriptors`] says which they are.
 ///
 /// # Errors

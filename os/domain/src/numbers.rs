@@ -33,6 +33,8 @@ pub enum Purpose {
     Arrival,
     /// Memory of a window that is made in advance, for the next sender.
     Window,
+    /// The words of a registry, or its locks.
+    Registry,
 }
 
 impl fmt::Display for Purpose {
@@ -48,6 +50,7 @@ impl fmt::Display for Purpose {
             Purpose::Event => "an event",
             Purpose::Arrival => "the wait for an offer",
             Purpose::Window => "a window for the next sender",
+            Purpose::Registry => "a registry",
         })
     }
 }

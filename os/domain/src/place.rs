@@ -120,6 +120,14 @@ impl Place {
         }
     }
 
+    /// The folder, for who needs it longer than the domain.
+    pub(crate) fn shared_folder(&self) -> Option<&Arc<Folder>> {
+        match self {
+            Place::Folder(folder) => Some(folder),
+            Place::Namespace(_) => None,
+        }
+    }
+
     /// The names that have a socket, in no order.
     pub(crate) fn names(&self) -> Result<Vec<String>, FolderError> {
         let files = match self {

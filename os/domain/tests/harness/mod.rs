@@ -130,7 +130,7 @@ impl Helper {
         self.wait_for_state('T');
     }
 
-    fn wait_for_state(&self, state: char) {
+    pub fn wait_for_state(&self, state: char) {
         let path = format!("/proc/{}/stat", self.pid());
         wait_until(|| {
             let stat = std::fs::read_to_string(&path).unwrap();

@@ -1,0 +1,511 @@
+//! The two files of a registry, as one process has them open: words that are read and written, and locks.
+//!
+//! The locks are in a file of their own, which is always its owner's alone: whoever may read a file may put a lock on it that keeps
+//! writers out, and the words may be there for other users to read.
+//!
+//! A process has each file open once. Closing *any* descriptor of a file ends all locks that the process has on it, so all handles of
+//! one registry share this.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroU64;
+use std::os::fd::{AsFd, OwnedFd, RawFd};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
+use std::time::{Duration, Instant};
+use std::{io, thread};
+
+use beeline_mmio::{PerProcess, ThisProcess};
+use nix::fcntl::FcntlArg;
+use nix::libc;
+use rustix::fs::{FallocateFlags, FileType, Mode, OFlags};
+use rustix::io::Errno;
+
+use super::error::RegistryError;
+use super::words::{BUCKET_BYTES, BUCKETS, FILE_BYTES, FORMAT, WORD_BYTES};
+use crate::descriptor::Descriptor;
+use crate::error::MisuseError;
+use crate::folder::{Folder, own_uid};
+use crate::moving::{self, Movable, Registered};
+use crate::name::Name;
+use crate::numbers::Purpose;
+use crate::{in_use, modes};
+
+/// How long a writer waits for another one in the same bucket.
+pub(super) const PATIENCE: Duration = Duration::from_secs(1);
+/// How long somebody waits who tidies up.
+pub(super) const TIDY_PATIENCE: Duration = Duration::from_millis(10);
+const FIRST_PAUSE: Duration = Duration::from_micros(50);
+const LONGEST_PAUSE: Duration = Duration::from_millis(1);
+
+/// Mode of both files; the words may get [`READABLE`].
+const OWNERS: u32 = 0o600;
+const READABLE: u32 = 0o644;
+
+// Bytes of the file of locks. There is nothing in it: a lock may lie past the end of a file.
+const MAKING_LOCK: i64 = 0;
+const BUCKET_LOCKS: i64 = 4096;
+const HOLDER_LOCKS: i64 = 65_536;
+
+/// `f_type` of file systems that several hosts may have mounted.
+const NETWORK_FILE_SYSTEMS: [u64; 13] = [
+    0x6969,      // NFS
+    0xff53_4d42, // CIFS
+    0xfe53_4d42, // SMB 2
+    0x517b,      // SMB
+    0x0102_1997, // 9P
+    0x5346_414f, // AFS
+    0x6b41_4653, // the kernel's AFS
+    0x00c3_6400, // Ceph
+    0x7375_7245, // Coda
+    0x0116_1970, // GFS2
+    0x7461_636f, // OCFS2
+    0x0bd0_0bd0, // Lustre
+    0x4750_4653, // GPFS
+];
+
+/// What this process has open, by device and inode of the folder and by name. A child of fork begins with nothing.
+static OPEN: PerProcess<Mutex<BTreeMap<Key, Weak<Files>>>> = PerProcess::new();
+
+type Key = (u64, u64, String);
+
+fn open_files() -> MutexGuard<'static, BTreeMap<Key, Weak<Files>>> {
+    // Changed by single inserts and removals.
+    OPEN.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The open files of a registry.
+#[derive(Debug)]
+pub(super) struct Files {
+    folder: Arc<Folder>,
+    name: Name,
+    key: Key,
+    words: Arc<Words>,
+    locks: Option<Locks>,
+    process: ThisProcess,
+    /// Whether it is in [`OPEN`].
+    is_listed: bool,
+    /// Held by who joins, leaves or sweeps: a record lock keeps no other thread of the process out.
+    moving: Mutex<()>,
+    /// The places of this process, which its own locks do not keep out, with their numbers.
+    own: Mutex<BTreeMap<u16, NonZeroU64>>,
+    _moves: Registered,
+}
+
+/// The file of words.
+#[derive(Debug)]
+struct Words(Descriptor);
+
+impl Movable for Words {
+    fn move_above(&self, lowest: RawFd) -> io::Result<()> {
+        Ok(self.0.move_above(lowest, None)?)
+    }
+}
+
+/// The file of locks; not of a registry of another user.
+#[derive(Debug)]
+struct Locks {
+    /// `None` once it is being closed.
+    file: Option<Descriptor>,
+    /// A record lock keeps other processes out, and no thread of this one.
+    buckets: Box<[Mutex<()>]>,
+}
+
+/// A locked bucket.
+pub(super) struct BucketLock<'a> {
+    files: &'a Files,
+    bucket: usize,
+    _thread: MutexGuard<'a, ()>,
+}
+
+impl Drop for BucketLock<'_> {
+    fn drop(&mut self) {
+        self.files.unlock(BUCKET_LOCKS + self.bucket as i64, 1);
+    }
+}
+
+/// The record lock of a holder has two bytes. A sweeper has the first one while it tidies up after a dead holder; only a holder has
+/// the second, so the second alone says that somebody lives.
+fn holder_lock(holder: u16) -> i64 {
+    HOLDER_LOCKS + 2 * i64::from(holder)
+}
+
+impl Files {
+    /// Opens the files of this user's registry, and makes them if they are not there.
+    pub(super) fn open_own(folder: &Arc<Folder>, name: &Name) -> Result<Arc<Self>, RegistryError> {
+        let refused = |errno| system("examine", folder.path(), errno);
+        let kind = rustix::fs::fstatfs(folder.fd()).map_err(refused)?.f_type as u64;
+        if is_of_network(kind) {
+            return Err(RegistryError::NetworkFileSystem { path: folder.path().to_owned(), kind });
+        }
+        let stat = rustix::fs::fstat(folder.fd()).map_err(refused)?;
+        let key = (stat.st_dev, stat.st_ino, name.as_str().to_owned());
+        loop {
+            let mut open = open_files();
+            match open.get(&key).map(Weak::upgrade) {
+                Some(Some(files)) => return Ok(files),
+                // Another thread is closing them, and would end locks of ours with its own.
+                Some(None) => {
+                    drop(open);
+                    thread::yield_now();
+                }
+                None => {
+                    let mut files = Self::open_first(folder, name, key.clone())?;
+                    files.is_listed = true;
+                    let files = Arc::new(files);
+                    open.insert(key, Arc::downgrade(&files));
+                    return Ok(files);
+                }
+            }
+        }
+    }
+
+    fn open_first(folder: &Arc<Folder>, name: &Name, key: Key) -> Result<Self, RegistryError> {
+        let locks = open_file(folder, &locks_file(name), OFlags::RDWR | OFlags::CREATE, own_uid())?;
+        let locks = Descriptor::new(locks, Purpose::Registry);
+        let words = open_file(folder, &words_file(name), OFlags::RDWR | OFlags::CREATE, own_uid())?;
+        let buckets = (0..BUCKETS).map(|_| Mutex::new(())).collect();
+        let files = Self::of(folder, name, key, words, Some(Locks { file: Some(locks), buckets }));
+        let started = Instant::now();
+        while !files.try_lock(MAKING_LOCK, 1)? {
+            if started.elapsed() >= PATIENCE {
+                return Err(files.busy(PATIENCE));
+            }
+            thread::sleep(LONGEST_PAUSE);
+        }
+        let made = files.make();
+        files.unlock(MAKING_LOCK, 1);
+        made.map(|()| files)
+    }
+
+    /// Opens the words of another user's registry.
+    pub(super) fn open_foreign(folder: &Arc<Folder>, name: &Name) -> Result<Arc<Self>, RegistryError> {
+        let words = open_file(folder, &words_file(name), OFlags::RDONLY, folder.owner_uid())?;
+        let files = Self::of(folder, name, (0, 0, String::new()), words, None);
+        match files.format()? {
+            FORMAT => Ok(Arc::new(files)),
+            0 => Err(RegistryError::Absent { path: files.path() }),
+            found => Err(RegistryError::Format { path: files.path(), found }),
+        }
+    }
+
+    fn of(folder: &Arc<Folder>, name: &Name, key: Key, words: OwnedFd, locks: Option<Locks>) -> Self {
+        let words = Arc::new(Words(Descriptor::new(words, Purpose::Registry)));
+        let moves: Weak<Words> = Arc::downgrade(&words);
+        Files {
+            folder: Arc::clone(folder),
+            name: name.clone(),
+            key,
+            words,
+            locks,
+            process: ThisProcess::get(),
+            is_listed: false,
+            moving: Mutex::default(),
+            own: Mutex::default(),
+            _moves: moving::register(moves),
+        }
+    }
+
+    /// Completes the file of words, whoever began it, for who has the lock for that. The format is written last.
+    fn make(&self) -> Result<(), RegistryError> {
+        match self.format()? {
+            0 => {}
+            FORMAT if self.size()? < FILE_BYTES => return Err(RegistryError::Short { path: self.path() }),
+            FORMAT => return Ok(()),
+            found => return Err(RegistryError::Format { path: self.path(), found }),
+        }
+        let fd = self.words.0.hold();
+        // There is room for every word from now on.
+        match rustix::fs::fallocate(&fd, FallocateFlags::empty(), 0, FILE_BYTES) {
+            Ok(()) => {}
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) => {
+                for offset in (0..FILE_BYTES).step_by(BUCKET_BYTES) {
+                    self.write(offset, &[0; BUCKET_BYTES])?;
+                }
+            }
+            Err(errno) => return Err(system("make room for", &self.path(), errno)),
+        }
+        self.write(0, &FORMAT.to_le_bytes())
+    }
+
+    /// The first word of the file; 0 where it is not there yet.
+    fn format(&self) -> Result<u64, RegistryError> {
+        let mut word = [0; WORD_BYTES];
+        let read = rustix::io::pread(self.words.0.hold(), &mut word, 0);
+        read.map_err(|errno| system("read", &self.path(), errno))?;
+        Ok(u64::from_le_bytes(word))
+    }
+
+    fn size(&self) -> Result<u64, RegistryError> {
+        let stat = rustix::fs::fstat(self.words.0.hold());
+        let stat = stat.map_err(|errno| system("examine", &self.path(), errno))?;
+        Ok(u64::try_from(stat.st_size).unwrap_or(0))
+    }
+
+    /// The file of words.
+    pub(super) fn path(&self) -> PathBuf {
+        self.folder.path().join(words_file(&self.name))
+    }
+
+    pub(super) fn is_foreign(&self) -> bool {
+        self.locks.is_none()
+    }
+
+    pub(super) fn is_of_this_process(&self) -> bool {
+        self.process.is_this()
+    }
+
+    /// Whether this process may use it, and the descriptor is there.
+    pub(super) fn check(&self) -> Result<(), RegistryError> {
+        if !self.process.is_this() {
+            let misuse = MisuseError::Forked { opened_by: self.process.pid(), pid: std::process::id() };
+            return Err(misuse.into());
+        }
+        match self.words.0.check() {
+            Ok(_) => Ok(()),
+            Err(_) => Err(MisuseError::DescriptorLost.into()),
+        }
+    }
+
+    /// Whether what is written is found by others: this process is an owner's, and both files have their names.
+    pub(super) fn check_to_write(&self) -> Result<(), RegistryError> {
+        self.check()?;
+        let locks = self.locks()?.check().map_err(|_| MisuseError::DescriptorLost)?;
+        for (file, fd) in [(words_file(&self.name), self.words.0.hold()), (locks_file(&self.name), locks)] {
+            if !in_use::has_name(self.folder.fd().as_fd(), Path::new(&file), fd.as_fd()) {
+                return Err(RegistryError::Removed { path: self.folder.path().join(file) });
+            }
+        }
+        Ok(())
+    }
+
+    fn locks(&self) -> Result<&Descriptor, RegistryError> {
+        let file = self.locks.as_ref().and_then(|locks| locks.file.as_ref());
+        file.ok_or_else(|| MisuseError::NotOwner { owner: self.folder.owner_uid() }.into())
+    }
+
+    /// Keeps other threads from joining, leaving and sweeping.
+    pub(super) fn move_alone(&self) -> MutexGuard<'_, ()> {
+        self.moving.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The places of this process.
+    pub(super) fn own(&self) -> MutexGuard<'_, BTreeMap<u16, NonZeroU64>> {
+        self.own.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads bytes that are all there.
+    pub(super) fn read(&self, offset: u64, bytes: &mut [u8]) -> Result<(), RegistryError> {
+        let mut done = 0;
+        while done < bytes.len() {
+            match rustix::io::pread(self.words.0.hold(), &mut bytes[done..], offset + done as u64) {
+                Ok(0) => return Err(RegistryError::Short { path: self.path() }),
+                Ok(read) => done += read,
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(system("read", &self.path(), errno)),
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn read_word(&self, offset: u64) -> Result<u64, RegistryError> {
+        let mut word = [0; WORD_BYTES];
+        self.read(offset, &mut word)?;
+        Ok(u64::from_le_bytes(word))
+    }
+
+    /// Writes a word as a whole: a process that is killed has written it or not.
+    pub(super) fn write_word(&self, offset: u64, word: u64) -> Result<(), RegistryError> {
+        self.write(offset, &word.to_le_bytes())
+    }
+
+    fn write(&self, offset: u64, bytes: &[u8]) -> Result<(), RegistryError> {
+        match rustix::io::retry_on_intr(|| rustix::io::pwrite(self.words.0.hold(), bytes, offset)) {
+            Ok(written) if written == bytes.len() => Ok(()),
+            Ok(_) => Err(system("write all to", &self.path(), Errno::NOSPC)),
+            Err(errno) => Err(system("write", &self.path(), errno)),
+        }
+    }
+
+    /// Gives other users the right to read the words.
+    pub(super) fn let_others_read(&self) -> Result<(), RegistryError> {
+        self.folder.make_searchable()?;
+        rustix::fs::fchmod(self.words.0.hold(), Mode::from_raw_mode(READABLE))
+            .map_err(|errno| system("let other users read", &self.path(), errno))
+    }
+
+    /// Locks a bucket against other threads and processes.
+    pub(super) fn lock_bucket(
+        &self,
+        bucket: usize,
+        patience: Duration,
+    ) -> Result<BucketLock<'_>, RegistryError> {
+        let Some(locks) = &self.locks else {
+            return Err(MisuseError::NotOwner { owner: self.folder.owner_uid() }.into());
+        };
+        let (started, mut pause) = (Instant::now(), FIRST_PAUSE);
+        loop {
+            let thread = match locks.buckets[bucket].try_lock() {
+                Ok(thread) => Some(thread),
+                Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+                Err(TryLockError::WouldBlock) => None,
+            };
+            if let Some(thread) = thread
+                && self.try_lock(BUCKET_LOCKS + bucket as i64, 1)?
+            {
+                return Ok(BucketLock { files: self, bucket, _thread: thread });
+            }
+            if started.elapsed() >= patience {
+                return Err(self.busy(patience));
+            }
+            thread::sleep(pause);
+            pause = (2 * pause).min(LONGEST_PAUSE);
+        }
+    }
+
+    fn busy(&self, waited: Duration) -> RegistryError {
+        RegistryError::Busy { path: self.path(), waited }
+    }
+
+    /// Whether this process has the place of a holder now, for a sweep or to live there. Not where it lives there already.
+    pub(super) fn try_lock_place(&self, holder: u16) -> Result<bool, RegistryError> {
+        self.try_lock(holder_lock(holder), 1)
+    }
+
+    /// Says that somebody lives at a place that was locked.
+    pub(super) fn settle(&self, holder: u16) -> Result<bool, RegistryError> {
+        self.try_lock(holder_lock(holder) + 1, 1)
+    }
+
+    pub(super) fn leave_place(&self, holder: u16) {
+        self.unlock(holder_lock(holder), 2);
+    }
+
+    /// Whether another process lives at this place, by the kernel's word.
+    pub(super) fn is_lived_in(&self, holder: u16) -> Result<bool, RegistryError> {
+        let mut found = record_lock(libc::F_WRLCK, holder_lock(holder) + 1, 1);
+        self.control(FcntlArg::F_GETLK(&mut found)).map_err(|errno| self.locks_failed(errno))?;
+        Ok(found.l_type != libc::F_UNLCK as libc::c_short)
+    }
+
+    fn try_lock(&self, start: i64, bytes: i64) -> Result<bool, RegistryError> {
+        match self.control(FcntlArg::F_SETLK(&record_lock(libc::F_WRLCK, start, bytes))) {
+            Ok(()) => Ok(true),
+            Err(Errno::AGAIN | Errno::ACCESS) => Ok(false),
+            Err(errno) => Err(self.locks_failed(errno)),
+        }
+    }
+
+    fn unlock(&self, start: i64, bytes: i64) {
+        if let Err(error) = self.control(FcntlArg::F_SETLK(&record_lock(libc::F_UNLCK, start, bytes))) {
+            tracing::error!(%error, path = %self.path().display(), "a part of a registry stays locked");
+        }
+    }
+
+    fn control(&self, what: FcntlArg<'_>) -> Result<(), Errno> {
+        let locks = self.locks.as_ref().and_then(|locks| locks.file.as_ref()).ok_or(Errno::BADF)?;
+        match nix::fcntl::fcntl(locks.hold(), what) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(Errno::from_raw_os_error(error as i32)),
+        }
+    }
+
+    fn locks_failed(&self, errno: Errno) -> RegistryError {
+        system("lock", &self.folder.path().join(locks_file(&self.name)), errno)
+    }
+}
+
+impl Drop for Files {
+    fn drop(&mut self) {
+        // Of files that could not be opened the table is locked by who tried.
+        let Some(locks) = self.locks.as_mut().filter(|_| self.is_listed) else { return };
+        let mut open = open_files();
+        let is_own = self.process.is_this();
+        if is_own || !open.contains_key(&self.key) {
+            // Under the lock of the table: who opens them next does so after they are closed.
+            drop(locks.file.take());
+        } else {
+            // A forked child that has them open itself: closing the copy would end the child's own locks.
+            std::mem::forget(locks.file.take());
+        }
+        if is_own {
+            open.remove(&self.key);
+        }
+    }
+}
+
+fn words_file(name: &Name) -> String {
+    format!("{name}.registry")
+}
+
+fn locks_file(name: &Name) -> String {
+    format!("{name}.registry-locks")
+}
+
+fn is_of_network(kind: u64) -> bool {
+    NETWORK_FILE_SYSTEMS.contains(&(kind & 0xffff_ffff))
+}
+
+fn system(what: &'static str, path: &Path, errno: Errno) -> RegistryError {
+    RegistryError::System { what, path: path.to_owned(), errno }
+}
+
+fn record_lock(kind: i32, start: i64, bytes: i64) -> libc::flock {
+    libc::flock {
+        l_type: kind as libc::c_short,
+        l_whence: libc::SEEK_SET as libc::c_short,
+        l_start: start,
+        l_len: bytes,
+        l_pid: 0,
+    }
+}
+
+/// Opens a file in the folder that is a file, and the owner's.
+fn open_file(folder: &Folder, file: &str, access: OFlags, owner_uid: u32) -> Result<OwnedFd, RegistryError> {
+    let path = || folder.path().join(file);
+    let flags = access | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let open = || rustix::fs::openat(folder.fd(), file, flags, Mode::from_raw_mode(OWNERS));
+    let is_made = access.contains(OFlags::CREATE);
+    // A umask may have taken rights from the file: from this one, which is open all the same, or from one that is there.
+    let complete = || modes::complete(folder.fd(), Path::new(file), OWNERS);
+    let opened = match open() {
+        Err(Errno::ACCESS) if is_made => complete().and_then(|()| open()),
+        opened => opened,
+    };
+    let opened = opened.map_err(|errno| match errno {
+        Errno::NOENT if !is_made => RegistryError::Absent { path: path() },
+        Errno::ACCESS if !is_made => RegistryError::NotAllowed { path: path() },
+        Errno::LOOP | Errno::ISDIR | Errno::NXIO => RegistryError::NotOwners { path: path() },
+        errno => system("open", &path(), errno),
+    })?;
+    if is_made {
+        complete().map_err(|errno| system("set the mode of", &path(), errno))?;
+    }
+    let stat = rustix::fs::fstat(&opened).map_err(|errno| system("examine", &path(), errno))?;
+    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile || stat.st_uid != owner_uid {
+        return Err(RegistryError::NotOwners { path: path() });
+    }
+    Ok(opened)
+}
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_that_hosts_share_are_refused() {
+        const TMPFS: u64 = 0x0102_1994;
+        const EXT4: u64 = 0xef53;
+        assert!(NETWORK_FILE_SYSTEMS.into_iter().all(is_of_network));
+        assert_eq!([TMPFS, EXT4].map(is_of_network), [false; 2]);
+        // Where the kernel's word for it is signed.
+        assert!(is_of_network(0xff53_4d42_u32.cast_signed() as u64));
+    }
+
+    #[test]
+    fn locks_of_buckets_and_of_places_are_apart() {
+        let holders = holder_lock(0)..holder_lock(super::super::words::HOLDERS as u16);
+        assert!(MAKING_LOCK < BUCKET_LOCKS && BUCKET_LOCKS + BUCKETS as i64 <= holders.start);
+        assert_eq!(holders.end - holders.start, 2 * super::super::words::HOLDERS as i64);
+    }
+}

@@ -83,7 +83,7 @@ int beeline_admitted_close(beeline_admitted **admitted);
  *              kernel's word
  * @return OK, INVALID, NO_TOKEN, REFUSED as beeline_admissions_admit_other_side()
  *
- * The first call that connects with it uses it up, whatever that call gives; the next one is INVALID.
+ * A call that connects with it uses it up, also where that fails; the next one is INVALID. One that is INVALID itself may leave it.
  */
 int beeline_token_exchange(int connection, uint64_t timeout_ns, beeline_token **token, uint32_t *uid);
 

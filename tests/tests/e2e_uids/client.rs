@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use beeline::{
-    ConnectError, Domain, Error, OtherEnd, Sender, SenderOptions, Sent, StoreKernel, Subscription,
-    SubscriptionEnded, Token,
+    ConnectError, Domain, Error, OtherEnd, Sender, SenderArena, SenderOptions, Sent, StoreKernel,
+    Subscription, SubscriptionEnded, Token,
 };
 
 use crate::admission::{Admission, NEVER};
@@ -17,16 +17,32 @@ use crate::e2e_support::{PAUSE, WATCHDOG, say, stop_flag};
 
 /// Steps after which a word is said, so that whoever listens knows that things flow.
 const WORD: u64 = 20;
+/// Lines of a window in the arena, and items after which another one is opened.
+const SESSION_LINES: u32 = 32;
+const SESSION_ITEMS: u64 = 10;
+/// Windows that the arena has: a client that goes on has got some of them back.
+pub const SESSIONS: u64 = 4;
 
 /// A process that lives for some milliseconds has no time to choose a kernel.
 fn options() -> SenderOptions {
     SenderOptions::new().kernel(StoreKernel::Cached)
 }
 
+/// How a client that was admitted talks with the owner.
+struct Connected {
+    sender: Sender,
+    subscription: Subscription,
+    arena: SenderArena,
+}
+
 /// What a client that was admitted has of the owner.
 struct Client {
     sender: Sender,
     subscription: Subscription,
+    arena: SenderArena,
+    /// A window in the arena, and the items that were sent there.
+    session: Option<(Sender, u64)>,
+    session_items: u64,
     /// Lets it in for as long as it is open.
     _connection: Option<OwnedFd>,
     sent: u64,
@@ -62,24 +78,32 @@ impl Client {
             (_, None) => Self::listed(admission, OWNER).map(Some),
         };
         match come() {
-            Ok(Some((sender, subscription))) => {
-                Ok(Client { sender, subscription, _connection: connection, sent: 0, taken: 0 })
-            }
+            Ok(Some(Connected { sender, subscription, arena })) => Ok(Client {
+                sender,
+                subscription,
+                arena,
+                session: None,
+                session_items: 0,
+                _connection: connection,
+                sent: 0,
+                taken: 0,
+            }),
             Ok(None) => Err("the owner closed the connection".to_owned()),
             Err(error) => Err(error.to_string()),
         }
     }
 
     /// By the user alone.
-    fn listed(admission: Admission, owner: u32) -> Result<(Sender, Subscription), Error> {
+    fn listed(admission: Admission, owner: u32) -> Result<Connected, Error> {
         assert_eq!(owner, OWNER);
         let (root, name) = admission.domain();
         let domain = Domain::open_foreign(root, &name, owner)?;
         let sender = accepted(|| Ok(domain.sender_with("window", options())?))?;
-        Ok((sender, domain.subscribe("told")?))
+        let arena = domain.sender_arena_with("sessions", SESSION_LINES, options())?;
+        Ok(Connected { sender, subscription: domain.subscribe("told")?, arena })
     }
 
-    fn by_tokens(admission: Admission, connection: &OwnedFd) -> Result<(Sender, Subscription), Error> {
+    fn by_tokens(admission: Admission, connection: &OwnedFd) -> Result<Connected, Error> {
         let (root, name) = admission.domain();
         let exchange = || {
             let token = Token::exchange(connection, NEVER)?;
@@ -91,7 +115,33 @@ impl Client {
             Ok(domain.sender_proving("window", token, options())?)
         })?;
         let (domain, token) = exchange()?;
-        Ok((sender, domain.subscribe_proving("told", token, b"", &[], Duration::ZERO)?))
+        let arena = domain.sender_arena_proving("sessions", SESSION_LINES, token, options())?;
+        let (domain, token) = exchange()?;
+        let subscription = domain.subscribe_proving("told", token, b"", &[], Duration::ZERO)?;
+        Ok(Connected { sender, subscription, arena })
+    }
+
+    /// Sends an item by a window of the arena, which is another one after some items; `false` when the owner has gone.
+    fn step_session(&mut self) -> bool {
+        let (sender, sent) = match self.session.take().filter(|(_, sent)| *sent < SESSION_ITEMS) {
+            Some(session) => session,
+            None => match self.arena.open() {
+                Ok(sender) => (sender, 0),
+                // All windows that ended may still be the owner's to give back.
+                Err(ConnectError::Refused { .. }) => return !self.arena.is_receiver_gone(),
+                Err(_) => return false,
+            },
+        };
+        let (sender, sent) = self.session.insert((sender, sent));
+        match sender.try_send(&item(u64::from(std::process::id()), *sent)) {
+            Ok(Sent::Sent) => {
+                *sent += 1;
+                self.session_items += 1;
+            }
+            Ok(_) => {}
+            Err(_) => return false,
+        }
+        true
     }
 
     /// Sends and takes a little; `false` when the owner has gone.
@@ -114,7 +164,7 @@ impl Client {
             Ok(_) => {}
             Err(_) => return false,
         }
-        !self.sender.is_receiver_gone()
+        self.step_session() && !self.sender.is_receiver_gone()
     }
 
     /// Goes on until the test hangs up or the owner is dead, of which both halves are told.
@@ -125,13 +175,17 @@ impl Client {
                 return;
             }
             steps += 1;
-            if steps.is_multiple_of(WORD) && self.taken > 0 && self.sent > 0 {
+            let has_sessions = self.session_items > 2 * SESSIONS * SESSION_ITEMS;
+            if steps.is_multiple_of(WORD) && self.taken > 0 && self.sent > 0 && has_sessions {
                 say("flows");
             }
             std::thread::sleep(PAUSE);
         }
         let begun = Instant::now();
-        while !self.sender.is_receiver_gone() || self.subscription.try_next().is_ok() {
+        while !self.sender.is_receiver_gone()
+            || !self.arena.is_receiver_gone()
+            || self.subscription.try_next().is_ok()
+        {
             assert!(begun.elapsed() < WATCHDOG, "the death of the owner is not seen");
             std::thread::yield_now();
         }
@@ -170,7 +224,11 @@ pub fn run() {
 pub fn run_unproved() {
     let (root, name) = Admission::of_role().domain();
     let domain = Domain::open_foreign(root, &name, OWNER).unwrap();
-    for refused in [domain.sender_with("window", options()).map(drop), domain.subscribe("told").map(drop)] {
+    for refused in [
+        domain.sender_with("window", options()).map(drop),
+        domain.subscribe("told").map(drop),
+        domain.sender_arena_with("sessions", SESSION_LINES, options()).map(drop),
+    ] {
         say(&format!("refused {}", refused.unwrap_err()));
     }
 }

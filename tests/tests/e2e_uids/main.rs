@@ -142,7 +142,7 @@ fn every_admission_lets_in_its_user_and_no_third_one() {
         let mut client = run.client();
         client.expect("connected");
         let mut third = start(&run.users, (admission, &run.name), (OTHER, "unproved"), "", Vec::new());
-        for _ in ["window", "told"] {
+        for _ in ["window", "told", "sessions"] {
             let refused = third.expect("refused");
             assert!(refused.contains(&format!("uid {OTHER} is not on the offer's list")), "{refused}");
         }

@@ -14,21 +14,81 @@ const BYTES: u64 = 100;
 
 #[derive(Clone, Copy, Debug)]
 enum Op {
-    Create { who: usize, id: u32, kind: usize },
-    Register { of: usize, is_shareable: bool },
-    Prepare { of: usize, by: u32 },
-    Available { of: usize, by: u32 },
-    Unavailable { of: usize, by: u32, is_forced: bool },
-    Remove { of: usize, is_forced: bool },
-    Map { of: usize, part: Part },
-    Unmap { of: usize },
-    Connect { who: usize, node: usize, id: u32, by: u32, has_callback: bool },
-    MapRemote { of: usize, part: Part },
-    UnmapRemote { of: usize },
-    Start { of: usize },
-    Check { of: usize },
-    Disconnect { of: usize },
-    Link { who: usize, by: u32, is_up: bool },
+    /// Makes a segment and lets others connect to it.
+    Open {
+        who: usize,
+        id: u32,
+        kind: usize,
+        by: u32,
+    },
+    /// Connects to a segment that there is, or was.
+    ConnectTo {
+        who: usize,
+        of: usize,
+        by: u32,
+        has_callback: bool,
+    },
+    Create {
+        who: usize,
+        id: u32,
+        kind: usize,
+    },
+    Register {
+        of: usize,
+        is_shareable: bool,
+    },
+    Prepare {
+        of: usize,
+        by: u32,
+    },
+    Available {
+        of: usize,
+        by: u32,
+    },
+    Unavailable {
+        of: usize,
+        by: u32,
+        is_forced: bool,
+    },
+    Remove {
+        of: usize,
+        is_forced: bool,
+    },
+    Map {
+        of: usize,
+        part: Part,
+    },
+    Unmap {
+        of: usize,
+    },
+    Connect {
+        who: usize,
+        node: usize,
+        id: u32,
+        by: u32,
+        has_callback: bool,
+    },
+    MapRemote {
+        of: usize,
+        part: Part,
+    },
+    UnmapRemote {
+        of: usize,
+    },
+    Start {
+        of: usize,
+    },
+    Check {
+        of: usize,
+    },
+    Disconnect {
+        of: usize,
+    },
+    Link {
+        who: usize,
+        by: u32,
+        is_up: bool,
+    },
     Ring(usize),
     Learn(usize),
     Look(usize),
@@ -41,8 +101,16 @@ fn op() -> impl Strategy<Value = Op> {
     let (node, part) = (0..3_usize, (0..BYTES, 1..BYTES).prop_map(|(offset, bytes)| Part { offset, bytes }));
     let create =
         (who.clone(), id.clone(), 0..8_usize).prop_map(|(who, id, kind)| Op::Create { who, id, kind });
-    let connect = (who.clone(), node, id, by.clone(), any::<bool>())
+    let connect = (who.clone(), node, id.clone(), by.clone(), any::<bool>())
         .prop_map(|(who, node, id, by, has_callback)| Op::Connect { who, node, id, by, has_callback });
+    let open = (who.clone(), id.clone(), 2..8_usize, by.clone()).prop_map(|(who, id, kind, by)| Op::Open {
+        who,
+        id,
+        kind,
+        by,
+    });
+    let connect_to = (who.clone(), of.clone(), by.clone(), any::<bool>())
+        .prop_map(|(who, of, by, has_callback)| Op::ConnectTo { who, of, by, has_callback });
     let of_local = prop_oneof![
         1 => (of.clone(), any::<bool>()).prop_map(|(of, is_shareable)| Op::Register { of, is_shareable }),
         5 => (of.clone(), by.clone()).prop_map(|(of, by)| Op::Prepare { of, by }),
@@ -66,7 +134,7 @@ fn op() -> impl Strategy<Value = Op> {
         5 => who.clone().prop_map(Op::Look),
         1 => who.prop_map(Op::Kill),
     ];
-    prop_oneof![3 => create, 12 => of_local, 8 => connect, 8 => of_remote, 5 => around]
+    prop_oneof![3 => create, 6 => open, 12 => of_local, 3 => connect, 10 => connect_to, 8 => of_remote, 6 => around]
 }
 
 #[derive(Debug)]
@@ -378,6 +446,18 @@ impl Model {
             }
             Op::Connect { who, node, id, by, has_callback } if self.is_alive(who) => {
                 self.connect(who, node, id, by, has_callback);
+            }
+            Op::Open { who, id, kind, by } if self.is_alive(who) => {
+                self.step(Op::Create { who, id, kind });
+                let of = self.segments.len().saturating_sub(1);
+                self.step(Op::Prepare { of, by });
+                self.step(Op::Available { of, by });
+            }
+            Op::ConnectTo { who, of, by, has_callback } if !self.segments.is_empty() => {
+                let Segment { who: owner, id, .. } = self.segments[of % self.segments.len()];
+                let node = self.world.processes[owner].node;
+                let node = NODES.iter().position(|it| *it == node).unwrap();
+                self.step(Op::Connect { who, node, id, by, has_callback });
             }
             Op::Link { who, by, is_up } if self.is_alive(who) => {
                 self.links[who][by as usize] += u32::from(self.is_up(who, by as usize) != is_up);

@@ -4,7 +4,7 @@
 //! Both clients are this thread's, so that no third thread wants a core: it keeps SETs outstanding over one connection, and starts a
 //! GET over the other after every so many of them. A GET waits for the SETs that are before it in its worker, and for what
 //! the store does besides: growing, while it is filled, and not while items are replaced. Values are compared. One store takes memory as
-//! it grows, another one all of it at the start.
+//! it grows and somewhat ahead, another one all of it at the start.
 //!
 //! `--items 10` fills 10 million, for which one round is enough.
 

@@ -2,19 +2,27 @@
 //!
 //! For who owns its memory and bounds it. An allocator keeps what is freed in pieces, and what of that can be used again
 //! depends on what is asked for next.
+//!
+//! The first touch of a page waits until the kernel has cleared it: a huge page takes milliseconds on some machines. So whoever
+//! touches memory first gets a small page, unless a thread of its own has brought in a huge one before (`ahead.rs`).
 
+mod ahead;
+
+use std::io;
 use std::ptr::NonNull;
 
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise};
 
 use crate::populate::bring_in;
 use crate::{MapError, Unpaced};
+use ahead::Ahead;
 
 /// Zeroed memory that nobody else has. Aligned to a page.
 #[derive(Debug)]
 pub struct PrivateMemory {
     start: NonNull<u8>,
     bytes: usize,
+    ahead: Option<Ahead>,
 }
 
 // SAFETY: it is owned memory, reached through `&` and `&mut` of this handle alone, as a `Box<[u8]>` is.
@@ -23,7 +31,12 @@ unsafe impl Send for PrivateMemory {}
 unsafe impl Sync for PrivateMemory {}
 
 impl PrivateMemory {
-    /// Maps so many bytes, none of which takes memory yet. Where the system grants huge pages to who asks, it is taken by those.
+    /// Bytes after each of which [`note_use`](Self::note_use) is to be called.
+    pub const NOTE_BYTES: usize = ahead::PIECE_BYTES;
+    /// Bytes that [`bring_in_ahead`](Self::bring_in_ahead) takes beyond what is used, at most.
+    pub const AHEAD_BYTES: usize = ahead::AHEAD_BYTES;
+
+    /// Maps so many bytes, none of which takes memory yet. Each page takes it when it is touched first, a small page at a time.
     ///
     /// # Errors
     /// The size is 0 or more than half the address space, or the kernel refuses it.
@@ -45,13 +58,34 @@ impl PrivateMemory {
         let start = NonNull::new(start.cast::<u8>()).expect("mmap without MAP_FIXED never gives address 0");
         if !cfg!(miri) {
             // A wish, so that its lack is no error. SAFETY: our own range, of which no byte changes.
-            let _ = unsafe { madvise(start.as_ptr().cast(), bytes, Advice::LinuxHugepage) };
+            let _ = unsafe { madvise(start.as_ptr().cast(), bytes, Advice::LinuxNoHugepage) };
         }
-        Ok(PrivateMemory { start, bytes })
+        Ok(PrivateMemory { start, bytes, ahead: None })
     }
 
-    /// Has every page take its memory now, so that no later access waits for one. What is in it stays. Takes some 0.1 to 3 s
-    /// for each GiB.
+    /// Starts a thread that brings memory in ahead of its use, by huge pages where the system grants them to who asks:
+    /// [`AHEAD_BYTES`](Self::AHEAD_BYTES) more than is used, which [`note_use`](Self::note_use) tells it, and never more than there
+    /// is. It runs only on cores that would rest otherwise, and nobody waits for it: what it has not brought in yet, an access does.
+    ///
+    /// # Errors
+    /// The process is out of threads.
+    pub fn bring_in_ahead(&mut self) -> io::Result<()> {
+        if self.ahead.is_none() && !cfg!(miri) {
+            // SAFETY: our own mapping, and `drop` ends the thread's use of it before it unmaps.
+            self.ahead = Some(unsafe { Ahead::start(self.start, self.bytes) }?);
+        }
+        Ok(())
+    }
+
+    /// Says that the first so many bytes are used, or are about to be.
+    pub fn note_use(&self, bytes: usize) {
+        if let Some(ahead) = &self.ahead {
+            ahead.note_use(bytes);
+        }
+    }
+
+    /// Has every page take its memory now, so that no later access waits for one: by huge pages where the system grants them to
+    /// who asks. What is in it stays. Takes some 0.1 to 3 s for each GiB.
     ///
     /// # Errors
     /// A limit on the memory of this process is reached. Where the whole system has too little, the kernel ends a process instead.
@@ -60,6 +94,8 @@ impl PrivateMemory {
             return Ok(());
         }
         let (start, bytes) = (self.start.as_ptr(), self.bytes);
+        // A wish, as in `zeroed`. SAFETY: our own range, of which no byte changes.
+        let _ = unsafe { madvise(start.cast(), bytes, Advice::LinuxHugepage) };
         let by_hand = |offset, bytes| touch(&mut self.bytes_mut()[offset..offset + bytes]);
         // SAFETY: our own range; the advice changes no bytes.
         let populated = unsafe { bring_in(start, bytes, &Unpaced, Advice::LinuxPopulateWrite, by_hand) };
@@ -96,7 +132,10 @@ fn touch(bytes: &mut [u8]) {
 
 impl Drop for PrivateMemory {
     fn drop(&mut self) {
-        // SAFETY: our own mapping, whole, which nobody can reach any more.
+        if let Some(ahead) = self.ahead.take() {
+            ahead.end();
+        }
+        // SAFETY: our own mapping, whole, which nobody can reach any more: its thread does not, and there is no handle but this.
         let _ = unsafe { rustix::mm::munmap(self.start.as_ptr().cast(), self.bytes) };
     }
 }

@@ -38,6 +38,26 @@ pub fn spawn_in<'scope, T: Send + 'scope>(
     Builder::new().name(name.to_owned()).spawn_scoped(scope, body)
 }
 
+/// Has the calling thread run only while a core has nothing else to do (`SCHED_IDLE`), or hardly more where the kernel refuses that. It
+/// cannot be taken back.
+///
+/// # Errors
+/// The kernel refuses both.
+pub fn run_when_idle() -> io::Result<()> {
+    let parameters = libc::sched_param { sched_priority: 0 };
+    // The system call, because musl's function of that name refuses. SAFETY: it reads an initialised structure and changes no memory.
+    let idle =
+        unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, libc::SCHED_IDLE, &raw const parameters) };
+    if idle == 0 {
+        return Ok(());
+    }
+    // SAFETY: changes no memory. For Linux 0 is the calling thread.
+    match unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, 19) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
 /// The signal mask of the calling thread until all signals were blocked in it; dropping it brings that one back.
 struct Blocked(Option<libc::sigset_t>);
 
@@ -81,6 +101,17 @@ mod tests {
         let status = std::fs::read_to_string("/proc/thread-self/status").unwrap();
         let mask = status.lines().find_map(|line| line.strip_prefix("SigBlk:")).unwrap();
         u64::from_str_radix(mask.trim(), 16).unwrap()
+    }
+
+    #[test]
+    fn a_thread_that_runs_when_idle_has_the_policy_for_that_and_its_starter_has_not() {
+        // SAFETY: no memory is involved.
+        let policy = || unsafe { libc::sched_getscheduler(0) };
+        let there = spawn("test", move || {
+            run_when_idle().unwrap();
+            policy()
+        });
+        assert_eq!((there.unwrap().join().unwrap(), policy()), (libc::SCHED_IDLE, libc::SCHED_OTHER));
     }
 
     #[test]

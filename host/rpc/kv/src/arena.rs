@@ -1,7 +1,8 @@
 //! The memory of a store with one thread: pages of one size, all of which lie in one mapping.
 //!
 //! Whatever a page was used for, it can be used for anything else, so nothing that is free is ever out of reach, and what the
-//! store takes from the system is the mapping at most. A page takes memory from when it is used first, or all do at once.
+//! store takes from the system is the mapping at most. Pages take memory at the start, or ahead of their first use by a thread of
+//! the mapping's own; where that has come too late, a page takes memory when it is used first.
 
 use beeline_mmio::{MapError, PrivateMemory};
 
@@ -10,6 +11,8 @@ pub(crate) const PAGE_BYTES: usize = 4096;
 pub(crate) const NONE: u32 = u32::MAX;
 /// Most pages: each of their lines has a number of 32 bits.
 const MAX_PAGES: u64 = 1 << 26;
+/// Pages after each of which the mapping is told how many are used.
+const NOTE_PAGES: u32 = (PrivateMemory::NOTE_BYTES / PAGE_BYTES) as u32;
 /// What a store has at most.
 pub(crate) const MAX_BYTES: u64 = MAX_PAGES * PAGE_BYTES as u64;
 
@@ -38,6 +41,11 @@ impl Arena {
         self.memory.populate()
     }
 
+    /// Has pages take their memory before they are used, as many as soon may be. Without threads to spare they do when they are used.
+    pub(crate) fn bring_in_ahead(&mut self) {
+        let _ = self.memory.bring_in_ahead();
+    }
+
     /// Pages there are, used or not.
     pub(crate) fn pages(&self) -> u32 {
         self.pages
@@ -59,8 +67,17 @@ impl Arena {
         if self.used == self.pages {
             return None;
         }
+        if self.used.is_multiple_of(NOTE_PAGES) {
+            self.note_use();
+        }
         self.used += 1;
         Some(self.used - 1)
+    }
+
+    /// Says that the next pages are about to be used.
+    #[cold]
+    fn note_use(&self) {
+        self.memory.note_use((self.used + NOTE_PAGES) as usize * PAGE_BYTES);
     }
 
     /// Gives a page back, which nothing leads to any more.

@@ -24,9 +24,10 @@ pub struct KvOptions {
     pub max_value_bytes: usize,
     /// Hash function for keys.
     pub hashing: Hashing,
-    /// Takes all memory when the store is opened, so that no request waits for a page: 0.1 to 3 s for each GiB. Otherwise a page
-    /// takes memory when something is first stored in it, and the kernel may clear a huge page for that, which takes milliseconds on
-    /// some machines. Of a store with one thread only: the memory of others is the allocator's.
+    /// Takes all memory when the store is opened, so that no request waits for a page: 0.1 to 3 s for each GiB. Otherwise a thread of
+    /// the store's own takes it ahead of its use, up to 20 MiB and by huge pages, whenever a core of those that the opening thread may
+    /// use has nothing else to do, and a request that comes before it takes a small page. Of a store with one thread only: the
+    /// memory of others is the allocator's.
     pub is_preallocated: bool,
 }
 
@@ -41,7 +42,7 @@ pub enum Hashing {
 }
 
 impl Default for KvOptions {
-    /// 1 GiB, taken as it is needed; values of any length.
+    /// 1 GiB, taken as it is needed and somewhat ahead; values of any length.
     fn default() -> Self {
         KvOptions {
             max_memory_bytes: 1 << 30,

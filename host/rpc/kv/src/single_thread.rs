@@ -84,6 +84,8 @@ impl SingleThreadTable {
         let mut arena = Arena::new(max_bytes).map_err(memory)?;
         if is_preallocated {
             arena.populate().map_err(memory)?;
+        } else {
+            arena.bring_in_ahead();
         }
         let parts = (arena.pages() / PART_PAGES).next_power_of_two() as usize;
         let parts = vec![Part::EMPTY; parts].into_boxed_slice();

@@ -6,6 +6,7 @@ mod load;
 mod order;
 mod pieces;
 mod store;
+mod touch;
 
 #[cfg(test)]
 pub(crate) use features::all_kernels;
@@ -16,6 +17,7 @@ pub(crate) use order::{
     ticks_per_second, unordered_ticks,
 };
 pub(crate) use store::{Kernel, KernelPort};
+pub(crate) use touch::{TOUCHES, touch};
 
 pub(crate) use crate::arch::PortableScan as ScanKernel;
 

@@ -31,6 +31,16 @@ unsafe fn store_line(line: *mut u8, words: &Line) {
     }
 }
 
+/// Whether [`touch`] does anything.
+pub(crate) const TOUCHES: bool = false;
+
+/// Does nothing: what others own is not to be accessed, not even by an atomic operation that changes no bit.
+///
+/// # Safety
+/// None is needed; where there is asm for it, `byte` is mapped and writable.
+#[inline(always)]
+pub(crate) unsafe fn touch(_byte: *mut u8) {}
+
 pub(crate) struct Cached;
 
 impl LineKernel for Cached {

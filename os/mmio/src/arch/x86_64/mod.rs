@@ -12,6 +12,7 @@ mod scan;
 mod store;
 mod sums;
 mod tops;
+mod touch;
 
 #[cfg(test)]
 pub(crate) use features::all_kernels;
@@ -23,6 +24,7 @@ pub(crate) use order::{
 };
 pub(crate) use scan::ScanKernel;
 pub(crate) use store::{Kernel, KernelPort};
+pub(crate) use touch::{TOUCHES, touch};
 
 /// The kernels as types, for the test that disassembles them.
 #[cfg(test)]

@@ -261,6 +261,10 @@ fn one_process_leaves_connections_to_others() {
     other.expect("connected");
     let refused = domain.connect("name", b"x", &[]).unwrap_err().to_string();
     assert!(refused.contains("all of the offer's 16 connections"), "{refused}");
+    // One that has used up no share finds no room either.
+    let mut third = folder.helper("client", "x");
+    third.expect("begins");
+    third.expect("refused");
     mine.pop();
     drop(domain.connect("name", b"x", &[]).unwrap());
 }

@@ -415,6 +415,22 @@ fn member_that_leaves_or_dies_loses_its_connections_for_ever() {
 }
 
 #[test]
+fn connection_that_was_forced_off_and_its_successor_are_counted_apart() {
+    let mut world = two();
+    let local = local_in(&mut world, "A");
+    let old = remote_of(world.now(1, connect(NODES[0], 7)).unwrap());
+    world.now(0, Call::SetUnavailable { local, adapter: adapter(0), is_forced: true }).unwrap();
+    world.now(0, Call::SetAvailable(local, adapter(0))).unwrap();
+    let new = remote_of(world.now(1, connect(NODES[0], 7)).unwrap());
+    assert_eq!((remote_state(&mut world, old), remote_state(&mut world, new)), ("L", "O"));
+    world.now(1, Call::Disconnect(old)).unwrap();
+    let remove = Call::RemoveSegment { local, is_forced: false };
+    assert_eq!(world.now(0, remove), Err(Refusal::Busy));
+    world.now(1, Call::Disconnect(new)).unwrap();
+    assert_eq!(world.now(0, remove), Ok(Value::Nothing));
+}
+
+#[test]
 fn memory_of_a_segment_that_was_taken_from_its_users_is_given_back_once_more_when_they_leave() {
     let mut world = two();
     let local = local_in(&mut world, "A");

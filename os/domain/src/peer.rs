@@ -242,10 +242,19 @@ impl Peer {
 
     /// Has the domain's thread wake the sleepers of `flag` when the peer goes; the number removes it again.
     pub(crate) fn watch(&self, flag: &Flag) -> u64 {
+        self.watch_flag(flag, Watchers::add_flag)
+    }
+
+    /// As [`Peer::watch`]; also when the peer rings.
+    pub(crate) fn watch_rung(&self, flag: &Flag) -> u64 {
+        self.watch_flag(flag, Watchers::add_rung)
+    }
+
+    fn watch_flag(&self, flag: &Flag, add: fn(&mut Watchers, &Flag) -> u64) -> u64 {
         if !self.0.channel.is_own() {
             return NOT_WATCHED;
         }
-        let number = self.watchers().add_flag(flag);
+        let number = add(&mut self.watchers(), flag);
         // After it is in: whoever departs meanwhile finds it there, or is found here.
         if !self.is_alive() {
             protocol::rouse(flag);
@@ -272,7 +281,10 @@ impl Peer {
     pub(crate) fn signal_listeners(&self, whom: Signalled) {
         let watchers = self.watchers();
         match whom {
-            Signalled::All => watchers.events().for_each(Event::signal),
+            Signalled::All => {
+                watchers.events().for_each(Event::signal);
+                watchers.rung().for_each(protocol::rouse);
+            }
             Signalled::Taken => {
                 // Pairs with the barrier of `protocol::wake`.
                 fence(Ordering::SeqCst);
@@ -281,7 +293,7 @@ impl Peer {
         }
     }
 
-    /// Has every listener of the peer signalled: one packet, which never waits for room. It costs some microseconds; for
+    /// Has every listener of the peer signalled, and who sleeps until it is rung for ([`Peer::watch_rings`]): one packet, which never waits for room. It costs some microseconds; for
     /// changes that the peer cannot see by a flag.
     #[cold]
     pub fn ring(&self) {
@@ -310,7 +322,7 @@ impl Peer {
         }
     }
 
-    /// Undoes [`Peer::watch`] and [`Peer::watch_event`]. In a forked child it does nothing: nobody is woken there, and the
+    /// Undoes [`Peer::watch`], [`Peer::watch_rung`] and [`Peer::watch_event`]. In a forked child it does nothing: nobody is woken there, and the
     /// lock may have been held by a thread that the child does not have.
     pub(crate) fn unwatch(&self, number: u64) {
         if !self.0.channel.is_own() {

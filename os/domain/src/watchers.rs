@@ -19,6 +19,8 @@ use crate::sync::{AtomicBool, Ordering};
 pub(crate) struct Watchers {
     next: u64,
     flags: BTreeMap<u64, Flag>,
+    /// Those that are slept on for rings.
+    rung: BTreeMap<u64, Flag>,
     listeners: BTreeMap<u64, Listener>,
     events: HashMap<EventKey, Listened>,
     /// The flags that are listened on, by their addresses.
@@ -66,6 +68,13 @@ impl Watchers {
         number
     }
 
+    /// Adds a flag that is slept on for rings, too.
+    pub(crate) fn add_rung(&mut self, flag: &Flag) -> u64 {
+        let number = self.number();
+        self.rung.insert(number, flag.clone());
+        number
+    }
+
     /// Adds a listener; several may have the same event, and several the same flag.
     pub(crate) fn add_event(&mut self, event: &Event, flag: &Flag, is_armed: &Arc<AtomicBool>) -> u64 {
         let number = self.number();
@@ -100,6 +109,7 @@ impl Watchers {
     /// Forgets a watcher; one that was removed before is none.
     pub(crate) fn remove(&mut self, number: u64) {
         self.flags.remove(&number);
+        self.rung.remove(&number);
         let Some(Listener { event, flag, .. }) = self.listeners.remove(&number) else { return };
         if let Some(listened) = self.events.get_mut(&event) {
             listened.listeners -= 1;
@@ -117,7 +127,12 @@ impl Watchers {
 
     /// The flags that are slept on.
     pub(crate) fn flags(&self) -> impl Iterator<Item = &Flag> {
-        self.flags.values()
+        self.flags.values().chain(self.rung())
+    }
+
+    /// Those of them that are slept on for rings.
+    pub(crate) fn rung(&self) -> impl Iterator<Item = &Flag> {
+        self.rung.values()
     }
 
     /// The events that are listened to, each once.

@@ -32,11 +32,10 @@ impl Stepped {
     }
 
     fn pages(&self) -> Vec<bool> {
-        let mut pages = vec![0u8; self.memory.bytes.div_ceil(PAGE_BYTES)];
-        // SAFETY: the whole mapping, and a byte for each of its pages.
-        let result = unsafe {
-            libc::mincore(self.memory.start.as_ptr().cast(), self.memory.bytes, pages.as_mut_ptr())
-        };
+        let bytes = self.shared.span().expect("it is ended by nobody").bytes;
+        let mut pages = vec![0u8; bytes.div_ceil(PAGE_BYTES)];
+        // SAFETY: memory that is mapped, and a byte for each of its pages.
+        let result = unsafe { libc::mincore(self.memory.start.as_ptr().cast(), bytes, pages.as_mut_ptr()) };
         assert_eq!(result, 0, "{}", io::Error::last_os_error());
         pages.into_iter().map(|page| page & 1 == 1).collect()
     }

@@ -431,6 +431,26 @@ fn connection_that_was_forced_off_and_its_successor_are_counted_apart() {
 }
 
 #[test]
+fn entry_is_of_another_incarnation_for_each_segment_and_what_is_lost_stays_lost() {
+    let mut world = two();
+    let state = |world: &World| world.processes[0].board.0.borrow()[&32];
+    let local = local_in(&mut world, "A");
+    let first = state(&world);
+    world.now(0, Call::RemoveSegment { local, is_forced: false }).unwrap();
+    // Whoever has read the first entry and claims it now is refused, though the next segment looks the same.
+    let local = local_in(&mut world, "A");
+    let second = state(&world);
+    assert_eq!((first as u32, second as u32), (1 << 16 | 1, 1 << 16 | 1));
+    assert_ne!(first >> 32, second >> 32);
+    let remote = remote_of(world.now(1, connect(NODES[0], 7)).unwrap());
+    world.now(0, Call::RemoveSegment { local, is_forced: true }).unwrap();
+    assert_eq!(remote_state(&mut world, remote), "L");
+    // A member that says that the segment is there again is not believed.
+    world.processes[0].board.0.borrow_mut().insert(32, second);
+    assert_eq!(remote_state(&mut world, remote), "L");
+}
+
+#[test]
 fn memory_of_a_segment_that_was_taken_from_its_users_is_given_back_once_more_when_they_leave() {
     let mut world = two();
     let local = local_in(&mut world, "A");

@@ -27,6 +27,12 @@ impl Disposer {
         }
     }
 
+    #[cfg(test)]
+    #[cfg(not(loom))]
+    pub(crate) fn is_started(&self) -> bool {
+        self.0.get().is_some()
+    }
+
     fn sender(&self) -> Option<&Sender<Box<dyn Any + Send>>> {
         self.0.get_or_init(start).as_ref()
     }

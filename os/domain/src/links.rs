@@ -151,6 +151,22 @@ impl Link {
     }
 }
 
+impl Link {
+    /// What nobody else has of it, if there is anything: whoever has the rest drops that.
+    pub(crate) fn into_last(self) -> Option<impl Send + use<>> {
+        let Link { channel, evidence, role, peer, .. } = self;
+        // The peer first: it has the others, too.
+        let peer = peer.and_then(Peer::into_last);
+        let mailbox = match role {
+            Role::Client(mailbox) => Arc::into_inner(mailbox),
+            Role::Served(_) => None,
+        };
+        let (channel, evidence) = (Arc::into_inner(channel), Arc::into_inner(evidence));
+        let is_any = peer.is_some() || mailbox.is_some() || channel.is_some() || evidence.is_some();
+        is_any.then_some((peer, mailbox, channel, evidence))
+    }
+}
+
 impl Links {
     pub(crate) fn new() -> Result<Self, Errno> {
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;

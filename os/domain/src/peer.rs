@@ -335,6 +335,11 @@ impl Peer {
         self.0.watchers()
     }
 
+    /// What it holds, if nobody else has it.
+    pub(crate) fn into_last(self) -> Option<impl Send + use<>> {
+        Arc::into_inner(self.0)
+    }
+
     /// Marks the peer as gone and wakes whoever sleeps for it; `false` if it was gone before. Only the domain's thread calls it,
     /// and for a branch whoever gives it up. Those of its branches are woken by [`Peer::sever`].
     pub(crate) fn depart(&self, how: Departure) -> bool {

@@ -321,7 +321,10 @@ impl Table {
                 None => {}
             },
         }
-        self.disposer.dispose(link);
+        // Who has accepted a client still has it, and closes it: nobody is woken for that.
+        if let Some(last) = link.into_last() {
+            self.disposer.dispose(last);
+        }
     }
 
     /// Wakes whoever waits for some of the branches of connections that have ended; `false` when there are no more.
@@ -349,7 +352,9 @@ impl Table {
                 Ok(())
             });
         }
-        self.disposer.dispose(peer);
+        if let Some(last) = peer.into_last() {
+            self.disposer.dispose(last);
+        }
     }
 }
 
@@ -466,6 +471,20 @@ mod tests {
             table.process_ended(number, &mut buffer);
             assert_eq!(departures.try_recv(), Ok(Some(departure)), "{last_words:?}");
         }
+    }
+
+    #[test]
+    fn end_of_a_client_that_somebody_has_accepted_wakes_nobody_to_drop_it() {
+        let (mut table, departures) = table();
+        let (number, _other) = client(&mut table);
+        let accepted = table.links.get_mut(number).unwrap().peer.clone();
+        table.end(number, Departure::Closed);
+        assert_eq!(departures.try_recv(), Ok(Some(Departure::Closed)));
+        assert!(!table.disposer.is_started());
+        assert_eq!(accepted.unwrap().departure(), Some(Departure::Closed));
+        let (number, _other) = client(&mut table);
+        table.end(number, Departure::Closed);
+        assert!(table.disposer.is_started(), "nobody else has it");
     }
 
     #[test]
